@@ -8,7 +8,7 @@ import type { Payer } from "./payers.ts";
 
 type BillingModule = typeof import("../src/store/billing.ts");
 type ClockModule = typeof import("../src/store/driver/database-clock.ts");
-type IdsModule = typeof import("../src/app/type-ids.ts");
+type IdsModule = typeof import("../src/domain/ids.ts");
 type LaneModule = typeof import("../src/domain/lane.ts");
 
 /** Holds and settles a call of the payer with this number. */
@@ -19,8 +19,9 @@ export async function createGenerations(
 ): Promise<(at: number) => Promise<void>> {
   const { Billing } = await checkout.load<BillingModule>("src/store/billing.ts");
   const { DatabaseClock } = await checkout.load<ClockModule>("src/store/driver/database-clock.ts");
-  const { typeIds } = await checkout.load<IdsModule>("src/app/type-ids.ts");
+  const { createIds } = await checkout.load<IdsModule>("src/domain/ids.ts");
   const { laneOfId } = await checkout.load<LaneModule>("src/domain/lane.ts");
+  const ids = createIds(Date.now);
   const clock = new DatabaseClock(() => performance.now());
   const clocks = database.all.map(() => new DatabaseClock(() => performance.now()));
   // Older checkouts have one clock.
@@ -28,7 +29,7 @@ export async function createGenerations(
   const store = new Billing(database, options);
   return async (at: number) => {
     const { accountId, keyId } = payers[at] as Payer;
-    const holdId = typeIds.generation(laneOfId(accountId));
+    const holdId = ids.generation(laneOfId(accountId));
     const held: HoldOutcome = await store.hold({ ...HOLD, holdId, accountId, keyId });
     if (held.outcome !== "held") throw new Error(`the hold was ${held.outcome}`);
     const ended = await store.end({ holdId, accountId, charge: { ...CHARGE, keyId } });

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Deps } from "../api/deps.ts";
 import { generateKey } from "../domain/api-key.ts";
+import type { Ids } from "../domain/ids.ts";
 import { generateOperatorToken } from "../domain/operator-token.ts";
 import type { Catalog } from "../models/catalog.ts";
 import type { Listener } from "../server/listener.ts";
@@ -17,11 +18,10 @@ import type { Config } from "./config.ts";
 import { createMetering } from "./create-billing.ts";
 import { createUpstreams } from "./create-upstreams.ts";
 import { DatabaseHealth, type Maintenance } from "./database-health.ts";
-import { closeDatabases, type DatabaseLogin, type Databases, openDatabases } from "./databases.ts";
+import { closeDatabases, type DatabaseLogin, type Databases, idsOf, openDatabases } from "./databases.ts";
 import { Drain } from "./drain.ts";
 import { reloadCells } from "./reload-cells.ts";
 import { reloadModels } from "./reload-models.ts";
-import { typeIds } from "./type-ids.ts";
 
 const MAX_WAITING_ADMISSIONS = 16_384;
 
@@ -43,6 +43,7 @@ export function createComponents(options: ComponentsOptions) {
   const metrics = createMetrics(RELEASE);
   const databases = openDatabases(config, login, cells);
   const { single: database } = databases;
+  const ids = idsOf(databases);
   const turns = new CellTurns();
   const admitter = new Admitter(databases.admission, {
     pipelines: config.admissionPipelines,
@@ -69,12 +70,12 @@ export function createComponents(options: ComponentsOptions) {
     models: catalog,
     streamEvents: (call) => upstreams.streamEvents(call),
     tokens,
-    ids: typeIds,
+    ids,
     log,
     metrics,
   });
   drain.endSignal.addEventListener("abort", () => metering.stopGenerations(), { once: true });
-  const deps = createDeps(options, database, metrics);
+  const deps = createDeps(options, database, metrics, ids);
   return {
     deps,
     admitter,
@@ -114,11 +115,12 @@ function createDeps(
   { config, log, catalog }: ComponentsOptions,
   database: Databases["single"],
   metrics: Metrics,
+  ids: Ids,
 ): Deps {
   return {
     database,
     catalog,
-    ids: typeIds,
+    ids,
     generateKey: (lane) => generateKey(lane, randomBytes),
     generateOperatorToken: () => generateOperatorToken(randomBytes),
     onUnlogged: ({ actorId, method, target, requestId }, outcome, error) =>

@@ -11,7 +11,7 @@ import { findAnswer } from "../store/answers.ts";
 import { Billing } from "../store/billing.ts";
 import type { CellTurns } from "../store/driver/cell-turns.ts";
 import type { Cell, Cells } from "../store/driver/cells.ts";
-import { DatabaseClock } from "../store/driver/database-clock.ts";
+import type { DatabaseClock } from "../store/driver/database-clock.ts";
 import { usageOfEntry } from "../store/ledger.ts";
 import { Presence } from "../store/presence.ts";
 import { RevocationWatch } from "../store/revocation-watch.ts";
@@ -52,10 +52,9 @@ export function createMetering(options: MeteringOptions): Metering {
   // A process id could be reused, and the holds of the earlier process would then seem to belong to a live
   // server.
   const serverId = `srv_${randomUUID()}`;
-  const clocks: DatabaseClock[] = [];
   const billing = new Billing(databases.billing, {
     serverId,
-    clocks,
+    clocks: databases.clocks,
     pipelines: options.pipelines,
     turns: options.turns,
     maxWaiting: MAX_WAITING,
@@ -67,9 +66,7 @@ export function createMetering(options: MeteringOptions): Metering {
   const watches: RevocationWatch[] = [];
   let isStarted = false;
   const appendCell = (cell: number) => {
-    const clock = new DatabaseClock(() => performance.now());
-    clocks.push(clock);
-    const presence = createPresence(cell, { options, serverId, clock, billing });
+    const presence = createPresence(cell, { options, serverId, billing });
     presences.push(presence);
     const watch = new RevocationWatch(databases.monitor.all[cell] as Cell, {
       now: () => performance.now(),
@@ -129,6 +126,13 @@ function createSettler(billing: Billing, { log, metrics }: MeteringOptions): Set
       metrics.settlementRetries.inc();
       log.warn({ err: error, generation: end.holdId }, "settlement failed, retrying");
     },
+    onRefusal: (end, error) => {
+      metrics.refusedSettlements.inc();
+      log.error(
+        { err: error, generation: end.holdId, charge_micros: String(end.charge?.amountMicros ?? 0n) },
+        "the database refused a charge for too long, the call is not charged",
+      );
+    },
     onFailure: (end, error) => {
       metrics.unsettled.inc();
       log.error(
@@ -147,15 +151,14 @@ function mayOwn(cells: Cells, cell: number, lane: Lane): boolean {
 type PresenceParts = {
   readonly options: MeteringOptions;
   readonly serverId: string;
-  readonly clock: DatabaseClock;
   readonly billing: Billing;
 };
 
-function createPresence(cell: number, { options, serverId, clock, billing }: PresenceParts): Presence {
+function createPresence(cell: number, { options, serverId, billing }: PresenceParts): Presence {
   const { databases, log, metrics } = options;
   return new Presence(databases.single.all[cell] as Cell, {
     serverId,
-    clock,
+    clock: databases.clocks[cell] as DatabaseClock,
     pauseMs: HEARTBEAT_PAUSE_MS,
     heartbeats: databases.monitor.all[cell] as Cell,
     cells: () => databases.waiting?.usableNames ?? [],

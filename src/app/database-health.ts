@@ -1,11 +1,16 @@
 import type { CellDirectory } from "../store/driver/cell-directory.ts";
 import type { Cell } from "../store/driver/cells.ts";
+import type { DatabaseClock } from "../store/driver/database-clock.ts";
 import { DatabaseMonitor } from "../store/driver/monitor.ts";
 import { LedgerPartitions } from "../store/ledger-partitions.ts";
 import { migrateCell } from "../store/schema/migrate-cell.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { Databases } from "./databases.ts";
+import { StartError } from "./start-error.ts";
+
+/** From this difference on, the log has a warning. */
+const MAX_CLOCK_OFFSET_MS = 1_000;
 
 /** Maintenance of the database by the process that runs it. */
 export type Maintenance = { revive(): Promise<void>; maintain(): Promise<void> };
@@ -24,6 +29,9 @@ export class DatabaseHealth {
   readonly #directory: CellDirectory | undefined;
   readonly #maintenance: Maintenance | undefined;
   readonly #log: Log;
+  /** Of each cell. */
+  readonly #entriesWithoutPartition: number[] = [];
+  readonly #cellsWithOffset = new Set<number>();
   readonly #listeners = new Set<() => void>();
   #isStarted = false;
 
@@ -51,6 +59,22 @@ export class DatabaseHealth {
           : [],
       "min",
     );
+    metrics.gaugesOf(
+      "vx_clock_offset_seconds",
+      "Clock of this machine minus that of the database.",
+      "cell",
+      () =>
+        this.#monitors.flatMap((_, cell): [string, number][] => {
+          const offsetMs = this.#clockOffsetMs(cell);
+          return offsetMs === undefined ? [] : [[directory?.nameOf(cell) ?? "", offsetMs / 1_000]];
+        }),
+      "max",
+    );
+    metrics.gauge(
+      "vx_ledger_entries_without_partition",
+      "Ledger entries in the default partition whose month has none.",
+      () => this.#entriesWithoutPartition.reduce((sum, entries) => sum + entries, 0),
+    );
   }
 
   /** Whether at least one cell can take calls. */
@@ -64,15 +88,22 @@ export class DatabaseHealth {
     return this.#directory?.excluded ?? [];
   }
 
-  /** With several cells, resolves when each was tried: those that fail are tried again every second. */
+  /**
+   * Measures the clock of the database, which ids need. With several cells, resolves when each was tried: those that fail are
+   * tried again every second.
+   */
   async openCells(): Promise<void> {
     const directory = this.#directory;
-    if (!directory) return;
-    const open = (cell: number) =>
-      directory.maintain(cell).catch((error: unknown) => {
+    if (!directory) return await this.#openOnly();
+    const open = async (cell: number) => {
+      try {
+        await directory.maintain(cell);
+        await this.#monitors[cell]?.probe();
+      } catch (error) {
         directory.exclude(cell);
         this.#log.error({ cell: directory.nameOf(cell), err: error }, "the cell cannot be used");
-      });
+      }
+    };
     const used = [...this.#monitors.keys()];
     await Promise.all(used.map(open));
     await this.#tryWaitingCells();
@@ -81,6 +112,15 @@ export class DatabaseHealth {
     const lanes = directory.unownedLanes;
     if (lanes.length > 0) {
       this.#log.error({ first: lanes[0], lanes: lanes.length }, "refusing calls of lanes without an owner");
+    }
+  }
+
+  async #openOnly(): Promise<void> {
+    try {
+      await this.#monitors[0]?.probe();
+    } catch (error) {
+      const { cause } = error as Error;
+      throw new StartError(`the database cannot be used: ${((cause ?? error) as Error).message}`);
     }
   }
 
@@ -130,11 +170,18 @@ export class DatabaseHealth {
   }
 
   #createMonitor(cell: number): DatabaseMonitor {
-    const { single, monitor: pools } = this.#databases;
+    const { single, monitor: pools, clocks } = this.#databases;
     const [directory, maintenance, log] = [this.#directory, this.#maintenance, this.#log];
-    const partitions = new LedgerPartitions(single.all[cell] as Cell);
     const details = directory && { cell: directory.nameOf(cell) };
+    const partitions = new LedgerPartitions(single.all[cell] as Cell, (months) => {
+      const entries = months.reduce((sum, month) => sum + month.entries, 0);
+      this.#entriesWithoutPartition[cell] = entries;
+      if (entries > 0)
+        log.error({ ...details, months }, "entries of the ledger have no partition, run vx migrate");
+    });
     return new DatabaseMonitor(pools.all[cell] as Cell, {
+      clock: clocks[cell] as DatabaseClock,
+      prepare: async () => await directory?.prepare(cell),
       onChange: (reachable, error) => {
         if (reachable) log.info({ ...details }, "database is reachable again");
         else log.error({ ...details, err: error }, "database is not reachable");
@@ -145,11 +192,34 @@ export class DatabaseHealth {
         await maintenance?.revive();
       },
       maintain: async () => {
+        this.#compareClocks(cell, details);
         await maintenance?.maintain();
         if (maintenance) await partitions.maintain();
         await directory?.maintain(cell);
       },
       onFailure: (error) => log.error({ ...details, err: error }, "database maintenance failed"),
     });
+  }
+
+  /** Undefined before the clock of the database was measured. */
+  #clockOffsetMs(cell: number): number | undefined {
+    const timeMs = this.#databases.clocks[cell]?.timeMs;
+    return timeMs === undefined ? undefined : Date.now() - timeMs;
+  }
+
+  /** Logs when the difference begins or ends. */
+  #compareClocks(cell: number, details: object | undefined): void {
+    const offsetMs = this.#clockOffsetMs(cell) ?? 0;
+    const uncertaintyMs = this.#databases.clocks[cell]?.uncertaintyMs ?? 0;
+    const had = this.#cellsWithOffset.has(cell);
+    const fields = { ...details, offset_ms: offsetMs };
+    if (!had && Math.abs(offsetMs) - uncertaintyMs > MAX_CLOCK_OFFSET_MS) {
+      this.#cellsWithOffset.add(cell);
+      this.#log.warn(fields, "the clock of this machine is not that of the database");
+    }
+    if (had && Math.abs(offsetMs) + uncertaintyMs < MAX_CLOCK_OFFSET_MS) {
+      this.#cellsWithOffset.delete(cell);
+      this.#log.info(fields, "the clock of this machine is that of the database again");
+    }
   }
 }

@@ -1,9 +1,11 @@
+import { createIds, type Ids } from "../domain/ids.ts";
 import { CellDirectory } from "../store/driver/cell-directory.ts";
 import { CellRouter } from "../store/driver/cell-router.ts";
 import type { Cells } from "../store/driver/cells.ts";
 import { CitusWorkers } from "../store/driver/citus-workers.ts";
 import type { DatabaseAddress } from "../store/driver/connect.ts";
 import { Database, type DatabaseOptions, type Servers } from "../store/driver/database.ts";
+import { DatabaseClock } from "../store/driver/database-clock.ts";
 import { Hosts } from "../store/driver/hosts.ts";
 import { type CellToMigrate, migrateCell } from "../store/schema/migrate-cell.ts";
 import type { Config } from "./config.ts";
@@ -29,6 +31,8 @@ export type Databases = {
   readonly admission: Cells;
   readonly billing: Cells;
   readonly monitor: Cells;
+  /** One per cell. */
+  readonly clocks: readonly DatabaseClock[];
 };
 
 const PURPOSES = { single: "vx", admission: "vx admission", billing: "vx billing", monitor: "vx monitor" };
@@ -41,7 +45,8 @@ export function openDatabases(
   cells?: readonly CellToMigrate[],
 ): Databases {
   if (!cells) {
-    return { directory: undefined, waiting: undefined, ...openPools(config, role, new Hosts(address)) };
+    const pools = openPools(config, role, new Hosts(address));
+    return { directory: undefined, waiting: undefined, clocks: [newClock()], ...pools };
   }
   const used = cells.filter(({ lanes }, i) => i === 0 || lanes.length > 0);
   const pools = used.map((cell) => openPools(config, role, serversOf(cell), cell.schema));
@@ -66,14 +71,27 @@ export function openDatabases(
     billing: routerOf("billing"),
     monitor: routerOf("monitor"),
   };
+  const clocks = used.map(newClock);
   const waiting = new WaitingCells(cells, used, role, (cell) => {
     const added = openPools(config, role, serversOf(cell), cell.schema);
     for (const purpose of Object.keys(PURPOSES) as (keyof Pools)[]) routers[purpose].append(added[purpose]);
+    clocks.push(newClock());
     const index = directory.append({ ...directoryCell(cell, added), assumedLanes: [] });
     directory.exclude(index);
     return index;
   });
-  return { directory, waiting, ...routers };
+  return { directory, waiting, clocks, ...routers };
+}
+
+function newClock(): DatabaseClock {
+  return new DatabaseClock(() => performance.now());
+}
+
+/** The ids of objects have the time of the database in which their rows are. */
+export function idsOf({ directory, clocks }: Databases): Ids {
+  // A cell whose clock is not known cannot be used yet.
+  const timeOf = (cell: number) => clocks[cell]?.timeMs ?? clocks[0]?.timeMs ?? Date.now();
+  return createIds(timeOf, (lane) => directory?.cellOf(lane) ?? 0);
 }
 
 export function serversOf({

@@ -1,4 +1,5 @@
 import { DomainError } from "../domain/errors.ts";
+import { createIds } from "../domain/ids.ts";
 import { badRequestResponses } from "../server/errors/bad-request.ts";
 import { sendRefusal } from "../server/errors/refusal.ts";
 import { type HttpHandler, pathOf } from "../server/http.ts";
@@ -6,13 +7,14 @@ import { Listener } from "../server/listener.ts";
 import { probePages } from "../server/pages/probes.ts";
 import { requestIdFrom } from "../server/request-id.ts";
 import type { Config } from "./config.ts";
-import { typeIds } from "./type-ids.ts";
 
+// Only for the ids of requests, which have no time.
+const ids = createIds(Date.now);
 const pages = probePages({ isReady: () => false, failedCells: () => [], watch: () => () => undefined });
 
 /** Answers probes and refuses calls until the database can be used. */
 const handle: HttpHandler = (request, response) => {
-  const requestId = requestIdFrom(request.headers["x-request-id"], typeIds.request);
+  const requestId = requestIdFrom(request.headers["x-request-id"], ids.request);
   response.setHeader("x-request-id", requestId);
   const page = pages.get(pathOf(request) ?? "");
   if (page) void page(request, response, requestId);
@@ -26,7 +28,7 @@ export function createWaitingServers({ host, port, tls, adminHost, adminPort, ad
       ...at,
       tls: at.tls?.read(),
       handler: handle,
-      refusals: badRequestResponses(typeIds.request),
+      refusals: badRequestResponses(ids.request),
     });
   return {
     publicServer: listenerOf({ host, port, tls }),

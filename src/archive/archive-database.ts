@@ -96,6 +96,11 @@ export class ArchiveDatabase {
     if (!row?.locked) throw new ArchiveError("another 'vx archive' is running on this database");
   }
 
+  /** Entries without a partition are in no archive until a later month is archived. */
+  async moveOtherMonths(): Promise<void> {
+    while ((await this.#sql`SELECT * FROM ${this.#in}.move_other_month()`).length > 0);
+  }
+
   /** The partitions that can be archived, oldest first. */
   async partitions(): Promise<{ name: string; last_month: number }[]> {
     return await this.#sql<

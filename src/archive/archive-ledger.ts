@@ -4,10 +4,10 @@ import { pipeline } from "node:stream/promises";
 import { setTimeout as wait } from "node:timers/promises";
 import { constants, createZstdCompress } from "node:zlib";
 import { keepIfExists, writeNewFile } from "../backup/new-file.ts";
+import { monthText } from "../domain/month.ts";
 import { RELEASE } from "../store/schema/release.ts";
 import { type Archive, ArchiveDatabase, type LedgerPlace } from "./archive-database.ts";
 import { ArchiveError } from "./archive-error.ts";
-import { monthText } from "./month.ts";
 import { type VerifiedEntries, verifyEntries } from "./verify-entries.ts";
 
 /** An audit of many archives reads one after the other, with this much memory. */
@@ -41,6 +41,7 @@ export async function archiveLedger(options: ArchiveOptions): Promise<Archive[]>
   const database = await ArchiveDatabase.open(options.place);
   try {
     await database.lock();
+    await database.moveOtherMonths();
     const archived: Archive[] = [];
     for (const { name, last_month: month } of await database.partitions()) {
       if (month >= options.before) break;

@@ -71,15 +71,20 @@ function isWithin(tokens: number, maxTokens: number): boolean {
   return 0 <= tokens && tokens <= maxTokens;
 }
 
-function isCharged({ spec, ending, progress, output }: Ended): boolean {
-  const isDelivered = spec.prompt.streamed && !isEmpty(output);
+/** Whether the caller has got a part of the output. */
+export function isDelivered({ spec, output }: Pick<Ended, "spec" | "output">): boolean {
+  return spec.prompt.streamed && !isEmpty(output);
+}
+
+function isCharged(ended: Ended): boolean {
+  const { ending, progress } = ended;
   switch (ending.kind) {
     case "completed":
       return true;
     case "failed":
-      return isDelivered;
+      return isDelivered(ended);
     case "stopped":
-      return STOPS[ending.why].paidOnceSent ? progress.wasSent : isDelivered;
+      return STOPS[ending.why].paidOnceSent ? progress.wasSent : isDelivered(ended);
   }
 }
 

@@ -6,7 +6,7 @@ import type { Charge, EndOutcome } from "../store/bill-item.ts";
 import { Progress } from "../upstreams/progress.ts";
 import type { UpstreamEnd, UpstreamEvent } from "../upstreams/upstream.ts";
 import type { UpstreamCall } from "../upstreams/upstream-call.ts";
-import { chargeOf } from "./charge.ts";
+import { chargeOf, isDelivered } from "./charge.ts";
 import type { Reply } from "./generation-request.ts";
 import type { GenerationSpec } from "./generation-spec.ts";
 import { canBecome, type Ending, type GenerationState } from "./generation-state.ts";
@@ -179,10 +179,16 @@ export class Generation {
     const { id: holdId, key, trace } = this.spec;
     const { output } = this.#builder;
     try {
-      const charging = chargeOf({ spec: this.spec, ending, progress: this.#progress, output }, tokens);
+      const stopped = { spec: this.spec, ending, progress: this.#progress, output };
+      const charging = chargeOf(stopped, tokens);
       const charge = charging instanceof Promise ? await charging : charging;
       const end = { holdId, accountId: key.accountId, charge };
-      const ended = await measured(trace?.startStage("settlement"), settler.end(end));
+      const refuse = (error: unknown) =>
+        this.#reply.reject(
+          ending.kind === "completed" || charge !== undefined ? refused(error) : ending.error,
+        );
+      const giveUp = isDelivered(stopped) ? undefined : refuse;
+      const ended = await measured(trace?.startStage("settlement"), settler.end(end, giveUp));
       this.#become({ kind: "settled", charge: ended.outcome === "settled" ? charge : undefined });
       this.#answer(ending, output, charge, ended);
     } catch (error) {
@@ -233,6 +239,11 @@ function stopSequenceOf(
 
 function endless(): DomainError {
   return new DomainError("upstream_error", { cause: new Error("the events of the upstream have no end") });
+}
+
+function refused(cause: unknown): DomainError {
+  const message = "The database accepts no writes at the moment. Nothing was charged. Retry later.";
+  return new DomainError("unavailable", { message, cause });
 }
 
 function stopError(why: Stop): DomainError {

@@ -1,9 +1,13 @@
-import { InvariantViolation } from "../domain/invariant.ts";
+import { DomainError } from "../domain/errors.ts";
+import { assertInvariant, InvariantViolation } from "../domain/invariant.ts";
 import type { EndOutcome, EndRequest } from "../store/bill-item.ts";
 import type { Billing } from "../store/billing.ts";
+import { isRefusedWrite, NotSent } from "../store/driver/store-error.ts";
 
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 2_000;
+/** How long a caller waits for a charge while the database refuses to write. */
+const MAX_REFUSED_MS = 10_000;
 /** After `limitRetries`, how long attempts may still be started. */
 export const MAX_SETTLE_MS = 60_000;
 
@@ -14,6 +18,8 @@ type SettlerOptions = {
   readonly wait: (ms: number) => Promise<unknown>;
   /** Called once per hold, when the first attempt fails. */
   readonly onRetry: (end: EndRequest, error: unknown) => void;
+  /** Called when a hold is released instead of charged, because the database refused the charge. */
+  readonly onRefusal: (end: EndRequest, error: unknown) => void;
   /** Called when no attempt succeeded before the limit that `limitRetries` sets. */
   readonly onFailure: (end: EndRequest, error: unknown) => void;
 };
@@ -35,15 +41,33 @@ export class Settler {
     await this.end({ holdId, accountId, charge: undefined });
   }
 
-  end(end: EndRequest): Promise<EndOutcome> {
-    return this.#options.billing.end(end).catch((error: unknown) => this.#retry(end, error));
+  /**
+   * @param giveUp answers the caller with an error that nothing is charged; undefined if output was delivered. It is called once
+   * the database has refused the ending for ten seconds, and from then on the hold is released. It is never called after an
+   * attempt whose outcome is unknown, because that attempt may have charged.
+   */
+  end(end: EndRequest, giveUp?: (error: unknown) => void): Promise<EndOutcome> {
+    return this.#options.billing.end(end).catch((error: unknown) => this.#retry(end, error, giveUp));
   }
 
-  async #retry(end: EndRequest, firstError: unknown): Promise<EndOutcome> {
-    const { billing, now, wait, onRetry, onFailure } = this.#options;
+  async #retry(
+    wanted: EndRequest,
+    firstError: unknown,
+    giveUp: ((error: unknown) => void) | undefined,
+  ): Promise<EndOutcome> {
+    const { billing, now, wait, onRetry, onRefusal, onFailure } = this.#options;
+    const refusals = new Refusals(now);
+    let end = wanted;
+    let isGivenUp = false;
     let error = firstError;
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
       if (error instanceof InvariantViolation) throw error;
+      if (giveUp && !isGivenUp && refusals.areTooMany(error)) {
+        isGivenUp = true;
+        giveUp(error);
+        if (end.charge) onRefusal(end, error);
+        end = { ...end, charge: undefined };
+      }
       if (now() + pauseMs > this.#retryUntil) {
         onFailure(end, error);
         throw error;
@@ -51,7 +75,12 @@ export class Settler {
       if (pauseMs === FIRST_PAUSE_MS) onRetry(end, error);
       await wait(pauseMs);
       try {
-        return await billing.end(end);
+        const ended = await billing.end(end);
+        assertInvariant(!isGivenUp || ended.outcome !== "settled", "a refused charge is not made later", {
+          hold: end.holdId,
+          outcome: ended.outcome,
+        });
+        return ended;
       } catch (other) {
         error = other;
       }
@@ -62,4 +91,27 @@ export class Settler {
   limitRetries(): void {
     this.#retryUntil = this.#options.now() + MAX_SETTLE_MS;
   }
+}
+
+/** The refused attempts to end a hold. */
+class Refusals {
+  readonly #now: () => number;
+  #since: number | undefined;
+  /** Whether an attempt may have succeeded, or may still succeed. */
+  #isUncertain = false;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /** Records the error of an attempt; true if the attempts were refused for too long. */
+  areTooMany(error: unknown): boolean {
+    if (isRefusedWrite(error)) this.#since ??= this.#now();
+    else if (!isUnsent(error)) this.#isUncertain = true;
+    return !this.#isUncertain && this.#since !== undefined && this.#now() - this.#since >= MAX_REFUSED_MS;
+  }
+}
+
+function isUnsent(error: unknown): boolean {
+  return error instanceof NotSent || (error instanceof DomainError && error.reason === "overloaded");
 }

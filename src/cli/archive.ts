@@ -4,7 +4,7 @@ import { openEmbeddedDatabase } from "../app/embedded-database.ts";
 import type { Archive, LedgerPlace } from "../archive/archive-database.ts";
 import { ArchiveError } from "../archive/archive-error.ts";
 import { type ArchiveProgress, archiveLedger } from "../archive/archive-ledger.ts";
-import { monthText, parseMonth } from "../archive/month.ts";
+import { monthText, parseMonth } from "../domain/month.ts";
 import type { Engine } from "../store/driver/engine.ts";
 import { readCellSettings } from "./cell-settings.ts";
 import { type Define, type JsonOption, withExamples } from "./command.ts";

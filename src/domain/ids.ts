@@ -15,14 +15,25 @@ export type Ids = {
 
 const REQUEST_ID_BYTES = 16;
 
-export function createIds(now: () => number): Ids {
-  const typeIds = new TypeIdSource(now);
+/**
+ * Each cell has a clock, and the month of a ledger entry is that of its id.
+ *
+ * @param now the time of a cell in milliseconds since 1970
+ * @param cellOf the cell of a lane
+ */
+export function createIds(now: (cell: number) => number, cellOf: (lane: Lane) => number = () => 0): Ids {
+  const sources: TypeIdSource[] = [];
+  const next = (prefix: string, cell: number) => {
+    sources[cell] ??= new TypeIdSource(() => now(cell));
+    return sources[cell].next(prefix);
+  };
+  const nextIn = (prefix: string, lane: Lane) => withLane(next(prefix, cellOf(lane)), lane);
   return {
-    account: () => typeIds.next("acct"),
-    operator: () => typeIds.next("op"),
-    key: (lane) => withLane(typeIds.next("key"), lane),
-    entry: (lane) => withLane(typeIds.next("led"), lane),
-    generation: (lane) => withLane(typeIds.next("gen"), lane),
+    account: () => next("acct", 0),
+    operator: () => next("op", 0),
+    key: (lane) => nextIn("key", lane),
+    entry: (lane) => nextIn("led", lane),
+    generation: (lane) => nextIn("gen", lane),
     request: () => `req_${takeRandomBytes(REQUEST_ID_BYTES).toString("hex")}`,
   };
 }

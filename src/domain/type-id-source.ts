@@ -7,6 +7,9 @@ const CHARS = 26;
 const RANDOM_START = 17;
 const MAX_FIRST_SEQUENCE = 0x0fffffff;
 
+/** A clock that goes back by less is waited for, so that ids keep their order. */
+const MAX_STEP_BACK_MS = 60_000;
+
 /**
  * TypeIDs: UUIDs of version 7 in base 32 (https://github.com/jetify-com/typeid). The library typeid-js takes nine times as
  * long, see docs/decisions/0008-where-the-time-goes.md.
@@ -24,7 +27,7 @@ export class TypeIdSource {
 
   next(prefix: string): string {
     const now = this.#now();
-    if (now > this.#ms) {
+    if (now > this.#ms || now < this.#ms - MAX_STEP_BACK_MS) {
       this.#ms = now;
       this.#write(Math.floor(now / 2 ** 25), 0, 5);
       this.#write(now % 2 ** 25, 5, 10);

@@ -27,11 +27,12 @@ export async function bill(
   const holds = items.filter((item) => item.kind === "hold");
   const parameters = [`{${lanes.join(",")}}`, arrayOfEnds(ends), arrayOfHolds(holds)];
   const call = () => cell.call<BillRow>("bill", serverId, clock.after(START_WITHIN_MS), ...parameters);
+  const sentAt = clock.now();
   let rows = await call();
   if (rows[0]?.kind === "late") {
     // Either the statement was delayed or the database's clock has changed; with a changed clock, the retry
     // succeeds.
-    clock.set(rows[0].clock);
+    clock.set(rows[0].clock, sentAt);
     rows = await call();
     if (rows[0]?.kind === "late") throw new DomainError("unavailable");
   }

@@ -8,6 +8,7 @@ import { CellBatchers } from "./driver/cell-batchers.ts";
 import type { CellTurns } from "./driver/cell-turns.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
 import type { DatabaseClock } from "./driver/database-clock.ts";
+import { isRefusedWrite } from "./driver/store-error.ts";
 import type { EntryRow } from "./ledger.ts";
 
 type BillingOptions = {
@@ -116,12 +117,31 @@ export class Billing {
       return await bill(cell, { serverId, clock }, items);
     } catch (error) {
       if (!(error instanceof DomainError)) throw error;
+      if (isRefusedWrite(error)) return await this.#billWithoutCharges(cell, clock, items, error);
       if (items.length === 1 || !isInvalidData(error)) return items.map(() => error);
       const half = Math.ceil(items.length / 2);
       const first = await this.#billAll(cell, clock, items.slice(0, half));
       return [...first, ...(await this.#billAll(cell, clock, items.slice(half)))];
     }
   }
+
+  /** A full disk has no space for the ledger rows of charges, but may have it for releases and holds. */
+  async #billWithoutCharges(
+    cell: FunctionCaller,
+    clock: DatabaseClock,
+    items: readonly BillItem[],
+    error: DomainError,
+  ): Promise<readonly (BillResult | DomainError)[]> {
+    const others = items.filter((item) => !isCharge(item));
+    if (others.length === 0 || others.length === items.length) return items.map(() => error);
+    const results = await this.#billAll(cell, clock, others);
+    let next = 0;
+    return items.map((item) => (isCharge(item) ? error : (results[next++] ?? error)));
+  }
+}
+
+function isCharge(item: BillItem): boolean {
+  return item.kind === "end" && item.end.charge !== undefined;
 }
 
 function charactersOf(item: BillItem): number {

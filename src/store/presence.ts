@@ -83,8 +83,9 @@ export class Presence {
 
   async #heartbeat(): Promise<void> {
     const { serverId, clock, heartbeats, cells } = this.#options;
+    const sentAt = clock.now();
     const [row] = await heartbeats.call<{ clock: Date }>("heartbeat", serverId, JSON.stringify(cells()));
-    if (row) clock.set(row.clock);
+    if (row) clock.set(row.clock, sentAt);
   }
 
   /** One round: all abandoned holds of other servers, and this server's in the next part of the lanes. */

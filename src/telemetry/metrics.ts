@@ -87,6 +87,10 @@ function recordedMetrics(registry: Registry) {
       "vx_settlement_retries_total",
       "Holds whose settlement failed at first and is retried.",
     ),
+    refusedSettlements: total(
+      "vx_refused_settlements_total",
+      "Calls that failed without a charge because the database refused to write.",
+    ),
     unsettled: total(
       "vx_unsettled_generations_total",
       "Generations that were not settled before the server stopped.",

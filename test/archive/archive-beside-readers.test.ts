@@ -5,8 +5,8 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { ExportUsageRequestSchema } from "../../gen/vx/admin/v1/admin_pb.js";
 import { exportUsage } from "../../src/api/usage/export-usage-stream.ts";
-import { monthText } from "../../src/archive/month.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
+import { monthText } from "../../src/domain/month.ts";
 import { readPage } from "../../src/domain/page.ts";
 import { listFilteredEntries } from "../../src/store/filtered-entries.ts";
 import {

@@ -3,13 +3,15 @@ import { join } from "node:path";
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { ArchiveDatabase } from "../../src/archive/archive-database.ts";
-import { monthText } from "../../src/archive/month.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { type LedgerLine, ledgerHash } from "../../src/domain/ledger-hash.ts";
+import { monthText } from "../../src/domain/month.ts";
 import { readPage } from "../../src/domain/page.ts";
 import { audit, auditInSteps } from "../../src/store/audit.ts";
 import { DatabaseLock } from "../../src/store/driver/database-lock.ts";
 import { getGeneration, listEntries, moveBalance } from "../../src/store/ledger.ts";
+import { LedgerPartitions } from "../../src/store/ledger-partitions.ts";
+import { migrate } from "../../src/store/schema/migrate.ts";
 import { TEST_ACTION, TEST_ACTION_JSON } from "../support/action.ts";
 import { charge, type Payer } from "../support/payer.ts";
 import { createTestBilling } from "../support/store.ts";
@@ -265,25 +267,58 @@ test("the server's role creates the partitions of the next months, once", async 
   expect(await pool.call("create_ledger_partitions")).toEqual([]);
 });
 
-test("an entry of a month without a partition is written, and its month gets none", async () => {
-  const month = thisMonth + 3;
-  await database.owner.unsafe(`DROP TABLE vx.ledger_${monthText(month).replace("-", "_")}`);
-  const id = recent.accountId;
-  await pool.call(
-    "move_balance",
-    TEST_ACTION_JSON,
-    laneOfId(id),
-    id,
-    "led_ahead",
-    month,
-    "credit",
-    1,
-    "ahead",
-    "ahead",
-  );
+async function credit({ accountId: id }: Payer, month: number, key: string): Promise<void> {
+  const entry = [`led_${key}`, month, "credit", 1, key, key] as const;
+  await pool.call("move_balance", TEST_ACTION_JSON, laneOfId(id), id, ...entry);
+}
+
+const partitionOf = (month: number) => `ledger_${monthText(month).replace("-", "_")}`;
+
+test("entries of months without a partition are written and reported, and the owner's migration moves them", async () => {
+  const [next, far] = [thisMonth + 3, thisMonth + 14];
+  await database.owner.unsafe(`DROP TABLE vx.${partitionOf(next)}`);
+  await credit(recent, next, "next");
+  for (const key of ["far_1", "far_2"]) await credit(recent, far, key);
   expect(await pool.call("create_ledger_partitions")).toEqual([]);
-  expect(await seqsInLedger(recent)).toEqual([1, 2, 3]);
-  await expectConsistent(ENTRIES + 1);
+  expect(await seqsInLedger(recent)).toEqual([1, 2, 3, 4, 5]);
+  await expectConsistent(ENTRIES + 3);
+  const reports: unknown[] = [];
+  const report = () => new LedgerPartitions(pool, (months) => reports.push(months)).maintain();
+  await report();
+  await migrate({ kind: "url", url: database.url });
+  await report();
+  expect(reports).toEqual([
+    [
+      { month: monthText(next), entries: 1 },
+      { month: monthText(far), entries: 2 },
+    ],
+    [],
+  ]);
+  for (const [month, entries] of [
+    [next, 1],
+    [far, 2],
+  ] as const) {
+    const rows = await database.owner.unsafe(`SELECT FROM vx.${partitionOf(month)} WHERE month = ${month}`);
+    expect(rows).toHaveLength(entries);
+  }
+  await credit(recent, far, "far_3");
+  expect(await database.owner`SELECT FROM vx.ledger_other_months`).toHaveLength(0);
+  await expectConsistent(ENTRIES + 4);
+  // The server's role cannot change the ledger, by this function either.
+  await expect(pool.call("move_other_month")).rejects.toMatchObject({ cause: { code: "42501" } });
+});
+
+test("an archive has the entries of its month that had no partition", async () => {
+  const { owner } = database;
+  await owner.unsafe(`
+    CREATE TABLE vx.aside AS SELECT * FROM vx.${partitionOf(SECOND_LAST)};
+    DROP TABLE vx.${partitionOf(SECOND_LAST)};
+    INSERT INTO vx.ledger SELECT * FROM vx.aside;
+    DROP TABLE vx.aside`);
+  expect(await owner`SELECT FROM vx.ledger_other_months WHERE month = ${SECOND_LAST}`).not.toHaveLength(0);
+  const archives = await archive(SECOND_LAST + 1);
+  expect(archives.map(({ month }) => month)).toContain(SECOND_LAST);
+  expect((await auditFiles()).findings).toEqual([]);
 });
 
 test("a database can be archived while a server uses its data folder, by one command at a time", async () => {

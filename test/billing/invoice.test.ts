@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createMetering, type Metering } from "../../src/app/create-billing.ts";
-import { typeIds } from "../../src/app/type-ids.ts";
 import type { Model } from "../../src/domain/model.ts";
 import { type Usage, usageOf } from "../../src/domain/usage.ts";
 import type { AdmittedKey } from "../../src/store/admit.ts";
@@ -13,7 +12,8 @@ import { TokenCounter } from "../../src/tokens/token-counter.ts";
 import { createPayer, type Payer } from "../support/payer.ts";
 import { runs } from "../support/runs.ts";
 import { modelOf, requestOf } from "../support/samples.ts";
-import { useStore } from "../support/store.ts";
+import { clock, useStore } from "../support/store.ts";
+import { typeIds } from "../support/type-ids.ts";
 
 const store = useStore();
 let metering: Metering;
@@ -27,7 +27,7 @@ beforeAll(async () => {
   const { database } = store;
   tokens = new TokenCounter();
   metering = createMetering({
-    databases: { single: database, billing: database, monitor: database } as never,
+    databases: { single: database, billing: database, monitor: database, clocks: [clock] } as never,
     pipelines: 1,
     models: { get: () => model, list: () => [model] },
     streamEvents: async function* ({ progress }) {

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createMetering, type Metering } from "../../src/app/create-billing.ts";
-import { typeIds } from "../../src/app/type-ids.ts";
 import type { Caller } from "../../src/billing/caller.ts";
 import { MAX_CALL_MS } from "../../src/billing/place-hold.ts";
 import { MAX_SETTLE_MS } from "../../src/billing/settler.ts";
@@ -11,7 +10,8 @@ import { TokenCounter } from "../../src/tokens/token-counter.ts";
 import type { UpstreamEvent } from "../../src/upstreams/upstream.ts";
 import { createPayer, moneyProblems, type Payer } from "../support/payer.ts";
 import { modelOf, requestOf } from "../support/samples.ts";
-import { useStore } from "../support/store.ts";
+import { clock, useStore } from "../support/store.ts";
+import { typeIds } from "../support/type-ids.ts";
 
 /** What takes too long, or goes wrong too seldom, to be tested from outside. */
 
@@ -23,7 +23,12 @@ beforeEach(async () => {
   // It refuses every text that is not short.
   const tokens = new TokenCounter({ maxPrompts: 0, maxCharacters: 0 });
   metering = createMetering({
-    databases: { single: store.database, billing: store.database, monitor: store.database } as never,
+    databases: {
+      single: store.database,
+      billing: store.database,
+      monitor: store.database,
+      clocks: [clock],
+    } as never,
     pipelines: 1,
     models: { get: () => MODEL, list: () => [MODEL] },
     streamEvents: ({ signal, progress }) => {

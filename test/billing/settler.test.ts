@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Settler } from "../../src/billing/settler.ts";
+import type { DomainError } from "../../src/domain/errors.ts";
 import type { Billing } from "../../src/store/billing.ts";
 import { Database } from "../../src/store/driver/database.ts";
 import { createPayer, endOf, holdOf, moneyProblems, newGenerationId } from "../support/payer.ts";
@@ -30,6 +31,7 @@ function settlerWith({ billing, wait }: Setup) {
       await wait(++waits);
     },
     onRetry: ({ holdId }) => told.push(`retry ${holdId}`),
+    onRefusal: ({ holdId }) => told.push(`refusal ${holdId}`),
     onFailure: ({ holdId }) => told.push(`failure ${holdId}`),
   });
   return { settler, told, elapsedMs: () => nowMs };
@@ -50,6 +52,78 @@ test("a settlement that fails with an unexpected error is retried until it succe
   expect(await settler.end(endOf(payer, id, 10n))).toMatchObject({ outcome: "settled", chargedMicros: 10n });
   expect(elapsedMs()).toBeGreaterThan(60_000);
   expect(told).toEqual([`retry ${id}`]);
+});
+
+/** From now on, charges fail with this error, until `end` is called. Releases succeed. */
+async function refuseCharges(
+  code: string,
+): Promise<{ as(code: string): Promise<unknown>; end(): Promise<unknown> }> {
+  const { owner } = store;
+  const refuse = (sqlstate: string) =>
+    owner.unsafe(`CREATE OR REPLACE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN RAISE EXCEPTION 'refused' USING ERRCODE = '${sqlstate}'; END $$`);
+  await refuse(code);
+  await owner`CREATE TRIGGER refuse BEFORE INSERT ON vx.ledger FOR EACH ROW EXECUTE FUNCTION public.refuse()`;
+  return { as: refuse, end: () => owner`DROP TRIGGER refuse ON vx.ledger` };
+}
+
+test.each(["53100", "25006"])(
+  "a charge that the database refuses with %s for ten seconds becomes a release",
+  async (code) => {
+    const payer = await createPayer(store.database, 100n);
+    const id = newGenerationId(payer);
+    await billing.hold(holdOf(payer, 60n, id));
+    const refusal = await refuseCharges(code);
+    const { settler, told, elapsedMs } = settlerWith({ billing, wait: async () => undefined });
+    const givenUp: number[] = [];
+    const ended = await settler.end(endOf(payer, id, 10n), () => givenUp.push(elapsedMs()));
+    await refusal.end();
+    expect(ended).toEqual({ outcome: "released" });
+    expect(givenUp).toHaveLength(1);
+    expect(givenUp[0]).toBeGreaterThanOrEqual(10_000);
+    expect(givenUp[0]).toBeLessThanOrEqual(13_000);
+    expect(told).toEqual([`retry ${id}`, `refusal ${id}`]);
+    expect(await billing.findEntry(payer.accountId, id)).toBeUndefined();
+  },
+);
+
+test.each([
+  ["the outcome of an attempt is unknown", "57014", true],
+  ["a part of the reply was delivered", "53100", false],
+] as const)("a refused charge is made once the database accepts it, if %s", async (_, first, mayGiveUp) => {
+  const payer = await createPayer(store.database, 100n);
+  const id = newGenerationId(payer);
+  await billing.hold(holdOf(payer, 60n, id));
+  const refusal = await refuseCharges(first);
+  const { settler, elapsedMs } = settlerWith({
+    billing,
+    wait: async (attempts) => {
+      if (attempts === 1) await refusal.as("53100");
+      if (attempts === 20) await refusal.end();
+    },
+  });
+  const ended = await settler.end(
+    endOf(payer, id, 10n),
+    mayGiveUp ? () => expect.unreachable("gave up") : undefined,
+  );
+  expect(ended).toMatchObject({ outcome: "settled", chargedMicros: 10n });
+  expect(elapsedMs()).toBeGreaterThan(20_000);
+});
+
+test("charges that a full disk refuses do not fail the releases in their batch", async () => {
+  const payer = await createPayer(store.database, 100n);
+  const [charged, released] = [newGenerationId(payer), newGenerationId(payer)];
+  await billing.hold(holdOf(payer, 40n, charged));
+  await billing.hold(holdOf(payer, 40n, released));
+  const refusal = await refuseCharges("53100");
+  const charge = endOf(payer, charged, 10n);
+  const ends = [
+    billing.end(charge).catch((error: DomainError) => error.reason),
+    billing.end(endOf(payer, released, undefined)),
+  ];
+  expect(await Promise.all(ends)).toEqual(["unavailable", { outcome: "released" }]);
+  await refusal.end();
+  expect(await billing.end(charge)).toMatchObject({ outcome: "settled" });
 });
 
 test("a stopping server continues for a minute, then reports unsettled generations", async () => {

@@ -4,7 +4,6 @@ import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { auditDatabases } from "../../src/app/audit-embedded.ts";
 import { splitCell } from "../../src/app/split-cell.ts";
-import { typeIds } from "../../src/app/type-ids.ts";
 import { generateKey } from "../../src/domain/api-key.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { type Scope, toScopeBits } from "../../src/domain/scope.ts";
@@ -24,6 +23,7 @@ import { TEST_ACTION } from "../support/action.ts";
 import { withinOneMinute } from "../support/minute.ts";
 import { charge, createPayer, moneyProblems, type Payer } from "../support/payer.ts";
 import { createTestBilling } from "../support/store.ts";
+import { typeIds } from "../support/type-ids.ts";
 import { Callers } from "./callers.ts";
 import { buildCitus, type Cluster, connectNodes, moveSchema, startCluster, workerPort } from "./cluster.ts";
 
@@ -160,7 +160,7 @@ describe.skipIf(!SOURCE)("a cell on Citus", () => {
     await coordinator.unsafe(`DROP TABLE ${last}`);
     expect(await partitions()).not.toContain(last);
     const database = startServer("partitions");
-    await new LedgerPartitions(database).maintain();
+    await new LedgerPartitions(database, () => undefined).maintain();
     expect(await partitions()).toEqual(before);
     expect(await sessionsOf(await workerOfSchema(), "partitions")).toBeGreaterThan(0);
   });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { typeIds } from "../../src/app/type-ids.ts";
 import { TEST_ACTION_JSON } from "../support/action.ts";
+import { typeIds } from "../support/type-ids.ts";
 import { type Ended, type RunningServer, spawnVx, startServer, vx } from "./support.ts";
 
 let server: RunningServer;

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { typeIds } from "../../src/app/type-ids.ts";
-import { monthOfId } from "../../src/domain/ids.ts";
+import { createIds, monthOfId, secondsOfId } from "../../src/domain/ids.ts";
 import { LANE_COUNT, laneOfId } from "../../src/domain/lane.ts";
+import { typeIds } from "../support/type-ids.ts";
 
 const BASE32 = "0123456789abcdefghjkmnpqrstvwxyz";
 
@@ -24,6 +24,24 @@ test("ids are UUIDs of version 7 in base 32", () => {
     expect(uuid).toMatch(/^.{12}7.{3}[89ab].{15}$/);
     expect(Number.parseInt(uuid.slice(0, 12), 16)).toBeGreaterThanOrEqual(before);
   }
+});
+
+test("ids have the time of the cell of their lane, and keep their order while its clock goes back a little", () => {
+  const times = [1_000_000_000_000, 2_000_000_000_000];
+  const ids = createIds(
+    (cell) => times[cell] as number,
+    (lane) => (lane < 512 ? 0 : 1),
+  );
+  expect([ids.account(), ids.entry(1), ids.entry(600)].map(secondsOfId)).toEqual([
+    1_000_000_000, 1_000_000_000, 2_000_000_000,
+  ]);
+  times[1] = 1_999_999_990_000;
+  const second = ids.entry(600);
+  expect(secondsOfId(second)).toBe(2_000_000_000);
+  expect(ids.entry(600) > second).toBe(true);
+  // A clock that was wrong is set right.
+  times[1] = 1_900_000_000_000;
+  expect(secondsOfId(ids.entry(600))).toBe(1_900_000_000);
 });
 
 test("ids have the prefix of their type", () => {

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { typeIds } from "../../src/app/type-ids.ts";
 import { LANE_COUNT, laneOfId } from "../../src/domain/lane.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { typeIds } from "../support/type-ids.ts";
 
 let database: TestDatabase;
 

@@ -259,6 +259,21 @@ test("a cell that fails affects only its own accounts, and recovers", async () =
   expect(await readMetric('vx_cell_up{cell="b"}')).toBe("1");
 });
 
+test("a cell that refuses writes affects only its own accounts", async () => {
+  const { owner } = cells[1];
+  await owner.unsafe(`CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN RAISE EXCEPTION 'No space left on device' USING ERRCODE = '53100'; END $$`);
+  await owner`CREATE TRIGGER refuse BEFORE INSERT ON vx.write_probes FOR EACH ROW EXECUTE FUNCTION public.refuse()`;
+  const ready = async () => await (await fetch(`${app.url}/readyz`)).text();
+  await vi.waitFor(async () => expect(await ready()).toBe('ready\nthe cell "b" cannot be used\n'), {
+    timeout: 10_000,
+  });
+  expect((await generate(ofA)).status).toBe(200);
+  expect((await generate(ofB)).status).toBe(503);
+  await owner`DROP TRIGGER refuse ON vx.write_probes`;
+  await vi.waitFor(async () => expect((await generate(ofB)).status).toBe(200), { timeout: 10_000 });
+});
+
 async function readMetric(name: string): Promise<string | undefined> {
   const headers = { authorization: "Bearer operator-token-of-the-tests" };
   const text = await (await fetch(`${app.adminUrl}/metrics`, { headers })).text();

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { closeAll } from "../../src/app/app.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { Database } from "../../src/store/driver/database.ts";
+import { DatabaseClock } from "../../src/store/driver/database-clock.ts";
 import { DatabaseMonitor } from "../../src/store/driver/monitor.ts";
 import { TEST_ACTION_JSON } from "../support/action.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
@@ -29,6 +30,8 @@ test("too many statements do not make the database unreachable", async () => {
     const blocked = pool.call("set_account_plan", TEST_ACTION_JSON, lane, "acct_1", "pro");
     const { promise: looked, resolve: look } = Promise.withResolvers<void>();
     const monitor = new DatabaseMonitor(pool, {
+      clock: new DatabaseClock(() => performance.now()),
+      prepare: async () => undefined,
       onChange: (reachable) => changes.push(reachable),
       revive: async () => look(),
       maintain: async () => look(),

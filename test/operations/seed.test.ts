@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { seedDemo } from "../../src/app/seed-demo.ts";
-import { typeIds } from "../../src/app/type-ids.ts";
 import { generateKey } from "../../src/domain/api-key.ts";
 import type { Ids } from "../../src/domain/ids.ts";
 import { LANE_COUNT, type Lane } from "../../src/domain/lane.ts";
 import { Database } from "../../src/store/driver/database.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { typeIds } from "../support/type-ids.ts";
 
 let shared: TestDatabase;
 let database: Database;

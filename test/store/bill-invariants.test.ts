@@ -1,5 +1,4 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { typeIds } from "../../src/app/type-ids.ts";
 import { type InvariantViolation, onViolation } from "../../src/domain/invariant.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { bill } from "../../src/store/bill.ts";
@@ -8,6 +7,7 @@ import type { Billing } from "../../src/store/billing.ts";
 import { NO_USAGE } from "../support/no-usage.ts";
 import { createPayer, endOf, holdOf, newGenerationId, type Payer } from "../support/payer.ts";
 import { clock, createTestBilling, useStore } from "../support/store.ts";
+import { typeIds } from "../support/type-ids.ts";
 import { replaceInFunction } from "../torture/planted/plant.ts";
 
 const store = useStore();

@@ -1,5 +1,4 @@
 import { beforeAll, expect, test } from "vitest";
-import { typeIds } from "../../src/app/type-ids.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { usageOf } from "../../src/domain/usage.ts";
 import { findAnswer } from "../../src/store/answers.ts";
@@ -10,6 +9,7 @@ import { DatabaseClock } from "../../src/store/driver/database-clock.ts";
 import { revokeKey } from "../../src/store/keys.ts";
 import { createPayer, endOf, holdOf, moneyProblems, newGenerationId, type Payer } from "../support/payer.ts";
 import { createTestBilling, useStore } from "../support/store.ts";
+import { typeIds } from "../support/type-ids.ts";
 import { UncheckedBilling } from "../support/unchecked-billing.ts";
 
 const store = useStore({ connections: 4 });
@@ -245,7 +245,7 @@ test("a statement that arrives too late changes nothing and returns the time of 
 
 test("a batch succeeds after the clock of the database is set forward", async () => {
   const behind = new DatabaseClock(() => performance.now());
-  behind.set(new Date(Date.now() - 3_600_000));
+  behind.set(new Date(Date.now() - 3_600_000), behind.now());
   const billing = new Billing(store.database, {
     pipelines: 1,
     maxWaiting: 10,

@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { typeIds } from "../../src/app/type-ids.ts";
 import { generateKey } from "../../src/domain/api-key.ts";
 import { type Lane, laneOfId, withLane } from "../../src/domain/lane.ts";
 import { usageOf } from "../../src/domain/usage.ts";
@@ -14,6 +13,7 @@ import { TEST_ACTION } from "./action.ts";
 import type { TestDatabase } from "./database.ts";
 import { EXPECTED_HASH } from "./ledger-hash.ts";
 import { modelOf } from "./samples.ts";
+import { typeIds } from "./type-ids.ts";
 
 /** The model of all charges. */
 const MODEL = modelOf();

@@ -3,7 +3,7 @@ import { DomainError } from "../../domain/errors.ts";
 import { LANE_COUNT, type Lane, lanesOfText } from "../../domain/lane.ts";
 import type { Cell } from "./cells.ts";
 import { LaneMap } from "./lane-map.ts";
-import { LaneMoved } from "./store-error.ts";
+import { LaneMoved, NotSent } from "./store-error.ts";
 
 /** A move of lanes takes less than two seconds, so that calls wait for it and do not fail. */
 const MAX_RESENDING_MS = 5_000;
@@ -63,6 +63,11 @@ export class CellDirectory {
     return this.#cells[cell]?.name ?? "";
   }
 
+  /** The cell of a lane; the first one if it has no owner. */
+  cellOf(lane: Lane): number {
+    return this.#map.ownerOf(lane) ?? 0;
+  }
+
   isUsable(cell: number): boolean {
     return this.#usable.has(cell);
   }
@@ -99,11 +104,17 @@ export class CellDirectory {
     this.#usable.delete(cell);
   }
 
+  /** Migrates the cell, unless this process has done so. */
+  async prepare(cell: number): Promise<void> {
+    if (this.#prepared.has(cell)) return;
+    await (this.#cells[cell] as DirectoryCell).prepare();
+    this.#prepared.add(cell);
+  }
+
   /** Reads the lanes of the cell and copies the shared data to it. Call this periodically while it can be reached. */
   async maintain(cell: number): Promise<void> {
-    const { pool, prepare } = this.#cells[cell] as DirectoryCell;
-    if (!this.#prepared.has(cell)) await prepare();
-    this.#prepared.add(cell);
+    const { pool } = this.#cells[cell] as DirectoryCell;
+    await this.prepare(cell);
     const state = await this.#readState(cell);
     const shared = this.#versions.get(0);
     if (cell !== 0 && shared !== undefined && state.shared_version < shared) {
@@ -125,7 +136,7 @@ export class CellDirectory {
   #requireUsable(cell: number): void {
     if (this.#usable.has(cell)) return;
     const cause = new Error(`the cell "${this.nameOf(cell)}" cannot be used`);
-    throw new DomainError("unavailable", { cause });
+    throw new NotSent(cause);
   }
 
   /** Reads the owners of the lanes in all cells, among them those that became usable just now. */

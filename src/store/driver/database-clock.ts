@@ -1,21 +1,37 @@
-/** An estimate of the database's clock, used to give statements a latest start time. */
+/** The database's clock, estimated from the times that its statements return. */
 export class DatabaseClock {
-  readonly #now: () => number;
-  /** Database time minus local time, in milliseconds. */
-  #offsetMs: number | undefined;
+  /** Monotonic local clock in milliseconds. */
+  readonly now: () => number;
+  #measured: { readonly offsetMs: number; readonly halfTripMs: number } | undefined;
 
   /** @param now monotonic local clock in milliseconds */
   constructor(now: () => number) {
-    this.#now = now;
+    this.now = now;
   }
 
-  /** Records a time that the database just returned. Because of the network delay, the estimate is early. */
-  set(time: Date): void {
-    this.#offsetMs = time.getTime() - this.#now();
+  /** Records a time that the database returned for a statement that was sent at `sentAt` of the local clock. */
+  set(time: Date, sentAt: number): void {
+    const now = this.now();
+    this.#measured = { offsetMs: time.getTime() - (sentAt + now) / 2, halfTripMs: (now - sentAt) / 2 };
   }
 
-  /** The database's time in `ms` milliseconds; null, which means no limit, before its clock is known. */
+  /** The database's time in milliseconds since 1970; undefined before it is known. */
+  get timeMs(): number | undefined {
+    return this.#measured && Math.floor(this.now() + this.#measured.offsetMs);
+  }
+
+  /** By how much `timeMs` may be wrong. */
+  get uncertaintyMs(): number {
+    return this.#measured?.halfTripMs ?? Number.POSITIVE_INFINITY;
+  }
+
+  /**
+   * The latest start of a statement that begins within `ms` milliseconds; null, which means no limit, before the clock is known.
+   * It is never too late: the time counts as that of the moment when its result arrived.
+   */
   after(ms: number): Date | null {
-    return this.#offsetMs === undefined ? null : new Date(this.#now() + this.#offsetMs + ms);
+    if (!this.#measured) return null;
+    const { offsetMs, halfTripMs } = this.#measured;
+    return new Date(this.now() + offsetMs - halfTripMs + ms);
   }
 }

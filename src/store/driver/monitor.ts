@@ -1,9 +1,14 @@
 import { DomainError } from "../../domain/errors.ts";
 import type { Cell } from "./cells.ts";
+import type { DatabaseClock } from "./database-clock.ts";
 
 const INTERVAL_MS = 1_000;
 
 type MonitorOptions = {
+  /** Is set by each check. */
+  readonly clock: DatabaseClock;
+  /** Called before each check: migrates a cell before its first use. */
+  readonly prepare: () => Promise<void>;
   readonly onChange: (reachable: boolean, error?: unknown) => void;
   /** Called on each check that fails. */
   readonly revive: () => Promise<void>;
@@ -15,7 +20,7 @@ type MonitorOptions = {
 
 /**
  * Checks every second whether the database can be reached and written to, so that calls can be refused at
- * once.
+ * once. The checks also measure its clock.
  */
 export class DatabaseMonitor {
   readonly #cell: Cell;
@@ -32,6 +37,16 @@ export class DatabaseMonitor {
 
   get reachable(): boolean {
     return this.#reachable;
+  }
+
+  /** Rejects unless the database accepts writes. */
+  async probe(): Promise<void> {
+    const { clock, prepare } = this.#options;
+    await this.#cell.requireWritable();
+    await prepare();
+    const sentAt = clock.now();
+    const [row] = await this.#cell.call<{ clock: Date }>("probe_writes");
+    if (row) clock.set(row.clock, sentAt);
   }
 
   start(): void {
@@ -55,8 +70,7 @@ export class DatabaseMonitor {
 
   async #check(): Promise<boolean> {
     try {
-      await this.#cell.call("schema_version");
-      await this.#cell.requireWritable();
+      await this.probe();
       this.#set(true);
     } catch (error) {
       // "overloaded" is a limit of this server and gives no information about the database.

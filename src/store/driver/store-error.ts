@@ -26,6 +26,18 @@ export class SchemaMoved extends DomainError {
   }
 }
 
+/** The statement was not sent. */
+export class NotSent extends DomainError {
+  constructor(cause: unknown) {
+    super("unavailable", { cause });
+  }
+}
+
+/** The database refused the statement and changed nothing: its disk is full, or it is read-only. */
+export function isRefusedWrite(error: unknown): boolean {
+  return error instanceof DomainError && /^(53100|25006)$/.test(codeOf(error.cause));
+}
+
 /**
  * Temporary conditions of PostgreSQL: starting, stopping, out of resources, disconnected, too slow or
  * read-only.

@@ -29,6 +29,8 @@ const MIGRATION_TIMEOUT_MS = 10 * 60_000;
 /** About ten minutes: an attempt and the pause after it take less than two seconds. */
 const LOCK_ATTEMPTS = 300;
 
+const MOVE_ATTEMPTS = 5;
+
 /** The cell to create, or the only database. */
 type MigrationTarget = {
   readonly schema?: string;
@@ -287,12 +289,20 @@ async function prepareOnline(sql: Sql, schema: string, pending: readonly SqlFile
   }
 }
 
-/** Servers do the same every hour, so one that has to wait for a long read of the ledger is left to them. */
+/**
+ * Servers create partitions every hour too, so one that has to wait for a long read of the ledger is left to them. Entries that
+ * are in no partition are moved, one month in each transaction; what cannot be moved now stays for the next migration.
+ */
 async function createPartitions(sql: Sql, schema: string): Promise<void> {
+  const moveNext = () => sql.unsafe(`SELECT * FROM ${schema}.move_other_month()`);
+  const move = async () => {
+    while ((await moveNext()).length > 0);
+  };
   try {
+    await withShortWaits(sql, schema, MOVE_ATTEMPTS, move);
     await sql.unsafe(`SELECT * FROM ${schema}.create_ledger_partitions()`);
   } catch (error) {
-    if (!isLockTimeout(error)) throw error;
+    if (!isLockTimeout(error) && !(error instanceof LocksNotAvailable)) throw error;
   }
 }
 

@@ -474,6 +474,11 @@ CREATE TABLE windows (
   CONSTRAINT windows_pkey PRIMARY KEY (lane, fingerprint)
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
 
+CREATE TABLE write_probes (
+  at timestamp with time zone NOT NULL,
+  filler text NOT NULL
+) WITH (fillfactor=10, autovacuum_enabled=false);
+
 CREATE VIEW account_views AS
  SELECT a.lane,
     a.id,
@@ -593,7 +598,9 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION log_change(p_act text, p_lane smallint, p_target text, p_account_id text) RETURNS void
 -- FUNCTION log_refusal(p_act text, p_lane smallint, p_account_id text, p_outcome text) RETURNS void; for the server
 -- FUNCTION money_text(p_micros bigint) RETURNS text
+-- FUNCTION months_without_partition() RETURNS TABLE(month integer, entries bigint); for the server
 -- FUNCTION move_balance(p_act text, p_lane smallint, p_account_id text, p_entry_id text, p_month integer, p_kind text, p_amount_micros bigint, p_reason text, p_idempotency_key text) RETURNS SETOF priced_ledger; for the server
+-- FUNCTION move_other_month() RETURNS TABLE(partition text, entries bigint)
 -- FUNCTION name_users(p_rows ledger[], p_day integer) RETURNS void
 -- FUNCTION names_of(p_account_ids text, p_key_ids text) RETURNS TABLE(id text, name text); for the server
 -- FUNCTION no_lane() RETURNS smallint
@@ -602,6 +609,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION place_holds(p_server_id text, p_holds hold_item[]) RETURNS item_result[]
 -- FUNCTION post_entries(p_entries entry_item[]) RETURNS item_result[]
 -- FUNCTION price_hash(p_before bytea, p_row price_versions) RETURNS bytea
+-- FUNCTION probe_writes() RETURNS TABLE(clock timestamp with time zone); for the server
 -- FUNCTION put_plan(p_act text, p_name text, p_rpm integer, p_max_active_keys integer, p_max_keys_created_per_hour integer) RETURNS SETOF plans; for the server
 -- FUNCTION put_profile(p_lane smallint, p_id text, p_external_id text, p_email text, p_notes text) RETURNS void
 -- FUNCTION quarter_of_clock() RETURNS TABLE(quarter integer); for the server

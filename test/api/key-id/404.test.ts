@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { KeyService } from "../../../gen/vx/v1/key_pb.js";
-import { typeIds } from "../../../src/app/type-ids.ts";
 import { startTestApp, type TestApp } from "../../support/app.ts";
 import { createTestKey, operatorOf, type TestKey } from "../../support/fixtures.ts";
 import { bearer, protocols } from "../../support/protocols.ts";
+import { typeIds } from "../../support/type-ids.ts";
 
 let app: TestApp;
 let calling: TestKey;

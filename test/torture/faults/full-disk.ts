@@ -54,7 +54,7 @@ export function fullDisk({ path }: SmallDisk): Fault {
   };
 }
 
-function fill(file: string): void {
+export function fill(file: string): void {
   const handle = openSync(file, "w");
   try {
     for (let size = BLOCK_BYTES; size >= 1; ) {

@@ -92,7 +92,7 @@ export const VARIANTS: readonly Variant[] = [
     under: "none",
     code: {
       file: "src/billing/generation.ts",
-      find: 'const ended = await measured(trace?.startStage("settlement"), settler.end(end));',
+      find: 'const ended = await measured(trace?.startStage("settlement"), settler.end(end, giveUp));',
       put: 'const ended = { outcome: "settled", balanceMicros: 0n }; setTimeout(() => settler.end(end), 250);',
     },
   },
@@ -102,7 +102,7 @@ export const VARIANTS: readonly Variant[] = [
     code: {
       file: "src/billing/charge.ts",
       find: "? progress.wasSent :",
-      put: "? progress.wasSent && !spec.prompt.streamed :",
+      put: "? progress.wasSent && !ended.spec.prompt.streamed :",
     },
   },
   {
@@ -111,7 +111,7 @@ export const VARIANTS: readonly Variant[] = [
     code: {
       file: "src/billing/charge.ts",
       find: "? progress.wasSent :",
-      put: "? progress.wasSent && !isEmpty(output) :",
+      put: "? progress.wasSent && !isEmpty(ended.output) :",
     },
   },
   {
@@ -128,8 +128,8 @@ export const VARIANTS: readonly Variant[] = [
     under: "none",
     code: {
       file: "src/billing/charge.ts",
-      find: "const isDelivered = spec.prompt.streamed && !isEmpty(output);",
-      put: "const isDelivered = true;",
+      find: "return isDelivered(ended);",
+      put: "return true;",
     },
   },
   {

@@ -1,5 +1,5 @@
 -- Creates the partitions of this month and of the three months ahead that do not exist. A month that has rows in
--- ledger_other_months keeps them there.
+-- ledger_other_months keeps them there until move_other_month moves them.
 CREATE OR REPLACE FUNCTION create_ledger_partitions() RETURNS TABLE (created text)
   LANGUAGE plpgsql SECURITY DEFINER
   SET search_path FROM CURRENT

@@ -1,4 +1,0 @@
-import { createIds } from "../domain/ids.ts";
-
-/** All ids of this process. */
-export const typeIds = createIds(Date.now);

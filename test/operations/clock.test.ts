@@ -1,0 +1,66 @@
+import { fileURLToPath } from "node:url";
+import postgres from "postgres";
+import { expect, inject, test, vi } from "vitest";
+import { laneOfId } from "../../src/domain/lane.ts";
+import { TEST_ACTION_JSON } from "../support/action.ts";
+import { OPERATOR_TOKEN, startTestApp } from "../support/app.ts";
+import { createTestDatabase } from "../support/database.ts";
+import { loginIn } from "../support/embedded.ts";
+import { bearer } from "../support/protocols.ts";
+import { inDataFolder, ready, start, useDataFolder } from "./server-process.ts";
+
+useDataFolder({ withDatabase: true });
+
+const AHEAD = new URL("../support/clock-ahead.ts", import.meta.url).href;
+const SERVER = fileURLToPath(new URL("../../src/vx.js", import.meta.url));
+const AHEAD_S = 430 * 86_400;
+
+test("a server whose clock is 430 days ahead writes entries of this month, and reports the difference", async () => {
+  const server = start(
+    { TEST_CLOCK_AHEAD_MS: String(AHEAD_S * 1_000), VX_ADMIN_TOKEN: OPERATOR_TOKEN },
+    { command: [process.execPath, "--import", AHEAD, SERVER, "serve"] },
+  );
+  const secret = await server.line(/(vx_live_\w+)/);
+  const url = await server.line(ready);
+  const generated = await fetch(`${url}/v1/generate`, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...bearer(secret) },
+    body: JSON.stringify({ model: "vx-sandbox-small", messages: [{ role: "user", content: "hello" }] }),
+  });
+  expect(generated.status).toBe(200);
+  const sql = postgres({ ...loginIn(inDataFolder()), max: 1 });
+  const months = await sql`
+    SELECT DISTINCT kind::text, make_date(1970, 1, 1) + make_interval(months => month) = date_trunc('month', created_at) AS is_now
+    FROM vx.ledger ORDER BY kind::text`;
+  expect([...months]).toEqual([
+    { kind: "credit", is_now: true },
+    { kind: "generation", is_now: true },
+  ]);
+  expect(await sql`SELECT FROM vx.ledger_other_months`).toHaveLength(0);
+  await sql.end();
+  await vi.waitFor(
+    () => expect(server.stderr()).toContain("the clock of this machine is not that of the database"),
+    { timeout: 10_000 },
+  );
+  const adminUrl = /"admin":"([^"]+)"/.exec(server.stderr())?.[1] ?? "";
+  const metrics = await (await fetch(`${adminUrl}/metrics`, { headers: bearer(OPERATOR_TOKEN) })).text();
+  const [, offset] = /^vx_clock_offset_seconds\{cell=""\} (\S+)$/m.exec(metrics) ?? [];
+  expect(Math.abs(Number(offset) - AHEAD_S)).toBeLessThan(60);
+});
+
+test("a server that may not move entries without a partition reports them", async () => {
+  const database = await createTestDatabase();
+  const lane = laneOfId("acct_1");
+  await database.owner`SELECT vx.create_account(${TEST_ACTION_JSON}, ${lane}::smallint, 'acct_1', 'test', 'free')`;
+  await database.owner`
+    SELECT vx.move_balance(${TEST_ACTION_JSON}, ${lane}::smallint, 'acct_1', 'led_1', 1200, 'credit', 5, 'test', '1')`;
+  const url = database.url.replace(/user=.*/, `user=vx_app&password=${inject("passwords").app}`);
+  const app = await startTestApp({ database: { ...database, url } });
+  await vi.waitFor(() => expect(app.logText()).toContain('"months":[{"month":"2070-01","entries":1}]'), {
+    timeout: 10_000,
+  });
+  const metrics = await fetch(`${app.adminUrl}/metrics`, { headers: bearer(OPERATOR_TOKEN) });
+  expect(await metrics.text()).toContain("\nvx_ledger_entries_without_partition 1\n");
+  await app.stop();
+  await database.drop();
+});

@@ -1,0 +1,157 @@
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import postgres from "postgres";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { audit } from "../../src/store/audit.ts";
+import { Database } from "../../src/store/driver/database.ts";
+import { startTestApp, type TestApp } from "../support/app.ts";
+import { putDatabase } from "../support/data-folder.ts";
+import { loginIn } from "../support/embedded.ts";
+import { operatorOf, type TestKey } from "../support/fixtures.ts";
+import { createPaidKey } from "../support/openai.ts";
+import { startServerProcess } from "../support/process.ts";
+import { bearer } from "../support/protocols.ts";
+import { fill, mountSmallDisk } from "../torture/faults/full-disk.ts";
+
+let app: TestApp;
+let key: TestKey;
+let pool: Database;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  key = await createPaidKey(operatorOf(app));
+  const session = { connections: 2, statementTimeoutMs: 5_000, name: "test" };
+  pool = new Database(app.database.address, { ...session, maxStatements: 100, maxWaitMs: 5_000 });
+  await app.database.owner.unsafe(`CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '53100'; END $$`);
+});
+afterAll(async () => {
+  await pool.close();
+  await app.stop();
+});
+
+/** Writes to the table fail as on a full disk until the returned function is called. */
+async function refuseWrites(table: string): Promise<() => Promise<unknown>> {
+  const { owner } = app.database;
+  await owner.unsafe(
+    `CREATE TRIGGER refuse BEFORE INSERT ON ${table} FOR EACH ROW EXECUTE FUNCTION public.refuse()`,
+  );
+  return () => owner.unsafe(`DROP TRIGGER refuse ON ${table}`);
+}
+
+async function generate(url: string, secret: string, options: object = {}) {
+  const response = await fetch(`${url}/v1/generate`, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...bearer(secret) },
+    body: JSON.stringify({
+      model: "vx-sandbox-small",
+      messages: [{ role: "user", content: "hello" }],
+      ...options,
+    }),
+  });
+  return { status: response.status, text: await response.text() };
+}
+
+async function statusOf(path: string, url = app.url): Promise<number> {
+  return (await fetch(url + path)).status;
+}
+
+test("/readyz is 503 while the database refuses writes", async () => {
+  const accept = await refuseWrites("vx.write_probes");
+  await vi.waitFor(async () => expect(await statusOf("/readyz")).toBe(503), { timeout: 10_000 });
+  expect(await statusOf("/livez")).toBe(200);
+  await accept();
+  await vi.waitFor(async () => expect(await statusOf("/readyz")).toBe(200), { timeout: 10_000 });
+});
+
+test("a server that starts while the database refuses writes ends with the reason", async () => {
+  const accept = await refuseWrites("vx.write_probes");
+  await app.database.owner`TRUNCATE vx.write_probes`;
+  await expect(startTestApp({ database: app.database })).rejects.toThrow(
+    "the database cannot be used: could not extend file: No space left on device",
+  );
+  await accept();
+  await vi.waitFor(async () => expect(await statusOf("/readyz")).toBe(200), { timeout: 10_000 });
+});
+
+test("all processes together write one probe a second, in little space, and do not wait for a dump", async () => {
+  const { owner } = app.database;
+  const count = async () => (await owner`SELECT FROM vx.write_probes`).length;
+  await owner`DELETE FROM vx.write_probes`;
+  while ((await count()) < 3) await Promise.all([pool.call("probe_writes"), pool.call("schema_version")]);
+  const [gaps] = await owner`
+    SELECT min(at - before) >= '900 milliseconds' AS are_long FROM (
+      SELECT at, lag(at) OVER (ORDER BY at) AS before FROM vx.write_probes) p`;
+  expect(gaps).toEqual({ are_long: true });
+  const fill = () => owner`
+    INSERT INTO vx.write_probes SELECT '2000-01-01', repeat('x', 450) FROM generate_series(1, 100)`;
+  await owner`TRUNCATE vx.write_probes`;
+  await fill();
+  await owner.begin(async (dump) => {
+    await dump`LOCK TABLE vx.write_probes IN ACCESS SHARE MODE`;
+    await pool.call("probe_writes");
+    expect(await count()).toBeGreaterThan(100);
+  });
+  await owner`TRUNCATE vx.write_probes`;
+  await fill();
+  await pool.call("probe_writes");
+  expect(await count()).toBeLessThan(10);
+});
+
+test("while the ledger refuses rows, a unary call fails without a charge, and a delivered stream waits and is charged", async () => {
+  const entries = async () =>
+    (
+      await app.database
+        .owner`SELECT replace(id, 'led_', 'gen_') AS id FROM vx.ledger WHERE kind = 'generation'`
+    ).map(({ id }) => id as string);
+  const before = await entries();
+  const accept = await refuseWrites("vx.ledger");
+  const streamed = generate(app.url, key.secret, { stream: true });
+  const unary = await generate(app.url, key.secret);
+  expect(unary.status).toBe(503);
+  expect(JSON.parse(unary.text)).toMatchObject({
+    error: { code: "unavailable", message: expect.stringContaining("Nothing was charged") },
+  });
+  // The unary call holds nothing any more, although the ledger still refuses rows.
+  await vi.waitFor(async () => expect(await app.database.owner`SELECT FROM vx.holds`).toHaveLength(1), {
+    timeout: 10_000,
+  });
+  await accept();
+  const { status, text } = await streamed;
+  expect(status).toBe(200);
+  const [, id] = /"done":\{"id":"(gen_\w+)"/.exec(text) ?? [];
+  expect((await entries()).filter((entry) => !before.includes(entry))).toEqual([id]);
+  expect((await audit(pool, new AbortController().signal)).findings).toEqual([]);
+});
+
+test("on a full disk every call ends, only answered calls are charged, and the server recovers", async (context) => {
+  const disk = await mountSmallDisk();
+  if (!disk) return context.skip("mounting a file system is not permitted");
+  putDatabase(disk.path);
+  const server = startServerProcess({ VX_DATA_DIR: disk.path });
+  try {
+    const secret = await server.line(/(vx_live_\w+)/);
+    const url = await server.line(/^vx ready on (\S+)$/m);
+    let charged = 0;
+    const call = async () => {
+      const { status } = await generate(url, secret);
+      if (status === 200) charged++;
+      return status;
+    };
+    expect(await call()).toBe(200);
+    fill(join(disk.path, "ballast"));
+    await vi.waitFor(async () => expect(await statusOf("/readyz", url)).toBe(503), { timeout: 20_000 });
+    const statuses = await Promise.all(Array.from({ length: 20 }, call));
+    expect(statuses.filter((status) => status !== 200 && status !== 503)).toEqual([]);
+    rmSync(join(disk.path, "ballast"));
+    await vi.waitFor(async () => expect(await statusOf("/readyz", url)).toBe(200), { timeout: 30_000 });
+    await vi.waitFor(async () => expect(await call()).toBe(200), { timeout: 10_000 });
+    const sql = postgres({ ...loginIn(disk.path), max: 1 });
+    const [row] = await sql`SELECT count(*)::int AS entries FROM vx.ledger WHERE kind = 'generation'`;
+    await sql.end();
+    expect(row).toEqual({ entries: charged });
+  } finally {
+    await server.end("SIGTERM");
+    await disk.remove();
+  }
+});
