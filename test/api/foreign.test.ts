@@ -59,6 +59,9 @@ test("the fields that can refer to data of an account are complete", () => {
     "ListEntries key_id",
     "ListEntries page_token",
     "ListKeys page_token",
+    // Ids of models, which accounts share.
+    "ListModelInfos after_id",
+    "ListModelInfos before_id",
     // Models do not belong to an account.
     "ListModels after_id",
     "ListModels before_id",

@@ -57,6 +57,9 @@ export function messageOf(method: DescMethod, { model, text, maxTokens }: Prompt
     GetUsage: { from: "2026-01-01T00:00:00Z", to: "2026-02-01T00:00:00Z", group_by: ["day", "key"] },
     GetGeneration: { id: "gen_00000000000000000000000000" },
     ListModels: {},
+    ListModelInfos: {},
+    GetModelInfo: { model },
+    GetAccount: {},
     GetMe: {},
   };
   const json = REQUESTS[method.name];

@@ -134,7 +134,7 @@ test("without funds each metered method returns 402 and sends nothing to the ups
     const answer = await fetch(`${metered.app.url}${path}`, {
       method: verb,
       headers: { "content-type": "application/json", ...bearer(key.secret) },
-      body: JSON.stringify({ model: MODEL, ...bodies[path], ...selected }),
+      body: JSON.stringify({ model: MODEL, ...bodies[path.replace("/anthropic", "")], ...selected }),
     });
     expect([method.name, answer.status]).toEqual([method.name, 402]);
   }

@@ -90,9 +90,8 @@ test("the writable one of several hosts is used, in any order", async () => {
 
 test("a read-only database at start is a one-line error", async () => {
   const toStandby = await Line.start({ path: standby.socketPath });
-  await expect(startTestApp({ env: { DATABASE_URL: urlOf(toStandby) } })).rejects.toThrow(
-    /127\.0\.0\.1:\d+ is read-only: it is a standby/,
-  );
+  const env = { DATABASE_URL: urlOf(toStandby), VX_DATABASE_WAIT: "0" };
+  await expect(startTestApp({ env })).rejects.toThrow(/127\.0\.0\.1:\d+ is read-only: it is a standby/);
   await toStandby.stop();
 });
 

@@ -66,11 +66,16 @@ describe.each(https)("over $name", ({ send }) => {
   test("every path of every method returns 401 without a key and with an invalid key", async () => {
     for (const method of developerMethods) {
       const expectRefusal = surfaceOf(method.parent) === "anthropic" ? expectAnthropicError : expectError;
-      for (const { verb, path } of httpBindings(method)) {
-        const without = await send(app.url, { method: verb, path, headers: JSON_BODY });
+      for (const { verb, path, selectedByHeader } of httpBindings(method)) {
+        const selected = selectedByHeader === "" ? {} : { [selectedByHeader]: "2023-06-01" };
+        const without = await send(app.url, { method: verb, path, headers: { ...JSON_BODY, ...selected } });
         expectRefusal(without, "missing_api_key");
         expect(without.headers["www-authenticate"]).toBe("Bearer");
-        const wrong = await send(app.url, { method: verb, path, headers: bearer(`${key.secret}x`) });
+        const wrong = await send(app.url, {
+          method: verb,
+          path,
+          headers: { ...bearer(`${key.secret}x`), ...selected },
+        });
         expectRefusal(wrong, "invalid_api_key");
         expect(wrong.headers["www-authenticate"]).toBe("Bearer");
       }

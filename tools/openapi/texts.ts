@@ -22,7 +22,7 @@ const TAG_TITLES: Readonly<Record<string, string>> = {
   ChatService: "Chat completions",
   EmbedService: "Embeddings",
   ModelService: "Models",
-  MeService: "Account",
+  MeService: "Account status",
   KeyService: "Keys",
 };
 

@@ -228,6 +228,8 @@ const OPEN_WHILE_SUSPENDED = [
   "GetUsage",
   "ListModels",
   "GetModel",
+  "ListModelInfos",
+  "GetModelInfo",
   "RevokeKey",
 ];
 
