@@ -1,4 +1,5 @@
 import type { DescMethod } from "@bufbuild/protobuf";
+import { policyOf } from "../../src/rules/policy.ts";
 import type { Random } from "../fuzz/random.ts";
 import { acceptEncoding, CHANGES } from "./changes.ts";
 import { type Draft, type Form, setHeader } from "./draft.ts";
@@ -23,7 +24,7 @@ const GENERATIONS =
 
 export function hasOutcome({ methods }: Outcome, method: DescMethod): boolean {
   if (methods === "all") return true;
-  if (methods === "scoped") return method.name !== "GetMe";
+  if (methods === "scoped") return policyOf(method).scope !== undefined && policyOf(method).rateLimited;
   if (methods === "streams") return method.methodKind === "server_streaming";
   if (methods === "generations") return GENERATIONS.test(method.name);
   return methods.includes(method.name);
@@ -67,7 +68,7 @@ export const OUTCOMES: readonly Outcome[] = [
     name: "a key without the scope",
     methods: "scoped",
     secret: ({ readOnly, generateOnly }, method) =>
-      /^(List(Models|Entries)|GetModel)$/.test(method.name) ? generateOnly : readOnly,
+      policyOf(method).scope === "read" ? generateOnly : readOnly,
   },
   {
     name: "a used up window",

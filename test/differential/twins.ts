@@ -87,6 +87,8 @@ export async function startTwinServers(): Promise<TwinServers> {
     maintenance: undefined,
     telemetry: undefined,
   });
+  await components.openCells();
+  await components.registerPrices();
   await components.start();
   const shared = { ...components, config, log };
   const listeners = [
