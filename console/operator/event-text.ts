@@ -54,7 +54,7 @@ function objectOf({ method, target, targetName, accountId, accountName, details 
   return accountName === "" ? key : `${key} of ${accountName}`;
 }
 
-/** The new value of what was changed. */
+/** The new value. */
 function newValueOf({ method, details }: OperatorEvent): string {
   const { amount_micros: micros, plan, rate_limit_rpm: rpm, fields, role } = details;
   if (micros !== undefined && method === "CreditAccount") return moneyText(BigInt(micros));

@@ -13,7 +13,7 @@ type EntryDialogProps = {
   /** The address of the page that shows a key. */
   readonly keyHref: (id: string) => string;
   readonly onClose: () => void;
-  /** What is known about the entry besides its fields. */
+  /** Shown below the fields of the entry. */
   readonly children?: ComponentChildren;
 };
 

@@ -168,7 +168,7 @@ async function checkPrivileges(sql: Sql, { schema, isEmbedded }: DatabaseToCheck
     };
   }
   if (app_may_write || app_is_super) {
-    const advice = `revoke what was granted to ${APP_ROLE}: only functions may change the ledger`;
+    const advice = `revoke the table privileges of ${APP_ROLE}: only functions may change the ledger`;
     return { status: "problem", message: `the role ${APP_ROLE} may change the ledger directly`, advice };
   }
   if (login_may_write && !isEmbedded) {

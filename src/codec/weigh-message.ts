@@ -17,8 +17,8 @@ const MEASURED_UNITS = 64;
 const MAX_UNIT_BYTES = 5;
 
 /**
- * The memory that a decoded message and what is made of it take while its call runs: each text as a string, and once
- * more as bytes for the upstream; binary data and its base64 form.
+ * The memory that a decoded message needs while its call runs: each text as a string and as bytes for the upstream, and
+ * binary data with its base64 form.
  */
 export function* weighMessage(message: Message, bodyBytes: number): Steps<number> {
   if (bodyBytes <= SMALL_BODY_BYTES) return SMALL_FACTOR * bodyBytes;

@@ -5,8 +5,8 @@ import type { Cells, FunctionCaller } from "./driver/cells.ts";
 import { compareBytes, mergeCells } from "./merge-cells.ts";
 
 /**
- * What is searched, in the order of the results: the starts of three fields, each with an index, and parts of names, for which
- * the names are read in their order. Accounts with the id come before them.
+ * The searched fields, in the order of the results: the starts of three fields, each with an index, and parts of names, for
+ * which all names are read in order. Accounts with the id come before them.
  */
 const FIELDS = ["external_id", "email", "name", "part"] as const;
 

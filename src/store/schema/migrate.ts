@@ -85,7 +85,7 @@ export async function migrate(
   });
 }
 
-/** What is applied and what `migrate` would apply. Changes nothing. */
+/** The applied migrations and those that `migrate` would apply. Changes nothing. */
 export async function readSchemaStatus(
   address: DatabaseAddress,
   target: MigrationTarget = {},

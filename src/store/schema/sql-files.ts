@@ -26,7 +26,7 @@ export async function readChecksums(
   return new Map(rows.map(({ name, checksum }) => [name, checksum]));
 }
 
-/** The files whose text differs from what was applied, and what was applied and has no file. */
+/** The names of files whose text differs from the applied one, and of applied files that no longer exist. */
 export function changedNames(known: ReadonlyMap<string, string>, files: readonly SqlFile[]): string[] {
   const names = new Set(files.map(({ name }) => name));
   const changed = files.filter(({ name, checksum }) => known.get(name) !== checksum);

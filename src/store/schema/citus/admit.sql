@@ -13,7 +13,7 @@ DECLARE
   v_minute constant integer := floor(extract(epoch FROM v_now) / 60);
   v_left constant integer := ceil(60 - mod(extract(epoch FROM v_now), 60));
   v_lanes constant smallint[] := ARRAY(SELECT i.lane FROM unnest(p_items) i);
-  -- The known keys: a call of each, as it is stored unless the key is revoked or expired, and the other columns of the result.
+  -- For each known key: the row of its window (not stored if the key is revoked or expired) and the other columns of the result.
   v_calls windows[];
   v_n integer[];
   v_states text[];

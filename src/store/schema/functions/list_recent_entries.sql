@@ -15,7 +15,7 @@ DECLARE
   v_found integer;
 BEGIN
   LOOP
-    -- A lane that has one of the newest entries has its own newest entry among those of the lanes.
+    -- The newest entries are in the lanes whose own newest entry is latest.
     RETURN QUERY
     WITH newest AS MATERIALIZED (
       SELECT s.lane, n.id FROM (SELECT generate_series(0, 1023)::smallint AS lane) s
