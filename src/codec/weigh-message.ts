@@ -1,4 +1,5 @@
 import type { Message } from "@bufbuild/protobuf";
+import { heldJsonOf } from "../rules/plain-values.ts";
 import type { Steps } from "./steps.ts";
 
 /** The values to weigh before other calls may run: less than a millisecond of work. */
@@ -23,19 +24,30 @@ const MAX_UNIT_BYTES = 5;
 export function* weighMessage(message: Message, bodyBytes: number): Steps<number> {
   if (bodyBytes <= SMALL_BODY_BYTES) return SMALL_FACTOR * bodyBytes;
   const rest: unknown[] = [message];
+  // The bytes of a binary message refer to its body.
+  const buffers = new Set<ArrayBufferLike>();
   let bytes = 0;
   let values = 0;
   for (let value = rest.pop(); value !== undefined; value = rest.pop()) {
     if (++values % STEP_VALUES === 0) yield;
     if (typeof value === "string") bytes += weightOfText(value);
-    else if (value instanceof Uint8Array) bytes += Math.ceil((value.length * 7) / 3);
-    else if (Array.isArray(value)) {
+    else if (value instanceof Uint8Array) {
+      bytes += Math.ceil((value.length * 4) / 3);
+      if (!buffers.has(value.buffer)) bytes += value.buffer.byteLength;
+      buffers.add(value.buffer);
+    } else if (Array.isArray(value)) {
       bytes += OBJECT_BYTES + MEMBER_BYTES * value.length;
       for (const item of value) if (isWeighed(item)) rest.push(item);
     } else {
+      const json = heldJsonOf(value as object);
+      if (json !== undefined) {
+        if (isWeighed(json)) rest.push(json);
+        continue;
+      }
       const fields = value as Readonly<Record<string, unknown>>;
       bytes += OBJECT_BYTES;
       for (const name in fields) {
+        if (name === "$typeName") continue;
         bytes += MEMBER_BYTES;
         if (isWeighed(fields[name])) rest.push(fields[name]);
       }

@@ -43,6 +43,11 @@ export function valueOfJson(json: JsonValue): Value {
   return new JsonHolder(json);
 }
 
+/** The JSON that a decoded untyped field holds; undefined for another object. */
+export function heldJsonOf(value: object): JsonValue | undefined {
+  return value instanceof JsonHolder ? value.json : undefined;
+}
+
 /** The JSON of an untyped field. */
 export function jsonOf(value: Value): JsonValue {
   return value instanceof JsonHolder ? value.json : toJson(ValueSchema, value);
