@@ -4,7 +4,7 @@ import { filterOf, requestOf } from "../shared/ledger-filters.tsx";
 import { LedgerList } from "../shared/ledger-list.tsx";
 import { numberText } from "../shared/money.tsx";
 import { hrefOf } from "../shared/use-route.ts";
-import { MAX_NAMES, type Viewer } from "./viewer.ts";
+import type { Viewer } from "./viewer.ts";
 
 type LedgerSectionProps = { readonly viewer: Viewer; readonly params: URLSearchParams };
 
@@ -16,12 +16,9 @@ export function LedgerSection({ viewer, params }: LedgerSectionProps) {
     list: viewer.ledgerService.listEntries,
     section: "ledger",
     href: hrefOf("ledger"),
-    choicesOf: async (signal: AbortSignal) => {
-      const [models, keys] = await Promise.all([
-        viewer.modelService.listModels({ pageSize: MAX_NAMES }, { signal }),
-        viewer.keyNames(),
-      ]);
-      return { models: models.data.map(({ id }) => id), keys };
+    choicesOf: async () => {
+      const [models, keys] = await Promise.all([viewer.modelIds(), viewer.keyNames()]);
+      return { models, keys };
     },
     keyHref: () => hrefOf("keys"),
   };

@@ -16,14 +16,15 @@ export type Viewer = {
   readonly meService: Client<typeof MeService>;
   readonly keyService: Client<typeof KeyService>;
   readonly ledgerService: Client<typeof LedgerService>;
-  readonly modelService: Client<typeof ModelService>;
   readonly usageService: Client<typeof UsageService>;
+  /** Empty if the key cannot list them. */
+  readonly modelIds: () => Promise<string[]>;
   /** The names of keys by their ids; empty without the scope "keys". */
   readonly keyNames: () => Promise<ReadonlyMap<string, string>>;
 };
 
 /** One page of a list. */
-export const MAX_NAMES = 1_000;
+const MAX_NAMES = 1_000;
 
 /** Throws if the server does not accept the key. */
 export async function signIn(transport: Transport): Promise<Viewer> {
@@ -36,8 +37,14 @@ export async function signIn(transport: Transport): Promise<Viewer> {
     meService,
     keyService,
     ledgerService: createClient(LedgerService, transport),
-    modelService: createClient(ModelService, transport),
     usageService: createClient(UsageService, transport),
+    modelIds: () =>
+      createClient(ModelService, transport)
+        .listModels({ pageSize: MAX_NAMES })
+        .then(
+          ({ data }) => data.map(({ id }) => id),
+          () => [],
+        ),
     keyNames: () =>
       keyService.listKeys({ pageSize: MAX_NAMES }).then(
         ({ apiKeys }) => new Map(apiKeys.map(({ id, name }) => [id, name])),

@@ -101,7 +101,7 @@ function outputRange(
 }
 
 /** The output limit that a call got in place of the higher one that it asked for, or of the model's default. */
-export function loweredMaxTokens(
+export function loweredMaxTokensOf(
   model: Model,
   { maxTokens: requested = model.defaultOutputTokens, options }: GenerationRequest,
   { maxTokens }: Size,

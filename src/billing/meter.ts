@@ -12,7 +12,7 @@ import { checkKept } from "./check-task.ts";
 import { countInput, imageTokensOf } from "./context-window.ts";
 import { Generation, type GenerationParts } from "./generation.ts";
 import type { GenerationRequest, Piece, Reply } from "./generation-request.ts";
-import { loweredMaxTokens, type Size } from "./generation-size.ts";
+import { loweredMaxTokensOf, type Size } from "./generation-size.ts";
 import type { GenerationSpec } from "./generation-spec.ts";
 import { PieceStream } from "./piece-stream.ts";
 import { type HoldParts, MAX_CALL_MS, type PendingGeneration, placeHold } from "./place-hold.ts";
@@ -173,7 +173,7 @@ function specOf(
     model,
     prompt: { ...request, maxTokens: size.maxTokens, traits: model, streamed },
     size,
-    loweredMaxTokens: loweredMaxTokens(model, request, size),
+    loweredMaxTokens: loweredMaxTokensOf(model, request, size),
     idempotencyKey: idempotency?.key,
   };
 }

@@ -42,7 +42,7 @@ async function copy({ to, json }: JsonOption & { readonly to: string }): Promise
     }
   });
   await printError(
-    `the database is copied; start the servers with DATABASE_URL. The embedded database in ${dataDir} is unchanged: delete it when all is well`,
+    `the database is copied; start the servers with DATABASE_URL. The embedded database in ${dataDir} is unchanged: delete it after you have verified the new database`,
   );
   await showWithAudit(json === true, { from: dataDir }, create(AuditResponseSchema, viewReport(report)));
 }

@@ -33,7 +33,7 @@ async function upgrade({ from, json }: JsonOption & { readonly from?: string }):
     }
   });
   await printError(
-    `the database is of PostgreSQL ${upgraded.to} now; that of PostgreSQL ${upgraded.from} is in ${upgraded.movedTo}, delete it when all is well`,
+    `the database is of PostgreSQL ${upgraded.to} now; that of PostgreSQL ${upgraded.from} is in ${upgraded.movedTo}, delete it after you have verified the new one`,
   );
   const result = {
     from: upgraded.from,

@@ -158,7 +158,7 @@ export class Listener {
     this.#http1.close();
   }
 
-  /** Resolves when no connection is left, or when all of them are in use, or were idle for long enough. */
+  /** Resolves when all connections are closed or no call has run for the idle timeout, at the latest at `endMs`. */
   async #endIdleConnections(endMs: number): Promise<void> {
     const { idleWhileStoppingMs, goawayMs } = this.#limits;
     this.#http1.limitIdleTime(idleWhileStoppingMs);

@@ -101,7 +101,7 @@ export class ServiceCall implements ApiCall {
       onModel: (modelId) => observation.setModel(modelId),
       onStart: (generation) => {
         observation.setGeneration(generation);
-        // A generation that continues without its caller has the prompt.
+        // A generation can outlive its call and keeps the prompt in memory.
         share.retain();
         generation.onSettled(() => share.release());
       },

@@ -57,7 +57,9 @@ describe("below /anthropic", () => {
     expect((await post(path, { ...bearer(key.secret), "x-api-key": "other" })).status).toBe(200);
     const refused = await post(path, { ...bearer("other"), "x-api-key": key.secret });
     expect(refused.status).toBe(401);
-    expect(refused.json.error?.message).toContain("'Authorization' has a value that does not have the form");
+    expect(refused.json.error?.message).toContain(
+      "The value of the header 'Authorization' does not have the form",
+    );
   });
 
   test("a 401 names the header and the masked key, never the key", async () => {
@@ -70,7 +72,7 @@ describe("below /anthropic", () => {
     ] as const) {
       const { status, json } = await post("/anthropic/v1/messages", { "x-api-key": sent });
       expect([status, json.error?.code]).toEqual([401, code]);
-      expect(json.error?.message).toContain(`The header 'x-api-key' has ${maskOf(sent)}.`);
+      expect(json.error?.message).toContain(`The key in the header 'x-api-key' is ${maskOf(sent)}.`);
       expect(JSON.stringify(json)).not.toContain(sent.slice(12, -4));
     }
   });

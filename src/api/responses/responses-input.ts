@@ -56,7 +56,7 @@ function readItem(item: JsonObject, field: string, builder: ConversationBuilder)
   }
 }
 
-/** What makes clients send the items of a conversation in place of their ids. */
+/** How to make clients send items instead of their ids. */
 export const SEND_ITEMS =
   'because responses are not stored. Send the whole conversation in "input": in the AI SDK, set providerOptions.openai.store to false; in OpenAI\'s SDKs, set "store" to false and append the items of each response to "input"';
 

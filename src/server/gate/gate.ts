@@ -86,10 +86,11 @@ export function checkAnnouncedSize({ contentLength, maxBodyBytes }: IncomingCall
 /** Names the header, because some clients send another key than the one that was set last. */
 function keyError(reason: KeyReason, { value, header }: SentKey): DomainError {
   const mask = maskOfKey(value);
-  const what = mask === undefined ? "a value that does not have the form of a key" : mask;
-  return new DomainError(reason, {
-    message: `${ERRORS[reason].message} The header '${header}' has ${what}.`,
-  });
+  const detail =
+    mask === undefined
+      ? `The value of the header '${header}' does not have the form of a key.`
+      : `The key in the header '${header}' is ${mask}.`;
+  return new DomainError(reason, { message: `${ERRORS[reason].message} ${detail}` });
 }
 
 function isKeyInvalid({ outcome }: Admission): boolean {

@@ -47,7 +47,7 @@ async function readWithBody(
     const { endpoint, message: input } = selectEndpoint(route, message);
     return bindAddress(endpoint, input, segments, query);
   } finally {
-    // Decoded JSON has no parts of the body.
+    // Decoded JSON does not refer to the body.
     if (bytes) freeBytes(bytes);
   }
 }

@@ -31,7 +31,7 @@ export async function readRpcRequest(
   try {
     return await decode(bytes, share, readJsonMessage(readJson, bytes));
   } finally {
-    // Decoded JSON has no parts of the body; a binary message may have some.
+    // Decoded JSON does not refer to the body; a binary message can.
     freeBytes(bytes);
   }
 }

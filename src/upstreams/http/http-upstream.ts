@@ -87,6 +87,8 @@ export class HttpUpstream implements Upstream {
       for (;;) {
         const event = reply.nextEvent();
         if (event) {
+          // The charge is computed before `finally` runs.
+          if (event.kind === "done") progress.report = reply.report;
           yield event;
           if (event.kind === "done") return;
         } else {
