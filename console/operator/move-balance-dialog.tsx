@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { Account } from "../../gen/vx/admin/v1/admin_pb.js";
-import { MAX_BALANCE_MICROS, parseAmount } from "../../src/domain/money.ts";
+import { parseAmount } from "../../src/domain/money.ts";
 import { Money, moneyText } from "../shared/money.tsx";
 import { TextField } from "../shared/text-field.tsx";
 import { useQuery } from "../shared/use-query.ts";
@@ -9,6 +9,9 @@ import { useApi } from "./operator-session.ts";
 import { ReasonDialog } from "./reason-dialog.tsx";
 
 type MoveBalanceDialogProps = AccountDialogProps & { readonly kind: "credit" | "adjust" };
+
+/** As the database limits it. */
+const MAX_BALANCE_MICROS = 9_000_000_000_000_000n;
 
 /** Credits an account, or adjusts its balance in either direction. */
 export function MoveBalanceDialog({ kind, account, onDone, onClose }: MoveBalanceDialogProps) {

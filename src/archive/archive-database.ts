@@ -98,7 +98,9 @@ export class ArchiveDatabase {
 
   /** Entries without a partition are in no archive until a later month is archived. */
   async moveOtherMonths(): Promise<void> {
+    await this.#sql`SET lock_timeout = '1s'`;
     while ((await this.#sql`SELECT * FROM ${this.#in}.move_other_month()`).length > 0);
+    await this.#sql`RESET lock_timeout`;
   }
 
   /** The partitions that can be archived, oldest first. */

@@ -1,9 +1,6 @@
 /** Amounts are whole millionths of the currency unit, as bigint, everywhere. */
 export type Micros = bigint;
 
-/** As the database limits it. */
-export const MAX_BALANCE_MICROS: Micros = 9_000_000_000_000_000n;
-
 const MICROS_PER_UNIT = 1_000_000n;
 
 /** The exact amount with 2 to 6 decimals: 9999986n is "$9.999986", -500000n is "-$0.50". */

@@ -7,7 +7,7 @@ const CHARS = 26;
 const RANDOM_START = 17;
 const MAX_FIRST_SEQUENCE = 0x0fffffff;
 
-/** A clock that goes back by less is waited for, so that ids keep their order. */
+/** If the clock steps back by less, ids keep the last time until the clock catches up. */
 const MAX_STEP_BACK_MS = 60_000;
 
 /**

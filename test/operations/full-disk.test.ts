@@ -83,19 +83,37 @@ test("all processes together write one probe a second, in little space, and do n
     SELECT min(at - before) >= '900 milliseconds' AS are_long FROM (
       SELECT at, lag(at) OVER (ORDER BY at) AS before FROM vx.write_probes) p`;
   expect(gaps).toEqual({ are_long: true });
-  const fill = () => owner`
-    INSERT INTO vx.write_probes SELECT '2000-01-01', repeat('x', 450) FROM generate_series(1, 100)`;
+  const fill = (rows: number) => owner`
+    INSERT INTO vx.write_probes
+    SELECT timestamptz '2000-01-01' + n * interval '1 second', repeat('x', 450) FROM generate_series(0, ${rows}::integer - 1) n`;
   await owner`TRUNCATE vx.write_probes`;
-  await fill();
+  await fill(100);
   await owner.begin(async (dump) => {
     await dump`LOCK TABLE vx.write_probes IN ACCESS SHARE MODE`;
     await pool.call("probe_writes");
     expect(await count()).toBeGreaterThan(100);
+    // After an hour, the probes replace the oldest.
+    await owner`DELETE FROM vx.write_probes`;
+    await fill(3_600);
+    const full = await count();
+    await vi.waitFor(
+      async () => {
+        await pool.call("probe_writes");
+        expect(await owner`SELECT FROM vx.write_probes WHERE at = '2000-01-01'`).toHaveLength(0);
+      },
+      { timeout: 10_000 },
+    );
+    expect(await count()).toBe(full);
   });
   await owner`TRUNCATE vx.write_probes`;
-  await fill();
-  await pool.call("probe_writes");
-  expect(await count()).toBeLessThan(10);
+  await fill(100);
+  await vi.waitFor(
+    async () => {
+      await pool.call("probe_writes");
+      expect(await count()).toBeLessThan(10);
+    },
+    { timeout: 10_000 },
+  );
 });
 
 test("while the ledger refuses rows, a unary call fails without a charge, and a delivered stream waits and is charged", async () => {

@@ -298,11 +298,13 @@ async function createPartitions(sql: Sql, schema: string): Promise<void> {
   const move = async () => {
     while ((await moveNext()).length > 0);
   };
-  try {
-    await withShortWaits(sql, schema, MOVE_ATTEMPTS, move);
-    await sql.unsafe(`SELECT * FROM ${schema}.create_ledger_partitions()`);
-  } catch (error) {
-    if (!isLockTimeout(error) && !(error instanceof LocksNotAvailable)) throw error;
+  const create = () => sql.unsafe(`SELECT * FROM ${schema}.create_ledger_partitions()`);
+  for (const run of [create, () => withShortWaits(sql, schema, MOVE_ATTEMPTS, move)]) {
+    try {
+      await run();
+    } catch (error) {
+      if (!isLockTimeout(error) && !(error instanceof LocksNotAvailable)) throw error;
+    }
   }
 }
 

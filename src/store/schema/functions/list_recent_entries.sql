@@ -26,6 +26,8 @@ BEGIN
     )
     SELECT e.* FROM newest n CROSS JOIN LATERAL (
       SELECT l.* FROM priced_ledger l WHERE l.lane = n.lane AND l.month = v_month AND l.id < v_before
+        -- If these lanes alone fill the page, older entries are not on it.
+        AND l.id >= (SELECT CASE WHEN count(*) = v_missing THEN min(m.id) ELSE '' END FROM newest m)
       ORDER BY l.id DESC LIMIT v_missing
     ) e ORDER BY e.id DESC LIMIT v_missing;
     GET DIAGNOSTICS v_found = ROW_COUNT;

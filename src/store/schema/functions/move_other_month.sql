@@ -1,16 +1,18 @@
 -- Creates the partition of the first month that has rows in ledger_other_months instead, and moves them there. Returns nothing if
--- there is no such month. Only the owner may execute it.
+-- there is no such month. Only the owner may execute it. The caller sets lock_timeout: reads of the ledger have locks that a new
+-- partition needs, and others queue behind it.
 CREATE OR REPLACE FUNCTION move_other_month() RETURNS TABLE (partition text, entries bigint)
   LANGUAGE plpgsql
   SET search_path FROM CURRENT
-  -- Reads of the ledger have locks that a new partition needs, and others queue behind it.
-  SET lock_timeout = '1s'
 AS $$
 DECLARE
   v_month integer;
   v_copied bigint;
   v_late bigint;
 BEGIN
+  IF NOT EXISTS (SELECT FROM months_without_partition()) THEN
+    RETURN;
+  END IF;
   -- Excludes the removal of archived entries, and others who create partitions, but no call.
   LOCK TABLE ledger IN SHARE UPDATE EXCLUSIVE MODE;
   SELECT m.month INTO v_month FROM months_without_partition() m LIMIT 1;
