@@ -95,7 +95,12 @@ export async function startApp({ config, log, print, stopSignal }: AppOptions): 
       publicServer = createPublicServer({ ...components, config, log });
       publicAddress = await open(publicServer, config.host, PUBLIC, listeners);
     } else {
-      workers = await startWorkers(config.workers, { address: prepared.address, role: prepared.role }, log);
+      workers = await startWorkers(
+        config.workers,
+        { address: prepared.address, role: prepared.role },
+        log,
+        stopSignal,
+      );
       publicAddress = workers.address;
     }
 
@@ -160,7 +165,7 @@ async function useDatabase(
   { isOneCell, isExclusive, databaseWait }: UseOptions,
 ): Promise<void> {
   const { home } = components.deps.database;
-  await components.openCells();
+  await databaseWait.until(() => components.openCells());
   await databaseWait.until(async () => {
     if (isOneCell) await requireAllLanes(home);
     await components.registerPrices();
@@ -191,7 +196,7 @@ export async function startWorker(config: Config, log: Log, login: DatabaseLogin
     stopSignal,
     openProbes: async () => async () => undefined,
   });
-  await components.openCells();
+  await databaseWait.until(() => components.openCells());
   await databaseWait.until(() => components.registerPrices());
   await components.start();
   const server = createPublicServer({ ...components, config, log });

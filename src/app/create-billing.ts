@@ -130,7 +130,7 @@ function createSettler(billing: Billing, { log, metrics }: MeteringOptions): Set
       metrics.refusedSettlements.inc();
       log.error(
         { err: error, generation: end.holdId, charge_micros: String(end.charge?.amountMicros ?? 0n) },
-        "the database refused a charge for too long, the call is not charged",
+        "released a hold without a charge: the database refused writes for 10 s",
       );
     },
     onFailure: (end, error) => {

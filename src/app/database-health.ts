@@ -7,7 +7,6 @@ import { migrateCell } from "../store/schema/migrate-cell.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { Databases } from "./databases.ts";
-import { StartError } from "./start-error.ts";
 
 /** From this difference on, the log has a warning. */
 const MAX_CLOCK_OFFSET_MS = 1_000;
@@ -94,7 +93,7 @@ export class DatabaseHealth {
    */
   async openCells(): Promise<void> {
     const directory = this.#directory;
-    if (!directory) return await this.#openOnly();
+    if (!directory) return await this.#monitors[0]?.probe();
     const open = async (cell: number) => {
       try {
         await directory.maintain(cell);
@@ -112,15 +111,6 @@ export class DatabaseHealth {
     const lanes = directory.unownedLanes;
     if (lanes.length > 0) {
       this.#log.error({ first: lanes[0], lanes: lanes.length }, "refusing calls of lanes without an owner");
-    }
-  }
-
-  async #openOnly(): Promise<void> {
-    try {
-      await this.#monitors[0]?.probe();
-    } catch (error) {
-      const { cause } = error as Error;
-      throw new StartError(`the database cannot be used: ${((cause ?? error) as Error).message}`);
     }
   }
 

@@ -20,6 +20,17 @@ type DatabaseWaitOptions = {
 /** A signal ended the wait for the database. */
 export class StartInterrupted extends Error {}
 
+/** Rejects with StartInterrupted as soon as the server should stop. Needs no handler. */
+export function interruption(stopSignal: AbortSignal): Promise<never> {
+  const interrupted = new Promise<never>((_, reject) => {
+    const stop = () => reject(new StartInterrupted());
+    if (stopSignal.aborted) stop();
+    else stopSignal.addEventListener("abort", stop, { once: true });
+  });
+  interrupted.catch(() => undefined);
+  return interrupted;
+}
+
 /** At start, repeats what needs the database until it works, for at most VX_DATABASE_WAIT in total. */
 export class DatabaseWait {
   readonly #options: DatabaseWaitOptions;
@@ -29,12 +40,8 @@ export class DatabaseWait {
   #closeProbes: (() => Promise<void>) | undefined;
 
   constructor(options: DatabaseWaitOptions) {
-    const { stopSignal } = options;
     this.#options = options;
-    this.#interrupted = new Promise((_, reject) => {
-      stopSignal.addEventListener("abort", () => reject(new StartInterrupted()), { once: true });
-    });
-    this.#interrupted.catch(() => undefined);
+    this.#interrupted = interruption(options.stopSignal);
   }
 
   /** Fails at once if waiting cannot help, for example with a wrong password. */
@@ -70,7 +77,7 @@ function messageOf(error: unknown): string {
   return error instanceof DomainError && cause instanceof Error ? cause.message : message;
 }
 
-/** The causes of a DomainError are written for the log, not for the operator who starts the server. */
+/** A DomainError has a text for callers; the operator needs its cause. */
 function toStartError(error: unknown): unknown {
   if (!(error instanceof DomainError)) return error;
   return new StartError(`the database cannot be used: ${messageOf(error)}`, { cause: error });

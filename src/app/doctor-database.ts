@@ -1,5 +1,6 @@
 import { connect, type DatabaseAddress, type Sql } from "../store/driver/connect.ts";
-import { newestMigration } from "../store/schema/migrate.ts";
+import type { Engine } from "../store/driver/engine.ts";
+import { isEmpty, readPending } from "../store/schema/migrate.ts";
 import type { Config } from "./config.ts";
 import { serverConnections } from "./connection-limit.ts";
 import { APP_ROLE } from "./prepare-database.ts";
@@ -17,6 +18,7 @@ export type DatabaseToCheck = {
   readonly name?: string;
   readonly address: DatabaseAddress;
   readonly schema: string;
+  readonly engine: Engine;
   readonly isEmbedded: boolean;
 };
 
@@ -91,7 +93,7 @@ async function checkClock(sql: Sql): Promise<Result> {
   return { status, message, advice: "synchronise both clocks, for example with chrony" };
 }
 
-async function checkConnections(sql: Sql, _database: DatabaseToCheck, config: Config): Promise<Result> {
+async function checkConnections(sql: Sql, { isEmbedded }: DatabaseToCheck, config: Config): Promise<Result> {
   const [row] = await sql<{ max: number; reserved: number }[]>`
     SELECT current_setting('max_connections')::int AS max,
            current_setting('superuser_reserved_connections')::int
@@ -100,50 +102,44 @@ async function checkConnections(sql: Sql, _database: DatabaseToCheck, config: Co
   const needed = serverConnections(config);
   const servers = Math.floor(free / needed);
   const message = `a server with these settings opens ${needed} connections, and max_connections leaves ${free}: enough for ${servers} servers`;
-  if (servers > 1) return { status: "ok", message };
+  // The embedded database has only one server.
+  if (servers >= (isEmbedded ? 1 : 2)) return { status: "ok", message };
   const advice = "raise max_connections, or lower VX_DATABASE_CONNECTIONS, the pipelines or VX_WORKERS";
   return { status: servers === 1 ? "warning" : "problem", message, advice };
 }
 
 async function checkPartitions(sql: Sql, { schema }: DatabaseToCheck): Promise<Result> {
-  // From the catalog, which every login may read.
-  const [row] = await sql<{ next: string; exists: boolean; pages: number; other: string | null }[]>`
-    WITH next AS (
-      SELECT to_char((clock_timestamp() AT TIME ZONE 'UTC') + interval '1 month', 'YYYY_MM') AS month
-    )
-    SELECT 'ledger_' || month AS next, to_regclass(${schema} || '.ledger_' || month) IS NOT NULL AS exists,
-           to_regclass(${schema} || '.ledger_other_months')::text AS other,
-           coalesce(pg_relation_size(to_regclass(${schema} || '.ledger_other_months')), 0)::int AS pages
-    FROM next`;
-  if (!row?.other) throw new Error("the ledger does not exist");
   const advice = "run 'vx migrate' as the owner, and check the clocks of the servers";
-  if (row.pages > 0 && (await hasOtherMonths(sql, schema))) {
+  const [other] = await sql.unsafe<{ months: number }[]>(
+    `SELECT count(*)::int AS months FROM ${schema}.months_without_partition()`,
+  );
+  if (other && other.months > 0) {
     const message =
       "the default partition ledger_other_months has rows: entries of months without a partition";
     return { status: "problem", message, advice };
   }
-  if (!row.exists)
-    return { status: "warning", message: `the partition ${row.next} of the next month is missing`, advice };
-  return { status: "ok", message: `${row.next} exists, and the default partition is empty` };
+  // From the catalog, which every login may read.
+  const [row] = await sql<{ next: string; exists: boolean }[]>`
+    WITH next AS (
+      SELECT to_char((clock_timestamp() AT TIME ZONE 'UTC') + interval '1 month', 'YYYY_MM') AS month
+    )
+    SELECT 'ledger_' || month AS next, to_regclass(${schema} || '.ledger_' || month) IS NOT NULL AS exists
+    FROM next`;
+  if (!row?.exists)
+    return { status: "warning", message: `the partition ${row?.next} of the next month is missing`, advice };
+  return { status: "ok", message: `${row.next} exists, and every entry is in the partition of its month` };
 }
 
-/** A login that may not read the partition knows only its size, which stays after its rows are deleted. */
-async function hasOtherMonths(sql: Sql, schema: string): Promise<boolean> {
-  const [row] = await sql.unsafe<{ found: boolean }[]>(
-    `SELECT EXISTS (SELECT FROM ${schema}.ledger_other_months) AS found`,
-  );
-  return row?.found === true;
-}
-
-async function checkMigrations(sql: Sql, { schema }: DatabaseToCheck): Promise<Result> {
+async function checkMigrations(sql: Sql, { address, schema, engine }: DatabaseToCheck): Promise<Result> {
   const [row] = await sql.unsafe<{ version: number; release: string }[]>(
     `SELECT version, release FROM ${schema}.schema_version()`,
   );
-  const pending = newestMigration() - (row?.version ?? 0);
+  const pending = await readPending(address, { schema, engine });
   const message = `the schema has version ${row?.version}, migrated by release ${row?.release}`;
-  if (pending <= 0) return { status: "ok", message };
+  if (isEmpty(pending)) return { status: "ok", message };
   const advice = "run 'vx migrate' as the owner; a server that may migrates at its start";
-  return { status: "warning", message: `${message}; ${pending} migrations are pending`, advice };
+  const counts = `${pending.tables.length} migrations and ${pending.functions} functions`;
+  return { status: "warning", message: `${message}; ${counts} are pending`, advice };
 }
 
 async function checkPrivileges(sql: Sql, { schema, isEmbedded }: DatabaseToCheck): Promise<Result> {

@@ -47,10 +47,11 @@ async function databasesOf(
   embedded: DatabaseAddress | undefined,
 ): Promise<readonly DatabaseToCheck[]> {
   const cells = await readCells(config.cellsFile);
-  if (cells) return cells.map(({ name, address, schema }) => ({ name, address, schema, isEmbedded: false }));
-  if (embedded) return [{ address: embedded, schema: "vx", isEmbedded: true }];
+  if (cells) return cells.map((cell) => ({ ...cell, isEmbedded: false }));
+  const only = { schema: "vx", engine: "postgresql" } as const;
+  if (embedded) return [{ ...only, address: embedded, isEmbedded: true }];
   const url = config.databaseUrl;
-  return url === undefined ? [] : [{ address: { kind: "url", url }, schema: "vx", isEmbedded: false }];
+  return url === undefined ? [] : [{ ...only, address: { kind: "url", url }, isEmbedded: false }];
 }
 
 async function checkDisk(dataDir: string): Promise<Finding[]> {

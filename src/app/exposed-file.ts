@@ -7,12 +7,21 @@ const EXPOSED = 0o027;
 
 /** Warns of a file with a secret that other users can read or change. */
 export function warnIfExposed(file: string, log: Log): void {
-  const mode = statSync(file).mode & 0o777;
-  if ((mode & EXPOSED) === 0) return;
+  const mode = modeOf(file);
+  if (mode === undefined || (mode & EXPOSED) === 0) return;
   log.warn(
     { file, mode: mode.toString(8).padStart(4, "0") },
     "other users can access a file with a secret; set its mode to 0600 or 0640",
   );
+}
+
+/** Undefined if the file was replaced or removed after it was read: the warning must not fail what reads the file. */
+function modeOf(file: string): number | undefined {
+  try {
+    return statSync(file).mode & 0o777;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Once for each file with keys of upstreams. */

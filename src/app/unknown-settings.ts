@@ -22,7 +22,7 @@ export function warnOfUnknownSettings(env: NodeJS.ProcessEnv, models: readonly M
   }
 }
 
-/** The prefix that most settings have is no similarity. */
+/** Compares without the common prefix VX_. */
 export function nearestSetting(name: string): string {
   const nearest = nearestOf(withoutPrefix(name), SETTINGS.map(withoutPrefix));
   return SETTINGS.find((setting) => withoutPrefix(setting) === nearest) as string;

@@ -6,6 +6,7 @@ import type { DatabaseAddress } from "../store/driver/connect.ts";
 import type { Log } from "../telemetry/log.ts";
 import { type Snapshot, WorkerMetrics } from "../telemetry/worker-metrics.ts";
 import { ConfigError } from "./config-error.ts";
+import { interruption } from "./database-wait.ts";
 import { STOP_MS } from "./drain.ts";
 import { StartError } from "./start-error.ts";
 
@@ -39,7 +40,13 @@ export type FromWorker =
 const RESTART_MS = 1_000;
 const METRICS_WAIT_MS = 2_000;
 
-export async function startWorkers(count: number, database: WorkerDatabase, log: Log): Promise<Workers> {
+/** Until all workers are ready, `stopSignal` stops them, and this throws StartInterrupted. */
+export async function startWorkers(
+  count: number,
+  database: WorkerDatabase,
+  log: Log,
+  stopSignal: AbortSignal,
+): Promise<Workers> {
   let stopping = false;
   const metrics = new WorkerMetrics();
   const fork = (): Promise<AddressInfo> => {
@@ -83,7 +90,8 @@ export async function startWorkers(count: number, database: WorkerDatabase, log:
     await Promise.all(workers.map((worker) => worker && stopWorker(worker, delayMs, isGraceful)));
   };
   try {
-    const [address] = await Promise.all(Array.from({ length: count }, fork));
+    const forked = Promise.all(Array.from({ length: count }, fork));
+    const [address] = await Promise.race([forked, interruption(stopSignal)]);
     const readMetrics = async (own: Registry) => {
       await requestMetrics();
       return metrics.aggregate(await own.getMetricsAsJSON());

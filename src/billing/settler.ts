@@ -69,7 +69,8 @@ export class Settler {
         end = { ...end, charge: undefined };
       }
       if (now() + pauseMs > this.#retryUntil) {
-        onFailure(end, error);
+        // The caller got an error, so nothing is lost.
+        if (!isGivenUp) onFailure(end, error);
         throw error;
       }
       if (pauseMs === FIRST_PAUSE_MS) onRetry(end, error);

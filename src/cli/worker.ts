@@ -1,6 +1,7 @@
 import { startWorker } from "../app/app.ts";
 import { readConfig } from "../app/config.ts";
 import { ConfigError } from "../app/config-error.ts";
+import { StartInterrupted } from "../app/database-wait.ts";
 import { STOP_MS } from "../app/drain.ts";
 import type { FromWorker, ToWorker } from "../app/workers.ts";
 import { createLog, flushed } from "../telemetry/log.ts";
@@ -52,10 +53,12 @@ export async function runWorker(): Promise<void> {
     tell({ kind: "ready", address: worker.address });
     await worker.stop(...(await stopped));
   } catch (error) {
-    log.error({ err: error }, "worker failed");
-    const isConfigError = error instanceof ConfigError;
-    tell({ kind: "failed", message: (error as Error).message, isConfigError });
-    exitCode ||= EXIT_FAILED;
+    if (!(error instanceof StartInterrupted)) {
+      log.error({ err: error }, "worker failed");
+      const isConfigError = error instanceof ConfigError;
+      tell({ kind: "failed", message: (error as Error).message, isConfigError });
+      exitCode ||= EXIT_FAILED;
+    }
   }
   await flushed(log);
   process.exit(exitCode);

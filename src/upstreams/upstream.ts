@@ -34,8 +34,8 @@ export type Upstream = {
     progress?: Progress,
     trace?: TraceHeaders,
   ): AsyncIterable<UpstreamEvent>;
-  /** Reads the key again, for the requests from now on. Throws if it is missing or malformed; then the previous one stays in use. */
-  renewKey?(): void;
+  /** Reads the key again. Throws if it is missing or malformed. Returns a function that uses it from then on. */
+  prepareKey?(): () => void;
   /** Resolves after the running responses have ended. */
   close(): Promise<void>;
 };

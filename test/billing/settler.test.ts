@@ -110,6 +110,32 @@ test.each([
   expect(elapsedMs()).toBeGreaterThan(20_000);
 });
 
+test("a release that follows a refused charge is no unsettled generation when the server stops", async () => {
+  const payer = await createPayer(store.database, 100n);
+  const id = newGenerationId(payer);
+  await billing.hold(holdOf(payer, 60n, id));
+  const refusal = await refuseCharges("53100");
+  const { owner } = store;
+  let isGivenUp = false;
+  const { settler, told } = settlerWith({
+    billing,
+    wait: async () => {
+      if (!isGivenUp) return;
+      isGivenUp = false;
+      await owner`ALTER FUNCTION vx.bill RENAME TO renamed`;
+      settler.limitRetries();
+    },
+  });
+  const ended = settler.end(endOf(payer, id, 10n), () => {
+    isGivenUp = true;
+  });
+  await expect(ended).rejects.toThrow();
+  expect(told).toEqual([`retry ${id}`, `refusal ${id}`]);
+  await owner`ALTER FUNCTION vx.renamed RENAME TO bill`;
+  await refusal.end();
+  expect(await billing.end(endOf(payer, id, undefined))).toEqual({ outcome: "released" });
+});
+
 test("charges that a full disk refuses do not fail the releases in their batch", async () => {
   const payer = await createPayer(store.database, 100n);
   const [charged, released] = [newGenerationId(payer), newGenerationId(payer)];

@@ -136,7 +136,17 @@ test("a migration that was not applied is a warning", async () => {
   await own.owner`DELETE FROM vx.migrations WHERE version = (SELECT max(version) FROM vx.migrations)`;
   expect(await finding("migrations", { DATABASE_URL: own.url })).toMatchObject({
     status: "warning",
-    message: expect.stringContaining("1 migrations are pending"),
+    message: expect.stringContaining("1 migrations and 0 functions are pending"),
+  });
+  await own.drop();
+});
+
+test("a function of another release is a warning", async () => {
+  const own = await createTestDatabase();
+  await own.owner`UPDATE vx.functions SET checksum = 'other' WHERE name = (SELECT min(name) FROM vx.functions)`;
+  expect(await finding("migrations", { DATABASE_URL: own.url })).toMatchObject({
+    status: "warning",
+    message: expect.stringContaining("0 migrations and 1 functions are pending"),
   });
   await own.drop();
 });

@@ -1,5 +1,8 @@
 import { createServer, type Server } from "node:net";
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest";
+import { readConfig } from "../../src/app/config.ts";
+import { DatabaseWait, StartInterrupted } from "../../src/app/database-wait.ts";
+import { createLog } from "../../src/telemetry/log.ts";
 import { freePort } from "../cli/support.ts";
 import { type CellDatabase, createTwoCells, writeCellsFile } from "../support/cells.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
@@ -89,6 +92,54 @@ test.each(["SIGTERM", "SIGINT"] as const)("%s ends the wait at once, with exit c
   const { server } = await startOnPorts({ DATABASE_URL: "postgres://nobody@127.0.0.1:1/none" });
   await vi.waitFor(() => expect(waits(server)).toBeGreaterThan(0), { timeout: 30_000 });
   expect(await server.end(signal)).toBe(0);
+});
+
+test("a signal that came before the wait ends it too", async () => {
+  const wait = new DatabaseWait({
+    config: readConfig({}),
+    log: createLog("silent"),
+    stopSignal: AbortSignal.abort(),
+    openProbes: async () => async () => undefined,
+  });
+  await expect(wait.until(() => new Promise(() => undefined))).rejects.toThrow(StartInterrupted);
+});
+
+/** A database in which prices are registered so many times; then this fails as on a full disk. */
+async function databaseFullAfter(count: number) {
+  const own = await createTestDatabase();
+  await own.owner.unsafe(`
+    CREATE SEQUENCE public.calls;
+    ALTER FUNCTION vx.register_prices RENAME TO register;
+    CREATE FUNCTION vx.register_prices(p_items vx.price_item[]) RETURNS TABLE (model text, version integer)
+      LANGUAGE plpgsql SECURITY DEFINER AS $$
+    BEGIN
+      IF nextval('public.calls') > ${count} THEN
+        RAISE EXCEPTION 'No space left on device' USING ERRCODE = '53100';
+      END IF;
+      RETURN QUERY SELECT * FROM vx.register(p_items);
+    END $$;`);
+  return own;
+}
+
+test("SIGTERM ends the wait of the worker processes", async () => {
+  const own = await databaseFullAfter(1);
+  const { server } = await startOnPorts({ DATABASE_URL: own.url, VX_WORKERS: "2" });
+  await vi.waitFor(() => expect(waits(server)).toBeGreaterThan(0), { timeout: 30_000 });
+  expect(await server.end("SIGTERM")).toBe(0);
+  await own.drop();
+});
+
+test("the start waits while the disk of the database is full", async () => {
+  const own = await createTestDatabase();
+  await own.owner.unsafe(`CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN RAISE EXCEPTION 'No space left on device' USING ERRCODE = '53100'; END $$`);
+  await own.owner`CREATE TRIGGER refuse BEFORE INSERT ON vx.write_probes FOR EACH ROW EXECUTE FUNCTION public.refuse()`;
+  const started = await startOnPorts({ DATABASE_URL: own.url });
+  await isWaiting(started);
+  await own.owner`DROP TRIGGER refuse ON vx.write_probes`;
+  await started.server.line(ready);
+  expect(await started.server.end("SIGTERM")).toBe(0);
+  await own.drop();
 });
 
 /** A PostgreSQL that answers each connection with one error. */

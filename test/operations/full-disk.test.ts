@@ -64,10 +64,10 @@ test("/readyz is 503 while the database refuses writes", async () => {
   await vi.waitFor(async () => expect(await statusOf("/readyz")).toBe(200), { timeout: 10_000 });
 });
 
-test("a server that starts while the database refuses writes ends with the reason", async () => {
+test("a server that starts while the database refuses writes ends with the reason after its wait", async () => {
   const accept = await refuseWrites("vx.write_probes");
   await app.database.owner`TRUNCATE vx.write_probes`;
-  await expect(startTestApp({ database: app.database })).rejects.toThrow(
+  await expect(startTestApp({ database: app.database, env: { VX_DATABASE_WAIT: "0" } })).rejects.toThrow(
     "the database cannot be used: could not extend file: No space left on device",
   );
   await accept();

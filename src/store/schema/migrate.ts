@@ -112,6 +112,20 @@ export async function readSchemaStatus(
   });
 }
 
+/** What `migrate` would apply. A login that may not read which functions were applied sees only the numbered files. */
+export async function readPending(
+  address: DatabaseAddress,
+  target: MigrationTarget = {},
+): Promise<SchemaChanges> {
+  return await withSchema(address, target, async (at) => {
+    const { sql, schema, tables, functions, state } = at;
+    if (at.isNewer) return NO_CHANGES;
+    if (state && (await mayReadMigrations(sql, schema))) return await pendingChanges(at);
+    const names = tables.slice(state?.version ?? 0).map(({ name }) => name);
+    return { tables: names, functions: state ? 0 : functions.length };
+  });
+}
+
 async function withSchema<Result>(
   address: DatabaseAddress,
   { schema = DEFAULT_SCHEMA, engine = "postgresql" }: MigrationTarget,
@@ -173,11 +187,6 @@ async function apply(at: OpenSchema, lanes: readonly Lane[] | undefined): Promis
   });
   await createPartitions(sql, schema);
   return { tables: pending.map(({ name }) => name), functions };
-}
-
-/** The version of a schema to which all migrations were applied. */
-export function newestMigration(): number {
-  return readFiles(TABLES).length;
 }
 
 async function requirePostgres(sql: Sql): Promise<void> {

@@ -52,13 +52,17 @@ export class HttpUpstream implements Upstream {
     this.#origin = base.origin;
     this.#basePath = basePath;
     this.#query = base.search;
-    this.renewKey();
+    this.prepareKey()();
     this.#pool = connections.open(base.origin);
   }
 
-  renewKey(): void {
-    this.#apiKey = this.#readKey();
-    this.#headers = { ...COMMON_HEADERS, ...this.#dialects.headers(this.#apiKey) };
+  prepareKey(): () => void {
+    const apiKey = this.#readKey();
+    const headers = { ...COMMON_HEADERS, ...this.#dialects.headers(apiKey) };
+    return () => {
+      this.#apiKey = apiKey;
+      this.#headers = headers;
+    };
   }
 
   async *generate(

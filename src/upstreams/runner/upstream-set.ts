@@ -22,12 +22,13 @@ export class UpstreamSet {
   }
 
   /**
-   * Opens the upstreams of a catalog, and reads the keys of those that are open again. If one cannot be opened, this throws
-   * and the current catalog stays in use. Upstreams that are no longer in it close after their last call.
+   * Opens the upstreams of a catalog, and reads the keys of those that are open again. If one cannot be opened or its key
+   * cannot be read, this throws, and the current catalog and keys stay in use. Upstreams that are no longer in it close after their last call.
    */
   async replaceCatalog(settings: readonly UpstreamSettings[]): Promise<void> {
     const catalog = new Set(settings.map((one) => this.#find(one)));
-    for (const { upstream } of catalog) upstream.renewKey?.();
+    const renewals = [...catalog].map(({ upstream }) => upstream.prepareKey?.());
+    for (const renew of renewals) renew?.();
     this.#catalog = catalog;
     await this.#closeUnused([...this.#byIdentity.values()]);
   }
