@@ -1,18 +1,16 @@
-import { AsyncLocalStorage, createHook } from "node:async_hooks";
+import { createHook } from "node:async_hooks";
 
 /** How often the work, and what it causes in this thread, lets the event loop run other work: its calls of setImmediate. */
 export async function turnsOf(work: () => Promise<unknown>): Promise<number> {
   let turns = 0;
-  // Other code of this process also calls setImmediate.
-  const inside = new AsyncLocalStorage<boolean>();
   const hook = createHook({
     init: (_id, type) => {
-      if (type === "Immediate" && inside.getStore()) turns++;
+      if (type === "Immediate") turns++;
     },
   });
   hook.enable();
   try {
-    await inside.run(true, work);
+    await work();
   } finally {
     hook.disable();
   }
