@@ -77,7 +77,7 @@ describe("below /anthropic", () => {
     }
   });
 
-  test("a call without a key is told of both headers", async () => {
+  test("a 401 without a key names both headers", async () => {
     const { status, json } = await post("/anthropic/v1/messages", {});
     expect([status, json.type]).toEqual([401, "error"]);
     expect(json.error?.message).toMatch(/Authorization: Bearer.*x-api-key/);

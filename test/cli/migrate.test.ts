@@ -32,7 +32,7 @@ test("migrate lists what it applies to an empty database, and can be repeated", 
   expect((await vx(["migrate"], env)).stdout).toBe(`applied 1 function\n${upToDate.stdout}`);
 });
 
-test("a login that may not read the migrations is told so", async () => {
+test("a login that may not read the migrations gets an error that says so", async () => {
   const database = await createTestDatabase();
   onTestFinished(() => database.drop());
   const { folder, user, password } = database.address as { folder: string; user: string; password: string };

@@ -7,7 +7,7 @@ import { getMe, inDataFolder, ready, start, useDataFolder } from "./server-proce
 
 useDataFolder({ withDatabase: true });
 
-/** A database and the URL of its owner, who is no superuser, as in managed databases. */
+/** A database and the URL of its owner, who is not a superuser, as in managed databases. */
 async function createOwnDatabase() {
   const database = await createTestDatabase({ template: "template0" });
   const login = `owner_${randomBytes(4).toString("hex")}`;
