@@ -1,9 +1,15 @@
 // Compares the .proto files with those of the base commit: origin/main, or HEAD~1 if origin/main is HEAD or
 // missing. Third-party protos are not committed, so the current copies are used for both.
+//
+// The compatible APIs were served over gRPC until they became REST only, when each pair of request messages became one
+// message. The removed messages are accepted once: only if the base commit does not have the option `rest_only`.
 import { execFileSync } from "node:child_process";
-import { cpSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { parse } from "yaml";
+
+const COMPATIBLE = ["proto/vx/openai", "proto/vx/anthropic"];
 
 const base = baseCommit();
 if (base === undefined) {
@@ -15,12 +21,22 @@ if (base === undefined) {
     execFileSync("tar", ["-x", "-C", folder], { input: archive });
     symlinkSync(join(process.cwd(), "node_modules"), join(folder, "node_modules"));
     cpSync(".buf", join(folder, ".buf"), { recursive: true });
-    execFileSync("buf", ["breaking", "proto", "--against", join(folder, "proto")], { stdio: "inherit" });
+    const against = join(folder, "proto");
+    const options = readFileSync(join(against, "vx/options/v1/options.proto"), "utf8");
+    const config = options.includes("bool rest_only") ? [] : ["--config", JSON.stringify(configOfRestOnly())];
+    execFileSync("buf", ["breaking", "proto", "--against", against, ...config], { stdio: "inherit" });
   } catch {
     process.exitCode = 1;
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** buf.yaml, except that the compatible packages may lose messages and change the types of requests. */
+function configOfRestOnly(): object {
+  const config = parse(readFileSync("buf.yaml", "utf8"));
+  const accepted = { MESSAGE_NO_DELETE: COMPATIBLE, RPC_SAME_REQUEST_TYPE: COMPATIBLE };
+  return { ...config, breaking: { ...config.breaking, ignore_only: accepted } };
 }
 
 function baseCommit(): string | undefined {

@@ -7,6 +7,7 @@ import { DEVELOPER_SERVICES, developerServices } from "../api/services.ts";
 import type { Meter } from "../billing/meter.ts";
 import { BodyBudget } from "../codec/body-budget.ts";
 import { policiesOf } from "../rules/policy.ts";
+import { isRestOnly } from "../rules/surface.ts";
 import { prepareValidation } from "../rules/validate.ts";
 import { bindHealth, type Readiness } from "../server/connect/health.ts";
 import { bindReflection } from "../server/connect/reflection.ts";
@@ -66,6 +67,7 @@ export function createPublicServer(options: PublicServerOptions): Listener {
     ...definition,
     methods: definition.methods({ deps, meter }),
   }));
+  const rpcServices = services.filter(({ service }) => !isRestOnly(service));
   const shared = {
     policies,
     gate,
@@ -79,21 +81,21 @@ export function createPublicServer(options: PublicServerOptions): Listener {
     drainSignal: options.drainSignal,
     openCalls: new OpenCalls(defaultLimits),
     routes: (router) => {
-      for (const { service, methods } of services) bindService(router, service, methods);
+      for (const { service, methods } of rpcServices) bindService(router, service, methods);
     },
     openRoutes: (router) => {
       bindHealth(
         router,
-        developerServices.map(({ typeName }) => typeName),
+        rpcServices.map(({ service }) => service.typeName),
         readiness,
       );
-      bindReflection(router, [...developerServices, ...openServices]);
+      bindReflection(router, [...rpcServices.map(({ service }) => service), ...openServices]);
     },
   });
   const { rpcs, serveStream } = directRpcServer(
     {
       ...shared,
-      methods: services.flatMap(({ service, methods }) => directMethods(service, methods)),
+      methods: rpcServices.flatMap(({ service, methods }) => directMethods(service, methods)),
       newRequestId: deps.ids.request,
       log,
     },

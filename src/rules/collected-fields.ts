@@ -7,7 +7,7 @@ const MAX_NAMES = 64;
 const MAX_BYTES = 65_536;
 const MAX_NAME_CHARACTERS = 100;
 
-/** The limits of the field that collects unknown names, in every protocol. */
+/** The limits of the field that collects unknown names. */
 export function checkCollectedFields(desc: DescMessage, message: Message): void {
   const field = fieldForUnknown(desc);
   if (!field) return;

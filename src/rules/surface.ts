@@ -1,6 +1,7 @@
 import { type DescService, getOption } from "@bufbuild/protobuf";
 import {
   base_path as basePathOption,
+  rest_only as restOnlyOption,
   Surface as SurfaceNumber,
   surface as surfaceOption,
 } from "../../gen/vx/options/v1/options_pb.js";
@@ -17,6 +18,11 @@ const SURFACES: Readonly<Record<SurfaceNumber, Surface>> = {
 
 export function surfaceOf(service: DescService): Surface {
   return SURFACES[getOption(service, surfaceOption)];
+}
+
+/** Whether a service does not exist over gRPC, gRPC-Web and Connect. */
+export function isRestOnly(service: DescService): boolean {
+  return getOption(service, restOnlyOption);
 }
 
 /** The start of the second addresses of a service; empty without them. */

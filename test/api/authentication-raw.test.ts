@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
 import { generateKey } from "../../src/domain/api-key.ts";
-import { developerMethods, pathOf } from "../support/any-method.ts";
+import { pathOf, rpcMethods } from "../support/any-method.ts";
 import { OPERATOR_TOKEN, startTestApp, type TestApp } from "../support/app.ts";
 import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
 import { type RawAnswer, type RawRequest, sendHttp1, sendHttp2 } from "../support/raw.ts";
@@ -33,7 +33,7 @@ const ways = [
 
 describe.each(ways)("$name", ({ send, type, details }) => {
   const everyMethod = async (reason: string, raw: (method: DescMethod) => Partial<RawRequest>) => {
-    for (const method of developerMethods) {
+    for (const method of rpcMethods) {
       const { headers, ...rest } = raw(method);
       const answer = await send(app.url, {
         path: pathOf(method),
@@ -78,7 +78,7 @@ describe.each(ways)("$name", ({ send, type, details }) => {
   });
 });
 
-const readOnly = developerMethods.filter(
+const readOnly = rpcMethods.filter(
   ({ idempotency }) => idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS,
 );
 
@@ -93,7 +93,7 @@ test.each(readOnly)("Connect GET of $name with a key in the URL is rejected", as
   expect(app.logText()).not.toContain(key.secret);
 });
 
-test.each(developerMethods)("a preflight for $name gets no CORS header", async (method) => {
+test.each(rpcMethods)("a preflight for $name gets no CORS header", async (method) => {
   const headers = {
     origin: "https://example.com",
     "access-control-request-method": "POST",

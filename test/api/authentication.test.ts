@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { generateKey } from "../../src/domain/api-key.ts";
-import { developerMethods, openAny } from "../support/any-method.ts";
+import { openAny, rpcMethods } from "../support/any-method.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";
 import { bearer, protocols } from "../support/protocols.ts";
@@ -84,7 +84,7 @@ const refused: readonly { what: string; reason: string; headers: () => Record<st
 describe.each(protocols)("$name", (protocol) => {
   test.each(refused)("$what: every method returns 401 $reason", async ({ reason, headers }) => {
     const caller = openAny(protocol, app.url);
-    for (const method of developerMethods) {
+    for (const method of rpcMethods) {
       const ending = await caller.end(method, headers());
       expect(ending, method.name).toMatchObject({
         code: "unauthenticated",
@@ -99,7 +99,7 @@ describe.each(protocols)("$name", (protocol) => {
 
   test.each(["bearer", "BEARER", "Bearer  "])("the scheme may be written %j", async (scheme) => {
     const caller = openAny(protocol, app.url);
-    for (const method of developerMethods) {
+    for (const method of rpcMethods) {
       const ending = await caller.end(method, { authorization: `${scheme} ${secrets.valid}` });
       expect(ending.code, method.name).not.toBe("unauthenticated");
     }

@@ -4,7 +4,7 @@ import { KeyService } from "../../gen/vx/v1/key_pb.js";
 import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
 import { SCOPES, type Scope } from "../../src/domain/scope.ts";
 import { policyOf } from "../../src/rules/policy.ts";
-import { developerMethods, openAny } from "../support/any-method.ts";
+import { openAny, rpcMethods } from "../support/any-method.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { createTestAccount, createTestKey, type Operator, operatorOf } from "../support/fixtures.ts";
 import { withinOneMinute } from "../support/minute.ts";
@@ -27,7 +27,7 @@ afterAll(() => app.stop());
 const others = (method: DescMethod) => SCOPES.filter((scope) => scope !== policyOf(method).scope);
 
 describe.each(protocols)("$name", (protocol) => {
-  const methods = developerMethods.map((method) => ({
+  const methods = rpcMethods.map((method) => ({
     name: method.name,
     method,
     needs: policyOf(method).scope,
@@ -66,7 +66,7 @@ describe.each(protocols)("$name", (protocol) => {
     await withinOneMinute(async () => {
       const { secret } = await createTestKey(operator, { scopes: ["read"], rateLimitRpm: 3 });
       const caller = openAny(protocol, app.url);
-      for (const method of developerMethods) {
+      for (const method of rpcMethods) {
         if (policyOf(method).scope === "read" || policyOf(method).scope === undefined) continue;
         expect(await caller.end(method, bearer(secret)), method.name).toMatchObject({
           reason: "insufficient_scope",

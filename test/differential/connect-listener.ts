@@ -3,6 +3,7 @@ import type { createComponents } from "../../src/app/components.ts";
 import type { Config } from "../../src/app/config.ts";
 import { BodyBudget } from "../../src/codec/body-budget.ts";
 import { policiesOf } from "../../src/rules/policy.ts";
+import { isRestOnly } from "../../src/rules/surface.ts";
 import { bindHealth } from "../../src/server/connect/health.ts";
 import { bindService } from "../../src/server/connect/rpc-service.ts";
 import { rpcServer } from "../../src/server/connect/serve-rpc.ts";
@@ -50,7 +51,9 @@ export function createConnectListener(options: ConnectListenerOptions): Listener
     drainSignal: options.drainSignal,
     openCalls: new OpenCalls(defaultLimits),
     routes: (router) => {
-      for (const { service, methods } of services) bindService(router, service, methods);
+      for (const { service, methods } of services) {
+        if (!isRestOnly(service)) bindService(router, service, methods);
+      }
     },
     openRoutes: (router) => bindHealth(router, [], readiness),
   });

@@ -19,8 +19,7 @@ export type Outcome = {
   readonly usesUpWindows?: boolean;
 };
 
-const GENERATIONS =
-  /^(Generate|StreamGenerate|Create(ChatCompletion|Response|Message|Completion)|Stream\w+)$/;
+const GENERATIONS = /^(Stream)?Generate$/;
 
 export function hasOutcome({ methods }: Outcome, method: DescMethod): boolean {
   if (methods === "all") return true;
@@ -153,8 +152,7 @@ export const OUTCOMES: readonly Outcome[] = [
   },
   {
     name: "a reply larger than the buffers, compressed",
-    // Its stream ends with messages that contain the whole text.
-    methods: ["CreateResponse", "StreamResponse"],
+    methods: ["Generate"],
     prompt: LARGE_REPLY,
     change: (draft) => acceptEncoding(draft, "gzip"),
   },

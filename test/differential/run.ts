@@ -3,7 +3,7 @@ import { anyUnpack } from "@bufbuild/protobuf/wkt";
 import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
 import { Random } from "../fuzz/random.ts";
-import { developerMethods } from "../support/any-method.ts";
+import { rpcMethods } from "../support/any-method.ts";
 import { CHANGES } from "./changes.ts";
 import { comparable, differencesOf } from "./comparable.ts";
 import { type Draft, draftOf, type Form, formsOf, requestOf } from "./draft.ts";
@@ -40,7 +40,7 @@ export type DifferentialResult = {
 export function systematicCases(seed: number): Case[] {
   const random = new Random(seed);
   const cases = OUTCOMES.flatMap((outcome) =>
-    developerMethods
+    rpcMethods
       .filter((method) => hasOutcome(outcome, method))
       .flatMap((method) =>
         formsOf(method).map((form) => systematicCase(outcome, method, form, random.below(2 ** 31))),
@@ -61,7 +61,7 @@ export function sampledCases(seed: number): Case[] {
 /** A call with random content and random changes. */
 export function randomCase(seed: number, number: number): Case {
   const random = new Random(seed * 1_000_003 + number);
-  const method = random.pick(developerMethods);
+  const method = random.pick(rpcMethods);
   const form = random.pick(formsOf(method));
   const bodySeed = random.below(2 ** 31);
   const names = random.list(5, () => random.pick(Object.keys(CHANGES)));

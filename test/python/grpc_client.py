@@ -5,7 +5,6 @@ import unittest
 
 import grpc
 from google.rpc import error_details_pb2, status_pb2
-from vx.openai.v1 import chat_pb2, chat_pb2_grpc
 from vx.v1 import generate_pb2, generate_pb2_grpc, me_pb2, me_pb2_grpc
 
 CHANNEL = grpc.insecure_channel(os.environ["VX_HOST_AND_PORT"])
@@ -40,13 +39,6 @@ class Client(unittest.TestCase):
         self.assertTrue(text.startswith("This is a reply of the sandbox."))
         self.assertEqual(events[-1].done.finish_reason, "stop")
         self.assertGreater(events[-1].done.usage.cost_micros, 0)
-
-    def test_chat_completions(self):
-        message = chat_pb2.ChatMessage(role="user")
-        message.content.string_value = "Hello"
-        request = chat_pb2.CreateChatCompletionRequest(model=MODEL, messages=[message], max_tokens=3)
-        reply = chat_pb2_grpc.ChatServiceStub(CHANNEL).CreateChatCompletion(request, metadata=key())
-        self.assertEqual(reply.choices[0].message.content, "This is a")
 
     def refusal(self, request, metadata):
         with self.assertRaises(grpc.RpcError) as raised:

@@ -1,12 +1,11 @@
-import { create, fromJson, type JsonValue, toBinary } from "@bufbuild/protobuf";
-import { ValueSchema } from "@bufbuild/protobuf/wkt";
+import { fromJson, type JsonValue, toBinary } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { CreateChatCompletionRequestSchema as Chat } from "../../gen/vx/openai/v1/chat_pb.js";
+import { GenerateRequestSchema } from "../../gen/vx/v1/generate_pb.js";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";
 import { bearer } from "../support/protocols.ts";
 import { sendHttp1, sendHttp2 } from "../support/raw.ts";
-import { refusalOf, type Wire, wires } from "../support/request-bytes.ts";
+import { refusalOf, wires } from "../support/request-bytes.ts";
 
 let app: TestApp;
 let headers: Record<string, string>;
@@ -39,34 +38,24 @@ const HOSTILE: Hostile[] = [
   ["25 lists in each other", "tools", JSON.parse(`${"[".repeat(25)}${"]".repeat(25)}`)],
 ];
 
-function bodyOf(wire: Pick<Wire, "isJson">, field: string, value: JsonValue): Uint8Array {
-  const said = [{ role: "user", content: "x" }];
-  const request = { model: "none", messages: said, [field]: value };
-  if (wire.isJson) return Buffer.from(JSON.stringify(request));
-  return toBinary(Chat, create(Chat, { ...plain(request), model: "none" }));
-}
+const said = [{ role: "user", content: "x" }];
 
-function plain({ messages, tools, logit_bias }: Record<string, JsonValue>) {
-  return {
-    messages: (messages as { role: string; content: JsonValue }[]).map(({ role, content }) => ({
-      role,
-      content: fromJson(ValueSchema, content),
-    })),
-    ...(tools === undefined ? {} : { tools: fromJson(ValueSchema, tools) }),
-    ...(logit_bias === undefined ? {} : { logitBias: fromJson(ValueSchema, logit_bias) }),
-  };
-}
+/** The same in the schema of a tool, which every protocol can send. */
+const HOSTILE_SCHEMAS: [name: string, parameters: JsonValue][] = [
+  ["90,000 values", { values: Array(90_000).fill(true) }],
+  ["90,000 lists", { lists: Array(90_000).fill([]) }],
+];
 
 describe.each(wires)("over $name", (wire) => {
-  const isFirst = wires.find(({ isJson }) => isJson === wire.isJson) === wire;
-  test.each(isFirst ? [...LARGEST, ...HOSTILE] : HOSTILE)(
-    "%s are rejected with the name of the field",
-    async (_name, field, value) => {
-      const path = "/vx.openai.v1.ChatService/CreateChatCompletion";
-      const refusal = refusalOf(await wire.send(app.url, path, bodyOf(wire, field, value), { headers }));
-      expect(refusal).toMatch(new RegExp(`INVALID_ARGUMENT[\\s\\S]*${field}`));
-    },
-  );
+  test.each(HOSTILE_SCHEMAS)("%s are rejected with the name of the field", async (_name, parameters) => {
+    const request = { model: "none", messages: said, tools: [{ name: "a", parameters }] };
+    const body = wire.isJson
+      ? Buffer.from(JSON.stringify(request))
+      : toBinary(GenerateRequestSchema, fromJson(GenerateRequestSchema, request));
+    const path = "/vx.v1.GenerateService/Generate";
+    const refusal = refusalOf(await wire.send(app.url, path, body, { headers }));
+    expect(refusal).toMatch(/INVALID_ARGUMENT[\s\S]*tools/);
+  });
 });
 
 describe.each([
@@ -77,7 +66,7 @@ describe.each([
     "%s are rejected with the name of the field",
     async (_name, field, value) => {
       const all = { "content-type": "application/json", ...headers };
-      const body = bodyOf({ isJson: true }, field, value);
+      const body = JSON.stringify({ model: "none", messages: said, [field]: value });
       const answer = await send(app.url, { path: "/v1/chat/completions", headers: all, body });
       const { error } = JSON.parse(answer.body.toString()) as { error: { code: string; param: string } };
       expect({ status: answer.status, code: error.code }).toEqual({ status: 400, code: "invalid_argument" });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { KeyService } from "../../gen/vx/v1/key_pb.js";
 import { MeService } from "../../gen/vx/v1/me_pb.js";
 import { fingerprintOf } from "../../src/domain/api-key.ts";
-import { developerMethods, openAny } from "../support/any-method.ts";
+import { openAny, rpcMethods } from "../support/any-method.ts";
 import { OPERATOR_TOKEN, startTestApp, type TestApp } from "../support/app.ts";
 import { dumpTables } from "../support/database.ts";
 import { createTestKey, type Operator, operatorOf } from "../support/fixtures.ts";
@@ -55,7 +55,7 @@ async function useEverywhere(secret: string): Promise<void> {
   const [protocol] = protocols;
   if (!protocol) return;
   const caller = openAny(protocol, app.url);
-  for (const method of developerMethods) {
+  for (const method of rpcMethods) {
     await caller.end(method, bearer(secret));
     await caller.end(method, bearer(`${secret}0`));
   }

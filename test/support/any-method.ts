@@ -13,10 +13,14 @@ import {
 } from "@connectrpc/connect-node";
 import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { developerServices } from "../../src/api/services.ts";
+import { isRestOnly } from "../../src/rules/surface.ts";
 import type { Caller, ProtocolCase } from "./protocols.ts";
 
 /** Every method of the developer API, from the descriptors. */
 export const developerMethods: readonly DescMethod[] = developerServices.flatMap(({ methods }) => methods);
+
+/** The ones that also exist over gRPC, gRPC-Web and Connect. */
+export const rpcMethods: readonly DescMethod[] = developerMethods.filter(({ parent }) => !isRestOnly(parent));
 
 export function pathOf(method: DescMethod): string {
   return `/${method.parent.typeName}/${method.name}`;

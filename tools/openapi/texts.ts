@@ -13,7 +13,7 @@ is one ledger entry.
 Amounts are integers in micros (millionths of the currency unit). Where a field contains the same amount as text, it is next
 to it. A response contains every field; a field without a value is zero, empty or null. In a request, null is the same as an
 absent field. Unknown fields and parameters are rejected, except by the endpoints in the formats of OpenAI and Anthropic, which
-ignore unknown fields. The same methods are available over gRPC, gRPC-Web and Connect.
+ignore unknown fields. All other methods are also available over gRPC, gRPC-Web and Connect.
 
 The server checks a call in this order: path, key (401), scope (403), rate limit (429), body and fields (400), balance (402).`;
 

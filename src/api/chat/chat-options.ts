@@ -1,7 +1,4 @@
-import type {
-  CreateChatCompletionRequest,
-  StreamChatCompletionRequest,
-} from "../../../gen/vx/openai/v1/chat_pb.js";
+import type { CreateChatCompletionRequest } from "../../../gen/vx/openai/v1/chat_pb.js";
 import { MAX_TOOLS } from "../../billing/check-request.ts";
 import type { JsonValue } from "../../domain/json.ts";
 import type { PromptOptions, ResponseFormat, Tool } from "../../domain/prompt.ts";
@@ -17,10 +14,8 @@ import {
   textAt,
 } from "../untyped-members.ts";
 
-export type ChatRequest = CreateChatCompletionRequest | StreamChatCompletionRequest;
-
 /** The parameters of OpenAI's request that most requests leave out. */
-export function optionsOfChat(request: ChatRequest): PromptOptions {
+export function optionsOfChat(request: CreateChatCompletionRequest): PromptOptions {
   return presentOptions({
     topP: optionalNumberAt(jsonIn(request.topP), "top_p", 0, 1),
     frequencyPenalty: optionalNumberAt(jsonIn(request.frequencyPenalty), "frequency_penalty", -2, 2),

@@ -1,3 +1,4 @@
+import type { CreateChatCompletionRequest } from "../../../gen/vx/openai/v1/chat_pb.js";
 import type { GenerationRequest } from "../../billing/generation-request.ts";
 import { DomainError } from "../../domain/errors.ts";
 import type { JsonValue } from "../../domain/json.ts";
@@ -11,13 +12,13 @@ import {
   type UnsupportedField,
 } from "../unsupported-fields.ts";
 import { promptMessageOfChat } from "./chat-messages.ts";
-import { type ChatRequest, optionsOfChat } from "./chat-options.ts";
+import { optionsOfChat } from "./chat-options.ts";
 
 const MAX_STOPS = 4;
 const MAX_STOP_CHARACTERS = 200;
 
 /** Converts OpenAI's request. Unsupported fields that would change the reply are rejected, never ignored. */
-export function generationRequestOfChat(request: ChatRequest): GenerationRequest {
+export function generationRequestOfChat(request: CreateChatCompletionRequest): GenerationRequest {
   refuseUnsupported(request, UNSUPPORTED);
   const { maxTokens, maxCompletionTokens } = request;
   if (maxTokens !== undefined && maxCompletionTokens !== undefined && maxTokens !== maxCompletionTokens) {
@@ -52,7 +53,7 @@ function stopText(text: JsonValue, field: string): string {
   return text;
 }
 
-const UNSUPPORTED: readonly UnsupportedField<ChatRequest>[] = [
+const UNSUPPORTED: readonly UnsupportedField<CreateChatCompletionRequest>[] = [
   ["n", "n", isOneOf(1), "1"],
   ["functions", "functions", isEmptyList],
   ["functionCall", "function_call", isOneOf("none", "auto"), '"none" or "auto"'],

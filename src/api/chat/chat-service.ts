@@ -4,8 +4,6 @@ import {
   type CreateChatCompletionRequest,
   CreateChatCompletionRequestSchema,
   type CreateChatCompletionResponseSchema,
-  type StreamChatCompletionRequest,
-  StreamChatCompletionRequestSchema,
   type StreamChatCompletionResponseSchema,
 } from "../../../gen/vx/openai/v1/chat_pb.js";
 import type { Meter } from "../../billing/meter.ts";
@@ -41,12 +39,12 @@ type Chunk = MessageInitShape<typeof StreamChatCompletionResponseSchema>;
 /** Sends the pieces, then a chunk with the finish reason, then, if requested, a chunk with the usage. */
 export async function* streamChatCompletion(
   meter: Meter,
-  request: StreamChatCompletionRequest,
+  request: CreateChatCompletionRequest,
   call: ApiCall,
 ): AsyncGenerator<Chunk> {
   let head: Pick<Chunk, "id" | "object" | "created" | "model"> | undefined;
   for await (const piece of meter.stream(
-    call.caller(StreamChatCompletionRequestSchema, request),
+    call.caller(CreateChatCompletionRequestSchema, request),
     generationRequestOfChat(request),
   )) {
     const delta = piece.kind === "delta" ? chatDeltaOf(piece.delta) : {};

@@ -1,7 +1,4 @@
-import type {
-  CreateCompletionRequest,
-  StreamCompletionRequest,
-} from "../../../gen/vx/openai/v1/completions_pb.js";
+import type { CreateCompletionRequest } from "../../../gen/vx/openai/v1/completions_pb.js";
 import type { GenerationRequest } from "../../billing/generation-request.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { stopsOf } from "../chat/chat-request.ts";
@@ -17,11 +14,9 @@ import {
 } from "../unsupported-fields.ts";
 import { optionalNumberAt } from "../untyped-members.ts";
 
-type CompletionRequest = CreateCompletionRequest | StreamCompletionRequest;
-
 /** Converts OpenAI's request. The prompt is a text and not a message, because base models have no template for one. */
 export async function generationRequestOfCompletion(
-  request: CompletionRequest,
+  request: CreateCompletionRequest,
   decode: DecodeTokens,
 ): Promise<GenerationRequest> {
   refuseUnsupported(request, UNSUPPORTED);
@@ -54,7 +49,7 @@ export async function generationRequestOfCompletion(
   };
 }
 
-const UNSUPPORTED: readonly UnsupportedField<CompletionRequest>[] = [
+const UNSUPPORTED: readonly UnsupportedField<CreateCompletionRequest>[] = [
   ["n", "n", isOneOf(1), "1"],
   ["bestOf", "best_of", isOneOf(1), "1"],
   ["echo", "echo", isOneOf(false), "false"],

@@ -4,8 +4,6 @@ import {
   type CreateCompletionRequest,
   CreateCompletionRequestSchema,
   type CreateCompletionResponseSchema,
-  type StreamCompletionRequest,
-  StreamCompletionRequestSchema,
   type StreamCompletionResponseSchema,
 } from "../../../gen/vx/openai/v1/completions_pb.js";
 import type { Meter } from "../../billing/meter.ts";
@@ -38,11 +36,11 @@ export async function createCompletion(
 export async function* streamCompletion(
   meter: Meter,
   decode: DecodeTokens,
-  request: StreamCompletionRequest,
+  request: CreateCompletionRequest,
   call: ApiCall,
 ): AsyncGenerator<MessageInitShape<typeof StreamCompletionResponseSchema>> {
   const pieces = meter.stream(
-    call.caller(StreamCompletionRequestSchema, request),
+    call.caller(CreateCompletionRequestSchema, request),
     await generationRequestOfCompletion(request, decode),
   );
   for await (const piece of pieces) {

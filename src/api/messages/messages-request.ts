@@ -1,7 +1,6 @@
 import type {
   CountTokensRequest,
   CreateMessageRequest,
-  StreamMessageRequest,
   ThinkingConfig,
   ToolChoice as ToolChoiceParam,
   ToolParam,
@@ -30,12 +29,10 @@ import {
 import { isAbsent } from "../untyped-members.ts";
 import { appendMessages, cacheControlOf, systemMessageOf } from "./messages-content.ts";
 
-type MessageRequest = CreateMessageRequest | StreamMessageRequest;
-
 /** Writing the inputs of tools as JSON text of this length takes up to three milliseconds. */
 const WRITTEN_PER_TURN = 524_288;
 
-const UNSUPPORTED: readonly UnsupportedField<MessageRequest>[] = [
+const UNSUPPORTED: readonly UnsupportedField<CreateMessageRequest>[] = [
   ["container", "container"],
   ["mcpServers", "mcp_servers", isEmptyList, "an empty list"],
   ["serviceTier", "service_tier", isOneOf("auto", "standard_only"), '"auto" or "standard_only"'],
@@ -55,7 +52,7 @@ const UNSUPPORTED_IN_THINKING: readonly UnsupportedField<ThinkingConfig>[] = [
 ];
 
 /** Converts Anthropic's request. Unsupported features that would change the reply are refused, never ignored. */
-export async function generationRequestOfMessage(request: MessageRequest): Promise<GenerationRequest> {
+export async function generationRequestOfMessage(request: CreateMessageRequest): Promise<GenerationRequest> {
   refuseUnsupported(request, UNSUPPORTED);
   refuseThread(request);
   return {
@@ -70,7 +67,7 @@ export async function generationRequestOfMessage(request: MessageRequest): Promi
 }
 
 /** For this reason, the tool runners of Anthropic's SDKs repeat the call without a stored thread. */
-function refuseThread({ thread }: MessageRequest): void {
+function refuseThread({ thread }: CreateMessageRequest): void {
   if (!isAbsent(jsonIn(thread))) throw new DomainError("thread_unsupported_request");
 }
 
@@ -87,7 +84,7 @@ export async function generationRequestOfCount(request: CountTokensRequest): Pro
   };
 }
 
-async function promptOfMessage(request: MessageRequest | CountTokensRequest) {
+async function promptOfMessage(request: CreateMessageRequest | CountTokensRequest) {
   const messages: PromptMessage[] = [];
   const fields: string[] = [];
   const system = systemMessageOf(request.system && jsonOf(request.system));
@@ -108,7 +105,7 @@ async function promptOfMessage(request: MessageRequest | CountTokensRequest) {
   return { format: "anthropic-messages" as const, model: request.model, messages, fields };
 }
 
-function optionsOf(request: MessageRequest | CountTokensRequest): PromptOptions {
+function optionsOf(request: CreateMessageRequest | CountTokensRequest): PromptOptions {
   const { tools, toolChoice, thinking, outputConfig } = request;
   if (thinking) refuseUnsupported(thinking, UNSUPPORTED_IN_THINKING, "thinking.");
   const effort = effortOf(thinking, outputConfig?.effort);
@@ -130,7 +127,7 @@ function optionsOf(request: MessageRequest | CountTokensRequest): PromptOptions 
   };
 }
 
-function samplingOf({ topP, topK, extraFields }: MessageRequest): PromptOptions {
+function samplingOf({ topP, topK, extraFields }: CreateMessageRequest): PromptOptions {
   if (topP === undefined && topK === undefined && extraFields === undefined) return NO_OPTIONS;
   return {
     ...(topP === undefined ? {} : { topP }),

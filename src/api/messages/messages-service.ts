@@ -6,8 +6,6 @@ import {
   CreateMessageRequestSchema,
   type CreateMessageResponseSchema,
   MessagesService,
-  type StreamMessageRequest,
-  StreamMessageRequestSchema,
   type StreamMessageResponseSchema,
 } from "../../../gen/vx/anthropic/v1/messages_pb.js";
 import type { Meter } from "../../billing/meter.ts";
@@ -32,11 +30,11 @@ export async function createMessage(
 
 export async function* streamMessage(
   meter: Meter,
-  request: StreamMessageRequest,
+  request: CreateMessageRequest,
   call: ApiCall,
 ): AsyncGenerator<MessageInitShape<typeof StreamMessageResponseSchema>> {
   yield* messageEvents(
-    meter.stream(call.caller(StreamMessageRequestSchema, request), await generationRequestOfMessage(request)),
+    meter.stream(call.caller(CreateMessageRequestSchema, request), await generationRequestOfMessage(request)),
   );
 }
 

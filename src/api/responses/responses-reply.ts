@@ -1,5 +1,6 @@
 import type { Message, MessageInitShape } from "@bufbuild/protobuf";
 import type {
+  CreateResponseRequest,
   CreateResponseResponseSchema,
   ResponseUsageSchema,
 } from "../../../gen/vx/openai/v1/responses_pb.js";
@@ -12,14 +13,14 @@ import type { PromptOptions, ResponseFormat, Tool, ToolChoice } from "../../doma
 import { inputTokensOf, outputTokensOf } from "../../domain/usage.ts";
 import { valueOfJson } from "../../rules/plain-values.ts";
 import { type Item, responseIdOf } from "./responses-items.ts";
-import { metadataOf, type ResponsesRequest, summaryOf } from "./responses-request.ts";
+import { metadataOf, summaryOf } from "./responses-request.ts";
 
 export type ResponseInit = Exclude<MessageInitShape<typeof CreateResponseResponseSchema>, Message>;
 
 const NULL = valueOfJson(null);
 
 /** The settings of the request, as every response repeats them: without members that this server does not know. */
-export function settingsOf(request: ResponsesRequest, options: PromptOptions): ResponseInit {
+export function settingsOf(request: CreateResponseRequest, options: PromptOptions): ResponseInit {
   const { instructions, maxOutputTokens, temperature, topP, user, safetyIdentifier, promptCacheKey } =
     request;
   return {

@@ -1,4 +1,4 @@
-import type { CreateResponseRequest, StreamResponseRequest } from "../../../gen/vx/openai/v1/responses_pb.js";
+import type { CreateResponseRequest } from "../../../gen/vx/openai/v1/responses_pb.js";
 import { MAX_TOOLS } from "../../billing/check-request.ts";
 import type { GenerationRequest } from "../../billing/generation-request.ts";
 import { DomainError } from "../../domain/errors.ts";
@@ -34,13 +34,11 @@ import {
 } from "../untyped-members.ts";
 import { conversationOf, SEND_ITEMS } from "./responses-input.ts";
 
-export type ResponsesRequest = CreateResponseRequest | StreamResponseRequest;
-
 const ENCRYPTED_REASONING = "reasoning.encrypted_content";
 const MAX_INCLUDE = 20;
 
 /** Converts OpenAI's request. Unsupported fields that would change the response are rejected, never ignored. */
-export function generationRequestOfResponses(request: ResponsesRequest): GenerationRequest {
+export function generationRequestOfResponses(request: CreateResponseRequest): GenerationRequest {
   refuseUnsupported(request, UNSUPPORTED);
   if (!isAbsent(jsonIn(request.previousResponseId)))
     throw DomainError.ofField("previous_response_id", `is not supported, ${SEND_ITEMS}`);
@@ -58,7 +56,7 @@ export function generationRequestOfResponses(request: ResponsesRequest): Generat
 }
 
 /** Whether the response contains reasoning in the form that only the upstream can read. */
-export function includesEncryptedReasoning({ include }: ResponsesRequest): boolean {
+export function includesEncryptedReasoning({ include }: CreateResponseRequest): boolean {
   const names = optionalListAt(jsonIn(include), "include", MAX_INCLUDE) ?? [];
   for (const [i, name] of names.entries()) {
     if (name !== ENCRYPTED_REASONING) throw unsupported(`include[${i}]`, `"${ENCRYPTED_REASONING}"`);
@@ -66,7 +64,7 @@ export function includesEncryptedReasoning({ include }: ResponsesRequest): boole
   return names.length > 0;
 }
 
-function optionsOf(request: ResponsesRequest): PromptOptions {
+function optionsOf(request: CreateResponseRequest): PromptOptions {
   return presentOptions({
     topP: request.topP,
     tools: toolsOf(jsonIn(request.tools)),
@@ -117,12 +115,12 @@ function reasoningEffortOf(value: JsonValue | undefined): PromptOptions["reasoni
 }
 
 /** The response repeats it. */
-export function summaryOf(request: ResponsesRequest): ReasoningSummary | null {
+export function summaryOf(request: CreateResponseRequest): ReasoningSummary | null {
   const { summary } = optionalObjectAt(jsonIn(request.reasoning), "reasoning") ?? {};
   return isAbsent(summary) ? null : choiceAt(summary, "reasoning.summary", REASONING_SUMMARIES);
 }
 
-const UNSUPPORTED: readonly UnsupportedField<ResponsesRequest>[] = [
+const UNSUPPORTED: readonly UnsupportedField<CreateResponseRequest>[] = [
   ["store", "store", isOneOf(false), "false"],
   ["conversation", "conversation"],
   ["background", "background", isOneOf(false), "false"],
@@ -155,7 +153,7 @@ const MAX_METADATA_NAME = 64;
 const MAX_METADATA_TEXT = 512;
 
 /** The caller's own data, for the response. */
-export function metadataOf(request: ResponsesRequest): JsonValue {
+export function metadataOf(request: CreateResponseRequest): JsonValue {
   const metadata = optionalObjectAt(jsonIn(request.metadata), "metadata") ?? {};
   const entries = Object.entries(metadata);
   if (entries.length > MAX_METADATA) {

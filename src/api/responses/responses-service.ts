@@ -2,8 +2,6 @@ import {
   type CreateResponseRequest,
   CreateResponseRequestSchema,
   ResponsesService,
-  type StreamResponseRequest,
-  StreamResponseRequestSchema,
 } from "../../../gen/vx/openai/v1/responses_pb.js";
 import type { Meter } from "../../billing/meter.ts";
 import type { ApiCall } from "../api-call.ts";
@@ -30,7 +28,7 @@ export async function createResponse(
 /** An error before the first event is an ordinary response; after it, the response fails. */
 export async function* streamResponse(
   meter: Meter,
-  request: StreamResponseRequest,
+  request: CreateResponseRequest,
   call: ApiCall,
 ): AsyncGenerator<StreamedEvent> {
   const generationRequest = generationRequestOfResponses(request);
@@ -39,7 +37,7 @@ export async function* streamResponse(
   let events: ResponseEvents | undefined;
   try {
     for await (const piece of meter.stream(
-      call.caller(StreamResponseRequestSchema, request),
+      call.caller(CreateResponseRequestSchema, request),
       generationRequest,
     )) {
       if (!events) {

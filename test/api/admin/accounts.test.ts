@@ -7,7 +7,7 @@ import { AdminService } from "../../../gen/vx/admin/v1/admin_pb.js";
 import { GenerateService } from "../../../gen/vx/v1/generate_pb.js";
 import { LedgerService } from "../../../gen/vx/v1/ledger_pb.js";
 import { MeService } from "../../../gen/vx/v1/me_pb.js";
-import { developerMethods, openAny } from "../../support/any-method.ts";
+import { openAny, rpcMethods } from "../../support/any-method.ts";
 import { startTestApp, type TestApp } from "../../support/app.ts";
 import { createTestAccount, createTestKey, type Operator, operatorOf } from "../../support/fixtures.ts";
 import { createPaidKey } from "../../support/openai.ts";
@@ -238,7 +238,7 @@ describe("a suspended account", () => {
       const { account } = await operator.suspendAccount({ accountId, reason: "overdue" });
       expect(account).toMatchObject({ state: "suspended", suspendedAt: expect.anything() });
       const caller = openAny(protocol, app.url);
-      for (const method of developerMethods) {
+      for (const method of rpcMethods) {
         const ending = await caller.end(method, bearer(key.secret));
         if (OPEN_WHILE_SUSPENDED.includes(method.name)) {
           // The empty request is not valid for some of them.

@@ -352,7 +352,7 @@ export declare type CreateMessageRequest = Message<"vx.anthropic.v1.CreateMessag
   topK?: number | undefined;
 
   /**
-   * If true, the reply is streamed. Only for REST; over gRPC, gRPC-Web and Connect, call `StreamMessage` instead.
+   * If true, the reply is streamed.
    *
    * @generated from field: bool stream = 13;
    */
@@ -413,161 +413,6 @@ export declare type CreateMessageRequest = Message<"vx.anthropic.v1.CreateMessag
  * Use `create(CreateMessageRequestSchema)` to create a new message.
  */
 export declare const CreateMessageRequestSchema: GenMessage<CreateMessageRequest>;
-
-/**
- * The model, the messages and the options of a generation. The fields are the same as in `CreateMessageRequest`.
- *
- * @generated from message vx.anthropic.v1.StreamMessageRequest
- */
-export declare type StreamMessageRequest = Message<"vx.anthropic.v1.StreamMessageRequest"> & {
-  /**
-   * The id or an alias of the model.
-   *
-   * @generated from field: string model = 1;
-   */
-  model: string;
-
-  /**
-   * The messages of the conversation, oldest first: 1 to `max_messages` of the model (200), at most 2,000.
-   *
-   * @generated from field: repeated vx.anthropic.v1.MessageParam messages = 2;
-   */
-  messages: MessageParam[];
-
-  /**
-   * The maximum number of output tokens, reasoning included. The `max_output_tokens` and the context window of the model can
-   * lower it further.
-   *
-   * @generated from field: int32 max_tokens = 3;
-   */
-  maxTokens: number;
-
-  /**
-   * The system prompt: a string, or a list of text blocks.
-   *
-   * @generated from field: google.protobuf.Value system = 4;
-   */
-  system?: Value | undefined;
-
-  /**
-   * The tools that the model can call: at most 256. Requires a model with the capability `tools`. Only tools that the caller
-   * runs (type "custom") are supported.
-   *
-   * @generated from field: repeated vx.anthropic.v1.ToolParam tools = 5;
-   */
-  tools: ToolParam[];
-
-  /**
-   * How the model chooses a tool.
-   *
-   * @generated from field: vx.anthropic.v1.ToolChoice tool_choice = 6;
-   */
-  toolChoice?: ToolChoice | undefined;
-
-  /**
-   * Whether the model reasons before it replies. Requires a model with the capability `reasoning`.
-   *
-   * @generated from field: vx.anthropic.v1.ThinkingConfig thinking = 7;
-   */
-  thinking?: ThinkingConfig | undefined;
-
-  /**
-   * The form of the reply, and how much effort the model makes.
-   *
-   * @generated from field: vx.anthropic.v1.OutputConfig output_config = 8;
-   */
-  outputConfig?: OutputConfig | undefined;
-
-  /**
-   * Texts that end the reply: at most 4, each with 1 to 200 characters.
-   *
-   * @generated from field: repeated string stop_sequences = 9;
-   */
-  stopSequences: string[];
-
-  /**
-   * The sampling temperature, from 0 to 1.
-   *
-   * @generated from field: optional double temperature = 10;
-   */
-  temperature?: number | undefined;
-
-  /**
-   * The sampling considers only the most likely tokens whose probabilities add up to this value, from 0 to 1.
-   *
-   * @generated from field: optional double top_p = 11;
-   */
-  topP?: number | undefined;
-
-  /**
-   * The sampling considers only this many of the most likely tokens.
-   *
-   * @generated from field: optional int32 top_k = 12;
-   */
-  topK?: number | undefined;
-
-  /**
-   * If true, the reply is streamed. Only for REST; over gRPC, gRPC-Web and Connect, call `StreamMessage` instead.
-   *
-   * @generated from field: bool stream = 13;
-   */
-  stream: boolean;
-
-  /**
-   * The id of your end user.
-   *
-   * @generated from field: vx.anthropic.v1.MessageMetadata metadata = 14;
-   */
-  metadata?: MessageMetadata | undefined;
-
-  /**
-   * Not supported.
-   *
-   * @generated from field: google.protobuf.Value container = 15;
-   */
-  container?: Value | undefined;
-
-  /**
-   * Not supported. Accepts only an empty list.
-   *
-   * @generated from field: google.protobuf.Value mcp_servers = 16;
-   */
-  mcpServers?: Value | undefined;
-
-  /**
-   * Accepts only "auto" and "standard_only", which have no effect.
-   *
-   * @generated from field: google.protobuf.Value service_tier = 17;
-   */
-  serviceTier?: Value | undefined;
-
-  /**
-   * Accepts only "standard".
-   *
-   * @generated from field: google.protobuf.Value speed = 18;
-   */
-  speed?: Value | undefined;
-
-  /**
-   * Other fields of the request, which the model's upstream gets if the model allows it.
-   *
-   * @generated from field: google.protobuf.Struct extra_fields = 19;
-   */
-  extraFields?: JsonObject | undefined;
-
-  /**
-   * Not supported: this server stores no conversations. The SDKs then send the whole conversation with every call.
-   *
-   * @generated from field: google.protobuf.Value thread = 20;
-   */
-  thread?: Value | undefined;
-};
-
-/**
- * Describes the message vx.anthropic.v1.StreamMessageRequest.
- * Use `create(StreamMessageRequestSchema)` to create a new message.
- */
-export declare const StreamMessageRequestSchema: GenMessage<StreamMessageRequest>;
 
 /**
  * The reply, its usage and its cost.
@@ -1104,7 +949,7 @@ export declare const MessagesService: GenService<{
    */
   streamMessage: {
     methodKind: "server_streaming";
-    input: typeof StreamMessageRequestSchema;
+    input: typeof CreateMessageRequestSchema;
     output: typeof StreamMessageResponseSchema;
   },
   /**

@@ -63,7 +63,7 @@ export declare type CreateCompletionRequest = Message<"vx.openai.v1.CreateComple
   stop?: Value | undefined;
 
   /**
-   * If true, the completion is streamed. Only for REST; over gRPC, gRPC-Web and Connect, call `StreamCompletion` instead.
+   * If true, the completion is streamed.
    *
    * @generated from field: bool stream = 7;
    */
@@ -152,147 +152,6 @@ export declare type CreateCompletionRequest = Message<"vx.openai.v1.CreateComple
  * Use `create(CreateCompletionRequestSchema)` to create a new message.
  */
 export declare const CreateCompletionRequestSchema: GenMessage<CreateCompletionRequest>;
-
-/**
- * The model, the text and the options of a completion. The fields are the same as in `CreateCompletionRequest`.
- *
- * @generated from message vx.openai.v1.StreamCompletionRequest
- */
-export declare type StreamCompletionRequest = Message<"vx.openai.v1.StreamCompletionRequest"> & {
-  /**
-   * The id of the model.
-   *
-   * @generated from field: string model = 1;
-   */
-  model: string;
-
-  /**
-   * The text to continue: a string of at most 400,000 characters, or a list of tokens of the encoding cl100k_base, which
-   * are decoded before they are sent to the model. Also a list with one of these.
-   *
-   * @generated from field: google.protobuf.Value prompt = 2;
-   */
-  prompt?: Value | undefined;
-
-  /**
-   * The text after the completion, at most 400,000 characters. The model generates the text between prompt and suffix.
-   *
-   * @generated from field: optional string suffix = 3;
-   */
-  suffix?: string | undefined;
-
-  /**
-   * The maximum number of output tokens. Default: as for a chat completion, `default_output_tokens` of the model (4,096),
-   * or the number of tokens that the balance covers if that is lower, but at least 64.
-   *
-   * @generated from field: optional int32 max_tokens = 4;
-   */
-  maxTokens?: number | undefined;
-
-  /**
-   * The sampling temperature, from 0 to 2. Higher values make the output more random.
-   *
-   * @generated from field: optional double temperature = 5;
-   */
-  temperature?: number | undefined;
-
-  /**
-   * One stop sequence, or up to 4. The completion ends before the first one that the model generates.
-   *
-   * @generated from field: google.protobuf.Value stop = 6;
-   */
-  stop?: Value | undefined;
-
-  /**
-   * If true, the completion is streamed. Only for REST; over gRPC, gRPC-Web and Connect, call `StreamCompletion` instead.
-   *
-   * @generated from field: bool stream = 7;
-   */
-  stream: boolean;
-
-  /**
-   * Options of a streamed completion. Ignored if `stream` is not true.
-   *
-   * @generated from field: vx.openai.v1.StreamOptions stream_options = 8;
-   */
-  streamOptions?: StreamOptions | undefined;
-
-  /**
-   * The share of the most probable tokens that are sampled, from 0 to 1.
-   *
-   * @generated from field: google.protobuf.Value top_p = 9;
-   */
-  topP?: Value | undefined;
-
-  /**
-   * A penalty for tokens by how often they occurred, from -2 to 2.
-   *
-   * @generated from field: google.protobuf.Value frequency_penalty = 10;
-   */
-  frequencyPenalty?: Value | undefined;
-
-  /**
-   * A penalty for tokens that occurred, from -2 to 2.
-   *
-   * @generated from field: google.protobuf.Value presence_penalty = 11;
-   */
-  presencePenalty?: Value | undefined;
-
-  /**
-   * The same seed and request give similar completions, if the upstream supports it.
-   *
-   * @generated from field: optional int64 seed = 12;
-   */
-  seed?: bigint | undefined;
-
-  /**
-   * The id of your end user, for the ledger. More than 128 characters are stored as their SHA-256.
-   *
-   * @generated from field: optional string user = 13;
-   */
-  user?: string | undefined;
-
-  /**
-   * The number of completions. Accepts only 1.
-   *
-   * @generated from field: google.protobuf.Value n = 14;
-   */
-  n?: Value | undefined;
-
-  /**
-   * Not supported. Accepts only 1.
-   *
-   * @generated from field: google.protobuf.Value best_of = 15;
-   */
-  bestOf?: Value | undefined;
-
-  /**
-   * Not supported. Accepts only false.
-   *
-   * @generated from field: google.protobuf.Value echo = 16;
-   */
-  echo?: Value | undefined;
-
-  /**
-   * Not supported.
-   *
-   * @generated from field: google.protobuf.Value logprobs = 17;
-   */
-  logprobs?: Value | undefined;
-
-  /**
-   * Not supported. Accepts only an empty object.
-   *
-   * @generated from field: google.protobuf.Value logit_bias = 18;
-   */
-  logitBias?: Value | undefined;
-};
-
-/**
- * Describes the message vx.openai.v1.StreamCompletionRequest.
- * Use `create(StreamCompletionRequestSchema)` to create a new message.
- */
-export declare const StreamCompletionRequestSchema: GenMessage<StreamCompletionRequest>;
 
 /**
  * The completion, its usage and its cost.
@@ -489,7 +348,7 @@ export declare const CompletionsService: GenService<{
    */
   streamCompletion: {
     methodKind: "server_streaming";
-    input: typeof StreamCompletionRequestSchema;
+    input: typeof CreateCompletionRequestSchema;
     output: typeof StreamCompletionResponseSchema;
   },
 }>;

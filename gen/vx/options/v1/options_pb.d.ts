@@ -191,7 +191,7 @@ export enum Role {
 export declare const RoleSchema: GenEnum<Role>;
 
 /**
- * The API whose conventions a service follows over REST. Over gRPC, gRPC-Web and Connect, all services are alike.
+ * The API whose conventions a service follows over REST.
  *
  * @generated from extension: optional vx.options.v1.Surface surface = 50904;
  */
@@ -204,6 +204,14 @@ export declare const surface: GenExtension<ServiceOptions, Surface>;
  * @generated from extension: optional string base_path = 50908;
  */
 export declare const base_path: GenExtension<ServiceOptions, string>;
+
+/**
+ * Whether a service is served only over REST. Over gRPC, gRPC-Web and Connect it does not exist, and reflection and the
+ * health service do not list it.
+ *
+ * @generated from extension: optional bool rest_only = 50910;
+ */
+export declare const rest_only: GenExtension<ServiceOptions, boolean>;
 
 /**
  * The access, scope, rate limit and metering of a method. The server does not start if a method has no policy.
@@ -246,7 +254,7 @@ export declare const json_schema: GenExtension<FieldOptions, string>;
 
 /**
  * A field of the type google.protobuf.Struct that gets the members of a JSON body which the request message does not
- * have: at most 64. Callers of the binary formats can set the field themselves.
+ * have: at most 64. Only for services that exist only over REST.
  *
  * @generated from extension: optional bool collects_unknown_fields = 50905;
  */

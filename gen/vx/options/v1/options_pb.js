@@ -11,7 +11,7 @@ import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
  * Describes the file vx/options/v1/options.proto.
  */
 export const file_vx_options_v1_options = /*@__PURE__*/
-  fileDesc("Cht2eC9vcHRpb25zL3YxL29wdGlvbnMucHJvdG8SDXZ4Lm9wdGlvbnMudjEipwEKDE1ldGhvZFBvbGljeRIlCgZhY2Nlc3MYASABKA4yFS52eC5vcHRpb25zLnYxLkFjY2VzcxINCgVzY29wZRgCIAEoCRIUCgxyYXRlX2xpbWl0ZWQYAyABKAgSDwoHbWV0ZXJlZBgEIAEoCBIhCgRyb2xlGAUgASgOMhMudngub3B0aW9ucy52MS5Sb2xlEhcKD3doaWxlX3N1c3BlbmRlZBgGIAEoCCprCgdTdXJmYWNlEhcKE1NVUkZBQ0VfVU5TUEVDSUZJRUQQABISCg5TVVJGQUNFX09QRU5BSRABEhwKGFNVUkZBQ0VfT1BFTkFJX1JFU1BPTlNFUxACEhUKEVNVUkZBQ0VfQU5USFJPUElDEAMqSwoGQWNjZXNzEhYKEkFDQ0VTU19VTlNQRUNJRklFRBAAEhQKEEFDQ0VTU19ERVZFTE9QRVIQARITCg9BQ0NFU1NfT1BFUkFUT1IQAiphCgRSb2xlEhQKEFJPTEVfVU5TUEVDSUZJRUQQABIPCgtST0xFX1ZJRVdFUhABEhAKDFJPTEVfU1VQUE9SVBACEhAKDFJPTEVfRklOQU5DRRADEg4KClJPTEVfQURNSU4QBDpWCgdzdXJmYWNlEh8uZ29vZ2xlLnByb3RvYnVmLlNlcnZpY2VPcHRpb25zGNiNAyABKA4yFi52eC5vcHRpb25zLnYxLlN1cmZhY2VSB3N1cmZhY2WIAQE6QQoJYmFzZV9wYXRoEh8uZ29vZ2xlLnByb3RvYnVmLlNlcnZpY2VPcHRpb25zGNyNAyABKAlSCGJhc2VQYXRoiAEBOlgKBnBvbGljeRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNWNAyABKAsyGy52eC5vcHRpb25zLnYxLk1ldGhvZFBvbGljeVIGcG9saWN5iAEBOkQKC3NlbGVjdGVkX2J5Eh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY1o0DIAEoCVIKc2VsZWN0ZWRCeYgBATpRChJzZWxlY3RlZF9ieV9oZWFkZXISHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjdjQMgASgJUhBzZWxlY3RlZEJ5SGVhZGVyiAEBOj4KCGNzdl9yb3dzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY240DIAEoCVIHY3N2Um93c4gBATpDCgtqc29uX3NjaGVtYRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY140DIAEoCVIKanNvblNjaGVtYYgBATpaChdjb2xsZWN0c191bmtub3duX2ZpZWxkcxIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY2Y0DIAEoCFIVY29sbGVjdHNVbmtub3duRmllbGRziAEBOkMKCm9taXRfdW5zZXQSHy5nb29nbGUucHJvdG9idWYuTWVzc2FnZU9wdGlvbnMY2o0DIAEoCFIJb21pdFVuc2V0iAEBQnAKEWNvbS52eC5vcHRpb25zLnYxQgxPcHRpb25zUHJvdG9QAVo7Z2l0aHViLmNvbS92eC1hcGkvdngvY2xpZW50cy9nby9nZW4vdngvb3B0aW9ucy92MTtvcHRpb25zdjGqAg1WeC5PcHRpb25zLlYxYgZwcm90bzM", [file_google_protobuf_descriptor]);
+  fileDesc("Cht2eC9vcHRpb25zL3YxL29wdGlvbnMucHJvdG8SDXZ4Lm9wdGlvbnMudjEipwEKDE1ldGhvZFBvbGljeRIlCgZhY2Nlc3MYASABKA4yFS52eC5vcHRpb25zLnYxLkFjY2VzcxINCgVzY29wZRgCIAEoCRIUCgxyYXRlX2xpbWl0ZWQYAyABKAgSDwoHbWV0ZXJlZBgEIAEoCBIhCgRyb2xlGAUgASgOMhMudngub3B0aW9ucy52MS5Sb2xlEhcKD3doaWxlX3N1c3BlbmRlZBgGIAEoCCprCgdTdXJmYWNlEhcKE1NVUkZBQ0VfVU5TUEVDSUZJRUQQABISCg5TVVJGQUNFX09QRU5BSRABEhwKGFNVUkZBQ0VfT1BFTkFJX1JFU1BPTlNFUxACEhUKEVNVUkZBQ0VfQU5USFJPUElDEAMqSwoGQWNjZXNzEhYKEkFDQ0VTU19VTlNQRUNJRklFRBAAEhQKEEFDQ0VTU19ERVZFTE9QRVIQARITCg9BQ0NFU1NfT1BFUkFUT1IQAiphCgRSb2xlEhQKEFJPTEVfVU5TUEVDSUZJRUQQABIPCgtST0xFX1ZJRVdFUhABEhAKDFJPTEVfU1VQUE9SVBACEhAKDFJPTEVfRklOQU5DRRADEg4KClJPTEVfQURNSU4QBDpWCgdzdXJmYWNlEh8uZ29vZ2xlLnByb3RvYnVmLlNlcnZpY2VPcHRpb25zGNiNAyABKA4yFi52eC5vcHRpb25zLnYxLlN1cmZhY2VSB3N1cmZhY2WIAQE6QQoJYmFzZV9wYXRoEh8uZ29vZ2xlLnByb3RvYnVmLlNlcnZpY2VPcHRpb25zGNyNAyABKAlSCGJhc2VQYXRoiAEBOkEKCXJlc3Rfb25seRIfLmdvb2dsZS5wcm90b2J1Zi5TZXJ2aWNlT3B0aW9ucxjejQMgASgIUghyZXN0T25seYgBATpYCgZwb2xpY3kSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjVjQMgASgLMhsudngub3B0aW9ucy52MS5NZXRob2RQb2xpY3lSBnBvbGljeYgBATpECgtzZWxlY3RlZF9ieRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNaNAyABKAlSCnNlbGVjdGVkQnmIAQE6UQoSc2VsZWN0ZWRfYnlfaGVhZGVyEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY3Y0DIAEoCVIQc2VsZWN0ZWRCeUhlYWRlcogBATo+Cghjc3Zfcm93cxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNuNAyABKAlSB2NzdlJvd3OIAQE6QwoLanNvbl9zY2hlbWESHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNeNAyABKAlSCmpzb25TY2hlbWGIAQE6WgoXY29sbGVjdHNfdW5rbm93bl9maWVsZHMSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNmNAyABKAhSFWNvbGxlY3RzVW5rbm93bkZpZWxkc4gBATpDCgpvbWl0X3Vuc2V0Eh8uZ29vZ2xlLnByb3RvYnVmLk1lc3NhZ2VPcHRpb25zGNqNAyABKAhSCW9taXRVbnNldIgBAUJwChFjb20udngub3B0aW9ucy52MUIMT3B0aW9uc1Byb3RvUAFaO2dpdGh1Yi5jb20vdngtYXBpL3Z4L2NsaWVudHMvZ28vZ2VuL3Z4L29wdGlvbnMvdjE7b3B0aW9uc3YxqgINVnguT3B0aW9ucy5WMWIGcHJvdG8z", [file_google_protobuf_descriptor]);
 
 /**
  * Describes the message vx.options.v1.MethodPolicy.
@@ -63,7 +63,7 @@ export const Role = /*@__PURE__*/
   tsEnum(RoleSchema);
 
 /**
- * The API whose conventions a service follows over REST. Over gRPC, gRPC-Web and Connect, all services are alike.
+ * The API whose conventions a service follows over REST.
  *
  * @generated from extension: optional vx.options.v1.Surface surface = 50904;
  */
@@ -80,12 +80,21 @@ export const base_path = /*@__PURE__*/
   extDesc(file_vx_options_v1_options, 1);
 
 /**
+ * Whether a service is served only over REST. Over gRPC, gRPC-Web and Connect it does not exist, and reflection and the
+ * health service do not list it.
+ *
+ * @generated from extension: optional bool rest_only = 50910;
+ */
+export const rest_only = /*@__PURE__*/
+  extDesc(file_vx_options_v1_options, 2);
+
+/**
  * The access, scope, rate limit and metering of a method. The server does not start if a method has no policy.
  *
  * @generated from extension: optional vx.options.v1.MethodPolicy policy = 50901;
  */
 export const policy = /*@__PURE__*/
-  extDesc(file_vx_options_v1_options, 2);
+  extDesc(file_vx_options_v1_options, 3);
 
 /**
  * The name of a bool field of the request. Two methods can share one REST route: a call whose body sets this field to
@@ -94,7 +103,7 @@ export const policy = /*@__PURE__*/
  * @generated from extension: optional string selected_by = 50902;
  */
 export const selected_by = /*@__PURE__*/
-  extDesc(file_vx_options_v1_options, 3);
+  extDesc(file_vx_options_v1_options, 4);
 
 /**
  * The name of a request header. Two methods can share one REST route: a call with this header selects the method with
@@ -103,7 +112,7 @@ export const selected_by = /*@__PURE__*/
  * @generated from extension: optional string selected_by_header = 50909;
  */
 export const selected_by_header = /*@__PURE__*/
-  extDesc(file_vx_options_v1_options, 4);
+  extDesc(file_vx_options_v1_options, 5);
 
 /**
  * The name of a repeated field of the response. REST returns its messages as CSV to callers that accept text/csv, and the
@@ -112,7 +121,7 @@ export const selected_by_header = /*@__PURE__*/
  * @generated from extension: optional string csv_rows = 50907;
  */
 export const csv_rows = /*@__PURE__*/
-  extDesc(file_vx_options_v1_options, 5);
+  extDesc(file_vx_options_v1_options, 6);
 
 /**
  * The JSON Schema of a field of the type google.protobuf.Value, for the OpenAPI document. The service validates the
@@ -121,16 +130,16 @@ export const csv_rows = /*@__PURE__*/
  * @generated from extension: optional string json_schema = 50903;
  */
 export const json_schema = /*@__PURE__*/
-  extDesc(file_vx_options_v1_options, 6);
+  extDesc(file_vx_options_v1_options, 7);
 
 /**
  * A field of the type google.protobuf.Struct that gets the members of a JSON body which the request message does not
- * have: at most 64. Callers of the binary formats can set the field themselves.
+ * have: at most 64. Only for services that exist only over REST.
  *
  * @generated from extension: optional bool collects_unknown_fields = 50905;
  */
 export const collects_unknown_fields = /*@__PURE__*/
-  extDesc(file_vx_options_v1_options, 7);
+  extDesc(file_vx_options_v1_options, 8);
 
 /**
  * Whether REST JSON leaves out the unset fields of a message, in place of null.
@@ -138,5 +147,5 @@ export const collects_unknown_fields = /*@__PURE__*/
  * @generated from extension: optional bool omit_unset = 50906;
  */
 export const omit_unset = /*@__PURE__*/
-  extDesc(file_vx_options_v1_options, 8);
+  extDesc(file_vx_options_v1_options, 9);
 
