@@ -128,6 +128,26 @@ describe("requirements of client generators", () => {
     expect(schemas.filter((schema) => "default" in schema)).toEqual([]);
   });
 
+  test("no property has only the type null, and no boolean has an enum or a const", () => {
+    const properties = schemas.flatMap((schema) => Object.values((schema.properties ?? {}) as Node));
+    expect(properties.length).toBeGreaterThan(100);
+    expect(properties.filter((property) => at(property as Node).type === ("null" as unknown))).toEqual([]);
+    const booleans = schemas.filter(({ type }) => [type].flat().includes("boolean" as never));
+    expect(booleans.length).toBeGreaterThan(10);
+    expect(booleans.filter((schema) => "enum" in schema || "const" in schema)).toEqual([]);
+  });
+
+  test("a field that is always null, or always false, accepts no other value", () => {
+    const result = at(components, "ChatChoice", "properties", "logprobs");
+    expect(result).toMatchObject({ type: ["string", "null"], const: null });
+    const echo = at(components, "CreateCompletionRequest", "properties", "echo");
+    expect(echo).toMatchObject({ type: ["boolean", "null"], not: { const: true } });
+  });
+
+  test("no schema has the name of a class of typescript-fetch", () => {
+    expect(Object.keys(components)).not.toContain("ResponseError");
+  });
+
   test("no schema name collides with a type that generators create for an operation", () => {
     const taken = operations.flatMap(({ node: { operationId } }) =>
       ["", "Response", "Params", "Body", "JSONBody", "JSONRequestBody"].map((end) => `${operationId}${end}`),
@@ -152,6 +172,7 @@ function schemasIn(node: unknown, isSchema = false): Node[] {
   if (typeof node !== "object" || node === null) return [];
   const inside = Object.entries(node).flatMap(([name, value]) => {
     if (["example", "examples"].includes(name) && !isSchema) return [];
+    if (name === "not" && isSchema) return []; // Generators ignore it.
     if (isSchema && name === "properties") return Object.values(value).flatMap((one) => schemasIn(one, true));
     if (name === "schemas") return Object.values(value).flatMap((one) => schemasIn(one, true));
     return schemasIn(value, isSchema || name === "schema");

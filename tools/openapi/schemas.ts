@@ -149,8 +149,12 @@ function eventTitle({ name }: DescField): string {
   return `${name.charAt(0).toUpperCase()}${name.slice(1)}Event`;
 }
 
-/** GenerateResponse becomes GenerateResult: generators name their own types operation id + "Response". */
+/**
+ * GenerateResponse becomes GenerateResult: generators name their own types operation id + "Response". Each client of typescript-fetch
+ * exports a class ResponseError.
+ */
 function responseName({ name }: DescMessage): string {
+  if (name === "ResponseError") return "ResponseFailure";
   return name.replace(/Response$/, "Result");
 }
 
