@@ -37,15 +37,35 @@ const bindings = developerMethods.flatMap(httpBindings);
 
 test("the document has exactly the REST routes of the methods", () => {
   const described = operations.map(({ path, verb }) => `${verb} ${path}`);
-  const served = new Set(bindings.map(({ path, verb }) => `${verb} ${path}`));
-  // Paths below /anthropic are second addresses of the operations: the same paths with another base URL.
-  const first = [...served].filter((route) => !route.includes(" /anthropic/"));
-  expect(described.toSorted()).toEqual(first.sort());
+  // Paths below /anthropic are second addresses of the operations: the same paths with another base URL. A method that a
+  // header selects has only that address of its own.
+  const served = bindings.filter(
+    ({ path, selectedByHeader }) => path.startsWith("/anthropic/") === (selectedByHeader !== ""),
+  );
+  expect(described.toSorted()).toEqual(
+    [...new Set(served.map(({ path, verb }) => `${verb} ${path}`))].sort(),
+  );
   expect(at(document, "paths", "/v1/messages", "post", "servers")).toMatchObject([
     { url: "/" },
     { url: "/anthropic" },
   ]);
   expect(bindings.length).toBeGreaterThan(10);
+});
+
+test.each([
+  ["/v1/models", "/anthropic/v1/models", "ListModelInfos"],
+  ["/v1/models/{model}", "/anthropic/v1/models/{model}", "GetModelInfo"],
+])("GET %s names the header that gets the responses of GET %s", (path, second, id) => {
+  const names = at(document, "paths", path, "get", "parameters") as unknown as Node[];
+  expect(names.find(({ in: where }) => String(where) === "header")).toMatchObject({
+    name: "anthropic-version",
+    description: expect.stringContaining(id),
+  });
+  const operation = at(document, "paths", second, "get");
+  expect(operation.operationId).toBe(id);
+  expect(at(operation, "servers")).toMatchObject([
+    { url: "/", description: expect.stringContaining("x-api-key") },
+  ]);
 });
 
 test("gen/openapi.json is up to date", { timeout: 60_000 }, () => {

@@ -5,6 +5,7 @@ import { surfaceOf } from "../../src/rules/surface.ts";
 import { insertExamples } from "../../src/server/pages/openapi/insert-examples.ts";
 import { clean, type Schema } from "../../src/server/pages/openapi/schema.ts";
 import { formOf } from "../../src/server/rest/surface-form.ts";
+import { isAtOrBelow } from "../../src/server/rest/surface-paths.ts";
 import type { CommentOf } from "./comments.ts";
 import {
   anthropicErrorSchema,
@@ -92,14 +93,11 @@ function withoutExamples({ services, version, commentOf }: Omit<DocumentOptions,
 }
 
 /** Below the second address, the key can be in another header. */
-function secondAddress({ basePath }: Operation): Schema {
+function secondAddress({ basePath, binding }: Operation): Schema {
   if (basePath === "") return {};
-  return {
-    servers: [
-      { url: "/" },
-      { url: basePath, description: "Also accepts the key in the header `x-api-key`." },
-    ],
-  };
+  const description = "Also accepts the key in the header `x-api-key`.";
+  if (isAtOrBelow(binding.path, basePath)) return { servers: [{ url: "/", description }] };
+  return { servers: [{ url: "/" }, { url: basePath, description }] };
 }
 
 function parameters(operation: Operation, schemas: Schemas, commentOf: CommentOf): Schema {
@@ -115,8 +113,19 @@ function parameters(operation: Operation, schemas: Schemas, commentOf: CommentOf
     ...operation.pathFields.map((field) => describe(field, "path")),
     ...operation.queryFields.map((field) => describe(field, "query")),
     ...(operation.policy.metered ? [IDEMPOTENCY_KEY] : []),
+    ...(operation.withHeader ? [selectingHeader(operation.withHeader)] : []),
   ];
   return list.length > 0 ? { parameters: list } : {};
+}
+
+/** The other response is not a second schema of this one: generated clients would return a union to all callers. */
+function selectingHeader({ name, method }: NonNullable<Operation["withHeader"]>): Schema {
+  return {
+    name,
+    in: "header",
+    description: `Calls with this header have the parameters and responses of \`${method.name}\`.`,
+    schema: { type: "string" },
+  };
 }
 
 const IDEMPOTENCY_KEY: Schema = {

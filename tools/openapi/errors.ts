@@ -21,7 +21,7 @@ const IS_RETURNED_BY: Readonly<Record<Reason, (operation: Operation) => boolean>
   insufficient_balance: metered,
   account_suspended: ({ policy }) => policy.scope !== undefined,
   insufficient_scope: ({ policy }) => policy.scope !== undefined,
-  not_found: ({ usual, pathFields }) => pathFields.length > 0 && usual.name !== "GetModel",
+  not_found: ({ usual, pathFields }) => pathFields.length > 0 && !/^GetModel(Info)?$/.test(usual.name),
   model_not_found: ({ pathFields, bodyFields }) =>
     [...pathFields, ...bodyFields].some(({ name }) => name === "model"),
   idempotency_in_progress: metered,

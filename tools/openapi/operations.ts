@@ -13,6 +13,8 @@ export type Operation = {
   readonly basePath: string;
   readonly service: DescService;
   readonly binding: HttpBinding;
+  /** The method that serves the calls with a header at the same address, which is another operation of the document. */
+  readonly withHeader: { readonly name: string; readonly method: DescMethod } | undefined;
   readonly policy: Policy;
   readonly usual: DescMethod;
   /** The method that responds with a stream of events, and the body field that selects it. */
@@ -34,24 +36,33 @@ type Address = {
 
 export function operationsOf(services: readonly DescService[]): Operation[] {
   const addresses = new Map<string, Address>();
+  const withHeader = new Map<string, Operation["withHeader"]>();
   for (const service of services) {
     for (const method of service.methods) {
       for (const [i, binding] of httpBindings(method).entries()) {
-        // Calls with a header get another form of the same operation, which no client is generated from.
-        if (binding.selectedByHeader !== "") continue;
-        const basePath = basePathOf(service);
-        if (basePath !== "" && isAtOrBelow(binding.path, basePath)) continue;
         const name = `${binding.verb} ${binding.path}`;
-        const address = addresses.get(name) ?? { service, bindings: [], basePath, additional: i > 0 };
+        const basePath = basePathOf(service);
+        const isSecond = basePath !== "" && isAtOrBelow(binding.path, basePath);
+        // An address has one operation, so a method that a header selects is described at its second address.
+        if (binding.selectedByHeader !== "" && !isSecond) {
+          withHeader.set(name, { name: binding.selectedByHeader, method });
+          continue;
+        }
+        if (binding.selectedByHeader === "" && isSecond) continue;
+        const additional = i > 0 && !isSecond;
+        const address = addresses.get(name) ?? { service, bindings: [], basePath, additional };
         address.bindings.push(binding);
         addresses.set(name, address);
       }
     }
   }
-  return [...addresses.values()].map(toOperation);
+  return [...addresses].map(([name, address]) => ({
+    ...toOperation(address),
+    withHeader: withHeader.get(name),
+  }));
 }
 
-function toOperation({ service, bindings, basePath, additional }: Address): Operation {
+function toOperation({ service, bindings, basePath, additional }: Address): Omit<Operation, "withHeader"> {
   const binding = bindings.find(({ selectedBy }) => !selectedBy);
   if (!binding) throw new Error(`${bindings[0]?.path} is served only when a field is set`);
   const { method, template, verb, body } = binding;

@@ -30,7 +30,8 @@ export async function getModelInfo({ catalog }: Pick<Deps, "catalog">, { model }
 const NO = { supported: false };
 const YES = { supported: true };
 
-function modelInfoOf(model: Model) {
+/** A model in Anthropic's format. */
+export function modelInfoOf(model: Model) {
   const can = (capability: Model["capabilities"][number]) =>
     model.capabilities.includes(capability) ? YES : NO;
   const reasons = can("reasoning");

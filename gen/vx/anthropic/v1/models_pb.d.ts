@@ -524,9 +524,10 @@ export declare const ThinkingTypesSchema: GenMessage<ThinkingTypes>;
  */
 export declare const ModelsService: GenService<{
   /**
-   * List models in Anthropic's format
+   * List model infos
    *
-   * Returns the models with their limits and capabilities.
+   * Returns the models with their limits and capabilities in Anthropic's format. `GET /v1/models` returns the same to calls
+   * with the header `anthropic-version`.
    *
    * @generated from rpc vx.anthropic.v1.ModelsService.ListModelInfos
    */
@@ -536,9 +537,10 @@ export declare const ModelsService: GenService<{
     output: typeof ListModelInfosResponseSchema;
   },
   /**
-   * Get model in Anthropic's format
+   * Get model info
    *
-   * Returns one model. Fails with `model_not_found` if the server has no model with this id.
+   * Returns one model in Anthropic's format. `GET /v1/models/{model}` returns the same to calls with the header
+   * `anthropic-version`. Fails with `model_not_found` if the server has no model with this id.
    *
    * @generated from rpc vx.anthropic.v1.ModelsService.GetModelInfo
    */

@@ -1,3 +1,7 @@
+import { create } from "@bufbuild/protobuf";
+import { ModelInfoSchema } from "../../../../gen/vx/anthropic/v1/models_pb.js";
+import { modelInfoOf } from "../../../api/messages/models-service.ts";
+import { writerOf } from "../../../codec/json/writer.ts";
 import { entryIdOf } from "../../../domain/ids.ts";
 import type { Model } from "../../../domain/model.ts";
 import { formatMicros } from "../../../domain/money.ts";
@@ -110,6 +114,7 @@ function chargeOf(model: Model) {
 function accountExamples(model: Model): Readonly<Record<string, OperationExample>> {
   const { balance, balanceMicros, costMicros, amount } = chargeOf(model);
   const shown = modelExample(model);
+  const info = modelInfoExample(model);
   const charge = {
     ...CREDIT,
     id: entryIdOf(GENERATION_ID),
@@ -171,6 +176,11 @@ function accountExamples(model: Model): Readonly<Record<string, OperationExample
       },
     },
     GetModel: { path: { model: model.id }, response: shown },
+    ListModelInfos: {
+      query: { limit: 20 },
+      response: { data: [info], has_more: false, first_id: model.id, last_id: model.id },
+    },
+    GetModelInfo: { path: { model: model.id }, response: info },
     ListEntries: { query, response: { entries: [charge, CREDIT], next_page_token: "" } },
     GetGeneration: { path: { id: GENERATION_ID }, response: { entry: charge } },
     GetUsage: {
@@ -216,6 +226,10 @@ function modelExample(model: Model) {
     display_name: model.id,
     created_at: new Date(model.createdSeconds * 1_000).toISOString().replace(".000", ""),
   };
+}
+
+function modelInfoExample(model: Model): unknown {
+  return JSON.parse(writerOf(ModelInfoSchema)(create(ModelInfoSchema, modelInfoOf(model))));
 }
 
 function pricesExample({ prices }: Model) {
