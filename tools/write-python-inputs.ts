@@ -48,7 +48,7 @@ from typing import Any, Literal, Mapping, Sequence, Union
 from typing_extensions import Required, TypedDict
 
 ${used
-  .map((file) => `from .v1 import ${file}_pb2\n`)
+  .map((file) => `from ._messages import ${file}_pb2\n`)
   .join("")
   .trimEnd()}
 ${[...classes.values()].join("")}`,

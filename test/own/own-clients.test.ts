@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { globSync, readFileSync, writeFileSync } from "node:fs";
+import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -106,7 +106,9 @@ describe.skipIf(reasonToSkip("typescript", prepareTypeScript))("the npm package"
   });
 });
 
-describe.skipIf(reasonToSkip("python", preparePython))("the wheel", () => {
+const pythonProblem = reasonToSkip("python", preparePython);
+
+describe.skipIf(pythonProblem)("the wheel", () => {
   const python = join(PYTHON, "venv/bin/python");
   const at = { cwd: PYTHON };
 
@@ -130,6 +132,37 @@ describe.skipIf(reasonToSkip("python", preparePython))("the wheel", () => {
       expect(stdout).toMatch(code.includes("except") ? /^InvalidApiKeyError invalid_api_key req_/ : REPLY);
     },
   );
+});
+
+describe.skipIf(pythonProblem)("the wheel beside stubs of its user", () => {
+  const python = join(PYTHON, "venv/bin/python");
+  const folder = join(PYTHON, "stubs");
+
+  beforeAll(async () => {
+    rmSync(folder, { recursive: true, force: true });
+    mkdirSync(folder, { recursive: true });
+    const includes = ["proto", ".buf", "node_modules/google-proto-files"].flatMap((path) => ["-I", path]);
+    const out = [`--python_out=${folder}`, `--grpc_python_out=${folder}`];
+    const protos = [...globSync("*.proto", { cwd: "proto/vx/v1" }).map((name) => `vx/v1/${name}`)];
+    const imported = ["vx/options/v1/options.proto", "buf/validate/validate.proto"];
+    await run("npm", ["run", "generate:protos"]);
+    await run(python, ["-m", "grpc_tools.protoc", ...includes, ...out, ...protos, ...imported]);
+  });
+
+  const CLIENT = "import vx; reply = vx.Client().generate(model='vx-sandbox-small', messages=MESSAGES)";
+  const STUBS =
+    "from vx.v1 import generate_pb2, generate_pb2_grpc, me_pb2; sent = generate_pb2.Message(role='user')";
+  test.each([
+    ["the client first", [CLIENT, STUBS]],
+    ["the stubs first", [STUBS, CLIENT]],
+  ])("works in one process, %s", async (_, imports) => {
+    const messages = "MESSAGES = [{'role': 'user', 'content': 'What is a ledger?'}]";
+    const last = "print(reply.message.content, type(reply.message) is generate_pb2.Message, sent.role)";
+    const code = [messages, ...imports, last].join("\n");
+    const { stdout } = await run(python, ["-c", code], { cwd: folder, env });
+    expect(stdout).toMatch(REPLY);
+    expect(stdout).toMatch(/ False user\n$/);
+  });
 });
 
 describe.skipIf(reasonToSkip("go", prepareGo))("the Go module", () => {

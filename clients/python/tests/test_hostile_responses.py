@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Callable, Dict, List, Tuple
 
 import vx
-from vx.v1.generate_pb2 import GenerateDelta, StreamGenerateResponse, ToolCallDelta
+from vx._messages.generate_pb2 import GenerateDelta, StreamGenerateResponse, ToolCallDelta
 
 KEY = "vx_live_" + "a" * 38
 MEBIBYTE = bytes(2**20)

@@ -1,5 +1,7 @@
 """Client of vx, a paid, metered generation API."""
 
+from pkgutil import extend_path
+
 from ._async import AsyncClient as AsyncClient, AsyncGenerationStream as AsyncGenerationStream, AsyncPages as AsyncPages
 from ._errors import (
     AuthenticationError as AuthenticationError,
@@ -25,8 +27,8 @@ from ._reasons import *  # noqa: F403
 from ._retries import CallOptions as CallOptions
 from ._sync import Client as Client, GenerationStream as GenerationStream, Pages as Pages
 from ._version import __version__ as __version__
-from .v1.embed_pb2 import EmbedRequest as EmbedRequest, EmbedResponse as EmbedResponse, Embedding as Embedding
-from .v1.generate_pb2 import (
+from ._messages.embed_pb2 import EmbedRequest as EmbedRequest, EmbedResponse as EmbedResponse, Embedding as Embedding
+from ._messages.generate_pb2 import (
     ContentPart as ContentPart,
     GenerateDelta as GenerateDelta,
     GenerateRequest as GenerateRequest,
@@ -40,8 +42,11 @@ from .v1.generate_pb2 import (
     ToolCall as ToolCall,
     Usage as Usage,
 )
-from .v1.key_pb2 import ApiKey as ApiKey, CreateKeyResponse as CreateKeyResponse
-from .v1.ledger_pb2 import LedgerEntry as LedgerEntry
-from .v1.me_pb2 import GetMeResponse as GetMeResponse
-from .v1.model_pb2 import Model as Model
-from .v1.usage_pb2 import UsageRow as UsageRow
+from ._messages.key_pb2 import ApiKey as ApiKey, CreateKeyResponse as CreateKeyResponse
+from ._messages.ledger_pb2 import LedgerEntry as LedgerEntry
+from ._messages.me_pb2 import GetMeResponse as GetMeResponse
+from ._messages.model_pb2 import Model as Model
+from ._messages.usage_pb2 import UsageRow as UsageRow
+
+# Stubs that were generated from the .proto files are in folders named vx/v1, which Python also finds.
+__path__ = extend_path(__path__, __name__)

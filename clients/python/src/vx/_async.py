@@ -26,19 +26,19 @@ from ._reply_builder import ReplyBuilder
 from ._retries import Attempts, CallOptions
 from ._settings import DEFAULT_MAX_RETRIES, DEFAULT_TIMEOUT, Settings
 from ._wire import Body, Frames, Method, check_stream, check_unary, error_of_transport
-from .v1.embed_pb2 import EmbedResponse
-from .v1.generate_pb2 import (
+from ._messages.embed_pb2 import EmbedResponse
+from ._messages.generate_pb2 import (
     GenerateDelta,
     GenerateResponse,
     Message,
     QuoteGenerateResponse,
     StreamGenerateResponse,
 )
-from .v1.key_pb2 import ApiKey, CreateKeyResponse
-from .v1.ledger_pb2 import LedgerEntry
-from .v1.me_pb2 import GetMeResponse
-from .v1.model_pb2 import Model
-from .v1.usage_pb2 import UsageRow
+from ._messages.key_pb2 import ApiKey, CreateKeyResponse
+from ._messages.ledger_pb2 import LedgerEntry
+from ._messages.me_pb2 import GetMeResponse
+from ._messages.model_pb2 import Model
+from ._messages.usage_pb2 import UsageRow
 
 Response = TypeVar("Response", bound=ProtoMessage)
 Item = TypeVar("Item")

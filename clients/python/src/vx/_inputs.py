@@ -8,7 +8,7 @@ from typing import Any, Literal, Mapping, Sequence, Union
 
 from typing_extensions import Required, TypedDict
 
-from .v1 import generate_pb2
+from ._messages import generate_pb2
 
 
 class ImageInput(TypedDict, total=False):

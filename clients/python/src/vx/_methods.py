@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ._wire import Method
-from .v1 import embed_pb2, generate_pb2, key_pb2, ledger_pb2, me_pb2, model_pb2, usage_pb2
+from ._messages import embed_pb2, generate_pb2, key_pb2, ledger_pb2, me_pb2, model_pb2, usage_pb2
 
 GENERATE = Method(
     "/vx.v1.GenerateService/Generate", generate_pb2.GenerateRequest, generate_pb2.GenerateResponse, "keyed"

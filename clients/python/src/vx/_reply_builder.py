@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Optional
 
 from ._errors import ServerError
-from .v1.generate_pb2 import GenerateDelta, GenerateDone, GenerateResponse, Message, Reasoning
+from ._messages.generate_pb2 import GenerateDelta, GenerateDone, GenerateResponse, Message, Reasoning
 
 
 class ReplyBuilder:

@@ -1,4 +1,4 @@
-from vx.v1 import key_pb2 as _key_pb2
+from vx._messages import key_pb2 as _key_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from collections.abc import Mapping as _Mapping
