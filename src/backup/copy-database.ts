@@ -42,7 +42,7 @@ export async function copyDatabase({ from, to, signal, onProgress }: CopyOptions
  * Each table after those that it refers to. A partitioned table is one table: the partitions depend on when each database was
  * created.
  */
-async function tablesOf(sql: Sql): Promise<Table[]> {
+export async function tablesOf(sql: Sql): Promise<Table[]> {
   return await sql<Table[]>`
     WITH RECURSIVE levels (oid, level) AS (
       SELECT oid, 0 FROM pg_class WHERE relnamespace = 'vx'::regnamespace AND relkind IN ('r', 'p')

@@ -68,14 +68,15 @@ export class Admitter {
   }
 }
 
+/** Calls that need the scope and take a slot. */
+type SlotCounts = Record<Scope, number>;
+
 /** All calls of a batch with the same key. */
-type Group = {
+type Group = SlotCounts & {
   readonly lane: Lane;
   readonly fingerprint: { readonly hex: string };
-  /** Calls that need the scope and take a slot. */
-  generate: number;
-  read: number;
-  keys: number;
+  /** Those of them that may also run while the account is suspended. */
+  whileSuspended?: SlotCounts;
   readonly calls: number[];
 };
 
@@ -100,7 +101,11 @@ type AdmitRow = {
 async function admit(cell: FunctionCaller, requests: readonly AdmissionRequest[]): Promise<Admission[]> {
   const groups = groupByKey(requests);
   const list = [...groups.values()];
-  const rows = await cell.call<AdmitRow>("admit", admitItem.arrayOf(list));
+  const rows = await cell.call<AdmitRow>(
+    "admit",
+    admitItem.arrayOf(list),
+    admitItem.arrayOf(list.map(({ whileSuspended }) => whileSuspended ?? {})),
+  );
   const admissions = new Array<Admission>(requests.length).fill({ outcome: "unknown" });
   for (const row of rows) decideGroup(row, list[row.n - 1]?.calls ?? [], requests, admissions);
   return admissions;
@@ -114,17 +119,23 @@ function groupByKey(requests: readonly AdmissionRequest[]): Map<string, Group> {
       group = {
         lane: request.lane,
         fingerprint: { hex: request.fingerprint },
-        generate: 0,
-        read: 0,
-        keys: 0,
+        ...noSlots(),
         calls: [],
       };
       groups.set(request.fingerprint, group);
     }
     group.calls.push(i);
-    if (request.limited && request.scope) group[request.scope]++;
+    if (request.whileSuspended) group.whileSuspended ??= noSlots();
+    if (request.limited && request.scope) {
+      group[request.scope]++;
+      if (request.whileSuspended && group.whileSuspended) group.whileSuspended[request.scope]++;
+    }
   });
   return groups;
+}
+
+function noSlots(): SlotCounts {
+  return { generate: 0, read: 0, keys: 0 };
 }
 
 /** Hands the granted slots to the calls of one key in the order they arrived. */

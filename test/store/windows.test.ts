@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vite
 import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
 import { MeService } from "../../gen/vx/v1/me_pb.js";
 import { fingerprintOf, generateKey, laneOfKey } from "../../src/domain/api-key.ts";
+import type { Scope } from "../../src/domain/scope.ts";
 import { type Admission, Admitter } from "../../src/store/admit.ts";
 import { Database } from "../../src/store/driver/database.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
@@ -186,6 +187,58 @@ test("one batch admits calls of many keys, scopes and states, each key in the or
       "admitted",
       "admitted, 1 left",
       "unknown",
+      "admitted, 0 left",
+      "rate_limited, 0 left",
+    ]);
+  });
+});
+
+test("calls refused because the account is suspended take no slot and do not count as use of the key", async () => {
+  await withinOneMinute(async () => {
+    const { id, accountId, secret } = await createTestKey(operator, {
+      rateLimitRpm: 3,
+      scopes: ["read", "generate"],
+    });
+    await operator.suspendAccount({ accountId, reason: "test" });
+    const admit = (scope: Scope | undefined, whileSuspended: boolean) =>
+      admitter.admit({ ...identityOf(secret), scope, limited: scope !== undefined, whileSuspended });
+    const lastUse = async () => {
+      const { apiKeys } = await operator.listKeys({ accountId });
+      return apiKeys.find((key) => key.id === id)?.lastUsedAt;
+    };
+    const refused = await Promise.all(
+      Array.from({ length: 10 }, (_, i) => admit(i % 2 ? "read" : "generate", false)),
+    );
+    expect(refused.map(tell)).toEqual(Array(10).fill("suspended"));
+    expect(await lastUse()).toBeUndefined();
+    expect(
+      (
+        await Promise.all([
+          admit("read", false),
+          admit("read", true),
+          admit("keys", true),
+          admit("read", true),
+          admit("keys", false),
+        ])
+      ).map(tell),
+    ).toEqual(["suspended", "admitted, 2 left", "out_of_scope, 2 left", "admitted, 1 left", "suspended"]);
+    const used = await lastUse();
+    expect(used).toBeDefined();
+    expect((await Promise.all([admit("generate", false), admit("keys", true)])).map(tell)).toEqual([
+      "suspended",
+      "out_of_scope, 1 left",
+    ]);
+    expect(await lastUse()).toEqual(used);
+    await shiftWindow(secret, -1);
+    expect(tell(await admit("read", false))).toBe("suspended");
+    expect(await lastUse()).toEqual(used);
+    // A call of a method that is not limited is recorded once a minute.
+    expect(tell(await admit(undefined, true))).toBe("admitted");
+    expect(await lastUse()).not.toEqual(used);
+    await operator.resumeAccount({ accountId, reason: "test" });
+    expect((await Promise.all([1, 2, 3, 4].map(() => admit("read", false)))).map(tell)).toEqual([
+      "admitted, 2 left",
+      "admitted, 1 left",
       "admitted, 0 left",
       "rate_limited, 0 left",
     ]);

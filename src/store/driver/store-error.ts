@@ -1,8 +1,9 @@
 import { DomainError, isReason } from "../../domain/errors.ts";
+import { formatMicros } from "../../domain/money.ts";
 
 /**
- * The SQLSTATE of vx.refuse: the message is the reason, the detail is the text for the caller, the hint has
- * metadata as JSON.
+ * The SQLSTATE of vx.refuse: the message is the reason, the detail is the text for the caller, with amounts as "{5 micros}", the
+ * hint has metadata as JSON.
  */
 const REFUSAL = "VX000";
 
@@ -112,10 +113,11 @@ export function toDomainError(error: unknown): DomainError {
 
 function refusal(
   reason: ConstructorParameters<typeof DomainError>[0],
-  detail?: string,
-  hint?: string,
+  detail = "",
+  hint = "{}",
 ): DomainError {
-  const { field, ...metadata } = JSON.parse(hint ?? "{}") as Record<string, string>;
-  if (field !== undefined) return DomainError.ofField(field, detail ?? "");
-  return new DomainError(reason, { message: detail || undefined, metadata });
+  const text = detail.replace(/\{(-?\d+) micros\}/g, (_, micros: string) => formatMicros(BigInt(micros)));
+  const { field, ...metadata } = JSON.parse(hint) as Record<string, string>;
+  if (field !== undefined) return DomainError.ofField(field, text);
+  return new DomainError(reason, { message: text || undefined, metadata });
 }

@@ -13,7 +13,7 @@ const SUFFIX = "_at_shards";
 
 /** What functions of plain PostgreSQL do first in a Citus cluster. */
 const FIRST_STATEMENTS: Readonly<Record<string, string>> = {
-  admit: atWorker("admit", "p_items", "PERFORM keep_counts();"),
+  admit: atWorker("admit", "p_items, p_while_suspended", "PERFORM keep_counts();"),
   bill: atWorker("bill", "p_server_id, p_not_after, p_lanes, p_ends, p_holds"),
   // They read or lock lanes before they write, see pin_schema.
   lock_account: "PERFORM pin_schema();",

@@ -534,8 +534,8 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION add_archive(p_month integer, p_file text, p_sha256 bytea, p_entries bigint) RETURNS void
 -- FUNCTION add_archived_heads(p_lane smallint, p_month integer) RETURNS TABLE(entries bigint)
 -- FUNCTION add_usage(p_rows ledger[], p_now timestamp with time zone, p_has_users boolean) RETURNS void
--- FUNCTION admit(p_items admit_item[]) RETURNS TABLE(n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text, balance_micros bigint); for the server
--- FUNCTION admitted_keys(p_items admit_item[]) RETURNS TABLE(n integer, generate integer, read integer, keys integer, lane smallint, fingerprint bytea, key_id text, account_id text, key_name text, plan text, scopes smallint, rpm integer, visible_start text, visible_end text, expires_at timestamp with time zone, revoked_at timestamp with time zone, suspended_at timestamp with time zone, balance_micros bigint)
+-- FUNCTION admit(p_items admit_item[], p_while_suspended admit_item[]) RETURNS TABLE(n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text, balance_micros bigint); for the server
+-- FUNCTION admitted_keys(p_items admit_item[], p_while_suspended admit_item[]) RETURNS TABLE(n integer, is_limited boolean, is_used boolean, wanted integer, lane smallint, fingerprint bytea, key_id text, account_id text, key_name text, plan text, scopes smallint, rpm integer, visible_start text, visible_end text, expires_at timestamp with time zone, revoked_at timestamp with time zone, suspended_at timestamp with time zone, balance_micros bigint)
 -- FUNCTION append_operator_event(p_act operator_act, p_lane smallint, p_target text, p_account_id text, p_outcome text) RETURNS void
 -- FUNCTION archivable_partitions() RETURNS TABLE(name text, last_month integer)
 -- FUNCTION archived_heads(p_lane smallint, p_first text, p_last text) RETURNS SETOF archived_ledger
@@ -597,7 +597,6 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION lock_parent_key(p_lane smallint, p_account_id text, p_id text) RETURNS keys
 -- FUNCTION log_change(p_act text, p_lane smallint, p_target text, p_account_id text) RETURNS void
 -- FUNCTION log_refusal(p_act text, p_lane smallint, p_account_id text, p_outcome text) RETURNS void; for the server
--- FUNCTION money_text(p_micros bigint) RETURNS text
 -- FUNCTION months_without_partition() RETURNS TABLE(month integer, entries bigint); for the server
 -- FUNCTION move_balance(p_act text, p_lane smallint, p_account_id text, p_entry_id text, p_month integer, p_kind text, p_amount_micros bigint, p_reason text, p_idempotency_key text) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION move_other_month() RETURNS TABLE(partition text, entries bigint)

@@ -74,6 +74,7 @@ describe.each(operatorProtocols)("$name", (protocol) => {
     await app.database.owner`UPDATE vx.accounts SET held_micros = 60 WHERE id = ${accountId}`;
     expect(await call(adjustAccount, move(accountId, -41n, "1"))).toMatchObject({
       reason: "insufficient_balance",
+      text: "The adjustment would take $0.000041, but only $0.00004 is free: the balance is $0.0001, running calls hold $0.00006.",
       metadata: { balance_micros: "100", held_micros: "60", required_micros: "41" },
     });
     expect(await call(adjustAccount, move(accountId, -40n, "2"))).toMatchObject({

@@ -1,6 +1,6 @@
 -- For nodes that do not have the schema. As for plain PostgreSQL, without common table expressions: Citus makes a distributed plan for
 -- each, and refuses those of the other text. Windows are counted by one statement, because Citus also plans each statement.
-CREATE OR REPLACE FUNCTION admit(p_items admit_item[]) RETURNS TABLE (
+CREATE OR REPLACE FUNCTION admit(p_items admit_item[], p_while_suspended admit_item[] DEFAULT '{}') RETURNS TABLE (
     n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer,
     key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text,
     balance_micros bigint
@@ -13,10 +13,11 @@ DECLARE
   v_minute constant integer := floor(extract(epoch FROM v_now) / 60);
   v_left constant integer := ceil(60 - mod(extract(epoch FROM v_now), 60));
   v_lanes constant smallint[] := ARRAY(SELECT i.lane FROM unnest(p_items) i);
-  -- For each known key: the row of its window (not stored if the key is revoked or expired) and the other columns of the result.
+  -- For each known key: the row of its window (not stored if no call uses the key) and the other columns of the result.
   v_calls windows[];
   v_n integer[];
   v_states text[];
+  v_is_used boolean[];
   v_scopes smallint[];
   v_ids text[];
   v_accounts text[];
@@ -39,18 +40,14 @@ BEGIN
          array_agg(CASE WHEN k.revoked_at IS NOT NULL THEN 'revoked' WHEN k.expires_at <= v_now THEN 'expired'
                         WHEN k.suspended_at IS NOT NULL THEN 'suspended' ELSE 'active' END),
          array_agg(ROW(k.lane, k.fingerprint, v_minute, k.wanted, k.wanted, k.rpm, v_now)::windows),
-         bool_or(k.wanted = 0 AND k.generate + k.read + k.keys > 0)
-    INTO v_n, v_scopes, v_ids, v_accounts, v_names, v_plans, v_starts, v_ends, v_balances, v_states, v_calls, v_has_unscoped
-    FROM (
-      SELECT a.*, least(a.rpm,
-        (a.scopes & 1) * CASE WHEN a.suspended_at IS NULL THEN a.generate ELSE 0 END + ((a.scopes >> 1) & 1) * a.read + ((a.scopes >> 2) & 1) * a.keys) AS wanted
-      FROM admitted_keys(p_items) a
-    ) k;
+         array_agg(k.is_used), bool_or(k.is_limited AND k.wanted = 0)
+    INTO v_n, v_scopes, v_ids, v_accounts, v_names, v_plans, v_starts, v_ends, v_balances, v_states, v_calls, v_is_used, v_has_unscoped
+    FROM admitted_keys(p_items, p_while_suspended) k;
   FOR v_window IN
     INSERT INTO windows AS w (lane, fingerprint, minute, used, granted, rpm, last_used_at)
     SELECT c.lane, c.fingerprint, c.minute, c.used, c.granted, c.rpm, c.last_used_at
-    FROM unnest(v_states, v_calls) AS c (state, lane, fingerprint, minute, used, granted, rpm, last_used_at)
-    WHERE c.state IN ('active', 'suspended') ORDER BY c.lane, c.fingerprint
+    FROM unnest(v_states, v_is_used, v_calls) AS c (state, is_used, lane, fingerprint, minute, used, granted, rpm, last_used_at)
+    WHERE c.is_used AND c.state IN ('active', 'suspended') ORDER BY c.lane, c.fingerprint
     ON CONFLICT ON CONSTRAINT windows_pkey DO UPDATE SET
       minute = counting_window(w.minute, excluded.minute),
       used = CASE WHEN w.minute >= excluded.minute

@@ -1,9 +1,10 @@
 -- Decides a batch of calls, one row per key: how many of them still fit the key's window, and the data of the key that
 -- the calls need. generate, read and keys of an item count the calls that need each scope and take a slot; a call
--- without its scope takes none. Of a suspended account, calls that need the scope generate take none; which of the others are
--- admitted, the policy of their method decides. Unknown keys are not returned.
+-- without its scope takes none. p_while_suspended has the same counts, in the same order, of the calls that are also admitted
+-- while the account is suspended; only they take slots and are recorded then. Its counts are null if an item has no such call.
+-- Unknown keys are not returned.
 -- Windows are locked in the order of the primary key, so batches of several servers never deadlock.
-CREATE OR REPLACE FUNCTION admit(p_items admit_item[]) RETURNS TABLE (
+CREATE OR REPLACE FUNCTION admit(p_items admit_item[], p_while_suspended admit_item[] DEFAULT '{}') RETURNS TABLE (
     n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer,
     key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text,
     balance_micros bigint
@@ -35,7 +36,7 @@ BEGIN
     RETURN QUERY
     SELECT k.n, key_state(k.revoked_at, k.expires_at, k.suspended_at, v_now), k.scopes, 0, NULL::integer, k.rpm, v_left,
            k.key_id, k.account_id, k.key_name, k.plan, k.visible_start, k.visible_end, k.balance_micros
-    FROM admitted_keys(p_items) k;
+    FROM admitted_keys(p_items, p_while_suspended) k;
     RETURN;
   END IF;
   -- A crash may lose up to a second of counts; in return, admission does not wait for the disk.
@@ -43,14 +44,12 @@ BEGIN
   RETURN QUERY
   WITH known AS MATERIALIZED (
     SELECT k.*,
-           key_state(k.revoked_at, k.expires_at, k.suspended_at, v_now) AS state,
-           least(k.rpm,
-             (k.scopes & 1) * CASE WHEN k.suspended_at IS NULL THEN k.generate ELSE 0 END + ((k.scopes >> 1) & 1) * k.read + ((k.scopes >> 2) & 1) * k.keys) AS wanted
-    FROM admitted_keys(p_items) k
+           key_state(k.revoked_at, k.expires_at, k.suspended_at, v_now) AS state
+    FROM admitted_keys(p_items, p_while_suspended) k
   ), counted AS (
     INSERT INTO windows AS w (lane, fingerprint, minute, used, granted, rpm, last_used_at)
     SELECT known.lane, known.fingerprint, v_minute, known.wanted, known.wanted, known.rpm, v_now
-    FROM known WHERE known.state IN ('active', 'suspended') ORDER BY known.lane, known.fingerprint
+    FROM known WHERE known.is_used AND known.state IN ('active', 'suspended') ORDER BY known.lane, known.fingerprint
     ON CONFLICT ON CONSTRAINT windows_pkey DO UPDATE SET
       minute = counting_window(w.minute, excluded.minute),
       used = CASE WHEN w.minute >= excluded.minute
@@ -66,7 +65,7 @@ BEGIN
   SELECT known.n, known.state, known.scopes, coalesce(counted.granted, 0),
          -- A call without its scope takes no slot, but its response shows the window.
          CASE WHEN counted.minute IS NOT NULL THEN counted.used
-              WHEN known.generate + known.read + known.keys > 0 THEN coalesce((
+              WHEN known.is_limited THEN coalesce((
                 SELECT w.used FROM windows w
                 WHERE w.lane = known.lane AND w.fingerprint = known.fingerprint AND w.minute >= v_minute), 0)
          END, known.rpm,

@@ -1,9 +1,10 @@
--- The keys of the items, with the data that admission needs. Unknown keys are omitted.
+-- The keys of the items, with the data that admission needs: whether any call counts, whether any uses the key, and how many slots
+-- they want. Unknown keys are omitted.
 -- A function of its own, because the two halves of admission need different plans: this one needs one index look-up per
 -- key, regardless of the table sizes when the plan was made; the other one needs a hash join.
-CREATE OR REPLACE FUNCTION admitted_keys(p_items admit_item[])
+CREATE OR REPLACE FUNCTION admitted_keys(p_items admit_item[], p_while_suspended admit_item[])
   RETURNS TABLE (
-    n integer, generate integer, read integer, keys integer, lane smallint, fingerprint bytea, key_id text, account_id text, key_name text, plan text,
+    n integer, is_limited boolean, is_used boolean, wanted integer, lane smallint, fingerprint bytea, key_id text, account_id text, key_name text, plan text,
     scopes smallint, rpm integer, visible_start text, visible_end text, expires_at timestamptz,
     revoked_at timestamptz, suspended_at timestamptz, balance_micros bigint
   )
@@ -12,12 +13,20 @@ CREATE OR REPLACE FUNCTION admitted_keys(p_items admit_item[])
 AS $$
 BEGIN
   RETURN QUERY
-  SELECT a.n::integer, a.generate, a.read, a.keys, k.lane, k.fingerprint, k.id, k.account_id, k.name, k.plan, k.scopes,
-         effective_rpm(k.rate_limit_rpm, k.may_exceed_plan, p.rpm), k.visible_start, k.visible_end, k.expires_at,
+  SELECT a.n::integer, a.generate + a.read + a.keys > 0, c.generate IS NOT NULL,
+         least(r.rpm, coalesce((k.scopes & 1) * c.generate + ((k.scopes >> 1) & 1) * c.read + ((k.scopes >> 2) & 1) * c.keys, 0)),
+         k.lane, k.fingerprint, k.id, k.account_id, k.name, k.plan, k.scopes, r.rpm, k.visible_start, k.visible_end, k.expires_at,
          k.revoked_at, acc.suspended_at, acc.balance_micros
-  FROM unnest(p_items) WITH ORDINALITY AS a (lane, fingerprint, generate, read, keys, n)
+  FROM unnest(p_items, p_while_suspended) WITH ORDINALITY AS a (
+    lane, fingerprint, generate, read, keys, same_lane, same_fingerprint, suspended_generate, suspended_read, suspended_keys, n)
   JOIN keys k ON k.lane = a.lane AND k.fingerprint = a.fingerprint
   JOIN accounts acc ON acc.lane = k.lane AND acc.id = k.account_id
-  JOIN plans p ON p.name = k.plan;
+  JOIN plans p ON p.name = k.plan
+  CROSS JOIN LATERAL (SELECT effective_rpm(k.rate_limit_rpm, k.may_exceed_plan, p.rpm)) AS r (rpm)
+  CROSS JOIN LATERAL (
+    SELECT CASE WHEN acc.suspended_at IS NULL THEN a.generate ELSE a.suspended_generate END,
+           CASE WHEN acc.suspended_at IS NULL THEN a.read ELSE a.suspended_read END,
+           CASE WHEN acc.suspended_at IS NULL THEN a.keys ELSE a.suspended_keys END
+  ) AS c (generate, read, keys);
 END
 $$;

@@ -27,14 +27,13 @@ BEGIN
     RETURN;
   END IF;
   IF v_account.balance_micros + p_amount_micros < v_account.held_micros THEN
-    PERFORM refuse('insufficient_balance', format('The adjustment would take %s, but only %s is free: the balance is %s, running calls hold %s.',
-        money_text(-p_amount_micros), money_text(v_account.balance_micros - v_account.held_micros),
-        money_text(v_account.balance_micros), money_text(v_account.held_micros)),
+    PERFORM refuse('insufficient_balance', format('The adjustment would take {%s micros}, but only {%s micros} is free: the balance is {%s micros}, running calls hold {%s micros}.',
+        -p_amount_micros, v_account.balance_micros - v_account.held_micros, v_account.balance_micros, v_account.held_micros),
       jsonb_build_object('balance_micros', v_account.balance_micros::text,
         'held_micros', v_account.held_micros::text, 'required_micros', (-p_amount_micros)::text));
   END IF;
   IF v_account.balance_micros + p_amount_micros > 9000000000000000 THEN
-    PERFORM refuse('invalid_argument', 'a balance can be at most $9,000,000,000.00', '{"field":"amount_micros"}');
+    PERFORM refuse('invalid_argument', 'a balance can be at most {9000000000000000 micros}', '{"field":"amount_micros"}');
   END IF;
   PERFORM post_entries(ARRAY[ROW(p_lane, p_account_id, NULL, p_entry_id, p_month, p_kind, p_amount_micros, p_reason, '',
     '', '', 0, 0, 0, 0, 0, 0, 0, 0, '', '', NULL)::entry_item]);
