@@ -13,8 +13,6 @@ type AheadAt = (quarter: Quarter) => number;
 
 /** Names of the IANA database. Without this, Intl would also accept offsets such as "+05:30". */
 const NAME = /^[A-Za-z][A-Za-z0-9_+-]*(\/[A-Za-z0-9_+-]+)*$/;
-/** The database has 600 names; callers may write them in any case. */
-const MAX_NAMES = 1_024;
 /** Since 2000, clocks were changed at most once in this time: at least a week is between two changes. */
 const SEARCH_QUARTERS = 6 * 96;
 /** Finding the changes of this many years takes up to two milliseconds. */
@@ -27,19 +25,20 @@ const calendarYears = new Map(
   Array.from({ length: 28 }, (_, i) => LAST_LISTED_YEAR + 28 - i).map((year) => [calendarOf(year), year]),
 );
 
+/** By their names in lower case: callers may write them in any case. The database has 600 names. */
 const zones = new Map<string, TimeZone>();
 
 /** A time zone by its name. The offsets that were found are kept, so that each is found once. */
 export function timeZoneOf(name: string): TimeZone {
-  const known = zones.get(name);
+  const isName = NAME.test(name);
+  const known = isName ? zones.get(name.toLowerCase()) : undefined;
   if (known) return known;
-  const canonical = NAME.test(name) ? formatOf(name)?.resolvedOptions().timeZone : undefined;
+  const canonical = isName ? formatOf(name)?.resolvedOptions().timeZone : undefined;
   if (canonical === undefined) {
     throw DomainError.ofField("tz", 'must be a time zone of the IANA database, such as "Europe/Berlin"');
   }
-  const zone = zones.get(canonical) ?? new TimeZone(canonical);
-  if (zones.size >= MAX_NAMES) zones.delete(zones.keys().next().value ?? "");
-  zones.set(canonical, zone).set(name, zone);
+  const zone = zones.get(canonical.toLowerCase()) ?? new TimeZone(canonical);
+  zones.set(canonical.toLowerCase(), zone).set(name.toLowerCase(), zone);
   return zone;
 }
 

@@ -206,6 +206,18 @@ test.each([
   expect(time(await monthStart(timeZoneOf(tz), quarter("2026-11-22T20:30Z")))).toBe(start);
 });
 
+test("a name in any case is the same time zone, however many forms were used", () => {
+  const zone = timeZoneOf("Pacific/Apia");
+  const name = [..."america/argentina/buenos_aires"];
+  for (let form = 0; form < 2_048; form++) {
+    timeZoneOf(name.map((letter, i) => ((form >> i) & 1 ? letter.toUpperCase() : letter)).join(""));
+  }
+  expect(timeZoneOf("PACIFIC/apia")).toBe(zone);
+  // In lower case, this is "Pacific/Kiritimati", but no name of a time zone.
+  timeZoneOf("Pacific/Kiritimati");
+  expect(() => timeZoneOf("Pacific/\u212airitimati")).toThrow("must be a time zone");
+});
+
 test.each([
   "Mars/Olympus",
   "+05:30",
