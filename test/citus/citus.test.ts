@@ -7,6 +7,7 @@ import { splitCell } from "../../src/app/split-cell.ts";
 import { generateKey } from "../../src/domain/api-key.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { type Scope, toScopeBits } from "../../src/domain/scope.ts";
+import { setAccountSuspended } from "../../src/store/accounts.ts";
 import { Admitter } from "../../src/store/admit.ts";
 import { audit } from "../../src/store/audit.ts";
 import type { Billing } from "../../src/store/billing.ts";
@@ -19,7 +20,7 @@ import { applyFunctions } from "../../src/store/schema/apply-functions.ts";
 import { changeAllNodes, functionsForCitus, withShards } from "../../src/store/schema/citus.ts";
 import { migrate } from "../../src/store/schema/migrate.ts";
 import { readFiles } from "../../src/store/schema/sql-files.ts";
-import { TEST_ACTION } from "../support/action.ts";
+import { TEST_ACTION, TEST_ACTION_JSON } from "../support/action.ts";
 import { withinOneMinute } from "../support/minute.ts";
 import { charge, createPayer, moneyProblems, type Payer } from "../support/payer.ts";
 import { createTestBilling } from "../support/store.ts";
@@ -185,19 +186,20 @@ describe.skipIf(!SOURCE)("a cell on Citus", () => {
         const lane = laneOfId(payer.accountId);
         const key = generateKey(lane, randomBytes);
         await createKey(database, TEST_ACTION, narrowKey(payer.accountId), key);
-        const admit = async (scope: Scope) => {
+        const admit = async (scope: Scope, whileSuspended = false) => {
           const { fingerprint } = key;
-          const admission = await admitter.admit({
-            lane,
-            fingerprint,
-            scope,
-            limited: true,
-            whileSuspended: false,
-          });
+          const admission = await admitter.admit({ lane, fingerprint, scope, limited: true, whileSuspended });
           return `${admission.outcome}, ${"window" in admission && admission.window?.remaining} left`;
         };
         expect(await admit("read")).toBe("admitted, 1 left");
         expect(await admit("keys")).toBe("out_of_scope, 1 left");
+        await setAccountSuspended(database, TEST_ACTION, payer.accountId, true);
+        expect(await Promise.all([admit("read"), admit("read"), admit("keys", true)])).toEqual([
+          "suspended, false left",
+          "suspended, false left",
+          "out_of_scope, 1 left",
+        ]);
+        await setAccountSuspended(database, TEST_ACTION, payer.accountId, false);
         expect(await Promise.all([admit("keys"), admit("read")])).toEqual([
           "out_of_scope, 1 left",
           "admitted, 0 left",
@@ -382,6 +384,52 @@ describe.skipIf(!SOURCE)("a cell on Citus", () => {
     expect(await audit(database, NOT_ABORTED)).toEqual(before);
     for (const node of others) await node.restart();
     expect(await audit(database, NOT_ABORTED)).toEqual(before);
+    await database.close();
+  });
+
+  test("accepts probes of writes at every node, which keep few rows", async () => {
+    for (const url of urls) {
+      await coordinator`
+        INSERT INTO vx_b.write_probes SELECT clock_timestamp() - interval '1 hour', '' FROM generate_series(1, 64)`;
+      const { database } = openAt(url, "vx_b");
+      const [row] = await database.call<{ clock: Date }>("probe_writes");
+      expect(Math.abs(Number(row?.clock) - Date.now())).toBeLessThan(60_000);
+      expect(await coordinator`SELECT FROM vx_b.write_probes`).toHaveLength(1);
+      await coordinator`TRUNCATE vx_b.write_probes`;
+      await database.close();
+    }
+  });
+
+  test("gets the partition of a month that had none, with its entries, by the next migration", async () => {
+    const database = openThroughCatalog("months", "vx_b");
+    const { accountId } = await createPayer(database, 100n);
+    const before = await audit(database, NOT_ABORTED);
+    const month = 1_200;
+    await database.call(
+      "move_balance",
+      TEST_ACTION_JSON,
+      laneOfId(accountId),
+      accountId,
+      typeIds.entry(laneOfId(accountId)),
+      month,
+      "credit",
+      5,
+      "test",
+      "1",
+    );
+    for (const url of urls) {
+      const node = openAt(url, "vx_b");
+      expect([...(await node.database.call("months_without_partition"))]).toEqual([{ month, entries: 1n }]);
+      await node.database.close();
+    }
+    await migrateAt(onCoordinator(), "citus", "vx_b");
+    expect([...(await database.call("months_without_partition"))]).toEqual([]);
+    expect(await coordinator`SELECT FROM vx_b.ledger_2070_01 WHERE month = ${month}`).toHaveLength(1);
+    expect(await audit(database, NOT_ABORTED)).toMatchObject({
+      entries: before.entries + 1n,
+      balanceMicros: before.balanceMicros + 5n,
+      findings: [],
+    });
     await database.close();
   });
 });

@@ -7,7 +7,7 @@ import { auditDatabases } from "../../src/app/audit-embedded.ts";
 import { connect, type DatabaseAddress, type Sql } from "../../src/store/driver/connect.ts";
 import { migrate } from "../../src/store/schema/migrate.ts";
 import { MigrationError } from "../../src/store/schema/migration-error.ts";
-import { lockTables } from "../../src/store/schema/table-locks.ts";
+import { lockTables, withShortWaits } from "../../src/store/schema/table-locks.ts";
 import { previousData } from "../backup/previous-release.ts";
 import { startTestApp } from "../support/app.ts";
 import { createTestDatabase, functionsOf, type TestDatabase } from "../support/database.ts";
@@ -195,6 +195,15 @@ test("a migration that cannot lock the tables names the session that keeps them 
         new RegExp(`^the backend ${pid} .* keeps the tables of the schema locked.*pg_terminate_backend`),
       );
     });
+  });
+});
+
+test("a statement that fails while it waits only shortly for locks leaves the lock timeout of its session as it was", async () => {
+  await withDatabase("vx_template", async (_, as) => {
+    const sql = await connect(as("postgres"), { statementTimeoutMs: 10_000, name: "test" });
+    await expect(withShortWaits(sql, "vx", 1, () => sql`SELECT 1 / 0`)).rejects.toThrow("division by zero");
+    expect([...(await sql`SHOW lock_timeout`)]).toEqual([{ lock_timeout: "0" }]);
+    await sql.end();
   });
 });
 

@@ -58,8 +58,11 @@ export async function withShortWaits(
   const [row] = await sql<{ deadlock_ms: number }[]>`
     SELECT setting::integer AS deadlock_ms FROM pg_settings WHERE name = 'deadlock_timeout'`;
   await sql.unsafe(`SET lock_timeout = ${Math.ceil((row?.deadlock_ms ?? 1_000) * 1.5)}`);
-  await tryWithin(sql, schema, attempts, run);
-  await sql`RESET lock_timeout`;
+  try {
+    await tryWithin(sql, schema, attempts, run);
+  } finally {
+    await sql`RESET lock_timeout`;
+  }
 }
 
 async function tryWithin(

@@ -14,7 +14,7 @@ BEGIN
     RETURN;
   END IF;
   -- Excludes the removal of archived entries, and others who create partitions, but no call.
-  LOCK TABLE ledger IN SHARE UPDATE EXCLUSIVE MODE;
+  LOCK TABLE ONLY ledger IN SHARE UPDATE EXCLUSIVE MODE;
   SELECT m.month INTO v_month FROM months_without_partition() m LIMIT 1;
   IF NOT FOUND THEN
     RETURN;
