@@ -5,7 +5,7 @@ import {
   type Server as NetServer,
   type Socket,
 } from "node:net";
-import { setTimeout as wait } from "node:timers/promises";
+import { setImmediate as nextTurn, setTimeout as wait } from "node:timers/promises";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:tls";
 import { SlotArray } from "../domain/slot-array.ts";
 import type { BadRequest, BadRequestResponses } from "./errors/bad-request.ts";
@@ -48,6 +48,10 @@ const START_UNITS = { http1: 8, http2: 16 } as const;
 const FIRST_BYTES_PER_UNIT = 32;
 /** How long finished responses may take to be sent before a drain destroys the open connections. */
 const FLUSH_MS = 200;
+
+/** A listener closes after a turn that was this short and accepted nothing, or after so many turns. */
+const SHORT_TURN_MS = 1;
+const MAX_TURNS_BEFORE_CLOSE = 200;
 
 const ignore = () => undefined;
 
@@ -147,6 +151,7 @@ export class Listener {
     const endMs = performance.now() + drainMs;
     this.prepareClose();
     this.#isDraining = true;
+    if (isGraceful) await this.#allAccepted();
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     if (isGraceful) await this.#endIdleConnections(endMs);
     else this.#endSessions();
@@ -156,6 +161,23 @@ export class Listener {
     await this.#endConnections();
     await closed;
     this.#http1.close();
+  }
+
+  /**
+   * Resolves right after all waiting connections were accepted, one in each turn of the event loop. Those that wait when the
+   * listener closes are reset, with the requests that their callers have sent: the longer its last turn takes, the more.
+   */
+  async #allAccepted(): Promise<void> {
+    let accepted = 0;
+    const count = () => accepted++;
+    this.#server.on("connection", count);
+    await nextTurn();
+    for (let turn = 0; turn < MAX_TURNS_BEFORE_CLOSE; turn++) {
+      const [before, startedAtMs] = [accepted, performance.now()];
+      await nextTurn();
+      if (accepted === before && performance.now() - startedAtMs < SHORT_TURN_MS) break;
+    }
+    this.#server.off("connection", count);
   }
 
   /** Resolves when all connections are closed or no call has run for the idle timeout, at the latest at `endMs`. */
