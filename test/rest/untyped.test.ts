@@ -1,4 +1,13 @@
-import { create, fromJson, type JsonValue, type Message, toBinary, toJson } from "@bufbuild/protobuf";
+import {
+  create,
+  type DescMessage,
+  fromJson,
+  type JsonObject,
+  type JsonValue,
+  type Message,
+  toBinary,
+  toJson,
+} from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -6,6 +15,11 @@ import {
   CreateChatCompletionRequestSchema as Chat,
   type CreateChatCompletionRequest,
 } from "../../gen/vx/openai/v1/chat_pb.js";
+import {
+  GenerateRequestSchema as Generate,
+  type GenerateRequest,
+  ToolSchema,
+} from "../../gen/vx/v1/generate_pb.js";
 import { readBinary } from "../../src/codec/binary/read-message.ts";
 import { readJsonMessage } from "../../src/codec/decode.ts";
 import { Readers } from "../../src/codec/json/reader.ts";
@@ -15,49 +29,51 @@ import { runs } from "../support/runs.ts";
 
 const reader = new Readers("ignore").of(Chat);
 
-/** Reads the untyped field from each form of a request. */
+/** Both ways to read a value: a google.protobuf.Value from JSON, and a member of a google.protobuf.Struct from binary. */
 const forms = [
   {
     name: "JSON",
     *read(tools: JsonValue): Steps<Message> {
       return yield* readJsonMessage(reader, Buffer.from(JSON.stringify({ tools })));
     },
+    valueIn: (message: Message) => {
+      const { tools } = message as CreateChatCompletionRequest;
+      return tools === undefined ? undefined : (jsonOf(tools) as JsonValue);
+    },
   },
   {
     name: "binary",
-    *read(tools: JsonValue): Steps<Message> {
-      return yield* readBinary(Chat, toBinary(Chat, create(Chat, { tools: fromJson(ValueSchema, tools) })));
+    *read(value: JsonValue): Steps<Message> {
+      const request = create(Generate, { tools: [{ parameters: { value } }] });
+      return yield* readBinary(Generate, toBinary(Generate, request));
+    },
+    valueIn: (message: Message) => {
+      const parameters = (message as GenerateRequest).tools[0]?.parameters as JsonObject;
+      return parameters.value;
     },
   },
 ] as const;
 
-function rests(steps: Steps<Message>): { count: number; tools: JsonValue } {
+/** Counts how often reading let other work run. */
+function rests(steps: Steps<Message>): { count: number; message: Message } {
   for (let count = 0; ; count++) {
     const step = steps.next();
-    if (!step.done) continue;
-    const { tools } = step.value as CreateChatCompletionRequest;
-    return { count, tools: tools === undefined ? null : (jsonOf(tools) as JsonValue) };
+    if (step.done) return { count, message: step.value };
   }
 }
 
 /** The error must name the field of the request, not a path in Value such as "tools.list_value.values[3]". */
-function namesTools(error: { field?: string; fields?: { field: string }[] }): boolean {
-  return (error.field ?? error.fields?.[0]?.field) === "tools";
+function namesField(error: { field?: string; fields?: { field: string }[] }): boolean {
+  return /^tools(\[0\]\.parameters)?$/.test(error.field ?? error.fields?.[0]?.field ?? "");
 }
 
-describe.each(forms)("an untyped value, from $name,", ({ read }) => {
+describe.each(forms)("an untyped value, from $name,", ({ read, valueIn }) => {
   test("equals the value that was sent", () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 5 }), (any) => {
         // JSON.stringify writes -0 as 0.
         const value = JSON.parse(JSON.stringify(any)) as JsonValue;
-        const { tools } = finish(read(value)) as CreateChatCompletionRequest;
-        expect(tools && jsonOf(tools)).toEqual(value);
-        // The library reads it like one of its own messages.
-        expect(tools && toJson(ValueSchema, tools)).toEqual(value);
-        expect(toBinary(Chat, create(Chat, { ...(tools && { tools }) }))).toEqual(
-          toBinary(Chat, create(Chat, { tools: fromJson(ValueSchema, value) })),
-        );
+        expect(valueIn(finish(read(value)))).toEqual(value);
       }),
       { numRuns: runs(300) },
     );
@@ -68,31 +84,31 @@ describe.each(forms)("an untyped value, from $name,", ({ read }) => {
     ["lists in a list", Array(65_535).fill([])],
     ["an object", Object.fromEntries(Array.from({ length: 65_535 }, (_, i) => [`k${i}`, 1]))],
   ])("can have at most 65,536 values, read in steps: %s", (_name, value) => {
-    const { count, tools } = rests(read(value));
-    expect(JSON.stringify(tools)).toBe(JSON.stringify(value));
+    const { count, message } = rests(read(value));
+    expect(JSON.stringify(valueIn(message))).toBe(JSON.stringify(value));
     expect(count).toBeGreaterThanOrEqual(7);
     const more = Array.isArray(value) ? [...value, true] : { ...value, more: 1 };
     expect(() => finish(read(more))).toThrow(/at most 65536 values/);
-    expect(() => finish(read(more))).toThrow(expect.toSatisfy(namesTools));
+    expect(() => finish(read(more))).toThrow(expect.toSatisfy(namesField));
   });
 
   test("can have an image of 20 MiB in base64, read in steps", () => {
     const image = `data:image/jpeg;base64,${"/9j/".repeat(6_990_507)}`;
-    const { count, tools } = rests(read(image));
-    expect(tools === image).toBe(true);
+    const { count, message } = rests(read(image));
+    expect(valueIn(message) === image).toBe(true);
     expect(count).toBeGreaterThanOrEqual(26);
   });
 
   test("keeps every character of a text that is read in parts", () => {
     const text = "ä€\u{1f600}".repeat(300_000);
-    expect(rests(read([text])).tools).toEqual([text]);
+    expect(valueIn(finish(read([text])))).toEqual([text]);
   });
 
   test("is decoded in steps when it is large", () => {
     const value = Array(20).fill("\u{1f600}".repeat(400_000));
-    const { count, tools } = rests(read(value));
+    const { count, message } = rests(read(value));
     expect(count).toBeGreaterThan(18);
-    expect(tools).toEqual(value);
+    expect(valueIn(message)).toEqual(value);
   });
 
   test("is rejected when it is nested too deeply", () => {
@@ -102,12 +118,26 @@ describe.each(forms)("an untyped value, from $name,", ({ read }) => {
 
   test("can have the names of Object.prototype", () => {
     const value = JSON.parse('{"__proto__":{"polluted":1},"constructor":2}') as JsonValue;
-    const { tools } = finish(read(value)) as CreateChatCompletionRequest;
-    const fields = tools === undefined ? {} : jsonOf(tools);
+    const fields = valueIn(finish(read(value)));
     expect(Object.keys(fields as object)).toEqual(["__proto__", "constructor"]);
     expect(({} as Record<string, unknown>).polluted).toBeUndefined();
     expect(Object.getPrototypeOf(fields)).toBe(Object.prototype);
   });
+});
+
+test("the library reads an untyped value from JSON like one of its own messages", () => {
+  fc.assert(
+    fc.property(fc.jsonValue({ maxDepth: 5 }), (any) => {
+      const value = JSON.parse(JSON.stringify(any)) as JsonValue;
+      const bytes = Buffer.from(JSON.stringify({ tools: value }));
+      const { tools } = finish(readJsonMessage(reader, bytes)) as CreateChatCompletionRequest;
+      expect(tools && toJson(ValueSchema, tools)).toEqual(value);
+      expect(toBinary(Chat, create(Chat, { ...(tools && { tools }) }))).toEqual(
+        toBinary(Chat, create(Chat, { tools: fromJson(ValueSchema, value) })),
+      );
+    }),
+    { numRuns: runs(300) },
+  );
 });
 
 test("the limit applies to the values of all fields together", () => {
@@ -119,9 +149,16 @@ test("the limit applies to the values of all fields together", () => {
 });
 
 describe("a binary value is rejected if", () => {
-  const field = Chat.fields.find(({ name }) => name === "tools")?.number ?? 0;
-  const read = (value: number[]) =>
-    finish(readBinary(Chat, Uint8Array.from([(field << 3) | 2, value.length, ...value])));
+  const field = (number: number, content: number[]) => [(number << 3) | 2, content.length, ...content];
+  const numberOf = (desc: DescMessage, name: string) =>
+    desc.fields.find((one) => one.name === name)?.number ?? 0;
+  /** Reads a member of the object in the only tool. */
+  const read = (value: number[]) => {
+    const entry = [...field(1, [0x61]), ...field(2, value)];
+    const tool = field(numberOf(ToolSchema, "parameters"), field(1, entry));
+    const bytes = Uint8Array.from(field(numberOf(Generate, "tools"), tool));
+    return (finish(readBinary(Generate, bytes)) as GenerateRequest).tools[0]?.parameters?.a;
+  };
 
   test.each([
     ["it has no value", []],
@@ -143,7 +180,7 @@ describe("a binary value is rejected if", () => {
       [0x08, 0],
       [0x20, 0],
       [0x2a, 0],
-    ].map(read) as CreateChatCompletionRequest[];
-    expect(values.map(({ tools }) => tools && jsonOf(tools))).toEqual([null, false, {}]);
+    ];
+    expect(values.map(read)).toEqual([null, false, {}]);
   });
 });

@@ -1,5 +1,4 @@
 import { create, fromJson, type JsonValue, toBinary } from "@bufbuild/protobuf";
-import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { CreateMessageRequestSchema } from "../../gen/vx/anthropic/v1/messages_pb.js";
 import { type ChatMessage, CreateChatCompletionRequestSchema } from "../../gen/vx/openai/v1/chat_pb.js";
 import { CreateResponseRequestSchema } from "../../gen/vx/openai/v1/responses_pb.js";
@@ -55,13 +54,13 @@ function decoding(tools: JsonValue, isJson: boolean): () => Promise<unknown> {
     ? Buffer.from(JSON.stringify({ tools }))
     : Buffer.from(
         toBinary(
-          CreateChatCompletionRequestSchema,
-          create(CreateChatCompletionRequestSchema, { tools: fromJson(ValueSchema, tools) }),
+          GenerateRequestSchema,
+          create(GenerateRequestSchema, { tools: [{ parameters: { tools } }] }),
         ),
       );
   const budget = new BodyBudget(bodyBudget);
   const stepsOf = () =>
-    isJson ? readJsonMessage(chatReader, bytes) : readBinary(CreateChatCompletionRequestSchema, bytes);
+    isJson ? readJsonMessage(chatReader, bytes) : readBinary(GenerateRequestSchema, bytes);
   return async () => decode(bytes, budget.openShare(undefined), stepsOf());
 }
 

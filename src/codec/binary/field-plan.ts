@@ -2,7 +2,7 @@ import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf
 import { WireType } from "@bufbuild/protobuf/wire";
 import { maxItemsOf } from "../../rules/list-limits.ts";
 import { maxBytesOf, maxCharactersOf } from "../../rules/text-limits.ts";
-import { holdsPlainObject, isUntyped } from "../../rules/untyped-values.ts";
+import { holdsPlainObject } from "../../rules/untyped-values.ts";
 
 /**
  * Limit for a text or bytes field without a limit in the .proto: far above real values, and decoded at once.
@@ -20,7 +20,7 @@ export type FieldPlan = {
   readonly counter: number;
   readonly maxCharacters: number;
   readonly maxBytes: number;
-  /** The plan of the message or map entry in the field; undefined if the field is untyped. */
+  /** The plan of the message or map entry in the field; undefined if the field is an object. */
   readonly inner: (() => MessagePlan) | undefined;
 };
 
@@ -47,11 +47,6 @@ export function planOf(desc: DescMessage): MessagePlan {
   return plan;
 }
 
-/** Whether a field holds JSON of any form, in whole or in its items; it is then checked as it is decoded. */
-export function holdsJson(field: DescField): boolean {
-  return (field.message !== undefined && isUntyped(field.message)) || holdsPlainObject(field);
-}
-
 function planField(field: DescField, counter: number): FieldPlan {
   const { name } = field;
   if (field.fieldKind === "map") {
@@ -68,7 +63,8 @@ function planField(field: DescField, counter: number): FieldPlan {
   const maxBytes = field.scalar === ScalarType.BYTES ? maxBytesOf(field) : maxCharacters * 4;
   return {
     ...plan,
-    inner: holdsJson(field) ? undefined : plan.inner,
+    // An object is checked as it is decoded.
+    inner: holdsPlainObject(field) ? undefined : plan.inner,
     packedType: counter >= 0 && plan.wireType !== WireType.LengthDelimited ? plan.wireType : undefined,
     maxItems: maxItemsOf(field),
     counter,
@@ -79,13 +75,11 @@ function planField(field: DescField, counter: number): FieldPlan {
 
 /** On the wire an entry of a map is a message of two fields. */
 function planEntry(field: DescField & { fieldKind: "map" }): MessagePlan {
-  const plan = plain("value", field.scalar, field.message);
-  const value = { ...plan, inner: holdsJson(field) ? undefined : plan.inner };
   return {
     counters: 0,
     fields: new Map([
       [1, plain("key", field.mapKey, undefined)],
-      [2, value],
+      [2, plain("value", field.scalar, field.message)],
     ]),
   };
 }

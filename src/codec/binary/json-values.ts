@@ -28,7 +28,7 @@ const WIRE_TYPES = [
   WireType.LengthDelimited,
 ];
 
-/** Reads the untyped values of one binary message as plain JSON, within the limits of all of them together. */
+/** Reads the google.protobuf.Structs of one binary message as plain JSON, within the limits of all of them together. */
 export class JsonValues {
   readonly #bytes: Buffer;
   #count = 0;
@@ -38,8 +38,31 @@ export class JsonValues {
     this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 
-  /** A google.protobuf.Value; the path names its field in errors. */
-  *value(start: number, end: number, path: string, depth = 0): Steps<JsonValue> {
+  /** A google.protobuf.Struct; the path names its field in errors. */
+  *object(start: number, end: number, path: string, depth = 0): Steps<JsonObject> {
+    const object: JsonObject = {};
+    for (const [at, entryEnd] of this.#items(start, end, depth + 1)) {
+      if (this.#isDue()) yield;
+      let name: string | undefined;
+      let value: JsonValue | undefined;
+      const entry = new Cursor(this.#bytes, at, entryEnd);
+      while (!entry.isAtEnd) {
+        const tag = entry.uint32();
+        const from = lengthDelimited(entry, tag);
+        const number = tag >>> 3;
+        if (number === 1 && name === undefined) name = yield* this.#text(from, entry.at);
+        else if (number === 2 && value === undefined)
+          value = yield* this.#value(from, entry.at, path, depth + 1);
+        else throw malformed();
+      }
+      if (value === undefined) throw DomainError.ofField(path, "must have a value for each name");
+      setOwn(object, name ?? "", value);
+    }
+    return object;
+  }
+
+  /** A google.protobuf.Value. */
+  *#value(start: number, end: number, path: string, depth: number): Steps<JsonValue> {
     if (++this.#count > MAX_UNTYPED_VALUES) throw DomainError.ofField(path, TOO_MANY_UNTYPED);
     const kind = this.#kindOf(start, end);
     if (kind === undefined) throw DomainError.ofField(path, "must have a value");
@@ -61,34 +84,11 @@ export class JsonValues {
     }
   }
 
-  /** A google.protobuf.Struct. */
-  *object(start: number, end: number, path: string, depth = 0): Steps<JsonObject> {
-    const object: JsonObject = {};
-    for (const [at, entryEnd] of this.#items(start, end, depth + 1)) {
-      if (this.#isDue()) yield;
-      let name: string | undefined;
-      let value: JsonValue | undefined;
-      const entry = new Cursor(this.#bytes, at, entryEnd);
-      while (!entry.isAtEnd) {
-        const tag = entry.uint32();
-        const from = lengthDelimited(entry, tag);
-        const number = tag >>> 3;
-        if (number === 1 && name === undefined) name = yield* this.#text(from, entry.at);
-        else if (number === 2 && value === undefined)
-          value = yield* this.value(from, entry.at, path, depth + 1);
-        else throw malformed();
-      }
-      if (value === undefined) throw DomainError.ofField(path, "must have a value for each name");
-      setOwn(object, name ?? "", value);
-    }
-    return object;
-  }
-
   *#list(start: number, end: number, path: string, depth: number): Steps<JsonValue[]> {
     const list: JsonValue[] = [];
     for (const [at, itemEnd] of this.#items(start, end, depth)) {
       if (this.#isDue()) yield;
-      list.push(yield* this.value(at, itemEnd, path, depth));
+      list.push(yield* this.#value(at, itemEnd, path, depth));
     }
     return list;
   }

@@ -1,13 +1,10 @@
 import { create, type DescField, type DescMessage, type Message, mergeFromBinary } from "@bufbuild/protobuf";
 import { WireType } from "@bufbuild/protobuf/wire";
-import { valueOfJson } from "../../rules/plain-values.ts";
-import { isUntyped } from "../../rules/untyped-values.ts";
-import { setOwn } from "../set-own.ts";
+import { holdsPlainObject } from "../../rules/untyped-values.ts";
 import type { Steps } from "../steps.ts";
 import { checkMessage } from "./check-message.ts";
 import { Cursor, malformed } from "./cursor.ts";
 import { JsonValues } from "./json-values.ts";
-import { defaultKeyOf, mapKeyOf, type OwnField, ownFieldsOf } from "./own-fields.ts";
 
 /** Bytes decoded at once. */
 const PART_BYTES = 262_144;
@@ -39,8 +36,8 @@ class MessageReader {
 
   /** The path ends with a dot unless it is empty. */
   *readInto(desc: DescMessage, message: Message, first: number, end: number, path: string): Steps<void> {
-    const { byNumber, hasJson } = ownFieldsOf(desc);
-    if (end - first <= PART_BYTES && !hasJson) return this.#merge(desc, message, first, end);
+    const { byNumber, hasObjects } = ownFieldsOf(desc);
+    if (end - first <= PART_BYTES && !hasObjects) return this.#merge(desc, message, first, end);
     const cursor = new Cursor(this.#bytes, first, end);
     // The bytes from here on are not decoded yet.
     let start = first;
@@ -73,7 +70,6 @@ class MessageReader {
   *#readField(own: OwnField, holder: Fields, start: number, end: number, path: string): Steps<void> {
     const { field } = own;
     const { localName, oneof } = field;
-    if (field.fieldKind === "map") return yield* this.#readEntry(own, holder, start, end, path + field.name);
     if (field.fieldKind === "list") {
       const list = holder[localName] as unknown[];
       const where = `${path}${field.name}[${list.length}]`;
@@ -82,7 +78,7 @@ class MessageReader {
     }
     const group = oneof && (holder[oneof.localName] as { case: string | undefined; value?: unknown });
     const before = group ? (group.case === localName ? group.value : undefined) : holder[localName];
-    // A second message is merged into the first. Encoders write untyped values and objects only once.
+    // A second message is merged into the first. Encoders write objects only once.
     if (before !== undefined && !own.inner) throw malformed();
     const value = yield* this.#readValue(own, before as Message | undefined, start, end, path + field.name);
     if (oneof) holder[oneof.localName] = { case: localName, value };
@@ -90,39 +86,16 @@ class MessageReader {
   }
 
   *#readValue(
-    { field, inner }: OwnField,
+    { inner }: OwnField,
     before: Message | undefined,
     start: number,
     end: number,
     path: string,
   ): Steps<unknown> {
-    if (inner) {
-      const message = before ?? create(inner);
-      yield* this.readInto(inner, message, start, end, `${path}.`);
-      return message;
-    }
-    if (!isUntyped(field.message as DescMessage)) return yield* this.#json.object(start, end, path);
-    return valueOfJson(yield* this.#json.value(start, end, path));
-  }
-
-  /** On the wire an entry of a map is a message with the key in field 1 and the value in field 2. */
-  *#readEntry(own: OwnField, holder: Fields, start: number, end: number, path: string): Steps<void> {
-    const field = own.field as DescField & { fieldKind: "map" };
-    const cursor = new Cursor(this.#bytes, start, end);
-    let key = defaultKeyOf(field);
-    let value: unknown;
-    while (!cursor.isAtEnd) {
-      const tag = cursor.uint32();
-      const content = cursor.at;
-      cursor.skip(tag & 7);
-      if (tag >>> 3 === 1) key = mapKeyOf(field, this.#bytes.subarray(content, cursor.at));
-      if (tag >>> 3 !== 2) continue;
-      const inside = new Cursor(this.#bytes, content, cursor.at);
-      inside.uint32();
-      value = yield* this.#readValue(own, undefined, inside.at, cursor.at, path);
-    }
-    if (value === undefined) value = yield* this.#readValue(own, undefined, end, end, path);
-    setOwn(holder[field.localName] as Fields, key, value);
+    if (!inner) return yield* this.#json.object(start, end, path);
+    const message = before ?? create(inner);
+    yield* this.readInto(inner, message, start, end, `${path}.`);
+    return message;
   }
 
   #merge(desc: DescMessage, message: Message, start: number, end: number): void {
@@ -133,4 +106,52 @@ class MessageReader {
       throw malformed();
     }
   }
+}
+
+/** A field that the reader can decode itself, apart from the rest of its message. */
+type OwnField = {
+  readonly field: DescField;
+  /** The type of its messages; undefined if it holds objects. */
+  readonly inner: DescMessage | undefined;
+  /** Whether it always decodes the field, because the library would create a message for each value of an object. */
+  readonly isAlways: boolean;
+};
+
+type OwnFields = { readonly byNumber: ReadonlyMap<number, OwnField>; readonly hasObjects: boolean };
+
+const known = new WeakMap<DescMessage, OwnFields>();
+
+function ownFieldsOf(desc: DescMessage): OwnFields {
+  let own = known.get(desc);
+  if (!own) {
+    const fields = desc.fields.flatMap((field) => ownField(field) ?? []);
+    own = {
+      byNumber: new Map(fields.map((one) => [one.field.number, one])),
+      hasObjects: fields.some(({ isAlways }) => isAlways),
+    };
+    known.set(desc, own);
+  }
+  return own;
+}
+
+function ownField(field: DescField): OwnField | undefined {
+  const { message } = field;
+  if (!message) return undefined;
+  if (field.fieldKind === "map") {
+    // The library would decode the objects without their limits.
+    if (containsObjects(message))
+      throw new Error(`${field}: maps of messages with objects are not supported`);
+    return undefined;
+  }
+  if (holdsPlainObject(field)) return { field, inner: undefined, isAlways: true };
+  // Most well-known types are not stored as messages.
+  if (message.typeName.startsWith("google.protobuf.")) return undefined;
+  return { field, inner: message, isAlways: containsObjects(message) };
+}
+
+function containsObjects(desc: DescMessage, above: readonly DescMessage[] = []): boolean {
+  if (above.includes(desc)) return false;
+  return desc.fields.some(
+    (field) => holdsPlainObject(field) || (field.message && containsObjects(field.message, [...above, desc])),
+  );
 }
