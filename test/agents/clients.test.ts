@@ -56,6 +56,7 @@ describe.skipIf(missing.python)("libraries for Python", () => {
   // In one process, because each library takes seconds to load.
   test.each([
     ["langchain", "from langchain_openai"],
+    ["langchain_anthropic", "from langchain_anthropic"],
     ["instructor", "import instructor"],
     ["llama_index", "from llama_index"],
     ["litellm", "import litellm"],

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { createAnthropic } from "@ai-sdk/anthropic";
 import { createOpenAI } from "@ai-sdk/openai";
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import {
   APICallError,
   embedMany,
@@ -29,10 +30,18 @@ import {
 } from "./sandbox.ts";
 
 const openai = createOpenAI({ baseURL: BASE_URL, apiKey: keyOf("VX_KEY") });
+const compatible = createOpenAICompatible({
+  name: "vx",
+  baseURL: BASE_URL,
+  apiKey: keyOf("VX_KEY"),
+  includeUsage: true,
+  supportsStructuredOutputs: true,
+});
 const anthropic = createAnthropic({ baseURL: BASE_URL, authToken: keyOf("VX_KEY") });
 const MODELS: readonly [name: string, model: LanguageModel, readsReasoning: boolean][] = [
   ["openai()", openai(MODEL), true],
   ["openai.chat()", openai.chat(MODEL), false],
+  ["createOpenAICompatible()", compatible(MODEL), true],
   ["anthropic()", anthropic(MODEL), true],
 ];
 
