@@ -54,7 +54,12 @@ export function KeysSection({ viewer }: { readonly viewer: Viewer }) {
         <CreateKeyDialog viewer={viewer} onCreated={created} onClose={() => setCreating(false)} />
       )}
       {secret !== undefined && (
-        <SecretDialog what="key" secret={secret} onClose={() => setSecret(undefined)} />
+        <SecretDialog
+          what="key"
+          secret={secret}
+          command={`curl ${location.origin}/v1/me -H 'Authorization: Bearer ${secret}'`}
+          onClose={() => setSecret(undefined)}
+        />
       )}
       {revoked && (
         <ConfirmDialog

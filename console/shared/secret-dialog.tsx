@@ -7,11 +7,13 @@ type SecretDialogProps = {
   /** What the secret is: "key". */
   readonly what: string;
   readonly secret: string;
+  /** A first call with the secret, for a shell. */
+  readonly command?: string;
   readonly onClose: () => void;
 };
 
 /** Shows a secret once. Escape does not close it. */
-export function SecretDialog({ what, secret, onClose }: SecretDialogProps) {
+export function SecretDialog({ what, secret, command, onClose }: SecretDialogProps) {
   return (
     <Dialog title={`Save the new ${what}`} onClose={onClose} canClose={false}>
       <div class="dialog-body">
@@ -19,7 +21,14 @@ export function SecretDialog({ what, secret, onClose }: SecretDialogProps) {
           The {what} is shown only now. Copy it to the place where you keep secrets.
         </Notice>
         <code class="shown-secret">{secret}</code>
+        {command !== undefined && (
+          <>
+            <p>To try it, paste this command into a terminal:</p>
+            <code class="shown-command">{command}</code>
+          </>
+        )}
         <div class="dialog-actions">
+          {command !== undefined && <CopyButton text={command} what="command" />}
           <CopyButton text={secret} what={what} />
           <Button tone="primary" onClick={onClose}>
             Done

@@ -1,4 +1,6 @@
+import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { promisify } from "node:util";
 import type { BrowserContext, Download, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { formatMicros } from "../../src/domain/money.ts";
@@ -27,6 +29,7 @@ if (!chromiumPath) {
   );
 }
 
+const run = promisify(execFile);
 const DESKTOP = { width: 1280, height: 900 };
 const PHONE = { width: 390, height: 844 };
 
@@ -313,6 +316,11 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       await inDialog("Create key").click();
       await see("The key is shown only now.");
       const secret = await page.locator(".shown-secret").innerText();
+      const command = await page.locator(".shown-command").innerText();
+      const { stdout } = await run("sh", ["-c", command.replace("curl ", "curl --silent ")]);
+      expect(JSON.parse(stdout)).toMatchObject({ key_name: "deploy <b>" });
+      await button("Copy command").click();
+      await see("The command is copied.");
       // Chromium lets pages prevent only the first of several.
       for (let i = 0; i < 3; i++) await page.keyboard.press("Escape");
       expect(await dialog().isVisible()).toBe(true);
