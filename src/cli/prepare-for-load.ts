@@ -5,7 +5,7 @@ import { setFlagsFromString } from "node:v8";
 export async function prepareForLoad(): Promise<void> {
   await collectGarbage();
   // The memory of large bodies counts as garbage of a heap that is much smaller: V8 would collect it for every third of them.
-  setFlagsFromString("--heap-growing-percent=200");
+  setFlagsFromString("--heap-growing-percent=100");
 }
 
 /**

@@ -1,5 +1,6 @@
 import { DomainError } from "../domain/errors.ts";
 import { FairShare } from "../domain/fair-share.ts";
+import { Rotation } from "../domain/rotation.ts";
 
 /** A request up to this size may use the part that is reserved for small requests. */
 const SMALL_BYTES = 65_536;
@@ -22,7 +23,8 @@ export class BodyBudget {
   readonly #maxBytes: number;
   readonly #maxLargeBytes: number;
   readonly #room = new FairShare(MAX_SHARE);
-  #turn: Promise<void> = Promise.resolve();
+  readonly #waiting = new Rotation<() => void>();
+  #isParsing = false;
 
   constructor({ maxBytes, smallBytes, bodyMs }: BodyBudgetOptions) {
     this.bodyMs = bodyMs;
@@ -45,38 +47,43 @@ export class BodyBudget {
     return bytes <= SMALL_BYTES ? this.#maxBytes : this.#maxLargeBytes;
   }
 
-  /** Parses large bodies one at a time: parsing takes several times the size of the body. */
-  async inTurn<Result>(parse: () => Promise<Result>): Promise<Result> {
-    const before = this.#turn;
-    const mine = Promise.withResolvers<void>();
-    this.#turn = mine.promise;
-    await before;
+  /** Parses large bodies one at a time, because that takes several times their size; accounts take turns. */
+  async inTurn<Result>(accountId: string | undefined, parse: () => Promise<Result>): Promise<Result> {
+    if (this.#isParsing) await new Promise<void>((resolve) => this.#waiting.add(accountId, resolve));
+    this.#isParsing = true;
     try {
       return await parse();
     } finally {
-      mine.resolve();
+      const next = this.#waiting.take();
+      if (next) next();
+      else this.#isParsing = false;
     }
   }
 }
 
 /** The part of the budget that one request uses, until its call and its generation have ended. */
 export class BodyShare {
-  readonly budget: BodyBudget;
+  readonly #budget: BodyBudget;
   readonly #room: FairShare;
   readonly #accountId: string | undefined;
   #bytes = 0;
   #holders = 1;
 
   constructor(budget: BodyBudget, room: FairShare, accountId: string | undefined) {
-    this.budget = budget;
+    this.#budget = budget;
     this.#room = room;
     this.#accountId = accountId;
+  }
+
+  /** From the start of reading the body to its end. */
+  get bodyMs(): number {
+    return this.#budget.bodyMs;
   }
 
   /** Throws "overloaded" if the budget has no room for more bytes. */
   reserve(bytes: number): void {
     const total = this.#bytes + bytes;
-    if (!this.#room.acquire(this.#accountId, bytes, this.budget.limitOf(total))) throw tooMuch();
+    if (!this.#room.acquire(this.#accountId, bytes, this.#budget.limitOf(total))) throw tooMuch();
     this.#bytes = total;
   }
 
@@ -85,6 +92,11 @@ export class BodyShare {
     const more = bytes - this.#bytes;
     if (more > 0) this.reserve(more);
     else this.#free(-more);
+  }
+
+  /** Parses the body in the turn of its account. */
+  inTurn<Result>(parse: () => Promise<Result>): Promise<Result> {
+    return this.#budget.inTurn(this.#accountId, parse);
   }
 
   /** The request stays in memory until `release` has been called once more. */

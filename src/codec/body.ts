@@ -27,7 +27,7 @@ export type BodySource = {
 /** Limits of one body: its size, its part of the budget, its time. */
 export type BodyLimits = {
   readonly maxBytes: number;
-  readonly share: Pick<BodyShare, "reserve">;
+  readonly share: Pick<BodyShare, "reserve" | "inTurn">;
   readonly bodyMs: number;
 };
 
@@ -161,27 +161,29 @@ export function decompress(
   return encoding === "identity" || encoding === "" ? bytes : decompressFrom(encoding, bytes, limits);
 }
 
-/** Decoding Brotli keeps the last 16 MiB of its output besides the output itself. */
-const BROTLI_WINDOW = { from: 1_048_576, to: 16_777_216 };
-
-/** A few kilobytes can decompress to 32 MiB, so each chunk of the output counts against the budget. */
-async function decompressFrom(
-  encoding: string,
-  bytes: Buffer,
-  { maxBytes, share }: BodyLimits,
-): Promise<Buffer> {
+/** A Brotli decoder holds up to 16 MiB of output that it has not returned yet, so large bodies are decompressed one at a time. */
+function decompressFrom(encoding: string, bytes: Buffer, limits: BodyLimits): Promise<Buffer> {
   if (!isKnown(encoding))
     throw new RestProblem(
       "unsupported_media_type",
       `The content encoding is not supported. Use ${KNOWN_ENCODINGS}, or no compression.`,
     );
-  const isInWindow = (at: number) => encoding === "br" && at >= BROTLI_WINDOW.from && at < BROTLI_WINDOW.to;
+  const run = () => decompressWith(encoding, bytes, limits);
+  return encoding === "br" ? limits.share.inTurn(run) : run();
+}
+
+/** A few kilobytes can decompress to 32 MiB, so each chunk of the output counts against the budget. */
+async function decompressWith(
+  encoding: keyof typeof DECODERS,
+  bytes: Buffer,
+  { maxBytes, share }: BodyLimits,
+): Promise<Buffer> {
   const plain = new GatheredBytes(0);
   const chunks: AsyncIterable<Buffer> = DECODERS[encoding]().end(bytes);
   try {
     for await (const chunk of chunks) {
       if (plain.size + chunk.length > maxBytes) throw tooLarge(maxBytes);
-      share.reserve(isInWindow(plain.size) ? 2 * chunk.length : chunk.length);
+      share.reserve(chunk.length);
       if (plain.append(chunk)) freeChunk(chunk);
     }
     // After an error, the decoder may still read them.

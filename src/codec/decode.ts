@@ -18,7 +18,7 @@ export function decode(bytes: Buffer, share: BodyShare, steps: Steps<Message>): 
     const first = weighed.next();
     if (first.done) return first.value;
   }
-  return share.budget.inTurn(() => finishInTurns(weighed));
+  return share.inTurn(() => finishInTurns(weighed));
 }
 
 function* decodeAndWeigh(bytes: Buffer, share: BodyShare, steps: Steps<Message>): Steps<Message> {

@@ -1,16 +1,29 @@
-const waiting: (() => void)[] = [];
+import { AsyncLocalStorage } from "node:async_hooks";
+import { Rotation } from "./rotation.ts";
+
+const currentAccount = new AsyncLocalStorage<string>();
+
+/** Each call waits for one step at most. */
+const waiting = new Rotation<() => void>();
+
+/** Runs a call of an account. Everything that it awaits shares the turns of the account. */
+export function inTurnsOf<Result>(accountId: string | undefined, run: () => Result): Result {
+  return accountId === undefined ? run() : currentAccount.run(accountId, run);
+}
 
 /**
- * Resolves in a later turn of the event loop. Each turn has one step of all large calls together, in order of
- * arrival, so several large calls delay small ones no longer than one does.
+ * Resolves in a later turn of the event loop. Each turn has one step of all large calls together, so several large calls
+ * delay small ones no longer than one does. Accounts take steps in rotation: many large calls of an account delay those of
+ * another one no longer than one does. Work without an account has the turns of one more account.
  */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => {
-    if (waiting.push(resolve) === 1) setImmediate(startNext);
+    waiting.add(currentAccount.getStore(), resolve);
+    if (waiting.size === 1) setImmediate(startNext);
   });
 }
 
 function startNext(): void {
-  waiting.shift()?.();
-  if (waiting.length > 0) setImmediate(startNext);
+  waiting.take()?.();
+  if (waiting.size > 0) setImmediate(startNext);
 }

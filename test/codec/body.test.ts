@@ -2,12 +2,12 @@ import { EventEmitter } from "node:events";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { type BodySource, decompress, readBytes } from "../../src/codec/body.ts";
+import { BodyBudget, type BodyShare } from "../../src/codec/body-budget.ts";
 import { DomainError } from "../../src/domain/errors.ts";
+import { bodyBudget } from "../../src/server/listener-limits.ts";
 
 const COMPRESS = { gzip: gzipSync, br: brotliCompressSync };
 const PLAIN = Buffer.alloc(4_000_000, "a");
-/** With Brotli's window, which has the whole output here and is counted after its first MiB. */
-const RESERVED = { gzip: PLAIN.length, br: 2 * PLAIN.length - 1_048_576 };
 
 /** Records what a body reserves of the budget. */
 function shareOf(maxBytes: number) {
@@ -20,7 +20,7 @@ function shareOf(maxBytes: number) {
       reserved.push(bytes);
       if (sum() > maxBytes) throw new DomainError("overloaded");
     },
-    release: () => undefined,
+    inTurn: <Result>(parse: () => Promise<Result>) => parse(),
   };
 }
 
@@ -33,10 +33,10 @@ describe.each(["gzip", "br"] as const)("a body compressed with %s", (encoding) =
   });
 
   test("is decompressed, up to the limit itself", async () => {
-    const share = shareOf(RESERVED[encoding]);
+    const share = shareOf(PLAIN.length);
     // The compressed bytes may be freed.
     expect((await decompress(Buffer.from(compressed), encoding, limits(share))).equals(PLAIN)).toBe(true);
-    expect(share.sum()).toBe(RESERVED[encoding]);
+    expect(share.sum()).toBe(PLAIN.length);
   });
 
   test("stops at the budget, before its output is in memory", async () => {
@@ -49,7 +49,7 @@ describe.each(["gzip", "br"] as const)("a body compressed with %s", (encoding) =
 
   test("is refused when it is one byte larger than the limit", async () => {
     const result = Promise.resolve(
-      decompress(compressed, encoding, limits(shareOf(RESERVED[encoding]), PLAIN.length - 1)),
+      decompress(compressed, encoding, limits(shareOf(PLAIN.length), PLAIN.length - 1)),
     );
     await expect(result).rejects.toMatchObject({ kind: "too_large" });
   });
@@ -61,6 +61,23 @@ describe.each(["gzip", "br"] as const)("a body compressed with %s", (encoding) =
     const result = Promise.resolve(decompress(bytes, encoding, limits(shareOf(PLAIN.length))));
     await expect(result).rejects.toMatchObject({ kind: "invalid" });
   });
+});
+
+test("Brotli decoders, which hold output that they have not returned, run one at a time", async () => {
+  const budget = new BodyBudget(bodyBudget);
+  const compressed = brotliCompressSync(PLAIN);
+  const inTurn = Promise.withResolvers<void>();
+  const before = budget.inTurn("other", () => inTurn.promise);
+  const limits = (share: BodyShare) => ({ maxBytes: PLAIN.length, share, bodyMs: 1_000 });
+  const waiting = Promise.resolve(
+    decompress(Buffer.from(compressed), "br", limits(budget.openShare("account"))),
+  );
+  // Gzip needs no turn.
+  await decompress(gzipSync(PLAIN), "gzip", limits(budget.openShare("account")));
+  expect(budget.usedBytes).toBe(PLAIN.length);
+  inTurn.resolve();
+  await Promise.all([before, waiting]);
+  expect(budget.usedBytes).toBe(2 * PLAIN.length);
 });
 
 test.each([

@@ -11,7 +11,7 @@ const json = (tools: unknown) => Buffer.from(JSON.stringify({ tools }));
 test("a small body with many values waits for its turn; one with a long text is decoded at once", async () => {
   const budget = new BodyBudget(bodyBudget);
   const first = Promise.withResolvers<void>();
-  const before = budget.inTurn(() => first.promise);
+  const before = budget.inTurn(undefined, () => first.promise);
   const many = json(Array(65_000).fill([]));
   const long = json("x".repeat(LARGE_BYTES - 100));
   expect(many.length).toBeLessThan(LARGE_BYTES);

@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { nextTurn } from "../../src/domain/next-turn.ts";
+import { inTurnsOf, nextTurn } from "../../src/domain/next-turn.ts";
 
 test("a turn of the event loop has one step of all calls together, in order of arrival", async () => {
   const steps: { caller: string; turn: number }[] = [];
@@ -19,4 +19,31 @@ test("a turn of the event loop has one step of all calls together, in order of a
   await all;
   expect(steps.map(({ caller }) => caller).join("")).toBe("abcabcabc");
   expect(new Set(steps.map((step) => step.turn)).size).toBe(9);
+});
+
+test("many calls of an account delay those of another one no longer than one does", async () => {
+  const steps: string[] = [];
+  const work = async (account: string) => {
+    for (let step = 0; step < 3; step++) {
+      await nextTurn();
+      steps.push(account);
+    }
+  };
+  const callOf = (account: string) => inTurnsOf(account, () => work(account));
+  await Promise.all([...Array.from({ length: 100 }, () => callOf("many")), callOf("one"), callOf("two")]);
+  expect(steps.slice(0, 9).join(" ")).toBe("many one two many one two many one two");
+  expect(steps).toHaveLength(306);
+});
+
+test("the turns of a call stay those of its account after other calls have run", async () => {
+  const steps: string[] = [];
+  const work = async (account: string) => {
+    await setImmediate();
+    for (let step = 0; step < 2; step++) {
+      await nextTurn();
+      steps.push(account);
+    }
+  };
+  await Promise.all(["a", "a", "b"].map((account) => inTurnsOf(account, () => work(account))));
+  expect(steps.join("")).toBe("ababaa");
 });

@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
+import { EmbedRequestSchema } from "../../gen/vx/v1/embed_pb.js";
 import { GenerateRequestSchema } from "../../gen/vx/v1/generate_pb.js";
 import { withoutLongTexts } from "../../src/rules/long-texts.ts";
 
@@ -10,7 +11,7 @@ const light = (content: string) => withoutLongTexts(GenerateRequestSchema, reque
 test("the validator gets short texts in place of long ones, and the request keeps them", () => {
   const whole = request("x".repeat(400_000));
   const copy = withoutLongTexts(GenerateRequestSchema, whole);
-  expect(copy.messages[0]).toMatchObject({ role: "user", content: "" });
+  expect(copy.messages[0]).toMatchObject({ role: "user", content: "x" });
   expect(copy.model).toHaveLength(200);
   expect(whole.messages[0]?.content).toHaveLength(400_000);
 });
@@ -30,3 +31,14 @@ test.each(["x", "ä", "\u{1f600}"])(
     );
   },
 );
+
+test("the texts of a list that is long in total are short for the validator, and empty ones stay empty", () => {
+  const whole = create(EmbedRequestSchema, { model: "m", input: ["", "two words", "x".repeat(4_090)] });
+  expect(withoutLongTexts(EmbedRequestSchema, whole).input).toEqual(["", "x", "x"]);
+  const short = create(EmbedRequestSchema, { model: "m", input: ["two words"] });
+  expect(withoutLongTexts(EmbedRequestSchema, short)).toBe(short);
+  whole.input[1] = "x".repeat(400_001);
+  expect(() => withoutLongTexts(EmbedRequestSchema, whole)).toThrow(
+    expect.objectContaining({ fields: [{ field: "input[1]", description: expect.any(String) }] }),
+  );
+});

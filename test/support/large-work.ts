@@ -2,6 +2,7 @@ import { create, fromJson, type JsonValue, toBinary } from "@bufbuild/protobuf";
 import { CreateMessageRequestSchema } from "../../gen/vx/anthropic/v1/messages_pb.js";
 import { type ChatMessage, CreateChatCompletionRequestSchema } from "../../gen/vx/openai/v1/chat_pb.js";
 import { CreateResponseRequestSchema } from "../../gen/vx/openai/v1/responses_pb.js";
+import { EmbedResponseSchema } from "../../gen/vx/v1/embed_pb.js";
 import { GenerateRequestSchema } from "../../gen/vx/v1/generate_pb.js";
 import { generationRequestOfChat } from "../../src/api/chat/chat-request.ts";
 import { generationRequestOf } from "../../src/api/generate/generate-request.ts";
@@ -13,6 +14,7 @@ import { readBinary } from "../../src/codec/binary/read-message.ts";
 import { BodyBudget } from "../../src/codec/body-budget.ts";
 import { decode, readJsonMessage } from "../../src/codec/decode.ts";
 import { Readers } from "../../src/codec/json/reader.ts";
+import { writeLongLists } from "../../src/codec/json/writer.ts";
 import { checkConversation } from "../../src/domain/conversation.ts";
 import { MAX_IMAGE_BYTES } from "../../src/domain/image.ts";
 import { CAPABILITIES } from "../../src/domain/model.ts";
@@ -253,13 +255,23 @@ const upstreamWork: readonly LargeWork[] = [
   },
   {
     name: "256 vectors of 4,096 numbers of the sandbox",
-    minTurns: 16,
+    minTurns: 64,
     prepare: () => {
       const messages = Array.from({ length: 256 }, (_, i) => ({
         role: "user" as const,
         content: `text ${i}`,
       }));
       return () => sandboxVectors(messages, 4_096);
+    },
+  },
+  {
+    name: "2,000 embeddings of 256 numbers: printed",
+    minTurns: 285,
+    prepare: () => {
+      const values = Array.from({ length: 256 }, (_, i) => Math.fround(1 / (i + 3)));
+      const embeddings = Array.from({ length: 2_000 }, (_, index) => ({ index, values }));
+      const message = create(EmbedResponseSchema, { embeddings });
+      return async () => writeLongLists(EmbedResponseSchema, message);
     },
   },
   {

@@ -4,7 +4,7 @@ import { appendFileSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { setTimeout as wait } from "node:timers/promises";
 import { cleanEnv } from "../support/clean-env.ts";
-import { START } from "../support/start-script.ts";
+import { START, START_ENV } from "../support/start-script.ts";
 
 const PRELOAD = new URL("./preload.ts", import.meta.url).href;
 const START_MS = 30_000;
@@ -81,6 +81,7 @@ export class RunServer {
     const { env, logFile, probeFile } = this.#settings;
     const child = spawn(process.execPath, ["--import", PRELOAD, ...START], {
       env: cleanEnv({
+        ...START_ENV,
         ...env,
         PORT: String(this.port),
         VX_ADMIN_PORT: String(this.adminPort),

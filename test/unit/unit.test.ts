@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { START } from "../support/start-script.ts";
+import { START, START_ENV } from "../support/start-script.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 
 const UNIT = "deploy/systemd/vx.service";
@@ -38,6 +38,8 @@ test("the unit starts the server with the arguments of npm start, and does not r
   expect(unit).toContain(
     ` ${START.join(" ").replace("src/vx.js", "/opt/vx/lib/node_modules/vx-server/src/vx.js")}\n`,
   );
+  for (const [name, value] of Object.entries(START_ENV))
+    expect(unit).toContain(`Environment=${name}=${value}\n`);
   expect(unit).toContain("RestartPreventExitStatus=2 70\n");
 });
 

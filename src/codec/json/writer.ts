@@ -9,6 +9,7 @@ import {
 } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { FeatureSet_FieldPresence, type Value } from "@bufbuild/protobuf/wkt";
+import { nextTurn } from "../../domain/next-turn.ts";
 import { omitsUnset } from "../../rules/codec-options.ts";
 import { jsonTextOf } from "../../rules/plain-values.ts";
 import { holdsPlainObject, isUntyped } from "../../rules/untyped-values.ts";
@@ -37,6 +38,44 @@ export function writerOf(desc: DescMessage): Writer {
   writers.set(desc, proxy);
   write = isWellKnown(desc) ? wellKnownWriter(desc) : messageWriter(desc);
   return proxy;
+}
+
+/** A list up to this length is printed at once. */
+const SHORT_ITEMS = 100;
+/** Printing this much takes about a millisecond. */
+const PRINTED_PER_TURN = 32_768;
+
+/** The texts of lists that were printed in turns, until their message is printed. */
+const writtenLists = new WeakMap<readonly unknown[], string>();
+
+/**
+ * Prints the long lists of a message in turns. Its writer then inserts their texts. Returns undefined if there are none, as in
+ * most messages.
+ */
+export function writeLongLists(desc: DescMessage, message: Message): Promise<void> | undefined {
+  const fields = message as unknown as Record<string, unknown>;
+  const isLong = ({ fieldKind, localName }: DescField) =>
+    fieldKind === "list" && ((fields[localName] as unknown[] | undefined)?.length ?? 0) > SHORT_ITEMS;
+  return desc.fields.some(isLong) ? writeInTurns(desc.fields.filter(isLong), fields) : undefined;
+}
+
+async function writeInTurns(fields: readonly DescField[], message: Record<string, unknown>): Promise<void> {
+  for (const field of fields) {
+    if (field.fieldKind !== "list") continue;
+    const items = message[field.localName] as readonly unknown[];
+    const write = elementWriter(field.listKind, field);
+    const parts: string[] = [];
+    let printed = 0;
+    for (const item of items) {
+      const text = write(item);
+      parts.push(text);
+      printed += text.length;
+      if (printed < PRINTED_PER_TURN) continue;
+      printed = 0;
+      await nextTurn();
+    }
+    writtenLists.set(items, `[${parts.join(",")}]`);
+  }
 }
 
 /** Prints the value of one field, for responses that are a field of the message. */
@@ -105,7 +144,8 @@ function fieldWriter(field: DescField): ValueWriter {
       return orNull(elementWriter("message", field));
     case "list": {
       const write = elementWriter(field.listKind, field);
-      return (value) => `[${(value as unknown[]).map(write).join(",")}]`;
+      return (value) =>
+        writtenLists.get(value as unknown[]) ?? `[${(value as unknown[]).map(write).join(",")}]`;
     }
     case "map": {
       const write = elementWriter(field.mapKind, field);

@@ -40,7 +40,7 @@ async function readWithBody(
 ): Promise<RestRequest> {
   let bytes: Buffer | undefined;
   try {
-    const read = readJsonBytes(source, { maxBytes, share, bodyMs: share.budget.bodyMs });
+    const read = readJsonBytes(source, { maxBytes, share, bodyMs: share.bodyMs });
     bytes = read instanceof Promise ? await read : read;
     const decoded = decode(bytes, share, readBody(route.first, bytes));
     const message = decoded instanceof Promise ? await decoded : decoded;

@@ -1,6 +1,7 @@
 import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { CallerDisconnected, KNOWN_ENCODINGS } from "../../codec/body.ts";
+import { writeLongLists } from "../../codec/json/writer.ts";
 import { RestProblem } from "../../codec/problem.ts";
 import { chooseEncoding, compress, type Encoding, isWorthCompressing } from "../compress.ts";
 import { toKnownError } from "../errors/known-error.ts";
@@ -13,7 +14,7 @@ import { sendEvents } from "./rest-stream.ts";
 import { eventText } from "./surface-form.ts";
 import { describeUnsupported } from "./unsupported-apis.ts";
 
-/** Sends the result of a unary method; returns a promise if it is compressed first. */
+/** Sends the result of a unary method; returns a promise if it is printed in turns or compressed first. */
 export function respondOnce(
   endpoint: Endpoint,
   result: unknown,
@@ -21,6 +22,17 @@ export function respondOnce(
   response: RestResponse,
 ): Promise<void> | undefined {
   const message = toMessage(endpoint.method.output, result);
+  const printing = writeLongLists(endpoint.method.output, message);
+  if (printing === undefined) return sendMessage(endpoint, message, call, response);
+  return printing.then(() => sendMessage(endpoint, message, call, response));
+}
+
+function sendMessage(
+  endpoint: Endpoint,
+  message: Message,
+  call: IncomingCall,
+  response: RestResponse,
+): Promise<void> | undefined {
   const csv = endpoint.csv && prefersCsv(call.headers("accept")) ? endpoint.csv : undefined;
   if (endpoint.csv) response.addVary("accept");
   for (const [name, value] of csv?.headers(message) ?? []) response.setHeader(name, value);

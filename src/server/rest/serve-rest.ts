@@ -1,9 +1,10 @@
 import type { Code } from "@connectrpc/connect";
 import { CallerDisconnected } from "../../codec/body.ts";
 import type { BodyBudget } from "../../codec/body-budget.ts";
+import { inTurnsOf } from "../../domain/next-turn.ts";
 import type { Policy } from "../../rules/policy.ts";
 import { validateRequest } from "../../rules/validate.ts";
-import type { Gate } from "../gate/gate.ts";
+import type { Admitted, Gate } from "../gate/gate.ts";
 import { passGate } from "../gate/pass-gate.ts";
 import type { HttpRequest, HttpResponse } from "../http.ts";
 import { HttpCall, type IncomingCall } from "../incoming-call.ts";
@@ -121,6 +122,20 @@ async function serveCall(
   observation: Observation,
 ): Promise<void> {
   const admitted = await passGate(options.gate, call, response, observation);
+  await inTurnsOf(admitted.key?.accountId, () =>
+    serveAdmitted(options, match, call, request, response, observation, admitted),
+  );
+}
+
+async function serveAdmitted(
+  options: RestOptions,
+  match: RouteMatch,
+  call: IncomingCall,
+  request: HttpRequest,
+  response: RestResponse,
+  observation: Observation,
+  admitted: Admitted,
+): Promise<void> {
   const { route, segments } = match;
   if (!route) {
     respondWithoutRoute(request.method ?? "", match, response);

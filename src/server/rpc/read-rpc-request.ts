@@ -21,7 +21,7 @@ export async function readRpcRequest(
   { maxBytes, share }: RequestLimits,
   remainingMs = Number.POSITIVE_INFINITY,
 ): Promise<Message> {
-  const limits = { maxBytes, share, bodyMs: Math.max(0, Math.min(share.budget.bodyMs, remainingMs)) };
+  const limits = { maxBytes, share, bodyMs: Math.max(0, Math.min(share.bodyMs, remainingMs)) };
   const encoding = request.headers[form.encodingHeader];
   const body = await readBytes(request, limits);
   const bytes = await (form.isEnveloped

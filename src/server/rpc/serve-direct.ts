@@ -1,9 +1,10 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type BodySource, CallerDisconnected } from "../../codec/body.ts";
 import type { BodyBudget } from "../../codec/body-budget.ts";
+import { inTurnsOf } from "../../domain/next-turn.ts";
 import { validateRequest } from "../../rules/validate.ts";
 import { toKnownError } from "../errors/known-error.ts";
-import type { Gate } from "../gate/gate.ts";
+import type { Admitted, Gate } from "../gate/gate.ts";
 import { passGate } from "../gate/pass-gate.ts";
 import type { RequestHead } from "../http.ts";
 import { HttpCall, type IncomingCall } from "../incoming-call.ts";
@@ -82,6 +83,21 @@ async function serveCall(
   observation: Observation,
 ): Promise<void> {
   const admitted = await passGate(options.gate, call, response, observation, response.remainingMs());
+  await inTurnsOf(admitted.key?.accountId, () =>
+    serveAdmitted(options, route, form, call, request, response, observation, admitted),
+  );
+}
+
+async function serveAdmitted(
+  options: DirectOptions,
+  route: DirectRoute,
+  form: DirectForm,
+  call: IncomingCall,
+  request: DirectRequest,
+  response: RpcResponse,
+  observation: Observation,
+  admitted: Admitted,
+): Promise<void> {
   const share = options.budget.openShare(admitted.key?.accountId);
   try {
     const limits = { maxBytes: call.maxBodyBytes, share };

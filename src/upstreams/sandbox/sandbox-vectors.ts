@@ -5,8 +5,8 @@ import { textsOfMessage } from "../../domain/prompt-texts.ts";
 const DEFAULT_DIMENSIONS = 256;
 /** Of a long text, the beginning is enough. */
 const MAX_CHARACTERS = 16_384;
-/** Work between two yields to the event loop, in characters and dimensions. */
-const WORK_PER_TURN = 65_536;
+/** Work between two yields to the event loop, in characters and dimensions: about two milliseconds. */
+const WORK_PER_TURN = 16_384;
 
 /** A unit vector for each message. */
 export async function sandboxVectors(
