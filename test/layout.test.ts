@@ -168,7 +168,6 @@ test("src/codec uses descriptors, errors and turns, but neither keys nor money",
     "domain/fair-share.ts",
     "domain/json-text.ts",
     "domain/next-turn.ts",
-    "domain/next-turn.ts",
     "domain/parse-json.ts",
     "domain/rotation.ts",
   ]);
