@@ -39,8 +39,8 @@ BEGIN
          array_agg(k.plan), array_agg(k.visible_start), array_agg(k.visible_end), array_agg(k.balance_micros),
          array_agg(CASE WHEN k.revoked_at IS NOT NULL THEN 'revoked' WHEN k.expires_at <= v_now THEN 'expired'
                         WHEN k.suspended_at IS NOT NULL THEN 'suspended' ELSE 'active' END),
-         array_agg(ROW(k.lane, k.fingerprint, v_minute, k.wanted, k.wanted, k.rpm, v_now)::windows),
-         array_agg(k.is_used), bool_or(k.is_limited AND k.wanted = 0)
+         array_agg(ROW(k.lane, k.fingerprint, v_minute, k.slots, k.slots, k.rpm, v_now)::windows),
+         array_agg(k.is_used), bool_or(k.generate + k.read + k.keys > 0 AND k.slots = 0)
     INTO v_n, v_scopes, v_ids, v_accounts, v_names, v_plans, v_starts, v_ends, v_balances, v_states, v_calls, v_is_used, v_has_unscoped
     FROM admitted_keys(p_items, p_while_suspended) k;
   FOR v_window IN
@@ -78,7 +78,7 @@ BEGIN
          k.visible_end, k.balance
   FROM unnest(v_n, v_states, v_scopes, v_ids, v_accounts, v_names, v_plans, v_starts, v_ends, v_balances, v_calls)
     AS k (n, state, scopes, id, account_id, name, plan, visible_start, visible_end, balance,
-      lane, fingerprint, minute, wanted, granted, rpm, last_used_at)
+      lane, fingerprint, minute, slots, granted, rpm, last_used_at)
   LEFT JOIN unnest(v_counted) c ON c.lane = k.lane AND c.fingerprint = k.fingerprint;
 END
 $$;

@@ -48,7 +48,7 @@ BEGIN
     FROM admitted_keys(p_items, p_while_suspended) k
   ), counted AS (
     INSERT INTO windows AS w (lane, fingerprint, minute, used, granted, rpm, last_used_at)
-    SELECT known.lane, known.fingerprint, v_minute, known.wanted, known.wanted, known.rpm, v_now
+    SELECT known.lane, known.fingerprint, v_minute, known.slots, known.slots, known.rpm, v_now
     FROM known WHERE known.is_used AND known.state IN ('active', 'suspended') ORDER BY known.lane, known.fingerprint
     ON CONFLICT ON CONSTRAINT windows_pkey DO UPDATE SET
       minute = counting_window(w.minute, excluded.minute),
@@ -65,7 +65,7 @@ BEGIN
   SELECT known.n, known.state, known.scopes, coalesce(counted.granted, 0),
          -- A call without its scope takes no slot, but its response shows the window.
          CASE WHEN counted.minute IS NOT NULL THEN counted.used
-              WHEN known.is_limited THEN coalesce((
+              WHEN known.generate + known.read + known.keys > 0 THEN coalesce((
                 SELECT w.used FROM windows w
                 WHERE w.lane = known.lane AND w.fingerprint = known.fingerprint AND w.minute >= v_minute), 0)
          END, known.rpm,

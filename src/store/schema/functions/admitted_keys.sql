@@ -1,10 +1,13 @@
--- The keys of the items, with the data that admission needs: whether any call counts, whether any uses the key, and how many slots
--- they want. Unknown keys are omitted.
+-- The keys of the items, with the data that admission needs: the calls that count, whether any call uses the key, and how many slots
+-- they take at most. Unknown keys are omitted.
 -- A function of its own, because the two halves of admission need different plans: this one needs one index look-up per
 -- key, regardless of the table sizes when the plan was made; the other one needs a hash join.
-CREATE OR REPLACE FUNCTION admitted_keys(p_items admit_item[], p_while_suspended admit_item[])
+-- While a database is migrated, calls of servers of the previous release run the text of admit that they started with: it passes one
+-- argument, reads generate, read and keys, and has a column "wanted" of its own.
+CREATE OR REPLACE FUNCTION admitted_keys(p_items admit_item[], p_while_suspended admit_item[] DEFAULT '{}')
   RETURNS TABLE (
-    n integer, is_limited boolean, is_used boolean, wanted integer, lane smallint, fingerprint bytea, key_id text, account_id text, key_name text, plan text,
+    n integer, generate integer, read integer, keys integer, is_used boolean, slots integer, lane smallint, fingerprint bytea,
+    key_id text, account_id text, key_name text, plan text,
     scopes smallint, rpm integer, visible_start text, visible_end text, expires_at timestamptz,
     revoked_at timestamptz, suspended_at timestamptz, balance_micros bigint
   )
@@ -13,7 +16,7 @@ CREATE OR REPLACE FUNCTION admitted_keys(p_items admit_item[], p_while_suspended
 AS $$
 BEGIN
   RETURN QUERY
-  SELECT a.n::integer, a.generate + a.read + a.keys > 0, c.generate IS NOT NULL,
+  SELECT a.n::integer, a.generate, a.read, a.keys, c.generate IS NOT NULL,
          least(r.rpm, coalesce((k.scopes & 1) * c.generate + ((k.scopes >> 1) & 1) * c.read + ((k.scopes >> 2) & 1) * c.keys, 0)),
          k.lane, k.fingerprint, k.id, k.account_id, k.name, k.plan, k.scopes, r.rpm, k.visible_start, k.visible_end, k.expires_at,
          k.revoked_at, acc.suspended_at, acc.balance_micros
