@@ -96,6 +96,7 @@ test("the other functions have the text of plain PostgreSQL", () => {
     "keep_counts",
     "lanes_in_use",
     "lock_account",
+    "move_other_month",
     "partitions_at_coordinator",
     "pin_schema",
     "require_lane",
