@@ -67,7 +67,7 @@ function KeySearch({ query }: { readonly query: string }) {
             <EmptyState title="No keys yet">Keys are created on the page of their account.</EmptyState>
           ) : (
             <EmptyState title="No key matches the search">
-              The search finds the start of a name, whole key ids, and keys by their first four characters.
+              The search finds parts of names, whole key ids, and keys by their first four characters.
             </EmptyState>
           )
         }

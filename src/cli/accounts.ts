@@ -42,7 +42,7 @@ export const define: Define = (group) => {
     callCommand(
       group,
       "search",
-      "List accounts whose external id, e-mail address or name starts with a text, or the one with this id.",
+      "List accounts whose external id or e-mail address starts with a text, whose name contains it, or that have this id.",
       ["vx accounts search acme"],
     ).argument("<text>", "the text"),
   ).action(search);

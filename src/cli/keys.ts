@@ -69,7 +69,7 @@ export const define: Define = (group) => {
     callCommand(
       group,
       "search",
-      "Find keys of all accounts by id, by masked key, by first characters, or by the start of their name.",
+      "Find keys of all accounts by id, by masked key, by first characters, or by a part of their name.",
       ["vx keys search key_…", "vx keys search vx_live_abcd…wxyz", "vx keys search ci"],
     ).argument("<text>", "the text; a full key is masked before it is sent"),
   ).action(search);

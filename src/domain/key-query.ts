@@ -4,13 +4,13 @@ export type KeyQuery = {
   /** The visible characters of the secret: the first four, and the last four or nothing. */
   readonly start: string;
   readonly end: string;
-  /** The start of the name. */
+  /** A part of the name. */
   readonly name: string;
 };
 
 const NOTHING: KeyQuery = { id: "", start: "", end: "", name: "" };
 
-/** An id, a masked key, the first characters of a key, or the start of a name. Undefined if a key has too few characters. */
+/** An id, a masked key, the first characters of a key, or a part of a name. Undefined if a key has too few characters. */
 export function keyQueryOf(text: string): KeyQuery | undefined {
   if (/^key_[0-9a-z]{26}$/.test(text)) return { ...NOTHING, id: text };
   const masked = /^(?:vx_live_)?(\w{4})(?:…|\.\.\.)(\w{4})$/.exec(text);

@@ -2,10 +2,11 @@ import type { NewKey } from "../domain/api-key.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { KeyQuery } from "../domain/key-query.ts";
 import { laneOfId } from "../domain/lane.ts";
-import { cutPage, joinPosition, type Page, splitPosition } from "../domain/page.ts";
+import { cutPage, joinPosition, type Page, pageUpTo, splitPosition } from "../domain/page.ts";
 import { DEFAULT_SCOPES, type ScopeBits, toScopeBits } from "../domain/scope.ts";
-import type { Cells } from "./driver/cells.ts";
+import type { Cells, FunctionCaller } from "./driver/cells.ts";
 import { compareBytes, mergeCells } from "./merge-cells.ts";
+import { PIECES, readNameParts } from "./name-parts.ts";
 import { actionJson, type OperatorAction } from "./operator-log.ts";
 
 export type KeyRow = {
@@ -124,21 +125,45 @@ export async function listKeys(database: Cells, accountId: string, page: Page) {
 /** A key with the name of its account, and its place in the results of a search. */
 type FoundKeyRow = KeyRow & { account_name: string; list: number; sorted_name: string };
 
-/** A page of the keys of all accounts that match. */
-export async function searchKeys(database: Cells, { id, start, end, name }: KeyQuery, page: Page) {
-  const pageStart = splitPosition(page, 2) ?? [0];
-  const rows = await mergeCells<FoundKeyRow>(database, page.size + 1, {
-    read: (cell, last, limit) => {
-      const after = JSON.stringify(last ? [last.list, last.sorted_name, last.id] : pageStart);
-      return cell.call("search_keys", id, start, end, name, after, limit);
-    },
-    compare: compareFound,
-    laneOf: (row) => laneOfId(row.id),
-  });
-  return cutPage(rows, page, (row) => joinPosition([row.list, row.sorted_name, row.id]));
+/** The list of the keys whose name contains the text after its start. Those before it have an index. */
+const PARTS = 3;
+
+/**
+ * A page of the keys of all accounts that match. A page can have fewer keys than its size if some were found by their visible
+ * characters before.
+ */
+export async function searchKeys(database: Cells, query: KeyQuery, page: Page, pieces = PIECES) {
+  const { id, start, end, name } = query;
+  const [list, afterName = "", afterId = ""] = splitPosition(page, 2) ?? [0];
+  const limit = page.size + 1;
+  const order = { compare: compareFound, laneOf: (row: FoundKeyRow) => laneOfId(row.id) };
+  const found: FoundKeyRow[] = [];
+  if (list < PARTS) {
+    const read = (cell: FunctionCaller, last: FoundKeyRow | undefined, count: number) => {
+      const after = last ? [last.list, last.sorted_name, last.id] : [list, afterName, afterId];
+      return cell.call<FoundKeyRow>("search_keys", id, start, end, name, JSON.stringify(after), count);
+    };
+    found.push(...(await mergeCells(database, limit, { ...order, read })));
+  }
+  if (name !== "" && found.length < limit) {
+    const first = list < PARTS ? { sorted_name: "", id: "" } : { sorted_name: afterName, id: afterId };
+    const read = (cell: FunctionCaller, last: FoundKeyRow | undefined, count: number) =>
+      readNameParts<FoundKeyRow & { is_match: boolean }, typeof first>(
+        last ?? first,
+        count,
+        pieces,
+        (after, rows, missing) =>
+          cell.call("search_key_names", name, after.sorted_name, after.id, rows, missing),
+      );
+    found.push(...(await mergeCells(database, limit - found.length, { ...order, read })));
+  }
+  const positionOf = (row: FoundKeyRow) => joinPosition([row.list, row.sorted_name, row.id]);
+  const last = found[limit - 1];
+  const rows = found.filter((row) => row.list === 1 || row.visible_start !== start);
+  return pageUpTo(rows, page, positionOf, last && positionOf(last));
 }
 
-/** The order of vx.search_keys: list 1 is newest first, list 2 is in the order of the names. */
+/** The order of the lists: list 1 is newest first, the others are in the order of the names. */
 function compareFound(one: FoundKeyRow, other: FoundKeyRow): number {
   if (one.list !== other.list) return one.list - other.list;
   if (one.list === 1) return compareBytes(other.id, one.id);

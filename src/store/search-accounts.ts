@@ -1,8 +1,9 @@
 import { laneOfId } from "../domain/lane.ts";
 import { joinPosition, type Page, pageUpTo, splitPosition } from "../domain/page.ts";
 import type { AccountRow } from "./accounts.ts";
-import type { Cells, FunctionCaller } from "./driver/cells.ts";
+import type { Cells } from "./driver/cells.ts";
 import { compareBytes, mergeCells } from "./merge-cells.ts";
+import { PIECES, readNameParts } from "./name-parts.ts";
 
 /**
  * The searched fields, in the order of the results: the starts of three fields, each with an index, and parts of names, for
@@ -11,12 +12,6 @@ import { compareBytes, mergeCells } from "./merge-cells.ts";
 const FIELDS = ["external_id", "email", "name", "part"] as const;
 
 type FoundRow = AccountRow & { term: string; was_found: boolean };
-
-/**
- * A statement reads `rows` names in some milliseconds, so that no other statement waits long for its cell. A search reads the
- * names of a million accounts of each cell at most.
- */
-const PIECES = { rows: 10_000, max: 100 };
 
 /**
  * A page of the accounts whose id is the text, whose external id, e-mail address or name starts with it, or whose name contains
@@ -39,7 +34,12 @@ export async function searchAccounts(database: Cells, text: string, page: Page, 
       read: (cell, last, count) => {
         const after = last ?? { term, id };
         return name === "part"
-          ? readParts(cell, text, after, count, pieces)
+          ? readNameParts<FoundRow & { is_match: boolean }, typeof after>(
+              after,
+              count,
+              pieces,
+              (start, read, missing) => cell.call("search_names", text, start.term, start.id, read, missing),
+            )
           : cell.call("search_accounts", name, text, after.term, after.id, count);
       },
       compare: (one, other) => compareBytes(one.term, other.term) || compareBytes(one.id, other.id),
@@ -50,26 +50,4 @@ export async function searchAccounts(database: Cells, text: string, page: Page, 
     if (found.length === limit && last) stoppedAt = joinPosition([field, last.term, last.id]);
   }
   return pageUpTo(rows, page, (row) => joinPosition([row.field, row.term, row.id]), stoppedAt);
-}
-
-/** The accounts of a cell whose name contains the text after its start. */
-async function readParts(
-  cell: FunctionCaller,
-  text: string,
-  start: Pick<FoundRow, "term" | "id">,
-  limit: number,
-  pieces: typeof PIECES,
-): Promise<FoundRow[]> {
-  const found: FoundRow[] = [];
-  let { term, id } = start;
-  for (let piece = 0; piece < pieces.max && found.length < limit; piece++) {
-    type Row = FoundRow & { is_match: boolean };
-    const missing = limit - found.length;
-    const rows = await cell.call<Row>("search_names", text, term, id, pieces.rows, missing);
-    const last = rows.at(-1);
-    if (!last) break;
-    found.push(...rows.filter((row) => row.is_match));
-    ({ term, id } = last);
-  }
-  return found;
 }

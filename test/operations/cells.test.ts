@@ -113,6 +113,10 @@ test("lists of all cells are in one order, and pages contain each row once", asy
       return { rows: keys.map(({ apiKey }) => apiKey?.id ?? ""), next: nextPageToken };
     },
     async (page) => {
+      const { keys, nextPageToken } = await operator.searchKeys({ ...page, query: "es" });
+      return { rows: keys.map(({ apiKey }) => apiKey?.id ?? ""), next: nextPageToken };
+    },
+    async (page) => {
       const { entries, nextPageToken } = await operator.listRecentEntries(page);
       return { rows: entries.map(({ entry }) => entry?.id ?? ""), next: nextPageToken };
     },

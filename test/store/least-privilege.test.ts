@@ -65,6 +65,7 @@ const GRANTED = [
   "revoke_operator",
   "schema_version",
   "search_accounts",
+  "search_key_names",
   "search_keys",
   "search_names",
   "service_figures",

@@ -106,7 +106,7 @@ describe.each(operatorProtocols)("$name", (protocol) => {
     expect(outcome.ok && outcome.message.apiKeys.map(({ id }) => id)).toEqual([second.id, first.id]);
   });
 
-  test("SearchKeys finds keys of all accounts by id, visible characters and start of the name", async () => {
+  test("SearchKeys finds keys of all accounts by id, visible characters and parts of the name", async () => {
     const name = `Found ${protocol.name}.`;
     const first = await createTestKey(operator, { name });
     const second = await createTestKey(operator, { name: `${name} too` });
@@ -121,6 +121,8 @@ describe.each(operatorProtocols)("$name", (protocol) => {
     }
     expect(await found(` ${name.toLowerCase()} `)).toEqual([first.id, second.id]);
     expect(await found(`${name} t`)).toEqual([second.id]);
+    expect(await found(` ${protocol.name}. TOO`)).toEqual([second.id]);
+    expect(await found(`ound ${protocol.name}.`)).toEqual([first.id, second.id]);
     expect((await found(""))?.slice(0, 2)).toEqual([second.id, first.id]);
     expect(await found("key_00000000000000000000000000")).toEqual([]);
     expect(await found("vx_live_abc")).toEqual(["query"]);

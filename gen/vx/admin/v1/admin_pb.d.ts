@@ -782,8 +782,8 @@ export declare const ListKeysResponseSchema: GenMessage<ListKeysResponse>;
  */
 export declare type SearchKeysRequest = Message<"vx.admin.v1.SearchKeysRequest"> & {
   /**
-   * The id of a key ("key_…"), its masked form ("vx_live_abcd…wxyz"), its first characters ("vx_live_abcd" or "abcd"), or the
-   * start of its name, in upper or lower case. Empty for all keys.
+   * The id of a key ("key_…"), its masked form ("vx_live_abcd…wxyz"), its first characters ("vx_live_abcd" or "abcd"), or a
+   * part of its name, in upper or lower case. Empty for all keys.
    *
    * @generated from field: string query = 1;
    */
@@ -817,7 +817,8 @@ export declare const SearchKeysRequestSchema: GenMessage<SearchKeysRequest>;
  */
 export declare type SearchKeysResponse = Message<"vx.admin.v1.SearchKeysResponse"> & {
   /**
-   * The keys: first those that the id or the characters match, newest first, then those that the name matches, by name.
+   * The keys: first those that the id or the characters match, newest first, then those whose name starts with the text,
+   * then those whose name contains it, both by name.
    *
    * @generated from field: repeated vx.admin.v1.FoundKey keys = 1;
    */

@@ -1,7 +1,8 @@
 -- A page of the keys of all accounts: the one with the id, those with the visible characters (an empty end matches
 -- all), those whose name starts with the text, or all if every text is empty. Keys of the same visible characters and
 -- all keys are newest first; keys found by their name follow, in its order. p_after is the position of the last key of
--- the previous page, as JSON: list, sorted name and id; [0] for the first page.
+-- the previous page, as JSON: list, sorted name and id; 0 is the list of the first page. Servers of the previous release may ask
+-- for what follows a key of search_key_names, list 3, which is nothing.
 CREATE OR REPLACE FUNCTION search_keys(
   p_id text, p_start text, p_end text, p_name text, p_after text, p_limit integer
 ) RETURNS TABLE (
@@ -40,7 +41,7 @@ BEGIN
     -- The names that start with the text follow each other, so the first other name ends them.
     (SELECT 2, n.sorted_name, n.lane, n.id FROM (
        SELECT lower(k.name) COLLATE "C" AS sorted_name, k.lane, k.id FROM keys k
-       WHERE p_name <> '' AND (lower(k.name) COLLATE "C", k.id COLLATE "C") > (v_after_name, v_after_id)
+       WHERE p_name <> '' AND v_list <= 2 AND (lower(k.name) COLLATE "C", k.id COLLATE "C") > (v_after_name, v_after_id)
        ORDER BY lower(k.name) COLLATE "C", k.id COLLATE "C" LIMIT p_limit
      ) n WHERE starts_with(n.sorted_name, v_name))
   ), page AS MATERIALIZED (
