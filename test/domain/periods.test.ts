@@ -111,6 +111,17 @@ test.each([
   },
 );
 
+test.each([
+  // A month of 31 days in which the clocks go back is an hour longer.
+  ["Europe/Berlin", "2026-10-31T22:45", "2026-09-30T22:00"],
+  ["Europe/Berlin", "2026-10-31T23:00", "2026-10-31T23:00"],
+  ["America/New_York", "2026-12-01T04:45", "2026-11-01T04:00"],
+  ["UTC", "2026-03-01T00:00", "2026-03-01T00:00"],
+  ["UTC", "2026-02-28T23:45", "2026-02-01T00:00"],
+])("the month of the last quarter in %s before %s starts at %s", async (tz, at, expected) => {
+  expect(time(await monthStart(timeZoneOf(tz), quarter(`${at}Z`)))).toBe(expected);
+});
+
 const ZONES = [
   "Europe/Berlin",
   "America/New_York",

@@ -111,6 +111,25 @@ test("after 1,000 users of a day, further ones count for (other); users that hav
   expect(second.nextPageToken).toBe("");
 });
 
+test("a user of a batch is named, also if the last call of the batch has none", async () => {
+  const billing = createTestBilling(store.database);
+  const payer = await createPayer(store.database, 1_000n);
+  // The second and the third are one batch, in the order of their ids.
+  const ids = ["", "ada", ""].map((user) => ({ user, id: newGenerationId(payer) }));
+  for (const { id } of ids) await billing.hold(holdOf(payer, 1n, id));
+  await Promise.all(
+    ids.map(({ user, id }) => {
+      const end = endOf(payer, id, 1n);
+      return billing.end({ ...end, charge: end.charge && { ...end.charge, user } });
+    }),
+  );
+  const { rows } = await readUsage(store.database, payer.accountId, await today({ user: true }), page());
+  expect(rows.map(({ user_id, requests }) => [user_id, requests])).toEqual([
+    ["", 2n],
+    ["ada", 1n],
+  ]);
+});
+
 test("each day has its own count of users", async () => {
   const billing = createTestBilling(store.database);
   const payer = await createPayer(store.database, 1_000n);

@@ -4,7 +4,14 @@ import { Progress } from "../../src/upstreams/progress.ts";
 import { Runner } from "../../src/upstreams/runner/runner.ts";
 import { RUNNER_LIMITS, type RunnerLimits } from "../../src/upstreams/runner/runner-limits.ts";
 import { UpstreamFailure } from "../../src/upstreams/upstream-failure.ts";
-import { refuse, refuseWithoutEnd, replyWhen, silent } from "../support/fake-upstreams/behaviours.ts";
+import {
+  endAfter,
+  refuse,
+  refuseWithoutEnd,
+  replyWhen,
+  resetAtOnce,
+  silent,
+} from "../support/fake-upstreams/behaviours.ts";
 import { FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
 import type { Turn } from "../support/fake-upstreams/turn.ts";
 import { NO_USAGE } from "../support/no-usage.ts";
@@ -74,8 +81,12 @@ test("wasSent is false after refused connections", async () => {
   [first, second] = await Promise.all([FakeUpstream.start(), FakeUpstream.start()]);
 });
 
-test("wasSent is false between a failed attempt and the next one", async () => {
-  first.always(refuse(500));
+test.each([
+  ["refused", refuse(500)],
+  ["reset", resetAtOnce],
+  ["ended before its first piece", endAfter(0)],
+])("wasSent is false between an attempt that was %s and the next one", async (_, fail) => {
+  first.always(fail);
   const sleeping = Promise.withResolvers<void>();
   runner.sleep = (_, signal) => {
     sleeping.resolve();

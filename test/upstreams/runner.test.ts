@@ -97,6 +97,18 @@ describe("before the first piece", () => {
     expect(counts()).toEqual([1, 1]);
   });
 
+  test("models whose upstreams differ only in timeout_ms have each their own", async () => {
+    first.always(silent);
+    const patient = modelOf(first.settings());
+    const impatient = modelOf(first.settings({ timeoutMs: 500 }), second.settings());
+    await runner.use([patient, impatient]);
+    const leaving = new AbortController();
+    const waiting = run(leaving.signal, patient);
+    expect((await run(NEVER, impatient)).text).toBe("from the second");
+    leaving.abort(new Error("gone"));
+    expect((await waiting).failure).toBe(leaving.signal.reason);
+  });
+
   test("three failed attempts move the call to the next upstream", async () => {
     first.always(refuse(503));
     expect((await run()).text).toBe("from the second");

@@ -1,8 +1,10 @@
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { Slots } from "../../src/upstreams/runner/slots.ts";
 import { NEVER } from "./support.ts";
 
 const OPTIONS = { maxRunning: 16, maxWaiting: 80, maxWaitMs: 60_000 };
+
+afterEach(() => void vi.useRealTimers());
 
 /** Acquires a slot for the account, and records the account when it has one. */
 async function take(slots: Slots, accountId: string, taken: string[]): Promise<void> {
@@ -47,4 +49,23 @@ test("a call that was cancelled before does not wait for a slot", async () => {
   expect(slots.acquire("a", NEVER)).toBe(true);
   expect(() => slots.acquire("a", AbortSignal.abort(reason))).toThrow(reason);
   expect([slots.running, slots.waiting]).toEqual([1, 0]);
+});
+
+test("the time limit of a wait ends with the wait", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const slots = new Slots({ ...OPTIONS, maxRunning: 2 });
+  const leaving = new AbortController();
+  expect(slots.acquire("a", NEVER)).toBe(true);
+  const granted = slots.acquire("a", NEVER);
+  const left = slots.acquire("a", leaving.signal);
+  expect([slots.waiting, vi.getTimerCount()]).toEqual([2, 2]);
+  slots.release("a");
+  expect(await granted).toBe(true);
+  leaving.abort(new Error("gone"));
+  await expect(left).rejects.toBe(leaving.signal.reason);
+  expect([slots.waiting, vi.getTimerCount()]).toEqual([0, 0]);
+  const late = slots.acquire("a", NEVER);
+  vi.advanceTimersByTime(OPTIONS.maxWaitMs);
+  expect(await late).toBe(false);
+  expect([slots.running, slots.waiting, vi.getTimerCount()]).toEqual([1, 0, 0]);
 });
