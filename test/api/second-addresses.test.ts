@@ -1,5 +1,5 @@
 import Anthropic from "@anthropic-ai/sdk";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
 import { createPaidKey, SMALL, said } from "../support/openai.ts";
@@ -13,6 +13,7 @@ beforeAll(async () => {
   key = await createPaidKey(operatorOf(app));
 });
 afterAll(() => app.stop());
+afterEach(() => void vi.unstubAllEnvs());
 
 const MESSAGE = { model: SMALL, max_tokens: 20, messages: [said("Hello")] };
 const VERSION = { "anthropic-version": "2023-06-01" };
@@ -42,6 +43,21 @@ describe("below /anthropic", () => {
     const ids = [];
     for await (const { id } of client.models.list({ limit: 1 })) ids.push(id);
     expect(ids).toContain(SMALL);
+  });
+
+  test("the official client sends the API key of its variable, not the auth token, at both addresses", async () => {
+    for (const baseURL of [`${app.url}/anthropic`, app.url]) {
+      const open = (options = {}) => new Anthropic({ baseURL, maxRetries: 0, logLevel: "off", ...options });
+      vi.stubEnv("ANTHROPIC_API_KEY", key.secret);
+      vi.stubEnv("ANTHROPIC_AUTH_TOKEN", "other");
+      expect((await open().messages.create(MESSAGE)).type).toBe("message");
+      vi.stubEnv("ANTHROPIC_API_KEY", "other");
+      vi.stubEnv("ANTHROPIC_AUTH_TOKEN", key.secret);
+      const refused = open().messages.create(MESSAGE);
+      await expect(refused).rejects.toThrow("The value of the header 'Authorization'");
+      const explicit = open({ authToken: key.secret });
+      expect((await explicit.messages.create(MESSAGE)).type).toBe("message");
+    }
   });
 
   test.each(["/anthropic/v1/messages", "/anthropic/v1/messages/count_tokens"])(
@@ -99,6 +115,14 @@ describe("below /anthropic", () => {
 });
 
 describe("under /v1", () => {
+  test("only the Bearer token applies if both headers are sent", async () => {
+    const both = await post("/v1/messages", { ...bearer(key.secret), "x-api-key": "other" });
+    expect(both.status).toBe(200);
+    const { status, json } = await post("/v1/messages", { ...bearer("other"), "x-api-key": key.secret });
+    expect([status, json.error?.code]).toEqual([401, "invalid_api_key"]);
+    expect(json.error?.message).toContain("'Authorization'");
+  });
+
   test.each(["/v1/messages", "/v1/generate"])(
     "x-api-key alone is a 401 for %s that names the base URL",
     async (path) => {

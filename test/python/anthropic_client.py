@@ -2,6 +2,7 @@
 
 import os
 import unittest
+from unittest import mock
 
 import anthropic
 from anthropic import beta_tool
@@ -86,6 +87,23 @@ class Streams(unittest.TestCase):
         with self.assertRaises(anthropic.APIStatusError):
             with client().messages.stream(model=MODEL, max_tokens=LIMIT, messages=messages) as stream:
                 stream.until_done()
+
+
+class Variables(unittest.TestCase):
+    def test_the_api_key_applies_if_both_are_set_and_an_option_before_them(self):
+        key = os.environ["VX_KEY"]
+
+        def ask(key_variable, token_variable, **options):
+            both = {"ANTHROPIC_API_KEY": key_variable, "ANTHROPIC_AUTH_TOKEN": token_variable}
+            with mock.patch.dict(os.environ, both):
+                asking = anthropic.Anthropic(base_url=os.environ["VX_URL"], max_retries=0, **options)
+                return asking.messages.create(model=MODEL, max_tokens=LIMIT, messages=HELLO).type
+
+        self.assertEqual(ask(key, "other"), "message")
+        with self.assertRaisesRegex(anthropic.AuthenticationError, "header 'Authorization'"):
+            ask("other", key)
+        self.assertEqual(ask("other", "other", auth_token=key), "message")
+        self.assertEqual(ask("other", "other", api_key=key), "message")
 
 
 class Errors(unittest.TestCase):

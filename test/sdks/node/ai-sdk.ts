@@ -109,6 +109,19 @@ for (const [name, model, readsReasoning] of MODELS) {
   });
 }
 
+test("the API key of the variable is sent as x-api-key, which the base URL with /anthropic accepts", async () => {
+  process.env.ANTHROPIC_API_KEY = keyOf("VX_KEY");
+  process.env.ANTHROPIC_AUTH_TOKEN = "other";
+  const ask = async (baseURL: string, options = {}) =>
+    (await generateText({ model: createAnthropic({ baseURL, ...options })(MODEL), prompt: "Hello" })).text;
+  assert.match(await ask(`${process.env.VX_URL}/anthropic/v1`), REPLY);
+  const error = await errorOf(() => ask(BASE_URL));
+  assert(APICallError.isInstance(error));
+  assert.equal(error.statusCode, 401);
+  process.env.ANTHROPIC_API_KEY = "other";
+  assert.match(await ask(BASE_URL, { authToken: keyOf("VX_KEY") }), REPLY);
+});
+
 test("embedMany returns one unit vector for each value", async () => {
   const { embeddings, usage } = await embedMany({
     model: openai.embedding(EMBEDDING_MODEL),
