@@ -2,6 +2,7 @@ import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { GenerateRequestSchema } from "../../../gen/vx/v1/generate_pb.js";
 import type { Random } from "../../fuzz/random.ts";
+import { HOSTILE_SCHEMAS } from "../../support/hostile-schemas.ts";
 import { imageOfSize } from "../../support/images.ts";
 
 /** One request whose memory is large, and how it is sent. */
@@ -16,7 +17,8 @@ export type LargeRequest = {
 const MEBIBYTE = 1_048_576;
 /** The longest text of a message. */
 const TEXT_UNITS = 399_000;
-export const MODELS = ["local", "remote"] as const;
+const MODELS = ["local", "remote"];
+export const EMBEDDINGS_MODEL = "vectors";
 
 /** The texts of a conversation with this many bytes of JSON, written as JSON strings. */
 const TEXTS: Readonly<Record<string, (bytes: number) => string[]>> = {
@@ -70,7 +72,7 @@ const SURFACES: Readonly<Record<string, Surface>> = {
   },
   embeddings: {
     path: "/v1/embeddings",
-    body: (model, list) => `{"model":"${model}","input":[${list.join()}]}`,
+    body: (_model, list) => `{"model":"${EMBEDDINGS_MODEL}","input":[${list.join()}]}`,
   },
 };
 
@@ -101,6 +103,33 @@ export function drawRequest(random: Random): LargeRequest {
     path: "/vx.v1.GenerateService/Generate",
     headers: { ...headers, "content-type": contentType },
   };
+}
+
+const json = (path: string, name: string, body: object): LargeRequest => ({
+  name,
+  path,
+  isHttp2: false,
+  headers: { "content-type": "application/json" },
+  body: Buffer.from(JSON.stringify(body)),
+});
+
+/** Valid requests that take long. */
+const WORK: readonly LargeRequest[] = [
+  json("/v1/embed", "2,000 texts of 400 words", {
+    model: EMBEDDINGS_MODEL,
+    texts: Array.from({ length: 2_000 }, () => "lorem ".repeat(400)),
+  }),
+  ...Object.entries(HOSTILE_SCHEMAS).map(([name, schema]) =>
+    json("/v1/generate", `a schema with ${name}`, {
+      model: "local",
+      messages: [{ role: "user", content: "lorem ipsum" }],
+      response_format: { type: "json_schema", name: "s", schema },
+    }),
+  ),
+];
+
+export function drawWork(random: Random): LargeRequest {
+  return random.chance(0.3) ? (WORK[0] as LargeRequest) : random.pick(WORK);
 }
 
 function encoded(random: Random, plain: LargeRequest): LargeRequest {

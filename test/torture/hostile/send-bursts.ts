@@ -2,9 +2,9 @@
 // with each status. It is a process of its own, so that sending does not delay the caller that is measured.
 
 import { request as httpRequest } from "node:http";
-import { connect } from "node:http2";
+import { connect, constants } from "node:http2";
 import { Random } from "../../fuzz/random.ts";
-import { drawRequest, type LargeRequest } from "./large-requests.ts";
+import { drawRequest, drawWork, type LargeRequest } from "./large-requests.ts";
 
 export type Bursts = {
   readonly url: string;
@@ -12,6 +12,8 @@ export type Bursts = {
   readonly secrets: readonly string[];
   readonly seed: number;
   readonly bursts: number;
+  /** Requests that need much memory, or much time. */
+  readonly kind: "memory" | "work";
   /** The requests of one burst, sent at the same time. */
   readonly concurrent: number;
 };
@@ -23,11 +25,20 @@ const KINDS = 6;
 const LEAVING = 8;
 const LEAVE_MS = 700;
 
-const { url, secrets, seed, bursts, concurrent } = JSON.parse(process.argv[2] ?? "{}") as Bursts;
+const {
+  url,
+  secrets,
+  seed,
+  bursts,
+  kind: kindOfBursts,
+  concurrent,
+} = JSON.parse(process.argv[2] ?? "{}") as Bursts;
 const random = new Random(seed);
 const statuses = new Map<string, number>();
 for (let burst = 0; burst < bursts; burst++) {
-  const kinds = Array.from({ length: random.chance(0.5) ? 1 : KINDS }, () => drawRequest(random));
+  const kinds = Array.from({ length: random.chance(0.5) ? 1 : KINDS }, () =>
+    kindOfBursts === "work" ? drawWork(random) : drawRequest(random),
+  );
   const sent = Array.from({ length: concurrent }, (_, i) => {
     const kind = kinds[i % kinds.length] as LargeRequest;
     const secret = secrets[i % secrets.length] as string;
@@ -63,10 +74,15 @@ function overHttp1({ path, body }: LargeRequest, headers: object, leaves: boolea
 function overHttp2({ path, body }: LargeRequest, headers: object, leaves: boolean): Promise<string> {
   return new Promise((resolve) => {
     const session = connect(url);
-    session.once("error", () => resolve("closed"));
     const stream = session.request({ ":method": "POST", ":path": path, ...headers });
     let status = "closed";
-    stream.setTimeout(PATIENCE_MS, () => stream.close());
+    // Node never closes a stream whose response is complete while it still has to send a part of the request.
+    const finish = () => {
+      session.destroy();
+      resolve(status);
+    };
+    session.once("error", finish);
+    session.setTimeout(PATIENCE_MS, finish);
     stream.once("response", (head) => {
       status = `gRPC ${head["grpc-status"] ?? "?"}`;
     });
@@ -74,11 +90,9 @@ function overHttp2({ path, body }: LargeRequest, headers: object, leaves: boolea
       status = `gRPC ${trailers["grpc-status"]}`;
     });
     stream.on("error", () => undefined);
-    stream.once("close", () => {
-      session.close();
-      resolve(status);
-    });
-    if (leaves) setTimeout(() => stream.close(), LEAVE_MS);
+    stream.once("end", finish);
+    stream.once("close", finish);
+    if (leaves) setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), LEAVE_MS);
     stream.resume();
     stream.end(body);
   });
