@@ -7,7 +7,7 @@ import { startServer } from "./server.ts";
 import { openStore } from "./store.ts";
 
 type AdmitModule = typeof import("../src/store/admit.ts");
-type KeyModule = typeof import("../src/domain/api-key.ts");
+type KeyModule = typeof import("../src/domain/credentials.ts");
 
 /** More than the operator's API allows: one key is admitted up to a million times a second. */
 const MAX_RPM = 1_000_000_000;
@@ -31,7 +31,7 @@ export async function raiseLimits(owner: postgres.Sql, schema = "vx"): Promise<v
 /** Admits calls of the payer with this number. */
 export async function createAdmission(checkout: Checkout, store: Cells, payers: readonly Payer[]) {
   const { Admitter } = await checkout.load<AdmitModule>("src/store/admit.ts");
-  const { fingerprintOf, laneOfKey } = await checkout.load<KeyModule>("src/domain/api-key.ts");
+  const { fingerprintOf, laneOfKey } = await checkout.load<KeyModule>("src/domain/credentials.ts");
   const admitter = new Admitter(store, { pipelines: 2, maxWaiting: 16_384 });
   const keys = payers.map(({ secret }) => ({ lane: laneOfKey(secret), fingerprint: fingerprintOf(secret) }));
   return {

@@ -1,7 +1,7 @@
 // Holds and settles generations through the store, in this process.
 import { tokenPrices } from "../src/domain/price.ts";
 import { usageOf } from "../src/domain/usage.ts";
-import type { HoldOutcome } from "../src/store/bill-item.ts";
+import type { HoldOutcome } from "../src/store/bill.ts";
 import type { Cells } from "../src/store/driver/cells.ts";
 import type { Checkout } from "./checkout.ts";
 import type { Payer } from "./payers.ts";

@@ -36,7 +36,7 @@ const ONLY_IN: readonly { packages: RegExp; places: readonly string[] }[] = [
   { packages: /^@bufbuild\/protovalidate$/, places: ["rules/"] },
   { packages: /^node:(http|http2|https)$/, places: ["server/", "upstreams/", "cli/"] },
   // The settings are checked by trying whether certificate and key can be used.
-  { packages: /^node:tls$/, places: ["server/", "upstreams/", "cli/", "app/tls-files.ts"] },
+  { packages: /^node:tls$/, places: ["server/", "upstreams/", "cli/", "app/settings/tls.ts"] },
   {
     packages: /^node:net$/,
     places: [
@@ -47,7 +47,7 @@ const ONLY_IN: readonly { packages: RegExp; places: readonly string[] }[] = [
       "cli/",
       "app/",
       // Its lists of addresses, without connections.
-      "domain/private-host.ts",
+      "domain/image.ts",
     ],
   },
   { packages: /^node:child_process$/, places: ["embedded-postgres/", "cli/"] },
@@ -59,9 +59,15 @@ const ONLY_IN: readonly { packages: RegExp; places: readonly string[] }[] = [
   { packages: /^prom-client$/, places: ["telemetry/", "app/workers.ts"] },
   {
     packages: /^zod$/,
-    places: ["app/config.ts", "app/cells-file.ts", "app/telemetry-settings.ts", "models/", "upstreams/"],
+    places: [
+      "app/settings/config.ts",
+      "app/settings/cells.ts",
+      "app/settings/telemetry.ts",
+      "models/",
+      "upstreams/",
+    ],
   },
-  { packages: /^yaml$/, places: ["models/", "app/cells-file.ts"] },
+  { packages: /^yaml$/, places: ["models/", "app/settings/cells.ts"] },
   { packages: /^gpt-tokenizer\//, places: ["tokens/count-tokens.ts", "tokens/token-bytes.ts"] },
   // A second context makes V8 compile worse code for the whole process (docs/decisions/0003-runtime-settings.md).
   { packages: /^node:vm$/, places: [] },
@@ -162,14 +168,12 @@ test("src/codec uses descriptors, errors and turns, but neither keys nor money",
       .filter((path) => path.startsWith("domain/")),
   );
   expect([...known].sort()).toEqual([
-    "domain/base64-text.ts",
+    "domain/base64.ts",
     "domain/csv.ts",
     "domain/errors.ts",
     "domain/fair-share.ts",
-    "domain/json-text.ts",
+    "domain/json.ts",
     "domain/next-turn.ts",
-    "domain/parse-json.ts",
-    "domain/rotation.ts",
   ]);
 });
 

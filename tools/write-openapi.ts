@@ -5,8 +5,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { fromBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { DEVELOPER_SERVICES } from "../src/api/services.ts";
-import { BUILT_IN_MODELS } from "../src/models/built-in.ts";
-import { exampleModels } from "../src/models/example-model.ts";
+import { BUILT_IN_MODELS, exampleModels } from "../src/models/built-in.ts";
 import { commentsOf } from "./openapi/comments.ts";
 import { openApiDocument } from "./openapi/document.ts";
 

@@ -62,13 +62,10 @@ async function openRunner(checkout: Checkout, cleanup: AsyncDisposableStack) {
     "src/upstreams/open-upstream.ts",
   );
   const { Progress } =
-    await checkout.load<typeof import("../../src/upstreams/progress.ts")>("src/upstreams/progress.ts");
-  const { Runner } = await checkout.load<typeof import("../../src/upstreams/runner/runner.ts")>(
-    "src/upstreams/runner/runner.ts",
-  );
-  const { RUNNER_LIMITS } = await checkout.load<typeof import("../../src/upstreams/runner/runner-limits.ts")>(
-    "src/upstreams/runner/runner-limits.ts",
-  );
+    await checkout.load<typeof import("../../src/upstreams/upstream.ts")>("src/upstreams/upstream.ts");
+  const { Runner, RUNNER_LIMITS } = await checkout.load<
+    typeof import("../../src/upstreams/runner/runner.ts")
+  >("src/upstreams/runner/runner.ts");
   const baseUrl = `${await startBaseline(cleanup, "upstream-server")}/v1`;
   const connections = new Connections();
   const runner = new Runner({

@@ -2,9 +2,7 @@ import { AccountService, type GetAccountRequest } from "../../gen/vx/v1/account_
 import { formatMicros } from "../domain/money.ts";
 import { getAccount as getAccountRow } from "../store/accounts.ts";
 import { getKey } from "../store/keys.ts";
-import type { ApiCall } from "./api-call.ts";
-import { defineService } from "./define-service.ts";
-import type { Deps } from "./deps.ts";
+import { type ApiCall, type Deps, defineService } from "./define-service.ts";
 import { accountStateOf, viewKey } from "./views.ts";
 
 export async function getAccount(

@@ -18,8 +18,7 @@ import { DomainError } from "../domain/errors.ts";
 import { keyQueryOf } from "../domain/key-query.ts";
 import { readPage } from "../domain/page.ts";
 import { DEFAULT_SCOPES, fromScopeBits, toScopeBits } from "../domain/scope.ts";
-import { findAccount } from "../store/accounts.ts";
-import { listFilteredEntries } from "../store/filtered-entries.ts";
+import { accountIdOf, findAccount, namesOf } from "../store/accounts.ts";
 import {
   createKey as createKeyRow,
   listKeys as listKeyRows,
@@ -27,34 +26,28 @@ import {
   searchKeys as searchKeyRows,
   setKeyLimit as setKeyLimitRow,
 } from "../store/keys.ts";
-import { listRecentEntries as listRecentEntryRows } from "../store/ledger.ts";
-import { namesOf } from "../store/names-of.ts";
+import { listFilteredEntries, listRecentEntries as listRecentEntryRows } from "../store/ledger.ts";
 import { listPlans as listPlanRows, putPlan as putPlanRow } from "../store/plans.ts";
 import { listPrices as listPriceRows } from "../store/prices.ts";
-import type { ApiCall } from "./api-call.ts";
-import { defineService } from "./define-service.ts";
-import type { Deps } from "./deps.ts";
-import { entryFilterOf } from "./entry-filter.ts";
-import { limitStreams } from "./limit-streams.ts";
-import { listOperatorEvents } from "./list-operator-events.ts";
+import { type ApiCall, type Deps, defineService } from "./define-service.ts";
+import { newKey, scopesOf } from "./key-service.ts";
+import { entryFilterOf } from "./ledger-service.ts";
 import {
   createAccount,
   getAccount,
   listAccounts,
+  moveBalance,
   resumeAccount,
   setAccountPlan,
   suspendAccount,
   updateAccount,
 } from "./manage-accounts.ts";
-import { createOperator, listOperators, revokeOperator } from "./manage-operators.ts";
-import { moveBalance } from "./move-balance.ts";
-import { withAccountId } from "./named-account.ts";
-import { newKey, scopesOf } from "./new-key.ts";
+import { createOperator, listOperatorEvents, listOperators, revokeOperator } from "./manage-operators.ts";
+import { pageOfModels } from "./model-service.ts";
 import { makeLoggedChange } from "./operator-action.ts";
-import { pageOfModels } from "./page-of-models.ts";
-import { audit, MAX_LONG_READS } from "./run-audit.ts";
-import { exportUsage } from "./usage/export-usage-stream.ts";
-import { getAccountUsage } from "./usage/get-account-usage.ts";
+import { audit, limitStreams, MAX_LONG_READS } from "./run-audit.ts";
+import { exportUsage } from "./usage/export.ts";
+import { getAccountUsage } from "./usage/service.ts";
 import { viewCatalogModel, viewEntry, viewKey, viewPlan, viewPriceVersion } from "./views.ts";
 
 export async function creditAccount(deps: Deps, request: CreditAccountRequest, call: ApiCall) {
@@ -221,3 +214,18 @@ export const adminService = defineService(AdminService, ({ deps }) => {
     audit: (_, call) => audit(deps, call),
   };
 });
+
+type ChangeOfAccount = { readonly accountId: string; readonly reason: string };
+
+/** Replaces the account reference of a change by the account's id. A change of an unknown account is logged as refused. */
+async function withAccountId<Request extends ChangeOfAccount>(
+  deps: Deps,
+  request: Request,
+  call: ApiCall,
+): Promise<Request> {
+  const { accountId: target, reason } = request;
+  const accountId = await makeLoggedChange(deps, call, { target, reason }, () =>
+    accountIdOf(deps.database, target),
+  );
+  return { ...request, accountId };
+}

@@ -2,11 +2,60 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { ConsoleService, type WatchOverviewResponseSchema } from "../../gen/vx/admin/v1/console_pb.js";
 import { DomainError } from "../domain/errors.ts";
-import type { ApiCall } from "./api-call.ts";
-import { type ApiParts, defineService } from "./define-service.ts";
-import { limitStreams } from "./limit-streams.ts";
-import type { Overview, WatchOverview } from "./overview.ts";
-import { MAX_LONG_READS, watchAudit } from "./run-audit.ts";
+import type { ServiceFigures } from "../store/service-figures.ts";
+import { type ApiCall, type ApiParts, defineService } from "./define-service.ts";
+import { limitStreams, MAX_LONG_READS, watchAudit } from "./run-audit.ts";
+
+/** The state of an upstream, and its attempts in the window. */
+type UpstreamFigures = {
+  readonly name: string;
+  readonly openBreakers: number;
+  readonly openAccounts: number;
+  readonly running: number;
+  readonly waiting: number;
+  readonly succeeded: number;
+  readonly failed: number;
+};
+
+type MinuteFigures = {
+  readonly calls: number;
+  readonly failedCalls: number;
+  readonly chargedMicros: number;
+};
+
+/** Figures of the running service, for the console. */
+export type Overview = {
+  readonly time: Date;
+  readonly server: {
+    readonly windowSeconds: number;
+    readonly callsPerSecond: number;
+    readonly calls: number;
+    /** The most frequent first. */
+    readonly failures: readonly { readonly reason: string; readonly calls: number }[];
+    readonly chargedMicros: number;
+    readonly runningGenerations: number;
+    readonly upstreams: readonly UpstreamFigures[];
+  };
+  readonly lastHour: {
+    readonly seconds: number;
+    readonly calls: number;
+    readonly failures: readonly { readonly reason: string; readonly calls: number }[];
+    readonly chargedMicros: number;
+    /** The oldest first. */
+    readonly minutes: readonly MinuteFigures[];
+  };
+  /** Undefined if the database does not respond. */
+  readonly service: ServiceFigures | undefined;
+  readonly database: {
+    readonly isReachable: boolean;
+    readonly latencyMs: number;
+    readonly connections: number;
+    readonly statements: number;
+  };
+};
+
+/** Sends the current figures at once and then at regular times, until the signal is aborted or the server stops. */
+export type WatchOverview = (operatorId: string, signal: AbortSignal) => AsyncIterable<Overview>;
 
 /** The dependencies that only operator services have. */
 export type OperatorParts = ApiParts & { readonly watchOverview: WatchOverview };

@@ -1,13 +1,22 @@
 import type {
+  DescMessage,
   DescMethodServerStreaming,
   DescMethodUnary,
   DescService,
   MessageInitShape,
   MessageShape,
 } from "@bufbuild/protobuf";
+import type { Caller } from "../billing/generation-request.ts";
 import type { Meter } from "../billing/meter.ts";
-import type { ApiCall } from "./api-call.ts";
-import type { Deps } from "./deps.ts";
+import type { NewKey } from "../domain/credentials.ts";
+import type { Ids } from "../domain/ids.ts";
+import type { Lane } from "../domain/lane.ts";
+import type { Operator } from "../domain/operator.ts";
+import type { Catalog } from "../models/catalog.ts";
+import type { AdmittedKey } from "../store/admit.ts";
+import type { Cells } from "../store/driver/cells.ts";
+import type { OperatorAction } from "../store/operator-log.ts";
+import type { DecodeTokens } from "./token-texts.ts";
 
 /** The dependencies that a service creates its methods from. */
 export type ApiParts = { readonly deps: Deps; readonly meter: Meter };
@@ -43,3 +52,40 @@ export function defineService<Service extends DescService, Parts = ApiParts>(
 ): ServiceDefinition<Parts> {
   return { service, unknownFields, methods };
 }
+
+/** The properties of a call that an RPC can read, the same in every protocol. */
+export type ApiCall = {
+  /** The calling key. Methods of the operator API have none. */
+  readonly key: AdmittedKey;
+  /** The calling operator. Only methods of the operator API have one. */
+  readonly operator: Operator;
+  /** Throws if the token or the session of the operator is no longer valid. Streams call it regularly. */
+  recheckOperator(): Promise<void>;
+  /** The name of the method, such as "CreditAccount". */
+  readonly method: string;
+  readonly requestId: string;
+  /** For the log line of the call. */
+  recordChange(target: string, amountMicros: bigint | undefined): void;
+  /** Aborted when the caller disconnects, its deadline passes, or the server stops. */
+  readonly signal: AbortSignal;
+  /** Only for methods that are declared as metered. An idempotency key identifies the whole request. */
+  readonly caller: <Desc extends DescMessage>(desc: Desc, request: MessageShape<Desc>) => Caller;
+};
+
+/** The dependencies of services. Ids and randomness are injected, so that tests can control them. */
+export type Deps = {
+  readonly database: Cells;
+  readonly catalog: Catalog;
+  readonly ids: Ids;
+  readonly generateKey: (lane: Lane) => NewKey;
+  readonly generateOperatorToken: () => string;
+  /** Called when a refused change of an operator could not be logged. */
+  readonly onUnlogged: (action: OperatorAction, outcome: string, error: unknown) => void;
+  /** Called after every complete audit. */
+  readonly onAudit: (findings: number) => void;
+  readonly decodeTokens: DecodeTokens;
+  /** Names the provider in exports. */
+  readonly productName: string;
+  /** Where customers add credit. */
+  readonly topUpUrl: string | undefined;
+};

@@ -1,3 +1,4 @@
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import {
   type CreateKeyRequest,
   type GetKeyRequest,
@@ -5,17 +6,20 @@ import {
   type ListKeysRequest,
   type RevokeKeyRequest,
 } from "../../gen/vx/v1/key_pb.js";
+import type { NewKey } from "../domain/credentials.ts";
+import { laneOfId } from "../domain/lane.ts";
 import { readPage } from "../domain/page.ts";
+import { isScope, type ScopeBits, toScopeBits } from "../domain/scope.ts";
 import {
   createChildKey,
   getKey as getKeyRow,
+  type KeyRow,
+  type KeyToCreate,
   listKeys as listKeyRows,
   revokeKey as revokeKeyRow,
 } from "../store/keys.ts";
-import type { ApiCall } from "./api-call.ts";
-import { defineService } from "./define-service.ts";
-import type { Deps } from "./deps.ts";
-import { newKey, scopesOf } from "./new-key.ts";
+import { type ApiCall, type Deps, defineService } from "./define-service.ts";
+import { dateOf } from "./request-values.ts";
 import { viewKey } from "./views.ts";
 
 /**
@@ -53,3 +57,31 @@ export const keyService = defineService(KeyService, ({ deps }) => ({
   getKey: (request, call) => getKey(deps, request, call),
   revokeKey: (request, call) => revokeKey(deps, request, call),
 }));
+
+type NewKeyRequest = {
+  readonly name: string;
+  readonly rateLimitRpm?: number | undefined;
+  readonly expiresAt?: Timestamp | undefined;
+};
+
+type Store = (key: KeyToCreate, generated: NewKey) => Promise<KeyRow>;
+
+/** Creates a random key, stores its fingerprint, and returns its secret, which cannot be read again later. */
+export async function newKey(deps: Deps, accountId: string, request: NewKeyRequest, store: Store) {
+  const lane = laneOfId(accountId);
+  const generated = deps.generateKey(lane);
+  const { name, rateLimitRpm, expiresAt } = request;
+  const key = {
+    id: deps.ids.key(lane),
+    accountId,
+    name,
+    rateLimitRpm,
+    expiresAt: dateOf("expires_at", expiresAt),
+  };
+  return { apiKey: viewKey(await store(key, generated)), secret: generated.secret };
+}
+
+/** Undefined if the request has no scopes. */
+export function scopesOf(request: { readonly scopes: readonly string[] }): ScopeBits | undefined {
+  return request.scopes.length === 0 ? undefined : toScopeBits(request.scopes.filter(isScope));
+}

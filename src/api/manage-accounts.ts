@@ -7,20 +7,22 @@ import type {
   SuspendAccountRequest,
   UpdateAccountRequest,
 } from "../../gen/vx/admin/v1/admin_pb.js";
+import { laneOfId } from "../domain/lane.ts";
 import { readPage } from "../domain/page.ts";
 import {
   createAccount as createAccountRow,
   findAccount,
+  getAccount as getAccountRow,
   listAccounts as listAccountRows,
+  searchAccounts,
   setAccountPlan as setAccountPlanRow,
   setAccountSuspended,
   updateAccount as updateAccountRow,
 } from "../store/accounts.ts";
-import { searchAccounts } from "../store/search-accounts.ts";
-import type { ApiCall } from "./api-call.ts";
-import type { Deps } from "./deps.ts";
+import { type Movement, moveBalance as moveBalanceRow } from "../store/ledger.ts";
+import type { ApiCall, Deps } from "./define-service.ts";
 import { makeLoggedChange } from "./operator-action.ts";
-import { viewAccount } from "./views.ts";
+import { viewAccount, viewEntry } from "./views.ts";
 
 const DEFAULT_PLAN = "free";
 
@@ -90,4 +92,27 @@ export async function setAccountPlan(deps: Deps, request: SetAccountPlanRequest,
     setAccountPlanRow(deps.database, action, accountId, plan),
   );
   return { account: viewAccount(row) };
+}
+
+/** Changes a balance for an operator, once per idempotency key. */
+export async function moveBalance(
+  deps: Deps,
+  call: ApiCall,
+  kind: Movement["kind"],
+  request: Pick<Movement, "accountId" | "amountMicros" | "reason" | "idempotencyKey">,
+) {
+  const { accountId, amountMicros, reason, idempotencyKey } = request;
+  const movement = {
+    entryId: deps.ids.entry(laneOfId(accountId)),
+    accountId,
+    kind,
+    amountMicros,
+    reason,
+    idempotencyKey,
+  };
+  const details = { entry_id: movement.entryId, amount_micros: amountMicros };
+  const entry = await makeLoggedChange(deps, call, { target: accountId, reason, details }, (action) =>
+    moveBalanceRow(deps.database, action, movement),
+  );
+  return { account: viewAccount(await getAccountRow(deps.database, accountId)), entry: viewEntry(entry) };
 }

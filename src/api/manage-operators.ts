@@ -1,20 +1,23 @@
 import type {
   CreateOperatorRequest,
+  ListOperatorEventsRequest,
   ListOperatorsRequest,
   RevokeOperatorRequest,
 } from "../../gen/vx/admin/v1/admin_pb.js";
-import { fingerprintOf } from "../domain/api-key.ts";
+import { fingerprintOf } from "../domain/credentials.ts";
 import type { Role } from "../domain/operator.ts";
 import { readPage } from "../domain/page.ts";
+import { namesOf } from "../store/accounts.ts";
+import { listOperatorEvents as listEventRows } from "../store/operator-log.ts";
 import {
   createOperator as createOperatorRow,
   listOperators as listOperatorRows,
   revokeOperator as revokeOperatorRow,
 } from "../store/operators.ts";
-import type { ApiCall } from "./api-call.ts";
-import type { Deps } from "./deps.ts";
+import type { ApiCall, Deps } from "./define-service.ts";
 import { makeLoggedChange } from "./operator-action.ts";
-import { viewOperator } from "./views.ts";
+import { dateOf } from "./request-values.ts";
+import { viewOperator, viewOperatorEvent } from "./views.ts";
 
 /** Stores the fingerprint of a new token and returns the token, which cannot be read again later. */
 export async function createOperator(deps: Deps, request: CreateOperatorRequest, call: ApiCall) {
@@ -39,4 +42,18 @@ export async function revokeOperator(deps: Deps, request: RevokeOperatorRequest,
     revokeOperatorRow(deps.database, action, operatorId),
   );
   return { operator: viewOperator(row) };
+}
+
+export async function listOperatorEvents({ database }: Deps, request: ListOperatorEventsRequest) {
+  const { actorId, method, target, accountId } = request;
+  const from = dateOf("from", request.from);
+  const to = dateOf("to", request.to);
+  const filter = { actorId, method, target, accountId, from, to };
+  const { rows, nextPageToken } = await listEventRows(database, filter, readPage("events", request));
+  const names = await namesOf(
+    database,
+    rows.map((row) => row.account_id),
+    rows.map((row) => row.target).filter((id) => /^(key|op)_/.test(id)),
+  );
+  return { events: rows.map((row) => viewOperatorEvent(row, names)), nextPageToken };
 }

@@ -1,8 +1,7 @@
 import { type GetMeRequest, MeService } from "../../gen/vx/v1/me_pb.js";
-import { maskKey } from "../domain/api-key.ts";
+import { maskKey } from "../domain/credentials.ts";
 import { formatMicros } from "../domain/money.ts";
-import type { ApiCall } from "./api-call.ts";
-import { defineService } from "./define-service.ts";
+import { type ApiCall, defineService } from "./define-service.ts";
 
 /** Needs no query: the statement that admitted the call returned every field. */
 export async function getMe(_request: GetMeRequest, call: ApiCall) {

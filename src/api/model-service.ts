@@ -2,11 +2,9 @@ import { type GetModelRequest, type ListModelsRequest, ModelService } from "../.
 import { unknownModel } from "../billing/refusals.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { Model } from "../domain/model.ts";
-import { readPage } from "../domain/page.ts";
+import { cutPage, type Page, readPage } from "../domain/page.ts";
 import type { Catalog } from "../models/catalog.ts";
-import { defineService } from "./define-service.ts";
-import type { Deps } from "./deps.ts";
-import { type PageOfModels, pageOfModels, pageOfModelsBefore } from "./page-of-models.ts";
+import { type Deps, defineService } from "./define-service.ts";
 import { viewModel } from "./views.ts";
 
 /** Anthropic's clients select a page by `limit` and the id of a model, all others by a token. */
@@ -52,3 +50,22 @@ export const modelService = defineService(ModelService, ({ deps }) => ({
   listModels: (request) => listModels(deps, request),
   getModel: (request) => getModel(deps, request),
 }));
+
+type PageOfModels = {
+  readonly rows: readonly Model[];
+  readonly nextPageToken: string;
+  readonly hasMore: boolean;
+};
+
+/** Ordered by id. If the catalog changes between two pages, no remaining model is repeated or skipped. */
+export function pageOfModels(catalog: Catalog, page: Page): PageOfModels {
+  const rest = catalog.list().filter(({ id }) => id > page.after);
+  const { rows, nextPageToken } = cutPage(rest.slice(0, page.size + 1), page, ({ id }) => id);
+  return { rows, nextPageToken, hasMore: nextPageToken !== "" };
+}
+
+/** The last models before the one with this id, ordered by id. */
+function pageOfModelsBefore(catalog: Catalog, { size }: Page, beforeId: string): PageOfModels {
+  const rest = catalog.list().filter(({ id }) => id < beforeId);
+  return { rows: rest.slice(-size), nextPageToken: "", hasMore: rest.length > size };
+}

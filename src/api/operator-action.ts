@@ -1,8 +1,7 @@
 import { DomainError, ERRORS } from "../domain/errors.ts";
 import type { Operator } from "../domain/operator.ts";
 import { logRefusal, type OperatorAction } from "../store/operator-log.ts";
-import type { ApiCall } from "./api-call.ts";
-import type { Deps } from "./deps.ts";
+import type { ApiCall, Deps } from "./define-service.ts";
 
 /** What the log shows of a change besides the operator and the method. Undefined details are omitted. */
 export type Change = {

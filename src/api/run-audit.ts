@@ -1,9 +1,9 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { AuditResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
 import type { WatchAuditResponseSchema } from "../../gen/vx/admin/v1/console_pb.js";
+import { DomainError } from "../domain/errors.ts";
 import { type AuditReport, auditInSteps, audit as auditRows } from "../store/audit.ts";
-import type { ApiCall } from "./api-call.ts";
-import type { Deps } from "./deps.ts";
+import type { ApiCall, Deps } from "./define-service.ts";
 
 export async function audit({ database, onAudit }: Deps, call: ApiCall) {
   const report = await auditRows(database, call.signal);
@@ -42,5 +42,26 @@ export function viewReport({
     ...totals,
     consistent: findings.length === 0,
     findings: findings.map(({ account_id, rule, detail }) => ({ accountId: account_id, rule, detail })),
+  };
+}
+
+/** Limits how many of these streams a server runs at a time; further ones are refused as overloaded. */
+export function limitStreams<Parameters extends readonly unknown[], Message>(
+  max: number,
+  open: (...parameters: Parameters) => AsyncGenerator<Message, void>,
+): (...parameters: Parameters) => AsyncGenerator<Message, void> {
+  let running = 0;
+  return async function* (...parameters) {
+    if (running >= max) {
+      throw new DomainError("overloaded", {
+        message: `This server runs ${max} of these calls at a time. Try again later.`,
+      });
+    }
+    running++;
+    try {
+      yield* open(...parameters);
+    } finally {
+      running--;
+    }
   };
 }

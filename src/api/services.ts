@@ -1,20 +1,19 @@
 import { accountService } from "./account-service.ts";
 import { adminService } from "./admin-service.ts";
-import { chatService } from "./chat/chat-service.ts";
-import { completionsService } from "./completions/completions-service.ts";
+import { chatService } from "./chat/service.ts";
+import { completionsService } from "./completions-service.ts";
 import { consoleService, type OperatorParts } from "./console-service.ts";
 import type { ServiceDefinition } from "./define-service.ts";
-import { embedService } from "./embeddings/embed-service.ts";
-import { embeddingsService } from "./embeddings/embeddings-service.ts";
-import { generateService } from "./generate/generate-service.ts";
+import { embeddingsService, embedService } from "./embeddings-service.ts";
+import { generateService } from "./generate/service.ts";
 import { keyService } from "./key-service.ts";
 import { ledgerService } from "./ledger-service.ts";
 import { meService } from "./me-service.ts";
-import { messagesService } from "./messages/messages-service.ts";
 import { modelsService } from "./messages/models-service.ts";
+import { messagesService } from "./messages/service.ts";
 import { modelService } from "./model-service.ts";
-import { responsesService } from "./responses/responses-service.ts";
-import { usageService } from "./usage/usage-service.ts";
+import { responsesService } from "./responses/service.ts";
+import { usageService } from "./usage/service.ts";
 
 /** The developer API, in the order of the OpenAPI document. Every protocol and the health checks use this list. */
 export const DEVELOPER_SERVICES: readonly ServiceDefinition[] = [

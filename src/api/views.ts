@@ -1,5 +1,5 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { timestampFromDate, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type {
   AccountSchema,
   CatalogModelSchema,
@@ -13,10 +13,11 @@ import type { ApiKeySchema } from "../../gen/vx/v1/key_pb.js";
 import type { LedgerEntrySchema } from "../../gen/vx/v1/ledger_pb.js";
 import type { ModelSchema } from "../../gen/vx/v1/model_pb.js";
 import type { PricesSchema } from "../../gen/vx/v1/prices_pb.js";
-import { maskKey } from "../domain/api-key.ts";
+import { maskKey } from "../domain/credentials.ts";
 import { generationIdOf } from "../domain/ids.ts";
 import type { Model, UpstreamSettings } from "../domain/model.ts";
 import { formatMicros } from "../domain/money.ts";
+import { QUARTER_MS } from "../domain/periods.ts";
 import type { Prices } from "../domain/price.ts";
 import { fromScopeBits } from "../domain/scope.ts";
 import { inputTokensOf, outputTokensOf } from "../domain/usage.ts";
@@ -27,6 +28,7 @@ import type { EventRow } from "../store/operator-log.ts";
 import type { OperatorRow } from "../store/operators.ts";
 import type { PlanRow } from "../store/plans.ts";
 import { type PriceRow, pricesOfRow } from "../store/prices.ts";
+import type { UsageSum } from "../store/usage-sums.ts";
 
 /** Converts rows of the store and models of the catalog to messages of the API. */
 
@@ -197,5 +199,31 @@ export function viewPriceVersion(row: PriceRow): MessageInitShape<typeof PriceVe
     version: row.version,
     effectiveFrom: timestampFromDate(row.effective_from),
     prices: viewPrices(pricesOfRow(row)),
+  };
+}
+
+/** The public counts of tokens include their details; the stored ones are disjoint. */
+export function inclusiveTokensOf(
+  sum: Pick<UsageSum, "input" | "cached_input" | "cache_write" | "output" | "reasoning">,
+) {
+  return { input: sum.input + sum.cached_input + sum.cache_write, output: sum.output + sum.reasoning };
+}
+
+export function viewUsage(sum: UsageSum) {
+  const tokens = inclusiveTokensOf(sum);
+  return {
+    start: timestampFromMs(sum.start * QUARTER_MS),
+    keyId: sum.key_id,
+    model: sum.model,
+    user: sum.user_id,
+    requests: sum.requests,
+    inputTokens: tokens.input,
+    cachedInputTokens: sum.cached_input,
+    outputTokens: tokens.output,
+    reasoningTokens: sum.reasoning,
+    cacheWriteTokens: sum.cache_write,
+    imageTokens: sum.image_tokens,
+    costMicros: sum.cost_micros,
+    cost: formatMicros(sum.cost_micros),
   };
 }

@@ -1,14 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileProblem } from "../domain/file-problem.ts";
-import { readBytes } from "../domain/read-bytes.ts";
-import { makeFolders } from "../embedded-postgres/make-folders.ts";
+import { fileProblem, readBytes } from "../domain/read-bytes.ts";
+import { makeFolders } from "../embedded-postgres/server-user.ts";
 import { tokenMatcher } from "../server/gate/authenticate-operator.ts";
 import type { Log } from "../telemetry/log.ts";
-import { type Config, TOKEN } from "./config.ts";
-import { ConfigError } from "./config-error.ts";
 import { warnIfExposed } from "./exposed-file.ts";
+import { type Config, TOKEN } from "./settings/config.ts";
+import { ConfigError } from "./start-error.ts";
 
 type Settings = Pick<Config, "dataDir" | "adminToken" | "adminTokenFile" | "metricsToken">;
 

@@ -3,27 +3,25 @@ import { LANE_COUNT, laneRanges, lanesOfText } from "../domain/lane.ts";
 import type { Model } from "../domain/model.ts";
 import { Catalog } from "../models/catalog.ts";
 import { readModels } from "../models/read-models.ts";
-import { isInvalidHost, type ListenSettings, listenProblem } from "../server/listen-problem.ts";
 import type { Listener } from "../server/listener.ts";
 import type { FunctionCaller } from "../store/driver/cells.ts";
 import type { DatabaseAddress } from "../store/driver/connect.ts";
 import { removeServers } from "../store/presence.ts";
+import { RELEASE } from "../store/schema/release.ts";
 import type { Log } from "../telemetry/log.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
 import { AdminTokens } from "./admin-tokens.ts";
-import { readCells } from "./cells-file.ts";
 import type { createComponents } from "./components.ts";
-import type { Config } from "./config.ts";
-import { ConfigError } from "./config-error.ts";
 import { DatabaseWait } from "./database-wait.ts";
 import type { DatabaseLogin } from "./databases.ts";
 import { examineAtStart } from "./doctor.ts";
 import { warnOfExposedKeys } from "./exposed-file.ts";
-import { openTelemetry } from "./open-telemetry.ts";
 import { prepareDatabase } from "./prepare-database.ts";
-import { reloadTls } from "./reload-tls.ts";
 import { demoText, seedDemo } from "./seed-demo.ts";
-import { StartError } from "./start-error.ts";
-import { warnOfUnknownSettings } from "./unknown-settings.ts";
+import { readCells } from "./settings/cells.ts";
+import { type Config, warnOfUnknownSettings } from "./settings/config.ts";
+import { reloadTls } from "./settings/tls.ts";
+import { ConfigError, StartError } from "./start-error.ts";
 import { startWorkers, type Workers } from "./workers.ts";
 
 type AppOptions = {
@@ -270,4 +268,40 @@ async function openProbes(config: Config): Promise<() => Promise<void>> {
 
 function urlOf(scheme: string, { address, port, family }: AddressInfo): string {
   return `${scheme}://${family === "IPv6" ? `[${address}]` : address}:${port}`;
+}
+
+/** Undefined, with nothing of OpenTelemetry loaded, if the settings enable no export. */
+async function openTelemetry({ telemetry }: Config, log: Log): Promise<Telemetry | undefined> {
+  if (!telemetry) return undefined;
+  const { startTelemetry } = await import("../telemetry/otel/start-telemetry.ts");
+  return startTelemetry(telemetry, { log, version: RELEASE });
+}
+
+/** The settings that an operator changes when a listener cannot be opened. */
+type ListenSettings = {
+  readonly host: "VX_HOST" | "VX_ADMIN_HOST";
+  readonly port: "PORT" | "VX_ADMIN_PORT";
+};
+
+/** Why a listener cannot be opened: the setting, its error and the remedy. */
+function listenProblem(error: unknown, host: string, settings: ListenSettings): string {
+  const { code, message, port } = error as NodeJS.ErrnoException & { port?: number };
+  switch (code) {
+    case "EADDRINUSE":
+      return `${settings.port}: port ${port} on ${host} is in use by another program; stop it, or set ${settings.port} to a free port`;
+    case "EACCES":
+      return `${settings.port}: this user may not listen on port ${port}; set ${settings.port} to 1024 or more`;
+    case "EADDRNOTAVAIL":
+      return `${settings.host}: ${host} is not an address of this machine; 127.0.0.1 and 0.0.0.0 always are`;
+    case "ENOTFOUND":
+    case "EAI_AGAIN":
+      return `${settings.host}: the host name ${JSON.stringify(host)} has no address; 127.0.0.1 and 0.0.0.0 always work`;
+    default:
+      return `${settings.host}, ${settings.port}: ${message}`;
+  }
+}
+
+/** Whether the host of a listener can never be used on this machine, so that its setting is invalid. */
+function isInvalidHost(error: unknown): boolean {
+  return ["EADDRNOTAVAIL", "ENOTFOUND"].includes((error as NodeJS.ErrnoException).code ?? "");
 }

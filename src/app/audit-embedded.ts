@@ -1,11 +1,11 @@
 import { type Lane, lanesOfText } from "../domain/lane.ts";
 import { type AuditProgress, type AuditReport, auditInSteps } from "../store/audit.ts";
 import { Database } from "../store/driver/database.ts";
-import type { Engine } from "../store/driver/engine.ts";
+import type { Engine } from "../store/driver/endpoints.ts";
 import type { Log } from "../telemetry/log.ts";
-import type { Config } from "./config.ts";
 import { type DatabaseLogin, serversOf } from "./databases.ts";
 import { prepareDatabase } from "./prepare-database.ts";
+import type { Config } from "./settings/config.ts";
 
 const STATEMENT_TIMEOUT_MS = 60_000;
 

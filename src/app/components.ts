@@ -1,27 +1,40 @@
 import { randomBytes } from "node:crypto";
-import type { Deps } from "../api/deps.ts";
-import { generateKey } from "../domain/api-key.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Deps } from "../api/define-service.ts";
+import { generateKey, generateOperatorToken } from "../domain/credentials.ts";
+import { DomainError } from "../domain/errors.ts";
 import type { Ids } from "../domain/ids.ts";
-import { generateOperatorToken } from "../domain/operator-token.ts";
+import { outputTokensOf } from "../domain/usage.ts";
 import type { Catalog } from "../models/catalog.ts";
+import { ModelsError } from "../models/problems.ts";
+import { readModels } from "../models/read-models.ts";
 import type { Listener } from "../server/listener.ts";
 import { Admitter } from "../store/admit.ts";
-import { CellTurns } from "../store/driver/cell-turns.ts";
+import { CellTurns } from "../store/driver/batcher.ts";
+import type { Cells } from "../store/driver/cells.ts";
 import { registerPrices } from "../store/prices.ts";
 import type { CellToMigrate } from "../store/schema/migrate-cell.ts";
 import { RELEASE } from "../store/schema/release.ts";
+import { readHoldFigures } from "../store/service-figures.ts";
 import type { Log } from "../telemetry/log.ts";
 import { createMetrics, type Metrics } from "../telemetry/metrics.ts";
-import type { Telemetry } from "../telemetry/telemetry.ts";
+import type { RecordAttempt, Telemetry } from "../telemetry/telemetry.ts";
 import { TokenCounter } from "../tokens/token-counter.ts";
-import type { Config } from "./config.ts";
+import { Connections } from "../upstreams/http/connection-pool.ts";
+import { openUpstream } from "../upstreams/open-upstream.ts";
+import type { AttemptReport } from "../upstreams/runner/guarded-upstream.ts";
+import { RUNNER_LIMITS, Runner } from "../upstreams/runner/runner.ts";
+import { SandboxUpstream } from "../upstreams/sandbox/sandbox.ts";
+import type { UpstreamFailure } from "../upstreams/upstream-failure.ts";
 import { createMetering } from "./create-billing.ts";
-import { createUpstreams } from "./create-upstreams.ts";
 import { DatabaseHealth, type Maintenance } from "./database-health.ts";
 import { closeDatabases, type DatabaseLogin, type Databases, idsOf, openDatabases } from "./databases.ts";
 import { Drain } from "./drain.ts";
-import { reloadCells } from "./reload-cells.ts";
-import { reloadModels } from "./reload-models.ts";
+import { warnOfExposedKeys } from "./exposed-file.ts";
+import { readCells } from "./settings/cells.ts";
+import type { Config } from "./settings/config.ts";
+import { ConfigError } from "./start-error.ts";
+import type { WaitingCells } from "./waiting-cells.ts";
 
 const MAX_WAITING_ADMISSIONS = 16_384;
 
@@ -150,4 +163,137 @@ function registerGauges(metrics: Metrics, admitter: Admitter, database: Database
     () => database.connections,
   );
   metrics.gauge("vx_database_statements", "Single statements that run or wait.", () => database.running);
+}
+
+type UpstreamsOptions = {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly tokens: TokenCounter;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  /** Undefined if no metrics are exported. */
+  readonly recordAttempt: RecordAttempt | undefined;
+};
+
+/** Creates a runner that has no models yet. */
+export function createUpstreams(options: UpstreamsOptions): Runner {
+  const { env, tokens, log, metrics, recordAttempt } = options;
+  const connections = new Connections();
+  const runner = new Runner({
+    limits: RUNNER_LIMITS,
+    open: (settings) =>
+      openUpstream(settings, {
+        connections,
+        env,
+        loadFirstTokens: () => tokens.loadFirstTokens(),
+        openSandbox: (sandbox) =>
+          new SandboxUpstream({
+            settings: sandbox,
+            countPrompt: (prompt, signal) => tokens.countPrompt(prompt, { signal }),
+          }),
+      }),
+    now: () => performance.now(),
+    random: Math.random,
+    sleep: (ms, signal) => sleep(ms, undefined, { signal }),
+    onReport: (report) => {
+      const { call, upstream, settings, outcome, failure, result } = report;
+      metrics.upstreamAttempts.inc([upstream, outcome]);
+      measureAttempt(metrics, report);
+      if (result) recordAttempt?.({ model: call.model, settings, prompt: call.prompt }, result);
+      if (failure) log.warn(fieldsOf(report, failure), "upstream attempt failed");
+    },
+  });
+  metrics.gaugesOf("vx_upstream_running", "Calls that run at an upstream.", "upstream", () =>
+    runner.status().map(({ name, running }) => [name, running]),
+  );
+  metrics.gaugesOf("vx_upstream_waiting", "Calls that wait for an upstream.", "upstream", () =>
+    runner.status().map(({ name, waiting }) => [name, waiting]),
+  );
+  metrics.gaugesOf(
+    "vx_upstream_open",
+    "1 while the breaker of an upstream is open for all accounts.",
+    "upstream",
+    () => runner.status().map(({ name, breaker }) => [name, breaker === "closed" ? 0 : 1]),
+  );
+  metrics.gaugesOf(
+    "vx_upstream_open_accounts",
+    "Accounts for which the breaker of an upstream is open.",
+    "upstream",
+    () => runner.status().map(({ name, openAccounts }) => [name, openAccounts]),
+  );
+  return runner;
+}
+
+/** Does not measure attempts without a request. */
+function measureAttempt(metrics: Metrics, { call, upstream, result }: AttemptReport): void {
+  if (!result) return;
+  const { startedAtMs, firstPieceAtMs, endedAtMs, usage } = result;
+  const model = call.model.id;
+  metrics.attemptDuration.observe([upstream], (endedAtMs - startedAtMs) / 1_000);
+  if (firstPieceAtMs === undefined) return;
+  metrics.firstToken.observe([model], (firstPieceAtMs - startedAtMs) / 1_000);
+  const tokens = usage ? outputTokensOf(usage) : 0;
+  if (tokens > 0 && endedAtMs > firstPieceAtMs)
+    metrics.tokenRate.observe([model], tokens / ((endedAtMs - firstPieceAtMs) / 1_000));
+}
+
+/** Omits the stack: a failed upstream is not a bug of the server. */
+function fieldsOf({ call, upstream, number }: AttemptReport, failure: UpstreamFailure) {
+  return {
+    request_id: call.requestId,
+    trace_id: call.trace?.traceId,
+    account_id: call.accountId,
+    model: call.model.id,
+    upstream,
+    attempt: number,
+    reason: failure.kind,
+    detail: failure.message,
+  };
+}
+
+const GAUGES = {
+  open: { name: "vx_holds", help: "Open holds of all servers that use the database." },
+  heldMicros: { name: "vx_held_micros", help: "The sum of the open holds, in micros." },
+  expired: { name: "vx_expired_holds", help: "Holds that have expired and are not released yet." },
+};
+
+/** Register these in one process of a server only: they are about the whole database. */
+export function registerHoldGauges(metrics: Metrics, database: Cells): void {
+  metrics.gaugesRead(GAUGES, () => readHoldFigures(database));
+}
+
+type ReloadOptions = {
+  readonly path: string | undefined;
+  readonly catalog: Catalog;
+  readonly upstreams: Runner;
+  readonly database: Cells;
+  readonly log: Log;
+};
+
+/** Reloads the models file. An invalid file, or a failing database, changes nothing. Running calls keep their model. */
+async function reloadModels({ path, catalog, upstreams, database, log }: ReloadOptions): Promise<void> {
+  if (path === undefined) return;
+  try {
+    const models = await registerPrices(database, await readModels(path, process.env));
+    await upstreams.use(models);
+    catalog.replace(models);
+    warnOfExposedKeys(models, log);
+    log.info({ models: models.length }, "reloaded models");
+  } catch (error) {
+    const message = "reloading models failed, the previous models stay in use";
+    if (error instanceof ModelsError) log.error({ mistakes: error.message }, message);
+    else if (error instanceof DomainError) log.error({ err: error }, message);
+    else throw error;
+  }
+}
+
+/** Reloads cells.yaml: new cells can be used from now on. An invalid file changes nothing. */
+async function reloadCells(path: string | undefined, waiting: WaitingCells, log: Log): Promise<void> {
+  try {
+    const { added, changed } = waiting.reload((await readCells(path)) ?? []);
+    if (added.length > 0) log.info({ added }, "added cells");
+    if (changed.length > 0) log.error({ changed }, "changed and removed cells take effect after a restart");
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    log.error({ mistakes: error.message }, "reloading cells failed, the previous cells stay in use");
+  }
 }

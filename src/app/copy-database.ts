@@ -1,4 +1,4 @@
-import { BackupError } from "../backup/backup-error.ts";
+import { BackupError } from "../backup/backup-format.ts";
 import { copyDatabase, tablesOf } from "../backup/copy-database.ts";
 import { upgradeCluster } from "../embedded-postgres/upgrade-cluster.ts";
 import type { AuditReport } from "../store/audit.ts";
@@ -6,8 +6,7 @@ import { connect, type DatabaseAddress } from "../store/driver/connect.ts";
 import { DatabaseLock } from "../store/driver/database-lock.ts";
 import { migrate } from "../store/schema/migrate.ts";
 import { auditDatabases } from "./audit-embedded.ts";
-import { openEmbeddedDatabase, socketOf } from "./embedded-database.ts";
-import { APP_ROLE } from "./prepare-database.ts";
+import { APP_ROLE, openEmbeddedDatabase, socketOf } from "./prepare-database.ts";
 
 type UpgradeOptions = {
   readonly dataDir: string;

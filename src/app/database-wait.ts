@@ -2,7 +2,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { DomainError } from "../domain/errors.ts";
 import { mayPass } from "../store/driver/store-error.ts";
 import type { Log } from "../telemetry/log.ts";
-import type { Config } from "./config.ts";
+import type { Config } from "./settings/config.ts";
 import { StartError } from "./start-error.ts";
 
 /** Between two attempts, and between two log lines. */

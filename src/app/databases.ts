@@ -8,8 +8,7 @@ import { Database, type DatabaseOptions, type Servers } from "../store/driver/da
 import { DatabaseClock } from "../store/driver/database-clock.ts";
 import { Hosts } from "../store/driver/hosts.ts";
 import { type CellToMigrate, migrateCell } from "../store/schema/migrate-cell.ts";
-import type { Config } from "./config.ts";
-import { poolSizes } from "./connection-limit.ts";
+import { type Config, poolSizes } from "./settings/config.ts";
 import { WaitingCells } from "./waiting-cells.ts";
 
 const STATEMENT_TIMEOUT_MS = 5_000;

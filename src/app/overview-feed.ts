@@ -1,4 +1,4 @@
-import type { Overview, WatchOverview } from "../api/overview.ts";
+import type { Overview, WatchOverview } from "../api/console-service.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { Cells } from "../store/driver/cells.ts";
 import { readServiceFigures } from "../store/service-figures.ts";

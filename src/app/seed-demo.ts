@@ -1,11 +1,11 @@
-import type { Deps } from "../api/deps.ts";
+import type { Deps } from "../api/define-service.ts";
 import { actionOf } from "../api/operator-action.ts";
 import { laneOfId } from "../domain/lane.ts";
 import type { Model } from "../domain/model.ts";
 import { formatMicros } from "../domain/money.ts";
 import type { Operator } from "../domain/operator.ts";
 import { SCOPES, toScopeBits } from "../domain/scope.ts";
-import { exampleModels } from "../models/example-model.ts";
+import { exampleModels } from "../models/built-in.ts";
 import { createFirstAccount } from "../store/accounts.ts";
 
 const BALANCE_MICROS = 10_000_000n;

@@ -1,7 +1,314 @@
+import { randomBytes } from "node:crypto";
+import type { DescService } from "@bufbuild/protobuf";
+import { ServerReflection } from "../../gen/grpc/reflection/v1/reflection_pb.js";
+import { ServerReflection as ServerReflectionAlpha } from "../../gen/grpc/reflection/v1alpha/reflection_pb.js";
+import { Health } from "../../gen/health/v1/health_pb.js";
+import type { Deps } from "../api/define-service.ts";
+import { actionOf, recordRefusal } from "../api/operator-action.ts";
+import {
+  DEVELOPER_SERVICES,
+  developerServices,
+  OPERATOR_SERVICES,
+  operatorServices,
+} from "../api/services.ts";
+import type { Meter } from "../billing/meter.ts";
+import { BodyBudget } from "../codec/body-budget.ts";
+import { generateSessionToken } from "../domain/credentials.ts";
+import { DomainError } from "../domain/errors.ts";
+import { createIds } from "../domain/ids.ts";
+import { SMALL_BODY_BYTES } from "../rules/limits.ts";
+import { isRestOnly, policiesOf } from "../rules/policy.ts";
+import { prepareValidation } from "../rules/validate.ts";
+import { bindHealth, type Readiness } from "../server/connect/health.ts";
+import { bindReflection } from "../server/connect/reflection.ts";
+import { bindService } from "../server/connect/rpc-service.ts";
+import { rpcServer } from "../server/connect/serve-rpc.ts";
+import { Cors } from "../server/cors.ts";
+import { badRequestResponses } from "../server/errors/bad-request.ts";
+import { sendRefusal } from "../server/errors/refusal.ts";
+import { OpenCalls } from "../server/flood/open-calls.ts";
+import { metricsAuthentication, operatorAuthentication } from "../server/gate/authenticate-operator.ts";
+import { SessionAuthentication } from "../server/gate/authenticate-session.ts";
+import { FailedAuthentications } from "../server/gate/failed-authentications.ts";
+import { developerGate, operatorGate } from "../server/gate/gate.ts";
+import { createHandler } from "../server/handler.ts";
+import { type HttpHandler, pathOf, requestIdFrom } from "../server/http.ts";
+import type { IncomingCall } from "../server/incoming-call.ts";
+import { Listener } from "../server/listener.ts";
+import { bodyBudget, defaultLimits } from "../server/listener-limits.ts";
+import { createObserver } from "../server/observation.ts";
+import { consolePages } from "../server/pages/console-pages.ts";
+import { pages } from "../server/pages/pages.ts";
+import { metricsPage, probePages } from "../server/pages/probes.ts";
+import { restServer } from "../server/rest/serve-rest.ts";
+import { directMethods } from "../server/rpc/direct-method.ts";
+import { directRpcServer } from "../server/rpc/direct-rpc.ts";
+import { OidcClient } from "../server/sign-in/oidc-client.ts";
+import { type SignIn, sessionPage, signInPages, signOutPosts } from "../server/sign-in/sign-in-pages.ts";
+import type { Admitter } from "../store/admit.ts";
+import type { Cells } from "../store/driver/cells.ts";
+import { endSession, findOperator, findSession, signInOperator } from "../store/operators.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+import type { StartTrace } from "../telemetry/telemetry.ts";
+import type { AdminTokens } from "./admin-tokens.ts";
+import { OverviewFeed } from "./overview-feed.ts";
+import type { Config } from "./settings/config.ts";
+
 /** The listeners. They load most of the code, so they are imported while the database starts. */
 
-export { createComponents } from "./components.ts";
-export { registerHoldGauges } from "./hold-gauges.ts";
-export { createOperatorServer } from "./operator-server.ts";
-export { createPublicServer } from "./public-server.ts";
-export { createWaitingServers } from "./waiting-server.ts";
+export { createComponents, registerHoldGauges } from "./components.ts";
+
+/** Services that need no key. */
+const openServices: readonly DescService[] = [Health, ServerReflection, ServerReflectionAlpha];
+
+type PublicServerOptions = {
+  readonly config: Config;
+  readonly deps: Deps;
+  readonly admitter: Admitter;
+  readonly meter: Meter;
+  readonly readiness: Readiness;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly startTrace: StartTrace | undefined;
+  /** drainSignal is aborted when a drain begins, shutdownSignal when its time is over. */
+  readonly drainSignal: AbortSignal;
+  readonly shutdownSignal: AbortSignal;
+};
+
+/** Creates the listener of the developer API. The caller opens it. */
+export function createPublicServer(options: PublicServerOptions): Listener {
+  const { config, deps, admitter, meter, readiness, log, metrics } = options;
+  const gate = developerGate({
+    admit: (request) => admitter.admit(request),
+    failures: new FailedAuthentications(config.authFailuresPerMinute, Date.now),
+  });
+  prepareValidation(developerServices);
+  const policies = policiesOf(developerServices);
+  const observe = createObserver(options);
+  // An account has half of the budget, and a message can weigh three times its body.
+  const enough = 6 * config.maxBodyBytes + bodyBudget.smallBytes;
+  const budget = new BodyBudget({ ...bodyBudget, maxBytes: Math.max(bodyBudget.maxBytes, enough) });
+  const services = DEVELOPER_SERVICES.map((definition) => ({
+    ...definition,
+    methods: definition.methods({ deps, meter }),
+  }));
+  const rpcServices = services.filter(({ service }) => !isRestOnly(service));
+  const shared = {
+    policies,
+    gate,
+    maxBodyBytes: config.maxBodyBytes,
+    budget,
+    shutdownSignal: options.shutdownSignal,
+    observe,
+  };
+  const connect = rpcServer({
+    ...shared,
+    drainSignal: options.drainSignal,
+    openCalls: new OpenCalls(defaultLimits),
+    routes: (router) => {
+      for (const { service, methods } of rpcServices) bindService(router, service, methods);
+    },
+    openRoutes: (router) => {
+      bindHealth(
+        router,
+        rpcServices.map(({ service }) => service.typeName),
+        readiness,
+      );
+      bindReflection(router, [...rpcServices.map(({ service }) => service), ...openServices]);
+    },
+  });
+  const { rpcs, serveStream } = directRpcServer(
+    {
+      ...shared,
+      methods: rpcServices.flatMap(({ service, methods }) => directMethods(service, methods)),
+      newRequestId: deps.ids.request,
+      log,
+    },
+    connect,
+  );
+  const cors = new Cors(config.corsOrigins);
+  const handler = createHandler({
+    rest: restServer({ ...shared, services }),
+    rpcs,
+    pages: new Map([...probePages(readiness), ...pages(deps.catalog, config.product)]),
+    cors,
+    newRequestId: deps.ids.request,
+    log,
+  });
+  const listener = new Listener({
+    host: config.host,
+    port: config.port,
+    tls: config.tls?.read(),
+    handler,
+    serveStream,
+    limits: { ...defaultLimits, connectionsPerAddress: config.maxConnectionsPerAddress },
+    refusals: badRequestResponses(deps.ids.request, cors),
+  });
+  metrics.gauge(
+    "vx_body_bytes",
+    "Bytes of requests in memory, as bodies and decoded.",
+    () => budget.usedBytes,
+  );
+  metrics.gauge("vx_running_calls", "Calls that are running.", () => listener.running);
+  metrics.gauge("vx_connections", "Open connections of the public listener.", () => listener.connections);
+  return listener;
+}
+
+type OperatorServerOptions = {
+  readonly config: Config;
+  readonly adminTokens: AdminTokens;
+  readonly deps: Deps;
+  readonly meter: Meter;
+  readonly readiness: Readiness;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly startTrace: StartTrace | undefined;
+  /** Returns the metrics of this process and of all workers. */
+  readonly readMetrics: () => Promise<Metrics["registry"]>;
+  /** drainSignal is aborted when a drain begins, shutdownSignal when its time is over. */
+  readonly drainSignal: AbortSignal;
+  readonly shutdownSignal: AbortSignal;
+};
+
+/** The method of a call whose route is known. */
+function methodOf({ target }: IncomingCall): string {
+  return /\/(\w+)(?:\?|$)/.exec(target)?.[1] ?? "";
+}
+
+/** Creates the listener of the operator API and the metrics. The caller opens it. */
+export function createOperatorServer(options: OperatorServerOptions): Listener {
+  const { config, deps, readiness, log } = options;
+  const failures = new FailedAuthentications(config.authFailuresPerMinute, Date.now);
+  const signIn = createSignIn({ config, database: deps.database, failures, log });
+  const authenticate = operatorAuthentication({
+    isAdminToken: (token) => options.adminTokens.matches(token),
+    find: (fingerprint) => findOperator(deps.database, fingerprint),
+    failures,
+    sessions: signIn?.sessions,
+  });
+  const readMetrics = async () => await (await options.readMetrics()).metrics();
+  prepareValidation(operatorServices);
+  const rpcs = rpcServer({
+    policies: policiesOf(operatorServices),
+    gate: operatorGate({
+      authenticate,
+      logRefusal: (call, operator, error) =>
+        recordRefusal(deps, actionOf(operator, methodOf(call), call.requestId, {}), error),
+    }),
+    maxBodyBytes: SMALL_BODY_BYTES,
+    budget: new BodyBudget(bodyBudget),
+    shutdownSignal: options.shutdownSignal,
+    drainSignal: options.drainSignal,
+    openCalls: new OpenCalls(defaultLimits),
+    observe: createObserver(options),
+    routes: (router) => {
+      const overview = new OverviewFeed({
+        ...options,
+        database: deps.database,
+        isReachable: () => readiness.isReady(),
+        everyMinute,
+        onFailure: (error) => log.error({ err: error }, "reading the figures of the console failed"),
+      });
+      const parts = { ...options, watchOverview: overview.watch };
+      for (const { service, methods } of OPERATOR_SERVICES) bindService(router, service, methods(parts));
+    },
+    openRoutes: (router) => {
+      bindHealth(
+        router,
+        operatorServices.map(({ typeName }) => typeName),
+        readiness,
+      );
+      bindReflection(router, [...operatorServices, Health, ServerReflection, ServerReflectionAlpha]);
+    },
+  });
+  const authenticateMetrics = metricsAuthentication(config.metricsToken, authenticate);
+  const pages = new Map([
+    ...probePages(readiness),
+    ...consolePages("operator", "/", config.product),
+    ["/metrics", metricsPage(authenticateMetrics, readMetrics)],
+    ["/auth/session", sessionPage(authenticate, signIn)],
+    ...(signIn ? signInPages(signIn) : []),
+  ]);
+  return new Listener({
+    host: config.adminHost,
+    port: config.adminPort,
+    tls: config.adminTls?.read(),
+    handler: createHandler({
+      rpcs,
+      pages,
+      ...(signIn && { posts: signOutPosts(signIn) }),
+      newRequestId: deps.ids.request,
+      log,
+    }),
+    refusals: badRequestResponses(deps.ids.request),
+  });
+}
+
+/** The work does not keep the process running. */
+function everyMinute(work: () => void): () => void {
+  const timer = setInterval(work, 60_000).unref();
+  return () => clearInterval(timer);
+}
+
+type SignInParts = {
+  readonly config: Config;
+  readonly database: Cells;
+  readonly failures: FailedAuthentications;
+  readonly log: Log;
+};
+
+/** Undefined without the settings of OpenID Connect. */
+function createSignIn({ config, database, failures, log }: SignInParts): SignIn | undefined {
+  const { oidc, adminUrl: url } = config;
+  if (!oidc) return undefined;
+  const isSecure = url === undefined ? config.adminTls !== undefined : url.startsWith("https:");
+  return {
+    provider: new OidcClient(oidc, Date.now),
+    sessions: new SessionAuthentication({
+      url,
+      isSecure,
+      find: (fingerprint, isUse) => findSession(database, fingerprint, isUse),
+      failures,
+    }),
+    url,
+    isSecure,
+    newToken: () => generateSessionToken(randomBytes),
+    start: (identity, fingerprint, requestId) => signInOperator(database, identity, fingerprint, requestId),
+    end: (fingerprint, requestId) => endSession(database, fingerprint, requestId),
+    failures,
+    log,
+  };
+}
+
+// Only for the ids of requests, which have no time.
+const requestIds = createIds(Date.now);
+const waitingPages = probePages({
+  isReady: () => false,
+  failedCells: () => [],
+  watch: () => () => undefined,
+});
+
+/** Answers probes and refuses calls until the database can be used. */
+const serveWaiting: HttpHandler = (request, response) => {
+  const requestId = requestIdFrom(request.headers["x-request-id"], requestIds.request);
+  response.setHeader("x-request-id", requestId);
+  const page = waitingPages.get(pathOf(request) ?? "");
+  if (page) void page(request, response, requestId);
+  else sendRefusal(request, response, new DomainError("unavailable"), requestId);
+};
+
+/** The listeners of both ports while the server waits for its database. The caller opens them. */
+export function createWaitingServers({ host, port, tls, adminHost, adminPort, adminTls }: Config) {
+  const listenerOf = (at: { host: string; port: number; tls: Config["tls"] }) =>
+    new Listener({
+      ...at,
+      tls: at.tls?.read(),
+      handler: serveWaiting,
+      refusals: badRequestResponses(requestIds.request),
+    });
+  return {
+    publicServer: listenerOf({ host, port, tls }),
+    operatorServer: listenerOf({ host: adminHost, port: adminPort, tls: adminTls }),
+  };
+}

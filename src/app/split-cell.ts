@@ -3,11 +3,9 @@ import { type Lane, laneRanges } from "../domain/lane.ts";
 import { type DatabaseAddress, endpointsOf } from "../store/driver/endpoints.ts";
 import { Session } from "../store/driver/session.ts";
 import type { CellToMigrate } from "../store/schema/migrate-cell.ts";
-import { SplitError } from "../store/split/split-error.ts";
 import { SplitSource } from "../store/split/split-source.ts";
 import { SplitStandby, startTimeOf } from "../store/split/split-standby.ts";
-import type { Split } from "../store/split/split-state.ts";
-import { haveEnded, isTrueWithin, standbysBehindAfter } from "./split-waits.ts";
+import { type Split, SplitError } from "../store/split/split-state.ts";
 
 /** The steps, in their order. Until "confirmed" the source can take the lanes back. */
 export const SPLIT_STEPS = [
@@ -289,4 +287,70 @@ async function hasState(
   state: Split["state"],
 ): Promise<boolean> {
   return (await at.findSplit(id))?.state === state;
+}
+
+const POLL_MS = 5;
+
+/** The standbys of the source that are still behind the position when the time is over. */
+async function standbysBehindAfter(
+  withinMs: number,
+  position: string,
+  source: SplitSource,
+): Promise<readonly string[]> {
+  let behind: readonly string[] = [];
+  await isTrueWithin(withinMs, async () => {
+    behind = await source.standbysBehind(position);
+    return behind.length === 0;
+  });
+  return behind;
+}
+
+/** Transactions that begin later see the current owners. */
+async function haveEnded(
+  transactions: ReadonlySet<string>,
+  source: SplitSource,
+  withinMs: number,
+): Promise<boolean> {
+  let running = transactions;
+  return await isTrueWithin(withinMs, async () => {
+    const current = await source.transactions();
+    running = new Set([...running].filter((id) => current.has(id)));
+    return running.size === 0;
+  });
+}
+
+async function isTrueWithin(ms: number, check: () => Promise<boolean>): Promise<boolean> {
+  const until = performance.now() + ms;
+  for (;;) {
+    if (await check()) return true;
+    if (performance.now() > until) return false;
+    await wait(POLL_MS);
+  }
+}
+
+/**
+ * Undoes the unfinished split of a cell without its standby, which may be lost. Returns the lanes that the cell owns
+ * again. The standby can never claim them afterwards, because the source does not confirm the split any more.
+ */
+export async function abortSplit({ name, address, schema }: CellToMigrate): Promise<readonly Lane[]> {
+  const source = await SplitSource.open(address, schema);
+  try {
+    const split = await source.lastSplit();
+    switch (split?.state) {
+      case "begun":
+        await source.setState(split.id, "begun", "returned");
+        return split.lanes;
+      case "released":
+        await source.abort(split.id);
+        return split.lanes;
+      case "confirmed":
+        throw new SplitError(
+          `the source has confirmed the split, and the cell "${split.target}" may own the lanes; run the command of the split again to finish it`,
+        );
+      default:
+        throw new SplitError(`the cell "${name}" has no unfinished split`);
+    }
+  } finally {
+    await source.close();
+  }
 }

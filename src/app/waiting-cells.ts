@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { reachCell } from "../store/driver/reach-cell.ts";
+import { reachCell } from "../store/driver/database.ts";
 import type { CellToMigrate } from "../store/schema/migrate-cell.ts";
 
 const PROBE_MS = 5_000;

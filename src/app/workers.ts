@@ -5,10 +5,9 @@ import { InvariantViolation, reportViolation } from "../domain/invariant.ts";
 import type { DatabaseAddress } from "../store/driver/connect.ts";
 import type { Log } from "../telemetry/log.ts";
 import { type Snapshot, WorkerMetrics } from "../telemetry/worker-metrics.ts";
-import { ConfigError } from "./config-error.ts";
 import { interruption } from "./database-wait.ts";
 import { STOP_MS } from "./drain.ts";
-import { StartError } from "./start-error.ts";
+import { ConfigError, StartError } from "./start-error.ts";
 
 /** Server processes that share the public port. */
 export type Workers = {

@@ -1,6 +1,8 @@
 import type { Lane } from "../domain/lane.ts";
 import { connect, type DatabaseAddress, type Sql } from "../store/driver/connect.ts";
-import { ArchiveError } from "./archive-error.ts";
+
+/** A reason why entries cannot be archived, as a message for the operator. */
+export class ArchiveError extends Error {}
 
 /** Summing up the usage of an account reads all of its entries of a month. */
 const STATEMENT_TIMEOUT_MS = 24 * 3_600_000;

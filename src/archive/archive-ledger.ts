@@ -4,10 +4,9 @@ import { pipeline } from "node:stream/promises";
 import { setTimeout as wait } from "node:timers/promises";
 import { constants, createZstdCompress } from "node:zlib";
 import { keepIfExists, writeNewFile } from "../backup/new-file.ts";
-import { monthText } from "../domain/month.ts";
+import { monthText } from "../domain/periods.ts";
 import { RELEASE } from "../store/schema/release.ts";
-import { type Archive, ArchiveDatabase, type LedgerPlace } from "./archive-database.ts";
-import { ArchiveError } from "./archive-error.ts";
+import { type Archive, ArchiveDatabase, ArchiveError, type LedgerPlace } from "./archive-database.ts";
 import { type VerifiedEntries, verifyEntries } from "./verify-entries.ts";
 
 /** An audit of many archives reads one after the other, with this much memory. */

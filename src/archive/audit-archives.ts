@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import type { AuditFinding } from "../store/audit.ts";
-import { ArchiveDatabase, type LedgerPlace } from "./archive-database.ts";
-import { ArchiveError } from "./archive-error.ts";
+import { ArchiveDatabase, ArchiveError, type LedgerPlace } from "./archive-database.ts";
 import { verifyEntries } from "./verify-entries.ts";
 
 export type ArchivesReport = {

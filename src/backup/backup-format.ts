@@ -1,5 +1,7 @@
 import { hash } from "node:crypto";
-import { BackupError } from "./backup-error.ts";
+
+/** A reason why a backup cannot be created or restored, as a message for the operator. */
+export class BackupError extends Error {}
 
 /**
  * A backup is a tar archive, compressed with zstd: the description, the files of each cell in a folder of its own, and

@@ -1,7 +1,6 @@
 import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { BackupError } from "./backup-error.ts";
-import { isPlainPath } from "./backup-format.ts";
+import { BackupError, isPlainPath } from "./backup-format.ts";
 
 /** `path` is relative to the PostgreSQL folder. */
 type ClusterFile = { readonly path: string; readonly bytes: number };

@@ -1,6 +1,6 @@
 import { pipeline } from "node:stream/promises";
 import { connect, type DatabaseAddress, type Sql } from "../store/driver/connect.ts";
-import { BackupError } from "./backup-error.ts";
+import { BackupError } from "./backup-format.ts";
 
 /** The longest step reads or writes one table. */
 const STATEMENT_TIMEOUT_MS = 24 * 3_600_000;

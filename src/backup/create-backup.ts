@@ -1,17 +1,23 @@
-import type { FileHandle } from "node:fs/promises";
-import { readFile } from "node:fs/promises";
+import { createHash, hash } from "node:crypto";
+import { type FileHandle, open, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { constants, createZstdCompress } from "node:zlib";
 import { connect, type DatabaseAddress, type Sql } from "../store/driver/connect.ts";
 import { RELEASE } from "../store/schema/release.ts";
-import { ArchiveContent } from "./archive-content.ts";
-import { BackupError } from "./backup-error.ts";
-import { CELL, DESCRIPTION, describe } from "./backup-format.ts";
-import { CONTROL_FILE, listClusterFiles } from "./cluster-files.ts";
+import {
+  BackupError,
+  CELL,
+  DESCRIPTION,
+  describe,
+  type FileRecord,
+  MANIFEST,
+  writeManifest,
+} from "./backup-format.ts";
+import { CONTROL_FILE, ignoreMissing, listClusterFiles } from "./cluster-files.ts";
 import { writeNewFile } from "./new-file.ts";
-import { walSegments } from "./wal-segments.ts";
+import { END_BYTES, paddingOf, writeHeader } from "./tar.ts";
 
 /** pg_backup_start waits for a checkpoint. */
 const STATEMENT_TIMEOUT_MS = 30 * 60_000;
@@ -151,4 +157,101 @@ async function readUnchanged(path: string): Promise<Buffer> {
     if (after.equals(before)) return after;
     before = after;
   }
+}
+
+const CHUNK_BYTES = 1024 * 1024;
+
+/** The bytes of a backup before compression, and a record of each file for the manifest. */
+export class ArchiveContent {
+  readonly #records = new Map<string, FileRecord>();
+
+  /** A small file whose content is known. */
+  *text(name: string, text: string | Buffer): Generator<Buffer> {
+    const content = Buffer.from(text);
+    this.#records.set(name, { bytes: content.length, sha256: hash("sha256", content, "hex") });
+    yield* entryOf(name, content);
+  }
+
+  /**
+   * A file that PostgreSQL may write meanwhile; no content if it was removed. The size in the header is the
+   * size when the copy starts: data appended later is in the write-ahead log, and data that was cut off becomes zeros.
+   */
+  async *file(name: string, path: string): AsyncGenerator<Buffer> {
+    const file = await open(path, "r").catch(ignoreMissing);
+    if (file === undefined) return;
+    try {
+      const { size } = await file.stat();
+      const digest = createHash("sha256");
+      yield writeHeader({ name, bytes: size });
+      for await (const chunk of chunksOf(file, size)) {
+        digest.update(chunk);
+        yield chunk;
+      }
+      yield* padding(size);
+      this.#records.set(name, { bytes: size, sha256: digest.digest("hex") });
+    } finally {
+      await file.close();
+    }
+  }
+
+  /** Whether the file was there. */
+  has(name: string): boolean {
+    return this.#records.has(name);
+  }
+
+  /** The manifest and the end of the archive. */
+  *end(): Generator<Buffer> {
+    yield* entryOf(MANIFEST, Buffer.from(writeManifest(this.#records)));
+    yield Buffer.alloc(END_BYTES);
+  }
+}
+
+function* entryOf(name: string, content: Buffer): Generator<Buffer> {
+  yield writeHeader({ name, bytes: content.length });
+  if (content.length > 0) yield content;
+  yield* padding(content.length);
+}
+
+/** Never yields an empty chunk: a stream may not ask for another one after it. */
+function* padding(bytes: number): Generator<Buffer> {
+  if (paddingOf(bytes) > 0) yield Buffer.alloc(paddingOf(bytes));
+}
+
+async function* chunksOf(file: FileHandle, bytes: number): AsyncGenerator<Buffer> {
+  for (let position = 0; position < bytes; ) {
+    const chunk = Buffer.alloc(Math.min(CHUNK_BYTES, bytes - position));
+    const { bytesRead } = await file.read(chunk, 0, chunk.length, position);
+    const isCutOff = bytesRead === 0;
+    const content = isCutOff ? chunk : chunk.subarray(0, bytesRead);
+    position += content.length;
+    yield content;
+  }
+}
+
+/** The first segment of the write-ahead log that a backup needs, and the position up to which it needs it. */
+type WalRange = { readonly firstFile: string; readonly stop: string; readonly segmentBytes: number };
+
+const SEGMENT_NAME = /^([0-9A-F]{8})([0-9A-F]{8})([0-9A-F]{8})$/;
+const POSITION = /^([0-9A-F]{1,8})\/([0-9A-F]{1,8})$/;
+const LOG_FILE_BYTES = 0x1_0000_0000n;
+
+/** The names of the segments, in the form that PostgreSQL gives the files. */
+export function walSegments({ firstFile, stop, segmentBytes }: WalRange): string[] {
+  const [, timeline, log, segment] = SEGMENT_NAME.exec(firstFile) ?? [];
+  const [, high, low] = POSITION.exec(stop) ?? [];
+  if (timeline === undefined || high === undefined)
+    throw new Error(`not a range of the write-ahead log: ${firstFile} to ${stop}`);
+  const perLog = LOG_FILE_BYTES / BigInt(segmentBytes);
+  const first = BigInt(`0x${log}`) * perLog + BigInt(`0x${segment}`);
+  // The position is the end of the last record, so a segment that starts there is not needed.
+  const last = (BigInt(`0x${high}`) * LOG_FILE_BYTES + BigInt(`0x${low}`) - 1n) / BigInt(segmentBytes);
+  const names: string[] = [];
+  for (let number = first; number <= last; number++) {
+    names.push(`${timeline}${hex(number / perLog)}${hex(number % perLog)}`);
+  }
+  return names;
+}
+
+function hex(value: bigint): string {
+  return value.toString(16).toUpperCase().padStart(8, "0");
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { type FileHandle, link, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import { BackupError } from "./backup-error.ts";
+import { BackupError } from "./backup-format.ts";
 import { ignoreMissing } from "./cluster-files.ts";
 
 /** File systems without hard links. */

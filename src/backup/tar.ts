@@ -1,4 +1,4 @@
-import { BackupError } from "./backup-error.ts";
+import { BackupError } from "./backup-format.ts";
 
 /**
  * The part of the POSIX tar format (ustar) that backups use: regular files with short names. A reader of extended headers

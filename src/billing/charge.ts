@@ -1,16 +1,14 @@
-import type { CountOptions } from "../domain/count-options.ts";
 import { DomainError, type Reason } from "../domain/errors.ts";
 import { assertInvariant } from "../domain/invariant.ts";
 import { isEmpty, type Output, textsOfReasoning, textsOfReply } from "../domain/output.ts";
 import { costOf } from "../domain/price.ts";
+import type { CountOptions } from "../domain/prompt-texts.ts";
 import { clampUsage, inputTokensOf, outputTokensOf, type Usage, usageOf } from "../domain/usage.ts";
-import type { Charge } from "../store/bill-item.ts";
-import type { Progress } from "../upstreams/progress.ts";
-import type { GenerationSpec } from "./generation-spec.ts";
-import type { Ending } from "./generation-state.ts";
-import { STOPS, UPSTREAM_FAILED_TEXT } from "./stops.ts";
+import type { Charge } from "../store/bill.ts";
+import type { Progress } from "../upstreams/upstream.ts";
+import type { Tokens } from "./generation-size.ts";
+import { type Ending, type GenerationSpec, STOPS, UPSTREAM_FAILED_TEXT } from "./generation-state.ts";
 import { encodeAnswer } from "./stored-answer.ts";
-import type { Tokens } from "./token-counts.ts";
 
 /** Time limit for counting the tokens that the upstream did not report. After it, they are estimated. */
 const COUNT_MS = 10_000;

@@ -1,14 +1,12 @@
-import { hasMoreCharacters } from "../domain/characters.ts";
 import { checkConversation, isShortText, MAX_MESSAGE_CHARACTERS } from "../domain/conversation.ts";
 import { DomainError } from "../domain/errors.ts";
-import { isJsonLonger } from "../domain/json-text.ts";
-import type { Capability, Model } from "../domain/model.ts";
+import { isJsonLonger } from "../domain/json.ts";
+import { type Capability, type Model, TASK_KINDS } from "../domain/model.ts";
 import { nextTurn } from "../domain/next-turn.ts";
-import { type Format, NO_OPTIONS, type PromptOptions, type Tool } from "../domain/prompt.ts";
+import { type Format, NO_OPTIONS, type PromptOptions, type Task, type Tool } from "../domain/prompt.ts";
+import { hasMoreCharacters } from "../domain/text.ts";
+import type { PromptProblem } from "../upstreams/dialect.ts";
 import { problemWith } from "../upstreams/dialects.ts";
-import type { PromptProblem } from "../upstreams/prompt-problem.ts";
-import { checkEmbedding, checkTask } from "./check-task.ts";
-import { fieldName, schemaNameField, toolNameField } from "./field-names.ts";
 import type { GenerationRequest } from "./generation-request.ts";
 
 export const MAX_TOOLS = 256;
@@ -150,4 +148,87 @@ function requireCapability(model: Model, capability: Capability, field: string):
     field,
     `requires the capability "${capability}", which "${model.id}" does not have`,
   );
+}
+
+const MAX_INPUTS = 2_048;
+/** The vectors are stored with the other answers for a retry. */
+const MAX_KEPT_INPUTS = 256;
+const MAX_VALUES = 4_194_304;
+
+/** Refuses a task that the model cannot do, with the name of an API that it can be used with. */
+function checkTask({ id, capabilities, upstreams }: Model, task: Task | undefined): void {
+  const createsVectors = capabilities.includes("embeddings");
+  if (task?.kind === "embed") {
+    if (createsVectors) return;
+    throw refusal(`"${id}" does not have the capability "embeddings"`);
+  }
+  if (createsVectors) throw refusal(`"${id}" only creates embeddings: call /v1/embeddings or /v1/embed`);
+  if (task && !upstreams.every(({ kind }) => TASK_KINDS.includes(kind))) {
+    throw refusal(`"${id}" has an upstream without completions: call /v1/chat/completions`);
+  }
+}
+
+/** The texts are the messages of the request. */
+function checkEmbedding(
+  { messages, fields }: GenerationRequest,
+  { dimensions = 1 }: Extract<Task, { kind: "embed" }>,
+): void {
+  if (messages.length === 0) throw DomainError.ofField("input", "must not be empty");
+  if (messages.length > MAX_INPUTS)
+    throw DomainError.ofField("input", `must have at most ${MAX_INPUTS} texts`);
+  for (const [i, { content }] of messages.entries()) {
+    const field = fields?.[i] ?? `input[${i}]`;
+    if (typeof content !== "string" || content === "") throw DomainError.ofField(field, "must not be empty");
+    if (hasMoreCharacters([content], MAX_MESSAGE_CHARACTERS)) {
+      throw DomainError.ofField(field, `must be at most ${MAX_MESSAGE_CHARACTERS} characters`);
+    }
+  }
+  if (messages.length * dimensions > MAX_VALUES) {
+    throw DomainError.ofField("dimensions", `times the number of texts must be at most ${MAX_VALUES}`);
+  }
+}
+
+/** An answer with many vectors is too large to be stored for a retry. */
+export function checkKept({ messages, options }: GenerationRequest): void {
+  if (options.task?.kind !== "embed" || messages.length <= MAX_KEPT_INPUTS) return;
+  throw DomainError.ofField("input", `must have at most ${MAX_KEPT_INPUTS} texts with an idempotency key`);
+}
+
+function refusal(description: string): DomainError {
+  return DomainError.ofField("model", description);
+}
+
+/** Fields of native requests that other formats name differently. */
+type Field = "messages" | "response_format" | "reasoning_effort" | "stop" | "user";
+
+const NAMES: Readonly<Record<Format, Readonly<Partial<Record<Field, string>>>>> = {
+  native: {},
+  "openai-chat": {},
+  "openai-responses": {
+    messages: "input",
+    response_format: "text.format",
+    reasoning_effort: "reasoning.effort",
+  },
+  "anthropic-messages": {
+    response_format: "output_config.format",
+    reasoning_effort: "thinking",
+    stop: "stop_sequences",
+    user: "metadata.user_id",
+  },
+};
+
+/** The name of a tool. In chat completions, the function of a tool is an object of its own. */
+function toolNameField(format: Format, i: number): string {
+  return format === "openai-chat" ? `tools[${i}].function.name` : `tools[${i}].name`;
+}
+
+/** The name of the schema of the reply. */
+function schemaNameField(format: Format): string {
+  const member = format === "openai-chat" ? "json_schema.name" : "name";
+  return `${fieldName(format, "response_format")}.${member}`;
+}
+
+/** The name of a field in the caller's format. */
+export function fieldName(format: Format, field: string): string {
+  return (NAMES[format] as Readonly<Record<string, string>>)[field] ?? field;
 }

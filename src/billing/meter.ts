@@ -1,22 +1,25 @@
 import { measured } from "../domain/call-trace.ts";
-import type { CountOptions } from "../domain/count-options.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { Ids } from "../domain/ids.ts";
 import { laneOfId } from "../domain/lane.ts";
 import type { Model } from "../domain/model.ts";
 import { deltasOf } from "../domain/output.ts";
-import type { HoldRequest } from "../store/bill-item.ts";
-import type { Caller, Idempotency } from "./caller.ts";
-import { checkRequest } from "./check-request.ts";
-import { checkKept } from "./check-task.ts";
-import { countInput, imageTokensOf } from "./context-window.ts";
-import { Generation, type GenerationParts } from "./generation.ts";
-import type { GenerationRequest, Piece, Reply } from "./generation-request.ts";
-import { loweredMaxTokensOf, type Size } from "./generation-size.ts";
-import type { GenerationSpec } from "./generation-spec.ts";
-import { PieceStream } from "./piece-stream.ts";
-import { type HoldParts, MAX_CALL_MS, type PendingGeneration, placeHold } from "./place-hold.ts";
-import { type Quote, type QuotePayer, quoteOf } from "./quote.ts";
+import type { CountOptions } from "../domain/prompt-texts.ts";
+import type { HoldRequest } from "../store/bill.ts";
+import { checkKept, checkRequest } from "./check-request.ts";
+import { Generation, type GenerationParts, PieceStream } from "./generation.ts";
+import type { Caller, GenerationRequest, Idempotency, Piece, Reply } from "./generation-request.ts";
+import { countInput, imageTokensOf, loweredMaxTokensOf, type Size } from "./generation-size.ts";
+import type { GenerationSpec } from "./generation-state.ts";
+import {
+  type HoldParts,
+  MAX_CALL_MS,
+  type PendingGeneration,
+  placeHold,
+  type Quote,
+  type QuotePayer,
+  quoteOf,
+} from "./hold.ts";
 import { unknownModel } from "./refusals.ts";
 import { decodeAnswer, interrupted, type StoredAnswer } from "./stored-answer.ts";
 

@@ -1,7 +1,7 @@
 import { DomainError } from "../domain/errors.ts";
 import type { Model } from "../domain/model.ts";
 import { formatMicros, type Micros } from "../domain/money.ts";
-import { editDistance } from "../domain/nearest.ts";
+import { editDistance } from "../domain/text.ts";
 
 /** The 402 error, with the balance, the amount held by running calls, and the amount the call needs. */
 export function insufficientBalance(balance: Micros, held: Micros, required: Micros): DomainError {

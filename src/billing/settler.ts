@@ -1,6 +1,6 @@
 import { DomainError } from "../domain/errors.ts";
 import { assertInvariant, InvariantViolation } from "../domain/invariant.ts";
-import type { EndOutcome, EndRequest } from "../store/bill-item.ts";
+import type { EndOutcome, EndRequest } from "../store/bill.ts";
 import type { Billing } from "../store/billing.ts";
 import { isRefusedWrite, NotSent } from "../store/driver/store-error.ts";
 

@@ -1,6 +1,6 @@
+import { base64OfVector, vectorOfBase64 } from "../domain/base64.ts";
 import { DomainError, isReason, type Reason } from "../domain/errors.ts";
 import type { FinishReason, Output } from "../domain/output.ts";
-import { base64OfVector, vectorOfBase64 } from "../domain/vector.ts";
 
 /** The response for a retry with the same idempotency key. Tokens and amounts are in the ledger row. */
 export type StoredAnswer = {

@@ -1,14 +1,22 @@
+import { randomUUID } from "node:crypto";
+import type { Command } from "commander";
 import {
   type Account,
+  type AdjustAccountResponse,
+  AdjustAccountResponseSchema,
   CreateAccountResponseSchema,
+  type CreditAccountResponse,
+  CreditAccountResponseSchema,
   GetAccountResponseSchema,
   ListAccountsResponseSchema,
+  ResumeAccountResponseSchema,
   SetAccountPlanResponseSchema,
+  SuspendAccountResponseSchema,
+  UpdateAccountResponseSchema,
 } from "../../gen/vx/admin/v1/admin_pb.js";
-import { addMovements } from "./account-movements.ts";
-import { addProfileCommands, type ProfileOptions, profileOptions } from "./account-profile.ts";
-import { accountIdOf } from "./account-reference.ts";
-import { withAdmin } from "./client.ts";
+import type { Micros } from "../domain/money.ts";
+import { accountIdOf, adjustAmount, creditAmount } from "./arguments.ts";
+import { type Admin, CallFailure, withAdmin } from "./client.ts";
 import { accountColumns } from "./columns.ts";
 import {
   callCommand,
@@ -19,9 +27,9 @@ import {
   requiredOption,
   withExamples,
 } from "./command.ts";
+import { CommandFailure, usageFailure } from "./failure.ts";
 import { addListOptions, type ListOptions, printList } from "./list.ts";
-import { formatTable } from "./print.ts";
-import { show } from "./show.ts";
+import { type Column, formatTable, show } from "./print.ts";
 
 export const define: Define = (group) => {
   withExamples(group, ["vx accounts create --name acme --plan pro", "vx accounts list"]);
@@ -109,4 +117,185 @@ async function setPlan(account: string, plan: string, options: JsonOption & Reas
 
 function tableOf(account: Account | undefined): string {
   return formatTable(accountColumns, account ? [account] : []);
+}
+
+type ProfileOptions = {
+  readonly externalId?: string;
+  readonly email?: string;
+  readonly notes?: string;
+};
+
+type ChangeOptions = JsonOption & ReasonOption;
+
+const ACCOUNT = "the id, external id or unique name of the account";
+
+function profileOptions(command: Command): Command {
+  return command
+    .option("--external-id <id>", "the id of the account in other systems, unique among the accounts")
+    .option("--email <address>", "an e-mail address")
+    .option("--notes <text>", "notes for operators");
+}
+
+/** The commands that change the name, the profile and the suspension of an account. */
+function addProfileCommands(group: Command): void {
+  reasonOption(
+    callCommand(group, "rename", "Change the name of an account.", ["vx accounts rename acme acme-europe"]),
+  )
+    .argument("<account>", ACCOUNT)
+    .argument("<name>", "the new name")
+    .action((account: string, name: string, options: ChangeOptions) => update(account, { name }, options));
+  reasonOption(
+    profileOptions(
+      callCommand(group, "update", "Change the profile of an account. An empty value removes the field.", [
+        "vx accounts update acme --external-id crm-17 --email ops@acme.example",
+      ]),
+    ),
+  )
+    .argument("<account>", ACCOUNT)
+    .action(updateProfile);
+  reasonOption(
+    callCommand(group, "suspend", "Refuse the calls of an account. Running calls finish.", [
+      'vx accounts suspend acme --reason "invoice 1001 is overdue"',
+    ]),
+    { isRequired: true },
+  )
+    .argument("<account>", ACCOUNT)
+    .action(suspend);
+  reasonOption(callCommand(group, "resume", "End the suspension of an account.", ["vx accounts resume acme"]))
+    .argument("<account>", ACCOUNT)
+    .action(resume);
+}
+
+async function updateProfile(account: string, options: ChangeOptions & ProfileOptions): Promise<void> {
+  const { externalId, email, notes } = options;
+  const profile = {
+    ...(externalId === undefined ? {} : { externalId }),
+    ...(email === undefined ? {} : { email }),
+    ...(notes === undefined ? {} : { notes }),
+  };
+  if (Object.keys(profile).length === 0) {
+    throw usageFailure("nothing to change; add --external-id, --email or --notes");
+  }
+  await update(account, profile, options);
+}
+
+async function update(
+  account: string,
+  changes: ProfileOptions & { readonly name?: string },
+  options: ChangeOptions,
+): Promise<void> {
+  const response = await withAccount(account, (admin, accountId) =>
+    admin.updateAccount({ accountId, ...changes, reason: options.reason ?? "" }),
+  );
+  await show(options, UpdateAccountResponseSchema, response, () => tableOf(response.account));
+}
+
+async function suspend(account: string, options: ChangeOptions): Promise<void> {
+  const response = await withAccount(account, (admin, accountId) =>
+    admin.suspendAccount({ accountId, reason: options.reason ?? "" }),
+  );
+  await show(options, SuspendAccountResponseSchema, response, () => tableOf(response.account));
+}
+
+async function resume(account: string, options: ChangeOptions): Promise<void> {
+  const response = await withAccount(account, (admin, accountId) =>
+    admin.resumeAccount({ accountId, reason: options.reason ?? "" }),
+  );
+  await show(options, ResumeAccountResponseSchema, response, () => tableOf(response.account));
+}
+
+function withAccount<Response>(
+  account: string,
+  use: (admin: Admin, accountId: string) => Promise<Response>,
+): Promise<Response> {
+  return withAdmin(async (admin) => use(admin, await accountIdOf(admin, account)));
+}
+
+type MovementOptions = JsonOption & { readonly reason: string; readonly idempotencyKey?: string };
+type Movement = { accountId: string; amountMicros: Micros; reason: string; idempotencyKey: string };
+type Response = CreditAccountResponse | AdjustAccountResponse;
+
+const columns: readonly Column<Response>[] = [
+  { title: "ENTRY", value: ({ entry }) => entry?.id ?? "" },
+  { title: "KIND", value: ({ entry }) => entry?.kind ?? "" },
+  { title: "AMOUNT", value: ({ entry }) => entry?.amount ?? "", align: "right" },
+  { title: "ACCOUNT", value: ({ account }) => account?.id ?? "" },
+  // The current balance, even if a repeated call returns an old entry.
+  { title: "BALANCE", value: ({ account }) => account?.balance ?? "", align: "right" },
+  { title: "REASON", value: ({ entry }) => entry?.reason ?? "" },
+];
+
+/** The commands that change a balance. */
+function addMovements(group: Command): void {
+  movementCommand(group, "credit", "Add an amount to the balance of an account.", [
+    'vx accounts credit acct_… 25.00 --reason "invoice 1001"',
+  ])
+    .argument("<amount>", "greater than 0, with at most 6 decimals", creditAmount)
+    .action(credit);
+  movementCommand(group, "adjust", "Add an amount to the balance of an account, or subtract it.", [
+    'vx accounts adjust acct_… -5.00 --reason "credited twice"',
+  ])
+    .argument("<amount>", "negative to subtract; at most 6 decimals", adjustAmount)
+    .action(adjust);
+}
+
+function movementCommand(group: Command, name: string, description: string, examples: string[]): Command {
+  const command = callCommand(group, name, description, examples).argument(
+    "<account>",
+    "the id, external id or unique name of the account",
+  );
+  return reasonOption(command, { isRequired: true }).option(
+    "--idempotency-key <key>",
+    "repeated commands with the same key change the balance once (default: a random key)",
+  );
+}
+
+async function credit(account: string, amountMicros: Micros, options: MovementOptions): Promise<void> {
+  const response = await move(account, amountMicros, options, (admin, movement, signal) =>
+    admin.creditAccount(movement, { signal }),
+  );
+  await show(options, CreditAccountResponseSchema, response, () => formatTable(columns, [response]));
+}
+
+async function adjust(account: string, amountMicros: Micros, options: MovementOptions): Promise<void> {
+  const response = await move(account, amountMicros, options, (admin, movement, signal) =>
+    admin.adjustAccount(movement, { signal }),
+  );
+  await show(options, AdjustAccountResponseSchema, response, () => formatTable(columns, [response]));
+}
+
+/** If the outcome is unknown, the error names the idempotency key with which a retry is safe. */
+async function move<Answer>(
+  account: string,
+  amountMicros: Micros,
+  { reason, idempotencyKey = randomUUID() }: MovementOptions,
+  call: (admin: Admin, movement: Movement, signal: AbortSignal) => Promise<Answer>,
+): Promise<Answer> {
+  const stop = new AbortController();
+  const onSignal = () => stop.abort();
+  process.once("SIGINT", onSignal).once("SIGTERM", onSignal);
+  try {
+    return await withAdmin(async (admin) =>
+      call(
+        admin,
+        {
+          accountId: await accountIdOf(admin, account, { signal: stop.signal }),
+          amountMicros,
+          reason,
+          idempotencyKey,
+        },
+        stop.signal,
+      ),
+    );
+  } catch (error) {
+    if (!(error instanceof CallFailure) || error.refused) throw error;
+    const advice = `to retry safely, add --idempotency-key ${shellQuote(idempotencyKey)}`;
+    throw new CommandFailure(`${error.message}; ${advice}`);
+  } finally {
+    process.off("SIGINT", onSignal).off("SIGTERM", onSignal);
+  }
+}
+
+function shellQuote(text: string): string {
+  return /^[\w.:/@-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

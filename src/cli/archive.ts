@@ -1,20 +1,22 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { openEmbeddedDatabase } from "../app/embedded-database.ts";
-import type { Archive, LedgerPlace } from "../archive/archive-database.ts";
-import { ArchiveError } from "../archive/archive-error.ts";
+import { create } from "@bufbuild/protobuf";
+import { AuditResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
+import { viewReport } from "../api/run-audit.ts";
+import { auditDatabases } from "../app/audit-embedded.ts";
+import { openEmbeddedDatabase } from "../app/prepare-database.ts";
+import { type Archive, ArchiveError, type LedgerPlace } from "../archive/archive-database.ts";
 import { type ArchiveProgress, archiveLedger } from "../archive/archive-ledger.ts";
-import { monthText, parseMonth } from "../domain/month.ts";
-import type { Engine } from "../store/driver/engine.ts";
-import { readCellSettings } from "./cell-settings.ts";
+import { type ArchivesReport, auditArchives } from "../archive/audit-archives.ts";
+import { monthText, parseMonth } from "../domain/periods.ts";
+import type { Engine } from "../store/driver/endpoints.ts";
+import { auditText, requireConsistent, showAudit } from "./audit-report.ts";
 import { type Define, type JsonOption, withExamples } from "./command.ts";
 import { explained } from "./embedded-command.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
-import { printError, printOut } from "./output.ts";
-import { type Column, formatTable } from "./print.ts";
-import { createProgress } from "./progress.ts";
-import { readSettings } from "./target.ts";
-import { visible } from "./visible.ts";
+import { createProgress, printError, printOut, visible } from "./output.ts";
+import { type Column, formatTable, jsonLine } from "./print.ts";
+import { readCellSettings, readSettings } from "./target.ts";
 
 /** This month and the twelve before it. */
 const DEFAULT_KEPT_MONTHS = 13;
@@ -142,7 +144,7 @@ type OwnedLedgers = {
  * With the rights of the owner: the cells of VX_CELLS, each with a folder of its own in this one, the database of
  * DATABASE_URL, or the embedded one, also while a server uses it.
  */
-export async function openOwnedLedgers(folder: string): Promise<OwnedLedgers> {
+async function openOwnedLedgers(folder: string): Promise<OwnedLedgers> {
   const { databaseUrl, dataDir, cellsFile } = readSettings(process.env, [
     "DATABASE_URL",
     "VX_DATA_DIR",
@@ -165,4 +167,43 @@ export async function openOwnedLedgers(folder: string): Promise<OwnedLedgers> {
     return { all: [{ ...only, address: { kind: "url", url: databaseUrl } }], close };
   const embedded = await openEmbeddedDatabase(dataDir, "archive", (line) => void printError(visible(line)));
   return { all: [{ ...only, address: embedded.address }], close: () => embedded.close() };
+}
+
+/** Audits the database, even while no server runs, and the archived entries that it continues. */
+export async function auditWithArchives(folder: string, isJson: boolean): Promise<void> {
+  const { audit, archives } = await explained(folder, "read", async (signal) => {
+    const progress = createProgress(process.stderr);
+    const ledgers = await openOwnedLedgers(folder);
+    try {
+      // First, so that entries that are archived meanwhile are read in the files.
+      const report = await auditDatabases(ledgers.all, {
+        signal,
+        onProgress: (step) => showAudit(progress, step),
+      });
+      const archives: ArchivesReport = { archives: 0, entries: 0, findings: [] };
+      for (const { folder: files, ...place } of ledgers.all) {
+        const ofCell = await auditArchives(place, files, signal, (done, inTotal) =>
+          progress.show(done / inTotal, `${archives.entries + done} archived ledger entries audited`),
+        );
+        archives.archives += ofCell.archives;
+        archives.entries += ofCell.entries;
+        archives.findings.push(...ofCell.findings);
+      }
+      return { audit: { ...report, findings: [...archives.findings, ...report.findings] }, archives };
+    } catch (error) {
+      if (error instanceof ArchiveError) throw new CommandFailure(error.message);
+      throw error;
+    } finally {
+      progress.clear();
+      await ledgers.close();
+    }
+  });
+  const response = create(AuditResponseSchema, viewReport(audit));
+  const { archives: files, entries } = archives;
+  await printOut(
+    isJson
+      ? `{"archives":{"files":${files},"entries":${entries}},"audit":${jsonLine(AuditResponseSchema, response).trim()}}\n`
+      : `${auditText(response)}\n${entries} archived entries in ${files} files\n`,
+  );
+  requireConsistent(response);
 }

@@ -1,10 +1,15 @@
-import type { AuditResponse } from "../../gen/vx/admin/v1/admin_pb.js";
+import { create } from "@bufbuild/protobuf";
+import { type AuditResponse, AuditResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
+import { viewReport } from "../api/run-audit.ts";
+import { auditEmbeddedDatabase } from "../app/audit-embedded.ts";
 import { formatMicros } from "../domain/money.ts";
 import type { AuditProgress } from "../store/audit.ts";
+import { createLog } from "../telemetry/log.ts";
 import { findingColumns } from "./columns.ts";
 import { CommandFailure } from "./failure.ts";
-import { type Column, formatTable } from "./print.ts";
-import type { Progress } from "./progress.ts";
+import { createProgress, type Progress, printError, printOut, visible } from "./output.ts";
+import { type Column, formatTable, jsonLine } from "./print.ts";
+import { readSettings } from "./target.ts";
 
 const totalColumns: readonly Column<AuditResponse>[] = [
   { title: "ACCOUNTS", value: (totals) => String(totals.accounts), align: "right" },
@@ -31,4 +36,32 @@ export function auditText(response: AuditResponse): string {
 
 export function showAudit(progress: Progress, { partsDone, parts, entries }: AuditProgress): void {
   progress.show(partsDone / parts, `${entries} ledger entries audited`);
+}
+
+/** Audits the embedded database while no server runs. */
+export async function auditStopped(signal: AbortSignal): Promise<AuditResponse> {
+  const progress = createProgress(process.stderr);
+  try {
+    const report = await auditEmbeddedDatabase({
+      config: readSettings(process.env, ["VX_DATA_DIR"]),
+      log: createLog("error"),
+      signal,
+      print: (line) => void printError(visible(line)),
+      onProgress: (step) => showAudit(progress, step),
+    });
+    return create(AuditResponseSchema, viewReport(report));
+  } finally {
+    progress.clear();
+  }
+}
+
+/** Prints the result of a command and of its audit; fails if the audit found differences. */
+export async function showWithAudit(
+  isJson: boolean,
+  result: Readonly<Record<string, string>>,
+  audit: AuditResponse,
+): Promise<void> {
+  const json = `{${JSON.stringify(result).slice(1, -1)},"audit":${jsonLine(AuditResponseSchema, audit).trim()}}\n`;
+  await printOut(isJson ? json : auditText(audit));
+  requireConsistent(audit);
 }

@@ -3,8 +3,8 @@ import { auditText, requireConsistent, showAudit } from "./audit-report.ts";
 import { type Console, withAdmin } from "./client.ts";
 import { type Define, type JsonOption, withExamples } from "./command.ts";
 import { CommandFailure } from "./failure.ts";
-import { createProgress } from "./progress.ts";
-import { show } from "./show.ts";
+import { createProgress } from "./output.ts";
+import { show } from "./print.ts";
 
 /** No timeout: the audit reads every row, so its duration has no useful bound. */
 const NO_TIMEOUT_MS = 0;
@@ -21,7 +21,7 @@ export const define: Define = (command) => {
 
 async function audit(options: JsonOption & { readonly archive?: string }): Promise<void> {
   if (options.archive !== undefined) {
-    const { auditWithArchives } = await import("./audit-archives.ts");
+    const { auditWithArchives } = await import("./archive.ts");
     return await auditWithArchives(options.archive, options.json === true);
   }
   const response = await withAdmin((_, console) => watchAudit(console));

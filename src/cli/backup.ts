@@ -1,16 +1,14 @@
 import { existsSync } from "node:fs";
 import type { Command } from "commander";
-import { openEmbeddedDatabase } from "../app/embedded-database.ts";
+import { openEmbeddedDatabase } from "../app/prepare-database.ts";
 import { createBackup } from "../backup/create-backup.ts";
 import { type RestoredBackup, restoreBackup } from "../backup/restore-backup.ts";
-import { auditStopped, showWithAudit } from "./audit-stopped.ts";
+import { auditStopped, showWithAudit } from "./audit-report.ts";
 import { type Define, type JsonOption, withExamples } from "./command.ts";
 import { embeddedSettings, explained } from "./embedded-command.ts";
 import { CommandFailure } from "./failure.ts";
-import { printError, printOut } from "./output.ts";
+import { createProgress, printError, printOut, visible } from "./output.ts";
 import { type Column, formatTable } from "./print.ts";
-import { createProgress } from "./progress.ts";
-import { visible } from "./visible.ts";
 
 export const define: Define = (group) => {
   withExamples(group, ["vx backup create /backups/vx-2030-01-31.tar.zst"]);

@@ -1,11 +1,16 @@
-import { readCellStates } from "../app/cell-states.ts";
-import { laneRanges } from "../domain/lane.ts";
-import { readCellSettings } from "./cell-settings.ts";
+import { randomUUID } from "node:crypto";
+import type { Command } from "commander";
+import { APP_ROLE } from "../app/prepare-database.ts";
+import { abortSplit, SPLIT_STEPS, type SplitResult, splitCell } from "../app/split-cell.ts";
+import { LANE_COUNT, type Lane, laneRanges, lanesOfText, parseLanes } from "../domain/lane.ts";
+import { Database } from "../store/driver/database.ts";
+import { databaseUrlProblem } from "../store/driver/endpoints.ts";
+import type { CellToMigrate } from "../store/schema/migrate-cell.ts";
 import { type Define, type JsonOption, withExamples } from "./command.ts";
-import { EXIT_FAILED } from "./exit.ts";
-import { printOut } from "./output.ts";
+import { CommandFailure, EXIT_FAILED, usageFailure } from "./failure.ts";
+import { createProgress, printError, printOut, visible } from "./output.ts";
 import { type Column, formatTable } from "./print.ts";
-import { defineSplit } from "./split.ts";
+import { readCellSettings } from "./target.ts";
 
 export const define: Define = (group) => {
   const example = "VX_CELLS=/etc/vx/cells.yaml vx cells status";
@@ -20,8 +25,6 @@ export const define: Define = (group) => {
   withExamples(status, [example]);
   defineSplit(group.command("split"));
 };
-
-type CellState = Awaited<ReturnType<typeof readCellStates>>[number];
 
 const columns: readonly Column<CellState>[] = [
   { title: "NAME", value: ({ name }) => name },
@@ -38,4 +41,157 @@ async function showStatus(options: JsonOption): Promise<void> {
     await printOut(`${JSON.stringify({ cells })}\n`);
   } else await printOut(formatTable(columns, states));
   if (states.some(({ problem }) => problem !== undefined)) process.exitCode = EXIT_FAILED;
+}
+
+const STATEMENT_TIMEOUT_MS = 5_000;
+
+type CellState = {
+  readonly name: string;
+  readonly schema: string;
+  readonly lanes: readonly Lane[];
+  /** Why the cell cannot be used; undefined if it can. */
+  readonly problem: string | undefined;
+};
+
+/** Asks each cell which lanes it owns. */
+async function readCellStates(cells: readonly CellToMigrate[]): Promise<readonly CellState[]> {
+  return await Promise.all(cells.map(readState));
+}
+
+async function readState({ name, address, schema }: CellToMigrate): Promise<CellState> {
+  const database = new Database(address, {
+    name: "vx cells",
+    role: APP_ROLE,
+    schema,
+    connections: 1,
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+    maxStatements: 1,
+    maxWaitMs: STATEMENT_TIMEOUT_MS,
+  });
+  try {
+    const [row] = await database.call<{ lanes: string; name: string | null }>("cell_state");
+    const stored = row?.name ?? name;
+    if (stored !== name) return { name, schema, lanes: [], problem: `the database is the cell "${stored}"` };
+    return { name, schema, lanes: lanesOfText(row?.lanes ?? ""), problem: undefined };
+  } catch (error) {
+    const { message, cause } = error as Error;
+    return { name, schema, lanes: [], problem: cause instanceof Error ? cause.message : message };
+  } finally {
+    await database.close();
+  }
+}
+
+type Options = JsonOption & { readonly to?: string; readonly lanes?: string; readonly abort?: true };
+
+function defineSplit(command: Command): void {
+  withExamples(command, [
+    "VX_CELLS=cells.yaml vx cells split a --to postgres://postgres@standby/vx --lanes 512-1023",
+    "VX_CELLS=cells.yaml vx cells split a --abort",
+  ])
+    .description(
+      "Move lanes of a cell to a standby of its PostgreSQL, which becomes a cell. After an interruption, run the same command again to continue.",
+    )
+    .argument("<source>", "the name of the cell that gives up lanes")
+    .option(
+      "--to <url>",
+      "the standby; the login must own the tables and be allowed to promote it (required)",
+    )
+    .option("--lanes <lanes>", "the lanes to move, such as 512-767,800 (required)")
+    .option(
+      "--abort",
+      "in place of --to and --lanes: give the lanes of an unfinished split back to the source, for example if the standby is lost",
+    )
+    .option("--json", "print the result as JSON")
+    .action(run);
+}
+
+async function run(name: string, options: Options): Promise<void> {
+  const { to, lanes, abort } = options;
+  if (abort && (to !== undefined || lanes !== undefined))
+    throw usageFailure("--abort needs neither --to nor --lanes");
+  const cells = await readCellSettings();
+  const source = cells.find((cell) => cell.name === name);
+  if (!source) throw usageFailure(`VX_CELLS has no cell "${name}"`);
+  if (abort) {
+    await abortUnfinished(source, options.json === true);
+    return;
+  }
+  if (to === undefined || lanes === undefined)
+    throw usageFailure(`the option '${to === undefined ? "--to <url>" : "--lanes <lanes>"}' is missing`);
+  await split(source, cells, { to, lanes: readLanes(lanes), isJson: options.json === true });
+}
+
+async function abortUnfinished(source: CellToMigrate, isJson: boolean): Promise<void> {
+  let lanes: string;
+  try {
+    lanes = laneRanges(await abortSplit(source));
+  } catch (error) {
+    throw new CommandFailure((error as Error).message);
+  }
+  await printOut(
+    isJson
+      ? `${JSON.stringify({ source: source.name, lanes })}\n`
+      : `The split is undone. The cell "${source.name}" owns the lanes ${lanes}.\n`,
+  );
+}
+
+type SplitArguments = { readonly to: string; readonly lanes: readonly Lane[]; readonly isJson: boolean };
+
+async function split(
+  source: CellToMigrate,
+  cells: readonly CellToMigrate[],
+  { to, lanes, isJson }: SplitArguments,
+): Promise<void> {
+  const problem = databaseUrlProblem(to);
+  if (problem !== undefined) throw usageFailure(`--to ${problem}`);
+  const progress = createProgress(process.stderr);
+  let share = 0;
+  let text = "starting";
+  const show = () => progress.show(share, text);
+  let result: SplitResult;
+  try {
+    result = await splitCell({
+      source,
+      cells,
+      standby: { kind: "url", url: to },
+      lanes,
+      newId: () => `split_${randomUUID()}`,
+      onStep: (step) => {
+        [share, text] = [(SPLIT_STEPS.indexOf(step) + 1) / SPLIT_STEPS.length, step];
+        show();
+      },
+      onWait: (reason) => {
+        text = `waiting: ${visible(reason)}`;
+        show();
+      },
+    });
+  } catch (error) {
+    throw new CommandFailure((error as Error).message);
+  } finally {
+    progress.clear();
+  }
+  await printResult(source.name, result, isJson);
+}
+
+function readLanes(text: string): Lane[] {
+  const lanes = parseLanes(text);
+  if (!lanes || lanes.length === 0)
+    throw usageFailure(`--lanes must be ranges of lanes such as 512-767,800, up to ${LANE_COUNT - 1}`);
+  return lanes.sort((one, other) => one - other);
+}
+
+async function printResult(source: string, result: SplitResult, isJson: boolean): Promise<void> {
+  const { target, lanes, unownedMs, slot } = result;
+  const ms = unownedMs === undefined ? undefined : Math.round(unownedMs);
+  if (isJson) {
+    const moved = { source, target, lanes: laneRanges(lanes), unowned_ms: ms, source_slot: slot };
+    await printOut(`${JSON.stringify(moved)}\n`);
+  } else {
+    const after = ms === undefined ? "" : `; calls to them waited for at least ${ms} ms`;
+    await printOut(`The cell "${target}" owns the lanes ${laneRanges(lanes)} now${after}.\n`);
+  }
+  if (slot !== undefined)
+    await printError(
+      `drop the replication slot ${visible(slot)} at the source: it keeps write-ahead log for a standby that no longer follows`,
+    );
 }

@@ -3,13 +3,11 @@ import { AuditResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
 import { viewReport } from "../api/run-audit.ts";
 import { copyEmbeddedDatabase } from "../app/copy-database.ts";
 import { databaseUrlProblem } from "../store/driver/endpoints.ts";
-import { showWithAudit } from "./audit-stopped.ts";
+import { showWithAudit } from "./audit-report.ts";
 import { type Define, type JsonOption, requiredOption, withExamples } from "./command.ts";
 import { embeddedSettings, explained } from "./embedded-command.ts";
 import { usageFailure } from "./failure.ts";
-import { printError } from "./output.ts";
-import { createProgress } from "./progress.ts";
-import { visible } from "./visible.ts";
+import { createProgress, printError, visible } from "./output.ts";
 
 export const define: Define = (command) => {
   withExamples(command, ["VX_DATA_DIR=/srv/vx vx copy-database --to postgres://owner@db.example/vx"]).option(

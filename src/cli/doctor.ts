@@ -1,14 +1,11 @@
-import { type Config, readConfig } from "../app/config.ts";
-import { ConfigError } from "../app/config-error.ts";
-import { examine } from "../app/doctor.ts";
-import type { Finding } from "../app/doctor-database.ts";
-import { openEmbeddedDatabase } from "../app/embedded-database.ts";
+import { examine, type Finding } from "../app/doctor.ts";
+import { openEmbeddedDatabase } from "../app/prepare-database.ts";
+import { type Config, readConfig } from "../app/settings/config.ts";
+import { ConfigError } from "../app/start-error.ts";
 import { type Define, type JsonOption, withExamples } from "./command.ts";
 import { explained } from "./embedded-command.ts";
-import { EXIT_FAILED } from "./exit.ts";
-import { usageFailure } from "./failure.ts";
-import { printError, printOut } from "./output.ts";
-import { visible } from "./visible.ts";
+import { EXIT_FAILED, usageFailure } from "./failure.ts";
+import { printError, printOut, visible } from "./output.ts";
 
 export const define: Define = (command) => {
   withExamples(command, ["vx doctor", "DATABASE_URL=postgres://owner@db.example/vx vx doctor --json"])

@@ -1,9 +1,8 @@
-import { BackupError } from "../backup/backup-error.ts";
-import { fileProblem } from "../domain/file-problem.ts";
+import { BackupError } from "../backup/backup-format.ts";
+import { fileProblem } from "../domain/read-bytes.ts";
 import { EmbeddedPostgresError } from "../embedded-postgres/error.ts";
-import { MigrationError } from "../store/schema/migration-error.ts";
+import { MigrationError } from "../store/schema/release.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
-import { withInterrupt } from "./interrupt.ts";
 import { readSettings } from "./target.ts";
 
 /** The settings of the embedded database. Other databases have better tools. */
@@ -36,4 +35,27 @@ function isForPeople(error: unknown): boolean {
   return (
     error instanceof BackupError || error instanceof EmbeddedPostgresError || error instanceof MigrationError
   );
+}
+
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
+/** Runs work that removes its unfinished results when a signal interrupts it. */
+async function withInterrupt<Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+  const controller = new AbortController();
+  const interrupt = (name: NodeJS.Signals) => controller.abort(new Interrupted(name));
+  for (const name of SIGNALS) process.on(name, interrupt);
+  try {
+    return await work(controller.signal);
+  } catch (error) {
+    if (controller.signal.aborted) throw controller.signal.reason;
+    throw error;
+  } finally {
+    for (const name of SIGNALS) process.off(name, interrupt);
+  }
+}
+
+class Interrupted extends CommandFailure {
+  constructor(signal: NodeJS.Signals) {
+    super(`interrupted by ${signal}`);
+  }
 }

@@ -1,4 +1,8 @@
-import { EXIT_FAILED, EXIT_USAGE } from "./exit.ts";
+/** Exit codes of the command line, besides 0. */
+export const EXIT_FAILED = 1;
+export const EXIT_USAGE = 2;
+/** The server violated an invariant of money. A restart may violate it again: see docs/operations.md. */
+export const EXIT_INVARIANT = 70;
 
 /** Ends a command with a one-line message and an exit code. */
 export class CommandFailure extends Error {

@@ -9,8 +9,15 @@ import {
 } from "../../gen/vx/admin/v1/admin_pb.js";
 import type { ApiKey } from "../../gen/vx/v1/key_pb.js";
 import { maskedIfFull } from "../domain/key-query.ts";
-import { accountIdOf } from "./account-reference.ts";
-import { ACCOUNT_OPTION, accountOf, collect, MAX_RPM, positiveNumber, time } from "./arguments.ts";
+import {
+  ACCOUNT_OPTION,
+  accountIdOf,
+  accountOf,
+  collect,
+  MAX_RPM,
+  positiveNumber,
+  time,
+} from "./arguments.ts";
 import { withAdmin } from "./client.ts";
 import { foundKeyColumns, keyColumns } from "./columns.ts";
 import {
@@ -24,10 +31,8 @@ import {
 } from "./command.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
 import { addListOptions, type ListOptions, printList } from "./list.ts";
-import { printError } from "./output.ts";
-import { formatTable } from "./print.ts";
-import { show } from "./show.ts";
-import { visible } from "./visible.ts";
+import { printError, visible } from "./output.ts";
+import { formatTable, show } from "./print.ts";
 
 type AccountOption = { readonly account?: string };
 type CreateOptions = JsonOption &

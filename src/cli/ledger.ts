@@ -1,8 +1,7 @@
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { ListLedgerEntriesResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
 import { LedgerEntrySchema } from "../../gen/vx/v1/ledger_pb.js";
-import { accountIdOf } from "./account-reference.ts";
-import { ACCOUNT_OPTION, accountOf, time } from "./arguments.ts";
+import { ACCOUNT_OPTION, accountIdOf, accountOf, time } from "./arguments.ts";
 import { withAdmin } from "./client.ts";
 import { entryColumns } from "./columns.ts";
 import { callCommand, type Define, withExamples } from "./command.ts";

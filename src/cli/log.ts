@@ -1,9 +1,8 @@
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { AdminService, ListOperatorEventsResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
 import { ConsoleService } from "../../gen/vx/admin/v1/console_pb.js";
-import { nearestOf } from "../domain/nearest.ts";
-import { accountIdOf } from "./account-reference.ts";
-import { time } from "./arguments.ts";
+import { nearestOf } from "../domain/text.ts";
+import { accountIdOf, time } from "./arguments.ts";
 import { withAdmin } from "./client.ts";
 import { eventColumns } from "./columns.ts";
 import { type Define, withExamples } from "./command.ts";

@@ -1,15 +1,14 @@
 import { Option } from "commander";
 import type { DatabaseAddress } from "../store/driver/connect.ts";
-import type { Engine } from "../store/driver/engine.ts";
+import type { Engine } from "../store/driver/endpoints.ts";
 import { isEmpty, migrate, readSchemaStatus, type SchemaChanges } from "../store/schema/migrate.ts";
 import { migrateCell } from "../store/schema/migrate-cell.ts";
-import { MigrationError } from "../store/schema/migration-error.ts";
-import { readCellSettings } from "./cell-settings.ts";
+import { MigrationError } from "../store/schema/release.ts";
 import { type Define, withExamples } from "./command.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
 import { printOut } from "./output.ts";
 import { type Column, formatTable } from "./print.ts";
-import { readSettings } from "./target.ts";
+import { readCellSettings, readSettings } from "./target.ts";
 
 type Options = { readonly dryRun?: true; readonly status?: true };
 

@@ -18,10 +18,8 @@ import {
 } from "./command.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
 import { addListOptions, type ListOptions, printList } from "./list.ts";
-import { printError } from "./output.ts";
-import { formatTable } from "./print.ts";
-import { show } from "./show.ts";
-import { visible } from "./visible.ts";
+import { printError, visible } from "./output.ts";
+import { formatTable, show } from "./print.ts";
 
 export const define: Define = (group) => {
   withExamples(group, ["vx operators create --name ada --role support", "vx operators list"]);

@@ -25,3 +25,36 @@ function write(stream: NodeJS.WriteStream, text: string): Promise<NodeJS.ErrnoEx
   if (text === "") return Promise.resolve(undefined);
   return new Promise((resolve) => stream.write(text, (error) => resolve(error ?? undefined)));
 }
+
+/** Characters that control a terminal or reverse the direction of text. */
+export const UNSAFE: RegExp = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
+
+/** Makes text from outside safe to print on a terminal. */
+export function visible(text: string): string {
+  return text.replace(UNSAFE, "\u{fffd}");
+}
+
+/** A progress bar on a terminal. Elsewhere it prints nothing. */
+export type Progress = { show(share: number, text: string): void; clear(): void };
+
+type Terminal = Pick<NodeJS.WriteStream, "isTTY" | "write">;
+
+const WIDTH = 30;
+const ERASE_LINE = "\r\x1b[2K";
+
+export function createProgress(terminal: Terminal): Progress {
+  let shown = "";
+  return {
+    show: (share, text) => {
+      const done = Math.round(Math.min(Math.max(share, 0), 1) * WIDTH);
+      const line = `[${"#".repeat(done)}${" ".repeat(WIDTH - done)}] ${Math.floor(share * 100)} %  ${text}`;
+      if (!terminal.isTTY || line === shown) return;
+      shown = line;
+      terminal.write(ERASE_LINE + line);
+    },
+    clear: () => {
+      if (shown !== "") terminal.write(ERASE_LINE);
+      shown = "";
+    },
+  };
+}

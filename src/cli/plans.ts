@@ -12,8 +12,7 @@ import {
   withExamples,
 } from "./command.ts";
 import { printError } from "./output.ts";
-import { formatTable } from "./print.ts";
-import { show } from "./show.ts";
+import { formatTable, show } from "./print.ts";
 
 export const define: Define = (group) => {
   withExamples(group, ["vx plans list", "vx plans set tiny --rpm 5 --max-active-keys 2"]);

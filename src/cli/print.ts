@@ -1,7 +1,8 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
 import { writerOf } from "../codec/json/writer.ts";
-import { UNSAFE, visible } from "./visible.ts";
+import type { JsonOption } from "./command.ts";
+import { printOut, UNSAFE, visible } from "./output.ts";
 
 export type Column<Row> = {
   readonly title: string;
@@ -73,4 +74,14 @@ export function formatTime(time: Timestamp | undefined): string {
     : timestampDate(time)
         .toISOString()
         .replace(/\.\d+Z$/, "Z");
+}
+
+/** Prints the response as JSON or as a table. Returns false if the reader closed the pipe. */
+export async function show<Desc extends DescMessage>(
+  { json }: JsonOption,
+  desc: Desc,
+  response: MessageShape<Desc>,
+  forPeople: () => string,
+): Promise<boolean> {
+  return await printOut(json ? jsonLine(desc, response) : forPeople());
 }

@@ -1,10 +1,8 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import type { Define } from "./command.ts";
-import { EXIT_FAILED, EXIT_USAGE } from "./exit.ts";
-import { CommandFailure } from "./failure.ts";
-import { printError, surviveClosedOutput } from "./output.ts";
-import { visible } from "./visible.ts";
+import { CommandFailure, EXIT_FAILED, EXIT_USAGE } from "./failure.ts";
+import { printError, surviveClosedOutput, visible } from "./output.ts";
 
 type Group = { readonly description: string; readonly load: () => Promise<{ readonly define: Define }> };
 

@@ -1,5 +1,5 @@
 import { type Define, withExamples } from "./command.ts";
-import { EXIT_FAILED } from "./exit.ts";
+import { EXIT_FAILED } from "./failure.ts";
 import { printError } from "./output.ts";
 
 /** Separate from the server code, so that help does not load the server. */

@@ -1,16 +1,13 @@
 import { type Running, startApp } from "../app/app.ts";
-import { type Config, readConfig } from "../app/config.ts";
-import { ConfigError } from "../app/config-error.ts";
 import { StartInterrupted } from "../app/database-wait.ts";
-import { StartError } from "../app/start-error.ts";
+import { type Config, readConfig } from "../app/settings/config.ts";
+import { ConfigError, StartError } from "../app/start-error.ts";
 import { EmbeddedPostgresError } from "../embedded-postgres/error.ts";
-import { ModelsError } from "../models/models-error.ts";
-import { MigrationError } from "../store/schema/migration-error.ts";
+import { ModelsError } from "../models/problems.ts";
+import { MigrationError } from "../store/schema/release.ts";
 import { createLog, flushed, type Log } from "../telemetry/log.ts";
-import { EXIT_FAILED, EXIT_USAGE } from "./exit.ts";
-import { prepareForLoad } from "./prepare-for-load.ts";
-import { ReloadRequests } from "./reload-requests.ts";
-import { StopRequest } from "./stop-request.ts";
+import { EXIT_FAILED, EXIT_USAGE } from "./failure.ts";
+import { prepareForLoad, ReloadRequests, StopRequest } from "./server-process.ts";
 
 /** Runs the server until a signal stops it; returns the exit code. */
 export async function serve(): Promise<number> {

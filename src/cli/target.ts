@@ -2,8 +2,10 @@ import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { isIPv6 } from "node:net";
 import { readAdminToken, readAdminTokenFile } from "../app/admin-tokens.ts";
-import { type Config, readConfig } from "../app/config.ts";
-import { ConfigError } from "../app/config-error.ts";
+import { readCells } from "../app/settings/cells.ts";
+import { type Config, readConfig } from "../app/settings/config.ts";
+import { ConfigError } from "../app/start-error.ts";
+import type { CellToMigrate } from "../store/schema/migrate-cell.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
 
 /** The operator listener to connect to. */
@@ -101,4 +103,16 @@ function tokenOf({ adminToken, adminTokenFile, dataDir }: Config): string {
   if (!/^[!-~]+$/.test(token))
     throw new CommandFailure(`the file admin-token in ${dataDir} has no valid token; ${remedy}`);
   return token;
+}
+
+/** The cells of VX_CELLS. */
+export async function readCellSettings(): Promise<readonly CellToMigrate[]> {
+  const { cellsFile } = readSettings(process.env, ["VX_CELLS"]);
+  if (cellsFile === undefined) throw usageFailure("VX_CELLS is not set; set it to the path of cells.yaml");
+  try {
+    return (await readCells(cellsFile)) ?? [];
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    throw usageFailure(`invalid setting: ${error.message.replaceAll("\n", "; ")}`);
+  }
 }

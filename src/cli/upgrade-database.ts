@@ -2,12 +2,10 @@ import { create } from "@bufbuild/protobuf";
 import { AuditResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
 import { viewReport } from "../api/run-audit.ts";
 import { upgradeDatabase } from "../app/copy-database.ts";
-import { showWithAudit } from "./audit-stopped.ts";
+import { showWithAudit } from "./audit-report.ts";
 import { type Define, type JsonOption, withExamples } from "./command.ts";
 import { embeddedSettings, explained } from "./embedded-command.ts";
-import { printError } from "./output.ts";
-import { createProgress } from "./progress.ts";
-import { visible } from "./visible.ts";
+import { createProgress, printError, visible } from "./output.ts";
 
 export const define: Define = (command) => {
   withExamples(command, ["vx upgrade-database", "vx upgrade-database --from /tmp/postgresql-17"])

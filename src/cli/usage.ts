@@ -5,15 +5,13 @@ import {
   type GetUsageResponse,
   GetUsageResponseSchema,
 } from "../../gen/vx/admin/v1/admin_pb.js";
-import { accountIdOf } from "./account-reference.ts";
-import { collect, time } from "./arguments.ts";
+import { accountIdOf, collect, time } from "./arguments.ts";
 import { type Admin, withAdmin } from "./client.ts";
 import { usageColumns } from "./columns.ts";
 import { callCommand, type Define, withExamples } from "./command.ts";
 import { usageFailure } from "./failure.ts";
 import { addListOptions, firstRows, type ListOptions, type PageRequest, printList } from "./list.ts";
-import { printOut } from "./output.ts";
-import { createProgress } from "./progress.ts";
+import { createProgress, printOut } from "./output.ts";
 
 type RangeOptions = { readonly account?: string; readonly from?: Date; readonly to?: Date };
 type ShowOptions = RangeOptions &

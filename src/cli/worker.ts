@@ -1,14 +1,12 @@
 import { startWorker } from "../app/app.ts";
-import { readConfig } from "../app/config.ts";
-import { ConfigError } from "../app/config-error.ts";
 import { StartInterrupted } from "../app/database-wait.ts";
 import { STOP_MS } from "../app/drain.ts";
+import { readConfig } from "../app/settings/config.ts";
+import { ConfigError } from "../app/start-error.ts";
 import type { FromWorker, ToWorker } from "../app/workers.ts";
 import { createLog, flushed } from "../telemetry/log.ts";
-import { EXIT_FAILED, EXIT_INVARIANT } from "./exit.ts";
-import { prepareForLoad } from "./prepare-for-load.ts";
-import { ReloadRequests } from "./reload-requests.ts";
-import { endAfter, onCrash } from "./stop-request.ts";
+import { EXIT_FAILED, EXIT_INVARIANT } from "./failure.ts";
+import { endAfter, onCrash, prepareForLoad, ReloadRequests } from "./server-process.ts";
 
 type Worker = Awaited<ReturnType<typeof startWorker>>;
 

@@ -1,8 +1,8 @@
-import { hasMoreCharacters, unitsOf } from "./characters.ts";
 import { DomainError } from "./errors.ts";
 import { checkBase64 } from "./image.ts";
 import { nextTurn } from "./next-turn.ts";
 import type { ContentPart, Format, PromptMessage, Reasoning, ToolCall } from "./prompt.ts";
+import { hasMoreCharacters, unitsOf } from "./text.ts";
 
 // The limits of a message. Replies have the same ones, so that a conversation can be continued.
 export const MAX_MESSAGE_CHARACTERS = 400_000;

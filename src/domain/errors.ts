@@ -1,4 +1,4 @@
-import { redactKeys } from "./api-key.ts";
+import { redactKeys } from "./credentials.ts";
 
 /** The table of errors: the gRPC code, REST status, type and message of each reason. */
 

@@ -1,5 +1,4 @@
-import type { JsonObject } from "./json.ts";
-import { jsonTextOf } from "./json-text.ts";
+import { type JsonObject, jsonTextOf } from "./json.ts";
 import type { CacheControl, Prompt, PromptMessage, PromptOptions } from "./prompt.ts";
 
 /** The parts of a prompt whose tokens count as input. */
@@ -127,3 +126,12 @@ export function charactersIn(prompt: Prompt): number {
   }
   return characters;
 }
+
+/** Options for counting tokens. */
+export type CountOptions = {
+  readonly signal?: AbortSignal;
+  /** Counting may stop once there are more tokens than this. */
+  readonly maxTokens?: number;
+  /** The account of the call, so that many large texts of one account do not delay other accounts for long. */
+  readonly payer?: string;
+};

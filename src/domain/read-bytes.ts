@@ -1,4 +1,5 @@
 import { closeSync, openSync, readSync } from "node:fs";
+import { getSystemErrorMessage } from "node:util";
 
 /** The bytes of a file, device or pipe: at most one more than `maxBytes`. */
 export function readBytes(path: string, maxBytes: number): Buffer {
@@ -13,4 +14,11 @@ export function readBytes(path: string, maxBytes: number): Buffer {
   } finally {
     closeSync(file);
   }
+}
+
+/** Why a file cannot be read or written. Omits the name of the system call and gives the path only once. */
+export function fileProblem(path: string, error: unknown, action: "read" | "written" = "read"): string {
+  const { errno, code, message } = error as NodeJS.ErrnoException;
+  const reason = errno === undefined ? message : `${getSystemErrorMessage(errno)} (${code})`;
+  return `${path} cannot be ${action}: ${reason}`;
 }

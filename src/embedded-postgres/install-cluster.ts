@@ -7,8 +7,7 @@ import { Passwords } from "./password.ts";
 import { findPostmaster } from "./pid-file.ts";
 import { choosePlacement, type Placement } from "./placement.ts";
 import { lastLines } from "./run-program.ts";
-import { replaceServerFile } from "./server-folder.ts";
-import type { ServerUser } from "./server-user.ts";
+import { replaceServerFile, type ServerUser } from "./server-user.ts";
 import { configuration } from "./settings.ts";
 import {
   dropTemporary,

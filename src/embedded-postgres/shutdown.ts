@@ -1,8 +1,8 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { EmbeddedPostgresError, errnoOf } from "./error.ts";
 import { findPostmaster } from "./pid-file.ts";
 import type { Placement } from "./placement.ts";
 import { isPostmasterOf, listProcesses, type Process, readProcess } from "./processes.ts";
-import { until } from "./wait.ts";
 
 const fastShutdownMs = 10_000;
 const immediateShutdownMs = 5_000;
@@ -62,4 +62,35 @@ function signal(pid: number, name: NodeJS.Signals): void {
 
 function doesNotStop(what: string): EmbeddedPostgresError {
   return new EmbeddedPostgresError(`the embedded PostgreSQL does not stop: ${what}`);
+}
+
+const pollMs = 10;
+
+/** Polls until the condition holds; false after the timeout. */
+async function until(condition: () => Promise<boolean>, boundMs: number): Promise<boolean> {
+  const deadline = performance.now() + boundMs;
+  for (;;) {
+    if (await condition()) return true;
+    if (performance.now() >= deadline) return false;
+    await sleep(pollMs);
+  }
+}
+
+/** A wait with a timeout that reports once when it takes long. */
+export type BoundedWait = { pause(ms?: number): Promise<void> };
+
+export function boundedWait(boundMs: number, onLong: () => void, onBound: () => Error): BoundedWait {
+  const started = performance.now();
+  let isReported = false;
+  return {
+    async pause(ms = pollMs) {
+      const waitedMs = performance.now() - started;
+      if (waitedMs > boundMs) throw onBound();
+      if (waitedMs > 2_000 && !isReported) {
+        isReported = true;
+        onLong();
+      }
+      await sleep(ms);
+    },
+  };
 }

@@ -1,7 +1,6 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { prepareBinaries } from "./binaries.ts";
-import { binaryPackageName, findBinaryPackageIn } from "./binary-package.ts";
+import { binaryPackageName, findBinaryPackageIn, prepareBinaries } from "./binaries.ts";
 import { checkOwner, clusterExists, ensureCluster, majorOf } from "./cluster.ts";
 import { EmbeddedPostgresError } from "./error.ts";
 import { replaceCluster } from "./install-cluster.ts";
@@ -9,7 +8,7 @@ import type { Passwords } from "./password.ts";
 import { findPostmaster } from "./pid-file.ts";
 import { choosePlacement, type Placement, placementIn } from "./placement.ts";
 import { startPostmaster } from "./postmaster.ts";
-import { makeServerFolder } from "./server-folder.ts";
+import { makeServerFolder } from "./server-user.ts";
 import { stopPostmaster } from "./shutdown.ts";
 
 /** The last published package of each earlier major version. */

@@ -1,12 +1,9 @@
-import { LineCounter, parseDocument } from "yaml";
+import { isMap, isScalar, isSeq, LineCounter, type ParsedNode, parseDocument } from "yaml";
 import type { z } from "zod";
 import type { Model, RemoteSettings } from "../domain/model.ts";
 import { readUpstreamKey, UpstreamKeyError } from "../domain/upstream-key.ts";
-import { ModelsError } from "./models-error.ts";
 import { modelsSchema } from "./models-schema.ts";
-import { fieldOf, type Path, valueAt } from "./path.ts";
-import { lineOf } from "./place.ts";
-import { valueProblem } from "./value-problem.ts";
+import { fieldOf, ModelsError, type Path, valueAt, valueProblem } from "./problems.ts";
 
 const MAX_ALIASES = 1_000;
 const MAX_MISTAKES = 20;
@@ -103,4 +100,23 @@ function listed(lines: readonly string[]): ModelsError {
 
 function oneLine(text: string): string {
   return text.replaceAll(/\s+/g, " ").trim();
+}
+
+/** The line of a field; for a missing field, the line of the object it is missing from. */
+function lineOf(lines: LineCounter, root: ParsedNode | null, path: Path): number {
+  let node: unknown = root;
+  let offset = root?.range[0] ?? 0;
+  for (const key of path) {
+    if (isMap<ParsedNode, unknown>(node)) {
+      const pair = node.items.find((item) => isScalar(item.key) && item.key.value === key);
+      if (!pair) break;
+      // The position of a field is that of its name; the position of a list item is its start.
+      offset = pair.key.range[0];
+      node = pair.value;
+    } else if (isSeq<ParsedNode>(node) && typeof key === "number" && node.items[key]) {
+      offset = node.items[key].range[0];
+      node = node.items[key];
+    } else break;
+  }
+  return lines.linePos(offset).line;
 }

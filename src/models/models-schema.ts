@@ -9,8 +9,7 @@ import {
   TASK_KINDS,
   type UpstreamSettings,
 } from "../domain/model.ts";
-import { extraFields } from "./extra-fields.ts";
-import { checkPrices, priceFields, pricesOf } from "./price-fields.ts";
+import { type Prices, tokenPrices } from "../domain/price.ts";
 
 /** The maximum cost of a call depends on these limits: see MAX_PRICE. */
 const MAX_CONTEXT_WINDOW = 100_000_000;
@@ -89,6 +88,102 @@ const promptOverhead = z
     per_message: z.int().min(0).max(MAX_OVERHEAD.perMessage).default(DEFAULT_PROMPT_OVERHEAD.perMessage),
   })
   .transform(({ base, per_message }) => ({ base, perMessage: per_message }));
+
+/**
+ * Fields of upstream requests that extra_fields must not name, because vx sets them, because they would change
+ * which model or which text is charged, or because they refer to a state that vx does not know.
+ */
+const RESERVED = new Set([
+  "background",
+  "best_of",
+  "conversation",
+  "dimensions",
+  "encoding_format",
+  "frequency_penalty",
+  "functions",
+  "function_call",
+  "include",
+  "input",
+  "instructions",
+  "max_completion_tokens",
+  "max_cost_micros",
+  "max_output_tokens",
+  "max_tokens",
+  "messages",
+  "model",
+  "n",
+  "output_config",
+  "output_format",
+  "parallel_tool_calls",
+  "presence_penalty",
+  "previous_response_id",
+  "prompt",
+  "reasoning",
+  "reasoning_effort",
+  "response_format",
+  "seed",
+  "stop",
+  "stop_sequences",
+  "store",
+  "stream",
+  "stream_options",
+  "suffix",
+  "system",
+  "temperature",
+  "text",
+  "thinking",
+  "tool_choice",
+  "tools",
+  "top_p",
+  "user",
+]);
+
+const fieldName = z
+  .string()
+  .regex(/^[A-Za-z][A-Za-z0-9_]{0,63}$/, "must be the name of a field")
+  .refine((name) => !RESERVED.has(name), "is a field that vx sets or refuses");
+
+const MAX_EXTRA_FIELDS = 50;
+
+/** The fields of a request that upstreams get unchanged. */
+const extraFields = z.array(fieldName).max(MAX_EXTRA_FIELDS).default([]);
+
+/**
+ * With the context window, the price, the overhead of 2,000 messages and 100 images at their maximum, a call costs
+ * less than 2.2 × 10^14 micros: every JSON reader represents it exactly, and it fits the ledger's bigint.
+ */
+const MAX_PRICE = 1_000_000_000_000;
+
+const price = z.int().min(0).max(MAX_PRICE).transform(BigInt);
+
+const prices = z
+  .strictObject({
+    input: price,
+    cached_input: price.optional(),
+    cache_write: price.optional(),
+    output: price,
+    reasoning: price.optional(),
+    image: price.default(0n),
+    request: price.default(0n),
+  })
+  .transform(
+    ({ input, output, image, request, ...details }): Prices => ({
+      input,
+      cachedInput: details.cached_input ?? input,
+      cacheWrite: details.cache_write ?? input,
+      output,
+      reasoning: details.reasoning ?? output,
+      image,
+      request,
+    }),
+  );
+
+/** The prices of a model: all of them in one group, or those of input and output in two fields. */
+const priceFields = {
+  prices: prices.optional(),
+  input_micros_per_million_tokens: price.optional(),
+  output_micros_per_million_tokens: price.optional(),
+};
 
 const model = z
   .strictObject({
@@ -176,4 +271,26 @@ function urlProblem(text: string): string | undefined {
     return "must not contain credentials; name the variable or the file with the key in api_key_env or api_key_file";
   if (url.search !== "" || url.hash !== "") return "must not have a query or a fragment";
   return undefined;
+}
+
+type PriceValues = z.output<z.ZodObject<typeof priceFields>>;
+
+/** Reports prices that are missing or given in both forms. */
+function checkPrices(values: PriceValues, wrong: (field: string, message: string) => void): void {
+  const single = ["input_micros_per_million_tokens", "output_micros_per_million_tokens"] as const;
+  const given = single.filter((field) => values[field] !== undefined);
+  if (values.prices) {
+    for (const field of given) wrong(field, 'must not be given together with "prices"');
+  } else if (given.length === 0) {
+    wrong("prices", "is missing");
+  } else {
+    for (const field of single) if (!given.includes(field)) wrong(field, "is missing");
+  }
+}
+
+/** The prices of values that passed the check. */
+function pricesOf(values: PriceValues): Prices {
+  const { input_micros_per_million_tokens: input = 0n, output_micros_per_million_tokens: output = 0n } =
+    values;
+  return values.prices ?? tokenPrices(input, output);
 }

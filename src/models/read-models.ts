@@ -1,6 +1,7 @@
 import type { Model } from "../domain/model.ts";
+import { fileProblem, readBytes } from "../domain/read-bytes.ts";
 import { BUILT_IN_MODELS } from "./built-in.ts";
-import { readText } from "./read-text.ts";
+import { ModelsError } from "./problems.ts";
 
 const MAX_FILE_BYTES = 131_072;
 
@@ -16,4 +17,20 @@ export async function readModels(
   const text = readText(path, MAX_FILE_BYTES);
   const { parseModels } = await import("./models-file.ts");
   return parseModels(text, path, env);
+}
+
+/** The text of a file of limited size. */
+function readText(path: string, maxBytes: number): string {
+  let bytes: Buffer;
+  try {
+    bytes = readBytes(path, maxBytes);
+  } catch (error) {
+    throw new ModelsError(`VX_MODELS: ${fileProblem(path, error)}`);
+  }
+  if (bytes.length > maxBytes) throw new ModelsError(`VX_MODELS: ${path} is larger than ${maxBytes} bytes`);
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw new ModelsError(`VX_MODELS: ${path} is not UTF-8 text`);
+  }
 }

@@ -1,4 +1,10 @@
-import { fromJson, type JsonValue as MutableJson, toJson } from "@bufbuild/protobuf";
+import {
+  type DescField,
+  type DescMessage,
+  fromJson,
+  type JsonValue as MutableJson,
+  toJson,
+} from "@bufbuild/protobuf";
 import { type Value, ValueSchema } from "@bufbuild/protobuf/wkt";
 import type { JsonValue } from "../domain/json.ts";
 
@@ -60,4 +66,22 @@ export function valueOfJsonText(json: JsonValue, text: string): Value {
 
 export function jsonTextOf(value: Value): string {
   return value instanceof JsonTextHolder ? value.text : JSON.stringify(jsonOf(value));
+}
+
+/**
+ * The maximum number of values in the untyped fields of a request, whose form the .proto leaves open: enough
+ * for a conversation of 2,000 messages and for 128 tools with large schemas.
+ */
+export const MAX_UNTYPED_VALUES = 65_536;
+
+export const TOO_MANY_UNTYPED = `is too large: a request can have at most ${MAX_UNTYPED_VALUES} values in untyped fields`;
+
+/** google.protobuf.Value: any JSON. Read it with `jsonOf`. */
+export function isUntyped(desc: DescMessage): boolean {
+  return desc.typeName === "google.protobuf.Value";
+}
+
+/** A Struct is stored as a plain object, except inside google.protobuf.Value. */
+export function holdsPlainObject(field: DescField): boolean {
+  return field.message?.typeName === "google.protobuf.Struct" && !isUntyped(field.parent);
 }

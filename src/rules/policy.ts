@@ -1,5 +1,22 @@
-import { type DescMethod, type DescService, getOption, hasOption } from "@bufbuild/protobuf";
-import { Access, policy as policyOption, Role as RoleNumber } from "../../gen/vx/options/v1/options_pb.js";
+import {
+  type DescField,
+  type DescMessage,
+  type DescMethod,
+  type DescService,
+  getOption,
+  hasOption,
+} from "@bufbuild/protobuf";
+import {
+  Access,
+  base_path as basePathOption,
+  collects_unknown_fields,
+  omit_unset,
+  policy as policyOption,
+  Role as RoleNumber,
+  rest_only as restOnlyOption,
+  Surface as SurfaceNumber,
+  surface as surfaceOption,
+} from "../../gen/vx/options/v1/options_pb.js";
 import type { Role } from "../domain/operator.ts";
 import { isScope, type Scope } from "../domain/scope.ts";
 
@@ -60,4 +77,47 @@ export function policiesOf(services: readonly DescService[]): Map<DescMethod, Po
   return new Map(
     services.flatMap((service) => service.methods.map((method) => [method, policyOf(method)] as const)),
   );
+}
+
+/** The API whose conventions a service follows over REST. */
+export type Surface = "native" | "openai" | "openai-responses" | "anthropic";
+
+const SURFACES: Readonly<Record<SurfaceNumber, Surface>> = {
+  [SurfaceNumber.UNSPECIFIED]: "native",
+  [SurfaceNumber.OPENAI]: "openai",
+  [SurfaceNumber.OPENAI_RESPONSES]: "openai-responses",
+  [SurfaceNumber.ANTHROPIC]: "anthropic",
+};
+
+export function surfaceOf(service: DescService): Surface {
+  return SURFACES[getOption(service, surfaceOption)];
+}
+
+/** Whether a service does not exist over gRPC, gRPC-Web and Connect. */
+export function isRestOnly(service: DescService): boolean {
+  return getOption(service, restOnlyOption);
+}
+
+/** The start of the second addresses of a service; empty without them. */
+export function basePathOf(service: DescService): string {
+  return getOption(service, basePathOption);
+}
+
+/** The options of the .proto that change the JSON form of a message. */
+
+/** Whether the unset fields of a message are left out, in place of null. */
+export function omitsUnset(desc: DescMessage): boolean {
+  return getOption(desc, omit_unset);
+}
+
+/** Reading an option takes as long as the rest of a validation, so each message is searched once. */
+const collectingFields = new WeakMap<DescMessage, DescField | undefined>();
+
+/** The field that gets the members of a body which the message does not have. */
+export function fieldForUnknown(desc: DescMessage): DescField | undefined {
+  if (!collectingFields.has(desc)) {
+    const collecting = desc.fields.find((field) => getOption(field, collects_unknown_fields));
+    collectingFields.set(desc, collecting);
+  }
+  return collectingFields.get(desc);
 }

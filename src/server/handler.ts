@@ -1,4 +1,4 @@
-import { KEY_PREFIX } from "../domain/api-key.ts";
+import { KEY_PREFIX } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { Log } from "../telemetry/log.ts";
 import { answerPreflight, type Cors, isPreflight } from "./cors.ts";
@@ -11,9 +11,9 @@ import {
   hasValidHost,
   isClosed,
   pathOf,
+  requestIdFrom,
   type ServePath,
 } from "./http.ts";
-import { requestIdFrom } from "./request-id.ts";
 import type { RestServer } from "./rest/serve-rest.ts";
 
 type HandlerOptions = {

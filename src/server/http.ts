@@ -1,11 +1,15 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type {
-  Http2ServerRequest,
-  Http2ServerResponse,
-  IncomingHttpHeaders,
-  ServerHttp2Stream,
+import {
+  constants,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+  type Http2Session,
+  type IncomingHttpHeaders,
+  type ServerHttp2Stream,
 } from "node:http2";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { redactKeys } from "../domain/credentials.ts";
 
 /** A request and its response over HTTP/1.1 or HTTP/2; Node has nearly the same API for both. */
 export type HttpRequest = IncomingMessage | Http2ServerRequest;
@@ -118,4 +122,74 @@ export function send(
   const writer = response as ServerResponse;
   writer.writeHead(status, headers);
   writer.end(body);
+}
+
+const SAFE_ID = /^[A-Za-z0-9._:/+=-]{1,128}$/;
+
+/** The caller's request id if it is safe to log and to store unchanged, otherwise a new one. */
+export function requestIdFrom(given: string | string[] | undefined, newRequestId: () => string): string {
+  if (typeof given === "string" && SAFE_ID.test(given) && redactKeys(given) === given) return given;
+  return newRequestId();
+}
+
+/** Closes an HTTP/2 stream after its response, even if part of the request body is unread. */
+export function stopBody(request: HttpRequest, response: HttpResponse): void {
+  if (!("stream" in request) || request.complete || !request.isPaused()) return;
+  response.once("finish", () => request.stream.close(constants.NGHTTP2_NO_ERROR));
+}
+
+type Writable = {
+  once(event: "drain" | "close", listener: () => void): unknown;
+  off(event: "drain" | "close", listener: () => void): unknown;
+};
+
+/** Waits until a response can be written again, is closed, or the signal aborts. */
+export function untilWritable(response: Writable, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (isClosed(response) || signal?.aborted) {
+      resolve();
+      return;
+    }
+    const done = () => {
+      response.off("drain", done);
+      response.off("close", done);
+      signal?.removeEventListener("abort", done);
+      resolve();
+    };
+    response.once("drain", done);
+    response.once("close", done);
+    signal?.addEventListener("abort", done);
+  });
+}
+
+/** The HTTP servers get a stream over the socket; its addresses and TLS state are those of the socket. */
+const sockets = new WeakMap<Duplex | Http2Session, Socket>();
+
+/** The connection is an HTTP/2 session, or the stream that an HTTP/1.1 server gets. */
+export function setRawSocket(connection: Duplex | Http2Session, socket: Socket): void {
+  sockets.set(connection, socket);
+}
+
+/** Undefined if the connection is already closed. */
+export function rawSocketOf(request: RequestHead): Socket | undefined {
+  const connection = "stream" in request ? request.stream.session : request.socket;
+  return connection && sockets.get(connection);
+}
+
+/** Empty if the connection is already closed. */
+export function remoteAddressOf(request: RequestHead): string {
+  return rawSocketOf(request)?.remoteAddress ?? "";
+}
+
+/** Sends "100 Continue" when the body is first read, so that the caller of a refused call sends no body. */
+export function continueOnRead(handle: HttpHandler): HttpHandler {
+  return (request, response) => {
+    const onListener = (event: string | symbol) => {
+      if (event !== "data" && event !== "readable") return;
+      request.off("newListener", onListener);
+      if (!response.headersSent) response.writeContinue();
+    };
+    request.on("newListener", onListener);
+    handle(request, response);
+  };
 }

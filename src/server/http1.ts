@@ -1,14 +1,16 @@
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { Duplex } from "node:stream";
 import type { BadRequest, BadRequestResponses } from "./errors/bad-request.ts";
-import { withoutStacks } from "./errors/without-stacks.ts";
-import { continueOnRead } from "./flood/continue-on-read.ts";
-import type { PacedSocket } from "./flood/paced-socket.ts";
-import type { ReadingTurns } from "./flood/reading-turns.ts";
-import { framingProblem } from "./framing.ts";
-import { type HttpRequest, type HttpResponse, toOriginForm } from "./http.ts";
+import type { PacedSocket, ReadingTurns } from "./flood/paced-socket.ts";
+import {
+  continueOnRead,
+  type HttpRequest,
+  type HttpResponse,
+  headerValues,
+  setRawSocket,
+  toOriginForm,
+} from "./http.ts";
 import type { Limits } from "./listener-limits.ts";
-import { setRawSocket } from "./raw-socket.ts";
 
 type Http1Options = {
   /** Serves a request, or refuses it because of its problem. */
@@ -164,4 +166,32 @@ function canSendError(connection: Connection): boolean {
 /** The request whose body has the problem; undefined if the problem is in the headers of the next request. */
 function unfinishedRequest({ latest }: Connection): HttpRequest | undefined {
   return latest?.request.complete === false ? latest.request : undefined;
+}
+
+/**
+ * Framing that a proxy may read differently than this server, which allows request smuggling (RFC 9112, 3.2
+ * and 6.1). Node's parser refuses conflicting lengths; it accepts these.
+ */
+function framingProblem(request: IncomingMessage): BadRequest | undefined {
+  if (headerValues(request, "host").length > 1) return "several_hosts";
+  const coding = request.headers["transfer-encoding"];
+  if (coding === undefined) return undefined;
+  const isChunked = coding.toLowerCase() === "chunked" && request.httpVersion === "1.1";
+  return isChunked ? undefined : "transfer_encoding";
+}
+
+/**
+ * When an HTTP/1.1 connection closes, Node creates an error for each unanswered request. Nothing reads their
+ * stack traces, which would be most of the cost of a connection with 2,000 requests.
+ */
+function withoutStacks(socket: Duplex, listen: () => void): void {
+  let limit: number;
+  socket.once("close", () => {
+    limit = Error.stackTraceLimit;
+    Error.stackTraceLimit = 0;
+  });
+  listen();
+  socket.once("close", () => {
+    Error.stackTraceLimit = limit;
+  });
 }

@@ -1,7 +1,6 @@
 import { createServer, type Http2Server, type ServerHttp2Session } from "node:http2";
 import type { Duplex } from "node:stream";
-import { continueOnRead } from "./flood/continue-on-read.ts";
-import type { HttpHandler, StreamHandler } from "./http.ts";
+import { continueOnRead, type HttpHandler, type StreamHandler } from "./http.ts";
 import type { Limits } from "./listener-limits.ts";
 
 /**

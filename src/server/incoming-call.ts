@@ -1,6 +1,5 @@
 import type { Policy } from "../rules/policy.ts";
-import { contentLengthOf, headerValues, type RequestHead } from "./http.ts";
-import { remoteAddressOf } from "./raw-socket.ts";
+import { contentLengthOf, headerValues, type RequestHead, remoteAddressOf } from "./http.ts";
 
 export type Protocol = "grpc" | "grpc-web" | "connect" | "rest";
 

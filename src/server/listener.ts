@@ -9,23 +9,19 @@ import { setImmediate as nextTurn, setTimeout as wait } from "node:timers/promis
 import { createServer as createTlsServer, type Server as TlsServer } from "node:tls";
 import { SlotArray } from "../domain/slot-array.ts";
 import type { BadRequest, BadRequestResponses } from "./errors/bad-request.ts";
-import { addressOf, ConnectionsPerAddress } from "./flood/connections-per-address.ts";
-import { EarlyResets } from "./flood/early-resets.ts";
-import { closeWhenIdle } from "./flood/idle-session.ts";
-import { PacedSocket } from "./flood/paced-socket.ts";
-import { ReadingTurns } from "./flood/reading-turns.ts";
+import { addressOf, ConnectionsPerAddress, closeWhenIdle, EarlyResets } from "./flood/connections.ts";
+import { PacedSocket, ReadingTurns } from "./flood/paced-socket.ts";
 import {
   type HttpHandler,
   type HttpRequest,
   type HttpResponse,
   headerBytes,
   type StreamHandler,
+  setRawSocket,
 } from "./http.ts";
 import { Http1 } from "./http1.ts";
 import { announceClose, createHttp2 } from "./http2.ts";
 import { defaultLimits, type Limits } from "./listener-limits.ts";
-import { setRawSocket } from "./raw-socket.ts";
-import { type HttpVersion, sniff } from "./sniff.ts";
 
 type ListenerOptions = {
   readonly host: string;
@@ -52,8 +48,6 @@ const FLUSH_MS = 200;
 /** A listener closes after a turn that was this short and accepted nothing, or after so many turns. */
 const SHORT_TURN_MS = 1;
 const MAX_TURNS_BEFORE_CLOSE = 200;
-
-const ignore = () => undefined;
 
 /** One port for HTTP/1.1 and HTTP/2, distinguished by the first bytes in clear text and by ALPN over TLS. */
 export class Listener {
@@ -358,4 +352,42 @@ export class Listener {
       if (this.#isDraining && this.#running === 0) this.#onLastCall();
     });
   }
+}
+
+const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+
+type HttpVersion = "http1" | "http2";
+
+/** Defined outside of sniff(): it stays on the socket, and a closure would keep the bytes in memory. */
+const ignore = () => undefined;
+
+/**
+ * Reads just enough of a new connection to distinguish HTTP/2 with prior knowledge from HTTP/1.1, and passes it
+ * on with the paused socket. A silent connection is closed.
+ */
+function sniff(
+  socket: Socket,
+  timeoutMs: number,
+  found: (version: HttpVersion, firstBytes: Buffer) => void,
+): void {
+  let seen: Buffer = Buffer.alloc(0);
+  const timer = setTimeout(() => socket.destroy(), timeoutMs);
+  const stop = () => {
+    clearTimeout(timer);
+    socket.off("data", read);
+    socket.off("close", stop);
+  };
+  const read = (bytes: Buffer) => {
+    seen = seen.length === 0 ? bytes : Buffer.concat([seen, bytes]);
+    const compared = Math.min(seen.length, PREFACE.length);
+    const matches = seen.subarray(0, compared).equals(PREFACE.subarray(0, compared));
+    if (matches && compared < PREFACE.length) return;
+    stop();
+    socket.pause();
+    found(matches ? "http2" : "http1", seen);
+  };
+  // Ignores errors of the socket; "close" follows each of them.
+  socket.on("error", ignore);
+  socket.on("close", stop);
+  socket.on("data", read);
 }

@@ -1,15 +1,15 @@
-import type { Code } from "@connectrpc/connect";
-import type { StartedGeneration } from "../billing/caller.ts";
-import type { CallTrace } from "../domain/call-trace.ts";
-import { ForwardedTrace } from "../domain/trace-parent.ts";
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { StartedGeneration } from "../billing/generation-request.ts";
+import { type CallTrace, ForwardedTrace, type TraceParent } from "../domain/call-trace.ts";
+import { redactKeys } from "../domain/credentials.ts";
+import { DomainError, ERRORS } from "../domain/errors.ts";
+import { inputTokensOf, outputTokensOf } from "../domain/usage.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
-import type { HttpRoute, ServerTrace, StartTrace } from "../telemetry/server-trace.ts";
-import { codeNameOf, isServerFailure, reasonOf, statusOf, writeCallLine } from "./call-line.ts";
-import type { CallRecord, ChangedByOperator } from "./call-record.ts";
+import type { HttpRoute, ServerTrace, StartTrace } from "../telemetry/telemetry.ts";
+import { asDomainError } from "./errors/connect-error.ts";
 import type { Admitted } from "./gate/gate.ts";
 import type { IncomingCall } from "./incoming-call.ts";
-import { traceParentOf } from "./read-trace-parent.ts";
 
 /** Starts the observation of a call. */
 export type Observe = (call: IncomingCall, rpc: string, route?: HttpRoute) => Observation;
@@ -168,4 +168,148 @@ function endTrace(trace: ServerTrace, record: CallRecord, code: string): void {
     charge: generation?.charge,
     endedAtMs: record.endedAtMs,
   });
+}
+
+/** A finished call, as the log, the metrics and the trace show it. */
+export type CallRecord = {
+  readonly call: IncomingCall;
+  /** "vx.v1.MeService/GetMe", or "none" for an address without a route. */
+  readonly rpc: string;
+  /** Only over REST. */
+  readonly route: HttpRoute | undefined;
+  readonly trace: CallTrace | undefined;
+  /** Undefined if the gate did not admit the call. */
+  readonly admitted: Admitted | undefined;
+  /** The model and the generation of a metered call. */
+  readonly model: string | undefined;
+  readonly generation: StartedGeneration | undefined;
+  /** What an operator changes. */
+  readonly change: ChangedByOperator | undefined;
+  /** Why the call failed; undefined if it succeeded, or if only its code is known. */
+  readonly failure: unknown;
+  readonly code: Code | 0;
+  readonly endedAtMs: number;
+  readonly seconds: number;
+};
+
+type ChangedByOperator = { readonly target: string; readonly amountMicros: bigint | undefined };
+
+/** Writes the log line of a finished call. */
+function writeCallLine(log: Log, record: CallRecord, code: string): void {
+  const { call, admitted, failure, generation, trace, change } = record;
+  // Only a bug has a stack trace.
+  const isBug = (code === "internal" || code === "unknown") && !isMistakeOfCaller(failure);
+  const level = isBug ? "error" : code === "unavailable" ? "warn" : "info";
+  if (!log.isLevelEnabled(level)) return;
+  const charge = generation?.charge;
+  const line = {
+    request_id: call.requestId,
+    trace_id: trace?.traceId,
+    span_id: trace?.spanId,
+    rpc: record.rpc,
+    protocol: call.protocol,
+    code,
+    status: statusOf(failure, code),
+    duration_ms: Math.round(record.seconds * 1e6) / 1e3,
+    remote: call.remoteAddress,
+    account_id: admitted?.key?.accountId,
+    key_id: admitted?.key?.keyId,
+    operator_id: admitted?.operator?.id,
+    target: change?.target,
+    amount_micros: change?.amountMicros,
+    model: record.model,
+    upstream: generation?.upstream,
+    generation_id: generation?.id,
+    input_tokens: charge && inputTokensOf(charge.usage),
+    output_tokens: charge && outputTokensOf(charge.usage),
+    // The library serializes a bigint only after an exception, which takes 7 µs.
+    cost_micros: generation ? Number(charge?.amountMicros ?? 0n) : undefined,
+    reason: failure === undefined ? undefined : reasonOf(failure),
+  };
+  if (isBug) log.error({ ...line, err: causeOf(failure) }, "call failed");
+  else if (level === "warn") log.warn({ ...line, detail: detailOf(failure) }, "call refused");
+  else log.info(line, "call");
+}
+
+/** gRPC requires the code INTERNAL for some mistakes of callers. */
+function isMistakeOfCaller(failure: unknown): boolean {
+  return failure instanceof DomainError && ERRORS[failure.reason].status < 500;
+}
+
+/** Whether the failure counts against the server: the codes of OpenTelemetry's list that this server uses. */
+function isServerFailure(code: string): boolean {
+  return SERVER_FAILURES.has(code);
+}
+
+const SERVER_FAILURES: ReadonlySet<string> = new Set([
+  "unknown",
+  "deadline_exceeded",
+  "unimplemented",
+  "internal",
+  "unavailable",
+  "data_loss",
+]);
+
+/** The HTTP status of the failure over REST, whatever the protocol of the call; undefined if it has none. */
+function statusOf(failure: unknown, code: string): number | undefined {
+  if (failure === undefined) return code === "ok" ? 200 : undefined;
+  return failure instanceof ConnectError ? undefined : ERRORS[asDomainError(failure).reason].status;
+}
+
+/** The gRPC code of a finished call, as "not_found". */
+function codeNameOf({ failure, code }: CallRecord): string {
+  if (failure === undefined) return code === 0 ? "ok" : snakeCase(Code[code] ?? "Unknown");
+  if (failure instanceof ConnectError) return snakeCase(Code[failure.code]);
+  return ERRORS[asDomainError(failure).reason].code.toLowerCase();
+}
+
+function reasonOf(failure: unknown): string {
+  if (failure instanceof DomainError) return failure.reason;
+  return failure instanceof ConnectError ? snakeCase(Code[failure.code]) : "internal";
+}
+
+function causeOf(failure: unknown): unknown {
+  return failure instanceof DomainError ? (failure.cause ?? failure) : failure;
+}
+
+function detailOf(failure: unknown): string | undefined {
+  const cause = causeOf(failure) as NodeJS.ErrnoException | undefined;
+  // Node's error for several addresses that all refuse a connection has a code and no message.
+  return cause?.message || cause?.code;
+}
+
+function snakeCase(name: string): string {
+  return name.replace(/(?<!^)([A-Z])/g, "_$1").toLowerCase();
+}
+
+/** Version, trace id, id of the caller's span, flags; later versions may append fields. */
+const TRACEPARENT =
+  /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
+const MAX_STATE_CHARACTERS = 512;
+const MAX_STATE_MEMBERS = 32;
+/** A key and a value, by the W3C recommendation. The value has neither "," nor "=", and does not end in a space. */
+const STATE_MEMBER =
+  /^([a-z0-9][a-z0-9_*/@-]{0,255})=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/;
+
+/** The trace that the caller continues; undefined without exactly one valid traceparent header. */
+export function traceParentOf(call: Pick<IncomingCall, "headers">): TraceParent | undefined {
+  const values = call.headers("traceparent");
+  if (values.length !== 1) return undefined;
+  const [, version, traceId, spanId, flags, more] = TRACEPARENT.exec(values[0] as string) ?? [];
+  if (traceId === undefined || spanId === undefined || flags === undefined) return undefined;
+  if (version === "00" && more !== undefined) return undefined;
+  return { traceId, spanId, flags: Number.parseInt(flags, 16), state: traceStateOf(call) };
+}
+
+/** The tracestate headers of other tracing systems; empty if they are not valid, too long, or might have a key. */
+function traceStateOf(call: Pick<IncomingCall, "headers">): string {
+  const state = call.headers("tracestate").join(",");
+  if (state === "" || state.length > MAX_STATE_CHARACTERS || redactKeys(state) !== state) return "";
+  const members = state
+    .split(",")
+    .map((member) => member.trim())
+    .filter((member) => member !== "");
+  const keys = members.map((member) => STATE_MEMBER.exec(member)?.[1]);
+  const isValid = members.length <= MAX_STATE_MEMBERS && !keys.includes(undefined);
+  return isValid && new Set(keys).size === keys.length ? members.join(",") : "";
 }

@@ -1,13 +1,14 @@
 import type { DescMessage, Message } from "@bufbuild/protobuf";
-import type { ApiCall } from "../api/api-call.ts";
-import type { Caller } from "../billing/caller.ts";
+import type { ApiCall } from "../api/define-service.ts";
+import type { Caller } from "../billing/generation-request.ts";
 import type { BodyShare } from "../codec/body-budget.ts";
+import { containsKey } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { Operator } from "../domain/operator.ts";
+import { SlotArray } from "../domain/slot-array.ts";
 import { digestOfRequest } from "../rules/request-digest.ts";
 import type { AdmittedKey } from "../store/admit.ts";
 import type { Admitted } from "./gate/gate.ts";
-import { idempotencyKeyOf } from "./gate/idempotency-key.ts";
 import type { IncomingCall } from "./incoming-call.ts";
 import type { Observation } from "./observation.ts";
 
@@ -126,4 +127,63 @@ function endReasonOf(transport: CallTransport): ReturnType<Caller["endReason"]> 
   if ((reason as { code?: unknown }).code === DEADLINE_EXCEEDED) return "deadline_exceeded";
   const remainingMs = transport.remainingMs() ?? Number.POSITIVE_INFINITY;
   return remainingMs < DEADLINE_SLACK_MS ? "deadline_exceeded" : "disconnected";
+}
+
+const MAX_LENGTH = 255;
+
+/** The key that makes a call safe to repeat, quoted or bare; undefined if the caller sent none. */
+function idempotencyKeyOf(call: Pick<IncomingCall, "headers">): string | undefined {
+  const given = call.headers("idempotency-key");
+  const other = call.headers("request_id");
+  if (given.length + other.length === 0) return undefined;
+  const values = [...given, ...other];
+  const keys = new Set(values.map(unquoted));
+  const [key] = keys;
+  if (keys.size > 1 || key === undefined) throw invalid("must be sent once");
+  if (key === "" || key.length > MAX_LENGTH) throw invalid(`must have 1 to ${MAX_LENGTH} characters`);
+  if (!/^[\x20-\x7e]+$/.test(key)) throw invalid("must be printable ASCII");
+  // The key is stored.
+  if (containsKey(key)) throw invalid("must not contain an API key");
+  return key;
+}
+
+/** Unquotes a structured-field string, "…" with \" and \\ in it; any other value is used unchanged. */
+function unquoted(value: string): string {
+  const text = value.trim();
+  const inner = /^"((?:[^"\\]|\\["\\])*)"$/.exec(text)?.[1];
+  return inner === undefined ? text : inner.replace(/\\(["\\])/g, "$1");
+}
+
+function invalid(description: string): DomainError {
+  return DomainError.ofField("idempotency-key", description);
+}
+
+/** A call that can be aborted; an AbortController is one. */
+type Abortable = { abort(reason: DomainError): void };
+
+/**
+ * The calls that a signal aborts. They share one listener: the time to remove one listener per call grows
+ * with the square of their number.
+ */
+export class RunningCalls {
+  readonly #calls = new SlotArray<Abortable>();
+  readonly #signal: AbortSignal;
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal;
+    signal.addEventListener("abort", () => {
+      for (const call of this.#calls) call.abort(signal.reason);
+    });
+  }
+
+  /** Returns the slot to pass to remove() when the call ends. */
+  insert(call: Abortable): number {
+    const slot = this.#calls.insert(call);
+    if (this.#signal.aborted) call.abort(this.#signal.reason);
+    return slot;
+  }
+
+  remove(slot: number): void {
+    this.#calls.remove(slot);
+  }
 }

@@ -1,8 +1,7 @@
 import type { Lane } from "../domain/lane.ts";
 import { fromScopeBits, type Scope, scopeBit } from "../domain/scope.ts";
 import { admitItem } from "./batch-items.ts";
-import { CellBatchers } from "./driver/cell-batchers.ts";
-import type { CellTurns } from "./driver/cell-turns.ts";
+import { CellBatchers, type CellTurns } from "./driver/batcher.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
 
 /** The admission request of one call. */

@@ -1,9 +1,8 @@
 import { LANE_COUNT, type Lane, laneRanges, lanesOfText } from "../domain/lane.ts";
-import type { Quarter } from "../domain/quarter.ts";
+import type { Quarter } from "../domain/periods.ts";
 import type { Cells, FunctionCaller, ReadCells } from "./driver/cells.ts";
 import type { Parameter } from "./driver/connection.ts";
-import { lanesInUse } from "./lanes-in-use.ts";
-import { namedCell } from "./named-cell.ts";
+import { lanesInUse, namedCell } from "./named-cell.ts";
 import { currentQuarter } from "./usage-sums.ts";
 
 export type AuditFinding = { account_id: string; rule: string; detail: string };

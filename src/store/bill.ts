@@ -1,11 +1,72 @@
 import { DomainError } from "../domain/errors.ts";
 import { entryIdOf, monthOfId } from "../domain/ids.ts";
 import { assertInvariant, InvariantViolation } from "../domain/invariant.ts";
+import { type Lane, laneOfId } from "../domain/lane.ts";
+import type { Micros } from "../domain/money.ts";
+import { costOf, type Prices } from "../domain/price.ts";
+import type { Usage } from "../domain/usage.ts";
 import { entryItem, holdItem } from "./batch-items.ts";
-import { assertEndRow, assertHoldRow, assertNoDuplicates } from "./bill-invariants.ts";
-import type { BillItem, BillResult, BillRow, EndOutcome, HoldOutcome } from "./bill-item.ts";
 import type { FunctionCaller } from "./driver/cells.ts";
 import type { DatabaseClock } from "./driver/database-clock.ts";
+
+/** Reserves the maximum cost of a generation. */
+export type HoldRequest = {
+  readonly holdId: string;
+  readonly accountId: string;
+  readonly keyId: string;
+  readonly amountMicros: Micros;
+  /** After this time any server may release the hold. */
+  readonly seconds: number;
+  readonly idempotency: { readonly key: string; readonly digest: string } | undefined;
+};
+
+export type HoldOutcome =
+  | { readonly outcome: "held" | "revoked" | "running" | "reused" | "answered" }
+  | { readonly outcome: "insufficient"; readonly balanceMicros: Micros; readonly heldMicros: Micros };
+
+/** Ends a hold: with a charge, or without one. */
+export type EndRequest = {
+  readonly holdId: string;
+  readonly accountId: string;
+  readonly charge: Charge | undefined;
+};
+
+export type Charge = {
+  readonly amountMicros: Micros;
+  readonly reason: string;
+  readonly requestId: string;
+  readonly traceId: string;
+  readonly user: string;
+  readonly keyId: string;
+  readonly model: string;
+  readonly usage: Usage;
+  readonly prices: Prices;
+  readonly priceVersion: number;
+  /** The response for a later call with the same idempotency key. */
+  readonly answer: string | undefined;
+};
+
+export type EndOutcome =
+  | { readonly outcome: "settled"; readonly balanceMicros: Micros; readonly chargedMicros: Micros }
+  /** "released": ended now, without a charge. "missing": released earlier, or never placed. */
+  | { readonly outcome: "released" | "missing" };
+
+export type BillItem =
+  | { readonly kind: "hold"; readonly lane: Lane; readonly hold: HoldRequest }
+  | { readonly kind: "end"; readonly lane: Lane; readonly end: EndRequest };
+
+export type BillResult = HoldOutcome | EndOutcome;
+
+/** A row of the result of vx.bill. */
+export type BillRow = {
+  readonly kind: "end" | "hold" | "late";
+  readonly n: number;
+  readonly outcome: string;
+  readonly balance_micros: bigint;
+  readonly held_micros: bigint;
+  readonly amount_micros: bigint | null;
+  readonly clock: Date;
+};
 
 type BillOptions = {
   readonly serverId: string;
@@ -140,4 +201,127 @@ function holdOutcome({ hold }: HoldItem, row: BillRow): HoldOutcome {
     return { outcome: "insufficient", balanceMicros: row.balance_micros, heldMicros: row.held_micros };
   }
   return { outcome: row.outcome as Exclude<HoldOutcome["outcome"], "insufficient"> };
+}
+
+/** Assertions on the input and the output of vx.bill. */
+
+/** A hold of this process that has not ended. */
+export type OpenHold = {
+  readonly amountMicros: Micros;
+  /** Set with the first attempt to charge. */
+  charge: Charge | undefined;
+};
+
+const MAX_INT64 = 2n ** 63n - 1n;
+
+export function assertHold(hold: HoldRequest, open: OpenHold | undefined): void {
+  const { holdId, accountId, keyId, amountMicros } = hold;
+  const facts = { hold: holdId, account: accountId, key: keyId, amountMicros };
+  assertInvariant(isAmount(amountMicros), "the amount of a hold is an int64 of at least 0", facts);
+  assertInvariant(areInOneLane(accountId, holdId, keyId), "hold and key are in the account's lane", facts);
+  assertInvariant(open === undefined, "a hold is placed once", facts);
+}
+
+/** A retry sends the same charge again. A hold that this process does not track can only be released. */
+export function assertEnd(end: EndRequest, open: OpenHold | undefined): void {
+  const { holdId, accountId, charge } = end;
+  assertInvariant(areInOneLane(accountId, holdId), "a hold is in the account's lane", {
+    hold: holdId,
+    account: accountId,
+  });
+  if (!charge) return;
+  const { amountMicros, keyId, usage, prices, priceVersion } = charge;
+  const facts = () => ({ hold: holdId, account: accountId, key: keyId, amountMicros, ...usage });
+  assertInvariant(areInOneLane(accountId, keyId), "the key of a charge is in the account's lane", facts);
+  assertInvariant(open !== undefined, "only an open hold is charged", facts);
+  assertInvariant(open.charge === undefined || open.charge === charge, "a hold is charged once", facts);
+  assertInvariant(
+    isAmount(amountMicros) && amountMicros <= open.amountMicros,
+    "a charge is at least 0 and at most its hold",
+    () => ({ ...facts(), heldMicros: open.amountMicros }),
+  );
+  assertInvariant(priceVersion > 0, "the prices of a charge are registered", () => ({
+    ...facts(),
+    priceVersion,
+  }));
+  assertInvariant(
+    Object.values(usage).every((count) => count >= 0) && amountMicros === costOf(prices, usage),
+    "a charge is the cost of its usage",
+    () => ({ ...facts(), ...prices }),
+  );
+}
+
+/** Two releases of one hold do no harm: the second one has no effect. */
+function assertNoDuplicates(items: readonly BillItem[]): void {
+  const ids = items.flatMap((item) => {
+    if (item.kind === "hold") return [`place ${item.hold.holdId}`];
+    return item.end.charge ? [`charge ${item.end.holdId}`] : [];
+  });
+  assertInvariant(new Set(ids).size === ids.length, "a batch places and charges a hold once", {
+    items: items.length,
+    placedAndCharged: ids.length,
+  });
+}
+
+function assertHoldRow(hold: HoldRequest, row: BillRow): void {
+  const { outcome, balance_micros: balanceMicros, held_micros: heldMicros } = row;
+  const { holdId, amountMicros } = hold;
+  const facts = { hold: holdId, outcome, balanceMicros, heldMicros, amountMicros };
+  assertInvariant(isLegalHoldOutcome(hold, row), "a hold has an outcome that its request allows", facts);
+  assertInvariant(
+    0n <= heldMicros && heldMicros <= balanceMicros,
+    "an account holds at least 0 and at most its balance",
+    facts,
+  );
+  // The balance and the amount held are those before this hold.
+  const fits = amountMicros <= balanceMicros - heldMicros;
+  assertInvariant(outcome !== "held" || fits, "a hold that is placed fits the free balance", facts);
+  assertInvariant(outcome !== "insufficient" || !fits, "a hold that fits is not insufficient", facts);
+}
+
+function assertEndRow(end: EndRequest, row: BillRow): void {
+  const { outcome, amount_micros: amountMicros, balance_micros: balanceMicros } = row;
+  const isCharged = amountMicros !== null;
+  const facts = { hold: end.holdId, outcome, isCharged, mustCharge: end.charge !== undefined };
+  assertInvariant(
+    outcome === "missing" ? !isCharged : outcome === "posted" && isCharged === (end.charge !== undefined),
+    "an ending has an outcome that its request allows",
+    facts,
+  );
+  if (isCharged) assertCharged(end, -amountMicros, balanceMicros);
+}
+
+export function assertCharged(end: EndRequest, chargedMicros: Micros, balanceMicros: Micros): void {
+  const amountMicros = end.charge?.amountMicros;
+  const facts = { hold: end.holdId, amountMicros, chargedMicros, balanceMicros };
+  assertInvariant(
+    amountMicros === undefined || chargedMicros === amountMicros,
+    "the database charges the requested amount",
+    facts,
+  );
+  assertInvariant(balanceMicros >= 0n, "a charge leaves a balance of at least 0", facts);
+}
+
+function isLegalHoldOutcome({ idempotency }: HoldRequest, { outcome }: BillRow): boolean {
+  switch (outcome) {
+    case "held":
+    case "insufficient":
+    case "revoked":
+      return true;
+    case "running":
+    case "reused":
+    case "answered":
+      return idempotency !== undefined;
+    default:
+      return false;
+  }
+}
+
+function isAmount(micros: Micros): boolean {
+  return 0n <= micros && micros <= MAX_INT64;
+}
+
+function areInOneLane(accountId: string, ...ids: readonly string[]): boolean {
+  const lane = laneOfId(accountId);
+  return ids.every((id) => laneOfId(id) === lane);
 }

@@ -1,11 +1,20 @@
 import { DomainError } from "../domain/errors.ts";
 import { entryIdOf, monthOfId } from "../domain/ids.ts";
 import { laneOfId } from "../domain/lane.ts";
-import { bill } from "./bill.ts";
-import { assertCharged, assertEnd, assertHold, type OpenHold } from "./bill-invariants.ts";
-import type { BillItem, BillResult, EndOutcome, EndRequest, HoldOutcome, HoldRequest } from "./bill-item.ts";
-import { CellBatchers } from "./driver/cell-batchers.ts";
-import type { CellTurns } from "./driver/cell-turns.ts";
+import {
+  assertCharged,
+  assertEnd,
+  assertHold,
+  type BillItem,
+  type BillResult,
+  bill,
+  type EndOutcome,
+  type EndRequest,
+  type HoldOutcome,
+  type HoldRequest,
+  type OpenHold,
+} from "./bill.ts";
+import { CellBatchers, type CellTurns } from "./driver/batcher.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
 import type { DatabaseClock } from "./driver/database-clock.ts";
 import { isRefusedWrite } from "./driver/store-error.ts";
@@ -152,4 +161,17 @@ function charactersOf(item: BillItem): number {
 function isInvalidData(error: DomainError): boolean {
   const { code } = (error.cause ?? {}) as { code?: unknown };
   return typeof code === "string" && /^(22|23|P0)/.test(code);
+}
+
+/** The stored response of the first call with an idempotency key. It may be long, so vx.bill does not return it. */
+export async function findAnswer(
+  database: Cells,
+  accountId: string,
+  idempotencyKey: string,
+): Promise<string | undefined> {
+  const lane = laneOfId(accountId);
+  const [row] = await database
+    .at(lane)
+    .call<{ answer: string }>("get_answer", lane, accountId, idempotencyKey);
+  return row?.answer;
 }

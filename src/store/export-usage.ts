@@ -1,8 +1,8 @@
 import { laneOfId } from "../domain/lane.ts";
-import { QUARTER_MS, type Quarter } from "../domain/quarter.ts";
+import { QUARTER_MS, type Quarter } from "../domain/periods.ts";
 import type { Cells } from "./driver/cells.ts";
-import type { UsageSum } from "./group-sums.ts";
-import { lanesInUse } from "./lanes-in-use.ts";
+import { lanesInUse } from "./named-cell.ts";
+import type { UsageSum } from "./usage-sums.ts";
 
 export type ExportRange = {
   /** Empty for all accounts. */

@@ -1,4 +1,4 @@
-import type { NewKey } from "../domain/api-key.ts";
+import type { NewKey } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { KeyQuery } from "../domain/key-query.ts";
 import { laneOfId } from "../domain/lane.ts";

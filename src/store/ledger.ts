@@ -2,11 +2,11 @@ import { DomainError } from "../domain/errors.ts";
 import { entryIdOf, monthOfId, secondsOfId } from "../domain/ids.ts";
 import { laneOfId } from "../domain/lane.ts";
 import type { Micros } from "../domain/money.ts";
-import { badToken, cutPage, type Page } from "../domain/page.ts";
+import { badToken, cutPage, type Page, pageUpTo } from "../domain/page.ts";
+import { monthText } from "../domain/periods.ts";
 import type { Prices } from "../domain/price.ts";
 import type { Usage } from "../domain/usage.ts";
-import { archivedUntil } from "./archived-until.ts";
-import type { Cells } from "./driver/cells.ts";
+import type { Cells, FunctionCaller } from "./driver/cells.ts";
 import { compareBytes, mergeCells } from "./merge-cells.ts";
 import { actionJson, type OperatorAction } from "./operator-log.ts";
 
@@ -142,4 +142,100 @@ export async function listEntries(database: Cells, accountId: string, page: Page
   const limit = page.size + 1;
   const rows = await database.at(lane).call<EntryRow>("list_entries", lane, accountId, before, limit);
   return cutPage(rows, page, (row) => row.seq.toString());
+}
+
+/** Empty texts and undefined times match all entries. */
+export type EntryFilter = {
+  readonly kind: string;
+  readonly keyId: string;
+  readonly model: string;
+  readonly from: Date | undefined;
+  /** Exclusive. */
+  readonly to: Date | undefined;
+};
+
+/**
+ * A statement reads `rows` entries, in a few milliseconds. A page ends after `max` statements, although it may have room for
+ * more entries.
+ */
+const PIECES = { rows: 10_000n, max: 10 };
+
+function isFiltered({ kind, keyId, model, from, to }: EntryFilter): boolean {
+  return kind !== "" || keyId !== "" || model !== "" || from !== undefined || to !== undefined;
+}
+
+/**
+ * A page of the matching entries, newest first. Movements and the entries of a key have indexes. An index for models would
+ * make every settlement slower, so other entries are read in pieces, and so are those of a key and a model; a page of
+ * these can have fewer entries than its size.
+ */
+export async function listFilteredEntries(
+  database: Cells,
+  accountId: string,
+  filter: EntryFilter,
+  page: Page,
+  pieces: typeof PIECES = PIECES,
+) {
+  if (!isFiltered(filter)) return await listEntries(database, accountId, page);
+  if (!/^\d{0,18}$/.test(page.after)) throw badToken();
+  const { kind, keyId, model, from, to } = filter;
+  const lane = laneOfId(accountId);
+  const [range] = await database
+    .at(lane)
+    .call<{ first_seq: bigint; end_seq: bigint }>("ledger_range", lane, accountId, from ?? null, to ?? null);
+  const first = range?.first_seq ?? 1n;
+  let end = range?.end_seq ?? 1n;
+  if (page.after !== "" && BigInt(page.after) < end) end = BigInt(page.after);
+  const isIndexed = kind === "credit" || kind === "adjustment" || (keyId !== "" && model === "");
+  const rows: EntryRow[] = [];
+  for (let piece = 0; piece < pieces.max && end > first && rows.length <= page.size; piece++) {
+    const low: bigint = isIndexed || end - pieces.rows < first ? first : end - pieces.rows;
+    const limit = page.size + 1 - rows.length;
+    const filters = [kind, keyId, model] as const;
+    rows.push(
+      ...(await database
+        .at(lane)
+        .call<EntryRow>("filter_entries", lane, accountId, ...filters, low, end, limit)),
+    );
+    end = low;
+  }
+  return pageUpTo(rows, page, (row) => row.seq.toString(), end > first ? end.toString() : undefined);
+}
+
+type ArchiveRow = { readonly month: number; readonly removed_at: Date | null };
+
+/** The end of the last month whose entries were moved to a file; undefined if the ledger is complete. */
+export async function archivedUntil(cell: FunctionCaller): Promise<Date | undefined> {
+  const rows = await cell.call<ArchiveRow>("list_archives");
+  const last = rows.findLast(({ removed_at }) => removed_at !== null);
+  return last && new Date(Date.UTC(1970, last.month + 1));
+}
+
+/** Partitions are created months ahead, so a failure can wait for the next hour. */
+const CHECKS_PER_ATTEMPT = 3_600;
+
+/** A month, as `2030-01`, whose entries are in the default partition. */
+export type MonthWithoutPartition = { readonly month: string; readonly entries: number };
+
+/** Creates the partitions of the ledger of a cell for the next months. */
+export class LedgerPartitions {
+  readonly #cell: FunctionCaller;
+  readonly #onChecked: (months: readonly MonthWithoutPartition[]) => void;
+  #checks = 0;
+
+  /** @param onChecked called after each check; only the owner of the tables can move the entries, see `move_other_month` */
+  constructor(cell: FunctionCaller, onChecked: (months: readonly MonthWithoutPartition[]) => void) {
+    this.#cell = cell;
+    this.#onChecked = onChecked;
+  }
+
+  /** Called every second. */
+  async maintain(): Promise<void> {
+    if (this.#checks++ % CHECKS_PER_ATTEMPT !== 0) return;
+    await this.#cell.call("create_ledger_partitions");
+    const rows = await this.#cell.call<{ month: number; entries: bigint }>("months_without_partition");
+    this.#onChecked(
+      rows.map(({ month, entries }) => ({ month: monthText(month), entries: Number(entries) })),
+    );
+  }
 }

@@ -1,4 +1,5 @@
 import { DomainError } from "../domain/errors.ts";
+import type { Lane } from "../domain/lane.ts";
 import type { FunctionCaller, ReadCells } from "./driver/cells.ts";
 import type { Parameter } from "./driver/connection.ts";
 
@@ -25,4 +26,10 @@ function withName(error: unknown, cell: string): unknown {
     metadata: { cell },
     cause: error,
   });
+}
+
+/** The lanes of a cell that have accounts, holds or ledger rows. */
+export async function lanesInUse(database: ReadCells, cell: number): Promise<Lane[]> {
+  const rows = await namedCell(database, cell).call<{ lanes_in_use: Lane }>("lanes_in_use");
+  return rows.map((row) => row.lanes_in_use).filter((lane) => database.owns(cell, lane));
 }

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { LANE_COUNT } from "../domain/lane.ts";
-import type { EndOutcome } from "./bill-item.ts";
+import type { EndOutcome } from "./bill.ts";
 import type { FunctionCaller } from "./driver/cells.ts";
 import type { DatabaseClock } from "./driver/database-clock.ts";
 

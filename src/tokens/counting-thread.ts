@@ -1,8 +1,8 @@
 import { extname } from "node:path";
 import Tinypool from "tinypool";
-import type { CountOptions } from "../domain/count-options.ts";
 import { DomainError } from "../domain/errors.ts";
 import { FairShare } from "../domain/fair-share.ts";
+import type { CountOptions } from "../domain/prompt-texts.ts";
 import { splitTexts } from "./split-texts.ts";
 
 export type ThreadLimits = {

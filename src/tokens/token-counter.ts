@@ -1,8 +1,12 @@
-import { unitsOf } from "../domain/characters.ts";
-import type { CountOptions } from "../domain/count-options.ts";
-import { type PromptInput, templateTokensOf, textsOfPrompt } from "../domain/prompt-texts.ts";
+import {
+  type CountOptions,
+  type PromptInput,
+  templateTokensOf,
+  textsOfPrompt,
+} from "../domain/prompt-texts.ts";
+import { unitsOf } from "../domain/text.ts";
 import { CountingThread, type ThreadLimits } from "./counting-thread.ts";
-import { sampleOf } from "./sample-texts.ts";
+import { codePointEnd } from "./split-texts.ts";
 
 /** Prompts up to this size take less than 5 ms in the worst case; prose takes 0.1 ms. */
 const INLINE_CHARACTERS = 1_024;
@@ -76,5 +80,38 @@ export class TokenCounter {
   async #load(): Promise<Encoding> {
     this.#encoding ??= await import("./count-tokens.ts");
     return this.#encoding;
+  }
+}
+
+const SAMPLE_PARTS = 4;
+
+/**
+ * A sample of at most `maxUnits` units: a part from a random place of each of four equal sections of the joined texts. A part
+ * that reaches the end of the texts continues at their beginning, so every character is taken with the same probability, and a
+ * caller cannot choose which ones are. Returns all texts if they have at most `maxUnits` units.
+ */
+export function sampleOf(texts: readonly string[], maxUnits: number, random: () => number): string[] {
+  const filled = texts.filter((text) => text !== "");
+  const units = unitsOf(filled);
+  if (units <= maxUnits) return filled;
+  const sample: string[] = [];
+  for (let part = 0; part < SAMPLE_PARTS; part++) {
+    const position = Math.floor(((part + random()) * units) / SAMPLE_PARTS);
+    appendUnits(sample, filled, position, Math.floor(maxUnits / SAMPLE_PARTS));
+  }
+  return sample;
+}
+
+/** Appends the units from the position on, each text as a part of its own. A surrogate pair at an end is left out. */
+function appendUnits(sample: string[], texts: readonly string[], position: number, count: number): void {
+  let index = 0;
+  let start = position;
+  for (; start >= (texts[index] ?? "").length; index++) start -= (texts[index] ?? "").length;
+  for (let missing = count; missing > 0; index = (index + 1) % texts.length, start = 0) {
+    const text = texts[index] ?? "";
+    const from = Math.max(codePointEnd(text, start), 0);
+    const end = codePointEnd(text, from + missing);
+    if (end > from) sample.push(text.slice(from, end));
+    missing -= text.length - start;
   }
 }

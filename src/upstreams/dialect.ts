@@ -1,4 +1,7 @@
-import type { Prompt, Task } from "../domain/prompt.ts";
+import type { JsonObject } from "../domain/json.ts";
+import type { ModelTraits } from "../domain/model.ts";
+import { type Format, NO_OPTIONS, type Prompt, type PromptMessage, type Task } from "../domain/prompt.ts";
+import { listedFields } from "../domain/prompt-texts.ts";
 import type { ReplyBuffer } from "./http/reply-buffer.ts";
 
 /** The request and response format of one kind of server. */
@@ -28,3 +31,93 @@ export type ResponseReader = {
   /** The complete reply of a server that does not stream. */
   readWhole(body: string): void;
 };
+
+/** A prompt before its size is known. */
+export type UnsizedPrompt = Omit<Prompt, "maxTokens" | "traits" | "streamed">;
+
+/** A part of a prompt that an upstream cannot get, although the reply depends on it. */
+export type PromptProblem = {
+  /** The name of the field in native requests. */
+  readonly field: PromptField;
+  /** The index of the message, if the field is "messages" and the problem is in one of them. */
+  readonly message?: number;
+  readonly description: string;
+};
+
+export type PromptField =
+  | "messages"
+  | "temperature"
+  | "stop"
+  | "top_p"
+  | "top_k"
+  | "seed"
+  | "presence_penalty"
+  | "frequency_penalty"
+  | "suffix"
+  | "tool_choice"
+  | "response_format";
+
+export function unsupported(field: PromptField): PromptProblem {
+  return { field, description: "is not supported by the upstream of this model" };
+}
+
+/** Of the sampling parameters in the list, the first one that the prompt sets. A penalty of 0 has no effect. */
+export function firstSetOf(
+  names: readonly (keyof typeof SAMPLING)[],
+  prompt: UnsizedPrompt,
+): PromptProblem | undefined {
+  if (prompt.options === NO_OPTIONS && prompt.stop.length === 0) return undefined;
+  const name = names.find((one) => SAMPLING[one](prompt));
+  return name && unsupported(name);
+}
+
+const SAMPLING = {
+  top_k: ({ options }: UnsizedPrompt) => options.topK !== undefined,
+  seed: ({ options }: UnsizedPrompt) => options.seed !== undefined,
+  presence_penalty: ({ options }: UnsizedPrompt) => (options.presencePenalty ?? 0) !== 0,
+  frequency_penalty: ({ options }: UnsizedPrompt) => (options.frequencyPenalty ?? 0) !== 0,
+  suffix: ({ options }: UnsizedPrompt) => options.suffix !== undefined,
+  stop: ({ stop }: UnsizedPrompt) => stop.length > 0,
+};
+
+/** Whether a message consists only of reasoning, which no upstream accepts except the one that created it. */
+export function isReasoningAlone({ content, toolCalls, reasoning, toolCallId }: PromptMessage): boolean {
+  return content.length === 0 && reasoning !== undefined && !toolCalls && toolCallId === undefined;
+}
+
+/** The upstream refuses a request without messages. */
+export function reasoningProblem({ messages }: UnsizedPrompt): PromptProblem | undefined {
+  if (messages.length === 0 || !messages.every(isReasoningAlone)) return undefined;
+  return { field: "messages", description: "must have a message with more than reasoning" };
+}
+
+/** The fields that an upstream of the format gets unchanged: the request has the same format, and the model lists them. */
+export function extraFieldsOf({ options, traits }: Prompt, format: Format): JsonObject | undefined {
+  const { extraFields } = options;
+  if (extraFields?.format !== format || traits.extraFields.length === 0) return undefined;
+  return listedFields(extraFields.fields, traits.extraFields);
+}
+
+/** Whether the model lists a field that the format of its upstreams does not have. */
+export function isExtraField({ extraFields }: ModelTraits, name: string): boolean {
+  return extraFields.includes(name);
+}
+
+/**
+ * The Responses API accepts encrypted reasoning only under the id that it had. The formats of callers have one opaque
+ * text for it, so the id is in front of it. Encrypted texts are base64, which has no colon.
+ */
+const ITEM_ID = /^([\w-]{1,200}):/;
+
+type EncryptedItem = { readonly id: string | undefined; readonly encrypted: string };
+
+export function joinItemId(id: string | undefined, encrypted: string): string {
+  const joined = `${id}:${encrypted}`;
+  return id !== undefined && ITEM_ID.test(joined) ? joined : encrypted;
+}
+
+/** Without an id, the text is of another API, or was encrypted for another client. */
+export function splitItemId(text: string): EncryptedItem {
+  const [start, id] = ITEM_ID.exec(text) ?? ["", undefined];
+  return { id, encrypted: text.slice(start.length) };
+}

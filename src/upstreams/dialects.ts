@@ -1,12 +1,8 @@
 import type { ModelTraits, RemoteKind, RemoteSettings, UpstreamSettings } from "../domain/model.ts";
-import { anthropicDialect } from "./anthropic/anthropic-dialect.ts";
-import { anthropicProblem } from "./anthropic/anthropic-problem.ts";
-import type { Dialects } from "./dialect.ts";
-import { createOpenaiDialect } from "./openai/openai-dialect.ts";
-import { openaiProblem } from "./openai/openai-problem.ts";
-import { openaiResponsesDialect } from "./openai-responses/openai-responses-dialect.ts";
-import { openaiResponsesProblem } from "./openai-responses/openai-responses-problem.ts";
-import type { PromptProblem, UnsizedPrompt } from "./prompt-problem.ts";
+import { anthropicDialect, anthropicProblem } from "./anthropic/dialect.ts";
+import type { Dialects, PromptProblem, UnsizedPrompt } from "./dialect.ts";
+import { createOpenaiDialect, openaiProblem } from "./openai/dialect.ts";
+import { openaiResponsesDialect, openaiResponsesProblem } from "./openai-responses/dialect.ts";
 
 type Kind = {
   readonly create: (settings: RemoteSettings) => Dialects;

@@ -1,8 +1,8 @@
-import type { TraceHeaders } from "../domain/call-trace.ts";
+import type { CallTrace, TraceHeaders } from "../domain/call-trace.ts";
+import type { Model } from "../domain/model.ts";
 import type { Delta, FinishReason } from "../domain/output.ts";
 import type { Prompt } from "../domain/prompt.ts";
 import type { Usage } from "../domain/usage.ts";
-import type { Progress } from "./progress.ts";
 
 export type UpstreamEnd = {
   readonly kind: "done";
@@ -39,3 +39,36 @@ export type Upstream = {
   /** Resolves after the running responses have ended. */
   close(): Promise<void>;
 };
+
+/** One generation for the upstreams of its model. */
+export type UpstreamCall = {
+  readonly model: Model;
+  readonly prompt: Prompt;
+  /** The account whose share of the slots is used and whose failures are counted. */
+  readonly accountId: string;
+  /** Selects the upstream among those with a weight; undefined for a random one. */
+  readonly idempotencyKey: string | undefined;
+  /** For the log. */
+  readonly requestId: string;
+  readonly trace: CallTrace | undefined;
+  readonly signal: AbortSignal;
+  readonly progress: Progress;
+};
+
+/** The last usage that an upstream reported for a reply. If it was reported before the finish reason, only its input is final. */
+export type UsageReport = { readonly usage: Usage; readonly isFinal: boolean };
+
+/**
+ * What a call has done at its upstreams so far. It is shared state, not an event, because a caller can
+ * disconnect between two events, and the charge depends on the state at that moment.
+ */
+export class Progress {
+  /** A request was started at an upstream, and that upstream has not failed. */
+  wasSent = false;
+  /** The upstream of the last attempt; undefined before the first attempt. */
+  upstream: string | undefined;
+  /** All texts that were received from the upstream but not yet read when the call was cancelled. */
+  unread = "";
+  /** The report for a reply that was cancelled or failed; undefined if the upstream had not reported any usage. */
+  report: UsageReport | undefined;
+}

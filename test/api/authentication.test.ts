@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { generateKey } from "../../src/domain/api-key.ts";
+import { generateKey } from "../../src/domain/credentials.ts";
 import { openAny, rpcMethods } from "../support/any-method.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";

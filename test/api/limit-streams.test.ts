@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { limitStreams } from "../../src/api/limit-streams.ts";
+import { limitStreams } from "../../src/api/run-audit.ts";
 
 test("streams beyond the maximum are refused until one ends, is cancelled or fails", async () => {
   const open = limitStreams(2, async function* (end: "return" | "fail") {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { recordedUser } from "../../src/api/recorded-user.ts";
+import { recordedUser } from "../../src/api/request-values.ts";
 
 test("an id of up to 128 characters is recorded as it is, also with surrogate pairs", () => {
   for (const id of ["", "a".repeat(128), "🎈".repeat(128)]) expect(recordedUser(id)).toBe(id);

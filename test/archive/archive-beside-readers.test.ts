@@ -4,11 +4,11 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { ExportUsageRequestSchema } from "../../gen/vx/admin/v1/admin_pb.js";
-import { exportUsage } from "../../src/api/usage/export-usage-stream.ts";
+import { exportUsage } from "../../src/api/usage/export.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
-import { monthText } from "../../src/domain/month.ts";
 import { readPage } from "../../src/domain/page.ts";
-import { listFilteredEntries } from "../../src/store/filtered-entries.ts";
+import { monthText } from "../../src/domain/periods.ts";
+import { listFilteredEntries } from "../../src/store/ledger.ts";
 import {
   type LedgerOfMonths,
   type LedgersOfMonths,

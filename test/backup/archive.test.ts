@@ -2,12 +2,10 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { constants, zstdCompressSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ArchiveContent } from "../../src/backup/archive-content.ts";
-import { readArchive } from "../../src/backup/archive-reader.ts";
-import { BackupError } from "../../src/backup/backup-error.ts";
-import { CELL, DESCRIPTION, describe, MANIFEST } from "../../src/backup/backup-format.ts";
+import { BackupError, CELL, DESCRIPTION, describe, MANIFEST } from "../../src/backup/backup-format.ts";
+import { ArchiveContent, walSegments } from "../../src/backup/create-backup.ts";
+import { readArchive } from "../../src/backup/restore-backup.ts";
 import { paddingOf, writeHeader } from "../../src/backup/tar.ts";
-import { walSegments } from "../../src/backup/wal-segments.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 
 const DESCRIBED = describe({

@@ -4,8 +4,11 @@ import { join } from "node:path";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { upgradeDatabase } from "../../src/app/copy-database.ts";
-import { prepareBinaries } from "../../src/embedded-postgres/binaries.ts";
-import { binaryPackageName, findBinaryPackageIn } from "../../src/embedded-postgres/binary-package.ts";
+import {
+  binaryPackageName,
+  findBinaryPackageIn,
+  prepareBinaries,
+} from "../../src/embedded-postgres/binaries.ts";
 import { ensureCluster } from "../../src/embedded-postgres/cluster.ts";
 import { choosePlacement } from "../../src/embedded-postgres/placement.ts";
 import { startPostmaster } from "../../src/embedded-postgres/postmaster.ts";

@@ -1,11 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { chargeOf, type Ended } from "../../src/billing/charge.ts";
-import type { Ending } from "../../src/billing/generation-state.ts";
-import type { Stop } from "../../src/billing/stops.ts";
+import type { Ending, Stop } from "../../src/billing/generation-state.ts";
 import { DomainError } from "../../src/domain/errors.ts";
 import type { Output } from "../../src/domain/output.ts";
 import { outputTokensOf, usageOf } from "../../src/domain/usage.ts";
-import { Progress } from "../../src/upstreams/progress.ts";
+import { Progress } from "../../src/upstreams/upstream.ts";
 import { modelOf, promptOf } from "../support/samples.ts";
 
 const EMPTY: Output = { text: "", reasoning: [], toolCalls: [] };

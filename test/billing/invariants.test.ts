@@ -1,12 +1,16 @@
 import { describe, expect, test } from "vitest";
 import { chargeOf, type Ended } from "../../src/billing/charge.ts";
-import type { GenerationSpec } from "../../src/billing/generation-spec.ts";
-import { canBecome, type Ending, type GenerationState } from "../../src/billing/generation-state.ts";
-import { type HoldParts, type PendingGeneration, placeHold } from "../../src/billing/place-hold.ts";
+import {
+  canBecome,
+  type Ending,
+  type GenerationSpec,
+  type GenerationState,
+} from "../../src/billing/generation-state.ts";
+import { type HoldParts, type PendingGeneration, placeHold } from "../../src/billing/hold.ts";
 import { tokenPrices } from "../../src/domain/price.ts";
 import type { Usage } from "../../src/domain/usage.ts";
 import { TokenCounter } from "../../src/tokens/token-counter.ts";
-import { Progress } from "../../src/upstreams/progress.ts";
+import { Progress } from "../../src/upstreams/upstream.ts";
 import { NO_USAGE } from "../support/no-usage.ts";
 import { modelOf, promptOf, requestOf } from "../support/samples.ts";
 

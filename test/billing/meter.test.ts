@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createMetering, type Metering } from "../../src/app/create-billing.ts";
-import type { Caller } from "../../src/billing/caller.ts";
-import { MAX_CALL_MS } from "../../src/billing/place-hold.ts";
+import type { Caller } from "../../src/billing/generation-request.ts";
+import { MAX_CALL_MS } from "../../src/billing/hold.ts";
 import { MAX_SETTLE_MS } from "../../src/billing/settler.ts";
 import type { AdmittedKey } from "../../src/store/admit.ts";
 import { createLog } from "../../src/telemetry/log.ts";

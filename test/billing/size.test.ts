@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { GenerationRequest } from "../../src/billing/generation-request.ts";
-import { minSize, type Size, sizeOf, sizeWithin } from "../../src/billing/generation-size.ts";
-import type { Tokens } from "../../src/billing/token-counts.ts";
+import { minSize, type Size, sizeOf, sizeWithin, type Tokens } from "../../src/billing/generation-size.ts";
 import { DomainError } from "../../src/domain/errors.ts";
 import type { Model } from "../../src/domain/model.ts";
 import { maxCostOf, tokenPrices } from "../../src/domain/price.ts";

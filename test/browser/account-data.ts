@@ -1,4 +1,4 @@
-import { QUARTER_MS } from "../../src/domain/quarter.ts";
+import { QUARTER_MS } from "../../src/domain/periods.ts";
 import type { TestApp } from "../support/app.ts";
 import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
 import { createPaidKey } from "../support/openai.ts";

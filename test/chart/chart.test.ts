@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { Ajv } from "ajv";
 import { afterAll, describe, expect, test } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
-import { SETTINGS } from "../../src/app/config.ts";
+import { SETTINGS } from "../../src/app/settings/config.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { lint, prepareHelm, render, validate } from "./helm.ts";
 

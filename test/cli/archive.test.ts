@@ -1,7 +1,7 @@
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { monthText } from "../../src/domain/month.ts";
+import { monthText } from "../../src/domain/periods.ts";
 import {
   type LedgerOfMonths,
   type LedgersOfMonths,

@@ -2,8 +2,8 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { CreateAccountResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
+import { visible } from "../../src/cli/output.ts";
 import { type Column, createTable, formatTable, formatTime, jsonLine } from "../../src/cli/print.ts";
-import { visible } from "../../src/cli/visible.ts";
 
 type Row = { name: string; amount: string };
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createProgress } from "../../src/cli/progress.ts";
-import { QUARTER_MS } from "../../src/domain/quarter.ts";
+import { createProgress } from "../../src/cli/output.ts";
+import { QUARTER_MS } from "../../src/domain/periods.ts";
 import { OPERATOR_TOKEN, startTestApp, type TestApp } from "../support/app.ts";
 import { createTestKey, type Operator, operatorOf, type TestKey } from "../support/fixtures.ts";
 import { FOCUS } from "../support/focus-columns.ts";

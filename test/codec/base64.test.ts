@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { base64Bytes } from "../../src/codec/json/base64.ts";
+import { base64Bytes } from "../../src/codec/json/scalar.ts";
 import { finish } from "../../src/codec/steps.ts";
 
 test("every encoding of the same bytes is decoded, padded or not", () => {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { freeBytes, GatheredBytes } from "../../src/codec/gathered-bytes.ts";
+import { freeBytes, GatheredBytes } from "../../src/codec/body.ts";
 
 const MAX_BODY = 33_554_432;
 

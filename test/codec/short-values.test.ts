@@ -2,10 +2,9 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { JsonScanner } from "../../src/codec/json/json-scanner.ts";
 import { readJsonValue } from "../../src/codec/json/json-value-reader.ts";
-import { readShortValue } from "../../src/codec/json/short-values.ts";
-import { MAX_SHORT_UNITS } from "../../src/codec/json/value-span.ts";
+import { MAX_SHORT_UNITS, readShortValue } from "../../src/codec/json/short-values.ts";
 import { finish } from "../../src/codec/steps.ts";
-import { knownJsonText } from "../../src/domain/json-text.ts";
+import { knownJsonText } from "../../src/domain/json.ts";
 
 const LEVELS = 8;
 const LONG = `"${"x".repeat(MAX_SHORT_UNITS)}"`;

@@ -1,7 +1,7 @@
 import { create, type Message } from "@bufbuild/protobuf";
 import { BytesValueSchema, ListValueSchema, StringValueSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
-import { weighMessage } from "../../src/codec/weigh-message.ts";
+import { weighMessage } from "../../src/codec/decode.ts";
 import { valueOfJson } from "../../src/rules/plain-values.ts";
 
 const LARGE_BODY = 1 << 20;

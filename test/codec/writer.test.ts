@@ -15,7 +15,7 @@ import { EmbedResponseSchema } from "../../gen/vx/v1/embed_pb.js";
 import { hasOwnNull, isWrapper } from "../../src/codec/json/well-known.ts";
 import { writeLongLists, writerOf } from "../../src/codec/json/writer.ts";
 
-import { omitsUnset } from "../../src/rules/codec-options.ts";
+import { omitsUnset } from "../../src/rules/policy.ts";
 
 import { testFile } from "../rest/descriptors.ts";
 import { runs } from "../support/runs.ts";

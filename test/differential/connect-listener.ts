@@ -1,9 +1,8 @@
 import { DEVELOPER_SERVICES, developerServices } from "../../src/api/services.ts";
 import type { createComponents } from "../../src/app/components.ts";
-import type { Config } from "../../src/app/config.ts";
+import type { Config } from "../../src/app/settings/config.ts";
 import { BodyBudget } from "../../src/codec/body-budget.ts";
-import { policiesOf } from "../../src/rules/policy.ts";
-import { isRestOnly } from "../../src/rules/surface.ts";
+import { isRestOnly, policiesOf } from "../../src/rules/policy.ts";
 import { bindHealth } from "../../src/server/connect/health.ts";
 import { bindService } from "../../src/server/connect/rpc-service.ts";
 import { rpcServer } from "../../src/server/connect/serve-rpc.ts";

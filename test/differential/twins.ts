@@ -1,9 +1,8 @@
 import { AdminTokens } from "../../src/app/admin-tokens.ts";
 import { createComponents } from "../../src/app/components.ts";
-import { readConfig } from "../../src/app/config.ts";
-import { createOperatorServer } from "../../src/app/operator-server.ts";
 import { prepareDatabase } from "../../src/app/prepare-database.ts";
-import { createPublicServer } from "../../src/app/public-server.ts";
+import { createOperatorServer, createPublicServer } from "../../src/app/servers.ts";
+import { readConfig } from "../../src/app/settings/config.ts";
 import { Catalog } from "../../src/models/catalog.ts";
 import { readModels } from "../../src/models/read-models.ts";
 import { createLog, type Log } from "../../src/telemetry/log.ts";

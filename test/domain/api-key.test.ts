@@ -1,7 +1,13 @@
 import { createHash, randomBytes } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { fingerprintOf, generateKey, isWellFormedKey, laneOfKey, maskKey } from "../../src/domain/api-key.ts";
+import {
+  fingerprintOf,
+  generateKey,
+  isWellFormedKey,
+  laneOfKey,
+  maskKey,
+} from "../../src/domain/credentials.ts";
 import { LANE_COUNT } from "../../src/domain/lane.ts";
 import { runs } from "../support/runs.ts";
 

@@ -1,7 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
-import { containsKey, redactKeys } from "../../src/domain/api-key.ts";
-import { generateOperatorToken, isWellFormedOperatorToken } from "../../src/domain/operator-token.ts";
+import {
+  containsKey,
+  generateOperatorToken,
+  isWellFormedOperatorToken,
+  redactKeys,
+} from "../../src/domain/credentials.ts";
 
 const token = generateOperatorToken(randomBytes);
 

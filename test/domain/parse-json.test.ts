@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { parseJson } from "../../src/domain/parse-json.ts";
+import { parseJson } from "../../src/domain/json.ts";
 
 test("a name with an escape is read correctly after one that begins with the characters of the escape", () => {
   // V8 reads the second text with the name of the first one.

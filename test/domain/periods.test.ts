@@ -1,8 +1,14 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { monthStart, type Period, periodStarts } from "../../src/domain/periods.ts";
-import { QUARTER_MS, type Quarter } from "../../src/domain/quarter.ts";
-import { TimeZone, timeZoneOf } from "../../src/domain/time-zone.ts";
+import {
+  monthStart,
+  type Period,
+  periodStarts,
+  QUARTER_MS,
+  type Quarter,
+  TimeZone,
+  timeZoneOf,
+} from "../../src/domain/periods.ts";
 import { turnsOf } from "../support/turns.ts";
 
 const quarter = (time: string) => Date.parse(time) / QUARTER_MS;

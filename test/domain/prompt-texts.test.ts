@@ -11,7 +11,7 @@ import type {
 } from "../../src/domain/prompt.ts";
 import { charactersIn, inputTokenBound, opaqueTokenBound } from "../../src/domain/prompt-texts.ts";
 import { createDialect, problemWith } from "../../src/upstreams/dialects.ts";
-import { openaiBody } from "../../src/upstreams/openai/openai-body.ts";
+import { openaiBody } from "../../src/upstreams/openai/body.ts";
 import { runs } from "../support/runs.ts";
 import { promptOf } from "../support/samples.ts";
 

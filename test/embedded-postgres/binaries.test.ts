@@ -1,8 +1,7 @@
 import { chmod, lstat, mkdir, readdir, rm, stat, truncate } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { copyBinaries } from "../../src/embedded-postgres/binary-copy.ts";
-import { findBinaryPackage, makeLibraryLinks } from "../../src/embedded-postgres/binary-package.ts";
+import { copyBinaries, findBinaryPackage, makeLibraryLinks } from "../../src/embedded-postgres/binaries.ts";
 import { runProgram } from "../../src/embedded-postgres/run-program.ts";
 import { serverUser, unprivilegedUser } from "../../src/embedded-postgres/server-user.ts";
 import { cleanUp, makeFolder, patient } from "./support.ts";

@@ -1,8 +1,7 @@
 import { appendFile, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { doesNotRun } from "../../src/embedded-postgres/binaries.ts";
-import { findBinaryPackage } from "../../src/embedded-postgres/binary-package.ts";
+import { doesNotRun, findBinaryPackage } from "../../src/embedded-postgres/binaries.ts";
 import { EmbeddedPostgresError } from "../../src/embedded-postgres/embedded-postgres.ts";
 import { runProgram } from "../../src/embedded-postgres/run-program.ts";
 import { serverUser, unprivilegedUser } from "../../src/embedded-postgres/server-user.ts";

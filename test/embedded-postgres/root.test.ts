@@ -1,7 +1,7 @@
 import { chmod, chown, cp, lstat, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { findBinaryPackage } from "../../src/embedded-postgres/binary-package.ts";
+import { findBinaryPackage } from "../../src/embedded-postgres/binaries.ts";
 import { putDatabase } from "../support/data-folder.ts";
 import {
   cleanUp,

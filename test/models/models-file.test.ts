@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { maxCostOf, tokenPrices } from "../../src/domain/price.ts";
 import { BUILT_IN_MODELS } from "../../src/models/built-in.ts";
-import { ModelsError } from "../../src/models/models-error.ts";
 import { parseModels } from "../../src/models/models-file.ts";
+import { ModelsError } from "../../src/models/problems.ts";
 import { readModels } from "../../src/models/read-models.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { readConfig } from "../../src/app/config.ts";
-import { ConfigError } from "../../src/app/config-error.ts";
+import { readConfig } from "../../src/app/settings/config.ts";
+import { ConfigError } from "../../src/app/start-error.ts";
 
 const originsOf = (list: string) => readConfig({ VX_CORS_ORIGINS: list }).corsOrigins;
 

@@ -1,9 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type Config, readConfig } from "../../src/app/config.ts";
-import { ConfigError } from "../../src/app/config-error.ts";
-import { embeddedConnections } from "../../src/app/connection-limit.ts";
 import { closeDatabases, type Databases, openDatabases } from "../../src/app/databases.ts";
+import { type Config, embeddedConnections, readConfig } from "../../src/app/settings/config.ts";
+import { ConfigError } from "../../src/app/start-error.ts";
 import type { Cells } from "../../src/store/driver/cells.ts";
 import { runs } from "../support/runs.ts";
 

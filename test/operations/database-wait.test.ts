@@ -1,7 +1,7 @@
 import { createServer, type Server } from "node:net";
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest";
-import { readConfig } from "../../src/app/config.ts";
 import { DatabaseWait, StartInterrupted } from "../../src/app/database-wait.ts";
+import { readConfig } from "../../src/app/settings/config.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { freePort } from "../cli/support.ts";
 import { type CellDatabase, createTwoCells, writeCellsFile } from "../support/cells.ts";

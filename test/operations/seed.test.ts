@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { seedDemo } from "../../src/app/seed-demo.ts";
-import { generateKey } from "../../src/domain/api-key.ts";
+import { generateKey } from "../../src/domain/credentials.ts";
 import type { Ids } from "../../src/domain/ids.ts";
 import { LANE_COUNT, type Lane } from "../../src/domain/lane.ts";
 import { Database } from "../../src/store/driver/database.ts";

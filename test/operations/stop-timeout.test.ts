@@ -6,7 +6,7 @@ const module = (path: string) => JSON.stringify(new URL(`../../src/${path}`, imp
 /** A server that never stops, with a clock that passes the time limit for a stop. */
 const HANGING_SERVER = (cause: string) => `
   import { mock } from "node:test";
-  import { StopRequest } from ${module("cli/stop-request.ts")};
+  import { StopRequest } from ${module("cli/server-process.ts")};
   import { InvariantViolation, reportViolation } from ${module("domain/invariant.ts")};
   import { createLog } from ${module("telemetry/log.ts")};
   setInterval(() => undefined, 1_000);

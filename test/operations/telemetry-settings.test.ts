@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { readTelemetrySettings } from "../../src/app/telemetry-settings.ts";
+import { readTelemetrySettings } from "../../src/app/settings/telemetry.ts";
 import { startTelemetry } from "../../src/telemetry/otel/start-telemetry.ts";
 
 const OTEL_EXPORTER_OTLP_ENDPOINT = "http://127.0.0.1:4318";

@@ -3,8 +3,8 @@ import { ProtobufTraceSerializer } from "@opentelemetry/otlp-transformer";
 import { resourceFromAttributes } from "@opentelemetry/resources";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { RecordedSpan } from "../../src/telemetry/otel/recorded-span.ts";
-import { TraceEncoder } from "../../src/telemetry/otel/trace-encoder.ts";
+import { RecordedSpan } from "../../src/telemetry/otel/recorded-trace.ts";
+import { TraceEncoder } from "../../src/telemetry/otel/trace-exporter.ts";
 
 const hex = (bytes: number) =>
   fc.uint8Array({ minLength: bytes, maxLength: bytes }).map((values) => Buffer.from(values).toString("hex"));

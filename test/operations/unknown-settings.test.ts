@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { nearestSetting } from "../../src/app/unknown-settings.ts";
+import { nearestSetting } from "../../src/app/settings/config.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { createModelsFile } from "../support/models.ts";
 

@@ -5,8 +5,7 @@ import { toBinary } from "@bufbuild/protobuf";
 import { encodeEnvelope } from "@connectrpc/connect/protocol";
 import { codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
 import { DomainError, ERRORS, isReason } from "../../src/domain/errors.ts";
-import { toConnectError } from "../../src/server/errors/connect-error.ts";
-import { errorDetails } from "../../src/server/errors/error-details.ts";
+import { errorDetails, toConnectError } from "../../src/server/errors/connect-error.ts";
 
 /**
  * The parts of `x-fault`, such as "id=a;times=1;status=503". Calls with the same id are attempts of one call, and the first

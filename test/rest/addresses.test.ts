@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { surfaceOf } from "../../src/rules/surface.ts";
+import { surfaceOf } from "../../src/rules/policy.ts";
 import { httpBindings } from "../../src/server/rest/http-rule.ts";
 import { developerMethods } from "../support/any-method.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";

@@ -3,11 +3,10 @@ import { readFileSync } from "node:fs";
 import { hasOption } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { json_schema } from "../../gen/vx/options/v1/options_pb.js";
-import { isWellFormedKey } from "../../src/domain/api-key.ts";
+import { isWellFormedKey } from "../../src/domain/credentials.ts";
 import { ERRORS, type Reason } from "../../src/domain/errors.ts";
-import { policyOf } from "../../src/rules/policy.ts";
-import { surfaceOf } from "../../src/rules/surface.ts";
-import { isUntyped } from "../../src/rules/untyped-values.ts";
+import { isUntyped } from "../../src/rules/plain-values.ts";
+import { policyOf, surfaceOf } from "../../src/rules/policy.ts";
 import { httpBindings } from "../../src/server/rest/http-rule.ts";
 import { developerMethods } from "../support/any-method.ts";
 

@@ -2,7 +2,7 @@ import { type ClientRequest, request as httpRequest } from "node:http";
 import { type ClientHttp2Stream, connect } from "node:http2";
 import { Code } from "@connectrpc/connect";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import type { ApiCall } from "../../src/api/api-call.ts";
+import type { ApiCall } from "../../src/api/define-service.ts";
 import { DomainError } from "../../src/domain/errors.ts";
 import { expectError, https, JSON_BODY, jsonOf } from "./answers.ts";
 import { testFile } from "./descriptors.ts";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Surface } from "../../gen/vx/options/v1/options_pb.js";
-import { generateKey } from "../../src/domain/api-key.ts";
+import { generateKey } from "../../src/domain/credentials.ts";
 import { DomainError, ERRORS, type ErrorStatus, type Reason } from "../../src/domain/errors.ts";
 import type { Lane } from "../../src/domain/lane.ts";
 import { FailedAuthentications } from "../../src/server/gate/failed-authentications.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { parseTemplate, TemplateError } from "../../src/server/rest/template.ts";
+import { parseTemplate, TemplateError } from "../../src/server/rest/http-rule.ts";
 import { DuplicateRouteError, RouteTrie } from "../../src/server/rest/trie.ts";
 import { runs } from "../support/runs.ts";
 

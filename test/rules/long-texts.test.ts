@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { EmbedRequestSchema } from "../../gen/vx/v1/embed_pb.js";
 import { GenerateRequestSchema } from "../../gen/vx/v1/generate_pb.js";
-import { withoutLongTexts } from "../../src/rules/long-texts.ts";
+import { withoutLongTexts } from "../../src/rules/validate.ts";
 
 const request = (content: string) =>
   create(GenerateRequestSchema, { model: "m".repeat(200), messages: [{ role: "user", content }] });

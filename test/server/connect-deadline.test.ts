@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { updateDeadline } from "../../src/server/connect/connect-deadline.ts";
+import { updateDeadline } from "../../src/server/connect/universal-request.ts";
 
 test.each([
   ["grpc-timeout", "1S", 400, "600m"],

@@ -1,4 +1,4 @@
-import { envelope } from "../../src/server/rpc/envelope.ts";
+import { envelope } from "../../src/server/rpc/wire.ts";
 import { bearer } from "../support/protocols.ts";
 import type { RawRequest } from "../support/raw.ts";
 

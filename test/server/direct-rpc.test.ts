@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type ClientHttp2Stream, connect, constants, type IncomingHttpHeaders } from "node:http2";
 import { Code } from "@connectrpc/connect";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import type { ApiCall } from "../../src/api/api-call.ts";
+import type { ApiCall } from "../../src/api/define-service.ts";
 import { shutdownReason } from "../../src/app/drain.ts";
 import { DomainError } from "../../src/domain/errors.ts";
 import { testFile } from "../rest/descriptors.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { KnownKeys } from "../../src/server/gate/known-keys.ts";
+import { KnownKeys } from "../../src/server/gate/failed-authentications.ts";
 
 test("a key that is deleted is unknown, also when it was remembered again in the second set", () => {
   const keys = new KnownKeys(2);

@@ -8,8 +8,7 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { badRequestResponses } from "../../src/server/errors/bad-request.ts";
 import { createHandler } from "../../src/server/handler.ts";
 import { Listener } from "../../src/server/listener.ts";
-import { asset } from "../../src/server/pages/asset.ts";
-import { pack } from "../../src/server/pages/packed.ts";
+import { asset, pack } from "../../src/server/pages/packed.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 
 /** More than a connection buffers, so a response is still being sent when its caller disconnects. */

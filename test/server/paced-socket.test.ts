@@ -1,8 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { expect, test } from "vitest";
-import { PacedSocket } from "../../src/server/flood/paced-socket.ts";
-import { ReadingTurns } from "../../src/server/flood/reading-turns.ts";
+import { PacedSocket, ReadingTurns } from "../../src/server/flood/paced-socket.ts";
 
 const BODY = Buffer.from(Array.from({ length: 1_000_000 }, (_, at) => at % 251));
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { ApiCall } from "../../src/api/api-call.ts";
+import type { ApiCall } from "../../src/api/define-service.ts";
 import { shutdownReason } from "../../src/app/drain.ts";
 import { https } from "../rest/answers.ts";
 import { testFile } from "../rest/descriptors.ts";

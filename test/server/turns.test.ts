@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect as connectTcp, type Socket } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { badRequestResponses } from "../../src/server/errors/bad-request.ts";
-import { ReadingTurns } from "../../src/server/flood/reading-turns.ts";
+import { ReadingTurns } from "../../src/server/flood/paced-socket.ts";
 import { send } from "../../src/server/http.ts";
 import { Listener } from "../../src/server/listener.ts";
 import { defaultLimits, type Limits } from "../../src/server/listener-limits.ts";

@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
 import postgres from "postgres";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { abortSplit } from "../../src/app/abort-split.ts";
-import { SPLIT_STEPS, type SplitStep, splitCell } from "../../src/app/split-cell.ts";
+import { abortSplit, SPLIT_STEPS, type SplitStep, splitCell } from "../../src/app/split-cell.ts";
 import type { CellToMigrate } from "../../src/store/schema/migrate-cell.ts";
 import { loginTo, urlTo } from "../support/embedded.ts";
 import { type PrimaryServer, type Standby, startStandby } from "../support/standby.ts";

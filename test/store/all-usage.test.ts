@@ -2,10 +2,8 @@ import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { readPage } from "../../src/domain/page.ts";
-import { readAllUsage } from "../../src/store/all-usage.ts";
-import type { UsageSum } from "../../src/store/group-sums.ts";
-import { namesOf } from "../../src/store/names-of.ts";
-import { TooMuchUsage, type UsageQuery } from "../../src/store/usage-sums.ts";
+import { namesOf } from "../../src/store/accounts.ts";
+import { readAllUsage, TooMuchUsage, type UsageQuery, type UsageSum } from "../../src/store/usage-sums.ts";
 import { createPayer, type Payer } from "../support/payer.ts";
 import { useStore, withCall } from "../support/store.ts";
 

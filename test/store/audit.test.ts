@@ -4,7 +4,7 @@ import { readPage } from "../../src/domain/page.ts";
 import { type AuditReport, audit } from "../../src/store/audit.ts";
 import type { Parameter } from "../../src/store/driver/connection.ts";
 import { Database } from "../../src/store/driver/database.ts";
-import { listFilteredEntries } from "../../src/store/filtered-entries.ts";
+import { listFilteredEntries } from "../../src/store/ledger.ts";
 import { TEST_ACTION_JSON } from "../support/action.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { withCall } from "../support/store.ts";

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { admitItem, entryItem, holdItem, priceItem } from "../../src/store/batch-items.ts";
-import { CompositeType } from "../../src/store/driver/composite-type.ts";
+import { admitItem, CompositeType, entryItem, holdItem, priceItem } from "../../src/store/batch-items.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 
 let database: TestDatabase;

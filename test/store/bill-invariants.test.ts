@@ -1,8 +1,7 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type InvariantViolation, onViolation } from "../../src/domain/invariant.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
-import { bill } from "../../src/store/bill.ts";
-import type { BillItem, Charge, EndRequest, HoldRequest } from "../../src/store/bill-item.ts";
+import { type BillItem, bill, type Charge, type EndRequest, type HoldRequest } from "../../src/store/bill.ts";
 import type { Billing } from "../../src/store/billing.ts";
 import { NO_USAGE } from "../support/no-usage.ts";
 import { createPayer, endOf, holdOf, newGenerationId, type Payer } from "../support/payer.ts";

@@ -1,10 +1,9 @@
 import { beforeAll, expect, test } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { usageOf } from "../../src/domain/usage.ts";
-import { findAnswer } from "../../src/store/answers.ts";
 import { holdItem } from "../../src/store/batch-items.ts";
-import type { Charge } from "../../src/store/bill-item.ts";
-import { Billing } from "../../src/store/billing.ts";
+import type { Charge } from "../../src/store/bill.ts";
+import { Billing, findAnswer } from "../../src/store/billing.ts";
 import { DatabaseClock } from "../../src/store/driver/database-clock.ts";
 import { revokeKey } from "../../src/store/keys.ts";
 import { createPayer, endOf, holdOf, moneyProblems, newGenerationId, type Payer } from "../support/payer.ts";

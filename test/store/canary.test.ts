@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { type DescField, type DescMessage, fromJson, ScalarType } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { operatorServices } from "../../src/api/services.ts";
-import { fingerprintOf } from "../../src/domain/api-key.ts";
+import { fingerprintOf } from "../../src/domain/credentials.ts";
 import { type HttpBinding, httpBindings } from "../../src/server/rest/http-rule.ts";
 import { developerMethods, openAny, rpcMethods } from "../support/any-method.ts";
 import { OPERATOR_TOKEN, startTestApp, type TestApp } from "../support/app.ts";

@@ -1,7 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, expect, test, vi } from "vitest";
-import { CellBatchers } from "../../src/store/driver/cell-batchers.ts";
-import { CellTurns } from "../../src/store/driver/cell-turns.ts";
+import { CellBatchers, CellTurns } from "../../src/store/driver/batcher.ts";
 import type { Cells } from "../../src/store/driver/cells.ts";
 
 afterEach(() => void vi.useRealTimers());

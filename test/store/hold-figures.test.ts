@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readHoldFigures } from "../../src/store/hold-figures.ts";
+import { readHoldFigures } from "../../src/store/service-figures.ts";
 import { useStore } from "../support/store.ts";
 
 const store = useStore();

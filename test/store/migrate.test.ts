@@ -6,7 +6,7 @@ import packageJson from "../../package.json" with { type: "json" };
 import { auditDatabases } from "../../src/app/audit-embedded.ts";
 import { connect, type DatabaseAddress, type Sql } from "../../src/store/driver/connect.ts";
 import { migrate } from "../../src/store/schema/migrate.ts";
-import { MigrationError } from "../../src/store/schema/migration-error.ts";
+import { MigrationError } from "../../src/store/schema/release.ts";
 import { lockTables, withShortWaits } from "../../src/store/schema/table-locks.ts";
 import { previousData } from "../backup/previous-release.ts";
 import { startTestApp } from "../support/app.ts";

@@ -2,10 +2,10 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { keyQueryOf } from "../../src/domain/key-query.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { type Page, readPage } from "../../src/domain/page.ts";
+import { searchAccounts } from "../../src/store/accounts.ts";
 import type { Cells } from "../../src/store/driver/cells.ts";
 import { searchKeys } from "../../src/store/keys.ts";
 import type { PIECES } from "../../src/store/name-parts.ts";
-import { searchAccounts } from "../../src/store/search-accounts.ts";
 import { useStore, withCall } from "../support/store.ts";
 import { typeIds } from "../support/type-ids.ts";
 

@@ -1,7 +1,6 @@
 import { expect, test, vi } from "vitest";
-import { fingerprintOf } from "../../src/domain/api-key.ts";
-import { findSession, signInOperator } from "../../src/store/operator-sessions.ts";
-import { createOperator } from "../../src/store/operators.ts";
+import { fingerprintOf } from "../../src/domain/credentials.ts";
+import { createOperator, findSession, signInOperator } from "../../src/store/operators.ts";
 import { TEST_ACTION, TEST_ACTION_JSON } from "../support/action.ts";
 import { useStore } from "../support/store.ts";
 

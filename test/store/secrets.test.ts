@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { KeyService } from "../../gen/vx/v1/key_pb.js";
 import { MeService } from "../../gen/vx/v1/me_pb.js";
-import { fingerprintOf } from "../../src/domain/api-key.ts";
+import { fingerprintOf } from "../../src/domain/credentials.ts";
 import { openAny, rpcMethods } from "../support/any-method.ts";
 import { OPERATOR_TOKEN, startTestApp, type TestApp } from "../support/app.ts";
 import { dumpTables } from "../support/database.ts";

@@ -3,13 +3,13 @@ import { expect, test } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { readPage } from "../../src/domain/page.ts";
 import type { Database } from "../../src/store/driver/database.ts";
-import type { UsageSum } from "../../src/store/group-sums.ts";
 import {
   currentQuarter,
   type Grouping,
   readUsage,
   TooMuchUsage,
   type UsageQuery,
+  type UsageSum,
 } from "../../src/store/usage-sums.ts";
 import { charge, createPayer, endOf, holdOf, newGenerationId, type Payer } from "../support/payer.ts";
 import { createTestBilling, useStore, withCall } from "../support/store.ts";

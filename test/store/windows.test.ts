@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
 import { MeService } from "../../gen/vx/v1/me_pb.js";
-import { fingerprintOf, generateKey, laneOfKey } from "../../src/domain/api-key.ts";
+import { fingerprintOf, generateKey, laneOfKey } from "../../src/domain/credentials.ts";
 import type { Scope } from "../../src/domain/scope.ts";
 import { type Admission, Admitter } from "../../src/store/admit.ts";
 import { Database } from "../../src/store/driver/database.ts";

@@ -13,7 +13,7 @@ import {
 } from "@connectrpc/connect-node";
 import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { developerServices } from "../../src/api/services.ts";
-import { isRestOnly } from "../../src/rules/surface.ts";
+import { isRestOnly } from "../../src/rules/policy.ts";
 import type { Caller, ProtocolCase } from "./protocols.ts";
 
 /** Every method of the developer API, from the descriptors. */

@@ -1,5 +1,5 @@
 import { startApp } from "../../src/app/app.ts";
-import { readConfig } from "../../src/app/config.ts";
+import { readConfig } from "../../src/app/settings/config.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
 import { createTemporaryFolder } from "./temporary-folder.ts";

@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { generateKey } from "../../src/domain/api-key.ts";
+import { generateKey } from "../../src/domain/credentials.ts";
 import { type Lane, laneOfId, withLane } from "../../src/domain/lane.ts";
 import { usageOf } from "../../src/domain/usage.ts";
 import { createAccount } from "../../src/store/accounts.ts";
-import type { Charge, EndRequest, HoldRequest } from "../../src/store/bill-item.ts";
+import type { Charge, EndRequest, HoldRequest } from "../../src/store/bill.ts";
 import type { Billing } from "../../src/store/billing.ts";
 import type { Database } from "../../src/store/driver/database.ts";
 import { createKey } from "../../src/store/keys.ts";

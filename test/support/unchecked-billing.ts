@@ -1,7 +1,14 @@
 import { entryIdOf, monthOfId } from "../../src/domain/ids.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
-import { arrayOfEnds, arrayOfHolds } from "../../src/store/bill.ts";
-import type { BillItem, BillRow, EndOutcome, EndRequest, HoldRequest } from "../../src/store/bill-item.ts";
+import {
+  arrayOfEnds,
+  arrayOfHolds,
+  type BillItem,
+  type BillRow,
+  type EndOutcome,
+  type EndRequest,
+  type HoldRequest,
+} from "../../src/store/bill.ts";
 import { Batcher } from "../../src/store/driver/batcher.ts";
 import type { Database } from "../../src/store/driver/database.ts";
 import type { EntryRow } from "../../src/store/ledger.ts";

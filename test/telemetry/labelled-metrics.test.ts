@@ -1,6 +1,6 @@
 import { Counter, Histogram, Registry } from "prom-client";
 import { expect, test } from "vitest";
-import { labelledMetrics } from "../../src/telemetry/labelled-metrics.ts";
+import { labelledMetrics } from "../../src/telemetry/metrics.ts";
 import { WorkerMetrics } from "../../src/telemetry/worker-metrics.ts";
 
 const BUCKETS = [0.01, 0.5, 10];

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { unitsOf } from "../../src/domain/characters.ts";
-import { sampleOf } from "../../src/tokens/sample-texts.ts";
+import { unitsOf } from "../../src/domain/text.ts";
+import { sampleOf } from "../../src/tokens/token-counter.ts";
 
 /** A random function that always returns the place. */
 const at = (place: number) => () => place;

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { generateKey } from "../../src/domain/api-key.ts";
+import { generateKey } from "../../src/domain/credentials.ts";
 import { MODEL, maxInputTokens, OPERATOR_TOKEN } from "./settings.ts";
 
 export type Key = { readonly id: string; readonly secret: string; readonly accountId: string };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { anthropicDialect } from "../../src/upstreams/anthropic/anthropic-dialect.ts";
+import { anthropicDialect } from "../../src/upstreams/anthropic/dialect.ts";
 import { replyOf } from "./support.ts";
 
 const start = (index: number, content_block: object) => ({

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RemoteSettings } from "../../src/domain/model.ts";
 import type { Prompt, Reasoning, ReasoningEffort, ToolChoice } from "../../src/domain/prompt.ts";
-import { turnsOf } from "../../src/upstreams/anthropic/anthropic-messages.ts";
+import { turnsOf } from "../../src/upstreams/anthropic/body.ts";
 import { FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
 import { anthropicWire } from "../support/fake-upstreams/wire.ts";
 import { promptOf } from "../support/samples.ts";

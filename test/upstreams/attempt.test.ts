@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { Attempt, type Outcome } from "../../src/upstreams/runner/attempt.ts";
 import { Breaker, type Pass } from "../../src/upstreams/runner/breaker.ts";
-import { RUNNER_LIMITS } from "../../src/upstreams/runner/runner-limits.ts";
+import { Attempt, type Outcome } from "../../src/upstreams/runner/guarded-upstream.ts";
+import { RUNNER_LIMITS } from "../../src/upstreams/runner/runner.ts";
 import type { UpstreamEvent } from "../../src/upstreams/upstream.ts";
 import { NEVER } from "./support.ts";
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { Circuit } from "../../src/upstreams/runner/circuit.ts";
+import { Circuit } from "../../src/upstreams/runner/breaker.ts";
 
 let nowMs: number;
 let random: number;

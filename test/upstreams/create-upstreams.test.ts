@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { createUpstreams } from "../../src/app/create-upstreams.ts";
+import { createUpstreams } from "../../src/app/components.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { createMetrics, type Metrics } from "../../src/telemetry/metrics.ts";
 import { TokenCounter } from "../../src/tokens/token-counter.ts";

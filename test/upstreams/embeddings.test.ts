@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { base64OfVector } from "../../src/domain/vector.ts";
+import { base64OfVector } from "../../src/domain/base64.ts";
 import { ReplyBuffer } from "../../src/upstreams/http/reply-buffer.ts";
-import { openaiEmbeddingsDialect } from "../../src/upstreams/openai/openai-embeddings.ts";
+import { openaiEmbeddingsDialect } from "../../src/upstreams/openai/embeddings.ts";
 import { UpstreamFailure } from "../../src/upstreams/upstream-failure.ts";
 import { promptOf } from "../support/samples.ts";
 

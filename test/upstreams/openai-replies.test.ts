@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { OpenaiReader } from "../../src/upstreams/openai/openai-reader.ts";
+import { OpenaiReader } from "../../src/upstreams/openai/reader.ts";
 import { replyOf } from "./support.ts";
 
 const openai = {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RemoteSettings } from "../../src/domain/model.ts";
 import type { Prompt } from "../../src/domain/prompt.ts";
-import { createOpenaiDialect } from "../../src/upstreams/openai/openai-dialect.ts";
+import { createOpenaiDialect } from "../../src/upstreams/openai/dialect.ts";
 import { FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
 import { promptOf } from "../support/samples.ts";
 import { AGENT, CONVERSATION, sentTo } from "./requests-support.ts";

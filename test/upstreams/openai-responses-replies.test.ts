@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { openaiResponsesDialect } from "../../src/upstreams/openai-responses/openai-responses-dialect.ts";
+import { openaiResponsesDialect } from "../../src/upstreams/openai-responses/dialect.ts";
 import { UpstreamFailure } from "../../src/upstreams/upstream-failure.ts";
 import { replyOf } from "./support.ts";
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Capability, RemoteSettings } from "../../src/domain/model.ts";
 import type { Prompt } from "../../src/domain/prompt.ts";
-import { openaiResponsesDialect } from "../../src/upstreams/openai-responses/openai-responses-dialect.ts";
+import { openaiResponsesDialect } from "../../src/upstreams/openai-responses/dialect.ts";
 import { FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
 import { openaiResponsesWire } from "../support/fake-upstreams/wire.ts";
 import { promptOf } from "../support/samples.ts";

@@ -1,8 +1,7 @@
 import { once } from "node:events";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Progress } from "../../src/upstreams/progress.ts";
-import { Runner } from "../../src/upstreams/runner/runner.ts";
-import { RUNNER_LIMITS, type RunnerLimits } from "../../src/upstreams/runner/runner-limits.ts";
+import { RUNNER_LIMITS, Runner, type RunnerLimits } from "../../src/upstreams/runner/runner.ts";
+import { Progress } from "../../src/upstreams/upstream.ts";
 import { UpstreamFailure } from "../../src/upstreams/upstream-failure.ts";
 import {
   endAfter,

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { checkConversation } from "../../src/domain/conversation.ts";
-import { anthropicDialect } from "../../src/upstreams/anthropic/anthropic-dialect.ts";
-import { createOpenaiDialect } from "../../src/upstreams/openai/openai-dialect.ts";
-import { openaiResponsesDialect } from "../../src/upstreams/openai-responses/openai-responses-dialect.ts";
+import { anthropicDialect } from "../../src/upstreams/anthropic/dialect.ts";
+import { createOpenaiDialect } from "../../src/upstreams/openai/dialect.ts";
+import { openaiResponsesDialect } from "../../src/upstreams/openai-responses/dialect.ts";
 import { replyOf } from "./support.ts";
 
 /** More than every limit on a message, which are those of requests. */

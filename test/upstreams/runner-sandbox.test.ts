@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { Runner } from "../../src/upstreams/runner/runner.ts";
-import { RUNNER_LIMITS } from "../../src/upstreams/runner/runner-limits.ts";
+import { RUNNER_LIMITS, Runner } from "../../src/upstreams/runner/runner.ts";
 import { SandboxUpstream } from "../../src/upstreams/sandbox/sandbox.ts";
 import { modelOf, promptOf } from "../support/samples.ts";
 import { callOf } from "./support.ts";

@@ -2,9 +2,8 @@ import type { Model } from "../../src/domain/model.ts";
 import { firstTokens } from "../../src/tokens/count-tokens.ts";
 import { Connections } from "../../src/upstreams/http/connection-pool.ts";
 import { openUpstream } from "../../src/upstreams/open-upstream.ts";
-import type { Outcome } from "../../src/upstreams/runner/attempt.ts";
-import { Runner } from "../../src/upstreams/runner/runner.ts";
-import { RUNNER_LIMITS, type RunnerLimits } from "../../src/upstreams/runner/runner-limits.ts";
+import type { Outcome } from "../../src/upstreams/runner/guarded-upstream.ts";
+import { RUNNER_LIMITS, Runner, type RunnerLimits } from "../../src/upstreams/runner/runner.ts";
 import { modelOf as sampleModel } from "../support/samples.ts";
 
 /** A runner whose clock and random numbers the test controls. */

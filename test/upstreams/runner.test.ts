@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { DomainError } from "../../src/domain/errors.ts";
 import type { Model } from "../../src/domain/model.ts";
-import type { RunnerLimits } from "../../src/upstreams/runner/runner-limits.ts";
+import type { RunnerLimits } from "../../src/upstreams/runner/runner.ts";
 import {
   errorInside,
   hangUpAfter,

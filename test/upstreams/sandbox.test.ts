@@ -2,8 +2,8 @@ import { afterAll, describe, expect, test } from "vitest";
 import type { Prompt } from "../../src/domain/prompt.ts";
 import { usageOf } from "../../src/domain/usage.ts";
 import { TokenCounter } from "../../src/tokens/token-counter.ts";
-import { Progress } from "../../src/upstreams/progress.ts";
 import { SandboxUpstream } from "../../src/upstreams/sandbox/sandbox.ts";
+import { Progress } from "../../src/upstreams/upstream.ts";
 import { UpstreamFailure } from "../../src/upstreams/upstream-failure.ts";
 import { promptOf } from "../support/samples.ts";
 

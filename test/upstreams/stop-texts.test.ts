@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { StopTexts } from "../../src/upstreams/sandbox/stop-texts.ts";
+import { StopTexts } from "../../src/upstreams/sandbox/pieces.ts";
 import { runs } from "../support/runs.ts";
 
 function cut(pieces: readonly string[], stop: readonly string[]) {

@@ -5,9 +5,13 @@ import type { Dialect } from "../../src/upstreams/dialect.ts";
 import { Connections } from "../../src/upstreams/http/connection-pool.ts";
 import { ReplyBuffer } from "../../src/upstreams/http/reply-buffer.ts";
 import { openUpstream } from "../../src/upstreams/open-upstream.ts";
-import { Progress } from "../../src/upstreams/progress.ts";
-import type { Upstream, UpstreamEnd, UpstreamEvent } from "../../src/upstreams/upstream.ts";
-import type { UpstreamCall } from "../../src/upstreams/upstream-call.ts";
+import {
+  Progress,
+  type Upstream,
+  type UpstreamCall,
+  type UpstreamEnd,
+  type UpstreamEvent,
+} from "../../src/upstreams/upstream.ts";
 import { UpstreamFailure } from "../../src/upstreams/upstream-failure.ts";
 import { promptOf } from "../support/samples.ts";
 

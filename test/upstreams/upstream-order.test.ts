@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { UpstreamSettings } from "../../src/domain/model.ts";
-import { drawByKey, orderOf } from "../../src/upstreams/runner/upstream-order.ts";
+import { drawByKey, orderOf } from "../../src/upstreams/runner/runner.ts";
 
 const upstreamOf = (n: number, weight?: number): UpstreamSettings => ({
   kind: "openai",

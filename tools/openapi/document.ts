@@ -1,11 +1,9 @@
 import type { DescField, DescService } from "@bufbuild/protobuf";
 import type { UnknownFields } from "../../src/codec/json/reader.ts";
-import type { ExampleModels } from "../../src/models/example-model.ts";
-import { surfaceOf } from "../../src/rules/surface.ts";
-import { insertExamples } from "../../src/server/pages/openapi/insert-examples.ts";
-import { clean, type Schema } from "../../src/server/pages/openapi/schema.ts";
-import { formOf } from "../../src/server/rest/surface-form.ts";
-import { isAtOrBelow } from "../../src/server/rest/surface-paths.ts";
+import type { ExampleModels } from "../../src/models/built-in.ts";
+import { surfaceOf } from "../../src/rules/policy.ts";
+import { clean, insertExamples, type Schema } from "../../src/server/pages/openapi/openapi-page.ts";
+import { formOf, isAtOrBelow } from "../../src/server/rest/surface-form.ts";
 import type { CommentOf } from "./comments.ts";
 import {
   anthropicErrorSchema,

@@ -1,6 +1,6 @@
 import { ERRORS, type Reason } from "../../src/domain/errors.ts";
-import { surfaceOf } from "../../src/rules/surface.ts";
-import type { Schema } from "../../src/server/pages/openapi/schema.ts";
+import { surfaceOf } from "../../src/rules/policy.ts";
+import type { Schema } from "../../src/server/pages/openapi/openapi-page.ts";
 import { answerHeaders } from "./headers.ts";
 import type { Operation } from "./operations.ts";
 

@@ -1,5 +1,5 @@
 import { ERRORS, type Reason } from "../../src/domain/errors.ts";
-import type { Schema } from "../../src/server/pages/openapi/schema.ts";
+import type { Schema } from "../../src/server/pages/openapi/openapi-page.ts";
 import type { Operation } from "./operations.ts";
 
 /** The response headers, under the names that operations refer to. */

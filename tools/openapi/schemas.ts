@@ -1,9 +1,9 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence as Presence } from "@bufbuild/protobuf/wkt";
 import type { UnknownFields } from "../../src/codec/json/reader.ts";
-import { omitsUnset } from "../../src/rules/codec-options.ts";
-import { isUntyped } from "../../src/rules/untyped-values.ts";
-import { clean, type Schema } from "../../src/server/pages/openapi/schema.ts";
+import { isUntyped } from "../../src/rules/plain-values.ts";
+import { omitsUnset } from "../../src/rules/policy.ts";
+import { clean, type Schema } from "../../src/server/pages/openapi/openapi-page.ts";
 import type { CommentOf } from "./comments.ts";
 import { rulesOf } from "./rules.ts";
 import { nullable, untypedSchema } from "./untyped.ts";

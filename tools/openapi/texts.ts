@@ -1,5 +1,5 @@
 import type { DescService } from "@bufbuild/protobuf";
-import { surfaceOf } from "../../src/rules/surface.ts";
+import { surfaceOf } from "../../src/rules/policy.ts";
 import type { CommentOf } from "./comments.ts";
 import type { Operation } from "./operations.ts";
 

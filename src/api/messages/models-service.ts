@@ -5,8 +5,7 @@ import {
   ModelsService,
 } from "../../../gen/vx/anthropic/v1/models_pb.js";
 import type { Model } from "../../domain/model.ts";
-import { defineService } from "../define-service.ts";
-import type { Deps } from "../deps.ts";
+import { type Deps, defineService } from "../define-service.ts";
 import { knownModel, selectModels } from "../model-service.ts";
 
 export async function listModelInfos(

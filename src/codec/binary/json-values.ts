@@ -2,8 +2,8 @@ import { TextDecoder } from "node:util";
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { WireType } from "@bufbuild/protobuf/wire";
 import { DomainError } from "../../domain/errors.ts";
-import { MAX_UNTYPED_VALUES, TOO_MANY_UNTYPED } from "../../rules/untyped-values.ts";
-import { setOwn } from "../set-own.ts";
+import { MAX_UNTYPED_VALUES, TOO_MANY_UNTYPED } from "../../rules/plain-values.ts";
+import { setOwn } from "../json/json-value-reader.ts";
 import type { Steps } from "../steps.ts";
 import { Cursor, malformed } from "./cursor.ts";
 

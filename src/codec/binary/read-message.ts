@@ -1,6 +1,6 @@
 import { create, type DescField, type DescMessage, type Message, mergeFromBinary } from "@bufbuild/protobuf";
 import { WireType } from "@bufbuild/protobuf/wire";
-import { holdsPlainObject } from "../../rules/untyped-values.ts";
+import { holdsPlainObject } from "../../rules/plain-values.ts";
 import type { Steps } from "../steps.ts";
 import { checkMessage } from "./check-message.ts";
 import { Cursor, malformed } from "./cursor.ts";

@@ -1,8 +1,7 @@
-import { MAX_UNTYPED_VALUES } from "../../rules/untyped-values.ts";
+import { MAX_UNTYPED_VALUES } from "../../rules/plain-values.ts";
 import type { Steps } from "../steps.ts";
 import { JsonStrings } from "./json-strings.ts";
-import { readShortValue, type ShortValue } from "./short-values.ts";
-import { MAX_SHORT_UNITS } from "./value-span.ts";
+import { MAX_SHORT_UNITS, readShortValue, type ShortValue } from "./short-values.ts";
 
 /** Deeper than any legitimate message, and far below the limit of the stack. */
 const MAX_DEPTH = 64;

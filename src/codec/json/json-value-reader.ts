@@ -1,7 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { TOO_MANY_UNTYPED } from "../../rules/untyped-values.ts";
+import { TOO_MANY_UNTYPED } from "../../rules/plain-values.ts";
 import { invalid } from "../problem.ts";
-import { setOwn } from "../set-own.ts";
 import type { Steps } from "../steps.ts";
 import type { JsonScanner } from "./json-scanner.ts";
 
@@ -75,4 +74,10 @@ function readShort(scanner: JsonScanner, kind: "number" | "true" | "false" | "nu
   if (kind === "number") return scanner.finite();
   scanner.literal(kind);
   return kind === "null" ? null : kind === "true";
+}
+
+/** Sets a property of a plain object. Assigning "__proto__" would set the prototype. */
+export function setOwn(object: Record<string, unknown>, name: string, value: unknown): void {
+  if (name !== "__proto__") object[name] = value;
+  else Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true });
 }

@@ -2,21 +2,20 @@ import {
   create,
   type DescField,
   type DescMessage,
+  type DescOneof,
   type JsonValue,
   type Message,
   ScalarType,
 } from "@bufbuild/protobuf";
-import { parseJson } from "../../domain/parse-json.ts";
-import { maxItemsOf, tooMany } from "../../rules/list-limits.ts";
-import { holdsPlainObject, isUntyped } from "../../rules/untyped-values.ts";
+import { parseJson } from "../../domain/json.ts";
+import { maxItemsOf, tooMany } from "../../rules/limits.ts";
+import { holdsPlainObject, isUntyped } from "../../rules/plain-values.ts";
+import { fieldForUnknown } from "../../rules/policy.ts";
 import { invalid } from "../problem.ts";
-import { setOwn } from "../set-own.ts";
 import type { Steps } from "../steps.ts";
 import type { JsonScanner } from "./json-scanner.ts";
-import { readJsonValue } from "./json-value-reader.ts";
-import { MemberNames } from "./member-names.ts";
+import { readJsonValue, setOwn } from "./json-value-reader.ts";
 import { parseScalar } from "./scalar.ts";
-import { collectorOf } from "./unknown-members.ts";
 import {
   bytesReader,
   enumReader,
@@ -229,4 +228,77 @@ function expect(scanner: JsonScanner, kind: "object" | "array", path: string): v
 
 function shortened(path: string): string {
   return path.length <= 200 ? path : `${path.slice(0, 200)}…`;
+}
+
+/** The names that the JSON object of a message has so far: each field, and each oneof, can be given once. */
+class MemberNames {
+  readonly #scanner: JsonScanner;
+  /** In lists, because a Map costs more than the usual number of members. */
+  readonly #given: (DescField | DescOneof)[] = [];
+  readonly #names: string[] = [];
+  #unknown: Set<string> | undefined;
+
+  constructor(scanner: JsonScanner) {
+    this.#scanner = scanner;
+  }
+
+  /** The scanner is before the value of the member. */
+  add(field: DescField, name: string, where: string): void {
+    const earlier = this.#given.indexOf(field);
+    if (earlier >= 0) {
+      if (this.#names[earlier] === name) throw this.#scanner.duplicate(name);
+      throw invalid(where, "is given twice, in snake_case and in camelCase");
+    }
+    this.#remember(field, name);
+    const { oneof } = field;
+    // A member that is null counts as absent, so another one may be set.
+    if (!oneof || (this.#scanner.peek() === "null" && !hasOwnNull(field))) return;
+    if (this.#given.includes(oneof))
+      throw invalid(where, `must not be set together with another field of "${oneof.name}"`);
+    this.#remember(oneof, name);
+  }
+
+  #remember(given: DescField | DescOneof, name: string): void {
+    this.#given.push(given);
+    this.#names.push(name);
+  }
+
+  addUnknown(name: string): void {
+    this.#unknown ??= new Set();
+    if (this.#unknown.has(name)) throw this.#scanner.duplicate(name);
+    this.#unknown.add(name);
+  }
+}
+
+const MAX_NAME_CHARACTERS = 100;
+
+type ReadMember = (scanner: JsonScanner, name: string, into: Record<string, unknown>) => Steps<void>;
+
+type Collector = {
+  readonly field: DescField;
+  /** Reads an unknown member of the body. */
+  readonly readMember: ReadMember;
+  /** Reads the collecting field itself, if the body contains it. */
+  readonly read: ReadMember;
+};
+
+/** Reads unknown members into the field of the message that collects them; undefined if there is no such field. */
+function collectorOf(desc: DescMessage): Collector | undefined {
+  const field = fieldForUnknown(desc);
+  if (!field) return undefined;
+  const readMember: ReadMember = function* (scanner, name, into) {
+    const shown = name.slice(0, MAX_NAME_CHARACTERS);
+    into[field.localName] ??= {};
+    const collected = into[field.localName] as Record<string, unknown>;
+    if (Object.hasOwn(collected, name)) throw invalid(shown, `is given twice, once inside "${field.name}"`);
+    setOwn(collected, name, yield* readJsonValue(scanner, shown));
+  };
+  const read: ReadMember = function* (scanner, path, into) {
+    const kind = scanner.peek();
+    if (kind === "null") return scanner.literal(kind);
+    if (kind !== "object") throw invalid(path, "must be an object");
+    into[field.localName] ??= {};
+    for (const name of scanner.members()) yield* readMember(scanner, name, into);
+  };
+  return { field, readMember, read };
 }

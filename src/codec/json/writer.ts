@@ -10,9 +10,8 @@ import {
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { FeatureSet_FieldPresence, type Value } from "@bufbuild/protobuf/wkt";
 import { nextTurn } from "../../domain/next-turn.ts";
-import { omitsUnset } from "../../rules/codec-options.ts";
-import { jsonTextOf } from "../../rules/plain-values.ts";
-import { holdsPlainObject, isUntyped } from "../../rules/untyped-values.ts";
+import { holdsPlainObject, isUntyped, jsonTextOf } from "../../rules/plain-values.ts";
+import { omitsUnset } from "../../rules/policy.ts";
 import { hasOwnNull, holdsBareValue, isWellKnown, isWrapper } from "./well-known.ts";
 
 /** Prints a message as REST JSON. */

@@ -1,15 +1,16 @@
 import type { ServerResponse } from "node:http";
-import { Code } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import type { UniversalServerResponse } from "@connectrpc/connect/protocol";
-import { codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
+import { codeToHttpStatus, errorFromJsonBytes, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
+import { findTrailerError, setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
+import { trailerFlag, trailerParse, trailerSerialize } from "@connectrpc/connect/protocol-grpc-web";
 import { DomainError, type Reason } from "../../domain/errors.ts";
+import { toConnectError, withoutKeys } from "../errors/connect-error.ts";
 import { sendRpcRefusal } from "../errors/refusal.ts";
-import { type HttpRequest, type HttpResponse, isClosed } from "../http.ts";
+import { type HttpRequest, type HttpResponse, isClosed, untilWritable } from "../http.ts";
 import type { Protocol } from "../incoming-call.ts";
 import type { Observation } from "../observation.ts";
-import { untilWritable } from "../until-writable.ts";
-import { explainPiece, explainTrailer } from "./connect-own-errors.ts";
-import { encodeGrpcMessage, toNodeHeaders } from "./node-headers.ts";
+import { encodeGrpcMessage, envelope, toNodeHeaders } from "../rpc/wire.ts";
 
 /** Refusals that Connect returns without a body: an unknown encoding in the query of a GET. */
 const BARE_REFUSALS: Record<number, Reason> = { 405: "method_not_allowed", 415: "unsupported_media_type" };
@@ -105,3 +106,53 @@ const CODE_OF_STATUS: Record<number, Code> = {
   503: Code.Unavailable,
   504: Code.DeadlineExceeded,
 };
+
+/**
+ * Errors that Connect itself raises, before or instead of a service: a malformed message, an unknown
+ * compression, a body that is too large. They get a reason and details like every other error; a message that
+ * cannot be parsed is an error of the caller, not an internal one.
+ */
+function explainOwnError(error: ConnectError): ConnectError {
+  if (error.details.length > 0) return error;
+  const { rawMessage: message } = error;
+  switch (error.code) {
+    case Code.Internal:
+    case Code.InvalidArgument:
+      return toConnectError(new DomainError("invalid_argument", { message, cause: error }));
+    case Code.ResourceExhausted:
+      return toConnectError(new DomainError("request_too_large", { message, cause: error }));
+    case Code.Unimplemented:
+      return toConnectError(new DomainError("unimplemented", { message, cause: error }));
+    case Code.DeadlineExceeded:
+      return toConnectError(new DomainError("deadline_exceeded", { message, cause: error }));
+    default:
+      return withoutKeys(error);
+  }
+}
+
+/** gRPC: the status in the trailers. */
+function explainTrailer(trailer: Headers): ConnectError | undefined {
+  const error = findTrailerError(trailer);
+  if (!error) return undefined;
+  const explained = explainOwnError(error);
+  if (explained !== error) setTrailerStatus(trailer, explained);
+  return explained;
+}
+
+/** gRPC-Web and Connect: the status in the last piece of the body. Undefined if the piece is not an error. */
+function explainPiece(
+  protocol: Protocol,
+  status: number,
+  piece: Uint8Array,
+): { readonly piece: Uint8Array; readonly error: ConnectError } | undefined {
+  if (protocol === "grpc-web") {
+    if (piece[0] !== trailerFlag) return undefined;
+    const trailer = trailerParse(piece.subarray(5));
+    const error = explainTrailer(trailer);
+    return error && { piece: envelope(trailerFlag, trailerSerialize(trailer)), error };
+  }
+  if (protocol !== "connect" || status === 200) return undefined;
+  const unread = new ConnectError("the call failed", Code.Unknown);
+  const error = explainOwnError(errorFromJsonBytes(piece, undefined, unread));
+  return { piece: errorToJsonBytes(error, undefined), error };
+}

@@ -4,7 +4,7 @@ import type { MethodFunction } from "../../api/define-service.ts";
 import { validateRequest } from "../../rules/validate.ts";
 import type { HttpResponse } from "../http.ts";
 import { type CallTransport, ServiceCall } from "../service-call.ts";
-import { failRpc, type RpcCall, rpcCallOf } from "./rpc-call.ts";
+import { failRpc, type RpcCall, rpcCallOf } from "./rpc-routes.ts";
 
 /** Adds a service to Connect's router. Its methods get an ApiCall, not Connect's context. */
 export function bindService(

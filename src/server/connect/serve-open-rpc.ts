@@ -1,16 +1,16 @@
-import { type ConnectRouter, createConnectRouter } from "@connectrpc/connect";
+import { constants } from "node:http2";
+import { PassThrough } from "node:stream";
+import { Code, ConnectError, type ConnectRouter, createConnectRouter } from "@connectrpc/connect";
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import { DomainError } from "../../domain/errors.ts";
-import { SMALL_BODY_BYTES } from "../../rules/body-limits.ts";
+import { SMALL_BODY_BYTES } from "../../rules/limits.ts";
 import { sendRpcRefusal } from "../errors/refusal.ts";
-import { MAX_OPEN_STREAM_BYTES, MAX_OPEN_UNARY_BYTES, openBody } from "../flood/open-body.ts";
 import type { OpenCalls } from "../flood/open-calls.ts";
 import type { HttpRequest, HttpResponse, ServePath } from "../http.ts";
-import { RunningCalls } from "../running-calls.ts";
+import { RunningCalls } from "../service-call.ts";
 import { respondRpc } from "./respond-rpc.ts";
-import { rpcFormOf } from "./rpc-form-of.ts";
 import { isRpcRefused } from "./rpc-routes.ts";
-import { abortOnClose, universalRequest, webHeaders } from "./universal-request.ts";
+import { abortOnClose, rpcFormOf, universalRequest, webHeaders } from "./universal-request.ts";
 
 export type OpenRpcOptions = {
   /** Standard services that need no key: health and reflection. */
@@ -60,4 +60,44 @@ async function serveOpenRpc(
   } finally {
     running.remove(slot);
   }
+}
+
+/** More than any reflection client sends on one stream. */
+const MAX_OPEN_STREAM_BYTES = 65_536;
+/** More than the name of any service needs. */
+const MAX_OPEN_UNARY_BYTES = 4_096;
+
+/**
+ * The body of a call without a key. It is read as it arrives, even if the responses are read slowly: unread
+ * data would stay in the flow-control window of its stream, one megabyte each. A body over `maxBytes` ends
+ * the call.
+ */
+async function* openBody(request: HttpRequest, maxBytes: number): AsyncGenerator<Uint8Array> {
+  // A request without a body emits no event.
+  if (request.readableEnded) return;
+  const taken = new PassThrough({ highWaterMark: maxBytes });
+  let bytes = 0;
+  let isTooMuch = false;
+  const take = (chunk: Buffer) => {
+    bytes += chunk.length;
+    isTooMuch = bytes > maxBytes;
+    if (isTooMuch) closeStream(request);
+    else taken.write(chunk);
+  };
+  request.on("data", take);
+  request.once("end", () => taken.end());
+  request.once("close", () => (request.complete && !isTooMuch ? taken.end() : taken.destroy()));
+  try {
+    yield* taken as AsyncIterable<Uint8Array>;
+  } catch (error) {
+    throw new ConnectError("the caller disconnected", Code.Canceled, undefined, undefined, error);
+  } finally {
+    request.off("data", take);
+  }
+}
+
+/** With an error code: without one, the stream stays open until its responses are read. */
+function closeStream(request: HttpRequest): void {
+  if ("stream" in request) request.stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  else request.destroy();
 }

@@ -1,26 +1,34 @@
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { CallerDisconnected } from "../../codec/body.ts";
 import type { BodyBudget, BodyShare } from "../../codec/body-budget.ts";
-import { toKnownError } from "../errors/known-error.ts";
+import { toKnownError } from "../errors/connect-error.ts";
 import type { Gate } from "../gate/gate.ts";
 import { passGate } from "../gate/pass-gate.ts";
-import type { HttpRequest, HttpResponse, ServePath } from "../http.ts";
+import { type HttpRequest, type HttpResponse, type ServePath, stopBody } from "../http.ts";
 import { HttpCall, type IncomingCall } from "../incoming-call.ts";
 import type { Observation, Observe } from "../observation.ts";
-import { isKnownEncoding } from "../rpc/compression.ts";
-import { HEAD_BYTES } from "../rpc/envelope.ts";
 import { readRpcRequest } from "../rpc/read-rpc-request.ts";
-import type { RpcForm } from "../rpc/rpc-form.ts";
-import { RunningCalls } from "../running-calls.ts";
-import { stopBody } from "../stop-body.ts";
-import { timeoutMsOf } from "./connect-deadline.ts";
-import { emptyMessage } from "./empty-message.ts";
+import { envelope, HEAD_BYTES, isKnownEncoding, type RpcForm } from "../rpc/wire.ts";
+import { RunningCalls } from "../service-call.ts";
 import { respondRpc } from "./respond-rpc.ts";
-import { failRpc, type RpcCall, rpcCallKey } from "./rpc-call.ts";
-import { rpcFormOf } from "./rpc-form-of.ts";
-import { isRpcRefused, type RpcRoute, type RpcRouteOptions, rpcRoutes } from "./rpc-routes.ts";
+import {
+  failRpc,
+  isRpcRefused,
+  type RpcCall,
+  type RpcRoute,
+  type RpcRouteOptions,
+  rpcCallKey,
+  rpcRoutes,
+} from "./rpc-routes.ts";
 import { type OpenRpcOptions, openRpcServer } from "./serve-open-rpc.ts";
-import { abortOnClose, checkQueryMessage, decodedHeaders, universalRequest } from "./universal-request.ts";
+import {
+  abortOnClose,
+  checkQueryMessage,
+  decodedHeaders,
+  rpcFormOf,
+  timeoutMsOf,
+  universalRequest,
+} from "./universal-request.ts";
 
 type RpcOptions = RpcRouteOptions & {
   readonly gate: Gate;
@@ -105,4 +113,22 @@ async function receiveRpc(
     stopBody(request, response);
     return failRpc(toKnownError(error), response, observation);
   }
+}
+
+const JSON_MESSAGE = Buffer.from("{}");
+const BINARY_MESSAGE = Buffer.alloc(0);
+const EMPTY = { json: bodyOf(JSON_MESSAGE), binary: bodyOf(BINARY_MESSAGE) };
+const ENVELOPED = { json: bodyOf(envelope(0, JSON_MESSAGE)), binary: bodyOf(envelope(0, BINARY_MESSAGE)) };
+
+/** The body that Connect gets instead of a body that is already decoded. */
+function emptyMessage({ isEnveloped, isJson }: RpcForm): AsyncIterable<Uint8Array> {
+  return (isEnveloped ? ENVELOPED : EMPTY)[isJson ? "json" : "binary"];
+}
+
+function bodyOf(bytes: Uint8Array): AsyncIterable<Uint8Array> {
+  return {
+    async *[Symbol.asyncIterator]() {
+      yield bytes;
+    },
+  };
 }

@@ -1,10 +1,11 @@
+import type { IncomingHttpHeaders } from "node:http";
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
 import { DomainError } from "../../domain/errors.ts";
 import type { HttpRequest, HttpResponse } from "../http.ts";
-import { isKnownEncoding } from "../rpc/compression.ts";
-import { updateDeadline } from "./connect-deadline.ts";
+import { connectTimeoutMs, grpcTimeoutMs } from "../rpc/direct-form.ts";
+import { isKnownEncoding, type RpcForm } from "../rpc/wire.ts";
 
 /** A request in the form that Connect's handlers take. */
 export function universalRequest(
@@ -71,4 +72,39 @@ export function abortOnClose(response: HttpResponse): AbortController {
     if (!response.writableEnded) aborted.abort(new ConnectError("the caller disconnected", Code.Canceled));
   });
   return aborted;
+}
+
+/** The deadline of a call; undefined if it has none or an invalid one. */
+export function timeoutMsOf(headers: IncomingHttpHeaders, protocol: RpcForm["protocol"]): number | undefined {
+  return protocol === "connect"
+    ? connectTimeoutMs(String(headers["connect-timeout-ms"] ?? ""))
+    : grpcTimeoutMs(String(headers["grpc-timeout"] ?? ""));
+}
+
+/**
+ * Replaces a deadline by its remaining time: Connect starts counting when it gets the call, which is after the
+ * request was read. An invalid deadline is unchanged, and Connect refuses it.
+ */
+export function updateDeadline(headers: Headers, elapsedMs: number): void {
+  const grpcMs = grpcTimeoutMs(headers.get("grpc-timeout") ?? "");
+  if (grpcMs !== undefined) headers.set("grpc-timeout", `${remainingMs(grpcMs, elapsedMs)}m`);
+  const connectMs = connectTimeoutMs(headers.get("connect-timeout-ms") ?? "");
+  if (connectMs !== undefined) headers.set("connect-timeout-ms", String(remainingMs(connectMs, elapsedMs)));
+}
+
+function remainingMs(givenMs: number, elapsedMs: number): number {
+  return Math.max(0, Math.ceil(givenMs - elapsedMs));
+}
+
+/** The form of a request that Connect serves. */
+export function rpcFormOf({ headers }: HttpRequest): RpcForm {
+  const type = (headers["content-type"] ?? "").toLowerCase();
+  const isJson = /^[^;]*json/.test(type);
+  if (type.startsWith("application/grpc")) {
+    const protocol = type.startsWith("application/grpc-web") ? "grpc-web" : "grpc";
+    return { protocol, isJson, isEnveloped: true, encodingHeader: "grpc-encoding" };
+  }
+  if (type.startsWith("application/connect"))
+    return { protocol: "connect", isJson, isEnveloped: true, encodingHeader: "connect-content-encoding" };
+  return { protocol: "connect", isJson, isEnveloped: false, encodingHeader: "content-encoding" };
 }

@@ -1,7 +1,16 @@
+import { create, type DescMessage, type MessageInitShape } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { redactKeys } from "../../domain/api-key.ts";
-import { DomainError, ERRORS, type GrpcCode } from "../../domain/errors.ts";
-import { errorDetails } from "./error-details.ts";
+import {
+  BadRequestSchema,
+  ErrorInfoSchema,
+  PreconditionFailureSchema,
+  QuotaFailureSchema,
+  RetryInfoSchema,
+} from "../../../gen/google/rpc/error_details_pb.js";
+import { RestProblem } from "../../codec/problem.ts";
+import { redactKeys } from "../../domain/credentials.ts";
+import { DomainError, ERRORS, type GrpcCode, type Reason } from "../../domain/errors.ts";
 
 const CODES: Record<GrpcCode, Code> = {
   INVALID_ARGUMENT: Code.InvalidArgument,
@@ -43,4 +52,55 @@ export function withoutKeys(error: ConnectError): ConnectError {
 
 export function asDomainError(error: unknown): DomainError {
   return error instanceof DomainError ? error : new DomainError("internal", { cause: error });
+}
+
+const PROBLEM_REASONS = {
+  invalid: "invalid_argument",
+  not_found: "not_found",
+  method_not_allowed: "method_not_allowed",
+  unsupported_media_type: "unsupported_media_type",
+  too_large: "request_too_large",
+} as const;
+
+/** Converts any thrown value to a DomainError. */
+export function toKnownError(error: unknown): DomainError {
+  if (!(error instanceof RestProblem)) return asDomainError(error);
+  if (error.field !== "") return DomainError.ofField(error.field, error.message);
+  return new DomainError(PROBLEM_REASONS[error.kind], { message: error.message });
+}
+
+/** A detail message with its schema, ready for any protocol. */
+type ErrorDetail = { readonly desc: DescMessage; readonly value: ReturnType<typeof create> };
+
+/** The quota that each reason reports as exceeded. */
+const QUOTAS: Partial<Record<Reason, string>> = {
+  rate_limit_exceeded: "requests per minute",
+  key_limit_reached: "active keys",
+  key_creation_limit_reached: "keys created per hour",
+};
+
+/** The google.rpc details of an error: ErrorInfo always, the others if they apply. */
+export function errorDetails(error: DomainError): ErrorDetail[] {
+  const details = [
+    detail(ErrorInfoSchema, { reason: error.reason.toUpperCase(), domain: "vx", metadata: error.metadata }),
+  ];
+  if (error.fields.length > 0) {
+    details.push(detail(BadRequestSchema, { fieldViolations: [...error.fields] }));
+  }
+  if (error.reason === "insufficient_balance") {
+    const violations = [{ type: "BALANCE", subject: "account", description: error.message }];
+    details.push(detail(PreconditionFailureSchema, { violations }));
+  }
+  const subject = QUOTAS[error.reason];
+  if (subject !== undefined) {
+    details.push(detail(QuotaFailureSchema, { violations: [{ subject, description: error.message }] }));
+  }
+  if (error.retryAfterSeconds !== undefined) {
+    details.push(detail(RetryInfoSchema, { retryDelay: durationFromMs(error.retryAfterSeconds * 1000) }));
+  }
+  return details;
+}
+
+function detail<Desc extends DescMessage>(desc: Desc, init: MessageInitShape<Desc>): ErrorDetail {
+  return { desc, value: create(desc, init) };
 }

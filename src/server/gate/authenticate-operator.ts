@@ -1,8 +1,7 @@
 import { hash, timingSafeEqual } from "node:crypto";
-import { fingerprintOf } from "../../domain/api-key.ts";
+import { fingerprintOf, isWellFormedOperatorToken } from "../../domain/credentials.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { BREAK_GLASS, type Operator } from "../../domain/operator.ts";
-import { isWellFormedOperatorToken } from "../../domain/operator-token.ts";
 import type { SessionAuthentication } from "./authenticate-session.ts";
 import { bearerCredential, type Credentials } from "./bearer.ts";
 import type { FailedAuthentications } from "./failed-authentications.ts";

@@ -1,10 +1,8 @@
-import { fingerprintOf } from "../../domain/api-key.ts";
+import { fingerprintOf, isWellFormedSessionToken } from "../../domain/credentials.ts";
 import { DomainError } from "../../domain/errors.ts";
-import { isWellFormedSessionToken } from "../../domain/operator-token.ts";
-import type { Session } from "../../store/operator-sessions.ts";
+import type { Session } from "../../store/operators.ts";
 import type { Credentials } from "./bearer.ts";
 import type { FailedAuthentications } from "./failed-authentications.ts";
-import { requireSameOrigin } from "./same-origin.ts";
 
 type Options = {
   /** The URL of the operator listener, if it is configured. */
@@ -83,4 +81,33 @@ export function cookiesOf(request: Credentials, name: string): string[] {
 
 function refused(message: string): DomainError {
   return new DomainError("invalid_operator_token", { message });
+}
+
+/**
+ * Throws for a request that a page of another origin may have caused. Pages can change neither header. Browsers omit
+ * Sec-Fetch-Site in requests to plain HTTP addresses of other machines, and Origin in some that no script makes.
+ */
+function requireSameOrigin(request: Credentials, ownUrl: string | undefined): void {
+  const sites = request.headers("sec-fetch-site");
+  const origins = request.headers("origin");
+  const hosts = hostsOf(request);
+  // A proxy may replace the host, so a configured address counts in its place.
+  const isOwn = (origin: string) =>
+    ownUrl === undefined
+      ? URL.canParse(origin) && hosts.every((host) => new URL(origin).host === host)
+      : origin === ownUrl;
+  const isSameOrigin =
+    hosts.length > 0 &&
+    sites.length + origins.length > 0 &&
+    sites.every((site) => site === "same-origin") &&
+    origins.every(isOwn);
+  if (isSameOrigin) return;
+  throw new DomainError("invalid_operator_token", {
+    message: "A session is accepted only from pages of the operator listener itself.",
+  });
+}
+
+/** The hosts that the request names: over HTTP/2, the authority. */
+export function hostsOf(request: Credentials): string[] {
+  return [...request.headers("host"), ...request.headers(":authority")];
 }

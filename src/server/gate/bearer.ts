@@ -1,4 +1,4 @@
-import { KEY_PREFIX } from "../../domain/api-key.ts";
+import { KEY_PREFIX } from "../../domain/credentials.ts";
 import { DomainError } from "../../domain/errors.ts";
 import type { IncomingCall } from "../incoming-call.ts";
 

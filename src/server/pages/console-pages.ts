@@ -3,13 +3,9 @@ import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import type { ServePath } from "../http.ts";
-import { asset } from "./asset.ts";
-import { CSS, HTML, JAVASCRIPT, TEXT } from "./content-types.ts";
-import { NOTHING } from "./csp.ts";
 import { fill } from "./html.ts";
-import { iconOf, logoPage } from "./logo.ts";
-import { type Packed, pack, uncompressed } from "./packed.ts";
-import type { Product } from "./product.ts";
+import { asset, CSS, HTML, JAVASCRIPT, NOTHING, type Packed, pack, TEXT, uncompressed } from "./packed.ts";
+import { iconOf, logoPage, type Product } from "./site-header.ts";
 
 const PAGE = new URL("console.html", import.meta.url);
 const FOLDER = new URL("../../../gen/console/", import.meta.url);

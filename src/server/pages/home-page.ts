@@ -1,11 +1,10 @@
 import { readFile } from "node:fs/promises";
 import type { Model } from "../../domain/model.ts";
-import { exampleModels } from "../../models/example-model.ts";
-import { fill, html } from "./html.ts";
-import { modelRows } from "./models-table.ts";
-import type { Product } from "./product.ts";
+import { formatMicros, type Micros } from "../../domain/money.ts";
+import { exampleModels } from "../../models/built-in.ts";
+import { fill, type Html, html } from "./html.ts";
 import type { Render } from "./rendered.ts";
-import { siteValues } from "./site-header.ts";
+import { type Product, siteValues } from "./site-header.ts";
 
 const FILE = new URL("home.html", import.meta.url);
 
@@ -20,4 +19,56 @@ export async function homePage(models: readonly Model[], product: Product): Prom
     rows: modelRows(models),
   };
   return (url) => fill(page, { ...values, url });
+}
+
+/** The rows of the table of models. */
+function modelRows(models: readonly Model[]): Html[] {
+  return models.map((model) => {
+    const { prices } = model;
+    const createsVectors = model.capabilities.includes("embeddings");
+    const input = [
+      ...differing("cached", prices.cachedInput, prices.input),
+      ...differing("cache write", prices.cacheWrite, prices.input),
+    ];
+    const output = differing("reasoning", prices.reasoning, prices.output);
+    const units = [
+      ...differing("per image", prices.image, 0n),
+      ...differing("per request", prices.request, 0n),
+    ];
+    const names = model.aliases.length > 0 ? [`also ${model.aliases.join(", ")}`] : [];
+    return html`
+          <tr>
+            <th scope="row"><code>${model.id}</code>${notes([...names, ...units])}</th>
+            <td data-label="Context">${tokens(model.contextWindow)}</td>
+            <td data-label="Max output">${createsVectors ? "–" : tokens(model.maxOutputTokens)}</td>
+            <td data-label="Input">${formatMicros(prices.input)}${notes(input)}</td>
+            <td data-label="Output">${createsVectors ? "–" : formatMicros(prices.output)}${createsVectors ? "" : notes(output)}</td>
+            <td class="can" data-label="Can use">${capabilities(model)}</td>
+          </tr>`;
+  });
+}
+
+function differing(name: string, price: Micros, usual: Micros): string[] {
+  return price === usual ? [] : [`${formatMicros(price)} ${name}`];
+}
+
+function notes(texts: readonly string[]): Html[] {
+  return texts.map((text) => html`<small>${text}</small>`);
+}
+
+const CAPABILITY_NAMES = {
+  tools: "tools",
+  images: "images",
+  json_schema: "JSON schema",
+  reasoning: "reasoning",
+  embeddings: "embeddings",
+} as const satisfies Record<Model["capabilities"][number], string>;
+
+function capabilities(model: Model): Html | Html[] {
+  if (model.capabilities.length === 0) return html`text`;
+  return model.capabilities.map((one) => html`<span class="tag">${CAPABILITY_NAMES[one]}</span> `);
+}
+
+function tokens(count: number): string {
+  return count.toLocaleString("en-US");
 }

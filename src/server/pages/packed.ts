@@ -4,7 +4,7 @@ import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
 import { createGunzip, gzip } from "node:zlib";
 import { varyWith } from "../cors.ts";
-import { type HttpRequest, type HttpResponse, isClosed } from "../http.ts";
+import { type HttpRequest, type HttpResponse, isClosed, type ServePath } from "../http.ts";
 
 export type PageOptions = {
   readonly contentType: string;
@@ -106,3 +106,31 @@ function fixedHeaders(options: PageOptions): Record<string, string> {
     "x-content-type-options": "nosniff",
   };
 }
+
+type AssetOptions = PageOptions & {
+  readonly load: () => Promise<Packed>;
+};
+
+/**
+ * Serves content that never changes as a page. It is read on the first request; of large content only the
+ * compressed form is kept.
+ */
+export function asset({ load, ...options }: AssetOptions): ServePath {
+  let packed: Promise<Packed> | undefined;
+  const loadOnce = () => {
+    packed ??= load().catch((error: unknown) => {
+      packed = undefined;
+      throw error;
+    });
+    return packed;
+  };
+  return async (request, response) => sendPacked(request, response, await loadOnce(), options);
+}
+
+export const HTML = "text/html; charset=utf-8";
+export const CSS = "text/css; charset=utf-8";
+export const JAVASCRIPT = "text/javascript; charset=utf-8";
+export const TEXT = "text/plain; charset=utf-8";
+
+/** The Content-Security-Policy of files that are no pages, and the start of all others. */
+export const NOTHING = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";

@@ -1,18 +1,13 @@
 import { readFile } from "node:fs/promises";
 import type { Catalog } from "../../models/catalog.ts";
 import type { ServePath } from "../http.ts";
-import { asset } from "./asset.ts";
 import { consolePages } from "./console-pages.ts";
-import { CSS, HTML, JAVASCRIPT, TEXT } from "./content-types.ts";
-import { NOTHING } from "./csp.ts";
-import { docsPage } from "./docs-page.ts";
 import { homePage } from "./home-page.ts";
-import { logoPage } from "./logo.ts";
+import { fill } from "./html.ts";
 import { openApiPage } from "./openapi/openapi-page.ts";
-import { pack } from "./packed.ts";
-import type { Product } from "./product.ts";
+import { asset, CSS, HTML, JAVASCRIPT, NOTHING, pack, TEXT } from "./packed.ts";
 import { rendered } from "./rendered.ts";
-import { LOGO_PATH } from "./site-header.ts";
+import { LOGO_PATH, logoPage, type Product, siteValues } from "./site-header.ts";
 
 /**
  * The reference page runs our script and the bundle, and connects only to this host. Inline styles must be
@@ -66,4 +61,11 @@ export function pages(catalog: Catalog, product: Product): Map<string, ServePath
       }),
     ],
   ]);
+}
+
+const DOCS_FILE = new URL("docs.html", import.meta.url);
+
+/** The page around the API reference. */
+async function docsPage(product: Product): Promise<Buffer> {
+  return Buffer.from(fill(await readFile(DOCS_FILE, "utf8"), siteValues(product, "/docs")));
 }

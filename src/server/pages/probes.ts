@@ -1,6 +1,8 @@
 import type { Readiness } from "../connect/health.ts";
-import type { ServePath } from "../http.ts";
-import { send } from "../http.ts";
+import { sendError } from "../errors/refusal.ts";
+import type { Credentials } from "../gate/bearer.ts";
+import { type ServePath, send } from "../http.ts";
+import { credentialsOf } from "../incoming-call.ts";
 
 /** /livez: the process answers. /readyz: it can take calls. */
 export function probePages(readiness: Readiness): Map<string, ServePath> {
@@ -20,4 +22,20 @@ export function probePages(readiness: Readiness): Map<string, ServePath> {
       },
     ],
   ]);
+}
+
+/** The page for Prometheus. */
+export function metricsPage(
+  authenticate: (request: Credentials) => Promise<unknown>,
+  readMetrics: () => Promise<string>,
+): ServePath {
+  return async (request, response, requestId) => {
+    try {
+      await authenticate(credentialsOf(request));
+    } catch (error) {
+      sendError(response, error, requestId);
+      return;
+    }
+    send(response, 200, "text/plain; version=0.0.4; charset=utf-8", await readMetrics());
+  };
 }

@@ -1,6 +1,16 @@
+import type { ServePath } from "../http.ts";
 import { type Html, html } from "./html.ts";
-import { iconOf } from "./logo.ts";
-import type { Product } from "./product.ts";
+import { asset, NOTHING, pack } from "./packed.ts";
+
+/** How the pages present the product. */
+export type Product = {
+  readonly name: string;
+  readonly logo: Logo | undefined;
+  /** Where users get help; an http, https or mailto URL. */
+  readonly supportUrl: string | undefined;
+};
+
+export type Logo = { readonly bytes: Buffer; readonly contentType: string };
 
 export const LOGO_PATH = "/docs/assets/logo";
 
@@ -18,4 +28,15 @@ export function siteValues(product: Product, current: "/" | "/docs"): Record<str
       <div>${[link("/docs", "API reference"), link("/openapi.json", "OpenAPI"), link("/account", "Account"), ...support]}</div>
     </nav>`;
   return { name, icon, header };
+}
+
+const LETTER = `data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Crect width='16' height='16' rx='4' fill='%234f46e5'/%3E%3Cpath d='m4 5 4 6 4-6' fill='none' stroke='white' stroke-width='2'/%3E%3C/svg%3E`;
+
+/** The address of the product's icon: the path at which its logo is served, or the built-in icon. */
+export function iconOf({ logo }: Product, path: string): string {
+  return logo ? path : LETTER;
+}
+
+export function logoPage({ bytes, contentType }: Logo): ServePath {
+  return asset({ load: () => pack(bytes), contentType, contentSecurityPolicy: NOTHING });
 }

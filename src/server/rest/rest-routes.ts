@@ -6,17 +6,21 @@ import {
   type Message,
   ScalarType,
 } from "@bufbuild/protobuf";
-import type { ApiCall } from "../../api/api-call.ts";
-import type { MethodFunction } from "../../api/define-service.ts";
+import type { ApiCall, MethodFunction } from "../../api/define-service.ts";
 import { type Reader, Readers, type UnknownFields } from "../../codec/json/reader.ts";
 import { fieldWriterOf, type Writer, writerOf } from "../../codec/json/writer.ts";
-import { maxBodyBytesOf } from "../../rules/body-limits.ts";
-import { type Policy, PolicyError } from "../../rules/policy.ts";
-import { surfaceOf } from "../../rules/surface.ts";
+import { maxBodyBytesOf } from "../../rules/limits.ts";
+import { type Policy, PolicyError, surfaceOf } from "../../rules/policy.ts";
 import { type CsvForm, csvFormOf } from "./csv-response.ts";
 import { type HttpBinding, HttpRuleError, httpBindings } from "./http-rule.ts";
-import { formOf, type SurfaceForm } from "./surface-form.ts";
-import { basePathsOf, type FormOfPath, formsBelow, formsByPath } from "./surface-paths.ts";
+import {
+  basePathsOf,
+  type FormOfPath,
+  formOf,
+  formsBelow,
+  formsByPath,
+  type SurfaceForm,
+} from "./surface-form.ts";
 import { DuplicateRouteError, RouteTrie } from "./trie.ts";
 import { type UnsupportedApi, unsupportedApiAt } from "./unsupported-apis.ts";
 

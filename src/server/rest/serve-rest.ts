@@ -6,15 +6,19 @@ import type { Policy } from "../../rules/policy.ts";
 import { validateRequest } from "../../rules/validate.ts";
 import type { Admitted, Gate } from "../gate/gate.ts";
 import { passGate } from "../gate/pass-gate.ts";
-import type { HttpRequest, HttpResponse } from "../http.ts";
+import { type HttpRequest, type HttpResponse, stopBody } from "../http.ts";
 import { HttpCall, type IncomingCall } from "../incoming-call.ts";
 import type { Observation, Observe } from "../observation.ts";
-import { RunningCalls } from "../running-calls.ts";
-import { ServiceCall } from "../service-call.ts";
-import { stopBody } from "../stop-body.ts";
+import { RunningCalls, ServiceCall } from "../service-call.ts";
 import { readRestRequest } from "./read-rest-request.ts";
-import { respondOnce, respondWithError, respondWithoutRoute, respondWithStream } from "./respond-rest.ts";
-import { RestResponse } from "./rest-response.ts";
+import {
+  KEEP_ALIVE_MS,
+  RestResponse,
+  respondOnce,
+  respondWithError,
+  respondWithoutRoute,
+  respondWithStream,
+} from "./respond-rest.ts";
 import {
   correctionOf,
   findRestRoute,
@@ -23,7 +27,6 @@ import {
   type RouteMatch,
   restRoutes,
 } from "./rest-routes.ts";
-import { KEEP_ALIVE_MS } from "./rest-stream.ts";
 
 type RestOptions = RestRouteOptions & {
   readonly services: readonly RestService[];

@@ -1,4 +1,4 @@
-import type { Literal, Segment, Template } from "./template.ts";
+import type { Literal, Segment, Template } from "./http-rule.ts";
 
 /** The route picked for a path, and the path segments as matched. */
 type TrieMatch<Picked> = {

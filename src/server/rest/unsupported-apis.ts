@@ -1,4 +1,4 @@
-import { isAtOrBelow } from "./surface-paths.ts";
+import { isAtOrBelow } from "./surface-form.ts";
 
 /** An API of OpenAI or Anthropic that this server does not have. */
 export type UnsupportedApi = {

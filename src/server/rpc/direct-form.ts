@@ -1,8 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { DescMethod } from "@bufbuild/protobuf";
-import { isKnownEncoding } from "./compression.ts";
-import { connectTimeoutMs, grpcTimeoutMs } from "./deadline-header.ts";
-import type { RpcForm } from "./rpc-form.ts";
+import { isKnownEncoding, type RpcForm } from "./wire.ts";
 
 /** The form of a request that is served directly: one of the content types that clients send. */
 export type DirectForm = RpcForm & {
@@ -14,6 +12,18 @@ export type DirectForm = RpcForm & {
   /** Milliseconds; undefined if the header is not valid. */
   readonly timeoutMs: (header: string) => number | undefined;
 };
+
+const MS_OF_UNIT: Record<string, number> = {
+  H: 3_600_000,
+  M: 60_000,
+  S: 1_000,
+  m: 1,
+  u: 0.001,
+  n: 0.000_001,
+};
+
+/** Longer than any call. Node's timers fire at once if they are set to more than 24.8 days. */
+const MAX_DEADLINE_MS = 3_600_000;
 
 const GRPC = {
   protocol: "grpc",
@@ -69,4 +79,17 @@ export function directFormOf(
   const timeout = headers[form.timeoutHeader];
   const isTimeoutValid = timeout === undefined || form.timeoutMs(String(timeout)) !== undefined;
   return isTimeoutValid ? form : undefined;
+}
+
+/** The deadline of gRPC and gRPC-Web, at most an hour; undefined if it is not valid. */
+export function grpcTimeoutMs(header: string): number | undefined {
+  const match = /^(\d{1,8})([HMSmun])$/.exec(header);
+  return match
+    ? Math.min(Number(match[1]) * (MS_OF_UNIT[match[2] as string] ?? 0), MAX_DEADLINE_MS)
+    : undefined;
+}
+
+/** The same of Connect. */
+export function connectTimeoutMs(header: string): number | undefined {
+  return /^\d{1,10}$/.test(header) ? Math.min(Number(header), MAX_DEADLINE_MS) : undefined;
 }

@@ -1,23 +1,26 @@
+import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { Readers } from "../../codec/json/reader.ts";
 import type { Log } from "../../telemetry/log.ts";
-import { ConnectStreamResponse } from "../connect/connect-stream-response.ts";
-import { ConnectUnaryResponse } from "../connect/connect-unary-response.ts";
-import { GrpcResponse } from "../grpc/grpc-response.ts";
-import { GrpcWebResponse } from "../grpc-web/grpc-web-response.ts";
 import {
   type HttpRequest,
   type HttpResponse,
   hasValidHost,
+  requestIdFrom,
   type ServePath,
   type StreamHandler,
 } from "../http.ts";
-import { requestIdFrom } from "../request-id.ts";
 import { type DirectForm, directFormOf } from "./direct-form.ts";
 import type { DirectMethod } from "./direct-method.ts";
 import { type RpcMethodOptions, rpcMethodOf } from "./rpc-method.ts";
-import type { RpcResponse, RpcResponseOptions } from "./rpc-response.ts";
+import {
+  ConnectStreamResponse,
+  ConnectUnaryResponse,
+  GrpcResponse,
+  GrpcWebResponse,
+  type RpcResponse,
+  type RpcResponseOptions,
+} from "./rpc-response.ts";
 import { type DirectOptions, type DirectRoute, directServer, type ServeDirect } from "./serve-direct.ts";
-import { StreamRequest } from "./stream-request.ts";
 
 type DirectRpcOptions = RpcMethodOptions &
   DirectOptions & {
@@ -96,4 +99,41 @@ function streamHandler(
     );
     return true;
   };
+}
+
+/** The request of an HTTP/2 stream, with the members that calls and bodies use of a request of node:http. */
+class StreamRequest {
+  readonly stream: ServerHttp2Stream;
+  readonly headers: IncomingHttpHeaders;
+  readonly rawHeaders: string[];
+
+  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rawHeaders: string[]) {
+    this.stream = stream;
+    this.headers = headers;
+    this.rawHeaders = rawHeaders;
+  }
+
+  get url(): string {
+    return this.headers[":path"] ?? "";
+  }
+
+  get aborted(): boolean {
+    return this.stream.aborted;
+  }
+
+  get destroyed(): boolean {
+    return this.stream.destroyed;
+  }
+
+  get readableEnded(): boolean {
+    return this.stream.readableEnded;
+  }
+
+  on(event: string, listener: (chunk: Buffer) => void): void {
+    this.stream.on(event, listener);
+  }
+
+  pause(): void {
+    this.stream.pause();
+  }
 }

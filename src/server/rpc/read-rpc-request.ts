@@ -1,13 +1,11 @@
 import type { Message } from "@bufbuild/protobuf";
 import { readBinary } from "../../codec/binary/read-message.ts";
-import { type BodyLimits, type BodySource, decompress, readBytes } from "../../codec/body.ts";
+import { type BodyLimits, type BodySource, decompress, freeBytes, readBytes } from "../../codec/body.ts";
 import { decode, readJsonMessage } from "../../codec/decode.ts";
-import { freeBytes } from "../../codec/gathered-bytes.ts";
 import { DomainError } from "../../domain/errors.ts";
-import type { RequestLimits } from "../request-limits.ts";
-import { HEAD_BYTES } from "./envelope.ts";
-import type { RpcForm } from "./rpc-form.ts";
+import type { RequestLimits } from "../listener-limits.ts";
 import type { RpcMethod } from "./rpc-method.ts";
+import { HEAD_BYTES, type RpcForm } from "./wire.ts";
 
 const COMPRESSED = 1;
 /** The flag of the last envelope of a Connect stream, which holds no message. */

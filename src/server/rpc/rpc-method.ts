@@ -1,6 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Reader, Readers } from "../../codec/json/reader.ts";
-import { maxBodyBytesOf } from "../../rules/body-limits.ts";
+import { maxBodyBytesOf } from "../../rules/limits.ts";
 import { type Policy, PolicyError } from "../../rules/policy.ts";
 
 /** A method with everything that can be prepared before its first call. */

@@ -3,19 +3,19 @@ import { type BodySource, CallerDisconnected } from "../../codec/body.ts";
 import type { BodyBudget } from "../../codec/body-budget.ts";
 import { inTurnsOf } from "../../domain/next-turn.ts";
 import { validateRequest } from "../../rules/validate.ts";
-import { toKnownError } from "../errors/known-error.ts";
+import { toKnownError } from "../errors/connect-error.ts";
 import type { Admitted, Gate } from "../gate/gate.ts";
 import { passGate } from "../gate/pass-gate.ts";
 import type { RequestHead } from "../http.ts";
 import { HttpCall, type IncomingCall } from "../incoming-call.ts";
 import type { Observation, Observe } from "../observation.ts";
-import { RunningCalls } from "../running-calls.ts";
+import { RunningCalls } from "../service-call.ts";
 import type { DirectForm } from "./direct-form.ts";
 import { bytesOf, type DirectMethod } from "./direct-method.ts";
-import { HEAD_BYTES } from "./envelope.ts";
 import { readRpcRequest } from "./read-rpc-request.ts";
 import type { RpcMethod } from "./rpc-method.ts";
 import { COMPRESSED, type RpcResponse, type RpcResponseOptions } from "./rpc-response.ts";
+import { HEAD_BYTES } from "./wire.ts";
 
 export type DirectOptions = {
   readonly gate: Gate;

@@ -1,21 +1,18 @@
-import { fingerprintOf } from "../../domain/api-key.ts";
+import { fingerprintOf } from "../../domain/credentials.ts";
 import { DomainError, ERRORS } from "../../domain/errors.ts";
 import type { Operator } from "../../domain/operator.ts";
-import type { Identity, Session } from "../../store/operator-sessions.ts";
+import type { Identity, Session } from "../../store/operators.ts";
 import type { Log } from "../../telemetry/log.ts";
-import { toKnownError } from "../errors/known-error.ts";
-import { sendError } from "../errors/send-error.ts";
+import { toKnownError } from "../errors/connect-error.ts";
+import { sendError } from "../errors/refusal.ts";
 import type { AuthenticateOperator } from "../gate/authenticate-operator.ts";
-import { cookiesOf, type SessionAuthentication } from "../gate/authenticate-session.ts";
+import { cookiesOf, hostsOf, type SessionAuthentication } from "../gate/authenticate-session.ts";
 import type { Credentials } from "../gate/bearer.ts";
 import type { FailedAuthentications } from "../gate/failed-authentications.ts";
-import { hostsOf } from "../gate/same-origin.ts";
 import { type HttpRequest, type HttpResponse, type ServePath, send, sendJson } from "../http.ts";
 import { credentialsOf } from "../incoming-call.ts";
-import { setCookie } from "./cookies.ts";
-import { failurePage } from "./failure-page.ts";
-import type { OidcClient } from "./oidc-client.ts";
-import { SignInError } from "./sign-in-error.ts";
+import { html } from "../pages/html.ts";
+import { type OidcClient, SignInError, type SignInFailure } from "./oidc-client.ts";
 
 /** Sign-in with OpenID Connect. */
 export type SignIn = {
@@ -206,4 +203,66 @@ function redirect(response: HttpResponse, location: string): void {
   response.setHeader("location", location);
   response.setHeader("referrer-policy", "no-referrer");
   send(response, 303, "text/plain; charset=utf-8", "");
+}
+
+const FAILURE_PAGES: Readonly<Record<SignInFailure, { readonly status: number; readonly text: string }>> = {
+  outdated: {
+    status: 400,
+    text: "This browser did not start this sign-in, or the sign-in took longer than ten minutes. Open the console and sign in again.",
+  },
+  refused: {
+    status: 403,
+    text: "The identity provider did not confirm the sign-in. Sign in again. If it fails again, the log of the server has the reason.",
+  },
+  unknown: {
+    status: 403,
+    text: "This account of the identity provider belongs to no operator. An admin creates operators with the command 'vx operators create --email'; the provider must have verified the address.",
+  },
+  unreachable: {
+    status: 502,
+    text: "The identity provider does not respond. Sign in with the token of an operator, or try again later.",
+  },
+  unavailable: {
+    status: 503,
+    text: "The database does not respond. Sign in again in a few seconds.",
+  },
+  busy: { status: 503, text: "Too many sign-ins are running. Try again in a few seconds." },
+};
+
+function failurePage(response: HttpResponse, failure: SignInFailure): void {
+  const { status, text } = FAILURE_PAGES[failure];
+  const page = html`<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>Sign-in failed</title>
+<h1>Sign-in failed</h1>
+<p>${text}</p>
+<p><a href="/">Open the console</a></p>
+</html>
+`;
+  response.setHeader(
+    "content-security-policy",
+    "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  );
+  response.setHeader("referrer-policy", "no-referrer");
+  send(response, status, "text/html; charset=utf-8", page.source);
+}
+
+type Cookie = {
+  readonly name: string;
+  readonly value: string;
+  readonly sameSite: "Strict" | "Lax";
+  readonly isSecure: boolean;
+  /** 0 deletes the cookie. */
+  readonly maxAgeSeconds: number;
+};
+
+/** Scripts cannot read the cookie, and it belongs to this host only. */
+function setCookie(response: HttpResponse, cookie: Cookie): void {
+  const { name, value, sameSite, isSecure, maxAgeSeconds } = cookie;
+  const secure = isSecure ? "; Secure" : "";
+  const text = `${name}=${value}; Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=${sameSite}${secure}`;
+  const others = response.getHeader("set-cookie");
+  response.setHeader("set-cookie", [...(Array.isArray(others) ? others : []), text]);
 }

@@ -1,8 +1,9 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { DomainError } from "../../domain/errors.ts";
-import type { Turns } from "./cell-turns.ts";
+import type { Lane } from "../../domain/lane.ts";
+import type { Cells, FunctionCaller } from "./cells.ts";
 
-export type BatcherOptions<Item, Result> = {
+type BatcherOptions<Item, Result> = {
   /** Maximum concurrent batches. Items of one lane always use the same pipeline. */
   readonly pipelines: number;
   readonly maxBatch: number;
@@ -145,4 +146,143 @@ function deliver<Item, Result>(finished: Finished<Item, Result>): void {
 
 function noResult(): DomainError {
   return new DomainError("internal", { cause: new Error("the batch has no result for this item") });
+}
+
+/** Limits of each cell: a full queue of one delays no call of another. */
+type CellBatchersOptions<Item, Result> = Omit<
+  BatcherOptions<Item, Result>,
+  "execute" | "hasOthers" | "turns"
+> & {
+  /** Shared by all batchers of the server. Default: their statements do not wait for each other. */
+  readonly turns?: CellTurns | undefined;
+  /** Executes a batch in a cell, which is also given by its index. */
+  readonly execute: (
+    cell: FunctionCaller,
+    items: readonly Item[],
+    index: number,
+  ) => ReturnType<BatcherOptions<Item, Result>["execute"]>;
+};
+
+/** One batcher per cell: a batch has items of all lanes of its cell. */
+export class CellBatchers<Item, Result> {
+  readonly #database: Cells;
+  readonly #options: CellBatchersOptions<Item, Result>;
+  readonly #batchers: Batcher<Item, Result>[] = [];
+
+  constructor(database: Cells, options: CellBatchersOptions<Item, Result>) {
+    this.#database = database;
+    this.#options = options;
+    for (const index of database.all.keys()) this.#batchers[index] = this.#create(index);
+  }
+
+  /** Number of waiting items. */
+  get depth(): number {
+    let depth = 0;
+    // Skips the cells that were added and not used yet.
+    this.#batchers.forEach((batcher) => {
+      depth += batcher.depth;
+    });
+    return depth;
+  }
+
+  /** Resolves to the item's result. Items of one lane are sent in this order. */
+  submit(lane: Lane, item: Item): Promise<Result> {
+    return this.#database.route(lane, (index) => {
+      this.#batchers[index] ??= this.#create(index);
+      return this.#batchers[index].submit(lane, item);
+    });
+  }
+
+  #create(index: number): Batcher<Item, Result> {
+    const { execute, turns, ...limits } = this.#options;
+    const cell = this.#database.all[index] as FunctionCaller;
+    const batcher: Batcher<Item, Result> = new Batcher({
+      ...limits,
+      execute: (items) => execute(cell, items, index),
+      // A cell gets a part of the calls, so its batches should include as many of them as possible.
+      hasOthers: () => this.#batchers.some((other) => other !== batcher && other.isBusy),
+      ...(turns && { turns: turns.of(index) }),
+    });
+    return batcher;
+  }
+}
+
+/** Limits the delay by the other batchers of the cell: they may have items all the time, or wait for a lock. */
+const MAX_WAIT_MS = 20;
+
+/** When one batcher of a cell can send statements. */
+type Turns = {
+  /** Call this before the first statement. If it returns false, call `begin`. */
+  tryBegin(): boolean;
+  /** Resolves when statements can be sent. */
+  begin(): Promise<void>;
+  /** Call this when no item waits after the last statement. */
+  end(): void;
+};
+
+/**
+ * The cells of a server divide its calls, so their batches are small. Therefore admission and billing of a cell do not send
+ * statements at the same time while other cells are busy: the items of one gather until the other has none, and the other cells
+ * use the cores.
+ */
+export class CellTurns {
+  readonly #cells: BatcherTurns[][] = [];
+
+  /** For one batcher of the cell. */
+  of(cell: number): Turns {
+    const batchers = this.#cells[cell] ?? [];
+    this.#cells[cell] = batchers;
+    const areOthersBusy = () =>
+      this.#cells.some((others) => others !== batchers && others.some(({ isBusy }) => isBusy));
+    const turns = new BatcherTurns(batchers, areOthersBusy);
+    batchers.push(turns);
+    return turns;
+  }
+}
+
+class BatcherTurns implements Turns {
+  /** All of the cell. */
+  readonly #batchers: readonly BatcherTurns[];
+  /** Whether other cells have items. */
+  readonly #areOthersBusy: () => boolean;
+  readonly #waiting = new Set<() => void>();
+  /** Pipelines that send statements. */
+  #sending = 0;
+
+  constructor(batchers: readonly BatcherTurns[], areOthersBusy: () => boolean) {
+    this.#batchers = batchers;
+    this.#areOthersBusy = areOthersBusy;
+  }
+
+  get isBusy(): boolean {
+    return this.#sending > 0 || this.#waiting.size > 0;
+  }
+
+  tryBegin(): boolean {
+    const isTaken = this.#batchers.some((other) => other !== this && other.#sending > 0);
+    if (isTaken && this.#areOthersBusy()) return false;
+    this.#sending++;
+    return true;
+  }
+
+  begin(): Promise<void> {
+    return new Promise((resolve) => {
+      const start = () => {
+        clearTimeout(timer);
+        this.#waiting.delete(start);
+        this.#sending++;
+        resolve();
+      };
+      const timer = setTimeout(start, MAX_WAIT_MS);
+      this.#waiting.add(start);
+    });
+  }
+
+  end(): void {
+    this.#sending--;
+    if (this.#batchers.some((batcher) => batcher.#sending > 0)) return;
+    const next = this.#batchers.find((batcher) => batcher.#waiting.size > 0);
+    if (!next) return;
+    for (const start of next.#waiting) start();
+  }
 }

@@ -3,10 +3,9 @@ import type { Lane } from "../../domain/lane.ts";
 import type { Cells } from "./cells.ts";
 import type { CitusWorkers } from "./citus-workers.ts";
 import { Connection, type Parameter } from "./connection.ts";
-import type { DatabaseAddress } from "./endpoints.ts";
+import { type DatabaseAddress, type Endpoint, endpointsOf } from "./endpoints.ts";
 import { Hosts } from "./hosts.ts";
-import { PrimaryWatch } from "./primary-watch.ts";
-import type { SessionOptions } from "./session.ts";
+import { Session, type SessionOptions } from "./session.ts";
 import { isServerAbsent, SchemaMoved, toDomainError } from "./store-error.ts";
 
 export type DatabaseOptions = SessionOptions & {
@@ -164,4 +163,70 @@ export class Database implements Cells {
   #rejectWaiting(error: DomainError): void {
     for (const waiting of [...this.#waiting]) waiting.reject(error);
   }
+}
+
+/**
+ * Looks for a primary that was promoted while the old one still responds, or while it is paused. It keeps one
+ * connection to each server that is not in use.
+ */
+class PrimaryWatch {
+  readonly #hosts: Hosts;
+  readonly #options: SessionOptions;
+  readonly #connections = new Map<Endpoint, Connection>();
+  #isChecking = false;
+
+  constructor(hosts: Hosts, options: SessionOptions) {
+    this.#hosts = hosts;
+    this.#options = options;
+  }
+
+  /** Does nothing while an earlier check waits for a server that does not respond. */
+  async check(): Promise<void> {
+    if (this.#isChecking) return;
+    this.#isChecking = true;
+    await Promise.all(this.#hosts.others.map((endpoint) => this.#check(endpoint)));
+    this.#isChecking = false;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#connections.values()].map((connection) => connection.close()));
+  }
+
+  async #check(endpoint: Endpoint): Promise<void> {
+    try {
+      const history = await this.#connectionTo(endpoint).readHistory();
+      if (history) this.#hosts.useNewer(endpoint, history);
+    } catch {
+      // The server is down, which only matters to the connections in use.
+    }
+  }
+
+  #connectionTo(endpoint: Endpoint): Connection {
+    let connection = this.#connections.get(endpoint);
+    if (!connection) {
+      connection = new Connection(
+        { open: (options) => Session.connect(endpoint, options) },
+        { ...this.#options, readsHistory: true },
+      );
+      this.#connections.set(endpoint, connection);
+    }
+    return connection;
+  }
+}
+
+const REACH_TIMEOUT_MS = 2_000;
+
+/** Rejects unless a server of the address has the schema, for the role. It may be a standby. */
+export async function reachCell(address: DatabaseAddress, schema: string, role: string): Promise<void> {
+  await Promise.any(
+    endpointsOf(address).map(async (endpoint) => {
+      const options = { statementTimeoutMs: REACH_TIMEOUT_MS, name: "vx waiting cell", role };
+      const session = await Session.connect(endpoint, options);
+      try {
+        await session.sql.unsafe(`SELECT name FROM ${schema}.cell_state()`);
+      } finally {
+        await session.close();
+      }
+    }),
+  );
 }

@@ -2,6 +2,10 @@ import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import type postgres from "postgres";
 
+/** What stores a cell: one PostgreSQL server, or a Citus cluster that has the schema of the cell on one of its workers. */
+export const ENGINES = ["postgresql", "citus"] as const;
+export type Engine = (typeof ENGINES)[number];
+
 /** Address of PostgreSQL: a URL, or the folder of a unix socket and the role to log in as. */
 export type DatabaseAddress =
   | { readonly kind: "url"; readonly url: string }

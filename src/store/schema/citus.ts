@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import type { Sql } from "../driver/connect.ts";
-import { MigrationError } from "./migration-error.ts";
+import { MigrationError } from "./release.ts";
 import { readFiles, type SqlFile } from "./sql-files.ts";
 
 /** Functions that only Citus needs, and those that it needs with another text. */

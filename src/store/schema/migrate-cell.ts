@@ -1,8 +1,8 @@
 import { LANE_COUNT, type Lane, lanesOfText } from "../../domain/lane.ts";
 import { connect, type DatabaseAddress } from "../driver/connect.ts";
-import type { Engine } from "../driver/engine.ts";
+import type { Engine } from "../driver/endpoints.ts";
 import { migrate, type SchemaChanges } from "./migrate.ts";
-import { MigrationError } from "./migration-error.ts";
+import { MigrationError } from "./release.ts";
 
 export type CellToMigrate = {
   readonly name: string;

@@ -1,7 +1,6 @@
 import type { Lane } from "../../domain/lane.ts";
 import { connect, type DatabaseAddress, type Sql, TransactionPoolingError } from "../driver/connect.ts";
-import type { Engine } from "../driver/engine.ts";
-import { applyFunctions } from "./apply-functions.ts";
+import type { Engine } from "../driver/endpoints.ts";
 import {
   adaptFunctions,
   changeAllNodes,
@@ -11,9 +10,8 @@ import {
   requireCoordinator,
   requireUndistributed,
 } from "./citus.ts";
-import { MigrationError } from "./migration-error.ts";
-import { compareReleases, RELEASE } from "./release.ts";
-import { changedNames, readChecksums, readFiles, type SqlFile } from "./sql-files.ts";
+import { compareReleases, MigrationError, RELEASE } from "./release.ts";
+import { applyFunctions, changedNames, readChecksums, readFiles, type SqlFile } from "./sql-files.ts";
 import { isLockTimeout, LocksNotAvailable, lockTables, withShortWaits } from "./table-locks.ts";
 
 const DEFAULT_SCHEMA = "vx";

@@ -18,3 +18,6 @@ export function compareReleases(a: string, b: string): number {
 function partsOf(release: string): number[] {
   return release.split(/[.-]/).map((part) => Number.parseInt(part, 10) || 0);
 }
+
+/** An error with a one-line message for the operator. */
+export class MigrationError extends Error {}

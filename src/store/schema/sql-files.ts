@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import type { Sql } from "../driver/connect.ts";
+import { RELEASE } from "./release.ts";
 
 export type SqlFile = { readonly name: string; readonly sql: string; readonly checksum: string };
 
@@ -31,4 +32,70 @@ export function changedNames(known: ReadonlyMap<string, string>, files: readonly
   const names = new Set(files.map(({ name }) => name));
   const changed = files.filter(({ name, checksum }) => known.get(name) !== checksum);
   return [...changed.map(({ name }) => name), ...[...known.keys()].filter((name) => !names.has(name))];
+}
+
+/** The oldest release whose servers can work with this schema. */
+const OLDEST_RELEASE = "0.1.0";
+
+/** Creates the functions whose text changed and drops those without a file. Returns the number of both. */
+export async function applyFunctions(
+  transaction: Sql,
+  schema: string,
+  files: readonly SqlFile[],
+): Promise<number> {
+  const known = await readChecksums(transaction, schema, "functions");
+  const changed = changedNames(known, files);
+  if (changed.length === 0) return 0;
+  // Functions call each other, and the order of their names is not the order of their dependencies.
+  await transaction`SET LOCAL check_function_bodies = off`;
+  for (const { name, sql: text, checksum } of files) {
+    if (known.get(name) === checksum) continue;
+    await transaction.unsafe(text);
+    await transaction`
+      INSERT INTO functions AS f VALUES (${name}, ${checksum}, clock_timestamp())
+      ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at`;
+  }
+  const names = new Set(files.map(({ name }) => name));
+  for (const name of known.keys()) if (!names.has(name)) await dropFunction(transaction, schema, name);
+  await dropOverloads(transaction, schema, files);
+  await grantEntryPoints(transaction, schema);
+  await transaction`
+    INSERT INTO releases AS r VALUES (${RELEASE}, ${OLDEST_RELEASE}, clock_timestamp())
+    ON CONFLICT (release) DO UPDATE
+      SET oldest_release = excluded.oldest_release, applied_at = excluded.applied_at`;
+  return changed.length;
+}
+
+async function dropFunction(transaction: Sql, schema: string, name: string): Promise<void> {
+  const rows = await transaction<{ signature: string }[]>`
+    SELECT oid::regprocedure::text AS signature FROM pg_proc
+    WHERE pronamespace = ${schema}::regnamespace AND proname = ${name}`;
+  for (const { signature } of rows) await transaction.unsafe(`DROP FUNCTION ${signature}`);
+  await transaction`DELETE FROM functions WHERE name = ${name}`;
+}
+
+/** A text with other parameters creates a second function of the same name: only the one of the file stays. */
+async function dropOverloads(transaction: Sql, schema: string, files: readonly SqlFile[]): Promise<void> {
+  const rows = await transaction<{ name: string }[]>`
+    SELECT proname AS name FROM pg_proc WHERE pronamespace = ${schema}::regnamespace
+    GROUP BY proname HAVING count(*) > 1`;
+  const overloaded = new Set(rows.map(({ name }) => name));
+  for (const { name, sql: text } of files.filter((file) => overloaded.has(file.name))) {
+    await transaction.unsafe(text);
+    const others = await transaction<{ signature: string }[]>`
+      SELECT oid::regprocedure::text AS signature FROM pg_proc
+      WHERE pronamespace = ${schema}::regnamespace AND proname = ${name}
+        AND xmin <> pg_current_xact_id()::xid`;
+    for (const { signature } of others) await transaction.unsafe(`DROP FUNCTION ${signature}`);
+  }
+}
+
+/** Grants the server the SECURITY DEFINER functions; the others are their helpers. */
+async function grantEntryPoints(transaction: Sql, schema: string): Promise<void> {
+  await transaction`REVOKE ALL ON ALL FUNCTIONS IN SCHEMA ${transaction(schema)} FROM PUBLIC, vx_app`;
+  const rows = await transaction<{ signature: string }[]>`
+    SELECT oid::regprocedure::text AS signature FROM pg_proc
+    WHERE pronamespace = ${schema}::regnamespace AND prosecdef`;
+  const signatures = rows.map(({ signature }) => signature);
+  await transaction.unsafe(`GRANT EXECUTE ON FUNCTION ${signatures.join(", ")} TO vx_app`);
 }

@@ -1,7 +1,6 @@
 import type { DatabaseAddress } from "../driver/connect.ts";
 import type { Session } from "../driver/session.ts";
-import { SplitError } from "./split-error.ts";
-import { openServer, readSplit, requireMonitoring, type Split } from "./split-state.ts";
+import { openServer, readSplit, requireMonitoring, type Split, SplitError } from "./split-state.ts";
 
 const PROMOTION_SECONDS = 30;
 

@@ -1,7 +1,9 @@
 import type { Lane } from "../../domain/lane.ts";
 import { type DatabaseAddress, endpointsOf } from "../driver/endpoints.ts";
 import { Session, type Sql } from "../driver/session.ts";
-import { SplitError } from "./split-error.ts";
+
+/** A split cannot begin or continue. The message is for the operator. */
+export class SplitError extends Error {}
 
 /** A row of cell_splits. */
 export type Split = {

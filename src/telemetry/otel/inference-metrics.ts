@@ -1,7 +1,7 @@
 import type { Attributes, BatchObservableResult, Meter } from "@opentelemetry/api";
 import { inputTokensOf, outputTokensOf, type Usage } from "../../domain/usage.ts";
 import type { RecordAttempt } from "../telemetry.ts";
-import { requestAttributes } from "./attempt-attributes.ts";
+import { requestAttributes } from "./attributes.ts";
 
 /** The buckets that the GenAI conventions recommend. */
 const SECONDS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];

@@ -10,19 +10,27 @@ import {
   resourceFromAttributes,
 } from "@opentelemetry/resources";
 import { MeterProvider, PeriodicExportingMetricReader } from "@opentelemetry/sdk-metrics";
-import { BatchSpanProcessor, RandomIdGenerator, SamplingDecision } from "@opentelemetry/sdk-trace";
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  RandomIdGenerator,
+  type Sampler,
+  SamplingDecision,
+  TraceIdRatioBasedSampler,
+} from "@opentelemetry/sdk-trace";
 import type { Log } from "../log.ts";
-import type { StartTrace } from "../server-trace.ts";
 import type {
   MetricSettings,
   RecordAttempt,
+  StartTrace,
   Telemetry,
   TelemetrySettings,
   TraceSettings,
 } from "../telemetry.ts";
 import { inferenceMetrics } from "./inference-metrics.ts";
 import { RecordedTrace } from "./recorded-trace.ts";
-import { samplerOf } from "./sampler-of.ts";
 import { traceExporter } from "./trace-exporter.ts";
 
 /** A collector that does not answer delays the end of the server by at most this. */
@@ -117,5 +125,23 @@ function messageOf(text: string): string {
     return message || code || "unknown";
   } catch {
     return text;
+  }
+}
+
+/** The sampler that OTEL_TRACES_SAMPLER names. */
+function samplerOf({ sampler, samplerRatio }: TraceSettings): Sampler {
+  switch (sampler) {
+    case "always_on":
+      return new AlwaysOnSampler();
+    case "always_off":
+      return new AlwaysOffSampler();
+    case "traceidratio":
+      return new TraceIdRatioBasedSampler(samplerRatio);
+    case "parentbased_always_on":
+      return new ParentBasedSampler({ root: new AlwaysOnSampler() });
+    case "parentbased_always_off":
+      return new ParentBasedSampler({ root: new AlwaysOffSampler() });
+    case "parentbased_traceidratio":
+      return new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(samplerRatio) });
   }
 }

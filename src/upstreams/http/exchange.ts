@@ -1,14 +1,14 @@
 import type { IncomingHttpHeaders } from "node:http";
+import { StringDecoder } from "node:string_decoder";
+import { createParser } from "eventsource-parser";
 import type { Dispatcher } from "undici";
 import type { Prompt } from "../../domain/prompt.ts";
 import type { Dialect, ResponseReader } from "../dialect.ts";
-import type { Progress } from "../progress.ts";
+import type { Progress } from "../upstream.ts";
 import { UpstreamFailure } from "../upstream-failure.ts";
-import { EventStream } from "./event-stream.ts";
-import { CLOSED, canBecome, type ExchangeState, QUEUED, type Refused, SENT } from "./exchange-state.ts";
+import { failureOfStatus } from "./json-value.ts";
 import { type FirstTokens, ReplyBuffer } from "./reply-buffer.ts";
 import { maxStreamBytes, RESPONSE_LIMITS } from "./response-limits.ts";
-import { failureOfStatus } from "./upstream-error.ts";
 
 /** Undici's error codes for a timeout. */
 const TIMEOUTS = new Set(["UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT"]);
@@ -234,4 +234,92 @@ function dropped(message: string): UpstreamFailure {
 
 function abortRequest(controller: Dispatcher.DispatchController): void {
   controller.abort(new Error("the rest of the response is not needed"));
+}
+
+/** Collects the body of an error response. */
+type Refused = {
+  readonly kind: "refused";
+  readonly status: number;
+  readonly retryAfter: string | undefined;
+  readonly chunks: Buffer[];
+  readonly timer: NodeJS.Timeout;
+};
+
+type ExchangeState =
+  /** Waits for a connection. */
+  | { readonly kind: "queued" }
+  /** The request is being written, or its response has not begun. */
+  | { readonly kind: "sent" }
+  /** Reads a reply of server-sent events. */
+  | { readonly kind: "streaming"; readonly events: EventStream; readonly maxBytes: number }
+  /** Reads only the usage of a reply that was cut at a limit. */
+  | {
+      readonly kind: "cut";
+      readonly events: EventStream;
+      readonly maxBytes: number;
+      readonly timer: NodeJS.Timeout;
+    }
+  /** Collects a reply that is one JSON object. */
+  | { readonly kind: "collecting"; readonly chunks: Buffer[]; readonly maxBytes: number }
+  | Refused
+  /** The reply is complete. The end of the response frees the connection for the next call. */
+  | { readonly kind: "draining"; readonly timer: NodeJS.Timeout; readonly maxBytes: number }
+  /** The response has ended, or the request was aborted. Later callbacks have no effect. */
+  | { readonly kind: "closed" };
+
+type Kind = ExchangeState["kind"];
+
+const NEXT: Readonly<Record<Kind, readonly Kind[]>> = {
+  queued: ["sent", "closed"],
+  // Undici sends a request again when its connection closes before it was written.
+  sent: ["sent", "streaming", "collecting", "refused", "closed"],
+  streaming: ["cut", "draining", "closed"],
+  cut: ["draining", "closed"],
+  collecting: ["closed"],
+  refused: ["closed"],
+  draining: ["closed"],
+  closed: [],
+};
+
+const QUEUED: ExchangeState = { kind: "queued" };
+const SENT: ExchangeState = { kind: "sent" };
+const CLOSED: ExchangeState = { kind: "closed" };
+
+function canBecome(from: Kind, to: Kind): boolean {
+  return NEXT[from].includes(to);
+}
+
+/** The parser rescans its input for each line that ends in CR, so it gets small parts. */
+const FEED_CHARS = 8_192;
+const BYTE_ORDER_MARK = 0xfeff;
+
+/** Reads server-sent events from chunks that may split lines and characters anywhere. */
+export class EventStream {
+  readonly #decoder = new StringDecoder("utf8");
+  readonly #parser;
+  #overflowed = false;
+  #begun = false;
+
+  constructor(maxEventChars: number, onEvent: (data: string) => void) {
+    this.#parser = createParser({
+      onEvent: ({ data }) => onEvent(data),
+      onError: ({ type }) => {
+        if (type === "max-buffer-size-exceeded") this.#overflowed = true;
+      },
+      maxBufferSize: maxEventChars,
+    });
+  }
+
+  /** False once an event exceeds the maximum size. */
+  push(chunk: Buffer): boolean {
+    let text = this.#decoder.write(chunk);
+    if (!this.#begun && text !== "") {
+      this.#begun = true;
+      if (text.charCodeAt(0) === BYTE_ORDER_MARK) text = text.slice(1);
+    }
+    for (let at = 0; at < text.length && !this.#overflowed; at += FEED_CHARS) {
+      this.#parser.feed(text.length <= FEED_CHARS ? text : text.slice(at, at + FEED_CHARS));
+    }
+    return !this.#overflowed;
+  }
 }

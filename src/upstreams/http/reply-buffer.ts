@@ -2,11 +2,9 @@ import { MAX_MESSAGE_CHARACTERS, MAX_REASONING_BLOCKS } from "../../domain/conve
 import type { Delta, FinishReason, ToolCallDelta } from "../../domain/output.ts";
 import type { Reasoning } from "../../domain/prompt.ts";
 import { outputTokensOf, type Usage } from "../../domain/usage.ts";
-import type { UsageReport } from "../progress.ts";
 import { UnreadDeltas } from "../unread-deltas.ts";
-import type { UpstreamEvent } from "../upstream.ts";
+import type { UpstreamEvent, UsageReport } from "../upstream.ts";
 import { exceedsMaxTokens, maxOpaqueChars, maxReplyChars } from "./response-limits.ts";
-import { WholeCharacters } from "./whole-characters.ts";
 
 /** Only an abort changes "complete" and "failed". */
 type State =
@@ -314,4 +312,20 @@ function withText(delta: Delta, text: string): Delta {
 function truncate(piece: string, length: number): string {
   const last = piece.charCodeAt(length - 1);
   return piece.slice(0, last >= 0xd800 && last <= 0xdbff ? length - 1 : length);
+}
+
+/**
+ * Joins a character that an upstream splits between two pieces of a text: in JSON, each half of a surrogate pair can be
+ * an escape of its own. gRPC cannot send a half, and requests with one are refused, so callers could not send it back.
+ */
+class WholeCharacters {
+  #half = "";
+
+  /** The piece up to its last whole character. A half without the other one becomes U+FFFD; a last one is dropped. */
+  next(piece: string): string {
+    const text = this.#half + piece;
+    const isSplit = (text.charCodeAt(text.length - 1) & 0xfc00) === 0xd800;
+    this.#half = isSplit ? text.slice(-1) : "";
+    return (isSplit ? text.slice(0, -1) : text).toWellFormed();
+  }
 }

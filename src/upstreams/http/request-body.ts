@@ -1,7 +1,6 @@
-import type { JsonValue } from "../../domain/json.ts";
-import { isJsonLonger, knownJsonText } from "../../domain/json-text.ts";
+import { isJsonLonger, type JsonValue, knownJsonText, parseJson } from "../../domain/json.ts";
 import { nextTurn } from "../../domain/next-turn.ts";
-import { parseJson } from "../../domain/parse-json.ts";
+import type { Image } from "../../domain/prompt.ts";
 
 /** Text up to this size is encoded at once, in about a millisecond. */
 const AT_ONCE_CHARS = 65_536;
@@ -133,4 +132,9 @@ function* partsOf(text: string, maxChars: number): Generator<string, void, undef
     yield text.slice(start, end);
     start = end;
   }
+}
+
+/** The URL of an image; for bytes, a data URL. */
+export function urlOf(image: Image): string | Base64Json {
+  return image.kind === "url" ? image.url : new Base64Json(`data:${image.mediaType};base64,`, image.base64);
 }

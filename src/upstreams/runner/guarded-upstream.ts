@@ -1,11 +1,8 @@
 import type { AttemptResult } from "../../domain/call-trace.ts";
 import type { UpstreamSettings } from "../../domain/model.ts";
-import type { Upstream } from "../upstream.ts";
-import type { UpstreamCall } from "../upstream-call.ts";
-import type { UpstreamFailure } from "../upstream-failure.ts";
-import { Attempt, type OnReport, type Outcome } from "./attempt.ts";
-import { Breaker, type BreakerOptions } from "./breaker.ts";
-import type { CircuitTools } from "./circuit.ts";
+import type { Upstream, UpstreamCall, UpstreamEnd, UpstreamEvent } from "../upstream.ts";
+import { UpstreamFailure } from "../upstream-failure.ts";
+import { Breaker, type BreakerOptions, type CircuitTools, type Pass } from "./breaker.ts";
 import { type SlotOptions, Slots } from "./slots.ts";
 
 type GuardTools = CircuitTools & { readonly onReport: OnReport };
@@ -70,5 +67,117 @@ export class GuardedUpstream {
         report(result.outcome, failure, result);
       },
     });
+  }
+}
+
+/** How an attempt ended. With "busy" and "down" no request was sent to the upstream. */
+export type Outcome = "ok" | "cancelled" | "busy" | "down" | UpstreamFailure["kind"];
+
+export type AttemptReport = {
+  readonly call: UpstreamCall;
+  readonly upstream: string;
+  readonly settings: UpstreamSettings;
+  /** Counts from 1 for each upstream of a call. */
+  readonly number: number;
+  readonly outcome: Outcome;
+  readonly failure: UpstreamFailure | undefined;
+  /** Undefined if no request was sent. */
+  readonly result: AttemptResult | undefined;
+};
+
+/** Called at the end of every attempt. */
+export type OnReport = (report: AttemptReport) => void;
+
+type AttemptOptions = {
+  readonly events: AsyncIterator<UpstreamEvent>;
+  readonly signal: AbortSignal;
+  readonly pass: Pass;
+  readonly breaker: Breaker;
+  /** By performance.now(). */
+  readonly now: () => number;
+  readonly onEnd: (result: AttemptResult & { readonly outcome: Outcome }, failure?: UpstreamFailure) => void;
+};
+
+/** One request of one call to one upstream. The breaker is notified of each change of its state. */
+export class Attempt {
+  readonly #options: AttemptOptions;
+  readonly #startedAtMs: number;
+  #firstPieceAtMs: number | undefined;
+  #state: "requested" | "replying" | "ended" = "requested";
+
+  constructor(options: AttemptOptions) {
+    this.#options = options;
+    this.#startedAtMs = options.now();
+  }
+
+  /**
+   * The next event of the reply. Throws the signal's reason after an abort, and an UpstreamFailure if the
+   * upstream failed. The attempt ends with its last event or its failure. Not an async function, which would
+   * create two objects more for each piece.
+   */
+  next(): Promise<UpstreamEvent> {
+    return this.#options.events.next().then(this.#onResult, this.#onError);
+  }
+
+  /** Called when the caller reads no further. */
+  async close(): Promise<void> {
+    this.#cancel();
+    await this.#options.events.return?.();
+  }
+
+  readonly #onResult = ({ done, value: event }: IteratorResult<UpstreamEvent>): UpstreamEvent => {
+    try {
+      if (done === true) throw new UpstreamFailure("dropped", "the reply has no end");
+      if (this.#state === "requested") this.#begin(event);
+      if (event.kind === "done") this.#succeed(event);
+      return event;
+    } catch (error) {
+      return this.#onError(error);
+    }
+  };
+
+  readonly #onError = (error: unknown): never => {
+    const { signal } = this.#options;
+    if (!signal.aborted && error instanceof UpstreamFailure) this.#fail(error);
+    else this.#cancel();
+    throw signal.aborted ? signal.reason : error;
+  };
+
+  #begin({ kind }: UpstreamEvent): void {
+    this.#state = "replying";
+    if (kind !== "done") this.#firstPieceAtMs = this.#options.now();
+    this.#options.breaker.begin(this.#options.pass);
+  }
+
+  #succeed(end: UpstreamEnd): void {
+    if (this.#end("ok", undefined, end)) this.#options.breaker.succeed(this.#options.pass);
+  }
+
+  #fail(failure: UpstreamFailure): void {
+    const { breaker, pass } = this.#options;
+    if (!this.#end(failure.kind, failure)) return;
+    if (failure.isUnhealthy) breaker.fail(pass, failure);
+    else breaker.succeed(pass);
+  }
+
+  #cancel(): void {
+    if (this.#end("cancelled")) this.#options.breaker.cancel(this.#options.pass);
+  }
+
+  /** False if the attempt has ended already. */
+  #end(outcome: Outcome, failure?: UpstreamFailure, end?: UpstreamEnd): boolean {
+    if (this.#state === "ended") return false;
+    this.#state = "ended";
+    const { now, onEnd } = this.#options;
+    const result = {
+      outcome,
+      startedAtMs: this.#startedAtMs,
+      endedAtMs: now(),
+      firstPieceAtMs: this.#firstPieceAtMs,
+      finishReason: end?.finishReason,
+      usage: end?.usage,
+    };
+    onEnd(result, failure);
+    return true;
   }
 }

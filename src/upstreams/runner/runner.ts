@@ -1,17 +1,30 @@
+import { createHash } from "node:crypto";
 import { DomainError } from "../../domain/errors.ts";
 import type { Model, UpstreamSettings } from "../../domain/model.ts";
 import { problemWith } from "../dialects.ts";
-import type { Upstream, UpstreamEvent } from "../upstream.ts";
-import type { UpstreamCall } from "../upstream-call.ts";
+import type { Upstream, UpstreamCall, UpstreamEvent } from "../upstream.ts";
 import { UpstreamFailure } from "../upstream-failure.ts";
-import type { OnReport } from "./attempt.ts";
-import { backOffMs } from "./back-off.ts";
-import type { CircuitTools } from "./circuit.ts";
-import { GuardedUpstream } from "./guarded-upstream.ts";
-import { type BegunReply, ReplyEvents } from "./reply-events.ts";
-import type { RunnerLimits } from "./runner-limits.ts";
-import { drawByKey, orderOf } from "./upstream-order.ts";
+import type { BreakerOptions, CircuitTools } from "./breaker.ts";
+import { type Attempt, GuardedUpstream, type OnReport } from "./guarded-upstream.ts";
+import type { SlotOptions } from "./slots.ts";
 import { UpstreamSet } from "./upstream-set.ts";
+
+export type RunnerLimits = {
+  readonly slots: SlotOptions;
+  readonly sandboxSlots: SlotOptions;
+  readonly breaker: BreakerOptions;
+  readonly backOff: BackOffOptions;
+};
+
+/** Limits per upstream. */
+export const RUNNER_LIMITS: RunnerLimits = {
+  // Each slot is one connection to a server that has its own queue.
+  slots: { maxRunning: 1_024, maxWaiting: 1_024, maxWaitMs: 10_000 },
+  // The sandbox has no server, so this is the limit of generations per process.
+  sandboxSlots: { maxRunning: 8_192, maxWaiting: 0, maxWaitMs: 0 },
+  breaker: { maxFailures: 5, healthyMs: 1_000, openMs: 1_000, maxOpenMs: 10_000 },
+  backOff: { maxAttempts: 3, firstMs: 100, maxMs: 2_000, maxRetryAfterMs: 3_000 },
+};
 
 type RunnerOptions = CircuitTools & {
   readonly limits: RunnerLimits;
@@ -144,4 +157,164 @@ function usableUpstreams({ model, prompt }: UpstreamCall): readonly UpstreamSett
 
 function upstreamError(cause: UpstreamFailure): DomainError {
   return new DomainError("upstream_error", { cause });
+}
+
+/** A reply that has begun. */
+type BegunReply = { readonly attempt: Attempt; readonly first: UpstreamEvent };
+
+type ReplyOptions = {
+  /** That of the call. */
+  readonly signal: AbortSignal;
+  /** Waits until a reply begins. */
+  readonly begin: (signal: AbortSignal) => Promise<BegunReply>;
+  /** The error that the reader gets. */
+  readonly errorOf: (error: unknown) => unknown;
+  /** Called once after `begin`, when the reply has ended or is not read any more. */
+  readonly release: () => Promise<void> | undefined;
+};
+
+type NextEvent = IteratorResult<UpstreamEvent, undefined>;
+
+/** The abort reason when the reader stops. */
+const STOPPED = Symbol("stopped");
+const END = { done: true, value: undefined } as const;
+
+/**
+ * The events of one call. Not an async generator, which would create three promises more for each event. Unlike one, it does
+ * not queue reads: call `next` only after the promise before has settled.
+ */
+class ReplyEvents implements AsyncIterableIterator<UpstreamEvent, undefined> {
+  readonly #options: ReplyOptions;
+  /** Aborted by the call's signal, or when the reader stops. */
+  readonly #stop = new AbortController();
+  #state: "new" | "begun" | "complete" | "closed" = "new";
+  #attempt: Attempt | undefined;
+  #reading: Promise<NextEvent> | undefined;
+
+  constructor(options: ReplyOptions) {
+    this.#options = options;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  next(): Promise<NextEvent> {
+    const reading =
+      this.#attempt && this.#state === "begun"
+        ? this.#attempt.next().then(this.#onEvent, this.#onError)
+        : this.#readFirst();
+    this.#reading = reading;
+    return reading;
+  }
+
+  /** Does not wait for the upstream's next event. */
+  async return(): Promise<IteratorReturnResult<undefined>> {
+    if (this.#state !== "complete") this.#stop.abort(STOPPED);
+    await this.#reading?.catch(() => undefined);
+    await this.#close();
+    return END;
+  }
+
+  /** After the end of the reply, this has nothing to read. */
+  async #readFirst(): Promise<NextEvent> {
+    if (this.#state !== "new") {
+      await this.#close();
+      return END;
+    }
+    const { signal, begin } = this.#options;
+    signal.throwIfAborted();
+    this.#state = "begun";
+    signal.addEventListener("abort", this.#onAbort, { once: true });
+    try {
+      const { attempt, first } = await begin(this.#stop.signal);
+      this.#attempt = attempt;
+      return this.#onEvent(first);
+    } catch (error) {
+      return await this.#onError(error);
+    }
+  }
+
+  readonly #onEvent = (value: UpstreamEvent): NextEvent => {
+    if (value.kind === "done") this.#state = "complete";
+    return { done: false, value };
+  };
+
+  readonly #onError = async (error: unknown): Promise<IteratorReturnResult<undefined>> => {
+    await this.#close();
+    const { signal } = this.#stop;
+    if (signal.reason === STOPPED) return END;
+    // After an abort, the reason of the abort takes precedence over the resulting error.
+    signal.throwIfAborted();
+    throw this.#options.errorOf(error);
+  };
+
+  readonly #onAbort = () => this.#stop.abort(this.#options.signal.reason);
+
+  async #close(): Promise<void> {
+    const state = this.#state;
+    this.#state = "closed";
+    if (state === "new" || state === "closed") return;
+    this.#options.signal.removeEventListener("abort", this.#onAbort);
+    await this.#attempt?.close();
+    await this.#options.release();
+  }
+}
+
+/** A number above 0 and at most 1 for each upstream. */
+type Draw = (upstream: UpstreamSettings) => number;
+
+/**
+ * The upstreams with a weight in a drawn order, then the others in theirs. Each weighted upstream is first with a
+ * probability of its share of the weights. The same draws give the same order, and a changed weight moves only
+ * calls from or to its upstream (weighted rendezvous hashing).
+ */
+export function orderOf(upstreams: readonly UpstreamSettings[], draw: Draw): readonly UpstreamSettings[] {
+  const weighted: { upstream: UpstreamSettings; rank: number }[] = [];
+  const others: UpstreamSettings[] = [];
+  for (const upstream of upstreams) {
+    const { weight } = upstream;
+    if (weight === undefined) others.push(upstream);
+    else weighted.push({ upstream, rank: -Math.log(draw(upstream)) / weight });
+  }
+  weighted.sort((one, other) => one.rank - other.rank);
+  return [...weighted.map(({ upstream }) => upstream), ...others];
+}
+
+/** The same numbers on every server and after every restart, so that a retry uses the same upstream. */
+export function drawByKey(accountId: string, idempotencyKey: string): Draw {
+  return (upstream) => {
+    const hash = createHash("sha256").update(
+      JSON.stringify([accountId, idempotencyKey, addressOf(upstream)]),
+    );
+    return (hash.digest().readUIntBE(0, 6) + 1) / 2 ** 48;
+  };
+}
+
+/** What the upstream is, without settings that change how it is used. */
+function addressOf(upstream: UpstreamSettings): readonly unknown[] {
+  if (upstream.kind === "sandbox") return [upstream.kind, upstream.delayMs];
+  return [upstream.kind, upstream.baseUrl, upstream.apiKeyEnv, upstream.model];
+}
+
+type BackOffOptions = {
+  /** Maximum attempts per upstream and call. */
+  readonly maxAttempts: number;
+  readonly firstMs: number;
+  readonly maxMs: number;
+  /** A longer Retry-After ends the attempts at this upstream for this call. */
+  readonly maxRetryAfterMs: number;
+};
+
+/** The wait before the next attempt at the same upstream; undefined if there is none. */
+function backOffMs(
+  { maxAttempts, firstMs, maxMs, maxRetryAfterMs }: BackOffOptions,
+  failure: UpstreamFailure,
+  attempts: number,
+  random: () => number,
+): number | undefined {
+  const { mayRetry, retryAfterMs = 0 } = failure;
+  if (!mayRetry || attempts >= maxAttempts || retryAfterMs > maxRetryAfterMs) return undefined;
+  const longestMs = Math.min(firstMs * 2 ** (attempts - 1), maxMs);
+  return retryAfterMs + longestMs * (0.5 + random() / 2);
 }

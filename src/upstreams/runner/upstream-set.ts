@@ -1,5 +1,5 @@
 import type { UpstreamSettings } from "../../domain/model.ts";
-import type { CircuitState } from "./circuit.ts";
+import type { CircuitState } from "./breaker.ts";
 import type { GuardedUpstream } from "./guarded-upstream.ts";
 
 type UpstreamStatus = {

@@ -9,7 +9,7 @@ import {
   type OperatorEvent,
   OperatorEventSchema,
 } from "../../../gen/vx/admin/v1/admin_pb.js";
-import { fingerprintOf } from "../../../src/domain/api-key.ts";
+import { fingerprintOf } from "../../../src/domain/credentials.ts";
 import { pagesRead } from "../../store/pages-read.ts";
 import { TEST_ACTION, TEST_ACTION_JSON } from "../../support/action.ts";
 import { startTestApp, type TestApp } from "../../support/app.ts";

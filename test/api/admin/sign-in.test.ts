@@ -4,7 +4,7 @@ import { createConnectTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { ConsoleService } from "../../../gen/vx/admin/v1/console_pb.js";
 import { operatorServices } from "../../../src/api/services.ts";
-import { readConfig } from "../../../src/app/config.ts";
+import { readConfig } from "../../../src/app/settings/config.ts";
 import { ROLES, type Role } from "../../../src/domain/operator.ts";
 import { policyOf } from "../../../src/rules/policy.ts";
 import { OPERATOR_TOKEN, startTestApp, type TestApp } from "../../support/app.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createOpenaiDialect } from "../../../src/upstreams/openai/openai-dialect.ts";
+import { createOpenaiDialect } from "../../../src/upstreams/openai/dialect.ts";
 import { startTestApp, type TestApp } from "../../support/app.ts";
 import { FakeUpstream } from "../../support/fake-upstreams/fake-upstream.ts";
 import { requestProblems } from "../../support/fake-upstreams/request-schemas.ts";

@@ -1,7 +1,7 @@
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { UsageService } from "../../../gen/vx/v1/usage_pb.js";
-import { QUARTER_MS } from "../../../src/domain/quarter.ts";
+import { QUARTER_MS } from "../../../src/domain/periods.ts";
 import { sendJson } from "../../rest/send-json.ts";
 import { startTestApp, type TestApp } from "../../support/app.ts";
 import { createTestKey, type Operator, operatorOf, type TestKey } from "../../support/fixtures.ts";

@@ -1,7 +1,7 @@
 import { type Timestamp, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { UsageService } from "../../../gen/vx/v1/usage_pb.js";
-import { usageFiltersOf } from "../../../src/api/usage/usage-request.ts";
+import { usageFiltersOf } from "../../../src/api/usage/request.ts";
 import { readPage } from "../../../src/domain/page.ts";
 import { sendJson } from "../../rest/send-json.ts";
 import { startTestApp, type TestApp } from "../../support/app.ts";

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { messageOf } from "../../../src/api/messages/messages-reply.ts";
-import { messageEvents } from "../../../src/api/messages/messages-stream.ts";
+import { messageEvents, messageOf } from "../../../src/api/messages/reply.ts";
 import type { Reply } from "../../../src/billing/generation-request.ts";
 import type { Delta } from "../../../src/domain/output.ts";
 import { NO_USAGE } from "../../support/no-usage.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { conversationOf } from "../../../src/api/responses/responses-input.ts";
-import { encryptedContentOf, reasoningOf } from "../../../src/api/responses/responses-reasoning.ts";
+import { conversationOf } from "../../../src/api/responses/input.ts";
+import { encryptedContentOf, reasoningOf } from "../../../src/api/responses/items.ts";
 
 const reasoning = (text: string) => ({ type: "reasoning", summary: [{ type: "summary_text", text }] });
 const block = (text: string) => ({ text, signature: undefined, encrypted: undefined });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ResponseEvents } from "../../../src/api/responses/responses-events.ts";
+import { ResponseEvents } from "../../../src/api/responses/events.ts";
 import type { Reply } from "../../../src/billing/generation-request.ts";
 import type { Delta } from "../../../src/domain/output.ts";
 import { NO_USAGE } from "../../support/no-usage.ts";

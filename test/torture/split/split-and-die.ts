@@ -1,6 +1,6 @@
 // Splits a cell and sends SIGKILL to itself as soon as a step is done: node split-and-die.ts STEP SOURCE URL LANES, with VX_CELLS.
 import { randomUUID } from "node:crypto";
-import { readCells } from "../../../src/app/cells-file.ts";
+import { readCells } from "../../../src/app/settings/cells.ts";
 import { splitCell } from "../../../src/app/split-cell.ts";
 import { parseLanes } from "../../../src/domain/lane.ts";
 

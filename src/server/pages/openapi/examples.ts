@@ -7,14 +7,11 @@ import type { Model } from "../../../domain/model.ts";
 import { formatMicros } from "../../../domain/money.ts";
 import { costOf } from "../../../domain/price.ts";
 import { usageOf } from "../../../domain/usage.ts";
-import type { ExampleModels } from "../../../models/example-model.ts";
-import { chatExamples } from "./chat-examples.ts";
-import { completionExamples } from "./completion-examples.ts";
-import { embeddingExamples } from "./embedding-examples.ts";
+import type { ExampleModels } from "../../../models/built-in.ts";
 import { messagesExamples } from "./messages-examples.ts";
 import { nativeExamples } from "./native-examples.ts";
+import { chatExamples, completionExamples, embeddingExamples, responsesExamples } from "./openai-examples.ts";
 import type { OperationExample } from "./operation-example.ts";
-import { responsesExamples } from "./responses-examples.ts";
 
 const KEY_ID = "key_01kam4xy3wf4dtyhvcm8qtc5cg";
 

@@ -1,4 +1,4 @@
-import type { ExampleModel } from "../../../models/example-model.ts";
+import type { ExampleModel } from "../../../models/built-in.ts";
 import type { OperationExample } from "./operation-example.ts";
 
 /** The parts of a generation that all formats show. */

@@ -1,7 +1,7 @@
 import type { Model } from "../../../domain/model.ts";
 import { formatMicros } from "../../../domain/money.ts";
 import { maxCostOf } from "../../../domain/price.ts";
-import type { ExampleModel, ExampleModels } from "../../../models/example-model.ts";
+import type { ExampleModel, ExampleModels } from "../../../models/built-in.ts";
 import type { OperationExample } from "./operation-example.ts";
 
 type Done = { readonly id: string; readonly usage: object; readonly balance_micros: number };

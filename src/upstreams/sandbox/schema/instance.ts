@@ -1,9 +1,14 @@
 import type { JsonObject, JsonValue } from "../../../domain/json.ts";
-import { type FlatSchema, isObject, listOf, SchemaReader, typesOf } from "./flat-schema.ts";
-import { numberFor } from "./number-for.ts";
-import { SchemaHeights } from "./schema-height.ts";
-import { textFor } from "./text-for.ts";
-import { WorkBudget } from "./work-budget.ts";
+import {
+  type FlatSchema,
+  isObject,
+  listOf,
+  SchemaHeights,
+  SchemaReader,
+  typesOf,
+  WorkBudget,
+} from "./flat-schema.ts";
+import { textOfPattern } from "./pattern-text.ts";
 
 /** Levels that have optional properties and items. */
 const FULL_LEVELS = 3;
@@ -149,4 +154,95 @@ class InstanceMaker {
       this.valueOf(first[i] ?? others, level + 1, variant + i),
     );
   }
+}
+
+type Bound = { readonly value: number; readonly isExclusive: boolean };
+
+/** A number within the bounds of a schema, at or close to the lower one. */
+function numberFor(schema: FlatSchema, isInteger: boolean, variant: number): number {
+  const lower = boundOf(schema.minimum, schema.exclusiveMinimum, Math.max);
+  const upper = boundOf(schema.maximum, schema.exclusiveMaximum, Math.min);
+  const multipleOf = Number(schema.multipleOf ?? 0);
+  const isMultiple = multipleOf > 0;
+  if (!isInteger && !isMultiple && lower && upper && (lower.isExclusive || upper.isExclusive)) {
+    return (lower.value + upper.value) / 2;
+  }
+  // The multiple of an integer must be an integer.
+  const step = isMultiple ? (isInteger && multipleOf % 1 !== 0 ? 1 : multipleOf) : 1;
+  const start = lower?.value ?? Math.min(step, upper?.value ?? step);
+  let steps = lower || isInteger || isMultiple ? Math.ceil(start / step) : start / step;
+  if (lower && !isInteger && !isMultiple && !lower.isExclusive) steps = start / step;
+  if (!lower && upper && steps * step > upper.value) steps = Math.floor(upper.value / step);
+  if (lower?.isExclusive && steps * step <= lower.value) steps++;
+  if (upper?.isExclusive && steps * step >= upper.value) steps--;
+  const varied = (steps + variant) * step;
+  const isBeyond = upper && (upper.isExclusive ? varied >= upper.value : varied > upper.value);
+  const value = Number((isBeyond ? steps * step : varied).toPrecision(15));
+  return Number.isFinite(value) ? value : 0;
+}
+
+/** An exclusive bound is a number, or in older drafts true beside the other one. */
+function boundOf(
+  inclusive: JsonValue | undefined,
+  exclusive: JsonValue | undefined,
+  tighter: (...values: number[]) => number,
+): Bound | undefined {
+  const value = typeof inclusive === "number" ? inclusive : undefined;
+  if (typeof exclusive !== "number")
+    return value === undefined ? undefined : { value, isExclusive: exclusive === true };
+  if (value === undefined) return { value: exclusive, isExclusive: true };
+  const bound = tighter(value, exclusive);
+  return { value: bound, isExclusive: bound === exclusive };
+}
+
+const MAX_CHARACTERS = 10_000;
+
+/** Texts of each format; the number makes them differ. */
+const FORMATS: { readonly [format: string]: (variant: number) => string } = {
+  "date-time": (variant) => `2026-01-${day(variant)}T12:00:00Z`,
+  date: (variant) => `2026-01-${day(variant)}`,
+  time: (variant) => `12:00:${day(variant)}Z`,
+  duration: (variant) => `P${variant + 1}D`,
+  email: (variant) => `user${variant}@example.com`,
+  "idn-email": (variant) => `user${variant}@example.com`,
+  hostname: (variant) => `host${variant}.example.com`,
+  "idn-hostname": (variant) => `host${variant}.example.com`,
+  ipv4: (variant) => `192.0.2.${1 + (variant % 250)}`,
+  ipv6: (variant) => `2001:db8::${(1 + (variant % 65_000)).toString(16)}`,
+  uri: (variant) => `https://example.com/${variant}`,
+  "uri-reference": (variant) => `/${variant}`,
+  iri: (variant) => `https://example.com/${variant}`,
+  "iri-reference": (variant) => `/${variant}`,
+  "uri-template": (variant) => `https://example.com/{id}/${variant}`,
+  uuid: (variant) => `00000000-0000-4000-8000-${String(variant).padStart(12, "0")}`,
+  "json-pointer": (variant) => `/${variant}`,
+  "relative-json-pointer": (variant) => String(variant),
+  regex: (variant) => `text${variant}`,
+  byte: () => "dGV4dA==",
+};
+
+/** A text with the format, the pattern and the length of a schema. A format takes precedence over a pattern. */
+function textFor(schema: FlatSchema, variant: number): string {
+  const { format, pattern } = schema;
+  if (typeof format === "string" && Object.hasOwn(FORMATS, format)) return FORMATS[format]?.(variant) ?? "";
+  const min = bounded(schema.minLength, 0);
+  if (typeof pattern === "string") {
+    const text = textOfPattern(pattern, { variant, repeats: 0 });
+    return text.length >= min ? text : textOfPattern(pattern, { variant, repeats: min - text.length });
+  }
+  const text = variant === 0 ? "text" : `text ${variant}`;
+  const max = bounded(schema.maxLength, MAX_CHARACTERS);
+  if (text.length > max)
+    return String(variant)
+      .padStart(max, "t")
+      .slice(-max || text.length);
+  return text.padEnd(min, " text");
+}
+
+function bounded(length: unknown, otherwise: number): number {
+  return typeof length === "number" ? Math.min(Math.max(0, length), MAX_CHARACTERS) : otherwise;
+}
+
+function day(variant: number): string {
+  return String(1 + (variant % 28)).padStart(2, "0");
 }

@@ -1,0 +1,130 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import {
+  CompletionsService,
+  type CreateCompletionRequest,
+  CreateCompletionRequestSchema,
+  type CreateCompletionResponseSchema,
+  type StreamCompletionResponseSchema,
+} from "../../gen/vx/openai/v1/completions_pb.js";
+import type { GenerationRequest } from "../billing/generation-request.ts";
+import type { Meter } from "../billing/meter.ts";
+import { DomainError } from "../domain/errors.ts";
+import { secondsOfId } from "../domain/ids.ts";
+import { chatUsageOf, NO_LOGPROBS } from "./chat/reply.ts";
+import { stopsOf } from "./chat/request.ts";
+import { type ApiCall, defineService } from "./define-service.ts";
+import { presentOptions, recordedUser } from "./request-values.ts";
+import { type DecodeTokens, textsAt } from "./token-texts.ts";
+import {
+  isEmptyObject,
+  isOneOf,
+  jsonIn,
+  optionalNumberAt,
+  refuseUnsupported,
+  type UnsupportedField,
+} from "./untyped-members.ts";
+
+export async function createCompletion(
+  meter: Meter,
+  decode: DecodeTokens,
+  request: CreateCompletionRequest,
+  call: ApiCall,
+): Promise<MessageInitShape<typeof CreateCompletionResponseSchema>> {
+  const reply = await meter.complete(
+    call.caller(CreateCompletionRequestSchema, request),
+    await generationRequestOfCompletion(request, decode),
+  );
+  return {
+    ...headOf(reply.id, reply.model),
+    choices: [choiceOf(reply.output.text, reply.finishReason)],
+    usage: chatUsageOf(reply),
+    balanceMicros: reply.balanceMicros,
+  };
+}
+
+/** Sends the pieces, then a chunk with the finish reason, then, if requested, a chunk with the usage. */
+export async function* streamCompletion(
+  meter: Meter,
+  decode: DecodeTokens,
+  request: CreateCompletionRequest,
+  call: ApiCall,
+): AsyncGenerator<MessageInitShape<typeof StreamCompletionResponseSchema>> {
+  const pieces = meter.stream(
+    call.caller(CreateCompletionRequestSchema, request),
+    await generationRequestOfCompletion(request, decode),
+  );
+  for await (const piece of pieces) {
+    if (piece.kind === "delta") {
+      if (piece.delta.kind !== "text") continue;
+      yield { ...headOf(piece.id, piece.model), choices: [choiceOf(piece.delta.text)] };
+      continue;
+    }
+    const { reply } = piece;
+    const head = headOf(reply.id, reply.model);
+    yield { ...head, choices: [choiceOf("", reply.finishReason)] };
+    if (request.streamOptions?.includeUsage) {
+      yield { ...head, choices: [], usage: chatUsageOf(reply), balanceMicros: reply.balanceMicros };
+    }
+  }
+}
+
+function headOf(id: string, model: string) {
+  return { id, object: "text_completion", created: BigInt(secondsOfId(id)), model };
+}
+
+function choiceOf(text: string, finishReason?: string) {
+  return { text, index: 0, logprobs: NO_LOGPROBS, ...(finishReason !== undefined && { finishReason }) };
+}
+
+/** Unknown fields are ignored: OpenAI's clients send fields that this server does not know. */
+export const completionsService = defineService(
+  CompletionsService,
+  ({ meter, deps }) => ({
+    createCompletion: (request, call) => createCompletion(meter, deps.decodeTokens, request, call),
+    streamCompletion: (request, call) => streamCompletion(meter, deps.decodeTokens, request, call),
+  }),
+  "ignore",
+);
+
+/** Converts OpenAI's request. The prompt is a text and not a message, because base models have no template for one. */
+async function generationRequestOfCompletion(
+  request: CreateCompletionRequest,
+  decode: DecodeTokens,
+): Promise<GenerationRequest> {
+  refuseUnsupported(request, UNSUPPORTED);
+  const { texts } = await textsAt(jsonIn(request.prompt), "prompt", decode);
+  const [content, ...others] = texts;
+  if (content === undefined || others.length > 0) {
+    throw DomainError.ofField(
+      "prompt",
+      "must be one text: several completions in one call are not supported",
+    );
+  }
+  return {
+    format: "openai-chat",
+    model: request.model,
+    messages: [{ role: "user", content }],
+    fields: ["prompt"],
+    maxTokens: request.maxTokens,
+    temperature: request.temperature,
+    stop: stopsOf(jsonIn(request.stop)),
+    options: presentOptions({
+      task: { kind: "complete" },
+      suffix: request.suffix || undefined,
+      topP: optionalNumberAt(jsonIn(request.topP), "top_p", 0, 1),
+      frequencyPenalty: optionalNumberAt(jsonIn(request.frequencyPenalty), "frequency_penalty", -2, 2),
+      presencePenalty: optionalNumberAt(jsonIn(request.presencePenalty), "presence_penalty", -2, 2),
+      seed: request.seed === undefined ? undefined : Number(request.seed),
+    }),
+    user: recordedUser(request.user ?? ""),
+    maxCostMicros: undefined,
+  };
+}
+
+const UNSUPPORTED: readonly UnsupportedField<CreateCompletionRequest>[] = [
+  ["n", "n", isOneOf(1), "1"],
+  ["bestOf", "best_of", isOneOf(1), "1"],
+  ["echo", "echo", isOneOf(false), "false"],
+  ["logprobs", "logprobs"],
+  ["logitBias", "logit_bias", isEmptyObject],
+];

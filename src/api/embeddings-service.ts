@@ -1,0 +1,126 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { Value } from "@bufbuild/protobuf/wkt";
+import {
+  type CreateEmbeddingsRequest,
+  CreateEmbeddingsRequestSchema,
+  type CreateEmbeddingsResponseSchema,
+  EmbeddingsService,
+} from "../../gen/vx/openai/v1/embeddings_pb.js";
+import {
+  type EmbedRequest,
+  EmbedRequestSchema,
+  type EmbedResponseSchema,
+  EmbedService,
+} from "../../gen/vx/v1/embed_pb.js";
+import type { GenerationRequest } from "../billing/generation-request.ts";
+import type { Meter } from "../billing/meter.ts";
+import { base64OfVector } from "../domain/base64.ts";
+import { nextTurn } from "../domain/next-turn.ts";
+import type { Format } from "../domain/prompt.ts";
+import { inputTokensOf } from "../domain/usage.ts";
+import { jsonOf, valueOfJson, valueOfJsonText } from "../rules/plain-values.ts";
+import { type ApiCall, defineService } from "./define-service.ts";
+import { summaryOf } from "./generate/reply.ts";
+import { recordedUser } from "./request-values.ts";
+import { type DecodeTokens, textsAt } from "./token-texts.ts";
+
+export async function createEmbeddings(
+  meter: Meter,
+  decode: DecodeTokens,
+  request: CreateEmbeddingsRequest,
+  call: ApiCall,
+): Promise<MessageInitShape<typeof CreateEmbeddingsResponseSchema>> {
+  const { model, dimensions, encodingFormat, user = "" } = request;
+  const texts = await textsAt(request.input && jsonOf(request.input), "input", decode);
+  const asked = embeddingRequestOf({
+    format: "openai-chat",
+    model,
+    ...texts,
+    dimensions,
+    user: recordedUser(user),
+  });
+  const reply = await meter.complete(call.caller(CreateEmbeddingsRequestSchema, request), asked);
+  const promptTokens = BigInt(inputTokensOf(reply.usage));
+  return {
+    object: "list",
+    data: await embeddingsOf(reply.vectors ?? [], encodingFormat === "base64" ? inBase64 : inNumbers),
+    model: reply.model,
+    usage: { promptTokens, totalTokens: promptTokens, costMicros: reply.costMicros },
+    id: reply.id,
+    balanceMicros: reply.balanceMicros,
+  };
+}
+
+/** Writing this many values takes a few milliseconds. */
+const VALUES_PER_TURN = 16_384;
+
+async function embeddingsOf(vectors: readonly Float32Array[], write: (vector: Float32Array) => Value) {
+  const data: { object: string; index: number; embedding: Value }[] = [];
+  let values = 0;
+  for (const [index, vector] of vectors.entries()) {
+    data.push({ object: "embedding", index, embedding: write(vector) });
+    values += vector.length;
+    if (values < VALUES_PER_TURN) continue;
+    values = 0;
+    await nextTurn();
+  }
+  return data;
+}
+
+function inBase64(vector: Float32Array): Value {
+  return valueOfJson(base64OfVector(vector));
+}
+
+function inNumbers(vector: Float32Array): Value {
+  const numbers = [...vector];
+  return valueOfJsonText(numbers, JSON.stringify(numbers));
+}
+
+/** Unknown fields are ignored: OpenAI's clients send fields that this server does not know. */
+export const embeddingsService = defineService(
+  EmbeddingsService,
+  ({ meter, deps }) => ({
+    createEmbeddings: (request, call) => createEmbeddings(meter, deps.decodeTokens, request, call),
+  }),
+  "ignore",
+);
+
+export async function embed(
+  meter: Meter,
+  request: EmbedRequest,
+  call: ApiCall,
+): Promise<MessageInitShape<typeof EmbedResponseSchema>> {
+  const { model, input: texts, dimensions } = request;
+  const asked = embeddingRequestOf({ format: "native", model, texts, dimensions, user: "" });
+  const reply = await meter.complete(call.caller(EmbedRequestSchema, request), asked);
+  const { id, usage, balanceMicros } = summaryOf(reply);
+  const embeddings = (reply.vectors ?? []).map((vector, index) => ({ index, values: [...vector] }));
+  return { id, model: reply.model, embeddings, usage, balanceMicros };
+}
+
+export const embedService = defineService(EmbedService, ({ meter }) => ({
+  embed: (request, call) => embed(meter, request, call),
+}));
+
+type Embedding = {
+  readonly format: Format;
+  readonly model: string;
+  readonly texts: readonly string[];
+  /** The field of each text, if they are not `input[0]`, `input[1]` and so on. */
+  readonly fields?: readonly string[];
+  readonly dimensions: number | undefined;
+  readonly user: string;
+};
+
+/** Each text is a message, so that it is counted and sent like any other input. */
+function embeddingRequestOf({ texts, dimensions, ...rest }: Embedding): GenerationRequest {
+  return {
+    ...rest,
+    messages: texts.map((content) => ({ role: "user", content })),
+    maxTokens: undefined,
+    temperature: undefined,
+    stop: [],
+    options: { task: { kind: "embed", dimensions } },
+    maxCostMicros: undefined,
+  };
+}

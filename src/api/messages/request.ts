@@ -1,0 +1,209 @@
+import type {
+  CountTokensRequest,
+  CreateMessageRequest,
+  ThinkingConfig,
+  ToolChoice as ToolChoiceParam,
+  ToolParam,
+} from "../../../gen/vx/anthropic/v1/messages_pb.js";
+import type { GenerationRequest } from "../../billing/generation-request.ts";
+import { DomainError } from "../../domain/errors.ts";
+import { nextTurn } from "../../domain/next-turn.ts";
+import {
+  NO_OPTIONS,
+  type PromptMessage,
+  type PromptOptions,
+  type ReasoningEffort,
+  type Tool,
+  type ToolChoice,
+} from "../../domain/prompt.ts";
+import { jsonOf } from "../../rules/plain-values.ts";
+import { recordedUser } from "../request-values.ts";
+import {
+  isAbsent,
+  isDirectOnly,
+  isEmptyList,
+  isOneOf,
+  jsonIn,
+  refuseUnsupported,
+  type UnsupportedField,
+} from "../untyped-members.ts";
+import { appendMessages, cacheControlOf, systemMessageOf } from "./content.ts";
+
+/** Writing the inputs of tools as JSON text of this length takes up to three milliseconds. */
+const WRITTEN_PER_TURN = 524_288;
+
+const UNSUPPORTED: readonly UnsupportedField<CreateMessageRequest>[] = [
+  ["container", "container"],
+  ["mcpServers", "mcp_servers", isEmptyList, "an empty list"],
+  ["serviceTier", "service_tier", isOneOf("auto", "standard_only"), '"auto" or "standard_only"'],
+  ["speed", "speed", isOneOf("standard"), '"standard"'],
+];
+
+const UNSUPPORTED_EXTRA = ["diagnostics", "inference_geo", "output_format"];
+
+const UNSUPPORTED_IN_TOOLS: readonly UnsupportedField<ToolParam>[] = [
+  ["allowedCallers", "allowed_callers", isDirectOnly, '["direct"]'],
+  ["deferLoading", "defer_loading", isOneOf(false), "false"],
+  ["inputExamples", "input_examples", isEmptyList, "an empty list"],
+];
+
+const UNSUPPORTED_IN_THINKING: readonly UnsupportedField<ThinkingConfig>[] = [
+  ["display", "display", isOneOf("summarized"), '"summarized"'],
+];
+
+/** Converts Anthropic's request. Unsupported features that would change the reply are refused, never ignored. */
+export async function generationRequestOfMessage(request: CreateMessageRequest): Promise<GenerationRequest> {
+  refuseUnsupported(request, UNSUPPORTED);
+  refuseThread(request);
+  return {
+    ...(await promptOfMessage(request)),
+    maxTokens: request.maxTokens,
+    temperature: request.temperature,
+    stop: request.stopSequences,
+    options: { ...optionsOf(request), ...samplingOf(request) },
+    user: recordedUser(request.metadata?.userId ?? ""),
+    maxCostMicros: undefined,
+  };
+}
+
+/** For this reason, the tool runners of Anthropic's SDKs repeat the call without a stored thread. */
+function refuseThread({ thread }: CreateMessageRequest): void {
+  if (!isAbsent(jsonIn(thread))) throw new DomainError("thread_unsupported_request");
+}
+
+/** The part of a request whose tokens are counted. */
+export async function generationRequestOfCount(request: CountTokensRequest): Promise<GenerationRequest> {
+  return {
+    ...(await promptOfMessage(request)),
+    maxTokens: 1,
+    temperature: undefined,
+    stop: [],
+    options: optionsOf(request),
+    user: "",
+    maxCostMicros: undefined,
+  };
+}
+
+async function promptOfMessage(request: CreateMessageRequest | CountTokensRequest) {
+  const messages: PromptMessage[] = [];
+  const fields: string[] = [];
+  const system = systemMessageOf(request.system && jsonOf(request.system));
+  if (system) {
+    messages.push(system);
+    fields.push("system");
+  }
+  let written = 0;
+  for (const [i, param] of request.messages.entries()) {
+    const field = `messages[${i}]`;
+    appendMessages(messages, param, field);
+    while (fields.length < messages.length) fields.push(field);
+    for (const { arguments: text } of messages.at(-1)?.toolCalls ?? []) written += text.length;
+    if (written < WRITTEN_PER_TURN) continue;
+    written = 0;
+    await nextTurn();
+  }
+  return { format: "anthropic-messages" as const, model: request.model, messages, fields };
+}
+
+function optionsOf(request: CreateMessageRequest | CountTokensRequest): PromptOptions {
+  const { tools, toolChoice, thinking, outputConfig } = request;
+  if (thinking) refuseUnsupported(thinking, UNSUPPORTED_IN_THINKING, "thinking.");
+  const effort = effortOf(thinking, outputConfig?.effort);
+  return {
+    ...(tools.length > 0 ? { tools: tools.map(toolOf) } : {}),
+    ...(toolChoice ? toolChoiceOf(toolChoice) : {}),
+    ...(effort === undefined ? {} : { reasoningEffort: effort }),
+    ...(thinking?.budgetTokens === undefined ? {} : { reasoningBudgetTokens: thinking.budgetTokens }),
+    ...(outputConfig?.format?.schema
+      ? {
+          responseFormat: {
+            kind: "json_schema",
+            name: "response",
+            schema: outputConfig.format.schema,
+            strict: true,
+          },
+        }
+      : {}),
+  };
+}
+
+function samplingOf({ topP, topK, extraFields }: CreateMessageRequest): PromptOptions {
+  if (topP === undefined && topK === undefined && extraFields === undefined) return NO_OPTIONS;
+  return {
+    ...(topP === undefined ? {} : { topP }),
+    ...(topK === undefined ? {} : { topK }),
+    ...(extraFields === undefined
+      ? {}
+      : {
+          extraFields: { format: "anthropic-messages", fields: extraFields, unsupported: UNSUPPORTED_EXTRA },
+        }),
+  };
+}
+
+function toolOf(tool: ToolParam, i: number): Tool {
+  const field = `tools[${i}]`;
+  const { name, description, type = "custom", strict, inputSchema, cacheControl } = tool;
+  if (type !== "custom") {
+    throw DomainError.ofField(
+      `${field}.type`,
+      `"${type}" is not supported; only tools with an input_schema and the type "custom" are`,
+    );
+  }
+  refuseUnsupported(tool, UNSUPPORTED_IN_TOOLS, `${field}.`);
+  if (!inputSchema) throw DomainError.ofField(`${field}.input_schema`, "is required");
+  return {
+    name,
+    description,
+    parameters: inputSchema,
+    strict,
+    ...cacheControlOf((cacheControl && jsonOf(cacheControl)) ?? undefined, field),
+  };
+}
+
+function toolChoiceOf({ type, name, disableParallelToolUse }: ToolChoiceParam): PromptOptions {
+  if (type === "tool" && name === "") throw DomainError.ofField("tool_choice.name", "is required");
+  if (type !== "tool" && name !== "") {
+    throw DomainError.ofField("tool_choice.name", 'is only allowed with the type "tool"');
+  }
+  return {
+    toolChoice: choiceOf(type, name),
+    ...(disableParallelToolUse === undefined ? {} : { parallelToolCalls: !disableParallelToolUse }),
+  };
+}
+
+function choiceOf(type: string, name: string): ToolChoice {
+  switch (type) {
+    case "tool":
+      return { kind: "tool", name };
+    case "any":
+      return { kind: "required" };
+    default:
+      return { kind: type === "none" ? "none" : "auto" };
+  }
+}
+
+/** A budget sets the effort for upstreams that have no budgets. */
+function effortOf(
+  thinking: ThinkingConfig | undefined,
+  effort: string | undefined,
+): ReasoningEffort | undefined {
+  const named = effort === undefined ? undefined : effort === "low" || effort === "medium" ? effort : "high";
+  switch (thinking?.type) {
+    case "disabled":
+      return "none";
+    case "adaptive":
+      return named ?? "medium";
+    case "enabled":
+      return named ?? effortOfBudget(thinking.budgetTokens);
+    default:
+      return named;
+  }
+}
+
+function effortOfBudget(tokens: number | undefined): ReasoningEffort {
+  if (tokens === undefined) {
+    throw DomainError.ofField("thinking.budget_tokens", 'is required with the type "enabled"');
+  }
+  if (tokens <= 4_096) return "low";
+  return tokens <= 16_384 ? "medium" : "high";
+}

@@ -1,0 +1,62 @@
+import {
+  type CreateResponseRequest,
+  CreateResponseRequestSchema,
+  ResponsesService,
+} from "../../../gen/vx/openai/v1/responses_pb.js";
+import type { Meter } from "../../billing/meter.ts";
+import { type ApiCall, defineService } from "../define-service.ts";
+import { ResponseEvents, type StreamedEvent } from "./events.ts";
+import { itemsOf } from "./items.ts";
+import { finishedResponse, isIncomplete, type ResponseInit, settingsOf } from "./reply.ts";
+import { generationRequestOfResponses, includesEncryptedReasoning } from "./request.ts";
+
+export async function createResponse(
+  meter: Meter,
+  request: CreateResponseRequest,
+  call: ApiCall,
+): Promise<ResponseInit> {
+  const generationRequest = generationRequestOfResponses(request);
+  const isEncryptedIncluded = includesEncryptedReasoning(request);
+  const settings = settingsOf(request, generationRequest.options);
+  const reply = await meter.complete(call.caller(CreateResponseRequestSchema, request), generationRequest);
+  const options = { isIncomplete: isIncomplete(reply), isEncryptedIncluded };
+  return finishedResponse(reply, itemsOf(reply.id, reply.output, options), settings);
+}
+
+/** An error before the first event is an ordinary response; after it, the response fails. */
+export async function* streamResponse(
+  meter: Meter,
+  request: CreateResponseRequest,
+  call: ApiCall,
+): AsyncGenerator<StreamedEvent> {
+  const generationRequest = generationRequestOfResponses(request);
+  const isEncryptedIncluded = includesEncryptedReasoning(request);
+  const settings = settingsOf(request, generationRequest.options);
+  let events: ResponseEvents | undefined;
+  try {
+    for await (const piece of meter.stream(
+      call.caller(CreateResponseRequestSchema, request),
+      generationRequest,
+    )) {
+      if (!events) {
+        const { id: generationId, model } = piece.kind === "delta" ? piece : piece.reply;
+        events = new ResponseEvents({ generationId, model, settings, isEncryptedIncluded });
+        yield* events.start();
+      }
+      yield* piece.kind === "delta" ? events.append(piece.delta) : events.end(piece.reply);
+    }
+  } catch (error) {
+    if (events) yield events.failed(error);
+    throw error;
+  }
+}
+
+/** Unknown fields are ignored: OpenAI's clients send fields that this server does not know. */
+export const responsesService = defineService(
+  ResponsesService,
+  ({ meter }) => ({
+    createResponse: (request, call) => createResponse(meter, request, call),
+    streamResponse: (request, call) => streamResponse(meter, request, call),
+  }),
+  "ignore",
+);

@@ -1,0 +1,113 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { ExportUsageRequest, ExportUsageResponseSchema } from "../../../gen/vx/admin/v1/admin_pb.js";
+import { csvLine } from "../../domain/csv.ts";
+import { DomainError } from "../../domain/errors.ts";
+import { formatMicros } from "../../domain/money.ts";
+import { QUARTER_MS, type Quarter } from "../../domain/periods.ts";
+import { findAccount } from "../../store/accounts.ts";
+import {
+  type ExportRange,
+  type ExportRow,
+  exportLanes,
+  exportMovementsOfLane,
+  exportUsageOfLane,
+} from "../../store/export-usage.ts";
+import { archivedUntil } from "../../store/ledger.ts";
+import { namedCell } from "../../store/named-cell.ts";
+import type { ApiCall, Deps } from "../define-service.ts";
+import { inclusiveTokensOf } from "../views.ts";
+import { FOCUS_COLUMNS, FocusDays, type FocusRow, focusRowOfMovement, timeText } from "./focus.ts";
+import { usageRangeOf } from "./request.ts";
+
+/** A part of the file. A piece of usage has the quarter of its last row; a piece of movements has none. */
+type Piece = { readonly text: string; readonly rows: number; readonly quarter?: Quarter | undefined };
+
+type Exported = Pick<Deps, "database" | "productName">;
+
+/** The usage as a file, in pieces of some hundred kilobytes. */
+export async function* exportUsage(
+  deps: Exported,
+  request: ExportUsageRequest,
+  call: Pick<ApiCall, "signal" | "recheckOperator">,
+): AsyncGenerator<MessageInitShape<typeof ExportUsageResponseSchema>, void> {
+  const accountId = request.accountId === "" ? "" : (await findAccount(deps.database, request.accountId)).id;
+  const range = { accountId, ...(await usageRangeOf(deps.database.home, request)) };
+  if (request.format === "focus") await refuseArchivedMovements(deps, range);
+  const lanes = await exportLanes(deps.database, range);
+  // A single account is in one lane, so its progress counts the quarters of the range.
+  const parts = accountId === "" ? lanes.length : range.to - range.from;
+  let rows = 0n;
+  yield { text: request.format === "focus" ? csvLine(FOCUS_COLUMNS) : csvLine(Object.keys(CSV_COLUMNS)) };
+  for (const [lanesDone, lane] of lanes.entries()) {
+    const pieces = request.format === "focus" ? focusPieces(deps, lane, range) : csvPieces(deps, lane, range);
+    for await (const piece of pieces) {
+      call.signal.throwIfAborted();
+      await call.recheckOperator();
+      rows += BigInt(piece.rows);
+      const done = accountId === "" ? lanesDone : (piece.quarter ?? range.to) - range.from;
+      yield { text: piece.text, rows, lanesDone: done, lanes: parts };
+    }
+  }
+  // Without this, credits that were archived meanwhile would be missing.
+  if (request.format === "focus") await refuseArchivedMovements(deps, range);
+  yield { rows, lanesDone: parts, lanes: parts };
+}
+
+/** The sums of the usage are never archived. */
+async function refuseArchivedMovements({ database }: Exported, { from }: ExportRange): Promise<void> {
+  for (const i of database.all.keys()) {
+    const until = await archivedUntil(namedCell(database, i));
+    if (until === undefined || from * QUARTER_MS >= until.getTime()) continue;
+    throw DomainError.ofField(
+      "from",
+      `credits and adjustments before ${until.toISOString()} are archived; begin there, or export the usage alone as csv`,
+    );
+  }
+}
+
+const CSV_COLUMNS: Readonly<Record<string, (row: ExportRow) => unknown>> = {
+  start: ({ quarter }) => timeText(new Date(quarter * QUARTER_MS)),
+  account_id: (row) => row.account_id,
+  key_id: (row) => row.key_id,
+  model: (row) => row.model,
+  user: (row) => row.user_id,
+  price_version: (row) => row.price_version,
+  requests: (row) => row.requests,
+  input_tokens: (row) => inclusiveTokensOf(row).input,
+  cached_input_tokens: (row) => row.cached_input,
+  cache_write_tokens: (row) => row.cache_write,
+  output_tokens: (row) => inclusiveTokensOf(row).output,
+  reasoning_tokens: (row) => row.reasoning,
+  image_tokens: (row) => row.image_tokens,
+  images: (row) => row.images,
+  cost_micros: (row) => row.cost_micros,
+  cost: (row) => formatMicros(row.cost_micros),
+};
+
+async function* csvPieces({ database }: Exported, lane: number, range: ExportRange): AsyncGenerator<Piece> {
+  const values = Object.values(CSV_COLUMNS);
+  for await (const rows of exportUsageOfLane(database, lane, range)) {
+    const lines = rows.map((row) => csvLine(values.map((value) => String(value(row)))));
+    yield { text: lines.join(""), rows: rows.length, quarter: rows.at(-1)?.quarter };
+  }
+}
+
+async function* focusPieces(
+  { database, productName }: Exported,
+  lane: number,
+  range: ExportRange,
+): AsyncGenerator<Piece> {
+  const days = new FocusDays(productName);
+  for await (const rows of exportUsageOfLane(database, lane, range)) {
+    yield { ...focusPiece(rows.flatMap((row) => days.collect(row))), quarter: rows.at(-1)?.quarter };
+  }
+  yield focusPiece(days.finish());
+  for await (const rows of exportMovementsOfLane(database, lane, range)) {
+    yield focusPiece(rows.map((row) => focusRowOfMovement(row, productName)));
+  }
+}
+
+function focusPiece(rows: readonly FocusRow[]): Piece {
+  const text = rows.map((row) => csvLine(FOCUS_COLUMNS.map((name) => row[name]))).join("");
+  return { text, rows: rows.length };
+}

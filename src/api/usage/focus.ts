@@ -1,0 +1,214 @@
+import { QUARTER_MS } from "../../domain/periods.ts";
+import type { ExportRow, MovementRow } from "../../store/export-usage.ts";
+import { USAGE_COUNTS } from "../../store/usage-sums.ts";
+
+/**
+ * The columns of a FOCUS 1.2 file that this export has: all mandatory ones, and those that apply to metered generation. Own
+ * columns begin with x_ and come last. Null is an empty cell.
+ */
+export const FOCUS_COLUMNS = [
+  "BilledCost",
+  "BillingAccountId",
+  "BillingAccountName",
+  "BillingCurrency",
+  "BillingPeriodEnd",
+  "BillingPeriodStart",
+  "ChargeCategory",
+  "ChargeClass",
+  "ChargeDescription",
+  "ChargeFrequency",
+  "ChargePeriodEnd",
+  "ChargePeriodStart",
+  "ConsumedQuantity",
+  "ConsumedUnit",
+  "ContractedCost",
+  "EffectiveCost",
+  "InvoiceIssuerName",
+  "ListCost",
+  "ListUnitPrice",
+  "PricingCategory",
+  "PricingQuantity",
+  "PricingUnit",
+  "ProviderName",
+  "PublisherName",
+  "ServiceCategory",
+  "ServiceName",
+  "ServiceSubcategory",
+  "SkuId",
+  "SkuMeter",
+  "SkuPriceDetails",
+  "SkuPriceId",
+  "x_KeyId",
+  "x_Requests",
+] as const;
+
+export type FocusRow = Readonly<Record<(typeof FOCUS_COLUMNS)[number], string>>;
+
+const DAY_QUARTERS = 96;
+const DAY_MS = DAY_QUARTERS * QUARTER_MS;
+/** Costs have six decimals; tokens × prices per million tokens have six more. */
+const COST_DECIMALS = 12;
+const MICRO = 10n ** 6n;
+
+/** The sums of one day in UTC with the same account, key, model and price version. */
+type DaySum = { -readonly [Name in keyof ExportRow]: ExportRow[Name] };
+
+/** Collects rows, ordered by account and time, into days: memory holds one day of one account. */
+export class FocusDays {
+  readonly #productName: string;
+  readonly #sums = new Map<string, DaySum>();
+  #current = "";
+
+  constructor(productName: string) {
+    this.#productName = productName;
+  }
+
+  /** Returns the rows of the day before, if this row starts another one. */
+  collect(row: ExportRow): FocusRow[] {
+    const day = Math.floor(row.quarter / DAY_QUARTERS);
+    const current = `${day} ${row.account_id}`;
+    const done = current === this.#current ? [] : this.finish();
+    this.#current = current;
+    const key = `${row.key_id} ${row.price_version} ${row.model}`;
+    const sum = this.#sums.get(key);
+    if (!sum) this.#sums.set(key, { ...row, quarter: day * DAY_QUARTERS });
+    else for (const count of USAGE_COUNTS) sum[count] += row[count];
+    return done;
+  }
+
+  finish(): FocusRow[] {
+    const rows = [...this.#sums.values()].flatMap((sum) => rowsOfDay(sum, this.#productName));
+    this.#sums.clear();
+    return rows;
+  }
+}
+
+type Meter = { name: string; unit: string; per: bigint; quantity: bigint; price: bigint };
+
+function metersOf(sum: DaySum): Meter[] {
+  const tokens = (name: string, quantity: bigint, price: bigint | null): Meter => ({
+    name,
+    unit: "Tokens",
+    per: MICRO,
+    quantity,
+    price: price ?? 0n,
+  });
+  const units = (name: string, quantity: bigint, price: bigint | null): Meter => ({
+    name,
+    unit: name,
+    per: 1n,
+    quantity,
+    price: price ?? 0n,
+  });
+  const all = [
+    tokens("Input Tokens", sum.input, sum.input_price),
+    tokens("Cached Input Tokens", sum.cached_input, sum.cached_input_price),
+    tokens("Cache Write Tokens", sum.cache_write, sum.cache_write_price),
+    tokens("Output Tokens", sum.output, sum.output_price),
+    tokens("Reasoning Tokens", sum.reasoning, sum.reasoning_price),
+    units("Images", sum.images, sum.image_price),
+  ].filter(({ quantity }) => quantity > 0n);
+  // Requests without any token still have a row.
+  const isPriced = (sum.request_price ?? 0n) > 0n || all.length === 0;
+  return isPriced ? [...all, units("Requests", sum.requests, sum.request_price)] : all;
+}
+
+/**
+ * A row per meter. The first one also has the difference to the charges: each is rounded up to a whole micro, and
+ * limited to its hold, so the difference can be negative.
+ */
+function rowsOfDay(sum: DaySum, productName: string): FocusRow[] {
+  const meters = metersOf(sum);
+  const listCost = ({ quantity, price, per }: Meter) => (quantity * price * MICRO) / per;
+  const difference = sum.cost_micros * MICRO - meters.reduce((total, meter) => total + listCost(meter), 0n);
+  return meters.map((meter, i) => {
+    const cost = formatDecimal(listCost(meter) + (i === 0 ? difference : 0n), COST_DECIMALS);
+    const { quantity, price, per, unit, name } = meter;
+    return {
+      ...commonFields(sum, sum.quarter * QUARTER_MS, productName),
+      BilledCost: cost,
+      ContractedCost: cost,
+      EffectiveCost: cost,
+      ListCost: formatDecimal(listCost(meter), COST_DECIMALS),
+      ChargeCategory: "Usage",
+      ChargeClass: "",
+      ChargeDescription: `${name} of ${sum.model}`,
+      ChargeFrequency: "Usage-Based",
+      ConsumedQuantity: String(quantity),
+      ConsumedUnit: unit,
+      ListUnitPrice: formatDecimal(price, 6),
+      PricingCategory: "Standard",
+      PricingQuantity: formatDecimal(quantity, per === MICRO ? 6 : 0),
+      PricingUnit: per === MICRO ? "1000000 Tokens" : unit,
+      SkuId: sum.model,
+      SkuMeter: name,
+      SkuPriceDetails: JSON.stringify({ x_Model: sum.model, x_PriceVersion: String(sum.price_version) }),
+      SkuPriceId: `${sum.model}/${sum.price_version}/${name.replaceAll(" ", "-").toLowerCase()}`,
+      x_KeyId: sum.key_id,
+      x_Requests: String(sum.requests),
+    };
+  });
+}
+
+/** A credit or an adjustment of the balance: what it adds lowers the cost. */
+export function focusRowOfMovement(row: MovementRow, productName: string): FocusRow {
+  const cost = formatDecimal(-row.amount_micros, 6);
+  const day = Math.floor(row.created_at.getTime() / DAY_MS) * DAY_MS;
+  const isCredit = row.kind === "credit";
+  return {
+    ...commonFields(row, day, productName),
+    BilledCost: cost,
+    ContractedCost: cost,
+    EffectiveCost: cost,
+    ListCost: cost,
+    ChargeCategory: isCredit ? "Credit" : "Adjustment",
+    ChargeClass: isCredit ? "" : "Correction",
+    ChargeDescription: row.reason,
+    ChargeFrequency: "One-Time",
+    ConsumedQuantity: "",
+    ConsumedUnit: "",
+    ListUnitPrice: "",
+    PricingCategory: "",
+    PricingQuantity: "",
+    PricingUnit: "",
+    SkuId: "",
+    SkuMeter: "",
+    SkuPriceDetails: "",
+    SkuPriceId: "",
+    x_KeyId: "",
+    x_Requests: "",
+  };
+}
+
+function commonFields(row: { account_id: string; account_name: string }, dayMs: number, productName: string) {
+  const day = new Date(dayMs);
+  const month = (offset: number) => new Date(Date.UTC(day.getUTCFullYear(), day.getUTCMonth() + offset));
+  return {
+    BillingAccountId: row.account_id,
+    BillingAccountName: row.account_name,
+    BillingCurrency: "USD",
+    BillingPeriodStart: timeText(month(0)),
+    BillingPeriodEnd: timeText(month(1)),
+    ChargePeriodStart: timeText(day),
+    ChargePeriodEnd: timeText(new Date(dayMs + DAY_MS)),
+    InvoiceIssuerName: productName,
+    ProviderName: productName,
+    PublisherName: productName,
+    ServiceCategory: "AI and Machine Learning",
+    ServiceName: productName,
+    ServiceSubcategory: "Generative AI",
+  };
+}
+
+/** A time in RFC 3339, without fractions of a second. */
+export function timeText(time: Date): string {
+  return time.toISOString().replace(".000Z", "Z");
+}
+
+/** The exact decimal of `units` × 10^-`decimals`, without zeros at the end: (1500n, 3) is "1.5". */
+function formatDecimal(units: bigint, decimals: number): string {
+  const digits = (units < 0n ? -units : units).toString().padStart(decimals + 1, "0");
+  const whole = digits.slice(0, digits.length - decimals);
+  const fraction = digits.slice(digits.length - decimals).replace(/0+$/, "");
+  return `${units < 0n ? "-" : ""}${whole}${fraction === "" ? "" : `.${fraction}`}`;
+}

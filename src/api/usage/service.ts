@@ -1,0 +1,64 @@
+import type { GetUsageRequest as GetAccountUsageRequest } from "../../../gen/vx/admin/v1/admin_pb.js";
+import { type GetUsageRequest, UsageService } from "../../../gen/vx/v1/usage_pb.js";
+import { DomainError } from "../../domain/errors.ts";
+import { laneOfId } from "../../domain/lane.ts";
+import { readPage } from "../../domain/page.ts";
+import { findAccount, namesOf } from "../../store/accounts.ts";
+import { readAllUsage, readUsage, TooMuchUsage, type UsagePage } from "../../store/usage-sums.ts";
+import { type ApiCall, type Deps, defineService } from "../define-service.ts";
+import { viewUsage } from "../views.ts";
+import { usageFiltersOf, usageQueryOf } from "./request.ts";
+
+export async function getUsage({ database }: Deps, request: GetUsageRequest, call: ApiCall) {
+  const query = await usageQueryOf(database.at(laneOfId(call.key.accountId)), request, [
+    "key",
+    "model",
+    "user",
+  ]);
+  const page = readPage("usage", request, usageFiltersOf(request, ""));
+  const { rows, ...rest } = await refusingTooMuch(readUsage(database, call.key.accountId, query, page));
+  return { rows: rows.map(viewUsage), ...rest };
+}
+
+export const usageService = defineService(UsageService, ({ deps }) => ({
+  getUsage: (request, call) => getUsage(deps, request, call),
+}));
+
+/** The usage of one account or of all accounts, for operators. */
+export async function getAccountUsage({ database }: Deps, request: GetAccountUsageRequest) {
+  const { by, ...range } = await usageQueryOf(database.home, request, ["account", "key", "model", "user"]);
+  // A key belongs to one account, so this adds no rows.
+  const query = { ...range, by: { ...by, account: by.account || by.key } };
+  const page = readPage("usage", request, usageFiltersOf(request, request.accountId));
+  const read = async (): Promise<UsagePage> => {
+    if (request.accountId === "") return { throughSeq: 0n, ...(await readAllUsage(database, query, page)) };
+    const { id } = await findAccount(database, request.accountId);
+    return await readUsage(database, id, { ...query, by: { ...query.by, account: true } }, page);
+  };
+  const { rows, ...rest } = await refusingTooMuch(read());
+  const names = await namesOf(
+    database,
+    rows.map((row) => row.account_id),
+    rows.map((row) => row.key_id),
+  );
+  const named = rows.map((row) => ({
+    accountId: row.account_id,
+    accountName: names.get(row.account_id) ?? "",
+    keyName: names.get(row.key_id) ?? "",
+    usage: viewUsage(row),
+  }));
+  return { rows: named, ...rest };
+}
+
+/** Answers a query that reads too much with an error that names the field. */
+async function refusingTooMuch<Result>(reading: Promise<Result>): Promise<Result> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (!(error instanceof TooMuchUsage)) throw error;
+    throw DomainError.ofField(
+      "from",
+      "the range has too much usage for one page; choose a later time, or group by hour or day",
+    );
+  }
+}

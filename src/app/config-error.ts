@@ -1,2 +1,0 @@
-/** The message has one line per invalid setting. */
-export class ConfigError extends Error {}

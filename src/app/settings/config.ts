@@ -1,0 +1,343 @@
+import { resolve } from "node:path";
+import { z } from "zod";
+import type { Model } from "../../domain/model.ts";
+import { nearestOf } from "../../domain/text.ts";
+import type { Product } from "../../server/pages/site-header.ts";
+import type { OidcSettings } from "../../server/sign-in/oidc-client.ts";
+import { databaseUrlProblem } from "../../store/driver/endpoints.ts";
+import { LOG_LEVELS, type Log } from "../../telemetry/log.ts";
+import type { TelemetrySettings } from "../../telemetry/telemetry.ts";
+import { ConfigError } from "../start-error.ts";
+import { linkProblem, nameProblem, readLogo } from "./product.ts";
+import { readTelemetrySettings } from "./telemetry.ts";
+import { TlsFiles } from "./tls.ts";
+
+/** All settings, read once at start. */
+export type Config = ConnectionSettings & {
+  readonly databaseUrl: string | undefined;
+  /** Path of the file that lists the cells; undefined for one cell. */
+  readonly cellsFile: string | undefined;
+  /** How long the start waits for a database that does not answer. */
+  readonly databaseWaitMs: number;
+  readonly host: string;
+  readonly port: number;
+  readonly adminHost: string;
+  readonly adminPort: number;
+  readonly adminToken: string | undefined;
+  /** Path of a file with one or two tokens, in place of `adminToken`. */
+  readonly adminTokenFile: string | undefined;
+  /** A token that may only read /metrics. */
+  readonly metricsToken: string | undefined;
+  readonly dataDir: string;
+  /** Path of the models file; undefined for the built-in models. */
+  readonly modelsFile: string | undefined;
+  readonly tls: TlsFiles | undefined;
+  readonly adminTls: TlsFiles | undefined;
+  /** Where browsers reach the operator listener; undefined if they use its own address. */
+  readonly adminUrl: string | undefined;
+  readonly oidc: OidcSettings | undefined;
+  readonly logLevel: (typeof LOG_LEVELS)[number];
+  readonly seedDemo: boolean;
+  readonly maxBodyBytes: number;
+  readonly authFailuresPerMinute: number;
+  readonly maxConnectionsPerAddress: number;
+  /** The origins whose pages may call the public listener from a browser. */
+  readonly corsOrigins: readonly string[];
+  /** Time between a stop signal and the drain. */
+  readonly shutdownDelayMs: number;
+  readonly product: Product;
+  /** Where customers add credit. */
+  readonly topUpUrl: string | undefined;
+  /** Undefined if OpenTelemetry is off. */
+  readonly telemetry: TelemetrySettings | undefined;
+};
+
+const not = ({ input }: { readonly input?: unknown }) => `, not ${JSON.stringify(input)}`;
+const count = (min: number, max: number) =>
+  z
+    .string()
+    .refine((digits) => /^\d{1,10}$/.test(digits) && Number(digits) >= min && Number(digits) <= max, {
+      error: (issue) => `must be a whole number from ${min} to ${max}${not(issue)}`,
+    })
+    .transform(Number);
+const port = count(0, 65_535);
+const text = z.string().min(1);
+export const TOKEN = /^[!-~]{16,512}$/;
+const token = z.string().regex(TOKEN, "must have 16 to 512 visible ASCII characters");
+const checkedBy =
+  (problemOf: (value: string) => string | undefined) => (value: string, context: z.RefinementCtx) => {
+    const problem = problemOf(value);
+    if (problem !== undefined) context.addIssue({ code: "custom", message: problem });
+  };
+const flag = z
+  .enum(["0", "1"], { error: (issue) => `must be 0 or 1${not(issue)}` })
+  .transform((value) => value === "1");
+
+/** scheme://host[:port]. Schemes other than http and https are those of web views and browser extensions. */
+const ORIGIN = /^[a-z][a-z\d+.-]*:\/\/(?:[\w.-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
+
+const schema = z.object({
+  DATABASE_URL: z
+    .string()
+    .regex(/^postgres(ql)?:\/\//, "must start with postgres:// or postgresql://")
+    .superRefine(checkedBy(databaseUrlProblem))
+    .optional(),
+  VX_HOST: text.default("127.0.0.1"),
+  PORT: port.default(8080),
+  VX_ADMIN_HOST: text.default("127.0.0.1"),
+  VX_ADMIN_PORT: port.default(8081),
+  VX_ADMIN_TOKEN: token.optional(),
+  VX_ADMIN_TOKEN_FILE: text.optional(),
+  VX_METRICS_TOKEN: token.optional(),
+  VX_DATA_DIR: text.default(".vx"),
+  VX_MODELS: text.optional(),
+  VX_CELLS: text.optional(),
+  VX_DATABASE_WAIT: count(0, 86_400).default(60),
+  VX_TLS_CERT: text.optional(),
+  VX_TLS_KEY: text.optional(),
+  VX_ADMIN_TLS_CERT: text.optional(),
+  VX_ADMIN_TLS_KEY: text.optional(),
+  VX_ADMIN_URL: z
+    .string()
+    .superRefine(checkedBy(adminUrlProblem))
+    .transform((url) => new URL(url).origin)
+    .optional(),
+  VX_OIDC_ISSUER: z.string().superRefine(checkedBy(issuerProblem)).optional(),
+  VX_OIDC_CLIENT_ID: text.optional(),
+  VX_OIDC_CLIENT_SECRET: text.optional(),
+  VX_WORKERS: count(1, 64).default(1),
+  VX_LOG_LEVEL: z
+    .enum(LOG_LEVELS, { error: (issue) => `must be one of ${LOG_LEVELS.join(", ")}${not(issue)}` })
+    .default("info"),
+  VX_SEED_DEMO: flag.optional(),
+  VX_MAX_BODY_BYTES: count(1_024, 1_073_741_824).default(33_554_432),
+  VX_AUTH_FAILURES_PER_MINUTE: count(0, 1_000_000_000).default(6_000),
+  VX_MAX_CONNECTIONS_PER_ADDRESS: count(0, 1_000_000).default(2_000),
+  VX_ADMISSION_PIPELINES: count(1, 64).default(1),
+  VX_BILLING_PIPELINES: count(1, 64).default(1),
+  VX_DATABASE_CONNECTIONS: count(1, 1_000).default(8),
+  VX_CORS_ORIGINS: z.string().superRefine(checkedBy(originsProblem)).transform(originsOf).default([]),
+  VX_SHUTDOWN_DELAY: count(0, 3_600).default(0),
+  VX_PRODUCT_NAME: z.string().superRefine(checkedBy(nameProblem)).default("vx"),
+  VX_PRODUCT_LOGO: text.optional(),
+  VX_TOP_UP_URL: z.string().superRefine(checkedBy(linkProblem)).optional(),
+  VX_SUPPORT_URL: z.string().superRefine(checkedBy(linkProblem)).optional(),
+});
+
+/** The names of all settings. */
+export const SETTINGS: readonly string[] = Object.keys(schema.shape);
+
+/** Reads the settings from the environment; an empty value counts as unset. */
+export function readConfig(env: NodeJS.ProcessEnv): Config {
+  const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ""));
+  const parsed = schema.safeParse(set);
+  if (!parsed.success) {
+    throw new ConfigError(
+      parsed.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`).join("\n"),
+    );
+  }
+  const values = parsed.data;
+  const sizes = {
+    workers: values.VX_WORKERS,
+    databaseConnections: values.VX_DATABASE_CONNECTIONS,
+    admissionPipelines: values.VX_ADMISSION_PIPELINES,
+    billingPipelines: values.VX_BILLING_PIPELINES,
+  };
+  if (values.VX_CELLS !== undefined && values.DATABASE_URL !== undefined)
+    throw new ConfigError(
+      "VX_CELLS, DATABASE_URL: set one of them; VX_CELLS names the databases of all cells",
+    );
+  if (values.VX_CELLS !== undefined && values.VX_SEED_DEMO === true)
+    throw new ConfigError("VX_SEED_DEMO: must not be 1 with VX_CELLS");
+  const isEmbedded = values.DATABASE_URL === undefined && values.VX_CELLS === undefined;
+  const connections = embeddedConnections(sizes);
+  if (isEmbedded && connections > MAX_EMBEDDED_CONNECTIONS) {
+    throw new ConfigError(
+      `VX_WORKERS, VX_DATABASE_CONNECTIONS, VX_ADMISSION_PIPELINES, VX_BILLING_PIPELINES: need ${connections} connections in total, ` +
+        `but the embedded database allows ${MAX_EMBEDDED_CONNECTIONS}; reduce one of them, or set DATABASE_URL`,
+    );
+  }
+  if (values.VX_METRICS_TOKEN !== undefined && values.VX_METRICS_TOKEN === values.VX_ADMIN_TOKEN)
+    throw new ConfigError("VX_METRICS_TOKEN: must not be the value of VX_ADMIN_TOKEN");
+  if (values.VX_ADMIN_TOKEN !== undefined && values.VX_ADMIN_TOKEN_FILE !== undefined)
+    throw new ConfigError("VX_ADMIN_TOKEN, VX_ADMIN_TOKEN_FILE: set one of them");
+  if (isSamePort(values)) {
+    throw new ConfigError(
+      `PORT, VX_ADMIN_PORT: both listeners would use port ${values.PORT}; set one of them to another port`,
+    );
+  }
+  return Object.freeze({
+    databaseUrl: values.DATABASE_URL,
+    cellsFile: values.VX_CELLS === undefined ? undefined : resolve(values.VX_CELLS),
+    databaseWaitMs: values.VX_DATABASE_WAIT * 1_000,
+    host: values.VX_HOST,
+    port: values.PORT,
+    adminHost: values.VX_ADMIN_HOST,
+    adminPort: values.VX_ADMIN_PORT,
+    adminToken: values.VX_ADMIN_TOKEN,
+    adminTokenFile:
+      values.VX_ADMIN_TOKEN_FILE === undefined ? undefined : resolve(values.VX_ADMIN_TOKEN_FILE),
+    metricsToken: values.VX_METRICS_TOKEN,
+    dataDir: resolve(values.VX_DATA_DIR),
+    modelsFile: values.VX_MODELS === undefined ? undefined : resolve(values.VX_MODELS),
+    tls: TlsFiles.of("VX_TLS_CERT", values.VX_TLS_CERT, "VX_TLS_KEY", values.VX_TLS_KEY),
+    adminTls: TlsFiles.of(
+      "VX_ADMIN_TLS_CERT",
+      values.VX_ADMIN_TLS_CERT,
+      "VX_ADMIN_TLS_KEY",
+      values.VX_ADMIN_TLS_KEY,
+    ),
+    adminUrl: values.VX_ADMIN_URL,
+    oidc: oidcSettings(values),
+    ...sizes,
+    logLevel: values.VX_LOG_LEVEL,
+    seedDemo: values.VX_SEED_DEMO ?? isEmbedded,
+    maxBodyBytes: values.VX_MAX_BODY_BYTES,
+    authFailuresPerMinute: values.VX_AUTH_FAILURES_PER_MINUTE,
+    maxConnectionsPerAddress: values.VX_MAX_CONNECTIONS_PER_ADDRESS,
+    corsOrigins: values.VX_CORS_ORIGINS,
+    shutdownDelayMs: values.VX_SHUTDOWN_DELAY * 1_000,
+    telemetry: readTelemetrySettings(env),
+    topUpUrl: values.VX_TOP_UP_URL,
+    product: {
+      name: values.VX_PRODUCT_NAME,
+      logo: readLogo("VX_PRODUCT_LOGO", values.VX_PRODUCT_LOGO),
+      supportUrl: values.VX_SUPPORT_URL,
+    },
+  });
+}
+
+/** Whether the two listeners would use the same port of the same address; port 0 is a free one for each. */
+function isSamePort(values: z.infer<typeof schema>): boolean {
+  const hosts = [values.VX_HOST, values.VX_ADMIN_HOST];
+  const isSameHost = hosts[0] === hosts[1] || hosts.some((host) => host === "0.0.0.0" || host === "::");
+  return values.PORT !== 0 && values.PORT === values.VX_ADMIN_PORT && isSameHost;
+}
+
+/** The settings that decide how many connections to PostgreSQL a server opens. */
+type ConnectionSettings = {
+  readonly workers: number;
+  readonly databaseConnections: number;
+  readonly admissionPipelines: number;
+  readonly billingPipelines: number;
+};
+
+/** The pools of one process and their sizes. */
+export function poolSizes(settings: Omit<ConnectionSettings, "workers">) {
+  return {
+    single: settings.databaseConnections,
+    admission: settings.admissionPipelines,
+    billing: settings.billingPipelines,
+    // One each for the monitor, the heartbeats and the revocation watch.
+    monitor: 3,
+  };
+}
+
+/**
+ * Reserved for the lock of the data folder, migrations, psql, the three connections that PostgreSQL keeps
+ * for superusers, and abandoned connections whose backend still runs while they are replaced.
+ */
+const RESERVED_CONNECTIONS = 30;
+/** Covers the usual settings, so that a small change of one needs no restart of the database. */
+const MIN_EMBEDDED_CONNECTIONS = 100;
+/** Each connection is a PostgreSQL process. */
+const MAX_EMBEDDED_CONNECTIONS = 5_000;
+
+/** The connections that an embedded PostgreSQL must allow. */
+export function embeddedConnections(settings: ConnectionSettings): number {
+  return Math.max(MIN_EMBEDDED_CONNECTIONS, serverConnections(settings) + RESERVED_CONNECTIONS);
+}
+
+/** The connections that a server opens to a database. */
+export function serverConnections(settings: ConnectionSettings): number {
+  const perProcess = Object.values(poolSizes(settings)).reduce((sum, size) => sum + size, 0);
+  // With several workers, the process that starts them serves the operator API with pools of the same size.
+  const processes = settings.workers === 1 ? 1 : settings.workers + 1;
+  return processes * perProcess;
+}
+
+/** The error in a comma-separated list of origins; undefined if it is valid. */
+function originsProblem(list: string): string | undefined {
+  const wrong = itemsOf(list).find((item) => toOrigin(item) === undefined);
+  if (wrong === undefined) return undefined;
+  return (
+    `${JSON.stringify(wrong)} is not an origin; list origins such as ` +
+    "https://app.example.com,http://localhost:5173, without paths and without wildcards"
+  );
+}
+
+/** The origins of a valid list, as browsers send them. */
+function originsOf(list: string): readonly string[] {
+  return itemsOf(list).flatMap((item) => toOrigin(item) ?? []);
+}
+
+function itemsOf(list: string): string[] {
+  return list.split(",").map((item) => item.trim());
+}
+
+/** Browsers send hosts in lower case, and no default port. */
+function toOrigin(text: string): string | undefined {
+  if (!ORIGIN.test(text)) return undefined;
+  if (!/^https?:/i.test(text)) return text.toLowerCase();
+  return URL.canParse(text) ? new URL(text).origin : undefined;
+}
+
+/** The problem of the URL of the operator listener; undefined if it is valid. */
+function adminUrlProblem(text: string): string | undefined {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`) return undefined;
+  return "must be a URL with host and port only, such as https://ops.example:8081";
+}
+
+/** The problem of the issuer; undefined if it is valid. Over plain HTTP, an attacker in the network could sign in as anyone. */
+function issuerProblem(text: string): string | undefined {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const isLoopback = /^(localhost|127\.0\.0\.1|\[::1\])$/.test(url?.hostname ?? "");
+  const isAllowed = url?.protocol === "https:" || (url?.protocol === "http:" && isLoopback);
+  if (isAllowed && url.search === "" && url.hash === "" && url.username === "") return undefined;
+  return "must be the https URL of an issuer, such as https://accounts.google.com";
+}
+
+type OidcValues = {
+  readonly VX_OIDC_ISSUER?: string | undefined;
+  readonly VX_OIDC_CLIENT_ID?: string | undefined;
+  readonly VX_OIDC_CLIENT_SECRET?: string | undefined;
+};
+
+/** Undefined without sign-in. */
+function oidcSettings(values: OidcValues): OidcSettings | undefined {
+  const { VX_OIDC_ISSUER: issuer, VX_OIDC_CLIENT_ID: clientId, VX_OIDC_CLIENT_SECRET: clientSecret } = values;
+  if (issuer !== undefined && clientId !== undefined && clientSecret !== undefined)
+    return { issuer, clientId, clientSecret };
+  if (issuer === undefined && clientId === undefined && clientSecret === undefined) return undefined;
+  throw new ConfigError("VX_OIDC_ISSUER, VX_OIDC_CLIENT_ID, VX_OIDC_CLIENT_SECRET: set all of them, or none");
+}
+
+/** Variables of the commands and of the documented clients. The server does not read them. */
+const CLIENT_VARIABLES = ["VX_URL", "VX_KEY"];
+
+/**
+ * Warns instead of failing, because Kubernetes sets such variables for a Service called vx. Values are never
+ * logged.
+ */
+export function warnOfUnknownSettings(env: NodeJS.ProcessEnv, models: readonly Model[], log: Log): void {
+  const ofUpstreams = models.flatMap(({ upstreams }) =>
+    upstreams.map((upstream) => ("apiKeyEnv" in upstream ? upstream.apiKeyEnv : undefined)),
+  );
+  const known = new Set<string | undefined>([...SETTINGS, ...CLIENT_VARIABLES, ...ofUpstreams]);
+  for (const name of Object.keys(env)) {
+    if (!name.startsWith("VX_") || known.has(name)) continue;
+    const nearest = nearestSetting(name);
+    log.warn({ variable: name, nearest }, `unknown setting ${name} is ignored; did you mean ${nearest}?`);
+  }
+}
+
+/** Compares without the common prefix VX_. */
+export function nearestSetting(name: string): string {
+  const nearest = nearestOf(withoutPrefix(name), SETTINGS.map(withoutPrefix));
+  return SETTINGS.find((setting) => withoutPrefix(setting) === nearest) as string;
+}
+
+function withoutPrefix(name: string): string {
+  return name.replace(/^VX_/, "");
+}

@@ -1,3 +1,0 @@
-export function openaiHeaders(apiKey: string | undefined): Readonly<Record<string, string>> {
-  return apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
-}

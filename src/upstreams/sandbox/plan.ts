@@ -1,0 +1,182 @@
+import type { Prompt, PromptMessage, ReasoningEffort, Tool } from "../../domain/prompt.ts";
+import { textsOfMessage } from "../../domain/prompt-texts.ts";
+import { UpstreamFailure } from "../upstream-failure.ts";
+import { instanceOf, instanceWork } from "./schema/instance.ts";
+import { type NextToken, replyTokens, seedOf, sentencesOf, usualTokens } from "./text.ts";
+
+/** A part of a reply, with the tokens it has if nothing cuts it. */
+export type Segment = {
+  readonly part:
+    | { readonly kind: "text" }
+    | { readonly kind: "reasoning"; readonly signature: string }
+    | { readonly kind: "tool_call"; readonly index: number; readonly id: string; readonly name: string };
+  readonly tokens: () => NextToken;
+  readonly count: number;
+};
+
+/** What the sandbox does for a prompt. */
+export type Plan = { readonly directive: Directive; readonly segments: readonly Segment[] };
+
+const REASONING_TOKENS: Readonly<Record<ReasoningEffort, number>> = {
+  none: 0,
+  minimal: 8,
+  low: 16,
+  medium: 32,
+  high: 64,
+};
+
+/** JSON has one token for each of these. */
+const JSON_TOKEN = /.{1,4}/gsu;
+
+export function planOf(prompt: Prompt): Plan {
+  const { messages, options } = prompt;
+  const lastUser = messages.findLastIndex(({ role }) => role === "user");
+  const directive = directiveOf(messages[lastUser]);
+  const seed = seedOf(messages.flatMap((message) => [message.role, ...textsOfMessage(message)]));
+  const segments: Segment[] = [];
+  const reasoning = directive.reasoning ?? REASONING_TOKENS[options.reasoningEffort ?? "none"];
+  if (reasoning > 0) {
+    const tokens = () => replyTokens(~seed >>> 0);
+    segments.push({
+      part: { kind: "reasoning", signature: `sandbox_${hexOf(seed)}` },
+      tokens,
+      count: reasoning,
+    });
+  }
+  const tools = toolsToCall(prompt, directive, calledSince(messages, lastUser));
+  if (tools.length === 0 || directive.tokens !== undefined)
+    segments.push(textSegment(prompt, directive, seed));
+  const work = instanceWork();
+  for (const [index, { name, parameters }] of tools.entries()) {
+    const id = `call_${hexOf(seed)}${index}`;
+    segments.push({
+      part: { kind: "tool_call", index, id, name },
+      ...jsonTokens(instanceOf(parameters ?? {}, { type: "object", work })),
+    });
+  }
+  return { directive, segments };
+}
+
+/** The names of the tools that were called since a message. */
+function calledSince(messages: readonly PromptMessage[], start: number): ReadonlySet<string> {
+  const calls = messages.slice(start + 1).flatMap(({ toolCalls = [] }) => toolCalls);
+  return new Set(calls.map(({ name }) => name));
+}
+
+/**
+ * A choice that requires a tool, or a directive, gets calls. So that loops of agents end, a reply to results calls a
+ * tool only if the choice requires one, and none for the second time.
+ */
+function toolsToCall(
+  { options }: Prompt,
+  directive: Directive,
+  called: ReadonlySet<string>,
+): readonly Tool[] {
+  const { toolChoice, parallelToolCalls } = options;
+  const tools = (options.tools ?? []).filter(({ name }) => !called.has(name));
+  if (tools.length === 0 || toolChoice?.kind === "none") return [];
+  const isForced = toolChoice?.kind === "required" || toolChoice?.kind === "tool";
+  if (called.size > 0 && !isForced) return [];
+  if (toolChoice?.kind === "tool" && called.has(toolChoice.name)) return [];
+  if (!isForced && directive.tool === undefined && directive.tools === undefined) return [];
+  const wanted = toolChoice?.kind === "tool" ? toolChoice.name : directive.tool;
+  const named = tools.findIndex(({ name }) => name === wanted);
+  if (wanted && named < 0 && !isForced) return [];
+  const count = parallelToolCalls === false ? 1 : (directive.tools ?? 1);
+  const first = Math.max(0, named);
+  return Array.from({ length: count }, (_, i) => tools[(first + i) % tools.length] as Tool);
+}
+
+function textSegment({ options }: Prompt, directive: Directive, seed: number): Segment {
+  const part = { kind: "text" } as const;
+  switch (options.responseFormat?.kind) {
+    case "json_schema":
+      return { part, ...jsonTokens(instanceOf(options.responseFormat.schema)) };
+    case "json":
+      return { part, ...jsonTokens({ reply: sentencesOf(seed) }) };
+    case undefined:
+      return { part, tokens: () => replyTokens(seed), count: directive.tokens ?? usualTokens(seed) };
+  }
+}
+
+function jsonTokens(value: unknown): Pick<Segment, "tokens" | "count"> {
+  const tokens = JSON.stringify(value).match(JSON_TOKEN) ?? [];
+  return { tokens: () => nextOf(tokens), count: tokens.length };
+}
+
+function nextOf(tokens: readonly string[]): NextToken {
+  let at = 0;
+  return () => tokens[at++] ?? "";
+}
+
+function hexOf(seed: number): string {
+  return seed.toString(16).padStart(8, "0");
+}
+
+/** Behaviour of the sandbox that a prompt can set. */
+type Directive = {
+  readonly tokens?: number;
+  readonly delay_ms?: number;
+  /** Fail after this many tokens. */
+  readonly fail_after?: number;
+  /** Tokens of reasoning before the reply. */
+  readonly reasoning?: number;
+  /** Input tokens to report as read from a cache. */
+  readonly cached?: number;
+  /** Input tokens to report as written to a cache. */
+  readonly cache_write?: number;
+  /** Call this many tools. */
+  readonly tools?: number;
+  /** Call the tool with this name; the first one if the name is empty. */
+  readonly tool?: string;
+};
+
+/** Name → maximum. */
+const LARGEST = {
+  tokens: 32_000,
+  delay_ms: 10_000,
+  fail_after: 32_000,
+  reasoning: 32_000,
+  cached: 99_999_999,
+  cache_write: 99_999_999,
+  tools: 16,
+} as const;
+
+const DIRECTIVE = /^\[\[([\w.=:-]{1,150}(?: [\w.=:-]{1,150}){0,7})\]\]/;
+const PART = /^(?:tool(?:=([\w.:-]{1,128}))?|([a-z_]+)=(\d{1,8}))$/;
+
+const NONE: Directive = {};
+
+/**
+ * The directive in double brackets at the start of a message, such as "[[tokens=200 delay_ms=20]]". Text in any
+ * other form is part of the prompt. Agents put text parts of their own before the one of the user: the first part
+ * with a directive counts.
+ */
+export function directiveOf(message: PromptMessage | undefined): Directive {
+  if (!message) return NONE;
+  for (const text of textsOfMessage(message)) {
+    const inside = text.startsWith("[[") ? DIRECTIVE.exec(text)?.[1] : undefined;
+    if (inside !== undefined) return directiveWithin(inside);
+  }
+  return NONE;
+}
+
+function directiveWithin(inside: string): Directive {
+  const directive: { [name: string]: number | string } = {};
+  for (const part of inside.split(" ")) {
+    const [found, tool = "", name = "tool", value] = PART.exec(part) ?? [];
+    if (found === undefined || Object.hasOwn(directive, name)) return NONE;
+    if (value !== undefined && !(isName(name) && Number(value) <= LARGEST[name])) return NONE;
+    directive[name] = value === undefined ? tool : Number(value);
+  }
+  return directive;
+}
+
+function isName(name: string): name is keyof typeof LARGEST {
+  return Object.hasOwn(LARGEST, name);
+}
+
+/** The failure does not count against the sandbox's health and is not retried. */
+export function requestedFailure(): UpstreamFailure {
+  return new UpstreamFailure("rejected", "the prompt contains a directive to fail");
+}
