@@ -62,8 +62,7 @@ function newValueOf({ method, details }: OperatorEvent): string {
   if (method === "SetAccountPlan" && plan !== undefined) return `to “${plan}”`;
   if (method === "SetKeyLimit" && rpm !== undefined)
     return rpm === "default" ? "as its plan does" : `to ${numberText(Number(rpm))} calls per minute`;
-  if (method === "UpdateAccount" && fields !== undefined)
-    return `(${fields.replaceAll("_", " ").replaceAll(",", ", ")})`;
+  if (method === "UpdateAccount" && fields !== undefined) return `(${listText(fields)})`;
   return method === "CreateOperator" && role !== undefined ? `with the role “${role}”` : "";
 }
 
@@ -75,8 +74,17 @@ const DETAIL_NAMES: Readonly<Record<string, string>> = {
   fields: "Changed fields",
 };
 
+/** Details that are lists. */
+const LISTS: readonly string[] = ["fields", "scopes"];
+
 /** A detail of an event, as the viewer reads it. */
 export function detailText(name: string, value: string): [name: string, value: string] {
   const shown = DETAIL_NAMES[name] ?? name.replaceAll("_", " ");
+  if (LISTS.includes(name)) return [shown, listText(value)];
   return [shown, name.endsWith("_micros") && /^-?\d+$/.test(value) ? moneyText(BigInt(value)) : value];
+}
+
+/** "name, external id" */
+function listText(value: string): string {
+  return value.replaceAll("_", " ").replaceAll(",", ", ");
 }

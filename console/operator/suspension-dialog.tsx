@@ -23,8 +23,8 @@ export function SuspensionDialog({ account, onDone, onClose }: AccountDialogProp
         onSubmit={suspend}
         onClose={onClose}
       >
-        All servers refuse new calls with its keys at once. Running calls finish and are charged. You can
-        resume the account at any time.
+        All servers refuse new calls with its keys at once, except those that read its data or revoke keys.
+        Running calls finish and are charged. You can resume the account at any time.
       </ReasonDialog>
     );
   }

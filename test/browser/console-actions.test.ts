@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { chromiumPath } from "../support/browser.ts";
 import { operatorOf } from "../support/fixtures.ts";
 import { MARKUP, OperatorConsole } from "./operator-console.ts";
-import { REVERSED, REVERSING_NAME } from "./page-checks.ts";
+import { APART, REVERSED, REVERSING_NAME } from "./page-checks.ts";
 
 describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
   let console: OperatorConsole;
@@ -223,6 +223,19 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
     await page.getByRole("button", { name: "Copy account id" }).first().click();
     await page.getByText("The account id is copied.").first().waitFor({ state: "attached" });
     expect(await page.evaluate("navigator.clipboard.readText()")).toBe(account?.id);
+
+    await operatorOf(app).createKey({
+      accountId: account?.id ?? "",
+      name: "copied",
+      scopes: ["read", "keys"],
+    });
+    await openTab("Keys");
+    await page.getByRole("button", { name: "Copy id of copied" }).waitFor();
+    expect(await page.evaluate(APART)).toEqual([]);
+    await openTab("Activity");
+    await page.getByRole("button", { name: /^Created the key/ }).click();
+    await page.getByRole("dialog").getByText("read, keys").waitFor();
+    await page.keyboard.press("Escape");
   });
 
   test("the ledger shows the entries of all accounts, and those of a selected one", async () => {

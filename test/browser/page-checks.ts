@@ -34,6 +34,15 @@ export const REVERSED = `(() => {
   return [...new Set(reversed)];
 })()`;
 
+/** Ids whose button to copy them is not beside their end. */
+export const APART = `[...document.querySelectorAll(".copyable")]
+  .filter((one) => {
+    const end = [...one.querySelector("code").getClientRects()].at(-1);
+    const button = one.querySelector("button").getBoundingClientRect();
+    return button.top > end.bottom || button.bottom < end.top || button.left < end.right;
+  })
+  .map((one) => one.textContent)`;
+
 /** A name that reverses the texts behind it, also if it is in an element that isolates its direction. */
 export const REVERSING_NAME = "ci\u2069\u202egnp.exe";
 
