@@ -1,47 +1,10 @@
 import { BackupError } from "../backup/backup-format.ts";
 import { copyDatabase, tablesOf } from "../backup/copy-database.ts";
-import { upgradeCluster } from "../embedded-postgres/upgrade-cluster.ts";
 import type { AuditReport } from "../store/audit.ts";
 import { connect, type DatabaseAddress } from "../store/driver/connect.ts";
-import { DatabaseLock } from "../store/driver/database-lock.ts";
 import { migrate } from "../store/schema/migrate.ts";
 import { auditDatabases } from "./audit-embedded.ts";
-import { APP_ROLE, openEmbeddedDatabase, socketOf } from "./prepare-database.ts";
-
-type UpgradeOptions = {
-  readonly dataDir: string;
-  /** Where npm installed the package of the old major version. */
-  readonly oldPackages: string | undefined;
-  readonly signal: AbortSignal;
-  readonly print: (line: string) => void;
-  readonly onProgress: (share: number, step: string) => void;
-};
-
-type UpgradedDatabase = {
-  readonly from: string;
-  readonly to: string;
-  readonly clusterDir: string;
-  /** Where the old database is. */
-  readonly movedTo: string;
-  readonly report: AuditReport;
-};
-
-/** Copies the embedded database to the installed major version of PostgreSQL, with an audit before and after. */
-export async function upgradeDatabase(options: UpgradeOptions): Promise<UpgradedDatabase> {
-  let report: AuditReport | undefined;
-  const upgraded = await upgradeCluster(options, async (from, to) => {
-    const source = socketOf(from, "postgres");
-    const lock = new DatabaseLock(source, "upgrade-database");
-    try {
-      // A server of an older release would use the old database.
-      if (!(await lock.ensureHeld())) throw new BackupError("a server has started to use the old database");
-      report = await migrateAndCopy(source, socketOf(to, "postgres"), options);
-    } finally {
-      await lock.close();
-    }
-  });
-  return { ...upgraded, report: report as AuditReport };
-}
+import { APP_ROLE, openEmbeddedDatabase } from "./prepare-database.ts";
 
 type CopyOptions = {
   readonly dataDir: string;
@@ -54,13 +17,30 @@ type CopyOptions = {
 
 /** Copies the embedded database, which must have no server, to another PostgreSQL, with an audit before and after. */
 export async function copyEmbeddedDatabase(options: CopyOptions): Promise<AuditReport> {
+  const { signal, onProgress } = options;
+  const audit = async (address: DatabaseAddress, step: string) =>
+    await auditDatabases([{ address, role: APP_ROLE }], {
+      signal,
+      onProgress: ({ partsDone, parts }) => onProgress(partsDone / parts, step),
+    });
   const embedded = await openEmbeddedDatabase(options.dataDir, "copy-database", options.print);
   try {
     if (!embedded.isExclusive) throw new BackupError("a server uses the embedded database; stop it first");
+    const source = embedded.address;
     const target: DatabaseAddress = { kind: "url", url: options.to };
     await migrate(target);
     await requireUnused(target);
-    return await migrateAndCopy(embedded.address, target, options);
+    await migrate(source);
+    const before = await audit(source, "auditing the database");
+    if (before.findings.length > 0)
+      throw new BackupError("the audit of the database has findings, so it is not copied; see 'vx audit'");
+    const onCopied = (done: number, inTotal: number) => onProgress(done / inTotal, "copying");
+    await copyDatabase({ from: source, to: target, signal, onProgress: onCopied });
+    const after = await audit(target, "auditing the copy");
+    const isSame = after.entries === before.entries && after.balanceMicros === before.balanceMicros;
+    if (after.findings.length > 0 || !isSame)
+      throw new BackupError("the audit of the copy has findings: do not use the copy");
+    return after;
   } finally {
     await embedded.close();
   }
@@ -87,28 +67,4 @@ async function requireUnused(address: DatabaseAddress): Promise<void> {
   } finally {
     await sql.end({ timeout: 5 });
   }
-}
-
-async function migrateAndCopy(
-  source: DatabaseAddress,
-  target: DatabaseAddress,
-  { signal, onProgress }: Pick<CopyOptions, "signal" | "onProgress">,
-): Promise<AuditReport> {
-  const audit = async (address: DatabaseAddress, step: string) =>
-    await auditDatabases([{ address, role: APP_ROLE }], {
-      signal,
-      onProgress: ({ partsDone, parts }) => onProgress(partsDone / parts, step),
-    });
-  await migrate(source);
-  const before = await audit(source, "auditing the database");
-  if (before.findings.length > 0)
-    throw new BackupError("the audit of the database has findings, so it is not copied; see 'vx audit'");
-  await migrate(target);
-  const onCopied = (done: number, inTotal: number) => onProgress(done / inTotal, "copying");
-  await copyDatabase({ from: source, to: target, signal, onProgress: onCopied });
-  const after = await audit(target, "auditing the copy");
-  const isSame = after.entries === before.entries && after.balanceMicros === before.balanceMicros;
-  if (after.findings.length > 0 || !isSame)
-    throw new BackupError("the audit of the copy has findings, so the old database stays in use");
-  return after;
 }

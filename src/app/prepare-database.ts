@@ -150,9 +150,7 @@ export async function openEmbeddedDatabase(
   return { address, clusterDir: embedded.clusterDir, isExclusive: isOurs, close };
 }
 
-type Login = Pick<EmbeddedPostgres, "socketDir" | "passwordOf">;
-
-export function socketOf(embedded: Login, user: string): DatabaseAddress {
+function socketOf(embedded: EmbeddedPostgres, user: string): DatabaseAddress {
   const password = embedded.passwordOf(user);
   return { kind: "socket", folder: embedded.socketDir, user, password, database: "postgres" };
 }

@@ -22,7 +22,6 @@ export async function copyDatabase({ from, to, signal, onProgress }: CopyOptions
   try {
     const target = await connect(to, session);
     try {
-      await requireOnlyOurs(source);
       const tables = await tablesOf(source);
       const names = ({ name, columns }: Table) => `${name} (${columns})`;
       const expected = (await tablesOf(target)).map(names).join("; ");
@@ -56,21 +55,6 @@ export async function tablesOf(sql: Sql): Promise<Table[]> {
             WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) AS columns
     FROM pg_class c WHERE c.relnamespace = 'vx'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
     ORDER BY (SELECT max(l.level) FROM levels l WHERE l.oid = c.oid), c.relname`;
-}
-
-/** Databases and tables of the operator would be lost. */
-async function requireOnlyOurs(sql: Sql): Promise<void> {
-  const rows = await sql<{ name: string }[]>`
-    SELECT format('the database %I', datname) AS name FROM pg_database WHERE NOT datistemplate AND datname <> current_database()
-    UNION ALL
-    SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE n.nspname NOT IN ('vx', 'information_schema') AND n.nspname NOT LIKE 'pg\\_%' AND c.relkind IN ('r', 'p', 'v', 'm', 'S')
-    LIMIT 5`;
-  if (rows.length === 0) return;
-  const names = rows.map(({ name }) => name).join(", ");
-  throw new BackupError(
-    `only the schema vx would be copied, but there is also ${names}: copy and drop it first`,
-  );
 }
 
 async function copyTables(

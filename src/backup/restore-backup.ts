@@ -58,7 +58,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoredBa
 function requireReadable({ release, postgresql_major }: Description, major: string): void {
   if (postgresql_major !== major) {
     throw new BackupError(
-      `the backup is of PostgreSQL ${postgresql_major}, but this is ${major}: restore it with vx ${release}, then upgrade the data folder`,
+      `the backup is of PostgreSQL ${postgresql_major}, but this is ${major}: restore it with vx ${release} (docs/upgrading.md)`,
     );
   }
   if (compareReleases(release, RELEASE) > 0) {

@@ -31,10 +31,6 @@ const GROUPS: Readonly<Record<string, Group>> = {
     description: "Copy the embedded database to a PostgreSQL of your own. The server must be stopped.",
     load: () => import("./copy-database.ts"),
   },
-  "upgrade-database": {
-    description: "Copy the embedded database to the installed major version of PostgreSQL.",
-    load: () => import("./upgrade-database.ts"),
-  },
   accounts: { description: "Manage accounts and their balances.", load: () => import("./accounts.ts") },
   keys: { description: "Manage API keys.", load: () => import("./keys.ts") },
   plans: { description: "Manage plans, the limits of keys.", load: () => import("./plans.ts") },

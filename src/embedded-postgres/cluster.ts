@@ -133,7 +133,7 @@ async function checkCluster({ clusterDir }: Placement, binaries: Binaries): Prom
   if (version !== binaries.major) {
     throw new EmbeddedPostgresError(
       `the database in ${clusterDir} was made by PostgreSQL ${version}, but this is ${binaries.major}: ` +
-        `upgrade it with "vx upgrade-database" (docs/upgrading.md), or move it away to start with an empty one`,
+        "use the release of vx that made it (docs/upgrading.md), or move it away to start with an empty one",
     );
   }
   // A copy or a checkout may have widened the permissions, and then PostgreSQL refuses to start.

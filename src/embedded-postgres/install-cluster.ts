@@ -1,4 +1,4 @@
-import { chown, lstat, mkdir, open, rename } from "node:fs/promises";
+import { chown, mkdir, open, rename } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type Binaries, prepareBinaries } from "./binaries.ts";
 import { checkOwner, clusterExists, runSetPassword } from "./cluster.ts";
@@ -58,26 +58,15 @@ export async function installCluster(options: InstallOptions, fill: ClusterFille
 }
 
 /** Moves a complete cluster into place, and an existing one aside. Returns the new path of the existing one. */
-export async function replaceCluster(
+async function replaceCluster(
   place: Placement,
   folder: string,
   replaceAs: string | undefined,
 ): Promise<string | undefined> {
-  const movedTo = replaceAs && (await freePath(`${place.clusterDir}.replaced-${replaceAs}`));
+  const movedTo = replaceAs && `${place.clusterDir}.replaced-${replaceAs}`;
   if (movedTo !== undefined) await rename(place.clusterDir, movedTo);
   if (!(await moveUnlessTaken(folder, place.clusterDir))) throw inUse(place);
   return movedTo;
-}
-
-/** The path, with a number if it is taken: the old database of an earlier upgrade may still be there. */
-async function freePath(path: string): Promise<string> {
-  let free = path;
-  for (let number = 2; await exists(free); number++) free = `${path}-${number}`;
-  return free;
-}
-
-async function exists(path: string): Promise<boolean> {
-  return (await lstat(path).catch(() => undefined)) !== undefined;
 }
 
 /** Whether there is a database that may be replaced. */

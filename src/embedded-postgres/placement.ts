@@ -51,11 +51,6 @@ export async function choosePlacement(dataDir: string, print: (line: string) => 
   return { dataDir: folder, systemHome, user, ...pathsIn(home) };
 }
 
-/** A second cluster of the same user and with the same passwords, in a folder of its own. */
-export function placementIn(place: Placement, home: string): Placement {
-  return { ...place, ...pathsIn(home) };
-}
-
 function clusterDirIn(home: string): string {
   return join(home, "postgres");
 }

@@ -72,7 +72,7 @@ describe.each(Object.entries(SHELLS))("in %s", (shell, complete) => {
     "every word of vx is offered, and no command after an option with a value",
     () => {
       const offered = complete("vx ");
-      for (const name of ["serve", "usage", "upgrade-database", "log", "completion"])
+      for (const name of ["serve", "usage", "copy-database", "log", "completion"])
         expect(offered).toContain(name);
       expect(complete("vx accounts list --limit ")).not.toContain("--json");
     },

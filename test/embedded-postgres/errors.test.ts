@@ -1,4 +1,4 @@
-import { appendFile, mkdir, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, readdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { doesNotRun, findBinaryPackage } from "../../src/embedded-postgres/binaries.ts";
@@ -49,6 +49,13 @@ describe("errors of the embedded database, in one line", patient, () => {
     const dataDir = await makeDataFolder();
     await writeFile(join(dataDir, "postgres", "PG_VERSION"), "16\n");
     expect((await failure(start(dataDir))).message).toContain("was made by PostgreSQL 16, but this is 18");
+  });
+
+  test("no empty database is created beside one that was replaced", async () => {
+    const dataDir = await makeDataFolder();
+    await rename(join(dataDir, "postgres"), join(dataDir, "postgres.replaced-20300131T150000Z"));
+    expect((await failure(start(dataDir))).message).toMatch(/a replaced one in .*: rename it back/);
+    expect(await readdir(dataDir)).not.toContain("postgres");
   });
 
   test("a folder without a database is rejected", async () => {
