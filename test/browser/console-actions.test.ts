@@ -231,7 +231,11 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
     });
     await openTab("Keys");
     await page.getByRole("button", { name: "Copy id of copied" }).waitFor();
+    // Wide enough for a table, and too narrow for an id in one line.
+    const size = page.viewportSize() ?? { width: 1280, height: 720 };
+    await page.setViewportSize({ width: 1190, height: size.height });
     expect(await page.evaluate(APART)).toEqual([]);
+    await page.setViewportSize(size);
     await openTab("Activity");
     await page.getByRole("button", { name: /^Created the key/ }).click();
     await page.getByRole("dialog").getByText("read, keys").waitFor();
