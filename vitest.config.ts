@@ -25,7 +25,7 @@ const EXTRAS = [
 ];
 const asked = EXTRAS.filter((name) => process.env[`VX_TEST_${name.toUpperCase()}`] === "1");
 
-/** Of the tests and the programs they start. The extras also install and build programs, which may need more space. */
+/** Temporary files of the tests and their programs. The extras also install and build programs, which may need more space. */
 const folder = asked.length > 0 ? undefined : memoryFolder();
 if (folder !== undefined) process.env.TMPDIR ??= folder;
 

@@ -23,7 +23,7 @@ export async function openAdmission(checkout: Checkout, cleanup: AsyncDisposable
   return { dataDir: server.dataDir, ...(await createAdmission(checkout, pool, payers)) };
 }
 
-/** Of the plans of a cell. */
+/** Raises the limits of all plans of a cell. */
 export async function raiseLimits(owner: postgres.Sql, schema = "vx"): Promise<void> {
   await owner`UPDATE ${owner(schema)}.plans SET rpm = ${MAX_RPM}`;
 }

@@ -6,7 +6,7 @@ export type LargeChat = {
   readonly name: string;
   /** Enough to use the whole machine. */
   readonly callers: number;
-  /** Of a streamed reply. */
+  /** The number of pieces of a streamed reply. */
   readonly pieces?: number;
   bodyFor(model: string): string;
 };

@@ -25,7 +25,7 @@ const NAMES = {
   one: "Citus, one cell",
   two: "Citus, a cell on each worker",
 } as const;
-/** Of calls per second, compared with plain PostgreSQL. */
+/** Lowest shares of the calls per second of plain PostgreSQL. */
 const FLOORS = { admit: 0.35, bill: 0.7 } as const;
 
 type Target = keyof typeof NAMES;

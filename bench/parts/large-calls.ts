@@ -110,7 +110,7 @@ function comparedWithPeer(): Figure<Round>[] {
   ];
 }
 
-/** Beside the model server itself, for one caller. */
+/** The latency that each adds to that of the model server itself, for one caller. */
 function addedBy(name: string, arm: "server" | "bare" | "peer"): Figure<Round>[] {
   return [
     { name: `  p50 added by ${name}`, unit: "ms", value: (r) => r[arm].aloneP50Ms - r.direct.aloneP50Ms },
@@ -118,7 +118,7 @@ function addedBy(name: string, arm: "server" | "bare" | "peer"): Figure<Round>[]
   ];
 }
 
-/** Beside the usual latency without large calls. */
+/** The latency that large calls add to small ones. */
 function delays(name: string, arm: "oneLarge" | "severalLarge"): Figure<Round>[] {
   return [
     {

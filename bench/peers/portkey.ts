@@ -10,7 +10,7 @@ import { PEERS, type Peer } from "./peer.ts";
 
 export const PORTKEY = "@portkey-ai/gateway@1.15.2";
 
-/** In front of a model server. */
+/** Starts the gateway in front of a model server. */
 export async function startPortkey(cleanup: AsyncDisposableStack, upstream: string): Promise<Peer> {
   const script = await installPortkey();
   const port = await freePort();

@@ -116,7 +116,7 @@ func (s *Stream) Response() (*vxv1.GenerateResponse, error) {
 	}, nil
 }
 
-// PartialMessage returns the message received so far, also after an error.
+// PartialMessage returns the message received so far, even after an error.
 func (s *Stream) PartialMessage() *vxv1.Message { return s.message }
 
 func (s *Stream) append(delta *vxv1.GenerateDelta) error {

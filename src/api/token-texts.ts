@@ -12,7 +12,7 @@ const MAX_INPUTS = 2_048;
 const TOKENS_PER_TURN = 8_192;
 
 /**
- * The texts of an input in any of OpenAI's forms. LangChain's clients send tokens by default. Upstreams may have
+ * The texts of an input in any format that OpenAI accepts. LangChain's clients send tokens by default. Upstreams may have
  * another encoding, so they get the text.
  */
 export async function textsAt(

@@ -136,7 +136,7 @@ async function readFirstModels({ modelsFile }: Config, log: Log): Promise<readon
   return models;
 }
 
-/** Beside the rest of the start: a cell that does not respond would delay it. */
+/** Runs while the rest starts, which a cell that does not respond would delay. */
 async function warnOfFindings(
   config: Config,
   embedded: DatabaseAddress | undefined,

@@ -98,7 +98,7 @@ export function createComponents(options: ComponentsOptions) {
     readiness: drain.readiness,
     drainSignal: drain.startSignal,
     shutdownSignal: drain.endSignal,
-    /** Resolves when each cell was tried. Call before all else. */
+    /** Resolves when every cell was tried. Call this first. */
     openCells: () => health.openCells(),
     registerPrices: async () => catalog.replace(await registerPrices(database, catalog.list())),
     /** Call before the first call is served, after the prices are registered. */

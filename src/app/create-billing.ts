@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
-import type { GenerationParts } from "../billing/generation.ts";
+import type { GenerationDeps } from "../billing/generation.ts";
 import { Meter, type PaidEntry } from "../billing/meter.ts";
 import { RunningGenerations } from "../billing/running-generations.ts";
 import { Settler } from "../billing/settler.ts";
@@ -24,7 +24,7 @@ const MAX_WAITING = 2 * MAX_RUNNING;
 /** Other servers release the holds of a server without a heartbeat for 20 s. */
 const HEARTBEAT_PAUSE_MS = 2_000;
 
-type MeteringOptions = Pick<GenerationParts, "streamEvents" | "tokens"> & {
+type MeteringOptions = Pick<GenerationDeps, "streamEvents" | "tokens"> & {
   readonly databases: Databases;
   readonly pipelines: number;
   readonly turns?: CellTurns | undefined;
@@ -147,13 +147,13 @@ function mayOwn(cells: Cells, cell: number, lane: Lane): boolean {
   return !cells.all.some((_, other) => other !== cell && cells.owns(other, lane));
 }
 
-type PresenceParts = {
+type PresenceOptions = {
   readonly options: MeteringOptions;
   readonly serverId: string;
   readonly billing: Billing;
 };
 
-function createPresence(cell: number, { options, serverId, billing }: PresenceParts): Presence {
+function createPresence(cell: number, { options, serverId, billing }: PresenceOptions): Presence {
   const { databases, log, metrics } = options;
   return new Presence(databases.single.all[cell] as Cell, {
     serverId,

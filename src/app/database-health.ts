@@ -28,7 +28,7 @@ export class DatabaseHealth {
   readonly #directory: CellDirectory | undefined;
   readonly #maintenance: Maintenance | undefined;
   readonly #log: Log;
-  /** Of each cell. */
+  /** Per cell. */
   readonly #entriesWithoutPartition: number[] = [];
   readonly #cellsWithOffset = new Set<number>();
   readonly #listeners = new Set<() => void>();
@@ -137,7 +137,7 @@ export class DatabaseHealth {
     for (const listener of this.#listeners) listener();
   }
 
-  /** Those that cannot be reached stay out of the lists of all accounts while other cells own all lanes. */
+  /** Lists of all accounts leave out cells that cannot be reached, while other cells own all lanes. */
   async #tryWaitingCells(): Promise<void> {
     const { waiting } = this.#databases;
     if (!waiting) return;

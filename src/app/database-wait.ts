@@ -5,7 +5,7 @@ import type { Log } from "../telemetry/log.ts";
 import type { Config } from "./settings/config.ts";
 import { StartError } from "./start-error.ts";
 
-/** Between two attempts, and between two log lines. */
+/** The pause between two attempts, and between two log lines. */
 const PAUSE_MS = 1_000;
 
 type DatabaseWaitOptions = {

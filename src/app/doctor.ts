@@ -160,7 +160,7 @@ const WRONG_OFFSET_MS = 60_000;
 const MUCH_WAL_BYTES = GIB;
 const TOO_MUCH_WAL_BYTES = 10 * GIB;
 
-/** Those that a start makes too come first. */
+/** These checks run at each start too. They come first. */
 const START_CHECKS: Readonly<Record<string, Check>> = {
   clock: checkClock,
   connections: checkConnections,

@@ -33,9 +33,9 @@ export class OverviewFeed {
   readonly #options: FeedOptions;
   readonly #watchers = new Map<string, number>();
   readonly #waiting = new Set<(overview: Overview | undefined) => void>();
-  /** Of the last minute, the oldest first. */
+  /** The last minute, oldest first. */
   #samples: Sample[] = [];
-  /** At each full minute of the last hour, the oldest first; before them, at the start of the server. */
+  /** One per full minute of the last hour, oldest first, after one from the start of the server. */
   #minutes: Sample[] = [];
   #latest: Overview | undefined;
   #timer: NodeJS.Timeout | undefined;

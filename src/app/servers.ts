@@ -251,7 +251,7 @@ function everyMinute(work: () => void): () => void {
   return () => clearInterval(timer);
 }
 
-type SignInParts = {
+type SignInOptions = {
   readonly config: Config;
   readonly database: Cells;
   readonly failures: FailedAuthentications;
@@ -259,7 +259,7 @@ type SignInParts = {
 };
 
 /** Undefined without the settings of OpenID Connect. */
-function createSignIn({ config, database, failures, log }: SignInParts): SignIn | undefined {
+function createSignIn({ config, database, failures, log }: SignInOptions): SignIn | undefined {
   const { oidc, adminUrl: url } = config;
   if (!oidc) return undefined;
   const isSecure = url === undefined ? config.adminTls !== undefined : url.startsWith("https:");

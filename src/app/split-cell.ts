@@ -330,7 +330,7 @@ async function isTrueWithin(ms: number, check: () => Promise<boolean>): Promise<
 
 /**
  * Undoes the unfinished split of a cell without its standby, which may be lost. Returns the lanes that the cell owns
- * again. The standby can never claim them afterwards, because the source does not confirm the split any more.
+ * again. The standby can never claim them afterwards, because the source no longer confirms the split.
  */
 export async function abortSplit({ name, address, schema }: CellToMigrate): Promise<readonly Lane[]> {
   const source = await SplitSource.open(address, schema);

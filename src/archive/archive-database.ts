@@ -91,7 +91,7 @@ export class ArchiveDatabase {
     await this.#sql.end({ timeout: 5 });
   }
 
-  /** Until the connection ends. */
+  /** Takes the lock until the connection ends. */
   async lock(): Promise<void> {
     const [row] = await this.#sql<{ locked: boolean }[]>`
       SELECT pg_try_advisory_lock(${LOCK}, hashtext(${this.#schema})) AS locked`;

@@ -36,7 +36,7 @@ class Totals {
   }
 }
 
-/** Of one account, so that the memory of a verification does not depend on the size of the file. */
+/** One account at a time, so memory use does not grow with the file. */
 type Chain = { seq: number; balanceMicros: number; hash: string };
 
 /**
@@ -157,7 +157,7 @@ export type LedgerLine = {
   /** In UTC, with microseconds: 2030-01-31T14:59:00.123456Z. */
   readonly created_at: string;
   readonly hash_version: number;
-  /** In hexadecimal, as all hashes of an archive. */
+  /** In hexadecimal, like all hashes of an archive. */
   readonly hash: string;
 };
 

@@ -76,7 +76,7 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** Of a folder, syncs the names of its files. */
+/** For a folder, syncs its entries. */
 async function syncToDisk(path: string): Promise<void> {
   const handle = await open(path, "r");
   try {
@@ -87,5 +87,5 @@ async function syncToDisk(path: string): Promise<void> {
 }
 
 function exists(path: string): BackupError {
-  return new BackupError(`${path} exists already; choose another file name`);
+  return new BackupError(`${path} already exists; choose another file name`);
 }

@@ -39,7 +39,7 @@ function finalUsage({ ending, progress: { report } }: Ended): Usage | undefined 
 
 /** Whether output is charged that was produced and not delivered: the stop was not caused by the server or the upstream. */
 function paysForProduced(ending: Ending): boolean {
-  return ending.kind === "stopped" && STOPS[ending.why].paidOnceSent;
+  return ending.kind === "stopped" && STOPS[ending.why].chargedOnceSent;
 }
 
 function chargeFor(ended: Ended, counted: Usage): Charge {
@@ -82,7 +82,7 @@ function isCharged(ended: Ended): boolean {
     case "failed":
       return isDelivered(ended);
     case "stopped":
-      return STOPS[ending.why].paidOnceSent ? progress.wasSent : isDelivered(ended);
+      return STOPS[ending.why].chargedOnceSent ? progress.wasSent : isDelivered(ended);
   }
 }
 

@@ -189,7 +189,7 @@ function checkEmbedding(
 }
 
 /** An answer with many vectors is too large to be stored for a retry. */
-export function checkKept({ messages, options }: GenerationRequest): void {
+export function checkStorable({ messages, options }: GenerationRequest): void {
   if (options.task?.kind !== "embed" || messages.length <= MAX_KEPT_INPUTS) return;
   throw DomainError.ofField("input", `must have at most ${MAX_KEPT_INPUTS} texts with an idempotency key`);
 }

@@ -34,10 +34,10 @@ export type Size = {
 export type Payer = { readonly accountId: string; readonly balanceMicros: Micros };
 
 /**
- * The bytes of the input are an upper bound of its tokens and are known already. Tokens are counted only if
+ * The number of bytes of the input is known without counting and is an upper bound of its tokens. Tokens are counted only if
  * that bound does not fit the window, the balance or the maximum cost.
  */
-export function sizeOf(
+export function boundedSize(
   model: Model,
   request: GenerationRequest,
   { accountId: payer, balanceMicros }: Payer,
@@ -47,7 +47,7 @@ export function sizeOf(
   const bound = inputTokenBound(request);
   const output = outputRange(model, request);
   if (fitsWindow(model, request, bound + imageTokensOf(model, request) + output.maxTokens)) {
-    const size = sized(model, request, { promptTokens: bound, counted: false, ...output });
+    const size = priced(model, request, { promptTokens: bound, counted: false, ...output });
     const fits = size.amountMicros <= (request.maxCostMicros ?? size.amountMicros);
     if (fits && size.amountMicros <= balanceMicros) return size;
   }
@@ -62,18 +62,18 @@ export async function countedSize(
 ): Promise<Size> {
   const { promptTokens, room } = await countInput(model, request, tokens, options);
   const { maxTokens, minTokens } = outputRange(model, request);
-  const size = sized(model, request, {
+  const size = priced(model, request, {
     promptTokens,
     counted: true,
     maxTokens: Math.min(maxTokens, room),
     minTokens: Math.min(minTokens, room),
   });
   const { maxCostMicros } = request;
-  return maxCostMicros === undefined ? size : sizeOfMaxCost(model, size, maxCostMicros);
+  return maxCostMicros === undefined ? size : shrunkToMaxCost(model, size, maxCostMicros);
 }
 
 /** Lowers the output limit to what the maximum cost of the call covers, also a limit that the caller set. */
-function sizeOfMaxCost(model: Model, size: Size, maxCostMicros: Micros): Size {
+function shrunkToMaxCost(model: Model, size: Size, maxCostMicros: Micros): Size {
   const affordable = affordableOutput(model.prices, extentOf(size), maxCostMicros);
   if (affordable < 1) throw maxCostTooLow(withMaxTokens(model, size, 1).amountMicros, maxCostMicros);
   return {
@@ -83,12 +83,12 @@ function sizeOfMaxCost(model: Model, size: Size, maxCostMicros: Micros): Size {
 }
 
 /** Lowers the output limit to what the funds cover, but not below minTokens. Never raises it. */
-export function sizeWithin(model: Model, size: Size, availableMicros: Micros): Size {
+export function shrunkTo(model: Model, size: Size, availableMicros: Micros): Size {
   const affordable = affordableOutput(model.prices, extentOf(size), availableMicros);
   return withMaxTokens(model, size, Math.max(size.minTokens, affordable));
 }
 
-export function minSize(model: Model, size: Size): Size {
+export function smallest(model: Model, size: Size): Size {
   return withMaxTokens(model, size, size.minTokens);
 }
 
@@ -114,7 +114,7 @@ export function loweredMaxTokensOf(
   return maxTokens < requested && options.task?.kind !== "embed" ? maxTokens : undefined;
 }
 
-function sized(
+function priced(
   model: Model,
   request: GenerationRequest,
   size: Omit<Size, "inputTokens" | "images" | "amountMicros">,

@@ -67,7 +67,7 @@ type Rule = {
    * Whether the caller pays for the input once the request was sent to an upstream. False if the server
    * causes the stop: then only a stream is charged, for the pieces it delivered.
    */
-  readonly paidOnceSent: boolean;
+  readonly chargedOnceSent: boolean;
   /** The text in the ledger row. */
   readonly text: string;
 };
@@ -79,31 +79,31 @@ export const STOPS: Readonly<Record<Stop, Rule>> = {
   disconnected: {
     reason: "unavailable",
     message: undefined,
-    paidOnceSent: true,
+    chargedOnceSent: true,
     text: "the caller disconnected",
   },
   deadline_exceeded: {
     reason: "deadline_exceeded",
     message: `The call took longer than its deadline. ${CHARGED}`,
-    paidOnceSent: true,
+    chargedOnceSent: true,
     text: "the caller's deadline passed",
   },
   too_long: {
     reason: "deadline_exceeded",
     message: `The call reached the limit of 10 minutes. ${CHARGED}`,
-    paidOnceSent: true,
+    chargedOnceSent: true,
     text: "stopped after 10 minutes",
   },
   revoked_api_key: {
     reason: "revoked_api_key",
     message: `The API key was revoked during the call. ${CHARGED}`,
-    paidOnceSent: true,
+    chargedOnceSent: true,
     text: "stopped, the API key was revoked",
   },
   unavailable: {
     reason: "unavailable",
     message: undefined,
-    paidOnceSent: false,
+    chargedOnceSent: false,
     text: "stopped, the server shut down",
   },
 };

@@ -17,7 +17,7 @@ import {
 } from "./generation-state.ts";
 import type { Settler } from "./settler.ts";
 
-export type GenerationParts = {
+export type GenerationDeps = {
   readonly streamEvents: (call: UpstreamCall) => AsyncIterable<UpstreamEvent>;
   readonly settler: Settler;
   readonly tokens: Tokens;
@@ -29,7 +29,7 @@ export type GenerationParts = {
  */
 export class Generation {
   readonly spec: GenerationSpec;
-  readonly #parts: GenerationParts;
+  readonly #deps: GenerationDeps;
   readonly #upstream = new AbortController();
   readonly #progress = new Progress();
   readonly #events: AsyncIterator<UpstreamEvent>;
@@ -42,11 +42,11 @@ export class Generation {
   #wakeReader: (() => void) | undefined;
   readonly #onSettled: (() => void)[] = [];
 
-  constructor(spec: GenerationSpec, parts: GenerationParts) {
+  constructor(spec: GenerationSpec, deps: GenerationDeps) {
     this.spec = spec;
-    this.#parts = parts;
+    this.#deps = deps;
     const { model, prompt, requestId, key, idempotencyKey, trace } = spec;
-    const events = parts.streamEvents({
+    const events = deps.streamEvents({
       model,
       prompt,
       requestId,
@@ -178,7 +178,7 @@ export class Generation {
   }
 
   async #settle(ending: Ending): Promise<void> {
-    const { settler, tokens } = this.#parts;
+    const { settler, tokens } = this.#deps;
     const { id: holdId, key, trace } = this.spec;
     const { output } = this.#builder;
     try {

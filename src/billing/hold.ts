@@ -8,14 +8,14 @@ import type { Billing } from "../store/billing.ts";
 import { checkRequest } from "./check-request.ts";
 import type { Caller, GenerationRequest } from "./generation-request.ts";
 import {
+  boundedSize,
   countedSize,
   extentOf,
   imageTokensOf,
-  minSize,
   type Payer,
   type Size,
-  sizeOf,
-  sizeWithin,
+  shrunkTo,
+  smallest,
   type Tokens,
 } from "./generation-size.ts";
 import { insufficientBalance } from "./refusals.ts";
@@ -26,7 +26,7 @@ export const MAX_CALL_MS = 600_000;
 /** A hold outlives the longest call plus its settlement retries. */
 const HOLD_SECONDS = 720;
 
-export type HoldParts = {
+export type HoldDeps = {
   readonly billing: Billing;
   readonly settler: Settler;
   readonly running: RunningGenerations;
@@ -45,17 +45,17 @@ export type PendingGeneration = {
 /** The size that the hold covers. There is no hold if an earlier call with the same idempotency key was answered. */
 type Placed = { readonly kind: "held"; readonly size: Size } | { readonly kind: "answered" };
 
-export function placeHold(parts: HoldParts, pending: PendingGeneration): Promise<Placed> {
+export function placeHold(deps: HoldDeps, pending: PendingGeneration): Promise<Placed> {
   const { request, model } = pending;
   const { key, signal } = pending.caller;
-  const { tokens } = parts;
+  const { tokens } = deps;
   const placing = fitHold({ model, request, payer: key, tokens, signal }, (size) =>
-    tryHold(parts, pending, size),
+    tryHold(deps, pending, size),
   );
   return placing.then(placedOf);
 }
 
-function tryHold(parts: HoldParts, pending: PendingGeneration, size: Size): Promise<HoldOutcome> {
+function tryHold(deps: HoldDeps, pending: PendingGeneration, size: Size): Promise<HoldOutcome> {
   const { key } = pending.caller;
   const { amountMicros } = size;
   const extent = extentOf(size);
@@ -72,9 +72,9 @@ function tryHold(parts: HoldParts, pending: PendingGeneration, size: Size): Prom
     seconds: HOLD_SECONDS,
     idempotency: pending.idempotency,
   };
-  return parts.billing.hold(hold).catch((error: unknown) => {
+  return deps.billing.hold(hold).catch((error: unknown) => {
     // The statement may have placed the hold although its reply was lost.
-    if (mayBePlaced(error)) parts.running.waitFor(parts.settler.abandon(hold));
+    if (mayBePlaced(error)) deps.running.waitFor(deps.settler.abandon(hold));
     throw error;
   });
 }
@@ -118,7 +118,7 @@ async function fitHold(
   { model, request, payer, tokens, signal }: HoldToFit,
   tryHold: (size: Size) => Promise<HoldOutcome>,
 ): Promise<{ readonly held: HoldOutcome; readonly size: Size }> {
-  const first = sizeOf(model, request, payer, tokens, signal);
+  const first = boundedSize(model, request, payer, tokens, signal);
   let size = first instanceof Promise ? await first : first;
   let held = await tryHold(size);
   if (held.outcome === "insufficient" && !size.counted) {
@@ -126,7 +126,7 @@ async function fitHold(
     held = await tryHold(size);
   }
   // Another call may take the funds in between, so the last attempt uses the lowest limit.
-  for (const lower of [sizeWithin, minSize]) {
+  for (const lower of [shrunkTo, smallest]) {
     if (held.outcome !== "insufficient" || size.maxTokens === size.minTokens) break;
     const availableMicros = held.balanceMicros - held.heldMicros;
     size = lower(model, size, availableMicros);

@@ -6,13 +6,13 @@ import type { Model } from "../domain/model.ts";
 import { deltasOf } from "../domain/output.ts";
 import type { CountOptions } from "../domain/prompt-texts.ts";
 import type { HoldRequest } from "../store/bill.ts";
-import { checkKept, checkRequest } from "./check-request.ts";
-import { Generation, type GenerationParts, PieceStream } from "./generation.ts";
+import { checkRequest, checkStorable } from "./check-request.ts";
+import { Generation, type GenerationDeps, PieceStream } from "./generation.ts";
 import type { Caller, GenerationRequest, Idempotency, Piece, Reply } from "./generation-request.ts";
 import { countInput, imageTokensOf, loweredMaxTokensOf, type Size } from "./generation-size.ts";
 import type { GenerationSpec } from "./generation-state.ts";
 import {
-  type HoldParts,
+  type HoldDeps,
   MAX_CALL_MS,
   type PendingGeneration,
   placeHold,
@@ -23,15 +23,15 @@ import {
 import { unknownModel } from "./refusals.ts";
 import { decodeAnswer, interrupted, type StoredAnswer } from "./stored-answer.ts";
 
-type MeterParts = GenerationParts &
-  HoldParts & {
+type MeterDeps = GenerationDeps &
+  HoldDeps & {
     readonly models: { get(id: string): Model | undefined; list(): readonly Model[] };
     readonly findAnswer: (accountId: string, idempotencyKey: string) => Promise<string | undefined>;
     readonly findEntry: (accountId: string, generationId: string) => Promise<PaidEntry | undefined>;
     readonly ids: Pick<Ids, "generation">;
   };
 
-/** The parts of a reply that come from its ledger row. */
+/** The deps of a reply that come from its ledger row. */
 export type PaidEntry = Pick<Reply, "model" | "usage" | "costMicros" | "balanceMicros">;
 
 /** The reply of an earlier call with the same idempotency key. */
@@ -39,15 +39,15 @@ type Replay = { readonly reply: Reply; readonly failure: StoredAnswer["failure"]
 
 /** Holds, runs and settles generations. No other component calls an upstream. */
 export class Meter {
-  readonly #parts: MeterParts;
+  readonly #deps: MeterDeps;
 
-  constructor(parts: MeterParts) {
-    this.#parts = parts;
+  constructor(deps: MeterDeps) {
+    this.#deps = deps;
   }
 
   /** What a call with this request would hold. Neither calls an upstream nor holds anything. */
   async quote(request: GenerationRequest, payer: QuotePayer): Promise<Quote> {
-    return await quoteOf(this.#modelOf(request), request, payer, this.#parts.tokens);
+    return await quoteOf(this.#modelOf(request), request, payer, this.#deps.tokens);
   }
 
   async complete(caller: Caller, request: GenerationRequest): Promise<Reply> {
@@ -72,12 +72,12 @@ export class Meter {
     const model = this.#modelOf(request);
     await checkRequest(model, request);
     // Counting stops at the context window: the work of a call that is free must have a limit.
-    const { promptTokens } = await countInput(model, request, this.#parts.tokens, options);
+    const { promptTokens } = await countInput(model, request, this.#deps.tokens, options);
     return promptTokens + imageTokensOf(model, request);
   }
 
   async #start(caller: Caller, request: GenerationRequest, streamed: boolean): Promise<Generation | Replay> {
-    const { running, ids } = this.#parts;
+    const { running, ids } = this.#deps;
     const { accountId } = caller.key;
     const model = this.#modelOf(request);
     caller.onModel(model.id);
@@ -89,7 +89,7 @@ export class Meter {
       const id = ids.generation(laneOfId(accountId));
       const idempotency = caller.idempotency && (await idempotencyOf(caller.idempotency, request));
       const pending = { id, caller, request, model, idempotency };
-      const placed = await measured(caller.trace?.startStage("hold"), placeHold(this.#parts, pending));
+      const placed = await measured(caller.trace?.startStage("hold"), placeHold(this.#deps, pending));
       if (placed.kind === "answered") return await this.#replay(caller);
       generation = this.#launch(specOf(pending, placed.size, streamed), caller);
       return generation;
@@ -99,14 +99,14 @@ export class Meter {
   }
 
   #modelOf({ model: id }: GenerationRequest): Model {
-    const model = this.#parts.models.get(id);
-    if (!model) throw unknownModel(id, this.#parts.models.list());
+    const model = this.#deps.models.get(id);
+    if (!model) throw unknownModel(id, this.#deps.models.list());
     return model;
   }
 
   #launch(spec: GenerationSpec, caller: Caller): Generation {
-    const { running } = this.#parts;
-    const generation = new Generation(spec, this.#parts);
+    const { running } = this.#deps;
+    const generation = new Generation(spec, this.#deps);
     caller.onStart(generation);
     if (spec.loweredMaxTokens !== undefined) caller.onLoweredMaxTokens(spec.loweredMaxTokens);
     const slot = running.register(generation);
@@ -121,11 +121,11 @@ export class Meter {
 
   async #replay(caller: Caller): Promise<Replay> {
     const { key, idempotency } = caller;
-    const answer = await this.#parts.findAnswer(key.accountId, idempotency?.key ?? "");
-    // Its 24 hours ended meanwhile: a retry generates again.
+    const answer = await this.#deps.findAnswer(key.accountId, idempotency?.key ?? "");
+    // The stored answer has expired; a retry generates again.
     if (answer === undefined) throw new DomainError("unavailable");
     const { failure, ...stored } = decodeAnswer(answer);
-    const entry = await this.#parts.findEntry(key.accountId, stored.id);
+    const entry = await this.#deps.findEntry(key.accountId, stored.id);
     if (!entry) throw new DomainError("internal", { cause: new Error(`no ledger row for ${stored.id}`) });
     caller.onReplay();
     if (stored.loweredMaxTokens !== undefined) caller.onLoweredMaxTokens(stored.loweredMaxTokens);
@@ -185,6 +185,6 @@ async function idempotencyOf(
   { key, digest }: Idempotency,
   request: GenerationRequest,
 ): Promise<HoldRequest["idempotency"]> {
-  checkKept(request);
+  checkStorable(request);
   return { key, digest: await digest() };
 }

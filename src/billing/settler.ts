@@ -42,7 +42,7 @@ export class Settler {
   }
 
   /**
-   * @param giveUp answers the caller with an error that nothing is charged; undefined if output was delivered. It is called once
+   * @param giveUp returns an error to the caller, who pays nothing; undefined if output was delivered. It is called once
    * the database has refused the ending for ten seconds, and from then on the hold is released. It is never called after an
    * attempt whose outcome is unknown, because that attempt may have charged.
    */

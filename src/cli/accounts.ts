@@ -265,12 +265,12 @@ async function adjust(account: string, amountMicros: Micros, options: MovementOp
 }
 
 /** If the outcome is unknown, the error names the idempotency key with which a retry is safe. */
-async function move<Answer>(
+async function move<Result>(
   account: string,
   amountMicros: Micros,
   { reason, idempotencyKey = randomUUID() }: MovementOptions,
-  call: (admin: Admin, movement: Movement, signal: AbortSignal) => Promise<Answer>,
-): Promise<Answer> {
+  call: (admin: Admin, movement: Movement, signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
   const stop = new AbortController();
   const onSignal = () => stop.abort();
   process.once("SIGINT", onSignal).once("SIGTERM", onSignal);

@@ -142,7 +142,7 @@ type OwnedLedgers = {
 
 /**
  * With the rights of the owner: the cells of VX_CELLS, each with a folder of its own in this one, the database of
- * DATABASE_URL, or the embedded one, also while a server uses it.
+ * DATABASE_URL, or the embedded one, even while a server uses it.
  */
 async function openOwnedLedgers(folder: string): Promise<OwnedLedgers> {
   const { databaseUrl, dataDir, cellsFile } = readSettings(process.env, [
@@ -175,7 +175,7 @@ export async function auditWithArchives(folder: string, isJson: boolean): Promis
     const progress = createProgress(process.stderr);
     const ledgers = await openOwnedLedgers(folder);
     try {
-      // First, so that entries that are archived meanwhile are read in the files.
+      // The database comes first, so that entries that are archived meanwhile are read in the files.
       const report = await auditDatabases(ledgers.all, {
         signal,
         onProgress: (step) => showAudit(progress, step),

@@ -15,7 +15,7 @@ export const define: Define = (group) => {
   backupCommand(
     group,
     "create <file>",
-    "Copy the embedded database into one file, also while the server runs.",
+    "Copy the embedded database into one file, even while the server runs.",
     ["vx backup create /backups/vx-2030-01-31.tar.zst"],
   ).action(create);
   backupCommand(

@@ -1,7 +1,7 @@
 import { createBrotliDecompress, createGunzip } from "node:zlib";
 import { DomainError } from "../domain/errors.ts";
 import type { BodyShare } from "./body-budget.ts";
-import { RestProblem } from "./problem.ts";
+import { RequestProblem } from "./problem.ts";
 
 /** The body as received, over HTTP/1.1 or HTTP/2. */
 export type BodySource = {
@@ -15,7 +15,7 @@ export type BodySource = {
   /** HTTP/2 only. */
   readonly stream?: { readonly endAfterHeaders: boolean };
   on(event: "data", listener: (chunk: Buffer) => void): unknown;
-  /** Every source closes, also after an error. */
+  /** Every source closes, even after an error. */
   on(event: "end" | "close", listener: () => void): unknown;
   pause(): unknown;
   /** HTTP/1.1 only: the bytes that have arrived and are not read yet. */
@@ -145,7 +145,7 @@ function checkContentType(header: string | string[] | undefined): void {
     ?.slice(8)
     .replaceAll('"', "");
   if (type !== "application/json" || (charset !== undefined && charset !== "utf-8" && charset !== "utf8")) {
-    throw new RestProblem("unsupported_media_type", "Send the body as application/json in UTF-8.");
+    throw new RequestProblem("unsupported_media_type", "Send the body as application/json in UTF-8.");
   }
 }
 
@@ -159,10 +159,10 @@ export function decompress(
   return encoding === "identity" || encoding === "" ? bytes : decompressFrom(encoding, bytes, limits);
 }
 
-/** A Brotli decoder holds up to 16 MiB of output that it has not returned yet, so large bodies are decompressed one at a time. */
+/** A Brotli decoder buffers up to 16 MiB of output that it has not returned yet, so large bodies are decompressed one at a time. */
 function decompressFrom(encoding: string, bytes: Buffer, limits: BodyLimits): Promise<Buffer> {
   if (!isKnown(encoding))
-    throw new RestProblem(
+    throw new RequestProblem(
       "unsupported_media_type",
       `The content encoding is not supported. Use ${KNOWN_ENCODINGS}, or no compression.`,
     );
@@ -188,8 +188,8 @@ async function decompressWith(
     freeBytes(bytes);
   } catch (error) {
     plain.clear();
-    if (error instanceof RestProblem || error instanceof DomainError) throw error;
-    throw new RestProblem("invalid", `The body is not valid ${encoding}.`);
+    if (error instanceof RequestProblem || error instanceof DomainError) throw error;
+    throw new RequestProblem("invalid", `The body is not valid ${encoding}.`);
   }
   return plain.bytes();
 }
@@ -198,8 +198,8 @@ function isKnown(encoding: string): encoding is keyof typeof DECODERS {
   return Object.hasOwn(DECODERS, encoding);
 }
 
-function tooLarge(maxBytes: number): RestProblem {
-  return new RestProblem(
+function tooLarge(maxBytes: number): RequestProblem {
+  return new RequestProblem(
     "too_large",
     `The request body can have at most ${maxBytes} bytes, before and after decompression.`,
   );
@@ -222,7 +222,7 @@ const allocated = new WeakSet<ArrayBufferLike>();
 
 /**
  * Frees the memory of gathered bytes at once, if it is large: V8 collects the whole heap whenever a certain amount of such
- * memory was allocated. Nothing may refer to the bytes any more.
+ * memory was allocated. Nothing may refer to the bytes afterwards.
  */
 export function freeBytes({ buffer }: Buffer): void {
   if (allocated.has(buffer)) (buffer as ArrayBuffer).transfer(0);
@@ -287,7 +287,7 @@ const MIN_FREED_CHUNK_BYTES = 8_192;
 
 /**
  * Frees the memory of a chunk at once, if no other Buffer can share it: V8 collects the whole heap whenever a certain amount
- * of such memory was allocated. Nothing may refer to the bytes any more.
+ * of such memory was allocated. Nothing may refer to the bytes afterwards.
  */
 export function freeChunk({ buffer, length }: Buffer): void {
   if (length >= MIN_FREED_CHUNK_BYTES && length === buffer.byteLength) (buffer as ArrayBuffer).transfer(0);

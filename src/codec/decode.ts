@@ -10,7 +10,7 @@ export const LARGE_BYTES = 262_144;
 
 /**
  * Decodes small bodies at once; large ones, and small ones with many values, one at a time, in parts, so that
- * other calls run in between. From then on the share holds the memory of the message instead of the body.
+ * other calls run in between. From then on the share counts the memory of the message instead of the body.
  */
 export function decode(bytes: Buffer, share: BodyShare, steps: Steps<Message>): Message | Promise<Message> {
   const weighed = decodeAndWeigh(bytes, share, steps);

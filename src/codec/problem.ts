@@ -1,7 +1,7 @@
 /** The kinds of problems of a request before it is decoded. */
 type ProblemKind = "invalid" | "not_found" | "method_not_allowed" | "unsupported_media_type" | "too_large";
 
-export class RestProblem extends Error {
+export class RequestProblem extends Error {
   readonly kind: ProblemKind;
   /** The field as the caller writes it; empty if the problem concerns no single field. */
   readonly field: string;
@@ -20,6 +20,6 @@ export class RestProblem extends Error {
   }
 }
 
-export function invalid(field: string, message: string): RestProblem {
-  return new RestProblem("invalid", message, { field });
+export function invalid(field: string, message: string): RequestProblem {
+  return new RequestProblem("invalid", message, { field });
 }

@@ -10,7 +10,7 @@ const MAX_IMAGES = 100;
 export const MAX_PARTS = 1_000;
 export const MAX_CALLS = 256;
 export const MAX_REASONING_BLOCKS = 256;
-/** Of the ids and the names of tool calls. */
+/** Limit for tool call ids and names. */
 export const MAX_ID_CHARACTERS = 256;
 /** Nesting of arguments, the same as that of untyped fields. */
 const MAX_ARGUMENT_LEVELS = 64;

@@ -106,7 +106,7 @@ export function maskKey(visibleStart: string, visibleEnd: string): string {
   return `${KEY_PREFIX}${visibleStart}…${visibleEnd}`;
 }
 
-/** The form in which a text may be shown that has the form of a key, also with a wrong checksum; otherwise undefined. */
+/** The masked form of a text that looks like a key, even with a wrong checksum; undefined for any other text. */
 export function maskOfKey(text: string): string | undefined {
   if (!SHAPE.test(text)) return undefined;
   return maskKey(text.slice(KEY_PREFIX.length, KEY_PREFIX.length + 4), text.slice(-4));

@@ -5,7 +5,7 @@ export function csvLine(cells: readonly string[]): string {
 
 /**
  * The places where a spreadsheet may start to evaluate a text; callers choose some of the texts. They are at the start
- * of a cell, before one of these characters, some of them also in full-width form, even with spaces between. In many
+ * of a cell, before one of these characters, also as full-width characters, even with spaces between. In many
  * languages, spreadsheets separate the cells of a file at semicolons, so a cell also starts after a semicolon or a line
  * break inside quotes. Amounts such as "-$0.50" are not changed.
  */

@@ -14,7 +14,7 @@ export type JsonObject = { readonly [name: string]: JsonValue };
 /** The texts of objects that are measured and sent, so that each is written once. */
 const texts = new WeakMap<JsonObject, string>();
 
-/** The JSON text of an object that nothing changes any more. */
+/** The JSON text of an object that no longer changes. */
 export function jsonTextOf(object: JsonObject): string {
   let text = texts.get(object);
   if (text === undefined) {

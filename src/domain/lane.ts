@@ -29,7 +29,7 @@ export function parseLanes(text: string): Lane[] | undefined {
   return [...lanes];
 }
 
-/** The form that `parseLanes` reads. */
+/** The text that `parseLanes` reads. */
 export function laneRanges(lanes: readonly Lane[]): string {
   const ranges: [number, number][] = [];
   for (const lane of lanes) {

@@ -73,7 +73,7 @@ export function parseMonth(text: string): number | undefined {
 /** A part of a range, in which the local time is ahead of UTC by a constant number of quarters. */
 export type Span = QuarterRange & { readonly ahead: number };
 
-/** From a quarter of its year on. */
+/** An offset from UTC, and the quarter of its year from which it applies. */
 type Offset = { readonly from: number; readonly ahead: number };
 
 /** The offset from UTC at a quarter. */
@@ -93,7 +93,7 @@ const calendarYears = new Map(
   Array.from({ length: 28 }, (_, i) => LAST_LISTED_YEAR + 28 - i).map((year) => [calendarOf(year), year]),
 );
 
-/** By their names in lower case: callers may write them in any case. The database has 600 names. */
+/** Zones by their names in lower case: callers may write them in any case. The database has 600 names. */
 const zones = new Map<string, TimeZone>();
 
 /** A time zone by its name. The offsets that were found are kept, so that each is found once. */

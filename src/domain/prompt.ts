@@ -81,7 +81,7 @@ export type ContentPart = (
 ) & { readonly cacheControl?: CacheControl };
 
 /**
- * Where a cached part of the prompt ends, in Anthropic's form. It changes no reply, so upstreams without such a
+ * Where a cached part of the prompt ends, in Anthropic's format. It changes no reply, so upstreams without such a
  * control do not get it.
  */
 export type CacheControl = JsonObject;

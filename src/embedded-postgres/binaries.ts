@@ -12,7 +12,7 @@ import {
   symlink,
 } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
-import { EmbeddedPostgresError, errnoOf, unless } from "./error.ts";
+import { EmbeddedPostgresError, errnoOf, ignoring } from "./error.ts";
 import type { Placement } from "./placement.ts";
 import { lastLines, type Outcome, runProgram } from "./run-program.ts";
 import { makeOpenFolder } from "./server-user.ts";
@@ -28,7 +28,7 @@ export type Binaries = { readonly postgres: string; readonly initdb: string; rea
 /** Binaries that the server user can run: those of the package if possible, otherwise a copy. */
 export async function prepareBinaries(place: Placement, print: (line: string) => void): Promise<Binaries> {
   const found = await findBinaryPackage();
-  const linked = await unless(
+  const linked = await ignoring(
     ["EACCES", "EPERM", "EROFS"],
     makeLibraryLinks(found.root).then(() => true),
   );
@@ -108,7 +108,7 @@ async function listFiles(root: string): Promise<string[]> {
 async function isComplete(from: string, to: string, files: readonly string[]): Promise<boolean> {
   const same = await Promise.all(
     files.map(async (file) => {
-      const copy = await unless(["ENOENT", "ENOTDIR"], lstat(join(to, file)));
+      const copy = await ignoring(["ENOENT", "ENOTDIR"], lstat(join(to, file)));
       return copy?.isFile() === true && copy.size === (await lstat(join(from, file))).size;
     }),
   );
@@ -130,7 +130,7 @@ async function copyReadable(from: string, to: string): Promise<void> {
 }
 
 async function isMissing(path: string): Promise<boolean> {
-  return (await unless(["ENOENT"], lstat(path))) === undefined;
+  return (await ignoring(["ENOENT"], lstat(path))) === undefined;
 }
 
 type Check = (place: string) => Promise<boolean>;
@@ -151,7 +151,7 @@ async function putInPlace(temporary: string, root: string, isCompleteIn: Check):
 async function moveIncompleteAside(root: string, isCompleteIn: Check): Promise<void> {
   const aside = await makeTemporarySibling(root, 0o700);
   const moved = join(aside, "incomplete");
-  await unless(["ENOENT"], rename(root, moved));
+  await ignoring(["ENOENT"], rename(root, moved));
   if (await isCompleteIn(moved)) await moveUnlessTaken(moved, root);
   await dropTemporary(aside);
 }

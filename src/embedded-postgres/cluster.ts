@@ -1,7 +1,7 @@
 import { chmod, chown, constants, lstat, open, readdir, readFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { Binaries } from "./binaries.ts";
-import { EmbeddedPostgresError, unless } from "./error.ts";
+import { EmbeddedPostgresError, ignoring } from "./error.ts";
 import { Passwords, passwordPath, superuser } from "./password.ts";
 import { findPostmaster, removeForeignLocks } from "./pid-file.ts";
 import type { Placement } from "./placement.ts";
@@ -88,17 +88,17 @@ export function runSetPassword(
 }
 
 export async function clusterExists({ clusterDir }: Placement): Promise<boolean> {
-  const entry = await unless(["ENOENT"], lstat(clusterDir));
+  const entry = await ignoring(["ENOENT"], lstat(clusterDir));
   if (entry === undefined) return false;
   if (!entry.isDirectory()) throw new EmbeddedPostgresError(`${clusterDir} is not a folder: move it away`);
   // Not readable: checkOwner has already reported a different owner.
-  const names = await unless(["EACCES"], readdir(clusterDir));
+  const names = await ignoring(["EACCES"], readdir(clusterDir));
   return names?.length !== 0;
 }
 
 /** Runs before the other checks: it needs no PostgreSQL program, and its error says what to do. */
 export async function checkOwner({ home, clusterDir, user }: Placement): Promise<void> {
-  const entry = await unless(["ENOENT"], lstat(clusterDir));
+  const entry = await ignoring(["ENOENT"], lstat(clusterDir));
   if (entry === undefined || entry.uid === user.uid) return;
   if (ownUid() === 0) {
     throw new EmbeddedPostgresError(
@@ -112,8 +112,8 @@ export async function checkOwner({ home, clusterDir, user }: Placement): Promise
 }
 
 /** The major version of PostgreSQL that made the cluster. */
-export async function majorOf(clusterDir: string): Promise<string> {
-  const version = (await unless(["ENOENT"], readFile(join(clusterDir, "PG_VERSION"), "utf8")))?.trim();
+async function majorOf(clusterDir: string): Promise<string> {
+  const version = (await ignoring(["ENOENT"], readFile(join(clusterDir, "PG_VERSION"), "utf8")))?.trim();
   if (version !== undefined) return version;
   throw new EmbeddedPostgresError(`${clusterDir} is not a PostgreSQL data folder: move it away`);
 }

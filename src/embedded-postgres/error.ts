@@ -7,8 +7,8 @@ export function errnoOf(error: unknown): string | undefined {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
 }
 
-/** Returns `undefined` for the given error codes; rethrows all other errors. */
-export async function unless<T>(codes: readonly string[], work: Promise<T>): Promise<T | undefined> {
+/** Returns undefined for errors with these codes; rethrows all others. */
+export async function ignoring<T>(codes: readonly string[], work: Promise<T>): Promise<T | undefined> {
   try {
     return await work;
   } catch (error) {

@@ -1,7 +1,7 @@
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from "node:crypto";
 import { link, open, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { EmbeddedPostgresError, unless } from "./error.ts";
+import { EmbeddedPostgresError, ignoring } from "./error.ts";
 import { ownUid } from "./server-user.ts";
 
 /** The superuser of the cluster. */
@@ -28,7 +28,7 @@ export class Passwords {
   /** Undefined if the data folder has no stored password. */
   static async read(dataDir: string): Promise<Passwords | undefined> {
     const path = passwordPath(dataDir);
-    const secret = await unless(["ENOENT"], readFile(path, "utf8").catch(unreadable(path)));
+    const secret = await ignoring(["ENOENT"], readFile(path, "utf8").catch(unreadable(path)));
     if (secret === undefined) return undefined;
     if (secret.trim() === "") {
       throw new EmbeddedPostgresError(`${path} is empty: remove it; the next start sets a new password`);
@@ -56,7 +56,7 @@ export class Passwords {
    * was stored first.
    */
   async store(dataDir: string): Promise<Passwords> {
-    await this.#write(dataDir, (temporary, path) => unless(["EEXIST"], link(temporary, path)));
+    await this.#write(dataDir, (temporary, path) => ignoring(["EEXIST"], link(temporary, path)));
     return (await Passwords.read(dataDir)) ?? this;
   }
 

@@ -1,6 +1,6 @@
 import { link, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { unless } from "./error.ts";
+import { ignoring } from "./error.ts";
 import type { Placement } from "./placement.ts";
 import { isPidTaken, isPostmasterOf, readProcess } from "./processes.ts";
 
@@ -46,21 +46,21 @@ async function isForeign(path: string, text: string, clusterDir: string): Promis
 async function removeIfStill(path: string, text: string): Promise<void> {
   const aside = `${path}.stale-${process.pid}`;
   if (
-    (await unless(
+    (await ignoring(
       ["ENOENT"],
       rename(path, aside).then(() => true),
     )) === undefined
   )
     return;
-  if ((await readText(aside)) !== text) await unless(["EEXIST"], link(aside, path));
+  if ((await readText(aside)) !== text) await ignoring(["EEXIST"], link(aside, path));
   await rm(aside, { force: true });
 }
 
 async function isOlderThan(path: string, ageMs: number): Promise<boolean> {
-  const entry = await unless(["ENOENT"], stat(path));
+  const entry = await ignoring(["ENOENT"], stat(path));
   return entry !== undefined && Date.now() - entry.mtimeMs > ageMs;
 }
 
 function readText(path: string): Promise<string | undefined> {
-  return unless(["ENOENT"], readFile(path, "utf8"));
+  return ignoring(["ENOENT"], readFile(path, "utf8"));
 }

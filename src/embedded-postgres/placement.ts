@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { chown, lstat, realpath } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
-import { EmbeddedPostgresError, errnoOf, unless } from "./error.ts";
+import { EmbeddedPostgresError, errnoOf, ignoring } from "./error.ts";
 import { runProgram } from "./run-program.ts";
 import {
   isShared,
@@ -46,7 +46,7 @@ export async function choosePlacement(dataDir: string, print: (line: string) => 
     await makeOpenFolder(systemHome);
     print(`the database is in ${home}, because uid ${userFor(undefined).uid} cannot use ${folder}`);
   }
-  const user = userFor(await unless(["ENOENT"], lstat(clusterDirIn(home))));
+  const user = userFor(await ignoring(["ENOENT"], lstat(clusterDirIn(home))));
   if (isShared(user)) print(SHARED_USER_WARNING);
   return { dataDir: folder, systemHome, user, ...pathsIn(home) };
 }
@@ -81,7 +81,7 @@ async function openDataFolder(dataDir: string): Promise<string> {
 async function chooseHome(folder: string, systemHome: string, userFor: UserFor): Promise<string> {
   if (ownUid() !== 0) return folder;
   const cluster = join(folder, "postgres");
-  const existing = await unless(["ENOENT"], lstat(cluster));
+  const existing = await ignoring(["ENOENT"], lstat(cluster));
   if (existing !== undefined) {
     // A file, or a folder owned by root, is reported later.
     if (!existing.isDirectory() || existing.uid === 0) return folder;
@@ -91,7 +91,7 @@ async function chooseHome(folder: string, systemHome: string, userFor: UserFor):
       `uid ${userFor(existing).uid} cannot reach the database in ${cluster}: make the folders above it accessible (chmod o+x)`,
     );
   }
-  if ((await unless(["ENOENT"], lstat(join(systemHome, "postgres")))) !== undefined) return systemHome;
+  if ((await ignoring(["ENOENT"], lstat(join(systemHome, "postgres")))) !== undefined) return systemHome;
   if (await canCreateIn(folder, userFor(undefined))) return folder;
   return systemHome;
 }
@@ -108,7 +108,7 @@ async function canCreateIn(folder: string, user: ServerUser): Promise<boolean> {
   await removeAbandonedSiblings(path, 60_000);
   const probe = await makeTemporarySibling(path, 0o700);
   try {
-    const owned = await unless(
+    const owned = await ignoring(
       ["EPERM", "EACCES", "EINVAL"],
       chown(probe, user.uid, user.gid).then(() => true),
     );

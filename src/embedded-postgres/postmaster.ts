@@ -3,7 +3,7 @@ import { constants, type FileHandle, open, readdir, readFile, stat, unlink } fro
 import { connect } from "node:net";
 import { join } from "node:path";
 import type { Binaries } from "./binaries.ts";
-import { EmbeddedPostgresError, unless } from "./error.ts";
+import { EmbeddedPostgresError, ignoring } from "./error.ts";
 import { findPostmaster, removeForeignLocks } from "./pid-file.ts";
 import type { Placement } from "./placement.ts";
 import { lastLines, programEnvironment } from "./run-program.ts";
@@ -11,14 +11,14 @@ import { identity, makeServerFolder, replaceServerFile, type ServerUser } from "
 import { startFiles } from "./settings.ts";
 import { type BoundedWait, boundedWait, endLeftoverProcesses, stopPostmaster } from "./shutdown.ts";
 
-const startMs = 60_000;
-const retryMs = 50;
+const START_MS = 60_000;
+const RETRY_MS = 50;
 
 /**
  * For glibc: a backend keeps a few MiB of freed memory. Otherwise each statement returns its memory to the
  * system and allocates it again, which takes up to half of the statement's time.
  */
-const keepsMemory = { MALLOC_TRIM_THRESHOLD_: "8388608", MALLOC_TOP_PAD_: "1048576" };
+const KEEP_MEMORY = { MALLOC_TRIM_THRESHOLD_: "8388608", MALLOC_TOP_PAD_: "1048576" };
 
 type LaunchOptions = {
   readonly maxConnections: number | undefined;
@@ -36,7 +36,7 @@ export async function startPostmaster(
 ): Promise<{ adopted: boolean }> {
   const { print } = options;
   const wait = boundedWait(
-    startMs,
+    START_MS,
     () => print("waiting for the database, which is recovering from a crash or being stopped …"),
     () => new EmbeddedPostgresError(timeoutMessage(place)),
   );
@@ -44,19 +44,19 @@ export async function startPostmaster(
     const running = await findPostmaster(place);
     if (running === undefined) {
       if ((await launchPostmaster(place, binaries, options, wait)) === "ready") return { adopted: false };
-      await wait.pause(retryMs);
+      await wait.pause(RETRY_MS);
     } else if (running.status === "ready") {
-      const answer = running.socketDir === place.socketDir ? await probeSocket(place.socketDir) : "refuses";
-      if (answer === "answers") return { adopted: true };
+      const state = running.socketDir === place.socketDir ? await probeSocket(place.socketDir) : "refuses";
+      if (state === "responds") return { adopted: true };
       // It is shutting down, its socket was deleted, or its socket is in the former place of the data folder.
-      if (answer === "refuses") await stopPostmaster(place);
+      if (state === "refuses") await stopPostmaster(place);
     }
     await wait.pause();
   }
 }
 
 function timeoutMessage({ clusterDir, logDir }: Placement): string {
-  const seconds = startMs / 1000;
+  const seconds = START_MS / 1000;
   return `the database in ${clusterDir} was not ready after ${seconds} s; if it is recovering, wait and start again (its log is in ${logDir})`;
 }
 
@@ -103,7 +103,7 @@ function spawnPostmaster(place: Placement, binaries: Binaries, output: number): 
     detached: true,
     stdio: ["ignore", output, output],
     cwd: "/",
-    env: { ...programEnvironment(), ...keepsMemory },
+    env: { ...programEnvironment(), ...KEEP_MEMORY },
     ...identity(place.user),
   });
   const state: Child = { pid: child.pid, ended: undefined };
@@ -120,7 +120,7 @@ function spawnPostmaster(place: Placement, binaries: Binaries, output: number): 
 const fileName = "start.log";
 const startLogMaxBytes = 64 * 1024;
 const weekdayLogMaxBytes = 16 * 1024 * 1024;
-const weekdayLogMaxAgeMs = 6 * 24 * 3600_000;
+const MAX_WEEKDAY_LOG_AGE_MS = 6 * 24 * 3600_000;
 
 /** The log of a postmaster before its log collector starts; `excerpt` returns the lines logged since. */
 type StartLog = { readonly file: FileHandle; excerpt(): Promise<string> };
@@ -162,10 +162,10 @@ async function pruneLogs(logDir: string): Promise<void> {
   for (const name of await readdir(logDir)) {
     if (!weekdayLog.test(name)) continue;
     const path = join(logDir, name);
-    const entry = await unless(["ENOENT"], stat(path));
+    const entry = await ignoring(["ENOENT"], stat(path));
     if (entry === undefined) continue;
-    const isOld = Date.now() - entry.mtimeMs > weekdayLogMaxAgeMs;
-    if (isOld || entry.size > weekdayLogMaxBytes) await unless(["ENOENT"], unlink(path));
+    const isOld = Date.now() - entry.mtimeMs > MAX_WEEKDAY_LOG_AGE_MS;
+    if (isOld || entry.size > weekdayLogMaxBytes) await ignoring(["ENOENT"], unlink(path));
   }
 }
 
@@ -179,7 +179,7 @@ export async function trimLogs(logDir: string): Promise<void> {
     // The flags prevent root from following a link or blocking on a pipe that the server user may have
     // created.
     const flags = constants.O_WRONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-    const file = await unless(["ENOENT", "ELOOP", "ENXIO"], open(join(logDir, name), flags));
+    const file = await ignoring(["ENOENT", "ELOOP", "ENXIO"], open(join(logDir, name), flags));
     if (file === undefined) continue;
     try {
       const entry = await file.stat();
@@ -190,19 +190,19 @@ export async function trimLogs(logDir: string): Promise<void> {
   }
 }
 
-const probeTimeoutMs = 2_000;
-/** SSLRequest: the one message that a server answers in any state (with one byte) and does not log. */
+const PROBE_TIMEOUT_MS = 2_000;
+/** SSLRequest: the one message to which a server responds in any state (with one byte) and does not log. */
 const sslRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 
 /**
  * Whether a server listens on the socket. The socket file, and even an existing pid, can outlive a SIGKILL.
  */
-async function probeSocket(socketDir: string): Promise<"answers" | "refuses" | "silent"> {
-  const { promise, resolve } = Promise.withResolvers<"answers" | "refuses" | "silent">();
+async function probeSocket(socketDir: string): Promise<"responds" | "refuses" | "silent"> {
+  const { promise, resolve } = Promise.withResolvers<"responds" | "refuses" | "silent">();
   const socket = connect(join(socketDir, ".s.PGSQL.5432"));
-  socket.setTimeout(probeTimeoutMs, () => resolve("silent"));
+  socket.setTimeout(PROBE_TIMEOUT_MS, () => resolve("silent"));
   socket.once("connect", () => socket.write(sslRequest));
-  socket.once("data", () => resolve("answers"));
+  socket.once("data", () => resolve("responds"));
   socket.once("error", () => resolve("refuses"));
   socket.once("close", () => resolve("refuses"));
   try {

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { readdir, readFile, readlink } from "node:fs/promises";
 import { promisify } from "node:util";
-import { errnoOf, unless } from "./error.ts";
+import { errnoOf, ignoring } from "./error.ts";
 
 /** `command` is the command line with single spaces between its arguments. */
 export type Process = { readonly pid: number; readonly parent: number; readonly command: string };
@@ -12,8 +12,8 @@ const NOT_FOUND = ["ENOENT", "ESRCH"];
 /** A live process. A zombie counts as ended: in a container it may never be reaped. */
 export async function readProcess(pid: number): Promise<Process | undefined> {
   if (!hasProc) return (await listWithPs(["-p", String(pid)]))[0];
-  const stat = await unless(NOT_FOUND, readFile(`/proc/${pid}/stat`, "utf8"));
-  const commandLine = await unless(NOT_FOUND, readFile(`/proc/${pid}/cmdline`, "utf8"));
+  const stat = await ignoring(NOT_FOUND, readFile(`/proc/${pid}/stat`, "utf8"));
+  const commandLine = await ignoring(NOT_FOUND, readFile(`/proc/${pid}/cmdline`, "utf8"));
   if (stat === undefined || commandLine === undefined) return undefined;
   const [state, parent] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   if (state === "Z" || state === "X") return undefined;
@@ -61,6 +61,6 @@ export async function isPostmasterOf(clusterDir: string, process: Process): Prom
   if (!hasProc || !process.command.includes("/postgres -D ")) return false;
   // The folder may have been moved since. Without CAP_SYS_PTRACE root may not read the link; then the result
   // is false.
-  const cwd = await unless([...NOT_FOUND, "EACCES", "EPERM"], readlink(`/proc/${process.pid}/cwd`));
+  const cwd = await ignoring([...NOT_FOUND, "EACCES", "EPERM"], readlink(`/proc/${process.pid}/cwd`));
   return cwd === clusterDir;
 }

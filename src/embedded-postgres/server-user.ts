@@ -4,7 +4,7 @@ import { mkdirSync, statSync } from "node:fs";
 import { chmod, chown, lstat, mkdir, open, rename } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { promisify } from "node:util";
-import { EmbeddedPostgresError, errnoOf, unless } from "./error.ts";
+import { EmbeddedPostgresError, errnoOf, ignoring } from "./error.ts";
 
 /**
  * The user that PostgreSQL runs as. PostgreSQL refuses to run as root, so root starts it as an unprivileged
@@ -77,7 +77,7 @@ export async function makeOpenFolder(path: string): Promise<void> {
  * folder of another user is refused, not taken over.
  */
 export async function makeServerFolder(path: string, user: ServerUser, shared = false): Promise<void> {
-  await unless(["EEXIST"], mkdir(path, { mode: 0o700 }));
+  await ignoring(["EEXIST"], mkdir(path, { mode: 0o700 }));
   const entry = await lstat(path);
   if (!entry.isDirectory()) throw new EmbeddedPostgresError(`${path} is not a folder: move it away`);
   if (entry.uid !== user.uid) {

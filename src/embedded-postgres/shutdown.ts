@@ -4,9 +4,9 @@ import { findPostmaster } from "./pid-file.ts";
 import type { Placement } from "./placement.ts";
 import { isPostmasterOf, listProcesses, type Process, readProcess } from "./processes.ts";
 
-const fastShutdownMs = 10_000;
-const immediateShutdownMs = 5_000;
-const leftoverExitMs = 1_000;
+const FAST_SHUTDOWN_MS = 10_000;
+const IMMEDIATE_SHUTDOWN_MS = 5_000;
+const LEFTOVER_EXIT_MS = 1_000;
 
 /** Fast shutdown of the cluster's postmaster, if any. Resolves when its child processes have ended too. */
 export async function stopPostmaster(place: Placement): Promise<void> {
@@ -14,24 +14,24 @@ export async function stopPostmaster(place: Placement): Promise<void> {
   if (running !== undefined) {
     const hasExited = async () => !(await isPostmaster(place, running.pid));
     signal(running.pid, "SIGINT");
-    if (!(await until(hasExited, fastShutdownMs))) {
+    if (!(await until(hasExited, FAST_SHUTDOWN_MS))) {
       signal(running.pid, "SIGQUIT");
-      if (!(await until(hasExited, immediateShutdownMs))) throw doesNotStop(`process ${running.pid}`);
+      if (!(await until(hasExited, IMMEDIATE_SHUTDOWN_MS))) throw doesNotStop(`process ${running.pid}`);
     }
   }
   await endLeftoverProcesses(place);
 }
 
 /**
- * Child processes of a dead postmaster exit by themselves, except one in a long computation. They hold the
+ * Child processes of a dead postmaster exit by themselves, except one in a long computation. They keep the
  * shared memory, which blocks a new postmaster; they can no longer commit anything safely.
  */
 export async function endLeftoverProcesses(place: Placement): Promise<void> {
   const haveExited = async () => (await leftoverProcesses(place)).length === 0;
-  if (await until(haveExited, leftoverExitMs)) return;
+  if (await until(haveExited, LEFTOVER_EXIT_MS)) return;
   for (const name of ["SIGQUIT", "SIGKILL"] as const) {
     for (const leftover of await leftoverProcesses(place)) signal(leftover.pid, name);
-    if (await until(haveExited, immediateShutdownMs)) return;
+    if (await until(haveExited, IMMEDIATE_SHUTDOWN_MS)) return;
   }
   const remaining = (await leftoverProcesses(place)).map(({ pid, command }) => `${pid} (${command})`);
   throw doesNotStop(remaining.join(", "));
@@ -64,15 +64,15 @@ function doesNotStop(what: string): EmbeddedPostgresError {
   return new EmbeddedPostgresError(`the embedded PostgreSQL does not stop: ${what}`);
 }
 
-const pollMs = 10;
+const POLL_MS = 10;
 
-/** Polls until the condition holds; false after the timeout. */
+/** Polls until the condition is true; false after the timeout. */
 async function until(condition: () => Promise<boolean>, boundMs: number): Promise<boolean> {
   const deadline = performance.now() + boundMs;
   for (;;) {
     if (await condition()) return true;
     if (performance.now() >= deadline) return false;
-    await sleep(pollMs);
+    await sleep(POLL_MS);
   }
 }
 
@@ -83,7 +83,7 @@ export function boundedWait(boundMs: number, onLong: () => void, onBound: () => 
   const started = performance.now();
   let isReported = false;
   return {
-    async pause(ms = pollMs) {
+    async pause(ms = POLL_MS) {
       const waitedMs = performance.now() - started;
       if (waitedMs > boundMs) throw onBound();
       if (waitedMs > 2_000 && !isReported) {

@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { chmod, lstat, mkdir, open, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { unless } from "./error.ts";
+import { ignoring } from "./error.ts";
 import { isPidTaken } from "./processes.ts";
 
-const abandonedAfterMs = 10 * 60_000;
+const ABANDONED_AFTER_MS = 10 * 60_000;
 const ownFolders = new Set<string>();
 
 /** A folder to build `path` in: a process killed midway leaves this folder, never an incomplete `path`. */
@@ -26,9 +26,9 @@ export async function moveIntoPlace(folder: string, path: string): Promise<boole
   return moved;
 }
 
-/** False, without any change, if `path` exists already. */
+/** Returns false and changes nothing if `path` already exists. */
 export async function moveUnlessTaken(folder: string, path: string): Promise<boolean> {
-  const moved = await unless(
+  const moved = await ignoring(
     ["ENOTEMPTY", "EEXIST", "ENOTDIR"],
     rename(folder, path).then(() => true),
   );
@@ -50,7 +50,7 @@ export async function dropTemporary(folder: string): Promise<void> {
 export async function removeAbandonedSiblings(path: string, minAgeMs = 0): Promise<void> {
   const parent = dirname(path);
   const prefix = `${basename(path)}.new-`;
-  for (const name of (await unless(["ENOENT"], readdir(parent))) ?? []) {
+  for (const name of (await ignoring(["ENOENT"], readdir(parent))) ?? []) {
     if (!name.startsWith(prefix)) continue;
     const folder = join(parent, name);
     if (await isAbandoned(folder, Number.parseInt(name.slice(prefix.length), 10), minAgeMs)) {
@@ -61,13 +61,13 @@ export async function removeAbandonedSiblings(path: string, minAgeMs = 0): Promi
 
 async function isAbandoned(folder: string, creatorPid: number, minAgeMs: number): Promise<boolean> {
   if (ownFolders.has(folder)) return false;
-  const entry = await unless(["ENOENT"], lstat(folder));
+  const entry = await ignoring(["ENOENT"], lstat(folder));
   // Date.now() has no fractions: with those of ctimeMs, the age of a new folder could be below 0.
   const ageMs = Date.now() - Math.floor(entry?.ctimeMs ?? 0);
   // In a container every start may have the same pid, so a folder with this pid that is not in `ownFolders`
   // is an old one.
   const hasCreatorExited = creatorPid === process.pid || !isPidTaken(creatorPid);
-  return ageMs >= (hasCreatorExited ? minAgeMs : abandonedAfterMs);
+  return ageMs >= (hasCreatorExited ? minAgeMs : ABANDONED_AFTER_MS);
 }
 
 async function syncFolder(path: string): Promise<void> {

@@ -275,7 +275,7 @@ function urlProblem(text: string): string | undefined {
 
 type PriceValues = z.output<z.ZodObject<typeof priceFields>>;
 
-/** Reports prices that are missing or given in both forms. */
+/** Reports prices that are missing or given in both ways. */
 function checkPrices(values: PriceValues, wrong: (field: string, message: string) => void): void {
   const single = ["input_micros_per_million_tokens", "output_micros_per_million_tokens"] as const;
   const given = single.filter((field) => values[field] !== undefined);

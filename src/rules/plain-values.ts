@@ -9,7 +9,7 @@ import { type Value, ValueSchema } from "@bufbuild/protobuf/wkt";
 import type { JsonValue } from "../domain/json.ts";
 
 /**
- * A google.protobuf.Value that holds plain JSON, which takes a fraction of the memory and of the time of
+ * A google.protobuf.Value that contains plain JSON, which takes a fraction of the memory and of the time of
  * nested messages. `kind` is created when the protobuf library reads it.
  */
 class JsonHolder implements Value {
@@ -34,7 +34,7 @@ class JsonHolder implements Value {
   }
 }
 
-/** Also holds the JSON text of a large value. It was written in parts, so that other calls ran in between. */
+/** Also has the JSON text of a large value, which was written in parts so that other calls ran in between. */
 class JsonTextHolder extends JsonHolder {
   readonly text: string;
 
@@ -49,7 +49,7 @@ export function valueOfJson(json: JsonValue): Value {
   return new JsonHolder(json);
 }
 
-/** The JSON that a decoded untyped field holds; undefined for another object. */
+/** The JSON that a decoded untyped field contains; undefined for another object. */
 export function heldJsonOf(value: object): JsonValue | undefined {
   return value instanceof JsonHolder ? value.json : undefined;
 }

@@ -2,7 +2,7 @@ import { KEY_PREFIX } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { Log } from "../telemetry/log.ts";
 import { answerPreflight, type Cors, isPreflight } from "./cors.ts";
-import { asDomainError } from "./errors/connect-error.ts";
+import { ensureDomainError } from "./errors/connect-error.ts";
 import { sendRefusal } from "./errors/refusal.ts";
 import {
   type HttpHandler,
@@ -38,7 +38,7 @@ export function createHandler(options: HandlerOptions): HttpHandler {
     const fail = (error: unknown) => {
       if (!isClosed(response)) options.log.error({ err: error, request_id: requestId }, "request failed");
       if (!response.headersSent) response.setHeader("x-request-id", requestId);
-      sendRefusal(request, response, asDomainError(error), requestId);
+      sendRefusal(request, response, ensureDomainError(error), requestId);
     };
     try {
       serve(options, request, response, requestId)?.catch(fail);

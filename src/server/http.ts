@@ -41,7 +41,7 @@ export type HeaderSink = { setHeader(name: string, value: string): unknown };
 /** A node:http response has `destroyed` itself; a node:http2 response has it only on its stream. */
 type Closable = { readonly destroyed?: boolean; readonly stream?: { readonly destroyed: boolean } };
 
-/** Whether the response is closed and cannot be written any more. */
+/** Whether the response is closed, so that nothing more can be written. */
 export function isClosed(response: object): boolean {
   const { destroyed, stream } = response as Closable;
   return destroyed === true || stream?.destroyed === true;

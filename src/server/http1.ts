@@ -23,7 +23,7 @@ type Http1Options = {
 
 type Connection = {
   readonly socket: PacedSocket;
-  /** The connection closes after the response to the latest request. Further requests would never be answered. */
+  /** The connection closes after the response to the latest request. Further requests would get no response. */
   isEnding: boolean;
   latest?: { readonly request: HttpRequest; readonly response: HttpResponse };
 };
@@ -116,7 +116,7 @@ export class Http1 {
     this.#server.close();
   }
 
-  /** Answers an invalid request with an error, and closes the connection. */
+  /** Responds to an invalid request with an error, and closes the connection. */
   #refuse(socket: Duplex, problem: BadRequest): void {
     const connection = this.#connections.get(socket);
     if (!socket.writable || !connection || !canSendError(connection)) {

@@ -30,7 +30,7 @@ export const defaultLimits = {
   http1ReadIdleMs: 120_000,
   /**
    * For an HTTP/2 caller that neither sends the rest of a request nor reads the response, and for a session
-   * without calls. Longer than bodyMs, whose end is answered with an error.
+   * without calls. Longer than bodyMs, after which the caller gets an error.
    */
   http2StreamIdleMs: 150_000,
   http2SessionIdleMs: 600_000,
@@ -42,7 +42,7 @@ export const defaultLimits = {
   http2ConcurrentStreams: 128,
   http2ResetBurst: 128,
   http2ResetsPerSecond: 33,
-  /** Of all sessions of one address; see EarlyResets. Not limited if the connections of an address are not. */
+  /** Shared by all sessions of an address (see EarlyResets); unlimited if its connections are. */
   http2EarlyResetBurst: 4_096,
   http2EarlyResetsPerSecond: 256,
   http2SessionMemoryMb: 64,

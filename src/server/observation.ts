@@ -7,7 +7,7 @@ import { inputTokensOf, outputTokensOf } from "../domain/usage.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { HttpRoute, ServerTrace, StartTrace } from "../telemetry/telemetry.ts";
-import { asDomainError } from "./errors/connect-error.ts";
+import { ensureDomainError } from "./errors/connect-error.ts";
 import type { Admitted } from "./gate/gate.ts";
 import type { IncomingCall } from "./incoming-call.ts";
 
@@ -253,14 +253,14 @@ const SERVER_FAILURES: ReadonlySet<string> = new Set([
 /** The HTTP status of the failure over REST, whatever the protocol of the call; undefined if it has none. */
 function statusOf(failure: unknown, code: string): number | undefined {
   if (failure === undefined) return code === "ok" ? 200 : undefined;
-  return failure instanceof ConnectError ? undefined : ERRORS[asDomainError(failure).reason].status;
+  return failure instanceof ConnectError ? undefined : ERRORS[ensureDomainError(failure).reason].status;
 }
 
 /** The gRPC code of a finished call, as "not_found". */
 function codeNameOf({ failure, code }: CallRecord): string {
   if (failure === undefined) return code === 0 ? "ok" : snakeCase(Code[code] ?? "Unknown");
   if (failure instanceof ConnectError) return snakeCase(Code[failure.code]);
-  return ERRORS[asDomainError(failure).reason].code.toLowerCase();
+  return ERRORS[ensureDomainError(failure).reason].code.toLowerCase();
 }
 
 function reasonOf(failure: unknown): string {

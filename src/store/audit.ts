@@ -146,7 +146,7 @@ type EntryPosition = { next_account_id: string; next_seq: bigint; next_sum: stri
 
 /**
  * An account with many entries has many sums, so these are read in pieces too, before its remaining entries. Sums before
- * `quarter` do not change any more.
+ * `quarter` no longer change.
  */
 type UsagePosition = EntryPosition & {
   readonly quarter: Quarter;

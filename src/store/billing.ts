@@ -22,9 +22,9 @@ import type { EntryRow } from "./ledger.ts";
 
 type BillingOptions = {
   readonly serverId: string;
-  /** Of each cell. */
+  /** Per cell. */
   readonly pipelines: number;
-  /** Of each cell. */
+  /** Per cell. */
   readonly maxWaiting: number;
   /** One per cell. */
   readonly clocks: readonly DatabaseClock[];

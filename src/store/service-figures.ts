@@ -1,6 +1,6 @@
 import type { Cells } from "./driver/cells.ts";
 
-/** Figures of all servers that use the database. */
+/** Totals across all servers. */
 export type ServiceFigures = {
   readonly servers: bigint;
   readonly generations: bigint;
@@ -17,7 +17,7 @@ export async function readServiceFigures(database: Cells): Promise<ServiceFigure
   }));
 }
 
-/** Of all servers that use the database. */
+/** Totals across all servers. */
 type HoldFigures = { readonly open: number; readonly heldMicros: number; readonly expired: number };
 
 type HoldRow = { readonly holds: bigint; readonly held_micros: bigint; readonly expired: bigint };

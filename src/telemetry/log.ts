@@ -84,7 +84,7 @@ class LogOutput {
     setImmediate(() => this.#send());
   }
 
-  /** Calls back when no line is waiting any more. */
+  /** Calls back once no line is waiting. */
   flush(done: () => void): void {
     if (this.#isWriting) this.#flushed.push(done);
     else done();

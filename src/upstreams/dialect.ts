@@ -61,7 +61,7 @@ export function unsupported(field: PromptField): PromptProblem {
   return { field, description: "is not supported by the upstream of this model" };
 }
 
-/** Of the sampling parameters in the list, the first one that the prompt sets. A penalty of 0 has no effect. */
+/** The first of these parameters that the prompt sets; a penalty of 0 counts as unset. */
 export function firstSetOf(
   names: readonly (keyof typeof SAMPLING)[],
   prompt: UnsizedPrompt,

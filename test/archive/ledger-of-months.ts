@@ -71,7 +71,7 @@ async function createEntries(database: TestDatabase, pool: Database): Promise<Pa
     // Charged after the end of the month in which it began.
     past(busy, 5, SECOND_LAST, THIRD_LAST),
     ...[6, 7].map((seq) => past(busy, seq, SECOND_LAST)),
-    // Of a server whose clock was ahead.
+    // The clock of its server was ahead.
     past(busy, 8, SECOND_LAST, LAST),
     ...[9, 10].map((seq) => past(busy, seq, LAST)),
     ...[1, 2, 3].map((seq) => past(idle, seq, THIRD_LAST)),

@@ -187,7 +187,7 @@ test("a backup is refused where it would replace a file, restored over a running
     const { code, stderr } = await vx(["backup", ...args], own);
     return `${code} ${stderr}`;
   };
-  expect(await refusal(["create", file])).toBe(`1 vx: ${file} exists already; choose another file name\n`);
+  expect(await refusal(["create", file])).toBe(`1 vx: ${file} already exists; choose another file name\n`);
   expect(await refusal(["restore", "--replace", file])).toMatch(/^1 vx: the database in .* is running/);
   expect(
     await refusal(["restore", join(target.path, "none")], { VX_DATA_DIR: join(target.path, "new") }),

@@ -6,7 +6,7 @@ import {
   type GenerationSpec,
   type GenerationState,
 } from "../../src/billing/generation-state.ts";
-import { type HoldParts, type PendingGeneration, placeHold } from "../../src/billing/hold.ts";
+import { type HoldDeps, type PendingGeneration, placeHold } from "../../src/billing/hold.ts";
 import { tokenPrices } from "../../src/domain/price.ts";
 import type { Usage } from "../../src/domain/usage.ts";
 import { TokenCounter } from "../../src/tokens/token-counter.ts";
@@ -44,7 +44,7 @@ test("usage below 0 is not charged", async () => {
   );
 });
 
-test("reasoning that the upstream did not report is counted, also if it was not read", async () => {
+test("reasoning that the upstream did not report is counted, even if it was not read", async () => {
   const progress = new Progress();
   progress.unread = " unread words";
   progress.wasSent = true;
@@ -149,7 +149,7 @@ test("a hold whose amount is not the cost of its size is not placed", async () =
     request: requestOf(),
     model,
   } as unknown as PendingGeneration;
-  await expect(placeHold({} as HoldParts, pending)).rejects.toMatchObject({
+  await expect(placeHold({} as HoldDeps, pending)).rejects.toMatchObject({
     reason: "internal",
     invariant: "the amount of a hold is the maximum cost of its size",
   });

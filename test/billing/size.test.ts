@@ -1,7 +1,13 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { GenerationRequest } from "../../src/billing/generation-request.ts";
-import { minSize, type Size, sizeOf, sizeWithin, type Tokens } from "../../src/billing/generation-size.ts";
+import {
+  boundedSize,
+  type Size,
+  shrunkTo,
+  smallest,
+  type Tokens,
+} from "../../src/billing/generation-size.ts";
 import { DomainError } from "../../src/domain/errors.ts";
 import type { Model } from "../../src/domain/model.ts";
 import { maxCostOf, tokenPrices } from "../../src/domain/price.ts";
@@ -57,7 +63,7 @@ async function sized(model: Model, request: GenerationRequest, balance: bigint) 
   const counted = await tokens.countPrompt(request);
   try {
     const payer = { accountId: "acct_1", balanceMicros: balance };
-    return { size: await sizeOf(model, request, payer, tokens, NEVER), counted } satisfies Case;
+    return { size: await boundedSize(model, request, payer, tokens, NEVER), counted } satisfies Case;
   } catch (error) {
     if ((error as DomainError).reason === "max_cost_too_low") throw error;
     expect(error).toBeInstanceOf(DomainError);
@@ -124,8 +130,8 @@ test("a limit is lowered to exactly what the funds cover, never below 64, and on
       const found = await sized(model, request, 0n);
       if (!found) return;
       const { size } = found;
-      const lowered = sizeWithin(model, size, available);
-      const least = minSize(model, size);
+      const lowered = shrunkTo(model, size, available);
+      const least = smallest(model, size);
       expect(lowered.inputTokens).toBe(size.inputTokens);
       expect(lowered.maxTokens).toBeLessThanOrEqual(size.maxTokens);
       expect(least.maxTokens).toBe(

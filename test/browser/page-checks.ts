@@ -43,7 +43,7 @@ export const APART = `[...document.querySelectorAll(".copyable")]
   })
   .map((one) => one.textContent)`;
 
-/** A name that reverses the texts behind it, also if it is in an element that isolates its direction. */
+/** A name that reverses the texts behind it, even if it is in an element that isolates its direction. */
 export const REVERSING_NAME = "ci\u2069\u202egnp.exe";
 
 /** Focus outlines around elements that are not interactive. */

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { BodyBudget } from "../../src/codec/body-budget.ts";
 import { bodyBudget } from "../../src/server/listener-limits.ts";
 
-test("accounts parse large bodies in rotation, one at a time, also after one that fails", async () => {
+test("accounts parse large bodies in rotation, one at a time, even after one that fails", async () => {
   const budget = new BodyBudget(bodyBudget);
   const parsed: string[] = [];
   let running = 0;

@@ -11,7 +11,7 @@ import { describe, expect, test } from "vitest";
 import { JsonScanner } from "../../src/codec/json/json-scanner.ts";
 import { Readers } from "../../src/codec/json/reader.ts";
 import { writerOf } from "../../src/codec/json/writer.ts";
-import { RestProblem } from "../../src/codec/problem.ts";
+import { RequestProblem } from "../../src/codec/problem.ts";
 import { finish } from "../../src/codec/steps.ts";
 import { runs } from "../support/runs.ts";
 import { anyMessage } from "./any-message.ts";
@@ -131,7 +131,7 @@ test.each([
   ["value", "1e400"],
   ["struct", '{"a":[1e400]}'],
 ])("a field of type %s does not take %s", (type, text) => {
-  expect(() => plain(`{"plain_${type}":${text}}`)).toThrow(RestProblem);
+  expect(() => plain(`{"plain_${type}":${text}}`)).toThrow(RequestProblem);
 });
 
 test.each([
@@ -164,8 +164,8 @@ test("names of object prototypes are ordinary Struct keys", () => {
 });
 
 test("a map accepts each key once, in any notation", () => {
-  expect(() => read(message("Maps"), '{"keyed_by_int32":{"1":"a","01":"b"}}')).toThrow(RestProblem);
-  expect(() => read(message("Maps"), '{"keyed_by_string":{"a":"a","\\u0061":"b"}}')).toThrow(RestProblem);
+  expect(() => read(message("Maps"), '{"keyed_by_int32":{"1":"a","01":"b"}}')).toThrow(RequestProblem);
+  expect(() => read(message("Maps"), '{"keyed_by_string":{"a":"a","\\u0061":"b"}}')).toThrow(RequestProblem);
 });
 
 test("a oneof accepts only one of its fields", () => {
@@ -211,7 +211,7 @@ describe("an enum value with an unknown name", () => {
 
   test("that is not a string is always rejected", () => {
     for (const wrong of ["true", "1.5", "{}", '"99999999999999"'.replaceAll('"', "")])
-      expect(() => read(message("Plain"), `{"plain_color":${wrong}}`, ignoring)).toThrow(RestProblem);
+      expect(() => read(message("Plain"), `{"plain_color":${wrong}}`, ignoring)).toThrow(RequestProblem);
   });
 });
 
@@ -230,14 +230,14 @@ test("the values of ignored names must be valid JSON", () => {
     '{"a":1,"a":2}',
     "[".repeat(100_000),
   ]) {
-    expect(() => tree(`{"other":${wrong}}`), wrong.slice(0, 20)).toThrow(RestProblem);
+    expect(() => tree(`{"other":${wrong}}`), wrong.slice(0, 20)).toThrow(RequestProblem);
   }
 });
 
 test.each(["{", "[", '{"left":', '{"children":['])(
   "a message nested without limit by %j is rejected",
   (piece) => {
-    expect(() => read(message("Tree"), piece.repeat(100_000))).toThrow(RestProblem);
+    expect(() => read(message("Tree"), piece.repeat(100_000))).toThrow(RequestProblem);
   },
 );
 
@@ -261,5 +261,5 @@ test.each([
   ["letters", `"${"a.".repeat(500_000)}"`, "color"],
 ])("a million %s (%#) are refused in linear time", (_name, text, type) => {
   // Quadratic time would exceed the time limit of the test: 10^12 steps.
-  expect(() => plain(`{"plain_${type}":${text}`)).toThrow(RestProblem);
+  expect(() => plain(`{"plain_${type}":${text}`)).toThrow(RequestProblem);
 });

@@ -33,7 +33,7 @@ export function sendOverHttp1(url: URL, request: WireRequest): Promise<Exchange>
       first = response.exchange;
       seen = seen.subarray(response.bytes);
       if (request.isFollowed && first.end === "complete" && !isClosed) {
-        // The server may have closed the connection already.
+        // The server may have already closed the connection.
         if (socket.writable) socket.write(NEXT_REQUEST);
         if (seen.length > 0) read(false);
       } else finish(first);

@@ -32,7 +32,7 @@ test("items can be removed during iteration", () => {
   expect(seen).toEqual([1, 3]);
 });
 
-test("a removed item is not promoted to the old generation, also when the array itself is old", () => {
+test("a removed item is not promoted to the old generation, even when the array itself is old", () => {
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as (options?: { type: "minor" }) => void;
   const slots = new SlotArray<object>();

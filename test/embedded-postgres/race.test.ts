@@ -61,7 +61,7 @@ describe("concurrent and interrupted starts", patient, () => {
     expect(await unfinished(dataDir)).toEqual([]);
   });
 
-  test("old leftover folders are removed, also if their pid is in use again", async () => {
+  test("old leftover folders are removed, even if their pid is in use again", async () => {
     const dataDir = await makeDataFolder();
     const leftover = join(dataDir, `postgres.new-${process.pid}-abcdef`);
     await mkdir(leftover);

@@ -83,7 +83,7 @@ function build(target: string): Image {
   };
 }
 
-/** Of the compressed layers, as a registry stores them. */
+/** The size of the compressed layers, as a registry stores them. */
 function sizeOf(name: string): number {
   const folder = mkdtempSync(join(tmpdir(), "vx-image-"));
   try {

@@ -217,7 +217,7 @@ test("the start does not wait for a schema that this login cannot create", async
   await empty.drop();
 });
 
-test("a port in use ends the start, also while the database is away", async () => {
+test("a port in use ends the start, even while the database is away", async () => {
   const port = await freePort();
   const other = createServer().listen(port, "127.0.0.1");
   const { server } = await startOnPorts({

@@ -130,7 +130,7 @@ test("while the ledger refuses rows, a unary call fails without a charge, and a 
   expect(JSON.parse(unary.text)).toMatchObject({
     error: { code: "unavailable", message: expect.stringContaining("Nothing was charged") },
   });
-  // The unary call holds nothing any more, although the ledger still refuses rows.
+  // The hold of the unary call is released, although the ledger still refuses rows.
   await vi.waitFor(async () => expect(await app.database.owner`SELECT FROM vx.holds`).toHaveLength(1), {
     timeout: 10_000,
   });

@@ -67,5 +67,5 @@ test.each(["1", "2"])(
   },
 );
 
-/** Of the demo account, which the first start creates. */
+/** The key of the demo account, which the first start creates. */
 let secret: string | undefined;

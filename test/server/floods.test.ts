@@ -26,7 +26,7 @@ beforeEach(async () => {
   listener = new Listener({
     host: "127.0.0.1",
     port: 0,
-    // A caller that sends PING or SETTINGS without reading is not read any more, and closed after this time.
+    // A caller that sends PING or SETTINGS without reading is no longer read, and is closed after this time.
     limits: { ...defaultLimits, http2StreamIdleMs: 300 },
     handler: (_request, response) => {
       served++;

@@ -186,7 +186,7 @@ test("over HTTP/2, streams sent before the first GOAWAY was seen are served, and
 test("an HTTP/2 session that begins while the listener closes is served, and its first frame is SETTINGS", async () => {
   await open({ goawayMs: 3_000 });
   const socket = await dial();
-  // Of a second connection, so that the first one was accepted before.
+  // A second connection has a reply, so the first one was accepted before.
   const other = await dial();
   other.write(GET);
   await reply(other);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { KnownKeys } from "../../src/server/gate/failed-authentications.ts";
 
-test("a key that is deleted is unknown, also when it was remembered again in the second set", () => {
+test("a key that is deleted is unknown, even when it was remembered again in the second set", () => {
   const keys = new KnownKeys(2);
   for (const key of ["a", "b", "c"]) keys.remember(key);
   // "a" is in the older set, and now in both.

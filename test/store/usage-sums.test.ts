@@ -111,7 +111,7 @@ test("after 1,000 users of a day, further ones count for (other); users that hav
   expect(second.nextPageToken).toBe("");
 });
 
-test("a user of a batch is named, also if the last call of the batch has none", async () => {
+test("a user of a batch is named, even if the last call of the batch has none", async () => {
   const billing = createTestBilling(store.database);
   const payer = await createPayer(store.database, 1_000n);
   // The second and the third are one batch, in the order of their ids.

@@ -42,7 +42,7 @@ export class ArenaCells {
     return [{ ...first, restart: () => this.#database.revive() }, ...this.#added];
   }
 
-  /** Of the further cells, and of a standby. */
+  /** Connections to the further cells and to a standby. */
   get owners(): readonly postgres.Sql[] {
     return this.#added.map(({ owner }) => owner);
   }

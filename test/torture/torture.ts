@@ -90,7 +90,7 @@ function stopAllOnSignal(): void {
   void Promise.allSettled([...arenas].map((arena) => arena.stop())).finally(() => process.exit(1));
 }
 
-/** Stops everything that was started, also after an error or a signal. */
+/** Stops everything that was started, even after an error or a signal. */
 export async function withArena<Result>(
   options: ArenaOptions,
   use: (arena: Arena) => Promise<Result>,

@@ -6,7 +6,7 @@ import { START, START_ENV } from "../support/start-script.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 
 const UNIT = "deploy/systemd/vx.service";
-/** Of systemd-analyze, from 0 (best) to 10. Node needs pages that are writable and executable, and the network. */
+/** The rating of systemd-analyze, from 0 (best) to 10. Node needs pages that are writable and executable, and the network. */
 const MAX_EXPOSURE = 1.5;
 
 const root = createTemporaryFolder("unit");

@@ -178,7 +178,7 @@ describe.each(WIRES)("$name", (wire) => {
   });
 
   describe.skipIf(wire.contentType.includes("json"))("a response that ends after the reply", () => {
-    test("is limited in size, also while the reader has not taken the end of the reply", async () => {
+    test("is limited in size, even while the reader has not taken the end of the reply", async () => {
       const garbage = `: ${"g".repeat(65_000)}\n\n`;
       let sent = 0;
       fake.next(async (turn) => {

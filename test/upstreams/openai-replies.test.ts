@@ -100,7 +100,7 @@ describe("tool calls", () => {
     expect(output.toolCalls).toEqual([{ id: "a", name: "f", arguments: "{}" }]);
   });
 
-  test("a call without arguments gets an empty object, also if the response ends after the finish reason", () => {
+  test("a call without arguments gets an empty object, even if the response ends after the finish reason", () => {
     const { output } = streamed([
       call(0, "a", "f", ""),
       call(1, "b", "g", null),

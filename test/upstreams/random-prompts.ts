@@ -40,7 +40,7 @@ const opaque = fc.option(fc.base64String({ minLength: 4, maxLength: 12 }), { nil
 const reasoning: fc.Arbitrary<Reasoning> = fc.record({
   text: anyText,
   signature: opaque,
-  // Of the Responses API, it begins with the id of its item.
+  // Encrypted reasoning of the Responses API begins with the id of its item.
   encrypted: fc.oneof(
     opaque,
     fc.base64String({ minLength: 4, maxLength: 12 }).map((text) => `rs_1:${text}`),

@@ -45,7 +45,7 @@ describe("the reply", () => {
     expect(finishReason).toBe("stop");
   });
 
-  test("is one piece per kind if it is not streamed and does not wait, also when it fails", async () => {
+  test("is one piece per kind if it is not streamed and does not wait, even when it fails", async () => {
     const asked = prompt("[[reasoning=20 tokens=500]] x");
     const streamed = await reply(asked);
     const whole = await reply({ ...asked, streamed: false });

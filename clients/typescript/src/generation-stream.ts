@@ -38,7 +38,7 @@ export class GenerationStream implements AsyncIterable<GenerateDelta> {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<GenerateDelta, void, undefined> {
-    if (this.#isRead) throw new TypeError("The stream was read already.");
+    if (this.#isRead) throw new TypeError("The stream was already read.");
     this.#isRead = true;
     const { first, rest, toError, abort } = await this.#started;
     try {
@@ -69,7 +69,7 @@ export class GenerationStream implements AsyncIterable<GenerateDelta> {
     return this.#builder.response();
   }
 
-  /** The message received so far, also after an error. */
+  /** The message received so far, even after an error. */
   get partialMessage(): GenerateResponse["message"] {
     return this.#builder.message();
   }

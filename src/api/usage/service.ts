@@ -16,7 +16,7 @@ export async function getUsage({ database }: Deps, request: GetUsageRequest, cal
     "user",
   ]);
   const page = readPage("usage", request, usageFiltersOf(request, ""));
-  const { rows, ...rest } = await refusingTooMuch(readUsage(database, call.key.accountId, query, page));
+  const { rows, ...rest } = await withUsageLimitError(readUsage(database, call.key.accountId, query, page));
   return { rows: rows.map(viewUsage), ...rest };
 }
 
@@ -35,7 +35,7 @@ export async function getAccountUsage({ database }: Deps, request: GetAccountUsa
     const { id } = await findAccount(database, request.accountId);
     return await readUsage(database, id, { ...query, by: { ...query.by, account: true } }, page);
   };
-  const { rows, ...rest } = await refusingTooMuch(read());
+  const { rows, ...rest } = await withUsageLimitError(read());
   const names = await namesOf(
     database,
     rows.map((row) => row.account_id),
@@ -50,8 +50,8 @@ export async function getAccountUsage({ database }: Deps, request: GetAccountUsa
   return { rows: named, ...rest };
 }
 
-/** Answers a query that reads too much with an error that names the field. */
-async function refusingTooMuch<Result>(reading: Promise<Result>): Promise<Result> {
+/** Turns the error of a query that reads too much into a 400 that names the field. */
+async function withUsageLimitError<Result>(reading: Promise<Result>): Promise<Result> {
   try {
     return await reading;
   } catch (error) {

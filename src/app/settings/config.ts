@@ -17,7 +17,7 @@ export type Config = ConnectionSettings & {
   readonly databaseUrl: string | undefined;
   /** Path of the file that lists the cells; undefined for one cell. */
   readonly cellsFile: string | undefined;
-  /** How long the start waits for a database that does not answer. */
+  /** How long the start waits for a database that does not respond. */
   readonly databaseWaitMs: number;
   readonly host: string;
   readonly port: number;

@@ -12,7 +12,7 @@ import {
 import { holdsPlainObject } from "../../rules/plain-values.ts";
 import { Cursor, malformed } from "./cursor.ts";
 
-/** More values than any message can have; 32 MiB could hold sixteen million. */
+/** More values than any message can have; 32 MiB could contain sixteen million. */
 const MAX_VALUES = 100_000;
 
 /** Deeper than any legitimate message, and far below the limit of the stack. */

@@ -1,7 +1,7 @@
 import { WireType } from "@bufbuild/protobuf/wire";
 import { DomainError } from "../../domain/errors.ts";
 
-/** Far below the limit of the stack, also in the decoder. */
+/** Far below the limit of the stack, even in the decoder. */
 const MAX_GROUP_LEVELS = 64;
 
 /** Steps over the bytes of a protobuf message without decoding them. */

@@ -111,7 +111,7 @@ class MessageReader {
 /** A field that the reader can decode itself, apart from the rest of its message. */
 type OwnField = {
   readonly field: DescField;
-  /** The type of its messages; undefined if it holds objects. */
+  /** The type of its messages; undefined if it contains objects. */
   readonly inner: DescMessage | undefined;
   /** Whether it always decodes the field, because the library would create a message for each value of an object. */
   readonly isAlways: boolean;

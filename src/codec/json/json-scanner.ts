@@ -6,7 +6,7 @@ import { MAX_SHORT_UNITS, readShortValue, type ShortValue } from "./short-values
 /** Deeper than any legitimate message, and far below the limit of the stack. */
 const MAX_DEPTH = 64;
 
-/** More names and values than any message can have; a body of 32 MiB could hold sixteen million. */
+/** More names and values than any message can have; a body of 32 MiB could contain sixteen million. */
 const MAX_VALUES = 100_000;
 
 /** Longer than any field name and any legitimate map key. */
@@ -46,8 +46,8 @@ export class JsonScanner extends JsonStrings {
   }
 
   /**
-   * The object or the list that is next, read at once and counted with all values in it; undefined, and still unread,
-   * if it must be read in parts.
+   * Reads the next object or list at once and counts all values in it. Returns undefined and consumes nothing if it must be
+   * read in parts.
    */
   shortUntyped(): ShortValue["value"] | undefined {
     const read = this.#readShort(MAX_UNTYPED_VALUES - this.#untyped);

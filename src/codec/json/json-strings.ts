@@ -1,6 +1,6 @@
 import { isAscii, isUtf8 } from "node:buffer";
 import { BASE64_SLICE, isBase64Slice } from "../../domain/base64.ts";
-import { invalid, RestProblem } from "../problem.ts";
+import { invalid, RequestProblem } from "../problem.ts";
 import type { Steps } from "../steps.ts";
 
 /** UTF-16 units read at once: well under a millisecond of work. */
@@ -95,7 +95,7 @@ class TextWindow {
   #advance(windowBytes = WINDOW_BYTES): void {
     const end = endOfCharacter(this.#bytes, this.#end + windowBytes);
     const bytes = this.#bytes.subarray(this.#end, end);
-    if (!isUtf8(bytes)) throw new RestProblem("invalid", "the body is not valid UTF-8");
+    if (!isUtf8(bytes)) throw new RequestProblem("invalid", "the body is not valid UTF-8");
     const kept = this.keptFrom ?? this.place;
     const from = this.place - kept > this.#keptUnits ? this.at : kept - this.#before;
     this.text = this.text.slice(from) + bytes.toString("utf8");
@@ -132,7 +132,7 @@ export class JsonStrings extends TextWindow {
   }
 
   /**
-   * Undefined if it is certainly longer than the limit; a string that is far longer is not decoded as a
+   * The next string; undefined if it is certainly longer than the limit. A string that is far longer is not decoded as a
    * whole.
    */
   *string(maxCharacters = Number.POSITIVE_INFINITY): Steps<string | undefined> {
@@ -142,12 +142,15 @@ export class JsonStrings extends TextWindow {
     return text !== undefined && isTooLong(text, maxCharacters) ? undefined : text;
   }
 
-  /** The same at once, but a string that is too long may be returned; undefined, and still unread, if it is read in parts. */
+  /**
+   * Like string(), but synchronous; returns undefined and consumes nothing if the string must be read in parts. A string that is
+   * too long may be returned.
+   */
   stringAtOnce(maxCharacters: number): string | undefined {
     return this.shortString(maxCharacters * UNITS_PER_CHARACTER);
   }
 
-  /** A string decoded at once; undefined, and still unread, if it has more units than the limit. */
+  /** A string decoded at once. Returns undefined and consumes nothing if it has more units than the limit. */
   shortString(maxUnits = PIECE_UNITS): string | undefined {
     const limit = Math.min(maxUnits, PIECE_UNITS);
     const start = this.#enterString();
@@ -180,13 +183,13 @@ export class JsonStrings extends TextWindow {
     this.at += WHITESPACE.exec(this.text)?.[0].length ?? 0;
   }
 
-  protected fail(what: string): RestProblem {
+  protected fail(what: string): RequestProblem {
     return invalid("", `the body is not valid JSON: ${what}, at character ${this.place}`);
   }
 
   /**
    * A long string of base64, such as an image. It is copied at once and then checked, which takes a tenth of the time of
-   * decoding its pieces. Undefined, and still unread, for other strings.
+   * decoding its pieces. Returns undefined and consumes nothing for other strings.
    */
   *#base64(maxUnits: number): Steps<string | undefined> {
     const start = this.#enterString();
@@ -207,7 +210,7 @@ export class JsonStrings extends TextWindow {
     return text;
   }
 
-  /** Undefined, and not read to its end, if it has more units than the limit. */
+  /** Returns undefined, without reading to the end, if the string has more units than the limit. */
   *#joined(maxUnits: number): Steps<string | undefined> {
     const start = this.place;
     const pieces: string[] = [];
@@ -276,7 +279,7 @@ export class JsonStrings extends TextWindow {
     }
   }
 
-  #halfPair(): RestProblem {
+  #halfPair(): RequestProblem {
     return this.fail("a string has an unpaired surrogate");
   }
 }

@@ -34,7 +34,7 @@ export function* readJsonValue(scanner: JsonScanner, path: string): Steps<JsonVa
   }
 }
 
-/** The same for a scalar that can be read at once; undefined, and still unread, for other values. */
+/** Reads a scalar at once. Returns undefined and consumes nothing for other values. */
 export function readShortJson(scanner: JsonScanner, path: string): JsonValue | undefined {
   const kind = scanner.peek();
   if (kind === "object" || kind === "array") return undefined;

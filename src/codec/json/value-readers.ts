@@ -1,7 +1,7 @@
 import { type DescEnum, type DescField, type Message, ScalarType } from "@bufbuild/protobuf";
 import { maxBytesOf, maxCharactersOf, tooLong, tooManyBytes } from "../../rules/limits.ts";
 import { valueOfJson } from "../../rules/plain-values.ts";
-import { invalid, RestProblem } from "../problem.ts";
+import { invalid, RequestProblem } from "../problem.ts";
 import type { Steps } from "../steps.ts";
 import type { JsonScanner } from "./json-scanner.ts";
 import { isTooLong } from "./json-strings.ts";
@@ -124,7 +124,7 @@ export function guarded<Value>(path: string, read: () => Value): Value {
   try {
     return read();
   } catch (error) {
-    if (error instanceof RestProblem) throw error;
+    if (error instanceof RequestProblem) throw error;
     throw invalid(path, (error as Error).message);
   }
 }

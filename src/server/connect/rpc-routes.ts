@@ -34,7 +34,7 @@ export function rpcRoutes(options: RpcRouteOptions): RpcRoute[] {
     acceptCompression,
     // Connect itself only reads the query of a GET.
     readMaxBytes: SMALL_BODY_BYTES,
-    // Runs before Connect reads anything: a call that already failed gets its error in the form of its protocol.
+    // Runs before Connect reads anything: a call that already failed gets its error in the format of its protocol.
     requestGate: (context) => void rpcCallOf(context.values),
   });
   options.routes(router);
@@ -43,7 +43,7 @@ export function rpcRoutes(options: RpcRouteOptions): RpcRoute[] {
   return router.handlers.map((handler) => ({ ...rpcMethodOf(handler.method, readers, options), handler }));
 }
 
-/** Refuses, in the form of the caller's protocol, a request that Connect cannot handle. */
+/** Refuses, in the format of the caller's protocol, a request that Connect cannot handle. */
 export function isRpcRefused(
   handler: UniversalHandler,
   request: HttpRequest,

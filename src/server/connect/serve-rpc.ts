@@ -1,7 +1,7 @@
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { CallerDisconnected } from "../../codec/body.ts";
 import type { BodyBudget, BodyShare } from "../../codec/body-budget.ts";
-import { toKnownError } from "../errors/connect-error.ts";
+import { fromRequestError } from "../errors/connect-error.ts";
 import type { Gate } from "../gate/gate.ts";
 import { passGate } from "../gate/pass-gate.ts";
 import { type HttpRequest, type HttpResponse, type ServePath, stopBody } from "../http.ts";
@@ -111,7 +111,7 @@ async function receiveRpc(
     share?.release();
     if (error instanceof CallerDisconnected) throw error;
     stopBody(request, response);
-    return failRpc(toKnownError(error), response, observation);
+    return failRpc(fromRequestError(error), response, observation);
   }
 }
 
@@ -120,7 +120,7 @@ const BINARY_MESSAGE = Buffer.alloc(0);
 const EMPTY = { json: bodyOf(JSON_MESSAGE), binary: bodyOf(BINARY_MESSAGE) };
 const ENVELOPED = { json: bodyOf(envelope(0, JSON_MESSAGE)), binary: bodyOf(envelope(0, BINARY_MESSAGE)) };
 
-/** The body that Connect gets instead of a body that is already decoded. */
+/** The body that Connect gets when the message is already decoded. */
 function emptyMessage({ isEnveloped, isJson }: RpcForm): AsyncIterable<Uint8Array> {
   return (isEnveloped ? ENVELOPED : EMPTY)[isJson ? "json" : "binary"];
 }

@@ -26,7 +26,7 @@ export function universalRequest(
   };
 }
 
-/** Connect answers a message in the query that is not base64 with "internal error". */
+/** Connect returns "internal error" for a message in the query that is not base64. */
 export function checkQueryMessage(request: HttpRequest): void {
   const { searchParams } = new URL(urlOf(request));
   if (searchParams.get("base64") !== "1") return;

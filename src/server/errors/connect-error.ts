@@ -8,7 +8,7 @@ import {
   QuotaFailureSchema,
   RetryInfoSchema,
 } from "../../../gen/google/rpc/error_details_pb.js";
-import { RestProblem } from "../../codec/problem.ts";
+import { RequestProblem } from "../../codec/problem.ts";
 import { redactKeys } from "../../domain/credentials.ts";
 import { DomainError, ERRORS, type GrpcCode, type Reason } from "../../domain/errors.ts";
 
@@ -31,7 +31,7 @@ const CODES: Record<GrpcCode, Code> = {
  */
 export function toConnectError(error: unknown): ConnectError {
   if (error instanceof ConnectError) return withoutKeys(error);
-  const known = asDomainError(error);
+  const known = ensureDomainError(error);
   return new ConnectError(
     known.message,
     CODES[ERRORS[known.reason].code],
@@ -50,7 +50,7 @@ export function withoutKeys(error: ConnectError): ConnectError {
   return clean;
 }
 
-export function asDomainError(error: unknown): DomainError {
+export function ensureDomainError(error: unknown): DomainError {
   return error instanceof DomainError ? error : new DomainError("internal", { cause: error });
 }
 
@@ -63,8 +63,8 @@ const PROBLEM_REASONS = {
 } as const;
 
 /** Converts any thrown value to a DomainError. */
-export function toKnownError(error: unknown): DomainError {
-  if (!(error instanceof RestProblem)) return asDomainError(error);
+export function fromRequestError(error: unknown): DomainError {
+  if (!(error instanceof RequestProblem)) return ensureDomainError(error);
   if (error.field !== "") return DomainError.ofField(error.field, error.message);
   return new DomainError(PROBLEM_REASONS[error.kind], { message: error.message });
 }

@@ -40,8 +40,8 @@ const MAX_WAIT_MS = 10_000;
 type EarlyResetLimits = { readonly http2EarlyResetBurst: number; readonly http2EarlyResetsPerSecond: number };
 
 /**
- * Counts, per remote address, the HTTP/2 streams that are reset in the packet that opens them. They cost their caller
- * nothing, and V8 frees what Node keeps of each only when it collects the whole heap, in one pause. A session is closed
+ * Counts, per remote address, the HTTP/2 streams that are reset in the packet that opens them. They cost the caller
+ * nothing, but Node's state for each is freed only by a full garbage collection. A session is closed
  * after a burst of them, so a flood opens many sessions. Above the limits, a session that sends one more is closed, and new
  * sessions of the address wait.
  */

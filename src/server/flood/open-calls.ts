@@ -47,7 +47,7 @@ function connectionOf(request: HttpRequest): object {
 }
 
 /**
- * A number of slots that all remote addresses share. An address gets another slot while it holds fewer slots
+ * A number of slots that all remote addresses share. An address gets another slot while it has fewer slots
  * than are free. So one address gets at most half of them, and other addresses still get some.
  */
 class AddressShares {

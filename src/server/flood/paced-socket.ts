@@ -3,7 +3,7 @@ import { Duplex } from "node:stream";
 import { freeChunk } from "../../codec/body.ts";
 import { nextTurn } from "../../domain/next-turn.ts";
 
-/** The HTTP servers get data in pieces of this size: one piece can hold 220 of the shortest requests. */
+/** The HTTP servers get data in pieces of this size: one piece can contain 220 of the shortest requests. */
 const MAX_PIECE_BYTES = 4_096;
 /** Data that certainly belongs to one body is not divided; reading this much of it counts as one unit. */
 const BODY_BYTES_PER_UNIT = 2_048;

@@ -42,7 +42,7 @@ export function uncompressed(content: Buffer): Packed {
   return { gzipped: undefined, plain: content, bytes: content.length, etag };
 }
 
-/** Answers a GET or HEAD with the content. */
+/** Sends the content in response to a GET or HEAD. */
 export async function sendPacked(
   request: HttpRequest,
   anyResponse: HttpResponse,

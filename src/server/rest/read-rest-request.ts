@@ -11,7 +11,7 @@ import { decode, readJsonMessage } from "../../codec/decode.ts";
 import { JsonScanner } from "../../codec/json/json-scanner.ts";
 import { scalarParser } from "../../codec/json/scalar.ts";
 import { holdsBareValue, parseWellKnown } from "../../codec/json/well-known.ts";
-import { invalid, RestProblem } from "../../codec/problem.ts";
+import { invalid, RequestProblem } from "../../codec/problem.ts";
 import type { Steps } from "../../codec/steps.ts";
 import { readField } from "../../rules/request-digest.ts";
 import type { RequestLimits } from "../listener-limits.ts";
@@ -212,7 +212,7 @@ function decodeText(text: string): string {
     return decodeURIComponent(text);
   } catch {
     // An address that is not valid text matches nothing.
-    throw new RestProblem("not_found", "The path is not valid percent-encoded UTF-8.");
+    throw new RequestProblem("not_found", "The path is not valid percent-encoded UTF-8.");
   }
 }
 

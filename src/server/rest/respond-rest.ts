@@ -3,12 +3,12 @@ import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { CallerDisconnected, KNOWN_ENCODINGS } from "../../codec/body.ts";
 import { writeLongLists } from "../../codec/json/writer.ts";
-import { RestProblem } from "../../codec/problem.ts";
+import { RequestProblem } from "../../codec/problem.ts";
 import type { DomainError } from "../../domain/errors.ts";
 import { CallResponse } from "../call-response.ts";
 import { chooseEncoding, compress, type Encoding, isWorthCompressing } from "../compress.ts";
 import { varyWith } from "../cors.ts";
-import { toKnownError } from "../errors/connect-error.ts";
+import { fromRequestError } from "../errors/connect-error.ts";
 import { setErrorHeaders } from "../errors/refusal.ts";
 import { errorStatus } from "../errors/rest-error-body.ts";
 import { type HttpResponse, isClosed, untilWritable } from "../http.ts";
@@ -79,7 +79,7 @@ export async function respondWithStream(
       const message = toMessage(method.output, value);
       return eventText(write(message), form.namesEvents ? (message as Typed).type : undefined);
     },
-    errorEvent: (error, position) => form.errorEvent(toKnownError(error), call.requestId, position),
+    errorEvent: (error, position) => form.errorEvent(fromRequestError(error), call.requestId, position),
     keepAlive: form.keepAlive,
     end: form.end,
     keepAliveMs,
@@ -97,14 +97,14 @@ export function respondWithoutRoute(
   response: RestResponse,
 ): void {
   if (allowed.length === 0) {
-    if (elsewhere && correction === "") throw new RestProblem("invalid", describeUnsupported(elsewhere));
-    throw new RestProblem("not_found", `No route matches this path.${correction}`);
+    if (elsewhere && correction === "") throw new RequestProblem("invalid", describeUnsupported(elsewhere));
+    throw new RequestProblem("not_found", `No route matches this path.${correction}`);
   }
   const list = allowed.join(", ");
   if (verb !== "OPTIONS") {
     const message = `This path does not support ${verb}. Use ${list}.`;
     const named = elsewhere ? `${message} ${describeUnsupported(elsewhere)}` : message;
-    throw new RestProblem("method_not_allowed", named, { allowed });
+    throw new RequestProblem("method_not_allowed", named, { allowed });
   }
   response.setHeader("allow", list);
   response.sendEmpty();
@@ -113,9 +113,9 @@ export function respondWithoutRoute(
 /** Sends an error, once; returns the code for the log if the failure itself does not have it. */
 export function respondWithError(error: unknown, response: RestResponse, observation: Observation): Code | 0 {
   if (error instanceof CallerDisconnected) return Code.Canceled;
-  const known = toKnownError(error);
-  observation.setFailure(error instanceof RestProblem ? known : error);
-  if (error instanceof RestProblem) {
+  const known = fromRequestError(error);
+  observation.setFailure(error instanceof RequestProblem ? known : error);
+  if (error instanceof RequestProblem) {
     if (error.allowed.length > 0) response.setHeader("allow", error.allowed.join(", "));
     if (error.kind === "unsupported_media_type") response.setHeader("accept-encoding", KNOWN_ENCODINGS);
   }

@@ -70,7 +70,7 @@ type SharedRoute = {
 
 export type RestRoutes = {
   readonly trie: RouteTrie<RestRoute>;
-  /** The form of errors at an address without a route. */
+  /** The format of errors at an address without a route. */
   readonly formOfPath: FormOfPath;
   readonly basePaths: readonly string[];
 };

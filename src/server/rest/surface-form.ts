@@ -73,7 +73,7 @@ function responsesErrorEvent(error: DomainError, requestId: string, position: nu
   return eventText(`${head.slice(0, -1)},"error":${errorObject(error, requestId)}}`, "error");
 }
 
-/** The form of errors at a path, and of the responses of the methods there. */
+/** The format of errors at a path, and of the responses of the methods there. */
 export type FormOfPath = (path: string) => SurfaceForm;
 
 /** The starts of the second addresses of the services. */
@@ -81,7 +81,7 @@ export function basePathsOf(services: readonly DescService[]): string[] {
   return [...new Set(services.map(basePathOf).filter((path) => path !== ""))];
 }
 
-/** The forms of all paths below the second addresses. There, the key can be in the header `x-api-key`. */
+/** The formats of all paths below the second addresses. There, the key can be in the header `x-api-key`. */
 export function formsBelow(services: readonly DescService[]): (path: string) => SurfaceForm | undefined {
   const forms = basePathsOf(services).map((above) => {
     const service = services.find((one) => basePathOf(one) === above) as DescService;
@@ -91,8 +91,8 @@ export function formsBelow(services: readonly DescService[]): (path: string) => 
 }
 
 /**
- * The form of errors at paths without a route: a path at or below one of a service has the form of that
- * service, every other path has the native form.
+ * The format of errors at paths without a route: a path at or below one of a service has the format of that
+ * service, every other path has the native format.
  */
 export function formsByPath(
   services: readonly DescService[],

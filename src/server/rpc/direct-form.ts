@@ -89,7 +89,7 @@ export function grpcTimeoutMs(header: string): number | undefined {
     : undefined;
 }
 
-/** The same of Connect. */
+/** The deadline of Connect, at most an hour; undefined if it is not valid. */
 export function connectTimeoutMs(header: string): number | undefined {
   return /^\d{1,10}$/.test(header) ? Math.min(Number(header), MAX_DEADLINE_MS) : undefined;
 }

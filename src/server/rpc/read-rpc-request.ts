@@ -8,7 +8,7 @@ import type { RpcMethod } from "./rpc-method.ts";
 import { HEAD_BYTES, type RpcForm } from "./wire.ts";
 
 const COMPRESSED = 1;
-/** The flag of the last envelope of a Connect stream, which holds no message. */
+/** The flag of the last envelope of a Connect stream, which contains no message. */
 const END_STREAM = 2;
 
 /** Reads and decodes the one message of a call over gRPC, gRPC-Web or Connect, within the limits of the .proto. */

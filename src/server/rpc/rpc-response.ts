@@ -38,7 +38,7 @@ export type RpcResponseOptions = {
   readonly startedAt: number;
 };
 
-/** The response to an RPC that is served without Connect, in the form of one protocol. */
+/** The response to an RPC that is served without Connect, in the format of one protocol. */
 export abstract class RpcResponse extends CallResponse {
   /** Written at once, with the first message. */
   protected readonly headers: Record<string, string>;
@@ -277,7 +277,7 @@ export class GrpcResponse extends RpcResponse {
 
   #sendTrailers(): void {
     this.#stream.sendTrailers(this.trailers ? { ...this.trailers, ...this.#status } : this.#status);
-    // Node sends the trailers in an immediate. The caller may still be sending a body that is not read any more.
+    // Node sends the trailers in an immediate. The caller may still be sending a body that is no longer read.
     if (this.#stream.isPaused()) setImmediate(() => this.#stream.close(constants.NGHTTP2_NO_ERROR));
   }
 }

@@ -3,7 +3,7 @@ import { type BodySource, CallerDisconnected } from "../../codec/body.ts";
 import type { BodyBudget } from "../../codec/body-budget.ts";
 import { inTurnsOf } from "../../domain/next-turn.ts";
 import { validateRequest } from "../../rules/validate.ts";
-import { toKnownError } from "../errors/connect-error.ts";
+import { fromRequestError } from "../errors/connect-error.ts";
 import type { Admitted, Gate } from "../gate/gate.ts";
 import { passGate } from "../gate/pass-gate.ts";
 import type { RequestHead } from "../http.ts";
@@ -66,7 +66,7 @@ function fail(error: unknown, response: RpcResponse, observation: Observation): 
     return 0;
   }
   if (error instanceof CallerDisconnected) return Code.Canceled;
-  const known = error instanceof ConnectError ? error : toKnownError(error);
+  const known = error instanceof ConnectError ? error : fromRequestError(error);
   observation.setFailure(known);
   response.sendError(known);
   return 0;

@@ -3,7 +3,7 @@ import { DomainError, ERRORS } from "../../domain/errors.ts";
 import type { Operator } from "../../domain/operator.ts";
 import type { Identity, Session } from "../../store/operators.ts";
 import type { Log } from "../../telemetry/log.ts";
-import { toKnownError } from "../errors/connect-error.ts";
+import { fromRequestError } from "../errors/connect-error.ts";
 import { sendError } from "../errors/refusal.ts";
 import type { AuthenticateOperator } from "../gate/authenticate-operator.ts";
 import { cookiesOf, hostsOf, type SessionAuthentication } from "../gate/authenticate-session.ts";
@@ -101,7 +101,7 @@ export function signInPages(signIn: SignIn): Map<string, ServePath> {
 /** The failures that have a page. */
 function failureOf(error: unknown): SignInError | undefined {
   if (error instanceof SignInError) return error;
-  const { reason, message } = toKnownError(error);
+  const { reason, message } = fromRequestError(error);
   const isOutage = reason === "unavailable" || reason === "overloaded";
   return isOutage ? new SignInError("unavailable", message) : undefined;
 }
@@ -178,7 +178,7 @@ function sendFailure({ log }: SignIn, error: unknown, response: HttpResponse, re
 }
 
 function statusOf(error: unknown): number {
-  return ERRORS[toKnownError(error).reason].status;
+  return ERRORS[fromRequestError(error).reason].status;
 }
 
 /** The provider redirects to this URL only if it is registered there, so a forged Host header has no effect. */
@@ -189,7 +189,7 @@ function callbackUrl({ url, isSecure }: SignIn, credentials: Credentials): URL {
   return new URL(CALLBACK, own);
 }
 
-/** Binds the answer of the provider to the browser. Lax: the answer comes from a page of the provider. */
+/** Binds the response of the provider to the browser. Lax: the response comes from a page of the provider. */
 function signInCookie({ isSecure }: SignIn, value: string, maxAgeSeconds: number) {
   const name = isSecure ? "__Host-vx_sign_in" : "vx_sign_in";
   return { name, value, sameSite: "Lax", isSecure, maxAgeSeconds } as const;

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { setImmediate as immediate } from "node:timers/promises";
 import { DomainError } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
 import type { Cells, FunctionCaller } from "./cells.ts";
@@ -16,7 +16,7 @@ type BatcherOptions<Item, Result> = {
   readonly onBatch?: (size: number) => void;
   /** Whether other batchers have statements while this one delivers results. Default: no. */
   readonly hasOthers?: () => boolean;
-  /** Beside other batchers of the same database. Default: a statement waits only for the one before it. */
+  /** Turns shared with the other batchers of the database. Default: a statement waits only for the previous one. */
   readonly turns?: Turns;
 };
 
@@ -33,8 +33,8 @@ type Finished<Item, Result> = { readonly batch: readonly Waiting<Item, Result>[]
 );
 
 /**
- * From this number of waiting items on, the next batch is sent before the results of the batch before are delivered, unless other
- * batchers use that time.
+ * From this number of waiting items on, the next batch is sent before the results of the previous batch are delivered, unless
+ * other batchers use that time.
  */
 const MIN_OVERLAP = 8;
 
@@ -92,13 +92,13 @@ export class Batcher<Item, Result> {
         deliver(before);
         before = undefined;
       }
-      if (!before) await nextTurn();
+      if (!before) await immediate();
       const batch = this.#takeBatch(waiting);
       if (batch.length === 0) break;
       const finished = this.#execute(batch);
       if (before) {
         // The statement is sent at the end of this turn.
-        await nextTurn();
+        await immediate();
         deliver(before);
       }
       before = await finished;
@@ -148,7 +148,7 @@ function noResult(): DomainError {
   return new DomainError("internal", { cause: new Error("the batch has no result for this item") });
 }
 
-/** Limits of each cell: a full queue of one delays no call of another. */
+/** The limits apply per cell, so a full queue of one delays no call of another. */
 type CellBatchersOptions<Item, Result> = Omit<
   BatcherOptions<Item, Result>,
   "execute" | "hasOthers" | "turns"
@@ -178,7 +178,7 @@ export class CellBatchers<Item, Result> {
   /** Number of waiting items. */
   get depth(): number {
     let depth = 0;
-    // Skips the cells that were added and not used yet.
+    // Skips the cells that were added but not used yet.
     this.#batchers.forEach((batcher) => {
       depth += batcher.depth;
     });
@@ -228,7 +228,7 @@ type Turns = {
 export class CellTurns {
   readonly #cells: BatcherTurns[][] = [];
 
-  /** For one batcher of the cell. */
+  /** The turns of one more batcher of the cell. */
   of(cell: number): Turns {
     const batchers = this.#cells[cell] ?? [];
     this.#cells[cell] = batchers;
@@ -241,7 +241,7 @@ export class CellTurns {
 }
 
 class BatcherTurns implements Turns {
-  /** All of the cell. */
+  /** All batchers of the cell. */
   readonly #batchers: readonly BatcherTurns[];
   /** Whether other cells have items. */
   readonly #areOthersBusy: () => boolean;

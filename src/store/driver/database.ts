@@ -6,7 +6,7 @@ import { Connection, type Parameter } from "./connection.ts";
 import { type DatabaseAddress, type Endpoint, endpointsOf } from "./endpoints.ts";
 import { Hosts } from "./hosts.ts";
 import { Session, type SessionOptions } from "./session.ts";
-import { isServerAbsent, SchemaMoved, toDomainError } from "./store-error.ts";
+import { fromDatabaseError, isServerAbsent, SchemaMoved } from "./store-error.ts";
 
 export type DatabaseOptions = SessionOptions & {
   readonly connections: number;
@@ -116,7 +116,7 @@ export class Database implements Cells {
     try {
       return await work(connection);
     } catch (error) {
-      const known = toDomainError(error);
+      const known = fromDatabaseError(error);
       // The waiting calls would get the same error, each after its own timeout.
       if (isServerAbsent(error)) this.#rejectWaiting(known);
       throw known;

@@ -91,7 +91,7 @@ export class Session {
     return this.#backend.isPooled;
   }
 
-  /** As of when the session was opened; undefined if the options do not ask for it, and on a standby. */
+  /** The history when the session was opened; undefined if the options do not ask for it, and on a standby. */
   get history(): History | undefined {
     return this.#state.history;
   }
@@ -106,7 +106,7 @@ export class Session {
     return row?.pid ?? 0;
   }
 
-  /** The current one; undefined if the server cannot write. */
+  /** The current history; undefined if the server cannot write. */
   async readHistory(): Promise<History | undefined> {
     const [row] = await this.sql.unsafe<StateRow[]>(`SELECT ${READ_ONLY}, ${HISTORY}`);
     return row && stateOf(row).history;

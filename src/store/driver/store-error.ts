@@ -48,7 +48,7 @@ const TRANSIENT = /^(08|53|57P|57014|55P03|40001|40P01|25006|58)/;
 /** Error codes of the driver and the operating system for a failed or lost connection. */
 const CONNECTION = /^(CONNECT|CONNECTION_|E[A-Z]+(_AGAIN)?$)/;
 
-/** Of those, the ones that do not end by themselves: a Unix socket that this user may not open. */
+/** Connection errors that persist: this user may not open the Unix socket. */
 const LASTING = /^(EACCES|EPERM)$/;
 
 /** Errors that every connection would get: no server listens, it is starting, or it is read-only. */
@@ -94,7 +94,7 @@ function codeOf(error: unknown): string {
 }
 
 /** Converts any error of a statement to a DomainError. */
-export function toDomainError(error: unknown): DomainError {
+export function fromDatabaseError(error: unknown): DomainError {
   if (error instanceof DomainError) return error;
   const { code, message, detail, hint } = error as {
     code?: unknown;

@@ -3,12 +3,12 @@ import type { Sql } from "../driver/connect.ts";
 import { MigrationError } from "./release.ts";
 import { readFiles, type SqlFile } from "./sql-files.ts";
 
-/** Functions that only Citus needs, and those that it needs with another text. */
+/** Functions that only Citus needs, and its versions of functions of plain PostgreSQL. */
 const OWN = new URL("./citus/", import.meta.url);
 /** The oldest that was tested. */
 const OLDEST_CITUS = 13;
 
-/** Of the names of the forms that work on the shards. */
+/** Ends the names of the functions that work on the shards. */
 const SUFFIX = "_at_shards";
 
 /** What functions of plain PostgreSQL do first in a Citus cluster. */
@@ -37,8 +37,8 @@ const ONLY_AT_SHARDS = [
 ];
 
 /**
- * What decides a batch of calls, and what audits. It also exists in a form that works on the shards directly, which Citus does not
- * plan: PostgreSQL keeps its plans.
+ * The functions that decide batches of calls, and those that audit. Each has a variant that works on the shards directly. Citus does
+ * not plan that one, so PostgreSQL keeps its plans.
  */
 const AT_SHARDS = [
   "add_usage",
@@ -111,16 +111,16 @@ export async function distributeSchema(transaction: Sql, schema: string): Promis
   if (!found) await transaction`SELECT citus_schema_distribute(${schema}::regnamespace)`;
 }
 
-/** The functions of plain PostgreSQL, with what Citus needs. The names of shards are open, see `nameShards`. */
+/** The functions of plain PostgreSQL, with what Citus needs. The names of the shards are filled in later, see `nameShards`. */
 export function functionsForCitus(plain: readonly SqlFile[]): SqlFile[] {
   const own = readFiles(OWN);
   const names = new Set(own.map(({ name }) => name));
   const texts = [...plain.filter(({ name }) => !names.has(name)), ...own];
-  const atShards = plain.filter(({ name }) => AT_SHARDS.includes(name)).map(formAtShards);
+  const atShards = plain.filter(({ name }) => AT_SHARDS.includes(name)).map(variantAtShards);
   return [...texts.map(atNodes), ...atShards];
 }
 
-/** The form that servers call, at any node. */
+/** The variant that servers call, at any node. */
 function atNodes(file: SqlFile): SqlFile {
   return ONLY_AT_SHARDS.includes(file.name) ? onlyAtShards(file) : withFirstStatement(file);
 }
@@ -148,7 +148,7 @@ function withFirstStatement(file: SqlFile): SqlFile {
   return first === undefined ? file : fileOf(file.name, file.sql.replace(/^BEGIN$/m, `BEGIN\n  ${first}`));
 }
 
-/** At the worker that has the schema, the form for the shards does everything. */
+/** At the worker that has the schema, the variant for the shards does everything. */
 function atWorker(name: string, parameters: string, last = ""): string {
   return `IF pin_schema() THEN
     RETURN QUERY SELECT * FROM ${name}${SUFFIX}(${parameters});
@@ -157,8 +157,8 @@ function atWorker(name: string, parameters: string, last = ""): string {
   END IF;`;
 }
 
-/** Not for servers, which could use a shard that has moved: only after pin_schema is it the one that counts. */
-function formAtShards({ name, sql }: SqlFile): SqlFile {
+/** Servers may not call these: without pin_schema, they could use a shard that has moved. */
+function variantAtShards({ name, sql }: SqlFile): SqlFile {
   const calls = new RegExp(`\\b(${AT_SHARDS.join("|")})\\(`, "g");
   return fileOf(`${name}${SUFFIX}`, sql.replace(calls, `$1${SUFFIX}(`).replace(" SECURITY DEFINER", ""));
 }

@@ -33,9 +33,9 @@ import { inferenceMetrics } from "./inference-metrics.ts";
 import { RecordedTrace } from "./recorded-trace.ts";
 import { traceExporter } from "./trace-exporter.ts";
 
-/** A collector that does not answer delays the end of the server by at most this. */
+/** Longest that a silent collector may delay shutdown. */
 const SHUTDOWN_MS = 3_000;
-/** Of the warnings about exports, which repeat while the collector does not answer. */
+/** Minimum pause between export warnings. */
 const WARNING_PAUSE_MS = 60_000;
 
 type TelemetryOptions = { readonly log: Log; readonly version: string };

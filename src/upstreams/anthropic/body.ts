@@ -120,7 +120,7 @@ function adaptive(effort: ReasoningEffort): Thinking {
 }
 
 /**
- * With a budget, the assistant message that the results of tools answer must begin with its reasoning. Clients of
+ * With a budget, the assistant message before the results of tools must begin with its reasoning. Clients of
  * other formats do not send it back.
  */
 function lacksReasoning(messages: readonly PromptMessage[]): boolean {

@@ -62,7 +62,7 @@ export function reportedUsage(counts: ReportedCounts): Usage | undefined {
 
 /** Limits the input of the pattern below; UpstreamFailure.forLog truncates the text further. */
 const MAX_TEXT_LENGTH = 4_096;
-/** Retry-After in whole seconds; servers that limit tokens do not use the form with a date. */
+/** Retry-After in whole seconds; servers that limit tokens do not use the date format. */
 const SECONDS = /^\d{1,6}$/;
 /** API keys in their usual forms, and any text after an authentication scheme. */
 const SECRETS = /\b(?:sk|vx_live|gsk|xai|key)[-_][\w*.…-]{4,}|\b(?:Bearer|Basic)\s+\S+/gi;

@@ -3,9 +3,9 @@ import { MAX_CALLS, MAX_ID_CHARACTERS } from "../../domain/conversation.ts";
 import { UpstreamFailure } from "../upstream-failure.ts";
 import type { ReplyBuffer } from "./reply-buffer.ts";
 
-/** Longer ids are replaced: callers cannot send them back. */
+/** Chat completions accept ids of up to 200 characters, so longer ones are replaced. */
 const MAX_ID_CHARS = 200;
-/** Of the arguments that arrive before the name of their call. */
+/** Arguments buffered before the name of their call is known. */
 const MAX_EARLY_CHARS = 65_536;
 
 /** A part of a tool call, as the upstream sends it. */

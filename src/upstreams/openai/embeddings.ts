@@ -16,7 +16,7 @@ export const openaiEmbeddingsDialect: Dialect = {
   body: (prompt, model) => ({
     model,
     input: prompt.messages.map(({ content }) => content),
-    // A third of the size of numbers, and the form that OpenAI's clients request. Servers that ignore it send numbers.
+    // A third of the size of numbers, and the format that OpenAI's clients request. Servers that ignore it send numbers.
     encoding_format: "base64",
     dimensions: dimensionsOf(prompt),
   }),

@@ -148,7 +148,7 @@ export class Runner {
   }
 }
 
-/** Those that can get the prompt. The meter refuses a prompt that none can get. */
+/** The upstreams that can get the prompt. The meter refuses a prompt that none can get. */
 function usableUpstreams({ model, prompt }: UpstreamCall): readonly UpstreamSettings[] {
   const { upstreams } = model;
   const isUsable = (settings: UpstreamSettings) => !problemWith(settings, prompt, prompt.traits);
@@ -163,13 +163,13 @@ function upstreamError(cause: UpstreamFailure): DomainError {
 type BegunReply = { readonly attempt: Attempt; readonly first: UpstreamEvent };
 
 type ReplyOptions = {
-  /** That of the call. */
+  /** The call's signal. */
   readonly signal: AbortSignal;
   /** Waits until a reply begins. */
   readonly begin: (signal: AbortSignal) => Promise<BegunReply>;
   /** The error that the reader gets. */
   readonly errorOf: (error: unknown) => unknown;
-  /** Called once after `begin`, when the reply has ended or is not read any more. */
+  /** Called once after `begin`, when the reply has ended or is no longer read. */
   readonly release: () => Promise<void> | undefined;
 };
 
@@ -181,7 +181,7 @@ const END = { done: true, value: undefined } as const;
 
 /**
  * The events of one call. Not an async generator, which would create three promises more for each event. Unlike one, it does
- * not queue reads: call `next` only after the promise before has settled.
+ * not queue reads: call `next` only after the previous promise has settled.
  */
 class ReplyEvents implements AsyncIterableIterator<UpstreamEvent, undefined> {
   readonly #options: ReplyOptions;

@@ -72,7 +72,7 @@ export class SandboxUpstream implements Upstream {
 }
 
 const DEFAULT_DIMENSIONS = 256;
-/** Of a long text, the beginning is enough. */
+/** Only the beginning of a long text is used. */
 const MAX_VECTOR_CHARACTERS = 16_384;
 /** Work between two yields to the event loop, in characters and dimensions: about two milliseconds. */
 const WORK_PER_TURN = 16_384;

@@ -117,7 +117,7 @@ describe("profiles", () => {
     await expect(operator.updateAccount({ accountId: "acct_none", name: "x" })).rejects.toThrow(/not_found/);
   });
 
-  test("an external id belongs to one account, also when several set it at once", async () => {
+  test("an external id belongs to one account, even when several set it at once", async () => {
     const ids = await Promise.all([1, 2, 3].map(() => createTestAccount(operator)));
     const outcomes = await Promise.allSettled(
       ids.map((accountId) => operator.updateAccount({ accountId, externalId: "crm-2" })),

@@ -119,7 +119,7 @@ describe("days", () => {
     ["America/New_York", ["2026-10-24T22:00:00Z", "2026-10-25T04:00:00Z"], [2, 3]],
     ["Asia/Kolkata", ["2026-10-24T22:00:00Z", "2026-10-25T18:30:00Z"], [2, 3]],
     ["Asia/Kathmandu", ["2026-10-24T22:00:00Z", "2026-10-25T18:15:00Z"], [2, 3]],
-  ])("are those of %s, also when its clocks change", async (tz, starts, requests) => {
+  ])("are those of %s, even when its clocks change", async (tz, starts, requests) => {
     await insertUsage([
       "2026-10-24T23:00Z",
       "2026-10-25T00:45Z",

@@ -89,7 +89,7 @@ describe("a message names the stop sequence that ended it", () => {
     expect(await endsOf(model, behaviour)).toEqual(end);
   });
 
-  test("the sandbox removes and reports it, also when the reply is repeated for a retry", async () => {
+  test("the sandbox removes and reports it, even when the reply is repeated for a retry", async () => {
     const { app, key } = dialects;
     const client = anthropic(app, key);
     const body = { ...request("sandbox"), stop_sequences: ["never", " of the"] };

@@ -178,7 +178,7 @@ describe("function calls", () => {
 describe("structured output", () => {
   const Report = z.object({ title: z.string(), points: z.array(z.string()), score: z.number() });
 
-  test("of a Zod schema is parsed by the SDK, also when streamed", async () => {
+  test("of a Zod schema is parsed by the SDK, even when streamed", async () => {
     const body = { model: SMALL, input: "Report.", text: { format: zodTextFormat(Report, "report") } };
     const response = await client.responses.parse(body);
     expect(Report.parse(response.output_parsed)).toEqual(response.output_parsed);

@@ -30,7 +30,7 @@ export type Facts = {
   /** By request id; more than one row is a violation. */
   readonly rowsByRequest: ReadonlyMap<string, readonly Row[]>;
   readonly activeKeys: number;
-  /** Of the keys in the database, by id. */
+  /** The keys in the database, by id. */
   readonly keyStates: ReadonlyMap<string, "active" | "revoked">;
   /** The initial balance of the account in the race for funds. */
   readonly fundedMicros: bigint;

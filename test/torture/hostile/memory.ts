@@ -21,7 +21,7 @@ import { Witness } from "./witness.ts";
 const MAX_PEAK_MIB = 1_024;
 const MAX_LATER_MIB = 400;
 const LATER_MS = 60_000;
-/** Of the caller beside the attack, if the machine has a processor for each process. */
+/** Limit for the caller beside the attack, if the machine has a processor for each process. */
 const MAX_P99_MS = 50;
 const ENOUGH_PROCESSORS = 4;
 /** CPU time of the server's main thread between two samples. */

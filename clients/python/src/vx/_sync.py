@@ -142,7 +142,7 @@ class GenerationStream:
 
     @property
     def partial_message(self) -> Message:
-        """The message received so far, also after an error."""
+        """The message received so far, even after an error."""
         return self._builder.message
 
     @property

@@ -311,8 +311,8 @@ export declare const ListAccountsRequestSchema: GenMessage<ListAccountsRequest>;
  */
 export declare type ListAccountsResponse = Message<"vx.admin.v1.ListAccountsResponse"> & {
   /**
-   * The accounts, newest first. Of a search: first those that the id matches, then the external id, the e-mail address and the
-   * name, each in the order of the text. A page can have fewer accounts than its size, also if others follow.
+   * The accounts, newest first. Those of a search: first those that the id matches, then the external id, the e-mail address and the
+   * name, each in the order of the text. A page can have fewer accounts than its size even if others follow.
    *
    * @generated from field: repeated vx.admin.v1.Account accounts = 1;
    */

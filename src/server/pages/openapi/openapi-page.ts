@@ -61,7 +61,7 @@ export function insertExamples(document: Schema, models: ExampleModels): Schema 
   };
 }
 
-/** The prefix of the examples in the form of Anthropic's API. */
+/** The prefix of the examples in the format of Anthropic's API. */
 const ANTHROPIC = "anthropic_";
 
 function errorValue(name: string, model: Model): unknown {

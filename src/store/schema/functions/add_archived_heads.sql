@@ -1,5 +1,5 @@
 -- Selects the entries of a lane for the archive of this month: those of each account up to the last one that was created before
--- the end of the month, after the archive before. Returns their number.
+-- the end of the month, after the previous archive. Returns their number.
 CREATE OR REPLACE FUNCTION add_archived_heads(p_lane smallint, p_month integer) RETURNS TABLE (entries bigint)
   LANGUAGE plpgsql
   SET search_path FROM CURRENT

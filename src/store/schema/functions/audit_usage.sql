@@ -1,6 +1,6 @@
 -- Compares the usage of one piece of a lane with its ledger: of p_limit entries, in the order of account and seq, after
 -- entry p_seq of p_account_id. p_sum is the fingerprint of that account's usage up to there, p_stored that of its sums before
--- quarter p_quarter, which do not change any more.
+-- quarter p_quarter, which no longer change.
 --
 -- Returns one row per difference. The first row has an empty rule and the position of the next piece: no account at the
 -- end of the lane. The usage of an account is read with its last entries, so both are from one snapshot. Archived entries and

@@ -2,7 +2,7 @@
 -- the same batch. p_lanes are the lanes of the batch, each once.
 --
 -- p_not_after is the database's time after which the server no longer waits for the result. A statement that arrives
--- later, for example on a connection that stalled, must change nothing: its calls were already answered.
+-- later, for example on a connection that stalled, must change nothing: its callers already have an error.
 CREATE OR REPLACE FUNCTION bill(
   p_server_id text, p_not_after timestamptz, p_lanes smallint[], p_ends entry_item[], p_holds hold_item[]
 ) RETURNS SETOF item_result

@@ -1,5 +1,5 @@
 -- Counts a key that an account creates with one of its own keys, in the hour by the database's clock. Returns 0, or the
--- seconds to wait when p_max keys were created already. The caller holds the lane.
+-- seconds to wait when p_max keys were already created. The caller holds the lane.
 -- The wait is a result, not an error: an error would also roll back a restart of the count after the clock was set back.
 CREATE OR REPLACE FUNCTION count_key_creation(p_lane smallint, p_account_id text, p_max integer) RETURNS integer
   LANGUAGE plpgsql

@@ -1,4 +1,4 @@
--- The hash of a ledger row: sha256(hash of the row before ‖ fields). Numbers are separated, and each text follows its length,
+-- The hash of a ledger row: sha256(hash of the previous row ‖ fields). Numbers are separated, and each text follows its length,
 -- so two different rows never give the same bytes. The version comes first; this is the form of version 1.
 -- In SQL, so that PostgreSQL inlines it: a call for each row of a batch is slower. So is a row as parameter.
 CREATE OR REPLACE FUNCTION ledger_hash(

@@ -4,7 +4,7 @@ CREATE OR REPLACE FUNCTION name_users(p_rows ledger[], p_day integer) RETURNS vo
   LANGUAGE plpgsql
 AS $$
 BEGIN
-  -- Users of earlier days are not needed any more.
+  -- Users of earlier days are no longer needed.
   DELETE FROM usage_users n USING (
     SELECT DISTINCT c.lane, c.account_id FROM unnest(p_rows) r
     JOIN usage_user_counts c ON c.lane = r.lane AND c.account_id = r.account_id

@@ -1,4 +1,4 @@
--- The hash of an event: sha256(hash of the event before ‖ fields). Each text follows its length, so two different events
+-- The hash of an event: sha256(hash of the previous event ‖ fields). Each text follows its length, so two different events
 -- never give the same bytes.
 CREATE OR REPLACE FUNCTION operator_event_hash(p_before bytea, p_row operator_events) RETURNS bytea
   LANGUAGE sql STABLE PARALLEL SAFE

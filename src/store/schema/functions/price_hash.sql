@@ -1,4 +1,4 @@
--- The hash of a version of prices: sha256(hash of the version before ‖ fields).
+-- The hash of a version of prices: sha256(hash of the previous version ‖ fields).
 CREATE OR REPLACE FUNCTION price_hash(p_before bytea, p_row price_versions) RETURNS bytea
   LANGUAGE sql STABLE PARALLEL SAFE
   RETURN sha256(p_before || convert_to(concat_ws(':', p_row.version, p_row.input, p_row.cached_input,

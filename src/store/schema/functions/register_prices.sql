@@ -8,7 +8,7 @@ DECLARE
   v_new price_versions;
   v_is_changed boolean := false;
 BEGIN
-  -- Of several servers that load the same prices at once, one appends the version.
+  -- If several servers load the same prices at once, only one appends the version.
   LOCK TABLE price_versions IN SHARE ROW EXCLUSIVE MODE;
   FOREACH r IN ARRAY p_items LOOP
     SELECT v.* INTO v_latest FROM price_versions v WHERE v.model = r.model ORDER BY v.version DESC LIMIT 1;
