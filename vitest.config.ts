@@ -1,7 +1,7 @@
 import { defineConfig } from "vitest/config";
 import { memoryFolder } from "./test/support/memory-folder.ts";
 
-// Tests that need more than `npm ci` installs, or that take long. package.json has a script for each; several can run at once.
+// Tests that need more than `npm ci` installs, or that take long: npm run test:extra -- NAME. docs/testing.md describes them.
 const EXTRAS = [
   "browser",
   "python",
@@ -23,10 +23,10 @@ const EXTRAS = [
   "unit",
   "proxies",
 ];
-const asked = EXTRAS.filter((name) => process.env[`VX_TEST_${name.toUpperCase()}`] === "1");
+const isExtra = process.env.VX_TEST_EXTRA === "1";
 
 /** Temporary files of the tests and their programs. The extras also install and build programs, which may need more space. */
-const folder = asked.length > 0 ? undefined : memoryFolder();
+const folder = isExtra ? undefined : memoryFolder();
 if (folder !== undefined) process.env.TMPDIR ??= folder;
 
 /** Tests that measure memory. They run first, each file in its own process. */
@@ -60,11 +60,11 @@ const projects = [
     sequence: { groupOrder: 1 },
   },
 ];
-const extras = asked.map((name) => ({ name, include: [`test/${name}/**/*.test.ts`] }));
+const extras = EXTRAS.map((name) => ({ name, include: [`test/${name}/**/*.test.ts`] }));
 
 export default defineConfig({
   test: {
-    projects: (extras.length > 0 ? extras : projects).map((test) => ({
+    projects: (isExtra ? extras : projects).map((test) => ({
       extends: true as const,
       test,
     })),

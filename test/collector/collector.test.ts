@@ -110,7 +110,7 @@ describe.skipIf(problem !== undefined)("an OpenTelemetry collector", { timeout: 
 
   test("accepts the configurations of the Compose file and of docs/observability.md", () => {
     const document = readFileSync("docs/observability.md", "utf8");
-    const example = /\n\n(( {4}.*\n)+)\n`npm run test:collector`/.exec(document)?.[1] ?? "";
+    const example = /\n\n(( {4}.*\n)+)\n`npm run test:extra -- collector`/.exec(document)?.[1] ?? "";
     expect(example).toContain("exporters: { debug: ");
     for (const config of ["file:deploy/compose/otel-collector.yaml", `yaml:${example}`])
       expect(problemOf(join(FOLDER, "collector"), "validate", `--config=${config}`)).toBeUndefined();
