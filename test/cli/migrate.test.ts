@@ -10,9 +10,7 @@ test("migrate lists what it applies to an empty database, and can be repeated", 
 
   const planned = await vx(["migrate", "--dry-run"], env);
   expect(planned).toMatchObject({ code: 0, stderr: "" });
-  expect(planned.stdout).toMatch(
-    /^would apply 0001_foundation\n(would apply \w+\n)+would apply \d+ functions\n$/,
-  );
+  expect(planned.stdout).toMatch(/^would apply 0001_foundation\nwould apply \d+ functions\n$/);
   expect((await vx(["migrate", "--status"], env)).stdout).toMatch(/^0001_foundation +pending$/m);
   expect(await database.owner`SELECT FROM pg_namespace WHERE nspname = 'vx'`).toEqual([]);
 

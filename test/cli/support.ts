@@ -18,9 +18,14 @@ const VX = fileURLToPath(new URL("../../src/vx.js", import.meta.url));
 export type Ended = { readonly code: number | null; readonly stdout: string; readonly stderr: string };
 export type Env = Readonly<Record<string, string>>;
 
-/** `wrapper` is a program that runs the command, such as a shell with limits. */
-export function startVx(args: readonly string[], env: Env, wrapper: readonly string[] = []): ChildProcess {
-  const [program = "", ...rest] = [...wrapper, process.execPath, VX, ...args];
+/** `wrapper` is a program that runs the command, such as a shell with limits; `vx` is that of another release. */
+export function startVx(
+  args: readonly string[],
+  env: Env,
+  wrapper: readonly string[] = [],
+  vx = VX,
+): ChildProcess {
+  const [program = "", ...rest] = [...wrapper, process.execPath, vx, ...args];
   return spawn(program, rest, { env: cleanEnv(env), stdio: ["ignore", "pipe", "pipe"] });
 }
 
@@ -39,8 +44,9 @@ export async function spawnVx(
   args: readonly string[],
   env: Env = {},
   wrapper: readonly string[] = [],
+  vx = VX,
 ): Promise<Ended> {
-  return await ended(startVx(args, env, wrapper));
+  return await ended(startVx(args, env, wrapper, vx));
 }
 
 let isRunning = false;

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test, vi } from "vitest";
 import { MeService } from "../../gen/vx/v1/me_pb.js";
 import packageJson from "../../package.json" with { type: "json" };
 import { auditDatabases } from "../../src/app/audit-embedded.ts";
@@ -8,10 +8,11 @@ import { connect, type DatabaseAddress, type Sql } from "../../src/store/driver/
 import { migrate } from "../../src/store/schema/migrate.ts";
 import { MigrationError } from "../../src/store/schema/release.ts";
 import { lockTables, withShortWaits } from "../../src/store/schema/table-locks.ts";
-import { previousData } from "../backup/previous-release.ts";
+import { spawnVx } from "../cli/support.ts";
 import { startTestApp } from "../support/app.ts";
 import { createTestDatabase, functionsOf, type TestDatabase } from "../support/database.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";
+import { createNextRelease } from "../support/next-release.ts";
 import { bearer, protocols } from "../support/protocols.ts";
 
 const PASSWORD = "password-of-the-tests";
@@ -164,8 +165,9 @@ test("a migration that fails is rolled back completely", async () => {
 });
 
 test("a migration and a batch of calls that needs more tables do not wait for each other", async () => {
-  await withDatabase("template0", async ({ owner }, as) => {
-    await owner.unsafe(previousData()).simple();
+  const next = createNextRelease();
+  onTestFinished(next.remove);
+  await withDatabase("vx_template", async ({ owner, url }) => {
     const isWaiting = async () => {
       const locks = await owner`SELECT FROM pg_locks WHERE NOT granted AND database = (
         SELECT oid FROM pg_database WHERE datname = current_database())`;
@@ -173,15 +175,15 @@ test("a migration and a batch of calls that needs more tables do not wait for ea
     };
     const migration = await owner.begin(async (transaction) => {
       await transaction`SELECT FROM vx.lanes WHERE lane = 7 FOR UPDATE`;
-      const failure = failureOf(as("postgres"));
+      const ended = spawnVx(["migrate"], { DATABASE_URL: url }, [], next.program);
       await vi.waitFor(isWaiting, { timeout: 20_000 });
       for (const table of ["accounts", "answers", "holds", "ledger"]) {
         await transaction.unsafe(`LOCK TABLE vx.${table} IN ROW EXCLUSIVE MODE`);
       }
-      return { failure };
+      return { ended };
     });
-    expect(await migration.failure).toBeUndefined();
-    expect(await owner`SELECT FROM vx.migrations`).toHaveLength(tables.length);
+    expect(await migration.ended).toMatchObject({ code: 0, stderr: "" });
+    expect(await owner`SELECT FROM vx.migrations`).toHaveLength(tables.length + 1);
   });
 });
 

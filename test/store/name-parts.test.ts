@@ -97,8 +97,3 @@ test("a key that its visible characters match is not found again by its name", a
   } while (pageToken !== "");
   expect(names).toEqual(["h nOrD", "Nord z", "c Nord", "i nord"]);
 });
-
-test("a server of the previous release finds nothing after a key that was found by a part of its name", async () => {
-  const after = JSON.stringify([3, "c nord", typeIds.key(0)]);
-  expect(await store.database.call("search_keys", "", "", "", "nord", after, 10)).toEqual([]);
-});

@@ -1,4 +1,4 @@
-import { LANE_COUNT, type Lane, lanesOfText } from "../../domain/lane.ts";
+import { type Lane, lanesOfText } from "../../domain/lane.ts";
 import { connect, type DatabaseAddress } from "../driver/connect.ts";
 import type { Engine } from "../driver/endpoints.ts";
 import { migrate, type SchemaChanges } from "./migrate.ts";
@@ -46,13 +46,8 @@ export async function migrateCell(
 async function ownedLanes({ address, schema }: CellToMigrate): Promise<ReadonlySet<Lane> | undefined> {
   const sql = await connect(address, { statementTimeoutMs: TIMEOUT_MS, name: "vx migrate" });
   try {
-    const exists = async (signature: string) => {
-      const [row] = await sql`SELECT to_regprocedure(${`${schema}.${signature}`}) IS NOT NULL AS present`;
-      return row?.present === true;
-    };
-    if (!(await exists("schema_version()"))) return undefined;
-    // Before there were cells, every database owned all lanes.
-    if (!(await exists("cell_state()"))) return new Set(Array(LANE_COUNT).keys());
+    const [found] = await sql`SELECT to_regprocedure(${`${schema}.cell_state()`}) IS NOT NULL AS present`;
+    if (found?.present !== true) return undefined;
     const [row] = await sql<{ lanes: string }[]>`SELECT lanes FROM ${sql(schema)}.cell_state()`;
     return new Set(lanesOfText(row?.lanes ?? ""));
   } finally {

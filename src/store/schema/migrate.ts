@@ -18,8 +18,8 @@ const DEFAULT_SCHEMA = "vx";
 
 const TABLES = new URL("./tables/", import.meta.url);
 const FUNCTIONS = new URL("./functions/", import.meta.url);
-/** Work that a migration of the same name needs, for a database that is in use. It can be repeated. */
-const ONLINE = new URL("./online/", import.meta.url);
+/** Ends the names of files with work that a migration needs, for a database that is in use. The work can be repeated. */
+const ONLINE = ".online";
 /** An arbitrary number that is the same in every release. */
 const LOCK = 7_665_120;
 const OLDEST_POSTGRESQL = 150_000;
@@ -54,6 +54,8 @@ type OpenSchema = {
   readonly schema: string;
   readonly isCitus: boolean;
   readonly tables: readonly SqlFile[];
+  /** Each runs before the numbered file of the same name. */
+  readonly online: readonly SqlFile[];
   readonly functions: readonly SqlFile[];
   /** Undefined in an empty database. */
   readonly state: State | undefined;
@@ -136,7 +138,9 @@ async function withSchema<Result>(
     const isCitus = engine === "citus";
     if (isCitus) await requireCoordinator(sql);
     else await requireUndistributed(sql, schema);
-    const [tables, plain] = [readFiles(TABLES), readFiles(FUNCTIONS)];
+    const [files, plain] = [readFiles(TABLES), readFiles(FUNCTIONS)];
+    const tables = files.filter(({ name }) => !name.endsWith(ONLINE));
+    const online = files.filter(({ name }) => name.endsWith(ONLINE));
     const functions = isCitus ? functionsForCitus(plain) : plain;
     const state = await readState(sql, schema);
     const isNewer = state !== undefined && isOlder(RELEASE, state.release);
@@ -146,7 +150,7 @@ async function withSchema<Result>(
         `the database is newer than this code: its schema has version ${state.version}, this release supports ${tables.length}`,
       );
     }
-    return await use({ sql, schema, isCitus, tables, functions, state, isNewer });
+    return await use({ sql, schema, isCitus, tables, online, functions, state, isNewer });
   } catch (error) {
     throw explain(error);
   } finally {
@@ -170,7 +174,7 @@ async function apply(at: OpenSchema, lanes: readonly Lane[] | undefined): Promis
   const applied = await readChecksums(sql, schema, "migrations");
   verify(applied, tables);
   const pending = tables.slice(applied.size);
-  if (applied.size > 0) await prepareOnline(sql, schema, pending);
+  if (applied.size > 0) await prepareOnline(at, pending);
   let functions = 0;
   // One transaction, so that a server never sees a partial change.
   await inSchema(sql, schema, async (transaction) => {
@@ -287,9 +291,12 @@ function verify(applied: ReadonlyMap<string, string>, files: readonly SqlFile[])
 }
 
 /** Outside of a transaction, so that no lock is kept while rows are read. */
-async function prepareOnline(sql: Sql, schema: string, pending: readonly SqlFile[]): Promise<void> {
-  const names = new Set(pending.map(({ name }) => name));
-  for (const file of readFiles(ONLINE)) {
+async function prepareOnline(
+  { sql, schema, online }: OpenSchema,
+  pending: readonly SqlFile[],
+): Promise<void> {
+  const names = new Set(pending.map(({ name }) => `${name}${ONLINE}`));
+  for (const file of online) {
     if (!names.has(file.name)) continue;
     await sql`SET search_path = ${sql(schema)}, pg_temp`;
     await withShortWaits(sql, schema, LOCK_ATTEMPTS, () => sql.unsafe(file.sql));

@@ -34,13 +34,7 @@ export class SplitStandby {
 
   /** The split as the standby has replayed it. */
   async findSplit(id: string): Promise<Split | undefined> {
-    try {
-      return await readSplit(this.#session.sql, this.#schema, id);
-    } catch (error) {
-      // The standby has not replayed the migration that creates the table.
-      if ((error as { code?: string }).code === "42P01") return undefined;
-      throw error;
-    }
+    return await readSplit(this.#session.sql, this.#schema, id);
   }
 
   /** The time since when the server runs: no two servers have the same. */

@@ -2,9 +2,7 @@
 -- they take at most. Unknown keys are omitted.
 -- A function of its own, because the two halves of admission need different plans: this one needs one index look-up per
 -- key, regardless of the table sizes when the plan was made; the other one needs a hash join.
--- While a database is migrated, calls of servers of the previous release run the text of admit that they started with: it passes one
--- argument, reads generate, read and keys, and has a column "wanted" of its own.
-CREATE OR REPLACE FUNCTION admitted_keys(p_items admit_item[], p_while_suspended admit_item[] DEFAULT '{}')
+CREATE OR REPLACE FUNCTION admitted_keys(p_items admit_item[], p_while_suspended admit_item[])
   RETURNS TABLE (
     n integer, generate integer, read integer, keys integer, is_used boolean, slots integer, lane smallint, fingerprint bytea,
     key_id text, account_id text, key_name text, plan text,

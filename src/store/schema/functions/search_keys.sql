@@ -1,8 +1,7 @@
 -- A page of the keys of all accounts: the one with the id, those with the visible characters (an empty end matches
 -- all), those whose name starts with the text, or all if every text is empty. Keys of the same visible characters and
 -- all keys are newest first; keys found by their name follow, in its order. p_after is the position of the last key of
--- the previous page, as JSON: list, sorted name and id; 0 is the list of the first page. Servers of the previous release may ask
--- for what follows a key of search_key_names, list 3, which is nothing.
+-- the previous page, as JSON: list, sorted name and id; 0 is the list of the first page.
 CREATE OR REPLACE FUNCTION search_keys(
   p_id text, p_start text, p_end text, p_name text, p_after text, p_limit integer
 ) RETURNS TABLE (

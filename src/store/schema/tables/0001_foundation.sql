@@ -1,5 +1,3 @@
--- Accounts, plans, keys, rate windows, holds and the ledger.
---
 -- Every account belongs to a lane. The lane is the first column of every primary key: it is the unit of locking and of
 -- distribution. The ids and keys of an account contain its lane, so each of them determines where its rows are.
 --
@@ -21,6 +19,9 @@ CREATE TABLE lanes (
   CONSTRAINT lane_in_range CHECK (lane BETWEEN 0 AND 1023)
 );
 INSERT INTO lanes SELECT generate_series(0, 1023);
+-- Lanes that another cell owns: see docs/decisions/0022-cells.md. Empty in a cell that owns all lanes, so that admission checks the
+-- lanes of a batch without reading them.
+CREATE INDEX lanes_elsewhere ON lanes (lane) WHERE NOT is_owned;
 
 CREATE TABLE plans (
   name text PRIMARY KEY,
@@ -43,6 +44,8 @@ CREATE TABLE accounts (
   last_seq bigint NOT NULL DEFAULT 0,
   last_hash bytea NOT NULL DEFAULT '\x',
   created_at timestamptz NOT NULL,
+  -- Admission reads it with the balance. The reason is in the operator log.
+  suspended_at timestamptz,
   PRIMARY KEY (lane, id),
   -- create_account checks that the lane is that of the id: a constraint would be checked again on each update.
   CONSTRAINT balance_covers_holds CHECK (0 <= held_micros AND held_micros <= balance_micros),
@@ -50,6 +53,29 @@ CREATE TABLE accounts (
   CONSTRAINT balance_in_range CHECK (balance_micros <= 9000000000000000)
 ) WITH (fillfactor = 70);
 CREATE INDEX accounts_by_id ON accounts (id);
+-- Searches by the start of a text read only what matches: an index in the order of bytes has these next to each other.
+CREATE INDEX accounts_by_name ON accounts (lower(name) COLLATE "C", id COLLATE "C");
+
+-- What operators note about accounts. Apart from the accounts, because each settlement writes a new version of the account's row.
+CREATE TABLE account_profiles (
+  lane smallint NOT NULL,
+  account_id text NOT NULL,
+  -- The id of the account in the operator's own systems.
+  external_id text UNIQUE,
+  email text NOT NULL DEFAULT '',
+  notes text NOT NULL DEFAULT '',
+  PRIMARY KEY (lane, account_id),
+  FOREIGN KEY (lane, account_id) REFERENCES accounts (lane, id)
+);
+CREATE INDEX profiles_by_external_id ON account_profiles (lower(external_id) COLLATE "C", account_id COLLATE "C")
+  WHERE external_id IS NOT NULL;
+CREATE INDEX profiles_by_email ON account_profiles (lower(email) COLLATE "C", account_id COLLATE "C") WHERE email <> '';
+
+-- An account as get and list return it.
+CREATE VIEW account_views AS
+  SELECT a.lane, a.id, a.name, a.plan, a.balance_micros, a.held_micros, a.created_at, a.suspended_at,
+         coalesce(p.external_id, '') AS external_id, coalesce(p.email, '') AS email, coalesce(p.notes, '') AS notes
+  FROM accounts a LEFT JOIN account_profiles p ON p.lane = a.lane AND p.account_id = a.id;
 
 CREATE TABLE keys (
   lane smallint NOT NULL,
@@ -83,6 +109,9 @@ CREATE INDEX keys_by_account ON keys (lane, account_id, id);
 CREATE INDEX keys_not_revoked ON keys (lane, account_id, plan, coalesce(expires_at, 'infinity'))
   WHERE revoked_at IS NULL;
 CREATE INDEX keys_by_revocation ON keys (revoked_at) WHERE revoked_at IS NOT NULL;
+CREATE INDEX keys_by_id ON keys (id COLLATE "C");
+CREATE INDEX keys_by_visible_characters ON keys (visible_start, id COLLATE "C");
+CREATE INDEX keys_by_name ON keys (lower(name) COLLATE "C", id COLLATE "C");
 
 -- A key as list and get return it.
 CREATE TYPE key_view AS (
@@ -128,7 +157,7 @@ CREATE TABLE price_versions (
   image bigint NOT NULL,
   request bigint NOT NULL,
   effective_from timestamptz NOT NULL,
-  -- Covers the row and the version before: see price_hash.
+  -- Covers the row and the previous version: see price_hash.
   hash bytea NOT NULL,
   PRIMARY KEY (model, version),
   CONSTRAINT prices_not_negative
@@ -140,8 +169,8 @@ CREATE DOMAIN usage_count AS integer CONSTRAINT usage_not_negative CHECK (VALUE 
 
 CREATE TYPE entry_kind AS ENUM ('generation', 'credit', 'adjustment');
 
--- The month is that of the UUIDv7 time in the id. It is part of both keys, so that the table can be partitioned by
--- month: an id is unique within its month, and looking up an id reads one partition.
+-- Partitioned by month, so that old months can be archived and dropped. The month is that of the UUIDv7 time in the id. It is part of
+-- both keys: an id is unique within its month, and looking up an id reads one partition.
 -- Rows are appended only by functions that hold the account's row, so no foreign key checks it again.
 CREATE TABLE ledger (
   lane smallint NOT NULL,
@@ -179,13 +208,103 @@ CREATE TABLE ledger (
   PRIMARY KEY (lane, account_id, seq, month),
   CONSTRAINT ledger_entry_once UNIQUE (lane, id, month),
   CONSTRAINT entry_has_reason CHECK (reason <> '')
-);
+) PARTITION BY RANGE (month);
+-- Credits and adjustments are few among the generations. A settlement adds no row to this index.
+CREATE INDEX ledger_movements ON ledger (lane, account_id, seq) WHERE kind <> 'generation';
+-- Filtered ledger pages read only entries of the key. Models are few, so that most entries match.
+CREATE INDEX ledger_by_key ON ledger (lane, account_id, key_id, seq) WHERE kind = 'generation';
+-- The partition of the current month and of all earlier ones. create_ledger_partitions creates those of later months.
+DO $$
+DECLARE
+  c_today constant timestamp := clock_timestamp() AT TIME ZONE 'UTC';
+BEGIN
+  EXECUTE format('CREATE TABLE %I PARTITION OF ledger FOR VALUES FROM (MINVALUE) TO (%s)',
+    'ledger_until_' || to_char(c_today, 'YYYY_MM'),
+    (extract(year FROM c_today) - 1970) * 12 + extract(month FROM c_today));
+END
+$$;
+-- A write never fails because a partition is missing: rows of months without one are in this table.
+CREATE TABLE ledger_other_months PARTITION OF ledger DEFAULT;
 
 -- The entries with the prices of their version.
 CREATE VIEW priced_ledger AS
   SELECT l.*, p.input AS input_price, p.cached_input AS cached_input_price, p.cache_write AS cache_write_price,
          p.output AS output_price, p.reasoning AS reasoning_price, p.image AS image_price, p.request AS request_price
   FROM ledger l LEFT JOIN price_versions p ON p.model = l.model AND p.version = l.price_version;
+
+-- The archived partitions. Their entries are in files, and each file has the entries of an account in order, without gaps.
+CREATE TABLE ledger_archives (
+  -- The last month of the partition, in months since January 1970. The file has the entries that were created until its
+  -- end and are in no earlier file.
+  month integer PRIMARY KEY,
+  file text NOT NULL,
+  sha256 bytea NOT NULL,
+  entries bigint NOT NULL,
+  -- NULL until the entries are removed from the ledger: up to then, the ledger has them, and nothing else reads this row.
+  removed_at timestamptz
+);
+
+-- The last entry of each account in each archive, with totals since its first entry. The ledger continues there.
+CREATE TABLE archived_ledger (
+  lane smallint NOT NULL,
+  account_id text NOT NULL,
+  month integer NOT NULL,
+  -- The first quarter of an hour, since 1970, after the archive.
+  end_quarter integer NOT NULL,
+  seq bigint NOT NULL,
+  balance_micros bigint NOT NULL,
+  hash bytea NOT NULL,
+  -- See usage_fingerprint.
+  usage_fingerprint numeric NOT NULL,
+  PRIMARY KEY (lane, account_id, month)
+);
+
+-- Sums of the ledger for reports. Each settlement adds to them in its transaction, and `vx audit` compares them with the
+-- ledger.
+--
+-- A quarter of an hour is the longest period that days of all time zones consist of. The price version is part of the
+-- key, so that exports can split the cost of a row into its meters.
+CREATE TABLE usage_quarters (
+  lane smallint NOT NULL,
+  account_id text NOT NULL,
+  -- Quarters of an hour since 1970.
+  quarter integer NOT NULL,
+  -- Servers compare these texts too, so their order must not depend on the locale of the database.
+  key_id text COLLATE "C" NOT NULL,
+  model text COLLATE "C" NOT NULL,
+  -- The end user, "(other)" for users above the daily maximum, or empty.
+  user_id text COLLATE "C" NOT NULL,
+  price_version integer NOT NULL,
+  requests bigint NOT NULL,
+  input bigint NOT NULL,
+  cached_input bigint NOT NULL,
+  cache_write bigint NOT NULL,
+  output bigint NOT NULL,
+  reasoning bigint NOT NULL,
+  images bigint NOT NULL,
+  image_tokens bigint NOT NULL,
+  cost_micros bigint NOT NULL,
+  PRIMARY KEY (lane, account_id, quarter, key_id, model, user_id, price_version)
+) WITH (fillfactor = 80);
+
+-- The end users that have rows of their own on the current day, in UTC.
+CREATE TABLE usage_users (
+  lane smallint NOT NULL,
+  account_id text NOT NULL,
+  -- Days since 1970.
+  day integer NOT NULL,
+  user_id text COLLATE "C" NOT NULL,
+  PRIMARY KEY (lane, account_id, day, user_id)
+);
+
+-- Their number per account.
+CREATE TABLE usage_user_counts (
+  lane smallint NOT NULL,
+  account_id text NOT NULL,
+  day integer NOT NULL,
+  users integer NOT NULL,
+  PRIMARY KEY (lane, account_id)
+);
 
 -- The idempotency keys of credits and adjustments, and the ledger row each of them wrote.
 CREATE TABLE movement_keys (
@@ -202,7 +321,9 @@ CREATE TABLE servers (
   id text PRIMARY KEY,
   -- Start of the current series of heartbeats without a gap. A server with a recent gap does not remove others.
   present_since timestamptz NOT NULL,
-  seen_at timestamptz NOT NULL
+  seen_at timestamptz NOT NULL,
+  -- The names of the cells that the server would use, as JSON.
+  cells text NOT NULL DEFAULT '[]'
 );
 
 CREATE TABLE holds (
@@ -259,3 +380,139 @@ CREATE TABLE answers (
   PRIMARY KEY (lane, account_id, idempotency_key)
 );
 CREATE INDEX answers_by_age ON answers (lane, created_at);
+
+-- Operators belong to no account and to no lane, like plans. The roles are in order: each has the rights of the ones before it.
+CREATE TYPE operator_role AS ENUM ('viewer', 'support', 'finance', 'admin');
+
+CREATE TABLE operators (
+  id text PRIMARY KEY,
+  name text NOT NULL,
+  role operator_role NOT NULL,
+  -- SHA-256 of the token.
+  fingerprint bytea NOT NULL UNIQUE,
+  created_at timestamptz NOT NULL,
+  revoked_at timestamptz,
+  -- To the minute.
+  last_used_at timestamptz,
+  -- The address with which an identity is bound at its first sign-in; empty if the operator uses only the token.
+  email text NOT NULL DEFAULT '',
+  -- The bound identity at an OpenID Connect provider. NULL before the first sign-in.
+  issuer text,
+  subject text,
+  CONSTRAINT operator_fingerprint_is_sha256 CHECK (length(fingerprint) = 32),
+  CONSTRAINT operator_identity_is_whole CHECK ((issuer IS NULL) = (subject IS NULL))
+);
+CREATE UNIQUE INDEX active_operators_by_name ON operators (name) WHERE revoked_at IS NULL;
+-- "C" changes only the case of ASCII letters: no other letter becomes one of the address.
+CREATE UNIQUE INDEX active_operators_by_email ON operators (lower(email COLLATE "C"))
+  WHERE revoked_at IS NULL AND email <> '';
+CREATE UNIQUE INDEX active_operators_by_identity ON operators (issuer, subject) WHERE revoked_at IS NULL;
+
+-- An operator as list returns it.
+CREATE TYPE operator_view AS (
+  id text, name text, role operator_role, state text, created_at timestamptz, revoked_at timestamptz,
+  last_used_at timestamptz, email text, identity_bound boolean
+);
+
+-- The sessions of the console.
+CREATE TABLE operator_sessions (
+  -- SHA-256 of the cookie.
+  fingerprint bytea PRIMARY KEY,
+  operator_id text NOT NULL REFERENCES operators (id),
+  created_at timestamptz NOT NULL,
+  -- To the minute.
+  used_at timestamptz NOT NULL,
+  CONSTRAINT session_fingerprint_is_sha256 CHECK (length(fingerprint) = 32)
+);
+CREATE INDEX operator_sessions_by_operator ON operator_sessions (operator_id, created_at);
+
+-- The operator log: what operators changed, and which changes were refused. Rows are appended in the transaction of the
+-- change and never change.
+--
+-- An event belongs to the lane of the account that it concerns, so that it moves with the account; events about plans and
+-- operators belong to no lane and stay in the first cell. Each lane has its own chain of hashes, and so have the events without a lane.
+CREATE TABLE operator_events (
+  lane smallint NOT NULL,
+  seq bigint NOT NULL,
+  created_at timestamptz NOT NULL,
+  -- The id of the operator, "break-glass" for the holder of VX_ADMIN_TOKEN, or "server".
+  actor_id text NOT NULL,
+  actor_name text NOT NULL,
+  -- Such as "CreditAccount".
+  method text NOT NULL,
+  -- The id of an account, a key or an operator, or the name of a plan.
+  target text NOT NULL,
+  -- The account that owns the target; empty if no account does.
+  account_id text NOT NULL,
+  reason text NOT NULL,
+  -- "ok", or the reason of the error with which the change was refused.
+  outcome text NOT NULL,
+  -- What was changed, as an object of texts.
+  details json NOT NULL,
+  request_id text NOT NULL,
+  -- Covers the row and the previous one: see operator_event_hash.
+  hash bytea NOT NULL,
+  PRIMARY KEY (lane, seq)
+);
+-- Events are rare, so each filter of the list has an index with the order of the list.
+CREATE INDEX operator_events_by_time ON operator_events (created_at, lane, seq);
+CREATE INDEX operator_events_by_actor ON operator_events (actor_id, created_at, lane, seq);
+CREATE INDEX operator_events_by_method ON operator_events (method, created_at, lane, seq);
+CREATE INDEX operator_events_by_target ON operator_events (target, created_at, lane, seq);
+CREATE INDEX operator_events_by_account ON operator_events (account_id, created_at, lane, seq) WHERE account_id <> '';
+
+-- The end of each chain; 1,024 stands for the events without a lane. Its lock orders the events of a lane. It is the last lock that a
+-- transaction takes.
+CREATE TABLE operator_chains (
+  lane smallint PRIMARY KEY,
+  last_seq bigint NOT NULL DEFAULT 0,
+  last_hash bytea NOT NULL DEFAULT '\x',
+  last_at timestamptz NOT NULL DEFAULT '-infinity'
+);
+INSERT INTO operator_chains (lane) SELECT lane FROM lanes UNION ALL SELECT 1024;
+
+-- An act of an operator. Servers send it as JSON: see src/store/operator-log.ts.
+CREATE TYPE operator_act AS (
+  actor_id text, actor_name text, method text, target text, reason text, details json, request_id text
+);
+
+-- Plans, operators and prices are changed in the first cell and copied to the others. The version increases with each change.
+CREATE TABLE shared_data (
+  version bigint NOT NULL,
+  is_only_row boolean PRIMARY KEY DEFAULT true,
+  CONSTRAINT shared_data_is_one_row CHECK (is_only_row)
+);
+INSERT INTO shared_data VALUES (1);
+
+-- The name of the cell, from its first split on. A promoted standby has the name of the cell that it is a copy of until it claims
+-- its lanes, so no server uses it before.
+CREATE TABLE cell_name (
+  name text NOT NULL,
+  is_only_row boolean PRIMARY KEY DEFAULT true,
+  CONSTRAINT cell_name_is_one_row CHECK (is_only_row)
+);
+
+-- Lanes that move to a promoted standby. begun: nothing has changed. released: the source gave up the lanes and can take them back. confirmed: only the target may claim
+-- them. The copy of the row at the target decides whether it may.
+CREATE TABLE cell_splits (
+  id text PRIMARY KEY,
+  target text NOT NULL,
+  lanes smallint[] NOT NULL,
+  state text NOT NULL,
+  changed_at timestamptz NOT NULL,
+  -- The timeline of the source when it gave up the lanes. On another one, after a failover, it may lack the confirmation that the
+  -- target has.
+  timeline text,
+  CONSTRAINT split_state_known CHECK (state IN ('begun', 'released', 'confirmed', 'finished', 'returned'))
+);
+CREATE UNIQUE INDEX one_unfinished_split ON cell_splits ((true)) WHERE state IN ('begun', 'released', 'confirmed');
+
+-- Rows that show whether the database accepts writes, see probe_writes. Each row is alone on its page, so that each write
+-- allocates space on the disk.
+CREATE TABLE write_probes (
+  at timestamptz NOT NULL,
+  filler text NOT NULL
+) WITH (fillfactor = 10, autovacuum_enabled = false);
+-- citus_schema_move copies a table by logical replication, which needs the identity of changed rows. Two probes may have the same time,
+-- so there is no key.
+ALTER TABLE write_probes REPLICA IDENTITY FULL;
