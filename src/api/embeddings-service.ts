@@ -41,9 +41,14 @@ export async function createEmbeddings(
   });
   const reply = await meter.complete(call.caller(CreateEmbeddingsRequestSchema, request), asked);
   const promptTokens = BigInt(inputTokensOf(reply.usage));
+  const write = encodingFormat === "base64" ? inBase64 : inNumbers;
   return {
     object: "list",
-    data: await embeddingsOf(reply.vectors ?? [], encodingFormat === "base64" ? inBase64 : inNumbers),
+    data: await convert(reply.vectors, (vector, index) => ({
+      object: "embedding",
+      index,
+      embedding: write(vector),
+    })),
     model: reply.model,
     usage: { promptTokens, totalTokens: promptTokens, costMicros: reply.costMicros },
     id: reply.id,
@@ -51,20 +56,24 @@ export async function createEmbeddings(
   };
 }
 
-/** Writing this many values takes a few milliseconds. */
+/** Converting this many values takes a few milliseconds. */
 const VALUES_PER_TURN = 16_384;
 
-async function embeddingsOf(vectors: readonly Float32Array[], write: (vector: Float32Array) => Value) {
-  const data: { object: string; index: number; embedding: Value }[] = [];
+/** Converts vectors in turns of the event loop. */
+async function convert<Result>(
+  vectors: readonly Float32Array[] = [],
+  resultOf: (vector: Float32Array, index: number) => Result,
+): Promise<Result[]> {
+  const results: Result[] = [];
   let values = 0;
   for (const [index, vector] of vectors.entries()) {
-    data.push({ object: "embedding", index, embedding: write(vector) });
+    results.push(resultOf(vector, index));
     values += vector.length;
     if (values < VALUES_PER_TURN) continue;
     values = 0;
     await nextTurn();
   }
-  return data;
+  return results;
 }
 
 function inBase64(vector: Float32Array): Value {
@@ -94,7 +103,7 @@ export async function embed(
   const asked = embeddingRequestOf({ format: "native", model, texts, dimensions, user: "" });
   const reply = await meter.complete(call.caller(EmbedRequestSchema, request), asked);
   const { id, usage, balanceMicros } = summaryOf(reply);
-  const embeddings = (reply.vectors ?? []).map((vector, index) => ({ index, values: [...vector] }));
+  const embeddings = await convert(reply.vectors, (vector, index) => ({ index, values: [...vector] }));
   return { id, model: reply.model, embeddings, usage, balanceMicros };
 }
 

@@ -52,6 +52,7 @@ import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { StartTrace } from "../telemetry/telemetry.ts";
 import type { AdminTokens } from "./admin-tokens.ts";
+import { collectAfterLargeRequests } from "./garbage.ts";
 import { OverviewFeed } from "./overview-feed.ts";
 import type { Config } from "./settings/config.ts";
 
@@ -89,6 +90,7 @@ export function createPublicServer(options: PublicServerOptions): Listener {
   // An account has half of the budget, and a message can weigh three times its body.
   const enough = 6 * config.maxBodyBytes + bodyBudget.smallBytes;
   const budget = new BodyBudget({ ...bodyBudget, maxBytes: Math.max(bodyBudget.maxBytes, enough) });
+  collectAfterLargeRequests(budget, log, options.shutdownSignal);
   const services = DEVELOPER_SERVICES.map((definition) => ({
     ...definition,
     methods: definition.methods({ deps, meter }),

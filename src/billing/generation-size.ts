@@ -40,11 +40,24 @@ export type Payer = { readonly accountId: string; readonly balanceMicros: Micros
 export function boundedSize(
   model: Model,
   request: GenerationRequest,
-  { accountId: payer, balanceMicros }: Payer,
+  payer: Payer,
   tokens: Pick<Tokens, "countPrompt">,
   signal: AbortSignal,
 ): Size | Promise<Size> {
   const bound = inputTokenBound(request);
+  return typeof bound === "number"
+    ? sizeOfBound(bound, model, request, payer, tokens, signal)
+    : bound.then((bytes) => sizeOfBound(bytes, model, request, payer, tokens, signal));
+}
+
+function sizeOfBound(
+  bound: number,
+  model: Model,
+  request: GenerationRequest,
+  { accountId: payer, balanceMicros }: Payer,
+  tokens: Pick<Tokens, "countPrompt">,
+  signal: AbortSignal,
+): Size | Promise<Size> {
   const output = outputRange(model, request);
   if (fitsWindow(model, request, bound + imageTokensOf(model, request) + output.maxTokens)) {
     const size = priced(model, request, { promptTokens: bound, counted: false, ...output });

@@ -24,6 +24,7 @@ export class BodyBudget {
   readonly #maxLargeBytes: number;
   readonly #room = new FairShare(MAX_SHARE);
   readonly #waiting = new Rotation<() => void>();
+  #peakBytes = 0;
   #isParsing = false;
 
   constructor({ maxBytes, smallBytes, bodyMs }: BodyBudgetOptions) {
@@ -37,14 +38,28 @@ export class BodyBudget {
     return this.#room.inUse;
   }
 
-  /** For one request of an account. */
-  openShare(accountId: string | undefined): BodyShare {
-    return new BodyShare(this, this.#room, accountId);
+  /** The most bytes in memory at once since the last call of this method. */
+  takePeakBytes(): number {
+    const peak = this.#peakBytes;
+    this.#peakBytes = this.usedBytes;
+    return peak;
   }
 
-  /** Only small requests may use the whole budget. */
-  limitOf(bytes: number): number {
-    return bytes <= SMALL_BYTES ? this.#maxBytes : this.#maxLargeBytes;
+  /** For one request of an account. */
+  openShare(accountId: string | undefined): BodyShare {
+    return new BodyShare(this, accountId);
+  }
+
+  /** Acquires more bytes for a request that then has `total` of them. Only small requests may use the whole budget. */
+  acquire(accountId: string | undefined, bytes: number, total: number): boolean {
+    const limit = total <= SMALL_BYTES ? this.#maxBytes : this.#maxLargeBytes;
+    if (!this.#room.acquire(accountId, bytes, limit)) return false;
+    this.#peakBytes = Math.max(this.#peakBytes, this.usedBytes);
+    return true;
+  }
+
+  release(accountId: string | undefined, bytes: number): void {
+    this.#room.release(accountId, bytes);
   }
 
   /** Parses large bodies one at a time, because that takes several times their size; accounts take turns. */
@@ -64,14 +79,12 @@ export class BodyBudget {
 /** The part of the budget that one request uses, until its call and its generation have ended. */
 export class BodyShare {
   readonly #budget: BodyBudget;
-  readonly #room: FairShare;
   readonly #accountId: string | undefined;
   #bytes = 0;
   #holders = 1;
 
-  constructor(budget: BodyBudget, room: FairShare, accountId: string | undefined) {
+  constructor(budget: BodyBudget, accountId: string | undefined) {
     this.#budget = budget;
-    this.#room = room;
     this.#accountId = accountId;
   }
 
@@ -83,7 +96,7 @@ export class BodyShare {
   /** Throws "overloaded" if the budget has no room for more bytes. */
   reserve(bytes: number): void {
     const total = this.#bytes + bytes;
-    if (!this.#room.acquire(this.#accountId, bytes, this.#budget.limitOf(total))) throw tooMuch();
+    if (!this.#budget.acquire(this.#accountId, bytes, total)) throw tooMuch();
     this.#bytes = total;
   }
 
@@ -110,7 +123,7 @@ export class BodyShare {
 
   #free(bytes: number): void {
     if (bytes === 0) return;
-    this.#room.release(this.#accountId, bytes);
+    this.#budget.release(this.#accountId, bytes);
     this.#bytes -= bytes;
   }
 }

@@ -1,5 +1,6 @@
 import { createBrotliDecompress, createGunzip } from "node:zlib";
 import { DomainError } from "../domain/errors.ts";
+import { nextTurn } from "../domain/next-turn.ts";
 import type { BodyShare } from "./body-budget.ts";
 import { RequestProblem } from "./problem.ts";
 
@@ -205,11 +206,13 @@ function tooLarge(maxBytes: number): RequestProblem {
   );
 }
 
-/** The initial capacity; it doubles when it is full. */
+/** The capacity of the first block; it doubles when it is full, up to that of the others. */
 const FIRST_BYTES = 8_192;
+/** Copying this much to new memory takes about a millisecond. */
+const BLOCK_BYTES = 1_048_576;
 
 /**
- * The buffer grows to the announced length only if that is at most this many times the needed size: anyone can announce
+ * The first block grows to the announced length only if that is at most this many times the needed size: anyone can announce
  * 32 MiB and send one byte.
  */
 const MAX_ANNOUNCED_FACTOR = 32;
@@ -228,9 +231,13 @@ export function freeBytes({ buffer }: Buffer): void {
   if (allocated.has(buffer)) (buffer as ArrayBuffer).transfer(0);
 }
 
-/** Joins chunks in one buffer as they arrive: a peer may send them byte by byte. */
+/** Joins chunks as they arrive: a peer may send them byte by byte. */
 export class GatheredBytes {
-  #buffer: Buffer | undefined;
+  /** Blocks without room. A body of unknown length is joined at its end: growing one buffer would copy megabytes at once. */
+  #full: Buffer[] = [];
+  #last: Buffer | undefined;
+  /** The bytes of the last block, or of the only chunk. */
+  #used = 0;
   /** A single chunk is returned without a copy. */
   #only: Buffer | undefined;
   #size = 0;
@@ -247,39 +254,66 @@ export class GatheredBytes {
 
   /** Returns whether the chunk was copied. */
   append(chunk: Buffer): boolean {
-    if (this.#size === 0) {
-      this.#only = chunk;
-      this.#size = chunk.length;
-      return false;
+    const isFirst = this.#size === 0;
+    if (isFirst) this.#only = chunk;
+    else {
+      if (this.#last === undefined || this.#last.length < this.#used + chunk.length)
+        this.#makeRoom(chunk.length);
+      chunk.copy(this.#last as Buffer, this.#used);
     }
-    const needed = this.#size + chunk.length;
-    if (this.#buffer === undefined || this.#buffer.length < needed) this.#grow(needed);
-    chunk.copy(this.#buffer as Buffer, this.#size);
-    this.#size = needed;
-    return true;
+    this.#used += chunk.length;
+    this.#size += chunk.length;
+    return !isFirst;
   }
 
-  bytes(): Buffer {
-    return this.#only ?? this.#buffer?.subarray(0, this.#size) ?? Buffer.alloc(0);
+  bytes(): Buffer | Promise<Buffer> {
+    if (this.#full.length > 0) return this.#join();
+    return this.#only ?? this.#last?.subarray(0, this.#size) ?? Buffer.alloc(0);
   }
 
   /** Also frees the memory. */
   clear(): void {
-    if (this.#buffer) freeBytes(this.#buffer);
-    this.#buffer = undefined;
+    for (const block of this.#full) freeBytes(block);
+    if (this.#last) freeBytes(this.#last);
+    this.#full = [];
+    this.#last = undefined;
     this.#only = undefined;
+    this.#used = 0;
     this.#size = 0;
   }
 
-  #grow(needed: number): void {
-    const announced = this.#expected <= MAX_ANNOUNCED_FACTOR * needed ? this.#expected : 0;
-    const larger = Buffer.allocUnsafe(Math.max(needed, announced, FIRST_BYTES, 2 * this.#size));
-    if (larger.length >= MIN_FREED_BYTES) allocated.add(larger.buffer);
-    this.bytes().copy(larger);
-    if (this.#buffer) freeBytes(this.#buffer);
-    this.#buffer = larger;
+  #makeRoom(bytes: number): void {
+    const needed = this.#used + bytes;
+    const isAnnounced = this.#full.length === 0 && this.#expected <= MAX_ANNOUNCED_FACTOR * needed;
+    if (this.#last && this.#last.length >= BLOCK_BYTES && !(isAnnounced && this.#expected >= needed)) {
+      this.#full.push(this.#last.subarray(0, this.#used));
+      this.#last = allocate(Math.max(bytes, BLOCK_BYTES));
+      this.#used = 0;
+      return;
+    }
+    const larger = allocate(Math.max(needed, isAnnounced ? this.#expected : 0, FIRST_BYTES, 2 * this.#used));
+    (this.#only ?? this.#last)?.copy(larger, 0, 0, this.#used);
+    if (this.#last) freeBytes(this.#last);
+    this.#last = larger;
     this.#only = undefined;
   }
+
+  async #join(): Promise<Buffer> {
+    const whole = allocate(this.#size);
+    let at = 0;
+    for (const block of [...this.#full, (this.#last as Buffer).subarray(0, this.#used)]) {
+      at += block.copy(whole, at);
+      freeBytes(block);
+      await nextTurn();
+    }
+    return whole;
+  }
+}
+
+function allocate(bytes: number): Buffer {
+  const buffer = Buffer.allocUnsafe(bytes);
+  if (bytes >= MIN_FREED_BYTES) allocated.add(buffer.buffer);
+  return buffer;
 }
 
 /** A smaller chunk is left to the garbage collector. */

@@ -35,8 +35,9 @@ export function* readJsonMessage(read: Reader, bytes: Buffer): Steps<Message> {
   return message;
 }
 
-/** The values to weigh before other calls may run: less than a millisecond of work. */
+/** The values to weigh before other calls may run, and the units of text that take as long as one: at most two milliseconds of work. */
 const STEP_VALUES = 4_096;
+const UNITS_PER_VALUE = 128;
 
 /** A message from a body up to this size weighs this many times the body, so that it need not be looked at. */
 const SMALL_BODY_BYTES = 1_024;
@@ -62,7 +63,11 @@ export function* weighMessage(message: Message, bodyBytes: number): Steps<number
   let bytes = 0;
   let values = 0;
   for (let value = rest.pop(); value !== undefined; value = rest.pop()) {
-    if (++values % STEP_VALUES === 0) yield;
+    values += typeof value === "string" ? 1 + value.length / UNITS_PER_VALUE : 1;
+    if (values >= STEP_VALUES) {
+      values = 0;
+      yield;
+    }
     if (typeof value === "string") bytes += weightOfText(value);
     else if (value instanceof Uint8Array) {
       bytes += Math.ceil((value.length * 4) / 3);

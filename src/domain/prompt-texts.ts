@@ -1,5 +1,7 @@
 import { type JsonObject, jsonTextOf } from "./json.ts";
+import { nextTurn } from "./next-turn.ts";
 import type { CacheControl, Prompt, PromptMessage, PromptOptions } from "./prompt.ts";
+import { unitsOf } from "./text.ts";
 
 /** The parts of a prompt whose tokens count as input. */
 export type PromptInput = Pick<Prompt, "messages" | "options">;
@@ -62,11 +64,33 @@ export function imagesIn(messages: readonly PromptMessage[]): number {
   return images;
 }
 
-/** Maximum tokens of the texts: a byte-level tokenizer makes at most one token per byte. */
-export function inputTokenBound(input: PromptInput): number {
-  let bound = templateTokensOf(input);
-  for (const text of textsOfPrompt(input)) bound += Buffer.byteLength(text, "utf8");
-  return bound;
+/** Measuring this many units takes about a millisecond. */
+const UNITS_PER_TURN = 262_144;
+
+/**
+ * Maximum tokens of the texts: a byte-level tokenizer makes at most one token per byte. Long prompts are measured in turns of the
+ * event loop.
+ */
+export function inputTokenBound(input: PromptInput): number | Promise<number> {
+  const texts = textsOfPrompt(input);
+  const ofTemplate = templateTokensOf(input);
+  return unitsOf(texts) <= UNITS_PER_TURN
+    ? ofTemplate + texts.reduce((bytes, text) => bytes + Buffer.byteLength(text), 0)
+    : bytesInTurns(texts).then((bytes) => ofTemplate + bytes);
+}
+
+async function bytesInTurns(texts: readonly string[]): Promise<number> {
+  let bytes = 0;
+  let units = 0;
+  for (const text of texts) {
+    units += text.length;
+    if (units > UNITS_PER_TURN) {
+      units = text.length;
+      await nextTurn();
+    }
+    bytes += Buffer.byteLength(text);
+  }
+  return bytes;
 }
 
 /** The parts of a prompt other than texts and images. */

@@ -15,7 +15,7 @@ import { field as fieldRules } from "@bufbuild/protovalidate/gen/buf/validate/va
 import { containsKey } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
 import { type JsonObject, type JsonValue, knownJsonText } from "../domain/json.ts";
-import { charactersOf } from "../domain/text.ts";
+import { charactersOf, unitsOf } from "../domain/text.ts";
 import { maxCharactersOf, maxItemsOf, tooLong, tooMany } from "./limits.ts";
 import { holdsPlainObject, isUntyped, jsonOf } from "./plain-values.ts";
 import { fieldForUnknown } from "./policy.ts";
@@ -249,10 +249,6 @@ function hasLongTexts(desc: DescMessage, message: Message): boolean {
     if (!Array.isArray(value)) return value !== undefined && isLong(value);
     return inner ? value.some(isLong) : unitsOf(value) > LONG_UNITS;
   });
-}
-
-function unitsOf(texts: readonly string[]): number {
-  return texts.reduce((sum, { length }) => sum + length, 0);
 }
 
 function withShortTexts<M extends Message>(desc: DescMessage, message: M, path: string): M {

@@ -46,7 +46,7 @@ const FIRST_BYTES_PER_UNIT = 32;
 const FLUSH_MS = 200;
 
 /** A listener closes after a turn that was this short and accepted nothing, or after so many turns. */
-const SHORT_TURN_MS = 1;
+const SHORT_TURN_MS = 0.1;
 const MAX_TURNS_BEFORE_CLOSE = 200;
 
 /** One port for HTTP/1.1 and HTTP/2, distinguished by the first bytes in clear text and by ALPN over TLS. */

@@ -19,3 +19,14 @@ test("accounts parse large bodies in rotation, one at a time, even after one tha
   expect(parsed).toEqual(["many", "many", "one", "two", "many"]);
   expect(results.filter(({ status }) => status === "rejected")).toHaveLength(1);
 });
+
+test("the peak is the most that was in use at once since it was taken", () => {
+  const budget = new BodyBudget(bodyBudget);
+  const [first, second] = [budget.openShare("one"), budget.openShare("two")];
+  first.reserve(10);
+  second.reserve(20);
+  first.release();
+  expect([budget.takePeakBytes(), budget.takePeakBytes()]).toEqual([30, 20]);
+  second.release();
+  expect([budget.takePeakBytes(), budget.takePeakBytes()]).toEqual([20, 0]);
+});

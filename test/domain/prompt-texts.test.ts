@@ -21,14 +21,14 @@ const reasoned = (reasoning: Reasoning): PromptMessage => ({
   reasoning: [reasoning],
 });
 
-test("the text of reasoning counts as input beside its encrypted form, because upstreams can get it", () => {
+test("the text of reasoning counts as input beside its encrypted form, because upstreams can get it", async () => {
   const text = "x ".repeat(1_000);
   const prompt = promptOf({
     messages: [reasoned({ text, signature: undefined, encrypted: "e" })],
     traits: { capabilities: [], extraFields: ["reasoning_content"] },
   });
   expect(JSON.stringify(openaiBody(prompt, "m", "max_tokens"))).toContain(text);
-  expect(inputTokenBound(prompt)).toBeGreaterThan(text.length);
+  expect(await inputTokenBound(prompt)).toBeGreaterThan(text.length);
 });
 
 test("the size of a prompt includes signatures", () => {
@@ -125,7 +125,7 @@ const FORMATS: Record<RemoteKind, Format> = {
 };
 
 describe.each(REMOTE_KINDS)("%s", (kind) => {
-  test("a hold covers the bytes of every text that is sent to the upstream", () => {
+  test("a hold covers the bytes of every text that is sent to the upstream", async () => {
     const settings = {
       kind,
       baseUrl: "http://127.0.0.1",
@@ -134,14 +134,14 @@ describe.each(REMOTE_KINDS)("%s", (kind) => {
       timeoutMs: 1_000,
     };
     const dialects = createDialect(settings);
-    fc.assert(
-      fc.property(
+    await fc.assert(
+      fc.asyncProperty(
         prompt(FORMATS[kind]).filter((one) => !problemWith(settings, one, one.traits)),
-        (sent) => {
+        async (sent) => {
           const dialect = sent.options.task ? dialects.tasks?.complete : dialects;
           const body = JSON.stringify(dialect?.body(sent, "m"));
           const bytes = Buffer.byteLength(body.replace(/\p{ASCII}/gu, ""));
-          const bound = inputTokenBound(sent) + opaqueTokenBound(sent, sent.traits.extraFields);
+          const bound = (await inputTokenBound(sent)) + opaqueTokenBound(sent, sent.traits.extraFields);
           expect(bound).toBeGreaterThanOrEqual(bytes);
           expect(charactersIn(sent)).toBeGreaterThanOrEqual(body.replace(/\p{ASCII}/gu, "").length);
         },

@@ -87,9 +87,9 @@ test("all processes together write one probe a second, in little space, and do n
     INSERT INTO vx.write_probes
     SELECT timestamptz '2000-01-01' + n * interval '1 second', repeat('x', 450) FROM generate_series(0, ${rows}::integer - 1) n`;
   await owner`TRUNCATE vx.write_probes`;
-  await fill(100);
   await owner.begin(async (dump) => {
     await dump`LOCK TABLE vx.write_probes IN ACCESS SHARE MODE`;
+    await fill(100);
     await pool.call("probe_writes");
     expect(await count()).toBeGreaterThan(100);
     // After an hour, the probes replace the oldest.

@@ -12,9 +12,10 @@ import { generationRequestOfResponses } from "../../src/api/responses/request.ts
 import { checkRequest } from "../../src/billing/check-request.ts";
 import { readBinary } from "../../src/codec/binary/read-message.ts";
 import { BodyBudget } from "../../src/codec/body-budget.ts";
-import { decode, readJsonMessage } from "../../src/codec/decode.ts";
+import { decode, readJsonMessage, weighMessage } from "../../src/codec/decode.ts";
 import { Readers } from "../../src/codec/json/reader.ts";
 import { writeLongLists } from "../../src/codec/json/writer.ts";
+import { finishInTurns } from "../../src/codec/steps.ts";
 import { checkConversation } from "../../src/domain/conversation.ts";
 import { MAX_IMAGE_BYTES } from "../../src/domain/image.ts";
 import { parseJson } from "../../src/domain/json.ts";
@@ -147,7 +148,7 @@ const checks: readonly LargeWork[] = REQUESTS.map(([name, minTurns, fields]) => 
       const request = await generationRequestOf(message);
       await checkRequest(ABLE, request);
       await digestOfRequest("method", GenerateRequestSchema, message);
-      inputTokenBound(request);
+      await inputTokenBound(request);
     };
   },
 }));
@@ -226,6 +227,28 @@ const conversions: readonly LargeWork[] = [
       const toolCalls = Array.from({ length: 256 }, (_, i) => ({ id: `a${i}`, name: "f", arguments: text }));
       const message: PromptMessage = { role: "assistant", content: "", toolCalls };
       return () => checkConversation({ format: "native", messages: Array(100).fill(message) });
+    },
+  },
+];
+
+const WIDE_TEXT = "水".repeat(100_000);
+const wideMessages = () => Array.from({ length: 100 }, () => ({ role: "user", content: WIDE_TEXT }) as const);
+
+const wideTexts: readonly LargeWork[] = [
+  {
+    name: "30 MB of wide characters: weighed",
+    minTurns: 17,
+    prepare: () => {
+      const message = create(GenerateRequestSchema, { model: "m", messages: wideMessages() });
+      return () => finishInTurns(weighMessage(message, 30_000_000));
+    },
+  },
+  {
+    name: "30 MB of wide characters: the bound of its tokens",
+    minTurns: 49,
+    prepare: () => {
+      const prompt = promptOf({ messages: wideMessages() });
+      return async () => inputTokenBound(prompt);
     },
   },
 ];
@@ -337,6 +360,7 @@ export const LARGE_WORK: readonly LargeWork[] = [
   ...checks,
   ...digests,
   ...conversions,
+  ...wideTexts,
   ...schemas,
   ...upstreamWork,
   ...chunks,

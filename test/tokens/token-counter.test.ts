@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test, vi } from "vitest";
 import { inputTokenBound, type PromptInput, textsOfPrompt } from "../../src/domain/prompt-texts.ts";
 import { countTexts } from "../../src/tokens/count-tokens.ts";
 import { TokenCounter } from "../../src/tokens/token-counter.ts";
@@ -21,7 +21,7 @@ test("any text, also with lone surrogates, has no more tokens than the bound", a
       fc.array(fc.string({ unit: "binary", maxLength: 600 }), { maxLength: 5 }),
       async (texts) => {
         const messages = prompt(...texts, "\ud83d", "\ude00x");
-        expect(await counter.countPrompt(messages)).toBeLessThanOrEqual(inputTokenBound(messages));
+        expect(await counter.countPrompt(messages)).toBeLessThanOrEqual(await inputTokenBound(messages));
       },
     ),
   );
@@ -31,7 +31,7 @@ test("each message adds the same number of tokens to its content", async () => {
   const [one, two] = [await counter.countPrompt(prompt("a")), await counter.countPrompt(prompt("a", "a"))];
   expect(two).toBe(2 * one);
   expect(one).toBeGreaterThan(1);
-  expect(await counter.countPrompt(prompt(""))).toBe(inputTokenBound(prompt("")));
+  expect(await counter.countPrompt(prompt(""))).toBe(await inputTokenBound(prompt("")));
 });
 
 describe("an estimate", () => {
@@ -48,6 +48,20 @@ describe("an estimate", () => {
     expect(ratio).toBeGreaterThan(0.9);
     expect(ratio).toBeLessThan(1.15);
   });
+});
+
+test("the thread of large prompts ends when it is idle, and starts again", async () => {
+  const limits = { maxPrompts: 1, maxCharacters: 1_000_000 };
+  const workers = () => (process.report.getReport() as { workers: unknown[] }).workers.length;
+  const text = "Hello ".repeat(20_000);
+  const tokens = await counter.countTexts([text]);
+  const before = workers();
+  const idle = new TokenCounter({ ...limits, idleMs: 1 });
+  for (let i = 0; i < 2; i++) {
+    expect(await idle.countTexts([text])).toBe(tokens);
+    await vi.waitFor(() => expect(workers()).toBe(before));
+  }
+  await idle.close();
 });
 
 describe("a prompt counted in a thread", () => {

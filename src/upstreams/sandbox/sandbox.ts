@@ -26,7 +26,9 @@ export class SandboxUpstream implements Upstream {
     return new SandboxReply(signal, async () => {
       progress.wasSent = true;
       const textTokens = await this.#options.countPrompt(prompt, signal);
-      const { task } = prompt.options;
+      const { task, responseFormat, tools } = prompt.options;
+      // A value for a schema can take 20 ms: those of many calls at once are made in different turns.
+      if (responseFormat?.kind === "json_schema" || tools) await nextTurn();
       return task?.kind === "embed"
         ? await this.#embed(prompt, task.dimensions, textTokens, signal)
         : this.#plan(prompt, textTokens);

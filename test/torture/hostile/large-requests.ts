@@ -117,7 +117,7 @@ const json = (path: string, name: string, body: object): LargeRequest => ({
 const WORK: readonly LargeRequest[] = [
   json("/v1/embed", "2,000 texts of 400 words", {
     model: EMBEDDINGS_MODEL,
-    texts: Array.from({ length: 2_000 }, () => "lorem ".repeat(400)),
+    input: Array.from({ length: 2_000 }, () => "lorem ".repeat(400)),
   }),
   ...Object.entries(HOSTILE_SCHEMAS).map(([name, schema]) =>
     json("/v1/generate", `a schema with ${name}`, {

@@ -15,7 +15,7 @@ const FULL_LEVELS = 3;
 /** Beyond this many levels, values are null even if their schema forbids that. */
 const MAX_LEVELS = 24;
 /** A value is one unit, or more if it or its pattern is long. Beyond the budget, values are null as well. */
-const MAX_WORK = 50_000;
+const MAX_WORK = 20_000;
 const CHARACTERS_PER_UNIT = 8;
 const MAX_OPTIONAL = 100;
 const MAX_ITEMS = 1_000;
