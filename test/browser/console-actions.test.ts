@@ -174,7 +174,7 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
     await dialog.getByRole("button", { name: "Create plan" }).click();
     await dialog.getByText("A plan with this name exists.").waitFor();
     await dialog.getByText("Write a reason").waitFor();
-    expect(await page.evaluate("document.activeElement.labels[0].textContent")).toBe("Name");
+    await page.waitForFunction('document.activeElement.labels?.[0]?.textContent === "Name"');
     await page.keyboard.press("Escape");
     await dialog.waitFor({ state: "detached" });
   });
@@ -196,7 +196,7 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
     await page.goto(`${app.adminUrl}/#/accounts?id=${accountId}`);
     await page.getByRole("button", { name: "Adjust", exact: true }).click();
     const dialog = page.getByRole("dialog");
-    expect(await page.evaluate("document.activeElement.labels[0].textContent")).toBe("Amount");
+    await page.waitForFunction('document.activeElement.labels?.[0]?.textContent === "Amount"');
     await dialog.getByLabel("Reason").fill("test");
     for (const [amount, error] of [
       ["-1.000001", "At most $1.00 can be subtracted."],
@@ -306,14 +306,14 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
     await tabTo("Credit");
     await page.keyboard.press("Enter");
     await page.getByRole("dialog").waitFor();
-    expect(await page.evaluate("document.activeElement.labels[0].textContent")).toBe("Amount");
+    await page.waitForFunction('document.activeElement.labels?.[0]?.textContent === "Amount"');
     await page.keyboard.type("12.5");
     await page.keyboard.press("Tab");
     await page.keyboard.type("by keyboard");
     await page.keyboard.press("Enter");
     await page.getByRole("dialog").waitFor({ state: "detached" });
     await console.seen("$12.50");
-    expect(await page.evaluate("document.activeElement.textContent")).toBe("Credit");
+    await page.waitForFunction('document.activeElement.textContent === "Credit"');
     const after = await operatorOf(console.app).getAccount({ accountId: account?.id ?? "" });
     expect(after.account?.balanceMicros).toBe(12_500_000n);
     expect(console.complaints).toEqual([]);
