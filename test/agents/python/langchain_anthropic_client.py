@@ -50,13 +50,11 @@ class Messages(unittest.TestCase):
         tokens = sum((chunk.usage_metadata or {}).get("output_tokens", 0) for chunk in chunks)
         self.assertEqual(tokens, whole.usage_metadata["output_tokens"])
 
-    def test_a_key_in_both_variables_of_the_sdk_works_at_both_addresses(self):
+    def test_a_key_in_both_variables_of_the_sdk_works(self):
         key = os.environ["VX_KEY"]
         with mock.patch.dict(os.environ, {"ANTHROPIC_API_KEY": key, "ANTHROPIC_AUTH_TOKEN": key}):
-            for address in (ADDRESS, os.environ["VX_URL"]):
-                with self.subTest(address):
-                    chat = ChatAnthropic(model=MODEL, base_url=address, max_retries=0)
-                    self.assertTrue(chat.invoke("Hello").text.startswith(REPLY))
+            chat = ChatAnthropic(model=MODEL, base_url=ADDRESS, max_retries=0)
+            self.assertTrue(chat.invoke("Hello").text.startswith(REPLY))
 
 
 if __name__ == "__main__":
