@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 
 const currentAccount = new AsyncLocalStorage<string>();
 
-/** Waiting items, in a queue per user. The users take turns, so many items of one delay those of another no more than one would. */
+/** Waiting items, in a queue per user. The users take turns: a user with many items delays the others as little as one with a single item. */
 export class Rotation<Item> {
   /** In the order of their next turns. */
   readonly #queues = new Map<string | undefined, Item[]>();
@@ -41,8 +41,8 @@ export function inTurnsOf<Result>(accountId: string | undefined, run: () => Resu
 
 /**
  * Resolves in a later turn of the event loop. Each turn has one step of all large calls together, so several large calls
- * delay small ones no more than one would. Accounts take steps in rotation: many large calls of an account delay those of
- * another one no more than one would. Work without an account has the turns of one more account.
+ * delay small ones as little as a single one. Accounts take steps in rotation: an account with many large calls delays the others
+ * as little as one with a single call. Work without an account has the turns of one more account.
  */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => {

@@ -30,7 +30,7 @@ const SPACE = 0x20;
 // Bounded, so that endless whitespace takes no CPU time.
 const WHITESPACE = /[ \t\n\r]{0,65536}/y;
 
-/** A large text that is never decoded as a whole: a window of it is decoded, and advances as it is read. */
+/** A large text that is never decoded as a whole. Only a window of it is decoded, which moves forward as the text is read. */
 class TextWindow {
   readonly #bytes: Buffer;
   /** The number of bytes decoded so far. */

@@ -27,7 +27,7 @@ export class SandboxUpstream implements Upstream {
       progress.wasSent = true;
       const textTokens = await this.#options.countPrompt(prompt, signal);
       const { task, responseFormat, tools } = prompt.options;
-      // A value for a schema can take 20 ms: those of many calls at once are made in different turns.
+      // Making a value for a schema can take 40 ms, so the values of concurrent calls are made in different turns.
       if (responseFormat?.kind === "json_schema" || tools) await nextTurn();
       return task?.kind === "embed"
         ? await this.#embed(prompt, task.dimensions, textTokens, signal)

@@ -48,7 +48,7 @@ export async function tortureMemory(seed: number, bursts: number): Promise<boole
       console.log(
         limit
           ? "\nThe server runs in a cgroup of 1,536 MiB."
-          : "\nThis machine has no cgroups: no limit is set.",
+          : "\nNo cgroup could be created, so the server has no memory limit.",
       );
       console.log(
         "| bursts of large requests | answers | memory peak / later | longest work | others: calls | failed | p50 / p99 / max ms |",
