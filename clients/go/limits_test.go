@@ -22,7 +22,7 @@ import (
 	vxv1 "github.com/vx-api/vx/clients/go/gen/vx/v1"
 )
 
-var key = "vx_live_" + strings.Repeat("a", 38)
+var key = "vx_live_" + strings.Repeat("a", 32)
 
 func TestAResponseHasALimit(t *testing.T) {
 	var calls atomic.Int64

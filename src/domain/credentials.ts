@@ -5,13 +5,15 @@ import { LANE_COUNT, type Lane } from "./lane.ts";
 /** Secret scanners look for this prefix. */
 export const KEY_PREFIX = "vx_live_";
 
-const RANDOM_LENGTH = 32;
+/** After the prefix, every key and token has 26 characters of base 62 and six that are the checksum of all before them. */
+const BODY_LENGTH = 26;
+const CHECKSUM_LENGTH = 6;
+const REST = `[0-9A-Za-z]{${BODY_LENGTH + CHECKSUM_LENGTH}}`;
+
 /** Characters 5 and 6, after the visible start, are the lane in base 62. */
 const LANE_AT = 4;
 
-const CHECKSUM_LENGTH = 6;
-
-const SHAPE = new RegExp(`^${KEY_PREFIX}[0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGTH}}$`);
+const SHAPE = new RegExp(`^${KEY_PREFIX}${REST}$`);
 
 export type NewKey = {
   /** The full key: returned to its owner once and never stored. */
@@ -22,12 +24,12 @@ export type NewKey = {
   readonly visibleEnd: string;
 };
 
-/** Generates a key for the lane: 30 random characters, about 178 bits. */
+/** Generates a key for the lane: 24 random characters, about 142 bits. */
 export function generateKey(lane: Lane, randomBytes: (size: number) => Uint8Array): NewKey {
-  const random = drawBase62(RANDOM_LENGTH - 2, randomBytes);
+  const random = drawBase62(BODY_LENGTH - 2, randomBytes);
   const laneCharacters = BASE62.charAt(Math.floor(lane / 62)) + BASE62.charAt(lane % 62);
   const body = random.slice(0, LANE_AT) + laneCharacters + random.slice(LANE_AT);
-  const secret = `${KEY_PREFIX}${body}${checksumOf(body)}`;
+  const secret = withChecksum(KEY_PREFIX + body);
   return {
     secret,
     fingerprint: fingerprintOf(secret),
@@ -47,24 +49,19 @@ export function laneOfKey(secret: string): Lane {
  * lookup.
  */
 export function isWellFormedKey(text: string): boolean {
-  if (!SHAPE.test(text)) return false;
-  return hasChecksum(text.slice(KEY_PREFIX.length)) && laneOfKey(text) < LANE_COUNT;
+  return SHAPE.test(text) && hasChecksum(text) && laneOfKey(text) < LANE_COUNT;
 }
 
 export function fingerprintOf(secret: string): string {
   return hash("sha256", secret, "hex");
 }
 
-const FULL_KEYS = new RegExp(`${KEY_PREFIX}(?=([0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGTH}}))`, "g");
+const FULL_KEYS = new RegExp(`${KEY_PREFIX}(?=(${REST}))`, "g");
 
 /** Secret scanners look for this prefix. */
 const OPERATOR_PREFIX = "vxo_";
 
-/** About 190 random bits. */
-const TOKEN_RANDOM_LENGTH = 32;
-const OPERATOR_BODY_LENGTH: number = TOKEN_RANDOM_LENGTH + CHECKSUM_LENGTH;
-
-const FULL_TOKENS = new RegExp(`${OPERATOR_PREFIX}(?=([0-9A-Za-z]{${OPERATOR_BODY_LENGTH}}))`, "g");
+const FULL_TOKENS = new RegExp(`${OPERATOR_PREFIX}(?=(${REST}))`, "g");
 
 /** The start of the cookie of a session of the console. */
 const SESSION_PREFIX = "vxs_";
@@ -112,36 +109,30 @@ export function maskOfKey(text: string): string | undefined {
   return maskKey(text.slice(KEY_PREFIX.length, KEY_PREFIX.length + 4), text.slice(-4));
 }
 
-const BODY = new RegExp(`^[0-9A-Za-z]{${OPERATOR_BODY_LENGTH}}$`);
+const TOKEN_SHAPE = new RegExp(`^(?:${OPERATOR_PREFIX}|${SESSION_PREFIX})${REST}$`);
 
 type RandomBytes = (size: number) => Uint8Array;
 
-/** Returned once and never stored: the database has only its fingerprint. */
+/** About 154 random bits. Returned once and never stored: the database has only its fingerprint. */
 export function generateOperatorToken(randomBytes: RandomBytes): string {
-  return generate(OPERATOR_PREFIX, randomBytes);
+  return withChecksum(OPERATOR_PREFIX + drawBase62(BODY_LENGTH, randomBytes));
 }
 
 export function generateSessionToken(randomBytes: RandomBytes): string {
-  return generate(SESSION_PREFIX, randomBytes);
+  return withChecksum(SESSION_PREFIX + drawBase62(BODY_LENGTH, randomBytes));
 }
 
 /** Whether the text has the form and the checksum of a token. Any other text is rejected without a look-up. */
 export function isWellFormedOperatorToken(text: string): boolean {
-  return isWellFormed(OPERATOR_PREFIX, text);
+  return isWellFormedToken(OPERATOR_PREFIX, text);
 }
 
 export function isWellFormedSessionToken(text: string): boolean {
-  return isWellFormed(SESSION_PREFIX, text);
+  return isWellFormedToken(SESSION_PREFIX, text);
 }
 
-function generate(prefix: string, randomBytes: RandomBytes): string {
-  const random = drawBase62(TOKEN_RANDOM_LENGTH, randomBytes);
-  return `${prefix}${random}${checksumOf(random)}`;
-}
-
-function isWellFormed(prefix: string, text: string): boolean {
-  const body = text.slice(prefix.length);
-  return text.startsWith(prefix) && BODY.test(body) && hasChecksum(body);
+function isWellFormedToken(prefix: string, text: string): boolean {
+  return text.startsWith(prefix) && TOKEN_SHAPE.test(text) && hasChecksum(text);
 }
 
 /** Texts of base 62 with a checksum, of which keys and operator tokens are made. */
@@ -159,14 +150,15 @@ function drawBase62(length: number, randomBytes: (size: number) => Uint8Array): 
   return text;
 }
 
-function checksumOf(random: string): string {
-  let value = crc32(random);
-  let text = "";
+/** The text followed by its CRC-32 in base 62. */
+function withChecksum(text: string): string {
+  let value = crc32(text);
+  let digits = "";
   for (let i = 0; i < CHECKSUM_LENGTH; i++) {
-    text = BASE62.charAt(value % 62) + text;
+    digits = BASE62.charAt(value % 62) + digits;
     value = Math.floor(value / 62);
   }
-  return text;
+  return text + digits;
 }
 
 /** Whether the text ends with the checksum of the characters before it. Compares digits, because every call has a key. */

@@ -14,7 +14,7 @@ import type { Exchange, HeaderList } from "./exchange.ts";
 const VARIABLE: readonly [RegExp, string][] = [
   [/\b(acct|key|led|gen|chatcmpl|cmpl|msg|resp|rs|fc|call|toolu|item|embd)([_-])[0-9a-z]{26}/g, "$1$2ID"],
   [/\breq_[0-9a-z]{32}/g, "req_ID"],
-  [/vx_live_[0-9A-Za-z]{38}/g, "SECRET"],
+  [/vx_live_[0-9A-Za-z]{32}/g, "SECRET"],
   [/vx_live_[0-9A-Za-z]{4}(…|%E2%80%A6)[0-9A-Za-z]{4}/g, "MASKED"],
   [/"\d{4}-\d\d-\d\dT[\d:.]+Z"/g, '"TIME"'],
   [/"(created|created_at|createdAt|completed_at|completedAt)":\s*"?\d{10}(?:\.\d+)?"?/g, '"$1":TIME'],

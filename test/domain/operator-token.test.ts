@@ -9,8 +9,8 @@ import {
 
 const token = generateOperatorToken(randomBytes);
 
-test("a token has a prefix, 32 random characters and their checksum", () => {
-  expect(token).toMatch(/^vxo_[0-9A-Za-z]{38}$/);
+test("a token has a prefix, 26 random characters and their checksum", () => {
+  expect(token).toMatch(/^vxo_[0-9A-Za-z]{32}$/);
   expect(isWellFormedOperatorToken(token)).toBe(true);
   expect(generateOperatorToken(randomBytes)).not.toBe(token);
 });

@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, List, Tuple
 import vx
 from vx._messages.generate_pb2 import GenerateDelta, StreamGenerateResponse, ToolCallDelta
 
-KEY = "vx_live_" + "a" * 38
+KEY = "vx_live_" + "a" * 32
 MEBIBYTE = bytes(2**20)
 
 #: Sends a response; what it gets writes bytes.

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { inspect } from "node:util";
 import * as vx from "vx-client";
 
-const KEY = `vx_live_${"a".repeat(38)}`;
+const KEY = `vx_live_${"a".repeat(32)}`;
 const MEBIBYTE = Buffer.alloc(2 ** 20);
 
 async function failureOf(

@@ -31,7 +31,7 @@ describe.each(operatorProtocols)("$name", (protocol) => {
     expect(outcome).toMatchObject({
       message: {
         apiKey: { plan: "pro", scopes: ["generate", "read"], rateLimitRpm: 600, state: "active" },
-        secret: expect.stringMatching(/^vx_live_[0-9A-Za-z]{38}$/),
+        secret: expect.stringMatching(/^vx_live_[0-9A-Za-z]{32}$/),
       },
     });
     expect(await getMe(outcome.ok ? outcome.message.secret : "")).toMatchObject({

@@ -76,7 +76,7 @@ const KEY_EXAMPLES: Readonly<Record<string, OperationExample>> = {
     response: {
       api_key: { ...API_KEY, last_used_at: null },
       // Not a valid key: its checksum does not match.
-      secret: "vx_live_8Kq2ExampleExampleExampleExample000w7Zd",
+      secret: "vx_live_8Kq2ExampleExampleExample000w7Zd",
     },
   },
   ListKeys: { query: { page_size: 50 }, response: { api_keys: [API_KEY], next_page_token: "" } },
