@@ -3,7 +3,7 @@ import { LANE_COUNT, laneRanges, lanesOfText } from "../domain/lane.ts";
 import type { Model } from "../domain/model.ts";
 import { Catalog } from "../models/catalog.ts";
 import { readModels } from "../models/read-models.ts";
-import type { Listener } from "../server/listener.ts";
+import type { Listener } from "../server/http/listener.ts";
 import type { FunctionCaller } from "../store/driver/cells.ts";
 import type { DatabaseAddress } from "../store/driver/connect.ts";
 import { removeServers } from "../store/presence.ts";

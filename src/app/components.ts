@@ -8,7 +8,7 @@ import { outputTokensOf } from "../domain/usage.ts";
 import type { Catalog } from "../models/catalog.ts";
 import { ModelsError } from "../models/problems.ts";
 import { readModels } from "../models/read-models.ts";
-import type { Listener } from "../server/listener.ts";
+import type { Listener } from "../server/http/listener.ts";
 import { Admitter } from "../store/admit.ts";
 import { CellTurns } from "../store/driver/batcher.ts";
 import type { Cells } from "../store/driver/cells.ts";

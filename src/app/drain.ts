@@ -2,7 +2,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { MAX_SETTLE_MS } from "../billing/settler.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { Readiness } from "../server/connect/health.ts";
-import type { Listener } from "../server/listener.ts";
+import type { Listener } from "../server/http/listener.ts";
 import type { DatabaseHealth } from "./database-health.ts";
 
 /** How long running calls may continue after the drain begins. */

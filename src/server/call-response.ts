@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { DomainError } from "../domain/errors.ts";
-import { isClosed } from "./http.ts";
+import { isClosed } from "./http/message.ts";
 import type { CallTransport } from "./service-call.ts";
 
 /** What a response is written to: a response of node:http or node:http2, or a stream of HTTP/2. */

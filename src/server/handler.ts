@@ -1,9 +1,9 @@
 import { KEY_PREFIX } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { Log } from "../telemetry/log.ts";
-import { answerPreflight, type Cors, isPreflight } from "./cors.ts";
 import { ensureDomainError } from "./errors/connect-error.ts";
 import { sendRefusal } from "./errors/refusal.ts";
+import { answerPreflight, type Cors, isPreflight } from "./http/cors.ts";
 import {
   type HttpHandler,
   type HttpRequest,
@@ -13,7 +13,7 @@ import {
   pathOf,
   requestIdFrom,
   type ServePath,
-} from "./http.ts";
+} from "./http/message.ts";
 import type { RestServer } from "./rest/serve-rest.ts";
 
 type HandlerOptions = {

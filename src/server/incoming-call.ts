@@ -1,5 +1,5 @@
 import type { Policy } from "../rules/policy.ts";
-import { contentLengthOf, headerValues, type RequestHead, remoteAddressOf } from "./http.ts";
+import { contentLengthOf, headerValues, type RequestHead, remoteAddressOf } from "./http/message.ts";
 
 export type Protocol = "grpc" | "grpc-web" | "connect" | "rest";
 

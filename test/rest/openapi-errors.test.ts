@@ -7,7 +7,7 @@ import { generateKey } from "../../src/domain/credentials.ts";
 import { ERRORS, type Reason } from "../../src/domain/errors.ts";
 import type { Model } from "../../src/domain/model.ts";
 import { BUILT_IN_MODELS } from "../../src/models/built-in.ts";
-import { bodyBudget } from "../../src/server/listener-limits.ts";
+import { bodyBudget } from "../../src/server/http/limits.ts";
 import { anthropicErrorExample, errorExample } from "../../src/server/pages/openapi/openapi-page.ts";
 import { documentedReasons } from "../../tools/openapi/errors.ts";
 import { operationsOf } from "../../tools/openapi/operations.ts";

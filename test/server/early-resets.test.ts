@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from "vitest";
-import { EarlyResets } from "../../src/server/flood/connections.ts";
+import { EarlyResets } from "../../src/server/http/connections.ts";
 
 let nowMs: number;
 let resets: EarlyResets;

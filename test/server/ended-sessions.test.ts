@@ -5,8 +5,8 @@ import { connect } from "node:net";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
-import { badRequestResponses } from "../../src/server/errors/bad-request.ts";
-import { Listener } from "../../src/server/listener.ts";
+import { badRequestResponses } from "../../src/server/http/bad-request.ts";
+import { Listener } from "../../src/server/http/listener.ts";
 import { END_HEADERS, END_STREAM, frame, PREFACE, REQUEST, SETTINGS } from "../support/http2-flood.ts";
 
 const CREATED = "http2.server.stream.created";

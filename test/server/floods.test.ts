@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { badRequestResponses } from "../../src/server/errors/bad-request.ts";
-import { send } from "../../src/server/http.ts";
-import { Listener } from "../../src/server/listener.ts";
-import { defaultLimits } from "../../src/server/listener-limits.ts";
+import { badRequestResponses } from "../../src/server/http/bad-request.ts";
+import { defaultLimits } from "../../src/server/http/limits.ts";
+import { Listener } from "../../src/server/http/listener.ts";
+import { send } from "../../src/server/http/message.ts";
 import {
   END_HEADERS,
   END_STREAM,

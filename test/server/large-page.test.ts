@@ -5,9 +5,9 @@ import { request } from "node:http";
 import { connect } from "node:http2";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { badRequestResponses } from "../../src/server/errors/bad-request.ts";
 import { createHandler } from "../../src/server/handler.ts";
-import { Listener } from "../../src/server/listener.ts";
+import { badRequestResponses } from "../../src/server/http/bad-request.ts";
+import { Listener } from "../../src/server/http/listener.ts";
 import { asset, pack } from "../../src/server/pages/packed.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 

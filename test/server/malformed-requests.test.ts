@@ -2,10 +2,10 @@ import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { connect } from "node:net";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { badRequestResponses } from "../../src/server/errors/bad-request.ts";
-import { type HttpResponse, send } from "../../src/server/http.ts";
-import { Listener } from "../../src/server/listener.ts";
-import { defaultLimits } from "../../src/server/listener-limits.ts";
+import { badRequestResponses } from "../../src/server/http/bad-request.ts";
+import { defaultLimits } from "../../src/server/http/limits.ts";
+import { Listener } from "../../src/server/http/listener.ts";
+import { type HttpResponse, send } from "../../src/server/http/message.ts";
 
 const GET = "GET / HTTP/1.1\r\nhost: vx\r\n\r\n";
 const LAST_GET = "GET / HTTP/1.1\r\nhost: vx\r\nconnection: close\r\n\r\n";

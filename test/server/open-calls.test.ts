@@ -7,7 +7,7 @@ import {
 } from "node:http2";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { bindHealth } from "../../src/server/connect/health.ts";
-import type { Limits } from "../../src/server/listener-limits.ts";
+import type { Limits } from "../../src/server/http/limits.ts";
 import { testFile } from "../rest/descriptors.ts";
 import { type Mounted, mount } from "../rest/mount.ts";
 import { sendHttp1 } from "../support/raw.ts";

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { expect, test } from "vitest";
-import { PacedSocket, ReadingTurns } from "../../src/server/flood/paced-socket.ts";
+import { PacedSocket, ReadingTurns } from "../../src/server/http/paced-socket.ts";
 
 const BODY = Buffer.from(Array.from({ length: 1_000_000 }, (_, at) => at % 251));
 

@@ -1,10 +1,10 @@
 import { connect } from "node:http2";
 import { connect as connectTcp } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { badRequestResponses } from "../../src/server/errors/bad-request.ts";
-import { send } from "../../src/server/http.ts";
-import { Listener } from "../../src/server/listener.ts";
-import { defaultLimits } from "../../src/server/listener-limits.ts";
+import { badRequestResponses } from "../../src/server/http/bad-request.ts";
+import { defaultLimits } from "../../src/server/http/limits.ts";
+import { Listener } from "../../src/server/http/listener.ts";
+import { send } from "../../src/server/http/message.ts";
 import { sendHttp1, sendHttp2 } from "../support/raw.ts";
 import { talk } from "../support/tcp.ts";
 

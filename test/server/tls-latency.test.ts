@@ -2,8 +2,8 @@ import type { ServerResponse } from "node:http";
 import { connect } from "node:http2";
 import { setImmediate } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { badRequestResponses } from "../../src/server/errors/bad-request.ts";
-import { Listener } from "../../src/server/listener.ts";
+import { badRequestResponses } from "../../src/server/http/bad-request.ts";
+import { Listener } from "../../src/server/http/listener.ts";
 import { createCertificate } from "../support/certificate.ts";
 
 const PIECE = "x".repeat(50);

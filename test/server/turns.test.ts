@@ -1,11 +1,11 @@
 import { once } from "node:events";
 import { connect as connectTcp, type Socket } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
-import { badRequestResponses } from "../../src/server/errors/bad-request.ts";
-import { ReadingTurns } from "../../src/server/flood/paced-socket.ts";
-import { send } from "../../src/server/http.ts";
-import { Listener } from "../../src/server/listener.ts";
-import { defaultLimits, type Limits } from "../../src/server/listener-limits.ts";
+import { badRequestResponses } from "../../src/server/http/bad-request.ts";
+import { defaultLimits, type Limits } from "../../src/server/http/limits.ts";
+import { Listener } from "../../src/server/http/listener.ts";
+import { send } from "../../src/server/http/message.ts";
+import { ReadingTurns } from "../../src/server/http/paced-socket.ts";
 import { END_HEADERS, END_STREAM, frame, PREFACE, REQUEST, SETTINGS } from "../support/http2-flood.ts";
 import { sendHttp1 } from "../support/raw.ts";
 

@@ -24,7 +24,7 @@ import type { PromptMessage } from "../../src/domain/prompt.ts";
 import { inputTokenBound } from "../../src/domain/prompt-texts.ts";
 import { valueOfJson } from "../../src/rules/plain-values.ts";
 import { digestOfRequest } from "../../src/rules/request-digest.ts";
-import { bodyBudget } from "../../src/server/listener-limits.ts";
+import { bodyBudget } from "../../src/server/http/limits.ts";
 import { turnsOf as anthropicTurnsOf } from "../../src/upstreams/anthropic/body.ts";
 import { EventStream } from "../../src/upstreams/http/exchange.ts";
 import { writeBody } from "../../src/upstreams/http/request-body.ts";

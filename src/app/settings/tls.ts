@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { createSecureContext, type SecureContextOptions } from "node:tls";
 import { fileProblem } from "../../domain/read-bytes.ts";
-import type { Listener } from "../../server/listener.ts";
+import type { Listener } from "../../server/http/listener.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { ConfigError } from "../start-error.ts";
 

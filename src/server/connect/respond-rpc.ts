@@ -7,7 +7,7 @@ import { trailerFlag, trailerParse, trailerSerialize } from "@connectrpc/connect
 import { DomainError, type Reason } from "../../domain/errors.ts";
 import { toConnectError, withoutKeys } from "../errors/connect-error.ts";
 import { sendRpcRefusal } from "../errors/refusal.ts";
-import { type HttpRequest, type HttpResponse, isClosed, untilWritable } from "../http.ts";
+import { type HttpRequest, type HttpResponse, isClosed, untilWritable } from "../http/message.ts";
 import type { Protocol } from "../incoming-call.ts";
 import type { Observation } from "../observation.ts";
 import { encodeGrpcMessage, envelope, toNodeHeaders } from "../rpc/wire.ts";

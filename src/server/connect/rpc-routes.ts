@@ -15,7 +15,7 @@ import { SMALL_BODY_BYTES } from "../../rules/limits.ts";
 import { toConnectError } from "../errors/connect-error.ts";
 import { sendRpcRefusal, setErrorHeaders } from "../errors/refusal.ts";
 import type { Admitted } from "../gate/gate.ts";
-import type { HttpRequest, HttpResponse } from "../http.ts";
+import type { HttpRequest, HttpResponse } from "../http/message.ts";
 import type { IncomingCall } from "../incoming-call.ts";
 import type { Observation } from "../observation.ts";
 import { type RpcMethod, type RpcMethodOptions, rpcMethodOf } from "../rpc/rpc-method.ts";

@@ -2,7 +2,7 @@ import type { DescMethod, DescService, Message } from "@bufbuild/protobuf";
 import type { ConnectRouter, HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type { MethodFunction } from "../../api/define-service.ts";
 import { validateRequest } from "../../rules/validate.ts";
-import type { HttpResponse } from "../http.ts";
+import type { HttpResponse } from "../http/message.ts";
 import { type CallTransport, ServiceCall } from "../service-call.ts";
 import { failRpc, type RpcCall, rpcCallOf } from "./rpc-routes.ts";
 

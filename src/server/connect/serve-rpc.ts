@@ -4,7 +4,7 @@ import type { BodyBudget, BodyShare } from "../../codec/body-budget.ts";
 import { fromRequestError } from "../errors/connect-error.ts";
 import type { Gate } from "../gate/gate.ts";
 import { passGate } from "../gate/pass-gate.ts";
-import { type HttpRequest, type HttpResponse, type ServePath, stopBody } from "../http.ts";
+import { type HttpRequest, type HttpResponse, type ServePath, stopBody } from "../http/message.ts";
 import { HttpCall, type IncomingCall } from "../incoming-call.ts";
 import type { Observation, Observe } from "../observation.ts";
 import { readRpcRequest } from "../rpc/read-rpc-request.ts";

@@ -3,7 +3,7 @@ import { base64Decode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
 import { DomainError } from "../../domain/errors.ts";
-import type { HttpRequest, HttpResponse } from "../http.ts";
+import type { HttpRequest, HttpResponse } from "../http/message.ts";
 import { connectTimeoutMs, grpcTimeoutMs } from "../rpc/direct-form.ts";
 import { isKnownEncoding, type RpcForm } from "../rpc/wire.ts";
 

@@ -16,7 +16,7 @@ import {
   pathOf,
   send,
   sendJson,
-} from "../http.ts";
+} from "../http/message.ts";
 import { envelope, grpcStatusOf } from "../rpc/wire.ts";
 import { toConnectError } from "./connect-error.ts";
 import { errorBody, errorStatus } from "./rest-error-body.ts";

@@ -3,7 +3,7 @@ import { fingerprintOf, isWellFormedKey, laneOfKey, maskOfKey } from "../../doma
 import { DomainError, ERRORS } from "../../domain/errors.ts";
 import { hasRole, type Operator } from "../../domain/operator.ts";
 import type { Admission, AdmissionRequest, AdmittedKey, RateWindow } from "../../store/admit.ts";
-import type { HeaderSink } from "../http.ts";
+import type { HeaderSink } from "../http/message.ts";
 import type { IncomingCall } from "../incoming-call.ts";
 import type { AuthenticateOperator } from "./authenticate-operator.ts";
 import { type SentKey, sentKeyOf } from "./bearer.ts";

@@ -1,6 +1,6 @@
 import { measured } from "../../domain/call-trace.ts";
 import { DomainError } from "../../domain/errors.ts";
-import type { HeaderSink } from "../http.ts";
+import type { HeaderSink } from "../http/message.ts";
 import type { IncomingCall } from "../incoming-call.ts";
 import type { Observation } from "../observation.ts";
 import { type Admitted, checkAnnouncedSize, type Gate, setRateHeaders } from "./gate.ts";

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
-import type { ServePath } from "../http.ts";
+import type { ServePath } from "../http/message.ts";
 import { fill } from "./html.ts";
 import { asset, CSS, HTML, JAVASCRIPT, NOTHING, type Packed, pack, TEXT, uncompressed } from "./packed.ts";
 import { iconOf, logoPage, type Product } from "./site-header.ts";

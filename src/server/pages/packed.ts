@@ -3,8 +3,8 @@ import type { ServerResponse } from "node:http";
 import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
 import { createGunzip, gzip } from "node:zlib";
-import { varyWith } from "../cors.ts";
-import { type HttpRequest, type HttpResponse, isClosed, type ServePath } from "../http.ts";
+import { varyWith } from "../http/cors.ts";
+import { type HttpRequest, type HttpResponse, isClosed, type ServePath } from "../http/message.ts";
 
 export type PageOptions = {
   readonly contentType: string;

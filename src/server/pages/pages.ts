@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { Catalog } from "../../models/catalog.ts";
-import type { ServePath } from "../http.ts";
+import type { ServePath } from "../http/message.ts";
 import { consolePages } from "./console-pages.ts";
 import { homePage } from "./home-page.ts";
 import { fill } from "./html.ts";

@@ -1,7 +1,7 @@
 import type { Readiness } from "../connect/health.ts";
 import { sendError } from "../errors/refusal.ts";
 import type { Credentials } from "../gate/bearer.ts";
-import { type ServePath, send } from "../http.ts";
+import { type ServePath, send } from "../http/message.ts";
 import { credentialsOf } from "../incoming-call.ts";
 
 /** /livez: the process answers. /readyz: it can take calls. */

@@ -1,6 +1,6 @@
 import type { TLSSocket } from "node:tls";
 import type { Model } from "../../domain/model.ts";
-import { type HttpRequest, rawSocketOf, type ServePath } from "../http.ts";
+import { type HttpRequest, rawSocketOf, type ServePath } from "../http/message.ts";
 import { type Packed, type PageOptions, pack, sendPacked, uncompressed } from "./packed.ts";
 
 /** Renders the content for clients that reach the server at a URL. */

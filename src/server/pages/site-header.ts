@@ -1,4 +1,4 @@
-import type { ServePath } from "../http.ts";
+import type { ServePath } from "../http/message.ts";
 import { type Html, html } from "./html.ts";
 import { asset, NOTHING, pack } from "./packed.ts";
 

@@ -14,7 +14,7 @@ import { holdsBareValue, parseWellKnown } from "../../codec/json/well-known.ts";
 import { invalid, RequestProblem } from "../../codec/problem.ts";
 import type { Steps } from "../../codec/steps.ts";
 import { readField } from "../../rules/request-digest.ts";
-import type { RequestLimits } from "../listener-limits.ts";
+import type { RequestLimits } from "../http/limits.ts";
 import { findFieldPath, type HttpBinding, isParameter, type Variable } from "./http-rule.ts";
 import type { Endpoint, RestRoute } from "./rest-routes.ts";
 import type { SurfaceForm } from "./surface-form.ts";

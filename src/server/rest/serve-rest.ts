@@ -6,7 +6,7 @@ import type { Policy } from "../../rules/policy.ts";
 import { validateRequest } from "../../rules/validate.ts";
 import type { Admitted, Gate } from "../gate/gate.ts";
 import { passGate } from "../gate/pass-gate.ts";
-import { type HttpRequest, type HttpResponse, stopBody } from "../http.ts";
+import { type HttpRequest, type HttpResponse, stopBody } from "../http/message.ts";
 import { HttpCall, type IncomingCall } from "../incoming-call.ts";
 import type { Observation, Observe } from "../observation.ts";
 import { RunningCalls, ServiceCall } from "../service-call.ts";

@@ -9,7 +9,7 @@ import {
 import type { MethodFunction } from "../../api/define-service.ts";
 import type { BodyShare } from "../../codec/body-budget.ts";
 import type { Admitted } from "../gate/gate.ts";
-import type { RequestHead } from "../http.ts";
+import type { RequestHead } from "../http/message.ts";
 import type { IncomingCall } from "../incoming-call.ts";
 import type { Observation } from "../observation.ts";
 import { ServiceCall } from "../service-call.ts";

@@ -8,7 +8,7 @@ import {
   requestIdFrom,
   type ServePath,
   type StreamHandler,
-} from "../http.ts";
+} from "../http/message.ts";
 import { type DirectForm, directFormOf } from "./direct-form.ts";
 import type { DirectMethod } from "./direct-method.ts";
 import { type RpcMethodOptions, rpcMethodOf } from "./rpc-method.ts";

@@ -3,7 +3,7 @@ import { readBinary } from "../../codec/binary/read-message.ts";
 import { type BodyLimits, type BodySource, decompress, freeBytes, readBytes } from "../../codec/body.ts";
 import { decode, readJsonMessage } from "../../codec/decode.ts";
 import { DomainError } from "../../domain/errors.ts";
-import type { RequestLimits } from "../listener-limits.ts";
+import type { RequestLimits } from "../http/limits.ts";
 import type { RpcMethod } from "./rpc-method.ts";
 import { HEAD_BYTES, type RpcForm } from "./wire.ts";
 

@@ -21,7 +21,7 @@ import {
   type RequestHead,
   stopBody,
   untilWritable,
-} from "../http.ts";
+} from "../http/message.ts";
 import type { DirectForm } from "./direct-form.ts";
 import { acceptCompression, envelope, grpcStatusOf } from "./wire.ts";
 

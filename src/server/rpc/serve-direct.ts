@@ -6,7 +6,7 @@ import { validateRequest } from "../../rules/validate.ts";
 import { fromRequestError } from "../errors/connect-error.ts";
 import type { Admitted, Gate } from "../gate/gate.ts";
 import { passGate } from "../gate/pass-gate.ts";
-import type { RequestHead } from "../http.ts";
+import type { RequestHead } from "../http/message.ts";
 import { HttpCall, type IncomingCall } from "../incoming-call.ts";
 import type { Observation, Observe } from "../observation.ts";
 import { RunningCalls } from "../service-call.ts";

@@ -9,7 +9,7 @@ import type { AuthenticateOperator } from "../gate/authenticate-operator.ts";
 import { cookiesOf, hostsOf, type SessionAuthentication } from "../gate/authenticate-session.ts";
 import type { Credentials } from "../gate/bearer.ts";
 import type { FailedAuthentications } from "../gate/failed-authentications.ts";
-import { type HttpRequest, type HttpResponse, type ServePath, send, sendJson } from "../http.ts";
+import { type HttpRequest, type HttpResponse, type ServePath, send, sendJson } from "../http/message.ts";
 import { credentialsOf } from "../incoming-call.ts";
 import { html } from "../pages/html.ts";
 import { type OidcClient, SignInError, type SignInFailure } from "./oidc-client.ts";

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { Duplex } from "node:stream";
-import type { BadRequest, BadRequestResponses } from "./errors/bad-request.ts";
-import type { PacedSocket, ReadingTurns } from "./flood/paced-socket.ts";
+import type { BadRequest, BadRequestResponses } from "./bad-request.ts";
+import type { Limits } from "./limits.ts";
 import {
   continueOnRead,
   type HttpRequest,
@@ -9,8 +9,8 @@ import {
   headerValues,
   setRawSocket,
   toOriginForm,
-} from "./http.ts";
-import type { Limits } from "./listener-limits.ts";
+} from "./message.ts";
+import type { PacedSocket, ReadingTurns } from "./paced-socket.ts";
 
 type Http1Options = {
   /** Serves a request, or refuses it because of its problem. */

@@ -9,7 +9,7 @@ import {
 } from "node:http2";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { redactKeys } from "../domain/credentials.ts";
+import { redactKeys } from "../../domain/credentials.ts";
 
 /** A request and its response over HTTP/1.1 or HTTP/2; Node has nearly the same API for both. */
 export type HttpRequest = IncomingMessage | Http2ServerRequest;

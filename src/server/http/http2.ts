@@ -1,7 +1,7 @@
 import { createServer, type Http2Server, type ServerHttp2Session } from "node:http2";
 import type { Duplex } from "node:stream";
-import { continueOnRead, type HttpHandler, type StreamHandler } from "./http.ts";
-import type { Limits } from "./listener-limits.ts";
+import type { Limits } from "./limits.ts";
+import { continueOnRead, type HttpHandler, type StreamHandler } from "./message.ts";
 
 /**
  * An HTTP/2 server for connections that the listener accepts. Streams that serveStream does not take get a request and a

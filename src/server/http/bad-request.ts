@@ -1,8 +1,8 @@
 import { STATUS_CODES } from "node:http";
 import { DomainError } from "../../domain/errors.ts";
-import type { Cors } from "../cors.ts";
-import { type HttpRequest, type HttpResponse, sendJson } from "../http.ts";
-import { errorBody } from "./rest-error-body.ts";
+import { errorBody } from "../errors/rest-error-body.ts";
+import type { Cors } from "./cors.ts";
+import { type HttpRequest, type HttpResponse, sendJson } from "./message.ts";
 
 const PROBLEMS = {
   invalid: [400, "The request is not valid HTTP."],

@@ -1,5 +1,5 @@
 import { networkOf } from "../../domain/network.ts";
-import { type HttpRequest, type HttpResponse, remoteAddressOf } from "../http.ts";
+import { type HttpRequest, type HttpResponse, remoteAddressOf } from "./message.ts";
 
 type OpenCallLimits = {
   /** Concurrent unary calls without a key in one process. */

@@ -1,4 +1,4 @@
-import type { BodyShare } from "../codec/body-budget.ts";
+import type { BodyShare } from "../../codec/body-budget.ts";
 
 /** Limits of a connection before the gate has admitted a key. Names end in the unit. */
 export const defaultLimits = {

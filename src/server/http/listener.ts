@@ -7,10 +7,12 @@ import {
 } from "node:net";
 import { setImmediate as nextTurn, setTimeout as wait } from "node:timers/promises";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:tls";
-import { SlotArray } from "../domain/slot-array.ts";
-import type { BadRequest, BadRequestResponses } from "./errors/bad-request.ts";
-import { addressOf, ConnectionsPerAddress, closeWhenIdle, EarlyResets } from "./flood/connections.ts";
-import { PacedSocket, ReadingTurns } from "./flood/paced-socket.ts";
+import { SlotArray } from "../../domain/slot-array.ts";
+import type { BadRequest, BadRequestResponses } from "./bad-request.ts";
+import { addressOf, ConnectionsPerAddress, closeWhenIdle, EarlyResets } from "./connections.ts";
+import { Http1 } from "./http1.ts";
+import { announceClose, createHttp2 } from "./http2.ts";
+import { defaultLimits, type Limits } from "./limits.ts";
 import {
   type HttpHandler,
   type HttpRequest,
@@ -18,10 +20,8 @@ import {
   headerBytes,
   type StreamHandler,
   setRawSocket,
-} from "./http.ts";
-import { Http1 } from "./http1.ts";
-import { announceClose, createHttp2 } from "./http2.ts";
-import { defaultLimits, type Limits } from "./listener-limits.ts";
+} from "./message.ts";
+import { PacedSocket, ReadingTurns } from "./paced-socket.ts";
 
 type ListenerOptions = {
   readonly host: string;

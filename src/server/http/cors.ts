@@ -1,5 +1,5 @@
 import { cors as connect } from "@connectrpc/connect";
-import type { HttpRequest, HttpResponse } from "./http.ts";
+import type { HttpRequest, HttpResponse } from "./message.ts";
 
 /** The headers of responses that browsers hide from a page unless they are listed. */
 const EXPOSED_HEADERS = [
