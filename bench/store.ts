@@ -1,11 +1,11 @@
-import type { CellRouter } from "../src/store/driver/cell-router.ts";
+import type { CellRouter } from "../src/cells/cell-router.ts";
 import type { Database, Servers } from "../src/store/driver/database.ts";
 import { loginIn } from "../test/support/embedded.ts";
 import type { Checkout } from "./checkout.ts";
 
 type DatabaseModule = typeof import("../src/store/driver/database.ts");
-type RouterModule = typeof import("../src/store/driver/cell-router.ts");
-type DirectoryModule = typeof import("../src/store/driver/cell-directory.ts");
+type RouterModule = typeof import("../src/cells/cell-router.ts");
+type DirectoryModule = typeof import("../src/cells/cell-directory.ts");
 
 const OPTIONS = {
   name: "bench",
@@ -45,8 +45,8 @@ export async function openCells(
   connections: number,
 ): Promise<CellRouter> {
   const { Database } = await checkout.load<DatabaseModule>("src/store/driver/database.ts");
-  const { CellRouter } = await checkout.load<RouterModule>("src/store/driver/cell-router.ts");
-  const { CellDirectory } = await checkout.load<DirectoryModule>("src/store/driver/cell-directory.ts");
+  const { CellRouter } = await checkout.load<RouterModule>("src/cells/cell-router.ts");
+  const { CellDirectory } = await checkout.load<DirectoryModule>("src/cells/cell-directory.ts");
   const pools = cells.map(
     ({ servers, schema }) => new Database(servers, { ...OPTIONS, schema, connections }),
   );

@@ -10,6 +10,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   domain: [],
   "embedded-postgres": [],
   store: ["domain"],
+  cells: ["store", "domain"],
   backup: ["embedded-postgres", "store", "domain"],
   archive: ["backup", "store", "domain"],
   models: ["domain"],

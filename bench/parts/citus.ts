@@ -14,8 +14,8 @@ import { startServer, temporaryFolder } from "../server.ts";
 import { openCells } from "../store.ts";
 
 type HostsModule = typeof import("../../src/store/driver/hosts.ts");
-type MigrateModule = typeof import("../../src/store/schema/migrate.ts");
-type WorkersModule = typeof import("../../src/store/driver/citus-workers.ts");
+type MigrateModule = typeof import("../../src/cells/migrate-cell.ts");
+type WorkersModule = typeof import("../../src/cells/citus/workers.ts");
 
 const ACCOUNTS = 1_000;
 const CALLERS = 256;
@@ -78,9 +78,10 @@ async function openTarget(
   const cells = ranges.map((lanes, i) => {
     return { name: `cell_${i}`, database_url: url, schema: `cell_${i}`, engine, lanes };
   });
-  const { migrate } = await checkout.load<MigrateModule>("src/store/schema/migrate.ts");
-  for (const { schema, lanes } of cells) {
-    await migrate({ kind: "url", url }, { schema, engine, lanes: parseLanes(lanes) ?? [] });
+  const { migrateCell } = await checkout.load<MigrateModule>("src/cells/migrate-cell.ts");
+  for (const { name, schema, lanes } of cells) {
+    const address = { kind: "url", url } as const;
+    await migrateCell({ name, address, schema, engine, lanes: parseLanes(lanes) ?? [] }, []);
   }
   const file = join(temporaryFolder(cleanup), "cells.yaml");
   writeFileSync(file, JSON.stringify({ cells }));
@@ -93,7 +94,7 @@ async function openTarget(
   }
   await owner.end();
   const { Hosts } = await checkout.load<HostsModule>("src/store/driver/hosts.ts");
-  const { CitusWorkers } = await checkout.load<WorkersModule>("src/store/driver/citus-workers.ts");
+  const { CitusWorkers } = await checkout.load<WorkersModule>("src/cells/citus/workers.ts");
   const address = { kind: "url", url } as const;
   const open = (connections: number) => {
     const places = cells.map(({ name, schema }) => {

@@ -1,6 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Deps } from "../api/define-service.ts";
+import type { CellToMigrate } from "../cells/migrate-cell.ts";
+import type { WaitingCells } from "../cells/waiting-cells.ts";
 import { generateKey, generateOperatorToken } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { Ids } from "../domain/ids.ts";
@@ -13,7 +15,6 @@ import { Admitter } from "../store/admit.ts";
 import { CellTurns } from "../store/driver/batcher.ts";
 import type { Cells } from "../store/driver/cells.ts";
 import { registerPrices } from "../store/prices.ts";
-import type { CellToMigrate } from "../store/schema/migrate-cell.ts";
 import { RELEASE } from "../store/schema/release.ts";
 import { readHoldFigures } from "../store/service-figures.ts";
 import type { Log } from "../telemetry/log.ts";
@@ -34,7 +35,6 @@ import { warnOfExposedKeys } from "./exposed-file.ts";
 import { readCells } from "./settings/cells.ts";
 import type { Config } from "./settings/config.ts";
 import { ConfigError } from "./start-error.ts";
-import type { WaitingCells } from "./waiting-cells.ts";
 
 const MAX_WAITING_ADMISSIONS = 16_384;
 

@@ -1,9 +1,9 @@
-import type { CellDirectory } from "../store/driver/cell-directory.ts";
+import type { CellDirectory } from "../cells/cell-directory.ts";
+import { migrateCell } from "../cells/migrate-cell.ts";
 import type { Cell } from "../store/driver/cells.ts";
 import type { DatabaseClock } from "../store/driver/database-clock.ts";
 import { DatabaseMonitor } from "../store/driver/monitor.ts";
 import { LedgerPartitions } from "../store/ledger.ts";
-import { migrateCell } from "../store/schema/migrate-cell.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { Databases } from "./databases.ts";

@@ -1,15 +1,15 @@
+import { CellDirectory } from "../cells/cell-directory.ts";
+import { CellRouter } from "../cells/cell-router.ts";
+import { CitusWorkers } from "../cells/citus/workers.ts";
+import { type CellToMigrate, migrateCell } from "../cells/migrate-cell.ts";
+import { WaitingCells } from "../cells/waiting-cells.ts";
 import { createIds, type Ids } from "../domain/ids.ts";
-import { CellDirectory } from "../store/driver/cell-directory.ts";
-import { CellRouter } from "../store/driver/cell-router.ts";
 import type { Cells } from "../store/driver/cells.ts";
-import { CitusWorkers } from "../store/driver/citus-workers.ts";
 import type { DatabaseAddress } from "../store/driver/connect.ts";
 import { Database, type DatabaseOptions, type Servers } from "../store/driver/database.ts";
 import { DatabaseClock } from "../store/driver/database-clock.ts";
 import { Hosts } from "../store/driver/hosts.ts";
-import { type CellToMigrate, migrateCell } from "../store/schema/migrate-cell.ts";
 import { type Config, poolSizes } from "./settings/config.ts";
-import { WaitingCells } from "./waiting-cells.ts";
 
 const STATEMENT_TIMEOUT_MS = 5_000;
 const MAX_STATEMENTS = 2_048;

@@ -1,5 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import { statfs } from "node:fs/promises";
+import { distributionOf } from "../cells/citus/distribution.ts";
 import type { Model } from "../domain/model.ts";
 import { ModelsError } from "../models/problems.ts";
 import { readModels } from "../models/read-models.ts";
@@ -262,7 +263,7 @@ async function checkMigrations(sql: Sql, { address, schema, engine }: DatabaseTo
   const [row] = await sql.unsafe<{ version: number; release: string }[]>(
     `SELECT version, release FROM ${schema}.schema_version()`,
   );
-  const pending = await readPending(address, { schema, engine });
+  const pending = await readPending(address, { schema, distribution: distributionOf(engine) });
   const message = `the schema has version ${row?.version}, migrated by release ${row?.release}`;
   if (isEmpty(pending)) return { status: "ok", message };
   const advice = "run 'vx migrate' as the owner; a server that may migrates at its start";

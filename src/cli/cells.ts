@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import type { Command } from "commander";
 import { APP_ROLE } from "../app/prepare-database.ts";
-import { abortSplit, SPLIT_STEPS, type SplitResult, splitCell } from "../app/split-cell.ts";
+import type { CellToMigrate } from "../cells/migrate-cell.ts";
+import { abortSplit, SPLIT_STEPS, type SplitResult, splitCell } from "../cells/split-cell.ts";
 import { LANE_COUNT, type Lane, laneRanges, lanesOfText, parseLanes } from "../domain/lane.ts";
 import { Database } from "../store/driver/database.ts";
 import { databaseUrlProblem } from "../store/driver/endpoints.ts";
-import type { CellToMigrate } from "../store/schema/migrate-cell.ts";
 import { type Define, type JsonOption, withExamples } from "./command.ts";
 import { CommandFailure, EXIT_FAILED, usageFailure } from "./failure.ts";
 import { createProgress, printError, printOut, visible } from "./output.ts";

@@ -1,8 +1,14 @@
 import { Option } from "commander";
+import { distributionOf } from "../cells/citus/distribution.ts";
+import { migrateCell } from "../cells/migrate-cell.ts";
 import type { DatabaseAddress } from "../store/driver/connect.ts";
-import type { Engine } from "../store/driver/endpoints.ts";
-import { isEmpty, migrate, readSchemaStatus, type SchemaChanges } from "../store/schema/migrate.ts";
-import { migrateCell } from "../store/schema/migrate-cell.ts";
+import {
+  type Distribution,
+  isEmpty,
+  migrate,
+  readSchemaStatus,
+  type SchemaChanges,
+} from "../store/schema/migrate.ts";
 import { MigrationError } from "../store/schema/release.ts";
 import { type Define, withExamples } from "./command.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
@@ -33,7 +39,7 @@ type Target = {
   readonly cell: string | undefined;
   readonly address: DatabaseAddress;
   readonly schema?: string;
-  readonly engine?: Engine;
+  readonly distribution?: Distribution | undefined;
   readonly migrate: () => Promise<SchemaChanges>;
 };
 
@@ -56,7 +62,13 @@ async function readTargets(): Promise<readonly Target[]> {
   const { databaseUrl, cellsFile } = readSettings(process.env, ["DATABASE_URL", "VX_CELLS"]);
   if (cellsFile !== undefined) {
     const cells = await readCellSettings();
-    return cells.map((cell) => ({ ...cell, cell: cell.name, migrate: () => migrateCell(cell, cells) }));
+    return cells.map((cell) => ({
+      cell: cell.name,
+      address: cell.address,
+      schema: cell.schema,
+      distribution: distributionOf(cell.engine),
+      migrate: () => migrateCell(cell, cells),
+    }));
   }
   if (databaseUrl === undefined) {
     throw usageFailure(

@@ -3,7 +3,14 @@ import { setTimeout as wait } from "node:timers/promises";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { auditDatabases } from "../../src/app/audit-embedded.ts";
-import { splitCell } from "../../src/app/split-cell.ts";
+import {
+  changeAllNodes,
+  distributionOf,
+  functionsForCitus,
+  withShards,
+} from "../../src/cells/citus/distribution.ts";
+import { CitusWorkers } from "../../src/cells/citus/workers.ts";
+import { splitCell } from "../../src/cells/split-cell.ts";
 import { generateKey } from "../../src/domain/credentials.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { type Scope, toScopeBits } from "../../src/domain/scope.ts";
@@ -11,12 +18,10 @@ import { setAccountSuspended } from "../../src/store/accounts.ts";
 import { Admitter } from "../../src/store/admit.ts";
 import { audit } from "../../src/store/audit.ts";
 import type { Billing } from "../../src/store/billing.ts";
-import { CitusWorkers } from "../../src/store/driver/citus-workers.ts";
 import { connect, type Sql } from "../../src/store/driver/connect.ts";
 import { Database } from "../../src/store/driver/database.ts";
 import { createKey } from "../../src/store/keys.ts";
 import { LedgerPartitions } from "../../src/store/ledger.ts";
-import { changeAllNodes, functionsForCitus, withShards } from "../../src/store/schema/citus.ts";
 import { migrate } from "../../src/store/schema/migrate.ts";
 import { applyFunctions, readFiles } from "../../src/store/schema/sql-files.ts";
 import { TEST_ACTION, TEST_ACTION_JSON } from "../support/action.ts";
@@ -54,7 +59,7 @@ describe.skipIf(!SOURCE)("a cell on Citus", () => {
   const servers: { database: Database; billing: Billing; timer: NodeJS.Timeout }[] = [];
   const [onCoordinator, onWorker] = [() => urls[0] as string, () => urls[1] as string];
   const migrateAt = (url: string, engine: "citus" | "postgresql" = "citus", schema = "vx") =>
-    migrate({ kind: "url", url }, { engine, schema });
+    migrate({ kind: "url", url }, { distribution: distributionOf(engine), schema });
 
   /** The pools of a server, which look for the worker every second as its health check does. */
   function startServer(serverId: string, schema = "vx"): Database {

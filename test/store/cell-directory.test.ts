@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { CellDirectory } from "../../src/cells/cell-directory.ts";
 import { LANE_COUNT, type Lane } from "../../src/domain/lane.ts";
-import { CellDirectory } from "../../src/store/driver/cell-directory.ts";
 import type { Cell } from "../../src/store/driver/cells.ts";
 import { LaneMoved } from "../../src/store/driver/store-error.ts";
 

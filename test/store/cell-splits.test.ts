@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { SplitSource } from "../../src/cells/split-source.ts";
 import { withLane } from "../../src/domain/lane.ts";
-import { SplitSource } from "../../src/store/split/split-source.ts";
 import { TEST_ACTION_JSON } from "../support/action.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 

@@ -1,5 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { clusterProblem, functionsForCitus, withShards } from "../../src/store/schema/citus.ts";
+import {
+  clusterProblem,
+  distributionOf,
+  functionsForCitus,
+  withShards,
+} from "../../src/cells/citus/distribution.ts";
 import { migrate } from "../../src/store/schema/migrate.ts";
 import { readFiles } from "../../src/store/schema/sql-files.ts";
 import { createTestDatabase } from "../support/database.ts";
@@ -9,7 +14,7 @@ const CLUSTER = { version: "13.2-1", coordinates: true, workers: 2 };
 
 test("a cell on Citus is refused if the database does not have the extension", async () => {
   const database = await createTestDatabase();
-  const migration = migrate({ kind: "url", url: database.url }, { engine: "citus" });
+  const migration = migrate({ kind: "url", url: database.url }, { distribution: distributionOf("citus") });
   await expect(migration).rejects.toThrow(
     "its database does not have the extension: run CREATE EXTENSION citus",
   );

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { LaneMap } from "../../src/store/driver/cell-directory.ts";
+import { LaneMap } from "../../src/cells/cell-directory.ts";
 
 test("a lane belongs to the cell whose claim has the highest epoch", () => {
   const map = new LaneMap([[1, 2], [3]]);

@@ -1,7 +1,6 @@
 import { DomainError } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
 import type { Cells } from "./cells.ts";
-import type { CitusWorkers } from "./citus-workers.ts";
 import { Connection, type Parameter } from "./connection.ts";
 import { type DatabaseAddress, type Endpoint, endpointsOf } from "./endpoints.ts";
 import { Hosts } from "./hosts.ts";
@@ -18,8 +17,16 @@ export type DatabaseOptions = SessionOptions & {
   readonly maxWaitMs: number;
 };
 
+/** The servers of a cluster, one of which has the schema. */
+interface ClusterServers {
+  open(options: SessionOptions): Promise<Session>;
+  /** Follows the schema when it moves. */
+  check(): Promise<void>;
+  close(): Promise<void>;
+}
+
 /** All pools of one database or cell share them. */
-export type Servers = Hosts | CitusWorkers;
+export type Servers = Hosts | ClusterServers;
 
 /** More moves during one statement mean that the metadata of Citus is wrong. */
 const MAX_MOVES_FOLLOWED = 3;
@@ -39,7 +46,7 @@ export class Database implements Cells {
   readonly #options: DatabaseOptions;
   readonly #schema: string;
   readonly #connections: readonly Connection[];
-  readonly #watch: PrimaryWatch | CitusWorkers;
+  readonly #watch: PrimaryWatch | ClusterServers;
   /** Last in, first out: connections that are not needed are never opened. */
   readonly #idle: Connection[];
   /** In order of arrival. */

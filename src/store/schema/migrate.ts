@@ -1,15 +1,5 @@
 import type { Lane } from "../../domain/lane.ts";
 import { connect, type DatabaseAddress, type Sql, TransactionPoolingError } from "../driver/connect.ts";
-import type { Engine } from "../driver/endpoints.ts";
-import {
-  adaptFunctions,
-  changeAllNodes,
-  distributeSchema,
-  functionsForCitus,
-  nameShards,
-  requireCoordinator,
-  requireUndistributed,
-} from "./citus.ts";
 import { compareReleases, MigrationError, RELEASE } from "./release.ts";
 import { applyFunctions, changedNames, readChecksums, readFiles, type SqlFile } from "./sql-files.ts";
 import { isLockTimeout, LocksNotAvailable, lockTables, withShortWaits } from "./table-locks.ts";
@@ -29,10 +19,26 @@ const LOCK_ATTEMPTS = 300;
 
 const MOVE_ATTEMPTS = 5;
 
+/** How a cluster of servers stores a schema: what its tables and functions need besides those of one PostgreSQL. */
+export type Distribution = {
+  /** Throws MigrationError unless the database is one of such a cluster. */
+  require(sql: Sql): Promise<void>;
+  /** Prepares a session that changes the schema. */
+  prepareSession(sql: Sql): Promise<void>;
+  /** Moves the tables of a new schema to their server. */
+  distribute(transaction: Sql, schema: string): Promise<void>;
+  functionsFrom(plain: readonly SqlFile[]): readonly SqlFile[];
+  /** Fills in names that this database has given. In a restored cluster, they are others. */
+  withNames(sql: Sql, schema: string, functions: readonly SqlFile[]): Promise<readonly SqlFile[]>;
+  /** Called after the functions were created. */
+  adapt(transaction: Sql, schema: string): Promise<void>;
+};
+
 /** The cell to create, or the only database. */
-type MigrationTarget = {
+export type MigrationTarget = {
   readonly schema?: string;
-  readonly engine?: Engine;
+  /** Undefined for one PostgreSQL. */
+  readonly distribution?: Distribution | undefined;
   /** The lanes that a new cell owns; all of them if undefined. */
   readonly lanes?: readonly Lane[];
 };
@@ -52,7 +58,7 @@ export type SchemaStatus = {
 type OpenSchema = {
   readonly sql: Sql;
   readonly schema: string;
-  readonly isCitus: boolean;
+  readonly distribution: Distribution | undefined;
   readonly tables: readonly SqlFile[];
   /** Each runs before the numbered file of the same name. */
   readonly online: readonly SqlFile[];
@@ -128,20 +134,19 @@ export async function readPending(
 
 async function withSchema<Result>(
   address: DatabaseAddress,
-  { schema = DEFAULT_SCHEMA, engine = "postgresql" }: MigrationTarget,
+  { schema = DEFAULT_SCHEMA, distribution }: MigrationTarget,
   use: (at: OpenSchema) => Promise<Result>,
 ): Promise<Result> {
   let sql: Sql | undefined;
   try {
     sql = await connect(address, { statementTimeoutMs: MIGRATION_TIMEOUT_MS, name: "vx migrate" });
     await requirePostgres(sql);
-    const isCitus = engine === "citus";
-    if (isCitus) await requireCoordinator(sql);
+    if (distribution) await distribution.require(sql);
     else await requireUndistributed(sql, schema);
     const [files, plain] = [readFiles(TABLES), readFiles(FUNCTIONS)];
     const tables = files.filter(({ name }) => !name.endsWith(ONLINE));
     const online = files.filter(({ name }) => name.endsWith(ONLINE));
-    const functions = isCitus ? functionsForCitus(plain) : plain;
+    const functions = distribution?.functionsFrom(plain) ?? plain;
     const state = await readState(sql, schema);
     const isNewer = state !== undefined && isOlder(RELEASE, state.release);
     if (isNewer) requireCompatible(state);
@@ -150,7 +155,7 @@ async function withSchema<Result>(
         `the database is newer than this code: its schema has version ${state.version}, this release supports ${tables.length}`,
       );
     }
-    return await use({ sql, schema, isCitus, tables, online, functions, state, isNewer });
+    return await use({ sql, schema, distribution, tables, online, functions, state, isNewer });
   } catch (error) {
     throw explain(error);
   } finally {
@@ -158,18 +163,17 @@ async function withSchema<Result>(
   }
 }
 
-/** In a restored cluster of Citus, the shards have other names. */
 async function functionsFor(
-  { schema, isCitus, functions }: OpenSchema,
+  { schema, distribution, functions }: OpenSchema,
   sql: Sql,
 ): Promise<readonly SqlFile[]> {
-  return isCitus ? await nameShards(sql, schema, functions) : functions;
+  return (await distribution?.withNames(sql, schema, functions)) ?? functions;
 }
 
 async function apply(at: OpenSchema, lanes: readonly Lane[] | undefined): Promise<SchemaChanges> {
-  const { sql, schema, isCitus, tables } = at;
+  const { sql, schema, distribution, tables } = at;
   await sql`SELECT pg_advisory_lock(${LOCK})`;
-  if (isCitus) await changeAllNodes(sql);
+  await distribution?.prepareSession(sql);
   await prepare(sql, schema);
   const applied = await readChecksums(sql, schema, "migrations");
   verify(applied, tables);
@@ -183,9 +187,9 @@ async function apply(at: OpenSchema, lanes: readonly Lane[] | undefined): Promis
     if (applied.size === 0 && lanes) {
       await transaction`UPDATE lanes SET is_owned = lane = ANY (${`{${lanes.join(",")}}`}::smallint[])`;
     }
-    if (isCitus) await distributeSchema(transaction, schema);
+    await distribution?.distribute(transaction, schema);
     functions = await applyFunctions(transaction, schema, await functionsFor(at, transaction));
-    if (isCitus) await adaptFunctions(transaction, schema);
+    await distribution?.adapt(transaction, schema);
   });
   await createPartitions(sql, schema);
   return { tables: pending.map(({ name }) => name), functions };
@@ -195,6 +199,18 @@ async function requirePostgres(sql: Sql): Promise<void> {
   const [row] = await sql<{ version: string }[]>`SELECT current_setting('server_version_num') AS version`;
   if (Number(row?.version) < OLDEST_POSTGRESQL) {
     throw new MigrationError(`PostgreSQL 15 or newer is needed, this is ${row?.version}`);
+  }
+}
+
+/** With the functions of plain PostgreSQL, calls during a move of a distributed schema would lose money. */
+async function requireUndistributed(sql: Sql, schema: string): Promise<void> {
+  const [catalog] = await sql`SELECT to_regclass('pg_catalog.pg_dist_schema') IS NOT NULL AS present`;
+  if (catalog?.present !== true) return;
+  const [found] = await sql`SELECT 1 FROM pg_dist_schema WHERE schemaid = to_regnamespace(${schema})`;
+  if (found) {
+    throw new MigrationError(
+      `the schema "${schema}" is distributed by Citus: name the database in a cells.yaml, with engine: citus`,
+    );
   }
 }
 

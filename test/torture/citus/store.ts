@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import postgres from "postgres";
+import { distributionOf } from "../../../src/cells/citus/distribution.ts";
 import type { Lane } from "../../../src/domain/lane.ts";
 import { migrate } from "../../../src/store/schema/migrate.ts";
 import {
@@ -121,7 +122,10 @@ export class CitusStore implements RunStore {
       nodes.map(({ port }) => port),
     );
     for (const { schema, lanes } of CELLS) {
-      await migrate({ kind: "url", url: this.coordinator.url }, { schema, lanes, engine: "citus" });
+      await migrate(
+        { kind: "url", url: this.coordinator.url },
+        { schema, lanes, distribution: distributionOf("citus") },
+      );
       await createViews(this.#owner, schema, `owned_${schema}`);
     }
     await this.separate();

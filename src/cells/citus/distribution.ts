@@ -1,10 +1,12 @@
 import { hash } from "node:crypto";
-import type { Sql } from "../driver/connect.ts";
-import { MigrationError } from "./release.ts";
-import { readFiles, type SqlFile } from "./sql-files.ts";
+import type { Sql } from "../../store/driver/connect.ts";
+import type { Engine } from "../../store/driver/endpoints.ts";
+import type { Distribution } from "../../store/schema/migrate.ts";
+import { MigrationError } from "../../store/schema/release.ts";
+import { readFiles, type SqlFile } from "../../store/schema/sql-files.ts";
 
 /** Functions that only Citus needs, and its versions of functions of plain PostgreSQL. */
-const OWN = new URL("./citus/", import.meta.url);
+const OWN = new URL("./functions/", import.meta.url);
 /** The oldest that was tested. */
 const OLDEST_CITUS = 13;
 
@@ -58,10 +60,24 @@ const AT_SHARDS = [
   ...ONLY_AT_SHARDS,
 ];
 
+/** A schema that Citus keeps on one of the workers of a cluster. */
+const citusDistribution: Distribution = {
+  require: requireCoordinator,
+  prepareSession: changeAllNodes,
+  distribute: distributeSchema,
+  functionsFrom: functionsForCitus,
+  withNames: nameShards,
+  adapt: adaptFunctions,
+};
+
+export function distributionOf(engine: Engine): Distribution | undefined {
+  return engine === "citus" ? citusDistribution : undefined;
+}
+
 type Cluster = { readonly version: string; readonly coordinates: boolean; readonly workers: number };
 
 /** Refuses a database that is not the coordinator of a Citus cluster. */
-export async function requireCoordinator(sql: Sql): Promise<void> {
+async function requireCoordinator(sql: Sql): Promise<void> {
   const [citus] = await sql<{ version: string }[]>`
     SELECT extversion AS version FROM pg_extension WHERE extname = 'citus'`;
   if (!citus) {
@@ -87,18 +103,6 @@ export function clusterProblem({ version, coordinates, workers }: Cluster): stri
   return undefined;
 }
 
-/** With the functions of plain PostgreSQL, calls during a move of a distributed schema would lose money. */
-export async function requireUndistributed(sql: Sql, schema: string): Promise<void> {
-  const [catalog] = await sql`SELECT to_regclass('pg_catalog.pg_dist_schema') IS NOT NULL AS present`;
-  if (catalog?.present !== true) return;
-  const [found] = await sql`SELECT 1 FROM pg_dist_schema WHERE schemaid = to_regnamespace(${schema})`;
-  if (found) {
-    throw new MigrationError(
-      `the schema "${schema}" is distributed by Citus: name the database in a cells.yaml, with engine: citus`,
-    );
-  }
-}
-
 /** Makes the session change all nodes in one transaction, and with its search_path: Citus does not qualify all names. */
 export async function changeAllNodes(sql: Sql): Promise<void> {
   await sql`SET citus.multi_shard_modify_mode = 'sequential'`;
@@ -106,7 +110,7 @@ export async function changeAllNodes(sql: Sql): Promise<void> {
 }
 
 /** Moves the tables of a new schema to a worker. */
-export async function distributeSchema(transaction: Sql, schema: string): Promise<void> {
+async function distributeSchema(transaction: Sql, schema: string): Promise<void> {
   const [found] = await transaction`SELECT 1 FROM pg_dist_schema WHERE schemaid = ${schema}::regnamespace`;
   if (!found) await transaction`SELECT citus_schema_distribute(${schema}::regnamespace)`;
 }
@@ -168,7 +172,7 @@ function fileOf(name: string, sql: string): SqlFile {
 }
 
 /** Writes the names of the shards of a schema, which they keep when they move, in place of those of the tables. */
-export async function nameShards(sql: Sql, schema: string, files: readonly SqlFile[]): Promise<SqlFile[]> {
+async function nameShards(sql: Sql, schema: string, files: readonly SqlFile[]): Promise<SqlFile[]> {
   const rows = await sql<{ name: string; id: string }[]>`
     SELECT c.relname AS name, d.shardid::text AS id FROM pg_dist_shard d JOIN pg_class c ON c.oid = d.logicalrelid
     WHERE c.relnamespace = ${schema}::regnamespace`;
@@ -205,7 +209,7 @@ const NESTED_READS = ["ledger_range"];
 const LOCAL_LOCKS = ["audit", "audit_usage"].map((name) => `${name}${SUFFIX}`);
 
 /** Citus creates functions on all nodes itself. It crashes with forced generic plans of distributed tables. */
-export async function adaptFunctions(transaction: Sql, schema: string): Promise<void> {
+async function adaptFunctions(transaction: Sql, schema: string): Promise<void> {
   const rows = await transaction<{ signature: string; name: string; is_generic: boolean }[]>`
     SELECT oid::regprocedure::text AS signature, proname AS name,
            coalesce('plan_cache_mode=force_generic_plan' = ANY (proconfig), false) AS is_generic

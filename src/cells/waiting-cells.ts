@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { reachCell } from "../store/driver/database.ts";
-import type { CellToMigrate } from "../store/schema/migrate-cell.ts";
+import type { CellToMigrate } from "./migrate-cell.ts";
 
 const PROBE_MS = 5_000;
 /** A split takes less time. After this time, an unreachable cell may own the lane. */

@@ -1,8 +1,8 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { DomainError } from "../../domain/errors.ts";
-import { LANE_COUNT, type Lane, lanesOfText } from "../../domain/lane.ts";
-import type { Cell } from "./cells.ts";
-import { LaneMoved, NotSent } from "./store-error.ts";
+import { DomainError } from "../domain/errors.ts";
+import { LANE_COUNT, type Lane, lanesOfText } from "../domain/lane.ts";
+import type { Cell } from "../store/driver/cells.ts";
+import { LaneMoved, NotSent } from "../store/driver/store-error.ts";
 
 /** A move of lanes takes less than two seconds, so that calls wait for it and do not fail. */
 const MAX_RESENDING_MS = 5_000;

@@ -1,5 +1,5 @@
-import type { Lane } from "../../domain/lane.ts";
-import { connect, type DatabaseAddress, type Sql } from "../driver/connect.ts";
+import type { Lane } from "../domain/lane.ts";
+import { connect, type DatabaseAddress, type Sql } from "../store/driver/connect.ts";
 import { readSplit, requireMonitoring, type Split } from "./split-state.ts";
 
 const STATEMENT_TIMEOUT_MS = 10_000;

@@ -2,10 +2,10 @@ import { setTimeout as wait } from "node:timers/promises";
 import { type Lane, laneRanges } from "../domain/lane.ts";
 import { type DatabaseAddress, endpointsOf } from "../store/driver/endpoints.ts";
 import { Session } from "../store/driver/session.ts";
-import type { CellToMigrate } from "../store/schema/migrate-cell.ts";
-import { SplitSource } from "../store/split/split-source.ts";
-import { SplitStandby, startTimeOf } from "../store/split/split-standby.ts";
-import { type Split, SplitError } from "../store/split/split-state.ts";
+import type { CellToMigrate } from "./migrate-cell.ts";
+import { SplitSource } from "./split-source.ts";
+import { SplitStandby, startTimeOf } from "./split-standby.ts";
+import { type Split, SplitError } from "./split-state.ts";
 
 /** The steps, in their order. Until "confirmed" the source can take the lanes back. */
 export const SPLIT_STEPS = [

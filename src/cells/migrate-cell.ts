@@ -1,8 +1,9 @@
-import { type Lane, lanesOfText } from "../../domain/lane.ts";
-import { connect, type DatabaseAddress } from "../driver/connect.ts";
-import type { Engine } from "../driver/endpoints.ts";
-import { migrate, type SchemaChanges } from "./migrate.ts";
-import { MigrationError } from "./release.ts";
+import { type Lane, lanesOfText } from "../domain/lane.ts";
+import { connect, type DatabaseAddress } from "../store/driver/connect.ts";
+import type { Engine } from "../store/driver/endpoints.ts";
+import { migrate, type SchemaChanges } from "../store/schema/migrate.ts";
+import { MigrationError } from "../store/schema/release.ts";
+import { distributionOf } from "./citus/distribution.ts";
 
 export type CellToMigrate = {
   readonly name: string;
@@ -39,7 +40,7 @@ export async function migrateCell(
       }
     }
   }
-  return await migrate(address, { schema, engine, lanes });
+  return await migrate(address, { schema, distribution: distributionOf(engine), lanes });
 }
 
 /** The lanes that a cell owns; undefined if it does not exist yet. */

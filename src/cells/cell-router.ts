@@ -1,8 +1,8 @@
-import type { Lane } from "../../domain/lane.ts";
+import type { Lane } from "../domain/lane.ts";
+import type { Cells, FunctionCaller } from "../store/driver/cells.ts";
+import type { Parameter } from "../store/driver/connection.ts";
+import type { Database } from "../store/driver/database.ts";
 import type { CellDirectory } from "./cell-directory.ts";
-import type { Cells, FunctionCaller } from "./cells.ts";
-import type { Parameter } from "./connection.ts";
-import type { Database } from "./database.ts";
 
 /** Pools of one purpose, one for each cell. */
 export class CellRouter implements Cells {
