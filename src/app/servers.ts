@@ -19,11 +19,11 @@ import { createIds } from "../domain/ids.ts";
 import { SMALL_BODY_BYTES } from "../rules/limits.ts";
 import { isRestOnly, policiesOf } from "../rules/policy.ts";
 import { prepareValidation } from "../rules/validate.ts";
+import { connectRpcs } from "../server/connect/connect-rpcs.ts";
 import { bindHealth, type Readiness } from "../server/connect/health.ts";
+import { openRpcs } from "../server/connect/open-rpcs.ts";
 import { bindReflection } from "../server/connect/reflection.ts";
-import { bindService } from "../server/connect/rpc-service.ts";
-import { rpcServer } from "../server/connect/serve-rpc.ts";
-import { sendRefusal } from "../server/errors/refusal.ts";
+import { directRpcs } from "../server/direct-rpcs.ts";
 import { metricsAuthentication, operatorAuthentication } from "../server/gate/authenticate-operator.ts";
 import { SessionAuthentication } from "../server/gate/authenticate-session.ts";
 import { FailedAuthentications } from "../server/gate/failed-authentications.ts";
@@ -35,16 +35,16 @@ import { bodyBudget, defaultLimits } from "../server/http/limits.ts";
 import { Listener } from "../server/http/listener.ts";
 import { type HttpHandler, pathOf, requestIdFrom } from "../server/http/message.ts";
 import { OpenCalls } from "../server/http/open-calls.ts";
-import type { IncomingCall } from "../server/incoming-call.ts";
 import { createObserver } from "../server/observation.ts";
 import { consolePages } from "../server/pages/console-pages.ts";
 import { pages } from "../server/pages/pages.ts";
 import { metricsPage, probePages } from "../server/pages/probes.ts";
-import { restServer } from "../server/rest/serve-rest.ts";
-import { directMethods } from "../server/rpc/direct-method.ts";
-import { directRpcServer } from "../server/rpc/direct-rpc.ts";
+import { restServer } from "../server/rest/rest-server.ts";
+import { CallServer } from "../server/serve-call.ts";
 import { OidcClient } from "../server/sign-in/oidc-client.ts";
 import { type SignIn, sessionPage, signInPages, signOutPosts } from "../server/sign-in/sign-in-pages.ts";
+import { sendRefusal } from "../server/wire/refusal.ts";
+import { rpcMethods } from "../server/wire/rpc.ts";
 import type { Admitter } from "../store/admit.ts";
 import type { Cells } from "../store/driver/cells.ts";
 import { endSession, findOperator, findSession, signInOperator } from "../store/operators.ts";
@@ -81,12 +81,11 @@ type PublicServerOptions = {
 export function createPublicServer(options: PublicServerOptions): Listener {
   const { config, deps, admitter, meter, readiness, log, metrics } = options;
   const gate = developerGate({
-    admit: (request) => admitter.admit(request),
+    admitter,
     failures: new FailedAuthentications(config.authFailuresPerMinute, Date.now),
   });
   prepareValidation(developerServices);
   const policies = policiesOf(developerServices);
-  const observe = createObserver(options);
   // An account has half of the budget, and a message can weigh three times its body.
   const enough = 6 * config.maxBodyBytes + bodyBudget.smallBytes;
   const budget = new BodyBudget({ ...bodyBudget, maxBytes: Math.max(bodyBudget.maxBytes, enough) });
@@ -96,21 +95,13 @@ export function createPublicServer(options: PublicServerOptions): Listener {
     methods: definition.methods({ deps, meter }),
   }));
   const rpcServices = services.filter(({ service }) => !isRestOnly(service));
-  const shared = {
-    policies,
-    gate,
-    maxBodyBytes: config.maxBodyBytes,
-    budget,
-    shutdownSignal: options.shutdownSignal,
-    observe,
-  };
-  const connect = rpcServer({
-    ...shared,
+  const { shutdownSignal } = options;
+  const calls = new CallServer({ gate, budget, shutdownSignal, observe: createObserver(options) });
+  const limits = { policies, maxBodyBytes: config.maxBodyBytes };
+  const methods = rpcMethods(rpcServices, limits);
+  const open = openRpcs({
     drainSignal: options.drainSignal,
     openCalls: new OpenCalls(defaultLimits),
-    routes: (router) => {
-      for (const { service, methods } of rpcServices) bindService(router, service, methods);
-    },
     openRoutes: (router) => {
       bindHealth(
         router,
@@ -120,18 +111,13 @@ export function createPublicServer(options: PublicServerOptions): Listener {
       bindReflection(router, [...rpcServices.map(({ service }) => service), ...openServices]);
     },
   });
-  const { rpcs, serveStream } = directRpcServer(
-    {
-      ...shared,
-      methods: rpcServices.flatMap(({ service, methods }) => directMethods(service, methods)),
-      newRequestId: deps.ids.request,
-      log,
-    },
-    connect,
+  const { rpcs, serveStream } = directRpcs(
+    { calls, methods, newRequestId: deps.ids.request, log },
+    new Map([...open, ...connectRpcs(calls, methods)]),
   );
   const cors = new Cors(config.corsOrigins);
   const handler = createHandler({
-    rest: restServer({ ...shared, services }),
+    rest: restServer({ calls, ...limits, services }),
     rpcs,
     pages: new Map([...probePages(readiness), ...pages(deps.catalog, config.product)]),
     cors,
@@ -173,11 +159,6 @@ type OperatorServerOptions = {
   readonly shutdownSignal: AbortSignal;
 };
 
-/** The method of a call whose route is known. */
-function methodOf({ target }: IncomingCall): string {
-  return /\/(\w+)(?:\?|$)/.exec(target)?.[1] ?? "";
-}
-
 /** Creates the listener of the operator API and the metrics. The caller opens it. */
 export function createOperatorServer(options: OperatorServerOptions): Listener {
   const { config, deps, readiness, log } = options;
@@ -191,30 +172,32 @@ export function createOperatorServer(options: OperatorServerOptions): Listener {
   });
   const readMetrics = async () => await (await options.readMetrics()).metrics();
   prepareValidation(operatorServices);
-  const rpcs = rpcServer({
-    policies: policiesOf(operatorServices),
+  const calls = new CallServer({
     gate: operatorGate({
       authenticate,
       logRefusal: (call, operator, error) =>
-        recordRefusal(deps, actionOf(operator, methodOf(call), call.requestId, {}), error),
+        recordRefusal(deps, actionOf(operator, call.method.name, call.requestId, {}), error),
     }),
-    maxBodyBytes: SMALL_BODY_BYTES,
     budget: new BodyBudget(bodyBudget),
     shutdownSignal: options.shutdownSignal,
+    observe: createObserver(options),
+  });
+  const overview = new OverviewFeed({
+    ...options,
+    database: deps.database,
+    isReachable: () => readiness.isReady(),
+    everyMinute,
+    onFailure: (error) => log.error({ err: error }, "reading the figures of the console failed"),
+  });
+  const services = OPERATOR_SERVICES.map(({ service, methods }) => ({
+    service,
+    methods: methods({ ...options, watchOverview: overview.watch }),
+  }));
+  const policies = policiesOf(operatorServices);
+  const methods = rpcMethods(services, { policies, maxBodyBytes: SMALL_BODY_BYTES });
+  const open = openRpcs({
     drainSignal: options.drainSignal,
     openCalls: new OpenCalls(defaultLimits),
-    observe: createObserver(options),
-    routes: (router) => {
-      const overview = new OverviewFeed({
-        ...options,
-        database: deps.database,
-        isReachable: () => readiness.isReady(),
-        everyMinute,
-        onFailure: (error) => log.error({ err: error }, "reading the figures of the console failed"),
-      });
-      const parts = { ...options, watchOverview: overview.watch };
-      for (const { service, methods } of OPERATOR_SERVICES) bindService(router, service, methods(parts));
-    },
     openRoutes: (router) => {
       bindHealth(
         router,
@@ -237,7 +220,7 @@ export function createOperatorServer(options: OperatorServerOptions): Listener {
     port: config.adminPort,
     tls: config.adminTls?.read(),
     handler: createHandler({
-      rpcs,
+      rpcs: new Map([...open, ...connectRpcs(calls, methods)]),
       pages,
       ...(signIn && { posts: signOutPosts(signIn) }),
       newRequestId: deps.ids.request,

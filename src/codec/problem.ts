@@ -5,21 +5,14 @@ export class RequestProblem extends Error {
   readonly kind: ProblemKind;
   /** The field as the caller writes it; empty if the problem concerns no single field. */
   readonly field: string;
-  /** The HTTP verbs that the address accepts, for method_not_allowed. */
-  readonly allowed: readonly string[];
 
-  constructor(
-    kind: ProblemKind,
-    message: string,
-    options: { field?: string; allowed?: readonly string[] } = {},
-  ) {
+  constructor(kind: ProblemKind, message: string, field = "") {
     super(message);
     this.kind = kind;
-    this.field = options.field ?? "";
-    this.allowed = options.allowed ?? [];
+    this.field = field;
   }
 }
 
 export function invalid(field: string, message: string): RequestProblem {
-  return new RequestProblem("invalid", message, { field });
+  return new RequestProblem("invalid", message, field);
 }

@@ -2,7 +2,6 @@ import { KEY_PREFIX } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { Log } from "../telemetry/log.ts";
 import { ensureDomainError } from "./errors/connect-error.ts";
-import { sendRefusal } from "./errors/refusal.ts";
 import { answerPreflight, type Cors, isPreflight } from "./http/cors.ts";
 import {
   type HttpHandler,
@@ -14,7 +13,8 @@ import {
   requestIdFrom,
   type ServePath,
 } from "./http/message.ts";
-import type { RestServer } from "./rest/serve-rest.ts";
+import type { RestServer } from "./rest/rest-server.ts";
+import { sendRefusal } from "./wire/refusal.ts";
 
 type HandlerOptions = {
   /** Serves every path under /v1 and the second addresses, known or not; undefined on the operator listener. */

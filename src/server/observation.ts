@@ -7,9 +7,9 @@ import { inputTokensOf, outputTokensOf } from "../domain/usage.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { HttpRoute, ServerTrace, StartTrace } from "../telemetry/telemetry.ts";
+import type { IncomingCall } from "./call.ts";
 import { ensureDomainError } from "./errors/connect-error.ts";
 import type { Admitted } from "./gate/gate.ts";
-import type { IncomingCall } from "./incoming-call.ts";
 
 /** Starts the observation of a call. */
 export type Observe = (call: IncomingCall, rpc: string, route?: HttpRoute) => Observation;

@@ -5,60 +5,35 @@ import type { BodyShare } from "../codec/body-budget.ts";
 import { containsKey } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { Operator } from "../domain/operator.ts";
-import { SlotArray } from "../domain/slot-array.ts";
 import { digestOfRequest } from "../rules/request-digest.ts";
 import type { AdmittedKey } from "../store/admit.ts";
+import type { Exchange, IncomingCall } from "./call.ts";
 import type { Admitted } from "./gate/gate.ts";
-import type { IncomingCall } from "./incoming-call.ts";
 import type { Observation } from "./observation.ts";
-
-/** What the protocol of a call provides while the service runs. */
-export type CallTransport = {
-  /**
-   * Aborted when the caller disconnects, its deadline passes or the server stops. May be created on first
-   * access.
-   */
-  readonly signal: AbortSignal;
-  /** Milliseconds until the deadline; undefined if the caller set none. */
-  remainingMs(): number | undefined;
-  /** Has no effect once the headers of the response are sent. */
-  setHeader(name: string, value: string): void;
-};
 
 /** A call in the form that services get. */
 export class ServiceCall implements ApiCall {
-  readonly #rpc: string;
-  readonly #call: IncomingCall;
+  readonly exchange: Exchange;
   readonly #admitted: Admitted;
-  readonly #transport: CallTransport;
   readonly #observation: Observation;
   readonly #share: BodyShare;
 
-  constructor(
-    rpc: string,
-    call: IncomingCall,
-    admitted: Admitted,
-    transport: CallTransport,
-    observation: Observation,
-    share: BodyShare,
-  ) {
-    this.#rpc = rpc;
-    this.#call = call;
+  constructor(exchange: Exchange, admitted: Admitted, observation: Observation, share: BodyShare) {
+    this.exchange = exchange;
     this.#admitted = admitted;
-    this.#transport = transport;
     this.#observation = observation;
     this.#share = share;
   }
 
   get key(): AdmittedKey {
     const { key } = this.#admitted;
-    if (!key) throw new Error(`${this.#rpc} was called without a key`);
+    if (!key) throw new Error(`${this.exchange.method.rpc} was called without a key`);
     return key;
   }
 
   get operator(): Operator {
     const { operator } = this.#admitted;
-    if (!operator) throw new Error(`${this.#rpc} was called without an operator`);
+    if (!operator) throw new Error(`${this.exchange.method.rpc} was called without an operator`);
     return operator;
   }
 
@@ -67,11 +42,11 @@ export class ServiceCall implements ApiCall {
   }
 
   get method(): string {
-    return this.#rpc.slice(this.#rpc.lastIndexOf("/") + 1);
+    return this.exchange.method.name;
   }
 
   get requestId(): string {
-    return this.#call.requestId;
+    return this.exchange.requestId;
   }
 
   recordChange(target: string, amountMicros: bigint | undefined): void {
@@ -79,26 +54,27 @@ export class ServiceCall implements ApiCall {
   }
 
   get signal(): AbortSignal {
-    return this.#transport.signal;
+    return this.exchange.signal;
   }
 
   caller(desc: DescMessage, request: Message): Caller {
-    if (!this.#call.policy.metered) throw new Error(`${this.#rpc} is not declared as metered`);
-    const rpc = this.#rpc;
-    const transport = this.#transport;
+    if (!this.exchange.policy.metered)
+      throw new Error(`${this.exchange.method.rpc} is not declared as metered`);
+    const { exchange } = this;
+    const { rpc } = exchange.method;
     const observation = this.#observation;
     const share = this.#share;
-    const idempotencyKey = idempotencyKeyOf(this.#call);
+    const idempotencyKey = idempotencyKeyOf(exchange);
     return {
-      requestId: this.#call.requestId,
+      requestId: exchange.requestId,
       trace: observation.trace,
       key: this.key,
       idempotency:
         idempotencyKey === undefined
           ? undefined
           : { key: idempotencyKey, digest: () => digestOfRequest(rpc, desc, request) },
-      signal: transport.signal,
-      endReason: () => endReasonOf(transport),
+      signal: exchange.signal,
+      endReason: () => endReasonOf(exchange),
       onModel: (modelId) => observation.setModel(modelId),
       onStart: (generation) => {
         observation.setGeneration(generation);
@@ -106,8 +82,8 @@ export class ServiceCall implements ApiCall {
         share.retain();
         generation.onSettled(() => share.release());
       },
-      onLoweredMaxTokens: (maxTokens) => transport.setHeader("x-vx-max-tokens", String(maxTokens)),
-      onReplay: () => transport.setHeader("idempotency-replayed", "true"),
+      onLoweredMaxTokens: (maxTokens) => exchange.setHeader("x-vx-max-tokens", String(maxTokens)),
+      onReplay: () => exchange.setHeader("idempotency-replayed", "true"),
     };
   }
 }
@@ -121,11 +97,11 @@ const DEADLINE_SLACK_MS = 1_000;
 /**
  * Why the signal of a call was aborted: the deadline passed, the server stops, or the caller disconnected.
  */
-function endReasonOf(transport: CallTransport): ReturnType<Caller["endReason"]> {
-  const { reason } = transport.signal;
+function endReasonOf(exchange: Exchange): ReturnType<Caller["endReason"]> {
+  const { reason } = exchange.signal;
   if (reason instanceof DomainError) return "unavailable";
   if ((reason as { code?: unknown }).code === DEADLINE_EXCEEDED) return "deadline_exceeded";
-  const remainingMs = transport.remainingMs() ?? Number.POSITIVE_INFINITY;
+  const remainingMs = exchange.remainingMs() ?? Number.POSITIVE_INFINITY;
   return remainingMs < DEADLINE_SLACK_MS ? "deadline_exceeded" : "disconnected";
 }
 
@@ -156,34 +132,4 @@ function unquoted(value: string): string {
 
 function invalid(description: string): DomainError {
   return DomainError.ofField("idempotency-key", description);
-}
-
-/** A call that can be aborted; an AbortController is one. */
-type Abortable = { abort(reason: DomainError): void };
-
-/**
- * The calls that a signal aborts. They share one listener: the time to remove one listener per call grows
- * with the square of their number.
- */
-export class RunningCalls {
-  readonly #calls = new SlotArray<Abortable>();
-  readonly #signal: AbortSignal;
-
-  constructor(signal: AbortSignal) {
-    this.#signal = signal;
-    signal.addEventListener("abort", () => {
-      for (const call of this.#calls) call.abort(signal.reason);
-    });
-  }
-
-  /** Returns the slot to pass to remove() when the call ends. */
-  insert(call: Abortable): number {
-    const slot = this.#calls.insert(call);
-    if (this.#signal.aborted) call.abort(this.#signal.reason);
-    return slot;
-  }
-
-  remove(slot: number): void {
-    this.#calls.remove(slot);
-  }
 }

@@ -3,9 +3,9 @@ import type { createComponents } from "../../src/app/components.ts";
 import type { Config } from "../../src/app/settings/config.ts";
 import { BodyBudget } from "../../src/codec/body-budget.ts";
 import { isRestOnly, policiesOf } from "../../src/rules/policy.ts";
+import { connectRpcs } from "../../src/server/connect/connect-rpcs.ts";
 import { bindHealth } from "../../src/server/connect/health.ts";
-import { bindService } from "../../src/server/connect/rpc-service.ts";
-import { rpcServer } from "../../src/server/connect/serve-rpc.ts";
+import { openRpcs } from "../../src/server/connect/open-rpcs.ts";
 import { FailedAuthentications } from "../../src/server/gate/failed-authentications.ts";
 import { developerGate } from "../../src/server/gate/gate.ts";
 import { createHandler } from "../../src/server/handler.ts";
@@ -17,7 +17,9 @@ import { OpenCalls } from "../../src/server/http/open-calls.ts";
 import { createObserver } from "../../src/server/observation.ts";
 import { pages } from "../../src/server/pages/pages.ts";
 import { probePages } from "../../src/server/pages/probes.ts";
-import { restServer } from "../../src/server/rest/serve-rest.ts";
+import { restServer } from "../../src/server/rest/rest-server.ts";
+import { CallServer } from "../../src/server/serve-call.ts";
+import { rpcMethods } from "../../src/server/wire/rpc.ts";
 import type { Log } from "../../src/telemetry/log.ts";
 import { createMetrics } from "../../src/telemetry/metrics.ts";
 import { PRODUCT } from "../support/product.ts";
@@ -34,32 +36,29 @@ export function createConnectListener(options: ConnectListenerOptions): Listener
     ...definition,
     methods: definition.methods({ deps, meter }),
   }));
-  const shared = {
-    policies: policiesOf(developerServices),
+  const calls = new CallServer({
     gate: developerGate({
-      admit: (request) => admitter.admit(request),
+      admitter,
       failures: new FailedAuthentications(config.authFailuresPerMinute, Date.now),
     }),
-    maxBodyBytes: config.maxBodyBytes,
     budget: new BodyBudget(bodyBudget),
     shutdownSignal: options.shutdownSignal,
     observe: createObserver({ log, metrics: createMetrics("test"), startTrace: undefined }),
-  };
-  const rpcs = rpcServer({
-    ...shared,
+  });
+  const limits = { policies: policiesOf(developerServices), maxBodyBytes: config.maxBodyBytes };
+  const methods = rpcMethods(
+    services.filter(({ service }) => !isRestOnly(service)),
+    limits,
+  );
+  const open = openRpcs({
     drainSignal: options.drainSignal,
     openCalls: new OpenCalls(defaultLimits),
-    routes: (router) => {
-      for (const { service, methods } of services) {
-        if (!isRestOnly(service)) bindService(router, service, methods);
-      }
-    },
     openRoutes: (router) => bindHealth(router, [], readiness),
   });
   const cors = new Cors(config.corsOrigins);
   const handler = createHandler({
-    rest: restServer({ ...shared, services }),
-    rpcs,
+    rest: restServer({ calls, ...limits, services }),
+    rpcs: new Map([...open, ...connectRpcs(calls, methods)]),
     pages: new Map([...probePages(readiness), ...pages(deps.catalog, PRODUCT)]),
     cors,
     newRequestId: deps.ids.request,

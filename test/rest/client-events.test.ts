@@ -3,7 +3,7 @@ import OpenAI from "openai";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { Surface } from "../../gen/vx/options/v1/options_pb.js";
 import { DomainError } from "../../src/domain/errors.ts";
-import { KEEP_ALIVE_MS } from "../../src/server/rest/respond-rest.ts";
+import { KEEP_ALIVE_MS } from "../../src/server/wire/rest.ts";
 import { testFile } from "./descriptors.ts";
 import { type Mounted, mount } from "./mount.ts";
 

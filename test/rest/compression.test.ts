@@ -1,6 +1,6 @@
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { chooseEncoding } from "../../src/server/compress.ts";
+import { chooseEncoding } from "../../src/server/wire/compress.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
 import { bearer } from "../support/protocols.ts";

@@ -3,19 +3,20 @@ import type { ApiCall } from "../../src/api/define-service.ts";
 import { BodyBudget } from "../../src/codec/body-budget.ts";
 import type { UnknownFields } from "../../src/codec/json/reader.ts";
 import type { Policy } from "../../src/rules/policy.ts";
-import { bindService } from "../../src/server/connect/rpc-service.ts";
-import { rpcServer } from "../../src/server/connect/serve-rpc.ts";
+import type { IncomingCall } from "../../src/server/call.ts";
+import { connectRpcs } from "../../src/server/connect/connect-rpcs.ts";
+import { openRpcs } from "../../src/server/connect/open-rpcs.ts";
+import { directRpcs } from "../../src/server/direct-rpcs.ts";
 import type { Gate } from "../../src/server/gate/gate.ts";
 import { createHandler } from "../../src/server/handler.ts";
 import { badRequestResponses } from "../../src/server/http/bad-request.ts";
 import { bodyBudget, defaultLimits, type Limits } from "../../src/server/http/limits.ts";
 import { Listener } from "../../src/server/http/listener.ts";
 import { OpenCalls } from "../../src/server/http/open-calls.ts";
-import type { IncomingCall } from "../../src/server/incoming-call.ts";
 import { type CallRecord, Observation } from "../../src/server/observation.ts";
-import { restServer } from "../../src/server/rest/serve-rest.ts";
-import { type DirectMethod, directMethods } from "../../src/server/rpc/direct-method.ts";
-import { directRpcServer } from "../../src/server/rpc/direct-rpc.ts";
+import { restServer } from "../../src/server/rest/rest-server.ts";
+import { CallServer } from "../../src/server/serve-call.ts";
+import { type RpcMethod, rpcMethods } from "../../src/server/wire/rpc.ts";
 import type { TestFile } from "./descriptors.ts";
 
 export type Mounted = {
@@ -28,10 +29,7 @@ export type Mounted = {
 
 export type MountOptions = {
   readonly methods?: Record<string, (request: never, call: ApiCall) => unknown>;
-  /** Used instead of `methods` if methods need Connect's context. */
-  readonly routes?: (router: ConnectRouter) => void;
-  /** The methods that are served without Connect; default: all, or none if there are `routes`. */
-  readonly directMethods?: readonly DirectMethod[];
+  readonly jsonOptions?: RpcMethod["jsonOptions"];
   readonly keepAliveMs?: number;
   readonly maxBodyBytes?: number;
   readonly unknownFields?: UnknownFields;
@@ -60,13 +58,17 @@ export async function mount({ service }: Pick<TestFile, "service">, options: Mou
     throw new Error("the test does not implement this method");
   };
   const methods = Object.fromEntries(
-    service.methods.map(({ localName }) => [localName, options.methods?.[localName] ?? unimplemented]),
+    service.methods
+      .filter(({ methodKind }) => methodKind === "unary" || methodKind === "server_streaming")
+      .map(({ localName }) => [localName, options.methods?.[localName] ?? unimplemented]),
   );
   const shutdownSignal = options.shutdownSignal ?? new AbortController().signal;
-  const shared = {
+  const limits = {
     policies: new Map(service.methods.map((method) => [method, OPEN])),
-    gate: options.gate ?? (async () => ({ key: undefined, window: undefined })),
     maxBodyBytes: options.maxBodyBytes ?? 1_000_000,
+  };
+  const calls = new CallServer({
+    gate: options.gate ?? (async () => ({ key: undefined, window: undefined })),
     budget: options.budget ?? new BodyBudget(bodyBudget),
     shutdownSignal,
     observe: (call: IncomingCall, rpc: string) =>
@@ -74,25 +76,28 @@ export async function mount({ service }: Pick<TestFile, "service">, options: Mou
         { call, rpc, route: undefined, trace: undefined, startedAt: performance.now() },
         report,
       ),
-  };
+  });
   const rest = restServer({
-    ...shared,
+    calls,
+    ...limits,
     services: [{ service, unknownFields: options.unknownFields ?? "refuse", methods }],
     ...(options.keepAliveMs === undefined ? {} : { keepAliveMs: options.keepAliveMs }),
   });
-  const connect = rpcServer({
-    ...shared,
+  const open = openRpcs({
     drainSignal: shutdownSignal,
     openCalls: new OpenCalls({ ...defaultLimits, ...options.limits }),
-    routes: options.routes ?? ((router) => bindService(router, service, methods)),
     openRoutes: options.openRoutes ?? (() => undefined),
   });
   const newRequestId = () => "req_test";
   const log = {
     error: (details: object) => ended.push({ rpc: "failed", code: -1, failure: details }),
   } as never;
-  const direct = options.directMethods ?? (options.routes ? [] : directMethods(service, methods));
-  const { rpcs, serveStream } = directRpcServer({ ...shared, methods: direct, newRequestId, log }, connect);
+  const { jsonOptions = {} } = options;
+  const served = rpcMethods([{ service, methods: options.methods ?? {} }], { ...limits, jsonOptions });
+  const { rpcs, serveStream } = directRpcs(
+    { calls, methods: served, newRequestId, log },
+    new Map([...open, ...connectRpcs(calls, served)]),
+  );
   const handler = createHandler({
     rest,
     rpcs,

@@ -224,11 +224,11 @@ describe.each(https)("errors of the Anthropic surface over $name", ({ send }) =>
 
 describe("the gate of the Anthropic surface", () => {
   let mounted: Mounted;
-  let admission: Awaited<ReturnType<Parameters<typeof developerGate>[0]["admit"]>>;
+  let admission: Awaited<ReturnType<Parameters<typeof developerGate>[0]["admitter"]["admit"]>>;
   beforeAll(async () => {
     const failures = new FailedAuthentications(0, Date.now);
     mounted = await serve(Surface.ANTHROPIC, {
-      gate: developerGate({ admit: async () => admission, failures }),
+      gate: developerGate({ admitter: { admit: async () => admission }, failures }),
     });
   });
   afterAll(() => mounted.stop());

@@ -12,8 +12,7 @@ import { Access, type MethodPolicySchema, policy } from "../../gen/vx/options/v1
 import { MeService } from "../../gen/vx/v1/me_pb.js";
 import { meService } from "../../src/api/me-service.ts";
 import { PolicyError, policiesOf } from "../../src/rules/policy.ts";
-import { rpcRoutes } from "../../src/server/connect/rpc-routes.ts";
-import { bindService } from "../../src/server/connect/rpc-service.ts";
+import { rpcMethods } from "../../src/server/wire/rpc.ts";
 
 type Declared = MessageInitShape<typeof MethodPolicySchema>;
 
@@ -69,9 +68,8 @@ describe("the start fails for a method that", () => {
 
   test("is served without a policy", () => {
     const serve = () =>
-      rpcRoutes({
+      rpcMethods([{ service: MeService, methods: meService.methods({} as never) }], {
         policies: new Map(),
-        routes: (router) => bindService(router, MeService, meService.methods({} as never)),
         maxBodyBytes: 1_024,
       });
     expect(serve).toThrow(PolicyError);

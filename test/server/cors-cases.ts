@@ -1,4 +1,4 @@
-import { envelope } from "../../src/server/rpc/wire.ts";
+import { envelope } from "../../src/server/wire/rpc.ts";
 import { bearer } from "../support/protocols.ts";
 import type { RawRequest } from "../support/raw.ts";
 

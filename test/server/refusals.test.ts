@@ -2,7 +2,7 @@ import { fromBinary, fromJson, type JsonValue, type Message } from "@bufbuild/pr
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
-import { envelope } from "../../src/server/rpc/wire.ts";
+import { envelope } from "../../src/server/wire/rpc.ts";
 import { testFile } from "../rest/descriptors.ts";
 import { type Mounted, mount } from "../rest/mount.ts";
 import { type RawAnswer, sendHttp1, sendHttp2 } from "../support/raw.ts";

@@ -3,7 +3,7 @@ import type { UnknownFields } from "../../src/codec/json/reader.ts";
 import type { ExampleModels } from "../../src/models/built-in.ts";
 import { surfaceOf } from "../../src/rules/policy.ts";
 import { clean, insertExamples, type Schema } from "../../src/server/pages/openapi/openapi-page.ts";
-import { formOf, isAtOrBelow } from "../../src/server/rest/surface-form.ts";
+import { isAtOrBelow, restSurfaceOf } from "../../src/server/rest/surfaces.ts";
 import type { CommentOf } from "./comments.ts";
 import {
   anthropicErrorSchema,
@@ -168,7 +168,7 @@ function success(operation: Operation, schemas: Schemas, commentOf: CommentOf): 
 function events({ streamed }: Operation, schemas: Schemas): Schema {
   if (!streamed) return {};
   const { output, parent } = streamed.method;
-  const { namesEvents, end } = formOf(surfaceOf(parent));
+  const { namesEvents, end } = restSurfaceOf(surfaceOf(parent));
   const name = namesEvents ? " `event:` is its `type`." : "";
   const last = end === "" ? "" : ` The last line is \`${end.trim()}\`.`;
   return {

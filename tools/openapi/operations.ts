@@ -2,7 +2,7 @@ import { type DescField, type DescMethod, type DescService, getOption } from "@b
 import { json_schema as jsonSchemaOption } from "../../gen/vx/options/v1/options_pb.js";
 import { basePathOf, type Policy, policyOf } from "../../src/rules/policy.ts";
 import { type HttpBinding, httpBindings } from "../../src/server/rest/http-rule.ts";
-import { isAtOrBelow } from "../../src/server/rest/surface-form.ts";
+import { isAtOrBelow } from "../../src/server/rest/surfaces.ts";
 import { rulesOf } from "./rules.ts";
 
 /** One address and verb. Two methods that share it, one of them selected by a field of the body, are one operation. */

@@ -1,6 +1,6 @@
 import { KEY_PREFIX } from "../../domain/credentials.ts";
 import { DomainError } from "../../domain/errors.ts";
-import type { IncomingCall } from "../incoming-call.ts";
+import type { IncomingCall } from "../call.ts";
 
 /** What authentication reads of a request. */
 export type Credentials = Pick<IncomingCall, "target" | "headers" | "remoteAddress">;

@@ -3,8 +3,8 @@ import { fingerprintOf, isWellFormedKey, laneOfKey, maskOfKey } from "../../doma
 import { DomainError, ERRORS } from "../../domain/errors.ts";
 import { hasRole, type Operator } from "../../domain/operator.ts";
 import type { Admission, AdmissionRequest, AdmittedKey, RateWindow } from "../../store/admit.ts";
+import type { IncomingCall } from "../call.ts";
 import type { HeaderSink } from "../http/message.ts";
-import type { IncomingCall } from "../incoming-call.ts";
 import type { AuthenticateOperator } from "./authenticate-operator.ts";
 import { type SentKey, sentKeyOf } from "./bearer.ts";
 import type { FailedAuthentications } from "./failed-authentications.ts";
@@ -28,11 +28,11 @@ export type Admitted = {
 export type Gate = (call: IncomingCall, span: StageSpan | undefined) => Promise<Admitted>;
 
 type DeveloperGateOptions = {
-  readonly admit: (request: AdmissionRequest) => Promise<Admission>;
+  readonly admitter: { admit(request: AdmissionRequest): Promise<Admission> };
   readonly failures: FailedAuthentications;
 };
 
-export function developerGate({ admit, failures }: DeveloperGateOptions): Gate {
+export function developerGate({ admitter, failures }: DeveloperGateOptions): Gate {
   return async (call, span) => {
     const sent = sentKeyOf(call);
     const { value: key } = sent;
@@ -41,7 +41,7 @@ export function developerGate({ admit, failures }: DeveloperGateOptions): Gate {
     failures.refuseBlocked(call.remoteAddress, fingerprint);
     const { scope, rateLimited, whileSuspended } = call.policy;
     const request = { lane: laneOfKey(key), fingerprint, scope, limited: rateLimited, whileSuspended };
-    const admission = await measured(span?.startStage("admission"), admit(request));
+    const admission = await measured(span?.startStage("admission"), admitter.admit(request));
     if (isKeyInvalid(admission)) failures.addFailure(call.remoteAddress, fingerprint);
     else failures.addValid(fingerprint);
     if (admission.outcome !== "admitted") throw admissionError(call, admission, sent);

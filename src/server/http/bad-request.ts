@@ -1,6 +1,6 @@
 import { STATUS_CODES } from "node:http";
 import { DomainError } from "../../domain/errors.ts";
-import { errorBody } from "../errors/rest-error-body.ts";
+import { errorBody } from "../errors/http-error.ts";
 import type { Cors } from "./cors.ts";
 import { type HttpRequest, type HttpResponse, sendJson } from "./message.ts";
 

@@ -1,8 +1,8 @@
+import { credentialsOf } from "../call.ts";
 import type { Readiness } from "../connect/health.ts";
-import { sendError } from "../errors/refusal.ts";
+import { sendError } from "../errors/http-error.ts";
 import type { Credentials } from "../gate/bearer.ts";
 import { type ServePath, send } from "../http/message.ts";
-import { credentialsOf } from "../incoming-call.ts";
 
 /** /livez: the process answers. /readyz: it can take calls. */
 export function probePages(readiness: Readiness): Map<string, ServePath> {

@@ -1,4 +1,6 @@
+import type { IncomingHttpHeaders } from "node:http";
 import {
+  create,
   type DescField,
   type DescMessage,
   type DescMethod,
@@ -6,36 +8,24 @@ import {
   type Message,
   ScalarType,
 } from "@bufbuild/protobuf";
-import type { ApiCall, MethodFunction } from "../../api/define-service.ts";
+import type { MethodFunction } from "../../api/define-service.ts";
 import { type Reader, Readers, type UnknownFields } from "../../codec/json/reader.ts";
 import { fieldWriterOf, type Writer, writerOf } from "../../codec/json/writer.ts";
-import { maxBodyBytesOf } from "../../rules/limits.ts";
-import { type Policy, PolicyError, surfaceOf } from "../../rules/policy.ts";
+import { PolicyError, surfaceOf } from "../../rules/policy.ts";
+import { readField } from "../../rules/request-digest.ts";
+import { type PrepareOptions, prepareMethod, type ServedMethod } from "../call.ts";
 import { type CsvForm, csvFormOf } from "./csv-response.ts";
 import { type HttpBinding, HttpRuleError, httpBindings } from "./http-rule.ts";
-import {
-  basePathsOf,
-  type FormOfPath,
-  formOf,
-  formsBelow,
-  formsByPath,
-  type SurfaceForm,
-} from "./surface-form.ts";
+import { basePathsOf, type RestSurface, restSurfaceOf, surfacesBelow, surfacesByPath } from "./surfaces.ts";
 import { DuplicateRouteError, RouteTrie } from "./trie.ts";
 import { type UnsupportedApi, unsupportedApiAt } from "./unsupported-apis.ts";
 
 /** A method at an address, with everything that can be prepared before the first call. */
-export type Endpoint = {
-  /** "vx.v1.MeService/GetMe" */
-  readonly rpc: string;
+export type Endpoint = ServedMethod & {
   readonly binding: HttpBinding;
-  readonly method: DescMethod;
-  readonly policy: Policy;
-  readonly form: SurfaceForm;
-  readonly maxBodyBytes: number;
+  readonly surface: RestSurface;
   readonly readBody: Reader;
   readonly readBodyField: ReturnType<Readers["field"]> | undefined;
-  readonly invoke: (message: Message, call: ApiCall) => unknown;
   readonly write: Writer;
   readonly csv: CsvForm | undefined;
 };
@@ -56,11 +46,7 @@ export type RestService = {
   readonly methods: Readonly<Record<string, MethodFunction>>;
 };
 
-export type RestRouteOptions = {
-  readonly policies: ReadonlyMap<DescMethod, Policy>;
-  /** The configured limit; a method whose rules allow less has a lower one. */
-  readonly maxBodyBytes: number;
-};
+export type RestRouteOptions = PrepareOptions;
 
 type SharedRoute = {
   usual: Endpoint | undefined;
@@ -70,15 +56,15 @@ type SharedRoute = {
 
 export type RestRoutes = {
   readonly trie: RouteTrie<RestRoute>;
-  /** The format of errors at an address without a route. */
-  readonly formOfPath: FormOfPath;
+  /** The surface of errors at an address without a route. */
+  readonly surfaceOfPath: (path: string) => RestSurface;
   readonly basePaths: readonly string[];
 };
 
 /** The routes of all services; throws, with both names, if two methods have the same route. */
 export function restRoutes(services: readonly RestService[], options: RestRouteOptions): RestRoutes {
   const descriptors = services.map(({ service }) => service);
-  const formBelow = formsBelow(descriptors);
+  const surfaceBelow = surfacesBelow(descriptors);
   const shared = new Map<string, SharedRoute>();
   for (const service of services) {
     const readers = new Readers(service.unknownFields);
@@ -89,12 +75,12 @@ export function restRoutes(services: readonly RestService[], options: RestRouteO
         selected: undefined,
         withHeader: undefined,
       };
-      const form = formBelow(binding.path) ?? formOf(surfaceOf(service.service));
-      const endpoint = toEndpoint(binding, form, readers, service, options);
+      const surface = surfaceBelow(binding.path) ?? restSurfaceOf(surfaceOf(service.service));
+      const endpoint = toEndpoint(binding, surface, readers, service, options);
       if (binding.selectedBy) {
         if (route.selected) throw duplicate(route.selected.endpoint, endpoint);
         route.selected = { by: binding.selectedBy, endpoint };
-      } else if (binding.selectedByHeader !== "" && formBelow(binding.path) === undefined) {
+      } else if (binding.selectedByHeader !== "" && surfaceBelow(binding.path) === undefined) {
         if (route.withHeader) throw duplicate(route.withHeader.route.first, endpoint);
         const only = { first: endpoint, selected: undefined, withHeader: undefined };
         route.withHeader = { name: binding.selectedByHeader, route: only };
@@ -108,11 +94,11 @@ export function restRoutes(services: readonly RestService[], options: RestRouteO
   const trie = new RouteTrie<RestRoute>();
   for (const route of shared.values()) {
     const { template, verb } = firstOf(route).binding;
-    trie.insert(template, verb, toRoute(route), ({ first }) => nameOf(first));
+    trie.insert(template, verb, toRoute(route), ({ first }) => nameOf(first.binding.method));
   }
   return {
     trie,
-    formOfPath: formsByPath(descriptors, formBelow),
+    surfaceOfPath: surfacesByPath(descriptors, surfaceBelow),
     basePaths: basePathsOf(descriptors),
   };
 }
@@ -122,33 +108,33 @@ export type RouteMatch = {
   readonly route: RestRoute | undefined;
   readonly allowed: readonly string[];
   readonly segments: readonly string[];
-  readonly form: SurfaceForm;
+  readonly surface: RestSurface;
   /** Without a route: the API that has this address elsewhere. */
   readonly elsewhere: UnsupportedApi | undefined;
   /** Without a route: what to add to the refusal. */
   readonly correction: string;
 };
 
-/** `hasHeader` says whether the call has a header. */
 export function findRestRoute(
   routes: RestRoutes,
   verb: string,
   path: string,
-  hasHeader: (name: string) => boolean,
+  headers: IncomingHttpHeaders,
 ): RouteMatch {
-  const { trie, formOfPath, basePaths } = routes;
+  const { trie, surfaceOfPath, basePaths } = routes;
   const match = trie.find(
     path,
     (routes) => routes.get(verb) ?? (verb === "HEAD" ? routes.get("GET") : undefined) ?? routes.get("*"),
   );
   if (match) {
     const { picked: usual, segments } = match;
-    const picked = usual.withHeader && hasHeader(usual.withHeader.name) ? usual.withHeader.route : usual;
+    const picked =
+      usual.withHeader && headers[usual.withHeader.name] !== undefined ? usual.withHeader.route : usual;
     return {
       route: picked,
       allowed: [],
       segments,
-      form: picked.first.form,
+      surface: picked.first.surface,
       elsewhere: undefined,
       correction: "",
     };
@@ -165,7 +151,7 @@ export function findRestRoute(
     route: undefined,
     allowed,
     segments: [],
-    form: formOfPath(path),
+    surface: surfaceOfPath(path),
     elsewhere: unsupportedApiAt(path.slice(below.length)),
     correction: allowed.length > 0 ? "" : correctionOf(routes, path),
   };
@@ -186,30 +172,33 @@ export function correctionOf({ trie, basePaths }: RestRoutes, path: string): str
   return ` Did you mean ${correct}? The base URL of OpenAI's clients ends in /v1, that of Anthropic's clients does not.`;
 }
 
+/** The endpoint that serves the message of a body. Both methods of an address have the same fields. */
+export function selectEndpoint(
+  { first, selected }: RestRoute,
+  message: Message,
+): { readonly endpoint: Endpoint; readonly message: Message } {
+  if (!selected || readField(selected.by, message) !== true) return { endpoint: first, message };
+  const { endpoint } = selected;
+  return { endpoint, message: create(endpoint.input, message) };
+}
+
 function toEndpoint(
   binding: HttpBinding,
-  form: SurfaceForm,
+  surface: RestSurface,
   readers: Readers,
   { methods }: RestService,
-  { policies, maxBodyBytes }: RestRouteOptions,
+  options: RestRouteOptions,
 ): Endpoint {
   const { method, body, responseBody } = binding;
-  const rpc = `${method.parent.typeName}/${method.name}`;
-  const policy = policies.get(method);
-  if (!policy) throw new PolicyError(`${rpc} is served but has no policy`);
   const invoke = methods[method.localName];
-  if (!invoke) throw new Error(`${rpc} is served but has no implementation`);
-  if (form.namesEvents && method.methodKind !== "unary") checkHasType(method);
+  if (!invoke) throw new Error(`${nameOf(method)} is served but has no implementation`);
+  if (surface.namesEvents && method.methodKind !== "unary") checkHasType(method);
   return {
-    rpc,
+    ...prepareMethod(method, invoke, options),
     binding,
-    method,
-    policy,
-    form,
-    maxBodyBytes: maxBodyBytesOf(method.input, maxBodyBytes),
+    surface,
     readBody: readers.of(method.input),
     readBodyField: body === undefined || body === "*" ? undefined : readers.field(body),
-    invoke: invoke as Endpoint["invoke"],
     write: responseBody ? fieldWriterOf(responseBody) : writerOf(method.output),
     csv: csvFormOf(method),
   };
@@ -232,9 +221,9 @@ function toRoute(shared: SharedRoute): RestRoute {
   if (selected && JSON.stringify(first.policy) !== JSON.stringify(selected.endpoint.policy)) {
     throw new PolicyError(`${first.rpc} shares its route with a method of another policy`);
   }
-  if (selected && first.form !== selected.endpoint.form)
+  if (selected && first.surface !== selected.endpoint.surface)
     throw new HttpRuleError(`${first.rpc} shares its route with a method of another surface`);
-  if (selected && !hasSameFields(first.method.input, selected.endpoint.method.input))
+  if (selected && !hasSameFields(first.input, selected.endpoint.input))
     throw new HttpRuleError(`${first.rpc} shares its route with a method that has other fields`);
   return { first, selected, withHeader };
 }
@@ -256,10 +245,12 @@ function firstOf({ usual, selected, withHeader }: SharedRoute): Endpoint {
   return usual ?? selected?.endpoint ?? (withHeader?.route.first as Endpoint);
 }
 
-function nameOf({ method }: Endpoint): string {
-  return `${method.parent.typeName}.${method.name}`;
+function nameOf({ parent, name }: DescMethod): string {
+  return `${parent.typeName}.${name}`;
 }
 
 function duplicate(one: Endpoint, other: Endpoint): DuplicateRouteError {
-  return new DuplicateRouteError(`${nameOf(one)} and ${nameOf(other)} have the same route`);
+  return new DuplicateRouteError(
+    `${nameOf(one.binding.method)} and ${nameOf(other.binding.method)} have the same route`,
+  );
 }

@@ -1,4 +1,4 @@
-import { isAtOrBelow } from "./surface-form.ts";
+import { isAtOrBelow } from "./surfaces.ts";
 
 /** An API of OpenAI or Anthropic that this server does not have. */
 export type UnsupportedApi = {

@@ -3,14 +3,14 @@ import { DomainError, ERRORS } from "../../domain/errors.ts";
 import type { Operator } from "../../domain/operator.ts";
 import type { Identity, Session } from "../../store/operators.ts";
 import type { Log } from "../../telemetry/log.ts";
+import { credentialsOf } from "../call.ts";
 import { fromRequestError } from "../errors/connect-error.ts";
-import { sendError } from "../errors/refusal.ts";
+import { sendError } from "../errors/http-error.ts";
 import type { AuthenticateOperator } from "../gate/authenticate-operator.ts";
 import { cookiesOf, hostsOf, type SessionAuthentication } from "../gate/authenticate-session.ts";
 import type { Credentials } from "../gate/bearer.ts";
 import type { FailedAuthentications } from "../gate/failed-authentications.ts";
 import { type HttpRequest, type HttpResponse, type ServePath, send, sendJson } from "../http/message.ts";
-import { credentialsOf } from "../incoming-call.ts";
 import { html } from "../pages/html.ts";
 import { type OidcClient, SignInError, type SignInFailure } from "./oidc-client.ts";
 

@@ -25,8 +25,8 @@ async function serve(types: FileRegistry, bytes: Uint8Array): Promise<Uint8Array
   const { url } = await mount(
     { service },
     {
-      routes: (router) => implementation.addTo(router),
-      directMethods: implementation.directMethods(),
+      methods: implementation.methods(),
+      jsonOptions: { registry: implementation.registry },
       openRoutes: (router) => implementation.addStreamsTo(router),
       tls: serverCreds && { cert: Buffer.from(serverCreds.cert), key: Buffer.from(serverCreds.key) },
       maxBodyBytes: messageReceiveLimit,

@@ -2,16 +2,16 @@ import { setTimeout as sleep } from "node:timers/promises";
 import {
   createRegistry,
   type DescFile,
-  type DescMethod,
   type DescService,
   type FileRegistry,
   type Message,
-  toJsonString,
+  type Registry,
 } from "@bufbuild/protobuf";
 import { type Any, anyPack } from "@bufbuild/protobuf/wkt";
 import { type Code, ConnectError, type ConnectRouter, type HandlerContext } from "@connectrpc/connect";
-import { bindMethod } from "../../../src/server/connect/rpc-service.ts";
-import type { DirectCall, DirectMethod } from "../../../src/server/rpc/direct-method.ts";
+import type { ApiCall } from "../../../src/api/define-service.ts";
+import type { Exchange } from "../../../src/server/call.ts";
+import type { ServiceCall } from "../../../src/server/service-call.ts";
 import { createUntyped, messageType } from "../descriptors.ts";
 
 const PACKAGE = "connectrpc.conformance.v1";
@@ -40,7 +40,7 @@ type StreamRequest = Message & {
   };
 };
 
-/** What the service uses of Connect's context; calls without Connect have the same, see contextOf(). */
+/** What the service uses of Connect's context; methods with one request have the same, see contextOf(). */
 type Context = Pick<HandlerContext, "requestHeader" | "responseHeader" | "responseTrailer"> & {
   readonly timeoutMs: () => number | undefined;
   /** The query of a GET. */
@@ -57,45 +57,34 @@ export class ConformanceService {
   }
 
   /** Methods with one request message, served like the methods of the product. */
-  addTo(router: ConnectRouter): void {
-    const unary = (request: Message, context: HandlerContext) =>
-      this.#unary([request as UnaryRequest], connectContext(context));
-    const serverStream = (request: Message, context: HandlerContext) =>
-      this.#stream([request as StreamRequest], connectContext(context));
-    this.#add(router, { unary, idempotentUnary: unary, serverStream }, (method, run) =>
-      bindMethod(method, run as typeof unary),
-    );
-  }
-
-  /** The same methods for the path without Connect. */
-  directMethods(): DirectMethod[] {
-    const service = this.#service();
-    const registry = createRegistry(service.file as DescFile);
-    const unary = async (request: Message, call: DirectCall) => {
-      const context = directContext(call);
+  methods(): Record<string, (request: never, call: ApiCall) => unknown> {
+    const unary = async (request: UnaryRequest, call: ApiCall) => {
+      const exchange = exchangeOf(call);
+      const context = contextOf(exchange);
       try {
-        return await this.#unary([request as UnaryRequest], context);
+        return await this.#unary([request], context);
       } finally {
-        setDirectHeaders(call, context);
+        setResponseHeaders(exchange, context);
       }
     };
-    const stream = this.#directStream.bind(this);
-    const methods = { unary, idempotentUnary: unary, serverStream: stream };
-    return Object.entries(methods).map(([name, invoke]) => {
-      const method = service.method[name] as DescMethod;
-      return { method, invoke, writeJson: (message) => toJsonString(method.output, message, { registry }) };
-    });
+    return { unary, idempotentUnary: unary, serverStream: this.#serverStream.bind(this) };
   }
 
-  async *#directStream(request: Message, call: DirectCall): AsyncGenerator<object> {
-    const context = directContext(call);
+  /** The types of google.protobuf.Any in requests and responses. */
+  get registry(): Registry {
+    return createRegistry(this.#service().file as DescFile);
+  }
+
+  async *#serverStream(request: StreamRequest, call: ApiCall): AsyncGenerator<object> {
+    const exchange = exchangeOf(call);
+    const context = contextOf(exchange);
     try {
-      for await (const response of this.#stream([request as StreamRequest], context)) {
-        setDirectHeaders(call, context);
+      for await (const response of this.#stream([request], context)) {
+        setResponseHeaders(exchange, context);
         yield response;
       }
     } finally {
-      setDirectHeaders(call, context);
+      setResponseHeaders(exchange, context);
     }
   }
 
@@ -114,17 +103,13 @@ export class ConformanceService {
     this.#add(router, { clientStream, bidiStream });
   }
 
-  #add(
-    router: ConnectRouter,
-    methods: Record<string, Implementation>,
-    bind: (method: DescMethod, implementation: Implementation) => unknown = (_, same) => same,
-  ): void {
+  #add(router: ConnectRouter, methods: Record<string, Implementation>): void {
     const service = this.#service();
-    const jsonOptions = { registry: createRegistry(service.file as DescFile) };
+    const jsonOptions = { registry: this.registry };
     for (const [name, implementation] of Object.entries(methods)) {
       const method = service.method[name];
       if (!method) throw new Error(`${SERVICE} has no method ${name}`);
-      router.rpc(method, bind(method, implementation) as never, { jsonOptions });
+      router.rpc(method, implementation as never, { jsonOptions });
     }
   }
 
@@ -211,28 +196,36 @@ function setHeaders(definition: Definition | undefined, context: Context): void 
     for (const item of value) context.responseTrailer.append(name, item);
 }
 
-function connectContext(context: HandlerContext): Context {
-  const query = context.requestMethod === "GET" ? new URL(context.url).searchParams : undefined;
-  return { ...context, query };
+/** A call with trailers, which REST does not have. */
+type RpcExchange = Exchange & { setTrailer(name: string, value: string): void };
+
+function exchangeOf(call: ApiCall): RpcExchange {
+  return (call as ServiceCall).exchange as RpcExchange;
 }
 
-function directContext({ request, response }: DirectCall): Context {
+function connectContext(context: HandlerContext): Context {
+  return { ...context, query: undefined };
+}
+
+function contextOf(exchange: Exchange): Context {
+  const { request, target } = exchange;
   const requestHeader = new Headers();
   for (const [name, value] of Object.entries(request.headers)) {
     if (!name.startsWith(":")) requestHeader.append(name, String(value));
   }
+  const isGet = target.includes("?");
   return {
     requestHeader,
     responseHeader: new Headers(),
     responseTrailer: new Headers(),
-    timeoutMs: () => response.remainingMs(),
-    query: undefined,
+    timeoutMs: () => exchange.remainingMs(),
+    query: isGet ? new URLSearchParams(target.slice(target.indexOf("?"))) : undefined,
   };
 }
 
-function setDirectHeaders({ response }: DirectCall, { responseHeader, responseTrailer }: Context): void {
-  for (const [name, value] of responseHeader) response.setHeader(name, value);
-  for (const [name, value] of responseTrailer) response.setTrailer(name, value);
+function setResponseHeaders(exchange: RpcExchange, { responseHeader, responseTrailer }: Context): void {
+  for (const [name, value] of responseHeader) exchange.setHeader(name, value);
+  for (const [name, value] of responseTrailer) exchange.setTrailer(name, value);
 }
 
 function toHeaders(entries: Iterable<[string, string]>): Header[] {

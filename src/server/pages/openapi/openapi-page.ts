@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { DomainError, type DomainErrorOptions, type Reason } from "../../../domain/errors.ts";
 import type { Model } from "../../../domain/model.ts";
 import { type ExampleModels, exampleModels } from "../../../models/built-in.ts";
-import { anthropicErrorBody, errorBody } from "../../errors/rest-error-body.ts";
+import { anthropicErrorBody, errorBody } from "../../errors/http-error.ts";
 import type { Render } from "../rendered.ts";
 import type { Product } from "../site-header.ts";
 import { eventsText, operationExamples, REQUEST_ID } from "./examples.ts";

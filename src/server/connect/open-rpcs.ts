@@ -4,15 +4,13 @@ import { Code, ConnectError, type ConnectRouter, createConnectRouter } from "@co
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import { DomainError } from "../../domain/errors.ts";
 import { SMALL_BODY_BYTES } from "../../rules/limits.ts";
-import { sendRpcRefusal } from "../errors/refusal.ts";
 import type { HttpRequest, HttpResponse, ServePath } from "../http/message.ts";
 import type { OpenCalls } from "../http/open-calls.ts";
-import { RunningCalls } from "../service-call.ts";
-import { respondRpc } from "./respond-rpc.ts";
-import { isRpcRefused } from "./rpc-routes.ts";
-import { abortOnClose, rpcFormOf, universalRequest, webHeaders } from "./universal-request.ts";
+import { RunningCalls } from "../serve-call.ts";
+import { sendRpcRefusal } from "../wire/refusal.ts";
+import { abortOnClose, isRpcRefused, universalRequest, webHeaders, writeUniversal } from "./universal.ts";
 
-export type OpenRpcOptions = {
+type OpenRpcOptions = {
   /** Standard services that need no key: health and reflection. */
   readonly openRoutes: (router: ConnectRouter) => void;
   /** Limits the calls to these services. */
@@ -22,7 +20,7 @@ export type OpenRpcOptions = {
 };
 
 /** RPCs without a key. Connect decodes their requests. */
-export function openRpcServer(options: OpenRpcOptions): Map<string, ServePath> {
+export function openRpcs(options: OpenRpcOptions): Map<string, ServePath> {
   // Anyone may request these responses, so compressing each one is not worth its cost.
   const router = createConnectRouter({ readMaxBytes: SMALL_BODY_BYTES });
   options.openRoutes(router);
@@ -55,8 +53,8 @@ async function serveOpenRpc(
   const slot = running.insert(aborted);
   try {
     const body = openBody(request, isStream ? MAX_OPEN_STREAM_BYTES : MAX_OPEN_UNARY_BYTES);
-    const universal = universalRequest(request, webHeaders(request, 0), body, aborted.signal);
-    await respondRpc(await handler(universal), rpcFormOf(request).protocol, request, response, undefined);
+    const universal = universalRequest(request, webHeaders(request), body, aborted.signal);
+    await writeUniversal(await handler(universal), response);
   } finally {
     running.remove(slot);
   }

@@ -1,6 +1,8 @@
 import type { Message } from "@bufbuild/protobuf";
 import { writerOf } from "../../codec/json/writer.ts";
-import { type DomainError, ERRORS, type ErrorStatus } from "../../domain/errors.ts";
+import { DomainError, ERRORS, type ErrorStatus } from "../../domain/errors.ts";
+import { RateLimitError, ScopeError, setRateHeaders } from "../gate/gate.ts";
+import { type HeaderSink, type HttpResponse, sendJson } from "../http/message.ts";
 import { errorDetails } from "./connect-error.ts";
 
 /** The JSON body of an error over plain HTTP, in the native API and in OpenAI's. */
@@ -63,4 +65,23 @@ export function anthropicErrorBody(error: DomainError, requestId: string): strin
   const details = JSON.stringify({ ...error.metadata, error_code: error.reason });
   const members = `${errorMembers(error, type)},"details":${details}`;
   return `{"type":"error","error":{${members}},"request_id":${JSON.stringify(requestId)}}`;
+}
+
+/** Sends a DomainError as the response of a page. Any other error is a bug, and is thrown again. */
+export function sendError(response: HttpResponse, error: unknown, requestId: string): void {
+  if (!(error instanceof DomainError)) throw error;
+  setErrorHeaders(response, error);
+  sendJson(response, errorStatus(error), errorBody(error, requestId));
+}
+
+/** The headers of an error: how to authenticate, whether to retry, and when. */
+export function setErrorHeaders(response: HeaderSink, error: DomainError): void {
+  const { status, shouldRetry } = ERRORS[error.reason];
+  if (error instanceof RateLimitError || error instanceof ScopeError) {
+    if (error.window) setRateHeaders(response, error.window);
+  }
+  if (status === 401) response.setHeader("www-authenticate", "Bearer");
+  if (error.retryAfterSeconds !== undefined)
+    response.setHeader("retry-after", String(error.retryAfterSeconds));
+  if (shouldRetry !== undefined) response.setHeader("x-should-retry", String(shouldRetry));
 }

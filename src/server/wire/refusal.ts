@@ -6,20 +6,12 @@ import {
   endStreamToJson,
   errorToJsonBytes,
 } from "@connectrpc/connect/protocol-connect";
-import { DomainError, ERRORS, type Reason } from "../../domain/errors.ts";
-import { RateLimitError, ScopeError, setRateHeaders } from "../gate/gate.ts";
-import {
-  type HeaderSink,
-  type HttpRequest,
-  type HttpResponse,
-  isClosed,
-  pathOf,
-  send,
-  sendJson,
-} from "../http/message.ts";
-import { envelope, grpcStatusOf } from "../rpc/wire.ts";
-import { toConnectError } from "./connect-error.ts";
-import { errorBody, errorStatus } from "./rest-error-body.ts";
+import type { DomainError, Reason } from "../../domain/errors.ts";
+import { toConnectError } from "../errors/connect-error.ts";
+import { errorBody, errorStatus } from "../errors/http-error.ts";
+import { type HttpRequest, type HttpResponse, isClosed, pathOf, send, sendJson } from "../http/message.ts";
+import { grpcStatusOf } from "./grpc.ts";
+import { envelope } from "./rpc.ts";
 
 /** "/package.Service/Method": only RPCs have such paths. */
 const RPC_PATH = /^\/[A-Za-z_]\w*(?:\.\w+)+\/\w+$/;
@@ -97,23 +89,4 @@ function withCodeOfStatus(error: DomainError): ConnectError {
   const refusal = new ConnectError(failure.rawMessage, code);
   refusal.details = failure.details;
   return refusal;
-}
-
-/** Sends a DomainError as the response of a page. Any other error is a bug, and is thrown again. */
-export function sendError(response: HttpResponse, error: unknown, requestId: string): void {
-  if (!(error instanceof DomainError)) throw error;
-  setErrorHeaders(response, error);
-  sendJson(response, errorStatus(error), errorBody(error, requestId));
-}
-
-/** The headers of an error: how to authenticate, whether to retry, and when. */
-export function setErrorHeaders(response: HeaderSink, error: DomainError): void {
-  const { status, shouldRetry } = ERRORS[error.reason];
-  if (error instanceof RateLimitError || error instanceof ScopeError) {
-    if (error.window) setRateHeaders(response, error.window);
-  }
-  if (status === 401) response.setHeader("www-authenticate", "Bearer");
-  if (error.retryAfterSeconds !== undefined)
-    response.setHeader("retry-after", String(error.retryAfterSeconds));
-  if (shouldRetry !== undefined) response.setHeader("x-should-retry", String(shouldRetry));
 }

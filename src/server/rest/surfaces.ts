@@ -1,11 +1,11 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { DomainError } from "../../domain/errors.ts";
 import { basePathOf, type Surface, surfaceOf } from "../../rules/policy.ts";
-import { anthropicErrorBody, errorBody, errorObject } from "../errors/rest-error-body.ts";
+import { anthropicErrorBody, errorBody, errorObject } from "../errors/http-error.ts";
 import { httpBindings } from "./http-rule.ts";
 
 /** The conventions of one API over REST. */
-export type SurfaceForm = {
+export type RestSurface = {
   /** The headers with the id of the request. */
   readonly requestIdHeaders: readonly string[];
   /** Whether the key can also be in the header `x-api-key`. */
@@ -24,7 +24,7 @@ export type SurfaceForm = {
   readonly end: string;
 };
 
-const NATIVE: SurfaceForm = {
+const NATIVE: RestSurface = {
   requestIdHeaders: ["x-request-id"],
   acceptsKeyHeader: false,
   ignoredParameters: [],
@@ -35,7 +35,7 @@ const NATIVE: SurfaceForm = {
   end: "data: [DONE]\n\n",
 };
 
-const SURFACE_FORMS: Readonly<Record<Surface, SurfaceForm>> = {
+const SURFACES: Readonly<Record<Surface, RestSurface>> = {
   native: NATIVE,
   openai: NATIVE,
   "openai-responses": { ...NATIVE, namesEvents: true, errorEvent: responsesErrorEvent, end: "" },
@@ -52,8 +52,8 @@ const SURFACE_FORMS: Readonly<Record<Surface, SurfaceForm>> = {
   },
 };
 
-export function formOf(surface: Surface): SurfaceForm {
-  return SURFACE_FORMS[surface];
+export function restSurfaceOf(surface: Surface): RestSurface {
+  return SURFACES[surface];
 }
 
 /** A server-sent event; JSON has no line breaks. */
@@ -73,40 +73,37 @@ function responsesErrorEvent(error: DomainError, requestId: string, position: nu
   return eventText(`${head.slice(0, -1)},"error":${errorObject(error, requestId)}}`, "error");
 }
 
-/** The format of errors at a path, and of the responses of the methods there. */
-export type FormOfPath = (path: string) => SurfaceForm;
-
 /** The starts of the second addresses of the services. */
 export function basePathsOf(services: readonly DescService[]): string[] {
   return [...new Set(services.map(basePathOf).filter((path) => path !== ""))];
 }
 
-/** The formats of all paths below the second addresses. There, the key can be in the header `x-api-key`. */
-export function formsBelow(services: readonly DescService[]): (path: string) => SurfaceForm | undefined {
-  const forms = basePathsOf(services).map((above) => {
+/** The surfaces of all paths below the second addresses. There, the key can be in the header `x-api-key`. */
+export function surfacesBelow(services: readonly DescService[]): (path: string) => RestSurface | undefined {
+  const surfaces = basePathsOf(services).map((above) => {
     const service = services.find((one) => basePathOf(one) === above) as DescService;
-    return [above, { ...formOf(surfaceOf(service)), acceptsKeyHeader: true }] as const;
+    return [above, { ...restSurfaceOf(surfaceOf(service)), acceptsKeyHeader: true }] as const;
   });
-  return (path) => forms.find(([above]) => isAtOrBelow(path, above))?.[1];
+  return (path) => surfaces.find(([above]) => isAtOrBelow(path, above))?.[1];
 }
 
 /**
  * The format of errors at paths without a route: a path at or below one of a service has the format of that
  * service, every other path has the native format.
  */
-export function formsByPath(
+export function surfacesByPath(
   services: readonly DescService[],
-  formBelow: (path: string) => SurfaceForm | undefined,
-): FormOfPath {
-  const native = formOf("native");
-  const forms: (readonly [path: string, form: SurfaceForm])[] = [];
+  surfaceBelow: (path: string) => RestSurface | undefined,
+): (path: string) => RestSurface {
+  const native = restSurfaceOf("native");
+  const surfaces: (readonly [path: string, form: RestSurface])[] = [];
   for (const service of services) {
-    const form = formOf(surfaceOf(service));
-    if (form === native) continue;
+    const surface = restSurfaceOf(surfaceOf(service));
+    if (surface === native) continue;
     for (const { path, selectedByHeader } of service.methods.flatMap(httpBindings))
-      if (selectedByHeader === "") forms.push([literalPartOf(path), form]);
+      if (selectedByHeader === "") surfaces.push([literalPartOf(path), surface]);
   }
-  return (path) => formBelow(path) ?? forms.find(([above]) => isAtOrBelow(path, above))?.[1] ?? native;
+  return (path) => surfaceBelow(path) ?? surfaces.find(([above]) => isAtOrBelow(path, above))?.[1] ?? native;
 }
 
 /** "/v1/messages" of "/v1/messages/{id}" and of "/v1/messages:count". */

@@ -1,0 +1,240 @@
+import type { DescMessage, DescMethod, Message } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { ApiCall, MethodFunction } from "../api/define-service.ts";
+import type { BodyShare } from "../codec/body-budget.ts";
+import type { DomainError } from "../domain/errors.ts";
+import { maxBodyBytesOf } from "../rules/limits.ts";
+import { type Policy, PolicyError } from "../rules/policy.ts";
+import type { HttpRoute } from "../telemetry/telemetry.ts";
+import {
+  contentLengthOf,
+  headerValues,
+  isClosed,
+  type RequestHead,
+  remoteAddressOf,
+} from "./http/message.ts";
+
+export type Protocol = "grpc" | "grpc-web" | "connect" | "rest";
+
+/** A method with everything that can be prepared before its first call. */
+export type ServedMethod = {
+  /** "vx.v1.MeService/GetMe", or "none" for an address without a route. */
+  readonly rpc: string;
+  /** "GetMe" */
+  readonly name: string;
+  readonly input: DescMessage;
+  readonly isStream: boolean;
+  readonly policy: Policy;
+  readonly maxBodyBytes: number;
+  /** Returns a promise of the response, or an iterable of responses. */
+  readonly invoke: (message: Message, call: ApiCall) => unknown;
+};
+
+export type PrepareOptions = {
+  readonly policies: ReadonlyMap<DescMethod, Policy>;
+  /** The configured limit; a method whose rules allow less has a lower one. */
+  readonly maxBodyBytes: number;
+};
+
+export function prepareMethod(
+  method: DescMethod,
+  invoke: MethodFunction,
+  { policies, maxBodyBytes }: PrepareOptions,
+): ServedMethod {
+  const rpc = `${method.parent.typeName}/${method.name}`;
+  const policy = policies.get(method);
+  if (!policy) throw new PolicyError(`${rpc} is served but has no policy`);
+  return {
+    rpc,
+    name: method.name,
+    input: method.input,
+    isStream: method.methodKind !== "unary",
+    policy,
+    maxBodyBytes: maxBodyBytesOf(method.input, maxBodyBytes),
+    invoke: invoke as ServedMethod["invoke"],
+  };
+}
+
+/** A call as it arrived, the same in every protocol. Nothing changes it. */
+export type IncomingCall = {
+  readonly protocol: Protocol;
+  readonly method: Pick<ServedMethod, "rpc" | "name">;
+  readonly policy: Policy;
+  readonly requestId: string;
+  readonly remoteAddress: string;
+  /** The target of the request line; checked for keys, which must not be there, and never logged. */
+  readonly target: string;
+  /** The size of the body, if the caller announces it. */
+  readonly contentLength: number | undefined;
+  readonly maxBodyBytes: number;
+  /** Whether the key can also be in the header `x-api-key`. */
+  readonly acceptsKeyHeader?: boolean;
+  /** All values of a header: code that needs a single value checks for duplicates. */
+  headers(name: string): readonly string[];
+};
+
+/** What authentication reads of a request that is no call. */
+export function credentialsOf(
+  request: RequestHead,
+): Pick<IncomingCall, "target" | "headers" | "remoteAddress"> {
+  return {
+    target: request.url ?? "",
+    remoteAddress: remoteAddressOf(request),
+    headers: (name) => headerValues(request, name),
+  };
+}
+
+const NONE: readonly string[] = [];
+
+/** What a response is written to: a response of node:http or node:http2, or a stream of HTTP/2. */
+export type Channel = {
+  readonly writableEnded: boolean;
+  /** Only on a stream, where `writableEnded` is also true after a reset. */
+  readonly aborted?: boolean;
+  readonly headersSent: boolean;
+  once(event: "close" | "drain", listener: () => void): unknown;
+  off(event: "close" | "drain", listener: () => void): unknown;
+};
+
+/**
+ * One call in its protocol: how its request is read and how its response, a stream or an error is written. serve-call.ts calls
+ * these methods. Most calls never need the signal, so its AbortController and the timer of the deadline are created on demand.
+ */
+export abstract class Exchange<Method extends ServedMethod = ServedMethod> implements IncomingCall {
+  abstract readonly protocol: Protocol;
+  /** Over REST, the body may select another method of the address. */
+  method: Method;
+  readonly requestId: string;
+  /** Read in the constructor: a closed connection has no address. */
+  readonly remoteAddress: string;
+  readonly request: RequestHead;
+  readonly #channel: Channel;
+  /** By performance.now(). */
+  readonly #deadlineMs: number | undefined;
+  #aborted: AbortController | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  /** Why the server aborted the call. */
+  #abortReason: DomainError | undefined;
+  #isAbortSent = false;
+
+  constructor(
+    method: Method,
+    request: RequestHead,
+    channel: Channel,
+    requestId: string,
+    timeoutMs: number | undefined,
+  ) {
+    this.method = method;
+    this.request = request;
+    this.requestId = requestId;
+    this.remoteAddress = remoteAddressOf(request);
+    this.#channel = channel;
+    this.#deadlineMs = timeoutMs === undefined ? undefined : performance.now() + timeoutMs;
+  }
+
+  /** Reads and decodes the request within the limits of the .proto and of the share. */
+  abstract read(share: BodyShare): Message | Promise<Message>;
+  /** Sends the result of a unary method. */
+  abstract respond(result: unknown): Promise<void> | undefined;
+  /** Sends the results of a streaming method. Throws an error of the stream after it has been sent. */
+  abstract respondWithStream(results: AsyncIterable<unknown>): Promise<void>;
+  /** Sends the error in place of the response. Has no effect on a response that is complete or has an error. */
+  abstract sendError(error: DomainError | ConnectError): Promise<void> | undefined;
+  /** Has no effect once the headers of the response are sent. */
+  abstract setHeader(name: string, value: string): void;
+
+  get policy(): Policy {
+    return this.method.policy;
+  }
+
+  get maxBodyBytes(): number {
+    return this.method.maxBodyBytes;
+  }
+
+  get acceptsKeyHeader(): boolean {
+    return false;
+  }
+
+  get target(): string {
+    return this.request.url ?? "";
+  }
+
+  get contentLength(): number | undefined {
+    return contentLengthOf(this.request);
+  }
+
+  /** Only over REST. */
+  get route(): HttpRoute | undefined {
+    return undefined;
+  }
+
+  headers(name: string): readonly string[] {
+    // Absent headers are frequent, and reading all names costs more.
+    if (this.request.headers[name] === undefined) return NONE;
+    return headerValues(this.request, name);
+  }
+
+  get headersSent(): boolean {
+    return this.#channel.headersSent;
+  }
+
+  /** Whether the response is complete, or cannot be completed because the caller disconnected. */
+  get isDone(): boolean {
+    return this.#channel.writableEnded || isClosed(this.#channel);
+  }
+
+  /** Aborted when the caller disconnects, the deadline passes or the server stops. */
+  get signal(): AbortSignal {
+    this.#aborted ??= this.#createController();
+    return this.#aborted.signal;
+  }
+
+  /** Milliseconds until the deadline; undefined if the caller set none. */
+  remainingMs(): number | undefined {
+    return this.#deadlineMs === undefined ? undefined : this.#deadlineMs - performance.now();
+  }
+
+  /** If the signal was requested, its user ends the call; otherwise the error is sent here. */
+  abort(reason: DomainError): void {
+    this.#abortReason = reason;
+    if (this.#aborted) {
+      this.#aborted.abort(reason);
+      return;
+    }
+    this.#isAbortSent = true;
+    void this.sendError(reason);
+  }
+
+  /** The error that abort() sent in place of the response. */
+  get abortError(): DomainError | undefined {
+    return this.#isAbortSent ? this.#abortReason : undefined;
+  }
+
+  /** Call this when the service has returned. */
+  stopDeadline(): void {
+    if (this.#timer) clearTimeout(this.#timer);
+  }
+
+  #createController(): AbortController {
+    const aborted = new AbortController();
+    if (this.#abortReason !== undefined) aborted.abort(this.#abortReason);
+    const onClose = () => {
+      const { aborted: isCut, writableEnded } = this.#channel;
+      // Over HTTP/2 "writableFinished" is also true for an incomplete response.
+      if (isCut ?? !writableEnded) aborted.abort(new ConnectError("the caller disconnected", Code.Canceled));
+    };
+    if (isClosed(this.#channel)) onClose();
+    else this.#channel.once("close", onClose);
+    this.#startDeadline(aborted);
+    return aborted;
+  }
+
+  #startDeadline(aborted: AbortController): void {
+    const remainingMs = this.remainingMs();
+    if (remainingMs === undefined) return;
+    const onDeadline = () =>
+      aborted.abort(new ConnectError("the operation timed out", Code.DeadlineExceeded));
+    if (remainingMs <= 0) onDeadline();
+    else this.#timer = setTimeout(onDeadline, remainingMs);
+  }
+}

@@ -1,0 +1,109 @@
+import type { ServerResponse } from "node:http";
+import type { ConnectError } from "@connectrpc/connect";
+import {
+  codeToHttpStatus,
+  endStreamFlag,
+  endStreamToJson,
+  errorToJsonBytes,
+  parseTimeout,
+} from "@connectrpc/connect/protocol-connect";
+import { type HttpRequest, type HttpResponse, stopBody } from "../http/message.ts";
+import {
+  COMPRESSED,
+  type LastFrame,
+  RpcExchange,
+  type RpcFormat,
+  type RpcFormats,
+  type RpcMethod,
+} from "./rpc.ts";
+
+const UNARY_BINARY: RpcFormat = {
+  protocol: "connect",
+  isJson: false,
+  isEnveloped: false,
+  contentType: "application/proto",
+  encodingHeader: "content-encoding",
+  acceptHeader: "accept-encoding",
+  timeoutHeader: "connect-timeout-ms",
+  parseTimeout,
+};
+
+const STREAM_BINARY: RpcFormat = {
+  ...UNARY_BINARY,
+  isEnveloped: true,
+  contentType: "application/connect+proto",
+  encodingHeader: "connect-content-encoding",
+  acceptHeader: "connect-accept-encoding",
+  lastFrame: endOfStream,
+};
+
+export const connectUnary: RpcFormats = {
+  binary: UNARY_BINARY,
+  json: { ...UNARY_BINARY, isJson: true, contentType: "application/json" },
+};
+
+/** FramedExchange serves the calls. */
+export const connectStream: RpcFormats = {
+  binary: STREAM_BINARY,
+  json: { ...STREAM_BINARY, isJson: true, contentType: "application/connect+json" },
+};
+
+const END_OF_STREAM: LastFrame = { flags: endStreamFlag, content: Buffer.from("{}") };
+
+function endOfStream(
+  error: ConnectError | undefined,
+  trailers: Record<string, string> | undefined,
+): LastFrame {
+  if (!error && !trailers) return END_OF_STREAM;
+  const end = endStreamToJson(new Headers(trailers), error, undefined);
+  return { flags: endStreamFlag, content: Buffer.from(JSON.stringify(end)) };
+}
+
+/** A unary call over Connect: an ordinary HTTP request and response. */
+export class ConnectUnaryExchange extends RpcExchange {
+  readonly #request: HttpRequest;
+  // TypeScript cannot call the methods of the union: the two response types declare them differently.
+  readonly #response: ServerResponse;
+
+  constructor(
+    method: RpcMethod,
+    format: RpcFormat,
+    request: HttpRequest,
+    response: HttpResponse,
+    requestId: string,
+    timeoutMs: number | undefined,
+  ) {
+    super(method, format, request, response, requestId, timeoutMs);
+    this.#request = request;
+    this.#response = response as ServerResponse;
+  }
+
+  protected sendOnly(message: Uint8Array, flags: number): void {
+    this.#send(200, message, flags);
+  }
+
+  protected sendMessage(): never {
+    throw new Error("the response to a unary call is sent whole");
+  }
+
+  protected end(error: ConnectError): void {
+    if (this.isDone) return;
+    this.responseHeaders["content-type"] = "application/json";
+    const status = codeToHttpStatus(error.code);
+    stopBody(this.#request, this.#response);
+    this.sendLast(errorToJsonBytes(error, undefined), (body, flags) => this.#send(status, body, flags));
+  }
+
+  protected reset(): void {
+    this.#response.destroy();
+  }
+
+  #send(status: number, body: Uint8Array, flags: number): void {
+    const { responseHeaders: headers, compression, trailers = {} } = this;
+    if (flags === COMPRESSED && compression) headers["content-encoding"] = compression.name;
+    headers["content-length"] = String(body.length);
+    for (const [name, value] of Object.entries(trailers)) headers[`trailer-${name}`] = value;
+    this.#response.writeHead(status, headers);
+    this.#response.end(body);
+  }
+}

@@ -1,0 +1,91 @@
+import { constants, type ServerHttp2Stream } from "node:http2";
+import type { ConnectError } from "@connectrpc/connect";
+import { parseTimeout, setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
+import type { BodySource } from "../../codec/body.ts";
+import type { RequestHead } from "../http/message.ts";
+import { envelope, RpcExchange, type RpcFormat, type RpcFormats, type RpcMethod } from "./rpc.ts";
+
+const BINARY: RpcFormat = {
+  protocol: "grpc",
+  isJson: false,
+  isEnveloped: true,
+  contentType: "application/grpc+proto",
+  encodingHeader: "grpc-encoding",
+  acceptHeader: "grpc-accept-encoding",
+  timeoutHeader: "grpc-timeout",
+  parseTimeout,
+};
+
+export const grpc: RpcFormats = {
+  binary: BINARY,
+  json: { ...BINARY, isJson: true, contentType: "application/grpc+json" },
+};
+
+const OK_STATUS = { "grpc-status": "0" };
+
+/** A call over gRPC, on an HTTP/2 stream: messages in envelopes, the status in the trailers. */
+export class GrpcExchange extends RpcExchange {
+  readonly #stream: ServerHttp2Stream;
+  #status: Record<string, string> = OK_STATUS;
+
+  constructor(
+    method: RpcMethod,
+    format: RpcFormat,
+    request: RequestHead & BodySource,
+    stream: ServerHttp2Stream,
+    requestId: string,
+    timeoutMs: number | undefined,
+  ) {
+    super(method, format, request, stream, requestId, timeoutMs);
+    this.#stream = stream;
+  }
+
+  protected sendOnly(message: Uint8Array, flags: number): void {
+    this.#sendHeaders();
+    this.#stream.end(envelope(flags, message));
+  }
+
+  protected sendMessage(message: Uint8Array, flags: number): boolean {
+    this.#sendHeaders();
+    return this.#stream.write(envelope(flags, message));
+  }
+
+  protected end(error?: ConnectError): void {
+    if (this.isDone) return;
+    if (error) this.#status = grpcStatusOf(error);
+    this.#sendHeaders();
+    this.#stream.end();
+  }
+
+  protected reset(): void {
+    this.#stream.close(constants.NGHTTP2_CANCEL);
+  }
+
+  #sendHeaders(): void {
+    if (this.#stream.headersSent) return;
+    this.#stream.once("wantTrailers", () => this.#sendTrailers());
+    this.#stream.respond(this.responseHeaders, { waitForTrailers: true });
+  }
+
+  #sendTrailers(): void {
+    this.#stream.sendTrailers(this.trailers ? { ...this.trailers, ...this.#status } : this.#status);
+    // Node sends the trailers in an immediate. The caller may still be sending a body that is no longer read.
+    if (this.#stream.isPaused()) setImmediate(() => this.#stream.close(constants.NGHTTP2_NO_ERROR));
+  }
+}
+
+/** The status of a failed call, as headers or trailers of gRPC. */
+export function grpcStatusOf(error: ConnectError): Record<string, string> {
+  const headers = new Headers();
+  setTrailerStatus(headers, error);
+  encodeGrpcMessage(headers);
+  return Object.fromEntries(headers);
+}
+
+/** Connect escapes more than gRPC requires, and Google's client for Node unescapes only the required characters. */
+export function encodeGrpcMessage(trailer: Headers): void {
+  const message = trailer.get("grpc-message");
+  if (message === null) return;
+  const text = decodeURIComponent(message);
+  trailer.set("grpc-message", text.replace(/[^\x20-\x7e]|%/gu, encodeURIComponent));
+}

@@ -1,0 +1,342 @@
+import type { ServerResponse } from "node:http";
+import { create, type Message } from "@bufbuild/protobuf";
+import { EmptySchema } from "@bufbuild/protobuf/wkt";
+import type { ConnectError } from "@connectrpc/connect";
+import { CallerDisconnected, freeBytes, hasBody, KNOWN_ENCODINGS, readJsonBytes } from "../../codec/body.ts";
+import type { BodyShare } from "../../codec/body-budget.ts";
+import { decode, readJsonMessage } from "../../codec/decode.ts";
+import { JsonScanner } from "../../codec/json/json-scanner.ts";
+import { writeLongLists } from "../../codec/json/writer.ts";
+import { invalid, RequestProblem } from "../../codec/problem.ts";
+import type { Steps } from "../../codec/steps.ts";
+import type { DomainError } from "../../domain/errors.ts";
+import type { Policy } from "../../rules/policy.ts";
+import type { HttpRoute } from "../../telemetry/telemetry.ts";
+import { Exchange, type ServedMethod } from "../call.ts";
+import { ensureDomainError, fromRequestError } from "../errors/connect-error.ts";
+import { errorStatus, setErrorHeaders } from "../errors/http-error.ts";
+import { varyWith } from "../http/cors.ts";
+import { type HttpRequest, type HttpResponse, isClosed, stopBody, untilWritable } from "../http/message.ts";
+import { bindPath, bindQuery } from "../rest/address-fields.ts";
+import { prefersCsv } from "../rest/csv-response.ts";
+import { type Endpoint, type RestRoute, type RouteMatch, selectEndpoint } from "../rest/rest-routes.ts";
+import { eventText, type RestSurface } from "../rest/surfaces.ts";
+import { describeUnsupported } from "../rest/unsupported-apis.ts";
+import { chooseEncoding, compress, type Encoding, isWorthCompressing } from "./compress.ts";
+
+/** Unknown addresses also require a key: a caller without one cannot find out which routes exist. */
+const NO_ROUTE_POLICY: Policy = {
+  access: "developer",
+  scope: undefined,
+  role: undefined,
+  rateLimited: false,
+  metered: false,
+  whileSuspended: true,
+};
+
+const NO_ROUTE: ServedMethod = {
+  rpc: "none",
+  name: "none",
+  input: EmptySchema,
+  isStream: false,
+  policy: NO_ROUTE_POLICY,
+  // The body is not read, so its size does not matter.
+  maxBodyBytes: Number.POSITIVE_INFINITY,
+  invoke: () => undefined,
+};
+
+/** Long enough to cost little, short enough for proxies that close silent connections. */
+export const KEEP_ALIVE_MS = 15_000;
+
+/** A message whose `type` is the name of its event; `restRoutes` checks that it has the field. */
+type Typed = Message & { readonly type: string };
+
+/** A call over REST, on node:http and node:http2. For speed it creates no Headers. REST has no deadlines. */
+export class RestExchange extends Exchange {
+  readonly protocol = "rest";
+  readonly #match: RouteMatch;
+  readonly #surface: RestSurface;
+  readonly #request: HttpRequest;
+  readonly #response: HttpResponse;
+  readonly #keepAliveMs: number;
+  /** Names and values in turn, written at once: cheaper than setting and merging them one by one. */
+  readonly #headers: string[] = [];
+  #endpoint: Endpoint | undefined;
+
+  constructor(
+    match: RouteMatch,
+    request: HttpRequest,
+    response: HttpResponse,
+    requestId: string,
+    keepAliveMs: number,
+  ) {
+    super(match.route?.first ?? NO_ROUTE, request, response, requestId, undefined);
+    this.#match = match;
+    this.#surface = match.surface;
+    this.#request = request;
+    this.#response = response;
+    this.#keepAliveMs = keepAliveMs;
+    this.#endpoint = match.route?.first;
+    for (const name of match.surface.requestIdHeaders) this.#headers.push(name, requestId);
+  }
+
+  override get acceptsKeyHeader(): boolean {
+    return this.#surface.acceptsKeyHeader;
+  }
+
+  override get route(): HttpRoute | undefined {
+    return this.#endpoint?.binding;
+  }
+
+  setHeader(name: string, value: string): void {
+    this.#headers.push(name, value);
+  }
+
+  /** Declares that the response also depends on this request header. */
+  #addVary(name: string): void {
+    this.#headers.push("vary", varyWith(this.#response, name));
+  }
+
+  /** Reads the body, then the query, then the path: values in the address win. */
+  read(share: BodyShare): Message | Promise<Message> {
+    const { route } = this.#match;
+    if (!route) return this.#refuseAddress();
+    if (route.first.binding.body !== undefined) return this.#readBody(route, share);
+    const isBody = hasBody(this.#request);
+    return typeof isBody === "boolean"
+      ? this.#readAddress(route.first, isBody)
+      : isBody.then((isSent) => this.#readAddress(route.first, isSent));
+  }
+
+  async #readBody(route: RestRoute, share: BodyShare): Promise<Message> {
+    let bytes: Buffer | undefined;
+    try {
+      const limits = { maxBytes: this.maxBodyBytes, share, bodyMs: share.bodyMs };
+      const read = readJsonBytes(this.#request, limits);
+      bytes = read instanceof Promise ? await read : read;
+      const decoded = decode(bytes, share, decodeBody(route.first, bytes));
+      const { endpoint, message } = selectEndpoint(
+        route,
+        decoded instanceof Promise ? await decoded : decoded,
+      );
+      this.method = endpoint;
+      this.#endpoint = endpoint;
+      return this.#bindAddress(endpoint, message);
+    } finally {
+      // Decoded JSON does not refer to the body.
+      if (bytes) freeBytes(bytes);
+    }
+  }
+
+  #readAddress(endpoint: Endpoint, isBodySent: boolean): Message {
+    if (isBodySent) throw invalid("", "This path does not take a request body.");
+    return this.#bindAddress(endpoint, create(endpoint.input));
+  }
+
+  #bindAddress(endpoint: Endpoint, message: Message): Message {
+    const query = queryOf(this.target);
+    if (query !== "") bindQuery(endpoint, query, message);
+    if (endpoint.binding.template.variables.length > 0)
+      bindPath(endpoint.binding, this.#match.segments, message);
+    return message;
+  }
+
+  /** OPTIONS lists the verbs of an address. It requires a key; preflights never get here. */
+  #refuseAddress(): Message {
+    const { allowed, elsewhere, correction } = this.#match;
+    if (allowed.length === 0) {
+      if (elsewhere && correction === "") throw new RequestProblem("invalid", describeUnsupported(elsewhere));
+      throw new RequestProblem("not_found", `No route matches this path.${correction}`);
+    }
+    const list = allowed.join(", ");
+    this.setHeader("allow", list);
+    const verb = this.#request.method ?? "";
+    if (verb === "OPTIONS") return create(EmptySchema);
+    const message = `This path does not support ${verb}. Use ${list}.`;
+    const named = elsewhere ? `${message} ${describeUnsupported(elsewhere)}` : message;
+    throw new RequestProblem("method_not_allowed", named);
+  }
+
+  /** Returns a promise if the response is printed in turns or compressed first. */
+  respond(result: unknown): Promise<void> | undefined {
+    if (!this.#endpoint) {
+      this.#sendEmpty();
+      return undefined;
+    }
+    const endpoint = this.#endpoint;
+    const { output } = endpoint.binding.method;
+    const message = create(output, result as never);
+    const printing = writeLongLists(output, message);
+    if (printing === undefined) return this.#sendMessage(endpoint, message);
+    return printing.then(() => this.#sendMessage(endpoint, message));
+  }
+
+  #sendMessage(endpoint: Endpoint, message: Message): Promise<void> | undefined {
+    const csv = endpoint.csv && prefersCsv(this.headers("accept")) ? endpoint.csv : undefined;
+    if (endpoint.csv) this.#addVary("accept");
+    for (const [name, value] of csv?.headers(message) ?? []) this.setHeader(name, value);
+    const text = csv ? csv.text(message) : endpoint.write(message);
+    const contentType = csv ? "text/csv; charset=utf-8" : "application/json";
+    if (isWorthCompressing(text)) {
+      // Also set on uncompressed responses: another caller may get a compressed one.
+      this.#addVary("accept-encoding");
+      const encoding = chooseEncoding(this.headers("accept-encoding").join(","), text);
+      if (encoding !== undefined) return this.#sendCompressed(encoding, text, contentType);
+    }
+    this.#send(200, text, contentType);
+    return undefined;
+  }
+
+  async #sendCompressed(encoding: Encoding, text: string, contentType: string): Promise<void> {
+    const bytes = await compress(encoding, text);
+    this.setHeader("content-encoding", encoding);
+    this.#send(200, bytes, contentType);
+  }
+
+  /** Sends the whole response, unless one was already sent or the caller has disconnected. */
+  #send(status: number, body: string | Buffer, contentType: string): void {
+    if (this.headersSent || isClosed(this.#response)) return;
+    this.#headers.push(
+      "content-type",
+      contentType,
+      "content-length",
+      String(Buffer.byteLength(body)),
+      "cache-control",
+      "no-store",
+    );
+    this.#writeHead(status).end(body);
+  }
+
+  /** Sends a response without a body, which has no content-length either (RFC 9110). */
+  #sendEmpty(): void {
+    if (this.headersSent || isClosed(this.#response)) return;
+    this.#headers.push("cache-control", "no-store");
+    this.#writeHead(204).end();
+  }
+
+  #writeHead(status: number): ServerResponse {
+    // TypeScript cannot call this method on the union: the two response types declare it differently.
+    const writer = this.#response as ServerResponse;
+    writer.writeHead(status, this.#headers);
+    return writer;
+  }
+
+  /**
+   * Sends each message as a server-sent event. The headers are sent with the first one, or with the first keep-alive. An
+   * earlier error is an ordinary response.
+   */
+  async respondWithStream(results: AsyncIterable<unknown>): Promise<void> {
+    const surface = this.#surface;
+    const events = new EventReader(results, this);
+    let sink: ServerResponse | undefined;
+    let position = 0;
+    const open = () => {
+      sink ??= this.#startStream();
+      if (sink) events.endOnAbort();
+    };
+    const keepAlive = setInterval(() => {
+      open();
+      sink?.write(surface.keepAlive);
+    }, this.#keepAliveMs);
+    try {
+      let next = await events.next();
+      open();
+      if (!sink) return;
+      for (; next.done !== true; next = await events.next()) {
+        if (isClosed(sink)) throw new CallerDisconnected();
+        if (!sink.write(this.#eventOf(next.value))) await untilWritable(sink);
+        position++;
+        keepAlive.refresh();
+      }
+      if (surface.end !== "") sink.write(surface.end);
+    } catch (error) {
+      if (!sink) throw error;
+      if (isClosed(sink)) throw new CallerDisconnected();
+      sink.write(surface.errorEvent(fromRequestError(error), this.requestId, position));
+      throw error;
+    } finally {
+      clearInterval(keepAlive);
+      sink?.end();
+      await events.close();
+    }
+  }
+
+  /** Sends the headers of a stream; undefined if a response was sent or has ended. */
+  #startStream(): ServerResponse | undefined {
+    if (this.headersSent || isClosed(this.#response)) return undefined;
+    this.#headers.push(
+      "content-type",
+      "text/event-stream",
+      "cache-control",
+      "no-store",
+      "x-accel-buffering",
+      "no",
+    );
+    return this.#writeHead(200);
+  }
+
+  #eventOf(result: unknown): string {
+    const endpoint = this.#endpoint as Endpoint;
+    const message = create(endpoint.binding.method.output, result as never);
+    const name = this.#surface.namesEvents ? (message as Typed).type : undefined;
+    return eventText(endpoint.write(message), name);
+  }
+
+  sendError(error: DomainError | ConnectError): undefined {
+    stopBody(this.#request, this.#response);
+    const known = ensureDomainError(error);
+    setErrorHeaders(this, known);
+    if (known.reason === "unsupported_media_type") this.setHeader("accept-encoding", KNOWN_ENCODINGS);
+    this.#send(errorStatus(known), this.#surface.errorBody(known, this.requestId), "application/json");
+  }
+}
+
+/** Reads the messages of a stream, until the signal of an open stream aborts, even if the service is still running. */
+class EventReader {
+  readonly #messages: AsyncIterator<unknown>;
+  readonly #exchange: Exchange;
+  #signal: AbortSignal | undefined;
+  #reject: (reason: unknown) => void = () => undefined;
+
+  constructor(messages: AsyncIterable<unknown>, exchange: Exchange) {
+    this.#messages = messages[Symbol.asyncIterator]();
+    this.#exchange = exchange;
+  }
+
+  endOnAbort(): void {
+    if (this.#signal) return;
+    this.#signal = this.#exchange.signal;
+    this.#signal.addEventListener("abort", this.#onAbort);
+  }
+
+  next(): Promise<IteratorResult<unknown>> {
+    return new Promise((resolve, reject) => {
+      this.#reject = reject;
+      if (this.#signal?.aborted) this.#onAbort();
+      this.#messages.next().then(resolve, reject);
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#signal?.removeEventListener("abort", this.#onAbort);
+    await this.#messages.return?.();
+  }
+
+  readonly #onAbort = () => this.#reject(this.#signal?.reason);
+}
+
+function* decodeBody({ input, readBody, readBodyField }: Endpoint, bytes: Buffer): Steps<Message> {
+  // An empty body is an empty object.
+  if (bytes.length === 0) return create(input);
+  if (!readBodyField) return yield* readJsonMessage(readBody, bytes);
+  const message = create(input);
+  const scanner = new JsonScanner(bytes);
+  yield* readBodyField(scanner, message);
+  scanner.end();
+  return message;
+}
+
+function queryOf(target: string): string {
+  const start = target.indexOf("?");
+  return start < 0 ? "" : target.slice(start + 1);
+}
