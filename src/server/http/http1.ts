@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server } from "node:http";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import type { BadRequest, BadRequestResponses } from "./bad-request.ts";
+import type { BadRequest } from "./bad-request.ts";
 import type { Limits } from "./limits.ts";
 import {
   continueOnRead,
@@ -10,16 +11,8 @@ import {
   setRawSocket,
   toOriginForm,
 } from "./message.ts";
-import type { PacedSocket, ReadingTurns } from "./paced-socket.ts";
-
-type Http1Options = {
-  /** Serves a request, or refuses it because of its problem. */
-  readonly handle: (request: HttpRequest, response: HttpResponse, problem: BadRequest | undefined) => void;
-  /** True once the listener is about to close: each response is then the last of its connection. */
-  readonly isStopping: () => boolean;
-  readonly refusals: BadRequestResponses;
-  readonly turns: ReadingTurns;
-};
+import { FIRST_BYTES_PER_UNIT, PacedSocket, type ReadingTurns } from "./paced-socket.ts";
+import type { RunningRequests } from "./running-requests.ts";
 
 type Connection = {
   readonly socket: PacedSocket;
@@ -27,6 +20,9 @@ type Connection = {
   isEnding: boolean;
   latest?: { readonly request: HttpRequest; readonly response: HttpResponse };
 };
+
+/** Units of work to start a connection; see ReadingTurns. */
+const START_UNITS = 8;
 
 const PROBLEM_OF: Readonly<Record<string, BadRequest>> = {
   HPE_HEADER_OVERFLOW: "large_headers",
@@ -36,15 +32,19 @@ const PROBLEM_OF: Readonly<Record<string, BadRequest>> = {
 /** Serves HTTP/1.1 on connections that the listener accepts. */
 export class Http1 {
   readonly #limits: Limits;
-  readonly #options: Http1Options;
+  readonly #turns: ReadingTurns;
+  readonly #requests: RunningRequests;
   readonly #server: Server;
   readonly #connections = new Map<Duplex, Connection>();
   #idleMs: number;
+  /** Each response is the last of its connection. */
+  #isStopping = false;
 
-  constructor(limits: Limits, options: Http1Options) {
+  constructor(limits: Limits, turns: ReadingTurns, requests: RunningRequests) {
     this.#limits = limits;
     this.#idleMs = limits.keepAliveMs;
-    this.#options = options;
+    this.#turns = turns;
+    this.#requests = requests;
     this.#server = createServer(
       {
         maxHeaderSize: limits.headerBytes,
@@ -75,8 +75,9 @@ export class Http1 {
     this.#server.emit("listening");
   }
 
-  serve(socket: PacedSocket): void {
-    const { raw } = socket;
+  serve(raw: Socket, firstBytes: Buffer): void {
+    this.#turns.count(START_UNITS + firstBytes.length / FIRST_BYTES_PER_UNIT);
+    const socket = new PacedSocket(raw, { turns: this.#turns, firstBytes, lingerMs: this.#limits.lingerMs });
     setRawSocket(socket, raw);
     this.#connections.set(socket, { socket, isEnding: false });
     raw.once("close", () => this.#connections.delete(socket));
@@ -90,8 +91,9 @@ export class Http1 {
     withoutStacks(socket, () => this.#server.emit("connection", socket));
   }
 
-  /** Responses that are not sent yet become the last ones of their connections. */
+  /** Requests are still served. Responses that are not sent yet become the last ones of their connections. */
   endConnections(): void {
+    this.#isStopping = true;
     for (const connection of this.#connections.values()) {
       const { socket, latest } = connection;
       if (socket.openCalls === 0 || !latest || latest.response.headersSent) continue;
@@ -123,11 +125,11 @@ export class Http1 {
       socket.destroy();
       return;
     }
-    socket.end(this.#options.refusals.rawResponse(problem, unfinishedRequest(connection)));
+    socket.end(this.#requests.rawRefusal(problem, unfinishedRequest(connection)));
   }
 
   #receive = (request: HttpRequest, response: HttpResponse): void => {
-    this.#options.turns.count();
+    this.#turns.count();
     const connection = this.#connections.get(request.socket);
     if (!connection || connection.isEnding) return;
     const { socket } = connection;
@@ -142,10 +144,9 @@ export class Http1 {
     const problem = framingProblem(request as IncomingMessage);
     if (!problem) socket.expectBody(Number(request.headers["content-length"] ?? 0));
     // After a framing problem, the boundaries of further requests are unknown.
-    connection.isEnding =
-      this.#options.isStopping() || problem !== undefined || request.headers.host === undefined;
+    connection.isEnding = this.#isStopping || problem !== undefined || request.headers.host === undefined;
     if (connection.isEnding) response.setHeader("connection", "close");
-    this.#options.handle(request, response, problem);
+    this.#requests.serve(request, response, problem);
   };
 
   #countCall(socket: PacedSocket, response: HttpResponse): void {

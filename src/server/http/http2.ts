@@ -1,13 +1,114 @@
-import { createServer, type Http2Server, type ServerHttp2Session } from "node:http2";
+import { constants, createServer, type Http2Server, type ServerHttp2Session } from "node:http2";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { SlotArray } from "../../domain/slot-array.ts";
+import { addressOf, closeWhenIdle, EarlyResets } from "./connections.ts";
 import type { Limits } from "./limits.ts";
-import { continueOnRead, type HttpHandler, type StreamHandler } from "./message.ts";
+import { continueOnRead, setRawSocket } from "./message.ts";
+import { FIRST_BYTES_PER_UNIT, PacedSocket, type ReadingTurns } from "./paced-socket.ts";
+import type { RunningRequests } from "./running-requests.ts";
+
+type OpenSession = { readonly session: ServerHttp2Session; readonly socket: PacedSocket };
+
+/** Units of work to start a connection; see ReadingTurns. */
+const START_UNITS = 16;
+
+/** Serves HTTP/2 on connections that the listener accepts. */
+export class Http2 {
+  readonly #limits: Limits;
+  readonly #turns: ReadingTurns;
+  readonly #server: Http2Server;
+  readonly #earlyResets: EarlyResets;
+  readonly #sessions = new SlotArray<OpenSession>();
+  #isClosing = false;
+  /** Sessions that start are closed: their callers would get no final GOAWAY before the connections end. */
+  #areSessionsEnded = false;
+
+  constructor(limits: Limits, turns: ReadingTurns, requests: RunningRequests) {
+    this.#limits = limits;
+    this.#turns = turns;
+    this.#server = createHttp2(limits, requests);
+    this.#earlyResets = new EarlyResets(limits, () => performance.now());
+  }
+
+  /** Waits for the address of the socket if it is above the limit on early resets. */
+  serve(
+    raw: Socket,
+    firstBytes: Buffer,
+    giveUpAtMs = performance.now() + this.#limits.http2FirstCallMs,
+  ): void {
+    if (raw.destroyed) return;
+    const waitMs = this.#earlyResets.waitMs(addressOf(raw));
+    const leftMs = giveUpAtMs - performance.now();
+    // A session that starts during a drain would serve new calls.
+    if (this.#areSessionsEnded || (waitMs > 0 && leftMs <= 0)) raw.destroy();
+    else if (waitMs === 0) this.#start(raw, firstBytes);
+    else {
+      const again = () => this.#turns.process(() => this.serve(raw, firstBytes, giveUpAtMs));
+      setTimeout(again, Math.min(waitMs, leftMs)).unref();
+    }
+  }
+
+  /** From now on, new sessions are told to open no further streams. */
+  prepareClose(): void {
+    this.#isClosing = true;
+  }
+
+  /** Tells the callers of all sessions to open no further streams. */
+  announceClose(): void {
+    for (const { session, socket } of this.#sessions) announceClose(session, socket);
+  }
+
+  endSessions(): void {
+    this.#areSessionsEnded = true;
+    for (const { session } of this.#sessions) session.close();
+  }
+
+  #start(raw: Socket, firstBytes: Buffer): void {
+    this.#turns.count(START_UNITS + firstBytes.length / FIRST_BYTES_PER_UNIT);
+    const socket = new PacedSocket(raw, { turns: this.#turns, firstBytes, lingerMs: this.#limits.lingerMs });
+    const begin = (session: ServerHttp2Session) => this.#beginSession(session, socket);
+    this.#server.once("session", begin);
+    this.#server.emit("connection", socket);
+    this.#server.off("session", begin);
+  }
+
+  #beginSession(session: ServerHttp2Session, socket: PacedSocket): void {
+    setRawSocket(session, socket.raw);
+    const slot = this.#sessions.insert({ session, socket });
+    session.once("close", () => this.#sessions.remove(slot));
+    session.on("error", () => undefined);
+    const address = addressOf(socket.raw);
+    session.on("stream", (stream) => {
+      this.#turns.count();
+      if (stream.closed && this.#limits.connectionsPerAddress > 0) this.#countEarlyReset(session, address);
+      socket.openCalls++;
+      stream.on("close", () => {
+        this.#turns.count();
+        socket.openCalls--;
+      });
+    });
+    closeWhenIdle(session, this.#limits);
+    // A session reads no input while its output is blocked, so only the socket detects a caller that reads nothing.
+    socket.raw.setTimeout(this.#limits.http2StreamIdleMs, () => {
+      if (socket.writableLength + socket.raw.writableLength > 0) socket.destroy();
+    });
+    session.setLocalWindowSize(4_194_304);
+    if (this.#isClosing) announceClose(session, socket);
+  }
+
+  #countEarlyReset(session: ServerHttp2Session, address: string): void {
+    this.#earlyResets.add(address);
+    if (session.closed || session.destroyed || this.#earlyResets.waitMs(address) === 0) return;
+    session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    session.close();
+  }
+}
 
 /**
- * An HTTP/2 server for connections that the listener accepts. Streams that serveStream does not take get a request and a
- * response object, which cost more than the rest of a small call.
+ * Streams that `serveStream` does not take get a request and a response object, which cost more than the rest of a small call.
  */
-export function createHttp2(limits: Limits, serveStream: StreamHandler, handle: HttpHandler): Http2Server {
+function createHttp2(limits: Limits, requests: RunningRequests): Http2Server {
   const server = createServer({
     settings: {
       maxConcurrentStreams: limits.http2ConcurrentStreams,
@@ -23,9 +124,10 @@ export function createHttp2(limits: Limits, serveStream: StreamHandler, handle: 
   server.on("sessionError", () => undefined);
   // Never listens: it only creates the objects. A server with a "request" listener would do so for every stream.
   const compatible = createServer();
-  compatible.on("request", handle);
-  compatible.on("checkContinue", continueOnRead(handle));
-  compatible.on("checkExpectation", handle);
+  const { serveStream, serveHttp2 } = requests;
+  compatible.on("request", serveHttp2);
+  compatible.on("checkContinue", continueOnRead(serveHttp2));
+  compatible.on("checkExpectation", serveHttp2);
   server.on("stream", (stream, headers, flags, rawHeaders) => {
     if (!serveStream(stream, headers, rawHeaders))
       compatible.emit("stream", stream, headers, flags, rawHeaders);
@@ -42,7 +144,7 @@ const SHUTDOWN_NOTICE = Buffer.from("0000080700000000007fffffff00000000", "hex")
  * afterwards, although the frame promises to serve them. So the frame is written beside the session, whose writes consist of
  * whole frames, and after its first one, which must be SETTINGS.
  */
-export function announceClose(session: ServerHttp2Session, socket: Duplex): void {
+function announceClose(session: ServerHttp2Session, socket: Duplex): void {
   const write = () => {
     if (!session.closed && !session.destroyed && socket.writable) socket.write(SHUTDOWN_NOTICE);
   };

@@ -1,5 +1,3 @@
-import type { BodyShare } from "../../codec/body-budget.ts";
-
 /** Limits of a connection before the gate has admitted a key. Names end in the unit. */
 export const defaultLimits = {
   connections: 10_000,
@@ -64,10 +62,3 @@ export const bodyBudget = {
   smallBytes: 67_108_864,
   bodyMs: 120_000,
 } as const;
-
-/** The limits within which the request of one call is read. */
-export type RequestLimits = {
-  readonly maxBytes: number;
-  /** The part of the account in the budget; it is held until the call has ended. */
-  readonly share: BodyShare;
-};

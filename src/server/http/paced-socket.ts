@@ -7,6 +7,8 @@ import { nextTurn } from "../../domain/next-turn.ts";
 const MAX_PIECE_BYTES = 4_096;
 /** Data that certainly belongs to one body is not divided; reading this much of it counts as one unit. */
 const BODY_BYTES_PER_UNIT = 2_048;
+/** The first bytes of a connection are counted before they are processed. */
+export const FIRST_BYTES_PER_UNIT = 32;
 /** The units of closing a connection, and of each open call that this aborts: an abort is handled, logged and counted. */
 const UNITS_PER_CLOSE = 5;
 const UNITS_PER_ABORTED_CALL = 8;
