@@ -12,6 +12,7 @@ import {
   type RevokeKeyRequest,
   type SearchKeysRequest,
   type SetKeyLimitRequest,
+  type UpdateKeyRequest,
 } from "../../gen/vx/admin/v1/admin_pb.js";
 import { unknownModel } from "../billing/refusals.ts";
 import { DomainError } from "../domain/errors.ts";
@@ -25,11 +26,13 @@ import {
   revokeAnyKey,
   searchKeys as searchKeyRows,
   setKeyLimit as setKeyLimitRow,
+  updateAnyKey,
 } from "../store/keys.ts";
 import { listFilteredEntries, listRecentEntries as listRecentEntryRows } from "../store/ledger.ts";
 import { listPlans as listPlanRows, putPlan as putPlanRow } from "../store/plans.ts";
 import { listPrices as listPriceRows } from "../store/prices.ts";
 import { type ApiCall, type Deps, defineService } from "./define-service.ts";
+import { detailsOfChanges, keyChangesOf } from "./key-changes.ts";
 import { newKey, scopesOf } from "./key-service.ts";
 import { entryFilterOf } from "./ledger-service.ts";
 import {
@@ -139,6 +142,16 @@ export async function revokeKey(deps: Deps, request: RevokeKeyRequest, call: Api
   return { apiKey: viewKey(row) };
 }
 
+export async function updateKey(deps: Deps, request: UpdateKeyRequest, call: ApiCall) {
+  const { keyId, reason } = request;
+  const changes = keyChangesOf(request);
+  const change = { target: keyId, reason, details: detailsOfChanges(changes) };
+  const row = await makeLoggedChange(deps, call, change, (action) =>
+    updateAnyKey(deps.database, action, keyId, changes),
+  );
+  return { apiKey: viewKey(row) };
+}
+
 export async function setKeyLimit(deps: Deps, request: SetKeyLimitRequest, call: ApiCall) {
   const { keyId, rateLimitRpm, reason } = request;
   const details = { rate_limit_rpm: rateLimitRpm ?? "default" };
@@ -202,6 +215,7 @@ export const adminService = defineService(AdminService, ({ deps }) => {
     listKeys: (request) => listKeys(deps, request),
     searchKeys: (request) => searchKeys(deps, request),
     revokeKey: (request, call) => revokeKey(deps, request, call),
+    updateKey: (request, call) => updateKey(deps, request, call),
     setKeyLimit: (request, call) => setKeyLimit(deps, request, call),
     listLedgerEntries: (request) => listLedgerEntries(deps, request),
     listRecentEntries: (request) => listRecentEntries(deps, request),

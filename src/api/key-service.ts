@@ -5,6 +5,7 @@ import {
   KeyService,
   type ListKeysRequest,
   type RevokeKeyRequest,
+  type UpdateKeyRequest,
 } from "../../gen/vx/v1/key_pb.js";
 import type { NewKey } from "../domain/credentials.ts";
 import { laneOfId } from "../domain/lane.ts";
@@ -17,8 +18,10 @@ import {
   type KeyToCreate,
   listKeys as listKeyRows,
   revokeKey as revokeKeyRow,
+  updateKey as updateKeyRow,
 } from "../store/keys.ts";
 import { type ApiCall, type Deps, defineService } from "./define-service.ts";
+import { keyChangesOf } from "./key-changes.ts";
 import { dateOf } from "./request-values.ts";
 import { viewKey } from "./views.ts";
 
@@ -46,6 +49,13 @@ export async function getKey(deps: Deps, request: GetKeyRequest, call: ApiCall) 
   return { apiKey: viewKey(await getKeyRow(deps.database, call.key.accountId, request.keyId)) };
 }
 
+/** The database limits the changes to what the calling key has at that moment. */
+export async function updateKey(deps: Deps, request: UpdateKeyRequest, call: ApiCall) {
+  return {
+    apiKey: viewKey(await updateKeyRow(deps.database, call.key, request.keyId, keyChangesOf(request))),
+  };
+}
+
 /** Revocation is final and immediate. A key may revoke itself. */
 export async function revokeKey(deps: Deps, request: RevokeKeyRequest, call: ApiCall) {
   return { apiKey: viewKey(await revokeKeyRow(deps.database, call.key.accountId, request.keyId)) };
@@ -55,6 +65,7 @@ export const keyService = defineService(KeyService, ({ deps }) => ({
   createKey: (request, call) => createKey(deps, request, call),
   listKeys: (request, call) => listKeys(deps, request, call),
   getKey: (request, call) => getKey(deps, request, call),
+  updateKey: (request, call) => updateKey(deps, request, call),
   revokeKey: (request, call) => revokeKey(deps, request, call),
 }));
 

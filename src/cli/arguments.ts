@@ -63,6 +63,11 @@ function dayExists(day: string): boolean {
   return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(day);
 }
 
+/** A value, or a word that stands for none. */
+export function orWord<Value, Word extends string>(word: Word, parse: Parser<Value>): Parser<Value | Word> {
+  return (text) => (text === word ? word : parse(text));
+}
+
 /** An option that may be given several times. */
 export function collect(text: string, before: readonly string[] = []): string[] {
   return [...before, text];

@@ -6,6 +6,7 @@ import {
   RevokeKeyResponseSchema,
   SearchKeysResponseSchema,
   SetKeyLimitResponseSchema,
+  UpdateKeyResponseSchema,
 } from "../../gen/vx/admin/v1/admin_pb.js";
 import type { ApiKey } from "../../gen/vx/v1/key_pb.js";
 import { maskedIfFull } from "../domain/key-query.ts";
@@ -15,6 +16,7 @@ import {
   accountOf,
   collect,
   MAX_RPM,
+  orWord,
   positiveNumber,
   time,
 } from "./arguments.ts";
@@ -83,6 +85,7 @@ export const define: Define = (group) => {
   )
     .argument("<key_id>", "the id of the key")
     .action(revoke);
+  defineUpdate(group);
   reasonOption(
     callCommand(group, "set-limit", "Set the limit of a key, or restore the limit of its plan.", [
       "vx keys set-limit key_… --rpm 30",
@@ -98,6 +101,28 @@ export const define: Define = (group) => {
     .addOption(new Option("--default", "restore the limit of the plan").conflicts("rpm"))
     .action(setLimit);
 };
+
+function defineUpdate(group: Command): void {
+  const update = callCommand(group, "update", "Change the name, scopes, limit or expiry of a key.", [
+    "vx keys update key_… --name ci-2",
+    "vx keys update key_… --scope read --expires-at never",
+  ]);
+  reasonOption(update)
+    .argument("<key_id>", "the id of the key")
+    .option("--name <name>", "the new name")
+    .option("--scope <scope>", "a scope to keep; can be repeated, and the others are removed", collect)
+    .option(
+      "--rpm <n>",
+      "requests per minute of the key, or default: the limit of the plan",
+      orWord("default", positiveNumber("--rpm", MAX_RPM)),
+    )
+    .option(
+      "--expires-at <time>",
+      "the time at which the key expires, or never",
+      orWord("never", time("--expires-at")),
+    )
+    .action(updateKey);
+}
 
 function withAccount(command: Command): Command {
   return command.argument("[account]", "the same as --account").option("--account <account>", ACCOUNT_OPTION);
@@ -157,6 +182,28 @@ async function revoke(keyId: string, options: JsonOption & ReasonOption): Promis
   const { reason = "" } = options;
   const response = await withAdmin((admin) => admin.revokeKey({ keyId, reason }));
   await show(options, RevokeKeyResponseSchema, response, () => tableOf(response.apiKey));
+}
+
+type UpdateOptions = JsonOption &
+  ReasonOption & { name?: string; scope?: string[]; rpm?: number | "default"; expiresAt?: Date | "never" };
+
+async function updateKey(keyId: string, options: UpdateOptions): Promise<void> {
+  const { name, scope, rpm, expiresAt, reason = "" } = options;
+  const given = { name, scopes: scope, rate_limit_rpm: rpm, expires_at: expiresAt };
+  const paths = Object.entries(given).flatMap(([path, value]) => (value === undefined ? [] : [path]));
+  if (paths.length === 0) throw usageFailure("nothing to change; add --name, --scope, --rpm or --expires-at");
+  const response = await withAdmin((admin) =>
+    admin.updateKey({
+      keyId,
+      reason,
+      name: name ?? "",
+      scopes: scope ?? [],
+      ...(typeof rpm === "number" ? { rateLimitRpm: rpm } : {}),
+      ...(expiresAt instanceof Date ? { expiresAt: timestampFromDate(expiresAt) } : {}),
+      updateMask: { paths },
+    }),
+  );
+  await show(options, UpdateKeyResponseSchema, response, () => tableOf(response.apiKey));
 }
 
 async function setLimit(

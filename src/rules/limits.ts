@@ -13,7 +13,11 @@ const VALUE_BYTES = 64;
 /** Quotes, a colon, a comma, and white space around them. */
 const PUNCTUATION_BYTES = 64;
 
-const SHORT_WELL_KNOWN = new Set(["google.protobuf.Timestamp", "google.protobuf.Duration"]);
+const SHORT_WELL_KNOWN = new Set([
+  "google.protobuf.Timestamp",
+  "google.protobuf.Duration",
+  "google.protobuf.FieldMask",
+]);
 
 /** The largest body that the rules of the request allow, capped by the setting. */
 export function maxBodyBytesOf(input: DescMessage, settingBytes: number): number {

@@ -4,6 +4,7 @@ import type { KeyQuery } from "../domain/key-query.ts";
 import { laneOfId } from "../domain/lane.ts";
 import { cutPage, joinPosition, type Page, pageUpTo, splitPosition } from "../domain/page.ts";
 import { DEFAULT_SCOPES, type ScopeBits, toScopeBits } from "../domain/scope.ts";
+import type { AdmittedKey } from "./admit.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
 import { compareBytes, mergeCells } from "./merge-cells.ts";
 import { PIECES, readNameParts } from "./name-parts.ts";
@@ -180,6 +181,42 @@ export async function revokeKey(database: Cells, accountId: string, id: string):
 export async function revokeAnyKey(database: Cells, action: OperatorAction, id: string): Promise<KeyRow> {
   const lane = laneOfId(id);
   return only(await database.at(lane).call<KeyRow>("revoke_any_key", actionJson(action), lane, id), id);
+}
+
+/** The fields of a key that change, by their names in the database. Null clears a field. */
+export type KeyChanges = {
+  readonly name?: string;
+  readonly scopes?: ScopeBits;
+  readonly rate_limit_rpm?: number | null;
+  readonly expires_at?: Date | null;
+};
+
+/** Changes the calling key or one that it created. */
+export async function updateKey(
+  database: Cells,
+  { accountId, keyId }: Pick<AdmittedKey, "accountId" | "keyId">,
+  id: string,
+  changes: KeyChanges,
+): Promise<KeyRow> {
+  const lane = laneOfId(accountId);
+  const rows = await database
+    .at(lane)
+    .call<KeyRow>("update_key", lane, accountId, keyId, id, JSON.stringify(changes));
+  return only(rows, id);
+}
+
+/** Changes a key of any account, for an operator. */
+export async function updateAnyKey(
+  database: Cells,
+  action: OperatorAction,
+  id: string,
+  changes: KeyChanges,
+): Promise<KeyRow> {
+  const lane = laneOfId(id);
+  const rows = await database
+    .at(lane)
+    .call<KeyRow>("update_any_key", actionJson(action), lane, id, JSON.stringify(changes));
+  return only(rows, id);
 }
 
 export async function setKeyLimit(

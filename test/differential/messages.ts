@@ -40,6 +40,7 @@ export function messageOf(method: DescMethod, { model, text, maxTokens }: Prompt
     Embed: { model: model === SANDBOX ? VECTORS : model, input: [text], dimensions: 8 },
     CreateKey: { name: "differential", scopes: ["read"] },
     GetKey: { key_id: tenant.keyId },
+    UpdateKey: { key_id: tenant.keyId, name: "differential" },
     RevokeKey: { key_id: "key_00000000000000000000000000" },
     GetModel: { model },
     ListKeys: { page_size: 2 },

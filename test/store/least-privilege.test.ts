@@ -76,6 +76,8 @@ const GRANTED = [
   "stored_usage",
   "sweep",
   "update_account",
+  "update_any_key",
+  "update_key",
   "view_keys",
   "view_operators",
 ];

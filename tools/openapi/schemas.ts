@@ -135,6 +135,7 @@ export class Schemas {
 function messageSchema(desc: DescMessage, nested: (desc: DescMessage) => Schema): Schema {
   if (desc.typeName === "google.protobuf.Timestamp") return { type: "string", format: "date-time" };
   if (desc.typeName === "google.protobuf.Struct") return { type: "object" };
+  if (desc.typeName === "google.protobuf.FieldMask") return { type: "string" };
   return nested(desc);
 }
 

@@ -4,7 +4,7 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file vx/v1/key.proto.
@@ -308,6 +308,83 @@ export declare type RevokeKeyResponse = Message<"vx.v1.RevokeKeyResponse"> & {
 export declare const RevokeKeyResponseSchema: GenMessage<RevokeKeyResponse>;
 
 /**
+ * The changes of a key.
+ *
+ * @generated from message vx.v1.UpdateKeyRequest
+ */
+export declare type UpdateKeyRequest = Message<"vx.v1.UpdateKeyRequest"> & {
+  /**
+   * The id of the key: "key_…".
+   *
+   * @generated from field: string key_id = 1;
+   */
+  keyId: string;
+
+  /**
+   * The new name.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * The new scopes, which replace the present ones. The key must have each of them: it can only lose scopes.
+   *
+   * @generated from field: repeated string scopes = 3;
+   */
+  scopes: string[];
+
+  /**
+   * The number of requests per minute that the key may make, at most the lower of the limits of the calling key and of the
+   * plan.
+   *
+   * @generated from field: optional int32 rate_limit_rpm = 4;
+   */
+  rateLimitRpm?: number | undefined;
+
+  /**
+   * The time at which the key expires, in the future and not later than the expiry of the calling key.
+   *
+   * @generated from field: google.protobuf.Timestamp expires_at = 5;
+   */
+  expiresAt?: Timestamp | undefined;
+
+  /**
+   * The fields that change: "name", "scopes", "rate_limit_rpm" and "expires_at". A field in the mask that is not set is
+   * cleared. Without a mask, the fields that are set change. Over REST, the default is the fields that the body has.
+   *
+   * @generated from field: google.protobuf.FieldMask update_mask = 6;
+   */
+  updateMask?: FieldMask | undefined;
+};
+
+/**
+ * Describes the message vx.v1.UpdateKeyRequest.
+ * Use `create(UpdateKeyRequestSchema)` to create a new message.
+ */
+export declare const UpdateKeyRequestSchema: GenMessage<UpdateKeyRequest>;
+
+/**
+ * The changed key.
+ *
+ * @generated from message vx.v1.UpdateKeyResponse
+ */
+export declare type UpdateKeyResponse = Message<"vx.v1.UpdateKeyResponse"> & {
+  /**
+   * The key after the change.
+   *
+   * @generated from field: vx.v1.ApiKey api_key = 1;
+   */
+  apiKey?: ApiKey | undefined;
+};
+
+/**
+ * Describes the message vx.v1.UpdateKeyResponse.
+ * Use `create(UpdateKeyResponseSchema)` to create a new message.
+ */
+export declare const UpdateKeyResponseSchema: GenMessage<UpdateKeyResponse>;
+
+/**
  * The keys of the account.
  *
  * @generated from service vx.v1.KeyService
@@ -351,6 +428,21 @@ export declare const KeyService: GenService<{
     methodKind: "unary";
     input: typeof GetKeyRequestSchema;
     output: typeof GetKeyResponseSchema;
+  },
+  /**
+   * Update key
+   *
+   * Changes the calling key, or a key that it created, directly or through other keys. Over REST, a field that the body
+   * does not have stays as it is, and null clears it; over gRPC and Connect, `update_mask` names the fields that change. No
+   * value can exceed that of the calling key, so a key can only be tightened by itself; a cleared field gets the value of
+   * the calling key. An expired or revoked key cannot be changed.
+   *
+   * @generated from rpc vx.v1.KeyService.UpdateKey
+   */
+  updateKey: {
+    methodKind: "unary";
+    input: typeof UpdateKeyRequestSchema;
+    output: typeof UpdateKeyResponseSchema;
   },
   /**
    * Revoke key

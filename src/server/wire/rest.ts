@@ -22,6 +22,7 @@ import { prefersCsv } from "../rest/csv-response.ts";
 import { type Endpoint, type RestRoute, type RouteMatch, selectEndpoint } from "../rest/rest-routes.ts";
 import { eventText, type RestSurface } from "../rest/surfaces.ts";
 import { describeUnsupported } from "../rest/unsupported-apis.ts";
+import { setUpdateMask } from "../rest/update-mask.ts";
 import { chooseEncoding, compress, type Encoding, isWorthCompressing } from "./compress.ts";
 
 /** Unknown addresses also require a key: a caller without one cannot find out which routes exist. */
@@ -121,6 +122,7 @@ export class RestExchange extends Exchange {
       );
       this.method = endpoint;
       this.#endpoint = endpoint;
+      if (endpoint.binding.verb === "PATCH") setUpdateMask(endpoint.binding, message, bytes);
       return this.#bindAddress(endpoint, message);
     } finally {
       // Decoded JSON does not refer to the body.

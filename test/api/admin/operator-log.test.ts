@@ -127,6 +127,21 @@ const changes: Readonly<Record<string, Case>> = {
       },
     }),
   },
+  UpdateKey: {
+    call: () =>
+      admin.updateKey({
+        keyId,
+        reason,
+        name: "ci",
+        scopes: ["read"],
+        updateMask: { paths: ["name", "scopes", "expires_at"] },
+      }),
+    event: () => ({
+      target: keyId,
+      accountId,
+      details: { name: "ci", scopes: "read", expires_at: "never" },
+    }),
+  },
   SetKeyLimit: {
     call: () => admin.setKeyLimit({ keyId, reason }),
     event: () => ({ target: keyId, accountId, details: { rate_limit_rpm: "default" } }),

@@ -4,7 +4,7 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
 import type { LedgerEntry } from "../../v1/ledger_pb.js";
 import type { ApiKey } from "../../v1/key_pb.js";
 import type { Prices } from "../../v1/prices_pb.js";
@@ -972,6 +972,89 @@ export declare type SetKeyLimitResponse = Message<"vx.admin.v1.SetKeyLimitRespon
  * Use `create(SetKeyLimitResponseSchema)` to create a new message.
  */
 export declare const SetKeyLimitResponseSchema: GenMessage<SetKeyLimitResponse>;
+
+/**
+ * The changes of a key.
+ *
+ * @generated from message vx.admin.v1.UpdateKeyRequest
+ */
+export declare type UpdateKeyRequest = Message<"vx.admin.v1.UpdateKeyRequest"> & {
+  /**
+   * The id of the key: "key_…".
+   *
+   * @generated from field: string key_id = 1;
+   */
+  keyId: string;
+
+  /**
+   * The new name.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * The new scopes, which replace the present ones. The key must have each of them: it can only lose scopes.
+   *
+   * @generated from field: repeated string scopes = 3;
+   */
+  scopes: string[];
+
+  /**
+   * The number of requests per minute that the key may make.
+   *
+   * @generated from field: optional int32 rate_limit_rpm = 4;
+   */
+  rateLimitRpm?: number | undefined;
+
+  /**
+   * The time at which the key expires, in the future.
+   *
+   * @generated from field: google.protobuf.Timestamp expires_at = 5;
+   */
+  expiresAt?: Timestamp | undefined;
+
+  /**
+   * The fields that change: "name", "scopes", "rate_limit_rpm" and "expires_at". A field in the mask that is not set is
+   * cleared. Without a mask, the fields that are set change.
+   *
+   * @generated from field: google.protobuf.FieldMask update_mask = 6;
+   */
+  updateMask?: FieldMask | undefined;
+
+  /**
+   * The reason, as shown in the operator log.
+   *
+   * @generated from field: string reason = 7;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.UpdateKeyRequest.
+ * Use `create(UpdateKeyRequestSchema)` to create a new message.
+ */
+export declare const UpdateKeyRequestSchema: GenMessage<UpdateKeyRequest>;
+
+/**
+ * The changed key.
+ *
+ * @generated from message vx.admin.v1.UpdateKeyResponse
+ */
+export declare type UpdateKeyResponse = Message<"vx.admin.v1.UpdateKeyResponse"> & {
+  /**
+   * The key after the change.
+   *
+   * @generated from field: vx.v1.ApiKey api_key = 1;
+   */
+  apiKey?: ApiKey | undefined;
+};
+
+/**
+ * Describes the message vx.admin.v1.UpdateKeyResponse.
+ * Use `create(UpdateKeyResponseSchema)` to create a new message.
+ */
+export declare const UpdateKeyResponseSchema: GenMessage<UpdateKeyResponse>;
 
 /**
  * Selects a page of the ledger of an account.
@@ -2623,6 +2706,19 @@ export declare const AdminService: GenService<{
     methodKind: "unary";
     input: typeof RevokeKeyRequestSchema;
     output: typeof RevokeKeyResponseSchema;
+  },
+  /**
+   * Update key
+   *
+   * Changes a key: the fields that `update_mask` names. Its limit may exceed that of the plan. An expired or revoked key
+   * cannot be changed.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.UpdateKey
+   */
+  updateKey: {
+    methodKind: "unary";
+    input: typeof UpdateKeyRequestSchema;
+    output: typeof UpdateKeyResponseSchema;
   },
   /**
    * Set key limit

@@ -81,6 +81,11 @@ const KEY_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   },
   ListKeys: { query: { page_size: 50 }, response: { api_keys: [API_KEY], next_page_token: "" } },
   GetKey: { path: { key_id: KEY_ID }, response: { api_key: API_KEY } },
+  UpdateKey: {
+    path: { key_id: KEY_ID },
+    body: { rate_limit_rpm: API_KEY.rate_limit_rpm, expires_at: API_KEY.expires_at },
+    response: { api_key: API_KEY },
+  },
   RevokeKey: { path: { key_id: KEY_ID }, response: REVOKED },
   RevokeKeyByDelete: { path: { key_id: KEY_ID }, response: REVOKED },
 };

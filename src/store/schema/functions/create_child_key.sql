@@ -21,17 +21,10 @@ DECLARE
   -- A limit that an operator gave to the parent may exceed the plan; the limit of the new key may not.
   v_max_rpm constant integer := effective_rpm(v_parent.rate_limit_rpm, false, v_plan.rpm);
 BEGIN
-  IF p_rate_limit_rpm > v_max_rpm THEN
-    PERFORM refuse('invalid_argument',
-      format('must be at most %s, the lower of the limits of the calling key and of its plan "%s"', v_max_rpm, v_plan.name),
-      '{"field":"rate_limit_rpm"}');
+  IF cardinality(v_parent.ancestors) >= 7 THEN
+    PERFORM refuse('invalid_argument', 'This key would be the ninth of a chain in which each key created the next; eight are allowed.');
   END IF;
-  IF p_expires_at > v_parent.expires_at THEN
-    PERFORM refuse('invalid_argument',
-      format('must be no later than %s, when the calling key expires',
-        to_char(v_parent.expires_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')),
-      '{"field":"expires_at"}');
-  END IF;
+  PERFORM check_key_bounds(v_parent, v_max_rpm, p_rate_limit_rpm, p_expires_at);
   wait_seconds := count_key_creation(p_lane, v_account.id, v_plan.max_keys_created_per_hour);
   IF wait_seconds > 0 THEN
     max_keys_created_per_hour := v_plan.max_keys_created_per_hour;
@@ -43,6 +36,6 @@ BEGIN
   RETURN QUERY SELECT 0, v_plan.max_keys_created_per_hour, k.* FROM insert_key(
     p_lane, v_account.id, p_id, p_fingerprint, p_name, v_plan, v_scopes,
     coalesce(p_rate_limit_rpm, v_parent.rate_limit_rpm), false, coalesce(p_expires_at, v_parent.expires_at),
-    p_visible_start, p_visible_end) k;
+    p_visible_start, p_visible_end, v_parent.ancestors || v_parent.id) k;
 END
 $$;

@@ -4,8 +4,7 @@ CREATE OR REPLACE FUNCTION scopes_of_child(p_parent smallint, p_named smallint, 
   LANGUAGE plpgsql IMMUTABLE
 AS $$
 DECLARE
-  v_has constant text := concat_ws(', ', CASE WHEN p_parent & 1 <> 0 THEN 'generate' END,
-    CASE WHEN p_parent & 2 <> 0 THEN 'read' END, CASE WHEN p_parent & 4 <> 0 THEN 'keys' END);
+  v_has constant text := names_of_scopes(p_parent);
 BEGIN
   IF p_named & ~p_parent <> 0 THEN
     PERFORM refuse('invalid_argument', format('must be among the scopes of the calling key: %s', v_has),

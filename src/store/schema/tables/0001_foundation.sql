@@ -94,6 +94,8 @@ CREATE TABLE keys (
   created_at timestamptz NOT NULL,
   expires_at timestamptz,
   revoked_at timestamptz,
+  -- The keys that created it, each by the one before; the first was created by an operator.
+  ancestors text[] NOT NULL DEFAULT '{}',
   PRIMARY KEY (lane, fingerprint),
   UNIQUE (lane, id),
   FOREIGN KEY (lane, account_id) REFERENCES accounts (lane, id),
@@ -102,7 +104,8 @@ CREATE TABLE keys (
   CONSTRAINT only_four_characters_visible CHECK (length(visible_start) = 4 AND length(visible_end) = 4),
   CONSTRAINT scopes_known CHECK (scopes BETWEEN 1 AND 7),
   CONSTRAINT key_limit_positive CHECK (rate_limit_rpm > 0),
-  CONSTRAINT only_a_limit_exceeds CHECK (rate_limit_rpm IS NOT NULL OR NOT may_exceed_plan)
+  CONSTRAINT only_a_limit_exceeds CHECK (rate_limit_rpm IS NOT NULL OR NOT may_exceed_plan),
+  CONSTRAINT at_most_eight_levels CHECK (cardinality(ancestors) < 8)
 );
 CREATE INDEX keys_by_account ON keys (lane, account_id, id);
 -- Counts active keys without reading revoked and expired ones.

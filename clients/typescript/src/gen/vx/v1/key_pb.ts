@@ -4,15 +4,15 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_field_mask, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file vx/v1/key.proto.
  */
 export const file_vx_v1_key: GenFile = /*@__PURE__*/
-  fileDesc("Cg92eC92MS9rZXkucHJvdG8SBXZ4LnYxIr0CCgZBcGlLZXkSCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRISCgptYXNrZWRfa2V5GAMgASgJEgwKBHBsYW4YBCABKAkSDgoGc2NvcGVzGAUgAygJEg0KBXN0YXRlGAYgASgJEhYKDnJhdGVfbGltaXRfcnBtGAcgASgFEi4KCmNyZWF0ZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnJldm9rZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmV4cGlyZXNfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKDGxhc3RfdXNlZF9hdBgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAikAEKEENyZWF0ZUtleVJlcXVlc3QSDAoEbmFtZRgBIAEoCRIOCgZzY29wZXMYAiADKAkSGwoOcmF0ZV9saW1pdF9ycG0YAyABKAVIAIgBARIuCgpleHBpcmVzX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIRCg9fcmF0ZV9saW1pdF9ycG0iQwoRQ3JlYXRlS2V5UmVzcG9uc2USHgoHYXBpX2tleRgBIAEoCzINLnZ4LnYxLkFwaUtleRIOCgZzZWNyZXQYAiABKAkiOAoPTGlzdEtleXNSZXF1ZXN0EhEKCXBhZ2Vfc2l6ZRgBIAEoBRISCgpwYWdlX3Rva2VuGAIgASgJIkwKEExpc3RLZXlzUmVzcG9uc2USHwoIYXBpX2tleXMYASADKAsyDS52eC52MS5BcGlLZXkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIh8KDUdldEtleVJlcXVlc3QSDgoGa2V5X2lkGAEgASgJIjAKDkdldEtleVJlc3BvbnNlEh4KB2FwaV9rZXkYASABKAsyDS52eC52MS5BcGlLZXkiIgoQUmV2b2tlS2V5UmVxdWVzdBIOCgZrZXlfaWQYASABKAkiMwoRUmV2b2tlS2V5UmVzcG9uc2USHgoHYXBpX2tleRgBIAEoCzINLnZ4LnYxLkFwaUtleTKPAgoKS2V5U2VydmljZRI+CglDcmVhdGVLZXkSFy52eC52MS5DcmVhdGVLZXlSZXF1ZXN0GhgudngudjEuQ3JlYXRlS2V5UmVzcG9uc2USQAoITGlzdEtleXMSFi52eC52MS5MaXN0S2V5c1JlcXVlc3QaFy52eC52MS5MaXN0S2V5c1Jlc3BvbnNlIgOQAgESOgoGR2V0S2V5EhQudngudjEuR2V0S2V5UmVxdWVzdBoVLnZ4LnYxLkdldEtleVJlc3BvbnNlIgOQAgESQwoJUmV2b2tlS2V5EhcudngudjEuUmV2b2tlS2V5UmVxdWVzdBoYLnZ4LnYxLlJldm9rZUtleVJlc3BvbnNlIgOQAgJCTwoJY29tLnZ4LnYxQghLZXlQcm90b1ABWi5naXRodWIuY29tL3Z4LWFwaS92eC9jbGllbnRzL2dvL2dlbi92eC92MTt2eHYxqgIFVnguVjFiBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("Cg92eC92MS9rZXkucHJvdG8SBXZ4LnYxIr0CCgZBcGlLZXkSCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRISCgptYXNrZWRfa2V5GAMgASgJEgwKBHBsYW4YBCABKAkSDgoGc2NvcGVzGAUgAygJEg0KBXN0YXRlGAYgASgJEhYKDnJhdGVfbGltaXRfcnBtGAcgASgFEi4KCmNyZWF0ZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnJldm9rZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmV4cGlyZXNfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKDGxhc3RfdXNlZF9hdBgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAikAEKEENyZWF0ZUtleVJlcXVlc3QSDAoEbmFtZRgBIAEoCRIOCgZzY29wZXMYAiADKAkSGwoOcmF0ZV9saW1pdF9ycG0YAyABKAVIAIgBARIuCgpleHBpcmVzX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIRCg9fcmF0ZV9saW1pdF9ycG0iQwoRQ3JlYXRlS2V5UmVzcG9uc2USHgoHYXBpX2tleRgBIAEoCzINLnZ4LnYxLkFwaUtleRIOCgZzZWNyZXQYAiABKAkiOAoPTGlzdEtleXNSZXF1ZXN0EhEKCXBhZ2Vfc2l6ZRgBIAEoBRISCgpwYWdlX3Rva2VuGAIgASgJIkwKEExpc3RLZXlzUmVzcG9uc2USHwoIYXBpX2tleXMYASADKAsyDS52eC52MS5BcGlLZXkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIh8KDUdldEtleVJlcXVlc3QSDgoGa2V5X2lkGAEgASgJIjAKDkdldEtleVJlc3BvbnNlEh4KB2FwaV9rZXkYASABKAsyDS52eC52MS5BcGlLZXkiIgoQUmV2b2tlS2V5UmVxdWVzdBIOCgZrZXlfaWQYASABKAkiMwoRUmV2b2tlS2V5UmVzcG9uc2USHgoHYXBpX2tleRgBIAEoCzINLnZ4LnYxLkFwaUtleSLRAQoQVXBkYXRlS2V5UmVxdWVzdBIOCgZrZXlfaWQYASABKAkSDAoEbmFtZRgCIAEoCRIOCgZzY29wZXMYAyADKAkSGwoOcmF0ZV9saW1pdF9ycG0YBCABKAVIAIgBARIuCgpleHBpcmVzX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgt1cGRhdGVfbWFzaxgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCEQoPX3JhdGVfbGltaXRfcnBtIjMKEVVwZGF0ZUtleVJlc3BvbnNlEh4KB2FwaV9rZXkYASABKAsyDS52eC52MS5BcGlLZXky1AIKCktleVNlcnZpY2USPgoJQ3JlYXRlS2V5EhcudngudjEuQ3JlYXRlS2V5UmVxdWVzdBoYLnZ4LnYxLkNyZWF0ZUtleVJlc3BvbnNlEkAKCExpc3RLZXlzEhYudngudjEuTGlzdEtleXNSZXF1ZXN0GhcudngudjEuTGlzdEtleXNSZXNwb25zZSIDkAIBEjoKBkdldEtleRIULnZ4LnYxLkdldEtleVJlcXVlc3QaFS52eC52MS5HZXRLZXlSZXNwb25zZSIDkAIBEkMKCVVwZGF0ZUtleRIXLnZ4LnYxLlVwZGF0ZUtleVJlcXVlc3QaGC52eC52MS5VcGRhdGVLZXlSZXNwb25zZSIDkAICEkMKCVJldm9rZUtleRIXLnZ4LnYxLlJldm9rZUtleVJlcXVlc3QaGC52eC52MS5SZXZva2VLZXlSZXNwb25zZSIDkAICQk8KCWNvbS52eC52MUIIS2V5UHJvdG9QAVouZ2l0aHViLmNvbS92eC1hcGkvdngvY2xpZW50cy9nby9nZW4vdngvdjE7dnh2MaoCBVZ4LlYxYgZwcm90bzM", [file_google_protobuf_field_mask, file_google_protobuf_timestamp]);
 
 /**
  * A key, without its secret.
@@ -320,6 +320,85 @@ export const RevokeKeyResponseSchema: GenMessage<RevokeKeyResponse> = /*@__PURE_
   messageDesc(file_vx_v1_key, 8);
 
 /**
+ * The changes of a key.
+ *
+ * @generated from message vx.v1.UpdateKeyRequest
+ */
+export type UpdateKeyRequest = Message<"vx.v1.UpdateKeyRequest"> & {
+  /**
+   * The id of the key: "key_…".
+   *
+   * @generated from field: string key_id = 1;
+   */
+  keyId: string;
+
+  /**
+   * The new name.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * The new scopes, which replace the present ones. The key must have each of them: it can only lose scopes.
+   *
+   * @generated from field: repeated string scopes = 3;
+   */
+  scopes: string[];
+
+  /**
+   * The number of requests per minute that the key may make, at most the lower of the limits of the calling key and of the
+   * plan.
+   *
+   * @generated from field: optional int32 rate_limit_rpm = 4;
+   */
+  rateLimitRpm?: number | undefined;
+
+  /**
+   * The time at which the key expires, in the future and not later than the expiry of the calling key.
+   *
+   * @generated from field: google.protobuf.Timestamp expires_at = 5;
+   */
+  expiresAt?: Timestamp | undefined;
+
+  /**
+   * The fields that change: "name", "scopes", "rate_limit_rpm" and "expires_at". A field in the mask that is not set is
+   * cleared. Without a mask, the fields that are set change. Over REST, the default is the fields that the body has.
+   *
+   * @generated from field: google.protobuf.FieldMask update_mask = 6;
+   */
+  updateMask?: FieldMask | undefined;
+};
+
+/**
+ * Describes the message vx.v1.UpdateKeyRequest.
+ * Use `create(UpdateKeyRequestSchema)` to create a new message.
+ */
+export const UpdateKeyRequestSchema: GenMessage<UpdateKeyRequest> = /*@__PURE__*/
+  messageDesc(file_vx_v1_key, 9);
+
+/**
+ * The changed key.
+ *
+ * @generated from message vx.v1.UpdateKeyResponse
+ */
+export type UpdateKeyResponse = Message<"vx.v1.UpdateKeyResponse"> & {
+  /**
+   * The key after the change.
+   *
+   * @generated from field: vx.v1.ApiKey api_key = 1;
+   */
+  apiKey?: ApiKey | undefined;
+};
+
+/**
+ * Describes the message vx.v1.UpdateKeyResponse.
+ * Use `create(UpdateKeyResponseSchema)` to create a new message.
+ */
+export const UpdateKeyResponseSchema: GenMessage<UpdateKeyResponse> = /*@__PURE__*/
+  messageDesc(file_vx_v1_key, 10);
+
+/**
  * The keys of the account.
  *
  * @generated from service vx.v1.KeyService
@@ -363,6 +442,21 @@ export const KeyService: GenService<{
     methodKind: "unary";
     input: typeof GetKeyRequestSchema;
     output: typeof GetKeyResponseSchema;
+  },
+  /**
+   * Update key
+   *
+   * Changes the calling key, or a key that it created, directly or through other keys. Over REST, a field that the body
+   * does not have stays as it is, and null clears it; over gRPC and Connect, `update_mask` names the fields that change. No
+   * value can exceed that of the calling key, so a key can only be tightened by itself; a cleared field gets the value of
+   * the calling key. An expired or revoked key cannot be changed.
+   *
+   * @generated from rpc vx.v1.KeyService.UpdateKey
+   */
+  updateKey: {
+    methodKind: "unary";
+    input: typeof UpdateKeyRequestSchema;
+    output: typeof UpdateKeyResponseSchema;
   },
   /**
    * Revoke key

@@ -1,0 +1,52 @@
+import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
+import { DomainError } from "../domain/errors.ts";
+import { fromScopeBits } from "../domain/scope.ts";
+import type { KeyChanges } from "../store/keys.ts";
+import { scopesOf } from "./key-service.ts";
+import { dateOf } from "./request-values.ts";
+
+/** What a request to change a key has in both APIs. */
+type UpdateRequest = {
+  readonly name: string;
+  readonly scopes: string[];
+  readonly rateLimitRpm?: number | undefined;
+  readonly expiresAt?: Timestamp | undefined;
+  readonly updateMask?: FieldMask | undefined;
+};
+
+/** The value of each field that can change; undefined if it is not set. */
+const VALUES = {
+  name: ({ name }) => name || undefined,
+  scopes: scopesOf,
+  rate_limit_rpm: ({ rateLimitRpm }) => rateLimitRpm,
+  expires_at: ({ expiresAt }) => dateOf("expires_at", expiresAt),
+} as const satisfies Record<keyof KeyChanges, (request: UpdateRequest) => unknown>;
+
+const NAMES = Object.keys(VALUES) as (keyof KeyChanges)[];
+
+/** Every key has a name and a scope. */
+const REQUIRED: readonly string[] = ["name", "scopes"] satisfies (keyof KeyChanges)[];
+
+/** The fields in the mask change; without a mask, those that are set. */
+export function keyChangesOf(request: UpdateRequest): KeyChanges {
+  const named = request.updateMask?.paths;
+  const unknown = named?.find((path) => !(NAMES as string[]).includes(path));
+  if (unknown !== undefined)
+    throw DomainError.ofField("update_mask", `must have only these fields: ${NAMES.join(", ")}`);
+  const changes = NAMES.filter((name) => named?.includes(name) ?? VALUES[name](request) !== undefined).map(
+    (name) => [name, VALUES[name](request) ?? null] as const,
+  );
+  for (const [name, value] of changes)
+    if (value === null && REQUIRED.includes(name)) throw DomainError.ofField(name, "must not be empty");
+  return Object.fromEntries(changes);
+}
+
+/** The changes for the log of operators. */
+export function detailsOfChanges({ name, scopes, rate_limit_rpm: rpm, expires_at: expiry }: KeyChanges) {
+  return {
+    name,
+    scopes: scopes && fromScopeBits(scopes).join(","),
+    rate_limit_rpm: rpm === null ? "default" : rpm,
+    expires_at: expiry === null ? "never" : expiry?.toISOString(),
+  };
+}

@@ -1,0 +1,20 @@
+-- Stores the changed fields of a key: those in p_changes, where null means that the field has no value.
+CREATE OR REPLACE FUNCTION write_key(p_key keys, p_changes jsonb, p_may_exceed_plan boolean) RETURNS void
+  LANGUAGE plpgsql
+AS $$
+DECLARE
+  v_scopes constant smallint := p_changes ->> 'scopes';
+  v_new constant keys := jsonb_populate_record(p_key, p_changes);
+BEGIN
+  IF v_scopes & ~p_key.scopes <> 0 THEN
+    PERFORM refuse('invalid_argument', format('must be among the scopes that the key has: %s', names_of_scopes(p_key.scopes)),
+      '{"field":"scopes"}');
+  ELSIF p_changes ? 'expires_at' AND v_new.expires_at <= clock_timestamp() THEN
+    PERFORM refuse('invalid_argument', 'must be in the future', '{"field":"expires_at"}');
+  END IF;
+  UPDATE keys SET name = v_new.name, scopes = v_new.scopes, expires_at = v_new.expires_at, rate_limit_rpm = v_new.rate_limit_rpm,
+      may_exceed_plan = CASE WHEN p_changes ? 'rate_limit_rpm' THEN p_may_exceed_plan AND v_new.rate_limit_rpm IS NOT NULL
+                             ELSE may_exceed_plan END
+    WHERE lane = p_key.lane AND fingerprint = p_key.fingerprint;
+END
+$$;

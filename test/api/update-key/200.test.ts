@@ -1,0 +1,193 @@
+import { type Timestamp, timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { KeyService } from "../../../gen/vx/v1/key_pb.js";
+import { startTestApp, type TestApp } from "../../support/app.ts";
+import { createTestKey, type Operator, operatorOf } from "../../support/fixtures.ts";
+import { bearer, protocols } from "../../support/protocols.ts";
+
+type Fields = { name?: string; scopes?: string[]; rateLimitRpm?: number; expiresAt?: Timestamp };
+
+let app: TestApp;
+let operator: Operator;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  operator = operatorOf(app);
+});
+afterAll(() => app.stop());
+
+function inHours(hours: number): Timestamp {
+  return timestampFromDate(new Date(Date.now() + hours * 3_600_000));
+}
+
+describe.each(protocols)("$name", ({ open }) => {
+  async function create(secret: string, fields: Fields = {}) {
+    const caller = open(app.url);
+    const outcome = await caller.call(
+      KeyService.method.createKey,
+      { name: "child", scopes: ["generate", "read", "keys"], ...fields },
+      bearer(secret),
+    );
+    caller.close();
+    if (!outcome.ok) throw new Error(outcome.text);
+    return { id: outcome.message.apiKey?.id ?? "", secret: outcome.message.secret };
+  }
+
+  async function update(secret: string, keyId: string, fields: Fields, paths?: string[]) {
+    const caller = open(app.url);
+    const request = { keyId, ...fields, ...(paths ? { updateMask: { paths } } : {}) };
+    const outcome = await caller.call(KeyService.method.updateKey, request, bearer(secret));
+    caller.close();
+    return outcome;
+  }
+
+  test("the fields that are given change, and the others stay", async () => {
+    const parent = await createTestKey(operator, { plan: "pro" });
+    const child = await create(parent.secret, { rateLimitRpm: 10 });
+    const expiresAt = inHours(1);
+    expect(await update(parent.secret, child.id, { name: "renamed", expiresAt })).toMatchObject({
+      message: {
+        apiKey: { name: "renamed", expiresAt, rateLimitRpm: 10, scopes: ["generate", "read", "keys"] },
+      },
+    });
+    expect(await update(parent.secret, child.id, { rateLimitRpm: 20, scopes: ["read"] })).toMatchObject({
+      message: { apiKey: { name: "renamed", expiresAt, rateLimitRpm: 20, scopes: ["read"] } },
+    });
+    expect(await update(child.secret, child.id, {})).toMatchObject({ reason: "insufficient_scope" });
+  });
+
+  test("the mask selects the fields, and one that is not set is cleared", async () => {
+    const parent = await createTestKey(operator, { plan: "pro" });
+    const child = await create(parent.secret, { rateLimitRpm: 10, expiresAt: inHours(1) });
+    const paths = ["rate_limit_rpm", "expires_at"];
+    expect(await update(parent.secret, child.id, { name: "ignored" }, paths)).toMatchObject({
+      message: { apiKey: { name: "child", rateLimitRpm: 600 } },
+    });
+    const { apiKeys } = await operator.listKeys({ accountId: parent.accountId });
+    expect(apiKeys.find(({ id }) => id === child.id)?.expiresAt).toBeUndefined();
+    for (const path of ["name", "scopes"])
+      expect(await update(parent.secret, child.id, {}, [path])).toMatchObject({ fields: [path] });
+    expect(await update(parent.secret, child.id, {}, ["plan"])).toMatchObject({ fields: ["update_mask"] });
+  });
+
+  test("a key can only tighten itself", async () => {
+    const key = await createTestKey(operator, { plan: "pro", rateLimitRpm: 100 });
+    expect(await update(key.secret, key.id, { rateLimitRpm: 101 })).toMatchObject({
+      fields: ["rate_limit_rpm"],
+    });
+    const expiresAt = inHours(1);
+    const tighter = { rateLimitRpm: 50, expiresAt, scopes: ["read", "keys"] };
+    expect(await update(key.secret, key.id, tighter)).toMatchObject({
+      message: { apiKey: { rateLimitRpm: 50, expiresAt, scopes: ["read", "keys"] } },
+    });
+    expect(await update(key.secret, key.id, { rateLimitRpm: 51 })).toMatchObject({
+      fields: ["rate_limit_rpm"],
+    });
+    expect(await update(key.secret, key.id, { expiresAt: inHours(2) })).toMatchObject({
+      fields: ["expires_at"],
+    });
+    expect(await update(key.secret, key.id, { scopes: ["generate"] })).toMatchObject({ fields: ["scopes"] });
+    // Cleared fields get the values of the calling key.
+    expect(await update(key.secret, key.id, {}, ["rate_limit_rpm", "expires_at"])).toMatchObject({
+      message: { apiKey: { rateLimitRpm: 50, expiresAt } },
+    });
+  });
+
+  test("a key changes what it created, directly or not, up to its own values, and no other key", async () => {
+    const parent = await createTestKey(operator, { plan: "pro", rateLimitRpm: 100 });
+    const child = await create(parent.secret, { rateLimitRpm: 10 });
+    const grandchild = await create(child.secret, { rateLimitRpm: 5 });
+    const other = await createTestKey(operator, { accountId: parent.accountId });
+    expect(await update(parent.secret, grandchild.id, { rateLimitRpm: 100 })).toMatchObject({
+      message: { apiKey: { rateLimitRpm: 100 } },
+    });
+    expect(await update(child.secret, grandchild.id, { rateLimitRpm: 11 })).toMatchObject({
+      fields: ["rate_limit_rpm"],
+    });
+    for (const { secret, id } of [
+      { secret: child.secret, id: parent.id },
+      { secret: parent.secret, id: other.id },
+      { secret: grandchild.secret, id: child.id },
+    ]) {
+      expect(await update(secret, id, { name: "taken" })).toMatchObject({ reason: "not_found" });
+    }
+    await update(parent.secret, parent.id, { scopes: ["read", "keys"] });
+    expect(await update(parent.secret, child.id, { scopes: ["generate"] })).toMatchObject({
+      fields: ["scopes"],
+    });
+  });
+
+  test("a scope that a key lacks cannot be given, and a revoked or expired key cannot be changed", async () => {
+    const parent = await createTestKey(operator, { plan: "pro" });
+    const child = await create(parent.secret, { scopes: ["read"] });
+    expect(await update(parent.secret, child.id, { scopes: ["read", "keys"] })).toMatchObject({
+      fields: ["scopes"],
+    });
+    expect(await update(parent.secret, child.id, { expiresAt: inHours(-1) })).toMatchObject({
+      fields: ["expires_at"],
+    });
+    await operator.revokeKey({ keyId: child.id });
+    expect(await update(parent.secret, child.id, { name: "late" })).toMatchObject({
+      reason: "invalid_argument",
+      fields: ["key_id"],
+    });
+    await expect(operator.updateKey({ keyId: child.id, name: "late" })).rejects.toThrow("revoked");
+  });
+});
+
+describe("PATCH /v1/keys/{key_id}", () => {
+  async function patch(secret: string, id: string, body: unknown) {
+    const response = await fetch(`${app.url}/v1/keys/${id}`, {
+      method: "PATCH",
+      headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+    return {
+      status: response.status,
+      body: (await response.json()) as { api_key?: unknown; error?: unknown },
+    };
+  }
+
+  test("a field that is absent stays, and null clears it", async () => {
+    const key = await createTestKey(operator, { plan: "pro" });
+    const { id } = (
+      await operator.createKey({
+        accountId: key.accountId,
+        name: "ci",
+        rateLimitRpm: 7,
+        expiresAt: inHours(1),
+      })
+    ).apiKey as { id: string };
+    await operator.updateKey({ keyId: id, rateLimitRpm: 9, updateMask: { paths: ["rate_limit_rpm"] } });
+    const created = await fetch(`${app.url}/v1/keys`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key.secret}`, "content-type": "application/json" },
+      body: JSON.stringify({ name: "child", rate_limit_rpm: 5, expires_at: "2100-01-01T00:00:00Z" }),
+    });
+    const { api_key: child } = (await created.json()) as { api_key: { id: string } };
+    expect(await patch(key.secret, child.id, { expires_at: null })).toMatchObject({
+      status: 200,
+      body: { api_key: { rate_limit_rpm: 5, expires_at: null } },
+    });
+    expect(await patch(key.secret, child.id, { rate_limit_rpm: null, name: "x" })).toMatchObject({
+      body: { api_key: { rate_limit_rpm: 600, name: "x", scopes: ["generate", "read"] } },
+    });
+    expect(await patch(key.secret, child.id, {})).toMatchObject({ body: { api_key: { name: "x" } } });
+    expect(await patch(key.secret, child.id, { name: null })).toMatchObject({ status: 400 });
+    expect(await patch(key.secret, child.id, { plan: "scale" })).toMatchObject({ status: 400 });
+  });
+});
+
+test("a chain of keys has at most eight levels", async () => {
+  let { secret } = await createTestKey(operator, { plan: "scale" });
+  const create = async (by: string) => {
+    const response = await fetch(`${app.url}/v1/keys`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${by}`, "content-type": "application/json" },
+      body: JSON.stringify({ name: "link", scopes: ["keys"] }),
+    });
+    return { status: response.status, body: (await response.json()) as { secret: string } };
+  };
+  for (let level = 2; level <= 8; level++) ({ secret } = (await create(secret)).body);
+  expect(await create(secret)).toMatchObject({ status: 400 });
+});
