@@ -29,15 +29,22 @@ export async function createGenerations(
   const store = new Billing(database, options);
   return async (at: number) => {
     const { accountId, keyId } = payers[at] as Payer;
-    const holdId = ids.generation(laneOfId(accountId));
-    const held: HoldOutcome = await store.hold({ ...HOLD, holdId, accountId, keyId });
+    const generationId = ids.generation(laneOfId(accountId));
+    const held: HoldOutcome = await store.hold({ ...HOLD, generationId, accountId, keyId });
     if (held.outcome !== "held") throw new Error(`the hold was ${held.outcome}`);
-    const ended = await store.end({ holdId, accountId, charge: { ...CHARGE, keyId } });
+    const ended = await store.end({ generationId, accountId, charge: { ...CHARGE, keyId } });
     if (ended.outcome !== "settled") throw new Error(`the hold was ${ended.outcome}`);
   };
 }
 
-const HOLD = { amountMicros: 4_000n, seconds: 600, idempotency: undefined };
+const HOLD = {
+  amountMicros: 4_000n,
+  tokens: 100,
+  model: "m",
+  user: "",
+  seconds: 600,
+  idempotency: undefined,
+};
 
 const CHARGE = {
   amountMicros: 18n,

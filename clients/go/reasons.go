@@ -22,6 +22,8 @@ const (
 	ExpiredApiKey Reason = "expired_api_key"
 	// InsufficientBalance is 402: The balance is too low for this call. Add credit to the account.
 	InsufficientBalance Reason = "insufficient_balance"
+	// BudgetExceeded is 402: A limit of cost does not cover this call. Raise the limit or wait for its next window.
+	BudgetExceeded Reason = "budget_exceeded"
 	// InsufficientScope is 403: The API key does not have the scope that this method requires.
 	InsufficientScope Reason = "insufficient_scope"
 	// AccountSuspended is 403: The account is suspended. Contact the operator of this service.
@@ -48,6 +50,12 @@ const (
 	RateLimitExceeded Reason = "rate_limit_exceeded"
 	// KeyCreationLimitReached is 429: The account created the maximum number of keys per hour of the plan. Retry in the next hour.
 	KeyCreationLimitReached Reason = "key_creation_limit_reached"
+	// TokenLimitExceeded is 429: A limit of tokens does not cover this call. Lower max_tokens or wait for the next window of the limit.
+	TokenLimitExceeded Reason = "token_limit_exceeded"
+	// GenerationLimitExceeded is 429: A limit of generations is used up. Wait for its next window.
+	GenerationLimitExceeded Reason = "generation_limit_exceeded"
+	// ConcurrencyLimitReached is 429: The maximum number of running generations is reached. Retry when one has ended.
+	ConcurrencyLimitReached Reason = "concurrency_limit_reached"
 	// TooManyFailedAuthentications is 429: Too many calls with unknown, revoked or expired keys came from this IP address. Retry in the next minute.
 	TooManyFailedAuthentications Reason = "too_many_failed_authentications"
 	// UnexpectedCompression is 400: The message is flagged as compressed, but the call does not declare a compression. Declare it in the header 'grpc-encoding' or 'connect-content-encoding', or do not compress the message.
@@ -70,6 +78,7 @@ const (
 var retried = map[Reason]bool{
 	IdempotencyInProgress:        true,
 	RateLimitExceeded:            true,
+	ConcurrencyLimitReached:      true,
 	TooManyFailedAuthentications: true,
 	Internal:                     true,
 	UpstreamError:                true,

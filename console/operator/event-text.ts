@@ -16,6 +16,8 @@ const VERBS: Readonly<Record<string, Verbs>> = {
   CreateKey: ["Created", "create"],
   RevokeKey: ["Revoked", "revoke"],
   SetKeyLimit: ["Limited", "limit"],
+  SetLimit: ["Set", "set"],
+  RemoveLimit: ["Removed", "remove"],
   CreateOperator: ["Created", "create"],
   RevokeOperator: ["Revoked", "revoke"],
   SignIn: ["Signed in", "sign in"],
@@ -49,6 +51,7 @@ function objectOf({ method, target, targetName, accountId, accountName, details 
   if (method.endsWith("Plan")) return `the plan “${target}”`;
   const name = targetName || details.name || target;
   if (method.endsWith("Operator")) return name === "" ? "an operator" : `the operator “${name}”`;
+  if (method.endsWith("Limit") && method !== "SetKeyLimit") return `a limit of ${name || accountName}`;
   if (!method.includes("Key")) return "";
   const key = name === "" || name === accountId ? "a key" : `the key “${name}”`;
   return accountName === "" ? key : `${key} of ${accountName}`;

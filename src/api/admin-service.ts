@@ -35,6 +35,7 @@ import { type ApiCall, type Deps, defineService } from "./define-service.ts";
 import { detailsOfChanges, keyChangesOf } from "./key-changes.ts";
 import { newKey, scopesOf } from "./key-service.ts";
 import { entryFilterOf } from "./ledger-service.ts";
+import { listLimitsOfOwner, removeLimit, setLimit } from "./limit-service.ts";
 import {
   createAccount,
   getAccount,
@@ -217,6 +218,9 @@ export const adminService = defineService(AdminService, ({ deps }) => {
     revokeKey: (request, call) => revokeKey(deps, request, call),
     updateKey: (request, call) => updateKey(deps, request, call),
     setKeyLimit: (request, call) => setKeyLimit(deps, request, call),
+    listLimits: (request) => listLimitsOfOwner(deps, request),
+    setLimit: (request, call) => setLimit(deps, request, call),
+    removeLimit: (request, call) => removeLimit(deps, request, call),
     listLedgerEntries: (request) => listLedgerEntries(deps, request),
     listRecentEntries: (request) => listRecentEntries(deps, request),
     getUsage: (request) => getAccountUsage(deps, request),

@@ -8,6 +8,7 @@ import { embeddingsService, embedService } from "./embeddings-service.ts";
 import { generateService } from "./generate/service.ts";
 import { keyService } from "./key-service.ts";
 import { ledgerService } from "./ledger-service.ts";
+import { limitService } from "./limit-service.ts";
 import { meService } from "./me-service.ts";
 import { modelsService } from "./messages/models-service.ts";
 import { messagesService } from "./messages/service.ts";
@@ -29,6 +30,7 @@ export const DEVELOPER_SERVICES: readonly ServiceDefinition[] = [
   meService,
   accountService,
   keyService,
+  limitService,
   ledgerService,
   usageService,
 ];

@@ -11,6 +11,7 @@ import type {
 } from "../../gen/vx/admin/v1/admin_pb.js";
 import type { ApiKeySchema } from "../../gen/vx/v1/key_pb.js";
 import type { LedgerEntrySchema } from "../../gen/vx/v1/ledger_pb.js";
+import type { LimitSchema } from "../../gen/vx/v1/limit_pb.js";
 import type { ModelSchema } from "../../gen/vx/v1/model_pb.js";
 import type { PricesSchema } from "../../gen/vx/v1/prices_pb.js";
 import { maskKey } from "../domain/credentials.ts";
@@ -24,6 +25,7 @@ import { inputTokensOf, outputTokensOf } from "../domain/usage.ts";
 import type { AccountRow } from "../store/accounts.ts";
 import type { KeyRow } from "../store/keys.ts";
 import { type EntryRow, pricesOfEntry, usageOfEntry } from "../store/ledger.ts";
+import type { LimitOwner, LimitRow } from "../store/limits.ts";
 import type { EventRow } from "../store/operator-log.ts";
 import type { OperatorRow } from "../store/operators.ts";
 import type { PlanRow } from "../store/plans.ts";
@@ -101,6 +103,27 @@ export function viewOperatorEvent(
     requestId: row.request_id,
     accountName: names.get(row.account_id) ?? "",
     targetName: row.target === row.account_id ? "" : (names.get(row.target) ?? ""),
+  };
+}
+
+export function viewLimit(row: LimitRow, owner: LimitOwner): MessageInitShape<typeof LimitSchema> {
+  const ofPlan = owner.kind === "plan" || row.owner_id !== row.subject_id;
+  return {
+    id: row.id,
+    metric: row.metric,
+    window: row.period,
+    amount: row.amount,
+    model: row.model,
+    per: row.per_user ? "user" : "",
+    ...(row.temporary_amount === null ? {} : { temporaryAmount: row.temporary_amount }),
+    ...(row.temporary_until ? { temporaryUntil: timestampFromDate(row.temporary_until) } : {}),
+    owner: ofPlan ? "plan" : row.owner_id.startsWith("acct_") ? "account" : "key",
+    ownerId: row.owner_id,
+    spent: row.spent,
+    held: row.held,
+    remaining: row.valid_amount > row.spent + row.held ? row.valid_amount - row.spent - row.held : 0n,
+    ...(row.resets_at ? { resetsAt: timestampFromDate(row.resets_at) } : {}),
+    ...(row.counted_since ? { countedSince: timestampFromDate(row.counted_since) } : {}),
   };
 }
 

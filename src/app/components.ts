@@ -77,6 +77,7 @@ export function createComponents(options: ComponentsOptions) {
     recordAttempt: telemetry?.recordAttempt,
   });
   const metering = createMetering({
+    topUpUrl: config.topUpUrl,
     databases,
     pipelines: config.billingPipelines,
     turns,

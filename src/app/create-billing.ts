@@ -30,6 +30,7 @@ type MeteringOptions = Pick<GenerationDeps, "streamEvents" | "tokens"> & {
   readonly turns?: CellTurns | undefined;
   readonly models: { get(id: string): Model | undefined; list(): readonly Model[] };
   readonly ids: Ids;
+  readonly topUpUrl: string | undefined;
   readonly log: Log;
   readonly metrics: Metrics;
 };
@@ -92,6 +93,7 @@ export function createMetering(options: MeteringOptions): Metering {
       billing,
       settler,
       running,
+      quoteHold: (hold) => billing.quoteHold(hold),
       findAnswer: (...of) => findAnswer(databases.single, ...of),
       findEntry: (...of) => findEntry(billing, ...of),
     }),
@@ -123,19 +125,19 @@ function createSettler(billing: Billing, { log, metrics }: MeteringOptions): Set
     wait: (ms) => wait(ms),
     onRetry: (end, error) => {
       metrics.settlementRetries.inc();
-      log.warn({ err: error, generation: end.holdId }, "settlement failed, retrying");
+      log.warn({ err: error, generation: end.generationId }, "settlement failed, retrying");
     },
     onRefusal: (end, error) => {
       metrics.refusedSettlements.inc();
       log.error(
-        { err: error, generation: end.holdId, charge_micros: String(end.charge?.amountMicros ?? 0n) },
+        { err: error, generation: end.generationId, charge_micros: String(end.charge?.amountMicros ?? 0n) },
         "released a hold without a charge: the database refused writes for 10 s",
       );
     },
     onFailure: (end, error) => {
       metrics.unsettled.inc();
       log.error(
-        { err: error, generation: end.holdId, charge_micros: String(end.charge?.amountMicros ?? 0n) },
+        { err: error, generation: end.generationId, charge_micros: String(end.charge?.amountMicros ?? 0n) },
         "stopped before a generation was settled; its hold will be released without a charge",
       );
     },
@@ -161,7 +163,7 @@ function createPresence(cell: number, { options, serverId, billing }: PresenceOp
     pauseMs: HEARTBEAT_PAUSE_MS,
     heartbeats: databases.monitor.all[cell] as Cell,
     cells: () => databases.waiting?.usableNames ?? [],
-    isOpen: (holdId) => billing.isOpen(holdId),
+    isOpen: (generationId) => billing.isOpen(generationId),
     release: (hold) => billing.end({ ...hold, charge: undefined }),
     onReleased: (holds) => {
       metrics.releasedHolds.inc(holds);

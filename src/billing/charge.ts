@@ -89,7 +89,7 @@ function isCharged(ended: Ended): boolean {
 /** The usage that the upstream has reported so far, completed by counts. */
 async function countUsage(ended: Ended, tokens: Tokens): Promise<Usage> {
   const { ending, progress, spec } = ended;
-  const options = { signal: AbortSignal.timeout(COUNT_MS), payer: spec.key.accountId };
+  const options = { signal: AbortSignal.timeout(COUNT_MS), accountId: spec.key.accountId };
   const reported = progress.report?.usage;
   const input = reported && inputTokensOf(reported) > 0 ? reported : await countInput(spec, tokens, options);
   const texts = producedTexts(ended);

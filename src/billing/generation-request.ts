@@ -4,6 +4,7 @@ import type { Delta, FinishReason, Output } from "../domain/output.ts";
 import type { Format, PromptMessage, PromptOptions } from "../domain/prompt.ts";
 import type { Usage } from "../domain/usage.ts";
 import type { AdmittedKey } from "../store/admit.ts";
+import type { MinuteLimit } from "../store/bill.ts";
 
 /** A request for a generation, the same for every API. */
 export type GenerationRequest = {
@@ -65,6 +66,8 @@ export type Caller = {
   readonly onStart: (generation: StartedGeneration) => void;
   /** Called before the reply if its output limit is lower than the call asked for. */
   readonly onLoweredMaxTokens: (maxTokens: number) => void;
+  /** Called before the reply with the minute limits that apply to the call, if any do. */
+  readonly onMinuteLimits: (limits: readonly MinuteLimit[]) => void;
   /** Called when an earlier response is replayed. */
   readonly onReplay: () => void;
 };

@@ -1,4 +1,5 @@
 import { DomainError } from "../domain/errors.ts";
+import type { LimitMetric } from "../domain/limit.ts";
 import type { Model } from "../domain/model.ts";
 import type { Micros } from "../domain/money.ts";
 import { affordableOutput, type Extent, maxCostOf } from "../domain/price.ts";
@@ -9,9 +10,10 @@ import {
   opaqueTokenBound,
   type PromptInput,
 } from "../domain/prompt-texts.ts";
+import type { ShortHold } from "../store/bill.ts";
 import { fieldName } from "./check-request.ts";
 import type { GenerationRequest } from "./generation-request.ts";
-import { maxCostTooLow } from "./refusals.ts";
+import { maxCostTooLow, type Need } from "./refusals.ts";
 
 /** Minimum output limit of a call without max_tokens whose balance does not cover the model's default. */
 const MIN_OUTPUT_TOKENS = 64;
@@ -29,8 +31,11 @@ export type Size = {
   /** The lowest value that maxTokens may be reduced to, to fit the balance. */
   readonly minTokens: number;
   readonly amountMicros: Micros;
+  /** Whether maxTokens was lowered to fit what was left. */
+  readonly isLowered: boolean;
 };
 
+/** The calling account, with the balance as it was read at admission. */
 export type Payer = { readonly accountId: string; readonly balanceMicros: Micros };
 
 /**
@@ -54,7 +59,7 @@ function sizeOfBound(
   bound: number,
   model: Model,
   request: GenerationRequest,
-  { accountId: payer, balanceMicros }: Payer,
+  { accountId, balanceMicros }: Payer,
   tokens: Pick<Tokens, "countPrompt">,
   signal: AbortSignal,
 ): Size | Promise<Size> {
@@ -64,7 +69,7 @@ function sizeOfBound(
     const fits = size.amountMicros <= (request.maxCostMicros ?? size.amountMicros);
     if (fits && size.amountMicros <= balanceMicros) return size;
   }
-  return countedSize(model, request, tokens, { signal, payer });
+  return countedSize(model, request, tokens, { signal, accountId });
 }
 
 export async function countedSize(
@@ -95,14 +100,51 @@ function shrunkToMaxCost(model: Model, size: Size, maxCostMicros: Micros): Size 
   };
 }
 
-/** Lowers the output limit to what the funds cover, but not below minTokens. Never raises it. */
-export function shrunkTo(model: Model, size: Size, availableMicros: Micros): Size {
-  const affordable = affordableOutput(model.prices, extentOf(size), availableMicros);
-  return withMaxTokens(model, size, Math.max(size.minTokens, affordable));
+/**
+ * The next size to try for a hold that did not fit: counted, then with an output limit that fits what is left of the balance and of the
+ * limits, then, as another call may take that in between, with the lowest one. Undefined if no smaller size can fit.
+ */
+export function nextSize(
+  model: Model,
+  request: GenerationRequest,
+  size: Size,
+  short: ShortHold,
+  tokens: Pick<Tokens, "countPrompt">,
+  options: CountOptions,
+): Size | Promise<Size> | undefined {
+  if (short.outcome === "limited" && !SIZED_METRICS.includes(short.limit.metric)) return undefined;
+  if (!size.counted) return countedSize(model, request, tokens, options);
+  if (size.maxTokens === size.minTokens) return undefined;
+  if (size.isLowered) return withMaxTokens(model, size, size.minTokens);
+  return { ...shrunkTo(model, size, roomOf(short)), isLowered: true };
 }
 
-export function smallest(model: Model, size: Size): Size {
-  return withMaxTokens(model, size, size.minTokens);
+/** The metrics of which a smaller call needs less. */
+const SIZED_METRICS: readonly LimitMetric[] = ["cost", "tokens"];
+
+type Room = { readonly micros: Micros; readonly tokens: bigint | undefined };
+
+function roomOf({ balanceMicros, heldMicros, costRoom, tokenRoom }: ShortHold): Room {
+  const available = balanceMicros - heldMicros;
+  return {
+    micros: costRoom !== undefined && costRoom < available ? costRoom : available,
+    tokens: tokenRoom,
+  };
+}
+
+/** Lowers the output limit to what the room covers, but not below minTokens. Never raises it. */
+export function shrunkTo(model: Model, size: Size, { micros, tokens }: Room): Size {
+  const affordable = affordableOutput(model.prices, extentOf(size), micros);
+  const left = tokens === undefined ? affordable : Number(tokens) - size.inputTokens;
+  return withMaxTokens(model, size, Math.max(size.minTokens, Math.min(affordable, left)));
+}
+
+/** What a hold of this size needs, and the least that a call with another output limit would need. */
+export function needOf(model: Model, request: GenerationRequest, size: Size): Need {
+  return {
+    requiredMicros: size.amountMicros,
+    minimumMicros: isEmbedding(request) ? undefined : withMaxTokens(model, size, 1).amountMicros,
+  };
 }
 
 /** A limit that the caller set is lowered only to the model's maximum; the default may be lowered further. */
@@ -130,7 +172,7 @@ export function loweredMaxTokensOf(
 function priced(
   model: Model,
   request: GenerationRequest,
-  size: Omit<Size, "inputTokens" | "images" | "amountMicros">,
+  size: Omit<Size, "inputTokens" | "images" | "amountMicros" | "isLowered">,
 ): Size {
   const { base, perMessage } = model.promptOverheadTokens;
   const inputTokens =
@@ -141,7 +183,7 @@ function priced(
     perMessage * request.messages.length;
   return withMaxTokens(
     model,
-    { ...size, images: imagesIn(request.messages), inputTokens, amountMicros: 0n },
+    { ...size, images: imagesIn(request.messages), inputTokens, amountMicros: 0n, isLowered: false },
     size.maxTokens,
   );
 }

@@ -179,13 +179,13 @@ export class Generation {
 
   async #settle(ending: Ending): Promise<void> {
     const { settler, tokens } = this.#deps;
-    const { id: holdId, key, trace } = this.spec;
+    const { id: generationId, key, trace } = this.spec;
     const { output } = this.#builder;
     try {
       const stopped = { spec: this.spec, ending, progress: this.#progress, output };
       const charging = chargeOf(stopped, tokens);
       const charge = charging instanceof Promise ? await charging : charging;
-      const end = { holdId, accountId: key.accountId, charge };
+      const end = { generationId, accountId: key.accountId, charge };
       const refuse = (error: unknown) =>
         this.#reply.reject(
           ending.kind === "completed" || charge !== undefined ? refused(error) : ending.error,

@@ -1,24 +1,22 @@
 import { DomainError, type Reason } from "../domain/errors.ts";
-import { assertInvariant, InvariantViolation } from "../domain/invariant.ts";
+import { withPrefix } from "../domain/ids.ts";
+import { InvariantViolation } from "../domain/invariant.ts";
 import type { Model } from "../domain/model.ts";
 import type { Micros } from "../domain/money.ts";
-import { maxCostOf } from "../domain/price.ts";
-import type { HoldOutcome, HoldRequest } from "../store/bill.ts";
+import type { HoldOutcome, HoldRequest, MinuteLimit, ShortHold } from "../store/bill.ts";
 import type { Billing } from "../store/billing.ts";
 import { checkRequest } from "./check-request.ts";
 import type { Caller, GenerationRequest } from "./generation-request.ts";
 import {
   boundedSize,
-  countedSize,
-  extentOf,
   imageTokensOf,
+  needOf,
+  nextSize,
   type Payer,
   type Size,
-  shrunkTo,
-  smallest,
   type Tokens,
 } from "./generation-size.ts";
-import { insufficientBalance } from "./refusals.ts";
+import { insufficientBalance, limitExceeded, type Need } from "./refusals.ts";
 import type { RunningGenerations } from "./running-generations.ts";
 import type { Settler } from "./settler.ts";
 
@@ -31,6 +29,8 @@ export type HoldDeps = {
   readonly settler: Settler;
   readonly running: RunningGenerations;
   readonly tokens: Tokens;
+  /** Where customers add credit. */
+  readonly topUpUrl: string | undefined;
 };
 
 /** A generation whose hold is not placed yet. */
@@ -43,35 +43,29 @@ export type PendingGeneration = {
 };
 
 /** The size that the hold covers. There is no hold if an earlier call with the same idempotency key was answered. */
-type Placed = { readonly kind: "held"; readonly size: Size } | { readonly kind: "answered" };
+type Placed =
+  | { readonly kind: "held"; readonly size: Size; readonly minuteLimits: readonly MinuteLimit[] }
+  | { readonly kind: "answered" };
 
-export function placeHold(deps: HoldDeps, pending: PendingGeneration): Promise<Placed> {
-  const { request, model } = pending;
-  const { key, signal } = pending.caller;
+/** Tries sizes until one is held. Only the database decides, because a balance that was read earlier may be out of date. */
+export async function placeHold(deps: HoldDeps, pending: PendingGeneration): Promise<Placed> {
+  const { request, model, caller } = pending;
+  const { key, signal } = caller;
   const { tokens } = deps;
-  const placing = fitHold({ model, request, payer: key, tokens, signal }, (size) =>
-    tryHold(deps, pending, size),
-  );
-  return placing.then(placedOf);
+  const options = { signal, accountId: key.accountId };
+  const first = boundedSize(model, request, key, tokens, signal);
+  let size = first instanceof Promise ? await first : first;
+  for (;;) {
+    const held = await tryHold(deps, pending, size);
+    if (!isShort(held)) return placedOf(held, size);
+    const next = nextSize(model, request, size, held, tokens, options);
+    if (next === undefined) throw refusalOf(held, needOf(model, request, size), deps.topUpUrl);
+    size = next instanceof Promise ? await next : next;
+  }
 }
 
 function tryHold(deps: HoldDeps, pending: PendingGeneration, size: Size): Promise<HoldOutcome> {
-  const { key } = pending.caller;
-  const { amountMicros } = size;
-  const extent = extentOf(size);
-  assertInvariant(
-    amountMicros === maxCostOf(pending.model.prices, extent),
-    "the amount of a hold is the maximum cost of its size",
-    () => ({ generation: pending.id, amountMicros, ...extent }),
-  );
-  const hold: HoldRequest = {
-    holdId: pending.id,
-    accountId: key.accountId,
-    keyId: key.keyId,
-    amountMicros,
-    seconds: HOLD_SECONDS,
-    idempotency: pending.idempotency,
-  };
+  const hold = holdRequestOf(pending, size);
   return deps.billing.hold(hold).catch((error: unknown) => {
     // The statement may have placed the hold although its reply was lost.
     if (mayBePlaced(error)) deps.running.waitFor(deps.settler.abandon(hold));
@@ -79,14 +73,47 @@ function tryHold(deps: HoldDeps, pending: PendingGeneration, size: Size): Promis
   });
 }
 
-function placedOf({ held, size }: { readonly held: HoldOutcome; readonly size: Size }): Placed {
+function holdRequestOf(
+  {
+    id,
+    caller: { key },
+    request,
+    model,
+    idempotency,
+  }: Omit<PendingGeneration, "caller"> & { caller: { key: HoldKey } },
+  size: Size,
+): HoldRequest {
+  return {
+    generationId: id,
+    accountId: key.accountId,
+    keyId: key.keyId,
+    amountMicros: size.amountMicros,
+    tokens: size.inputTokens + size.maxTokens,
+    model: model.id,
+    user: request.user,
+    seconds: HOLD_SECONDS,
+    idempotency,
+  };
+}
+
+type HoldKey = Payer & { readonly keyId: string };
+
+function isShort(held: HoldOutcome): held is ShortHold {
+  return held.outcome === "insufficient" || held.outcome === "limited";
+}
+
+function refusalOf(short: ShortHold, need: Need, topUpUrl: string | undefined): DomainError {
+  return short.outcome === "limited"
+    ? limitExceeded(short.limit, short, need)
+    : insufficientBalance(short, need, topUpUrl);
+}
+
+function placedOf(held: Exclude<HoldOutcome, ShortHold>, size: Size): Placed {
   switch (held.outcome) {
     case "held":
-      return { kind: "held", size };
+      return { kind: "held", size, minuteLimits: held.minuteLimits ?? [] };
     case "answered":
       return { kind: "answered" };
-    case "insufficient":
-      throw insufficientBalance(held.balanceMicros, held.heldMicros, size.amountMicros);
     case "revoked":
       throw new DomainError("revoked_api_key");
     case "running":
@@ -102,39 +129,6 @@ function mayBePlaced(error: unknown): boolean {
   return !(error instanceof DomainError && error.reason === "overloaded");
 }
 
-type HoldToFit = {
-  readonly model: Model;
-  readonly request: GenerationRequest;
-  readonly payer: Payer;
-  readonly tokens: Pick<Tokens, "countPrompt">;
-  readonly signal: AbortSignal;
-};
-
-/**
- * Tries sizes until one is held. If the first does not fit the balance, the input is counted, then a default
- * output limit is lowered. Only `tryHold` decides, because a balance that was read earlier may be out of date.
- */
-async function fitHold(
-  { model, request, payer, tokens, signal }: HoldToFit,
-  tryHold: (size: Size) => Promise<HoldOutcome>,
-): Promise<{ readonly held: HoldOutcome; readonly size: Size }> {
-  const first = boundedSize(model, request, payer, tokens, signal);
-  let size = first instanceof Promise ? await first : first;
-  let held = await tryHold(size);
-  if (held.outcome === "insufficient" && !size.counted) {
-    size = await countedSize(model, request, tokens, { signal, payer: payer.accountId });
-    held = await tryHold(size);
-  }
-  // Another call may take the funds in between, so the last attempt uses the lowest limit.
-  for (const lower of [shrunkTo, smallest]) {
-    if (held.outcome !== "insufficient" || size.maxTokens === size.minTokens) break;
-    const availableMicros = held.balanceMicros - held.heldMicros;
-    size = lower(model, size, availableMicros);
-    if (size.amountMicros <= availableMicros) held = await tryHold(size);
-  }
-  return { held, size };
-}
-
 /** What a call would hold, and the reason why it would be refused. */
 export type Quote = {
   readonly model: string;
@@ -143,49 +137,56 @@ export type Quote = {
   readonly maxTokens: number;
   readonly holdMicros: Micros;
   readonly refusal: Reason | undefined;
+  /** The limit that would refuse the call. */
+  readonly limitId: string | undefined;
 };
 
-/** The account that would pay, read for this quote. */
-export type QuotePayer = {
-  readonly key: { readonly accountId: string };
-  readonly signal: AbortSignal;
-  readonly funds: { readonly balanceMicros: Micros; readonly heldMicros: Micros };
+export type QuoteCaller = { readonly key: HoldKey; readonly signal: AbortSignal };
+
+export type QuoteDeps = {
+  readonly tokens: Pick<Tokens, "countPrompt">;
+  /** What would happen to a hold. */
+  readonly quoteHold: (hold: HoldRequest) => Promise<HoldOutcome>;
 };
 
-/** Sizes the hold as a call does, but compares it with the funds instead of placing it. */
+/** Sizes the hold as a call does, but asks the database what would happen instead of placing it. */
 export async function quoteOf(
   model: Model,
   request: GenerationRequest,
-  { key: { accountId }, signal, funds }: QuotePayer,
-  tokens: Tokens,
+  { key, signal }: QuoteCaller,
+  { tokens, quoteHold }: QuoteDeps,
 ): Promise<Quote> {
   await checkRequest(model, request);
-  const promptTokens = await tokens.countPrompt(request, {
-    signal,
-    payer: accountId,
-    maxTokens: model.contextWindow,
-  });
+  const options = { signal, accountId: key.accountId };
+  const promptTokens = await tokens.countPrompt(request, { ...options, maxTokens: model.contextWindow });
   const inputTokens = promptTokens + imageTokensOf(model, request);
-  const payer = { accountId, balanceMicros: funds.balanceMicros };
   const counted = { countPrompt: async () => promptTokens };
-  const availableMicros = funds.balanceMicros - funds.heldMicros;
+  const pending = {
+    id: withPrefix("gen", key.keyId),
+    caller: { key },
+    request,
+    model,
+    idempotency: undefined,
+  };
   try {
-    const { held, size } = await fitHold(
-      { model, request, payer, tokens: counted, signal },
-      async ({ amountMicros }): Promise<HoldOutcome> =>
-        amountMicros <= availableMicros ? { outcome: "held" } : { outcome: "insufficient", ...funds },
-    );
-    const refusal = held.outcome === "insufficient" ? "insufficient_balance" : undefined;
-    return {
-      model: model.id,
-      inputTokens,
-      maxTokens: size.maxTokens,
-      holdMicros: size.amountMicros,
-      refusal,
-    };
+    let size = await boundedSize(model, request, key, counted, signal);
+    for (;;) {
+      const held = await quoteHold(holdRequestOf(pending, size));
+      const next = isShort(held) ? nextSize(model, request, size, held, counted, options) : undefined;
+      if (next === undefined) {
+        const refusal = isShort(held)
+          ? refusalOf(held, needOf(model, request, size), undefined).reason
+          : undefined;
+        const limitId = held.outcome === "limited" ? held.limit.id : undefined;
+        const { maxTokens, amountMicros: holdMicros } = size;
+        return { model: model.id, inputTokens, maxTokens, holdMicros, refusal, limitId };
+      }
+      size = await next;
+    }
   } catch (error) {
     if (!(error instanceof DomainError) || !QUOTED_REFUSALS.has(error.reason)) throw error;
-    return { model: model.id, inputTokens, maxTokens: 0, holdMicros: 0n, refusal: error.reason };
+    const { reason: refusal } = error;
+    return { model: model.id, inputTokens, maxTokens: 0, holdMicros: 0n, refusal, limitId: undefined };
   }
 }
 

@@ -17,14 +17,16 @@ import {
   type PendingGeneration,
   placeHold,
   type Quote,
-  type QuotePayer,
+  type QuoteCaller,
+  type QuoteDeps,
   quoteOf,
 } from "./hold.ts";
 import { unknownModel } from "./refusals.ts";
 import { decodeAnswer, interrupted, type StoredAnswer } from "./stored-answer.ts";
 
 type MeterDeps = GenerationDeps &
-  HoldDeps & {
+  HoldDeps &
+  QuoteDeps & {
     readonly models: { get(id: string): Model | undefined; list(): readonly Model[] };
     readonly findAnswer: (accountId: string, idempotencyKey: string) => Promise<string | undefined>;
     readonly findEntry: (accountId: string, generationId: string) => Promise<PaidEntry | undefined>;
@@ -46,8 +48,8 @@ export class Meter {
   }
 
   /** What a call with this request would hold. Neither calls an upstream nor holds anything. */
-  async quote(request: GenerationRequest, payer: QuotePayer): Promise<Quote> {
-    return await quoteOf(this.#modelOf(request), request, payer, this.#deps.tokens);
+  async quote(request: GenerationRequest, caller: QuoteCaller): Promise<Quote> {
+    return await quoteOf(this.#modelOf(request), request, caller, this.#deps);
   }
 
   async complete(caller: Caller, request: GenerationRequest): Promise<Reply> {
@@ -91,6 +93,7 @@ export class Meter {
       const pending = { id, caller, request, model, idempotency };
       const placed = await measured(caller.trace?.startStage("hold"), placeHold(this.#deps, pending));
       if (placed.kind === "answered") return await this.#replay(caller);
+      if (placed.minuteLimits.length > 0) caller.onMinuteLimits(placed.minuteLimits);
       generation = this.#launch(specOf(pending, placed.size, streamed), caller);
       return generation;
     } finally {

@@ -1,23 +1,128 @@
-import { DomainError } from "../domain/errors.ts";
+import { DomainError, type Reason } from "../domain/errors.ts";
+import type { LimitMetric } from "../domain/limit.ts";
 import type { Model } from "../domain/model.ts";
 import { formatMicros, type Micros } from "../domain/money.ts";
 import { editDistance } from "../domain/text.ts";
+import type { Funds, RefusingLimit } from "../store/bill.ts";
 
-/** The 402 error, with the balance, the amount held by running calls, and the amount the call needs. */
-export function insufficientBalance(balance: Micros, held: Micros, required: Micros): DomainError {
-  const passing = balance >= required;
-  const need = `This call can cost up to ${formatMicros(required)}`;
+/** The wait for running calls to end. Official SDKs retry twice. */
+const RUNNING_CALLS_SECONDS = 2;
+/** Official SDKs ignore longer waits. */
+const MAX_RETRY_SECONDS = 60;
+
+/** What a hold needs that does not fit. */
+export type Need = {
+  readonly requiredMicros: Micros;
+  /** The same with one token of output; undefined if the output limit is not the caller's choice. */
+  readonly minimumMicros: Micros | undefined;
+};
+
+/** The 402 error of a call that the balance does not cover. */
+export function insufficientBalance(funds: Funds, need: Need, topUpUrl: string | undefined): DomainError {
+  const { balanceMicros, heldMicros } = funds;
+  const { requiredMicros, minimumMicros } = need;
+  const cost = `This call can cost up to ${formatMicros(requiredMicros)}`;
+  const metadata = {
+    ...fundsMetadata(funds, need),
+    ...(topUpUrl === undefined ? {} : { top_up_url: topUpUrl }),
+  };
+  if (balanceMicros >= requiredMicros) {
+    return new DomainError("insufficient_balance", {
+      message: `${cost}, which the balance of ${formatMicros(balanceMicros)} would cover, but running calls hold ${formatMicros(heldMicros)} of it. Try again when they have ended.`,
+      metadata,
+      retryAfterSeconds: RUNNING_CALLS_SECONDS,
+      shouldRetry: true,
+    });
+  }
+  const canLower = minimumMicros !== undefined && minimumMicros <= balanceMicros - heldMicros;
   return new DomainError("insufficient_balance", {
-    message: passing
-      ? `${need}, which the balance of ${formatMicros(balance)} would cover, but running calls hold ${formatMicros(held)} of it. Try again when they have ended.`
-      : `${need}, but the balance is ${formatMicros(balance)}. Top up the account, or lower max_tokens.`,
-    metadata: {
-      balance_micros: String(balance),
-      held_micros: String(held),
-      required_micros: String(required),
-    },
-    ...(passing ? { retryAfterSeconds: 1 } : {}),
+    message: `${cost}, but the balance is ${formatMicros(balanceMicros)}. Top up the account${canLower ? ", or lower max_tokens" : ""}.`,
+    metadata,
+    shouldRetry: false,
   });
+}
+
+/** The figures of every 402. */
+function fundsMetadata({ balanceMicros, heldMicros }: Funds, { requiredMicros }: Need) {
+  const available = balanceMicros - heldMicros;
+  return {
+    balance_micros: String(balanceMicros),
+    held_micros: String(heldMicros),
+    available_micros: String(available),
+    required_micros: String(requiredMicros),
+    shortage_micros: String(requiredMicros > available ? requiredMicros - available : 0n),
+  };
+}
+
+const LIMIT_REASONS = {
+  cost: "budget_exceeded",
+  tokens: "token_limit_exceeded",
+  generations: "generation_limit_exceeded",
+  concurrent: "concurrency_limit_reached",
+} as const satisfies Record<LimitMetric, Reason>;
+
+/** The error of a call that does not fit a limit. */
+export function limitExceeded(limit: RefusingLimit, funds: Funds, need: Need): DomainError {
+  const { metric, amount, spent, held, needed, reset } = limit;
+  const [wait, advice] = waitOf(limit);
+  const used = metric === "concurrent" ? "" : `${amountText(metric, spent)} are used, `;
+  const message = `${limitText(limit)} does not cover this call: it needs ${amountText(metric, needed)}, ${used}running calls hold ${amountText(metric, held)}. ${advice}`;
+  return new DomainError(LIMIT_REASONS[metric], {
+    message,
+    metadata: {
+      limit_id: limit.id,
+      limit_owner: limit.ownerId,
+      metric,
+      window: limit.window,
+      amount: String(amount),
+      model: limit.model,
+      per: limit.per,
+      spent: String(spent),
+      held: String(held),
+      needed: String(needed),
+      ...(reset ? { resets_at: reset.at.toISOString() } : {}),
+      ...(metric === "cost" ? fundsMetadata(funds, need) : {}),
+    },
+    shouldRetry: wait !== undefined,
+    ...(wait === undefined ? {} : { retryAfterSeconds: wait }),
+  });
+}
+
+/** The seconds after which a retry can succeed, if that is soon, and the advice for the caller. */
+function waitOf({ metric, amount, spent, needed, reset }: RefusingLimit): [number | undefined, string] {
+  if (needed > amount) {
+    const lower =
+      metric === "cost" || metric === "tokens"
+        ? " Lower max_tokens, or raise the limit."
+        : " Raise the limit.";
+    return [undefined, `The call alone needs more than the limit.${lower}`];
+  }
+  if (metric === "concurrent") return [1, "Try again when one has ended."];
+  if (spent + needed <= amount) return [RUNNING_CALLS_SECONDS, "Try again when they have ended."];
+  if (!reset) return [undefined, "The limit does not reset. Raise it."];
+  const seconds = Math.max(1, reset.seconds);
+  const advice = `It resets at ${reset.at.toISOString()}.`;
+  return [seconds <= MAX_RETRY_SECONDS ? seconds : undefined, advice];
+}
+
+function limitText({ metric, window, amount, model, per }: RefusingLimit): string {
+  const period = window === "" ? "" : window === "total" ? " in total" : ` per ${window}`;
+  const user = per === "user" ? " for each user" : "";
+  const ofModel = model === "" ? "" : ` of "${model}"`;
+  return `The limit of ${amountText(metric, amount)}${ofModel}${period}${user}`;
+}
+
+function amountText(metric: LimitMetric, amount: bigint): string {
+  switch (metric) {
+    case "cost":
+      return formatMicros(amount);
+    case "tokens":
+      return `${amount} tokens`;
+    case "generations":
+      return `${amount} generations`;
+    case "concurrent":
+      return `${amount} running generations`;
+  }
 }
 
 /** The 400 error of a call whose maximum cost does not cover its input and one token of output. */

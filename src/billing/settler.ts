@@ -37,8 +37,8 @@ export class Settler {
   }
 
   /** Releases a hold that may not have been placed. If it is placed later, a heartbeat releases it. */
-  async abandon({ holdId, accountId }: Pick<EndRequest, "holdId" | "accountId">): Promise<void> {
-    await this.end({ holdId, accountId, charge: undefined });
+  async abandon({ generationId, accountId }: Pick<EndRequest, "generationId" | "accountId">): Promise<void> {
+    await this.end({ generationId, accountId, charge: undefined });
   }
 
   /**
@@ -78,7 +78,7 @@ export class Settler {
       try {
         const ended = await billing.end(end);
         assertInvariant(!isGivenUp || ended.outcome !== "settled", "a refused charge is not made later", {
-          hold: end.holdId,
+          hold: end.generationId,
           outcome: ended.outcome,
         });
         return ended;

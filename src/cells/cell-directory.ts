@@ -21,7 +21,7 @@ type DirectoryCell = {
 };
 
 type StateRow = { lanes: string; epochs: string; shared_version: bigint; name: string | null };
-type SharedRow = { version: bigint; plans: string; operators: string; prices: string };
+type SharedRow = { version: bigint; plans: string; limits: string; operators: string; prices: string };
 
 /** Which cell owns each lane, and which cells can be used. Copies plans, operators and prices from the first cell. */
 export class CellDirectory {
@@ -181,8 +181,11 @@ export class CellDirectory {
   }
 }
 
-async function copyShared({ version, plans, operators, prices }: SharedRow, cell: Cell): Promise<void> {
-  await cell.call("copy_shared_data", version, plans, operators, prices);
+async function copyShared(
+  { version, plans, limits, operators, prices }: SharedRow,
+  cell: Cell,
+): Promise<void> {
+  await cell.call("copy_shared_data", version, plans, limits, operators, prices);
 }
 
 /** The epochs of the lanes that a cell owns by its own table. */

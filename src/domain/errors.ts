@@ -94,6 +94,13 @@ export const ERRORS = {
     "billing_error",
     "The balance is too low for this call. Add credit to the account.",
   ),
+  budget_exceeded: row(
+    "FAILED_PRECONDITION",
+    402,
+    "billing_error",
+    "A limit of cost does not cover this call. Raise the limit or wait for its next window.",
+    false,
+  ),
   insufficient_scope: row(
     "PERMISSION_DENIED",
     403,
@@ -185,6 +192,27 @@ export const ERRORS = {
     "The account created the maximum number of keys per hour of the plan. Retry in the next hour.",
     false,
   ),
+  token_limit_exceeded: row(
+    "RESOURCE_EXHAUSTED",
+    429,
+    "rate_limit_error",
+    "A limit of tokens does not cover this call. Lower max_tokens or wait for the next window of the limit.",
+    false,
+  ),
+  generation_limit_exceeded: row(
+    "RESOURCE_EXHAUSTED",
+    429,
+    "rate_limit_error",
+    "A limit of generations is used up. Wait for its next window.",
+    false,
+  ),
+  concurrency_limit_reached: row(
+    "RESOURCE_EXHAUSTED",
+    429,
+    "rate_limit_error",
+    "The maximum number of running generations is reached. Retry when one has ended.",
+    true,
+  ),
   too_many_failed_authentications: row(
     "RESOURCE_EXHAUSTED",
     429,
@@ -231,6 +259,8 @@ export type DomainErrorOptions = {
   /** Data for programs, such as a balance. */
   readonly metadata?: Readonly<Record<string, string>>;
   readonly retryAfterSeconds?: number;
+  /** Replaces what the table says. */
+  readonly shouldRetry?: boolean;
 };
 
 /**
@@ -242,6 +272,8 @@ export class DomainError extends Error {
   readonly fields: readonly FieldViolation[];
   readonly metadata: Readonly<Record<string, string>>;
   readonly retryAfterSeconds: number | undefined;
+  /** The REST header `x-should-retry`; not sent if undefined. */
+  readonly shouldRetry: boolean | undefined;
 
   constructor(reason: Reason, options: DomainErrorOptions = {}) {
     super(presentable(options.message ?? ERRORS[reason].message), { cause: options.cause });
@@ -255,6 +287,7 @@ export class DomainError extends Error {
       Object.entries(options.metadata ?? {}).map((entry) => entry.map(presentable)),
     );
     this.retryAfterSeconds = options.retryAfterSeconds;
+    this.shouldRetry = options.shouldRetry ?? ERRORS[reason].shouldRetry;
   }
 
   /** A 400 that names the field. */

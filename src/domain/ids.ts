@@ -1,5 +1,5 @@
 import { randomFillSync } from "node:crypto";
-import { BASE32, type Lane, withLane } from "./lane.ts";
+import { BASE32, LANE_COUNT, type Lane, withLane } from "./lane.ts";
 
 /** Ids of listed objects sort by creation time; page tokens depend on that. */
 export type Ids = {
@@ -9,6 +9,8 @@ export type Ids = {
   key(lane: Lane): string;
   entry(lane: Lane): string;
   generation(lane: Lane): string;
+  /** The lane after the last one is for the limits of plans. */
+  limit(lane: Lane): string;
   request(): string;
 };
 
@@ -33,6 +35,7 @@ export function createIds(now: (cell: number) => number, cellOf: (lane: Lane) =>
     key: (lane) => nextIn("key", lane),
     entry: (lane) => nextIn("led", lane),
     generation: (lane) => nextIn("gen", lane),
+    limit: (lane) => (lane === LANE_COUNT ? next("lim", 0) : nextIn("lim", lane)),
     request: () => `req_${takeRandomBytes(REQUEST_ID_BYTES).toString("hex")}`,
   };
 }

@@ -8,7 +8,7 @@ import type { Operator } from "../domain/operator.ts";
 import { digestOfRequest } from "../rules/request-digest.ts";
 import type { AdmittedKey } from "../store/admit.ts";
 import type { Exchange, IncomingCall } from "./call.ts";
-import type { Admitted } from "./gate/gate.ts";
+import { type Admitted, setLimitHeaders } from "./gate/gate.ts";
 import type { Observation } from "./observation.ts";
 
 /** A call in the form that services get. */
@@ -83,6 +83,8 @@ export class ServiceCall implements ApiCall {
         generation.onSettled(() => share.release());
       },
       onLoweredMaxTokens: (maxTokens) => exchange.setHeader("x-vx-max-tokens", String(maxTokens)),
+      onMinuteLimits: (limits) =>
+        setLimitHeaders((name, value) => exchange.setHeader(name, value), this.#admitted.window, limits),
       onReplay: () => exchange.setHeader("idempotency-replayed", "true"),
     };
   }

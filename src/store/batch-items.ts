@@ -38,19 +38,22 @@ export const admitItem = new CompositeType("admit_item", ["lane", "fingerprint",
 export const holdItem = new CompositeType("hold_item", [
   "lane",
   "account_id",
-  "hold_id",
+  "generation_id",
   "key_id",
   "amount",
   "seconds",
   "idempotency_key",
   "digest",
+  "model",
+  "user_id",
+  "tokens",
 ]);
 
 /** The ending of a hold by vx.bill: with a charge, or without one. */
 export const entryItem = new CompositeType("entry_item", [
   "lane",
   "account_id",
-  "hold_id",
+  "generation_id",
   "id",
   "month",
   "kind",

@@ -2,6 +2,7 @@ import { DomainError } from "../domain/errors.ts";
 import { entryIdOf, monthOfId } from "../domain/ids.ts";
 import { assertInvariant, InvariantViolation } from "../domain/invariant.ts";
 import { type Lane, laneOfId } from "../domain/lane.ts";
+import type { LimitMetric, LimitWindow } from "../domain/limit.ts";
 import type { Micros } from "../domain/money.ts";
 import { costOf, type Prices } from "../domain/price.ts";
 import type { Usage } from "../domain/usage.ts";
@@ -11,22 +12,60 @@ import type { DatabaseClock } from "./driver/database-clock.ts";
 
 /** Reserves the maximum cost of a generation. */
 export type HoldRequest = {
-  readonly holdId: string;
+  readonly generationId: string;
   readonly accountId: string;
   readonly keyId: string;
   readonly amountMicros: Micros;
+  /** The maximum of input and output. */
+  readonly tokens: number;
+  readonly model: string;
+  readonly user: string;
   /** After this time any server may release the hold. */
   readonly seconds: number;
   readonly idempotency: { readonly key: string; readonly digest: string } | undefined;
 };
 
 export type HoldOutcome =
-  | { readonly outcome: "held" | "revoked" | "running" | "reused" | "answered" }
-  | { readonly outcome: "insufficient"; readonly balanceMicros: Micros; readonly heldMicros: Micros };
+  | { readonly outcome: "held"; readonly minuteLimits?: readonly MinuteLimit[] }
+  | { readonly outcome: "revoked" | "running" | "reused" | "answered" }
+  | ShortHold;
+
+/** A hold that does not fit the balance or a limit. */
+export type ShortHold = Funds & {
+  /** What is left of the limits; undefined if none applies. */
+  readonly costRoom: Micros | undefined;
+  readonly tokenRoom: bigint | undefined;
+} & ({ readonly outcome: "insufficient" } | { readonly outcome: "limited"; readonly limit: RefusingLimit });
+
+export type Funds = { readonly balanceMicros: Micros; readonly heldMicros: Micros };
+
+/** What is left of a limit of the current minute after the hold. */
+export type MinuteLimit = {
+  readonly metric: LimitMetric;
+  readonly amount: bigint;
+  readonly remaining: bigint;
+  readonly secondsLeft: number;
+};
+
+/** Of the limits that refuse a hold, the one with the longest wait. */
+export type RefusingLimit = {
+  readonly id: string;
+  readonly ownerId: string;
+  readonly metric: LimitMetric;
+  readonly window: LimitWindow;
+  readonly amount: bigint;
+  readonly model: string;
+  readonly per: string;
+  readonly spent: bigint;
+  readonly held: bigint;
+  readonly needed: bigint;
+  /** The end of the window and the time until then; undefined if it does not end. */
+  readonly reset: { readonly at: Date; readonly seconds: number } | undefined;
+};
 
 /** Ends a hold: with a charge, or without one. */
 export type EndRequest = {
-  readonly holdId: string;
+  readonly generationId: string;
   readonly accountId: string;
   readonly charge: Charge | undefined;
 };
@@ -66,6 +105,8 @@ export type BillRow = {
   readonly held_micros: bigint;
   readonly amount_micros: bigint | null;
   readonly clock: Date;
+  /** What check_limits returns about a hold, as JSON; null if no limit applies. */
+  readonly limits: string | null;
 };
 
 type BillOptions = {
@@ -146,10 +187,10 @@ export function arrayOfHolds(items: readonly HoldItem[]): string {
   return holdItem.arrayOf(items.map(holdRow));
 }
 
-function endRow({ lane, end: { holdId, accountId, charge } }: EndItem) {
-  const hold = { lane, account_id: accountId, hold_id: holdId };
+function endRow({ lane, end: { generationId, accountId, charge } }: EndItem) {
+  const hold = { lane, account_id: accountId, generation_id: generationId };
   if (!charge) return hold;
-  const id = entryIdOf(holdId);
+  const id = entryIdOf(generationId);
   const { usage } = charge;
   return {
     ...hold,
@@ -179,12 +220,15 @@ function holdRow({ lane, hold }: HoldItem) {
   return {
     lane,
     account_id: hold.accountId,
-    hold_id: hold.holdId,
+    generation_id: hold.generationId,
     key_id: hold.keyId,
     amount: hold.amountMicros,
     seconds: hold.seconds,
     idempotency_key: hold.idempotency?.key,
     digest: hold.idempotency?.digest,
+    model: hold.model,
+    user_id: hold.user,
+    tokens: hold.tokens,
   };
 }
 
@@ -195,12 +239,88 @@ function endOutcome({ end }: EndItem, row: BillRow): EndOutcome {
   return { outcome: "settled", balanceMicros: row.balance_micros, chargedMicros: -row.amount_micros };
 }
 
-function holdOutcome({ hold }: HoldItem, row: BillRow): HoldOutcome {
+function holdOutcome({ hold }: { readonly hold: HoldRequest }, row: BillRow): HoldOutcome {
   assertHoldRow(hold, row);
-  if (row.outcome === "insufficient") {
-    return { outcome: "insufficient", balanceMicros: row.balance_micros, heldMicros: row.held_micros };
+  const outcome = row.outcome as HoldOutcome["outcome"];
+  switch (outcome) {
+    case "held":
+    case "insufficient":
+    case "limited":
+      return withLimits(outcome, row);
+    default:
+      return { outcome };
   }
-  return { outcome: row.outcome as Exclude<HoldOutcome["outcome"], "insufficient"> };
+}
+
+type LimitJson = {
+  readonly refusal:
+    | (Record<"id" | "owner_id" | "amount" | "model" | "per" | "spent" | "held" | "needed", string> & {
+        readonly metric: LimitMetric;
+        readonly window: LimitWindow;
+        readonly resets_at: number | null;
+        readonly seconds_left: number | null;
+      })
+    | null;
+  readonly cost_room: string | null;
+  readonly token_room: string | null;
+  readonly minutes:
+    | readonly { metric: LimitMetric; amount: string; remaining: string; seconds_left: number }[]
+    | null;
+};
+
+function withLimits(outcome: "held" | ShortHold["outcome"], row: BillRow): HoldOutcome {
+  const limits = row.limits === null ? undefined : (JSON.parse(row.limits) as LimitJson);
+  if (outcome === "held") {
+    return limits?.minutes ? { outcome, minuteLimits: limits.minutes.map(minuteLimitOf) } : { outcome };
+  }
+  const short = {
+    balanceMicros: row.balance_micros,
+    heldMicros: row.held_micros,
+    costRoom: bigintOf(limits?.cost_room),
+    tokenRoom: bigintOf(limits?.token_room),
+  };
+  if (outcome === "insufficient") return { outcome, ...short };
+  const refusal = limits?.refusal ?? undefined;
+  assertInvariant(refusal !== undefined, "a hold that is refused by a limit names it", { outcome });
+  return { outcome, ...short, limit: refusingLimitOf(refusal) };
+}
+
+function minuteLimitOf(limit: NonNullable<LimitJson["minutes"]>[number]): MinuteLimit {
+  return {
+    metric: limit.metric,
+    amount: BigInt(limit.amount),
+    remaining: BigInt(limit.remaining),
+    secondsLeft: limit.seconds_left,
+  };
+}
+
+function refusingLimitOf(limit: NonNullable<LimitJson["refusal"]>): RefusingLimit {
+  const { id, owner_id: ownerId, metric, window, model, per, resets_at: at, seconds_left: seconds } = limit;
+  return {
+    id,
+    ownerId,
+    metric,
+    window,
+    model,
+    per,
+    amount: BigInt(limit.amount),
+    spent: BigInt(limit.spent),
+    held: BigInt(limit.held),
+    needed: BigInt(limit.needed),
+    reset: at === null || seconds === null ? undefined : { at: new Date(at * 1000), seconds },
+  };
+}
+
+function bigintOf(text: string | null | undefined): bigint | undefined {
+  return text === null || text === undefined ? undefined : BigInt(text);
+}
+
+/** What would happen to a hold. Nothing is held. */
+export async function quoteHold(cell: FunctionCaller, hold: HoldRequest): Promise<HoldOutcome> {
+  const holds = arrayOfHolds([{ kind: "hold", lane: laneOfId(hold.accountId), hold }]);
+  const [row] = await cell.call<BillRow>("quote_hold", holds);
+  assertInvariant(row !== undefined, "a hold has a quote", { account: hold.accountId });
+  return holdOutcome({ hold }, row);
 }
 
 /** Assertions on the input and the output of vx.bill. */
@@ -215,23 +335,27 @@ export type OpenHold = {
 const MAX_INT64 = 2n ** 63n - 1n;
 
 export function assertHold(hold: HoldRequest, open: OpenHold | undefined): void {
-  const { holdId, accountId, keyId, amountMicros } = hold;
-  const facts = { hold: holdId, account: accountId, key: keyId, amountMicros };
+  const { generationId, accountId, keyId, amountMicros } = hold;
+  const facts = { hold: generationId, account: accountId, key: keyId, amountMicros };
   assertInvariant(isAmount(amountMicros), "the amount of a hold is an int64 of at least 0", facts);
-  assertInvariant(areInOneLane(accountId, holdId, keyId), "hold and key are in the account's lane", facts);
+  assertInvariant(
+    areInOneLane(accountId, generationId, keyId),
+    "hold and key are in the account's lane",
+    facts,
+  );
   assertInvariant(open === undefined, "a hold is placed once", facts);
 }
 
 /** A retry sends the same charge again. A hold that this process does not track can only be released. */
 export function assertEnd(end: EndRequest, open: OpenHold | undefined): void {
-  const { holdId, accountId, charge } = end;
-  assertInvariant(areInOneLane(accountId, holdId), "a hold is in the account's lane", {
-    hold: holdId,
+  const { generationId, accountId, charge } = end;
+  assertInvariant(areInOneLane(accountId, generationId), "a hold is in the account's lane", {
+    hold: generationId,
     account: accountId,
   });
   if (!charge) return;
   const { amountMicros, keyId, usage, prices, priceVersion } = charge;
-  const facts = () => ({ hold: holdId, account: accountId, key: keyId, amountMicros, ...usage });
+  const facts = () => ({ hold: generationId, account: accountId, key: keyId, amountMicros, ...usage });
   assertInvariant(areInOneLane(accountId, keyId), "the key of a charge is in the account's lane", facts);
   assertInvariant(open !== undefined, "only an open hold is charged", facts);
   assertInvariant(open.charge === undefined || open.charge === charge, "a hold is charged once", facts);
@@ -254,8 +378,8 @@ export function assertEnd(end: EndRequest, open: OpenHold | undefined): void {
 /** Two releases of one hold do no harm: the second one has no effect. */
 function assertNoDuplicates(items: readonly BillItem[]): void {
   const ids = items.flatMap((item) => {
-    if (item.kind === "hold") return [`place ${item.hold.holdId}`];
-    return item.end.charge ? [`charge ${item.end.holdId}`] : [];
+    if (item.kind === "hold") return [`place ${item.hold.generationId}`];
+    return item.end.charge ? [`charge ${item.end.generationId}`] : [];
   });
   assertInvariant(new Set(ids).size === ids.length, "a batch places and charges a hold once", {
     items: items.length,
@@ -265,8 +389,8 @@ function assertNoDuplicates(items: readonly BillItem[]): void {
 
 function assertHoldRow(hold: HoldRequest, row: BillRow): void {
   const { outcome, balance_micros: balanceMicros, held_micros: heldMicros } = row;
-  const { holdId, amountMicros } = hold;
-  const facts = { hold: holdId, outcome, balanceMicros, heldMicros, amountMicros };
+  const { generationId, amountMicros } = hold;
+  const facts = { hold: generationId, outcome, balanceMicros, heldMicros, amountMicros };
   assertInvariant(isLegalHoldOutcome(hold, row), "a hold has an outcome that its request allows", facts);
   assertInvariant(
     0n <= heldMicros && heldMicros <= balanceMicros,
@@ -282,7 +406,7 @@ function assertHoldRow(hold: HoldRequest, row: BillRow): void {
 function assertEndRow(end: EndRequest, row: BillRow): void {
   const { outcome, amount_micros: amountMicros, balance_micros: balanceMicros } = row;
   const isCharged = amountMicros !== null;
-  const facts = { hold: end.holdId, outcome, isCharged, mustCharge: end.charge !== undefined };
+  const facts = { hold: end.generationId, outcome, isCharged, mustCharge: end.charge !== undefined };
   assertInvariant(
     outcome === "missing" ? !isCharged : outcome === "posted" && isCharged === (end.charge !== undefined),
     "an ending has an outcome that its request allows",
@@ -293,7 +417,7 @@ function assertEndRow(end: EndRequest, row: BillRow): void {
 
 export function assertCharged(end: EndRequest, chargedMicros: Micros, balanceMicros: Micros): void {
   const amountMicros = end.charge?.amountMicros;
-  const facts = { hold: end.holdId, amountMicros, chargedMicros, balanceMicros };
+  const facts = { hold: end.generationId, amountMicros, chargedMicros, balanceMicros };
   assertInvariant(
     amountMicros === undefined || chargedMicros === amountMicros,
     "the database charges the requested amount",
@@ -306,6 +430,7 @@ function isLegalHoldOutcome({ idempotency }: HoldRequest, { outcome }: BillRow):
   switch (outcome) {
     case "held":
     case "insufficient":
+    case "limited":
     case "revoked":
       return true;
     case "running":

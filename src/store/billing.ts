@@ -13,6 +13,7 @@ import {
   type HoldOutcome,
   type HoldRequest,
   type OpenHold,
+  quoteHold,
 } from "./bill.ts";
 import { CellBatchers, type CellTurns } from "./driver/batcher.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
@@ -62,35 +63,40 @@ export class Billing {
   }
 
   /** Whether this process may still have to end the hold. Any other hold of this server is abandoned. */
-  isOpen(holdId: string): boolean {
-    return this.#openHolds.has(holdId);
+  isOpen(generationId: string): boolean {
+    return this.#openHolds.has(generationId);
   }
 
   async hold(hold: HoldRequest): Promise<HoldOutcome> {
-    const { holdId } = hold;
+    const { generationId } = hold;
     const lane = laneOfId(hold.accountId);
-    assertHold(hold, this.#openHolds.get(holdId));
-    this.#openHolds.set(holdId, { amountMicros: hold.amountMicros, charge: undefined });
+    assertHold(hold, this.#openHolds.get(generationId));
+    this.#openHolds.set(generationId, { amountMicros: hold.amountMicros, charge: undefined });
     try {
       const result = (await this.#batchers.submit(lane, { kind: "hold", lane, hold })) as HoldOutcome;
-      if (result.outcome !== "held") this.#openHolds.delete(holdId);
+      if (result.outcome !== "held") this.#openHolds.delete(generationId);
       return result;
     } catch (error) {
       // After any other error the hold may exist, so it stays open until it is ended.
-      if (error instanceof DomainError && error.reason === "overloaded") this.#openHolds.delete(holdId);
+      if (error instanceof DomainError && error.reason === "overloaded") this.#openHolds.delete(generationId);
       throw error;
     }
   }
 
   async end(end: EndRequest): Promise<EndOutcome> {
     const lane = laneOfId(end.accountId);
-    const open = this.#openHolds.get(end.holdId);
+    const open = this.#openHolds.get(end.generationId);
     assertEnd(end, open);
     if (open) open.charge ??= end.charge;
     const result = (await this.#batchers.submit(lane, { kind: "end", lane, end })) as EndOutcome;
     const outcome = result.outcome === "missing" ? await this.#earlierOutcome(end) : result;
-    this.#openHolds.delete(end.holdId);
+    this.#openHolds.delete(end.generationId);
     return outcome;
+  }
+
+  /** What would happen to a hold. */
+  quoteHold(hold: HoldRequest): Promise<HoldOutcome> {
+    return quoteHold(this.#database.at(laneOfId(hold.accountId)), hold);
   }
 
   /** The ledger row of a generation. */
@@ -104,7 +110,7 @@ export class Billing {
 
   /** An earlier attempt may have settled the hold although its result was lost. */
   async #earlierOutcome(end: EndRequest): Promise<EndOutcome> {
-    const entry = await this.findEntry(end.accountId, end.holdId);
+    const entry = await this.findEntry(end.accountId, end.generationId);
     if (!entry) return { outcome: "missing" };
     const balanceMicros = entry.balance_after_micros;
     const chargedMicros = -entry.amount_micros;

@@ -9,7 +9,7 @@ const LANES_PER_ROUND = 64;
 /** One statement deletes a limited number of expired responses, so a busy lane needs several per round. */
 const MAX_SWEEPS_PER_ROUND = 16;
 
-type OwnHold = { readonly holdId: string; readonly accountId: string };
+type OwnHold = { readonly generationId: string; readonly accountId: string };
 
 type PresenceOptions = {
   readonly serverId: string;
@@ -21,7 +21,7 @@ type PresenceOptions = {
   /** The names of the cells that this server would use if they owned lanes; none with one cell. */
   readonly cells: () => readonly string[];
   /** Whether this process will end the hold. */
-  readonly isOpen: (holdId: string) => boolean;
+  readonly isOpen: (generationId: string) => boolean;
   /** Releases a hold of this server. */
   readonly release: (hold: OwnHold) => Promise<EndOutcome>;
   readonly onReleased: (holds: number) => void;
@@ -115,7 +115,7 @@ export class Presence {
     const rows = await this.#cell.call<Row>("own_holds", serverId, first, last);
     const unknown = rows.filter(({ id }) => !isOpen(id));
     const ended = await Promise.all(
-      unknown.map(({ id, account_id }) => release({ holdId: id, accountId: account_id })),
+      unknown.map(({ id, account_id }) => release({ generationId: id, accountId: account_id })),
     );
     // The other holds were ended while their rows were in transit.
     const released = ended.filter(({ outcome }) => outcome === "released").length;

@@ -35,18 +35,18 @@ export class CountingThread {
   }
 
   async count(texts: readonly string[], characters: number, options: CountOptions): Promise<number> {
-    const { signal, payer, maxTokens = Number.POSITIVE_INFINITY } = options;
-    if (!this.#reserve(payer, characters)) throw new DomainError("overloaded");
+    const { signal, accountId, maxTokens = Number.POSITIVE_INFINITY } = options;
+    if (!this.#reserve(accountId, characters)) throw new DomainError("overloaded");
     try {
       let tokens = 0;
       for (const task of splitTexts(texts, TASK_CHARACTERS)) {
         if (tokens > maxTokens) break;
-        tokens += await untilAborted(this.#countInTurn(task, payer, signal), signal);
+        tokens += await untilAborted(this.#countInTurn(task, accountId, signal), signal);
       }
       return tokens;
     } finally {
-      this.#prompts.release(payer, 1);
-      this.#characters.release(payer, characters);
+      this.#prompts.release(accountId, 1);
+      this.#characters.release(accountId, characters);
     }
   }
 
@@ -57,25 +57,25 @@ export class CountingThread {
     await pool?.destroy();
   }
 
-  #reserve(payer: string | undefined, characters: number): boolean {
+  #reserve(accountId: string | undefined, characters: number): boolean {
     const { maxPrompts, maxCharacters } = this.#limits;
-    if (!this.#prompts.acquire(payer, 1, maxPrompts)) return false;
-    if (this.#characters.acquire(payer, characters, maxCharacters)) return true;
-    this.#prompts.release(payer, 1);
+    if (!this.#prompts.acquire(accountId, 1, maxPrompts)) return false;
+    if (this.#characters.acquire(accountId, characters, maxCharacters)) return true;
+    this.#prompts.release(accountId, 1);
     return false;
   }
 
   /** Counts after the earlier tasks of the account. */
-  async #countInTurn(task: string[], payer: string | undefined, signal: AbortSignal | undefined) {
-    if (payer === undefined) return await this.#countNow(task, signal);
-    const earlier = this.#tasks.get(payer) ?? Promise.resolve();
+  async #countInTurn(task: string[], accountId: string | undefined, signal: AbortSignal | undefined) {
+    if (accountId === undefined) return await this.#countNow(task, signal);
+    const earlier = this.#tasks.get(accountId) ?? Promise.resolve();
     const counted = earlier.then(() => this.#countNow(task, signal));
     const ended = counted.catch(() => undefined);
-    this.#tasks.set(payer, ended);
+    this.#tasks.set(accountId, ended);
     try {
       return await counted;
     } finally {
-      if (this.#tasks.get(payer) === ended) this.#tasks.delete(payer);
+      if (this.#tasks.get(accountId) === ended) this.#tasks.delete(accountId);
     }
   }
 

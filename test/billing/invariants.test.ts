@@ -6,13 +6,11 @@ import {
   type GenerationSpec,
   type GenerationState,
 } from "../../src/billing/generation-state.ts";
-import { type HoldDeps, type PendingGeneration, placeHold } from "../../src/billing/hold.ts";
-import { tokenPrices } from "../../src/domain/price.ts";
 import type { Usage } from "../../src/domain/usage.ts";
 import { TokenCounter } from "../../src/tokens/token-counter.ts";
 import { Progress } from "../../src/upstreams/upstream.ts";
 import { NO_USAGE } from "../support/no-usage.ts";
-import { modelOf, promptOf, requestOf } from "../support/samples.ts";
+import { modelOf, promptOf } from "../support/samples.ts";
 
 const KINDS: GenerationState["kind"][] = ["running", "detached", "settling", "settled", "unsettled"];
 
@@ -135,22 +133,5 @@ describe("a generation that ends before its upstream does", () => {
   test("is charged at most its hold", async () => {
     const charge = await chargedFor(disconnected, { input: 1_000, output: 1_000 }, true);
     expect(charge?.usage).toMatchObject({ input: 100, output: 100 });
-  });
-});
-
-test("a hold whose amount is not the cost of its size is not placed", async () => {
-  let price = 1_000_000n;
-  // Read once for the size, and once more for the assertion.
-  const prices = Object.defineProperty({ ...tokenPrices(0n, 0n) }, "input", { get: () => price++ });
-  const model = modelOf({ prices });
-  const pending = {
-    id: "gen_1",
-    caller: { key: { accountId: "acct_1", balanceMicros: 1_000n } },
-    request: requestOf(),
-    model,
-  } as unknown as PendingGeneration;
-  await expect(placeHold({} as HoldDeps, pending)).rejects.toMatchObject({
-    reason: "internal",
-    invariant: "the amount of a hold is the maximum cost of its size",
   });
 });

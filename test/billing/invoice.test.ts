@@ -28,6 +28,7 @@ beforeAll(async () => {
   tokens = new TokenCounter();
   metering = createMetering({
     databases: { single: database, billing: database, monitor: database, clocks: [clock] } as never,
+    topUpUrl: undefined,
     pipelines: 1,
     models: { get: () => model, list: () => [model] },
     streamEvents: async function* ({ progress }) {
@@ -93,6 +94,7 @@ async function chargeAfter(images: number) {
       onModel: () => undefined,
       onStart: () => undefined,
       onLoweredMaxTokens: () => undefined,
+      onMinuteLimits: () => undefined,
       onReplay: () => undefined,
     },
     requestOf({

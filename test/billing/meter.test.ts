@@ -29,6 +29,7 @@ beforeEach(async () => {
       monitor: store.database,
       clocks: [clock],
     } as never,
+    topUpUrl: undefined,
     pipelines: 1,
     models: { get: () => MODEL, list: () => [MODEL] },
     streamEvents: ({ signal, progress }) => {
@@ -74,6 +75,7 @@ function callerOf(signal: AbortSignal, idempotencyKey?: string): Caller {
     onModel: () => undefined,
     onStart: () => undefined,
     onLoweredMaxTokens: () => undefined,
+    onMinuteLimits: () => undefined,
     onReplay: () => undefined,
   };
 }

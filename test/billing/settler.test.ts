@@ -30,9 +30,9 @@ function settlerWith({ billing, wait }: Setup) {
       nowMs += ms;
       await wait(++waits);
     },
-    onRetry: ({ holdId }) => told.push(`retry ${holdId}`),
-    onRefusal: ({ holdId }) => told.push(`refusal ${holdId}`),
-    onFailure: ({ holdId }) => told.push(`failure ${holdId}`),
+    onRetry: ({ generationId }) => told.push(`retry ${generationId}`),
+    onRefusal: ({ generationId }) => told.push(`refusal ${generationId}`),
+    onFailure: ({ generationId }) => told.push(`failure ${generationId}`),
   });
   return { settler, told, elapsedMs: () => nowMs };
 }

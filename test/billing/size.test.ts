@@ -1,13 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { GenerationRequest } from "../../src/billing/generation-request.ts";
-import {
-  boundedSize,
-  type Size,
-  shrunkTo,
-  smallest,
-  type Tokens,
-} from "../../src/billing/generation-size.ts";
+import { boundedSize, type Size, shrunkTo, type Tokens } from "../../src/billing/generation-size.ts";
 import { DomainError } from "../../src/domain/errors.ts";
 import type { Model } from "../../src/domain/model.ts";
 import { maxCostOf, tokenPrices } from "../../src/domain/price.ts";
@@ -125,26 +119,24 @@ test("a maximum cost lowers the limit to exactly what it covers, and is refused 
 });
 
 test("a limit is lowered to exactly what the funds cover, never below 64, and only if the caller named none", async () => {
+  const tokenRoom = fc.option(fc.bigInt({ min: 0n, max: 6_000n }), { nil: undefined });
   await fc.assert(
-    fc.asyncProperty(model, generationRequest, micros, async (model, request, available) => {
+    fc.asyncProperty(model, generationRequest, micros, tokenRoom, async (model, request, available, room) => {
       const found = await sized(model, request, 0n);
       if (!found) return;
       const { size } = found;
-      const lowered = shrunkTo(model, size, available);
-      const least = smallest(model, size);
+      const lowered = shrunkTo(model, size, { micros: available, tokens: room });
+      const least = request.maxTokens === undefined ? Math.min(64, size.maxTokens) : size.maxTokens;
       expect(lowered.inputTokens).toBe(size.inputTokens);
       expect(lowered.maxTokens).toBeLessThanOrEqual(size.maxTokens);
-      expect(least.maxTokens).toBe(
-        request.maxTokens === undefined ? Math.min(64, size.maxTokens) : size.maxTokens,
-      );
-      expect(lowered.maxTokens).toBeGreaterThanOrEqual(least.maxTokens);
-      if (lowered.maxTokens > least.maxTokens) expect(lowered.amountMicros).toBeLessThanOrEqual(available);
-      if (lowered.maxTokens < size.maxTokens) {
+      expect(lowered.maxTokens).toBeGreaterThanOrEqual(least);
+      const fits = (maxTokens: number) => {
         const { inputTokens } = size;
-        expect(
-          maxCostOf(model.prices, { inputTokens, outputTokens: lowered.maxTokens + 1, images: 0 }),
-        ).toBeGreaterThan(available);
-      }
+        const cost = maxCostOf(model.prices, { inputTokens, outputTokens: maxTokens, images: 0 });
+        return cost <= available && (room === undefined || BigInt(inputTokens + maxTokens) <= room);
+      };
+      if (lowered.maxTokens > least) expect(fits(lowered.maxTokens)).toBe(true);
+      if (lowered.maxTokens < size.maxTokens) expect(fits(lowered.maxTokens + 1)).toBe(false);
     }),
   );
 });

@@ -55,7 +55,7 @@ describe("a hold is not sent", () => {
     ["above int64", () => ({ amountMicros: 2n ** 63n }), "the amount of a hold is an int64 of at least 0"],
     [
       "with an id in another lane",
-      () => ({ holdId: strangerOf(payer, typeIds.generation) }),
+      () => ({ generationId: strangerOf(payer, typeIds.generation) }),
       "hold and key are in the account's lane",
     ],
     [
@@ -86,7 +86,7 @@ describe("an ending is not sent", () => {
   const cases: [string, (end: EndRequest) => EndRequest, string][] = [
     [
       "for a hold in another lane",
-      (end) => ({ ...end, holdId: strangerOf(payer, typeIds.generation) }),
+      (end) => ({ ...end, generationId: strangerOf(payer, typeIds.generation) }),
       "a hold is in the account's lane",
     ],
     [
@@ -96,12 +96,12 @@ describe("an ending is not sent", () => {
     ],
     [
       "with a charge for a hold of another process",
-      (end) => ({ ...end, holdId: newGenerationId(payer) }),
+      (end) => ({ ...end, generationId: newGenerationId(payer) }),
       "only an open hold is charged",
     ],
     [
       "with more than the hold",
-      ({ holdId }) => endOf(payer, holdId, 61n),
+      ({ generationId }) => endOf(payer, generationId, 61n),
       "a charge is at least 0 and at most its hold",
     ],
     [

@@ -222,7 +222,14 @@ test("a statement that arrives too late changes nothing and returns the time of 
     ...holdOf(payer, 60n, newGenerationId(payer)),
   };
   const holds = [
-    { lane, account_id: hold.accountId, hold_id: hold.holdId, key_id: hold.keyId, amount: "60", seconds: 9 },
+    {
+      lane,
+      account_id: hold.accountId,
+      generation_id: hold.generationId,
+      key_id: hold.keyId,
+      amount: "60",
+      seconds: 9,
+    },
   ];
   const billAt = (notAfter: Date) =>
     store.database.call<{ kind: string; clock: Date }>(
@@ -239,7 +246,7 @@ test("a statement that arrives too late changes nothing and returns the time of 
   expect(await balanceOf(payer)).toEqual({ balance: 100, held: 0 });
   expect(await billAt(new Date(Date.now() + 60_000))).toMatchObject([{ kind: "hold", outcome: "held" }]);
   expect(await balanceOf(payer)).toEqual({ balance: 100, held: 60 });
-  await billings[0].end(endOf(payer, hold.holdId, undefined));
+  await billings[0].end(endOf(payer, hold.generationId, undefined));
 });
 
 test("a batch succeeds after the clock of the database is set forward", async () => {

@@ -12,12 +12,12 @@ import { createTestBilling, useStore } from "../support/store.ts";
 const store = useStore();
 
 /** The parameters of each function that writes about a lane. */
-function writesOf(payer: Payer, holdId: string): Record<string, Parameter[]> {
+function writesOf(payer: Payer, generationId: string): Record<string, Parameter[]> {
   const { accountId, keyId } = payer;
   const lane = laneOfId(accountId);
   const key = [lane, accountId, keyId];
   const item = { lane, fingerprint: { hex: "00".repeat(32) }, generate: 0, read: 1, keys: 0 };
-  const ends = arrayOfEnds([{ kind: "end", lane, end: endOf(payer, holdId, 10n) }]);
+  const ends = arrayOfEnds([{ kind: "end", lane, end: endOf(payer, generationId, 10n) }]);
   const holds = arrayOfHolds([{ kind: "hold", lane, hold: holdOf(payer, 5n, newGenerationId(payer)) }]);
   const visible = ["abcd", "wxyz"];
   const act = TEST_ACTION_JSON;
@@ -47,15 +47,15 @@ const READERS = ["audit", "audit_usage"];
 test("a lane that another cell owns is refused by every function that writes, before its first write", async () => {
   const payer = await createPayer(store.database, 1_000n);
   const billing = createTestBilling(store.database);
-  const holdId = newGenerationId(payer);
-  await billing.hold(holdOf(payer, 50n, holdId));
+  const generationId = newGenerationId(payer);
+  await billing.hold(holdOf(payer, 50n, generationId));
   const lane = laneOfId(payer.accountId);
   const setOwned = async (isOwned: boolean) => {
     await store.owner`UPDATE vx.lanes SET is_owned = ${isOwned}, epoch = epoch + 1 WHERE lane = ${lane}`;
   };
   await setOwned(false);
   const before = await dumpTables(store);
-  for (const [name, parameters] of Object.entries(writesOf(payer, holdId))) {
+  for (const [name, parameters] of Object.entries(writesOf(payer, generationId))) {
     await expect(store.database.call(name, ...parameters), name).rejects.toBeInstanceOf(LaneMoved);
   }
   await store.owner`DELETE FROM vx.servers`;
@@ -67,7 +67,7 @@ test("a lane that another cell owns is refused by every function that writes, be
   expect(linesOf(await dumpTables(store))).toEqual(linesOf(before));
 
   await setOwned(true);
-  expect((await billing.end(endOf(payer, holdId, 10n))).outcome).toBe("settled");
+  expect((await billing.end(endOf(payer, generationId, 10n))).outcome).toBe("settled");
 });
 
 test("every function that writes about a lane is in the table of this test", async () => {

@@ -23,6 +23,7 @@ const GRANTED = [
   "create_key",
   "create_ledger_partitions",
   "create_operator",
+  "delete_limit",
   "end_session",
   "export_movements",
   "export_usage",
@@ -51,8 +52,10 @@ const GRANTED = [
   "names_of",
   "own_holds",
   "probe_writes",
+  "put_limit",
   "put_plan",
   "quarter_of_clock",
+  "quote_hold",
   "read_all_usage",
   "read_shared_data",
   "read_usage",
@@ -79,6 +82,7 @@ const GRANTED = [
   "update_any_key",
   "update_key",
   "view_keys",
+  "view_limits",
   "view_operators",
 ];
 

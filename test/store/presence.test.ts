@@ -81,7 +81,7 @@ test("holds and idempotency keys of a server without a heartbeat for 20 s are re
   expect(await serverOf("dead").end(endOf(lost.payer, lost.id, 10n, "late"))).toEqual({ outcome: "missing" });
   const again = holdOf(lost.payer, 60n, newGenerationId(lost.payer), { key: "k", digest: "other" });
   expect(await serverOf("alive").hold(again)).toEqual({ outcome: "held" });
-  await serverOf("alive").end(endOf(lost.payer, again.holdId, undefined));
+  await serverOf("alive").end(endOf(lost.payer, again.generationId, undefined));
   await serverOf("alive").end(endOf(kept.payer, kept.id, undefined));
 });
 
@@ -156,7 +156,7 @@ test("a server releases its holds that it does not track, in any lane, and keeps
   const billing = createTestBilling(store.database, { serverId: "owner" });
   const released: number[] = [];
   const presence = presenceOf("owner", {
-    isOpen: (holdId) => billing.isOpen(holdId),
+    isOpen: (generationId) => billing.isOpen(generationId),
     release: (hold) => billing.end({ ...hold, charge: undefined }),
     onReleased: (holds) => released.push(holds),
   });
@@ -174,7 +174,7 @@ test("a server releases its holds that it does not track, in any lane, and keeps
   const { payer } = leftovers[0] as { payer: Payer };
   const again = holdOf(payer, 60n, newGenerationId(payer), { key: "k", digest: "payload" });
   expect(await billing.hold(again)).toEqual({ outcome: "held" });
-  await billing.end(endOf(payer, again.holdId, undefined));
+  await billing.end(endOf(payer, again.generationId, undefined));
   await billing.end(endOf(known, id, undefined));
   await presence.stop();
 });
@@ -224,7 +224,7 @@ test("heartbeats continue while a release waits", async () => {
 test("expired answers of a busy lane are deleted as fast as they arrive", async () => {
   const { accountId } = await createPayer(store.database, 0n);
   await store.owner`
-    INSERT INTO vx.answers (lane, account_id, idempotency_key, digest, hold_id, answer, created_at)
+    INSERT INTO vx.answers (lane, account_id, idempotency_key, digest, generation_id, answer, created_at)
     SELECT vx.lane_of(${accountId}), ${accountId}, n::text, '', '', '', now() - interval '25 hours'
     FROM generate_series(1, 2500) n`;
   const presence = presenceOf("cleaning", {

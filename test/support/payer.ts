@@ -64,15 +64,24 @@ export function newGenerationId({ accountId }: Payer): string {
 export function holdOf(
   payer: Payer,
   amountMicros: bigint,
-  holdId: string,
+  generationId: string,
   idempotency?: HoldRequest["idempotency"],
 ): HoldRequest {
-  return { holdId, ...payer, amountMicros, seconds: 600, idempotency };
+  return {
+    generationId,
+    ...payer,
+    amountMicros,
+    tokens: Number(amountMicros),
+    model: MODEL.id,
+    user: "",
+    seconds: 600,
+    idempotency,
+  };
 }
 
 export function endOf(
   payer: Payer,
-  holdId: string,
+  generationId: string,
   amountMicros: bigint | undefined,
   answer?: string,
 ): EndRequest {
@@ -82,7 +91,7 @@ export function endOf(
       : {
           amountMicros,
           reason: 'Generation, "quoted" \\ and é…',
-          requestId: `req_${holdId}`,
+          requestId: `req_${generationId}`,
           keyId: payer.keyId,
           traceId: "",
           user: 'a "user" \\ é',
@@ -92,7 +101,7 @@ export function endOf(
           priceVersion: 1,
           answer,
         };
-  return { holdId, accountId: payer.accountId, charge };
+  return { generationId, accountId: payer.accountId, charge };
 }
 
 /** A generation of the payer, from its hold to its charge. */

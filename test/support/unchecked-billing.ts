@@ -53,14 +53,14 @@ export class UncheckedBilling {
   }
 
   async end(end: EndRequest): Promise<EndOutcome> {
-    const { holdId, accountId } = end;
+    const { generationId, accountId } = end;
     const lane = laneOfId(accountId);
     const row = await this.#batcher.submit(lane, { kind: "end", lane, end });
     if (row.outcome === "posted") {
       if (row.amount_micros === null) return { outcome: "released" };
       return { outcome: "settled", balanceMicros: row.balance_micros, chargedMicros: -row.amount_micros };
     }
-    const id = entryIdOf(holdId);
+    const id = entryIdOf(generationId);
     const [entry] = await this.#database.call<EntryRow>("get_entry", lane, accountId, id, monthOfId(id));
     if (!entry) return { outcome: "missing" };
     const { balance_after_micros: balanceMicros, amount_micros: amountMicros } = entry;

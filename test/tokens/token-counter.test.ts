@@ -121,7 +121,7 @@ describe("a counter", () => {
   test("stops counting when the signal aborts, frees the capacity, and counts other prompts", async () => {
     const own = new TokenCounter({ maxPrompts: 3, maxCharacters: 1_000_000 });
     const count = (signal?: AbortSignal) =>
-      own.countTexts([LONG], { payer: "one", ...(signal && { signal }) });
+      own.countTexts([LONG], { accountId: "one", ...(signal && { signal }) });
     const [running, waiting] = [new AbortController(), new AbortController()];
     const counts = [running, waiting].map(({ signal }) => count(signal));
     const rejected = expect(count()).rejects.toMatchObject({ reason: "overloaded" });
@@ -162,7 +162,7 @@ describe("a counter", () => {
   test("rejects only the prompt that cannot be counted", async () => {
     const own = new TokenCounter();
     const invalid = { length: 10_000, slice: () => 7 } as unknown as string;
-    const count = (text: string) => own.countTexts([text], { payer: "one" });
+    const count = (text: string) => own.countTexts([text], { accountId: "one" });
     expect(await Promise.allSettled([count(invalid), count(LONG)])).toMatchObject([
       { status: "rejected", reason: { reason: "unavailable" } },
       { status: "fulfilled", value: whole(LONG) },
@@ -172,7 +172,7 @@ describe("a counter", () => {
 
   test("rejects waiting and new prompts when it is closed", async () => {
     const own = new TokenCounter();
-    const counts = [1, 2, 3].map(() => own.countTexts([LONG], { payer: "one" }));
+    const counts = [1, 2, 3].map(() => own.countTexts([LONG], { accountId: "one" }));
     const closed = own.close();
     for (const count of counts) await expect(count).rejects.toMatchObject({ reason: "unavailable" });
     await closed;
@@ -192,7 +192,8 @@ describe("a counter", () => {
   test("reserves capacity for other accounts, and counts their prompts before the next one of the first", async () => {
     const own = new TokenCounter({ maxPrompts: 16, maxCharacters: 100_000_000 });
     const order: string[] = [];
-    const count = (payer: string) => own.countTexts([LONG], { payer }).then(() => order.push(payer));
+    const count = (accountId: string) =>
+      own.countTexts([LONG], { accountId }).then(() => order.push(accountId));
     const greedy = Array.from({ length: 14 }, () => count("greedy"));
     await expect(count("greedy")).rejects.toMatchObject({ reason: "overloaded" });
     await Promise.all([...greedy, count("modest")]);
@@ -203,8 +204,8 @@ describe("a counter", () => {
   test("counts a prompt of another account between the tasks of the largest ones", async () => {
     const own = new TokenCounter();
     const order: string[] = [];
-    const count = (payer: string, text: string) =>
-      own.countTexts([text], { payer }).then(() => order.push(payer));
+    const count = (accountId: string, text: string) =>
+      own.countTexts([text], { accountId }).then(() => order.push(accountId));
     const hostile = Array.from({ length: 20 }, () => count("hostile", "漢字仮名交文".repeat(66_000)));
     await count("modest", LARGE);
     expect(order).toEqual(["modest"]);

@@ -19,6 +19,10 @@ const IS_RETURNED_BY: Readonly<Record<Reason, (operation: Operation) => boolean>
   revoked_api_key: always,
   expired_api_key: always,
   insufficient_balance: metered,
+  budget_exceeded: metered,
+  token_limit_exceeded: metered,
+  generation_limit_exceeded: metered,
+  concurrency_limit_reached: metered,
   account_suspended: ({ policy }) => policy.scope !== undefined,
   insufficient_scope: ({ policy }) => policy.scope !== undefined,
   not_found: ({ usual, pathFields }) => pathFields.length > 0 && !/^GetModel(Info)?$/.test(usual.name),
@@ -103,6 +107,22 @@ export function errorExampleNames(operations: readonly Operation[]): string[] {
   ];
 }
 
+/** What only a 402 has. */
+const FUNDS = {
+  balance_micros: {
+    type: "integer",
+    description: "The balance in micros. Only in errors with status 402, like the following.",
+  },
+  held_micros: { type: "integer", description: "The part of the balance that running calls hold." },
+  available_micros: { type: "integer", description: "The balance without that part." },
+  required_micros: { type: "integer", description: "What the call can cost at most." },
+  shortage_micros: { type: "integer", description: "What the available balance lacks." },
+  top_up_url: {
+    type: "string",
+    description: "Where credit can be added, if the operator of the server names an address.",
+  },
+};
+
 /** The body of every error in Anthropic's API. */
 export function anthropicErrorSchema(): Schema {
   const properties = {
@@ -122,7 +142,7 @@ export function anthropicErrorSchema(): Schema {
     type: "object",
     properties: {
       type: { type: "string", enum: ["error"] },
-      error: { type: "object", properties, required: Object.keys(properties) },
+      error: { type: "object", properties: { ...properties, ...FUNDS }, required: Object.keys(properties) },
       request_id: { type: "string", description: "The `x-request-id` of the response." },
     },
     required: ["type", "error", "request_id"],
@@ -164,7 +184,13 @@ export function errorSchema(reasons: readonly Reason[]): Schema {
   return {
     description: "The body of every error response.",
     type: "object",
-    properties: { error: { type: "object", properties, required: Object.keys(properties) } },
+    properties: {
+      error: {
+        type: "object",
+        properties: { ...properties, ...FUNDS },
+        required: Object.keys(properties),
+      },
+    },
     required: ["error"],
   };
 }

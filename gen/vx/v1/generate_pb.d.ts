@@ -921,12 +921,19 @@ export declare type QuoteGenerateResponse = Message$1<"vx.v1.QuoteGenerateRespon
   fits: boolean;
 
   /**
-   * The `code` of the error that the call would get: `insufficient_balance`, `max_cost_too_low` or
-   * `context_length_exceeded`. Empty if the call would run.
+   * The `code` of the error that the call would get: `insufficient_balance`, `max_cost_too_low`,
+   * `context_length_exceeded` or that of a limit, such as `budget_exceeded`. Empty if the call would run.
    *
    * @generated from field: string refusal = 7;
    */
   refusal: string;
+
+  /**
+   * The id of the limit that would refuse the call. Empty if none would.
+   *
+   * @generated from field: string limit_id = 8;
+   */
+  limitId: string;
 };
 
 /**

@@ -12,8 +12,7 @@ import {
 import type { Piece } from "../../billing/generation-request.ts";
 import type { Meter } from "../../billing/meter.ts";
 import { formatMicros } from "../../domain/money.ts";
-import { getAccount } from "../../store/accounts.ts";
-import { type ApiCall, type Deps, defineService } from "../define-service.ts";
+import { type ApiCall, defineService } from "../define-service.ts";
 import { deltaOf, messageOf, summaryOf } from "./reply.ts";
 import { generationRequestOf } from "./request.ts";
 
@@ -46,23 +45,19 @@ function messageOfPiece(piece: Piece): StreamMessage {
     : { event: { case: "delta", value: deltaOf(piece.delta) } };
 }
 
-export const generateService = defineService(GenerateService, ({ meter, deps }) => ({
+export const generateService = defineService(GenerateService, ({ meter }) => ({
   generate: (request, call) => generate(meter, request, call),
   streamGenerate: (request, call) => streamGenerate(meter, request, call),
-  quoteGenerate: (request, call) => quoteGenerate(meter, deps, request, call),
+  quoteGenerate: (request, call) => quoteGenerate(meter, request, call),
 }));
 
 async function quoteGenerate(
   meter: Meter,
-  { database }: Pick<Deps, "database">,
   request: GenerateRequest,
   { key, signal }: ApiCall,
 ): Promise<MessageInitShape<typeof QuoteGenerateResponseSchema>> {
   const generationRequest = await generationRequestOf(request);
-  // Running calls may hold a part of the balance that admission has read.
-  const account = await getAccount(database, key.accountId);
-  const funds = { balanceMicros: account.balance_micros, heldMicros: account.held_micros };
-  const quote = await meter.quote(generationRequest, { key, signal, funds });
+  const quote = await meter.quote(generationRequest, { key, signal });
   return {
     model: quote.model,
     inputTokens: BigInt(quote.inputTokens),
@@ -71,6 +66,7 @@ async function quoteGenerate(
     hold: formatMicros(quote.holdMicros),
     fits: quote.refusal === undefined,
     refusal: quote.refusal ?? "",
+    limitId: quote.limitId ?? "",
   };
 }
 

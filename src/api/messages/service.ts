@@ -44,7 +44,7 @@ export async function countTokens(
   const { accountId } = call.key;
   const inputTokens = await meter.countInput(await generationRequestOfCount(request), {
     signal: call.signal,
-    payer: accountId,
+    accountId,
   });
   return { inputTokens: BigInt(inputTokens) };
 }

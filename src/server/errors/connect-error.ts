@@ -91,7 +91,8 @@ export function errorDetails(error: DomainError): ErrorDetail[] {
     const violations = [{ type: "BALANCE", subject: "account", description: error.message }];
     details.push(detail(PreconditionFailureSchema, { violations }));
   }
-  const subject = QUOTAS[error.reason];
+  const { limit_id: limitId } = error.metadata;
+  const subject = limitId === undefined ? QUOTAS[error.reason] : `limit:${limitId}`;
   if (subject !== undefined) {
     details.push(detail(QuotaFailureSchema, { violations: [{ subject, description: error.message }] }));
   }

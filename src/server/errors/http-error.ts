@@ -29,7 +29,16 @@ function errorMembers(error: DomainError, type: string): string {
     param: error.fields[0]?.field ?? null,
     status: ERRORS[error.reason].code,
   });
-  return head.slice(1, -1);
+  return head.slice(1, -1) + fundsOf(error);
+}
+
+/** Every 402 also has its amounts in the error itself, as numbers. */
+function fundsOf({ reason, metadata }: DomainError): string {
+  if (ERRORS[reason].status !== 402) return "";
+  const amounts = Object.entries(metadata).filter(([name]) => name.endsWith("_micros"));
+  const { top_up_url: topUpUrl } = metadata;
+  const members = amounts.map(([name, value]) => `,${JSON.stringify(name)}:${value}`);
+  return members.join("") + (topUpUrl === undefined ? "" : `,"top_up_url":${JSON.stringify(topUpUrl)}`);
 }
 
 export function errorStatus(error: DomainError): number {
@@ -76,7 +85,8 @@ export function sendError(response: HttpResponse, error: unknown, requestId: str
 
 /** The headers of an error: how to authenticate, whether to retry, and when. */
 export function setErrorHeaders(response: HeaderSink, error: DomainError): void {
-  const { status, shouldRetry } = ERRORS[error.reason];
+  const { shouldRetry } = error;
+  const { status } = ERRORS[error.reason];
   if (error instanceof RateLimitError || error instanceof ScopeError) {
     if (error.window) setRateHeaders(response, error.window);
   }

@@ -3,6 +3,7 @@ import { fingerprintOf, isWellFormedKey, laneOfKey, maskOfKey } from "../../doma
 import { DomainError, ERRORS } from "../../domain/errors.ts";
 import { hasRole, type Operator } from "../../domain/operator.ts";
 import type { Admission, AdmissionRequest, AdmittedKey, RateWindow } from "../../store/admit.ts";
+import type { MinuteLimit } from "../../store/bill.ts";
 import type { IncomingCall } from "../call.ts";
 import type { HeaderSink } from "../http/message.ts";
 import type { AuthenticateOperator } from "./authenticate-operator.ts";
@@ -159,4 +160,33 @@ export function setRateHeaders(response: HeaderSink, { limit, remaining, seconds
   response.setHeader("x-ratelimit-limit-requests", String(limit));
   response.setHeader("x-ratelimit-remaining-requests", String(remaining));
   response.setHeader("x-ratelimit-reset-requests", `${secondsLeft}s`);
+}
+
+/** Announces the limits of the minute of a metered call beside its rate window: of each metric the tightest. */
+export function setLimitHeaders(
+  setHeader: (name: string, value: string) => void,
+  window: RateWindow | undefined,
+  limits: readonly MinuteLimit[],
+): void {
+  const tightest = new Map<string, MinuteLimit>();
+  for (const limit of limits) {
+    const other = tightest.get(limit.metric);
+    if (!other || limit.remaining < other.remaining) tightest.set(limit.metric, limit);
+  }
+  const items = [...tightest.values()];
+  const policies = items.map(({ metric, amount }) => `"${metric}";q=${amount};w=60`);
+  const states = items.map(
+    ({ metric, remaining, secondsLeft }) => `"${metric}";r=${remaining};t=${secondsLeft}`,
+  );
+  if (window) {
+    policies.unshift(`"rpm";q=${window.limit};w=60`);
+    states.unshift(`"rpm";r=${window.remaining};t=${window.secondsLeft}`);
+  }
+  setHeader("ratelimit-policy", policies.join(", "));
+  setHeader("ratelimit", states.join(", "));
+  const tokens = tightest.get("tokens");
+  if (!tokens) return;
+  setHeader("x-ratelimit-limit-tokens", String(tokens.amount));
+  setHeader("x-ratelimit-remaining-tokens", String(tokens.remaining));
+  setHeader("x-ratelimit-reset-tokens", `${tokens.secondsLeft}s`);
 }

@@ -5,7 +5,8 @@ CREATE TYPE account_change AS (
   held_micros bigint,
   balance_micros bigint,
   last_seq bigint,
-  last_hash bytea
+  last_hash bytea,
+  at timestamp with time zone
 );
 
 CREATE TYPE admit_item AS (
@@ -16,10 +17,21 @@ CREATE TYPE admit_item AS (
   keys integer
 );
 
+CREATE TYPE applied_limit AS (
+  id text,
+  owner_id text,
+  subject_id text,
+  metric text,
+  period text,
+  amount bigint,
+  model text,
+  per_user boolean
+);
+
 CREATE TYPE entry_item AS (
   lane smallint,
   account_id text,
-  hold_id text,
+  generation_id text,
   id text,
   month integer,
   kind vx.entry_kind,
@@ -43,18 +55,31 @@ CREATE TYPE entry_item AS (
 
 CREATE TYPE held_change AS (
   place tid,
-  held_micros bigint
+  held_micros bigint,
+  at timestamp with time zone
+);
+
+CREATE TYPE held_counter AS (
+  lane smallint,
+  account_id text,
+  limit_id text,
+  subject_id text,
+  user_id text,
+  amount bigint
 );
 
 CREATE TYPE hold_item AS (
   lane smallint,
   account_id text,
-  hold_id text,
+  generation_id text,
   key_id text,
   amount bigint,
   seconds integer,
   idempotency_key text,
-  digest text
+  digest text,
+  model text,
+  user_id text,
+  tokens bigint
 );
 
 CREATE TYPE item_result AS (
@@ -64,7 +89,8 @@ CREATE TYPE item_result AS (
   balance_micros bigint,
   held_micros bigint,
   amount_micros bigint,
-  clock timestamp with time zone
+  clock timestamp with time zone,
+  limits text
 );
 
 CREATE TYPE key_view AS (
@@ -81,6 +107,43 @@ CREATE TYPE key_view AS (
   revoked_at timestamp with time zone,
   expires_at timestamp with time zone,
   last_used_at timestamp with time zone
+);
+
+CREATE TYPE limit_charge AS (
+  lane smallint,
+  account_id text,
+  key_ids text[],
+  model text,
+  user_id text,
+  cost bigint,
+  tokens bigint,
+  at timestamp with time zone
+);
+
+CREATE TYPE limit_check AS (
+  is_refused boolean,
+  counters vx.held_counter[],
+  places tid[],
+  window_ends timestamp with time zone[],
+  details text
+);
+
+CREATE TYPE limit_view AS (
+  id text,
+  owner_id text,
+  subject_id text,
+  metric text,
+  period text,
+  amount bigint,
+  model text,
+  per_user boolean,
+  temporary_amount bigint,
+  temporary_until timestamp with time zone,
+  valid_amount bigint,
+  spent bigint,
+  held bigint,
+  resets_at timestamp with time zone,
+  counted_since timestamp with time zone
 );
 
 CREATE TYPE operator_act AS (
@@ -140,6 +203,9 @@ CREATE TABLE accounts (
   last_hash bytea NOT NULL DEFAULT '\x'::bytea,
   created_at timestamp with time zone NOT NULL,
   suspended_at timestamp with time zone,
+  last_at timestamp with time zone NOT NULL DEFAULT '-infinity'::timestamp with time zone,
+  is_limited boolean NOT NULL DEFAULT false,
+  has_limited_keys boolean NOT NULL DEFAULT false,
   CONSTRAINT balance_covers_holds CHECK (((0 <= held_micros) AND (held_micros <= balance_micros))),
   CONSTRAINT balance_in_range CHECK ((balance_micros <= '9000000000000000'::bigint)),
   CONSTRAINT accounts_plan_fkey FOREIGN KEY (plan) REFERENCES plans(name),
@@ -153,7 +219,7 @@ CREATE TABLE answers (
   account_id text NOT NULL,
   idempotency_key text NOT NULL,
   digest text NOT NULL,
-  hold_id text NOT NULL,
+  generation_id text NOT NULL,
   answer text,
   created_at timestamp with time zone NOT NULL,
   CONSTRAINT answers_pkey PRIMARY KEY (lane, account_id, idempotency_key)
@@ -206,6 +272,7 @@ CREATE TABLE holds (
   amount_micros bigint NOT NULL,
   idempotency_key text,
   expires_at timestamp with time zone NOT NULL,
+  counters held_counter[],
   CONSTRAINT hold_not_negative CHECK ((amount_micros >= 0)),
   CONSTRAINT holds_pkey PRIMARY KEY (lane, id)
 ) WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_cost_delay=0);
@@ -234,6 +301,7 @@ CREATE TABLE keys (
   expires_at timestamp with time zone,
   revoked_at timestamp with time zone,
   ancestors text[] NOT NULL DEFAULT '{}'::text[],
+  is_limited boolean NOT NULL DEFAULT false,
   CONSTRAINT at_most_eight_levels CHECK ((cardinality(ancestors) < 8)),
   CONSTRAINT fingerprint_is_sha256 CHECK ((length(fingerprint) = 32)),
   CONSTRAINT key_limit_positive CHECK ((rate_limit_rpm > 0)),
@@ -302,6 +370,49 @@ CREATE TABLE ledger_archives (
   entries bigint NOT NULL,
   removed_at timestamp with time zone,
   CONSTRAINT ledger_archives_pkey PRIMARY KEY (month)
+);
+
+CREATE TABLE limit_counters (
+  lane smallint NOT NULL,
+  account_id text NOT NULL,
+  limit_id text NOT NULL,
+  subject_id text NOT NULL,
+  user_id text NOT NULL,
+  window_end timestamp with time zone NOT NULL,
+  spent bigint NOT NULL,
+  held bigint NOT NULL,
+  counted_since timestamp with time zone NOT NULL,
+  CONSTRAINT limit_counters_pkey PRIMARY KEY (lane, account_id, limit_id, subject_id, user_id)
+) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
+CREATE INDEX limit_counters_by_end ON limit_counters USING btree (lane, window_end);
+
+CREATE TABLE limit_users (
+  lane smallint NOT NULL,
+  account_id text NOT NULL,
+  counters integer NOT NULL,
+  CONSTRAINT limit_users_pkey PRIMARY KEY (lane, account_id)
+);
+
+CREATE TABLE limits (
+  lane smallint NOT NULL,
+  id text NOT NULL,
+  owner_id text NOT NULL,
+  metric text NOT NULL,
+  period text NOT NULL,
+  amount bigint NOT NULL,
+  model text NOT NULL,
+  per_user boolean NOT NULL,
+  temporary_amount bigint,
+  temporary_until timestamp with time zone,
+  created_at timestamp with time zone NOT NULL,
+  CONSTRAINT limit_amount_in_range CHECK (((amount >= 0) AND (amount <= '9000000000000000'::bigint))),
+  CONSTRAINT limit_metric_known CHECK ((metric = ANY (ARRAY['cost'::text, 'tokens'::text, 'generations'::text, 'concurrent'::text]))),
+  CONSTRAINT limit_period_known CHECK ((period = ANY (ARRAY[''::text, 'minute'::text, 'hour'::text, 'day'::text, 'week'::text, 'month'::text, 'total'::text]))),
+  CONSTRAINT only_concurrent_without_period CHECK (((period = ''::text) = (metric = 'concurrent'::text))),
+  CONSTRAINT temporary_amount_ends CHECK (((temporary_amount IS NULL) = (temporary_until IS NULL))),
+  CONSTRAINT temporary_amount_raises CHECK (((temporary_amount >= amount) AND (temporary_amount <= '9000000000000000'::bigint))),
+  CONSTRAINT limits_pkey PRIMARY KEY (lane, id),
+  CONSTRAINT limit_once UNIQUE (lane, owner_id, metric, period, model, per_user)
 );
 
 CREATE TABLE migrations (
@@ -535,7 +646,8 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION abort_split(p_id text) RETURNS void
 -- FUNCTION add_archive(p_month integer, p_file text, p_sha256 bytea, p_entries bigint) RETURNS void
 -- FUNCTION add_archived_heads(p_lane smallint, p_month integer) RETURNS TABLE(entries bigint)
--- FUNCTION add_usage(p_rows ledger[], p_now timestamp with time zone, p_has_users boolean) RETURNS void
+-- FUNCTION add_counters(p_check limit_check, p_at timestamp with time zone) RETURNS void
+-- FUNCTION add_usage(p_rows ledger[], p_has_users boolean) RETURNS void
 -- FUNCTION admit(p_items admit_item[], p_while_suspended admit_item[]) RETURNS TABLE(n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text, balance_micros bigint); for the server
 -- FUNCTION admitted_keys(p_items admit_item[], p_while_suspended admit_item[]) RETURNS TABLE(n integer, generate integer, read integer, keys integer, is_used boolean, slots integer, lane smallint, fingerprint bytea, key_id text, account_id text, key_name text, plan text, scopes smallint, rpm integer, visible_start text, visible_end text, expires_at timestamp with time zone, revoked_at timestamp with time zone, suspended_at timestamp with time zone, balance_micros bigint)
 -- FUNCTION append_operator_event(p_act operator_act, p_lane smallint, p_target text, p_account_id text, p_outcome text) RETURNS void
@@ -553,9 +665,13 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION charge_of(p_input integer, p_cached_input integer, p_cache_write integer, p_output integer, p_reasoning integer, p_images integer, p_prices price_versions) RETURNS numeric
 -- FUNCTION check_key_bounds(p_caller keys, p_max_rpm integer, p_rate_limit_rpm integer, p_expires_at timestamp with time zone) RETURNS void
 -- FUNCTION check_key_cap(p_lane smallint, p_account_id text, p_plan plans) RETURNS void
+-- FUNCTION check_limits(p_hold hold_item, p_key_ids text[], p_with_plans boolean, p_at timestamp with time zone) RETURNS limit_check
 -- FUNCTION claim_lanes(p_id text) RETURNS void
--- FUNCTION copy_shared_data(p_version bigint, p_plans text, p_operators text, p_prices text) RETURNS void; for the server
+-- FUNCTION copy_shared_data(p_version bigint, p_plans text, p_limits text, p_operators text, p_prices text) RETURNS void; for the server
 -- FUNCTION count_key_creation(p_lane smallint, p_account_id text, p_max integer) RETURNS integer
+-- FUNCTION count_spent(p_lane smallint, p_account_id text, p_owner_id text, p_limit_ids text[]) RETURNS void
+-- FUNCTION count_users(p_lane smallint, p_account_id text, p_added integer) RETURNS void
+-- FUNCTION counter_user(p_lane smallint, p_account_id text, p_limit_id text, p_subject_id text, p_user_id text) RETURNS text
 -- FUNCTION counting_window(p_stored integer, p_current integer) RETURNS integer
 -- FUNCTION create_account(p_act text, p_lane smallint, p_id text, p_name text, p_plan text, p_external_id text, p_email text, p_notes text) RETURNS SETOF account_views; for the server
 -- FUNCTION create_child_key(p_lane smallint, p_account_id text, p_parent_id text, p_id text, p_fingerprint bytea, p_name text, p_scopes smallint, p_default_scopes smallint, p_rate_limit_rpm integer, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text) RETURNS TABLE(wait_seconds integer, max_keys_created_per_hour integer, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone); for the server
@@ -564,6 +680,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION create_ledger_partitions() RETURNS TABLE(created text); for the server
 -- FUNCTION create_operator(p_act text, p_id text, p_name text, p_role text, p_email text, p_fingerprint bytea) RETURNS SETOF operator_view; for the server
 -- FUNCTION current_timeline() RETURNS text
+-- FUNCTION delete_limit(p_act text, p_lane smallint, p_owner_id text, p_id text) RETURNS void; for the server
 -- FUNCTION effective_rpm(p_own integer, p_may_exceed_plan boolean, p_plan integer) RETURNS integer
 -- FUNCTION end_session(p_fingerprint bytea, p_request_id text) RETURNS void; for the server
 -- FUNCTION entries_to_archive(p_lane smallint, p_month integer, p_account_id text, p_seq bigint, p_limit integer) RETURNS TABLE(account_id text, seq bigint, line text, is_charge_right boolean)
@@ -581,7 +698,8 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION heartbeat(p_server_id text, p_cells text) RETURNS TABLE(clock timestamp with time zone); for the server
 -- FUNCTION held_by_accounts(p_lane smallint, p_account_id text[]) RETURNS TABLE(account_id text, held_micros numeric)
 -- FUNCTION hold_figures() RETURNS TABLE(holds bigint, held_micros bigint, expired bigint); for the server
--- FUNCTION insert_key(p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan plans, p_scopes smallint, p_rate_limit_rpm integer, p_may_exceed_plan boolean, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text, p_ancestors text[]) RETURNS SETOF key_view
+-- FUNCTION hold_limits(p_hold hold_item, p_key_ids text[], p_with_plans boolean, p_at timestamp with time zone) RETURNS limit_check
+-- FUNCTION insert_key(p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan plans, p_scopes smallint, p_rate_limit_rpm integer, p_may_exceed_plan boolean, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text, p_ancestors text[], p_is_limited boolean) RETURNS SETOF key_view
 -- FUNCTION key_state(p_revoked_at timestamp with time zone, p_expires_at timestamp with time zone, p_suspended_at timestamp with time zone, p_now timestamp with time zone) RETURNS text
 -- FUNCTION lane_of(p_id text) RETURNS smallint
 -- FUNCTION lanes_in_use() RETURNS SETOF smallint; for the server
@@ -589,6 +707,9 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION ledger_hash(p_before bytea, p_version smallint, p_account_id text, p_seq bigint, p_id text, p_month integer, p_kind entry_kind, p_amount_micros bigint, p_balance_after_micros bigint, p_reason text, p_request_id text, p_key_id text, p_model text, p_price_version integer, p_input integer, p_cached_input integer, p_cache_write integer, p_output integer, p_reasoning integer, p_images integer, p_image_tokens integer, p_user_id text, p_trace_id text, p_created_at timestamp with time zone) RETURNS bytea
 -- FUNCTION ledger_partitions() RETURNS TABLE(name text, first_month integer, end_month integer)
 -- FUNCTION ledger_range(p_lane smallint, p_account_id text, p_from timestamp with time zone, p_to timestamp with time zone) RETURNS TABLE(first_seq bigint, end_seq bigint); for the server
+-- FUNCTION limited_plans() RETURNS text[]
+-- FUNCTION limits_apply(p_account_is_limited boolean, p_key_is_limited boolean, p_plan text, p_ancestors text[], p_limited_plans text[]) RETURNS boolean
+-- FUNCTION limits_of_keys(p_lane smallint, p_account_id text, p_key_ids text[], p_with_plans boolean, p_at timestamp with time zone) RETURNS SETOF applied_limit
 -- FUNCTION list_accounts(p_before text, p_limit integer) RETURNS SETOF account_views; for the server
 -- FUNCTION list_archives() RETURNS TABLE(month integer, file text, sha256 bytea, entries bigint, removed_at timestamp with time zone); for the server
 -- FUNCTION list_entries(p_lane smallint, p_account_id text, p_before bigint, p_limit integer) RETURNS SETOF priced_ledger; for the server
@@ -599,13 +720,15 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION lock_account(p_lane smallint, p_id text) RETURNS accounts
 -- FUNCTION lock_active_key(p_lane smallint, p_id text) RETURNS keys
 -- FUNCTION lock_descendant_key(p_lane smallint, p_caller keys, p_id text) RETURNS keys
+-- FUNCTION lock_limit_owner(p_lane smallint, p_owner_id text) RETURNS text
 -- FUNCTION lock_parent_key(p_lane smallint, p_account_id text, p_id text) RETURNS keys
 -- FUNCTION log_change(p_act text, p_lane smallint, p_target text, p_account_id text) RETURNS void
 -- FUNCTION log_refusal(p_act text, p_lane smallint, p_account_id text, p_outcome text) RETURNS void; for the server
+-- FUNCTION mark_limited(p_lane smallint, p_account_id text, p_owner_id text) RETURNS void
 -- FUNCTION months_without_partition() RETURNS TABLE(month integer, entries bigint); for the server
 -- FUNCTION move_balance(p_act text, p_lane smallint, p_account_id text, p_entry_id text, p_month integer, p_kind text, p_amount_micros bigint, p_reason text, p_idempotency_key text) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION move_other_month() RETURNS TABLE(partition text, entries bigint)
--- FUNCTION name_users(p_rows ledger[], p_day integer) RETURNS void
+-- FUNCTION name_users(p_rows ledger[]) RETURNS void
 -- FUNCTION names_of(p_account_ids text, p_key_ids text) RETURNS TABLE(id text, name text); for the server
 -- FUNCTION names_of_scopes(p_scopes smallint) RETURNS text
 -- FUNCTION no_lane() RETURNS smallint
@@ -615,18 +738,21 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION post_entries(p_entries entry_item[]) RETURNS item_result[]
 -- FUNCTION price_hash(p_before bytea, p_row price_versions) RETURNS bytea
 -- FUNCTION probe_writes() RETURNS TABLE(clock timestamp with time zone); for the server
+-- FUNCTION put_limit(p_act text, p_lane smallint, p_owner_id text, p_limit text) RETURNS SETOF limit_view; for the server
 -- FUNCTION put_plan(p_act text, p_name text, p_rpm integer, p_max_active_keys integer, p_max_keys_created_per_hour integer) RETURNS SETOF plans; for the server
 -- FUNCTION put_profile(p_lane smallint, p_id text, p_external_id text, p_email text, p_notes text) RETURNS void
 -- FUNCTION quarter_of_clock() RETURNS TABLE(quarter integer); for the server
+-- FUNCTION quote_hold(p_holds hold_item[]) RETURNS SETOF item_result; for the server
 -- FUNCTION raise_lane_moved() RETURNS void
 -- FUNCTION read_all_usage(p_starts integer[], p_end integer, p_by_account boolean, p_by_key boolean, p_by_model boolean, p_by_user boolean, p_after text, p_account_id text, p_rows bigint, p_accounts integer, p_limit bigint) RETURNS TABLE(start integer, account_id text, key_id text, model text, user_id text, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, large_account_id text); for the server
--- FUNCTION read_shared_data() RETURNS TABLE(version bigint, plans text, operators text, prices text); for the server
+-- FUNCTION read_shared_data() RETURNS TABLE(version bigint, plans text, limits text, operators text, prices text); for the server
 -- FUNCTION read_usage(p_lane smallint, p_account_id text, p_starts integer[], p_end integer, p_by_key boolean, p_by_model boolean, p_by_user boolean, p_after text, p_position text, p_rows bigint, p_limit bigint) RETURNS TABLE(start integer, key_id text, model text, user_id text, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, through_seq bigint, next text); for the server
 -- FUNCTION recently_revoked_keys(p_seconds integer) RETURNS SETOF text; for the server
 -- FUNCTION refuse(p_reason text, p_message text, p_metadata jsonb) RETURNS void
 -- FUNCTION register_prices(p_items price_item[]) RETURNS TABLE(model text, version integer); for the server
 -- FUNCTION release_lanes(p_id text) RETURNS void
 -- FUNCTION remove_archived_partition(p_month integer) RETURNS void
+-- FUNCTION remove_limit(p_lane smallint, p_account_id text, p_owner_id text, p_id text) RETURNS boolean
 -- FUNCTION remove_server(p_server_id text) RETURNS void; for the server
 -- FUNCTION remove_servers() RETURNS void; for the server
 -- FUNCTION require_lane(p_lane smallint) RETURNS void
@@ -647,10 +773,13 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION set_account_plan(p_act text, p_lane smallint, p_id text, p_plan text) RETURNS SETOF account_views; for the server
 -- FUNCTION set_account_suspended(p_act text, p_lane smallint, p_id text, p_suspended boolean) RETURNS SETOF account_views; for the server
 -- FUNCTION set_key_limit(p_act text, p_lane smallint, p_id text, p_rate_limit_rpm integer) RETURNS SETOF key_view; for the server
+-- FUNCTION set_limits(p_lane smallint, p_account_id text, p_owner_id text, p_limits text, p_replaces boolean) RETURNS void
 -- FUNCTION set_split_state(p_id text, p_from text, p_to text) RETURNS smallint[]
+-- FUNCTION settle_limits(p_released held_counter[], p_charges limit_charge[], p_with_plans boolean) RETURNS void
 -- FUNCTION sign_in_operator(p_issuer text, p_subject text, p_email text, p_fingerprint bytea, p_request_id text) RETURNS TABLE(id text, name text, role operator_role); for the server
 -- FUNCTION stored_usage(p_lane smallint, p_account_id text, p_end integer, p_position text, p_limit integer) RETURNS TABLE(fingerprint numeric, next text); for the server
 -- FUNCTION sweep(p_lane smallint) RETURNS bigint; for the server
+-- FUNCTION sweep_counters(p_lane smallint, p_now timestamp with time zone) RETURNS void
 -- FUNCTION update_account(p_act text, p_lane smallint, p_id text, p_name text, p_external_id text, p_email text, p_notes text) RETURNS SETOF account_views; for the server
 -- FUNCTION update_any_key(p_act text, p_lane smallint, p_id text, p_changes text) RETURNS SETOF key_view; for the server
 -- FUNCTION update_key(p_lane smallint, p_account_id text, p_caller_id text, p_id text, p_changes text) RETURNS SETOF key_view; for the server
@@ -659,5 +788,8 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION usage_fingerprint(p_quarter integer, p_key_id text, p_model text, p_user_id text, p_price_version integer, p_requests bigint, p_input bigint, p_cached_input bigint, p_cache_write bigint, p_output bigint, p_reasoning bigint, p_images bigint, p_image_tokens bigint, p_cost_micros bigint) RETURNS numeric
 -- FUNCTION usage_of_entries(p_lane smallint, p_account_id text, p_seq bigint, p_limit bigint) RETURNS TABLE(account_id text, seq bigint, quarter integer, key_id text, model text, user_id text, price_version integer, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint)
 -- FUNCTION view_keys(p_lane smallint, p_account_id text, p_id text, p_before text, p_limit integer) RETURNS SETOF key_view; for the server
+-- FUNCTION view_limits(p_lane smallint, p_owner_id text, p_user_id text) RETURNS SETOF limit_view; for the server
 -- FUNCTION view_operators(p_id text, p_before text, p_limit integer) RETURNS SETOF operator_view; for the server
+-- FUNCTION window_end(p_period text, p_at timestamp with time zone) RETURNS timestamp with time zone
+-- FUNCTION window_start(p_period text, p_at timestamp with time zone) RETURNS timestamp with time zone
 -- FUNCTION write_key(p_key keys, p_changes jsonb, p_may_exceed_plan boolean) RETURNS void

@@ -58,8 +58,8 @@ export const VARIANTS: readonly Variant[] = [
     sql: [
       {
         function: "post_entries",
-        find: "(r.hold_place IS NULL OR r.hold_id = v_current_hold)",
-        put: "r.hold_id = v_current_hold",
+        find: "(r.hold_place IS NULL OR r.generation_id = v_current_hold)",
+        put: "r.generation_id = v_current_hold",
       },
       { function: "post_entries", find: "- r.held;", put: "- coalesce(r.held, 0);" },
     ],

@@ -68,6 +68,12 @@ class InsufficientBalanceError(BillingError):
     reason = "insufficient_balance"
 
 
+class BudgetExceededError(BillingError):
+    """402: A limit of cost does not cover this call. Raise the limit or wait for its next window."""
+
+    reason = "budget_exceeded"
+
+
 class InsufficientScopeError(PermissionDeniedError):
     """403: The API key does not have the scope that this method requires."""
 
@@ -146,6 +152,24 @@ class KeyCreationLimitReachedError(RateLimitError):
     reason = "key_creation_limit_reached"
 
 
+class TokenLimitExceededError(RateLimitError):
+    """429: A limit of tokens does not cover this call. Lower max_tokens or wait for the next window of the limit."""
+
+    reason = "token_limit_exceeded"
+
+
+class GenerationLimitExceededError(RateLimitError):
+    """429: A limit of generations is used up. Wait for its next window."""
+
+    reason = "generation_limit_exceeded"
+
+
+class ConcurrencyLimitReachedError(RateLimitError):
+    """429: The maximum number of running generations is reached. Retry when one has ended."""
+
+    reason = "concurrency_limit_reached"
+
+
 class TooManyFailedAuthenticationsError(RateLimitError):
     """429: Too many calls with unknown, revoked or expired keys came from this IP address. Retry in the next minute."""
 
@@ -204,6 +228,7 @@ CLASSES: dict[str, type[VxError]] = {
     "revoked_api_key": RevokedApiKeyError,
     "expired_api_key": ExpiredApiKeyError,
     "insufficient_balance": InsufficientBalanceError,
+    "budget_exceeded": BudgetExceededError,
     "insufficient_scope": InsufficientScopeError,
     "account_suspended": AccountSuspendedError,
     "not_found": NotFoundError,
@@ -217,6 +242,9 @@ CLASSES: dict[str, type[VxError]] = {
     "idempotency_key_reused": IdempotencyKeyReusedError,
     "rate_limit_exceeded": RateLimitExceededError,
     "key_creation_limit_reached": KeyCreationLimitReachedError,
+    "token_limit_exceeded": TokenLimitExceededError,
+    "generation_limit_exceeded": GenerationLimitExceededError,
+    "concurrency_limit_reached": ConcurrencyLimitReachedError,
     "too_many_failed_authentications": TooManyFailedAuthenticationsError,
     "unexpected_compression": UnexpectedCompressionError,
     "internal": InternalError,
@@ -232,6 +260,7 @@ RETRIED = frozenset(
     {
         "idempotency_in_progress",
         "rate_limit_exceeded",
+        "concurrency_limit_reached",
         "too_many_failed_authentications",
         "internal",
         "upstream_error",

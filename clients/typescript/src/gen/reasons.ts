@@ -62,6 +62,12 @@ export class InsufficientBalanceError extends BillingError {
   override readonly reason = "insufficient_balance";
 }
 
+/** 402: A limit of cost does not cover this call. Raise the limit or wait for its next window. */
+export class BudgetExceededError extends BillingError {
+  override readonly name: string = "BudgetExceededError";
+  override readonly reason = "budget_exceeded";
+}
+
 /** 403: The API key does not have the scope that this method requires. */
 export class InsufficientScopeError extends PermissionDeniedError {
   override readonly name: string = "InsufficientScopeError";
@@ -140,6 +146,24 @@ export class KeyCreationLimitReachedError extends RateLimitError {
   override readonly reason = "key_creation_limit_reached";
 }
 
+/** 429: A limit of tokens does not cover this call. Lower max_tokens or wait for the next window of the limit. */
+export class TokenLimitExceededError extends RateLimitError {
+  override readonly name: string = "TokenLimitExceededError";
+  override readonly reason = "token_limit_exceeded";
+}
+
+/** 429: A limit of generations is used up. Wait for its next window. */
+export class GenerationLimitExceededError extends RateLimitError {
+  override readonly name: string = "GenerationLimitExceededError";
+  override readonly reason = "generation_limit_exceeded";
+}
+
+/** 429: The maximum number of running generations is reached. Retry when one has ended. */
+export class ConcurrencyLimitReachedError extends RateLimitError {
+  override readonly name: string = "ConcurrencyLimitReachedError";
+  override readonly reason = "concurrency_limit_reached";
+}
+
 /** 429: Too many calls with unknown, revoked or expired keys came from this IP address. Retry in the next minute. */
 export class TooManyFailedAuthenticationsError extends RateLimitError {
   override readonly name: string = "TooManyFailedAuthenticationsError";
@@ -199,6 +223,7 @@ export const CLASSES = {
   revoked_api_key: RevokedApiKeyError,
   expired_api_key: ExpiredApiKeyError,
   insufficient_balance: InsufficientBalanceError,
+  budget_exceeded: BudgetExceededError,
   insufficient_scope: InsufficientScopeError,
   account_suspended: AccountSuspendedError,
   not_found: NotFoundError,
@@ -212,6 +237,9 @@ export const CLASSES = {
   idempotency_key_reused: IdempotencyKeyReusedError,
   rate_limit_exceeded: RateLimitExceededError,
   key_creation_limit_reached: KeyCreationLimitReachedError,
+  token_limit_exceeded: TokenLimitExceededError,
+  generation_limit_exceeded: GenerationLimitExceededError,
+  concurrency_limit_reached: ConcurrencyLimitReachedError,
   too_many_failed_authentications: TooManyFailedAuthenticationsError,
   unexpected_compression: UnexpectedCompressionError,
   internal: InternalError,
@@ -226,6 +254,7 @@ export const CLASSES = {
 export const RETRIED: ReadonlySet<string> = /*@__PURE__*/ new Set([
   "idempotency_in_progress",
   "rate_limit_exceeded",
+  "concurrency_limit_reached",
   "too_many_failed_authentications",
   "internal",
   "upstream_error",

@@ -7,6 +7,7 @@ import type { Message } from "@bufbuild/protobuf";
 import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
 import type { LedgerEntry } from "../../v1/ledger_pb.js";
 import type { ApiKey } from "../../v1/key_pb.js";
+import type { Limit } from "../../v1/limit_pb.js";
 import type { Prices } from "../../v1/prices_pb.js";
 import type { UsageRow } from "../../v1/usage_pb.js";
 
@@ -1055,6 +1056,227 @@ export declare type UpdateKeyResponse = Message<"vx.admin.v1.UpdateKeyResponse">
  * Use `create(UpdateKeyResponseSchema)` to create a new message.
  */
 export declare const UpdateKeyResponseSchema: GenMessage<UpdateKeyResponse>;
+
+/**
+ * Selects limits.
+ *
+ * @generated from message vx.admin.v1.ListLimitsRequest
+ */
+export declare type ListLimitsRequest = Message<"vx.admin.v1.ListLimitsRequest"> & {
+  /**
+   * Whose limits.
+   *
+   * @generated from oneof vx.admin.v1.ListLimitsRequest.owner
+   */
+  owner: {
+    /**
+     * The name of a plan: each of its keys has the limits.
+     *
+     * @generated from field: string plan = 1;
+     */
+    value: string;
+    case: "plan";
+  } | {
+    /**
+     * The id of an account, or an external id or a name that identifies no other account: its keys share the limits.
+     *
+     * @generated from field: string account_id = 2;
+     */
+    value: string;
+    case: "accountId";
+  } | {
+    /**
+     * The id of a key: "key_…".
+     *
+     * @generated from field: string key_id = 3;
+     */
+    value: string;
+    case: "keyId";
+  } | { case: undefined; value?: undefined };
+
+  /**
+   * The end user whose use of limits per user is returned. Empty: that of calls without a user.
+   *
+   * @generated from field: string user = 4;
+   */
+  user: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.ListLimitsRequest.
+ * Use `create(ListLimitsRequestSchema)` to create a new message.
+ */
+export declare const ListLimitsRequestSchema: GenMessage<ListLimitsRequest>;
+
+/**
+ * The limits of an owner.
+ *
+ * @generated from message vx.admin.v1.ListLimitsResponse
+ */
+export declare type ListLimitsResponse = Message<"vx.admin.v1.ListLimitsResponse"> & {
+  /**
+   * The limits.
+   *
+   * @generated from field: repeated vx.v1.Limit limits = 1;
+   */
+  limits: Limit[];
+};
+
+/**
+ * Describes the message vx.admin.v1.ListLimitsResponse.
+ * Use `create(ListLimitsResponseSchema)` to create a new message.
+ */
+export declare const ListLimitsResponseSchema: GenMessage<ListLimitsResponse>;
+
+/**
+ * A limit to set.
+ *
+ * @generated from message vx.admin.v1.SetLimitRequest
+ */
+export declare type SetLimitRequest = Message<"vx.admin.v1.SetLimitRequest"> & {
+  /**
+   * Whose limits.
+   *
+   * @generated from oneof vx.admin.v1.SetLimitRequest.owner
+   */
+  owner: {
+    /**
+     * The name of a plan: each of its keys has the limits.
+     *
+     * @generated from field: string plan = 1;
+     */
+    value: string;
+    case: "plan";
+  } | {
+    /**
+     * The id of an account, or an external id or a name that identifies no other account: its keys share the limits.
+     *
+     * @generated from field: string account_id = 2;
+     */
+    value: string;
+    case: "accountId";
+  } | {
+    /**
+     * The id of a key: "key_…".
+     *
+     * @generated from field: string key_id = 3;
+     */
+    value: string;
+    case: "keyId";
+  } | { case: undefined; value?: undefined };
+
+  /**
+   * The limit. The fields that the server sets are ignored.
+   *
+   * @generated from field: vx.v1.Limit limit = 4;
+   */
+  limit?: Limit | undefined;
+
+  /**
+   * The reason, as shown in the operator log.
+   *
+   * @generated from field: string reason = 5;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.SetLimitRequest.
+ * Use `create(SetLimitRequestSchema)` to create a new message.
+ */
+export declare const SetLimitRequestSchema: GenMessage<SetLimitRequest>;
+
+/**
+ * The limit that was set.
+ *
+ * @generated from message vx.admin.v1.SetLimitResponse
+ */
+export declare type SetLimitResponse = Message<"vx.admin.v1.SetLimitResponse"> & {
+  /**
+   * The limit after the call.
+   *
+   * @generated from field: vx.v1.Limit limit = 1;
+   */
+  limit?: Limit | undefined;
+};
+
+/**
+ * Describes the message vx.admin.v1.SetLimitResponse.
+ * Use `create(SetLimitResponseSchema)` to create a new message.
+ */
+export declare const SetLimitResponseSchema: GenMessage<SetLimitResponse>;
+
+/**
+ * The limit to remove.
+ *
+ * @generated from message vx.admin.v1.RemoveLimitRequest
+ */
+export declare type RemoveLimitRequest = Message<"vx.admin.v1.RemoveLimitRequest"> & {
+  /**
+   * Whose limits.
+   *
+   * @generated from oneof vx.admin.v1.RemoveLimitRequest.owner
+   */
+  owner: {
+    /**
+     * The name of a plan: each of its keys has the limits.
+     *
+     * @generated from field: string plan = 1;
+     */
+    value: string;
+    case: "plan";
+  } | {
+    /**
+     * The id of an account, or an external id or a name that identifies no other account: its keys share the limits.
+     *
+     * @generated from field: string account_id = 2;
+     */
+    value: string;
+    case: "accountId";
+  } | {
+    /**
+     * The id of a key: "key_…".
+     *
+     * @generated from field: string key_id = 3;
+     */
+    value: string;
+    case: "keyId";
+  } | { case: undefined; value?: undefined };
+
+  /**
+   * The id of the limit: "lim_…".
+   *
+   * @generated from field: string limit_id = 4;
+   */
+  limitId: string;
+
+  /**
+   * The reason, as shown in the operator log.
+   *
+   * @generated from field: string reason = 5;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.RemoveLimitRequest.
+ * Use `create(RemoveLimitRequestSchema)` to create a new message.
+ */
+export declare const RemoveLimitRequestSchema: GenMessage<RemoveLimitRequest>;
+
+/**
+ * The response has no fields.
+ *
+ * @generated from message vx.admin.v1.RemoveLimitResponse
+ */
+export declare type RemoveLimitResponse = Message<"vx.admin.v1.RemoveLimitResponse"> & {
+};
+
+/**
+ * Describes the message vx.admin.v1.RemoveLimitResponse.
+ * Use `create(RemoveLimitResponseSchema)` to create a new message.
+ */
+export declare const RemoveLimitResponseSchema: GenMessage<RemoveLimitResponse>;
 
 /**
  * Selects a page of the ledger of an account.
@@ -2731,6 +2953,43 @@ export declare const AdminService: GenService<{
     methodKind: "unary";
     input: typeof SetKeyLimitRequestSchema;
     output: typeof SetKeyLimitResponseSchema;
+  },
+  /**
+   * List limits
+   *
+   * Returns the limits of a plan or of an account, or all that apply to a key, with what the current windows have counted.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.ListLimits
+   */
+  listLimits: {
+    methodKind: "unary";
+    input: typeof ListLimitsRequestSchema;
+    output: typeof ListLimitsResponseSchema;
+  },
+  /**
+   * Set limit
+   *
+   * Sets a limit of a plan, an account or a key. A limit with the same metric, window, model and `per` gets the new amount and
+   * keeps what it has counted. The new amount applies from the next call. Fails with `invalid_argument` above 20 limits.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.SetLimit
+   */
+  setLimit: {
+    methodKind: "unary";
+    input: typeof SetLimitRequestSchema;
+    output: typeof SetLimitResponseSchema;
+  },
+  /**
+   * Remove limit
+   *
+   * Removes a limit of a plan, an account or a key. It no longer applies from the next call.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.RemoveLimit
+   */
+  removeLimit: {
+    methodKind: "unary";
+    input: typeof RemoveLimitRequestSchema;
+    output: typeof RemoveLimitResponseSchema;
   },
   /**
    * List ledger entries

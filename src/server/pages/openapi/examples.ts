@@ -35,6 +35,25 @@ const GENERATION_ID = "gen_01kam4xy3xfk89k8z8sr4cvyj7";
 const TOKENS = { inputTokens: 21, outputTokens: 7 };
 const CREDIT_MICROS = 10_000_000n;
 
+/** A limit of tokens per minute of an account. */
+const LIMIT = {
+  id: "lim_01kam4xxa5fzsbw0pdmm2h60vq",
+  metric: "tokens",
+  window: "minute",
+  amount: 100_000,
+  model: "",
+  per: "",
+  temporary_amount: null,
+  temporary_until: null,
+  owner: "account",
+  owner_id: "acct_01kam4xxa5fzsbw0pdmm2h60vq",
+  spent: 18_200,
+  held: 4_096,
+  remaining: 77_704,
+  resets_at: "2026-01-05T09:31:00Z",
+  counted_since: null,
+};
+
 /** The request id in the examples. */
 export const REQUEST_ID = "req_01kam4xy3wf30bffxj6g9kwb3h";
 
@@ -150,6 +169,7 @@ function accountExamples(model: Model): Readonly<Record<string, OperationExample
   const query = { page_size: 50 };
   return {
     GetMe: { response: status },
+    ListLimits: { response: { limits: [LIMIT] } },
     GetAccount: {
       response: {
         id: "acct_01kam4xxa5fzsbw0pdmm2h60vq",

@@ -89,5 +89,6 @@ function quoteExample({ id, prices, promptOverheadTokens: { base, perMessage } }
     hold: formatMicros(hold),
     fits: true,
     refusal: "",
+    limit_id: "",
   };
 }

@@ -153,7 +153,13 @@ function factsOf(model: Model): Partial<Record<Reason, DomainErrorOptions>> {
     insufficient_balance: {
       message:
         "This call can cost up to $0.000029, but the balance is $0.000028. Top up the account, or lower max_tokens.",
-      metadata: { balance_micros: "28", held_micros: "0", required_micros: "29" },
+      metadata: {
+        balance_micros: "28",
+        held_micros: "0",
+        available_micros: "28",
+        required_micros: "29",
+        shortage_micros: "1",
+      },
     },
     key_limit_reached: {
       message: 'The plan "free" allows 2 active keys. Revoke one that is not used.',

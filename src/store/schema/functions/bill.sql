@@ -24,7 +24,7 @@ BEGIN
   END IF;
   -- Waiting for the locks may have taken long.
   IF clock_timestamp() > p_not_after THEN
-    RETURN NEXT ROW('late', 0, NULL, NULL, NULL, NULL, clock_timestamp())::item_result;
+    RETURN NEXT ROW('late', 0, NULL, NULL, NULL, NULL, clock_timestamp(), NULL)::item_result;
     RETURN;
   END IF;
   IF cardinality(p_ends) > 0 THEN

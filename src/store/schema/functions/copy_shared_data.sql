@@ -1,6 +1,6 @@
 -- Stores the shared data of the first cell, unless a later version was stored. Operators are only compared with those who make
 -- changes here: they sign in at the first cell.
-CREATE OR REPLACE FUNCTION copy_shared_data(p_version bigint, p_plans text, p_operators text, p_prices text) RETURNS void
+CREATE OR REPLACE FUNCTION copy_shared_data(p_version bigint, p_plans text, p_limits text, p_operators text, p_prices text) RETURNS void
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 BEGIN
@@ -12,6 +12,11 @@ BEGIN
     ON CONFLICT ON CONSTRAINT plans_pkey DO UPDATE
       SET rpm = excluded.rpm, max_active_keys = excluded.max_active_keys,
           max_keys_created_per_hour = excluded.max_keys_created_per_hour;
+  DELETE FROM limits l WHERE l.lane = no_lane()
+    AND NOT EXISTS (SELECT 1 FROM json_populate_recordset(NULL::limits, p_limits::json) n WHERE n.id = l.id);
+  INSERT INTO limits AS l SELECT n.* FROM json_populate_recordset(NULL::limits, p_limits::json) n
+    ON CONFLICT ON CONSTRAINT limits_pkey DO UPDATE SET amount = excluded.amount,
+      temporary_amount = excluded.temporary_amount, temporary_until = excluded.temporary_until;
   -- The names and addresses of revoked operators can be used again.
   UPDATE operators o SET revoked_at = n.revoked_at
     FROM json_populate_recordset(NULL::operators, p_operators::json) n

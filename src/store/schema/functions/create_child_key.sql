@@ -36,6 +36,6 @@ BEGIN
   RETURN QUERY SELECT 0, v_plan.max_keys_created_per_hour, k.* FROM insert_key(
     p_lane, v_account.id, p_id, p_fingerprint, p_name, v_plan, v_scopes,
     coalesce(p_rate_limit_rpm, v_parent.rate_limit_rpm), false, coalesce(p_expires_at, v_parent.expires_at),
-    p_visible_start, p_visible_end, v_parent.ancestors || v_parent.id) k;
+    p_visible_start, p_visible_end, v_parent.ancestors || v_parent.id, v_parent.is_limited) k;
 END
 $$;

@@ -1,6 +1,6 @@
 -- Places holds, in the order given: each hold that fits the free balance of its account is placed, whether or not an
 -- earlier one fitted. The caller holds the locks of the lanes.
--- Outcomes: "held"; "insufficient"; "revoked" when the key was revoked after admission; with an idempotency key also
+-- Outcomes: "held"; "insufficient"; "limited" when it does not fit a limit; "revoked" when the key was revoked after admission; with an idempotency key also
 -- "answered", "running" and "reused". Each result has the balance and the amount held before the hold.
 -- The stored response of "answered" is read with get_answer: many long ones would delay the other items of the batch.
 CREATE OR REPLACE FUNCTION place_holds(p_server_id text, p_holds hold_item[]) RETURNS item_result[]
@@ -16,6 +16,12 @@ DECLARE
   v_account_id text;
   v_account_place tid;
   v_held bigint;
+  v_at timestamptz;
+  v_limited_plans constant text[] := limited_plans();
+  v_item hold_item;
+  v_key_ids text[];
+  v_check limit_check;
+  v_is_changed boolean;
   -- Idempotency keys of earlier holds of this account in the batch, and the digests of their payloads.
   v_claimed text[];
   v_digests text[];
@@ -27,13 +33,16 @@ DECLARE
   r record;
 BEGIN
   FOR r IN
-    SELECT e.*, a.place AS account_place, a.balance_micros, a.held_micros, k.revoked_at IS NOT NULL AS revoked
+    SELECT e.*, a.place AS account_place, a.balance_micros, a.held_micros, a.last_at, k.revoked_at IS NOT NULL AS revoked,
+           k.ancestors, limits_apply(a.is_limited, k.is_limited, k.plan, k.ancestors, v_limited_plans) AS is_limited
     FROM unnest(p_holds) WITH ORDINALITY
-      AS e (lane, account_id, hold_id, key_id, amount, seconds, idempotency_key, digest, n)
+      AS e (lane, account_id, generation_id, key_id, amount, seconds, idempotency_key, digest, model, user_id,
+        tokens, n)
     -- Each limit of 1 keeps a look-up by key: a join may be planned as a scan of all holds for each item.
-    LEFT JOIN LATERAL (SELECT i.ctid AS place, i.balance_micros, i.held_micros FROM accounts i
+    LEFT JOIN LATERAL (SELECT i.ctid AS place, i.balance_micros, i.held_micros, i.last_at, i.is_limited
+      FROM accounts i
       WHERE i.lane = e.lane AND i.id = e.account_id LIMIT 1) a ON true
-    LEFT JOIN LATERAL (SELECT i.revoked_at FROM keys i
+    LEFT JOIN LATERAL (SELECT i.revoked_at, i.plan, i.ancestors, i.is_limited FROM keys i
       WHERE i.lane = e.lane AND i.id = e.key_id LIMIT 1) k ON true
     ORDER BY e.lane, e.account_id, e.n
   LOOP
@@ -41,21 +50,24 @@ BEGIN
       IF r.account_place IS NULL THEN
         RAISE EXCEPTION 'a hold names an account that does not exist';
       END IF;
-      IF v_account_place IS NOT NULL THEN
-        v_changes := array_append(v_changes, ROW(v_account_place, v_held)::held_change);
+      IF v_is_changed THEN
+        v_changes := array_append(v_changes, ROW(v_account_place, v_held, v_at)::held_change);
       END IF;
       v_account_id := r.account_id;
       v_account_place := r.account_place;
       v_held := r.held_micros;
+      v_at := greatest(v_now, r.last_at);
+      v_is_changed := false;
       v_claimed := NULL;
       v_digests := NULL;
     END IF;
+    v_check := NULL;
     -- Only calls with an idempotency key need this look-up.
     v_answered := false;
     v_running := false;
     IF r.idempotency_key IS NOT NULL THEN
       SELECT x.answer IS NOT NULL, x.digest, x.answer IS NULL AND EXISTS (
-          SELECT 1 FROM holds h WHERE h.lane = x.lane AND h.id = x.hold_id)
+          SELECT 1 FROM holds h WHERE h.lane = x.lane AND h.id = x.generation_id)
         INTO v_answered, v_known_digest, v_running FROM answers x
         WHERE x.lane = r.lane AND x.account_id = r.account_id AND x.idempotency_key = r.idempotency_key
           AND x.created_at > v_now - interval '24 hours';
@@ -76,26 +88,39 @@ BEGIN
     ELSE
       v_outcome := 'held';
     END IF;
+    IF r.is_limited AND v_outcome IN ('held', 'insufficient') THEN
+      v_item := ROW(r.lane, r.account_id, r.generation_id, r.key_id, r.amount, r.seconds, NULL, NULL, r.model, r.user_id, r.tokens);
+      v_key_ids := array_append(r.ancestors, r.key_id);
+      IF v_outcome = 'insufficient' THEN
+        v_check := check_limits(v_item, v_key_ids, cardinality(v_limited_plans) > 0, v_at);
+      ELSE
+        v_check := hold_limits(v_item, v_key_ids, cardinality(v_limited_plans) > 0, v_at);
+        v_outcome := CASE WHEN v_check.is_refused THEN 'limited' ELSE 'held' END;
+      END IF;
+    END IF;
     v_results := array_append(v_results,
-      ROW('hold', r.n, v_outcome, r.balance_micros, v_held, NULL, NULL)::item_result);
+      ROW('hold', r.n, v_outcome, r.balance_micros, v_held, NULL, NULL, v_check.details)::item_result);
     IF v_outcome = 'held' THEN
       v_held := v_held + r.amount;
-      v_placed := array_append(v_placed, ROW(r.lane, r.hold_id, r.account_id, p_server_id, r.amount,
-        r.idempotency_key, v_now + make_interval(secs => r.seconds))::holds);
+      v_is_changed := true;
+      v_placed := array_append(v_placed, ROW(r.lane, r.generation_id, r.account_id, p_server_id, r.amount,
+        r.idempotency_key, v_now + make_interval(secs => r.seconds), v_check.counters)::holds);
       IF r.idempotency_key IS NOT NULL THEN
         v_claimed := v_claimed || r.idempotency_key;
         v_digests := v_digests || r.digest;
-        INSERT INTO answers (lane, account_id, idempotency_key, digest, hold_id, created_at)
-          VALUES (r.lane, r.account_id, r.idempotency_key, r.digest, r.hold_id, v_now)
+        INSERT INTO answers (lane, account_id, idempotency_key, digest, generation_id, created_at)
+          VALUES (r.lane, r.account_id, r.idempotency_key, r.digest, r.generation_id, v_now)
           ON CONFLICT ON CONSTRAINT answers_pkey DO UPDATE
-            SET digest = excluded.digest, hold_id = excluded.hold_id, answer = NULL, created_at = excluded.created_at;
+            SET digest = excluded.digest, generation_id = excluded.generation_id, answer = NULL, created_at = excluded.created_at;
       END IF;
     END IF;
   END LOOP;
-  v_changes := array_append(v_changes, ROW(v_account_place, v_held)::held_change);
+  IF v_is_changed THEN
+    v_changes := array_append(v_changes, ROW(v_account_place, v_held, v_at)::held_change);
+  END IF;
   INSERT INTO holds SELECT * FROM unnest(v_placed);
-  UPDATE accounts a SET held_micros = t.held_micros FROM unnest(v_changes) t
-  WHERE a.ctid = t.place AND a.held_micros <> t.held_micros;
+  UPDATE accounts a SET held_micros = t.held_micros, last_at = t.at FROM unnest(v_changes) t
+  WHERE a.ctid = t.place;
   RETURN v_results;
 END
 $$;

@@ -27,24 +27,34 @@ DECLARE
   v_current_hold text;
   v_has_users boolean := false;
   v_amount bigint;
+  v_at timestamptz;
+  v_limited_plans constant text[] := limited_plans();
+  -- What limits count: what the holds held, and the charges.
+  v_released held_counter[];
+  v_charges limit_charge[];
   r record;
 BEGIN
   FOR r IN
     SELECT e.*, h.place AS hold_place, h.amount_micros AS held, h.idempotency_key, a.place AS account_place,
-           a.held_micros, a.balance_micros, a.last_seq, a.last_hash
+           a.held_micros, a.balance_micros, a.last_seq, a.last_hash, a.last_at, h.counters, k.ancestors,
+           limits_apply(a.is_limited, k.is_limited, k.plan, k.ancestors, v_limited_plans) AS is_limited
     FROM unnest(p_entries) WITH ORDINALITY
-      AS e (lane, account_id, hold_id, id, month, kind, amount, reason, request_id, key_id, model, price_version, input,
+      AS e (lane, account_id, generation_id, id, month, kind, amount, reason, request_id, key_id, model, price_version, input,
         cached_input, cache_write, output, reasoning, images, image_tokens, user_id, trace_id, answer, n)
     -- Each limit of 1 keeps a look-up by key: a join may be planned as a scan of all holds for each item.
-    LEFT JOIN LATERAL (SELECT i.ctid AS place, i.amount_micros, i.idempotency_key FROM holds i
-      WHERE i.lane = e.lane AND i.id = e.hold_id AND i.account_id = e.account_id LIMIT 1) h ON true
-    LEFT JOIN LATERAL (SELECT i.ctid AS place, i.held_micros, i.balance_micros, i.last_seq, i.last_hash
+    LEFT JOIN LATERAL (SELECT i.ctid AS place, i.amount_micros, i.idempotency_key, i.counters FROM holds i
+      WHERE i.lane = e.lane AND i.id = e.generation_id AND i.account_id = e.account_id LIMIT 1) h ON true
+    LEFT JOIN LATERAL (SELECT i.ctid AS place, i.held_micros, i.balance_micros, i.last_seq, i.last_hash,
+        i.last_at, i.is_limited, i.has_limited_keys
       FROM accounts i WHERE i.lane = e.lane AND i.id = e.account_id LIMIT 1) a ON true
-    ORDER BY e.lane, e.account_id, e.hold_id, e.n
+    LEFT JOIN LATERAL (SELECT i.plan, i.ancestors, i.is_limited FROM keys i
+      WHERE (a.is_limited OR a.has_limited_keys OR cardinality(v_limited_plans) > 0)
+        AND i.lane = e.lane AND i.id = e.key_id LIMIT 1) k ON true
+    ORDER BY e.lane, e.account_id, e.generation_id, e.n
   LOOP
     -- A batch may end the same hold twice: only the first one counts.
-    IF r.hold_id IS NOT NULL AND (r.hold_place IS NULL OR r.hold_id = v_current_hold) THEN
-      v_results := array_append(v_results, ROW('end', r.n, 'missing', NULL, NULL, NULL, NULL)::item_result);
+    IF r.generation_id IS NOT NULL AND (r.hold_place IS NULL OR r.generation_id = v_current_hold) THEN
+      v_results := array_append(v_results, ROW('end', r.n, 'missing', NULL, NULL, NULL, NULL, NULL)::item_result);
       CONTINUE;
     END IF;
     IF r.account_id IS DISTINCT FROM v_account_id THEN
@@ -52,7 +62,7 @@ BEGIN
         RAISE EXCEPTION 'a ledger entry names an account that does not exist';
       END IF;
       IF v_account_place IS NOT NULL THEN
-        v_changes := array_append(v_changes, ROW(v_account_place, v_held, v_balance, v_seq, v_hash)::account_change);
+        v_changes := array_append(v_changes, ROW(v_account_place, v_held, v_balance, v_seq, v_hash, v_at)::account_change);
       END IF;
       v_account_id := r.account_id;
       v_account_place := r.account_place;
@@ -60,45 +70,55 @@ BEGIN
       v_balance := r.balance_micros;
       v_seq := r.last_seq;
       v_hash := r.last_hash;
+      v_at := greatest(v_now, r.last_at);
     END IF;
-    IF r.hold_id IS NOT NULL THEN
-      v_current_hold := r.hold_id;
+    IF r.generation_id IS NOT NULL THEN
+      v_current_hold := r.generation_id;
       v_ended := array_append(v_ended, r.hold_place);
       v_held := v_held - r.held;
+      v_released := v_released || r.counters;
     END IF;
     IF r.amount IS NULL THEN
-      v_results := array_append(v_results, ROW('end', r.n, 'posted', NULL, NULL, NULL, NULL)::item_result);
+      v_results := array_append(v_results, ROW('end', r.n, 'posted', NULL, NULL, NULL, NULL, NULL)::item_result);
     ELSE
       v_amount := greatest(r.amount, -r.held);
       v_balance := v_balance + v_amount;
       v_seq := v_seq + 1;
       v_hash := ledger_hash(v_hash, c_version, r.account_id, v_seq, r.id, r.month, r.kind, v_amount, v_balance, r.reason,
         r.request_id, r.key_id, r.model, r.price_version, r.input, r.cached_input, r.cache_write, r.output, r.reasoning,
-        r.images, r.image_tokens, r.user_id, r.trace_id, v_now);
+        r.images, r.image_tokens, r.user_id, r.trace_id, v_at);
       v_rows := array_append(v_rows, ROW(r.lane, r.account_id, v_seq, r.id, r.month, r.kind, v_amount, v_balance,
         r.reason, r.request_id, r.key_id, r.model, r.price_version, r.input, r.cached_input, r.cache_write, r.output,
-        r.reasoning, r.images, r.image_tokens, r.user_id, r.trace_id, v_now, c_version, v_hash)::ledger);
+        r.reasoning, r.images, r.image_tokens, r.user_id, r.trace_id, v_at, c_version, v_hash)::ledger);
       v_has_users := v_has_users OR r.user_id <> '';
+      IF r.is_limited AND r.kind = 'generation' THEN
+        v_charges := array_append(v_charges, ROW(r.lane, r.account_id, array_append(r.ancestors, r.key_id), r.model, r.user_id,
+          -v_amount, r.input::bigint + r.cached_input + r.cache_write + r.output + r.reasoning, v_at)::limit_charge);
+      END IF;
       v_results := array_append(v_results,
-        ROW('end', r.n, 'posted', v_balance, NULL, v_amount, NULL)::item_result);
+        ROW('end', r.n, 'posted', v_balance, NULL, v_amount, NULL, NULL)::item_result);
     END IF;
     IF r.idempotency_key IS NOT NULL THEN
       IF r.amount IS NULL THEN
         DELETE FROM answers x WHERE x.lane = r.lane AND x.account_id = r.account_id
-          AND x.idempotency_key = r.idempotency_key AND x.hold_id = r.hold_id;
+          AND x.idempotency_key = r.idempotency_key AND x.generation_id = r.generation_id;
       ELSE
         UPDATE answers x SET answer = r.answer WHERE x.lane = r.lane AND x.account_id = r.account_id
-          AND x.idempotency_key = r.idempotency_key AND x.hold_id = r.hold_id;
+          AND x.idempotency_key = r.idempotency_key AND x.generation_id = r.generation_id;
       END IF;
     END IF;
   END LOOP;
   IF v_account_place IS NOT NULL THEN
     DELETE FROM holds h WHERE h.ctid = ANY (v_ended);
     INSERT INTO ledger SELECT * FROM unnest(v_rows);
-    PERFORM add_usage(v_rows, v_now, v_has_users);
-    v_changes := array_append(v_changes, ROW(v_account_place, v_held, v_balance, v_seq, v_hash)::account_change);
+    PERFORM add_usage(v_rows, v_has_users);
+    IF v_released IS NOT NULL OR v_charges IS NOT NULL THEN
+      PERFORM settle_limits(v_released, v_charges, cardinality(v_limited_plans) > 0);
+    END IF;
+    v_changes := array_append(v_changes, ROW(v_account_place, v_held, v_balance, v_seq, v_hash, v_at)::account_change);
     UPDATE accounts a SET
-      held_micros = t.held_micros, balance_micros = t.balance_micros, last_seq = t.last_seq, last_hash = t.last_hash
+      held_micros = t.held_micros, balance_micros = t.balance_micros, last_seq = t.last_seq, last_hash = t.last_hash,
+      last_at = t.at
     FROM unnest(v_changes) t WHERE a.ctid = t.place;
   END IF;
   RETURN v_results;

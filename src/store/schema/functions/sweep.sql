@@ -1,11 +1,12 @@
--- Releases the abandoned holds of a lane, uncharged, and deletes answers older than 24 hours. Returns the number of
--- released holds: none if another cell owns the lane.
+-- Releases the abandoned holds of a lane, uncharged, and deletes answers older than 24 hours and counters of passed windows.
+-- Returns the number of released holds: none if another cell owns the lane.
 CREATE OR REPLACE FUNCTION sweep(p_lane smallint) RETURNS bigint
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
   v_now timestamptz;
   v_swept bigint;
+  v_released held_counter[];
 BEGIN
   PERFORM 1 FROM lanes l WHERE l.lane = p_lane AND l.is_owned FOR UPDATE;
   IF NOT FOUND THEN
@@ -15,22 +16,28 @@ BEGIN
   DELETE FROM answers x USING (
     SELECT o.lane, o.account_id, o.idempotency_key FROM answers o
     WHERE o.lane = p_lane AND o.created_at < v_now - interval '24 hours' AND NOT EXISTS (
-      SELECT 1 FROM holds h WHERE h.lane = p_lane AND h.id = o.hold_id)
+      SELECT 1 FROM holds h WHERE h.lane = p_lane AND h.id = o.generation_id)
     LIMIT 1000
   ) old WHERE x.lane = old.lane AND x.account_id = old.account_id AND x.idempotency_key = old.idempotency_key;
   WITH swept AS MATERIALIZED (
     DELETE FROM holds h WHERE h.lane = p_lane
       AND (h.expires_at < v_now OR NOT EXISTS (SELECT 1 FROM servers s WHERE s.id = h.server_id))
-    RETURNING h.account_id, h.amount_micros, h.idempotency_key, h.id
+    RETURNING h.account_id, h.amount_micros, h.idempotency_key, h.id, h.counters
   ), forgotten AS (
     DELETE FROM answers x USING swept s
-    WHERE x.lane = p_lane AND x.account_id = s.account_id AND x.idempotency_key = s.idempotency_key AND x.hold_id = s.id
+    WHERE x.lane = p_lane AND x.account_id = s.account_id AND x.idempotency_key = s.idempotency_key AND x.generation_id = s.id
   ), released AS (
     UPDATE accounts a SET held_micros = a.held_micros - t.amount
     FROM (SELECT s.account_id, sum(s.amount_micros)::bigint AS amount FROM swept s GROUP BY s.account_id) t
     WHERE a.lane = p_lane AND a.id = t.account_id
   )
-  SELECT count(*) INTO v_swept FROM swept;
+  SELECT (SELECT count(*) FROM swept), (SELECT array_agg(ROW(c.lane, c.account_id, c.limit_id, c.subject_id, c.user_id,
+      c.amount)::held_counter) FROM swept s CROSS JOIN LATERAL unnest(s.counters) c)
+    INTO v_swept, v_released;
+  IF v_released IS NOT NULL THEN
+    PERFORM settle_limits(v_released, NULL, false);
+  END IF;
+  PERFORM sweep_counters(p_lane, v_now);
   RETURN v_swept;
 END
 $$;

@@ -46,6 +46,12 @@ CREATE TABLE accounts (
   created_at timestamptz NOT NULL,
   -- Admission reads it with the balance. The reason is in the operator log.
   suspended_at timestamptz,
+  -- The time of the last entry or hold. The next one is not earlier, even if the clock was set back, so that the window of
+  -- each entry follows from the ledger.
+  last_at timestamptz NOT NULL DEFAULT '-infinity',
+  -- Whether the account has limits of its own, and whether any of its keys has: see set_limits.
+  is_limited boolean NOT NULL DEFAULT false,
+  has_limited_keys boolean NOT NULL DEFAULT false,
   PRIMARY KEY (lane, id),
   -- create_account checks that the lane is that of the id: a constraint would be checked again on each update.
   CONSTRAINT balance_covers_holds CHECK (0 <= held_micros AND held_micros <= balance_micros),
@@ -96,6 +102,8 @@ CREATE TABLE keys (
   revoked_at timestamptz,
   -- The keys that created it, each by the one before; the first was created by an operator.
   ancestors text[] NOT NULL DEFAULT '{}',
+  -- Whether the key or one of its ancestors has limits of its own: see set_limits.
+  is_limited boolean NOT NULL DEFAULT false,
   PRIMARY KEY (lane, fingerprint),
   UNIQUE (lane, id),
   FOREIGN KEY (lane, account_id) REFERENCES accounts (lane, id),
@@ -121,6 +129,93 @@ CREATE TYPE key_view AS (
   id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text,
   visible_end text, created_at timestamptz, revoked_at timestamptz, expires_at timestamptz,
   last_used_at timestamptz
+);
+
+-- What the calls of an owner may use in a window. An owner is an account, a key, or a plan: limits of a plan apply to each of its
+-- keys, belong to no lane, and are copied to all cells.
+CREATE TABLE limits (
+  lane smallint NOT NULL,
+  id text NOT NULL,
+  -- The id of an account or a key, or the name of a plan.
+  owner_id text NOT NULL,
+  metric text NOT NULL,
+  -- The window. Empty for the metric "concurrent".
+  period text NOT NULL,
+  amount bigint NOT NULL,
+  -- Empty for all models.
+  model text NOT NULL,
+  -- Whether each end user has the amount of its own.
+  per_user boolean NOT NULL,
+  -- Replaces the amount until this time.
+  temporary_amount bigint,
+  temporary_until timestamptz,
+  created_at timestamptz NOT NULL,
+  PRIMARY KEY (lane, id),
+  CONSTRAINT limit_once UNIQUE (lane, owner_id, metric, period, model, per_user),
+  CONSTRAINT limit_metric_known CHECK (metric IN ('cost', 'tokens', 'generations', 'concurrent')),
+  CONSTRAINT limit_period_known CHECK (period IN ('', 'minute', 'hour', 'day', 'week', 'month', 'total')),
+  CONSTRAINT only_concurrent_without_period CHECK ((period = '') = (metric = 'concurrent')),
+  -- Below 2^53, so that every JSON reader gets the exact number.
+  CONSTRAINT limit_amount_in_range CHECK (amount BETWEEN 0 AND 9000000000000000),
+  CONSTRAINT temporary_amount_raises CHECK (temporary_amount BETWEEN amount AND 9000000000000000),
+  CONSTRAINT temporary_amount_ends CHECK ((temporary_amount IS NULL) = (temporary_until IS NULL))
+);
+
+-- What a limit has counted. Limits of a plan have a counter for each key, limits per user one for each end user.
+CREATE TABLE limit_counters (
+  lane smallint NOT NULL,
+  account_id text NOT NULL,
+  limit_id text NOT NULL,
+  -- The account or key whose calls are counted.
+  subject_id text NOT NULL,
+  -- Empty if the limit is not per user, and for calls without a user. "(other)" for users above the maximum.
+  user_id text COLLATE "C" NOT NULL,
+  -- The end of the window of "spent", which is zero from then on: 'infinity' without one.
+  window_end timestamptz NOT NULL,
+  spent bigint NOT NULL,
+  -- The sum of the open holds that name the counter; it does not restart.
+  held bigint NOT NULL,
+  -- Entries before this time are not in "spent" although they are in the window: '-infinity' if there are none. 'infinity' if it
+  -- is not known, see count_spent.
+  counted_since timestamptz NOT NULL,
+  PRIMARY KEY (lane, account_id, limit_id, subject_id, user_id)
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
+CREATE INDEX limit_counters_by_end ON limit_counters (lane, window_end);
+
+-- The number of counters of end users of each account.
+CREATE TABLE limit_users (
+  lane smallint NOT NULL,
+  account_id text NOT NULL,
+  counters integer NOT NULL,
+  PRIMARY KEY (lane, account_id)
+);
+
+-- What a hold holds of a counter.
+CREATE TYPE held_counter AS (
+  lane smallint, account_id text, limit_id text, subject_id text, user_id text, amount bigint
+);
+
+-- A limit that applies to a call, with the amount that is valid now. owner_id has the definition, subject_id the counter.
+CREATE TYPE applied_limit AS (
+  id text, owner_id text, subject_id text, metric text, period text, amount bigint, model text, per_user boolean
+);
+
+-- A limit as list returns it, with what is counted for one user. "valid_amount" is the amount that is valid now.
+CREATE TYPE limit_view AS (
+  id text, owner_id text, subject_id text, metric text, period text, amount bigint, model text, per_user boolean,
+  temporary_amount bigint, temporary_until timestamptz, valid_amount bigint, spent bigint, held bigint,
+  resets_at timestamptz, counted_since timestamptz
+);
+
+-- The result of a check of all limits of a hold: what it must hold of which counters, their rows (NULL for new ones) and the ends of
+-- their windows. details is JSON: the limit that refuses the hold, or the state of the minute limits.
+CREATE TYPE limit_check AS (
+  is_refused boolean, counters held_counter[], places tid[], window_ends timestamptz[], details text
+);
+
+-- A charge that limits count. key_ids are the key and its ancestors.
+CREATE TYPE limit_charge AS (
+  lane smallint, account_id text, key_ids text[], model text, user_id text, cost bigint, tokens bigint, at timestamptz
 );
 
 -- The number of keys that an account created with its own keys, in the last hour in which it created any.
@@ -338,6 +433,8 @@ CREATE TABLE holds (
   amount_micros bigint NOT NULL,
   idempotency_key text,
   expires_at timestamptz NOT NULL,
+  -- What the hold holds of limits; NULL if none apply.
+  counters held_counter[],
   PRIMARY KEY (lane, id),
   CONSTRAINT hold_not_negative CHECK (amount_micros >= 0)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
@@ -345,11 +442,11 @@ CREATE TABLE holds (
 -- The items of a batch. Servers send arrays of them, with the fields in this order: see src/store/batch-items.ts.
 CREATE TYPE admit_item AS (lane smallint, fingerprint bytea, generate integer, read integer, keys integer);
 CREATE TYPE hold_item AS (
-  lane smallint, account_id text, hold_id text, key_id text, amount bigint, seconds integer, idempotency_key text,
-  digest text
+  lane smallint, account_id text, generation_id text, key_id text, amount bigint, seconds integer, idempotency_key text,
+  digest text, model text, user_id text, tokens bigint
 );
 CREATE TYPE entry_item AS (
-  lane smallint, account_id text, hold_id text, id text, month integer, kind entry_kind, amount bigint, reason text,
+  lane smallint, account_id text, generation_id text, id text, month integer, kind entry_kind, amount bigint, reason text,
   request_id text, key_id text, model text, price_version integer, input integer, cached_input integer,
   cache_write integer, output integer, reasoning integer, images integer, image_tokens integer, user_id text,
   trace_id text, answer text
@@ -362,12 +459,12 @@ CREATE TYPE price_item AS (
 -- The result of one item. n is its position among the items of its kind.
 CREATE TYPE item_result AS (
   kind text, n integer, outcome text, balance_micros bigint, held_micros bigint, amount_micros bigint,
-  clock timestamptz
+  clock timestamptz, limits text
 );
 -- New values of an account whose row was read at this place under the lock of its lane.
-CREATE TYPE held_change AS (place tid, held_micros bigint);
+CREATE TYPE held_change AS (place tid, held_micros bigint, at timestamptz);
 CREATE TYPE account_change AS (
-  place tid, held_micros bigint, balance_micros bigint, last_seq bigint, last_hash bytea
+  place tid, held_micros bigint, balance_micros bigint, last_seq bigint, last_hash bytea, at timestamptz
 );
 
 -- One row per idempotency key, for 24 hours. The answer is null while the call runs.
@@ -377,7 +474,7 @@ CREATE TABLE answers (
   idempotency_key text NOT NULL,
   -- Identifies the payload: another payload under the same key is refused.
   digest text NOT NULL,
-  hold_id text NOT NULL,
+  generation_id text NOT NULL,
   answer text,
   created_at timestamptz NOT NULL,
   PRIMARY KEY (lane, account_id, idempotency_key)

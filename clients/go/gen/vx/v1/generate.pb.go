@@ -1466,9 +1466,11 @@ type QuoteGenerateResponse struct {
 	Hold string `protobuf:"bytes,5,opt,name=hold,proto3" json:"hold,omitempty"`
 	// Whether the call would run.
 	Fits bool `protobuf:"varint,6,opt,name=fits,proto3" json:"fits,omitempty"`
-	// The `code` of the error that the call would get: `insufficient_balance`, `max_cost_too_low` or
-	// `context_length_exceeded`. Empty if the call would run.
-	Refusal       string `protobuf:"bytes,7,opt,name=refusal,proto3" json:"refusal,omitempty"`
+	// The `code` of the error that the call would get: `insufficient_balance`, `max_cost_too_low`,
+	// `context_length_exceeded` or that of a limit, such as `budget_exceeded`. Empty if the call would run.
+	Refusal string `protobuf:"bytes,7,opt,name=refusal,proto3" json:"refusal,omitempty"`
+	// The id of the limit that would refuse the call. Empty if none would.
+	LimitId       string `protobuf:"bytes,8,opt,name=limit_id,json=limitId,proto3" json:"limit_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1548,6 +1550,13 @@ func (x *QuoteGenerateResponse) GetFits() bool {
 func (x *QuoteGenerateResponse) GetRefusal() string {
 	if x != nil {
 		return x.Refusal
+	}
+	return ""
+}
+
+func (x *QuoteGenerateResponse) GetLimitId() string {
+	if x != nil {
+		return x.LimitId
 	}
 	return ""
 }
@@ -1713,7 +1722,7 @@ const file_vx_v1_generate_proto_rawDesc = "" +
 	"\x0ebalance_micros\x18\x05 \x01(\x03R\rbalanceMicros\x12\"\n" +
 	"\n" +
 	"max_tokens\x18\x06 \x01(\x05H\x00R\tmaxTokens\x88\x01\x01B\r\n" +
-	"\v_max_tokens\"\xd2\x01\n" +
+	"\v_max_tokens\"\xed\x01\n" +
 	"\x15QuoteGenerateResponse\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12!\n" +
 	"\finput_tokens\x18\x02 \x01(\x03R\vinputTokens\x12\x1d\n" +
@@ -1723,7 +1732,8 @@ const file_vx_v1_generate_proto_rawDesc = "" +
 	"holdMicros\x12\x12\n" +
 	"\x04hold\x18\x05 \x01(\tR\x04hold\x12\x12\n" +
 	"\x04fits\x18\x06 \x01(\bR\x04fits\x12\x18\n" +
-	"\arefusal\x18\a \x01(\tR\arefusal2\xe6\x01\n" +
+	"\arefusal\x18\a \x01(\tR\arefusal\x12\x19\n" +
+	"\blimit_id\x18\b \x01(\tR\alimitId2\xe6\x01\n" +
 	"\x0fGenerateService\x12;\n" +
 	"\bGenerate\x12\x16.vx.v1.GenerateRequest\x1a\x17.vx.v1.GenerateResponse\x12O\n" +
 	"\x0eStreamGenerate\x12\x1c.vx.v1.StreamGenerateRequest\x1a\x1d.vx.v1.StreamGenerateResponse0\x01\x12E\n" +

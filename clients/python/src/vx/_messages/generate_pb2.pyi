@@ -252,7 +252,7 @@ class GenerateDone(_message.Message):
     def __init__(self, id: _Optional[str] = ..., model: _Optional[str] = ..., finish_reason: _Optional[str] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ..., balance_micros: _Optional[int] = ..., max_tokens: _Optional[int] = ...) -> None: ...
 
 class QuoteGenerateResponse(_message.Message):
-    __slots__ = ("model", "input_tokens", "max_tokens", "hold_micros", "hold", "fits", "refusal")
+    __slots__ = ("model", "input_tokens", "max_tokens", "hold_micros", "hold", "fits", "refusal", "limit_id")
     MODEL_FIELD_NUMBER: _ClassVar[int]
     INPUT_TOKENS_FIELD_NUMBER: _ClassVar[int]
     MAX_TOKENS_FIELD_NUMBER: _ClassVar[int]
@@ -260,6 +260,7 @@ class QuoteGenerateResponse(_message.Message):
     HOLD_FIELD_NUMBER: _ClassVar[int]
     FITS_FIELD_NUMBER: _ClassVar[int]
     REFUSAL_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_ID_FIELD_NUMBER: _ClassVar[int]
     model: str
     input_tokens: int
     max_tokens: int
@@ -267,4 +268,5 @@ class QuoteGenerateResponse(_message.Message):
     hold: str
     fits: bool
     refusal: str
-    def __init__(self, model: _Optional[str] = ..., input_tokens: _Optional[int] = ..., max_tokens: _Optional[int] = ..., hold_micros: _Optional[int] = ..., hold: _Optional[str] = ..., fits: bool = ..., refusal: _Optional[str] = ...) -> None: ...
+    limit_id: str
+    def __init__(self, model: _Optional[str] = ..., input_tokens: _Optional[int] = ..., max_tokens: _Optional[int] = ..., hold_micros: _Optional[int] = ..., hold: _Optional[str] = ..., fits: bool = ..., refusal: _Optional[str] = ..., limit_id: _Optional[str] = ...) -> None: ...

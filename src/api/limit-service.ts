@@ -1,0 +1,130 @@
+import { create } from "@bufbuild/protobuf";
+import type {
+  ListLimitsRequest as ListLimitsOfOwnerRequest,
+  RemoveLimitRequest,
+  SetLimitRequest,
+} from "../../gen/vx/admin/v1/admin_pb.js";
+import { type Limit, LimitSchema, LimitService, type ListLimitsRequest } from "../../gen/vx/v1/limit_pb.js";
+import { DomainError } from "../domain/errors.ts";
+import type { LimitMetric, LimitToSet, LimitWindow } from "../domain/limit.ts";
+import { accountIdOf } from "../store/accounts.ts";
+import {
+  type LimitOwner,
+  listLimits as listLimitRows,
+  removeLimit as removeLimitRow,
+  setLimit as setLimitRow,
+} from "../store/limits.ts";
+import { type ApiCall, type Deps, defineService } from "./define-service.ts";
+import { makeLoggedChange } from "./operator-action.ts";
+import { dateOf } from "./request-values.ts";
+import { viewLimit } from "./views.ts";
+
+export async function listLimits(
+  { database }: Pick<Deps, "database">,
+  { user }: ListLimitsRequest,
+  call: ApiCall,
+) {
+  const owner: LimitOwner = { kind: "key", id: call.key.keyId };
+  return { limits: (await listLimitRows(database, owner, user)).map((row) => viewLimit(row, owner)) };
+}
+
+export const limitService = defineService(LimitService, ({ deps }) => ({
+  listLimits: (request, call) => listLimits(deps, request, call),
+}));
+
+/** What operators call. */
+export async function listLimitsOfOwner({ database }: Deps, { owner: of, user }: ListLimitsOfOwnerRequest) {
+  const named = ownerOf(of);
+  const owner = { ...named, id: await resolved({ database }, named) };
+  const rows = await listLimitRows(database, owner, user);
+  if (rows.length === 0 && owner.kind === "key")
+    throw new DomainError("not_found", { message: `There is no key "${owner.id}".` });
+  return { limits: rows.map((row) => viewLimit(row, owner)) };
+}
+
+export async function setLimit(deps: Deps, { owner: of, limit, reason }: SetLimitRequest, call: ApiCall) {
+  const named = ownerOf(of);
+  const toSet = limitToSet(deps, limit ?? create(LimitSchema), "limit");
+  const { metric, window, amount, model, perUser, temporary } = toSet;
+  const details = {
+    metric,
+    window,
+    amount,
+    model,
+    per: perUser ? "user" : "",
+    temporary_amount: temporary?.amount,
+    temporary_until: temporary?.until.toISOString(),
+  };
+  const owner = await changed(deps, call, named, { reason, details });
+  const row = await makeLoggedChange(deps, call, { target: owner.id, reason, details }, (action) =>
+    setLimitRow(deps.database, action, owner, toSet, deps.ids),
+  );
+  return { limit: viewLimit(row, owner) };
+}
+
+export async function removeLimit(
+  deps: Deps,
+  { owner: of, limitId, reason }: RemoveLimitRequest,
+  call: ApiCall,
+) {
+  const details = { limit_id: limitId };
+  const owner = await changed(deps, call, ownerOf(of), { reason, details });
+  await makeLoggedChange(deps, call, { target: owner.id, reason, details }, (action) =>
+    removeLimitRow(deps.database, action, owner, limitId),
+  );
+  return {};
+}
+
+/** The owner of a change, with the id of an account. A change of an unknown account is logged as refused. */
+async function changed(
+  deps: Deps,
+  call: ApiCall,
+  owner: LimitOwner,
+  change: {
+    readonly reason: string;
+    readonly details: Readonly<Record<string, string | bigint | undefined>>;
+  },
+): Promise<LimitOwner> {
+  return await makeLoggedChange(deps, call, { target: owner.id, ...change }, async () => ({
+    ...owner,
+    id: await resolved(deps, owner),
+  }));
+}
+
+async function resolved({ database }: Pick<Deps, "database">, { kind, id }: LimitOwner): Promise<string> {
+  return kind === "account" ? await accountIdOf(database, id) : id;
+}
+
+const KINDS = { plan: "plan", accountId: "account", keyId: "key" } as const;
+
+function ownerOf(owner: SetLimitRequest["owner"]): LimitOwner {
+  if (owner.case === undefined) throw DomainError.ofField("owner", "must be a plan, an account or a key");
+  return { kind: KINDS[owner.case], id: owner.value };
+}
+
+/** Checks what the rules of the .proto cannot. The model of a limit is stored under its id, not an alias. */
+export function limitToSet({ catalog }: Pick<Deps, "catalog">, limit: Limit, field: string): LimitToSet {
+  const { metric, window, amount, model, temporaryAmount, temporaryUntil } = limit;
+  if ((window === "") !== (metric === "concurrent")) {
+    const rule = metric === "concurrent" ? 'must be empty for the metric "concurrent"' : "is required";
+    throw DomainError.ofField(`${field}.window`, rule);
+  }
+  const known = model === "" ? undefined : catalog.get(model);
+  if (model !== "" && !known) throw DomainError.ofField(`${field}.model`, `there is no model "${model}"`);
+  const until = dateOf(`${field}.temporary_until`, temporaryUntil);
+  if ((temporaryAmount === undefined) !== (until === undefined)) {
+    const missing = until === undefined ? "temporary_until" : "temporary_amount";
+    throw DomainError.ofField(`${field}.${missing}`, "is required: a temporary amount needs both fields");
+  }
+  if (temporaryAmount !== undefined && temporaryAmount < amount) {
+    throw DomainError.ofField(`${field}.temporary_amount`, "must be at least the amount");
+  }
+  return {
+    metric: metric as LimitMetric,
+    window: window as LimitWindow,
+    amount,
+    model: known?.id ?? "",
+    perUser: limit.per === "user",
+    temporary: temporaryAmount === undefined || !until ? undefined : { amount: temporaryAmount, until },
+  };
+}

@@ -1,0 +1,300 @@
+import { randomBytes } from "node:crypto";
+import { beforeAll, expect, test } from "vitest";
+import { generateKey } from "../../src/domain/credentials.ts";
+import { laneOfId } from "../../src/domain/lane.ts";
+import type { HoldOutcome, HoldRequest } from "../../src/store/bill.ts";
+import type { Billing } from "../../src/store/billing.ts";
+import { createChildKey, revokeKey } from "../../src/store/keys.ts";
+import { listLimits, removeLimit } from "../../src/store/limits.ts";
+import { putPlan } from "../../src/store/plans.ts";
+import { TEST_ACTION } from "../support/action.ts";
+import { limitProblems, setTestLimit } from "../support/limits.ts";
+import {
+  charge,
+  createPayer,
+  endOf,
+  holdOf,
+  moneyProblems,
+  newGenerationId,
+  type Payer,
+} from "../support/payer.ts";
+import { createTestBilling, useStore } from "../support/store.ts";
+import { typeIds } from "../support/type-ids.ts";
+
+const store = useStore({ connections: 4 });
+/** Two servers. */
+let billings: [Billing, Billing];
+
+beforeAll(() => {
+  const options = { pipelines: 2, maxWaiting: 20_000 };
+  billings = [
+    createTestBilling(store.database, options),
+    createTestBilling(store.database, { ...options, serverId: "two" }),
+  ];
+});
+
+function hold(payer: Payer, amount: bigint, more: Partial<HoldRequest> = {}): Promise<HoldOutcome> {
+  return billings[0].hold({ ...holdOf(payer, amount, newGenerationId(payer)), ...more });
+}
+
+async function childOf(parent: Payer): Promise<Payer> {
+  const lane = laneOfId(parent.accountId);
+  const key = {
+    id: typeIds.key(lane),
+    accountId: parent.accountId,
+    parentId: parent.keyId,
+    name: "child",
+    scopes: undefined,
+    rateLimitRpm: undefined,
+    expiresAt: undefined,
+  };
+  await createChildKey(store.database, key, generateKey(lane, randomBytes));
+  return { accountId: parent.accountId, keyId: key.id };
+}
+
+const accountOf = ({ accountId }: Payer) => ({ kind: "account", id: accountId }) as const;
+const keyOf = ({ keyId }: Payer) => ({ kind: "key", id: keyId }) as const;
+
+async function problems({ accountId }: Payer): Promise<object[]> {
+  return [...(await limitProblems(store.owner, accountId)), ...(await moneyProblems(store))];
+}
+
+test.each([
+  ["cost", 700n, 100],
+  ["tokens", 700n, 100],
+  ["generations", 100n, 100],
+  ["concurrent", 100n, 100],
+] as const)(
+  "a limit of %s admits exactly what fits it, of 400 holds at once over two servers",
+  async (metric, amount, count) => {
+    const payer = await createPayer(store.database, 1_000_000n);
+    await setTestLimit(store.database, accountOf(payer), { metric, amount });
+    const outcomes = await Promise.all(
+      Array.from({ length: 400 }, (_, i) =>
+        (billings[i % 2] as Billing).hold(holdOf(payer, 7n, newGenerationId(payer))),
+      ),
+    );
+    expect(outcomes.filter(({ outcome }) => outcome === "held")).toHaveLength(count);
+    expect(outcomes.find(({ outcome }) => outcome === "limited")).toMatchObject({
+      limit: { metric, amount },
+    });
+    expect(await problems(payer)).toEqual([]);
+  },
+);
+
+test("a settlement moves the actual value from held to spent, a release frees it", async () => {
+  const payer = await createPayer(store.database, 1_000_000n);
+  await setTestLimit(store.database, keyOf(payer), { metric: "tokens", amount: 1_000n, window: "month" });
+  const [settled, released] = [newGenerationId(payer), newGenerationId(payer)];
+  await billings[0].hold(holdOf(payer, 600n, settled));
+  await billings[1].hold(holdOf(payer, 300n, released));
+  expect(await listLimits(store.database, keyOf(payer))).toMatchObject([{ spent: 0n, held: 900n }, {}, {}]);
+  await billings[0].end(endOf(payer, settled, 50n));
+  await billings[1].end(endOf(payer, released, undefined));
+  expect(await listLimits(store.database, keyOf(payer))).toMatchObject([{ spent: 50n, held: 0n }, {}, {}]);
+  expect(await hold(payer, 951n)).toMatchObject({ outcome: "limited", limit: { spent: 50n, needed: 951n } });
+  expect(await hold(payer, 950n)).toEqual({ outcome: "held" });
+  expect(await problems(payer)).toEqual([]);
+});
+
+test("spent restarts with the next window, held does not", async () => {
+  const payer = await createPayer(store.database, 1_000_000n);
+  const id = await setTestLimit(store.database, accountOf(payer), { metric: "cost", amount: 100n });
+  await charge(billings[0], payer, 60n);
+  await hold(payer, 40n);
+  await store.owner`UPDATE vx.limit_counters SET window_end = window_end - interval '1 day' WHERE limit_id = ${id}`;
+  expect(await hold(payer, 61n)).toMatchObject({ outcome: "limited", limit: { spent: 0n, held: 40n } });
+  expect(await hold(payer, 60n)).toEqual({ outcome: "held" });
+});
+
+test("a settlement counts in the window in which it commits", async () => {
+  const payer = await createPayer(store.database, 1_000_000n);
+  const id = await setTestLimit(store.database, accountOf(payer), { metric: "cost", amount: 100n });
+  const generation = newGenerationId(payer);
+  await billings[0].hold(holdOf(payer, 70n, generation));
+  await store.owner`UPDATE vx.limit_counters SET window_end = window_end - interval '1 day', spent = 90
+    WHERE limit_id = ${id}`;
+  await billings[0].end(endOf(payer, generation, 30n));
+  expect(await listLimits(store.database, accountOf(payer))).toMatchObject([{ spent: 30n, held: 0n }]);
+  expect(await problems(payer)).toEqual([]);
+});
+
+test("a limit of a model counts only its calls", async () => {
+  const payer = await createPayer(store.database, 1_000_000n);
+  await setTestLimit(store.database, accountOf(payer), { metric: "concurrent", amount: 1n, model: "m" });
+  expect(await hold(payer, 1n)).toEqual({ outcome: "held" });
+  expect(await hold(payer, 1n)).toMatchObject({ outcome: "limited" });
+  expect(await hold(payer, 1n, { model: "other" })).toEqual({ outcome: "held" });
+});
+
+test("a limit per user gives each user the amount; calls without a user share one", async () => {
+  const payer = await createPayer(store.database, 1_000_000n);
+  await setTestLimit(store.database, accountOf(payer), { metric: "generations", amount: 1n, perUser: true });
+  for (const user of ["ada", 'a "user" \\ é', "", "bob"]) {
+    expect(await hold(payer, 1n, { user })).toEqual({ outcome: "held" });
+    expect(await hold(payer, 1n, { user })).toMatchObject({ outcome: "limited" });
+  }
+  expect(await problems(payer)).toEqual([]);
+});
+
+test("users beyond 100,000 share one counter", async () => {
+  const payer = await createPayer(store.database, 1_000_000n);
+  await setTestLimit(store.database, accountOf(payer), { metric: "generations", amount: 1n, perUser: true });
+  await hold(payer, 1n, { user: "known" });
+  await store.owner`UPDATE vx.limit_users SET counters = 100000 WHERE account_id = ${payer.accountId}`;
+  expect(await hold(payer, 1n, { user: "new" })).toEqual({ outcome: "held" });
+  expect(await hold(payer, 1n, { user: "newer" })).toMatchObject({ outcome: "limited" });
+  expect(await hold(payer, 1n, { user: "known" })).toMatchObject({ outcome: "limited" });
+});
+
+test("a child counts against the limits of its ancestors, also after they were revoked", async () => {
+  const parent = await createPayer(store.database, 1_000_000n);
+  const child = await childOf(await childOf(parent));
+  await setTestLimit(store.database, keyOf(parent), { metric: "cost", amount: 100n });
+  const born = await childOf(parent);
+  await charge(billings[0], child, 60n);
+  await revokeKey(store.database, parent.accountId, parent.keyId);
+  expect(await hold(born, 41n)).toMatchObject({ outcome: "limited", limit: { ownerId: parent.keyId } });
+  expect(await hold(born, 40n)).toEqual({ outcome: "held" });
+  expect(await problems(parent)).toEqual([]);
+});
+
+test("a ninth level of keys is refused", async () => {
+  let key = await createPayer(store.database, 0n);
+  for (let level = 2; level <= 8; level++) key = await childOf(key);
+  await expect(childOf(key)).rejects.toMatchObject({ reason: "invalid_argument" });
+});
+
+test("each key of a plan has the limits of the plan, and those of its ancestors", async () => {
+  await putPlan(store.database, TEST_ACTION, {
+    name: "limited",
+    rpm: 100,
+    max_active_keys: 10,
+    max_keys_created_per_hour: undefined,
+  });
+  const parent = await createPayer(store.database, 1_000_000n);
+  await store.owner`UPDATE vx.keys SET plan = 'limited' WHERE id = ${parent.keyId}`;
+  const [one, two] = [await childOf(parent), await childOf(parent)];
+  await setTestLimit(store.database, { kind: "plan", id: "limited" }, { metric: "concurrent", amount: 2n });
+  expect(await hold(one, 1n)).toEqual({ outcome: "held" });
+  expect(await hold(two, 1n)).toEqual({ outcome: "held" });
+  // Each of them could have one more, but not their parent.
+  expect(await hold(one, 1n)).toMatchObject({ outcome: "limited", limit: { ownerId: "limited" } });
+  const limits = await listLimits(store.database, keyOf(one));
+  expect(limits.filter(({ metric }) => metric === "concurrent")).toMatchObject([
+    { owner_id: "limited", held: 1n },
+    { owner_id: "limited", held: 2n },
+  ]);
+  const [plan] = await listLimits(store.database, { kind: "plan", id: "limited" });
+  await removeLimit(store.database, TEST_ACTION, { kind: "plan", id: "limited" }, plan?.id ?? "");
+  expect(await hold(one, 1n)).toEqual({ outcome: "held" });
+});
+
+test("a new limit counts what its window has spent, and calls that run", async () => {
+  const payer = await createPayer(store.database, 1_000_000n);
+  await charge(billings[0], payer, 60n, "ada");
+  const running = newGenerationId(payer);
+  await billings[0].hold(holdOf(payer, 30n, running));
+  for (const window of ["hour", "week", "month", "total"] as const)
+    await setTestLimit(store.database, keyOf(payer), { metric: "cost", amount: 100n, window });
+  await setTestLimit(store.database, accountOf(payer), { metric: "tokens", amount: 100n, perUser: true });
+  expect(await hold(payer, 41n)).toMatchObject({ outcome: "limited", limit: { spent: 60n } });
+  expect(await hold(payer, 41n, { user: "ada" })).toMatchObject({ outcome: "limited" });
+  await billings[0].end(endOf(payer, running, 30n));
+  expect(await hold(payer, 11n)).toMatchObject({ outcome: "limited", limit: { spent: 90n } });
+  expect(await problems(payer)).toEqual([]);
+});
+
+test("setting a limit again changes its amount and keeps what was counted; removing one leaves nothing behind", async () => {
+  const payer = await createPayer(store.database, 1_000_000n);
+  const id = await setTestLimit(store.database, accountOf(payer), { metric: "cost", amount: 100n });
+  const running = newGenerationId(payer);
+  await charge(billings[0], payer, 60n);
+  await billings[0].hold(holdOf(payer, 30n, running));
+  expect(await setTestLimit(store.database, accountOf(payer), { metric: "cost", amount: 95n })).toBe(id);
+  expect(await hold(payer, 6n)).toMatchObject({ outcome: "limited", limit: { spent: 60n, held: 30n } });
+  await removeLimit(store.database, TEST_ACTION, accountOf(payer), id);
+  expect(await hold(payer, 600n)).toEqual({ outcome: "held" });
+  expect((await billings[0].end(endOf(payer, running, 30n))).outcome).toBe("settled");
+  const [left] = await store.owner`
+    SELECT (SELECT count(*) FROM vx.limit_counters WHERE account_id = ${payer.accountId})::int AS counters,
+           (SELECT is_limited FROM vx.accounts WHERE id = ${payer.accountId}) AS is_limited`;
+  expect(left).toEqual({ counters: 0, is_limited: false });
+});
+
+test("an owner can have 20 limits", async () => {
+  const payer = await createPayer(store.database, 0n);
+  const set = (n: number) =>
+    setTestLimit(store.database, accountOf(payer), { metric: "cost", amount: 1n, model: `m${n}` });
+  for (let n = 1; n <= 20; n++) await set(n);
+  await set(20);
+  await expect(set(21)).rejects.toMatchObject({ reason: "invalid_argument" });
+});
+
+test("a temporary amount is valid until its end", async () => {
+  const payer = await createPayer(store.database, 1_000n);
+  const until = (ms: number) => ({ amount: 100n, until: new Date(Date.now() + ms) });
+  const set = (ms: number) =>
+    setTestLimit(store.database, accountOf(payer), { metric: "cost", amount: 10n, temporary: until(ms) });
+  await set(60_000);
+  expect(await hold(payer, 90n)).toEqual({ outcome: "held" });
+  await set(-60_000);
+  expect(await hold(payer, 1n)).toMatchObject({ outcome: "limited", limit: { amount: 10n } });
+});
+
+test("of several limits, the one with the longest wait is reported", async () => {
+  const payer = await createPayer(store.database, 1_000_000n);
+  await setTestLimit(store.database, accountOf(payer), { metric: "concurrent", amount: 1n });
+  await setTestLimit(store.database, accountOf(payer), { metric: "cost", amount: 100n, window: "month" });
+  await setTestLimit(store.database, keyOf(payer), { metric: "generations", amount: 1n, window: "total" });
+  await hold(payer, 90n);
+  expect(await hold(payer, 20n)).toMatchObject({
+    limit: { metric: expect.stringMatching(/cost|concurrent|generations/) },
+  });
+  await charge(billings[0], await createPayer(store.database, 10n), 1n);
+  expect(await hold(payer, 200n)).toMatchObject({ limit: { metric: "cost", needed: 200n } });
+});
+
+test("abandoned holds release their counters, and counters of passed windows are swept", async () => {
+  const payer = await createPayer(store.database, 1_000n);
+  const id = await setTestLimit(store.database, accountOf(payer), {
+    metric: "generations",
+    amount: 1n,
+    perUser: true,
+  });
+  await hold(payer, 1n, { user: "ada" });
+  const lane = laneOfId(payer.accountId);
+  await store.owner`UPDATE vx.holds SET expires_at = now() - interval '1 s' WHERE account_id = ${payer.accountId}`;
+  await store.database.call("sweep", lane);
+  expect(await problems(payer)).toEqual([]);
+  await store.owner`UPDATE vx.limit_counters SET window_end = now() - interval '2 min' WHERE limit_id = ${id}`;
+  expect(await store.database.call("lanes_to_sweep", lane, lane)).toEqual([{ lanes_to_sweep: lane }]);
+  await store.database.call("sweep", lane);
+  const [left] = await store.owner`
+    SELECT counters, (SELECT count(*)::int FROM vx.limit_counters WHERE limit_id = ${id}) AS rows
+    FROM vx.limit_users WHERE account_id = ${payer.accountId}`;
+  expect(left).toEqual({ counters: 0, rows: 0 });
+});
+
+test("a quote asks the same rule and holds nothing", async () => {
+  const payer = await createPayer(store.database, 1_000n);
+  await setTestLimit(store.database, keyOf(payer), { metric: "tokens", amount: 10n, window: "minute" });
+  const quote = (amount: bigint) => billings[0].quoteHold(holdOf(payer, amount, newGenerationId(payer)));
+  expect(await quote(11n)).toMatchObject({ outcome: "limited", tokenRoom: 10n });
+  expect(await quote(10n)).toMatchObject({ outcome: "held", minuteLimits: [{ remaining: 0n }] });
+  expect(await quote(2_000n)).toMatchObject({ outcome: "insufficient", tokenRoom: 10n });
+  expect(await hold(payer, 10n)).toMatchObject({ outcome: "held" });
+});
+
+test("entries of an account never go back in time, and count in the window of their time", async () => {
+  const payer = await createPayer(store.database, 1_000n);
+  await setTestLimit(store.database, accountOf(payer), { metric: "cost", amount: 100n, window: "hour" });
+  const ahead = new Date(Date.now() + 7_200_000);
+  await store.owner`UPDATE vx.accounts SET last_at = ${ahead} WHERE id = ${payer.accountId}`;
+  await charge(billings[0], payer, 60n);
+  const [row] = await store.owner<{ created_at: Date }[]>`
+    SELECT created_at FROM vx.ledger WHERE account_id = ${payer.accountId} AND kind = 'generation'`;
+  expect(row?.created_at).toEqual(ahead);
+  expect(await hold(payer, 41n)).toMatchObject({ outcome: "limited", limit: { spent: 60n } });
+  expect(await problems(payer)).toEqual([]);
+});

@@ -1,0 +1,45 @@
+import type postgres from "postgres";
+import type { LimitToSet } from "../../src/domain/limit.ts";
+import type { Database } from "../../src/store/driver/database.ts";
+import { type LimitOwner, setLimit } from "../../src/store/limits.ts";
+import { TEST_ACTION } from "./action.ts";
+import { typeIds } from "./type-ids.ts";
+
+/** A limit of all models for all users. */
+export function limitOf(limit: Partial<LimitToSet> & Pick<LimitToSet, "metric" | "amount">): LimitToSet {
+  const window = limit.metric === "concurrent" ? "" : "day";
+  return { window, model: "", perUser: false, temporary: undefined, ...limit };
+}
+
+export async function setTestLimit(
+  database: Database,
+  owner: LimitOwner,
+  limit: Parameters<typeof limitOf>[0],
+): Promise<string> {
+  const row = await setLimit(database, TEST_ACTION, owner, limitOf(limit), typeIds);
+  return row.id;
+}
+
+/** Checks every counter of an account against the ledger and the open holds, directly in the tables. Empty if all are right. */
+export async function limitProblems(owner: postgres.Sql, accountId: string): Promise<object[]> {
+  return await owner`
+    SELECT c.account_id, l.metric, l.period, c.user_id, c.spent, e.spent AS ledger, c.held, h.held AS holds
+    FROM vx.limit_counters c
+    JOIN vx.limits l ON l.id = c.limit_id
+    CROSS JOIN LATERAL (
+      SELECT coalesce(sum(CASE l.metric WHEN 'cost' THEN -e.amount_micros WHEN 'generations' THEN 1 WHEN 'concurrent' THEN 0
+          ELSE e.input + e.cached_input + e.cache_write + e.output + e.reasoning END), 0) AS spent
+      FROM vx.ledger e
+      WHERE e.account_id = c.account_id AND e.kind = 'generation' AND (l.model = '' OR e.model = l.model)
+        AND (NOT l.per_user OR e.user_id = c.user_id)
+        AND e.created_at < c.window_end AND e.created_at >= greatest(c.counted_since, CASE WHEN isfinite(c.window_end)
+          THEN c.window_end - ('1 ' || l.period)::interval ELSE '-infinity' END)
+        AND (c.subject_id = c.account_id OR c.subject_id = e.key_id OR EXISTS (
+          SELECT 1 FROM vx.keys k WHERE k.id = e.key_id AND c.subject_id = ANY (k.ancestors)))
+    ) e
+    CROSS JOIN LATERAL (
+      SELECT coalesce(sum(n.amount), 0) AS held FROM vx.holds o CROSS JOIN LATERAL unnest(o.counters) n
+      WHERE n.limit_id = c.limit_id AND n.subject_id = c.subject_id AND n.user_id = c.user_id
+    ) h
+    WHERE c.account_id = ${accountId} AND (c.spent <> e.spent OR c.held <> h.held OR c.held < 0)`;
+}
