@@ -53,7 +53,7 @@ const MAX_UNIT_BYTES = 5;
 
 /**
  * The memory that a decoded message needs while its call runs: each text as a string and as bytes for the upstream, and
- * binary data with its base64 form.
+ * binary data.
  */
 export function* weighMessage(message: Message, bodyBytes: number): Steps<number> {
   if (bodyBytes <= SMALL_BODY_BYTES) return SMALL_FACTOR * bodyBytes;
@@ -70,7 +70,6 @@ export function* weighMessage(message: Message, bodyBytes: number): Steps<number
     }
     if (typeof value === "string") bytes += weightOfText(value);
     else if (value instanceof Uint8Array) {
-      bytes += Math.ceil((value.length * 4) / 3);
       if (!buffers.has(value.buffer)) bytes += value.buffer.byteLength;
       buffers.add(value.buffer);
     } else if (Array.isArray(value)) {

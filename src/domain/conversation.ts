@@ -188,7 +188,8 @@ async function checkImages(conversation: Conversation, i: number): Promise<numbe
   for (const [j, part] of content.entries()) {
     if (part.kind !== "image") continue;
     images++;
-    if (part.image.kind === "data") await checkBase64(part.image.base64, field(j));
+    const data = part.image.kind === "data" && part.image.data;
+    if (typeof data === "string") await checkBase64(data, field(j));
   }
   return images;
 }

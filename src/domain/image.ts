@@ -7,9 +7,6 @@ import { IMAGE_TYPES, type Image, type ImageType } from "./prompt.ts";
 export const MAX_IMAGE_BYTES = 20_971_520;
 const MAX_URL_CHARACTERS = 8_192;
 
-/** Encoding a slice takes up to a millisecond. A multiple of three, so that the base64 forms of slices can be joined. */
-const SLICE_BYTES = 786_432;
-
 const DATA_URL = /^data:([^;,]{1,100});base64,/i;
 
 /** The image of a URL with the scheme http, https or data. The server does not fetch it here. */
@@ -45,23 +42,17 @@ export function imageOfBase64(mediaType: string, base64: string, field: string):
   const head = base64.slice(0, 16);
   if (base64.length % 4 !== 0 || !BASE64.test(head)) throw DomainError.ofField(field, NOT_BASE64);
   refuseOtherType(Buffer.from(head, "base64"), type, field);
-  return { kind: "data", mediaType: type, base64 };
+  return { kind: "data", mediaType: type, data: base64 };
 }
 
 /** An empty media type stands for that of the bytes. */
-export async function imageOfBytes(mediaType: string, bytes: Uint8Array, field: string): Promise<Image> {
+export function imageOfBytes(mediaType: string, bytes: Uint8Array, field: string): Image {
   if (bytes.length > MAX_IMAGE_BYTES) throw tooLarge(field);
   const head = Buffer.from(bytes.subarray(0, 12));
   const type = mediaType === "" ? sniffedType(head) : imageTypeOf(mediaType, field);
   if (type === undefined) throw DomainError.ofField(field, `must be the bytes of an image: ${TYPES}`);
   refuseOtherType(head, type, field);
-  const slices: string[] = [];
-  for (let at = 0; at < bytes.length; at += SLICE_BYTES) {
-    await nextTurn();
-    const slice = bytes.subarray(at, at + SLICE_BYTES);
-    slices.push(Buffer.from(slice.buffer, slice.byteOffset, slice.length).toString("base64"));
-  }
-  return { kind: "data", mediaType: type, base64: slices.join("") };
+  return { kind: "data", mediaType: type, data: bytes };
 }
 
 const TYPES = IMAGE_TYPES.join(", ");

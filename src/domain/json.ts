@@ -35,13 +35,15 @@ export function knownJsonText(value: unknown): string | undefined {
 }
 
 /** Whether the JSON text of a value is longer than `max` characters, apart from escapes. Stops at the limit. */
-export function isJsonLonger(value: JsonValue, max: number): boolean {
+export function isJsonLonger(value: JsonValue | Uint8Array, max: number): boolean {
   return remaining(value, max) < 0;
 }
 
-function remaining(value: JsonValue, max: number): number {
+function remaining(value: JsonValue | Uint8Array, max: number): number {
   if (typeof value === "string") return max - value.length - 2;
   if (typeof value !== "object" || value === null) return max - String(value).length;
+  // A loop over the names of a typed array would list all of them first.
+  if (ArrayBuffer.isView(value)) return max - value.byteLength;
   let rest = max - 2;
   if (Array.isArray(value)) {
     for (const item of value as readonly JsonValue[]) {

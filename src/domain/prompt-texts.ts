@@ -1,3 +1,4 @@
+import { base64LengthOf } from "./base64.ts";
 import { type JsonObject, jsonTextOf } from "./json.ts";
 import { nextTurn } from "./next-turn.ts";
 import type { CacheControl, Prompt, PromptMessage, PromptOptions } from "./prompt.ts";
@@ -145,7 +146,7 @@ export function charactersIn(prompt: Prompt): number {
   for (const { content } of prompt.messages) {
     if (typeof content === "string") continue;
     for (const part of content) {
-      if (part.kind === "image" && part.image.kind === "data") characters += part.image.base64.length;
+      if (part.kind === "image" && part.image.kind === "data") characters += base64LengthOf(part.image.data);
     }
   }
   return characters;

@@ -88,7 +88,10 @@ export type CacheControl = JsonObject;
 
 export type Image =
   | { readonly kind: "url"; readonly url: string }
-  | { readonly kind: "data"; readonly mediaType: ImageType; readonly base64: string };
+  | { readonly kind: "data"; readonly mediaType: ImageType; readonly data: ImageData };
+
+/** The bytes, or their base64, as the caller sent them. */
+export type ImageData = string | Uint8Array;
 
 export const IMAGE_TYPES = ["image/png", "image/jpeg", "image/gif", "image/webp"] as const;
 

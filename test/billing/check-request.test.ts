@@ -33,7 +33,7 @@ const tool = (name: string, parameters?: JsonObject): Tool => ({
 });
 const image = (base64 = PNG.toString("base64")): PromptMessage["content"] => [
   { kind: "text", text: "What is this?" },
-  { kind: "image", image: { kind: "data", mediaType: "image/png", base64 }, detail: undefined },
+  { kind: "image", image: { kind: "data", mediaType: "image/png", data: base64 }, detail: undefined },
 ];
 const options = (values: PromptOptions) => ({ options: values });
 

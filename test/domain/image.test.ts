@@ -20,13 +20,13 @@ test.each([
   ["image/jpeg", JPEG],
   ["image/gif", GIF],
   ["image/webp", WEBP],
-])("%s is recognized by its bytes, as base64, as a data URL and as bytes", async (mediaType, bytes) => {
+])("%s is recognized by its bytes, as base64, as a data URL and as bytes", (mediaType, bytes) => {
   const base64 = bytes.toString("base64");
-  const image = { kind: "data", mediaType, base64 };
+  const image = { kind: "data", mediaType, data: base64 };
   expect(imageOfBase64(mediaType, base64, "f")).toEqual(image);
   expect(imageOfUrl(`data:${mediaType};base64,${base64}`, "f")).toEqual(image);
-  expect(await imageOfBytes(mediaType, bytes, "f")).toEqual(image);
-  expect(await imageOfBytes("", bytes, "f")).toEqual(image);
+  expect(imageOfBytes(mediaType, bytes, "f")).toEqual({ ...image, data: bytes });
+  expect(imageOfBytes("", bytes, "f")).toEqual({ ...image, data: bytes });
 });
 
 test("a media type in capitals or with the name image/jpg is accepted", () => {
@@ -34,15 +34,15 @@ test("a media type in capitals or with the name image/jpg is accepted", () => {
   expect(imageOfUrl(url, "f")).toMatchObject({ mediaType: "image/jpeg" });
 });
 
-test("an image whose bytes are of another type is refused", async () => {
+test("an image whose bytes are of another type is refused", () => {
   const base64 = PNG.toString("base64");
   expect(() => imageOfBase64("image/jpeg", base64, "f")).toThrow(refused("f", /those of image\/png/));
   expect(() => imageOfBase64("image/png", btoa("<svg></svg>."), "f")).toThrow(
     refused("f", /not those of an/),
   );
   expect(() => imageOfBase64("image/svg+xml", base64, "f")).toThrow(refused("f", /media types/));
-  await expect(imageOfBytes("image/gif", PNG, "f")).rejects.toEqual(refused("f", /those of image\/png/));
-  await expect(imageOfBytes("", Buffer.from("text"), "f")).rejects.toEqual(refused("f", /bytes of an image/));
+  expect(() => imageOfBytes("image/gif", PNG, "f")).toThrow(refused("f", /those of image\/png/));
+  expect(() => imageOfBytes("", Buffer.from("text"), "f")).toThrow(refused("f", /bytes of an image/));
 });
 
 test("a text that is not base64 is refused as such", () => {
@@ -60,12 +60,11 @@ test.each([
   expect(() => imageOfUrl(url, "f")).toThrow(refused("f", /must have the form/)),
 );
 
-test("an image of 20 MiB is accepted, and one byte more is refused", async () => {
+test("an image of 20 MiB is accepted, and one byte more is refused", () => {
   const largest = imageOfSize(MAX_IMAGE_BYTES);
   const larger = imageOfSize(MAX_IMAGE_BYTES + 1);
-  const image = await imageOfBytes("image/png", largest, "f");
-  expect(image).toEqual({ kind: "data", mediaType: "image/png", base64: largest.toString("base64") });
-  await expect(imageOfBytes("image/png", larger, "f")).rejects.toEqual(refused("f", /20971520 bytes/));
+  expect(imageOfBytes("image/png", largest, "f")).toMatchObject({ kind: "data" });
+  expect(() => imageOfBytes("image/png", larger, "f")).toThrow(refused("f", /20971520 bytes/));
   expect(imageOfBase64("image/png", largest.toString("base64"), "f")).toMatchObject({ kind: "data" });
   expect(() => imageOfBase64("image/png", larger.toString("base64"), "f")).toThrow(
     refused("f", /20971520 bytes/),

@@ -1,5 +1,5 @@
 import type { RemoteKind } from "../../src/domain/model.ts";
-import type { ContentPart, Prompt, Reasoning } from "../../src/domain/prompt.ts";
+import type { ContentPart, ImageData, Prompt, Reasoning } from "../../src/domain/prompt.ts";
 
 /**
  * Reads a conversation from the body of a request, as a server would, and the same from the prompt: the smallest parts
@@ -71,7 +71,15 @@ function isLost(kind: RemoteKind, text: string): boolean {
 function partAtom(role: string, part: ContentPart): Atom {
   if (part.kind === "text") return [role, "text", part.text];
   const { image } = part;
-  return [role, "image", image.kind === "url" ? image.url : `data:${image.mediaType};base64,${image.base64}`];
+  return [
+    role,
+    "image",
+    image.kind === "url" ? image.url : `data:${image.mediaType};base64,${base64Of(image.data)}`,
+  ];
+}
+
+function base64Of(data: ImageData): string {
+  return typeof data === "string" ? data : Buffer.from(data).toString("base64");
 }
 
 function decodeChat({ messages }: Json): Atom[] {

@@ -27,7 +27,7 @@ const image: fc.Arbitrary<ContentPart> = fc.record({
     fc.record({
       kind: fc.constant("data" as const),
       mediaType: fc.constantFrom("image/png" as const, "image/webp" as const),
-      base64: fc.base64String({ minLength: 4, maxLength: 12 }),
+      data: fc.base64String({ minLength: 4, maxLength: 12 }),
     }),
   ),
   detail: fc.constantFrom(undefined, "auto" as const, "low" as const, "high" as const),

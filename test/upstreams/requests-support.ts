@@ -34,7 +34,7 @@ export const AGENT: Prompt = promptOf({
       content: [
         { kind: "text", text: "Look." },
         { kind: "image", image: { kind: "url", url: "https://example.com/a.png" }, detail: "low" },
-        { kind: "image", image: { kind: "data", mediaType: "image/png", base64: "AAAA" }, detail: undefined },
+        { kind: "image", image: { kind: "data", mediaType: "image/png", data: "AAAA" }, detail: undefined },
       ],
     },
     {

@@ -27,18 +27,11 @@ import { presentOptions } from "../request-values.ts";
 
 type AnyRequest = GenerateRequest | StreamGenerateRequest;
 
-export function generationRequestOf(request: AnyRequest): GenerationRequest | Promise<GenerationRequest> {
-  const messages = promptMessagesOf(request.messages);
-  return messages instanceof Promise
-    ? messages.then((decoded) => withMessages(request, decoded))
-    : withMessages(request, messages);
-}
-
-function withMessages(request: AnyRequest, messages: PromptMessage[]): GenerationRequest {
+export function generationRequestOf(request: AnyRequest): GenerationRequest {
   return {
     format: "native",
     model: request.model,
-    messages,
+    messages: request.messages.map(promptMessageOf),
     maxTokens: request.maxTokens,
     temperature: request.temperature,
     stop: request.stop,
@@ -94,17 +87,10 @@ function responseFormatOf(format: ResponseFormatMessage): ResponseFormat | undef
  * Copies the fields, because a protobuf message has members that upstreams do not accept, such as $typeName. The
  * rules of the .proto limit roles and details.
  */
-function promptMessagesOf(messages: readonly Message[]): PromptMessage[] | Promise<PromptMessage[]> {
-  return messages.every(isTextAlone) ? messages.map(textMessageOf) : messagesWithParts(messages);
-}
-
-async function messagesWithParts(messages: readonly Message[]): Promise<PromptMessage[]> {
-  const prompt: PromptMessage[] = [];
-  for (const [i, message] of messages.entries()) {
-    if (isTextAlone(message)) prompt.push(textMessageOf(message));
-    else prompt.push({ role: roleOf(message), ...(await membersOf(message, `messages[${i}]`)) });
-  }
-  return prompt;
+function promptMessageOf(message: Message, i: number): PromptMessage {
+  const role = message.role as PromptMessage["role"];
+  if (isTextAlone(message)) return { role, content: message.content ?? "" };
+  return { role, ...membersOf(message, `messages[${i}]`) };
 }
 
 function isTextAlone({ content, parts, toolCallId, toolCalls, reasoning }: Message): boolean {
@@ -117,15 +103,7 @@ function isTextAlone({ content, parts, toolCallId, toolCalls, reasoning }: Messa
   );
 }
 
-function textMessageOf(message: Message): PromptMessage {
-  return { role: roleOf(message), content: message.content ?? "" };
-}
-
-function roleOf({ role }: Message): PromptMessage["role"] {
-  return role as PromptMessage["role"];
-}
-
-async function membersOf(message: Message, field: string): Promise<Omit<PromptMessage, "role">> {
+function membersOf(message: Message, field: string): Omit<PromptMessage, "role"> {
   const { content, parts, toolCallId, toolCalls, reasoning } = message;
   if (content !== undefined && parts.length > 0) {
     throw DomainError.ofField(`${field}.parts`, "must not be set together with content");
@@ -134,7 +112,8 @@ async function membersOf(message: Message, field: string): Promise<Omit<PromptMe
     throw DomainError.ofField(`${field}.content`, "is required without parts, tool_calls or tool_call_id");
   }
   return {
-    content: parts.length > 0 ? await contentOf(parts, `${field}.parts`) : (content ?? ""),
+    content:
+      parts.length > 0 ? parts.map((part, i) => partOf(part, `${field}.parts[${i}]`)) : (content ?? ""),
     ...(toolCallId === "" ? {} : { toolCallId }),
     ...(toolCalls.length === 0
       ? {}
@@ -143,23 +122,17 @@ async function membersOf(message: Message, field: string): Promise<Omit<PromptMe
   };
 }
 
-async function contentOf(parts: readonly ContentPartMessage[], field: string): Promise<ContentPart[]> {
-  const content: ContentPart[] = [];
-  for (const [i, part] of parts.entries()) content.push(await partOf(part, `${field}[${i}]`));
-  return content;
-}
-
-async function partOf({ text, image }: ContentPartMessage, field: string): Promise<ContentPart> {
+function partOf({ text, image }: ContentPartMessage, field: string): ContentPart {
   if (image && text === undefined) {
     const detail = image.detail as ImageDetail | undefined;
-    return { kind: "image", image: await imageOf(image, `${field}.image`), detail };
+    return { kind: "image", image: imageOf(image, `${field}.image`), detail };
   }
   if (image || text === undefined) throw DomainError.ofField(field, "must have either text or image");
   return { kind: "text", text };
 }
 
-async function imageOf({ url, data, mediaType }: ImageMessage, field: string): Promise<Image> {
-  if (data && url === undefined) return await imageOfBytes(mediaType ?? "", data, `${field}.data`);
+function imageOf({ url, data, mediaType }: ImageMessage, field: string): Image {
+  if (data && url === undefined) return imageOfBytes(mediaType ?? "", data, `${field}.data`);
   if (data || url === undefined) throw DomainError.ofField(field, "must have either url or data");
   if (mediaType !== undefined) throw DomainError.ofField(`${field}.media_type`, "requires data");
   return imageOfUrl(url, `${field}.url`);

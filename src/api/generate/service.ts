@@ -22,8 +22,7 @@ export async function generate(
   call: ApiCall,
 ): Promise<MessageInitShape<typeof GenerateResponseSchema>> {
   const caller = call.caller(GenerateRequestSchema, request);
-  const converted = generationRequestOf(request);
-  const reply = await meter.complete(caller, converted instanceof Promise ? await converted : converted);
+  const reply = await meter.complete(caller, generationRequestOf(request));
   return { ...summaryOf(reply), message: messageOf(reply.output) };
 }
 
@@ -35,7 +34,7 @@ export function streamGenerate(
   call: ApiCall,
 ): AsyncIterable<StreamMessage> {
   const open = async () =>
-    meter.stream(call.caller(StreamGenerateRequestSchema, request), await generationRequestOf(request));
+    meter.stream(call.caller(StreamGenerateRequestSchema, request), generationRequestOf(request));
   return new MappedStream(open, messageOfPiece);
 }
 
@@ -56,7 +55,7 @@ async function quoteGenerate(
   request: GenerateRequest,
   { key, signal }: ApiCall,
 ): Promise<MessageInitShape<typeof QuoteGenerateResponseSchema>> {
-  const generationRequest = await generationRequestOf(request);
+  const generationRequest = generationRequestOf(request);
   const quote = await meter.quote(generationRequest, { key, signal });
   return {
     model: quote.model,

@@ -1,5 +1,4 @@
 import { isAscii, isUtf8 } from "node:buffer";
-import { BASE64_SLICE, isBase64Slice } from "../../domain/base64.ts";
 import { invalid, RequestProblem } from "../problem.ts";
 import type { Steps } from "../steps.ts";
 
@@ -10,6 +9,9 @@ const PIECE_UNITS = 65_536;
 const STEP_UNITS = 262_144;
 const STEP_VALUES = 2_048;
 
+/** A longer string outside ASCII is decoded in parts. ASCII is copied ten times as fast. */
+const MAX_UTF8_BYTES = 2_097_152;
+
 /** Units decoded past the read position: the longest whitespace and the longest string read at once. */
 const AHEAD_UNITS = 2 * PIECE_UNITS + 64;
 
@@ -19,8 +21,8 @@ const UNITS_PER_CHARACTER = 12;
 /** V8 copies shorter parts of a text; a longer part would keep the whole text in memory. */
 const MIN_SHARED_UNITS = 13;
 
-/** The start of base64, or of a URL that contains it. */
-const BASE64_START = /((?:data:[\w;/.+-]{1,100},)?)[A-Za-z0-9+/]{64}/y;
+/** Bytes of a long string checked at once: at most two milliseconds of work. */
+const CHECKED_BYTES = 1_048_576;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -74,18 +76,17 @@ class TextWindow {
     return this.text.slice(place - this.#before, this.at);
   }
 
-  /** The bytes of the text from that place in the window. */
-  protected bytesFrom(at: number): Buffer {
-    return this.#bytes.subarray(this.#end - Buffer.byteLength(this.text.slice(at)));
+  /** The bytes of the text from the read position. */
+  protected restOfBytes(): Buffer {
+    return this.#bytes.subarray(this.#end - Buffer.byteLength(this.text.slice(this.at)));
   }
 
-  /** Moves the read position over ASCII text, of which only the part in the window is decoded. */
-  protected passAscii(units: number): void {
-    const undecoded = this.at + units - this.text.length;
+  /** Moves the read position to the start of the rest, over that many units. The text in between is not decoded. */
+  protected passTo(rest: Buffer, units: number): void {
     this.at += units;
-    if (undecoded <= 0) return;
+    if (this.at <= this.text.length) return;
     this.#before += this.at;
-    this.#end += undecoded;
+    this.#end = this.#bytes.length - rest.length;
     this.text = "";
     this.at = 0;
     this.#advance(2 * this.#aheadUnits);
@@ -111,7 +112,7 @@ const WINDOW_BYTES = 1_048_576;
 /** Maximum number of continuation bytes of a UTF-8 character. */
 const MAX_CONTINUATIONS = 3;
 
-/** Reads the strings of a JSON text. JSON.parse decodes them, except long base64; lone surrogates are rejected. */
+/** Reads the strings of a JSON text. JSON.parse decodes those with escapes; lone surrogates are rejected. */
 export class JsonStrings extends TextWindow {
   #restedAt = 0;
   #restedValues = 0;
@@ -138,7 +139,7 @@ export class JsonStrings extends TextWindow {
   *string(maxCharacters = Number.POSITIVE_INFINITY): Steps<string | undefined> {
     const maxUnits = maxCharacters * UNITS_PER_CHARACTER;
     const text =
-      this.shortString(maxUnits) ?? (yield* this.#base64(maxUnits)) ?? (yield* this.#joined(maxUnits));
+      this.shortString(maxUnits) ?? (yield* this.#plain(maxUnits)) ?? (yield* this.#joined(maxUnits));
     return text !== undefined && isTooLong(text, maxCharacters) ? undefined : text;
   }
 
@@ -188,25 +189,35 @@ export class JsonStrings extends TextWindow {
   }
 
   /**
-   * A long string of base64, such as an image. It is copied at once and then checked, which takes a tenth of the time of
-   * decoding its pieces. Returns undefined and consumes nothing for other strings.
+   * The bytes of a long string, as part of the body; undefined if it has escapes or more bytes than the limit. Consumes nothing.
    */
-  *#base64(maxUnits: number): Steps<string | undefined> {
-    const start = this.#enterString();
-    BASE64_START.lastIndex = start;
-    const head = BASE64_START.exec(this.text)?.[1]?.length;
-    if (head === undefined) return undefined;
-    const bytes = this.bytesFrom(start);
-    const units = bytes.indexOf(QUOTE);
-    if (units < 0 || units > maxUnits || !isAscii(bytes.subarray(0, units))) return undefined;
-    const text = bytes.toString("latin1", 0, units);
-    const base64 = text.slice(head);
-    for (let at = 0; at < base64.length; at += BASE64_SLICE) {
+  *plainBytes(maxBytes = Number.POSITIVE_INFINITY): Steps<Buffer | undefined> {
+    this.#enterString();
+    const rest = this.restOfBytes().subarray(1);
+    const length = rest.subarray(0, maxBytes + 1).indexOf(QUOTE);
+    const bytes = rest.subarray(0, Math.max(length, 0));
+    if (length <= PIECE_UNITS || bytes.includes(BACKSLASH)) return undefined;
+    for (let at = 0; at < length; at += CHECKED_BYTES) {
       if (at > 0) yield;
-      if (!isBase64Slice(base64, at)) return undefined;
+      if (hasControlCharacter(bytes.subarray(at, at + CHECKED_BYTES))) return undefined;
     }
-    this.at = start;
-    this.passAscii(units + 1);
+    return bytes;
+  }
+
+  /** Consumes the string whose bytes plainBytes() returned; its text has that many units. */
+  passString(bytes: Buffer, units: number): void {
+    this.#enterString();
+    this.passTo(this.restOfBytes().subarray(bytes.length + 2), units + 2);
+  }
+
+  /** A long string without escapes: decoding it at once takes less time and memory than its pieces. */
+  *#plain(maxUnits: number): Steps<string | undefined> {
+    const bytes = yield* this.plainBytes(maxUnits);
+    if (bytes === undefined) return undefined;
+    const isText = isAscii(bytes);
+    if (!isText && (bytes.length > MAX_UTF8_BYTES || !isUtf8(bytes))) return undefined;
+    const text = isText ? bytes.toString("latin1") : bytes.toString();
+    this.passString(bytes, text.length);
     return text;
   }
 
@@ -296,6 +307,11 @@ function isLiteral(text: string): boolean {
     if (code < SPACE || code === BACKSLASH) return false;
   }
   return true;
+}
+
+function hasControlCharacter(bytes: Buffer): boolean {
+  for (let i = 0; i < bytes.length; i++) if ((bytes[i] as number) < SPACE) return true;
+  return false;
 }
 
 /** The wanted position, or the start of the character that it would split. */

@@ -90,28 +90,30 @@ function parseFloating(text: string, max: number): number {
 }
 
 function parseBytes(text: string): Uint8Array {
-  const bytes = finish(base64Bytes(text));
+  const bytes = finish(base64Bytes(Buffer.from(text)));
   if (bytes === undefined) throw new Error("must be base64");
   return bytes;
 }
 
-/** Characters decoded at once: a few milliseconds of work, and whole groups of four. */
-const PART_CHARACTERS = 1_048_576;
+/** Characters decoded at once, in whole groups of four. The texts of larger parts would need new memory. */
+const PART_CHARACTERS = 65_536;
+/** Characters decoded before other calls may run: a few milliseconds of work. */
+const STEP_CHARACTERS = 16 * PART_CHARACTERS;
 
 const STANDARD = /^[A-Za-z0-9+/]*$/;
 const URL_SAFE = /^[\w-]*$/;
 
-/** Decodes standard or URL-safe base64, padded or not, in parts; undefined if it is neither. */
-export function* base64Bytes(text: string): Steps<Uint8Array<ArrayBuffer> | undefined> {
-  const end = text.length - paddingOf(text);
+/** Decodes the text of standard or URL-safe base64, padded or not, in parts; undefined if it is neither. */
+export function* base64Bytes(text: Buffer): Steps<Uint8Array<ArrayBuffer> | undefined> {
+  const end = text.length - paddingOf(text.toString("latin1", Math.max(text.length - 2, 0)));
   if (end % 4 === 1) return undefined;
   const bytes = new Uint8Array(Math.floor((end * 3) / 4));
   const target = Buffer.from(bytes.buffer);
   let isStandard = true;
   let isUrlSafe = true;
   for (let at = 0; at < end; at += PART_CHARACTERS) {
-    if (at > 0) yield;
-    const part = text.slice(at, Math.min(at + PART_CHARACTERS, end));
+    if (at > 0 && at % STEP_CHARACTERS === 0) yield;
+    const part = text.toString("latin1", at, Math.min(at + PART_CHARACTERS, end));
     const start = (at / 4) * 3;
     const size = target.write(part, start, "base64");
     // Encoding a part again takes less time than the patterns. Its end can have padding.

@@ -57,14 +57,17 @@ function* longString(scanner: JsonScanner, path: string, max: number): Steps<str
   return text;
 }
 
-/** An image of 20 MiB in base64 takes tens of milliseconds to decode, so it is decoded in parts. */
+/** The base64 of an image of 20 MiB takes tens of milliseconds to decode, so it is decoded in parts, and never a text as a whole. */
 export function bytesReader(field: DescField): ValueReader {
   const max = maxBytesOf(field);
+  const maxLength = base64Length(max);
   const read = function* (scanner: JsonScanner, path: string): Steps<unknown> {
     if (scanner.peek() !== "string") throw invalid(path, "must be a string");
-    const text = yield* scanner.string(base64Length(max));
-    if (text === undefined) throw invalid(path, tooManyBytes(max));
-    const bytes = yield* base64Bytes(text);
+    const plain = yield* scanner.plainBytes();
+    if (plain) scanner.passString(plain, plain.length);
+    const text = plain ?? (yield* scanner.string(maxLength));
+    if (text === undefined || text.length > maxLength) throw invalid(path, tooManyBytes(max));
+    const bytes = yield* base64Bytes(typeof text === "string" ? Buffer.from(text) : text);
     if (bytes === undefined) throw invalid(path, "must be base64");
     return bytes;
   };

@@ -218,7 +218,7 @@ function imageBlock(image: Image, cacheControl?: CacheControl): Block {
   const source =
     image.kind === "url"
       ? { type: "url", url: image.url }
-      : { type: "base64", media_type: image.mediaType, data: new Base64Json("", image.base64) };
+      : { type: "base64", media_type: image.mediaType, data: new Base64Json("", image.data) };
   return { type: "image", source, cache_control: cacheControl };
 }
 

@@ -1,19 +1,23 @@
+import { base64LengthOf } from "../../domain/base64.ts";
 import { isJsonLonger, type JsonValue, knownJsonText, parseJson } from "../../domain/json.ts";
 import { nextTurn } from "../../domain/next-turn.ts";
-import type { Image } from "../../domain/prompt.ts";
+import type { Image, ImageData } from "../../domain/prompt.ts";
 
 /** Text up to this size is encoded at once, in about a millisecond. */
 const AT_ONCE_CHARS = 65_536;
 /** Text that is JSON already takes about a millisecond, too. */
 const KNOWN_AT_ONCE_CHARS = 1_048_576;
-/** Sending this much takes a fifth of a millisecond. */
+/** Sending this much takes a fifth of a millisecond. Three bytes are four characters of base64. */
 const SENT_PER_TURN = 131_072;
+const ENCODED_PER_TURN = (SENT_PER_TURN / 4) * 3;
 /** Larger values are encoded member by member; a generator for each smaller one would cost more than the encoding. */
 const MIN_DIVIDED_CHARS = 4_096;
 
+/** Text as bytes, or a string of base64. */
+type Sent = Buffer | string;
+
 export type RequestBody = {
-  /** Strings in a list are base64. */
-  readonly parts: string | readonly (Buffer | string)[];
+  readonly parts: string | readonly (Sent | BytesToEncode)[];
   readonly bytes: number | undefined;
 };
 
@@ -23,7 +27,7 @@ export type RequestBody = {
  */
 export async function writeBody(value: object, chars: number): Promise<RequestBody> {
   if (chars <= AT_ONCE_CHARS) return { parts: JSON.stringify(value), bytes: undefined };
-  const parts: (Buffer | string)[] = [];
+  const parts: (Sent | BytesToEncode)[] = [];
   let text = "";
   for (const piece of pieces(value)) {
     if (typeof piece === "string") {
@@ -31,8 +35,9 @@ export async function writeBody(value: object, chars: number): Promise<RequestBo
       if (text.length < AT_ONCE_CHARS) continue;
       parts.push(Buffer.from(text));
     } else {
-      // The socket encodes it: buffers would make V8 collect garbage more often.
-      parts.push(Buffer.from(text), piece.base64);
+      const { data } = piece;
+      // The socket encodes a string: buffers would make V8 collect garbage more often.
+      parts.push(Buffer.from(text), typeof data === "string" ? data : new BytesToEncode(data));
     }
     text = "";
     await nextTurn();
@@ -45,10 +50,17 @@ export async function writeBody(value: object, chars: number): Promise<RequestBo
  * The parts in pieces that are sent in a turn each: a socket takes megabytes at once if its upstream reads fast. Undici reads
  * them again if the connection closes before the request was written.
  */
-export function inTurns(parts: readonly (Buffer | string)[]): AsyncIterable<Buffer | string> {
+export function inTurns(parts: readonly (Sent | BytesToEncode)[]): AsyncIterable<Sent> {
   return {
     async *[Symbol.asyncIterator]() {
       for (const part of parts) {
+        if (part instanceof BytesToEncode) {
+          for (let at = 0; at < part.bytes.length; at += ENCODED_PER_TURN) {
+            await nextTurn();
+            yield part.bytes.toString("base64", at, at + ENCODED_PER_TURN);
+          }
+          continue;
+        }
         for (let at = 0; at < part.length; at += SENT_PER_TURN) {
           await nextTurn();
           const end = at + SENT_PER_TURN;
@@ -73,19 +85,31 @@ export class RawJson {
   }
 }
 
+/** Bytes that are sent as base64. */
+class BytesToEncode {
+  readonly bytes: Buffer;
+  readonly length: number;
+
+  constructor({ buffer, byteOffset, length }: Uint8Array) {
+    this.bytes = Buffer.from(buffer, byteOffset, length);
+    this.length = base64LengthOf(this.bytes);
+  }
+}
+
 /** A JSON string that ends with base64, which needs no escapes. It is encoded without a text of both. */
 export class Base64Json {
   readonly prefix: string;
-  readonly base64: string;
+  readonly data: ImageData;
 
-  constructor(prefix: string, base64: string) {
+  constructor(prefix: string, data: ImageData) {
     this.prefix = prefix;
-    this.base64 = base64;
+    this.data = data;
   }
 
   /** For a value that is encoded at once, so it is small. */
   toJSON(): string {
-    return this.prefix + this.base64;
+    const { prefix, data } = this;
+    return prefix + (typeof data === "string" ? data : Buffer.from(data).toString("base64"));
   }
 }
 
@@ -136,5 +160,5 @@ function* partsOf(text: string, maxChars: number): Generator<string, void, undef
 
 /** The URL of an image; for bytes, a data URL. */
 export function urlOf(image: Image): string | Base64Json {
-  return image.kind === "url" ? image.url : new Base64Json(`data:${image.mediaType};base64,`, image.base64);
+  return image.kind === "url" ? image.url : new Base64Json(`data:${image.mediaType};base64,`, image.data);
 }
