@@ -32,8 +32,8 @@ import { listFilteredEntries, listRecentEntries as listRecentEntryRows } from ".
 import { listPlans as listPlanRows, putPlan as putPlanRow } from "../store/plans.ts";
 import { listPrices as listPriceRows } from "../store/prices.ts";
 import { type ApiCall, type Deps, defineService } from "./define-service.ts";
-import { detailsOfChanges, keyChangesOf } from "./key-changes.ts";
-import { newKey, scopesOf } from "./key-service.ts";
+import { detailsOfChanges, keyChangesOf, scopesOf } from "./key-changes.ts";
+import { newKey } from "./key-service.ts";
 import { entryFilterOf } from "./ledger-service.ts";
 import { listLimitsOfOwner, removeLimit, setLimit } from "./limit-service.ts";
 import {

@@ -1,8 +1,7 @@
 import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
 import { DomainError } from "../domain/errors.ts";
-import { fromScopeBits } from "../domain/scope.ts";
+import { fromScopeBits, isScope, type ScopeBits, toScopeBits } from "../domain/scope.ts";
 import type { KeyChanges } from "../store/keys.ts";
-import { scopesOf } from "./key-service.ts";
 import { dateOf } from "./request-values.ts";
 
 /** What a request to change a key has in both APIs. */
@@ -49,4 +48,9 @@ export function detailsOfChanges({ name, scopes, rate_limit_rpm: rpm, expires_at
     rate_limit_rpm: rpm === null ? "default" : rpm,
     expires_at: expiry === null ? "never" : expiry?.toISOString(),
   };
+}
+
+/** Undefined if the request has no scopes. */
+export function scopesOf(request: { readonly scopes: readonly string[] }): ScopeBits | undefined {
+  return request.scopes.length === 0 ? undefined : toScopeBits(request.scopes.filter(isScope));
 }

@@ -10,7 +10,6 @@ import {
 import type { NewKey } from "../domain/credentials.ts";
 import { laneOfId } from "../domain/lane.ts";
 import { readPage } from "../domain/page.ts";
-import { isScope, type ScopeBits, toScopeBits } from "../domain/scope.ts";
 import {
   createChildKey,
   getKey as getKeyRow,
@@ -21,7 +20,7 @@ import {
   updateKey as updateKeyRow,
 } from "../store/keys.ts";
 import { type ApiCall, type Deps, defineService } from "./define-service.ts";
-import { keyChangesOf } from "./key-changes.ts";
+import { keyChangesOf, scopesOf } from "./key-changes.ts";
 import { dateOf } from "./request-values.ts";
 import { viewKey } from "./views.ts";
 
@@ -90,9 +89,4 @@ export async function newKey(deps: Deps, accountId: string, request: NewKeyReque
     expiresAt: dateOf("expires_at", expiresAt),
   };
   return { apiKey: viewKey(await store(key, generated)), secret: generated.secret };
-}
-
-/** Undefined if the request has no scopes. */
-export function scopesOf(request: { readonly scopes: readonly string[] }): ScopeBits | undefined {
-  return request.scopes.length === 0 ? undefined : toScopeBits(request.scopes.filter(isScope));
 }
