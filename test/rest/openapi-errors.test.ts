@@ -5,11 +5,11 @@ import { developerServices } from "../../src/api/services.ts";
 import { BodyBudget } from "../../src/codec/body-budget.ts";
 import { generateKey } from "../../src/domain/credentials.ts";
 import { ERRORS, type Reason } from "../../src/domain/errors.ts";
-import type { Model } from "../../src/domain/model.ts";
 import { BUILT_IN_MODELS } from "../../src/models/built-in.ts";
 import { bodyBudget } from "../../src/server/http/limits.ts";
-import { anthropicErrorExample, errorExample } from "../../src/server/pages/openapi/openapi-page.ts";
+import { exampleValues } from "../../src/server/pages/openapi-page.ts";
 import { documentedReasons } from "../../tools/openapi/errors.ts";
+import { anthropicErrorExample, errorExample } from "../../tools/openapi/insert-examples.ts";
 import { operationsOf } from "../../tools/openapi/operations.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
@@ -19,7 +19,7 @@ import { differences } from "./differences.ts";
 import { mount } from "./mount.ts";
 import { type JsonAnswer, sendJson } from "./send-json.ts";
 
-const MODEL = BUILT_IN_MODELS[0] as Model;
+const MODEL = exampleValues(BUILT_IN_MODELS).generation;
 let app: TestApp;
 let key: TestKey;
 

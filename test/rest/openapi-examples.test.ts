@@ -4,12 +4,13 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ChatMessageSchema, CreateChatCompletionRequestSchema } from "../../gen/vx/openai/v1/chat_pb.js";
 import { json_schema } from "../../gen/vx/options/v1/options_pb.js";
 import { developerServices } from "../../src/api/services.ts";
-import { BUILT_IN_MODELS, exampleModels } from "../../src/models/built-in.ts";
+import { BUILT_IN_MODELS } from "../../src/models/built-in.ts";
 import { isUntyped } from "../../src/rules/plain-values.ts";
-import { operationExamples } from "../../src/server/pages/openapi/examples.ts";
-import type { Schema } from "../../src/server/pages/openapi/openapi-page.ts";
-import type { OperationExample } from "../../src/server/pages/openapi/operation-example.ts";
+import { exampleValues } from "../../src/server/pages/openapi-page.ts";
+import { operationExamples } from "../../tools/openapi/examples.ts";
+import type { OperationExample } from "../../tools/openapi/operation-example.ts";
 import { operationsOf } from "../../tools/openapi/operations.ts";
+import type { Schema } from "../../tools/openapi/schema.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
 import { differences } from "./differences.ts";
@@ -40,7 +41,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.stop());
 
-const EXAMPLES = operationExamples(exampleModels(BUILT_IN_MODELS));
+const EXAMPLES = operationExamples(exampleValues(BUILT_IN_MODELS));
 const operations = operationsOf(developerServices);
 
 type BodySchema = { readonly properties: Readonly<Record<string, Schema>>; readonly required?: string[] };

@@ -1,8 +1,7 @@
 import type { DescField, DescService } from "@bufbuild/protobuf";
 import type { UnknownFields } from "../../src/codec/json/reader.ts";
-import type { ExampleModels } from "../../src/models/built-in.ts";
 import { surfaceOf } from "../../src/rules/policy.ts";
-import { clean, insertExamples, type Schema } from "../../src/server/pages/openapi/openapi-page.ts";
+import type { ExampleValues } from "../../src/server/pages/openapi-page.ts";
 import { isAtOrBelow, restSurfaceOf } from "../../src/server/rest/surfaces.ts";
 import type { CommentOf } from "./comments.ts";
 import {
@@ -13,8 +12,10 @@ import {
   errorSchema,
 } from "./errors.ts";
 import { answerHeaders, HEADERS } from "./headers.ts";
+import { insertExamples } from "./insert-examples.ts";
 import { type Operation, operationsOf } from "./operations.ts";
 import { rulesOf } from "./rules.ts";
+import { clean, type Schema } from "./schema.ts";
 import { Schemas } from "./schemas.ts";
 import { INTRODUCTION, operationText, summaryOf, tagTitle } from "./texts.ts";
 
@@ -24,15 +25,15 @@ type DocumentOptions = {
   readonly services: readonly DescribedService[];
   readonly version: string;
   readonly commentOf: CommentOf;
-  readonly exampleModels: ExampleModels;
+  readonly exampleValues: ExampleValues;
 };
 
 /** Creates the OpenAPI document of the services from their descriptors, and adds examples. */
-export function openApiDocument({ exampleModels, ...options }: DocumentOptions): Schema {
-  return insertExamples(withoutExamples(options), exampleModels);
+export function openApiDocument({ exampleValues, ...options }: DocumentOptions): Schema {
+  return insertExamples(withoutExamples(options), exampleValues);
 }
 
-function withoutExamples({ services, version, commentOf }: Omit<DocumentOptions, "exampleModels">): Schema {
+function withoutExamples({ services, version, commentOf }: Omit<DocumentOptions, "exampleValues">): Schema {
   const operations = operationsOf(services.map(({ service }) => service));
   const unknownFields = new Map(services.map((one) => [one.service, one.unknownFields]));
   const schemas = new Schemas(commentOf);

@@ -1,8 +1,8 @@
 import { ERRORS, type Reason } from "../../src/domain/errors.ts";
 import { surfaceOf } from "../../src/rules/policy.ts";
-import type { Schema } from "../../src/server/pages/openapi/openapi-page.ts";
 import { answerHeaders } from "./headers.ts";
 import type { Operation } from "./operations.ts";
+import type { Schema } from "./schema.ts";
 
 const always = () => true;
 const never = () => false;

@@ -1,6 +1,6 @@
 import { ERRORS, type Reason } from "../../src/domain/errors.ts";
-import type { Schema } from "../../src/server/pages/openapi/openapi-page.ts";
 import type { Operation } from "./operations.ts";
+import type { Schema } from "./schema.ts";
 
 /** The response headers, under the names that operations refer to. */
 export const HEADERS = {

@@ -6,7 +6,7 @@ import {
   Ignore,
 } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 
-import { clean, type Schema } from "../../src/server/pages/openapi/openapi-page.ts";
+import { clean, type Schema } from "./schema.ts";
 
 /** The rules of a field as JSON Schema. */
 type Rules = {

@@ -3,9 +3,9 @@ import { FeatureSet_FieldPresence as Presence } from "@bufbuild/protobuf/wkt";
 import type { UnknownFields } from "../../src/codec/json/reader.ts";
 import { isUntyped } from "../../src/rules/plain-values.ts";
 import { omitsUnset } from "../../src/rules/policy.ts";
-import { clean, type Schema } from "../../src/server/pages/openapi/openapi-page.ts";
 import type { CommentOf } from "./comments.ts";
 import { rulesOf } from "./rules.ts";
+import { clean, type Schema } from "./schema.ts";
 import { nullable, untypedSchema } from "./untyped.ts";
 
 /** Collects the schemas of messages. A message that is both sent and received has two: its required fields differ. */

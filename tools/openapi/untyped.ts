@@ -1,6 +1,6 @@
 import { type DescField, getOption, hasOption } from "@bufbuild/protobuf";
 import { json_schema as jsonSchemaOption } from "../../gen/vx/options/v1/options_pb.js";
-import type { Schema } from "../../src/server/pages/openapi/openapi-page.ts";
+import type { Schema } from "./schema.ts";
 
 const NULL: Schema = { type: "null" };
 /**

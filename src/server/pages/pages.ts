@@ -4,7 +4,7 @@ import type { ServePath } from "../http/message.ts";
 import { consolePages } from "./console-pages.ts";
 import { homePage } from "./home-page.ts";
 import { fill } from "./html.ts";
-import { openApiPage } from "./openapi/openapi-page.ts";
+import { openApiPage } from "./openapi-page.ts";
 import { asset, CSS, HTML, JAVASCRIPT, NOTHING, pack, TEXT } from "./packed.ts";
 import { rendered } from "./rendered.ts";
 import { LOGO_PATH, logoPage, type Product, siteValues } from "./site-header.ts";

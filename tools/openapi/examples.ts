@@ -1,13 +1,6 @@
-import { create } from "@bufbuild/protobuf";
-import { ModelInfoSchema } from "../../../../gen/vx/anthropic/v1/models_pb.js";
-import { modelInfoOf } from "../../../api/messages/models-service.ts";
-import { writerOf } from "../../../codec/json/writer.ts";
-import { entryIdOf } from "../../../domain/ids.ts";
-import type { Model } from "../../../domain/model.ts";
-import { formatMicros } from "../../../domain/money.ts";
-import { costOf } from "../../../domain/price.ts";
-import { usageOf } from "../../../domain/usage.ts";
-import type { ExampleModels } from "../../../models/built-in.ts";
+import { entryIdOf } from "../../src/domain/ids.ts";
+import { formatMicros } from "../../src/domain/money.ts";
+import { CREDIT_MICROS, type ExampleValues, TOKENS } from "../../src/server/pages/openapi-page.ts";
 import { messagesExamples } from "./messages-examples.ts";
 import { nativeExamples } from "./native-examples.ts";
 import { chatExamples, completionExamples, embeddingExamples, responsesExamples } from "./openai-examples.ts";
@@ -32,8 +25,6 @@ const API_KEY = {
 const REVOKED = { api_key: { ...API_KEY, state: "revoked", revoked_at: "2026-11-21T08:00:00.120Z" } };
 
 const GENERATION_ID = "gen_01kam4xy3xfk89k8z8sr4cvyj7";
-const TOKENS = { inputTokens: 21, outputTokens: 7 };
-const CREDIT_MICROS = 10_000_000n;
 
 /** A limit of tokens per minute of an account. */
 const LIMIT = {
@@ -109,39 +100,24 @@ const KEY_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   RevokeKeyByDelete: { path: { key_id: KEY_ID }, response: REVOKED },
 };
 
-/** The examples by operation id, with these models and their prices. */
-export function operationExamples(models: ExampleModels): Readonly<Record<string, OperationExample>> {
+/** The examples by operation id, with these values of models. */
+export function operationExamples(models: ExampleValues): Readonly<Record<string, OperationExample>> {
   return {
-    ...accountExamples(models.generation.model),
+    ...accountExamples(models.generation),
     ...generationExamples(models),
     ...embeddingExamples(models.embeddings),
     ...KEY_EXAMPLES,
   };
 }
 
-/** The charge of one generation, and what remains of the first credit. */
-function chargeOf(model: Model) {
-  const costMicros = costOf(model.prices, usageOf(TOKENS));
-  const balanceMicros = CREDIT_MICROS - costMicros;
-  return {
-    costMicros: Number(costMicros),
-    cost: formatMicros(costMicros),
-    amount: formatMicros(-costMicros),
-    balanceMicros: Number(balanceMicros),
-    balance: formatMicros(balanceMicros),
-  };
-}
-
-function accountExamples(model: Model): Readonly<Record<string, OperationExample>> {
-  const { balance, balanceMicros, costMicros, amount } = chargeOf(model);
-  const shown = modelExample(model);
-  const info = modelInfoExample(model);
+function accountExamples(model: ExampleValues["generation"]): Readonly<Record<string, OperationExample>> {
+  const { balance, balanceMicros, amountMicros, amount, resource, info } = model;
   const charge = {
     ...CREDIT,
     id: entryIdOf(GENERATION_ID),
     seq: 2,
     kind: "generation",
-    amount_micros: -costMicros,
+    amount_micros: amountMicros,
     amount,
     balance_after_micros: balanceMicros,
     balance_after: balance,
@@ -156,7 +132,7 @@ function accountExamples(model: Model): Readonly<Record<string, OperationExample
     user: "user-7",
     trace_id: "4bf92f3577b34da6a3ce929d0e0e4736",
     price_version: 1,
-    prices: pricesExample(model),
+    prices: model.prices,
   };
   const status = {
     key: API_KEY.masked_key,
@@ -190,14 +166,14 @@ function accountExamples(model: Model): Readonly<Record<string, OperationExample
       query,
       response: {
         object: "list",
-        data: [shown],
+        data: [resource],
         next_page_token: "",
         has_more: false,
         first_id: model.id,
         last_id: model.id,
       },
     },
-    GetModel: { path: { model: model.id }, response: shown },
+    GetModel: { path: { model: model.id }, response: resource },
     ListModelInfos: {
       query: { limit: 20 },
       response: { data: [info], has_more: false, first_id: model.id, last_id: model.id },
@@ -212,12 +188,11 @@ function accountExamples(model: Model): Readonly<Record<string, OperationExample
   };
 }
 
-function usageExample(model: Model) {
-  const { costMicros, cost } = chargeOf(model);
+function usageExample({ id, costMicros, cost }: ExampleValues["generation"]) {
   return {
     start: "2026-11-20T00:00:00Z",
     key_id: "",
-    model: model.id,
+    model: id,
     user: "",
     requests: 1,
     input_tokens: TOKENS.inputTokens,
@@ -231,48 +206,12 @@ function usageExample(model: Model) {
   };
 }
 
-function modelExample(model: Model) {
-  return {
-    id: model.id,
-    object: "model",
-    created: model.createdSeconds,
-    owned_by: model.ownedBy,
-    context_window: model.contextWindow,
-    max_output_tokens: model.maxOutputTokens,
-    input_micros_per_million_tokens: Number(model.prices.input),
-    output_micros_per_million_tokens: Number(model.prices.output),
-    prices: pricesExample(model),
-    capabilities: [...model.capabilities],
-    aliases: [...model.aliases],
-    type: "model",
-    display_name: model.id,
-    created_at: new Date(model.createdSeconds * 1_000).toISOString().replace(".000", ""),
-  };
-}
-
-function modelInfoExample(model: Model): unknown {
-  return JSON.parse(writerOf(ModelInfoSchema)(create(ModelInfoSchema, modelInfoOf(model))));
-}
-
-function pricesExample({ prices }: Model) {
-  return {
-    input: Number(prices.input),
-    cached_input: Number(prices.cachedInput),
-    cache_write: Number(prices.cacheWrite),
-    output: Number(prices.output),
-    reasoning: Number(prices.reasoning),
-    image: Number(prices.image),
-    request: Number(prices.request),
-  };
-}
-
-function generationExamples(models: ExampleModels): Readonly<Record<string, OperationExample>> {
-  const { model, missing } = models.generation;
-  const { costMicros, cost, balanceMicros } = chargeOf(model);
+function generationExamples(models: ExampleValues): Readonly<Record<string, OperationExample>> {
+  const { id: model, missing, costMicros, cost, balanceMicros } = models.generation;
   const { inputTokens, outputTokens } = TOKENS;
   const done = {
     id: GENERATION_ID,
-    model: model.id,
+    model,
     finish_reason: "stop",
     usage: {
       input_tokens: inputTokens,
@@ -289,7 +228,7 @@ function generationExamples(models: ExampleModels): Readonly<Record<string, Oper
   };
   const { id, balance_micros } = done;
   const charge = { id, inputTokens, outputTokens, costMicros, balanceMicros };
-  const chat = { id, created: 1_763_683_200, model: model.id };
+  const chat = { id, created: 1_763_683_200, model };
   const end = {
     usage: {
       prompt_tokens: inputTokens,
@@ -308,19 +247,4 @@ function generationExamples(models: ExampleModels): Readonly<Record<string, Oper
     ...completionExamples(models.completion, chat, end),
     ...chatExamples(chat, end, missing),
   };
-}
-
-/** A streamed response, byte for byte. The formats whose events have a type name them after it. */
-export function eventsText(events: readonly unknown[]): string {
-  const names = events.map(typeOf);
-  const lines = events.map((event, i) => `${nameLine(names[i])}data: ${JSON.stringify(event)}\n\n`);
-  return lines.join("") + (names[0] === undefined ? "data: [DONE]\n\n" : "");
-}
-
-function typeOf(event: unknown): string | undefined {
-  return (event as { readonly type?: string }).type;
-}
-
-function nameLine(name: string | undefined): string {
-  return name === undefined ? "" : `event: ${name}\n`;
 }

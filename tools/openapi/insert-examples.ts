@@ -1,31 +1,9 @@
-import { readFile } from "node:fs/promises";
-import { DomainError, type DomainErrorOptions, type Reason } from "../../../domain/errors.ts";
-import type { Model } from "../../../domain/model.ts";
-import { type ExampleModels, exampleModels } from "../../../models/built-in.ts";
-import { anthropicErrorBody, errorBody } from "../../errors/http-error.ts";
-import type { Render } from "../rendered.ts";
-import type { Product } from "../site-header.ts";
-import { eventsText, operationExamples, REQUEST_ID } from "./examples.ts";
-import type { OperationExample } from "./operation-example.ts";
-
-const FILE = new URL("../../../../gen/openapi.json", import.meta.url);
-
-/** The committed document with the product's name, the address of this server and its models in the examples. */
-export async function openApiPage(models: readonly Model[], product: Product): Promise<Render> {
-  const committed = JSON.parse(await readFile(FILE, "utf8")) as Schema;
-  const { info, servers, ...others } = insertExamples(committed, exampleModels(models));
-  const contact =
-    product.supportUrl === undefined ? {} : { contact: { name: "Support", url: product.supportUrl } };
-  const named = {
-    openapi: others.openapi,
-    info: { ...(info as Schema), title: product.name, ...contact },
-    ...others,
-  };
-  const [server] = servers as readonly Schema[];
-  // Serialized once: only the servers differ between clients.
-  const open = JSON.stringify(named, null, 2).slice(0, -"\n}".length);
-  return (url) => `${open},\n  "servers": ${JSON.stringify([{ ...server, url }])}\n}\n`;
-}
+import { DomainError, type DomainErrorOptions, type Reason } from "../../src/domain/errors.ts";
+import { anthropicErrorBody, errorBody } from "../../src/server/errors/http-error.ts";
+import type { ExampleValues } from "../../src/server/pages/openapi-page.ts";
+import { operationExamples, REQUEST_ID } from "./examples.ts";
+import type { FurtherExample, OperationExample } from "./operation-example.ts";
+import { clean, type Schema } from "./schema.ts";
 
 type Content = Readonly<Record<string, Schema>>;
 type Operation = Schema & {
@@ -40,10 +18,10 @@ type OpenApi = Schema & {
   readonly components: Schema & { readonly examples: Readonly<Record<string, Schema>> };
 };
 
-/** The document with examples that use the models. Existing examples are replaced. */
-export function insertExamples(document: Schema, models: ExampleModels): Schema {
+/** The document with examples. */
+export function insertExamples(document: Schema, values: ExampleValues): Schema {
   const { paths, components, ...others } = document as OpenApi;
-  const examples = operationExamples(models);
+  const examples = operationExamples(values);
   const withExample = (operation: Operation) => {
     const example = examples[operation.operationId];
     if (!example) throw new Error(`${operation.operationId} has no example: add one to examples.ts`);
@@ -55,7 +33,7 @@ export function insertExamples(document: Schema, models: ExampleModels): Schema 
     components: {
       ...components,
       examples: mapValues(components.examples, (_, name) => ({
-        value: errorValue(name, models.generation.model),
+        value: errorValue(name, values.generation),
       })),
     },
   };
@@ -64,7 +42,7 @@ export function insertExamples(document: Schema, models: ExampleModels): Schema 
 /** The prefix of the examples in the format of Anthropic's API. */
 const ANTHROPIC = "anthropic_";
 
-function errorValue(name: string, model: Model): unknown {
+function errorValue(name: string, model: ErrorModel): unknown {
   return name.startsWith(ANTHROPIC)
     ? anthropicErrorExample(name.slice(ANTHROPIC.length) as Reason, model)
     : errorExample(name as Reason, model);
@@ -75,16 +53,13 @@ function insertExample(operation: Operation, example: OperationExample): Operati
   const { more = {} } = example;
   const values = { ...example.path, ...example.query };
   const content = {
-    "application/json": withMore(
-      example.response,
-      mapValues(more, ({ response }) => response),
-    ),
+    "application/json": withMore(example.response, more, ({ response }) => response),
     "text/event-stream": { example: eventsText(example.events ?? []) },
   };
   const success = responses["200"] as Operation["responses"][string];
   return {
     ...operation,
-    ...(example.missing && { description: `${description}\n\n${example.missing}` }),
+    ...(example.missing !== undefined && { description: description + example.missing }),
     ...(parameters && {
       parameters: parameters.map((one) => clean({ ...one, example: values[one.name] }) as typeof one),
     }),
@@ -92,10 +67,7 @@ function insertExample(operation: Operation, example: OperationExample): Operati
       requestBody: {
         ...requestBody,
         content: insert(requestBody.content, {
-          "application/json": withMore(
-            example.body,
-            mapValues(more, ({ body }) => body),
-          ),
+          "application/json": withMore(example.body, more, ({ body }) => body),
         }),
       },
     }),
@@ -104,9 +76,14 @@ function insertExample(operation: Operation, example: OperationExample): Operati
 }
 
 /** A media type has either one example or several with titles. */
-function withMore(example: unknown, more: Readonly<Record<string, unknown>>): Schema {
+function withMore(
+  example: unknown,
+  more: Readonly<Record<string, FurtherExample>>,
+  partOf: (one: FurtherExample) => unknown,
+): Schema {
   if (Object.keys(more).length === 0) return { example };
-  return { examples: mapValues({ Simple: example, ...more }, (value) => ({ value })) };
+  const others = mapValues(more, (one) => ({ summary: one.summary, value: partOf(one) }));
+  return { examples: { Simple: { value: example }, ...others } };
 }
 
 function insert(content: Content, examples: Readonly<Record<string, Schema>>): Content {
@@ -123,10 +100,13 @@ function mapValues<Value, Result>(
   return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, map(value, key)]));
 }
 
+/** What the examples of errors say about a model. */
+type ErrorModel = Pick<ExampleValues["generation"], "id" | "contextWindow" | "tooManyTokens">;
+
 /** The message and details of each reason in the examples. */
-function factsOf(model: Model): Partial<Record<Reason, DomainErrorOptions>> {
+function factsOf(model: ErrorModel): Partial<Record<Reason, DomainErrorOptions>> {
   const unknown = `there is no model "${model.id}-tiny"`;
-  const tooLong = `have at least ${model.contextWindow + 812} tokens, but the context window of "${model.id}" has ${model.contextWindow} for messages and reply`;
+  const tooLong = `have at least ${model.tooManyTokens} tokens, but the context window of "${model.id}" has ${model.contextWindow} for messages and reply`;
   const tooLow = "is $0.00002, but the input and one token of output can cost $0.000029";
   return {
     invalid_argument: {
@@ -137,8 +117,8 @@ function factsOf(model: Model): Partial<Record<Reason, DomainErrorOptions>> {
       message: `messages: ${tooLong}`,
       fields: [{ field: "messages", description: tooLong }],
       metadata: {
-        context_window: String(model.contextWindow),
-        input_tokens: String(model.contextWindow + 812),
+        context_window: model.contextWindow,
+        input_tokens: model.tooManyTokens,
       },
     },
     model_not_found: {
@@ -190,23 +170,30 @@ function factsOf(model: Model): Partial<Record<Reason, DomainErrorOptions>> {
 }
 
 /** The body of an error, created by the same code as in responses. */
-export function errorExample(reason: Reason, model: Model): unknown {
+export function errorExample(reason: Reason, model: ErrorModel): unknown {
   return exampleOf(errorBody, reason, model);
 }
 
 /** The same in Anthropic's API. */
-export function anthropicErrorExample(reason: Reason, model: Model): unknown {
+export function anthropicErrorExample(reason: Reason, model: ErrorModel): unknown {
   return exampleOf(anthropicErrorBody, reason, model);
 }
 
-function exampleOf(bodyOf: typeof errorBody, reason: Reason, model: Model): unknown {
+function exampleOf(bodyOf: typeof errorBody, reason: Reason, model: ErrorModel): unknown {
   return JSON.parse(bodyOf(new DomainError(reason, factsOf(model)[reason]), REQUEST_ID));
 }
 
-/** Part of a JSON Schema. */
-export type Schema = { readonly [keyword: string]: unknown };
+/** A streamed response, byte for byte. The formats whose events have a type name them after it. */
+function eventsText(events: readonly unknown[]): string {
+  const names = events.map(typeOf);
+  const lines = events.map((event, i) => `${nameLine(names[i])}data: ${JSON.stringify(event)}\n\n`);
+  return lines.join("") + (names[0] === undefined ? "data: [DONE]\n\n" : "");
+}
 
-/** Removes the keywords without a value. */
-export function clean(schema: Schema): Schema {
-  return Object.fromEntries(Object.entries(schema).filter(([, value]) => value !== undefined));
+function typeOf(event: unknown): string | undefined {
+  return (event as { readonly type?: string }).type;
+}
+
+function nameLine(name: string | undefined): string {
+  return name === undefined ? "" : `event: ${name}\n`;
 }

@@ -1,5 +1,5 @@
-import { formatMicros } from "../../../domain/money.ts";
-import type { ExampleModel } from "../../../models/built-in.ts";
+import { formatMicros } from "../../src/domain/money.ts";
+import type { ExampleValues } from "../../src/server/pages/openapi-page.ts";
 import type { ExampleCharge } from "./messages-examples.ts";
 import type { OperationExample } from "./operation-example.ts";
 
@@ -9,7 +9,7 @@ type Chat = { readonly id: string; readonly created: number; readonly model: str
 export function chatExamples(
   chat: Chat,
   end: object,
-  missing: string | undefined,
+  missing: string,
 ): Readonly<Record<string, OperationExample>> {
   const finish_reason = "stop";
   const chunk = (delta: object, finishReason: string | null) => ({
@@ -59,7 +59,7 @@ export function chatExamples(
 
 /** The operations in the format of OpenAI's Responses API, by operation id. */
 export function responsesExamples(
-  { model, missing }: ExampleModel,
+  { id: model, missing }: ExampleValues["generation"],
   charge: ExampleCharge,
 ): Record<string, OperationExample> {
   const instructions = "Answer in one short sentence.";
@@ -68,7 +68,7 @@ export function responsesExamples(
     object: "response",
     created_at: 1_763_683_200,
     status: "in_progress",
-    model: model.id,
+    model,
     output: [],
     usage: null,
     error: null,
@@ -106,7 +106,7 @@ export function responsesExamples(
   return {
     CreateResponse: {
       missing,
-      body: { model: model.id, instructions, input: "What is a ledger?", max_output_tokens: 200 },
+      body: { model, instructions, input: "What is a ledger?", max_output_tokens: 200 },
       response,
       events: events.map((event, i) => ({ ...event, sequence_number: i })),
     },
@@ -149,7 +149,7 @@ function usageOf({ inputTokens, outputTokens, costMicros }: ExampleCharge) {
 
 /** The example of a completion, with the ids, the usage and the balance of the example of a chat completion. */
 export function completionExamples(
-  { model: { id: model }, missing }: ExampleModel,
+  { id: model, missing }: ExampleValues["completion"],
   chat: object,
   end: object,
 ): Readonly<Record<string, OperationExample>> {
@@ -190,9 +190,10 @@ const VECTORS = [
 ];
 
 /** The examples of embeddings. */
-export function embeddingExamples(example: ExampleModel): Readonly<Record<string, OperationExample>> {
-  const { missing } = example;
-  const model = example.model.id;
+export function embeddingExamples({
+  id: model,
+  missing,
+}: ExampleValues["embeddings"]): Readonly<Record<string, OperationExample>> {
   return {
     Embed: {
       missing,

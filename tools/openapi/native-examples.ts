@@ -1,20 +1,17 @@
-import type { Model } from "../../../domain/model.ts";
-import { formatMicros } from "../../../domain/money.ts";
-import { maxCostOf } from "../../../domain/price.ts";
-import type { ExampleModel, ExampleModels } from "../../../models/built-in.ts";
+import type { ExampleValues } from "../../src/server/pages/openapi-page.ts";
 import type { OperationExample } from "./operation-example.ts";
 
 type Done = { readonly id: string; readonly usage: object; readonly balance_micros: number };
 
 /** The examples of generations in the native format, with the usage and the charge of `done`. */
 export function nativeExamples(
-  { generation, tools }: ExampleModels,
+  { generation, tools }: ExampleValues,
   done: Done,
 ): Readonly<Record<string, OperationExample>> {
-  const { model, missing } = generation;
+  const { id: model, missing } = generation;
   const { id, usage, balance_micros } = done;
   const body = {
-    model: model.id,
+    model,
     messages: [
       { role: "system", content: "Answer in one short sentence." },
       { role: "user", content: "What is a ledger?" },
@@ -22,9 +19,9 @@ export function nativeExamples(
     max_tokens: 200,
     temperature: 0.7,
   };
-  const response = ({ model }: ExampleModel, message: object, finish_reason: string) => ({
+  const response = (model: string, message: object, finish_reason: string) => ({
     id,
-    model: model.id,
+    model,
     message: {
       role: "assistant",
       content: "",
@@ -44,20 +41,21 @@ export function nativeExamples(
     Generate: {
       missing,
       body,
-      response: response(generation, { content: "A list of every movement." }, "stop"),
+      response: response(model, { content: "A list of every movement." }, "stop"),
       events: [delta("A list of "), delta("every movement."), { done }],
       more: {
-        [tools.missing ? "With a tool (supported by no model of this server)" : "With a tool"]: {
-          body: toolRequest(tools.model),
-          response: response(tools, TOOL_REPLY, "tool_calls"),
+        "With a tool": {
+          summary: `With a tool${tools.note}`,
+          body: toolRequest(tools.id),
+          response: response(tools.id, TOOL_REPLY, "tool_calls"),
         },
       },
     },
-    QuoteGenerate: { missing, body, response: quoteExample(model) },
+    QuoteGenerate: { missing, body, response: quoteExample(generation) },
   };
 }
 
-function toolRequest(model: Model) {
+function toolRequest(model: string) {
   const parameters = {
     type: "object",
     properties: { city: { type: "string" } },
@@ -65,7 +63,7 @@ function toolRequest(model: Model) {
     additionalProperties: false,
   };
   return {
-    model: model.id,
+    model,
     messages: [{ role: "user", content: "What is the weather in Bern?" }],
     tools: [{ name: "get_weather", description: "The weather in a city.", parameters, strict: true }],
     tool_choice: "required",
@@ -77,16 +75,13 @@ const TOOL_REPLY = {
   tool_calls: [{ id: "call_1", name: "get_weather", arguments: '{"city":"Bern"}' }],
 };
 
-function quoteExample({ id, prices, promptOverheadTokens: { base, perMessage } }: Model) {
-  // The bytes of both messages and their delimiters bound the tokens.
-  const inputTokens = 46 + 2 * 4 + base + 2 * perMessage;
-  const hold = maxCostOf(prices, { inputTokens, outputTokens: 200, images: 0 });
+function quoteExample({ id, holdMicros, hold }: ExampleValues["generation"]) {
   return {
     model: id,
     input_tokens: 18,
     max_tokens: 200,
-    hold_micros: Number(hold),
-    hold: formatMicros(hold),
+    hold_micros: holdMicros,
+    hold,
     fits: true,
     refusal: "",
     limit_id: "",

@@ -4,10 +4,12 @@ export type OperationExample = {
   readonly query?: Readonly<Record<string, string | number | readonly string[]>>;
   readonly body?: unknown;
   readonly response: unknown;
-  /** Set if no model of the server can run the example: a sentence for the description. */
-  readonly missing?: string | undefined;
+  /** Says that no model of the server can run the example, at the end of the description. */
+  readonly missing?: string;
   /** The events of a streamed response to the same request. */
   readonly events?: readonly unknown[];
   /** Further requests to the same address, with their responses, by title. */
-  readonly more?: Readonly<Record<string, { readonly body: unknown; readonly response: unknown }>>;
+  readonly more?: Readonly<Record<string, FurtherExample>>;
 };
+
+export type FurtherExample = { readonly summary: string; readonly body: unknown; readonly response: unknown };

@@ -1,4 +1,4 @@
-import type { ExampleModel } from "../../../models/built-in.ts";
+import type { ExampleValues } from "../../src/server/pages/openapi-page.ts";
 import type { OperationExample } from "./operation-example.ts";
 
 /** The parts of a generation that all formats show. */
@@ -12,7 +12,7 @@ export type ExampleCharge = {
 
 /** The operations in Anthropic's format, by operation id. */
 export function messagesExamples(
-  { model, missing }: ExampleModel,
+  { id: model, missing }: ExampleValues["generation"],
   charge: ExampleCharge,
 ): Record<string, OperationExample> {
   const { inputTokens, outputTokens, costMicros, balanceMicros } = charge;
@@ -22,7 +22,7 @@ export function messagesExamples(
     id: charge.id.replace("gen_", "msg_"),
     type: "message",
     role: "assistant",
-    model: model.id,
+    model,
     container: null,
     diagnostics: null,
     stop_details: null,
@@ -50,7 +50,7 @@ export function messagesExamples(
   return {
     CreateMessage: {
       missing,
-      body: { model: model.id, max_tokens: 200, system, messages },
+      body: { model, max_tokens: 200, system, messages },
       response: {
         ...head,
         content: [{ type: "text", text: "A list of every movement." }],
@@ -94,7 +94,7 @@ export function messagesExamples(
     },
     CountTokens: {
       missing,
-      body: { model: model.id, system, messages },
+      body: { model, system, messages },
       response: { input_tokens: inputTokens },
     },
   };
