@@ -10,6 +10,7 @@ import {
   type ListRecentEntriesRequest,
   type PutPlanRequest,
   type RevokeKeyRequest,
+  type RotateKeyRequest,
   type SearchKeysRequest,
   type SetKeyLimitRequest,
   type UpdateKeyRequest,
@@ -17,6 +18,7 @@ import {
 import { unknownModel } from "../billing/refusals.ts";
 import { DomainError } from "../domain/errors.ts";
 import { keyQueryOf } from "../domain/key-query.ts";
+import { laneOfId } from "../domain/lane.ts";
 import { readPage } from "../domain/page.ts";
 import { DEFAULT_SCOPES, fromScopeBits, toScopeBits } from "../domain/scope.ts";
 import { accountIdOf, findAccount, namesOf } from "../store/accounts.ts";
@@ -24,6 +26,7 @@ import {
   createKey as createKeyRow,
   listKeys as listKeyRows,
   revokeAnyKey,
+  rotateAnyKey,
   searchKeys as searchKeyRows,
   setKeyLimit as setKeyLimitRow,
   updateAnyKey,
@@ -153,6 +156,16 @@ export async function updateKey(deps: Deps, request: UpdateKeyRequest, call: Api
   return { apiKey: viewKey(row) };
 }
 
+export async function rotateKey(deps: Deps, request: RotateKeyRequest, call: ApiCall) {
+  const { keyId, overlapSeconds, reason } = request;
+  const generated = deps.generateKey(laneOfId(keyId));
+  const change = { target: keyId, reason, details: { overlap_seconds: overlapSeconds } };
+  const row = await makeLoggedChange(deps, call, change, (action) =>
+    rotateAnyKey(deps.database, action, keyId, generated, overlapSeconds),
+  );
+  return { apiKey: viewKey(row), secret: generated.secret };
+}
+
 export async function setKeyLimit(deps: Deps, request: SetKeyLimitRequest, call: ApiCall) {
   const { keyId, rateLimitRpm, reason } = request;
   const details = { rate_limit_rpm: rateLimitRpm ?? "default" };
@@ -217,6 +230,7 @@ export const adminService = defineService(AdminService, ({ deps }) => {
     searchKeys: (request) => searchKeys(deps, request),
     revokeKey: (request, call) => revokeKey(deps, request, call),
     updateKey: (request, call) => updateKey(deps, request, call),
+    rotateKey: (request, call) => rotateKey(deps, request, call),
     setKeyLimit: (request, call) => setKeyLimit(deps, request, call),
     listLimits: (request) => listLimitsOfOwner(deps, request),
     setLimit: (request, call) => setLimit(deps, request, call),

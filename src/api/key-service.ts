@@ -5,6 +5,7 @@ import {
   KeyService,
   type ListKeysRequest,
   type RevokeKeyRequest,
+  type RotateKeyRequest,
   type UpdateKeyRequest,
 } from "../../gen/vx/v1/key_pb.js";
 import type { NewKey } from "../domain/credentials.ts";
@@ -17,6 +18,7 @@ import {
   type KeyToCreate,
   listKeys as listKeyRows,
   revokeKey as revokeKeyRow,
+  rotateKey as rotateKeyRow,
   updateKey as updateKeyRow,
 } from "../store/keys.ts";
 import { type ApiCall, type Deps, defineService } from "./define-service.ts";
@@ -55,6 +57,14 @@ export async function updateKey(deps: Deps, request: UpdateKeyRequest, call: Api
   };
 }
 
+/** The id, and with it the limits and the window of requests, stays. */
+export async function rotateKey(deps: Deps, request: RotateKeyRequest, call: ApiCall) {
+  const { keyId, overlapSeconds } = request;
+  const generated = deps.generateKey(laneOfId(call.key.accountId));
+  const row = await rotateKeyRow(deps.database, call.key, keyId, generated, overlapSeconds);
+  return { apiKey: viewKey(row), secret: generated.secret };
+}
+
 /** Revocation is final and immediate. A key may revoke itself. */
 export async function revokeKey(deps: Deps, request: RevokeKeyRequest, call: ApiCall) {
   return { apiKey: viewKey(await revokeKeyRow(deps.database, call.key.accountId, request.keyId)) };
@@ -65,6 +75,7 @@ export const keyService = defineService(KeyService, ({ deps }) => ({
   listKeys: (request, call) => listKeys(deps, request, call),
   getKey: (request, call) => getKey(deps, request, call),
   updateKey: (request, call) => updateKey(deps, request, call),
+  rotateKey: (request, call) => rotateKey(deps, request, call),
   revokeKey: (request, call) => revokeKey(deps, request, call),
 }));
 

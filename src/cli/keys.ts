@@ -1,9 +1,11 @@
+import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { type Command, Option } from "commander";
 import {
   CreateKeyResponseSchema,
   ListKeysResponseSchema,
   RevokeKeyResponseSchema,
+  RotateKeyResponseSchema,
   SearchKeysResponseSchema,
   SetKeyLimitResponseSchema,
   UpdateKeyResponseSchema,
@@ -86,6 +88,7 @@ export const define: Define = (group) => {
     .argument("<key_id>", "the id of the key")
     .action(revoke);
   defineUpdate(group);
+  defineRotate(group);
   reasonOption(
     callCommand(group, "set-limit", "Set the limit of a key, or restore the limit of its plan.", [
       "vx keys set-limit key_… --rpm 30",
@@ -124,6 +127,23 @@ function defineUpdate(group: Command): void {
     .action(updateKey);
 }
 
+function defineRotate(group: Command): void {
+  const rotate = callCommand(
+    group,
+    "rotate",
+    "Give a key a new secret, which is shown only once. Its id stays.",
+    ["vx keys rotate key_… --overlap-seconds 86400"],
+  );
+  reasonOption(rotate)
+    .argument("<key_id>", "the id of the key")
+    .option(
+      "--overlap-seconds <n>",
+      "how long the present secret still works (default: it ends at once)",
+      positiveNumber("--overlap-seconds", MAX_OVERLAP_SECONDS),
+    )
+    .action(rotateKey);
+}
+
 function withAccount(command: Command): Command {
   return command.argument("[account]", "the same as --account").option("--account <account>", ACCOUNT_OPTION);
 }
@@ -142,10 +162,19 @@ async function createKey(argument: string | undefined, options: CreateOptions): 
   const response = await withAdmin(async (admin) =>
     admin.createKey({ accountId: await accountIdOf(admin, account), ...request }),
   );
+  await showSecret(options, CreateKeyResponseSchema, response, "was created");
+}
+
+async function showSecret<Desc extends DescMessage>(
+  options: JsonOption,
+  desc: Desc,
+  response: MessageShape<Desc> & { readonly apiKey?: ApiKey | undefined; readonly secret: string },
+  done: string,
+): Promise<void> {
   const forPeople = () => `${tableOf(response.apiKey)}\n${visible(response.secret)}\n`;
-  if (!(await show(options, CreateKeyResponseSchema, response, forPeople))) {
+  if (!(await show(options, desc, response, forPeople))) {
     throw new CommandFailure(
-      `the key ${visible(response.apiKey?.id ?? "")} was created, but its secret could not be printed: revoke it`,
+      `the key ${visible(response.apiKey?.id ?? "")} ${done}, but the secret could not be printed: revoke it`,
     );
   }
   if (!options.json) await printError("The full key is shown only once. Store it now.");
@@ -204,6 +233,18 @@ async function updateKey(keyId: string, options: UpdateOptions): Promise<void> {
     }),
   );
   await show(options, UpdateKeyResponseSchema, response, () => tableOf(response.apiKey));
+}
+
+/** 30 days. */
+const MAX_OVERLAP_SECONDS = 2_592_000;
+
+async function rotateKey(
+  keyId: string,
+  options: JsonOption & ReasonOption & { overlapSeconds?: number },
+): Promise<void> {
+  const { overlapSeconds = 0, reason = "" } = options;
+  const response = await withAdmin((admin) => admin.rotateKey({ keyId, overlapSeconds, reason }));
+  await showSecret(options, RotateKeyResponseSchema, response, "has a new secret");
 }
 
 async function setLimit(

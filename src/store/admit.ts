@@ -1,3 +1,4 @@
+import { DomainError } from "../domain/errors.ts";
 import type { Lane } from "../domain/lane.ts";
 import { fromScopeBits, type Scope, scopeBit } from "../domain/scope.ts";
 import { admitItem } from "./batch-items.ts";
@@ -33,12 +34,24 @@ export type AdmittedKey = {
 
 export type RateWindow = { readonly limit: number; readonly remaining: number; readonly secondsLeft: number };
 
+/** What the caller of an admission gets. */
 export type Admission =
   | { readonly outcome: "admitted"; readonly key: AdmittedKey; readonly window: RateWindow | undefined }
   | { readonly outcome: "unknown" | "revoked" | "expired" | "suspended" }
   /** Takes no slot. The window is undefined if the method is not rate limited or the window was not read. */
   | { readonly outcome: "out_of_scope"; readonly window: RateWindow | undefined }
   | { readonly outcome: "rate_limited"; readonly window: RateWindow };
+
+/** The call has the previous secret of a key; the fingerprint is that of the present one. */
+type Rotated = {
+  readonly outcome: "rotated";
+  readonly fingerprint: string;
+  readonly visibleStart: string;
+  readonly visibleEnd: string;
+};
+
+/** How often a key may be rotated while one call is admitted. */
+const MAX_ROTATIONS = 3;
 
 /** The limits apply to each cell. */
 type AdmitOptions = {
@@ -52,7 +65,7 @@ type AdmitOptions = {
 const MAX_BATCH = 1_024;
 
 export class Admitter {
-  readonly #batchers: CellBatchers<AdmissionRequest, Admission>;
+  readonly #batchers: CellBatchers<AdmissionRequest, Admission | Rotated>;
 
   constructor(database: Cells, options: AdmitOptions) {
     this.#batchers = new CellBatchers(database, { ...options, maxBatch: MAX_BATCH, execute: admit });
@@ -62,8 +75,17 @@ export class Admitter {
     return this.#batchers.depth;
   }
 
-  admit(request: AdmissionRequest): Promise<Admission> {
-    return this.#batchers.submit(request.lane, request);
+  async admit(request: AdmissionRequest): Promise<Admission> {
+    let admission = await this.#batchers.submit(request.lane, request);
+    if (admission.outcome !== "rotated") return admission;
+    const { visibleStart, visibleEnd } = admission;
+    for (let rotations = 0; admission.outcome === "rotated"; rotations++) {
+      if (rotations === MAX_ROTATIONS) throw new DomainError("unavailable");
+      const { fingerprint } = admission;
+      admission = await this.#batchers.submit(request.lane, { ...request, fingerprint });
+    }
+    if (admission.outcome !== "admitted") return admission;
+    return { ...admission, key: { ...admission.key, visibleStart, visibleEnd } };
   }
 }
 
@@ -81,7 +103,7 @@ type Group = SlotCounts & {
 
 type AdmitRow = {
   n: number;
-  state: "active" | "revoked" | "expired" | "suspended";
+  state: "active" | "revoked" | "expired" | "suspended" | "rotated";
   scopes: number;
   granted: number;
   /** Null if no call took a slot and the statement did not read the window. */
@@ -95,9 +117,14 @@ type AdmitRow = {
   visible_start: string;
   visible_end: string;
   balance_micros: bigint;
+  /** Only in the state "rotated". */
+  current_fingerprint: Buffer | null;
 };
 
-async function admit(cell: FunctionCaller, requests: readonly AdmissionRequest[]): Promise<Admission[]> {
+async function admit(
+  cell: FunctionCaller,
+  requests: readonly AdmissionRequest[],
+): Promise<(Admission | Rotated)[]> {
   const groups = groupByKey(requests);
   const list = [...groups.values()];
   const rows = await cell.call<AdmitRow>(
@@ -105,7 +132,7 @@ async function admit(cell: FunctionCaller, requests: readonly AdmissionRequest[]
     admitItem.arrayOf(list),
     admitItem.arrayOf(list.map(({ whileSuspended }) => whileSuspended ?? {})),
   );
-  const admissions = new Array<Admission>(requests.length).fill({ outcome: "unknown" });
+  const admissions = new Array<Admission | Rotated>(requests.length).fill({ outcome: "unknown" });
   for (const row of rows) decideGroup(row, list[row.n - 1]?.calls ?? [], requests, admissions);
   return admissions;
 }
@@ -142,8 +169,14 @@ function decideGroup(
   row: AdmitRow,
   calls: readonly number[],
   requests: readonly AdmissionRequest[],
-  admissions: Admission[],
+  admissions: (Admission | Rotated)[],
 ) {
+  if (row.state === "rotated") {
+    const fingerprint = row.current_fingerprint?.toString("hex") ?? "";
+    const { visible_start: visibleStart, visible_end: visibleEnd } = row;
+    for (const i of calls) admissions[i] = { outcome: "rotated", fingerprint, visibleStart, visibleEnd };
+    return;
+  }
   const key: AdmittedKey = {
     keyId: row.key_id,
     accountId: row.account_id,

@@ -24,6 +24,8 @@ export type KeyRow = {
   revoked_at: Date | null;
   expires_at: Date | null;
   last_used_at: Date | null;
+  /** Until when the secret before the last rotation works. */
+  previous_expires_at: Date | null;
 };
 
 export type KeyToCreate = {
@@ -216,6 +218,57 @@ export async function updateAnyKey(
   const rows = await database
     .at(lane)
     .call<KeyRow>("update_any_key", actionJson(action), lane, id, JSON.stringify(changes));
+  return only(rows, id);
+}
+
+/** Gives the calling key, or one that it created, a new secret. */
+export async function rotateKey(
+  database: Cells,
+  { accountId, keyId }: Pick<AdmittedKey, "accountId" | "keyId">,
+  id: string,
+  secret: GeneratedKey,
+  overlapSeconds: number,
+): Promise<KeyRow> {
+  const lane = laneOfId(accountId);
+  const { fingerprint, visibleStart, visibleEnd } = secret;
+  const rows = await database
+    .at(lane)
+    .call<KeyRow>(
+      "rotate_key",
+      lane,
+      accountId,
+      keyId,
+      id,
+      Buffer.from(fingerprint, "hex"),
+      visibleStart,
+      visibleEnd,
+      overlapSeconds,
+    );
+  return only(rows, id);
+}
+
+/** Gives a key of any account a new secret, for an operator. */
+export async function rotateAnyKey(
+  database: Cells,
+  action: OperatorAction,
+  id: string,
+  secret: GeneratedKey,
+  overlapSeconds: number,
+): Promise<KeyRow> {
+  const lane = laneOfId(id);
+  const { fingerprint, visibleStart, visibleEnd } = secret;
+  const rows = await database
+    .at(lane)
+    .call<KeyRow>(
+      "rotate_any_key",
+      actionJson(action),
+      lane,
+      id,
+      Buffer.from(fingerprint, "hex"),
+      visibleStart,
+      visibleEnd,
+      overlapSeconds,
+    );
   return only(rows, id);
 }
 

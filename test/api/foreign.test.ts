@@ -67,6 +67,7 @@ test("the fields that can refer to data of an account are complete", () => {
     "ListModels before_id",
     "ListModels page_token",
     "RevokeKey key_id",
+    "RotateKey key_id",
     "UpdateKey key_id",
   ]);
 });

@@ -41,6 +41,7 @@ export function messageOf(method: DescMethod, { model, text, maxTokens }: Prompt
     CreateKey: { name: "differential", scopes: ["read"] },
     GetKey: { key_id: tenant.keyId },
     UpdateKey: { key_id: tenant.keyId, name: "differential" },
+    RotateKey: { key_id: "key_00000000000000000000000000" },
     RevokeKey: { key_id: "key_00000000000000000000000000" },
     GetModel: { model },
     ListKeys: { page_size: 2 },

@@ -131,7 +131,7 @@ export async function startTwinServers(): Promise<TwinServers> {
       for (const { limited } of twins) {
         await database.owner`
           UPDATE vx.windows SET minute = floor(extract(epoch FROM now()) / 60) + 1, used = ${LIMITED_RPM}
-          WHERE fingerprint = (SELECT fingerprint FROM vx.keys WHERE id = ${limited.id})`;
+          WHERE key_id = ${limited.id}`;
       }
     },
     logs,

@@ -66,6 +66,8 @@ const GRANTED = [
   "revoke_any_key",
   "revoke_key",
   "revoke_operator",
+  "rotate_any_key",
+  "rotate_key",
   "schema_version",
   "search_accounts",
   "search_key_names",

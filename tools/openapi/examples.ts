@@ -20,6 +20,7 @@ const API_KEY = {
   revoked_at: null,
   expires_at: "2027-11-02T00:00:00Z",
   last_used_at: "2026-11-20T17:41:30.007Z",
+  previous_expires_at: null,
 };
 
 const REVOKED = { api_key: { ...API_KEY, state: "revoked", revoked_at: "2026-11-21T08:00:00.120Z" } };
@@ -95,6 +96,14 @@ const KEY_EXAMPLES: Readonly<Record<string, OperationExample>> = {
     path: { key_id: KEY_ID },
     body: { rate_limit_rpm: API_KEY.rate_limit_rpm, expires_at: API_KEY.expires_at },
     response: { api_key: API_KEY },
+  },
+  RotateKey: {
+    path: { key_id: KEY_ID },
+    body: { overlap_seconds: 86_400 },
+    response: {
+      api_key: { ...API_KEY, previous_expires_at: "2026-11-22T09:30:00.000Z" },
+      secret: "vx_live_8Kq2ExampleExampleExample000w7Zd",
+    },
   },
   RevokeKey: { path: { key_id: KEY_ID }, response: REVOKED },
   RevokeKeyByDelete: { path: { key_id: KEY_ID }, response: REVOKED },

@@ -94,6 +94,13 @@ export declare type ApiKey = Message<"vx.v1.ApiKey"> & {
    * @generated from field: google.protobuf.Timestamp last_used_at = 11;
    */
   lastUsedAt?: Timestamp | undefined;
+
+  /**
+   * The time until which the secret before the last rotation works. Unset if only the present secret works.
+   *
+   * @generated from field: google.protobuf.Timestamp previous_expires_at = 12;
+   */
+  previousExpiresAt?: Timestamp | undefined;
 };
 
 /**
@@ -385,6 +392,60 @@ export declare type UpdateKeyResponse = Message<"vx.v1.UpdateKeyResponse"> & {
 export declare const UpdateKeyResponseSchema: GenMessage<UpdateKeyResponse>;
 
 /**
+ * Selects a key, and how long its present secret works.
+ *
+ * @generated from message vx.v1.RotateKeyRequest
+ */
+export declare type RotateKeyRequest = Message<"vx.v1.RotateKeyRequest"> & {
+  /**
+   * The id of the key: "key_…".
+   *
+   * @generated from field: string key_id = 1;
+   */
+  keyId: string;
+
+  /**
+   * The number of seconds for which the present secret still works: at most 2,592,000 (30 days). With 0, it ends at once.
+   *
+   * @generated from field: int32 overlap_seconds = 2;
+   */
+  overlapSeconds: number;
+};
+
+/**
+ * Describes the message vx.v1.RotateKeyRequest.
+ * Use `create(RotateKeyRequestSchema)` to create a new message.
+ */
+export declare const RotateKeyRequestSchema: GenMessage<RotateKeyRequest>;
+
+/**
+ * The key with its new secret.
+ *
+ * @generated from message vx.v1.RotateKeyResponse
+ */
+export declare type RotateKeyResponse = Message<"vx.v1.RotateKeyResponse"> & {
+  /**
+   * The key after the rotation, without its secret.
+   *
+   * @generated from field: vx.v1.ApiKey api_key = 1;
+   */
+  apiKey?: ApiKey | undefined;
+
+  /**
+   * The new secret of the key, to be sent as `Authorization: Bearer`. No other response contains it.
+   *
+   * @generated from field: string secret = 2;
+   */
+  secret: string;
+};
+
+/**
+ * Describes the message vx.v1.RotateKeyResponse.
+ * Use `create(RotateKeyResponseSchema)` to create a new message.
+ */
+export declare const RotateKeyResponseSchema: GenMessage<RotateKeyResponse>;
+
+/**
  * The keys of the account.
  *
  * @generated from service vx.v1.KeyService
@@ -443,6 +504,21 @@ export declare const KeyService: GenService<{
     methodKind: "unary";
     input: typeof UpdateKeyRequestSchema;
     output: typeof UpdateKeyResponseSchema;
+  },
+  /**
+   * Rotate key
+   *
+   * Gives the calling key, or a key that it created, directly or through other keys, a new secret. The id, and with it the
+   * limits, the used requests and the history, stay. The present secret works for `overlap_seconds` more; a secret from
+   * before it ends at once. Both end when the key is revoked. The response is the only one that contains the new secret. An
+   * expired or revoked key cannot be rotated.
+   *
+   * @generated from rpc vx.v1.KeyService.RotateKey
+   */
+  rotateKey: {
+    methodKind: "unary";
+    input: typeof RotateKeyRequestSchema;
+    output: typeof RotateKeyResponseSchema;
   },
   /**
    * Revoke key

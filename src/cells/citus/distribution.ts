@@ -61,6 +61,7 @@ const AT_SHARDS = [
   "name_users",
   "place_holds",
   "post_entries",
+  "rotated_keys",
   "settle_limits",
   "usage_differences",
   "usage_equals_ledger",

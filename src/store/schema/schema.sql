@@ -106,7 +106,10 @@ CREATE TYPE key_view AS (
   created_at timestamp with time zone,
   revoked_at timestamp with time zone,
   expires_at timestamp with time zone,
-  last_used_at timestamp with time zone
+  last_used_at timestamp with time zone,
+  previous_expires_at timestamp with time zone,
+  models text[],
+  allowed_cidrs text[]
 );
 
 CREATE TYPE limit_charge AS (
@@ -302,6 +305,8 @@ CREATE TABLE keys (
   revoked_at timestamp with time zone,
   ancestors text[] NOT NULL DEFAULT '{}'::text[],
   is_limited boolean NOT NULL DEFAULT false,
+  models text[],
+  allowed_cidrs cidr[],
   CONSTRAINT at_most_eight_levels CHECK ((cardinality(ancestors) < 8)),
   CONSTRAINT fingerprint_is_sha256 CHECK ((length(fingerprint) = 32)),
   CONSTRAINT key_limit_positive CHECK ((rate_limit_rpm > 0)),
@@ -502,6 +507,18 @@ CREATE TABLE plans (
   CONSTRAINT plans_pkey PRIMARY KEY (name)
 );
 
+CREATE TABLE previous_secrets (
+  lane smallint NOT NULL,
+  fingerprint bytea NOT NULL,
+  key_id text NOT NULL,
+  visible_start text NOT NULL,
+  visible_end text NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  CONSTRAINT previous_secrets_lane_key_id_fkey FOREIGN KEY (lane, key_id) REFERENCES keys(lane, id),
+  CONSTRAINT previous_secrets_pkey PRIMARY KEY (lane, fingerprint),
+  CONSTRAINT previous_secrets_lane_key_id_key UNIQUE (lane, key_id)
+);
+
 CREATE TABLE price_versions (
   model text NOT NULL,
   version integer NOT NULL,
@@ -578,13 +595,13 @@ CREATE TABLE usage_users (
 
 CREATE TABLE windows (
   lane smallint NOT NULL,
-  fingerprint bytea NOT NULL,
+  key_id text NOT NULL,
   minute integer NOT NULL,
   used integer NOT NULL,
   granted integer NOT NULL,
   rpm integer NOT NULL,
   last_used_at timestamp with time zone NOT NULL,
-  CONSTRAINT windows_pkey PRIMARY KEY (lane, fingerprint)
+  CONSTRAINT windows_pkey PRIMARY KEY (lane, key_id)
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
 
 CREATE TABLE write_probes (
@@ -648,7 +665,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION add_archived_heads(p_lane smallint, p_month integer) RETURNS TABLE(entries bigint)
 -- FUNCTION add_counters(p_check limit_check, p_at timestamp with time zone) RETURNS void
 -- FUNCTION add_usage(p_rows ledger[], p_has_users boolean) RETURNS void
--- FUNCTION admit(p_items admit_item[], p_while_suspended admit_item[]) RETURNS TABLE(n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text, balance_micros bigint); for the server
+-- FUNCTION admit(p_items admit_item[], p_while_suspended admit_item[]) RETURNS TABLE(n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text, balance_micros bigint, current_fingerprint bytea); for the server
 -- FUNCTION admitted_keys(p_items admit_item[], p_while_suspended admit_item[]) RETURNS TABLE(n integer, generate integer, read integer, keys integer, is_used boolean, slots integer, lane smallint, fingerprint bytea, key_id text, account_id text, key_name text, plan text, scopes smallint, rpm integer, visible_start text, visible_end text, expires_at timestamp with time zone, revoked_at timestamp with time zone, suspended_at timestamp with time zone, balance_micros bigint)
 -- FUNCTION append_operator_event(p_act operator_act, p_lane smallint, p_target text, p_account_id text, p_outcome text) RETURNS void
 -- FUNCTION archivable_partitions() RETURNS TABLE(name text, last_month integer)
@@ -674,7 +691,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION counter_user(p_lane smallint, p_account_id text, p_limit_id text, p_subject_id text, p_user_id text) RETURNS text
 -- FUNCTION counting_window(p_stored integer, p_current integer) RETURNS integer
 -- FUNCTION create_account(p_act text, p_lane smallint, p_id text, p_name text, p_plan text, p_external_id text, p_email text, p_notes text) RETURNS SETOF account_views; for the server
--- FUNCTION create_child_key(p_lane smallint, p_account_id text, p_parent_id text, p_id text, p_fingerprint bytea, p_name text, p_scopes smallint, p_default_scopes smallint, p_rate_limit_rpm integer, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text) RETURNS TABLE(wait_seconds integer, max_keys_created_per_hour integer, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone); for the server
+-- FUNCTION create_child_key(p_lane smallint, p_account_id text, p_parent_id text, p_id text, p_fingerprint bytea, p_name text, p_scopes smallint, p_default_scopes smallint, p_rate_limit_rpm integer, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text) RETURNS TABLE(wait_seconds integer, max_keys_created_per_hour integer, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone, previous_expires_at timestamp with time zone, models text[], allowed_cidrs text[]); for the server
 -- FUNCTION create_first_account(p_act text, p_lane smallint, p_id text, p_name text, p_plan text, p_entry_id text, p_month integer, p_amount_micros bigint, p_reason text, p_key_id text, p_fingerprint bytea, p_scopes smallint, p_visible_start text, p_visible_end text) RETURNS TABLE(created boolean); for the server
 -- FUNCTION create_key(p_act text, p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan text, p_scopes smallint, p_rate_limit_rpm integer, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text) RETURNS SETOF key_view; for the server
 -- FUNCTION create_ledger_partitions() RETURNS TABLE(created text); for the server
@@ -755,17 +772,21 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION remove_limit(p_lane smallint, p_account_id text, p_owner_id text, p_id text) RETURNS boolean
 -- FUNCTION remove_server(p_server_id text) RETURNS void; for the server
 -- FUNCTION remove_servers() RETURNS void; for the server
+-- FUNCTION replace_secret(p_key keys, p_fingerprint bytea, p_visible_start text, p_visible_end text, p_overlap_seconds integer) RETURNS void
 -- FUNCTION require_lane(p_lane smallint) RETURNS void
 -- FUNCTION require_plan(p_name text) RETURNS plans
 -- FUNCTION return_lanes(p_id text) RETURNS void
 -- FUNCTION revoke_any_key(p_act text, p_lane smallint, p_id text) RETURNS SETOF key_view; for the server
 -- FUNCTION revoke_key(p_lane smallint, p_account_id text, p_id text) RETURNS SETOF key_view; for the server
 -- FUNCTION revoke_operator(p_act text, p_id text) RETURNS SETOF operator_view; for the server
+-- FUNCTION rotate_any_key(p_act text, p_lane smallint, p_id text, p_fingerprint bytea, p_visible_start text, p_visible_end text, p_overlap_seconds integer) RETURNS SETOF key_view; for the server
+-- FUNCTION rotate_key(p_lane smallint, p_account_id text, p_caller_id text, p_id text, p_fingerprint bytea, p_visible_start text, p_visible_end text, p_overlap_seconds integer) RETURNS SETOF key_view; for the server
+-- FUNCTION rotated_keys(p_items admit_item[]) RETURNS TABLE(n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text, balance_micros bigint, current_fingerprint bytea)
 -- FUNCTION schema_version() RETURNS TABLE(version integer, release text, oldest_release text); for the server
 -- FUNCTION scopes_of_child(p_parent smallint, p_named smallint, p_default smallint) RETURNS smallint
 -- FUNCTION search_accounts(p_field text, p_search text, p_after text, p_after_id text, p_limit integer) RETURNS TABLE(term text, was_found boolean, id text, name text, plan text, balance_micros bigint, held_micros bigint, created_at timestamp with time zone, suspended_at timestamp with time zone, external_id text, email text, notes text); for the server
--- FUNCTION search_key_names(p_search text, p_after text, p_after_id text, p_rows integer, p_limit integer) RETURNS TABLE(list integer, sorted_name text, is_match boolean, account_name text, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone); for the server
--- FUNCTION search_keys(p_id text, p_start text, p_end text, p_name text, p_after text, p_limit integer) RETURNS TABLE(list integer, sorted_name text, account_name text, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone); for the server
+-- FUNCTION search_key_names(p_search text, p_after text, p_after_id text, p_rows integer, p_limit integer) RETURNS TABLE(list integer, sorted_name text, is_match boolean, account_name text, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone, previous_expires_at timestamp with time zone, models text[], allowed_cidrs text[]); for the server
+-- FUNCTION search_keys(p_id text, p_start text, p_end text, p_name text, p_after text, p_limit integer) RETURNS TABLE(list integer, sorted_name text, account_name text, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone, previous_expires_at timestamp with time zone, models text[], allowed_cidrs text[]); for the server
 -- FUNCTION search_names(p_search text, p_after text, p_after_id text, p_rows integer, p_limit integer) RETURNS TABLE(term text, is_match boolean, was_found boolean, id text, name text, plan text, balance_micros bigint, held_micros bigint, created_at timestamp with time zone, suspended_at timestamp with time zone, external_id text, email text, notes text); for the server
 -- FUNCTION seq_at(p_lane smallint, p_account_id text, p_time timestamp with time zone, p_last bigint) RETURNS bigint
 -- FUNCTION service_figures() RETURNS TABLE(servers bigint, generations bigint, held_micros bigint); for the server

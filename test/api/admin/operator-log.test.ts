@@ -127,6 +127,10 @@ const changes: Readonly<Record<string, Case>> = {
       },
     }),
   },
+  RotateKey: {
+    call: () => admin.rotateKey({ keyId, reason, overlapSeconds: 60 }),
+    event: () => ({ target: keyId, accountId, details: { overlap_seconds: "60" } }),
+  },
   UpdateKey: {
     call: () =>
       admin.updateKey({

@@ -975,6 +975,67 @@ export declare type SetKeyLimitResponse = Message<"vx.admin.v1.SetKeyLimitRespon
 export declare const SetKeyLimitResponseSchema: GenMessage<SetKeyLimitResponse>;
 
 /**
+ * Selects a key, and how long its present secret works.
+ *
+ * @generated from message vx.admin.v1.RotateKeyRequest
+ */
+export declare type RotateKeyRequest = Message<"vx.admin.v1.RotateKeyRequest"> & {
+  /**
+   * The id of the key: "key_…".
+   *
+   * @generated from field: string key_id = 1;
+   */
+  keyId: string;
+
+  /**
+   * The number of seconds for which the present secret still works: at most 2,592,000 (30 days). With 0, it ends at once.
+   *
+   * @generated from field: int32 overlap_seconds = 2;
+   */
+  overlapSeconds: number;
+
+  /**
+   * The reason, as shown in the operator log.
+   *
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.RotateKeyRequest.
+ * Use `create(RotateKeyRequestSchema)` to create a new message.
+ */
+export declare const RotateKeyRequestSchema: GenMessage<RotateKeyRequest>;
+
+/**
+ * The key with its new secret.
+ *
+ * @generated from message vx.admin.v1.RotateKeyResponse
+ */
+export declare type RotateKeyResponse = Message<"vx.admin.v1.RotateKeyResponse"> & {
+  /**
+   * The key after the rotation, without its secret.
+   *
+   * @generated from field: vx.v1.ApiKey api_key = 1;
+   */
+  apiKey?: ApiKey | undefined;
+
+  /**
+   * The new secret of the key. No other response contains it.
+   *
+   * @generated from field: string secret = 2;
+   */
+  secret: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.RotateKeyResponse.
+ * Use `create(RotateKeyResponseSchema)` to create a new message.
+ */
+export declare const RotateKeyResponseSchema: GenMessage<RotateKeyResponse>;
+
+/**
  * The changes of a key.
  *
  * @generated from message vx.admin.v1.UpdateKeyRequest
@@ -2941,6 +3002,19 @@ export declare const AdminService: GenService<{
     methodKind: "unary";
     input: typeof UpdateKeyRequestSchema;
     output: typeof UpdateKeyResponseSchema;
+  },
+  /**
+   * Rotate key
+   *
+   * Gives a key a new secret. The id, and with it the limits, the used requests and the history, stay. An expired or revoked
+   * key cannot be rotated.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.RotateKey
+   */
+  rotateKey: {
+    methodKind: "unary";
+    input: typeof RotateKeyRequestSchema;
+    output: typeof RotateKeyResponseSchema;
   },
   /**
    * Set key limit

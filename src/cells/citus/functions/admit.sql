@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION admit(p_items admit_item[], p_while_suspended admit_item[] DEFAULT '{}') RETURNS TABLE (
     n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer,
     key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text,
-    balance_micros bigint
+    balance_micros bigint, current_fingerprint bytea
   )
   LANGUAGE plpgsql SECURITY DEFINER
   SET search_path FROM CURRENT
@@ -39,15 +39,15 @@ BEGIN
          array_agg(k.plan), array_agg(k.visible_start), array_agg(k.visible_end), array_agg(k.balance_micros),
          array_agg(CASE WHEN k.revoked_at IS NOT NULL THEN 'revoked' WHEN k.expires_at <= v_now THEN 'expired'
                         WHEN k.suspended_at IS NOT NULL THEN 'suspended' ELSE 'active' END),
-         array_agg(ROW(k.lane, k.fingerprint, v_minute, k.slots, k.slots, k.rpm, v_now)::windows),
+         array_agg(ROW(k.lane, k.key_id, v_minute, k.slots, k.slots, k.rpm, v_now)::windows),
          array_agg(k.is_used), bool_or(k.generate + k.read + k.keys > 0 AND k.slots = 0)
     INTO v_n, v_scopes, v_ids, v_accounts, v_names, v_plans, v_starts, v_ends, v_balances, v_states, v_calls, v_is_used, v_has_unscoped
     FROM admitted_keys(p_items, p_while_suspended) k;
   FOR v_window IN
-    INSERT INTO windows AS w (lane, fingerprint, minute, used, granted, rpm, last_used_at)
-    SELECT c.lane, c.fingerprint, c.minute, c.used, c.granted, c.rpm, c.last_used_at
-    FROM unnest(v_states, v_is_used, v_calls) AS c (state, is_used, lane, fingerprint, minute, used, granted, rpm, last_used_at)
-    WHERE c.is_used AND c.state IN ('active', 'suspended') ORDER BY c.lane, c.fingerprint
+    INSERT INTO windows AS w (lane, key_id, minute, used, granted, rpm, last_used_at)
+    SELECT c.lane, c.key_id, c.minute, c.used, c.granted, c.rpm, c.last_used_at
+    FROM unnest(v_states, v_is_used, v_calls) AS c (state, is_used, lane, key_id, minute, used, granted, rpm, last_used_at)
+    WHERE c.is_used AND c.state IN ('active', 'suspended') ORDER BY c.lane, c.key_id
     ON CONFLICT ON CONSTRAINT windows_pkey DO UPDATE SET
       minute = counting_window(w.minute, excluded.minute),
       used = CASE WHEN w.minute >= excluded.minute
@@ -57,17 +57,17 @@ BEGIN
       rpm = excluded.rpm,
       last_used_at = greatest(w.last_used_at, excluded.last_used_at)
     WHERE excluded.used > 0 OR w.minute < excluded.minute
-    RETURNING w.lane, w.fingerprint, w.minute, w.used, w.granted, w.rpm, w.last_used_at
+    RETURNING w.lane, w.key_id, w.minute, w.used, w.granted, w.rpm, w.last_used_at
   LOOP
     v_counted := array_append(v_counted, v_window);
   END LOOP;
   -- A call without its scope takes no slot, but its response shows the window.
   IF v_has_unscoped THEN
     FOR v_window IN
-      SELECT w.lane, w.fingerprint, w.minute, CASE WHEN w.minute >= v_minute THEN w.used ELSE 0 END, 0, w.rpm, w.last_used_at
-      FROM unnest(v_calls) c JOIN windows w ON w.lane = c.lane AND w.fingerprint = c.fingerprint
+      SELECT w.lane, w.key_id, w.minute, CASE WHEN w.minute >= v_minute THEN w.used ELSE 0 END, 0, w.rpm, w.last_used_at
+      FROM unnest(v_calls) c JOIN windows w ON w.lane = c.lane AND w.key_id = c.key_id
       WHERE c.used = 0 AND NOT EXISTS (
-        SELECT 1 FROM unnest(v_counted) d WHERE d.lane = c.lane AND d.fingerprint = c.fingerprint)
+        SELECT 1 FROM unnest(v_counted) d WHERE d.lane = c.lane AND d.key_id = c.key_id)
     LOOP
       v_counted := array_append(v_counted, v_window);
     END LOOP;
@@ -75,10 +75,13 @@ BEGIN
   RETURN QUERY
   SELECT k.n, k.state, k.scopes, coalesce(c.granted, 0), c.used, k.rpm,
          CASE WHEN c.minute > v_minute THEN 60 ELSE v_left END, k.id, k.account_id, k.name, k.plan, k.visible_start,
-         k.visible_end, k.balance
+         k.visible_end, k.balance, NULL::bytea
   FROM unnest(v_n, v_states, v_scopes, v_ids, v_accounts, v_names, v_plans, v_starts, v_ends, v_balances, v_calls)
     AS k (n, state, scopes, id, account_id, name, plan, visible_start, visible_end, balance,
-      lane, fingerprint, minute, slots, granted, rpm, last_used_at)
-  LEFT JOIN unnest(v_counted) c ON c.lane = k.lane AND c.fingerprint = k.fingerprint;
+      lane, key_id, minute, slots, granted, rpm, last_used_at)
+  LEFT JOIN unnest(v_counted) c ON c.lane = k.lane AND c.key_id = k.key_id;
+  IF coalesce(cardinality(v_n), 0) < cardinality(p_items) THEN
+    RETURN QUERY SELECT * FROM rotated_keys(p_items);
+  END IF;
 END
 $$;

@@ -9,7 +9,8 @@ CREATE OR REPLACE FUNCTION create_child_key(
 ) RETURNS TABLE (
     wait_seconds integer, max_keys_created_per_hour integer, id text, account_id text, name text, plan text,
     scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamptz,
-    revoked_at timestamptz, expires_at timestamptz, last_used_at timestamptz
+    revoked_at timestamptz, expires_at timestamptz, last_used_at timestamptz,
+    previous_expires_at timestamptz, models text[], allowed_cidrs text[]
   )
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$

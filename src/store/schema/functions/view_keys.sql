@@ -21,10 +21,11 @@ BEGIN
          CASE WHEN k.revoked_at IS NOT NULL THEN 'revoked'
               WHEN k.expires_at <= clock_timestamp() THEN 'expired' ELSE 'active' END,
          effective_rpm(k.rate_limit_rpm, k.may_exceed_plan, p.rpm), k.visible_start, k.visible_end, k.created_at,
-         k.revoked_at, k.expires_at, w.last_used_at
+         k.revoked_at, k.expires_at, w.last_used_at, s.expires_at, k.models, k.allowed_cidrs::text[]
   FROM keys k
   JOIN plans p ON p.name = k.plan
-  LEFT JOIN windows w ON w.lane = k.lane AND w.fingerprint = k.fingerprint
+  LEFT JOIN windows w ON w.lane = k.lane AND w.key_id = k.id
+  LEFT JOIN previous_secrets s ON s.lane = k.lane AND s.key_id = k.id AND s.expires_at > clock_timestamp()
   WHERE k.lane = p_lane AND k.id = ANY (v_ids) AND (p_account_id = '' OR k.account_id = p_account_id)
   ORDER BY k.id DESC;
 END

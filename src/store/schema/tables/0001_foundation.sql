@@ -104,6 +104,9 @@ CREATE TABLE keys (
   ancestors text[] NOT NULL DEFAULT '{}',
   -- Whether the key or one of its ancestors has limits of its own: see set_limits.
   is_limited boolean NOT NULL DEFAULT false,
+  -- The models that it may use and the addresses that it may be used from; null for all.
+  models text[],
+  allowed_cidrs cidr[],
   PRIMARY KEY (lane, fingerprint),
   UNIQUE (lane, id),
   FOREIGN KEY (lane, account_id) REFERENCES accounts (lane, id),
@@ -128,7 +131,20 @@ CREATE INDEX keys_by_name ON keys (lower(name) COLLATE "C", id COLLATE "C");
 CREATE TYPE key_view AS (
   id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text,
   visible_end text, created_at timestamptz, revoked_at timestamptz, expires_at timestamptz,
-  last_used_at timestamptz
+  last_used_at timestamptz, previous_expires_at timestamptz, models text[], allowed_cidrs text[]
+);
+
+-- The secret that a key had before its last rotation. It works until it expires.
+CREATE TABLE previous_secrets (
+  lane smallint NOT NULL,
+  fingerprint bytea NOT NULL,
+  key_id text NOT NULL,
+  visible_start text NOT NULL,
+  visible_end text NOT NULL,
+  expires_at timestamptz NOT NULL,
+  PRIMARY KEY (lane, fingerprint),
+  UNIQUE (lane, key_id),
+  FOREIGN KEY (lane, key_id) REFERENCES keys (lane, id)
 );
 
 -- What the calls of an owner may use in a window. An owner is an account, a key, or a plan: limits of a plan apply to each of its
@@ -231,14 +247,14 @@ CREATE TABLE key_creations (
 -- One row per key: the minute it was last used in, and how many calls were admitted in that minute.
 CREATE TABLE windows (
   lane smallint NOT NULL,
-  fingerprint bytea NOT NULL,
+  key_id text NOT NULL,
   minute integer NOT NULL,
   used integer NOT NULL,
   -- How many calls of the last batch were admitted, and the limit that applied.
   granted integer NOT NULL,
   rpm integer NOT NULL,
   last_used_at timestamptz NOT NULL,
-  PRIMARY KEY (lane, fingerprint)
+  PRIMARY KEY (lane, key_id)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 
 -- The prices of each model, in micros: tokens per million, images and requests per unit. Rows are appended when a server

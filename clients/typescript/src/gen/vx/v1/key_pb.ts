@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file vx/v1/key.proto.
  */
 export const file_vx_v1_key: GenFile = /*@__PURE__*/
-  fileDesc("Cg92eC92MS9rZXkucHJvdG8SBXZ4LnYxIr0CCgZBcGlLZXkSCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRISCgptYXNrZWRfa2V5GAMgASgJEgwKBHBsYW4YBCABKAkSDgoGc2NvcGVzGAUgAygJEg0KBXN0YXRlGAYgASgJEhYKDnJhdGVfbGltaXRfcnBtGAcgASgFEi4KCmNyZWF0ZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnJldm9rZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmV4cGlyZXNfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKDGxhc3RfdXNlZF9hdBgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAikAEKEENyZWF0ZUtleVJlcXVlc3QSDAoEbmFtZRgBIAEoCRIOCgZzY29wZXMYAiADKAkSGwoOcmF0ZV9saW1pdF9ycG0YAyABKAVIAIgBARIuCgpleHBpcmVzX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIRCg9fcmF0ZV9saW1pdF9ycG0iQwoRQ3JlYXRlS2V5UmVzcG9uc2USHgoHYXBpX2tleRgBIAEoCzINLnZ4LnYxLkFwaUtleRIOCgZzZWNyZXQYAiABKAkiOAoPTGlzdEtleXNSZXF1ZXN0EhEKCXBhZ2Vfc2l6ZRgBIAEoBRISCgpwYWdlX3Rva2VuGAIgASgJIkwKEExpc3RLZXlzUmVzcG9uc2USHwoIYXBpX2tleXMYASADKAsyDS52eC52MS5BcGlLZXkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIh8KDUdldEtleVJlcXVlc3QSDgoGa2V5X2lkGAEgASgJIjAKDkdldEtleVJlc3BvbnNlEh4KB2FwaV9rZXkYASABKAsyDS52eC52MS5BcGlLZXkiIgoQUmV2b2tlS2V5UmVxdWVzdBIOCgZrZXlfaWQYASABKAkiMwoRUmV2b2tlS2V5UmVzcG9uc2USHgoHYXBpX2tleRgBIAEoCzINLnZ4LnYxLkFwaUtleSLRAQoQVXBkYXRlS2V5UmVxdWVzdBIOCgZrZXlfaWQYASABKAkSDAoEbmFtZRgCIAEoCRIOCgZzY29wZXMYAyADKAkSGwoOcmF0ZV9saW1pdF9ycG0YBCABKAVIAIgBARIuCgpleHBpcmVzX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgt1cGRhdGVfbWFzaxgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCEQoPX3JhdGVfbGltaXRfcnBtIjMKEVVwZGF0ZUtleVJlc3BvbnNlEh4KB2FwaV9rZXkYASABKAsyDS52eC52MS5BcGlLZXky1AIKCktleVNlcnZpY2USPgoJQ3JlYXRlS2V5EhcudngudjEuQ3JlYXRlS2V5UmVxdWVzdBoYLnZ4LnYxLkNyZWF0ZUtleVJlc3BvbnNlEkAKCExpc3RLZXlzEhYudngudjEuTGlzdEtleXNSZXF1ZXN0GhcudngudjEuTGlzdEtleXNSZXNwb25zZSIDkAIBEjoKBkdldEtleRIULnZ4LnYxLkdldEtleVJlcXVlc3QaFS52eC52MS5HZXRLZXlSZXNwb25zZSIDkAIBEkMKCVVwZGF0ZUtleRIXLnZ4LnYxLlVwZGF0ZUtleVJlcXVlc3QaGC52eC52MS5VcGRhdGVLZXlSZXNwb25zZSIDkAICEkMKCVJldm9rZUtleRIXLnZ4LnYxLlJldm9rZUtleVJlcXVlc3QaGC52eC52MS5SZXZva2VLZXlSZXNwb25zZSIDkAICQk8KCWNvbS52eC52MUIIS2V5UHJvdG9QAVouZ2l0aHViLmNvbS92eC1hcGkvdngvY2xpZW50cy9nby9nZW4vdngvdjE7dnh2MaoCBVZ4LlYxYgZwcm90bzM", [file_google_protobuf_field_mask, file_google_protobuf_timestamp]);
+  fileDesc("Cg92eC92MS9rZXkucHJvdG8SBXZ4LnYxIvYCCgZBcGlLZXkSCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRISCgptYXNrZWRfa2V5GAMgASgJEgwKBHBsYW4YBCABKAkSDgoGc2NvcGVzGAUgAygJEg0KBXN0YXRlGAYgASgJEhYKDnJhdGVfbGltaXRfcnBtGAcgASgFEi4KCmNyZWF0ZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnJldm9rZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmV4cGlyZXNfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKDGxhc3RfdXNlZF9hdBgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASNwoTcHJldmlvdXNfZXhwaXJlc19hdBgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAikAEKEENyZWF0ZUtleVJlcXVlc3QSDAoEbmFtZRgBIAEoCRIOCgZzY29wZXMYAiADKAkSGwoOcmF0ZV9saW1pdF9ycG0YAyABKAVIAIgBARIuCgpleHBpcmVzX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIRCg9fcmF0ZV9saW1pdF9ycG0iQwoRQ3JlYXRlS2V5UmVzcG9uc2USHgoHYXBpX2tleRgBIAEoCzINLnZ4LnYxLkFwaUtleRIOCgZzZWNyZXQYAiABKAkiOAoPTGlzdEtleXNSZXF1ZXN0EhEKCXBhZ2Vfc2l6ZRgBIAEoBRISCgpwYWdlX3Rva2VuGAIgASgJIkwKEExpc3RLZXlzUmVzcG9uc2USHwoIYXBpX2tleXMYASADKAsyDS52eC52MS5BcGlLZXkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIh8KDUdldEtleVJlcXVlc3QSDgoGa2V5X2lkGAEgASgJIjAKDkdldEtleVJlc3BvbnNlEh4KB2FwaV9rZXkYASABKAsyDS52eC52MS5BcGlLZXkiIgoQUmV2b2tlS2V5UmVxdWVzdBIOCgZrZXlfaWQYASABKAkiMwoRUmV2b2tlS2V5UmVzcG9uc2USHgoHYXBpX2tleRgBIAEoCzINLnZ4LnYxLkFwaUtleSLRAQoQVXBkYXRlS2V5UmVxdWVzdBIOCgZrZXlfaWQYASABKAkSDAoEbmFtZRgCIAEoCRIOCgZzY29wZXMYAyADKAkSGwoOcmF0ZV9saW1pdF9ycG0YBCABKAVIAIgBARIuCgpleHBpcmVzX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgt1cGRhdGVfbWFzaxgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCEQoPX3JhdGVfbGltaXRfcnBtIjMKEVVwZGF0ZUtleVJlc3BvbnNlEh4KB2FwaV9rZXkYASABKAsyDS52eC52MS5BcGlLZXkiOwoQUm90YXRlS2V5UmVxdWVzdBIOCgZrZXlfaWQYASABKAkSFwoPb3ZlcmxhcF9zZWNvbmRzGAIgASgFIkMKEVJvdGF0ZUtleVJlc3BvbnNlEh4KB2FwaV9rZXkYASABKAsyDS52eC52MS5BcGlLZXkSDgoGc2VjcmV0GAIgASgJMpQDCgpLZXlTZXJ2aWNlEj4KCUNyZWF0ZUtleRIXLnZ4LnYxLkNyZWF0ZUtleVJlcXVlc3QaGC52eC52MS5DcmVhdGVLZXlSZXNwb25zZRJACghMaXN0S2V5cxIWLnZ4LnYxLkxpc3RLZXlzUmVxdWVzdBoXLnZ4LnYxLkxpc3RLZXlzUmVzcG9uc2UiA5ACARI6CgZHZXRLZXkSFC52eC52MS5HZXRLZXlSZXF1ZXN0GhUudngudjEuR2V0S2V5UmVzcG9uc2UiA5ACARJDCglVcGRhdGVLZXkSFy52eC52MS5VcGRhdGVLZXlSZXF1ZXN0GhgudngudjEuVXBkYXRlS2V5UmVzcG9uc2UiA5ACAhI+CglSb3RhdGVLZXkSFy52eC52MS5Sb3RhdGVLZXlSZXF1ZXN0GhgudngudjEuUm90YXRlS2V5UmVzcG9uc2USQwoJUmV2b2tlS2V5EhcudngudjEuUmV2b2tlS2V5UmVxdWVzdBoYLnZ4LnYxLlJldm9rZUtleVJlc3BvbnNlIgOQAgJCTwoJY29tLnZ4LnYxQghLZXlQcm90b1ABWi5naXRodWIuY29tL3Z4LWFwaS92eC9jbGllbnRzL2dvL2dlbi92eC92MTt2eHYxqgIFVnguVjFiBnByb3RvMw", [file_google_protobuf_field_mask, file_google_protobuf_timestamp]);
 
 /**
  * A key, without its secret.
@@ -97,6 +97,13 @@ export type ApiKey = Message<"vx.v1.ApiKey"> & {
    * @generated from field: google.protobuf.Timestamp last_used_at = 11;
    */
   lastUsedAt?: Timestamp | undefined;
+
+  /**
+   * The time until which the secret before the last rotation works. Unset if only the present secret works.
+   *
+   * @generated from field: google.protobuf.Timestamp previous_expires_at = 12;
+   */
+  previousExpiresAt?: Timestamp | undefined;
 };
 
 /**
@@ -399,6 +406,62 @@ export const UpdateKeyResponseSchema: GenMessage<UpdateKeyResponse> = /*@__PURE_
   messageDesc(file_vx_v1_key, 10);
 
 /**
+ * Selects a key, and how long its present secret works.
+ *
+ * @generated from message vx.v1.RotateKeyRequest
+ */
+export type RotateKeyRequest = Message<"vx.v1.RotateKeyRequest"> & {
+  /**
+   * The id of the key: "key_…".
+   *
+   * @generated from field: string key_id = 1;
+   */
+  keyId: string;
+
+  /**
+   * The number of seconds for which the present secret still works: at most 2,592,000 (30 days). With 0, it ends at once.
+   *
+   * @generated from field: int32 overlap_seconds = 2;
+   */
+  overlapSeconds: number;
+};
+
+/**
+ * Describes the message vx.v1.RotateKeyRequest.
+ * Use `create(RotateKeyRequestSchema)` to create a new message.
+ */
+export const RotateKeyRequestSchema: GenMessage<RotateKeyRequest> = /*@__PURE__*/
+  messageDesc(file_vx_v1_key, 11);
+
+/**
+ * The key with its new secret.
+ *
+ * @generated from message vx.v1.RotateKeyResponse
+ */
+export type RotateKeyResponse = Message<"vx.v1.RotateKeyResponse"> & {
+  /**
+   * The key after the rotation, without its secret.
+   *
+   * @generated from field: vx.v1.ApiKey api_key = 1;
+   */
+  apiKey?: ApiKey | undefined;
+
+  /**
+   * The new secret of the key, to be sent as `Authorization: Bearer`. No other response contains it.
+   *
+   * @generated from field: string secret = 2;
+   */
+  secret: string;
+};
+
+/**
+ * Describes the message vx.v1.RotateKeyResponse.
+ * Use `create(RotateKeyResponseSchema)` to create a new message.
+ */
+export const RotateKeyResponseSchema: GenMessage<RotateKeyResponse> = /*@__PURE__*/
+  messageDesc(file_vx_v1_key, 12);
+
+/**
  * The keys of the account.
  *
  * @generated from service vx.v1.KeyService
@@ -457,6 +520,21 @@ export const KeyService: GenService<{
     methodKind: "unary";
     input: typeof UpdateKeyRequestSchema;
     output: typeof UpdateKeyResponseSchema;
+  },
+  /**
+   * Rotate key
+   *
+   * Gives the calling key, or a key that it created, directly or through other keys, a new secret. The id, and with it the
+   * limits, the used requests and the history, stay. The present secret works for `overlap_seconds` more; a secret from
+   * before it ends at once. Both end when the key is revoked. The response is the only one that contains the new secret. An
+   * expired or revoked key cannot be rotated.
+   *
+   * @generated from rpc vx.v1.KeyService.RotateKey
+   */
+  rotateKey: {
+    methodKind: "unary";
+    input: typeof RotateKeyRequestSchema;
+    output: typeof RotateKeyResponseSchema;
   },
   /**
    * Revoke key
