@@ -7,6 +7,8 @@ export type Checkout = {
   readonly folder: string;
   /** The arguments that its `npm start` passes to Node: flags, program and command. */
   readonly start: readonly string[];
+  /** The environment that its `npm start` sets. */
+  readonly env: Readonly<Record<string, string>>;
   /** Imports a module of this version. `Module` is the type of the same module here. */
   load<Module>(path: string): Promise<Module>;
 };
@@ -16,9 +18,16 @@ export function openCheckout(path: string): Checkout {
   const { scripts } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as {
     scripts: { start: string };
   };
+  const [, assignments = "", start = ""] = /^((?:\w+=\S+ )*)(?:exec )?node (.*)$/.exec(scripts.start) ?? [];
   return {
     folder,
-    start: scripts.start.replace(/^(exec )?node /, "").split(" "),
+    start: start.split(" "),
+    env: Object.fromEntries(
+      assignments
+        .split(" ")
+        .filter(Boolean)
+        .map((one) => one.split("=")),
+    ),
     load: (module) => import(pathToFileURL(join(folder, module)).href),
   };
 }

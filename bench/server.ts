@@ -37,7 +37,7 @@ const TOKEN = "operator-token-of-the-bench";
 
 /** The server of the checkout as `npm start` starts it, with the embedded PostgreSQL. */
 export async function startServer(
-  { folder, start }: Checkout,
+  { folder, start, env: startEnv }: Checkout,
   cleanup: AsyncDisposableStack,
   { env = {}, preload = [], dataDir = temporaryFolder(cleanup), hasDefaultLog = false }: ServerOptions = {},
 ): Promise<Server> {
@@ -46,6 +46,7 @@ export async function startServer(
   const server = startProgram([...imports, ...start], {
     cwd: folder,
     env: {
+      ...startEnv,
       PORT: "0",
       VX_ADMIN_PORT: String(adminPort),
       VX_ADMIN_TOKEN: TOKEN,

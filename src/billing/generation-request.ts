@@ -62,14 +62,18 @@ export type Caller = {
   readonly endReason: () => "deadline_exceeded" | "unavailable" | "disconnected";
   /** Called once the model is known. */
   readonly onModel: (modelId: string) => void;
-  /** Called when the generation starts. */
-  readonly onStart: (generation: StartedGeneration) => void;
-  /** Called before the reply if its output limit is lower than the call asked for. */
-  readonly onLoweredMaxTokens: (maxTokens: number) => void;
-  /** Called before the reply with the minute limits that apply to the call, if any do. */
-  readonly onMinuteLimits: (limits: readonly MinuteLimit[]) => void;
-  /** Called when an earlier response is replayed. */
-  readonly onReplay: () => void;
+  /** Called before the reply, when the generation starts or an earlier one is replayed. */
+  readonly onStart: (start: GenerationStart) => void;
+};
+
+/** What is known of a generation before its reply. */
+export type GenerationStart = {
+  /** Undefined if an earlier response is replayed. */
+  readonly generation: StartedGeneration | undefined;
+  /** The output limit, if it is lower than the call asked for. */
+  readonly loweredMaxTokens: number | undefined;
+  /** The minute limits that apply to the call. */
+  readonly minuteLimits: readonly MinuteLimit[];
 };
 
 export type Idempotency = {

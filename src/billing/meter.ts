@@ -5,7 +5,7 @@ import { laneOfId } from "../domain/lane.ts";
 import type { Model } from "../domain/model.ts";
 import { deltasOf } from "../domain/output.ts";
 import type { CountOptions } from "../domain/prompt-texts.ts";
-import type { HoldRequest } from "../store/bill.ts";
+import type { HoldRequest, MinuteLimit } from "../store/bill.ts";
 import { checkRequest, checkStorable } from "./check-request.ts";
 import { Generation, type GenerationDeps, PieceStream } from "./generation.ts";
 import type { Caller, GenerationRequest, Idempotency, Piece, Reply } from "./generation-request.ts";
@@ -93,8 +93,7 @@ export class Meter {
       const pending = { id, caller, request, model, idempotency };
       const placed = await measured(caller.trace?.startStage("hold"), placeHold(this.#deps, pending));
       if (placed.kind === "answered") return await this.#replay(caller);
-      if (placed.minuteLimits.length > 0) caller.onMinuteLimits(placed.minuteLimits);
-      generation = this.#launch(specOf(pending, placed.size, streamed), caller);
+      generation = this.#launch(specOf(pending, placed.size, streamed), caller, placed.minuteLimits);
       return generation;
     } finally {
       if (!generation) running.release(accountId);
@@ -107,11 +106,10 @@ export class Meter {
     return model;
   }
 
-  #launch(spec: GenerationSpec, caller: Caller): Generation {
+  #launch(spec: GenerationSpec, caller: Caller, minuteLimits: readonly MinuteLimit[]): Generation {
     const { running } = this.#deps;
     const generation = new Generation(spec, this.#deps);
-    caller.onStart(generation);
-    if (spec.loweredMaxTokens !== undefined) caller.onLoweredMaxTokens(spec.loweredMaxTokens);
+    caller.onStart({ generation, loweredMaxTokens: spec.loweredMaxTokens, minuteLimits });
     const slot = running.register(generation);
     const stopWatching = watchEnd(generation, caller);
     generation.onSettled(() => {
@@ -130,8 +128,8 @@ export class Meter {
     const { failure, ...stored } = decodeAnswer(answer);
     const entry = await this.#deps.findEntry(key.accountId, stored.id);
     if (!entry) throw new DomainError("internal", { cause: new Error(`no ledger row for ${stored.id}`) });
-    caller.onReplay();
-    if (stored.loweredMaxTokens !== undefined) caller.onLoweredMaxTokens(stored.loweredMaxTokens);
+    const { loweredMaxTokens } = stored;
+    caller.onStart({ generation: undefined, loweredMaxTokens, minuteLimits: [] });
     return { reply: { ...stored, ...entry }, failure };
   }
 }

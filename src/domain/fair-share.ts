@@ -1,12 +1,12 @@
-/** The share of the unused capacity that one user can use; the rest stays free for new users. */
+/** The share of the unused capacity that one account can use; the rest stays free for others. */
 const MAX_SHARE = 7 / 8;
 
 /**
- * A limit shared by several users, such as accounts. A single user may use up to `maxShare` of the part that
- * other users do not use.
+ * A limit shared by accounts. A single account may use up to `maxShare` of the part that
+ * the others do not use.
  */
 export class FairShare {
-  readonly #byUser = new Map<string, number>();
+  readonly #byAccount = new Map<string, number>();
   readonly #maxShare: number;
   #inUse = 0;
 
@@ -18,24 +18,24 @@ export class FairShare {
     return this.#inUse;
   }
 
-  /** Acquires an amount if the total stays within `max`. Without a user, only the total is limited. */
-  acquire(user: string | undefined, amount: number, max: number): boolean {
+  /** Acquires an amount if the total stays within `max`. Without an account, only the total is limited. */
+  acquire(accountId: string | undefined, amount: number, max: number): boolean {
     if (this.#inUse + amount > max) return false;
-    if (user !== undefined) {
-      const own = this.#byUser.get(user) ?? 0;
+    if (accountId !== undefined) {
+      const own = this.#byAccount.get(accountId) ?? 0;
       const others = this.#inUse - own;
       if (own + amount > (max - others) * this.#maxShare) return false;
-      this.#byUser.set(user, own + amount);
+      this.#byAccount.set(accountId, own + amount);
     }
     this.#inUse += amount;
     return true;
   }
 
-  release(user: string | undefined, amount: number): void {
+  release(accountId: string | undefined, amount: number): void {
     this.#inUse -= amount;
-    if (user === undefined) return;
-    const own = (this.#byUser.get(user) ?? 0) - amount;
-    if (own > 0) this.#byUser.set(user, own);
-    else this.#byUser.delete(user);
+    if (accountId === undefined) return;
+    const own = (this.#byAccount.get(accountId) ?? 0) - amount;
+    if (own > 0) this.#byAccount.set(accountId, own);
+    else this.#byAccount.delete(accountId);
   }
 }

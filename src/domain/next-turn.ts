@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 
 const currentAccount = new AsyncLocalStorage<string>();
 
-/** Waiting items, in a queue per user. The users take turns: a user with many items delays the others as little as one with a single item. */
+/** Waiting items, in a queue per account. Accounts take turns: one with many items delays the others as little as one with a single item. */
 export class Rotation<Item> {
   /** In the order of their next turns. */
   readonly #queues = new Map<string | undefined, Item[]>();
@@ -12,19 +12,19 @@ export class Rotation<Item> {
     return this.#size;
   }
 
-  add(user: string | undefined, item: Item): void {
+  add(accountId: string | undefined, item: Item): void {
     this.#size++;
-    const queue = this.#queues.get(user);
+    const queue = this.#queues.get(accountId);
     if (queue) queue.push(item);
-    else this.#queues.set(user, [item]);
+    else this.#queues.set(accountId, [item]);
   }
 
   take(): Item | undefined {
-    for (const [user, queue] of this.#queues) {
+    for (const [accountId, queue] of this.#queues) {
       this.#size--;
-      this.#queues.delete(user);
+      this.#queues.delete(accountId);
       const item = queue.shift();
-      if (queue.length > 0) this.#queues.set(user, queue);
+      if (queue.length > 0) this.#queues.set(accountId, queue);
       return item;
     }
     return undefined;

@@ -1,6 +1,6 @@
 import type { DescMessage, Message } from "@bufbuild/protobuf";
 import type { ApiCall } from "../api/define-service.ts";
-import type { Caller } from "../billing/generation-request.ts";
+import type { Caller, GenerationStart } from "../billing/generation-request.ts";
 import type { BodyShare } from "../codec/body-budget.ts";
 import { containsKey } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
@@ -63,7 +63,6 @@ export class ServiceCall implements ApiCall {
     const { exchange } = this;
     const { rpc } = exchange.method;
     const observation = this.#observation;
-    const share = this.#share;
     const idempotencyKey = idempotencyKeyOf(exchange);
     return {
       requestId: exchange.requestId,
@@ -76,17 +75,20 @@ export class ServiceCall implements ApiCall {
       signal: exchange.signal,
       endReason: () => endReasonOf(exchange),
       onModel: (modelId) => observation.setModel(modelId),
-      onStart: (generation) => {
-        observation.setGeneration(generation);
-        // A generation can outlive its call and keeps the prompt in memory.
-        share.retain();
-        generation.onSettled(() => share.release());
-      },
-      onLoweredMaxTokens: (maxTokens) => exchange.setHeader("x-vx-max-tokens", String(maxTokens)),
-      onMinuteLimits: (limits) =>
-        setLimitHeaders((name, value) => exchange.setHeader(name, value), this.#admitted.window, limits),
-      onReplay: () => exchange.setHeader("idempotency-replayed", "true"),
+      onStart: (start) => this.#start(start),
     };
+  }
+
+  #start({ generation, loweredMaxTokens, minuteLimits }: GenerationStart): void {
+    const { exchange } = this;
+    if (generation) {
+      this.#observation.setGeneration(generation);
+      // A generation can outlive its call and keeps the prompt in memory.
+      this.#share.retain();
+      generation.onSettled(() => this.#share.release());
+    } else exchange.setHeader("idempotency-replayed", "true");
+    if (loweredMaxTokens !== undefined) exchange.setHeader("x-vx-max-tokens", String(loweredMaxTokens));
+    if (minuteLimits.length > 0) setLimitHeaders(exchange, this.#admitted.window, minuteLimits);
   }
 }
 

@@ -93,9 +93,6 @@ async function chargeAfter(images: number) {
       endReason: () => "disconnected",
       onModel: () => undefined,
       onStart: () => undefined,
-      onLoweredMaxTokens: () => undefined,
-      onMinuteLimits: () => undefined,
-      onReplay: () => undefined,
     },
     requestOf({
       messages: [

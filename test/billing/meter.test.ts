@@ -74,9 +74,6 @@ function callerOf(signal: AbortSignal, idempotencyKey?: string): Caller {
     endReason: () => "disconnected",
     onModel: () => undefined,
     onStart: () => undefined,
-    onLoweredMaxTokens: () => undefined,
-    onMinuteLimits: () => undefined,
-    onReplay: () => undefined,
   };
 }
 

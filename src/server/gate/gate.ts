@@ -164,7 +164,7 @@ export function setRateHeaders(response: HeaderSink, { limit, remaining, seconds
 
 /** Announces the limits of the minute of a metered call beside its rate window: of each metric the tightest. */
 export function setLimitHeaders(
-  setHeader: (name: string, value: string) => void,
+  response: HeaderSink,
   window: RateWindow | undefined,
   limits: readonly MinuteLimit[],
 ): void {
@@ -182,11 +182,11 @@ export function setLimitHeaders(
     policies.unshift(`"rpm";q=${window.limit};w=60`);
     states.unshift(`"rpm";r=${window.remaining};t=${window.secondsLeft}`);
   }
-  setHeader("ratelimit-policy", policies.join(", "));
-  setHeader("ratelimit", states.join(", "));
+  response.setHeader("ratelimit-policy", policies.join(", "));
+  response.setHeader("ratelimit", states.join(", "));
   const tokens = tightest.get("tokens");
   if (!tokens) return;
-  setHeader("x-ratelimit-limit-tokens", String(tokens.amount));
-  setHeader("x-ratelimit-remaining-tokens", String(tokens.remaining));
-  setHeader("x-ratelimit-reset-tokens", `${tokens.secondsLeft}s`);
+  response.setHeader("x-ratelimit-limit-tokens", String(tokens.amount));
+  response.setHeader("x-ratelimit-remaining-tokens", String(tokens.remaining));
+  response.setHeader("x-ratelimit-reset-tokens", `${tokens.secondsLeft}s`);
 }

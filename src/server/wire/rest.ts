@@ -90,6 +90,11 @@ export class RestExchange extends Exchange {
   }
 
   setHeader(name: string, value: string): void {
+    for (let at = 0; at < this.#headers.length; at += 2) {
+      if (this.#headers[at] !== name) continue;
+      this.#headers[at + 1] = value;
+      return;
+    }
     this.#headers.push(name, value);
   }
 
