@@ -11,6 +11,7 @@ import type {
 } from "../../gen/vx/admin/v1/admin_pb.js";
 import type { ApiKey } from "../../gen/vx/v1/key_pb.js";
 import type { LedgerEntry } from "../../gen/vx/v1/ledger_pb.js";
+import type { Limit } from "../../gen/vx/v1/limit_pb.js";
 import type { Prices } from "../../gen/vx/v1/prices_pb.js";
 import { formatMicros } from "../domain/money.ts";
 import { type Column, formatTime } from "./print.ts";
@@ -40,6 +41,32 @@ export const keyColumns: readonly Column<ApiKey>[] = [
   { title: "EXPIRES", value: (key) => formatTime(key.expiresAt) },
   { title: "LAST USED", value: (key) => formatTime(key.lastUsedAt) },
 ];
+
+export const limitColumns: readonly Column<Limit>[] = [
+  { title: "ID", value: (limit) => limit.id },
+  { title: "OWNER", value: (limit) => `${limit.owner} ${limit.ownerId}` },
+  { title: "METRIC", value: (limit) => limit.metric },
+  { title: "WINDOW", value: (limit) => limit.window },
+  { title: "MODEL", value: (limit) => limit.model },
+  { title: "PER", value: (limit) => limit.per },
+  { title: "AMOUNT", value: (limit) => limitAmount(limit, limit.amount), align: "right" },
+  {
+    title: "UNTIL",
+    value: (limit) =>
+      limit.temporaryAmount === undefined
+        ? ""
+        : `${limitAmount(limit, limit.temporaryAmount)} until ${formatTime(limit.temporaryUntil)}`,
+  },
+  { title: "USED", value: (limit) => limitAmount(limit, limit.spent), align: "right" },
+  { title: "HELD", value: (limit) => limitAmount(limit, limit.held), align: "right" },
+  { title: "LEFT", value: (limit) => limitAmount(limit, limit.remaining), align: "right" },
+  { title: "RESETS", value: (limit) => formatTime(limit.resetsAt) },
+  { title: "COUNTED SINCE", value: (limit) => formatTime(limit.countedSince) },
+];
+
+function limitAmount({ metric }: Limit, amount: bigint): string {
+  return metric === "cost" ? formatMicros(amount) : String(amount);
+}
 
 export const foundKeyColumns: readonly Column<FoundKey>[] = [
   { title: "ID", value: ({ apiKey }) => apiKey?.id ?? "" },

@@ -33,6 +33,10 @@ const GROUPS: Readonly<Record<string, Group>> = {
   },
   accounts: { description: "Manage accounts and their balances.", load: () => import("./accounts.ts") },
   keys: { description: "Manage API keys.", load: () => import("./keys.ts") },
+  limits: {
+    description: "Manage limits of cost, tokens, generations and running generations.",
+    load: () => import("./limits.ts"),
+  },
   plans: { description: "Manage plans, the limits of keys.", load: () => import("./plans.ts") },
   models: { description: "List the models of the server.", load: () => import("./models.ts") },
   prices: { description: "List the price versions of a model.", load: () => import("./prices.ts") },

@@ -390,3 +390,63 @@ test("an invalid operator token is rejected", async () => {
 test("a host of 0.0.0.0 connects to the loopback address", async () => {
   expect(await vx(["plans", "list"], { ...server.env, VX_ADMIN_HOST: "0.0.0.0" })).toMatchObject({ code: 0 });
 });
+
+describe("limits", () => {
+  test("set, raise until a time, list and remove them", async () => {
+    const account = await newAccount();
+    const cost = ["--account", account, "--metric", "cost", "--window", "month"];
+    const { limit } = await json("limits", "set", ...cost, "--amount", "25.00");
+    expect(limit).toMatchObject({ metric: "cost", window: "month", amount: 25_000_000, owner_id: account });
+    const raised = await json("limits", "set", ...cost, "--amount", "50", "--until", "2130-01-31");
+    expect(raised.limit).toMatchObject({
+      id: limit.id,
+      amount: 25_000_000,
+      temporary_amount: 50_000_000,
+      temporary_until: "2130-01-31T00:00:00Z",
+      remaining: 50_000_000,
+    });
+    const { stdout } = await run("limits", "list", "--account", account);
+    expect(stdout).toMatch(/cost +month .*\$25\.00 +\$50\.00 until 2130-01-31.*\$0\.00 +\$0\.00 +\$50\.00/);
+    expect(await json("limits", "remove", limit.id, "--account", account)).toEqual({});
+    refused(await run("limits", "remove", limit.id, "--account", account), /The owner has no such limit/);
+    expect((await run("limits", "list", "--account", account)).stdout).toBe("There are no limits.\n");
+  });
+
+  test("of a plan apply to each key, and a limit that does not exist is not raised", async () => {
+    await json("plans", "set", "capped", "--rpm", "5", "--max-active-keys", "2");
+    const plan = ["--plan", "capped", "--metric", "concurrent"];
+    refused(
+      await run("limits", "set", ...plan, "--amount", "2", "--until", "2130-01-31"),
+      /no such limit to raise/,
+    );
+    await json("limits", "set", ...plan, "--amount", "2");
+    const account = await newAccount();
+    const { api_key: key } = await json("keys", "create", account, "--name", "ci", "--plan", "capped");
+    const { limits } = await json("limits", "list", "--key", key.id);
+    expect(limits).toMatchObject([
+      { metric: "concurrent", owner: "plan", owner_id: "capped", amount: 2, remaining: 2 },
+      { metric: "requests", amount: 5 },
+      { metric: "active_keys", amount: 2, held: 1 },
+    ]);
+  });
+
+  test("need one owner and an amount of the metric", async () => {
+    expect(await run("limits", "list")).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/--plan, --account/),
+    });
+    const wrong = await run(
+      "limits",
+      "set",
+      "--plan",
+      "pro",
+      "--metric",
+      "tokens",
+      "--window",
+      "day",
+      "--amount",
+      "2.5",
+    );
+    expect(wrong).toMatchObject({ code: 2, stderr: expect.stringMatching(/a whole number/) });
+  });
+});

@@ -63,6 +63,10 @@ const FAILING: Partial<Record<Reason, () => Promise<JsonAnswer>>> = {
     return await send("GET", "/v1/me", undefined, secret);
   },
   insufficient_balance: async () => generate(await createTestKey(operatorOf(app)), "Hello"),
+  budget_exceeded: () => limited({ metric: "cost", window: "day", amount: 0n }),
+  token_limit_exceeded: () => limited({ metric: "tokens", window: "minute", amount: 0n }),
+  generation_limit_exceeded: () => limited({ metric: "generations", window: "day", amount: 0n }),
+  concurrency_limit_reached: () => limited({ metric: "concurrent", window: "", amount: 1n }, 2),
   insufficient_scope: async () => {
     const narrow = await createTestKey(operatorOf(app), { accountId: key.accountId, scopes: ["read"] });
     return await send("GET", "/v1/keys", undefined, narrow.secret);
@@ -159,6 +163,23 @@ const FAILING: Partial<Record<Reason, () => Promise<JsonAnswer>>> = {
     }),
   deadline_exceeded: slowBody,
 };
+
+/** Of some generations at once, one that the limit of their account refuses. */
+async function limited(
+  limit: { metric: string; window: string; amount: bigint },
+  calls = 1,
+): Promise<JsonAnswer> {
+  const operator = operatorOf(app);
+  const limitedKey = await createTestKey(operator);
+  const { accountId } = limitedKey;
+  const credit = { accountId, amountMicros: 10_000_000n, reason: "test", idempotencyKey: accountId };
+  await operator.creditAccount(credit);
+  await operator.setLimit({ owner: { case: "accountId", value: accountId }, limit });
+  const answers = await Promise.all(
+    Array.from({ length: calls }, () => generate(limitedKey, "[[tokens=1 delay_ms=500]]")),
+  );
+  return answers.find(({ status }) => status !== 200) as JsonAnswer;
+}
 
 test("each documented error is produced by a case below", () => {
   expect(Object.keys(FAILING).sort()).toEqual(documentedReasons(operationsOf(developerServices)).sort());

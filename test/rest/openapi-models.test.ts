@@ -109,6 +109,7 @@ test("the operations are sorted by importance and have short names that differ",
     "Account status",
     "Account",
     "Keys",
+    "Limits",
     "Ledger",
     "Usage",
   ]);

@@ -1,14 +1,12 @@
-import { randomBytes } from "node:crypto";
 import { beforeAll, expect, test } from "vitest";
-import { generateKey } from "../../src/domain/credentials.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
 import type { HoldOutcome, HoldRequest } from "../../src/store/bill.ts";
 import type { Billing } from "../../src/store/billing.ts";
-import { createChildKey, revokeKey } from "../../src/store/keys.ts";
+import { revokeKey } from "../../src/store/keys.ts";
 import { listLimits, removeLimit } from "../../src/store/limits.ts";
 import { putPlan } from "../../src/store/plans.ts";
 import { TEST_ACTION } from "../support/action.ts";
-import { limitProblems, setTestLimit } from "../support/limits.ts";
+import { createChild, limitProblems, setTestLimit } from "../support/limits.ts";
 import {
   charge,
   createPayer,
@@ -19,7 +17,6 @@ import {
   type Payer,
 } from "../support/payer.ts";
 import { createTestBilling, useStore } from "../support/store.ts";
-import { typeIds } from "../support/type-ids.ts";
 
 const store = useStore({ connections: 4 });
 /** Two servers. */
@@ -37,20 +34,7 @@ function hold(payer: Payer, amount: bigint, more: Partial<HoldRequest> = {}): Pr
   return billings[0].hold({ ...holdOf(payer, amount, newGenerationId(payer)), ...more });
 }
 
-async function childOf(parent: Payer): Promise<Payer> {
-  const lane = laneOfId(parent.accountId);
-  const key = {
-    id: typeIds.key(lane),
-    accountId: parent.accountId,
-    parentId: parent.keyId,
-    name: "child",
-    scopes: undefined,
-    rateLimitRpm: undefined,
-    expiresAt: undefined,
-  };
-  await createChildKey(store.database, key, generateKey(lane, randomBytes));
-  return { accountId: parent.accountId, keyId: key.id };
-}
+const childOf = (parent: Payer) => createChild(store.database, parent);
 
 const accountOf = ({ accountId }: Payer) => ({ kind: "account", id: accountId }) as const;
 const keyOf = ({ keyId }: Payer) => ({ kind: "key", id: keyId }) as const;

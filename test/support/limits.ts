@@ -1,8 +1,13 @@
+import { randomBytes } from "node:crypto";
 import type postgres from "postgres";
+import { generateKey } from "../../src/domain/credentials.ts";
+import { laneOfId } from "../../src/domain/lane.ts";
 import type { LimitToSet } from "../../src/domain/limit.ts";
 import type { Database } from "../../src/store/driver/database.ts";
+import { createChildKey } from "../../src/store/keys.ts";
 import { type LimitOwner, setLimit } from "../../src/store/limits.ts";
 import { TEST_ACTION } from "./action.ts";
+import type { Payer } from "./payer.ts";
 import { typeIds } from "./type-ids.ts";
 
 /** A limit of all models for all users. */
@@ -18,6 +23,22 @@ export async function setTestLimit(
 ): Promise<string> {
   const row = await setLimit(database, TEST_ACTION, owner, limitOf(limit), typeIds);
   return row.id;
+}
+
+/** A key that another key created. */
+export async function createChild(database: Database, parent: Payer): Promise<Payer> {
+  const lane = laneOfId(parent.accountId);
+  const key = {
+    id: typeIds.key(lane),
+    accountId: parent.accountId,
+    parentId: parent.keyId,
+    name: "child",
+    scopes: undefined,
+    rateLimitRpm: undefined,
+    expiresAt: undefined,
+  };
+  await createChildKey(database, key, generateKey(lane, randomBytes));
+  return { accountId: parent.accountId, keyId: key.id };
 }
 
 /** Checks every counter of an account against the ledger and the open holds, directly in the tables. Empty if all are right. */

@@ -49,6 +49,7 @@ export class UncheckedBilling {
     const lane = laneOfId(hold.accountId);
     const row = await this.#batcher.submit(lane, { kind: "hold", lane, hold });
     const { outcome, balance_micros: balanceMicros, held_micros: heldMicros } = row;
+    if (outcome === "limited") return { outcome, limitId: JSON.parse(row.limits ?? "{}").refusal.id };
     return outcome === "insufficient" ? { outcome, balanceMicros, heldMicros } : { outcome };
   }
 

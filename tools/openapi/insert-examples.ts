@@ -1,6 +1,8 @@
+import { limitExceeded } from "../../src/billing/refusals.ts";
 import { DomainError, type DomainErrorOptions, type Reason } from "../../src/domain/errors.ts";
 import { anthropicErrorBody, errorBody } from "../../src/server/errors/http-error.ts";
 import type { ExampleValues } from "../../src/server/pages/openapi-page.ts";
+import type { RefusingLimit } from "../../src/store/bill.ts";
 import { operationExamples, REQUEST_ID } from "./examples.ts";
 import type { FurtherExample, OperationExample } from "./operation-example.ts";
 import { clean, type Schema } from "./schema.ts";
@@ -100,6 +102,62 @@ function mapValues<Value, Result>(
   return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, map(value, key)]));
 }
 
+/** An error of a limit, with the same code as in responses. */
+function limitFacts(
+  limit: Partial<RefusingLimit> & Pick<RefusingLimit, "metric" | "window" | "amount">,
+): DomainErrorOptions {
+  const reset = { at: new Date("2026-12-01T00:00:00Z"), seconds: 86_400 };
+  const refusing = {
+    id: "lim_01kam4xxa5fzsbw0pdmm2h60vq",
+    ownerId: "acct_01kam4xxa5fzsbw0pdmm2h60vq",
+    model: "",
+    per: "",
+    spent: 0n,
+    held: 0n,
+    needed: 0n,
+    reset: limit.window === "" ? undefined : reset,
+    ...limit,
+  };
+  const funds = { balanceMicros: 9_000_000n, heldMicros: 0n };
+  const error = limitExceeded(refusing, funds, { requiredMicros: refusing.needed, minimumMicros: undefined });
+  const { message, metadata, retryAfterSeconds } = error;
+  return { message, metadata, ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }) };
+}
+
+/** The errors of limits. */
+function limitErrors() {
+  return {
+    budget_exceeded: limitFacts({
+      metric: "cost",
+      window: "month",
+      amount: 25_000_000n,
+      spent: 24_999_980n,
+      needed: 29n,
+    }),
+    token_limit_exceeded: limitFacts({
+      metric: "tokens",
+      window: "day",
+      amount: 100_000n,
+      spent: 99_900n,
+      needed: 218n,
+    }),
+    generation_limit_exceeded: limitFacts({
+      metric: "generations",
+      window: "day",
+      amount: 500n,
+      spent: 500n,
+      needed: 1n,
+    }),
+    concurrency_limit_reached: limitFacts({
+      metric: "concurrent",
+      window: "",
+      amount: 4n,
+      held: 4n,
+      needed: 1n,
+    }),
+  };
+}
+
 /** What the examples of errors say about a model. */
 type ErrorModel = Pick<ExampleValues["generation"], "id" | "contextWindow" | "tooManyTokens">;
 
@@ -141,6 +199,7 @@ function factsOf(model: ErrorModel): Partial<Record<Reason, DomainErrorOptions>>
         shortage_micros: "1",
       },
     },
+    ...limitErrors(),
     key_limit_reached: {
       message: 'The plan "free" allows 2 active keys. Revoke one that is not used.',
       metadata: { plan: "free", max_active_keys: "2" },

@@ -15,7 +15,7 @@ to it. A response contains every field; a field without a value is zero, empty o
 absent field. Unknown fields and parameters are rejected, except by the endpoints in the formats of OpenAI and Anthropic, which
 ignore unknown fields. All other methods are also available over gRPC, gRPC-Web and Connect.
 
-The server checks a call in this order: path, key (401), scope (403), rate limit (429), body and fields (400), balance (402).`;
+The server checks a call in this order: path, key (401), scope (403), rate limit (429), body and fields (400), model (404), balance (402), limits (402, 429).`;
 
 /** The titles of services that differ from their names. */
 const TAG_TITLES: Readonly<Record<string, string>> = {
@@ -23,6 +23,7 @@ const TAG_TITLES: Readonly<Record<string, string>> = {
   EmbedService: "Embeddings",
   ModelService: "Models",
   MeService: "Account status",
+  LimitService: "Limits",
   KeyService: "Keys",
 };
 

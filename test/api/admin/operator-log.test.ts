@@ -57,6 +57,7 @@ async function findings(): Promise<string[]> {
 type Case = { readonly call: () => Promise<unknown>; readonly event: () => Partial<OperatorEvent> };
 
 let accountId = "";
+let limitId = "";
 let keyId = "";
 let otherId = "";
 const reason = "ticket 7 <b>";
@@ -145,6 +146,18 @@ const changes: Readonly<Record<string, Case>> = {
       accountId,
       details: { name: "ci", scopes: "read", expires_at: "never" },
     }),
+  },
+  SetLimit: {
+    call: async () => {
+      const limit = { metric: "cost", window: "day", amount: 5n };
+      limitId =
+        (await admin.setLimit({ owner: { case: "keyId", value: keyId }, limit, reason })).limit?.id ?? "";
+    },
+    event: () => ({ target: keyId, accountId, details: { metric: "cost", window: "day", amount: "5" } }),
+  },
+  RemoveLimit: {
+    call: () => admin.removeLimit({ owner: { case: "keyId", value: keyId }, limitId, reason }),
+    event: () => ({ target: keyId, accountId, details: { limit_id: limitId } }),
   },
   SetKeyLimit: {
     call: () => admin.setKeyLimit({ keyId, reason }),

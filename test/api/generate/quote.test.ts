@@ -135,6 +135,7 @@ test("over REST, the same body as for the call gets every field, and the headers
     hold: "$0.000046",
     fits: true,
     refusal: "",
+    limit_id: "",
   });
   expect(response.headers.has("ratelimit")).toBe(true);
 });
