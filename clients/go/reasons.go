@@ -26,6 +26,8 @@ const (
 	BudgetExceeded Reason = "budget_exceeded"
 	// InsufficientScope is 403: The API key does not have the scope that this method requires.
 	InsufficientScope Reason = "insufficient_scope"
+	// ModelNotAllowed is 403: The API key cannot use this model. GET /v1/models lists the models that it can use.
+	ModelNotAllowed Reason = "model_not_allowed"
 	// AccountSuspended is 403: The account is suspended. Contact the operator of this service.
 	AccountSuspended Reason = "account_suspended"
 	// NotFound is 404: The resource does not exist. Check the path.

@@ -70,7 +70,7 @@ export async function listPlans(deps: Deps) {
 }
 
 export async function listModels({ catalog }: Pick<Deps, "catalog">, request: ListModelsRequest) {
-  const { rows, nextPageToken } = pageOfModels(catalog, readPage("models", request));
+  const { rows, nextPageToken } = pageOfModels(catalog.list(), readPage("models", request));
   return { models: rows.map(viewCatalogModel), nextPageToken };
 }
 
@@ -106,6 +106,7 @@ export async function createKey(deps: Deps, request: CreateKeyRequest, call: Api
       scopes: fromScopeBits(scopes).join(","),
       rate_limit_rpm: rateLimitRpm,
       expires_at: key.expiresAt?.toISOString(),
+      models: key.models?.join(","),
     };
     return makeLoggedChange(deps, call, { target: accountId, reason, details }, (action) =>
       createKeyRow(deps.database, action, { ...key, plan, scopes }, generated),
@@ -148,7 +149,7 @@ export async function revokeKey(deps: Deps, request: RevokeKeyRequest, call: Api
 
 export async function updateKey(deps: Deps, request: UpdateKeyRequest, call: ApiCall) {
   const { keyId, reason } = request;
-  const changes = keyChangesOf(request);
+  const changes = keyChangesOf(deps.catalog, request);
   const change = { target: keyId, reason, details: detailsOfChanges(changes) };
   const row = await makeLoggedChange(deps, call, change, (action) =>
     updateAnyKey(deps.database, action, keyId, changes),

@@ -22,7 +22,7 @@ import {
   updateKey as updateKeyRow,
 } from "../store/keys.ts";
 import { type ApiCall, type Deps, defineService } from "./define-service.ts";
-import { keyChangesOf, scopesOf } from "./key-changes.ts";
+import { keyChangesOf, modelIdsOf, scopesOf } from "./key-changes.ts";
 import { dateOf } from "./request-values.ts";
 import { viewKey } from "./views.ts";
 
@@ -53,7 +53,9 @@ export async function getKey(deps: Deps, request: GetKeyRequest, call: ApiCall) 
 /** The database limits the changes to what the calling key has at that moment. */
 export async function updateKey(deps: Deps, request: UpdateKeyRequest, call: ApiCall) {
   return {
-    apiKey: viewKey(await updateKeyRow(deps.database, call.key, request.keyId, keyChangesOf(request))),
+    apiKey: viewKey(
+      await updateKeyRow(deps.database, call.key, request.keyId, keyChangesOf(deps.catalog, request)),
+    ),
   };
 }
 
@@ -83,6 +85,7 @@ type NewKeyRequest = {
   readonly name: string;
   readonly rateLimitRpm?: number | undefined;
   readonly expiresAt?: Timestamp | undefined;
+  readonly models: readonly string[];
 };
 
 type Store = (key: KeyToCreate, generated: NewKey) => Promise<KeyRow>;
@@ -98,6 +101,7 @@ export async function newKey(deps: Deps, accountId: string, request: NewKeyReque
     name,
     rateLimitRpm,
     expiresAt: dateOf("expires_at", expiresAt),
+    models: modelIdsOf(deps.catalog, request),
   };
   return { apiKey: viewKey(await store(key, generated)), secret: generated.secret };
 }

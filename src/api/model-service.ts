@@ -1,15 +1,16 @@
 import { type GetModelRequest, type ListModelsRequest, ModelService } from "../../gen/vx/v1/model_pb.js";
-import { unknownModel } from "../billing/refusals.ts";
+import { isAllowed, modelNotAllowed, unknownModel } from "../billing/refusals.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { Model } from "../domain/model.ts";
 import { cutPage, type Page, readPage } from "../domain/page.ts";
 import type { Catalog } from "../models/catalog.ts";
-import { type Deps, defineService } from "./define-service.ts";
+import type { AdmittedKey } from "../store/admit.ts";
+import { type ApiCall, type Deps, defineService } from "./define-service.ts";
 import { viewModel } from "./views.ts";
 
 /** Anthropic's clients select a page by `limit` and the id of a model, all others by a token. */
 export function selectModels(
-  catalog: Catalog,
+  models: readonly Model[],
   request: Pick<ListModelsRequest, "pageSize" | "pageToken" | "limit" | "afterId" | "beforeId">,
 ): PageOfModels {
   const { pageSize, limit, pageToken, afterId, beforeId } = request;
@@ -20,12 +21,16 @@ export function selectModels(
   if (pageToken !== "" && afterId + beforeId !== "")
     throw DomainError.ofField("page_token", 'cannot be given together with "after_id" or "before_id"');
   const page = readPage("models", { pageSize: limit || pageSize, pageToken });
-  if (beforeId !== "") return pageOfModelsBefore(catalog, page, beforeId);
-  return pageOfModels(catalog, afterId === "" ? page : { ...page, after: afterId });
+  if (beforeId !== "") return pageOfModelsBefore(models, page, beforeId);
+  return pageOfModels(models, afterId === "" ? page : { ...page, after: afterId });
 }
 
-export async function listModels({ catalog }: Pick<Deps, "catalog">, request: ListModelsRequest) {
-  const { rows, nextPageToken, hasMore } = selectModels(catalog, request);
+export async function listModels(
+  { catalog }: Pick<Deps, "catalog">,
+  request: ListModelsRequest,
+  { key }: Pick<ApiCall, "key">,
+) {
+  const { rows, nextPageToken, hasMore } = selectModels(modelsOf(catalog, key), request);
   return {
     object: "list",
     data: rows.map(viewModel),
@@ -36,19 +41,30 @@ export async function listModels({ catalog }: Pick<Deps, "catalog">, request: Li
   };
 }
 
-export async function getModel({ catalog }: Pick<Deps, "catalog">, request: GetModelRequest) {
-  return { model: viewModel(knownModel(catalog, request.model)) };
+export async function getModel(
+  { catalog }: Pick<Deps, "catalog">,
+  request: GetModelRequest,
+  { key }: Pick<ApiCall, "key">,
+) {
+  return { model: viewModel(allowedModel(catalog, key, request.model)) };
 }
 
-export function knownModel(catalog: Catalog, id: string): Model {
+/** The models that the key may use. */
+export function modelsOf(catalog: Catalog, key: AdmittedKey): readonly Model[] {
+  return key.models === undefined ? catalog.list() : catalog.list().filter((model) => isAllowed(key, model));
+}
+
+/** The model with this id or alias, if the key may use it. */
+export function allowedModel(catalog: Catalog, key: AdmittedKey, id: string): Model {
   const model = catalog.get(id);
-  if (!model) throw unknownModel(id, catalog.list());
+  if (!model) throw unknownModel(id, modelsOf(catalog, key));
+  if (!isAllowed(key, model)) throw modelNotAllowed(key, model);
   return model;
 }
 
 export const modelService = defineService(ModelService, ({ deps }) => ({
-  listModels: (request) => listModels(deps, request),
-  getModel: (request) => getModel(deps, request),
+  listModels: (request, call) => listModels(deps, request, call),
+  getModel: (request, call) => getModel(deps, request, call),
 }));
 
 type PageOfModels = {
@@ -58,14 +74,14 @@ type PageOfModels = {
 };
 
 /** Ordered by id. If the catalog changes between two pages, no remaining model is repeated or skipped. */
-export function pageOfModels(catalog: Catalog, page: Page): PageOfModels {
-  const rest = catalog.list().filter(({ id }) => id > page.after);
+export function pageOfModels(models: readonly Model[], page: Page): PageOfModels {
+  const rest = models.filter(({ id }) => id > page.after);
   const { rows, nextPageToken } = cutPage(rest.slice(0, page.size + 1), page, ({ id }) => id);
   return { rows, nextPageToken, hasMore: nextPageToken !== "" };
 }
 
 /** The last models before the one with this id, ordered by id. */
-function pageOfModelsBefore(catalog: Catalog, { size }: Page, beforeId: string): PageOfModels {
-  const rest = catalog.list().filter(({ id }) => id < beforeId);
+function pageOfModelsBefore(models: readonly Model[], { size }: Page, beforeId: string): PageOfModels {
+  const rest = models.filter(({ id }) => id < beforeId);
   return { rows: rest.slice(-size), nextPageToken: "", hasMore: rest.length > size };
 }

@@ -47,6 +47,7 @@ export function viewKey(row: KeyRow): MessageInitShape<typeof ApiKeySchema> {
     ...(row.revoked_at ? { revokedAt: timestampFromDate(row.revoked_at) } : {}),
     ...(row.expires_at ? { expiresAt: timestampFromDate(row.expires_at) } : {}),
     ...(row.last_used_at ? { lastUsedAt: timestampFromDate(row.last_used_at) } : {}),
+    models: row.models?.split(",") ?? [],
     ...(row.previous_expires_at ? { previousExpiresAt: timestampFromDate(row.previous_expires_at) } : {}),
   };
 }

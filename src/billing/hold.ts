@@ -3,6 +3,7 @@ import { withPrefix } from "../domain/ids.ts";
 import { InvariantViolation } from "../domain/invariant.ts";
 import type { Model } from "../domain/model.ts";
 import type { Micros } from "../domain/money.ts";
+import type { AdmittedKey } from "../store/admit.ts";
 import type { HoldOutcome, HoldRequest, MinuteLimit, ShortHold } from "../store/bill.ts";
 import type { Billing } from "../store/billing.ts";
 import { checkRequest } from "./check-request.ts";
@@ -141,7 +142,10 @@ export type Quote = {
   readonly limitId: string | undefined;
 };
 
-export type QuoteCaller = { readonly key: HoldKey; readonly signal: AbortSignal };
+export type QuoteCaller = {
+  readonly key: HoldKey & Pick<AdmittedKey, "models">;
+  readonly signal: AbortSignal;
+};
 
 export type QuoteDeps = {
   readonly tokens: Pick<Tokens, "countPrompt">;

@@ -5,6 +5,7 @@ import { laneOfId } from "../domain/lane.ts";
 import type { Model } from "../domain/model.ts";
 import { deltasOf } from "../domain/output.ts";
 import type { CountOptions } from "../domain/prompt-texts.ts";
+import type { AdmittedKey } from "../store/admit.ts";
 import type { HoldRequest, MinuteLimit } from "../store/bill.ts";
 import { checkRequest, checkStorable } from "./check-request.ts";
 import { Generation, type GenerationDeps, PieceStream } from "./generation.ts";
@@ -21,7 +22,7 @@ import {
   type QuoteDeps,
   quoteOf,
 } from "./hold.ts";
-import { unknownModel } from "./refusals.ts";
+import { isAllowed, modelNotAllowed, unknownModel } from "./refusals.ts";
 import { decodeAnswer, interrupted, type StoredAnswer } from "./stored-answer.ts";
 
 type MeterDeps = GenerationDeps &
@@ -49,7 +50,7 @@ export class Meter {
 
   /** What a call with this request would hold. Neither calls an upstream nor holds anything. */
   async quote(request: GenerationRequest, caller: QuoteCaller): Promise<Quote> {
-    return await quoteOf(this.#modelOf(request), request, caller, this.#deps);
+    return await quoteOf(this.#modelOf(caller.key, request), request, caller, this.#deps);
   }
 
   async complete(caller: Caller, request: GenerationRequest): Promise<Reply> {
@@ -70,8 +71,8 @@ export class Meter {
   }
 
   /** The number of input tokens of a request that is not run. Images count with their maximum. */
-  async countInput(request: GenerationRequest, options: CountOptions): Promise<number> {
-    const model = this.#modelOf(request);
+  async countInput(key: AdmittedKey, request: GenerationRequest, options: CountOptions): Promise<number> {
+    const model = this.#modelOf(key, request);
     await checkRequest(model, request);
     // Counting stops at the context window: the work of a call that is free must have a limit.
     const { promptTokens } = await countInput(model, request, this.#deps.tokens, options);
@@ -81,7 +82,7 @@ export class Meter {
   async #start(caller: Caller, request: GenerationRequest, streamed: boolean): Promise<Generation | Replay> {
     const { running, ids } = this.#deps;
     const { accountId } = caller.key;
-    const model = this.#modelOf(request);
+    const model = this.#modelOf(caller.key, request);
     caller.onModel(model.id);
     running.reserve(accountId);
     let generation: Generation | undefined;
@@ -100,9 +101,14 @@ export class Meter {
     }
   }
 
-  #modelOf({ model: id }: GenerationRequest): Model {
+  #modelOf(key: Pick<AdmittedKey, "models">, { model: id }: GenerationRequest): Model {
     const model = this.#deps.models.get(id);
-    if (!model) throw unknownModel(id, this.#deps.models.list());
+    if (!model)
+      throw unknownModel(
+        id,
+        this.#deps.models.list().filter((one) => isAllowed(key, one)),
+      );
+    if (!isAllowed(key, model)) throw modelNotAllowed(key, model);
     return model;
   }
 

@@ -3,6 +3,7 @@ import type { LimitMetric } from "../domain/limit.ts";
 import type { Model } from "../domain/model.ts";
 import { formatMicros, type Micros } from "../domain/money.ts";
 import { editDistance } from "../domain/text.ts";
+import type { AdmittedKey } from "../store/admit.ts";
 import type { Funds, RefusingLimit } from "../store/bill.ts";
 
 /** The wait for running calls to end. Official SDKs retry twice. */
@@ -132,6 +133,19 @@ export function maxCostTooLow(required: Micros, maxCost: Micros): DomainError {
     message: `max_cost_micros: ${description}`,
     fields: [{ field: "max_cost_micros", description }],
     metadata: { max_cost_micros: String(maxCost), required_micros: String(required) },
+  });
+}
+
+/** Whether the key may use the model. */
+export function isAllowed({ models }: Pick<AdmittedKey, "models">, model: Model): boolean {
+  return models === undefined || models.includes(model.id);
+}
+
+/** The 403 error of a call with a key that may not use the model. */
+export function modelNotAllowed({ models = [] }: Pick<AdmittedKey, "models">, model: Model): DomainError {
+  return new DomainError("model_not_allowed", {
+    message: `The API key cannot use the model "${model.id}". It can use: ${models.join(", ")}.`,
+    fields: [{ field: "model", description: "is not among the models of the API key" }],
   });
 }
 

@@ -41,7 +41,14 @@ import { formatTable, show } from "./print.ts";
 type AccountOption = { readonly account?: string };
 type CreateOptions = JsonOption &
   ReasonOption &
-  AccountOption & { name: string; plan?: string; scope?: string[]; rpm?: number; expiresAt?: Date };
+  AccountOption & {
+    name: string;
+    plan?: string;
+    scope?: string[];
+    model?: string[];
+    rpm?: number;
+    expiresAt?: Date;
+  };
 
 export const define: Define = (group) => {
   withExamples(group, [
@@ -67,6 +74,7 @@ export const define: Define = (group) => {
       "requests per minute of the key (default: the limit of the plan)",
       positiveNumber("--rpm", MAX_RPM),
     )
+    .option("--model <model>", "a model that the key may use; can be repeated (default: all)", collect)
     .option("--expires-at <time>", "the time at which the key expires (default: never)", time("--expires-at"))
     .action(createKey);
   reasonOption(create);
@@ -113,6 +121,7 @@ function defineUpdate(group: Command): void {
   reasonOption(update)
     .argument("<key_id>", "the id of the key")
     .option("--name <name>", "the new name")
+    .option("--model <model>", "a model that the key may use, or all; can be repeated", collect)
     .option("--scope <scope>", "a scope to keep; can be repeated, and the others are removed", collect)
     .option(
       "--rpm <n>",
@@ -149,12 +158,13 @@ function withAccount(command: Command): Command {
 }
 
 async function createKey(argument: string | undefined, options: CreateOptions): Promise<void> {
-  const { name, plan = "", scope: scopes = [], rpm, expiresAt, reason = "" } = options;
+  const { name, plan = "", scope: scopes = [], model: models = [], rpm, expiresAt, reason = "" } = options;
   const account = accountOf(argument, options.account);
   const request = {
     name,
     plan,
     scopes,
+    models,
     reason,
     ...(rpm === undefined ? {} : { rateLimitRpm: rpm }),
     ...(expiresAt === undefined ? {} : { expiresAt: timestampFromDate(expiresAt) }),
@@ -214,19 +224,27 @@ async function revoke(keyId: string, options: JsonOption & ReasonOption): Promis
 }
 
 type UpdateOptions = JsonOption &
-  ReasonOption & { name?: string; scope?: string[]; rpm?: number | "default"; expiresAt?: Date | "never" };
+  ReasonOption & {
+    name?: string;
+    scope?: string[];
+    model?: string[];
+    rpm?: number | "default";
+    expiresAt?: Date | "never";
+  };
 
 async function updateKey(keyId: string, options: UpdateOptions): Promise<void> {
-  const { name, scope, rpm, expiresAt, reason = "" } = options;
-  const given = { name, scopes: scope, rate_limit_rpm: rpm, expires_at: expiresAt };
+  const { name, scope, model, rpm, expiresAt, reason = "" } = options;
+  const given = { name, scopes: scope, models: model, rate_limit_rpm: rpm, expires_at: expiresAt };
   const paths = Object.entries(given).flatMap(([path, value]) => (value === undefined ? [] : [path]));
-  if (paths.length === 0) throw usageFailure("nothing to change; add --name, --scope, --rpm or --expires-at");
+  if (paths.length === 0)
+    throw usageFailure("nothing to change; add --name, --scope, --model, --rpm or --expires-at");
   const response = await withAdmin((admin) =>
     admin.updateKey({
       keyId,
       reason,
       name: name ?? "",
       scopes: scope ?? [],
+      models: model?.includes("all") ? [] : (model ?? []),
       ...(typeof rpm === "number" ? { rateLimitRpm: rpm } : {}),
       ...(expiresAt instanceof Date ? { expiresAt: timestampFromDate(expiresAt) } : {}),
       updateMask: { paths },

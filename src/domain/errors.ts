@@ -107,6 +107,12 @@ export const ERRORS = {
     "permission_error",
     "The API key does not have the scope that this method requires.",
   ),
+  model_not_allowed: row(
+    "PERMISSION_DENIED",
+    403,
+    "permission_error",
+    "The API key cannot use this model. GET /v1/models lists the models that it can use.",
+  ),
   account_suspended: row(
     "PERMISSION_DENIED",
     403,

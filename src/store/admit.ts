@@ -30,6 +30,8 @@ export type AdmittedKey = {
   readonly visibleEnd: string;
   readonly rateLimitRpm: number;
   readonly balanceMicros: bigint;
+  /** The ids of the models that the key may use; undefined for all. */
+  readonly models: readonly string[] | undefined;
 };
 
 export type RateWindow = { readonly limit: number; readonly remaining: number; readonly secondsLeft: number };
@@ -117,6 +119,7 @@ type AdmitRow = {
   visible_start: string;
   visible_end: string;
   balance_micros: bigint;
+  models: string | null;
   /** Only in the state "rotated". */
   current_fingerprint: Buffer | null;
 };
@@ -187,6 +190,7 @@ function decideGroup(
     visibleEnd: row.visible_end,
     rateLimitRpm: row.rpm,
     balanceMicros: row.balance_micros,
+    models: row.models?.split(","),
   };
   let granted = 0;
   const windowNow = (): RateWindow | undefined =>

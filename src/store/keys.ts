@@ -26,6 +26,8 @@ export type KeyRow = {
   last_used_at: Date | null;
   /** Until when the secret before the last rotation works. */
   previous_expires_at: Date | null;
+  /** Ids of models, separated by commas; null for all. */
+  models: string | null;
 };
 
 export type KeyToCreate = {
@@ -34,6 +36,8 @@ export type KeyToCreate = {
   readonly name: string;
   readonly rateLimitRpm: number | undefined;
   readonly expiresAt: Date | undefined;
+  /** Undefined for all models, or those of the parent. */
+  readonly models?: readonly string[] | undefined;
 };
 
 /** A key that an operator creates. */
@@ -74,6 +78,7 @@ export async function createKey(
       key.expiresAt ?? null,
       generated.visibleStart,
       generated.visibleEnd,
+      key.models?.join(",") ?? null,
     );
   return row as KeyRow;
 }
@@ -101,6 +106,7 @@ export async function createChildKey(
       key.expiresAt ?? null,
       generated.visibleStart,
       generated.visibleEnd,
+      key.models?.join(",") ?? null,
     );
   if (!row) throw new Error("create_child_key returned nothing");
   const { wait_seconds: waitSeconds, max_keys_created_per_hour: max } = row;
@@ -191,6 +197,7 @@ export type KeyChanges = {
   readonly scopes?: ScopeBits;
   readonly rate_limit_rpm?: number | null;
   readonly expires_at?: Date | null;
+  readonly models?: readonly string[] | null;
 };
 
 /** Changes the calling key or one that it created. */

@@ -71,6 +71,14 @@ const FAILING: Partial<Record<Reason, () => Promise<JsonAnswer>>> = {
     const narrow = await createTestKey(operatorOf(app), { accountId: key.accountId, scopes: ["read"] });
     return await send("GET", "/v1/keys", undefined, narrow.secret);
   },
+  model_not_allowed: async () => {
+    const { secret } = await operatorOf(app).createKey({
+      accountId: key.accountId,
+      name: "narrow",
+      models: ["vx-sandbox-small"],
+    });
+    return await send("GET", "/v1/models/vx-sandbox-large", undefined, secret);
+  },
   account_suspended: async () => {
     const { accountId, secret } = await createTestKey(operatorOf(app));
     await operatorOf(app).suspendAccount({ accountId, reason: "overdue" });

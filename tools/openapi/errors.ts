@@ -28,6 +28,8 @@ const IS_RETURNED_BY: Readonly<Record<Reason, (operation: Operation) => boolean>
   not_found: ({ usual, pathFields }) => pathFields.length > 0 && !/^GetModel(Info)?$/.test(usual.name),
   model_not_found: ({ pathFields, bodyFields }) =>
     [...pathFields, ...bodyFields].some(({ name }) => name === "model"),
+  model_not_allowed: ({ pathFields, bodyFields }) =>
+    [...pathFields, ...bodyFields].some(({ name }) => name === "model"),
   idempotency_in_progress: metered,
   generation_interrupted: metered,
   key_limit_reached: ({ usual }) => usual.name === "CreateKey",

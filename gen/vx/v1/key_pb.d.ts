@@ -101,6 +101,13 @@ export declare type ApiKey = Message<"vx.v1.ApiKey"> & {
    * @generated from field: google.protobuf.Timestamp previous_expires_at = 12;
    */
   previousExpiresAt?: Timestamp | undefined;
+
+  /**
+   * The ids of the models that the key may use. Empty: all.
+   *
+   * @generated from field: repeated string models = 13;
+   */
+  models: string[];
 };
 
 /**
@@ -145,6 +152,13 @@ export declare type CreateKeyRequest = Message<"vx.v1.CreateKeyRequest"> & {
    * @generated from field: google.protobuf.Timestamp expires_at = 4;
    */
   expiresAt?: Timestamp | undefined;
+
+  /**
+   * The models that the key may use, by id or alias, among those of the calling key. Default: those of the calling key.
+   *
+   * @generated from field: repeated string models = 5;
+   */
+  models: string[];
 };
 
 /**
@@ -357,7 +371,14 @@ export declare type UpdateKeyRequest = Message<"vx.v1.UpdateKeyRequest"> & {
   expiresAt?: Timestamp | undefined;
 
   /**
-   * The fields that change: "name", "scopes", "rate_limit_rpm" and "expires_at". A field in the mask that is not set is
+   * The models that the key may use, by id or alias, among those of the calling key.
+   *
+   * @generated from field: repeated string models = 7;
+   */
+  models: string[];
+
+  /**
+   * The fields that change: "name", "scopes", "rate_limit_rpm", "expires_at" and "models". A field in the mask that is not set is
    * cleared. Without a mask, the fields that are set change. Over REST, the default is the fields that the body has.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 6;

@@ -5,14 +5,21 @@ import {
   ModelsService,
 } from "../../../gen/vx/anthropic/v1/models_pb.js";
 import type { Model } from "../../domain/model.ts";
-import { type Deps, defineService } from "../define-service.ts";
-import { knownModel, selectModels } from "../model-service.ts";
+import { type ApiCall, type Deps, defineService } from "../define-service.ts";
+import { allowedModel, modelsOf, selectModels } from "../model-service.ts";
 
 export async function listModelInfos(
   { catalog }: Pick<Deps, "catalog">,
   { limit, afterId, beforeId }: ListModelInfosRequest,
+  { key }: Pick<ApiCall, "key">,
 ) {
-  const { rows, hasMore } = selectModels(catalog, { pageSize: 0, pageToken: "", limit, afterId, beforeId });
+  const { rows, hasMore } = selectModels(modelsOf(catalog, key), {
+    pageSize: 0,
+    pageToken: "",
+    limit,
+    afterId,
+    beforeId,
+  });
   const [first, last] = [rows[0], rows.at(-1)];
   return {
     data: rows.map(modelInfoOf),
@@ -22,8 +29,12 @@ export async function listModelInfos(
   };
 }
 
-export async function getModelInfo({ catalog }: Pick<Deps, "catalog">, { model }: GetModelInfoRequest) {
-  return { model: modelInfoOf(knownModel(catalog, model)) };
+export async function getModelInfo(
+  { catalog }: Pick<Deps, "catalog">,
+  { model }: GetModelInfoRequest,
+  { key }: Pick<ApiCall, "key">,
+) {
+  return { model: modelInfoOf(allowedModel(catalog, key, model)) };
 }
 
 const NO = { supported: false };
@@ -66,6 +77,6 @@ export function modelInfoOf(model: Model) {
 }
 
 export const modelsService = defineService(ModelsService, ({ deps }) => ({
-  listModelInfos: (request) => listModelInfos(deps, request),
-  getModelInfo: (request) => getModelInfo(deps, request),
+  listModelInfos: (request, call) => listModelInfos(deps, request, call),
+  getModelInfo: (request, call) => getModelInfo(deps, request, call),
 }));

@@ -42,7 +42,7 @@ export async function countTokens(
   call: ApiCall,
 ): Promise<MessageInitShape<typeof CountTokensResponseSchema>> {
   const { accountId } = call.key;
-  const inputTokens = await meter.countInput(await generationRequestOfCount(request), {
+  const inputTokens = await meter.countInput(call.key, await generationRequestOfCount(request), {
     signal: call.signal,
     accountId,
   });

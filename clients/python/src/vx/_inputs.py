@@ -102,6 +102,7 @@ class CreateKeyInput(TypedDict, total=False):
     scopes: Sequence[Literal["generate", "read", "keys"]]
     rate_limit_rpm: int
     expires_at: datetime.datetime
+    models: Sequence[str]
 
 
 class ListEntriesInput(TypedDict, total=False):

@@ -80,6 +80,12 @@ class InsufficientScopeError(PermissionDeniedError):
     reason = "insufficient_scope"
 
 
+class ModelNotAllowedError(PermissionDeniedError):
+    """403: The API key cannot use this model. GET /v1/models lists the models that it can use."""
+
+    reason = "model_not_allowed"
+
+
 class AccountSuspendedError(PermissionDeniedError):
     """403: The account is suspended. Contact the operator of this service."""
 
@@ -230,6 +236,7 @@ CLASSES: dict[str, type[VxError]] = {
     "insufficient_balance": InsufficientBalanceError,
     "budget_exceeded": BudgetExceededError,
     "insufficient_scope": InsufficientScopeError,
+    "model_not_allowed": ModelNotAllowedError,
     "account_suspended": AccountSuspendedError,
     "not_found": NotFoundError,
     "model_not_found": ModelNotFoundError,

@@ -74,6 +74,12 @@ export class InsufficientScopeError extends PermissionDeniedError {
   override readonly reason = "insufficient_scope";
 }
 
+/** 403: The API key cannot use this model. GET /v1/models lists the models that it can use. */
+export class ModelNotAllowedError extends PermissionDeniedError {
+  override readonly name: string = "ModelNotAllowedError";
+  override readonly reason = "model_not_allowed";
+}
+
 /** 403: The account is suspended. Contact the operator of this service. */
 export class AccountSuspendedError extends PermissionDeniedError {
   override readonly name: string = "AccountSuspendedError";
@@ -225,6 +231,7 @@ export const CLASSES = {
   insufficient_balance: InsufficientBalanceError,
   budget_exceeded: BudgetExceededError,
   insufficient_scope: InsufficientScopeError,
+  model_not_allowed: ModelNotAllowedError,
   account_suspended: AccountSuspendedError,
   not_found: NotFoundError,
   model_not_found: ModelNotFoundError,

@@ -680,6 +680,13 @@ export declare type CreateKeyRequest = Message<"vx.admin.v1.CreateKeyRequest"> &
    * @generated from field: string reason = 7;
    */
   reason: string;
+
+  /**
+   * The models that the key may use, by id or alias. Default: all.
+   *
+   * @generated from field: repeated string models = 8;
+   */
+  models: string[];
 };
 
 /**
@@ -1077,7 +1084,14 @@ export declare type UpdateKeyRequest = Message<"vx.admin.v1.UpdateKeyRequest"> &
   expiresAt?: Timestamp | undefined;
 
   /**
-   * The fields that change: "name", "scopes", "rate_limit_rpm" and "expires_at". A field in the mask that is not set is
+   * The models that the key may use, by id or alias.
+   *
+   * @generated from field: repeated string models = 8;
+   */
+  models: string[];
+
+  /**
+   * The fields that change: "name", "scopes", "rate_limit_rpm", "expires_at" and "models". A field in the mask that is not set is
    * cleared. Without a mask, the fields that are set change.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 6;

@@ -7,7 +7,7 @@ CREATE OR REPLACE FUNCTION admitted_keys(p_items admit_item[], p_while_suspended
     n integer, generate integer, read integer, keys integer, is_used boolean, slots integer, lane smallint, fingerprint bytea,
     key_id text, account_id text, key_name text, plan text,
     scopes smallint, rpm integer, visible_start text, visible_end text, expires_at timestamptz,
-    revoked_at timestamptz, suspended_at timestamptz, balance_micros bigint
+    revoked_at timestamptz, suspended_at timestamptz, balance_micros bigint, models text
   )
   LANGUAGE plpgsql STABLE ROWS 256
   SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
@@ -17,7 +17,7 @@ BEGIN
   SELECT a.n::integer, a.generate, a.read, a.keys, c.generate IS NOT NULL,
          least(r.rpm, coalesce((k.scopes & 1) * c.generate + ((k.scopes >> 1) & 1) * c.read + ((k.scopes >> 2) & 1) * c.keys, 0)),
          k.lane, k.fingerprint, k.id, k.account_id, k.name, k.plan, k.scopes, r.rpm, k.visible_start, k.visible_end, k.expires_at,
-         k.revoked_at, acc.suspended_at, acc.balance_micros
+         k.revoked_at, acc.suspended_at, acc.balance_micros, array_to_string(k.models, ',')
   FROM unnest(p_items, p_while_suspended) WITH ORDINALITY AS a (
     lane, fingerprint, generate, read, keys, same_lane, same_fingerprint, suspended_generate, suspended_read, suspended_keys, n)
   JOIN keys k ON k.lane = a.lane AND k.fingerprint = a.fingerprint

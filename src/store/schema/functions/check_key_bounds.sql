@@ -1,6 +1,6 @@
 -- Refuses values of a key that exceed those of the calling key. Values that are not given (NULL) are the calling key's.
 CREATE OR REPLACE FUNCTION check_key_bounds(
-  p_caller keys, p_max_rpm integer, p_rate_limit_rpm integer, p_expires_at timestamptz
+  p_caller keys, p_max_rpm integer, p_rate_limit_rpm integer, p_expires_at timestamptz, p_models text[]
 ) RETURNS void
   LANGUAGE plpgsql
 AS $$
@@ -15,6 +15,10 @@ BEGIN
       format('must be no later than %s, when the calling key expires',
         to_char(p_caller.expires_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')),
       '{"field":"expires_at"}');
+  END IF;
+  IF NOT p_models <@ p_caller.models THEN
+    PERFORM refuse('invalid_argument',
+      format('must be among the models of the calling key: %s', array_to_string(p_caller.models, ', ')), '{"field":"models"}');
   END IF;
 END
 $$;

@@ -14,7 +14,8 @@ DECLARE
   v_changes jsonb := v_given;
 BEGIN
   PERFORM check_key_bounds(v_caller, effective_rpm(v_caller.rate_limit_rpm, v_caller.may_exceed_plan AND v_is_self, v_plan.rpm),
-    (v_given ->> 'rate_limit_rpm')::integer, (v_given ->> 'expires_at')::timestamptz);
+    (v_given ->> 'rate_limit_rpm')::integer, (v_given ->> 'expires_at')::timestamptz,
+    (jsonb_populate_record(NULL::keys, v_given)).models);
   -- The scopes are checked against those of the key, but the caller may have lost some since it created the key.
   IF (v_given ->> 'scopes')::smallint & ~v_caller.scopes <> 0 THEN
     PERFORM refuse('invalid_argument',

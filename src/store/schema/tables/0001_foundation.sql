@@ -104,9 +104,8 @@ CREATE TABLE keys (
   ancestors text[] NOT NULL DEFAULT '{}',
   -- Whether the key or one of its ancestors has limits of its own: see set_limits.
   is_limited boolean NOT NULL DEFAULT false,
-  -- The models that it may use and the addresses that it may be used from; null for all.
+  -- The ids of the models that it may use; null for all.
   models text[],
-  allowed_cidrs cidr[],
   PRIMARY KEY (lane, fingerprint),
   UNIQUE (lane, id),
   FOREIGN KEY (lane, account_id) REFERENCES accounts (lane, id),
@@ -131,7 +130,7 @@ CREATE INDEX keys_by_name ON keys (lower(name) COLLATE "C", id COLLATE "C");
 CREATE TYPE key_view AS (
   id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text,
   visible_end text, created_at timestamptz, revoked_at timestamptz, expires_at timestamptz,
-  last_used_at timestamptz, previous_expires_at timestamptz, models text[], allowed_cidrs text[]
+  last_used_at timestamptz, previous_expires_at timestamptz, models text
 );
 
 -- The secret that a key had before its last rotation. It works until it expires.
