@@ -1,7 +1,7 @@
-import type { JsonObject } from "../../src/domain/json.ts";
+import type { JsonObject, JsonValue } from "../../src/domain/json.ts";
 
 const names = Array.from({ length: 10_000 }, (_, i) => `p${i}`);
-const all = (schema: JsonObject) => Object.fromEntries(names.map((name) => [name, schema]));
+const all = (schema: JsonValue) => Object.fromEntries(names.map((name) => [name, schema]));
 const branching = all({ $ref: "#" });
 const longText = "x".repeat(1_000_000);
 /** Schemas whose instances would be endless or very large, or take long to make. */
@@ -27,6 +27,11 @@ export const HOSTILE_SCHEMAS: Readonly<Record<string, JsonObject>> = {
     minItems: 1e9,
     items: { minItems: 1e9, items: { type: "string", minLength: 1e9 } },
   },
+  "many choices of a schema with 10,000 keywords": {
+    ...all("x"),
+    anyOf: names.slice(0, 64).map(() => ({ $ref: "#" })),
+  },
+  "long references": { minItems: 1_000, items: { $ref: `#${"/a".repeat(400_000)}` } },
   "nested repetitions": { pattern: "((((a{1000}){1000}){1000}){1000})" },
   "nested groups": { pattern: "(".repeat(2_000) },
   "many long patterns": {

@@ -29,7 +29,7 @@ import { turnsOf as anthropicTurnsOf } from "../../src/upstreams/anthropic/body.
 import { EventStream } from "../../src/upstreams/http/exchange.ts";
 import { writeBody } from "../../src/upstreams/http/request-body.ts";
 import { SandboxUpstream, sandboxVectors } from "../../src/upstreams/sandbox/sandbox.ts";
-import { instanceOf } from "../../src/upstreams/sandbox/schema/instance.ts";
+import { valueOfSchema } from "../../src/upstreams/sandbox/schema-value.ts";
 import type { GenerateFields } from "./generators.ts";
 import { HOSTILE_SCHEMAS } from "./hostile-schemas.ts";
 import { imageOfSize } from "./images.ts";
@@ -256,7 +256,7 @@ const wideTexts: readonly LargeWork[] = [
 const schemas: readonly LargeWork[] = Object.entries(HOSTILE_SCHEMAS).map(([name, schema]) => ({
   name: `a schema with ${name}: instance`,
   minTurns: 0,
-  prepare: () => async () => instanceOf(schema),
+  prepare: () => async () => valueOfSchema(schema),
 }));
 
 const upstreamWork: readonly LargeWork[] = [

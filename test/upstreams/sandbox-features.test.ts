@@ -78,16 +78,16 @@ describe("a tool is called", () => {
   test("with arguments that match its schema, in pieces", async () => {
     const { toolCalls, events, usage } = await reply(prompt("[[tools=2]]", { tools: TOOLS }));
     expect(toolCalls.map((call) => JSON.parse(call.arguments))).toEqual([
-      { city: "text", unit: "celsius" },
+      { city: "city 1", unit: "celsius" },
       {},
     ]);
     const pieces = events.filter((event) => event.kind === "tool_call").map(({ toolCall }) => toolCall);
-    expect(pieces).toHaveLength(3);
+    expect(pieces).toHaveLength(4);
     expect(pieces.filter(({ id, name }) => id !== "" && name !== "").map(({ index }) => index)).toEqual([
       0, 1,
     ]);
     expect(pieces.every((piece) => piece.arguments !== "")).toBe(true);
-    expect(usage.output).toBe(Math.ceil('{"city":"text","unit":"celsius"}'.length / 4) + 1);
+    expect(usage.output).toBe(Math.ceil('{"city":"city 1","unit":"celsius"}'.length / 4) + 1);
   });
 
   test("after a text, if the directive gives its length", async () => {
@@ -151,7 +151,7 @@ describe("max_tokens and stop", () => {
     const { toolCalls, finishReason, usage } = await reply(
       prompt("[[tools=2]]", { tools: TOOLS }, { maxTokens: 3 }),
     );
-    expect(toolCalls.map((call) => call.arguments)).toEqual(['{"city":"tex']);
+    expect(toolCalls.map((call) => call.arguments)).toEqual(['{"city":"cit']);
     expect(finishReason).toBe("length");
     expect(usage.output).toBe(3);
   });
@@ -189,7 +189,7 @@ describe("structured output", () => {
     const { parameters: schema = {} } = WEATHER;
     const responseFormat = { kind: "json_schema", name: "weather", schema, strict: true } as const;
     const { text, events } = await reply(prompt("hello", { responseFormat }));
-    expect(JSON.parse(text)).toEqual({ city: "text", unit: "celsius" });
+    expect(JSON.parse(text)).toEqual({ city: "city 1", unit: "celsius" });
     expect(events.length).toBeGreaterThan(2);
   });
 });

@@ -1,7 +1,7 @@
 import type { Prompt, PromptMessage, ReasoningEffort, Tool } from "../../domain/prompt.ts";
 import { textsOfMessage } from "../../domain/prompt-texts.ts";
 import { UpstreamFailure } from "../upstream-failure.ts";
-import { instanceOf, instanceWork } from "./schema/instance.ts";
+import { isObject, valueOfSchema, WorkBudget } from "./schema-value.ts";
 import { type NextToken, replyTokens, seedOf, sentencesOf, usualTokens } from "./text.ts";
 
 /** A part of a reply, with the tokens it has if nothing cuts it. */
@@ -46,12 +46,13 @@ export function planOf(prompt: Prompt): Plan {
   const tools = toolsToCall(prompt, directive, calledSince(messages, lastUser));
   if (tools.length === 0 || directive.tokens !== undefined)
     segments.push(textSegment(prompt, directive, seed));
-  const work = instanceWork();
+  const work = new WorkBudget();
   for (const [index, { name, parameters }] of tools.entries()) {
     const id = `call_${hexOf(seed)}${index}`;
+    const value = valueOfSchema(parameters ?? {}, work);
     segments.push({
       part: { kind: "tool_call", index, id, name },
-      ...jsonTokens(instanceOf(parameters ?? {}, { type: "object", work })),
+      ...jsonTokens(isObject(value) ? value : {}),
     });
   }
   return { directive, segments };
@@ -91,7 +92,7 @@ function textSegment({ options }: Prompt, directive: Directive, seed: number): S
   const part = { kind: "text" } as const;
   switch (options.responseFormat?.kind) {
     case "json_schema":
-      return { part, ...jsonTokens(instanceOf(options.responseFormat.schema)) };
+      return { part, ...jsonTokens(valueOfSchema(options.responseFormat.schema)) };
     case "json":
       return { part, ...jsonTokens({ reply: sentencesOf(seed) }) };
     case undefined:
