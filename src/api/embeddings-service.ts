@@ -15,7 +15,7 @@ import {
 import type { GenerationRequest } from "../billing/generation-request.ts";
 import type { Meter } from "../billing/meter.ts";
 import { base64OfVector } from "../domain/base64.ts";
-import { nextTurn } from "../domain/next-turn.ts";
+import { nextTurn, TurnMeter } from "../domain/next-turn.ts";
 import type { Format } from "../domain/prompt.ts";
 import { inputTokensOf } from "../domain/usage.ts";
 import { jsonOf, valueOfJson, valueOfJsonText } from "../rules/plain-values.ts";
@@ -65,13 +65,10 @@ async function convert<Result>(
   resultOf: (vector: Float32Array, index: number) => Result,
 ): Promise<Result[]> {
   const results: Result[] = [];
-  let values = 0;
+  const meter = new TurnMeter(VALUES_PER_TURN);
   for (const [index, vector] of vectors.entries()) {
     results.push(resultOf(vector, index));
-    values += vector.length;
-    if (values < VALUES_PER_TURN) continue;
-    values = 0;
-    await nextTurn();
+    if (meter.isDue(vector.length)) await nextTurn();
   }
   return results;
 }

@@ -51,6 +51,24 @@ export function nextTurn(): Promise<void> {
   });
 }
 
+/** Counts the work of a loop, which waits for a turn after so many units of it. */
+export class TurnMeter {
+  readonly #unitsPerTurn: number;
+  #done = 0;
+
+  constructor(unitsPerTurn: number) {
+    this.#unitsPerTurn = unitsPerTurn;
+  }
+
+  /** Call this after the work. Returns whether the loop must wait for a turn. */
+  isDue(units: number): boolean {
+    this.#done += units;
+    if (this.#done < this.#unitsPerTurn) return false;
+    this.#done = 0;
+    return true;
+  }
+}
+
 function startNext(): void {
   waiting.take()?.();
   if (waiting.size > 0) setImmediate(startNext);

@@ -7,7 +7,7 @@ import type {
 } from "../../../gen/vx/anthropic/v1/messages_pb.js";
 import type { GenerationRequest } from "../../billing/generation-request.ts";
 import { DomainError } from "../../domain/errors.ts";
-import { nextTurn } from "../../domain/next-turn.ts";
+import { nextTurn, TurnMeter } from "../../domain/next-turn.ts";
 import {
   NO_OPTIONS,
   type PromptMessage,
@@ -92,15 +92,14 @@ async function promptOfMessage(request: CreateMessageRequest | CountTokensReques
     messages.push(system);
     fields.push("system");
   }
-  let written = 0;
+  const meter = new TurnMeter(WRITTEN_PER_TURN);
   for (const [i, param] of request.messages.entries()) {
     const field = `messages[${i}]`;
     appendMessages(messages, param, field);
     while (fields.length < messages.length) fields.push(field);
+    let written = 0;
     for (const { arguments: text } of messages.at(-1)?.toolCalls ?? []) written += text.length;
-    if (written < WRITTEN_PER_TURN) continue;
-    written = 0;
-    await nextTurn();
+    if (meter.isDue(written)) await nextTurn();
   }
   return { format: "anthropic-messages" as const, model: request.model, messages, fields };
 }

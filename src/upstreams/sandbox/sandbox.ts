@@ -1,5 +1,5 @@
 import { SANDBOX_IMAGE_TOKENS, type SandboxSettings } from "../../domain/model.ts";
-import { nextTurn } from "../../domain/next-turn.ts";
+import { nextTurn, TurnMeter } from "../../domain/next-turn.ts";
 import type { Prompt, PromptMessage } from "../../domain/prompt.ts";
 import { imagesIn, type PromptInput, textsOfMessage } from "../../domain/prompt-texts.ts";
 import { usageOf } from "../../domain/usage.ts";
@@ -85,14 +85,11 @@ export async function sandboxVectors(
   dimensions = DEFAULT_DIMENSIONS,
 ): Promise<Float32Array[]> {
   const vectors: Float32Array[] = [];
-  let work = 0;
+  const meter = new TurnMeter(WORK_PER_TURN);
   for (const message of messages) {
     const text = textsOfMessage(message).join(" ").slice(0, MAX_VECTOR_CHARACTERS);
     vectors.push(vectorOf(text, dimensions));
-    work += text.length + dimensions;
-    if (work < WORK_PER_TURN) continue;
-    work = 0;
-    await nextTurn();
+    if (meter.isDue(text.length + dimensions)) await nextTurn();
   }
   return vectors;
 }
