@@ -16,7 +16,7 @@ import { containsKey } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
 import { type JsonObject, type JsonValue, knownJsonText } from "../domain/json.ts";
 import { charactersOf, unitsOf } from "../domain/text.ts";
-import { maxCharactersOf, maxItemsOf, tooLong, tooMany } from "./limits.ts";
+import { maxCharactersOf, tooLong } from "./limits.ts";
 import { holdsPlainObject, isUntyped, jsonOf } from "./plain-values.ts";
 import { fieldForUnknown } from "./policy.ts";
 import { readField } from "./request-digest.ts";
@@ -42,7 +42,6 @@ export function prepareValidation(services: readonly DescService[]): void {
 /** Checks a request against the rules of its .proto. The 400 error names the invalid fields. */
 export function validateRequest(desc: DescMessage, message: Message): void {
   if (desc.fields.length === 0) return;
-  checkListLengths(desc, message);
   refuseKeys(desc, message);
   checkCollectedFields(desc, message);
   const result = validator.validate(desc, withoutLongTexts(desc, message));
@@ -60,15 +59,6 @@ export function validateRequest(desc: DescMessage, message: Message): void {
 
 function shortened(text: string, maxCharacters: number): string {
   return text.length <= maxCharacters ? text : `${text.slice(0, maxCharacters)}…`;
-}
-
-function checkListLengths(desc: DescMessage, message: Message): void {
-  for (const field of desc.fields) {
-    if (field.fieldKind !== "list") continue;
-    const max = maxItemsOf(field);
-    const { length } = (message as unknown as Record<string, unknown[]>)[field.localName] ?? [];
-    if (length > max) throw DomainError.ofField(field.name, tooMany(max));
-  }
 }
 
 /** Messages of protovalidate, and their replacements. */
