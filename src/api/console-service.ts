@@ -3,7 +3,7 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { ConsoleService, type WatchOverviewResponseSchema } from "../../gen/vx/admin/v1/console_pb.js";
 import { DomainError } from "../domain/errors.ts";
 import type { ServiceFigures } from "../store/service-figures.ts";
-import { type ApiCall, type ApiParts, defineService } from "./define-service.ts";
+import { type ApiCall, defineService, type ServiceDeps } from "./define-service.ts";
 import { limitStreams, MAX_LONG_READS, watchAudit } from "./run-audit.ts";
 
 /** The state of an upstream, and its attempts in the window. */
@@ -58,7 +58,7 @@ export type Overview = {
 export type WatchOverview = (operatorId: string, signal: AbortSignal) => AsyncIterable<Overview>;
 
 /** The dependencies that only operator services have. */
-export type OperatorParts = ApiParts & { readonly watchOverview: WatchOverview };
+export type OperatorDeps = ServiceDeps & { readonly watchOverview: WatchOverview };
 
 async function* watchOverview(watch: WatchOverview, call: ApiCall) {
   for await (const overview of watch(call.operator.id, call.signal)) {
@@ -122,7 +122,7 @@ function viewFailures(failures: Overview["server"]["failures"]) {
   return failures.map(({ reason, calls }) => ({ reason, calls: BigInt(calls) }));
 }
 
-export const consoleService = defineService(ConsoleService, (parts: OperatorParts) => {
+export const consoleService = defineService(ConsoleService, (parts: OperatorDeps) => {
   const limitedAudit = limitStreams(MAX_LONG_READS, watchAudit);
   return {
     watchOverview: (_, call) => watchOverview(parts.watchOverview, call),

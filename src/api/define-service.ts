@@ -19,7 +19,7 @@ import type { OperatorAction } from "../store/operator-log.ts";
 import type { DecodeTokens } from "./token-texts.ts";
 
 /** The dependencies that a service creates its methods from. */
-export type ApiParts = { readonly deps: Deps; readonly meter: Meter };
+export type ServiceDeps = { readonly deps: Deps; readonly meter: Meter };
 
 /** The methods of a service, independent of the protocol. Each method is required. */
 type MethodsOf<Service extends DescService> = {
@@ -36,20 +36,20 @@ type MethodsOf<Service extends DescService> = {
 /** A method without its types, as servers call it. */
 export type MethodFunction = (request: never, call: ApiCall) => unknown;
 
-export type ServiceDefinition<Parts = ApiParts> = {
+export type ServiceDefinition<Needs = ServiceDeps> = {
   readonly service: DescService;
   /** Whether a REST request with a field that the .proto does not have is refused. */
   readonly unknownFields: "refuse" | "ignore";
   /** By the local name of the method. */
-  readonly methods: (parts: Parts) => Readonly<Record<string, MethodFunction>>;
+  readonly methods: (deps: Needs) => Readonly<Record<string, MethodFunction>>;
 };
 
 /** A service with its methods; a method that is missing does not compile. */
-export function defineService<Service extends DescService, Parts = ApiParts>(
+export function defineService<Service extends DescService, Needs = ServiceDeps>(
   service: Service,
-  methods: (parts: Parts) => MethodsOf<Service>,
+  methods: (deps: Needs) => MethodsOf<Service>,
   unknownFields: ServiceDefinition["unknownFields"] = "refuse",
-): ServiceDefinition<Parts> {
+): ServiceDefinition<Needs> {
   return { service, unknownFields, methods };
 }
 

@@ -2,7 +2,7 @@ import { accountService } from "./account-service.ts";
 import { adminService } from "./admin-service.ts";
 import { chatService } from "./chat/service.ts";
 import { completionsService } from "./completions-service.ts";
-import { consoleService, type OperatorParts } from "./console-service.ts";
+import { consoleService, type OperatorDeps } from "./console-service.ts";
 import type { ServiceDefinition } from "./define-service.ts";
 import { embeddingsService, embedService } from "./embeddings-service.ts";
 import { generateService } from "./generate/service.ts";
@@ -35,7 +35,7 @@ export const DEVELOPER_SERVICES: readonly ServiceDefinition[] = [
   usageService,
 ];
 
-export const OPERATOR_SERVICES: readonly ServiceDefinition<OperatorParts>[] = [adminService, consoleService];
+export const OPERATOR_SERVICES: readonly ServiceDefinition<OperatorDeps>[] = [adminService, consoleService];
 
 export const developerServices = DEVELOPER_SERVICES.map(({ service }) => service);
 export const operatorServices = OPERATOR_SERVICES.map(({ service }) => service);

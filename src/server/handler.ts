@@ -13,8 +13,8 @@ import {
   requestIdFrom,
   type ServePath,
 } from "./http/message.ts";
-import type { RestServer } from "./rest/rest-server.ts";
 import { sendRefusal } from "./wire/refusal.ts";
+import type { RestServer } from "./wire/rest.ts";
 
 type HandlerOptions = {
   /** Serves every path under /v1 and the second addresses, known or not; undefined on the operator listener. */

@@ -2,8 +2,7 @@ import { create, type DescMethod, type MessageInitShape } from "@bufbuild/protob
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type HttpRule, HttpRuleSchema } from "../../gen/google/api/http_pb.js";
 import { HttpRuleError, httpBindings } from "../../src/server/rest/http-rule.ts";
-import { restRoutes } from "../../src/server/rest/rest-routes.ts";
-import { DuplicateRouteError } from "../../src/server/rest/trie.ts";
+import { DuplicateRouteError, restRoutes } from "../../src/server/rest/rest-routes.ts";
 import { sendHttp1 } from "../support/raw.ts";
 import { expectError, JSON_BODY, jsonOf } from "./answers.ts";
 import { testFile } from "./descriptors.ts";

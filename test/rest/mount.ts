@@ -14,8 +14,8 @@ import { bodyBudget, defaultLimits, type Limits } from "../../src/server/http/li
 import { Listener } from "../../src/server/http/listener.ts";
 import { OpenCalls } from "../../src/server/http/open-calls.ts";
 import { type CallRecord, Observation } from "../../src/server/observation.ts";
-import { restServer } from "../../src/server/rest/rest-server.ts";
 import { CallServer } from "../../src/server/serve-call.ts";
+import { restServer } from "../../src/server/wire/rest.ts";
 import { type RpcMethod, rpcMethods } from "../../src/server/wire/rpc.ts";
 import type { TestFile } from "./descriptors.ts";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parseTemplate, TemplateError } from "../../src/server/rest/http-rule.ts";
-import { DuplicateRouteError, RouteTrie } from "../../src/server/rest/trie.ts";
+import { DuplicateRouteError, RouteTrie } from "../../src/server/rest/rest-routes.ts";
 import { runs } from "../support/runs.ts";
 
 /** The parsed template: segments, then each variable with its segments. */

@@ -12,18 +12,65 @@ import type { Steps } from "../../codec/steps.ts";
 import type { DomainError } from "../../domain/errors.ts";
 import type { Policy } from "../../rules/policy.ts";
 import type { HttpRoute } from "../../telemetry/telemetry.ts";
-import { Exchange, type ServedMethod } from "../call.ts";
+import { Exchange, type PrepareOptions, type ServedMethod } from "../call.ts";
 import { ensureDomainError, fromRequestError } from "../errors/connect-error.ts";
 import { errorStatus, setErrorHeaders } from "../errors/http-error.ts";
 import { varyWith } from "../http/cors.ts";
 import { type HttpRequest, type HttpResponse, isClosed, stopBody, untilWritable } from "../http/message.ts";
 import { bindPath, bindQuery } from "../rest/address-fields.ts";
 import { prefersCsv } from "../rest/csv-response.ts";
-import { type Endpoint, type RestRoute, type RouteMatch, selectEndpoint } from "../rest/rest-routes.ts";
+import {
+  correctionOf,
+  type Endpoint,
+  findRestRoute,
+  type RestRoute,
+  type RestService,
+  type RouteMatch,
+  restRoutes,
+  selectEndpoint,
+} from "../rest/rest-routes.ts";
 import { eventText, type RestSurface } from "../rest/surfaces.ts";
 import { describeUnsupported } from "../rest/unsupported-apis.ts";
 import { setUpdateMask } from "../rest/update-mask.ts";
+import type { CallServer } from "../serve-call.ts";
 import { chooseEncoding, compress, type Encoding, isWorthCompressing } from "./compress.ts";
+
+type RestOptions = PrepareOptions & {
+  readonly calls: CallServer;
+  readonly services: readonly RestService[];
+  readonly keepAliveMs?: number;
+};
+
+export type RestServer = {
+  /** Whether REST serves the path, known or not. */
+  readonly serves: (path: string) => boolean;
+  readonly serve: (
+    request: HttpRequest,
+    response: HttpResponse,
+    path: string,
+    requestId: string,
+  ) => Promise<void>;
+  /** What to add to the refusal of a path that no one serves. */
+  readonly correctionOf: (path: string) => string;
+};
+
+/** REST directly on node:http and node:http2. */
+export function restServer(options: RestOptions): RestServer {
+  const { calls, keepAliveMs = KEEP_ALIVE_MS } = options;
+  const routes = restRoutes(options.services, options);
+  const above = ["/v1", ...routes.basePaths];
+  return {
+    serve: (request, response, path, requestId) => {
+      const match = findRestRoute(routes, request.method ?? "", path, request.headers);
+      return calls.serve(new RestExchange(match, request, response, requestId, keepAliveMs));
+    },
+    serves: (path) =>
+      above.some(
+        (start) => path.startsWith(start) && (path.length === start.length || path[start.length] === "/"),
+      ),
+    correctionOf: (path) => correctionOf(routes, path),
+  };
+}
 
 /** Unknown addresses also require a key: a caller without one cannot find out which routes exist. */
 const NO_ROUTE_POLICY: Policy = {
@@ -121,10 +168,8 @@ export class RestExchange extends Exchange {
       const read = readJsonBytes(this.#request, limits);
       bytes = read instanceof Promise ? await read : read;
       const decoded = decode(bytes, share, decodeBody(route.first, bytes));
-      const { endpoint, message } = selectEndpoint(
-        route,
-        decoded instanceof Promise ? await decoded : decoded,
-      );
+      const message = decoded instanceof Promise ? await decoded : decoded;
+      const endpoint = selectEndpoint(route, message);
       this.method = endpoint;
       this.#endpoint = endpoint;
       if (endpoint.binding.verb === "PATCH") setUpdateMask(endpoint.binding, message, bytes);
