@@ -145,7 +145,6 @@ export function isAllowed({ models }: Pick<AdmittedKey, "models">, model: Model)
 export function modelNotAllowed({ models = [] }: Pick<AdmittedKey, "models">, model: Model): DomainError {
   return new DomainError("model_not_allowed", {
     message: `The API key cannot use the model "${model.id}". It can use: ${models.join(", ")}.`,
-    fields: [{ field: "model", description: "is not among the models of the API key" }],
   });
 }
 

@@ -66,7 +66,7 @@ export const define: Define = (group) => {
     .option("--plan <plan>", "the plan of the key (default: the plan of the account)")
     .option(
       "--scope <scope>",
-      "generate, read or keys; can be repeated (default: generate and read)",
+      "generate, read, keys, webhooks or billing; can be repeated (default: generate and read)",
       collect,
     )
     .option(

@@ -1,5 +1,5 @@
 /** The permissions of a key, stored as one bit each. */
-const SCOPE_BITS = { generate: 1, read: 2, keys: 4 } as const;
+const SCOPE_BITS = { generate: 1, read: 2, keys: 4, webhooks: 8, billing: 16 } as const;
 
 export type Scope = keyof typeof SCOPE_BITS;
 export type ScopeBits = number;

@@ -164,7 +164,7 @@ function groupByKey(requests: readonly AdmissionRequest[]): Map<string, Group> {
 }
 
 function noSlots(): SlotCounts {
-  return { generate: 0, read: 0, keys: 0 };
+  return { generate: 0, read: 0, keys: 0, webhooks: 0, billing: 0 };
 }
 
 /** Hands the granted slots to the calls of one key in the order they arrived. */

@@ -1,3 +1,5 @@
+import { SCOPES } from "../domain/scope.ts";
+
 /**
  * A composite type of the schema. A batch travels as an array of it: PostgreSQL reads that in half the time of
  * the same rows in JSON.
@@ -32,7 +34,7 @@ export class CompositeType<Name extends string> {
 const PLAIN = /^[\w.-]+$/;
 
 /** An item of vx.admit: all calls of a batch with the same key. */
-export const admitItem = new CompositeType("admit_item", ["lane", "fingerprint", "generate", "read", "keys"]);
+export const admitItem = new CompositeType("admit_item", ["lane", "fingerprint", ...SCOPES]);
 
 /** A hold that vx.bill places. */
 export const holdItem = new CompositeType("hold_item", [

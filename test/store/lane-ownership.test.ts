@@ -16,7 +16,15 @@ function writesOf(payer: Payer, generationId: string): Record<string, Parameter[
   const { accountId, keyId } = payer;
   const lane = laneOfId(accountId);
   const key = [lane, accountId, keyId];
-  const item = { lane, fingerprint: { hex: "00".repeat(32) }, generate: 0, read: 1, keys: 0 };
+  const item = {
+    lane,
+    fingerprint: { hex: "00".repeat(32) },
+    generate: 0,
+    read: 1,
+    keys: 0,
+    webhooks: 0,
+    billing: 0,
+  };
   const ends = arrayOfEnds([{ kind: "end", lane, end: endOf(payer, generationId, 10n) }]);
   const holds = arrayOfHolds([{ kind: "hold", lane, hold: holdOf(payer, 5n, newGenerationId(payer)) }]);
   const visible = ["abcd", "wxyz"];
@@ -38,10 +46,14 @@ function writesOf(payer: Payer, generationId: string): Record<string, Parameter[
     ],
     revoke_any_key: [act, lane, keyId],
     revoke_key: key,
+    rotate_any_key: [act, lane, keyId, new Uint8Array(32), ...visible, 60],
+    rotate_key: [...key, keyId, new Uint8Array(32), ...visible, 60],
     set_account_plan: [act, lane, accountId, "free"],
     set_account_suspended: [act, lane, accountId, true],
     set_key_limit: [act, lane, keyId, 1],
     update_account: [act, lane, accountId, "new", null, null, null],
+    update_any_key: [act, lane, keyId, '{"name":"new"}'],
+    update_key: [...key, keyId, '{"name":"new"}'],
   };
 }
 

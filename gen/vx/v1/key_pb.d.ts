@@ -46,7 +46,7 @@ export declare type ApiKey = Message<"vx.v1.ApiKey"> & {
   plan: string;
 
   /**
-   * The scopes of the key: "generate", "read", "keys".
+   * The scopes of the key: "generate", "read", "keys", "webhooks", "billing".
    *
    * @generated from field: repeated string scopes = 5;
    */

@@ -14,7 +14,9 @@ CREATE TYPE admit_item AS (
   fingerprint bytea,
   generate integer,
   read integer,
-  keys integer
+  keys integer,
+  webhooks integer,
+  billing integer
 );
 
 CREATE TYPE applied_limit AS (
@@ -311,7 +313,7 @@ CREATE TABLE keys (
   CONSTRAINT lane_follows_id CHECK ((lane = lane_of(id))),
   CONSTRAINT only_a_limit_exceeds CHECK (((rate_limit_rpm IS NOT NULL) OR (NOT may_exceed_plan))),
   CONSTRAINT only_four_characters_visible CHECK (((length(visible_start) = 4) AND (length(visible_end) = 4))),
-  CONSTRAINT scopes_known CHECK (((scopes >= 1) AND (scopes <= 7))),
+  CONSTRAINT scopes_known CHECK (((scopes >= 1) AND (scopes <= 31))),
   CONSTRAINT keys_lane_account_id_fkey FOREIGN KEY (lane, account_id) REFERENCES accounts(lane, id),
   CONSTRAINT keys_plan_fkey FOREIGN KEY (plan) REFERENCES plans(name),
   CONSTRAINT keys_pkey PRIMARY KEY (lane, fingerprint),
@@ -664,7 +666,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION add_counters(p_check limit_check, p_at timestamp with time zone) RETURNS void
 -- FUNCTION add_usage(p_rows ledger[], p_has_users boolean) RETURNS void
 -- FUNCTION admit(p_items admit_item[], p_while_suspended admit_item[]) RETURNS TABLE(n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text, balance_micros bigint, models text, current_fingerprint bytea); for the server
--- FUNCTION admitted_keys(p_items admit_item[], p_while_suspended admit_item[]) RETURNS TABLE(n integer, generate integer, read integer, keys integer, is_used boolean, slots integer, lane smallint, fingerprint bytea, key_id text, account_id text, key_name text, plan text, scopes smallint, rpm integer, visible_start text, visible_end text, expires_at timestamp with time zone, revoked_at timestamp with time zone, suspended_at timestamp with time zone, balance_micros bigint, models text)
+-- FUNCTION admitted_keys(p_items admit_item[], p_while_suspended admit_item[]) RETURNS TABLE(n integer, calls integer, is_used boolean, slots integer, lane smallint, fingerprint bytea, key_id text, account_id text, key_name text, plan text, scopes smallint, rpm integer, visible_start text, visible_end text, expires_at timestamp with time zone, revoked_at timestamp with time zone, suspended_at timestamp with time zone, balance_micros bigint, models text)
 -- FUNCTION append_operator_event(p_act operator_act, p_lane smallint, p_target text, p_account_id text, p_outcome text) RETURNS void
 -- FUNCTION archivable_partitions() RETURNS TABLE(name text, last_month integer)
 -- FUNCTION archived_heads(p_lane smallint, p_first text, p_last text) RETURNS SETOF archived_ledger

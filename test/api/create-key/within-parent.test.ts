@@ -38,6 +38,8 @@ describe.each(protocols)("$name", ({ open }) => {
     { has: ["keys"], asks: ["keys", "generate"] },
     { has: ["read", "keys"], asks: ["generate", "read", "keys"] },
     { has: ["keys"], asks: [] },
+    { has: ["keys", "webhooks"], asks: ["billing"] },
+    { has: ["keys", "billing"], asks: ["webhooks"] },
   ])("a key with $has that asks for $asks gets a 400 that names the scopes it has", async ({ has, asks }) => {
     const parent = await createTestKey(operator, { scopes: has });
     const outcome = await create(parent, { scopes: asks });
@@ -53,6 +55,12 @@ describe.each(protocols)("$name", ({ open }) => {
   ])("a key with $has gives $gets when the call names no scopes", async ({ has, gets }) => {
     const parent = await createTestKey(operator, { scopes: has });
     expect(await create(parent)).toMatchObject({ message: { apiKey: { scopes: gets } } });
+  });
+
+  test("a key gives every scope that it has", async () => {
+    const scopes = ["generate", "read", "keys", "webhooks", "billing"];
+    const parent = await createTestKey(operator, { scopes });
+    expect(await create(parent, { scopes })).toMatchObject({ message: { apiKey: { scopes } } });
   });
 
   test("the limit is at most that of the parent, which is also the default", async () => {

@@ -99,7 +99,7 @@ class ListKeysInput(TypedDict, total=False):
 
 class CreateKeyInput(TypedDict, total=False):
     name: Required[str]
-    scopes: Sequence[Literal["generate", "read", "keys"]]
+    scopes: Sequence[Literal["generate", "read", "keys", "webhooks", "billing"]]
     rate_limit_rpm: int
     expires_at: datetime.datetime
     models: Sequence[str]

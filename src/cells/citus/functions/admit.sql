@@ -41,7 +41,7 @@ BEGIN
          array_agg(CASE WHEN k.revoked_at IS NOT NULL THEN 'revoked' WHEN k.expires_at <= v_now THEN 'expired'
                         WHEN k.suspended_at IS NOT NULL THEN 'suspended' ELSE 'active' END),
          array_agg(ROW(k.lane, k.key_id, v_minute, k.slots, k.slots, k.rpm, v_now)::windows),
-         array_agg(k.is_used), bool_or(k.generate + k.read + k.keys > 0 AND k.slots = 0)
+         array_agg(k.is_used), bool_or(k.calls > 0 AND k.slots = 0)
     INTO v_n, v_scopes, v_ids, v_accounts, v_names, v_plans, v_starts, v_ends, v_balances, v_models, v_states, v_calls, v_is_used, v_has_unscoped
     FROM admitted_keys(p_items, p_while_suspended) k;
   FOR v_window IN

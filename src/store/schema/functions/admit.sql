@@ -1,5 +1,5 @@
 -- Decides a batch of calls, one row per key: how many of them still fit the key's window, and the data of the key that
--- the calls need. generate, read and keys of an item count the calls that need each scope and take a slot; a call
+-- the calls need. The fields of an item that have the names of scopes count the calls that need each scope and take a slot; a call
 -- without its scope takes none. p_while_suspended has the same counts, in the same order, of the calls that are also admitted
 -- while the account is suspended; only they take slots and are recorded then. Its counts are null if an item has no such call.
 -- Unknown keys are not returned. A call with the previous secret of a key gets the state "rotated" and the fingerprint of the present
@@ -31,7 +31,7 @@ BEGIN
   -- Most batches of calls that take no slot change no window. The statement below would lock the windows, and so write to
   -- the log.
   IF NOT EXISTS (
-    SELECT 1 FROM unnest(p_items) i WHERE i.generate + i.read + i.keys > 0
+    SELECT 1 FROM unnest(p_items) i WHERE i.generate + i.read + i.keys + i.webhooks + i.billing > 0
       -- Not EXISTS: PostgreSQL might read and hash all windows.
       OR coalesce((
         SELECT w.minute FROM windows w WHERE w.lane = i.lane AND w.key_id = (
@@ -73,7 +73,7 @@ BEGIN
   SELECT known.n, known.state, known.scopes, coalesce(counted.granted, 0),
          -- A call without its scope takes no slot, but its response shows the window.
          CASE WHEN counted.minute IS NOT NULL THEN counted.used
-              WHEN known.generate + known.read + known.keys > 0 THEN coalesce((
+              WHEN known.calls > 0 THEN coalesce((
                 SELECT w.used FROM windows w
                 WHERE w.lane = known.lane AND w.key_id = known.key_id AND w.minute >= v_minute), 0)
          END, known.rpm,

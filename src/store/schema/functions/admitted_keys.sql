@@ -4,7 +4,7 @@
 -- key, regardless of the table sizes when the plan was made; the other one needs a hash join.
 CREATE OR REPLACE FUNCTION admitted_keys(p_items admit_item[], p_while_suspended admit_item[])
   RETURNS TABLE (
-    n integer, generate integer, read integer, keys integer, is_used boolean, slots integer, lane smallint, fingerprint bytea,
+    n integer, calls integer, is_used boolean, slots integer, lane smallint, fingerprint bytea,
     key_id text, account_id text, key_name text, plan text,
     scopes smallint, rpm integer, visible_start text, visible_end text, expires_at timestamptz,
     revoked_at timestamptz, suspended_at timestamptz, balance_micros bigint, models text
@@ -14,12 +14,14 @@ CREATE OR REPLACE FUNCTION admitted_keys(p_items admit_item[], p_while_suspended
 AS $$
 BEGIN
   RETURN QUERY
-  SELECT a.n::integer, a.generate, a.read, a.keys, c.generate IS NOT NULL,
-         least(r.rpm, coalesce((k.scopes & 1) * c.generate + ((k.scopes >> 1) & 1) * c.read + ((k.scopes >> 2) & 1) * c.keys, 0)),
+  SELECT a.n::integer, a.generate + a.read + a.keys + a.webhooks + a.billing, c.generate IS NOT NULL,
+         least(r.rpm, coalesce((k.scopes & 1) * c.generate + ((k.scopes >> 1) & 1) * c.read + ((k.scopes >> 2) & 1) * c.keys
+           + ((k.scopes >> 3) & 1) * c.webhooks + ((k.scopes >> 4) & 1) * c.billing, 0)),
          k.lane, k.fingerprint, k.id, k.account_id, k.name, k.plan, k.scopes, r.rpm, k.visible_start, k.visible_end, k.expires_at,
          k.revoked_at, acc.suspended_at, acc.balance_micros, array_to_string(k.models, ',')
   FROM unnest(p_items, p_while_suspended) WITH ORDINALITY AS a (
-    lane, fingerprint, generate, read, keys, same_lane, same_fingerprint, suspended_generate, suspended_read, suspended_keys, n)
+    lane, fingerprint, generate, read, keys, webhooks, billing, same_lane, same_fingerprint, suspended_generate, suspended_read,
+    suspended_keys, suspended_webhooks, suspended_billing, n)
   JOIN keys k ON k.lane = a.lane AND k.fingerprint = a.fingerprint
   JOIN accounts acc ON acc.lane = k.lane AND acc.id = k.account_id
   JOIN plans p ON p.name = k.plan
@@ -27,7 +29,9 @@ BEGIN
   CROSS JOIN LATERAL (
     SELECT CASE WHEN acc.suspended_at IS NULL THEN a.generate ELSE a.suspended_generate END,
            CASE WHEN acc.suspended_at IS NULL THEN a.read ELSE a.suspended_read END,
-           CASE WHEN acc.suspended_at IS NULL THEN a.keys ELSE a.suspended_keys END
-  ) AS c (generate, read, keys);
+           CASE WHEN acc.suspended_at IS NULL THEN a.keys ELSE a.suspended_keys END,
+           CASE WHEN acc.suspended_at IS NULL THEN a.webhooks ELSE a.suspended_webhooks END,
+           CASE WHEN acc.suspended_at IS NULL THEN a.billing ELSE a.suspended_billing END
+  ) AS c (generate, read, keys, webhooks, billing);
 END
 $$;

@@ -13,7 +13,7 @@ BEGIN
   RETURN QUERY
   SELECT i.n::integer, CASE WHEN k.revoked_at IS NOT NULL THEN 'revoked' WHEN s.expires_at <= v_now THEN 'expired' ELSE 'rotated' END,
          k.scopes, 0, NULL::integer, 0, 0, k.id, k.account_id, k.name, k.plan, s.visible_start, s.visible_end, 0::bigint, NULL::text, k.fingerprint
-  FROM unnest(p_items) WITH ORDINALITY AS i (lane, fingerprint, generate, read, keys, n)
+  FROM unnest(p_items) WITH ORDINALITY AS i (lane, fingerprint, generate, read, keys, webhooks, billing, n)
   JOIN previous_secrets s ON s.lane = i.lane AND s.fingerprint = i.fingerprint
   JOIN keys k ON k.lane = s.lane AND k.id = s.key_id;
 END

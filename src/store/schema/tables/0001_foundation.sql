@@ -112,7 +112,7 @@ CREATE TABLE keys (
   CONSTRAINT fingerprint_is_sha256 CHECK (length(fingerprint) = 32),
   CONSTRAINT lane_follows_id CHECK (lane = lane_of(id)),
   CONSTRAINT only_four_characters_visible CHECK (length(visible_start) = 4 AND length(visible_end) = 4),
-  CONSTRAINT scopes_known CHECK (scopes BETWEEN 1 AND 7),
+  CONSTRAINT scopes_known CHECK (scopes BETWEEN 1 AND 31),
   CONSTRAINT key_limit_positive CHECK (rate_limit_rpm > 0),
   CONSTRAINT only_a_limit_exceeds CHECK (rate_limit_rpm IS NOT NULL OR NOT may_exceed_plan),
   CONSTRAINT at_most_eight_levels CHECK (cardinality(ancestors) < 8)
@@ -455,7 +455,9 @@ CREATE TABLE holds (
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
 
 -- The items of a batch. Servers send arrays of them, with the fields in this order: see src/store/batch-items.ts.
-CREATE TYPE admit_item AS (lane smallint, fingerprint bytea, generate integer, read integer, keys integer);
+CREATE TYPE admit_item AS (
+  lane smallint, fingerprint bytea, generate integer, read integer, keys integer, webhooks integer, billing integer
+);
 CREATE TYPE hold_item AS (
   lane smallint, account_id text, generation_id text, key_id text, amount bigint, seconds integer, idempotency_key text,
   digest text, model text, user_id text, tokens bigint
