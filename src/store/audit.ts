@@ -130,6 +130,11 @@ async function* auditCell(
       yield partsDone;
       archived = await auditArchivedUsage(cell, lane, archived, pieceRows, report);
     }
+    let account: string | undefined = "";
+    while (account !== undefined) {
+      yield partsDone;
+      account = await auditLimits(cell, lane, account, report);
+    }
   }
   report.findings.push(
     ...(await cell.call<AuditFinding>("audit_prices", MAX_FINDINGS - report.findings.length)),
@@ -216,6 +221,21 @@ async function auditArchivedUsage(
   const parameters = [lane, at.next, at.next_sum, pieceRows * SUMS_PER_ENTRY];
   const position = await readPiece<Row>(cell, report, "audit_archived_usage", parameters);
   return position.next === null ? undefined : position;
+}
+
+/** Accounts per piece: each has few counters, or one for each of its end users. */
+const LIMIT_ACCOUNTS = 200;
+
+/** Compares the counters of limits of a lane with the ledger and the open holds. */
+async function auditLimits(
+  cell: FunctionCaller,
+  lane: number,
+  after: string,
+  report: AuditReport,
+): Promise<string | undefined> {
+  type Row = AuditFinding & { next_account_id: string | null };
+  const first = await readPiece<Row>(cell, report, "audit_limits", [lane, after, LIMIT_ACCOUNTS]);
+  return first.next_account_id ?? undefined;
 }
 
 /** The event after which the next piece of the operator log starts. */

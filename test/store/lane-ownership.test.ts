@@ -61,7 +61,7 @@ function writesOf(payer: Payer, generationId: string): Record<string, Parameter[
 const OTHERS = ["create_first_account", "sweep"];
 
 /** These lock the ledger, but write nothing. */
-const READERS = ["audit", "audit_usage"];
+const READERS = ["audit", "audit_limits", "audit_usage"];
 
 test("a lane that another cell owns is refused by every function that writes, before its first write", async () => {
   const payer = await createPayer(store.database, 1_000n);

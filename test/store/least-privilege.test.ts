@@ -11,6 +11,7 @@ const GRANTED = [
   "admit",
   "audit",
   "audit_archived_usage",
+  "audit_limits",
   "audit_operator_events",
   "audit_prices",
   "audit_usage",

@@ -1,5 +1,6 @@
 import { beforeAll, expect, test } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
+import { audit } from "../../src/store/audit.ts";
 import type { HoldOutcome, HoldRequest } from "../../src/store/bill.ts";
 import type { Billing } from "../../src/store/billing.ts";
 import { revokeKey } from "../../src/store/keys.ts";
@@ -268,6 +269,46 @@ test("a quote asks the same rule and holds nothing", async () => {
   expect(await quote(10n)).toMatchObject({ outcome: "held", minuteLimits: [{ remaining: 0n }] });
   expect(await quote(2_000n)).toMatchObject({ outcome: "insufficient", tokenRoom: 10n });
   expect(await hold(payer, 10n)).toMatchObject({ outcome: "held" });
+});
+
+test("the audit finds counters that differ from the ledger or from the open holds", async () => {
+  const payer = await createPayer(store.database, 1_000n);
+  const limits = {
+    minute: await setTestLimit(store.database, keyOf(payer), {
+      metric: "cost",
+      amount: 100n,
+      window: "minute",
+    }),
+    month: await setTestLimit(store.database, accountOf(payer), {
+      metric: "tokens",
+      amount: 100n,
+      window: "month",
+    }),
+    user: await setTestLimit(store.database, accountOf(payer), {
+      metric: "generations",
+      amount: 9n,
+      perUser: true,
+    }),
+    total: await setTestLimit(store.database, keyOf(payer), {
+      metric: "cost",
+      amount: 100n,
+      window: "total",
+    }),
+  };
+  await charge(billings[0], payer, 10n, "ada");
+  await hold(payer, 7n, { user: "ada" });
+  const findings = async () => {
+    const report = await audit(store.database, new AbortController().signal);
+    return report.findings.filter(({ account_id }) => account_id === payer.accountId).map(({ rule }) => rule);
+  };
+  expect(await findings()).toEqual([]);
+  for (const id of Object.values(limits)) {
+    await store.owner`UPDATE vx.limit_counters SET spent = spent + 1 WHERE limit_id = ${id}`;
+    expect(new Set(await findings())).toEqual(new Set(["limit_spent_equals_ledger"]));
+    await store.owner`UPDATE vx.limit_counters SET spent = spent - 1, held = held + 1 WHERE limit_id = ${id}`;
+    expect(new Set(await findings())).toEqual(new Set(["limit_held_equals_open_holds"]));
+    await store.owner`UPDATE vx.limit_counters SET held = held - 1 WHERE limit_id = ${id}`;
+  }
 });
 
 test("entries of an account never go back in time, and count in the window of their time", async () => {

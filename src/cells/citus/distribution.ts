@@ -32,6 +32,7 @@ const FIRST_STATEMENTS: Readonly<Record<string, string>> = {
 const ONLY_AT_SHARDS = [
   "audit",
   "audit_archived_usage",
+  "audit_limits",
   "audit_operator_events",
   "audit_prices",
   "audit_usage",
@@ -62,6 +63,7 @@ const AT_SHARDS = [
   "place_holds",
   "post_entries",
   "rotated_keys",
+  "seq_at",
   "settle_limits",
   "usage_differences",
   "usage_equals_ledger",
@@ -215,7 +217,7 @@ export function withShards(files: readonly SqlFile[], shards: ReadonlyMap<string
 const NESTED_READS = ["ledger_range"];
 
 /** They lock the ledger. Citus would lock its tables at all nodes, and fail if one of them does. */
-const LOCAL_LOCKS = ["audit", "audit_usage"].map((name) => `${name}${SUFFIX}`);
+const LOCAL_LOCKS = ["audit", "audit_limits", "audit_usage"].map((name) => `${name}${SUFFIX}`);
 
 /** Citus creates functions on all nodes itself. It crashes with forced generic plans of distributed tables. */
 async function adaptFunctions(transaction: Sql, schema: string): Promise<void> {
