@@ -51,6 +51,7 @@ export function messageOf(method: DescMethod, { model, text, maxTokens }: Prompt
     ListModels: {},
     GetAccount: {},
     GetMe: {},
+    ListLimits: {},
   };
   const json = REQUESTS[method.name];
   if (!json) throw new Error(`the differential test has no request for ${method.name}`);
