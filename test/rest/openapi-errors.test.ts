@@ -107,7 +107,7 @@ const FAILING: Partial<Record<Reason, () => Promise<JsonAnswer>>> = {
       WHERE account_id = ${key.accountId} AND idempotency_key = 'order-3'`;
     return await ask();
   },
-  request_too_large: () => send("POST", "/v1/keys", { name: "x".repeat(70_000) }),
+  request_too_large: () => send("POST", `/v1/keys/${key.id}:rotate`, { name: "x".repeat(70_000) }),
   unsupported_media_type: () => send("POST", "/v1/keys", {}, key.secret, { "content-type": "text/plain" }),
   idempotency_key_reused: async () => {
     await generate(key, "Hello", { "idempotency-key": "order-1" });

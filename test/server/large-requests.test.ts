@@ -83,9 +83,9 @@ describe.each(wires)("over $name", (wire) => {
   test("a method with small limits accepts at most 64 KiB", async () => {
     const name = "x".repeat(70_000);
     const message = wire.isJson
-      ? Buffer.from(JSON.stringify({ name }))
+      ? Buffer.from(JSON.stringify({ keyId: name }))
       : Buffer.from(`\u000a\u00f0\u00a2\u0004${name}`, "latin1");
-    const answer = await wire.send(app.url, "/vx.v1.KeyService/CreateKey", message, { headers });
+    const answer = await wire.send(app.url, "/vx.v1.KeyService/RevokeKey", message, { headers });
     expect(refusalOf(answer)).toMatch(/REQUEST_TOO_LARGE/);
   });
 });
@@ -106,8 +106,10 @@ describe.each([
 
   test("a method with small limits accepts at most 64 KiB", async () => {
     const large = { status: 413, code: "request_too_large" };
-    expect(await post("/v1/keys", Buffer.from(`{"name":"x"${" ".repeat(65_536)}}`))).toEqual(large);
-    expect(await post("/v1/keys", gzipSync(Buffer.alloc(70_000, 0x20)), "gzip")).toEqual(large);
+    expect(
+      await post("/v1/keys/key_x:rotate", Buffer.from(`{"overlap_seconds":1${" ".repeat(65_536)}}`)),
+    ).toEqual(large);
+    expect(await post("/v1/keys/key_x:rotate", gzipSync(Buffer.alloc(70_000, 0x20)), "gzip")).toEqual(large);
   });
 
   test.each(["gzip", "br"] as const)("a %s bomb is rejected by its size", async (encoding) => {
