@@ -1,8 +1,8 @@
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from "node:crypto";
-import { link, open, readFile, rename, rm } from "node:fs/promises";
+import { link, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { EmbeddedPostgresError, ignoring } from "./error.ts";
-import { ownUid } from "./server-user.ts";
+import { ownUid, writeAtomically } from "./server-user.ts";
 
 /** The superuser of the cluster. */
 export const superuser = "postgres";
@@ -65,19 +65,8 @@ export class Passwords {
     return this;
   }
 
-  /** Writes the file atomically and without access for other users. */
   async #write(dataDir: string, put: (temporary: string, path: string) => Promise<void>): Promise<void> {
-    const path = passwordPath(dataDir);
-    const temporary = `${path}.${randomBytes(6).toString("hex")}`;
-    const file = await open(temporary, "wx", 0o600);
-    try {
-      await file.writeFile(`${this.#secret}\n`);
-      await file.sync();
-      await put(temporary, path);
-    } finally {
-      await file.close();
-      await rm(temporary, { force: true });
-    }
+    await writeAtomically(passwordPath(dataDir), `${this.#secret}\n`, put);
   }
 }
 

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdirSync, statSync } from "node:fs";
-import { chmod, chown, lstat, mkdir, open, rename } from "node:fs/promises";
+import { chmod, chown, lstat, mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { promisify } from "node:util";
 import { EmbeddedPostgresError, errnoOf, ignoring } from "./error.ts";
@@ -91,21 +91,32 @@ export async function makeServerFolder(path: string, user: ServerUser, shared = 
   if ((entry.mode & 0o777) !== 0o700) await chmod(path, 0o700);
 }
 
-/**
- * Replaces a file of the server user atomically. Root never writes through a link that this user may have
- * created.
- */
+/** Replaces a file of the server user atomically. */
 export async function replaceServerFile(path: string, text: string, user: ServerUser): Promise<void> {
+  await writeAtomically(path, text, rename, user);
+}
+
+/**
+ * Writes a file that no other user can read beside the path, and puts it there when it is complete. Root never writes through a
+ * link that the user may have created.
+ */
+export async function writeAtomically(
+  path: string,
+  text: string,
+  put: (temporary: string, path: string) => Promise<void>,
+  user?: ServerUser,
+): Promise<void> {
   const temporary = `${path}.${randomBytes(6).toString("hex")}`;
   const file = await open(temporary, "wx", 0o600);
   try {
     await file.writeFile(text);
-    if (user.switched) await file.chown(user.uid, user.gid);
+    if (user?.switched) await file.chown(user.uid, user.gid);
     await file.sync();
+    await put(temporary, path);
   } finally {
     await file.close();
+    await rm(temporary, { force: true });
   }
-  await rename(temporary, path);
 }
 
 /**
