@@ -17,6 +17,8 @@ test("the meaning of the stored bits does not change", () => {
     ["generate", 1],
     ["read", 2],
     ["keys", 4],
+    ["webhooks", 8],
+    ["billing", 16],
   ]);
 });
 

@@ -36,7 +36,7 @@ describe.each(https)("over $name", ({ send }) => {
     ["DELETE", "/v1/keys", "GET, POST, HEAD, OPTIONS"],
     ["GET", "/v1/generate", "POST, OPTIONS"],
     ["HEAD", "/v1/generate", "POST, OPTIONS"],
-    ["PATCH", "/v1/keys/key_x", "GET, DELETE, HEAD, OPTIONS"],
+    ["PUT", "/v1/keys/key_x", "GET, DELETE, PATCH, HEAD, OPTIONS"],
     ["GET", "/v1/keys/key_x:revoke", "POST, OPTIONS"],
   ])("%s %s returns 405 and lists the allowed methods", async (method, path, allowed) => {
     const answer = await call(method, path);
@@ -48,7 +48,7 @@ describe.each(https)("over $name", ({ send }) => {
   test.each([
     ["/v1/me", "GET, HEAD, OPTIONS"],
     ["/v1/keys", "GET, HEAD, OPTIONS, POST"],
-    ["/v1/keys/key_x", "DELETE, GET, HEAD, OPTIONS"],
+    ["/v1/keys/key_x", "DELETE, GET, HEAD, OPTIONS, PATCH"],
     ["/v1/chat/completions", "OPTIONS, POST"],
   ])("OPTIONS %s returns the allowed methods and no CORS headers", async (path, allowed) => {
     const preflight = { origin: "https://example.com", "access-control-request-method": "POST" };

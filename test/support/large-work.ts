@@ -91,12 +91,12 @@ const properties = (count: number) =>
 const REQUESTS: readonly [name: string, minTurns: number, fields: () => Omit<GenerateFields, "model">][] = [
   [
     "an image of 20 MiB",
-    94,
+    40,
     () => ({ messages: [{ role: "user", parts: [{ image: { data: imageOfSize(MAX_IMAGE_BYTES) } }] }] }),
   ],
   [
     "100 images of 200 kB",
-    300,
+    100,
     () => ({
       messages: [{ role: "user", parts: Array(100).fill({ image: { data: imageOfSize(200_000) } }) }],
     }),

@@ -1,5 +1,6 @@
-import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence as Presence } from "@bufbuild/protobuf/wkt";
+import { never_null } from "../../gen/vx/options/v1/options_pb.js";
 import type { UnknownFields } from "../../src/codec/json/reader.ts";
 import { isUntyped } from "../../src/rules/plain-values.ts";
 import { omitsUnset } from "../../src/rules/policy.ts";
@@ -53,10 +54,10 @@ export class Schemas {
 
   #request(fields: readonly DescField[], unknown: UnknownFields): Schema {
     const required = fields.filter((field) => !rulesOf(field).optional).map(({ name }) => name);
-    // In a request, a field that is null counts as left out.
+    // In a request, a field that is null counts as left out, or is cleared by an update.
     const property = (field: DescField) => {
       const value = this.#requestValue(field, unknown);
-      return this.#described(field, rulesOf(field).optional ? nullable(value) : value);
+      return this.#described(field, acceptsNull(field) ? nullable(value) : value);
     };
     return clean({
       type: "object",
@@ -178,4 +179,8 @@ function scalarSchema(type: ScalarType): Schema {
     default:
       throw new Error(`${ScalarType[type]} is not described yet`);
   }
+}
+
+function acceptsNull(field: DescField): boolean {
+  return rulesOf(field).optional && !getOption(field, never_null);
 }

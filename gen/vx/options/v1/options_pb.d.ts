@@ -261,6 +261,13 @@ export declare const json_schema: GenExtension<FieldOptions, string>;
 export declare const collects_unknown_fields: GenExtension<FieldOptions, boolean>;
 
 /**
+ * Whether the update of a resource refuses null for the field: every resource has a value of it.
+ *
+ * @generated from extension: optional bool never_null = 50908;
+ */
+export declare const never_null: GenExtension<FieldOptions, boolean>;
+
+/**
  * Whether REST JSON leaves out the unset fields of a message, in place of null.
  *
  * @generated from extension: optional bool omit_unset = 50906;
