@@ -169,6 +169,7 @@ test("src/codec uses descriptors, errors and turns, but neither keys nor money",
       .filter((path) => path.startsWith("domain/")),
   );
   expect([...known].sort()).toEqual([
+    "domain/base64.ts",
     "domain/csv.ts",
     "domain/errors.ts",
     "domain/fair-share.ts",

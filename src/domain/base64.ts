@@ -21,9 +21,9 @@ export function isBase64Slice(text: string, start: number): boolean {
   return Buffer.from(end, "base64").toString("base64") === end;
 }
 
-/** The length of base64 with padding, for that base64 or the bytes that it encodes. */
-export function base64LengthOf(data: string | Uint8Array): number {
-  return typeof data === "string" ? data.length : Math.ceil(data.length / 3) * 4;
+/** The length of base64 with padding, for that many bytes. */
+export function base64Length(bytes: number): number {
+  return Math.ceil(bytes / 3) * 4;
 }
 
 export function paddingOf(base64: string): number {

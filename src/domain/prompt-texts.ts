@@ -1,4 +1,4 @@
-import { base64LengthOf } from "./base64.ts";
+import { base64Length } from "./base64.ts";
 import { type JsonObject, jsonTextOf } from "./json.ts";
 import { nextTurn } from "./next-turn.ts";
 import type { CacheControl, Prompt, PromptMessage, PromptOptions } from "./prompt.ts";
@@ -146,7 +146,9 @@ export function charactersIn(prompt: Prompt): number {
   for (const { content } of prompt.messages) {
     if (typeof content === "string") continue;
     for (const part of content) {
-      if (part.kind === "image" && part.image.kind === "data") characters += base64LengthOf(part.image.data);
+      if (part.kind !== "image" || part.image.kind !== "data") continue;
+      const { data } = part.image;
+      characters += typeof data === "string" ? data.length : base64Length(data.length);
     }
   }
   return characters;

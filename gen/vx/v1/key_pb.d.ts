@@ -514,8 +514,8 @@ export declare const KeyService: GenService<{
   /**
    * Update key
    *
-   * Changes the calling key, or a key that it created, directly or through other keys. Over REST, a field that the body
-   * does not have stays as it is, and null clears it; over gRPC and Connect, `update_mask` names the fields that change. No
+   * Changes the calling key, or a key that it created, directly or through other keys. Over REST, the fields
+   * of the body change, and null clears a field. Over gRPC and Connect, `update_mask` names the fields that change. No
    * value can exceed that of the calling key, so a key can only be tightened by itself; a cleared field gets the value of
    * the calling key. An expired or revoked key cannot be changed.
    *

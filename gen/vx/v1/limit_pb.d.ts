@@ -12,7 +12,7 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 export declare const file_vx_v1_limit: GenFile;
 
 /**
- * What calls may use in a window. The database refuses a call that may exceed it before the call runs.
+ * An amount that calls may use in each window. A call that could exceed it is refused before it runs.
  *
  * @generated from message vx.v1.Limit
  */
@@ -25,8 +25,8 @@ export declare type Limit = Message<"vx.v1.Limit"> & {
   id: string;
 
   /**
-   * What is limited: "cost" (in micros), "tokens" (input and output), "generations", or "concurrent" (running generations). In
-   * responses also "requests" (the requests per minute) and "active_keys".
+   * The quantity that the limit counts: "cost" (in micros), "tokens" (input and output), "generations", or "concurrent"
+   * (running generations). In responses also "requests" (the requests per minute) and "active_keys".
    *
    * @generated from field: string metric = 2;
    */
@@ -89,21 +89,21 @@ export declare type Limit = Message<"vx.v1.Limit"> & {
   ownerId: string;
 
   /**
-   * What was used in the current window.
+   * The amount used in the current window.
    *
    * @generated from field: int64 spent = 11;
    */
   spent: bigint;
 
   /**
-   * What running calls hold.
+   * The amount that running calls hold.
    *
    * @generated from field: int64 held = 12;
    */
   held: bigint;
 
   /**
-   * What is left: the amount that is valid now without what was used and is held.
+   * The amount that is left: the valid amount less `spent` and `held`, and at least 0.
    *
    * @generated from field: int64 remaining = 13;
    */

@@ -1,4 +1,5 @@
 import { type DescEnum, type DescField, ScalarType } from "@bufbuild/protobuf";
+import { paddingOf } from "../../domain/base64.ts";
 import { finish, type Steps } from "../steps.ts";
 
 /** Parses the text of a scalar or an enum value; throws an Error whose message states what it must be. */
@@ -127,14 +128,4 @@ export function* base64Bytes(text: Buffer): Steps<Uint8Array<ArrayBuffer> | unde
     if (!isStandard && !isUrlSafe) return undefined;
   }
   return bytes;
-}
-
-/** The maximum length of base64 for that many bytes. */
-export function base64Length(bytes: number): number {
-  return Math.ceil(bytes / 3) * 4;
-}
-
-function paddingOf(text: string): number {
-  if (text.endsWith("==")) return 2;
-  return text.endsWith("=") ? 1 : 0;
 }

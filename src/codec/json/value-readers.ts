@@ -1,4 +1,5 @@
 import { type DescEnum, type DescField, type Message, ScalarType } from "@bufbuild/protobuf";
+import { base64Length } from "../../domain/base64.ts";
 import { maxBytesOf, maxCharactersOf, tooLong, tooManyBytes } from "../../rules/limits.ts";
 import { valueOfJson } from "../../rules/plain-values.ts";
 import { invalid, RequestProblem } from "../problem.ts";
@@ -6,7 +7,7 @@ import type { Steps } from "../steps.ts";
 import type { JsonScanner } from "./json-scanner.ts";
 import { isTooLong } from "./json-strings.ts";
 import { readJsonValue, readShortJson } from "./json-value-reader.ts";
-import { base64Bytes, base64Length, findEnumNumber, isNumeric, parseEnum, parseScalar } from "./scalar.ts";
+import { base64Bytes, findEnumNumber, isNumeric, parseEnum, parseScalar } from "./scalar.ts";
 
 /** Returns the value, or `Parts` if it must be read in parts: a generator costs more than reading most values. */
 export type ValueReader = (scanner: JsonScanner, path: string) => unknown;

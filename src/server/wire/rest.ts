@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { create, type Message } from "@bufbuild/protobuf";
-import { EmptySchema } from "@bufbuild/protobuf/wkt";
+import { EmptySchema, FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import type { ConnectError } from "@connectrpc/connect";
 import { CallerDisconnected, freeBytes, hasBody, KNOWN_ENCODINGS, readJsonBytes } from "../../codec/body.ts";
 import type { BodyShare } from "../../codec/body-budget.ts";
@@ -8,7 +8,7 @@ import { decode, readJsonMessage } from "../../codec/decode.ts";
 import { JsonScanner } from "../../codec/json/json-scanner.ts";
 import { writeLongLists } from "../../codec/json/writer.ts";
 import { invalid, RequestProblem } from "../../codec/problem.ts";
-import type { Steps } from "../../codec/steps.ts";
+import { finish, type Steps } from "../../codec/steps.ts";
 import type { DomainError } from "../../domain/errors.ts";
 import type { Policy } from "../../rules/policy.ts";
 import type { HttpRoute } from "../../telemetry/telemetry.ts";
@@ -19,6 +19,7 @@ import { varyWith } from "../http/cors.ts";
 import { type HttpRequest, type HttpResponse, isClosed, stopBody, untilWritable } from "../http/message.ts";
 import { bindPath, bindQuery } from "../rest/address-fields.ts";
 import { prefersCsv } from "../rest/csv-response.ts";
+import type { HttpBinding } from "../rest/http-rule.ts";
 import {
   correctionOf,
   type Endpoint,
@@ -31,7 +32,6 @@ import {
 } from "../rest/rest-routes.ts";
 import { eventText, type RestSurface } from "../rest/surfaces.ts";
 import { describeUnsupported } from "../rest/unsupported-apis.ts";
-import { setUpdateMask } from "../rest/update-mask.ts";
 import type { CallServer } from "../serve-call.ts";
 import { chooseEncoding, compress, type Encoding, isWorthCompressing } from "./compress.ts";
 
@@ -386,6 +386,24 @@ function* decodeBody({ input, readBody, readBodyField }: Endpoint, bytes: Buffer
   yield* readBodyField(scanner, message);
   scanner.end();
   return message;
+}
+
+/** A PATCH changes the fields that its body has; null clears them. */
+function setUpdateMask({ method, template }: HttpBinding, message: Message, body: Buffer): void {
+  const fields = message as unknown as Record<string, unknown>;
+  if (body.length === 0 || fields.updateMask !== undefined) return;
+  const scanner = new JsonScanner(body);
+  const names: string[] = [];
+  for (const name of scanner.members()) {
+    names.push(name);
+    finish(scanner.skip());
+  }
+  const inPath = template.variables.map(({ fieldPath }) => fieldPath);
+  const paths = method.input.fields
+    .filter(({ name, jsonName }) => names.includes(name) || names.includes(jsonName))
+    .map(({ name }) => name)
+    .filter((name) => name !== "update_mask" && !inPath.includes(name));
+  fields.updateMask = create(FieldMaskSchema, { paths });
 }
 
 function queryOf(target: string): string {

@@ -1,4 +1,4 @@
-import { base64LengthOf } from "../../domain/base64.ts";
+import { base64Length } from "../../domain/base64.ts";
 import { isJsonLonger, type JsonValue, knownJsonText, parseJson } from "../../domain/json.ts";
 import { nextTurn } from "../../domain/next-turn.ts";
 import type { Image, ImageData } from "../../domain/prompt.ts";
@@ -92,7 +92,7 @@ class BytesToEncode {
 
   constructor({ buffer, byteOffset, length }: Uint8Array) {
     this.bytes = Buffer.from(buffer, byteOffset, length);
-    this.length = base64LengthOf(this.bytes);
+    this.length = base64Length(length);
   }
 }
 

@@ -140,7 +140,7 @@ describe("PATCH /v1/keys/{key_id}", () => {
     const response = await fetch(`${app.url}/v1/keys/${id}`, {
       method: "PATCH",
       headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" },
-      body: JSON.stringify(body),
+      body: typeof body === "string" ? body : JSON.stringify(body),
     });
     return {
       status: response.status,
@@ -173,6 +173,10 @@ describe("PATCH /v1/keys/{key_id}", () => {
       body: { api_key: { rate_limit_rpm: 600, name: "x", scopes: ["generate", "read"] } },
     });
     expect(await patch(key.secret, child.id, {})).toMatchObject({ body: { api_key: { name: "x" } } });
+    expect(await patch(key.secret, child.id, "\ufeff" + JSON.stringify({ name: "y" }))).toMatchObject({
+      status: 200,
+      body: { api_key: { name: "y" } },
+    });
     expect(await patch(key.secret, child.id, { name: null })).toMatchObject({ status: 400 });
     expect(await patch(key.secret, child.id, { plan: "scale" })).toMatchObject({ status: 400 });
   });

@@ -15,7 +15,7 @@ export const file_vx_v1_limit: GenFile = /*@__PURE__*/
   fileDesc("ChF2eC92MS9saW1pdC5wcm90bxIFdngudjEi+wIKBUxpbWl0EgoKAmlkGAEgASgJEg4KBm1ldHJpYxgCIAEoCRIOCgZ3aW5kb3cYAyABKAkSDgoGYW1vdW50GAQgASgDEg0KBW1vZGVsGAUgASgJEgsKA3BlchgGIAEoCRIdChB0ZW1wb3JhcnlfYW1vdW50GAcgASgDSACIAQESMwoPdGVtcG9yYXJ5X3VudGlsGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVvd25lchgJIAEoCRIQCghvd25lcl9pZBgKIAEoCRINCgVzcGVudBgLIAEoAxIMCgRoZWxkGAwgASgDEhEKCXJlbWFpbmluZxgNIAEoAxItCglyZXNldHNfYXQYDiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjEKDWNvdW50ZWRfc2luY2UYDyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhMKEV90ZW1wb3JhcnlfYW1vdW50IiEKEUxpc3RMaW1pdHNSZXF1ZXN0EgwKBHVzZXIYASABKAkiMgoSTGlzdExpbWl0c1Jlc3BvbnNlEhwKBmxpbWl0cxgBIAMoCzIMLnZ4LnYxLkxpbWl0MlYKDExpbWl0U2VydmljZRJGCgpMaXN0TGltaXRzEhgudngudjEuTGlzdExpbWl0c1JlcXVlc3QaGS52eC52MS5MaXN0TGltaXRzUmVzcG9uc2UiA5ACAUJRCgljb20udngudjFCCkxpbWl0UHJvdG9QAVouZ2l0aHViLmNvbS92eC1hcGkvdngvY2xpZW50cy9nby9nZW4vdngvdjE7dnh2MaoCBVZ4LlYxYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
- * What calls may use in a window. The database refuses a call that may exceed it before the call runs.
+ * An amount that calls may use in each window. A call that could exceed it is refused before it runs.
  *
  * @generated from message vx.v1.Limit
  */
@@ -28,8 +28,8 @@ export type Limit = Message<"vx.v1.Limit"> & {
   id: string;
 
   /**
-   * What is limited: "cost" (in micros), "tokens" (input and output), "generations", or "concurrent" (running generations). In
-   * responses also "requests" (the requests per minute) and "active_keys".
+   * The quantity that the limit counts: "cost" (in micros), "tokens" (input and output), "generations", or "concurrent"
+   * (running generations). In responses also "requests" (the requests per minute) and "active_keys".
    *
    * @generated from field: string metric = 2;
    */
@@ -92,21 +92,21 @@ export type Limit = Message<"vx.v1.Limit"> & {
   ownerId: string;
 
   /**
-   * What was used in the current window.
+   * The amount used in the current window.
    *
    * @generated from field: int64 spent = 11;
    */
   spent: bigint;
 
   /**
-   * What running calls hold.
+   * The amount that running calls hold.
    *
    * @generated from field: int64 held = 12;
    */
   held: bigint;
 
   /**
-   * What is left: the amount that is valid now without what was used and is held.
+   * The amount that is left: the valid amount less `spent` and `held`, and at least 0.
    *
    * @generated from field: int64 remaining = 13;
    */
