@@ -35,7 +35,7 @@ import { listFilteredEntries, listRecentEntries as listRecentEntryRows } from ".
 import { listPlans as listPlanRows, putPlan as putPlanRow } from "../store/plans.ts";
 import { listPrices as listPriceRows } from "../store/prices.ts";
 import { type ApiCall, type Deps, defineService } from "./define-service.ts";
-import { detailsOfChanges, keyChangesOf, scopesOf } from "./key-changes.ts";
+import { detailsOfChanges, keyChangesOf, scopesOf, textOfLimits } from "./key-changes.ts";
 import { newKey } from "./key-service.ts";
 import { entryFilterOf } from "./ledger-service.ts";
 import { listLimitsOfOwner, removeLimit, setLimit } from "./limit-service.ts";
@@ -107,6 +107,7 @@ export async function createKey(deps: Deps, request: CreateKeyRequest, call: Api
       rate_limit_rpm: rateLimitRpm,
       expires_at: key.expiresAt?.toISOString(),
       models: key.models?.join(","),
+      limits: key.limits && textOfLimits(key.limits),
     };
     return makeLoggedChange(deps, call, { target: accountId, reason, details }, (action) =>
       createKeyRow(deps.database, action, { ...key, plan, scopes }, generated),
@@ -149,7 +150,7 @@ export async function revokeKey(deps: Deps, request: RevokeKeyRequest, call: Api
 
 export async function updateKey(deps: Deps, request: UpdateKeyRequest, call: ApiCall) {
   const { keyId, reason } = request;
-  const changes = keyChangesOf(deps.catalog, request);
+  const changes = keyChangesOf(deps, request);
   const change = { target: keyId, reason, details: detailsOfChanges(changes) };
   const row = await makeLoggedChange(deps, call, change, (action) =>
     updateAnyKey(deps.database, action, keyId, changes),

@@ -1,17 +1,24 @@
 import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
+import type { Limit } from "../../gen/vx/v1/limit_pb.js";
 import { DomainError } from "../domain/errors.ts";
+import { laneOfId } from "../domain/lane.ts";
 import { fromScopeBits, isScope, type ScopeBits, toScopeBits } from "../domain/scope.ts";
 import type { Catalog } from "../models/catalog.ts";
 import type { KeyChanges } from "../store/keys.ts";
+import { type NewLimit, newLimitOf } from "../store/limits.ts";
+import type { Deps } from "./define-service.ts";
+import { limitsToSet } from "./limit-service.ts";
 import { dateOf } from "./request-values.ts";
 
 /** What a request to change a key has in both APIs. */
 type UpdateRequest = {
+  readonly keyId: string;
   readonly name: string;
   readonly scopes: string[];
   readonly rateLimitRpm?: number | undefined;
   readonly expiresAt?: Timestamp | undefined;
   readonly models: readonly string[];
+  readonly limits: readonly Limit[];
   readonly updateMask?: FieldMask | undefined;
 };
 
@@ -21,8 +28,9 @@ const VALUES = {
   scopes: scopesOf,
   rate_limit_rpm: ({ rateLimitRpm }) => rateLimitRpm,
   expires_at: ({ expiresAt }) => dateOf("expires_at", expiresAt),
-  models: (request, catalog) => modelIdsOf(catalog, request),
-} as const satisfies Record<keyof KeyChanges, (request: UpdateRequest, catalog: Catalog) => unknown>;
+  models: (request, { catalog }) => modelIdsOf(catalog, request),
+  limits: (request, deps) => newLimitsOf(deps, request.keyId, request.limits),
+} as const satisfies Record<keyof KeyChanges, (request: UpdateRequest, deps: Deps) => unknown>;
 
 const NAMES = Object.keys(VALUES) as (keyof KeyChanges)[];
 
@@ -30,12 +38,12 @@ const NAMES = Object.keys(VALUES) as (keyof KeyChanges)[];
 const REQUIRED: readonly string[] = ["name", "scopes"] satisfies (keyof KeyChanges)[];
 
 /** The fields in the mask change; without a mask, those that are set. */
-export function keyChangesOf(catalog: Catalog, request: UpdateRequest): KeyChanges {
+export function keyChangesOf(deps: Deps, request: UpdateRequest): KeyChanges {
   const named = request.updateMask?.paths;
   const unknown = named?.find((path) => !(NAMES as string[]).includes(path));
   if (unknown !== undefined)
     throw DomainError.ofField("update_mask", `must have only these fields: ${NAMES.join(", ")}`);
-  const changes = NAMES.map((name) => [name, VALUES[name](request, catalog) ?? null] as const).filter(
+  const changes = NAMES.map((name) => [name, VALUES[name](request, deps) ?? null] as const).filter(
     ([name, value]) => named?.includes(name) ?? value !== null,
   );
   for (const [name, value] of changes)
@@ -50,6 +58,7 @@ export function detailsOfChanges({
   rate_limit_rpm: rpm,
   expires_at: expiry,
   models,
+  limits,
 }: KeyChanges) {
   return {
     name,
@@ -57,7 +66,29 @@ export function detailsOfChanges({
     rate_limit_rpm: rpm === null ? "default" : rpm,
     expires_at: expiry === null ? "never" : expiry?.toISOString(),
     models: models === null ? "all" : models?.join(","),
+    limits: limits === null ? "none" : limits && textOfLimits(limits),
   };
+}
+
+/** The limits of a key for the log of operators. */
+export function textOfLimits(limits: readonly NewLimit[]): string {
+  return limits
+    .map(({ metric, period, model, per_user: perUser, amount, temporary_amount: temporary, ...limit }) =>
+      [
+        [metric, period, model, perUser ? "user" : ""].filter((part) => part !== "").join(" "),
+        amount,
+        temporary && `${temporary} until ${limit.temporary_until?.toISOString()}`,
+      ]
+        .filter((part) => part !== undefined)
+        .join(": "),
+    )
+    .join("; ");
+}
+
+/** Undefined if the request has no limits. */
+export function newLimitsOf(deps: Deps, id: string, limits: readonly Limit[]): NewLimit[] | undefined {
+  if (limits.length === 0) return undefined;
+  return limitsToSet(deps, limits).map((limit) => newLimitOf(limit, laneOfId(id), deps.ids));
 }
 
 /** Undefined if the request has no scopes. */

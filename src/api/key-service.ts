@@ -8,6 +8,7 @@ import {
   type RotateKeyRequest,
   type UpdateKeyRequest,
 } from "../../gen/vx/v1/key_pb.js";
+import type { Limit } from "../../gen/vx/v1/limit_pb.js";
 import type { NewKey } from "../domain/credentials.ts";
 import { laneOfId } from "../domain/lane.ts";
 import { readPage } from "../domain/page.ts";
@@ -22,7 +23,7 @@ import {
   updateKey as updateKeyRow,
 } from "../store/keys.ts";
 import { type ApiCall, type Deps, defineService } from "./define-service.ts";
-import { keyChangesOf, modelIdsOf, scopesOf } from "./key-changes.ts";
+import { keyChangesOf, modelIdsOf, newLimitsOf, scopesOf } from "./key-changes.ts";
 import { dateOf } from "./request-values.ts";
 import { viewKey } from "./views.ts";
 
@@ -53,9 +54,7 @@ export async function getKey(deps: Deps, request: GetKeyRequest, call: ApiCall) 
 /** The database limits the changes to what the calling key has at that moment. */
 export async function updateKey(deps: Deps, request: UpdateKeyRequest, call: ApiCall) {
   return {
-    apiKey: viewKey(
-      await updateKeyRow(deps.database, call.key, request.keyId, keyChangesOf(deps.catalog, request)),
-    ),
+    apiKey: viewKey(await updateKeyRow(deps.database, call.key, request.keyId, keyChangesOf(deps, request))),
   };
 }
 
@@ -86,6 +85,7 @@ type NewKeyRequest = {
   readonly rateLimitRpm?: number | undefined;
   readonly expiresAt?: Timestamp | undefined;
   readonly models: readonly string[];
+  readonly limits: readonly Limit[];
 };
 
 type Store = (key: KeyToCreate, generated: NewKey) => Promise<KeyRow>;
@@ -94,14 +94,16 @@ type Store = (key: KeyToCreate, generated: NewKey) => Promise<KeyRow>;
 export async function newKey(deps: Deps, accountId: string, request: NewKeyRequest, store: Store) {
   const lane = laneOfId(accountId);
   const generated = deps.generateKey(lane);
-  const { name, rateLimitRpm, expiresAt } = request;
+  const { name, rateLimitRpm, expiresAt, limits } = request;
+  const id = deps.ids.key(lane);
   const key = {
-    id: deps.ids.key(lane),
+    id,
     accountId,
     name,
     rateLimitRpm,
     expiresAt: dateOf("expires_at", expiresAt),
     models: modelIdsOf(deps.catalog, request),
+    limits: newLimitsOf(deps, id, limits),
   };
   return { apiKey: viewKey(await store(key, generated)), secret: generated.secret };
 }

@@ -102,6 +102,22 @@ function ownerOf(owner: SetLimitRequest["owner"]): LimitOwner {
   return { kind: KINDS[owner.case], id: owner.value };
 }
 
+/** The limits of one owner, which must differ in what they limit. */
+export function limitsToSet(deps: Pick<Deps, "catalog">, limits: readonly Limit[]): LimitToSet[] {
+  const toSet = limits.map((limit, i) => limitToSet(deps, limit, `limits[${i}]`));
+  const subjects = toSet.map(({ metric, window, model, perUser }) =>
+    JSON.stringify([metric, window, model, perUser]),
+  );
+  subjects.forEach((subject, i) => {
+    const first = subjects.indexOf(subject);
+    if (first < i) {
+      const rule = `must differ from limits[${first}] in metric, window, model or per`;
+      throw DomainError.ofField(`limits[${i}]`, rule);
+    }
+  });
+  return toSet;
+}
+
 /** Checks what the rules of the .proto cannot. The model of a limit is stored under its id, not an alias. */
 export function limitToSet({ catalog }: Pick<Deps, "catalog">, limit: Limit, field: string): LimitToSet {
   const { metric, window, amount, model, temporaryAmount, temporaryUntil } = limit;

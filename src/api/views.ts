@@ -25,7 +25,7 @@ import { inputTokensOf, outputTokensOf } from "../domain/usage.ts";
 import type { AccountRow } from "../store/accounts.ts";
 import type { KeyRow } from "../store/keys.ts";
 import { type EntryRow, pricesOfEntry, usageOfEntry } from "../store/ledger.ts";
-import type { LimitOwner, LimitRow } from "../store/limits.ts";
+import { type LimitOwner, type LimitRow, limitsOfKey } from "../store/limits.ts";
 import type { EventRow } from "../store/operator-log.ts";
 import type { OperatorRow } from "../store/operators.ts";
 import type { PlanRow } from "../store/plans.ts";
@@ -48,6 +48,7 @@ export function viewKey(row: KeyRow): MessageInitShape<typeof ApiKeySchema> {
     ...(row.expires_at ? { expiresAt: timestampFromDate(row.expires_at) } : {}),
     ...(row.last_used_at ? { lastUsedAt: timestampFromDate(row.last_used_at) } : {}),
     models: row.models?.split(",") ?? [],
+    limits: limitsOfKey(row.limits).map((limit) => viewLimit(limit, { kind: "key", id: row.id })),
     ...(row.previous_expires_at ? { previousExpiresAt: timestampFromDate(row.previous_expires_at) } : {}),
   };
 }

@@ -1,4 +1,4 @@
-import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
+import type { DescMessage, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { type Command, Option } from "commander";
 import {
@@ -11,6 +11,7 @@ import {
   UpdateKeyResponseSchema,
 } from "../../gen/vx/admin/v1/admin_pb.js";
 import type { ApiKey } from "../../gen/vx/v1/key_pb.js";
+import type { LimitSchema } from "../../gen/vx/v1/limit_pb.js";
 import { maskedIfFull } from "../domain/key-query.ts";
 import {
   ACCOUNT_OPTION,
@@ -34,10 +35,12 @@ import {
   withExamples,
 } from "./command.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
+import { limitAmount } from "./limits.ts";
 import { addListOptions, type ListOptions, printList } from "./list.ts";
 import { printError, visible } from "./output.ts";
 import { formatTable, show } from "./print.ts";
 
+type LimitInit = MessageInitShape<typeof LimitSchema>;
 type AccountOption = { readonly account?: string };
 type CreateOptions = JsonOption &
   ReasonOption &
@@ -48,6 +51,7 @@ type CreateOptions = JsonOption &
     model?: string[];
     rpm?: number;
     expiresAt?: Date;
+    limit?: LimitInit[];
   };
 
 export const define: Define = (group) => {
@@ -60,6 +64,7 @@ export const define: Define = (group) => {
     callCommand(group, "create", "Create a key. The full key is shown only once.", [
       "vx keys create --account acct_… --name ci --scope generate --scope read",
       "vx keys create --account acct_… --name trial --plan free --expires-at 2030-01-31",
+      "vx keys create --account acct_… --name agent --limit cost/day=5.00 --limit concurrent=4",
     ]),
   );
   requiredOption(create, "--name <name>", "the name of the key")
@@ -76,6 +81,7 @@ export const define: Define = (group) => {
     )
     .option("--model <model>", "a model that the key may use; can be repeated (default: all)", collect)
     .option("--expires-at <time>", "the time at which the key expires (default: never)", time("--expires-at"))
+    .option("--limit <limit>", `${LIMIT}; can be repeated`, limits)
     .action(createKey);
   reasonOption(create);
   const listing = callCommand(group, "list", "List the keys of an account, newest first.", [
@@ -114,7 +120,7 @@ export const define: Define = (group) => {
 };
 
 function defineUpdate(group: Command): void {
-  const update = callCommand(group, "update", "Change the name, scopes, limit or expiry of a key.", [
+  const update = callCommand(group, "update", "Change the name, scopes, limits, models or expiry of a key.", [
     "vx keys update key_… --name ci-2",
     "vx keys update key_… --scope read --expires-at never",
   ]);
@@ -133,6 +139,7 @@ function defineUpdate(group: Command): void {
       "the time at which the key expires, or never",
       orWord("never", time("--expires-at")),
     )
+    .option("--limit <limit>", `${LIMIT}, or none; can be repeated, and the others are removed`, orNone)
     .action(updateKey);
 }
 
@@ -153,18 +160,37 @@ function defineRotate(group: Command): void {
     .action(rotateKey);
 }
 
+const LIMIT = "a limit such as cost/month=25.00, tokens/minute=5000,model=small,per=user or concurrent=4";
+
+/** "metric/window=amount", with ",model=M" and ",per=user". */
+function limits(text: string, before: readonly LimitInit[] = []): LimitInit[] {
+  const match = /^([a-z]+)(?:\/([a-z]+))?=([^,]+)((?:,(?:model=[^,]+|per=user))*)$/.exec(text);
+  if (!match) throw usageFailure(`--limit: must be ${LIMIT}, not ${JSON.stringify(text)}`);
+  const [, metric = "", window = "", amount = "", rest = ""] = match;
+  const model = /,model=([^,]+)/.exec(rest)?.[1] ?? "";
+  const per = rest.includes(",per=user") ? "user" : "";
+  return [...before, { metric, window, amount: limitAmount("--limit", metric, amount), model, per }];
+}
+
+/** The word "none" stands for no limits. */
+function orNone(text: string, before?: LimitInit[]): LimitInit[] {
+  return text === "none" ? [] : limits(text, before);
+}
+
 function withAccount(command: Command): Command {
   return command.argument("[account]", "the same as --account").option("--account <account>", ACCOUNT_OPTION);
 }
 
 async function createKey(argument: string | undefined, options: CreateOptions): Promise<void> {
   const { name, plan = "", scope: scopes = [], model: models = [], rpm, expiresAt, reason = "" } = options;
+  const { limit: limits = [] } = options;
   const account = accountOf(argument, options.account);
   const request = {
     name,
     plan,
     scopes,
     models,
+    limits,
     reason,
     ...(rpm === undefined ? {} : { rateLimitRpm: rpm }),
     ...(expiresAt === undefined ? {} : { expiresAt: timestampFromDate(expiresAt) }),
@@ -230,14 +256,22 @@ type UpdateOptions = JsonOption &
     model?: string[];
     rpm?: number | "default";
     expiresAt?: Date | "never";
+    limit?: LimitInit[];
   };
 
 async function updateKey(keyId: string, options: UpdateOptions): Promise<void> {
-  const { name, scope, model, rpm, expiresAt, reason = "" } = options;
-  const given = { name, scopes: scope, models: model, rate_limit_rpm: rpm, expires_at: expiresAt };
+  const { name, scope, model, rpm, expiresAt, limit, reason = "" } = options;
+  const given = {
+    name,
+    scopes: scope,
+    models: model,
+    limits: limit,
+    rate_limit_rpm: rpm,
+    expires_at: expiresAt,
+  };
   const paths = Object.entries(given).flatMap(([path, value]) => (value === undefined ? [] : [path]));
   if (paths.length === 0)
-    throw usageFailure("nothing to change; add --name, --scope, --model, --rpm or --expires-at");
+    throw usageFailure("nothing to change; add --name, --scope, --model, --rpm, --expires-at or --limit");
   const response = await withAdmin((admin) =>
     admin.updateKey({
       keyId,
@@ -245,6 +279,7 @@ async function updateKey(keyId: string, options: UpdateOptions): Promise<void> {
       name: name ?? "",
       scopes: scope ?? [],
       models: model?.includes("all") ? [] : (model ?? []),
+      limits: limit ?? [],
       ...(typeof rpm === "number" ? { rateLimitRpm: rpm } : {}),
       ...(expiresAt instanceof Date ? { expiresAt: timestampFromDate(expiresAt) } : {}),
       updateMask: { paths },

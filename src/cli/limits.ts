@@ -125,7 +125,7 @@ async function listLimits(options: JsonOption & OwnerOptions & { user?: string }
 
 async function set(options: SetOptions): Promise<void> {
   const { metric, window = "", model = "", perUser = false, until, reason = "" } = options;
-  const amount = amountOf(options);
+  const amount = limitAmount("--amount", metric, options.amount);
   const limit: MessageInitShape<typeof LimitSchema> = {
     metric,
     window,
@@ -146,12 +146,13 @@ async function set(options: SetOptions): Promise<void> {
   await show(options, SetLimitResponseSchema, response, () => tableOf(response.limit));
 }
 
-function amountOf({ metric, amount: text }: SetOptions): bigint {
+/** The amount of an option called `name`. */
+export function limitAmount(name: string, metric: string, text: string): bigint {
   if (metric !== "cost" && /^\d{1,16}$/.test(text)) return BigInt(text);
   const micros = metric === "cost" && !text.startsWith("-") ? parseAmount(text) : undefined;
   if (micros !== undefined) return micros;
   const rule = metric === "cost" ? "an amount such as 25.00" : "a whole number";
-  throw usageFailure(`--amount: must be ${rule}, not ${JSON.stringify(text)}`);
+  throw usageFailure(`${name}: must be ${rule}, not ${JSON.stringify(text)}`);
 }
 
 /** The limit that a temporary amount raises. */

@@ -6,6 +6,7 @@ import { cutPage, joinPosition, type Page, pageUpTo, splitPosition } from "../do
 import { DEFAULT_SCOPES, type ScopeBits, toScopeBits } from "../domain/scope.ts";
 import type { AdmittedKey } from "./admit.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
+import type { NewLimit } from "./limits.ts";
 import { compareBytes, mergeCells } from "./merge-cells.ts";
 import { PIECES, readNameParts } from "./name-parts.ts";
 import { actionJson, type OperatorAction } from "./operator-log.ts";
@@ -28,6 +29,8 @@ export type KeyRow = {
   previous_expires_at: Date | null;
   /** Ids of models, separated by commas; null for all. */
   models: string | null;
+  /** JSON: the limits of the key itself. */
+  limits: string | null;
 };
 
 export type KeyToCreate = {
@@ -38,6 +41,7 @@ export type KeyToCreate = {
   readonly expiresAt: Date | undefined;
   /** Undefined for all models, or those of the parent. */
   readonly models?: readonly string[] | undefined;
+  readonly limits?: readonly NewLimit[] | undefined;
 };
 
 /** A key that an operator creates. */
@@ -79,6 +83,7 @@ export async function createKey(
       generated.visibleStart,
       generated.visibleEnd,
       key.models?.join(",") ?? null,
+      key.limits ? JSON.stringify(key.limits) : null,
     );
   return row as KeyRow;
 }
@@ -107,6 +112,7 @@ export async function createChildKey(
       generated.visibleStart,
       generated.visibleEnd,
       key.models?.join(",") ?? null,
+      key.limits ? JSON.stringify(key.limits) : null,
     );
   if (!row) throw new Error("create_child_key returned nothing");
   const { wait_seconds: waitSeconds, max_keys_created_per_hour: max } = row;
@@ -198,6 +204,7 @@ export type KeyChanges = {
   readonly rate_limit_rpm?: number | null;
   readonly expires_at?: Date | null;
   readonly models?: readonly string[] | null;
+  readonly limits?: readonly NewLimit[] | null;
 };
 
 /** Changes the calling key or one that it created. */

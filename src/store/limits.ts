@@ -37,10 +37,8 @@ export async function setLimit(
   ids: Pick<Ids, "limit">,
 ): Promise<LimitRow> {
   const lane = laneOfOwner(owner);
-  const [json] = JSON.parse(limitsJson([limit], lane, ids)) as unknown[];
-  const [row] = await database
-    .at(lane)
-    .call<LimitRow>("put_limit", actionJson(action), lane, owner.id, JSON.stringify(json));
+  const json = JSON.stringify(newLimitOf(limit, lane, ids));
+  const [row] = await database.at(lane).call<LimitRow>("put_limit", actionJson(action), lane, owner.id, json);
   if (owner.kind === "plan") await database.share();
   return row as LimitRow;
 }
@@ -62,20 +60,42 @@ export async function listLimits(database: Cells, owner: LimitOwner, user = ""):
   return await database.at(lane).call<LimitRow>("view_limits", lane, owner.id, user);
 }
 
-/** The parameter p_limits of vx.set_limits. Each limit has the id that it gets if it is new. */
-export function limitsJson(limits: readonly LimitToSet[], lane: Lane, ids: Pick<Ids, "limit">): string {
-  return JSON.stringify(
-    limits.map(({ metric, window, amount, model, perUser, temporary }) => ({
-      id: ids.limit(lane),
-      metric,
-      period: window,
-      amount: String(amount),
-      model,
-      per_user: perUser,
-      temporary_amount: temporary && String(temporary.amount),
-      temporary_until: temporary?.until,
-    })),
-  );
+/** An element of the parameter p_limits of vx.set_limits, with the id that the limit gets if it is new. */
+export function newLimitOf(
+  { metric, window, amount, model, perUser, temporary }: LimitToSet,
+  lane: Lane,
+  ids: Pick<Ids, "limit">,
+) {
+  return {
+    id: ids.limit(lane),
+    metric,
+    period: window,
+    amount: String(amount),
+    model,
+    per_user: perUser,
+    temporary_amount: temporary && String(temporary.amount),
+    temporary_until: temporary?.until,
+  };
+}
+
+export type NewLimit = ReturnType<typeof newLimitOf>;
+
+/** The limits in the column of a key, which is JSON. */
+export function limitsOfKey(json: string | null): LimitRow[] {
+  const bigintOf = (value: unknown) => (value === null ? null : BigInt(value as number));
+  const dateOf = (value: unknown) => (value === null ? null : new Date(value as string));
+  const rows = JSON.parse(json ?? "[]") as Record<keyof LimitRow, unknown>[];
+  return rows.map((row) => ({
+    ...(row as LimitRow),
+    amount: bigintOf(row.amount) as bigint,
+    temporary_amount: bigintOf(row.temporary_amount),
+    temporary_until: dateOf(row.temporary_until),
+    valid_amount: bigintOf(row.valid_amount) as bigint,
+    spent: bigintOf(row.spent) as bigint,
+    held: bigintOf(row.held) as bigint,
+    resets_at: dateOf(row.resets_at),
+    counted_since: dateOf(row.counted_since),
+  }));
 }
 
 /** Plans belong to no lane. */

@@ -275,6 +275,92 @@ describe("plans, keys and their limits", () => {
     expect((await json("keys", "set-limit", key.id, "--default")).api_key.rate_limit_rpm).toBe(600);
   });
 
+  test("create and update set models and limits of a key, and all and none remove them", async () => {
+    const models = ["--model", "vx-sandbox-small", "--model", "vx-sandbox-large"];
+    const limits = [
+      "--limit",
+      "cost/month=25.00",
+      "--limit",
+      "tokens/minute=5000,model=vx-sandbox-small,per=user",
+    ];
+    const { api_key: key } = await json(
+      "keys",
+      "create",
+      await newAccount(),
+      "--name",
+      "ci",
+      ...models,
+      ...limits,
+    );
+    expect(key).toMatchObject({
+      models: ["vx-sandbox-small", "vx-sandbox-large"],
+      limits: [
+        { metric: "cost", window: "month", amount: 25_000_000, model: "", per: "" },
+        { metric: "tokens", window: "minute", amount: 5000, model: "vx-sandbox-small", per: "user" },
+      ],
+    });
+    const one = ["--model", "vx-sandbox-large", "--limit", "concurrent=4"];
+    expect((await json("keys", "update", key.id, ...one)).api_key).toMatchObject({
+      models: ["vx-sandbox-large"],
+      limits: [{ metric: "concurrent", window: "", amount: 4 }],
+    });
+    const none = ["--model", "all", "--limit", "none"];
+    expect((await json("keys", "update", key.id, ...none)).api_key).toMatchObject({ models: [], limits: [] });
+    for (const limit of ["tokens", "tokens/day=", "tokens/day=5,user", "cost/day=1,000"]) {
+      expect(await run("keys", "update", key.id, "--limit", limit)).toMatchObject({
+        code: 2,
+        stderr: expect.stringMatching(/--limit: must be a/),
+      });
+    }
+    refused(await run("keys", "update", key.id, "--limit", "concurrent/day=4"), /limits\[0\]\.window/);
+    refused(await run("keys", "update", key.id, "--model", "no-such-model"), /models\[0\]/);
+  });
+
+  test("update changes what its options name, and its words restore what a new key has", async () => {
+    const { api_key: key } = await json("keys", "create", await newAccount(), "--name", "ci");
+    const change = ["--name", "ci-2", "--scope", "read", "--rpm", "30", "--expires-at", "2100-01-31"];
+    expect((await json("keys", "update", key.id, ...change, "--reason", "less")).api_key).toMatchObject({
+      name: "ci-2",
+      scopes: ["read"],
+      rate_limit_rpm: 30,
+      expires_at: "2100-01-31T00:00:00Z",
+    });
+    const words = ["--rpm", "default", "--expires-at", "never"];
+    expect((await json("keys", "update", key.id, ...words)).api_key).toMatchObject({
+      name: "ci-2",
+      scopes: ["read"],
+      rate_limit_rpm: 600,
+      expires_at: null,
+    });
+    expect(await run("keys", "update", key.id)).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/nothing to change; add --name/),
+    });
+    const { events } = await json("log", "--target", key.id);
+    expect(events[1]).toMatchObject({ reason: "less", details: { name: "ci-2", rate_limit_rpm: "30" } });
+    await json("keys", "revoke", key.id);
+    refused(await run("keys", "update", key.id, "--name", "ci-3"), /key_id: .*revoked/);
+    refused(await run("keys", "update", typeIds.key(7), "--name", "ci-3"), /There is no such key/);
+  });
+
+  test("rotate prints a new key once, and the time until which the one before works", async () => {
+    const { api_key: key, secret } = await json("keys", "create", await newAccount(), "--name", "ci");
+    const overlap = await json("keys", "rotate", key.id, "--overlap-seconds", "3600");
+    expect(overlap.secret).toMatch(/^vx_live_/);
+    expect(overlap.secret).not.toBe(secret);
+    expect(overlap.api_key).toMatchObject({ id: key.id, previous_expires_at: expect.any(String) });
+    const { stdout, stderr } = await run("keys", "rotate", key.id);
+    expect(stderr).toBe("The full key is shown only once. Store it now.\n");
+    const printed = /\n(vx_live_\w+)\n$/.exec(stdout)?.[1] ?? "";
+    expect(printed).toHaveLength(secret.length);
+    expect(stdout).not.toContain(overlap.secret);
+    const { keys } = await json("keys", "search", key.id);
+    expect(keys).toMatchObject([{ api_key: { previous_expires_at: null } }]);
+    expect(await run("keys", "rotate", key.id, "--overlap-seconds", "2592001")).toMatchObject({ code: 2 });
+    await json("keys", "revoke", key.id);
+    refused(await run("keys", "rotate", key.id), /key_id: .*revoked/);
+  });
+
   test("search finds keys of all accounts, also by a full key", async () => {
     const account = await newAccount();
     const { api_key: key, secret } = await json("keys", "create", account, "--name", "Searched");

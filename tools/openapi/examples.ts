@@ -22,6 +22,7 @@ const API_KEY = {
   last_used_at: "2026-11-20T17:41:30.007Z",
   previous_expires_at: null,
   models: [],
+  limits: [],
 };
 
 const REVOKED = { api_key: { ...API_KEY, state: "revoked", revoked_at: "2026-11-21T08:00:00.120Z" } };

@@ -5,6 +5,7 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
+import type { Limit } from "./limit_pb.js";
 
 /**
  * Describes the file vx/v1/key.proto.
@@ -108,6 +109,14 @@ export declare type ApiKey = Message<"vx.v1.ApiKey"> & {
    * @generated from field: repeated string models = 13;
    */
   models: string[];
+
+  /**
+   * The limits of the key itself, with what calls without a user have used. `GET /v1/limits` returns all that apply to the calling
+   * key.
+   *
+   * @generated from field: repeated vx.v1.Limit limits = 14;
+   */
+  limits: Limit[];
 };
 
 /**
@@ -159,6 +168,14 @@ export declare type CreateKeyRequest = Message<"vx.v1.CreateKeyRequest"> & {
    * @generated from field: repeated string models = 5;
    */
   models: string[];
+
+  /**
+   * The limits of the key itself: at most 20, each for another metric, window, model and `per`. An amount can be at most that of the
+   * same limit of the calling key and of the keys that created it, whose limits also count what the new key uses.
+   *
+   * @generated from field: repeated vx.v1.Limit limits = 6;
+   */
+  limits: Limit[];
 };
 
 /**
@@ -378,7 +395,16 @@ export declare type UpdateKeyRequest = Message<"vx.v1.UpdateKeyRequest"> & {
   models: string[];
 
   /**
-   * The fields that change: "name", "scopes", "rate_limit_rpm", "expires_at" and "models". A field in the mask that is not set is
+   * The limits of the key itself, which replace the present ones. A limit for the same metric, window, model and `per` keeps what it
+   * has counted. An amount can be at most that of the same limit of the calling key and of the keys that created it. A key
+   * cannot remove its own limits.
+   *
+   * @generated from field: repeated vx.v1.Limit limits = 8;
+   */
+  limits: Limit[];
+
+  /**
+   * The fields that change: "name", "scopes", "rate_limit_rpm", "expires_at", "models" and "limits". A field in the mask that is not set is
    * cleared. Without a mask, the fields that are set change. Over REST, the default is the fields that the body has.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 6;

@@ -97,12 +97,31 @@ class ListKeysInput(TypedDict, total=False):
     page_token: str
 
 
+class LimitInput(TypedDict, total=False):
+    id: str
+    metric: Required[Literal["cost", "tokens", "generations", "concurrent"]]
+    window: Literal["minute", "hour", "day", "week", "month", "total"]
+    amount: int
+    model: str
+    per: Literal["user"]
+    temporary_amount: int
+    temporary_until: datetime.datetime
+    owner: str
+    owner_id: str
+    spent: int
+    held: int
+    remaining: int
+    resets_at: datetime.datetime
+    counted_since: datetime.datetime
+
+
 class CreateKeyInput(TypedDict, total=False):
     name: Required[str]
     scopes: Sequence[Literal["generate", "read", "keys", "webhooks", "billing"]]
     rate_limit_rpm: int
     expires_at: datetime.datetime
     models: Sequence[str]
+    limits: Sequence[Union[LimitInput, limit_pb2.Limit]]
 
 
 class ListEntriesInput(TypedDict, total=False):

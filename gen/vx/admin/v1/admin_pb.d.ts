@@ -6,8 +6,8 @@ import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegen
 import type { Message } from "@bufbuild/protobuf";
 import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
 import type { LedgerEntry } from "../../v1/ledger_pb.js";
-import type { ApiKey } from "../../v1/key_pb.js";
 import type { Limit } from "../../v1/limit_pb.js";
+import type { ApiKey } from "../../v1/key_pb.js";
 import type { Prices } from "../../v1/prices_pb.js";
 import type { UsageRow } from "../../v1/usage_pb.js";
 
@@ -687,6 +687,13 @@ export declare type CreateKeyRequest = Message<"vx.admin.v1.CreateKeyRequest"> &
    * @generated from field: repeated string models = 8;
    */
   models: string[];
+
+  /**
+   * The limits of the key itself: at most 20, each for another metric, window, model and `per`.
+   *
+   * @generated from field: repeated vx.v1.Limit limits = 9;
+   */
+  limits: Limit[];
 };
 
 /**
@@ -1091,7 +1098,15 @@ export declare type UpdateKeyRequest = Message<"vx.admin.v1.UpdateKeyRequest"> &
   models: string[];
 
   /**
-   * The fields that change: "name", "scopes", "rate_limit_rpm", "expires_at" and "models". A field in the mask that is not set is
+   * The limits of the key itself, which replace the present ones. A limit for the same metric, window, model and `per` keeps what it
+   * has counted.
+   *
+   * @generated from field: repeated vx.v1.Limit limits = 9;
+   */
+  limits: Limit[];
+
+  /**
+   * The fields that change: "name", "scopes", "rate_limit_rpm", "expires_at", "models" and "limits". A field in the mask that is not set is
    * cleared. Without a mask, the fields that are set change.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 6;

@@ -5,12 +5,12 @@
 CREATE OR REPLACE FUNCTION create_child_key(
   p_lane smallint, p_account_id text, p_parent_id text, p_id text, p_fingerprint bytea, p_name text,
   p_scopes smallint, p_default_scopes smallint, p_rate_limit_rpm integer, p_expires_at timestamptz,
-  p_visible_start text, p_visible_end text, p_models text DEFAULT NULL
+  p_visible_start text, p_visible_end text, p_models text DEFAULT NULL, p_limits text DEFAULT NULL
 ) RETURNS TABLE (
     wait_seconds integer, max_keys_created_per_hour integer, id text, account_id text, name text, plan text,
     scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamptz,
     revoked_at timestamptz, expires_at timestamptz, last_used_at timestamptz,
-    previous_expires_at timestamptz, models text
+    previous_expires_at timestamptz, models text, limits text
   )
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
@@ -27,6 +27,7 @@ BEGIN
     PERFORM refuse('invalid_argument', 'This key would be the ninth of a chain in which each key created the next; eight are allowed.');
   END IF;
   PERFORM check_key_bounds(v_parent, v_max_rpm, p_rate_limit_rpm, p_expires_at, v_models);
+  PERFORM check_limit_bounds(v_parent, p_limits::json);
   wait_seconds := count_key_creation(p_lane, v_account.id, v_plan.max_keys_created_per_hour);
   IF wait_seconds > 0 THEN
     max_keys_created_per_hour := v_plan.max_keys_created_per_hour;
@@ -38,6 +39,7 @@ BEGIN
   RETURN QUERY SELECT 0, v_plan.max_keys_created_per_hour, k.* FROM insert_key(
     p_lane, v_account.id, p_id, p_fingerprint, p_name, v_plan, v_scopes,
     coalesce(p_rate_limit_rpm, v_parent.rate_limit_rpm), false, coalesce(p_expires_at, v_parent.expires_at),
-    p_visible_start, p_visible_end, v_parent.ancestors || v_parent.id, v_parent.is_limited, p_models => coalesce(v_models, v_parent.models)) k;
+    p_visible_start, p_visible_end, v_parent.ancestors || v_parent.id, v_parent.is_limited, p_models => coalesce(v_models, v_parent.models),
+    p_limits => p_limits) k;
 END
 $$;

@@ -6,6 +6,7 @@ DECLARE
   v_key keys;
 BEGIN
   PERFORM require_lane(p_lane);
+  PERFORM lock_account(p_lane, k.account_id) FROM keys k WHERE k.lane = p_lane AND k.id = p_id;
   v_key := lock_active_key(p_lane, p_id);
   PERFORM write_key(v_key, p_changes::jsonb, true);
   PERFORM log_change(p_act, p_lane, p_id, v_key.account_id);

@@ -1,5 +1,6 @@
 -- Changes the calling key or a key that it created, directly or through other keys. No value may exceed the calling key's
--- own, so that a key can only be tightened by itself. A value that is cleared (null) becomes the calling key's.
+-- own, so that a key can only be tightened by itself. A value that is cleared (null) becomes the calling key's; limits that are cleared
+-- are removed, because those of the calling key apply anyway.
 CREATE OR REPLACE FUNCTION update_key(p_lane smallint, p_account_id text, p_caller_id text, p_id text, p_changes text)
   RETURNS SETOF key_view
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
@@ -16,6 +17,10 @@ BEGIN
   PERFORM check_key_bounds(v_caller, effective_rpm(v_caller.rate_limit_rpm, v_caller.may_exceed_plan AND v_is_self, v_plan.rpm),
     (v_given ->> 'rate_limit_rpm')::integer, (v_given ->> 'expires_at')::timestamptz,
     (jsonb_populate_record(NULL::keys, v_given)).models);
+  PERFORM check_limit_bounds(v_caller, (v_given -> 'limits')::json);
+  IF v_is_self AND v_given ? 'limits' THEN
+    PERFORM check_limits_kept(v_caller, (v_given -> 'limits')::json);
+  END IF;
   -- The scopes are checked against those of the key, but the caller may have lost some since it created the key.
   IF (v_given ->> 'scopes')::smallint & ~v_caller.scopes <> 0 THEN
     PERFORM refuse('invalid_argument',

@@ -21,7 +21,10 @@ BEGIN
          CASE WHEN k.revoked_at IS NOT NULL THEN 'revoked'
               WHEN k.expires_at <= clock_timestamp() THEN 'expired' ELSE 'active' END,
          effective_rpm(k.rate_limit_rpm, k.may_exceed_plan, p.rpm), k.visible_start, k.visible_end, k.created_at,
-         k.revoked_at, k.expires_at, w.last_used_at, s.expires_at, array_to_string(k.models, ',')
+         k.revoked_at, k.expires_at, w.last_used_at, s.expires_at, array_to_string(k.models, ','),
+         CASE WHEN k.is_limited THEN (
+           SELECT json_agg(l)::text FROM count_limits(k.lane, k.account_id, '', ARRAY(
+             SELECT o FROM limits_of_keys(k.lane, k.id, '{}', false, clock_timestamp()) o)) l) END
   FROM keys k
   JOIN plans p ON p.name = k.plan
   LEFT JOIN windows w ON w.lane = k.lane AND w.key_id = k.id

@@ -9,23 +9,12 @@ DECLARE
   v_account_id constant text := coalesce(
     (SELECT k.account_id FROM keys k WHERE k.lane = p_lane AND k.id = p_owner_id), p_owner_id);
 BEGIN
-  RETURN QUERY
-  SELECT d.id, a.owner_id, a.subject_id, d.metric, d.period, d.amount, d.model, d.per_user, d.temporary_amount,
-         d.temporary_until, a.amount, CASE WHEN c.window_end > v_now THEN c.spent ELSE 0 END, coalesce(c.held, 0),
-         nullif(window_end(d.period, v_now), 'infinity'),
-         CASE WHEN c.window_end > v_now AND isfinite(c.counted_since) AND c.counted_since > window_start(d.period, v_now)
-           THEN c.counted_since END
-  FROM (
-    SELECT l.* FROM limits_of_keys(p_lane, v_account_id, v_key_ids, true, v_now) l WHERE p_lane <> 1024
+  RETURN QUERY SELECT * FROM count_limits(p_lane, v_account_id, p_user_id, ARRAY(
+    SELECT l FROM limits_of_keys(p_lane, v_account_id, v_key_ids, true, v_now) l WHERE p_lane <> 1024
     UNION ALL
-    SELECT l.id, l.owner_id, l.owner_id, l.metric, l.period,
-           CASE WHEN l.temporary_until > v_now THEN l.temporary_amount ELSE l.amount END, l.model, l.per_user
-    FROM limits l WHERE p_lane = 1024 AND l.lane = 1024 AND l.owner_id = p_owner_id
-  ) a
-  JOIN limits d ON d.lane IN (p_lane, 1024) AND d.id = a.id
-  LEFT JOIN limit_counters c ON c.lane = p_lane AND c.account_id = v_account_id AND c.limit_id = a.id
-    AND c.subject_id = a.subject_id AND c.user_id = CASE WHEN d.per_user THEN p_user_id ELSE '' END
-  ORDER BY a.owner_id, d.metric, d.period, d.model, d.per_user;
+    SELECT (l.id, l.owner_id, l.owner_id, l.metric, l.period,
+            CASE WHEN l.temporary_until > v_now THEN l.temporary_amount ELSE l.amount END, l.model, l.per_user)::applied_limit
+    FROM limits l WHERE p_lane = 1024 AND l.lane = 1024 AND l.owner_id = p_owner_id));
   RETURN QUERY
   SELECT '', CASE WHEN m.metric = 'requests' AND k.rate_limit_rpm IS NOT NULL THEN k.id ELSE k.plan END, k.id, m.metric,
          CASE m.metric WHEN 'requests' THEN 'minute' ELSE '' END, m.amount, '', false, NULL::bigint, NULL::timestamptz,

@@ -1,4 +1,5 @@
--- Stores the changed fields of a key: those in p_changes, where null means that the field has no value.
+-- Stores the changed fields of a key: those in p_changes, where null means that the field has no value. The caller holds the lock of
+-- the account.
 CREATE OR REPLACE FUNCTION write_key(p_key keys, p_changes jsonb, p_may_exceed_plan boolean) RETURNS void
   LANGUAGE plpgsql
 AS $$
@@ -17,5 +18,8 @@ BEGIN
       may_exceed_plan = CASE WHEN p_changes ? 'rate_limit_rpm' THEN p_may_exceed_plan AND v_new.rate_limit_rpm IS NOT NULL
                              ELSE may_exceed_plan END
     WHERE lane = p_key.lane AND fingerprint = p_key.fingerprint;
+  IF p_changes ? 'limits' THEN
+    PERFORM set_limits(p_key.lane, p_key.account_id, p_key.id, coalesce(p_changes ->> 'limits', '[]'), true);
+  END IF;
 END
 $$;

@@ -130,7 +130,9 @@ CREATE INDEX keys_by_name ON keys (lower(name) COLLATE "C", id COLLATE "C");
 CREATE TYPE key_view AS (
   id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text,
   visible_end text, created_at timestamptz, revoked_at timestamptz, expires_at timestamptz,
-  last_used_at timestamptz, previous_expires_at timestamptz, models text
+  last_used_at timestamptz, previous_expires_at timestamptz, models text,
+  -- JSON: the limits of the key itself.
+  limits text
 );
 
 -- The secret that a key had before its last rotation. It works until it expires.

@@ -6,13 +6,15 @@ import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegen
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_field_mask, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { Limit } from "./limit_pb.ts";
+import { file_vx_v1_limit } from "./limit_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file vx/v1/key.proto.
  */
 export const file_vx_v1_key: GenFile = /*@__PURE__*/
-  fileDesc("Cg92eC92MS9rZXkucHJvdG8SBXZ4LnYxIoYDCgZBcGlLZXkSCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRISCgptYXNrZWRfa2V5GAMgASgJEgwKBHBsYW4YBCABKAkSDgoGc2NvcGVzGAUgAygJEg0KBXN0YXRlGAYgASgJEhYKDnJhdGVfbGltaXRfcnBtGAcgASgFEi4KCmNyZWF0ZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnJldm9rZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmV4cGlyZXNfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKDGxhc3RfdXNlZF9hdBgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASNwoTcHJldmlvdXNfZXhwaXJlc19hdBgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGbW9kZWxzGA0gAygJIqABChBDcmVhdGVLZXlSZXF1ZXN0EgwKBG5hbWUYASABKAkSDgoGc2NvcGVzGAIgAygJEhsKDnJhdGVfbGltaXRfcnBtGAMgASgFSACIAQESLgoKZXhwaXJlc19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGbW9kZWxzGAUgAygJQhEKD19yYXRlX2xpbWl0X3JwbSJDChFDcmVhdGVLZXlSZXNwb25zZRIeCgdhcGlfa2V5GAEgASgLMg0udngudjEuQXBpS2V5Eg4KBnNlY3JldBgCIAEoCSI4Cg9MaXN0S2V5c1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkiTAoQTGlzdEtleXNSZXNwb25zZRIfCghhcGlfa2V5cxgBIAMoCzINLnZ4LnYxLkFwaUtleRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiHwoNR2V0S2V5UmVxdWVzdBIOCgZrZXlfaWQYASABKAkiMAoOR2V0S2V5UmVzcG9uc2USHgoHYXBpX2tleRgBIAEoCzINLnZ4LnYxLkFwaUtleSIiChBSZXZva2VLZXlSZXF1ZXN0Eg4KBmtleV9pZBgBIAEoCSIzChFSZXZva2VLZXlSZXNwb25zZRIeCgdhcGlfa2V5GAEgASgLMg0udngudjEuQXBpS2V5IuEBChBVcGRhdGVLZXlSZXF1ZXN0Eg4KBmtleV9pZBgBIAEoCRIMCgRuYW1lGAIgASgJEg4KBnNjb3BlcxgDIAMoCRIbCg5yYXRlX2xpbWl0X3JwbRgEIAEoBUgAiAEBEi4KCmV4cGlyZXNfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBm1vZGVscxgHIAMoCRIvCgt1cGRhdGVfbWFzaxgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCEQoPX3JhdGVfbGltaXRfcnBtIjMKEVVwZGF0ZUtleVJlc3BvbnNlEh4KB2FwaV9rZXkYASABKAsyDS52eC52MS5BcGlLZXkiOwoQUm90YXRlS2V5UmVxdWVzdBIOCgZrZXlfaWQYASABKAkSFwoPb3ZlcmxhcF9zZWNvbmRzGAIgASgFIkMKEVJvdGF0ZUtleVJlc3BvbnNlEh4KB2FwaV9rZXkYASABKAsyDS52eC52MS5BcGlLZXkSDgoGc2VjcmV0GAIgASgJMpQDCgpLZXlTZXJ2aWNlEj4KCUNyZWF0ZUtleRIXLnZ4LnYxLkNyZWF0ZUtleVJlcXVlc3QaGC52eC52MS5DcmVhdGVLZXlSZXNwb25zZRJACghMaXN0S2V5cxIWLnZ4LnYxLkxpc3RLZXlzUmVxdWVzdBoXLnZ4LnYxLkxpc3RLZXlzUmVzcG9uc2UiA5ACARI6CgZHZXRLZXkSFC52eC52MS5HZXRLZXlSZXF1ZXN0GhUudngudjEuR2V0S2V5UmVzcG9uc2UiA5ACARJDCglVcGRhdGVLZXkSFy52eC52MS5VcGRhdGVLZXlSZXF1ZXN0GhgudngudjEuVXBkYXRlS2V5UmVzcG9uc2UiA5ACAhI+CglSb3RhdGVLZXkSFy52eC52MS5Sb3RhdGVLZXlSZXF1ZXN0GhgudngudjEuUm90YXRlS2V5UmVzcG9uc2USQwoJUmV2b2tlS2V5EhcudngudjEuUmV2b2tlS2V5UmVxdWVzdBoYLnZ4LnYxLlJldm9rZUtleVJlc3BvbnNlIgOQAgJCTwoJY29tLnZ4LnYxQghLZXlQcm90b1ABWi5naXRodWIuY29tL3Z4LWFwaS92eC9jbGllbnRzL2dvL2dlbi92eC92MTt2eHYxqgIFVnguVjFiBnByb3RvMw", [file_google_protobuf_field_mask, file_google_protobuf_timestamp]);
+  fileDesc("Cg92eC92MS9rZXkucHJvdG8SBXZ4LnYxIqQDCgZBcGlLZXkSCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRISCgptYXNrZWRfa2V5GAMgASgJEgwKBHBsYW4YBCABKAkSDgoGc2NvcGVzGAUgAygJEg0KBXN0YXRlGAYgASgJEhYKDnJhdGVfbGltaXRfcnBtGAcgASgFEi4KCmNyZWF0ZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnJldm9rZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmV4cGlyZXNfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKDGxhc3RfdXNlZF9hdBgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASNwoTcHJldmlvdXNfZXhwaXJlc19hdBgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGbW9kZWxzGA0gAygJEhwKBmxpbWl0cxgOIAMoCzIMLnZ4LnYxLkxpbWl0Ir4BChBDcmVhdGVLZXlSZXF1ZXN0EgwKBG5hbWUYASABKAkSDgoGc2NvcGVzGAIgAygJEhsKDnJhdGVfbGltaXRfcnBtGAMgASgFSACIAQESLgoKZXhwaXJlc19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGbW9kZWxzGAUgAygJEhwKBmxpbWl0cxgGIAMoCzIMLnZ4LnYxLkxpbWl0QhEKD19yYXRlX2xpbWl0X3JwbSJDChFDcmVhdGVLZXlSZXNwb25zZRIeCgdhcGlfa2V5GAEgASgLMg0udngudjEuQXBpS2V5Eg4KBnNlY3JldBgCIAEoCSI4Cg9MaXN0S2V5c1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkiTAoQTGlzdEtleXNSZXNwb25zZRIfCghhcGlfa2V5cxgBIAMoCzINLnZ4LnYxLkFwaUtleRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiHwoNR2V0S2V5UmVxdWVzdBIOCgZrZXlfaWQYASABKAkiMAoOR2V0S2V5UmVzcG9uc2USHgoHYXBpX2tleRgBIAEoCzINLnZ4LnYxLkFwaUtleSIiChBSZXZva2VLZXlSZXF1ZXN0Eg4KBmtleV9pZBgBIAEoCSIzChFSZXZva2VLZXlSZXNwb25zZRIeCgdhcGlfa2V5GAEgASgLMg0udngudjEuQXBpS2V5Iv8BChBVcGRhdGVLZXlSZXF1ZXN0Eg4KBmtleV9pZBgBIAEoCRIMCgRuYW1lGAIgASgJEg4KBnNjb3BlcxgDIAMoCRIbCg5yYXRlX2xpbWl0X3JwbRgEIAEoBUgAiAEBEi4KCmV4cGlyZXNfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBm1vZGVscxgHIAMoCRIcCgZsaW1pdHMYCCADKAsyDC52eC52MS5MaW1pdBIvCgt1cGRhdGVfbWFzaxgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCEQoPX3JhdGVfbGltaXRfcnBtIjMKEVVwZGF0ZUtleVJlc3BvbnNlEh4KB2FwaV9rZXkYASABKAsyDS52eC52MS5BcGlLZXkiOwoQUm90YXRlS2V5UmVxdWVzdBIOCgZrZXlfaWQYASABKAkSFwoPb3ZlcmxhcF9zZWNvbmRzGAIgASgFIkMKEVJvdGF0ZUtleVJlc3BvbnNlEh4KB2FwaV9rZXkYASABKAsyDS52eC52MS5BcGlLZXkSDgoGc2VjcmV0GAIgASgJMpQDCgpLZXlTZXJ2aWNlEj4KCUNyZWF0ZUtleRIXLnZ4LnYxLkNyZWF0ZUtleVJlcXVlc3QaGC52eC52MS5DcmVhdGVLZXlSZXNwb25zZRJACghMaXN0S2V5cxIWLnZ4LnYxLkxpc3RLZXlzUmVxdWVzdBoXLnZ4LnYxLkxpc3RLZXlzUmVzcG9uc2UiA5ACARI6CgZHZXRLZXkSFC52eC52MS5HZXRLZXlSZXF1ZXN0GhUudngudjEuR2V0S2V5UmVzcG9uc2UiA5ACARJDCglVcGRhdGVLZXkSFy52eC52MS5VcGRhdGVLZXlSZXF1ZXN0GhgudngudjEuVXBkYXRlS2V5UmVzcG9uc2UiA5ACAhI+CglSb3RhdGVLZXkSFy52eC52MS5Sb3RhdGVLZXlSZXF1ZXN0GhgudngudjEuUm90YXRlS2V5UmVzcG9uc2USQwoJUmV2b2tlS2V5EhcudngudjEuUmV2b2tlS2V5UmVxdWVzdBoYLnZ4LnYxLlJldm9rZUtleVJlc3BvbnNlIgOQAgJCTwoJY29tLnZ4LnYxQghLZXlQcm90b1ABWi5naXRodWIuY29tL3Z4LWFwaS92eC9jbGllbnRzL2dvL2dlbi92eC92MTt2eHYxqgIFVnguVjFiBnByb3RvMw", [file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_vx_v1_limit]);
 
 /**
  * A key, without its secret.
@@ -111,6 +113,14 @@ export type ApiKey = Message<"vx.v1.ApiKey"> & {
    * @generated from field: repeated string models = 13;
    */
   models: string[];
+
+  /**
+   * The limits of the key itself, with what calls without a user have used. `GET /v1/limits` returns all that apply to the calling
+   * key.
+   *
+   * @generated from field: repeated vx.v1.Limit limits = 14;
+   */
+  limits: Limit[];
 };
 
 /**
@@ -163,6 +173,14 @@ export type CreateKeyRequest = Message<"vx.v1.CreateKeyRequest"> & {
    * @generated from field: repeated string models = 5;
    */
   models: string[];
+
+  /**
+   * The limits of the key itself: at most 20, each for another metric, window, model and `per`. An amount can be at most that of the
+   * same limit of the calling key and of the keys that created it, whose limits also count what the new key uses.
+   *
+   * @generated from field: repeated vx.v1.Limit limits = 6;
+   */
+  limits: Limit[];
 };
 
 /**
@@ -390,7 +408,16 @@ export type UpdateKeyRequest = Message<"vx.v1.UpdateKeyRequest"> & {
   models: string[];
 
   /**
-   * The fields that change: "name", "scopes", "rate_limit_rpm", "expires_at" and "models". A field in the mask that is not set is
+   * The limits of the key itself, which replace the present ones. A limit for the same metric, window, model and `per` keeps what it
+   * has counted. An amount can be at most that of the same limit of the calling key and of the keys that created it. A key
+   * cannot remove its own limits.
+   *
+   * @generated from field: repeated vx.v1.Limit limits = 8;
+   */
+  limits: Limit[];
+
+  /**
+   * The fields that change: "name", "scopes", "rate_limit_rpm", "expires_at", "models" and "limits". A field in the mask that is not set is
    * cleared. Without a mask, the fields that are set change. Over REST, the default is the fields that the body has.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 6;
