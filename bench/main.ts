@@ -21,6 +21,7 @@ import { grpcStreams } from "./parts/grpc-streams.ts";
 import { holds } from "./parts/holds.ts";
 import { idleMemory } from "./parts/idle-memory.ts";
 import { largeCalls } from "./parts/large-calls.ts";
+import { limitsFive, limitsNone, limitsUsers } from "./parts/limits.ts";
 import { openTelemetry } from "./parts/open-telemetry.ts";
 import { replicas } from "./parts/replicas.ts";
 import { restMe } from "./parts/rest-me.ts";
@@ -58,6 +59,9 @@ const parts: Record<string, AnyPart> = {
   "grpc-generate": grpcGenerate,
   "grpc-streams": grpcStreams,
   "open-telemetry": openTelemetry,
+  "limits-none": limitsNone,
+  "limits-five": limitsFive,
+  "limits-users": limitsUsers,
   "rest-me": restMe(64, { rest: { min: 0.33, goal: 0.42 }, connect: { min: 0.6, goal: 0.7 } }),
   "rest-me-256": restMe(256, { rest: { min: 0.38, goal: 0.45 }, connect: { min: 0.7 } }),
   replicas,

@@ -47,7 +47,7 @@ export async function measure(part: AnyPart, roundCount: number): Promise<boolea
     const round = await measureRound(arms);
     if (number >= 0) rounds.push(round);
   }
-  return part.figures.map((figure) => print(figure, median(rounds.map(figure.value)))).every(Boolean);
+  return part.figures.map((figure) => print(figure, rounds.map(figure.value))).every(Boolean);
 }
 
 /** Prints the ratio of this checkout to the other one, for each arm and each measured value. */
@@ -87,13 +87,16 @@ async function measurePair(ours: Arms<Rounds>, theirs: Arms<Rounds>, arm: string
   return { ours: await measureArm(ours), theirs: first };
 }
 
-function print<Round>({ name, unit, min, max, goal }: Figure<Round>, value: number): boolean {
+function print<Round>({ name, unit, min, max, goal }: Figure<Round>, values: readonly number[]): boolean {
+  const value = median(values);
   const isKept = value >= (min ?? -Infinity) && value <= (max ?? Infinity);
   const limit = min !== undefined ? `at least ${min}` : max !== undefined ? `at most ${max}` : "";
   const isReached = goal === undefined || (max === undefined ? value >= goal : value <= goal);
+  const { low, high } = meanRatioInterval(values);
+  const interval = unit === "×" && values.length > 1 ? `[${low.toFixed(3)}, ${high.toFixed(3)}] ` : "";
   const aim = goal === undefined ? "" : ` [goal ${goal}${isReached ? "" : ", not reached"}]`;
   console.log(
-    `  ${name.padEnd(56)} ${format(value).padStart(10)} ${unit.padEnd(4)} ${limit}${aim}${isKept ? "" : "  MISSED"}`,
+    `  ${name.padEnd(56)} ${format(value).padStart(10)} ${unit.padEnd(4)} ${interval}${limit}${aim}${isKept ? "" : "  MISSED"}`,
   );
   return isKept;
 }
