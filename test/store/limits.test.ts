@@ -229,15 +229,25 @@ test("a temporary amount is valid until its end", async () => {
 
 test("of several limits, the one with the longest wait is reported", async () => {
   const payer = await createPayer(store.database, 1_000_000n);
-  await setTestLimit(store.database, accountOf(payer), { metric: "concurrent", amount: 1n });
-  await setTestLimit(store.database, accountOf(payer), { metric: "cost", amount: 100n, window: "month" });
-  await setTestLimit(store.database, keyOf(payer), { metric: "generations", amount: 1n, window: "total" });
-  await hold(payer, 90n);
-  expect(await hold(payer, 20n)).toMatchObject({
-    limit: { metric: expect.stringMatching(/cost|concurrent|generations/) },
-  });
-  await charge(billings[0], await createPayer(store.database, 10n), 1n);
-  expect(await hold(payer, 200n)).toMatchObject({ limit: { metric: "cost", needed: 200n } });
+  const set = (limit: Parameters<typeof setTestLimit>[2]) =>
+    setTestLimit(store.database, accountOf(payer), limit);
+  const refusing = async (amount: bigint) => {
+    const outcome = await hold(payer, amount);
+    return outcome.outcome === "limited" && `${outcome.limit.metric} ${outcome.limit.window}`.trim();
+  };
+  await set({ metric: "concurrent", amount: 1n });
+  await charge(billings[0], payer, 60n);
+  await hold(payer, 30n);
+  expect(await refusing(10n)).toBe("concurrent");
+  await set({ metric: "cost", amount: 65n, window: "day" });
+  expect(await refusing(10n)).toBe("cost day");
+  await set({ metric: "generations", amount: 1n, window: "total" });
+  expect(await refusing(10n)).toBe("generations total");
+  await set({ metric: "generations", amount: 9n, window: "total" });
+  // A call that alone needs more than an amount waits longest.
+  await set({ metric: "cost", amount: 150n, window: "day" });
+  await set({ metric: "cost", amount: 100n, window: "hour" });
+  expect(await refusing(101n)).toBe("cost hour");
 });
 
 test("abandoned holds release their counters, and counters of passed windows are swept", async () => {
