@@ -44,7 +44,6 @@ const ONLY_AT_SHARDS = [
  * not plan that one, so PostgreSQL keeps its plans.
  */
 const AT_SHARDS = [
-  "add_counters",
   "add_usage",
   "admit",
   "admitted_keys",
@@ -58,6 +57,7 @@ const AT_SHARDS = [
   "hold_limits",
   "lanes_in_use",
   "limited_plans",
+  "limits_of_holds",
   "limits_of_keys",
   "name_users",
   "place_holds",

@@ -84,6 +84,26 @@ CREATE TYPE hold_item AS (
   tokens bigint
 );
 
+CREATE TYPE hold_limit AS (
+  n bigint,
+  slot integer,
+  is_shared boolean,
+  at timestamp with time zone,
+  id text,
+  owner_id text,
+  metric text,
+  period text,
+  amount bigint,
+  model text,
+  per_user boolean,
+  spent bigint,
+  held bigint,
+  needed bigint,
+  window_end timestamp with time zone,
+  place tid,
+  counter vx.held_counter
+);
+
 CREATE TYPE item_result AS (
   kind text,
   n integer,
@@ -128,8 +148,6 @@ CREATE TYPE limit_charge AS (
 CREATE TYPE limit_check AS (
   is_refused boolean,
   counters vx.held_counter[],
-  places tid[],
-  window_ends timestamp with time zone[],
   details text
 );
 
@@ -664,7 +682,6 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION abort_split(p_id text) RETURNS void
 -- FUNCTION add_archive(p_month integer, p_file text, p_sha256 bytea, p_entries bigint) RETURNS void
 -- FUNCTION add_archived_heads(p_lane smallint, p_month integer) RETURNS TABLE(entries bigint)
--- FUNCTION add_counters(p_check limit_check, p_at timestamp with time zone) RETURNS void
 -- FUNCTION add_usage(p_rows ledger[], p_has_users boolean) RETURNS void
 -- FUNCTION admit(p_items admit_item[], p_while_suspended admit_item[]) RETURNS TABLE(n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text, balance_micros bigint, models text, current_fingerprint bytea); for the server
 -- FUNCTION admitted_keys(p_items admit_item[], p_while_suspended admit_item[]) RETURNS TABLE(n integer, calls integer, is_used boolean, slots integer, lane smallint, fingerprint bytea, key_id text, account_id text, key_name text, plan text, scopes smallint, rpm integer, visible_start text, visible_end text, expires_at timestamp with time zone, revoked_at timestamp with time zone, suspended_at timestamp with time zone, balance_micros bigint, models text)
@@ -685,7 +702,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION check_key_bounds(p_caller keys, p_max_rpm integer, p_rate_limit_rpm integer, p_expires_at timestamp with time zone, p_models text[]) RETURNS void
 -- FUNCTION check_key_cap(p_lane smallint, p_account_id text, p_plan plans) RETURNS void
 -- FUNCTION check_limit_bounds(p_caller keys, p_limits json) RETURNS void
--- FUNCTION check_limits(p_hold hold_item, p_key_ids text[], p_with_plans boolean, p_at timestamp with time zone) RETURNS limit_check
+-- FUNCTION check_limits(p_limits hold_limit[], p_from integer, p_to integer, p_added bigint[]) RETURNS limit_check
 -- FUNCTION check_limits_kept(p_key keys, p_limits json) RETURNS void
 -- FUNCTION claim_lanes(p_id text) RETURNS void
 -- FUNCTION copy_shared_data(p_version bigint, p_plans text, p_limits text, p_operators text, p_prices text) RETURNS void; for the server
@@ -720,7 +737,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION heartbeat(p_server_id text, p_cells text) RETURNS TABLE(clock timestamp with time zone); for the server
 -- FUNCTION held_by_accounts(p_lane smallint, p_account_id text[]) RETURNS TABLE(account_id text, held_micros numeric)
 -- FUNCTION hold_figures() RETURNS TABLE(holds bigint, held_micros bigint, expired bigint); for the server
--- FUNCTION hold_limits(p_hold hold_item, p_key_ids text[], p_with_plans boolean, p_at timestamp with time zone) RETURNS limit_check
+-- FUNCTION hold_limits(p_limits hold_limit[], p_placed bigint[]) RETURNS void
 -- FUNCTION insert_key(p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan plans, p_scopes smallint, p_rate_limit_rpm integer, p_may_exceed_plan boolean, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text, p_ancestors text[], p_is_limited boolean, p_models text[], p_limits text) RETURNS SETOF key_view
 -- FUNCTION key_state(p_revoked_at timestamp with time zone, p_expires_at timestamp with time zone, p_suspended_at timestamp with time zone, p_now timestamp with time zone) RETURNS text
 -- FUNCTION lane_of(p_id text) RETURNS smallint
@@ -731,6 +748,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION ledger_range(p_lane smallint, p_account_id text, p_from timestamp with time zone, p_to timestamp with time zone) RETURNS TABLE(first_seq bigint, end_seq bigint); for the server
 -- FUNCTION limited_plans() RETURNS text[]
 -- FUNCTION limits_apply(p_account_is_limited boolean, p_key_is_limited boolean, p_plan text, p_ancestors text[], p_limited_plans text[]) RETURNS boolean
+-- FUNCTION limits_of_holds(p_holds hold_item[], p_limited_plans text[], p_now timestamp with time zone) RETURNS hold_limit[]
 -- FUNCTION limits_of_keys(p_lane smallint, p_account_id text, p_key_ids text[], p_with_plans boolean, p_at timestamp with time zone) RETURNS SETOF applied_limit
 -- FUNCTION list_accounts(p_before text, p_limit integer) RETURNS SETOF account_views; for the server
 -- FUNCTION list_archives() RETURNS TABLE(month integer, file text, sha256 bytea, entries bigint, removed_at timestamp with time zone); for the server

@@ -18,8 +18,12 @@ DECLARE
   v_held bigint;
   v_at timestamptz;
   v_limited_plans constant text[] := limited_plans();
-  v_item hold_item;
-  v_key_ids text[];
+  -- The limits of all holds, read for the first hold that has any, and those of the current hold.
+  v_limits hold_limit[];
+  v_from integer := 1;
+  v_to integer := 0;
+  v_added bigint[];
+  v_placed_ns bigint[];
   v_check limit_check;
   v_is_changed boolean;
   -- Idempotency keys of earlier holds of this account in the batch, and the digests of their payloads.
@@ -88,14 +92,17 @@ BEGIN
     ELSE
       v_outcome := 'held';
     END IF;
-    IF r.is_limited AND v_outcome IN ('held', 'insufficient') THEN
-      v_item := ROW(r.lane, r.account_id, r.generation_id, r.key_id, r.amount, r.seconds, NULL, NULL, r.model, r.user_id, r.tokens);
-      v_key_ids := array_append(r.ancestors, r.key_id);
-      IF v_outcome = 'insufficient' THEN
-        v_check := check_limits(v_item, v_key_ids, cardinality(v_limited_plans) > 0, v_at);
-      ELSE
-        v_check := hold_limits(v_item, v_key_ids, cardinality(v_limited_plans) > 0, v_at);
-        v_outcome := CASE WHEN v_check.is_refused THEN 'limited' ELSE 'held' END;
+    IF r.is_limited THEN
+      IF v_limits IS NULL THEN
+        v_limits := limits_of_holds(p_holds, v_limited_plans, v_now);
+      END IF;
+      v_from := v_to + 1;
+      WHILE v_limits[v_to + 1].n = r.n LOOP
+        v_to := v_to + 1;
+      END LOOP;
+      IF v_from <= v_to AND v_outcome IN ('held', 'insufficient') THEN
+        v_check := check_limits(v_limits, v_from, v_to, v_added);
+        v_outcome := CASE WHEN v_check.is_refused AND v_outcome = 'held' THEN 'limited' ELSE v_outcome END;
       END IF;
     END IF;
     v_results := array_append(v_results,
@@ -105,6 +112,14 @@ BEGIN
       v_is_changed := true;
       v_placed := array_append(v_placed, ROW(r.lane, r.generation_id, r.account_id, p_server_id, r.amount,
         r.idempotency_key, v_now + make_interval(secs => r.seconds), v_check.counters)::holds);
+      IF v_check.counters IS NOT NULL THEN
+        v_placed_ns := array_append(v_placed_ns, r.n);
+        FOR i IN v_from..v_to LOOP
+          IF v_limits[i].is_shared THEN
+            v_added[v_limits[i].slot] := coalesce(v_added[v_limits[i].slot], 0) + v_limits[i].needed;
+          END IF;
+        END LOOP;
+      END IF;
       IF r.idempotency_key IS NOT NULL THEN
         v_claimed := v_claimed || r.idempotency_key;
         v_digests := v_digests || r.digest;
@@ -119,6 +134,9 @@ BEGIN
     v_changes := array_append(v_changes, ROW(v_account_place, v_held, v_at)::held_change);
   END IF;
   INSERT INTO holds SELECT * FROM unnest(v_placed);
+  IF v_placed_ns IS NOT NULL THEN
+    PERFORM hold_limits(v_limits, v_placed_ns);
+  END IF;
   UPDATE accounts a SET held_micros = t.held_micros, last_at = t.at FROM unnest(v_changes) t
   WHERE a.ctid = t.place;
   RETURN v_results;

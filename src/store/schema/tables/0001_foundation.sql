@@ -224,11 +224,16 @@ CREATE TYPE limit_view AS (
   resets_at timestamptz, counted_since timestamptz
 );
 
--- The result of a check of all limits of a hold: what it must hold of which counters, their rows (NULL for new ones) and the ends of
--- their windows. details is JSON: the limit that refuses the hold, or the state of the minute limits.
-CREATE TYPE limit_check AS (
-  is_refused boolean, counters held_counter[], places tid[], window_ends timestamptz[], details text
+-- A limit that applies to the hold n of a batch, with what its counter had counted before the batch. Holds of the batch that need
+-- the same counter have the same slot: the index of the first of them. place is the row of the counter, NULL for a new one.
+CREATE TYPE hold_limit AS (
+  n bigint, slot integer, is_shared boolean, at timestamptz, id text, owner_id text, metric text, period text, amount bigint,
+  model text, per_user boolean, spent bigint, held bigint, needed bigint, window_end timestamptz, place tid, counter held_counter
 );
+
+-- The result of a check of all limits of a hold. counters are what it must hold. details is JSON: the limit that refuses the hold, or
+-- the state of the minute limits.
+CREATE TYPE limit_check AS (is_refused boolean, counters held_counter[], details text);
 
 -- A charge that limits count. key_ids are the key and its ancestors.
 CREATE TYPE limit_charge AS (
