@@ -7,14 +7,17 @@ import { SignIn } from "../shared/sign-in.tsx";
 import { Notice } from "../shared/states.tsx";
 import { Toasts } from "../shared/toast.tsx";
 import { useRoute } from "../shared/use-route.ts";
+import { KeyPage } from "./key-page.tsx";
 import { KeysSection } from "./keys-section.tsx";
 import { LedgerSection } from "./ledger-section.tsx";
+import { LimitsSection } from "./limits-section.tsx";
 import { OverviewSection } from "./overview-section.tsx";
 import { signIn, type Viewer } from "./viewer.ts";
 
 const SECTIONS: readonly Section[] = [
   { id: "overview", label: "Overview" },
   { id: "ledger", label: "Ledger" },
+  { id: "limits", label: "Limits" },
   { id: "keys", label: "API keys" },
 ];
 
@@ -96,9 +99,14 @@ function Account({ viewer, onSignOut }: { readonly viewer: Viewer; readonly onSi
       )}
       {current === "overview" && <OverviewSection viewer={viewer} params={route.params} />}
       {current === "ledger" && <LedgerSection viewer={viewer} params={route.params} />}
-      {current === "keys" && <KeysSection viewer={viewer} />}
+      {current === "keys" && <Keys viewer={viewer} id={route.params.get("id")} />}
+      {current === "limits" && <LimitsSection viewer={viewer} />}
     </Frame>
   );
+}
+
+function Keys({ viewer, id }: { readonly viewer: Viewer; readonly id: string | null }) {
+  return id === null ? <KeysSection viewer={viewer} /> : <KeyPage viewer={viewer} id={id} key={id} />;
 }
 
 function Links() {

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { FormDialog } from "../shared/form-dialog.tsx";
 import { KeyFields, keyFormErrors, keyPropertiesOf, NEW_KEY } from "../shared/key-fields.tsx";
+import { useQuery } from "../shared/use-query.ts";
 import type { Viewer } from "./viewer.ts";
 
 const HINTS = {
@@ -17,6 +18,7 @@ type CreateKeyDialogProps = {
 /** Asks for the properties of a key. */
 export function CreateKeyDialog({ viewer, onCreated, onClose }: CreateKeyDialogProps) {
   const [form, setForm] = useState(NEW_KEY);
+  const { data: models = [] } = useQuery(viewer.modelIds, []);
   const create = async () => {
     const { secret } = await viewer.keyService.createKey(keyPropertiesOf(form));
     onCreated(secret);
@@ -36,6 +38,7 @@ export function CreateKeyDialog({ viewer, onCreated, onClose }: CreateKeyDialogP
           onChange={(part) => setForm({ ...form, ...part })}
           hints={HINTS}
           noExpiry="As late as possible"
+          models={models}
         />
       )}
     </FormDialog>

@@ -4,21 +4,26 @@ import { Button } from "../shared/button.tsx";
 import { ConfirmDialog } from "../shared/confirm-dialog.tsx";
 import { type Column, PagedTable } from "../shared/data-table.tsx";
 import { PageHeader } from "../shared/frame.tsx";
-import { KeyState } from "../shared/key-state.tsx";
+import { EditKeyDialog, type RotatedKey, RotateKeyDialog } from "../shared/key-changes.tsx";
+import { KeyState, previousText } from "../shared/key-state.tsx";
 import { numberText } from "../shared/money.tsx";
 import { SecretDialog } from "../shared/secret-dialog.tsx";
 import { Badge, EmptyState } from "../shared/states.tsx";
 import { Time, ZoneNote } from "../shared/time.tsx";
 import { useToast } from "../shared/toast.tsx";
 import { usePages } from "../shared/use-pages.ts";
+import { useQuery } from "../shared/use-query.ts";
+import { hrefOf } from "../shared/use-route.ts";
 import { CreateKeyDialog } from "./create-key-dialog.tsx";
+import { PlainForm } from "./key-page.tsx";
 import type { Viewer } from "./viewer.ts";
 
 /** The keys of the account. Creating and revoking need a key with the scope "keys", and so does the list. */
 export function KeysSection({ viewer }: { readonly viewer: Viewer }) {
   const [isCreating, setCreating] = useState(false);
-  const [secret, setSecret] = useState<string>();
-  const [revoked, setRevoked] = useState<ApiKey>();
+  const [created, setCreated] = useState<RotatedKey>();
+  const [open, setOpen] = useState<OpenDialog>();
+  const { data: models = [] } = useQuery(viewer.modelIds, []);
   const toast = useToast();
   const pages = usePages(async (pageToken, signal) => {
     const page = await viewer.keyService.listKeys({ pageToken, pageSize: 25 }, { signal });
@@ -30,11 +35,18 @@ export function KeysSection({ viewer }: { readonly viewer: Viewer }) {
     toast(`The key “${key.name}” is revoked.`);
     pages.reload();
   };
-  const created = (text: string) => {
+  const closeAndShow = (key: RotatedKey) => {
     setCreating(false);
-    setSecret(text);
+    setCreated(key);
     pages.reload();
   };
+  const changed = (text: string) => {
+    toast(text);
+    pages.reload();
+  };
+  const close = () => setOpen(undefined);
+  const opened = (action: OpenDialog["action"]) => (open?.action === action ? open.key : undefined);
+  const [edited, rotated, revoked] = [opened("edit"), opened("rotate"), opened("revoke")];
   return (
     <>
       <PageHeader title="API keys">
@@ -44,21 +56,45 @@ export function KeysSection({ viewer }: { readonly viewer: Viewer }) {
       </PageHeader>
       <PagedTable
         caption="API keys"
-        columns={columnsOf(viewer.me.key, setRevoked)}
+        columns={columnsOf(viewer.me.key, setOpen)}
         keyOf={(key) => key.id}
         pages={pages}
         empty={<EmptyState title="No keys" />}
       />
       <ZoneNote />
       {isCreating && (
-        <CreateKeyDialog viewer={viewer} onCreated={created} onClose={() => setCreating(false)} />
+        <CreateKeyDialog
+          viewer={viewer}
+          onCreated={(secret) => closeAndShow({ secret })}
+          onClose={() => setCreating(false)}
+        />
       )}
-      {secret !== undefined && (
+      {edited && (
+        <EditKeyDialog
+          apiKey={edited}
+          models={models}
+          update={(request) => viewer.keyService.updateKey(request)}
+          onDone={changed}
+          onClose={close}
+          Form={PlainForm}
+        />
+      )}
+      {rotated && (
+        <RotateKeyDialog
+          apiKey={rotated}
+          rotate={(request) => viewer.keyService.rotateKey(request)}
+          onRotated={closeAndShow}
+          onClose={close}
+          Form={PlainForm}
+        />
+      )}
+      {created && (
         <SecretDialog
           what="key"
-          secret={secret}
-          command={`curl ${location.origin}/v1/me -H 'Authorization: Bearer ${secret}'`}
-          onClose={() => setSecret(undefined)}
+          secret={created.secret}
+          command={`curl ${location.origin}/v1/me -H 'Authorization: Bearer ${created.secret}'`}
+          note={created.apiKey && previousText(created.apiKey)}
+          onClose={() => setCreated(undefined)}
         />
       )}
       {revoked && (
@@ -67,7 +103,7 @@ export function KeysSection({ viewer }: { readonly viewer: Viewer }) {
           action="Revoke key"
           tone="danger"
           onConfirm={() => revoke(revoked)}
-          onClose={() => setRevoked(undefined)}
+          onClose={close}
         >
           <p>
             Every server rejects calls with <code>{revoked.maskedKey}</code> at once, and streams of the key
@@ -82,14 +118,25 @@ export function KeysSection({ viewer }: { readonly viewer: Viewer }) {
   );
 }
 
-function columnsOf(own: string, onRevoke: (key: ApiKey) => void): readonly Column<ApiKey>[] {
+type OpenDialog = { readonly key: ApiKey; readonly action: "edit" | "rotate" | "revoke" };
+
+const ACTIONS = [
+  ["edit", "Edit"],
+  ["rotate", "Rotate"],
+  ["revoke", "Revoke"],
+] as const;
+
+function columnsOf(own: string, onOpen: (dialog: OpenDialog) => void): readonly Column<ApiKey>[] {
   return [
     {
       header: "Name",
       isRowHeader: true,
-      cell: ({ name, maskedKey, createdAt }) => (
+      cell: ({ id, name, maskedKey, createdAt }) => (
         <>
-          {name} {maskedKey === own && <Badge tone="neutral">This key</Badge>}
+          <a class="row-link" href={hrefOf("keys", { id })}>
+            {name}
+          </a>{" "}
+          {maskedKey === own && <Badge tone="neutral">This key</Badge>}
           <div class="nowrap">
             <code class="muted">{maskedKey}</code>
           </div>
@@ -99,8 +146,24 @@ function columnsOf(own: string, onRevoke: (key: ApiKey) => void): readonly Colum
         </>
       ),
     },
-    { header: "State", cell: ({ state }) => <KeyState state={state} /> },
-    { header: "Scopes", cell: ({ scopes }) => scopes.join(", ") },
+    {
+      header: "State",
+      cell: (key) => (
+        <>
+          <KeyState state={key.state} />
+          <div class="muted small">{previousText(key)}</div>
+        </>
+      ),
+    },
+    {
+      header: "Access",
+      cell: ({ scopes, models }) => (
+        <>
+          {scopes.join(", ")}
+          {models.length > 0 && <div class="muted small wrap">{models.join(", ")}</div>}
+        </>
+      ),
+    },
     {
       header: "Rate limit",
       isNumber: true,
@@ -113,9 +176,13 @@ function columnsOf(own: string, onRevoke: (key: ApiKey) => void): readonly Colum
       isAction: true,
       cell: (key) =>
         key.state === "active" && (
-          <Button onClick={() => onRevoke(key)} aria-label={`Revoke ${key.name}`}>
-            Revoke
-          </Button>
+          <div class="row-actions">
+            {ACTIONS.map(([action, text]) => (
+              <Button key={action} onClick={() => onOpen({ key, action })} aria-label={`${text} ${key.name}`}>
+                {text}
+              </Button>
+            ))}
+          </div>
         ),
     },
   ];

@@ -2,6 +2,7 @@ import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import { AccountService } from "../../gen/vx/v1/account_pb.js";
 import { KeyService } from "../../gen/vx/v1/key_pb.js";
 import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
+import { LimitService } from "../../gen/vx/v1/limit_pb.js";
 import { type GetMeResponse, MeService } from "../../gen/vx/v1/me_pb.js";
 import { ModelService } from "../../gen/vx/v1/model_pb.js";
 import { UsageService } from "../../gen/vx/v1/usage_pb.js";
@@ -15,6 +16,7 @@ export type Viewer = {
   readonly isSuspended: boolean;
   readonly meService: Client<typeof MeService>;
   readonly keyService: Client<typeof KeyService>;
+  readonly limitService: Client<typeof LimitService>;
   readonly ledgerService: Client<typeof LedgerService>;
   readonly usageService: Client<typeof UsageService>;
   /** Empty if the key cannot list them. */
@@ -36,6 +38,7 @@ export async function signIn(transport: Transport): Promise<Viewer> {
     isSuspended,
     meService,
     keyService,
+    limitService: createClient(LimitService, transport),
     ledgerService: createClient(LedgerService, transport),
     usageService: createClient(UsageService, transport),
     modelIds: () =>

@@ -17,6 +17,7 @@ import { AccountState } from "./account-state.tsx";
 import { AccountSummary } from "./account-summary.tsx";
 import type { AccountTabProps } from "./account-tab-props.ts";
 import { AccountUsage } from "./account-usage.tsx";
+import { Limits } from "./limits.tsx";
 import { accountHref } from "./links.ts";
 import { useApi } from "./operator-session.ts";
 
@@ -30,9 +31,14 @@ const TABS: readonly [Tab, ...Tab[]] = [
   { id: "", label: "Summary", Content: AccountSummary },
   { id: "usage", label: "Usage", Content: AccountUsage },
   { id: "keys", label: "Keys", Content: AccountKeys },
+  { id: "limits", label: "Limits", Content: AccountLimits },
   { id: "ledger", label: "Ledger", Content: AccountLedger },
   { id: "activity", label: "Activity", Content: AccountActivity },
 ];
+
+function AccountLimits({ account }: AccountTabProps) {
+  return <Limits owner={{ case: "accountId", value: account.id }} />;
+}
 
 type AccountPageProps = { readonly id: string; readonly params: URLSearchParams };
 

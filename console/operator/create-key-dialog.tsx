@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Account } from "../../gen/vx/admin/v1/admin_pb.js";
 import { KeyFields, keyFormErrors, keyPropertiesOf, NEW_KEY } from "../shared/key-fields.tsx";
+import { useModelIds } from "./limits.tsx";
 import { useApi } from "./operator-session.ts";
 import { PlanField } from "./plan-field.tsx";
 import { ReasonDialog } from "./reason-dialog.tsx";
@@ -19,6 +20,7 @@ type CreateKeyDialogProps = {
 export function CreateKeyDialog({ account, onCreated, onClose }: CreateKeyDialogProps) {
   const api = useApi();
   const [form, setForm] = useState(NEW_KEY);
+  const models = useModelIds();
   const [plan, setPlan] = useState("");
   const create = async (reason: string) => {
     const request = { accountId: account.id, plan, reason, ...keyPropertiesOf(form) };
@@ -41,6 +43,7 @@ export function CreateKeyDialog({ account, onCreated, onClose }: CreateKeyDialog
             onChange={(part) => setForm((before) => ({ ...before, ...part }))}
             hints={HINTS}
             noExpiry="Never"
+            models={models}
           />
           <PlanField value={plan} none={`Plan of the account (${account.plan})`} onChange={setPlan} />
         </>

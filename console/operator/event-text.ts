@@ -14,6 +14,8 @@ const VERBS: Readonly<Record<string, Verbs>> = {
   SetAccountPlan: ["Changed the plan of", "change the plan of"],
   PutPlan: ["Changed", "change"],
   CreateKey: ["Created", "create"],
+  UpdateKey: ["Edited", "edit"],
+  RotateKey: ["Rotated", "rotate"],
   RevokeKey: ["Revoked", "revoke"],
   SetKeyLimit: ["Limited", "limit"],
   SetLimit: ["Set", "set"],

@@ -2,17 +2,19 @@ import { useState } from "preact/hooks";
 import type { ApiKey } from "../../gen/vx/v1/key_pb.js";
 import { Copyable } from "../shared/copy-button.tsx";
 import type { Column } from "../shared/data-table.tsx";
-import { rpmError } from "../shared/key-fields.tsx";
-import { KeyState } from "../shared/key-state.tsx";
+import { EditKeyDialog, type RotatedKey, RotateKeyDialog } from "../shared/key-changes.tsx";
+import { KeyState, previousText } from "../shared/key-state.tsx";
 import { numberText } from "../shared/money.tsx";
-import { TextField } from "../shared/text-field.tsx";
+import { SecretDialog } from "../shared/secret-dialog.tsx";
 import { Time } from "../shared/time.tsx";
 import { ActionButton } from "./action-button.tsx";
+import { useModelIds } from "./limits.tsx";
+import { keyHref } from "./links.ts";
 import { useApi } from "./operator-session.ts";
 import { ReasonDialog } from "./reason-dialog.tsx";
 
 /** The change of a key whose dialog is open. */
-export type OpenKeyDialog = { readonly key: ApiKey; readonly action: "revoke" | "limit" };
+export type OpenKeyDialog = { readonly key: ApiKey; readonly action: "edit" | "rotate" | "revoke" };
 
 export function keyColumnsOf(onOpen: (dialog: OpenKeyDialog) => void): readonly Column<ApiKey>[] {
   return [
@@ -21,7 +23,9 @@ export function keyColumnsOf(onOpen: (dialog: OpenKeyDialog) => void): readonly 
       isRowHeader: true,
       cell: ({ id, name, maskedKey }) => (
         <>
-          {name}
+          <a class="row-link" href={keyHref(id)}>
+            {name}
+          </a>
           <div class="regular nowrap">
             <code class="muted">{maskedKey}</code>
           </div>
@@ -47,27 +51,38 @@ export function keyColumnsOf(onOpen: (dialog: OpenKeyDialog) => void): readonly 
     {
       header: "Actions",
       isAction: true,
-      cell: (key) =>
-        key.state === "active" && (
-          <div class="row-actions">
-            <ActionButton
-              method="setKeyLimit"
-              label={`Limit ${key.name}`}
-              onClick={() => onOpen({ key, action: "limit" })}
-            >
-              Limit
-            </ActionButton>
-            <ActionButton
-              method="revokeKey"
-              label={`Revoke ${key.name}`}
-              onClick={() => onOpen({ key, action: "revoke" })}
-            >
-              Revoke
-            </ActionButton>
-          </div>
-        ),
+      cell: (key) => <KeyButtons apiKey={key} onOpen={onOpen} />,
     },
   ];
+}
+
+type KeyButtonsProps = {
+  readonly apiKey: ApiKey;
+  readonly onOpen: (dialog: OpenKeyDialog) => void;
+};
+
+/** What operators can change about an active key. */
+export function KeyButtons({ apiKey, onOpen }: KeyButtonsProps) {
+  if (apiKey.state !== "active") return null;
+  const actions = [
+    ["updateKey", "edit", "Edit"],
+    ["rotateKey", "rotate", "Rotate"],
+    ["revokeKey", "revoke", "Revoke"],
+  ] as const;
+  return (
+    <div class="row-actions">
+      {actions.map(([method, action, text]) => (
+        <ActionButton
+          key={action}
+          method={method}
+          label={`${text} ${apiKey.name}`}
+          onClick={() => onOpen({ key: apiKey, action })}
+        >
+          {text}
+        </ActionButton>
+      ))}
+    </div>
+  );
 }
 
 type DialogProps = {
@@ -76,19 +91,50 @@ type DialogProps = {
   readonly onClose: () => void;
 };
 
-/** The dialog of a key that is open, if any. */
+/** The dialog of a key that is open, if any, and the secret after a rotation. */
 export function KeyDialogs({ open, ...props }: DialogProps & { readonly open: OpenKeyDialog | undefined }) {
-  if (open === undefined) return null;
-  return open.action === "revoke" ? (
-    <RevokeDialog apiKey={open.key} {...props} />
-  ) : (
-    <LimitDialog apiKey={open.key} {...props} />
+  const { onDone, onClose } = props;
+  const api = useApi();
+  const models = useModelIds();
+  const [rotated, setRotated] = useState<RotatedKey>();
+  const apiKey = open?.key;
+  return (
+    <>
+      {apiKey && open.action === "revoke" && <RevokeDialog apiKey={apiKey} {...props} />}
+      {apiKey && open.action === "edit" && (
+        <EditKeyDialog
+          apiKey={apiKey}
+          models={models}
+          update={(request, reason) => api.updateKey({ ...request, reason })}
+          Form={ReasonDialog}
+          {...props}
+        />
+      )}
+      {apiKey && open.action === "rotate" && (
+        <RotateKeyDialog
+          apiKey={apiKey}
+          rotate={(request, reason) => api.rotateKey({ ...request, reason })}
+          onRotated={(response) => {
+            setRotated(response);
+            onDone(`The key “${apiKey.name}” is rotated.`);
+          }}
+          onClose={onClose}
+          Form={ReasonDialog}
+        />
+      )}
+      {rotated && (
+        <SecretDialog
+          what="key"
+          secret={rotated.secret}
+          note={rotated.apiKey && previousText(rotated.apiKey)}
+          onClose={() => setRotated(undefined)}
+        />
+      )}
+    </>
   );
 }
 
-type KeyDialogProps = DialogProps & { readonly apiKey: ApiKey };
-
-function RevokeDialog({ apiKey, onDone, onClose }: KeyDialogProps) {
+function RevokeDialog({ apiKey, onDone, onClose }: DialogProps & { readonly apiKey: ApiKey }) {
   const api = useApi();
   const revoke = async (reason: string) => {
     await api.revokeKey({ keyId: apiKey.id, reason });
@@ -104,36 +150,6 @@ function RevokeDialog({ apiKey, onDone, onClose }: KeyDialogProps) {
     >
       Every server rejects calls with <code>{apiKey.maskedKey}</code> at once, and streams of the key are cut.
       This cannot be undone.
-    </ReasonDialog>
-  );
-}
-
-function LimitDialog({ apiKey, onDone, onClose }: KeyDialogProps) {
-  const api = useApi();
-  const [rpm, setRpm] = useState(String(apiKey.rateLimitRpm));
-  const save = async (reason: string) => {
-    await api.setKeyLimit({ keyId: apiKey.id, reason, ...(rpm !== "" && { rateLimitRpm: Number(rpm) }) });
-    onDone(`The limit of the key “${apiKey.name}” is changed.`);
-  };
-  return (
-    <ReasonDialog
-      title={`Limit “${apiKey.name}”`}
-      action="Set limit"
-      errors={{ rpm: rpmError(rpm) }}
-      onSubmit={save}
-      onClose={onClose}
-    >
-      {(errors) => (
-        <TextField
-          label="Requests per minute"
-          hint={`Empty: the limit of the plan “${apiKey.plan}”.`}
-          error={errors.rpm}
-          value={rpm}
-          maxLength={7}
-          inputMode="numeric"
-          onChange={(text) => setRpm(text.trim())}
-        />
-      )}
     </ReasonDialog>
   );
 }

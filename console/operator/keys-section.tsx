@@ -26,15 +26,10 @@ const ACCOUNT: Column<AccountKey> = {
 };
 
 /** The keys of all accounts, or those that match a search. */
-export function KeysSection({ params }: { readonly params: URLSearchParams }) {
-  const query = params.get("query") ?? "";
-  return <KeySearch key={query} query={query} />;
-}
-
-function KeySearch({ query }: { readonly query: string }) {
+export function KeysSection() {
   const api = useApi();
   const toast = useToast();
-  const [search, setSearch] = useState(query);
+  const [search, setSearch] = useState("");
   const [open, setOpen] = useState<OpenKeyDialog>();
   const pages = usePages<AccountKey>(async (pageToken, signal) => {
     const page = await api.searchKeys({ query: maskedIfFull(search), pageToken, pageSize: 25 }, { signal });
@@ -54,7 +49,6 @@ function KeySearch({ query }: { readonly query: string }) {
         label="Search keys"
         placeholder="Name, key id, or characters of the key: vx_live_abcd…wxyz"
         maxLength={100}
-        initial={query}
         onSearch={setSearch}
       />
       <PagedTable

@@ -7,6 +7,7 @@ import { EmptyState } from "../shared/states.tsx";
 import { useToast } from "../shared/toast.tsx";
 import { usePages } from "../shared/use-pages.ts";
 import { ActionButton } from "./action-button.tsx";
+import { planHref } from "./links.ts";
 import { useApi } from "./operator-session.ts";
 import { PlanDialog } from "./plan-dialog.tsx";
 
@@ -37,7 +38,10 @@ export function PlansSection() {
         pages={pages}
         empty={<EmptyState title="No plans" />}
       />
-      <p class="muted small">The limits apply to each key. New limits apply from the next call.</p>
+      <p class="muted small">
+        A plan’s page has its limits of cost, tokens and generations. The limits apply to each key. New limits
+        apply from the next call.
+      </p>
       {edited && (
         <PlanDialog
           plan={edited === "new" ? undefined : edited}
@@ -52,7 +56,7 @@ export function PlansSection() {
 
 function columnsOf(onEdit: (plan: Plan) => void): readonly Column<Plan>[] {
   return [
-    { header: "Plan", isRowHeader: true, cell: ({ name }) => name },
+    { header: "Plan", isRowHeader: true, cell: ({ name }) => <a href={planHref(name)}>{name}</a> },
     { header: "Requests per minute", isNumber: true, cell: ({ rpm }) => numberText(rpm) },
     {
       header: "Active keys per account",

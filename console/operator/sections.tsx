@@ -3,12 +3,14 @@ import type { Section as NavSection } from "../shared/frame.tsx";
 import { AccountPage } from "./account-page.tsx";
 import { AccountsSection } from "./accounts-section.tsx";
 import { AuditSection } from "./audit-section.tsx";
+import { KeyPage } from "./key-page.tsx";
 import { KeysSection } from "./keys-section.tsx";
 import { LedgerSection } from "./ledger-section.tsx";
 import { LogSection } from "./log-section.tsx";
 import { ModelsSection } from "./models-section.tsx";
 import { OperatorsSection } from "./operators-section.tsx";
 import { OverviewSection } from "./overview-section.tsx";
+import { PlanPage } from "./plan-page.tsx";
 import { PlansSection } from "./plans-section.tsx";
 import { UsageSection } from "./usage-section.tsx";
 
@@ -30,11 +32,25 @@ export const SECTIONS: readonly [OperatorSection, ...OperatorSection[]] = [
       return id === null ? <AccountsSection /> : <AccountPage id={id} key={id} params={params} />;
     },
   },
-  { id: "keys", label: "Keys", Section: KeysSection },
+  {
+    id: "keys",
+    label: "Keys",
+    Section: ({ params }) => {
+      const id = params.get("id");
+      return id === null ? <KeysSection /> : <KeyPage id={id} key={id} />;
+    },
+  },
   { id: "usage", label: "Usage", Section: UsageSection },
   { id: "ledger", label: "Ledger", Section: LedgerSection },
   { id: "models", label: "Models", Section: ModelsSection },
-  { id: "plans", label: "Plans", Section: PlansSection },
+  {
+    id: "plans",
+    label: "Plans",
+    Section: ({ params }) => {
+      const name = params.get("name");
+      return name === null ? <PlansSection /> : <PlanPage name={name} key={name} />;
+    },
+  },
   { id: "operators", label: "Operators", Section: OperatorsSection },
   { id: "log", label: "Log", Section: LogSection },
   { id: "audit", label: "Audit", Section: AuditSection },

@@ -6,6 +6,13 @@ import { Dialog, ProblemNotice, useAction } from "./dialog.tsx";
 /** Messages about invalid fields of a form. */
 export type FieldErrors<Form> = { readonly [Name in keyof Form]?: string | undefined };
 
+/** A form whose change may need a reason, as those of operators do. */
+export type ChangeDialog = (
+  props: Omit<FormDialogProps<Readonly<Record<string, string>>>, "onSubmit"> & {
+    readonly onSubmit: (reason: string) => Promise<void>;
+  },
+) => ComponentChildren;
+
 type FormDialogProps<Form> = {
   readonly title: string;
   /** What the button does: "Create key". */

@@ -1,26 +1,37 @@
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { useId } from "preact/hooks";
+import type { ApiKey } from "../../gen/vx/v1/key_pb.js";
 import { Field } from "./field.tsx";
 import type { FieldErrors } from "./form-dialog.tsx";
 import { TextField } from "./text-field.tsx";
+import { longTimeText } from "./time.tsx";
 
 const SCOPES = [
   { id: "generate", text: "Call models, at the cost of the balance" },
   { id: "read", text: "Read models, usage and the ledger" },
-  { id: "keys", text: "Create, list and revoke keys" },
+  { id: "keys", text: "Create, list, change and revoke keys" },
+  { id: "webhooks", text: "Manage webhooks" },
+  { id: "billing", text: "Manage payments" },
 ] as const;
 
 const DAY_MS = 86_400_000;
 
-/** The properties of a new key, as they are typed. */
+/** The properties of a key, as they are typed. */
 export type KeyForm = {
   readonly name: string;
   readonly scopes: readonly string[];
   readonly rpm: string;
-  /** Until the key expires; empty if it does not. */
+  /** Until the key expires; empty if it does not; "keep" for the present time. */
   readonly days: string;
+  /** Empty for all models. */
+  readonly models: readonly string[];
 };
 
-export const NEW_KEY: KeyForm = { name: "", scopes: ["generate", "read"], rpm: "", days: "" };
+export const NEW_KEY: KeyForm = { name: "", scopes: ["generate", "read"], rpm: "", days: "", models: [] };
+
+export function keyFormOf({ name, scopes, rateLimitRpm, models }: ApiKey): KeyForm {
+  return { name, scopes, rpm: String(rateLimitRpm), days: "keep", models };
+}
 
 export function keyFormErrors({ name, scopes, rpm }: KeyForm): FieldErrors<KeyForm> {
   return {
@@ -30,18 +41,35 @@ export function keyFormErrors({ name, scopes, rpm }: KeyForm): FieldErrors<KeyFo
   };
 }
 
-export function rpmError(rpm: string): string | undefined {
+function rpmError(rpm: string): string | undefined {
   return /^(|[1-9]\d{0,6})$/.test(rpm) ? undefined : "Enter a whole number of at least 1, or nothing.";
 }
 
 /** The fields of a request that creates a key. */
-export function keyPropertiesOf({ name, scopes, rpm, days }: KeyForm) {
+export function keyPropertiesOf({ name, scopes, rpm, days, models }: KeyForm) {
   return {
     name: name.trim(),
     scopes: [...scopes],
+    models: [...models],
     ...(rpm !== "" && { rateLimitRpm: Number(rpm) }),
-    ...(days !== "" && { expiresAt: timestampFromDate(new Date(Date.now() + Number(days) * DAY_MS)) }),
+    ...(/^\d+$/.test(days) && { expiresAt: timestampFromDate(new Date(Date.now() + Number(days) * DAY_MS)) }),
   };
+}
+
+const FIELDS = {
+  name: "name",
+  scopes: "scopes",
+  rpm: "rate_limit_rpm",
+  days: "expires_at",
+  models: "models",
+} as const satisfies Record<keyof KeyForm, string>;
+
+/** Only what the viewer changed: somebody else may change the rest at the same time. */
+export function keyChangesOf(form: KeyForm, before: KeyForm) {
+  const changed = Object.entries(FIELDS).filter(
+    ([name]) => String(form[name as keyof KeyForm]) !== String(before[name as keyof KeyForm]),
+  );
+  return { ...keyPropertiesOf(form), updateMask: { paths: changed.map(([, path]) => path) } };
 }
 
 type KeyFieldsProps = {
@@ -51,9 +79,14 @@ type KeyFieldsProps = {
   readonly hints: { readonly rpm: string; readonly expiry: string };
   /** What the choice of no expiry means. */
   readonly noExpiry: string;
+  /** The models that can be selected. */
+  readonly models: readonly string[];
+  /** The key that is changed: it can only lose scopes. */
+  readonly apiKey?: ApiKey;
 };
 
-export function KeyFields({ form, errors, onChange, hints, noExpiry }: KeyFieldsProps) {
+export function KeyFields({ form, errors, onChange, hints, noExpiry, models, apiKey }: KeyFieldsProps) {
+  const scopes = SCOPES.filter(({ id }) => apiKey === undefined || apiKey.scopes.includes(id));
   return (
     <>
       <TextField
@@ -64,7 +97,13 @@ export function KeyFields({ form, errors, onChange, hints, noExpiry }: KeyFields
         maxLength={100}
         onChange={(name) => onChange({ name })}
       />
-      <Scopes scopes={form.scopes} error={errors.scopes} onChange={(scopes) => onChange({ scopes })} />
+      <Choices
+        label="Scopes"
+        choices={scopes}
+        selected={form.scopes}
+        error={errors.scopes}
+        onChange={(selected) => onChange({ scopes: selected })}
+      />
       <TextField
         label="Requests per minute"
         hint={hints.rpm}
@@ -81,6 +120,11 @@ export function KeyFields({ form, errors, onChange, hints, noExpiry }: KeyFields
             value={form.days}
             onChange={(event) => onChange({ days: event.currentTarget.value })}
           >
+            {apiKey && (
+              <option value="keep">
+                Unchanged{apiKey.expiresAt ? `: ${longTimeText(apiKey.expiresAt)}` : ""}
+              </option>
+            )}
             <option value="">{noExpiry}</option>
             <option value="1">In 1 day</option>
             <option value="7">In 7 days</option>
@@ -90,37 +134,52 @@ export function KeyFields({ form, errors, onChange, hints, noExpiry }: KeyFields
           </select>
         )}
       </Field>
+      <Choices
+        label="Models"
+        hint="Without a selection: all that it may use."
+        // A model of the key may no longer be configured.
+        choices={[...new Set([...models, ...form.models])].map((id) => ({ id, text: "" }))}
+        selected={form.models}
+        onChange={(selected) => onChange({ models: selected })}
+      />
     </>
   );
 }
 
-type ScopesProps = {
-  readonly scopes: readonly string[];
-  readonly error: string | undefined;
-  readonly onChange: (scopes: readonly string[]) => void;
+type ChoicesProps = {
+  readonly label: string;
+  readonly hint?: string;
+  readonly choices: readonly { readonly id: string; readonly text: string }[];
+  readonly selected: readonly string[];
+  readonly error?: string | undefined;
+  readonly onChange: (selected: readonly string[]) => void;
 };
 
-function Scopes({ scopes, error, onChange }: ScopesProps) {
+function Choices({ label, hint, choices, selected, error, onChange }: ChoicesProps) {
+  const noteId = useId();
+  const note = error ?? hint;
   const toggle = (id: string, isOn: boolean) =>
-    onChange(isOn ? [...scopes, id] : scopes.filter((scope) => scope !== id));
+    onChange(isOn ? [...selected, id] : selected.filter((one) => one !== id));
   return (
-    <fieldset class="choices" aria-describedby={error === undefined ? undefined : "scopes-error"}>
-      <legend class="field-name">Scopes</legend>
-      {SCOPES.map(({ id, text }) => (
-        <label key={id} class="choice">
-          <input
-            type="checkbox"
-            checked={scopes.includes(id)}
-            onChange={(event) => toggle(id, event.currentTarget.checked)}
-          />
-          <span>
-            {id} <span class="muted small">{text}</span>
-          </span>
-        </label>
-      ))}
-      {error !== undefined && (
-        <p id="scopes-error" class="field-error">
-          {error}
+    <fieldset class="choices" aria-describedby={note === undefined ? undefined : noteId}>
+      <legend class="field-name">{label}</legend>
+      <div class="choice-list">
+        {choices.map(({ id, text }) => (
+          <label key={id} class="choice">
+            <input
+              type="checkbox"
+              checked={selected.includes(id)}
+              onChange={(event) => toggle(id, event.currentTarget.checked)}
+            />
+            <span class="wrap">
+              {id} <span class="muted small">{text}</span>
+            </span>
+          </label>
+        ))}
+      </div>
+      {note !== undefined && (
+        <p id={noteId} class={error === undefined ? "field-hint" : "field-error"}>
+          {note}
         </p>
       )}
     </fieldset>

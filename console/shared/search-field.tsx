@@ -7,13 +7,11 @@ type SearchFieldProps = {
   readonly label: string;
   readonly placeholder: string;
   readonly maxLength: number;
-  /** The text at first. */
-  readonly initial?: string;
   readonly onSearch: (text: string) => void;
 };
 
-export function SearchField({ label, placeholder, maxLength, initial = "", onSearch }: SearchFieldProps) {
-  const [text, setText] = useState(initial);
+export function SearchField({ label, placeholder, maxLength, onSearch }: SearchFieldProps) {
+  const [text, setText] = useState("");
   const id = useId();
   useEffect(() => {
     const timer = setTimeout(() => onSearch(text.trim()), DELAY_MS);

@@ -9,11 +9,13 @@ type SecretDialogProps = {
   readonly secret: string;
   /** A first call with the secret, for a shell. */
   readonly command?: string;
+  /** Says what else the change did. */
+  readonly note?: string | undefined;
   readonly onClose: () => void;
 };
 
 /** Shows a secret once. Escape does not close it. */
-export function SecretDialog({ what, secret, command, onClose }: SecretDialogProps) {
+export function SecretDialog({ what, secret, command, note, onClose }: SecretDialogProps) {
   return (
     <Dialog title={`Save the new ${what}`} onClose={onClose} canClose={false}>
       <div class="dialog-body">
@@ -21,6 +23,7 @@ export function SecretDialog({ what, secret, command, onClose }: SecretDialogPro
           The {what} is shown only now. Copy it to the place where you keep secrets.
         </Notice>
         <code class="shown-secret">{secret}</code>
+        {note !== undefined && <p>{note}</p>}
         {command !== undefined && (
           <>
             <p>To try it, paste this command into a terminal:</p>

@@ -49,6 +49,11 @@ export function isoDay(date: Date): string {
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
 }
 
+/** "2026-11-22T09:30", in the zone of the viewer, as fields of forms have it. */
+export function isoMinute(date: Date): string {
+  return `${isoDay(date)}T${date.toTimeString().slice(0, 5)}`;
+}
+
 /** Names the zone that all times of a page use. */
 export function ZoneNote() {
   return <p class="muted small">Times are in your time zone, {ZONE}.</p>;

@@ -125,6 +125,10 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       await expectView("dialog *");
       await page.keyboard.press("Escape");
 
+      await link("Limits").click();
+      await see("Requests per minute");
+      await expectView("main *");
+
       await link("API keys").click();
       await button(`Revoke ${HOSTILE_NAME}`).waitFor();
       await expectView("main *");
@@ -138,11 +142,11 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
     });
   });
 
-  test.each(["overview", "ledger", "keys"])("%s fits windows of every width", async (section) => {
+  test.each(["overview", "ledger", "limits", "keys"])("%s fits windows of every width", async (section) => {
     await signIn(account.secret, `#/${section}`);
     await (section === "overview"
       ? chart().waitFor()
-      : see(section === "keys" ? HOSTILE_NAME : "invoice 28"));
+      : see({ keys: HOSTILE_NAME, limits: "Requests per minute" }[section] ?? "invoice 28"));
     for (const width of [320, 600, 768, 899, 900, 1024, 1150, 1600]) {
       await page.setViewportSize({ width, height: 900 });
       await page.evaluate(RESIZED);
@@ -341,6 +345,101 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       expect((await me()).status).toBe(401);
     });
 
+    test("are edited and rotated, within what the key that is signed in may do", async () => {
+      const { secret, accountId } = await createTestKey(operatorOf(app), {
+        scopes: ["generate", "read", "keys", "webhooks"],
+      });
+      const me = async (key: string) => {
+        const headers = { authorization: `Bearer ${key}` };
+        return (await fetch(`${app.url}/v1/me`, { headers })).status;
+      };
+      await signIn(secret, "#/keys");
+      await button("Create key").click();
+      await dialog().getByLabel("Name").fill("child");
+      await dialog()
+        .getByLabel(/^webhooks/)
+        .check();
+      await dialog()
+        .getByLabel(/^vx-sandbox-small/)
+        .check();
+      await inDialog("Create key").click();
+      const child = await page.locator(".shown-secret").innerText();
+      await button("Done").click();
+      await see("generate, read, webhooks");
+
+      await button("Edit child").click();
+      expect(
+        await dialog()
+          .getByLabel(/^billing/)
+          .count(),
+      ).toBe(0);
+      await dialog()
+        .getByLabel(/^webhooks/)
+        .uncheck();
+      await dialog().getByLabel("Requests per minute").fill("12");
+      await inDialog("Save").click();
+      await see("The key “child” is changed.");
+      await see("12/min");
+      const { apiKeys } = await operatorOf(app).listKeys({ accountId });
+      expect(apiKeys.find(({ name }) => name === "child")).toMatchObject({
+        scopes: ["generate", "read"],
+        rateLimitRpm: 12,
+        models: ["vx-sandbox-small"],
+      });
+
+      await button("Rotate child").click();
+      await dialog().getByLabel("The present secret works for").selectOption("3600");
+      await inDialog("Rotate key").click();
+      await see(/^The previous secret works until/);
+      const rotated = await page.locator(".shown-secret").innerText();
+      await button("Done").click();
+      expect([await me(child), await me(rotated)]).toEqual([200, 200]);
+      await button("Rotate child").click();
+      await dialog().getByLabel("The present secret works for").selectOption("0");
+      await inDialog("Rotate key").click();
+      await button("Done").click();
+      expect([await me(child), await me(rotated)]).toEqual([401, 401]);
+    });
+
+    test("have limits, which are set, changed and removed on the page of the key", async () => {
+      const { secret, accountId } = await createTestKey(operatorOf(app));
+      await signIn(secret, "#/keys");
+      await button("Create key").click();
+      await dialog().getByLabel("Name").fill("limited");
+      await inDialog("Create key").click();
+      await button("Done").click();
+      await page.getByRole("link", { name: "limited" }).click();
+      await see("No limits");
+      const ownLimits = async () => {
+        const { apiKeys } = await operatorOf(app).listKeys({ accountId });
+        return apiKeys.find(({ name }) => name === "limited")?.limits ?? [];
+      };
+      for (const [metric, amount] of [
+        ["cost", "25"],
+        ["tokens", "1,000"],
+      ] as const) {
+        await button("Set limit").click();
+        await dialog().getByLabel("What is limited").selectOption(metric);
+        await dialog().getByLabel("Amount", { exact: true }).fill(amount);
+        await inDialog("Set limit").click();
+        await dialog().waitFor({ state: "detached" });
+      }
+      await see("$25.00 left");
+      await button("Change Tokens per month").click();
+      await dialog().getByLabel("Amount", { exact: true }).fill("2000");
+      await inDialog("Set limit").click();
+      await see("2,000 left");
+      expect(await violations(page)).toEqual([]);
+      expect((await ownLimits()).map(({ metric, amount }) => [metric, amount])).toEqual([
+        ["cost", 25_000_000n],
+        ["tokens", 2_000n],
+      ]);
+      await button("Remove Cost per month").click();
+      await inDialog("Remove limit").click();
+      await page.getByText("$25.00 left").waitFor({ state: "detached" });
+      expect((await ownLimits()).map(({ metric }) => metric)).toEqual(["tokens"]);
+    });
+
     test("have names that do not reverse other texts", async () => {
       const { accountId, secret } = await createTestKey(operatorOf(app));
       await operatorOf(app).createKey({ accountId, name: REVERSING_NAME, scopes: ["read"] });
@@ -372,6 +471,41 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       expect(await button("Create key").count()).toBe(0);
       expect(await violations(page)).toEqual([]);
     });
+  });
+
+  test("the limits show what is used, held and left, and refresh by themselves", async () => {
+    const operator = operatorOf(app);
+    const { secret, id, accountId } = await createPaidKey(operator);
+    await operator.setLimit({
+      owner: { case: "accountId", value: accountId },
+      limit: { metric: "generations", window: "day", amount: 1_000n },
+      reason: "test",
+    });
+    await operator.setLimit({
+      owner: { case: "keyId", value: id },
+      limit: { metric: "concurrent", amount: 4n },
+      reason: "test",
+    });
+    await signIn(secret, "#/limits");
+    await see("0 used · 1,000 left");
+    const row = page.getByRole("row", { name: "Generations per day" });
+    expect(await row.innerText()).toContain("Account");
+    await page.getByRole("row", { name: "Running generations" }).getByText("0 running · 4 left").waitFor();
+    const controller = new AbortController();
+    const running = fetch(`${app.url}/v1/generate`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" },
+      body: JSON.stringify({
+        model: "vx-sandbox-small",
+        messages: [{ role: "user", content: "[[tokens=2000 delay_ms=20]]" }],
+      }),
+      signal: controller.signal,
+    });
+    await row.getByText("0 used · 1 held · 999 left").waitFor();
+    await see("1 running · 3 left");
+    controller.abort();
+    await expect(running).rejects.toThrow("aborted");
+    await see("0 running · 4 left");
   });
 
   describe("signing in", () => {

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { chromiumPath } from "../support/browser.ts";
 import { operatorOf } from "../support/fixtures.ts";
+import { createPaidKey } from "../support/openai.ts";
+import { generate } from "./account-data.ts";
 import { MARKUP, OperatorConsole } from "./operator-console.ts";
-import { APART, REVERSED, REVERSING_NAME } from "./page-checks.ts";
+import { APART, REVERSED, REVERSING_NAME, violations } from "./page-checks.ts";
 
 describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
   let console: OperatorConsole;
@@ -92,24 +94,117 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
     const secret = (await dialog.locator("code").innerText()).trim();
     await page.keyboard.press("Escape");
     await dialog.getByRole("button", { name: "Done" }).click();
-    const call = () => fetch(`${app.url}/v1/me`, { headers: { authorization: `Bearer ${secret}` } });
+    const callWith = (text: string) =>
+      fetch(`${app.url}/v1/me`, { headers: { authorization: `Bearer ${text}` } });
+    const call = () => callWith(secret);
     expect(await (await call()).json()).toMatchObject({ rate_limit_rpm: 7 });
     await console.seen("7/min");
     expect(await page.content()).not.toContain(secret);
-    await perform("Limit ci", "Set limit", { "Requests per minute": "" });
+    await perform("Edit ci", "Save", { "Requests per minute": "" });
     await console.seen("6,000/min");
+    await perform("Rotate ci", "Rotate key", { "The present secret works for": "3600" });
+    const rotation = page.getByRole("dialog", { name: "Save the new key" });
+    await rotation.getByText(/^The previous secret works until/).waitFor();
+    const rotated = (await rotation.locator("code").innerText()).trim();
+    await rotation.getByRole("button", { name: "Done" }).click();
+    for (const valid of [secret, rotated]) expect((await callWith(valid)).status).toBe(200);
 
     // It is found by the full key, which is masked before it is sent.
     await console.select("Keys");
     const search = page.getByRole("searchbox", { name: "Search keys" });
     await search.fill("another");
     await console.seen("No key matches the search");
-    await search.fill(secret);
+    await search.fill(rotated);
     await page.getByRole("link", { name: MARKUP }).waitFor();
     await perform("Revoke ci", "Revoke key");
     await console.seen("revoked");
-    expect((await call()).status).toBe(401);
+    for (const ended of [secret, rotated]) expect((await callWith(ended)).status).toBe(401);
     expect(console.complaints).toEqual([]);
+  });
+
+  test("limits of an account, a key and a plan are set, raised, changed and removed", async () => {
+    const { page, app } = console;
+    const operator = operatorOf(app);
+    const { id, secret, accountId } = await createPaidKey(operator);
+    const limitsOf = async (owner: { case: "accountId" | "keyId" | "plan"; value: string }) =>
+      (await operator.listLimits({ owner })).limits.filter((limit) => limit.ownerId === owner.value);
+    await page.goto(`${app.adminUrl}/#/accounts?id=${accountId}&tab=limits`);
+    await console.seen("No limits");
+
+    // Invalid amounts are not sent.
+    await page.getByRole("button", { name: "Set limit" }).click();
+    const dialog = page.getByRole("dialog");
+    await page.waitForFunction('document.activeElement.labels?.[0]?.textContent === "What is limited"');
+    await dialog.getByLabel("Amount", { exact: true }).fill("1.0000001");
+    await dialog.getByLabel("Raised amount").fill("1");
+    await dialog.getByRole("button", { name: "Set limit" }).click();
+    await dialog.getByText("Enter an amount with at most 6 decimals").waitFor();
+    await dialog.getByText("Enter a time in the future.").waitFor();
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+
+    await perform("Set limit", "Set limit", { Amount: "$1,000.50" });
+    await console.seen("Cost per month");
+    await console.seen("$1,000.50 left");
+    await generate(app, secret, "[[tokens=2000]]");
+    // The page refreshes by itself.
+    await console.seen(/^\$0\.00\d+ used · \$1,000\.\d+ left$/);
+    await perform("Change Cost per month", "Set limit", {
+      "Raised amount": "2000",
+      "Raised until": "2099-01-31T12:00",
+    });
+    await console.seen("$2,000.00");
+    await console.seen(/^Raised from \$1,000\.50 until/);
+    expect(await limitsOf({ case: "accountId", value: accountId })).toMatchObject([
+      { metric: "cost", window: "month", amount: 1_000_500_000n, temporaryAmount: 2_000_000_000n },
+    ]);
+    expect(await violations(page)).toEqual([]);
+
+    // On the page of the key, the limits of its account and its plan are shown and cannot be changed.
+    await page.goto(`${app.adminUrl}/#/keys?id=${id}`);
+    await perform("Set limit", "Set limit", {
+      "What is limited": "tokens",
+      Window: "day",
+      Amount: "100,000",
+      "Shared by": "user",
+    });
+    // It counts what the day has already used.
+    await console.seen(/^[\d,]+ used · 9\d,\d{3} left$/);
+    await console.seen("each end user");
+    expect(await page.getByRole("button", { name: /^Change / }).count()).toBe(1);
+    await page.getByRole("link", { name: "Account", exact: true }).waitFor();
+    await page.getByRole("row", { name: "Active keys" }).getByText("1 active").waitFor();
+    expect(await limitsOf({ case: "keyId", value: id })).toMatchObject([
+      { metric: "tokens", window: "day", per: "user", amount: 100_000n },
+    ]);
+    expect(await violations(page)).toEqual([]);
+    await perform("Remove Tokens per day", "Remove limit");
+    await page.getByRole("row", { name: "Tokens per day" }).waitFor({ state: "detached" });
+
+    await console.select("Plans");
+    await page.getByRole("link", { name: "scale", exact: true }).click();
+    await perform("Set limit", "Set limit", {
+      "What is limited": "concurrent",
+      Amount: "50",
+      Model: "vx-sandbox-small",
+    });
+    await console.seen("Running generations");
+    expect(await limitsOf({ case: "plan", value: "scale" })).toMatchObject([
+      { metric: "concurrent", window: "", amount: 50n, model: "vx-sandbox-small" },
+    ]);
+    await perform("Remove Running generations", "Remove limit");
+    await console.seen("No limits");
+    expect(console.complaints).toEqual([]);
+  });
+
+  test("an operator without the role sees limits and cannot set them", async () => {
+    const { page, app } = console;
+    const { secret } = await operatorOf(app).createOperator({ name: "vera", role: "viewer" });
+    await console.signIn(secret, "/#/plans?name=pro");
+    await page.getByRole("button", { name: "Set limit" }).click({ force: true });
+    await console.seen("This needs the role “support”. Your role is “viewer”.");
+    expect(await page.getByRole("dialog").count()).toBe(0);
+    await console.signIn();
   });
 
   test("plans and operators are created and changed, and the audit finds nothing", async () => {

@@ -1,0 +1,111 @@
+import { useState } from "preact/hooks";
+import type { ApiKey } from "../../gen/vx/v1/key_pb.js";
+import { Field } from "./field.tsx";
+import type { ChangeDialog } from "./form-dialog.tsx";
+import { KeyFields, keyChangesOf, keyFormErrors, keyFormOf } from "./key-fields.tsx";
+
+const HINTS = {
+  rpm: "Empty: as many as its plan and its creator allow.",
+  expiry: "The key stops working at this time.",
+} as const;
+
+type EditKeyDialogProps = {
+  readonly apiKey: ApiKey;
+  readonly models: readonly string[];
+  readonly update: (
+    request: ReturnType<typeof keyChangesOf> & { readonly keyId: string },
+    reason: string,
+  ) => Promise<unknown>;
+  /** Gets a message such as “The key “ci” is changed.” */
+  readonly onDone: (text: string) => void;
+  readonly onClose: () => void;
+  readonly Form: ChangeDialog;
+};
+
+/** Changes the name, scopes, requests per minute, expiry and models of a key. */
+export function EditKeyDialog({ apiKey, models, update, onDone, onClose, Form }: EditKeyDialogProps) {
+  const [before] = useState(() => keyFormOf(apiKey));
+  const [form, setForm] = useState(before);
+  const save = async (reason: string) => {
+    await update({ keyId: apiKey.id, ...keyChangesOf(form, before) }, reason);
+    onDone(`The key “${form.name.trim()}” is changed.`);
+  };
+  return (
+    <Form
+      title={`Edit “${apiKey.name}”`}
+      action="Save"
+      errors={keyFormErrors(form)}
+      onSubmit={save}
+      onClose={onClose}
+    >
+      {(errors) => (
+        <KeyFields
+          form={form}
+          errors={errors}
+          onChange={(part) => setForm((now) => ({ ...now, ...part }))}
+          hints={HINTS}
+          noExpiry="As late as possible"
+          models={models}
+          apiKey={apiKey}
+        />
+      )}
+    </Form>
+  );
+}
+
+/** In seconds. */
+const OVERLAPS = [
+  [0, "It ends at once"],
+  [3_600, "1 hour"],
+  [86_400, "1 day"],
+  [604_800, "7 days"],
+  [2_592_000, "30 days"],
+] as const;
+
+/** The key with its new secret. */
+export type RotatedKey = { readonly apiKey?: ApiKey | undefined; readonly secret: string };
+
+type RotateKeyDialogProps = {
+  readonly apiKey: ApiKey;
+  readonly rotate: (
+    request: { readonly keyId: string; readonly overlapSeconds: number },
+    reason: string,
+  ) => Promise<RotatedKey>;
+  readonly onRotated: (rotated: RotatedKey) => void;
+  readonly onClose: () => void;
+  readonly Form: ChangeDialog;
+};
+
+/** Gives a key a new secret. */
+export function RotateKeyDialog({ apiKey, rotate, onRotated, onClose, Form }: RotateKeyDialogProps) {
+  const [overlap, setOverlap] = useState("86400");
+  const save = async (reason: string) =>
+    onRotated(await rotate({ keyId: apiKey.id, overlapSeconds: Number(overlap) }, reason));
+  return (
+    <Form title={`Rotate “${apiKey.name}”`} action="Rotate key" errors={{}} onSubmit={save} onClose={onClose}>
+      {() => (
+        <>
+          <p>The key gets a new secret. Its id, its limits and its history stay.</p>
+          <Field
+            label="The present secret works for"
+            {...(apiKey.previousExpiresAt && { hint: "The secret before it ends at once." })}
+          >
+            {(control) => (
+              <select
+                {...control}
+                value={overlap}
+                onChange={(event) => setOverlap(event.currentTarget.value)}
+              >
+                {OVERLAPS.map(([seconds, text]) => (
+                  <option key={seconds} value={seconds}>
+                    {text}
+                  </option>
+                ))}
+              </select>
+            )}
+          </Field>
+        </>
+      )}
+    </Form>
+  );
+}
