@@ -10,6 +10,7 @@ const EXTRAS = [
   "agents",
   "generated",
   "grpc",
+  "limits",
   "collector",
   "dashboards",
   "own",

@@ -1,0 +1,3 @@
+module vx/test/limits
+
+go 1.25

@@ -1,0 +1,125 @@
+// Calls servers with 200 goroutines as fast as limits allow, and is their upstream: it counts what runs and what begins in each minute.
+// Prints the address of the upstream, reads the specification as JSON from the standard input, and prints the counts as JSON.
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+)
+
+const (
+	callers      = 200
+	inputTokens  = 5
+	outputTokens = 95
+	callTime     = 40 * time.Millisecond
+	retryAfter   = 25 * time.Millisecond
+	// The time in each of two minutes, at least.
+	part = 5 * time.Second
+)
+
+type spec struct {
+	URLs []string
+	// A key with a limit of running calls, and one with a limit of tokens per minute.
+	Running, Tokens string
+}
+
+type counts struct {
+	MostRunning int
+	// By minute since 1970.
+	TokensBegun map[int64]int
+	Calls       int
+	// Statuses other than 200 and 429, with an example of their bodies.
+	Unexpected map[int]string
+}
+
+var (
+	mutex   sync.Mutex
+	running int
+	result  = counts{TokensBegun: map[int64]int{}, Unexpected: map[int]string{}}
+)
+
+// Only calls of the key with a limit of running calls are counted as running: they use the model "running".
+func serveUpstream(writer http.ResponseWriter, request *http.Request) {
+	var body struct{ Model string }
+	json.NewDecoder(request.Body).Decode(&body)
+	mutex.Lock()
+	if body.Model == "running" {
+		running++
+		result.MostRunning = max(result.MostRunning, running)
+	} else {
+		result.TokensBegun[time.Now().Unix()/60] += inputTokens + outputTokens
+	}
+	mutex.Unlock()
+	time.Sleep(callTime)
+	if body.Model == "running" {
+		mutex.Lock()
+		running--
+		mutex.Unlock()
+	}
+	writer.Header().Set("content-type", "application/json")
+	fmt.Fprintf(writer, `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"hello"},"finish_reason":"stop"}],"usage":{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d}}`,
+		inputTokens, outputTokens, inputTokens+outputTokens)
+}
+
+func call(client *http.Client, url, secret, model string) {
+	body := fmt.Sprintf(`{"model":"%s","max_tokens":%d,"messages":[{"role":"user","content":"hello"}]}`, model, outputTokens)
+	request, _ := http.NewRequest("POST", url+"/v1/generate", bytes.NewBufferString(body))
+	request.Header.Set("authorization", "Bearer "+secret)
+	request.Header.Set("content-type", "application/json")
+	response, err := client.Do(request)
+	status, text := 0, fmt.Sprint(err)
+	if err == nil {
+		content, _ := io.ReadAll(response.Body)
+		response.Body.Close()
+		status, text = response.StatusCode, string(content)
+	}
+	mutex.Lock()
+	if status == 200 {
+		result.Calls++
+	} else if status != 429 {
+		result.Unexpected[status] = text
+	}
+	mutex.Unlock()
+	if status != 200 {
+		time.Sleep(retryAfter)
+	}
+}
+
+func main() {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	go http.Serve(listener, http.HandlerFunc(serveUpstream))
+	fmt.Printf("http://%s/v1\n", listener.Addr())
+	var given spec
+	if err := json.NewDecoder(os.Stdin).Decode(&given); err != nil {
+		panic(err)
+	}
+	if left := time.Until(time.Now().Truncate(time.Minute).Add(time.Minute)); left < part {
+		time.Sleep(left)
+	}
+	until := time.Now().Truncate(time.Minute).Add(time.Minute + part)
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: callers}}
+	var group sync.WaitGroup
+	for caller := range callers {
+		secret, model := given.Running, "running"
+		if caller >= callers/2 {
+			secret, model = given.Tokens, "tokens"
+		}
+		group.Go(func() {
+			for n := caller; time.Now().Before(until); n++ {
+				call(client, given.URLs[n%len(given.URLs)], secret, model)
+			}
+		})
+	}
+	group.Wait()
+	json.NewEncoder(os.Stdout).Encode(result)
+}
