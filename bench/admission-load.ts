@@ -40,6 +40,7 @@ export async function createAdmission(checkout: Checkout, store: Cells, payers: 
       const { outcome } = await admitter.admit({
         ...(keys[at] as (typeof keys)[number]),
         scope: "read",
+        address: "127.0.0.1",
         limited: true,
         whileSuspended: false,
       });

@@ -49,6 +49,7 @@ const ONLY_IN: readonly { packages: RegExp; places: readonly string[] }[] = [
       "app/",
       // Its lists of addresses, without connections.
       "domain/image.ts",
+      "domain/network.ts",
     ],
   },
   { packages: /^node:child_process$/, places: ["embedded-postgres/", "cli/"] },

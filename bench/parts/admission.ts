@@ -26,6 +26,7 @@ export const admission: Part<{ batched: Load; hot: Load; single: Load }> = {
       admitters[caller]?.admit({
         ...(keys[at] as (typeof keys)[number]),
         scope: "read",
+        address: "127.0.0.1",
         limited: true,
         whileSuspended: false,
       });

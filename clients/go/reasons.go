@@ -28,6 +28,8 @@ const (
 	InsufficientScope Reason = "insufficient_scope"
 	// ModelNotAllowed is 403: The API key cannot use this model. GET /v1/models lists the models that it can use.
 	ModelNotAllowed Reason = "model_not_allowed"
+	// AddressNotAllowed is 403: The API key cannot be used from this address.
+	AddressNotAllowed Reason = "address_not_allowed"
 	// AccountSuspended is 403: The account is suspended. Contact the operator of this service.
 	AccountSuspended Reason = "account_suspended"
 	// NotFound is 404: The resource does not exist. Check the path.

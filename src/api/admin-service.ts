@@ -108,6 +108,7 @@ export async function createKey(deps: Deps, request: CreateKeyRequest, call: Api
       expires_at: key.expiresAt?.toISOString(),
       models: key.models?.join(","),
       limits: key.limits && textOfLimits(key.limits),
+      allowed_cidrs: key.allowedCidrs?.join(","),
     };
     return makeLoggedChange(deps, call, { target: accountId, reason, details }, (action) =>
       createKeyRow(deps.database, action, { ...key, plan, scopes }, generated),

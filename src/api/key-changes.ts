@@ -2,6 +2,7 @@ import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
 import type { Limit } from "../../gen/vx/v1/limit_pb.js";
 import { DomainError } from "../domain/errors.ts";
 import { laneOfId } from "../domain/lane.ts";
+import { readRange } from "../domain/network.ts";
 import { fromScopeBits, isScope, type ScopeBits, toScopeBits } from "../domain/scope.ts";
 import type { Catalog } from "../models/catalog.ts";
 import type { KeyChanges } from "../store/keys.ts";
@@ -19,6 +20,7 @@ type UpdateRequest = {
   readonly expiresAt?: Timestamp | undefined;
   readonly models: readonly string[];
   readonly limits: readonly Limit[];
+  readonly allowedCidrs: readonly string[];
   readonly updateMask?: FieldMask | undefined;
 };
 
@@ -29,6 +31,7 @@ const VALUES = {
   rate_limit_rpm: ({ rateLimitRpm }) => rateLimitRpm,
   expires_at: ({ expiresAt }) => dateOf("expires_at", expiresAt),
   models: (request, { catalog }) => modelIdsOf(catalog, request),
+  allowed_cidrs: cidrsOf,
   limits: (request, deps) => newLimitsOf(deps, request.keyId, request.limits),
 } as const satisfies Record<keyof KeyChanges, (request: UpdateRequest, deps: Deps) => unknown>;
 
@@ -59,6 +62,7 @@ export function detailsOfChanges({
   expires_at: expiry,
   models,
   limits,
+  allowed_cidrs: cidrs,
 }: KeyChanges) {
   return {
     name,
@@ -66,6 +70,7 @@ export function detailsOfChanges({
     rate_limit_rpm: rpm === null ? "default" : rpm,
     expires_at: expiry === null ? "never" : expiry?.toISOString(),
     models: models === null ? "all" : models?.join(","),
+    allowed_cidrs: cidrs === null ? "all" : cidrs?.join(","),
     limits: limits === null ? "none" : limits && textOfLimits(limits),
   };
 }
@@ -83,6 +88,16 @@ export function textOfLimits(limits: readonly NewLimit[]): string {
         .join(": "),
     )
     .join("; ");
+}
+
+/** The address ranges of the request in their canonical form. Undefined if it has none. */
+export function cidrsOf({ allowedCidrs }: { readonly allowedCidrs: readonly string[] }) {
+  const ranges = allowedCidrs.map((text, i) => {
+    const read = readRange(text);
+    if ("problem" in read) throw DomainError.ofField(`allowed_cidrs[${i}]`, read.problem);
+    return read.range;
+  });
+  return ranges.length === 0 ? undefined : [...new Set(ranges)];
 }
 
 /** Undefined if the request has no limits. */

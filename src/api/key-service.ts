@@ -23,7 +23,7 @@ import {
   updateKey as updateKeyRow,
 } from "../store/keys.ts";
 import { type ApiCall, type Deps, defineService } from "./define-service.ts";
-import { keyChangesOf, modelIdsOf, newLimitsOf, scopesOf } from "./key-changes.ts";
+import { cidrsOf, keyChangesOf, modelIdsOf, newLimitsOf, scopesOf } from "./key-changes.ts";
 import { dateOf } from "./request-values.ts";
 import { viewKey } from "./views.ts";
 
@@ -86,6 +86,7 @@ type NewKeyRequest = {
   readonly expiresAt?: Timestamp | undefined;
   readonly models: readonly string[];
   readonly limits: readonly Limit[];
+  readonly allowedCidrs: readonly string[];
 };
 
 type Store = (key: KeyToCreate, generated: NewKey) => Promise<KeyRow>;
@@ -104,6 +105,7 @@ export async function newKey(deps: Deps, accountId: string, request: NewKeyReque
     expiresAt: dateOf("expires_at", expiresAt),
     models: modelIdsOf(deps.catalog, request),
     limits: newLimitsOf(deps, id, limits),
+    allowedCidrs: cidrsOf(request),
   };
   return { apiKey: viewKey(await store(key, generated)), secret: generated.secret };
 }

@@ -48,6 +48,7 @@ export function viewKey(row: KeyRow): MessageInitShape<typeof ApiKeySchema> {
     ...(row.expires_at ? { expiresAt: timestampFromDate(row.expires_at) } : {}),
     ...(row.last_used_at ? { lastUsedAt: timestampFromDate(row.last_used_at) } : {}),
     models: row.models?.split(",") ?? [],
+    allowedCidrs: row.allowed_cidrs?.split(",") ?? [],
     limits: limitsOfKey(row.limits).map((limit) => viewLimit(limit, { kind: "key", id: row.id })),
     ...(row.previous_expires_at ? { previousExpiresAt: timestampFromDate(row.previous_expires_at) } : {}),
   };

@@ -83,6 +83,7 @@ export function createPublicServer(options: PublicServerOptions): Listener {
   const gate = developerGate({
     admitter,
     failures: new FailedAuthentications(config.authFailuresPerMinute, Date.now),
+    trustedProxies: config.trustedProxies,
   });
   prepareValidation(developerServices);
   const policies = policiesOf(developerServices);

@@ -52,6 +52,7 @@ type CreateOptions = JsonOption &
     rpm?: number;
     expiresAt?: Date;
     limit?: LimitInit[];
+    cidr?: string[];
   };
 
 export const define: Define = (group) => {
@@ -82,6 +83,11 @@ export const define: Define = (group) => {
     .option("--model <model>", "a model that the key may use; can be repeated (default: all)", collect)
     .option("--expires-at <time>", "the time at which the key expires (default: never)", time("--expires-at"))
     .option("--limit <limit>", `${LIMIT}; can be repeated`, limits)
+    .option(
+      "--cidr <range>",
+      "an address or range from which the key may be used, such as 203.0.113.0/24; can be repeated (default: all)",
+      collect,
+    )
     .action(createKey);
   reasonOption(create);
   const listing = callCommand(group, "list", "List the keys of an account, newest first.", [
@@ -140,6 +146,11 @@ function defineUpdate(group: Command): void {
       orWord("never", time("--expires-at")),
     )
     .option("--limit <limit>", `${LIMIT}, or none; can be repeated, and the others are removed`, orNone)
+    .option(
+      "--cidr <range>",
+      "an address or range from which the key may be used, or all; can be repeated, and the others are removed",
+      collect,
+    )
     .action(updateKey);
 }
 
@@ -183,7 +194,7 @@ function withAccount(command: Command): Command {
 
 async function createKey(argument: string | undefined, options: CreateOptions): Promise<void> {
   const { name, plan = "", scope: scopes = [], model: models = [], rpm, expiresAt, reason = "" } = options;
-  const { limit: limits = [] } = options;
+  const { limit: limits = [], cidr: allowedCidrs = [] } = options;
   const account = accountOf(argument, options.account);
   const request = {
     name,
@@ -191,6 +202,7 @@ async function createKey(argument: string | undefined, options: CreateOptions): 
     scopes,
     models,
     limits,
+    allowedCidrs,
     reason,
     ...(rpm === undefined ? {} : { rateLimitRpm: rpm }),
     ...(expiresAt === undefined ? {} : { expiresAt: timestampFromDate(expiresAt) }),
@@ -257,21 +269,25 @@ type UpdateOptions = JsonOption &
     rpm?: number | "default";
     expiresAt?: Date | "never";
     limit?: LimitInit[];
+    cidr?: string[];
   };
 
 async function updateKey(keyId: string, options: UpdateOptions): Promise<void> {
-  const { name, scope, model, rpm, expiresAt, limit, reason = "" } = options;
+  const { name, scope, model, rpm, expiresAt, limit, cidr, reason = "" } = options;
   const given = {
     name,
     scopes: scope,
     models: model,
     limits: limit,
+    allowed_cidrs: cidr,
     rate_limit_rpm: rpm,
     expires_at: expiresAt,
   };
   const paths = Object.entries(given).flatMap(([path, value]) => (value === undefined ? [] : [path]));
   if (paths.length === 0)
-    throw usageFailure("nothing to change; add --name, --scope, --model, --rpm, --expires-at or --limit");
+    throw usageFailure(
+      "nothing to change; add --name, --scope, --model, --rpm, --expires-at, --limit or --cidr",
+    );
   const response = await withAdmin((admin) =>
     admin.updateKey({
       keyId,
@@ -280,6 +296,7 @@ async function updateKey(keyId: string, options: UpdateOptions): Promise<void> {
       scopes: scope ?? [],
       models: model?.includes("all") ? [] : (model ?? []),
       limits: limit ?? [],
+      allowedCidrs: cidr?.includes("all") ? [] : (cidr ?? []),
       ...(typeof rpm === "number" ? { rateLimitRpm: rpm } : {}),
       ...(expiresAt instanceof Date ? { expiresAt: timestampFromDate(expiresAt) } : {}),
       updateMask: { paths },

@@ -113,6 +113,12 @@ export const ERRORS = {
     "permission_error",
     "The API key cannot use this model. GET /v1/models lists the models that it can use.",
   ),
+  address_not_allowed: row(
+    "PERMISSION_DENIED",
+    403,
+    "permission_error",
+    "The API key cannot be used from this address.",
+  ),
   account_suspended: row(
     "PERMISSION_DENIED",
     403,

@@ -1,5 +1,6 @@
 import { DomainError } from "../domain/errors.ts";
 import type { Lane } from "../domain/lane.ts";
+import { AddressRanges } from "../domain/network.ts";
 import { fromScopeBits, type Scope, scopeBit } from "../domain/scope.ts";
 import { admitItem } from "./batch-items.ts";
 import { CellBatchers, type CellTurns } from "./driver/batcher.ts";
@@ -17,6 +18,8 @@ export type AdmissionRequest = {
   readonly limited: boolean;
   /** Whether the call may also run while the account is suspended; never one that needs the scope "generate". */
   readonly whileSuspended: boolean;
+  /** The address of the caller. */
+  readonly address: string;
 };
 
 /** Data of the key, read by the statement that decided the admission. */
@@ -40,6 +43,8 @@ export type RateWindow = { readonly limit: number; readonly remaining: number; r
 export type Admission =
   | { readonly outcome: "admitted"; readonly key: AdmittedKey; readonly window: RateWindow | undefined }
   | { readonly outcome: "unknown" | "revoked" | "expired" | "suspended" }
+  /** Takes no slot. */
+  | { readonly outcome: "address_not_allowed" }
   /** Takes no slot. The window is undefined if the method is not rate limited or the window was not read. */
   | { readonly outcome: "out_of_scope"; readonly window: RateWindow | undefined }
   | { readonly outcome: "rate_limited"; readonly window: RateWindow };
@@ -52,8 +57,13 @@ type Rotated = {
   readonly visibleEnd: string;
 };
 
-/** How often a key may be rotated while one call is admitted. */
-const MAX_ROTATIONS = 3;
+/** The address of the call was checked against other ranges than those of the key, which are known now. */
+type Unchecked = { readonly outcome: "unchecked" };
+
+type Result = Admission | Rotated | Unchecked;
+
+/** How often a key may be rotated or get other address ranges while one call is admitted. */
+const MAX_REPEATS = 6;
 
 /** The limits apply to each cell. */
 type AdmitOptions = {
@@ -67,10 +77,15 @@ type AdmitOptions = {
 const MAX_BATCH = 1_024;
 
 export class Admitter {
-  readonly #batchers: CellBatchers<AdmissionRequest, Admission | Rotated>;
+  readonly #batchers: CellBatchers<AdmissionRequest, Result>;
 
   constructor(database: Cells, options: AdmitOptions) {
-    this.#batchers = new CellBatchers(database, { ...options, maxBatch: MAX_BATCH, execute: admit });
+    const ranges = new KnownRanges();
+    this.#batchers = new CellBatchers(database, {
+      ...options,
+      maxBatch: MAX_BATCH,
+      execute: (cell, requests) => admit(cell, requests, ranges),
+    });
   }
 
   get depth(): number {
@@ -78,16 +93,24 @@ export class Admitter {
   }
 
   async admit(request: AdmissionRequest): Promise<Admission> {
-    let admission = await this.#batchers.submit(request.lane, request);
-    if (admission.outcome !== "rotated") return admission;
-    const { visibleStart, visibleEnd } = admission;
-    for (let rotations = 0; admission.outcome === "rotated"; rotations++) {
-      if (rotations === MAX_ROTATIONS) throw new DomainError("unavailable");
-      const { fingerprint } = admission;
-      admission = await this.#batchers.submit(request.lane, { ...request, fingerprint });
+    let { fingerprint } = request;
+    let sent: Rotated | undefined;
+    for (let repeats = 0; repeats <= MAX_REPEATS; repeats++) {
+      const result = await this.#batchers.submit(
+        request.lane,
+        fingerprint === request.fingerprint ? request : { ...request, fingerprint },
+      );
+      if (result.outcome === "unchecked") continue;
+      if (result.outcome === "rotated") {
+        sent ??= result;
+        ({ fingerprint } = result);
+        continue;
+      }
+      if (result.outcome !== "admitted" || !sent) return result;
+      const { visibleStart, visibleEnd } = sent;
+      return { ...result, key: { ...result.key, visibleStart, visibleEnd } };
     }
-    if (admission.outcome !== "admitted") return admission;
-    return { ...admission, key: { ...admission.key, visibleStart, visibleEnd } };
+    throw new DomainError("unavailable");
   }
 }
 
@@ -101,7 +124,44 @@ type Group = SlotCounts & {
   /** Those of them that may also run while the account is suspended. */
   whileSuspended?: SlotCounts;
   readonly calls: number[];
+  /** The address ranges of the key as they were last read; undefined for all addresses. */
+  readonly ranges: AddressRanges | undefined;
+  /** Their text. */
+  readonly cidrs: string | undefined;
+  /** Whether any call comes from these addresses. */
+  isUsed: boolean;
 };
+
+/** Whether a call comes from the addresses of its key. */
+function isFrom({ ranges }: Pick<Group, "ranges">, { address }: AdmissionRequest): boolean {
+  return ranges === undefined || ranges.has(address);
+}
+
+/** Keys with address ranges are few; the limit bounds the memory. */
+const MAX_KNOWN_RANGES = 10_000;
+
+/**
+ * The address ranges of keys as they were last read, by fingerprint. They never decide alone: the statement that admits a call
+ * compares them with those of the key.
+ */
+class KnownRanges {
+  readonly #ranges = new Map<string, AddressRanges>();
+
+  get(fingerprint: string): AddressRanges | undefined {
+    return this.#ranges.get(fingerprint);
+  }
+
+  set(fingerprint: string, text: string | null): void {
+    if (text === null) {
+      if (this.#ranges.size > 0) this.#ranges.delete(fingerprint);
+      return;
+    }
+    if (this.#ranges.get(fingerprint)?.text === text) return;
+    const [oldest] = this.#ranges.keys();
+    if (this.#ranges.size >= MAX_KNOWN_RANGES && oldest !== undefined) this.#ranges.delete(oldest);
+    this.#ranges.set(fingerprint, new AddressRanges(text));
+  }
+}
 
 type AdmitRow = {
   n: number;
@@ -120,6 +180,8 @@ type AdmitRow = {
   visible_end: string;
   balance_micros: bigint;
   models: string | null;
+  /** The address ranges of the key, separated by commas; null for all addresses. */
+  allowed_cidrs: string | null;
   /** Only in the state "rotated". */
   current_fingerprint: Buffer | null;
 };
@@ -127,40 +189,57 @@ type AdmitRow = {
 async function admit(
   cell: FunctionCaller,
   requests: readonly AdmissionRequest[],
-): Promise<(Admission | Rotated)[]> {
-  const groups = groupByKey(requests);
+  ranges: KnownRanges,
+): Promise<Result[]> {
+  const groups = groupByKey(requests, ranges);
   const list = [...groups.values()];
   const rows = await cell.call<AdmitRow>(
     "admit",
-    admitItem.arrayOf(list),
+    // Without counts, the key is not recorded as used.
+    admitItem.arrayOf(list.map((group) => (group.isUsed ? group : uncounted(group)))),
     admitItem.arrayOf(list.map(({ whileSuspended }) => whileSuspended ?? {})),
   );
-  const admissions = new Array<Admission | Rotated>(requests.length).fill({ outcome: "unknown" });
-  for (const row of rows) decideGroup(row, list[row.n - 1]?.calls ?? [], requests, admissions);
+  const admissions = new Array<Result>(requests.length).fill({ outcome: "unknown" });
+  for (const row of rows) {
+    const group = list[row.n - 1];
+    if (!group) continue;
+    if (row.state !== "rotated") ranges.set(group.fingerprint.hex, row.allowed_cidrs);
+    decideGroup(row, group, requests, admissions);
+  }
   return admissions;
 }
 
-function groupByKey(requests: readonly AdmissionRequest[]): Map<string, Group> {
+function groupByKey(requests: readonly AdmissionRequest[], ranges: KnownRanges): Map<string, Group> {
   const groups = new Map<string, Group>();
-  requests.forEach((request, i) => {
+  for (const [i, request] of requests.entries()) {
     let group = groups.get(request.fingerprint);
     if (!group) {
+      const known = ranges.get(request.fingerprint);
       group = {
         lane: request.lane,
         fingerprint: { hex: request.fingerprint },
         ...noSlots(),
         calls: [],
+        ranges: known,
+        cidrs: known?.text,
+        isUsed: false,
       };
       groups.set(request.fingerprint, group);
     }
     group.calls.push(i);
+    if (!isFrom(group, request)) continue;
+    group.isUsed = true;
     if (request.whileSuspended) group.whileSuspended ??= noSlots();
     if (request.limited && request.scope) {
       group[request.scope]++;
       if (request.whileSuspended && group.whileSuspended) group.whileSuspended[request.scope]++;
     }
-  });
+  }
   return groups;
+}
+
+function uncounted({ lane, fingerprint, cidrs }: Group) {
+  return { lane, fingerprint, cidrs };
 }
 
 function noSlots(): SlotCounts {
@@ -170,10 +249,11 @@ function noSlots(): SlotCounts {
 /** Hands the granted slots to the calls of one key in the order they arrived. */
 function decideGroup(
   row: AdmitRow,
-  calls: readonly number[],
+  group: Group,
   requests: readonly AdmissionRequest[],
-  admissions: (Admission | Rotated)[],
+  admissions: Result[],
 ) {
+  const { calls } = group;
   if (row.state === "rotated") {
     const fingerprint = row.current_fingerprint?.toString("hex") ?? "";
     const { visible_start: visibleStart, visible_end: visibleEnd } = row;
@@ -206,6 +286,10 @@ function decideGroup(
     if (!request) continue;
     if (row.state !== "active" && !(row.state === "suspended" && request.whileSuspended)) {
       admissions[i] = { outcome: row.state };
+    } else if (row.allowed_cidrs !== (group.cidrs ?? null)) {
+      admissions[i] = { outcome: "unchecked" };
+    } else if (!isFrom(group, request)) {
+      admissions[i] = { outcome: "address_not_allowed" };
     } else if (request.scope && (row.scopes & scopeBit(request.scope)) === 0) {
       admissions[i] = { outcome: "out_of_scope", window: request.limited ? windowNow() : undefined };
     } else if (!request.limited) {

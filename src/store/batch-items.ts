@@ -34,7 +34,7 @@ export class CompositeType<Name extends string> {
 const PLAIN = /^[\w.-]+$/;
 
 /** An item of vx.admit: all calls of a batch with the same key. */
-export const admitItem = new CompositeType("admit_item", ["lane", "fingerprint", ...SCOPES]);
+export const admitItem = new CompositeType("admit_item", ["lane", "fingerprint", ...SCOPES, "cidrs"]);
 
 /** A hold that vx.bill places. */
 export const holdItem = new CompositeType("hold_item", [

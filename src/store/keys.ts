@@ -31,6 +31,8 @@ export type KeyRow = {
   models: string | null;
   /** JSON: the limits of the key itself. */
   limits: string | null;
+  /** Ranges, separated by commas; null for all addresses. */
+  allowed_cidrs: string | null;
 };
 
 export type KeyToCreate = {
@@ -42,6 +44,8 @@ export type KeyToCreate = {
   /** Undefined for all models, or those of the parent. */
   readonly models?: readonly string[] | undefined;
   readonly limits?: readonly NewLimit[] | undefined;
+  /** Undefined for all addresses, or those of the parent. */
+  readonly allowedCidrs?: readonly string[] | undefined;
 };
 
 /** A key that an operator creates. */
@@ -84,6 +88,7 @@ export async function createKey(
       generated.visibleEnd,
       key.models?.join(",") ?? null,
       key.limits ? JSON.stringify(key.limits) : null,
+      key.allowedCidrs?.join(",") ?? null,
     );
   return row as KeyRow;
 }
@@ -113,6 +118,7 @@ export async function createChildKey(
       generated.visibleEnd,
       key.models?.join(",") ?? null,
       key.limits ? JSON.stringify(key.limits) : null,
+      key.allowedCidrs?.join(",") ?? null,
     );
   if (!row) throw new Error("create_child_key returned nothing");
   const { wait_seconds: waitSeconds, max_keys_created_per_hour: max } = row;
@@ -205,6 +211,7 @@ export type KeyChanges = {
   readonly expires_at?: Date | null;
   readonly models?: readonly string[] | null;
   readonly limits?: readonly NewLimit[] | null;
+  readonly allowed_cidrs?: readonly string[] | null;
 };
 
 /** Changes the calling key or one that it created. */

@@ -192,7 +192,14 @@ describe.skipIf(!SOURCE)("a cell on Citus", () => {
         await createKey(database, TEST_ACTION, narrowKey(payer.accountId), key);
         const admit = async (scope: Scope, whileSuspended = false) => {
           const { fingerprint } = key;
-          const admission = await admitter.admit({ lane, fingerprint, scope, limited: true, whileSuspended });
+          const admission = await admitter.admit({
+            lane,
+            fingerprint,
+            scope,
+            limited: true,
+            address: "127.0.0.1",
+            whileSuspended,
+          });
           return `${admission.outcome}, ${"window" in admission && admission.window?.remaining} left`;
         };
         expect(await admit("read")).toBe("admitted, 1 left");
@@ -259,6 +266,7 @@ describe.skipIf(!SOURCE)("a cell on Citus", () => {
             lane,
             fingerprint: key.fingerprint,
             scope: "read",
+            address: "127.0.0.1",
             limited: true,
             whileSuspended: false,
           })

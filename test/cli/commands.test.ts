@@ -299,13 +299,27 @@ describe("plans, keys and their limits", () => {
         { metric: "tokens", window: "minute", amount: 5000, model: "vx-sandbox-small", per: "user" },
       ],
     });
-    const one = ["--model", "vx-sandbox-large", "--limit", "concurrent=4"];
+    const one = [
+      "--model",
+      "vx-sandbox-large",
+      "--limit",
+      "concurrent=4",
+      "--cidr",
+      "10.0.0.0/8",
+      "--cidr",
+      "::1",
+    ];
     expect((await json("keys", "update", key.id, ...one)).api_key).toMatchObject({
       models: ["vx-sandbox-large"],
       limits: [{ metric: "concurrent", window: "", amount: 4 }],
+      allowed_cidrs: ["10.0.0.0/8", "::1/128"],
     });
-    const none = ["--model", "all", "--limit", "none"];
-    expect((await json("keys", "update", key.id, ...none)).api_key).toMatchObject({ models: [], limits: [] });
+    const none = ["--model", "all", "--limit", "none", "--cidr", "all"];
+    expect((await json("keys", "update", key.id, ...none)).api_key).toMatchObject({
+      models: [],
+      limits: [],
+      allowed_cidrs: [],
+    });
     for (const limit of ["tokens", "tokens/day=", "tokens/day=5,user", "cost/day=1,000"]) {
       expect(await run("keys", "update", key.id, "--limit", limit)).toMatchObject({
         code: 2,
@@ -313,6 +327,10 @@ describe("plans, keys and their limits", () => {
       });
     }
     refused(await run("keys", "update", key.id, "--limit", "concurrent/day=4"), /limits\[0\]\.window/);
+    refused(
+      await run("keys", "update", key.id, "--cidr", "10.0.0.1/8"),
+      /allowed_cidrs\[0\].*10\.0\.0\.0\/8/,
+    );
     refused(await run("keys", "update", key.id, "--model", "no-such-model"), /models\[0\]/);
   });
 

@@ -40,6 +40,7 @@ export function createConnectListener(options: ConnectListenerOptions): Listener
     gate: developerGate({
       admitter,
       failures: new FailedAuthentications(config.authFailuresPerMinute, Date.now),
+      trustedProxies: config.trustedProxies,
     }),
     budget: new BodyBudget(bodyBudget),
     shutdownSignal: options.shutdownSignal,

@@ -79,6 +79,14 @@ const FAILING: Partial<Record<Reason, () => Promise<JsonAnswer>>> = {
     });
     return await send("GET", "/v1/models/vx-sandbox-large", undefined, secret);
   },
+  address_not_allowed: async () => {
+    const { secret } = await operatorOf(app).createKey({
+      accountId: key.accountId,
+      name: "office",
+      allowedCidrs: ["203.0.113.0/24"],
+    });
+    return await send("GET", "/v1/me", undefined, secret);
+  },
   account_suspended: async () => {
     const { accountId, secret } = await createTestKey(operatorOf(app));
     await operatorOf(app).suspendAccount({ accountId, reason: "overdue" });

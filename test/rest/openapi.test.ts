@@ -237,9 +237,9 @@ describe.each(operations)("$verb $path", ({ path, verb, node }) => {
   });
 
   test("lists the errors that its policy implies", () => {
-    expect(statuses).toEqual(expect.arrayContaining(["400", "401", "429", "500", "503"]));
+    expect(statuses).toEqual(expect.arrayContaining(["400", "401", "403", "429", "500", "503"]));
     expect(statuses.includes("402")).toBe(policy.metered);
-    expect(statuses.includes("403")).toBe(policy.scope !== undefined);
+    expect(reasonsOf(node, "403").includes("insufficient_scope")).toBe(policy.scope !== undefined);
     const namesModel = verb === "POST" && method.input.fields.some(({ name }) => name === "model");
     expect(statuses.includes("404")).toBe(path.includes("{") || namesModel);
     expect(statuses.includes("413")).toBe("requestBody" in node);

@@ -118,7 +118,13 @@ test("after the clock was set back, an exhausted key has its whole limit in the 
 test("exactly the limit is admitted of ten times as many calls around a step of the clock", async () => {
   await withinOneMinute(async () => {
     const { secret } = await createTestKey(operator, { rateLimitRpm: 50 });
-    const request = { ...identityOf(secret), scope: "read", limited: true, whileSuspended: false } as const;
+    const request = {
+      ...identityOf(secret),
+      scope: "read",
+      limited: true,
+      address: "127.0.0.1",
+      whileSuspended: false,
+    } as const;
     const all = (count: number) => Promise.all(Array.from({ length: count }, () => admitter.admit(request)));
     const before = await all(20);
     await shiftWindow(secret, 30);
@@ -164,14 +170,27 @@ test("one batch admits calls of many keys, scopes and states, each key in the or
     const revoked = await createTestKey(operator);
     await operator.revokeKey({ keyId: revoked.id });
     const read = (secret: string) =>
-      admitter.admit({ ...identityOf(secret), scope: "read", limited: true, whileSuspended: false });
+      admitter.admit({
+        ...identityOf(secret),
+        scope: "read",
+        limited: true,
+        address: "127.0.0.1",
+        whileSuspended: false,
+      });
     const admissions = await Promise.all([
       read(narrow.secret),
-      admitter.admit({ ...identityOf(narrow.secret), scope: "keys", limited: true, whileSuspended: false }),
+      admitter.admit({
+        ...identityOf(narrow.secret),
+        scope: "keys",
+        limited: true,
+        address: "127.0.0.1",
+        whileSuspended: false,
+      }),
       read(revoked.secret),
       admitter.admit({
         ...identityOf(narrow.secret),
         scope: undefined,
+        address: "127.0.0.1",
         limited: false,
         whileSuspended: false,
       }),
@@ -201,7 +220,13 @@ test("calls refused because the account is suspended take no slot and do not cou
     });
     await operator.suspendAccount({ accountId, reason: "test" });
     const admit = (scope: Scope | undefined, whileSuspended: boolean) =>
-      admitter.admit({ ...identityOf(secret), scope, limited: scope !== undefined, whileSuspended });
+      admitter.admit({
+        ...identityOf(secret),
+        scope,
+        limited: scope !== undefined,
+        whileSuspended,
+        address: "127.0.0.1",
+      });
     const lastUse = async () => {
       const { apiKeys } = await operator.listKeys({ accountId });
       return apiKeys.find((key) => key.id === id)?.lastUsedAt;
@@ -251,6 +276,7 @@ test("calls that take no slot write a window once a minute", async () => {
     const request = {
       ...identityOf(secret),
       scope: undefined,
+      address: "127.0.0.1",
       limited: false,
       whileSuspended: false,
     } as const;
@@ -285,6 +311,7 @@ test("3,000 concurrent calls over many batches give each key exactly its limit",
         const request = {
           ...identityOf(secret),
           scope: "generate",
+          address: "127.0.0.1",
           limited: true,
           whileSuspended: false,
         } as const;

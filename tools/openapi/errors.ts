@@ -23,6 +23,7 @@ const IS_RETURNED_BY: Readonly<Record<Reason, (operation: Operation) => boolean>
   token_limit_exceeded: metered,
   generation_limit_exceeded: metered,
   concurrency_limit_reached: metered,
+  address_not_allowed: () => true,
   account_suspended: ({ policy }) => policy.scope !== undefined,
   insufficient_scope: ({ policy }) => policy.scope !== undefined,
   not_found: ({ usual, pathFields }) => pathFields.length > 0 && !/^GetModel(Info)?$/.test(usual.name),

@@ -23,6 +23,7 @@ const API_KEY = {
   previous_expires_at: null,
   models: [],
   limits: [],
+  allowed_cidrs: [],
 };
 
 const REVOKED = { api_key: { ...API_KEY, state: "revoked", revoked_at: "2026-11-21T08:00:00.120Z" } };

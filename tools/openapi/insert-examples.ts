@@ -210,6 +210,10 @@ function factsOf(model: ErrorModel): Partial<Record<Reason, DomainErrorOptions>>
         "The response of the first call with this idempotency key was interrupted: the server stopped. Its usage was charged once. Send a new idempotency key to generate again.",
       metadata: { first_reason: "unavailable" },
     },
+    address_not_allowed: {
+      message: "The API key cannot be used from the address 198.51.100.9.",
+      metadata: { address: "198.51.100.9" },
+    },
     insufficient_scope: {
       message: 'The API key lacks the scope "keys".',
       metadata: { scope: "keys" },

@@ -117,6 +117,13 @@ export declare type ApiKey = Message<"vx.v1.ApiKey"> & {
    * @generated from field: repeated vx.v1.Limit limits = 14;
    */
   limits: Limit[];
+
+  /**
+   * The address ranges from which the key may be used. Empty: all addresses.
+   *
+   * @generated from field: repeated string allowed_cidrs = 15;
+   */
+  allowedCidrs: string[];
 };
 
 /**
@@ -176,6 +183,14 @@ export declare type CreateKeyRequest = Message<"vx.v1.CreateKeyRequest"> & {
    * @generated from field: repeated vx.v1.Limit limits = 6;
    */
   limits: Limit[];
+
+  /**
+   * The addresses from which the key may be used: IPv4 and IPv6 ranges such as "203.0.113.0/24" or "2001:db8::/32", or single
+   * addresses, each within one of the calling key's. Default: those of the calling key.
+   *
+   * @generated from field: repeated string allowed_cidrs = 7;
+   */
+  allowedCidrs: string[];
 };
 
 /**
@@ -404,7 +419,16 @@ export declare type UpdateKeyRequest = Message<"vx.v1.UpdateKeyRequest"> & {
   limits: Limit[];
 
   /**
-   * The fields that change: "name", "scopes", "rate_limit_rpm", "expires_at", "models" and "limits". A field in the mask that is not set is
+   * The addresses from which the key may be used: IPv4 and IPv6 ranges, or single addresses, each within one of the calling key's. They
+   * replace the present ones.
+   *
+   * @generated from field: repeated string allowed_cidrs = 9;
+   */
+  allowedCidrs: string[];
+
+  /**
+   * The fields that change: "name", "scopes", "rate_limit_rpm", "expires_at", "models", "limits" and
+   * "allowed_cidrs". A field in the mask that is not set is
    * cleared. Without a mask, the fields that are set change. Over REST, the default is the fields that the body has.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 6;

@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { z } from "zod";
 import type { Model } from "../../domain/model.ts";
+import { AddressRanges, readRange } from "../../domain/network.ts";
 import { nearestOf } from "../../domain/text.ts";
 import type { Product } from "../../server/pages/site-header.ts";
 import type { OidcSettings } from "../../server/sign-in/oidc-client.ts";
@@ -41,6 +42,8 @@ export type Config = ConnectionSettings & {
   readonly maxBodyBytes: number;
   readonly authFailuresPerMinute: number;
   readonly maxConnectionsPerAddress: number;
+  /** The proxies whose headers about the address of the caller count; undefined for none. */
+  readonly trustedProxies: AddressRanges | undefined;
   /** The origins whose pages may call the public listener from a browser. */
   readonly corsOrigins: readonly string[];
   /** Time between a stop signal and the drain. */
@@ -117,6 +120,7 @@ const schema = z.object({
   VX_BILLING_PIPELINES: count(1, 64).default(1),
   VX_DATABASE_CONNECTIONS: count(1, 1_000).default(8),
   VX_CORS_ORIGINS: z.string().superRefine(checkedBy(originsProblem)).transform(originsOf).default([]),
+  VX_TRUSTED_PROXIES: z.string().superRefine(checkedBy(rangesProblem)).transform(rangesOf).optional(),
   VX_SHUTDOWN_DELAY: count(0, 3_600).default(0),
   VX_PRODUCT_NAME: z.string().superRefine(checkedBy(nameProblem)).default("vx"),
   VX_PRODUCT_LOGO: text.optional(),
@@ -195,15 +199,12 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     maxBodyBytes: values.VX_MAX_BODY_BYTES,
     authFailuresPerMinute: values.VX_AUTH_FAILURES_PER_MINUTE,
     maxConnectionsPerAddress: values.VX_MAX_CONNECTIONS_PER_ADDRESS,
+    trustedProxies: values.VX_TRUSTED_PROXIES,
     corsOrigins: values.VX_CORS_ORIGINS,
     shutdownDelayMs: values.VX_SHUTDOWN_DELAY * 1_000,
     telemetry: readTelemetrySettings(env),
     topUpUrl: values.VX_TOP_UP_URL,
-    product: {
-      name: values.VX_PRODUCT_NAME,
-      logo: readLogo("VX_PRODUCT_LOGO", values.VX_PRODUCT_LOGO),
-      supportUrl: values.VX_SUPPORT_URL,
-    },
+    product: productOf(values),
   });
 }
 
@@ -269,6 +270,27 @@ function originsProblem(list: string): string | undefined {
 /** The origins of a valid list, as browsers send them. */
 function originsOf(list: string): readonly string[] {
   return itemsOf(list).flatMap((item) => toOrigin(item) ?? []);
+}
+
+function productOf(values: z.infer<typeof schema>): Product {
+  return {
+    name: values.VX_PRODUCT_NAME,
+    logo: readLogo("VX_PRODUCT_LOGO", values.VX_PRODUCT_LOGO),
+    supportUrl: values.VX_SUPPORT_URL,
+  };
+}
+
+function rangesProblem(list: string): string | undefined {
+  for (const item of itemsOf(list)) {
+    const read = readRange(item);
+    if ("problem" in read) return `${JSON.stringify(item)} ${read.problem}`;
+  }
+  return undefined;
+}
+
+function rangesOf(list: string): AddressRanges {
+  const ranges = itemsOf(list).map(readRange);
+  return new AddressRanges(ranges.flatMap((read) => ("range" in read ? read.range : [])).join(","));
 }
 
 function itemsOf(list: string): string[] {

@@ -1,6 +1,7 @@
 import { measured, type StageSpan } from "../../domain/call-trace.ts";
 import { fingerprintOf, isWellFormedKey, laneOfKey, maskOfKey } from "../../domain/credentials.ts";
 import { DomainError, ERRORS } from "../../domain/errors.ts";
+import type { AddressRanges } from "../../domain/network.ts";
 import { hasRole, type Operator } from "../../domain/operator.ts";
 import type { Admission, AdmissionRequest, AdmittedKey, RateWindow } from "../../store/admit.ts";
 import type { MinuteLimit } from "../../store/bill.ts";
@@ -8,6 +9,7 @@ import type { IncomingCall } from "../call.ts";
 import type { HeaderSink } from "../http/message.ts";
 import type { AuthenticateOperator } from "./authenticate-operator.ts";
 import { type SentKey, sentKeyOf } from "./bearer.ts";
+import { clientAddress } from "./client-address.ts";
 import type { FailedAuthentications } from "./failed-authentications.ts";
 
 /** The result of the gate for a call that it admits. */
@@ -31,20 +33,31 @@ export type Gate = (call: IncomingCall, span: StageSpan | undefined) => Promise<
 type DeveloperGateOptions = {
   readonly admitter: { admit(request: AdmissionRequest): Promise<Admission> };
   readonly failures: FailedAuthentications;
+  /** Whose headers about the address of the caller count; undefined for none. */
+  readonly trustedProxies?: AddressRanges | undefined;
 };
 
-export function developerGate({ admitter, failures }: DeveloperGateOptions): Gate {
+export function developerGate({ admitter, failures, trustedProxies }: DeveloperGateOptions): Gate {
   return async (call, span) => {
     const sent = sentKeyOf(call);
     const { value: key } = sent;
     if (!isWellFormedKey(key)) throw keyError("invalid_api_key", sent);
     const fingerprint = fingerprintOf(key);
-    failures.refuseBlocked(call.remoteAddress, fingerprint);
+    const address = clientAddress(call, trustedProxies);
+    failures.refuseBlocked(address, fingerprint);
     const { scope, rateLimited, whileSuspended } = call.policy;
-    const request = { lane: laneOfKey(key), fingerprint, scope, limited: rateLimited, whileSuspended };
+    const request = {
+      lane: laneOfKey(key),
+      fingerprint,
+      scope,
+      limited: rateLimited,
+      whileSuspended,
+      address,
+    };
     const admission = await measured(span?.startStage("admission"), admitter.admit(request));
-    if (isKeyInvalid(admission)) failures.addFailure(call.remoteAddress, fingerprint);
+    if (isKeyInvalid(admission)) failures.addFailure(address, fingerprint);
     else failures.addValid(fingerprint);
+    if (admission.outcome === "address_not_allowed") throw addressError(address);
     if (admission.outcome !== "admitted") throw admissionError(call, admission, sent);
     return admission;
   };
@@ -94,13 +107,21 @@ function keyError(reason: KeyReason, { value, header }: SentKey): DomainError {
   return new DomainError(reason, { message: `${ERRORS[reason].message} ${detail}` });
 }
 
+/** Names the address, because it can be that of a proxy. */
+function addressError(address: string): DomainError {
+  return new DomainError("address_not_allowed", {
+    message: `The API key cannot be used from the address ${address}.`,
+    metadata: { address },
+  });
+}
+
 function isKeyInvalid({ outcome }: Admission): boolean {
   return Object.hasOwn(KEY_REASONS, outcome);
 }
 
 function admissionError(
   call: IncomingCall,
-  admission: Exclude<Admission, { outcome: "admitted" }>,
+  admission: Exclude<Admission, { outcome: "admitted" | "address_not_allowed" }>,
   sent: SentKey,
 ): DomainError {
   switch (admission.outcome) {

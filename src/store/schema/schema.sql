@@ -16,7 +16,8 @@ CREATE TYPE admit_item AS (
   read integer,
   keys integer,
   webhooks integer,
-  billing integer
+  billing integer,
+  cidrs text
 );
 
 CREATE TYPE applied_limit AS (
@@ -131,7 +132,8 @@ CREATE TYPE key_view AS (
   last_used_at timestamp with time zone,
   previous_expires_at timestamp with time zone,
   models text,
-  limits text
+  limits text,
+  allowed_cidrs text
 );
 
 CREATE TYPE limit_charge AS (
@@ -326,6 +328,7 @@ CREATE TABLE keys (
   ancestors text[] NOT NULL DEFAULT '{}'::text[],
   is_limited boolean NOT NULL DEFAULT false,
   models text[],
+  allowed_cidrs cidr[],
   CONSTRAINT at_most_eight_levels CHECK ((cardinality(ancestors) < 8)),
   CONSTRAINT fingerprint_is_sha256 CHECK ((length(fingerprint) = 32)),
   CONSTRAINT key_limit_positive CHECK ((rate_limit_rpm > 0)),
@@ -683,8 +686,8 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION add_archive(p_month integer, p_file text, p_sha256 bytea, p_entries bigint) RETURNS void
 -- FUNCTION add_archived_heads(p_lane smallint, p_month integer) RETURNS TABLE(entries bigint)
 -- FUNCTION add_usage(p_rows ledger[], p_has_users boolean) RETURNS void
--- FUNCTION admit(p_items admit_item[], p_while_suspended admit_item[]) RETURNS TABLE(n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text, balance_micros bigint, models text, current_fingerprint bytea); for the server
--- FUNCTION admitted_keys(p_items admit_item[], p_while_suspended admit_item[]) RETURNS TABLE(n integer, calls integer, is_used boolean, slots integer, lane smallint, fingerprint bytea, key_id text, account_id text, key_name text, plan text, scopes smallint, rpm integer, visible_start text, visible_end text, expires_at timestamp with time zone, revoked_at timestamp with time zone, suspended_at timestamp with time zone, balance_micros bigint, models text)
+-- FUNCTION admit(p_items admit_item[], p_while_suspended admit_item[]) RETURNS TABLE(n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text, balance_micros bigint, models text, allowed_cidrs text, current_fingerprint bytea); for the server
+-- FUNCTION admitted_keys(p_items admit_item[], p_while_suspended admit_item[]) RETURNS TABLE(n integer, calls integer, is_used boolean, slots integer, lane smallint, fingerprint bytea, key_id text, account_id text, key_name text, plan text, scopes smallint, rpm integer, visible_start text, visible_end text, expires_at timestamp with time zone, revoked_at timestamp with time zone, suspended_at timestamp with time zone, balance_micros bigint, models text, allowed_cidrs text)
 -- FUNCTION append_operator_event(p_act operator_act, p_lane smallint, p_target text, p_account_id text, p_outcome text) RETURNS void
 -- FUNCTION archivable_partitions() RETURNS TABLE(name text, last_month integer)
 -- FUNCTION archived_heads(p_lane smallint, p_first text, p_last text) RETURNS SETOF archived_ledger
@@ -699,7 +702,8 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION cell_state() RETURNS TABLE(lanes text, epochs text, shared_version bigint, name text); for the server
 -- FUNCTION change_shared_data() RETURNS void
 -- FUNCTION charge_of(p_input integer, p_cached_input integer, p_cache_write integer, p_output integer, p_reasoning integer, p_images integer, p_prices price_versions) RETURNS numeric
--- FUNCTION check_key_bounds(p_caller keys, p_max_rpm integer, p_rate_limit_rpm integer, p_expires_at timestamp with time zone, p_models text[]) RETURNS void
+-- FUNCTION check_cidr_bounds(p_caller cidr[], p_cidrs cidr[]) RETURNS void
+-- FUNCTION check_key_bounds(p_caller keys, p_max_rpm integer, p_rate_limit_rpm integer, p_expires_at timestamp with time zone, p_models text[], p_allowed_cidrs cidr[]) RETURNS void
 -- FUNCTION check_key_cap(p_lane smallint, p_account_id text, p_plan plans) RETURNS void
 -- FUNCTION check_limit_bounds(p_caller keys, p_limits json) RETURNS void
 -- FUNCTION check_limits(p_limits hold_limit[], p_from integer, p_to integer, p_added bigint[]) RETURNS limit_check
@@ -713,9 +717,9 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION counter_user(p_lane smallint, p_account_id text, p_limit_id text, p_subject_id text, p_user_id text) RETURNS text
 -- FUNCTION counting_window(p_stored integer, p_current integer) RETURNS integer
 -- FUNCTION create_account(p_act text, p_lane smallint, p_id text, p_name text, p_plan text, p_external_id text, p_email text, p_notes text) RETURNS SETOF account_views; for the server
--- FUNCTION create_child_key(p_lane smallint, p_account_id text, p_parent_id text, p_id text, p_fingerprint bytea, p_name text, p_scopes smallint, p_default_scopes smallint, p_rate_limit_rpm integer, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text, p_models text, p_limits text) RETURNS TABLE(wait_seconds integer, max_keys_created_per_hour integer, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone, previous_expires_at timestamp with time zone, models text, limits text); for the server
+-- FUNCTION create_child_key(p_lane smallint, p_account_id text, p_parent_id text, p_id text, p_fingerprint bytea, p_name text, p_scopes smallint, p_default_scopes smallint, p_rate_limit_rpm integer, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text, p_models text, p_limits text, p_allowed_cidrs text) RETURNS TABLE(wait_seconds integer, max_keys_created_per_hour integer, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone, previous_expires_at timestamp with time zone, models text, limits text, allowed_cidrs text); for the server
 -- FUNCTION create_first_account(p_act text, p_lane smallint, p_id text, p_name text, p_plan text, p_entry_id text, p_month integer, p_amount_micros bigint, p_reason text, p_key_id text, p_fingerprint bytea, p_scopes smallint, p_visible_start text, p_visible_end text) RETURNS TABLE(created boolean); for the server
--- FUNCTION create_key(p_act text, p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan text, p_scopes smallint, p_rate_limit_rpm integer, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text, p_models text, p_limits text) RETURNS SETOF key_view; for the server
+-- FUNCTION create_key(p_act text, p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan text, p_scopes smallint, p_rate_limit_rpm integer, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text, p_models text, p_limits text, p_allowed_cidrs text) RETURNS SETOF key_view; for the server
 -- FUNCTION create_ledger_partitions() RETURNS TABLE(created text); for the server
 -- FUNCTION create_operator(p_act text, p_id text, p_name text, p_role text, p_email text, p_fingerprint bytea) RETURNS SETOF operator_view; for the server
 -- FUNCTION current_timeline() RETURNS text
@@ -738,7 +742,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION held_by_accounts(p_lane smallint, p_account_id text[]) RETURNS TABLE(account_id text, held_micros numeric)
 -- FUNCTION hold_figures() RETURNS TABLE(holds bigint, held_micros bigint, expired bigint); for the server
 -- FUNCTION hold_limits(p_limits hold_limit[], p_placed bigint[]) RETURNS void
--- FUNCTION insert_key(p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan plans, p_scopes smallint, p_rate_limit_rpm integer, p_may_exceed_plan boolean, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text, p_ancestors text[], p_is_limited boolean, p_models text[], p_limits text) RETURNS SETOF key_view
+-- FUNCTION insert_key(p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan plans, p_scopes smallint, p_rate_limit_rpm integer, p_may_exceed_plan boolean, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text, p_ancestors text[], p_is_limited boolean, p_models text[], p_limits text, p_allowed_cidrs cidr[]) RETURNS SETOF key_view
 -- FUNCTION key_state(p_revoked_at timestamp with time zone, p_expires_at timestamp with time zone, p_suspended_at timestamp with time zone, p_now timestamp with time zone) RETURNS text
 -- FUNCTION lane_of(p_id text) RETURNS smallint
 -- FUNCTION lanes_in_use() RETURNS SETOF smallint; for the server
@@ -804,12 +808,12 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION revoke_operator(p_act text, p_id text) RETURNS SETOF operator_view; for the server
 -- FUNCTION rotate_any_key(p_act text, p_lane smallint, p_id text, p_fingerprint bytea, p_visible_start text, p_visible_end text, p_overlap_seconds integer) RETURNS SETOF key_view; for the server
 -- FUNCTION rotate_key(p_lane smallint, p_account_id text, p_caller_id text, p_id text, p_fingerprint bytea, p_visible_start text, p_visible_end text, p_overlap_seconds integer) RETURNS SETOF key_view; for the server
--- FUNCTION rotated_keys(p_items admit_item[]) RETURNS TABLE(n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text, balance_micros bigint, models text, current_fingerprint bytea)
+-- FUNCTION rotated_keys(p_items admit_item[]) RETURNS TABLE(n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text, balance_micros bigint, models text, allowed_cidrs text, current_fingerprint bytea)
 -- FUNCTION schema_version() RETURNS TABLE(version integer, release text, oldest_release text); for the server
 -- FUNCTION scopes_of_child(p_parent smallint, p_named smallint, p_default smallint) RETURNS smallint
 -- FUNCTION search_accounts(p_field text, p_search text, p_after text, p_after_id text, p_limit integer) RETURNS TABLE(term text, was_found boolean, id text, name text, plan text, balance_micros bigint, held_micros bigint, created_at timestamp with time zone, suspended_at timestamp with time zone, external_id text, email text, notes text); for the server
--- FUNCTION search_key_names(p_search text, p_after text, p_after_id text, p_rows integer, p_limit integer) RETURNS TABLE(list integer, sorted_name text, is_match boolean, account_name text, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone, previous_expires_at timestamp with time zone, models text, limits text); for the server
--- FUNCTION search_keys(p_id text, p_start text, p_end text, p_name text, p_after text, p_limit integer) RETURNS TABLE(list integer, sorted_name text, account_name text, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone, previous_expires_at timestamp with time zone, models text, limits text); for the server
+-- FUNCTION search_key_names(p_search text, p_after text, p_after_id text, p_rows integer, p_limit integer) RETURNS TABLE(list integer, sorted_name text, is_match boolean, account_name text, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone, previous_expires_at timestamp with time zone, models text, limits text, allowed_cidrs text); for the server
+-- FUNCTION search_keys(p_id text, p_start text, p_end text, p_name text, p_after text, p_limit integer) RETURNS TABLE(list integer, sorted_name text, account_name text, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone, previous_expires_at timestamp with time zone, models text, limits text, allowed_cidrs text); for the server
 -- FUNCTION search_names(p_search text, p_after text, p_after_id text, p_rows integer, p_limit integer) RETURNS TABLE(term text, is_match boolean, was_found boolean, id text, name text, plan text, balance_micros bigint, held_micros bigint, created_at timestamp with time zone, suspended_at timestamp with time zone, external_id text, email text, notes text); for the server
 -- FUNCTION seq_at(p_lane smallint, p_account_id text, p_time timestamp with time zone, p_last bigint) RETURNS bigint
 -- FUNCTION service_figures() RETURNS TABLE(servers bigint, generations bigint, held_micros bigint); for the server

@@ -122,6 +122,7 @@ class CreateKeyInput(TypedDict, total=False):
     expires_at: datetime.datetime
     models: Sequence[str]
     limits: Sequence[Union[LimitInput, limit_pb2.Limit]]
+    allowed_cidrs: Sequence[str]
 
 
 class ListEntriesInput(TypedDict, total=False):

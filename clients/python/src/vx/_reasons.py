@@ -86,6 +86,12 @@ class ModelNotAllowedError(PermissionDeniedError):
     reason = "model_not_allowed"
 
 
+class AddressNotAllowedError(PermissionDeniedError):
+    """403: The API key cannot be used from this address."""
+
+    reason = "address_not_allowed"
+
+
 class AccountSuspendedError(PermissionDeniedError):
     """403: The account is suspended. Contact the operator of this service."""
 
@@ -237,6 +243,7 @@ CLASSES: dict[str, type[VxError]] = {
     "budget_exceeded": BudgetExceededError,
     "insufficient_scope": InsufficientScopeError,
     "model_not_allowed": ModelNotAllowedError,
+    "address_not_allowed": AddressNotAllowedError,
     "account_suspended": AccountSuspendedError,
     "not_found": NotFoundError,
     "model_not_found": ModelNotFoundError,

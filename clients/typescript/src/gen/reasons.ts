@@ -80,6 +80,12 @@ export class ModelNotAllowedError extends PermissionDeniedError {
   override readonly reason = "model_not_allowed";
 }
 
+/** 403: The API key cannot be used from this address. */
+export class AddressNotAllowedError extends PermissionDeniedError {
+  override readonly name: string = "AddressNotAllowedError";
+  override readonly reason = "address_not_allowed";
+}
+
 /** 403: The account is suspended. Contact the operator of this service. */
 export class AccountSuspendedError extends PermissionDeniedError {
   override readonly name: string = "AccountSuspendedError";
@@ -232,6 +238,7 @@ export const CLASSES = {
   budget_exceeded: BudgetExceededError,
   insufficient_scope: InsufficientScopeError,
   model_not_allowed: ModelNotAllowedError,
+  address_not_allowed: AddressNotAllowedError,
   account_suspended: AccountSuspendedError,
   not_found: NotFoundError,
   model_not_found: ModelNotFoundError,

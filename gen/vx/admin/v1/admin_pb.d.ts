@@ -694,6 +694,14 @@ export declare type CreateKeyRequest = Message<"vx.admin.v1.CreateKeyRequest"> &
    * @generated from field: repeated vx.v1.Limit limits = 9;
    */
   limits: Limit[];
+
+  /**
+   * The addresses from which the key may be used: IPv4 and IPv6 ranges such as "203.0.113.0/24" or "2001:db8::/32", or single
+   * addresses. Default: all.
+   *
+   * @generated from field: repeated string allowed_cidrs = 10;
+   */
+  allowedCidrs: string[];
 };
 
 /**
@@ -1106,7 +1114,15 @@ export declare type UpdateKeyRequest = Message<"vx.admin.v1.UpdateKeyRequest"> &
   limits: Limit[];
 
   /**
-   * The fields that change: "name", "scopes", "rate_limit_rpm", "expires_at", "models" and "limits". A field in the mask that is not set is
+   * The addresses from which the key may be used: IPv4 and IPv6 ranges, or single addresses. They replace the present ones.
+   *
+   * @generated from field: repeated string allowed_cidrs = 10;
+   */
+  allowedCidrs: string[];
+
+  /**
+   * The fields that change: "name", "scopes", "rate_limit_rpm", "expires_at", "models", "limits" and
+   * "allowed_cidrs". A field in the mask that is not set is
    * cleared. Without a mask, the fields that are set change.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 6;

@@ -4,11 +4,13 @@
 -- while the account is suspended; only they take slots and are recorded then. Its counts are null if an item has no such call.
 -- Unknown keys are not returned. A call with the previous secret of a key gets the state "rotated" and the fingerprint of the present
 -- one: it is sent again with that, so that all calls of a key are counted as one group.
+-- Calls whose addresses were checked against other ranges than those of the key take no slot: the server checks them against the ranges
+-- that it gets, and sends them again.
 -- Windows are locked in the order of the primary key, so batches of several servers never deadlock.
 CREATE OR REPLACE FUNCTION admit(p_items admit_item[], p_while_suspended admit_item[] DEFAULT '{}') RETURNS TABLE (
     n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer,
     key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text,
-    balance_micros bigint, models text, current_fingerprint bytea
+    balance_micros bigint, models text, allowed_cidrs text, current_fingerprint bytea
   )
   LANGUAGE plpgsql SECURITY DEFINER
   SET search_path FROM CURRENT
@@ -39,7 +41,7 @@ BEGIN
   ) THEN
     RETURN QUERY
     SELECT k.n, key_state(k.revoked_at, k.expires_at, k.suspended_at, v_now), k.scopes, 0, NULL::integer, k.rpm, v_left,
-           k.key_id, k.account_id, k.key_name, k.plan, k.visible_start, k.visible_end, k.balance_micros, k.models, NULL::bytea
+           k.key_id, k.account_id, k.key_name, k.plan, k.visible_start, k.visible_end, k.balance_micros, k.models, k.allowed_cidrs, NULL::bytea
     FROM admitted_keys(p_items, p_while_suspended) k;
     GET DIAGNOSTICS v_known = ROW_COUNT;
     IF v_known < cardinality(p_items) THEN
@@ -79,7 +81,7 @@ BEGIN
          END, known.rpm,
          -- A window in the future ends in more than 60 s, the longest wait in a response.
          CASE WHEN counted.minute > v_minute THEN 60 ELSE v_left END, known.key_id, known.account_id, known.key_name,
-         known.plan, known.visible_start, known.visible_end, known.balance_micros, known.models, NULL::bytea
+         known.plan, known.visible_start, known.visible_end, known.balance_micros, known.models, known.allowed_cidrs, NULL::bytea
   FROM known LEFT JOIN counted ON counted.lane = known.lane AND counted.key_id = known.key_id;
   GET DIAGNOSTICS v_known = ROW_COUNT;
   IF v_known < cardinality(p_items) THEN

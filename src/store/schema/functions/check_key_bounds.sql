@@ -1,6 +1,7 @@
 -- Refuses values of a key that exceed those of the calling key. Values that are not given (NULL) are the calling key's.
 CREATE OR REPLACE FUNCTION check_key_bounds(
-  p_caller keys, p_max_rpm integer, p_rate_limit_rpm integer, p_expires_at timestamptz, p_models text[]
+  p_caller keys, p_max_rpm integer, p_rate_limit_rpm integer, p_expires_at timestamptz, p_models text[],
+  p_allowed_cidrs cidr[]
 ) RETURNS void
   LANGUAGE plpgsql
 AS $$
@@ -19,6 +20,9 @@ BEGIN
   IF NOT p_models <@ p_caller.models THEN
     PERFORM refuse('invalid_argument',
       format('must be among the models of the calling key: %s', array_to_string(p_caller.models, ', ')), '{"field":"models"}');
+  END IF;
+  IF p_caller.allowed_cidrs IS NOT NULL THEN
+    PERFORM check_cidr_bounds(p_caller.allowed_cidrs, p_allowed_cidrs);
   END IF;
 END
 $$;

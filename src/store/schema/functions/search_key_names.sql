@@ -6,7 +6,8 @@ CREATE OR REPLACE FUNCTION search_key_names(p_search text, p_after text, p_after
     list integer, sorted_name text, is_match boolean, account_name text, id text, account_id text, name text, plan text,
     scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamptz,
     revoked_at timestamptz, expires_at timestamptz, last_used_at timestamptz,
-    previous_expires_at timestamptz, models text, limits text
+    previous_expires_at timestamptz, models text, limits text,
+    allowed_cidrs text
   )
   LANGUAGE plpgsql STABLE SECURITY DEFINER
   SET search_path FROM CURRENT

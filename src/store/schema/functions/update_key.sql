@@ -12,11 +12,11 @@ DECLARE
   v_plan constant plans := require_plan(v_caller.plan);
   v_is_self constant boolean := p_id = p_caller_id;
   v_given constant jsonb := p_changes;
+  v_values constant keys := jsonb_populate_record(NULL::keys, v_given);
   v_changes jsonb := v_given;
 BEGIN
   PERFORM check_key_bounds(v_caller, effective_rpm(v_caller.rate_limit_rpm, v_caller.may_exceed_plan AND v_is_self, v_plan.rpm),
-    (v_given ->> 'rate_limit_rpm')::integer, (v_given ->> 'expires_at')::timestamptz,
-    (jsonb_populate_record(NULL::keys, v_given)).models);
+    v_values.rate_limit_rpm, v_values.expires_at, v_values.models, v_values.allowed_cidrs);
   PERFORM check_limit_bounds(v_caller, (v_given -> 'limits')::json);
   IF v_is_self AND v_given ? 'limits' THEN
     PERFORM check_limits_kept(v_caller, (v_given -> 'limits')::json);

@@ -24,7 +24,8 @@ BEGIN
          k.revoked_at, k.expires_at, w.last_used_at, s.expires_at, array_to_string(k.models, ','),
          CASE WHEN k.is_limited THEN (
            SELECT json_agg(l)::text FROM count_limits(k.lane, k.account_id, '', ARRAY(
-             SELECT o FROM limits_of_keys(k.lane, k.id, '{}', false, clock_timestamp()) o)) l) END
+             SELECT o FROM limits_of_keys(k.lane, k.id, '{}', false, clock_timestamp()) o)) l) END,
+         array_to_string(k.allowed_cidrs, ',')
   FROM keys k
   JOIN plans p ON p.name = k.plan
   LEFT JOIN windows w ON w.lane = k.lane AND w.key_id = k.id

@@ -14,7 +14,7 @@ BEGIN
     PERFORM refuse('invalid_argument', 'must be in the future', '{"field":"expires_at"}');
   END IF;
   UPDATE keys SET name = v_new.name, scopes = v_new.scopes, expires_at = v_new.expires_at, rate_limit_rpm = v_new.rate_limit_rpm,
-      models = v_new.models,
+      models = v_new.models, allowed_cidrs = v_new.allowed_cidrs,
       may_exceed_plan = CASE WHEN p_changes ? 'rate_limit_rpm' THEN p_may_exceed_plan AND v_new.rate_limit_rpm IS NOT NULL
                              ELSE may_exceed_plan END
     WHERE lane = p_key.lane AND fingerprint = p_key.fingerprint;

@@ -106,6 +106,8 @@ CREATE TABLE keys (
   is_limited boolean NOT NULL DEFAULT false,
   -- The ids of the models that it may use; null for all.
   models text[],
+  -- The addresses from which it may be used; null for all.
+  allowed_cidrs cidr[],
   PRIMARY KEY (lane, fingerprint),
   UNIQUE (lane, id),
   FOREIGN KEY (lane, account_id) REFERENCES accounts (lane, id),
@@ -132,7 +134,8 @@ CREATE TYPE key_view AS (
   visible_end text, created_at timestamptz, revoked_at timestamptz, expires_at timestamptz,
   last_used_at timestamptz, previous_expires_at timestamptz, models text,
   -- JSON: the limits of the key itself.
-  limits text
+  limits text,
+  allowed_cidrs text
 );
 
 -- The secret that a key had before its last rotation. It works until it expires.
@@ -463,7 +466,9 @@ CREATE TABLE holds (
 
 -- The items of a batch. Servers send arrays of them, with the fields in this order: see src/store/batch-items.ts.
 CREATE TYPE admit_item AS (
-  lane smallint, fingerprint bytea, generate integer, read integer, keys integer, webhooks integer, billing integer
+  lane smallint, fingerprint bytea, generate integer, read integer, keys integer, webhooks integer, billing integer,
+  -- The address ranges that the server checked the addresses of the calls against, separated by commas; null for none.
+  cidrs text
 );
 CREATE TYPE hold_item AS (
   lane smallint, account_id text, generation_id text, key_id text, amount bigint, seconds integer, idempotency_key text,
