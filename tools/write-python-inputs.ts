@@ -6,7 +6,11 @@ import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { field as fieldRules } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { EmbedRequestSchema } from "../gen/vx/v1/embed_pb.js";
 import { GenerateRequestSchema } from "../gen/vx/v1/generate_pb.js";
-import { CreateKeyRequestSchema, ListKeysRequestSchema } from "../gen/vx/v1/key_pb.js";
+import {
+  CreateKeyRequestSchema,
+  ListKeysRequestSchema,
+  UpdateKeyRequestSchema,
+} from "../gen/vx/v1/key_pb.js";
 import { ListEntriesRequestSchema } from "../gen/vx/v1/ledger_pb.js";
 import { ListModelsRequestSchema } from "../gen/vx/v1/model_pb.js";
 import { GetUsageRequestSchema } from "../gen/vx/v1/usage_pb.js";
@@ -17,6 +21,7 @@ const REQUESTS: readonly DescMessage[] = [
   ListModelsRequestSchema,
   ListKeysRequestSchema,
   CreateKeyRequestSchema,
+  UpdateKeyRequestSchema,
   ListEntriesRequestSchema,
   GetUsageRequestSchema,
 ];
@@ -27,13 +32,13 @@ const WELL_KNOWN: Readonly<Record<string, string>> = {
   "google.protobuf.Timestamp": "datetime.datetime",
 };
 
-/** The method of the client selects it. */
-const LEFT_OUT = ["stream"];
+/** The method of the client selects it; the fields that are given are those that change. */
+const LEFT_OUT = ["stream", "update_mask"];
 
 const classes = new Map<string, string>();
 for (const request of REQUESTS) writeClass(request);
-const files = new Set(REQUESTS.map(({ file }) => file.name.replace(/^vx\/v1\//, "")));
-const used = [...files].filter((file) => [...classes.values()].some((text) => text.includes(`${file}_pb2.`)));
+const texts = [...classes.values()].join("");
+const used = [...new Set([...texts.matchAll(/(\w+)_pb2\./g)].map(([, file]) => file))].sort();
 
 writeFileSync(
   "clients/python/src/vx/_inputs.py",
@@ -51,7 +56,7 @@ ${used
   .map((file) => `from ._messages import ${file}_pb2\n`)
   .join("")
   .trimEnd()}
-${[...classes.values()].join("")}`,
+${texts}`,
 );
 
 function writeClass(message: DescMessage): string {

@@ -71,6 +71,7 @@ type Client struct {
 	keys     vxv1connect.KeyServiceClient
 	ledger   vxv1connect.LedgerServiceClient
 	usage    vxv1connect.UsageServiceClient
+	limits   vxv1connect.LimitServiceClient
 }
 
 // Format prints the client without its fields, because logs must not show the key.
@@ -105,6 +106,7 @@ func New(options ...Option) (*Client, error) {
 	c.keys = vxv1connect.NewKeyServiceClient(c.http, c.url, limit)
 	c.ledger = vxv1connect.NewLedgerServiceClient(c.http, c.url, limit)
 	c.usage = vxv1connect.NewUsageServiceClient(c.http, c.url, limit)
+	c.limits = vxv1connect.NewLimitServiceClient(c.http, c.url, limit)
 	return c, nil
 }
 
@@ -159,6 +161,23 @@ func (c *Client) Key(ctx context.Context, id string, options ...CallOption) (*vx
 // CreateKey creates a key. It is not repeated if its connection ends, because the key may exist then.
 func (c *Client) CreateKey(ctx context.Context, request *vxv1.CreateKeyRequest, options ...CallOption) (*vxv1.CreateKeyResponse, error) {
 	return unary(ctx, c, write, c.keys.CreateKey, request, options)
+}
+
+// UpdateKey changes the fields that are set, or those that the update mask names.
+func (c *Client) UpdateKey(ctx context.Context, request *vxv1.UpdateKeyRequest, options ...CallOption) (*vxv1.ApiKey, error) {
+	response, err := unary(ctx, c, read, c.keys.UpdateKey, request, options)
+	return response.GetApiKey(), err
+}
+
+// RotateKey gives a key a new secret. It is not repeated if its connection ends, because the key may have it then.
+func (c *Client) RotateKey(ctx context.Context, request *vxv1.RotateKeyRequest, options ...CallOption) (*vxv1.RotateKeyResponse, error) {
+	return unary(ctx, c, write, c.keys.RotateKey, request, options)
+}
+
+// Limits returns every limit that applies to the key of this client.
+func (c *Client) Limits(ctx context.Context, request *vxv1.ListLimitsRequest, options ...CallOption) ([]*vxv1.Limit, error) {
+	response, err := unary(ctx, c, read, c.limits.ListLimits, request, options)
+	return response.GetLimits(), err
 }
 
 // RevokeKey revokes a key permanently. Revoking a revoked key has no effect.

@@ -183,6 +183,16 @@ func TestOtherCalls(t *testing.T) {
 		}
 	}
 	created := must(c.CreateKey(ctx, &vxv1.CreateKeyRequest{Name: "test", Scopes: []string{"read"}}))
+	id := created.GetApiKey().GetId()
+	limit := &vxv1.Limit{Metric: "cost", Window: "day", Amount: 5_000_000}
+	if key := must(c.UpdateKey(ctx, &vxv1.UpdateKeyRequest{KeyId: id, Name: "changed", Limits: []*vxv1.Limit{limit}})); key.GetName() != "changed" {
+		t.Error(key)
+	}
+	rotated := must(c.RotateKey(ctx, &vxv1.RotateKeyRequest{KeyId: id, OverlapSeconds: 60}))
+	limits := must(client(t, vx.WithKey(rotated.GetSecret())).Limits(ctx, &vxv1.ListLimitsRequest{}))
+	if !slices.ContainsFunc(limits, func(one *vxv1.Limit) bool { return one.GetMetric() == "cost" && one.GetRemaining() == 5_000_000 }) {
+		t.Error(limits)
+	}
 	if key := must(c.RevokeKey(ctx, created.GetApiKey().GetId())); key.GetState() != "revoked" {
 		t.Error(key)
 	}

@@ -139,6 +139,13 @@ class Replies(ClientCase):
         with vx.Client(key=created.secret) as other:
             self.assertEqual(other.me().key_name, "test")
             self.assertEqual(self.client.keys.get(key_id).state, "active")
+            limit = vx.Limit(metric="cost", window="day", amount=5_000_000)
+            changed = self.client.keys.update(key_id=key_id, name="changed", limits=[limit])
+            self.assertEqual(changed.name, "changed")
+            rotated = self.client.keys.rotate(key_id, overlap_seconds=60)
+            self.assertNotEqual(rotated.secret, created.secret)
+            with vx.Client(key=rotated.secret) as newer:
+                self.assertIn(("cost", 5_000_000), [(one.metric, one.remaining) for one in newer.limits()])
             self.assertEqual(self.client.keys.revoke(key_id).state, "revoked")
             items, _ = next(self.client.keys.list(page_size=1).pages())
             self.assertEqual(items[0].id, key_id)

@@ -6,8 +6,12 @@ import {
   type CreateKeyResponse,
   KeyService,
   type ListKeysRequestSchema,
+  type RotateKeyRequestSchema,
+  type RotateKeyResponse,
+  type UpdateKeyRequestSchema,
 } from "./gen/vx/v1/key_pb.ts";
 import { type LedgerEntry, LedgerService, type ListEntriesRequestSchema } from "./gen/vx/v1/ledger_pb.ts";
+import { type Limit, LimitService, type ListLimitsRequestSchema } from "./gen/vx/v1/limit_pb.ts";
 import { type ListModelsRequestSchema, type Model, ModelService } from "./gen/vx/v1/model_pb.ts";
 import { type GetUsageRequestSchema, type UsageRow, UsageService } from "./gen/vx/v1/usage_pb.ts";
 import { Pages } from "./pages.ts";
@@ -73,6 +77,20 @@ export class KeyCalls {
     return this.#caller.call("write", options, (attempt) => this.#keys.createKey(input, attempt));
   }
 
+  /** Changes the fields that are set, or those that `updateMask` names. */
+  async update(input: Input<typeof UpdateKeyRequestSchema>, options: CallOptions = {}): Promise<ApiKey> {
+    // The same change twice has the effect of one.
+    const response = await this.#caller.call("read", options, (attempt) =>
+      this.#keys.updateKey(input, attempt),
+    );
+    return response.apiKey as ApiKey;
+  }
+
+  /** Gives a key a new secret. Not repeated if its connection ends, because the key may have it then. */
+  rotate(input: Input<typeof RotateKeyRequestSchema>, options: CallOptions = {}): Promise<RotateKeyResponse> {
+    return this.#caller.call("write", options, (attempt) => this.#keys.rotateKey(input, attempt));
+  }
+
   /** Revokes a key permanently. */
   async revoke(keyId: string, options: CallOptions = {}): Promise<ApiKey> {
     // To revoke a revoked key has no effect.
@@ -111,6 +129,15 @@ export class LedgerCalls {
     );
     return response.entry as LedgerEntry;
   }
+}
+
+export function limitsOf(caller: Caller) {
+  const service = createClient(LimitService, caller.transport);
+  return async (
+    input: Input<typeof ListLimitsRequestSchema> = {},
+    options: CallOptions = {},
+  ): Promise<Limit[]> =>
+    (await caller.call("read", options, (attempt) => service.listLimits(input, attempt))).limits;
 }
 
 export function usagePages(caller: Caller) {

@@ -1,7 +1,7 @@
 import type { DescMessage, Message } from "@bufbuild/protobuf";
 import { type CallOptions as ConnectOptions, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
-import { KeyCalls, LedgerCalls, ModelCalls, usagePages } from "./account-calls.ts";
+import { KeyCalls, LedgerCalls, limitsOf, ModelCalls, usagePages } from "./account-calls.ts";
 import type { Caller, Input } from "./caller.ts";
 import { isBrowser, variable } from "./environment.ts";
 import { VERSION } from "./gen/version.ts";
@@ -56,6 +56,8 @@ export class Client implements Caller {
   readonly ledger: LedgerCalls;
   /** The charged usage by period, key, model and end user. */
   readonly usage: ReturnType<typeof usagePages>;
+  /** Every limit that applies to the key of this client. */
+  readonly limits: ReturnType<typeof limitsOf>;
   readonly #defaults: CallDefaults;
 
   constructor(options: ClientOptions = {}) {
@@ -74,6 +76,7 @@ export class Client implements Caller {
     this.keys = new KeyCalls(this);
     this.ledger = new LedgerCalls(this);
     this.usage = usagePages(this);
+    this.limits = limitsOf(this);
   }
 
   /** Generates one reply. It is charged once, whatever the number of retries. */

@@ -13,6 +13,7 @@ export * from "./gen/vx/v1/embed_pb.ts";
 export * from "./gen/vx/v1/generate_pb.ts";
 export * from "./gen/vx/v1/key_pb.ts";
 export * from "./gen/vx/v1/ledger_pb.ts";
+export * from "./gen/vx/v1/limit_pb.ts";
 export * from "./gen/vx/v1/me_pb.ts";
 export * from "./gen/vx/v1/model_pb.ts";
 export * from "./gen/vx/v1/prices_pb.ts";

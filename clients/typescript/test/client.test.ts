@@ -152,6 +152,16 @@ test("keys are created, listed and revoked", async () => {
   assert.equal((await new vx.Client({ key: secret }).me()).keyName, "test");
   const id = apiKey?.id ?? "";
   assert.equal((await client.keys.get(id)).state, "active");
+  const changed = await client.keys.update({
+    keyId: id,
+    name: "changed",
+    limits: [{ metric: "cost", window: "day", amount: 5_000_000n }],
+  });
+  assert.equal(changed.name, "changed");
+  const rotated = await client.keys.rotate({ keyId: id, overlapSeconds: 60 });
+  assert.notEqual(rotated.secret, secret);
+  const limits = await new vx.Client({ key: rotated.secret }).limits();
+  assert.ok(limits.some(({ metric, remaining }) => metric === "cost" && remaining === 5_000_000n));
   assert.equal((await client.keys.revoke(id)).state, "revoked");
   const first = (await client.keys.list({ pageSize: 1 }).pages().next()).value;
   assert.equal(first?.items[0]?.id, id);

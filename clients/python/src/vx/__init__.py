@@ -17,6 +17,7 @@ from ._errors import (
 from ._inputs import (
     ContentPartInput as ContentPartInput,
     ImageInput as ImageInput,
+    LimitInput as LimitInput,
     MessageInput as MessageInput,
     ReasoningInput as ReasoningInput,
     ResponseFormatInput as ResponseFormatInput,
@@ -42,8 +43,9 @@ from ._messages.generate_pb2 import (
     ToolCall as ToolCall,
     Usage as Usage,
 )
-from ._messages.key_pb2 import ApiKey as ApiKey, CreateKeyResponse as CreateKeyResponse
+from ._messages.key_pb2 import ApiKey as ApiKey, CreateKeyResponse as CreateKeyResponse, RotateKeyResponse as RotateKeyResponse
 from ._messages.ledger_pb2 import LedgerEntry as LedgerEntry
+from ._messages.limit_pb2 import Limit as Limit
 from ._messages.me_pb2 import GetMeResponse as GetMeResponse
 from ._messages.model_pb2 import Model as Model
 from ._messages.usage_pb2 import UsageRow as UsageRow

@@ -9,6 +9,7 @@ from typing import Any, Literal, Mapping, Sequence, Union
 from typing_extensions import Required, TypedDict
 
 from ._messages import generate_pb2
+from ._messages import limit_pb2
 
 
 class ImageInput(TypedDict, total=False):
@@ -117,6 +118,17 @@ class LimitInput(TypedDict, total=False):
 
 class CreateKeyInput(TypedDict, total=False):
     name: Required[str]
+    scopes: Sequence[Literal["generate", "read", "keys", "webhooks", "billing"]]
+    rate_limit_rpm: int
+    expires_at: datetime.datetime
+    models: Sequence[str]
+    limits: Sequence[Union[LimitInput, limit_pb2.Limit]]
+    allowed_cidrs: Sequence[str]
+
+
+class UpdateKeyInput(TypedDict, total=False):
+    key_id: Required[str]
+    name: str
     scopes: Sequence[Literal["generate", "read", "keys", "webhooks", "billing"]]
     rate_limit_rpm: int
     expires_at: datetime.datetime

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ._wire import Method
-from ._messages import embed_pb2, generate_pb2, key_pb2, ledger_pb2, me_pb2, model_pb2, usage_pb2
+from ._messages import embed_pb2, generate_pb2, key_pb2, ledger_pb2, limit_pb2, me_pb2, model_pb2, usage_pb2
 
 GENERATE = Method(
     "/vx.v1.GenerateService/Generate", generate_pb2.GenerateRequest, generate_pb2.GenerateResponse, "keyed"
@@ -29,6 +29,12 @@ GET_KEY = Method("/vx.v1.KeyService/GetKey", key_pb2.GetKeyRequest, key_pb2.GetK
 # To revoke a revoked key has no effect.
 REVOKE_KEY = Method("/vx.v1.KeyService/RevokeKey", key_pb2.RevokeKeyRequest, key_pb2.RevokeKeyResponse, "read")
 CREATE_KEY = Method("/vx.v1.KeyService/CreateKey", key_pb2.CreateKeyRequest, key_pb2.CreateKeyResponse, "write")
+# The same change twice has the effect of one.
+UPDATE_KEY = Method("/vx.v1.KeyService/UpdateKey", key_pb2.UpdateKeyRequest, key_pb2.UpdateKeyResponse, "read")
+ROTATE_KEY = Method("/vx.v1.KeyService/RotateKey", key_pb2.RotateKeyRequest, key_pb2.RotateKeyResponse, "write")
+LIST_LIMITS = Method(
+    "/vx.v1.LimitService/ListLimits", limit_pb2.ListLimitsRequest, limit_pb2.ListLimitsResponse, "read"
+)
 LIST_ENTRIES = Method(
     "/vx.v1.LedgerService/ListEntries", ledger_pb2.ListEntriesRequest, ledger_pb2.ListEntriesResponse, "read"
 )

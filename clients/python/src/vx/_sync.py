@@ -21,6 +21,7 @@ from ._inputs import (
     ListEntriesInput,
     ListKeysInput,
     ListModelsInput,
+    UpdateKeyInput,
 )
 from ._reply_builder import ReplyBuilder
 from ._retries import Attempts, CallOptions
@@ -34,8 +35,9 @@ from ._messages.generate_pb2 import (
     QuoteGenerateResponse,
     StreamGenerateResponse,
 )
-from ._messages.key_pb2 import ApiKey, CreateKeyResponse
+from ._messages.key_pb2 import ApiKey, CreateKeyResponse, RotateKeyResponse
 from ._messages.ledger_pb2 import LedgerEntry
+from ._messages.limit_pb2 import Limit
 from ._messages.me_pb2 import GetMeResponse
 from ._messages.model_pb2 import Model
 from ._messages.usage_pb2 import UsageRow
@@ -228,6 +230,10 @@ class Client:
         """The key of this client, its plan and the balance of its account."""
         return self.call(methods.GET_ME, {}, options)
 
+    def limits(self, *, user: str = "", options: CallOptions = NO_OPTIONS) -> List[Limit]:
+        """Every limit that applies to the key of this client, with what an end user has used."""
+        return list((self.call(methods.LIST_LIMITS, {"user": user}, options)).limits)
+
     def usage(self, *, options: CallOptions = NO_OPTIONS, **request: Unpack[GetUsageInput]) -> Pages[UsageRow]:
         """The charged usage by period, key, model and end user."""
 
@@ -303,6 +309,17 @@ class Keys:
     def create(self, *, options: CallOptions = NO_OPTIONS, **request: Unpack[CreateKeyInput]) -> CreateKeyResponse:
         """Creates a key. Not repeated if its connection ends, because the key may exist then."""
         return self._client.call(methods.CREATE_KEY, request, options)
+
+    def update(self, *, options: CallOptions = NO_OPTIONS, **request: Unpack[UpdateKeyInput]) -> ApiKey:
+        """Changes the fields that are given."""
+        return (self._client.call(methods.UPDATE_KEY, request, options)).api_key
+
+    def rotate(
+        self, key_id: str, *, overlap_seconds: int = 0, options: CallOptions = NO_OPTIONS
+    ) -> RotateKeyResponse:
+        """Gives a key a new secret. Not repeated if its connection ends, because the key may have it then."""
+        fields = {"key_id": key_id, "overlap_seconds": overlap_seconds}
+        return self._client.call(methods.ROTATE_KEY, fields, options)
 
     def revoke(self, key_id: str, *, options: CallOptions = NO_OPTIONS) -> ApiKey:
         """Revokes a key permanently."""

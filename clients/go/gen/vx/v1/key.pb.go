@@ -9,6 +9,7 @@ package vxv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	fieldmaskpb "google.golang.org/protobuf/types/known/fieldmaskpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -33,7 +34,7 @@ type ApiKey struct {
 	MaskedKey string `protobuf:"bytes,3,opt,name=masked_key,json=maskedKey,proto3" json:"masked_key,omitempty"`
 	// The plan of the key.
 	Plan string `protobuf:"bytes,4,opt,name=plan,proto3" json:"plan,omitempty"`
-	// The scopes of the key: "generate", "read", "keys".
+	// The scopes of the key: "generate", "read", "keys", "webhooks", "billing".
 	Scopes []string `protobuf:"bytes,5,rep,name=scopes,proto3" json:"scopes,omitempty"`
 	// The state of the key: "active", "revoked" or "expired".
 	State string `protobuf:"bytes,6,opt,name=state,proto3" json:"state,omitempty"`
@@ -47,7 +48,14 @@ type ApiKey struct {
 	ExpiresAt *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
 	// The time at which a call with the key was last admitted. Calls that do not count against the rate limit update it
 	// at most once a minute.
-	LastUsedAt    *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=last_used_at,json=lastUsedAt,proto3" json:"last_used_at,omitempty"`
+	LastUsedAt *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=last_used_at,json=lastUsedAt,proto3" json:"last_used_at,omitempty"`
+	// The time until which the secret before the last rotation works. Unset if only the present secret works.
+	PreviousExpiresAt *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=previous_expires_at,json=previousExpiresAt,proto3" json:"previous_expires_at,omitempty"`
+	// The ids of the models that the key may use. Empty: all.
+	Models []string `protobuf:"bytes,13,rep,name=models,proto3" json:"models,omitempty"`
+	// The limits of the key itself, with what calls without a user have used. `GET /v1/limits` returns all that apply to the calling
+	// key.
+	Limits        []*Limit `protobuf:"bytes,14,rep,name=limits,proto3" json:"limits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -159,6 +167,27 @@ func (x *ApiKey) GetLastUsedAt() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *ApiKey) GetPreviousExpiresAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.PreviousExpiresAt
+	}
+	return nil
+}
+
+func (x *ApiKey) GetModels() []string {
+	if x != nil {
+		return x.Models
+	}
+	return nil
+}
+
+func (x *ApiKey) GetLimits() []*Limit {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
 // The properties of the new key.
 type CreateKeyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -172,7 +201,12 @@ type CreateKeyRequest struct {
 	RateLimitRpm *int32 `protobuf:"varint,3,opt,name=rate_limit_rpm,json=rateLimitRpm,proto3,oneof" json:"rate_limit_rpm,omitempty"`
 	// The time at which the key expires: in the future and not later than the expiry of the calling key. Default: the
 	// expiry of the calling key, if it has one.
-	ExpiresAt     *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
+	ExpiresAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
+	// The models that the key may use, by id or alias, among those of the calling key. Default: those of the calling key.
+	Models []string `protobuf:"bytes,5,rep,name=models,proto3" json:"models,omitempty"`
+	// The limits of the key itself: at most 20, each for another metric, window, model and `per`. An amount can be at most that of the
+	// same limit of the calling key and of the keys that created it, whose limits also count what the new key uses.
+	Limits        []*Limit `protobuf:"bytes,6,rep,name=limits,proto3" json:"limits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -231,6 +265,20 @@ func (x *CreateKeyRequest) GetRateLimitRpm() int32 {
 func (x *CreateKeyRequest) GetExpiresAt() *timestamppb.Timestamp {
 	if x != nil {
 		return x.ExpiresAt
+	}
+	return nil
+}
+
+func (x *CreateKeyRequest) GetModels() []string {
+	if x != nil {
+		return x.Models
+	}
+	return nil
+}
+
+func (x *CreateKeyRequest) GetLimits() []*Limit {
+	if x != nil {
+		return x.Limits
 	}
 	return nil
 }
@@ -584,11 +632,280 @@ func (x *RevokeKeyResponse) GetApiKey() *ApiKey {
 	return nil
 }
 
+// The changes of a key.
+type UpdateKeyRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The id of the key: "key_…".
+	KeyId string `protobuf:"bytes,1,opt,name=key_id,json=keyId,proto3" json:"key_id,omitempty"`
+	// The new name.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// The new scopes, which replace the present ones. The key must have each of them: it can only lose scopes.
+	Scopes []string `protobuf:"bytes,3,rep,name=scopes,proto3" json:"scopes,omitempty"`
+	// The number of requests per minute that the key may make, at most the lower of the limits of the calling key and of the
+	// plan.
+	RateLimitRpm *int32 `protobuf:"varint,4,opt,name=rate_limit_rpm,json=rateLimitRpm,proto3,oneof" json:"rate_limit_rpm,omitempty"`
+	// The time at which the key expires, in the future and not later than the expiry of the calling key.
+	ExpiresAt *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
+	// The models that the key may use, by id or alias, among those of the calling key.
+	Models []string `protobuf:"bytes,7,rep,name=models,proto3" json:"models,omitempty"`
+	// The limits of the key itself, which replace the present ones. A limit for the same metric, window, model and `per` keeps what it
+	// has counted. An amount can be at most that of the same limit of the calling key and of the keys that created it. A key
+	// cannot remove its own limits.
+	Limits []*Limit `protobuf:"bytes,8,rep,name=limits,proto3" json:"limits,omitempty"`
+	// The fields that change: "name", "scopes", "rate_limit_rpm", "expires_at", "models" and "limits". A field in the mask that is not set is
+	// cleared. Without a mask, the fields that are set change. Over REST, the default is the fields that the body has.
+	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,6,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpdateKeyRequest) Reset() {
+	*x = UpdateKeyRequest{}
+	mi := &file_vx_v1_key_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateKeyRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateKeyRequest) ProtoMessage() {}
+
+func (x *UpdateKeyRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vx_v1_key_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateKeyRequest.ProtoReflect.Descriptor instead.
+func (*UpdateKeyRequest) Descriptor() ([]byte, []int) {
+	return file_vx_v1_key_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *UpdateKeyRequest) GetKeyId() string {
+	if x != nil {
+		return x.KeyId
+	}
+	return ""
+}
+
+func (x *UpdateKeyRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *UpdateKeyRequest) GetScopes() []string {
+	if x != nil {
+		return x.Scopes
+	}
+	return nil
+}
+
+func (x *UpdateKeyRequest) GetRateLimitRpm() int32 {
+	if x != nil && x.RateLimitRpm != nil {
+		return *x.RateLimitRpm
+	}
+	return 0
+}
+
+func (x *UpdateKeyRequest) GetExpiresAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExpiresAt
+	}
+	return nil
+}
+
+func (x *UpdateKeyRequest) GetModels() []string {
+	if x != nil {
+		return x.Models
+	}
+	return nil
+}
+
+func (x *UpdateKeyRequest) GetLimits() []*Limit {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+func (x *UpdateKeyRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
+	if x != nil {
+		return x.UpdateMask
+	}
+	return nil
+}
+
+// The changed key.
+type UpdateKeyResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The key after the change.
+	ApiKey        *ApiKey `protobuf:"bytes,1,opt,name=api_key,json=apiKey,proto3" json:"api_key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpdateKeyResponse) Reset() {
+	*x = UpdateKeyResponse{}
+	mi := &file_vx_v1_key_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateKeyResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateKeyResponse) ProtoMessage() {}
+
+func (x *UpdateKeyResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_vx_v1_key_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateKeyResponse.ProtoReflect.Descriptor instead.
+func (*UpdateKeyResponse) Descriptor() ([]byte, []int) {
+	return file_vx_v1_key_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *UpdateKeyResponse) GetApiKey() *ApiKey {
+	if x != nil {
+		return x.ApiKey
+	}
+	return nil
+}
+
+// Selects a key, and how long its present secret works.
+type RotateKeyRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The id of the key: "key_…".
+	KeyId string `protobuf:"bytes,1,opt,name=key_id,json=keyId,proto3" json:"key_id,omitempty"`
+	// The number of seconds for which the present secret still works: at most 2,592,000 (30 days). With 0, it ends at once.
+	OverlapSeconds int32 `protobuf:"varint,2,opt,name=overlap_seconds,json=overlapSeconds,proto3" json:"overlap_seconds,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *RotateKeyRequest) Reset() {
+	*x = RotateKeyRequest{}
+	mi := &file_vx_v1_key_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RotateKeyRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RotateKeyRequest) ProtoMessage() {}
+
+func (x *RotateKeyRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vx_v1_key_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RotateKeyRequest.ProtoReflect.Descriptor instead.
+func (*RotateKeyRequest) Descriptor() ([]byte, []int) {
+	return file_vx_v1_key_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *RotateKeyRequest) GetKeyId() string {
+	if x != nil {
+		return x.KeyId
+	}
+	return ""
+}
+
+func (x *RotateKeyRequest) GetOverlapSeconds() int32 {
+	if x != nil {
+		return x.OverlapSeconds
+	}
+	return 0
+}
+
+// The key with its new secret.
+type RotateKeyResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The key after the rotation, without its secret.
+	ApiKey *ApiKey `protobuf:"bytes,1,opt,name=api_key,json=apiKey,proto3" json:"api_key,omitempty"`
+	// The new secret of the key, to be sent as `Authorization: Bearer`. No other response contains it.
+	Secret        string `protobuf:"bytes,2,opt,name=secret,proto3" json:"secret,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RotateKeyResponse) Reset() {
+	*x = RotateKeyResponse{}
+	mi := &file_vx_v1_key_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RotateKeyResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RotateKeyResponse) ProtoMessage() {}
+
+func (x *RotateKeyResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_vx_v1_key_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RotateKeyResponse.ProtoReflect.Descriptor instead.
+func (*RotateKeyResponse) Descriptor() ([]byte, []int) {
+	return file_vx_v1_key_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *RotateKeyResponse) GetApiKey() *ApiKey {
+	if x != nil {
+		return x.ApiKey
+	}
+	return nil
+}
+
+func (x *RotateKeyResponse) GetSecret() string {
+	if x != nil {
+		return x.Secret
+	}
+	return ""
+}
+
 var File_vx_v1_key_proto protoreflect.FileDescriptor
 
 const file_vx_v1_key_proto_rawDesc = "" +
 	"\n" +
-	"\x0fvx/v1/key.proto\x12\x05vx.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa2\x03\n" +
+	"\x0fvx/v1/key.proto\x12\x05vx.v1\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x11vx/v1/limit.proto\"\xac\x04\n" +
 	"\x06ApiKey\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1d\n" +
@@ -606,13 +923,18 @@ const file_vx_v1_key_proto_rawDesc = "" +
 	"expires_at\x18\n" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\x12<\n" +
 	"\flast_used_at\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"lastUsedAt\"\xb7\x01\n" +
+	"lastUsedAt\x12J\n" +
+	"\x13previous_expires_at\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\x11previousExpiresAt\x12\x16\n" +
+	"\x06models\x18\r \x03(\tR\x06models\x12$\n" +
+	"\x06limits\x18\x0e \x03(\v2\f.vx.v1.LimitR\x06limits\"\xf5\x01\n" +
 	"\x10CreateKeyRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06scopes\x18\x02 \x03(\tR\x06scopes\x12)\n" +
 	"\x0erate_limit_rpm\x18\x03 \x01(\x05H\x00R\frateLimitRpm\x88\x01\x01\x129\n" +
 	"\n" +
-	"expires_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAtB\x11\n" +
+	"expires_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\x12\x16\n" +
+	"\x06models\x18\x05 \x03(\tR\x06models\x12$\n" +
+	"\x06limits\x18\x06 \x03(\v2\f.vx.v1.LimitR\x06limitsB\x11\n" +
 	"\x0f_rate_limit_rpm\"S\n" +
 	"\x11CreateKeyResponse\x12&\n" +
 	"\aapi_key\x18\x01 \x01(\v2\r.vx.v1.ApiKeyR\x06apiKey\x12\x16\n" +
@@ -631,12 +953,34 @@ const file_vx_v1_key_proto_rawDesc = "" +
 	"\x10RevokeKeyRequest\x12\x15\n" +
 	"\x06key_id\x18\x01 \x01(\tR\x05keyId\";\n" +
 	"\x11RevokeKeyResponse\x12&\n" +
-	"\aapi_key\x18\x01 \x01(\v2\r.vx.v1.ApiKeyR\x06apiKey2\x8f\x02\n" +
+	"\aapi_key\x18\x01 \x01(\v2\r.vx.v1.ApiKeyR\x06apiKey\"\xc9\x02\n" +
+	"\x10UpdateKeyRequest\x12\x15\n" +
+	"\x06key_id\x18\x01 \x01(\tR\x05keyId\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
+	"\x06scopes\x18\x03 \x03(\tR\x06scopes\x12)\n" +
+	"\x0erate_limit_rpm\x18\x04 \x01(\x05H\x00R\frateLimitRpm\x88\x01\x01\x129\n" +
+	"\n" +
+	"expires_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\x12\x16\n" +
+	"\x06models\x18\a \x03(\tR\x06models\x12$\n" +
+	"\x06limits\x18\b \x03(\v2\f.vx.v1.LimitR\x06limits\x12;\n" +
+	"\vupdate_mask\x18\x06 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
+	"updateMaskB\x11\n" +
+	"\x0f_rate_limit_rpm\";\n" +
+	"\x11UpdateKeyResponse\x12&\n" +
+	"\aapi_key\x18\x01 \x01(\v2\r.vx.v1.ApiKeyR\x06apiKey\"R\n" +
+	"\x10RotateKeyRequest\x12\x15\n" +
+	"\x06key_id\x18\x01 \x01(\tR\x05keyId\x12'\n" +
+	"\x0foverlap_seconds\x18\x02 \x01(\x05R\x0eoverlapSeconds\"S\n" +
+	"\x11RotateKeyResponse\x12&\n" +
+	"\aapi_key\x18\x01 \x01(\v2\r.vx.v1.ApiKeyR\x06apiKey\x12\x16\n" +
+	"\x06secret\x18\x02 \x01(\tR\x06secret2\x94\x03\n" +
 	"\n" +
 	"KeyService\x12>\n" +
 	"\tCreateKey\x12\x17.vx.v1.CreateKeyRequest\x1a\x18.vx.v1.CreateKeyResponse\x12@\n" +
 	"\bListKeys\x12\x16.vx.v1.ListKeysRequest\x1a\x17.vx.v1.ListKeysResponse\"\x03\x90\x02\x01\x12:\n" +
 	"\x06GetKey\x12\x14.vx.v1.GetKeyRequest\x1a\x15.vx.v1.GetKeyResponse\"\x03\x90\x02\x01\x12C\n" +
+	"\tUpdateKey\x12\x17.vx.v1.UpdateKeyRequest\x1a\x18.vx.v1.UpdateKeyResponse\"\x03\x90\x02\x02\x12>\n" +
+	"\tRotateKey\x12\x17.vx.v1.RotateKeyRequest\x1a\x18.vx.v1.RotateKeyResponse\x12C\n" +
 	"\tRevokeKey\x12\x17.vx.v1.RevokeKeyRequest\x1a\x18.vx.v1.RevokeKeyResponse\"\x03\x90\x02\x02BO\n" +
 	"\tcom.vx.v1B\bKeyProtoP\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3"
 
@@ -652,7 +996,7 @@ func file_vx_v1_key_proto_rawDescGZIP() []byte {
 	return file_vx_v1_key_proto_rawDescData
 }
 
-var file_vx_v1_key_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_vx_v1_key_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_vx_v1_key_proto_goTypes = []any{
 	(*ApiKey)(nil),                // 0: vx.v1.ApiKey
 	(*CreateKeyRequest)(nil),      // 1: vx.v1.CreateKeyRequest
@@ -663,31 +1007,49 @@ var file_vx_v1_key_proto_goTypes = []any{
 	(*GetKeyResponse)(nil),        // 6: vx.v1.GetKeyResponse
 	(*RevokeKeyRequest)(nil),      // 7: vx.v1.RevokeKeyRequest
 	(*RevokeKeyResponse)(nil),     // 8: vx.v1.RevokeKeyResponse
-	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
+	(*UpdateKeyRequest)(nil),      // 9: vx.v1.UpdateKeyRequest
+	(*UpdateKeyResponse)(nil),     // 10: vx.v1.UpdateKeyResponse
+	(*RotateKeyRequest)(nil),      // 11: vx.v1.RotateKeyRequest
+	(*RotateKeyResponse)(nil),     // 12: vx.v1.RotateKeyResponse
+	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
+	(*Limit)(nil),                 // 14: vx.v1.Limit
+	(*fieldmaskpb.FieldMask)(nil), // 15: google.protobuf.FieldMask
 }
 var file_vx_v1_key_proto_depIdxs = []int32{
-	9,  // 0: vx.v1.ApiKey.created_at:type_name -> google.protobuf.Timestamp
-	9,  // 1: vx.v1.ApiKey.revoked_at:type_name -> google.protobuf.Timestamp
-	9,  // 2: vx.v1.ApiKey.expires_at:type_name -> google.protobuf.Timestamp
-	9,  // 3: vx.v1.ApiKey.last_used_at:type_name -> google.protobuf.Timestamp
-	9,  // 4: vx.v1.CreateKeyRequest.expires_at:type_name -> google.protobuf.Timestamp
-	0,  // 5: vx.v1.CreateKeyResponse.api_key:type_name -> vx.v1.ApiKey
-	0,  // 6: vx.v1.ListKeysResponse.api_keys:type_name -> vx.v1.ApiKey
-	0,  // 7: vx.v1.GetKeyResponse.api_key:type_name -> vx.v1.ApiKey
-	0,  // 8: vx.v1.RevokeKeyResponse.api_key:type_name -> vx.v1.ApiKey
-	1,  // 9: vx.v1.KeyService.CreateKey:input_type -> vx.v1.CreateKeyRequest
-	3,  // 10: vx.v1.KeyService.ListKeys:input_type -> vx.v1.ListKeysRequest
-	5,  // 11: vx.v1.KeyService.GetKey:input_type -> vx.v1.GetKeyRequest
-	7,  // 12: vx.v1.KeyService.RevokeKey:input_type -> vx.v1.RevokeKeyRequest
-	2,  // 13: vx.v1.KeyService.CreateKey:output_type -> vx.v1.CreateKeyResponse
-	4,  // 14: vx.v1.KeyService.ListKeys:output_type -> vx.v1.ListKeysResponse
-	6,  // 15: vx.v1.KeyService.GetKey:output_type -> vx.v1.GetKeyResponse
-	8,  // 16: vx.v1.KeyService.RevokeKey:output_type -> vx.v1.RevokeKeyResponse
-	13, // [13:17] is the sub-list for method output_type
-	9,  // [9:13] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	13, // 0: vx.v1.ApiKey.created_at:type_name -> google.protobuf.Timestamp
+	13, // 1: vx.v1.ApiKey.revoked_at:type_name -> google.protobuf.Timestamp
+	13, // 2: vx.v1.ApiKey.expires_at:type_name -> google.protobuf.Timestamp
+	13, // 3: vx.v1.ApiKey.last_used_at:type_name -> google.protobuf.Timestamp
+	13, // 4: vx.v1.ApiKey.previous_expires_at:type_name -> google.protobuf.Timestamp
+	14, // 5: vx.v1.ApiKey.limits:type_name -> vx.v1.Limit
+	13, // 6: vx.v1.CreateKeyRequest.expires_at:type_name -> google.protobuf.Timestamp
+	14, // 7: vx.v1.CreateKeyRequest.limits:type_name -> vx.v1.Limit
+	0,  // 8: vx.v1.CreateKeyResponse.api_key:type_name -> vx.v1.ApiKey
+	0,  // 9: vx.v1.ListKeysResponse.api_keys:type_name -> vx.v1.ApiKey
+	0,  // 10: vx.v1.GetKeyResponse.api_key:type_name -> vx.v1.ApiKey
+	0,  // 11: vx.v1.RevokeKeyResponse.api_key:type_name -> vx.v1.ApiKey
+	13, // 12: vx.v1.UpdateKeyRequest.expires_at:type_name -> google.protobuf.Timestamp
+	14, // 13: vx.v1.UpdateKeyRequest.limits:type_name -> vx.v1.Limit
+	15, // 14: vx.v1.UpdateKeyRequest.update_mask:type_name -> google.protobuf.FieldMask
+	0,  // 15: vx.v1.UpdateKeyResponse.api_key:type_name -> vx.v1.ApiKey
+	0,  // 16: vx.v1.RotateKeyResponse.api_key:type_name -> vx.v1.ApiKey
+	1,  // 17: vx.v1.KeyService.CreateKey:input_type -> vx.v1.CreateKeyRequest
+	3,  // 18: vx.v1.KeyService.ListKeys:input_type -> vx.v1.ListKeysRequest
+	5,  // 19: vx.v1.KeyService.GetKey:input_type -> vx.v1.GetKeyRequest
+	9,  // 20: vx.v1.KeyService.UpdateKey:input_type -> vx.v1.UpdateKeyRequest
+	11, // 21: vx.v1.KeyService.RotateKey:input_type -> vx.v1.RotateKeyRequest
+	7,  // 22: vx.v1.KeyService.RevokeKey:input_type -> vx.v1.RevokeKeyRequest
+	2,  // 23: vx.v1.KeyService.CreateKey:output_type -> vx.v1.CreateKeyResponse
+	4,  // 24: vx.v1.KeyService.ListKeys:output_type -> vx.v1.ListKeysResponse
+	6,  // 25: vx.v1.KeyService.GetKey:output_type -> vx.v1.GetKeyResponse
+	10, // 26: vx.v1.KeyService.UpdateKey:output_type -> vx.v1.UpdateKeyResponse
+	12, // 27: vx.v1.KeyService.RotateKey:output_type -> vx.v1.RotateKeyResponse
+	8,  // 28: vx.v1.KeyService.RevokeKey:output_type -> vx.v1.RevokeKeyResponse
+	23, // [23:29] is the sub-list for method output_type
+	17, // [17:23] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_vx_v1_key_proto_init() }
@@ -695,14 +1057,16 @@ func file_vx_v1_key_proto_init() {
 	if File_vx_v1_key_proto != nil {
 		return
 	}
+	file_vx_v1_limit_proto_init()
 	file_vx_v1_key_proto_msgTypes[1].OneofWrappers = []any{}
+	file_vx_v1_key_proto_msgTypes[9].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vx_v1_key_proto_rawDesc), len(file_vx_v1_key_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   9,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

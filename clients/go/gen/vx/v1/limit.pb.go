@@ -22,13 +22,13 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// What calls may use in a window. The database refuses a call that may exceed it before the call runs.
+// An amount that calls may use in each window. A call that could exceed it is refused before it runs.
 type Limit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The id of the limit: "lim_…". Set by the server; empty for the requests per minute and the active keys.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// What is limited: "cost" (in micros), "tokens" (input and output), "generations", or "concurrent" (running generations). In
-	// responses also "requests" (the requests per minute) and "active_keys".
+	// The quantity that the limit counts: "cost" (in micros), "tokens" (input and output), "generations", or "concurrent"
+	// (running generations). In responses also "requests" (the requests per minute) and "active_keys".
 	Metric string `protobuf:"bytes,2,opt,name=metric,proto3" json:"metric,omitempty"`
 	// The window in which the amount can be used, in UTC. A week starts on Monday, "total" never ends. Empty for "concurrent".
 	Window string `protobuf:"bytes,3,opt,name=window,proto3" json:"window,omitempty"`
@@ -46,11 +46,11 @@ type Limit struct {
 	Owner string `protobuf:"bytes,9,opt,name=owner,proto3" json:"owner,omitempty"`
 	// The id of the account or key, or the name of the plan.
 	OwnerId string `protobuf:"bytes,10,opt,name=owner_id,json=ownerId,proto3" json:"owner_id,omitempty"`
-	// What was used in the current window.
+	// The amount used in the current window.
 	Spent int64 `protobuf:"varint,11,opt,name=spent,proto3" json:"spent,omitempty"`
-	// What running calls hold.
+	// The amount that running calls hold.
 	Held int64 `protobuf:"varint,12,opt,name=held,proto3" json:"held,omitempty"`
-	// What is left: the amount that is valid now without what was used and is held.
+	// The amount that is left: the valid amount less `spent` and `held`, and at least 0.
 	Remaining int64 `protobuf:"varint,13,opt,name=remaining,proto3" json:"remaining,omitempty"`
 	// The end of the current window. Unset if it does not end.
 	ResetsAt *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=resets_at,json=resetsAt,proto3" json:"resets_at,omitempty"`

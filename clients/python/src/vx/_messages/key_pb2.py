@@ -22,10 +22,12 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import field_mask_pb2 as google_dot_protobuf_dot_field__mask__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from vx._messages import limit_pb2 as vx_dot___messages_dot_limit__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16vx/_messages/key.proto\x12\x0cvx.client.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa2\x03\n\x06\x41piKey\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n\x04name\x18\x02 \x01(\tR\x04name\x12\x1d\n\nmasked_key\x18\x03 \x01(\tR\tmaskedKey\x12\x12\n\x04plan\x18\x04 \x01(\tR\x04plan\x12\x16\n\x06scopes\x18\x05 \x03(\tR\x06scopes\x12\x14\n\x05state\x18\x06 \x01(\tR\x05state\x12$\n\x0erate_limit_rpm\x18\x07 \x01(\x05R\x0crateLimitRpm\x12\x39\n\ncreated_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tcreatedAt\x12\x39\n\nrevoked_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.TimestampR\trevokedAt\x12\x39\n\nexpires_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.TimestampR\texpiresAt\x12<\n\x0clast_used_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.TimestampR\nlastUsedAt\"\xb7\x01\n\x10\x43reateKeyRequest\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n\x06scopes\x18\x02 \x03(\tR\x06scopes\x12)\n\x0erate_limit_rpm\x18\x03 \x01(\x05H\x00R\x0crateLimitRpm\x88\x01\x01\x12\x39\n\nexpires_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\texpiresAtB\x11\n\x0f_rate_limit_rpm\"Z\n\x11\x43reateKeyResponse\x12-\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x14.vx.client.v1.ApiKeyR\x06\x61piKey\x12\x16\n\x06secret\x18\x02 \x01(\tR\x06secret\"M\n\x0fListKeysRequest\x12\x1b\n\tpage_size\x18\x01 \x01(\x05R\x08pageSize\x12\x1d\n\npage_token\x18\x02 \x01(\tR\tpageToken\"k\n\x10ListKeysResponse\x12/\n\x08\x61pi_keys\x18\x01 \x03(\x0b\x32\x14.vx.client.v1.ApiKeyR\x07\x61piKeys\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"&\n\rGetKeyRequest\x12\x15\n\x06key_id\x18\x01 \x01(\tR\x05keyId\"?\n\x0eGetKeyResponse\x12-\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x14.vx.client.v1.ApiKeyR\x06\x61piKey\")\n\x10RevokeKeyRequest\x12\x15\n\x06key_id\x18\x01 \x01(\tR\x05keyId\"B\n\x11RevokeKeyResponse\x12-\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x14.vx.client.v1.ApiKeyR\x06\x61piKey2\xc7\x02\n\nKeyService\x12L\n\tCreateKey\x12\x1e.vx.client.v1.CreateKeyRequest\x1a\x1f.vx.client.v1.CreateKeyResponse\x12N\n\x08ListKeys\x12\x1d.vx.client.v1.ListKeysRequest\x1a\x1e.vx.client.v1.ListKeysResponse\"\x03\x90\x02\x01\x12H\n\x06GetKey\x12\x1b.vx.client.v1.GetKeyRequest\x1a\x1c.vx.client.v1.GetKeyResponse\"\x03\x90\x02\x01\x12Q\n\tRevokeKey\x12\x1e.vx.client.v1.RevokeKeyRequest\x1a\x1f.vx.client.v1.RevokeKeyResponse\"\x03\x90\x02\x02\x42O\n\tcom.vx.v1B\x08KeyProtoP\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16vx/_messages/key.proto\x12\x0cvx.client.v1\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18vx/_messages/limit.proto\"\xb3\x04\n\x06\x41piKey\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n\x04name\x18\x02 \x01(\tR\x04name\x12\x1d\n\nmasked_key\x18\x03 \x01(\tR\tmaskedKey\x12\x12\n\x04plan\x18\x04 \x01(\tR\x04plan\x12\x16\n\x06scopes\x18\x05 \x03(\tR\x06scopes\x12\x14\n\x05state\x18\x06 \x01(\tR\x05state\x12$\n\x0erate_limit_rpm\x18\x07 \x01(\x05R\x0crateLimitRpm\x12\x39\n\ncreated_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tcreatedAt\x12\x39\n\nrevoked_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.TimestampR\trevokedAt\x12\x39\n\nexpires_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.TimestampR\texpiresAt\x12<\n\x0clast_used_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.TimestampR\nlastUsedAt\x12J\n\x13previous_expires_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x11previousExpiresAt\x12\x16\n\x06models\x18\r \x03(\tR\x06models\x12+\n\x06limits\x18\x0e \x03(\x0b\x32\x13.vx.client.v1.LimitR\x06limits\"\xfc\x01\n\x10\x43reateKeyRequest\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n\x06scopes\x18\x02 \x03(\tR\x06scopes\x12)\n\x0erate_limit_rpm\x18\x03 \x01(\x05H\x00R\x0crateLimitRpm\x88\x01\x01\x12\x39\n\nexpires_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\texpiresAt\x12\x16\n\x06models\x18\x05 \x03(\tR\x06models\x12+\n\x06limits\x18\x06 \x03(\x0b\x32\x13.vx.client.v1.LimitR\x06limitsB\x11\n\x0f_rate_limit_rpm\"Z\n\x11\x43reateKeyResponse\x12-\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x14.vx.client.v1.ApiKeyR\x06\x61piKey\x12\x16\n\x06secret\x18\x02 \x01(\tR\x06secret\"M\n\x0fListKeysRequest\x12\x1b\n\tpage_size\x18\x01 \x01(\x05R\x08pageSize\x12\x1d\n\npage_token\x18\x02 \x01(\tR\tpageToken\"k\n\x10ListKeysResponse\x12/\n\x08\x61pi_keys\x18\x01 \x03(\x0b\x32\x14.vx.client.v1.ApiKeyR\x07\x61piKeys\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"&\n\rGetKeyRequest\x12\x15\n\x06key_id\x18\x01 \x01(\tR\x05keyId\"?\n\x0eGetKeyResponse\x12-\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x14.vx.client.v1.ApiKeyR\x06\x61piKey\")\n\x10RevokeKeyRequest\x12\x15\n\x06key_id\x18\x01 \x01(\tR\x05keyId\"B\n\x11RevokeKeyResponse\x12-\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x14.vx.client.v1.ApiKeyR\x06\x61piKey\"\xd0\x02\n\x10UpdateKeyRequest\x12\x15\n\x06key_id\x18\x01 \x01(\tR\x05keyId\x12\x12\n\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n\x06scopes\x18\x03 \x03(\tR\x06scopes\x12)\n\x0erate_limit_rpm\x18\x04 \x01(\x05H\x00R\x0crateLimitRpm\x88\x01\x01\x12\x39\n\nexpires_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\texpiresAt\x12\x16\n\x06models\x18\x07 \x03(\tR\x06models\x12+\n\x06limits\x18\x08 \x03(\x0b\x32\x13.vx.client.v1.LimitR\x06limits\x12;\n\x0bupdate_mask\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.FieldMaskR\nupdateMaskB\x11\n\x0f_rate_limit_rpm\"B\n\x11UpdateKeyResponse\x12-\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x14.vx.client.v1.ApiKeyR\x06\x61piKey\"R\n\x10RotateKeyRequest\x12\x15\n\x06key_id\x18\x01 \x01(\tR\x05keyId\x12\'\n\x0foverlap_seconds\x18\x02 \x01(\x05R\x0eoverlapSeconds\"Z\n\x11RotateKeyResponse\x12-\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x14.vx.client.v1.ApiKeyR\x06\x61piKey\x12\x16\n\x06secret\x18\x02 \x01(\tR\x06secret2\xe8\x03\n\nKeyService\x12L\n\tCreateKey\x12\x1e.vx.client.v1.CreateKeyRequest\x1a\x1f.vx.client.v1.CreateKeyResponse\x12N\n\x08ListKeys\x12\x1d.vx.client.v1.ListKeysRequest\x1a\x1e.vx.client.v1.ListKeysResponse\"\x03\x90\x02\x01\x12H\n\x06GetKey\x12\x1b.vx.client.v1.GetKeyRequest\x1a\x1c.vx.client.v1.GetKeyResponse\"\x03\x90\x02\x01\x12Q\n\tUpdateKey\x12\x1e.vx.client.v1.UpdateKeyRequest\x1a\x1f.vx.client.v1.UpdateKeyResponse\"\x03\x90\x02\x02\x12L\n\tRotateKey\x12\x1e.vx.client.v1.RotateKeyRequest\x1a\x1f.vx.client.v1.RotateKeyResponse\x12Q\n\tRevokeKey\x12\x1e.vx.client.v1.RevokeKeyRequest\x1a\x1f.vx.client.v1.RevokeKeyResponse\"\x03\x90\x02\x02\x42O\n\tcom.vx.v1B\x08KeyProtoP\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,26 +39,36 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_KEYSERVICE'].methods_by_name['ListKeys']._serialized_options = b'\220\002\001'
   _globals['_KEYSERVICE'].methods_by_name['GetKey']._loaded_options = None
   _globals['_KEYSERVICE'].methods_by_name['GetKey']._serialized_options = b'\220\002\001'
+  _globals['_KEYSERVICE'].methods_by_name['UpdateKey']._loaded_options = None
+  _globals['_KEYSERVICE'].methods_by_name['UpdateKey']._serialized_options = b'\220\002\002'
   _globals['_KEYSERVICE'].methods_by_name['RevokeKey']._loaded_options = None
   _globals['_KEYSERVICE'].methods_by_name['RevokeKey']._serialized_options = b'\220\002\002'
-  _globals['_APIKEY']._serialized_start=74
-  _globals['_APIKEY']._serialized_end=492
-  _globals['_CREATEKEYREQUEST']._serialized_start=495
-  _globals['_CREATEKEYREQUEST']._serialized_end=678
-  _globals['_CREATEKEYRESPONSE']._serialized_start=680
-  _globals['_CREATEKEYRESPONSE']._serialized_end=770
-  _globals['_LISTKEYSREQUEST']._serialized_start=772
-  _globals['_LISTKEYSREQUEST']._serialized_end=849
-  _globals['_LISTKEYSRESPONSE']._serialized_start=851
-  _globals['_LISTKEYSRESPONSE']._serialized_end=958
-  _globals['_GETKEYREQUEST']._serialized_start=960
-  _globals['_GETKEYREQUEST']._serialized_end=998
-  _globals['_GETKEYRESPONSE']._serialized_start=1000
-  _globals['_GETKEYRESPONSE']._serialized_end=1063
-  _globals['_REVOKEKEYREQUEST']._serialized_start=1065
-  _globals['_REVOKEKEYREQUEST']._serialized_end=1106
-  _globals['_REVOKEKEYRESPONSE']._serialized_start=1108
-  _globals['_REVOKEKEYRESPONSE']._serialized_end=1174
-  _globals['_KEYSERVICE']._serialized_start=1177
-  _globals['_KEYSERVICE']._serialized_end=1504
+  _globals['_APIKEY']._serialized_start=134
+  _globals['_APIKEY']._serialized_end=697
+  _globals['_CREATEKEYREQUEST']._serialized_start=700
+  _globals['_CREATEKEYREQUEST']._serialized_end=952
+  _globals['_CREATEKEYRESPONSE']._serialized_start=954
+  _globals['_CREATEKEYRESPONSE']._serialized_end=1044
+  _globals['_LISTKEYSREQUEST']._serialized_start=1046
+  _globals['_LISTKEYSREQUEST']._serialized_end=1123
+  _globals['_LISTKEYSRESPONSE']._serialized_start=1125
+  _globals['_LISTKEYSRESPONSE']._serialized_end=1232
+  _globals['_GETKEYREQUEST']._serialized_start=1234
+  _globals['_GETKEYREQUEST']._serialized_end=1272
+  _globals['_GETKEYRESPONSE']._serialized_start=1274
+  _globals['_GETKEYRESPONSE']._serialized_end=1337
+  _globals['_REVOKEKEYREQUEST']._serialized_start=1339
+  _globals['_REVOKEKEYREQUEST']._serialized_end=1380
+  _globals['_REVOKEKEYRESPONSE']._serialized_start=1382
+  _globals['_REVOKEKEYRESPONSE']._serialized_end=1448
+  _globals['_UPDATEKEYREQUEST']._serialized_start=1451
+  _globals['_UPDATEKEYREQUEST']._serialized_end=1787
+  _globals['_UPDATEKEYRESPONSE']._serialized_start=1789
+  _globals['_UPDATEKEYRESPONSE']._serialized_end=1855
+  _globals['_ROTATEKEYREQUEST']._serialized_start=1857
+  _globals['_ROTATEKEYREQUEST']._serialized_end=1939
+  _globals['_ROTATEKEYRESPONSE']._serialized_start=1941
+  _globals['_ROTATEKEYRESPONSE']._serialized_end=2031
+  _globals['_KEYSERVICE']._serialized_start=2034
+  _globals['_KEYSERVICE']._serialized_end=2522
 # @@protoc_insertion_point(module_scope)

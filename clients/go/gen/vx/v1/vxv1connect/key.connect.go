@@ -39,6 +39,10 @@ const (
 	KeyServiceListKeysProcedure = "/vx.v1.KeyService/ListKeys"
 	// KeyServiceGetKeyProcedure is the fully-qualified name of the KeyService's GetKey RPC.
 	KeyServiceGetKeyProcedure = "/vx.v1.KeyService/GetKey"
+	// KeyServiceUpdateKeyProcedure is the fully-qualified name of the KeyService's UpdateKey RPC.
+	KeyServiceUpdateKeyProcedure = "/vx.v1.KeyService/UpdateKey"
+	// KeyServiceRotateKeyProcedure is the fully-qualified name of the KeyService's RotateKey RPC.
+	KeyServiceRotateKeyProcedure = "/vx.v1.KeyService/RotateKey"
 	// KeyServiceRevokeKeyProcedure is the fully-qualified name of the KeyService's RevokeKey RPC.
 	KeyServiceRevokeKeyProcedure = "/vx.v1.KeyService/RevokeKey"
 )
@@ -60,6 +64,20 @@ type KeyServiceClient interface {
 	//
 	// Returns one key of the account. Fails with `not_found` if the account has no key with this id.
 	GetKey(context.Context, *connect.Request[v1.GetKeyRequest]) (*connect.Response[v1.GetKeyResponse], error)
+	// Update key
+	//
+	// Changes the calling key, or a key that it created, directly or through other keys. Over REST, the fields
+	// of the body change, and null clears a field. Over gRPC and Connect, `update_mask` names the fields that change. No
+	// value can exceed that of the calling key, so a key can only be tightened by itself; a cleared field gets the value of
+	// the calling key. An expired or revoked key cannot be changed.
+	UpdateKey(context.Context, *connect.Request[v1.UpdateKeyRequest]) (*connect.Response[v1.UpdateKeyResponse], error)
+	// Rotate key
+	//
+	// Gives the calling key, or a key that it created, directly or through other keys, a new secret. The id, and with it the
+	// limits, the used requests and the history, stay. The present secret works for `overlap_seconds` more; a secret from
+	// before it ends at once. Both end when the key is revoked. The response is the only one that contains the new secret. An
+	// expired or revoked key cannot be rotated.
+	RotateKey(context.Context, *connect.Request[v1.RotateKeyRequest]) (*connect.Response[v1.RotateKeyResponse], error)
 	// Revoke key
 	//
 	// Revokes a key of the account permanently. Once the response is sent, every server rejects calls with the key.
@@ -98,6 +116,19 @@ func NewKeyServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
+		updateKey: connect.NewClient[v1.UpdateKeyRequest, v1.UpdateKeyResponse](
+			httpClient,
+			baseURL+KeyServiceUpdateKeyProcedure,
+			connect.WithSchema(keyServiceMethods.ByName("UpdateKey")),
+			connect.WithIdempotency(connect.IdempotencyIdempotent),
+			connect.WithClientOptions(opts...),
+		),
+		rotateKey: connect.NewClient[v1.RotateKeyRequest, v1.RotateKeyResponse](
+			httpClient,
+			baseURL+KeyServiceRotateKeyProcedure,
+			connect.WithSchema(keyServiceMethods.ByName("RotateKey")),
+			connect.WithClientOptions(opts...),
+		),
 		revokeKey: connect.NewClient[v1.RevokeKeyRequest, v1.RevokeKeyResponse](
 			httpClient,
 			baseURL+KeyServiceRevokeKeyProcedure,
@@ -113,6 +144,8 @@ type keyServiceClient struct {
 	createKey *connect.Client[v1.CreateKeyRequest, v1.CreateKeyResponse]
 	listKeys  *connect.Client[v1.ListKeysRequest, v1.ListKeysResponse]
 	getKey    *connect.Client[v1.GetKeyRequest, v1.GetKeyResponse]
+	updateKey *connect.Client[v1.UpdateKeyRequest, v1.UpdateKeyResponse]
+	rotateKey *connect.Client[v1.RotateKeyRequest, v1.RotateKeyResponse]
 	revokeKey *connect.Client[v1.RevokeKeyRequest, v1.RevokeKeyResponse]
 }
 
@@ -129,6 +162,16 @@ func (c *keyServiceClient) ListKeys(ctx context.Context, req *connect.Request[v1
 // GetKey calls vx.v1.KeyService.GetKey.
 func (c *keyServiceClient) GetKey(ctx context.Context, req *connect.Request[v1.GetKeyRequest]) (*connect.Response[v1.GetKeyResponse], error) {
 	return c.getKey.CallUnary(ctx, req)
+}
+
+// UpdateKey calls vx.v1.KeyService.UpdateKey.
+func (c *keyServiceClient) UpdateKey(ctx context.Context, req *connect.Request[v1.UpdateKeyRequest]) (*connect.Response[v1.UpdateKeyResponse], error) {
+	return c.updateKey.CallUnary(ctx, req)
+}
+
+// RotateKey calls vx.v1.KeyService.RotateKey.
+func (c *keyServiceClient) RotateKey(ctx context.Context, req *connect.Request[v1.RotateKeyRequest]) (*connect.Response[v1.RotateKeyResponse], error) {
+	return c.rotateKey.CallUnary(ctx, req)
 }
 
 // RevokeKey calls vx.v1.KeyService.RevokeKey.
@@ -153,6 +196,20 @@ type KeyServiceHandler interface {
 	//
 	// Returns one key of the account. Fails with `not_found` if the account has no key with this id.
 	GetKey(context.Context, *connect.Request[v1.GetKeyRequest]) (*connect.Response[v1.GetKeyResponse], error)
+	// Update key
+	//
+	// Changes the calling key, or a key that it created, directly or through other keys. Over REST, the fields
+	// of the body change, and null clears a field. Over gRPC and Connect, `update_mask` names the fields that change. No
+	// value can exceed that of the calling key, so a key can only be tightened by itself; a cleared field gets the value of
+	// the calling key. An expired or revoked key cannot be changed.
+	UpdateKey(context.Context, *connect.Request[v1.UpdateKeyRequest]) (*connect.Response[v1.UpdateKeyResponse], error)
+	// Rotate key
+	//
+	// Gives the calling key, or a key that it created, directly or through other keys, a new secret. The id, and with it the
+	// limits, the used requests and the history, stay. The present secret works for `overlap_seconds` more; a secret from
+	// before it ends at once. Both end when the key is revoked. The response is the only one that contains the new secret. An
+	// expired or revoked key cannot be rotated.
+	RotateKey(context.Context, *connect.Request[v1.RotateKeyRequest]) (*connect.Response[v1.RotateKeyResponse], error)
 	// Revoke key
 	//
 	// Revokes a key of the account permanently. Once the response is sent, every server rejects calls with the key.
@@ -187,6 +244,19 @@ func NewKeyServiceHandler(svc KeyServiceHandler, opts ...connect.HandlerOption) 
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
+	keyServiceUpdateKeyHandler := connect.NewUnaryHandler(
+		KeyServiceUpdateKeyProcedure,
+		svc.UpdateKey,
+		connect.WithSchema(keyServiceMethods.ByName("UpdateKey")),
+		connect.WithIdempotency(connect.IdempotencyIdempotent),
+		connect.WithHandlerOptions(opts...),
+	)
+	keyServiceRotateKeyHandler := connect.NewUnaryHandler(
+		KeyServiceRotateKeyProcedure,
+		svc.RotateKey,
+		connect.WithSchema(keyServiceMethods.ByName("RotateKey")),
+		connect.WithHandlerOptions(opts...),
+	)
 	keyServiceRevokeKeyHandler := connect.NewUnaryHandler(
 		KeyServiceRevokeKeyProcedure,
 		svc.RevokeKey,
@@ -202,6 +272,10 @@ func NewKeyServiceHandler(svc KeyServiceHandler, opts ...connect.HandlerOption) 
 			keyServiceListKeysHandler.ServeHTTP(w, r)
 		case KeyServiceGetKeyProcedure:
 			keyServiceGetKeyHandler.ServeHTTP(w, r)
+		case KeyServiceUpdateKeyProcedure:
+			keyServiceUpdateKeyHandler.ServeHTTP(w, r)
+		case KeyServiceRotateKeyProcedure:
+			keyServiceRotateKeyHandler.ServeHTTP(w, r)
 		case KeyServiceRevokeKeyProcedure:
 			keyServiceRevokeKeyHandler.ServeHTTP(w, r)
 		default:
@@ -223,6 +297,14 @@ func (UnimplementedKeyServiceHandler) ListKeys(context.Context, *connect.Request
 
 func (UnimplementedKeyServiceHandler) GetKey(context.Context, *connect.Request[v1.GetKeyRequest]) (*connect.Response[v1.GetKeyResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("vx.v1.KeyService.GetKey is not implemented"))
+}
+
+func (UnimplementedKeyServiceHandler) UpdateKey(context.Context, *connect.Request[v1.UpdateKeyRequest]) (*connect.Response[v1.UpdateKeyResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("vx.v1.KeyService.UpdateKey is not implemented"))
+}
+
+func (UnimplementedKeyServiceHandler) RotateKey(context.Context, *connect.Request[v1.RotateKeyRequest]) (*connect.Response[v1.RotateKeyResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("vx.v1.KeyService.RotateKey is not implemented"))
 }
 
 func (UnimplementedKeyServiceHandler) RevokeKey(context.Context, *connect.Request[v1.RevokeKeyRequest]) (*connect.Response[v1.RevokeKeyResponse], error) {
