@@ -55,7 +55,9 @@ type ApiKey struct {
 	Models []string `protobuf:"bytes,13,rep,name=models,proto3" json:"models,omitempty"`
 	// The limits of the key itself, with what calls without a user have used. `GET /v1/limits` returns all that apply to the calling
 	// key.
-	Limits        []*Limit `protobuf:"bytes,14,rep,name=limits,proto3" json:"limits,omitempty"`
+	Limits []*Limit `protobuf:"bytes,14,rep,name=limits,proto3" json:"limits,omitempty"`
+	// The address ranges from which the key may be used. Empty: all addresses.
+	AllowedCidrs  []string `protobuf:"bytes,15,rep,name=allowed_cidrs,json=allowedCidrs,proto3" json:"allowed_cidrs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -188,6 +190,13 @@ func (x *ApiKey) GetLimits() []*Limit {
 	return nil
 }
 
+func (x *ApiKey) GetAllowedCidrs() []string {
+	if x != nil {
+		return x.AllowedCidrs
+	}
+	return nil
+}
+
 // The properties of the new key.
 type CreateKeyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -206,7 +215,10 @@ type CreateKeyRequest struct {
 	Models []string `protobuf:"bytes,5,rep,name=models,proto3" json:"models,omitempty"`
 	// The limits of the key itself: at most 20, each for another metric, window, model and `per`. An amount can be at most that of the
 	// same limit of the calling key and of the keys that created it, whose limits also count what the new key uses.
-	Limits        []*Limit `protobuf:"bytes,6,rep,name=limits,proto3" json:"limits,omitempty"`
+	Limits []*Limit `protobuf:"bytes,6,rep,name=limits,proto3" json:"limits,omitempty"`
+	// The addresses from which the key may be used: IPv4 and IPv6 ranges such as "203.0.113.0/24" or "2001:db8::/32", or single
+	// addresses, each within one of the calling key's. Default: those of the calling key.
+	AllowedCidrs  []string `protobuf:"bytes,7,rep,name=allowed_cidrs,json=allowedCidrs,proto3" json:"allowed_cidrs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -279,6 +291,13 @@ func (x *CreateKeyRequest) GetModels() []string {
 func (x *CreateKeyRequest) GetLimits() []*Limit {
 	if x != nil {
 		return x.Limits
+	}
+	return nil
+}
+
+func (x *CreateKeyRequest) GetAllowedCidrs() []string {
+	if x != nil {
+		return x.AllowedCidrs
 	}
 	return nil
 }
@@ -652,7 +671,11 @@ type UpdateKeyRequest struct {
 	// has counted. An amount can be at most that of the same limit of the calling key and of the keys that created it. A key
 	// cannot remove its own limits.
 	Limits []*Limit `protobuf:"bytes,8,rep,name=limits,proto3" json:"limits,omitempty"`
-	// The fields that change: "name", "scopes", "rate_limit_rpm", "expires_at", "models" and "limits". A field in the mask that is not set is
+	// The addresses from which the key may be used: IPv4 and IPv6 ranges, or single addresses, each within one of the calling key's. They
+	// replace the present ones.
+	AllowedCidrs []string `protobuf:"bytes,9,rep,name=allowed_cidrs,json=allowedCidrs,proto3" json:"allowed_cidrs,omitempty"`
+	// The fields that change: "name", "scopes", "rate_limit_rpm", "expires_at", "models", "limits" and
+	// "allowed_cidrs". A field in the mask that is not set is
 	// cleared. Without a mask, the fields that are set change. Over REST, the default is the fields that the body has.
 	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,6,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -734,6 +757,13 @@ func (x *UpdateKeyRequest) GetModels() []string {
 func (x *UpdateKeyRequest) GetLimits() []*Limit {
 	if x != nil {
 		return x.Limits
+	}
+	return nil
+}
+
+func (x *UpdateKeyRequest) GetAllowedCidrs() []string {
+	if x != nil {
+		return x.AllowedCidrs
 	}
 	return nil
 }
@@ -905,7 +935,7 @@ var File_vx_v1_key_proto protoreflect.FileDescriptor
 
 const file_vx_v1_key_proto_rawDesc = "" +
 	"\n" +
-	"\x0fvx/v1/key.proto\x12\x05vx.v1\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x11vx/v1/limit.proto\"\xac\x04\n" +
+	"\x0fvx/v1/key.proto\x12\x05vx.v1\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x11vx/v1/limit.proto\"\xd1\x04\n" +
 	"\x06ApiKey\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1d\n" +
@@ -926,7 +956,8 @@ const file_vx_v1_key_proto_rawDesc = "" +
 	"lastUsedAt\x12J\n" +
 	"\x13previous_expires_at\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\x11previousExpiresAt\x12\x16\n" +
 	"\x06models\x18\r \x03(\tR\x06models\x12$\n" +
-	"\x06limits\x18\x0e \x03(\v2\f.vx.v1.LimitR\x06limits\"\xf5\x01\n" +
+	"\x06limits\x18\x0e \x03(\v2\f.vx.v1.LimitR\x06limits\x12#\n" +
+	"\rallowed_cidrs\x18\x0f \x03(\tR\fallowedCidrs\"\x9a\x02\n" +
 	"\x10CreateKeyRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06scopes\x18\x02 \x03(\tR\x06scopes\x12)\n" +
@@ -934,7 +965,8 @@ const file_vx_v1_key_proto_rawDesc = "" +
 	"\n" +
 	"expires_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\x12\x16\n" +
 	"\x06models\x18\x05 \x03(\tR\x06models\x12$\n" +
-	"\x06limits\x18\x06 \x03(\v2\f.vx.v1.LimitR\x06limitsB\x11\n" +
+	"\x06limits\x18\x06 \x03(\v2\f.vx.v1.LimitR\x06limits\x12#\n" +
+	"\rallowed_cidrs\x18\a \x03(\tR\fallowedCidrsB\x11\n" +
 	"\x0f_rate_limit_rpm\"S\n" +
 	"\x11CreateKeyResponse\x12&\n" +
 	"\aapi_key\x18\x01 \x01(\v2\r.vx.v1.ApiKeyR\x06apiKey\x12\x16\n" +
@@ -953,7 +985,7 @@ const file_vx_v1_key_proto_rawDesc = "" +
 	"\x10RevokeKeyRequest\x12\x15\n" +
 	"\x06key_id\x18\x01 \x01(\tR\x05keyId\";\n" +
 	"\x11RevokeKeyResponse\x12&\n" +
-	"\aapi_key\x18\x01 \x01(\v2\r.vx.v1.ApiKeyR\x06apiKey\"\xc9\x02\n" +
+	"\aapi_key\x18\x01 \x01(\v2\r.vx.v1.ApiKeyR\x06apiKey\"\xee\x02\n" +
 	"\x10UpdateKeyRequest\x12\x15\n" +
 	"\x06key_id\x18\x01 \x01(\tR\x05keyId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
@@ -962,7 +994,8 @@ const file_vx_v1_key_proto_rawDesc = "" +
 	"\n" +
 	"expires_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\x12\x16\n" +
 	"\x06models\x18\a \x03(\tR\x06models\x12$\n" +
-	"\x06limits\x18\b \x03(\v2\f.vx.v1.LimitR\x06limits\x12;\n" +
+	"\x06limits\x18\b \x03(\v2\f.vx.v1.LimitR\x06limits\x12#\n" +
+	"\rallowed_cidrs\x18\t \x03(\tR\fallowedCidrs\x12;\n" +
 	"\vupdate_mask\x18\x06 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
 	"updateMaskB\x11\n" +
 	"\x0f_rate_limit_rpm\";\n" +

@@ -27,7 +27,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from vx._messages import limit_pb2 as vx_dot___messages_dot_limit__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16vx/_messages/key.proto\x12\x0cvx.client.v1\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18vx/_messages/limit.proto\"\xb3\x04\n\x06\x41piKey\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n\x04name\x18\x02 \x01(\tR\x04name\x12\x1d\n\nmasked_key\x18\x03 \x01(\tR\tmaskedKey\x12\x12\n\x04plan\x18\x04 \x01(\tR\x04plan\x12\x16\n\x06scopes\x18\x05 \x03(\tR\x06scopes\x12\x14\n\x05state\x18\x06 \x01(\tR\x05state\x12$\n\x0erate_limit_rpm\x18\x07 \x01(\x05R\x0crateLimitRpm\x12\x39\n\ncreated_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tcreatedAt\x12\x39\n\nrevoked_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.TimestampR\trevokedAt\x12\x39\n\nexpires_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.TimestampR\texpiresAt\x12<\n\x0clast_used_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.TimestampR\nlastUsedAt\x12J\n\x13previous_expires_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x11previousExpiresAt\x12\x16\n\x06models\x18\r \x03(\tR\x06models\x12+\n\x06limits\x18\x0e \x03(\x0b\x32\x13.vx.client.v1.LimitR\x06limits\"\xfc\x01\n\x10\x43reateKeyRequest\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n\x06scopes\x18\x02 \x03(\tR\x06scopes\x12)\n\x0erate_limit_rpm\x18\x03 \x01(\x05H\x00R\x0crateLimitRpm\x88\x01\x01\x12\x39\n\nexpires_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\texpiresAt\x12\x16\n\x06models\x18\x05 \x03(\tR\x06models\x12+\n\x06limits\x18\x06 \x03(\x0b\x32\x13.vx.client.v1.LimitR\x06limitsB\x11\n\x0f_rate_limit_rpm\"Z\n\x11\x43reateKeyResponse\x12-\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x14.vx.client.v1.ApiKeyR\x06\x61piKey\x12\x16\n\x06secret\x18\x02 \x01(\tR\x06secret\"M\n\x0fListKeysRequest\x12\x1b\n\tpage_size\x18\x01 \x01(\x05R\x08pageSize\x12\x1d\n\npage_token\x18\x02 \x01(\tR\tpageToken\"k\n\x10ListKeysResponse\x12/\n\x08\x61pi_keys\x18\x01 \x03(\x0b\x32\x14.vx.client.v1.ApiKeyR\x07\x61piKeys\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"&\n\rGetKeyRequest\x12\x15\n\x06key_id\x18\x01 \x01(\tR\x05keyId\"?\n\x0eGetKeyResponse\x12-\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x14.vx.client.v1.ApiKeyR\x06\x61piKey\")\n\x10RevokeKeyRequest\x12\x15\n\x06key_id\x18\x01 \x01(\tR\x05keyId\"B\n\x11RevokeKeyResponse\x12-\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x14.vx.client.v1.ApiKeyR\x06\x61piKey\"\xd0\x02\n\x10UpdateKeyRequest\x12\x15\n\x06key_id\x18\x01 \x01(\tR\x05keyId\x12\x12\n\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n\x06scopes\x18\x03 \x03(\tR\x06scopes\x12)\n\x0erate_limit_rpm\x18\x04 \x01(\x05H\x00R\x0crateLimitRpm\x88\x01\x01\x12\x39\n\nexpires_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\texpiresAt\x12\x16\n\x06models\x18\x07 \x03(\tR\x06models\x12+\n\x06limits\x18\x08 \x03(\x0b\x32\x13.vx.client.v1.LimitR\x06limits\x12;\n\x0bupdate_mask\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.FieldMaskR\nupdateMaskB\x11\n\x0f_rate_limit_rpm\"B\n\x11UpdateKeyResponse\x12-\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x14.vx.client.v1.ApiKeyR\x06\x61piKey\"R\n\x10RotateKeyRequest\x12\x15\n\x06key_id\x18\x01 \x01(\tR\x05keyId\x12\'\n\x0foverlap_seconds\x18\x02 \x01(\x05R\x0eoverlapSeconds\"Z\n\x11RotateKeyResponse\x12-\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x14.vx.client.v1.ApiKeyR\x06\x61piKey\x12\x16\n\x06secret\x18\x02 \x01(\tR\x06secret2\xe8\x03\n\nKeyService\x12L\n\tCreateKey\x12\x1e.vx.client.v1.CreateKeyRequest\x1a\x1f.vx.client.v1.CreateKeyResponse\x12N\n\x08ListKeys\x12\x1d.vx.client.v1.ListKeysRequest\x1a\x1e.vx.client.v1.ListKeysResponse\"\x03\x90\x02\x01\x12H\n\x06GetKey\x12\x1b.vx.client.v1.GetKeyRequest\x1a\x1c.vx.client.v1.GetKeyResponse\"\x03\x90\x02\x01\x12Q\n\tUpdateKey\x12\x1e.vx.client.v1.UpdateKeyRequest\x1a\x1f.vx.client.v1.UpdateKeyResponse\"\x03\x90\x02\x02\x12L\n\tRotateKey\x12\x1e.vx.client.v1.RotateKeyRequest\x1a\x1f.vx.client.v1.RotateKeyResponse\x12Q\n\tRevokeKey\x12\x1e.vx.client.v1.RevokeKeyRequest\x1a\x1f.vx.client.v1.RevokeKeyResponse\"\x03\x90\x02\x02\x42O\n\tcom.vx.v1B\x08KeyProtoP\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16vx/_messages/key.proto\x12\x0cvx.client.v1\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18vx/_messages/limit.proto\"\xd8\x04\n\x06\x41piKey\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n\x04name\x18\x02 \x01(\tR\x04name\x12\x1d\n\nmasked_key\x18\x03 \x01(\tR\tmaskedKey\x12\x12\n\x04plan\x18\x04 \x01(\tR\x04plan\x12\x16\n\x06scopes\x18\x05 \x03(\tR\x06scopes\x12\x14\n\x05state\x18\x06 \x01(\tR\x05state\x12$\n\x0erate_limit_rpm\x18\x07 \x01(\x05R\x0crateLimitRpm\x12\x39\n\ncreated_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tcreatedAt\x12\x39\n\nrevoked_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.TimestampR\trevokedAt\x12\x39\n\nexpires_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.TimestampR\texpiresAt\x12<\n\x0clast_used_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.TimestampR\nlastUsedAt\x12J\n\x13previous_expires_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x11previousExpiresAt\x12\x16\n\x06models\x18\r \x03(\tR\x06models\x12+\n\x06limits\x18\x0e \x03(\x0b\x32\x13.vx.client.v1.LimitR\x06limits\x12#\n\rallowed_cidrs\x18\x0f \x03(\tR\x0c\x61llowedCidrs\"\xa1\x02\n\x10\x43reateKeyRequest\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n\x06scopes\x18\x02 \x03(\tR\x06scopes\x12)\n\x0erate_limit_rpm\x18\x03 \x01(\x05H\x00R\x0crateLimitRpm\x88\x01\x01\x12\x39\n\nexpires_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\texpiresAt\x12\x16\n\x06models\x18\x05 \x03(\tR\x06models\x12+\n\x06limits\x18\x06 \x03(\x0b\x32\x13.vx.client.v1.LimitR\x06limits\x12#\n\rallowed_cidrs\x18\x07 \x03(\tR\x0c\x61llowedCidrsB\x11\n\x0f_rate_limit_rpm\"Z\n\x11\x43reateKeyResponse\x12-\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x14.vx.client.v1.ApiKeyR\x06\x61piKey\x12\x16\n\x06secret\x18\x02 \x01(\tR\x06secret\"M\n\x0fListKeysRequest\x12\x1b\n\tpage_size\x18\x01 \x01(\x05R\x08pageSize\x12\x1d\n\npage_token\x18\x02 \x01(\tR\tpageToken\"k\n\x10ListKeysResponse\x12/\n\x08\x61pi_keys\x18\x01 \x03(\x0b\x32\x14.vx.client.v1.ApiKeyR\x07\x61piKeys\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"&\n\rGetKeyRequest\x12\x15\n\x06key_id\x18\x01 \x01(\tR\x05keyId\"?\n\x0eGetKeyResponse\x12-\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x14.vx.client.v1.ApiKeyR\x06\x61piKey\")\n\x10RevokeKeyRequest\x12\x15\n\x06key_id\x18\x01 \x01(\tR\x05keyId\"B\n\x11RevokeKeyResponse\x12-\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x14.vx.client.v1.ApiKeyR\x06\x61piKey\"\xf5\x02\n\x10UpdateKeyRequest\x12\x15\n\x06key_id\x18\x01 \x01(\tR\x05keyId\x12\x12\n\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n\x06scopes\x18\x03 \x03(\tR\x06scopes\x12)\n\x0erate_limit_rpm\x18\x04 \x01(\x05H\x00R\x0crateLimitRpm\x88\x01\x01\x12\x39\n\nexpires_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\texpiresAt\x12\x16\n\x06models\x18\x07 \x03(\tR\x06models\x12+\n\x06limits\x18\x08 \x03(\x0b\x32\x13.vx.client.v1.LimitR\x06limits\x12#\n\rallowed_cidrs\x18\t \x03(\tR\x0c\x61llowedCidrs\x12;\n\x0bupdate_mask\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.FieldMaskR\nupdateMaskB\x11\n\x0f_rate_limit_rpm\"B\n\x11UpdateKeyResponse\x12-\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x14.vx.client.v1.ApiKeyR\x06\x61piKey\"R\n\x10RotateKeyRequest\x12\x15\n\x06key_id\x18\x01 \x01(\tR\x05keyId\x12\'\n\x0foverlap_seconds\x18\x02 \x01(\x05R\x0eoverlapSeconds\"Z\n\x11RotateKeyResponse\x12-\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x14.vx.client.v1.ApiKeyR\x06\x61piKey\x12\x16\n\x06secret\x18\x02 \x01(\tR\x06secret2\xe8\x03\n\nKeyService\x12L\n\tCreateKey\x12\x1e.vx.client.v1.CreateKeyRequest\x1a\x1f.vx.client.v1.CreateKeyResponse\x12N\n\x08ListKeys\x12\x1d.vx.client.v1.ListKeysRequest\x1a\x1e.vx.client.v1.ListKeysResponse\"\x03\x90\x02\x01\x12H\n\x06GetKey\x12\x1b.vx.client.v1.GetKeyRequest\x1a\x1c.vx.client.v1.GetKeyResponse\"\x03\x90\x02\x01\x12Q\n\tUpdateKey\x12\x1e.vx.client.v1.UpdateKeyRequest\x1a\x1f.vx.client.v1.UpdateKeyResponse\"\x03\x90\x02\x02\x12L\n\tRotateKey\x12\x1e.vx.client.v1.RotateKeyRequest\x1a\x1f.vx.client.v1.RotateKeyResponse\x12Q\n\tRevokeKey\x12\x1e.vx.client.v1.RevokeKeyRequest\x1a\x1f.vx.client.v1.RevokeKeyResponse\"\x03\x90\x02\x02\x42O\n\tcom.vx.v1B\x08KeyProtoP\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -44,31 +44,31 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_KEYSERVICE'].methods_by_name['RevokeKey']._loaded_options = None
   _globals['_KEYSERVICE'].methods_by_name['RevokeKey']._serialized_options = b'\220\002\002'
   _globals['_APIKEY']._serialized_start=134
-  _globals['_APIKEY']._serialized_end=697
-  _globals['_CREATEKEYREQUEST']._serialized_start=700
-  _globals['_CREATEKEYREQUEST']._serialized_end=952
-  _globals['_CREATEKEYRESPONSE']._serialized_start=954
-  _globals['_CREATEKEYRESPONSE']._serialized_end=1044
-  _globals['_LISTKEYSREQUEST']._serialized_start=1046
-  _globals['_LISTKEYSREQUEST']._serialized_end=1123
-  _globals['_LISTKEYSRESPONSE']._serialized_start=1125
-  _globals['_LISTKEYSRESPONSE']._serialized_end=1232
-  _globals['_GETKEYREQUEST']._serialized_start=1234
-  _globals['_GETKEYREQUEST']._serialized_end=1272
-  _globals['_GETKEYRESPONSE']._serialized_start=1274
-  _globals['_GETKEYRESPONSE']._serialized_end=1337
-  _globals['_REVOKEKEYREQUEST']._serialized_start=1339
-  _globals['_REVOKEKEYREQUEST']._serialized_end=1380
-  _globals['_REVOKEKEYRESPONSE']._serialized_start=1382
-  _globals['_REVOKEKEYRESPONSE']._serialized_end=1448
-  _globals['_UPDATEKEYREQUEST']._serialized_start=1451
-  _globals['_UPDATEKEYREQUEST']._serialized_end=1787
-  _globals['_UPDATEKEYRESPONSE']._serialized_start=1789
-  _globals['_UPDATEKEYRESPONSE']._serialized_end=1855
-  _globals['_ROTATEKEYREQUEST']._serialized_start=1857
-  _globals['_ROTATEKEYREQUEST']._serialized_end=1939
-  _globals['_ROTATEKEYRESPONSE']._serialized_start=1941
-  _globals['_ROTATEKEYRESPONSE']._serialized_end=2031
-  _globals['_KEYSERVICE']._serialized_start=2034
-  _globals['_KEYSERVICE']._serialized_end=2522
+  _globals['_APIKEY']._serialized_end=734
+  _globals['_CREATEKEYREQUEST']._serialized_start=737
+  _globals['_CREATEKEYREQUEST']._serialized_end=1026
+  _globals['_CREATEKEYRESPONSE']._serialized_start=1028
+  _globals['_CREATEKEYRESPONSE']._serialized_end=1118
+  _globals['_LISTKEYSREQUEST']._serialized_start=1120
+  _globals['_LISTKEYSREQUEST']._serialized_end=1197
+  _globals['_LISTKEYSRESPONSE']._serialized_start=1199
+  _globals['_LISTKEYSRESPONSE']._serialized_end=1306
+  _globals['_GETKEYREQUEST']._serialized_start=1308
+  _globals['_GETKEYREQUEST']._serialized_end=1346
+  _globals['_GETKEYRESPONSE']._serialized_start=1348
+  _globals['_GETKEYRESPONSE']._serialized_end=1411
+  _globals['_REVOKEKEYREQUEST']._serialized_start=1413
+  _globals['_REVOKEKEYREQUEST']._serialized_end=1454
+  _globals['_REVOKEKEYRESPONSE']._serialized_start=1456
+  _globals['_REVOKEKEYRESPONSE']._serialized_end=1522
+  _globals['_UPDATEKEYREQUEST']._serialized_start=1525
+  _globals['_UPDATEKEYREQUEST']._serialized_end=1898
+  _globals['_UPDATEKEYRESPONSE']._serialized_start=1900
+  _globals['_UPDATEKEYRESPONSE']._serialized_end=1966
+  _globals['_ROTATEKEYREQUEST']._serialized_start=1968
+  _globals['_ROTATEKEYREQUEST']._serialized_end=2050
+  _globals['_ROTATEKEYRESPONSE']._serialized_start=2052
+  _globals['_ROTATEKEYRESPONSE']._serialized_end=2142
+  _globals['_KEYSERVICE']._serialized_start=2145
+  _globals['_KEYSERVICE']._serialized_end=2633
 # @@protoc_insertion_point(module_scope)

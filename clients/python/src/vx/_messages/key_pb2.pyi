@@ -12,7 +12,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class ApiKey(_message.Message):
-    __slots__ = ("id", "name", "masked_key", "plan", "scopes", "state", "rate_limit_rpm", "created_at", "revoked_at", "expires_at", "last_used_at", "previous_expires_at", "models", "limits")
+    __slots__ = ("id", "name", "masked_key", "plan", "scopes", "state", "rate_limit_rpm", "created_at", "revoked_at", "expires_at", "last_used_at", "previous_expires_at", "models", "limits", "allowed_cidrs")
     ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     MASKED_KEY_FIELD_NUMBER: _ClassVar[int]
@@ -27,6 +27,7 @@ class ApiKey(_message.Message):
     PREVIOUS_EXPIRES_AT_FIELD_NUMBER: _ClassVar[int]
     MODELS_FIELD_NUMBER: _ClassVar[int]
     LIMITS_FIELD_NUMBER: _ClassVar[int]
+    ALLOWED_CIDRS_FIELD_NUMBER: _ClassVar[int]
     id: str
     name: str
     masked_key: str
@@ -41,23 +42,26 @@ class ApiKey(_message.Message):
     previous_expires_at: _timestamp_pb2.Timestamp
     models: _containers.RepeatedScalarFieldContainer[str]
     limits: _containers.RepeatedCompositeFieldContainer[_limit_pb2.Limit]
-    def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., masked_key: _Optional[str] = ..., plan: _Optional[str] = ..., scopes: _Optional[_Iterable[str]] = ..., state: _Optional[str] = ..., rate_limit_rpm: _Optional[int] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., revoked_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_used_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., previous_expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., models: _Optional[_Iterable[str]] = ..., limits: _Optional[_Iterable[_Union[_limit_pb2.Limit, _Mapping]]] = ...) -> None: ...
+    allowed_cidrs: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., masked_key: _Optional[str] = ..., plan: _Optional[str] = ..., scopes: _Optional[_Iterable[str]] = ..., state: _Optional[str] = ..., rate_limit_rpm: _Optional[int] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., revoked_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_used_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., previous_expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., models: _Optional[_Iterable[str]] = ..., limits: _Optional[_Iterable[_Union[_limit_pb2.Limit, _Mapping]]] = ..., allowed_cidrs: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class CreateKeyRequest(_message.Message):
-    __slots__ = ("name", "scopes", "rate_limit_rpm", "expires_at", "models", "limits")
+    __slots__ = ("name", "scopes", "rate_limit_rpm", "expires_at", "models", "limits", "allowed_cidrs")
     NAME_FIELD_NUMBER: _ClassVar[int]
     SCOPES_FIELD_NUMBER: _ClassVar[int]
     RATE_LIMIT_RPM_FIELD_NUMBER: _ClassVar[int]
     EXPIRES_AT_FIELD_NUMBER: _ClassVar[int]
     MODELS_FIELD_NUMBER: _ClassVar[int]
     LIMITS_FIELD_NUMBER: _ClassVar[int]
+    ALLOWED_CIDRS_FIELD_NUMBER: _ClassVar[int]
     name: str
     scopes: _containers.RepeatedScalarFieldContainer[str]
     rate_limit_rpm: int
     expires_at: _timestamp_pb2.Timestamp
     models: _containers.RepeatedScalarFieldContainer[str]
     limits: _containers.RepeatedCompositeFieldContainer[_limit_pb2.Limit]
-    def __init__(self, name: _Optional[str] = ..., scopes: _Optional[_Iterable[str]] = ..., rate_limit_rpm: _Optional[int] = ..., expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., models: _Optional[_Iterable[str]] = ..., limits: _Optional[_Iterable[_Union[_limit_pb2.Limit, _Mapping]]] = ...) -> None: ...
+    allowed_cidrs: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, name: _Optional[str] = ..., scopes: _Optional[_Iterable[str]] = ..., rate_limit_rpm: _Optional[int] = ..., expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., models: _Optional[_Iterable[str]] = ..., limits: _Optional[_Iterable[_Union[_limit_pb2.Limit, _Mapping]]] = ..., allowed_cidrs: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class CreateKeyResponse(_message.Message):
     __slots__ = ("api_key", "secret")
@@ -108,7 +112,7 @@ class RevokeKeyResponse(_message.Message):
     def __init__(self, api_key: _Optional[_Union[ApiKey, _Mapping]] = ...) -> None: ...
 
 class UpdateKeyRequest(_message.Message):
-    __slots__ = ("key_id", "name", "scopes", "rate_limit_rpm", "expires_at", "models", "limits", "update_mask")
+    __slots__ = ("key_id", "name", "scopes", "rate_limit_rpm", "expires_at", "models", "limits", "allowed_cidrs", "update_mask")
     KEY_ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     SCOPES_FIELD_NUMBER: _ClassVar[int]
@@ -116,6 +120,7 @@ class UpdateKeyRequest(_message.Message):
     EXPIRES_AT_FIELD_NUMBER: _ClassVar[int]
     MODELS_FIELD_NUMBER: _ClassVar[int]
     LIMITS_FIELD_NUMBER: _ClassVar[int]
+    ALLOWED_CIDRS_FIELD_NUMBER: _ClassVar[int]
     UPDATE_MASK_FIELD_NUMBER: _ClassVar[int]
     key_id: str
     name: str
@@ -124,8 +129,9 @@ class UpdateKeyRequest(_message.Message):
     expires_at: _timestamp_pb2.Timestamp
     models: _containers.RepeatedScalarFieldContainer[str]
     limits: _containers.RepeatedCompositeFieldContainer[_limit_pb2.Limit]
+    allowed_cidrs: _containers.RepeatedScalarFieldContainer[str]
     update_mask: _field_mask_pb2.FieldMask
-    def __init__(self, key_id: _Optional[str] = ..., name: _Optional[str] = ..., scopes: _Optional[_Iterable[str]] = ..., rate_limit_rpm: _Optional[int] = ..., expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., models: _Optional[_Iterable[str]] = ..., limits: _Optional[_Iterable[_Union[_limit_pb2.Limit, _Mapping]]] = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ...) -> None: ...
+    def __init__(self, key_id: _Optional[str] = ..., name: _Optional[str] = ..., scopes: _Optional[_Iterable[str]] = ..., rate_limit_rpm: _Optional[int] = ..., expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., models: _Optional[_Iterable[str]] = ..., limits: _Optional[_Iterable[_Union[_limit_pb2.Limit, _Mapping]]] = ..., allowed_cidrs: _Optional[_Iterable[str]] = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ...) -> None: ...
 
 class UpdateKeyResponse(_message.Message):
     __slots__ = ("api_key",)
