@@ -64,6 +64,7 @@ const ONLY_IN: readonly { packages: RegExp; places: readonly string[] }[] = [
     places: [
       "app/settings/config.ts",
       "app/settings/cells.ts",
+      "app/settings/leak-keys.ts",
       "app/settings/telemetry.ts",
       "models/",
       "upstreams/",

@@ -1,10 +1,16 @@
 // Writes the version and the errors of the clients: one class for each reason of the table of errors in TypeScript and
-// Python, and one constant for each in Go. Errors of the operator API are left out.
+// Python, and one constant for each in Go. Errors of the operator API and of leak
+// reports are left out.
 import { writeFileSync } from "node:fs";
 import { ERRORS, type Reason } from "../src/domain/errors.ts";
 import { RELEASE } from "../src/store/schema/release.ts";
 
-const OPERATORS_ONLY: readonly Reason[] = ["invalid_operator_token", "insufficient_role", "last_admin"];
+const OPERATORS_ONLY: readonly Reason[] = [
+  "invalid_operator_token",
+  "insufficient_role",
+  "invalid_report_signature",
+  "last_admin",
+];
 
 type Type = (typeof ERRORS)[Reason]["type"];
 

@@ -17,6 +17,7 @@ const VERBS: Readonly<Record<string, Verbs>> = {
   UpdateKey: ["Edited", "edit"],
   RotateKey: ["Rotated", "rotate"],
   RevokeKey: ["Revoked", "revoke"],
+  ReportLeak: ["Reported a leak of", "report a leak of"],
   SetKeyLimit: ["Limited", "limit"],
   SetLimit: ["Set", "set"],
   RemoveLimit: ["Removed", "remove"],
@@ -54,7 +55,7 @@ function objectOf({ method, target, targetName, accountId, accountName, details 
   const name = targetName || details.name || target;
   if (method.endsWith("Operator")) return name === "" ? "an operator" : `the operator “${name}”`;
   if (method.endsWith("Limit") && method !== "SetKeyLimit") return `a limit of ${name || accountName}`;
-  if (!method.includes("Key")) return "";
+  if (!method.includes("Key") && method !== "ReportLeak") return "";
   const key = name === "" || name === accountId ? "a key" : `the key “${name}”`;
   return accountName === "" ? key : `${key} of ${accountName}`;
 }

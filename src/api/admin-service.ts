@@ -9,6 +9,7 @@ import {
   type ListPricesRequest,
   type ListRecentEntriesRequest,
   type PutPlanRequest,
+  type ReportLeakRequest,
   type RevokeKeyRequest,
   type RotateKeyRequest,
   type SearchKeysRequest,
@@ -16,15 +17,17 @@ import {
   type UpdateKeyRequest,
 } from "../../gen/vx/admin/v1/admin_pb.js";
 import { unknownModel } from "../billing/refusals.ts";
+import { laneOfKey } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
 import { keyQueryOf } from "../domain/key-query.ts";
-import { laneOfId } from "../domain/lane.ts";
+import { LANE_COUNT, laneOfId } from "../domain/lane.ts";
 import { readPage } from "../domain/page.ts";
 import { DEFAULT_SCOPES, fromScopeBits, toScopeBits } from "../domain/scope.ts";
 import { accountIdOf, findAccount, namesOf } from "../store/accounts.ts";
 import {
   createKey as createKeyRow,
   listKeys as listKeyRows,
+  reportLeaks,
   revokeAnyKey,
   rotateAnyKey,
   searchKeys as searchKeyRows,
@@ -149,6 +152,18 @@ export async function revokeKey(deps: Deps, request: RevokeKeyRequest, call: Api
   return { apiKey: viewKey(row) };
 }
 
+export async function reportLeak(deps: Deps, request: ReportLeakRequest, call: ApiCall) {
+  const { fingerprint, keyStart, url, reason } = request;
+  const lane = laneOfKey(keyStart);
+  const key = await makeLoggedChange(deps, call, { reason, details: { url } }, async (action) => {
+    const [found] =
+      lane < LANE_COUNT ? await reportLeaks(deps.database, [{ lane, fingerprint, action }]) : [];
+    if (found) return found;
+    throw new DomainError("not_found", { message: "No key of this service has this secret." });
+  });
+  return { keyId: key.key_id, accountId: key.account_id, revokedKeys: key.revoked_keys };
+}
+
 export async function updateKey(deps: Deps, request: UpdateKeyRequest, call: ApiCall) {
   const { keyId, reason } = request;
   const changes = keyChangesOf(deps, request);
@@ -232,6 +247,7 @@ export const adminService = defineService(AdminService, ({ deps }) => {
     listKeys: (request) => listKeys(deps, request),
     searchKeys: (request) => searchKeys(deps, request),
     revokeKey: (request, call) => revokeKey(deps, request, call),
+    reportLeak: (request, call) => reportLeak(deps, request, call),
     updateKey: (request, call) => updateKey(deps, request, call),
     rotateKey: (request, call) => rotateKey(deps, request, call),
     setKeyLimit: (request, call) => setKeyLimit(deps, request, call),

@@ -20,6 +20,7 @@ import { prepareDatabase } from "./prepare-database.ts";
 import { demoText, seedDemo } from "./seed-demo.ts";
 import { readCells } from "./settings/cells.ts";
 import { type Config, warnOfUnknownSettings } from "./settings/config.ts";
+import { LeakKeys } from "./settings/leak-keys.ts";
 import { reloadTls } from "./settings/tls.ts";
 import { ConfigError, StartError } from "./start-error.ts";
 import { startWorkers, type Workers } from "./workers.ts";
@@ -37,7 +38,7 @@ type AppOptions = {
 export type Running = {
   readonly url: string;
   readonly adminUrl: string;
-  /** Reloads the operator tokens, the models, the cells and the TLS certificates, here and in all workers. */
+  /** Reloads the operator tokens, the keys of leak reports, the models, the cells and the TLS certificates, here and in all workers. */
   reload(): Promise<void>;
   /**
    * Accepts calls for another `delayMs`, then waits for running calls and closes everything. If `isGraceful`, callers get time
@@ -48,7 +49,7 @@ export type Running = {
 
 /** Starts everything: database, schema, operator listener, and the public listener here or in workers. */
 export async function startApp({ config, log, print, stopSignal }: AppOptions): Promise<Running> {
-  const adminTokens = AdminTokens.load(config, log);
+  const [adminTokens, leakKeys] = [AdminTokens.load(config, log), LeakKeys.load(config.leakKeysFile)];
   const catalog = new Catalog(await readFirstModels(config, log));
   const load = () => import("./servers.ts");
   // A failed import is reported where the module is used.
@@ -73,7 +74,7 @@ export async function startApp({ config, log, print, stopSignal }: AppOptions): 
     closers.push(() => prepared.stop());
     const { createComponents, createPublicServer, createOperatorServer, registerHoldGauges } = await load();
     const telemetry = await openTelemetry(config, log);
-    const shared = { config, log, catalog, cells, telemetry };
+    const shared = { config, log, catalog, cells, telemetry, leakKeys };
     const components = createComponents({ ...shared, login: prepared, maintenance: prepared });
     closers.push(() => components.close());
     closers.push(async (delayMs, isGraceful) => {
@@ -186,6 +187,7 @@ export async function startWorker(config: Config, log: Log, login: DatabaseLogin
     cells,
     maintenance: undefined,
     telemetry,
+    leakKeys: LeakKeys.load(config.leakKeysFile),
   });
   const listeners: Listener[] = [];
   const databaseWait = new DatabaseWait({

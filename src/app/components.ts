@@ -34,6 +34,7 @@ import { Drain } from "./drain.ts";
 import { warnOfExposedKeys } from "./exposed-file.ts";
 import { readCells } from "./settings/cells.ts";
 import type { Config } from "./settings/config.ts";
+import type { LeakKeys } from "./settings/leak-keys.ts";
 import { ConfigError } from "./start-error.ts";
 
 const MAX_WAITING_ADMISSIONS = 16_384;
@@ -44,6 +45,8 @@ type ComponentsOptions = {
   readonly catalog: Catalog;
   readonly login: DatabaseLogin;
   readonly telemetry: Telemetry | undefined;
+  /** Undefined if nobody may report leaks. */
+  readonly leakKeys?: LeakKeys | undefined;
   /** Undefined with one cell. */
   readonly cells?: readonly CellToMigrate[] | undefined;
   /** Undefined in processes that do not run the database. */
@@ -52,7 +55,7 @@ type ComponentsOptions = {
 
 /** The components that the listeners of a process share. */
 export function createComponents(options: ComponentsOptions) {
-  const { config, log, catalog, login, cells, maintenance, telemetry } = options;
+  const { config, log, catalog, login, cells, maintenance, telemetry, leakKeys } = options;
   const metrics = createMetrics(RELEASE);
   const databases = openDatabases(config, login, cells);
   const { single: database } = databases;
@@ -95,6 +98,7 @@ export function createComponents(options: ComponentsOptions) {
     admitter,
     meter: metering.meter,
     metrics,
+    leakKeys,
     startTrace: telemetry?.startTrace,
     readiness: drain.readiness,
     drainSignal: drain.startSignal,
@@ -107,8 +111,9 @@ export function createComponents(options: ComponentsOptions) {
       await upstreams.use(catalog.list());
       await metering.start();
     },
-    /** Reloads the models and the cells. */
+    /** Reloads the keys of leak reports, the models and the cells. */
     reload: async () => {
+      leakKeys?.reload(log);
       if (databases.waiting) await reloadCells(config.cellsFile, databases.waiting, log);
       await reloadModels({ path: config.modelsFile, catalog, upstreams, database, log });
     },

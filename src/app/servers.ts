@@ -35,6 +35,7 @@ import { bodyBudget, defaultLimits } from "../server/http/limits.ts";
 import { Listener } from "../server/http/listener.ts";
 import { type HttpHandler, pathOf, requestIdFrom } from "../server/http/message.ts";
 import { OpenCalls } from "../server/http/open-calls.ts";
+import { leakReports } from "../server/leak-reports.ts";
 import { createObserver } from "../server/observation.ts";
 import { consolePages } from "../server/pages/console-pages.ts";
 import { pages } from "../server/pages/pages.ts";
@@ -47,6 +48,7 @@ import { restServer } from "../server/wire/rest.ts";
 import { rpcMethods } from "../server/wire/rpc.ts";
 import type { Admitter } from "../store/admit.ts";
 import type { Cells } from "../store/driver/cells.ts";
+import { reportLeaks } from "../store/keys.ts";
 import { endSession, findOperator, findSession, signInOperator } from "../store/operators.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
@@ -55,6 +57,7 @@ import type { AdminTokens } from "./admin-tokens.ts";
 import { collectAfterLargeRequests } from "./garbage.ts";
 import { OverviewFeed } from "./overview-feed.ts";
 import type { Config } from "./settings/config.ts";
+import type { LeakKeys } from "./settings/leak-keys.ts";
 
 /** The listeners. They load most of the code, so they are imported while the database starts. */
 
@@ -65,6 +68,7 @@ const openServices: readonly DescService[] = [Health, ServerReflection, ServerRe
 
 type PublicServerOptions = {
   readonly config: Config;
+  readonly leakKeys: LeakKeys | undefined;
   readonly deps: Deps;
   readonly admitter: Admitter;
   readonly meter: Meter;
@@ -117,10 +121,20 @@ export function createPublicServer(options: PublicServerOptions): Listener {
     new Map([...open, ...connectRpcs(calls, methods)]),
   );
   const cors = new Cors(config.corsOrigins);
+  const { leakKeys } = options;
+  const serveLeaks =
+    leakKeys &&
+    leakReports({
+      keyOf: (identifier) => leakKeys.get(identifier),
+      budget,
+      report: (leaks) => reportLeaks(deps.database, leaks),
+      log,
+    });
   const handler = createHandler({
     rest: restServer({ calls, ...limits, services }),
     rpcs,
     pages: new Map([...probePages(readiness), ...pages(deps.catalog, config.product)]),
+    ...(serveLeaks && { posts: new Map([["/leaks", serveLeaks]]) }),
     cors,
     newRequestId: deps.ids.request,
     log,

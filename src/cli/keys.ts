@@ -1,9 +1,12 @@
+import { once } from "node:events";
+import { createInterface } from "node:readline";
 import type { DescMessage, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { type Command, Option } from "commander";
 import {
   CreateKeyResponseSchema,
   ListKeysResponseSchema,
+  ReportLeakResponseSchema,
   RevokeKeyResponseSchema,
   RotateKeyResponseSchema,
   SearchKeysResponseSchema,
@@ -12,6 +15,7 @@ import {
 } from "../../gen/vx/admin/v1/admin_pb.js";
 import type { ApiKey } from "../../gen/vx/v1/key_pb.js";
 import type { LimitSchema } from "../../gen/vx/v1/limit_pb.js";
+import { fingerprintOf, isWellFormedKey } from "../domain/credentials.ts";
 import { maskedIfFull } from "../domain/key-query.ts";
 import {
   ACCOUNT_OPTION,
@@ -107,6 +111,7 @@ export const define: Define = (group) => {
   )
     .argument("<key_id>", "the id of the key")
     .action(revoke);
+  defineReportLeak(group);
   defineUpdate(group);
   defineRotate(group);
   reasonOption(
@@ -124,6 +129,19 @@ export const define: Define = (group) => {
     .addOption(new Option("--default", "restore the limit of the plan").conflicts("rpm"))
     .action(setLimit);
 };
+
+function defineReportLeak(group: Command): void {
+  reasonOption(
+    callCommand(
+      group,
+      "report-leak",
+      "Revoke a key that became public and all keys that it created. The key is read from the input and not sent.",
+      ["vx keys report-leak --url https://paste.example/abc < leaked-key.txt"],
+    ),
+  )
+    .option("--url <url>", "where the key was found")
+    .action(reportLeak);
+}
 
 function defineUpdate(group: Command): void {
   const update = callCommand(group, "update", "Change the name, scopes, limits, models or expiry of a key.", [
@@ -259,6 +277,27 @@ async function revoke(keyId: string, options: JsonOption & ReasonOption): Promis
   const { reason = "" } = options;
   const response = await withAdmin((admin) => admin.revokeKey({ keyId, reason }));
   await show(options, RevokeKeyResponseSchema, response, () => tableOf(response.apiKey));
+}
+
+async function reportLeak(options: JsonOption & ReasonOption & { url?: string }): Promise<void> {
+  const { url = "", reason = "" } = options;
+  const key = await readKey();
+  const report = { fingerprint: fingerprintOf(key), keyStart: key.slice(0, 14), url, reason };
+  const response = await withAdmin((admin) => admin.reportLeak(report));
+  const { keyId, accountId, revokedKeys } = response;
+  const done = `Revoked ${revokedKeys} ${revokedKeys === 1 ? "key" : "keys"}: ${keyId} of ${accountId} and those that it created.`;
+  await show(options, ReportLeakResponseSchema, response, () => `${visible(done)}\n`);
+}
+
+/** The first line of the input: arguments of commands are visible to other users and stored in histories. */
+async function readKey(): Promise<string> {
+  if (process.stdin.isTTY) await printError("Paste the leaked key and press Enter:");
+  const lines = createInterface({ input: process.stdin });
+  const first = await Promise.race([once(lines, "line"), once(lines, "close")]);
+  lines.close();
+  const key = String(first[0] ?? "").trim();
+  if (isWellFormedKey(key)) return key;
+  throw usageFailure("the first line of the input is not a complete key: vx_live_ and 32 letters or digits");
 }
 
 type UpdateOptions = JsonOption &

@@ -27,8 +27,8 @@ export async function serve(): Promise<number> {
 }
 
 async function run(config: Config, log: Log): Promise<number> {
-  const { modelsFile, cellsFile, adminTokenFile, tls, adminTls } = config;
-  const hasFiles = [modelsFile, cellsFile, adminTokenFile, tls, adminTls].some(Boolean);
+  const { modelsFile, cellsFile, adminTokenFile, leakKeysFile, tls, adminTls } = config;
+  const hasFiles = [modelsFile, cellsFile, adminTokenFile, leakKeysFile, tls, adminTls].some(Boolean);
   // Without files to reload, SIGHUP stops the server: it is the signal of a terminal that was closed.
   const signals: NodeJS.Signals[] = hasFiles ? ["SIGINT", "SIGTERM"] : ["SIGINT", "SIGTERM", "SIGHUP"];
   const stop = new StopRequest(log, config.shutdownDelayMs, signals);

@@ -131,6 +131,12 @@ export const ERRORS = {
     "permission_error",
     "The operator does not have the role that this method requires.",
   ),
+  invalid_report_signature: row(
+    "PERMISSION_DENIED",
+    403,
+    "permission_error",
+    "The leak report has no valid signature. Sign the body with a key of VX_LEAK_KEYS_FILE.",
+  ),
   not_found: row("NOT_FOUND", 404, "invalid_request_error", "The resource does not exist. Check the path."),
   model_not_found: row(
     "NOT_FOUND",

@@ -1,7 +1,7 @@
 import type { NewKey } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { KeyQuery } from "../domain/key-query.ts";
-import { laneOfId } from "../domain/lane.ts";
+import { type Lane, laneOfId } from "../domain/lane.ts";
 import { cutPage, joinPosition, type Page, pageUpTo, splitPosition } from "../domain/page.ts";
 import { DEFAULT_SCOPES, type ScopeBits, toScopeBits } from "../domain/scope.ts";
 import type { AdmittedKey } from "./admit.ts";
@@ -201,6 +201,28 @@ export async function revokeKey(database: Cells, accountId: string, id: string):
 export async function revokeAnyKey(database: Cells, action: OperatorAction, id: string): Promise<KeyRow> {
   const lane = laneOfId(id);
   return only(await database.at(lane).call<KeyRow>("revoke_any_key", actionJson(action), lane, id), id);
+}
+
+/** A secret that became public, and what the operator log shows if that revokes keys. */
+export type Leak = {
+  readonly lane: Lane;
+  /** In hex. */
+  readonly fingerprint: string;
+  readonly action: OperatorAction;
+};
+
+export type LeakedKey = { fingerprint: string; key_id: string; account_id: string; revoked_keys: number };
+
+/** Revokes the keys of leaked secrets and all keys that they created. Omits secrets that belong to no key. */
+export async function reportLeaks(database: Cells, leaks: readonly Leak[]): Promise<LeakedKey[]> {
+  const lanes = [...Map.groupBy(leaks, ({ lane }) => lane)];
+  const found = await Promise.all(
+    lanes.map(([lane, items]) => {
+      const list = items.map(({ fingerprint, action }) => ({ fingerprint, act: actionJson(action) }));
+      return database.at(lane).call<LeakedKey>("report_leaks", lane, JSON.stringify(list));
+    }),
+  );
+  return found.flat();
 }
 
 /** The fields of a key that change, by their names in the database. Null clears a field. */

@@ -268,6 +268,29 @@ describe("plans, keys and their limits", () => {
     expect(list.stdout).not.toContain(secret);
   });
 
+  test("report-leak reads the key from the input and revokes it and the keys that it created", async () => {
+    const account = await newAccount();
+    const { secret } = await json("keys", "create", account, "--name", "leaked");
+    const report = (input: string, ...args: string[]) =>
+      spawnVx(["keys", "report-leak", ...args], { ...server.env, INPUT: input }, [
+        "sh",
+        "-c",
+        'printf "%s\\n" "$INPUT" | "$@"',
+        "sh",
+      ]);
+    const { code, stdout, stderr } = await report(secret, "--url", "https://paste.example/1");
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toMatch(/^Revoked 1 key: key_\w+ of acct_\w+ and those that it created\.\n$/);
+    const again = await report(secret, "--json");
+    expect(JSON.parse(again.stdout)).toMatchObject({ account_id: account, revoked_keys: 0 });
+    for (const input of ["", secret.slice(0, -1), `${secret.slice(0, -1)}_`]) {
+      const refused = await report(input);
+      expect(refused).toMatchObject({ code: 2, stdout: "" });
+      expect(refused.stderr).toMatch(/^vx: the first line of the input is not a complete key/);
+      if (input !== "") expect(refused.stderr).not.toContain(input);
+    }
+  });
+
   test("set-limit sets a limit and restores the limit of the plan", async () => {
     const { api_key: key } = await json("keys", "create", await newAccount(), "--name", "ci", "--rpm", "7");
     expect(key.rate_limit_rpm).toBe(7);

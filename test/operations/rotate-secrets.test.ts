@@ -2,6 +2,7 @@ import { chmodSync, existsSync, writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
+import { createLeakReporter, leakKeysFile, sendReport } from "../support/leak-reporter.ts";
 import type { ServerProcess } from "../support/process.ts";
 import { bearer } from "../support/protocols.ts";
 import { inDataFolder, ready, start, useDataFolder } from "./server-process.ts";
@@ -96,6 +97,29 @@ describe("VX_ADMIN_TOKEN_FILE", () => {
     const server = start({ DATABASE_URL: database.url, ...env, ...file });
     expect(await server.exited()).toBe(2);
     expect(server.stderr()).toContain(problem);
+  });
+});
+
+describe.each([1, 2])("VX_LEAK_KEYS_FILE with %i server process(es)", (workers) => {
+  test("SIGHUP replaces the keys, and a file that cannot be read stops the start", async () => {
+    const [old, next] = [createLeakReporter("old"), createLeakReporter("next")];
+    write("leak-keys.json", leakKeysFile(old));
+    const env = { DATABASE_URL: database.url, VX_WORKERS: String(workers) };
+    const server = start({ ...env, VX_LEAK_KEYS_FILE: inDataFolder("leak-keys.json") });
+    const { url } = await open(server);
+    expect((await sendReport(url, old, "[]")).status).toBe(200);
+    write("leak-keys.json", leakKeysFile(next));
+    server.child.kill("SIGHUP");
+    // Each worker, and the process that starts them.
+    const processes = workers === 1 ? 1 : workers + 1;
+    const reloads = () => server.stderr().split("reloaded keys of leak reports").length - 1;
+    await vi.waitFor(() => expect(reloads()).toBe(processes));
+    expect((await sendReport(url, next, "[]")).status).toBe(200);
+    expect((await sendReport(url, old, "[]")).status).toBe(403);
+
+    const refused = start({ ...env, VX_LEAK_KEYS_FILE: "/nonesuch" });
+    expect(await refused.exited()).toBe(2);
+    expect(refused.stderr()).toContain("VX_LEAK_KEYS_FILE: /nonesuch cannot be read: no such file");
   });
 });
 

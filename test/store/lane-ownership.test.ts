@@ -44,6 +44,7 @@ function writesOf(payer: Payer, generationId: string): Record<string, Parameter[
       accountId,
       '{"metric":"cost","period":"day","amount":1,"model":"","per_user":false}',
     ],
+    report_leaks: [lane, "[]"],
     revoke_any_key: [act, lane, keyId],
     revoke_key: key,
     rotate_any_key: [act, lane, keyId, new Uint8Array(32), ...visible, 60],

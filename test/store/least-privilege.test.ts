@@ -64,6 +64,7 @@ const GRANTED = [
   "register_prices",
   "remove_server",
   "remove_servers",
+  "report_leaks",
   "revoke_any_key",
   "revoke_key",
   "revoke_operator",

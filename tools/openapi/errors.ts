@@ -52,6 +52,7 @@ const IS_RETURNED_BY: Readonly<Record<Reason, (operation: Operation) => boolean>
   method_not_allowed: never,
   invalid_operator_token: never,
   insufficient_role: never,
+  invalid_report_signature: never,
   last_admin: never,
   unimplemented: never,
 };

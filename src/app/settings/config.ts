@@ -27,6 +27,8 @@ export type Config = ConnectionSettings & {
   readonly adminToken: string | undefined;
   /** Path of a file with one or two tokens, in place of `adminToken`. */
   readonly adminTokenFile: string | undefined;
+  /** Path of a file with the public keys of those who may report leaked keys; undefined if nobody may. */
+  readonly leakKeysFile: string | undefined;
   /** A token that may only read /metrics. */
   readonly metricsToken: string | undefined;
   readonly dataDir: string;
@@ -91,6 +93,7 @@ const schema = z.object({
   VX_ADMIN_PORT: port.default(8081),
   VX_ADMIN_TOKEN: token.optional(),
   VX_ADMIN_TOKEN_FILE: text.optional(),
+  VX_LEAK_KEYS_FILE: text.optional(),
   VX_METRICS_TOKEN: token.optional(),
   VX_DATA_DIR: text.default(".vx"),
   VX_MODELS: text.optional(),
@@ -181,6 +184,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     adminToken: values.VX_ADMIN_TOKEN,
     adminTokenFile:
       values.VX_ADMIN_TOKEN_FILE === undefined ? undefined : resolve(values.VX_ADMIN_TOKEN_FILE),
+    leakKeysFile: values.VX_LEAK_KEYS_FILE === undefined ? undefined : resolve(values.VX_LEAK_KEYS_FILE),
     metricsToken: values.VX_METRICS_TOKEN,
     dataDir: resolve(values.VX_DATA_DIR),
     modelsFile: values.VX_MODELS === undefined ? undefined : resolve(values.VX_MODELS),

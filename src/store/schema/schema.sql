@@ -800,6 +800,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION remove_server(p_server_id text) RETURNS void; for the server
 -- FUNCTION remove_servers() RETURNS void; for the server
 -- FUNCTION replace_secret(p_key keys, p_fingerprint bytea, p_visible_start text, p_visible_end text, p_overlap_seconds integer) RETURNS void
+-- FUNCTION report_leaks(p_lane smallint, p_leaks text) RETURNS TABLE(fingerprint text, key_id text, account_id text, revoked_keys integer); for the server
 -- FUNCTION require_lane(p_lane smallint) RETURNS void
 -- FUNCTION require_plan(p_name text) RETURNS plans
 -- FUNCTION return_lanes(p_id text) RETURNS void

@@ -59,6 +59,7 @@ type Case = { readonly call: () => Promise<unknown>; readonly event: () => Parti
 let accountId = "";
 let limitId = "";
 let keyId = "";
+let leakedId = "";
 let otherId = "";
 const reason = "ticket 7 <b>";
 const changes: Readonly<Record<string, Case>> = {
@@ -162,6 +163,20 @@ const changes: Readonly<Record<string, Case>> = {
   SetKeyLimit: {
     call: () => admin.setKeyLimit({ keyId, reason }),
     event: () => ({ target: keyId, accountId, details: { rate_limit_rpm: "default" } }),
+  },
+  ReportLeak: {
+    call: async () => {
+      const { apiKey, secret } = await root.createKey({ accountId, name: "leaked" });
+      leakedId = apiKey?.id ?? "";
+      const url = "https://paste.example/1";
+      await admin.reportLeak({
+        fingerprint: fingerprintOf(secret),
+        keyStart: secret.slice(0, 14),
+        url,
+        reason,
+      });
+    },
+    event: () => ({ target: leakedId, accountId, details: { url: "https://paste.example/1" } }),
   },
   RevokeKey: {
     call: () => admin.revokeKey({ keyId, reason }),

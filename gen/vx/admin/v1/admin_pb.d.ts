@@ -943,6 +943,81 @@ export declare type RevokeKeyResponse = Message<"vx.admin.v1.RevokeKeyResponse">
 export declare const RevokeKeyResponseSchema: GenMessage<RevokeKeyResponse>;
 
 /**
+ * A secret that became public.
+ *
+ * @generated from message vx.admin.v1.ReportLeakRequest
+ */
+export declare type ReportLeakRequest = Message<"vx.admin.v1.ReportLeakRequest"> & {
+  /**
+   * The SHA-256 of the full key, in lower-case hexadecimal digits.
+   *
+   * @generated from field: string fingerprint = 1;
+   */
+  fingerprint: string;
+
+  /**
+   * The first 14 characters of the key: "vx_live_" and six more, which tell where it is stored.
+   *
+   * @generated from field: string key_start = 2;
+   */
+  keyStart: string;
+
+  /**
+   * Where the key was found.
+   *
+   * @generated from field: string url = 3;
+   */
+  url: string;
+
+  /**
+   * The reason, as shown in the operator log.
+   *
+   * @generated from field: string reason = 4;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.ReportLeakRequest.
+ * Use `create(ReportLeakRequestSchema)` to create a new message.
+ */
+export declare const ReportLeakRequestSchema: GenMessage<ReportLeakRequest>;
+
+/**
+ * What the report revoked.
+ *
+ * @generated from message vx.admin.v1.ReportLeakResponse
+ */
+export declare type ReportLeakResponse = Message<"vx.admin.v1.ReportLeakResponse"> & {
+  /**
+   * The id of the key: "key_…".
+   *
+   * @generated from field: string key_id = 1;
+   */
+  keyId: string;
+
+  /**
+   * The id of its account: "acct_…".
+   *
+   * @generated from field: string account_id = 2;
+   */
+  accountId: string;
+
+  /**
+   * How many keys the report revoked: the key and those that it created, without those that were revoked before.
+   *
+   * @generated from field: int32 revoked_keys = 3;
+   */
+  revokedKeys: number;
+};
+
+/**
+ * Describes the message vx.admin.v1.ReportLeakResponse.
+ * Use `create(ReportLeakResponseSchema)` to create a new message.
+ */
+export declare const ReportLeakResponseSchema: GenMessage<ReportLeakResponse>;
+
+/**
  * Selects a key and its new limit.
  *
  * @generated from message vx.admin.v1.SetKeyLimitRequest
@@ -3034,6 +3109,20 @@ export declare const AdminService: GenService<{
     methodKind: "unary";
     input: typeof RevokeKeyRequestSchema;
     output: typeof RevokeKeyResponseSchema;
+  },
+  /**
+   * Report leak
+   *
+   * Revokes the key of a secret that became public, and all keys that it created, directly or through other keys. The secret
+   * itself is not sent. The one before the last rotation also counts while it works. Repeating a report has no effect. Fails
+   * with `not_found` if no key has this secret.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.ReportLeak
+   */
+  reportLeak: {
+    methodKind: "unary";
+    input: typeof ReportLeakRequestSchema;
+    output: typeof ReportLeakResponseSchema;
   },
   /**
    * Update key

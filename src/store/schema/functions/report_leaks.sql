@@ -1,0 +1,38 @@
+-- Revokes the keys of leaked secrets, with all keys that they created, directly or through other keys. Each item of p_leaks has the
+-- fingerprint of a secret and the act for the operator log. A secret that was rotated counts while it works, and its key is returned
+-- afterwards too. A report that revokes nothing is not logged, so that repetitions do not fill the log.
+CREATE OR REPLACE FUNCTION report_leaks(p_lane smallint, p_leaks text)
+  RETURNS TABLE (fingerprint text, key_id text, account_id text, revoked_keys integer)
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
+AS $$
+DECLARE
+  v_leak json;
+  v_secret bytea;
+  v_works boolean;
+BEGIN
+  -- The lock keeps a key from creating another one before it is revoked.
+  PERFORM 1 FROM lanes l WHERE l.lane = p_lane AND l.is_owned FOR UPDATE;
+  IF NOT FOUND THEN
+    PERFORM raise_lane_moved();
+  END IF;
+  FOR v_leak IN SELECT json_array_elements(p_leaks::json) LOOP
+    fingerprint := v_leak ->> 'fingerprint';
+    v_secret := decode(fingerprint, 'hex');
+    SELECT k.id, k.account_id, true INTO key_id, account_id, v_works FROM keys k WHERE k.lane = p_lane AND k.fingerprint = v_secret;
+    IF NOT FOUND THEN
+      SELECT k.id, k.account_id, s.expires_at > clock_timestamp() INTO key_id, account_id, v_works
+        FROM previous_secrets s JOIN keys k ON k.lane = s.lane AND k.id = s.key_id
+        WHERE s.lane = p_lane AND s.fingerprint = v_secret;
+      CONTINUE WHEN NOT FOUND;
+    END IF;
+    UPDATE keys k SET revoked_at = clock_timestamp()
+      WHERE k.lane = p_lane AND k.account_id = report_leaks.account_id AND key_id = ANY (k.ancestors || k.id)
+        AND k.revoked_at IS NULL AND v_works;
+    GET DIAGNOSTICS revoked_keys = ROW_COUNT;
+    IF revoked_keys > 0 THEN
+      PERFORM log_change(v_leak ->> 'act', p_lane, key_id, account_id);
+    END IF;
+    RETURN NEXT;
+  END LOOP;
+END
+$$;
