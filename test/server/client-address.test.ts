@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { readConfig } from "../../src/app/settings/config.ts";
 import { AddressRanges } from "../../src/domain/network.ts";
-import { clientAddress } from "../../src/server/gate/client-address.ts";
+import { clientAddress, UNKNOWN_ADDRESS } from "../../src/server/gate/client-address.ts";
 
 const PROXY = "10.0.0.5";
 const proxies = new AddressRanges("10.0.0.0/8,2001:db8:ffff::/48");
@@ -44,18 +44,22 @@ describe("Forwarded", () => {
     [["for=203.0.113.7, for=_hidden"], PROXY],
     [["for=203.0.113.7, for=unknown, for=10.1.1.1"], "10.1.1.1"],
     [["for=203.0.113.7, proto=https"], PROXY],
-    [["203.0.113.7"], PROXY],
-    // A caller must not reach past the entry of the proxy with a quote.
-    [['for=198.51.100.1;host="', "for=203.0.113.7"], PROXY],
-    [['for=198.51.100.1;host="', 'for="[2001:db8::7]"'], PROXY],
+    [["203.0.113.7"], UNKNOWN_ADDRESS],
+    // A caller must not reach past the entry of the proxy with a quote, or get the address of the proxy.
+    [['for=198.51.100.1;host="', "for=203.0.113.7"], UNKNOWN_ADDRESS],
+    [['for=198.51.100.1;host="', 'for="[2001:db8::7]"'], UNKNOWN_ADDRESS],
   ])("%j is the address %s", (value, address) => {
     expect(addressOf({ forwarded: value })).toBe(address);
   });
 });
 
-test("two headers that differ leave the address of the connection, and equal ones count", () => {
+test("a long header takes no time that grows with the square of its length", () => {
+  expect(addressOf({ forwarded: [`${" ".repeat(400_000)}!`] })).toBe(UNKNOWN_ADDRESS);
+});
+
+test("the address is unknown if the two headers differ, and equal ones count", () => {
   const forwarded = ["for=203.0.113.7"];
-  expect(addressOf({ forwarded, "x-forwarded-for": ["198.51.100.1"] })).toBe(PROXY);
+  expect(addressOf({ forwarded, "x-forwarded-for": ["198.51.100.1"] })).toBe(UNKNOWN_ADDRESS);
   expect(addressOf({ forwarded, "x-forwarded-for": ["203.0.113.7"] })).toBe("203.0.113.7");
 });
 

@@ -2,10 +2,14 @@ import { isIP, isIPv4, isIPv6 } from "node:net";
 import { type AddressRanges, plainAddress } from "../../domain/network.ts";
 import type { IncomingCall } from "../call.ts";
 
+/** No address, so it is in no range of a key. */
+export const UNKNOWN_ADDRESS = "unknown";
+
 /**
  * The address of the caller. Behind trusted proxies, it is the nearest address in Forwarded (RFC 7239) or X-Forwarded-For that is not
- * of a trusted proxy. An entry that is no address ends the search at the trusted proxy that sent it, and so do two headers that
- * differ: most proxies set one of them and pass on the other as the caller sent it.
+ * of a trusted proxy. An entry that is no address ends the search at the trusted proxy that sent it. The address is unknown if
+ * Forwarded is malformed or the two headers differ: most proxies set one of them and pass on the other as the caller sent it, and a
+ * caller must not get the address of a proxy by that.
  */
 export function clientAddress(
   call: Pick<IncomingCall, "remoteAddress" | "headers">,
@@ -16,12 +20,15 @@ export function clientAddress(
   const forwarded = call.headers("forwarded");
   const forwardedFor = call.headers("x-forwarded-for");
   const found = [];
-  if (forwarded.length > 0) found.push(nearest(remoteAddress, forwardedHops(forwarded.join(",")), proxies));
+  if (forwarded.length > 0) {
+    const hops = forwardedHops(forwarded.join(","));
+    found.push(hops ? nearest(remoteAddress, hops, proxies) : UNKNOWN_ADDRESS);
+  }
   if (forwardedFor.length > 0) {
     found.push(nearest(remoteAddress, forwardedFor.join(",").split(","), proxies));
   }
   const [address = remoteAddress, other = address] = found;
-  return address === other ? address : remoteAddress;
+  return address === other ? address : UNKNOWN_ADDRESS;
 }
 
 /** `hops` are in the order of the header: the last one was added by the proxy that connects to us. */
@@ -40,15 +47,16 @@ function nearest(
   return address;
 }
 
-const PAIR = /[ \t]*(?:([\w!#$%&'*+.^`|~-]+)=(?:([^\s;,"]+)|"((?:[^"\\]|\\.)*)"))?[ \t]*([;,]|$)/y;
+// Only one part of it can match spaces at any place, so its time grows with the length of the header and not with its square.
+const PAIR = /[ \t]*(?:([\w!#$%&'*+.^`|~-]+)=(?:([^\s;,"]+)|"((?:[^"\\]|\\.)*)")[ \t]*)?([;,]|$)/y;
 
-/** The values of "for". None if the header is malformed: its parts cannot be told apart then. */
-function forwardedHops(header: string): (string | undefined)[] {
+/** The values of "for". Undefined if the header is malformed: its parts cannot be told apart then. */
+function forwardedHops(header: string): (string | undefined)[] | undefined {
   const hops: (string | undefined)[] = [undefined];
   PAIR.lastIndex = 0;
   for (;;) {
     const match = PAIR.exec(header);
-    if (!match) return [];
+    if (!match) return undefined;
     const [, name, token, quoted, separator] = match;
     if (name?.toLowerCase() === "for") hops[hops.length - 1] = token ?? quoted?.replace(/\\(.)/g, "$1");
     if (separator === "") return hops;

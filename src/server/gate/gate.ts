@@ -9,7 +9,7 @@ import type { IncomingCall } from "../call.ts";
 import type { HeaderSink } from "../http/message.ts";
 import type { AuthenticateOperator } from "./authenticate-operator.ts";
 import { type SentKey, sentKeyOf } from "./bearer.ts";
-import { clientAddress } from "./client-address.ts";
+import { clientAddress, UNKNOWN_ADDRESS } from "./client-address.ts";
 import type { FailedAuthentications } from "./failed-authentications.ts";
 
 /** The result of the gate for a call that it admits. */
@@ -109,8 +109,12 @@ function keyError(reason: KeyReason, { value, header }: SentKey): DomainError {
 
 /** Names the address, because it can be that of a proxy. */
 function addressError(address: string): DomainError {
+  const message =
+    address === UNKNOWN_ADDRESS
+      ? "The API key can be used only from some addresses, and that of the caller is unknown: Forwarded is malformed, or Forwarded and X-Forwarded-For differ."
+      : `The API key cannot be used from the address ${address}.`;
   return new DomainError("address_not_allowed", {
-    message: `The API key cannot be used from the address ${address}.`,
+    message,
     metadata: { address },
   });
 }
