@@ -1,11 +1,10 @@
 // Writes the version and the errors of the clients: one class for each reason of the table of errors in TypeScript and
-// Python, and one constant for each in Go. Errors of the operator API and of leak
-// reports are left out.
+// Python, and one constant for each in Go. Errors of the operator API and of leak reports are left out.
 import { writeFileSync } from "node:fs";
 import { ERRORS, type Reason } from "../src/domain/errors.ts";
 import { RELEASE } from "../src/store/schema/release.ts";
 
-const OPERATORS_ONLY: readonly Reason[] = [
+const NOT_FOR_CLIENTS: readonly Reason[] = [
   "invalid_operator_token",
   "insufficient_role",
   "invalid_report_signature",
@@ -26,7 +25,7 @@ const BASES: Record<Type, string> = {
 
 const SOURCE = "Written by tools/write-client-tables.ts.";
 const reasons = (Object.keys(ERRORS) as Reason[])
-  .filter((reason) => !OPERATORS_ONLY.includes(reason))
+  .filter((reason) => !NOT_FOR_CLIENTS.includes(reason))
   .map((reason) => {
     const row: { status: number; shouldRetry?: boolean | undefined } = ERRORS[reason];
     const { type, message } = ERRORS[reason];

@@ -43,8 +43,9 @@ beforeAll(async () => {
   proxy = await startFaultProxy(app.url);
   const className = (reason: string) =>
     `${reason.replace(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase()).replace(/Error$/, "")}Error`;
+  const others = ["invalid_operator_token", "insufficient_role", "invalid_report_signature", "last_admin"];
   const reasons = Object.entries(ERRORS)
-    .filter(([reason]) => !["invalid_operator_token", "insufficient_role", "last_admin"].includes(reason))
+    .filter(([reason]) => !others.includes(reason))
     .map(([reason, { code }]) => ({ reason, code: code.toLowerCase(), name: className(reason) }));
   env = {
     ...process.env,
