@@ -10,11 +10,7 @@ DECLARE
   v_secret bytea;
   v_works boolean;
 BEGIN
-  -- The lock keeps a key from creating another one before it is revoked.
-  PERFORM 1 FROM lanes l WHERE l.lane = p_lane AND l.is_owned FOR UPDATE;
-  IF NOT FOUND THEN
-    PERFORM raise_lane_moved();
-  END IF;
+  PERFORM require_lane(p_lane);
   FOR v_leak IN SELECT json_array_elements(p_leaks::json) LOOP
     fingerprint := v_leak ->> 'fingerprint';
     v_secret := decode(fingerprint, 'hex');
@@ -25,6 +21,8 @@ BEGIN
         WHERE s.lane = p_lane AND s.fingerprint = v_secret;
       CONTINUE WHEN NOT FOUND;
     END IF;
+    -- The lock keeps the key from creating another one before it is revoked.
+    PERFORM lock_account(p_lane, account_id);
     UPDATE keys k SET revoked_at = clock_timestamp()
       WHERE k.lane = p_lane AND k.account_id = report_leaks.account_id AND key_id = ANY (k.ancestors || k.id)
         AND k.revoked_at IS NULL AND v_works;
