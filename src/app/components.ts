@@ -45,7 +45,7 @@ type ComponentsOptions = {
   readonly catalog: Catalog;
   readonly login: DatabaseLogin;
   readonly telemetry: Telemetry | undefined;
-  /** Undefined if nobody may report leaks. */
+  /** Undefined if leak reports are not accepted. */
   readonly leakKeys?: LeakKeys | undefined;
   /** Undefined with one cell. */
   readonly cells?: readonly CellToMigrate[] | undefined;

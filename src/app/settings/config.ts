@@ -27,7 +27,7 @@ export type Config = ConnectionSettings & {
   readonly adminToken: string | undefined;
   /** Path of a file with one or two tokens, in place of `adminToken`. */
   readonly adminTokenFile: string | undefined;
-  /** Path of a file with the public keys of those who may report leaked keys; undefined if nobody may. */
+  /** Path of a file with the public keys that sign leak reports; undefined if reports are not accepted. */
   readonly leakKeysFile: string | undefined;
   /** A token that may only read /metrics. */
   readonly metricsToken: string | undefined;

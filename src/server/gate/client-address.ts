@@ -47,7 +47,7 @@ function nearest(
   return address;
 }
 
-// Only one part of it can match spaces at any place, so its time grows with the length of the header and not with its square.
+// At each place, only one part of the pattern matches spaces, so the time grows with the length of the header, not with its square.
 const PAIR = /[ \t]*(?:([\w!#$%&'*+.^`|~-]+)=(?:([^\s;,"]+)|"((?:[^"\\]|\\.)*)")[ \t]*)?([;,]|$)/y;
 
 /** The values of "for". Undefined if the header is malformed: its parts cannot be told apart then. */

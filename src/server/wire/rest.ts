@@ -8,7 +8,7 @@ import { decode, readJsonMessage } from "../../codec/decode.ts";
 import { JsonScanner } from "../../codec/json/json-scanner.ts";
 import { writeLongLists } from "../../codec/json/writer.ts";
 import { invalid, RequestProblem } from "../../codec/problem.ts";
-import { finish, type Steps } from "../../codec/steps.ts";
+import type { Steps } from "../../codec/steps.ts";
 import type { DomainError } from "../../domain/errors.ts";
 import type { Policy } from "../../rules/policy.ts";
 import type { HttpRoute } from "../../telemetry/telemetry.ts";
@@ -172,7 +172,6 @@ export class RestExchange extends Exchange {
       const endpoint = selectEndpoint(route, message);
       this.method = endpoint;
       this.#endpoint = endpoint;
-      if (endpoint.binding.verb === "PATCH") setUpdateMask(endpoint.binding, message, bytes);
       return this.#bindAddress(endpoint, message);
     } finally {
       // Decoded JSON does not refer to the body.
@@ -377,10 +376,14 @@ class EventReader {
   readonly #onAbort = () => this.#reject(this.#signal?.reason);
 }
 
-function* decodeBody({ input, readBody, readBodyField }: Endpoint, bytes: Buffer): Steps<Message> {
+function* decodeBody({ binding, input, readBody, readBodyField }: Endpoint, bytes: Buffer): Steps<Message> {
   // An empty body is an empty object.
   if (bytes.length === 0) return create(input);
-  if (!readBodyField) return yield* readJsonMessage(readBody, bytes);
+  if (!readBodyField) {
+    const message = yield* readJsonMessage(readBody, bytes);
+    if (binding.verb === "PATCH") yield* setUpdateMask(binding, message, bytes);
+    return message;
+  }
   const message = create(input);
   const scanner = new JsonScanner(bytes);
   yield* readBodyField(scanner, message);
@@ -389,14 +392,14 @@ function* decodeBody({ input, readBody, readBodyField }: Endpoint, bytes: Buffer
 }
 
 /** A PATCH changes the fields that its body has; null clears them. */
-function setUpdateMask({ method, template }: HttpBinding, message: Message, body: Buffer): void {
+function* setUpdateMask({ method, template }: HttpBinding, message: Message, body: Buffer): Steps<void> {
   const fields = message as unknown as Record<string, unknown>;
-  if (body.length === 0 || fields.updateMask !== undefined) return;
+  if (fields.updateMask !== undefined) return;
   const scanner = new JsonScanner(body);
   const names: string[] = [];
   for (const name of scanner.members()) {
     names.push(name);
-    finish(scanner.skip());
+    yield* scanner.skip();
   }
   const inPath = template.variables.map(({ fieldPath }) => fieldPath);
   const paths = method.input.fields

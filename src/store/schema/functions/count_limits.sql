@@ -1,4 +1,4 @@
--- Limits that apply, with what is counted for a user of the account.
+-- The limits that apply, with the counted amounts of one user of the account.
 CREATE OR REPLACE FUNCTION count_limits(p_lane smallint, p_account_id text, p_user_id text, p_applied applied_limit[])
   RETURNS SETOF limit_view
   LANGUAGE plpgsql STABLE ROWS 5

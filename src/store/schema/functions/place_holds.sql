@@ -18,7 +18,7 @@ DECLARE
   v_held bigint;
   v_at timestamptz;
   v_limited_plans constant text[] := limited_plans();
-  -- The limits of all holds, read for the first hold that has any, and those of the current hold.
+  -- The limits of all holds of the batch, read when the first hold with limits comes. Those of the current hold are v_from to v_to.
   v_limits hold_limit[];
   v_from integer := 1;
   v_to integer := 0;
