@@ -14,7 +14,15 @@ import { allowReplication, type PrimaryServer, type Standby, startStandby } from
 export const SERVER_LOGIN = "torture";
 
 /** Tables that the checks read, of the lanes that the cell owns. */
-const OWNED_TABLES = ["accounts", "holds", "keys", "ledger", "movement_keys", "usage_quarters"];
+const OWNED_TABLES = [
+  "accounts",
+  "holds",
+  "keys",
+  "ledger",
+  "limit_counters",
+  "movement_keys",
+  "usage_quarters",
+];
 
 /** The databases of a run, as all faults need them. */
 export interface RunStore {

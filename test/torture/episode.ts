@@ -4,7 +4,7 @@ import { Random } from "../fuzz/random.ts";
 import type { Arena } from "./arena.ts";
 import { groupBy, ofCells, type Violation, type Window } from "./checker/facts.ts";
 import { isDuring } from "./checker/lost-commits.ts";
-import { checkMoney } from "./checker/money.ts";
+import { checkLimits, checkMoney } from "./checker/money.ts";
 import { Client } from "./client.ts";
 import type { Fault } from "./faults/fault.ts";
 import { type Entry, History, isReply, isUnplannedFailure } from "./history.ts";
@@ -229,6 +229,7 @@ class MoneyWatch {
     while (!this.#stopped) {
       try {
         this.#violations.push(...(await ofCells(this.#arena.owners, checkMoney)));
+        this.#violations.push(...(await ofCells(this.#arena.owners, checkLimits)));
         this.checks++;
       } catch {
         // The database is unreachable.

@@ -4,7 +4,7 @@ import { runAudit } from "./audit.ts";
 import { checkEpisode, type Verdict } from "./checker/check.ts";
 import { ofCells, type Violation } from "./checker/facts.ts";
 import { checkInvariants } from "./checker/invariants.ts";
-import { checkHashes, checkMoney, checkUsage } from "./checker/money.ts";
+import { checkHashes, checkLimits, checkMoney, checkUsage } from "./checker/money.ts";
 import { checkSecrets } from "./checker/secrets.ts";
 import { type Episode, outageMs, recoveryMs, runEpisode } from "./episode.ts";
 import type { Fault } from "./faults/fault.ts";
@@ -69,7 +69,7 @@ export async function runRound(options: RoundOptions): Promise<RoundResult> {
     violations.push(...of);
     table.push(await rowOf(episode, verdict, of.length, failedAt.get(episode) ?? 0));
   }
-  for (const check of [checkMoney, checkHashes, checkUsage]) {
+  for (const check of [checkMoney, checkHashes, checkUsage, checkLimits]) {
     violations.push(...(await ofCells(arena.owners, check)));
   }
   violations.push(...(await runAudit(arena)));

@@ -58,9 +58,32 @@ export class Operator {
   }
 }
 
+/** Above everything that an episode uses: the checker adds up what they count. */
+const LIMIT_AMOUNT = "9000000000000000";
+const ACCOUNT_LIMITS = [
+  { metric: "concurrent" },
+  { metric: "tokens", window: "minute" },
+  { metric: "tokens", window: "hour", model: MODEL.id },
+  { metric: "cost", window: "month" },
+  { metric: "generations", window: "week" },
+  { metric: "cost", window: "total", per: "user" },
+];
+const KEY_LIMITS = [
+  { metric: "concurrent", model: MODEL.id },
+  { metric: "cost", window: "minute" },
+  { metric: "tokens", window: "total" },
+];
+
+async function setLimits(operator: Operator, owner: object, limits: readonly object[]): Promise<void> {
+  for (const limit of limits) {
+    await operator.must("SetLimit", { ...owner, limit: { ...limit, amount: LIMIT_AMOUNT } });
+  }
+}
+
 export async function createPlans(operator: Operator): Promise<void> {
   await operator.must("PutPlan", { name: "torture", rpm: 1_000_000, maxActiveKeys: 1_000_000 });
   await operator.must("PutPlan", { name: "capped", rpm: 1_000_000, maxActiveKeys: KEY_CAP });
+  await setLimits(operator, { plan: "torture" }, [{ metric: "generations", window: "day" }]);
 }
 
 export async function createTenants(operator: Operator, fundedMicros: bigint): Promise<Tenants> {
@@ -91,6 +114,8 @@ export async function createTenants(operator: Operator, fundedMicros: bigint): P
     const id = await account("torture", RICH_MICROS);
     await key(`rich${2 * i}`, id);
     await key(`rich${2 * i + 1}`, id);
+    await setLimits(operator, { accountId: id }, ACCOUNT_LIMITS);
+    await setLimits(operator, { keyId: keys.get(`rich${2 * i}`)?.id }, KEY_LIMITS);
   }
   const first = accountIds[0] ?? "";
   await key("narrow", first, { scopes: ["read"] });

@@ -166,6 +166,44 @@ export const VARIANTS: readonly Variant[] = [
     sql: [{ function: "lanes_to_sweep", find: "WHERE (h.expires_at", put: "WHERE false AND (h.expires_at" }],
   },
   {
+    name: "running calls of dead servers stay counted by limits",
+    under: "server killed at any point",
+    sql: [{ function: "sweep", find: "IF v_released IS NOT NULL THEN", put: "IF false THEN" }],
+  },
+  {
+    name: "limits keep the tokens that a call held",
+    under: "none",
+    sql: [
+      {
+        function: "settle_limits",
+        find: "WHEN 'tokens' THEN e.tokens",
+        put: "WHEN 'tokens' THEN e.tokens + 1",
+      },
+    ],
+  },
+  {
+    name: "a limit ignores the calls of its model",
+    under: "none",
+    sql: [
+      {
+        function: "settle_limits",
+        find: "WHERE l.model = '' OR l.model = e.model",
+        put: "WHERE l.model = ''",
+      },
+    ],
+  },
+  {
+    name: "weeks of limits start on another day",
+    under: "none",
+    sql: [
+      {
+        function: "settle_limits",
+        find: "window_end(l.period, e.at)",
+        put: "window_end(l.period, e.at) + interval '1 day'",
+      },
+    ],
+  },
+  {
     name: "a late statement is executed and its hold is not released",
     under: "database: statements 10 s late",
     sql: [{ function: "bill", find: "IF clock_timestamp() > p_not_after THEN", put: "IF false THEN" }],
