@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { FormDialog } from "../shared/form-dialog.tsx";
-import { KeyFields, keyFormErrors, keyPropertiesOf, NEW_KEY } from "../shared/key-fields.tsx";
+import { NEW_KEY, NewKeyFields, newKeyErrors, newKeyPropertiesOf } from "../shared/new-key.tsx";
 import { useQuery } from "../shared/use-query.ts";
 import type { Viewer } from "./viewer.ts";
 
@@ -8,6 +8,9 @@ const HINTS = {
   rpm: "At most the limit of the key you are signed in with. Empty: as many as that key.",
   expiry: "Not later than the key you are signed in with.",
 } as const;
+
+/** A key expires with the key that created it at the latest. */
+export const NO_EXPIRY = "As late as possible";
 
 type CreateKeyDialogProps = {
   readonly viewer: Viewer;
@@ -20,24 +23,24 @@ export function CreateKeyDialog({ viewer, onCreated, onClose }: CreateKeyDialogP
   const [form, setForm] = useState(NEW_KEY);
   const { data: models = [] } = useQuery(viewer.modelIds, []);
   const create = async () => {
-    const { secret } = await viewer.keyService.createKey(keyPropertiesOf(form));
+    const { secret } = await viewer.keyService.createKey(newKeyPropertiesOf(form));
     onCreated(secret);
   };
   return (
     <FormDialog
       title="Create key"
       action="Create key"
-      errors={keyFormErrors(form)}
+      errors={newKeyErrors(form)}
       onSubmit={create}
       onClose={onClose}
     >
       {(errors) => (
-        <KeyFields
+        <NewKeyFields
           form={form}
           errors={errors}
-          onChange={(part) => setForm({ ...form, ...part })}
+          onChange={(part) => setForm((before) => ({ ...before, ...part }))}
           hints={HINTS}
-          noExpiry="As late as possible"
+          noExpiry={NO_EXPIRY}
           models={models}
         />
       )}

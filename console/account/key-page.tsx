@@ -46,7 +46,8 @@ export function KeyPage({ viewer, id }: { readonly viewer: Viewer; readonly id: 
       <LimitEditor
         limits={limits}
         ownerOf={() => "This key"}
-        isOwn={() => key.data?.state === "active"}
+        isOwn={() => true}
+        isReadOnly={key.data?.state !== "active"}
         models={models}
         set={(limit) => replace((present) => [...present.filter((one) => !isSame(one, limit)), limit])}
         remove={(limit) => replace((present) => present.filter((one) => !isSame(one, limit)))}

@@ -14,7 +14,7 @@ import { useToast } from "../shared/toast.tsx";
 import { usePages } from "../shared/use-pages.ts";
 import { useQuery } from "../shared/use-query.ts";
 import { hrefOf } from "../shared/use-route.ts";
-import { CreateKeyDialog } from "./create-key-dialog.tsx";
+import { CreateKeyDialog, NO_EXPIRY } from "./create-key-dialog.tsx";
 import { PlainForm } from "./key-page.tsx";
 import type { Viewer } from "./viewer.ts";
 
@@ -74,6 +74,7 @@ export function KeysSection({ viewer }: { readonly viewer: Viewer }) {
           apiKey={edited}
           models={models}
           update={(request) => viewer.keyService.updateKey(request)}
+          noExpiry={NO_EXPIRY}
           onDone={changed}
           onClose={close}
           Form={PlainForm}
@@ -157,10 +158,11 @@ function columnsOf(own: string, onOpen: (dialog: OpenDialog) => void): readonly 
     },
     {
       header: "Access",
-      cell: ({ scopes, models }) => (
+      cell: ({ scopes, models, allowedCidrs }) => (
         <>
           {scopes.join(", ")}
           {models.length > 0 && <div class="muted small wrap">{models.join(", ")}</div>}
+          {allowedCidrs.length > 0 && <div class="muted small wrap">From {allowedCidrs.join(", ")}</div>}
         </>
       ),
     },

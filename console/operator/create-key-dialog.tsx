@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { Account } from "../../gen/vx/admin/v1/admin_pb.js";
-import { KeyFields, keyFormErrors, keyPropertiesOf, NEW_KEY } from "../shared/key-fields.tsx";
+import { NEW_KEY, NewKeyFields, newKeyErrors, newKeyPropertiesOf } from "../shared/new-key.tsx";
 import { useModelIds } from "./limits.tsx";
 import { useApi } from "./operator-session.ts";
 import { PlanField } from "./plan-field.tsx";
@@ -23,7 +23,7 @@ export function CreateKeyDialog({ account, onCreated, onClose }: CreateKeyDialog
   const models = useModelIds();
   const [plan, setPlan] = useState("");
   const create = async (reason: string) => {
-    const request = { accountId: account.id, plan, reason, ...keyPropertiesOf(form) };
+    const request = { accountId: account.id, plan, reason, ...newKeyPropertiesOf(form) };
     const { secret } = await api.createKey(request);
     onCreated(secret);
   };
@@ -31,13 +31,13 @@ export function CreateKeyDialog({ account, onCreated, onClose }: CreateKeyDialog
     <ReasonDialog
       title={`Create a key of “${account.name}”`}
       action="Create key"
-      errors={keyFormErrors(form)}
+      errors={newKeyErrors(form)}
       onSubmit={create}
       onClose={onClose}
     >
       {(errors) => (
         <>
-          <KeyFields
+          <NewKeyFields
             form={form}
             errors={errors}
             onChange={(part) => setForm((before) => ({ ...before, ...part }))}

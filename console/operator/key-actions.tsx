@@ -106,6 +106,7 @@ export function KeyDialogs({ open, ...props }: DialogProps & { readonly open: Op
           apiKey={apiKey}
           models={models}
           update={(request, reason) => api.updateKey({ ...request, reason })}
+          noExpiry="Never"
           Form={ReasonDialog}
           {...props}
         />

@@ -71,6 +71,7 @@ function Key({ found: { accountId, accountName }, apiKey, onChanged }: KeyProps)
           </Detail>
           <Detail name="Scopes">{apiKey.scopes.join(", ")}</Detail>
           <Detail name="Models">{apiKey.models.join(", ") || "All"}</Detail>
+          <Detail name="Allowed addresses">{apiKey.allowedCidrs.join(", ") || "All"}</Detail>
           <Detail name="Requests per minute">{numberText(apiKey.rateLimitRpm)}</Detail>
           <Detail name="Created">
             <Time at={apiKey.createdAt} />
@@ -85,7 +86,7 @@ function Key({ found: { accountId, accountName }, apiKey, onChanged }: KeyProps)
       </section>
       <section class="part" aria-labelledby="limits-title">
         <h2 id="limits-title">Limits</h2>
-        <Limits owner={{ case: "keyId", value: apiKey.id }} />
+        <Limits owner={{ case: "keyId", value: apiKey.id }} isReadOnly={apiKey.state !== "active"} />
       </section>
       <KeyDialogs open={open} onDone={changed} onClose={() => setOpen(undefined)} />
     </>

@@ -12,8 +12,10 @@ const REFRESH_MS = 5_000;
 /** Whose limits: an account by its id, a key by its id, a plan by its name. */
 type LimitOwner = { readonly case: "accountId" | "keyId" | "plan"; readonly value: string };
 
+type LimitsProps = { readonly owner: LimitOwner; readonly isReadOnly?: boolean };
+
 /** The limits of an account or a plan, or all that apply to a key. Those of the owner itself can be changed. */
-export function Limits({ owner }: { readonly owner: LimitOwner }) {
+export function Limits({ owner, isReadOnly = false }: LimitsProps) {
   const api = useApi();
   const limits = useLimits(
     async (user, signal) => (await api.listLimits({ owner, user }, { signal })).limits,
@@ -26,6 +28,7 @@ export function Limits({ owner }: { readonly owner: LimitOwner }) {
       ownerOf={(limit) => <Owner limit={limit} of={owner} />}
       // The requests per minute and the active keys have no id: they belong to the plan and to the key itself.
       isOwn={({ id, ownerId }) => id !== "" && ownerId === owner.value}
+      isReadOnly={isReadOnly}
       isOfPlan={owner.case === "plan"}
       models={useModelIds()}
       set={(limit, reason) => api.setLimit({ owner, limit, reason })}

@@ -19,11 +19,20 @@ type EditKeyDialogProps = {
   /** Gets a message such as “The key “ci” is changed.” */
   readonly onDone: (text: string) => void;
   readonly onClose: () => void;
+  readonly noExpiry: string;
   readonly Form: ChangeDialog;
 };
 
-/** Changes the name, scopes, requests per minute, expiry and models of a key. */
-export function EditKeyDialog({ apiKey, models, update, onDone, onClose, Form }: EditKeyDialogProps) {
+/** Changes the name, scopes, requests per minute, expiry, models and addresses of a key. */
+export function EditKeyDialog({
+  apiKey,
+  models,
+  update,
+  onDone,
+  onClose,
+  noExpiry,
+  Form,
+}: EditKeyDialogProps) {
   const [before] = useState(() => keyFormOf(apiKey));
   const [form, setForm] = useState(before);
   const save = async (reason: string) => {
@@ -44,7 +53,7 @@ export function EditKeyDialog({ apiKey, models, update, onDone, onClose, Form }:
           errors={errors}
           onChange={(part) => setForm((now) => ({ ...now, ...part }))}
           hints={HINTS}
-          noExpiry="As late as possible"
+          noExpiry={noExpiry}
           models={models}
           apiKey={apiKey}
         />

@@ -16,6 +16,9 @@ const SCOPES = [
 
 const DAY_MS = 86_400_000;
 
+/** 50 ranges, each with a line break. */
+const MAX_ADDRESSES_LENGTH = 2_500;
+
 /** The properties of a key, as they are typed. */
 export type KeyForm = {
   readonly name: string;
@@ -25,12 +28,19 @@ export type KeyForm = {
   readonly days: string;
   /** Empty for all models. */
   readonly models: readonly string[];
+  /** Empty for all addresses. */
+  readonly addresses: string;
 };
 
-export const NEW_KEY: KeyForm = { name: "", scopes: ["generate", "read"], rpm: "", days: "", models: [] };
-
-export function keyFormOf({ name, scopes, rateLimitRpm, models }: ApiKey): KeyForm {
-  return { name, scopes, rpm: String(rateLimitRpm), days: "keep", models };
+export function keyFormOf({ name, scopes, rateLimitRpm, models, allowedCidrs }: ApiKey): KeyForm {
+  return {
+    name,
+    scopes,
+    rpm: String(rateLimitRpm),
+    days: "keep",
+    models,
+    addresses: allowedCidrs.join("\n"),
+  };
 }
 
 export function keyFormErrors({ name, scopes, rpm }: KeyForm): FieldErrors<KeyForm> {
@@ -41,16 +51,21 @@ export function keyFormErrors({ name, scopes, rpm }: KeyForm): FieldErrors<KeyFo
   };
 }
 
+function addressesOf(text: string): readonly string[] {
+  return text.split(/[\s,]+/).filter((address) => address !== "");
+}
+
 function rpmError(rpm: string): string | undefined {
   return /^(|[1-9]\d{0,6})$/.test(rpm) ? undefined : "Enter a whole number of at least 1, or nothing.";
 }
 
 /** The fields of a request that creates a key. */
-export function keyPropertiesOf({ name, scopes, rpm, days, models }: KeyForm) {
+export function keyPropertiesOf({ name, scopes, rpm, days, models, addresses }: KeyForm) {
   return {
     name: name.trim(),
     scopes: [...scopes],
     models: [...models],
+    allowedCidrs: [...addressesOf(addresses)],
     ...(rpm !== "" && { rateLimitRpm: Number(rpm) }),
     ...(/^\d+$/.test(days) && { expiresAt: timestampFromDate(new Date(Date.now() + Number(days) * DAY_MS)) }),
   };
@@ -62,6 +77,7 @@ const FIELDS = {
   rpm: "rate_limit_rpm",
   days: "expires_at",
   models: "models",
+  addresses: "allowed_cidrs",
 } as const satisfies Record<keyof KeyForm, string>;
 
 /** Only what the viewer changed: somebody else may change the rest at the same time. */
@@ -72,7 +88,7 @@ export function keyChangesOf(form: KeyForm, before: KeyForm) {
   return { ...keyPropertiesOf(form), updateMask: { paths: changed.map(([, path]) => path) } };
 }
 
-type KeyFieldsProps = {
+export type KeyFieldsProps = {
   readonly form: KeyForm;
   readonly errors: FieldErrors<KeyForm>;
   readonly onChange: (part: Partial<KeyForm>) => void;
@@ -141,6 +157,14 @@ export function KeyFields({ form, errors, onChange, hints, noExpiry, models, api
         choices={[...new Set([...models, ...form.models])].map((id) => ({ id, text: "" }))}
         selected={form.models}
         onChange={(selected) => onChange({ models: selected })}
+      />
+      <TextField
+        label="Allowed addresses"
+        hint="One address or range a line, such as 203.0.113.0/24. Empty: all that it may use."
+        value={form.addresses}
+        maxLength={MAX_ADDRESSES_LENGTH}
+        rows={2}
+        onChange={(addresses) => onChange({ addresses })}
       />
     </>
   );

@@ -19,6 +19,8 @@ type LimitEditorProps = {
   readonly ownerOf: (limit: Limit) => ComponentChildren;
   /** Whether the viewer can change the limit here. */
   readonly isOwn: (limit: Limit) => boolean;
+  /** An expired or revoked key cannot be changed. */
+  readonly isReadOnly: boolean;
   readonly isOfPlan?: boolean;
   readonly models: readonly string[];
   readonly set: (limit: ReturnType<typeof limitPropertiesOf>, reason: string) => Promise<unknown>;
@@ -29,10 +31,11 @@ type LimitEditorProps = {
 
 /** Limits, and dialogs that set, change and remove them. */
 export function LimitEditor(props: LimitEditorProps) {
-  const { limits, ownerOf, isOwn, isOfPlan = false, Action } = props;
+  const { limits, ownerOf, isOwn, isReadOnly, isOfPlan = false, Action } = props;
   const [open, setOpen] = useState<Limit | "new">();
   const [removed, setRemoved] = useState<Limit>();
   const actionsOf = (limit: Limit) =>
+    !isReadOnly &&
     isOwn(limit) && (
       <div class="row-actions">
         <Action method="setLimit" label={`Change ${limitText(limit)}`} onClick={() => setOpen(limit)}>
@@ -45,11 +48,13 @@ export function LimitEditor(props: LimitEditorProps) {
     );
   return (
     <>
-      <div class="page-actions">
-        <Action method="setLimit" tone="primary" onClick={() => setOpen("new")}>
-          Set limit
-        </Action>
-      </div>
+      {!isReadOnly && (
+        <div class="page-actions">
+          <Action method="setLimit" tone="primary" onClick={() => setOpen("new")}>
+            Set limit
+          </Action>
+        </div>
+      )}
       <LimitTable limits={limits} ownerOf={ownerOf} actionsOf={actionsOf} isOfPlan={isOfPlan} />
       {open && (
         <SetDialog {...props} limit={open === "new" ? undefined : open} onClose={() => setOpen(undefined)} />

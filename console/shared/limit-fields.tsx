@@ -104,19 +104,10 @@ type LimitFieldsProps = {
 };
 
 export function LimitFields({ form, errors, onChange, isFixed, models }: LimitFieldsProps) {
-  const unit = form.metric === "cost" ? "In dollars." : "A whole number.";
   return (
     <>
-      {!isFixed && <Identity form={form} onChange={onChange} models={models} />}
-      <TextField
-        label="Amount"
-        hint={unit}
-        error={errors.amount}
-        value={form.amount}
-        maxLength={30}
-        inputMode="decimal"
-        onChange={(amount) => onChange({ amount })}
-      />
+      {!isFixed && <LimitIdentity form={form} onChange={onChange} models={models} />}
+      <LimitAmount form={form} errors={errors} onChange={onChange} />
       <TextField
         label="Raised amount"
         hint="For a time. Leave empty for no raise."
@@ -140,8 +131,30 @@ export function LimitFields({ form, errors, onChange, isFixed, models }: LimitFi
   );
 }
 
+export function LimitAmount({
+  form,
+  errors,
+  onChange,
+}: Pick<LimitFieldsProps, "form" | "errors" | "onChange">) {
+  return (
+    <TextField
+      label="Amount"
+      hint={form.metric === "cost" ? "In dollars." : "A whole number."}
+      error={errors.amount}
+      value={form.amount}
+      maxLength={30}
+      inputMode="decimal"
+      onChange={(amount) => onChange({ amount })}
+    />
+  );
+}
+
 /** What the limit counts. A limit with the same values is changed. */
-function Identity({ form, onChange, models }: Pick<LimitFieldsProps, "form" | "onChange" | "models">) {
+export function LimitIdentity({
+  form,
+  onChange,
+  models,
+}: Pick<LimitFieldsProps, "form" | "onChange" | "models">) {
   type Choice = readonly [name: keyof LimitForm, label: string, options: readonly (readonly string[])[]];
   const window: Choice = ["window", "Window", Object.entries(WINDOWS)];
   const choices: readonly Choice[] = [
@@ -150,10 +163,10 @@ function Identity({ form, onChange, models }: Pick<LimitFieldsProps, "form" | "o
     ["model", "Model", [["", "All models"], ...models.map((id) => [id, id])]],
     [
       "per",
-      "Shared by",
+      "Applies to",
       [
         ["", "All calls together"],
-        ["user", "Nobody: each end user has the amount"],
+        ["user", "Each end user separately"],
       ],
     ],
   ];

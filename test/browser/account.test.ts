@@ -401,6 +401,48 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       expect([await me(child), await me(rotated)]).toEqual([401, 401]);
     });
 
+    test("get the limits and addresses of the form, and none once they are revoked", async () => {
+      const { secret, accountId } = await createTestKey(operatorOf(app));
+      const operator = operatorOf(app);
+      const childOf = async () =>
+        (await operator.listKeys({ accountId })).apiKeys.find(({ name }) => name === "bounded");
+      await signIn(secret, "#/keys");
+      await button("Create key").click();
+      await dialog().getByLabel("Name").fill("bounded");
+      await dialog().getByLabel("Allowed addresses").fill("203.0.113.7");
+      await inDialog("Add limit").click();
+      await dialog().getByLabel("What is limited").selectOption("concurrent");
+      await dialog().getByLabel("Amount").fill("3");
+      expect(await violations(page)).toEqual([]);
+      await inDialog("Create key").click();
+      await button("Done").click();
+      await see("From 203.0.113.7/32");
+      expect(await childOf()).toMatchObject({
+        allowedCidrs: ["203.0.113.7/32"],
+        limits: [{ metric: "concurrent", amount: 3n }],
+      });
+
+      await button("Edit bounded").click();
+      await dialog().getByLabel("Allowed addresses").fill("203.0.113.300");
+      await inDialog("Save").click();
+      await dialog()
+        .getByText(/allowed_cidrs/)
+        .waitFor();
+      await dialog().getByLabel("Allowed addresses").fill("203.0.113.0/24");
+      await inDialog("Save").click();
+      await see("From 203.0.113.0/24");
+      expect((await childOf())?.limits).toHaveLength(1);
+
+      await page.getByRole("link", { name: "bounded" }).click();
+      await button("Set limit").waitFor();
+      await operator.revokeKey({ keyId: (await childOf())?.id ?? "" });
+      await page.goto(`${app.url}/account#/keys`);
+      await page.getByRole("link", { name: "bounded" }).click();
+      await see("Running generations");
+      expect(await button("Set limit").count()).toBe(0);
+      expect(await page.getByRole("button", { name: /^(Change|Remove) / }).count()).toBe(0);
+    });
+
     test("have limits, which are set, changed and removed on the page of the key", async () => {
       const { secret, accountId } = await createTestKey(operatorOf(app));
       await signIn(secret, "#/keys");

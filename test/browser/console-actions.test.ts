@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { chromiumPath } from "../support/browser.ts";
-import { operatorOf } from "../support/fixtures.ts";
+import { createTestAccount, operatorOf } from "../support/fixtures.ts";
 import { createPaidKey } from "../support/openai.ts";
 import { generate } from "./account-data.ts";
 import { MARKUP, OperatorConsole } from "./operator-console.ts";
@@ -122,6 +122,62 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
     expect(console.complaints).toEqual([]);
   });
 
+  test("a key has the limits and addresses of its form, and cannot be changed once it is revoked", async () => {
+    const { page, app } = console;
+    const operator = operatorOf(app);
+    const accountId = await createTestAccount(operator);
+    await page.goto(`${app.adminUrl}/#/accounts?id=${accountId}&tab=keys`);
+    await console.loaded();
+    await page.getByRole("button", { name: "Create key" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Name").fill("bounded");
+    await dialog.getByLabel("Expires").selectOption("7");
+    await dialog.getByLabel("Allowed addresses").fill("203.0.113.0/24, 2001:db8::1\n");
+    for (const metric of ["cost", "concurrent", "tokens"]) {
+      await dialog.getByRole("button", { name: "Add limit" }).click();
+      await dialog.getByLabel("What is limited").last().selectOption(metric);
+    }
+    await dialog.getByRole("button", { name: "Remove limit 2" }).click();
+    await dialog.getByLabel("Amount").first().fill("25");
+    await dialog.getByLabel("Reason").fill("test");
+    await dialog.getByRole("button", { name: "Create key" }).click();
+    await dialog.getByText("Enter a whole number, such as 100,000.").waitFor();
+    expect(await violations(page)).toEqual([]);
+    await dialog.getByLabel("Amount").last().fill("1,000");
+    await dialog.getByLabel("Applies to").last().selectOption({ label: "Each end user separately" });
+    await dialog.getByRole("button", { name: "Create key" }).click();
+    await dialog.getByRole("button", { name: "Done" }).click();
+    const keyOf = async () => (await operator.listKeys({ accountId })).apiKeys[0];
+    const key = await keyOf();
+    expect(key).toMatchObject({
+      name: "bounded",
+      allowedCidrs: ["203.0.113.0/24", "2001:db8::1/128"],
+      limits: [
+        { metric: "cost", window: "month", amount: 25_000_000n, per: "" },
+        { metric: "tokens", window: "month", amount: 1_000n, per: "user" },
+      ],
+    });
+    expect(key?.expiresAt).toBeDefined();
+
+    await page.getByRole("link", { name: "bounded" }).click();
+    await console.seen("203.0.113.0/24, 2001:db8::1/128");
+    await perform("Edit bounded", "Save", { "Allowed addresses": "", Expires: "Never" });
+    await page.getByText("2001:db8::1/128").waitFor({ state: "detached" });
+    const edited = await keyOf();
+    expect([edited?.allowedCidrs, edited?.expiresAt, edited?.limits.length]).toEqual([[], undefined, 2]);
+    await page.getByRole("button", { name: "Set limit" }).waitFor();
+    await perform("Revoke bounded", "Revoke key");
+    await console.seen("revoked");
+    await console.seen("Cost per month");
+    expect(
+      await page
+        .getByRole("main")
+        .getByRole("button", { name: /^(Set|Change|Remove) / })
+        .count(),
+    ).toBe(0);
+    expect(console.complaints).toEqual([]);
+  });
+
   test("limits of an account, a key and a plan are set, raised, changed and removed", async () => {
     const { page, app } = console;
     const operator = operatorOf(app);
@@ -166,7 +222,7 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
       "What is limited": "tokens",
       Window: "day",
       Amount: "100,000",
-      "Shared by": "user",
+      "Applies to": "user",
     });
     // It counts what the day has already used.
     await console.seen(/^[\d,]+ used · 9\d,\d{3} left$/);
