@@ -4,6 +4,16 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { clientEnv } from "../support/client-env.ts";
 import { clientCommand, clientExample } from "../support/client-examples.ts";
+import {
+  LARGE_CALL,
+  type LimitInit,
+  limitedPayer,
+  MAX_TOKENS,
+  ONE_LARGE_CALL,
+  ONE_SLOW_CALL,
+  SLOW_CALL,
+} from "../support/limited-payer.ts";
+import { SANDBOX_MODEL, startMetered } from "../support/metered.ts";
 import { preparePython, pythonEnv, STUBS } from "../support/python.ts";
 
 const missing = preparePython();
@@ -33,6 +43,29 @@ describe.skipIf(missing !== undefined)("from Python", () => {
       expect((await python(`test/python/${name}.py`)).stderr).toMatch(passed);
     },
   );
+
+  test("limits make the clients wait for running calls, and stop when a window is used up", async () => {
+    const metered = await startMetered();
+    const keysFor = async (limits: readonly LimitInit[]) => {
+      const keyOf = async (limit: LimitInit) => [limit.metric, (await limitedPayer(metered, [limit])).secret];
+      const keysOf = async (sdk: string) => [sdk, Object.fromEntries(await Promise.all(limits.map(keyOf)))];
+      return JSON.stringify(Object.fromEntries(await Promise.all(["openai", "anthropic"].map(keysOf))));
+    };
+    const limitsEnv = {
+      VX_URL: metered.app.url,
+      VX_MODEL: SANDBOX_MODEL,
+      VX_MAX_TOKENS: String(MAX_TOKENS),
+      VX_SLOW_CALL: SLOW_CALL,
+      VX_LARGE_CALL: LARGE_CALL,
+      VX_WAITING_KEYS: await keysFor(ONE_SLOW_CALL),
+      VX_USED_UP_KEYS: await keysFor(ONE_LARGE_CALL),
+    };
+    const { stderr } = await run("python", ["test/python/limits_client.py"], {
+      env: { ...env, ...limitsEnv },
+    }).catch((error) => error);
+    expect(stderr).toMatch(passed);
+    await metered.stop();
+  });
 
   test.each(["from openai", "import anthropic"])(
     "the example with %s in docs/clients.md prints a reply",

@@ -1,9 +1,16 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GenerateService } from "../../../gen/vx/v1/generate_pb.js";
-import type { LimitSchema } from "../../../gen/vx/v1/limit_pb.js";
 import { anthropic } from "../../support/anthropic.ts";
 import type { TestKey } from "../../support/fixtures.ts";
+import {
+  limitedPayer as createLimitedPayer,
+  LARGE_CALL,
+  type LimitInit,
+  MAX_TOKENS,
+  ONE_LARGE_CALL,
+  ONE_SLOW_CALL,
+  SLOW_CALL,
+} from "../../support/limited-payer.ts";
 import { type Metered, SANDBOX_MODEL, startMetered } from "../../support/metered.ts";
 import { openAi } from "../../support/openai.ts";
 import { bearer, protocols } from "../../support/protocols.ts";
@@ -16,15 +23,8 @@ beforeAll(async () => {
 });
 afterAll(() => metered.stop());
 
-type LimitInit = MessageInitShape<typeof LimitSchema>;
-
-async function limitedPayer(limits: readonly LimitInit[], balance = 1_000_000n): Promise<TestKey> {
-  const key = await metered.payer(balance);
-  for (const limit of limits) {
-    await metered.operator.setLimit({ owner: { case: "accountId", value: key.accountId }, limit });
-  }
-  return key;
-}
+const limitedPayer = (limits: readonly LimitInit[], balance?: bigint) =>
+  createLimitedPayer(metered, limits, balance);
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -131,42 +131,80 @@ test("a call refused by a used minute can be repeated in the next one", async ()
   expect(Number(refused.headers.get("retry-after"))).toBeLessThanOrEqual(60);
 });
 
-const SLOW = "[[tokens=2 delay_ms=400]] hi";
+/** An official SDK with its default retries, and the statuses of all responses that it got. */
+type Sdk = {
+  readonly statuses: number[];
+  readonly ask: (content: string) => Promise<unknown>;
+};
 
-describe("with its default retries, a call that only running calls refuse succeeds by itself", () => {
-  const limit = { metric: "concurrent", window: "", amount: 1n };
+const SDKS: readonly [name: string, open: (key: TestKey) => Sdk][] = [
+  [
+    "OpenAI",
+    (key) => {
+      const { statuses, ...options } = recorded();
+      const client = openAi(metered.app, key, options);
+      const ask = (content: string) => client.chat.completions.create(requestOf(content));
+      return { statuses, ask };
+    },
+  ],
+  [
+    "Anthropic",
+    (key) => {
+      const { statuses, ...options } = recorded();
+      const client = anthropic(metered.app, key, options);
+      return { statuses, ask: (content) => client.messages.create(requestOf(content)) };
+    },
+  ],
+];
 
-  test("in the SDK of OpenAI", async () => {
-    const key = await limitedPayer([limit]);
-    const client = openAi(metered.app, key, { maxRetries: 2 });
-    const call = () =>
-      client.chat.completions.create({ model: SANDBOX_MODEL, messages: [{ role: "user", content: SLOW }] });
-    expect(await Promise.all([call(), call()])).toHaveLength(2);
+const requestOf = (content: string) => ({
+  model: SANDBOX_MODEL,
+  max_tokens: MAX_TOKENS,
+  messages: [{ role: "user" as const, content }],
+});
+
+function recorded() {
+  const statuses: number[] = [];
+  const recording: typeof fetch = async (...request) => {
+    const response = await fetch(...request);
+    statuses.push(response.status);
+    return response;
+  };
+  return { statuses, fetch: recording, maxRetries: 2 };
+}
+
+describe.each(SDKS)("the SDK of %s, with its default retries,", (_, open) => {
+  /** The statuses of two calls at the same time, of which one waits for the other. */
+  async function waiting(key: TestKey): Promise<number[]> {
+    const { ask, statuses } = open(key);
+    await Promise.all([ask(SLOW_CALL), ask(SLOW_CALL)]);
+    return statuses;
+  }
+
+  test("repeats a call until the running calls that refuse it have ended", async () => {
+    const keys = await Promise.all([
+      ...ONE_SLOW_CALL.map((limit) => limitedPayer([limit])),
+      limitedPayer([], 400n),
+    ]);
+    const outcomes = await Promise.all(keys.map(waiting));
+    for (const [i, refusal] of [429, 402, 429, 402].entries()) {
+      expect(outcomes[i]?.slice(0, 2)).toEqual([refusal, 200]);
+      expect(outcomes[i]?.at(-1)).toBe(200);
+    }
   });
 
-  test("in the SDK of Anthropic", async () => {
-    const key = await limitedPayer([limit]);
-    const client = anthropic(metered.app, key, { maxRetries: 2 });
-    const call = () =>
-      client.messages.create({
-        model: SANDBOX_MODEL,
-        max_tokens: 50,
-        messages: [{ role: "user", content: SLOW }],
-      });
-    expect(await Promise.all([call(), call()])).toHaveLength(2);
-  });
-
-  test("if they hold the balance", async () => {
-    const key = await metered.payer(130n);
-    const client = openAi(metered.app, key, { maxRetries: 2 });
-    const call = () =>
-      client.chat.completions.create({
-        model: SANDBOX_MODEL,
-        max_tokens: 20,
-        messages: [{ role: "user", content: SLOW }],
-      });
-    expect(await Promise.all([call(), call()])).toHaveLength(2);
-  });
+  test.each(ONE_LARGE_CALL)(
+    "does not repeat a call that is refused until the next window: %o",
+    async (limit) => {
+      const { ask, statuses } = open(await limitedPayer([limit]));
+      await ask(LARGE_CALL);
+      const status = limit.metric === "cost" ? 402 : 429;
+      const error = await Promise.resolve(ask(LARGE_CALL)).catch((thrown: unknown) => thrown);
+      expect(statuses).toEqual([200, status]);
+      expect(error).toMatchObject({ status });
+      if (status === 429) expect((error as Error).constructor.name).toBe("RateLimitError");
+    },
+  );
 });
 
 test("the output limit of a call is lowered to what the limits leave, at least 64 tokens", async () => {
