@@ -32,7 +32,7 @@ const WELL_KNOWN: Readonly<Record<string, string>> = {
   "google.protobuf.Timestamp": "datetime.datetime",
 };
 
-/** The method of the client selects it; the fields that are given are those that change. */
+/** The methods of the client set them. */
 const LEFT_OUT = ["stream", "update_mask"];
 
 const classes = new Map<string, string>();

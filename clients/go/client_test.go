@@ -234,6 +234,58 @@ func TestErrorsHaveTheirReason(t *testing.T) {
 	}
 }
 
+func limitedKey(t *testing.T, limit *vxv1.Limit) vx.Option {
+	created := must(client(t).CreateKey(ctx, &vxv1.CreateKeyRequest{Name: "limited", Limits: []*vxv1.Limit{limit}}))
+	return vx.WithKey(created.GetSecret())
+}
+
+func TestACallThatARunningCallRefusesSucceedsByItself(t *testing.T) {
+	c := client(t, limitedKey(t, &vxv1.Limit{Metric: "concurrent", Amount: 1}))
+	both := func(options ...vx.CallOption) []error {
+		first := make(chan error)
+		go func() {
+			_, err := c.Generate(ctx, asks("[[tokens=2 delay_ms=400]]"), options...)
+			first <- err
+		}()
+		_, err := final(c.Stream(ctx, asks("[[tokens=2 delay_ms=400]]"), options...))
+		return slices.DeleteFunc([]error{<-first, err}, func(err error) bool { return err == nil })
+	}
+	if errs := both(); len(errs) > 0 {
+		t.Error(errs)
+	}
+	errs := both(vx.WithCallRetries(0))
+	if len(errs) != 1 || !errors.Is(errs[0], vx.ConcurrencyLimitReached) {
+		t.Fatal(errs)
+	}
+	refused := failure(t, errs[0])
+	limit := refused.Limit()
+	if refused.RetryAfterSeconds() != 1 || limit.Metric != "concurrent" || limit.Held != 1 || !limit.ResetsAt.IsZero() {
+		t.Error(refused, limit)
+	}
+}
+
+func TestAnErrorHasTheLimitThatRefusedItsCall(t *testing.T) {
+	c := client(t, vx.WithURL(os.Getenv("VX_FAULT_URL")), limitedKey(t, &vxv1.Limit{Metric: "generations", Window: "month", Amount: 1}))
+	must(c.Generate(ctx, asks("hello")))
+	_, option, attempts := fault(t, "times=0")
+	_, err := c.Generate(ctx, asks("hello"), option)
+	if !errors.Is(err, vx.GenerationLimitExceeded) || len(attempts()) != 1 {
+		t.Error(err, attempts())
+	}
+	limit := *failure(t, err).Limit()
+	if !strings.HasPrefix(limit.ID, "lim_") || !strings.HasPrefix(limit.OwnerID, "key_") || !limit.ResetsAt.After(time.Now()) {
+		t.Error(limit)
+	}
+	limit.ID, limit.OwnerID, limit.ResetsAt = "", "", time.Time{}
+	if limit != (vx.LimitDetails{Metric: "generations", Window: "month", Amount: 1, Spent: 1, Needed: 1}) {
+		t.Error(limit)
+	}
+	_, err = client(t).Generate(ctx, &vx.GenerateRequest{Model: "no-model", Messages: []*vx.Message{vx.User("hello")}})
+	if failure(t, err).Limit() != nil {
+		t.Error(err)
+	}
+}
+
 func TestARetryWithTheSameKeySucceedsAndIsChargedOnce(t *testing.T) {
 	for _, parts := range []string{"status=503;retry-after=0", "lose=1", "reason=overloaded;retry-after=0"} {
 		for _, kind := range []string{"generate", "stream"} {

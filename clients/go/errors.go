@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"connectrpc.com/connect"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -62,6 +63,35 @@ func (e *Error) Unwrap() error { return e.cause }
 func (e *Error) RetryAfterSeconds() int {
 	seconds, _ := strconv.Atoi(e.Header.Get("Retry-After"))
 	return seconds
+}
+
+// LimitDetails is the limit that refused a call, and what it had counted. Amounts of cost are micros.
+type LimitDetails struct {
+	ID string
+	// OwnerID is the id of its account or key, or the name of its plan.
+	OwnerID                     string
+	Metric, Window, Model, Per  string
+	Amount, Spent, Held, Needed int64
+	// ResetsAt is zero if it does not reset.
+	ResetsAt time.Time
+}
+
+// Limit returns the limit that refused the call. It is nil if none did.
+func (e *Error) Limit() *LimitDetails {
+	m := e.Metadata
+	if m["limit_id"] == "" {
+		return nil
+	}
+	limit := &LimitDetails{ID: m["limit_id"], OwnerID: m["limit_owner"], Metric: m["metric"], Window: m["window"], Model: m["model"], Per: m["per"]}
+	for name, value := range map[string]*int64{"amount": &limit.Amount, "spent": &limit.Spent, "held": &limit.Held, "needed": &limit.Needed} {
+		number, err := strconv.ParseInt(m[name], 10, 64)
+		if err != nil {
+			return nil
+		}
+		*value = number
+	}
+	limit.ResetsAt, _ = time.Parse(time.RFC3339, m["resets_at"])
+	return limit
 }
 
 func (e *Error) isConnection() bool {

@@ -1,10 +1,12 @@
 """Runs against a server: VX_URL and VX_KEY name it, VX_FAULT_URL a proxy in front of it that fails on demand."""
 
+import datetime
 import json
 import os
 import unittest
 import urllib.request
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable, Dict, List, Optional
 
 import vx
@@ -146,6 +148,8 @@ class Replies(ClientCase):
             self.assertNotEqual(rotated.secret, created.secret)
             with vx.Client(key=rotated.secret) as newer:
                 self.assertIn(("cost", 5_000_000), [(one.metric, one.remaining) for one in newer.limits()])
+            cleared = self.client.keys.update(key_id=key_id, name="again", update_mask=["limits"])
+            self.assertEqual((cleared.name, list(cleared.limits)), ("changed", []))
             self.assertEqual(self.client.keys.revoke(key_id).state, "revoked")
             items, _ = next(self.client.keys.list(page_size=1).pages())
             self.assertEqual(items[0].id, key_id)
@@ -183,6 +187,42 @@ class Errors(ClientCase):
         error = self.failure(call_until_refused)
         self.assertIsInstance(error, vx.RateLimitExceededError)
         self.assertGreaterEqual(error.retry_after or 0, 1)
+
+    def limited_key(self, **limit: Any) -> str:
+        return self.client.keys.create(name="limited", limits=[vx.Limit(**limit)]).secret
+
+    def test_a_call_that_a_running_call_refuses_succeeds_by_itself(self) -> None:
+        slow = asks("[[tokens=2 delay_ms=400]]")
+        with vx.Client(key=self.limited_key(metric="concurrent", amount=1)) as waiting, ThreadPoolExecutor(2) as pool:
+            calls: List[Callable[[], object]] = [
+                lambda: waiting.generate(**slow),
+                lambda: waiting.stream(**slow).final_response(),
+            ]
+            list(pool.map(lambda call: call(), calls))
+            once: vx.CallOptions = {"max_retries": 0}
+            both = [pool.submit(lambda: waiting.generate(**slow, options=once)) for _ in range(2)]
+            (error,) = [one for one in (future.exception() for future in both) if one is not None]
+            assert isinstance(error, vx.ConcurrencyLimitReachedError) and error.limit is not None
+            self.assertEqual(error.retry_after, 1)
+            self.assertEqual((error.limit.metric, error.limit.held, error.limit.resets_at), ("concurrent", 1, None))
+
+    def test_an_error_has_the_limit_that_refused_its_call(self) -> None:
+        key = self.limited_key(metric="generations", window="month", amount=1)
+        with vx.Client(url=os.environ["VX_FAULT_URL"], key=key) as limited:
+            limited.generate(**asks("hello"))
+            fault = Fault("times=0")
+            error = self.failure(lambda: limited.generate(**asks("hello"), options=fault.options))
+        self.assertEqual(len(fault.attempts()), 1)
+        self.assertIsInstance(error, vx.GenerationLimitExceededError)
+        limit = error.limit
+        assert limit is not None and limit.resets_at is not None
+        self.assertRegex(f"{limit.id} {limit.owner_id}", r"^lim_\w+ key_\w+$")
+        self.assertGreater(limit.resets_at, datetime.datetime.now(datetime.timezone.utc))
+        self.assertEqual(
+            (limit.metric, limit.window, limit.model, limit.per, limit.amount, limit.spent, limit.held, limit.needed),
+            ("generations", "month", "", "", 1, 1, 0, 1),
+        )
+        self.assertIsNone(self.failure(lambda: self.client.generate(**asks("hello", "no-model"))).limit)
 
     def test_each_reason_has_its_class(self) -> None:
         for row in REASONS:

@@ -19,6 +19,23 @@ export type ErrorProperties = {
   readonly cause?: unknown;
 };
 
+/** The limit that refused a call, and what it had counted. Amounts of cost are micros. */
+export type LimitDetails = {
+  readonly id: string;
+  /** The id of its account or key, or the name of its plan. */
+  readonly ownerId: string;
+  readonly metric: string;
+  readonly window: string;
+  readonly model: string;
+  readonly per: string;
+  readonly amount: bigint;
+  readonly spent: bigint;
+  readonly held: bigint;
+  readonly needed: bigint;
+  /** Undefined if it does not reset. */
+  readonly resetsAt: Date | undefined;
+};
+
 /** Every error of a call. */
 export class VxError extends Error {
   override readonly name: string = "VxError";
@@ -46,6 +63,29 @@ export class VxError extends Error {
     return this.details.flatMap((detail) =>
       detail.$typeName === "google.rpc.BadRequest" ? detail.fieldViolations : [],
     );
+  }
+
+  /** The limit that refused the call, if one did. */
+  get limit(): LimitDetails | undefined {
+    const {
+      limit_id: id,
+      limit_owner: ownerId = "",
+      metric = "",
+      window = "",
+      model = "",
+      per = "",
+    } = this.metadata;
+    const { amount = "", spent = "", held = "", needed = "", resets_at: resetsAt } = this.metadata;
+    const isComplete = [amount, spent, held, needed].every((text) => /^\d{1,19}$/.test(text));
+    if (id === undefined || !isComplete) return undefined;
+    return {
+      ...{ id, ownerId, metric, window, model, per },
+      amount: BigInt(amount),
+      spent: BigInt(spent),
+      held: BigInt(held),
+      needed: BigInt(needed),
+      resetsAt: resetsAt === undefined ? undefined : new Date(resetsAt),
+    };
   }
 
   /** When the server says that a retry can succeed, in seconds. */

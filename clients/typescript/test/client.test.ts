@@ -195,6 +195,46 @@ test("a rate limit says when to retry, and a wait longer than the time limit is 
   assert.ok((error.retryAfterSeconds ?? 0) >= 1);
 });
 
+test("a call that a running call refuses succeeds by itself, and an error has the limit that refused its call", async () => {
+  const limitedKey = async (limit: { metric: string; window?: string; amount: bigint }) =>
+    (await client.keys.create({ name: "limited", limits: [limit] })).secret;
+  const slow = asks("[[tokens=2 delay_ms=400]]");
+  const waiting = new vx.Client({ key: await limitedKey({ metric: "concurrent", amount: 1n }) });
+  await Promise.all([waiting.generate(slow), waiting.stream(slow).finalResponse()]);
+  const refused = await failure(() =>
+    Promise.all([waiting.generate(slow, { maxRetries: 0 }), waiting.generate(slow, { maxRetries: 0 })]),
+  );
+  assert.ok(refused instanceof vx.ConcurrencyLimitReachedError);
+  assert.equal(refused.retryAfterSeconds, 1);
+  assert.equal(refused.limit?.resetsAt, undefined);
+  assert.deepEqual(
+    [refused.limit?.metric, refused.limit?.held, refused.limit?.needed],
+    ["concurrent", 1n, 1n],
+  );
+
+  const key = await limitedKey({ metric: "generations", window: "month", amount: 1n });
+  const used = new vx.Client({ url: env.VX_FAULT_URL, key });
+  await used.generate(asks("hello"));
+  const { headers, attempts } = fault("times=0");
+  const spent = await failure(() => used.generate(asks("hello"), { headers }));
+  assert.equal((await attempts()).length, 1);
+  assert.ok(spent instanceof vx.GenerationLimitExceededError);
+  const { id, ownerId, resetsAt, ...limit } = spent.limit ?? assert.fail("no limit");
+  assert.match(`${id} ${ownerId}`, /^lim_\w+ key_\w+$/);
+  assert.ok(resetsAt !== undefined && resetsAt > new Date() && resetsAt.getUTCDate() === 1);
+  assert.deepEqual(limit, {
+    metric: "generations",
+    window: "month",
+    model: "",
+    per: "",
+    amount: 1n,
+    spent: 1n,
+    held: 0n,
+    needed: 1n,
+  });
+  assert.equal((await failure(() => client.generate(asks("hello", "no-model")))).limit, undefined);
+});
+
 for (const { reason, code, name } of JSON.parse(env.VX_REASONS ?? "[]")) {
   test(`the reason ${reason} has the class ${name}`, async () => {
     const { headers } = fault(`times=9;reason=${reason}`);

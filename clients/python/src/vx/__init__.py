@@ -8,6 +8,7 @@ from ._errors import (
     BillingError as BillingError,
     ConnectionFailedError as ConnectionFailedError,
     InvalidRequestError as InvalidRequestError,
+    LimitDetails as LimitDetails,
     PermissionDeniedError as PermissionDeniedError,
     RateLimitError as RateLimitError,
     ServerError as ServerError,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, AsyncIterator, Awaitable, Callable, Generic, List, Mapping, Optional, Tuple, Type, TypeVar
+from typing import Any, AsyncIterator, Awaitable, Callable, Generic, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar
 
 import anyio
 import httpx
@@ -312,9 +312,12 @@ class AsyncKeys:
         """Creates a key. Not repeated if its connection ends, because the key may exist then."""
         return await self._client.call(methods.CREATE_KEY, request, options)
 
-    async def update(self, *, options: CallOptions = NO_OPTIONS, **request: Unpack[UpdateKeyInput]) -> ApiKey:
-        """Changes the fields that are given."""
-        return (await self._client.call(methods.UPDATE_KEY, request, options)).api_key
+    async def update(
+        self, *, update_mask: Sequence[str] = (), options: CallOptions = NO_OPTIONS, **request: Unpack[UpdateKeyInput]
+    ) -> ApiKey:
+        """Changes the fields that are given, or those in ``update_mask``, which clears what is not given."""
+        mask = {"update_mask": {"paths": update_mask}} if update_mask else {}
+        return (await self._client.call(methods.UPDATE_KEY, {**request, **mask}, options)).api_key
 
     async def rotate(
         self, key_id: str, *, overlap_seconds: int = 0, options: CallOptions = NO_OPTIONS

@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
+import datetime
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, List, Mapping, Optional, Sequence, Tuple
 
 from google.rpc.error_details_pb2 import BadRequest
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
+
+
+@dataclass(frozen=True)
+class LimitDetails:
+    """The limit that refused a call, and what it had counted. Amounts of cost are micros."""
+
+    id: str
+    #: The id of its account or key, or the name of its plan.
+    owner_id: str
+    metric: str
+    window: str
+    model: str
+    per: str
+    amount: int
+    spent: int
+    held: int
+    needed: int
+    #: None if it does not reset.
+    resets_at: Optional[datetime.datetime]
 
 
 class VxError(Exception):
@@ -56,6 +77,27 @@ class VxError(Exception):
         return int(digits[0][:9]) if digits else None
 
     @property
+    def limit(self) -> Optional[LimitDetails]:
+        """The limit that refused the call, if one did."""
+        data = self.metadata
+        amounts = {name: data.get(name, "") for name in ("amount", "spent", "held", "needed")}
+        if "limit_id" not in data or not all(re.fullmatch(r"[0-9]{1,19}", text) for text in amounts.values()):
+            return None
+        return LimitDetails(
+            id=data["limit_id"],
+            owner_id=data.get("limit_owner", ""),
+            metric=data.get("metric", ""),
+            window=data.get("window", ""),
+            model=data.get("model", ""),
+            per=data.get("per", ""),
+            amount=int(amounts["amount"]),
+            spent=int(amounts["spent"]),
+            held=int(amounts["held"]),
+            needed=int(amounts["needed"]),
+            resets_at=_time_of(data.get("resets_at", "")),
+        )
+
+    @property
     def fields(self) -> List[Tuple[str, str]]:
         """The fields of the request that are not valid, with descriptions."""
         return [
@@ -64,6 +106,14 @@ class VxError(Exception):
             if isinstance(detail, BadRequest)
             for violation in detail.field_violations
         ]
+
+
+def _time_of(text: str) -> Optional[datetime.datetime]:
+    """A time such as 2027-01-01T00:00:00.000Z. The oldest Pythons read no Z."""
+    try:
+        return datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        return None
 
 
 class InvalidRequestError(VxError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Callable, Generic, Iterator, List, Mapping, Optional, Tuple, Type, TypeVar
+from typing import Any, Callable, Generic, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar
 
 import httpx
 from google.protobuf.message import Message as ProtoMessage
@@ -310,9 +310,12 @@ class Keys:
         """Creates a key. Not repeated if its connection ends, because the key may exist then."""
         return self._client.call(methods.CREATE_KEY, request, options)
 
-    def update(self, *, options: CallOptions = NO_OPTIONS, **request: Unpack[UpdateKeyInput]) -> ApiKey:
-        """Changes the fields that are given."""
-        return (self._client.call(methods.UPDATE_KEY, request, options)).api_key
+    def update(
+        self, *, update_mask: Sequence[str] = (), options: CallOptions = NO_OPTIONS, **request: Unpack[UpdateKeyInput]
+    ) -> ApiKey:
+        """Changes the fields that are given, or those in ``update_mask``, which clears what is not given."""
+        mask = {"update_mask": {"paths": update_mask}} if update_mask else {}
+        return (self._client.call(methods.UPDATE_KEY, {**request, **mask}, options)).api_key
 
     def rotate(
         self, key_id: str, *, overlap_seconds: int = 0, options: CallOptions = NO_OPTIONS
