@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { Ajv } from "ajv";
 import { afterAll, describe, expect, test } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
@@ -16,6 +16,7 @@ type Container = {
   readonly args?: readonly string[];
   readonly env: readonly { readonly name: string; readonly value?: string; readonly valueFrom?: object }[];
   readonly securityContext: object;
+  readonly volumeMounts: readonly object[];
 };
 type PodSpec = {
   readonly enableServiceLinks: boolean;
@@ -134,6 +135,29 @@ describe.skipIf(problem !== undefined)("the chart", () => {
     }
   });
 
+  test("the server trusts the proxies that the values name, and reads keys for leak reports from a ConfigMap", () => {
+    const serverOf = (values: (typeof VALUES)[number]) =>
+      manifestsOf(values).find(({ kind }) => kind === "Deployment")?.spec.template?.spec;
+    const spec = serverOf("full");
+    const file = "/etc/vx/leak-keys/leak-keys.json";
+    expect(spec?.containers[0].env).toEqual(
+      expect.arrayContaining([
+        { name: "VX_TRUSTED_PROXIES", value: "10.0.0.0/8,fd00::1" },
+        { name: "VX_LEAK_KEYS_FILE", value: file },
+      ]),
+    );
+    expect(spec?.volumes).toContainEqual({
+      name: "leak-keys",
+      configMap: { name: "scanners", items: [{ key: "keys.json", path: basename(file) }] },
+    });
+    expect(spec?.containers[0].volumeMounts).toContainEqual({
+      name: "leak-keys",
+      mountPath: dirname(file),
+      readOnly: true,
+    });
+    expect(JSON.stringify(serverOf("minimal"))).not.toMatch(/TRUSTED_PROXIES|leak-keys/i);
+  });
+
   test("a pod may stop for as long as the server needs, after the delay", () => {
     const [server] = manifestsOf("full").filter(({ kind }) => kind === "Deployment");
     const spec = server?.spec.template?.spec;
@@ -173,6 +197,8 @@ describe.skipIf(problem !== undefined)("the chart", () => {
     "settings.DATABASE_URL=postgres://a",
     "shutdownDelaySeconds=-1",
     "cells.secretName=a",
+    "trustedProxies={proxy.example}",
+    "settings.VX_TRUSTED_PROXIES=10.0.0.1",
   ])("%s is refused", (wrong) =>
     expect(render(fileOf("minimal"), "--set", wrong).output).toContain(
       "values don't meet the specifications",
