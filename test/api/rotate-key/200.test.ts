@@ -75,9 +75,9 @@ describe.each(protocols)("$name", ({ open }) => {
     expect(await me(third)).toBe(maskOfKey(third));
   });
 
-  test("revocation ends both secrets", async () => {
+  test.each([3_600, 0])("revocation ends both secrets, with an overlap of %i s", async (overlapSeconds) => {
     const key = await createTestKey(operator);
-    const { secret } = await rotated(key, key.secret, 3_600);
+    const { secret } = await rotated(key, key.secret, overlapSeconds);
     await operator.revokeKey({ keyId: key.id });
     for (const sent of [key.secret, secret]) expect(await me(sent)).toBe("revoked_api_key");
     await expect(operator.rotateKey({ keyId: key.id })).rejects.toThrow("revoked");
@@ -96,6 +96,20 @@ describe.each(protocols)("$name", ({ open }) => {
       );
       caller.close();
       expect(outcomes.filter(({ ok }) => ok)).toHaveLength(5);
+    });
+  });
+
+  test("a rotation does not restart the window", async () => {
+    await withinOneMinute(async () => {
+      const key = await createTestKey(operator, { rateLimitRpm: 2 });
+      const caller = open(app.url);
+      const first = await caller.call(listEntries, {}, bearer(key.secret));
+      const { secret } = await operator.rotateKey({ keyId: key.id, overlapSeconds: 0 });
+      const second = await caller.call(listEntries, {}, bearer(secret));
+      const third = await caller.call(listEntries, {}, bearer(secret));
+      caller.close();
+      expect([first.ok, second.ok]).toEqual([true, true]);
+      expect(third).toMatchObject({ reason: "rate_limit_exceeded" });
     });
   });
 

@@ -117,7 +117,7 @@ describe.each(protocols)("$name", ({ open }) => {
     });
   });
 
-  test("a scope that a key lacks cannot be given, and a revoked or expired key cannot be changed", async () => {
+  test("a scope that a key lacks cannot be given, and a revoked key cannot be changed", async () => {
     const parent = await createTestKey(operator, { plan: "pro" });
     const child = await create(parent.secret, { scopes: ["read"] });
     expect(await update(parent.secret, child.id, { scopes: ["read", "keys"] })).toMatchObject({
@@ -132,6 +132,18 @@ describe.each(protocols)("$name", ({ open }) => {
       fields: ["key_id"],
     });
     await expect(operator.updateKey({ keyId: child.id, name: "late" })).rejects.toThrow("revoked");
+  });
+
+  test("an expired key cannot be changed, and so cannot be used again", async () => {
+    const parent = await createTestKey(operator, { plan: "pro" });
+    const child = await create(parent.secret);
+    await app.database.owner`UPDATE vx.keys SET expires_at = clock_timestamp() WHERE id = ${child.id}`;
+    expect(await update(parent.secret, child.id, { expiresAt: inHours(1) })).toMatchObject({
+      reason: "invalid_argument",
+      fields: ["key_id"],
+    });
+    await expect(operator.updateKey({ keyId: child.id, expiresAt: inHours(1) })).rejects.toThrow("expired");
+    await expect(operator.rotateKey({ keyId: child.id })).rejects.toThrow("expired");
   });
 });
 
