@@ -1,4 +1,4 @@
-// Calls servers with 200 goroutines as fast as limits allow, and is their upstream: it counts what runs and what begins in each minute.
+// Calls servers with 200 goroutines as fast as limits allow, and is their upstream: it counts what runs and what begins in each window.
 // Prints the address of the upstream, reads the specification as JSON from the standard input, and prints the counts as JSON.
 package main
 
@@ -20,19 +20,22 @@ const (
 	outputTokens = 95
 	callTime     = 40 * time.Millisecond
 	retryAfter   = 25 * time.Millisecond
-	// The time in each of two minutes, at least.
+	// The time in each window, at least.
 	part = 5 * time.Second
 )
 
 type spec struct {
 	URLs []string
-	// A key with a limit of running calls, and one with a limit of tokens per minute.
+	// A key with a limit of running calls, and one with a limit of tokens per window.
 	Running, Tokens string
+	WindowSeconds   int64
+	// The number of windows in which calls are made.
+	Windows int
 }
 
 type counts struct {
 	MostRunning int
-	// By minute since 1970.
+	// By the number of the window since 1970.
 	TokensBegun map[int64]int
 	Calls       int
 	// Statuses other than 200 and 429, with an example of their bodies.
@@ -41,6 +44,7 @@ type counts struct {
 
 var (
 	mutex   sync.Mutex
+	given   spec
 	running int
 	result  = counts{TokensBegun: map[int64]int{}, Unexpected: map[int]string{}}
 )
@@ -54,7 +58,7 @@ func serveUpstream(writer http.ResponseWriter, request *http.Request) {
 		running++
 		result.MostRunning = max(result.MostRunning, running)
 	} else {
-		result.TokensBegun[time.Now().Unix()/60] += inputTokens + outputTokens
+		result.TokensBegun[time.Now().Unix()/given.WindowSeconds] += inputTokens + outputTokens
 	}
 	mutex.Unlock()
 	time.Sleep(callTime)
@@ -99,14 +103,17 @@ func main() {
 	}
 	go http.Serve(listener, http.HandlerFunc(serveUpstream))
 	fmt.Printf("http://%s/v1\n", listener.Addr())
-	var given spec
 	if err := json.NewDecoder(os.Stdin).Decode(&given); err != nil {
 		panic(err)
 	}
-	if left := time.Until(time.Now().Truncate(time.Minute).Add(time.Minute)); left < part {
+	window := time.Duration(given.WindowSeconds) * time.Second
+	if left := time.Until(time.Now().Truncate(window).Add(window)); left < part {
 		time.Sleep(left)
 	}
-	until := time.Now().Truncate(time.Minute).Add(time.Minute + part)
+	until := time.Now().Add(part)
+	if given.Windows > 1 {
+		until = time.Now().Truncate(window).Add(time.Duration(given.Windows-1)*window + part)
+	}
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: callers}}
 	var group sync.WaitGroup
 	for caller := range callers {
