@@ -5,7 +5,7 @@ import { usageOf } from "../../src/domain/usage.ts";
 import { type LimitOwner, listLimits, removeLimit } from "../../src/store/limits.ts";
 import { putPlan } from "../../src/store/plans.ts";
 import { TEST_ACTION } from "../support/action.ts";
-import { createChild, setTestLimit } from "../support/limits.ts";
+import { createChild, passTime, setTestLimit } from "../support/limits.ts";
 import { createPayer, endOf, holdOf, newGenerationId, type Payer } from "../support/payer.ts";
 import { runs } from "../support/runs.ts";
 import { useStore } from "../support/store.ts";
@@ -252,8 +252,7 @@ class World {
   async passDay(): Promise<void> {
     this.reference.day++;
     const account = this.keys[0]?.accountId ?? "";
-    await store.owner`UPDATE vx.limit_counters SET window_end = window_end - interval '1 day',
-      counted_since = counted_since - interval '1 day' WHERE account_id = ${account}`;
+    await passTime(store.owner, account, "1 day");
     await store.owner`UPDATE vx.usage_quarters SET quarter = quarter - 96 WHERE account_id = ${account}`;
   }
 

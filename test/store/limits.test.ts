@@ -7,7 +7,7 @@ import { revokeKey } from "../../src/store/keys.ts";
 import { listLimits, removeLimit } from "../../src/store/limits.ts";
 import { putPlan } from "../../src/store/plans.ts";
 import { TEST_ACTION } from "../support/action.ts";
-import { createChild, limitProblems, setTestLimit } from "../support/limits.ts";
+import { addToCounters, createChild, limitProblems, passTime, setTestLimit } from "../support/limits.ts";
 import {
   charge,
   createPayer,
@@ -84,10 +84,10 @@ test("a settlement moves the actual value from held to spent, a release frees it
 
 test("spent restarts with the next window, held does not", async () => {
   const payer = await createPayer(store.database, 1_000_000n);
-  const id = await setTestLimit(store.database, accountOf(payer), { metric: "cost", amount: 100n });
+  await setTestLimit(store.database, accountOf(payer), { metric: "cost", amount: 100n });
   await charge(billings[0], payer, 60n);
   await hold(payer, 40n);
-  await store.owner`UPDATE vx.limit_counters SET window_end = window_end - interval '1 day' WHERE limit_id = ${id}`;
+  await passTime(store.owner, payer.accountId, "1 day");
   expect(await hold(payer, 61n)).toMatchObject({ outcome: "limited", limit: { spent: 0n, held: 40n } });
   expect(await hold(payer, 60n)).toEqual({ outcome: "held" });
 });
@@ -97,8 +97,8 @@ test("a settlement counts in the window in which it commits", async () => {
   const id = await setTestLimit(store.database, accountOf(payer), { metric: "cost", amount: 100n });
   const generation = newGenerationId(payer);
   await billings[0].hold(holdOf(payer, 70n, generation));
-  await store.owner`UPDATE vx.limit_counters SET window_end = window_end - interval '1 day', spent = 90
-    WHERE limit_id = ${id}`;
+  await addToCounters(store.owner, id, { spent: 90 });
+  await passTime(store.owner, payer.accountId, "1 day");
   await billings[0].end(endOf(payer, generation, 30n));
   expect(await listLimits(store.database, accountOf(payer))).toMatchObject([{ spent: 30n, held: 0n }]);
   expect(await problems(payer)).toEqual([]);
@@ -252,22 +252,18 @@ test("of several limits, the one with the longest wait is reported", async () =>
 
 test("abandoned holds release their counters, and counters of passed windows are swept", async () => {
   const payer = await createPayer(store.database, 1_000n);
-  const id = await setTestLimit(store.database, accountOf(payer), {
-    metric: "generations",
-    amount: 1n,
-    perUser: true,
-  });
+  await setTestLimit(store.database, accountOf(payer), { metric: "generations", amount: 1n, perUser: true });
   await hold(payer, 1n, { user: "ada" });
   const lane = laneOfId(payer.accountId);
   await store.owner`UPDATE vx.holds SET expires_at = now() - interval '1 s' WHERE account_id = ${payer.accountId}`;
   await store.database.call("sweep", lane);
   expect(await problems(payer)).toEqual([]);
-  await store.owner`UPDATE vx.limit_counters SET window_end = now() - interval '2 min' WHERE limit_id = ${id}`;
+  await passTime(store.owner, payer.accountId, "2 days");
   expect(await store.database.call("lanes_to_sweep", lane, lane)).toEqual([{ lanes_to_sweep: lane }]);
   await store.database.call("sweep", lane);
   const [left] = await store.owner`
-    SELECT counters, (SELECT count(*)::int FROM vx.limit_counters WHERE limit_id = ${id}) AS rows
-    FROM vx.limit_users WHERE account_id = ${payer.accountId}`;
+    SELECT counters, (SELECT count(*)::int FROM vx.limit_counters c WHERE c.account_id = u.account_id AND user_id <> '') AS rows
+    FROM vx.limit_users u WHERE account_id = ${payer.accountId}`;
   expect(left).toEqual({ counters: 0, rows: 0 });
 });
 
@@ -313,11 +309,11 @@ test("the audit finds counters that differ from the ledger or from the open hold
   };
   expect(await findings()).toEqual([]);
   for (const id of Object.values(limits)) {
-    await store.owner`UPDATE vx.limit_counters SET spent = spent + 1 WHERE limit_id = ${id}`;
+    await addToCounters(store.owner, id, { spent: 1 });
     expect(new Set(await findings())).toEqual(new Set(["limit_spent_equals_ledger"]));
-    await store.owner`UPDATE vx.limit_counters SET spent = spent - 1, held = held + 1 WHERE limit_id = ${id}`;
+    await addToCounters(store.owner, id, { spent: -1, held: 1 });
     expect(new Set(await findings())).toEqual(new Set(["limit_held_equals_open_holds"]));
-    await store.owner`UPDATE vx.limit_counters SET held = held - 1 WHERE limit_id = ${id}`;
+    await addToCounters(store.owner, id, { held: -1 });
   }
 });
 

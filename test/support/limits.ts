@@ -45,7 +45,11 @@ export async function createChild(database: Database, parent: Payer): Promise<Pa
 export async function limitProblems(owner: postgres.Sql, accountId: string): Promise<object[]> {
   return await owner`
     SELECT c.account_id, l.metric, l.period, c.user_id, c.spent, e.spent AS ledger, c.held, h.held AS holds
-    FROM vx.limit_counters c
+    FROM (
+      SELECT i.lane, i.account_id, i.subject_id, i.user_id, x.* FROM vx.limit_counters i
+      CROSS JOIN LATERAL unnest(i.limit_ids, i.window_ends, i.spent, i.held, i.counted_since)
+        AS x (limit_id, window_end, spent, held, counted_since)
+    ) c
     JOIN vx.limits l ON l.id = c.limit_id
     CROSS JOIN LATERAL (
       SELECT coalesce(sum(CASE l.metric WHEN 'cost' THEN -e.amount_micros WHEN 'generations' THEN 1 WHEN 'concurrent' THEN 0
@@ -59,8 +63,32 @@ export async function limitProblems(owner: postgres.Sql, accountId: string): Pro
           SELECT 1 FROM vx.keys k WHERE k.id = e.key_id AND c.subject_id = ANY (k.ancestors)))
     ) e
     CROSS JOIN LATERAL (
-      SELECT coalesce(sum(n.amount), 0) AS held FROM vx.holds o CROSS JOIN LATERAL unnest(o.counters) n
-      WHERE n.limit_id = c.limit_id AND n.subject_id = c.subject_id AND n.user_id = c.user_id
+      SELECT coalesce(sum(x.amount), 0) AS held FROM vx.holds o CROSS JOIN LATERAL unnest(o.counters) n
+      CROSS JOIN LATERAL unnest(n.limit_ids, n.amounts) AS x (limit_id, amount)
+      WHERE x.limit_id = c.limit_id AND n.subject_id = c.subject_id AND n.user_id = c.user_id
     ) h
     WHERE c.account_id = ${accountId} AND (c.spent <> e.spent OR c.held <> h.held OR c.held < 0)`;
+}
+
+/** Lets time pass for the counters of an account: moves their windows back. */
+export async function passTime(owner: postgres.Sql, accountId: string, interval: string): Promise<void> {
+  await owner`
+    UPDATE vx.limit_counters SET
+      window_ends = ARRAY(SELECT e - ${interval}::interval FROM unnest(window_ends) e),
+      counted_since = ARRAY(SELECT e - ${interval}::interval FROM unnest(counted_since) e),
+      expires_at = expires_at - ${interval}::interval
+    WHERE account_id = ${accountId}`;
+}
+
+/** Adds to what a limit has counted, in all of its counters. */
+export async function addToCounters(
+  owner: postgres.Sql,
+  limitId: string,
+  { spent = 0, held = 0 }: { readonly spent?: number; readonly held?: number },
+): Promise<void> {
+  await owner`
+    UPDATE vx.limit_counters SET
+      spent[array_position(limit_ids, ${limitId})] = spent[array_position(limit_ids, ${limitId})] + ${spent},
+      held[array_position(limit_ids, ${limitId})] = held[array_position(limit_ids, ${limitId})] + ${held}
+    WHERE ${limitId} = ANY (limit_ids)`;
 }

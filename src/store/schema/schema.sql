@@ -31,6 +31,17 @@ CREATE TYPE applied_limit AS (
   per_user boolean
 );
 
+CREATE TYPE call_counters AS (
+  counters vx.limit_counter[],
+  are_current boolean
+);
+
+CREATE TYPE counter_name AS (
+  subject_id text,
+  plan text,
+  user_id text
+);
+
 CREATE TYPE entry_item AS (
   lane smallint,
   account_id text,
@@ -63,12 +74,11 @@ CREATE TYPE held_change AS (
 );
 
 CREATE TYPE held_counter AS (
-  lane smallint,
-  account_id text,
-  limit_id text,
   subject_id text,
+  plan text,
   user_id text,
-  amount bigint
+  limit_ids text[],
+  amounts bigint[]
 );
 
 CREATE TYPE hold_item AS (
@@ -83,26 +93,6 @@ CREATE TYPE hold_item AS (
   model text,
   user_id text,
   tokens bigint
-);
-
-CREATE TYPE hold_limit AS (
-  n bigint,
-  slot integer,
-  is_shared boolean,
-  at timestamp with time zone,
-  id text,
-  owner_id text,
-  metric text,
-  period text,
-  amount bigint,
-  model text,
-  per_user boolean,
-  spent bigint,
-  held bigint,
-  needed bigint,
-  window_end timestamp with time zone,
-  place tid,
-  counter vx.held_counter
 );
 
 CREATE TYPE item_result AS (
@@ -136,21 +126,28 @@ CREATE TYPE key_view AS (
   allowed_cidrs text
 );
 
-CREATE TYPE limit_charge AS (
-  lane smallint,
-  account_id text,
-  key_ids text[],
-  model text,
-  user_id text,
-  cost bigint,
-  tokens bigint,
-  at timestamp with time zone
-);
-
 CREATE TYPE limit_check AS (
   is_refused boolean,
-  counters vx.held_counter[],
+  counters vx.limit_counter[],
+  held vx.held_counter[],
   details text
+);
+
+CREATE TYPE limit_counter AS (
+  place tid,
+  subject_id text,
+  plan text,
+  user_id text,
+  limit_ids text[],
+  metrics text[],
+  periods text[],
+  models text[],
+  per_users boolean[],
+  amounts bigint[],
+  window_ends timestamp with time zone[],
+  spent bigint[],
+  held bigint[],
+  counted_since timestamp with time zone[]
 );
 
 CREATE TYPE limit_view AS (
@@ -193,6 +190,11 @@ CREATE TYPE operator_view AS (
   identity_bound boolean
 );
 
+CREATE TYPE plans_with_limits AS (
+  names text[],
+  version bigint
+);
+
 CREATE TYPE price_item AS (
   model text,
   input bigint,
@@ -202,6 +204,12 @@ CREATE TYPE price_item AS (
   reasoning bigint,
   image bigint,
   request bigint
+);
+
+CREATE TYPE spent_sum AS (
+  limit_id text,
+  user_id text,
+  spent bigint
 );
 
 CREATE TABLE account_profiles (
@@ -231,6 +239,7 @@ CREATE TABLE accounts (
   last_at timestamp with time zone NOT NULL DEFAULT '-infinity'::timestamp with time zone,
   is_limited boolean NOT NULL DEFAULT false,
   has_limited_keys boolean NOT NULL DEFAULT false,
+  limits_version bigint NOT NULL DEFAULT 0,
   CONSTRAINT balance_covers_holds CHECK (((0 <= held_micros) AND (held_micros <= balance_micros))),
   CONSTRAINT balance_in_range CHECK ((balance_micros <= '9000000000000000'::bigint)),
   CONSTRAINT accounts_plan_fkey FOREIGN KEY (plan) REFERENCES plans(name),
@@ -402,16 +411,25 @@ CREATE TABLE ledger_archives (
 CREATE TABLE limit_counters (
   lane smallint NOT NULL,
   account_id text NOT NULL,
-  limit_id text NOT NULL,
   subject_id text NOT NULL,
+  plan text NOT NULL,
   user_id text NOT NULL,
-  window_end timestamp with time zone NOT NULL,
-  spent bigint NOT NULL,
-  held bigint NOT NULL,
-  counted_since timestamp with time zone NOT NULL,
-  CONSTRAINT limit_counters_pkey PRIMARY KEY (lane, account_id, limit_id, subject_id, user_id)
+  version bigint NOT NULL,
+  valid_until timestamp with time zone NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  limit_ids text[] NOT NULL,
+  metrics text[] NOT NULL,
+  periods text[] NOT NULL,
+  models text[] NOT NULL,
+  per_users boolean[] NOT NULL,
+  amounts bigint[] NOT NULL,
+  window_ends timestamp with time zone[] NOT NULL,
+  spent bigint[] NOT NULL,
+  held bigint[] NOT NULL,
+  counted_since timestamp with time zone[] NOT NULL,
+  CONSTRAINT limit_counters_pkey PRIMARY KEY (lane, account_id, subject_id, plan, user_id)
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
-CREATE INDEX limit_counters_by_end ON limit_counters USING btree (lane, window_end);
+CREATE INDEX limit_counters_of_users ON limit_counters USING btree (lane, expires_at) WHERE (user_id <> ''::text);
 
 CREATE TABLE limit_users (
   lane smallint NOT NULL,
@@ -688,6 +706,8 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION add_usage(p_rows ledger[], p_has_users boolean) RETURNS void
 -- FUNCTION admit(p_items admit_item[], p_while_suspended admit_item[]) RETURNS TABLE(n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text, balance_micros bigint, models text, allowed_cidrs text, current_fingerprint bytea); for the server
 -- FUNCTION admitted_keys(p_items admit_item[], p_while_suspended admit_item[]) RETURNS TABLE(n integer, calls integer, is_used boolean, slots integer, lane smallint, fingerprint bytea, key_id text, account_id text, key_name text, plan text, scopes smallint, rpm integer, visible_start text, visible_end text, expires_at timestamp with time zone, revoked_at timestamp with time zone, suspended_at timestamp with time zone, balance_micros bigint, models text, allowed_cidrs text)
+-- FUNCTION align_counters(p_lane smallint, p_account_id text, p_names counter_name[], p_version bigint, p_plans_version bigint, p_at timestamp with time zone) RETURNS limit_counter[]
+-- FUNCTION aligned_counters(p_lane smallint, p_account_id text, p_names counter_name[], p_at timestamp with time zone) RETURNS TABLE(counter limit_counter, valid_until timestamp with time zone)
 -- FUNCTION append_operator_event(p_act operator_act, p_lane smallint, p_target text, p_account_id text, p_outcome text) RETURNS void
 -- FUNCTION archivable_partitions() RETURNS TABLE(name text, last_month integer)
 -- FUNCTION archived_heads(p_lane smallint, p_first text, p_last text) RETURNS SETOF archived_ledger
@@ -706,7 +726,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION check_key_bounds(p_caller keys, p_max_rpm integer, p_rate_limit_rpm integer, p_expires_at timestamp with time zone, p_models text[], p_allowed_cidrs cidr[]) RETURNS void
 -- FUNCTION check_key_cap(p_lane smallint, p_account_id text, p_plan plans) RETURNS void
 -- FUNCTION check_limit_bounds(p_caller keys, p_limits json) RETURNS void
--- FUNCTION check_limits(p_limits hold_limit[], p_from integer, p_to integer, p_added bigint[]) RETURNS limit_check
+-- FUNCTION check_limits(p_counters limit_counter[], p_changed limit_counter[], p_places tid[], p_model text, p_user_id text, p_amount bigint, p_tokens bigint, p_is_short boolean, p_at timestamp with time zone) RETURNS limit_check
 -- FUNCTION check_limits_kept(p_key keys, p_limits json) RETURNS void
 -- FUNCTION claim_lanes(p_id text) RETURNS void
 -- FUNCTION copy_shared_data(p_version bigint, p_plans text, p_limits text, p_operators text, p_prices text) RETURNS void; for the server
@@ -714,7 +734,8 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION count_limits(p_lane smallint, p_account_id text, p_user_id text, p_applied applied_limit[]) RETURNS SETOF limit_view
 -- FUNCTION count_spent(p_lane smallint, p_account_id text, p_owner_id text, p_limit_ids text[]) RETURNS void
 -- FUNCTION count_users(p_lane smallint, p_account_id text, p_added integer) RETURNS void
--- FUNCTION counter_user(p_lane smallint, p_account_id text, p_limit_id text, p_subject_id text, p_user_id text) RETURNS text
+-- FUNCTION counter_user(p_lane smallint, p_account_id text, p_subject_id text, p_plan text, p_user_id text) RETURNS text
+-- FUNCTION counters_of_call(p_lane smallint, p_account_id text, p_key_ids text[], p_account_is_limited boolean, p_key_is_limited boolean, p_applies boolean, p_limited_plans text[], p_plans_version bigint, p_version bigint, p_user_id text, p_at timestamp with time zone) RETURNS SETOF call_counters
 -- FUNCTION counting_window(p_stored integer, p_current integer) RETURNS integer
 -- FUNCTION create_account(p_act text, p_lane smallint, p_id text, p_name text, p_plan text, p_external_id text, p_email text, p_notes text) RETURNS SETOF account_views; for the server
 -- FUNCTION create_child_key(p_lane smallint, p_account_id text, p_parent_id text, p_id text, p_fingerprint bytea, p_name text, p_scopes smallint, p_default_scopes smallint, p_rate_limit_rpm integer, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text, p_models text, p_limits text, p_allowed_cidrs text) RETURNS TABLE(wait_seconds integer, max_keys_created_per_hour integer, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone, previous_expires_at timestamp with time zone, models text, limits text, allowed_cidrs text); for the server
@@ -741,7 +762,6 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION heartbeat(p_server_id text, p_cells text) RETURNS TABLE(clock timestamp with time zone); for the server
 -- FUNCTION held_by_accounts(p_lane smallint, p_account_id text[]) RETURNS TABLE(account_id text, held_micros numeric)
 -- FUNCTION hold_figures() RETURNS TABLE(holds bigint, held_micros bigint, expired bigint); for the server
--- FUNCTION hold_limits(p_limits hold_limit[], p_placed bigint[]) RETURNS void
 -- FUNCTION insert_key(p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan plans, p_scopes smallint, p_rate_limit_rpm integer, p_may_exceed_plan boolean, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text, p_ancestors text[], p_is_limited boolean, p_models text[], p_limits text, p_allowed_cidrs cidr[]) RETURNS SETOF key_view
 -- FUNCTION key_state(p_revoked_at timestamp with time zone, p_expires_at timestamp with time zone, p_suspended_at timestamp with time zone, p_now timestamp with time zone) RETURNS text
 -- FUNCTION lane_of(p_id text) RETURNS smallint
@@ -750,9 +770,9 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION ledger_hash(p_before bytea, p_version smallint, p_account_id text, p_seq bigint, p_id text, p_month integer, p_kind entry_kind, p_amount_micros bigint, p_balance_after_micros bigint, p_reason text, p_request_id text, p_key_id text, p_model text, p_price_version integer, p_input integer, p_cached_input integer, p_cache_write integer, p_output integer, p_reasoning integer, p_images integer, p_image_tokens integer, p_user_id text, p_trace_id text, p_created_at timestamp with time zone) RETURNS bytea
 -- FUNCTION ledger_partitions() RETURNS TABLE(name text, first_month integer, end_month integer)
 -- FUNCTION ledger_range(p_lane smallint, p_account_id text, p_from timestamp with time zone, p_to timestamp with time zone) RETURNS TABLE(first_seq bigint, end_seq bigint); for the server
--- FUNCTION limited_plans() RETURNS text[]
+-- FUNCTION limit_subjects(p_lane smallint, p_account_id text, p_key_ids text[], p_account_is_limited boolean, p_key_is_limited boolean, p_limited_plans text[]) RETURNS TABLE(subject_id text, plan text)
+-- FUNCTION limited_plans() RETURNS plans_with_limits
 -- FUNCTION limits_apply(p_account_is_limited boolean, p_key_is_limited boolean, p_plan text, p_ancestors text[], p_limited_plans text[]) RETURNS boolean
--- FUNCTION limits_of_holds(p_holds hold_item[], p_limited_plans text[], p_now timestamp with time zone) RETURNS hold_limit[]
 -- FUNCTION limits_of_keys(p_lane smallint, p_account_id text, p_key_ids text[], p_with_plans boolean, p_at timestamp with time zone) RETURNS SETOF applied_limit
 -- FUNCTION list_accounts(p_before text, p_limit integer) RETURNS SETOF account_views; for the server
 -- FUNCTION list_archives() RETURNS TABLE(month integer, file text, sha256 bytea, entries bigint, removed_at timestamp with time zone); for the server
@@ -774,6 +794,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION move_other_month() RETURNS TABLE(partition text, entries bigint)
 -- FUNCTION name_users(p_rows ledger[]) RETURNS void
 -- FUNCTION names_of(p_account_ids text, p_key_ids text) RETURNS TABLE(id text, name text); for the server
+-- FUNCTION names_of_counters(p_lane smallint, p_account_id text, p_key_ids text[], p_account_is_limited boolean, p_key_is_limited boolean, p_limited_plans text[], p_user_id text) RETURNS SETOF counter_name
 -- FUNCTION names_of_scopes(p_scopes smallint) RETURNS text
 -- FUNCTION no_lane() RETURNS smallint
 -- FUNCTION operator_event_hash(p_before bytea, p_row operator_events) RETURNS bytea
@@ -824,7 +845,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION set_key_limit(p_act text, p_lane smallint, p_id text, p_rate_limit_rpm integer) RETURNS SETOF key_view; for the server
 -- FUNCTION set_limits(p_lane smallint, p_account_id text, p_owner_id text, p_limits text, p_replaces boolean) RETURNS void
 -- FUNCTION set_split_state(p_id text, p_from text, p_to text) RETURNS smallint[]
--- FUNCTION settle_limits(p_released held_counter[], p_charges limit_charge[], p_with_plans boolean) RETURNS void
+-- FUNCTION settle_limits(p_lane smallint, p_account_id text, p_counters limit_counter[], p_held held_counter[], p_changed limit_counter[], p_places tid[], p_model text, p_user_id text, p_cost bigint, p_tokens bigint, p_at timestamp with time zone) RETURNS limit_counter[]
 -- FUNCTION sign_in_operator(p_issuer text, p_subject text, p_email text, p_fingerprint bytea, p_request_id text) RETURNS TABLE(id text, name text, role operator_role); for the server
 -- FUNCTION stored_usage(p_lane smallint, p_account_id text, p_end integer, p_position text, p_limit integer) RETURNS TABLE(fingerprint numeric, next text); for the server
 -- FUNCTION sweep(p_lane smallint) RETURNS bigint; for the server
@@ -841,4 +862,5 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION view_operators(p_id text, p_before text, p_limit integer) RETURNS SETOF operator_view; for the server
 -- FUNCTION window_end(p_period text, p_at timestamp with time zone) RETURNS timestamp with time zone
 -- FUNCTION window_start(p_period text, p_at timestamp with time zone) RETURNS timestamp with time zone
+-- FUNCTION write_counters(p_counters limit_counter[]) RETURNS void
 -- FUNCTION write_key(p_key keys, p_changes jsonb, p_may_exceed_plan boolean) RETURNS void

@@ -59,7 +59,11 @@ export async function checkLimits(owner: postgres.Sql): Promise<Violation[]> {
   const rows = await owner<{ id: string; detail: string }[]>`
     SELECT c.account_id AS id, concat(l.metric, ' per ', l.period, ' of ', c.subject_id, ': spent ', c.spent, ', ledger ', e.spent,
                                       ', held ', c.held, ', holds ', h.held) AS detail
-    FROM limit_counters c
+    FROM (
+      SELECT i.lane, i.account_id, i.subject_id, i.user_id, x.* FROM limit_counters i
+      CROSS JOIN LATERAL unnest(i.limit_ids, i.window_ends, i.spent, i.held, i.counted_since)
+        AS x (limit_id, window_end, spent, held, counted_since)
+    ) c
     JOIN limits l ON l.lane IN (c.lane, 1024) AND l.id = c.limit_id
     CROSS JOIN LATERAL (
       SELECT coalesce(sum(CASE l.metric WHEN 'cost' THEN -e.amount_micros WHEN 'tokens'
@@ -73,9 +77,10 @@ export async function checkLimits(owner: postgres.Sql): Promise<Violation[]> {
           SELECT 1 FROM keys k WHERE k.lane = c.lane AND k.id = e.key_id AND c.subject_id = ANY (k.ancestors)))
     ) e
     CROSS JOIN LATERAL (
-      SELECT coalesce(sum(n.amount), 0) AS held FROM holds o CROSS JOIN LATERAL unnest(o.counters) n
+      SELECT coalesce(sum(x.amount), 0) AS held FROM holds o CROSS JOIN LATERAL unnest(o.counters) n
+      CROSS JOIN LATERAL unnest(n.limit_ids, n.amounts) AS x (limit_id, amount)
       WHERE o.lane = c.lane AND o.account_id = c.account_id
-        AND (n.limit_id, n.subject_id, n.user_id) = (c.limit_id, c.subject_id, c.user_id)
+        AND (x.limit_id, n.subject_id, n.user_id) = (c.limit_id, c.subject_id, c.user_id)
     ) h
     WHERE c.spent <> e.spent OR c.held <> h.held`;
   return rows.map(({ id, detail }) => ({ rule: LIMIT_RULE, text: `account ${id}: ${detail}` }));

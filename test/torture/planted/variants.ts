@@ -168,7 +168,7 @@ export const VARIANTS: readonly Variant[] = [
   {
     name: "running calls of dead servers stay counted by limits",
     under: "server killed at any point",
-    sql: [{ function: "sweep", find: "IF v_released IS NOT NULL THEN", put: "IF false THEN" }],
+    sql: [{ function: "sweep", find: "IN ARRAY v_released LOOP", put: "IN ARRAY v_released[1:0] LOOP" }],
   },
   {
     name: "limits keep the tokens that a call held",
@@ -176,8 +176,8 @@ export const VARIANTS: readonly Variant[] = [
     sql: [
       {
         function: "settle_limits",
-        find: "WHEN 'tokens' THEN e.tokens",
-        put: "WHEN 'tokens' THEN e.tokens + 1",
+        find: "WHEN 'tokens' THEN p_tokens",
+        put: "WHEN 'tokens' THEN p_tokens + 1",
       },
     ],
   },
@@ -187,8 +187,8 @@ export const VARIANTS: readonly Variant[] = [
     sql: [
       {
         function: "settle_limits",
-        find: "WHERE l.model = '' OR l.model = e.model",
-        put: "WHERE l.model = ''",
+        find: "c.models[i] NOT IN ('', p_model)",
+        put: "c.models[i] <> ''",
       },
     ],
   },
@@ -198,8 +198,8 @@ export const VARIANTS: readonly Variant[] = [
     sql: [
       {
         function: "settle_limits",
-        find: "window_end(l.period, e.at)",
-        put: "window_end(l.period, e.at) + interval '1 day'",
+        find: "window_end(c.periods[i], p_at)",
+        put: "window_end(c.periods[i], p_at) + interval '1 day'",
       },
     ],
   },

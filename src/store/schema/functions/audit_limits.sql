@@ -16,12 +16,17 @@ BEGIN
   WITH ids AS MATERIALIZED (
     SELECT a.id, a.last_seq FROM accounts a WHERE a.lane = p_lane AND a.id > p_account_id ORDER BY a.id LIMIT p_limit
   ), counters AS MATERIALIZED (
-    SELECT c.account_id, c.limit_id, c.subject_id, c.user_id, c.spent, c.held, c.window_end, c.counted_since, l.metric,
+    SELECT i.id AS account_id, c.limit_id, c.subject_id, c.user_id, c.spent, c.held, c.window_end, c.counted_since, l.metric,
            l.period, l.model, l.per_user,
            w.since, r.is_read, CASE WHEN r.is_read AND isfinite(w.since)
              THEN seq_at(p_lane, i.id, w.since, i.last_seq) ELSE 0 END AS first_seq
     FROM ids i
-    JOIN limit_counters c ON c.lane = p_lane AND c.account_id = i.id
+    CROSS JOIN LATERAL (
+      SELECT o.subject_id, o.user_id, x.* FROM limit_counters o
+      CROSS JOIN LATERAL unnest(o.limit_ids, o.window_ends, o.spent, o.held, o.counted_since)
+        AS x (limit_id, window_end, spent, held, counted_since)
+      WHERE o.lane = p_lane AND o.account_id = i.id
+    ) c
     JOIN limits l ON l.lane IN (p_lane, 1024) AND l.id = c.limit_id
     CROSS JOIN LATERAL (
       SELECT greatest(c.counted_since, window_start(l.period, c.window_end - interval '1 microsecond')) AS since
@@ -57,8 +62,9 @@ BEGIN
           SELECT 1 FROM keys k WHERE k.lane = p_lane AND k.id = e.key_id AND c.subject_id = ANY (k.ancestors)))
     ) y
     CROSS JOIN LATERAL (
-      SELECT coalesce(sum(n.amount), 0) AS held FROM holds o CROSS JOIN LATERAL unnest(o.counters) n
-      WHERE o.lane = p_lane AND o.account_id = c.account_id AND n.limit_id = c.limit_id
+      SELECT coalesce(sum(x.amount), 0) AS held FROM holds o CROSS JOIN LATERAL unnest(o.counters) n
+      CROSS JOIN LATERAL unnest(n.limit_ids, n.amounts) AS x (limit_id, amount)
+      WHERE o.lane = p_lane AND o.account_id = c.account_id AND x.limit_id = c.limit_id
         AND n.subject_id = c.subject_id AND n.user_id = c.user_id
     ) h
   ), findings AS (

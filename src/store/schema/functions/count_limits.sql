@@ -14,8 +14,14 @@ BEGIN
            THEN c.counted_since END
   FROM unnest(p_applied) a
   JOIN limits d ON d.lane IN (p_lane, 1024) AND d.id = a.id
-  LEFT JOIN limit_counters c ON c.lane = p_lane AND c.account_id = p_account_id AND c.limit_id = a.id
-    AND c.subject_id = a.subject_id AND c.user_id = CASE WHEN d.per_user THEN p_user_id ELSE '' END
+  LEFT JOIN LATERAL (
+    SELECT x.* FROM limit_counters i
+    CROSS JOIN LATERAL unnest(i.limit_ids, i.window_ends, i.spent, i.held, i.counted_since)
+      AS x (limit_id, window_end, spent, held, counted_since)
+    WHERE i.lane = p_lane AND i.account_id = p_account_id AND i.subject_id = a.subject_id
+      AND i.plan = CASE d.lane WHEN 1024 THEN d.owner_id ELSE '' END
+      AND i.user_id = CASE WHEN d.per_user THEN p_user_id ELSE '' END AND x.limit_id = a.id
+  ) c ON true
   ORDER BY a.owner_id, d.metric, d.period, d.model, d.per_user;
 END
 $$;

@@ -1,5 +1,5 @@
 -- The lanes of this cell with abandoned holds: expired, or of a server that is not registered. Among the lanes from
--- p_from to p_to also those with answers older than 24 hours, and with counters whose window has passed.
+-- p_from to p_to also those with answers older than 24 hours, and with counters of users whose windows have passed.
 CREATE OR REPLACE FUNCTION lanes_to_sweep(p_from smallint, p_to smallint) RETURNS SETOF smallint
   LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
@@ -14,6 +14,6 @@ BEGIN
     UNION
     SELECT l.lane FROM lanes l WHERE l.lane BETWEEN p_from AND p_to AND l.is_owned
       AND (EXISTS (SELECT 1 FROM answers x WHERE x.lane = l.lane AND x.created_at < v_old)
-        OR EXISTS (SELECT 1 FROM limit_counters c WHERE c.lane = l.lane AND c.window_end < v_passed AND c.held = 0));
+        OR EXISTS (SELECT 1 FROM limit_counters c WHERE c.lane = l.lane AND c.user_id <> '' AND c.expires_at < v_passed AND 0 = ALL (c.held)));
 END
 $$;

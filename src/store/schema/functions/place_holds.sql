@@ -17,14 +17,12 @@ DECLARE
   v_account_place tid;
   v_held bigint;
   v_at timestamptz;
-  v_limited_plans constant text[] := limited_plans();
-  -- The limits of all holds of the batch, read when the first hold with limits comes. Those of the current hold are v_from to v_to.
-  v_limits hold_limit[];
-  v_from integer := 1;
-  v_to integer := 0;
-  v_added bigint[];
-  v_placed_ns bigint[];
+  v_plans constant plans_with_limits := limited_plans();
   v_check limit_check;
+  -- The counters of limits that the batch has changed, and where they are.
+  v_counters limit_counter[];
+  v_places tid[];
+  c limit_counter;
   v_is_changed boolean;
   -- Idempotency keys of earlier holds of this account in the batch, and the digests of their payloads.
   v_claimed text[];
@@ -38,16 +36,19 @@ DECLARE
 BEGIN
   FOR r IN
     SELECT e.*, a.place AS account_place, a.balance_micros, a.held_micros, a.last_at, k.revoked_at IS NOT NULL AS revoked,
-           k.ancestors, limits_apply(a.is_limited, k.is_limited, k.plan, k.ancestors, v_limited_plans) AS is_limited
+           k.ancestors, a.is_limited AS account_is_limited, k.is_limited AS key_is_limited, a.limits_version, l.counters, l.are_current
     FROM unnest(p_holds) WITH ORDINALITY
       AS e (lane, account_id, generation_id, key_id, amount, seconds, idempotency_key, digest, model, user_id,
         tokens, n)
     -- Each limit of 1 keeps a look-up by key: a join may be planned as a scan of all holds for each item.
-    LEFT JOIN LATERAL (SELECT i.ctid AS place, i.balance_micros, i.held_micros, i.last_at, i.is_limited
-      FROM accounts i
+    LEFT JOIN LATERAL (SELECT i.ctid AS place, i.balance_micros, i.held_micros, i.last_at, i.is_limited,
+        i.limits_version FROM accounts i
       WHERE i.lane = e.lane AND i.id = e.account_id LIMIT 1) a ON true
     LEFT JOIN LATERAL (SELECT i.revoked_at, i.plan, i.ancestors, i.is_limited FROM keys i
       WHERE i.lane = e.lane AND i.id = e.key_id LIMIT 1) k ON true
+    LEFT JOIN LATERAL counters_of_call(e.lane, e.account_id, array_append(k.ancestors, e.key_id), a.is_limited, k.is_limited,
+      limits_apply(a.is_limited, k.is_limited, k.plan, k.ancestors, v_plans.names), v_plans.names, v_plans.version, a.limits_version,
+      e.user_id, greatest(v_now, a.last_at)) l ON true
     ORDER BY e.lane, e.account_id, e.n
   LOOP
     IF r.account_id IS DISTINCT FROM v_account_id THEN
@@ -92,18 +93,14 @@ BEGIN
     ELSE
       v_outcome := 'held';
     END IF;
-    IF r.is_limited THEN
-      IF v_limits IS NULL THEN
-        v_limits := limits_of_holds(p_holds, v_limited_plans, v_now);
+    IF r.counters IS NOT NULL AND v_outcome IN ('held', 'insufficient') THEN
+      IF NOT r.are_current THEN
+        r.counters := align_counters(r.lane, r.account_id, ARRAY(
+          SELECT n FROM names_of_counters(r.lane, r.account_id, array_append(r.ancestors, r.key_id), r.account_is_limited,
+            r.key_is_limited, v_plans.names, r.user_id) n), r.limits_version, v_plans.version, v_at);
       END IF;
-      v_from := v_to + 1;
-      WHILE v_limits[v_to + 1].n = r.n LOOP
-        v_to := v_to + 1;
-      END LOOP;
-      IF v_from <= v_to AND v_outcome IN ('held', 'insufficient') THEN
-        v_check := check_limits(v_limits, v_from, v_to, v_added);
-        v_outcome := CASE WHEN v_check.is_refused AND v_outcome = 'held' THEN 'limited' ELSE v_outcome END;
-      END IF;
+      v_check := check_limits(r.counters, v_counters, v_places, r.model, r.user_id, r.amount, r.tokens, v_outcome = 'insufficient', v_at);
+      v_outcome := CASE WHEN v_check.is_refused AND v_outcome = 'held' THEN 'limited' ELSE v_outcome END;
     END IF;
     v_results := array_append(v_results,
       ROW('hold', r.n, v_outcome, r.balance_micros, v_held, NULL, NULL, v_check.details)::item_result);
@@ -111,12 +108,14 @@ BEGIN
       v_held := v_held + r.amount;
       v_is_changed := true;
       v_placed := array_append(v_placed, ROW(r.lane, r.generation_id, r.account_id, p_server_id, r.amount,
-        r.idempotency_key, v_now + make_interval(secs => r.seconds), v_check.counters)::holds);
+        r.idempotency_key, v_now + make_interval(secs => r.seconds), v_check.held)::holds);
       IF v_check.counters IS NOT NULL THEN
-        v_placed_ns := array_append(v_placed_ns, r.n);
-        FOR i IN v_from..v_to LOOP
-          IF v_limits[i].is_shared THEN
-            v_added[v_limits[i].slot] := coalesce(v_added[v_limits[i].slot], 0) + v_limits[i].needed;
+        FOREACH c IN ARRAY v_check.counters LOOP
+          IF c.place = ANY (v_places) THEN
+            v_counters[array_position(v_places, c.place)] := c;
+          ELSE
+            v_counters := array_append(v_counters, c);
+            v_places := array_append(v_places, c.place);
           END IF;
         END LOOP;
       END IF;
@@ -134,8 +133,8 @@ BEGIN
     v_changes := array_append(v_changes, ROW(v_account_place, v_held, v_at)::held_change);
   END IF;
   INSERT INTO holds SELECT * FROM unnest(v_placed);
-  IF v_placed_ns IS NOT NULL THEN
-    PERFORM hold_limits(v_limits, v_placed_ns);
+  IF v_counters IS NOT NULL THEN
+    PERFORM write_counters(v_counters);
   END IF;
   UPDATE accounts a SET held_micros = t.held_micros, last_at = t.at FROM unnest(v_changes) t
   WHERE a.ctid = t.place;

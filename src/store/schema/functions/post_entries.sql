@@ -28,16 +28,17 @@ DECLARE
   v_has_users boolean := false;
   v_amount bigint;
   v_at timestamptz;
-  v_limited_plans constant text[] := limited_plans();
-  -- What limits count: what the holds held, and the charges.
-  v_released held_counter[];
-  v_charges limit_charge[];
+  v_plans constant plans_with_limits := limited_plans();
+  -- The counters of limits that the batch has changed, and where they are.
+  v_counters limit_counter[];
+  v_places tid[];
+  c limit_counter;
   r record;
 BEGIN
   FOR r IN
     SELECT e.*, h.place AS hold_place, h.amount_micros AS held, h.idempotency_key, a.place AS account_place,
-           a.held_micros, a.balance_micros, a.last_seq, a.last_hash, a.last_at, h.counters, k.ancestors,
-           limits_apply(a.is_limited, k.is_limited, k.plan, k.ancestors, v_limited_plans) AS is_limited
+           a.held_micros, a.balance_micros, a.last_seq, a.last_hash, a.last_at, h.counters AS held_counters,
+           k.ancestors, a.is_limited AS account_is_limited, k.is_limited AS key_is_limited, a.limits_version, l.counters, l.are_current
     FROM unnest(p_entries) WITH ORDINALITY
       AS e (lane, account_id, generation_id, id, month, kind, amount, reason, request_id, key_id, model, price_version, input,
         cached_input, cache_write, output, reasoning, images, image_tokens, user_id, trace_id, answer, n)
@@ -45,11 +46,14 @@ BEGIN
     LEFT JOIN LATERAL (SELECT i.ctid AS place, i.amount_micros, i.idempotency_key, i.counters FROM holds i
       WHERE i.lane = e.lane AND i.id = e.generation_id AND i.account_id = e.account_id LIMIT 1) h ON true
     LEFT JOIN LATERAL (SELECT i.ctid AS place, i.held_micros, i.balance_micros, i.last_seq, i.last_hash,
-        i.last_at, i.is_limited, i.has_limited_keys
+        i.last_at, i.is_limited, i.has_limited_keys, i.limits_version
       FROM accounts i WHERE i.lane = e.lane AND i.id = e.account_id LIMIT 1) a ON true
     LEFT JOIN LATERAL (SELECT i.plan, i.ancestors, i.is_limited FROM keys i
-      WHERE (a.is_limited OR a.has_limited_keys OR cardinality(v_limited_plans) > 0)
+      WHERE (a.is_limited OR a.has_limited_keys OR v_plans.names IS NOT NULL)
         AND i.lane = e.lane AND i.id = e.key_id LIMIT 1) k ON true
+    LEFT JOIN LATERAL counters_of_call(e.lane, e.account_id, array_append(k.ancestors, e.key_id), a.is_limited, k.is_limited,
+      e.kind = 'generation' AND limits_apply(a.is_limited, k.is_limited, k.plan, k.ancestors, v_plans.names), v_plans.names,
+      v_plans.version, a.limits_version, e.user_id, greatest(v_now, a.last_at)) l ON true
     ORDER BY e.lane, e.account_id, e.generation_id, e.n
   LOOP
     -- A batch may end the same hold twice: only the first one counts.
@@ -76,7 +80,6 @@ BEGIN
       v_current_hold := r.generation_id;
       v_ended := array_append(v_ended, r.hold_place);
       v_held := v_held - r.held;
-      v_released := v_released || r.counters;
     END IF;
     IF r.amount IS NULL THEN
       v_results := array_append(v_results, ROW('end', r.n, 'posted', NULL, NULL, NULL, NULL, NULL)::item_result);
@@ -91,12 +94,24 @@ BEGIN
         r.reason, r.request_id, r.key_id, r.model, r.price_version, r.input, r.cached_input, r.cache_write, r.output,
         r.reasoning, r.images, r.image_tokens, r.user_id, r.trace_id, v_at, c_version, v_hash)::ledger);
       v_has_users := v_has_users OR r.user_id <> '';
-      IF r.is_limited AND r.kind = 'generation' THEN
-        v_charges := array_append(v_charges, ROW(r.lane, r.account_id, array_append(r.ancestors, r.key_id), r.model, r.user_id,
-          -v_amount, r.input::bigint + r.cached_input + r.cache_write + r.output + r.reasoning, v_at)::limit_charge);
-      END IF;
       v_results := array_append(v_results,
         ROW('end', r.n, 'posted', v_balance, NULL, v_amount, NULL, NULL)::item_result);
+    END IF;
+    IF r.held_counters IS NOT NULL OR r.counters IS NOT NULL THEN
+      IF NOT r.are_current THEN
+        r.counters := align_counters(r.lane, r.account_id, ARRAY(
+          SELECT n FROM names_of_counters(r.lane, r.account_id, array_append(r.ancestors, r.key_id), r.account_is_limited,
+            r.key_is_limited, v_plans.names, r.user_id) n), r.limits_version, v_plans.version, v_at);
+      END IF;
+      FOREACH c IN ARRAY settle_limits(r.lane, r.account_id, r.counters, r.held_counters, v_counters, v_places, r.model, r.user_id,
+          -v_amount, r.input::bigint + r.cached_input + r.cache_write + r.output + r.reasoning, v_at) LOOP
+        IF c.place = ANY (v_places) THEN
+          v_counters[array_position(v_places, c.place)] := c;
+        ELSE
+          v_counters := array_append(v_counters, c);
+          v_places := array_append(v_places, c.place);
+        END IF;
+      END LOOP;
     END IF;
     IF r.idempotency_key IS NOT NULL THEN
       IF r.amount IS NULL THEN
@@ -112,8 +127,8 @@ BEGIN
     DELETE FROM holds h WHERE h.ctid = ANY (v_ended);
     INSERT INTO ledger SELECT * FROM unnest(v_rows);
     PERFORM add_usage(v_rows, v_has_users);
-    IF v_released IS NOT NULL OR v_charges IS NOT NULL THEN
-      PERFORM settle_limits(v_released, v_charges, cardinality(v_limited_plans) > 0);
+    IF v_counters IS NOT NULL THEN
+      PERFORM write_counters(v_counters);
     END IF;
     v_changes := array_append(v_changes, ROW(v_account_place, v_held, v_balance, v_seq, v_hash, v_at)::account_change);
     UPDATE accounts a SET

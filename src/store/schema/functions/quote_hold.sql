@@ -5,15 +5,22 @@ CREATE OR REPLACE FUNCTION quote_hold(p_holds hold_item[]) RETURNS SETOF item_re
 AS $$
 DECLARE
   v_hold constant hold_item := p_holds[1];
+  v_plans constant plans_with_limits := limited_plans();
+  v_now constant timestamptz := clock_timestamp();
+  v_is_short boolean;
   v_check limit_check;
   r record;
 BEGIN
-  SELECT a.balance_micros, a.held_micros, limits_of_holds(p_holds, limited_plans(), clock_timestamp()) AS limits
+  SELECT a.balance_micros, a.held_micros, greatest(v_now, a.last_at) AS at, ARRAY(
+      SELECT n FROM names_of_counters(a.lane, a.id, array_append(k.ancestors, k.id), a.is_limited, k.is_limited, v_plans.names,
+        v_hold.user_id) n) AS names
     INTO STRICT r FROM accounts a JOIN keys k ON k.lane = a.lane AND k.account_id = a.id
     WHERE a.lane = v_hold.lane AND a.id = v_hold.account_id AND k.id = v_hold.key_id;
-  v_check := check_limits(r.limits, 1, cardinality(r.limits), NULL);
-  RETURN NEXT ROW('hold', 1, CASE WHEN r.balance_micros - r.held_micros < v_hold.amount THEN 'insufficient'
-    WHEN v_check.is_refused THEN 'limited' ELSE 'held' END, r.balance_micros, r.held_micros, NULL, NULL,
-    v_check.details)::item_result;
+  v_is_short := r.balance_micros - r.held_micros < v_hold.amount;
+  -- Counters that do not exist are not written.
+  v_check := check_limits(ARRAY(SELECT c.counter FROM aligned_counters(v_hold.lane, v_hold.account_id, r.names, r.at) c), NULL, NULL,
+    v_hold.model, v_hold.user_id, v_hold.amount, v_hold.tokens, v_is_short, r.at);
+  RETURN NEXT ROW('hold', 1, CASE WHEN v_is_short THEN 'insufficient' WHEN v_check.is_refused THEN 'limited' ELSE 'held' END,
+    r.balance_micros, r.held_micros, NULL, NULL, v_check.details)::item_result;
 END
 $$;

@@ -32,8 +32,8 @@ BEGIN
     PERFORM refuse('invalid_argument', format('an owner can have at most %s limits', c_max), '{"field":"limits"}');
   END IF;
   IF p_account_id <> '' THEN
-    PERFORM count_spent(p_lane, p_account_id, p_owner_id, v_new);
     PERFORM mark_limited(p_lane, p_account_id, p_owner_id);
+    PERFORM count_spent(p_lane, p_account_id, p_owner_id, v_new);
   END IF;
 END
 $$;

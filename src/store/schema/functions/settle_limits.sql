@@ -1,51 +1,78 @@
--- Releases what ended holds held of counters, and adds charges to the counters of all limits that apply to them now: also of those that
--- were set while the call ran. The counter of a limit that was removed is gone. The caller holds the locks of the lanes.
-CREATE OR REPLACE FUNCTION settle_limits(p_released held_counter[], p_charges limit_charge[], p_with_plans boolean)
-  RETURNS void
+-- Releases what an ended hold held of counters, and adds a charge to the counters of all limits that apply to it now: also of those
+-- that were set while the call ran. What was held of a removed limit is forgotten. p_counters are those of the call, NULL without a
+-- charge; p_changed and p_places are as in check_limits. Returns the changed counters. The caller holds the lock of the lane.
+CREATE OR REPLACE FUNCTION settle_limits(
+  p_lane smallint, p_account_id text, p_counters limit_counter[], p_held held_counter[], p_changed limit_counter[], p_places tid[],
+  p_model text, p_user_id text, p_cost bigint, p_tokens bigint, p_at timestamptz
+) RETURNS limit_counter[]
   LANGUAGE plpgsql
 AS $$
 DECLARE
-  v_lanes smallint[];
-  v_accounts text[];
+  v_counters limit_counter[] := p_counters;
+  v_charged constant integer := coalesce(cardinality(p_counters), 0);
+  v_is_known boolean;
+  -- What the hold held of the current counter.
+  v_ids text[];
+  v_amounts bigint[];
+  v_place integer;
+  v_held bigint[];
+  v_spent bigint[];
+  h held_counter;
+  c limit_counter;
 BEGIN
-  WITH parts AS (
-    SELECT r.lane, r.account_id, r.limit_id, r.subject_id, r.user_id, NULL::timestamptz AS at,
-           NULL::timestamptz AS window_end, 0 AS spent, r.amount AS released
-    FROM unnest(p_released) r
-    UNION ALL
-    SELECT e.lane, e.account_id, l.id, l.subject_id, CASE WHEN l.per_user AND e.user_id <> ''
-             THEN counter_user(e.lane, e.account_id, l.id, l.subject_id, e.user_id) ELSE '' END,
-           e.at, window_end(l.period, e.at),
-           CASE l.metric WHEN 'cost' THEN e.cost WHEN 'tokens' THEN e.tokens WHEN 'generations' THEN 1 ELSE 0 END, 0
-    FROM unnest(p_charges) e
-    CROSS JOIN LATERAL limits_of_keys(e.lane, e.account_id, e.key_ids, p_with_plans, e.at) l
-    WHERE l.model = '' OR l.model = e.model
-  ), changes AS MATERIALIZED (
-    SELECT p.lane, p.account_id, p.limit_id, p.subject_id, p.user_id, max(p.at) AS at, max(p.window_end) AS window_end,
-           sum(p.spent)::bigint AS spent, sum(p.released)::bigint AS released
-    FROM parts p GROUP BY p.lane, p.account_id, p.limit_id, p.subject_id, p.user_id
-  ), updated AS (
-    UPDATE limit_counters c SET
-      held = c.held - t.released,
-      spent = CASE WHEN c.window_end <= t.at THEN t.spent ELSE c.spent + t.spent END,
-      counted_since = CASE WHEN c.window_end <= t.at THEN '-infinity' ELSE c.counted_since END,
-      window_end = CASE WHEN c.window_end <= t.at THEN t.window_end ELSE c.window_end END
-    FROM changes t
-    WHERE c.lane = t.lane AND c.account_id = t.account_id AND c.limit_id = t.limit_id AND c.subject_id = t.subject_id
-      AND c.user_id = t.user_id
-    RETURNING c.lane, c.account_id, c.limit_id, c.subject_id, c.user_id
-  ), added AS (
-    INSERT INTO limit_counters (lane, account_id, limit_id, subject_id, user_id, window_end, spent, held, counted_since)
-    SELECT t.lane, t.account_id, t.limit_id, t.subject_id, t.user_id, t.window_end, t.spent, 0, t.at
-    FROM changes t
-    WHERE t.at IS NOT NULL AND NOT EXISTS (SELECT 1 FROM updated u WHERE u.lane = t.lane AND u.account_id = t.account_id
-      AND u.limit_id = t.limit_id AND u.subject_id = t.subject_id AND u.user_id = t.user_id)
-    RETURNING lane, account_id, user_id
-  )
-  SELECT array_agg(a.lane), array_agg(a.account_id) INTO v_lanes, v_accounts FROM added a WHERE a.user_id <> '';
-  IF v_lanes IS NOT NULL THEN
-    PERFORM count_users(n.lane, n.account_id, count(*)::integer)
-      FROM unnest(v_lanes, v_accounts) AS n (lane, account_id) GROUP BY n.lane, n.account_id;
+  IF p_held IS NOT NULL THEN
+    FOREACH h IN ARRAY p_held LOOP
+      v_is_known := false;
+      FOR i IN 1..v_charged LOOP
+        c := p_counters[i];
+        v_is_known := v_is_known OR (c.subject_id = h.subject_id AND c.plan = h.plan AND c.user_id = h.user_id);
+      END LOOP;
+      -- The plan of the key has changed, or a limit was removed.
+      IF NOT v_is_known THEN
+        v_counters := v_counters || ARRAY(
+          SELECT ROW(i.ctid, i.subject_id, i.plan, i.user_id, i.limit_ids, i.metrics, i.periods, i.models, i.per_users, i.amounts,
+            i.window_ends, i.spent, i.held, i.counted_since)::limit_counter
+          FROM limit_counters i WHERE i.lane = p_lane AND i.account_id = p_account_id AND i.subject_id = h.subject_id
+            AND i.plan = h.plan AND i.user_id = h.user_id);
+      END IF;
+    END LOOP;
   END IF;
+  FOR n IN 1..coalesce(cardinality(v_counters), 0) LOOP
+    c := v_counters[n];
+    IF c.place = ANY (p_places) THEN
+      c := p_changed[array_position(p_places, c.place)];
+    END IF;
+    v_ids := NULL;
+    IF p_held IS NOT NULL THEN
+      FOREACH h IN ARRAY p_held LOOP
+        IF c.subject_id = h.subject_id AND c.plan = h.plan AND c.user_id = h.user_id THEN
+          v_ids := h.limit_ids;
+          v_amounts := h.amounts;
+        END IF;
+      END LOOP;
+    END IF;
+    v_held := c.held;
+    v_spent := c.spent;
+    FOR i IN 1..cardinality(v_held) LOOP
+      IF v_ids IS NOT NULL THEN
+        v_place := CASE WHEN v_ids[i] = c.limit_ids[i] THEN i ELSE array_position(v_ids, c.limit_ids[i]) END;
+        v_held[i] := v_held[i] - coalesce(v_amounts[v_place], 0);
+      END IF;
+      IF n > v_charged OR c.models[i] NOT IN ('', p_model) OR (c.per_users[i] AND c.user_id = '' AND p_user_id <> '') THEN
+        CONTINUE;
+      END IF;
+      IF c.window_ends[i] <= p_at THEN
+        c.window_ends[i] := window_end(c.periods[i], p_at);
+        c.counted_since[i] := '-infinity';
+        v_spent[i] := 0;
+      END IF;
+      v_spent[i] := v_spent[i] + CASE c.metrics[i] WHEN 'cost' THEN p_cost WHEN 'tokens' THEN p_tokens
+        WHEN 'generations' THEN 1 ELSE 0 END;
+    END LOOP;
+    c.held := v_held;
+    c.spent := v_spent;
+    v_counters[n] := c;
+  END LOOP;
+  RETURN v_counters;
 END
 $$;

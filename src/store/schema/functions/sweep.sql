@@ -6,7 +6,8 @@ AS $$
 DECLARE
   v_now timestamptz;
   v_swept bigint;
-  v_released held_counter[];
+  v_released holds[];
+  v_hold holds;
 BEGIN
   PERFORM 1 FROM lanes l WHERE l.lane = p_lane AND l.is_owned FOR UPDATE;
   IF NOT FOUND THEN
@@ -22,7 +23,7 @@ BEGIN
   WITH swept AS MATERIALIZED (
     DELETE FROM holds h WHERE h.lane = p_lane
       AND (h.expires_at < v_now OR NOT EXISTS (SELECT 1 FROM servers s WHERE s.id = h.server_id))
-    RETURNING h.account_id, h.amount_micros, h.idempotency_key, h.id, h.counters
+    RETURNING h.*
   ), forgotten AS (
     DELETE FROM answers x USING swept s
     WHERE x.lane = p_lane AND x.account_id = s.account_id AND x.idempotency_key = s.idempotency_key AND x.generation_id = s.id
@@ -31,12 +32,11 @@ BEGIN
     FROM (SELECT s.account_id, sum(s.amount_micros)::bigint AS amount FROM swept s GROUP BY s.account_id) t
     WHERE a.lane = p_lane AND a.id = t.account_id
   )
-  SELECT (SELECT count(*) FROM swept), (SELECT array_agg(ROW(c.lane, c.account_id, c.limit_id, c.subject_id, c.user_id,
-      c.amount)::held_counter) FROM swept s CROSS JOIN LATERAL unnest(s.counters) c)
+  SELECT (SELECT count(*) FROM swept), ARRAY(SELECT ROW(s.*)::holds FROM swept s WHERE s.counters IS NOT NULL)
     INTO v_swept, v_released;
-  IF v_released IS NOT NULL THEN
-    PERFORM settle_limits(v_released, NULL, false);
-  END IF;
+  FOREACH v_hold IN ARRAY v_released LOOP
+    PERFORM write_counters(settle_limits(p_lane, v_hold.account_id, NULL, v_hold.counters, NULL, NULL, NULL, NULL, NULL, NULL, v_now));
+  END LOOP;
   PERFORM sweep_counters(p_lane, v_now);
   RETURN v_swept;
 END

@@ -1,16 +1,18 @@
--- Deletes counters of a lane whose window passed a minute ago, and those of removed limits of plans. The caller holds the lane.
+-- Deletes counters of a lane that hold nothing: those of users whose windows passed a minute ago, and those of owners without limits.
+-- The caller holds the lane.
 CREATE OR REPLACE FUNCTION sweep_counters(p_lane smallint, p_now timestamptz) RETURNS void
   LANGUAGE plpgsql
 AS $$
 BEGIN
   WITH old AS MATERIALIZED (
-    SELECT c.account_id, c.limit_id, c.subject_id, c.user_id FROM limit_counters c
-    WHERE c.lane = p_lane AND c.held = 0 AND (c.window_end < p_now - interval '1 minute' OR NOT EXISTS (
-      SELECT 1 FROM limits l WHERE l.id = c.limit_id AND l.lane IN (p_lane, 1024)))
+    SELECT c.account_id, c.subject_id, c.plan, c.user_id FROM limit_counters c
+    WHERE c.lane = p_lane AND 0 = ALL (c.held) AND ((c.user_id <> '' AND c.expires_at < p_now - interval '1 minute') OR NOT EXISTS (
+      SELECT 1 FROM limits l WHERE l.lane = CASE c.plan WHEN '' THEN p_lane ELSE 1024 END
+        AND l.owner_id = CASE c.plan WHEN '' THEN c.subject_id ELSE c.plan END))
     LIMIT 1000
   ), deleted AS (
     DELETE FROM limit_counters c USING old o
-    WHERE c.lane = p_lane AND c.account_id = o.account_id AND c.limit_id = o.limit_id AND c.subject_id = o.subject_id
+    WHERE c.lane = p_lane AND c.account_id = o.account_id AND c.subject_id = o.subject_id AND c.plan = o.plan
       AND c.user_id = o.user_id
   )
   UPDATE limit_users u SET counters = u.counters - o.deleted

@@ -52,6 +52,8 @@ CREATE TABLE accounts (
   -- Whether the account has limits of its own, and whether any of its keys has: see set_limits.
   is_limited boolean NOT NULL DEFAULT false,
   has_limited_keys boolean NOT NULL DEFAULT false,
+  -- Increases with each change of these limits: see limit_counters.
+  limits_version bigint NOT NULL DEFAULT 0,
   PRIMARY KEY (lane, id),
   -- create_account checks that the lane is that of the id: a constraint would be checked again on each update.
   CONSTRAINT balance_covers_holds CHECK (0 <= held_micros AND held_micros <= balance_micros),
@@ -181,26 +183,45 @@ CREATE TABLE limits (
   CONSTRAINT temporary_amount_ends CHECK ((temporary_amount IS NULL) = (temporary_until IS NULL))
 );
 
--- What a limit has counted. Limits of a plan have a counter for each key, limits per user one for each end user.
+-- What the limits of an owner have counted: one row for an account and for a key, one for a key and its plan, and one more for each
+-- end user if limits are per user. So a call reads and writes few rows, whatever the number of limits.
+--
+-- The arrays have an element for each limit. The definitions are copies of those in "limits": a row whose version is not that of its
+-- account (of the shared data if it counts limits of a plan), or whose time has passed, is written anew before it is used. See
+-- align_counters.
 CREATE TABLE limit_counters (
   lane smallint NOT NULL,
   account_id text NOT NULL,
-  limit_id text NOT NULL,
   -- The account or key whose calls are counted.
   subject_id text NOT NULL,
-  -- Empty if the limit is not per user, and for calls without a user. "(other)" for users above the maximum.
+  -- The plan whose limits these are; empty for those of the account or key itself.
+  plan text NOT NULL,
+  -- The end user whose limits these are: a row of a user has only limits per user, and those of the empty user count calls without a
+  -- user. "(other)" for users above the maximum.
   user_id text COLLATE "C" NOT NULL,
+  version bigint NOT NULL,
+  -- When the first temporary amount ends.
+  valid_until timestamptz NOT NULL,
+  -- The end of the last window of a row of a user.
+  expires_at timestamptz NOT NULL,
+  limit_ids text[] NOT NULL,
+  metrics text[] NOT NULL,
+  periods text[] NOT NULL,
+  models text[] NOT NULL,
+  per_users boolean[] NOT NULL,
+  amounts bigint[] NOT NULL,
   -- The end of the window of "spent", which is zero from then on: 'infinity' without one.
-  window_end timestamptz NOT NULL,
-  spent bigint NOT NULL,
+  window_ends timestamptz[] NOT NULL,
+  spent bigint[] NOT NULL,
   -- The sum of the open holds that name the counter; it does not restart.
-  held bigint NOT NULL,
+  held bigint[] NOT NULL,
   -- Entries before this time are not in "spent" although they are in the window: '-infinity' if there are none. 'infinity' if it
   -- is not known, see count_spent.
-  counted_since timestamptz NOT NULL,
-  PRIMARY KEY (lane, account_id, limit_id, subject_id, user_id)
+  counted_since timestamptz[] NOT NULL,
+  PRIMARY KEY (lane, account_id, subject_id, plan, user_id)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
-CREATE INDEX limit_counters_by_end ON limit_counters (lane, window_end);
+-- Other rows are written without changing any index.
+CREATE INDEX limit_counters_of_users ON limit_counters (lane, expires_at) WHERE user_id <> '';
 
 -- The number of counters of end users of each account.
 CREATE TABLE limit_users (
@@ -210,10 +231,23 @@ CREATE TABLE limit_users (
   PRIMARY KEY (lane, account_id)
 );
 
--- What a hold holds of a counter.
-CREATE TYPE held_counter AS (
-  lane smallint, account_id text, limit_id text, subject_id text, user_id text, amount bigint
+-- The account or key, the plan and the user of a row of limit_counters.
+CREATE TYPE counter_name AS (subject_id text, plan text, user_id text);
+
+-- What a limit has counted for a user, or for all.
+CREATE TYPE spent_sum AS (limit_id text, user_id text, spent bigint);
+
+-- A row of limit_counters, or what it should be: place is NULL if there is none.
+CREATE TYPE limit_counter AS (
+  place tid, subject_id text, plan text, user_id text, limit_ids text[], metrics text[], periods text[], models text[],
+  per_users boolean[], amounts bigint[], window_ends timestamptz[], spent bigint[], held bigint[], counted_since timestamptz[]
 );
+
+-- The counters of a call, and whether all exist and have the definitions that are valid now. Both are NULL if no limit can apply.
+CREATE TYPE call_counters AS (counters limit_counter[], are_current boolean);
+
+-- What a hold holds of the limits of a row of limit_counters.
+CREATE TYPE held_counter AS (subject_id text, plan text, user_id text, limit_ids text[], amounts bigint[]);
 
 -- A limit that applies to a call, with the amount that is valid now. owner_id has the definition, subject_id the counter.
 CREATE TYPE applied_limit AS (
@@ -227,21 +261,12 @@ CREATE TYPE limit_view AS (
   resets_at timestamptz, counted_since timestamptz
 );
 
--- A limit that applies to the hold n of a batch, with what its counter had counted before the batch. Holds of the batch that need
--- the same counter have the same slot: the index of the first of them. place is the row of the counter, NULL for a new one.
-CREATE TYPE hold_limit AS (
-  n bigint, slot integer, is_shared boolean, at timestamptz, id text, owner_id text, metric text, period text, amount bigint,
-  model text, per_user boolean, spent bigint, held bigint, needed bigint, window_end timestamptz, place tid, counter held_counter
-);
+-- The result of a check of all limits of a hold: the counters after the hold, and what it must hold of them. details is JSON: the limit
+-- that refuses the hold, what is left, or the state of the minute limits.
+CREATE TYPE limit_check AS (is_refused boolean, counters limit_counter[], held held_counter[], details text);
 
--- The result of a check of all limits of a hold. counters are what it must hold. details is JSON: the limit that refuses the hold, or
--- the state of the minute limits.
-CREATE TYPE limit_check AS (is_refused boolean, counters held_counter[], details text);
-
--- A charge that limits count. key_ids are the key and its ancestors.
-CREATE TYPE limit_charge AS (
-  lane smallint, account_id text, key_ids text[], model text, user_id text, cost bigint, tokens bigint, at timestamptz
-);
+-- The plans that have limits, and the version of these limits.
+CREATE TYPE plans_with_limits AS (names text[], version bigint);
 
 -- The number of keys that an account created with its own keys, in the last hour in which it created any.
 CREATE TABLE key_creations (
