@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { createInterface } from "node:readline";
+import { PassThrough } from "node:stream";
 import type { DescMessage, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { type Command, Option } from "commander";
@@ -86,7 +87,7 @@ export const define: Define = (group) => {
     )
     .option("--model <model>", "a model that the key may use; can be repeated (default: all)", collect)
     .option("--expires-at <time>", "the time at which the key expires (default: never)", time("--expires-at"))
-    .option("--limit <limit>", `${LIMIT}; can be repeated`, limits)
+    .option("--limit <limit>", `${LIMIT}; can be repeated`, collectLimits)
     .option(
       "--cidr <range>",
       "an address or range from which the key may be used, such as 203.0.113.0/24; can be repeated (default: all)",
@@ -192,7 +193,7 @@ function defineRotate(group: Command): void {
 const LIMIT = "a limit such as cost/month=25.00, tokens/minute=5000,model=small,per=user or concurrent=4";
 
 /** "metric/window=amount", with ",model=M" and ",per=user". */
-function limits(text: string, before: readonly LimitInit[] = []): LimitInit[] {
+function collectLimits(text: string, before: readonly LimitInit[] = []): LimitInit[] {
   const match = /^([a-z]+)(?:\/([a-z]+))?=([^,]+)((?:,(?:model=[^,]+|per=user))*)$/.exec(text);
   if (!match) throw usageFailure(`--limit: must be ${LIMIT}, not ${JSON.stringify(text)}`);
   const [, metric = "", window = "", amount = "", rest = ""] = match;
@@ -203,7 +204,7 @@ function limits(text: string, before: readonly LimitInit[] = []): LimitInit[] {
 
 /** The word "none" stands for no limits. */
 function orNone(text: string, before?: LimitInit[]): LimitInit[] {
-  return text === "none" ? [] : limits(text, before);
+  return text === "none" ? [] : collectLimits(text, before);
 }
 
 function withAccount(command: Command): Command {
@@ -291,8 +292,10 @@ async function reportLeak(options: JsonOption & ReasonOption & { url?: string })
 
 /** The first line of the input: arguments of commands are visible to other users and stored in histories. */
 async function readKey(): Promise<string> {
-  if (process.stdin.isTTY) await printError("Paste the leaked key and press Enter:");
-  const lines = createInterface({ input: process.stdin });
+  const { isTTY: terminal = false } = process.stdin;
+  // On a terminal, the interface reads key by key and would echo them to its output.
+  const lines = createInterface({ input: process.stdin, output: new PassThrough().resume(), terminal });
+  if (terminal) await printError("Paste the leaked key and press Enter. It is not shown:");
   const first = await Promise.race([once(lines, "line"), once(lines, "close")]);
   lines.close();
   const key = String(first[0] ?? "").trim();

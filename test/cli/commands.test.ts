@@ -1,7 +1,9 @@
+import { spawn } from "node:child_process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { TEST_ACTION_JSON } from "../support/action.ts";
+import { cleanEnv } from "../support/clean-env.ts";
 import { typeIds } from "../support/type-ids.ts";
-import { type Ended, type RunningServer, spawnVx, startServer, vx } from "./support.ts";
+import { type Ended, type RunningServer, spawnVx, startServer, VX, vx } from "./support.ts";
 
 let server: RunningServer;
 
@@ -289,6 +291,21 @@ describe("plans, keys and their limits", () => {
       expect(refused.stderr).toMatch(/^vx: the first line of the input is not a complete key/);
       if (input !== "") expect(refused.stderr).not.toContain(input);
     }
+  });
+
+  test.skipIf(process.platform !== "linux")("report-leak does not show a key that is typed", async () => {
+    const { secret } = await json("keys", "create", await newAccount(), "--name", "leaked");
+    const command = `exec "${process.execPath}" "${VX}" keys report-leak`;
+    const terminal = spawn("script", ["--quiet", "--return", "--command", command, "/dev/null"], {
+      env: cleanEnv(server.env),
+    });
+    let shown = "";
+    for await (const output of terminal.stdout.setEncoding("utf8")) {
+      shown += output;
+      if (shown.endsWith("It is not shown:\r\n")) terminal.stdin.write(`${secret}\r`);
+    }
+    expect(shown).toMatch(/^Paste the leaked key .*\r\nRevoked 1 key: key_\w+ of acct_\w+ and .*\r\n$/);
+    expect(shown).not.toContain(secret.slice(-8));
   });
 
   test("set-limit sets a limit and restores the limit of the plan", async () => {

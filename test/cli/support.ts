@@ -13,7 +13,7 @@ import { runCommandLine } from "../../src/cli/program.ts";
 import { cleanEnv } from "../support/clean-env.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 
-const VX = fileURLToPath(new URL("../../src/vx.js", import.meta.url));
+export const VX: string = fileURLToPath(new URL("../../src/vx.js", import.meta.url));
 
 export type Ended = { readonly code: number | null; readonly stdout: string; readonly stderr: string };
 export type Env = Readonly<Record<string, string>>;
