@@ -4,6 +4,7 @@ import { type ChatMessage, CreateChatCompletionRequestSchema } from "../../gen/v
 import { CreateResponseRequestSchema } from "../../gen/vx/openai/v1/responses_pb.js";
 import { EmbedResponseSchema } from "../../gen/vx/v1/embed_pb.js";
 import { GenerateRequestSchema } from "../../gen/vx/v1/generate_pb.js";
+import { KeyService, UpdateKeyRequestSchema } from "../../gen/vx/v1/key_pb.js";
 import { generationRequestOfChat } from "../../src/api/chat/request.ts";
 import { generationRequestOf } from "../../src/api/generate/request.ts";
 import { generationRequestOfMessage } from "../../src/api/messages/request.ts";
@@ -25,6 +26,8 @@ import { inputTokenBound } from "../../src/domain/prompt-texts.ts";
 import { valueOfJson } from "../../src/rules/plain-values.ts";
 import { digestOfRequest } from "../../src/rules/request-digest.ts";
 import { bodyBudget } from "../../src/server/http/limits.ts";
+import { httpBindings } from "../../src/server/rest/http-rule.ts";
+import { decodeBody } from "../../src/server/wire/rest.ts";
 import { turnsOf as anthropicTurnsOf } from "../../src/upstreams/anthropic/body.ts";
 import { EventStream } from "../../src/upstreams/http/exchange.ts";
 import { writeBody } from "../../src/upstreams/http/request-body.ts";
@@ -82,6 +85,19 @@ const decodings: readonly LargeWork[] = Object.entries(BODIES).flatMap(([name, t
     prepare: () => decoding(tools, isJson),
   })),
 );
+
+/** A body that is read twice: for its values, and for the names of the fields that change. */
+function patchDecoding(): () => Promise<unknown> {
+  const gap = " ".repeat(60_000);
+  const limit = `{"metric":${gap}"generations",${gap}"window":${gap}"month",${gap}"amount":${gap}1}`;
+  const bytes = Buffer.from(`{"limits":[${Array(20).fill(limit).join()}]}`);
+  const [binding] = httpBindings(KeyService.method.updateKey);
+  if (!binding) throw new Error("UpdateKey has no address");
+  const input = UpdateKeyRequestSchema;
+  const endpoint = { binding, input, readBody: new Readers("refuse").of(input), readBodyField: undefined };
+  const share = new BodyBudget(bodyBudget).openShare(undefined);
+  return async () => decode(bytes, share, decodeBody(endpoint, bytes));
+}
 
 const said = { role: "user", content: "Hello" };
 const properties = (count: number) =>
@@ -357,6 +373,7 @@ const misread: readonly LargeWork[] = Object.entries(MISREAD).map(([name, text])
 
 export const LARGE_WORK: readonly LargeWork[] = [
   ...decodings,
+  { name: "a PATCH with 5 MB of spaces: decoded", minTurns: 39, prepare: patchDecoding },
   ...checks,
   ...digests,
   ...conversions,

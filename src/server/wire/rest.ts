@@ -376,7 +376,12 @@ class EventReader {
   readonly #onAbort = () => this.#reject(this.#signal?.reason);
 }
 
-function* decodeBody({ binding, input, readBody, readBodyField }: Endpoint, bytes: Buffer): Steps<Message> {
+type BodyReaders = Pick<Endpoint, "binding" | "input" | "readBody" | "readBodyField">;
+
+export function* decodeBody(
+  { binding, input, readBody, readBodyField }: BodyReaders,
+  bytes: Buffer,
+): Steps<Message> {
   // An empty body is an empty object.
   if (bytes.length === 0) return create(input);
   if (!readBodyField) {
