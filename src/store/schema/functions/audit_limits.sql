@@ -1,6 +1,7 @@
 -- Compares the counters of limits of a lane with the ledger and with the open holds: those of at most p_limit accounts after
 -- p_account_id. Windows of an hour and longer are compared with the usage, which the audit compares with the ledger and which keeps
 -- the sums of archived months; windows of a minute, those that are not counted from their start, and those of users with the entries.
+-- Where these are archived, users are compared with the usage if it names all of them, and the others are not compared.
 --
 -- Returns one row per difference. The first row has an empty rule and the account after which the next piece starts: none at the end of the
 -- lane. Locks the ledger before its snapshot is taken: see audit.
@@ -33,9 +34,12 @@ BEGIN
     ) w
     -- Whether the entries are read: NULL if what was counted cannot be computed again.
     CROSS JOIN LATERAL (
-      SELECT CASE WHEN c.user_id = '(other)' OR c.counted_since = 'infinity' OR (l.per_user AND NOT isfinite(w.since)
-          AND EXISTS (SELECT 1 FROM archived_ledger h WHERE h.lane = p_lane AND h.account_id = i.id)) THEN NULL
-        ELSE l.per_user OR l.period = 'minute' OR isfinite(c.counted_since) END AS is_read
+      SELECT CASE WHEN c.user_id = '(other)' OR c.counted_since = 'infinity' THEN NULL
+        WHEN NOT (l.per_user OR l.period = 'minute' OR isfinite(c.counted_since)) THEN false
+        WHEN NOT EXISTS (SELECT 1 FROM archived_ledger h WHERE h.lane = p_lane AND h.account_id = i.id
+          AND to_timestamp(h.end_quarter * 900.0) > w.since) THEN true
+        WHEN l.period <> 'minute' AND NOT isfinite(c.counted_since) AND NOT EXISTS (SELECT 1 FROM usage_quarters u
+          WHERE u.lane = p_lane AND u.account_id = i.id AND u.user_id = '(other)') THEN false END AS is_read
     ) r
   ), sums AS (
     SELECT c.account_id, c.limit_id, c.subject_id, c.user_id, c.metric, c.spent, c.held, c.is_read, x.spent + y.spent AS expected_spent,
@@ -46,6 +50,7 @@ BEGIN
                ELSE u.input + u.cached_input + u.cache_write + u.output + u.reasoning END), 0) AS spent
       FROM usage_quarters u
       WHERE NOT c.is_read AND u.lane = p_lane AND u.account_id = c.account_id AND (c.model = '' OR u.model = c.model)
+        AND (NOT c.per_user OR u.user_id = c.user_id)
         AND u.quarter >= CASE WHEN isfinite(c.since) THEN floor(extract(epoch FROM c.since) / 900) ELSE 0 END
         AND (NOT isfinite(c.window_end) OR u.quarter < floor(extract(epoch FROM c.window_end) / 900))
         AND (c.subject_id = c.account_id OR c.subject_id = u.key_id OR EXISTS (
