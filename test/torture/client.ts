@@ -1,5 +1,6 @@
 import { Agent, type IncomingMessage, request } from "node:http";
 import type { Ending, Entry } from "./history.ts";
+import { limitJson } from "./limits.ts";
 import type { PlannedCall } from "./plan.ts";
 import type { RunServer } from "./server.ts";
 import { MODEL, OPERATOR_TOKEN } from "./settings.ts";
@@ -92,6 +93,7 @@ function requestOf(call: PlannedCall, tenants: Tenants): Request {
     model: MODEL.id,
     messages: [{ role: "user", content: promptOf(call.op, call.reply as NonNullable<typeof call.reply>) }],
     max_tokens: call.maxTokens ?? 50,
+    ...(call.user === undefined ? {} : { user: call.user }),
     ...more,
   });
   const post = (path: string, body: object) => ({ method: "POST", path, secret, body });
@@ -112,7 +114,11 @@ function requestOf(call: PlannedCall, tenants: Tenants): Request {
     case "no_key":
       return { ...post("/v1/generate", generation()), secret: undefined };
     case "create_key":
-      return post("/v1/keys", { name: `made by ${call.requestId}`, scopes: ["read"] });
+      return post("/v1/keys", {
+        name: `made by ${call.requestId}`,
+        scopes: ["read"],
+        limits: (call.limits ?? []).map(limitJson),
+      });
     case "revoke_key":
       return post(`/v1/keys/${tenants.keys.get(call.victim ?? "")?.id}:revoke`, {});
     case "credit":
@@ -122,6 +128,16 @@ function requestOf(call: PlannedCall, tenants: Tenants): Request {
           amountMicros: "1000",
           reason: "a credit under fire",
           idempotencyKey: call.idempotencyKey,
+        }),
+        secret: OPERATOR_TOKEN,
+        isOperators: true,
+      };
+    case "set_limits":
+      return {
+        ...post("/vx.admin.v1.AdminService/UpdateKey", {
+          keyId: tenants.keys.get(call.victim ?? "")?.id,
+          limits: (call.limits ?? []).map(limitJson),
+          updateMask: "limits",
         }),
         secret: OPERATOR_TOKEN,
         isOperators: true,

@@ -3,8 +3,9 @@ import type { Lane } from "../../src/domain/lane.ts";
 import { Random } from "../fuzz/random.ts";
 import type { Arena } from "./arena.ts";
 import { groupBy, ofCells, type Violation, type Window } from "./checker/facts.ts";
+import { checkCounters } from "./checker/limit-counters.ts";
 import { isDuring } from "./checker/lost-commits.ts";
-import { checkLimits, checkMoney } from "./checker/money.ts";
+import { checkMoney } from "./checker/money.ts";
 import { Client } from "./client.ts";
 import type { Fault } from "./faults/fault.ts";
 import { type Entry, History, isReply, isUnplannedFailure } from "./history.ts";
@@ -63,10 +64,11 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
   const funded = plan.find(({ race }) => race === "funds");
   const promptBytes = funded?.reply ? Buffer.byteLength(promptOf(funded.op, funded.reply)) : 0;
   const operator = new Operator(() => `http://127.0.0.1:${arena.servers[0]?.adminPort}`);
-  const tenants = await createTenants(
+  const tenants = await createTenants({
     operator,
-    fundedCallMicros(promptBytes, FUNDED_MAX_TOKENS) * BigInt(FUNDED_CALLS),
-  );
+    url: arena.servers[0]?.url ?? "",
+    fundedMicros: fundedCallMicros(promptBytes, FUNDED_MAX_TOKENS) * BigInt(FUNDED_CALLS),
+  });
   const history = new History();
   const violations: Violation[] = [];
   const faultWindows: Window[] = [];
@@ -229,7 +231,7 @@ class MoneyWatch {
     while (!this.#stopped) {
       try {
         this.#violations.push(...(await ofCells(this.#arena.owners, checkMoney)));
-        this.#violations.push(...(await ofCells(this.#arena.owners, checkLimits)));
+        this.#violations.push(...(await ofCells(this.#arena.owners, checkCounters)));
         this.checks++;
       } catch {
         // The database is unreachable.

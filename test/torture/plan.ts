@@ -1,4 +1,5 @@
 import type { Random } from "../fuzz/random.ts";
+import { ABOVE, CHANGING_KEY, LIMIT_CHANGES, LIMITED_KEYS, LIMITED_USERS, type LimitSpec } from "./limits.ts";
 import { FUNDED_CALLS, KEY_CAP, type KeyName, RICH_KEYS, TIGHT_LIMIT, VICTIMS } from "./tenants.ts";
 import type { ReplyPlan } from "./upstream.ts";
 
@@ -10,6 +11,7 @@ export type CallKind =
   | "ledger"
   | "create_key"
   | "revoke_key"
+  | "set_limits"
   | "credit"
   | "bad_field"
   | "unknown_model"
@@ -27,13 +29,17 @@ export type PlannedCall = {
   readonly reply?: ReplyPlan;
   readonly maxTokens?: number;
   readonly idempotencyKey?: string;
-  /** The key to revoke. */
+  /** The key to revoke or to change. */
   readonly victim?: KeyName;
+  /** The limits of the key to create or to change. */
+  readonly limits?: readonly LimitSpec[];
+  /** The end user of a generation. */
+  readonly user?: string;
   /** The caller disconnects after this time. */
   readonly leavesAfterMs?: number;
   /** The caller's deadline. REST has none, so such a call goes over Connect. */
   readonly deadlineMs?: number;
-  readonly race?: "funds" | "rate" | "cap" | "revocation";
+  readonly race?: "funds" | "rate" | "cap" | "revocation" | "limits";
 };
 
 export type PlanOptions = {
@@ -52,6 +58,7 @@ export function planCalls(options: PlanOptions): PlannedCall[] {
   const planner = new Planner(options);
   planner.addMix();
   planner.addRaces();
+  planner.addLimits();
   return planner.calls.sort((a, b) => a.atMs - b.atMs);
 }
 
@@ -74,8 +81,9 @@ class Planner {
       if (atMs >= endMs) return;
       const key = random.pick(RICH_KEYS);
       const dice = random.next();
-      if (dice < 0.4) this.#addGeneration("generate", atMs, key);
-      else if (dice < 0.7) this.#addGeneration("stream", atMs, key);
+      if (dice < 0.3) this.#addGeneration("generate", atMs, key);
+      else if (dice < 0.5) this.#addGeneration("stream", atMs, key);
+      else if (dice < 0.7) this.#addLimited(atMs, random.pick(LIMITED_KEYS));
       else if (dice < 0.8) this.#add({ kind: "me", atMs, key });
       else if (dice < 0.84) this.#add({ kind: "models", atMs, key });
       else if (dice < 0.88) this.#add({ kind: "ledger", atMs, key });
@@ -123,6 +131,38 @@ class Planner {
       this.#add({ kind: "create_key", atMs: burst(cap), key: "capped", race: "cap" });
     for (let i = 0; i < VICTIMS; i++)
       this.#addRevocation(`victim${i}`, RICH_KEYS[(i % 3) * 2] as KeyName, at());
+  }
+
+  /** Concurrent calls of all keys with limits, and changes of one's limits, also while its calls run. */
+  addLimits(): void {
+    const { random, seconds } = this.#options;
+    const burst = (0.1 + random.next() * 0.3) * seconds * 1_000;
+    for (const key of LIMITED_KEYS) {
+      for (let i = 0; i < 8; i++) this.#addLimited(burst + random.below(150), key);
+    }
+    for (const { at, limits } of LIMIT_CHANGES) {
+      const atMs = at * seconds * 1_000;
+      this.#add({
+        kind: "set_limits",
+        atMs,
+        key: CHANGING_KEY,
+        victim: CHANGING_KEY,
+        limits,
+        race: "limits",
+      });
+      for (let i = 0; i < 4; i++) this.#addLimited(atMs - 100 + i * 100, CHANGING_KEY);
+      this.#add({ kind: "create_key", atMs, key: "running", limits: [ABOVE], race: "limits" });
+    }
+  }
+
+  #addLimited(atMs: number, key: KeyName): void {
+    const { random } = this.#options;
+    const pieces = 2 + random.below(8);
+    const reply: ReplyPlan = { ...REPLY, pieces, gapMs: 30, outputTokens: pieces };
+    const user = random.pick(LIMITED_USERS);
+    const kind = random.pick(["generate", "stream"] as const);
+    const common = { kind, atMs, key, reply, maxTokens: 60, race: "limits" as const };
+    this.#add(user === undefined ? common : { ...common, user });
   }
 
   #addRevocation(victim: KeyName, by: KeyName, atMs: number): void {

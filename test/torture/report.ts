@@ -2,6 +2,7 @@ import type { Exactness } from "./checker/admissions.ts";
 import type { LostCommits } from "./checker/lost-commits.ts";
 import type { Races } from "./checker/races.ts";
 import type { Revocations } from "./checker/revocations.ts";
+import { METRICS } from "./limits.ts";
 
 export type TableRow = {
   readonly fault: string;
@@ -28,6 +29,7 @@ export type TableRow = {
   readonly afterRevoke: Revocations;
   readonly exactness: Exactness;
   readonly races: Races;
+  readonly limited: ReadonlyMap<string, number>;
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly maxMs: number;
@@ -49,11 +51,13 @@ export function printTable(rows: readonly TableRow[]): void {
   for (const [name, of] of lines) console.log(lineOf(name, of));
   if (lines.size > 1) console.log(lineOf("**all**", rows));
   const sum = (value: (row: TableRow) => number) => rows.reduce((total, row) => total + value(row), 0);
+  const limited = METRICS.map((metric) => `${sum(({ limited }) => limited.get(metric) ?? 0)} by ${metric}`);
   console.log(
     `\n${sum((row) => row.dropped)} calls dropped, ${sum((row) => row.late)} sent more than 50 ms late, ${sum((row) => row.left)} disconnects; ` +
       `${sum((row) => row.executions)} executions, ${sum((row) => row.rows)} rows; ` +
       `${sum((row) => row.rowChecks)} ledger entries checked on arrival of the reply; ` +
-      `${sum((row) => row.moneyChecks)} checks of balances against the ledger`,
+      `${sum((row) => row.moneyChecks)} checks of balances and limits against the ledger; ` +
+      `refused by limits: ${limited.join(", ")}`,
   );
 }
 

@@ -4,7 +4,9 @@ import { runAudit } from "./audit.ts";
 import { checkEpisode, type Verdict } from "./checker/check.ts";
 import { ofCells, type Violation } from "./checker/facts.ts";
 import { checkInvariants } from "./checker/invariants.ts";
-import { checkHashes, checkLimits, checkMoney, checkUsage } from "./checker/money.ts";
+import { checkCounters, checkLimitsOfChildren } from "./checker/limit-counters.ts";
+import { checkReached } from "./checker/limits.ts";
+import { checkHashes, checkMoney, checkUsage } from "./checker/money.ts";
 import { checkSecrets } from "./checker/secrets.ts";
 import { type Episode, outageMs, recoveryMs, runEpisode } from "./episode.ts";
 import type { Fault } from "./faults/fault.ts";
@@ -59,6 +61,7 @@ export async function runRound(options: RoundOptions): Promise<RoundResult> {
     violations.push({ rule: "every hold is settled or released", text: `not in ${patienceMs} ms` });
   }
   const table: TableRow[] = [];
+  const limited: Verdict["limited"][] = [];
   for (const episode of episodes) {
     const verdict = await checkEpisode(arena, episode);
     const late = await checkGivenBack(episode, arena.starts);
@@ -67,9 +70,11 @@ export async function runRound(options: RoundOptions): Promise<RoundResult> {
       text: `[${episode.name}] ${text}`,
     }));
     violations.push(...of);
+    if (episode.isCalm) limited.push(verdict.limited);
     table.push(await rowOf(episode, verdict, of.length, failedAt.get(episode) ?? 0));
   }
-  for (const check of [checkMoney, checkHashes, checkUsage, checkLimits]) {
+  if (limited.length > 0) violations.push(...checkReached(limited));
+  for (const check of [checkMoney, checkHashes, checkUsage, checkCounters, checkLimitsOfChildren]) {
     violations.push(...(await ofCells(arena.owners, check)));
   }
   violations.push(...(await runAudit(arena)));
@@ -153,6 +158,7 @@ async function rowOf(
     afterRevoke: verdict.revocations,
     exactness: verdict.exactness,
     races: verdict.races,
+    limited: verdict.limited,
     p50Ms: latencies[Math.floor(latencies.length * 0.5)] ?? 0,
     p99Ms: latencies[Math.floor(latencies.length * 0.99)] ?? 0,
     maxMs: latencies.at(-1) ?? 0,

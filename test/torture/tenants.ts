@@ -1,8 +1,23 @@
 import { randomBytes } from "node:crypto";
 import { generateKey } from "../../src/domain/credentials.ts";
+import {
+  LIMITED_ACCOUNTS,
+  LIMITED_PLAN_LIMITS,
+  type LimitSpec,
+  limitJson,
+  RICH_ACCOUNT_LIMITS,
+  RICH_KEY_LIMITS,
+  RICH_PLAN_LIMITS,
+} from "./limits.ts";
 import { MODEL, maxInputTokens, OPERATOR_TOKEN } from "./settings.ts";
 
-export type Key = { readonly id: string; readonly secret: string; readonly accountId: string };
+export type Key = {
+  readonly id: string;
+  readonly secret: string;
+  readonly accountId: string;
+  /** The ids of the keys that created it. */
+  readonly ancestors: readonly string[];
+};
 
 /** The name of a planned call's key; "wrong" is a key that was never created. */
 export type KeyName = string;
@@ -12,6 +27,15 @@ export type Tenants = {
   readonly keys: ReadonlyMap<KeyName, Key>;
   readonly accountIds: readonly string[];
   /** The initial balance of the account in the race for funds. */
+  readonly fundedMicros: bigint;
+  /** The limits that refuse calls, by the id of the key or account or the name of the plan, as they are at the beginning. */
+  readonly limits: ReadonlyMap<string, readonly LimitSpec[]>;
+};
+
+export type TenantOptions = {
+  readonly operator: Operator;
+  /** Of a server, for keys that other keys create. */
+  readonly url: string;
   readonly fundedMicros: bigint;
 };
 
@@ -58,35 +82,21 @@ export class Operator {
   }
 }
 
-/** Above everything that an episode uses: the checker adds up what they count. */
-const LIMIT_AMOUNT = "9000000000000000";
-const ACCOUNT_LIMITS = [
-  { metric: "concurrent" },
-  { metric: "tokens", window: "minute" },
-  { metric: "tokens", window: "hour", model: MODEL.id },
-  { metric: "cost", window: "month" },
-  { metric: "generations", window: "week" },
-  { metric: "cost", window: "total", per: "user" },
-];
-const KEY_LIMITS = [
-  { metric: "concurrent", model: MODEL.id },
-  { metric: "cost", window: "minute" },
-  { metric: "tokens", window: "total" },
-];
-
-async function setLimits(operator: Operator, owner: object, limits: readonly object[]): Promise<void> {
+async function setLimits(operator: Operator, owner: object, limits: readonly LimitSpec[]): Promise<void> {
   for (const limit of limits) {
-    await operator.must("SetLimit", { ...owner, limit: { ...limit, amount: LIMIT_AMOUNT } });
+    await operator.must("SetLimit", { ...owner, limit: limitJson(limit) });
   }
 }
 
 export async function createPlans(operator: Operator): Promise<void> {
   await operator.must("PutPlan", { name: "torture", rpm: 1_000_000, maxActiveKeys: 1_000_000 });
   await operator.must("PutPlan", { name: "capped", rpm: 1_000_000, maxActiveKeys: KEY_CAP });
-  await setLimits(operator, { plan: "torture" }, [{ metric: "generations", window: "day" }]);
+  await operator.must("PutPlan", { name: "limited", rpm: 1_000_000, maxActiveKeys: 1_000_000 });
+  await setLimits(operator, { plan: "torture" }, RICH_PLAN_LIMITS);
+  await setLimits(operator, { plan: "limited" }, LIMITED_PLAN_LIMITS);
 }
 
-export async function createTenants(operator: Operator, fundedMicros: bigint): Promise<Tenants> {
+export async function createTenants({ operator, url, fundedMicros }: TenantOptions): Promise<Tenants> {
   const keys = new Map<KeyName, Key>();
   const accountIds: string[] = [];
   const account = async (plan: string, micros: bigint) => {
@@ -108,14 +118,14 @@ export async function createTenants(operator: Operator, fundedMicros: bigint): P
     const scopes = ["generate", "read", "keys"];
     const made = await operator.must("CreateKey", { accountId, name, scopes, ...more });
     const { id } = made.apiKey as { id: string };
-    keys.set(name, { id, secret: made.secret as string, accountId });
+    keys.set(name, { id, secret: made.secret as string, accountId, ancestors: [] });
   };
   for (let i = 0; i < RICH; i++) {
     const id = await account("torture", RICH_MICROS);
     await key(`rich${2 * i}`, id);
     await key(`rich${2 * i + 1}`, id);
-    await setLimits(operator, { accountId: id }, ACCOUNT_LIMITS);
-    await setLimits(operator, { keyId: keys.get(`rich${2 * i}`)?.id }, KEY_LIMITS);
+    await setLimits(operator, { accountId: id }, RICH_ACCOUNT_LIMITS);
+    await setLimits(operator, { keyId: keys.get(`rich${2 * i}`)?.id }, RICH_KEY_LIMITS);
   }
   const first = accountIds[0] ?? "";
   await key("narrow", first, { scopes: ["read"] });
@@ -123,6 +133,33 @@ export async function createTenants(operator: Operator, fundedMicros: bigint): P
   for (let i = 0; i < VICTIMS; i++) await key(`victim${i}`, accountIds[i % RICH] ?? "");
   await key("poor", await account("torture", fundedMicros));
   await key("capped", await account("capped", 0n));
-  keys.set("wrong", { id: "", secret: generateKey(7, randomBytes).secret, accountId: "" });
-  return { keys, accountIds, fundedMicros };
+  keys.set("wrong", { id: "", secret: generateKey(7, randomBytes).secret, accountId: "", ancestors: [] });
+  const limits = new Map([["limited", LIMITED_PLAN_LIMITS]]);
+  for (const of of LIMITED_ACCOUNTS) {
+    const accountId = await account("limited", RICH_MICROS);
+    await setLimits(operator, { accountId }, of.limits);
+    limits.set(accountId, of.limits);
+    for (const { name, parent, limits: ofKey } of of.keys) {
+      if (parent === undefined) await key(name, accountId, { limits: ofKey.map(limitJson) });
+      else keys.set(name, await createChild(url, keys.get(parent) as Key, ofKey));
+      limits.set(keys.get(name)?.id ?? "", ofKey);
+    }
+  }
+  return { keys, accountIds, fundedMicros, limits };
+}
+
+async function createChild(url: string, parent: Key, limits: readonly LimitSpec[]): Promise<Key> {
+  const answer = await fetch(`${url}/v1/keys`, {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: `Bearer ${parent.secret}` },
+    body: JSON.stringify({
+      name: "child",
+      scopes: ["generate", "read", "keys"],
+      limits: limits.map(limitJson),
+    }),
+  });
+  const text = await answer.text();
+  if (answer.status !== 200) throw new Error(`POST /v1/keys: ${answer.status} ${text}`);
+  const { api_key: key, secret } = JSON.parse(text) as { api_key: { id: string }; secret: string };
+  return { id: key.id, secret, accountId: parent.accountId, ancestors: [...parent.ancestors, parent.id] };
 }

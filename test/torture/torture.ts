@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { cpus } from "node:os";
 import { Random } from "../fuzz/random.ts";
 import { Arena, type ArenaOptions } from "./arena.ts";
-import type { Violation } from "./checker/facts.ts";
+import { groupBy, type Violation } from "./checker/facts.ts";
 import type { Fault } from "./faults/fault.ts";
 import { FAULTS, LONG_PAUSE } from "./faults/faults.ts";
 import { fullDisk, mountSmallDisk } from "./faults/full-disk.ts";
@@ -20,7 +20,8 @@ export type TortureOptions = {
 const SERVERS = 2;
 /** In the short form, two arenas run at the same time: the calls of one take a third of two cores. */
 const SHORT_ARENAS = 2;
-const MAX_SHOWN = 20;
+/** Of each rule. */
+const MAX_SHOWN = 10;
 const PATIENCE_MS = 100_000;
 
 /**
@@ -80,8 +81,10 @@ export function printSettings(seed: number): void {
 }
 
 export function printViolations(violations: readonly Violation[]): void {
-  for (const { rule, text } of violations.slice(0, MAX_SHOWN)) console.log(`VIOLATION of ${rule}: ${text}`);
-  if (violations.length > MAX_SHOWN) console.log(`… and ${violations.length - MAX_SHOWN} more`);
+  for (const [rule, of] of groupBy(violations, ({ rule }) => rule)) {
+    for (const { text } of of.slice(0, MAX_SHOWN)) console.log(`VIOLATION of ${rule}: ${text}`);
+    if (of.length > MAX_SHOWN) console.log(`… and ${of.length - MAX_SHOWN} more of ${rule}`);
+  }
 }
 
 const arenas = new Set<Arena>();

@@ -4,6 +4,7 @@ import { checkAdmissions, type Exactness } from "./admissions.ts";
 import { checkCharges } from "./charges.ts";
 import { countActiveKeys, groupBy, readKeyStates, readRows, type Violation } from "./facts.ts";
 import { checkIsolation } from "./isolation.ts";
+import { checkLimitRefusals } from "./limits.ts";
 import { type LostCommits, withoutLostCommits } from "./lost-commits.ts";
 import { checkRaces, type Races } from "./races.ts";
 import { checkRepeats } from "./repeats.ts";
@@ -14,6 +15,8 @@ export type Verdict = {
   readonly exactness: Exactness;
   readonly revocations: Revocations;
   readonly races: Races;
+  /** The number of calls that limits refused, by metric. */
+  readonly limited: ReadonlyMap<string, number>;
   readonly lost: LostCommits;
   readonly rows: number;
   readonly executions: number;
@@ -50,6 +53,7 @@ export async function checkEpisode(arena: Arena, episode: Episode): Promise<Verd
   const admissions = checkAdmissions(facts);
   const revocations = checkRevocations(facts);
   const races = checkRaces(facts);
+  const limits = checkLimitRefusals(facts);
   return {
     violations: [
       ...episode.violations,
@@ -59,10 +63,12 @@ export async function checkEpisode(arena: Arena, episode: Episode): Promise<Verd
       ...admissions.violations,
       ...revocations.violations,
       ...races.violations,
+      ...limits.violations,
     ],
     exactness: admissions.exactness,
     revocations: revocations.figures,
     races: races.figures,
+    limited: limits.refused,
     lost,
     rows: facts.rows.filter(({ kind }) => kind === "generation").length,
     executions: executions.length,

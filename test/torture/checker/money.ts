@@ -51,37 +51,3 @@ export async function checkUsage(owner: postgres.Sql): Promise<Violation[]> {
     WHERE (u.requests, u.input, u.output, u.cost_micros) IS DISTINCT FROM (e.requests, e.input, e.output, e.cost)`;
   return rows.map(({ id, detail }) => ({ rule: USAGE_RULE, text: `account ${id}: ${detail}` }));
 }
-
-const LIMIT_RULE = "13 spent = Σ ledger, held = Σ open holds";
-
-/** The two sums of invariant 13 in one snapshot, for each counter of a limit. */
-export async function checkLimits(owner: postgres.Sql): Promise<Violation[]> {
-  const rows = await owner<{ id: string; detail: string }[]>`
-    SELECT c.account_id AS id, concat(l.metric, ' per ', l.period, ' of ', c.subject_id, ': spent ', c.spent, ', ledger ', e.spent,
-                                      ', held ', c.held, ', holds ', h.held) AS detail
-    FROM (
-      SELECT i.lane, i.account_id, i.subject_id, i.user_id, x.* FROM limit_counters i
-      CROSS JOIN LATERAL unnest(i.limit_ids, i.window_ends, i.spent, i.held, i.counted_since)
-        AS x (limit_id, window_end, spent, held, counted_since)
-    ) c
-    JOIN limits l ON l.lane IN (c.lane, 1024) AND l.id = c.limit_id
-    CROSS JOIN LATERAL (
-      SELECT coalesce(sum(CASE l.metric WHEN 'cost' THEN -e.amount_micros WHEN 'tokens'
-          THEN e.input + e.cached_input + e.cache_write + e.output + e.reasoning WHEN 'generations' THEN 1 ELSE 0 END), 0) AS spent
-      FROM ledger e
-      WHERE e.lane = c.lane AND e.account_id = c.account_id AND e.kind = 'generation' AND l.model IN ('', e.model)
-        AND (NOT l.per_user OR e.user_id = c.user_id)
-        AND e.created_at < c.window_end AND e.created_at >= greatest(c.counted_since, CASE WHEN isfinite(c.window_end)
-          THEN c.window_end - ('1 ' || l.period)::interval ELSE '-infinity' END)
-        AND (c.subject_id IN (c.account_id, e.key_id) OR EXISTS (
-          SELECT 1 FROM keys k WHERE k.lane = c.lane AND k.id = e.key_id AND c.subject_id = ANY (k.ancestors)))
-    ) e
-    CROSS JOIN LATERAL (
-      SELECT coalesce(sum(x.amount), 0) AS held FROM holds o CROSS JOIN LATERAL unnest(o.counters) n
-      CROSS JOIN LATERAL unnest(n.limit_ids, n.amounts) AS x (limit_id, amount)
-      WHERE o.lane = c.lane AND o.account_id = c.account_id
-        AND (x.limit_id, n.subject_id, n.user_id) = (c.limit_id, c.subject_id, c.user_id)
-    ) h
-    WHERE c.spent <> e.spent OR c.held <> h.held`;
-  return rows.map(({ id, detail }) => ({ rule: LIMIT_RULE, text: `account ${id}: ${detail}` }));
-}

@@ -39,7 +39,7 @@ console.log("|---|--:|--:|--:|--:|--:|--:|");
 const isFine = await withArena({ servers: 1 }, async (arena) => {
   const operator = new Operator(() => `http://127.0.0.1:${arena.servers[0]?.adminPort}`);
   await createPlans(operator);
-  const { keys } = await createTenants(operator, 1_000n);
+  const { keys } = await createTenants({ operator, url: arena.servers[0]?.url ?? "", fundedMicros: 1_000n });
   const secret = keys.get("rich0")?.secret ?? "";
   // The next probe line still includes the work of the start.
   await wait(REST_MS);

@@ -42,7 +42,8 @@ export async function tortureMemory(seed: number, bursts: number): Promise<boole
       if (!server) return false;
       const operator = new Operator(() => `http://127.0.0.1:${server.adminPort}`);
       await createPlans(operator);
-      const witness = (await createTenants(operator, 1_000n)).keys.get("rich0")?.secret ?? "";
+      const tenants = await createTenants({ operator, url: server.url, fundedMicros: 1_000n });
+      const witness = tenants.keys.get("rich0")?.secret ?? "";
       const secrets = await createSenders(operator);
       const limit = limitMemory(server.pid);
       console.log(

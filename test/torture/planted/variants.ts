@@ -177,31 +177,63 @@ export const VARIANTS: readonly Variant[] = [
       {
         function: "settle_limits",
         find: "WHEN 'tokens' THEN p_tokens",
-        put: "WHEN 'tokens' THEN p_tokens + 1",
+        put: "WHEN 'tokens' THEN coalesce(v_amounts[array_position(v_ids, c.limit_ids[i])], p_tokens)",
       },
     ],
   },
   {
     name: "a limit ignores the calls of its model",
     under: "none",
+    sql: [{ function: "check_limits", find: "c.models[i] NOT IN ('', p_model)", put: "c.models[i] <> ''" }],
+  },
+  {
+    name: "weeks and months of limits start a day early",
+    under: "none",
     sql: [
       {
-        function: "settle_limits",
-        find: "c.models[i] NOT IN ('', p_model)",
-        put: "c.models[i] <> ''",
+        function: "window_end",
+        find: "date_trunc(p_period, (p_at AT TIME ZONE 'UTC'::text))",
+        put: "(date_trunc(p_period, (p_at AT TIME ZONE 'UTC') + interval '1 day') - interval '1 day')",
       },
     ],
   },
   {
-    name: "weeks of limits start on another day",
+    name: "the calls of a key do not count against its parent",
+    under: "none",
+    sql: [
+      {
+        function: "limit_subjects",
+        find: "WHERE p_key_is_limited",
+        put: "WHERE p_key_is_limited AND i.id = p_key_ids[cardinality(p_key_ids)]",
+      },
+    ],
+  },
+  {
+    name: "a key gives another one a limit above its own",
+    under: "none",
+    sql: [
+      {
+        function: "check_limit_bounds",
+        find: "WHERE n.amount > l.amount",
+        put: "WHERE false AND n.amount > l.amount",
+      },
+    ],
+  },
+  {
+    name: "a limit that is removed while a call runs moves what others hold",
     under: "none",
     sql: [
       {
         function: "settle_limits",
-        find: "window_end(c.periods[i], p_at)",
-        put: "window_end(c.periods[i], p_at) + interval '1 day'",
+        find: "WHEN v_ids[i] = c.limit_ids[i] THEN i",
+        put: "WHEN true THEN i",
       },
     ],
+  },
+  {
+    name: "a new limit starts at zero in the middle of a month",
+    under: "none",
+    sql: [{ function: "set_limits", find: "PERFORM count_spent(", put: "IF false THEN END IF; --" }],
   },
   {
     name: "a late statement is executed and its hold is not released",
