@@ -3,13 +3,14 @@ import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
-import { createClient } from "@connectrpc/connect";
+import { Code, type ConnectError, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { Client, credentials, Metadata } from "@grpc/grpc-js";
 import { Agent, type Dispatcher, request } from "undici";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { AdminService } from "../../gen/vx/admin/v1/admin_pb.js";
 import { GenerateRequestSchema, GenerateResponseSchema } from "../../gen/vx/v1/generate_pb.js";
+import { MeService } from "../../gen/vx/v1/me_pb.js";
 import { freePort } from "../cli/support.ts";
 import { createCertificate } from "../support/certificate.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
@@ -48,6 +49,8 @@ type Proxy = { readonly port: number; readonly child: ChildProcess };
 let database: TestDatabase;
 const backends: Backend[] = [];
 let secret: string;
+/** May be used only from 127.0.0.2. */
+let boundSecret: string;
 
 async function startBackend(port: number): Promise<ServerProcess> {
   const server = startServerProcess({
@@ -56,6 +59,7 @@ async function startBackend(port: number): Promise<ServerProcess> {
     VX_DATA_DIR: join(folder.path, String(port)),
     VX_ADMIN_TOKEN: TOKEN,
     VX_LOG_LEVEL: "info",
+    VX_TRUSTED_PROXIES: "127.0.0.1",
   });
   await server.line(/^vx ready on (\S+)$/m);
   return server;
@@ -209,6 +213,8 @@ describe.skipIf(missing.length > 0)("two servers behind nginx and HAProxy", () =
     await operator.putPlan({ name: "proxies", rpm: 1_000_000, maxActiveKeys: 10, reason: "test" });
     const created = await createTestKey(operator, { plan: "proxies" });
     secret = created.secret;
+    const bound = { name: "bound", allowedCidrs: ["127.0.0.2"], reason: "test" };
+    boundSecret = (await operator.createKey({ accountId: created.accountId, ...bound })).secret;
     await operator.creditAccount({
       accountId: created.accountId,
       amountMicros: 1_000_000_000n,
@@ -269,6 +275,34 @@ describe.skipIf(missing.length > 0)("two servers behind nginx and HAProxy", () =
 
   test("the configurations cause no warning at the start", () => {
     expect(startOutputs).not.toMatch(/\[(WARNING|ALERT|warn|emerg)\]/);
+  });
+
+  test("a key works from its addresses only, whatever headers the caller sends", async () => {
+    const outcomesFrom = async (localAddress: string, headers: Record<string, string> = {}) => {
+      const agent = new Agent({ connect: { ca: cert }, localAddress });
+      const sent = { ...bearer(boundSecret), ...headers };
+      const outcomes: unknown[] = [];
+      for (const { port } of proxies) {
+        const baseUrl = `https://127.0.0.1:${port}`;
+        const { statusCode, body } = await request(`${baseUrl}/v1/me`, { headers: sent, dispatcher: agent });
+        await body.dump();
+        const nodeOptions = { ca: cert, localAddress };
+        const transport = createGrpcTransport({ baseUrl, nodeOptions, idleConnectionTimeoutMs: 1 });
+        const call = createClient(MeService, transport).getMe({}, { headers: sent });
+        outcomes.push(
+          statusCode,
+          await call.then(() => "ok").catch((error: ConnectError) => Code[error.code]),
+        );
+      }
+      await agent.close();
+      return outcomes;
+    };
+    expect(await outcomesFrom("127.0.0.2")).toEqual([200, "ok", 200, "ok"]);
+    const refused = [403, "PermissionDenied", 403, "PermissionDenied"];
+    expect(await outcomesFrom("127.0.0.3")).toEqual(refused);
+    expect(await outcomesFrom("127.0.0.3", { forwarded: "for=127.0.0.2" })).toEqual(refused);
+    expect(await outcomesFrom("127.0.0.3", { "x-forwarded-for": "127.0.0.2" })).toEqual(refused);
+    expect(await outcomesFrom("127.0.0.2", { forwarded: "for=127.0.0.3" })).toEqual([200, "ok", 200, "ok"]);
   });
 
   test("the pieces of a stream are passed on one by one", async () => {
