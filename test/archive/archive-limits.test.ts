@@ -78,11 +78,11 @@ async function changeCounter(
   user = "",
 ): Promise<void> {
   const { owner } = ledger.database;
-  const place = owner`array_position(limit_ids, ${limitId})`;
+  const place = owner`array_position((counter).limit_ids, ${limitId})`;
   const changed = await owner`
-    UPDATE vx.limit_counters SET spent[${place}] = ${to.spent},
-      window_ends[${place}] = coalesce(${to.windowEnd ?? null}, window_ends[${place}]),
-      counted_since[${place}] = coalesce(${to.countedSince ?? null}, counted_since[${place}])
-    WHERE ${limitId} = ANY (limit_ids) AND user_id = ${user}`;
+    UPDATE vx.limit_counters SET counter.spent[${place}] = ${to.spent},
+      counter.window_ends[${place}] = coalesce(${to.windowEnd ?? null}, (counter).window_ends[${place}]),
+      counter.counted_since[${place}] = coalesce(${to.countedSince ?? null}, (counter).counted_since[${place}])
+    WHERE ${limitId} = ANY ((counter).limit_ids) AND user_id = ${user}`;
   expect(changed.count).toBe(1);
 }

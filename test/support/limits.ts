@@ -47,7 +47,7 @@ export async function limitProblems(owner: postgres.Sql, accountId: string): Pro
     SELECT c.account_id, l.metric, l.period, c.user_id, c.spent, e.spent AS ledger, c.held, h.held AS holds
     FROM (
       SELECT i.lane, i.account_id, i.subject_id, i.user_id, x.* FROM vx.limit_counters i
-      CROSS JOIN LATERAL unnest(i.limit_ids, i.window_ends, i.spent, i.held, i.counted_since)
+      CROSS JOIN LATERAL unnest((i.counter).limit_ids, (i.counter).window_ends, (i.counter).spent, (i.counter).held, (i.counter).counted_since)
         AS x (limit_id, window_end, spent, held, counted_since)
     ) c
     JOIN vx.limits l ON l.id = c.limit_id
@@ -74,8 +74,8 @@ export async function limitProblems(owner: postgres.Sql, accountId: string): Pro
 export async function passTime(owner: postgres.Sql, accountId: string, interval: string): Promise<void> {
   await owner`
     UPDATE vx.limit_counters SET
-      window_ends = ARRAY(SELECT e - ${interval}::interval FROM unnest(window_ends) e),
-      counted_since = ARRAY(SELECT e - ${interval}::interval FROM unnest(counted_since) e),
+      counter.window_ends = ARRAY(SELECT e - ${interval}::interval FROM unnest((counter).window_ends) e),
+      counter.counted_since = ARRAY(SELECT e - ${interval}::interval FROM unnest((counter).counted_since) e),
       expires_at = expires_at - ${interval}::interval
     WHERE account_id = ${accountId}`;
 }
@@ -87,8 +87,8 @@ export async function addToCounters(
   { spent = 0, held = 0 }: { readonly spent?: number; readonly held?: number },
 ): Promise<void> {
   await owner`
-    UPDATE vx.limit_counters SET
-      spent[array_position(limit_ids, ${limitId})] = spent[array_position(limit_ids, ${limitId})] + ${spent},
-      held[array_position(limit_ids, ${limitId})] = held[array_position(limit_ids, ${limitId})] + ${held}
-    WHERE ${limitId} = ANY (limit_ids)`;
+    UPDATE vx.limit_counters c SET
+      counter.spent[i] = (counter).spent[i] + ${spent}, counter.held[i] = (counter).held[i] + ${held}
+    FROM (SELECT ctid AS place, array_position((counter).limit_ids, ${limitId}) AS i FROM vx.limit_counters) p
+    WHERE c.ctid = p.place AND i IS NOT NULL`;
 }

@@ -32,6 +32,7 @@ CREATE TYPE applied_limit AS (
 );
 
 CREATE TYPE call_counters AS (
+  places tid[],
   counters vx.limit_counter[],
   are_current boolean
 );
@@ -128,13 +129,13 @@ CREATE TYPE key_view AS (
 
 CREATE TYPE limit_check AS (
   is_refused boolean,
+  places tid[],
   counters vx.limit_counter[],
   held vx.held_counter[],
   details text
 );
 
 CREATE TYPE limit_counter AS (
-  place tid,
   subject_id text,
   plan text,
   user_id text,
@@ -417,16 +418,7 @@ CREATE TABLE limit_counters (
   version bigint NOT NULL,
   valid_until timestamp with time zone NOT NULL,
   expires_at timestamp with time zone NOT NULL,
-  limit_ids text[] NOT NULL,
-  metrics text[] NOT NULL,
-  periods text[] NOT NULL,
-  models text[] NOT NULL,
-  per_users boolean[] NOT NULL,
-  amounts bigint[] NOT NULL,
-  window_ends timestamp with time zone[] NOT NULL,
-  spent bigint[] NOT NULL,
-  held bigint[] NOT NULL,
-  counted_since timestamp with time zone[] NOT NULL,
+  counter limit_counter NOT NULL,
   CONSTRAINT limit_counters_pkey PRIMARY KEY (lane, account_id, subject_id, plan, user_id)
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
 CREATE INDEX limit_counters_of_users ON limit_counters USING btree (lane, expires_at) WHERE (user_id <> ''::text);
@@ -706,8 +698,8 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION add_usage(p_rows ledger[], p_has_users boolean) RETURNS void
 -- FUNCTION admit(p_items admit_item[], p_while_suspended admit_item[]) RETURNS TABLE(n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text, balance_micros bigint, models text, allowed_cidrs text, current_fingerprint bytea); for the server
 -- FUNCTION admitted_keys(p_items admit_item[], p_while_suspended admit_item[]) RETURNS TABLE(n integer, calls integer, is_used boolean, slots integer, lane smallint, fingerprint bytea, key_id text, account_id text, key_name text, plan text, scopes smallint, rpm integer, visible_start text, visible_end text, expires_at timestamp with time zone, revoked_at timestamp with time zone, suspended_at timestamp with time zone, balance_micros bigint, models text, allowed_cidrs text)
--- FUNCTION align_counters(p_lane smallint, p_account_id text, p_names counter_name[], p_version bigint, p_plans_version bigint, p_at timestamp with time zone) RETURNS limit_counter[]
--- FUNCTION aligned_counters(p_lane smallint, p_account_id text, p_names counter_name[], p_at timestamp with time zone) RETURNS TABLE(counter limit_counter, valid_until timestamp with time zone)
+-- FUNCTION align_counters(p_lane smallint, p_account_id text, p_names counter_name[], p_version bigint, p_plans_version bigint, p_at timestamp with time zone) RETURNS call_counters
+-- FUNCTION aligned_counters(p_lane smallint, p_account_id text, p_names counter_name[], p_at timestamp with time zone) RETURNS TABLE(place tid, counter limit_counter, valid_until timestamp with time zone)
 -- FUNCTION append_operator_event(p_act operator_act, p_lane smallint, p_target text, p_account_id text, p_outcome text) RETURNS void
 -- FUNCTION archivable_partitions() RETURNS TABLE(name text, last_month integer)
 -- FUNCTION archived_heads(p_lane smallint, p_first text, p_last text) RETURNS SETOF archived_ledger
@@ -726,7 +718,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION check_key_bounds(p_caller keys, p_max_rpm integer, p_rate_limit_rpm integer, p_expires_at timestamp with time zone, p_models text[], p_allowed_cidrs cidr[]) RETURNS void
 -- FUNCTION check_key_cap(p_lane smallint, p_account_id text, p_plan plans) RETURNS void
 -- FUNCTION check_limit_bounds(p_caller keys, p_limits json) RETURNS void
--- FUNCTION check_limits(p_counters limit_counter[], p_changed limit_counter[], p_places tid[], p_model text, p_user_id text, p_amount bigint, p_tokens bigint, p_is_short boolean, p_at timestamp with time zone) RETURNS limit_check
+-- FUNCTION check_limits(p_places tid[], p_counters limit_counter[], p_changed_places tid[], p_changed limit_counter[], p_model text, p_user_id text, p_amount bigint, p_tokens bigint, p_is_short boolean, p_at timestamp with time zone) RETURNS limit_check
 -- FUNCTION check_limits_kept(p_key keys, p_limits json) RETURNS void
 -- FUNCTION claim_lanes(p_id text) RETURNS void
 -- FUNCTION copy_shared_data(p_version bigint, p_plans text, p_limits text, p_operators text, p_prices text) RETURNS void; for the server
@@ -748,6 +740,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION effective_rpm(p_own integer, p_may_exceed_plan boolean, p_plan integer) RETURNS integer
 -- FUNCTION end_session(p_fingerprint bytea, p_request_id text) RETURNS void; for the server
 -- FUNCTION entries_to_archive(p_lane smallint, p_month integer, p_account_id text, p_seq bigint, p_limit integer) RETURNS TABLE(account_id text, seq bigint, line text, is_charge_right boolean)
+-- FUNCTION explain_limits(p_counters limit_counter[], p_held held_counter[], p_at timestamp with time zone) RETURNS text
 -- FUNCTION export_movements(p_lane smallint, p_account_id text, p_from timestamp with time zone, p_to timestamp with time zone, p_after_id text, p_seq bigint, p_limit integer) RETURNS TABLE(account_id text, account_name text, seq bigint, id text, kind entry_kind, amount_micros bigint, reason text, created_at timestamp with time zone); for the server
 -- FUNCTION export_usage(p_lane smallint, p_account_id text, p_from integer, p_end integer, p_position text, p_limit integer) RETURNS TABLE(account_id text, account_name text, quarter integer, key_id text, model text, user_id text, price_version integer, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, input_price bigint, cached_input_price bigint, cache_write_price bigint, output_price bigint, reasoning_price bigint, image_price bigint, request_price bigint); for the server
 -- FUNCTION filter_entries(p_lane smallint, p_account_id text, p_kind text, p_key_id text, p_model text, p_first bigint, p_end bigint, p_limit integer) RETURNS SETOF priced_ledger; for the server
@@ -767,6 +760,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION lane_of(p_id text) RETURNS smallint
 -- FUNCTION lanes_in_use() RETURNS SETOF smallint; for the server
 -- FUNCTION lanes_to_sweep(p_from smallint, p_to smallint) RETURNS SETOF smallint; for the server
+-- FUNCTION last_window_end(p_counter limit_counter) RETURNS timestamp with time zone
 -- FUNCTION ledger_hash(p_before bytea, p_version smallint, p_account_id text, p_seq bigint, p_id text, p_month integer, p_kind entry_kind, p_amount_micros bigint, p_balance_after_micros bigint, p_reason text, p_request_id text, p_key_id text, p_model text, p_price_version integer, p_input integer, p_cached_input integer, p_cache_write integer, p_output integer, p_reasoning integer, p_images integer, p_image_tokens integer, p_user_id text, p_trace_id text, p_created_at timestamp with time zone) RETURNS bytea
 -- FUNCTION ledger_partitions() RETURNS TABLE(name text, first_month integer, end_month integer)
 -- FUNCTION ledger_range(p_lane smallint, p_account_id text, p_from timestamp with time zone, p_to timestamp with time zone) RETURNS TABLE(first_seq bigint, end_seq bigint); for the server
@@ -824,6 +818,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION report_leaks(p_lane smallint, p_leaks text) RETURNS TABLE(fingerprint text, key_id text, account_id text, revoked_keys integer); for the server
 -- FUNCTION require_lane(p_lane smallint) RETURNS void
 -- FUNCTION require_plan(p_name text) RETURNS plans
+-- FUNCTION restart_windows(p_counter limit_counter, p_at timestamp with time zone) RETURNS limit_counter
 -- FUNCTION return_lanes(p_id text) RETURNS void
 -- FUNCTION revoke_any_key(p_act text, p_lane smallint, p_id text) RETURNS SETOF key_view; for the server
 -- FUNCTION revoke_key(p_lane smallint, p_account_id text, p_id text) RETURNS SETOF key_view; for the server
@@ -845,7 +840,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION set_key_limit(p_act text, p_lane smallint, p_id text, p_rate_limit_rpm integer) RETURNS SETOF key_view; for the server
 -- FUNCTION set_limits(p_lane smallint, p_account_id text, p_owner_id text, p_limits text, p_replaces boolean) RETURNS void
 -- FUNCTION set_split_state(p_id text, p_from text, p_to text) RETURNS smallint[]
--- FUNCTION settle_limits(p_lane smallint, p_account_id text, p_counters limit_counter[], p_held held_counter[], p_changed limit_counter[], p_places tid[], p_model text, p_user_id text, p_cost bigint, p_tokens bigint, p_at timestamp with time zone) RETURNS limit_counter[]
+-- FUNCTION settle_limits(p_lane smallint, p_account_id text, p_places tid[], p_counters limit_counter[], p_changed_places tid[], p_changed limit_counter[], p_held held_counter[], p_model text, p_user_id text, p_cost bigint, p_tokens bigint, p_at timestamp with time zone) RETURNS call_counters
 -- FUNCTION sign_in_operator(p_issuer text, p_subject text, p_email text, p_fingerprint bytea, p_request_id text) RETURNS TABLE(id text, name text, role operator_role); for the server
 -- FUNCTION stored_usage(p_lane smallint, p_account_id text, p_end integer, p_position text, p_limit integer) RETURNS TABLE(fingerprint numeric, next text); for the server
 -- FUNCTION sweep(p_lane smallint) RETURNS bigint; for the server
@@ -862,5 +857,5 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION view_operators(p_id text, p_before text, p_limit integer) RETURNS SETOF operator_view; for the server
 -- FUNCTION window_end(p_period text, p_at timestamp with time zone) RETURNS timestamp with time zone
 -- FUNCTION window_start(p_period text, p_at timestamp with time zone) RETURNS timestamp with time zone
--- FUNCTION write_counters(p_counters limit_counter[]) RETURNS void
+-- FUNCTION write_counters(p_places tid[], p_counters limit_counter[]) RETURNS void
 -- FUNCTION write_key(p_key keys, p_changes jsonb, p_may_exceed_plan boolean) RETURNS void

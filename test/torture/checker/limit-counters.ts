@@ -15,7 +15,8 @@ export async function checkCounters(owner: postgres.Sql): Promise<Violation[]> {
            e.spent, ', held ', c.held, ', holds ', h.held, ', amount ', a.amount, ', window until ', c.window_end) AS detail
     FROM (
       SELECT i.lane, i.account_id, i.subject_id, i.user_id, x.* FROM limit_counters i
-      CROSS JOIN LATERAL unnest(i.limit_ids, i.window_ends, i.spent, i.held, i.counted_since)
+      CROSS JOIN LATERAL unnest((i.counter).limit_ids, (i.counter).window_ends, (i.counter).spent, (i.counter).held,
+        (i.counter).counted_since)
         AS x (limit_id, window_end, spent, held, counted_since)
     ) c
     JOIN limits l ON l.lane IN (c.lane, 1024) AND l.id = c.limit_id

@@ -203,8 +203,8 @@ export const VARIANTS: readonly Variant[] = [
     sql: [
       {
         function: "limit_subjects",
-        find: "WHERE p_key_is_limited",
-        put: "WHERE p_key_is_limited AND i.id = p_key_ids[cardinality(p_key_ids)]",
+        find: "SELECT unnest(p_key_ids)",
+        put: "SELECT p_key_ids[cardinality(p_key_ids)]",
       },
     ],
   },

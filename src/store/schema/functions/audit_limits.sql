@@ -24,7 +24,7 @@ BEGIN
     FROM ids i
     CROSS JOIN LATERAL (
       SELECT o.subject_id, o.user_id, x.* FROM limit_counters o
-      CROSS JOIN LATERAL unnest(o.limit_ids, o.window_ends, o.spent, o.held, o.counted_since)
+      CROSS JOIN LATERAL unnest((o.counter).limit_ids, (o.counter).window_ends, (o.counter).spent, (o.counter).held, (o.counter).counted_since)
         AS x (limit_id, window_end, spent, held, counted_since)
       WHERE o.lane = p_lane AND o.account_id = i.id
     ) c

@@ -16,7 +16,7 @@ BEGIN
   JOIN limits d ON d.lane IN (p_lane, 1024) AND d.id = a.id
   LEFT JOIN LATERAL (
     SELECT x.* FROM limit_counters i
-    CROSS JOIN LATERAL unnest(i.limit_ids, i.window_ends, i.spent, i.held, i.counted_since)
+    CROSS JOIN LATERAL unnest((i.counter).limit_ids, (i.counter).window_ends, (i.counter).spent, (i.counter).held, (i.counter).counted_since)
       AS x (limit_id, window_end, spent, held, counted_since)
     WHERE i.lane = p_lane AND i.account_id = p_account_id AND i.subject_id = a.subject_id
       AND i.plan = CASE d.lane WHEN 1024 THEN d.owner_id ELSE '' END

@@ -29,14 +29,14 @@ BEGIN
   END IF;
   PERFORM align_counters(p_lane, p_account_id, ARRAY(
     SELECT DISTINCT ROW(p_owner_id, '', s.user_id)::counter_name FROM unnest(v_sums) s), v_version, NULL, v_at);
-  UPDATE limit_counters c SET spent = n.spent, counted_since = n.counted_since
+  UPDATE limit_counters c SET counter.spent = n.spent, counter.counted_since = n.counted_since
   FROM (
     SELECT o.user_id, array_agg(coalesce(s.spent, x.spent) ORDER BY x.n) AS spent,
            array_agg(CASE WHEN s.limit_id IS NULL THEN x.counted_since
              WHEN x.per_user AND EXISTS (SELECT 1 FROM unnest(v_sums) i WHERE i.limit_id = x.limit_id AND i.user_id = '(other)')
                THEN 'infinity'::timestamptz ELSE '-infinity' END ORDER BY x.n) AS counted_since
     FROM limit_counters o
-    CROSS JOIN LATERAL unnest(o.limit_ids, o.per_users, o.spent, o.counted_since) WITH ORDINALITY
+    CROSS JOIN LATERAL unnest((o.counter).limit_ids, (o.counter).per_users, (o.counter).spent, (o.counter).counted_since) WITH ORDINALITY
       AS x (limit_id, per_user, spent, counted_since, n)
     LEFT JOIN unnest(v_sums) s ON s.limit_id = x.limit_id AND s.user_id = o.user_id
     WHERE o.lane = p_lane AND o.account_id = p_account_id AND o.subject_id = p_owner_id AND o.plan = ''

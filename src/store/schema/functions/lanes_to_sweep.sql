@@ -14,6 +14,6 @@ BEGIN
     UNION
     SELECT l.lane FROM lanes l WHERE l.lane BETWEEN p_from AND p_to AND l.is_owned
       AND (EXISTS (SELECT 1 FROM answers x WHERE x.lane = l.lane AND x.created_at < v_old)
-        OR EXISTS (SELECT 1 FROM limit_counters c WHERE c.lane = l.lane AND c.user_id <> '' AND c.expires_at < v_passed AND 0 = ALL (c.held)));
+        OR EXISTS (SELECT 1 FROM limit_counters c WHERE c.lane = l.lane AND c.user_id <> '' AND c.expires_at < v_passed AND 0 = ALL ((c.counter).held)));
 END
 $$;

@@ -7,7 +7,7 @@ CREATE OR REPLACE FUNCTION limit_subjects(
 AS $$
   SELECT p_account_id, '' WHERE p_account_is_limited
   UNION ALL
-  SELECT i.id, '' FROM unnest(p_key_ids) AS i (id) WHERE p_key_is_limited
+  SELECT unnest(p_key_ids), '' WHERE p_key_is_limited
   UNION ALL
   SELECT k.id, k.plan FROM keys k
   WHERE p_limited_plans IS NOT NULL AND k.lane = p_lane AND k.id = ANY (p_key_ids) AND k.plan = ANY (p_limited_plans)

@@ -22,7 +22,7 @@ DECLARE
   -- The counters of limits that the batch has changed, and where they are.
   v_counters limit_counter[];
   v_places tid[];
-  c limit_counter;
+  v_n integer;
   v_is_changed boolean;
   -- Idempotency keys of earlier holds of this account in the batch, and the digests of their payloads.
   v_claimed text[];
@@ -36,7 +36,7 @@ DECLARE
 BEGIN
   FOR r IN
     SELECT e.*, a.place AS account_place, a.balance_micros, a.held_micros, a.last_at, k.revoked_at IS NOT NULL AS revoked,
-           k.ancestors, a.is_limited AS account_is_limited, k.is_limited AS key_is_limited, a.limits_version, l.counters, l.are_current
+           k.ancestors, a.is_limited AS account_is_limited, k.is_limited AS key_is_limited, a.limits_version, l.places, l.counters, l.are_current
     FROM unnest(p_holds) WITH ORDINALITY
       AS e (lane, account_id, generation_id, key_id, amount, seconds, idempotency_key, digest, model, user_id,
         tokens, n)
@@ -95,11 +95,12 @@ BEGIN
     END IF;
     IF r.counters IS NOT NULL AND v_outcome IN ('held', 'insufficient') THEN
       IF NOT r.are_current THEN
-        r.counters := align_counters(r.lane, r.account_id, ARRAY(
+        SELECT x.places, x.counters INTO r.places, r.counters FROM align_counters(r.lane, r.account_id, ARRAY(
           SELECT n FROM names_of_counters(r.lane, r.account_id, array_append(r.ancestors, r.key_id), r.account_is_limited,
-            r.key_is_limited, v_plans.names, r.user_id) n), r.limits_version, v_plans.version, v_at);
+            r.key_is_limited, v_plans.names, r.user_id) n), r.limits_version, v_plans.version, v_at) x;
       END IF;
-      v_check := check_limits(r.counters, v_counters, v_places, r.model, r.user_id, r.amount, r.tokens, v_outcome = 'insufficient', v_at);
+      v_check := check_limits(r.places, r.counters, v_places, v_counters, r.model, r.user_id, r.amount, r.tokens,
+        v_outcome = 'insufficient', v_at);
       v_outcome := CASE WHEN v_check.is_refused AND v_outcome = 'held' THEN 'limited' ELSE v_outcome END;
     END IF;
     v_results := array_append(v_results,
@@ -110,13 +111,10 @@ BEGIN
       v_placed := array_append(v_placed, ROW(r.lane, r.generation_id, r.account_id, p_server_id, r.amount,
         r.idempotency_key, v_now + make_interval(secs => r.seconds), v_check.held)::holds);
       IF v_check.counters IS NOT NULL THEN
-        FOREACH c IN ARRAY v_check.counters LOOP
-          IF c.place = ANY (v_places) THEN
-            v_counters[array_position(v_places, c.place)] := c;
-          ELSE
-            v_counters := array_append(v_counters, c);
-            v_places := array_append(v_places, c.place);
-          END IF;
+        FOR i IN 1..cardinality(v_check.places) LOOP
+          v_n := coalesce(array_position(v_places, v_check.places[i]), cardinality(v_places) + 1, 1);
+          v_places[v_n] := v_check.places[i];
+          v_counters[v_n] := v_check.counters[i];
         END LOOP;
       END IF;
       IF r.idempotency_key IS NOT NULL THEN
@@ -134,7 +132,7 @@ BEGIN
   END IF;
   INSERT INTO holds SELECT * FROM unnest(v_placed);
   IF v_counters IS NOT NULL THEN
-    PERFORM write_counters(v_counters);
+    PERFORM write_counters(v_places, v_counters);
   END IF;
   UPDATE accounts a SET held_micros = t.held_micros, last_at = t.at FROM unnest(v_changes) t
   WHERE a.ctid = t.place;

@@ -32,13 +32,14 @@ DECLARE
   -- The counters of limits that the batch has changed, and where they are.
   v_counters limit_counter[];
   v_places tid[];
-  c limit_counter;
+  v_settled call_counters;
+  v_n integer;
   r record;
 BEGIN
   FOR r IN
     SELECT e.*, h.place AS hold_place, h.amount_micros AS held, h.idempotency_key, a.place AS account_place,
            a.held_micros, a.balance_micros, a.last_seq, a.last_hash, a.last_at, h.counters AS held_counters,
-           k.ancestors, a.is_limited AS account_is_limited, k.is_limited AS key_is_limited, a.limits_version, l.counters, l.are_current
+           k.ancestors, a.is_limited AS account_is_limited, k.is_limited AS key_is_limited, a.limits_version, l.places, l.counters, l.are_current
     FROM unnest(p_entries) WITH ORDINALITY
       AS e (lane, account_id, generation_id, id, month, kind, amount, reason, request_id, key_id, model, price_version, input,
         cached_input, cache_write, output, reasoning, images, image_tokens, user_id, trace_id, answer, n)
@@ -99,18 +100,16 @@ BEGIN
     END IF;
     IF r.held_counters IS NOT NULL OR r.counters IS NOT NULL THEN
       IF NOT r.are_current THEN
-        r.counters := align_counters(r.lane, r.account_id, ARRAY(
+        SELECT x.places, x.counters INTO r.places, r.counters FROM align_counters(r.lane, r.account_id, ARRAY(
           SELECT n FROM names_of_counters(r.lane, r.account_id, array_append(r.ancestors, r.key_id), r.account_is_limited,
-            r.key_is_limited, v_plans.names, r.user_id) n), r.limits_version, v_plans.version, v_at);
+            r.key_is_limited, v_plans.names, r.user_id) n), r.limits_version, v_plans.version, v_at) x;
       END IF;
-      FOREACH c IN ARRAY settle_limits(r.lane, r.account_id, r.counters, r.held_counters, v_counters, v_places, r.model, r.user_id,
-          -v_amount, r.input::bigint + r.cached_input + r.cache_write + r.output + r.reasoning, v_at) LOOP
-        IF c.place = ANY (v_places) THEN
-          v_counters[array_position(v_places, c.place)] := c;
-        ELSE
-          v_counters := array_append(v_counters, c);
-          v_places := array_append(v_places, c.place);
-        END IF;
+      v_settled := settle_limits(r.lane, r.account_id, r.places, r.counters, v_places, v_counters, r.held_counters, r.model,
+        r.user_id, -v_amount, r.input::bigint + r.cached_input + r.cache_write + r.output + r.reasoning, v_at);
+      FOR i IN 1..coalesce(cardinality(v_settled.places), 0) LOOP
+        v_n := coalesce(array_position(v_places, v_settled.places[i]), cardinality(v_places) + 1, 1);
+        v_places[v_n] := v_settled.places[i];
+        v_counters[v_n] := v_settled.counters[i];
       END LOOP;
     END IF;
     IF r.idempotency_key IS NOT NULL THEN
@@ -128,7 +127,7 @@ BEGIN
     INSERT INTO ledger SELECT * FROM unnest(v_rows);
     PERFORM add_usage(v_rows, v_has_users);
     IF v_counters IS NOT NULL THEN
-      PERFORM write_counters(v_counters);
+      PERFORM write_counters(v_places, v_counters);
     END IF;
     v_changes := array_append(v_changes, ROW(v_account_place, v_held, v_balance, v_seq, v_hash, v_at)::account_change);
     UPDATE accounts a SET

@@ -18,8 +18,8 @@ BEGIN
     WHERE a.lane = v_hold.lane AND a.id = v_hold.account_id AND k.id = v_hold.key_id;
   v_is_short := r.balance_micros - r.held_micros < v_hold.amount;
   -- Counters that do not exist are not written.
-  v_check := check_limits(ARRAY(SELECT c.counter FROM aligned_counters(v_hold.lane, v_hold.account_id, r.names, r.at) c), NULL, NULL,
-    v_hold.model, v_hold.user_id, v_hold.amount, v_hold.tokens, v_is_short, r.at);
+  v_check := check_limits(NULL, ARRAY(SELECT c.counter FROM aligned_counters(v_hold.lane, v_hold.account_id, r.names, r.at) c), NULL,
+    NULL, v_hold.model, v_hold.user_id, v_hold.amount, v_hold.tokens, v_is_short, r.at);
   RETURN NEXT ROW('hold', 1, CASE WHEN v_is_short THEN 'insufficient' WHEN v_check.is_refused THEN 'limited' ELSE 'held' END,
     r.balance_micros, r.held_micros, NULL, NULL, v_check.details)::item_result;
 END

@@ -35,7 +35,9 @@ BEGIN
   SELECT (SELECT count(*) FROM swept), ARRAY(SELECT ROW(s.*)::holds FROM swept s WHERE s.counters IS NOT NULL)
     INTO v_swept, v_released;
   FOREACH v_hold IN ARRAY v_released LOOP
-    PERFORM write_counters(settle_limits(p_lane, v_hold.account_id, NULL, v_hold.counters, NULL, NULL, NULL, NULL, NULL, NULL, v_now));
+    PERFORM write_counters(s.places, s.counters)
+      FROM settle_limits(p_lane, v_hold.account_id, NULL, NULL, NULL, NULL, v_hold.counters, NULL, NULL, NULL, NULL, v_now) s
+      WHERE s.places IS NOT NULL;
   END LOOP;
   PERFORM sweep_counters(p_lane, v_now);
   RETURN v_swept;

@@ -6,7 +6,7 @@ AS $$
 BEGIN
   WITH old AS MATERIALIZED (
     SELECT c.account_id, c.subject_id, c.plan, c.user_id FROM limit_counters c
-    WHERE c.lane = p_lane AND 0 = ALL (c.held) AND ((c.user_id <> '' AND c.expires_at < p_now - interval '1 minute') OR NOT EXISTS (
+    WHERE c.lane = p_lane AND 0 = ALL ((c.counter).held) AND ((c.user_id <> '' AND c.expires_at < p_now - interval '1 minute') OR NOT EXISTS (
       SELECT 1 FROM limits l WHERE l.lane = CASE c.plan WHEN '' THEN p_lane ELSE 1024 END
         AND l.owner_id = CASE c.plan WHEN '' THEN c.subject_id ELSE c.plan END))
     LIMIT 1000

@@ -183,41 +183,47 @@ CREATE TABLE limits (
   CONSTRAINT temporary_amount_ends CHECK ((temporary_amount IS NULL) = (temporary_until IS NULL))
 );
 
--- What the limits of an owner have counted: one row for an account and for a key, one for a key and its plan, and one more for each
--- end user if limits are per user. So a call reads and writes few rows, whatever the number of limits.
+-- The definitions of the limits of an account, of a key, or of a key's plan, and what they have counted: each array has an element for
+-- each limit.
+CREATE TYPE limit_counter AS (
+  -- The account or key whose calls are counted.
+  subject_id text,
+  -- The plan whose limits these are; empty for those of the account or key itself.
+  plan text,
+  -- The end user whose limits these are: a counter of a user has only limits per user, and those of the empty user count calls without
+  -- a user. "(other)" for users above the maximum.
+  user_id text,
+  limit_ids text[], metrics text[], periods text[], models text[], per_users boolean[],
+  -- Those that are valid now.
+  amounts bigint[],
+  -- The end of the window of "spent", which is zero from then on: 'infinity' without one.
+  window_ends timestamptz[],
+  spent bigint[],
+  -- The sum of the open holds that name the limit; it does not restart.
+  held bigint[],
+  -- Entries before this time are not in "spent" although they are in the window: '-infinity' if there are none. 'infinity' if it
+  -- is not known, see count_spent.
+  counted_since timestamptz[]
+);
+
+-- One row for an account and for a key, one for a key and its plan, and one more for each end user if limits are per user. So a call
+-- reads and writes few rows, whatever the number of limits. The counter is one column, because forming a row of many columns for each
+-- item of a batch takes much longer.
 --
--- The arrays have an element for each limit. The definitions are copies of those in "limits": a row whose version is not that of its
--- account (of the shared data if it counts limits of a plan), or whose time has passed, is written anew before it is used. See
--- align_counters.
+-- The definitions are copies of those in "limits": a row whose version is not that of its account (of the shared data if it counts
+-- limits of a plan), or whose time has passed, is written anew before it is used. See align_counters.
 CREATE TABLE limit_counters (
   lane smallint NOT NULL,
   account_id text NOT NULL,
-  -- The account or key whose calls are counted.
   subject_id text NOT NULL,
-  -- The plan whose limits these are; empty for those of the account or key itself.
   plan text NOT NULL,
-  -- The end user whose limits these are: a row of a user has only limits per user, and those of the empty user count calls without a
-  -- user. "(other)" for users above the maximum.
   user_id text COLLATE "C" NOT NULL,
   version bigint NOT NULL,
   -- When the first temporary amount ends.
   valid_until timestamptz NOT NULL,
   -- The end of the last window of a row of a user.
   expires_at timestamptz NOT NULL,
-  limit_ids text[] NOT NULL,
-  metrics text[] NOT NULL,
-  periods text[] NOT NULL,
-  models text[] NOT NULL,
-  per_users boolean[] NOT NULL,
-  amounts bigint[] NOT NULL,
-  -- The end of the window of "spent", which is zero from then on: 'infinity' without one.
-  window_ends timestamptz[] NOT NULL,
-  spent bigint[] NOT NULL,
-  -- The sum of the open holds that name the counter; it does not restart.
-  held bigint[] NOT NULL,
-  -- Entries before this time are not in "spent" although they are in the window: '-infinity' if there are none. 'infinity' if it
-  -- is not known, see count_spent.
-  counted_since timestamptz[] NOT NULL,
+  counter limit_counter NOT NULL,
   PRIMARY KEY (lane, account_id, subject_id, plan, user_id)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 -- Other rows are written without changing any index.
@@ -237,14 +243,8 @@ CREATE TYPE counter_name AS (subject_id text, plan text, user_id text);
 -- What a limit has counted for a user, or for all.
 CREATE TYPE spent_sum AS (limit_id text, user_id text, spent bigint);
 
--- A row of limit_counters, or what it should be: place is NULL if there is none.
-CREATE TYPE limit_counter AS (
-  place tid, subject_id text, plan text, user_id text, limit_ids text[], metrics text[], periods text[], models text[],
-  per_users boolean[], amounts bigint[], window_ends timestamptz[], spent bigint[], held bigint[], counted_since timestamptz[]
-);
-
--- The counters of a call, and whether all exist and have the definitions that are valid now. Both are NULL if no limit can apply.
-CREATE TYPE call_counters AS (counters limit_counter[], are_current boolean);
+-- Counters, the places of their rows, and whether all exist and have the definitions that are valid now. NULL if no limit can apply.
+CREATE TYPE call_counters AS (places tid[], counters limit_counter[], are_current boolean);
 
 -- What a hold holds of the limits of a row of limit_counters.
 CREATE TYPE held_counter AS (subject_id text, plan text, user_id text, limit_ids text[], amounts bigint[]);
@@ -263,7 +263,9 @@ CREATE TYPE limit_view AS (
 
 -- The result of a check of all limits of a hold: the counters after the hold, and what it must hold of them. details is JSON: the limit
 -- that refuses the hold, what is left, or the state of the minute limits.
-CREATE TYPE limit_check AS (is_refused boolean, counters limit_counter[], held held_counter[], details text);
+CREATE TYPE limit_check AS (
+  is_refused boolean, places tid[], counters limit_counter[], held held_counter[], details text
+);
 
 -- The plans that have limits, and the version of these limits.
 CREATE TYPE plans_with_limits AS (names text[], version bigint);
