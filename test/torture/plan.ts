@@ -150,14 +150,14 @@ class Planner {
         limits,
         race: "limits",
       });
-      for (let i = 0; i < 4; i++) this.#addLimited(atMs - 100 + i * 100, CHANGING_KEY);
+      // They still run at the next change.
+      for (let i = 0; i < 4; i++) this.#addLimited(atMs - 100 + i * 100, CHANGING_KEY, 20);
       this.#add({ kind: "create_key", atMs, key: "running", limits: [ABOVE], race: "limits" });
     }
   }
 
-  #addLimited(atMs: number, key: KeyName): void {
+  #addLimited(atMs: number, key: KeyName, pieces = 2 + this.#options.random.below(8)): void {
     const { random } = this.#options;
-    const pieces = 2 + random.below(8);
     const reply: ReplyPlan = { ...REPLY, pieces, gapMs: 30, outputTokens: pieces };
     const user = random.pick(LIMITED_USERS);
     const kind = random.pick(["generate", "stream"] as const);

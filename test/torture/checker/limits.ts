@@ -40,8 +40,8 @@ export function checkLimitRefusals(facts: Facts): { violations: Violation[]; ref
 /** Unless limits of each metric refuse calls in episodes without faults, their refusals are not checked. */
 export function checkReached(refused: readonly ReadonlyMap<string, number>[]): Violation[] {
   return METRICS.filter((metric) => !refused.some((each) => each.has(metric))).map((metric) => ({
-    rule: RULE,
-    text: `no limit of ${metric} refused a call`,
+    rule: "limits of each metric refuse calls",
+    text: `no limit of ${metric} did`,
   }));
 }
 

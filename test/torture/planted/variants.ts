@@ -7,6 +7,8 @@ export type CodePatch = { readonly file: string; readonly find: string; readonly
 export type Variant = {
   readonly name: string;
   readonly under: string;
+  /** The beginning of the rule that it must break; if absent, any rule. */
+  readonly rule?: string;
   readonly sql?: readonly SqlPatch[];
   /** A further change that the bug needs to have an effect. */
   readonly statement?: string;
@@ -168,11 +170,13 @@ export const VARIANTS: readonly Variant[] = [
   {
     name: "running calls of dead servers stay counted by limits",
     under: "server killed at any point",
+    rule: "13",
     sql: [{ function: "sweep", find: "IN ARRAY v_released LOOP", put: "IN ARRAY v_released[1:0] LOOP" }],
   },
   {
     name: "limits keep the tokens that a call held",
     under: "none",
+    rule: "13",
     sql: [
       {
         function: "settle_limits",
@@ -184,11 +188,13 @@ export const VARIANTS: readonly Variant[] = [
   {
     name: "a limit ignores the calls of its model",
     under: "none",
+    rule: "13",
     sql: [{ function: "check_limits", find: "c.models[i] NOT IN ('', p_model)", put: "c.models[i] <> ''" }],
   },
   {
     name: "weeks and months of limits start a day early",
     under: "none",
+    rule: "13",
     sql: [
       {
         function: "window_end",
@@ -200,6 +206,7 @@ export const VARIANTS: readonly Variant[] = [
   {
     name: "the calls of a key do not count against its parent",
     under: "none",
+    rule: "13",
     sql: [
       {
         function: "limit_subjects",
@@ -211,6 +218,7 @@ export const VARIANTS: readonly Variant[] = [
   {
     name: "a key gives another one a limit above its own",
     under: "none",
+    rule: "a child",
     sql: [
       {
         function: "check_limit_bounds",
@@ -222,6 +230,7 @@ export const VARIANTS: readonly Variant[] = [
   {
     name: "a limit that is removed while a call runs moves what others hold",
     under: "none",
+    rule: "13",
     sql: [
       {
         function: "settle_limits",
@@ -233,6 +242,7 @@ export const VARIANTS: readonly Variant[] = [
   {
     name: "a new limit starts at zero in the middle of a month",
     under: "none",
+    rule: "13",
     sql: [{ function: "set_limits", find: "PERFORM count_spent(", put: "IF false THEN END IF; --" }],
   },
   {
