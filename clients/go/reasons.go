@@ -38,6 +38,8 @@ const (
 	ModelNotFound Reason = "model_not_found"
 	// MethodNotAllowed is 405: This path does not support this HTTP method.
 	MethodNotAllowed Reason = "method_not_allowed"
+	// CursorExpired is 410: The event that 'after' names is older than the kept events. Leave out 'after' to start with the oldest one.
+	CursorExpired Reason = "cursor_expired"
 	// KeyLimitReached is 409: The account has the maximum number of active keys of the plan. Revoke an unused key.
 	KeyLimitReached Reason = "key_limit_reached"
 	// IdempotencyInProgress is 409: A call with this idempotency key is still running. Retry after it ends.

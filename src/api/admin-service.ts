@@ -38,6 +38,7 @@ import { listFilteredEntries, listRecentEntries as listRecentEntryRows } from ".
 import { listPlans as listPlanRows, putPlan as putPlanRow } from "../store/plans.ts";
 import { listPrices as listPriceRows } from "../store/prices.ts";
 import { type ApiCall, type Deps, defineService } from "./define-service.ts";
+import { listAllEvents } from "./event-service.ts";
 import { detailsOfChanges, keyChangesOf, scopesOf, textOfLimits } from "./key-changes.ts";
 import { newKey } from "./key-service.ts";
 import { entryFilterOf } from "./ledger-service.ts";
@@ -261,6 +262,7 @@ export const adminService = defineService(AdminService, ({ deps }) => {
     createOperator: (request, call) => createOperator(deps, request, call),
     listOperators: (request) => listOperators(deps, request),
     revokeOperator: (request, call) => revokeOperator(deps, request, call),
+    listEvents: (request) => listAllEvents(deps, request),
     listOperatorEvents: (request) => listOperatorEvents(deps, request),
     audit: (_, call) => audit(deps, call),
   };

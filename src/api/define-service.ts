@@ -15,6 +15,7 @@ import type { Operator } from "../domain/operator.ts";
 import type { Catalog } from "../models/catalog.ts";
 import type { AdmittedKey } from "../store/admit.ts";
 import type { Cells } from "../store/driver/cells.ts";
+import type { EventWatch } from "../store/event-watch.ts";
 import type { OperatorAction } from "../store/operator-log.ts";
 import type { DecodeTokens } from "./token-texts.ts";
 
@@ -66,6 +67,8 @@ export type ApiCall = {
   readonly requestId: string;
   /** For the log line of the call. */
   recordChange(target: string, amountMicros: bigint | undefined): void;
+  /** Sends the headers of a stream, which may have no message for long. After that, an error ends the stream. */
+  startStream(): void;
   /** Aborted when the caller disconnects, its deadline passes, or the server stops. */
   readonly signal: AbortSignal;
   /** Only for methods that are declared as metered. An idempotency key identifies the whole request. */
@@ -88,4 +91,7 @@ export type Deps = {
   readonly productName: string;
   /** Where customers add credit. */
   readonly topUpUrl: string | undefined;
+  readonly eventWatch: EventWatch;
+  /** For how long events are kept. */
+  readonly eventsDays: number;
 };

@@ -54,14 +54,21 @@ export async function listAccounts(deps: Deps, request: ListAccountsRequest) {
 
 /** The log has the names of the changed fields: their values may be personal data, which must be removable. */
 export async function updateAccount(deps: Deps, request: UpdateAccountRequest, call: ApiCall) {
-  const { accountId, name, externalId, email, notes, reason } = request;
-  const given = { name, external_id: externalId, email, notes };
+  const { accountId, reason, name, externalId, email, notes, lowBalanceMicros } = request;
+  const given = { name, external_id: externalId, email, notes, low_balance_micros: lowBalanceMicros };
   const fields = Object.entries(given).flatMap(([field, value]) => (value === undefined ? [] : [field]));
   const row = await makeLoggedChange(
     deps,
     call,
     { target: accountId, reason, details: { fields: fields.join(",") } },
-    (action) => updateAccountRow(deps.database, action, accountId, { name, externalId, email, notes }),
+    (action) =>
+      updateAccountRow(deps.database, action, accountId, {
+        name,
+        externalId,
+        email,
+        notes,
+        lowBalanceMicros,
+      }),
   );
   return { account: viewAccount(row) };
 }

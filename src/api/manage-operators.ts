@@ -49,7 +49,7 @@ export async function listOperatorEvents({ database }: Deps, request: ListOperat
   const from = dateOf("from", request.from);
   const to = dateOf("to", request.to);
   const filter = { actorId, method, target, accountId, from, to };
-  const { rows, nextPageToken } = await listEventRows(database, filter, readPage("events", request));
+  const { rows, nextPageToken } = await listEventRows(database, filter, readPage("operator_events", request));
   const names = await namesOf(
     database,
     rows.map((row) => row.account_id),

@@ -5,6 +5,7 @@ import { completionsService } from "./completions-service.ts";
 import { consoleService, type OperatorDeps } from "./console-service.ts";
 import type { ServiceDefinition } from "./define-service.ts";
 import { embeddingsService, embedService } from "./embeddings-service.ts";
+import { eventService } from "./event-service.ts";
 import { generateService } from "./generate/service.ts";
 import { keyService } from "./key-service.ts";
 import { ledgerService } from "./ledger-service.ts";
@@ -33,6 +34,7 @@ export const DEVELOPER_SERVICES: readonly ServiceDefinition[] = [
   limitService,
   ledgerService,
   usageService,
+  eventService,
 ];
 
 export const OPERATOR_SERVICES: readonly ServiceDefinition<OperatorDeps>[] = [adminService, consoleService];

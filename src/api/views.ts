@@ -67,6 +67,7 @@ export function viewAccount(row: AccountRow): MessageInitShape<typeof AccountSch
     email: row.email,
     notes: row.notes,
     state: accountStateOf(row),
+    ...(row.low_balance_micros === null ? {} : { lowBalanceMicros: row.low_balance_micros }),
     ...(row.suspended_at ? { suspendedAt: timestampFromDate(row.suspended_at) } : {}),
   };
 }

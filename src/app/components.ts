@@ -5,7 +5,6 @@ import type { CellToMigrate } from "../cells/migrate-cell.ts";
 import type { WaitingCells } from "../cells/waiting-cells.ts";
 import { generateKey, generateOperatorToken } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
-import type { Ids } from "../domain/ids.ts";
 import { outputTokensOf } from "../domain/usage.ts";
 import type { Catalog } from "../models/catalog.ts";
 import { ModelsError } from "../models/problems.ts";
@@ -14,6 +13,7 @@ import type { Listener } from "../server/http/listener.ts";
 import { Admitter } from "../store/admit.ts";
 import { CellTurns } from "../store/driver/batcher.ts";
 import type { Cells } from "../store/driver/cells.ts";
+import { EventWatch } from "../store/event-watch.ts";
 import { registerPrices } from "../store/prices.ts";
 import { RELEASE } from "../store/schema/release.ts";
 import { readHoldFigures } from "../store/service-figures.ts";
@@ -55,7 +55,7 @@ type ComponentsOptions = {
 
 /** The components that the listeners of a process share. */
 export function createComponents(options: ComponentsOptions) {
-  const { config, log, catalog, login, cells, maintenance, telemetry, leakKeys } = options;
+  const { config, log, catalog, login, cells, telemetry, leakKeys } = options;
   const metrics = createMetrics(RELEASE);
   const databases = openDatabases(config, login, cells);
   const { single: database } = databases;
@@ -68,7 +68,7 @@ export function createComponents(options: ComponentsOptions) {
     onBatch: (size) => metrics.batchSize.observe(["admission"], size),
   });
   registerGauges(metrics, admitter, database);
-  const health = new DatabaseHealth({ databases, maintenance, log, metrics });
+  const health = new DatabaseHealth({ ...options, databases, metrics });
   health.startMonitors();
   const drain = new Drain(health);
   const tokens = new TokenCounter();
@@ -92,7 +92,8 @@ export function createComponents(options: ComponentsOptions) {
     metrics,
   });
   drain.endSignal.addEventListener("abort", () => metering.stopGenerations(), { once: true });
-  const deps = createDeps(options, database, metrics, ids);
+  const eventWatch = new EventWatch({ database: databases.monitor, drainSignal: drain.startSignal });
+  const deps = createDeps(options, { database, metrics, ids, eventWatch });
   return {
     deps,
     admitter,
@@ -132,14 +133,12 @@ export function createComponents(options: ComponentsOptions) {
 /** The dependencies of the services of both listeners. */
 function createDeps(
   { config, log, catalog }: ComponentsOptions,
-  database: Databases["single"],
-  metrics: Metrics,
-  ids: Ids,
+  { metrics, ...others }: Pick<Deps, "database" | "ids" | "eventWatch"> & { readonly metrics: Metrics },
 ): Deps {
   return {
-    database,
+    ...others,
     catalog,
-    ids,
+    eventsDays: config.eventsDays,
     generateKey: (lane) => generateKey(lane, randomBytes),
     generateOperatorToken: () => generateOperatorToken(randomBytes),
     onUnlogged: ({ actorId, method, target, requestId }, outcome, error) =>

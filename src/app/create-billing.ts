@@ -11,6 +11,7 @@ import { Billing, findAnswer } from "../store/billing.ts";
 import type { CellTurns } from "../store/driver/batcher.ts";
 import type { Cell, Cells } from "../store/driver/cells.ts";
 import type { DatabaseClock } from "../store/driver/database-clock.ts";
+import { DepletionReports } from "../store/events.ts";
 import { usageOfEntry } from "../store/ledger.ts";
 import { Presence } from "../store/presence.ts";
 import { RevocationWatch } from "../store/revocation-watch.ts";
@@ -60,6 +61,7 @@ export function createMetering(options: MeteringOptions): Metering {
     maxWaiting: MAX_WAITING,
     onBatch: (size) => metrics.batchSize.observe(["billing"], size),
   });
+  const depletions = new DepletionReports(databases.single, () => performance.now());
   const settler = createSettler(billing, options);
   const running = new RunningGenerations(MAX_RUNNING);
   const presences: Presence[] = [];
@@ -93,6 +95,7 @@ export function createMetering(options: MeteringOptions): Metering {
       billing,
       settler,
       running,
+      reportDepleted: (...of) => depletions.report(...of),
       quoteHold: (hold) => billing.quoteHold(hold),
       findAnswer: (...of) => findAnswer(databases.single, ...of),
       findEntry: (...of) => findEntry(billing, ...of),

@@ -3,10 +3,12 @@ import { migrateCell } from "../cells/migrate-cell.ts";
 import type { Cell } from "../store/driver/cells.ts";
 import type { DatabaseClock } from "../store/driver/database-clock.ts";
 import { DatabaseMonitor } from "../store/driver/monitor.ts";
+import { EventUpkeep } from "../store/events.ts";
 import { LedgerPartitions } from "../store/ledger.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { Databases } from "./databases.ts";
+import type { Config } from "./settings/config.ts";
 
 /** From this difference on, the log has a warning. */
 const MAX_CLOCK_OFFSET_MS = 1_000;
@@ -17,6 +19,7 @@ export type Maintenance = { revive(): Promise<void>; maintain(): Promise<void> }
 type HealthOptions = {
   readonly databases: Databases;
   readonly maintenance: Maintenance | undefined;
+  readonly config: Pick<Config, "eventsDays">;
   readonly log: Log;
   readonly metrics: Metrics;
 };
@@ -27,6 +30,7 @@ export class DatabaseHealth {
   readonly #databases: Databases;
   readonly #directory: CellDirectory | undefined;
   readonly #maintenance: Maintenance | undefined;
+  readonly #eventsDays: number;
   readonly #log: Log;
   /** Per cell. */
   readonly #entriesWithoutPartition: number[] = [];
@@ -34,11 +38,12 @@ export class DatabaseHealth {
   readonly #listeners = new Set<() => void>();
   #isStarted = false;
 
-  constructor({ databases, maintenance, log, metrics }: HealthOptions) {
+  constructor({ databases, maintenance, config, log, metrics }: HealthOptions) {
     const { monitor, directory, waiting } = databases;
     this.#databases = databases;
     this.#directory = directory;
     this.#maintenance = maintenance;
+    this.#eventsDays = config.eventsDays;
     this.#log = log;
     this.#monitors = monitor.all.map((_, cell) => this.#createMonitor(cell));
     waiting?.onUse((cell) => this.#append(cell));
@@ -169,6 +174,7 @@ export class DatabaseHealth {
       if (entries > 0)
         log.error({ ...details, months }, "entries of the ledger have no partition, run vx migrate");
     });
+    const events = new EventUpkeep(single.all[cell] as Cell, this.#eventsDays);
     return new DatabaseMonitor(pools.all[cell] as Cell, {
       clock: clocks[cell] as DatabaseClock,
       prepare: async () => await directory?.prepare(cell),
@@ -184,7 +190,10 @@ export class DatabaseHealth {
       maintain: async () => {
         this.#compareClocks(cell, details);
         await maintenance?.maintain();
-        if (maintenance) await partitions.maintain();
+        if (maintenance) {
+          await partitions.maintain();
+          await events.maintain();
+        }
         await directory?.maintain(cell);
       },
       onFailure: (error) => log.error({ ...details, err: error }, "database maintenance failed"),

@@ -32,6 +32,8 @@ export type HoldDeps = {
   readonly tokens: Tokens;
   /** Where customers add credit. */
   readonly topUpUrl: string | undefined;
+  /** Reports a call that needs more than the balance, also without running calls. */
+  readonly reportDepleted: (accountId: string, requiredMicros: Micros) => Promise<void>;
 };
 
 /** A generation whose hold is not placed yet. */
@@ -60,7 +62,12 @@ export async function placeHold(deps: HoldDeps, pending: PendingGeneration): Pro
     const held = await tryHold(deps, pending, size);
     if (!isShort(held)) return placedOf(held, size);
     const next = nextSize(model, request, size, held, tokens, options);
-    if (next === undefined) throw refusalOf(held, needOf(model, request, size), deps.topUpUrl);
+    if (next === undefined) {
+      // A failure of the report must not replace the refusal.
+      if (held.outcome === "insufficient" && held.balanceMicros < size.amountMicros)
+        await deps.reportDepleted(key.accountId, size.amountMicros).catch(() => undefined);
+      throw refusalOf(held, needOf(model, request, size), deps.topUpUrl);
+    }
     size = next instanceof Promise ? await next : next;
   }
 }

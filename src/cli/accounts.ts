@@ -15,7 +15,7 @@ import {
   UpdateAccountResponseSchema,
 } from "../../gen/vx/admin/v1/admin_pb.js";
 import type { Micros } from "../domain/money.ts";
-import { accountIdOf, adjustAmount, creditAmount } from "./arguments.ts";
+import { accountIdOf, adjustAmount, creditAmount, lowBalance } from "./arguments.ts";
 import { type Admin, CallFailure, withAdmin } from "./client.ts";
 import { accountColumns } from "./columns.ts";
 import {
@@ -151,6 +151,11 @@ function addProfileCommands(group: Command): void {
       ]),
     ),
   )
+    .option(
+      "--low-balance <amount>",
+      'write the event "balance.low" when a charge takes the balance below this amount; 0 for never',
+      lowBalance,
+    )
     .argument("<account>", ACCOUNT)
     .action(updateProfile);
   reasonOption(
@@ -166,22 +171,26 @@ function addProfileCommands(group: Command): void {
     .action(resume);
 }
 
-async function updateProfile(account: string, options: ChangeOptions & ProfileOptions): Promise<void> {
-  const { externalId, email, notes } = options;
+async function updateProfile(
+  account: string,
+  options: ChangeOptions & ProfileOptions & { readonly lowBalance?: Micros },
+): Promise<void> {
+  const { externalId, email, notes, lowBalance: lowBalanceMicros } = options;
   const profile = {
+    ...(lowBalanceMicros === undefined ? {} : { lowBalanceMicros }),
     ...(externalId === undefined ? {} : { externalId }),
     ...(email === undefined ? {} : { email }),
     ...(notes === undefined ? {} : { notes }),
   };
   if (Object.keys(profile).length === 0) {
-    throw usageFailure("nothing to change; add --external-id, --email or --notes");
+    throw usageFailure("nothing to change; add --external-id, --email, --notes or --low-balance");
   }
   await update(account, profile, options);
 }
 
 async function update(
   account: string,
-  changes: ProfileOptions & { readonly name?: string },
+  changes: ProfileOptions & { readonly name?: string; readonly lowBalanceMicros?: Micros },
   options: ChangeOptions,
 ): Promise<void> {
   const response = await withAccount(account, (admin, accountId) =>

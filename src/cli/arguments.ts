@@ -39,13 +39,21 @@ export function adjustAmount(text: string): Micros {
   return micros === 0n ? refuse(AMOUNT, "must not be 0", text) : micros;
 }
 
-function amount(text: string): Micros {
+/** A threshold of a balance. */
+export function lowBalance(text: string): Micros {
+  const micros = amount(text, LOW_BALANCE);
+  return micros < 0n ? refuse(LOW_BALANCE, "must not be negative", text) : micros;
+}
+
+const LOW_BALANCE = "--low-balance";
+
+function amount(text: string, name = AMOUNT): Micros {
   const micros = parseAmount(text);
   if (micros === undefined) {
-    return refuse(AMOUNT, "must be an amount such as 25.00, with a dot and at most 6 decimals", text);
+    return refuse(name, "must be an amount such as 25.00, with a dot and at most 6 decimals", text);
   }
   const isInRange = micros <= MAX_MOVEMENT_MICROS && micros >= -MAX_MOVEMENT_MICROS;
-  return isInRange ? micros : refuse(AMOUNT, "must be between -1000000000.00 and 1000000000.00", text);
+  return isInRange ? micros : refuse(name, "must be between -1000000000.00 and 1000000000.00", text);
 }
 
 /** Accepts RFC 3339, or a date, which means 00:00 UTC. */

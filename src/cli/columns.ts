@@ -9,6 +9,7 @@ import type {
   Plan,
   PriceVersion,
 } from "../../gen/vx/admin/v1/admin_pb.js";
+import type { Event } from "../../gen/vx/v1/event_pb.js";
 import type { ApiKey } from "../../gen/vx/v1/key_pb.js";
 import type { LedgerEntry } from "../../gen/vx/v1/ledger_pb.js";
 import type { Limit } from "../../gen/vx/v1/limit_pb.js";
@@ -88,6 +89,20 @@ export const operatorColumns: readonly Column<Operator>[] = [
   { title: "REVOKED", value: (operator) => formatTime(operator.revokedAt) },
   { title: "LAST USED", value: (operator) => formatTime(operator.lastUsedAt) },
   { title: "EMAIL", value: (operator) => operator.email },
+];
+
+export const accountEventColumns: readonly Column<Event>[] = [
+  { title: "TIME", value: (event) => formatTime(event.createdAt) },
+  { title: "ACCOUNT", value: (event) => event.accountId },
+  { title: "TYPE", value: (event) => event.type },
+  { title: "ID", value: (event) => event.id },
+  {
+    title: "DATA",
+    value: ({ data = {} }) =>
+      Object.entries(data)
+        .map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`)
+        .join(" "),
+  },
 ];
 
 export const eventColumns: readonly Column<OperatorEvent>[] = [

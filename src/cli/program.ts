@@ -42,6 +42,7 @@ const GROUPS: Readonly<Record<string, Group>> = {
   prices: { description: "List the price versions of a model.", load: () => import("./prices.ts") },
   ledger: { description: "List the ledger entries of an account.", load: () => import("./ledger.ts") },
   usage: { description: "Show and export the usage of accounts.", load: () => import("./usage.ts") },
+  events: { description: "List and watch the events of accounts.", load: () => import("./events.ts") },
   operators: {
     description: "Manage operators and their tokens.",
     load: () => import("./operators.ts"),

@@ -25,7 +25,7 @@ type ErrorType =
 
 /** SDKs retry these statuses unless `x-should-retry` forbids it, so each of these rows sets it. */
 type RetriedStatus = 409 | 429;
-type OtherStatus = 400 | 401 | 402 | 403 | 404 | 405 | 413 | 415 | 422 | 500 | 501 | 502 | 503 | 504;
+type OtherStatus = 400 | 401 | 402 | 403 | 404 | 405 | 410 | 413 | 415 | 422 | 500 | 501 | 502 | 503 | 504;
 
 export type ErrorStatus = RetriedStatus | OtherStatus;
 
@@ -149,6 +149,12 @@ export const ERRORS = {
     405,
     "invalid_request_error",
     "This path does not support this HTTP method.",
+  ),
+  cursor_expired: row(
+    "FAILED_PRECONDITION",
+    410,
+    "invalid_request_error",
+    "The event that `after` names is older than the kept events. Leave out `after` to start with the oldest one.",
   ),
   key_limit_reached: row(
     "FAILED_PRECONDITION",

@@ -42,9 +42,7 @@ export function createIds(now: (cell: number) => number, cellOf: (lane: Lane) =>
 
 const TIME_CHARS = 10;
 
-/**
- * Creation time of an id in seconds since 1970: the first characters after the prefix encode milliseconds.
- */
+/** Creation time of an id in seconds since 1970. */
 export function secondsOfId(id: string): number {
   return Math.floor(millisecondsOfId(id) / 1000);
 }
@@ -70,7 +68,8 @@ export function generationIdOf(entryId: string): string {
   return entryId.replace(/^led_/, "gen_");
 }
 
-function millisecondsOfId(id: string): number {
+/** Creation time of an id in milliseconds since 1970: the first characters after the prefix encode it. */
+export function millisecondsOfId(id: string): number {
   const start = id.indexOf("_") + 1;
   let ms = 0;
   for (let at = start; at < start + TIME_CHARS; at++) ms = ms * BASE32.length + BASE32.indexOf(id.charAt(at));

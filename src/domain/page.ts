@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { DomainError } from "./errors.ts";
 
 const DEFAULT_PAGE_SIZE = 50;
-const MAX_PAGE_SIZE = 1000;
+export const MAX_PAGE_SIZE = 1000;
 /** Valid positions. Model ids have more characters than other ids; positions of filtered lists contain callers' texts. */
 const POSITIONS = { ours: /^[0-9a-z_]+$/, models: /^[0-9A-Za-z._:/-]+$/, filtered: /^\d/ };
 
@@ -14,6 +14,7 @@ type ListName =
   | "models"
   | "prices"
   | "operators"
+  | "operator_events"
   | "events"
   | "usage";
 
@@ -35,13 +36,18 @@ export function readPage(
   filters?: readonly (string | readonly string[])[],
 ): Page {
   const list = filters === undefined ? name : `${name}.${digestOf(filters)}`;
-  const size = request.pageSize === 0 ? DEFAULT_PAGE_SIZE : Math.min(request.pageSize, MAX_PAGE_SIZE);
+  const size = pageSizeOf(request);
   if (request.pageToken === "") return { list, size, after: "" };
   const text = Buffer.from(request.pageToken, "base64url").toString("utf8");
   const after = text.slice(list.length + 1);
   const isPosition = POSITIONS[filters !== undefined ? "filtered" : name === "models" ? name : "ours"];
   if (!isPosition.test(after) || encodeToken(list, after) !== request.pageToken) throw badToken();
   return { list, size, after };
+}
+
+/** A size above the maximum is reduced to it. */
+export function pageSizeOf({ pageSize }: { readonly pageSize: number }): number {
+  return pageSize === 0 ? DEFAULT_PAGE_SIZE : Math.min(pageSize, MAX_PAGE_SIZE);
 }
 
 /** Splits the result of a query for one row more than the page size. */

@@ -136,6 +136,8 @@ export abstract class Exchange<Method extends ServedMethod = ServedMethod> imple
   abstract read(share: BodyShare): Message | Promise<Message>;
   /** Sends the result of a unary method. */
   abstract respond(result: unknown): Promise<void> | undefined;
+  /** Sends the headers of a stream before its first message. The service calls it. */
+  abstract startStream(): void;
   /** Sends the results of a streaming method. Throws an error of the stream after it has been sent. */
   abstract respondWithStream(results: AsyncIterable<unknown>): Promise<void>;
   /** Sends the error in place of the response. Has no effect on a response that is complete or has an error. */

@@ -53,6 +53,10 @@ export class ServiceCall implements ApiCall {
     this.#observation.setChange({ target, amountMicros });
   }
 
+  startStream(): void {
+    this.exchange.startStream();
+  }
+
   get signal(): AbortSignal {
     return this.exchange.signal;
   }

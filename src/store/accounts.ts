@@ -22,6 +22,8 @@ export type AccountRow = {
   external_id: string;
   email: string;
   notes: string;
+  /** The threshold of the event balance.low; null for none. */
+  low_balance_micros: bigint | null;
 };
 
 /** An undefined field is not changed; an empty one is removed. */
@@ -119,7 +121,13 @@ export async function updateAccount(
   database: Cells,
   action: OperatorAction,
   id: string,
-  { name, externalId, email, notes }: AccountProfile & { readonly name: string | undefined },
+  {
+    name,
+    externalId,
+    email,
+    notes,
+    lowBalanceMicros,
+  }: AccountProfile & { readonly name: string | undefined; readonly lowBalanceMicros: Micros | undefined },
 ): Promise<AccountRow> {
   const lane = laneOfId(id);
   const [row] = await database
@@ -133,7 +141,15 @@ export async function updateAccount(
       externalId ?? null,
       email ?? null,
       notes ?? null,
+      lowBalanceMicros ?? null,
     );
+  return row as AccountRow;
+}
+
+/** Sets the threshold of the event balance.low; null for none. */
+export async function setLowBalance(database: Cells, id: string, micros: Micros | null): Promise<AccountRow> {
+  const lane = laneOfId(id);
+  const [row] = await database.at(lane).call<AccountRow>("set_low_balance", lane, id, micros);
   return row as AccountRow;
 }
 

@@ -68,6 +68,7 @@ describe("accounts", () => {
       notes: "",
       state: "active",
       suspended_at: null,
+      low_balance_micros: null,
     });
     expect(await json("accounts", "get", account.id)).toEqual({ account });
   });

@@ -232,8 +232,8 @@ describe.each(operations)("$verb $path", ({ path, verb, node }) => {
   test("has a summary of two to four words, a description and an example response", () => {
     expect(node.summary).toMatch(/^[A-Z][a-z]+( [a-z]+){1,3}$/);
     expect(node.description).toMatch(/^[A-Z].+\./);
-    const content = at(node, "responses", "200", "content", "application/json");
-    expect(content.example ?? content.examples).toBeTypeOf("object");
+    const [content] = Object.values(at(node, "responses", "200", "content")) as Node[];
+    expect(content?.example ?? content?.examples).toBeDefined();
   });
 
   test("lists the errors that its policy implies", () => {

@@ -136,6 +136,7 @@ const ANTHROPIC_TYPES: Record<ErrorStatus, string> = {
   404: "not_found_error",
   405: "invalid_request_error",
   409: "invalid_request_error",
+  410: "invalid_request_error",
   413: "request_too_large",
   415: "invalid_request_error",
   422: "invalid_request_error",

@@ -44,6 +44,7 @@ function writesOf(payer: Payer, generationId: string): Record<string, Parameter[
       accountId,
       '{"metric":"cost","period":"day","amount":1,"model":"","per_user":false}',
     ],
+    report_depleted: [lane, accountId, 1n],
     report_leaks: [lane, "[]"],
     revoke_any_key: [act, lane, keyId],
     revoke_key: key,
@@ -52,9 +53,11 @@ function writesOf(payer: Payer, generationId: string): Record<string, Parameter[
     set_account_plan: [act, lane, accountId, "free"],
     set_account_suspended: [act, lane, accountId, true],
     set_key_limit: [act, lane, keyId, 1],
-    update_account: [act, lane, accountId, "new", null, null, null],
+    set_low_balance: [lane, accountId, 1n],
+    update_account: [act, lane, accountId, "new", null, null, null, null],
     update_any_key: [act, lane, keyId, '{"name":"new"}'],
     update_key: [...key, keyId, '{"name":"new"}'],
+    warn_of_expiry: [lane, keyId],
   };
 }
 

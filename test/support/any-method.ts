@@ -42,14 +42,22 @@ type AnyCaller = {
 /** Calls unary and streaming methods alike. */
 export function openAny(protocol: ProtocolCase, url: string): AnyCaller {
   const caller = protocol.open(url);
-  const transport = STREAMS[protocol.name]?.(url);
+  const own = STREAMS[protocol.name]?.(url);
   return {
-    end: (method, headers = {}, request = create(method.input)) =>
-      method.methodKind === "server_streaming" && transport
+    end: (method, headers = {}, request = create(method.input)) => {
+      // A unary client would wait for the end of a stream without end.
+      const transport = own ?? (isEndless(method) ? createGrpcTransport({ baseUrl: url }) : undefined);
+      return method.methodKind === "server_streaming" && transport
         ? endStream(transport, method as DescMethodServerStreaming, headers, request)
-        : endUnary(caller, method as DescMethodUnary, headers, request),
+        : endUnary(caller, method as DescMethodUnary, headers, request);
+    },
     close: () => caller.close(),
   };
+}
+
+/** Whether a stream ends only with its caller, its key or the server. */
+export function isEndless({ parent, name }: DescMethod): boolean {
+  return parent.typeName === "vx.v1.EventService" && name === "WatchEvents";
 }
 
 /** Protocols in which streams and unary calls differ from the first byte on. */
@@ -87,7 +95,7 @@ async function endStream(
     })();
     const response = await transport.stream(method, undefined, undefined, headers, input);
     answered = response.header;
-    for await (const _ of response.message);
+    for await (const _ of response.message) if (isEndless(method)) break;
     return { code: "ok", reason: "", text: "", headers: Object.fromEntries(answered) };
   } catch (error) {
     const failure = ConnectError.from(error);

@@ -1,4 +1,4 @@
-import type { DescField, DescService } from "@bufbuild/protobuf";
+import type { DescField, DescMessage, DescService } from "@bufbuild/protobuf";
 import type { UnknownFields } from "../../src/codec/json/reader.ts";
 import { surfaceOf } from "../../src/rules/policy.ts";
 import type { ExampleValues } from "../../src/server/pages/openapi-page.ts";
@@ -112,6 +112,7 @@ function parameters(operation: Operation, schemas: Schemas, commentOf: CommentOf
     ...operation.pathFields.map((field) => describe(field, "path")),
     ...operation.queryFields.map((field) => describe(field, "query")),
     ...(operation.policy.metered ? [IDEMPOTENCY_KEY] : []),
+    ...(operation.binding.resumedBy ? [LAST_EVENT_ID] : []),
     ...(operation.withHeader ? [selectingHeader(operation.withHeader)] : []),
   ];
   return list.length > 0 ? { parameters: list } : {};
@@ -135,6 +136,13 @@ const IDEMPOTENCY_KEY: Schema = {
   schema: { type: "string", minLength: 1, maxLength: 255, pattern: "^[\\x20-\\x7e]+$" },
 };
 
+const LAST_EVENT_ID: Schema = {
+  name: "Last-Event-ID",
+  in: "header",
+  description: "The id of the last event, as `EventSource` sends it. Takes precedence over `after`.",
+  schema: { type: "string", maxLength: 64 },
+};
+
 function requestBody(operation: Operation, schemas: Schemas, unknown: UnknownFields): Schema {
   const { usual, bodyFields } = operation;
   if (bodyFields.length === 0) return {};
@@ -155,29 +163,35 @@ function success(operation: Operation, schemas: Schemas, commentOf: CommentOf): 
   const { binding, usual, streamed } = operation;
   const { responseBody } = binding;
   const schema = responseBody ? schemas.responseField(responseBody) : schemas.response(usual.output);
+  const isStream = usual.methodKind === "server_streaming";
+  const stream = isStream
+    ? watched(responseBody?.message ?? usual.output, schema)
+    : events(streamed, schemas);
   return {
     description: commentOf(responseBody?.message ?? usual.output),
     headers: answerHeaders(operation, 200),
     content: {
-      "application/json": { schema },
-      ...(streamed ? { "text/event-stream": events(operation, schemas) } : {}),
+      ...(isStream ? {} : { "application/json": { schema } }),
+      ...(stream ? { "text/event-stream": stream } : {}),
     },
   };
 }
 
-/** OpenAPI 3.1 has no keyword for the events of a stream; JSON Schema has one for the content of a string. */
-function events({ streamed }: Operation, schemas: Schemas): Schema {
-  if (!streamed) return {};
+function events(streamed: Operation["streamed"], schemas: Schemas): Schema | undefined {
+  if (!streamed) return undefined;
   const { output, parent } = streamed.method;
   const { namesEvents, end } = restSurfaceOf(surfaceOf(parent));
   const name = namesEvents ? " `event:` is its `type`." : "";
   const last = end === "" ? "" : ` The last line is \`${end.trim()}\`.`;
-  return {
-    schema: {
-      type: "string",
-      description: `With \`"${streamed.by}": true\`. Each \`data:\` line is a ${output.name} in JSON.${name}${last}`,
-      contentMediaType: "text/event-stream",
-      contentSchema: schemas.response(output),
-    },
-  };
+  const text = `With \`"${streamed.by}": true\`. Each \`data:\` line is a ${output.name} in JSON.${name}${last}`;
+  return eventStream(text, schemas.response(output));
+}
+
+function watched({ name }: DescMessage, schema: Schema): Schema {
+  return eventStream(`Each \`data:\` line is an ${name} in JSON, and \`id:\` is its \`id\`.`, schema);
+}
+
+/** OpenAPI 3.1 has no keyword for the events of a stream; JSON Schema has one for the content of a string. */
+function eventStream(description: string, contentSchema: Schema): Schema {
+  return { schema: { type: "string", description, contentMediaType: "text/event-stream", contentSchema } };
 }

@@ -33,6 +33,7 @@ const IS_RETURNED_BY: Readonly<Record<Reason, (operation: Operation) => boolean>
     [...pathFields, ...bodyFields].some(({ name }) => name === "model"),
   idempotency_in_progress: metered,
   generation_interrupted: metered,
+  cursor_expired: ({ queryFields }) => queryFields.some(({ name }) => name === "after"),
   key_limit_reached: ({ usual }) => usual.name === "CreateKey",
   key_creation_limit_reached: ({ usual }) => usual.name === "CreateKey",
   request_too_large: withBody,

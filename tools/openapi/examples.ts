@@ -79,6 +79,20 @@ const CREDIT = {
   images: 0,
 };
 
+const EVENT = {
+  id: "evt_01kb0zq5p9e8tvm4x2c7h3j6rq",
+  type: "credit.posted",
+  created_at: CREDIT.created_at,
+  account_id: "acct_01kam4xxa5fzsbw0pdmm2h60vq",
+  data: {
+    entry_id: CREDIT.id,
+    amount_micros: CREDIT.amount_micros,
+    balance_after_micros: CREDIT.balance_after_micros,
+    reason: CREDIT.reason,
+  },
+  seq: 1,
+};
+
 const KEY_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   CreateKey: {
     body: {
@@ -154,26 +168,27 @@ function accountExamples(model: ExampleValues["generation"]): Readonly<Record<st
     balance,
     balance_micros: balanceMicros,
   };
+  const account = {
+    id: "acct_01kam4xxa5fzsbw0pdmm2h60vq",
+    name: "acme",
+    state: "active",
+    balance_micros: balanceMicros,
+    balance,
+    held_micros: 0,
+    held: "$0.00",
+    available_micros: balanceMicros,
+    available: balance,
+    plan: "pro",
+    key: API_KEY,
+    top_up_url: "",
+    low_balance_micros: 5_000_000,
+  };
   const query = { page_size: 50 };
   return {
     GetMe: { response: status },
     ListLimits: { response: { limits: [LIMIT] } },
-    GetAccount: {
-      response: {
-        id: "acct_01kam4xxa5fzsbw0pdmm2h60vq",
-        name: "acme",
-        state: "active",
-        balance_micros: balanceMicros,
-        balance,
-        held_micros: 0,
-        held: "$0.00",
-        available_micros: balanceMicros,
-        available: balance,
-        plan: "pro",
-        key: API_KEY,
-        top_up_url: "",
-      },
-    },
+    GetAccount: { response: account },
+    UpdateAccount: { body: { low_balance_micros: 5_000_000 }, response: { account } },
     ListModels: {
       query,
       response: {
@@ -193,6 +208,11 @@ function accountExamples(model: ExampleValues["generation"]): Readonly<Record<st
     GetModelInfo: { path: { model: model.id }, response: info },
     ListEntries: { query, response: { entries: [charge, CREDIT], next_page_token: "" } },
     GetGeneration: { path: { id: GENERATION_ID }, response: { entry: charge } },
+    ListEvents: {
+      query: { types: ["credit.posted", "balance.low"], page_size: 50 },
+      response: { events: [EVENT], next_after: EVENT.id, has_more: false },
+    },
+    WatchEvents: { query: { types: ["credit.posted"] }, response: EVENT },
     GetUsage: {
       query: { from: "2026-11-01T00:00:00Z", group_by: ["day", "model"], tz: "UTC" },
       response: { rows: [usageExample(model)], through_seq: 2, next_page_token: "" },

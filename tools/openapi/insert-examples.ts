@@ -2,6 +2,7 @@ import { limitExceeded } from "../../src/billing/refusals.ts";
 import { DomainError, type DomainErrorOptions, type Reason } from "../../src/domain/errors.ts";
 import { anthropicErrorBody, errorBody } from "../../src/server/errors/http-error.ts";
 import type { ExampleValues } from "../../src/server/pages/openapi-page.ts";
+import { eventText } from "../../src/server/rest/surfaces.ts";
 import type { RefusingLimit } from "../../src/store/bill.ts";
 import { operationExamples, REQUEST_ID } from "./examples.ts";
 import type { FurtherExample, OperationExample } from "./operation-example.ts";
@@ -56,7 +57,7 @@ function insertExample(operation: Operation, example: OperationExample): Operati
   const values = { ...example.path, ...example.query };
   const content = {
     "application/json": withMore(example.response, more, ({ response }) => response),
-    "text/event-stream": { example: eventsText(example.events ?? []) },
+    "text/event-stream": { example: streamExample(example) },
   };
   const success = responses["200"] as Operation["responses"][string];
   return {
@@ -244,6 +245,11 @@ export function anthropicErrorExample(reason: Reason, model: ErrorModel): unknow
 
 function exampleOf(bodyOf: typeof errorBody, reason: Reason, model: ErrorModel): unknown {
   return JSON.parse(bodyOf(new DomainError(reason, factsOf(model)[reason]), REQUEST_ID));
+}
+
+function streamExample({ events, response }: OperationExample): string {
+  if (events) return eventsText(events);
+  return eventText(JSON.stringify(response), undefined, (response as { readonly id: string }).id);
 }
 
 /** A streamed response, byte for byte. The formats whose events have a type name them after it. */

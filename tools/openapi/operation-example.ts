@@ -3,6 +3,7 @@ export type OperationExample = {
   readonly path?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string | number | readonly string[]>>;
   readonly body?: unknown;
+  /** For a method that only streams, its first message. */
   readonly response: unknown;
   /** Says that no model of the server can run the example, at the end of the description. */
   readonly missing?: string;

@@ -24,6 +24,7 @@ const TAG_TITLES: Readonly<Record<string, string>> = {
   ModelService: "Models",
   MeService: "Account status",
   LimitService: "Limits",
+  EventService: "Events",
   KeyService: "Keys",
 };
 

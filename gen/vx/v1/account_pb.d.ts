@@ -5,6 +5,7 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { ApiKey } from "./key_pb.js";
+import type { FieldMask } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file vx/v1/account.proto.
@@ -114,6 +115,13 @@ export declare type GetAccountResponse = Message<"vx.v1.GetAccountResponse"> & {
    * @generated from field: string top_up_url = 12;
    */
   topUpUrl: string;
+
+  /**
+   * A charge that takes the balance below this amount, in micros, writes the event "balance.low". Unset for none.
+   *
+   * @generated from field: optional int64 low_balance_micros = 13;
+   */
+  lowBalanceMicros?: bigint | undefined;
 };
 
 /**
@@ -121,6 +129,53 @@ export declare type GetAccountResponse = Message<"vx.v1.GetAccountResponse"> & {
  * Use `create(GetAccountResponseSchema)` to create a new message.
  */
 export declare const GetAccountResponseSchema: GenMessage<GetAccountResponse>;
+
+/**
+ * The new values of the account.
+ *
+ * @generated from message vx.v1.UpdateAccountRequest
+ */
+export declare type UpdateAccountRequest = Message<"vx.v1.UpdateAccountRequest"> & {
+  /**
+   * A charge that takes the balance below this amount, in micros, writes the event "balance.low".
+   *
+   * @generated from field: optional int64 low_balance_micros = 1;
+   */
+  lowBalanceMicros?: bigint | undefined;
+
+  /**
+   * The fields to change. REST does not need it.
+   *
+   * @generated from field: google.protobuf.FieldMask update_mask = 2;
+   */
+  updateMask?: FieldMask | undefined;
+};
+
+/**
+ * Describes the message vx.v1.UpdateAccountRequest.
+ * Use `create(UpdateAccountRequestSchema)` to create a new message.
+ */
+export declare const UpdateAccountRequestSchema: GenMessage<UpdateAccountRequest>;
+
+/**
+ * The account after the call.
+ *
+ * @generated from message vx.v1.UpdateAccountResponse
+ */
+export declare type UpdateAccountResponse = Message<"vx.v1.UpdateAccountResponse"> & {
+  /**
+   * The account, as GetAccount returns it.
+   *
+   * @generated from field: vx.v1.GetAccountResponse account = 1;
+   */
+  account?: GetAccountResponse | undefined;
+};
+
+/**
+ * Describes the message vx.v1.UpdateAccountResponse.
+ * Use `create(UpdateAccountResponseSchema)` to create a new message.
+ */
+export declare const UpdateAccountResponseSchema: GenMessage<UpdateAccountResponse>;
 
 /**
  * The account of the calling key.
@@ -140,6 +195,19 @@ export declare const AccountService: GenService<{
     methodKind: "unary";
     input: typeof GetAccountRequestSchema;
     output: typeof GetAccountResponseSchema;
+  },
+  /**
+   * Update account
+   *
+   * Changes what the account itself can change. Over gRPC and Connect, the fields in `update_mask` change, or those that are set if
+   * it is empty; over REST the fields that the body has, where null clears a field.
+   *
+   * @generated from rpc vx.v1.AccountService.UpdateAccount
+   */
+  updateAccount: {
+    methodKind: "unary";
+    input: typeof UpdateAccountRequestSchema;
+    output: typeof UpdateAccountResponseSchema;
   },
 }>;
 

@@ -3,7 +3,9 @@
 /* eslint-disable */
 
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { file_google_api_annotations } from "../../google/api/annotations_pb.js";
+import { file_google_protobuf_field_mask } from "@bufbuild/protobuf/wkt";
 import { file_vx_options_v1_options } from "../options/v1/options_pb.js";
 import { file_vx_v1_key } from "./key_pb.js";
 
@@ -11,7 +13,7 @@ import { file_vx_v1_key } from "./key_pb.js";
  * Describes the file vx/v1/account.proto.
  */
 export const file_vx_v1_account = /*@__PURE__*/
-  fileDesc("ChN2eC92MS9hY2NvdW50LnByb3RvEgV2eC52MSITChFHZXRBY2NvdW50UmVxdWVzdCL0AQoSR2V0QWNjb3VudFJlc3BvbnNlEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSDQoFc3RhdGUYAyABKAkSFgoOYmFsYW5jZV9taWNyb3MYBCABKAMSDwoHYmFsYW5jZRgFIAEoCRITCgtoZWxkX21pY3JvcxgGIAEoAxIMCgRoZWxkGAcgASgJEhgKEGF2YWlsYWJsZV9taWNyb3MYCCABKAMSEQoJYXZhaWxhYmxlGAkgASgJEgwKBHBsYW4YCiABKAkSGgoDa2V5GAsgASgLMg0udngudjEuQXBpS2V5EhIKCnRvcF91cF91cmwYDCABKAkyeQoOQWNjb3VudFNlcnZpY2USZwoKR2V0QWNjb3VudBIYLnZ4LnYxLkdldEFjY291bnRSZXF1ZXN0GhkudngudjEuR2V0QWNjb3VudFJlc3BvbnNlIiSQAgGq7RgKCAESBHJlYWQwAYLT5JMCDRILL3YxL2FjY291bnRCUwoJY29tLnZ4LnYxQgxBY2NvdW50UHJvdG9QAVouZ2l0aHViLmNvbS92eC1hcGkvdngvY2xpZW50cy9nby9nZW4vdngvdjE7dnh2MaoCBVZ4LlYxYgZwcm90bzM", [file_google_api_annotations, file_vx_options_v1_options, file_vx_v1_key]);
+  fileDesc("ChN2eC92MS9hY2NvdW50LnByb3RvEgV2eC52MSITChFHZXRBY2NvdW50UmVxdWVzdCKsAgoSR2V0QWNjb3VudFJlc3BvbnNlEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSDQoFc3RhdGUYAyABKAkSFgoOYmFsYW5jZV9taWNyb3MYBCABKAMSDwoHYmFsYW5jZRgFIAEoCRITCgtoZWxkX21pY3JvcxgGIAEoAxIMCgRoZWxkGAcgASgJEhgKEGF2YWlsYWJsZV9taWNyb3MYCCABKAMSEQoJYXZhaWxhYmxlGAkgASgJEgwKBHBsYW4YCiABKAkSGgoDa2V5GAsgASgLMg0udngudjEuQXBpS2V5EhIKCnRvcF91cF91cmwYDCABKAkSHwoSbG93X2JhbGFuY2VfbWljcm9zGA0gASgDSACIAQFCFQoTX2xvd19iYWxhbmNlX21pY3JvcyKRAQoUVXBkYXRlQWNjb3VudFJlcXVlc3QSMQoSbG93X2JhbGFuY2VfbWljcm9zGAEgASgDQhC6SA0iCxiAgOrXvK7+DygASACIAQESLwoLdXBkYXRlX21hc2sYAiABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQhUKE19sb3dfYmFsYW5jZV9taWNyb3MiQwoVVXBkYXRlQWNjb3VudFJlc3BvbnNlEioKB2FjY291bnQYASABKAsyGS52eC52MS5HZXRBY2NvdW50UmVzcG9uc2Uy8QEKDkFjY291bnRTZXJ2aWNlEmcKCkdldEFjY291bnQSGC52eC52MS5HZXRBY2NvdW50UmVxdWVzdBoZLnZ4LnYxLkdldEFjY291bnRSZXNwb25zZSIkkAIBqu0YCggBEgRyZWFkMAGC0+STAg0SCy92MS9hY2NvdW50EnYKDVVwZGF0ZUFjY291bnQSGy52eC52MS5VcGRhdGVBY2NvdW50UmVxdWVzdBocLnZ4LnYxLlVwZGF0ZUFjY291bnRSZXNwb25zZSIqkAICqu0YDQgBEgdiaWxsaW5nGAGC0+STAhA6ASoyCy92MS9hY2NvdW50QlMKCWNvbS52eC52MUIMQWNjb3VudFByb3RvUAFaLmdpdGh1Yi5jb20vdngtYXBpL3Z4L2NsaWVudHMvZ28vZ2VuL3Z4L3YxO3Z4djGqAgVWeC5WMWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_field_mask, file_vx_options_v1_options, file_vx_v1_key]);
 
 /**
  * Describes the message vx.v1.GetAccountRequest.
@@ -26,6 +28,20 @@ export const GetAccountRequestSchema = /*@__PURE__*/
  */
 export const GetAccountResponseSchema = /*@__PURE__*/
   messageDesc(file_vx_v1_account, 1);
+
+/**
+ * Describes the message vx.v1.UpdateAccountRequest.
+ * Use `create(UpdateAccountRequestSchema)` to create a new message.
+ */
+export const UpdateAccountRequestSchema = /*@__PURE__*/
+  messageDesc(file_vx_v1_account, 2);
+
+/**
+ * Describes the message vx.v1.UpdateAccountResponse.
+ * Use `create(UpdateAccountResponseSchema)` to create a new message.
+ */
+export const UpdateAccountResponseSchema = /*@__PURE__*/
+  messageDesc(file_vx_v1_account, 3);
 
 /**
  * The account of the calling key.

@@ -53,6 +53,8 @@ export type Config = ConnectionSettings & {
   readonly product: Product;
   /** Where customers add credit. */
   readonly topUpUrl: string | undefined;
+  /** For how long events are kept. */
+  readonly eventsDays: number;
   /** Undefined if OpenTelemetry is off. */
   readonly telemetry: TelemetrySettings | undefined;
 };
@@ -128,6 +130,7 @@ const schema = z.object({
   VX_PRODUCT_NAME: z.string().superRefine(checkedBy(nameProblem)).default("vx"),
   VX_PRODUCT_LOGO: text.optional(),
   VX_TOP_UP_URL: z.string().superRefine(checkedBy(linkProblem)).optional(),
+  VX_EVENTS_DAYS: count(1, 3_650).default(30),
   VX_SUPPORT_URL: z.string().superRefine(checkedBy(linkProblem)).optional(),
 });
 
@@ -208,6 +211,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     shutdownDelayMs: values.VX_SHUTDOWN_DELAY * 1_000,
     telemetry: readTelemetrySettings(env),
     topUpUrl: values.VX_TOP_UP_URL,
+    eventsDays: values.VX_EVENTS_DAYS,
     product: productOf(values),
   });
 }

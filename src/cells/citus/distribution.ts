@@ -71,6 +71,8 @@ const AT_SHARDS = [
   "usage_equals_ledger",
   "usage_of_entries",
   "write_counters",
+  "write_event",
+  "write_limit_events",
   ...ONLY_AT_SHARDS,
 ];
 

@@ -163,6 +163,9 @@ class ConnectExchange extends Exchange<RpcMethod> {
     await this.#send();
   }
 
+  /** Connect sends the headers with the first message. */
+  startStream(): void {}
+
   async respondWithStream(results: AsyncIterable<unknown>): Promise<void> {
     this.#result = results;
     await this.#send();

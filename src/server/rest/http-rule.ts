@@ -2,6 +2,7 @@ import { type DescField, type DescMessage, type DescMethod, getOption, hasOption
 import { http as httpOption } from "../../../gen/google/api/annotations_pb.js";
 import type { HttpRule } from "../../../gen/google/api/http_pb.js";
 import {
+  resumed_by as resumedByOption,
   selected_by_header as selectedByHeaderOption,
   selected_by as selectedByOption,
 } from "../../../gen/vx/options/v1/options_pb.js";
@@ -22,6 +23,8 @@ export type HttpBinding = {
   readonly selectedBy: DescField | undefined;
   /** Set if the method shares its route: it serves the calls with this header. Empty otherwise. */
   readonly selectedByHeader: string;
+  /** Set if the events of a stream have ids: the field of the request that gets the id of the last one. */
+  readonly resumedBy: DescField | undefined;
 };
 
 /** A google.api.http option that cannot be served; the server does not start. */
@@ -57,6 +60,9 @@ function toBinding(method: DescMethod, rule: HttpRule): HttpBinding {
       responseBody: rule.responseBody === "" ? undefined : responseBody(method, rule.responseBody),
       selectedBy: selectedBy(method),
       selectedByHeader: getOption(method, selectedByHeaderOption),
+      resumedBy: hasOption(method, resumedByOption)
+        ? findField(method, getOption(method, resumedByOption), "input")
+        : undefined,
     };
   } catch (error) {
     throw new HttpRuleError(`${nameOf(method)}: ${(error as Error).message}`);

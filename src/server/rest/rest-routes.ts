@@ -13,7 +13,6 @@ import { fieldWriterOf, type Writer, writerOf } from "../../codec/json/writer.ts
 import { PolicyError, surfaceOf } from "../../rules/policy.ts";
 import { readField } from "../../rules/request-digest.ts";
 import { type PrepareOptions, prepareMethod, type ServedMethod } from "../call.ts";
-import { type CsvForm, csvFormOf } from "./csv-response.ts";
 import {
   type HttpBinding,
   HttpRuleError,
@@ -22,6 +21,7 @@ import {
   type Segment,
   type Template,
 } from "./http-rule.ts";
+import { type OtherForm, otherFormOf } from "./other-forms.ts";
 import { basePathsOf, type RestSurface, restSurfaceOf, surfacesBelow, surfacesByPath } from "./surfaces.ts";
 import { type UnsupportedApi, unsupportedApiAt } from "./unsupported-apis.ts";
 
@@ -32,7 +32,9 @@ export type Endpoint = ServedMethod & {
   readonly readBody: Reader;
   readonly readBodyField: ReturnType<Readers["field"]> | undefined;
   readonly write: Writer;
-  readonly csv: CsvForm | undefined;
+  readonly otherForm: OtherForm | undefined;
+  /** The id of a server-sent event; undefined if the events of the method have none. */
+  readonly idOf: ((message: Message) => string) | undefined;
 };
 
 export type RestRoute = {
@@ -201,8 +203,17 @@ function toEndpoint(
     readBody: readers.of(method.input),
     readBodyField: body === undefined || body === "*" ? undefined : readers.field(body),
     write: responseBody ? fieldWriterOf(responseBody) : writerOf(method.output),
-    csv: csvFormOf(method),
+    otherForm: otherFormOf(method),
+    idOf: binding.resumedBy && responseBody ? idReaderOf(method, responseBody) : undefined,
   };
+}
+
+/** The id of an event is that of the message in the body of the response. */
+function idReaderOf({ parent, name }: DescMethod, responseBody: DescField): (message: Message) => string {
+  const id = responseBody.message?.fields.find((field) => field.name === "id");
+  if (id?.fieldKind !== "scalar" || id.scalar !== ScalarType.STRING)
+    throw new HttpRuleError(`${parent.typeName}.${name}: its events need the field "string id"`);
+  return (message) => readField(id, readField(responseBody, message) as Message) as string;
 }
 
 /** The name of an event is the `type` of its message. */

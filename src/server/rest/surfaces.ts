@@ -57,8 +57,9 @@ export function restSurfaceOf(surface: Surface): RestSurface {
 }
 
 /** A server-sent event; JSON has no line breaks. */
-export function eventText(json: string, name?: string): string {
-  return name === undefined ? `data: ${json}\n\n` : `event: ${name}\ndata: ${json}\n\n`;
+export function eventText(json: string, name?: string, id?: string): string {
+  const head = name === undefined ? "" : `event: ${name}\n`;
+  return `${head}${id === undefined ? "" : `id: ${id}\n`}data: ${json}\n\n`;
 }
 
 /** Clients read the error either from the event itself or from its member `error`. */

@@ -82,8 +82,12 @@ export class ConnectUnaryExchange extends RpcExchange {
     this.#send(200, message, flags);
   }
 
-  protected sendMessage(): never {
+  protected sendHeaders(): never {
     throw new Error("the response to a unary call is sent whole");
+  }
+
+  protected sendMessage(): never {
+    this.sendHeaders();
   }
 
   protected end(error: ConnectError): void {

@@ -41,19 +41,19 @@ export class GrpcExchange extends RpcExchange {
   }
 
   protected sendOnly(message: Uint8Array, flags: number): void {
-    this.#sendHeaders();
+    this.sendHeaders();
     this.#stream.end(envelope(flags, message));
   }
 
   protected sendMessage(message: Uint8Array, flags: number): boolean {
-    this.#sendHeaders();
+    this.sendHeaders();
     return this.#stream.write(envelope(flags, message));
   }
 
   protected end(error?: ConnectError): void {
     if (this.isDone) return;
     if (error) this.#status = grpcStatusOf(error);
-    this.#sendHeaders();
+    this.sendHeaders();
     this.#stream.end();
   }
 
@@ -61,7 +61,7 @@ export class GrpcExchange extends RpcExchange {
     this.#stream.close(constants.NGHTTP2_CANCEL);
   }
 
-  #sendHeaders(): void {
+  protected sendHeaders(): void {
     if (this.#stream.headersSent) return;
     this.#stream.once("wantTrailers", () => this.#sendTrailers());
     this.#stream.respond(this.responseHeaders, { waitForTrailers: true });

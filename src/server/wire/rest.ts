@@ -18,8 +18,8 @@ import { errorStatus, setErrorHeaders } from "../errors/http-error.ts";
 import { varyWith } from "../http/cors.ts";
 import { type HttpRequest, type HttpResponse, isClosed, stopBody, untilWritable } from "../http/message.ts";
 import { bindPath, bindQuery } from "../rest/address-fields.ts";
-import { prefersCsv } from "../rest/csv-response.ts";
 import type { HttpBinding } from "../rest/http-rule.ts";
+import { prefers } from "../rest/other-forms.ts";
 import {
   correctionOf,
   type Endpoint,
@@ -110,6 +110,9 @@ export class RestExchange extends Exchange {
   /** Names and values in turn, written at once: cheaper than setting and merging them one by one. */
   readonly #headers: string[] = [];
   #endpoint: Endpoint | undefined;
+  /** The response, once the headers of its stream are sent. */
+  #sink: ServerResponse | undefined;
+  #openStream: (() => unknown) | undefined;
 
   constructor(
     match: RouteMatch,
@@ -187,6 +190,9 @@ export class RestExchange extends Exchange {
   #bindAddress(endpoint: Endpoint, message: Message): Message {
     const query = queryOf(this.target);
     if (query !== "") bindQuery(endpoint, query, message);
+    const { resumedBy } = endpoint.binding;
+    const [lastId = ""] = resumedBy ? this.headers("last-event-id") : [];
+    if (resumedBy && lastId !== "") Object.assign(message, { [resumedBy.localName]: lastId });
     if (endpoint.binding.template.variables.length > 0)
       bindPath(endpoint.binding, this.#match.segments, message);
     return message;
@@ -223,11 +229,12 @@ export class RestExchange extends Exchange {
   }
 
   #sendMessage(endpoint: Endpoint, message: Message): Promise<void> | undefined {
-    const csv = endpoint.csv && prefersCsv(this.headers("accept")) ? endpoint.csv : undefined;
-    if (endpoint.csv) this.#addVary("accept");
-    for (const [name, value] of csv?.headers(message) ?? []) this.setHeader(name, value);
-    const text = csv ? csv.text(message) : endpoint.write(message);
-    const contentType = csv ? "text/csv; charset=utf-8" : "application/json";
+    const { otherForm } = endpoint;
+    const other = otherForm && prefers(this.headers("accept"), otherForm.mediaType) ? otherForm : undefined;
+    if (otherForm) this.#addVary("accept");
+    for (const [name, value] of other?.headers(message) ?? []) this.setHeader(name, value);
+    const text = other ? other.text(message) : endpoint.write(message);
+    const contentType = other?.contentType ?? "application/json";
     if (isWorthCompressing(text)) {
       // Also set on uncompressed responses: another caller may get a compressed one.
       this.#addVary("accept-encoding");
@@ -272,26 +279,29 @@ export class RestExchange extends Exchange {
     return writer;
   }
 
+  startStream(): void {
+    this.#openStream?.();
+    this.#sink?.flushHeaders();
+  }
+
   /**
-   * Sends each message as a server-sent event. The headers are sent with the first one, or with the first keep-alive. An
-   * earlier error is an ordinary response.
+   * Sends each message as a server-sent event. The headers are sent with the first one, with the first keep-alive, or by
+   * `startStream`. An earlier error is an ordinary response.
    */
   async respondWithStream(results: AsyncIterable<unknown>): Promise<void> {
     const surface = this.#surface;
     const events = new EventReader(results, this);
-    let sink: ServerResponse | undefined;
     let position = 0;
     const open = () => {
-      sink ??= this.#startStream();
-      if (sink) events.endOnAbort();
+      this.#sink ??= this.#sendStreamHeaders();
+      if (this.#sink) events.endOnAbort();
+      return this.#sink;
     };
-    const keepAlive = setInterval(() => {
-      open();
-      sink?.write(surface.keepAlive);
-    }, this.#keepAliveMs);
+    this.#openStream = open;
+    const keepAlive = setInterval(() => open()?.write(surface.keepAlive), this.#keepAliveMs);
     try {
       let next = await events.next();
-      open();
+      const sink = open();
       if (!sink) return;
       for (; next.done !== true; next = await events.next()) {
         if (isClosed(sink)) throw new CallerDisconnected();
@@ -301,19 +311,20 @@ export class RestExchange extends Exchange {
       }
       if (surface.end !== "") sink.write(surface.end);
     } catch (error) {
+      const sink = this.#sink;
       if (!sink) throw error;
       if (isClosed(sink)) throw new CallerDisconnected();
       sink.write(surface.errorEvent(fromRequestError(error), this.requestId, position));
       throw error;
     } finally {
       clearInterval(keepAlive);
-      sink?.end();
+      this.#sink?.end();
       await events.close();
     }
   }
 
   /** Sends the headers of a stream; undefined if a response was sent or has ended. */
-  #startStream(): ServerResponse | undefined {
+  #sendStreamHeaders(): ServerResponse | undefined {
     if (this.headersSent || isClosed(this.#response)) return undefined;
     this.#headers.push(
       "content-type",
@@ -330,7 +341,7 @@ export class RestExchange extends Exchange {
     const endpoint = this.#endpoint as Endpoint;
     const message = create(endpoint.binding.method.output, result as never);
     const name = this.#surface.namesEvents ? (message as Typed).type : undefined;
-    return eventText(endpoint.write(message), name);
+    return eventText(endpoint.write(message), name, endpoint.idOf?.(message));
   }
 
   sendError(error: DomainError | ConnectError): undefined {

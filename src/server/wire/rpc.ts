@@ -169,6 +169,7 @@ export abstract class RpcExchange extends Exchange<RpcMethod> {
 
   /** Sends the whole response of a unary method. */
   protected abstract sendOnly(message: Uint8Array, flags: number): void;
+  protected abstract sendHeaders(): void;
   /** Sends one message of a stream; false if the next one must wait until the response is writable. */
   protected abstract sendMessage(message: Uint8Array, flags: number): boolean;
   /** Ends a stream, or a call with an error. Has no effect on a complete response. */
@@ -207,6 +208,10 @@ export abstract class RpcExchange extends Exchange<RpcMethod> {
     const content = compressing === undefined ? bytes : await compressing;
     if (this.isDone) throw new CallerDisconnected();
     this.sendOnly(content, compressing === undefined ? 0 : COMPRESSED);
+  }
+
+  startStream(): void {
+    this.sendHeaders();
   }
 
   async respondWithStream(results: AsyncIterable<unknown>): Promise<void> {
@@ -282,21 +287,26 @@ export class FramedExchange extends RpcExchange {
     this.#response = response as ServerResponse;
   }
 
+  override startStream(): void {
+    super.startStream();
+    this.#response.flushHeaders();
+  }
+
   protected sendOnly(message: Uint8Array, flags: number): void {
     const last = this.#lastFrame(undefined);
-    this.#sendHeaders();
+    this.sendHeaders();
     this.#response.end(Buffer.concat([envelope(flags, message), envelope(last.flags, last.content)]));
   }
 
   protected sendMessage(message: Uint8Array, flags: number): boolean {
-    this.#sendHeaders();
+    this.sendHeaders();
     return this.#response.write(envelope(flags, message));
   }
 
   protected end(error?: ConnectError): void {
     if (this.isDone) return;
     const last = this.#lastFrame(error);
-    this.#sendHeaders();
+    this.sendHeaders();
     stopBody(this.#request, this.#response);
     this.sendLast(last.content, (content, flags) =>
       this.#response.end(envelope(last.flags | flags, content)),
@@ -313,8 +323,9 @@ export class FramedExchange extends RpcExchange {
     return lastFrame(error, this.trailers);
   }
 
-  #sendHeaders(): void {
-    if (!this.headersSent) this.#response.writeHead(200, this.responseHeaders);
+  protected sendHeaders(): void {
+    if (this.headersSent) return;
+    this.#response.writeHead(200, this.responseHeaders);
   }
 }
 

@@ -241,6 +241,7 @@ CREATE TABLE accounts (
   is_limited boolean NOT NULL DEFAULT false,
   has_limited_keys boolean NOT NULL DEFAULT false,
   limits_version bigint NOT NULL DEFAULT 0,
+  low_balance_micros bigint,
   CONSTRAINT balance_covers_holds CHECK (((0 <= held_micros) AND (held_micros <= balance_micros))),
   CONSTRAINT balance_in_range CHECK ((balance_micros <= '9000000000000000'::bigint)),
   CONSTRAINT accounts_plan_fkey FOREIGN KEY (plan) REFERENCES plans(name),
@@ -292,6 +293,29 @@ CREATE TABLE cell_splits (
 );
 CREATE UNIQUE INDEX one_unfinished_split ON cell_splits USING btree ((true)) WHERE (state = ANY (ARRAY['begun'::text, 'released'::text, 'confirmed'::text]));
 
+CREATE TABLE event_ends (
+  lane smallint NOT NULL,
+  account_id text NOT NULL,
+  seq bigint NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  CONSTRAINT event_ends_pkey PRIMARY KEY (lane, account_id)
+);
+
+CREATE TABLE events (
+  lane smallint NOT NULL,
+  account_id text NOT NULL,
+  seq bigint NOT NULL,
+  id text NOT NULL,
+  type text NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  data jsonb NOT NULL,
+  CONSTRAINT events_pkey PRIMARY KEY (lane, account_id, seq),
+  CONSTRAINT events_lane_id_key UNIQUE (lane, id)
+);
+CREATE INDEX events_by_account ON events USING btree (account_id, created_at, id);
+CREATE INDEX events_by_time ON events USING btree (created_at, id);
+CREATE INDEX events_by_type ON events USING btree (lane, account_id, type, seq);
+
 CREATE TABLE functions (
   name text NOT NULL,
   checksum text NOT NULL,
@@ -339,6 +363,7 @@ CREATE TABLE keys (
   is_limited boolean NOT NULL DEFAULT false,
   models text[],
   allowed_cidrs cidr[],
+  warned_days smallint,
   CONSTRAINT at_most_eight_levels CHECK ((cardinality(ancestors) < 8)),
   CONSTRAINT fingerprint_is_sha256 CHECK ((length(fingerprint) = 32)),
   CONSTRAINT key_limit_positive CHECK ((rate_limit_rpm > 0)),
@@ -352,6 +377,7 @@ CREATE TABLE keys (
   CONSTRAINT keys_lane_id_key UNIQUE (lane, id)
 );
 CREATE INDEX keys_by_account ON keys USING btree (lane, account_id, id);
+CREATE INDEX keys_by_expiry ON keys USING btree (expires_at) WHERE ((revoked_at IS NULL) AND (expires_at IS NOT NULL));
 CREATE INDEX keys_by_id ON keys USING btree (id COLLATE "C");
 CREATE INDEX keys_by_name ON keys USING btree (lower(name) COLLATE "C", id COLLATE "C");
 CREATE INDEX keys_by_revocation ON keys USING btree (revoked_at) WHERE (revoked_at IS NOT NULL);
@@ -652,7 +678,8 @@ CREATE VIEW account_views AS
     a.suspended_at,
     COALESCE(p.external_id, ''::text) AS external_id,
     COALESCE(p.email, ''::text) AS email,
-    COALESCE(p.notes, ''::text) AS notes
+    COALESCE(p.notes, ''::text) AS notes,
+    a.low_balance_micros
    FROM (accounts a
      LEFT JOIN account_profiles p ON (((p.lane = a.lane) AND (p.account_id = a.id))));
 
@@ -736,10 +763,14 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION create_ledger_partitions() RETURNS TABLE(created text); for the server
 -- FUNCTION create_operator(p_act text, p_id text, p_name text, p_role text, p_email text, p_fingerprint bytea) RETURNS SETOF operator_view; for the server
 -- FUNCTION current_timeline() RETURNS text
+-- FUNCTION days_warned(p_now timestamp with time zone, p_expires_at timestamp with time zone) RETURNS smallint
 -- FUNCTION delete_limit(p_act text, p_lane smallint, p_owner_id text, p_id text) RETURNS void; for the server
 -- FUNCTION effective_rpm(p_own integer, p_may_exceed_plan boolean, p_plan integer) RETURNS integer
 -- FUNCTION end_session(p_fingerprint bytea, p_request_id text) RETURNS void; for the server
 -- FUNCTION entries_to_archive(p_lane smallint, p_month integer, p_account_id text, p_seq bigint, p_limit integer) RETURNS TABLE(account_id text, seq bigint, line text, is_charge_right boolean)
+-- FUNCTION event_id(p_lane smallint, p_at timestamp with time zone) RETURNS text
+-- FUNCTION event_position(p_lane smallint, p_account_id text, p_after text, p_at timestamp with time zone, p_days integer) RETURNS bigint; for the server
+-- FUNCTION expiring_keys(p_limit integer) RETURNS TABLE(lane smallint, id text); for the server
 -- FUNCTION explain_limits(p_counters limit_counter[], p_held held_counter[], p_at timestamp with time zone) RETURNS text
 -- FUNCTION export_movements(p_lane smallint, p_account_id text, p_from timestamp with time zone, p_to timestamp with time zone, p_after_id text, p_seq bigint, p_limit integer) RETURNS TABLE(account_id text, account_name text, seq bigint, id text, kind entry_kind, amount_micros bigint, reason text, created_at timestamp with time zone); for the server
 -- FUNCTION export_usage(p_lane smallint, p_account_id text, p_from integer, p_end integer, p_position text, p_limit integer) RETURNS TABLE(account_id text, account_name text, quarter integer, key_id text, model text, user_id text, price_version integer, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, input_price bigint, cached_input_price bigint, cache_write_price bigint, output_price bigint, reasoning_price bigint, image_price bigint, request_price bigint); for the server
@@ -769,8 +800,10 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION limits_apply(p_account_is_limited boolean, p_key_is_limited boolean, p_plan text, p_ancestors text[], p_limited_plans text[]) RETURNS boolean
 -- FUNCTION limits_of_keys(p_lane smallint, p_account_id text, p_key_ids text[], p_with_plans boolean, p_at timestamp with time zone) RETURNS SETOF applied_limit
 -- FUNCTION list_accounts(p_before text, p_limit integer) RETURNS SETOF account_views; for the server
+-- FUNCTION list_all_events(p_account_id text, p_types text, p_before_micros bigint, p_before_id text, p_limit integer) RETURNS TABLE(id text, account_id text, seq bigint, type text, created_at timestamp with time zone, data text, lane smallint, created_micros bigint); for the server
 -- FUNCTION list_archives() RETURNS TABLE(month integer, file text, sha256 bytea, entries bigint, removed_at timestamp with time zone); for the server
 -- FUNCTION list_entries(p_lane smallint, p_account_id text, p_before bigint, p_limit integer) RETURNS SETOF priced_ledger; for the server
+-- FUNCTION list_events(p_lane smallint, p_account_id text, p_types text, p_after bigint, p_limit integer) RETURNS TABLE(id text, account_id text, seq bigint, type text, created_at timestamp with time zone, data text); for the server
 -- FUNCTION list_operator_events(p_actor_id text, p_method text, p_target text, p_account_id text, p_from timestamp with time zone, p_to timestamp with time zone, p_before_micros bigint, p_before_lane smallint, p_before_seq bigint, p_limit integer) RETURNS TABLE(lane smallint, seq bigint, created_at timestamp with time zone, created_micros bigint, actor_id text, actor_name text, method text, target text, account_id text, reason text, outcome text, details json, request_id text); for the server
 -- FUNCTION list_plans() RETURNS SETOF plans; for the server
 -- FUNCTION list_prices(p_model text, p_before integer, p_limit integer) RETURNS SETOF price_versions; for the server
@@ -815,6 +848,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION remove_server(p_server_id text) RETURNS void; for the server
 -- FUNCTION remove_servers() RETURNS void; for the server
 -- FUNCTION replace_secret(p_key keys, p_fingerprint bytea, p_visible_start text, p_visible_end text, p_overlap_seconds integer) RETURNS void
+-- FUNCTION report_depleted(p_lane smallint, p_account_id text, p_required_micros bigint) RETURNS integer; for the server
 -- FUNCTION report_leaks(p_lane smallint, p_leaks text) RETURNS TABLE(fingerprint text, key_id text, account_id text, revoked_keys integer); for the server
 -- FUNCTION require_lane(p_lane smallint) RETURNS void
 -- FUNCTION require_plan(p_name text) RETURNS plans
@@ -828,10 +862,10 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION rotated_keys(p_items admit_item[]) RETURNS TABLE(n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text, balance_micros bigint, models text, allowed_cidrs text, current_fingerprint bytea)
 -- FUNCTION schema_version() RETURNS TABLE(version integer, release text, oldest_release text); for the server
 -- FUNCTION scopes_of_child(p_parent smallint, p_named smallint, p_default smallint) RETURNS smallint
--- FUNCTION search_accounts(p_field text, p_search text, p_after text, p_after_id text, p_limit integer) RETURNS TABLE(term text, was_found boolean, id text, name text, plan text, balance_micros bigint, held_micros bigint, created_at timestamp with time zone, suspended_at timestamp with time zone, external_id text, email text, notes text); for the server
+-- FUNCTION search_accounts(p_field text, p_search text, p_after text, p_after_id text, p_limit integer) RETURNS TABLE(term text, was_found boolean, id text, name text, plan text, balance_micros bigint, held_micros bigint, created_at timestamp with time zone, suspended_at timestamp with time zone, external_id text, email text, notes text, low_balance_micros bigint); for the server
 -- FUNCTION search_key_names(p_search text, p_after text, p_after_id text, p_rows integer, p_limit integer) RETURNS TABLE(list integer, sorted_name text, is_match boolean, account_name text, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone, previous_expires_at timestamp with time zone, models text, limits text, allowed_cidrs text); for the server
 -- FUNCTION search_keys(p_id text, p_start text, p_end text, p_name text, p_after text, p_limit integer) RETURNS TABLE(list integer, sorted_name text, account_name text, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone, previous_expires_at timestamp with time zone, models text, limits text, allowed_cidrs text); for the server
--- FUNCTION search_names(p_search text, p_after text, p_after_id text, p_rows integer, p_limit integer) RETURNS TABLE(term text, is_match boolean, was_found boolean, id text, name text, plan text, balance_micros bigint, held_micros bigint, created_at timestamp with time zone, suspended_at timestamp with time zone, external_id text, email text, notes text); for the server
+-- FUNCTION search_names(p_search text, p_after text, p_after_id text, p_rows integer, p_limit integer) RETURNS TABLE(term text, is_match boolean, was_found boolean, id text, name text, plan text, balance_micros bigint, held_micros bigint, created_at timestamp with time zone, suspended_at timestamp with time zone, external_id text, email text, notes text, low_balance_micros bigint); for the server
 -- FUNCTION seq_at(p_lane smallint, p_account_id text, p_time timestamp with time zone, p_last bigint) RETURNS bigint
 -- FUNCTION service_figures() RETURNS TABLE(servers bigint, generations bigint, held_micros bigint); for the server
 -- FUNCTION session_expiry(p_session operator_sessions) RETURNS timestamp with time zone
@@ -839,13 +873,15 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION set_account_suspended(p_act text, p_lane smallint, p_id text, p_suspended boolean) RETURNS SETOF account_views; for the server
 -- FUNCTION set_key_limit(p_act text, p_lane smallint, p_id text, p_rate_limit_rpm integer) RETURNS SETOF key_view; for the server
 -- FUNCTION set_limits(p_lane smallint, p_account_id text, p_owner_id text, p_limits text, p_replaces boolean) RETURNS void
+-- FUNCTION set_low_balance(p_lane smallint, p_id text, p_micros bigint) RETURNS SETOF account_views; for the server
 -- FUNCTION set_split_state(p_id text, p_from text, p_to text) RETURNS smallint[]
 -- FUNCTION settle_limits(p_lane smallint, p_account_id text, p_places tid[], p_counters limit_counter[], p_changed_places tid[], p_changed limit_counter[], p_held held_counter[], p_model text, p_user_id text, p_cost bigint, p_tokens bigint, p_at timestamp with time zone) RETURNS call_counters
 -- FUNCTION sign_in_operator(p_issuer text, p_subject text, p_email text, p_fingerprint bytea, p_request_id text) RETURNS TABLE(id text, name text, role operator_role); for the server
 -- FUNCTION stored_usage(p_lane smallint, p_account_id text, p_end integer, p_position text, p_limit integer) RETURNS TABLE(fingerprint numeric, next text); for the server
 -- FUNCTION sweep(p_lane smallint) RETURNS bigint; for the server
 -- FUNCTION sweep_counters(p_lane smallint, p_now timestamp with time zone) RETURNS void
--- FUNCTION update_account(p_act text, p_lane smallint, p_id text, p_name text, p_external_id text, p_email text, p_notes text) RETURNS SETOF account_views; for the server
+-- FUNCTION sweep_events(p_days integer) RETURNS integer; for the server
+-- FUNCTION update_account(p_act text, p_lane smallint, p_id text, p_name text, p_external_id text, p_email text, p_notes text, p_low_balance_micros bigint) RETURNS SETOF account_views; for the server
 -- FUNCTION update_any_key(p_act text, p_lane smallint, p_id text, p_changes text) RETURNS SETOF key_view; for the server
 -- FUNCTION update_key(p_lane smallint, p_account_id text, p_caller_id text, p_id text, p_changes text) RETURNS SETOF key_view; for the server
 -- FUNCTION usage_differences(p_lane smallint, p_account_id text, p_limit integer) RETURNS SETOF text
@@ -855,7 +891,12 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION view_keys(p_lane smallint, p_account_id text, p_id text, p_before text, p_limit integer) RETURNS SETOF key_view; for the server
 -- FUNCTION view_limits(p_lane smallint, p_owner_id text, p_user_id text) RETURNS SETOF limit_view; for the server
 -- FUNCTION view_operators(p_id text, p_before text, p_limit integer) RETURNS SETOF operator_view; for the server
+-- FUNCTION warn_of_expiry(p_lane smallint, p_id text) RETURNS void; for the server
+-- FUNCTION watched_accounts(p_lanes smallint[], p_account_ids text[], p_seqs bigint[], p_key_ids text[]) RETURNS TABLE(n bigint, seq bigint, ended text); for the server
 -- FUNCTION window_end(p_period text, p_at timestamp with time zone) RETURNS timestamp with time zone
 -- FUNCTION window_start(p_period text, p_at timestamp with time zone) RETURNS timestamp with time zone
 -- FUNCTION write_counters(p_places tid[], p_counters limit_counter[]) RETURNS void
+-- FUNCTION write_event(p_lane smallint, p_account_id text, p_type text, p_data jsonb) RETURNS void
 -- FUNCTION write_key(p_key keys, p_changes jsonb, p_may_exceed_plan boolean) RETURNS void
+-- FUNCTION write_key_event(p_lane smallint, p_id text, p_type text, p_data jsonb) RETURNS void
+-- FUNCTION write_limit_events(p_lane smallint, p_account_id text, p_counter limit_counter, p_i integer, p_spent bigint) RETURNS void

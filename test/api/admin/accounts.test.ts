@@ -220,7 +220,16 @@ describe("profiles", () => {
   });
 });
 
-const OPEN_WHILE_SUSPENDED = ["GetMe", "GetAccount", "ListEntries", "GetGeneration", "GetUsage", "RevokeKey"];
+const OPEN_WHILE_SUSPENDED = [
+  "GetMe",
+  "GetAccount",
+  "ListEntries",
+  "GetGeneration",
+  "GetUsage",
+  "ListEvents",
+  "WatchEvents",
+  "RevokeKey",
+];
 
 describe("a suspended account", () => {
   const codeOf = (call: Promise<unknown>) =>

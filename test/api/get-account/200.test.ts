@@ -37,6 +37,7 @@ test("REST has the account and the key", async () => {
     plan: expect.any(String),
     key: expect.objectContaining({ id: key.id, state: "active", masked_key: expect.stringContaining("…") }),
     top_up_url: TOP_UP_URL,
+    low_balance_micros: null,
   });
 });
 

@@ -116,6 +116,12 @@ class MethodNotAllowedError(InvalidRequestError):
     reason = "method_not_allowed"
 
 
+class CursorExpiredError(InvalidRequestError):
+    """410: The event that 'after' names is older than the kept events. Leave out 'after' to start with the oldest one."""
+
+    reason = "cursor_expired"
+
+
 class KeyLimitReachedError(InvalidRequestError):
     """409: The account has the maximum number of active keys of the plan. Revoke an unused key."""
 
@@ -248,6 +254,7 @@ CLASSES: dict[str, type[VxError]] = {
     "not_found": NotFoundError,
     "model_not_found": ModelNotFoundError,
     "method_not_allowed": MethodNotAllowedError,
+    "cursor_expired": CursorExpiredError,
     "key_limit_reached": KeyLimitReachedError,
     "idempotency_in_progress": IdempotencyInProgressError,
     "generation_interrupted": GenerationInterruptedError,

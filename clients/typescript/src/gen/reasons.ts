@@ -110,6 +110,12 @@ export class MethodNotAllowedError extends InvalidRequestError {
   override readonly reason = "method_not_allowed";
 }
 
+/** 410: The event that 'after' names is older than the kept events. Leave out 'after' to start with the oldest one. */
+export class CursorExpiredError extends InvalidRequestError {
+  override readonly name: string = "CursorExpiredError";
+  override readonly reason = "cursor_expired";
+}
+
 /** 409: The account has the maximum number of active keys of the plan. Revoke an unused key. */
 export class KeyLimitReachedError extends InvalidRequestError {
   override readonly name: string = "KeyLimitReachedError";
@@ -243,6 +249,7 @@ export const CLASSES = {
   not_found: NotFoundError,
   model_not_found: ModelNotFoundError,
   method_not_allowed: MethodNotAllowedError,
+  cursor_expired: CursorExpiredError,
   key_limit_reached: KeyLimitReachedError,
   idempotency_in_progress: IdempotencyInProgressError,
   generation_interrupted: GenerationInterruptedError,

@@ -9,6 +9,7 @@ import type { LedgerEntry } from "../../v1/ledger_pb.js";
 import type { Limit } from "../../v1/limit_pb.js";
 import type { ApiKey } from "../../v1/key_pb.js";
 import type { Prices } from "../../v1/prices_pb.js";
+import type { Event } from "../../v1/event_pb.js";
 import type { UsageRow } from "../../v1/usage_pb.js";
 
 /**
@@ -105,6 +106,13 @@ export declare type Account = Message<"vx.admin.v1.Account"> & {
    * @generated from field: google.protobuf.Timestamp suspended_at = 12;
    */
   suspendedAt?: Timestamp | undefined;
+
+  /**
+   * A charge that takes the balance below this amount, in micros, writes the event "balance.low". Unset for none.
+   *
+   * @generated from field: optional int64 low_balance_micros = 13;
+   */
+  lowBalanceMicros?: bigint | undefined;
 };
 
 /**
@@ -2503,6 +2511,74 @@ export declare type ListOperatorEventsResponse = Message<"vx.admin.v1.ListOperat
 export declare const ListOperatorEventsResponseSchema: GenMessage<ListOperatorEventsResponse>;
 
 /**
+ * Selects a page of events.
+ *
+ * @generated from message vx.admin.v1.ListEventsRequest
+ */
+export declare type ListEventsRequest = Message<"vx.admin.v1.ListEventsRequest"> & {
+  /**
+   * Only events of this account: its id, or an external id or a name that identifies no other account. Empty: all accounts.
+   *
+   * @generated from field: string account_id = 1;
+   */
+  accountId: string;
+
+  /**
+   * Only events of these types. Empty: all types.
+   *
+   * @generated from field: repeated string types = 2;
+   */
+  types: string[];
+
+  /**
+   * The maximum number of events to return. Default: 50. Values above 1,000 count as 1,000.
+   *
+   * @generated from field: int32 page_size = 3;
+   */
+  pageSize: number;
+
+  /**
+   * The `next_page_token` of the previous page. Empty for the first page.
+   *
+   * @generated from field: string page_token = 4;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.ListEventsRequest.
+ * Use `create(ListEventsRequestSchema)` to create a new message.
+ */
+export declare const ListEventsRequestSchema: GenMessage<ListEventsRequest>;
+
+/**
+ * A page of events.
+ *
+ * @generated from message vx.admin.v1.ListEventsResponse
+ */
+export declare type ListEventsResponse = Message<"vx.admin.v1.ListEventsResponse"> & {
+  /**
+   * The events, newest first. Events about prices have no account.
+   *
+   * @generated from field: repeated vx.v1.Event events = 1;
+   */
+  events: Event[];
+
+  /**
+   * The `page_token` of the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.ListEventsResponse.
+ * Use `create(ListEventsResponseSchema)` to create a new message.
+ */
+export declare const ListEventsResponseSchema: GenMessage<ListEventsResponse>;
+
+/**
  * The new properties of an account. Fields that are not set are not changed; empty ones are removed.
  *
  * @generated from message vx.admin.v1.UpdateAccountRequest
@@ -2549,6 +2625,13 @@ export declare type UpdateAccountRequest = Message<"vx.admin.v1.UpdateAccountReq
    * @generated from field: string reason = 6;
    */
   reason: string;
+
+  /**
+   * A charge that takes the balance below this amount, in micros, writes the event "balance.low". 0 for none.
+   *
+   * @generated from field: optional int64 low_balance_micros = 7;
+   */
+  lowBalanceMicros?: bigint | undefined;
 };
 
 /**
@@ -3299,6 +3382,18 @@ export declare const AdminService: GenService<{
     methodKind: "unary";
     input: typeof ListOperatorEventsRequestSchema;
     output: typeof ListOperatorEventsResponseSchema;
+  },
+  /**
+   * List events
+   *
+   * Returns the events of all accounts or of one, newest first. Events are kept for VX_EVENTS_DAYS.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.ListEvents
+   */
+  listEvents: {
+    methodKind: "unary";
+    input: typeof ListEventsRequestSchema;
+    output: typeof ListEventsResponseSchema;
   },
   /**
    * Audit ledger

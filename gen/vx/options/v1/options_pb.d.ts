@@ -245,6 +245,22 @@ export declare const selected_by_header: GenExtension<MethodOptions, string>;
 export declare const csv_rows: GenExtension<MethodOptions, string>;
 
 /**
+ * The name of a repeated field of the response whose messages are events. REST returns them as a batch of CloudEvents to callers that
+ * accept application/cloudevents-batch+json, and the other fields as headers.
+ *
+ * @generated from extension: optional string cloud_events = 50914;
+ */
+export declare const cloud_events: GenExtension<MethodOptions, string>;
+
+/**
+ * The name of a string field of the request of a stream: its messages are server-sent events with the `id` of the message, and the
+ * header `Last-Event-ID` sets the field.
+ *
+ * @generated from extension: optional string resumed_by = 50912;
+ */
+export declare const resumed_by: GenExtension<MethodOptions, string>;
+
+/**
  * The JSON Schema of a field of the type google.protobuf.Value, for the OpenAPI document. The service validates the
  * value.
  *
@@ -273,4 +289,11 @@ export declare const never_null: GenExtension<FieldOptions, boolean>;
  * @generated from extension: optional bool omit_unset = 50906;
  */
 export declare const omit_unset: GenExtension<MessageOptions, boolean>;
+
+/**
+ * The types of events whose data the message describes.
+ *
+ * @generated from extension: repeated string event_types = 50913;
+ */
+export declare const event_types: GenExtension<MessageOptions, string[]>;
 

@@ -11,7 +11,7 @@ import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
  * Describes the file vx/options/v1/options.proto.
  */
 export const file_vx_options_v1_options = /*@__PURE__*/
-  fileDesc("Cht2eC9vcHRpb25zL3YxL29wdGlvbnMucHJvdG8SDXZ4Lm9wdGlvbnMudjEipwEKDE1ldGhvZFBvbGljeRIlCgZhY2Nlc3MYASABKA4yFS52eC5vcHRpb25zLnYxLkFjY2VzcxINCgVzY29wZRgCIAEoCRIUCgxyYXRlX2xpbWl0ZWQYAyABKAgSDwoHbWV0ZXJlZBgEIAEoCBIhCgRyb2xlGAUgASgOMhMudngub3B0aW9ucy52MS5Sb2xlEhcKD3doaWxlX3N1c3BlbmRlZBgGIAEoCCprCgdTdXJmYWNlEhcKE1NVUkZBQ0VfVU5TUEVDSUZJRUQQABISCg5TVVJGQUNFX09QRU5BSRABEhwKGFNVUkZBQ0VfT1BFTkFJX1JFU1BPTlNFUxACEhUKEVNVUkZBQ0VfQU5USFJPUElDEAMqSwoGQWNjZXNzEhYKEkFDQ0VTU19VTlNQRUNJRklFRBAAEhQKEEFDQ0VTU19ERVZFTE9QRVIQARITCg9BQ0NFU1NfT1BFUkFUT1IQAiphCgRSb2xlEhQKEFJPTEVfVU5TUEVDSUZJRUQQABIPCgtST0xFX1ZJRVdFUhABEhAKDFJPTEVfU1VQUE9SVBACEhAKDFJPTEVfRklOQU5DRRADEg4KClJPTEVfQURNSU4QBDpWCgdzdXJmYWNlEh8uZ29vZ2xlLnByb3RvYnVmLlNlcnZpY2VPcHRpb25zGNiNAyABKA4yFi52eC5vcHRpb25zLnYxLlN1cmZhY2VSB3N1cmZhY2WIAQE6QQoJYmFzZV9wYXRoEh8uZ29vZ2xlLnByb3RvYnVmLlNlcnZpY2VPcHRpb25zGNyNAyABKAlSCGJhc2VQYXRoiAEBOkEKCXJlc3Rfb25seRIfLmdvb2dsZS5wcm90b2J1Zi5TZXJ2aWNlT3B0aW9ucxjejQMgASgIUghyZXN0T25seYgBATpYCgZwb2xpY3kSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjVjQMgASgLMhsudngub3B0aW9ucy52MS5NZXRob2RQb2xpY3lSBnBvbGljeYgBATpECgtzZWxlY3RlZF9ieRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNaNAyABKAlSCnNlbGVjdGVkQnmIAQE6UQoSc2VsZWN0ZWRfYnlfaGVhZGVyEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY3Y0DIAEoCVIQc2VsZWN0ZWRCeUhlYWRlcogBATo+Cghjc3Zfcm93cxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNuNAyABKAlSB2NzdlJvd3OIAQE6QwoLanNvbl9zY2hlbWESHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNeNAyABKAlSCmpzb25TY2hlbWGIAQE6WgoXY29sbGVjdHNfdW5rbm93bl9maWVsZHMSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNmNAyABKAhSFWNvbGxlY3RzVW5rbm93bkZpZWxkc4gBATpBCgpuZXZlcl9udWxsEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjcjQMgASgIUgluZXZlck51bGyIAQE6QwoKb21pdF91bnNldBIfLmdvb2dsZS5wcm90b2J1Zi5NZXNzYWdlT3B0aW9ucxjajQMgASgIUglvbWl0VW5zZXSIAQFCcAoRY29tLnZ4Lm9wdGlvbnMudjFCDE9wdGlvbnNQcm90b1ABWjtnaXRodWIuY29tL3Z4LWFwaS92eC9jbGllbnRzL2dvL2dlbi92eC9vcHRpb25zL3YxO29wdGlvbnN2MaoCDVZ4Lk9wdGlvbnMuVjFiBnByb3RvMw", [file_google_protobuf_descriptor]);
+  fileDesc("Cht2eC9vcHRpb25zL3YxL29wdGlvbnMucHJvdG8SDXZ4Lm9wdGlvbnMudjEipwEKDE1ldGhvZFBvbGljeRIlCgZhY2Nlc3MYASABKA4yFS52eC5vcHRpb25zLnYxLkFjY2VzcxINCgVzY29wZRgCIAEoCRIUCgxyYXRlX2xpbWl0ZWQYAyABKAgSDwoHbWV0ZXJlZBgEIAEoCBIhCgRyb2xlGAUgASgOMhMudngub3B0aW9ucy52MS5Sb2xlEhcKD3doaWxlX3N1c3BlbmRlZBgGIAEoCCprCgdTdXJmYWNlEhcKE1NVUkZBQ0VfVU5TUEVDSUZJRUQQABISCg5TVVJGQUNFX09QRU5BSRABEhwKGFNVUkZBQ0VfT1BFTkFJX1JFU1BPTlNFUxACEhUKEVNVUkZBQ0VfQU5USFJPUElDEAMqSwoGQWNjZXNzEhYKEkFDQ0VTU19VTlNQRUNJRklFRBAAEhQKEEFDQ0VTU19ERVZFTE9QRVIQARITCg9BQ0NFU1NfT1BFUkFUT1IQAiphCgRSb2xlEhQKEFJPTEVfVU5TUEVDSUZJRUQQABIPCgtST0xFX1ZJRVdFUhABEhAKDFJPTEVfU1VQUE9SVBACEhAKDFJPTEVfRklOQU5DRRADEg4KClJPTEVfQURNSU4QBDpWCgdzdXJmYWNlEh8uZ29vZ2xlLnByb3RvYnVmLlNlcnZpY2VPcHRpb25zGNiNAyABKA4yFi52eC5vcHRpb25zLnYxLlN1cmZhY2VSB3N1cmZhY2WIAQE6QQoJYmFzZV9wYXRoEh8uZ29vZ2xlLnByb3RvYnVmLlNlcnZpY2VPcHRpb25zGNyNAyABKAlSCGJhc2VQYXRoiAEBOkEKCXJlc3Rfb25seRIfLmdvb2dsZS5wcm90b2J1Zi5TZXJ2aWNlT3B0aW9ucxjejQMgASgIUghyZXN0T25seYgBATpYCgZwb2xpY3kSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjVjQMgASgLMhsudngub3B0aW9ucy52MS5NZXRob2RQb2xpY3lSBnBvbGljeYgBATpECgtzZWxlY3RlZF9ieRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNaNAyABKAlSCnNlbGVjdGVkQnmIAQE6UQoSc2VsZWN0ZWRfYnlfaGVhZGVyEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY3Y0DIAEoCVIQc2VsZWN0ZWRCeUhlYWRlcogBATo+Cghjc3Zfcm93cxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNuNAyABKAlSB2NzdlJvd3OIAQE6RgoMY2xvdWRfZXZlbnRzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY4o0DIAEoCVILY2xvdWRFdmVudHOIAQE6QgoKcmVzdW1lZF9ieRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGOCNAyABKAlSCXJlc3VtZWRCeYgBATpDCgtqc29uX3NjaGVtYRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY140DIAEoCVIKanNvblNjaGVtYYgBATpaChdjb2xsZWN0c191bmtub3duX2ZpZWxkcxIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY2Y0DIAEoCFIVY29sbGVjdHNVbmtub3duRmllbGRziAEBOkEKCm5ldmVyX251bGwSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNyNAyABKAhSCW5ldmVyTnVsbIgBATpDCgpvbWl0X3Vuc2V0Eh8uZ29vZ2xlLnByb3RvYnVmLk1lc3NhZ2VPcHRpb25zGNqNAyABKAhSCW9taXRVbnNldIgBATpCCgtldmVudF90eXBlcxIfLmdvb2dsZS5wcm90b2J1Zi5NZXNzYWdlT3B0aW9ucxjhjQMgAygJUgpldmVudFR5cGVzQnAKEWNvbS52eC5vcHRpb25zLnYxQgxPcHRpb25zUHJvdG9QAVo7Z2l0aHViLmNvbS92eC1hcGkvdngvY2xpZW50cy9nby9nZW4vdngvb3B0aW9ucy92MTtvcHRpb25zdjGqAg1WeC5PcHRpb25zLlYxYgZwcm90bzM", [file_google_protobuf_descriptor]);
 
 /**
  * Describes the message vx.options.v1.MethodPolicy.
@@ -124,13 +124,31 @@ export const csv_rows = /*@__PURE__*/
   extDesc(file_vx_options_v1_options, 6);
 
 /**
+ * The name of a repeated field of the response whose messages are events. REST returns them as a batch of CloudEvents to callers that
+ * accept application/cloudevents-batch+json, and the other fields as headers.
+ *
+ * @generated from extension: optional string cloud_events = 50914;
+ */
+export const cloud_events = /*@__PURE__*/
+  extDesc(file_vx_options_v1_options, 7);
+
+/**
+ * The name of a string field of the request of a stream: its messages are server-sent events with the `id` of the message, and the
+ * header `Last-Event-ID` sets the field.
+ *
+ * @generated from extension: optional string resumed_by = 50912;
+ */
+export const resumed_by = /*@__PURE__*/
+  extDesc(file_vx_options_v1_options, 8);
+
+/**
  * The JSON Schema of a field of the type google.protobuf.Value, for the OpenAPI document. The service validates the
  * value.
  *
  * @generated from extension: optional string json_schema = 50903;
  */
 export const json_schema = /*@__PURE__*/
-  extDesc(file_vx_options_v1_options, 7);
+  extDesc(file_vx_options_v1_options, 9);
 
 /**
  * A field of the type google.protobuf.Struct that gets the members of a JSON body which the request message does not
@@ -139,7 +157,7 @@ export const json_schema = /*@__PURE__*/
  * @generated from extension: optional bool collects_unknown_fields = 50905;
  */
 export const collects_unknown_fields = /*@__PURE__*/
-  extDesc(file_vx_options_v1_options, 8);
+  extDesc(file_vx_options_v1_options, 10);
 
 /**
  * Whether the update of a resource refuses null for the field: every resource has a value of it.
@@ -147,7 +165,7 @@ export const collects_unknown_fields = /*@__PURE__*/
  * @generated from extension: optional bool never_null = 50908;
  */
 export const never_null = /*@__PURE__*/
-  extDesc(file_vx_options_v1_options, 9);
+  extDesc(file_vx_options_v1_options, 11);
 
 /**
  * Whether REST JSON leaves out the unset fields of a message, in place of null.
@@ -155,5 +173,13 @@ export const never_null = /*@__PURE__*/
  * @generated from extension: optional bool omit_unset = 50906;
  */
 export const omit_unset = /*@__PURE__*/
-  extDesc(file_vx_options_v1_options, 10);
+  extDesc(file_vx_options_v1_options, 12);
+
+/**
+ * The types of events whose data the message describes.
+ *
+ * @generated from extension: repeated string event_types = 50913;
+ */
+export const event_types = /*@__PURE__*/
+  extDesc(file_vx_options_v1_options, 13);
 

@@ -15,14 +15,15 @@ BEGIN
   END IF;
   INSERT INTO keys (lane, fingerprint, id, account_id, name, plan, scopes, rate_limit_rpm, may_exceed_plan,
                     visible_start, visible_end, created_at, expires_at, ancestors, is_limited, models,
-                    allowed_cidrs)
+                    allowed_cidrs, warned_days)
     VALUES (p_lane, p_fingerprint, p_id, p_account_id, p_name, p_plan.name, p_scopes, p_rate_limit_rpm,
             p_may_exceed_plan, p_visible_start, p_visible_end, v_now, p_expires_at, p_ancestors, p_is_limited, p_models,
-            p_allowed_cidrs);
+            p_allowed_cidrs, days_warned(v_now, p_expires_at));
   PERFORM check_key_cap(p_lane, p_account_id, p_plan);
   IF p_limits IS NOT NULL THEN
     PERFORM set_limits(p_lane, p_account_id, p_id, p_limits, true);
   END IF;
+  PERFORM write_key_event(p_lane, p_id, 'key.created', '{}');
   RETURN QUERY SELECT * FROM view_keys(p_lane, p_account_id, p_id, '', 1);
 END
 $$;

@@ -39,6 +39,8 @@ BEGIN
     '', '', 0, 0, 0, 0, 0, 0, 0, 0, '', '', NULL)::entry_item]);
   INSERT INTO movement_keys (lane, account_id, idempotency_key, seq, month)
     VALUES (p_lane, p_account_id, p_idempotency_key, v_account.last_seq + 1, p_month);
+  PERFORM write_event(p_lane, p_account_id, p_kind || '.posted', jsonb_build_object('entry_id', p_entry_id,
+    'amount_micros', p_amount_micros, 'balance_after_micros', v_account.balance_micros + p_amount_micros, 'reason', p_reason));
   PERFORM log_change(p_act, p_lane, p_account_id, p_account_id);
   RETURN QUERY SELECT * FROM get_entry(p_lane, p_account_id, p_entry_id, p_month);
 END

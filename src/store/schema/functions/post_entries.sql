@@ -38,7 +38,8 @@ DECLARE
 BEGIN
   FOR r IN
     SELECT e.*, h.place AS hold_place, h.amount_micros AS held, h.idempotency_key, a.place AS account_place,
-           a.held_micros, a.balance_micros, a.last_seq, a.last_hash, a.last_at, h.counters AS held_counters,
+           a.held_micros, a.balance_micros, a.last_seq, a.last_hash, a.last_at, a.low_balance_micros,
+           h.counters AS held_counters,
            k.ancestors, a.is_limited AS account_is_limited, k.is_limited AS key_is_limited, a.limits_version, l.places, l.counters, l.are_current
     FROM unnest(p_entries) WITH ORDINALITY
       AS e (lane, account_id, generation_id, id, month, kind, amount, reason, request_id, key_id, model, price_version, input,
@@ -47,7 +48,7 @@ BEGIN
     LEFT JOIN LATERAL (SELECT i.ctid AS place, i.amount_micros, i.idempotency_key, i.counters FROM holds i
       WHERE i.lane = e.lane AND i.id = e.generation_id AND i.account_id = e.account_id LIMIT 1) h ON true
     LEFT JOIN LATERAL (SELECT i.ctid AS place, i.held_micros, i.balance_micros, i.last_seq, i.last_hash,
-        i.last_at, i.is_limited, i.has_limited_keys, i.limits_version
+        i.last_at, i.is_limited, i.has_limited_keys, i.limits_version, i.low_balance_micros
       FROM accounts i WHERE i.lane = e.lane AND i.id = e.account_id LIMIT 1) a ON true
     LEFT JOIN LATERAL (SELECT i.plan, i.ancestors, i.is_limited FROM keys i
       WHERE (a.is_limited OR a.has_limited_keys OR v_plans.names IS NOT NULL)
@@ -87,6 +88,10 @@ BEGIN
     ELSE
       v_amount := greatest(r.amount, -r.held);
       v_balance := v_balance + v_amount;
+      IF v_balance < r.low_balance_micros AND r.low_balance_micros <= v_balance - v_amount THEN
+        PERFORM write_event(r.lane, r.account_id, 'balance.low',
+          jsonb_build_object('balance_micros', v_balance, 'low_balance_micros', r.low_balance_micros));
+      END IF;
       v_seq := v_seq + 1;
       v_hash := ledger_hash(v_hash, c_version, r.account_id, v_seq, r.id, r.month, r.kind, v_amount, v_balance, r.reason,
         r.request_id, r.key_id, r.model, r.price_version, r.input, r.cached_input, r.cache_write, r.output, r.reasoning,

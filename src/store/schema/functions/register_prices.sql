@@ -19,6 +19,10 @@ BEGIN
         r.reasoning, r.image, r.request, greatest(clock_timestamp(), v_latest.effective_from), NULL)::price_versions;
       v_new.hash := price_hash(coalesce(v_latest.hash, '\x'), v_new);
       INSERT INTO price_versions SELECT v_new.*;
+      IF v_latest.version > 0 THEN
+        PERFORM write_event(1024::smallint, '', 'price.changed', jsonb_build_object('model', r.model, 'version', v_new.version,
+          'prices', to_jsonb(r) - 'model', 'previous', to_jsonb(v_latest) - ARRAY['model', 'version', 'effective_from', 'hash']));
+      END IF;
       v_latest := v_new;
       v_is_changed := true;
     END IF;

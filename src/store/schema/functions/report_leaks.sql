@@ -9,6 +9,11 @@ DECLARE
   v_leak json;
   v_secret bytea;
   v_works boolean;
+  v_revoked text[];
+  v_all_revoked text[];
+  -- The acts of leaks that revoked keys, and the leaked keys.
+  v_acts text[];
+  v_leaked text[];
 BEGIN
   PERFORM require_lane(p_lane);
   FOR v_leak IN SELECT json_array_elements(p_leaks::json) LOOP
@@ -23,14 +28,24 @@ BEGIN
     END IF;
     -- The lock keeps the key from creating another one before it is revoked.
     PERFORM lock_account(p_lane, account_id);
-    UPDATE keys k SET revoked_at = clock_timestamp()
+    WITH revoked AS (
+      UPDATE keys k SET revoked_at = clock_timestamp()
       WHERE k.lane = p_lane AND k.account_id = report_leaks.account_id AND key_id = ANY (k.ancestors || k.id)
-        AND k.revoked_at IS NULL AND v_works;
-    GET DIAGNOSTICS revoked_keys = ROW_COUNT;
+        AND k.revoked_at IS NULL AND v_works
+      RETURNING k.id
+    )
+    SELECT array_agg(r.id ORDER BY r.id) INTO v_revoked FROM revoked r;
+    revoked_keys := coalesce(cardinality(v_revoked), 0);
+    v_all_revoked := v_all_revoked || v_revoked;
     IF revoked_keys > 0 THEN
-      PERFORM log_change(v_leak ->> 'act', p_lane, key_id, account_id);
+      v_acts := array_append(v_acts, v_leak ->> 'act');
+      v_leaked := array_append(v_leaked, key_id);
     END IF;
     RETURN NEXT;
   END LOOP;
+  -- After all keys, because other transactions lock a key before the events of its account and the operator log.
+  PERFORM write_key_event(p_lane, r.id, 'key.revoked', '{"by":"leak_report"}') FROM unnest(v_all_revoked) r (id);
+  PERFORM log_change(a.act, p_lane, k.id, k.account_id)
+    FROM unnest(v_acts, v_leaked) a (act, key_id) JOIN keys k ON k.lane = p_lane AND k.id = a.key_id;
 END
 $$;

@@ -10,6 +10,7 @@ BEGIN
   UPDATE keys SET revoked_at = v_now WHERE lane = p_lane AND id = p_id AND revoked_at IS NULL
     RETURNING account_id INTO v_account_id;
   IF FOUND THEN
+    PERFORM write_key_event(p_lane, p_id, 'key.revoked', '{"by":"operator"}');
     PERFORM log_change(p_act, p_lane, p_id, v_account_id);
   END IF;
   RETURN QUERY SELECT * FROM view_keys(p_lane, '', p_id, '', 1);

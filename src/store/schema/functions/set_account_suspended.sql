@@ -10,6 +10,7 @@ BEGIN
   UPDATE accounts SET suspended_at = CASE WHEN p_suspended THEN v_now END
     WHERE lane = p_lane AND id = p_id AND (suspended_at IS NOT NULL) <> p_suspended;
   IF FOUND THEN
+    PERFORM write_event(p_lane, p_id, CASE WHEN p_suspended THEN 'account.suspended' ELSE 'account.resumed' END, '{}');
     PERFORM log_change(p_act, p_lane, p_id, p_id);
   END IF;
   RETURN QUERY SELECT * FROM get_account(p_lane, p_id);

@@ -1,7 +1,7 @@
 -- Releases what an ended hold held of counters, and adds a charge to the counters of all limits that apply to it now: also of those
 -- that were set while the call ran. What was held of a removed limit is forgotten. p_counters and p_places are those of the call, NULL
--- without a charge; p_changed are those that earlier items of the batch have changed, at p_changed_places. Returns the changed
--- counters. The caller holds the lock of the lane.
+-- without a charge; p_changed are those that earlier items of the batch have changed, at p_changed_places. Writes the events
+-- of the thresholds that the charge crosses. Returns the changed counters. The caller holds the lock of the lane.
 CREATE OR REPLACE FUNCTION settle_limits(
   p_lane smallint, p_account_id text, p_places tid[], p_counters limit_counter[], p_changed_places tid[], p_changed limit_counter[],
   p_held held_counter[], p_model text, p_user_id text, p_cost bigint, p_tokens bigint, p_at timestamptz
@@ -74,6 +74,9 @@ BEGIN
       v_is_changed := true;
       v_spent[i] := v_spent[i] + CASE c.metrics[i] WHEN 'cost' THEN p_cost WHEN 'tokens' THEN p_tokens
         WHEN 'generations' THEN 1 ELSE 0 END;
+      IF c.spent[i] < c.amounts[i] AND v_spent[i] * 5 >= c.amounts[i] * 4 THEN
+        PERFORM write_limit_events(p_lane, p_account_id, c, i, v_spent[i]);
+      END IF;
     END LOOP;
     IF v_is_changed THEN
       c.held := v_held;

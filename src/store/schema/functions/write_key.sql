@@ -15,11 +15,15 @@ BEGIN
   END IF;
   UPDATE keys SET name = v_new.name, scopes = v_new.scopes, expires_at = v_new.expires_at, rate_limit_rpm = v_new.rate_limit_rpm,
       models = v_new.models, allowed_cidrs = v_new.allowed_cidrs,
+      warned_days = CASE WHEN p_changes ? 'expires_at' THEN days_warned(clock_timestamp(), v_new.expires_at)
+                         ELSE warned_days END,
       may_exceed_plan = CASE WHEN p_changes ? 'rate_limit_rpm' THEN p_may_exceed_plan AND v_new.rate_limit_rpm IS NOT NULL
                              ELSE may_exceed_plan END
     WHERE lane = p_key.lane AND fingerprint = p_key.fingerprint;
   IF p_changes ? 'limits' THEN
     PERFORM set_limits(p_key.lane, p_key.account_id, p_key.id, coalesce(p_changes ->> 'limits', '[]'), true);
   END IF;
+  PERFORM write_key_event(p_key.lane, p_key.id, 'key.updated',
+    jsonb_build_object('fields', (SELECT jsonb_agg(f ORDER BY f) FROM jsonb_object_keys(p_changes) f)));
 END
 $$;

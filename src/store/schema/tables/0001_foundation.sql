@@ -54,6 +54,8 @@ CREATE TABLE accounts (
   has_limited_keys boolean NOT NULL DEFAULT false,
   -- Increases with each change of these limits: see limit_counters.
   limits_version bigint NOT NULL DEFAULT 0,
+  -- A charge that takes the balance below it writes the event balance.low. NULL for none.
+  low_balance_micros bigint,
   PRIMARY KEY (lane, id),
   -- create_account checks that the lane is that of the id: a constraint would be checked again on each update.
   CONSTRAINT balance_covers_holds CHECK (0 <= held_micros AND held_micros <= balance_micros),
@@ -82,7 +84,8 @@ CREATE INDEX profiles_by_email ON account_profiles (lower(email) COLLATE "C", ac
 -- An account as get and list return it.
 CREATE VIEW account_views AS
   SELECT a.lane, a.id, a.name, a.plan, a.balance_micros, a.held_micros, a.created_at, a.suspended_at,
-         coalesce(p.external_id, '') AS external_id, coalesce(p.email, '') AS email, coalesce(p.notes, '') AS notes
+         coalesce(p.external_id, '') AS external_id, coalesce(p.email, '') AS email, coalesce(p.notes, '') AS notes,
+         a.low_balance_micros
   FROM accounts a LEFT JOIN account_profiles p ON p.lane = a.lane AND p.account_id = a.id;
 
 CREATE TABLE keys (
@@ -110,6 +113,8 @@ CREATE TABLE keys (
   models text[],
   -- The addresses from which it may be used; null for all.
   allowed_cidrs cidr[],
+  -- The days before its expiry of the last event key.expiring; NULL before the first one.
+  warned_days smallint,
   PRIMARY KEY (lane, fingerprint),
   UNIQUE (lane, id),
   FOREIGN KEY (lane, account_id) REFERENCES accounts (lane, id),
@@ -125,6 +130,7 @@ CREATE INDEX keys_by_account ON keys (lane, account_id, id);
 -- Counts active keys without reading revoked and expired ones.
 CREATE INDEX keys_not_revoked ON keys (lane, account_id, plan, coalesce(expires_at, 'infinity'))
   WHERE revoked_at IS NULL;
+CREATE INDEX keys_by_expiry ON keys (expires_at) WHERE revoked_at IS NULL AND expires_at IS NOT NULL;
 CREATE INDEX keys_by_revocation ON keys (revoked_at) WHERE revoked_at IS NOT NULL;
 CREATE INDEX keys_by_id ON keys (id COLLATE "C");
 CREATE INDEX keys_by_visible_characters ON keys (visible_start, id COLLATE "C");
@@ -536,6 +542,34 @@ CREATE TABLE answers (
   PRIMARY KEY (lane, account_id, idempotency_key)
 );
 CREATE INDEX answers_by_age ON answers (lane, created_at);
+
+-- What happened to accounts, for customers and operators. Events are written by write_event, and deleted after VX_EVENTS_DAYS.
+CREATE TABLE events (
+  lane smallint NOT NULL,
+  -- Empty for events about prices, which are in lane 1024.
+  account_id text NOT NULL,
+  -- Numbers of an account start at 1 and have no gaps.
+  seq bigint NOT NULL,
+  id text NOT NULL,
+  type text NOT NULL,
+  -- Later than that of the event before.
+  created_at timestamptz NOT NULL,
+  data jsonb NOT NULL,
+  PRIMARY KEY (lane, account_id, seq),
+  UNIQUE (lane, id)
+);
+CREATE INDEX events_by_type ON events (lane, account_id, type, seq);
+CREATE INDEX events_by_time ON events (created_at, id);
+CREATE INDEX events_by_account ON events (account_id, created_at, id);
+
+-- The last event of each account, which may be deleted.
+CREATE TABLE event_ends (
+  lane smallint NOT NULL,
+  account_id text NOT NULL,
+  seq bigint NOT NULL,
+  created_at timestamptz NOT NULL,
+  PRIMARY KEY (lane, account_id)
+);
 
 -- Operators belong to no account and to no lane, like plans. The roles are in order: each has the rights of the ones before it.
 CREATE TYPE operator_role AS ENUM ('viewer', 'support', 'finance', 'admin');

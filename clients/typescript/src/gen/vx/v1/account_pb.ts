@@ -4,6 +4,8 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { FieldMask } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_field_mask } from "@bufbuild/protobuf/wkt";
 import type { ApiKey } from "./key_pb.ts";
 import { file_vx_v1_key } from "./key_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
@@ -12,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file vx/v1/account.proto.
  */
 export const file_vx_v1_account: GenFile = /*@__PURE__*/
-  fileDesc("ChN2eC92MS9hY2NvdW50LnByb3RvEgV2eC52MSITChFHZXRBY2NvdW50UmVxdWVzdCL0AQoSR2V0QWNjb3VudFJlc3BvbnNlEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSDQoFc3RhdGUYAyABKAkSFgoOYmFsYW5jZV9taWNyb3MYBCABKAMSDwoHYmFsYW5jZRgFIAEoCRITCgtoZWxkX21pY3JvcxgGIAEoAxIMCgRoZWxkGAcgASgJEhgKEGF2YWlsYWJsZV9taWNyb3MYCCABKAMSEQoJYXZhaWxhYmxlGAkgASgJEgwKBHBsYW4YCiABKAkSGgoDa2V5GAsgASgLMg0udngudjEuQXBpS2V5EhIKCnRvcF91cF91cmwYDCABKAkyWAoOQWNjb3VudFNlcnZpY2USRgoKR2V0QWNjb3VudBIYLnZ4LnYxLkdldEFjY291bnRSZXF1ZXN0GhkudngudjEuR2V0QWNjb3VudFJlc3BvbnNlIgOQAgFCUwoJY29tLnZ4LnYxQgxBY2NvdW50UHJvdG9QAVouZ2l0aHViLmNvbS92eC1hcGkvdngvY2xpZW50cy9nby9nZW4vdngvdjE7dnh2MaoCBVZ4LlYxYgZwcm90bzM", [file_vx_v1_key]);
+  fileDesc("ChN2eC92MS9hY2NvdW50LnByb3RvEgV2eC52MSITChFHZXRBY2NvdW50UmVxdWVzdCKsAgoSR2V0QWNjb3VudFJlc3BvbnNlEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSDQoFc3RhdGUYAyABKAkSFgoOYmFsYW5jZV9taWNyb3MYBCABKAMSDwoHYmFsYW5jZRgFIAEoCRITCgtoZWxkX21pY3JvcxgGIAEoAxIMCgRoZWxkGAcgASgJEhgKEGF2YWlsYWJsZV9taWNyb3MYCCABKAMSEQoJYXZhaWxhYmxlGAkgASgJEgwKBHBsYW4YCiABKAkSGgoDa2V5GAsgASgLMg0udngudjEuQXBpS2V5EhIKCnRvcF91cF91cmwYDCABKAkSHwoSbG93X2JhbGFuY2VfbWljcm9zGA0gASgDSACIAQFCFQoTX2xvd19iYWxhbmNlX21pY3JvcyJ/ChRVcGRhdGVBY2NvdW50UmVxdWVzdBIfChJsb3dfYmFsYW5jZV9taWNyb3MYASABKANIAIgBARIvCgt1cGRhdGVfbWFzaxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCFQoTX2xvd19iYWxhbmNlX21pY3JvcyJDChVVcGRhdGVBY2NvdW50UmVzcG9uc2USKgoHYWNjb3VudBgBIAEoCzIZLnZ4LnYxLkdldEFjY291bnRSZXNwb25zZTKpAQoOQWNjb3VudFNlcnZpY2USRgoKR2V0QWNjb3VudBIYLnZ4LnYxLkdldEFjY291bnRSZXF1ZXN0GhkudngudjEuR2V0QWNjb3VudFJlc3BvbnNlIgOQAgESTwoNVXBkYXRlQWNjb3VudBIbLnZ4LnYxLlVwZGF0ZUFjY291bnRSZXF1ZXN0GhwudngudjEuVXBkYXRlQWNjb3VudFJlc3BvbnNlIgOQAgJCUwoJY29tLnZ4LnYxQgxBY2NvdW50UHJvdG9QAVouZ2l0aHViLmNvbS92eC1hcGkvdngvY2xpZW50cy9nby9nZW4vdngvdjE7dnh2MaoCBVZ4LlYxYgZwcm90bzM", [file_google_protobuf_field_mask, file_vx_v1_key]);
 
 /**
  * The request has no fields: the key identifies the account.
@@ -118,6 +120,13 @@ export type GetAccountResponse = Message<"vx.v1.GetAccountResponse"> & {
    * @generated from field: string top_up_url = 12;
    */
   topUpUrl: string;
+
+  /**
+   * A charge that takes the balance below this amount, in micros, writes the event "balance.low". Unset for none.
+   *
+   * @generated from field: optional int64 low_balance_micros = 13;
+   */
+  lowBalanceMicros?: bigint | undefined;
 };
 
 /**
@@ -126,6 +135,55 @@ export type GetAccountResponse = Message<"vx.v1.GetAccountResponse"> & {
  */
 export const GetAccountResponseSchema: GenMessage<GetAccountResponse> = /*@__PURE__*/
   messageDesc(file_vx_v1_account, 1);
+
+/**
+ * The new values of the account.
+ *
+ * @generated from message vx.v1.UpdateAccountRequest
+ */
+export type UpdateAccountRequest = Message<"vx.v1.UpdateAccountRequest"> & {
+  /**
+   * A charge that takes the balance below this amount, in micros, writes the event "balance.low".
+   *
+   * @generated from field: optional int64 low_balance_micros = 1;
+   */
+  lowBalanceMicros?: bigint | undefined;
+
+  /**
+   * The fields to change. REST does not need it.
+   *
+   * @generated from field: google.protobuf.FieldMask update_mask = 2;
+   */
+  updateMask?: FieldMask | undefined;
+};
+
+/**
+ * Describes the message vx.v1.UpdateAccountRequest.
+ * Use `create(UpdateAccountRequestSchema)` to create a new message.
+ */
+export const UpdateAccountRequestSchema: GenMessage<UpdateAccountRequest> = /*@__PURE__*/
+  messageDesc(file_vx_v1_account, 2);
+
+/**
+ * The account after the call.
+ *
+ * @generated from message vx.v1.UpdateAccountResponse
+ */
+export type UpdateAccountResponse = Message<"vx.v1.UpdateAccountResponse"> & {
+  /**
+   * The account, as GetAccount returns it.
+   *
+   * @generated from field: vx.v1.GetAccountResponse account = 1;
+   */
+  account?: GetAccountResponse | undefined;
+};
+
+/**
+ * Describes the message vx.v1.UpdateAccountResponse.
+ * Use `create(UpdateAccountResponseSchema)` to create a new message.
+ */
+export const UpdateAccountResponseSchema: GenMessage<UpdateAccountResponse> = /*@__PURE__*/
+  messageDesc(file_vx_v1_account, 3);
 
 /**
  * The account of the calling key.
@@ -145,6 +203,19 @@ export const AccountService: GenService<{
     methodKind: "unary";
     input: typeof GetAccountRequestSchema;
     output: typeof GetAccountResponseSchema;
+  },
+  /**
+   * Update account
+   *
+   * Changes what the account itself can change. Over gRPC and Connect, the fields in `update_mask` change, or those that are set if
+   * it is empty; over REST the fields that the body has, where null clears a field.
+   *
+   * @generated from rpc vx.v1.AccountService.UpdateAccount
+   */
+  updateAccount: {
+    methodKind: "unary";
+    input: typeof UpdateAccountRequestSchema;
+    output: typeof UpdateAccountResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_vx_v1_account, 0);

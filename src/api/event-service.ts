@@ -1,0 +1,98 @@
+import { type DescMessage, getOption, type JsonObject } from "@bufbuild/protobuf";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import type { ListEventsRequest as ListAllEventsRequest } from "../../gen/vx/admin/v1/admin_pb.js";
+import { event_types as eventTypes } from "../../gen/vx/options/v1/options_pb.js";
+import {
+  EventService,
+  file_vx_v1_event,
+  type ListEventsRequest,
+  type WatchEventsRequest,
+} from "../../gen/vx/v1/event_pb.js";
+import { DomainError } from "../domain/errors.ts";
+import { MAX_PAGE_SIZE, pageSizeOf, readPage } from "../domain/page.ts";
+import { accountIdOf } from "../store/accounts.ts";
+import {
+  type EventRow,
+  eventPosition,
+  listAllEvents as listAllEventRows,
+  listEvents as listEventRows,
+} from "../store/events.ts";
+import { type ApiCall, type Deps, defineService } from "./define-service.ts";
+
+/** The types of events, and the messages that describe their data. */
+export const EVENT_TYPES: ReadonlyMap<string, DescMessage> = new Map(
+  file_vx_v1_event.messages.flatMap((message) =>
+    getOption(message, eventTypes).map((type) => [type, message] as const),
+  ),
+);
+
+async function listEvents({ database, eventsDays }: Deps, request: ListEventsRequest, call: ApiCall) {
+  const { accountId } = call.key;
+  const types = eventTypesOf(request);
+  const size = pageSizeOf(request);
+  const after = await eventPosition(database, accountId, request.after, eventsDays);
+  const rows = await listEventRows(database, accountId, types, after, size + 1);
+  const events = rows.slice(0, size).map(viewEvent);
+  return { events, nextAfter: events.at(-1)?.id ?? request.after, hasMore: rows.length > size };
+}
+
+async function* watchEvents(
+  { database, eventsDays, eventWatch }: Deps,
+  request: WatchEventsRequest,
+  call: ApiCall,
+) {
+  const { accountId, keyId } = call.key;
+  const types = eventTypesOf(request);
+  const remove = eventWatch.open(accountId);
+  try {
+    let position = await eventPosition(database, accountId, request.after, eventsDays);
+    let end = position;
+    call.startStream();
+    for (;;) {
+      const rows = await listEventRows(database, accountId, types, position, MAX_PAGE_SIZE);
+      for (const row of rows) yield { event: viewEvent(row) };
+      position = rows.at(-1)?.seq ?? position;
+      if (rows.length === MAX_PAGE_SIZE) continue;
+      // Events of other types are between the last row and the end.
+      if (end > position) position = end;
+      end = await eventWatch.wait(accountId, keyId, position, call.signal);
+    }
+  } finally {
+    remove();
+  }
+}
+
+/** The events of all accounts or of one, for operators. */
+export async function listAllEvents({ database }: Deps, request: ListAllEventsRequest) {
+  const types = eventTypesOf(request);
+  const accountId = request.accountId === "" ? "" : await accountIdOf(database, request.accountId);
+  const page = readPage("events", request, [accountId, types]);
+  const { rows, nextPageToken } = await listAllEventRows(database, accountId, types, page);
+  return { events: rows.map(viewEvent), nextPageToken };
+}
+
+/** The types of a request, each once. A query can also have them in one text. */
+function eventTypesOf(request: { readonly types: readonly string[] }): string[] {
+  const types = new Set(request.types.flatMap((text) => text.split(",")));
+  for (const type of types) {
+    if (EVENT_TYPES.has(type)) continue;
+    throw DomainError.ofField("types", `must be among ${[...EVENT_TYPES.keys()].join(", ")}`);
+  }
+  return [...types];
+}
+
+function viewEvent({ id, type, created_at, account_id, data, seq }: EventRow) {
+  return {
+    id,
+    type,
+    createdAt: timestampFromDate(created_at),
+    accountId: account_id,
+    data: JSON.parse(data) as JsonObject,
+    seq,
+  };
+}
+
+export const eventService = defineService(EventService, ({ deps }) => ({
+  listEvents: (request, call) => listEvents(deps, request, call),
+  watchEvents: (request, call) => watchEvents(deps, request, call),
+}));

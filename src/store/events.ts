@@ -1,0 +1,138 @@
+import { DomainError } from "../domain/errors.ts";
+import { millisecondsOfId } from "../domain/ids.ts";
+import { type Lane, laneOfId } from "../domain/lane.ts";
+import { badToken, cutPage, type Page } from "../domain/page.ts";
+import type { Cells, FunctionCaller } from "./driver/cells.ts";
+import { mergeCells } from "./merge-cells.ts";
+
+export type EventRow = {
+  id: string;
+  /** Empty for an event that concerns no account. */
+  account_id: string;
+  seq: bigint;
+  type: string;
+  created_at: Date;
+  /** JSON. */
+  data: string;
+};
+
+/**
+ * The number of the last event that a reader knows.
+ *
+ * @param after the id of the event; empty for none, "now" for all events until now
+ * @param days for how long events are kept
+ */
+export async function eventPosition(
+  database: Cells,
+  accountId: string,
+  after: string,
+  days: number,
+): Promise<bigint> {
+  if (after === "") return 0n;
+  if (after !== "now" && !/^evt_[0-9a-hjkmnp-tv-z]{26}$/.test(after))
+    throw DomainError.ofField("after", 'must be the id of an event: "evt_…", or "now"');
+  const lane = laneOfId(accountId);
+  const at = after === "now" ? null : new Date(millisecondsOfId(after));
+  const [row] = await database
+    .at(lane)
+    .call<{ event_position: bigint }>("event_position", lane, accountId, after, at, days);
+  return row?.event_position ?? 0n;
+}
+
+/** Events of an account after a number, oldest first. */
+export async function listEvents(
+  database: Cells,
+  accountId: string,
+  types: readonly string[],
+  after: bigint,
+  limit: number,
+): Promise<EventRow[]> {
+  const lane = laneOfId(accountId);
+  return await database
+    .at(lane)
+    .call<EventRow>("list_events", lane, accountId, types.join(","), after, limit);
+}
+
+type PlacedRow = EventRow & { lane: number; created_micros: bigint };
+type Place = { readonly id: string; readonly created_micros: bigint };
+
+/** A page of the events of all accounts or of one, newest first. */
+export async function listAllEvents(
+  database: Cells,
+  accountId: string,
+  types: readonly string[],
+  page: Page,
+) {
+  const [, micros = "0", id = ""] = /^(\d{1,16})_(evt_[0-9a-z]{26})$/.exec(page.after) ?? [];
+  if (page.after !== "" && id === "") throw badToken();
+  const start = { id, created_micros: BigInt(micros) };
+  const read = (cell: FunctionCaller, last: Place = start, limit: number) =>
+    cell.call<PlacedRow>("list_all_events", accountId, types.join(","), last.created_micros, last.id, limit);
+  const limit = page.size + 1;
+  const rows =
+    accountId === ""
+      ? await mergeCells<PlacedRow>(database, limit, {
+          read,
+          compare: newestFirst,
+          laneOf: ({ lane }) => lane,
+        })
+      : await read(database.at(laneOfId(accountId)), undefined, limit);
+  return cutPage(rows, page, (row) => `${row.created_micros}_${row.id}`);
+}
+
+function newestFirst(one: Place, other: Place): number {
+  if (one.created_micros !== other.created_micros) return one.created_micros > other.created_micros ? -1 : 1;
+  return one.id > other.id ? -1 : 1;
+}
+
+const MAX_REPORTED = 10_000;
+
+/** Reports calls that were refused because the balance is too low, at most once per hour and account. */
+export class DepletionReports {
+  readonly #database: Cells;
+  readonly #now: () => number;
+  /** For each account, until when a report has no effect, in the order of the reports. */
+  readonly #until = new Map<string, number>();
+
+  /** @param now a monotonic clock in milliseconds */
+  constructor(database: Cells, now: () => number) {
+    this.#database = database;
+    this.#now = now;
+  }
+
+  async report(accountId: string, requiredMicros: bigint): Promise<void> {
+    if ((this.#until.get(accountId) ?? 0) > this.#now()) return;
+    const lane = laneOfId(accountId);
+    const [row] = await this.#database
+      .at(lane)
+      .call<{ report_depleted: number }>("report_depleted", lane, accountId, requiredMicros);
+    this.#until.delete(accountId);
+    this.#until.set(accountId, this.#now() + 1_000 * (row?.report_depleted ?? 0));
+    const [oldest] = this.#until.keys();
+    if (this.#until.size > MAX_REPORTED && oldest !== undefined) this.#until.delete(oldest);
+  }
+}
+
+const CHECKS_PER_ROUND = 60;
+const KEYS_PER_ROUND = 1_000;
+
+/** Writes the events of keys that expire soon, and deletes old events, of one cell. */
+export class EventUpkeep {
+  readonly #cell: FunctionCaller;
+  readonly #days: number;
+  #checks = 0;
+
+  /** @param days for how long events are kept */
+  constructor(cell: FunctionCaller, days: number) {
+    this.#cell = cell;
+    this.#days = days;
+  }
+
+  /** Called every second. */
+  async maintain(): Promise<void> {
+    if (this.#checks++ % CHECKS_PER_ROUND !== 0) return;
+    const keys = await this.#cell.call<{ lane: Lane; id: string }>("expiring_keys", KEYS_PER_ROUND);
+    for (const { lane, id } of keys) await this.#cell.call("warn_of_expiry", lane, id);
+    await this.#cell.call("sweep_events", this.#days);
+  }
+}

@@ -1,0 +1,271 @@
+import { fromJson, type JsonValue } from "@bufbuild/protobuf";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { EVENT_TYPES } from "../../../src/api/event-service.ts";
+import { sendJson } from "../../rest/send-json.ts";
+import { createTestKey, type TestKey } from "../../support/fixtures.ts";
+import {
+  COST_MICROS,
+  HELD_MICROS,
+  type Metered,
+  MODEL,
+  SANDBOX_MODEL,
+  startMetered,
+} from "../../support/metered.ts";
+
+let metered: Metered;
+
+beforeAll(async () => {
+  metered = await startMetered({ servers: 2 });
+});
+afterAll(() => metered.stop());
+
+type Event = { readonly id: string; readonly type: string; readonly seq: number; readonly data: JsonValue };
+
+const send = (secret: string, verb: string, path: string, body?: unknown) =>
+  sendJson(metered.app.url, { verb, path, secret, ...(body === undefined ? {} : { body }) });
+
+/** The events of the account, read from the other server, with data as their messages describe. */
+async function eventsOf({ secret }: Pick<TestKey, "secret">, query = ""): Promise<Event[]> {
+  const url = metered.apps[1]?.url ?? "";
+  const { status, body } = await sendJson(url, { verb: "GET", path: `/v1/events${query}`, secret });
+  expect(status, JSON.stringify(body)).toBe(200);
+  const { events } = body as { events: Event[] };
+  for (const { type, data } of events) {
+    const desc = EVENT_TYPES.get(type);
+    if (!desc) throw new Error(`the event ${type} has no message`);
+    fromJson(desc, data);
+  }
+  return events;
+}
+
+const typesOf = (events: readonly Event[]) => events.map(({ type }) => type);
+
+const generate = (secret: string, maxTokens = 10) =>
+  send(secret, "POST", "/v1/generate", {
+    model: MODEL,
+    messages: [{ role: "user", content: "Say hello to the world" }],
+    max_tokens: maxTokens,
+  });
+
+describe("the balance", () => {
+  test("a credit and an adjustment are events with their entries, once per idempotency key", async () => {
+    const key = await metered.payer(100n);
+    const adjustment = {
+      accountId: key.accountId,
+      amountMicros: -40n,
+      reason: "refund",
+      idempotencyKey: "a",
+    };
+    await metered.operator.adjustAccount(adjustment);
+    await metered.operator.adjustAccount(adjustment);
+    const posted = await eventsOf(key, "?types=credit.posted,adjustment.posted");
+    const { body } = await send(key.secret, "GET", "/v1/ledger");
+    const [adjusted, credited] = (body as { entries: { id: string }[] }).entries;
+    expect(posted).toMatchObject([
+      {
+        type: "credit.posted",
+        data: { entry_id: credited?.id, amount_micros: 100, balance_after_micros: 100, reason: "test" },
+      },
+      {
+        type: "adjustment.posted",
+        data: { entry_id: adjusted?.id, amount_micros: -40, balance_after_micros: 60, reason: "refund" },
+      },
+    ]);
+  });
+
+  test("a charge that crosses the threshold is one event, and the next one follows a credit", async () => {
+    const key = await metered.payer(100n);
+    const { secret } = await createTestKey(metered.operator, { ...key, scopes: ["billing"] });
+    const set = await send(secret, "PATCH", "/v1/account", { low_balance_micros: 70 });
+    expect(set).toMatchObject({ status: 200, body: { account: { low_balance_micros: 70 } } });
+    const low = () => eventsOf(key, "?types=balance.low");
+    expect((await generate(key.secret)).status).toBe(200);
+    expect(await low()).toEqual([]);
+    await generate(key.secret);
+    const balanceMicros = 100 - 2 * Number(COST_MICROS);
+    expect(await low()).toMatchObject([{ data: { balance_micros: balanceMicros, low_balance_micros: 70 } }]);
+    // 24 micros are left for a hold of 46: the call is refused, and nothing is charged.
+    await metered.operator.adjustAccount({
+      accountId: key.accountId,
+      amountMicros: -40n,
+      reason: "refund",
+      idempotencyKey: "b",
+    });
+    await generate(key.secret);
+    expect(await low()).toHaveLength(1);
+    const credit = { accountId: key.accountId, amountMicros: 60n, reason: "more", idempotencyKey: "c" };
+    await metered.operator.creditAccount(credit);
+    await generate(key.secret);
+    expect(await low()).toHaveLength(2);
+    await send(secret, "PATCH", "/v1/account", { low_balance_micros: null });
+    await metered.operator.creditAccount({ ...credit, idempotencyKey: "d" });
+    await generate(key.secret);
+    await generate(key.secret);
+    expect(await low()).toHaveLength(2);
+  });
+
+  test("charges that take a limit to 80 and to 100 % are one event each", async () => {
+    const key = await metered.payer(10_000n);
+    const owner = { case: "accountId", value: key.accountId } as const;
+    // The sandbox uses all tokens that the call holds after they are counted.
+    const call = async () => {
+      const messages = [{ role: "user", content: "[[tokens=10]] hi" }];
+      const body = { model: SANDBOX_MODEL, messages, max_tokens: 10, user: "ada" };
+      expect((await send(key.secret, "POST", "/v1/generate", body)).status).toBe(200);
+    };
+    await call();
+    const spent = 10_000 - (await metered.account(key)).balance;
+    const limits = [
+      { metric: "cost", window: "month", amount: BigInt(5 * spent) },
+      { metric: "cost", window: "hour", amount: BigInt(5 * spent) },
+      { metric: "generations", window: "day", amount: 5n },
+    ];
+    for (const limit of limits) await metered.operator.setLimit({ owner, limit });
+    const reached = () => eventsOf(key, "?types=limit.threshold");
+    await call();
+    await call();
+    expect(await reached()).toEqual([]);
+    await call();
+    await call();
+    const limit = {
+      id: expect.stringMatching(/^lim_/),
+      metric: "cost",
+      window: "month",
+      model: "",
+      per: "",
+      owner: "account",
+      owner_id: key.accountId,
+      amount: 5 * spent,
+      resets_at: expect.any(String),
+    };
+    expect((await reached()).map(({ data }) => data)).toEqual([
+      { percent: 80, user: "", limit: { ...limit, spent: 4 * spent } },
+      { percent: 100, user: "", limit: { ...limit, spent: 5 * spent } },
+    ]);
+  });
+
+  test("a refusal without running calls is one event per hour, over both servers", async () => {
+    const key = await metered.payer(HELD_MICROS - 40n);
+    const { url = "" } = metered.apps[1] ?? {};
+    expect((await generate(key.secret)).status).toBe(402);
+    await generate(key.secret);
+    const body = { model: MODEL, messages: [{ role: "user", content: "hi" }], max_tokens: 1_000 };
+    await sendJson(url, { verb: "POST", path: "/v1/generate", secret: key.secret, body });
+    const depleted = () => eventsOf(key, "?types=balance.depleted");
+    expect(await depleted()).toMatchObject([{ data: { balance_micros: 6 } }]);
+    const { owner } = metered.app.database;
+    await owner`UPDATE vx.events SET created_at = created_at - interval '61 minutes' WHERE account_id = ${key.accountId}`;
+    const other = await metered.payer(1n);
+    await generate(other.secret);
+    expect(await eventsOf(other, "?types=balance.depleted")).toHaveLength(1);
+    // Each server asks again only after an hour.
+    const [again] = await owner<{ wait: number }[]>`
+      SELECT vx.report_depleted(vx.lane_of(${key.accountId}), ${key.accountId}, 46) AS wait`;
+    expect(again?.wait).toBe(3600);
+    expect(await depleted()).toHaveLength(2);
+  });
+
+  test("a refusal because running calls hold the balance is no event", async () => {
+    const key = await metered.payer(HELD_MICROS + 10n);
+    const { owner } = metered.app.database;
+    const [held] = await owner<{ wait: number }[]>`
+      SELECT vx.report_depleted(vx.lane_of(${key.accountId}), ${key.accountId}, 46) AS wait`;
+    expect(held?.wait).toBe(0);
+    expect(typesOf(await eventsOf(key))).not.toContain("balance.depleted");
+  });
+});
+
+describe("keys", () => {
+  test("each change of a key is an event", async () => {
+    const key = await metered.payer(0n);
+    const created = await send(key.secret, "POST", "/v1/keys", { name: "child", scopes: ["read", "keys"] });
+    const { api_key: child, secret } = created.body as { api_key: { id: string }; secret: string };
+    await send(key.secret, "PATCH", `/v1/keys/${child.id}`, { name: "renamed", rate_limit_rpm: 5 });
+    await send(key.secret, "POST", `/v1/keys/${child.id}:rotate`, { overlap_seconds: 60 });
+    await metered.operator.rotateKey({ keyId: child.id, overlapSeconds: 60 });
+    await send(key.secret, "POST", `/v1/keys/${child.id}:revoke`, {});
+    await send(key.secret, "POST", `/v1/keys/${child.id}:revoke`, {});
+    await metered.operator.revokeKey({ keyId: child.id });
+    const own = { key_id: child.id, name: "renamed" };
+    const overlap = { previous_expires_at: expect.any(String) };
+    expect(secret).toContain("vx_live_");
+    expect((await eventsOf(key)).filter(({ data }) => JSON.stringify(data).includes(child.id))).toMatchObject(
+      [
+        { type: "key.created", data: { key_id: child.id, name: "child" } },
+        { type: "key.updated", data: { ...own, fields: ["name", "rate_limit_rpm"] } },
+        { type: "key.rotated", data: { ...own, ...overlap } },
+        { type: "key.rotated", data: { ...own, ...overlap } },
+        { type: "key.revoked", data: { ...own, by: "key" } },
+      ],
+    );
+  });
+
+  test("an operator's revocation names the operator, but not which one", async () => {
+    const key = await metered.payer(0n);
+    const { id } = await createTestKey(metered.operator, key);
+    await metered.operator.revokeKey({ keyId: id, reason: "secret reason" });
+    const [revoked] = await eventsOf(key, "?types=key.revoked");
+    expect(revoked?.data).toEqual({ key_id: id, name: "test", by: "operator" });
+  });
+
+  test("an expiry is an event 7 days and 1 day before, once each", async () => {
+    const key = await metered.payer(0n);
+    const { owner } = metered.app.database;
+    const { id } = await createTestKey(metered.operator, key);
+    const expireIn = (interval: string) =>
+      owner`UPDATE vx.keys SET expires_at = clock_timestamp() + ${interval}::text::interval WHERE id = ${id}`;
+    const warn = async () => {
+      await owner`SELECT vx.warn_of_expiry(k.lane, k.id) FROM vx.expiring_keys(1000) k`;
+      return (await eventsOf(key, "?types=key.expiring")).map(({ data }) => (data as { days: number }).days);
+    };
+    await expireIn("8 days");
+    expect(await warn()).toEqual([]);
+    await expireIn("6 days");
+    expect(await warn()).toEqual([7]);
+    expect(await warn()).toEqual([7]);
+    await expireIn("20 hours");
+    expect(await warn()).toEqual([7, 1]);
+    expect(await warn()).toEqual([7, 1]);
+  });
+
+  test("a key that is created for less than 7 days has no event for them", async () => {
+    const key = await metered.payer(0n);
+    const expiry = new Date(Date.now() + 3 * 86_400_000).toISOString();
+    const { status } = await send(key.secret, "POST", "/v1/keys", { name: "short", expires_at: expiry });
+    expect(status).toBe(200);
+    const { owner } = metered.app.database;
+    await owner`SELECT vx.warn_of_expiry(k.lane, k.id) FROM vx.expiring_keys(1000) k`;
+    expect(await eventsOf(key, "?types=key.expiring")).toEqual([]);
+  });
+});
+
+test("a suspension and its end are events, which a suspended account can read", async () => {
+  const key = await metered.payer(0n);
+  const { accountId } = key;
+  await metered.operator.suspendAccount({ accountId, reason: "overdue" });
+  await metered.operator.suspendAccount({ accountId, reason: "overdue" });
+  expect(typesOf(await eventsOf(key, "?types=account.suspended"))).toHaveLength(1);
+  await metered.operator.resumeAccount({ accountId });
+  await metered.operator.resumeAccount({ accountId });
+  expect((await eventsOf(key)).slice(-2)).toMatchObject([
+    { type: "account.suspended", data: {} },
+    { type: "account.resumed", data: {} },
+  ]);
+});
+
+test("numbers have no gaps, and an event of a change that is rolled back does not exist", async () => {
+  const key = await metered.payer(10n);
+  const { owner } = metered.app.database;
+  const { accountId } = key;
+  await owner
+    .begin(async (sql) => {
+      await sql`SET LOCAL search_path = vx`;
+      await sql`SELECT write_event(lane_of(${accountId}), ${accountId}, 'account.resumed', '{}')`;
+      throw new Error("rolled back");
+    })
+    .catch(() => undefined);
+  await metered.operator.suspendAccount({ accountId, reason: "overdue" });
+  const events = await eventsOf(key);
+  expect(events.map(({ seq }) => seq)).toEqual(events.map((_, i) => i + 1));
+  expect(typesOf(events)).toEqual(["credit.posted", "key.created", "account.suspended"]);
+});

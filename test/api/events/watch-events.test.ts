@@ -1,0 +1,192 @@
+import { createClient, type Transport } from "@connectrpc/connect";
+import {
+  createConnectTransport,
+  createGrpcTransport,
+  createGrpcWebTransport,
+} from "@connectrpc/connect-node";
+import { EventSourceParserStream } from "eventsource-parser/stream";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Event, EventService } from "../../../gen/vx/v1/event_pb.js";
+import { startTestApp, type TestApp } from "../../support/app.ts";
+import { createTestKey, type Operator, operatorOf, type TestKey } from "../../support/fixtures.ts";
+import { bearer } from "../../support/protocols.ts";
+
+let app: TestApp;
+/** On the same database. */
+let other: TestApp;
+let operator: Operator;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  other = await startTestApp({ database: app.database });
+  operator = operatorOf(app);
+});
+afterAll(async () => {
+  await other.stop();
+  await app.stop();
+});
+
+let credits = 0;
+/** Causes an event on one server; the watchers are on the other one. */
+const credit = ({ accountId }: TestKey) =>
+  operator.creditAccount({ accountId, amountMicros: 1n, reason: "test", idempotencyKey: `${credits++}` });
+
+type Message = { readonly id: string | undefined; readonly data: string };
+
+class RestWatch {
+  readonly response: Response;
+  readonly #reader: ReadableStreamDefaultReader<Message>;
+
+  constructor(response: Response) {
+    this.response = response;
+    const text = (response.body as ReadableStream<Uint8Array<ArrayBuffer>>).pipeThrough(
+      new TextDecoderStream(),
+    );
+    this.#reader = text
+      .pipeThrough(new EventSourceParserStream())
+      .getReader() as ReadableStreamDefaultReader<Message>;
+  }
+
+  static async open({ secret }: TestKey, query = "", headers = {}): Promise<RestWatch> {
+    const url = `${other.url}/v1/events:watch${query}`;
+    return new RestWatch(await fetch(url, { headers: { ...bearer(secret), ...headers } }));
+  }
+
+  /** The next event, after a check that its id is that of the message. */
+  async next(): Promise<{ id: string; type: string; seq: number }> {
+    const { id, data } = (await this.#reader.read()).value as Message;
+    const event = JSON.parse(data);
+    expect(id).toBe(event.id);
+    return event;
+  }
+
+  /** The code of the error that ends the stream. */
+  async error(): Promise<string> {
+    const { data } = (await this.#reader.read()).value as Message;
+    expect((await this.#reader.read()).done).toBe(true);
+    return JSON.parse(data).error.code;
+  }
+
+  async close(): Promise<void> {
+    await this.#reader.cancel();
+  }
+}
+
+describe("over REST", () => {
+  test("sends the kept events and then new ones of another server, in order and with their ids", async () => {
+    const key = await createTestKey(operator);
+    const watch = await RestWatch.open(key);
+    expect(watch.response.headers.get("content-type")).toBe("text/event-stream");
+    expect(await watch.next()).toMatchObject({ type: "key.created", seq: 1 });
+    for (let i = 0; i < 3; i++) await credit(key);
+    for (const seq of [2, 3, 4]) expect(await watch.next()).toMatchObject({ type: "credit.posted", seq });
+    await watch.close();
+  });
+
+  test("begins after the event of Last-Event-ID, which takes precedence over the query", async () => {
+    const key = await createTestKey(operator);
+    await credit(key);
+    await credit(key);
+    const first = await RestWatch.open(key);
+    const [one, two] = [await first.next(), await first.next()];
+    await first.close();
+    const second = await RestWatch.open(key, `?after=${one.id}`, { "last-event-id": two.id });
+    expect(await second.next()).toMatchObject({ seq: 3 });
+    await second.close();
+  });
+
+  test('with "now", has its headers at once and sends only new events', async () => {
+    const key = await createTestKey(operator);
+    const watch = await RestWatch.open(key, "?after=now");
+    expect(watch.response.status).toBe(200);
+    await credit(key);
+    expect(await watch.next()).toMatchObject({ seq: 2 });
+    await watch.close();
+  });
+
+  test("sends only events of the types, however many others are between them", async () => {
+    const key = await createTestKey(operator);
+    const watch = await RestWatch.open(key, "?types=account.suspended");
+    await credit(key);
+    await credit(key);
+    await operator.suspendAccount({ accountId: key.accountId, reason: "test" });
+    expect(await watch.next()).toMatchObject({ type: "account.suspended", seq: 4 });
+    await watch.close();
+  });
+
+  test("ends when the key is revoked, expires or is not known", async () => {
+    const key = await createTestKey(operator);
+    const revoked = await RestWatch.open(await createTestKey(operator, key), "?types=credit.posted");
+    const { apiKey, secret } = await operator.createKey({
+      accountId: key.accountId,
+      name: "b",
+      scopes: ["read"],
+    });
+    const id = apiKey?.id ?? "";
+    const expired = await RestWatch.open({ ...key, secret }, "?types=credit.posted");
+    await app.database.owner`UPDATE vx.keys SET expires_at = clock_timestamp() WHERE id = ${id}`;
+    expect(await expired.error()).toBe("expired_api_key");
+    for (const { id: own } of (await operator.listKeys({ accountId: key.accountId })).apiKeys)
+      await operator.revokeKey({ keyId: own });
+    expect(await revoked.error()).toBe("revoked_api_key");
+  });
+
+  test.each([
+    ["?after=evt_x", 400],
+    ["?types=x", 400],
+    ["?after=evt_00000000000000000000000000", 410],
+  ])("%s is an ordinary error", async (query, status) => {
+    const key = await createTestKey(operator);
+    expect((await RestWatch.open(key, query)).response.status).toBe(status);
+  });
+
+  test("a drain ends the stream at once", async () => {
+    const third = await startTestApp({ database: app.database });
+    const key = await createTestKey(operator);
+    const response = await fetch(`${third.url}/v1/events:watch?after=now`, { headers: bearer(key.secret) });
+    const watch = new RestWatch(response);
+    const stopping = third.stop();
+    expect(await watch.error()).toBe("unavailable");
+    await stopping;
+  });
+});
+
+const transports: readonly [name: string, open: (baseUrl: string) => Transport][] = [
+  ["gRPC", (baseUrl) => createGrpcTransport({ baseUrl })],
+  ["gRPC-Web over HTTP/1.1", (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" })],
+  ["gRPC-Web over HTTP/2", (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "2" })],
+  ["Connect over HTTP/1.1", (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1" })],
+  ["Connect over HTTP/2", (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "2" })],
+];
+
+describe.each(transports)("over %s", (_, open) => {
+  test("has its headers at once, sends new events, and ends when the key is revoked", async () => {
+    const key = await createTestKey(operator);
+    const headers = Promise.withResolvers<void>();
+    const stream = createClient(EventService, open(other.url)).watchEvents(
+      { after: "now" },
+      { headers: bearer(key.secret), onHeader: () => headers.resolve() },
+    );
+    const events: Event[] = [];
+    const reading = (async () => {
+      for await (const { event } of stream) {
+        if (event) events.push(event);
+        if (event?.type === "credit.posted") await operator.revokeKey({ keyId: key.id });
+      }
+    })();
+    await headers.promise;
+    await credit(key);
+    await expect(reading).rejects.toThrow("The API key was revoked");
+    expect(events[0]).toMatchObject({ type: "credit.posted", seq: 2n, accountId: key.accountId });
+  });
+});
+
+test("an account has at most 100 watchers per server", async () => {
+  const key = await createTestKey(operator);
+  const watches = [];
+  for (let i = 0; i < 100; i++) watches.push(await RestWatch.open(key, "?after=now"));
+  expect((await RestWatch.open(key)).response.status).toBe(503);
+  await watches[0]?.close();
+  await expect.poll(async () => (await RestWatch.open(key, "?after=now")).response.status).toBe(200);
+  for (const watch of watches.slice(1)) await watch.close();
+});
