@@ -14,8 +14,8 @@ beforeAll(async () => {
   database = await createTestDatabase();
   // Only a batch that begins with the charge for a single token has the wrong balance.
   await replaceInFunction(database.owner, "bill", {
-    find: "FOREACH v_result IN ARRAY post_entries(p_ends) LOOP",
-    put: `FOREACH v_result IN ARRAY post_entries(p_ends) LOOP
+    find: "FOREACH v_result IN ARRAY post_entries(p_ends, v_plans) LOOP",
+    put: `FOREACH v_result IN ARRAY post_entries(p_ends, v_plans) LOOP
       IF p_ends[1].output = 1 THEN v_result.balance_micros := -1; END IF;`,
   });
 });

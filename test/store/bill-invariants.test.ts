@@ -31,8 +31,8 @@ async function expectViolation(call: Promise<unknown>, invariant: string): Promi
   expect(violations.map((violation) => violation.invariant)).toEqual([invariant]);
 }
 
-const HOLDS = "FOREACH v_result IN ARRAY place_holds(p_server_id, p_holds) LOOP";
-const ENDS = "FOREACH v_result IN ARRAY post_entries(p_ends) LOOP";
+const HOLDS = "FOREACH v_result IN ARRAY place_holds(p_server_id, p_holds, v_plans) LOOP";
+const ENDS = "FOREACH v_result IN ARRAY post_entries(p_ends, v_plans) LOOP";
 const HOLD_OUTCOME = "a hold has an outcome that its request allows";
 const END_OUTCOME = "an ending has an outcome that its request allows";
 const HELD = "an account holds at least 0 and at most its balance";

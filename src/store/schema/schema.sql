@@ -826,8 +826,8 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION no_lane() RETURNS smallint
 -- FUNCTION operator_event_hash(p_before bytea, p_row operator_events) RETURNS bytea
 -- FUNCTION own_holds(p_server_id text, p_from smallint, p_to smallint) RETURNS TABLE(id text, account_id text); for the server
--- FUNCTION place_holds(p_server_id text, p_holds hold_item[]) RETURNS item_result[]
--- FUNCTION post_entries(p_entries entry_item[]) RETURNS item_result[]
+-- FUNCTION place_holds(p_server_id text, p_holds hold_item[], p_plans plans_with_limits) RETURNS item_result[]
+-- FUNCTION post_entries(p_entries entry_item[], p_plans plans_with_limits) RETURNS item_result[]
 -- FUNCTION price_hash(p_before bytea, p_row price_versions) RETURNS bytea
 -- FUNCTION probe_writes() RETURNS TABLE(clock timestamp with time zone); for the server
 -- FUNCTION put_limit(p_act text, p_lane smallint, p_owner_id text, p_limit text) RETURNS SETOF limit_view; for the server

@@ -13,6 +13,7 @@ CREATE OR REPLACE FUNCTION bill(
 AS $$
 DECLARE
   v_lanes integer;
+  v_plans plans_with_limits;
   v_recent timestamptz;
   v_result item_result;
 BEGIN
@@ -27,8 +28,9 @@ BEGIN
     RETURN NEXT ROW('late', 0, NULL, NULL, NULL, NULL, clock_timestamp(), NULL)::item_result;
     RETURN;
   END IF;
+  v_plans := limited_plans();
   IF cardinality(p_ends) > 0 THEN
-    FOREACH v_result IN ARRAY post_entries(p_ends) LOOP
+    FOREACH v_result IN ARRAY post_entries(p_ends, v_plans) LOOP
       RETURN NEXT v_result;
     END LOOP;
   END IF;
@@ -39,7 +41,7 @@ BEGIN
     IF NOT EXISTS (SELECT 1 FROM servers s WHERE s.id = p_server_id AND s.seen_at > v_recent) THEN
       PERFORM heartbeat(p_server_id);
     END IF;
-    FOREACH v_result IN ARRAY place_holds(p_server_id, p_holds) LOOP
+    FOREACH v_result IN ARRAY place_holds(p_server_id, p_holds, v_plans) LOOP
       RETURN NEXT v_result;
     END LOOP;
   END IF;

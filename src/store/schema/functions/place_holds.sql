@@ -1,9 +1,9 @@
 -- Places holds, in the order given: each hold that fits the free balance of its account is placed, whether or not an
--- earlier one fitted. The caller holds the locks of the lanes.
+-- earlier one fitted. p_plans are the plans that have limits. The caller holds the locks of the lanes.
 -- Outcomes: "held"; "insufficient"; "limited" when it does not fit a limit; "revoked" when the key was revoked after admission; with an idempotency key also
 -- "answered", "running" and "reused". Each result has the balance and the amount held before the hold.
 -- The stored response of "answered" is read with get_answer: many long ones would delay the other items of the batch.
-CREATE OR REPLACE FUNCTION place_holds(p_server_id text, p_holds hold_item[]) RETURNS item_result[]
+CREATE OR REPLACE FUNCTION place_holds(p_server_id text, p_holds hold_item[], p_plans plans_with_limits) RETURNS item_result[]
   LANGUAGE plpgsql
 AS $$
 DECLARE
@@ -17,7 +17,6 @@ DECLARE
   v_account_place tid;
   v_held bigint;
   v_at timestamptz;
-  v_plans constant plans_with_limits := limited_plans();
   v_check limit_check;
   -- The counters of limits that the batch has changed, and where they are.
   v_counters limit_counter[];
@@ -47,7 +46,7 @@ BEGIN
     LEFT JOIN LATERAL (SELECT i.revoked_at, i.plan, i.ancestors, i.is_limited FROM keys i
       WHERE i.lane = e.lane AND i.id = e.key_id LIMIT 1) k ON true
     LEFT JOIN LATERAL counters_of_call(e.lane, e.account_id, array_append(k.ancestors, e.key_id), a.is_limited, k.is_limited,
-      limits_apply(a.is_limited, k.is_limited, k.plan, k.ancestors, v_plans.names), v_plans.names, v_plans.version, a.limits_version,
+      limits_apply(a.is_limited, k.is_limited, k.plan, k.ancestors, p_plans.names), p_plans.names, p_plans.version, a.limits_version,
       e.user_id, greatest(v_now, a.last_at)) l ON true
     ORDER BY e.lane, e.account_id, e.n
   LOOP
@@ -97,7 +96,7 @@ BEGIN
       IF NOT r.are_current THEN
         SELECT x.places, x.counters INTO r.places, r.counters FROM align_counters(r.lane, r.account_id, ARRAY(
           SELECT n FROM names_of_counters(r.lane, r.account_id, array_append(r.ancestors, r.key_id), r.account_is_limited,
-            r.key_is_limited, v_plans.names, r.user_id) n), r.limits_version, v_plans.version, v_at) x;
+            r.key_is_limited, p_plans.names, r.user_id) n), r.limits_version, p_plans.version, v_at) x;
       END IF;
       v_check := check_limits(r.places, r.counters, v_places, v_counters, r.model, r.user_id, r.amount, r.tokens,
         v_outcome = 'insufficient', v_at);

@@ -1,10 +1,10 @@
--- Moves balances, appends ledger rows and adds up their usage; the only function that does. The caller holds the locks
--- of the lanes.
+-- Moves balances, appends ledger rows and adds up their usage; the only function that does. p_plans are the plans that have limits,
+-- NULL without generations. The caller holds the locks of the lanes.
 --
 -- An entry with a hold ends that hold: with an amount, it charges at most the held amount; without one, it only releases the
 -- hold. An entry without a hold is a credit or an adjustment that the caller has checked.
 -- Outcomes: "posted", or "missing" when the hold no longer exists, in which case nothing changes.
-CREATE OR REPLACE FUNCTION post_entries(p_entries entry_item[]) RETURNS item_result[]
+CREATE OR REPLACE FUNCTION post_entries(p_entries entry_item[], p_plans plans_with_limits) RETURNS item_result[]
   LANGUAGE plpgsql
 AS $$
 DECLARE
@@ -28,7 +28,6 @@ DECLARE
   v_has_users boolean := false;
   v_amount bigint;
   v_at timestamptz;
-  v_plans constant plans_with_limits := limited_plans();
   -- The counters of limits that the batch has changed, and where they are.
   v_counters limit_counter[];
   v_places tid[];
@@ -51,11 +50,11 @@ BEGIN
         i.last_at, i.is_limited, i.has_limited_keys, i.limits_version, i.low_balance_micros
       FROM accounts i WHERE i.lane = e.lane AND i.id = e.account_id LIMIT 1) a ON true
     LEFT JOIN LATERAL (SELECT i.plan, i.ancestors, i.is_limited FROM keys i
-      WHERE (a.is_limited OR a.has_limited_keys OR v_plans.names IS NOT NULL)
+      WHERE (a.is_limited OR a.has_limited_keys OR p_plans.names IS NOT NULL)
         AND i.lane = e.lane AND i.id = e.key_id LIMIT 1) k ON true
     LEFT JOIN LATERAL counters_of_call(e.lane, e.account_id, array_append(k.ancestors, e.key_id), a.is_limited, k.is_limited,
-      e.kind = 'generation' AND limits_apply(a.is_limited, k.is_limited, k.plan, k.ancestors, v_plans.names), v_plans.names,
-      v_plans.version, a.limits_version, e.user_id, greatest(v_now, a.last_at)) l ON true
+      e.kind = 'generation' AND limits_apply(a.is_limited, k.is_limited, k.plan, k.ancestors, p_plans.names), p_plans.names,
+      p_plans.version, a.limits_version, e.user_id, greatest(v_now, a.last_at)) l ON true
     ORDER BY e.lane, e.account_id, e.generation_id, e.n
   LOOP
     -- A batch may end the same hold twice: only the first one counts.
@@ -107,7 +106,7 @@ BEGIN
       IF NOT r.are_current THEN
         SELECT x.places, x.counters INTO r.places, r.counters FROM align_counters(r.lane, r.account_id, ARRAY(
           SELECT n FROM names_of_counters(r.lane, r.account_id, array_append(r.ancestors, r.key_id), r.account_is_limited,
-            r.key_is_limited, v_plans.names, r.user_id) n), r.limits_version, v_plans.version, v_at) x;
+            r.key_is_limited, p_plans.names, r.user_id) n), r.limits_version, p_plans.version, v_at) x;
       END IF;
       v_settled := settle_limits(r.lane, r.account_id, r.places, r.counters, v_places, v_counters, r.held_counters, r.model,
         r.user_id, -v_amount, r.input::bigint + r.cached_input + r.cache_write + r.output + r.reasoning, v_at);
