@@ -188,8 +188,8 @@ describe.each(SDKS)("the SDK of %s, with its default retries,", (_, open) => {
     ]);
     const outcomes = await Promise.all(keys.map(waiting));
     for (const [i, refusal] of [429, 402, 429, 402].entries()) {
-      expect(outcomes[i]?.slice(0, 2)).toEqual([refusal, 200]);
-      expect(outcomes[i]?.at(-1)).toBe(200);
+      expect(outcomes[i]?.at(0)).toBe(refusal);
+      expect(outcomes[i]?.filter((status) => status === 200)).toHaveLength(2);
     }
   });
 
