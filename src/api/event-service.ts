@@ -16,6 +16,7 @@ import {
   eventPosition,
   listAllEvents as listAllEventRows,
   listEvents as listEventRows,
+  listLatestEvents,
 } from "../store/events.ts";
 import { type ApiCall, type Deps, defineService } from "./define-service.ts";
 
@@ -67,7 +68,10 @@ export async function listAllEvents({ database }: Deps, request: ListAllEventsRe
   const types = eventTypesOf(request);
   const accountId = request.accountId === "" ? "" : await accountIdOf(database, request.accountId);
   const page = readPage("events", request, [accountId, types]);
-  const { rows, nextPageToken } = await listAllEventRows(database, accountId, types, page);
+  const { rows, nextPageToken } =
+    accountId === ""
+      ? await listAllEventRows(database, types, page)
+      : await listLatestEvents(database, accountId, types, page);
   return { events: rows.map(viewEvent), nextPageToken };
 }
 

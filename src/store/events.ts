@@ -1,9 +1,9 @@
 import { DomainError } from "../domain/errors.ts";
 import { millisecondsOfId } from "../domain/ids.ts";
-import { type Lane, laneOfId } from "../domain/lane.ts";
+import { LANE_COUNT, type Lane, laneOfId } from "../domain/lane.ts";
 import { badToken, cutPage, type Page } from "../domain/page.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
-import { mergeCells } from "./merge-cells.ts";
+import { compareBytes, mergeCells } from "./merge-cells.ts";
 
 export type EventRow = {
   id: string;
@@ -12,6 +12,7 @@ export type EventRow = {
   seq: bigint;
   type: string;
   created_at: Date;
+  created_micros: bigint;
   /** JSON. */
   data: string;
 };
@@ -53,36 +54,40 @@ export async function listEvents(
     .call<EventRow>("list_events", lane, accountId, types.join(","), after, limit);
 }
 
-type PlacedRow = EventRow & { lane: number; created_micros: bigint };
-type Place = { readonly id: string; readonly created_micros: bigint };
-
-/** A page of the events of all accounts or of one, newest first. */
-export async function listAllEvents(
+/** A page of the events of one account, newest first. */
+export async function listLatestEvents(
   database: Cells,
   accountId: string,
   types: readonly string[],
   page: Page,
 ) {
-  const [, micros = "0", id = ""] = /^(\d{1,16})_(evt_[0-9a-z]{26})$/.exec(page.after) ?? [];
-  if (page.after !== "" && id === "") throw badToken();
-  const start = { id, created_micros: BigInt(micros) };
-  const read = (cell: FunctionCaller, last: Place = start, limit: number) =>
-    cell.call<PlacedRow>("list_all_events", accountId, types.join(","), last.created_micros, last.id, limit);
-  const limit = page.size + 1;
-  const rows =
-    accountId === ""
-      ? await mergeCells<PlacedRow>(database, limit, {
-          read,
-          compare: newestFirst,
-          laneOf: ({ lane }) => lane,
-        })
-      : await read(database.at(laneOfId(accountId)), undefined, limit);
-  return cutPage(rows, page, (row) => `${row.created_micros}_${row.id}`);
+  if (!/^\d{0,18}$/.test(page.after)) throw badToken();
+  const lane = laneOfId(accountId);
+  const before = page.after === "" ? null : BigInt(page.after);
+  const rows = await database
+    .at(lane)
+    .call<EventRow>("list_latest_events", lane, accountId, types.join(","), before, page.size + 1);
+  return cutPage(rows, page, ({ seq }) => seq.toString());
 }
 
-function newestFirst(one: Place, other: Place): number {
-  if (one.created_micros !== other.created_micros) return one.created_micros > other.created_micros ? -1 : 1;
-  return one.id > other.id ? -1 : 1;
+/** A page of the events of all accounts, newest first. */
+export async function listAllEvents(database: Cells, types: readonly string[], page: Page) {
+  const [, micros = "0", id = ""] = /^(\d{1,16})_(evt_[0-9a-z]{26})$/.exec(page.after) ?? [];
+  if (page.after !== "" && id === "") throw badToken();
+  const rows = await mergeCells<EventRow>(database, page.size + 1, {
+    read: (cell, last, limit) =>
+      cell.call(
+        "list_all_events",
+        types.join(","),
+        last?.created_micros ?? BigInt(micros),
+        last?.id ?? id,
+        limit,
+      ),
+    compare: (one, other) =>
+      Number(other.created_micros - one.created_micros) || compareBytes(other.id, one.id),
+    laneOf: ({ account_id }) => (account_id === "" ? LANE_COUNT : laneOfId(account_id)),
+  });
+  return cutPage(rows, page, (row) => `${row.created_micros}_${row.id}`);
 }
 
 const MAX_REPORTED = 10_000;

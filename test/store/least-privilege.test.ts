@@ -47,6 +47,7 @@ const GRANTED = [
   "list_archives",
   "list_entries",
   "list_events",
+  "list_latest_events",
   "list_operator_events",
   "list_plans",
   "list_prices",

@@ -68,6 +68,16 @@ CREATE TYPE entry_item AS (
   answer text
 );
 
+CREATE TYPE event_view AS (
+  id text,
+  account_id text,
+  seq bigint,
+  type text,
+  created_at timestamp with time zone,
+  created_micros bigint,
+  data text
+);
+
 CREATE TYPE held_change AS (
   place tid,
   held_micros bigint,
@@ -312,9 +322,9 @@ CREATE TABLE events (
   CONSTRAINT events_pkey PRIMARY KEY (lane, account_id, seq),
   CONSTRAINT events_lane_id_key UNIQUE (lane, id)
 );
-CREATE INDEX events_by_account ON events USING btree (account_id, created_at, id);
 CREATE INDEX events_by_time ON events USING btree (created_at, id);
 CREATE INDEX events_by_type ON events USING btree (lane, account_id, type, seq);
+CREATE INDEX events_by_type_and_time ON events USING btree (type, created_at, id);
 
 CREATE TABLE functions (
   name text NOT NULL,
@@ -800,10 +810,11 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION limits_apply(p_account_is_limited boolean, p_key_is_limited boolean, p_plan text, p_ancestors text[], p_limited_plans text[]) RETURNS boolean
 -- FUNCTION limits_of_keys(p_lane smallint, p_account_id text, p_key_ids text[], p_with_plans boolean, p_at timestamp with time zone) RETURNS SETOF applied_limit
 -- FUNCTION list_accounts(p_before text, p_limit integer) RETURNS SETOF account_views; for the server
--- FUNCTION list_all_events(p_account_id text, p_types text, p_before_micros bigint, p_before_id text, p_limit integer) RETURNS TABLE(id text, account_id text, seq bigint, type text, created_at timestamp with time zone, data text, lane smallint, created_micros bigint); for the server
+-- FUNCTION list_all_events(p_types text, p_before_micros bigint, p_before_id text, p_limit integer) RETURNS SETOF event_view; for the server
 -- FUNCTION list_archives() RETURNS TABLE(month integer, file text, sha256 bytea, entries bigint, removed_at timestamp with time zone); for the server
 -- FUNCTION list_entries(p_lane smallint, p_account_id text, p_before bigint, p_limit integer) RETURNS SETOF priced_ledger; for the server
--- FUNCTION list_events(p_lane smallint, p_account_id text, p_types text, p_after bigint, p_limit integer) RETURNS TABLE(id text, account_id text, seq bigint, type text, created_at timestamp with time zone, data text); for the server
+-- FUNCTION list_events(p_lane smallint, p_account_id text, p_types text, p_after bigint, p_limit integer) RETURNS SETOF event_view; for the server
+-- FUNCTION list_latest_events(p_lane smallint, p_account_id text, p_types text, p_before bigint, p_limit integer) RETURNS SETOF event_view; for the server
 -- FUNCTION list_operator_events(p_actor_id text, p_method text, p_target text, p_account_id text, p_from timestamp with time zone, p_to timestamp with time zone, p_before_micros bigint, p_before_lane smallint, p_before_seq bigint, p_limit integer) RETURNS TABLE(lane smallint, seq bigint, created_at timestamp with time zone, created_micros bigint, actor_id text, actor_name text, method text, target text, account_id text, reason text, outcome text, details json, request_id text); for the server
 -- FUNCTION list_plans() RETURNS SETOF plans; for the server
 -- FUNCTION list_prices(p_model text, p_before integer, p_limit integer) RETURNS SETOF price_versions; for the server

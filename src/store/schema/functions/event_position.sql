@@ -2,7 +2,9 @@
 -- time in the id, and p_days for how long events are kept.
 CREATE OR REPLACE FUNCTION event_position(p_lane smallint, p_account_id text, p_after text, p_at timestamptz, p_days integer)
   RETURNS bigint
-  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
+  LANGUAGE plpgsql STABLE SECURITY DEFINER
+  SET search_path FROM CURRENT
+  SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
 DECLARE
   v_seq bigint := 0;

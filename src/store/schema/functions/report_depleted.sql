@@ -1,7 +1,9 @@
 -- Writes the event balance.depleted after a call was refused that needs more than the balance, at most once per hour. Returns the
 -- seconds until the next one can be written.
 CREATE OR REPLACE FUNCTION report_depleted(p_lane smallint, p_account_id text, p_required_micros bigint) RETURNS integer
-  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
+  LANGUAGE plpgsql SECURITY DEFINER
+  SET search_path FROM CURRENT
+  SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
 DECLARE
   v_account constant accounts := lock_account(p_lane, p_account_id);

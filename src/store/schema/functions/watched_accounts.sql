@@ -2,7 +2,9 @@
 -- the position of the watcher in the lists.
 CREATE OR REPLACE FUNCTION watched_accounts(p_lanes smallint[], p_account_ids text[], p_seqs bigint[], p_key_ids text[])
   RETURNS TABLE (n bigint, seq bigint, ended text)
-  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
+  LANGUAGE plpgsql STABLE SECURITY DEFINER
+  SET search_path FROM CURRENT
+  SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
 DECLARE
   v_now constant timestamptz := clock_timestamp();

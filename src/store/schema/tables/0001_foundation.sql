@@ -560,7 +560,12 @@ CREATE TABLE events (
 );
 CREATE INDEX events_by_type ON events (lane, account_id, type, seq);
 CREATE INDEX events_by_time ON events (created_at, id);
-CREATE INDEX events_by_account ON events (account_id, created_at, id);
+CREATE INDEX events_by_type_and_time ON events (type, created_at, id);
+
+-- An event as lists return it, with its time also in microseconds since 1970, and the JSON of its data.
+CREATE TYPE event_view AS (
+  id text, account_id text, seq bigint, type text, created_at timestamptz, created_micros bigint, data text
+);
 
 -- The last event of each account, which may be deleted.
 CREATE TABLE event_ends (
