@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { TEST_ACTION_JSON } from "../support/action.ts";
 import { cleanEnv } from "../support/clean-env.ts";
@@ -50,6 +51,55 @@ test("an empty list prints a message on stderr", async () => {
   const account = await newAccount();
   expect((await run("keys", "list", account)).stderr).toBe("The account has no keys.\n");
   expect((await run("ledger", "list", account)).stderr).toBe("The ledger of the account is empty.\n");
+});
+
+describe("events", () => {
+  test("list prints them newest first, of an account and of types, as a table and as JSON", async () => {
+    const account = await newAccount();
+    await json("accounts", "update", account, "--low-balance", "5.00");
+    await json("accounts", "credit", account, "10.00", "--reason", "invoice 1001");
+    await json("accounts", "suspend", account, "--reason", "overdue");
+    const { events } = await json("events", "list", "--account", account);
+    expect(events).toMatchObject([
+      { type: "account.suspended", seq: 2, account_id: account },
+      { type: "credit.posted", seq: 1, data: { amount_micros: 10_000_000, reason: "invoice 1001" } },
+    ]);
+    const { stdout } = await run("events", "list", "--account", account, "--type", "credit.posted");
+    expect(stdout.split("\n")).toEqual([
+      expect.stringMatching(/^TIME +ACCOUNT +TYPE +ID +DATA$/),
+      expect.stringContaining("amount_micros=10000000"),
+      "",
+    ]);
+    refused(await run("events", "list", "--type", "credit"), /types: must be among balance\.low/);
+  });
+
+  test("watch prints only new events, each once", async () => {
+    const account = await newAccount();
+    await json("accounts", "suspend", account, "--reason", "overdue");
+    const watch = spawn(process.execPath, [VX, "events", "watch", "--account", account, "--json"], {
+      env: cleanEnv(server.env),
+    });
+    const printed: string[] = [];
+    watch.stdout.setEncoding("utf8").on("data", (text: string) => printed.push(text));
+    const ended = once(watch, "close");
+    const lines = () => printed.join("").split("\n").slice(0, -1);
+    // The first events may come before the watcher knows which one is the last.
+    await expect
+      .poll(
+        async () => {
+          await json("accounts", "resume", account);
+          await json("accounts", "suspend", account, "--reason", "overdue");
+          return lines().length;
+        },
+        { timeout: 30_000, interval: 1_000 },
+      )
+      .toBeGreaterThan(3);
+    watch.kill();
+    await ended;
+    const seqs = lines().map((line) => JSON.parse(line).seq as number);
+    expect(seqs).toEqual(seqs.map((_, i) => (seqs[0] ?? 0) + i));
+    expect(seqs[0]).toBeGreaterThan(1);
+  });
 });
 
 describe("accounts", () => {

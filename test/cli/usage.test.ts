@@ -116,7 +116,7 @@ describe("wrong usage exits 2 with an error on stderr", () => {
     ["keys create acct_1 --nmae n", /^vx: unknown option '--nmae'\n\(Did you mean --name\?\)/],
     ["plans set tiny --rmp 5", /^vx: unknown option '--rmp'\n\(Did you mean --rpm\?\)/],
     ["accounts get", /account/],
-    ["accounts update acme", /^vx: nothing to change; add --external-id, --email or --notes/],
+    ["accounts update acme", /^vx: nothing to change; add --external-id, --email, --notes or --low-balance/],
     ["accounts suspend acme", /--reason/],
     ["accounts credit acct_1 --reason r", /amount/],
     ["accounts credit acct_1 25.00", /--reason/],

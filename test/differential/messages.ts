@@ -50,6 +50,7 @@ export function messageOf(method: DescMethod, { model, text, maxTokens }: Prompt
     GetGeneration: { id: "gen_00000000000000000000000000" },
     ListModels: {},
     GetAccount: {},
+    UpdateAccount: { low_balance_micros: "1" },
     GetMe: {},
     ListLimits: {},
   };

@@ -94,6 +94,7 @@ const FAILING: Partial<Record<Reason, () => Promise<JsonAnswer>>> = {
   },
   not_found: () => send("GET", "/v1/keys/key_01kam4xy3wf4dtyhvcm8qtc5cg"),
   model_not_found: () => send("GET", "/v1/models/none"),
+  cursor_expired: () => send("GET", "/v1/events?after=evt_00000000000000000000000000"),
   key_limit_reached: async () => {
     await operatorOf(app).putPlan({ name: "one", rpm: 60, maxActiveKeys: 1 });
     const only = await createTestKey(operatorOf(app), { plan: "one" });
