@@ -9,7 +9,7 @@ import {
   type WatchEventsRequest,
 } from "../../gen/vx/v1/event_pb.js";
 import { DomainError } from "../domain/errors.ts";
-import { MAX_PAGE_SIZE, pageSizeOf, readPage } from "../domain/page.ts";
+import { pageSizeOf, readPage } from "../domain/page.ts";
 import { accountIdOf } from "../store/accounts.ts";
 import {
   type EventRow,
@@ -37,6 +37,9 @@ async function listEvents({ database, eventsDays }: Deps, request: ListEventsReq
   return { events, nextAfter: events.at(-1)?.id ?? request.after, hasMore: rows.length > size };
 }
 
+/** A watcher that does not read keeps them in memory. */
+const WATCHED_AT_ONCE = 50;
+
 async function* watchEvents(
   { database, eventsDays, eventWatch }: Deps,
   request: WatchEventsRequest,
@@ -50,10 +53,10 @@ async function* watchEvents(
     let end = position;
     call.startStream();
     for (;;) {
-      const rows = await listEventRows(database, accountId, types, position, MAX_PAGE_SIZE);
+      const rows = await listEventRows(database, accountId, types, position, WATCHED_AT_ONCE);
       for (const row of rows) yield { event: viewEvent(row) };
       position = rows.at(-1)?.seq ?? position;
-      if (rows.length === MAX_PAGE_SIZE) continue;
+      if (rows.length === WATCHED_AT_ONCE) continue;
       // Events of other types are between the last row and the end.
       if (end > position) position = end;
       end = await eventWatch.wait(accountId, keyId, position, call.signal);

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { DomainError } from "./errors.ts";
 
 const DEFAULT_PAGE_SIZE = 50;
-export const MAX_PAGE_SIZE = 1000;
+const MAX_PAGE_SIZE = 1000;
 /** Valid positions. Model ids have more characters than other ids; positions of filtered lists contain callers' texts. */
 const POSITIONS = { ours: /^[0-9a-z_]+$/, models: /^[0-9A-Za-z._:/-]+$/, filtered: /^\d/ };
 

@@ -247,7 +247,7 @@ export declare const BalanceDepletedEventSchema: GenMessage<BalanceDepletedEvent
  */
 export declare type LimitThresholdEvent = Message<"vx.v1.LimitThresholdEvent"> & {
   /**
-   * The limit, with the amount that it has at the time and what is spent; without what is held and remains.
+   * The limit with its current `amount` and `spent`. `held` and `remaining` are not set.
    *
    * @generated from field: vx.v1.Limit limit = 1;
    */

@@ -50,7 +50,7 @@ function nearest(
 // At each place, only one part of the pattern matches spaces, so the time grows with the length of the header, not with its square.
 const PAIR = /[ \t]*(?:([\w!#$%&'*+.^`|~-]+)=(?:([^\s;,"]+)|"((?:[^"\\]|\\.)*)")[ \t]*)?([;,]|$)/y;
 
-/** The values of "for". Undefined if the header is malformed: its parts cannot be told apart then. */
+/** The values of "for". Undefined if the header is malformed, because its parts cannot be separated. */
 function forwardedHops(header: string): (string | undefined)[] | undefined {
   const hops: (string | undefined)[] = [undefined];
   PAIR.lastIndex = 0;

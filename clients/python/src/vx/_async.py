@@ -315,7 +315,7 @@ class AsyncKeys:
     async def update(
         self, *, update_mask: Sequence[str] = (), options: CallOptions = NO_OPTIONS, **request: Unpack[UpdateKeyInput]
     ) -> ApiKey:
-        """Changes the fields that are given, or those in ``update_mask``, which clears what is not given."""
+        """Changes the given fields. With ``update_mask``, changes those it names, and clears those not given."""
         mask = {"update_mask": {"paths": update_mask}} if update_mask else {}
         return (await self._client.call(methods.UPDATE_KEY, {**request, **mask}, options)).api_key
 

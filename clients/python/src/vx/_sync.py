@@ -313,7 +313,7 @@ class Keys:
     def update(
         self, *, update_mask: Sequence[str] = (), options: CallOptions = NO_OPTIONS, **request: Unpack[UpdateKeyInput]
     ) -> ApiKey:
-        """Changes the fields that are given, or those in ``update_mask``, which clears what is not given."""
+        """Changes the given fields. With ``update_mask``, changes those it names, and clears those not given."""
         mask = {"update_mask": {"paths": update_mask}} if update_mask else {}
         return (self._client.call(methods.UPDATE_KEY, {**request, **mask}, options)).api_key
 

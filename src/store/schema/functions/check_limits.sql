@@ -1,6 +1,6 @@
 -- Checks a hold against all limits that apply to it: spent + held + needed <= amount. p_counters are those of the call and p_places
 -- their places; p_changed are those that earlier holds of the batch have changed, at p_changed_places. p_is_short: the balance is too
--- low, so that what is left of the limits is wanted. Reads no table.
+-- low; then the details also have the remaining amounts of the limits. Reads no table.
 CREATE OR REPLACE FUNCTION check_limits(
   p_places tid[], p_counters limit_counter[], p_changed_places tid[], p_changed limit_counter[], p_model text, p_user_id text,
   p_amount bigint, p_tokens bigint, p_is_short boolean, p_at timestamptz

@@ -1,4 +1,4 @@
--- What is left of the limits of a hold without it, and the limit that refuses it, as JSON: of several, the one with the longest wait.
+-- Returns, as JSON, the remaining amounts of the limits without the hold, and the limit that refuses it: the one with the longest wait.
 -- p_counters are the counters with the hold, and p_held what it holds of them.
 CREATE OR REPLACE FUNCTION explain_limits(p_counters limit_counter[], p_held held_counter[], p_at timestamptz) RETURNS text
   LANGUAGE plpgsql STABLE
@@ -20,7 +20,7 @@ BEGIN
   ), refusing AS (
     SELECT l.* FROM applied l WHERE l.needed > l.room
     ORDER BY CASE WHEN l.needed > l.amount THEN interval '1000 years'
-      -- Only running calls stand in the way.
+      -- Running calls hold the missing amount.
       WHEN l.spent + l.needed <= l.amount THEN interval '0'
       ELSE coalesce(l.resets_at - p_at, interval '1000 years') END DESC
     LIMIT 1

@@ -1,5 +1,5 @@
 -- Releases what an ended hold held of counters, and adds a charge to the counters of all limits that apply to it now: also of those
--- that were set while the call ran. What was held of a removed limit is forgotten. p_counters and p_places are those of the call, NULL
+-- that were set while the call ran. Amounts held of a removed limit are dropped. p_counters and p_places are those of the call, NULL
 -- without a charge; p_changed are those that earlier items of the batch have changed, at p_changed_places. Writes the events
 -- of the thresholds that the charge crosses. Returns the changed counters. The caller holds the lock of the lane.
 CREATE OR REPLACE FUNCTION settle_limits(

@@ -1,5 +1,5 @@
--- Writes the events limit.threshold of the limit p_i of a counter, if a charge takes
--- what is spent to p_spent, across 80 or 100 % of the amount.
+-- Writes the events limit.threshold of the limit p_i of a counter, if a charge raises the spent
+-- amount to p_spent and crosses 80 or 100 % of the limit's amount.
 CREATE OR REPLACE FUNCTION write_limit_events(
   p_lane smallint, p_account_id text, p_counter limit_counter, p_i integer, p_spent bigint
 ) RETURNS void
