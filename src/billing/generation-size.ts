@@ -141,10 +141,11 @@ export function shrunkTo(model: Model, size: Size, { micros, tokens }: Room): Si
 
 /** What a hold of this size needs, and the least that a call with another output limit would need. */
 export function needOf(model: Model, request: GenerationRequest, size: Size): Need {
-  return {
-    requiredMicros: size.amountMicros,
-    minimumMicros: isEmbedding(request) ? undefined : withMaxTokens(model, size, 1).amountMicros,
-  };
+  const minimum = () => ({
+    micros: withMaxTokens(model, size, 1).amountMicros,
+    tokens: BigInt(size.inputTokens) + 1n,
+  });
+  return { requiredMicros: size.amountMicros, minimum: isEmbedding(request) ? undefined : minimum() };
 }
 
 /** A limit that the caller set is lowered only to the model's maximum; the default may be lowered further. */

@@ -15,13 +15,13 @@ const MAX_RETRY_SECONDS = 60;
 export type Need = {
   readonly requiredMicros: Micros;
   /** The same with one token of output; undefined if the output limit is not the caller's choice. */
-  readonly minimumMicros: Micros | undefined;
+  readonly minimum: { readonly micros: Micros; readonly tokens: bigint } | undefined;
 };
 
 /** The 402 error of a call that the balance does not cover. */
 export function insufficientBalance(funds: Funds, need: Need, topUpUrl: string | undefined): DomainError {
   const { balanceMicros, heldMicros } = funds;
-  const { requiredMicros, minimumMicros } = need;
+  const { requiredMicros, minimum } = need;
   const cost = `This call can cost up to ${formatMicros(requiredMicros)}`;
   const metadata = {
     ...fundsMetadata(funds, need),
@@ -35,7 +35,7 @@ export function insufficientBalance(funds: Funds, need: Need, topUpUrl: string |
       shouldRetry: true,
     });
   }
-  const canLower = minimumMicros !== undefined && minimumMicros <= balanceMicros - heldMicros;
+  const canLower = minimum !== undefined && minimum.micros <= balanceMicros - heldMicros;
   return new DomainError("insufficient_balance", {
     message: `${cost}, but the balance is ${formatMicros(balanceMicros)}. Top up the account${canLower ? ", or lower max_tokens" : ""}.`,
     metadata,
@@ -65,7 +65,7 @@ const LIMIT_REASONS = {
 /** The error of a call that does not fit a limit. */
 export function limitExceeded(limit: RefusingLimit, funds: Funds, need: Need): DomainError {
   const { metric, amount, spent, held, needed, reset } = limit;
-  const [wait, advice] = waitOf(limit);
+  const [wait, advice] = waitOf(limit, canLowerTo(limit, funds, need));
   const used = metric === "concurrent" ? "" : `${amountText(metric, spent)} are used, `;
   const message = `${limitText(limit)} does not cover this call: it needs ${amountText(metric, needed)}, ${used}running calls hold ${amountText(metric, held)}. ${advice}`;
   return new DomainError(LIMIT_REASONS[metric], {
@@ -89,14 +89,25 @@ export function limitExceeded(limit: RefusingLimit, funds: Funds, need: Need): D
   });
 }
 
+/** Whether the call fits the limit and the balance with a lower max_tokens. */
+function canLowerTo(
+  { metric, amount, spent, held }: RefusingLimit,
+  funds: Funds,
+  { minimum }: Need,
+): boolean {
+  if (minimum === undefined || minimum.micros > funds.balanceMicros - funds.heldMicros) return false;
+  if (metric !== "cost" && metric !== "tokens") return false;
+  return spent + held + minimum[metric === "cost" ? "micros" : "tokens"] <= amount;
+}
+
 /** The seconds after which a retry can succeed, if that is soon, and the advice for the caller. */
-function waitOf({ metric, amount, spent, needed, reset }: RefusingLimit): [number | undefined, string] {
+function waitOf(
+  { metric, amount, spent, needed, reset }: RefusingLimit,
+  canLower: boolean,
+): [number | undefined, string] {
   if (needed > amount) {
-    const lower =
-      metric === "cost" || metric === "tokens"
-        ? " Lower max_tokens, or raise the limit."
-        : " Raise the limit.";
-    return [undefined, `The call alone needs more than the limit.${lower}`];
+    const advice = canLower ? "Lower max_tokens, or raise the limit." : "Raise the limit.";
+    return [undefined, `The call alone needs more than the limit. ${advice}`];
   }
   if (metric === "concurrent") return [1, "Try again when one has ended."];
   if (spent + needed <= amount) return [RUNNING_CALLS_SECONDS, "Try again when they have ended."];

@@ -120,7 +120,7 @@ function limitFacts(
     ...limit,
   };
   const funds = { balanceMicros: 9_000_000n, heldMicros: 0n };
-  const error = limitExceeded(refusing, funds, { requiredMicros: refusing.needed, minimumMicros: undefined });
+  const error = limitExceeded(refusing, funds, { requiredMicros: refusing.needed, minimum: undefined });
   const { message, metadata, retryAfterSeconds } = error;
   return { message, metadata, ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }) };
 }

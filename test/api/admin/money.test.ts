@@ -64,7 +64,13 @@ describe.each(operatorProtocols)("$name", (protocol) => {
     expect(await call(adjustAccount, move(accountId, -11n))).toMatchObject({
       code: "failed_precondition",
       reason: "insufficient_balance",
-      metadata: { balance_micros: "10", held_micros: "0", required_micros: "11" },
+      metadata: {
+        balance_micros: "10",
+        held_micros: "0",
+        available_micros: "10",
+        required_micros: "11",
+        shortage_micros: "1",
+      },
     });
     expect([await balanceOf(accountId), await rowsOf(accountId)]).toEqual([10n, 1]);
   });
@@ -75,7 +81,7 @@ describe.each(operatorProtocols)("$name", (protocol) => {
     expect(await call(adjustAccount, move(accountId, -41n, "1"))).toMatchObject({
       reason: "insufficient_balance",
       text: "The adjustment would take $0.000041, but only $0.00004 is free: the balance is $0.0001, running calls hold $0.00006.",
-      metadata: { balance_micros: "100", held_micros: "60", required_micros: "41" },
+      metadata: { available_micros: "40", required_micros: "41", shortage_micros: "1" },
     });
     expect(await call(adjustAccount, move(accountId, -40n, "2"))).toMatchObject({
       message: { account: { balanceMicros: 60n, heldMicros: 60n } },

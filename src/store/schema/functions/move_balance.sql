@@ -29,8 +29,9 @@ BEGIN
   IF v_account.balance_micros + p_amount_micros < v_account.held_micros THEN
     PERFORM refuse('insufficient_balance', format('The adjustment would take {%s micros}, but only {%s micros} is free: the balance is {%s micros}, running calls hold {%s micros}.',
         -p_amount_micros, v_account.balance_micros - v_account.held_micros, v_account.balance_micros, v_account.held_micros),
-      jsonb_build_object('balance_micros', v_account.balance_micros::text,
-        'held_micros', v_account.held_micros::text, 'required_micros', (-p_amount_micros)::text));
+      jsonb_build_object('balance_micros', v_account.balance_micros::text, 'held_micros', v_account.held_micros::text,
+        'available_micros', (v_account.balance_micros - v_account.held_micros)::text, 'required_micros', (-p_amount_micros)::text,
+        'shortage_micros', (-p_amount_micros - v_account.balance_micros + v_account.held_micros)::text));
   END IF;
   IF v_account.balance_micros + p_amount_micros > 9000000000000000 THEN
     PERFORM refuse('invalid_argument', 'a balance can be at most {9000000000000000 micros}', '{"field":"amount_micros"}');
