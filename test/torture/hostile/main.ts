@@ -8,9 +8,10 @@ import { setTimeout as wait } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import type { Arena } from "../arena.ts";
 import { readProbe } from "../probe-file.ts";
-import { createPlans, createTenants, Operator } from "../tenants.ts";
+import { Operator } from "../tenants.ts";
 import { printSettings, withArena } from "../torture.ts";
 import { ATTACKS, type Attack } from "./attacks.ts";
+import { createCallers } from "./callers.ts";
 import { tortureMemory } from "./memory.ts";
 import { Witness } from "./witness.ts";
 
@@ -38,9 +39,7 @@ console.log(
 console.log("|---|--:|--:|--:|--:|--:|--:|");
 const isFine = await withArena({ servers: 1 }, async (arena) => {
   const operator = new Operator(() => `http://127.0.0.1:${arena.servers[0]?.adminPort}`);
-  await createPlans(operator);
-  const { keys } = await createTenants({ operator, url: arena.servers[0]?.url ?? "", fundedMicros: 1_000n });
-  const secret = keys.get("rich0")?.secret ?? "";
+  const [secret] = await createCallers(operator, 1);
   // The next probe line still includes the work of the start.
   await wait(REST_MS);
   const results = [];

@@ -10,8 +10,9 @@ import { fileURLToPath } from "node:url";
 import { createTemporaryFolder } from "../../support/temporary-folder.ts";
 import { readProbe } from "../probe-file.ts";
 import type { RunServer } from "../server.ts";
-import { createPlans, createTenants, Operator } from "../tenants.ts";
+import { Operator } from "../tenants.ts";
 import { withArena } from "../torture.ts";
+import { createCallers } from "./callers.ts";
 import { EMBEDDINGS_MODEL } from "./large-requests.ts";
 import type { Bursts } from "./send-bursts.ts";
 import { Witness } from "./witness.ts";
@@ -41,10 +42,7 @@ export async function tortureMemory(seed: number, bursts: number): Promise<boole
     return await withArena({ servers: 1, env: { VX_MODELS: models } }, async ({ servers: [server] }) => {
       if (!server) return false;
       const operator = new Operator(() => `http://127.0.0.1:${server.adminPort}`);
-      await createPlans(operator);
-      const tenants = await createTenants({ operator, url: server.url, fundedMicros: 1_000n });
-      const witness = tenants.keys.get("rich0")?.secret ?? "";
-      const secrets = await createSenders(operator);
+      const [witness, ...secrets] = await createCallers(operator, 1 + ACCOUNTS);
       const limit = limitMemory(server.pid);
       console.log(
         limit
@@ -121,22 +119,6 @@ async function loadEncoding({ url }: RunServer, secret: string): Promise<void> {
   const body = JSON.stringify({ model: "local", messages: [{ role: "user", content: "lorem ipsum" }] });
   const { status } = await fetch(`${url}/v1/generate:quote`, { method: "POST", headers, body });
   if (status !== 200) throw new Error(`the quote before the bursts got ${status}`);
-}
-
-/** Keys of different accounts without a balance, as anyone may have them. */
-async function createSenders(operator: Operator): Promise<string[]> {
-  const secrets: string[] = [];
-  for (let i = 0; i < ACCOUNTS; i++) {
-    const { account } = await operator.must("CreateAccount", { name: `sender ${i}`, plan: "torture" });
-    const { id } = account as { id: string };
-    const made = await operator.must("CreateKey", {
-      accountId: id,
-      name: "sender",
-      scopes: ["generate", "read"],
-    });
-    secrets.push(made.secret as string);
-  }
-  return secrets;
 }
 
 function memoryOf(pid: number, field: "VmHWM" | "VmRSS"): number {
