@@ -18,6 +18,7 @@ import { rulesOf } from "./rules.ts";
 import { clean, type Schema } from "./schema.ts";
 import { Schemas } from "./schemas.ts";
 import { INTRODUCTION, operationText, summaryOf, tagTitle } from "./texts.ts";
+import { webhooksOf } from "./webhooks.ts";
 
 type DescribedService = { readonly service: DescService; readonly unknownFields: UnknownFields };
 
@@ -70,6 +71,7 @@ function withoutExamples({ services, version, commentOf }: Omit<DocumentOptions,
         description: commentOf(service),
       })),
     paths,
+    webhooks: webhooksOf(schemas),
     components: {
       securitySchemes: {
         apiKey: {

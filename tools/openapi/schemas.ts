@@ -34,6 +34,20 @@ export class Schemas {
     return this.#register(desc, "response", responseName(desc), () => this.#response(desc));
   }
 
+  /**
+   * The data of an event. Which of its fields are set depends on the type of the event. Without components: oapi-codegen removes
+   * those to which only webhooks refer.
+   */
+  event(desc: DescMessage): Schema {
+    const nested = ({ fields }: DescMessage) => clean({ ...this.#object(fields), required: undefined });
+    const property = (field: DescField) => this.#described(field, this.#value(field, nested));
+    return {
+      description: this.#commentOf(desc),
+      type: "object",
+      properties: Object.fromEntries(desc.fields.map((field) => [field.name, property(field)])),
+    };
+  }
+
   /** A parameter of the path or the query. */
   parameter(field: DescField): Schema {
     return this.#requestValue(field, "refuse");

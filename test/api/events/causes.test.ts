@@ -1,6 +1,5 @@
-import { fromJson, type JsonValue } from "@bufbuild/protobuf";
+import type { JsonValue } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { EVENT_TYPES } from "../../../src/api/event-service.ts";
 import { sendJson } from "../../rest/send-json.ts";
 import { createTestKey, type TestKey } from "../../support/fixtures.ts";
 import {
@@ -11,6 +10,7 @@ import {
   SANDBOX_MODEL,
   startMetered,
 } from "../../support/metered.ts";
+import { expectDescribed } from "../../support/webhook-bodies.ts";
 
 let metered: Metered;
 
@@ -19,7 +19,13 @@ beforeAll(async () => {
 });
 afterAll(() => metered.stop());
 
-type Event = { readonly id: string; readonly type: string; readonly seq: number; readonly data: JsonValue };
+type Event = {
+  readonly id: string;
+  readonly type: string;
+  readonly created_at: string;
+  readonly seq: number;
+  readonly data: JsonValue;
+};
 
 const send = (secret: string, verb: string, path: string, body?: unknown) =>
   sendJson(metered.app.url, { verb, path, secret, ...(body === undefined ? {} : { body }) });
@@ -30,11 +36,7 @@ async function eventsOf({ secret }: Pick<TestKey, "secret">, query = ""): Promis
   const { status, body } = await sendJson(url, { verb: "GET", path: `/v1/events${query}`, secret });
   expect(status, JSON.stringify(body)).toBe(200);
   const { events } = body as { events: Event[] };
-  for (const { type, data } of events) {
-    const desc = EVENT_TYPES.get(type);
-    if (!desc) throw new Error(`the event ${type} has no message`);
-    fromJson(desc, data);
-  }
+  for (const { created_at: timestamp, ...event } of events) expectDescribed({ ...event, timestamp });
   return events;
 }
 

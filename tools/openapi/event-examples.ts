@@ -1,0 +1,60 @@
+import type { Schema } from "./schema.ts";
+
+const KEY = { key_id: "key_01kam4xy3wf4dtyhvcm8qtc5cg", name: "billing-worker production" };
+
+const PRICES = {
+  input: 250_000,
+  cached_input: 125_000,
+  cache_write: 250_000,
+  output: 1_000_000,
+  reasoning: 1_000_000,
+  image: 0,
+  request: 0,
+};
+
+/** The data of an event of each type. */
+export const EVENT_DATA: Readonly<Record<string, Schema>> = {
+  "balance.low": { balance_micros: 4_990_000, low_balance_micros: 5_000_000 },
+  "balance.depleted": { balance_micros: 12, required_micros: 8_420 },
+  "limit.threshold": {
+    percent: 80,
+    user: "",
+    limit: {
+      id: "lim_01kam4xxa5fzsbw0pdmm2h60vq",
+      metric: "cost",
+      window: "month",
+      amount: 25_000_000,
+      model: "",
+      per: "",
+      owner: "account",
+      owner_id: "acct_01kam4xxa5fzsbw0pdmm2h60vq",
+      spent: 20_000_310,
+      resets_at: "2026-12-01T00:00:00Z",
+    },
+  },
+  "credit.posted": {
+    entry_id: "led_01kam4xy3whe1vv46nxmwdzxpx",
+    amount_micros: 10_000_000,
+    balance_after_micros: 10_000_000,
+    reason: "invoice 1001",
+  },
+  "adjustment.posted": {
+    entry_id: "led_01kam4xy3whe1vv46nxmwdzxpx",
+    amount_micros: -1_500_000,
+    balance_after_micros: 8_500_000,
+    reason: "refund of invoice 1001",
+  },
+  "key.created": KEY,
+  "key.updated": { ...KEY, fields: ["rate_limit_rpm", "expires_at"] },
+  "key.rotated": { ...KEY, previous_expires_at: "2026-11-27T14:03:21.481Z" },
+  "key.revoked": { ...KEY, by: "operator" },
+  "key.expiring": { ...KEY, expires_at: "2026-12-03T14:00:00Z", days: 7 },
+  "account.suspended": {},
+  "account.resumed": {},
+  "price.changed": {
+    model: "vx-sandbox",
+    version: 2,
+    prices: PRICES,
+    previous: { ...PRICES, output: 900_000 },
+  },
+};
