@@ -16,6 +16,7 @@ import {
   eventPosition,
   listAllEvents as listAllEventRows,
   listEvents as listEventRows,
+  listEventsBefore,
   listLatestEvents,
 } from "../store/events.ts";
 import { type ApiCall, type Deps, defineService } from "./define-service.ts";
@@ -31,8 +32,13 @@ async function listEvents({ database, eventsDays }: Deps, request: ListEventsReq
   const { accountId } = call.key;
   const types = eventTypesOf(request);
   const size = pageSizeOf(request);
-  const after = await eventPosition(database, accountId, request.after, eventsDays);
-  const rows = await listEventRows(database, accountId, types, after, size + 1);
+  const isLatest = request.order === "desc";
+  if (isLatest && request.after === "now")
+    throw DomainError.ofField("after", 'must not be "now" with "desc"');
+  const position = await eventPosition(database, accountId, request.after, eventsDays);
+  const rows = isLatest
+    ? await listEventsBefore(database, accountId, types, request.after === "" ? null : position, size + 1)
+    : await listEventRows(database, accountId, types, position, size + 1);
   const events = rows.slice(0, size).map(viewEvent);
   return { events, nextAfter: events.at(-1)?.id ?? request.after, hasMore: rows.length > size };
 }

@@ -54,6 +54,20 @@ export async function listEvents(
     .call<EventRow>("list_events", lane, accountId, types.join(","), after, limit);
 }
 
+/** Events of an account before a number, newest first; null for the last events. */
+export async function listEventsBefore(
+  database: Cells,
+  accountId: string,
+  types: readonly string[],
+  before: bigint | null,
+  limit: number,
+): Promise<EventRow[]> {
+  const lane = laneOfId(accountId);
+  return await database
+    .at(lane)
+    .call<EventRow>("list_latest_events", lane, accountId, types.join(","), before, limit);
+}
+
 /** A page of the events of one account, newest first. */
 export async function listLatestEvents(
   database: Cells,
@@ -62,11 +76,8 @@ export async function listLatestEvents(
   page: Page,
 ) {
   if (!/^\d{0,18}$/.test(page.after)) throw badToken();
-  const lane = laneOfId(accountId);
   const before = page.after === "" ? null : BigInt(page.after);
-  const rows = await database
-    .at(lane)
-    .call<EventRow>("list_latest_events", lane, accountId, types.join(","), before, page.size + 1);
+  const rows = await listEventsBefore(database, accountId, types, before, page.size + 1);
   return cutPage(rows, page, ({ seq }) => seq.toString());
 }
 

@@ -82,8 +82,8 @@ export declare type ListEventsRequest = Message<"vx.v1.ListEventsRequest"> & {
   types: string[];
 
   /**
-   * The id of the last event that the caller knows: "evt_…". Empty: start with the oldest event that is kept. "now": no event that
-   * exists.
+   * The id of the last event that the caller knows: "evt_…". Empty: start with the oldest event that is kept, or with the newest one if
+   * `order` is "desc". "now": no event that exists; not with "desc".
    *
    * @generated from field: string after = 2;
    */
@@ -95,6 +95,13 @@ export declare type ListEventsRequest = Message<"vx.v1.ListEventsRequest"> & {
    * @generated from field: int32 page_size = 3;
    */
   pageSize: number;
+
+  /**
+   * "asc": oldest first. "desc": newest first. Empty: "asc".
+   *
+   * @generated from field: string order = 4;
+   */
+  order: string;
 };
 
 /**
@@ -110,7 +117,7 @@ export declare const ListEventsRequestSchema: GenMessage<ListEventsRequest>;
  */
 export declare type ListEventsResponse = Message<"vx.v1.ListEventsResponse"> & {
   /**
-   * The events, oldest first.
+   * The events, in the order of the request.
    *
    * @generated from field: repeated vx.v1.Event events = 1;
    */
@@ -443,7 +450,8 @@ export declare const EventService: GenService<{
    * List events
    *
    * Returns the events of the account after the event `after`, oldest first. Pass `next_after` as `after` to continue, now or when
-   * there are new events. Fails with `cursor_expired` if the event `after` is no longer kept.
+   * there are new events. With `order=desc`, returns the events before the event `after`, newest first. Fails with `cursor_expired` if
+   * the event `after` is no longer kept.
    *
    * With `Accept: application/cloudevents-batch+json`, REST returns the events as a batch of CloudEvents 1.0, and the headers
    * `x-next-after` and `x-has-more`.

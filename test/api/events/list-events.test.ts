@@ -60,6 +60,17 @@ test("pages continue after the last event, and an empty page can be continued", 
   expect(third).toEqual({ events: [], next_after: second.next_after, has_more: false });
 });
 
+test("with order=desc, pages begin with the newest event and continue with older ones", async () => {
+  const first = await list("?order=desc&page_size=3");
+  expect(first.events.map(({ seq }) => seq)).toEqual([5, 4, 3]);
+  expect(first).toMatchObject({ has_more: true, next_after: first.events[2]?.id });
+  const second = await list(`?order=desc&page_size=3&after=${first.next_after}`);
+  expect(second.events.map(({ seq }) => seq)).toEqual([2, 1]);
+  expect(second.has_more).toBe(false);
+  const typed = await list(`?order=desc&types=credit.posted&page_size=2&after=${first.events[0]?.id}`);
+  expect(typed).toMatchObject({ has_more: true, events: [{ seq: 4 }, { seq: 3 }] });
+});
+
 test("types select events, also in one parameter, and pages of them are full", async () => {
   const types = (query: string) => list(query).then(({ events }) => events.map(({ type }) => type));
   expect(await types("?types=key.created")).toEqual(["key.created"]);
@@ -103,6 +114,8 @@ test.each([
   ["?types=credit", /^types: must be among balance\.low, /],
   ["?types=", /^types: must be among /],
   ["?page_size=-1", /^page_size: /],
+  ["?order=newest", /^order: /],
+  ["?order=desc&after=now", 'after: must not be "now" with "desc"'],
 ])("GET /v1/events%s is refused", async (query, message) => {
   const answer = await refusal(query);
   expect(answer).toMatchObject({ status: 400, code: "invalid_argument" });

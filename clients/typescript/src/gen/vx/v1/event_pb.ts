@@ -16,7 +16,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file vx/v1/event.proto.
  */
 export const file_vx_v1_event: GenFile = /*@__PURE__*/
-  fileDesc("ChF2eC92MS9ldmVudC5wcm90bxIFdngudjEimQEKBUV2ZW50EgoKAmlkGAEgASgJEgwKBHR5cGUYAiABKAkSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKYWNjb3VudF9pZBgEIAEoCRIlCgRkYXRhGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBILCgNzZXEYBiABKAMiRAoRTGlzdEV2ZW50c1JlcXVlc3QSDQoFdHlwZXMYASADKAkSDQoFYWZ0ZXIYAiABKAkSEQoJcGFnZV9zaXplGAMgASgFIlgKEkxpc3RFdmVudHNSZXNwb25zZRIcCgZldmVudHMYASADKAsyDC52eC52MS5FdmVudBISCgpuZXh0X2FmdGVyGAIgASgJEhAKCGhhc19tb3JlGAMgASgIIjIKEldhdGNoRXZlbnRzUmVxdWVzdBINCgV0eXBlcxgBIAMoCRINCgVhZnRlchgCIAEoCSIyChNXYXRjaEV2ZW50c1Jlc3BvbnNlEhsKBWV2ZW50GAEgASgLMgwudngudjEuRXZlbnQiRQoPQmFsYW5jZUxvd0V2ZW50EhYKDmJhbGFuY2VfbWljcm9zGAEgASgDEhoKEmxvd19iYWxhbmNlX21pY3JvcxgCIAEoAyJHChRCYWxhbmNlRGVwbGV0ZWRFdmVudBIWCg5iYWxhbmNlX21pY3JvcxgBIAEoAxIXCg9yZXF1aXJlZF9taWNyb3MYAiABKAMiUQoTTGltaXRUaHJlc2hvbGRFdmVudBIbCgVsaW1pdBgBIAEoCzIMLnZ4LnYxLkxpbWl0Eg8KB3BlcmNlbnQYAiABKAUSDAoEdXNlchgDIAEoCSJpChBFbnRyeVBvc3RlZEV2ZW50EhAKCGVudHJ5X2lkGAEgASgJEhUKDWFtb3VudF9taWNyb3MYAiABKAMSHAoUYmFsYW5jZV9hZnRlcl9taWNyb3MYAyABKAMSDgoGcmVhc29uGAQgASgJIrsBCghLZXlFdmVudBIOCgZrZXlfaWQYASABKAkSDAoEbmFtZRgCIAEoCRIOCgZmaWVsZHMYAyADKAkSNwoTcHJldmlvdXNfZXhwaXJlc19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCgoCYnkYBSABKAkSLgoKZXhwaXJlc19hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEZGF5cxgHIAEoBSIOCgxBY2NvdW50RXZlbnQicwoRUHJpY2VDaGFuZ2VkRXZlbnQSDQoFbW9kZWwYASABKAkSDwoHdmVyc2lvbhgCIAEoBRIdCgZwcmljZXMYAyABKAsyDS52eC52MS5QcmljZXMSHwoIcHJldmlvdXMYBCABKAsyDS52eC52MS5QcmljZXMyngEKDEV2ZW50U2VydmljZRJGCgpMaXN0RXZlbnRzEhgudngudjEuTGlzdEV2ZW50c1JlcXVlc3QaGS52eC52MS5MaXN0RXZlbnRzUmVzcG9uc2UiA5ACARJGCgtXYXRjaEV2ZW50cxIZLnZ4LnYxLldhdGNoRXZlbnRzUmVxdWVzdBoaLnZ4LnYxLldhdGNoRXZlbnRzUmVzcG9uc2UwAUJRCgljb20udngudjFCCkV2ZW50UHJvdG9QAVouZ2l0aHViLmNvbS92eC1hcGkvdngvY2xpZW50cy9nby9nZW4vdngvdjE7dnh2MaoCBVZ4LlYxYgZwcm90bzM", [file_google_protobuf_struct, file_google_protobuf_timestamp, file_vx_v1_limit, file_vx_v1_prices]);
+  fileDesc("ChF2eC92MS9ldmVudC5wcm90bxIFdngudjEimQEKBUV2ZW50EgoKAmlkGAEgASgJEgwKBHR5cGUYAiABKAkSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKYWNjb3VudF9pZBgEIAEoCRIlCgRkYXRhGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBILCgNzZXEYBiABKAMiUwoRTGlzdEV2ZW50c1JlcXVlc3QSDQoFdHlwZXMYASADKAkSDQoFYWZ0ZXIYAiABKAkSEQoJcGFnZV9zaXplGAMgASgFEg0KBW9yZGVyGAQgASgJIlgKEkxpc3RFdmVudHNSZXNwb25zZRIcCgZldmVudHMYASADKAsyDC52eC52MS5FdmVudBISCgpuZXh0X2FmdGVyGAIgASgJEhAKCGhhc19tb3JlGAMgASgIIjIKEldhdGNoRXZlbnRzUmVxdWVzdBINCgV0eXBlcxgBIAMoCRINCgVhZnRlchgCIAEoCSIyChNXYXRjaEV2ZW50c1Jlc3BvbnNlEhsKBWV2ZW50GAEgASgLMgwudngudjEuRXZlbnQiRQoPQmFsYW5jZUxvd0V2ZW50EhYKDmJhbGFuY2VfbWljcm9zGAEgASgDEhoKEmxvd19iYWxhbmNlX21pY3JvcxgCIAEoAyJHChRCYWxhbmNlRGVwbGV0ZWRFdmVudBIWCg5iYWxhbmNlX21pY3JvcxgBIAEoAxIXCg9yZXF1aXJlZF9taWNyb3MYAiABKAMiUQoTTGltaXRUaHJlc2hvbGRFdmVudBIbCgVsaW1pdBgBIAEoCzIMLnZ4LnYxLkxpbWl0Eg8KB3BlcmNlbnQYAiABKAUSDAoEdXNlchgDIAEoCSJpChBFbnRyeVBvc3RlZEV2ZW50EhAKCGVudHJ5X2lkGAEgASgJEhUKDWFtb3VudF9taWNyb3MYAiABKAMSHAoUYmFsYW5jZV9hZnRlcl9taWNyb3MYAyABKAMSDgoGcmVhc29uGAQgASgJIrsBCghLZXlFdmVudBIOCgZrZXlfaWQYASABKAkSDAoEbmFtZRgCIAEoCRIOCgZmaWVsZHMYAyADKAkSNwoTcHJldmlvdXNfZXhwaXJlc19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCgoCYnkYBSABKAkSLgoKZXhwaXJlc19hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEZGF5cxgHIAEoBSIOCgxBY2NvdW50RXZlbnQicwoRUHJpY2VDaGFuZ2VkRXZlbnQSDQoFbW9kZWwYASABKAkSDwoHdmVyc2lvbhgCIAEoBRIdCgZwcmljZXMYAyABKAsyDS52eC52MS5QcmljZXMSHwoIcHJldmlvdXMYBCABKAsyDS52eC52MS5QcmljZXMyngEKDEV2ZW50U2VydmljZRJGCgpMaXN0RXZlbnRzEhgudngudjEuTGlzdEV2ZW50c1JlcXVlc3QaGS52eC52MS5MaXN0RXZlbnRzUmVzcG9uc2UiA5ACARJGCgtXYXRjaEV2ZW50cxIZLnZ4LnYxLldhdGNoRXZlbnRzUmVxdWVzdBoaLnZ4LnYxLldhdGNoRXZlbnRzUmVzcG9uc2UwAUJRCgljb20udngudjFCCkV2ZW50UHJvdG9QAVouZ2l0aHViLmNvbS92eC1hcGkvdngvY2xpZW50cy9nby9nZW4vdngvdjE7dnh2MaoCBVZ4LlYxYgZwcm90bzM", [file_google_protobuf_struct, file_google_protobuf_timestamp, file_vx_v1_limit, file_vx_v1_prices]);
 
 /**
  * Something that happened to the account.
@@ -88,8 +88,8 @@ export type ListEventsRequest = Message<"vx.v1.ListEventsRequest"> & {
   types: string[];
 
   /**
-   * The id of the last event that the caller knows: "evt_…". Empty: start with the oldest event that is kept. "now": no event that
-   * exists.
+   * The id of the last event that the caller knows: "evt_…". Empty: start with the oldest event that is kept, or with the newest one if
+   * `order` is "desc". "now": no event that exists; not with "desc".
    *
    * @generated from field: string after = 2;
    */
@@ -101,6 +101,13 @@ export type ListEventsRequest = Message<"vx.v1.ListEventsRequest"> & {
    * @generated from field: int32 page_size = 3;
    */
   pageSize: number;
+
+  /**
+   * "asc": oldest first. "desc": newest first. Empty: "asc".
+   *
+   * @generated from field: string order = 4;
+   */
+  order: string;
 };
 
 /**
@@ -117,7 +124,7 @@ export const ListEventsRequestSchema: GenMessage<ListEventsRequest> = /*@__PURE_
  */
 export type ListEventsResponse = Message<"vx.v1.ListEventsResponse"> & {
   /**
-   * The events, oldest first.
+   * The events, in the order of the request.
    *
    * @generated from field: repeated vx.v1.Event events = 1;
    */
@@ -460,7 +467,8 @@ export const EventService: GenService<{
    * List events
    *
    * Returns the events of the account after the event `after`, oldest first. Pass `next_after` as `after` to continue, now or when
-   * there are new events. Fails with `cursor_expired` if the event `after` is no longer kept.
+   * there are new events. With `order=desc`, returns the events before the event `after`, newest first. Fails with `cursor_expired` if
+   * the event `after` is no longer kept.
    *
    * With `Accept: application/cloudevents-batch+json`, REST returns the events as a batch of CloudEvents 1.0, and the headers
    * `x-next-after` and `x-has-more`.
