@@ -7,6 +7,7 @@ import { SignIn } from "../shared/sign-in.tsx";
 import { Notice } from "../shared/states.tsx";
 import { Toasts } from "../shared/toast.tsx";
 import { useRoute } from "../shared/use-route.ts";
+import { EventsSection } from "./events-section.tsx";
 import { KeyPage } from "./key-page.tsx";
 import { KeysSection } from "./keys-section.tsx";
 import { LedgerSection } from "./ledger-section.tsx";
@@ -17,6 +18,7 @@ import { signIn, type Viewer } from "./viewer.ts";
 const SECTIONS: readonly Section[] = [
   { id: "overview", label: "Overview" },
   { id: "ledger", label: "Ledger" },
+  { id: "events", label: "Events" },
   { id: "limits", label: "Limits" },
   { id: "keys", label: "API keys" },
 ];
@@ -99,6 +101,7 @@ function Account({ viewer, onSignOut }: { readonly viewer: Viewer; readonly onSi
       )}
       {current === "overview" && <OverviewSection viewer={viewer} params={route.params} />}
       {current === "ledger" && <LedgerSection viewer={viewer} params={route.params} />}
+      {current === "events" && <EventsSection viewer={viewer} params={route.params} />}
       {current === "keys" && <Keys viewer={viewer} id={route.params.get("id")} />}
       {current === "limits" && <LimitsSection viewer={viewer} />}
     </Frame>

@@ -1,5 +1,6 @@
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import { AccountService } from "../../gen/vx/v1/account_pb.js";
+import { EventService } from "../../gen/vx/v1/event_pb.js";
 import { KeyService } from "../../gen/vx/v1/key_pb.js";
 import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
 import { LimitService } from "../../gen/vx/v1/limit_pb.js";
@@ -14,6 +15,8 @@ export type Viewer = {
   readonly me: GetMeResponse;
   /** Whether the account is suspended at the time of the sign-in. */
   readonly isSuspended: boolean;
+  readonly accountService: Client<typeof AccountService>;
+  readonly eventService: Client<typeof EventService>;
   readonly meService: Client<typeof MeService>;
   readonly keyService: Client<typeof KeyService>;
   readonly limitService: Client<typeof LimitService>;
@@ -32,10 +35,13 @@ const MAX_NAMES = 1_000;
 export async function signIn(transport: Transport): Promise<Viewer> {
   const meService = createClient(MeService, transport);
   const keyService = createClient(KeyService, transport);
-  const [me, isSuspended] = await Promise.all([meService.getMe({}), isAccountSuspended(transport)]);
+  const accountService = createClient(AccountService, transport);
+  const [me, isSuspended] = await Promise.all([meService.getMe({}), isAccountSuspended(accountService)]);
   return {
     me,
     isSuspended,
+    accountService,
+    eventService: createClient(EventService, transport),
     meService,
     keyService,
     limitService: createClient(LimitService, transport),
@@ -57,13 +63,11 @@ export async function signIn(transport: Transport): Promise<Viewer> {
 }
 
 /** False also if the key lacks the scope "read": without it, the page shows only what any key may read. */
-function isAccountSuspended(transport: Transport): Promise<boolean> {
-  return createClient(AccountService, transport)
-    .getAccount({})
-    .then(
-      ({ state }) => state === "suspended",
-      () => false,
-    );
+function isAccountSuspended({ getAccount }: Viewer["accountService"]): Promise<boolean> {
+  return getAccount({}).then(
+    ({ state }) => state === "suspended",
+    () => false,
+  );
 }
 
 /** The usage of the account. */

@@ -11,6 +11,7 @@ import { useQuery } from "../shared/use-query.ts";
 import { hrefOf } from "../shared/use-route.ts";
 import { AccountActions } from "./account-actions.tsx";
 import { AccountActivity } from "./account-activity.tsx";
+import { AccountEvents } from "./account-events.tsx";
 import { AccountKeys } from "./account-keys.tsx";
 import { AccountLedger } from "./account-ledger.tsx";
 import { AccountState } from "./account-state.tsx";
@@ -33,6 +34,7 @@ const TABS: readonly [Tab, ...Tab[]] = [
   { id: "keys", label: "Keys", Content: AccountKeys },
   { id: "limits", label: "Limits", Content: AccountLimits },
   { id: "ledger", label: "Ledger", Content: AccountLedger },
+  { id: "events", label: "Events", Content: AccountEvents },
   { id: "activity", label: "Activity", Content: AccountActivity },
 ];
 

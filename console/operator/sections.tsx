@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import type { Section as NavSection } from "../shared/frame.tsx";
+import { EventsSection } from "./account-events.tsx";
 import { AccountPage } from "./account-page.tsx";
 import { AccountsSection } from "./accounts-section.tsx";
 import { AuditSection } from "./audit-section.tsx";
@@ -51,6 +52,7 @@ export const SECTIONS: readonly [OperatorSection, ...OperatorSection[]] = [
       return name === null ? <PlansSection /> : <PlanPage name={name} key={name} />;
     },
   },
+  { id: "events", label: "Events", Section: EventsSection },
   { id: "operators", label: "Operators", Section: OperatorsSection },
   { id: "log", label: "Log", Section: LogSection },
   { id: "audit", label: "Audit", Section: AuditSection },

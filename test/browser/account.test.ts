@@ -33,6 +33,16 @@ const run = promisify(execFile);
 const DESKTOP = { width: 1280, height: 900 };
 const PHONE = { width: 390, height: 844 };
 
+/** The links of the sections scroll in a narrow window. */
+const HEADER = "header :not(.frame-nav a)";
+
+/** What a section shows when it is loaded. */
+const FIRST: Readonly<Record<string, string>> = {
+  keys: HOSTILE_NAME,
+  limits: "Requests per minute",
+  events: "Credit of",
+};
+
 describe.skipIf(!chromiumPath)("the customer page", () => {
   const profile = createTemporaryFolder("account-browser");
   let app: TestApp;
@@ -111,7 +121,7 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       await page.getByLabel("API key").fill(account.secret);
       await button("Sign in").click();
       await chart().waitFor();
-      await expectView("main :not(.uplot *), header *");
+      await expectView(`main :not(.uplot *), ${HEADER}`);
       expect(await overlapping(page, "main", "button, a, .segmented label, h1, h2, dd")).toEqual([]);
 
       await page.getByText("Show as table").click();
@@ -119,6 +129,14 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
 
       await link("Ledger").click();
       await page.locator(".link-button").first().waitFor();
+      await expectView("main *");
+      await page.locator(".link-button").first().click();
+      await dialog().waitFor();
+      await expectView("dialog *");
+      await page.keyboard.press("Escape");
+
+      await link("Events").click();
+      await see("Credit of $0.035787");
       await expectView("main *");
       await page.locator(".link-button").first().click();
       await dialog().waitFor();
@@ -142,19 +160,20 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
     });
   });
 
-  test.each(["overview", "ledger", "limits", "keys"])("%s fits windows of every width", async (section) => {
-    await signIn(account.secret, `#/${section}`);
-    await (section === "overview"
-      ? chart().waitFor()
-      : see({ keys: HOSTILE_NAME, limits: "Requests per minute" }[section] ?? "invoice 28"));
-    for (const width of [320, 600, 768, 899, 900, 1024, 1150, 1600]) {
-      await page.setViewportSize({ width, height: 900 });
-      await page.evaluate(RESIZED);
-      expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(width);
-      expect(await outside(page, "main :not(.uplot *), header *")).toEqual([]);
-      expect(await page.evaluate<string[]>(CUT_OFF)).toEqual([]);
-    }
-  });
+  test.each(["overview", "ledger", "events", "limits", "keys"])(
+    "%s fits windows of every width",
+    async (section) => {
+      await signIn(account.secret, `#/${section}`);
+      await (section === "overview" ? chart().waitFor() : see(FIRST[section] ?? "invoice 28"));
+      for (const width of [320, 600, 768, 899, 900, 1024, 1150, 1600]) {
+        await page.setViewportSize({ width, height: 900 });
+        await page.evaluate(RESIZED);
+        expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(width);
+        expect(await outside(page, `main :not(.uplot *), ${HEADER}`)).toEqual([]);
+        expect(await page.evaluate<string[]>(CUT_OFF)).toEqual([]);
+      }
+    },
+  );
 
   describe("the overview", () => {
     test("shows the exact balance and sums, and the same in the table of the chart", async () => {
@@ -303,6 +322,63 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       const text = await dialog().innerText();
       expect(text).toMatch(/Output tokens\s+5 at \$1.25 per million/);
       expect(text).toMatch(/Request id\s+req_\w+/);
+    });
+  });
+
+  describe("the events", () => {
+    test("are read page by page, newest first, and filtered by the address", async () => {
+      await signIn(account.secret, "#/events");
+      await see("Credit of $0.035787");
+      await button("Next").click();
+      await see(`The key “test” was created`);
+      expect(await button("Next").isDisabled()).toBe(true);
+      await button("Previous").click();
+      await page.getByLabel("Type").selectOption("key.created");
+      await see(`The key “${HOSTILE_NAME}” was created`);
+      await page.getByText("Credit of").first().waitFor({ state: "hidden" });
+      expect(new URL(page.url()).hash).toBe("#/events?type=key.created");
+      await page.getByLabel("Type").selectOption("account.suspended");
+      await see("No events of this type");
+    });
+
+    test("show all of their data", async () => {
+      await signIn(account.secret, "#/events?type=credit.posted");
+      await button("Credit of $0.035787").click();
+      const text = await dialog().innerText();
+      expect(text).toMatch(/reason\s+<img/i);
+      expect(text).toMatch(/amount\s+\$0\.035787\s/i);
+      expect(text).toMatch(/Event id\s+evt_\w+/);
+    });
+
+    test("are written for a low balance, which a key with the scope billing sets and removes", async () => {
+      const operator = operatorOf(app);
+      const { accountId, secret } = await createPaidKey(operator);
+      const billing = await createTestKey(operator, { accountId, scopes: ["read", "billing"] });
+      const lowBalance = async () => (await operator.getAccount({ accountId })).account?.lowBalanceMicros;
+      await signIn(billing.secret, "#/events");
+      await see("No event is written when the balance becomes low.");
+      await button("Change").click();
+      await dialog().getByLabel("Amount").fill("five");
+      await inDialog("Save").click();
+      await see("Enter an amount with at most 6 decimals, such as 5.00.");
+      expect(await violations(page)).toEqual([]);
+      await dialog().getByLabel("Amount").fill("$1,000.50");
+      await inDialog("Save").click();
+      await see(/^A charge that takes the balance below/);
+      expect(await lowBalance()).toBe(1_000_500_000n);
+      await generate(app, secret, "[[tokens=5]]");
+      expect(await violations(page)).toEqual([]);
+      await button("Change").click();
+      await dialog().getByLabel("Amount").fill("");
+      await inDialog("Save").click();
+      await see("No event is written when the balance becomes low.");
+      expect(await lowBalance()).toBe(undefined);
+    });
+
+    test("say which key can change the low balance", async () => {
+      await signIn(account.readOnly.secret, "#/events");
+      await see("A key with the scope “billing” can change this.");
+      expect(await button("Change").count()).toBe(0);
     });
   });
 

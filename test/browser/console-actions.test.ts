@@ -263,6 +263,32 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
     await console.signIn();
   });
 
+  test("events of all accounts are filtered by account and by type", async () => {
+    const { page, app } = console;
+    const { accountId } = await createPaidKey(operatorOf(app));
+    const others = await createPaidKey(operatorOf(app));
+    await console.select("Events");
+    await page.getByRole("combobox", { name: "Account" }).fill(accountId);
+    await page.keyboard.press("Enter");
+    await page.getByRole("link", { name: others.accountId }).first().waitFor({ state: "detached" });
+    const shown = () => page.getByRole("rowheader").getByRole("button").allInnerTexts();
+    expect(await shown()).toEqual(["Credit of $10.00", "The key “test” was created"]);
+    await page.getByLabel("Type").selectOption("key.created");
+    await expect.poll(shown).toEqual(["The key “test” was created"]);
+    expect(new URL(page.url()).hash).toBe(`#/events?account=${accountId}&type=key.created`);
+    await page.getByLabel("Type").selectOption("price.changed");
+    await console.seen("No events of this type");
+
+    await page.goto(`${app.adminUrl}/#/accounts?id=${accountId}&tab=events`);
+    await page.getByRole("button", { name: "Credit of $10.00" }).click();
+    await page
+      .getByRole("dialog")
+      .getByText(/^invoice 1001$/)
+      .waitFor();
+    await page.keyboard.press("Escape");
+    expect(console.complaints).toEqual([]);
+  });
+
   test("plans and operators are created and changed, and the audit finds nothing", async () => {
     const { page, app } = console;
     await console.select("Plans");
