@@ -21,6 +21,7 @@ DECLARE
   -- The counters of limits that the batch has changed, and where they are.
   v_counters limit_counter[];
   v_places tid[];
+  v_limits call_counters;
   v_n integer;
   v_is_changed boolean;
   -- Idempotency keys of earlier holds of this account in the batch, and the digests of their payloads.
@@ -35,7 +36,12 @@ DECLARE
 BEGIN
   FOR r IN
     SELECT e.*, a.place AS account_place, a.balance_micros, a.held_micros, a.last_at, k.revoked_at IS NOT NULL AS revoked,
-           k.ancestors, a.is_limited AS account_is_limited, k.is_limited AS key_is_limited, a.limits_version, l.places, l.counters, l.are_current
+           k.ancestors, a.is_limited AS account_is_limited, k.is_limited AS key_is_limited, a.limits_version,
+           -- Calls without limits do not pay for the look-up of counters.
+           CASE WHEN limits_apply(a.is_limited, k.is_limited, k.plan, k.ancestors, p_plans.names) THEN (
+             SELECT ROW(l.places, l.counters, l.are_current)::call_counters
+             FROM counters_of_call(e.lane, e.account_id, array_append(k.ancestors, e.key_id), a.is_limited, k.is_limited, p_plans.names,
+               p_plans.version, a.limits_version, e.user_id, greatest(v_now, a.last_at)) l) END AS limits
     FROM unnest(p_holds) WITH ORDINALITY
       AS e (lane, account_id, generation_id, key_id, amount, seconds, idempotency_key, digest, model, user_id,
         tokens, n)
@@ -45,9 +51,6 @@ BEGIN
       WHERE i.lane = e.lane AND i.id = e.account_id LIMIT 1) a ON true
     LEFT JOIN LATERAL (SELECT i.revoked_at, i.plan, i.ancestors, i.is_limited FROM keys i
       WHERE i.lane = e.lane AND i.id = e.key_id LIMIT 1) k ON true
-    LEFT JOIN LATERAL counters_of_call(e.lane, e.account_id, array_append(k.ancestors, e.key_id), a.is_limited, k.is_limited,
-      limits_apply(a.is_limited, k.is_limited, k.plan, k.ancestors, p_plans.names), p_plans.names, p_plans.version, a.limits_version,
-      e.user_id, greatest(v_now, a.last_at)) l ON true
     ORDER BY e.lane, e.account_id, e.n
   LOOP
     IF r.account_id IS DISTINCT FROM v_account_id THEN
@@ -92,13 +95,14 @@ BEGIN
     ELSE
       v_outcome := 'held';
     END IF;
-    IF r.counters IS NOT NULL AND v_outcome IN ('held', 'insufficient') THEN
-      IF NOT r.are_current THEN
-        SELECT x.places, x.counters INTO r.places, r.counters FROM align_counters(r.lane, r.account_id, ARRAY(
+    IF r.limits IS NOT NULL AND v_outcome IN ('held', 'insufficient') THEN
+      v_limits := r.limits;
+      IF NOT v_limits.are_current THEN
+        v_limits := align_counters(r.lane, r.account_id, ARRAY(
           SELECT n FROM names_of_counters(r.lane, r.account_id, array_append(r.ancestors, r.key_id), r.account_is_limited,
-            r.key_is_limited, p_plans.names, r.user_id) n), r.limits_version, p_plans.version, v_at) x;
+            r.key_is_limited, p_plans.names, r.user_id) n), r.limits_version, p_plans.version, v_at);
       END IF;
-      v_check := check_limits(r.places, r.counters, v_places, v_counters, r.model, r.user_id, r.amount, r.tokens,
+      v_check := check_limits(v_limits.places, v_limits.counters, v_places, v_counters, r.model, r.user_id, r.amount, r.tokens,
         v_outcome = 'insufficient', v_at);
       v_outcome := CASE WHEN v_check.is_refused AND v_outcome = 'held' THEN 'limited' ELSE v_outcome END;
     END IF;

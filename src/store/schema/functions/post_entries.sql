@@ -32,6 +32,7 @@ DECLARE
   v_counters limit_counter[];
   v_places tid[];
   v_settled call_counters;
+  v_limits call_counters;
   v_n integer;
   r record;
 BEGIN
@@ -39,7 +40,12 @@ BEGIN
     SELECT e.*, h.place AS hold_place, h.amount_micros AS held, h.idempotency_key, a.place AS account_place,
            a.held_micros, a.balance_micros, a.last_seq, a.last_hash, a.last_at, a.low_balance_micros,
            h.counters AS held_counters,
-           k.ancestors, a.is_limited AS account_is_limited, k.is_limited AS key_is_limited, a.limits_version, l.places, l.counters, l.are_current
+           k.ancestors, a.is_limited AS account_is_limited, k.is_limited AS key_is_limited, a.limits_version,
+           -- Calls without limits do not pay for the look-up of counters.
+           CASE WHEN e.kind = 'generation' AND limits_apply(a.is_limited, k.is_limited, k.plan, k.ancestors, p_plans.names) THEN (
+             SELECT ROW(l.places, l.counters, l.are_current)::call_counters
+             FROM counters_of_call(e.lane, e.account_id, array_append(k.ancestors, e.key_id), a.is_limited, k.is_limited, p_plans.names,
+               p_plans.version, a.limits_version, e.user_id, greatest(v_now, a.last_at)) l) END AS limits
     FROM unnest(p_entries) WITH ORDINALITY
       AS e (lane, account_id, generation_id, id, month, kind, amount, reason, request_id, key_id, model, price_version, input,
         cached_input, cache_write, output, reasoning, images, image_tokens, user_id, trace_id, answer, n)
@@ -52,9 +58,6 @@ BEGIN
     LEFT JOIN LATERAL (SELECT i.plan, i.ancestors, i.is_limited FROM keys i
       WHERE (a.is_limited OR a.has_limited_keys OR p_plans.names IS NOT NULL)
         AND i.lane = e.lane AND i.id = e.key_id LIMIT 1) k ON true
-    LEFT JOIN LATERAL counters_of_call(e.lane, e.account_id, array_append(k.ancestors, e.key_id), a.is_limited, k.is_limited,
-      e.kind = 'generation' AND limits_apply(a.is_limited, k.is_limited, k.plan, k.ancestors, p_plans.names), p_plans.names,
-      p_plans.version, a.limits_version, e.user_id, greatest(v_now, a.last_at)) l ON true
     ORDER BY e.lane, e.account_id, e.generation_id, e.n
   LOOP
     -- A batch may end the same hold twice: only the first one counts.
@@ -102,13 +105,14 @@ BEGIN
       v_results := array_append(v_results,
         ROW('end', r.n, 'posted', v_balance, NULL, v_amount, NULL, NULL)::item_result);
     END IF;
-    IF r.held_counters IS NOT NULL OR r.counters IS NOT NULL THEN
-      IF NOT r.are_current THEN
-        SELECT x.places, x.counters INTO r.places, r.counters FROM align_counters(r.lane, r.account_id, ARRAY(
+    IF r.held_counters IS NOT NULL OR r.limits IS NOT NULL THEN
+      v_limits := r.limits;
+      IF NOT v_limits.are_current THEN
+        v_limits := align_counters(r.lane, r.account_id, ARRAY(
           SELECT n FROM names_of_counters(r.lane, r.account_id, array_append(r.ancestors, r.key_id), r.account_is_limited,
-            r.key_is_limited, p_plans.names, r.user_id) n), r.limits_version, p_plans.version, v_at) x;
+            r.key_is_limited, p_plans.names, r.user_id) n), r.limits_version, p_plans.version, v_at);
       END IF;
-      v_settled := settle_limits(r.lane, r.account_id, r.places, r.counters, v_places, v_counters, r.held_counters, r.model,
+      v_settled := settle_limits(r.lane, r.account_id, v_limits.places, v_limits.counters, v_places, v_counters, r.held_counters, r.model,
         r.user_id, -v_amount, r.input::bigint + r.cached_input + r.cache_write + r.output + r.reasoning, v_at);
       FOR i IN 1..coalesce(cardinality(v_settled.places), 0) LOOP
         v_n := coalesce(array_position(v_places, v_settled.places[i]), cardinality(v_places) + 1, 1);
