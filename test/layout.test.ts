@@ -20,8 +20,9 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   rules: ["domain", "gen"],
   codec: ["rules", "domain"],
   billing: ["upstreams", "store", "domain"],
-  api: ["billing", "store", "models", "rules", "domain", "gen"],
-  server: ["api", "billing", "codec", "rules", "models", "telemetry", "domain", "gen"],
+  payments: ["store", "domain"],
+  api: ["billing", "payments", "store", "models", "rules", "domain", "gen"],
+  server: ["api", "billing", "payments", "codec", "rules", "models", "telemetry", "domain", "gen"],
 };
 
 /** Admission decides in the gate, and calls carry what it read of the key: its types may be named above the store. */
@@ -55,6 +56,7 @@ const ONLY_IN: readonly { packages: RegExp; places: readonly string[] }[] = [
   { packages: /^node:child_process$/, places: ["embedded-postgres/", "cli/"] },
   { packages: /^node:cluster$/, places: ["app/workers.ts", "main.ts", "cli/"] },
   { packages: /^commander$/, places: ["cli/"] },
+  { packages: /^stripe$/, places: ["payments/stripe.ts"] },
   { packages: /^openid-client$/, places: ["server/sign-in/oidc-client.ts"] },
   { packages: /^pino$/, places: ["telemetry/log.ts"] },
   { packages: /^@opentelemetry\//, places: ["telemetry/otel/"] },
@@ -202,7 +204,7 @@ test("there are no import cycles", () => {
 });
 
 test("a start loads no package of a feature that its settings do not use", () => {
-  const optional = /^(yaml|undici|openid-client|gpt-tokenizer\/.*|@opentelemetry\/(?!api$).*)$/;
+  const optional = /^(yaml|undici|openid-client|stripe|gpt-tokenizer\/.*|@opentelemetry\/(?!api$).*)$/;
   const loaded = (all: readonly Import[]) => all.filter(({ typesOnly, isLazy }) => !typesOnly && !isLazy);
   // Nothing else is loaded before the settings are read.
   const reached = new Set(["main.ts", "cli/serve.ts", "app/app.ts", "app/workers.ts"]);

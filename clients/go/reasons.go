@@ -22,6 +22,8 @@ const (
 	ExpiredApiKey Reason = "expired_api_key"
 	// InsufficientBalance is 402: The balance is too low for this call. Add credit to the account.
 	InsufficientBalance Reason = "insufficient_balance"
+	// PaymentReversed is 402: A payment into the account was refunded or disputed after it was spent. Top up the account.
+	PaymentReversed Reason = "payment_reversed"
 	// BudgetExceeded is 402: A limit of cost does not cover this call. Raise the limit or wait for its next window.
 	BudgetExceeded Reason = "budget_exceeded"
 	// InsufficientScope is 403: The API key does not have the scope that this method requires.
@@ -62,12 +64,16 @@ const (
 	GenerationLimitExceeded Reason = "generation_limit_exceeded"
 	// ConcurrencyLimitReached is 429: The maximum number of running generations is reached. Retry when one has ended.
 	ConcurrencyLimitReached Reason = "concurrency_limit_reached"
+	// TopupLimitReached is 429: The account has 20 top-ups that are not paid. Pay one of them, or retry when one has expired, a day after its creation.
+	TopupLimitReached Reason = "topup_limit_reached"
 	// TooManyFailedAuthentications is 429: Too many calls with unknown, revoked or expired keys came from this IP address. Retry in the next minute.
 	TooManyFailedAuthentications Reason = "too_many_failed_authentications"
 	// UnexpectedCompression is 400: The message is flagged as compressed, but the call does not declare a compression. Declare it in the header 'grpc-encoding' or 'connect-content-encoding', or do not compress the message.
 	UnexpectedCompression Reason = "unexpected_compression"
 	// Internal is 500: An internal error occurred. Report it with the request id.
 	Internal Reason = "internal"
+	// PaymentsNotConfigured is 501: This server takes no payments. Contact the operator of this service to add credit.
+	PaymentsNotConfigured Reason = "payments_not_configured"
 	// Unimplemented is 501: This method is not available yet.
 	Unimplemented Reason = "unimplemented"
 	// UpstreamError is 502: The upstream of the model failed or is not reachable. Retry later.

@@ -53,6 +53,8 @@ const KINDS = [
   ["", "All kinds"],
   ["generation", "Generations"],
   ["credit", "Credits"],
+  ["topup", "Top-ups"],
+  ["refund", "Refunds"],
   ["adjustment", "Adjustments"],
 ] as const;
 

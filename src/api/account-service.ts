@@ -66,6 +66,8 @@ function viewOwnAccount(
     plan: account.plan,
     key: viewKey(key),
     topUpUrl: topUpUrl ?? "",
+    owedMicros: account.owed_micros,
+    owed: formatMicros(account.owed_micros),
     ...(low === null ? {} : { lowBalanceMicros: low }),
   };
 }

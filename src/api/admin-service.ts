@@ -57,6 +57,7 @@ import { createOperator, listOperatorEvents, listOperators, revokeOperator } fro
 import { pageOfModels } from "./model-service.ts";
 import { makeLoggedChange } from "./operator-action.ts";
 import { audit, limitStreams, MAX_LONG_READS } from "./run-audit.ts";
+import { listAllTopUps } from "./top-up-service.ts";
 import { exportUsage } from "./usage/export.ts";
 import { getAccountUsage } from "./usage/service.ts";
 import { viewCatalogModel, viewEntry, viewKey, viewPlan, viewPriceVersion } from "./views.ts";
@@ -263,6 +264,7 @@ export const adminService = defineService(AdminService, ({ deps }) => {
     listOperators: (request) => listOperators(deps, request),
     revokeOperator: (request, call) => revokeOperator(deps, request, call),
     listEvents: (request) => listAllEvents(deps, request),
+    listTopUps: (request) => listAllTopUps(deps, request),
     listOperatorEvents: (request) => listOperatorEvents(deps, request),
     audit: (_, call) => audit(deps, call),
   };

@@ -13,6 +13,7 @@ import type { Ids } from "../domain/ids.ts";
 import type { Lane } from "../domain/lane.ts";
 import type { Operator } from "../domain/operator.ts";
 import type { Catalog } from "../models/catalog.ts";
+import type { TopUps } from "../payments/top-ups.ts";
 import type { AdmittedKey } from "../store/admit.ts";
 import type { Cells } from "../store/driver/cells.ts";
 import type { EventWatch } from "../store/event-watch.ts";
@@ -65,6 +66,8 @@ export type ApiCall = {
   /** The name of the method, such as "CreditAccount". */
   readonly method: string;
   readonly requestId: string;
+  /** Undefined if the caller sent none. */
+  readonly idempotencyKey: string | undefined;
   /** For the log line of the call. */
   recordChange(target: string, amountMicros: bigint | undefined): void;
   /** Sends the headers of a stream, which may have no message for long. After that, an error ends the stream. */
@@ -91,6 +94,8 @@ export type Deps = {
   readonly productName: string;
   /** Where customers add credit. */
   readonly topUpUrl: string | undefined;
+  /** Undefined if the server takes no payments. */
+  readonly topUps: TopUps | undefined;
   readonly eventWatch: EventWatch;
   /** For how long events are kept. */
   readonly eventsDays: number;

@@ -15,6 +15,7 @@ import { modelsService } from "./messages/models-service.ts";
 import { messagesService } from "./messages/service.ts";
 import { modelService } from "./model-service.ts";
 import { responsesService } from "./responses/service.ts";
+import { topUpService } from "./top-up-service.ts";
 import { usageService } from "./usage/service.ts";
 
 /** The developer API, in the order of the OpenAPI document. Every protocol and the health checks use this list. */
@@ -34,6 +35,7 @@ export const DEVELOPER_SERVICES: readonly ServiceDefinition[] = [
   limitService,
   ledgerService,
   usageService,
+  topUpService,
   eventService,
 ];
 

@@ -62,6 +62,7 @@ export function viewAccount(row: AccountRow): MessageInitShape<typeof AccountSch
     balanceMicros: row.balance_micros,
     balance: formatMicros(row.balance_micros),
     heldMicros: row.held_micros,
+    owedMicros: row.owed_micros,
     createdAt: timestampFromDate(row.created_at),
     externalId: row.external_id,
     email: row.email,

@@ -72,7 +72,7 @@ export async function startApp({ config, log, print, stopSignal }: AppOptions): 
     const isRemote = config.databaseUrl !== undefined;
     const prepared = await (isRemote ? databaseWait.until(prepare) : prepare());
     closers.push(() => prepared.stop());
-    const { createComponents, createPublicServer, createOperatorServer, registerHoldGauges } = await load();
+    const { createComponents, createPublicServer, createOperatorServer } = await load();
     const telemetry = await openTelemetry(config, log);
     const shared = { config, log, catalog, cells, telemetry, leakKeys };
     const components = createComponents({ ...shared, login: prepared, maintenance: prepared });
@@ -103,8 +103,8 @@ export async function startApp({ config, log, print, stopSignal }: AppOptions): 
       publicAddress = workers.address;
     }
 
-    const { metrics, deps } = components;
-    registerHoldGauges(metrics, deps.database);
+    const { metrics } = components;
+    components.startUpkeep();
     const readMetrics = async () => {
       metrics.startProcessMetrics();
       return (await workers?.readMetrics(metrics.registry)) ?? metrics.registry;

@@ -9,6 +9,10 @@ import { outputTokensOf } from "../domain/usage.ts";
 import type { Catalog } from "../models/catalog.ts";
 import { ModelsError } from "../models/problems.ts";
 import { readModels } from "../models/read-models.ts";
+import { Polling } from "../payments/polling.ts";
+import type { PaymentProvider } from "../payments/provider.ts";
+import { StripePayments } from "../payments/stripe.ts";
+import { TopUps } from "../payments/top-ups.ts";
 import type { Listener } from "../server/http/listener.ts";
 import { Admitter } from "../store/admit.ts";
 import { CellTurns } from "../store/driver/batcher.ts";
@@ -72,13 +76,8 @@ export function createComponents(options: ComponentsOptions) {
   health.startMonitors();
   const drain = new Drain(health);
   const tokens = new TokenCounter();
-  const upstreams = createUpstreams({
-    env: process.env,
-    tokens,
-    log,
-    metrics,
-    recordAttempt: telemetry?.recordAttempt,
-  });
+  const recordAttempt = telemetry?.recordAttempt;
+  const upstreams = createUpstreams({ env: process.env, tokens, log, metrics, recordAttempt });
   const metering = createMetering({
     topUpUrl: config.topUpUrl,
     databases,
@@ -93,9 +92,16 @@ export function createComponents(options: ComponentsOptions) {
   });
   drain.endSignal.addEventListener("abort", () => metering.stopGenerations(), { once: true });
   const eventWatch = new EventWatch({ database: databases.monitor, drainSignal: drain.startSignal });
-  const deps = createDeps(options, { database, metrics, ids, eventWatch });
+  const payments = createPayments(options, { database, ids, metrics });
+  const deps = createDeps(options, { database, metrics, ids, eventWatch, topUps: payments?.topUps });
   return {
     deps,
+    payments,
+    /** Starts what is about the whole database. Call in one process of a server only. */
+    startUpkeep: () => {
+      registerHoldGauges(metrics, database);
+      payments?.polling.start();
+    },
     admitter,
     meter: metering.meter,
     metrics,
@@ -123,6 +129,7 @@ export function createComponents(options: ComponentsOptions) {
       drain.endCalls(listeners, () => metering.settle(), delayMs, isGraceful),
     close: async () => {
       health.stop();
+      await payments?.polling.stop();
       await metering.stop();
       await Promise.all([tokens.close(), upstreams.close(), closeDatabases(databases)]);
       await telemetry?.shutdown();
@@ -133,7 +140,10 @@ export function createComponents(options: ComponentsOptions) {
 /** The dependencies of the services of both listeners. */
 function createDeps(
   { config, log, catalog }: ComponentsOptions,
-  { metrics, ...others }: Pick<Deps, "database" | "ids" | "eventWatch"> & { readonly metrics: Metrics },
+  {
+    metrics,
+    ...others
+  }: Pick<Deps, "database" | "ids" | "eventWatch" | "topUps"> & { readonly metrics: Metrics },
 ): Deps {
   return {
     ...others,
@@ -154,6 +164,37 @@ function createDeps(
     topUpUrl: config.topUpUrl,
     decodeTokens: async (list) => (await import("../tokens/token-bytes.ts")).bytesOfTokens(list),
   };
+}
+
+/** Undefined if the server takes no payments. */
+export type Payments = {
+  readonly provider: PaymentProvider;
+  readonly topUps: TopUps;
+  readonly polling: Polling;
+};
+
+function createPayments(
+  { config, log }: ComponentsOptions,
+  { database, ids, metrics }: Pick<Deps, "database" | "ids"> & { readonly metrics: Metrics },
+): Payments | undefined {
+  if (!config.payments) return undefined;
+  const { stripe, minMicros, maxMicros } = config.payments;
+  const provider = new StripePayments(stripe, config.product.name);
+  const topUps = new TopUps({
+    database,
+    ids,
+    provider,
+    minMicros,
+    maxMicros,
+    returnUrl: `${config.publicUrl}/account`,
+    now: Date.now,
+    onAlert: ({ topUpId, accountId, reason }) => {
+      metrics.paymentAlerts.inc([reason]);
+      log.error({ topup: topUpId, account_id: accountId, reason }, "a payment needs attention");
+    },
+  });
+  const onFailure = (error: unknown) => log.warn({ err: error }, "looking up payments failed");
+  return { provider, topUps, polling: new Polling({ topUps, database, onFailure }) };
 }
 
 function registerGauges(metrics: Metrics, admitter: Admitter, database: Databases["single"]): void {
@@ -261,8 +302,7 @@ const GAUGES = {
   expired: { name: "vx_expired_holds", help: "Holds that have expired and are not released yet." },
 };
 
-/** Register these in one process of a server only: they are about the whole database. */
-export function registerHoldGauges(metrics: Metrics, database: Cells): void {
+function registerHoldGauges(metrics: Metrics, database: Cells): void {
   metrics.gaugesRead(GAUGES, () => readHoldFigures(database));
 }
 

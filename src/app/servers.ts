@@ -16,6 +16,7 @@ import { BodyBudget } from "../codec/body-budget.ts";
 import { generateSessionToken } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
 import { createIds } from "../domain/ids.ts";
+import type { PaymentProvider } from "../payments/provider.ts";
 import { SMALL_BODY_BYTES } from "../rules/limits.ts";
 import { isRestOnly, policiesOf } from "../rules/policy.ts";
 import { prepareValidation } from "../rules/validate.ts";
@@ -33,13 +34,14 @@ import { badRequestResponses } from "../server/http/bad-request.ts";
 import { Cors } from "../server/http/cors.ts";
 import { bodyBudget, defaultLimits } from "../server/http/limits.ts";
 import { Listener } from "../server/http/listener.ts";
-import { type HttpHandler, pathOf, requestIdFrom } from "../server/http/message.ts";
+import { type HttpHandler, pathOf, requestIdFrom, type ServePath } from "../server/http/message.ts";
 import { OpenCalls } from "../server/http/open-calls.ts";
 import { leakReports } from "../server/leak-reports.ts";
 import { createObserver } from "../server/observation.ts";
 import { consolePages } from "../server/pages/console-pages.ts";
 import { pages } from "../server/pages/pages.ts";
 import { metricsPage, probePages } from "../server/pages/probes.ts";
+import { paymentEvents } from "../server/payment-events.ts";
 import { CallServer } from "../server/serve-call.ts";
 import { OidcClient } from "../server/sign-in/oidc-client.ts";
 import { type SignIn, sessionPage, signInPages, signOutPosts } from "../server/sign-in/sign-in-pages.ts";
@@ -48,12 +50,13 @@ import { restServer } from "../server/wire/rest.ts";
 import { rpcMethods } from "../server/wire/rpc.ts";
 import type { Admitter } from "../store/admit.ts";
 import type { Cells } from "../store/driver/cells.ts";
-import { reportLeaks } from "../store/keys.ts";
+import { type Leak, reportLeaks } from "../store/keys.ts";
 import { endSession, findOperator, findSession, signInOperator } from "../store/operators.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { StartTrace } from "../telemetry/telemetry.ts";
 import type { AdminTokens } from "./admin-tokens.ts";
+import type { Payments } from "./components.ts";
 import { collectAfterLargeRequests } from "./garbage.ts";
 import { OverviewFeed } from "./overview-feed.ts";
 import type { Config } from "./settings/config.ts";
@@ -61,7 +64,7 @@ import type { LeakKeys } from "./settings/leak-keys.ts";
 
 /** The listeners. They load most of the code, so they are imported while the database starts. */
 
-export { createComponents, registerHoldGauges } from "./components.ts";
+export { createComponents } from "./components.ts";
 
 /** Services that need no key. */
 const openServices: readonly DescService[] = [Health, ServerReflection, ServerReflectionAlpha];
@@ -69,6 +72,7 @@ const openServices: readonly DescService[] = [Health, ServerReflection, ServerRe
 type PublicServerOptions = {
   readonly config: Config;
   readonly leakKeys: LeakKeys | undefined;
+  readonly payments: Payments | undefined;
   readonly deps: Deps;
   readonly admitter: Admitter;
   readonly meter: Meter;
@@ -80,6 +84,28 @@ type PublicServerOptions = {
   readonly drainSignal: AbortSignal;
   readonly shutdownSignal: AbortSignal;
 };
+
+/** Requests of other services, which sign them. */
+function signedPosts(
+  { leakKeys, payments, deps, log }: PublicServerOptions,
+  budget: BodyBudget,
+): Map<string, ServePath> {
+  const posts = new Map<string, ServePath>();
+  if (leakKeys) {
+    const keyOf = (identifier: string) => leakKeys.get(identifier);
+    const report = (leaks: readonly Leak[]) => reportLeaks(deps.database, leaks);
+    posts.set("/leaks", leakReports({ keyOf, budget, report, log }));
+  }
+  if (payments) {
+    const { provider, topUps } = payments;
+    const readEvent: PaymentProvider["readEvent"] = (body, signature) => provider.readEvent(body, signature);
+    posts.set(
+      "/stripe/events",
+      paymentEvents({ readEvent, handle: (event) => topUps.handle(event), budget, log }),
+    );
+  }
+  return posts;
+}
 
 /** Creates the listener of the developer API. The caller opens it. */
 export function createPublicServer(options: PublicServerOptions): Listener {
@@ -121,20 +147,12 @@ export function createPublicServer(options: PublicServerOptions): Listener {
     new Map([...open, ...connectRpcs(calls, methods)]),
   );
   const cors = new Cors(config.corsOrigins);
-  const { leakKeys } = options;
-  const serveLeaks =
-    leakKeys &&
-    leakReports({
-      keyOf: (identifier) => leakKeys.get(identifier),
-      budget,
-      report: (leaks) => reportLeaks(deps.database, leaks),
-      log,
-    });
+  const posts = signedPosts(options, budget);
   const handler = createHandler({
     rest: restServer({ calls, ...limits, services }),
     rpcs,
     pages: new Map([...probePages(readiness), ...pages(deps.catalog, config.product)]),
-    ...(serveLeaks && { posts: new Map([["/leaks", serveLeaks]]) }),
+    posts,
     cors,
     newRequestId: deps.ids.request,
     log,

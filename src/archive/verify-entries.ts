@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import type { Readable } from "node:stream";
 import { createZstdDecompress } from "node:zlib";
+import type { EntryRow } from "../store/ledger.ts";
 import { type ArchivedHead, ArchiveError } from "./archive-database.ts";
 
 const ENTRIES_PER_REPORT = 1_000;
@@ -23,6 +24,8 @@ class Totals {
   readonly kinds: Record<LedgerLine["kind"], KindTotal> = {
     generation: { entries: 0, amount_micros: 0 },
     credit: { entries: 0, amount_micros: 0 },
+    topup: { entries: 0, amount_micros: 0 },
+    refund: { entries: 0, amount_micros: 0 },
     adjustment: { entries: 0, amount_micros: 0 },
   };
 
@@ -137,7 +140,7 @@ export type LedgerLine = {
   readonly seq: number;
   readonly id: string;
   readonly month: number;
-  readonly kind: "generation" | "credit" | "adjustment";
+  readonly kind: EntryRow["kind"];
   readonly amount_micros: number;
   readonly balance_after_micros: number;
   readonly reason: string;

@@ -4,7 +4,7 @@ import { InvariantViolation } from "../domain/invariant.ts";
 import type { Model } from "../domain/model.ts";
 import type { Micros } from "../domain/money.ts";
 import type { AdmittedKey } from "../store/admit.ts";
-import type { HoldOutcome, HoldRequest, MinuteLimit, ShortHold } from "../store/bill.ts";
+import type { HoldOutcome, HoldRequest, MinuteLimit, OwingHold, ShortHold } from "../store/bill.ts";
 import type { Billing } from "../store/billing.ts";
 import { checkRequest } from "./check-request.ts";
 import type { Caller, GenerationRequest } from "./generation-request.ts";
@@ -17,7 +17,7 @@ import {
   type Size,
   type Tokens,
 } from "./generation-size.ts";
-import { insufficientBalance, limitExceeded, type Need } from "./refusals.ts";
+import { insufficientBalance, limitExceeded, type Need, paymentReversed } from "./refusals.ts";
 import type { RunningGenerations } from "./running-generations.ts";
 import type { Settler } from "./settler.ts";
 
@@ -60,6 +60,7 @@ export async function placeHold(deps: HoldDeps, pending: PendingGeneration): Pro
   let size = first instanceof Promise ? await first : first;
   for (;;) {
     const held = await tryHold(deps, pending, size);
+    if (held.outcome === "owing") throw paymentReversed(held, needOf(model, request, size), deps.topUpUrl);
     if (!isShort(held)) return placedOf(held, size);
     const next = nextSize(model, request, size, held, tokens, options);
     if (next === undefined) {
@@ -116,7 +117,7 @@ function refusalOf(short: ShortHold, need: Need, topUpUrl: string | undefined): 
     : insufficientBalance(short, need, topUpUrl);
 }
 
-function placedOf(held: Exclude<HoldOutcome, ShortHold>, size: Size): Placed {
+function placedOf(held: Exclude<HoldOutcome, ShortHold | OwingHold>, size: Size): Placed {
   switch (held.outcome) {
     case "held":
       return { kind: "held", size, minuteLimits: held.minuteLimits ?? [] };
@@ -185,9 +186,7 @@ export async function quoteOf(
       const held = await quoteHold(holdRequestOf(pending, size));
       const next = isShort(held) ? nextSize(model, request, size, held, counted, options) : undefined;
       if (next === undefined) {
-        const refusal = isShort(held)
-          ? refusalOf(held, needOf(model, request, size), undefined).reason
-          : undefined;
+        const refusal = quotedRefusal(held, needOf(model, request, size));
         const limitId = held.outcome === "limited" ? held.limit.id : undefined;
         const { maxTokens, amountMicros: holdMicros } = size;
         return { model: model.id, inputTokens, maxTokens, holdMicros, refusal, limitId };
@@ -199,6 +198,11 @@ export async function quoteOf(
     const { reason: refusal } = error;
     return { model: model.id, inputTokens, maxTokens: 0, holdMicros: 0n, refusal, limitId: undefined };
   }
+}
+
+function quotedRefusal(held: HoldOutcome, need: Need): Reason | undefined {
+  if (held.outcome === "owing") return "payment_reversed";
+  return isShort(held) ? refusalOf(held, need, undefined).reason : undefined;
 }
 
 const QUOTED_REFUSALS: ReadonlySet<Reason> = new Set(["context_length_exceeded", "max_cost_too_low"]);

@@ -4,7 +4,7 @@ import type { Model } from "../domain/model.ts";
 import { formatMicros, type Micros } from "../domain/money.ts";
 import { editDistance } from "../domain/text.ts";
 import type { AdmittedKey } from "../store/admit.ts";
-import type { Funds, RefusingLimit } from "../store/bill.ts";
+import type { Funds, OwingHold, RefusingLimit } from "../store/bill.ts";
 
 /** The wait for running calls to end. Official SDKs retry twice. */
 const RUNNING_CALLS_SECONDS = 2;
@@ -40,6 +40,22 @@ export function insufficientBalance(funds: Funds, need: Need, topUpUrl: string |
     message: `${cost}, but the balance is ${formatMicros(balanceMicros)}. Top up the account${canLower ? ", or lower max_tokens" : ""}.`,
     metadata,
     shouldRetry: false,
+  });
+}
+
+/** The 402 error of a call of an account that owes something. A credit or a top-up pays what is owed first. */
+export function paymentReversed(
+  { owedMicros, ...funds }: OwingHold,
+  need: Need,
+  topUpUrl: string | undefined,
+): DomainError {
+  return new DomainError("payment_reversed", {
+    message: `A payment into the account was refunded or disputed after it was spent: ${formatMicros(owedMicros)} is owed. Top up the account.`,
+    metadata: {
+      ...fundsMetadata(funds, need),
+      owed_micros: String(owedMicros),
+      ...(topUpUrl === undefined ? {} : { top_up_url: topUpUrl }),
+    },
   });
 }
 

@@ -1,5 +1,6 @@
 import type {
   Account,
+  AccountTopUp,
   AccountUsageRow,
   AuditFinding,
   CatalogModel,
@@ -27,6 +28,7 @@ export const accountColumns: readonly Column<Account>[] = [
   { title: "PLAN", value: (account) => account.plan },
   { title: "BALANCE", value: (account) => account.balance, align: "right" },
   { title: "HELD", value: (account) => formatMicros(account.heldMicros), align: "right" },
+  { title: "OWED", value: ({ owedMicros: owed }) => (owed === 0n ? "" : formatMicros(owed)), align: "right" },
   { title: "CREATED", value: (account) => formatTime(account.createdAt) },
 ];
 
@@ -89,6 +91,18 @@ export const operatorColumns: readonly Column<Operator>[] = [
   { title: "REVOKED", value: (operator) => formatTime(operator.revokedAt) },
   { title: "LAST USED", value: (operator) => formatTime(operator.lastUsedAt) },
   { title: "EMAIL", value: (operator) => operator.email },
+];
+
+export const topUpColumns: readonly Column<AccountTopUp>[] = [
+  { title: "ID", value: ({ topup }) => topup?.id ?? "" },
+  { title: "ACCOUNT", value: (row) => row.accountId },
+  { title: "STATE", value: ({ topup }) => topup?.state ?? "" },
+  { title: "AMOUNT", value: ({ topup }) => topup?.amount ?? "", align: "right" },
+  { title: "REFUNDED", value: ({ topup }) => formatMicros(topup?.refundedMicros ?? 0n), align: "right" },
+  { title: "DISPUTED", value: ({ topup }) => formatMicros(topup?.disputedMicros ?? 0n), align: "right" },
+  { title: "PAYMENT", value: (row) => row.paymentId },
+  { title: "PROBLEM", value: (row) => row.problem },
+  { title: "CREATED", value: ({ topup }) => formatTime(topup?.createdAt) },
 ];
 
 export const accountEventColumns: readonly Column<Event>[] = [

@@ -43,6 +43,7 @@ const GROUPS: Readonly<Record<string, Group>> = {
   ledger: { description: "List the ledger entries of an account.", load: () => import("./ledger.ts") },
   usage: { description: "Show and export the usage of accounts.", load: () => import("./usage.ts") },
   events: { description: "List and watch the events of accounts.", load: () => import("./events.ts") },
+  topups: { description: "List the payments of customers.", load: () => import("./topups.ts") },
   operators: {
     description: "Manage operators and their tokens.",
     load: () => import("./operators.ts"),

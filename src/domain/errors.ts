@@ -94,6 +94,13 @@ export const ERRORS = {
     "billing_error",
     "The balance is too low for this call. Add credit to the account.",
   ),
+  payment_reversed: row(
+    "FAILED_PRECONDITION",
+    402,
+    "billing_error",
+    "A payment into the account was refunded or disputed after it was spent. Top up the account.",
+    false,
+  ),
   budget_exceeded: row(
     "FAILED_PRECONDITION",
     402,
@@ -237,6 +244,13 @@ export const ERRORS = {
     "The maximum number of running generations is reached. Retry when one has ended.",
     true,
   ),
+  topup_limit_reached: row(
+    "RESOURCE_EXHAUSTED",
+    429,
+    "rate_limit_error",
+    "The account has 20 top-ups that are not paid. Pay one of them, or retry when one has expired, a day after its creation.",
+    false,
+  ),
   too_many_failed_authentications: row(
     "RESOURCE_EXHAUSTED",
     429,
@@ -251,6 +265,13 @@ export const ERRORS = {
     "The message is flagged as compressed, but the call does not declare a compression. Declare it in the header 'grpc-encoding' or 'connect-content-encoding', or do not compress the message.",
   ),
   internal: row("INTERNAL", 500, "api_error", "An internal error occurred. Report it with the request id."),
+  payments_not_configured: row(
+    "UNIMPLEMENTED",
+    501,
+    "api_error",
+    "This server takes no payments. Contact the operator of this service to add credit.",
+    false,
+  ),
   unimplemented: row("UNIMPLEMENTED", 501, "api_error", "This method is not available yet.", false),
   upstream_error: row(
     "UNAVAILABLE",

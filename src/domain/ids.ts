@@ -9,6 +9,7 @@ export type Ids = {
   key(lane: Lane): string;
   entry(lane: Lane): string;
   generation(lane: Lane): string;
+  topUp(lane: Lane): string;
   /** The lane after the last one is for the limits of plans. */
   limit(lane: Lane): string;
   request(): string;
@@ -35,6 +36,7 @@ export function createIds(now: (cell: number) => number, cellOf: (lane: Lane) =>
     key: (lane) => nextIn("key", lane),
     entry: (lane) => nextIn("led", lane),
     generation: (lane) => nextIn("gen", lane),
+    topUp: (lane) => nextIn("top", lane),
     limit: (lane) => (lane === LANE_COUNT ? next("lim", 0) : nextIn("lim", lane)),
     request: () => `req_${takeRandomBytes(REQUEST_ID_BYTES).toString("hex")}`,
   };

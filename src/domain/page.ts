@@ -16,6 +16,7 @@ type ListName =
   | "operators"
   | "operator_events"
   | "events"
+  | "topups"
   | "usage";
 
 export type Page = {

@@ -49,6 +49,10 @@ export class ServiceCall implements ApiCall {
     return this.exchange.requestId;
   }
 
+  get idempotencyKey(): string | undefined {
+    return idempotencyKeyOf(this.exchange);
+  }
+
   recordChange(target: string, amountMicros: bigint | undefined): void {
     this.#observation.setChange({ target, amountMicros });
   }
@@ -64,10 +68,9 @@ export class ServiceCall implements ApiCall {
   caller(desc: DescMessage, request: Message): Caller {
     if (!this.exchange.policy.metered)
       throw new Error(`${this.exchange.method.rpc} is not declared as metered`);
-    const { exchange } = this;
+    const { exchange, idempotencyKey } = this;
     const { rpc } = exchange.method;
     const observation = this.#observation;
-    const idempotencyKey = idempotencyKeyOf(exchange);
     return {
       requestId: exchange.requestId,
       trace: observation.trace,

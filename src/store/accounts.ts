@@ -24,6 +24,8 @@ export type AccountRow = {
   notes: string;
   /** The threshold of the event balance.low; null for none. */
   low_balance_micros: bigint | null;
+  /** What reversed payments still cost the account. */
+  owed_micros: bigint;
 };
 
 /** An undefined field is not changed; an empty one is removed. */

@@ -28,7 +28,11 @@ export type HoldRequest = {
 export type HoldOutcome =
   | { readonly outcome: "held"; readonly minuteLimits?: readonly MinuteLimit[] }
   | { readonly outcome: "revoked" | "running" | "reused" | "answered" }
+  | OwingHold
   | ShortHold;
+
+/** A hold of an account that owes something for reversed payments. */
+export type OwingHold = Funds & { readonly outcome: "owing"; readonly owedMicros: Micros };
 
 /** A hold that does not fit the balance or a limit. */
 export type ShortHold = Funds & {
@@ -247,6 +251,18 @@ function holdOutcome({ hold }: { readonly hold: HoldRequest }, row: BillRow): Ho
     case "insufficient":
     case "limited":
       return withLimits(outcome, row);
+    case "owing": {
+      const { balance_micros: balanceMicros, held_micros: heldMicros, amount_micros: owedMicros } = row;
+      assertInvariant(
+        owedMicros !== null && owedMicros > 0n,
+        "an account that owes something owes an amount",
+        {
+          hold: hold.generationId,
+          owedMicros: owedMicros ?? 0n,
+        },
+      );
+      return { outcome, balanceMicros, heldMicros, owedMicros };
+    }
     default:
       return { outcome };
   }
@@ -431,6 +447,7 @@ function isLegalHoldOutcome({ idempotency }: HoldRequest, { outcome }: BillRow):
     case "held":
     case "insufficient":
     case "limited":
+    case "owing":
     case "revoked":
       return true;
     case "running":

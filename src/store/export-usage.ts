@@ -31,7 +31,7 @@ export type MovementRow = {
   account_name: string;
   seq: bigint;
   id: string;
-  kind: "credit" | "adjustment";
+  kind: "credit" | "topup" | "refund" | "adjustment";
   amount_micros: bigint;
   reason: string;
   created_at: Date;

@@ -14,7 +14,7 @@ export type EntryRow = {
   id: string;
   account_id: string;
   seq: bigint;
-  kind: "generation" | "credit" | "adjustment";
+  kind: "generation" | "credit" | "topup" | "refund" | "adjustment";
   amount_micros: bigint;
   balance_after_micros: bigint;
   reason: string;
@@ -186,7 +186,7 @@ export async function listFilteredEntries(
   const first = range?.first_seq ?? 1n;
   let end = range?.end_seq ?? 1n;
   if (page.after !== "" && BigInt(page.after) < end) end = BigInt(page.after);
-  const isIndexed = kind === "credit" || kind === "adjustment" || (keyId !== "" && model === "");
+  const isIndexed = (kind !== "" && kind !== "generation") || (keyId !== "" && model === "");
   const rows: EntryRow[] = [];
   for (let piece = 0; piece < pieces.max && end > first && rows.length <= page.size; piece++) {
     const low: bigint = isIndexed || end - pieces.rows < first ? first : end - pieces.rows;

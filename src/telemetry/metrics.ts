@@ -58,6 +58,7 @@ function recordedMetrics(registry: Registry) {
       "protocol",
     ),
     batchSize: histogram("vx_batch_size", "Items per statement.", BATCH_SIZES, "batcher"),
+    paymentAlerts: counter("vx_payment_alerts_total", "Payments that operators should look at.", "reason"),
     upstreamAttempts: counter(
       "vx_upstream_attempts_total",
       "Upstream attempts by outcome.",

@@ -119,6 +119,7 @@ describe("accounts", () => {
       state: "active",
       suspended_at: null,
       low_balance_micros: null,
+      owed_micros: 0,
     });
     expect(await json("accounts", "get", account.id)).toEqual({ account });
   });

@@ -21,17 +21,24 @@ import { type JsonAnswer, sendJson } from "./send-json.ts";
 
 const MODEL = exampleValues(BUILT_IN_MODELS).generation;
 let app: TestApp;
+/** A server that takes payments. It does not reach Stripe. */
+let paidApp: TestApp;
 let key: TestKey;
 
 beforeAll(async () => {
   // With one connection, a statement that is blocked also blocks the next one.
   app = await startTestApp({ env: { VX_DATABASE_CONNECTIONS: "1" } });
+  const env = { VX_STRIPE_SECRET_KEY: "sk_test_x", VX_STRIPE_WEBHOOK_SECRET: "whsec_x" };
+  paidApp = await startTestApp({ env, database: app.database });
   const operator = operatorOf(app);
   key = await createTestKey(operator);
   const credit = { amountMicros: 10_000_000n, reason: "invoice 1001", idempotencyKey: "1001" };
   await operator.creditAccount({ accountId: key.accountId, ...credit });
 });
-afterAll(() => app.stop());
+afterAll(async () => {
+  await paidApp.stop();
+  await app.stop();
+});
 
 /** A call that fails with the error, for each error of the document. */
 const FAILING: Partial<Record<Reason, () => Promise<JsonAnswer>>> = {
@@ -63,6 +70,23 @@ const FAILING: Partial<Record<Reason, () => Promise<JsonAnswer>>> = {
     return await send("GET", "/v1/me", undefined, secret);
   },
   insufficient_balance: async () => generate(await createTestKey(operatorOf(app)), "Hello"),
+  payment_reversed: async () => {
+    const { accountId, secret } = await createTestKey(operatorOf(app));
+    await app.database.owner`UPDATE vx.accounts SET owed_micros = 4200000 WHERE id = ${accountId}`;
+    return await generate({ ...key, secret }, "Hello");
+  },
+  topup_limit_reached: async () => {
+    const { accountId, secret } = await createTestKey(operatorOf(paidApp), { scopes: ["billing"] });
+    await app.database.owner`
+      INSERT INTO vx.topups (lane, id, account_id, state, amount_micros, currency, return_url, created_at)
+      SELECT vx.lane_of(${accountId}), 'top_' || n, ${accountId}, 'pending', 1, 'usd', '', now() FROM generate_series(1, 20) n`;
+    const body = { amount_micros: 5_000_000 };
+    return await sendJson(paidApp.url, { verb: "POST", path: "/v1/topups", secret, body });
+  },
+  payments_not_configured: async () => {
+    const { secret } = await createTestKey(operatorOf(app), { scopes: ["billing"] });
+    return await send("GET", "/v1/topups", undefined, secret);
+  },
   budget_exceeded: () => limited({ metric: "cost", window: "day", amount: 0n }),
   token_limit_exceeded: () => limited({ metric: "tokens", window: "minute", amount: 0n }),
   generation_limit_exceeded: () => limited({ metric: "generations", window: "day", amount: 0n }),

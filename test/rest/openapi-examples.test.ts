@@ -12,6 +12,7 @@ import type { OperationExample } from "../../tools/openapi/operation-example.ts"
 import { operationsOf } from "../../tools/openapi/operations.ts";
 import type { Schema } from "../../tools/openapi/schema.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
+import { FakeStripe } from "../support/fake-stripe.ts";
 import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
 import { differences } from "./differences.ts";
 import { type JsonAnswer, sendJson } from "./send-json.ts";
@@ -24,9 +25,13 @@ let otherKeyId: string;
 let childKeyId: string;
 /** A generation of the account. */
 let generationId: string;
+let stripe: FakeStripe;
+/** A paid top-up of the account. */
+let topUpId: string;
 
 beforeAll(async () => {
-  app = await startTestApp();
+  stripe = await FakeStripe.start();
+  app = await startTestApp({ env: stripe.env });
   const operator = operatorOf(app);
   key = await createTestKey(operator, { scopes: ["generate", "read", "keys", "billing"] });
   const { accountId } = key;
@@ -43,8 +48,14 @@ beforeAll(async () => {
   const { path, body } = { path: "/v1/generate", body: EXAMPLES.Generate?.body };
   const { body: generated } = await send("POST", path, { ...(body as object), user: "user-7" });
   generationId = (generated as { id: string }).id;
+  const { body: created } = await send("POST", "/v1/topups", EXAMPLES.CreateTopUp?.body);
+  topUpId = (created as { topup: { id: string } }).topup.id;
+  for (const event of stripe.pay(topUpId)) await stripe.deliver(event, app.url);
 });
-afterAll(() => app.stop());
+afterAll(async () => {
+  await app.stop();
+  await stripe.stop();
+});
 
 const EXAMPLES = operationExamples(exampleValues(BUILT_IN_MODELS));
 const operations = operationsOf(developerServices);
@@ -179,7 +190,8 @@ function addressOf(
   { path = {}, query = {} }: OperationExample,
 ): string {
   const keyId = verb === "PATCH" || template.endsWith(":rotate") ? childKeyId : otherKeyId;
-  const own = { ...("key_id" in path && { key_id: keyId }), ...("id" in path && { id: generationId }) };
+  const id = template.startsWith("/v1/topups") ? topUpId : generationId;
+  const own = { ...("key_id" in path && { key_id: keyId }), ...("id" in path && { id }) };
   const values: Record<string, string> = { ...path, ...own };
   const filled = template.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(values[name] ?? ""));
   const search = new URLSearchParams();

@@ -112,6 +112,7 @@ test("the operations are sorted by importance and have short names that differ",
     "Limits",
     "Ledger",
     "Usage",
+    "Payments",
     "Events",
   ]);
   const names = Object.values(paths).flatMap((verbs) => Object.values(verbs).map(({ summary }) => summary));

@@ -10,6 +10,7 @@ import {
   errorExampleNames,
   errorResponses,
   errorSchema,
+  takesIdempotencyKey,
 } from "./errors.ts";
 import { answerHeaders, HEADERS } from "./headers.ts";
 import { insertExamples } from "./insert-examples.ts";
@@ -113,7 +114,7 @@ function parameters(operation: Operation, schemas: Schemas, commentOf: CommentOf
   const list = [
     ...operation.pathFields.map((field) => describe(field, "path")),
     ...operation.queryFields.map((field) => describe(field, "query")),
-    ...(operation.policy.metered ? [IDEMPOTENCY_KEY] : []),
+    ...(takesIdempotencyKey(operation) ? [IDEMPOTENCY_KEY] : []),
     ...(operation.binding.resumedBy ? [LAST_EVENT_ID] : []),
     ...(operation.withHeader ? [selectingHeader(operation.withHeader)] : []),
   ];

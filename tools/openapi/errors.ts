@@ -8,6 +8,13 @@ const always = () => true;
 const never = () => false;
 const withBody = ({ bodyFields }: Operation) => bodyFields.length > 0;
 const metered = ({ policy }: Operation) => policy.metered;
+const isTopUp = ({ usual }: Operation) => usual.parent.name === "TopUpService";
+const createsTopUp = ({ usual }: Operation) => usual.name === "CreateTopUp";
+
+/** Whether an idempotency key identifies the call. */
+export function takesIdempotencyKey(operation: Operation): boolean {
+  return metered(operation) || createsTopUp(operation);
+}
 
 /** The operations that can return each reason. A new reason does not compile until it is added here. */
 const IS_RETURNED_BY: Readonly<Record<Reason, (operation: Operation) => boolean>> = {
@@ -19,6 +26,9 @@ const IS_RETURNED_BY: Readonly<Record<Reason, (operation: Operation) => boolean>
   revoked_api_key: always,
   expired_api_key: always,
   insufficient_balance: metered,
+  payment_reversed: metered,
+  topup_limit_reached: createsTopUp,
+  payments_not_configured: isTopUp,
   budget_exceeded: metered,
   token_limit_exceeded: metered,
   generation_limit_exceeded: metered,
@@ -38,7 +48,7 @@ const IS_RETURNED_BY: Readonly<Record<Reason, (operation: Operation) => boolean>
   key_creation_limit_reached: ({ usual }) => usual.name === "CreateKey",
   request_too_large: withBody,
   unsupported_media_type: withBody,
-  idempotency_key_reused: metered,
+  idempotency_key_reused: takesIdempotencyKey,
   rate_limit_exceeded: ({ policy }) => policy.rateLimited,
   too_many_failed_authentications: always,
   internal: always,
@@ -122,6 +132,10 @@ const FUNDS = {
   available_micros: { type: "integer", description: "The balance without that part." },
   required_micros: { type: "integer", description: "What the call can cost at most." },
   shortage_micros: { type: "integer", description: "What the available balance lacks." },
+  owed_micros: {
+    type: "integer",
+    description: "What is owed for reversed payments. Only in the error payment_reversed.",
+  },
   top_up_url: {
     type: "string",
     description: "Where credit can be added, if the operator of the server names an address.",

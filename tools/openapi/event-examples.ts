@@ -12,6 +12,17 @@ const PRICES = {
   request: 0,
 };
 
+const TOP_UP = {
+  topup_id: "top_01kb0zq5p9e8tvm4x2c7h3j6rq",
+  state: "paid",
+  amount_micros: 25_000_000,
+  refunded_micros: 0,
+  disputed_micros: 0,
+  entry_id: "",
+  balance_micros: 8_500_000,
+  owed_micros: 0,
+};
+
 /** The data of an event of each type. */
 export const EVENT_DATA: Readonly<Record<string, Schema>> = {
   "balance.low": { balance_micros: 4_990_000, low_balance_micros: 5_000_000 },
@@ -43,6 +54,17 @@ export const EVENT_DATA: Readonly<Record<string, Schema>> = {
     amount_micros: -1_500_000,
     balance_after_micros: 8_500_000,
     reason: "refund of invoice 1001",
+  },
+  "topup.paid": { ...TOP_UP, entry_id: "led_01kam4xy3whe1vv46nxmwdzxpx", balance_micros: 33_500_000 },
+  "topup.failed": { ...TOP_UP, state: "failed" },
+  "topup.expired": { ...TOP_UP, state: "expired" },
+  "topup.refunded": { ...TOP_UP, state: "refunded", refunded_micros: TOP_UP.amount_micros },
+  "topup.disputed": {
+    ...TOP_UP,
+    state: "disputed",
+    disputed_micros: TOP_UP.amount_micros,
+    balance_micros: 0,
+    owed_micros: 16_500_000,
   },
   "key.created": KEY,
   "key.updated": { ...KEY, fields: ["rate_limit_rpm", "expires_at"] },

@@ -126,6 +126,35 @@ const KEY_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   RevokeKeyByDelete: { path: { key_id: KEY_ID }, response: REVOKED },
 };
 
+const TOP_UP = {
+  id: "top_01kb0zq5p9e8tvm4x2c7h3j6rq",
+  state: "pending",
+  amount_micros: 25_000_000,
+  amount: "$25.00",
+  url: "https://checkout.stripe.com/c/pay/cs_live_a1B2c3",
+  created_at: "2026-11-26T14:03:21.481Z",
+  paid_at: null,
+  receipt_url: "",
+  refunded_micros: 0,
+  disputed_micros: 0,
+};
+const PAID_TOP_UP = {
+  ...TOP_UP,
+  state: "paid",
+  url: "",
+  paid_at: "2026-11-26T14:05:02.119Z",
+  receipt_url: "https://pay.stripe.com/receipts/a1B2c3",
+};
+
+const TOP_UP_EXAMPLES: Readonly<Record<string, OperationExample>> = {
+  CreateTopUp: {
+    body: { amount_micros: TOP_UP.amount_micros, return_url: "https://app.example.com/billing" },
+    response: { topup: TOP_UP },
+  },
+  GetTopUp: { path: { id: TOP_UP.id }, response: { topup: PAID_TOP_UP } },
+  ListTopUps: { query: { page_size: 50 }, response: { topups: [PAID_TOP_UP], next_page_token: "" } },
+};
+
 /** The examples by operation id, with these values of models. */
 export function operationExamples(models: ExampleValues): Readonly<Record<string, OperationExample>> {
   return {
@@ -133,6 +162,7 @@ export function operationExamples(models: ExampleValues): Readonly<Record<string
     ...generationExamples(models),
     ...embeddingExamples(models.embeddings),
     ...KEY_EXAMPLES,
+    ...TOP_UP_EXAMPLES,
   };
 }
 
@@ -182,6 +212,8 @@ function accountExamples(model: ExampleValues["generation"]): Readonly<Record<st
     key: API_KEY,
     top_up_url: "",
     low_balance_micros: 5_000_000,
+    owed_micros: 0,
+    owed: "$0.00",
   };
   const query = { page_size: 50 };
   return {

@@ -189,6 +189,18 @@ function factsOf(model: ErrorModel): Partial<Record<Reason, DomainErrorOptions>>
       fields: [{ field: "max_cost_micros", description: tooLow }],
       metadata: { max_cost_micros: "20", required_micros: "29" },
     },
+    payment_reversed: {
+      message:
+        "A payment into the account was refunded or disputed after it was spent: $4.20 is owed. Top up the account.",
+      metadata: {
+        balance_micros: "0",
+        held_micros: "0",
+        available_micros: "0",
+        required_micros: "29",
+        shortage_micros: "29",
+        owed_micros: "4200000",
+      },
+    },
     insufficient_balance: {
       message:
         "This call can cost up to $0.000029, but the balance is $0.000028. Top up the account, or lower max_tokens.",

@@ -25,6 +25,7 @@ const TAG_TITLES: Readonly<Record<string, string>> = {
   MeService: "Account status",
   LimitService: "Limits",
   EventService: "Events",
+  TopUpService: "Payments",
   KeyService: "Keys",
 };
 

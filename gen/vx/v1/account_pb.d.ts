@@ -122,6 +122,21 @@ export declare type GetAccountResponse = Message<"vx.v1.GetAccountResponse"> & {
    * @generated from field: optional int64 low_balance_micros = 13;
    */
   lowBalanceMicros?: bigint | undefined;
+
+  /**
+   * What the account owes for payments that were refunded or disputed after they were spent, in micros. While it is not 0, generations
+   * fail with `payment_reversed`; credits and top-ups pay it first.
+   *
+   * @generated from field: int64 owed_micros = 14;
+   */
+  owedMicros: bigint;
+
+  /**
+   * The same as text.
+   *
+   * @generated from field: string owed = 15;
+   */
+  owed: string;
 };
 
 /**

@@ -323,6 +323,75 @@ export declare type EntryPostedEvent = Message<"vx.v1.EntryPostedEvent"> & {
 export declare const EntryPostedEventSchema: GenMessage<EntryPostedEvent>;
 
 /**
+ * The data of the events about a top-up: the state of the top-up and of the account after the change.
+ *
+ * @generated from message vx.v1.TopUpEvent
+ */
+export declare type TopUpEvent = Message<"vx.v1.TopUpEvent"> & {
+  /**
+   * The id of the top-up: "top_…".
+   *
+   * @generated from field: string topup_id = 1;
+   */
+  topupId: string;
+
+  /**
+   * The state of the top-up.
+   *
+   * @generated from field: string state = 2;
+   */
+  state: string;
+
+  /**
+   * The amount of the top-up, in micros.
+   *
+   * @generated from field: int64 amount_micros = 3;
+   */
+  amountMicros: bigint;
+
+  /**
+   * What was refunded in total, in micros.
+   *
+   * @generated from field: int64 refunded_micros = 4;
+   */
+  refundedMicros: bigint;
+
+  /**
+   * What open and lost disputes withdrew, in micros. "topup.disputed": 0 if the dispute was won.
+   *
+   * @generated from field: int64 disputed_micros = 5;
+   */
+  disputedMicros: bigint;
+
+  /**
+   * "topup.paid": the id of the ledger entry. Empty if an operator credited the payment before.
+   *
+   * @generated from field: string entry_id = 6;
+   */
+  entryId: string;
+
+  /**
+   * The balance of the account, in micros.
+   *
+   * @generated from field: int64 balance_micros = 7;
+   */
+  balanceMicros: bigint;
+
+  /**
+   * What the account owes for reversed payments, in micros.
+   *
+   * @generated from field: int64 owed_micros = 8;
+   */
+  owedMicros: bigint;
+};
+
+/**
+ * Describes the message vx.v1.TopUpEvent.
+ * Use `create(TopUpEventSchema)` to create a new message.
+ */
+export declare const TopUpEventSchema: GenMessage<TopUpEvent>;
+
+/**
  * The data of the events about a key.
  *
  * @generated from message vx.v1.KeyEvent

@@ -33,7 +33,8 @@ export declare type LedgerEntry = Message<"vx.v1.LedgerEntry"> & {
   seq: bigint;
 
   /**
-   * The kind of the entry: "generation", "credit" or "adjustment".
+   * The kind of the entry: "generation"; "credit" (by an operator); "topup" (a payment); "refund" (a payment that was refunded or
+   * disputed, and the end of a dispute); "adjustment".
    *
    * @generated from field: string kind = 3;
    */
@@ -214,7 +215,7 @@ export declare type ListEntriesRequest = Message<"vx.v1.ListEntriesRequest"> & {
   pageToken: string;
 
   /**
-   * Only entries of this kind: "generation", "credit" or "adjustment".
+   * Only entries of this kind: "generation", "credit", "topup", "refund" or "adjustment".
    *
    * @generated from field: string kind = 3;
    */

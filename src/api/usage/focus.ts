@@ -150,11 +150,11 @@ function rowsOfDay(sum: DaySum, productName: string): FocusRow[] {
   });
 }
 
-/** A credit or an adjustment of the balance: what it adds lowers the cost. */
+/** A movement of the balance: what it adds lowers the cost. */
 export function focusRowOfMovement(row: MovementRow, productName: string): FocusRow {
   const cost = formatDecimal(-row.amount_micros, 6);
   const day = Math.floor(row.created_at.getTime() / DAY_MS) * DAY_MS;
-  const isCredit = row.kind === "credit";
+  const isCredit = row.kind === "credit" || row.kind === "topup";
   return {
     ...commonFields(row, day, productName),
     BilledCost: cost,

@@ -1,14 +1,17 @@
 import { resolve } from "node:path";
 import { z } from "zod";
 import type { Model } from "../../domain/model.ts";
+import { type Micros, parseAmount } from "../../domain/money.ts";
 import { AddressRanges, readRange } from "../../domain/network.ts";
 import { nearestOf } from "../../domain/text.ts";
+import { UNIT_MICROS } from "../../domain/top-up.ts";
 import type { Product } from "../../server/pages/site-header.ts";
 import type { OidcSettings } from "../../server/sign-in/oidc-client.ts";
 import { databaseUrlProblem } from "../../store/driver/endpoints.ts";
 import { LOG_LEVELS, type Log } from "../../telemetry/log.ts";
 import type { TelemetrySettings } from "../../telemetry/telemetry.ts";
 import { ConfigError } from "../start-error.ts";
+import { type PaymentSettings, paymentSettings } from "./payments.ts";
 import { linkProblem, nameProblem, readLogo } from "./product.ts";
 import { readTelemetrySettings } from "./telemetry.ts";
 import { TlsFiles } from "./tls.ts";
@@ -51,8 +54,12 @@ export type Config = ConnectionSettings & {
   /** Time between a stop signal and the drain. */
   readonly shutdownDelayMs: number;
   readonly product: Product;
-  /** Where customers add credit. */
+  /** Where customers add credit; the customer page if the server takes payments. */
   readonly topUpUrl: string | undefined;
+  /** Where customers reach the public listener. */
+  readonly publicUrl: string;
+  /** Undefined if the server takes no payments. */
+  readonly payments: PaymentSettings | undefined;
   /** For how long events are kept. */
   readonly eventsDays: number;
   /** Undefined if OpenTelemetry is off. */
@@ -76,6 +83,19 @@ const checkedBy =
     const problem = problemOf(value);
     if (problem !== undefined) context.addIssue({ code: "custom", message: problem });
   };
+const origin = z
+  .string()
+  .superRefine(checkedBy(originProblem))
+  .transform((url) => new URL(url).origin);
+const secret = (prefix: RegExp, form: string) =>
+  z.string().regex(new RegExp(`^${prefix.source}[!-~]{1,500}$`), `must begin with ${form}`);
+const MAX_TOP_UP_MICROS = 1_000_000_000_000n;
+const topUpAmount = z
+  .string()
+  .refine((amount) => isTopUpAmount(parseAmount(amount)), {
+    error: (issue) => `must be an amount from 0.01 to 1000000.00 with at most two decimals${not(issue)}`,
+  })
+  .transform((amount) => parseAmount(amount) as Micros);
 const flag = z
   .enum(["0", "1"], { error: (issue) => `must be 0 or 1${not(issue)}` })
   .transform((value) => value === "1");
@@ -105,11 +125,7 @@ const schema = z.object({
   VX_TLS_KEY: text.optional(),
   VX_ADMIN_TLS_CERT: text.optional(),
   VX_ADMIN_TLS_KEY: text.optional(),
-  VX_ADMIN_URL: z
-    .string()
-    .superRefine(checkedBy(adminUrlProblem))
-    .transform((url) => new URL(url).origin)
-    .optional(),
+  VX_ADMIN_URL: origin.optional(),
   VX_OIDC_ISSUER: z.string().superRefine(checkedBy(issuerProblem)).optional(),
   VX_OIDC_CLIENT_ID: text.optional(),
   VX_OIDC_CLIENT_SECRET: text.optional(),
@@ -130,6 +146,12 @@ const schema = z.object({
   VX_PRODUCT_NAME: z.string().superRefine(checkedBy(nameProblem)).default("vx"),
   VX_PRODUCT_LOGO: text.optional(),
   VX_TOP_UP_URL: z.string().superRefine(checkedBy(linkProblem)).optional(),
+  VX_PUBLIC_URL: origin.optional(),
+  VX_STRIPE_SECRET_KEY: secret(/(?:sk|rk)_/, "sk_ or rk_").optional(),
+  VX_STRIPE_WEBHOOK_SECRET: secret(/whsec_/, "whsec_").optional(),
+  VX_STRIPE_API: origin.optional(),
+  VX_TOP_UP_MIN: topUpAmount.default(5_000_000n),
+  VX_TOP_UP_MAX: topUpAmount.default(1_000_000_000n),
   VX_EVENTS_DAYS: count(1, 3_650).default(30),
   VX_SUPPORT_URL: z.string().superRefine(checkedBy(linkProblem)).optional(),
 });
@@ -153,29 +175,11 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     admissionPipelines: values.VX_ADMISSION_PIPELINES,
     billingPipelines: values.VX_BILLING_PIPELINES,
   };
-  if (values.VX_CELLS !== undefined && values.DATABASE_URL !== undefined)
-    throw new ConfigError(
-      "VX_CELLS, DATABASE_URL: set one of them; VX_CELLS names the databases of all cells",
-    );
-  if (values.VX_CELLS !== undefined && values.VX_SEED_DEMO === true)
-    throw new ConfigError("VX_SEED_DEMO: must not be 1 with VX_CELLS");
   const isEmbedded = values.DATABASE_URL === undefined && values.VX_CELLS === undefined;
-  const connections = embeddedConnections(sizes);
-  if (isEmbedded && connections > MAX_EMBEDDED_CONNECTIONS) {
-    throw new ConfigError(
-      `VX_WORKERS, VX_DATABASE_CONNECTIONS, VX_ADMISSION_PIPELINES, VX_BILLING_PIPELINES: need ${connections} connections in total, ` +
-        `but the embedded database allows ${MAX_EMBEDDED_CONNECTIONS}; reduce one of them, or set DATABASE_URL`,
-    );
-  }
-  if (values.VX_METRICS_TOKEN !== undefined && values.VX_METRICS_TOKEN === values.VX_ADMIN_TOKEN)
-    throw new ConfigError("VX_METRICS_TOKEN: must not be the value of VX_ADMIN_TOKEN");
-  if (values.VX_ADMIN_TOKEN !== undefined && values.VX_ADMIN_TOKEN_FILE !== undefined)
-    throw new ConfigError("VX_ADMIN_TOKEN, VX_ADMIN_TOKEN_FILE: set one of them");
-  if (isSamePort(values)) {
-    throw new ConfigError(
-      `PORT, VX_ADMIN_PORT: both listeners would use port ${values.PORT}; set one of them to another port`,
-    );
-  }
+  checkCombinations(values, isEmbedded ? embeddedConnections(sizes) : 0);
+  const publicUrl = publicUrlOf(values);
+  const payments = paymentSettings(env, values);
+  const ownTopUpUrl = payments ? `${publicUrl}/account` : undefined;
   return Object.freeze({
     databaseUrl: values.DATABASE_URL,
     cellsFile: values.VX_CELLS === undefined ? undefined : resolve(values.VX_CELLS),
@@ -210,10 +214,48 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     corsOrigins: values.VX_CORS_ORIGINS,
     shutdownDelayMs: values.VX_SHUTDOWN_DELAY * 1_000,
     telemetry: readTelemetrySettings(env),
-    topUpUrl: values.VX_TOP_UP_URL,
+    topUpUrl: values.VX_TOP_UP_URL ?? ownTopUpUrl,
+    publicUrl,
+    payments,
     eventsDays: values.VX_EVENTS_DAYS,
     product: productOf(values),
   });
+}
+
+/** @param connections those that the embedded database must allow */
+function checkCombinations(values: z.infer<typeof schema>, connections: number): void {
+  if (values.VX_CELLS !== undefined && values.DATABASE_URL !== undefined)
+    throw new ConfigError(
+      "VX_CELLS, DATABASE_URL: set one of them; VX_CELLS names the databases of all cells",
+    );
+  if (values.VX_CELLS !== undefined && values.VX_SEED_DEMO === true)
+    throw new ConfigError("VX_SEED_DEMO: must not be 1 with VX_CELLS");
+  if (connections > MAX_EMBEDDED_CONNECTIONS) {
+    throw new ConfigError(
+      `VX_WORKERS, VX_DATABASE_CONNECTIONS, VX_ADMISSION_PIPELINES, VX_BILLING_PIPELINES: need ${connections} connections in total, ` +
+        `but the embedded database allows ${MAX_EMBEDDED_CONNECTIONS}; reduce one of them, or set DATABASE_URL`,
+    );
+  }
+  if (values.VX_METRICS_TOKEN !== undefined && values.VX_METRICS_TOKEN === values.VX_ADMIN_TOKEN)
+    throw new ConfigError("VX_METRICS_TOKEN: must not be the value of VX_ADMIN_TOKEN");
+  if (values.VX_ADMIN_TOKEN !== undefined && values.VX_ADMIN_TOKEN_FILE !== undefined)
+    throw new ConfigError("VX_ADMIN_TOKEN, VX_ADMIN_TOKEN_FILE: set one of them");
+  if (isSamePort(values)) {
+    throw new ConfigError(
+      `PORT, VX_ADMIN_PORT: both listeners would use port ${values.PORT}; set one of them to another port`,
+    );
+  }
+}
+
+function publicUrlOf(values: z.infer<typeof schema>): string {
+  const { VX_PUBLIC_URL: url, VX_HOST: host, PORT, VX_TLS_CERT } = values;
+  const scheme = VX_TLS_CERT === undefined ? "http" : "https";
+  return url ?? `${scheme}://${host.includes(":") ? `[${host}]` : host}:${PORT}`;
+}
+
+function isTopUpAmount(micros: Micros | undefined): boolean {
+  if (micros === undefined || micros % UNIT_MICROS !== 0n) return false;
+  return UNIT_MICROS <= micros && micros <= MAX_TOP_UP_MICROS;
 }
 
 /** Whether the two listeners would use the same port of the same address; port 0 is a free one for each. */
@@ -312,8 +354,8 @@ function toOrigin(text: string): string | undefined {
   return URL.canParse(text) ? new URL(text).origin : undefined;
 }
 
-/** The problem of the URL of the operator listener; undefined if it is valid. */
-function adminUrlProblem(text: string): string | undefined {
+/** The problem of the URL of a listener; undefined if it is valid. */
+function originProblem(text: string): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`) return undefined;
   return "must be a URL with host and port only, such as https://ops.example:8081";

@@ -87,7 +87,7 @@ export function errorDetails(error: DomainError): ErrorDetail[] {
   if (error.fields.length > 0) {
     details.push(detail(BadRequestSchema, { fieldViolations: [...error.fields] }));
   }
-  if (error.reason === "insufficient_balance") {
+  if (error.reason === "insufficient_balance" || error.reason === "payment_reversed") {
     const violations = [{ type: "BALANCE", subject: "account", description: error.message }];
     details.push(detail(PreconditionFailureSchema, { violations }));
   }

@@ -217,6 +217,18 @@ CREATE TYPE price_item AS (
   request bigint
 );
 
+CREATE TYPE seen_payment AS (
+  status text,
+  page_id text,
+  payment_id text,
+  account_id text,
+  currency text,
+  amount_micros bigint,
+  refunded_micros bigint,
+  disputed_micros bigint,
+  receipt_url text
+);
+
 CREATE TYPE spent_sum AS (
   limit_id text,
   user_id text,
@@ -252,8 +264,10 @@ CREATE TABLE accounts (
   has_limited_keys boolean NOT NULL DEFAULT false,
   limits_version bigint NOT NULL DEFAULT 0,
   low_balance_micros bigint,
+  owed_micros bigint NOT NULL DEFAULT 0,
   CONSTRAINT balance_covers_holds CHECK (((0 <= held_micros) AND (held_micros <= balance_micros))),
   CONSTRAINT balance_in_range CHECK ((balance_micros <= '9000000000000000'::bigint)),
+  CONSTRAINT owed_not_negative CHECK ((owed_micros >= 0)),
   CONSTRAINT accounts_plan_fkey FOREIGN KEY (plan) REFERENCES plans(name),
   CONSTRAINT accounts_pkey PRIMARY KEY (lane, id)
 ) WITH (fillfactor=70);
@@ -625,6 +639,38 @@ CREATE TABLE shared_data (
   CONSTRAINT shared_data_pkey PRIMARY KEY (is_only_row)
 );
 
+CREATE TABLE topups (
+  lane smallint NOT NULL,
+  id text NOT NULL,
+  account_id text NOT NULL,
+  state topup_state NOT NULL,
+  amount_micros bigint NOT NULL,
+  currency text NOT NULL,
+  return_url text NOT NULL,
+  idempotency_key text,
+  created_at timestamp with time zone NOT NULL,
+  version bigint NOT NULL DEFAULT 0,
+  page_id text,
+  page_url text NOT NULL DEFAULT ''::text,
+  payment_id text,
+  paid_at timestamp with time zone,
+  receipt_url text NOT NULL DEFAULT ''::text,
+  refunded_micros bigint NOT NULL DEFAULT 0,
+  disputed_micros bigint NOT NULL DEFAULT 0,
+  problem text NOT NULL DEFAULT ''::text,
+  next_poll_at timestamp with time zone,
+  CONSTRAINT paid_has_payment CHECK (((paid_at IS NULL) OR (payment_id IS NOT NULL))),
+  CONSTRAINT reversals_not_negative CHECK ((LEAST(refunded_micros, disputed_micros) >= 0)),
+  CONSTRAINT topup_positive CHECK ((amount_micros > 0)),
+  CONSTRAINT topups_lane_account_id_fkey FOREIGN KEY (lane, account_id) REFERENCES accounts(lane, id),
+  CONSTRAINT topups_pkey PRIMARY KEY (lane, id),
+  CONSTRAINT payment_once UNIQUE (lane, payment_id),
+  CONSTRAINT topup_once UNIQUE (lane, account_id, idempotency_key)
+);
+CREATE INDEX topups_by_account ON topups USING btree (lane, account_id, id);
+CREATE INDEX topups_by_id ON topups USING btree (id COLLATE "C");
+CREATE INDEX topups_to_poll ON topups USING btree (next_poll_at) WHERE (next_poll_at IS NOT NULL);
+
 CREATE TABLE usage_quarters (
   lane smallint NOT NULL,
   account_id text NOT NULL,
@@ -689,7 +735,8 @@ CREATE VIEW account_views AS
     COALESCE(p.external_id, ''::text) AS external_id,
     COALESCE(p.email, ''::text) AS email,
     COALESCE(p.notes, ''::text) AS notes,
-    a.low_balance_micros
+    a.low_balance_micros,
+    a.owed_micros
    FROM (accounts a
      LEFT JOIN account_profiles p ON (((p.lane = a.lane) AND (p.account_id = a.id))));
 
@@ -738,6 +785,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION align_counters(p_lane smallint, p_account_id text, p_names counter_name[], p_version bigint, p_plans_version bigint, p_at timestamp with time zone) RETURNS call_counters
 -- FUNCTION aligned_counters(p_lane smallint, p_account_id text, p_names counter_name[], p_at timestamp with time zone) RETURNS TABLE(place tid, counter limit_counter, valid_until timestamp with time zone)
 -- FUNCTION append_operator_event(p_act operator_act, p_lane smallint, p_target text, p_account_id text, p_outcome text) RETURNS void
+-- FUNCTION apply_payment(p_lane smallint, p_id text, p_version bigint, p_seen text) RETURNS TABLE(outcome text, account_id text, alert text); for the server
 -- FUNCTION archivable_partitions() RETURNS TABLE(name text, last_month integer)
 -- FUNCTION archived_heads(p_lane smallint, p_first text, p_last text) RETURNS SETOF archived_ledger
 -- FUNCTION audit(p_lane smallint, p_account_id text, p_seq bigint, p_rows bigint, p_sum numeric, p_hash bytea, p_limit integer, p_max_findings integer) RETURNS TABLE(account_id text, rule text, detail text, accounts bigint, entries bigint, keys bigint, balance_micros numeric, next_account_id text, next_seq bigint, next_rows bigint, next_sum numeric, next_hash bytea); for the server
@@ -772,12 +820,14 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION create_key(p_act text, p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan text, p_scopes smallint, p_rate_limit_rpm integer, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text, p_models text, p_limits text, p_allowed_cidrs text) RETURNS SETOF key_view; for the server
 -- FUNCTION create_ledger_partitions() RETURNS TABLE(created text); for the server
 -- FUNCTION create_operator(p_act text, p_id text, p_name text, p_role text, p_email text, p_fingerprint bytea) RETURNS SETOF operator_view; for the server
+-- FUNCTION create_topup(p_lane smallint, p_account_id text, p_id text, p_amount_micros bigint, p_currency text, p_return_url text, p_idempotency_key text) RETURNS SETOF topups; for the server
 -- FUNCTION current_timeline() RETURNS text
 -- FUNCTION days_warned(p_now timestamp with time zone, p_expires_at timestamp with time zone) RETURNS smallint
 -- FUNCTION delete_limit(p_act text, p_lane smallint, p_owner_id text, p_id text) RETURNS void; for the server
 -- FUNCTION effective_rpm(p_own integer, p_may_exceed_plan boolean, p_plan integer) RETURNS integer
 -- FUNCTION end_session(p_fingerprint bytea, p_request_id text) RETURNS void; for the server
 -- FUNCTION entries_to_archive(p_lane smallint, p_month integer, p_account_id text, p_seq bigint, p_limit integer) RETURNS TABLE(account_id text, seq bigint, line text, is_charge_right boolean)
+-- FUNCTION entry_id(p_lane smallint, p_at timestamp with time zone) RETURNS text
 -- FUNCTION event_id(p_lane smallint, p_at timestamp with time zone) RETURNS text
 -- FUNCTION event_position(p_lane smallint, p_account_id text, p_after text, p_at timestamp with time zone, p_days integer) RETURNS bigint; for the server
 -- FUNCTION expiring_keys(p_limit integer) RETURNS TABLE(lane smallint, id text); for the server
@@ -792,6 +842,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION get_account(p_lane smallint, p_id text) RETURNS SETOF account_views; for the server
 -- FUNCTION get_answer(p_lane smallint, p_account_id text, p_idempotency_key text) RETURNS TABLE(answer text); for the server
 -- FUNCTION get_entry(p_lane smallint, p_account_id text, p_id text, p_month integer) RETURNS SETOF priced_ledger; for the server
+-- FUNCTION get_topup(p_lane smallint, p_account_id text, p_id text) RETURNS SETOF topups; for the server
 -- FUNCTION heads_of_archive(p_month integer, p_lane smallint, p_account_id text, p_limit integer) RETURNS TABLE(lane smallint, account_id text, before_seq bigint, before_balance_micros bigint, before_hash bytea, seq bigint, balance_micros bigint, hash bytea)
 -- FUNCTION heartbeat(p_server_id text, p_cells text) RETURNS TABLE(clock timestamp with time zone); for the server
 -- FUNCTION held_by_accounts(p_lane smallint, p_account_id text[]) RETURNS TABLE(account_id text, held_micros numeric)
@@ -811,6 +862,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION limits_of_keys(p_lane smallint, p_account_id text, p_key_ids text[], p_with_plans boolean, p_at timestamp with time zone) RETURNS SETOF applied_limit
 -- FUNCTION list_accounts(p_before text, p_limit integer) RETURNS SETOF account_views; for the server
 -- FUNCTION list_all_events(p_types text, p_before_micros bigint, p_before_id text, p_limit integer) RETURNS SETOF event_view; for the server
+-- FUNCTION list_all_topups(p_only_problems boolean, p_before text, p_limit integer) RETURNS SETOF topups; for the server
 -- FUNCTION list_archives() RETURNS TABLE(month integer, file text, sha256 bytea, entries bigint, removed_at timestamp with time zone); for the server
 -- FUNCTION list_entries(p_lane smallint, p_account_id text, p_before bigint, p_limit integer) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION list_events(p_lane smallint, p_account_id text, p_types text, p_after bigint, p_limit integer) RETURNS SETOF event_view; for the server
@@ -819,6 +871,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION list_plans() RETURNS SETOF plans; for the server
 -- FUNCTION list_prices(p_model text, p_before integer, p_limit integer) RETURNS SETOF price_versions; for the server
 -- FUNCTION list_recent_entries(p_before text, p_month integer, p_limit integer) RETURNS SETOF priced_ledger; for the server
+-- FUNCTION list_topups(p_lane smallint, p_account_id text, p_before text, p_limit integer) RETURNS SETOF topups; for the server
 -- FUNCTION lock_account(p_lane smallint, p_id text) RETURNS accounts
 -- FUNCTION lock_active_key(p_lane smallint, p_id text) RETURNS keys
 -- FUNCTION lock_descendant_key(p_lane smallint, p_caller keys, p_id text) RETURNS keys
@@ -839,6 +892,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION own_holds(p_server_id text, p_from smallint, p_to smallint) RETURNS TABLE(id text, account_id text); for the server
 -- FUNCTION place_holds(p_server_id text, p_holds hold_item[], p_plans plans_with_limits) RETURNS item_result[]
 -- FUNCTION post_entries(p_entries entry_item[], p_plans plans_with_limits) RETURNS item_result[]
+-- FUNCTION post_movement(p_lane smallint, p_account_id text, p_kind entry_kind, p_micros bigint, p_reason text) RETURNS text
 -- FUNCTION price_hash(p_before bytea, p_row price_versions) RETURNS bytea
 -- FUNCTION probe_writes() RETURNS TABLE(clock timestamp with time zone); for the server
 -- FUNCTION put_limit(p_act text, p_lane smallint, p_owner_id text, p_limit text) RETURNS SETOF limit_view; for the server
@@ -873,10 +927,10 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION rotated_keys(p_items admit_item[]) RETURNS TABLE(n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text, balance_micros bigint, models text, allowed_cidrs text, current_fingerprint bytea)
 -- FUNCTION schema_version() RETURNS TABLE(version integer, release text, oldest_release text); for the server
 -- FUNCTION scopes_of_child(p_parent smallint, p_named smallint, p_default smallint) RETURNS smallint
--- FUNCTION search_accounts(p_field text, p_search text, p_after text, p_after_id text, p_limit integer) RETURNS TABLE(term text, was_found boolean, id text, name text, plan text, balance_micros bigint, held_micros bigint, created_at timestamp with time zone, suspended_at timestamp with time zone, external_id text, email text, notes text, low_balance_micros bigint); for the server
+-- FUNCTION search_accounts(p_field text, p_search text, p_after text, p_after_id text, p_limit integer) RETURNS TABLE(term text, was_found boolean, id text, name text, plan text, balance_micros bigint, held_micros bigint, created_at timestamp with time zone, suspended_at timestamp with time zone, external_id text, email text, notes text, low_balance_micros bigint, owed_micros bigint); for the server
 -- FUNCTION search_key_names(p_search text, p_after text, p_after_id text, p_rows integer, p_limit integer) RETURNS TABLE(list integer, sorted_name text, is_match boolean, account_name text, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone, previous_expires_at timestamp with time zone, models text, limits text, allowed_cidrs text); for the server
 -- FUNCTION search_keys(p_id text, p_start text, p_end text, p_name text, p_after text, p_limit integer) RETURNS TABLE(list integer, sorted_name text, account_name text, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone, previous_expires_at timestamp with time zone, models text, limits text, allowed_cidrs text); for the server
--- FUNCTION search_names(p_search text, p_after text, p_after_id text, p_rows integer, p_limit integer) RETURNS TABLE(term text, is_match boolean, was_found boolean, id text, name text, plan text, balance_micros bigint, held_micros bigint, created_at timestamp with time zone, suspended_at timestamp with time zone, external_id text, email text, notes text, low_balance_micros bigint); for the server
+-- FUNCTION search_names(p_search text, p_after text, p_after_id text, p_rows integer, p_limit integer) RETURNS TABLE(term text, is_match boolean, was_found boolean, id text, name text, plan text, balance_micros bigint, held_micros bigint, created_at timestamp with time zone, suspended_at timestamp with time zone, external_id text, email text, notes text, low_balance_micros bigint, owed_micros bigint); for the server
 -- FUNCTION seq_at(p_lane smallint, p_account_id text, p_time timestamp with time zone, p_last bigint) RETURNS bigint
 -- FUNCTION service_figures() RETURNS TABLE(servers bigint, generations bigint, held_micros bigint); for the server
 -- FUNCTION session_expiry(p_session operator_sessions) RETURNS timestamp with time zone
@@ -886,12 +940,15 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION set_limits(p_lane smallint, p_account_id text, p_owner_id text, p_limits text, p_replaces boolean) RETURNS void
 -- FUNCTION set_low_balance(p_lane smallint, p_id text, p_micros bigint) RETURNS SETOF account_views; for the server
 -- FUNCTION set_split_state(p_id text, p_from text, p_to text) RETURNS smallint[]
+-- FUNCTION set_topup_page(p_lane smallint, p_id text, p_page_id text, p_page_url text) RETURNS SETOF topups; for the server
 -- FUNCTION settle_limits(p_lane smallint, p_account_id text, p_places tid[], p_counters limit_counter[], p_changed_places tid[], p_changed limit_counter[], p_held held_counter[], p_model text, p_user_id text, p_cost bigint, p_tokens bigint, p_at timestamp with time zone) RETURNS call_counters
 -- FUNCTION sign_in_operator(p_issuer text, p_subject text, p_email text, p_fingerprint bytea, p_request_id text) RETURNS TABLE(id text, name text, role operator_role); for the server
 -- FUNCTION stored_usage(p_lane smallint, p_account_id text, p_end integer, p_position text, p_limit integer) RETURNS TABLE(fingerprint numeric, next text); for the server
 -- FUNCTION sweep(p_lane smallint) RETURNS bigint; for the server
 -- FUNCTION sweep_counters(p_lane smallint, p_now timestamp with time zone) RETURNS void
 -- FUNCTION sweep_events(p_days integer) RETURNS integer; for the server
+-- FUNCTION take_owed(p_lane smallint, p_account_id text, p_reason text) RETURNS void
+-- FUNCTION topups_to_poll(p_limit integer) RETURNS TABLE(id text); for the server
 -- FUNCTION update_account(p_act text, p_lane smallint, p_id text, p_name text, p_external_id text, p_email text, p_notes text, p_low_balance_micros bigint) RETURNS SETOF account_views; for the server
 -- FUNCTION update_any_key(p_act text, p_lane smallint, p_id text, p_changes text) RETURNS SETOF key_view; for the server
 -- FUNCTION update_key(p_lane smallint, p_account_id text, p_caller_id text, p_id text, p_changes text) RETURNS SETOF key_view; for the server
@@ -911,3 +968,4 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION write_key(p_key keys, p_changes jsonb, p_may_exceed_plan boolean) RETURNS void
 -- FUNCTION write_key_event(p_lane smallint, p_id text, p_type text, p_data jsonb) RETURNS void
 -- FUNCTION write_limit_events(p_lane smallint, p_account_id text, p_counter limit_counter, p_i integer, p_spent bigint) RETURNS void
+-- FUNCTION write_topup_event(p_lane smallint, p_id text, p_type text, p_entry_id text) RETURNS void

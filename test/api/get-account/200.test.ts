@@ -37,6 +37,8 @@ test("REST has the account and the key", async () => {
     plan: expect.any(String),
     key: expect.objectContaining({ id: key.id, state: "active", masked_key: expect.stringContaining("…") }),
     top_up_url: TOP_UP_URL,
+    owed_micros: 0,
+    owed: "$0.00",
     low_balance_micros: null,
   });
 });

@@ -68,6 +68,12 @@ class InsufficientBalanceError(BillingError):
     reason = "insufficient_balance"
 
 
+class PaymentReversedError(BillingError):
+    """402: A payment into the account was refunded or disputed after it was spent. Top up the account."""
+
+    reason = "payment_reversed"
+
+
 class BudgetExceededError(BillingError):
     """402: A limit of cost does not cover this call. Raise the limit or wait for its next window."""
 
@@ -188,6 +194,12 @@ class ConcurrencyLimitReachedError(RateLimitError):
     reason = "concurrency_limit_reached"
 
 
+class TopupLimitReachedError(RateLimitError):
+    """429: The account has 20 top-ups that are not paid. Pay one of them, or retry when one has expired, a day after its creation."""
+
+    reason = "topup_limit_reached"
+
+
 class TooManyFailedAuthenticationsError(RateLimitError):
     """429: Too many calls with unknown, revoked or expired keys came from this IP address. Retry in the next minute."""
 
@@ -204,6 +216,12 @@ class InternalError(ServerError):
     """500: An internal error occurred. Report it with the request id."""
 
     reason = "internal"
+
+
+class PaymentsNotConfiguredError(ServerError):
+    """501: This server takes no payments. Contact the operator of this service to add credit."""
+
+    reason = "payments_not_configured"
 
 
 class UnimplementedError(ServerError):
@@ -246,6 +264,7 @@ CLASSES: dict[str, type[VxError]] = {
     "revoked_api_key": RevokedApiKeyError,
     "expired_api_key": ExpiredApiKeyError,
     "insufficient_balance": InsufficientBalanceError,
+    "payment_reversed": PaymentReversedError,
     "budget_exceeded": BudgetExceededError,
     "insufficient_scope": InsufficientScopeError,
     "model_not_allowed": ModelNotAllowedError,
@@ -266,9 +285,11 @@ CLASSES: dict[str, type[VxError]] = {
     "token_limit_exceeded": TokenLimitExceededError,
     "generation_limit_exceeded": GenerationLimitExceededError,
     "concurrency_limit_reached": ConcurrencyLimitReachedError,
+    "topup_limit_reached": TopupLimitReachedError,
     "too_many_failed_authentications": TooManyFailedAuthenticationsError,
     "unexpected_compression": UnexpectedCompressionError,
     "internal": InternalError,
+    "payments_not_configured": PaymentsNotConfiguredError,
     "unimplemented": UnimplementedError,
     "upstream_error": UpstreamError,
     "unavailable": UnavailableError,

@@ -62,6 +62,12 @@ export class InsufficientBalanceError extends BillingError {
   override readonly reason = "insufficient_balance";
 }
 
+/** 402: A payment into the account was refunded or disputed after it was spent. Top up the account. */
+export class PaymentReversedError extends BillingError {
+  override readonly name: string = "PaymentReversedError";
+  override readonly reason = "payment_reversed";
+}
+
 /** 402: A limit of cost does not cover this call. Raise the limit or wait for its next window. */
 export class BudgetExceededError extends BillingError {
   override readonly name: string = "BudgetExceededError";
@@ -182,6 +188,12 @@ export class ConcurrencyLimitReachedError extends RateLimitError {
   override readonly reason = "concurrency_limit_reached";
 }
 
+/** 429: The account has 20 top-ups that are not paid. Pay one of them, or retry when one has expired, a day after its creation. */
+export class TopupLimitReachedError extends RateLimitError {
+  override readonly name: string = "TopupLimitReachedError";
+  override readonly reason = "topup_limit_reached";
+}
+
 /** 429: Too many calls with unknown, revoked or expired keys came from this IP address. Retry in the next minute. */
 export class TooManyFailedAuthenticationsError extends RateLimitError {
   override readonly name: string = "TooManyFailedAuthenticationsError";
@@ -198,6 +210,12 @@ export class UnexpectedCompressionError extends InvalidRequestError {
 export class InternalError extends ServerError {
   override readonly name: string = "InternalError";
   override readonly reason = "internal";
+}
+
+/** 501: This server takes no payments. Contact the operator of this service to add credit. */
+export class PaymentsNotConfiguredError extends ServerError {
+  override readonly name: string = "PaymentsNotConfiguredError";
+  override readonly reason = "payments_not_configured";
 }
 
 /** 501: This method is not available yet. */
@@ -241,6 +259,7 @@ export const CLASSES = {
   revoked_api_key: RevokedApiKeyError,
   expired_api_key: ExpiredApiKeyError,
   insufficient_balance: InsufficientBalanceError,
+  payment_reversed: PaymentReversedError,
   budget_exceeded: BudgetExceededError,
   insufficient_scope: InsufficientScopeError,
   model_not_allowed: ModelNotAllowedError,
@@ -261,9 +280,11 @@ export const CLASSES = {
   token_limit_exceeded: TokenLimitExceededError,
   generation_limit_exceeded: GenerationLimitExceededError,
   concurrency_limit_reached: ConcurrencyLimitReachedError,
+  topup_limit_reached: TopupLimitReachedError,
   too_many_failed_authentications: TooManyFailedAuthenticationsError,
   unexpected_compression: UnexpectedCompressionError,
   internal: InternalError,
+  payments_not_configured: PaymentsNotConfiguredError,
   unimplemented: UnimplementedError,
   upstream_error: UpstreamError,
   unavailable: UnavailableError,

@@ -10,6 +10,7 @@ import type { Limit } from "../../v1/limit_pb.js";
 import type { ApiKey } from "../../v1/key_pb.js";
 import type { Prices } from "../../v1/prices_pb.js";
 import type { Event } from "../../v1/event_pb.js";
+import type { TopUp } from "../../v1/top_up_pb.js";
 import type { UsageRow } from "../../v1/usage_pb.js";
 
 /**
@@ -113,6 +114,13 @@ export declare type Account = Message<"vx.admin.v1.Account"> & {
    * @generated from field: optional int64 low_balance_micros = 13;
    */
   lowBalanceMicros?: bigint | undefined;
+
+  /**
+   * What the account owes for payments that were refunded or disputed after they were spent, in micros.
+   *
+   * @generated from field: int64 owed_micros = 14;
+   */
+  owedMicros: bigint;
 };
 
 /**
@@ -1495,7 +1503,7 @@ export declare type ListLedgerEntriesRequest = Message<"vx.admin.v1.ListLedgerEn
   pageToken: string;
 
   /**
-   * Only entries of this kind: "generation", "credit" or "adjustment".
+   * Only entries of this kind: "generation", "credit", "topup", "refund" or "adjustment".
    *
    * @generated from field: string kind = 4;
    */
@@ -2579,6 +2587,116 @@ export declare type ListEventsResponse = Message<"vx.admin.v1.ListEventsResponse
 export declare const ListEventsResponseSchema: GenMessage<ListEventsResponse>;
 
 /**
+ * Selects a page of top-ups.
+ *
+ * @generated from message vx.admin.v1.ListTopUpsRequest
+ */
+export declare type ListTopUpsRequest = Message<"vx.admin.v1.ListTopUpsRequest"> & {
+  /**
+   * Only top-ups of this account: its id, or an external id or a name that identifies no other account. Empty: all accounts.
+   *
+   * @generated from field: string account_id = 1;
+   */
+  accountId: string;
+
+  /**
+   * Only top-ups whose payment differs from them. Not together with `account_id`.
+   *
+   * @generated from field: bool only_problems = 2;
+   */
+  onlyProblems: boolean;
+
+  /**
+   * The maximum number of top-ups to return. Default: 50. Values above 1,000 count as 1,000.
+   *
+   * @generated from field: int32 page_size = 3;
+   */
+  pageSize: number;
+
+  /**
+   * The `next_page_token` of the previous page. Empty for the first page.
+   *
+   * @generated from field: string page_token = 4;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.ListTopUpsRequest.
+ * Use `create(ListTopUpsRequestSchema)` to create a new message.
+ */
+export declare const ListTopUpsRequestSchema: GenMessage<ListTopUpsRequest>;
+
+/**
+ * A top-up of an account, with its payment.
+ *
+ * @generated from message vx.admin.v1.AccountTopUp
+ */
+export declare type AccountTopUp = Message<"vx.admin.v1.AccountTopUp"> & {
+  /**
+   * The top-up as the customer sees it.
+   *
+   * @generated from field: vx.v1.TopUp topup = 1;
+   */
+  topup?: TopUp | undefined;
+
+  /**
+   * The id of the account.
+   *
+   * @generated from field: string account_id = 2;
+   */
+  accountId: string;
+
+  /**
+   * The id of the payment at the provider: "pi_…". Empty without a payment.
+   *
+   * @generated from field: string payment_id = 3;
+   */
+  paymentId: string;
+
+  /**
+   * What differs between the payment and the top-up, so that it was not credited: "account", "page", "payment", "currency", "amount", or
+   * "balance" if the balance would be too high. Empty if nothing does.
+   *
+   * @generated from field: string problem = 4;
+   */
+  problem: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.AccountTopUp.
+ * Use `create(AccountTopUpSchema)` to create a new message.
+ */
+export declare const AccountTopUpSchema: GenMessage<AccountTopUp>;
+
+/**
+ * A page of top-ups.
+ *
+ * @generated from message vx.admin.v1.ListTopUpsResponse
+ */
+export declare type ListTopUpsResponse = Message<"vx.admin.v1.ListTopUpsResponse"> & {
+  /**
+   * The top-ups, newest first.
+   *
+   * @generated from field: repeated vx.admin.v1.AccountTopUp topups = 1;
+   */
+  topups: AccountTopUp[];
+
+  /**
+   * The `page_token` of the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.ListTopUpsResponse.
+ * Use `create(ListTopUpsResponseSchema)` to create a new message.
+ */
+export declare const ListTopUpsResponseSchema: GenMessage<ListTopUpsResponse>;
+
+/**
  * The new properties of an account. Fields that are not set are not changed; empty ones are removed.
  *
  * @generated from message vx.admin.v1.UpdateAccountRequest
@@ -3394,6 +3512,18 @@ export declare const AdminService: GenService<{
     methodKind: "unary";
     input: typeof ListEventsRequestSchema;
     output: typeof ListEventsResponseSchema;
+  },
+  /**
+   * List top-ups
+   *
+   * Returns the top-ups of all accounts or of one, newest first.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.ListTopUps
+   */
+  listTopUps: {
+    methodKind: "unary";
+    input: typeof ListTopUpsRequestSchema;
+    output: typeof ListTopUpsResponseSchema;
   },
   /**
    * Audit ledger

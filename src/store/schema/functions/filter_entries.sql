@@ -10,7 +10,7 @@ CREATE OR REPLACE FUNCTION filter_entries(
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
 AS $$
 BEGIN
-  IF p_kind IN ('credit', 'adjustment') THEN
+  IF p_kind NOT IN ('', 'generation') THEN
     RETURN QUERY SELECT l.* FROM priced_ledger l
       WHERE l.lane = p_lane AND l.account_id = p_account_id AND l.seq >= p_first AND l.seq < p_end
         AND l.kind <> 'generation' AND l.kind = p_kind::entry_kind AND p_key_id IN ('', l.key_id)

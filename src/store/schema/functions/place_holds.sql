@@ -1,6 +1,6 @@
 -- Places holds, in the order given: each hold that fits the free balance of its account is placed, whether or not an
 -- earlier one fitted. p_plans are the plans that have limits. The caller holds the locks of the lanes.
--- Outcomes: "held"; "insufficient"; "limited" when it does not fit a limit; "revoked" when the key was revoked after admission; with an idempotency key also
+-- Outcomes: "held"; "insufficient"; "owing" when a reversed payment is still owed, with what is owed as the amount; "limited" when it does not fit a limit; "revoked" when the key was revoked after admission; with an idempotency key also
 -- "answered", "running" and "reused". Each result has the balance and the amount held before the hold.
 -- The stored response of "answered" is read with get_answer: many long ones would delay the other items of the batch.
 CREATE OR REPLACE FUNCTION place_holds(p_server_id text, p_holds hold_item[], p_plans plans_with_limits) RETURNS item_result[]
@@ -35,7 +35,7 @@ DECLARE
   r record;
 BEGIN
   FOR r IN
-    SELECT e.*, a.place AS account_place, a.balance_micros, a.held_micros, a.last_at, k.revoked_at IS NOT NULL AS revoked,
+    SELECT e.*, a.place AS account_place, a.balance_micros, a.held_micros, a.last_at, a.owed_micros, k.revoked_at IS NOT NULL AS revoked,
            k.ancestors, a.is_limited AS account_is_limited, k.is_limited AS key_is_limited, a.limits_version,
            -- Calls without limits do not pay for the look-up of counters.
            CASE WHEN limits_apply(a.is_limited, k.is_limited, k.plan, k.ancestors, p_plans.names) THEN (
@@ -47,7 +47,7 @@ BEGIN
         tokens, n)
     -- Each limit of 1 keeps a look-up by key: a join may be planned as a scan of all holds for each item.
     LEFT JOIN LATERAL (SELECT i.ctid AS place, i.balance_micros, i.held_micros, i.last_at, i.is_limited,
-        i.limits_version FROM accounts i
+        i.limits_version, i.owed_micros FROM accounts i
       WHERE i.lane = e.lane AND i.id = e.account_id LIMIT 1) a ON true
     LEFT JOIN LATERAL (SELECT i.revoked_at, i.plan, i.ancestors, i.is_limited FROM keys i
       WHERE i.lane = e.lane AND i.id = e.key_id LIMIT 1) k ON true
@@ -90,6 +90,8 @@ BEGIN
     ELSIF r.idempotency_key = ANY (v_claimed) THEN
       v_outcome := CASE WHEN v_digests[array_position(v_claimed, r.idempotency_key)] = r.digest
                         THEN 'running' ELSE 'reused' END;
+    ELSIF r.owed_micros > 0 THEN
+      v_outcome := 'owing';
     ELSIF r.balance_micros - v_held < r.amount THEN
       v_outcome := 'insufficient';
     ELSE
@@ -107,7 +109,8 @@ BEGIN
       v_outcome := CASE WHEN v_check.is_refused AND v_outcome = 'held' THEN 'limited' ELSE v_outcome END;
     END IF;
     v_results := array_append(v_results,
-      ROW('hold', r.n, v_outcome, r.balance_micros, v_held, NULL, NULL, v_check.details)::item_result);
+      ROW('hold', r.n, v_outcome, r.balance_micros, v_held, CASE v_outcome WHEN 'owing' THEN r.owed_micros END, NULL,
+        v_check.details)::item_result);
     IF v_outcome = 'held' THEN
       v_held := v_held + r.amount;
       v_is_changed := true;

@@ -2,7 +2,8 @@
 -- NULL without generations. The caller holds the locks of the lanes.
 --
 -- An entry with a hold ends that hold: with an amount, it charges at most the held amount; without one, it only releases the
--- hold. An entry without a hold is a credit or an adjustment that the caller has checked.
+-- hold. An entry without a hold is a movement that the caller has checked. What becomes free in an account that owes something is
+-- taken at once.
 -- Outcomes: "posted", or "missing" when the hold no longer exists, in which case nothing changes.
 CREATE OR REPLACE FUNCTION post_entries(p_entries entry_item[], p_plans plans_with_limits) RETURNS item_result[]
   LANGUAGE plpgsql
@@ -28,6 +29,9 @@ DECLARE
   v_has_users boolean := false;
   v_amount bigint;
   v_at timestamptz;
+  -- Accounts that owe something, and their lanes.
+  v_owing text[];
+  v_owing_lanes smallint[];
   -- The counters of limits that the batch has changed, and where they are.
   v_counters limit_counter[];
   v_places tid[];
@@ -38,7 +42,7 @@ DECLARE
 BEGIN
   FOR r IN
     SELECT e.*, h.place AS hold_place, h.amount_micros AS held, h.idempotency_key, a.place AS account_place,
-           a.held_micros, a.balance_micros, a.last_seq, a.last_hash, a.last_at, a.low_balance_micros,
+           a.held_micros, a.balance_micros, a.last_seq, a.last_hash, a.last_at, a.low_balance_micros, a.owed_micros,
            h.counters AS held_counters,
            k.ancestors, a.is_limited AS account_is_limited, k.is_limited AS key_is_limited, a.limits_version,
            -- Calls without limits do not pay for the look-up of counters.
@@ -53,7 +57,7 @@ BEGIN
     LEFT JOIN LATERAL (SELECT i.ctid AS place, i.amount_micros, i.idempotency_key, i.counters FROM holds i
       WHERE i.lane = e.lane AND i.id = e.generation_id AND i.account_id = e.account_id LIMIT 1) h ON true
     LEFT JOIN LATERAL (SELECT i.ctid AS place, i.held_micros, i.balance_micros, i.last_seq, i.last_hash,
-        i.last_at, i.is_limited, i.has_limited_keys, i.limits_version, i.low_balance_micros
+        i.last_at, i.is_limited, i.has_limited_keys, i.limits_version, i.low_balance_micros, i.owed_micros
       FROM accounts i WHERE i.lane = e.lane AND i.id = e.account_id LIMIT 1) a ON true
     LEFT JOIN LATERAL (SELECT i.plan, i.ancestors, i.is_limited FROM keys i
       WHERE (a.is_limited OR a.has_limited_keys OR p_plans.names IS NOT NULL)
@@ -79,6 +83,10 @@ BEGIN
       v_seq := r.last_seq;
       v_hash := r.last_hash;
       v_at := greatest(v_now, r.last_at);
+      IF r.owed_micros > 0 THEN
+        v_owing := array_append(v_owing, r.account_id);
+        v_owing_lanes := array_append(v_owing_lanes, r.lane);
+      END IF;
     END IF;
     IF r.generation_id IS NOT NULL THEN
       v_current_hold := r.generation_id;
@@ -142,6 +150,9 @@ BEGIN
       held_micros = t.held_micros, balance_micros = t.balance_micros, last_seq = t.last_seq, last_hash = t.last_hash,
       last_at = t.at
     FROM unnest(v_changes) t WHERE a.ctid = t.place;
+    IF v_owing IS NOT NULL THEN
+      PERFORM take_owed(t.lane, t.account_id, '') FROM unnest(v_owing_lanes, v_owing) t (lane, account_id);
+    END IF;
   END IF;
   RETURN v_results;
 END

@@ -11,7 +11,7 @@ DECLARE
   v_check limit_check;
   r record;
 BEGIN
-  SELECT a.balance_micros, a.held_micros, greatest(v_now, a.last_at) AS at, ARRAY(
+  SELECT a.balance_micros, a.held_micros, a.owed_micros, greatest(v_now, a.last_at) AS at, ARRAY(
       SELECT n FROM names_of_counters(a.lane, a.id, array_append(k.ancestors, k.id), a.is_limited, k.is_limited, v_plans.names,
         v_hold.user_id) n) AS names
     INTO STRICT r FROM accounts a JOIN keys k ON k.lane = a.lane AND k.account_id = a.id
@@ -20,7 +20,8 @@ BEGIN
   -- Counters that do not exist are not written.
   v_check := check_limits(NULL, ARRAY(SELECT c.counter FROM aligned_counters(v_hold.lane, v_hold.account_id, r.names, r.at) c), NULL,
     NULL, v_hold.model, v_hold.user_id, v_hold.amount, v_hold.tokens, v_is_short, r.at);
-  RETURN NEXT ROW('hold', 1, CASE WHEN v_is_short THEN 'insufficient' WHEN v_check.is_refused THEN 'limited' ELSE 'held' END,
-    r.balance_micros, r.held_micros, NULL, NULL, v_check.details)::item_result;
+  RETURN NEXT ROW('hold', 1, CASE WHEN r.owed_micros > 0 THEN 'owing' WHEN v_is_short THEN 'insufficient'
+      WHEN v_check.is_refused THEN 'limited' ELSE 'held' END,
+    r.balance_micros, r.held_micros, nullif(r.owed_micros, 0), NULL, v_check.details)::item_result;
 END
 $$;

@@ -7,6 +7,7 @@ DECLARE
   v_now timestamptz;
   v_swept bigint;
   v_released holds[];
+  v_accounts text[];
   v_hold holds;
 BEGIN
   PERFORM 1 FROM lanes l WHERE l.lane = p_lane AND l.is_owned FOR UPDATE;
@@ -32,8 +33,10 @@ BEGIN
     FROM (SELECT s.account_id, sum(s.amount_micros)::bigint AS amount FROM swept s GROUP BY s.account_id) t
     WHERE a.lane = p_lane AND a.id = t.account_id
   )
-  SELECT (SELECT count(*) FROM swept), ARRAY(SELECT ROW(s.*)::holds FROM swept s WHERE s.counters IS NOT NULL)
-    INTO v_swept, v_released;
+  SELECT (SELECT count(*) FROM swept), ARRAY(SELECT ROW(s.*)::holds FROM swept s WHERE s.counters IS NOT NULL),
+      ARRAY(SELECT DISTINCT s.account_id FROM swept s)
+    INTO v_swept, v_released, v_accounts;
+  PERFORM take_owed(p_lane, t.account_id, '') FROM unnest(v_accounts) t (account_id);
   FOREACH v_hold IN ARRAY v_released LOOP
     PERFORM write_counters(s.places, s.counters)
       FROM settle_limits(p_lane, v_hold.account_id, NULL, NULL, NULL, NULL, v_hold.counters, NULL, NULL, NULL, NULL, v_now) s

@@ -56,11 +56,14 @@ CREATE TABLE accounts (
   limits_version bigint NOT NULL DEFAULT 0,
   -- A charge that takes the balance below it writes the event balance.low. NULL for none.
   low_balance_micros bigint,
+  -- What payments that were reversed after their credit was spent still cost the account: see take_owed.
+  owed_micros bigint NOT NULL DEFAULT 0,
   PRIMARY KEY (lane, id),
   -- create_account checks that the lane is that of the id: a constraint would be checked again on each update.
   CONSTRAINT balance_covers_holds CHECK (0 <= held_micros AND held_micros <= balance_micros),
   -- Below 2^53, so that every JSON reader gets the exact number.
-  CONSTRAINT balance_in_range CHECK (balance_micros <= 9000000000000000)
+  CONSTRAINT balance_in_range CHECK (balance_micros <= 9000000000000000),
+  CONSTRAINT owed_not_negative CHECK (owed_micros >= 0)
 ) WITH (fillfactor = 70);
 CREATE INDEX accounts_by_id ON accounts (id);
 -- Searches by the start of a text read only what matches: an index in the order of bytes has these next to each other.
@@ -85,7 +88,7 @@ CREATE INDEX profiles_by_email ON account_profiles (lower(email) COLLATE "C", ac
 CREATE VIEW account_views AS
   SELECT a.lane, a.id, a.name, a.plan, a.balance_micros, a.held_micros, a.created_at, a.suspended_at,
          coalesce(p.external_id, '') AS external_id, coalesce(p.email, '') AS email, coalesce(p.notes, '') AS notes,
-         a.low_balance_micros
+         a.low_balance_micros, a.owed_micros
   FROM accounts a LEFT JOIN account_profiles p ON p.lane = a.lane AND p.account_id = a.id;
 
 CREATE TABLE keys (
@@ -323,7 +326,7 @@ CREATE TABLE price_versions (
 -- A domain, because PostgreSQL parses and plans each CHECK of a table again for each statement that writes it.
 CREATE DOMAIN usage_count AS integer CONSTRAINT usage_not_negative CHECK (VALUE >= 0);
 
-CREATE TYPE entry_kind AS ENUM ('generation', 'credit', 'adjustment');
+CREATE TYPE entry_kind AS ENUM ('generation', 'credit', 'topup', 'refund', 'adjustment');
 
 -- Partitioned by month, so that old months can be archived and dropped. The month is that of the UUIDv7 time in the id. It is part of
 -- both keys: an id is unique within its month, and looking up an id reads one partition.
@@ -365,7 +368,7 @@ CREATE TABLE ledger (
   CONSTRAINT ledger_entry_once UNIQUE (lane, id, month),
   CONSTRAINT entry_has_reason CHECK (reason <> '')
 ) PARTITION BY RANGE (month);
--- Credits and adjustments are few among the generations. A settlement adds no row to this index.
+-- The other entries are few among the generations. A settlement adds no row to this index.
 CREATE INDEX ledger_movements ON ledger (lane, account_id, seq) WHERE kind <> 'generation';
 -- Filtered ledger pages read only entries of the key. Models are few, so that most entries match.
 CREATE INDEX ledger_by_key ON ledger (lane, account_id, key_id, seq) WHERE kind = 'generation';
@@ -462,7 +465,7 @@ CREATE TABLE usage_user_counts (
   PRIMARY KEY (lane, account_id)
 );
 
--- The idempotency keys of credits and adjustments, and the ledger row each of them wrote.
+-- The idempotency keys of credits and adjustments, and the ledger row each of them wrote. The key of a top-up is the id of its payment.
 CREATE TABLE movement_keys (
   lane smallint NOT NULL,
   account_id text NOT NULL,
@@ -470,6 +473,60 @@ CREATE TABLE movement_keys (
   seq bigint NOT NULL,
   month integer NOT NULL,
   PRIMARY KEY (lane, account_id, idempotency_key)
+);
+
+-- Allowed changes: from pending to paid, failed and expired; from failed and expired to paid, because a payment can arrive late; between
+-- paid, refunded and disputed. apply_payment makes them.
+CREATE TYPE topup_state AS ENUM ('pending', 'paid', 'failed', 'expired', 'refunded', 'disputed');
+
+-- Payments of customers into their accounts.
+CREATE TABLE topups (
+  lane smallint NOT NULL,
+  -- "top_…".
+  id text NOT NULL,
+  account_id text NOT NULL,
+  state topup_state NOT NULL,
+  amount_micros bigint NOT NULL,
+  -- Three letters in lower case.
+  currency text NOT NULL,
+  return_url text NOT NULL,
+  -- NULL if the caller sent none.
+  idempotency_key text,
+  created_at timestamptz NOT NULL,
+  -- Increases with each state of the payment that was read from the provider. A state that was read before another one was applied is
+  -- not applied: it may be older.
+  version bigint NOT NULL DEFAULT 0,
+  -- The page at the provider on which the customer pays. NULL until it exists.
+  page_id text,
+  page_url text NOT NULL DEFAULT '',
+  -- The payment at the provider. NULL until there is one.
+  payment_id text,
+  paid_at timestamptz,
+  receipt_url text NOT NULL DEFAULT '',
+  -- What the provider gave back to the customer, and what disputes withdrew; together at most amount_micros is taken from the account.
+  refunded_micros bigint NOT NULL DEFAULT 0,
+  disputed_micros bigint NOT NULL DEFAULT 0,
+  -- What differs between the payment and the top-up, so that it was not credited: empty if nothing does.
+  problem text NOT NULL DEFAULT '',
+  -- When to look up the payment next. NULL if only events of the provider can change it.
+  next_poll_at timestamptz,
+  PRIMARY KEY (lane, id),
+  CONSTRAINT topup_once UNIQUE (lane, account_id, idempotency_key),
+  CONSTRAINT payment_once UNIQUE (lane, payment_id),
+  FOREIGN KEY (lane, account_id) REFERENCES accounts (lane, id),
+  CONSTRAINT topup_positive CHECK (amount_micros > 0),
+  CONSTRAINT paid_has_payment CHECK (paid_at IS NULL OR payment_id IS NOT NULL),
+  CONSTRAINT reversals_not_negative CHECK (least(refunded_micros, disputed_micros) >= 0)
+);
+CREATE INDEX topups_by_account ON topups (lane, account_id, id);
+CREATE INDEX topups_by_id ON topups (id COLLATE "C");
+CREATE INDEX topups_to_poll ON topups (next_poll_at) WHERE next_poll_at IS NOT NULL;
+
+-- A payment as a server read it from the provider.
+CREATE TYPE seen_payment AS (
+  -- "open" (also while the payment is processed), "paid", "failed" or "expired".
+  status text, page_id text, payment_id text, account_id text, currency text, amount_micros bigint, refunded_micros bigint,
+  disputed_micros bigint, receipt_url text
 );
 
 -- The running servers, by the database's clock.

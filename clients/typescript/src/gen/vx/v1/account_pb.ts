@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file vx/v1/account.proto.
  */
 export const file_vx_v1_account: GenFile = /*@__PURE__*/
-  fileDesc("ChN2eC92MS9hY2NvdW50LnByb3RvEgV2eC52MSITChFHZXRBY2NvdW50UmVxdWVzdCKsAgoSR2V0QWNjb3VudFJlc3BvbnNlEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSDQoFc3RhdGUYAyABKAkSFgoOYmFsYW5jZV9taWNyb3MYBCABKAMSDwoHYmFsYW5jZRgFIAEoCRITCgtoZWxkX21pY3JvcxgGIAEoAxIMCgRoZWxkGAcgASgJEhgKEGF2YWlsYWJsZV9taWNyb3MYCCABKAMSEQoJYXZhaWxhYmxlGAkgASgJEgwKBHBsYW4YCiABKAkSGgoDa2V5GAsgASgLMg0udngudjEuQXBpS2V5EhIKCnRvcF91cF91cmwYDCABKAkSHwoSbG93X2JhbGFuY2VfbWljcm9zGA0gASgDSACIAQFCFQoTX2xvd19iYWxhbmNlX21pY3JvcyJ/ChRVcGRhdGVBY2NvdW50UmVxdWVzdBIfChJsb3dfYmFsYW5jZV9taWNyb3MYASABKANIAIgBARIvCgt1cGRhdGVfbWFzaxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCFQoTX2xvd19iYWxhbmNlX21pY3JvcyJDChVVcGRhdGVBY2NvdW50UmVzcG9uc2USKgoHYWNjb3VudBgBIAEoCzIZLnZ4LnYxLkdldEFjY291bnRSZXNwb25zZTKpAQoOQWNjb3VudFNlcnZpY2USRgoKR2V0QWNjb3VudBIYLnZ4LnYxLkdldEFjY291bnRSZXF1ZXN0GhkudngudjEuR2V0QWNjb3VudFJlc3BvbnNlIgOQAgESTwoNVXBkYXRlQWNjb3VudBIbLnZ4LnYxLlVwZGF0ZUFjY291bnRSZXF1ZXN0GhwudngudjEuVXBkYXRlQWNjb3VudFJlc3BvbnNlIgOQAgJCUwoJY29tLnZ4LnYxQgxBY2NvdW50UHJvdG9QAVouZ2l0aHViLmNvbS92eC1hcGkvdngvY2xpZW50cy9nby9nZW4vdngvdjE7dnh2MaoCBVZ4LlYxYgZwcm90bzM", [file_google_protobuf_field_mask, file_vx_v1_key]);
+  fileDesc("ChN2eC92MS9hY2NvdW50LnByb3RvEgV2eC52MSITChFHZXRBY2NvdW50UmVxdWVzdCLPAgoSR2V0QWNjb3VudFJlc3BvbnNlEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSDQoFc3RhdGUYAyABKAkSFgoOYmFsYW5jZV9taWNyb3MYBCABKAMSDwoHYmFsYW5jZRgFIAEoCRITCgtoZWxkX21pY3JvcxgGIAEoAxIMCgRoZWxkGAcgASgJEhgKEGF2YWlsYWJsZV9taWNyb3MYCCABKAMSEQoJYXZhaWxhYmxlGAkgASgJEgwKBHBsYW4YCiABKAkSGgoDa2V5GAsgASgLMg0udngudjEuQXBpS2V5EhIKCnRvcF91cF91cmwYDCABKAkSHwoSbG93X2JhbGFuY2VfbWljcm9zGA0gASgDSACIAQESEwoLb3dlZF9taWNyb3MYDiABKAMSDAoEb3dlZBgPIAEoCUIVChNfbG93X2JhbGFuY2VfbWljcm9zIn8KFFVwZGF0ZUFjY291bnRSZXF1ZXN0Eh8KEmxvd19iYWxhbmNlX21pY3JvcxgBIAEoA0gAiAEBEi8KC3VwZGF0ZV9tYXNrGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFza0IVChNfbG93X2JhbGFuY2VfbWljcm9zIkMKFVVwZGF0ZUFjY291bnRSZXNwb25zZRIqCgdhY2NvdW50GAEgASgLMhkudngudjEuR2V0QWNjb3VudFJlc3BvbnNlMqkBCg5BY2NvdW50U2VydmljZRJGCgpHZXRBY2NvdW50EhgudngudjEuR2V0QWNjb3VudFJlcXVlc3QaGS52eC52MS5HZXRBY2NvdW50UmVzcG9uc2UiA5ACARJPCg1VcGRhdGVBY2NvdW50EhsudngudjEuVXBkYXRlQWNjb3VudFJlcXVlc3QaHC52eC52MS5VcGRhdGVBY2NvdW50UmVzcG9uc2UiA5ACAkJTCgljb20udngudjFCDEFjY291bnRQcm90b1ABWi5naXRodWIuY29tL3Z4LWFwaS92eC9jbGllbnRzL2dvL2dlbi92eC92MTt2eHYxqgIFVnguVjFiBnByb3RvMw", [file_google_protobuf_field_mask, file_vx_v1_key]);
 
 /**
  * The request has no fields: the key identifies the account.
@@ -127,6 +127,21 @@ export type GetAccountResponse = Message<"vx.v1.GetAccountResponse"> & {
    * @generated from field: optional int64 low_balance_micros = 13;
    */
   lowBalanceMicros?: bigint | undefined;
+
+  /**
+   * What the account owes for payments that were refunded or disputed after they were spent, in micros. While it is not 0, generations
+   * fail with `payment_reversed`; credits and top-ups pay it first.
+   *
+   * @generated from field: int64 owed_micros = 14;
+   */
+  owedMicros: bigint;
+
+  /**
+   * The same as text.
+   *
+   * @generated from field: string owed = 15;
+   */
+  owed: string;
 };
 
 /**

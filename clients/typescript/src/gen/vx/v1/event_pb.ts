@@ -16,7 +16,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file vx/v1/event.proto.
  */
 export const file_vx_v1_event: GenFile = /*@__PURE__*/
-  fileDesc("ChF2eC92MS9ldmVudC5wcm90bxIFdngudjEimQEKBUV2ZW50EgoKAmlkGAEgASgJEgwKBHR5cGUYAiABKAkSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKYWNjb3VudF9pZBgEIAEoCRIlCgRkYXRhGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBILCgNzZXEYBiABKAMiUwoRTGlzdEV2ZW50c1JlcXVlc3QSDQoFdHlwZXMYASADKAkSDQoFYWZ0ZXIYAiABKAkSEQoJcGFnZV9zaXplGAMgASgFEg0KBW9yZGVyGAQgASgJIlgKEkxpc3RFdmVudHNSZXNwb25zZRIcCgZldmVudHMYASADKAsyDC52eC52MS5FdmVudBISCgpuZXh0X2FmdGVyGAIgASgJEhAKCGhhc19tb3JlGAMgASgIIjIKEldhdGNoRXZlbnRzUmVxdWVzdBINCgV0eXBlcxgBIAMoCRINCgVhZnRlchgCIAEoCSIyChNXYXRjaEV2ZW50c1Jlc3BvbnNlEhsKBWV2ZW50GAEgASgLMgwudngudjEuRXZlbnQiRQoPQmFsYW5jZUxvd0V2ZW50EhYKDmJhbGFuY2VfbWljcm9zGAEgASgDEhoKEmxvd19iYWxhbmNlX21pY3JvcxgCIAEoAyJHChRCYWxhbmNlRGVwbGV0ZWRFdmVudBIWCg5iYWxhbmNlX21pY3JvcxgBIAEoAxIXCg9yZXF1aXJlZF9taWNyb3MYAiABKAMiUQoTTGltaXRUaHJlc2hvbGRFdmVudBIbCgVsaW1pdBgBIAEoCzIMLnZ4LnYxLkxpbWl0Eg8KB3BlcmNlbnQYAiABKAUSDAoEdXNlchgDIAEoCSJpChBFbnRyeVBvc3RlZEV2ZW50EhAKCGVudHJ5X2lkGAEgASgJEhUKDWFtb3VudF9taWNyb3MYAiABKAMSHAoUYmFsYW5jZV9hZnRlcl9taWNyb3MYAyABKAMSDgoGcmVhc29uGAQgASgJIrsBCghLZXlFdmVudBIOCgZrZXlfaWQYASABKAkSDAoEbmFtZRgCIAEoCRIOCgZmaWVsZHMYAyADKAkSNwoTcHJldmlvdXNfZXhwaXJlc19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCgoCYnkYBSABKAkSLgoKZXhwaXJlc19hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEZGF5cxgHIAEoBSIOCgxBY2NvdW50RXZlbnQicwoRUHJpY2VDaGFuZ2VkRXZlbnQSDQoFbW9kZWwYASABKAkSDwoHdmVyc2lvbhgCIAEoBRIdCgZwcmljZXMYAyABKAsyDS52eC52MS5QcmljZXMSHwoIcHJldmlvdXMYBCABKAsyDS52eC52MS5QcmljZXMyngEKDEV2ZW50U2VydmljZRJGCgpMaXN0RXZlbnRzEhgudngudjEuTGlzdEV2ZW50c1JlcXVlc3QaGS52eC52MS5MaXN0RXZlbnRzUmVzcG9uc2UiA5ACARJGCgtXYXRjaEV2ZW50cxIZLnZ4LnYxLldhdGNoRXZlbnRzUmVxdWVzdBoaLnZ4LnYxLldhdGNoRXZlbnRzUmVzcG9uc2UwAUJRCgljb20udngudjFCCkV2ZW50UHJvdG9QAVouZ2l0aHViLmNvbS92eC1hcGkvdngvY2xpZW50cy9nby9nZW4vdngvdjE7dnh2MaoCBVZ4LlYxYgZwcm90bzM", [file_google_protobuf_struct, file_google_protobuf_timestamp, file_vx_v1_limit, file_vx_v1_prices]);
+  fileDesc("ChF2eC92MS9ldmVudC5wcm90bxIFdngudjEimQEKBUV2ZW50EgoKAmlkGAEgASgJEgwKBHR5cGUYAiABKAkSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKYWNjb3VudF9pZBgEIAEoCRIlCgRkYXRhGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBILCgNzZXEYBiABKAMiUwoRTGlzdEV2ZW50c1JlcXVlc3QSDQoFdHlwZXMYASADKAkSDQoFYWZ0ZXIYAiABKAkSEQoJcGFnZV9zaXplGAMgASgFEg0KBW9yZGVyGAQgASgJIlgKEkxpc3RFdmVudHNSZXNwb25zZRIcCgZldmVudHMYASADKAsyDC52eC52MS5FdmVudBISCgpuZXh0X2FmdGVyGAIgASgJEhAKCGhhc19tb3JlGAMgASgIIjIKEldhdGNoRXZlbnRzUmVxdWVzdBINCgV0eXBlcxgBIAMoCRINCgVhZnRlchgCIAEoCSIyChNXYXRjaEV2ZW50c1Jlc3BvbnNlEhsKBWV2ZW50GAEgASgLMgwudngudjEuRXZlbnQiRQoPQmFsYW5jZUxvd0V2ZW50EhYKDmJhbGFuY2VfbWljcm9zGAEgASgDEhoKEmxvd19iYWxhbmNlX21pY3JvcxgCIAEoAyJHChRCYWxhbmNlRGVwbGV0ZWRFdmVudBIWCg5iYWxhbmNlX21pY3JvcxgBIAEoAxIXCg9yZXF1aXJlZF9taWNyb3MYAiABKAMiUQoTTGltaXRUaHJlc2hvbGRFdmVudBIbCgVsaW1pdBgBIAEoCzIMLnZ4LnYxLkxpbWl0Eg8KB3BlcmNlbnQYAiABKAUSDAoEdXNlchgDIAEoCSJpChBFbnRyeVBvc3RlZEV2ZW50EhAKCGVudHJ5X2lkGAEgASgJEhUKDWFtb3VudF9taWNyb3MYAiABKAMSHAoUYmFsYW5jZV9hZnRlcl9taWNyb3MYAyABKAMSDgoGcmVhc29uGAQgASgJIrUBCgpUb3BVcEV2ZW50EhAKCHRvcHVwX2lkGAEgASgJEg0KBXN0YXRlGAIgASgJEhUKDWFtb3VudF9taWNyb3MYAyABKAMSFwoPcmVmdW5kZWRfbWljcm9zGAQgASgDEhcKD2Rpc3B1dGVkX21pY3JvcxgFIAEoAxIQCghlbnRyeV9pZBgGIAEoCRIWCg5iYWxhbmNlX21pY3JvcxgHIAEoAxITCgtvd2VkX21pY3JvcxgIIAEoAyK7AQoIS2V5RXZlbnQSDgoGa2V5X2lkGAEgASgJEgwKBG5hbWUYAiABKAkSDgoGZmllbGRzGAMgAygJEjcKE3ByZXZpb3VzX2V4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgoKAmJ5GAUgASgJEi4KCmV4cGlyZXNfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGRheXMYByABKAUiDgoMQWNjb3VudEV2ZW50InMKEVByaWNlQ2hhbmdlZEV2ZW50Eg0KBW1vZGVsGAEgASgJEg8KB3ZlcnNpb24YAiABKAUSHQoGcHJpY2VzGAMgASgLMg0udngudjEuUHJpY2VzEh8KCHByZXZpb3VzGAQgASgLMg0udngudjEuUHJpY2VzMp4BCgxFdmVudFNlcnZpY2USRgoKTGlzdEV2ZW50cxIYLnZ4LnYxLkxpc3RFdmVudHNSZXF1ZXN0GhkudngudjEuTGlzdEV2ZW50c1Jlc3BvbnNlIgOQAgESRgoLV2F0Y2hFdmVudHMSGS52eC52MS5XYXRjaEV2ZW50c1JlcXVlc3QaGi52eC52MS5XYXRjaEV2ZW50c1Jlc3BvbnNlMAFCUQoJY29tLnZ4LnYxQgpFdmVudFByb3RvUAFaLmdpdGh1Yi5jb20vdngtYXBpL3Z4L2NsaWVudHMvZ28vZ2VuL3Z4L3YxO3Z4djGqAgVWeC5WMWIGcHJvdG8z", [file_google_protobuf_struct, file_google_protobuf_timestamp, file_vx_v1_limit, file_vx_v1_prices]);
 
 /**
  * Something that happened to the account.
@@ -337,6 +337,76 @@ export const EntryPostedEventSchema: GenMessage<EntryPostedEvent> = /*@__PURE__*
   messageDesc(file_vx_v1_event, 8);
 
 /**
+ * The data of the events about a top-up: the state of the top-up and of the account after the change.
+ *
+ * @generated from message vx.v1.TopUpEvent
+ */
+export type TopUpEvent = Message<"vx.v1.TopUpEvent"> & {
+  /**
+   * The id of the top-up: "top_…".
+   *
+   * @generated from field: string topup_id = 1;
+   */
+  topupId: string;
+
+  /**
+   * The state of the top-up.
+   *
+   * @generated from field: string state = 2;
+   */
+  state: string;
+
+  /**
+   * The amount of the top-up, in micros.
+   *
+   * @generated from field: int64 amount_micros = 3;
+   */
+  amountMicros: bigint;
+
+  /**
+   * What was refunded in total, in micros.
+   *
+   * @generated from field: int64 refunded_micros = 4;
+   */
+  refundedMicros: bigint;
+
+  /**
+   * What open and lost disputes withdrew, in micros. "topup.disputed": 0 if the dispute was won.
+   *
+   * @generated from field: int64 disputed_micros = 5;
+   */
+  disputedMicros: bigint;
+
+  /**
+   * "topup.paid": the id of the ledger entry. Empty if an operator credited the payment before.
+   *
+   * @generated from field: string entry_id = 6;
+   */
+  entryId: string;
+
+  /**
+   * The balance of the account, in micros.
+   *
+   * @generated from field: int64 balance_micros = 7;
+   */
+  balanceMicros: bigint;
+
+  /**
+   * What the account owes for reversed payments, in micros.
+   *
+   * @generated from field: int64 owed_micros = 8;
+   */
+  owedMicros: bigint;
+};
+
+/**
+ * Describes the message vx.v1.TopUpEvent.
+ * Use `create(TopUpEventSchema)` to create a new message.
+ */
+export const TopUpEventSchema: GenMessage<TopUpEvent> = /*@__PURE__*/
+  messageDesc(file_vx_v1_event, 9);
+
+/**
  * The data of the events about a key.
  *
  * @generated from message vx.v1.KeyEvent
@@ -397,7 +467,7 @@ export type KeyEvent = Message<"vx.v1.KeyEvent"> & {
  * Use `create(KeyEventSchema)` to create a new message.
  */
 export const KeyEventSchema: GenMessage<KeyEvent> = /*@__PURE__*/
-  messageDesc(file_vx_v1_event, 9);
+  messageDesc(file_vx_v1_event, 10);
 
 /**
  * The data of the events "account.suspended" and "account.resumed". It has no fields.
@@ -412,7 +482,7 @@ export type AccountEvent = Message<"vx.v1.AccountEvent"> & {
  * Use `create(AccountEventSchema)` to create a new message.
  */
 export const AccountEventSchema: GenMessage<AccountEvent> = /*@__PURE__*/
-  messageDesc(file_vx_v1_event, 10);
+  messageDesc(file_vx_v1_event, 11);
 
 /**
  * The data of the event "price.changed": the prices of a model changed. Only for operators.
@@ -454,7 +524,7 @@ export type PriceChangedEvent = Message<"vx.v1.PriceChangedEvent"> & {
  * Use `create(PriceChangedEventSchema)` to create a new message.
  */
 export const PriceChangedEventSchema: GenMessage<PriceChangedEvent> = /*@__PURE__*/
-  messageDesc(file_vx_v1_event, 11);
+  messageDesc(file_vx_v1_event, 12);
 
 /**
  * The events of the account: changes of its balance, its limits and its keys. An event is written together with its cause: it exists

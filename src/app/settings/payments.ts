@@ -1,0 +1,32 @@
+import type { Micros } from "../../domain/money.ts";
+import type { StripeSettings } from "../../payments/stripe.ts";
+import { ConfigError } from "../start-error.ts";
+
+/** The settings of payments; undefined if the server takes none. */
+export type PaymentSettings = {
+  readonly stripe: StripeSettings;
+  readonly minMicros: Micros;
+  readonly maxMicros: Micros;
+};
+
+type Values = {
+  readonly VX_STRIPE_SECRET_KEY?: string | undefined;
+  readonly VX_STRIPE_WEBHOOK_SECRET?: string | undefined;
+  readonly VX_STRIPE_API?: string | undefined;
+  readonly VX_TOP_UP_MIN: Micros;
+  readonly VX_TOP_UP_MAX: Micros;
+};
+
+/** An empty secret is more likely a mistake than a wish for no payments. */
+export function paymentSettings(env: NodeJS.ProcessEnv, values: Values): PaymentSettings | undefined {
+  for (const name of ["VX_STRIPE_SECRET_KEY", "VX_STRIPE_WEBHOOK_SECRET"])
+    if (env[name] === "") throw new ConfigError(`${name}: must not be empty; leave it out for no payments`);
+  const { VX_STRIPE_SECRET_KEY: secretKey, VX_STRIPE_WEBHOOK_SECRET: webhookSecret } = values;
+  if (secretKey === undefined && webhookSecret === undefined) return undefined;
+  if (secretKey === undefined || webhookSecret === undefined)
+    throw new ConfigError("VX_STRIPE_SECRET_KEY, VX_STRIPE_WEBHOOK_SECRET: set both of them, or none");
+  const { VX_TOP_UP_MIN: minMicros, VX_TOP_UP_MAX: maxMicros, VX_STRIPE_API: api } = values;
+  if (minMicros > maxMicros) throw new ConfigError("VX_TOP_UP_MIN: must not be above VX_TOP_UP_MAX");
+  const stripe = { secretKey, webhookSecret, api: api === undefined ? undefined : new URL(api) };
+  return { stripe, minMicros, maxMicros };
+}

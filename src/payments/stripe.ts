@@ -1,0 +1,253 @@
+import type { Stripe } from "stripe";
+import { UNIT_MICROS } from "../domain/top-up.ts";
+import type { SeenPayment } from "../store/top-ups.ts";
+import {
+  InvalidSignature,
+  type Order,
+  type PaymentEvent,
+  type PaymentProvider,
+  type PaymentReference,
+  ProviderError,
+} from "./provider.ts";
+
+export type StripeSettings = {
+  readonly secretKey: string;
+  readonly webhookSecret: string;
+  /** Another address of the API, for tests. */
+  readonly api: URL | undefined;
+};
+
+const REQUEST_MS = 10_000;
+const RETRIES = 2;
+/** Stripe delivers an event for three days. */
+const UNDELIVERED_DAYS = 3;
+const MAX_UNDELIVERED = 100;
+
+/** Names of metadata, which Stripe copies from the payment to its charge. */
+const TOP_UP = "vx_topup";
+const ACCOUNT = "vx_account";
+
+const PAGE_EVENTS = new Set([
+  "checkout.session.completed",
+  "checkout.session.async_payment_succeeded",
+  "checkout.session.async_payment_failed",
+  "checkout.session.expired",
+]);
+const PAYMENT_EVENTS = new Set(["payment_intent.succeeded"]);
+/** Their objects name the payment. */
+const CHARGE_EVENTS = new Set([
+  "charge.refunded",
+  "charge.refund.updated",
+  "charge.dispute.created",
+  "charge.dispute.updated",
+  "charge.dispute.closed",
+  "charge.dispute.funds_withdrawn",
+  "charge.dispute.funds_reinstated",
+  "refund.created",
+  "refund.updated",
+  "refund.failed",
+]);
+const EVENTS = [...PAGE_EVENTS, ...PAYMENT_EVENTS, ...CHARGE_EVENTS];
+
+/** Disputes in these states withdraw nothing; "warning_…" are inquiries. */
+const HARMLESS_DISPUTE = /^(won|prevented|warning_.*)$/;
+
+/** Payments with Stripe Checkout. */
+export class StripePayments implements PaymentProvider {
+  readonly #settings: StripeSettings;
+  readonly #productName: string;
+  #loaded: Promise<{ readonly Stripe: typeof Stripe; readonly client: Stripe }> | undefined;
+
+  constructor(settings: StripeSettings, productName: string) {
+    this.#settings = settings;
+    this.#productName = productName;
+  }
+
+  async createPage({ topUpId, accountId, amountMicros, currency, returnUrl }: Order) {
+    const metadata = { [TOP_UP]: topUpId, [ACCOUNT]: accountId };
+    const successUrl = new URL(returnUrl);
+    successUrl.searchParams.set("topup", topUpId);
+    const session = await this.#request(({ checkout }) =>
+      checkout.sessions.create(
+        {
+          mode: "payment",
+          client_reference_id: topUpId,
+          line_items: [
+            {
+              quantity: 1,
+              price_data: {
+                currency,
+                unit_amount: Number(amountMicros / UNIT_MICROS),
+                product_data: { name: `${this.#productName} credit` },
+              },
+            },
+          ],
+          metadata,
+          payment_intent_data: { metadata },
+          // The payment must have the currency and the amount of the top-up.
+          adaptive_pricing: { enabled: false },
+          success_url: successUrl.href,
+          cancel_url: returnUrl,
+        },
+        { idempotencyKey: topUpId },
+      ),
+    );
+    if (!session.url) throw new ProviderError("Stripe returned a page without an address", 200);
+    return { id: session.id, url: session.url };
+  }
+
+  async lookUp(reference: PaymentReference) {
+    return "pageId" in reference
+      ? await this.#lookUpPage(reference.pageId)
+      : await this.#lookUpPayment(reference.paymentId);
+  }
+
+  async #lookUpPage(id: string) {
+    const page = await this.#find(({ checkout }) =>
+      checkout.sessions.retrieve(id, { expand: ["payment_intent.latest_charge"] }),
+    );
+    const topUpId = page?.client_reference_id ?? "";
+    if (!page || topUpId === "") return undefined;
+    const intent = typeof page.payment_intent === "object" ? page.payment_intent : null;
+    const paid = intent && (await this.#seenOf(intent, page.id));
+    if (paid?.status === "paid") return { topUpId, seen: paid };
+    const seen: SeenPayment = {
+      status: statusOfPage(page, intent),
+      pageId: page.id,
+      paymentId: undefined,
+      accountId: page.metadata?.[ACCOUNT] ?? "",
+      currency: page.currency ?? "",
+      amountMicros: BigInt(page.amount_total ?? 0) * UNIT_MICROS,
+      refundedMicros: 0n,
+      disputedMicros: 0n,
+      receiptUrl: "",
+    };
+    return { topUpId, seen };
+  }
+
+  async #lookUpPayment(id: string) {
+    const intent = await this.#find(({ paymentIntents }) =>
+      paymentIntents.retrieve(id, { expand: ["latest_charge"] }),
+    );
+    const topUpId = intent?.metadata[TOP_UP] ?? "";
+    return !intent || topUpId === "" ? undefined : { topUpId, seen: await this.#seenOf(intent, undefined) };
+  }
+
+  async #seenOf(intent: Stripe.PaymentIntent, pageId: string | undefined): Promise<SeenPayment> {
+    const charge = typeof intent.latest_charge === "object" ? intent.latest_charge : null;
+    const disputed = charge?.disputed ? await this.#disputed(intent) : 0;
+    return {
+      status: intent.status === "succeeded" ? "paid" : "open",
+      pageId,
+      paymentId: intent.id,
+      accountId: intent.metadata[ACCOUNT] ?? "",
+      currency: intent.currency,
+      amountMicros: BigInt(intent.amount_received) * UNIT_MICROS,
+      refundedMicros: BigInt(charge?.amount_refunded ?? 0) * UNIT_MICROS,
+      disputedMicros: BigInt(disputed) * UNIT_MICROS,
+      receiptUrl: charge?.receipt_url ?? "",
+    };
+  }
+
+  /** What disputes withdrew. A dispute in another currency is about the whole payment. */
+  async #disputed({ id, currency, amount_received: amount }: Stripe.PaymentIntent): Promise<number> {
+    const { data } = await this.#request(({ disputes }) => disputes.list({ payment_intent: id, limit: 100 }));
+    return data
+      .filter(({ status }) => !HARMLESS_DISPUTE.test(status))
+      .reduce((sum, dispute) => sum + (dispute.currency === currency ? dispute.amount : amount), 0);
+  }
+
+  async readEvent(body: Buffer, signature: string): Promise<PaymentEvent | undefined> {
+    const { Stripe, client } = await this.#load();
+    try {
+      return eventOf(client.webhooks.constructEvent(body, signature, this.#settings.webhookSecret));
+    } catch (error) {
+      if (error instanceof Stripe.errors.StripeSignatureVerificationError)
+        throw new InvalidSignature("the signature does not match the body, or is too old", { cause: error });
+      throw error;
+    }
+  }
+
+  async undelivered(): Promise<readonly PaymentEvent[]> {
+    const after = Math.floor(Date.now() / 1_000) - UNDELIVERED_DAYS * 86_400;
+    const { data } = await this.#request(({ events }) =>
+      events.list({
+        delivery_success: false,
+        types: EVENTS,
+        created: { gte: after },
+        limit: MAX_UNDELIVERED,
+      }),
+    );
+    return data.flatMap((event) => eventOf(event) ?? []).reverse();
+  }
+
+  /** Undefined if there is no such object. */
+  async #find<Result>(retrieve: (client: Stripe) => Promise<Result>): Promise<Result | undefined> {
+    return await this.#request(retrieve).catch((error: unknown) => {
+      if (error instanceof ProviderError && error.isMissing) return undefined;
+      throw error;
+    });
+  }
+
+  async #request<Result>(send: (client: Stripe) => Promise<Result>): Promise<Result> {
+    const { Stripe, client } = await this.#load();
+    try {
+      return await send(client);
+    } catch (error) {
+      if (!(error instanceof Stripe.errors.StripeError)) throw error;
+      const { statusCode = 0, type } = error;
+      // The messages of Stripe can contain parts of the secret key.
+      throw new ProviderError(`Stripe answered ${statusCode} (${type})`, statusCode);
+    }
+  }
+
+  /** Loaded with the first use: the package is large. */
+  #load() {
+    this.#loaded ??= import("stripe").then(({ Stripe }) => {
+      const { secretKey, api } = this.#settings;
+      const address = api && {
+        protocol: api.protocol === "http:" ? ("http" as const) : ("https" as const),
+        host: api.hostname,
+        port: api.port || (api.protocol === "http:" ? 80 : 443),
+      };
+      const client = new Stripe(secretKey, {
+        ...address,
+        timeout: REQUEST_MS,
+        maxNetworkRetries: RETRIES,
+        telemetry: false,
+      });
+      return { Stripe, client };
+    });
+    return this.#loaded;
+  }
+}
+
+/** Only names are read, so that the API version of the event does not matter. */
+function eventOf({ id, type, data: { object }, account }: Stripe.Event): PaymentEvent | undefined {
+  // An event of a connected account is not about our payments.
+  if (account !== undefined || !EVENTS.includes(type)) return undefined;
+  const named = object as {
+    readonly id: string;
+    readonly client_reference_id?: string | null;
+    readonly metadata?: Readonly<Record<string, string>> | null;
+    readonly payment_intent?: string | { readonly id: string } | null;
+  };
+  const payment = PAYMENT_EVENTS.has(type) ? named.id : named.payment_intent;
+  return {
+    id,
+    type,
+    topUpId: named.client_reference_id ?? named.metadata?.[TOP_UP],
+    pageId: PAGE_EVENTS.has(type) ? named.id : undefined,
+    paymentId: typeof payment === "object" ? payment?.id : payment,
+  };
+}
+
+function statusOfPage(
+  { status, payment_status: payment }: Stripe.Checkout.Session,
+  intent: Stripe.PaymentIntent | null,
+): SeenPayment["status"] {
+  if (status === "expired") return "expired";
+  if (status !== "complete" || payment !== "unpaid") return "open";
+  // A bank transfer that failed later cannot be repeated on the page.
+  return intent?.status === "requires_payment_method" || intent?.status === "canceled" ? "failed" : "open";
+}

@@ -1,0 +1,185 @@
+import { DomainError } from "../domain/errors.ts";
+import type { Ids } from "../domain/ids.ts";
+import { laneOfId } from "../domain/lane.ts";
+import { formatMicros, type Micros } from "../domain/money.ts";
+import { UNIT_MICROS } from "../domain/top-up.ts";
+import type { Cells } from "../store/driver/cells.ts";
+import {
+  applyPayment,
+  createTopUp,
+  findTopUp,
+  type SeenPayment,
+  setTopUpPage,
+  type TopUpRow,
+  topUpsToPoll,
+} from "../store/top-ups.ts";
+import { type PaymentEvent, type PaymentProvider, type PaymentReference, ProviderError } from "./provider.ts";
+
+export type TopUpsOptions = {
+  readonly database: Cells;
+  readonly ids: Pick<Ids, "topUp">;
+  readonly provider: PaymentProvider;
+  readonly minMicros: Micros;
+  readonly maxMicros: Micros;
+  /** Where customers return to if they name no address. */
+  readonly returnUrl: string;
+  /** The time in milliseconds. */
+  readonly now: () => number;
+  /** Called when operators should look at a top-up. */
+  readonly onAlert: (alert: TopUpAlert) => void;
+};
+
+export type TopUpAlert = { readonly topUpId: string; readonly accountId: string; readonly reason: string };
+
+export type TopUpOrder = {
+  readonly accountId: string;
+  readonly amountMicros: Micros;
+  /** Empty for the default. */
+  readonly returnUrl: string;
+  readonly idempotencyKey: string | undefined;
+};
+
+const DAY_MS = 86_400_000;
+/** The provider knows its idempotency keys for a day. */
+const MAX_PAGE_AGE_MS = DAY_MS - 3_600_000;
+/** Each repetition follows a change by another server. */
+const MAX_READS = 8;
+const POLLED_PER_ROUND = 20;
+const MAX_KNOWN_EVENTS = 1_000;
+
+/** Payments of customers into their accounts. */
+export class TopUps {
+  readonly #options: TopUpsOptions;
+  /** Undelivered events that were handled. */
+  readonly #handled = new Set<string>();
+
+  constructor(options: TopUpsOptions) {
+    this.#options = options;
+  }
+
+  /** Creates a top-up and the page on which it is paid. A repetition after a failure continues. */
+  async create(order: TopUpOrder): Promise<TopUpRow> {
+    const { database, ids, provider, returnUrl, now } = this.#options;
+    const { accountId, amountMicros, idempotencyKey } = order;
+    this.#checkAmount(amountMicros);
+    const row = await createTopUp(database, {
+      id: ids.topUp(laneOfId(accountId)),
+      accountId,
+      amountMicros,
+      returnUrl: order.returnUrl || returnUrl,
+      idempotencyKey,
+    });
+    const isOld = now() - row.created_at.getTime() > MAX_PAGE_AGE_MS;
+    if (row.page_id !== null || row.state !== "pending" || isOld) return row;
+    const page = await provider
+      .createPage({
+        topUpId: row.id,
+        accountId,
+        amountMicros,
+        currency: row.currency,
+        returnUrl: row.return_url,
+      })
+      .catch(async (error: unknown) => {
+        if (!(error instanceof ProviderError)) throw error;
+        if (error.isRefused) await applyPayment(database, row.id, row.version, withoutPage(row, "failed"));
+        throw new DomainError("unavailable", {
+          message: "The payment provider did not create a page. Nothing is charged. Retry later.",
+          cause: error,
+        });
+      });
+    return await setTopUpPage(database, row.id, page);
+  }
+
+  #checkAmount(micros: Micros): void {
+    const { minMicros, maxMicros } = this.#options;
+    if (micros < minMicros || micros > maxMicros)
+      throw DomainError.ofField(
+        "amount_micros",
+        `must be from ${minMicros} (${formatMicros(minMicros)}) to ${maxMicros} (${formatMicros(maxMicros)})`,
+      );
+    if (micros % UNIT_MICROS !== 0n)
+      throw DomainError.ofField("amount_micros", `must be a multiple of ${UNIT_MICROS}`);
+  }
+
+  /** Looks up the payment that an event of the provider names. */
+  async handle(event: PaymentEvent): Promise<void> {
+    const reference = referenceOf(event);
+    if (!reference) return;
+    const topUpId = event.topUpId ?? (await this.#options.provider.lookUp(reference))?.topUpId;
+    if (topUpId !== undefined) await this.#refresh(topUpId, reference);
+  }
+
+  /**
+   * Reads the state of a payment and applies it. If another server applied a state meanwhile, this one may be older, and it is
+   * read again.
+   */
+  async #refresh(topUpId: string, reference?: PaymentReference): Promise<void> {
+    const { database, provider, onAlert } = this.#options;
+    for (let reads = 0; reads < MAX_READS; reads++) {
+      const row = await findTopUp(database, topUpId);
+      // Payments of another installation with the same account at the provider.
+      if (!row) return;
+      const at = reference ?? referenceOfRow(row);
+      const found = at && (await provider.lookUp(at));
+      const seen = found?.topUpId === topUpId ? found.seen : this.#seenWithoutPage(row);
+      if (!seen) return;
+      const {
+        outcome,
+        account_id: accountId,
+        alert,
+      } = await applyPayment(database, topUpId, row.version, seen);
+      if (alert !== "") onAlert({ topUpId, accountId, reason: alert });
+      if (outcome !== "stale") return;
+    }
+    throw new DomainError("unavailable");
+  }
+
+  /** A top-up whose page was never created cannot be paid any more after a day. */
+  #seenWithoutPage(row: TopUpRow): SeenPayment | undefined {
+    const isOver = row.page_id === null && this.#options.now() - row.created_at.getTime() > DAY_MS;
+    return isOver ? withoutPage(row, "expired") : undefined;
+  }
+
+  /** Looks up the payments of a cell whose events may be missing. */
+  async poll(cell: Cells["all"][number]): Promise<void> {
+    const ids = await topUpsToPoll(cell, POLLED_PER_ROUND);
+    const failures: unknown[] = [];
+    for (const id of ids) await this.#refresh(id).catch((error: unknown) => failures.push(error));
+    if (failures.length > 0) throw failures[0];
+  }
+
+  /** Handles recent events that the provider could not deliver, each once. */
+  async catchUp(): Promise<void> {
+    for (const event of await this.#options.provider.undelivered()) {
+      if (this.#handled.has(event.id)) continue;
+      await this.handle(event);
+      this.#handled.add(event.id);
+      const [oldest] = this.#handled;
+      if (this.#handled.size > MAX_KNOWN_EVENTS && oldest !== undefined) this.#handled.delete(oldest);
+    }
+  }
+}
+
+function referenceOf({ pageId, paymentId }: PaymentEvent): PaymentReference | undefined {
+  if (pageId !== undefined) return { pageId };
+  return paymentId === undefined ? undefined : { paymentId };
+}
+
+function referenceOfRow({ page_id: pageId, payment_id: paymentId }: TopUpRow): PaymentReference | undefined {
+  if (paymentId !== null) return { paymentId };
+  return pageId === null ? undefined : { pageId };
+}
+
+function withoutPage(row: TopUpRow, status: "failed" | "expired"): SeenPayment {
+  return {
+    status,
+    pageId: undefined,
+    paymentId: undefined,
+    accountId: row.account_id,
+    currency: row.currency,
+    amountMicros: row.amount_micros,
+    refundedMicros: 0n,
+    disputedMicros: 0n,
+    receiptUrl: "",
+  };
+}

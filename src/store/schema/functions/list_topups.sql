@@ -1,0 +1,10 @@
+-- The top-ups of an account before the given one, newest first. An empty p_before means the first page.
+CREATE OR REPLACE FUNCTION list_topups(p_lane smallint, p_account_id text, p_before text, p_limit integer) RETURNS SETOF topups
+  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
+AS $$
+BEGIN
+  RETURN QUERY SELECT t.* FROM topups t
+    WHERE t.lane = p_lane AND t.account_id = p_account_id AND (p_before = '' OR t.id < p_before)
+    ORDER BY t.id DESC LIMIT p_limit;
+END
+$$;

@@ -1,0 +1,164 @@
+import { DomainError } from "../domain/errors.ts";
+import { laneOfId } from "../domain/lane.ts";
+import type { Micros } from "../domain/money.ts";
+import { cutPage, type Page } from "../domain/page.ts";
+import { CURRENCY, type TopUpState } from "../domain/top-up.ts";
+import type { Cells, FunctionCaller } from "./driver/cells.ts";
+import { compareBytes, mergeCells } from "./merge-cells.ts";
+
+export type TopUpRow = {
+  id: string;
+  account_id: string;
+  state: TopUpState;
+  amount_micros: bigint;
+  currency: string;
+  return_url: string;
+  created_at: Date;
+  /** Increases with each state of the payment that was read. */
+  version: bigint;
+  /** Null until the page exists. */
+  page_id: string | null;
+  page_url: string;
+  payment_id: string | null;
+  paid_at: Date | null;
+  receipt_url: string;
+  refunded_micros: bigint;
+  disputed_micros: bigint;
+  problem: string;
+};
+
+type NewTopUp = {
+  readonly id: string;
+  readonly accountId: string;
+  readonly amountMicros: Micros;
+  readonly returnUrl: string;
+  readonly idempotencyKey: string | undefined;
+};
+
+/** Creates a top-up, or returns the one that was created with the same idempotency key. */
+export async function createTopUp(database: Cells, topUp: NewTopUp): Promise<TopUpRow> {
+  const { id, accountId, amountMicros, returnUrl, idempotencyKey } = topUp;
+  const lane = laneOfId(accountId);
+  const [row] = await database
+    .at(lane)
+    .call<TopUpRow>(
+      "create_topup",
+      lane,
+      accountId,
+      id,
+      amountMicros,
+      CURRENCY,
+      returnUrl,
+      idempotencyKey ?? null,
+    );
+  return row as TopUpRow;
+}
+
+/** Returns the top-up with the page that was stored first. */
+export async function setTopUpPage(
+  database: Cells,
+  id: string,
+  page: { readonly id: string; readonly url: string },
+): Promise<TopUpRow> {
+  const lane = laneOfId(id);
+  const [row] = await database.at(lane).call<TopUpRow>("set_topup_page", lane, id, page.id, page.url);
+  return row as TopUpRow;
+}
+
+const TOP_UP_ID = /^top_[0-9a-z]{26}$/;
+
+/** Undefined if there is none, or none of this account. */
+export async function findTopUp(database: Cells, id: string, accountId = ""): Promise<TopUpRow | undefined> {
+  if (!TOP_UP_ID.test(id)) return undefined;
+  const lane = laneOfId(id);
+  const [row] = await database.at(lane).call<TopUpRow>("get_topup", lane, accountId, id);
+  return row;
+}
+
+export async function getTopUp(database: Cells, accountId: string, id: string): Promise<TopUpRow> {
+  const row = await findTopUp(database, id, accountId);
+  if (!row) throw new DomainError("not_found", { message: `There is no top-up "${id}".` });
+  return row;
+}
+
+/** The position of a row in a list is its id without the prefix. */
+const PREFIX = "top_";
+
+function before({ after }: Page): string {
+  return after === "" ? "" : PREFIX + after;
+}
+
+function cut(rows: TopUpRow[], page: Page) {
+  return cutPage(rows, page, ({ id }) => id.slice(PREFIX.length));
+}
+
+export async function listTopUps(database: Cells, accountId: string, page: Page) {
+  const lane = laneOfId(accountId);
+  const rows = await database
+    .at(lane)
+    .call<TopUpRow>("list_topups", lane, accountId, before(page), page.size + 1);
+  return cut(rows, page);
+}
+
+/** Those of all accounts, or only those whose payment differs from the top-up. */
+export async function listAllTopUps(database: Cells, onlyProblems: boolean, page: Page) {
+  const rows = await mergeCells<TopUpRow>(database, page.size + 1, {
+    read: (cell, last, limit) => cell.call("list_all_topups", onlyProblems, last?.id ?? before(page), limit),
+    compare: (one, other) => compareBytes(other.id, one.id),
+    laneOf: ({ id }) => laneOfId(id),
+  });
+  return cut(rows, page);
+}
+
+/** The ids of pending top-ups of a cell whose payment should be looked up now. Each is returned to one server. */
+export async function topUpsToPoll(cell: FunctionCaller, limit: number): Promise<string[]> {
+  const rows = await cell.call<{ id: string }>("topups_to_poll", limit);
+  return rows.map(({ id }) => id);
+}
+
+/** A payment as it was read from its provider. */
+export type SeenPayment = {
+  /** A payment that is processed is "open". */
+  readonly status: "open" | "paid" | "failed" | "expired";
+  readonly pageId: string | undefined;
+  /** Undefined before the customer began to pay. */
+  readonly paymentId: string | undefined;
+  readonly accountId: string;
+  readonly currency: string;
+  readonly amountMicros: Micros;
+  readonly refundedMicros: Micros;
+  /** What open and lost disputes withdrew. */
+  readonly disputedMicros: Micros;
+  readonly receiptUrl: string;
+};
+
+export type Applied = {
+  /** "stale" if another state was applied after the payment was read. */
+  readonly outcome: "applied" | "stale" | "unknown";
+  readonly account_id: string;
+  /** What to tell operators; empty for nothing. */
+  readonly alert: string;
+};
+
+/** @param version that of the top-up before the payment was read */
+export async function applyPayment(
+  database: Cells,
+  id: string,
+  version: bigint,
+  seen: SeenPayment,
+): Promise<Applied> {
+  const lane = laneOfId(id);
+  const json = JSON.stringify({
+    status: seen.status,
+    page_id: seen.pageId,
+    payment_id: seen.paymentId,
+    account_id: seen.accountId,
+    currency: seen.currency,
+    amount_micros: String(seen.amountMicros),
+    refunded_micros: String(seen.refundedMicros),
+    disputed_micros: String(seen.disputedMicros),
+    receipt_url: seen.receiptUrl,
+  });
+  const [row] = await database.at(lane).call<Applied>("apply_payment", lane, id, version, json);
+  return row as Applied;
+}

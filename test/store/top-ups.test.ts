@@ -1,0 +1,350 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { laneOfId } from "../../src/domain/lane.ts";
+import { setAccountSuspended } from "../../src/store/accounts.ts";
+import { moveBalance } from "../../src/store/ledger.ts";
+import {
+  applyPayment,
+  createTopUp,
+  getTopUp,
+  type SeenPayment,
+  setTopUpPage,
+  type TopUpRow,
+  topUpsToPoll,
+} from "../../src/store/top-ups.ts";
+import { TEST_ACTION } from "../support/action.ts";
+import {
+  createPayer,
+  credit,
+  endOf,
+  holdOf,
+  moneyProblems,
+  newGenerationId,
+  type Payer,
+} from "../support/payer.ts";
+import { createTestBilling, useStore } from "../support/store.ts";
+import { typeIds } from "../support/type-ids.ts";
+
+const store = useStore({ connections: 8 });
+
+const AMOUNT = 10_000_000n;
+
+async function newTopUp({ accountId }: Payer, amountMicros = AMOUNT): Promise<TopUpRow> {
+  const id = typeIds.topUp(laneOfId(accountId));
+  await createTopUp(store.database, {
+    id,
+    accountId,
+    amountMicros,
+    returnUrl: "https://app.example/",
+    idempotencyKey: undefined,
+  });
+  return await setTopUpPage(store.database, id, { id: `cs_${id}`, url: "https://pay.example/" });
+}
+
+function paidOf(topUp: TopUpRow, changes: Partial<SeenPayment> = {}): SeenPayment {
+  return {
+    status: "paid",
+    pageId: topUp.page_id ?? undefined,
+    paymentId: `pi_${topUp.id}`,
+    accountId: topUp.account_id,
+    currency: "usd",
+    amountMicros: topUp.amount_micros,
+    refundedMicros: 0n,
+    disputedMicros: 0n,
+    receiptUrl: "https://pay.example/receipt",
+    ...changes,
+  };
+}
+
+/** Applies a state that was read after all others. */
+async function see(topUp: TopUpRow, changes: Partial<SeenPayment> = {}) {
+  const { version } = await getTopUp(store.database, topUp.account_id, topUp.id);
+  return await applyPayment(store.database, topUp.id, version, paidOf(topUp, changes));
+}
+
+async function stateOf({ account_id, id }: TopUpRow) {
+  const { state, refunded_micros, disputed_micros, problem } = await getTopUp(store.database, account_id, id);
+  return { state, refunded: refunded_micros, disputed: disputed_micros, problem };
+}
+
+async function accountOf({ accountId }: Payer) {
+  const [row] = await store.owner<{ balance: bigint; held: bigint; owed: bigint }[]>`
+    SELECT balance_micros AS balance, held_micros AS held, owed_micros AS owed FROM vx.accounts WHERE id = ${accountId}`;
+  return row && { balance: BigInt(row.balance), held: BigInt(row.held), owed: BigInt(row.owed) };
+}
+
+async function rowsOf({ accountId }: Payer): Promise<[kind: string, micros: number][]> {
+  const rows = await store.owner<{ kind: string; amount: number }[]>`
+    SELECT kind, amount_micros::int AS amount FROM vx.ledger WHERE account_id = ${accountId} ORDER BY seq`;
+  return rows.map(({ kind, amount }) => [kind, amount]);
+}
+
+async function eventsOf({ accountId }: Payer): Promise<string[]> {
+  const rows = await store.owner<{ type: string }[]>`
+    SELECT type FROM vx.events WHERE account_id = ${accountId} AND type LIKE 'topup.%' ORDER BY seq`;
+  return rows.map(({ type }) => type);
+}
+
+test("one of many servers that read a payment at the same time credits it, the others read it again", async () => {
+  const payer = await createPayer(store.database, 0n);
+  const topUp = await newTopUp(payer);
+  const all = await Promise.all(
+    Array.from({ length: 16 }, () => applyPayment(store.database, topUp.id, topUp.version, paidOf(topUp))),
+  );
+  expect(all.filter(({ outcome }) => outcome === "applied")).toHaveLength(1);
+  expect(all.filter(({ outcome }) => outcome === "stale")).toHaveLength(15);
+  await see(topUp);
+  expect(await rowsOf(payer)).toEqual([["topup", 10_000_000]]);
+  expect(await eventsOf(payer)).toEqual(["topup.paid"]);
+});
+
+test("a state that was read before another one was applied does not undo it", async () => {
+  const payer = await createPayer(store.database, 0n);
+  const topUp = await newTopUp(payer);
+  await see(topUp);
+  const { version } = await getTopUp(store.database, payer.accountId, topUp.id);
+  await see(topUp, { refundedMicros: AMOUNT });
+  const late = await applyPayment(store.database, topUp.id, version, paidOf(topUp));
+  expect(late.outcome).toBe("stale");
+  expect(await accountOf(payer)).toEqual({ balance: 0n, held: 0n, owed: 0n });
+});
+
+test.each([
+  ["account", { accountId: "acct_01kam4xxa5fzsbw0pdmm2h60vq" }],
+  ["page", { pageId: "cs_other" }],
+  ["currency", { currency: "jpy" }],
+  ["amount", { amountMicros: AMOUNT + 10_000n }],
+  ["amount", { amountMicros: AMOUNT - 10_000n }],
+])("a payment with another %s is not credited and is told to operators once", async (alert, changes) => {
+  const payer = await createPayer(store.database, 0n);
+  const topUp = await newTopUp(payer);
+  expect(await see(topUp, changes)).toMatchObject({ outcome: "applied", alert });
+  expect(await see(topUp, changes)).toMatchObject({ outcome: "applied", alert: "" });
+  expect(await stateOf(topUp)).toMatchObject({ state: "pending", problem: alert });
+  expect(await rowsOf(payer)).toEqual([]);
+  // The right payment still counts.
+  await see(topUp);
+  expect(await stateOf(topUp)).toMatchObject({ state: "paid", problem: "" });
+});
+
+test("a second payment for the same top-up is not credited", async () => {
+  const payer = await createPayer(store.database, 0n);
+  const topUp = await newTopUp(payer);
+  await see(topUp);
+  expect(await see(topUp, { paymentId: "pi_other" })).toMatchObject({ alert: "payment" });
+  expect(await rowsOf(payer)).toEqual([["topup", 10_000_000]]);
+});
+
+test("a payment that an operator credited with its id is not credited again", async () => {
+  const payer = await createPayer(store.database, 0n);
+  const topUp = await newTopUp(payer);
+  await moveBalance(store.database, TEST_ACTION, {
+    entryId: typeIds.entry(laneOfId(payer.accountId)),
+    accountId: payer.accountId,
+    kind: "credit",
+    amountMicros: AMOUNT,
+    reason: "by hand",
+    idempotencyKey: `pi_${topUp.id}`,
+  });
+  await see(topUp);
+  expect(await stateOf(topUp)).toMatchObject({ state: "paid" });
+  expect(await rowsOf(payer)).toEqual([["credit", 10_000_000]]);
+});
+
+test.each(["failed", "expired"] as const)(
+  "a payment that arrives after its top-up %s is credited and told to operators",
+  async (status) => {
+    const payer = await createPayer(store.database, 0n);
+    const topUp = await newTopUp(payer);
+    await see(topUp, { status, paymentId: undefined });
+    expect(await stateOf(topUp)).toMatchObject({ state: status });
+    // An older state of a paid top-up changes nothing either.
+    expect(await see(topUp)).toMatchObject({ alert: "late" });
+    await see(topUp, { status, paymentId: undefined });
+    expect(await stateOf(topUp)).toMatchObject({ state: "paid" });
+    expect(await eventsOf(payer)).toEqual([`topup.${status}`, "topup.paid"]);
+  },
+);
+
+test("a payment into a suspended account is credited and told to operators", async () => {
+  const payer = await createPayer(store.database, 0n);
+  const topUp = await newTopUp(payer);
+  await setAccountSuspended(store.database, TEST_ACTION, payer.accountId, true);
+  expect(await see(topUp)).toMatchObject({ outcome: "applied", alert: "suspended" });
+  expect(await rowsOf(payer)).toEqual([["topup", 10_000_000]]);
+});
+
+test("a refund takes what is free; calls are refused until released holds and credits paid the rest", async () => {
+  const payer = await createPayer(store.database, 0n);
+  const billing = createTestBilling(store.database);
+  const topUp = await newTopUp(payer);
+  await see(topUp);
+  const [spent, open] = [newGenerationId(payer), newGenerationId(payer)];
+  await billing.hold(holdOf(payer, 3_000_000n, spent));
+  await billing.end(endOf(payer, spent, 3_000_000n));
+  await billing.hold(holdOf(payer, 2_000_000n, open));
+  await see(topUp, { refundedMicros: AMOUNT });
+  expect(await accountOf(payer)).toEqual({ balance: 2_000_000n, held: 2_000_000n, owed: 5_000_000n });
+  expect(await stateOf(topUp)).toMatchObject({ state: "refunded" });
+  const refused = await billing.hold(holdOf(payer, 1n, newGenerationId(payer)));
+  expect(refused).toMatchObject({ outcome: "owing", owedMicros: 5_000_000n });
+  expect(await billing.quoteHold(holdOf(payer, 1n, newGenerationId(payer)))).toMatchObject({
+    outcome: "owing",
+  });
+  // The running call used half of its hold: the other half pays a part.
+  await billing.end(endOf(payer, open, 1_000_000n));
+  expect(await accountOf(payer)).toEqual({ balance: 0n, held: 0n, owed: 4_000_000n });
+  await credit(store.database, payer.accountId, 1_500_000n);
+  expect(await accountOf(payer)).toEqual({ balance: 0n, held: 0n, owed: 2_500_000n });
+  await credit(store.database, payer.accountId, 4_000_000n);
+  expect(await accountOf(payer)).toEqual({ balance: 1_500_000n, held: 0n, owed: 0n });
+  expect(await rowsOf(payer)).toEqual([
+    ["topup", 10_000_000],
+    ["generation", -3_000_000],
+    ["refund", -5_000_000],
+    ["generation", -1_000_000],
+    ["refund", -1_000_000],
+    ["credit", 1_500_000],
+    ["refund", -1_500_000],
+    ["credit", 4_000_000],
+    ["refund", -2_500_000],
+  ]);
+  expect((await billing.hold(holdOf(payer, 1n, newGenerationId(payer)))).outcome).toBe("held");
+});
+
+test("what an abandoned hold releases pays what is owed", async () => {
+  const payer = await createPayer(store.database, 0n);
+  const topUp = await newTopUp(payer);
+  await see(topUp);
+  const billing = createTestBilling(store.database, { serverId: "gone" });
+  await billing.hold(holdOf(payer, AMOUNT, newGenerationId(payer)));
+  await see(topUp, { refundedMicros: 4_000_000n });
+  expect(await stateOf(topUp)).toMatchObject({ state: "paid", refunded: 4_000_000n });
+  await store.owner`DELETE FROM vx.servers WHERE id = 'gone'`;
+  await store.database.call("sweep", laneOfId(payer.accountId));
+  expect(await accountOf(payer)).toEqual({ balance: 6_000_000n, held: 0n, owed: 0n });
+});
+
+test("all debits of a payment together never exceed it, and a dispute that is won credits back", async () => {
+  const payer = await createPayer(store.database, 5_000_000n);
+  const topUp = await newTopUp(payer);
+  await see(topUp);
+  await see(topUp, { refundedMicros: 4_000_000n });
+  await see(topUp, { refundedMicros: 4_000_000n, disputedMicros: AMOUNT });
+  expect(await stateOf(topUp)).toMatchObject({ state: "disputed" });
+  expect(await accountOf(payer)).toMatchObject({ balance: 5_000_000n, owed: 0n });
+  await see(topUp, { refundedMicros: 4_000_000n });
+  expect(await stateOf(topUp)).toMatchObject({ state: "paid", refunded: 4_000_000n });
+  expect(await accountOf(payer)).toMatchObject({ balance: 11_000_000n, owed: 0n });
+  expect(await eventsOf(payer)).toEqual(["topup.paid", "topup.refunded", "topup.disputed", "topup.disputed"]);
+});
+
+test("a payment that is already refunded when it is first read is credited and taken back", async () => {
+  const payer = await createPayer(store.database, 0n);
+  const topUp = await newTopUp(payer);
+  await see(topUp, { refundedMicros: AMOUNT });
+  expect(await rowsOf(payer)).toEqual([
+    ["topup", 10_000_000],
+    ["refund", -10_000_000],
+  ]);
+  expect(await eventsOf(payer)).toEqual(["topup.paid", "topup.refunded"]);
+});
+
+test("an idempotency key creates one top-up, and refuses another amount", async () => {
+  const { accountId } = await createPayer(store.database, 0n);
+  const create = (amountMicros: bigint) =>
+    createTopUp(store.database, {
+      id: typeIds.topUp(laneOfId(accountId)),
+      accountId,
+      amountMicros,
+      returnUrl: "https://app.example/",
+      idempotencyKey: "order 1",
+    });
+  const all = await Promise.all(Array.from({ length: 8 }, () => create(AMOUNT)));
+  expect(new Set(all.map(({ id }) => id)).size).toBe(1);
+  await expect(create(AMOUNT + 10_000n)).rejects.toMatchObject({ reason: "idempotency_key_reused" });
+});
+
+test("an account has at most 20 pending top-ups", async () => {
+  const payer = await createPayer(store.database, 0n);
+  const topUps: TopUpRow[] = [];
+  for (let i = 0; i < 20; i++) topUps.push(await newTopUp(payer));
+  await expect(newTopUp(payer)).rejects.toMatchObject({ reason: "topup_limit_reached" });
+  await see(topUps[0] as TopUpRow);
+  await newTopUp(payer);
+});
+
+test("a pending top-up is polled by one server at a time, less and less often, until it is paid", async () => {
+  const topUp = await newTopUp(await createPayer(store.database, 0n));
+  const due = async () => {
+    const all = await Promise.all([1, 2, 3].map(() => topUpsToPoll(store.database, 100)));
+    return all.flat().filter((id) => id === topUp.id).length;
+  };
+  const age = (text: string) => store.owner`
+    UPDATE vx.topups SET created_at = created_at - ${text}::interval, next_poll_at = next_poll_at - ${text}::interval
+    WHERE id = ${topUp.id}`;
+  expect(await due()).toBe(0);
+  await age("1 minute");
+  expect([await due(), await due()]).toEqual([1, 0]);
+  await age("30 minutes");
+  expect(await due()).toBe(1);
+  await age("29 minutes");
+  expect(await due()).toBe(0);
+  await see(topUp);
+  await age("2 hours");
+  expect(await due()).toBe(0);
+});
+
+type Step =
+  | { readonly do: "see"; readonly refunded: bigint; readonly disputed: bigint }
+  | { readonly do: "hold"; readonly micros: bigint }
+  | { readonly do: "credit"; readonly micros: bigint }
+  | { readonly do: "end"; readonly share: bigint };
+
+const micros = fc.bigInt({ min: 0n, max: 12n }).map((units) => units * 1_000_000n);
+const step: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({ do: fc.constant("see" as const), refunded: micros, disputed: micros }),
+  fc.record({ do: fc.constant("hold" as const), micros: micros.map((amount) => amount + 1n) }),
+  fc.record({ do: fc.constant("credit" as const), micros: micros.map((amount) => amount + 1n) }),
+  fc.record({ do: fc.constant("end" as const), share: fc.bigInt({ min: 0n, max: 4n }) }),
+);
+
+test("whatever happens in whatever order, a payment is credited once and taken back at most once", async () => {
+  const billing = createTestBilling(store.database);
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
+      const payer = await createPayer(store.database, 0n);
+      const topUp = await newTopUp(payer);
+      const open: { id: string; amount: bigint }[] = [];
+      let reversed = 0n;
+      await see(topUp);
+      for (const one of steps) {
+        if (one.do === "see") {
+          const [refundedMicros, disputedMicros] = [one.refunded, one.disputed];
+          await see(topUp, { refundedMicros, disputedMicros });
+          const sum = refundedMicros + disputedMicros;
+          reversed = sum < AMOUNT ? sum : AMOUNT;
+        } else if (one.do === "credit") await credit(store.database, payer.accountId, one.micros);
+        else if (one.do === "hold") {
+          const id = newGenerationId(payer);
+          const { outcome } = await billing.hold(holdOf(payer, one.micros, id));
+          if (outcome === "held") open.push({ id, amount: one.micros });
+        } else {
+          const held = open.shift();
+          if (held) await billing.end(endOf(payer, held.id, (held.amount * one.share) / 4n));
+        }
+        const { balance, held, owed } = (await accountOf(payer)) ?? { balance: 0n, held: 0n, owed: 0n };
+        // Only what running calls hold can be missing.
+        expect(owed === 0n || balance === held).toBe(true);
+        const rows = await rowsOf(payer);
+        const sumOf = (kind: string) =>
+          rows.filter(([of]) => of === kind).reduce((sum, [, amount]) => sum + BigInt(amount), 0n);
+        expect(sumOf("topup")).toBe(AMOUNT);
+        expect(sumOf("refund")).toBe(owed - reversed);
+      }
+      for (const { id } of open) await billing.end(endOf(payer, id, undefined));
+    }),
+    { numRuns: 25 },
+  );
+  expect(await moneyProblems(store)).toEqual([]);
+});

@@ -1,0 +1,305 @@
+import { randomBytes } from "node:crypto";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { Stripe } from "stripe";
+
+type Json = Record<string, unknown>;
+type Charge = { id: string; amount_refunded: number; disputed: boolean; receipt_url: string; metadata: Json };
+type Dispute = { id: string; payment_intent: string; amount: number; currency: string; status: string };
+type Intent = {
+  id: string;
+  status: string;
+  currency: string;
+  amount_received: number;
+  metadata: Json;
+  latest_charge: Charge | null;
+};
+type Session = {
+  id: string;
+  url: string;
+  status: string;
+  payment_status: string;
+  amount_total: number;
+  currency: string;
+  client_reference_id: string;
+  metadata: Json;
+  payment_intent: string | null;
+  intentMetadata: Json;
+};
+
+export const WEBHOOK_SECRET = "whsec_of_the_tests";
+
+export type StripeEvent = { readonly id: string; readonly type: string; readonly body: string };
+type Delivery = { readonly secret?: string; readonly ageSeconds?: number; readonly body?: string };
+
+/** A stateful fake of the parts of Stripe's API that are used. Events are created, but delivered only when a test says so. */
+export class FakeStripe {
+  readonly #server: Server;
+  readonly #sessions = new Map<string, Session>();
+  readonly #intents = new Map<string, Intent>();
+  readonly #disputes: Dispute[] = [];
+  readonly #byKey = new Map<string, string>();
+  readonly #signer = new Stripe("sk_test_signer");
+  /** Events in the order of their causes. */
+  readonly events: StripeEvent[] = [];
+  /** Those that the list of undelivered events returns. */
+  undelivered: StripeEvent[] = [];
+  /** The method and path of each request. */
+  readonly requests: string[] = [];
+  /** Called before a request is answered; the status that it returns is sent in place of the answer. */
+  before: (request: string) => Promise<number | undefined> | number | undefined = () => undefined;
+  /** Called after a request took effect; if it returns true, the connection ends without an answer. */
+  losesAnswer: (request: string) => boolean = () => false;
+
+  private constructor() {
+    this.#server = createServer((request, response) => void this.#serve(request, response));
+  }
+
+  static async start(): Promise<FakeStripe> {
+    const fake = new FakeStripe();
+    await new Promise<void>((resolve) => fake.#server.listen(0, "127.0.0.1", resolve));
+    return fake;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** The settings of a server that uses it. */
+  get env(): Record<string, string> {
+    return {
+      VX_STRIPE_SECRET_KEY: "sk_test_of_the_tests",
+      VX_STRIPE_WEBHOOK_SECRET: WEBHOOK_SECRET,
+      VX_STRIPE_API: this.url,
+    };
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  sessionOf(topUpId: string): Session {
+    const session = [...this.#sessions.values()].find((one) => one.client_reference_id === topUpId);
+    if (!session) throw new Error(`there is no session of ${topUpId}`);
+    return session;
+  }
+
+  /** The customer pays. With a slow method, the money arrives later: see `arrive` and `fail`. */
+  pay(topUpId: string, changes: Partial<Intent> = {}, isSlow = false): StripeEvent[] {
+    const session = this.sessionOf(topUpId);
+    const intent: Intent = {
+      id: idOf("pi"),
+      status: isSlow ? "processing" : "succeeded",
+      currency: session.currency,
+      amount_received: isSlow ? 0 : session.amount_total,
+      metadata: session.intentMetadata,
+      latest_charge: isSlow ? null : chargeOf(session.intentMetadata),
+      ...changes,
+    };
+    this.#intents.set(intent.id, intent);
+    Object.assign(session, {
+      status: "complete",
+      payment_status: isSlow ? "unpaid" : "paid",
+      payment_intent: intent.id,
+    });
+    const completed = this.#emit("checkout.session.completed", viewOf(session));
+    return isSlow ? [completed] : [completed, this.#emit("payment_intent.succeeded", { ...intent })];
+  }
+
+  arrive(topUpId: string): StripeEvent {
+    const session = this.sessionOf(topUpId);
+    Object.assign(this.#intentOf(topUpId), {
+      status: "succeeded",
+      amount_received: session.amount_total,
+      latest_charge: chargeOf(session.intentMetadata),
+    });
+    session.payment_status = "paid";
+    return this.#emit("checkout.session.async_payment_succeeded", viewOf(session));
+  }
+
+  fail(topUpId: string): StripeEvent {
+    this.#intentOf(topUpId).status = "requires_payment_method";
+    return this.#emit("checkout.session.async_payment_failed", viewOf(this.sessionOf(topUpId)));
+  }
+
+  expire(topUpId: string): StripeEvent {
+    const session = this.sessionOf(topUpId);
+    session.status = "expired";
+    return this.#emit("checkout.session.expired", viewOf(session));
+  }
+
+  refund(topUpId: string, amount: number): StripeEvent {
+    const intent = this.#intentOf(topUpId);
+    const charge = intent.latest_charge as Charge;
+    charge.amount_refunded += amount;
+    return this.#emit("charge.refunded", { ...charge, object: "charge", payment_intent: intent.id });
+  }
+
+  dispute(topUpId: string, amount: number): StripeEvent {
+    const intent = this.#intentOf(topUpId);
+    (intent.latest_charge as Charge).disputed = true;
+    const dispute = {
+      id: idOf("dp"),
+      payment_intent: intent.id,
+      amount,
+      currency: intent.currency,
+      status: "needs_response",
+    };
+    this.#disputes.push(dispute);
+    return this.#emit("charge.dispute.created", { ...dispute, metadata: {} });
+  }
+
+  closeDispute(topUpId: string, status: "won" | "lost"): StripeEvent {
+    const { id } = this.#intentOf(topUpId);
+    const dispute = this.#disputes.find(({ payment_intent: of }) => of === id) as Dispute;
+    dispute.status = status;
+    return this.#emit("charge.dispute.closed", { ...dispute, metadata: {} });
+  }
+
+  paymentOf(topUpId: string): string {
+    return this.#intentOf(topUpId).id;
+  }
+
+  /** Posts an event as Stripe does, and returns the status of the response. */
+  async deliver(event: StripeEvent, serverUrl: string, delivery: Delivery = {}): Promise<number> {
+    const { secret = WEBHOOK_SECRET, ageSeconds = 0, body = event.body } = delivery;
+    const timestamp = Math.floor(Date.now() / 1_000) - ageSeconds;
+    const signature = this.#signer.webhooks.generateTestHeaderString({
+      payload: event.body,
+      secret,
+      timestamp,
+    });
+    const response = await fetch(`${serverUrl}/stripe/events`, {
+      method: "POST",
+      headers: { "content-type": "application/json", "stripe-signature": signature },
+      body,
+    });
+    await response.arrayBuffer();
+    return response.status;
+  }
+
+  /** An event of another shape, not caused by anything here. */
+  emitOther(type: string, object: Json, fields: Json = {}): StripeEvent {
+    return this.#emit(type, object, fields);
+  }
+
+  #intentOf(topUpId: string): Intent {
+    const intent = this.#intents.get(this.sessionOf(topUpId).payment_intent ?? "");
+    if (!intent) throw new Error(`${topUpId} has no payment`);
+    return intent;
+  }
+
+  #emit(type: string, object: Json, fields: Json = {}): StripeEvent {
+    const id = idOf("evt");
+    const body = JSON.stringify({
+      id,
+      object: "event",
+      api_version: "2026-10-28.endive",
+      created: Math.floor(Date.now() / 1_000),
+      livemode: false,
+      type,
+      data: { object },
+      ...fields,
+    });
+    const event = { id, type, body };
+    this.events.push(event);
+    return event;
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = new URL(request.url ?? "", this.url);
+    const name = `${request.method} ${url.pathname}`;
+    this.requests.push(name);
+    let text = "";
+    for await (const chunk of request) text += chunk;
+    const status = await this.before(name);
+    if (status !== undefined)
+      return send(response, status, { error: { type: "api_error", message: "fake" } });
+    const key = request.headers["idempotency-key"];
+    const answer = this.#answer(name, url, new URLSearchParams(text), typeof key === "string" ? key : "");
+    if (this.losesAnswer(name)) {
+      response.destroy();
+      return;
+    }
+    send(
+      response,
+      answer ? 200 : 404,
+      answer ?? { error: { type: "invalid_request_error", code: "resource_missing" } },
+    );
+  }
+
+  #answer(name: string, { searchParams }: URL, form: URLSearchParams, key: string): Json | undefined {
+    const [, id = ""] = /\/([a-z]+_\w+)$/.exec(name) ?? [];
+    if (name === "POST /v1/checkout/sessions") return viewOf(this.#createSession(form, key));
+    if (name.startsWith("GET /v1/checkout/sessions/")) {
+      const session = this.#sessions.get(id);
+      return (
+        session && {
+          ...viewOf(session),
+          payment_intent: this.#intents.get(session.payment_intent ?? "") ?? null,
+        }
+      );
+    }
+    if (name.startsWith("GET /v1/payment_intents/")) return this.#intents.get(id);
+    if (name === "GET /v1/disputes") {
+      const of = searchParams.get("payment_intent");
+      return listOf(this.#disputes.filter(({ payment_intent: paymentId }) => paymentId === of));
+    }
+    if (name === "GET /v1/events")
+      return listOf([...this.undelivered].reverse().map(({ body }) => JSON.parse(body)));
+    throw new Error(`the fake of Stripe has no ${name}`);
+  }
+
+  #createSession(form: URLSearchParams, key: string): Session {
+    const known = this.#sessions.get(this.#byKey.get(key) ?? "");
+    if (known) return known;
+    const id = idOf("cs_test");
+    const metadataOf = (name: string) => ({
+      vx_topup: form.get(`${name}[vx_topup]`),
+      vx_account: form.get(`${name}[vx_account]`),
+    });
+    const session: Session = {
+      id,
+      url: `https://checkout.stripe.com/c/pay/${id}`,
+      status: "open",
+      payment_status: "unpaid",
+      amount_total: Number(form.get("line_items[0][price_data][unit_amount]")),
+      currency: form.get("line_items[0][price_data][currency]") ?? "",
+      client_reference_id: form.get("client_reference_id") ?? "",
+      metadata: metadataOf("metadata"),
+      intentMetadata: metadataOf("payment_intent_data[metadata]"),
+      payment_intent: null,
+    };
+    this.#sessions.set(id, session);
+    this.#byKey.set(key, id);
+    return session;
+  }
+}
+
+function idOf(prefix: string): string {
+  return `${prefix}_${randomBytes(12).toString("hex")}`;
+}
+
+function chargeOf(metadata: Json): Charge {
+  const id = idOf("ch");
+  return {
+    id,
+    amount_refunded: 0,
+    disputed: false,
+    receipt_url: `https://pay.stripe.com/receipts/${id}`,
+    metadata,
+  };
+}
+
+function viewOf({ intentMetadata: _, ...session }: Session): Json {
+  return { object: "checkout.session", ...session };
+}
+
+function listOf(data: readonly unknown[]): Json {
+  return { object: "list", data, has_more: false, url: "/" };
+}
+
+function send(response: ServerResponse, status: number, body: Json): void {
+  response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+}
