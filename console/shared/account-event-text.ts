@@ -16,6 +16,13 @@ const TEXTS: Readonly<Record<string, (data: JsonObject) => string>> = {
   "limit.threshold": (data) => `${String(data.percent)} % of a limit are used: ${limitOf(data.limit)}`,
   "credit.posted": (data) => `Credit of ${amount(data.amount_micros)}`,
   "adjustment.posted": (data) => `Adjustment of ${amount(data.amount_micros)}`,
+  "topup.paid": (data) => `A payment of ${amount(data.amount_micros)} was credited`,
+  "topup.failed": (data) => `A payment of ${amount(data.amount_micros)} failed`,
+  "topup.expired": (data) => `A payment of ${amount(data.amount_micros)} was not made in time`,
+  "topup.refunded": (data) =>
+    `${amount(data.refunded_micros)} of a payment of ${amount(data.amount_micros)} are refunded`,
+  "topup.disputed": (data) =>
+    `${amount(data.disputed_micros)} of a payment of ${amount(data.amount_micros)} are disputed`,
   "key.created": (data) => `The key “${String(data.name)}” was created`,
   "key.updated": (data) => `The key “${String(data.name)}” was changed`,
   "key.rotated": (data) => `The key “${String(data.name)}” was rotated`,
