@@ -23,6 +23,7 @@ const EXTRAS = [
   "chart",
   "unit",
   "proxies",
+  "stripe",
 ];
 const isExtra = process.env.VX_TEST_EXTRA === "1";
 

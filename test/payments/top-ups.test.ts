@@ -215,7 +215,7 @@ describe("a payment", () => {
     expect((await read(topUp)).state).toBe("paid");
   });
 
-  test("by a slow method that fails is an event, and a late success is credited all the same", async () => {
+  test("by a slow method that fails is an event, and a late success is credited too", async () => {
     const topUp = await create();
     stripe.pay(topUp.id, {}, true);
     await deliver([stripe.fail(topUp.id)]);

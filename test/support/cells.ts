@@ -44,6 +44,7 @@ const MORE_TABLES = [
   "usage_users",
   "usage_user_counts",
   "operator_events",
+  "topups",
 ];
 
 /** Moves a lane as an operator would: it has no owner while its rows are copied. */

@@ -1,0 +1,169 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { sendJson } from "../rest/send-json.ts";
+import { OPERATOR_TOKEN, startTestApp, type TestApp } from "../support/app.ts";
+import { FakeStripe, type StripeEvent } from "../support/fake-stripe.ts";
+import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
+import { moneyProblems } from "../support/payer.ts";
+import { type ServerProcess, startServerProcess } from "../support/process.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+
+const folder = createTemporaryFolder("payments");
+let stripe: FakeStripe;
+/** Takes no payments; another server on its database does, and is killed. */
+let app: TestApp;
+let server: { readonly process: ServerProcess; readonly url: string };
+let key: TestKey;
+
+beforeAll(async () => {
+  stripe = await FakeStripe.start();
+  app = await startTestApp();
+  server = await start();
+});
+beforeEach(async () => {
+  key = await createTestKey(operatorOf(app), { scopes: ["read", "billing"] });
+});
+afterEach(() => {
+  stripe.before = () => undefined;
+  stripe.losesAnswer = () => false;
+});
+afterAll(async () => {
+  expect(await moneyProblems(app.database)).toEqual([]);
+  await server.process.end("SIGKILL");
+  await stripe.stop();
+  await app.stop();
+  folder.remove();
+});
+
+async function start() {
+  const process = startServerProcess({
+    ...stripe.env,
+    DATABASE_URL: app.database.url,
+    VX_DATA_DIR: folder.path,
+    VX_ADMIN_TOKEN: OPERATOR_TOKEN,
+  });
+  return { process, url: await process.line(/vx ready on (http\S+)/) };
+}
+
+async function restart(): Promise<void> {
+  await server.process.end("SIGKILL");
+  server = await start();
+}
+
+const create = () =>
+  sendJson(server.url, {
+    verb: "POST",
+    path: "/v1/topups",
+    secret: key.secret,
+    body: { amount_micros: 5_000_000 },
+    headers: { "idempotency-key": "order-1" },
+  });
+
+async function topUpId(): Promise<string> {
+  const { status, body } = await create();
+  expect(status).toBe(200);
+  return (body as { topup: { id: string } }).topup.id;
+}
+
+async function rows(): Promise<string[]> {
+  const found = await app.database.owner<{ kind: string }[]>`
+    SELECT kind FROM vx.ledger WHERE account_id = ${key.accountId} ORDER BY seq`;
+  return found.map(({ kind }) => kind);
+}
+
+/** Delivers the event of a payment to the server, which is about to fail. */
+function lost(event: StripeEvent | undefined): Promise<unknown> {
+  if (!event) throw new Error("there is no event");
+  return stripe.deliver(event, server.url).catch((error: unknown) => error);
+}
+
+test.each([
+  ["before Stripe creates the page", "before"],
+  ["after Stripe created the page", "losesAnswer"],
+] as const)("a server that is killed %s loses nothing: the repetition has the only page", async (_, step) => {
+  const killed = Promise.withResolvers<void>();
+  const kill = () => {
+    server.process.child.kill("SIGKILL");
+    killed.resolve();
+  };
+  if (step === "before") {
+    stripe.before = async () => {
+      kill();
+      await server.process.exited();
+      return 500;
+    };
+  } else {
+    stripe.losesAnswer = () => {
+      kill();
+      return true;
+    };
+  }
+  const call = create().catch(() => undefined);
+  await killed.promise;
+  await call;
+  stripe.before = () => undefined;
+  stripe.losesAnswer = () => false;
+  server = await start();
+  const id = await topUpId();
+  const found = await app.database.owner<{ id: string; page: string }[]>`
+    SELECT id, page_id AS page FROM vx.topups WHERE account_id = ${key.accountId}`;
+  expect(found).toEqual([{ id, page: stripe.sessionOf(id).id }]);
+});
+
+test("a server that is killed while it asks Stripe credits nothing, and the next delivery credits once", async () => {
+  const id = await topUpId();
+  const [event] = stripe.pay(id);
+  stripe.before = async () => {
+    server.process.child.kill("SIGKILL");
+    await server.process.exited();
+    return 500;
+  };
+  await lost(event);
+  stripe.before = () => undefined;
+  expect(await rows()).toEqual([]);
+  server = await start();
+  expect(await stripe.deliver(event as StripeEvent, server.url)).toBe(200);
+  expect(await rows()).toEqual(["topup"]);
+});
+
+/** Blocks the statement that credits the payment until the test has done its damage. */
+async function whileCrediting(event: StripeEvent | undefined, damage: () => Promise<unknown>): Promise<void> {
+  const { owner } = app.database;
+  const delivered = await owner.begin(async (sql) => {
+    await sql`SELECT 1 FROM vx.lanes WHERE lane = vx.lane_of(${key.accountId}) FOR UPDATE`;
+    const delivery = lost(event);
+    await vi.waitFor(
+      async () => {
+        const waiting = await owner`
+          SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+            AND query ~ 'vx\\.apply_payment\\('`;
+        expect(waiting.length).toBe(1);
+      },
+      { timeout: 10_000 },
+    );
+    await damage();
+    return { delivery };
+  });
+  await delivered.delivery;
+}
+
+test("a server that is killed while its statement runs credits once", async () => {
+  const id = await topUpId();
+  const events = stripe.pay(id);
+  await whileCrediting(events[0], () => restart());
+  for (const event of [...events, ...events]) expect(await stripe.deliver(event, server.url)).toBe(200);
+  expect(await rows()).toEqual(["topup"]);
+});
+
+test("a database that breaks off while it credits credits nothing, and the next delivery credits once", async () => {
+  const id = await topUpId();
+  const events = stripe.pay(id);
+  const { owner } = app.database;
+  await whileCrediting(
+    events[0],
+    () => owner`
+      SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query ~ 'vx\\.apply_payment\\('`,
+  );
+  expect(await rows()).toEqual([]);
+  for (const event of events) expect(await stripe.deliver(event, server.url)).toBe(200);
+  expect(await rows()).toEqual(["topup"]);
+});

@@ -1,0 +1,61 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { StripePayments } from "../../src/payments/stripe.ts";
+import { problemOf } from "../support/python.ts";
+
+/** Stripe's own mock, which checks each request against Stripe's OpenAPI document. It keeps no state. */
+const MOCK = "github.com/stripe/stripe-mock@v0.203.0";
+
+const problem = problemOf("go", "version");
+if (problem !== undefined) console.error(`SKIPPED: requests are not checked against stripe-mock: ${problem}`);
+
+describe.skipIf(problem !== undefined)("stripe-mock", () => {
+  let mock: ChildProcess;
+  let payments: StripePayments;
+
+  beforeAll(async () => {
+    const port = await freePort();
+    const address = `127.0.0.1:${port}`;
+    mock = spawn("go", ["run", MOCK, "-http-addr", address, "-strict-version-check=false"], {
+      detached: true,
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    await new Promise<void>((resolve, reject) => {
+      mock.once("exit", () => reject(new Error(`go run ${MOCK} ended`)));
+      mock.stdout?.on("data", (chunk: Buffer) => chunk.includes("Listening") && resolve());
+    });
+    const api = new URL(`http://${address}`);
+    payments = new StripePayments({ secretKey: "sk_test_x", webhookSecret: "whsec_x", api }, "vx");
+  }, 300_000);
+  afterAll(async () => {
+    process.kill(-(mock.pid as number), "SIGKILL");
+    await once(mock, "exit");
+  });
+
+  test("accepts the request for a page", async () => {
+    const page = await payments.createPage({
+      topUpId: "top_01kb0zq5p9e8tvm4x2c7h3j6rq",
+      accountId: "acct_01kam4xxa5fzsbw0pdmm2h60vq",
+      amountMicros: 25_000_000n,
+      currency: "usd",
+      returnUrl: "https://app.example/billing?tab=credit",
+    });
+    expect(page.id).toMatch(/^cs_/);
+  });
+
+  test("accepts the look-ups of pages and payments, and the list of undelivered events", async () => {
+    await payments.lookUp({ pageId: "cs_test_a1b2c3" });
+    await payments.lookUp({ paymentId: "pi_1a2b3c" });
+    expect(await payments.undelivered()).toBeInstanceOf(Array);
+  });
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as { port: number };
+  server.close();
+  return port;
+}
