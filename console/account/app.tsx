@@ -13,6 +13,7 @@ import { KeysSection } from "./keys-section.tsx";
 import { LedgerSection } from "./ledger-section.tsx";
 import { LimitsSection } from "./limits-section.tsx";
 import { OverviewSection } from "./overview-section.tsx";
+import { PaymentsSection } from "./payments-section.tsx";
 import { signIn, type Viewer } from "./viewer.ts";
 
 const SECTIONS: readonly Section[] = [
@@ -22,6 +23,8 @@ const SECTIONS: readonly Section[] = [
   { id: "limits", label: "Limits" },
   { id: "keys", label: "API keys" },
 ];
+
+const PAYMENTS: Section = { id: "payments", label: "Payments" };
 
 /** The page of a customer: signed in with an API key, which is kept in memory only. */
 export function App() {
@@ -80,10 +83,11 @@ function KeyForm(props: KeyFormProps) {
 
 function Account({ viewer, onSignOut }: { readonly viewer: Viewer; readonly onSignOut: () => void }) {
   const route = useRoute();
-  const current = SECTIONS.find(({ id }) => id === route.section)?.id ?? "overview";
+  const sections = viewer.canPay ? [...SECTIONS, PAYMENTS] : SECTIONS;
+  const current = sections.find(({ id }) => id === route.section)?.id ?? "overview";
   return (
     <Frame
-      sections={SECTIONS}
+      sections={sections}
       current={current}
       identity={
         <>
@@ -104,6 +108,7 @@ function Account({ viewer, onSignOut }: { readonly viewer: Viewer; readonly onSi
       {current === "events" && <EventsSection viewer={viewer} params={route.params} />}
       {current === "keys" && <Keys viewer={viewer} id={route.params.get("id")} />}
       {current === "limits" && <LimitsSection viewer={viewer} />}
+      {current === "payments" && <PaymentsSection viewer={viewer} />}
     </Frame>
   );
 }

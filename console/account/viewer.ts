@@ -1,12 +1,14 @@
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
-import { AccountService } from "../../gen/vx/v1/account_pb.js";
+import { AccountService, type GetAccountResponse } from "../../gen/vx/v1/account_pb.js";
 import { EventService } from "../../gen/vx/v1/event_pb.js";
 import { KeyService } from "../../gen/vx/v1/key_pb.js";
 import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
 import { LimitService } from "../../gen/vx/v1/limit_pb.js";
 import { type GetMeResponse, MeService } from "../../gen/vx/v1/me_pb.js";
 import { ModelService } from "../../gen/vx/v1/model_pb.js";
+import { TopUpService } from "../../gen/vx/v1/top_up_pb.js";
 import { UsageService } from "../../gen/vx/v1/usage_pb.js";
+import { PRODUCT } from "../shared/product.ts";
 import type { UsageSource } from "../shared/usage.ts";
 
 /** The key that is signed in, with the clients of the services. */
@@ -22,6 +24,9 @@ export type Viewer = {
   readonly limitService: Client<typeof LimitService>;
   readonly ledgerService: Client<typeof LedgerService>;
   readonly usageService: Client<typeof UsageService>;
+  readonly topUpService: Client<typeof TopUpService>;
+  /** Whether the server takes payments, and the key has the scope "billing". */
+  readonly canPay: boolean;
   /** Empty if the key cannot list them. */
   readonly modelIds: () => Promise<string[]>;
   /** The names of keys by their ids; empty without the scope "keys". */
@@ -36,10 +41,11 @@ export async function signIn(transport: Transport): Promise<Viewer> {
   const meService = createClient(MeService, transport);
   const keyService = createClient(KeyService, transport);
   const accountService = createClient(AccountService, transport);
-  const [me, isSuspended] = await Promise.all([meService.getMe({}), isAccountSuspended(accountService)]);
+  const topUpService = createClient(TopUpService, transport);
+  const [me, account] = await Promise.all([meService.getMe({}), accountOf(accountService)]);
   return {
     me,
-    isSuspended,
+    isSuspended: account?.state === "suspended",
     accountService,
     eventService: createClient(EventService, transport),
     meService,
@@ -47,6 +53,8 @@ export async function signIn(transport: Transport): Promise<Viewer> {
     limitService: createClient(LimitService, transport),
     ledgerService: createClient(LedgerService, transport),
     usageService: createClient(UsageService, transport),
+    topUpService,
+    canPay: PRODUCT.takesPayments && account?.key?.scopes.includes("billing") === true,
     modelIds: () =>
       createClient(ModelService, transport)
         .listModels({ pageSize: MAX_NAMES })
@@ -62,12 +70,9 @@ export async function signIn(transport: Transport): Promise<Viewer> {
   };
 }
 
-/** False also if the key lacks the scope "read": without it, the page shows only what any key may read. */
-function isAccountSuspended({ getAccount }: Viewer["accountService"]): Promise<boolean> {
-  return getAccount({}).then(
-    ({ state }) => state === "suspended",
-    () => false,
-  );
+/** Undefined if the key lacks the scope "read": without it, the page shows only what any key may read. */
+function accountOf({ getAccount }: Viewer["accountService"]): Promise<GetAccountResponse | undefined> {
+  return getAccount({}).catch(() => undefined);
 }
 
 /** The usage of the account. */

@@ -1,2 +1,2 @@
 /** What the pages show without settings. */
-export const PRODUCT = { name: "vx", logo: undefined, supportUrl: undefined };
+export const PRODUCT = { name: "vx", logo: undefined, supportUrl: undefined, takesPayments: false };

@@ -218,7 +218,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     publicUrl,
     payments,
     eventsDays: values.VX_EVENTS_DAYS,
-    product: productOf(values),
+    product: { ...productOf(values), takesPayments: payments !== undefined },
   });
 }
 
@@ -322,7 +322,7 @@ function originsOf(list: string): readonly string[] {
   return itemsOf(list).flatMap((item) => toOrigin(item) ?? []);
 }
 
-function productOf(values: z.infer<typeof schema>): Product {
+function productOf(values: z.infer<typeof schema>): Omit<Product, "takesPayments"> {
   return {
     name: values.VX_PRODUCT_NAME,
     logo: readLogo("VX_PRODUCT_LOGO", values.VX_PRODUCT_LOGO),

@@ -37,6 +37,7 @@ export function consolePages(page: keyof Pages, path: string, product: Product):
     name: product.name,
     icon: iconOf(product, `${assets}/logo`),
     support: product.supportUrl ?? "",
+    payments: product.takesPayments ? "stripe" : "",
     script: `${assets}/${script}`,
     style: `${assets}/${style}`,
   };

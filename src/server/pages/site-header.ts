@@ -8,6 +8,8 @@ export type Product = {
   readonly logo: Logo | undefined;
   /** Where users get help; an http, https or mailto URL. */
   readonly supportUrl: string | undefined;
+  /** Whether customers can add credit on the customer page. */
+  readonly takesPayments: boolean;
 };
 
 export type Logo = { readonly bytes: Buffer; readonly contentType: string };

@@ -1,0 +1,134 @@
+import { useState } from "preact/hooks";
+import type { TopUp } from "../../gen/vx/v1/top_up_pb.js";
+import { parseAmount } from "../../src/domain/money.ts";
+import { Button } from "../shared/button.tsx";
+import { type Column, PagedTable } from "../shared/data-table.tsx";
+import { FormDialog } from "../shared/form-dialog.tsx";
+import { PageHeader } from "../shared/frame.tsx";
+import { Money, moneyText } from "../shared/money.tsx";
+import { EmptyState, Notice } from "../shared/states.tsx";
+import { TextField } from "../shared/text-field.tsx";
+import { Time, ZoneNote } from "../shared/time.tsx";
+import { useToast } from "../shared/toast.tsx";
+import { usePages } from "../shared/use-pages.ts";
+import { useQuery } from "../shared/use-query.ts";
+import type { Viewer } from "./viewer.ts";
+
+/** Payments into the account. Only for keys with the scope "billing", on servers that take payments. */
+export function PaymentsSection({ viewer }: { readonly viewer: Viewer }) {
+  const { topUpService, accountService } = viewer;
+  const [isOpen, setOpen] = useState(false);
+  const pages = usePages(async (pageToken, signal) => {
+    const { topups, nextPageToken } = await topUpService.listTopUps({ pageToken }, { signal });
+    return { rows: topups, nextPageToken };
+  }, viewer.me.key);
+  const { data: account } = useQuery((signal) => accountService.getAccount({}, { signal }), [pages.data]);
+  return (
+    <>
+      <PageHeader title="Payments">
+        <Button onClick={pages.reload} disabled={pages.isLoading}>
+          Refresh
+        </Button>
+        <Button tone="primary" onClick={() => setOpen(true)} disabled={viewer.isSuspended}>
+          Add credit
+        </Button>
+      </PageHeader>
+      {account !== undefined && account.owedMicros > 0n && (
+        <Notice tone="warn">
+          A payment was refunded or disputed after it was spent: {account.owed} is owed. Calls that generate
+          are refused until it is paid; new credit pays it first.
+        </Notice>
+      )}
+      <PagedTable
+        caption="Payments"
+        columns={COLUMNS}
+        keyOf={({ id }) => id}
+        pages={pages}
+        empty={<EmptyState title="No payments" />}
+      />
+      <ZoneNote />
+      {isOpen && (
+        <AddCreditDialog
+          create={async (amountMicros, idempotencyKey) => {
+            await topUpService.createTopUp(
+              { amountMicros },
+              { headers: { "idempotency-key": idempotencyKey } },
+            );
+            pages.reload();
+          }}
+          onClose={() => setOpen(false)}
+        />
+      )}
+    </>
+  );
+}
+
+const STATES: Readonly<Record<string, string>> = {
+  pending: "Not paid yet",
+  paid: "Credited",
+  failed: "Failed",
+  expired: "Not paid in time",
+  refunded: "Refunded",
+  disputed: "Disputed",
+};
+
+const COLUMNS: readonly Column<TopUp>[] = [
+  { header: "Created", isRowHeader: true, cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { header: "Amount", isNumber: true, cell: ({ amountMicros }) => <Money micros={amountMicros} /> },
+  { header: "State", cell: stateOf },
+  { header: "Payment", cell: linkOf },
+];
+
+function stateOf({ state, refundedMicros }: TopUp) {
+  const name = STATES[state] ?? state;
+  return state === "paid" && refundedMicros > 0n ? `${name}, ${moneyText(refundedMicros)} refunded` : name;
+}
+
+/** Opens in another tab: this one would forget the key. */
+function linkOf({ url, receiptUrl, amount }: TopUp) {
+  const [href, text] = url === "" ? [receiptUrl, "Receipt"] : [url, `Pay ${amount}`];
+  if (!href.startsWith("https://")) return null;
+  return (
+    <a href={href} target="_blank" rel="noopener noreferrer">
+      {text}
+    </a>
+  );
+}
+
+type AddCreditDialogProps = {
+  /** A repetition with the same key creates nothing more. */
+  readonly create: (micros: bigint, idempotencyKey: string) => Promise<void>;
+  readonly onClose: () => void;
+};
+
+function AddCreditDialog({ create, onClose }: AddCreditDialogProps) {
+  const toast = useToast();
+  const [text, setText] = useState("25.00");
+  const [attempt] = useState(() => crypto.randomUUID());
+  const amount = parseAmount(text.trim().replaceAll(/[$,]/g, ""));
+  const isValid = amount !== undefined && amount > 0n && amount % 10_000n === 0n;
+  return (
+    <FormDialog
+      title="Add credit"
+      action="Continue"
+      errors={{ amount: isValid ? undefined : "Enter an amount with at most two decimals, such as 25.00." }}
+      onSubmit={async () => {
+        await create(amount ?? 0n, `${attempt} ${amount}`);
+        toast("The payment page is ready: follow the link “Pay” in the list.");
+      }}
+      onClose={onClose}
+    >
+      {({ amount: error }) => (
+        <TextField
+          label="Amount"
+          hint="In dollars. You pay on a page of Stripe."
+          error={error}
+          value={text}
+          maxLength={30}
+          inputMode="decimal"
+          onChange={setText}
+        />
+      )}
+    </FormDialog>
+  );
+}

@@ -1,0 +1,82 @@
+import type { BrowserContext } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startTestApp, type TestApp } from "../support/app.ts";
+import { chromiumPath, openBrowser } from "../support/browser.ts";
+import { FakeStripe } from "../support/fake-stripe.ts";
+import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { violations } from "./page-checks.ts";
+import { openWatchedPage, type WatchedPage } from "./watched-page.ts";
+
+if (!chromiumPath) console.error("SKIPPED: payments on the customer page were tested in no browser.");
+
+describe.skipIf(!chromiumPath)("payments on the customer page", () => {
+  const profile = createTemporaryFolder("payments-browser");
+  let stripe: FakeStripe;
+  let app: TestApp;
+  let key: TestKey;
+  let browser: BrowserContext;
+  let watched: WatchedPage;
+
+  beforeAll(async () => {
+    stripe = await FakeStripe.start();
+    app = await startTestApp({ env: stripe.env });
+    key = await createTestKey(operatorOf(app), { scopes: ["read", "billing"] });
+    browser = await openBrowser(profile.path);
+    watched = await openWatchedPage(browser, [app.url]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await app?.stop();
+    await stripe?.stop();
+    profile.remove();
+  });
+
+  async function signIn(secret: string): Promise<void> {
+    const { page } = watched;
+    await page.goto("about:blank");
+    await page.goto(`${app.url}/account`);
+    await page.getByLabel("API key").fill(secret);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("link", { name: "Overview" }).waitFor();
+  }
+
+  test("a customer adds credit, pays in another tab, and sees the receipt and what is owed", async () => {
+    const { page } = watched;
+    await signIn(key.secret);
+    await page.getByRole("link", { name: "Payments" }).click();
+    await page.getByText("No payments").waitFor();
+    await page.getByRole("button", { name: "Add credit" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Amount").fill("12.345");
+    await dialog.getByRole("button", { name: "Continue" }).click();
+    await dialog.getByText("at most two decimals").waitFor();
+    await dialog.getByLabel("Amount").fill("12.50");
+    await dialog.getByRole("button", { name: "Continue" }).click();
+    const pay = page.getByRole("link", { name: "Pay $12.50" });
+    await pay.waitFor();
+    expect(await violations(page)).toEqual([]);
+    const [row] = await app.database.owner<{ id: string }[]>`SELECT id FROM vx.topups`;
+    const id = row?.id ?? "";
+    expect(await pay.getAttribute("href")).toBe(stripe.sessionOf(id).url);
+    for (const event of stripe.pay(id)) expect(await stripe.deliver(event, app.url)).toBe(200);
+    await page.getByRole("button", { name: "Refresh" }).click();
+    await page.getByText("Credited").waitFor();
+    await page.getByRole("link", { name: "Receipt" }).waitFor();
+    const adjustment = { amountMicros: -12_500_000n, reason: "used", idempotencyKey: "used" };
+    await operatorOf(app).adjustAccount({ accountId: key.accountId, ...adjustment });
+    expect(await stripe.deliver(stripe.refund(id, 1_250), app.url)).toBe(200);
+    await page.getByRole("button", { name: "Refresh" }).click();
+    await page.getByText("$12.50 is owed").waitFor();
+    await page.getByRole("cell", { name: "Refunded" }).waitFor();
+    expect(watched.complaints).toEqual([]);
+  });
+
+  test("a key without the scope billing has no payments", async () => {
+    const { page } = watched;
+    const { secret } = await createTestKey(operatorOf(app), { accountId: key.accountId, scopes: ["read"] });
+    await signIn(secret);
+    await page.getByRole("link", { name: "Ledger" }).waitFor();
+    expect(await page.getByRole("link", { name: "Payments" }).count()).toBe(0);
+  });
+});
