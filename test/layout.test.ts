@@ -21,7 +21,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   codec: ["rules", "domain"],
   billing: ["upstreams", "store", "domain"],
   payments: ["store", "domain"],
-  api: ["billing", "payments", "store", "models", "rules", "domain", "gen"],
+  webhooks: ["store", "domain"],
+  api: ["billing", "payments", "webhooks", "store", "models", "rules", "domain", "gen"],
   server: ["api", "billing", "payments", "codec", "rules", "models", "telemetry", "domain", "gen"],
 };
 
@@ -48,6 +49,7 @@ const ONLY_IN: readonly { packages: RegExp; places: readonly string[] }[] = [
       "upstreams/",
       "cli/",
       "app/",
+      "webhooks/",
       // Its lists of addresses, without connections.
       "domain/image.ts",
       "domain/network.ts",

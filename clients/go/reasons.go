@@ -42,6 +42,10 @@ const (
 	MethodNotAllowed Reason = "method_not_allowed"
 	// CursorExpired is 410: The event that 'after' names is older than the kept events. Leave out 'after' to start with the oldest one.
 	CursorExpired Reason = "cursor_expired"
+	// WebhookLimitReached is 409: The maximum number of webhooks exists. Delete a webhook that is not used.
+	WebhookLimitReached Reason = "webhook_limit_reached"
+	// WebhookDisabled is 409: The webhook is disabled and receives nothing. Enable it first.
+	WebhookDisabled Reason = "webhook_disabled"
 	// KeyLimitReached is 409: The account has the maximum number of active keys of the plan. Revoke an unused key.
 	KeyLimitReached Reason = "key_limit_reached"
 	// IdempotencyInProgress is 409: A call with this idempotency key is still running. Retry after it ends.

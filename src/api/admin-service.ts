@@ -61,6 +61,7 @@ import { listAllTopUps } from "./top-up-service.ts";
 import { exportUsage } from "./usage/export.ts";
 import { getAccountUsage } from "./usage/service.ts";
 import { viewCatalogModel, viewEntry, viewKey, viewPlan, viewPriceVersion } from "./views.ts";
+import { webhooksOfOperators } from "./webhook-service.ts";
 
 export async function creditAccount(deps: Deps, request: CreditAccountRequest, call: ApiCall) {
   return await moveBalance(deps, call, "credit", request);
@@ -265,6 +266,14 @@ export const adminService = defineService(AdminService, ({ deps }) => {
     revokeOperator: (request, call) => revokeOperator(deps, request, call),
     listEvents: (request) => listAllEvents(deps, request),
     listTopUps: (request) => listAllTopUps(deps, request),
+    createWebhook: (request, call) => webhooksOfOperators.createWebhook(deps, request, call),
+    listWebhooks: (request) => webhooksOfOperators.listWebhooks(deps, request),
+    updateWebhook: (request, call) => webhooksOfOperators.updateWebhook(deps, request, call),
+    deleteWebhook: (request, call) => webhooksOfOperators.deleteWebhook(deps, request, call),
+    rotateWebhook: (request, call) => webhooksOfOperators.rotateWebhook(deps, request, call),
+    testWebhook: (request, call) => webhooksOfOperators.testWebhook(deps, request, call),
+    listDeliveries: (request) => webhooksOfOperators.listDeliveries(deps, request),
+    redeliver: (request, call) => webhooksOfOperators.redeliver(deps, request, call),
     listOperatorEvents: (request) => listOperatorEvents(deps, request),
     audit: (_, call) => audit(deps, call),
   };

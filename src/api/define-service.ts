@@ -18,6 +18,7 @@ import type { AdmittedKey } from "../store/admit.ts";
 import type { Cells } from "../store/driver/cells.ts";
 import type { EventWatch } from "../store/event-watch.ts";
 import type { OperatorAction } from "../store/operator-log.ts";
+import type { Deliverer } from "../webhooks/deliverer.ts";
 import type { DecodeTokens } from "./token-texts.ts";
 
 /** The dependencies that a service creates its methods from. */
@@ -99,4 +100,5 @@ export type Deps = {
   readonly eventWatch: EventWatch;
   /** For how long events are kept. */
   readonly eventsDays: number;
+  readonly deliverer: Pick<Deliverer, "addresses" | "test">;
 };

@@ -87,11 +87,13 @@ export async function listAllEvents({ database }: Deps, request: ListAllEventsRe
 /** The types of a request, each once. A query can also have them in one text. */
 function eventTypesOf(request: { readonly types: readonly string[] }): string[] {
   const types = new Set(request.types.flatMap((text) => text.split(",")));
-  for (const type of types) {
-    if (EVENT_TYPES.has(type)) continue;
-    throw DomainError.ofField("types", `must be among ${[...EVENT_TYPES.keys()].join(", ")}`);
-  }
+  for (const type of types) checkEventType("types", type);
   return [...types];
+}
+
+export function checkEventType(field: string, type: string): void {
+  if (!EVENT_TYPES.has(type))
+    throw DomainError.ofField(field, `must be among ${[...EVENT_TYPES.keys()].join(", ")}`);
 }
 
 function viewEvent({ id, type, created_at, account_id, data, seq }: EventRow) {

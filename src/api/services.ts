@@ -17,6 +17,7 @@ import { modelService } from "./model-service.ts";
 import { responsesService } from "./responses/service.ts";
 import { topUpService } from "./top-up-service.ts";
 import { usageService } from "./usage/service.ts";
+import { webhookService } from "./webhook-service.ts";
 
 /** The developer API, in the order of the OpenAPI document. Every protocol and the health checks use this list. */
 export const DEVELOPER_SERVICES: readonly ServiceDefinition[] = [
@@ -37,6 +38,7 @@ export const DEVELOPER_SERVICES: readonly ServiceDefinition[] = [
   usageService,
   topUpService,
   eventService,
+  webhookService,
 ];
 
 export const OPERATOR_SERVICES: readonly ServiceDefinition<OperatorDeps>[] = [adminService, consoleService];

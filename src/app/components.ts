@@ -31,6 +31,9 @@ import type { AttemptReport } from "../upstreams/runner/guarded-upstream.ts";
 import { RUNNER_LIMITS, Runner } from "../upstreams/runner/runner.ts";
 import { SandboxUpstream } from "../upstreams/sandbox/sandbox.ts";
 import type { UpstreamFailure } from "../upstreams/upstream-failure.ts";
+import { DeliveryAddresses } from "../webhooks/addresses.ts";
+import { Deliverer } from "../webhooks/deliverer.ts";
+import { Sender } from "../webhooks/sender.ts";
 import { createMetering } from "./create-billing.ts";
 import { DatabaseHealth, type Maintenance } from "./database-health.ts";
 import { closeDatabases, type DatabaseLogin, type Databases, idsOf, openDatabases } from "./databases.ts";
@@ -62,8 +65,7 @@ export function createComponents(options: ComponentsOptions) {
   const { config, log, catalog, login, cells, telemetry, leakKeys } = options;
   const metrics = createMetrics(RELEASE);
   const databases = openDatabases(config, login, cells);
-  const { single: database } = databases;
-  const ids = idsOf(databases);
+  const [database, ids] = [databases.single, idsOf(databases)];
   const turns = new CellTurns();
   const admitter = new Admitter(databases.admission, {
     pipelines: config.admissionPipelines,
@@ -91,9 +93,9 @@ export function createComponents(options: ComponentsOptions) {
     metrics,
   });
   drain.endSignal.addEventListener("abort", () => metering.stopGenerations(), { once: true });
-  const eventWatch = new EventWatch({ database: databases.monitor, drainSignal: drain.startSignal });
+  const notices = createNotices(options, { databases, drain, metrics });
   const payments = createPayments(options, { database, ids, metrics });
-  const deps = createDeps(options, { database, metrics, ids, eventWatch, topUps: payments?.topUps });
+  const deps = createDeps(options, { database, metrics, ids, ...notices, topUps: payments?.topUps });
   return {
     deps,
     payments,
@@ -117,6 +119,7 @@ export function createComponents(options: ComponentsOptions) {
     start: async () => {
       await upstreams.use(catalog.list());
       await metering.start();
+      notices.deliverer.start();
     },
     /** Reloads the keys of leak reports, the models and the cells. */
     reload: async () => {
@@ -130,6 +133,7 @@ export function createComponents(options: ComponentsOptions) {
     close: async () => {
       health.stop();
       await payments?.polling.stop();
+      await notices.deliverer.stop();
       await metering.stop();
       await Promise.all([tokens.close(), upstreams.close(), closeDatabases(databases)]);
       await telemetry?.shutdown();
@@ -143,7 +147,7 @@ function createDeps(
   {
     metrics,
     ...others
-  }: Pick<Deps, "database" | "ids" | "eventWatch" | "topUps"> & { readonly metrics: Metrics },
+  }: Pick<Deps, "database" | "ids" | "eventWatch" | "deliverer" | "topUps"> & { readonly metrics: Metrics },
 ): Deps {
   return {
     ...others,
@@ -195,6 +199,34 @@ function createPayments(
   });
   const onFailure = (error: unknown) => log.warn({ err: error }, "looking up payments failed");
   return { provider, topUps, polling: new Polling({ topUps, database, onFailure }) };
+}
+
+/** What tells customers about events. */
+function createNotices(
+  { config, log }: ComponentsOptions,
+  {
+    databases: { single: database, monitor },
+    drain,
+    metrics,
+  }: { readonly databases: Databases; readonly drain: Drain; readonly metrics: Metrics },
+): Pick<Deps, "eventWatch"> & { readonly deliverer: Deliverer } {
+  const addresses = new DeliveryAddresses(config.webhookAllowedCidrs);
+  const deliverer = new Deliverer({
+    database,
+    addresses,
+    sender: new Sender(addresses, "vx-webhooks/1"),
+    random: Math.random,
+    onAttempt: ({ status, error, latencyMs }) => {
+      const outcome = error === "" ? "accepted" : status === undefined ? "no_answer" : "refused";
+      metrics.webhookAttempts.inc([outcome]);
+      metrics.webhookDuration.observe([], latencyMs / 1_000);
+    },
+    onFailure: (cell, error) =>
+      log.error({ cell: database.nameOf(cell) || undefined, err: error }, "a round of deliveries failed"),
+  });
+  metrics.gauge("vx_webhook_running", "Deliveries that are under way.", () => deliverer.running);
+  drain.startSignal.addEventListener("abort", () => deliverer.endClaims(), { once: true });
+  return { deliverer, eventWatch: new EventWatch({ database: monitor, drainSignal: drain.startSignal }) };
 }
 
 function registerGauges(metrics: Metrics, admitter: Admitter, database: Databases["single"]): void {

@@ -21,9 +21,16 @@ type DirectoryCell = {
 };
 
 type StateRow = { lanes: string; epochs: string; shared_version: bigint; name: string | null };
-type SharedRow = { version: bigint; plans: string; limits: string; operators: string; prices: string };
+type SharedRow = {
+  version: bigint;
+  plans: string;
+  limits: string;
+  operators: string;
+  prices: string;
+  webhooks: string;
+};
 
-/** Which cell owns each lane, and which cells can be used. Copies plans, operators and prices from the first cell. */
+/** Which cell owns each lane, and which cells can be used. Copies what all share from the first cell. */
 export class CellDirectory {
   readonly #cells: DirectoryCell[];
   readonly #onOwners: (unowned: number) => void;
@@ -182,10 +189,10 @@ export class CellDirectory {
 }
 
 async function copyShared(
-  { version, plans, limits, operators, prices }: SharedRow,
+  { version, plans, limits, operators, prices, webhooks }: SharedRow,
   cell: Cell,
 ): Promise<void> {
-  await cell.call("copy_shared_data", version, plans, limits, operators, prices);
+  await cell.call("copy_shared_data", version, plans, limits, operators, prices, webhooks);
 }
 
 /** The epochs of the lanes that a cell owns by its own table. */

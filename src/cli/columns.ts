@@ -15,6 +15,7 @@ import type { ApiKey } from "../../gen/vx/v1/key_pb.js";
 import type { LedgerEntry } from "../../gen/vx/v1/ledger_pb.js";
 import type { Limit } from "../../gen/vx/v1/limit_pb.js";
 import type { Prices } from "../../gen/vx/v1/prices_pb.js";
+import type { Delivery, Webhook } from "../../gen/vx/v1/webhook_pb.js";
 import { formatMicros } from "../domain/money.ts";
 import { type Column, formatTime } from "./print.ts";
 
@@ -43,6 +44,34 @@ export const keyColumns: readonly Column<ApiKey>[] = [
   { title: "CREATED", value: (key) => formatTime(key.createdAt) },
   { title: "EXPIRES", value: (key) => formatTime(key.expiresAt) },
   { title: "LAST USED", value: (key) => formatTime(key.lastUsedAt) },
+];
+
+export const webhookColumns: readonly Column<Webhook>[] = [
+  { title: "ID", value: (webhook) => webhook.id },
+  { title: "URL", value: (webhook) => webhook.url },
+  { title: "TYPES", value: (webhook) => webhook.types.join(",") || "all" },
+  { title: "STATE", value: (webhook) => webhook.state },
+  { title: "REASON", value: (webhook) => webhook.disabledReason },
+  { title: "DESCRIPTION", value: (webhook) => webhook.description },
+  { title: "CREATED", value: (webhook) => formatTime(webhook.createdAt) },
+  { title: "OLD SECRET UNTIL", value: (webhook) => formatTime(webhook.previousExpiresAt) },
+];
+
+export const deliveryColumns: readonly Column<Delivery>[] = [
+  { title: "EVENT", value: (delivery) => delivery.eventId },
+  { title: "TYPE", value: (delivery) => delivery.type },
+  { title: "ACCOUNT", value: (delivery) => delivery.accountId },
+  { title: "STATE", value: (delivery) => delivery.state },
+  { title: "ATTEMPTS", value: (delivery) => String(delivery.attempts), align: "right" },
+  { title: "LAST", value: (delivery) => formatTime(delivery.attemptedAt) },
+  { title: "NEXT", value: (delivery) => formatTime(delivery.nextAttemptAt) },
+  {
+    title: "STATUS",
+    value: ({ outcome }) => (outcome?.status ? String(outcome.status) : ""),
+    align: "right",
+  },
+  { title: "MS", value: ({ outcome }) => (outcome ? String(outcome.latencyMs) : ""), align: "right" },
+  { title: "ERROR", value: ({ outcome }) => outcome?.error ?? "" },
 ];
 
 export const limitColumns: readonly Column<Limit>[] = [

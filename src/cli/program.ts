@@ -44,6 +44,10 @@ const GROUPS: Readonly<Record<string, Group>> = {
   usage: { description: "Show and export the usage of accounts.", load: () => import("./usage.ts") },
   events: { description: "List and watch the events of accounts.", load: () => import("./events.ts") },
   topups: { description: "List the payments of customers.", load: () => import("./topups.ts") },
+  webhooks: {
+    description: "Manage the endpoints that receive events, and their deliveries.",
+    load: () => import("./webhooks.ts"),
+  },
   operators: {
     description: "Manage operators and their tokens.",
     load: () => import("./operators.ts"),

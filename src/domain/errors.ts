@@ -163,6 +163,20 @@ export const ERRORS = {
     "invalid_request_error",
     "The event that `after` names is older than the kept events. Leave out `after` to start with the oldest one.",
   ),
+  webhook_limit_reached: row(
+    "FAILED_PRECONDITION",
+    409,
+    "invalid_request_error",
+    "The maximum number of webhooks exists. Delete a webhook that is not used.",
+    false,
+  ),
+  webhook_disabled: row(
+    "FAILED_PRECONDITION",
+    409,
+    "invalid_request_error",
+    "The webhook is disabled and receives nothing. Enable it first.",
+    false,
+  ),
   key_limit_reached: row(
     "FAILED_PRECONDITION",
     409,

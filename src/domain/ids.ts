@@ -12,6 +12,8 @@ export type Ids = {
   topUp(lane: Lane): string;
   /** The lane after the last one is for the limits of plans. */
   limit(lane: Lane): string;
+  /** The lane after the last one is for the webhooks of operators. */
+  webhook(lane: Lane): string;
   request(): string;
 };
 
@@ -38,6 +40,7 @@ export function createIds(now: (cell: number) => number, cellOf: (lane: Lane) =>
     generation: (lane) => nextIn("gen", lane),
     topUp: (lane) => nextIn("top", lane),
     limit: (lane) => (lane === LANE_COUNT ? next("lim", 0) : nextIn("lim", lane)),
+    webhook: (lane) => (lane === LANE_COUNT ? next("who", 0) : nextIn("wh", lane)),
     request: () => `req_${takeRandomBytes(REQUEST_ID_BYTES).toString("hex")}`,
   };
 }

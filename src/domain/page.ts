@@ -17,6 +17,7 @@ type ListName =
   | "operator_events"
   | "events"
   | "topups"
+  | "deliveries"
   | "usage";
 
 export type Page = {

@@ -96,6 +96,16 @@ function recordedMetrics(registry: Registry) {
       "Generations that were not settled before the server stopped.",
     ),
     releasedHolds: total("vx_released_holds_total", "Abandoned holds that this server released."),
+    webhookAttempts: counter(
+      "vx_webhook_attempts_total",
+      "Attempts to deliver events by outcome.",
+      "outcome",
+    ),
+    webhookDuration: histogram(
+      "vx_webhook_attempt_seconds",
+      "Duration of attempts to deliver events.",
+      ATTEMPT_SECONDS,
+    ),
     audits: counter("vx_audits_total", "Complete audits by result.", "result"),
     auditFindings: new Gauge({
       name: "vx_audit_findings",

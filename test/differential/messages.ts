@@ -53,6 +53,19 @@ export function messageOf(method: DescMethod, { model, text, maxTokens }: Prompt
     UpdateAccount: { low_balance_micros: "1" },
     GetMe: {},
     ListLimits: {},
+    CreateTopUp: { amount_micros: "5000000" },
+    GetTopUp: { id: "top_00000000000000000000000000" },
+    ListTopUps: {},
+    ListEvents: {},
+    CreateWebhook: { url: "https://10.0.0.1/" },
+    ListWebhooks: {},
+    GetWebhook: { webhook_id: "wh_00000000000000000000000000" },
+    UpdateWebhook: { webhook_id: "wh_00000000000000000000000000", state: "paused" },
+    DeleteWebhook: { webhook_id: "wh_00000000000000000000000000" },
+    RotateWebhook: { webhook_id: "wh_00000000000000000000000000" },
+    TestWebhook: { webhook_id: "wh_00000000000000000000000000" },
+    ListDeliveries: { webhook_id: "wh_00000000000000000000000000" },
+    Redeliver: { webhook_id: "wh_00000000000000000000000000" },
   };
   const json = REQUESTS[method.name];
   if (!json) throw new Error(`the differential test has no request for ${method.name}`);

@@ -146,11 +146,13 @@ export async function startTwinServers(): Promise<TwinServers> {
   };
 }
 
+const SCOPES = ["generate", "read", "keys", "webhooks", "billing"];
+
 async function createTenant(operator: Operator): Promise<Tenant> {
   const full = await createPaidKey(operator);
   const { accountId } = full;
   const another = async (options: { scopes?: string[]; rateLimitRpm?: number }) =>
-    await createTestKey(operator, { accountId, plan: "large", ...options });
+    await createTestKey(operator, { accountId, plan: "large", scopes: SCOPES, ...options });
   const revoked = await another({});
   await operator.revokeKey({ keyId: revoked.id });
   return {
@@ -161,14 +163,14 @@ async function createTenant(operator: Operator): Promise<Tenant> {
     limited: await another({ rateLimitRpm: LIMITED_RPM }),
     revoked: revoked.secret,
     expired: await another({}),
-    poor: (await createTestKey(operator, { plan: "large" })).secret,
+    poor: (await createTestKey(operator, { plan: "large", scopes: SCOPES })).secret,
     hurried: (await createPaidKey(operator)).secret,
-    capped: (await createTestKey(operator, { plan: "one-key" })).secret,
+    capped: (await createTestKey(operator, { plan: "one-key", scopes: SCOPES })).secret,
   };
 }
 
 async function createPaidKey(operator: Operator): Promise<TestKey> {
-  const key = await createTestKey(operator, { plan: "large" });
+  const key = await createTestKey(operator, { plan: "large", scopes: SCOPES });
   const { accountId } = key;
   const amountMicros = 1_000_000_000_000n;
   await operator.creditAccount({ accountId, amountMicros, reason: "test", idempotencyKey: accountId });

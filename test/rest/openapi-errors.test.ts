@@ -124,6 +124,20 @@ const FAILING: Partial<Record<Reason, () => Promise<JsonAnswer>>> = {
     const only = await createTestKey(operatorOf(app), { plan: "one" });
     return await send("POST", "/v1/keys", { name: "another" }, only.secret);
   },
+  webhook_limit_reached: async () => {
+    const { secret } = await createTestKey(operatorOf(app), { scopes: ["webhooks"] });
+    const body = { url: "https://hooks.example.com/" };
+    const create = () => send("POST", "/v1/webhooks", body, secret);
+    for (let i = 0; i < 16; i++) await create();
+    return await create();
+  },
+  webhook_disabled: async () => {
+    const { secret } = await createTestKey(operatorOf(app), { scopes: ["webhooks"] });
+    const created = await send("POST", "/v1/webhooks", { url: "https://hooks.example.com/" }, secret);
+    const { id } = (created.body as { webhook: { id: string } }).webhook;
+    await app.database.owner`UPDATE vx.webhooks SET state = 'disabled' WHERE id = ${id}`;
+    return await send("POST", `/v1/webhooks/${id}:redeliver`, {}, secret);
+  },
   idempotency_in_progress: async () => {
     const ask = () => generate(key, "[[tokens=1 delay_ms=2000]]", { "idempotency-key": "order-2" });
     const first = ask();

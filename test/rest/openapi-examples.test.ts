@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { type DescField, getOption } from "@bufbuild/protobuf";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { ChatMessageSchema, CreateChatCompletionRequestSchema } from "../../gen/vx/openai/v1/chat_pb.js";
 import { json_schema } from "../../gen/vx/options/v1/options_pb.js";
 import { developerServices } from "../../src/api/services.ts";
@@ -14,6 +14,7 @@ import type { Schema } from "../../tools/openapi/schema.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { FakeStripe } from "../support/fake-stripe.ts";
 import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
+import { WebhookReceiver } from "../support/webhook-receiver.ts";
 import { differences } from "./differences.ts";
 import { type JsonAnswer, sendJson } from "./send-json.ts";
 
@@ -29,20 +30,39 @@ let stripe: FakeStripe;
 /** A paid top-up of the account. */
 let topUpId: string;
 
+let receiver: WebhookReceiver;
+/** A webhook that received an event, and that event. */
+let webhookId: string;
+let eventId: string;
+let webhookToDelete: string;
+
 beforeAll(async () => {
   stripe = await FakeStripe.start();
-  app = await startTestApp({ env: stripe.env });
+  receiver = await new WebhookReceiver().start();
+  app = await startTestApp({ env: { ...stripe.env, VX_WEBHOOK_ALLOWED_CIDRS: "127.0.0.1" } });
   const operator = operatorOf(app);
-  key = await createTestKey(operator, { scopes: ["generate", "read", "keys", "billing"] });
+  key = await createTestKey(operator, { scopes: ["generate", "read", "keys", "webhooks", "billing"] });
   const { accountId } = key;
   otherKeyId = (await createTestKey(operator, { accountId })).id;
   const { body: child } = await send("POST", "/v1/keys", { name: "child" });
   childKeyId = (child as { api_key: { id: string } }).api_key.id;
+  webhookId = await createWebhook(receiver.url());
+  webhookToDelete = await createWebhook("https://hooks.example.com/");
   await operator.creditAccount({
     accountId,
     amountMicros: 10_000_000n,
     reason: "invoice 1001",
     idempotencyKey: "1001",
+  });
+  const [credited] = await receiver.until(1);
+  eventId = String(credited?.headers["webhook-id"]);
+  await vi.waitFor(async () => {
+    const { body: page } = await send(
+      "GET",
+      `/v1/webhooks/${webhookId}/deliveries?state=delivered`,
+      undefined,
+    );
+    expect((page as { deliveries: unknown[] }).deliveries).not.toEqual([]);
   });
   await send("PATCH", "/v1/account", { low_balance_micros: 1 });
   const { path, body } = { path: "/v1/generate", body: EXAMPLES.Generate?.body };
@@ -54,8 +74,14 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await app.stop();
+  await receiver.stop();
   await stripe.stop();
 });
+
+async function createWebhook(url: string): Promise<string> {
+  const { body } = await send("POST", "/v1/webhooks", { url, types: ["credit.posted"], description: "test" });
+  return (body as { webhook: { id: string } }).webhook.id;
+}
 
 const EXAMPLES = operationExamples(exampleValues(BUILT_IN_MODELS));
 const operations = operationsOf(developerServices);
@@ -82,7 +108,7 @@ describe.each(unary)("$id", ({ id, binding }) => {
   const requests = [["", example] as const, ...Object.entries(example.more ?? {})];
 
   test.each(requests)("the example request %s gets a response like the example", async (_, one) => {
-    const answer = await send(binding.verb, addressOf(binding, example), one.body);
+    const answer = await send(binding.verb, addressOf(binding, example), bodyOf(one));
     expect(answer.status, JSON.stringify(answer.body)).toBe(200);
     expect(differences(one.response, answer.body)).toEqual([]);
   });
@@ -115,7 +141,10 @@ function eventsIn(stream: string): unknown[] {
 const withBody = operations.filter(({ bodyFields }) => bodyFields.length > 0);
 
 /** The fields that an update can change but not clear. */
-const NEVER_NULL: Readonly<Record<string, readonly string[]>> = { UpdateKey: ["name", "scopes"] };
+const NEVER_NULL: Readonly<Record<string, readonly string[]>> = {
+  UpdateKey: ["name", "scopes"],
+  UpdateWebhook: ["url", "state"],
+};
 
 describe.each(withBody)("nulls in $id", ({ id, binding }) => {
   const { body, ...example } = EXAMPLES[id] as OperationExample;
@@ -126,7 +155,7 @@ describe.each(withBody)("nulls in $id", ({ id, binding }) => {
 
   test.each(fields)("%s is accepted as null exactly when the document allows it", async (field) => {
     const answer = await send(binding.verb, addressOf(binding, example), {
-      ...(body as object),
+      ...(bodyOf({ body }) as object),
       [field]: null,
     });
     const nullable = JSON.stringify(properties[field]).includes('"null"');
@@ -183,6 +212,11 @@ function valuesOf({ enum: values, const: only, anyOf, type, ...rest }: Schema): 
   });
 }
 
+/** The body of an example with the event of this test. */
+function bodyOf({ body }: Pick<OperationExample, "body">): unknown {
+  return body && "event_id" in (body as object) ? { ...(body as object), event_id: eventId } : body;
+}
+
 type OperationBinding = { readonly verb: string; readonly path: string };
 
 function addressOf(
@@ -191,7 +225,11 @@ function addressOf(
 ): string {
   const keyId = verb === "PATCH" || template.endsWith(":rotate") ? childKeyId : otherKeyId;
   const id = template.startsWith("/v1/topups") ? topUpId : generationId;
-  const own = { ...("key_id" in path && { key_id: keyId }), ...("id" in path && { id }) };
+  const own = {
+    ...("key_id" in path && { key_id: keyId }),
+    ...("webhook_id" in path && { webhook_id: verb === "DELETE" ? webhookToDelete : webhookId }),
+    ...("id" in path && { id }),
+  };
   const values: Record<string, string> = { ...path, ...own };
   const filled = template.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(values[name] ?? ""));
   const search = new URLSearchParams();

@@ -37,7 +37,10 @@ function writesOf(payer: Payer, generationId: string): Record<string, Parameter[
     create_child_key: [...key, keyId, new Uint8Array(32), "new", 1, 1, null, null, ...visible],
     create_key: [act, lane, accountId, keyId, new Uint8Array(32), "new", "", 1, null, null, ...visible],
     create_topup: [lane, accountId, "top_x", 1n, "usd", "", null],
+    create_webhook: [act, lane, accountId, "wh_x", "https://example.com/", "", "", 16],
     delete_limit: [act, lane, keyId, "lim_x"],
+    delete_webhook: [null, lane, accountId, "wh_x"],
+    disable_webhook: [lane, "wh_x", "gone"],
     log_refusal: [act, lane, accountId, "insufficient_role"],
     move_balance: [act, lane, accountId, "led_x", 1, "credit", 1n, "test", "new"],
     put_limit: [
@@ -46,12 +49,14 @@ function writesOf(payer: Payer, generationId: string): Record<string, Parameter[
       accountId,
       '{"metric":"cost","period":"day","amount":1,"model":"","per_user":false}',
     ],
+    redeliver: [null, "wh_x", "", lane, accountId, "evt_x", new Date(0), new Date(0), 1_023, 10],
     report_depleted: [lane, accountId, 1n],
     report_leaks: [lane, "[]"],
     revoke_any_key: [act, lane, keyId],
     revoke_key: key,
     rotate_any_key: [act, lane, keyId, new Uint8Array(32), ...visible, 60],
     rotate_key: [...key, keyId, new Uint8Array(32), ...visible, 60],
+    rotate_webhook: [null, lane, accountId, "wh_x", 60],
     set_account_plan: [act, lane, accountId, "free"],
     set_account_suspended: [act, lane, accountId, true],
     set_key_limit: [act, lane, keyId, 1],
@@ -60,6 +65,7 @@ function writesOf(payer: Payer, generationId: string): Record<string, Parameter[
     update_account: [act, lane, accountId, "new", null, null, null, null],
     update_any_key: [act, lane, keyId, '{"name":"new"}'],
     update_key: [...key, keyId, '{"name":"new"}'],
+    update_webhook: [null, lane, accountId, "wh_x", "{}"],
     warn_of_expiry: [lane, keyId],
   };
 }

@@ -44,6 +44,8 @@ const IS_RETURNED_BY: Readonly<Record<Reason, (operation: Operation) => boolean>
   idempotency_in_progress: metered,
   generation_interrupted: metered,
   cursor_expired: ({ queryFields }) => queryFields.some(({ name }) => name === "after"),
+  webhook_limit_reached: ({ usual }) => usual.name === "CreateWebhook",
+  webhook_disabled: ({ usual }) => usual.name === "Redeliver",
   key_limit_reached: ({ usual }) => usual.name === "CreateKey",
   key_creation_limit_reached: ({ usual }) => usual.name === "CreateKey",
   request_too_large: withBody,

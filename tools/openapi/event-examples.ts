@@ -73,6 +73,11 @@ export const EVENT_DATA: Readonly<Record<string, Schema>> = {
   "key.expiring": { ...KEY, expires_at: "2026-12-03T14:00:00Z", days: 7 },
   "account.suspended": {},
   "account.resumed": {},
+  "webhook.disabled": {
+    webhook_id: "wh_01kam5a2kvfj1v1m4bd0t0c6cg",
+    url: "https://billing.example.com/vx-events",
+    reason: "failing",
+  },
   "price.changed": {
     model: "vx-sandbox",
     version: 2,

@@ -245,10 +245,79 @@ function accountExamples(model: ExampleValues["generation"]): Readonly<Record<st
       response: { events: [EVENT], next_after: EVENT.id, has_more: false },
     },
     WatchEvents: { query: { types: ["credit.posted"] }, response: EVENT },
+    ...webhookExamples(),
     GetUsage: {
       query: { from: "2026-11-01T00:00:00Z", group_by: ["day", "model"], tz: "UTC" },
       response: { rows: [usageExample(model)], through_seq: 2, next_page_token: "" },
     },
+  };
+}
+
+const WEBHOOK_ID = "wh_01kam5a2kvfj1v1m4bd0t0c6cg";
+const EVENT_ID = "evt_01kam5b7zqe8tvm4x2c7h3j6cg";
+
+const WEBHOOK = {
+  id: WEBHOOK_ID,
+  url: "https://billing.example.com/vx-events",
+  types: ["balance.low", "balance.depleted"],
+  description: "billing alerts",
+  state: "enabled",
+  disabled_reason: "",
+  created_at: "2026-11-20T17:45:12.090Z",
+  previous_expires_at: null,
+  account_id: "acct_01kam4xxa5fzsbw0pdmm2h60cg",
+};
+
+const WEBHOOK_SECRET = "whsec_RXhhbXBsZUV4YW1wbGVFeGFtcGxlRXhhbXBsZUV4YW0=";
+
+const OUTCOME = { status: 204, latency_ms: 86, error: "", answer: "" };
+
+function webhookExamples(): Readonly<Record<string, OperationExample>> {
+  const path = { webhook_id: WEBHOOK_ID };
+  return {
+    CreateWebhook: {
+      body: { url: WEBHOOK.url, types: WEBHOOK.types, description: WEBHOOK.description },
+      response: { webhook: WEBHOOK, secret: WEBHOOK_SECRET },
+    },
+    ListWebhooks: { response: { webhooks: [WEBHOOK] } },
+    GetWebhook: { path, response: { webhook: WEBHOOK } },
+    UpdateWebhook: {
+      path,
+      body: { state: "paused" },
+      response: { webhook: { ...WEBHOOK, state: "paused" } },
+    },
+    DeleteWebhook: { path, response: {} },
+    RotateWebhook: {
+      path,
+      body: { overlap_seconds: 86_400 },
+      response: {
+        webhook: { ...WEBHOOK, previous_expires_at: "2026-11-21T17:45:12.090Z" },
+        secret: WEBHOOK_SECRET,
+      },
+    },
+    TestWebhook: { path, body: {}, response: { outcome: OUTCOME } },
+    ListDeliveries: {
+      path,
+      query: { state: "delivered", page_size: 50 },
+      response: {
+        deliveries: [
+          {
+            event_id: EVENT_ID,
+            type: "balance.low",
+            account_id: WEBHOOK.account_id,
+            seq: 12,
+            created_at: "2026-11-20T18:02:31.417Z",
+            state: "delivered",
+            attempts: 1,
+            next_attempt_at: null,
+            attempted_at: "2026-11-20T18:02:31.802Z",
+            outcome: OUTCOME,
+          },
+        ],
+        next_page_token: "",
+      },
+    },
+    Redeliver: { path, body: { event_id: EVENT_ID }, response: { events: 1, has_more: false } },
   };
 }
 

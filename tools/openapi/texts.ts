@@ -26,6 +26,7 @@ const TAG_TITLES: Readonly<Record<string, string>> = {
   LimitService: "Limits",
   EventService: "Events",
   TopUpService: "Payments",
+  WebhookService: "Webhooks",
   KeyService: "Keys",
 };
 

@@ -468,6 +468,40 @@ export declare type AccountEvent = Message<"vx.v1.AccountEvent"> & {
 export declare const AccountEventSchema: GenMessage<AccountEvent>;
 
 /**
+ * The data of the event "webhook.disabled": the server disabled a webhook.
+ *
+ * @generated from message vx.v1.WebhookDisabledEvent
+ */
+export declare type WebhookDisabledEvent = Message<"vx.v1.WebhookDisabledEvent"> & {
+  /**
+   * The id of the webhook: "wh_…".
+   *
+   * @generated from field: string webhook_id = 1;
+   */
+  webhookId: string;
+
+  /**
+   * The address of the webhook.
+   *
+   * @generated from field: string url = 2;
+   */
+  url: string;
+
+  /**
+   * "gone" (the endpoint answered 410) or "failing" (it accepted nothing for five days).
+   *
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message vx.v1.WebhookDisabledEvent.
+ * Use `create(WebhookDisabledEventSchema)` to create a new message.
+ */
+export declare const WebhookDisabledEventSchema: GenMessage<WebhookDisabledEvent>;
+
+/**
  * The data of the event "price.changed": the prices of a model changed. Only for operators.
  *
  * @generated from message vx.v1.PriceChangedEvent

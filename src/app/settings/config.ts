@@ -62,6 +62,8 @@ export type Config = ConnectionSettings & {
   readonly payments: PaymentSettings | undefined;
   /** For how long events are kept. */
   readonly eventsDays: number;
+  /** The address ranges that receive deliveries of webhooks although they are private. */
+  readonly webhookAllowedCidrs: AddressRanges | undefined;
   /** Undefined if OpenTelemetry is off. */
   readonly telemetry: TelemetrySettings | undefined;
 };
@@ -153,6 +155,7 @@ const schema = z.object({
   VX_TOP_UP_MIN: topUpAmount.default(5_000_000n),
   VX_TOP_UP_MAX: topUpAmount.default(1_000_000_000n),
   VX_EVENTS_DAYS: count(1, 3_650).default(30),
+  VX_WEBHOOK_ALLOWED_CIDRS: z.string().superRefine(checkedBy(rangesProblem)).transform(rangesOf).optional(),
   VX_SUPPORT_URL: z.string().superRefine(checkedBy(linkProblem)).optional(),
 });
 
@@ -218,6 +221,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     publicUrl,
     payments,
     eventsDays: values.VX_EVENTS_DAYS,
+    webhookAllowedCidrs: values.VX_WEBHOOK_ALLOWED_CIDRS,
     product: { ...productOf(values), takesPayments: payments !== undefined },
   });
 }

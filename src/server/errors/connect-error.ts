@@ -76,6 +76,7 @@ type ErrorDetail = { readonly desc: DescMessage; readonly value: ReturnType<type
 const QUOTAS: Partial<Record<Reason, string>> = {
   rate_limit_exceeded: "requests per minute",
   key_limit_reached: "active keys",
+  webhook_limit_reached: "webhooks",
   key_creation_limit_reached: "keys created per hour",
 };
 

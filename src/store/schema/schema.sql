@@ -235,6 +235,19 @@ CREATE TYPE spent_sum AS (
   spent bigint
 );
 
+CREATE TYPE webhook_view AS (
+  id text,
+  account_id text,
+  url text,
+  description text,
+  types text,
+  state text,
+  disabled_reason text,
+  created_at timestamp with time zone,
+  previous_expires_at timestamp with time zone,
+  secret text
+);
+
 CREATE TABLE account_profiles (
   lane smallint NOT NULL,
   account_id text NOT NULL,
@@ -316,6 +329,26 @@ CREATE TABLE cell_splits (
   CONSTRAINT cell_splits_pkey PRIMARY KEY (id)
 );
 CREATE UNIQUE INDEX one_unfinished_split ON cell_splits USING btree ((true)) WHERE (state = ANY (ARRAY['begun'::text, 'released'::text, 'confirmed'::text]));
+
+CREATE TABLE deliveries (
+  lane smallint NOT NULL,
+  account_id text NOT NULL,
+  seq bigint NOT NULL,
+  webhook_id text NOT NULL,
+  event_id text NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  state delivery_state NOT NULL DEFAULT 'pending'::delivery_state,
+  attempts smallint NOT NULL DEFAULT 0,
+  due_at timestamp with time zone NOT NULL,
+  attempted_at timestamp with time zone,
+  status smallint,
+  latency_ms integer,
+  error text NOT NULL DEFAULT ''::text,
+  answer text NOT NULL DEFAULT ''::text,
+  CONSTRAINT deliveries_pkey PRIMARY KEY (lane, account_id, seq, webhook_id)
+);
+CREATE INDEX deliveries_by_webhook ON deliveries USING btree (webhook_id, state, created_at, event_id);
+CREATE INDEX pending_deliveries ON deliveries USING btree (lane, webhook_id, due_at) WHERE (state = 'pending'::delivery_state);
 
 CREATE TABLE event_ends (
   lane smallint NOT NULL,
@@ -707,6 +740,41 @@ CREATE TABLE usage_users (
   CONSTRAINT usage_users_pkey PRIMARY KEY (lane, account_id, day, user_id)
 );
 
+CREATE TABLE webhook_queues (
+  lane smallint NOT NULL,
+  webhook_id text NOT NULL,
+  is_of_operators boolean NOT NULL,
+  due_at timestamp with time zone NOT NULL,
+  claims bigint NOT NULL DEFAULT 0,
+  claimed_until timestamp with time zone NOT NULL DEFAULT '-infinity'::timestamp with time zone,
+  blocked_until timestamp with time zone NOT NULL DEFAULT '-infinity'::timestamp with time zone,
+  ready_at timestamp with time zone NOT NULL DEFAULT GREATEST(due_at, claimed_until, blocked_until),
+  is_slow boolean NOT NULL DEFAULT true,
+  failing_since timestamp with time zone,
+  accepted_at timestamp with time zone,
+  CONSTRAINT webhook_queues_pkey PRIMARY KEY (lane, webhook_id)
+);
+CREATE INDEX ready_queues ON webhook_queues USING btree (is_slow, ready_at) WHERE (NOT is_of_operators);
+CREATE INDEX ready_queues_of_operators ON webhook_queues USING btree (webhook_id, ready_at) WHERE is_of_operators;
+
+CREATE TABLE webhooks (
+  lane smallint NOT NULL,
+  id text NOT NULL,
+  account_id text NOT NULL,
+  url text NOT NULL,
+  description text NOT NULL,
+  types text[] NOT NULL,
+  state webhook_state NOT NULL DEFAULT 'enabled'::webhook_state,
+  disabled_reason text NOT NULL DEFAULT ''::text,
+  enabled_at timestamp with time zone NOT NULL,
+  secret text NOT NULL,
+  previous_secret text,
+  previous_expires_at timestamp with time zone,
+  created_at timestamp with time zone NOT NULL,
+  CONSTRAINT webhooks_pkey PRIMARY KEY (lane, id)
+);
+CREATE INDEX webhooks_by_account ON webhooks USING btree (lane, account_id);
+
 CREATE TABLE windows (
   lane smallint NOT NULL,
   key_id text NOT NULL,
@@ -717,6 +785,11 @@ CREATE TABLE windows (
   last_used_at timestamp with time zone NOT NULL,
   CONSTRAINT windows_pkey PRIMARY KEY (lane, key_id)
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
+
+CREATE TABLE woken_queues (
+  lane smallint NOT NULL,
+  webhook_id text NOT NULL
+);
 
 CREATE TABLE write_probes (
   at timestamp with time zone NOT NULL,
@@ -805,8 +878,9 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION check_limit_bounds(p_caller keys, p_limits json) RETURNS void
 -- FUNCTION check_limits(p_places tid[], p_counters limit_counter[], p_changed_places tid[], p_changed limit_counter[], p_model text, p_user_id text, p_amount bigint, p_tokens bigint, p_is_short boolean, p_at timestamp with time zone) RETURNS limit_check
 -- FUNCTION check_limits_kept(p_key keys, p_limits json) RETURNS void
+-- FUNCTION claim_deliveries(p_any integer, p_fast integer, p_busy text[], p_max_lane smallint) RETURNS TABLE(lane smallint, webhook_id text, claim bigint, is_fast_only boolean, account_id text, seq bigint, event_id text, type text, created_at timestamp with time zone, data text, attempts smallint, url text, secrets text); for the server
 -- FUNCTION claim_lanes(p_id text) RETURNS void
--- FUNCTION copy_shared_data(p_version bigint, p_plans text, p_limits text, p_operators text, p_prices text) RETURNS void; for the server
+-- FUNCTION copy_shared_data(p_version bigint, p_plans text, p_limits text, p_operators text, p_prices text, p_webhooks text) RETURNS void; for the server
 -- FUNCTION count_key_creation(p_lane smallint, p_account_id text, p_max integer) RETURNS integer
 -- FUNCTION count_limits(p_lane smallint, p_account_id text, p_user_id text, p_applied applied_limit[]) RETURNS SETOF limit_view
 -- FUNCTION count_spent(p_lane smallint, p_account_id text, p_owner_id text, p_limit_ids text[]) RETURNS void
@@ -821,19 +895,24 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION create_ledger_partitions() RETURNS TABLE(created text); for the server
 -- FUNCTION create_operator(p_act text, p_id text, p_name text, p_role text, p_email text, p_fingerprint bytea) RETURNS SETOF operator_view; for the server
 -- FUNCTION create_topup(p_lane smallint, p_account_id text, p_id text, p_amount_micros bigint, p_currency text, p_return_url text, p_idempotency_key text) RETURNS SETOF topups; for the server
+-- FUNCTION create_webhook(p_act text, p_lane smallint, p_account_id text, p_id text, p_url text, p_description text, p_types text, p_max integer) RETURNS webhook_view; for the server
 -- FUNCTION current_timeline() RETURNS text
 -- FUNCTION days_warned(p_now timestamp with time zone, p_expires_at timestamp with time zone) RETURNS smallint
 -- FUNCTION delete_limit(p_act text, p_lane smallint, p_owner_id text, p_id text) RETURNS void; for the server
+-- FUNCTION delete_webhook(p_act text, p_lane smallint, p_account_id text, p_id text) RETURNS void; for the server
+-- FUNCTION disable_webhook(p_lane smallint, p_id text, p_reason text) RETURNS void; for the server
 -- FUNCTION effective_rpm(p_own integer, p_may_exceed_plan boolean, p_plan integer) RETURNS integer
 -- FUNCTION end_session(p_fingerprint bytea, p_request_id text) RETURNS void; for the server
 -- FUNCTION entries_to_archive(p_lane smallint, p_month integer, p_account_id text, p_seq bigint, p_limit integer) RETURNS TABLE(account_id text, seq bigint, line text, is_charge_right boolean)
 -- FUNCTION entry_id(p_lane smallint, p_at timestamp with time zone) RETURNS text
 -- FUNCTION event_id(p_lane smallint, p_at timestamp with time zone) RETURNS text
 -- FUNCTION event_position(p_lane smallint, p_account_id text, p_after text, p_at timestamp with time zone, p_days integer) RETURNS bigint; for the server
+-- FUNCTION event_seq_at(p_lane smallint, p_account_id text, p_time timestamp with time zone) RETURNS bigint
 -- FUNCTION expiring_keys(p_limit integer) RETURNS TABLE(lane smallint, id text); for the server
 -- FUNCTION explain_limits(p_counters limit_counter[], p_held held_counter[], p_at timestamp with time zone) RETURNS text
 -- FUNCTION export_movements(p_lane smallint, p_account_id text, p_from timestamp with time zone, p_to timestamp with time zone, p_after_id text, p_seq bigint, p_limit integer) RETURNS TABLE(account_id text, account_name text, seq bigint, id text, kind entry_kind, amount_micros bigint, reason text, created_at timestamp with time zone); for the server
 -- FUNCTION export_usage(p_lane smallint, p_account_id text, p_from integer, p_end integer, p_position text, p_limit integer) RETURNS TABLE(account_id text, account_name text, quarter integer, key_id text, model text, user_id text, price_version integer, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, input_price bigint, cached_input_price bigint, cache_write_price bigint, output_price bigint, reasoning_price bigint, image_price bigint, request_price bigint); for the server
+-- FUNCTION fail_deliveries(p_lane smallint, p_webhook_id text) RETURNS void
 -- FUNCTION filter_entries(p_lane smallint, p_account_id text, p_kind text, p_key_id text, p_model text, p_first bigint, p_end bigint, p_limit integer) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION find_accounts(p_reference text) RETURNS SETOF account_views; for the server
 -- FUNCTION find_operator(p_fingerprint bytea) RETURNS TABLE(id text, name text, role operator_role); for the server
@@ -848,6 +927,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION held_by_accounts(p_lane smallint, p_account_id text[]) RETURNS TABLE(account_id text, held_micros numeric)
 -- FUNCTION hold_figures() RETURNS TABLE(holds bigint, held_micros bigint, expired bigint); for the server
 -- FUNCTION insert_key(p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan plans, p_scopes smallint, p_rate_limit_rpm integer, p_may_exceed_plan boolean, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text, p_ancestors text[], p_is_limited boolean, p_models text[], p_limits text, p_allowed_cidrs cidr[]) RETURNS SETOF key_view
+-- FUNCTION is_undelivered(p_lane smallint, p_account_id text, p_seq bigint, p_type text, p_webhook_id text, p_types text[]) RETURNS boolean
 -- FUNCTION key_state(p_revoked_at timestamp with time zone, p_expires_at timestamp with time zone, p_suspended_at timestamp with time zone, p_now timestamp with time zone) RETURNS text
 -- FUNCTION lane_of(p_id text) RETURNS smallint
 -- FUNCTION lanes_in_use() RETURNS SETOF smallint; for the server
@@ -864,6 +944,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION list_all_events(p_types text, p_before_micros bigint, p_before_id text, p_limit integer) RETURNS SETOF event_view; for the server
 -- FUNCTION list_all_topups(p_only_problems boolean, p_before text, p_limit integer) RETURNS SETOF topups; for the server
 -- FUNCTION list_archives() RETURNS TABLE(month integer, file text, sha256 bytea, entries bigint, removed_at timestamp with time zone); for the server
+-- FUNCTION list_deliveries(p_webhook_id text, p_state text, p_before_micros bigint, p_before_id text, p_limit integer) RETURNS TABLE(event_id text, account_id text, seq bigint, type text, created_at timestamp with time zone, created_micros bigint, state text, attempts smallint, due_at timestamp with time zone, attempted_at timestamp with time zone, status smallint, latency_ms integer, error text, answer text); for the server
 -- FUNCTION list_entries(p_lane smallint, p_account_id text, p_before bigint, p_limit integer) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION list_events(p_lane smallint, p_account_id text, p_types text, p_after bigint, p_limit integer) RETURNS SETOF event_view; for the server
 -- FUNCTION list_latest_events(p_lane smallint, p_account_id text, p_types text, p_before bigint, p_limit integer) RETURNS SETOF event_view; for the server
@@ -877,8 +958,10 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION lock_descendant_key(p_lane smallint, p_caller keys, p_id text) RETURNS keys
 -- FUNCTION lock_limit_owner(p_lane smallint, p_owner_id text) RETURNS text
 -- FUNCTION lock_parent_key(p_lane smallint, p_account_id text, p_id text) RETURNS keys
+-- FUNCTION lock_webhook(p_lane smallint, p_account_id text, p_id text) RETURNS webhooks
 -- FUNCTION log_change(p_act text, p_lane smallint, p_target text, p_account_id text) RETURNS void
 -- FUNCTION log_refusal(p_act text, p_lane smallint, p_account_id text, p_outcome text) RETURNS void; for the server
+-- FUNCTION log_webhook_change(p_act text, p_lane smallint, p_id text, p_account_id text) RETURNS void
 -- FUNCTION mark_limited(p_lane smallint, p_account_id text, p_owner_id text) RETURNS void
 -- FUNCTION months_without_partition() RETURNS TABLE(month integer, entries bigint); for the server
 -- FUNCTION move_balance(p_act text, p_lane smallint, p_account_id text, p_entry_id text, p_month integer, p_kind text, p_amount_micros bigint, p_reason text, p_idempotency_key text) RETURNS SETOF priced_ledger; for the server
@@ -887,6 +970,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION names_of(p_account_ids text, p_key_ids text) RETURNS TABLE(id text, name text); for the server
 -- FUNCTION names_of_counters(p_lane smallint, p_account_id text, p_key_ids text[], p_account_is_limited boolean, p_key_is_limited boolean, p_limited_plans text[], p_user_id text) RETURNS SETOF counter_name
 -- FUNCTION names_of_scopes(p_scopes smallint) RETURNS text
+-- FUNCTION new_webhook_secret() RETURNS text
 -- FUNCTION no_lane() RETURNS smallint
 -- FUNCTION operator_event_hash(p_before bytea, p_row operator_events) RETURNS bytea
 -- FUNCTION own_holds(p_server_id text, p_from smallint, p_to smallint) RETURNS TABLE(id text, account_id text); for the server
@@ -902,9 +986,10 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION quote_hold(p_holds hold_item[]) RETURNS SETOF item_result; for the server
 -- FUNCTION raise_lane_moved() RETURNS void
 -- FUNCTION read_all_usage(p_starts integer[], p_end integer, p_by_account boolean, p_by_key boolean, p_by_model boolean, p_by_user boolean, p_after text, p_account_id text, p_rows bigint, p_accounts integer, p_limit bigint) RETURNS TABLE(start integer, account_id text, key_id text, model text, user_id text, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, large_account_id text); for the server
--- FUNCTION read_shared_data() RETURNS TABLE(version bigint, plans text, limits text, operators text, prices text); for the server
+-- FUNCTION read_shared_data() RETURNS TABLE(version bigint, plans text, limits text, operators text, prices text, webhooks text); for the server
 -- FUNCTION read_usage(p_lane smallint, p_account_id text, p_starts integer[], p_end integer, p_by_key boolean, p_by_model boolean, p_by_user boolean, p_after text, p_position text, p_rows bigint, p_limit bigint) RETURNS TABLE(start integer, key_id text, model text, user_id text, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, through_seq bigint, next text); for the server
 -- FUNCTION recently_revoked_keys(p_seconds integer) RETURNS SETOF text; for the server
+-- FUNCTION redeliver(p_act text, p_webhook_id text, p_types text, p_lane smallint, p_account_id text, p_event_id text, p_from timestamp with time zone, p_to timestamp with time zone, p_max_lane smallint, p_limit integer) RETURNS integer; for the server
 -- FUNCTION refuse(p_reason text, p_message text, p_metadata jsonb) RETURNS void
 -- FUNCTION register_prices(p_items price_item[]) RETURNS TABLE(model text, version integer); for the server
 -- FUNCTION release_lanes(p_id text) RETURNS void
@@ -924,6 +1009,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION revoke_operator(p_act text, p_id text) RETURNS SETOF operator_view; for the server
 -- FUNCTION rotate_any_key(p_act text, p_lane smallint, p_id text, p_fingerprint bytea, p_visible_start text, p_visible_end text, p_overlap_seconds integer) RETURNS SETOF key_view; for the server
 -- FUNCTION rotate_key(p_lane smallint, p_account_id text, p_caller_id text, p_id text, p_fingerprint bytea, p_visible_start text, p_visible_end text, p_overlap_seconds integer) RETURNS SETOF key_view; for the server
+-- FUNCTION rotate_webhook(p_act text, p_lane smallint, p_account_id text, p_id text, p_overlap_seconds integer) RETURNS webhook_view; for the server
 -- FUNCTION rotated_keys(p_items admit_item[]) RETURNS TABLE(n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text, balance_micros bigint, models text, allowed_cidrs text, current_fingerprint bytea)
 -- FUNCTION schema_version() RETURNS TABLE(version integer, release text, oldest_release text); for the server
 -- FUNCTION scopes_of_child(p_parent smallint, p_named smallint, p_default smallint) RETURNS smallint
@@ -931,6 +1017,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION search_key_names(p_search text, p_after text, p_after_id text, p_rows integer, p_limit integer) RETURNS TABLE(list integer, sorted_name text, is_match boolean, account_name text, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone, previous_expires_at timestamp with time zone, models text, limits text, allowed_cidrs text); for the server
 -- FUNCTION search_keys(p_id text, p_start text, p_end text, p_name text, p_after text, p_limit integer) RETURNS TABLE(list integer, sorted_name text, account_name text, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone, previous_expires_at timestamp with time zone, models text, limits text, allowed_cidrs text); for the server
 -- FUNCTION search_names(p_search text, p_after text, p_after_id text, p_rows integer, p_limit integer) RETURNS TABLE(term text, is_match boolean, was_found boolean, id text, name text, plan text, balance_micros bigint, held_micros bigint, created_at timestamp with time zone, suspended_at timestamp with time zone, external_id text, email text, notes text, low_balance_micros bigint, owed_micros bigint); for the server
+-- FUNCTION secrets_of_webhook(p_secret text, p_previous text, p_until timestamp with time zone) RETURNS text
 -- FUNCTION seq_at(p_lane smallint, p_account_id text, p_time timestamp with time zone, p_last bigint) RETURNS bigint
 -- FUNCTION service_figures() RETURNS TABLE(servers bigint, generations bigint, held_micros bigint); for the server
 -- FUNCTION session_expiry(p_session operator_sessions) RETURNS timestamp with time zone
@@ -943,6 +1030,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION set_topup_page(p_lane smallint, p_id text, p_page_id text, p_page_url text) RETURNS SETOF topups; for the server
 -- FUNCTION settle_limits(p_lane smallint, p_account_id text, p_places tid[], p_counters limit_counter[], p_changed_places tid[], p_changed limit_counter[], p_held held_counter[], p_model text, p_user_id text, p_cost bigint, p_tokens bigint, p_at timestamp with time zone) RETURNS call_counters
 -- FUNCTION sign_in_operator(p_issuer text, p_subject text, p_email text, p_fingerprint bytea, p_request_id text) RETURNS TABLE(id text, name text, role operator_role); for the server
+-- FUNCTION store_attempts(p_attempts text) RETURNS TABLE(webhook_id text, reason text); for the server
 -- FUNCTION stored_usage(p_lane smallint, p_account_id text, p_end integer, p_position text, p_limit integer) RETURNS TABLE(fingerprint numeric, next text); for the server
 -- FUNCTION sweep(p_lane smallint) RETURNS bigint; for the server
 -- FUNCTION sweep_counters(p_lane smallint, p_now timestamp with time zone) RETURNS void
@@ -952,6 +1040,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION update_account(p_act text, p_lane smallint, p_id text, p_name text, p_external_id text, p_email text, p_notes text, p_low_balance_micros bigint) RETURNS SETOF account_views; for the server
 -- FUNCTION update_any_key(p_act text, p_lane smallint, p_id text, p_changes text) RETURNS SETOF key_view; for the server
 -- FUNCTION update_key(p_lane smallint, p_account_id text, p_caller_id text, p_id text, p_changes text) RETURNS SETOF key_view; for the server
+-- FUNCTION update_webhook(p_act text, p_lane smallint, p_account_id text, p_id text, p_changes text) RETURNS SETOF webhook_view; for the server
 -- FUNCTION usage_differences(p_lane smallint, p_account_id text, p_limit integer) RETURNS SETOF text
 -- FUNCTION usage_equals_ledger(p_lane smallint, p_account_id text) RETURNS boolean
 -- FUNCTION usage_fingerprint(p_quarter integer, p_key_id text, p_model text, p_user_id text, p_price_version integer, p_requests bigint, p_input bigint, p_cached_input bigint, p_cache_write bigint, p_output bigint, p_reasoning bigint, p_images bigint, p_image_tokens bigint, p_cost_micros bigint) RETURNS numeric
@@ -959,8 +1048,11 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION view_keys(p_lane smallint, p_account_id text, p_id text, p_before text, p_limit integer) RETURNS SETOF key_view; for the server
 -- FUNCTION view_limits(p_lane smallint, p_owner_id text, p_user_id text) RETURNS SETOF limit_view; for the server
 -- FUNCTION view_operators(p_id text, p_before text, p_limit integer) RETURNS SETOF operator_view; for the server
+-- FUNCTION view_webhooks(p_lane smallint, p_account_id text, p_id text) RETURNS SETOF webhook_view; for the server
+-- FUNCTION wake_queues(p_now timestamp with time zone) RETURNS void
 -- FUNCTION warn_of_expiry(p_lane smallint, p_id text) RETURNS void; for the server
 -- FUNCTION watched_accounts(p_lanes smallint[], p_account_ids text[], p_seqs bigint[], p_key_ids text[]) RETURNS TABLE(n bigint, seq bigint, ended text); for the server
+-- FUNCTION webhook_to_test(p_lane smallint, p_account_id text, p_id text) RETURNS TABLE(account_id text, url text, secrets text); for the server
 -- FUNCTION window_end(p_period text, p_at timestamp with time zone) RETURNS timestamp with time zone
 -- FUNCTION window_start(p_period text, p_at timestamp with time zone) RETURNS timestamp with time zone
 -- FUNCTION write_counters(p_places tid[], p_counters limit_counter[]) RETURNS void

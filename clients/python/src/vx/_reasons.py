@@ -128,6 +128,18 @@ class CursorExpiredError(InvalidRequestError):
     reason = "cursor_expired"
 
 
+class WebhookLimitReachedError(InvalidRequestError):
+    """409: The maximum number of webhooks exists. Delete a webhook that is not used."""
+
+    reason = "webhook_limit_reached"
+
+
+class WebhookDisabledError(InvalidRequestError):
+    """409: The webhook is disabled and receives nothing. Enable it first."""
+
+    reason = "webhook_disabled"
+
+
 class KeyLimitReachedError(InvalidRequestError):
     """409: The account has the maximum number of active keys of the plan. Revoke an unused key."""
 
@@ -274,6 +286,8 @@ CLASSES: dict[str, type[VxError]] = {
     "model_not_found": ModelNotFoundError,
     "method_not_allowed": MethodNotAllowedError,
     "cursor_expired": CursorExpiredError,
+    "webhook_limit_reached": WebhookLimitReachedError,
+    "webhook_disabled": WebhookDisabledError,
     "key_limit_reached": KeyLimitReachedError,
     "idempotency_in_progress": IdempotencyInProgressError,
     "generation_interrupted": GenerationInterruptedError,

@@ -122,6 +122,18 @@ export class CursorExpiredError extends InvalidRequestError {
   override readonly reason = "cursor_expired";
 }
 
+/** 409: The maximum number of webhooks exists. Delete a webhook that is not used. */
+export class WebhookLimitReachedError extends InvalidRequestError {
+  override readonly name: string = "WebhookLimitReachedError";
+  override readonly reason = "webhook_limit_reached";
+}
+
+/** 409: The webhook is disabled and receives nothing. Enable it first. */
+export class WebhookDisabledError extends InvalidRequestError {
+  override readonly name: string = "WebhookDisabledError";
+  override readonly reason = "webhook_disabled";
+}
+
 /** 409: The account has the maximum number of active keys of the plan. Revoke an unused key. */
 export class KeyLimitReachedError extends InvalidRequestError {
   override readonly name: string = "KeyLimitReachedError";
@@ -269,6 +281,8 @@ export const CLASSES = {
   model_not_found: ModelNotFoundError,
   method_not_allowed: MethodNotAllowedError,
   cursor_expired: CursorExpiredError,
+  webhook_limit_reached: WebhookLimitReachedError,
+  webhook_disabled: WebhookDisabledError,
   key_limit_reached: KeyLimitReachedError,
   idempotency_in_progress: IdempotencyInProgressError,
   generation_interrupted: GenerationInterruptedError,

@@ -12,6 +12,7 @@ import type { Prices } from "../../v1/prices_pb.js";
 import type { Event } from "../../v1/event_pb.js";
 import type { TopUp } from "../../v1/top_up_pb.js";
 import type { UsageRow } from "../../v1/usage_pb.js";
+import type { Delivery, DeliveryOutcome, Webhook } from "../../v1/webhook_pb.js";
 
 /**
  * Describes the file vx/admin/v1/admin.proto.
@@ -3096,6 +3097,491 @@ export declare type ExportUsageResponse = Message<"vx.admin.v1.ExportUsageRespon
 export declare const ExportUsageResponseSchema: GenMessage<ExportUsageResponse>;
 
 /**
+ * The properties of the new webhook.
+ *
+ * @generated from message vx.admin.v1.CreateWebhookRequest
+ */
+export declare type CreateWebhookRequest = Message<"vx.admin.v1.CreateWebhookRequest"> & {
+  /**
+   * The account: its id, or an external id or a name that identifies no other account. Empty: the webhooks of operators, which receive the
+   * events of all accounts.
+   *
+   * @generated from field: string account_id = 1;
+   */
+  accountId: string;
+
+  /**
+   * The address: https, without a user name, a password or a fragment. It is resolved for each delivery.
+   *
+   * @generated from field: string url = 2;
+   */
+  url: string;
+
+  /**
+   * The types of events that it receives. Empty: all, also future ones.
+   *
+   * @generated from field: repeated string types = 3;
+   */
+  types: string[];
+
+  /**
+   * What the endpoint is for.
+   *
+   * @generated from field: string description = 4;
+   */
+  description: string;
+
+  /**
+   * The reason, as shown in the operator log.
+   *
+   * @generated from field: string reason = 5;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.CreateWebhookRequest.
+ * Use `create(CreateWebhookRequestSchema)` to create a new message.
+ */
+export declare const CreateWebhookRequestSchema: GenMessage<CreateWebhookRequest>;
+
+/**
+ * The new webhook.
+ *
+ * @generated from message vx.admin.v1.CreateWebhookResponse
+ */
+export declare type CreateWebhookResponse = Message<"vx.admin.v1.CreateWebhookResponse"> & {
+  /**
+   * The webhook.
+   *
+   * @generated from field: vx.v1.Webhook webhook = 1;
+   */
+  webhook?: Webhook | undefined;
+
+  /**
+   * The secret for the verification of signatures: "whsec_…". No other response contains it.
+   *
+   * @generated from field: string secret = 2;
+   */
+  secret: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.CreateWebhookResponse.
+ * Use `create(CreateWebhookResponseSchema)` to create a new message.
+ */
+export declare const CreateWebhookResponseSchema: GenMessage<CreateWebhookResponse>;
+
+/**
+ * Selects webhooks.
+ *
+ * @generated from message vx.admin.v1.ListWebhooksRequest
+ */
+export declare type ListWebhooksRequest = Message<"vx.admin.v1.ListWebhooksRequest"> & {
+  /**
+   * The account: its id, or an external id or a name that identifies no other account. Empty: the webhooks of operators, which receive the
+   * events of all accounts.
+   *
+   * @generated from field: string account_id = 1;
+   */
+  accountId: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.ListWebhooksRequest.
+ * Use `create(ListWebhooksRequestSchema)` to create a new message.
+ */
+export declare const ListWebhooksRequestSchema: GenMessage<ListWebhooksRequest>;
+
+/**
+ * The webhooks.
+ *
+ * @generated from message vx.admin.v1.ListWebhooksResponse
+ */
+export declare type ListWebhooksResponse = Message<"vx.admin.v1.ListWebhooksResponse"> & {
+  /**
+   * The webhooks, newest first.
+   *
+   * @generated from field: repeated vx.v1.Webhook webhooks = 1;
+   */
+  webhooks: Webhook[];
+};
+
+/**
+ * Describes the message vx.admin.v1.ListWebhooksResponse.
+ * Use `create(ListWebhooksResponseSchema)` to create a new message.
+ */
+export declare const ListWebhooksResponseSchema: GenMessage<ListWebhooksResponse>;
+
+/**
+ * The changes of a webhook.
+ *
+ * @generated from message vx.admin.v1.UpdateWebhookRequest
+ */
+export declare type UpdateWebhookRequest = Message<"vx.admin.v1.UpdateWebhookRequest"> & {
+  /**
+   * The id of the webhook: "wh_…".
+   *
+   * @generated from field: string webhook_id = 1;
+   */
+  webhookId: string;
+
+  /**
+   * The new address.
+   *
+   * @generated from field: string url = 2;
+   */
+  url: string;
+
+  /**
+   * The types of events, which replace the present ones. Empty: all, also future ones.
+   *
+   * @generated from field: repeated string types = 3;
+   */
+  types: string[];
+
+  /**
+   * The new description.
+   *
+   * @generated from field: string description = 4;
+   */
+  description: string;
+
+  /**
+   * The new state: "enabled" or "paused".
+   *
+   * @generated from field: string state = 5;
+   */
+  state: string;
+
+  /**
+   * The fields that change: "url", "types", "description" and "state". A field in the mask that is not set is cleared: `types` to all.
+   * Without a mask, the fields that are set change. Over REST, the default is the fields that the body has.
+   *
+   * @generated from field: google.protobuf.FieldMask update_mask = 6;
+   */
+  updateMask?: FieldMask | undefined;
+
+  /**
+   * The reason, as shown in the operator log.
+   *
+   * @generated from field: string reason = 7;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.UpdateWebhookRequest.
+ * Use `create(UpdateWebhookRequestSchema)` to create a new message.
+ */
+export declare const UpdateWebhookRequestSchema: GenMessage<UpdateWebhookRequest>;
+
+/**
+ * The changed webhook.
+ *
+ * @generated from message vx.admin.v1.UpdateWebhookResponse
+ */
+export declare type UpdateWebhookResponse = Message<"vx.admin.v1.UpdateWebhookResponse"> & {
+  /**
+   * The webhook.
+   *
+   * @generated from field: vx.v1.Webhook webhook = 1;
+   */
+  webhook?: Webhook | undefined;
+};
+
+/**
+ * Describes the message vx.admin.v1.UpdateWebhookResponse.
+ * Use `create(UpdateWebhookResponseSchema)` to create a new message.
+ */
+export declare const UpdateWebhookResponseSchema: GenMessage<UpdateWebhookResponse>;
+
+/**
+ * Selects a webhook.
+ *
+ * @generated from message vx.admin.v1.DeleteWebhookRequest
+ */
+export declare type DeleteWebhookRequest = Message<"vx.admin.v1.DeleteWebhookRequest"> & {
+  /**
+   * The id of the webhook: "wh_…".
+   *
+   * @generated from field: string webhook_id = 1;
+   */
+  webhookId: string;
+
+  /**
+   * The reason, as shown in the operator log.
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.DeleteWebhookRequest.
+ * Use `create(DeleteWebhookRequestSchema)` to create a new message.
+ */
+export declare const DeleteWebhookRequestSchema: GenMessage<DeleteWebhookRequest>;
+
+/**
+ * The webhook is deleted.
+ *
+ * @generated from message vx.admin.v1.DeleteWebhookResponse
+ */
+export declare type DeleteWebhookResponse = Message<"vx.admin.v1.DeleteWebhookResponse"> & {
+};
+
+/**
+ * Describes the message vx.admin.v1.DeleteWebhookResponse.
+ * Use `create(DeleteWebhookResponseSchema)` to create a new message.
+ */
+export declare const DeleteWebhookResponseSchema: GenMessage<DeleteWebhookResponse>;
+
+/**
+ * Selects a webhook, and how long its present secret works.
+ *
+ * @generated from message vx.admin.v1.RotateWebhookRequest
+ */
+export declare type RotateWebhookRequest = Message<"vx.admin.v1.RotateWebhookRequest"> & {
+  /**
+   * The id of the webhook: "wh_…".
+   *
+   * @generated from field: string webhook_id = 1;
+   */
+  webhookId: string;
+
+  /**
+   * The number of seconds for which deliveries are also signed with the present secret: at most 2,592,000 (30 days).
+   *
+   * @generated from field: int32 overlap_seconds = 2;
+   */
+  overlapSeconds: number;
+
+  /**
+   * The reason, as shown in the operator log.
+   *
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.RotateWebhookRequest.
+ * Use `create(RotateWebhookRequestSchema)` to create a new message.
+ */
+export declare const RotateWebhookRequestSchema: GenMessage<RotateWebhookRequest>;
+
+/**
+ * The webhook with its new secret.
+ *
+ * @generated from message vx.admin.v1.RotateWebhookResponse
+ */
+export declare type RotateWebhookResponse = Message<"vx.admin.v1.RotateWebhookResponse"> & {
+  /**
+   * The webhook.
+   *
+   * @generated from field: vx.v1.Webhook webhook = 1;
+   */
+  webhook?: Webhook | undefined;
+
+  /**
+   * The secret for the verification of signatures: "whsec_…". No other response contains it.
+   *
+   * @generated from field: string secret = 2;
+   */
+  secret: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.RotateWebhookResponse.
+ * Use `create(RotateWebhookResponseSchema)` to create a new message.
+ */
+export declare const RotateWebhookResponseSchema: GenMessage<RotateWebhookResponse>;
+
+/**
+ * Selects a webhook.
+ *
+ * @generated from message vx.admin.v1.TestWebhookRequest
+ */
+export declare type TestWebhookRequest = Message<"vx.admin.v1.TestWebhookRequest"> & {
+  /**
+   * The id of the webhook: "wh_…".
+   *
+   * @generated from field: string webhook_id = 1;
+   */
+  webhookId: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.TestWebhookRequest.
+ * Use `create(TestWebhookRequestSchema)` to create a new message.
+ */
+export declare const TestWebhookRequestSchema: GenMessage<TestWebhookRequest>;
+
+/**
+ * The outcome of the test.
+ *
+ * @generated from message vx.admin.v1.TestWebhookResponse
+ */
+export declare type TestWebhookResponse = Message<"vx.admin.v1.TestWebhookResponse"> & {
+  /**
+   * The outcome of the attempt.
+   *
+   * @generated from field: vx.v1.DeliveryOutcome outcome = 1;
+   */
+  outcome?: DeliveryOutcome | undefined;
+};
+
+/**
+ * Describes the message vx.admin.v1.TestWebhookResponse.
+ * Use `create(TestWebhookResponseSchema)` to create a new message.
+ */
+export declare const TestWebhookResponseSchema: GenMessage<TestWebhookResponse>;
+
+/**
+ * Selects deliveries.
+ *
+ * @generated from message vx.admin.v1.ListDeliveriesRequest
+ */
+export declare type ListDeliveriesRequest = Message<"vx.admin.v1.ListDeliveriesRequest"> & {
+  /**
+   * The id of the webhook: "wh_…".
+   *
+   * @generated from field: string webhook_id = 1;
+   */
+  webhookId: string;
+
+  /**
+   * Only deliveries in this state: "pending", "delivered" or "failed". Empty: all.
+   *
+   * @generated from field: string state = 2;
+   */
+  state: string;
+
+  /**
+   * The maximum number of deliveries to return. Default: 50. Values above 1,000 count as 1,000.
+   *
+   * @generated from field: int32 page_size = 3;
+   */
+  pageSize: number;
+
+  /**
+   * The `next_page_token` of the previous page. Empty for the first page.
+   *
+   * @generated from field: string page_token = 4;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.ListDeliveriesRequest.
+ * Use `create(ListDeliveriesRequestSchema)` to create a new message.
+ */
+export declare const ListDeliveriesRequestSchema: GenMessage<ListDeliveriesRequest>;
+
+/**
+ * One page of deliveries.
+ *
+ * @generated from message vx.admin.v1.ListDeliveriesResponse
+ */
+export declare type ListDeliveriesResponse = Message<"vx.admin.v1.ListDeliveriesResponse"> & {
+  /**
+   * The deliveries, the newest event first.
+   *
+   * @generated from field: repeated vx.v1.Delivery deliveries = 1;
+   */
+  deliveries: Delivery[];
+
+  /**
+   * The `page_token` of the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.ListDeliveriesResponse.
+ * Use `create(ListDeliveriesResponseSchema)` to create a new message.
+ */
+export declare const ListDeliveriesResponseSchema: GenMessage<ListDeliveriesResponse>;
+
+/**
+ * Selects the events to deliver again.
+ *
+ * @generated from message vx.admin.v1.RedeliverRequest
+ */
+export declare type RedeliverRequest = Message<"vx.admin.v1.RedeliverRequest"> & {
+  /**
+   * The id of the webhook: "wh_…".
+   *
+   * @generated from field: string webhook_id = 1;
+   */
+  webhookId: string;
+
+  /**
+   * The event to deliver: "evt_…". Not together with `from` and `to`.
+   *
+   * @generated from field: string event_id = 2;
+   */
+  eventId: string;
+
+  /**
+   * Deliver the events at this time and later that the webhook should have received and did not. Default: the oldest event.
+   *
+   * @generated from field: google.protobuf.Timestamp from = 3;
+   */
+  from?: Timestamp | undefined;
+
+  /**
+   * The events before this time. Default: now.
+   *
+   * @generated from field: google.protobuf.Timestamp to = 4;
+   */
+  to?: Timestamp | undefined;
+
+  /**
+   * The reason, as shown in the operator log.
+   *
+   * @generated from field: string reason = 5;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.RedeliverRequest.
+ * Use `create(RedeliverRequestSchema)` to create a new message.
+ */
+export declare const RedeliverRequestSchema: GenMessage<RedeliverRequest>;
+
+/**
+ * What is delivered again.
+ *
+ * @generated from message vx.admin.v1.RedeliverResponse
+ */
+export declare type RedeliverResponse = Message<"vx.admin.v1.RedeliverResponse"> & {
+  /**
+   * The number of events.
+   *
+   * @generated from field: int32 events = 1;
+   */
+  events: number;
+
+  /**
+   * Whether there are more events of that time. Call the method again.
+   *
+   * @generated from field: bool has_more = 2;
+   */
+  hasMore: boolean;
+};
+
+/**
+ * Describes the message vx.admin.v1.RedeliverResponse.
+ * Use `create(RedeliverResponseSchema)` to create a new message.
+ */
+export declare const RedeliverResponseSchema: GenMessage<RedeliverResponse>;
+
+/**
  * The operator API: accounts, balances, plans, keys and operators. Only the operator listener serves it.
  *
  * @generated from service vx.admin.v1.AdminService
@@ -3524,6 +4010,102 @@ export declare const AdminService: GenService<{
     methodKind: "unary";
     input: typeof ListTopUpsRequestSchema;
     output: typeof ListTopUpsResponseSchema;
+  },
+  /**
+   * Create webhook
+   *
+   * Creates an endpoint that receives the events of an account, or of all accounts. The response is the only one that contains its secret.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.CreateWebhook
+   */
+  createWebhook: {
+    methodKind: "unary";
+    input: typeof CreateWebhookRequestSchema;
+    output: typeof CreateWebhookResponseSchema;
+  },
+  /**
+   * List webhooks
+   *
+   * Returns the webhooks of an account, or those of operators, newest first.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.ListWebhooks
+   */
+  listWebhooks: {
+    methodKind: "unary";
+    input: typeof ListWebhooksRequestSchema;
+    output: typeof ListWebhooksResponseSchema;
+  },
+  /**
+   * Update webhook
+   *
+   * Changes a webhook: the fields that `update_mask` names.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.UpdateWebhook
+   */
+  updateWebhook: {
+    methodKind: "unary";
+    input: typeof UpdateWebhookRequestSchema;
+    output: typeof UpdateWebhookResponseSchema;
+  },
+  /**
+   * Delete webhook
+   *
+   * Deletes a webhook.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.DeleteWebhook
+   */
+  deleteWebhook: {
+    methodKind: "unary";
+    input: typeof DeleteWebhookRequestSchema;
+    output: typeof DeleteWebhookResponseSchema;
+  },
+  /**
+   * Rotate webhook
+   *
+   * Gives a webhook a new secret. Deliveries have the signatures of both secrets for `overlap_seconds`.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.RotateWebhook
+   */
+  rotateWebhook: {
+    methodKind: "unary";
+    input: typeof RotateWebhookRequestSchema;
+    output: typeof RotateWebhookResponseSchema;
+  },
+  /**
+   * Test webhook
+   *
+   * Sends a delivery of the type "webhook.test" now, and returns the outcome.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.TestWebhook
+   */
+  testWebhook: {
+    methodKind: "unary";
+    input: typeof TestWebhookRequestSchema;
+    output: typeof TestWebhookResponseSchema;
+  },
+  /**
+   * List deliveries
+   *
+   * Returns the events that a webhook receives, with the outcome of the last attempt, the newest event first.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.ListDeliveries
+   */
+  listDeliveries: {
+    methodKind: "unary";
+    input: typeof ListDeliveriesRequestSchema;
+    output: typeof ListDeliveriesResponseSchema;
+  },
+  /**
+   * Deliver events again
+   *
+   * Delivers events once more: one event, or up to 10,000 of a time that failed or were not sent.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.Redeliver
+   */
+  redeliver: {
+    methodKind: "unary";
+    input: typeof RedeliverRequestSchema;
+    output: typeof RedeliverResponseSchema;
   },
   /**
    * Audit ledger

@@ -1,6 +1,7 @@
 -- Stores the shared data of the first cell, unless a later version was stored. Operators are only compared with those who make
 -- changes here: they sign in at the first cell.
-CREATE OR REPLACE FUNCTION copy_shared_data(p_version bigint, p_plans text, p_limits text, p_operators text, p_prices text) RETURNS void
+CREATE OR REPLACE FUNCTION copy_shared_data(p_version bigint, p_plans text, p_limits text, p_operators text, p_prices text, p_webhooks text)
+  RETURNS void
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 BEGIN
@@ -25,6 +26,12 @@ BEGIN
     SELECT n.id, n.name, n.role, n.fingerprint, n.created_at, n.revoked_at
     FROM json_populate_recordset(NULL::operators, p_operators::json) n
     ON CONFLICT ON CONSTRAINT operators_pkey DO NOTHING;
+  DELETE FROM webhooks w WHERE w.lane = no_lane()
+    AND NOT EXISTS (SELECT 1 FROM json_populate_recordset(NULL::webhooks, p_webhooks::json) n WHERE n.id = w.id);
+  INSERT INTO webhooks AS w SELECT n.* FROM json_populate_recordset(NULL::webhooks, p_webhooks::json) n
+    ON CONFLICT ON CONSTRAINT webhooks_pkey DO UPDATE SET url = excluded.url, description = excluded.description,
+      types = excluded.types, state = excluded.state, disabled_reason = excluded.disabled_reason, enabled_at = excluded.enabled_at,
+      secret = excluded.secret, previous_secret = excluded.previous_secret, previous_expires_at = excluded.previous_expires_at;
   INSERT INTO price_versions SELECT n.* FROM json_populate_recordset(NULL::price_versions, p_prices::json) n
     ON CONFLICT ON CONSTRAINT price_versions_pkey DO NOTHING;
 END

@@ -633,6 +633,96 @@ CREATE TABLE event_ends (
   PRIMARY KEY (lane, account_id)
 );
 
+-- Endpoints that receive events: those of an account, and those of operators, which are in lane 1024 without an account, and receive the
+-- events of all accounts.
+CREATE TYPE webhook_state AS ENUM ('enabled', 'paused', 'disabled');
+CREATE TABLE webhooks (
+  lane smallint NOT NULL,
+  id text NOT NULL,
+  account_id text NOT NULL,
+  url text NOT NULL,
+  description text NOT NULL,
+  -- Types of events. Empty for all.
+  types text[] NOT NULL,
+  -- A paused endpoint receives its events later, a disabled one does not.
+  state webhook_state NOT NULL DEFAULT 'enabled',
+  -- Why the server disabled it: "gone" or "failing". Empty otherwise.
+  disabled_reason text NOT NULL DEFAULT '',
+  -- Failures before this time do not disable the endpoint.
+  enabled_at timestamptz NOT NULL,
+  secret text NOT NULL,
+  -- Deliveries are signed with it as well until previous_expires_at.
+  previous_secret text,
+  previous_expires_at timestamptz,
+  created_at timestamptz NOT NULL,
+  PRIMARY KEY (lane, id)
+);
+CREATE INDEX webhooks_by_account ON webhooks (lane, account_id);
+
+-- A webhook as lists return it. It has its secret only where that is new.
+CREATE TYPE webhook_view AS (
+  id text, account_id text, url text, description text, types text, state text, disabled_reason text, created_at timestamptz,
+  previous_expires_at timestamptz, secret text
+);
+
+-- The events that webhooks receive, with the last attempt. write_event adds them with the event, and they are deleted with it.
+CREATE TYPE delivery_state AS ENUM ('pending', 'delivered', 'failed');
+CREATE TABLE deliveries (
+  lane smallint NOT NULL,
+  account_id text NOT NULL,
+  seq bigint NOT NULL,
+  webhook_id text NOT NULL,
+  event_id text NOT NULL,
+  -- Of the event.
+  created_at timestamptz NOT NULL,
+  state delivery_state NOT NULL DEFAULT 'pending',
+  -- Since the event, or since it was last redelivered.
+  attempts smallint NOT NULL DEFAULT 0,
+  -- The first attempt is due at the time of the event, so the first attempts of an account are in the order of its events.
+  due_at timestamptz NOT NULL,
+  attempted_at timestamptz,
+  -- Of the answer. NULL without one.
+  status smallint,
+  latency_ms integer,
+  -- Why the attempt failed. Empty if it did not.
+  error text NOT NULL DEFAULT '',
+  -- The first 1,000 characters of the answer.
+  answer text NOT NULL DEFAULT '',
+  PRIMARY KEY (lane, account_id, seq, webhook_id)
+);
+CREATE INDEX pending_deliveries ON deliveries (lane, webhook_id, due_at) WHERE state = 'pending';
+CREATE INDEX deliveries_by_webhook ON deliveries (webhook_id, state, created_at, event_id);
+
+-- The endpoints with deliveries, one row for each lane with events. Servers claim a row, make one attempt, and store its outcome. A
+-- transaction locks rows in the order of their keys, and before the deliveries.
+CREATE TABLE webhook_queues (
+  lane smallint NOT NULL,
+  webhook_id text NOT NULL,
+  is_of_operators boolean NOT NULL,
+  -- When its first pending delivery is due, or earlier.
+  due_at timestamptz NOT NULL,
+  -- The number of claims, and when the last one ends if its server does not store an outcome.
+  claims bigint NOT NULL DEFAULT 0,
+  claimed_until timestamptz NOT NULL DEFAULT '-infinity',
+  -- The endpoint asked for a pause, or the webhook is paused.
+  blocked_until timestamptz NOT NULL DEFAULT '-infinity',
+  ready_at timestamptz NOT NULL GENERATED ALWAYS AS (greatest(due_at, claimed_until, blocked_until)) STORED,
+  -- Whether the last attempt took long. Endpoints without an attempt count as slow.
+  is_slow boolean NOT NULL DEFAULT true,
+  -- The first failure after the last accepted delivery.
+  failing_since timestamptz,
+  accepted_at timestamptz,
+  PRIMARY KEY (lane, webhook_id)
+);
+CREATE INDEX ready_queues ON webhook_queues (is_slow, ready_at) WHERE NOT is_of_operators;
+CREATE INDEX ready_queues_of_operators ON webhook_queues (webhook_id, ready_at) WHERE is_of_operators;
+
+-- Queues that got deliveries. Without a key, so that transactions that write events do not wait for each other.
+CREATE TABLE woken_queues (
+  lane smallint NOT NULL,
+  webhook_id text NOT NULL
+);
+
 -- Operators belong to no account and to no lane, like plans. The roles are in order: each has the rights of the ones before it.
 CREATE TYPE operator_role AS ENUM ('viewer', 'support', 'finance', 'admin');
 

@@ -16,7 +16,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file vx/v1/event.proto.
  */
 export const file_vx_v1_event: GenFile = /*@__PURE__*/
-  fileDesc("ChF2eC92MS9ldmVudC5wcm90bxIFdngudjEimQEKBUV2ZW50EgoKAmlkGAEgASgJEgwKBHR5cGUYAiABKAkSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKYWNjb3VudF9pZBgEIAEoCRIlCgRkYXRhGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBILCgNzZXEYBiABKAMiUwoRTGlzdEV2ZW50c1JlcXVlc3QSDQoFdHlwZXMYASADKAkSDQoFYWZ0ZXIYAiABKAkSEQoJcGFnZV9zaXplGAMgASgFEg0KBW9yZGVyGAQgASgJIlgKEkxpc3RFdmVudHNSZXNwb25zZRIcCgZldmVudHMYASADKAsyDC52eC52MS5FdmVudBISCgpuZXh0X2FmdGVyGAIgASgJEhAKCGhhc19tb3JlGAMgASgIIjIKEldhdGNoRXZlbnRzUmVxdWVzdBINCgV0eXBlcxgBIAMoCRINCgVhZnRlchgCIAEoCSIyChNXYXRjaEV2ZW50c1Jlc3BvbnNlEhsKBWV2ZW50GAEgASgLMgwudngudjEuRXZlbnQiRQoPQmFsYW5jZUxvd0V2ZW50EhYKDmJhbGFuY2VfbWljcm9zGAEgASgDEhoKEmxvd19iYWxhbmNlX21pY3JvcxgCIAEoAyJHChRCYWxhbmNlRGVwbGV0ZWRFdmVudBIWCg5iYWxhbmNlX21pY3JvcxgBIAEoAxIXCg9yZXF1aXJlZF9taWNyb3MYAiABKAMiUQoTTGltaXRUaHJlc2hvbGRFdmVudBIbCgVsaW1pdBgBIAEoCzIMLnZ4LnYxLkxpbWl0Eg8KB3BlcmNlbnQYAiABKAUSDAoEdXNlchgDIAEoCSJpChBFbnRyeVBvc3RlZEV2ZW50EhAKCGVudHJ5X2lkGAEgASgJEhUKDWFtb3VudF9taWNyb3MYAiABKAMSHAoUYmFsYW5jZV9hZnRlcl9taWNyb3MYAyABKAMSDgoGcmVhc29uGAQgASgJIrUBCgpUb3BVcEV2ZW50EhAKCHRvcHVwX2lkGAEgASgJEg0KBXN0YXRlGAIgASgJEhUKDWFtb3VudF9taWNyb3MYAyABKAMSFwoPcmVmdW5kZWRfbWljcm9zGAQgASgDEhcKD2Rpc3B1dGVkX21pY3JvcxgFIAEoAxIQCghlbnRyeV9pZBgGIAEoCRIWCg5iYWxhbmNlX21pY3JvcxgHIAEoAxITCgtvd2VkX21pY3JvcxgIIAEoAyK7AQoIS2V5RXZlbnQSDgoGa2V5X2lkGAEgASgJEgwKBG5hbWUYAiABKAkSDgoGZmllbGRzGAMgAygJEjcKE3ByZXZpb3VzX2V4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgoKAmJ5GAUgASgJEi4KCmV4cGlyZXNfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGRheXMYByABKAUiDgoMQWNjb3VudEV2ZW50InMKEVByaWNlQ2hhbmdlZEV2ZW50Eg0KBW1vZGVsGAEgASgJEg8KB3ZlcnNpb24YAiABKAUSHQoGcHJpY2VzGAMgASgLMg0udngudjEuUHJpY2VzEh8KCHByZXZpb3VzGAQgASgLMg0udngudjEuUHJpY2VzMp4BCgxFdmVudFNlcnZpY2USRgoKTGlzdEV2ZW50cxIYLnZ4LnYxLkxpc3RFdmVudHNSZXF1ZXN0GhkudngudjEuTGlzdEV2ZW50c1Jlc3BvbnNlIgOQAgESRgoLV2F0Y2hFdmVudHMSGS52eC52MS5XYXRjaEV2ZW50c1JlcXVlc3QaGi52eC52MS5XYXRjaEV2ZW50c1Jlc3BvbnNlMAFCUQoJY29tLnZ4LnYxQgpFdmVudFByb3RvUAFaLmdpdGh1Yi5jb20vdngtYXBpL3Z4L2NsaWVudHMvZ28vZ2VuL3Z4L3YxO3Z4djGqAgVWeC5WMWIGcHJvdG8z", [file_google_protobuf_struct, file_google_protobuf_timestamp, file_vx_v1_limit, file_vx_v1_prices]);
+  fileDesc("ChF2eC92MS9ldmVudC5wcm90bxIFdngudjEimQEKBUV2ZW50EgoKAmlkGAEgASgJEgwKBHR5cGUYAiABKAkSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKYWNjb3VudF9pZBgEIAEoCRIlCgRkYXRhGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBILCgNzZXEYBiABKAMiUwoRTGlzdEV2ZW50c1JlcXVlc3QSDQoFdHlwZXMYASADKAkSDQoFYWZ0ZXIYAiABKAkSEQoJcGFnZV9zaXplGAMgASgFEg0KBW9yZGVyGAQgASgJIlgKEkxpc3RFdmVudHNSZXNwb25zZRIcCgZldmVudHMYASADKAsyDC52eC52MS5FdmVudBISCgpuZXh0X2FmdGVyGAIgASgJEhAKCGhhc19tb3JlGAMgASgIIjIKEldhdGNoRXZlbnRzUmVxdWVzdBINCgV0eXBlcxgBIAMoCRINCgVhZnRlchgCIAEoCSIyChNXYXRjaEV2ZW50c1Jlc3BvbnNlEhsKBWV2ZW50GAEgASgLMgwudngudjEuRXZlbnQiRQoPQmFsYW5jZUxvd0V2ZW50EhYKDmJhbGFuY2VfbWljcm9zGAEgASgDEhoKEmxvd19iYWxhbmNlX21pY3JvcxgCIAEoAyJHChRCYWxhbmNlRGVwbGV0ZWRFdmVudBIWCg5iYWxhbmNlX21pY3JvcxgBIAEoAxIXCg9yZXF1aXJlZF9taWNyb3MYAiABKAMiUQoTTGltaXRUaHJlc2hvbGRFdmVudBIbCgVsaW1pdBgBIAEoCzIMLnZ4LnYxLkxpbWl0Eg8KB3BlcmNlbnQYAiABKAUSDAoEdXNlchgDIAEoCSJpChBFbnRyeVBvc3RlZEV2ZW50EhAKCGVudHJ5X2lkGAEgASgJEhUKDWFtb3VudF9taWNyb3MYAiABKAMSHAoUYmFsYW5jZV9hZnRlcl9taWNyb3MYAyABKAMSDgoGcmVhc29uGAQgASgJIrUBCgpUb3BVcEV2ZW50EhAKCHRvcHVwX2lkGAEgASgJEg0KBXN0YXRlGAIgASgJEhUKDWFtb3VudF9taWNyb3MYAyABKAMSFwoPcmVmdW5kZWRfbWljcm9zGAQgASgDEhcKD2Rpc3B1dGVkX21pY3JvcxgFIAEoAxIQCghlbnRyeV9pZBgGIAEoCRIWCg5iYWxhbmNlX21pY3JvcxgHIAEoAxITCgtvd2VkX21pY3JvcxgIIAEoAyK7AQoIS2V5RXZlbnQSDgoGa2V5X2lkGAEgASgJEgwKBG5hbWUYAiABKAkSDgoGZmllbGRzGAMgAygJEjcKE3ByZXZpb3VzX2V4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgoKAmJ5GAUgASgJEi4KCmV4cGlyZXNfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGRheXMYByABKAUiDgoMQWNjb3VudEV2ZW50IkcKFFdlYmhvb2tEaXNhYmxlZEV2ZW50EhIKCndlYmhvb2tfaWQYASABKAkSCwoDdXJsGAIgASgJEg4KBnJlYXNvbhgDIAEoCSJzChFQcmljZUNoYW5nZWRFdmVudBINCgVtb2RlbBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgFEh0KBnByaWNlcxgDIAEoCzINLnZ4LnYxLlByaWNlcxIfCghwcmV2aW91cxgEIAEoCzINLnZ4LnYxLlByaWNlczKeAQoMRXZlbnRTZXJ2aWNlEkYKCkxpc3RFdmVudHMSGC52eC52MS5MaXN0RXZlbnRzUmVxdWVzdBoZLnZ4LnYxLkxpc3RFdmVudHNSZXNwb25zZSIDkAIBEkYKC1dhdGNoRXZlbnRzEhkudngudjEuV2F0Y2hFdmVudHNSZXF1ZXN0GhoudngudjEuV2F0Y2hFdmVudHNSZXNwb25zZTABQlEKCWNvbS52eC52MUIKRXZlbnRQcm90b1ABWi5naXRodWIuY29tL3Z4LWFwaS92eC9jbGllbnRzL2dvL2dlbi92eC92MTt2eHYxqgIFVnguVjFiBnByb3RvMw", [file_google_protobuf_struct, file_google_protobuf_timestamp, file_vx_v1_limit, file_vx_v1_prices]);
 
 /**
  * Something that happened to the account.
@@ -485,6 +485,41 @@ export const AccountEventSchema: GenMessage<AccountEvent> = /*@__PURE__*/
   messageDesc(file_vx_v1_event, 11);
 
 /**
+ * The data of the event "webhook.disabled": the server disabled a webhook.
+ *
+ * @generated from message vx.v1.WebhookDisabledEvent
+ */
+export type WebhookDisabledEvent = Message<"vx.v1.WebhookDisabledEvent"> & {
+  /**
+   * The id of the webhook: "wh_…".
+   *
+   * @generated from field: string webhook_id = 1;
+   */
+  webhookId: string;
+
+  /**
+   * The address of the webhook.
+   *
+   * @generated from field: string url = 2;
+   */
+  url: string;
+
+  /**
+   * "gone" (the endpoint answered 410) or "failing" (it accepted nothing for five days).
+   *
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message vx.v1.WebhookDisabledEvent.
+ * Use `create(WebhookDisabledEventSchema)` to create a new message.
+ */
+export const WebhookDisabledEventSchema: GenMessage<WebhookDisabledEvent> = /*@__PURE__*/
+  messageDesc(file_vx_v1_event, 12);
+
+/**
  * The data of the event "price.changed": the prices of a model changed. Only for operators.
  *
  * @generated from message vx.v1.PriceChangedEvent
@@ -524,7 +559,7 @@ export type PriceChangedEvent = Message<"vx.v1.PriceChangedEvent"> & {
  * Use `create(PriceChangedEventSchema)` to create a new message.
  */
 export const PriceChangedEventSchema: GenMessage<PriceChangedEvent> = /*@__PURE__*/
-  messageDesc(file_vx_v1_event, 12);
+  messageDesc(file_vx_v1_event, 13);
 
 /**
  * The events of the account: changes of its balance, its limits and its keys. An event is written together with its cause: it exists

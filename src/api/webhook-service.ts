@@ -1,0 +1,270 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { type FieldMask, timestampFromDate } from "@bufbuild/protobuf/wkt";
+import type {
+  CreateWebhookRequest as CreateAnyWebhookRequest,
+  DeleteWebhookRequest as DeleteAnyWebhookRequest,
+  ListDeliveriesRequest as ListAllDeliveriesRequest,
+  ListWebhooksRequest as ListAllWebhooksRequest,
+  RedeliverRequest as RedeliverAnyRequest,
+  RotateWebhookRequest as RotateAnyWebhookRequest,
+  TestWebhookRequest as TestAnyWebhookRequest,
+  UpdateWebhookRequest as UpdateAnyWebhookRequest,
+} from "../../gen/vx/admin/v1/admin_pb.js";
+import {
+  type CreateWebhookRequest,
+  type DeleteWebhookRequest,
+  type DeliverySchema,
+  type GetWebhookRequest,
+  type ListDeliveriesRequest,
+  type ListWebhooksRequest,
+  type RedeliverRequest,
+  type RotateWebhookRequest,
+  type TestWebhookRequest,
+  type UpdateWebhookRequest,
+  type WebhookSchema,
+  WebhookService,
+} from "../../gen/vx/v1/webhook_pb.js";
+import { DomainError } from "../domain/errors.ts";
+import { LANE_COUNT, laneOfId } from "../domain/lane.ts";
+import { readPage } from "../domain/page.ts";
+import { accountIdOf } from "../store/accounts.ts";
+import {
+  createWebhook as createRow,
+  type DeliveryRow,
+  deleteWebhook as deleteRow,
+  getWebhook as getRow,
+  listDeliveries as listDeliveryRows,
+  listWebhooks as listRows,
+  type Redelivery,
+  redeliver as redeliverRows,
+  rotateWebhook as rotateRow,
+  updateWebhook as updateRow,
+  type WebhookActor,
+  type WebhookChanges,
+  type WebhookRow,
+  webhookToTest,
+} from "../store/webhooks.ts";
+import { type ApiCall, type Deps, defineService } from "./define-service.ts";
+import { checkEventType } from "./event-service.ts";
+import { makeLoggedChange } from "./operator-action.ts";
+import { dateOf } from "./request-values.ts";
+
+/** An empty account is that of operators, whose webhooks receive the events of all accounts. */
+async function create(
+  deps: Deps,
+  accountId: string,
+  request: CreateWebhookRequest | CreateAnyWebhookRequest,
+  actor: WebhookActor,
+) {
+  const { description } = request;
+  const row = await createRow(deps.database, actor, accountId, {
+    id: deps.ids.webhook(accountId === "" ? LANE_COUNT : laneOfId(accountId)),
+    url: urlOf(deps, request.url),
+    types: typesOf(request.types),
+    description,
+  });
+  return viewWithSecret(row);
+}
+
+async function test(deps: Deps, accountId: string, id: string, call: ApiCall) {
+  const webhook = await webhookToTest(deps.database, accountId, id);
+  const { status = 0, latencyMs, error, answer } = await deps.deliverer.test(id, webhook, call.requestId);
+  return { outcome: { status, latencyMs, error, answer } };
+}
+
+async function listDeliveries(
+  deps: Deps,
+  accountId: string,
+  request: ListDeliveriesRequest | ListAllDeliveriesRequest,
+) {
+  const { webhookId: id, state } = request;
+  await getRow(deps.database, accountId, id);
+  const page = readPage("deliveries", request, [id, state]);
+  const { rows, nextPageToken } = await listDeliveryRows(deps.database, id, state, page);
+  return { deliveries: rows.map(viewDelivery), nextPageToken };
+}
+
+async function redeliver(deps: Deps, actor: WebhookActor, request: RedeliverRequest | RedeliverAnyRequest) {
+  const accountId = "accountId" in actor ? actor.accountId : "";
+  const webhook = await getRow(deps.database, accountId, request.webhookId);
+  if (webhook.state === "disabled") throw new DomainError("webhook_disabled");
+  return await redeliverRows(deps.database, actor, webhook, redeliveryOf(request));
+}
+
+function redeliveryOf(request: RedeliverRequest | RedeliverAnyRequest): Redelivery {
+  const { eventId } = request;
+  const from = dateOf("from", request.from);
+  const to = dateOf("to", request.to);
+  if (eventId === "") return { from, to };
+  if (from || to) throw DomainError.ofField("event_id", "must not be set together with from or to");
+  if (!/^evt_[0-9a-z]{26}$/.test(eventId))
+    throw DomainError.ofField("event_id", 'must be the id of an event: "evt_…"');
+  return { eventId };
+}
+
+type UpdateRequest = {
+  readonly url: string;
+  readonly types: readonly string[];
+  readonly description: string;
+  readonly state: string;
+  readonly updateMask?: FieldMask | undefined;
+};
+
+/** The value of each field that can change, and whether it is set. */
+const FIELDS = {
+  url: ({ url }, deps) => (url === "" ? undefined : urlOf(deps, url)),
+  types: ({ types }) => (types.length === 0 ? undefined : typesOf(types)),
+  description: ({ description }) => (description === "" ? undefined : description),
+  state: ({ state }) => (state === "" ? undefined : (state as "enabled" | "paused")),
+} as const satisfies { [Name in keyof WebhookChanges]-?: (request: UpdateRequest, deps: Deps) => unknown };
+
+/** What a field in the mask that is not set becomes. */
+const CLEARED: WebhookChanges = { types: [], description: "" };
+
+/** The fields in the mask change; without a mask, those that are set. */
+function changesOf(deps: Deps, request: UpdateRequest): WebhookChanges {
+  const named = request.updateMask?.paths;
+  const names = Object.keys(FIELDS) as (keyof WebhookChanges)[];
+  if (named?.some((path) => !(names as string[]).includes(path)))
+    throw DomainError.ofField("update_mask", `must have only these fields: ${names.join(", ")}`);
+  const changes = names.flatMap((name) => {
+    if (named && !named.includes(name)) return [];
+    const value = FIELDS[name](request, deps) ?? (named ? CLEARED[name] : undefined);
+    if (named && value === undefined) throw DomainError.ofField(name, "must not be empty");
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  return Object.fromEntries(changes);
+}
+
+function urlOf({ deliverer }: Deps, text: string): string {
+  const read = deliverer.addresses.readUrl(text);
+  if ("problem" in read) throw DomainError.ofField("url", read.problem);
+  return read.url;
+}
+
+function typesOf(types: readonly string[]): readonly string[] {
+  for (const [i, type] of types.entries()) checkEventType(`types[${i}]`, type);
+  return types;
+}
+
+function viewWebhook(row: WebhookRow): MessageInitShape<typeof WebhookSchema> {
+  return {
+    id: row.id,
+    url: row.url,
+    types: row.types === "" ? [] : row.types.split(","),
+    description: row.description,
+    state: row.state,
+    disabledReason: row.disabled_reason,
+    createdAt: timestampFromDate(row.created_at),
+    ...(row.previous_expires_at ? { previousExpiresAt: timestampFromDate(row.previous_expires_at) } : {}),
+    accountId: row.account_id,
+  };
+}
+
+function viewWithSecret(row: WebhookRow) {
+  return { webhook: viewWebhook(row), secret: row.secret ?? "" };
+}
+
+function viewDelivery(row: DeliveryRow): MessageInitShape<typeof DeliverySchema> {
+  const { attempted_at: attemptedAt, due_at: dueAt, status, latency_ms: latencyMs, error, answer } = row;
+  return {
+    eventId: row.event_id,
+    type: row.type,
+    accountId: row.account_id,
+    seq: row.seq,
+    createdAt: timestampFromDate(row.created_at),
+    state: row.state,
+    attempts: row.attempts,
+    ...(dueAt ? { nextAttemptAt: timestampFromDate(dueAt) } : {}),
+    ...(attemptedAt
+      ? {
+          attemptedAt: timestampFromDate(attemptedAt),
+          outcome: { status: status ?? 0, latencyMs: latencyMs ?? 0, error, answer },
+        }
+      : {}),
+  };
+}
+
+export const webhookService = defineService(WebhookService, ({ deps }) => {
+  const { database } = deps;
+  return {
+    createWebhook: (request: CreateWebhookRequest, { key }: ApiCall) =>
+      create(deps, key.accountId, request, key),
+    listWebhooks: async (_: ListWebhooksRequest, { key }: ApiCall) => ({
+      webhooks: (await listRows(database, key.accountId)).map(viewWebhook),
+    }),
+    getWebhook: async ({ webhookId }: GetWebhookRequest, { key }: ApiCall) => ({
+      webhook: viewWebhook(await getRow(database, key.accountId, webhookId)),
+    }),
+    updateWebhook: async (request: UpdateWebhookRequest, { key }: ApiCall) => ({
+      webhook: viewWebhook(await updateRow(database, key, request.webhookId, changesOf(deps, request))),
+    }),
+    deleteWebhook: async ({ webhookId }: DeleteWebhookRequest, { key }: ApiCall) => {
+      await deleteRow(database, key, webhookId);
+      return {};
+    },
+    rotateWebhook: async ({ webhookId, overlapSeconds }: RotateWebhookRequest, { key }: ApiCall) =>
+      viewWithSecret(await rotateRow(database, key, webhookId, overlapSeconds)),
+    testWebhook: ({ webhookId }: TestWebhookRequest, call: ApiCall) =>
+      test(deps, call.key.accountId, webhookId, call),
+    listDeliveries: (request: ListDeliveriesRequest, { key }: ApiCall) =>
+      listDeliveries(deps, key.accountId, request),
+    redeliver: (request: RedeliverRequest, { key }: ApiCall) => redeliver(deps, key, request),
+  };
+});
+
+/** The same for operators, who may act on all webhooks. The log has no address, which may contain a token. */
+export const webhooksOfOperators = {
+  createWebhook: async (deps: Deps, request: CreateAnyWebhookRequest, call: ApiCall) => {
+    const accountId = request.accountId === "" ? "" : await accountIdOf(deps.database, request.accountId);
+    const change = {
+      target: accountId,
+      reason: request.reason,
+      details: { types: request.types.join(","), description: request.description },
+    };
+    return await makeLoggedChange(deps, call, change, (action) =>
+      create(deps, accountId, request, { action }),
+    );
+  },
+  listWebhooks: async ({ database }: Deps, { accountId }: ListAllWebhooksRequest) => {
+    const id = accountId === "" ? "" : await accountIdOf(database, accountId);
+    return { webhooks: (await listRows(database, id)).map(viewWebhook) };
+  },
+  updateWebhook: async (deps: Deps, request: UpdateAnyWebhookRequest, call: ApiCall) => {
+    const { webhookId, reason } = request;
+    const changes = changesOf(deps, request);
+    const details = { fields: Object.keys(changes).join(","), state: changes.state };
+    const row = await makeLoggedChange(deps, call, { target: webhookId, reason, details }, (action) =>
+      updateRow(deps.database, { action }, webhookId, changes),
+    );
+    return { webhook: viewWebhook(row) };
+  },
+  deleteWebhook: async (deps: Deps, { webhookId, reason }: DeleteAnyWebhookRequest, call: ApiCall) => {
+    await makeLoggedChange(deps, call, { target: webhookId, reason }, (action) =>
+      deleteRow(deps.database, { action }, webhookId),
+    );
+    return {};
+  },
+  rotateWebhook: async (deps: Deps, request: RotateAnyWebhookRequest, call: ApiCall) => {
+    const { webhookId, overlapSeconds, reason } = request;
+    const change = { target: webhookId, reason, details: { overlap_seconds: overlapSeconds } };
+    const row = await makeLoggedChange(deps, call, change, (action) =>
+      rotateRow(deps.database, { action }, webhookId, overlapSeconds),
+    );
+    return viewWithSecret(row);
+  },
+  testWebhook: (deps: Deps, { webhookId }: TestAnyWebhookRequest, call: ApiCall) =>
+    test(deps, "", webhookId, call),
+  listDeliveries: (deps: Deps, request: ListAllDeliveriesRequest) => listDeliveries(deps, "", request),
+  redeliver: async (deps: Deps, request: RedeliverAnyRequest, call: ApiCall) => {
+    const { webhookId, eventId, from, to, reason } = request;
+    const details = {
+      event_id: eventId,
+      from: dateOf("from", from)?.toISOString(),
+      to: dateOf("to", to)?.toISOString(),
+    };
+    return await makeLoggedChange(deps, call, { target: webhookId, reason, details }, (action) =>
+      redeliver(deps, { action }, request),
+    );
+  },
+};

@@ -1,0 +1,20 @@
+-- Changes the fields of a webhook that p_changes has: url, description, types, state. An enabled webhook receives what is pending at
+-- once.
+CREATE OR REPLACE FUNCTION update_webhook(p_act text, p_lane smallint, p_account_id text, p_id text, p_changes text)
+  RETURNS SETOF webhook_view
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
+AS $$
+DECLARE
+  v_old constant webhooks := lock_webhook(p_lane, p_account_id, p_id);
+  v_new constant webhooks := jsonb_populate_record(v_old, p_changes::jsonb);
+BEGIN
+  UPDATE webhooks w SET url = v_new.url, description = v_new.description, types = v_new.types, state = v_new.state,
+      disabled_reason = CASE WHEN v_new.state = 'disabled' THEN w.disabled_reason ELSE '' END,
+      enabled_at = CASE WHEN v_new.state = 'enabled' AND v_old.state <> 'enabled' THEN clock_timestamp() ELSE w.enabled_at END
+    WHERE w.lane = p_lane AND w.id = p_id;
+  UPDATE webhook_queues q SET blocked_until = '-infinity'
+    WHERE q.lane = p_lane AND q.webhook_id = p_id AND v_new.state <> v_old.state;
+  PERFORM log_webhook_change(p_act, p_lane, p_id, v_old.account_id);
+  RETURN QUERY SELECT * FROM view_webhooks(p_lane, v_old.account_id, p_id);
+END
+$$;

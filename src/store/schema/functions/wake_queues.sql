@@ -1,0 +1,14 @@
+-- Makes queues due that got deliveries.
+CREATE OR REPLACE FUNCTION wake_queues(p_now timestamptz) RETURNS void
+  LANGUAGE plpgsql
+AS $$
+BEGIN
+  WITH woken AS (
+    DELETE FROM woken_queues w WHERE w.ctid = ANY (ARRAY(SELECT i.ctid FROM woken_queues i LIMIT 1000 FOR UPDATE SKIP LOCKED))
+    RETURNING w.lane, w.webhook_id
+  )
+  INSERT INTO webhook_queues AS q (lane, webhook_id, is_of_operators, due_at)
+    SELECT DISTINCT w.lane, w.webhook_id, w.webhook_id LIKE 'who\_%', p_now FROM woken w ORDER BY w.lane, w.webhook_id
+    ON CONFLICT ON CONSTRAINT webhook_queues_pkey DO UPDATE SET due_at = excluded.due_at WHERE q.due_at > excluded.due_at;
+END
+$$;

@@ -1,0 +1,333 @@
+import { DomainError } from "../domain/errors.ts";
+import { LANE_COUNT, type Lane, laneOfId } from "../domain/lane.ts";
+import { badToken, cutPage, type Page } from "../domain/page.ts";
+import type { Cells, FunctionCaller } from "./driver/cells.ts";
+import { compareBytes, mergeCells } from "./merge-cells.ts";
+import { actionJson, type OperatorAction } from "./operator-log.ts";
+
+/** Of an account, and of the operators together. */
+const MAX_WEBHOOKS = 16;
+const MAX_REDELIVERED = 10_000;
+const OF_OPERATORS = "who_";
+
+export type WebhookRow = {
+  id: string;
+  /** Empty for a webhook of operators. */
+  account_id: string;
+  url: string;
+  description: string;
+  /** Separated by commas; empty for all. */
+  types: string;
+  state: "enabled" | "paused" | "disabled";
+  disabled_reason: string;
+  created_at: Date;
+  previous_expires_at: Date | null;
+  /** Only of a new webhook, or after a rotation. */
+  secret: string | null;
+};
+
+export type DeliveryRow = {
+  event_id: string;
+  account_id: string;
+  seq: bigint;
+  type: string;
+  created_at: Date;
+  created_micros: bigint;
+  state: "pending" | "delivered" | "failed";
+  attempts: number;
+  due_at: Date | null;
+  attempted_at: Date | null;
+  status: number | null;
+  latency_ms: number | null;
+  error: string;
+  answer: string;
+};
+
+/** Who acts on webhooks: a key on those of its account, or an operator on all. */
+export type WebhookActor = { readonly accountId: string } | { readonly action: OperatorAction };
+
+/** What a request can change, by the names in the database. */
+export type WebhookChanges = {
+  readonly url?: string;
+  readonly description?: string;
+  readonly types?: readonly string[];
+  readonly state?: "enabled" | "paused";
+};
+
+function accountOf(actor: WebhookActor): string {
+  return "accountId" in actor ? actor.accountId : "";
+}
+
+function actOf(actor: WebhookActor): string | null {
+  return "action" in actor ? actionJson(actor.action) : null;
+}
+
+/** Webhooks of operators are in the lane after the last one, like everything that belongs to no account. */
+function laneOf(id: string): Lane {
+  return id.startsWith(OF_OPERATORS) ? LANE_COUNT : laneOfId(id);
+}
+
+function cellOf(database: Cells, lane: Lane): FunctionCaller {
+  return lane === LANE_COUNT ? database.home : database.at(lane);
+}
+
+function notFound(id: string): DomainError {
+  return new DomainError("not_found", { message: `There is no webhook ${id}.` });
+}
+
+/** Calls a function that changes a webhook. Those of operators are copied to the other cells. */
+async function change<Row>(
+  database: Cells,
+  name: string,
+  actor: WebhookActor,
+  id: string,
+  ...parameters: (string | number)[]
+): Promise<Row> {
+  const lane = laneOf(id);
+  const rows = await cellOf(database, lane).call<Row>(
+    name,
+    actOf(actor),
+    lane,
+    accountOf(actor),
+    id,
+    ...parameters,
+  );
+  if (lane === LANE_COUNT) await database.share();
+  return rows[0] as Row;
+}
+
+/** @param accountId empty for a webhook of operators */
+export async function createWebhook(
+  database: Cells,
+  actor: WebhookActor,
+  accountId: string,
+  webhook: Pick<WebhookRow, "id" | "url" | "description"> & { readonly types: readonly string[] },
+): Promise<WebhookRow> {
+  const { id, url, description, types } = webhook;
+  const lane = laneOf(id);
+  const [row] = await cellOf(database, lane).call<WebhookRow>(
+    "create_webhook",
+    actOf(actor),
+    lane,
+    accountId,
+    id,
+    url,
+    description,
+    types.join(","),
+    MAX_WEBHOOKS,
+  );
+  if (lane === LANE_COUNT) await database.share();
+  return row as WebhookRow;
+}
+
+/** @param accountId empty for the webhooks of operators */
+export async function listWebhooks(database: Cells, accountId: string): Promise<WebhookRow[]> {
+  const lane = accountId === "" ? LANE_COUNT : laneOfId(accountId);
+  return await cellOf(database, lane).call<WebhookRow>("view_webhooks", lane, accountId, "");
+}
+
+/** @param accountId empty for a webhook of any account or of operators */
+export async function getWebhook(database: Cells, accountId: string, id: string): Promise<WebhookRow> {
+  const lane = laneOf(id);
+  const [row] = await cellOf(database, lane).call<WebhookRow>("view_webhooks", lane, accountId, id);
+  if (!row) throw notFound(id);
+  return row;
+}
+
+export function updateWebhook(
+  database: Cells,
+  actor: WebhookActor,
+  id: string,
+  changes: WebhookChanges,
+): Promise<WebhookRow> {
+  return change(database, "update_webhook", actor, id, JSON.stringify(changes));
+}
+
+export async function deleteWebhook(database: Cells, actor: WebhookActor, id: string): Promise<void> {
+  await change(database, "delete_webhook", actor, id);
+}
+
+export function rotateWebhook(
+  database: Cells,
+  actor: WebhookActor,
+  id: string,
+  overlapSeconds: number,
+): Promise<WebhookRow> {
+  return change(database, "rotate_webhook", actor, id, overlapSeconds);
+}
+
+export type WebhookToTest = { readonly account_id: string; readonly url: string; readonly secrets: string };
+
+/** @param accountId empty for a webhook of any account or of operators */
+export async function webhookToTest(database: Cells, accountId: string, id: string): Promise<WebhookToTest> {
+  const lane = laneOf(id);
+  const [row] = await cellOf(database, lane).call<WebhookToTest>("webhook_to_test", lane, accountId, id);
+  if (!row) throw notFound(id);
+  return row;
+}
+
+/**
+ * A page of the deliveries of a webhook, the newest event first. Those of a webhook of operators are in all cells.
+ *
+ * @param state empty for all
+ */
+export async function listDeliveries(database: Cells, id: string, state: string, page: Page) {
+  const [, micros = "0", eventId = ""] = /^(\d{1,16})_(evt_[0-9a-z]{26})$/.exec(page.after) ?? [];
+  if (page.after !== "" && eventId === "") throw badToken();
+  const read = (cell: FunctionCaller, last: DeliveryRow | undefined, limit: number) =>
+    cell.call<DeliveryRow>(
+      "list_deliveries",
+      id,
+      state,
+      last?.created_micros ?? BigInt(micros),
+      last?.event_id ?? eventId,
+      limit,
+    );
+  const limit = page.size + 1;
+  const rows = id.startsWith(OF_OPERATORS)
+    ? await mergeCells<DeliveryRow>(database, limit, {
+        read,
+        compare: (one, other) =>
+          Number(other.created_micros - one.created_micros) || compareBytes(other.event_id, one.event_id),
+        laneOf: ({ account_id: accountId }) => (accountId === "" ? LANE_COUNT : laneOfId(accountId)),
+      })
+    : await read(database.at(laneOfId(id)), undefined, limit);
+  return cutPage(rows, page, (row) => `${row.created_micros}_${row.event_id}`);
+}
+
+/** The event, or the time, whose events a webhook receives again. */
+export type Redelivery =
+  | { readonly eventId: string }
+  | { readonly from: Date | undefined; readonly to: Date | undefined };
+
+/** Returns the number of events, and whether there are more of that time. */
+export async function redeliver(
+  database: Cells,
+  actor: WebhookActor,
+  { id, account_id: accountId, types }: WebhookRow,
+  redelivery: Redelivery,
+): Promise<{ events: number; hasMore: boolean }> {
+  const eventId = "eventId" in redelivery ? redelivery.eventId : "";
+  const { from = null, to = null } = "from" in redelivery ? redelivery : {};
+  const isOfOperators = id.startsWith(OF_OPERATORS);
+  const lane = isOfOperators && eventId !== "" ? laneOfId(eventId) : laneOf(id);
+  const run = (cell: FunctionCaller, isFirst: boolean, maxLane: Lane) =>
+    cell.call<{ redeliver: number }>(
+      "redeliver",
+      isFirst ? actOf(actor) : null,
+      id,
+      types,
+      lane,
+      accountId,
+      eventId,
+      from,
+      to,
+      maxLane,
+      MAX_REDELIVERED,
+    );
+  const results = isOfOperators
+    ? await Promise.all(database.all.map((cell, i) => run(cell, i === 0, lastLaneOf(i))))
+    : [await run(database.at(laneOf(id)), true, LANE_COUNT - 1)];
+  const counts = results.map(([row]) => row?.redeliver ?? 0);
+  if (eventId !== "" && counts.every((count) => count === 0))
+    throw new DomainError("not_found", { message: `There is no event ${eventId}.` });
+  return {
+    events: counts.reduce((sum, count) => sum + count, 0),
+    hasMore: counts.some((count) => count === MAX_REDELIVERED),
+  };
+}
+
+/** The first cell also has the events that belong to no account. */
+function lastLaneOf(cell: number): Lane {
+  return cell === 0 ? LANE_COUNT : LANE_COUNT - 1;
+}
+
+/** An attempt that this server makes. */
+export type Claim = {
+  readonly lane: Lane;
+  readonly webhook_id: string;
+  readonly claim: bigint;
+  readonly is_fast_only: boolean;
+  readonly account_id: string;
+  readonly seq: bigint;
+  readonly event_id: string;
+  readonly type: string;
+  readonly created_at: Date;
+  /** JSON. */
+  readonly data: string;
+  /** The number of earlier attempts. */
+  readonly attempts: number;
+  readonly url: string;
+  readonly secrets: string;
+};
+
+/** How many claims a server can take: of any kind, and only to endpoints whose last attempt was fast. */
+export type Room = { readonly any: number; readonly fast: number };
+
+/** @param running the claims of this server, over all cells */
+export function claimDeliveries(
+  database: Pick<Cells, "all">,
+  cell: number,
+  room: Room,
+  running: Iterable<Claim>,
+): Promise<Claim[]> {
+  const busy = [...running].map(({ webhook_id: id }) => id).filter((id) => id.startsWith(OF_OPERATORS));
+  return (database.all[cell] as FunctionCaller).call<Claim>(
+    "claim_deliveries",
+    room.any,
+    room.fast,
+    `{${busy.join(",")}}`,
+    lastLaneOf(cell),
+  );
+}
+
+/** The outcome of a claim. */
+export type Attempt = {
+  readonly claim: Claim;
+  /** Undefined if the attempt was not made. */
+  readonly outcome:
+    | {
+        readonly status: number | undefined;
+        readonly latencyMs: number;
+        readonly error: string;
+        readonly answer: string;
+        /** Undefined after the last attempt. */
+        readonly retryMs: number | undefined;
+        /** For how long the endpoint asked not to be called. */
+        readonly pauseMs: number | undefined;
+      }
+    | undefined;
+};
+
+/** Stores the outcomes and ends their claims. Disables webhooks that are gone or that accepted nothing for five days. */
+export async function storeAttempts(
+  database: Cells,
+  cell: number,
+  attempts: readonly Attempt[],
+): Promise<void> {
+  const list = attempts.map(({ claim, outcome }) => ({
+    lane: claim.lane,
+    webhook_id: claim.webhook_id,
+    claim: String(claim.claim),
+    account_id: claim.account_id,
+    seq: String(claim.seq),
+    ...(outcome && {
+      attempt: claim.attempts + 1,
+      status: outcome.status,
+      latency_ms: outcome.latencyMs,
+      error: outcome.error,
+      answer: outcome.answer,
+      retry_ms: outcome.retryMs,
+      pause_ms: outcome.pauseMs,
+    }),
+  }));
+  const rows = await (database.all[cell] as FunctionCaller).call<{ webhook_id: string; reason: string }>(
+    "store_attempts",
+    JSON.stringify(list),
+  );
+  for (const { webhook_id: id, reason } of rows) {
+    const lane = laneOf(id);
+    await cellOf(database, lane).call("disable_webhook", lane, id, reason);
+    if (lane === LANE_COUNT) await database.share();
+  }
+}

@@ -1,0 +1,73 @@
+import { type LookupAddress, type LookupOptions, lookup } from "node:dns";
+import { isIP } from "node:net";
+import { AddressRanges } from "../domain/network.ts";
+
+/** Addresses that are not of the public Internet (the special-purpose registries of IANA), which a customer must not reach. */
+const IPV4_REFUSED = new AddressRanges(
+  "0.0.0.0/8,10.0.0.0/8,100.64.0.0/10,127.0.0.0/8,169.254.0.0/16,172.16.0.0/12,192.0.0.0/24,192.0.2.0/24,192.88.99.0/24,192.168.0.0/16,198.18.0.0/15,198.51.100.0/24,203.0.113.0/24,224.0.0.0/3",
+);
+/** The only addresses of the public Internet, and the parts of them that are not, or that contain an IPv4 address. */
+const IPV6_PUBLIC = new AddressRanges("2000::/3");
+const IPV6_REFUSED = new AddressRanges("2001::/23,2001:db8::/32,2002::/16,3fff::/20");
+
+export const REFUSED_ADDRESS =
+  "The address is private, local or reserved. Only addresses of the public Internet receive deliveries.";
+
+/** Decides which addresses receive deliveries. */
+export class DeliveryAddresses {
+  readonly #allowed: AddressRanges | undefined;
+
+  /** @param allowed ranges that receive deliveries too, also without TLS */
+  constructor(allowed: AddressRanges | undefined) {
+    this.#allowed = allowed;
+  }
+
+  /** The normal form of an URL, or what is wrong with it. Names are not resolved yet. */
+  readUrl(text: string): { readonly url: string } | { readonly problem: string } {
+    const url = URL.parse(text);
+    if (!url || !/^https?:$/.test(url.protocol))
+      return { problem: "must be an address such as https://example.com/hook" };
+    if (url.protocol === "http:" && !this.#allowed) return { problem: "must begin with https://" };
+    if (url.username !== "" || url.password !== "" || text.includes("#"))
+      return { problem: "must have no user name, password or fragment" };
+    return this.#refuses(url) ? { problem: REFUSED_ADDRESS } : { url: url.href };
+  }
+
+  /** Throws if the host is an address that receives no deliveries. Connections to names call `lookup` instead. */
+  check(url: URL): void {
+    if (this.#refuses(url)) throw new Error(REFUSED_ADDRESS);
+  }
+
+  /**
+   * Resolves a name like `dns.lookup`, and leaves out addresses that receive no deliveries. The connection is made to an address that was
+   * checked, so a name cannot change in between.
+   */
+  lookup(isEncrypted: boolean) {
+    return (
+      host: string,
+      options: LookupOptions,
+      done: (error: Error | null, address: string | LookupAddress[], family?: number) => void,
+    ): void => {
+      lookup(host, { ...options, all: true }, (error, addresses) => {
+        const usable = addresses?.filter(({ address }) => this.#receives(address, isEncrypted)) ?? [];
+        const [first] = usable;
+        if (error) done(error, "");
+        else if (!first) done(new Error(REFUSED_ADDRESS), "");
+        else if (options.all) done(null, usable);
+        else done(null, first.address, first.family);
+      });
+    };
+  }
+
+  #refuses({ hostname, protocol }: URL): boolean {
+    const address = hostname.replace(/^\[(.*)\]$/, "$1");
+    return isIP(address) !== 0 && !this.#receives(address, protocol === "https:");
+  }
+
+  #receives(address: string, isEncrypted: boolean): boolean {
+    if (this.#allowed?.has(address)) return true;
+    if (!isEncrypted) return false;
+    if (isIP(address) === 4) return !IPV4_REFUSED.has(address);
+    return IPV6_PUBLIC.has(address) && !IPV6_REFUSED.has(address);
+  }
+}

@@ -1,0 +1,404 @@
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { JsonAnswer } from "../../support/any-json.ts";
+import { startTestApp, type TestApp } from "../../support/app.ts";
+import { createCertificate } from "../../support/certificate.ts";
+import { createTestKey, type Operator, operatorOf, type TestKey } from "../../support/fixtures.ts";
+import { bearer } from "../../support/protocols.ts";
+import { eventOf, verified, type WebhookEvent, WebhookReceiver } from "../../support/webhook-receiver.ts";
+
+let app: TestApp;
+/** On the same database. */
+let other: TestApp;
+let operator: Operator;
+let receiver: WebhookReceiver;
+const env = { VX_WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8" };
+
+beforeAll(async () => {
+  app = await startTestApp({ env });
+  other = await startTestApp({ env, database: app.database });
+  operator = operatorOf(app);
+});
+afterAll(async () => {
+  await other.stop();
+  await app.stop();
+});
+beforeEach(async () => {
+  receiver = await new WebhookReceiver().start();
+});
+afterEach(() => receiver.stop());
+
+const newKey = () => createTestKey(operator, { scopes: ["read", "keys", "webhooks"] });
+
+async function api(key: TestKey, verb: string, path: string, body?: unknown): Promise<JsonAnswer> {
+  const response = await fetch(`${app.url}/v1/webhooks${path}`, {
+    method: verb,
+    headers: { ...bearer(key.secret), "content-type": "application/json" },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  return { status: response.status, body: await response.json() };
+}
+
+async function create(key: TestKey, fields: { url?: string; types?: string[] } = {}) {
+  const { body } = await api(key, "POST", "", { url: receiver.url(), ...fields });
+  return { id: body.webhook.id as string, secret: body.secret as string };
+}
+
+let credits = 0;
+const credit = ({ accountId }: TestKey) =>
+  operator.creditAccount({ accountId, amountMicros: 1n, reason: "test", idempotencyKey: `${credits++}` });
+
+async function deliveries(key: TestKey, id: string, query = "") {
+  return (await api(key, "GET", `/${id}/deliveries${query}`)).body.deliveries;
+}
+
+/** Resolves when the newest delivery has this state and so many attempts. */
+async function settled(key: TestKey, id: string, state: string, attempts: number) {
+  for (;;) {
+    const [delivery] = await deliveries(key, id);
+    if (delivery?.state === state && delivery.attempts === attempts) return delivery;
+  }
+}
+
+/** Makes the next attempt of a webhook due now. */
+async function makeDue(id: string): Promise<void> {
+  const { owner } = app.database;
+  await owner`UPDATE vx.deliveries SET due_at = clock_timestamp() WHERE webhook_id = ${id} AND state = 'pending'`;
+  await owner`UPDATE vx.webhook_queues SET due_at = clock_timestamp(), blocked_until = '-infinity' WHERE webhook_id = ${id}`;
+}
+
+const disabled = (webhookId: string) => [{ type: "webhook.disabled", data: { webhook_id: webhookId } }];
+
+describe("a delivery", () => {
+  test("has the event and signatures of both secrets while one is replaced", async () => {
+    const key = await newKey();
+    const { id, secret } = await create(key, { types: ["credit.posted"] });
+    await credit(key);
+    const [first] = await receiver.until(1);
+    if (!first) throw new Error("nothing was received");
+    const event = verified(secret, first);
+    const listed = await fetch(`${app.url}/v1/events?types=credit.posted`, { headers: bearer(key.secret) });
+    const { events } = (await listed.json()) as {
+      events: ({ created_at: string } & Omit<WebhookEvent, "timestamp">)[];
+    };
+    const { created_at: timestamp, ...stored } = events[0] as (typeof events)[number];
+    expect(event).toEqual({ ...stored, timestamp });
+    expect(first.headers).toMatchObject({ "webhook-id": event.id, "content-type": "application/json" });
+    expect(Number(first.headers["content-length"])).toBeLessThan(20_000);
+
+    const { body } = await api(key, "POST", `/${id}:rotate`, { overlap_seconds: 60 });
+    await credit(key);
+    const [, second] = await receiver.until(2);
+    if (!second) throw new Error("nothing was received");
+    for (const each of [secret, body.secret]) expect(verified(each, second)).toMatchObject({ seq: 3 });
+
+    const { body: last } = await api(key, "POST", `/${id}:rotate`, { overlap_seconds: 0 });
+    await credit(key);
+    const [, , third] = await receiver.until(3);
+    if (!third) throw new Error("nothing was received");
+    expect(verified(last.secret, third)).toMatchObject({ seq: 4 });
+    expect(() => verified(body.secret, third)).toThrow("No matching signature");
+  });
+
+  test("is sent once by one of several servers, in the order of the events", async () => {
+    const key = await newKey();
+    await create(key);
+    const count = 40;
+    for (let i = 0; i < count; i++) await credit(key);
+    const received = await receiver.until(count);
+    expect(received.map((each) => eventOf(each).seq)).toEqual(Array.from({ length: count }, (_, i) => i + 2));
+  });
+
+  test("waits for the one before only at its own endpoint", async () => {
+    const key = await newKey();
+    const slow = await create(key, { url: receiver.url("/slow") });
+    await create(key, { url: receiver.url("/fast") });
+    receiver.respond = (response, { path }) => {
+      if (path === "/fast") response.writeHead(204).end();
+    };
+    await credit(key);
+    await credit(key);
+    await receiver.until(2, "/fast");
+    expect(await receiver.until(1, "/slow")).toHaveLength(1);
+    await api(key, "DELETE", `/${slow.id}`);
+  });
+
+  test("is listed with the outcome and the first 1,000 characters of the answer", async () => {
+    const key = await newKey();
+    const { id } = await create(key);
+    receiver.respond = (response) => response.writeHead(200).end(`\0${"é".repeat(50_000)}`);
+    await credit(key);
+    expect(await settled(key, id, "delivered", 1)).toMatchObject({
+      type: "credit.posted",
+      next_attempt_at: null,
+      outcome: { status: 200, error: "", answer: `\ufffd${"é".repeat(999)}`, latency_ms: expect.any(Number) },
+    });
+    expect(await deliveries(key, id, "?state=failed")).toEqual([]);
+    expect(await deliveries(key, id, "?state=delivered")).toHaveLength(1);
+  });
+
+  test("of a webhook of operators is sent for events of any account", async () => {
+    const { webhook, secret } = await operator.createWebhook({
+      url: receiver.url("/all"),
+      types: ["key.created"],
+      reason: "test",
+    });
+    const keys = [await newKey(), await newKey(), await newKey()];
+    const received = await receiver.until(3, "/all");
+    expect(received.map((each) => verified(secret, each).account_id).sort()).toEqual(
+      keys.map(({ accountId }) => accountId).sort(),
+    );
+    const { deliveries: page } = await operator.listDeliveries({ webhookId: webhook?.id ?? "", pageSize: 2 });
+    expect(page).toHaveLength(2);
+    await operator.deleteWebhook({ webhookId: webhook?.id ?? "", reason: "test" });
+  });
+});
+
+describe("a failed delivery", () => {
+  test.each([
+    [500, "The endpoint answered 500."],
+    [302, "The endpoint answered 302. Redirects are not followed."],
+  ])("with %i is repeated after a pause", async (status, error) => {
+    const key = await newKey();
+    const { id } = await create(key);
+    const location = receiver.url("/redirected");
+    receiver.respond = (response) => response.writeHead(status, { location }).end("no");
+    await credit(key);
+    const delivery = await settled(key, id, "pending", 1);
+    expect(delivery.outcome).toMatchObject({ status, error, answer: "no" });
+    const pause = Date.parse(delivery.next_attempt_at) - Date.parse(delivery.attempted_at);
+    expect(pause).toBeGreaterThanOrEqual(4_500);
+    expect(pause).toBeLessThanOrEqual(5_500);
+    receiver.respond = (response) => response.writeHead(204).end();
+    await makeDue(id);
+    await settled(key, id, "delivered", 2);
+    const ids = (await receiver.until(2)).map(({ headers }) => headers["webhook-id"]);
+    expect(new Set(ids).size).toBe(1);
+    expect(receiver.received.filter(({ path }) => path === "/redirected")).toEqual([]);
+  });
+
+  test("is repeated nine times, then listed as failed, and delivered again on request", async () => {
+    const key = await newKey();
+    const { id } = await create(key);
+    receiver.respond = (response) => response.writeHead(503).end();
+    await credit(key);
+    const pauses: number[] = [];
+    for (let attempt = 1; attempt < 10; attempt++) {
+      const delivery = await settled(key, id, "pending", attempt);
+      pauses.push((Date.parse(delivery.next_attempt_at) - Date.parse(delivery.attempted_at)) / 1_000);
+      await makeDue(id);
+    }
+    const failed = await settled(key, id, "failed", 10);
+    const hour = 3_600;
+    const expected = [5, 300, hour / 2, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour];
+    for (const [i, pause] of pauses.entries()) {
+      expect(pause / (expected[i] as number)).toBeGreaterThanOrEqual(0.9);
+      expect(pause / (expected[i] as number)).toBeLessThanOrEqual(1.1);
+    }
+    receiver.respond = (response) => response.writeHead(204).end();
+    expect(await api(key, "POST", `/${id}:redeliver`, { event_id: failed.event_id })).toMatchObject({
+      body: { events: 1, has_more: false },
+    });
+    await settled(key, id, "delivered", 1);
+  });
+
+  test("waits as long as the endpoint asks, at most a day, with the other events of the endpoint", async () => {
+    const key = await newKey();
+    const { id } = await create(key);
+    const pauses = { "3600": 3_600, "99999999": 86_400 };
+    for (const [header, seconds] of Object.entries(pauses)) {
+      receiver.received.length = 0;
+      receiver.respond = (response) => response.writeHead(429, { "retry-after": header }).end();
+      await credit(key);
+      const delivery = await settled(key, id, "pending", 1);
+      const pause = Date.parse(delivery.next_attempt_at) - Date.parse(delivery.attempted_at);
+      expect(Math.round(pause / 1_000)).toBe(seconds);
+      await credit(key);
+      const [row] = await app.database.owner`
+        SELECT blocked_until > clock_timestamp() + interval '59 minutes' AS blocked FROM vx.webhook_queues
+        WHERE webhook_id = ${id}`;
+      expect(row?.blocked).toBe(true);
+      expect(receiver.received).toHaveLength(1);
+      receiver.respond = (response) => response.writeHead(204).end();
+      await makeDue(id);
+      await receiver.until(3);
+    }
+  });
+
+  test("without an answer says why", async () => {
+    const key = await newKey();
+    const { id } = await create(key);
+    await receiver.stop();
+    receiver = await new WebhookReceiver().start();
+    await credit(key);
+    expect((await settled(key, id, "pending", 1)).outcome).toMatchObject({
+      status: 0,
+      error: expect.stringContaining("ECONNREFUSED"),
+    });
+  });
+
+  test("to an endpoint whose certificate is not trusted is not sent", async () => {
+    const key = await newKey();
+    const requests: string[] = [];
+    const server = createServer(createCertificate(), (request, response) => {
+      requests.push(request.url ?? "");
+      response.end();
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as AddressInfo;
+    const { id } = await create(key, { url: `https://localhost:${port}/` });
+    const { body } = await api(key, "POST", `/${id}:test`, {});
+    expect(body.outcome).toMatchObject({ status: 0, error: expect.stringContaining("certificate") });
+    expect(requests).toEqual([]);
+    server.close();
+  });
+});
+
+describe("a webhook", () => {
+  test("is disabled by 410, with an event, and receives what it missed on request", async () => {
+    const key = await newKey();
+    const watcher = await create(key, { url: receiver.url("/watcher"), types: ["webhook.disabled"] });
+    const { id } = await create(key, { types: ["credit.posted"] });
+    receiver.respond = (response, { path }) => response.writeHead(path === "/watcher" ? 204 : 410).end();
+    await credit(key);
+    const [event] = await receiver.until(1, "/watcher");
+    if (!event) throw new Error("nothing was received");
+    expect([verified(watcher.secret, event)]).toMatchObject(disabled(id));
+    expect((await api(key, "GET", `/${id}`)).body.webhook).toMatchObject({
+      state: "disabled",
+      disabled_reason: "gone",
+    });
+    await credit(key);
+    await settled(key, id, "failed", 1);
+    expect(await deliveries(key, id)).toHaveLength(1);
+    const from = new Date(0).toISOString();
+    expect(await api(key, "POST", `/${id}:redeliver`, { from })).toMatchObject({
+      status: 409,
+      body: { error: { code: "webhook_disabled" } },
+    });
+    receiver.respond = (response) => response.writeHead(204).end();
+    await api(key, "PATCH", `/${id}`, { state: "enabled" });
+    receiver.received.length = 0;
+    expect(await api(key, "POST", `/${id}:redeliver`, { from })).toMatchObject({ body: { events: 2 } });
+    const seqs = (await receiver.until(2)).map((each) => eventOf(each).seq);
+    expect(seqs).toEqual([...seqs].sort((one, two) => one - two));
+    expect(await api(key, "POST", `/${id}:redeliver`, { from })).toMatchObject({ body: { events: 0 } });
+  });
+
+  test("is disabled after five days without an accepted delivery", async () => {
+    const key = await newKey();
+    const { id } = await create(key);
+    receiver.respond = (response) => response.writeHead(500).end();
+    await credit(key);
+    await settled(key, id, "pending", 1);
+    const { owner } = app.database;
+    await owner`UPDATE vx.webhooks SET enabled_at = enabled_at - interval '6 days' WHERE id = ${id}`;
+    for (const [days, attempts, state] of [
+      [4, 2, "enabled"],
+      [6, 3, "disabled"],
+    ] as const) {
+      await owner`UPDATE vx.webhook_queues SET failing_since = clock_timestamp() - make_interval(days => ${days}) WHERE webhook_id = ${id}`;
+      await makeDue(id);
+      await receiver.until(attempts);
+      for (;;) {
+        const [delivery] = await deliveries(key, id);
+        if (delivery.attempts === attempts && (state === "enabled" || delivery.state === "failed")) break;
+      }
+      expect((await api(key, "GET", `/${id}`)).body.webhook.state).toBe(state);
+    }
+  });
+
+  test("receives events that happen while it is paused when it is enabled again", async () => {
+    const key = await newKey();
+    const { id } = await create(key);
+    await api(key, "PATCH", `/${id}`, { state: "paused" });
+    for (let i = 0; i < 3; i++) await credit(key);
+    const { owner } = app.database;
+    for (;;) {
+      const [row] = await owner`
+        SELECT 1 FROM vx.webhook_queues WHERE webhook_id = ${id} AND blocked_until > clock_timestamp()`;
+      if (row) break;
+    }
+    expect(receiver.received).toEqual([]);
+    await api(key, "PATCH", `/${id}`, { state: "enabled" });
+    expect((await receiver.until(3)).map((each) => eventOf(each).seq)).toEqual([2, 3, 4]);
+  });
+
+  test("is tested in any state, with a signed delivery that is not repeated", async () => {
+    const key = await newKey();
+    const { id, secret } = await create(key);
+    await api(key, "PATCH", `/${id}`, { state: "paused" });
+    receiver.respond = (response) => response.writeHead(418).end("short and stout");
+    const { body } = await api(key, "POST", `/${id}:test`, {});
+    expect(body.outcome).toMatchObject({
+      status: 418,
+      error: "The endpoint answered 418.",
+      answer: "short and stout",
+    });
+    const [received] = receiver.received;
+    if (!received) throw new Error("nothing was received");
+    expect(verified(secret, received)).toMatchObject({ type: "webhook.test", data: { webhook_id: id } });
+    expect(await deliveries(key, id)).toEqual([]);
+  });
+
+  test("that is deleted receives nothing more", async () => {
+    const key = await newKey();
+    const { id } = await create(key);
+    receiver.respond = (response) => response.writeHead(500).end();
+    await credit(key);
+    await settled(key, id, "pending", 1);
+    await api(key, "DELETE", `/${id}`);
+    await makeDue(id);
+    const { owner } = app.database;
+    for (;;) {
+      const rows = await owner`SELECT 1 FROM vx.webhook_queues WHERE webhook_id = ${id}`;
+      if (rows.length === 0) break;
+    }
+    expect(receiver.received).toHaveLength(1);
+  });
+});
+
+test("a delivery of a server that ends is made by another one after a minute", async () => {
+  const key = await newKey();
+  const { id } = await create(key);
+  const { owner } = app.database;
+  receiver.respond = () => undefined;
+  await credit(key);
+  await receiver.until(1);
+  const [claimed] = await owner`
+    SELECT claimed_until - clock_timestamp() BETWEEN interval '50 seconds' AND interval '1 minute' AS known
+    FROM vx.webhook_queues WHERE webhook_id = ${id}`;
+  expect(claimed?.known).toBe(true);
+  receiver.respond = (response) => response.writeHead(204).end();
+  await owner`UPDATE vx.webhook_queues SET claimed_until = clock_timestamp() WHERE webhook_id = ${id}`;
+  await settled(key, id, "delivered", 1);
+  expect(receiver.received).toHaveLength(2);
+});
+
+test("names and addresses of private ranges receive nothing unless they are allowed", async () => {
+  const strict = await startTestApp({ database: app.database });
+  const key = await newKey();
+  const { id } = await create(key);
+  const { port } = receiver;
+  // Another server allowed the address before.
+  for (const url of [
+    `https://127.0.0.1:${port}/`,
+    `https://localhost:${port}/`,
+    `http://localhost:${port}/`,
+  ]) {
+    await app.database.owner`UPDATE vx.webhooks SET url = ${url} WHERE id = ${id}`;
+    const response = await fetch(`${strict.url}/v1/webhooks/${id}:test`, {
+      method: "POST",
+      headers: { ...bearer(key.secret), "content-type": "application/json" },
+      body: "{}",
+    });
+    expect(((await response.json()) as { outcome: unknown }).outcome).toMatchObject({
+      status: 0,
+      error: expect.stringContaining("The address is private, local or reserved."),
+    });
+  }
+  expect(receiver.received).toEqual([]);
+  await api(key, "DELETE", `/${id}`);
+  await strict.stop();
+});
