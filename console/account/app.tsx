@@ -15,11 +15,13 @@ import { LimitsSection } from "./limits-section.tsx";
 import { OverviewSection } from "./overview-section.tsx";
 import { PaymentsSection } from "./payments-section.tsx";
 import { signIn, type Viewer } from "./viewer.ts";
+import { WebhooksSection } from "./webhooks-section.tsx";
 
 const SECTIONS: readonly Section[] = [
   { id: "overview", label: "Overview" },
   { id: "ledger", label: "Ledger" },
   { id: "events", label: "Events" },
+  { id: "webhooks", label: "Webhooks" },
   { id: "limits", label: "Limits" },
   { id: "keys", label: "API keys" },
 ];
@@ -106,6 +108,7 @@ function Account({ viewer, onSignOut }: { readonly viewer: Viewer; readonly onSi
       {current === "overview" && <OverviewSection viewer={viewer} params={route.params} />}
       {current === "ledger" && <LedgerSection viewer={viewer} params={route.params} />}
       {current === "events" && <EventsSection viewer={viewer} params={route.params} />}
+      {current === "webhooks" && <WebhooksSection viewer={viewer} params={route.params} />}
       {current === "keys" && <Keys viewer={viewer} id={route.params.get("id")} />}
       {current === "limits" && <LimitsSection viewer={viewer} />}
       {current === "payments" && <PaymentsSection viewer={viewer} />}

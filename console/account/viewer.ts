@@ -8,6 +8,7 @@ import { type GetMeResponse, MeService } from "../../gen/vx/v1/me_pb.js";
 import { ModelService } from "../../gen/vx/v1/model_pb.js";
 import { TopUpService } from "../../gen/vx/v1/top_up_pb.js";
 import { UsageService } from "../../gen/vx/v1/usage_pb.js";
+import { WebhookService } from "../../gen/vx/v1/webhook_pb.js";
 import { PRODUCT } from "../shared/product.ts";
 import type { UsageSource } from "../shared/usage.ts";
 
@@ -27,6 +28,7 @@ export type Viewer = {
   readonly topUpService: Client<typeof TopUpService>;
   /** Whether the server takes payments, and the key has the scope "billing". */
   readonly canPay: boolean;
+  readonly webhookService: Client<typeof WebhookService>;
   /** Empty if the key cannot list them. */
   readonly modelIds: () => Promise<string[]>;
   /** The names of keys by their ids; empty without the scope "keys". */
@@ -55,6 +57,7 @@ export async function signIn(transport: Transport): Promise<Viewer> {
     usageService: createClient(UsageService, transport),
     topUpService,
     canPay: PRODUCT.takesPayments && account?.key?.scopes.includes("billing") === true,
+    webhookService: createClient(WebhookService, transport),
     modelIds: () =>
       createClient(ModelService, transport)
         .listModels({ pageSize: MAX_NAMES })

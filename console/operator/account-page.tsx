@@ -21,6 +21,7 @@ import { AccountUsage } from "./account-usage.tsx";
 import { Limits } from "./limits.tsx";
 import { accountHref } from "./links.ts";
 import { useApi } from "./operator-session.ts";
+import { AccountWebhooks } from "./webhooks.tsx";
 
 type Tab = {
   readonly id: string;
@@ -35,6 +36,7 @@ const TABS: readonly [Tab, ...Tab[]] = [
   { id: "limits", label: "Limits", Content: AccountLimits },
   { id: "ledger", label: "Ledger", Content: AccountLedger },
   { id: "events", label: "Events", Content: AccountEvents },
+  { id: "webhooks", label: "Webhooks", Content: AccountWebhooks },
   { id: "activity", label: "Activity", Content: AccountActivity },
 ];
 

@@ -21,6 +21,12 @@ const VERBS: Readonly<Record<string, Verbs>> = {
   SetKeyLimit: ["Limited", "limit"],
   SetLimit: ["Set", "set"],
   RemoveLimit: ["Removed", "remove"],
+  CreateWebhook: ["Created", "create"],
+  UpdateWebhook: ["Edited", "edit"],
+  DeleteWebhook: ["Deleted", "delete"],
+  RotateWebhook: ["Rotated the secret of", "rotate the secret of"],
+  TestWebhook: ["Tested", "test"],
+  Redeliver: ["Sent events again to", "send events again to"],
   CreateOperator: ["Created", "create"],
   RevokeOperator: ["Revoked", "revoke"],
   SignIn: ["Signed in", "sign in"],
@@ -55,6 +61,8 @@ function objectOf({ method, target, targetName, accountId, accountName, details 
   const name = targetName || details.name || target;
   if (method.endsWith("Operator")) return name === "" ? "an operator" : `the operator “${name}”`;
   if (method.endsWith("Limit") && method !== "SetKeyLimit") return `a limit of ${name || accountName}`;
+  if (method.endsWith("Webhook") || method === "Redeliver")
+    return accountName === "" ? "a webhook" : `a webhook of ${accountName}`;
   if (!method.includes("Key") && method !== "ReportLeak") return "";
   const key = name === "" || name === accountId ? "a key" : `the key “${name}”`;
   return accountName === "" ? key : `${key} of ${accountName}`;

@@ -14,6 +14,7 @@ import { OverviewSection } from "./overview-section.tsx";
 import { PlanPage } from "./plan-page.tsx";
 import { PlansSection } from "./plans-section.tsx";
 import { UsageSection } from "./usage-section.tsx";
+import { WebhooksSection } from "./webhooks.tsx";
 
 type SectionProps = {
   /** What the URL selects in the section. */
@@ -53,6 +54,7 @@ export const SECTIONS: readonly [OperatorSection, ...OperatorSection[]] = [
     },
   },
   { id: "events", label: "Events", Section: EventsSection },
+  { id: "webhooks", label: "Webhooks", Section: WebhooksSection },
   { id: "operators", label: "Operators", Section: OperatorsSection },
   { id: "log", label: "Log", Section: LogSection },
   { id: "audit", label: "Audit", Section: AuditSection },

@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
 import type { ApiKey } from "../../gen/vx/v1/key_pb.js";
-import { Field } from "./field.tsx";
 import type { ChangeDialog } from "./form-dialog.tsx";
 import { KeyFields, keyChangesOf, keyFormErrors, keyFormOf } from "./key-fields.tsx";
+import { OverlapField } from "./overlap-field.tsx";
 
 const HINTS = {
   rpm: "Empty: as many as its plan and its creator allow.",
@@ -62,15 +62,6 @@ export function EditKeyDialog({
   );
 }
 
-/** In seconds. */
-const OVERLAPS = [
-  [0, "It ends at once"],
-  [3_600, "1 hour"],
-  [86_400, "1 day"],
-  [604_800, "7 days"],
-  [2_592_000, "30 days"],
-] as const;
-
 /** The key with its new secret. */
 export type RotatedKey = { readonly apiKey?: ApiKey | undefined; readonly secret: string };
 
@@ -95,24 +86,11 @@ export function RotateKeyDialog({ apiKey, rotate, onRotated, onClose, Form }: Ro
       {() => (
         <>
           <p>The key gets a new secret. Its id, its limits and its history stay.</p>
-          <Field
-            label="The present secret works for"
-            {...(apiKey.previousExpiresAt && { hint: "The secret before it ends at once." })}
-          >
-            {(control) => (
-              <select
-                {...control}
-                value={overlap}
-                onChange={(event) => setOverlap(event.currentTarget.value)}
-              >
-                {OVERLAPS.map(([seconds, text]) => (
-                  <option key={seconds} value={seconds}>
-                    {text}
-                  </option>
-                ))}
-              </select>
-            )}
-          </Field>
+          <OverlapField
+            value={overlap}
+            onChange={setOverlap}
+            hasPrevious={apiKey.previousExpiresAt !== undefined}
+          />
         </>
       )}
     </Form>

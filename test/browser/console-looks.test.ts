@@ -14,11 +14,12 @@ const SECTIONS = [
   "Models",
   "Plans",
   "Events",
+  "Webhooks",
   "Operators",
   "Log",
   "Audit",
 ];
-const TABS = ["Summary", "Usage", "Keys", "Limits", "Ledger", "Events", "Activity"];
+const TABS = ["Summary", "Usage", "Keys", "Limits", "Ledger", "Events", "Webhooks", "Activity"];
 
 const WIDE = { width: 1280, height: 900 } as const;
 const NARROW = { width: 390, height: 844 } as const;
