@@ -1,11 +1,13 @@
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
+import type { JsonObject } from "@bufbuild/protobuf";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { JsonAnswer } from "../../support/any-json.ts";
 import { startTestApp, type TestApp } from "../../support/app.ts";
 import { createCertificate } from "../../support/certificate.ts";
 import { createTestKey, type Operator, operatorOf, type TestKey } from "../../support/fixtures.ts";
 import { bearer } from "../../support/protocols.ts";
+import { expectDescribed } from "../../support/webhook-bodies.ts";
 import { eventOf, verified, type WebhookEvent, WebhookReceiver } from "../../support/webhook-receiver.ts";
 
 let app: TestApp;
@@ -78,6 +80,7 @@ describe("a delivery", () => {
     const [first] = await receiver.until(1);
     if (!first) throw new Error("nothing was received");
     const event = verified(secret, first);
+    expectDescribed({ ...event, data: event.data as JsonObject });
     const listed = await fetch(`${app.url}/v1/events?types=credit.posted`, { headers: bearer(key.secret) });
     const { events } = (await listed.json()) as {
       events: ({ created_at: string } & Omit<WebhookEvent, "timestamp">)[];
