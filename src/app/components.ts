@@ -12,7 +12,7 @@ import { readModels } from "../models/read-models.ts";
 import { Polling } from "../payments/polling.ts";
 import type { PaymentProvider } from "../payments/provider.ts";
 import { StripePayments } from "../payments/stripe.ts";
-import { TopUps } from "../payments/top-ups.ts";
+import { ALERT_REASONS, TopUps } from "../payments/top-ups.ts";
 import type { Listener } from "../server/http/listener.ts";
 import { Admitter } from "../store/admit.ts";
 import { CellTurns } from "../store/driver/batcher.ts";
@@ -183,6 +183,8 @@ function createPayments(
 ): Payments | undefined {
   if (!config.payments) return undefined;
   const { stripe, minMicros, maxMicros } = config.payments;
+  // Prometheus sees the increase of a series only if it was there before.
+  for (const reason of ALERT_REASONS) metrics.paymentAlerts.inc([reason], 0);
   const provider = new StripePayments(stripe, config.product.name);
   const topUps = new TopUps({
     database,

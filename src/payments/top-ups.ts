@@ -29,6 +29,18 @@ export type TopUpsOptions = {
   readonly onAlert: (alert: TopUpAlert) => void;
 };
 
+/** Why operators should look at a payment: what differs from the top-up, or how it was credited. */
+export const ALERT_REASONS = [
+  "account",
+  "page",
+  "payment",
+  "currency",
+  "amount",
+  "balance",
+  "late",
+  "suspended",
+] as const;
+
 export type TopUpAlert = { readonly topUpId: string; readonly accountId: string; readonly reason: string };
 
 export type TopUpOrder = {

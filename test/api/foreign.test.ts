@@ -53,6 +53,8 @@ test("the fields that can refer to data of an account are complete", () => {
     // Tested with generations, in list-entries/200.test.ts.
     "GetGeneration id",
     "GetKey key_id",
+    // Tested in payments/top-ups.test.ts.
+    "GetTopUp id",
     // A position is a time and texts; it names no account.
     "GetUsage page_token",
     // A filter: entries of other accounts never match.
@@ -66,6 +68,8 @@ test("the fields that can refer to data of an account are complete", () => {
     "ListModels after_id",
     "ListModels before_id",
     "ListModels page_token",
+    // A position is an id; it is looked up among the top-ups of the calling account.
+    "ListTopUps page_token",
     "RevokeKey key_id",
     "RotateKey key_id",
     "UpdateKey key_id",

@@ -228,6 +228,8 @@ const OPEN_WHILE_SUSPENDED = [
   "GetUsage",
   "ListEvents",
   "WatchEvents",
+  "GetTopUp",
+  "ListTopUps",
   "RevokeKey",
 ];
 
@@ -242,7 +244,7 @@ describe("a suspended account", () => {
     "$name: every method returns account_suspended until it is resumed, except those that read or revoke",
     async (protocol) => {
       const operator = operatorOf(app);
-      const key = await createTestKey(operator);
+      const key = await createTestKey(operator, { scopes: ["generate", "read", "keys", "billing"] });
       const { accountId } = key;
       const { account } = await operator.suspendAccount({ accountId, reason: "overdue" });
       expect(account).toMatchObject({ state: "suspended", suspendedAt: expect.anything() });
