@@ -6,6 +6,7 @@ import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { ArenaCells } from "./cells.ts";
 import { CitusStore } from "./citus/store.ts";
 import { RunDatabase, type RunStore, SERVER_LOGIN } from "./database.ts";
+import { TortureEndpoint } from "./endpoint.ts";
 import { Line } from "./line.ts";
 import { RunServer } from "./server.ts";
 import { MODEL, modelsYaml, OPERATOR_TOKEN } from "./settings.ts";
@@ -28,7 +29,7 @@ export type ArenaOptions = {
 
 type ArenaParts = Pick<
   Arena,
-  "store" | "upstream" | "servers" | "databaseLines" | "standbyLines" | "upstreamLines"
+  "store" | "upstream" | "endpoint" | "servers" | "databaseLines" | "standbyLines" | "upstreamLines"
 > & { readonly cells: ArenaCells | undefined };
 
 /**
@@ -38,6 +39,7 @@ type ArenaParts = Pick<
 export class Arena {
   readonly store: RunStore;
   readonly upstream: TortureUpstream;
+  readonly endpoint: TortureEndpoint;
   readonly servers: readonly RunServer[];
   readonly databaseLines: Line[];
   readonly standbyLines: Line[];
@@ -51,6 +53,7 @@ export class Arena {
   private constructor(parts: ArenaParts, remove: () => void) {
     this.store = parts.store;
     this.upstream = parts.upstream;
+    this.endpoint = parts.endpoint;
     this.servers = parts.servers;
     this.databaseLines = parts.databaseLines;
     this.standbyLines = parts.standbyLines;
@@ -66,13 +69,14 @@ export class Arena {
       : await RunDatabase.start(options.databaseFolder ?? folder.path);
     const store = database ?? (await CitusStore.start());
     const upstream = await TortureUpstream.start();
+    const endpoint = await TortureEndpoint.start();
     const servers: RunServer[] = [];
     const databaseLines: Line[] = [];
     const standbyLines: Line[] = [];
     const upstreamLines: Line[] = [];
     const cells = database && new ArenaCells(folder.path, database, databaseLines);
     const arena = new Arena(
-      { store, upstream, servers, databaseLines, standbyLines, upstreamLines, cells },
+      { store, upstream, endpoint, servers, databaseLines, standbyLines, upstreamLines, cells },
       () => folder.remove(),
     );
     try {
@@ -92,6 +96,7 @@ export class Arena {
           VX_MODELS: models,
           VX_DATA_DIR: join(folder.path, `server-${i}`),
           VX_ADMIN_TOKEN: OPERATOR_TOKEN,
+          VX_WEBHOOK_ALLOWED_CIDRS: "127.0.0.1",
           VX_AUTH_FAILURES_PER_MINUTE: "1000000000",
           ...options.env,
         };
@@ -169,6 +174,7 @@ export class Arena {
     const endings = [
       ...this.servers.map((server) => () => server.kill()),
       () => this.upstream.stop(),
+      () => this.endpoint.stop(),
       ...lines.map((line) => () => line.stop()),
       async () => this.#cells?.stop(),
       () => this.store.stop(),

@@ -67,6 +67,7 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
   const tenants = await createTenants({
     operator,
     url: arena.servers[0]?.url ?? "",
+    endpoint: arena.endpoint,
     fundedMicros: fundedCallMicros(promptBytes, FUNDED_MAX_TOKENS) * BigInt(FUNDED_CALLS),
   });
   const history = new History();

@@ -2,6 +2,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { Arena } from "./arena.ts";
 import { runAudit } from "./audit.ts";
 import { checkEpisode, type Verdict } from "./checker/check.ts";
+import { checkDeliveries } from "./checker/deliveries.ts";
 import { ofCells, type Violation } from "./checker/facts.ts";
 import { checkInvariants } from "./checker/invariants.ts";
 import { checkCounters, checkLimitsOfChildren } from "./checker/limit-counters.ts";
@@ -12,6 +13,7 @@ import { type Episode, outageMs, recoveryMs, runEpisode } from "./episode.ts";
 import type { Fault } from "./faults/fault.ts";
 import { Probe } from "./probe.ts";
 import type { TableRow } from "./report.ts";
+import { Operator } from "./tenants.ts";
 
 /** 20 s without a heartbeat, a sweep every 2 s, and extra time for two shared cores. */
 const GIVEN_BACK_MS = 30_000;
@@ -38,6 +40,8 @@ export type RoundResult = {
 export async function runRound(options: RoundOptions): Promise<RoundResult> {
   const { arena, seed, first, seconds, perSecond, scenes, say, patienceMs } = options;
   const probe = await Probe.create(arena);
+  const operator = new Operator(() => `http://127.0.0.1:${arena.servers[0]?.adminPort}`);
+  await operator.must("CreateWebhook", { url: arena.endpoint.url("all"), reason: "torture" });
   await probe.areServing(patienceMs);
   const episodes: Episode[] = [];
   /** When a server last failed to generate. */
@@ -60,6 +64,7 @@ export async function runRound(options: RoundOptions): Promise<RoundResult> {
   if (!(await isAtRest(arena, patienceMs))) {
     violations.push({ rule: "every hold is settled or released", text: `not in ${patienceMs} ms` });
   }
+  violations.push(...(await checkDeliveries(arena, episodes, patienceMs)));
   const table: TableRow[] = [];
   const limited: Verdict["limited"][] = [];
   for (const episode of episodes) {

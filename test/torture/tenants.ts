@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { generateKey } from "../../src/domain/credentials.ts";
+import type { TortureEndpoint } from "./endpoint.ts";
 import {
   LIMITED_ACCOUNTS,
   LIMITED_PLAN_LIMITS,
@@ -37,6 +38,7 @@ export type TenantOptions = {
   /** Of a server, for keys that other keys create. */
   readonly url: string;
   readonly fundedMicros: bigint;
+  readonly endpoint: TortureEndpoint;
 };
 
 export const TIGHT_LIMIT = 20;
@@ -96,13 +98,19 @@ export async function createPlans(operator: Operator): Promise<void> {
   await setLimits(operator, { plan: "limited" }, LIMITED_PLAN_LIMITS);
 }
 
-export async function createTenants({ operator, url, fundedMicros }: TenantOptions): Promise<Tenants> {
+export async function createTenants({
+  operator,
+  url,
+  endpoint,
+  fundedMicros,
+}: TenantOptions): Promise<Tenants> {
   const keys = new Map<KeyName, Key>();
   const accountIds: string[] = [];
   const account = async (plan: string, micros: bigint) => {
     const { account } = await operator.must("CreateAccount", { name: "torture", plan });
     const { id } = account as { id: string };
     accountIds.push(id);
+    await operator.must("CreateWebhook", { accountId: id, url: endpoint.url(id), reason: "torture" });
     if (micros > 0n) {
       const credit = {
         accountId: id,

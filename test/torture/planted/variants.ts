@@ -265,6 +265,48 @@ export const VARIANTS: readonly Variant[] = [
     },
   },
   {
+    name: "the numbers of events have gaps",
+    under: "none",
+    rule: "14",
+    sql: [{ function: "write_event", find: "SET seq = e.seq + 1", put: "SET seq = e.seq + 2" }],
+  },
+  {
+    name: "a delivery counts before its outcome is stored",
+    under: "server: kill -9",
+    rule: "14",
+    sql: [
+      {
+        function: "claim_deliveries",
+        find: "UPDATE webhook_queues q SET claims",
+        put: "UPDATE deliveries d SET state = 'delivered' WHERE d.lane = v_delivery.lane AND d.account_id = v_delivery.account_id AND d.seq = v_delivery.seq AND d.webhook_id = v_delivery.webhook_id; UPDATE webhook_queues q SET claims",
+      },
+    ],
+  },
+  {
+    name: "a claim does not end",
+    under: "server: kill -9",
+    rule: "14",
+    sql: [
+      {
+        function: "claim_deliveries",
+        find: "claimed_until = v_now + interval '1 minute'",
+        put: "claimed_until = 'infinity'",
+      },
+    ],
+  },
+  {
+    name: "first attempts are not in order",
+    under: "none",
+    rule: "14",
+    sql: [
+      {
+        function: "claim_deliveries",
+        find: "ORDER BY d.due_at LIMIT 1",
+        put: "ORDER BY d.due_at DESC LIMIT 1",
+      },
+    ],
+  },
+  {
     name: "the key is logged",
     under: "none",
     code: {
