@@ -50,6 +50,8 @@ const places: readonly Place[] = developerMethods.flatMap((method) =>
 
 test("the fields that can refer to data of an account are complete", () => {
   expect(places.map(({ name }) => name).sort()).toEqual([
+    // Webhooks are tested in webhooks/manage.test.ts, events in webhooks/deliver.test.ts.
+    "DeleteWebhook webhook_id",
     // Tested with generations, in list-entries/200.test.ts.
     "GetGeneration id",
     "GetKey key_id",
@@ -57,6 +59,10 @@ test("the fields that can refer to data of an account are complete", () => {
     "GetTopUp id",
     // A position is a time and texts; it names no account.
     "GetUsage page_token",
+    "GetWebhook webhook_id",
+    // A position in the deliveries of one webhook.
+    "ListDeliveries page_token",
+    "ListDeliveries webhook_id",
     // A filter: entries of other accounts never match.
     "ListEntries key_id",
     "ListEntries page_token",
@@ -70,9 +76,14 @@ test("the fields that can refer to data of an account are complete", () => {
     "ListModels page_token",
     // A position is an id; it is looked up among the top-ups of the calling account.
     "ListTopUps page_token",
+    "Redeliver event_id",
+    "Redeliver webhook_id",
     "RevokeKey key_id",
     "RotateKey key_id",
+    "RotateWebhook webhook_id",
+    "TestWebhook webhook_id",
     "UpdateKey key_id",
+    "UpdateWebhook webhook_id",
   ]);
 });
 

@@ -345,6 +345,17 @@ describe("a webhook", () => {
     expect(await deliveries(key, id)).toEqual([]);
   });
 
+  test("is not delivered an event of another account", async () => {
+    const [key, foreign] = [await newKey(), await newKey()];
+    const { id } = await create(key);
+    const listed = await fetch(`${app.url}/v1/events`, { headers: bearer(foreign.secret) });
+    const { events } = (await listed.json()) as { events: { id: string }[] };
+    expect(await api(key, "POST", `/${id}:redeliver`, { event_id: events[0]?.id })).toMatchObject({
+      status: 404,
+    });
+    expect(await deliveries(key, id)).toEqual([]);
+  });
+
   test("that is deleted receives nothing more", async () => {
     const key = await newKey();
     const { id } = await create(key);
