@@ -31,6 +31,7 @@ import { streams } from "./parts/streams.ts";
 import { turns } from "./parts/turns.ts";
 import { upstreams } from "./parts/upstreams.ts";
 import { usageExport } from "./parts/usage-export.ts";
+import { webhooks } from "./parts/webhooks.ts";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -62,6 +63,7 @@ const parts: Record<string, AnyPart> = {
   "limits-none": limitsNone,
   "limits-five": limitsFive,
   "limits-users": limitsUsers,
+  webhooks,
   "rest-me": restMe(64, { rest: { min: 0.33, goal: 0.42 }, connect: { min: 0.6, goal: 0.7 } }),
   "rest-me-256": restMe(256, { rest: { min: 0.38, goal: 0.45 }, connect: { min: 0.7 } }),
   replicas,

@@ -1,5 +1,6 @@
-import { type LookupAddress, type LookupOptions, lookup } from "node:dns";
-import { isIP } from "node:net";
+import type { LookupAddress } from "node:dns";
+import { Resolver } from "node:dns/promises";
+import { isIP, type LookupFunction } from "node:net";
 import { AddressRanges } from "../domain/network.ts";
 
 /** Addresses that are not of the public Internet (the special-purpose registries of IANA), which a customer must not reach. */
@@ -13,13 +14,24 @@ const IPV6_REFUSED = new AddressRanges("2001::/23,2001:db8::/32,2002::/16,3fff::
 export const REFUSED_ADDRESS =
   "The address is private, local or reserved. Only addresses of the public Internet receive deliveries.";
 
+const RESOLVE_MS = 3_000;
+const RESOLVE_TRIES = 2;
+
 /** Decides which addresses receive deliveries. */
 export class DeliveryAddresses {
   readonly #allowed: AddressRanges | undefined;
+  readonly #resolver: Resolver;
 
-  /** @param allowed ranges that receive deliveries too, also without TLS */
-  constructor(allowed: AddressRanges | undefined) {
+  /**
+   * @param allowed ranges that receive deliveries too, also without TLS
+   * @param resolver resolves names without the threads of `dns.lookup`, which a slow name server of a customer would occupy
+   */
+  constructor(
+    allowed: AddressRanges | undefined,
+    resolver = new Resolver({ timeout: RESOLVE_MS, tries: RESOLVE_TRIES }),
+  ) {
     this.#allowed = allowed;
+    this.#resolver = resolver;
   }
 
   /** The normal form of an URL, or what is wrong with it. Names are not resolved yet. */
@@ -39,24 +51,35 @@ export class DeliveryAddresses {
   }
 
   /**
-   * Resolves a name like `dns.lookup`, and leaves out addresses that receive no deliveries. The connection is made to an address that was
+   * Resolves a name for a connection, and leaves out addresses that receive no deliveries. The connection is made to an address that was
    * checked, so a name cannot change in between.
    */
-  lookup(isEncrypted: boolean) {
-    return (
-      host: string,
-      options: LookupOptions,
-      done: (error: Error | null, address: string | LookupAddress[], family?: number) => void,
-    ): void => {
-      lookup(host, { ...options, all: true }, (error, addresses) => {
-        const usable = addresses?.filter(({ address }) => this.#receives(address, isEncrypted)) ?? [];
-        const [first] = usable;
-        if (error) done(error, "");
-        else if (!first) done(new Error(REFUSED_ADDRESS), "");
-        else if (options.all) done(null, usable);
-        else done(null, first.address, first.family);
-      });
+  lookup(isEncrypted: boolean): LookupFunction {
+    return (host, options, done) => {
+      this.#resolve(host, isEncrypted).then(
+        (addresses) => {
+          const [first] = addresses;
+          if (!first) done(new Error(REFUSED_ADDRESS), []);
+          else if (options.all) done(null, addresses);
+          else done(null, first.address, first.family);
+        },
+        (error: Error) => done(error, []),
+      );
     };
+  }
+
+  async #resolve(host: string, isEncrypted: boolean): Promise<LookupAddress[]> {
+    const [four, six] = await Promise.allSettled([
+      this.#resolver.resolve4(host),
+      this.#resolver.resolve6(host),
+    ]);
+    if (four.status === "rejected" && six.status === "rejected")
+      throw new Error(`${host} cannot be resolved (${four.reason.code})`);
+    const listOf = (found: typeof four, family: number) =>
+      found.status === "fulfilled" ? found.value.map((address) => ({ address, family })) : [];
+    return [...listOf(four, 4), ...listOf(six, 6)].filter(({ address }) =>
+      this.#receives(address, isEncrypted),
+    );
   }
 
   #refuses({ hostname, protocol }: URL): boolean {

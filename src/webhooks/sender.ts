@@ -42,7 +42,7 @@ export class Sender {
   async send({ url, secrets }: Endpoint, id: string, body: string, signal: AbortSignal): Promise<Outcome> {
     const startedAt = performance.now();
     const time = new Date();
-    const answer = new Answer(AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]));
+    const answer = new Answer(signal);
     try {
       const target = new URL(url);
       this.#addresses.check(target);
@@ -92,7 +92,7 @@ export class Sender {
   #createAgent(isEncrypted: boolean): Agent {
     const undici = require("undici") as typeof import("undici");
     return new undici.Agent({
-      connect: { timeout: TIMEOUT_MS, lookup: this.#addresses.lookup(isEncrypted) as never },
+      connect: { timeout: TIMEOUT_MS, lookup: this.#addresses.lookup(isEncrypted) },
       headersTimeout: TIMEOUT_MS,
       bodyTimeout: TIMEOUT_MS,
       pipelining: 1,
@@ -111,6 +111,7 @@ class Answer implements Dispatcher.DispatchHandler {
   readonly #signal: AbortSignal;
   readonly #end: () => void;
   readonly #onAbort = () => this.#fail(NO_ANSWER);
+  readonly #timer = setTimeout(this.#onAbort, TIMEOUT_MS);
   #controller: Dispatcher.DispatchController | undefined;
   #isEnded = false;
 
@@ -167,6 +168,7 @@ class Answer implements Dispatcher.DispatchHandler {
   #stop(): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
+    clearTimeout(this.#timer);
     this.#signal.removeEventListener("abort", this.#onAbort);
     this.#controller?.abort(new Error("The rest of the answer is not needed."));
     this.#end();

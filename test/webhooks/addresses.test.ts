@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { AddressRanges } from "../../src/domain/network.ts";
+import { DeliveryAddresses, REFUSED_ADDRESS } from "../../src/webhooks/addresses.ts";
+import { Sender } from "../../src/webhooks/sender.ts";
+import { NameServer } from "../support/name-server.ts";
+import { WebhookReceiver } from "../support/webhook-receiver.ts";
+
+const SECRETS = "whsec_RXhhbXBsZUV4YW1wbGVFeGFtcGxlRXhhbXBsZUV4YW0=";
+const nameServer = new NameServer();
+const receiver = new WebhookReceiver();
+let addresses: DeliveryAddresses;
+let sender: Sender;
+
+beforeAll(async () => {
+  await receiver.start();
+  addresses = new DeliveryAddresses(new AddressRanges("127.0.0.1/32"), await nameServer.start());
+  sender = new Sender(addresses, "test");
+});
+afterAll(async () => {
+  await sender.close();
+  await receiver.stop();
+  nameServer.stop();
+});
+
+/** The addresses to which a connection may be made. */
+const resolve = (host: string) =>
+  new Promise<unknown>((done) => {
+    addresses.lookup(true)(host, { all: true }, (error, found) => done(error ? error.message : found));
+  });
+
+const send = () =>
+  sender.send(
+    { url: `http://name.test:${receiver.port}/`, secrets: SECRETS },
+    "evt_1",
+    "{}",
+    new AbortController().signal,
+  );
+
+test("a name with public and private addresses is connected to the public ones only", async () => {
+  nameServer.names.set("mixed.test", ["10.0.0.1", "8.8.8.8", "169.254.169.254", "1.1.1.1"]);
+  expect(await resolve("mixed.test")).toEqual([
+    { address: "8.8.8.8", family: 4 },
+    { address: "1.1.1.1", family: 4 },
+  ]);
+});
+
+test.each(["10.0.0.1", "127.0.0.2", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "224.0.0.1"])(
+  "a name with the address %s is refused",
+  async (address) => {
+    nameServer.names.set("private.test", [address]);
+    expect(await resolve("private.test")).toBe(REFUSED_ADDRESS);
+  },
+);
+
+test("a name that does not exist says so", async () => {
+  expect(await resolve("absent.test")).toContain("ENOTFOUND");
+});
+
+test("a name that changes after it was checked does not reach its new address", async () => {
+  nameServer.names.set("name.test", ["127.0.0.1"]);
+  receiver.respond = (response) => response.writeHead(204, { connection: "close" }).end();
+  expect(await send()).toMatchObject({ status: 204, error: "" });
+  nameServer.names.set("name.test", ["127.0.0.2"]);
+  expect(await send()).toMatchObject({ status: undefined, error: REFUSED_ADDRESS });
+  expect(receiver.received).toHaveLength(1);
+});
+
+test("an answer without end takes no more than its first characters", async () => {
+  nameServer.names.set("name.test", ["127.0.0.1"]);
+  receiver.respond = (response) => {
+    response.writeHead(200);
+    const write = () => {
+      while (!response.destroyed && response.write("x".repeat(10_000)));
+    };
+    response.on("drain", write);
+    write();
+  };
+  expect(await send()).toMatchObject({ status: 200, error: "", answer: "x".repeat(1_000) });
+});
