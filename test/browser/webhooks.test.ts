@@ -38,6 +38,7 @@ describe.skipIf(!chromiumPath)("webhooks on the pages", () => {
 
   /** Submits the open dialog, with a reason if it asks for one. */
   async function submit(action: string): Promise<void> {
+    await dialog().getByRole("button", { name: action, exact: true }).waitFor();
     const reason = dialog().getByLabel("Reason");
     if ((await reason.count()) > 0) await reason.fill(`because of ${action}`);
     await dialog().getByRole("button", { name: action, exact: true }).click();
@@ -118,7 +119,7 @@ describe.skipIf(!chromiumPath)("webhooks on the pages", () => {
     await openWebhook();
     await press("Test");
     await dialog()
-      .getByText(/^204 in \d+ ms$/)
+      .getByText(/^204 in [\d,]+ ms$/)
       .waitFor();
     await console.page.keyboard.press("Escape");
     const [tested] = await receiver.until(1);

@@ -114,7 +114,7 @@ test("the operations are sorted by importance and have short names that differ",
     "Usage",
     "Payments",
     "Events",
-    "Webhooks",
+    "Webhook settings",
   ]);
   const names = Object.values(paths).flatMap((verbs) => Object.values(verbs).map(({ summary }) => summary));
   expect(new Set(names).size).toBe(names.length);

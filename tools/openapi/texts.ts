@@ -26,7 +26,8 @@ const TAG_TITLES: Readonly<Record<string, string>> = {
   LimitService: "Limits",
   EventService: "Events",
   TopUpService: "Payments",
-  WebhookService: "Webhooks",
+  // Scalar has a section "Webhooks" for those of the document.
+  WebhookService: "Webhook settings",
   KeyService: "Keys",
 };
 
