@@ -12,8 +12,8 @@ import type { DeliveryAddresses } from "./addresses.ts";
 import type { Outcome, Sender } from "./sender.ts";
 
 const POLL_MS = 500;
-/** Attempts at once of any kind, and of those to fast endpoints only. A test is one of the first kind. */
-const MAX_ROOM: Room = { any: 10, fast: 10 };
+/** Attempts at once of any kind, and of those to fast endpoints only. One more place of the first kind is for tests. */
+const MAX_ROOM: Room = { any: 9, fast: 10 };
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
 /** The pauses after failed attempts. The attempt after the last pause is the last one. */
@@ -91,19 +91,19 @@ export class Deliverer {
     await this.#options.sender.close();
   }
 
-  /** Sends an event of the type "webhook.test", in any state of the webhook. */
+  /** Sends an event of the type "webhook.test", in any state of the webhook: one at a time for each account. */
   async test(
     id: string,
     { account_id: accountId, url, secrets }: WebhookToTest,
     requestId: string,
   ): Promise<Outcome> {
     const { signal } = this.#stopped;
-    if (this.#tests.has(id) || this.#room().any === 0) {
+    if (this.#tests.has(accountId) || (this.#tests.size > 0 && this.#room().any === 0)) {
       throw new DomainError("overloaded", {
         message: "Other deliveries are running. Repeat the test in a few seconds.",
       });
     }
-    this.#tests.add(id);
+    this.#tests.add(accountId);
     try {
       const messageId = `test_${requestId}`;
       const body = bodyOf({
@@ -116,7 +116,7 @@ export class Deliverer {
       });
       return await this.#options.sender.send({ url, secrets }, messageId, body, signal);
     } finally {
-      this.#tests.delete(id);
+      this.#tests.delete(accountId);
     }
   }
 
@@ -161,7 +161,7 @@ export class Deliverer {
 
   #room(): Room {
     let fast = MAX_ROOM.fast - this.#reserved.fast;
-    let any = MAX_ROOM.any - this.#reserved.any - this.#tests.size;
+    let any = MAX_ROOM.any - this.#reserved.any - Math.max(0, this.#tests.size - 1);
     for (const claim of this.#running) {
       if (claim.is_fast_only) fast--;
       else any--;

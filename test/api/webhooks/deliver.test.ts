@@ -345,6 +345,25 @@ describe("a webhook", () => {
     expect(await deliveries(key, id)).toEqual([]);
   });
 
+  test("is tested by one call of an account at a time", async () => {
+    const [key, foreign] = [await newKey(), await newKey()];
+    const [slow, own] = [await create(key, { url: receiver.url("/slow") }), await create(key)];
+    const other = await create(foreign);
+    const held = Promise.withResolvers<void>();
+    receiver.respond = (response, { path }) => {
+      void (path === "/slow" ? held.promise : Promise.resolve()).then(() => response.writeHead(204).end());
+    };
+    const first = api(key, "POST", `/${slow.id}:test`, {});
+    await receiver.until(1, "/slow");
+    expect(await api(key, "POST", `/${own.id}:test`, {})).toMatchObject({
+      status: 503,
+      body: { error: { code: "overloaded" } },
+    });
+    expect((await api(foreign, "POST", `/${other.id}:test`, {})).body.outcome.status).toBe(204);
+    held.resolve();
+    expect((await first).body.outcome.status).toBe(204);
+  });
+
   test("is not delivered an event of another account", async () => {
     const [key, foreign] = [await newKey(), await newKey()];
     const { id } = await create(key);
