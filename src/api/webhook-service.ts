@@ -66,8 +66,8 @@ async function create(
   return viewWithSecret(row);
 }
 
-async function test(deps: Deps, accountId: string, id: string, call: ApiCall) {
-  const webhook = await webhookToTest(deps.database, accountId, id);
+async function test(deps: Deps, actor: WebhookActor, id: string, call: ApiCall) {
+  const webhook = await webhookToTest(deps.database, actor, id);
   const { status = 0, latencyMs, error, answer } = await deps.deliverer.test(id, webhook, call.requestId);
   return { outcome: { status, latencyMs, error, answer } };
 }
@@ -205,8 +205,7 @@ export const webhookService = defineService(WebhookService, ({ deps }) => {
     },
     rotateWebhook: async ({ webhookId, overlapSeconds }: RotateWebhookRequest, { key }: ApiCall) =>
       viewWithSecret(await rotateRow(database, key, webhookId, overlapSeconds)),
-    testWebhook: ({ webhookId }: TestWebhookRequest, call: ApiCall) =>
-      test(deps, call.key.accountId, webhookId, call),
+    testWebhook: ({ webhookId }: TestWebhookRequest, call: ApiCall) => test(deps, call.key, webhookId, call),
     listDeliveries: (request: ListDeliveriesRequest, { key }: ApiCall) =>
       listDeliveries(deps, key.accountId, request),
     redeliver: (request: RedeliverRequest, { key }: ApiCall) => redeliver(deps, key, request),
@@ -253,8 +252,10 @@ export const webhooksOfOperators = {
     );
     return viewWithSecret(row);
   },
-  testWebhook: (deps: Deps, { webhookId }: TestAnyWebhookRequest, call: ApiCall) =>
-    test(deps, "", webhookId, call),
+  testWebhook: async (deps: Deps, { webhookId, reason }: TestAnyWebhookRequest, call: ApiCall) =>
+    await makeLoggedChange(deps, call, { target: webhookId, reason }, (action) =>
+      test(deps, { action }, webhookId, call),
+    ),
   listDeliveries: (deps: Deps, request: ListAllDeliveriesRequest) => listDeliveries(deps, "", request),
   redeliver: async (deps: Deps, request: RedeliverAnyRequest, call: ApiCall) => {
     const { webhookId, eventId, from, to, reason } = request;

@@ -52,7 +52,7 @@ export async function tablesOf(sql: Sql): Promise<Table[]> {
            coalesce((SELECT sum(pg_total_relation_size(t.relid)) FROM pg_partition_tree(c.oid) t),
              pg_total_relation_size(c.oid))::float8 AS bytes,
            (SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY a.attname) FROM pg_attribute a
-            WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) AS columns
+            WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '') AS columns
     FROM pg_class c WHERE c.relnamespace = 'vx'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
     ORDER BY (SELECT max(l.level) FROM levels l WHERE l.oid = c.oid), c.relname`;
 }

@@ -73,9 +73,18 @@ export const define: Define = (group) => {
       positiveNumber("--overlap-seconds", MAX_OVERLAP_SECONDS),
     ),
   ).action(rotate);
-  ofWebhook(group, "test", "Send a delivery now and show the outcome. Exits with 1 if it is not accepted.", [
-    "vx webhooks test wh_…",
-  ]).action(testWebhook);
+  reasonOption(
+    ofWebhook(
+      group,
+      "test",
+      "Send a delivery now and show the outcome. Exits with 1 if it is not accepted.",
+      ["vx webhooks test wh_…"],
+    ),
+  ).action(testWebhook);
+  defineDeliveries(group);
+};
+
+function defineDeliveries(group: Command): void {
   addListOptions(
     ofWebhook(group, "deliveries", "List the events that a webhook receives, the newest first.", [
       "vx webhooks deliveries wh_… --state failed",
@@ -99,7 +108,7 @@ export const define: Define = (group) => {
     .option("--from <time>", "the time of the first event", time("--from"))
     .option("--to <time>", "the time before which the last event is (default: now)", time("--to"))
     .action(redeliver);
-};
+}
 
 const MAX_OVERLAP_SECONDS = 2_592_000;
 
@@ -196,8 +205,9 @@ async function rotate(webhookId: string, options: RotateOptions): Promise<void> 
   await showSecret(options, RotateWebhookResponseSchema, response, "has a new secret");
 }
 
-async function testWebhook(webhookId: string, options: JsonOption): Promise<void> {
-  const response = await withAdmin((admin) => admin.testWebhook({ webhookId }));
+async function testWebhook(webhookId: string, options: JsonOption & ReasonOption): Promise<void> {
+  const { reason = "" } = options;
+  const response = await withAdmin((admin) => admin.testWebhook({ webhookId, reason }));
   const { status = 0, latencyMs = 0, error = "", answer = "" } = response.outcome ?? {};
   await show(options, TestWebhookResponseSchema, response, () =>
     [

@@ -158,12 +158,8 @@ export function rotateWebhook(
 
 export type WebhookToTest = { readonly account_id: string; readonly url: string; readonly secrets: string };
 
-/** @param accountId empty for a webhook of any account or of operators */
-export async function webhookToTest(database: Cells, accountId: string, id: string): Promise<WebhookToTest> {
-  const lane = laneOf(id);
-  const [row] = await cellOf(database, lane).call<WebhookToTest>("webhook_to_test", lane, accountId, id);
-  if (!row) throw notFound(id);
-  return row;
+export function webhookToTest(database: Cells, actor: WebhookActor, id: string): Promise<WebhookToTest> {
+  return change(database, "webhook_to_test", actor, id);
 }
 
 /**

@@ -20,7 +20,7 @@ const answers: string[] = [];
 
 beforeAll(async () => {
   app = await startTestApp({ env: { VX_LOG_LEVEL: "trace" } });
-  key = await createTestKey(operatorOf(app), { scopes: ["generate", "read", "keys", "billing"] });
+  key = await createTestKey(operatorOf(app), { scopes: ["generate", "read", "keys", "webhooks", "billing"] });
 });
 afterAll(() => app.stop());
 

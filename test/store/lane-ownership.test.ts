@@ -67,6 +67,7 @@ function writesOf(payer: Payer, generationId: string): Record<string, Parameter[
     update_key: [...key, keyId, '{"name":"new"}'],
     update_webhook: [null, lane, accountId, "wh_x", "{}"],
     warn_of_expiry: [lane, keyId],
+    webhook_to_test: [null, lane, accountId, "wh_x"],
   };
 }
 

@@ -79,7 +79,7 @@ export const EVENT_DATA: Readonly<Record<string, Schema>> = {
     reason: "failing",
   },
   "price.changed": {
-    model: "vx-sandbox",
+    model: "example-large",
     version: 2,
     prices: PRICES,
     previous: { ...PRICES, output: 900_000 },

@@ -58,6 +58,7 @@ type Case = { readonly call: () => Promise<unknown>; readonly event: () => Parti
 
 let accountId = "";
 let limitId = "";
+let webhookId = "";
 let keyId = "";
 let leakedId = "";
 let otherId = "";
@@ -177,6 +178,35 @@ const changes: Readonly<Record<string, Case>> = {
       });
     },
     event: () => ({ target: leakedId, accountId, details: { url: "https://paste.example/1" } }),
+  },
+  CreateWebhook: {
+    call: async () => {
+      const url = "https://10.0.0.1.example/?token=x";
+      webhookId =
+        (await admin.createWebhook({ accountId, url, types: ["key.created"], reason })).webhook?.id ?? "";
+    },
+    event: () => ({ target: webhookId, accountId, details: { types: "key.created" } }),
+  },
+  UpdateWebhook: {
+    call: () =>
+      admin.updateWebhook({ webhookId, state: "paused", reason, updateMask: { paths: ["types", "state"] } }),
+    event: () => ({ target: webhookId, accountId, details: { fields: "types,state", state: "paused" } }),
+  },
+  RotateWebhook: {
+    call: () => admin.rotateWebhook({ webhookId, overlapSeconds: 60, reason }),
+    event: () => ({ target: webhookId, accountId, details: { overlap_seconds: "60" } }),
+  },
+  TestWebhook: {
+    call: () => admin.testWebhook({ webhookId, reason }),
+    event: () => ({ target: webhookId, accountId, details: {} }),
+  },
+  Redeliver: {
+    call: () => admin.redeliver({ webhookId, from: timestampFromDate(new Date(0)), reason }),
+    event: () => ({ target: webhookId, accountId, details: { from: "1970-01-01T00:00:00.000Z" } }),
+  },
+  DeleteWebhook: {
+    call: () => admin.deleteWebhook({ webhookId, reason }),
+    event: () => ({ target: webhookId, accountId, details: {} }),
   },
   RevokeKey: {
     call: () => admin.revokeKey({ keyId, reason }),

@@ -3410,6 +3410,13 @@ export declare type TestWebhookRequest = Message<"vx.admin.v1.TestWebhookRequest
    * @generated from field: string webhook_id = 1;
    */
   webhookId: string;
+
+  /**
+   * The reason, as shown in the operator log.
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
 };
 
 /**
