@@ -20,6 +20,8 @@ DECLARE
   v_webhook webhooks;
   v_delivery deliveries;
 BEGIN
+  -- A crash that loses the claim leads to one more attempt, so the commit does not wait for the disk.
+  PERFORM set_config('synchronous_commit', 'off', true);
   PERFORM wake_queues(v_now);
   FOR v_queue IN
     WITH fast AS (

@@ -12,6 +12,8 @@ DECLARE
   v_attempt record;
   v_queue webhook_queues;
 BEGIN
+  -- See claim_deliveries.
+  PERFORM set_config('synchronous_commit', 'off', true);
   FOR v_attempt IN SELECT a.* FROM json_to_recordset(p_attempts::json) a (
       lane smallint, webhook_id text, claim bigint, account_id text, seq bigint, attempt smallint, status smallint, latency_ms integer,
       error text, answer text, retry_ms bigint, pause_ms bigint) ORDER BY a.lane, a.webhook_id
