@@ -99,7 +99,7 @@ export function createComponents(options: ComponentsOptions) {
   return {
     deps,
     payments,
-    /** Starts what is about the whole database. Call in one process of a server only. */
+    /** Starts the work that one process of a server does for the whole database. */
     startUpkeep: () => {
       registerHoldGauges(metrics, database);
       payments?.polling.start();

@@ -43,7 +43,7 @@ export function insufficientBalance(funds: Funds, need: Need, topUpUrl: string |
   });
 }
 
-/** The 402 error of a call of an account that owes something. A credit or a top-up pays what is owed first. */
+/** The 402 error of an account that owes an amount. A credit or a top-up pays this amount first. */
 export function paymentReversed(
   { owedMicros, ...funds }: OwingHold,
   need: Need,

@@ -71,10 +71,6 @@ function cellOf(database: Cells, lane: Lane): FunctionCaller {
   return lane === LANE_COUNT ? database.home : database.at(lane);
 }
 
-function notFound(id: string): DomainError {
-  return new DomainError("not_found", { message: `There is no webhook ${id}.` });
-}
-
 /** Calls a function that changes a webhook. Those of operators are copied to the other cells. */
 async function change<Row>(
   database: Cells,
@@ -130,7 +126,7 @@ export async function listWebhooks(database: Cells, accountId: string): Promise<
 export async function getWebhook(database: Cells, accountId: string, id: string): Promise<WebhookRow> {
   const lane = laneOf(id);
   const [row] = await cellOf(database, lane).call<WebhookRow>("view_webhooks", lane, accountId, id);
-  if (!row) throw notFound(id);
+  if (!row) throw new DomainError("not_found", { message: `There is no webhook ${id}.` });
   return row;
 }
 

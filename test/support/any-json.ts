@@ -1,5 +1,6 @@
-export type JsonAnswer = {
-  readonly status: number;
-  // biome-ignore lint/suspicious/noExplicitAny: the tests read JSON of different methods
-  readonly body: any;
-};
+import { type JsonRequest, sendJson } from "../rest/send-json.ts";
+
+/** The same as sendJson for tests that read JSON of different methods. */
+// biome-ignore lint/suspicious/noExplicitAny: the type of the JSON depends on the method
+export const sendAnyJson: (url: string, request: JsonRequest) => Promise<{ status: number; body: any }> =
+  sendJson;

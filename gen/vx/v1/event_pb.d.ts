@@ -350,7 +350,7 @@ export declare type TopUpEvent = Message<"vx.v1.TopUpEvent"> & {
   amountMicros: bigint;
 
   /**
-   * What was refunded in total, in micros.
+   * The refunded amount in total, in micros.
    *
    * @generated from field: int64 refunded_micros = 4;
    */

@@ -661,7 +661,7 @@ export declare type RedeliverRequest = Message<"vx.v1.RedeliverRequest"> & {
 export declare const RedeliverRequestSchema: GenMessage<RedeliverRequest>;
 
 /**
- * What is delivered again.
+ * The events that are delivered again.
  *
  * @generated from message vx.v1.RedeliverResponse
  */

@@ -2,7 +2,7 @@ import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { JsonAnswer } from "../../support/any-json.ts";
+import { sendAnyJson } from "../../support/any-json.ts";
 import { startTestApp, type TestApp } from "../../support/app.ts";
 import { createCertificate } from "../../support/certificate.ts";
 import { createTestKey, type Operator, operatorOf, type TestKey } from "../../support/fixtures.ts";
@@ -33,14 +33,8 @@ afterEach(() => receiver.stop());
 
 const newKey = () => createTestKey(operator, { scopes: ["read", "keys", "webhooks"] });
 
-async function api(key: TestKey, verb: string, path: string, body?: unknown): Promise<JsonAnswer> {
-  const response = await fetch(`${app.url}/v1/webhooks${path}`, {
-    method: verb,
-    headers: { ...bearer(key.secret), "content-type": "application/json" },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  return { status: response.status, body: await response.json() };
-}
+const api = ({ secret }: TestKey, verb: string, path: string, body?: unknown) =>
+  sendAnyJson(app.url, { verb, path: `/v1/webhooks${path}`, body, secret });
 
 async function create(key: TestKey, fields: { url?: string; types?: string[] } = {}) {
   const { body } = await api(key, "POST", "", { url: receiver.url(), ...fields });

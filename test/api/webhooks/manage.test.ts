@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebhookService } from "../../../gen/vx/v1/webhook_pb.js";
-import type { JsonAnswer } from "../../support/any-json.ts";
+import { sendAnyJson } from "../../support/any-json.ts";
 import { startTestApp, type TestApp } from "../../support/app.ts";
 import { createTestKey, type Operator, operatorOf, type TestKey } from "../../support/fixtures.ts";
 import { bearer, protocols } from "../../support/protocols.ts";
@@ -87,14 +87,8 @@ describe.each(protocols)("$name", ({ open }) => {
 });
 
 describe("over REST", () => {
-  const send = async (key: TestKey, verb: string, path: string, body?: unknown): Promise<JsonAnswer> => {
-    const response = await fetch(`${app.url}/v1/webhooks${path}`, {
-      method: verb,
-      headers: { ...bearer(key.secret), "content-type": "application/json" },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    return { status: response.status, body: await response.json() };
-  };
+  const send = ({ secret }: TestKey, verb: string, path: string, body?: unknown) =>
+    sendAnyJson(app.url, { verb, path: `/v1/webhooks${path}`, body, secret });
 
   test("null clears the types and the description, and neither the address nor the state", async () => {
     const key = await newKey();

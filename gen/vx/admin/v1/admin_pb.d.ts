@@ -3562,7 +3562,7 @@ export declare type RedeliverRequest = Message<"vx.admin.v1.RedeliverRequest"> &
 export declare const RedeliverRequestSchema: GenMessage<RedeliverRequest>;
 
 /**
- * What is delivered again.
+ * The events that are delivered again.
  *
  * @generated from message vx.admin.v1.RedeliverResponse
  */

@@ -8,7 +8,7 @@ CREATE OR REPLACE FUNCTION claim_deliveries(p_any integer, p_fast integer, p_bus
   )
   LANGUAGE plpgsql SECURITY DEFINER
   SET search_path FROM CURRENT
-  SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = on
+  SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -8,18 +8,17 @@ DECLARE
   v_secret constant text := new_webhook_secret();
   v_view webhook_view;
 BEGIN
-  IF p_lane = no_lane() THEN
-    PERFORM 1 FROM shared_data FOR UPDATE;
-  ELSE
+  IF p_lane <> no_lane() THEN
     PERFORM lock_account(p_lane, p_account_id);
   END IF;
+  -- Before the webhooks are counted: the locks of the log order the creations of operators.
+  PERFORM log_webhook_change(p_act, p_lane, p_id, p_account_id);
   IF (SELECT count(*) FROM webhooks w WHERE w.lane = p_lane AND w.account_id = p_account_id) >= p_max THEN
     PERFORM refuse('webhook_limit_reached', format('There can be at most %s webhooks. Delete one that is not used.', p_max));
   END IF;
   INSERT INTO webhooks (lane, id, account_id, url, description, types, enabled_at, secret, created_at)
     VALUES (p_lane, p_id, p_account_id, p_url, p_description, string_to_array(p_types, ','), clock_timestamp(), v_secret,
       clock_timestamp());
-  PERFORM log_webhook_change(p_act, p_lane, p_id, p_account_id);
   SELECT * INTO v_view FROM view_webhooks(p_lane, p_account_id, p_id);
   v_view.secret := v_secret;
   RETURN v_view;

@@ -1,6 +1,6 @@
 -- Makes events pending for a webhook, in their order, and returns their number. With p_event_id that event; otherwise at most p_limit
--- events of the webhook's types from p_from to before p_to (NULL for the oldest event, and for now) that were not delivered and are not pending. For all accounts,
--- p_account_id is empty, and p_max_lane is the last lane of this cell: 1024 or 1023.
+-- events of the webhook's types from p_from to before p_to (NULL for the oldest event, and for now) that were not delivered and are not
+-- pending. For all accounts, p_account_id is empty, and p_max_lane is the last lane of this cell: 1024 or 1023.
 CREATE OR REPLACE FUNCTION redeliver(
   p_act text, p_webhook_id text, p_types text, p_lane smallint, p_account_id text, p_event_id text, p_from timestamptz, p_to timestamptz,
   p_max_lane smallint, p_limit integer

@@ -77,7 +77,7 @@ export type TopUp = Message<"vx.v1.TopUp"> & {
   receiptUrl: string;
 
   /**
-   * What was refunded, in micros.
+   * The refunded amount, in micros.
    *
    * @generated from field: int64 refunded_micros = 9;
    */

@@ -684,7 +684,7 @@ export const RedeliverRequestSchema: GenMessage<RedeliverRequest> = /*@__PURE__*
   messageDesc(file_vx_v1_webhook, 19);
 
 /**
- * What is delivered again.
+ * The events that are delivered again.
  *
  * @generated from message vx.v1.RedeliverResponse
  */
