@@ -7,13 +7,15 @@ type HttpTarget = {
   readonly requests: readonly string[];
   readonly connections: number;
   readonly seconds: number;
+  /** Calls per second. Default: each caller sends its next call at once. */
+  readonly rate?: number;
 };
 
 /**
  * An arm with one connection per caller and one request at a time. Fails on any status but 200. Each round
  * opens new connections, because servers close those that are idle while others are measured.
  */
-export function httpArm({ url, requests, connections, seconds }: HttpTarget): () => Promise<Load> {
+export function httpArm({ url, requests, connections, seconds, rate }: HttpTarget): () => Promise<Load> {
   const { hostname, port } = new URL(url);
   const bytes = requests.map((text) => Buffer.from(text, "latin1"));
   let turn = 0;
@@ -27,7 +29,7 @@ export function httpArm({ url, requests, connections, seconds }: HttpTarget): ()
       }),
     );
     try {
-      return await runCallers(connections, seconds, (caller) => (callers[caller] as Caller).call());
+      return await runCallers(connections, seconds, (caller) => (callers[caller] as Caller).call(), rate);
     } finally {
       for (const { socket } of callers) socket.destroy();
     }

@@ -1,22 +1,29 @@
+import { setTimeout as wait } from "node:timers/promises";
+
 /** What callers measured. A type alias, so that it is a Sample. */
 export type Load = { readonly perSecond: number; readonly p50Ms: number; readonly p99Ms: number };
 
-/** Runs concurrent callers for the given time. Each sends its next call as soon as the last one has ended. */
+/**
+ * Runs concurrent callers for the given time. Each sends its next call as soon as the last one has ended, or with a rate, as soon as it is
+ * due too. A latency then begins when the call is due.
+ */
 export async function runCallers(
   callers: number,
   seconds: number,
   call: (caller: number) => Promise<unknown>,
+  rate?: number,
 ): Promise<Load> {
   const latencies: number[] = [];
+  let calls = 0;
   const startedAt = performance.now();
   const until = startedAt + seconds * 1000;
   await Promise.all(
     Array.from({ length: callers }, async (_, caller) => {
-      for (let at = performance.now(); at < until; ) {
+      for (let at = performance.now(); at < until; at = performance.now()) {
+        const due = rate === undefined ? at : startedAt + (calls++ * 1000) / rate;
+        if (due > at) await wait(due - at);
         await call(caller);
-        const now = performance.now();
-        latencies.push(now - at);
-        at = now;
+        latencies.push(performance.now() - due);
       }
     }),
   );
