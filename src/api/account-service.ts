@@ -1,53 +1,43 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import {
-  AccountService,
-  type GetAccountRequest,
-  type GetAccountResponseSchema,
-  type UpdateAccountRequest,
-} from "../../gen/vx/v1/account_pb.js";
+import { AccountService, type GetAccountResponseSchema } from "../../gen/vx/v1/account_pb.js";
 import { DomainError } from "../domain/errors.ts";
 import { formatMicros } from "../domain/money.ts";
-import { type AccountRow, getAccount as getAccountRow, setLowBalance } from "../store/accounts.ts";
+import { type AccountRow, getAccount, setLowBalance } from "../store/accounts.ts";
 import { getKey, type KeyRow } from "../store/keys.ts";
 import { type ApiCall, type Deps, defineService } from "./define-service.ts";
 import { accountStateOf, viewKey } from "./views.ts";
 
-type AccountDeps = Pick<Deps, "database" | "topUpUrl">;
-
-export async function getAccount(deps: AccountDeps, _request: GetAccountRequest, call: ApiCall) {
-  const { accountId } = call.key;
-  const [account, key] = await Promise.all([
-    getAccountRow(deps.database, accountId),
-    keyOf(deps.database, call),
-  ]);
-  return viewOwnAccount(deps, account, key);
-}
-
-async function updateAccount(
-  deps: AccountDeps,
-  { lowBalanceMicros, updateMask }: UpdateAccountRequest,
-  call: ApiCall,
-) {
-  const { accountId } = call.key;
-  const paths = updateMask?.paths ?? [];
-  if (paths.some((path) => path !== "low_balance_micros"))
-    throw DomainError.ofField("update_mask", "must have only this field: low_balance_micros");
-  const isChanged = updateMask ? paths.length > 0 : lowBalanceMicros !== undefined;
-  const [account, key] = await Promise.all([
-    isChanged
-      ? setLowBalance(deps.database, accountId, lowBalanceMicros ?? null)
-      : getAccountRow(deps.database, accountId),
-    keyOf(deps.database, call),
-  ]);
-  return { account: viewOwnAccount(deps, account, key) };
-}
+export const accountService = defineService(AccountService, {
+  getAccount: async (deps, _request, call) => {
+    const { accountId } = call.key;
+    const [account, key] = await Promise.all([
+      getAccount(deps.database, accountId),
+      keyOf(deps.database, call),
+    ]);
+    return viewOwnAccount(deps, account, key);
+  },
+  updateAccount: async (deps, { lowBalanceMicros, updateMask }, call) => {
+    const { accountId } = call.key;
+    const paths = updateMask?.paths ?? [];
+    if (paths.some((path) => path !== "low_balance_micros"))
+      throw DomainError.ofField("update_mask", "must have only this field: low_balance_micros");
+    const isChanged = updateMask ? paths.length > 0 : lowBalanceMicros !== undefined;
+    const [account, key] = await Promise.all([
+      isChanged
+        ? setLowBalance(deps.database, accountId, lowBalanceMicros ?? null)
+        : getAccount(deps.database, accountId),
+      keyOf(deps.database, call),
+    ]);
+    return { account: viewOwnAccount(deps, account, key) };
+  },
+});
 
 function keyOf(database: Deps["database"], { key: { accountId, keyId } }: ApiCall): Promise<KeyRow> {
   return getKey(database, accountId, keyId);
 }
 
 function viewOwnAccount(
-  { topUpUrl }: AccountDeps,
+  { topUpUrl }: Pick<Deps, "topUpUrl">,
   account: AccountRow,
   key: KeyRow,
 ): MessageInitShape<typeof GetAccountResponseSchema> {
@@ -71,8 +61,3 @@ function viewOwnAccount(
     ...(low === null ? {} : { lowBalanceMicros: low }),
   };
 }
-
-export const accountService = defineService(AccountService, ({ deps }) => ({
-  getAccount: (request, call) => getAccount(deps, request, call),
-  updateAccount: (request, call) => updateAccount(deps, request, call),
-}));

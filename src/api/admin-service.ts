@@ -224,72 +224,56 @@ export async function listRecentEntries({ database }: Deps, request: ListRecentE
   return { entries, nextPageToken };
 }
 
-export const adminService = defineService(AdminService, ({ deps }) => {
-  const limitedExport = limitStreams(MAX_LONG_READS, exportUsage);
-  return {
-    createAccount: (request, call) => createAccount(deps, request, call),
-    getAccount: (request) => getAccount(deps, request),
-    listAccounts: (request) => listAccounts(deps, request),
-    updateAccount: async (request, call) =>
-      updateAccount(deps, await withAccountId(deps, request, call), call),
-    suspendAccount: async (request, call) =>
-      suspendAccount(deps, await withAccountId(deps, request, call), call),
-    resumeAccount: async (request, call) =>
-      resumeAccount(deps, await withAccountId(deps, request, call), call),
-    creditAccount: async (request, call) =>
-      creditAccount(deps, await withAccountId(deps, request, call), call),
-    adjustAccount: async (request, call) =>
-      adjustAccount(deps, await withAccountId(deps, request, call), call),
-    listPlans: () => listPlans(deps),
-    listModels: (request) => listModels(deps, request),
-    listPrices: (request) => listPrices(deps, request),
-    putPlan: (request, call) => putPlan(deps, request, call),
-    setAccountPlan: async (request, call) =>
-      setAccountPlan(deps, await withAccountId(deps, request, call), call),
-    createKey: async (request, call) => createKey(deps, await withAccountId(deps, request, call), call),
-    listKeys: (request) => listKeys(deps, request),
-    searchKeys: (request) => searchKeys(deps, request),
-    revokeKey: (request, call) => revokeKey(deps, request, call),
-    reportLeak: (request, call) => reportLeak(deps, request, call),
-    updateKey: (request, call) => updateKey(deps, request, call),
-    rotateKey: (request, call) => rotateKey(deps, request, call),
-    setKeyLimit: (request, call) => setKeyLimit(deps, request, call),
-    listLimits: (request) => listLimitsOfOwner(deps, request),
-    setLimit: (request, call) => setLimit(deps, request, call),
-    removeLimit: (request, call) => removeLimit(deps, request, call),
-    listLedgerEntries: (request) => listLedgerEntries(deps, request),
-    listRecentEntries: (request) => listRecentEntries(deps, request),
-    getUsage: (request) => getAccountUsage(deps, request),
-    exportUsage: (request, call) => limitedExport(deps, request, call),
-    createOperator: (request, call) => createOperator(deps, request, call),
-    listOperators: (request) => listOperators(deps, request),
-    revokeOperator: (request, call) => revokeOperator(deps, request, call),
-    listEvents: (request) => listAllEvents(deps, request),
-    listTopUps: (request) => listAllTopUps(deps, request),
-    createWebhook: (request, call) => webhooksOfOperators.createWebhook(deps, request, call),
-    listWebhooks: (request) => webhooksOfOperators.listWebhooks(deps, request),
-    updateWebhook: (request, call) => webhooksOfOperators.updateWebhook(deps, request, call),
-    deleteWebhook: (request, call) => webhooksOfOperators.deleteWebhook(deps, request, call),
-    rotateWebhook: (request, call) => webhooksOfOperators.rotateWebhook(deps, request, call),
-    testWebhook: (request, call) => webhooksOfOperators.testWebhook(deps, request, call),
-    listDeliveries: (request) => webhooksOfOperators.listDeliveries(deps, request),
-    redeliver: (request, call) => webhooksOfOperators.redeliver(deps, request, call),
-    listOperatorEvents: (request) => listOperatorEvents(deps, request),
-    audit: (_, call) => audit(deps, call),
-  };
+export const adminService = defineService(AdminService, {
+  createAccount,
+  getAccount,
+  listAccounts,
+  updateAccount: ofAccount(updateAccount),
+  suspendAccount: ofAccount(suspendAccount),
+  resumeAccount: ofAccount(resumeAccount),
+  creditAccount: ofAccount(creditAccount),
+  adjustAccount: ofAccount(adjustAccount),
+  listPlans,
+  listModels,
+  listPrices,
+  putPlan,
+  setAccountPlan: ofAccount(setAccountPlan),
+  createKey: ofAccount(createKey),
+  listKeys,
+  searchKeys,
+  revokeKey,
+  reportLeak,
+  updateKey,
+  rotateKey,
+  setKeyLimit,
+  listLimits: listLimitsOfOwner,
+  setLimit,
+  removeLimit,
+  listLedgerEntries,
+  listRecentEntries,
+  getUsage: getAccountUsage,
+  exportUsage: limitStreams(MAX_LONG_READS, exportUsage),
+  createOperator,
+  listOperators,
+  revokeOperator,
+  listEvents: listAllEvents,
+  listTopUps: listAllTopUps,
+  ...webhooksOfOperators,
+  listOperatorEvents,
+  audit,
 });
 
 type ChangeOfAccount = { readonly accountId: string; readonly reason: string };
 
 /** Replaces the account reference of a change by the account's id. A change of an unknown account is logged as refused. */
-async function withAccountId<Request extends ChangeOfAccount>(
-  deps: Deps,
-  request: Request,
-  call: ApiCall,
-): Promise<Request> {
-  const { accountId: target, reason } = request;
-  const accountId = await makeLoggedChange(deps, call, { target, reason }, () =>
-    accountIdOf(deps.database, target),
-  );
-  return { ...request, accountId };
+function ofAccount<Request extends ChangeOfAccount, Response>(
+  change: (deps: Deps, request: Request, call: ApiCall) => Promise<Response>,
+) {
+  return async (deps: Deps, request: Request, call: ApiCall): Promise<Response> => {
+    const { accountId: target, reason } = request;
+    const accountId = await makeLoggedChange(deps, call, { target, reason }, () =>
+      accountIdOf(deps.database, target),
+    );
+    return await change(deps, { ...request, accountId }, call);
+  };
 }

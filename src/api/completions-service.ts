@@ -7,12 +7,11 @@ import {
   type StreamCompletionResponseSchema,
 } from "../../gen/vx/openai/v1/completions_pb.js";
 import type { GenerationRequest } from "../billing/generation-request.ts";
-import type { Meter } from "../billing/meter.ts";
 import { DomainError } from "../domain/errors.ts";
 import { secondsOfId } from "../domain/ids.ts";
 import { chatUsageOf, NO_LOGPROBS } from "./chat/reply.ts";
 import { stopsOf } from "./chat/request.ts";
-import { type ApiCall, defineService } from "./define-service.ts";
+import { type ApiCall, defineService, type ServiceDeps } from "./define-service.ts";
 import { presentOptions, recordedUser } from "./request-values.ts";
 import { type DecodeTokens, textsAt } from "./token-texts.ts";
 import {
@@ -24,15 +23,14 @@ import {
   type UnsupportedField,
 } from "./untyped-members.ts";
 
-export async function createCompletion(
-  meter: Meter,
-  decode: DecodeTokens,
+async function createCompletion(
+  { meter, decodeTokens }: ServiceDeps,
   request: CreateCompletionRequest,
   call: ApiCall,
 ): Promise<MessageInitShape<typeof CreateCompletionResponseSchema>> {
   const reply = await meter.complete(
     call.caller(CreateCompletionRequestSchema, request),
-    await generationRequestOfCompletion(request, decode),
+    await generationRequestOfCompletion(request, decodeTokens),
   );
   return {
     ...headOf(reply.id, reply.model),
@@ -43,15 +41,14 @@ export async function createCompletion(
 }
 
 /** Sends the pieces, then a chunk with the finish reason, then, if requested, a chunk with the usage. */
-export async function* streamCompletion(
-  meter: Meter,
-  decode: DecodeTokens,
+async function* streamCompletion(
+  { meter, decodeTokens }: ServiceDeps,
   request: CreateCompletionRequest,
   call: ApiCall,
 ): AsyncGenerator<MessageInitShape<typeof StreamCompletionResponseSchema>> {
   const pieces = meter.stream(
     call.caller(CreateCompletionRequestSchema, request),
-    await generationRequestOfCompletion(request, decode),
+    await generationRequestOfCompletion(request, decodeTokens),
   );
   for await (const piece of pieces) {
     if (piece.kind === "delta") {
@@ -79,10 +76,7 @@ function choiceOf(text: string, finishReason?: string) {
 /** Unknown fields are ignored: OpenAI's clients send fields that this server does not know. */
 export const completionsService = defineService(
   CompletionsService,
-  ({ meter, deps }) => ({
-    createCompletion: (request, call) => createCompletion(meter, deps.decodeTokens, request, call),
-    streamCompletion: (request, call) => streamCompletion(meter, deps.decodeTokens, request, call),
-  }),
+  { createCompletion, streamCompletion },
   "ignore",
 );
 

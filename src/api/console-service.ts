@@ -3,7 +3,7 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { ConsoleService, type WatchOverviewResponseSchema } from "../../gen/vx/admin/v1/console_pb.js";
 import { DomainError } from "../domain/errors.ts";
 import type { ServiceFigures } from "../store/service-figures.ts";
-import { type ApiCall, defineService, type ServiceDeps } from "./define-service.ts";
+import { defineService, type ServiceDeps } from "./define-service.ts";
 import { limitStreams, MAX_LONG_READS, watchAudit } from "./run-audit.ts";
 
 /** The state of an upstream, and its attempts in the window. */
@@ -60,13 +60,16 @@ export type WatchOverview = (operatorId: string, signal: AbortSignal) => AsyncIt
 /** The dependencies that only operator services have. */
 export type OperatorDeps = ServiceDeps & { readonly watchOverview: WatchOverview };
 
-async function* watchOverview(watch: WatchOverview, call: ApiCall) {
-  for await (const overview of watch(call.operator.id, call.signal)) {
-    // Without a database, no revocation can be stored, and the console shows that it is down.
-    await call.recheckOperator().catch(ifRefused);
-    yield viewOverview(overview);
-  }
-}
+export const consoleService = defineService<typeof ConsoleService, OperatorDeps>(ConsoleService, {
+  watchOverview: async function* (deps, _request, call) {
+    for await (const overview of deps.watchOverview(call.operator.id, call.signal)) {
+      // Without a database, no revocation can be stored, and the console shows that it is down.
+      await call.recheckOperator().catch(ifRefused);
+      yield viewOverview(overview);
+    }
+  },
+  watchAudit: limitStreams(MAX_LONG_READS, watchAudit),
+});
 
 function ifRefused(error: unknown): void {
   const isOutage = error instanceof DomainError && /^(unavailable|overloaded)$/.test(error.reason);
@@ -121,11 +124,3 @@ function viewOverview(overview: Overview): MessageInitShape<typeof WatchOverview
 function viewFailures(failures: Overview["server"]["failures"]) {
   return failures.map(({ reason, calls }) => ({ reason, calls: BigInt(calls) }));
 }
-
-export const consoleService = defineService(ConsoleService, (parts: OperatorDeps) => {
-  const limitedAudit = limitStreams(MAX_LONG_READS, watchAudit);
-  return {
-    watchOverview: (_, call) => watchOverview(parts.watchOverview, call),
-    watchAudit: (_, call) => limitedAudit(parts.deps, call),
-  };
-});

@@ -21,18 +21,18 @@ import type { OperatorAction } from "../store/operator-log.ts";
 import type { Deliverer } from "../webhooks/deliverer.ts";
 import type { DecodeTokens } from "./token-texts.ts";
 
-/** The dependencies that a service creates its methods from. */
-export type ServiceDeps = { readonly deps: Deps; readonly meter: Meter };
+/** The dependencies that each method of a service gets. */
+export type ServiceDeps = Deps & { readonly meter: Meter };
 
 /** The methods of a service, independent of the protocol. Each method is required. */
-type MethodsOf<Service extends DescService> = {
+type MethodsOf<Service extends DescService, Needs> = {
   [Name in keyof Service["method"]]: Service["method"][Name] extends DescMethodUnary<
     infer Input,
     infer Output
   >
-    ? (request: MessageShape<Input>, call: ApiCall) => Promise<MessageInitShape<Output>>
+    ? (deps: Needs, request: MessageShape<Input>, call: ApiCall) => Promise<MessageInitShape<Output>>
     : Service["method"][Name] extends DescMethodServerStreaming<infer Input, infer Output>
-      ? (request: MessageShape<Input>, call: ApiCall) => AsyncIterable<MessageInitShape<Output>>
+      ? (deps: Needs, request: MessageShape<Input>, call: ApiCall) => AsyncIterable<MessageInitShape<Output>>
       : never;
 };
 
@@ -44,16 +44,25 @@ export type ServiceDefinition<Needs = ServiceDeps> = {
   /** Whether a REST request with a field that the .proto does not have is refused. */
   readonly unknownFields: "refuse" | "ignore";
   /** By the local name of the method. */
-  readonly methods: (deps: Needs) => Readonly<Record<string, MethodFunction>>;
+  readonly methods: Readonly<Record<string, (deps: Needs, request: never, call: ApiCall) => unknown>>;
 };
 
 /** A service with its methods; a method that is missing does not compile. */
 export function defineService<Service extends DescService, Needs = ServiceDeps>(
   service: Service,
-  methods: (deps: Needs) => MethodsOf<Service>,
+  methods: MethodsOf<Service, Needs>,
   unknownFields: ServiceDefinition["unknownFields"] = "refuse",
 ): ServiceDefinition<Needs> {
   return { service, unknownFields, methods };
+}
+
+/** The service with its dependencies, as servers serve it. */
+export function withDeps<Needs>({ service, unknownFields, methods }: ServiceDefinition<Needs>, deps: Needs) {
+  const bound = Object.entries(methods).map(([name, method]): [string, MethodFunction] => [
+    name,
+    (request, call) => method(deps, request, call),
+  ]);
+  return { service, unknownFields, methods: Object.fromEntries(bound) };
 }
 
 /** The properties of a call that an RPC can read, the same in every protocol. */

@@ -6,32 +6,25 @@ import {
   type CreateEmbeddingsResponseSchema,
   EmbeddingsService,
 } from "../../gen/vx/openai/v1/embeddings_pb.js";
-import {
-  type EmbedRequest,
-  EmbedRequestSchema,
-  type EmbedResponseSchema,
-  EmbedService,
-} from "../../gen/vx/v1/embed_pb.js";
+import { EmbedRequestSchema, EmbedService } from "../../gen/vx/v1/embed_pb.js";
 import type { GenerationRequest } from "../billing/generation-request.ts";
-import type { Meter } from "../billing/meter.ts";
 import { base64OfVector } from "../domain/base64.ts";
 import { nextTurn, TurnMeter } from "../domain/next-turn.ts";
 import type { Format } from "../domain/prompt.ts";
 import { inputTokensOf } from "../domain/usage.ts";
 import { jsonOf, valueOfJson, valueOfJsonText } from "../rules/plain-values.ts";
-import { type ApiCall, defineService } from "./define-service.ts";
+import { type ApiCall, defineService, type ServiceDeps } from "./define-service.ts";
 import { summaryOf } from "./generate/reply.ts";
 import { recordedUser } from "./request-values.ts";
-import { type DecodeTokens, textsAt } from "./token-texts.ts";
+import { textsAt } from "./token-texts.ts";
 
-export async function createEmbeddings(
-  meter: Meter,
-  decode: DecodeTokens,
+async function createEmbeddings(
+  { meter, decodeTokens }: ServiceDeps,
   request: CreateEmbeddingsRequest,
   call: ApiCall,
 ): Promise<MessageInitShape<typeof CreateEmbeddingsResponseSchema>> {
   const { model, dimensions, encodingFormat, user = "" } = request;
-  const texts = await textsAt(request.input && jsonOf(request.input), "input", decode);
+  const texts = await textsAt(request.input && jsonOf(request.input), "input", decodeTokens);
   const asked = embeddingRequestOf({
     format: "openai-chat",
     model,
@@ -83,30 +76,18 @@ function inNumbers(vector: Float32Array): Value {
 }
 
 /** Unknown fields are ignored: OpenAI's clients send fields that this server does not know. */
-export const embeddingsService = defineService(
-  EmbeddingsService,
-  ({ meter, deps }) => ({
-    createEmbeddings: (request, call) => createEmbeddings(meter, deps.decodeTokens, request, call),
-  }),
-  "ignore",
-);
+export const embeddingsService = defineService(EmbeddingsService, { createEmbeddings }, "ignore");
 
-export async function embed(
-  meter: Meter,
-  request: EmbedRequest,
-  call: ApiCall,
-): Promise<MessageInitShape<typeof EmbedResponseSchema>> {
-  const { model, input: texts, dimensions } = request;
-  const asked = embeddingRequestOf({ format: "native", model, texts, dimensions, user: "" });
-  const reply = await meter.complete(call.caller(EmbedRequestSchema, request), asked);
-  const { id, usage, balanceMicros } = summaryOf(reply);
-  const embeddings = await convert(reply.vectors, (vector, index) => ({ index, values: [...vector] }));
-  return { id, model: reply.model, embeddings, usage, balanceMicros };
-}
-
-export const embedService = defineService(EmbedService, ({ meter }) => ({
-  embed: (request, call) => embed(meter, request, call),
-}));
+export const embedService = defineService(EmbedService, {
+  embed: async ({ meter }, request, call) => {
+    const { model, input: texts, dimensions } = request;
+    const asked = embeddingRequestOf({ format: "native", model, texts, dimensions, user: "" });
+    const reply = await meter.complete(call.caller(EmbedRequestSchema, request), asked);
+    const { id, usage, balanceMicros } = summaryOf(reply);
+    const embeddings = await convert(reply.vectors, (vector, index) => ({ index, values: [...vector] }));
+    return { id, model: reply.model, embeddings, usage, balanceMicros };
+  },
+});
 
 type Embedding = {
   readonly format: Format;

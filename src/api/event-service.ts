@@ -2,12 +2,7 @@ import { type DescMessage, getOption, type JsonObject } from "@bufbuild/protobuf
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { ListEventsRequest as ListAllEventsRequest } from "../../gen/vx/admin/v1/admin_pb.js";
 import { event_types as eventTypes } from "../../gen/vx/options/v1/options_pb.js";
-import {
-  EventService,
-  file_vx_v1_event,
-  type ListEventsRequest,
-  type WatchEventsRequest,
-} from "../../gen/vx/v1/event_pb.js";
+import { EventService, file_vx_v1_event } from "../../gen/vx/v1/event_pb.js";
 import { DomainError } from "../domain/errors.ts";
 import { pageSizeOf, readPage } from "../domain/page.ts";
 import { accountIdOf } from "../store/accounts.ts";
@@ -15,11 +10,11 @@ import {
   type EventRow,
   eventPosition,
   listAllEvents as listAllEventRows,
-  listEvents as listEventRows,
+  listEvents,
   listEventsBefore,
   listLatestEvents,
 } from "../store/events.ts";
-import { type ApiCall, type Deps, defineService } from "./define-service.ts";
+import { type Deps, defineService } from "./define-service.ts";
 
 /** The types of events, and the messages that describe their data. */
 export const EVENT_TYPES: ReadonlyMap<string, DescMessage> = new Map(
@@ -28,49 +23,45 @@ export const EVENT_TYPES: ReadonlyMap<string, DescMessage> = new Map(
   ),
 );
 
-async function listEvents({ database, eventsDays }: Deps, request: ListEventsRequest, call: ApiCall) {
-  const { accountId } = call.key;
-  const types = eventTypesOf(request);
-  const size = pageSizeOf(request);
-  const isLatest = request.order === "desc";
-  if (isLatest && request.after === "now")
-    throw DomainError.ofField("after", 'must not be "now" with "desc"');
-  const position = await eventPosition(database, accountId, request.after, eventsDays);
-  const rows = isLatest
-    ? await listEventsBefore(database, accountId, types, request.after === "" ? null : position, size + 1)
-    : await listEventRows(database, accountId, types, position, size + 1);
-  const events = rows.slice(0, size).map(viewEvent);
-  return { events, nextAfter: events.at(-1)?.id ?? request.after, hasMore: rows.length > size };
-}
-
 /** A watcher that does not read keeps them in memory. */
 const WATCHED_AT_ONCE = 50;
 
-async function* watchEvents(
-  { database, eventsDays, eventWatch }: Deps,
-  request: WatchEventsRequest,
-  call: ApiCall,
-) {
-  const { accountId, keyId } = call.key;
-  const types = eventTypesOf(request);
-  const remove = eventWatch.open(accountId);
-  try {
-    let position = await eventPosition(database, accountId, request.after, eventsDays);
-    let end = position;
-    call.startStream();
-    for (;;) {
-      const rows = await listEventRows(database, accountId, types, position, WATCHED_AT_ONCE);
-      for (const row of rows) yield { event: viewEvent(row) };
-      position = rows.at(-1)?.seq ?? position;
-      if (rows.length === WATCHED_AT_ONCE) continue;
-      // Events of other types are between the last row and the end.
-      if (end > position) position = end;
-      end = await eventWatch.wait(accountId, keyId, position, call.signal);
+export const eventService = defineService(EventService, {
+  listEvents: async ({ database, eventsDays }, request, { key: { accountId } }) => {
+    const types = eventTypesOf(request);
+    const size = pageSizeOf(request);
+    const isLatest = request.order === "desc";
+    if (isLatest && request.after === "now")
+      throw DomainError.ofField("after", 'must not be "now" with "desc"');
+    const position = await eventPosition(database, accountId, request.after, eventsDays);
+    const rows = isLatest
+      ? await listEventsBefore(database, accountId, types, request.after === "" ? null : position, size + 1)
+      : await listEvents(database, accountId, types, position, size + 1);
+    const events = rows.slice(0, size).map(viewEvent);
+    return { events, nextAfter: events.at(-1)?.id ?? request.after, hasMore: rows.length > size };
+  },
+  watchEvents: async function* ({ database, eventsDays, eventWatch }, request, call) {
+    const { accountId, keyId } = call.key;
+    const types = eventTypesOf(request);
+    const remove = eventWatch.open(accountId);
+    try {
+      let position = await eventPosition(database, accountId, request.after, eventsDays);
+      let end = position;
+      call.startStream();
+      for (;;) {
+        const rows = await listEvents(database, accountId, types, position, WATCHED_AT_ONCE);
+        for (const row of rows) yield { event: viewEvent(row) };
+        position = rows.at(-1)?.seq ?? position;
+        if (rows.length === WATCHED_AT_ONCE) continue;
+        // Events of other types are between the last row and the end.
+        if (end > position) position = end;
+        end = await eventWatch.wait(accountId, keyId, position, call.signal);
+      }
+    } finally {
+      remove();
     }
-  } finally {
-    remove();
-  }
-}
+  },
+});
 
 /** The events of all accounts or of one, for operators. */
 export async function listAllEvents({ database }: Deps, request: ListAllEventsRequest) {
@@ -106,8 +97,3 @@ function viewEvent({ id, type, created_at, account_id, data, seq }: EventRow) {
     seq,
   };
 }
-
-export const eventService = defineService(EventService, ({ deps }) => ({
-  listEvents: (request, call) => listEvents(deps, request, call),
-  watchEvents: (request, call) => watchEvents(deps, request, call),
-}));

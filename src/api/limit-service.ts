@@ -4,7 +4,7 @@ import type {
   RemoveLimitRequest,
   SetLimitRequest,
 } from "../../gen/vx/admin/v1/admin_pb.js";
-import { type Limit, LimitSchema, LimitService, type ListLimitsRequest } from "../../gen/vx/v1/limit_pb.js";
+import { type Limit, LimitSchema, LimitService } from "../../gen/vx/v1/limit_pb.js";
 import { DomainError } from "../domain/errors.ts";
 import type { LimitMetric, LimitToSet, LimitWindow } from "../domain/limit.ts";
 import { accountIdOf } from "../store/accounts.ts";
@@ -19,18 +19,12 @@ import { makeLoggedChange } from "./operator-action.ts";
 import { dateOf } from "./request-values.ts";
 import { viewLimit } from "./views.ts";
 
-export async function listLimits(
-  { database }: Pick<Deps, "database">,
-  { user }: ListLimitsRequest,
-  call: ApiCall,
-) {
-  const owner: LimitOwner = { kind: "key", id: call.key.keyId };
-  return { limits: (await listLimitRows(database, owner, user)).map((row) => viewLimit(row, owner)) };
-}
-
-export const limitService = defineService(LimitService, ({ deps }) => ({
-  listLimits: (request, call) => listLimits(deps, request, call),
-}));
+export const limitService = defineService(LimitService, {
+  listLimits: async ({ database }, { user }, { key }) => {
+    const owner: LimitOwner = { kind: "key", id: key.keyId };
+    return { limits: (await listLimitRows(database, owner, user)).map((row) => viewLimit(row, owner)) };
+  },
+});
 
 /** What operators call. */
 export async function listLimitsOfOwner({ database }: Deps, { owner: of, user }: ListLimitsOfOwnerRequest) {

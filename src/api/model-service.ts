@@ -1,11 +1,11 @@
-import { type GetModelRequest, type ListModelsRequest, ModelService } from "../../gen/vx/v1/model_pb.js";
+import { type ListModelsRequest, ModelService } from "../../gen/vx/v1/model_pb.js";
 import { isAllowed, modelNotAllowed, unknownModel } from "../billing/refusals.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { Model } from "../domain/model.ts";
 import { cutPage, type Page, readPage } from "../domain/page.ts";
 import type { Catalog } from "../models/catalog.ts";
 import type { AdmittedKey } from "../store/admit.ts";
-import { type ApiCall, type Deps, defineService } from "./define-service.ts";
+import { defineService } from "./define-service.ts";
 import { viewModel } from "./views.ts";
 
 /** Anthropic's clients select a page by `limit` and the id of a model, all others by a token. */
@@ -25,30 +25,6 @@ export function selectModels(
   return pageOfModels(models, afterId === "" ? page : { ...page, after: afterId });
 }
 
-export async function listModels(
-  { catalog }: Pick<Deps, "catalog">,
-  request: ListModelsRequest,
-  { key }: Pick<ApiCall, "key">,
-) {
-  const { rows, nextPageToken, hasMore } = selectModels(modelsOf(catalog, key), request);
-  return {
-    object: "list",
-    data: rows.map(viewModel),
-    nextPageToken,
-    hasMore,
-    firstId: rows[0]?.id ?? "",
-    lastId: rows.at(-1)?.id ?? "",
-  };
-}
-
-export async function getModel(
-  { catalog }: Pick<Deps, "catalog">,
-  request: GetModelRequest,
-  { key }: Pick<ApiCall, "key">,
-) {
-  return { model: viewModel(allowedModel(catalog, key, request.model)) };
-}
-
 /** The models that the key may use. */
 export function modelsOf(catalog: Catalog, key: AdmittedKey): readonly Model[] {
   return key.models === undefined ? catalog.list() : catalog.list().filter((model) => isAllowed(key, model));
@@ -62,10 +38,22 @@ export function allowedModel(catalog: Catalog, key: AdmittedKey, id: string): Mo
   return model;
 }
 
-export const modelService = defineService(ModelService, ({ deps }) => ({
-  listModels: (request, call) => listModels(deps, request, call),
-  getModel: (request, call) => getModel(deps, request, call),
-}));
+export const modelService = defineService(ModelService, {
+  listModels: async ({ catalog }, request, { key }) => {
+    const { rows, nextPageToken, hasMore } = selectModels(modelsOf(catalog, key), request);
+    return {
+      object: "list",
+      data: rows.map(viewModel),
+      nextPageToken,
+      hasMore,
+      firstId: rows[0]?.id ?? "",
+      lastId: rows.at(-1)?.id ?? "",
+    };
+  },
+  getModel: async ({ catalog }, { model }, { key }) => ({
+    model: viewModel(allowedModel(catalog, key, model)),
+  }),
+});
 
 type PageOfModels = {
   readonly rows: readonly Model[];

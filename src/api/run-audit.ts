@@ -1,11 +1,11 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { AuditResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
-import type { WatchAuditResponseSchema } from "../../gen/vx/admin/v1/console_pb.js";
+import type { AuditRequest, AuditResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
+import type { WatchAuditRequest, WatchAuditResponseSchema } from "../../gen/vx/admin/v1/console_pb.js";
 import { DomainError } from "../domain/errors.ts";
 import { type AuditReport, auditInSteps, audit as auditRows } from "../store/audit.ts";
 import type { ApiCall, Deps } from "./define-service.ts";
 
-export async function audit({ database, onAudit }: Deps, call: ApiCall) {
+export async function audit({ database, onAudit }: Deps, _request: AuditRequest, call: ApiCall) {
   const report = await auditRows(database, call.signal);
   onAudit(report.findings.length);
   return viewReport(report);
@@ -17,6 +17,7 @@ export const MAX_LONG_READS = 4;
 /** An audit with its progress. */
 export async function* watchAudit(
   { database, onAudit }: Deps,
+  _request: WatchAuditRequest,
   call: ApiCall,
 ): AsyncGenerator<MessageInitShape<typeof WatchAuditResponseSchema>, void> {
   const steps = auditInSteps(database, call.signal);

@@ -90,8 +90,4 @@ function viewTopUp(row: TopUpRow): MessageInitShape<typeof TopUpSchema> {
   };
 }
 
-export const topUpService = defineService(TopUpService, ({ deps }) => ({
-  createTopUp: (request, call) => createTopUp(deps, request, call),
-  getTopUp: (request, call) => getTopUp(deps, request, call),
-  listTopUps: (request, call) => listTopUps(deps, request, call),
-}));
+export const topUpService = defineService(TopUpService, { createTopUp, getTopUp, listTopUps });

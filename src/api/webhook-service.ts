@@ -12,15 +12,9 @@ import type {
 } from "../../gen/vx/admin/v1/admin_pb.js";
 import {
   type CreateWebhookRequest,
-  type DeleteWebhookRequest,
   type DeliverySchema,
-  type GetWebhookRequest,
   type ListDeliveriesRequest,
-  type ListWebhooksRequest,
   type RedeliverRequest,
-  type RotateWebhookRequest,
-  type TestWebhookRequest,
-  type UpdateWebhookRequest,
   type WebhookSchema,
   WebhookService,
 } from "../../gen/vx/v1/webhook_pb.js";
@@ -185,31 +179,26 @@ function viewDelivery(row: DeliveryRow): MessageInitShape<typeof DeliverySchema>
   };
 }
 
-export const webhookService = defineService(WebhookService, ({ deps }) => {
-  const { database } = deps;
-  return {
-    createWebhook: (request: CreateWebhookRequest, { key }: ApiCall) =>
-      create(deps, key.accountId, request, key),
-    listWebhooks: async (_: ListWebhooksRequest, { key }: ApiCall) => ({
-      webhooks: (await listRows(database, key.accountId)).map(viewWebhook),
-    }),
-    getWebhook: async ({ webhookId }: GetWebhookRequest, { key }: ApiCall) => ({
-      webhook: viewWebhook(await getRow(database, key.accountId, webhookId)),
-    }),
-    updateWebhook: async (request: UpdateWebhookRequest, { key }: ApiCall) => ({
-      webhook: viewWebhook(await updateRow(database, key, request.webhookId, changesOf(deps, request))),
-    }),
-    deleteWebhook: async ({ webhookId }: DeleteWebhookRequest, { key }: ApiCall) => {
-      await deleteRow(database, key, webhookId);
-      return {};
-    },
-    rotateWebhook: async ({ webhookId, overlapSeconds }: RotateWebhookRequest, { key }: ApiCall) =>
-      viewWithSecret(await rotateRow(database, key, webhookId, overlapSeconds)),
-    testWebhook: ({ webhookId }: TestWebhookRequest, call: ApiCall) => test(deps, call.key, webhookId, call),
-    listDeliveries: (request: ListDeliveriesRequest, { key }: ApiCall) =>
-      listDeliveries(deps, key.accountId, request),
-    redeliver: (request: RedeliverRequest, { key }: ApiCall) => redeliver(deps, key, request),
-  };
+export const webhookService = defineService(WebhookService, {
+  createWebhook: (deps, request, { key }) => create(deps, key.accountId, request, key),
+  listWebhooks: async ({ database }, _request, { key }) => ({
+    webhooks: (await listRows(database, key.accountId)).map(viewWebhook),
+  }),
+  getWebhook: async ({ database }, { webhookId }, { key }) => ({
+    webhook: viewWebhook(await getRow(database, key.accountId, webhookId)),
+  }),
+  updateWebhook: async (deps, request, { key }) => ({
+    webhook: viewWebhook(await updateRow(deps.database, key, request.webhookId, changesOf(deps, request))),
+  }),
+  deleteWebhook: async ({ database }, { webhookId }, { key }) => {
+    await deleteRow(database, key, webhookId);
+    return {};
+  },
+  rotateWebhook: async ({ database }, { webhookId, overlapSeconds }, { key }) =>
+    viewWithSecret(await rotateRow(database, key, webhookId, overlapSeconds)),
+  testWebhook: (deps, { webhookId }, call) => test(deps, call.key, webhookId, call),
+  listDeliveries: (deps, request, { key }) => listDeliveries(deps, key.accountId, request),
+  redeliver: (deps, request, { key }) => redeliver(deps, key, request),
 });
 
 /** The same for operators, who may act on all webhooks. The log has no address, which may contain a token. */

@@ -3,7 +3,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import { ServerReflection } from "../../gen/grpc/reflection/v1/reflection_pb.js";
 import { ServerReflection as ServerReflectionAlpha } from "../../gen/grpc/reflection/v1alpha/reflection_pb.js";
 import { Health } from "../../gen/health/v1/health_pb.js";
-import type { Deps } from "../api/define-service.ts";
+import { type Deps, withDeps } from "../api/define-service.ts";
 import { actionOf, recordRefusal } from "../api/operator-action.ts";
 import {
   DEVELOPER_SERVICES,
@@ -121,10 +121,7 @@ export function createPublicServer(options: PublicServerOptions): Listener {
   const enough = 6 * config.maxBodyBytes + bodyBudget.smallBytes;
   const budget = new BodyBudget({ ...bodyBudget, maxBytes: Math.max(bodyBudget.maxBytes, enough) });
   collectAfterLargeRequests(budget, log, options.shutdownSignal);
-  const services = DEVELOPER_SERVICES.map((definition) => ({
-    ...definition,
-    methods: definition.methods({ deps, meter }),
-  }));
+  const services = DEVELOPER_SERVICES.map((definition) => withDeps(definition, { ...deps, meter }));
   const rpcServices = services.filter(({ service }) => !isRestOnly(service));
   const { shutdownSignal } = options;
   const calls = new CallServer({ gate, budget, shutdownSignal, observe: createObserver(options) });
@@ -222,10 +219,8 @@ export function createOperatorServer(options: OperatorServerOptions): Listener {
     everyMinute,
     onFailure: (error) => log.error({ err: error }, "reading the figures of the console failed"),
   });
-  const services = OPERATOR_SERVICES.map(({ service, methods }) => ({
-    service,
-    methods: methods({ ...options, watchOverview: overview.watch }),
-  }));
+  const serviceDeps = { ...deps, meter: options.meter, watchOverview: overview.watch };
+  const services = OPERATOR_SERVICES.map((definition) => withDeps(definition, serviceDeps));
   const policies = policiesOf(operatorServices);
   const methods = rpcMethods(services, { policies, maxBodyBytes: SMALL_BODY_BYTES });
   const open = openRpcs({

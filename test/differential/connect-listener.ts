@@ -1,3 +1,4 @@
+import { withDeps } from "../../src/api/define-service.ts";
 import { DEVELOPER_SERVICES, developerServices } from "../../src/api/services.ts";
 import type { createComponents } from "../../src/app/components.ts";
 import type { Config } from "../../src/app/settings/config.ts";
@@ -32,10 +33,7 @@ type ConnectListenerOptions = ReturnType<typeof createComponents> & {
 /** The listener of the developer API as createPublicServer composes it, but Connect serves every RPC. */
 export function createConnectListener(options: ConnectListenerOptions): Listener {
   const { config, deps, admitter, meter, readiness, log } = options;
-  const services = DEVELOPER_SERVICES.map((definition) => ({
-    ...definition,
-    methods: definition.methods({ deps, meter }),
-  }));
+  const services = DEVELOPER_SERVICES.map((definition) => withDeps(definition, { ...deps, meter }));
   const calls = new CallServer({
     gate: developerGate({
       admitter,

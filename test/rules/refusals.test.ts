@@ -10,6 +10,7 @@ import { describe, expect, test } from "vitest";
 import { Health } from "../../gen/health/v1/health_pb.js";
 import { Access, type MethodPolicySchema, policy } from "../../gen/vx/options/v1/options_pb.js";
 import { MeService } from "../../gen/vx/v1/me_pb.js";
+import { withDeps } from "../../src/api/define-service.ts";
 import { meService } from "../../src/api/me-service.ts";
 import { PolicyError, policiesOf } from "../../src/rules/policy.ts";
 import { rpcMethods } from "../../src/server/wire/rpc.ts";
@@ -68,7 +69,7 @@ describe("the start fails for a method that", () => {
 
   test("is served without a policy", () => {
     const serve = () =>
-      rpcMethods([{ service: MeService, methods: meService.methods({} as never) }], {
+      rpcMethods([withDeps(meService, {} as never)], {
         policies: new Map(),
         maxBodyBytes: 1_024,
       });

@@ -6,14 +6,13 @@ import {
   type CreateChatCompletionResponseSchema,
   type StreamChatCompletionResponseSchema,
 } from "../../../gen/vx/openai/v1/chat_pb.js";
-import type { Meter } from "../../billing/meter.ts";
 import { secondsOfId } from "../../domain/ids.ts";
-import { type ApiCall, defineService } from "../define-service.ts";
+import { type ApiCall, defineService, type ServiceDeps } from "../define-service.ts";
 import { chatDeltaOf, chatReplyOf, chatUsageOf, NO_LOGPROBS } from "./reply.ts";
 import { generationRequestOfChat } from "./request.ts";
 
-export async function createChatCompletion(
-  meter: Meter,
+async function createChatCompletion(
+  { meter }: ServiceDeps,
   request: CreateChatCompletionRequest,
   call: ApiCall,
 ): Promise<MessageInitShape<typeof CreateChatCompletionResponseSchema>> {
@@ -36,8 +35,8 @@ export async function createChatCompletion(
 type Chunk = MessageInitShape<typeof StreamChatCompletionResponseSchema>;
 
 /** Sends the pieces, then a chunk with the finish reason, then, if requested, a chunk with the usage. */
-export async function* streamChatCompletion(
-  meter: Meter,
+async function* streamChatCompletion(
+  { meter }: ServiceDeps,
   request: CreateChatCompletionRequest,
   call: ApiCall,
 ): AsyncGenerator<Chunk> {
@@ -70,9 +69,6 @@ function headOf({ id, model }: { readonly id: string; readonly model: string }) 
 /** Unknown fields are ignored: OpenAI's clients send fields that this server does not know. */
 export const chatService = defineService(
   ChatService,
-  ({ meter }) => ({
-    createChatCompletion: (request, call) => createChatCompletion(meter, request, call),
-    streamChatCompletion: (request, call) => streamChatCompletion(meter, request, call),
-  }),
+  { createChatCompletion, streamChatCompletion },
   "ignore",
 );

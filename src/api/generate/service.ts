@@ -1,72 +1,46 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import {
-  type GenerateRequest,
   GenerateRequestSchema,
-  type GenerateResponseSchema,
   GenerateService,
-  type QuoteGenerateResponseSchema,
-  type StreamGenerateRequest,
   StreamGenerateRequestSchema,
   type StreamGenerateResponseSchema,
 } from "../../../gen/vx/v1/generate_pb.js";
 import type { Piece } from "../../billing/generation-request.ts";
-import type { Meter } from "../../billing/meter.ts";
 import { formatMicros } from "../../domain/money.ts";
-import { type ApiCall, defineService } from "../define-service.ts";
+import { defineService } from "../define-service.ts";
 import { deltaOf, messageOf, summaryOf } from "./reply.ts";
 import { generationRequestOf } from "./request.ts";
 
-export async function generate(
-  meter: Meter,
-  request: GenerateRequest,
-  call: ApiCall,
-): Promise<MessageInitShape<typeof GenerateResponseSchema>> {
-  const caller = call.caller(GenerateRequestSchema, request);
-  const reply = await meter.complete(caller, generationRequestOf(request));
-  return { ...summaryOf(reply), message: messageOf(reply.output) };
-}
+export const generateService = defineService(GenerateService, {
+  generate: async ({ meter }, request, call) => {
+    const caller = call.caller(GenerateRequestSchema, request);
+    const reply = await meter.complete(caller, generationRequestOf(request));
+    return { ...summaryOf(reply), message: messageOf(reply.output) };
+  },
+  streamGenerate: ({ meter }, request, call) => {
+    const open = async () =>
+      meter.stream(call.caller(StreamGenerateRequestSchema, request), generationRequestOf(request));
+    return new MappedStream(open, messageOfPiece);
+  },
+  quoteGenerate: async ({ meter }, request, { key, signal }) => {
+    const quote = await meter.quote(generationRequestOf(request), { key, signal });
+    return {
+      model: quote.model,
+      inputTokens: BigInt(quote.inputTokens),
+      maxTokens: quote.maxTokens,
+      holdMicros: quote.holdMicros,
+      hold: formatMicros(quote.holdMicros),
+      fits: quote.refusal === undefined,
+      refusal: quote.refusal ?? "",
+      limitId: quote.limitId ?? "",
+    };
+  },
+});
 
-type StreamMessage = MessageInitShape<typeof StreamGenerateResponseSchema>;
-
-export function streamGenerate(
-  meter: Meter,
-  request: StreamGenerateRequest,
-  call: ApiCall,
-): AsyncIterable<StreamMessage> {
-  const open = async () =>
-    meter.stream(call.caller(StreamGenerateRequestSchema, request), generationRequestOf(request));
-  return new MappedStream(open, messageOfPiece);
-}
-
-function messageOfPiece(piece: Piece): StreamMessage {
+function messageOfPiece(piece: Piece): MessageInitShape<typeof StreamGenerateResponseSchema> {
   return piece.kind === "reply"
     ? { event: { case: "done", value: summaryOf(piece.reply) } }
     : { event: { case: "delta", value: deltaOf(piece.delta) } };
-}
-
-export const generateService = defineService(GenerateService, ({ meter }) => ({
-  generate: (request, call) => generate(meter, request, call),
-  streamGenerate: (request, call) => streamGenerate(meter, request, call),
-  quoteGenerate: (request, call) => quoteGenerate(meter, request, call),
-}));
-
-async function quoteGenerate(
-  meter: Meter,
-  request: GenerateRequest,
-  { key, signal }: ApiCall,
-): Promise<MessageInitShape<typeof QuoteGenerateResponseSchema>> {
-  const generationRequest = generationRequestOf(request);
-  const quote = await meter.quote(generationRequest, { key, signal });
-  return {
-    model: quote.model,
-    inputTokens: BigInt(quote.inputTokens),
-    maxTokens: quote.maxTokens,
-    holdMicros: quote.holdMicros,
-    hold: formatMicros(quote.holdMicros),
-    fits: quote.refusal === undefined,
-    refusal: quote.refusal ?? "",
-    limitId: quote.limitId ?? "",
-  };
 }
 
 type Result<Value> = IteratorResult<Value, undefined>;

@@ -1,41 +1,8 @@
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import {
-  type GetModelInfoRequest,
-  type ListModelInfosRequest,
-  ModelsService,
-} from "../../../gen/vx/anthropic/v1/models_pb.js";
+import { ModelsService } from "../../../gen/vx/anthropic/v1/models_pb.js";
 import type { Model } from "../../domain/model.ts";
-import { type ApiCall, type Deps, defineService } from "../define-service.ts";
+import { defineService } from "../define-service.ts";
 import { allowedModel, modelsOf, selectModels } from "../model-service.ts";
-
-export async function listModelInfos(
-  { catalog }: Pick<Deps, "catalog">,
-  { limit, afterId, beforeId }: ListModelInfosRequest,
-  { key }: Pick<ApiCall, "key">,
-) {
-  const { rows, hasMore } = selectModels(modelsOf(catalog, key), {
-    pageSize: 0,
-    pageToken: "",
-    limit,
-    afterId,
-    beforeId,
-  });
-  const [first, last] = [rows[0], rows.at(-1)];
-  return {
-    data: rows.map(modelInfoOf),
-    hasMore,
-    ...(first && { firstId: first.id }),
-    ...(last && { lastId: last.id }),
-  };
-}
-
-export async function getModelInfo(
-  { catalog }: Pick<Deps, "catalog">,
-  { model }: GetModelInfoRequest,
-  { key }: Pick<ApiCall, "key">,
-) {
-  return { model: modelInfoOf(allowedModel(catalog, key, model)) };
-}
 
 const NO = { supported: false };
 const YES = { supported: true };
@@ -76,7 +43,19 @@ export function modelInfoOf(model: Model) {
   };
 }
 
-export const modelsService = defineService(ModelsService, ({ deps }) => ({
-  listModelInfos: (request, call) => listModelInfos(deps, request, call),
-  getModelInfo: (request, call) => getModelInfo(deps, request, call),
-}));
+export const modelsService = defineService(ModelsService, {
+  listModelInfos: async ({ catalog }, { limit, afterId, beforeId }, { key }) => {
+    const selection = { pageSize: 0, pageToken: "", limit, afterId, beforeId };
+    const { rows, hasMore } = selectModels(modelsOf(catalog, key), selection);
+    const [first, last] = [rows[0], rows.at(-1)];
+    return {
+      data: rows.map(modelInfoOf),
+      hasMore,
+      ...(first && { firstId: first.id }),
+      ...(last && { lastId: last.id }),
+    };
+  },
+  getModelInfo: async ({ catalog }, { model }, { key }) => ({
+    model: modelInfoOf(allowedModel(catalog, key, model)),
+  }),
+});

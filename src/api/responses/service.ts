@@ -3,15 +3,14 @@ import {
   CreateResponseRequestSchema,
   ResponsesService,
 } from "../../../gen/vx/openai/v1/responses_pb.js";
-import type { Meter } from "../../billing/meter.ts";
-import { type ApiCall, defineService } from "../define-service.ts";
+import { type ApiCall, defineService, type ServiceDeps } from "../define-service.ts";
 import { ResponseEvents, type StreamedEvent } from "./events.ts";
 import { itemsOf } from "./items.ts";
 import { finishedResponse, isIncomplete, type ResponseInit, settingsOf } from "./reply.ts";
 import { generationRequestOfResponses, includesEncryptedReasoning } from "./request.ts";
 
-export async function createResponse(
-  meter: Meter,
+async function createResponse(
+  { meter }: ServiceDeps,
   request: CreateResponseRequest,
   call: ApiCall,
 ): Promise<ResponseInit> {
@@ -24,8 +23,8 @@ export async function createResponse(
 }
 
 /** An error before the first event is an ordinary response; after it, the response fails. */
-export async function* streamResponse(
-  meter: Meter,
+async function* streamResponse(
+  { meter }: ServiceDeps,
   request: CreateResponseRequest,
   call: ApiCall,
 ): AsyncGenerator<StreamedEvent> {
@@ -52,11 +51,4 @@ export async function* streamResponse(
 }
 
 /** Unknown fields are ignored: OpenAI's clients send fields that this server does not know. */
-export const responsesService = defineService(
-  ResponsesService,
-  ({ meter }) => ({
-    createResponse: (request, call) => createResponse(meter, request, call),
-    streamResponse: (request, call) => streamResponse(meter, request, call),
-  }),
-  "ignore",
-);
+export const responsesService = defineService(ResponsesService, { createResponse, streamResponse }, "ignore");

@@ -1,28 +1,23 @@
 import type { GetUsageRequest as GetAccountUsageRequest } from "../../../gen/vx/admin/v1/admin_pb.js";
-import { type GetUsageRequest, UsageService } from "../../../gen/vx/v1/usage_pb.js";
+import { UsageService } from "../../../gen/vx/v1/usage_pb.js";
 import { DomainError } from "../../domain/errors.ts";
 import { laneOfId } from "../../domain/lane.ts";
 import { readPage } from "../../domain/page.ts";
 import { findAccount, namesOf } from "../../store/accounts.ts";
 import { readAllUsage, readUsage, TooMuchUsage, type UsagePage } from "../../store/usage-sums.ts";
-import { type ApiCall, type Deps, defineService } from "../define-service.ts";
+import { type Deps, defineService } from "../define-service.ts";
 import { viewUsage } from "../views.ts";
 import { usageFiltersOf, usageQueryOf } from "./request.ts";
 
-export async function getUsage({ database }: Deps, request: GetUsageRequest, call: ApiCall) {
-  const query = await usageQueryOf(database.at(laneOfId(call.key.accountId)), request, [
-    "key",
-    "model",
-    "user",
-  ]);
-  const page = readPage("usage", request, usageFiltersOf(request, ""));
-  const { rows, ...rest } = await withUsageLimitError(readUsage(database, call.key.accountId, query, page));
-  return { rows: rows.map(viewUsage), ...rest };
-}
-
-export const usageService = defineService(UsageService, ({ deps }) => ({
-  getUsage: (request, call) => getUsage(deps, request, call),
-}));
+export const usageService = defineService(UsageService, {
+  getUsage: async ({ database }, request, { key: { accountId } }) => {
+    const groups = ["key", "model", "user"] as const;
+    const query = await usageQueryOf(database.at(laneOfId(accountId)), request, groups);
+    const page = readPage("usage", request, usageFiltersOf(request, ""));
+    const { rows, ...rest } = await withUsageLimitError(readUsage(database, accountId, query, page));
+    return { rows: rows.map(viewUsage), ...rest };
+  },
+});
 
 /** The usage of one account or of all accounts, for operators. */
 export async function getAccountUsage({ database }: Deps, request: GetAccountUsageRequest) {
