@@ -4,19 +4,12 @@ import {
   type Account,
   type AdjustAccountResponse,
   AdjustAccountResponseSchema,
-  CreateAccountResponseSchema,
   type CreditAccountResponse,
   CreditAccountResponseSchema,
-  GetAccountResponseSchema,
-  ListAccountsResponseSchema,
-  ResumeAccountResponseSchema,
-  SetAccountPlanResponseSchema,
-  SuspendAccountResponseSchema,
-  UpdateAccountResponseSchema,
 } from "../../gen/vx/admin/v1/admin_pb.js";
 import type { Micros } from "../domain/money.ts";
-import { accountIdOf, adjustAmount, creditAmount, lowBalance } from "./arguments.ts";
-import { type Admin, CallFailure, withAdmin } from "./client.ts";
+import { adjustAmount, creditAmount, lowBalance } from "./arguments.ts";
+import { type Admin, CallFailure, callAndShow, type RequestOf, withAdmin } from "./client.ts";
 import { accountColumns } from "./columns.ts";
 import {
   callCommand,
@@ -28,8 +21,8 @@ import {
   withExamples,
 } from "./command.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
-import { addListOptions, type ListOptions, printList } from "./list.ts";
-import { type Column, formatTable, show } from "./print.ts";
+import { addListOptions, callAndPrintList, type ListOptions } from "./list.ts";
+import { type Column, formatTable, show, tableOf } from "./print.ts";
 
 export const define: Define = (group) => {
   withExamples(group, ["vx accounts create --name acme --plan pro", "vx accounts list"]);
@@ -55,7 +48,7 @@ export const define: Define = (group) => {
     ).argument("<text>", "the text"),
   ).action(search);
   callCommand(group, "get", "Show one account.", ["vx accounts get acct_…", "vx accounts get acme"])
-    .argument("<account>", "the id, external id or unique name of the account")
+    .argument("<account>", ACCOUNT)
     .action(get);
   addProfileCommands(group);
   addMovements(group);
@@ -67,7 +60,7 @@ export const define: Define = (group) => {
       ["vx accounts set-plan acct_… scale"],
     ),
   )
-    .argument("<account>", "the id, external id or unique name of the account")
+    .argument("<account>", ACCOUNT)
     .argument("<plan>", "the new plan")
     .action(setPlan);
 };
@@ -76,10 +69,8 @@ async function create(
   options: JsonOption & ReasonOption & ProfileOptions & { name: string; plan?: string },
 ): Promise<void> {
   const { name, plan = "", reason = "", externalId = "", email = "", notes = "" } = options;
-  const response = await withAdmin((admin) =>
-    admin.createAccount({ name, plan, reason, externalId, email, notes }),
-  );
-  await show(options, CreateAccountResponseSchema, response, () => tableOf(response.account));
+  const request = { name, plan, reason, externalId, email, notes };
+  await callAndShow(options, "createAccount", request, accountTable);
 }
 
 async function list(options: ListOptions): Promise<void> {
@@ -91,32 +82,25 @@ async function search(text: string, options: ListOptions): Promise<void> {
 }
 
 async function printAccounts(search: string, options: ListOptions): Promise<void> {
-  await withAdmin((admin) =>
-    printList(options, {
-      desc: ListAccountsResponseSchema,
-      fetch: (page) => admin.listAccounts({ search, ...page }),
-      rows: (page) => page.accounts,
-      columns: accountColumns,
-      none: search === "" ? "There are no accounts." : "No account matches.",
-    }),
-  );
+  await callAndPrintList(options, "listAccounts", {
+    request: { search },
+    rows: (page) => page.accounts,
+    columns: accountColumns,
+    none: search === "" ? "There are no accounts." : "No account matches.",
+  });
 }
 
-async function get(account: string, options: JsonOption): Promise<void> {
-  const response = await withAdmin((admin) => admin.getAccount({ accountId: account }));
-  await show(options, GetAccountResponseSchema, response, () => tableOf(response.account));
+async function get(accountId: string, options: JsonOption): Promise<void> {
+  await callAndShow(options, "getAccount", { accountId }, accountTable);
 }
 
-async function setPlan(account: string, plan: string, options: JsonOption & ReasonOption): Promise<void> {
+async function setPlan(accountId: string, plan: string, options: ChangeOptions): Promise<void> {
   const { reason = "" } = options;
-  const response = await withAdmin(async (admin) =>
-    admin.setAccountPlan({ accountId: await accountIdOf(admin, account), plan, reason }),
-  );
-  await show(options, SetAccountPlanResponseSchema, response, () => tableOf(response.account));
+  await callAndShow(options, "setAccountPlan", { accountId, plan, reason }, accountTable);
 }
 
-function tableOf(account: Account | undefined): string {
-  return formatTable(accountColumns, account ? [account] : []);
+function accountTable({ account }: { readonly account?: Account | undefined }): string {
+  return tableOf(accountColumns, account);
 }
 
 type ProfileOptions = {
@@ -189,35 +173,22 @@ async function updateProfile(
 }
 
 async function update(
-  account: string,
-  changes: ProfileOptions & { readonly name?: string; readonly lowBalanceMicros?: Micros },
+  accountId: string,
+  changes: RequestOf<"updateAccount">,
   options: ChangeOptions,
 ): Promise<void> {
-  const response = await withAccount(account, (admin, accountId) =>
-    admin.updateAccount({ accountId, ...changes, reason: options.reason ?? "" }),
-  );
-  await show(options, UpdateAccountResponseSchema, response, () => tableOf(response.account));
+  const { reason = "" } = options;
+  await callAndShow(options, "updateAccount", { ...changes, accountId, reason }, accountTable);
 }
 
-async function suspend(account: string, options: ChangeOptions): Promise<void> {
-  const response = await withAccount(account, (admin, accountId) =>
-    admin.suspendAccount({ accountId, reason: options.reason ?? "" }),
-  );
-  await show(options, SuspendAccountResponseSchema, response, () => tableOf(response.account));
+async function suspend(accountId: string, options: ChangeOptions): Promise<void> {
+  const { reason = "" } = options;
+  await callAndShow(options, "suspendAccount", { accountId, reason }, accountTable);
 }
 
-async function resume(account: string, options: ChangeOptions): Promise<void> {
-  const response = await withAccount(account, (admin, accountId) =>
-    admin.resumeAccount({ accountId, reason: options.reason ?? "" }),
-  );
-  await show(options, ResumeAccountResponseSchema, response, () => tableOf(response.account));
-}
-
-function withAccount<Response>(
-  account: string,
-  use: (admin: Admin, accountId: string) => Promise<Response>,
-): Promise<Response> {
-  return withAdmin(async (admin) => use(admin, await accountIdOf(admin, account)));
+async function resume(accountId: string, options: ChangeOptions): Promise<void> {
+  const { reason = "" } = options;
+  await callAndShow(options, "resumeAccount", { accountId, reason }, accountTable);
 }
 
 type MovementOptions = JsonOption & { readonly reason: string; readonly idempotencyKey?: string };
@@ -249,10 +220,7 @@ function addMovements(group: Command): void {
 }
 
 function movementCommand(group: Command, name: string, description: string, examples: string[]): Command {
-  const command = callCommand(group, name, description, examples).argument(
-    "<account>",
-    "the id, external id or unique name of the account",
-  );
+  const command = callCommand(group, name, description, examples).argument("<account>", ACCOUNT);
   return reasonOption(command, { isRequired: true }).option(
     "--idempotency-key <key>",
     "repeated commands with the same key change the balance once (default: a random key)",
@@ -275,7 +243,7 @@ async function adjust(account: string, amountMicros: Micros, options: MovementOp
 
 /** If the outcome is unknown, the error names the idempotency key with which a retry is safe. */
 async function move<Result>(
-  account: string,
+  accountId: string,
   amountMicros: Micros,
   { reason, idempotencyKey = randomUUID() }: MovementOptions,
   call: (admin: Admin, movement: Movement, signal: AbortSignal) => Promise<Result>,
@@ -284,18 +252,8 @@ async function move<Result>(
   const onSignal = () => stop.abort();
   process.once("SIGINT", onSignal).once("SIGTERM", onSignal);
   try {
-    return await withAdmin(async (admin) =>
-      call(
-        admin,
-        {
-          accountId: await accountIdOf(admin, account, { signal: stop.signal }),
-          amountMicros,
-          reason,
-          idempotencyKey,
-        },
-        stop.signal,
-      ),
-    );
+    const movement = { accountId, amountMicros, reason, idempotencyKey };
+    return await withAdmin((admin) => call(admin, movement, stop.signal));
   } catch (error) {
     if (!(error instanceof CallFailure) || error.refused) throw error;
     const advice = `to retry safely, add --idempotency-key ${shellQuote(idempotencyKey)}`;

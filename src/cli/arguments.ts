@@ -1,6 +1,4 @@
-import type { CallOptions } from "@connectrpc/connect";
 import { type Micros, parseAmount } from "../domain/money.ts";
-import type { Admin } from "./client.ts";
 import { usageFailure } from "./failure.ts";
 
 /** Parses an argument or option called `name`. An invalid value is a usage error. */
@@ -94,17 +92,4 @@ export function accountOf(argument: string | undefined, option: string | undefin
     );
   }
   return account;
-}
-
-const ID = /^acct_[0-9a-z]{26}$/;
-
-/** The id of an account that a command names by its id, its external id or its unique name. */
-export async function accountIdOf(
-  admin: Admin,
-  reference: string,
-  options: CallOptions = {},
-): Promise<string> {
-  if (ID.test(reference)) return reference;
-  const { account } = await admin.getAccount({ accountId: reference }, options);
-  return account?.id ?? "";
 }

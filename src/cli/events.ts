@@ -1,12 +1,10 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
-import { ListEventsResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
 import { type Event, EventSchema } from "../../gen/vx/v1/event_pb.js";
-import { accountIdOf } from "./arguments.ts";
 import { type Admin, withAdmin } from "./client.ts";
 import { accountEventColumns } from "./columns.ts";
 import { callCommand, type Define, type JsonOption } from "./command.ts";
-import { addListOptions, type ListOptions, printList } from "./list.ts";
+import { addListOptions, callAndPrintList, type ListOptions } from "./list.ts";
 import { printOut } from "./output.ts";
 import { createTable, jsonLine } from "./print.ts";
 
@@ -23,20 +21,16 @@ export const define: Define = (group) => {
   options("watch", ["vx events watch --type balance.depleted account.suspended --json"]).action(watch);
 };
 
-async function filterOf(admin: Admin, { account = "", type = [] }: Filter) {
-  return { accountId: account === "" ? "" : await accountIdOf(admin, account), types: [...type] };
+function filterOf({ account: accountId = "", type: types = [] }: Filter) {
+  return { accountId, types: [...types] };
 }
 
 async function list(options: ListOptions & Filter): Promise<void> {
-  await withAdmin(async (admin) => {
-    const filter = await filterOf(admin, options);
-    await printList(options, {
-      desc: ListEventsResponseSchema,
-      fetch: (page) => admin.listEvents({ ...filter, ...page }),
-      rows: (page) => page.events,
-      columns: accountEventColumns,
-      none: "There are no such events.",
-    });
+  await callAndPrintList(options, "listEvents", {
+    request: filterOf(options),
+    rows: (page) => page.events,
+    columns: accountEventColumns,
+    none: "There are no such events.",
   });
 }
 
@@ -49,7 +43,7 @@ async function watch(options: JsonOption & Filter): Promise<void> {
   const print = (events: readonly Event[]) =>
     options.json ? events.map((event) => jsonLine(EventSchema, event)).join("") : format(events);
   await withAdmin(async (admin) => {
-    const filter = await filterOf(admin, options);
+    const filter = filterOf(options);
     const { events: last } = await admin.listEvents({ ...filter, pageSize: 1 });
     let known = await eventsSince(admin, filter, Math.max(0, ...last.map(timeOf)) - OVERLAP_MS);
     for (;;) {

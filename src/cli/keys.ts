@@ -1,34 +1,15 @@
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { PassThrough } from "node:stream";
-import type { DescMessage, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { type Command, Option } from "commander";
-import {
-  CreateKeyResponseSchema,
-  ListKeysResponseSchema,
-  ReportLeakResponseSchema,
-  RevokeKeyResponseSchema,
-  RotateKeyResponseSchema,
-  SearchKeysResponseSchema,
-  SetKeyLimitResponseSchema,
-  UpdateKeyResponseSchema,
-} from "../../gen/vx/admin/v1/admin_pb.js";
 import type { ApiKey } from "../../gen/vx/v1/key_pb.js";
 import type { LimitSchema } from "../../gen/vx/v1/limit_pb.js";
 import { fingerprintOf, isWellFormedKey } from "../domain/credentials.ts";
 import { maskedIfFull } from "../domain/key-query.ts";
-import {
-  ACCOUNT_OPTION,
-  accountIdOf,
-  accountOf,
-  collect,
-  MAX_RPM,
-  orWord,
-  positiveNumber,
-  time,
-} from "./arguments.ts";
-import { withAdmin } from "./client.ts";
+import { ACCOUNT_OPTION, accountOf, collect, MAX_RPM, orWord, positiveNumber, time } from "./arguments.ts";
+import { callAndShow, callAndShowSecret } from "./client.ts";
 import { foundKeyColumns, keyColumns } from "./columns.ts";
 import {
   callCommand,
@@ -39,11 +20,11 @@ import {
   requiredOption,
   withExamples,
 } from "./command.ts";
-import { CommandFailure, usageFailure } from "./failure.ts";
+import { usageFailure } from "./failure.ts";
 import { limitAmount } from "./limits.ts";
-import { addListOptions, type ListOptions, printList } from "./list.ts";
+import { addListOptions, callAndPrintList, type ListOptions } from "./list.ts";
 import { printError, visible } from "./output.ts";
-import { formatTable, show } from "./print.ts";
+import { tableOf } from "./print.ts";
 
 type LimitInit = MessageInitShape<typeof LimitSchema>;
 type AccountOption = { readonly account?: string };
@@ -214,8 +195,8 @@ function withAccount(command: Command): Command {
 async function createKey(argument: string | undefined, options: CreateOptions): Promise<void> {
   const { name, plan = "", scope: scopes = [], model: models = [], rpm, expiresAt, reason = "" } = options;
   const { limit: limits = [], cidr: allowedCidrs = [] } = options;
-  const account = accountOf(argument, options.account);
   const request = {
+    accountId: accountOf(argument, options.account),
     name,
     plan,
     scopes,
@@ -226,68 +207,49 @@ async function createKey(argument: string | undefined, options: CreateOptions): 
     ...(rpm === undefined ? {} : { rateLimitRpm: rpm }),
     ...(expiresAt === undefined ? {} : { expiresAt: timestampFromDate(expiresAt) }),
   };
-  const response = await withAdmin(async (admin) =>
-    admin.createKey({ accountId: await accountIdOf(admin, account), ...request }),
-  );
-  await showSecret(options, CreateKeyResponseSchema, response, "was created");
+  await callAndShowSecret(options, "createKey", request, secretTexts("was created"));
 }
 
-async function showSecret<Desc extends DescMessage>(
-  options: JsonOption,
-  desc: Desc,
-  response: MessageShape<Desc> & { readonly apiKey?: ApiKey | undefined; readonly secret: string },
-  done: string,
-): Promise<void> {
-  const forPeople = () => `${tableOf(response.apiKey)}\n${visible(response.secret)}\n`;
-  if (!(await show(options, desc, response, forPeople))) {
-    throw new CommandFailure(
-      `the key ${visible(response.apiKey?.id ?? "")} ${done}, but the secret could not be printed: revoke it`,
-    );
-  }
-  if (!options.json) await printError("The full key is shown only once. Store it now.");
+function secretTexts(done: string) {
+  return ({ apiKey }: { readonly apiKey?: ApiKey | undefined }) => ({
+    table: tableOf(keyColumns, apiKey),
+    lost: `the key ${visible(apiKey?.id ?? "")} ${done}, but the secret could not be printed: revoke it`,
+    note: "The full key is shown only once. Store it now.",
+  });
 }
 
 async function list(argument: string | undefined, options: ListOptions & AccountOption): Promise<void> {
-  const account = accountOf(argument, options.account);
-  await withAdmin(async (admin) => {
-    const accountId = await accountIdOf(admin, account);
-    await printList(options, {
-      desc: ListKeysResponseSchema,
-      fetch: (page) => admin.listKeys({ accountId, ...page }),
-      rows: (page) => page.apiKeys,
-      columns: keyColumns,
-      none: "The account has no keys.",
-    });
+  const accountId = accountOf(argument, options.account);
+  await callAndPrintList(options, "listKeys", {
+    request: { accountId },
+    rows: (page) => page.apiKeys,
+    columns: keyColumns,
+    none: "The account has no keys.",
   });
 }
 
 async function search(text: string, options: ListOptions): Promise<void> {
-  const query = maskedIfFull(text);
-  await withAdmin((admin) =>
-    printList(options, {
-      desc: SearchKeysResponseSchema,
-      fetch: (page) => admin.searchKeys({ query, ...page }),
-      rows: (page) => page.keys,
-      columns: foundKeyColumns,
-      none: "No key matches.",
-    }),
-  );
+  await callAndPrintList(options, "searchKeys", {
+    request: { query: maskedIfFull(text) },
+    rows: (page) => page.keys,
+    columns: foundKeyColumns,
+    none: "No key matches.",
+  });
 }
 
 async function revoke(keyId: string, options: JsonOption & ReasonOption): Promise<void> {
   const { reason = "" } = options;
-  const response = await withAdmin((admin) => admin.revokeKey({ keyId, reason }));
-  await show(options, RevokeKeyResponseSchema, response, () => tableOf(response.apiKey));
+  await callAndShow(options, "revokeKey", { keyId, reason }, keyTable);
 }
 
 async function reportLeak(options: JsonOption & ReasonOption & { url?: string }): Promise<void> {
   const { url = "", reason = "" } = options;
   const key = await readKey();
   const report = { fingerprint: fingerprintOf(key), keyStart: key.slice(0, 14), url, reason };
-  const response = await withAdmin((admin) => admin.reportLeak(report));
-  const { keyId, accountId, revokedKeys } = response;
-  const done = `Revoked ${revokedKeys} ${revokedKeys === 1 ? "key" : "keys"}: ${keyId} of ${accountId} and those that it created.`;
-  await show(options, ReportLeakResponseSchema, response, () => `${visible(done)}\n`);
+  await callAndShow(options, "reportLeak", report, ({ keyId, accountId, revokedKeys }) => {
+    const keys = revokedKeys === 1 ? "key" : "keys";
+    return `${visible(`Revoked ${revokedKeys} ${keys}: ${keyId} of ${accountId} and those that it created.`)}\n`;
+  });
 }
 
 /** The first line of the input: arguments of commands are visible to other users and stored in histories. */
@@ -330,21 +292,19 @@ async function updateKey(keyId: string, options: UpdateOptions): Promise<void> {
     throw usageFailure(
       "nothing to change; add --name, --scope, --model, --rpm, --expires-at, --limit or --cidr",
     );
-  const response = await withAdmin((admin) =>
-    admin.updateKey({
-      keyId,
-      reason,
-      name: name ?? "",
-      scopes: scope ?? [],
-      models: model?.includes("all") ? [] : (model ?? []),
-      limits: limit ?? [],
-      allowedCidrs: cidr?.includes("all") ? [] : (cidr ?? []),
-      ...(typeof rpm === "number" ? { rateLimitRpm: rpm } : {}),
-      ...(expiresAt instanceof Date ? { expiresAt: timestampFromDate(expiresAt) } : {}),
-      updateMask: { paths },
-    }),
-  );
-  await show(options, UpdateKeyResponseSchema, response, () => tableOf(response.apiKey));
+  const request = {
+    keyId,
+    reason,
+    name: name ?? "",
+    scopes: scope ?? [],
+    models: model?.includes("all") ? [] : (model ?? []),
+    limits: limit ?? [],
+    allowedCidrs: cidr?.includes("all") ? [] : (cidr ?? []),
+    ...(typeof rpm === "number" ? { rateLimitRpm: rpm } : {}),
+    ...(expiresAt instanceof Date ? { expiresAt: timestampFromDate(expiresAt) } : {}),
+    updateMask: { paths },
+  };
+  await callAndShow(options, "updateKey", request, keyTable);
 }
 
 /** 30 days. */
@@ -355,8 +315,8 @@ async function rotateKey(
   options: JsonOption & ReasonOption & { overlapSeconds?: number },
 ): Promise<void> {
   const { overlapSeconds = 0, reason = "" } = options;
-  const response = await withAdmin((admin) => admin.rotateKey({ keyId, overlapSeconds, reason }));
-  await showSecret(options, RotateKeyResponseSchema, response, "has a new secret");
+  const request = { keyId, overlapSeconds, reason };
+  await callAndShowSecret(options, "rotateKey", request, secretTexts("has a new secret"));
 }
 
 async function setLimit(
@@ -366,12 +326,10 @@ async function setLimit(
   const { rpm, reason = "" } = options;
   if (rpm === undefined && !options.default)
     throw usageFailure("the limit is missing; add --rpm N or --default");
-  const response = await withAdmin((admin) =>
-    admin.setKeyLimit({ keyId, reason, ...(rpm === undefined ? {} : { rateLimitRpm: rpm }) }),
-  );
-  await show(options, SetKeyLimitResponseSchema, response, () => tableOf(response.apiKey));
+  const request = { keyId, reason, ...(rpm === undefined ? {} : { rateLimitRpm: rpm }) };
+  await callAndShow(options, "setKeyLimit", request, keyTable);
 }
 
-function tableOf(key: ApiKey | undefined): string {
-  return formatTable(keyColumns, key ? [key] : []);
+function keyTable({ apiKey }: { readonly apiKey?: ApiKey | undefined }): string {
+  return tableOf(keyColumns, apiKey);
 }

@@ -1,11 +1,10 @@
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { ListLedgerEntriesResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
 import { LedgerEntrySchema } from "../../gen/vx/v1/ledger_pb.js";
-import { ACCOUNT_OPTION, accountIdOf, accountOf, time } from "./arguments.ts";
+import { ACCOUNT_OPTION, accountOf, time } from "./arguments.ts";
 import { withAdmin } from "./client.ts";
 import { entryColumns } from "./columns.ts";
 import { callCommand, type Define, withExamples } from "./command.ts";
-import { addListOptions, type ListOptions, type PageRequest, printCsv, printList } from "./list.ts";
+import { addListOptions, callAndPrintList, type ListOptions, printCsv } from "./list.ts";
 
 type Options = ListOptions & {
   readonly account?: string;
@@ -36,28 +35,29 @@ export const define: Define = (group) => {
 };
 
 async function list(argument: string | undefined, options: Options): Promise<void> {
-  const account = accountOf(argument, options.account);
   const { kind = "", key: keyId = "", model = "", from, to } = options;
   const filter = {
+    accountId: accountOf(argument, options.account),
     kind,
     keyId,
     model,
     ...(from && { from: timestampFromDate(from) }),
     ...(to && { to: timestampFromDate(to) }),
   };
-  await withAdmin(async (admin) => {
-    const accountId = await accountIdOf(admin, account);
-    const fetch = (page: PageRequest) => admin.listLedgerEntries({ accountId, ...filter, ...page });
-    if (options.csv) {
-      await printCsv(options, { fetch, desc: LedgerEntrySchema, rows: (page) => page.entries });
-      return;
-    }
-    await printList(options, {
-      desc: ListLedgerEntriesResponseSchema,
-      fetch,
-      rows: (page) => page.entries,
-      columns: entryColumns,
-      none: "The ledger of the account is empty.",
-    });
+  if (options.csv) {
+    await withAdmin((admin) =>
+      printCsv(options, {
+        fetch: (page) => admin.listLedgerEntries({ ...filter, ...page }),
+        desc: LedgerEntrySchema,
+        rows: (page) => page.entries,
+      }),
+    );
+    return;
+  }
+  await callAndPrintList(options, "listLedgerEntries", {
+    request: filter,
+    rows: (page) => page.entries,
+    columns: entryColumns,
+    none: "The ledger of the account is empty.",
   });
 }

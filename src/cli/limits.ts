@@ -1,16 +1,11 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { type Command, Option } from "commander";
-import {
-  ListLimitsResponseSchema,
-  RemoveLimitResponseSchema,
-  type SetLimitRequest,
-  SetLimitResponseSchema,
-} from "../../gen/vx/admin/v1/admin_pb.js";
+import { type SetLimitRequest, SetLimitResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
 import { type Limit, LimitSchema } from "../../gen/vx/v1/limit_pb.js";
 import { parseAmount } from "../domain/money.ts";
-import { accountIdOf, time } from "./arguments.ts";
-import { type Admin, withAdmin } from "./client.ts";
+import { time } from "./arguments.ts";
+import { callAndShow, withAdmin } from "./client.ts";
 import { limitColumns } from "./columns.ts";
 import {
   callCommand,
@@ -22,7 +17,7 @@ import {
   withExamples,
 } from "./command.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
-import { formatTable, show } from "./print.ts";
+import { formatTable, show, tableOf } from "./print.ts";
 
 type OwnerOptions = { readonly plan?: string; readonly account?: string; readonly key?: string };
 type SetOptions = JsonOption &
@@ -103,23 +98,18 @@ function ownerOptions(command: Command): Command {
     .option("--key <key_id>", "the id of the key");
 }
 
-async function ownerOf(
-  admin: Admin,
-  { plan, account, key }: OwnerOptions,
-): Promise<SetLimitRequest["owner"]> {
+function ownerOf({ plan, account, key }: OwnerOptions): SetLimitRequest["owner"] {
   const owners = [plan, account, key].filter((owner) => owner !== undefined);
   if (owners.length !== 1) throw usageFailure("the owner is missing; add one of --plan, --account and --key");
   if (plan !== undefined) return { case: "plan", value: plan };
   if (key !== undefined) return { case: "keyId", value: key };
-  return { case: "accountId", value: await accountIdOf(admin, account ?? "") };
+  return { case: "accountId", value: account ?? "" };
 }
 
 async function listLimits(options: JsonOption & OwnerOptions & { user?: string }): Promise<void> {
-  const response = await withAdmin(async (admin) =>
-    admin.listLimits({ owner: await ownerOf(admin, options), user: options.user ?? "" }),
-  );
-  await show(options, ListLimitsResponseSchema, response, () =>
-    response.limits.length === 0 ? "There are no limits.\n" : formatTable(limitColumns, response.limits),
+  const request = { owner: ownerOf(options), user: options.user ?? "" };
+  await callAndShow(options, "listLimits", request, ({ limits }) =>
+    limits.length === 0 ? "There are no limits.\n" : formatTable(limitColumns, limits),
   );
 }
 
@@ -133,17 +123,17 @@ async function set(options: SetOptions): Promise<void> {
     per: perUser ? "user" : "",
     amount,
   };
+  const owner = ownerOf(options);
   const response = await withAdmin(async (admin) => {
-    const owner = await ownerOf(admin, options);
     if (until !== undefined) {
       const { limits } = await admin.listLimits({ owner });
-      limit.amount = existing(limits, create(LimitSchema, limit), owner.value ?? "").amount;
+      limit.amount = existing(limits, create(LimitSchema, limit), owner.case).amount;
       limit.temporaryAmount = amount;
       limit.temporaryUntil = timestampFromDate(until);
     }
     return await admin.setLimit({ owner, limit, reason });
   });
-  await show(options, SetLimitResponseSchema, response, () => tableOf(response.limit));
+  await show(options, SetLimitResponseSchema, response, () => tableOf(limitColumns, response.limit));
 }
 
 /** The amount of an option called `name`. */
@@ -156,10 +146,10 @@ export function limitAmount(name: string, metric: string, text: string): bigint 
 }
 
 /** The limit that a temporary amount raises. */
-function existing(limits: readonly Limit[], wanted: Limit, ownerId: string): Limit {
+function existing(limits: readonly Limit[], wanted: Limit, kind: SetLimitRequest["owner"]["case"]): Limit {
   const found = limits.find(
     (limit) =>
-      limit.ownerId === ownerId &&
+      limit.owner === kind?.replace("Id", "") &&
       limit.metric === wanted.metric &&
       limit.window === wanted.window &&
       limit.model === wanted.model &&
@@ -171,12 +161,6 @@ function existing(limits: readonly Limit[], wanted: Limit, ownerId: string): Lim
 
 async function remove(limitId: string, options: JsonOption & ReasonOption & OwnerOptions): Promise<void> {
   const { reason = "" } = options;
-  const response = await withAdmin(async (admin) =>
-    admin.removeLimit({ owner: await ownerOf(admin, options), limitId, reason }),
-  );
-  await show(options, RemoveLimitResponseSchema, response, () => `removed ${limitId}\n`);
-}
-
-function tableOf(limit: Limit | undefined): string {
-  return formatTable(limitColumns, limit ? [limit] : []);
+  const request = { owner: ownerOf(options), limitId, reason };
+  await callAndShow(options, "removeLimit", request, () => `removed ${limitId}\n`);
 }

@@ -1,7 +1,9 @@
-import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
+import type { DescMessage, Message, MessageShape } from "@bufbuild/protobuf";
 import type { Command } from "commander";
+import { AdminService } from "../../gen/vx/admin/v1/admin_pb.js";
 import { csvWriterOf } from "../codec/message-csv.ts";
 import { positiveNumber } from "./arguments.ts";
+import { callMethod, type RequestOf, type ResponseOf, type UnaryName, withAdmin } from "./client.ts";
 import type { JsonOption } from "./command.ts";
 import { usageFailure } from "./failure.ts";
 import { printError, printOut } from "./output.ts";
@@ -15,10 +17,12 @@ export type ListOptions = JsonOption & {
 
 export type PageRequest = { readonly pageSize: number; readonly pageToken: string };
 
-type List<Desc extends DescMessage, Row> = {
-  readonly desc: Desc;
-  readonly fetch: (page: PageRequest) => Promise<MessageShape<Desc> & { nextPageToken: string }>;
-  readonly rows: (page: MessageShape<Desc>) => readonly Row[];
+type ListPage = Message & { readonly nextPageToken: string };
+
+type List<Page extends ListPage, Row> = {
+  readonly desc: DescMessage;
+  readonly fetch: (page: PageRequest) => Promise<Page>;
+  readonly rows: (page: Page) => readonly Row[];
   readonly columns: readonly Column<Row>[];
   /** Printed when the list is empty. */
   readonly none: string;
@@ -40,9 +44,9 @@ export function addListOptions(command: Command): Command {
 }
 
 /** With --json, prints one page; otherwise prints all pages as a table. */
-export async function printList<Desc extends DescMessage, Row>(
+export async function printList<Page extends ListPage, Row>(
   options: ListOptions,
-  list: List<Desc, Row>,
+  list: List<Page, Row>,
 ): Promise<void> {
   const { json, limit, pageSize, pageToken = "" } = options;
   if (json) {
@@ -83,6 +87,24 @@ export async function firstRows<Page extends { nextPageToken: string }, Row>(
   return kept.sort(compare).slice(0, limit);
 }
 
+type ListName = { [Name in UnaryName]: ResponseOf<Name> extends ListPage ? Name : never }[UnaryName];
+type ListOf<Name extends ListName, Row> = Omit<List<ResponseOf<Name> & ListPage, Row>, "desc" | "fetch"> & {
+  readonly request: RequestOf<Name>;
+};
+
+/** Prints the list that a method returns. */
+export async function callAndPrintList<Name extends ListName, Row>(
+  options: ListOptions,
+  name: Name,
+  { request, ...list }: ListOf<Name, Row>,
+): Promise<void> {
+  await withAdmin((admin) => {
+    const fetch = async (page: PageRequest) =>
+      (await callMethod(admin, name, { ...request, ...page })) as ResponseOf<Name> & ListPage;
+    return printList(options, { ...list, desc: AdminService.method[name].output, fetch });
+  });
+}
+
 type CsvList<Page, Desc extends DescMessage> = {
   readonly fetch: (page: PageRequest) => Promise<Page>;
   readonly desc: Desc;
@@ -106,10 +128,7 @@ export async function printCsv<Page extends { nextPageToken: string }, Desc exte
 }
 
 /** Prints page by page, so that memory does not grow with the length of the list. */
-async function printPages<Desc extends DescMessage, Row>(
-  list: List<Desc, Row>,
-  limit: number,
-): Promise<number> {
+async function printPages<Page extends ListPage, Row>(list: List<Page, Row>, limit: number): Promise<number> {
   const format = createTable(list.columns);
   return await eachPage(list.fetch, limit, async (page) => {
     const rows = list.rows(page);

@@ -2,8 +2,8 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { AdminService, ListOperatorEventsResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
 import { ConsoleService } from "../../gen/vx/admin/v1/console_pb.js";
 import { nearestOf } from "../domain/text.ts";
-import { accountIdOf, time } from "./arguments.ts";
-import { withAdmin } from "./client.ts";
+import { time } from "./arguments.ts";
+import { type Admin, withAdmin } from "./client.ts";
 import { eventColumns } from "./columns.ts";
 import { type Define, withExamples } from "./command.ts";
 import { usageFailure } from "./failure.ts";
@@ -54,7 +54,7 @@ async function list(options: Options): Promise<void> {
     ...(to && { to: timestampFromDate(to) }),
   };
   await withAdmin(async (admin) => {
-    const accountId = account === "" ? "" : await accountIdOf(admin, account);
+    const accountId = account === "" ? "" : await idOf(admin, account);
     await printList(options, {
       desc: ListOperatorEventsResponseSchema,
       fetch: (page) => admin.listOperatorEvents({ accountId, ...filter, ...page }),
@@ -63,4 +63,11 @@ async function list(options: Options): Promise<void> {
       none: "There are no such events.",
     });
   });
+}
+
+/** The log keeps the events of an account by its id. */
+async function idOf(admin: Admin, accountId: string): Promise<string> {
+  return /^acct_[0-9a-z]{26}$/.test(accountId)
+    ? accountId
+    : ((await admin.getAccount({ accountId })).account?.id ?? "");
 }

@@ -1,8 +1,6 @@
-import { ListModelsResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
-import { withAdmin } from "./client.ts";
 import { modelColumns } from "./columns.ts";
 import { callCommand, type Define, withExamples } from "./command.ts";
-import { addListOptions, type ListOptions, printList } from "./list.ts";
+import { addListOptions, callAndPrintList, type ListOptions } from "./list.ts";
 
 export const define: Define = (group) => {
   withExamples(group, ["vx models list"]);
@@ -15,13 +13,10 @@ export const define: Define = (group) => {
 };
 
 async function list(options: ListOptions): Promise<void> {
-  await withAdmin((admin) =>
-    printList(options, {
-      desc: ListModelsResponseSchema,
-      fetch: (page) => admin.listModels(page),
-      rows: (page) => page.models,
-      columns: modelColumns,
-      none: "There are no models.",
-    }),
-  );
+  await callAndPrintList(options, "listModels", {
+    request: {},
+    rows: (page) => page.models,
+    columns: modelColumns,
+    none: "There are no models.",
+  });
 }

@@ -1,11 +1,5 @@
-import {
-  CreateOperatorResponseSchema,
-  ListOperatorsResponseSchema,
-  type Operator,
-  RevokeOperatorResponseSchema,
-} from "../../gen/vx/admin/v1/admin_pb.js";
 import { ROLES } from "../domain/operator.ts";
-import { withAdmin } from "./client.ts";
+import { callAndShow, callAndShowSecret } from "./client.ts";
 import { operatorColumns } from "./columns.ts";
 import {
   callCommand,
@@ -16,10 +10,10 @@ import {
   requiredOption,
   withExamples,
 } from "./command.ts";
-import { CommandFailure, usageFailure } from "./failure.ts";
-import { addListOptions, type ListOptions, printList } from "./list.ts";
-import { printError, visible } from "./output.ts";
-import { formatTable, show } from "./print.ts";
+import { usageFailure } from "./failure.ts";
+import { addListOptions, callAndPrintList, type ListOptions } from "./list.ts";
+import { visible } from "./output.ts";
+import { tableOf } from "./print.ts";
 
 export const define: Define = (group) => {
   withExamples(group, ["vx operators create --name ada --role support", "vx operators list"]);
@@ -52,34 +46,26 @@ type CreateOptions = JsonOption & ReasonOption & { name: string; role: string; e
 
 async function create(options: CreateOptions): Promise<void> {
   const { name, role, email = "", reason = "" } = options;
-  const response = await withAdmin((admin) => admin.createOperator({ name, role, email, reason }));
-  const forPeople = () => `${tableOf(response.operator)}\n${visible(response.secret)}\n`;
-  if (!(await show(options, CreateOperatorResponseSchema, response, forPeople))) {
-    throw new CommandFailure(
-      `the operator ${visible(response.operator?.id ?? "")} was created, but its token could not be printed: revoke it`,
-    );
-  }
-  if (!options.json) await printError("The token is shown only once. Set it as VX_ADMIN_TOKEN to use it.");
+  const request = { name, role, email, reason };
+  await callAndShowSecret(options, "createOperator", request, ({ operator }) => ({
+    table: tableOf(operatorColumns, operator),
+    lost: `the operator ${visible(operator?.id ?? "")} was created, but its token could not be printed: revoke it`,
+    note: "The token is shown only once. Set it as VX_ADMIN_TOKEN to use it.",
+  }));
 }
 
 async function list(options: ListOptions): Promise<void> {
-  await withAdmin((admin) =>
-    printList(options, {
-      desc: ListOperatorsResponseSchema,
-      fetch: (page) => admin.listOperators(page),
-      rows: (page) => page.operators,
-      columns: operatorColumns,
-      none: "There are no operators.",
-    }),
-  );
+  await callAndPrintList(options, "listOperators", {
+    request: {},
+    rows: (page) => page.operators,
+    columns: operatorColumns,
+    none: "There are no operators.",
+  });
 }
 
 async function revoke(operatorId: string, options: JsonOption & ReasonOption): Promise<void> {
   const { reason = "" } = options;
-  const response = await withAdmin((admin) => admin.revokeOperator({ operatorId, reason }));
-  await show(options, RevokeOperatorResponseSchema, response, () => tableOf(response.operator));
-}
-
-function tableOf(operator: Operator | undefined): string {
-  return formatTable(operatorColumns, operator ? [operator] : []);
+  await callAndShow(options, "revokeOperator", { operatorId, reason }, ({ operator }) =>
+    tableOf(operatorColumns, operator),
+  );
 }

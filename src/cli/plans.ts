@@ -1,6 +1,5 @@
-import { ListPlansResponseSchema, PutPlanResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
 import { MAX_RPM, positiveNumber } from "./arguments.ts";
-import { withAdmin } from "./client.ts";
+import { callAndShow } from "./client.ts";
 import { planColumns } from "./columns.ts";
 import {
   callCommand,
@@ -12,7 +11,7 @@ import {
   withExamples,
 } from "./command.ts";
 import { printError } from "./output.ts";
-import { formatTable, show } from "./print.ts";
+import { formatTable, tableOf } from "./print.ts";
 
 export const define: Define = (group) => {
   withExamples(group, ["vx plans list", "vx plans set tiny --rpm 5 --max-active-keys 2"]);
@@ -41,12 +40,10 @@ export const define: Define = (group) => {
 };
 
 async function list(options: JsonOption): Promise<void> {
-  const response = await withAdmin((admin) => admin.listPlans({}));
-  const none = response.plans.length === 0;
-  await show(options, ListPlansResponseSchema, response, () =>
-    none ? "" : formatTable(planColumns, response.plans),
+  const { plans } = await callAndShow(options, "listPlans", {}, ({ plans: listed }) =>
+    listed.length === 0 ? "" : formatTable(planColumns, listed),
   );
-  if (none && !options.json) await printError("There are no plans.");
+  if (plans.length === 0 && !options.json) await printError("There are no plans.");
 }
 
 async function set(
@@ -54,14 +51,12 @@ async function set(
   options: JsonOption & ReasonOption & { rpm: number; maxActiveKeys: number; maxKeysCreatedPerHour?: number },
 ): Promise<void> {
   const { rpm, maxActiveKeys, maxKeysCreatedPerHour, reason = "" } = options;
-  const plan = {
+  const request = {
     name,
     rpm,
     maxActiveKeys,
     reason,
     ...(maxKeysCreatedPerHour === undefined ? {} : { maxKeysCreatedPerHour }),
   };
-  const response = await withAdmin((admin) => admin.putPlan(plan));
-  const plans = response.plan ? [response.plan] : [];
-  await show(options, PutPlanResponseSchema, response, () => formatTable(planColumns, plans));
+  await callAndShow(options, "putPlan", request, ({ plan }) => tableOf(planColumns, plan));
 }

@@ -49,6 +49,11 @@ export function formatTable<Row>(columns: readonly Column<Row>[], rows: readonly
   return createTable(columns)(rows);
 }
 
+/** The table of a message that a response has, if it exists. */
+export function tableOf<Row>(columns: readonly Column<Row>[], row: Row | undefined): string {
+  return formatTable(columns, row === undefined ? [] : [row]);
+}
+
 function alignLine<Row>(
   line: readonly string[],
   columns: readonly Column<Row>[],

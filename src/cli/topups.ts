@@ -1,9 +1,6 @@
-import { ListTopUpsResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
-import { accountIdOf } from "./arguments.ts";
-import { withAdmin } from "./client.ts";
 import { topUpColumns } from "./columns.ts";
 import { callCommand, type Define } from "./command.ts";
-import { addListOptions, type ListOptions, printList } from "./list.ts";
+import { addListOptions, callAndPrintList, type ListOptions } from "./list.ts";
 
 export const define: Define = (group) => {
   addListOptions(
@@ -19,15 +16,11 @@ export const define: Define = (group) => {
 type Filter = { readonly account?: string; readonly problems?: boolean };
 
 async function list(options: ListOptions & Filter): Promise<void> {
-  const { account = "", problems: onlyProblems = false } = options;
-  await withAdmin(async (admin) => {
-    const accountId = account === "" ? "" : await accountIdOf(admin, account);
-    await printList(options, {
-      desc: ListTopUpsResponseSchema,
-      fetch: (page) => admin.listTopUps({ accountId, onlyProblems, ...page }),
-      rows: (page) => page.topups,
-      columns: topUpColumns,
-      none: "There are no such top-ups.",
-    });
+  const { account: accountId = "", problems: onlyProblems = false } = options;
+  await callAndPrintList(options, "listTopUps", {
+    request: { accountId, onlyProblems },
+    rows: (page) => page.topups,
+    columns: topUpColumns,
+    none: "There are no such top-ups.",
   });
 }

@@ -5,8 +5,8 @@ import {
   type GetUsageResponse,
   GetUsageResponseSchema,
 } from "../../gen/vx/admin/v1/admin_pb.js";
-import { accountIdOf, collect, time } from "./arguments.ts";
-import { type Admin, withAdmin } from "./client.ts";
+import { collect, time } from "./arguments.ts";
+import { withAdmin } from "./client.ts";
 import { usageColumns } from "./columns.ts";
 import { callCommand, type Define, withExamples } from "./command.ts";
 import { usageFailure } from "./failure.ts";
@@ -63,9 +63,9 @@ function addRange(command: ReturnType<typeof callCommand>) {
     .option("--to <time>", "usage before this time (default: now)", time("--to"));
 }
 
-async function rangeOf(admin: Admin, { account, from, to }: RangeOptions) {
+function rangeOf({ account: accountId = "", from, to }: RangeOptions) {
   return {
-    accountId: account === undefined ? "" : await accountIdOf(admin, account),
+    accountId,
     ...(from && { from: timestampFromDate(from) }),
     ...(to && { to: timestampFromDate(to) }),
   };
@@ -78,7 +78,7 @@ async function show(argument: string | undefined, options: ShowOptions): Promise
   }
   const { groupBy = [], tz = "", sort = defaultSort(options) } = options;
   await withAdmin(async (admin) => {
-    const range = await rangeOf(admin, { ...options, ...(account !== undefined && { account }) });
+    const range = rangeOf({ ...options, ...(account !== undefined && { account }) });
     const read = (page: PageRequest) => admin.getUsage({ ...range, groupBy, tz, ...page });
     await printList(options, {
       desc: GetUsageResponseSchema,
@@ -133,7 +133,7 @@ async function exportFile(options: ExportOptions): Promise<void> {
   const { format } = options;
   if (format !== "csv" && format !== "focus") throw usageFailure("--format: must be csv or focus");
   await withAdmin(async (admin) => {
-    const request = { ...(await rangeOf(admin, options)), format };
+    const request = { ...rangeOf(options), format };
     const progress = createProgress(process.stderr);
     try {
       for await (const piece of admin.exportUsage(request, { timeoutMs: NO_TIMEOUT_MS })) {

@@ -1,19 +1,8 @@
-import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { type Command, Option } from "commander";
-import {
-  CreateWebhookResponseSchema,
-  DeleteWebhookResponseSchema,
-  ListDeliveriesResponseSchema,
-  ListWebhooksResponseSchema,
-  RedeliverResponseSchema,
-  RotateWebhookResponseSchema,
-  TestWebhookResponseSchema,
-  UpdateWebhookResponseSchema,
-} from "../../gen/vx/admin/v1/admin_pb.js";
 import type { Webhook } from "../../gen/vx/v1/webhook_pb.js";
-import { accountIdOf, collect, positiveNumber, time } from "./arguments.ts";
-import { type Admin, withAdmin } from "./client.ts";
+import { collect, positiveNumber, time } from "./arguments.ts";
+import { callAndShow, callAndShowSecret } from "./client.ts";
 import { deliveryColumns, webhookColumns } from "./columns.ts";
 import {
   callCommand,
@@ -25,9 +14,9 @@ import {
   withExamples,
 } from "./command.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
-import { addListOptions, type ListOptions, printList } from "./list.ts";
-import { printError, visible } from "./output.ts";
-import { formatTable, show } from "./print.ts";
+import { addListOptions, callAndPrintList, type ListOptions } from "./list.ts";
+import { visible } from "./output.ts";
+import { formatTable, tableOf } from "./print.ts";
 
 type AccountOption = { readonly account?: string };
 type Fields = { readonly type?: string[]; readonly description?: string };
@@ -129,10 +118,6 @@ function ofWebhook(group: Command, name: string, description: string, examples: 
   return callCommand(group, name, description, examples).argument("<webhook_id>", "the id of the webhook");
 }
 
-async function idOf(admin: Admin, { account }: AccountOption): Promise<string> {
-  return account === undefined ? "" : await accountIdOf(admin, account);
-}
-
 function typesOf(types: readonly string[]): string[] {
   return types.filter((type) => type !== "all");
 }
@@ -140,27 +125,14 @@ function typesOf(types: readonly string[]): string[] {
 type CreateOptions = JsonOption & ReasonOption & AccountOption & Fields & { readonly url: string };
 
 async function createWebhook(options: CreateOptions): Promise<void> {
-  const { url, type = [], description = "", reason = "" } = options;
-  const response = await withAdmin(async (admin) =>
-    admin.createWebhook({
-      accountId: await idOf(admin, options),
-      url,
-      types: typesOf(type),
-      description,
-      reason,
-    }),
-  );
-  await showSecret(options, CreateWebhookResponseSchema, response, "was created");
+  const { account: accountId = "", url, type = [], description = "", reason = "" } = options;
+  const request = { accountId, url, types: typesOf(type), description, reason };
+  await callAndShowSecret(options, "createWebhook", request, secretTexts("was created"));
 }
 
 async function list(options: JsonOption & AccountOption): Promise<void> {
-  const response = await withAdmin(async (admin) =>
-    admin.listWebhooks({ accountId: await idOf(admin, options) }),
-  );
-  await show(options, ListWebhooksResponseSchema, response, () =>
-    response.webhooks.length === 0
-      ? "There are no webhooks.\n"
-      : formatTable(webhookColumns, response.webhooks),
+  await callAndShow(options, "listWebhooks", { accountId: options.account ?? "" }, ({ webhooks }) =>
+    webhooks.length === 0 ? "There are no webhooks.\n" : formatTable(webhookColumns, webhooks),
   );
 }
 
@@ -172,67 +144,52 @@ async function updateWebhook(webhookId: string, options: UpdateOptions): Promise
   const paths = Object.entries(given).flatMap(([field, value]) => (value === undefined ? [] : [field]));
   if (paths.length === 0)
     throw usageFailure("nothing to change; add --url, --type, --description or --state");
-  const response = await withAdmin((admin) =>
-    admin.updateWebhook({
-      webhookId,
-      url: url ?? "",
-      types: given.types ?? [],
-      description: description ?? "",
-      state: state ?? "",
-      reason,
-      updateMask: { paths },
-    }),
-  );
-  await show(options, UpdateWebhookResponseSchema, response, () => tableOf(response.webhook));
+  const request = {
+    webhookId,
+    url: url ?? "",
+    types: given.types ?? [],
+    description: description ?? "",
+    state: state ?? "",
+    reason,
+    updateMask: { paths },
+  };
+  await callAndShow(options, "updateWebhook", request, ({ webhook }) => tableOf(webhookColumns, webhook));
 }
 
 async function deleteWebhook(webhookId: string, options: JsonOption & ReasonOption): Promise<void> {
   const { reason = "" } = options;
-  const response = await withAdmin((admin) => admin.deleteWebhook({ webhookId, reason }));
-  await show(
-    options,
-    DeleteWebhookResponseSchema,
-    response,
-    () => `The webhook ${visible(webhookId)} was deleted.\n`,
-  );
+  const done = `The webhook ${visible(webhookId)} was deleted.\n`;
+  await callAndShow(options, "deleteWebhook", { webhookId, reason }, () => done);
 }
 
 type RotateOptions = JsonOption & ReasonOption & { readonly overlapSeconds?: number };
 
 async function rotate(webhookId: string, options: RotateOptions): Promise<void> {
   const { overlapSeconds = 0, reason = "" } = options;
-  const response = await withAdmin((admin) => admin.rotateWebhook({ webhookId, overlapSeconds, reason }));
-  await showSecret(options, RotateWebhookResponseSchema, response, "has a new secret");
+  const request = { webhookId, overlapSeconds, reason };
+  await callAndShowSecret(options, "rotateWebhook", request, secretTexts("has a new secret"));
 }
 
 async function testWebhook(webhookId: string, options: JsonOption & ReasonOption): Promise<void> {
   const { reason = "" } = options;
-  const response = await withAdmin((admin) => admin.testWebhook({ webhookId, reason }));
-  const { status = 0, latencyMs = 0, error = "", answer = "" } = response.outcome ?? {};
-  await show(options, TestWebhookResponseSchema, response, () =>
-    [
-      error === "" ? `The endpoint accepted the test: ${status}` : visible(error),
-      `${latencyMs} ms`,
-      ...(answer === "" ? [] : [visible(answer)]),
-      "",
-    ].join("\n"),
-  );
-  if (error !== "") throw new CommandFailure("the endpoint did not accept the test");
+  const response = await callAndShow(options, "testWebhook", { webhookId, reason }, ({ outcome }) => {
+    const { status = 0, latencyMs = 0, error = "", answer = "" } = outcome ?? {};
+    const result = error === "" ? `The endpoint accepted the test: ${status}` : visible(error);
+    return `${[result, `${latencyMs} ms`, ...(answer === "" ? [] : [visible(answer)])].join("\n")}\n`;
+  });
+  if (response.outcome?.error) throw new CommandFailure("the endpoint did not accept the test");
 }
 
 async function deliveries(
   webhookId: string,
   options: ListOptions & { readonly state?: string },
 ): Promise<void> {
-  await withAdmin((admin) =>
-    printList(options, {
-      desc: ListDeliveriesResponseSchema,
-      fetch: (page) => admin.listDeliveries({ webhookId, state: options.state ?? "", ...page }),
-      rows: (page) => page.deliveries,
-      columns: deliveryColumns,
-      none: "There are no such deliveries.",
-    }),
-  );
+  await callAndPrintList(options, "listDeliveries", {
+    request: { webhookId, state: options.state ?? "" },
+    rows: (page) => page.deliveries,
+    columns: deliveryColumns,
+    none: "There are no such deliveries.",
+  });
 }
 
 type RedeliverOptions = JsonOption &
@@ -242,39 +199,23 @@ async function redeliver(webhookId: string, options: RedeliverOptions): Promise<
   const { event, from, to, reason = "" } = options;
   if ((event === undefined) === (from === undefined))
     throw usageFailure("add either --event or --from; only one of them can be used");
-  const response = await withAdmin((admin) =>
-    admin.redeliver({
-      webhookId,
-      eventId: event ?? "",
-      reason,
-      ...(from ? { from: timestampFromDate(from) } : {}),
-      ...(to ? { to: timestampFromDate(to) } : {}),
-    }),
-  );
-  const more = response.hasMore ? " There are more: repeat the command." : "";
-  await show(
-    options,
-    RedeliverResponseSchema,
-    response,
-    () => `${response.events} events are delivered again.${more}\n`,
-  );
+  const request = {
+    webhookId,
+    eventId: event ?? "",
+    reason,
+    ...(from ? { from: timestampFromDate(from) } : {}),
+    ...(to ? { to: timestampFromDate(to) } : {}),
+  };
+  await callAndShow(options, "redeliver", request, ({ events, hasMore }) => {
+    const more = hasMore ? " There are more: repeat the command." : "";
+    return `${events} events are delivered again.${more}\n`;
+  });
 }
 
-async function showSecret<Desc extends DescMessage>(
-  options: JsonOption,
-  desc: Desc,
-  response: MessageShape<Desc> & { readonly webhook?: Webhook | undefined; readonly secret: string },
-  done: string,
-): Promise<void> {
-  const { webhook, secret } = response;
-  if (!(await show(options, desc, response, () => `${tableOf(webhook)}\n${visible(secret)}\n`))) {
-    throw new CommandFailure(
-      `the webhook ${visible(webhook?.id ?? "")} ${done}, but the secret could not be printed: rotate it`,
-    );
-  }
-  if (!options.json) await printError("The secret is shown only once. Store it now.");
-}
-
-function tableOf(webhook: Webhook | undefined): string {
-  return formatTable(webhookColumns, webhook ? [webhook] : []);
+function secretTexts(done: string) {
+  return ({ webhook }: { readonly webhook?: Webhook | undefined }) => ({
+    table: tableOf(webhookColumns, webhook),
+    lost: `the webhook ${visible(webhook?.id ?? "")} ${done}, but the secret could not be printed: rotate it`,
+    note: "The secret is shown only once. Store it now.",
+  });
 }
