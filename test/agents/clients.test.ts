@@ -2,8 +2,8 @@ import { execFile } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startTestApp, type TestApp } from "../support/app.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useTestApp } from "../support/app.ts";
 import { clientEnv } from "../support/client-env.ts";
 import { clientExample } from "../support/client-examples.ts";
 import { CLIENTS, installPackages } from "../support/installed.ts";
@@ -38,14 +38,12 @@ function installPrograms(): string | undefined {
   return installPackages("test/agents/programs", PROGRAMS) ?? problemOf(process.execPath, script);
 }
 
-let app: TestApp;
 let keys: Record<string, string>;
 
+const app = useTestApp();
 beforeAll(async () => {
-  app = await startTestApp();
   keys = await clientEnv(app);
 });
-afterAll(() => app.stop());
 
 const atThisServer = (code: string) => code.replaceAll("http://127.0.0.1:8080", app.url);
 

@@ -1,23 +1,17 @@
 import { randomBytes } from "node:crypto";
 import { type DescMethod, fromBinary } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
 import { generateKey } from "../../src/domain/credentials.ts";
 import { pathOf, rpcMethods } from "../support/any-method.ts";
-import { OPERATOR_TOKEN, startTestApp, type TestApp } from "../support/app.ts";
-import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
+import { OPERATOR_TOKEN, useTestApp } from "../support/app.ts";
+import { useTestKey } from "../support/fixtures.ts";
 import { type RawAnswer, type RawRequest, sendHttp1, sendHttp2 } from "../support/raw.ts";
 
-let app: TestApp;
-let key: TestKey;
-
-beforeAll(async () => {
-  app = await startTestApp();
-  key = await createTestKey(operatorOf(app));
-});
-afterAll(() => app.stop());
+const app = useTestApp();
+const key = useTestKey(app);
 
 const ways = [
   { name: "Connect over HTTP/1.1", send: sendHttp1, type: connectType, details: connectDetails },

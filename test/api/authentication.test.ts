@@ -1,12 +1,11 @@
 import { randomBytes } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { generateKey } from "../../src/domain/credentials.ts";
 import { openAny, rpcMethods } from "../support/any-method.ts";
-import { startTestApp, type TestApp } from "../support/app.ts";
+import { useTestApp } from "../support/app.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";
 import { bearer, protocols } from "../support/protocols.ts";
 
-let app: TestApp;
 const secrets = {
   unknown: unknownKey(),
   mistyped: "",
@@ -17,8 +16,8 @@ const secrets = {
   suspendedExpired: "",
 };
 
+const app = useTestApp();
 beforeAll(async () => {
-  app = await startTestApp();
   const operator = operatorOf(app);
   const valid = await createTestKey(operator);
   secrets.valid = valid.secret;
@@ -37,7 +36,6 @@ beforeAll(async () => {
   secrets.suspendedRevoked = first.secret;
   secrets.suspendedExpired = second.secret;
 });
-afterAll(() => app.stop());
 
 /** Every kind of missing or invalid key in a header, with the expected reason. */
 const refused: readonly { what: string; reason: string; headers: () => Record<string, string> }[] = [

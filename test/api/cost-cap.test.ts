@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestApp, type TestApp } from "../support/app.ts";
+import { beforeAll, expect, test } from "vitest";
+import { useTestApp } from "../support/app.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";
 import { bearer } from "../support/protocols.ts";
 
-let app: TestApp;
 let secret: string;
 
+const app = useTestApp();
 beforeAll(async () => {
-  app = await startTestApp();
   ({ secret } = await createTestKey(operatorOf(app)));
-});
-afterAll(async () => {
-  await app.stop();
 });
 
 const messages = [{ role: "user", content: "hi" }];

@@ -2,29 +2,20 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GenerateService } from "../../gen/vx/v1/generate_pb.js";
 import { replyWhen } from "../support/fake-upstreams/behaviours.ts";
 import type { TestKey } from "../support/fixtures.ts";
-import {
-  HELD_MICROS,
-  type Metered,
-  MODEL,
-  REQUEST,
-  SANDBOX_MODEL,
-  startMetered,
-  VECTOR_MODEL,
-} from "../support/metered.ts";
+import { HELD_MICROS, MODEL, REQUEST, SANDBOX_MODEL, useMetered, VECTOR_MODEL } from "../support/metered.ts";
 import { bearer, protocols } from "../support/protocols.ts";
 
 const TOP_UP_URL = "https://pay.example/top-up";
 
 // An input token costs 1 micro, an output token 2.
-let metered: Metered;
 let free: () => Promise<void>;
 /** Its calls need more than the balance. */
 let poor: TestKey;
 /** A running call holds most of its balance. */
 let waiting: TestKey;
 
+const metered = useMetered({ env: { VX_TOP_UP_URL: TOP_UP_URL } });
 beforeAll(async () => {
-  metered = await startMetered({ env: { VX_TOP_UP_URL: TOP_UP_URL } });
   poor = await metered.payer(5n);
   waiting = await metered.payer(HELD_MICROS + 10n);
   const rest = Promise.withResolvers<void>();
@@ -40,7 +31,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await free();
   await metered.settled();
-  await metered.stop();
 });
 
 type Body = Readonly<Record<string, unknown>>;

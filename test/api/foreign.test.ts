@@ -1,24 +1,20 @@
 import { create, type DescField, type DescMethod, type Message } from "@bufbuild/protobuf";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { KeyService } from "../../gen/vx/v1/key_pb.js";
 import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
 import { developerMethods, openAny } from "../support/any-method.ts";
-import { startTestApp, type TestApp } from "../support/app.ts";
-import { createTestKey, type Operator, operatorOf, type TestKey } from "../support/fixtures.ts";
+import { useTestApp } from "../support/app.ts";
+import { createTestKey, useOperator, useTestKey } from "../support/fixtures.ts";
 import { bearer, protocols } from "../support/protocols.ts";
 
-let app: TestApp;
-let operator: Operator;
-let calling: TestKey;
-let foreign: TestKey;
 /** The page tokens of the other account, by method. */
 const foreignPages = new Map<DescMethod, string>();
 
+const app = useTestApp();
+const operator = useOperator(app);
+const calling = useTestKey(app);
+const foreign = useTestKey(app);
 beforeAll(async () => {
-  app = await startTestApp();
-  operator = operatorOf(app);
-  calling = await createTestKey(operator);
-  foreign = await createTestKey(operator);
   for (const { accountId } of [calling, foreign]) {
     await createTestKey(operator, { accountId });
     for (const idempotencyKey of ["1", "2"]) {
@@ -36,7 +32,6 @@ beforeAll(async () => {
   }
   caller?.close();
 });
-afterAll(() => app.stop());
 
 type Place = { readonly name: string; readonly method: DescMethod; readonly field: DescField };
 

@@ -1,18 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startTestApp, type TestApp } from "../support/app.ts";
-import { operatorOf, type TestKey } from "../support/fixtures.ts";
-import { createPaidKey, SMALL } from "../support/openai.ts";
+import { describe, expect, test } from "vitest";
+import { useTestApp } from "../support/app.ts";
+import { SMALL, usePaidKey } from "../support/openai.ts";
 import { bearer } from "../support/protocols.ts";
 
-let app: TestApp;
-let key: TestKey;
 let calls = 0;
 
-beforeAll(async () => {
-  app = await startTestApp();
-  key = await createPaidKey(operatorOf(app));
-});
-afterAll(() => app.stop());
+const app = useTestApp();
+const key = usePaidKey(app);
 
 async function send(path: string, body: object, idempotencyKey: string) {
   const headers = {

@@ -3,21 +3,20 @@ import { GenerateService } from "../../gen/vx/v1/generate_pb.js";
 import { KeyService } from "../../gen/vx/v1/key_pb.js";
 import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
 import { MeService } from "../../gen/vx/v1/me_pb.js";
-import { startTestApp, type TestApp } from "../support/app.ts";
+import { startTestApp, type TestApp, useTestApp } from "../support/app.ts";
 import { createTestKey, type Operator, operatorOf } from "../support/fixtures.ts";
 import { bearer, protocols } from "../support/protocols.ts";
 
 const env = { VX_TRUSTED_PROXIES: "127.0.0.1,10.0.0.0/8,::1" };
 const HOME = "203.0.113.7";
 const AWAY = "198.51.100.9";
-let app: TestApp;
 let second: TestApp;
 /** Trusts no proxy. */
 let direct: TestApp;
 let operator: Operator;
 
+const app = useTestApp({ env });
 beforeAll(async () => {
-  app = await startTestApp({ env });
   second = await startTestApp({ env, database: app.database });
   direct = await startTestApp({ database: app.database });
   operator = operatorOf(app);
@@ -25,7 +24,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await direct.stop();
   await second.stop();
-  await app.stop();
 });
 
 async function keyOf(allowedCidrs: string[], scopes = ["generate", "read", "keys"], plan = "scale") {

@@ -1,18 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { KeyService } from "../../gen/vx/v1/key_pb.js";
 import { MeService } from "../../gen/vx/v1/me_pb.js";
-import { startTestApp, type TestApp } from "../support/app.ts";
-import { createTestKey, type Operator, operatorOf, type TestKey } from "../support/fixtures.ts";
+import { useTestApp } from "../support/app.ts";
+import { createTestKey, type TestKey, useOperator } from "../support/fixtures.ts";
 import { bearer, type ProtocolCase, protocols } from "../support/protocols.ts";
 
-let app: TestApp;
-let operator: Operator;
-
-beforeAll(async () => {
-  app = await startTestApp();
-  operator = operatorOf(app);
-});
-afterAll(() => app.stop());
+const app = useTestApp();
+const operator = useOperator(app);
 
 const [protocol] = protocols as [ProtocolCase];
 

@@ -1,11 +1,11 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { GenerateService } from "../../gen/vx/v1/generate_pb.js";
 import { KeyService } from "../../gen/vx/v1/key_pb.js";
 import type { LimitSchema } from "../../gen/vx/v1/limit_pb.js";
-import { startTestApp, type TestApp } from "../support/app.ts";
-import { createTestKey, type Operator, operatorOf, type TestKey } from "../support/fixtures.ts";
+import { useTestApp } from "../support/app.ts";
+import { createTestKey, type TestKey, useOperator } from "../support/fixtures.ts";
 import { bearer, type Caller, protocols } from "../support/protocols.ts";
 
 type LimitInit = MessageInitShape<typeof LimitSchema>;
@@ -14,14 +14,9 @@ const MODEL = "vx-sandbox-small";
 const TOKENS: LimitInit = { metric: "tokens", window: "day", amount: 100_000n };
 const COST: LimitInit = { metric: "cost", window: "month", amount: 500_000n };
 const RUNNING: LimitInit = { metric: "concurrent", amount: 4n };
-let app: TestApp;
-let operator: Operator;
 
-beforeAll(async () => {
-  app = await startTestApp();
-  operator = operatorOf(app);
-});
-afterAll(() => app.stop());
+const app = useTestApp();
+const operator = useOperator(app);
 
 /** A key with limits, and credit to use them. */
 async function keyWith(limits: LimitInit[], plan = "scale"): Promise<TestKey> {

@@ -1,22 +1,20 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { EmbedService } from "../../gen/vx/v1/embed_pb.js";
 import { GenerateService } from "../../gen/vx/v1/generate_pb.js";
 import { KeyService } from "../../gen/vx/v1/key_pb.js";
 import { ModelService } from "../../gen/vx/v1/model_pb.js";
-import { startTestApp, type TestApp } from "../support/app.ts";
-import { createTestKey, type Operator, operatorOf } from "../support/fixtures.ts";
+import { useTestApp } from "../support/app.ts";
+import { createTestKey, useOperator } from "../support/fixtures.ts";
 import { bearer, protocols } from "../support/protocols.ts";
 
 const SMALL = "vx-sandbox-small";
 const LARGE = "vx-sandbox-large";
 const messages = [{ role: "user", content: "hello" }];
-let app: TestApp;
-let operator: Operator;
 let accountId: string;
 
+const app = useTestApp();
+const operator = useOperator(app);
 beforeAll(async () => {
-  app = await startTestApp();
-  operator = operatorOf(app);
   ({ accountId } = await createTestKey(operator, { plan: "scale" }));
   await operator.creditAccount({
     accountId,
@@ -25,7 +23,6 @@ beforeAll(async () => {
     idempotencyKey: "models",
   });
 });
-afterAll(() => app.stop());
 
 async function keyFor(...models: string[]): Promise<string> {
   const scopes = ["generate", "read", "keys"];

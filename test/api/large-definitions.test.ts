@@ -1,18 +1,11 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestApp, type TestApp } from "../support/app.ts";
-import { operatorOf, type TestKey } from "../support/fixtures.ts";
-import { createPaidKey, SMALL } from "../support/openai.ts";
+import { expect, test } from "vitest";
+import { useTestApp } from "../support/app.ts";
+import { SMALL, usePaidKey } from "../support/openai.ts";
 import { bearer } from "../support/protocols.ts";
 import { turnsOf } from "../support/turns.ts";
 
-let app: TestApp;
-let key: TestKey;
-
-beforeAll(async () => {
-  app = await startTestApp();
-  key = await createPaidKey(operatorOf(app));
-});
-afterAll(() => app.stop());
+const app = useTestApp();
+const key = usePaidKey(app);
 
 const messages = [{ role: "user", content: "Hello" }];
 const chat = (parameters: object) => ({

@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { GenerateService } from "../../gen/vx/v1/generate_pb.js";
-import { type Metered, REQUEST, SANDBOX_MODEL, startMetered, TEMPLATE_MODEL } from "../support/metered.ts";
-import { bearer, type Caller, protocols } from "../support/protocols.ts";
+import { REQUEST, SANDBOX_MODEL, TEMPLATE_MODEL, useMetered } from "../support/metered.ts";
+import { bearer, protocols } from "../support/protocols.ts";
+import { started } from "../support/started.ts";
 
 // The models have at most 500 output tokens. An input token costs 1 micro, an output token 2.
-let metered: Metered;
 
-beforeAll(async () => {
-  metered = await startMetered();
-});
-afterAll(() => metered.stop());
+const metered = useMetered();
 
 const HEADER = "x-vx-max-tokens";
 const messages = [{ role: "user", content: "Say hello to the world" }];
@@ -106,11 +103,7 @@ describe.each([false, true])("with stream: %s", (stream) => {
 });
 
 describe.each(protocols)("over $name", ({ open }) => {
-  let caller: Caller;
-  beforeAll(() => {
-    caller = open(metered.app.url);
-  });
-  afterAll(() => caller.close());
+  const caller = started(() => open(metered.app.url));
 
   test("the header and the field show the lowered limit, and nothing else", async () => {
     const { secret } = await metered.payer(10_000n);

@@ -1,19 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { GenerateService } from "../../gen/vx/v1/generate_pb.js";
 import { KeyService } from "../../gen/vx/v1/key_pb.js";
-import { startTestApp, type TestApp } from "../support/app.ts";
+import { useTestApp } from "../support/app.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";
 import { bearer, protocols } from "../support/protocols.ts";
 import { sendHttp1 } from "../support/raw.ts";
 
-let app: TestApp;
 let secret: string;
 
+const app = useTestApp();
 beforeAll(async () => {
-  app = await startTestApp();
   ({ secret } = await createTestKey(operatorOf(app)));
 });
-afterAll(() => app.stop());
 
 describe("a list with too many items is rejected by its length, without validating each item", () => {
   test.each(protocols)("$name", async ({ open }) => {

@@ -1,26 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
-import { startTestApp, type TestApp } from "../support/app.ts";
-import {
-  createTestAccount,
-  createTestKey,
-  type Operator,
-  operatorOf,
-  type TestKeyOptions,
-} from "../support/fixtures.ts";
+import { startTestApp, useTestApp } from "../support/app.ts";
+import { createTestAccount, createTestKey, type TestKeyOptions, useOperator } from "../support/fixtures.ts";
 import { withinOneMinute } from "../support/minute.ts";
 import { bearer, type Caller, protocols } from "../support/protocols.ts";
 
 const listEntries = LedgerService.method.listEntries;
-let app: TestApp;
-let operator: Operator;
 
+const app = useTestApp();
+const operator = useOperator(app);
 beforeAll(async () => {
-  app = await startTestApp();
-  operator = operatorOf(app);
   await operator.putPlan({ name: "small", rpm: 3, maxActiveKeys: 1_000 });
 });
-afterAll(() => app.stop());
 
 describe.each(protocols)("$name", ({ open }) => {
   /** Runs within one clock minute, with a separate key and connection. */

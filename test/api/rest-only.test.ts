@@ -1,13 +1,13 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { ServerReflection } from "../../gen/grpc/reflection/v1/reflection_pb.js";
 import { ServerReflection as ServerReflectionAlpha } from "../../gen/grpc/reflection/v1alpha/reflection_pb.js";
 import { Health } from "../../gen/health/v1/health_pb.js";
 import { httpBindings } from "../../src/server/rest/http-rule.ts";
 import { developerMethods, openAny, pathOf } from "../support/any-method.ts";
-import { startTestApp, type TestApp } from "../support/app.ts";
+import { useTestApp } from "../support/app.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";
 import { createPaidKey } from "../support/openai.ts";
 import { bearer, protocols } from "../support/protocols.ts";
@@ -18,14 +18,12 @@ import { wires } from "../support/request-bytes.ts";
 const restOnly = developerMethods.filter(({ parent }) => /^vx\.(openai|anthropic)\./.test(parent.typeName));
 const services = [...new Set(restOnly.map(({ parent }) => parent.typeName))];
 
-let app: TestApp;
 let headers: Record<string, string>;
 
+const app = useTestApp();
 beforeAll(async () => {
-  app = await startTestApp();
   headers = bearer((await createPaidKey(operatorOf(app))).secret);
 });
-afterAll(() => app.stop());
 
 test("the compatible APIs are six services", () => {
   expect(services.length).toBe(6);

@@ -1,28 +1,25 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { KeyService } from "../../gen/vx/v1/key_pb.js";
 import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
 import { SCOPES, type Scope } from "../../src/domain/scope.ts";
 import { policyOf } from "../../src/rules/policy.ts";
 import { openAny, rpcMethods } from "../support/any-method.ts";
-import { startTestApp, type TestApp } from "../support/app.ts";
-import { createTestAccount, createTestKey, type Operator, operatorOf } from "../support/fixtures.ts";
+import { useTestApp } from "../support/app.ts";
+import { createTestAccount, createTestKey, useOperator } from "../support/fixtures.ts";
 import { withinOneMinute } from "../support/minute.ts";
 import { bearer, protocols } from "../support/protocols.ts";
 
-let app: TestApp;
-let operator: Operator;
 const secrets = new Map<Scope, string>();
 
+const app = useTestApp();
+const operator = useOperator(app);
 beforeAll(async () => {
-  app = await startTestApp();
-  operator = operatorOf(app);
   const accountId = await createTestAccount(operator);
   for (const scope of SCOPES) {
     secrets.set(scope, (await createTestKey(operator, { accountId, scopes: [scope] })).secret);
   }
 });
-afterAll(() => app.stop());
 
 const others = (method: DescMethod) => SCOPES.filter((scope) => scope !== policyOf(method).scope);
 

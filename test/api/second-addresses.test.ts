@@ -1,18 +1,17 @@
 import Anthropic from "@anthropic-ai/sdk";
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import { startTestApp, type TestApp } from "../support/app.ts";
+import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { startTestApp } from "../support/app.ts";
 import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
 import { createPaidKey, SMALL, said } from "../support/openai.ts";
 import { bearer } from "../support/protocols.ts";
+import { started } from "../support/started.ts";
 
-let app: TestApp;
 let key: TestKey;
 
+const app = started(() => startTestApp({ env: { VX_CORS_ORIGINS: "https://app.example.com" } }));
 beforeAll(async () => {
-  app = await startTestApp({ env: { VX_CORS_ORIGINS: "https://app.example.com" } });
   key = await createPaidKey(operatorOf(app));
 });
-afterAll(() => app.stop());
 afterEach(() => void vi.unstubAllEnvs());
 
 const MESSAGE = { model: SMALL, max_tokens: 20, messages: [said("Hello")] };

@@ -2,29 +2,20 @@ import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { ExportUsageRequestSchema } from "../../gen/vx/admin/v1/admin_pb.js";
 import { exportUsage } from "../../src/api/usage/export.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { readPage } from "../../src/domain/page.ts";
 import { monthText } from "../../src/domain/periods.ts";
 import { listFilteredEntries } from "../../src/store/ledger.ts";
-import {
-  type LedgerOfMonths,
-  type LedgersOfMonths,
-  prepareLedgers,
-  SECOND_LAST,
-  THIRD_LAST,
-} from "./ledger-of-months.ts";
+import { started } from "../support/started.ts";
+import { type LedgerOfMonths, prepareLedgers, SECOND_LAST, THIRD_LAST } from "./ledger-of-months.ts";
 import { thisMonth } from "./past-months.ts";
 
-let ledgers: LedgersOfMonths;
 let ledger: LedgerOfMonths;
 
-beforeAll(async () => {
-  ledgers = await prepareLedgers();
-});
-afterAll(() => ledgers.drop());
+const ledgers = started(() => prepareLedgers());
 beforeEach(async () => {
   ledger = await ledgers.create();
 });

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { ArchiveDatabase } from "../../src/archive/archive-database.ts";
 import { type LedgerLine, ledgerHash } from "../../src/archive/verify-entries.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
@@ -13,12 +13,12 @@ import { getGeneration, LedgerPartitions, listEntries, moveBalance } from "../..
 import { migrate } from "../../src/store/schema/migrate.ts";
 import { TEST_ACTION, TEST_ACTION_JSON } from "../support/action.ts";
 import { charge, type Payer } from "../support/payer.ts";
+import { started } from "../support/started.ts";
 import { createTestBilling } from "../support/store.ts";
 import {
   ENTRIES,
   LAST,
   type LedgerOfMonths,
-  type LedgersOfMonths,
   NOT_ABORTED,
   placeOf,
   prepareLedgers,
@@ -29,7 +29,6 @@ import { thisMonth } from "./past-months.ts";
 
 const PIECES = [1, 3, 1_000];
 
-let ledgers: LedgersOfMonths;
 let ledger: LedgerOfMonths;
 let database: LedgerOfMonths["database"];
 let pool: LedgerOfMonths["pool"];
@@ -37,10 +36,7 @@ let busy: Payer;
 let idle: Payer;
 let recent: Payer;
 
-beforeAll(async () => {
-  ledgers = await prepareLedgers();
-});
-afterAll(() => ledgers.drop());
+const ledgers = started(() => prepareLedgers());
 beforeEach(async () => {
   ledger = await ledgers.create();
   ({ database, pool, busy, idle, recent } = ledger);

@@ -1,27 +1,18 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { readPage } from "../../src/domain/page.ts";
 import { audit } from "../../src/store/audit.ts";
 import type { LimitOwner } from "../../src/store/limits.ts";
 import { readUsage } from "../../src/store/usage-sums.ts";
 import { setTestLimit } from "../support/limits.ts";
 import { charge } from "../support/payer.ts";
+import { started } from "../support/started.ts";
 import { createTestBilling } from "../support/store.ts";
-import {
-  type LedgerOfMonths,
-  type LedgersOfMonths,
-  NOT_ABORTED,
-  prepareLedgers,
-  THIRD_LAST,
-} from "./ledger-of-months.ts";
+import { type LedgerOfMonths, NOT_ABORTED, prepareLedgers, THIRD_LAST } from "./ledger-of-months.ts";
 import { thisMonth } from "./past-months.ts";
 
-let ledgers: LedgersOfMonths;
 let ledger: LedgerOfMonths;
 
-beforeAll(async () => {
-  ledgers = await prepareLedgers();
-});
-afterAll(() => ledgers.drop());
+const ledgers = started(() => prepareLedgers());
 beforeEach(async () => {
   ledger = await ledgers.create();
 });

@@ -1,21 +1,12 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { audit } from "../../src/store/audit.ts";
+import { started } from "../support/started.ts";
 import { replaceInFunction } from "../torture/planted/plant.ts";
-import {
-  type LedgerOfMonths,
-  type LedgersOfMonths,
-  NOT_ABORTED,
-  prepareLedgers,
-  SECOND_LAST,
-} from "./ledger-of-months.ts";
+import { type LedgerOfMonths, NOT_ABORTED, prepareLedgers, SECOND_LAST } from "./ledger-of-months.ts";
 
-let ledgers: LedgersOfMonths;
 let ledger: LedgerOfMonths;
 
-beforeAll(async () => {
-  ledgers = await prepareLedgers();
-});
-afterAll(() => ledgers.drop());
+const ledgers = started(() => prepareLedgers());
 beforeEach(async () => {
   ledger = await ledgers.create();
 });

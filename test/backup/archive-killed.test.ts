@@ -1,16 +1,11 @@
 import { once } from "node:events";
 import { readdirSync } from "node:fs";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { audit } from "../../src/store/audit.ts";
-import {
-  ENTRIES,
-  type LedgerOfMonths,
-  type LedgersOfMonths,
-  NOT_ABORTED,
-  prepareLedgers,
-} from "../archive/ledger-of-months.ts";
+import { ENTRIES, type LedgerOfMonths, NOT_ABORTED, prepareLedgers } from "../archive/ledger-of-months.ts";
 import { thisMonth } from "../archive/past-months.ts";
 import { startVx } from "../cli/support.ts";
+import { started } from "../support/started.ts";
 import { replaceInFunction } from "../torture/planted/plant.ts";
 
 /** The lock for which the command waits at the step of the test. */
@@ -18,13 +13,9 @@ const LOCK = 4_711;
 /** In the archived months. */
 const ARCHIVED = 13;
 
-let ledgers: LedgersOfMonths;
 let ledger: LedgerOfMonths;
 
-beforeAll(async () => {
-  ledgers = await prepareLedgers();
-});
-afterAll(() => ledgers.drop());
+const ledgers = started(() => prepareLedgers());
 beforeEach(async () => {
   ledger = await ledgers.create();
 });

@@ -1,11 +1,12 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { constants, zstdCompressSync } from "node:zlib";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { BackupError, CELL, DESCRIPTION, describe, MANIFEST } from "../../src/backup/backup-format.ts";
 import { ArchiveContent, walSegments } from "../../src/backup/create-backup.ts";
 import { readArchive } from "../../src/backup/restore-backup.ts";
 import { paddingOf, writeHeader } from "../../src/backup/tar.ts";
+import { started } from "../support/started.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 
 const DESCRIBED = describe({
@@ -15,11 +16,7 @@ const DESCRIBED = describe({
   database_bytes: 7,
 });
 
-let folder: ReturnType<typeof createTemporaryFolder>;
-beforeAll(() => {
-  folder = createTemporaryFolder("archive");
-});
-afterAll(() => folder.remove());
+const folder = started(() => createTemporaryFolder("archive"));
 
 /** What the reader passed on; `paths` must stay empty for an archive that names a file outside. */
 async function readBytes(compressed: Buffer): Promise<{ paths: string[]; error: unknown }> {

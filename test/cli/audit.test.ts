@@ -1,15 +1,13 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { OPERATOR_TOKEN, startTestApp, type TestApp } from "../support/app.ts";
+import { beforeAll, expect, test } from "vitest";
+import { OPERATOR_TOKEN, useTestApp } from "../support/app.ts";
 import { spawnVx, vx } from "./support.ts";
 
-let app: TestApp;
 let env: Record<string, string>;
 
-beforeAll(async () => {
-  app = await startTestApp();
+const app = useTestApp();
+beforeAll(() => {
   env = { VX_ADMIN_URL: app.adminUrl, VX_ADMIN_TOKEN: OPERATOR_TOKEN };
 });
-afterAll(() => app.stop());
 
 test("audit exits 0 if the ledger is consistent, and 1 if one balance differs by one micro", async () => {
   const created = await vx(["accounts", "create", "--name", "acme", "--json"], env);

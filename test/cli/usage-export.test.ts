@@ -1,21 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { createProgress } from "../../src/cli/output.ts";
 import { QUARTER_MS } from "../../src/domain/periods.ts";
-import { OPERATOR_TOKEN, startTestApp, type TestApp } from "../support/app.ts";
-import { createTestKey, type Operator, operatorOf, type TestKey } from "../support/fixtures.ts";
+import { OPERATOR_TOKEN, useTestApp } from "../support/app.ts";
+import { createTestKey, type TestKey, useOperator } from "../support/fixtures.ts";
 import { FOCUS } from "../support/focus-columns.ts";
 import { vx } from "./support.ts";
 
 const MODEL = "vx-sandbox-small";
 const RANGE = ["--from", "2026-05-01", "--to", "2026-06-01"];
 
-let app: TestApp;
-let operator: Operator;
 let keys: TestKey[];
 
+const app = useTestApp();
+const operator = useOperator(app);
 beforeAll(async () => {
-  app = await startTestApp();
-  operator = operatorOf(app);
   keys = [await createTestKey(operator), await createTestKey(operator)];
   for (const { id, accountId } of keys) {
     // Two days. The cost is rounded up: the tokens of the second cost 2.5 micros.
@@ -38,7 +36,6 @@ beforeAll(async () => {
       .owner`UPDATE vx.ledger SET created_at = '2026-05-03T12:00Z' WHERE account_id = ${accountId}`;
   }
 });
-afterAll(() => app.stop());
 
 async function insertUsage(
   accountId: string,

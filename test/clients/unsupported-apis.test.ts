@@ -2,21 +2,15 @@
 import { globSync, readFileSync } from "node:fs";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { UNSUPPORTED_APIS } from "../../src/server/rest/unsupported-apis.ts";
 import { anthropic, refusalOf } from "../support/anthropic.ts";
-import { startTestApp, type TestApp } from "../support/app.ts";
-import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
+import { useTestApp } from "../support/app.ts";
+import { useTestKey } from "../support/fixtures.ts";
 import { failureOf, openAi } from "../support/openai.ts";
 
-let app: TestApp;
-let key: TestKey;
-
-beforeAll(async () => {
-  app = await startTestApp();
-  key = await createTestKey(operatorOf(app));
-});
-afterAll(() => app.stop());
+const app = useTestApp();
+const key = useTestKey(app);
 
 /** The paths that the resources of an SDK call, with "x" for each of their variables. */
 function pathsOf(sdk: string, prefix: string): string[] {

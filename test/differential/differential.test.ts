@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { started } from "../support/started.ts";
 import { CHANGES } from "./changes.ts";
 import { loggedCalls } from "./logged-calls.ts";
 import { compareAll, randomCase, sampledCases, systematicCases } from "./run.ts";
-import { startTwinServers, type TwinServers } from "./twins.ts";
+import { startTwinServers } from "./twins.ts";
 
 /** The long form, `npm run differential`, sets both. */
 const SEED = Number(process.env.VX_DIFFERENTIAL_SEED ?? 1);
@@ -42,13 +43,9 @@ const FORMS = ["grpc", "grpc-web", "connect"].flatMap((protocol) => [
 /** The share of calls that must get a response of the database in time. */
 const MIN_COMPARED = 0.98;
 
-let servers: TwinServers;
 let lost = 0;
 
-beforeAll(async () => {
-  servers = await startTwinServers();
-});
-afterAll(() => servers.stop());
+const servers = started(() => startTwinServers());
 
 describe("the direct path and Connect respond with the same bytes", () => {
   test(`to every outcome in every form, seed ${SEED}`, { timeout: 600_000 }, async () => {

@@ -13,23 +13,21 @@ import {
   silentAfter,
 } from "../support/fake-upstreams/behaviours.ts";
 import { type Generator, generators, type Refused } from "../support/generators.ts";
-import { CHEAP_MODEL, type Metered, MODEL, REQUEST, startMetered, VECTOR_MODEL } from "../support/metered.ts";
+import { CHEAP_MODEL, MODEL, REQUEST, useMetered, VECTOR_MODEL } from "../support/metered.ts";
 import { bearer, protocols } from "../support/protocols.ts";
 
 /**
  * Billing defects known from comparable products. Each test states the behaviour that excludes one of them.
  */
 
-let metered: Metered;
 let clients: Generator[];
 
-beforeAll(async () => {
-  metered = await startMetered({ servers: 2 });
+const metered = useMetered({ servers: 2 });
+beforeAll(() => {
   clients = metered.apps.flatMap(({ url }) => generators.map(({ open }) => open(url)));
 });
-afterAll(async () => {
+afterAll(() => {
   for (const client of clients) client.close();
-  await metered.stop();
 });
 
 /** Without text the counted input equals its upper bound, so each call holds exactly EMPTY_HELD. */

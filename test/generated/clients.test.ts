@@ -2,8 +2,8 @@ import { execFile } from "node:child_process";
 import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startTestApp, type TestApp } from "../support/app.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useTestApp } from "../support/app.ts";
 import { operatorOf } from "../support/fixtures.ts";
 import { createPaidKey } from "../support/openai.ts";
 import { createVenv, problemOf } from "../support/python.ts";
@@ -61,18 +61,16 @@ function prepareOpenapiGenerator(): string | undefined {
   return problemOf("mvn", "--quiet", "--batch-mode", ...copy);
 }
 
-let app: TestApp;
 let env: NodeJS.ProcessEnv;
 let document: string;
 
+const app = useTestApp();
 beforeAll(async () => {
-  app = await startTestApp();
   const { secret } = await createPaidKey(operatorOf(app));
   env = { ...process.env, VX_URL: app.url, VX_KEY: secret };
   document = at("openapi.json");
   writeFileSync(document, await (await fetch(`${app.url}/openapi.json`)).text());
 });
-afterAll(() => app.stop());
 
 const RESULT = {
   generated: expect.stringMatching(/^This is a reply of the sandbox\./),

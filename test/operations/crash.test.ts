@@ -1,14 +1,14 @@
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, constants, openSync, writeSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { beforeAll, describe, expect, test, vi } from "vitest";
+import { createTestDatabase } from "../support/database.ts";
 import { bearer } from "../support/protocols.ts";
+import { started } from "../support/started.ts";
 import { getMe, inDataFolder, isAlive, ready, start, useDataFolder, workersOf } from "./server-process.ts";
 
 useDataFolder();
 
-let database: TestDatabase;
 let env: Record<string, string>;
 
 /** SIGUSR2 raises an uncaught exception, SIGWINCH an unhandled rejection. */
@@ -16,11 +16,10 @@ const PRELOAD = `data:text/javascript,${encodeURIComponent(`
   process.on("SIGUSR2", () => { throw new Error("planted exception"); });
   process.on("SIGWINCH", () => { Promise.reject(new Error("planted rejection")); });`)}`;
 
-beforeAll(async () => {
-  database = await createTestDatabase();
+const database = started(() => createTestDatabase());
+beforeAll(() => {
   env = { DATABASE_URL: database.url, NODE_OPTIONS: `--import ${PRELOAD}` };
 });
-afterAll(() => database.drop());
 
 /** The key of the demo account, which the first start creates. */
 let secret: string | undefined;

@@ -3,12 +3,13 @@ import { connect } from "node:http2";
 import { connect as connectTcp } from "node:net";
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../../gen/health/v1/health_pb.js";
 import { startTestApp } from "../support/app.ts";
-import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { createTestDatabase } from "../support/database.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";
 import { bearer } from "../support/protocols.ts";
+import { started } from "../support/started.ts";
 import { isAlive, ready, start, useDataFolder, workersOf } from "./server-process.ts";
 
 useDataFolder();
@@ -17,12 +18,7 @@ const path = "/vx.v1.MeService/GetMe";
 /** A separate connection for each request. */
 const CLOSE = { headers: { connection: "close" } };
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
+const database = started(() => createTestDatabase());
 
 /** The key of the demo account, which the first start creates. */
 let demoSecret: string | undefined;

@@ -4,22 +4,19 @@ import postgres from "postgres";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { audit } from "../../src/store/audit.ts";
 import { Database } from "../../src/store/driver/database.ts";
-import { startTestApp, type TestApp } from "../support/app.ts";
+import { startTestApp, useTestApp } from "../support/app.ts";
 import { putDatabase } from "../support/data-folder.ts";
 import { loginIn } from "../support/embedded.ts";
-import { operatorOf, type TestKey } from "../support/fixtures.ts";
-import { createPaidKey } from "../support/openai.ts";
+import { usePaidKey } from "../support/openai.ts";
 import { startServerProcess } from "../support/process.ts";
 import { bearer } from "../support/protocols.ts";
 import { fill, mountSmallDisk } from "../torture/faults/full-disk.ts";
 
-let app: TestApp;
-let key: TestKey;
 let pool: Database;
 
+const app = useTestApp();
+const key = usePaidKey(app);
 beforeAll(async () => {
-  app = await startTestApp();
-  key = await createPaidKey(operatorOf(app));
   const session = { connections: 2, statementTimeoutMs: 5_000, name: "test" };
   pool = new Database(app.database.address, { ...session, maxStatements: 100, maxWaitMs: 5_000 });
   await app.database.owner.unsafe(`CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -27,7 +24,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await pool.close();
-  await app.stop();
 });
 
 /** Writes to the table fail as on a full disk until the returned function is called. */

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { beforeAll, expect, test, vi } from "vitest";
+import { createTestDatabase } from "../support/database.ts";
 import { bearer } from "../support/protocols.ts";
+import { started } from "../support/started.ts";
 import { replaceInFunction } from "../torture/planted/plant.ts";
 import { isAlive, ready, start, useDataFolder, workersOf } from "./server-process.ts";
 
@@ -8,10 +9,8 @@ useDataFolder();
 
 const EXIT_INVARIANT = 70;
 
-let database: TestDatabase;
-
+const database = started(() => createTestDatabase());
 beforeAll(async () => {
-  database = await createTestDatabase();
   // Only a batch that begins with the charge for a single token has the wrong balance.
   await replaceInFunction(database.owner, "bill", {
     find: "FOREACH v_result IN ARRAY post_entries(p_ends, v_plans) LOOP",
@@ -19,7 +18,6 @@ beforeAll(async () => {
       IF p_ends[1].output = 1 THEN v_result.balance_micros := -1; END IF;`,
   });
 });
-afterAll(() => database.drop());
 
 function generate(url: string, secret: string, content: string, stream: boolean): Promise<Response> {
   return fetch(`${url}/v1/generate`, {

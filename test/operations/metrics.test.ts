@@ -1,23 +1,17 @@
 import { readFileSync } from "node:fs";
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { ConsoleService } from "../../gen/vx/admin/v1/console_pb.js";
-import { OPERATOR_TOKEN, startTestApp, type TestApp } from "../support/app.ts";
-import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
-import { createPaidKey } from "../support/openai.ts";
+import { OPERATOR_TOKEN, useTestApp } from "../support/app.ts";
+import { createTestKey, operatorOf } from "../support/fixtures.ts";
+import { usePaidKey } from "../support/openai.ts";
 import { bearer } from "../support/protocols.ts";
 
 const MODEL = "vx-sandbox-small";
 
-let app: TestApp;
-let key: TestKey;
-
-beforeAll(async () => {
-  app = await startTestApp();
-  key = await createPaidKey(operatorOf(app));
-});
-afterAll(() => app.stop());
+const app = useTestApp();
+const key = usePaidKey(app);
 
 type Sample = { readonly labels: string; readonly value: number };
 

@@ -1,18 +1,14 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { closeAll } from "../../src/app/app.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { Database } from "../../src/store/driver/database.ts";
 import { DatabaseClock } from "../../src/store/driver/database-clock.ts";
 import { DatabaseMonitor } from "../../src/store/driver/monitor.ts";
 import { TEST_ACTION_JSON } from "../support/action.ts";
-import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { createTestDatabase } from "../support/database.ts";
+import { started } from "../support/started.ts";
 
-let shared: TestDatabase;
-
-beforeAll(async () => {
-  shared = await createTestDatabase();
-});
-afterAll(() => shared.drop());
+const shared = started(() => createTestDatabase());
 
 test("too many statements do not make the database unreachable", async () => {
   const lane = laneOfId("acct_1");

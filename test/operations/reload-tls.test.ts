@@ -2,19 +2,15 @@ import { once } from "node:events";
 import { rmSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
 import { connect, type TLSSocket } from "node:tls";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { createCertificate } from "../support/certificate.ts";
-import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { createTestDatabase } from "../support/database.ts";
+import { started } from "../support/started.ts";
 import { inDataFolder, ready, start, useDataFolder } from "./server-process.ts";
 
 useDataFolder();
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
+const database = started(() => createTestDatabase());
 
 type Certificate = ReturnType<typeof createCertificate>;
 

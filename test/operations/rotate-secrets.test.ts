@@ -1,23 +1,20 @@
 import { chmodSync, existsSync, writeFileSync } from "node:fs";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { createTestDatabase } from "../support/database.ts";
 import { FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
 import { createLeakReporter, leakKeysFile, sendReport } from "../support/leak-reporter.ts";
 import type { ServerProcess } from "../support/process.ts";
 import { bearer } from "../support/protocols.ts";
+import { started } from "../support/started.ts";
 import { inDataFolder, ready, start, useDataFolder } from "./server-process.ts";
 
 const [OLD, NEW] = ["old-operator-token-1", "new-operator-token-2"];
 
 useDataFolder();
 
-let database: TestDatabase;
 let fake: FakeUpstream;
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
+const database = started(() => createTestDatabase());
 beforeEach(async () => {
   fake = await FakeUpstream.start();
 });

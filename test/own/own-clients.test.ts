@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ERRORS } from "../../src/domain/errors.ts";
-import { startTestApp, type TestApp } from "../support/app.ts";
+import { useTestApp } from "../support/app.ts";
 import { clientEnv } from "../support/client-env.ts";
 import { type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
 import {
@@ -34,12 +34,11 @@ function reasonToSkip(name: string, prepare: () => string | undefined): string |
   return problem;
 }
 
-let app: TestApp;
 let proxy: FaultProxy;
 let env: NodeJS.ProcessEnv;
 
+const app = useTestApp();
 beforeAll(async () => {
-  app = await startTestApp();
   proxy = await startFaultProxy(app.url);
   const className = (reason: string) =>
     `${reason.replace(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase()).replace(/Error$/, "")}Error`;
@@ -56,7 +55,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await proxy.stop();
-  await app.stop();
 });
 
 /** What the examples print. */

@@ -1,19 +1,19 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { StripePayments } from "../../src/payments/stripe.ts";
 import { TopUps } from "../../src/payments/top-ups.ts";
 import { getTopUp } from "../../src/store/top-ups.ts";
 import { FakeStripe, WEBHOOK_SECRET } from "../support/fake-stripe.ts";
 import { createPayer } from "../support/payer.ts";
+import { started } from "../support/started.ts";
 import { useStore } from "../support/store.ts";
 import { typeIds } from "../support/type-ids.ts";
 
 const store = useStore();
-let stripe: FakeStripe;
 let topUps: TopUps;
 let nowMs = Date.now();
 
-beforeAll(async () => {
-  stripe = await FakeStripe.start();
+const stripe = started(() => FakeStripe.start());
+beforeAll(() => {
   const settings = { secretKey: "sk_test_x", webhookSecret: WEBHOOK_SECRET, api: new URL(stripe.url) };
   topUps = new TopUps({
     database: store.database,
@@ -26,7 +26,6 @@ beforeAll(async () => {
     onAlert: () => undefined,
   });
 });
-afterAll(() => stripe.stop());
 
 async function create() {
   const { accountId } = await createPayer(store.database, 0n);

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startTestApp, type TestApp } from "../support/app.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useTestApp } from "../support/app.ts";
 import { clientEnv } from "../support/client-env.ts";
 import { clientCommand, clientExample } from "../support/client-examples.ts";
 import {
@@ -22,14 +22,12 @@ if (missing !== undefined) console.error(`SKIPPED: no client for Python was test
 const run = promisify(execFile);
 
 describe.skipIf(missing !== undefined)("from Python", () => {
-  let app: TestApp;
   let env: NodeJS.ProcessEnv;
 
+  const app = useTestApp();
   beforeAll(async () => {
-    app = await startTestApp();
     env = pythonEnv(await clientEnv(app));
   });
-  afterAll(() => app.stop());
 
   const python = (...args: string[]) => run("python", args, { env });
   const atThisServer = (code: string) => code.replaceAll("127.0.0.1:8080", new URL(app.url).host);

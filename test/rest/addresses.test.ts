@@ -1,24 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { surfaceOf } from "../../src/rules/policy.ts";
 import { httpBindings } from "../../src/server/rest/http-rule.ts";
 import { developerMethods } from "../support/any-method.ts";
-import { startTestApp, type TestApp } from "../support/app.ts";
-import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
+import { expectNoFailures, useTestApp } from "../support/app.ts";
+import { useTestKey } from "../support/fixtures.ts";
 import { bearer } from "../support/protocols.ts";
 import { talk } from "../support/tcp.ts";
 import { checkEnvelope, expectAnthropicError, expectError, https, JSON_BODY, jsonOf } from "./answers.ts";
 
-let app: TestApp;
-let key: TestKey;
-
-beforeAll(async () => {
-  app = await startTestApp();
-  key = await createTestKey(operatorOf(app));
-});
-afterAll(async () => {
-  expect(app.logText().match(/uncaught|unhandled|request failed|"level":50/)).toBeNull();
-  await app.stop();
-});
+const app = useTestApp();
+const key = useTestKey(app);
+expectNoFailures(app);
 
 describe.each(https)("over $name", ({ send }) => {
   const call = (method: string, path: string, headers: Record<string, string> = {}) =>

@@ -1,20 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import type { TestApp } from "../support/app.ts";
 import type { TestKey } from "../support/fixtures.ts";
-import { type Metered, startMetered, WIDE_MODEL } from "../support/metered.ts";
+import { useMetered, WIDE_MODEL } from "../support/metered.ts";
 import { bearer } from "../support/protocols.ts";
 import { expectError, https, JSON_BODY, jsonOf } from "./answers.ts";
 
-let metered: Metered;
 let app: TestApp;
 let key: TestKey;
 
+const metered = useMetered();
 beforeAll(async () => {
-  metered = await startMetered();
   app = metered.app;
   key = await metered.payer(1_000_000n);
 });
-afterAll(() => metered.stop());
 
 const ASTRAL = "\u{1f600}";
 const said = (content: string) => ({ role: "user", content });

@@ -1,21 +1,19 @@
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { chooseEncoding } from "../../src/server/wire/compress.ts";
-import { startTestApp, type TestApp } from "../support/app.ts";
+import { useTestApp } from "../support/app.ts";
 import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
 import { bearer } from "../support/protocols.ts";
 import { https } from "./answers.ts";
 
-let app: TestApp;
 let key: TestKey;
 
+const app = useTestApp();
 beforeAll(async () => {
-  app = await startTestApp();
   const operator = operatorOf(app);
   key = await createTestKey(operator);
   for (let i = 0; i < 9; i++) await createTestKey(operator, { accountId: key.accountId });
 });
-afterAll(() => app.stop());
 
 const large = "x".repeat(1_024);
 

@@ -1,19 +1,13 @@
 import { connect } from "node:net";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestApp, type TestApp } from "../support/app.ts";
-import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
+import { expect, test } from "vitest";
+import { useTestApp } from "../support/app.ts";
+import { createTestKey, operatorOf, useTestKey } from "../support/fixtures.ts";
 import { bearer } from "../support/protocols.ts";
 import { sendHttp1 } from "../support/raw.ts";
 import { jsonOf } from "./answers.ts";
 
-let app: TestApp;
-let key: TestKey;
-
-beforeAll(async () => {
-  app = await startTestApp();
-  key = await createTestKey(operatorOf(app));
-});
-afterAll(() => app.stop());
+const app = useTestApp();
+const key = useTestKey(app);
 
 const DATA = 0;
 const HEADERS = 1;

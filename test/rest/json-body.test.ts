@@ -1,21 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startTestApp, type TestApp } from "../support/app.ts";
-import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
+import { describe, expect, test } from "vitest";
+import { expectNoFailures, useTestApp } from "../support/app.ts";
+import { createTestKey, operatorOf, useTestKey } from "../support/fixtures.ts";
 import { bearer } from "../support/protocols.ts";
 import { talk } from "../support/tcp.ts";
 import { expectError, expectInvalid, https, JSON_BODY, jsonOf } from "./answers.ts";
 
-let app: TestApp;
-let key: TestKey;
-
-beforeAll(async () => {
-  app = await startTestApp();
-  key = await createTestKey(operatorOf(app));
-});
-afterAll(async () => {
-  expect(app.logText().match(/uncaught|unhandled|request failed|"level":50/)).toBeNull();
-  await app.stop();
-});
+const app = useTestApp();
+const key = useTestKey(app);
+expectNoFailures(app);
 
 test.each([
   ["POST /v1/generate", "application/json", 400],

@@ -1,24 +1,16 @@
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startTestApp, type TestApp } from "../support/app.ts";
-import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
+import { describe, expect, test } from "vitest";
+import { expectNoFailures, useTestApp } from "../support/app.ts";
+import { useTestKey } from "../support/fixtures.ts";
 import { bearer } from "../support/protocols.ts";
 import { expectError, https, JSON_BODY, jsonOf } from "./answers.ts";
 
 const MAX_BYTES = 4_096;
 const BODY = '{"name":"x"}';
 
-let app: TestApp;
-let key: TestKey;
-
-beforeAll(async () => {
-  app = await startTestApp({ env: { VX_MAX_BODY_BYTES: String(MAX_BYTES) } });
-  key = await createTestKey(operatorOf(app));
-});
-afterAll(async () => {
-  expect(app.logText().match(/uncaught|unhandled|request failed|"level":50/)).toBeNull();
-  await app.stop();
-});
+const app = useTestApp({ env: { VX_MAX_BODY_BYTES: String(MAX_BYTES) } });
+const key = useTestKey(app);
+expectNoFailures(app);
 
 describe.each(https)("over $name", ({ send }) => {
   const post = (body: string | Uint8Array, headers: Record<string, string | string[]>) =>

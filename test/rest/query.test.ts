@@ -1,19 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startTestApp, type TestApp } from "../support/app.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useTestApp } from "../support/app.ts";
 import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
 import { bearer } from "../support/protocols.ts";
 import { expectError, https, JSON_BODY, jsonOf } from "./answers.ts";
 
-let app: TestApp;
 let key: TestKey;
 
+const app = useTestApp();
 beforeAll(async () => {
-  app = await startTestApp();
   const operator = operatorOf(app);
   key = await createTestKey(operator);
   await createTestKey(operator, { accountId: key.accountId });
 });
-afterAll(() => app.stop());
 
 describe.each(https)("over $name", ({ send }) => {
   const get = (path: string) => send(app.url, { method: "GET", path, headers: bearer(key.secret) });

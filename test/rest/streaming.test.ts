@@ -1,12 +1,13 @@
 import { type ClientRequest, request as httpRequest } from "node:http";
 import { type ClientHttp2Stream, connect } from "node:http2";
 import { Code } from "@connectrpc/connect";
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import type { ApiCall } from "../../src/api/define-service.ts";
 import { DomainError } from "../../src/domain/errors.ts";
+import { started } from "../support/started.ts";
 import { expectError, https, JSON_BODY, jsonOf } from "./answers.ts";
 import { testFile } from "./descriptors.ts";
-import { type Mounted, mount } from "./mount.ts";
+import { mount } from "./mount.ts";
 
 type Ask = { readonly kind: string; readonly stream: boolean };
 
@@ -35,7 +36,6 @@ const file = testFile(
 );
 
 const PIECE = "x".repeat(100_000);
-let mounted: Mounted;
 /** The state of the generator of the last call. */
 let produced = 0;
 let finished: "no" | "ended" | "aborted" = "no";
@@ -67,14 +67,13 @@ async function* pieces({ kind }: Ask, call: ApiCall) {
   }
 }
 
-beforeAll(async () => {
-  mounted = await mount(file, {
+const mounted = started(() =>
+  mount(file, {
     methods: { say: ({ kind }: Ask) => ({ text: `unary ${kind}` }), streamSay: pieces, watch: pieces },
     keepAliveMs: 20,
     maxBodyBytes: 8_388_608,
-  });
-});
-afterAll(() => mounted.stop());
+  }),
+);
 afterEach(() => {
   mounted.ended.splice(0);
   produced = 0;

@@ -1,8 +1,8 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startTestApp, type TestApp } from "../support/app.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useTestApp } from "../support/app.ts";
 import { clientEnv } from "../support/client-env.ts";
 import { clientExample } from "../support/client-examples.ts";
 import { CLIENTS, installPackages } from "../support/installed.ts";
@@ -14,14 +14,12 @@ const missing = installPackages("test/sdks/node", FOLDER);
 if (missing !== undefined) console.error(`SKIPPED: no client for Node was tested. ${missing}`);
 
 describe.skipIf(missing !== undefined)("from Node", () => {
-  let app: TestApp;
   let env: NodeJS.ProcessEnv;
 
+  const app = useTestApp();
   beforeAll(async () => {
-    app = await startTestApp();
     env = { ...process.env, ...(await clientEnv(app)) };
   });
-  afterAll(() => app.stop());
 
   test("the scripts match the types of the clients", async () => {
     await run("tsc", ["--project", FOLDER]);

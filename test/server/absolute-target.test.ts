@@ -1,16 +1,14 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestApp, type TestApp } from "../support/app.ts";
+import { beforeAll, expect, test } from "vitest";
+import { useTestApp } from "../support/app.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";
 import { talk } from "../support/tcp.ts";
 
-let app: TestApp;
 let secret: string;
 
+const app = useTestApp();
 beforeAll(async () => {
-  app = await startTestApp();
   ({ secret } = await createTestKey(operatorOf(app)));
 });
-afterAll(() => app.stop());
 
 const get = async (target: string, host = "vx") =>
   (

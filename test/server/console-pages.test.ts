@@ -1,19 +1,14 @@
 import { readFileSync } from "node:fs";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startTestApp, type TestApp } from "../support/app.ts";
+import { describe, expect, test } from "vitest";
+import { useTestApp } from "../support/app.ts";
 import { type RawRequest, sendHttp1 } from "../support/raw.ts";
 
 const NAME = 'Acme <script>alert("1")</script>';
 
-let app: TestApp;
-
-beforeAll(async () => {
-  app = await startTestApp({
-    env: { VX_PRODUCT_NAME: NAME, VX_SUPPORT_URL: "https://help.example.com/?a='" },
-  });
+const app = useTestApp({
+  env: { VX_PRODUCT_NAME: NAME, VX_SUPPORT_URL: "https://help.example.com/?a='" },
 });
-afterAll(() => app.stop());
 
 describe.each([
   ["the customer page", "/account", "/account/assets/", () => app.url],

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { httpBindings } from "../../src/server/rest/http-rule.ts";
 import { https } from "../rest/answers.ts";
 import { developerMethods, pathOf } from "../support/any-method.ts";
-import { OPERATOR_TOKEN, startTestApp, type TestApp } from "../support/app.ts";
+import { OPERATOR_TOKEN, useTestApp } from "../support/app.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";
 import { withinOneMinute } from "../support/minute.ts";
 import { createPaidKey } from "../support/openai.ts";
@@ -25,20 +25,18 @@ const NOT_ALLOWED = [
   "",
 ];
 
-let app: TestApp;
 let keys: CaseKeys;
 
+const app = useTestApp({
+  env: { VX_CORS_ORIGINS: `${ALLOWED}, ${ALSO_ALLOWED}`, VX_MAX_BODY_BYTES: "2000000" },
+});
 beforeAll(async () => {
-  app = await startTestApp({
-    env: { VX_CORS_ORIGINS: `${ALLOWED}, ${ALSO_ALLOWED}`, VX_MAX_BODY_BYTES: "2000000" },
-  });
   const operator = operatorOf(app);
   const paid = await createPaidKey(operator);
   const unpaid = await createTestKey(operator);
   const full = await createTestKey(operator, { rateLimitRpm: 1 });
   keys = { paid: paid.secret, unpaid: unpaid.secret, full: full.secret };
 });
-afterAll(() => app.stop());
 
 /** The response headers that pages can read without a list (Fetch standard), or that say nothing to a page. */
 const NEEDS_NO_LIST =

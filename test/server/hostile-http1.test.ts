@@ -1,23 +1,21 @@
 import { connect } from "node:net";
 import { gzipSync } from "node:zlib";
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { MeService } from "../../gen/vx/v1/me_pb.js";
-import { startTestApp, type TestApp } from "../support/app.ts";
+import { useTestApp } from "../support/app.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";
 import { bearer, type Caller, protocols } from "../support/protocols.ts";
 import { sendHttp1 } from "../support/raw.ts";
 import { talk } from "../support/tcp.ts";
 
-let app: TestApp;
 let secret: string;
 let caller: Caller;
 
+const app = useTestApp();
 beforeAll(async () => {
-  app = await startTestApp();
   ({ secret } = await createTestKey(operatorOf(app)));
   caller = (protocols[4] as (typeof protocols)[number]).open(app.url);
 });
-afterAll(() => app.stop());
 
 // Whatever a test sent: the next caller is served, and nothing was lost on the way.
 afterEach(async () => {

@@ -1,24 +1,22 @@
 import { connect, constants } from "node:http2";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { MeService } from "../../gen/vx/v1/me_pb.js";
-import { startTestApp, type TestApp } from "../support/app.ts";
+import { useTestApp } from "../support/app.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";
 import { bearer, type Caller, protocols } from "../support/protocols.ts";
 import { sendHttp2 } from "../support/raw.ts";
 import { talk } from "../support/tcp.ts";
 
-let app: TestApp;
 let secret: string;
 let caller: Caller;
 
+const app = useTestApp();
 beforeAll(async () => {
-  app = await startTestApp();
   ({ secret } = await createTestKey(operatorOf(app)));
   caller = (protocols[0] as (typeof protocols)[number]).open(app.url);
 });
-afterAll(async () => {
+afterAll(() => {
   caller.close();
-  await app.stop();
 });
 
 afterEach(async () => {

@@ -1,23 +1,19 @@
 import { fromJson, type JsonValue, toBinary } from "@bufbuild/protobuf";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { GenerateRequestSchema } from "../../gen/vx/v1/generate_pb.js";
-import { startTestApp, type TestApp } from "../support/app.ts";
+import { expectNoFailures, useTestApp } from "../support/app.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";
 import { bearer } from "../support/protocols.ts";
 import { sendHttp1, sendHttp2 } from "../support/raw.ts";
 import { refusalOf, wires } from "../support/request-bytes.ts";
 
-let app: TestApp;
 let headers: Record<string, string>;
 
+const app = useTestApp();
 beforeAll(async () => {
-  app = await startTestApp();
   headers = bearer((await createTestKey(operatorOf(app))).secret);
 });
-afterAll(async () => {
-  expect(app.logText().match(/uncaught|unhandled|request failed|"level":50/)).toBeNull();
-  await app.stop();
-});
+expectNoFailures(app);
 
 const LONG = "\u{1f600}".repeat(400_000);
 

@@ -1,22 +1,20 @@
 import { fromBinary, type JsonValue } from "@bufbuild/protobuf";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
-import { startTestApp, type TestApp } from "../support/app.ts";
+import { useTestApp } from "../support/app.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";
 import { bearer } from "../support/protocols.ts";
 import { sendHttp1, sendHttp2 } from "../support/raw.ts";
 
-let app: TestApp;
 let secret: string;
 const path = "/vx.v1.KeyService/GetKey";
 const noProtobuf = Buffer.from([0xff, 0xff]);
 const framed = Buffer.concat([Buffer.from([0, 0, 0, 0, 2]), noProtobuf]);
 
+const app = useTestApp();
 beforeAll(async () => {
-  app = await startTestApp();
   ({ secret } = await createTestKey(operatorOf(app)));
 });
-afterAll(() => app.stop());
 
 function send(contentType: string, body: Buffer, headers: Record<string, string> = {}) {
   return { path, headers: { "content-type": contentType, ...bearer(secret), ...headers }, body };

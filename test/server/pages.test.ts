@@ -1,15 +1,10 @@
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startTestApp, type TestApp } from "../support/app.ts";
+import { describe, expect, test } from "vitest";
+import { useTestApp } from "../support/app.ts";
 import { type RawRequest, sendHttp1, sendHttp2 } from "../support/raw.ts";
 
-let app: TestApp;
-
-beforeAll(async () => {
-  app = await startTestApp();
-});
-afterAll(() => app.stop());
+const app = useTestApp();
 
 const get = (path: string, headers: RawRequest["headers"] = {}, method = "GET") =>
   sendHttp1(app.url, { method, path, headers });

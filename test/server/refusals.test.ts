@@ -1,11 +1,12 @@
 import { fromBinary, fromJson, type JsonValue, type Message } from "@bufbuild/protobuf";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
 import { envelope } from "../../src/server/wire/rpc.ts";
 import { testFile } from "../rest/descriptors.ts";
-import { type Mounted, mount } from "../rest/mount.ts";
+import { mount } from "../rest/mount.ts";
 import { type RawAnswer, sendHttp1, sendHttp2 } from "../support/raw.ts";
+import { started } from "../support/started.ts";
 
 const file = testFile(
   { Text: ["string text"] },
@@ -18,19 +19,16 @@ const ECHO = "/test.v1.TestService/Echo";
 const REPEAT = "/test.v1.TestService/Repeat";
 const UNKNOWN = "/test.v1.TestService/Unknown";
 
-let server: Mounted;
-
-beforeAll(async () => {
-  server = await mount(file, {
+const server = started(() =>
+  mount(file, {
     methods: {
       echo: (request: Message) => request,
       repeat: async function* (request: Message) {
         yield request;
       },
     },
-  });
-});
-afterAll(() => server.stop());
+  }),
+);
 
 const INFO = { domain: "vx" };
 

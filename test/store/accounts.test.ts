@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { LANE_COUNT, laneOfId } from "../../src/domain/lane.ts";
 import { TEST_ACTION_JSON } from "../support/action.ts";
-import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { createTestDatabase } from "../support/database.ts";
+import { started } from "../support/started.ts";
 import { typeIds } from "../support/type-ids.ts";
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
+const database = started(() => createTestDatabase());
 
 test("an account is created only in the lane of its id", async () => {
   const { owner } = database;

@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { admitItem, CompositeType, entryItem, holdItem, priceItem } from "../../src/store/batch-items.ts";
-import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { createTestDatabase } from "../support/database.ts";
+import { started } from "../support/started.ts";
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
+const database = started(() => createTestDatabase());
 
 test.each([admitItem, entryItem, holdItem, priceItem])(
   "the fields of $name are in the order of its SQL type",

@@ -1,28 +1,23 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type DescField, type DescMessage, fromJson, ScalarType } from "@bufbuild/protobuf";
-import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import { expect, inject, test } from "vitest";
 import { operatorServices } from "../../src/api/services.ts";
 import { fingerprintOf } from "../../src/domain/credentials.ts";
 import { type HttpBinding, httpBindings } from "../../src/server/rest/http-rule.ts";
 import { developerMethods, openAny, rpcMethods } from "../support/any-method.ts";
-import { OPERATOR_TOKEN, startTestApp, type TestApp } from "../support/app.ts";
+import { OPERATOR_TOKEN, useTestApp } from "../support/app.ts";
 import { dumpTables } from "../support/database.ts";
-import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
+import { operatorOf, useTestKey } from "../support/fixtures.ts";
 import { bearer, protocols } from "../support/protocols.ts";
 import { type RawAnswer, sendHttp1 } from "../support/raw.ts";
 
 /** A valid key is sent in every string field of every RPC; then all stored and logged data is searched. */
-let app: TestApp;
-let key: TestKey;
 /** All complete responses. */
 const answers: string[] = [];
 
-beforeAll(async () => {
-  app = await startTestApp({ env: { VX_LOG_LEVEL: "trace" } });
-  key = await createTestKey(operatorOf(app), { scopes: ["generate", "read", "keys", "webhooks", "billing"] });
-});
-afterAll(() => app.stop());
+const app = useTestApp({ env: { VX_LOG_LEVEL: "trace" } });
+const key = useTestKey(app, { scopes: ["generate", "read", "keys", "webhooks", "billing"] });
 
 type TextField = { readonly path: string; readonly json: (text: string) => Record<string, unknown> };
 

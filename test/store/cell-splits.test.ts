@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { SplitSource } from "../../src/cells/split-source.ts";
 import { withLane } from "../../src/domain/lane.ts";
 import { TEST_ACTION_JSON } from "../support/action.ts";
-import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { createTestDatabase } from "../support/database.ts";
+import { started } from "../support/started.ts";
 
-let store: TestDatabase;
-beforeAll(async () => {
-  store = await createTestDatabase();
-});
-afterAll(() => store.drop());
+const store = started(() => createTestDatabase());
 
 const LANES = [512, 513];
 let splits = 0;

@@ -1,24 +1,23 @@
 import type postgres from "postgres";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { Database } from "../../src/store/driver/database.ts";
 import { TEST_ACTION_JSON } from "../support/action.ts";
-import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { createTestDatabase } from "../support/database.ts";
+import { started } from "../support/started.ts";
 
 const STATEMENT_TIMEOUT_MS = 300;
 const ACCOUNT = "acct_1";
 const LANE = laneOfId(ACCOUNT);
 
-let shared: TestDatabase;
 let pool: Database;
 let locked: Promise<unknown>;
 let unlock: () => void;
 
+const shared = started(() => createTestDatabase());
 beforeAll(async () => {
-  shared = await createTestDatabase();
   await shared.owner`SELECT vx.create_account(${TEST_ACTION_JSON}, ${LANE}::smallint, ${ACCOUNT}, 'test', 'free')`;
 });
-afterAll(() => shared.drop());
 
 beforeEach(async () => {
   const { promise: held, resolve: isHeld } = Promise.withResolvers<void>();

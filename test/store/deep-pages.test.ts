@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
-import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { createTestDatabase } from "../support/database.ts";
+import { started } from "../support/started.ts";
 import { pagesRead } from "./pages-read.ts";
 
 const ACCOUNT = "acct_000010000";
@@ -11,10 +12,8 @@ const ROWS = 20_000;
 /** An index lookup and ten rows read a few pages of 8 KiB; 20,000 rows take hundreds. */
 const FEW_PAGES = 60;
 
-let database: TestDatabase;
-
+const database = started(() => createTestDatabase());
 beforeAll(async () => {
-  database = await createTestDatabase();
   const { owner } = database;
   const tables = await owner<{ name: string }[]>`
     SELECT relid::regclass::text AS name FROM pg_partition_tree('vx.ledger') WHERE isleaf UNION ALL SELECT 'vx.accounts'`;
@@ -47,7 +46,6 @@ beforeAll(async () => {
       SELECT a.id, 1, 'generation', 'key_' || a.id FROM vx.accounts a WHERE a.id < 'acct_000005000'
     ) g`;
 });
-afterAll(() => database.drop());
 
 const lists = [
   { what: "the first page of entries", call: `list_entries(${LANE}, '${ACCOUNT}', 0, 10)` },

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { TEST_ACTION_JSON } from "../support/action.ts";
-import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { createTestDatabase } from "../support/database.ts";
+import { started } from "../support/started.ts";
 import { pagesRead } from "./pages-read.ts";
 
 const ACCOUNT = "acct_1";
@@ -12,10 +13,8 @@ const HOLD = `bill('srv', NULL, ARRAY[$lane], '{}',
 /** A lookup or an insert with an index reads a few pages of 8 KiB. */
 const FEW_PAGES = 100;
 
-let database: TestDatabase;
-
+const database = started(() => createTestDatabase());
 beforeAll(async () => {
-  database = await createTestDatabase();
   const { owner } = database;
   // The number of keys matters here, not their ids.
   await owner`ALTER TABLE vx.keys DROP CONSTRAINT lane_follows_id`;
@@ -31,7 +30,6 @@ beforeAll(async () => {
     VALUES (${LANE}, sha256('parent'), 'key_parent', ${ACCOUNT}, 'parent', 'free', 7, 'abcd', 'wxyz', now())`;
   await owner`ANALYZE`;
 });
-afterAll(() => database.drop());
 
 test.each([
   {

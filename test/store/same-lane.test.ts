@@ -1,20 +1,18 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { laneOfId, withLane } from "../../src/domain/lane.ts";
 import { TEST_ACTION_JSON } from "../support/action.ts";
-import { startTestApp, type TestApp } from "../support/app.ts";
-import { createTestKey, type Operator, operatorOf, type TestKey } from "../support/fixtures.ts";
+import { useTestApp } from "../support/app.ts";
+import { createTestKey, type TestKey, useOperator } from "../support/fixtures.ts";
 import { bearer } from "../support/protocols.ts";
 import { typeIds } from "../support/type-ids.ts";
 
 /** Two accounts of one lane, whose rows are next to each other in every table. */
-let app: TestApp;
-let operator: Operator;
 let first: TestKey;
 let second: TestKey;
 
+const app = useTestApp();
+const operator = useOperator(app);
 beforeAll(async () => {
-  app = await startTestApp();
-  operator = operatorOf(app);
   await operator.putPlan({ name: "two", rpm: 100_000, maxActiveKeys: 2, maxKeysCreatedPerHour: 1 });
   const { account } = await operator.createAccount({ name: "first", plan: "two" });
   const accountId = account?.id ?? "";
@@ -27,7 +25,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   expect(await operator.audit({})).toMatchObject({ consistent: true });
-  await app.stop();
 });
 
 async function call(key: TestKey, method: string, path: string, body?: object, headers = {}) {

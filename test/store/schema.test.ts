@@ -1,15 +1,11 @@
 import type postgres from "postgres";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { expect, test } from "vitest";
+import { createTestDatabase } from "../support/database.ts";
+import { started } from "../support/started.ts";
 
 // `npm run generate:schema` writes the file.
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
+const database = started(() => createTestDatabase());
 
 test("schema.sql is the dump of the migrated schema", async () => {
   const { owner } = database;

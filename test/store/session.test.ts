@@ -1,20 +1,17 @@
 import { type AddressInfo, createServer, type Socket } from "node:net";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, inject, test, vi } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { Connection } from "../../src/store/driver/connection.ts";
 import { TEST_ACTION_JSON } from "../support/action.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { started } from "../support/started.ts";
 import { Line } from "../torture/line.ts";
 
 const OPTIONS = { statementTimeoutMs: 300, name: "connection under test", role: "vx_app" };
 
-let shared: TestDatabase;
 let connection: Connection;
 
-beforeAll(async () => {
-  shared = await createTestDatabase();
-});
-afterAll(() => shared.drop());
+const shared = started(() => createTestDatabase());
 beforeEach(() => {
   connection = new Connection(shared.address, OPTIONS);
 });

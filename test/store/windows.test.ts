@@ -6,20 +6,18 @@ import { fingerprintOf, generateKey, laneOfKey } from "../../src/domain/credenti
 import type { Scope } from "../../src/domain/scope.ts";
 import { type Admission, Admitter } from "../../src/store/admit.ts";
 import { Database } from "../../src/store/driver/database.ts";
-import { startTestApp, type TestApp } from "../support/app.ts";
-import { createTestKey, type Operator, operatorOf } from "../support/fixtures.ts";
+import { useTestApp } from "../support/app.ts";
+import { createTestKey, useOperator } from "../support/fixtures.ts";
 import { withinOneMinute } from "../support/minute.ts";
 import { bearer, type Caller, protocols } from "../support/protocols.ts";
 
-let app: TestApp;
-let operator: Operator;
 let caller: Caller;
 let database: Database;
 let admitter: Admitter;
 
-beforeAll(async () => {
-  app = await startTestApp();
-  operator = operatorOf(app);
+const app = useTestApp();
+const operator = useOperator(app);
+beforeAll(() => {
   caller = protocols[0]?.open(app.url) as Caller;
   database = new Database(app.database.address, {
     connections: 2,
@@ -36,7 +34,6 @@ afterEach(() => {
 afterAll(async () => {
   caller.close();
   await database.close();
-  await app.stop();
 });
 
 async function take(secret: string) {

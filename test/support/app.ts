@@ -1,7 +1,9 @@
+import { afterAll, expect } from "vitest";
 import { startApp } from "../../src/app/app.ts";
 import { readConfig } from "../../src/app/settings/config.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
+import { started } from "./started.ts";
 import { createTemporaryFolder } from "./temporary-folder.ts";
 
 export const OPERATOR_TOKEN = "operator-token-of-the-tests";
@@ -18,9 +20,19 @@ export type TestApp = {
   stop(): Promise<void>;
 };
 
-export async function startTestApp(
-  options: { env?: Record<string, string>; database?: TestDatabase } = {},
-): Promise<TestApp> {
+type TestAppOptions = { readonly env?: Record<string, string>; readonly database?: TestDatabase };
+
+/** The same while the tests run. */
+export function useTestApp(options?: TestAppOptions): TestApp {
+  return started(() => startTestApp(options));
+}
+
+/** Checks after the tests that nothing failed in the server itself. */
+export function expectNoFailures(app: TestApp): void {
+  afterAll(() => expect(app.logText()).not.toMatch(/uncaught|unhandled|request failed|"level":"error"/));
+}
+
+export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   const database = options.database ?? (await createTestDatabase());
   const folder = createTemporaryFolder("app");
   const lines: string[] = [];

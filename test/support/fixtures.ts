@@ -2,6 +2,7 @@ import { type Client, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { AdminService } from "../../gen/vx/admin/v1/admin_pb.js";
 import { OPERATOR_TOKEN, type TestApp } from "./app.ts";
+import { started } from "./started.ts";
 
 export type Operator = Client<typeof AdminService>;
 
@@ -16,6 +17,10 @@ export function operatorOf(app: TestApp, token = OPERATOR_TOKEN): Operator {
     ],
   });
   return createClient(AdminService, transport);
+}
+
+export function useOperator(app: TestApp): Operator {
+  return started(() => operatorOf(app));
 }
 
 export type TestKey = { readonly id: string; readonly secret: string; readonly accountId: string };
@@ -39,6 +44,10 @@ export async function createTestKey(operator: Operator, options: TestKeyOptions 
     ...(options.rateLimitRpm === undefined ? {} : { rateLimitRpm: options.rateLimitRpm }),
   });
   return { id: apiKey?.id ?? "", secret, accountId };
+}
+
+export function useTestKey(app: TestApp, options?: TestKeyOptions): TestKey {
+  return started(() => createTestKey(operatorOf(app), options));
 }
 
 export async function createTestAccount(operator: Operator, plan = "scale"): Promise<string> {

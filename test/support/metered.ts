@@ -6,6 +6,7 @@ import type { GenerateFields } from "./generators.ts";
 import { createModelsFile } from "./models.ts";
 import { moneyProblems } from "./payer.ts";
 import { bearer } from "./protocols.ts";
+import { started } from "./started.ts";
 
 /** Input tokens cost one micro each, output tokens two. */
 export const MODEL = "fake";
@@ -105,7 +106,13 @@ export type Metered = {
   stop(): Promise<void>;
 };
 
-export async function startMetered(options: { servers?: number; env?: Record<string, string> } = {}) {
+type MeteredOptions = { readonly servers?: number; readonly env?: Record<string, string> };
+
+export function useMetered(options?: MeteredOptions): Metered {
+  return started(() => startMetered(options));
+}
+
+export async function startMetered(options: MeteredOptions = {}) {
   const upstream = await FakeUpstream.start();
   const models = createModelsFile(modelsJson(upstream.baseUrl));
   const env = { VX_MODELS: models.path, VX_LOG_LEVEL: "warn", ...options.env };

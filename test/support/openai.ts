@@ -1,6 +1,7 @@
 import OpenAI, { type ClientOptions } from "openai";
 import type { TestApp } from "./app.ts";
-import { createTestKey, type Operator, type TestKey, type TestKeyOptions } from "./fixtures.ts";
+import { createTestKey, type Operator, operatorOf, type TestKey, type TestKeyOptions } from "./fixtures.ts";
+import { started } from "./started.ts";
 
 export const SMALL = "vx-sandbox-small";
 
@@ -19,6 +20,10 @@ export async function createPaidKey(operator: Operator, options: TestKeyOptions 
     idempotencyKey: key.id,
   });
   return key;
+}
+
+export function usePaidKey(app: TestApp, options?: TestKeyOptions): TestKey {
+  return started(() => createPaidKey(operatorOf(app), options));
 }
 
 /** The generation entries of the account's ledger, newest first. */

@@ -1,18 +1,14 @@
 import { readFileSync } from "node:fs";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { expect, test } from "vitest";
+import { createTestDatabase } from "../support/database.ts";
+import { started } from "../support/started.ts";
 import { plantInDatabase, withBug } from "./planted/plant.ts";
 import { VARIANTS } from "./planted/variants.ts";
 
 // `npm run torture:planted` checks that each bug is found, in minutes; this test checks that each can be
 // planted.
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
+const database = started(() => createTestDatabase());
 
 test.each(VARIANTS.filter(({ code }) => code))("the code of the bug can be planted: $name", ({ code }) => {
   if (!code) return;

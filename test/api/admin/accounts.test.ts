@@ -1,26 +1,22 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { type ConnectError, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
 import { AdminService } from "../../../gen/vx/admin/v1/admin_pb.js";
 import { GenerateService } from "../../../gen/vx/v1/generate_pb.js";
 import { LedgerService } from "../../../gen/vx/v1/ledger_pb.js";
 import { MeService } from "../../../gen/vx/v1/me_pb.js";
 import { openAny, rpcMethods } from "../../support/any-method.ts";
-import { startTestApp, type TestApp } from "../../support/app.ts";
+import { useTestApp } from "../../support/app.ts";
 import { createTestAccount, createTestKey, type Operator, operatorOf } from "../../support/fixtures.ts";
 import { createPaidKey } from "../../support/openai.ts";
 import { operatorCall, operatorProtocols } from "../../support/operator.ts";
 import { bearer, protocols } from "../../support/protocols.ts";
 
 const { createAccount, getAccount, listAccounts } = AdminService.method;
-let app: TestApp;
 
-beforeAll(async () => {
-  app = await startTestApp();
-});
-afterAll(() => app.stop());
+const app = useTestApp();
 
 describe.each(operatorProtocols)("$name", (protocol) => {
   const call = operatorCall(protocol, () => app);

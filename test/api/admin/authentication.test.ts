@@ -8,13 +8,13 @@ import {
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import type { ConnectError, Transport } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
 import { operatorServices } from "../../../src/api/services.ts";
 import { fingerprintOf, generateOperatorToken } from "../../../src/domain/credentials.ts";
 import { ROLES, type Role } from "../../../src/domain/operator.ts";
 import { policyOf } from "../../../src/rules/policy.ts";
-import { OPERATOR_TOKEN, startTestApp, type TestApp } from "../../support/app.ts";
+import { OPERATOR_TOKEN, useTestApp } from "../../support/app.ts";
 import { dumpTables } from "../../support/database.ts";
 import { createTestKey, operatorOf } from "../../support/fixtures.ts";
 import { operatorProtocols } from "../../support/operator.ts";
@@ -23,7 +23,6 @@ import { sendHttp1 } from "../../support/raw.ts";
 
 const METRICS_TOKEN = "token-of-the-metrics";
 
-let app: TestApp;
 let developerKey: string;
 /** The tokens of all operators of this file. */
 const secrets: string[] = [];
@@ -36,11 +35,10 @@ async function createOperator(role: Role) {
   return created;
 }
 
+const app = useTestApp({ env: { VX_METRICS_TOKEN: METRICS_TOKEN } });
 beforeAll(async () => {
-  app = await startTestApp({ env: { VX_METRICS_TOKEN: METRICS_TOKEN } });
   developerKey = (await createTestKey(operatorOf(app))).secret;
 });
-afterAll(() => app.stop());
 
 const refused: readonly { what: string; headers: () => Record<string, string> }[] = [
   { what: "no token", headers: () => ({}) },

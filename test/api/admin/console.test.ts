@@ -1,7 +1,7 @@
 import type { DescMethodServerStreaming } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import {
   ConsoleService,
   type WatchAuditResponse,
@@ -10,15 +10,14 @@ import {
 import { operatorServices } from "../../../src/api/services.ts";
 import { ROLES, type Role } from "../../../src/domain/operator.ts";
 import { policyOf } from "../../../src/rules/policy.ts";
-import { OPERATOR_TOKEN, startTestApp, type TestApp } from "../../support/app.ts";
+import { OPERATOR_TOKEN, startTestApp, useTestApp } from "../../support/app.ts";
 import { createTestKey, operatorOf, type TestKey } from "../../support/fixtures.ts";
 import { bearer } from "../../support/protocols.ts";
 
-let app: TestApp;
 let key: TestKey;
 
+const app = useTestApp();
 beforeAll(async () => {
-  app = await startTestApp();
   const operator = operatorOf(app);
   key = await createTestKey(operator);
   await operator.creditAccount({
@@ -28,7 +27,6 @@ beforeAll(async () => {
     idempotencyKey: "1",
   });
 });
-afterAll(() => app.stop());
 
 function watch(token = OPERATOR_TOKEN) {
   const client = createClient(

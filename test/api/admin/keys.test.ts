@@ -1,20 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { AdminService } from "../../../gen/vx/admin/v1/admin_pb.js";
 import { MeService } from "../../../gen/vx/v1/me_pb.js";
-import { startTestApp, type TestApp } from "../../support/app.ts";
-import { createTestAccount, createTestKey, type Operator, operatorOf } from "../../support/fixtures.ts";
+import { useTestApp } from "../../support/app.ts";
+import { createTestAccount, createTestKey, useOperator } from "../../support/fixtures.ts";
 import { operatorCall, operatorProtocols } from "../../support/operator.ts";
 import { bearer } from "../../support/protocols.ts";
 
 const { createKey, listKeys, revokeKey, searchKeys, setKeyLimit } = AdminService.method;
-let app: TestApp;
-let operator: Operator;
 
-beforeAll(async () => {
-  app = await startTestApp();
-  operator = operatorOf(app);
-});
-afterAll(() => app.stop());
+const app = useTestApp();
+const operator = useOperator(app);
 
 describe.each(operatorProtocols)("$name", (protocol) => {
   const call = operatorCall(protocol, () => app);

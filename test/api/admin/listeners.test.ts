@@ -1,21 +1,19 @@
 import { create, type DescMethod, type DescMethodUnary } from "@bufbuild/protobuf";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { AdminService } from "../../../gen/vx/admin/v1/admin_pb.js";
 import { developerMethods, pathOf } from "../../support/any-method.ts";
-import { OPERATOR_TOKEN, startTestApp, type TestApp } from "../../support/app.ts";
+import { OPERATOR_TOKEN, useTestApp } from "../../support/app.ts";
 import { createTestKey, operatorOf } from "../../support/fixtures.ts";
 import { operatorProtocols } from "../../support/operator.ts";
 import { bearer } from "../../support/protocols.ts";
 import { sendHttp1 } from "../../support/raw.ts";
 
-let app: TestApp;
 let developerKey: string;
 
+const app = useTestApp();
 beforeAll(async () => {
-  app = await startTestApp();
   developerKey = (await createTestKey(operatorOf(app))).secret;
 });
-afterAll(() => app.stop());
 
 const sides: readonly { what: string; methods: readonly DescMethod[]; url: () => string }[] = [
   { what: "the operator API on the public listener", methods: AdminService.methods, url: () => app.url },

@@ -1,19 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { AdminService } from "../../../gen/vx/admin/v1/admin_pb.js";
-import { startTestApp, type TestApp } from "../../support/app.ts";
-import { createTestAccount, type Operator, operatorOf } from "../../support/fixtures.ts";
+import { useTestApp } from "../../support/app.ts";
+import { createTestAccount, useOperator } from "../../support/fixtures.ts";
 import { operatorCall, operatorProtocols } from "../../support/operator.ts";
 
 const { creditAccount, adjustAccount } = AdminService.method;
 const MAX_BALANCE = 9_000_000_000_000_000n;
-let app: TestApp;
-let operator: Operator;
 
-beforeAll(async () => {
-  app = await startTestApp();
-  operator = operatorOf(app);
-});
-afterAll(() => app.stop());
+const app = useTestApp();
+const operator = useOperator(app);
 
 async function accountWith(balance: bigint): Promise<string> {
   const accountId = await createTestAccount(operator);

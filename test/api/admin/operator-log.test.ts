@@ -1,7 +1,7 @@
 import { type MessageInitShape, toJsonString } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel, timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { ConnectError } from "@connectrpc/connect";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
 import {
   AdminService,
@@ -12,20 +12,18 @@ import {
 import { fingerprintOf } from "../../../src/domain/credentials.ts";
 import { pagesRead } from "../../store/pages-read.ts";
 import { TEST_ACTION, TEST_ACTION_JSON } from "../../support/action.ts";
-import { startTestApp, type TestApp } from "../../support/app.ts";
-import { type Operator, operatorOf } from "../../support/fixtures.ts";
+import { useTestApp } from "../../support/app.ts";
+import { type Operator, operatorOf, useOperator } from "../../support/fixtures.ts";
 
-let app: TestApp;
 /** The holder of VX_ADMIN_TOKEN, and an operator of each kind. */
-let root: Operator;
 let admin: Operator;
 let adminId: string;
 let viewer: Operator;
 let viewerId: string;
 
+const app = useTestApp();
+const root = useOperator(app);
 beforeAll(async () => {
-  app = await startTestApp();
-  root = operatorOf(app);
   const [ada, vic] = [
     await root.createOperator({ name: "ada", role: "admin" }),
     await root.createOperator({ name: "vic", role: "viewer" }),
@@ -35,7 +33,6 @@ beforeAll(async () => {
   viewerId = vic.operator?.id ?? "";
   viewer = operatorOf(app, vic.secret);
 });
-afterAll(() => app.stop());
 
 async function events(filter: MessageInitShape<typeof ListOperatorEventsRequestSchema> = {}) {
   return (await viewer.listOperatorEvents(filter)).events;

@@ -1,22 +1,19 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestApp, type TestApp } from "../../support/app.ts";
-import { createTestKey, type Operator, operatorOf, type TestKey } from "../../support/fixtures.ts";
+import { beforeAll, expect, test } from "vitest";
+import { useTestApp } from "../../support/app.ts";
+import { createTestKey, type TestKey, useOperator } from "../../support/fixtures.ts";
 import { bearer } from "../../support/protocols.ts";
 
-let app: TestApp;
-let operator: Operator;
 const keys: TestKey[] = [];
 
+const app = useTestApp();
+const operator = useOperator(app);
 beforeAll(async () => {
-  app = await startTestApp();
-  operator = operatorOf(app);
   for (const name of ["one", "two", "three"]) {
     const key = await createTestKey(operator, { name });
     await operator.updateAccount({ accountId: key.accountId, name: `account ${name}`, reason: "test" });
     keys.push(key);
   }
 });
-afterAll(() => app.stop());
 
 async function credit({ accountId }: TestKey, reason: string): Promise<void> {
   await operator.creditAccount({

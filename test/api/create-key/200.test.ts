@@ -1,21 +1,16 @@
 import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { KeyService } from "../../../gen/vx/v1/key_pb.js";
 import { LedgerService } from "../../../gen/vx/v1/ledger_pb.js";
 import { MeService } from "../../../gen/vx/v1/me_pb.js";
-import { startTestApp, type TestApp } from "../../support/app.ts";
-import { createTestAccount, createTestKey, type Operator, operatorOf } from "../../support/fixtures.ts";
+import { useTestApp } from "../../support/app.ts";
+import { createTestAccount, createTestKey, useOperator } from "../../support/fixtures.ts";
 import { bearer, protocols } from "../../support/protocols.ts";
 
 const createKey = KeyService.method.createKey;
-let app: TestApp;
-let operator: Operator;
 
-beforeAll(async () => {
-  app = await startTestApp();
-  operator = operatorOf(app);
-});
-afterAll(() => app.stop());
+const app = useTestApp();
+const operator = useOperator(app);
 
 describe.each(protocols)("$name", ({ open }) => {
   async function create(

@@ -1,20 +1,13 @@
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { KeyService } from "../../../gen/vx/v1/key_pb.js";
-import { startTestApp, type TestApp } from "../../support/app.ts";
-import { createTestKey, type Operator, operatorOf, type TestKey } from "../../support/fixtures.ts";
+import { useTestApp } from "../../support/app.ts";
+import { useOperator, useTestKey } from "../../support/fixtures.ts";
 import { bearer, protocols } from "../../support/protocols.ts";
 
-let app: TestApp;
-let operator: Operator;
-let calling: TestKey;
-
-beforeAll(async () => {
-  app = await startTestApp();
-  operator = operatorOf(app);
-  calling = await createTestKey(operator, { plan: "pro" });
-});
-afterAll(() => app.stop());
+const app = useTestApp();
+const operator = useOperator(app);
+const calling = useTestKey(app, { plan: "pro" });
 
 type Case = {
   readonly what: string;

@@ -2,20 +2,14 @@ import { type Timestamp, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { KeyService } from "../../../gen/vx/v1/key_pb.js";
 import { laneOfId } from "../../../src/domain/lane.ts";
-import { startTestApp, type TestApp } from "../../support/app.ts";
-import { createTestKey, type Operator, operatorOf, type TestKey } from "../../support/fixtures.ts";
+import { useTestApp } from "../../support/app.ts";
+import { createTestKey, type TestKey, useOperator } from "../../support/fixtures.ts";
 import { bearer, type Caller, protocols } from "../../support/protocols.ts";
 
 type Request = { scopes?: string[]; rateLimitRpm?: number; expiresAt?: Timestamp };
 
-let app: TestApp;
-let operator: Operator;
-
-beforeAll(async () => {
-  app = await startTestApp();
-  operator = operatorOf(app);
-});
-afterAll(() => app.stop());
+const app = useTestApp();
+const operator = useOperator(app);
 
 function createWith(caller: Caller, secret: string, request: Request) {
   return caller.call(KeyService.method.createKey, { name: "child", ...request }, bearer(secret));

@@ -1,23 +1,11 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { sendJson } from "../../rest/send-json.ts";
 import { createTestKey, type TestKey } from "../../support/fixtures.ts";
-import {
-  COST_MICROS,
-  HELD_MICROS,
-  type Metered,
-  MODEL,
-  SANDBOX_MODEL,
-  startMetered,
-} from "../../support/metered.ts";
+import { COST_MICROS, HELD_MICROS, MODEL, SANDBOX_MODEL, useMetered } from "../../support/metered.ts";
 import { expectDescribed } from "../../support/webhook-bodies.ts";
 
-let metered: Metered;
-
-beforeAll(async () => {
-  metered = await startMetered({ servers: 2 });
-});
-afterAll(() => metered.stop());
+const metered = useMetered({ servers: 2 });
 
 type Event = {
   readonly id: string;

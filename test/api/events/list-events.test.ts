@@ -1,19 +1,15 @@
 import { type CloudEvent, HTTP } from "cloudevents";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { EventService } from "../../../gen/vx/v1/event_pb.js";
 import { sendJson } from "../../rest/send-json.ts";
-import { startTestApp, type TestApp } from "../../support/app.ts";
-import { createTestKey, type Operator, operatorOf, type TestKey } from "../../support/fixtures.ts";
+import { useTestApp } from "../../support/app.ts";
+import { createTestKey, useOperator, useTestKey } from "../../support/fixtures.ts";
 import { bearer, protocols } from "../../support/protocols.ts";
 
-let app: TestApp;
-let operator: Operator;
-let key: TestKey;
-
+const app = useTestApp({ env: { VX_EVENTS_DAYS: "2" } });
+const operator = useOperator(app);
+const key = useTestKey(app);
 beforeAll(async () => {
-  app = await startTestApp({ env: { VX_EVENTS_DAYS: "2" } });
-  operator = operatorOf(app);
-  key = await createTestKey(operator);
   for (let i = 1; i <= 4; i++) {
     const amountMicros = BigInt(i);
     await operator.creditAccount({
@@ -24,7 +20,6 @@ beforeAll(async () => {
     });
   }
 });
-afterAll(() => app.stop());
 
 type Body = {
   readonly events: readonly {

@@ -7,23 +7,21 @@ import {
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Event, EventService } from "../../../gen/vx/v1/event_pb.js";
-import { startTestApp, type TestApp } from "../../support/app.ts";
+import { startTestApp, type TestApp, useTestApp } from "../../support/app.ts";
 import { createTestKey, type Operator, operatorOf, type TestKey } from "../../support/fixtures.ts";
 import { bearer } from "../../support/protocols.ts";
 
-let app: TestApp;
 /** On the same database. */
 let other: TestApp;
 let operator: Operator;
 
+const app = useTestApp();
 beforeAll(async () => {
-  app = await startTestApp();
   other = await startTestApp({ database: app.database });
   operator = operatorOf(app);
 });
 afterAll(async () => {
   await other.stop();
-  await app.stop();
 });
 
 let credits = 0;

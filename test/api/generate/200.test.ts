@@ -1,14 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { reply, replyWhen } from "../../support/fake-upstreams/behaviours.ts";
 import { type Generator, generators } from "../../support/generators.ts";
-import { COST_MICROS, HELD_MICROS, type Metered, REQUEST, startMetered } from "../../support/metered.ts";
+import { COST_MICROS, HELD_MICROS, REQUEST, useMetered } from "../../support/metered.ts";
 
-let metered: Metered;
-
-beforeAll(async () => {
-  metered = await startMetered();
-});
-afterAll(() => metered.stop());
+const metered = useMetered();
 
 const TEXT = "Hello, world.";
 const SUMMARY = {

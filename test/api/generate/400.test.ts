@@ -1,17 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { TestKey } from "../../support/fixtures.ts";
 import { type GenerateFields, type Generator, generators } from "../../support/generators.ts";
-import { type Metered, REQUEST, startMetered, WIDE_MODEL } from "../../support/metered.ts";
+import { REQUEST, useMetered, WIDE_MODEL } from "../../support/metered.ts";
 import { withinOneMinute } from "../../support/minute.ts";
 
-let metered: Metered;
 let key: TestKey;
 
+const metered = useMetered();
 beforeAll(async () => {
-  metered = await startMetered();
   key = await metered.payer(1_000_000n);
 });
-afterAll(() => metered.stop());
 
 const said = (content: string) => ({ role: "user", content });
 const ASTRAL = "\u{1f600}";

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import {
   endAfter,
   errorInside,
@@ -9,15 +9,11 @@ import {
   reply,
 } from "../../support/fake-upstreams/behaviours.ts";
 import type { Behaviour } from "../../support/fake-upstreams/fake-upstream.ts";
-import { type Generator, generators } from "../../support/generators.ts";
-import { type Metered, REQUEST, startMetered } from "../../support/metered.ts";
+import { generators } from "../../support/generators.ts";
+import { REQUEST, useMetered } from "../../support/metered.ts";
+import { started } from "../../support/started.ts";
 
-let metered: Metered;
-
-beforeAll(async () => {
-  metered = await startMetered();
-});
-afterAll(() => metered.stop());
+const metered = useMetered();
 
 const FAILED = { reason: "upstream_error", code: "unavailable" };
 
@@ -42,11 +38,7 @@ const THOROUGH = ["gRPC", "REST over HTTP/1.1"];
 describe.each(generators)("over $name", ({ name, open }) => {
   const some = (cases: [string, Behaviour][]) => (THOROUGH.includes(name) ? cases : cases.slice(0, 1));
 
-  let generator: Generator;
-  beforeAll(() => {
-    generator = open(metered.app.url);
-  });
-  afterAll(() => generator.close());
+  const generator = started(() => open(metered.app.url));
 
   /** The upstream fails every attempt of the call and works again afterwards. */
   async function failing(behaviour: Behaviour, call: () => Promise<unknown>): Promise<void> {

@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { reply, replyWhen, silent, silentAfter } from "../../support/fake-upstreams/behaviours.ts";
 import type { Behaviour } from "../../support/fake-upstreams/fake-upstream.ts";
-import { type GenerateOptions, type Generator, generators } from "../../support/generators.ts";
-import { lockMoney, type Metered, REQUEST, startMetered } from "../../support/metered.ts";
+import { type GenerateOptions, generators } from "../../support/generators.ts";
+import { lockMoney, REQUEST, useMetered } from "../../support/metered.ts";
+import { started } from "../../support/started.ts";
 
-let metered: Metered;
-
-beforeAll(async () => {
-  metered = await startMetered();
-});
-afterAll(() => metered.stop());
+const metered = useMetered();
 
 const EXPIRED = { code: "deadline_exceeded" };
 const UNTOUCHED = { balance: 1_000, held: 0 };
@@ -30,11 +26,7 @@ const THOROUGH = ["gRPC", "Connect JSON over HTTP/1.1"];
 describe.each(generators.filter(({ hasDeadlines }) => hasDeadlines))("over $name", ({ name, open }) => {
   const isThorough = THOROUGH.includes(name);
 
-  let generator: Generator;
-  beforeAll(() => {
-    generator = open(metered.app.url);
-  });
-  afterAll(() => generator.close());
+  const generator = started(() => open(metered.app.url));
 
   const calls = {
     unary: (options: GenerateOptions) => generator.generate(REQUEST, options),

@@ -6,14 +6,9 @@ import { refuse, reply, replyWhen, silent, silentAfter } from "../../support/fak
 import type { Behaviour } from "../../support/fake-upstreams/fake-upstream.ts";
 import type { TestKey } from "../../support/fixtures.ts";
 import { type Generator, generators } from "../../support/generators.ts";
-import { lockMoney, type Metered, REQUEST, startMetered } from "../../support/metered.ts";
+import { lockMoney, REQUEST, useMetered } from "../../support/metered.ts";
 
-let metered: Metered;
-
-beforeAll(async () => {
-  metered = await startMetered({ env: { VX_LOG_LEVEL: "info" } });
-});
-afterAll(() => metered.stop());
+const metered = useMetered({ env: { VX_LOG_LEVEL: "info" } });
 
 const UNTOUCHED = { balance: 1_000, held: 0 };
 const DISCONNECTED = expect.stringContaining("(the caller disconnected)");

@@ -1,14 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { reply, replyWhen } from "../../support/fake-upstreams/behaviours.ts";
 import { type GenerateFields, type Generator, generators } from "../../support/generators.ts";
-import { type Metered, REQUEST, startMetered, TEMPLATE_MODEL } from "../../support/metered.ts";
+import { REQUEST, TEMPLATE_MODEL, useMetered } from "../../support/metered.ts";
 
-let metered: Metered;
-
-beforeAll(async () => {
-  metered = await startMetered({ servers: 2 });
-});
-afterAll(() => metered.stop());
+const metered = useMetered({ servers: 2 });
 
 /** 9 tokens, at most 26, and 64 + 16 for the chat template; an input token costs 1 micro, an output token 2. */
 const { messages } = REQUEST;

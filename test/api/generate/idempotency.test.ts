@@ -2,15 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hangUpAfter, refuse, replyWhen, silentAfter } from "../../support/fake-upstreams/behaviours.ts";
 import { createTestKey, type TestKey } from "../../support/fixtures.ts";
 import { type Generator, generators, type Refused } from "../../support/generators.ts";
-import { type Metered, REQUEST, startMetered } from "../../support/metered.ts";
+import { REQUEST, useMetered } from "../../support/metered.ts";
 import { bearer } from "../../support/protocols.ts";
 
-let metered: Metered;
-
-beforeAll(async () => {
-  metered = await startMetered({ servers: 2 });
-});
-afterAll(() => metered.stop());
+const metered = useMetered({ servers: 2 });
 
 /** All events of a stream as one value. */
 async function whole(generator: Generator, key: TestKey, headers: Record<string, string>, request = REQUEST) {

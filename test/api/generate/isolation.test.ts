@@ -3,7 +3,7 @@ import { refuse, reply } from "../../support/fake-upstreams/behaviours.ts";
 import type { Behaviour } from "../../support/fake-upstreams/fake-upstream.ts";
 import type { TestKey } from "../../support/fixtures.ts";
 import { type Generator, generators } from "../../support/generators.ts";
-import { type Metered, REQUEST, startMetered } from "../../support/metered.ts";
+import { REQUEST, useMetered } from "../../support/metered.ts";
 
 const LOOPS = 10;
 const HONEST_CALLS = 30;
@@ -13,18 +13,16 @@ const POISON = "a prompt that the upstream answers with 500";
 const poisonable: Behaviour = (turn) =>
   JSON.stringify(turn.call.body).includes(POISON) ? refuse(500)(turn) : reply()(turn);
 
-let metered: Metered;
 let generator: Generator;
 
-beforeAll(async () => {
-  metered = await startMetered();
+const metered = useMetered();
+beforeAll(() => {
   generator = (generators.find(({ name }) => name === "REST over HTTP/1.1") as (typeof generators)[0]).open(
     metered.app.url,
   );
 });
-afterAll(async () => {
+afterAll(() => {
   generator.close();
-  await metered.stop();
 });
 
 /** Repeats the failing prompt, and returns the number of failed calls. */

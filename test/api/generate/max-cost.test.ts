@@ -1,22 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { replyWhen } from "../../support/fake-upstreams/behaviours.ts";
-import { type Generator, generators } from "../../support/generators.ts";
-import { HELD_MICROS, type Metered, REQUEST, startMetered } from "../../support/metered.ts";
+import { generators } from "../../support/generators.ts";
+import { HELD_MICROS, REQUEST, useMetered } from "../../support/metered.ts";
+import { started } from "../../support/started.ts";
 
-let metered: Metered;
-
-beforeAll(async () => {
-  metered = await startMetered();
-});
-afterAll(() => metered.stop());
+const metered = useMetered();
 
 // The input has 9 tokens of one micro each, and each of the 10 output tokens costs two.
 describe.each(generators)("over $name", ({ open }) => {
-  let generator: Generator;
-  beforeAll(() => {
-    generator = open(metered.app.url);
-  });
-  afterAll(() => generator.close());
+  const generator = started(() => open(metered.app.url));
 
   test.each([
     ["the byte bound fits", HELD_MICROS, 10, 46],

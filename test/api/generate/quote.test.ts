@@ -1,19 +1,14 @@
 import { type Client, createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { GenerateService } from "../../../gen/vx/v1/generate_pb.js";
 import { replyWhen } from "../../support/fake-upstreams/behaviours.ts";
 import { generators } from "../../support/generators.ts";
 import { PNG } from "../../support/images.ts";
-import { HELD_MICROS, type Metered, REQUEST, SANDBOX_MODEL, startMetered } from "../../support/metered.ts";
+import { HELD_MICROS, REQUEST, SANDBOX_MODEL, useMetered } from "../../support/metered.ts";
 import { bearer } from "../../support/protocols.ts";
 
-let metered: Metered;
-
-beforeAll(async () => {
-  metered = await startMetered();
-});
-afterAll(() => metered.stop());
+const metered = useMetered();
 
 type QuoteClient = Pick<Client<typeof GenerateService>, "quoteGenerate">;
 

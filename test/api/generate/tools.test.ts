@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { TokenCounter } from "../../../src/tokens/token-counter.ts";
 import type { Behaviour } from "../../support/fake-upstreams/fake-upstream.ts";
 import { type GenerateFields, type Generator, generators } from "../../support/generators.ts";
 import { GIF, imageOfSize, PNG } from "../../support/images.ts";
-import { ABLE_MODEL, type Metered, SANDBOX_MODEL, startMetered } from "../../support/metered.ts";
+import { ABLE_MODEL, SANDBOX_MODEL, useMetered } from "../../support/metered.ts";
+import { started } from "../../support/started.ts";
 
-let metered: Metered;
-
-beforeAll(async () => {
-  metered = await startMetered();
-});
-afterAll(() => metered.stop());
+const metered = useMetered();
 
 const WEATHER = {
   name: "get_weather",
@@ -48,11 +44,7 @@ async function joined(generator: Generator, request: GenerateFields, secret: str
 }
 
 describe.each(generators)("over $name", ({ open }) => {
-  let generator: Generator;
-  beforeAll(() => {
-    generator = open(metered.app.url);
-  });
-  afterAll(() => generator.close());
+  const generator = started(() => open(metered.app.url));
 
   test("a tool is called, its result is sent back with the reply, and the next reply is text", async () => {
     const { secret } = await metered.payer(1_000_000n);

@@ -1,14 +1,9 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { reply, silent } from "../../support/fake-upstreams/behaviours.ts";
-import { ABLE_MODEL, type Metered, startMetered } from "../../support/metered.ts";
+import { ABLE_MODEL, useMetered } from "../../support/metered.ts";
 import { bearer } from "../../support/protocols.ts";
 
-let metered: Metered;
-
-beforeAll(async () => {
-  metered = await startMetered();
-});
-afterAll(() => metered.stop());
+const metered = useMetered();
 
 const image = { image: { url: "https://x.example/a.png" } };
 

@@ -5,10 +5,11 @@ import { FakeUpstream } from "../../support/fake-upstreams/fake-upstream.ts";
 import { requestProblems } from "../../support/fake-upstreams/request-schemas.ts";
 import { WIRES_OF_KIND } from "../../support/fake-upstreams/wire.ts";
 import { operatorOf, type TestKey } from "../../support/fixtures.ts";
-import { type GenerateFields, type Generator, generators } from "../../support/generators.ts";
+import { type GenerateFields, generators } from "../../support/generators.ts";
 import { createModelsFile } from "../../support/models.ts";
 import { createPaidKey, openAi } from "../../support/openai.ts";
 import { promptOf } from "../../support/samples.ts";
+import { started } from "../../support/started.ts";
 
 const TEXT = "Hello, world.";
 /** Longer than one write of the server. */
@@ -79,11 +80,7 @@ const CASES = WIRES.flatMap(({ kind }) =>
 );
 
 describe.each(generators)("over $name", ({ open }) => {
-  let generator: Generator;
-  beforeAll(() => {
-    generator = open(app.url);
-  });
-  afterAll(() => generator.close());
+  const generator = started(() => open(app.url));
 
   test.each(CASES)("a strict $kind upstream accepts $name", async ({ request }) => {
     const { message } = await generator.generate(request, { secret: key.secret });

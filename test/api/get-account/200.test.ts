@@ -1,20 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { AccountService } from "../../../gen/vx/v1/account_pb.js";
-import { startTestApp, type TestApp } from "../../support/app.ts";
-import { createTestKey, operatorOf, type TestKey } from "../../support/fixtures.ts";
-import { createPaidKey } from "../../support/openai.ts";
-import { bearer, type Caller, protocols } from "../../support/protocols.ts";
+import { useTestApp } from "../../support/app.ts";
+import { createTestKey, operatorOf } from "../../support/fixtures.ts";
+import { createPaidKey, usePaidKey } from "../../support/openai.ts";
+import { bearer, protocols } from "../../support/protocols.ts";
+import { started } from "../../support/started.ts";
 
 const TOP_UP_URL = "https://pay.example.com/top-up";
 
-let app: TestApp;
-let key: TestKey;
-
-beforeAll(async () => {
-  app = await startTestApp({ env: { VX_TOP_UP_URL: TOP_UP_URL } });
-  key = await createPaidKey(operatorOf(app));
-});
-afterAll(() => app.stop());
+const app = useTestApp({ env: { VX_TOP_UP_URL: TOP_UP_URL } });
+const key = usePaidKey(app);
 
 const getRest = async (secret: string) => {
   const answer = await fetch(`${app.url}/v1/account`, { headers: bearer(secret) });
@@ -79,11 +74,7 @@ test("a key without the scope read gets 403", async () => {
 });
 
 describe.each(protocols)("over $name", ({ open }) => {
-  let caller: Caller;
-  beforeAll(() => {
-    caller = open(app.url);
-  });
-  afterAll(() => caller.close());
+  const caller = started(() => open(app.url));
 
   test("the account is returned", async () => {
     expect(await caller.call(AccountService.method.getAccount, {}, bearer(key.secret))).toMatchObject({

@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { MeService } from "../../../gen/vx/v1/me_pb.js";
-import { startTestApp, type TestApp } from "../../support/app.ts";
-import { createTestKey, type Operator, operatorOf, type TestKey } from "../../support/fixtures.ts";
+import { useTestApp } from "../../support/app.ts";
+import { createTestKey, useOperator, useTestKey } from "../../support/fixtures.ts";
 import { bearer, protocols } from "../../support/protocols.ts";
 
-let app: TestApp;
-let operator: Operator;
-let key: TestKey;
-
+const app = useTestApp();
+const operator = useOperator(app);
+const key = useTestKey(app, { plan: "pro" });
 beforeAll(async () => {
-  app = await startTestApp();
-  operator = operatorOf(app);
-  key = await createTestKey(operator, { plan: "pro" });
   await operator.creditAccount({
     accountId: key.accountId,
     amountMicros: 9_999_986n,
@@ -19,7 +15,6 @@ beforeAll(async () => {
     idempotencyKey: "1",
   });
 });
-afterAll(() => app.stop());
 
 describe.each(protocols)("$name", ({ open }) => {
   test("GetMe returns the masked key, its name, plan, limit and the exact balance", async () => {

@@ -1,23 +1,18 @@
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { UsageService } from "../../../gen/vx/v1/usage_pb.js";
 import { QUARTER_MS } from "../../../src/domain/periods.ts";
 import { sendJson } from "../../rest/send-json.ts";
-import { startTestApp, type TestApp } from "../../support/app.ts";
-import { createTestKey, type Operator, operatorOf, type TestKey } from "../../support/fixtures.ts";
+import { useTestApp } from "../../support/app.ts";
+import { createTestKey, type TestKey, useOperator } from "../../support/fixtures.ts";
 import { bearer, protocols } from "../../support/protocols.ts";
 
 const MODEL = "vx-sandbox-small";
 
-let app: TestApp;
-let operator: Operator;
 let key: TestKey;
 
-beforeAll(async () => {
-  app = await startTestApp();
-  operator = operatorOf(app);
-});
-afterAll(() => app.stop());
+const app = useTestApp();
+const operator = useOperator(app);
 beforeEach(async () => {
   key = await createTestKey(operator);
 });

@@ -1,23 +1,16 @@
 import { type Timestamp, timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { UsageService } from "../../../gen/vx/v1/usage_pb.js";
 import { usageFiltersOf } from "../../../src/api/usage/request.ts";
 import { readPage } from "../../../src/domain/page.ts";
 import { sendJson } from "../../rest/send-json.ts";
-import { startTestApp, type TestApp } from "../../support/app.ts";
-import { createTestKey, type Operator, operatorOf, type TestKey } from "../../support/fixtures.ts";
+import { useTestApp } from "../../support/app.ts";
+import { useOperator, useTestKey } from "../../support/fixtures.ts";
 import { bearer, protocols } from "../../support/protocols.ts";
 
-let app: TestApp;
-let operator: Operator;
-let key: TestKey;
-
-beforeAll(async () => {
-  app = await startTestApp();
-  operator = operatorOf(app);
-  key = await createTestKey(operator);
-});
-afterAll(() => app.stop());
+const app = useTestApp();
+const operator = useOperator(app);
+const key = useTestKey(app);
 
 const token = (text: string) => Buffer.from(text).toString("base64url");
 /** The list of a page token: the usage with these filters. */

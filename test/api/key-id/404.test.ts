@@ -1,21 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { KeyService } from "../../../gen/vx/v1/key_pb.js";
-import { startTestApp, type TestApp } from "../../support/app.ts";
-import { createTestKey, operatorOf, type TestKey } from "../../support/fixtures.ts";
+import { useTestApp } from "../../support/app.ts";
+import { operatorOf, useTestKey } from "../../support/fixtures.ts";
 import { bearer, protocols } from "../../support/protocols.ts";
 import { typeIds } from "../../support/type-ids.ts";
 
-let app: TestApp;
-let calling: TestKey;
-let foreign: TestKey;
-
-beforeAll(async () => {
-  app = await startTestApp();
-  const operator = operatorOf(app);
-  calling = await createTestKey(operator);
-  foreign = await createTestKey(operator);
-});
-afterAll(() => app.stop());
+const app = useTestApp();
+const calling = useTestKey(app);
+const foreign = useTestKey(app);
 
 const { getKey, revokeKey } = KeyService.method;
 /** Both have only a key_id. */

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { GenerateService } from "../../../gen/vx/v1/generate_pb.js";
 import { anthropic } from "../../support/anthropic.ts";
 import type { TestKey } from "../../support/fixtures.ts";
@@ -11,17 +11,13 @@ import {
   ONE_SLOW_CALL,
   SLOW_CALL,
 } from "../../support/limited-payer.ts";
-import { type Metered, SANDBOX_MODEL, startMetered } from "../../support/metered.ts";
+import { SANDBOX_MODEL, useMetered } from "../../support/metered.ts";
 import { openAi } from "../../support/openai.ts";
 import { bearer, protocols } from "../../support/protocols.ts";
 
 // An input token costs 1 micro, an output token 2.
-let metered: Metered;
 
-beforeAll(async () => {
-  metered = await startMetered({ servers: 2, env: { VX_TOP_UP_URL: "https://pay.example/top-up" } });
-});
-afterAll(() => metered.stop());
+const metered = useMetered({ servers: 2, env: { VX_TOP_UP_URL: "https://pay.example/top-up" } });
 
 const limitedPayer = (limits: readonly LimitInit[], balance?: bigint) =>
   createLimitedPayer(metered, limits, balance);

@@ -1,19 +1,13 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { LedgerService, type ListEntriesRequestSchema } from "../../../gen/vx/v1/ledger_pb.js";
-import { startTestApp, type TestApp } from "../../support/app.ts";
-import { createTestKey, type Operator, operatorOf } from "../../support/fixtures.ts";
+import { useTestApp } from "../../support/app.ts";
+import { createTestKey, useOperator } from "../../support/fixtures.ts";
 import { bearer, protocols } from "../../support/protocols.ts";
 
-let app: TestApp;
-let operator: Operator;
-
-beforeAll(async () => {
-  app = await startTestApp();
-  operator = operatorOf(app);
-});
-afterAll(() => app.stop());
+const app = useTestApp();
+const operator = useOperator(app);
 
 async function accountWithCredits(count: number) {
   const key = await createTestKey(operator);

@@ -1,17 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { KeyService } from "../../../gen/vx/v1/key_pb.js";
-import { startTestApp, type TestApp } from "../../support/app.ts";
-import { createTestAccount, createTestKey, type Operator, operatorOf } from "../../support/fixtures.ts";
+import { useTestApp } from "../../support/app.ts";
+import { createTestAccount, createTestKey, useOperator } from "../../support/fixtures.ts";
 import { bearer, protocols } from "../../support/protocols.ts";
 
-let app: TestApp;
-let operator: Operator;
-
-beforeAll(async () => {
-  app = await startTestApp();
-  operator = operatorOf(app);
-});
-afterAll(() => app.stop());
+const app = useTestApp();
+const operator = useOperator(app);
 
 describe.each(protocols)("$name", ({ open }) => {
   const lister = (secret: string) => {

@@ -1,22 +1,15 @@
-import type Anthropic from "@anthropic-ai/sdk";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { anthropic, refusalOf } from "../../support/anthropic.ts";
-import { startTestApp, type TestApp } from "../../support/app.ts";
-import { createTestKey, operatorOf, type TestKey } from "../../support/fixtures.ts";
-import { chargesOf, createPaidKey } from "../../support/openai.ts";
+import { useTestApp } from "../../support/app.ts";
+import { createTestKey, operatorOf } from "../../support/fixtures.ts";
+import { chargesOf, usePaidKey } from "../../support/openai.ts";
+import { started } from "../../support/started.ts";
 
 const MODEL = "vx-sandbox-large";
 
-let app: TestApp;
-let key: TestKey;
-let client: Anthropic;
-
-beforeAll(async () => {
-  app = await startTestApp();
-  key = await createPaidKey(operatorOf(app));
-  client = anthropic(app, key);
-});
-afterAll(() => app.stop());
+const app = useTestApp();
+const key = usePaidKey(app);
+const client = started(() => anthropic(app, key));
 
 const HELLO = [{ role: "user" as const, content: "Hello" }];
 

@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { anthropic } from "../../support/anthropic.ts";
-import { type Dialects, startDialects } from "../../support/dialects.ts";
+import { startDialects } from "../../support/dialects.ts";
 import { raw, reply } from "../../support/fake-upstreams/behaviours.ts";
 import type { Behaviour } from "../../support/fake-upstreams/fake-upstream.ts";
+import { started } from "../../support/started.ts";
 
-let dialects: Dialects;
-
-beforeAll(async () => {
-  dialects = await startDialects();
-});
-afterAll(() => dialects.stop());
+const dialects = started(() => startDialects());
 
 const STOP = ["END", "\n\nQ:"];
 

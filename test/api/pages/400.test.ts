@@ -1,18 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { KeyService } from "../../../gen/vx/v1/key_pb.js";
 import { LedgerService } from "../../../gen/vx/v1/ledger_pb.js";
-import { startTestApp, type TestApp } from "../../support/app.ts";
-import { createTestKey, operatorOf, type TestKey } from "../../support/fixtures.ts";
+import { useTestApp } from "../../support/app.ts";
+import { useTestKey } from "../../support/fixtures.ts";
 import { bearer, protocols } from "../../support/protocols.ts";
 
-let app: TestApp;
-let calling: TestKey;
-
-beforeAll(async () => {
-  app = await startTestApp();
-  calling = await createTestKey(operatorOf(app));
-});
-afterAll(() => app.stop());
+const app = useTestApp();
+const calling = useTestKey(app);
 
 const lists = [KeyService.method.listKeys, LedgerService.method.listEntries as never];
 

@@ -1,17 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { sendJson } from "../../rest/send-json.ts";
-import { startTestApp, type TestApp } from "../../support/app.ts";
-import { operatorOf, type TestKey } from "../../support/fixtures.ts";
-import { createPaidKey, SMALL } from "../../support/openai.ts";
+import { useTestApp } from "../../support/app.ts";
+import { SMALL, usePaidKey } from "../../support/openai.ts";
 
-let app: TestApp;
-let key: TestKey;
-
-beforeAll(async () => {
-  app = await startTestApp();
-  key = await createPaidKey(operatorOf(app));
-});
-afterAll(() => app.stop());
+const app = useTestApp();
+const key = usePaidKey(app);
 
 const send = (fields: object) =>
   sendJson(app.url, {

@@ -1,20 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { KeyService } from "../../../gen/vx/v1/key_pb.js";
 import { MeService } from "../../../gen/vx/v1/me_pb.js";
-import { startTestApp, type TestApp } from "../../support/app.ts";
-import { createTestKey, type Operator, operatorOf } from "../../support/fixtures.ts";
+import { useTestApp } from "../../support/app.ts";
+import { createTestKey, useOperator } from "../../support/fixtures.ts";
 import { bearer, protocols } from "../../support/protocols.ts";
 
 const revokeKey = KeyService.method.revokeKey;
 const getMe = MeService.method.getMe;
-let app: TestApp;
-let operator: Operator;
 
-beforeAll(async () => {
-  app = await startTestApp();
-  operator = operatorOf(app);
-});
-afterAll(() => app.stop());
+const app = useTestApp();
+const operator = useOperator(app);
 
 describe.each(protocols)("$name", ({ open }) => {
   test("a revoked key is rejected from the next call, and other keys continue to work", async () => {

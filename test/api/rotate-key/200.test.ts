@@ -1,24 +1,19 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { KeyService } from "../../../gen/vx/v1/key_pb.js";
 import { LedgerService } from "../../../gen/vx/v1/ledger_pb.js";
 import { MeService } from "../../../gen/vx/v1/me_pb.js";
 import { maskOfKey } from "../../../src/domain/credentials.ts";
-import { startTestApp, type TestApp } from "../../support/app.ts";
-import { createTestKey, type Operator, operatorOf, type TestKey } from "../../support/fixtures.ts";
+import { useTestApp } from "../../support/app.ts";
+import { createTestKey, type TestKey, useOperator } from "../../support/fixtures.ts";
 import { withinOneMinute } from "../../support/minute.ts";
 import { bearer, protocols } from "../../support/protocols.ts";
 
 const { getMe } = MeService.method;
 const { listEntries } = LedgerService.method;
-let app: TestApp;
-let operator: Operator;
 
-beforeAll(async () => {
-  app = await startTestApp();
-  operator = operatorOf(app);
-});
-afterAll(() => app.stop());
+const app = useTestApp();
+const operator = useOperator(app);
 
 describe.each(protocols)("$name", ({ open }) => {
   async function rotate(calling: string, keyId: string, overlapSeconds: number) {

@@ -1,15 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { silent, silentAfter } from "../../support/fake-upstreams/behaviours.ts";
 import type { Behaviour } from "../../support/fake-upstreams/fake-upstream.ts";
 import { type Generator, generators, type Refused } from "../../support/generators.ts";
-import { type Metered, REQUEST, startMetered } from "../../support/metered.ts";
+import { REQUEST, useMetered } from "../../support/metered.ts";
 
-let metered: Metered;
-
-beforeAll(async () => {
-  metered = await startMetered({ servers: 2 });
-});
-afterAll(() => metered.stop());
+const metered = useMetered({ servers: 2 });
 
 /** Reads a stream, and returns its content and its end. */
 async function read(generator: Generator, secret: string, onPiece: (text: string) => void = () => undefined) {

@@ -1,20 +1,14 @@
 import { type Timestamp, timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { KeyService } from "../../../gen/vx/v1/key_pb.js";
-import { startTestApp, type TestApp } from "../../support/app.ts";
-import { createTestKey, type Operator, operatorOf } from "../../support/fixtures.ts";
+import { useTestApp } from "../../support/app.ts";
+import { createTestKey, useOperator } from "../../support/fixtures.ts";
 import { bearer, protocols } from "../../support/protocols.ts";
 
 type Fields = { name?: string; scopes?: string[]; rateLimitRpm?: number; expiresAt?: Timestamp };
 
-let app: TestApp;
-let operator: Operator;
-
-beforeAll(async () => {
-  app = await startTestApp();
-  operator = operatorOf(app);
-});
-afterAll(() => app.stop());
+const app = useTestApp();
+const operator = useOperator(app);
 
 function inHours(hours: number): Timestamp {
   return timestampFromDate(new Date(Date.now() + hours * 3_600_000));

@@ -3,28 +3,26 @@ import type { AddressInfo } from "node:net";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { sendAnyJson } from "../../support/any-json.ts";
-import { startTestApp, type TestApp } from "../../support/app.ts";
+import { startTestApp, type TestApp, useTestApp } from "../../support/app.ts";
 import { createCertificate } from "../../support/certificate.ts";
 import { createTestKey, type Operator, operatorOf, type TestKey } from "../../support/fixtures.ts";
 import { bearer } from "../../support/protocols.ts";
 import { expectDescribed } from "../../support/webhook-bodies.ts";
 import { eventOf, verified, type WebhookEvent, WebhookReceiver } from "../../support/webhook-receiver.ts";
 
-let app: TestApp;
 /** On the same database. */
 let other: TestApp;
 let operator: Operator;
 let receiver: WebhookReceiver;
 const env = { VX_WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8" };
 
+const app = useTestApp({ env });
 beforeAll(async () => {
-  app = await startTestApp({ env });
   other = await startTestApp({ env, database: app.database });
   operator = operatorOf(app);
 });
 afterAll(async () => {
   await other.stop();
-  await app.stop();
 });
 beforeEach(async () => {
   receiver = await new WebhookReceiver().start();

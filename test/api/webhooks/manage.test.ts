@@ -1,21 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { WebhookService } from "../../../gen/vx/v1/webhook_pb.js";
 import { sendAnyJson } from "../../support/any-json.ts";
-import { startTestApp, type TestApp } from "../../support/app.ts";
-import { createTestKey, type Operator, operatorOf, type TestKey } from "../../support/fixtures.ts";
+import { useTestApp } from "../../support/app.ts";
+import { createTestKey, type TestKey, useOperator } from "../../support/fixtures.ts";
 import { bearer, protocols } from "../../support/protocols.ts";
 
 const { createWebhook, deleteWebhook, getWebhook, listWebhooks, rotateWebhook, updateWebhook } =
   WebhookService.method;
 const URL_OF_OTHERS = "https://hooks.example.com/vx";
-let app: TestApp;
-let operator: Operator;
 
-beforeAll(async () => {
-  app = await startTestApp();
-  operator = operatorOf(app);
-});
-afterAll(() => app.stop());
+const app = useTestApp();
+const operator = useOperator(app);
 
 const newKey = (scopes = ["webhooks"]) => createTestKey(operator, { scopes });
 

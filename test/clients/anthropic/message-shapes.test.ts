@@ -15,21 +15,14 @@ import type {
   ToolUseBlock,
   Usage,
 } from "@anthropic-ai/sdk/resources/messages/messages";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { anthropic } from "../../support/anthropic.ts";
-import { startTestApp, type TestApp } from "../../support/app.ts";
-import { operatorOf, type TestKey } from "../../support/fixtures.ts";
-import { createPaidKey, SMALL, said } from "../../support/openai.ts";
+import { useTestApp } from "../../support/app.ts";
+import { SMALL, said, usePaidKey } from "../../support/openai.ts";
 import { expectShape, type Shape } from "../sdk-shapes.ts";
 
-let app: TestApp;
-let key: TestKey;
-
-beforeAll(async () => {
-  app = await startTestApp();
-  key = await createPaidKey(operatorOf(app));
-});
-afterAll(() => app.stop());
+const app = useTestApp();
+const key = usePaidKey(app);
 
 const message: Shape<Message> = {
   id: "string",

@@ -21,11 +21,10 @@ import type {
   ToolUnion,
   ToolUseBlockParam,
 } from "@anthropic-ai/sdk/resources/messages/messages";
-import { afterAll, beforeAll, test } from "vitest";
-import { startTestApp, type TestApp } from "../../support/app.ts";
-import { operatorOf, type TestKey } from "../../support/fixtures.ts";
+import { test } from "vitest";
+import { useTestApp } from "../../support/app.ts";
 import { PNG } from "../../support/images.ts";
-import { createPaidKey, SMALL, said } from "../../support/openai.ts";
+import { SMALL, said, usePaidKey } from "../../support/openai.ts";
 import {
   accepted,
   expectHandled,
@@ -36,14 +35,8 @@ import {
   rowsOf,
 } from "../field-cases.ts";
 
-let app: TestApp;
-let key: TestKey;
-
-beforeAll(async () => {
-  app = await startTestApp();
-  key = await createPaidKey(operatorOf(app), { plan: "scale" });
-});
-afterAll(() => app.stop());
+const app = useTestApp();
+const key = usePaidKey(app, { plan: "scale" });
 
 const base = { model: SMALL, max_tokens: 2_000, messages: [said("Hello")] };
 const tool: Tool = { name: "f", input_schema: { type: "object" } };

@@ -18,11 +18,10 @@ import type {
 } from "openai/resources/chat/completions/completions";
 import type { CompletionCreateParamsNonStreaming } from "openai/resources/completions";
 import type { EmbeddingCreateParams } from "openai/resources/embeddings";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestApp, type TestApp } from "../../support/app.ts";
-import { operatorOf, type TestKey } from "../../support/fixtures.ts";
+import { expect, test } from "vitest";
+import { useTestApp } from "../../support/app.ts";
 import { PNG } from "../../support/images.ts";
-import { createPaidKey, SMALL, said } from "../../support/openai.ts";
+import { SMALL, said, usePaidKey } from "../../support/openai.ts";
 import {
   accepted,
   expectHandled,
@@ -33,14 +32,8 @@ import {
   rowsOf,
 } from "../field-cases.ts";
 
-let app: TestApp;
-let key: TestKey;
-
-beforeAll(async () => {
-  app = await startTestApp();
-  key = await createPaidKey(operatorOf(app), { plan: "scale" });
-});
-afterAll(() => app.stop());
+const app = useTestApp();
+const key = usePaidKey(app, { plan: "scale" });
 
 const chat = { model: SMALL, max_tokens: 5, messages: [said("Hello")] };
 const tool: ChatCompletionFunctionTool = { type: "function", function: { name: "f" } };

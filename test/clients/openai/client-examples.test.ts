@@ -1,17 +1,12 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestApp, type TestApp } from "../../support/app.ts";
+import { expect, test } from "vitest";
+import { useTestApp } from "../../support/app.ts";
 import { clientExample } from "../../support/client-examples.ts";
 import { operatorOf } from "../../support/fixtures.ts";
 import { createPaidKey } from "../../support/openai.ts";
 
-let app: TestApp;
-
-beforeAll(async () => {
-  app = await startTestApp();
-});
-afterAll(() => app.stop());
+const app = useTestApp();
 
 test("the examples for the OpenAI SDK in docs/clients.md print replies", async () => {
   const first = clientExample("ts", 'from "openai"').replace("http://127.0.0.1:8080", app.url);

@@ -1,21 +1,15 @@
 import { encode } from "gpt-tokenizer/encoding/cl100k_base";
 import type OpenAI from "openai";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startTestApp, type TestApp } from "../../support/app.ts";
-import { type Operator, operatorOf, type TestKey } from "../../support/fixtures.ts";
-import { chargesOf, createPaidKey, failureOf, openAi, SMALL } from "../../support/openai.ts";
+import { describe, expect, test } from "vitest";
+import { useTestApp } from "../../support/app.ts";
+import { useOperator } from "../../support/fixtures.ts";
+import { chargesOf, failureOf, openAi, SMALL, usePaidKey } from "../../support/openai.ts";
+import { started } from "../../support/started.ts";
 
-let app: TestApp;
-let operator: Operator;
-let key: TestKey;
-let client: OpenAI;
-beforeAll(async () => {
-  app = await startTestApp();
-  operator = operatorOf(app);
-  key = await createPaidKey(operator);
-  client = openAi(app, key);
-});
-afterAll(() => app.stop());
+const app = useTestApp();
+const operator = useOperator(app);
+const key = usePaidKey(app);
+const client = started(() => openAi(app, key));
 
 type Body = Omit<OpenAI.CompletionCreateParamsNonStreaming, "model">;
 

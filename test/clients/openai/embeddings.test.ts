@@ -2,28 +2,30 @@ import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { encode } from "gpt-tokenizer/encoding/cl100k_base";
 import type OpenAI from "openai";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { EmbedService } from "../../../gen/vx/v1/embed_pb.js";
-import { startTestApp, type TestApp } from "../../support/app.ts";
-import { type Operator, operatorOf, type TestKey } from "../../support/fixtures.ts";
-import { chargesOf, createPaidKey, failureOf, openAi, SMALL, said } from "../../support/openai.ts";
+import { useTestApp } from "../../support/app.ts";
+import { useOperator } from "../../support/fixtures.ts";
+import {
+  chargesOf,
+  createPaidKey,
+  failureOf,
+  openAi,
+  SMALL,
+  said,
+  usePaidKey,
+} from "../../support/openai.ts";
 import { bearer } from "../../support/protocols.ts";
+import { started } from "../../support/started.ts";
 import { turnsOf } from "../../support/turns.ts";
 
 const EMBED = "vx-sandbox-embed";
 const MODEL = { model: EMBED };
 
-let app: TestApp;
-let operator: Operator;
-let key: TestKey;
-let client: OpenAI;
-beforeAll(async () => {
-  app = await startTestApp();
-  operator = operatorOf(app);
-  key = await createPaidKey(operator);
-  client = openAi(app, key);
-});
-afterAll(() => app.stop());
+const app = useTestApp();
+const operator = useOperator(app);
+const key = usePaidKey(app);
+const client = started(() => openAi(app, key));
 
 type Request = Partial<OpenAI.EmbeddingCreateParams> & { input: OpenAI.EmbeddingCreateParams["input"] };
 

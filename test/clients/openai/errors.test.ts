@@ -1,18 +1,20 @@
 import OpenAI from "openai";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { startTestApp, type TestApp } from "../../support/app.ts";
-import { createTestKey, operatorOf, type TestKey } from "../../support/fixtures.ts";
+import { describe, expect, test, vi } from "vitest";
+import { useTestApp } from "../../support/app.ts";
+import { createTestKey, operatorOf } from "../../support/fixtures.ts";
 import { withinOneMinute } from "../../support/minute.ts";
-import { chargesOf, createPaidKey, failureOf, openAi, SMALL, said } from "../../support/openai.ts";
+import {
+  chargesOf,
+  createPaidKey,
+  failureOf,
+  openAi,
+  SMALL,
+  said,
+  usePaidKey,
+} from "../../support/openai.ts";
 
-let app: TestApp;
-let key: TestKey;
-
-beforeAll(async () => {
-  app = await startTestApp();
-  key = await createPaidKey(operatorOf(app));
-});
-afterAll(() => app.stop());
+const app = useTestApp();
+const key = usePaidKey(app);
 
 const hello = { model: SMALL, messages: [said("Hello")] };
 

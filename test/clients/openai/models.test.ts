@@ -1,17 +1,15 @@
 import OpenAI from "openai";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestApp, type TestApp } from "../../support/app.ts";
+import { beforeAll, expect, test } from "vitest";
+import { useTestApp } from "../../support/app.ts";
 import { createTestKey, operatorOf } from "../../support/fixtures.ts";
 import { failureOf, openAi, SMALL } from "../../support/openai.ts";
 
-let app: TestApp;
 let client: OpenAI;
 
+const app = useTestApp();
 beforeAll(async () => {
-  app = await startTestApp();
   client = openAi(app, await createTestKey(operatorOf(app)));
 });
-afterAll(() => app.stop());
 
 test("the SDK lists the models", async () => {
   const page = await client.models.list();

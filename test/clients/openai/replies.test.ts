@@ -1,19 +1,13 @@
 import type OpenAI from "openai";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startTestApp, type TestApp } from "../../support/app.ts";
-import { operatorOf, type TestKey } from "../../support/fixtures.ts";
-import { chargesOf, createPaidKey, openAi, SMALL, said } from "../../support/openai.ts";
+import { describe, expect, test } from "vitest";
+import { useTestApp } from "../../support/app.ts";
+import { operatorOf } from "../../support/fixtures.ts";
+import { chargesOf, createPaidKey, openAi, SMALL, said, usePaidKey } from "../../support/openai.ts";
+import { started } from "../../support/started.ts";
 
-let app: TestApp;
-let key: TestKey;
-let client: OpenAI;
-
-beforeAll(async () => {
-  app = await startTestApp();
-  key = await createPaidKey(operatorOf(app));
-  client = openAi(app, key);
-});
-afterAll(() => app.stop());
+const app = useTestApp();
+const key = usePaidKey(app);
+const client = started(() => openAi(app, key));
 
 type Body = OpenAI.Chat.ChatCompletionCreateParamsNonStreaming;
 

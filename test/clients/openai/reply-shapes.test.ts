@@ -16,20 +16,13 @@ import type {
   ResponseStreamEvent,
   ResponseUsage,
 } from "openai/resources/responses/responses";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestApp, type TestApp } from "../../support/app.ts";
-import { operatorOf, type TestKey } from "../../support/fixtures.ts";
-import { createPaidKey, openAi, SMALL, said } from "../../support/openai.ts";
+import { expect, test } from "vitest";
+import { useTestApp } from "../../support/app.ts";
+import { openAi, SMALL, said, usePaidKey } from "../../support/openai.ts";
 import { expectShape, type Shape } from "../sdk-shapes.ts";
 
-let app: TestApp;
-let key: TestKey;
-
-beforeAll(async () => {
-  app = await startTestApp();
-  key = await createPaidKey(operatorOf(app));
-});
-afterAll(() => app.stop());
+const app = useTestApp();
+const key = usePaidKey(app);
 
 const ASKED = "[[tool]] Hello";
 const parameters = { type: "object", properties: { city: { type: "string" } } };

@@ -17,11 +17,10 @@ import type {
   Tool,
 } from "openai/resources/responses/responses";
 import type { Reasoning } from "openai/resources/shared";
-import { afterAll, beforeAll, test } from "vitest";
-import { startTestApp, type TestApp } from "../../support/app.ts";
-import { operatorOf, type TestKey } from "../../support/fixtures.ts";
+import { test } from "vitest";
+import { useTestApp } from "../../support/app.ts";
 import { PNG } from "../../support/images.ts";
-import { createPaidKey, SMALL } from "../../support/openai.ts";
+import { SMALL, usePaidKey } from "../../support/openai.ts";
 import {
   accepted,
   expectHandled,
@@ -32,14 +31,8 @@ import {
   rowsOf,
 } from "../field-cases.ts";
 
-let app: TestApp;
-let key: TestKey;
-
-beforeAll(async () => {
-  app = await startTestApp();
-  key = await createPaidKey(operatorOf(app), { plan: "scale" });
-});
-afterAll(() => app.stop());
+const app = useTestApp();
+const key = usePaidKey(app, { plan: "scale" });
 
 const base = { model: SMALL, max_output_tokens: 20, input: "Hello" };
 const tool = { type: "function", name: "f", parameters: { type: "object" }, strict: false } as const;

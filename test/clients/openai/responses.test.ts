@@ -1,22 +1,16 @@
 import OpenAI from "openai";
 import { zodTextFormat } from "openai/helpers/zod";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { startTestApp, type TestApp } from "../../support/app.ts";
-import { operatorOf, type TestKey } from "../../support/fixtures.ts";
+import { useTestApp } from "../../support/app.ts";
+import { operatorOf } from "../../support/fixtures.ts";
 import { PNG } from "../../support/images.ts";
-import { chargesOf, createPaidKey, failureOf, openAi, SMALL } from "../../support/openai.ts";
+import { chargesOf, createPaidKey, failureOf, openAi, SMALL, usePaidKey } from "../../support/openai.ts";
+import { started } from "../../support/started.ts";
 
-let app: TestApp;
-let key: TestKey;
-let client: OpenAI;
-
-beforeAll(async () => {
-  app = await startTestApp();
-  key = await createPaidKey(operatorOf(app));
-  client = openAi(app, key);
-});
-afterAll(() => app.stop());
+const app = useTestApp();
+const key = usePaidKey(app);
+const client = started(() => openAi(app, key));
 
 type Body = OpenAI.Responses.ResponseCreateParamsNonStreaming;
 type Input = OpenAI.Responses.ResponseInput;

@@ -1,19 +1,21 @@
 import OpenAI from "openai";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { startTestApp, type TestApp } from "../../support/app.ts";
+import { describe, expect, test, vi } from "vitest";
+import { useTestApp } from "../../support/app.ts";
 import { operatorOf, type TestKey } from "../../support/fixtures.ts";
-import { chargesOf, createPaidKey, failureOf, openAi, SMALL, said } from "../../support/openai.ts";
+import {
+  chargesOf,
+  createPaidKey,
+  failureOf,
+  openAi,
+  SMALL,
+  said,
+  usePaidKey,
+} from "../../support/openai.ts";
+import { started } from "../../support/started.ts";
 
-let app: TestApp;
-let key: TestKey;
-let client: OpenAI;
-
-beforeAll(async () => {
-  app = await startTestApp();
-  key = await createPaidKey(operatorOf(app));
-  client = openAi(app, key);
-});
-afterAll(() => app.stop());
+const app = useTestApp();
+const key = usePaidKey(app);
+const client = started(() => openAi(app, key));
 
 type Chunk = OpenAI.Chat.ChatCompletionChunk;
 type Body = OpenAI.Chat.ChatCompletionCreateParamsStreaming;

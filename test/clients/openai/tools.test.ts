@@ -1,20 +1,18 @@
 import OpenAI from "openai";
 import { zodFunction, zodResponseFormat } from "openai/helpers/zod";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { startTestApp, type TestApp } from "../../support/app.ts";
+import { useTestApp } from "../../support/app.ts";
 import { operatorOf } from "../../support/fixtures.ts";
 import { PNG } from "../../support/images.ts";
 import { createPaidKey, failureOf, openAi, SMALL, said } from "../../support/openai.ts";
 
-let app: TestApp;
 let client: OpenAI;
 
+const app = useTestApp();
 beforeAll(async () => {
-  app = await startTestApp();
   client = openAi(app, await createPaidKey(operatorOf(app)));
 });
-afterAll(() => app.stop());
 
 type Tool = OpenAI.Chat.ChatCompletionFunctionTool;
 type Messages = OpenAI.Chat.ChatCompletionMessageParam[];
