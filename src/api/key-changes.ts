@@ -11,16 +11,19 @@ import type { Deps } from "./define-service.ts";
 import { limitsToSet } from "./limit-service.ts";
 import { dateOf } from "./request-values.ts";
 
-/** What a request to change a key has in both APIs. */
-type UpdateRequest = {
-  readonly keyId: string;
+/** What requests to create and to change a key have in both APIs. */
+export type KeyFields = {
   readonly name: string;
-  readonly scopes: string[];
   readonly rateLimitRpm?: number | undefined;
   readonly expiresAt?: Timestamp | undefined;
   readonly models: readonly string[];
   readonly limits: readonly Limit[];
   readonly allowedCidrs: readonly string[];
+};
+
+type UpdateRequest = KeyFields & {
+  readonly keyId: string;
+  readonly scopes: string[];
   readonly updateMask?: FieldMask | undefined;
 };
 

@@ -1,6 +1,4 @@
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { KeyService } from "../../gen/vx/v1/key_pb.js";
-import type { Limit } from "../../gen/vx/v1/limit_pb.js";
 import type { NewKey } from "../domain/credentials.ts";
 import { laneOfId } from "../domain/lane.ts";
 import { readPage } from "../domain/page.ts";
@@ -15,7 +13,7 @@ import {
   updateKey,
 } from "../store/keys.ts";
 import { type Deps, defineService } from "./define-service.ts";
-import { cidrsOf, keyChangesOf, modelIdsOf, newLimitsOf, scopesOf } from "./key-changes.ts";
+import { cidrsOf, type KeyFields, keyChangesOf, modelIdsOf, newLimitsOf, scopesOf } from "./key-changes.ts";
 import { dateOf } from "./request-values.ts";
 import { viewKey } from "./views.ts";
 
@@ -49,19 +47,10 @@ export const keyService = defineService(KeyService, {
   }),
 });
 
-type NewKeyRequest = {
-  readonly name: string;
-  readonly rateLimitRpm?: number | undefined;
-  readonly expiresAt?: Timestamp | undefined;
-  readonly models: readonly string[];
-  readonly limits: readonly Limit[];
-  readonly allowedCidrs: readonly string[];
-};
-
 type Store = (key: KeyToCreate, generated: NewKey) => Promise<KeyRow>;
 
 /** Creates a random key, stores its fingerprint, and returns its secret, which cannot be read again later. */
-export async function newKey(deps: Deps, accountId: string, request: NewKeyRequest, store: Store) {
+export async function newKey(deps: Deps, accountId: string, request: KeyFields, store: Store) {
   const lane = laneOfId(accountId);
   const generated = deps.generateKey(lane);
   const { name, rateLimitRpm, expiresAt, limits } = request;

@@ -66,15 +66,10 @@ import type { LeakKeys } from "./settings/leak-keys.ts";
 
 export { createComponents } from "./components.ts";
 
-/** Services that need no key. */
-const openServices: readonly DescService[] = [Health, ServerReflection, ServerReflectionAlpha];
-
-type PublicServerOptions = {
+/** What the servers of both APIs have. */
+type ServerOptions = {
   readonly config: Config;
-  readonly leakKeys: LeakKeys | undefined;
-  readonly payments: Payments | undefined;
   readonly deps: Deps;
-  readonly admitter: Admitter;
   readonly meter: Meter;
   readonly readiness: Readiness;
   readonly log: Log;
@@ -84,6 +79,25 @@ type PublicServerOptions = {
   readonly drainSignal: AbortSignal;
   readonly shutdownSignal: AbortSignal;
 };
+
+type PublicServerOptions = ServerOptions & {
+  readonly leakKeys: LeakKeys | undefined;
+  readonly payments: Payments | undefined;
+  readonly admitter: Admitter;
+};
+
+/** Health and reflection, which need no key. */
+function openServices({ drainSignal, readiness }: ServerOptions, services: readonly DescService[]) {
+  return openRpcs({
+    drainSignal,
+    openCalls: new OpenCalls(defaultLimits),
+    openRoutes: (router) => {
+      const names = services.map(({ typeName }) => typeName);
+      bindHealth(router, names, readiness);
+      bindReflection(router, [...services, Health, ServerReflection, ServerReflectionAlpha]);
+    },
+  });
+}
 
 /** Requests of other services, which sign them. */
 function signedPosts(
@@ -127,18 +141,10 @@ export function createPublicServer(options: PublicServerOptions): Listener {
   const calls = new CallServer({ gate, budget, shutdownSignal, observe: createObserver(options) });
   const limits = { policies, maxBodyBytes: config.maxBodyBytes };
   const methods = rpcMethods(rpcServices, limits);
-  const open = openRpcs({
-    drainSignal: options.drainSignal,
-    openCalls: new OpenCalls(defaultLimits),
-    openRoutes: (router) => {
-      bindHealth(
-        router,
-        rpcServices.map(({ service }) => service.typeName),
-        readiness,
-      );
-      bindReflection(router, [...rpcServices.map(({ service }) => service), ...openServices]);
-    },
-  });
+  const open = openServices(
+    options,
+    rpcServices.map(({ service }) => service),
+  );
   const { rpcs, serveStream } = directRpcs(
     { calls, methods, newRequestId: deps.ids.request, log },
     new Map([...open, ...connectRpcs(calls, methods)]),
@@ -173,20 +179,10 @@ export function createPublicServer(options: PublicServerOptions): Listener {
   return listener;
 }
 
-type OperatorServerOptions = {
-  readonly config: Config;
+type OperatorServerOptions = ServerOptions & {
   readonly adminTokens: AdminTokens;
-  readonly deps: Deps;
-  readonly meter: Meter;
-  readonly readiness: Readiness;
-  readonly log: Log;
-  readonly metrics: Metrics;
-  readonly startTrace: StartTrace | undefined;
   /** Returns the metrics of this process and of all workers. */
   readonly readMetrics: () => Promise<Metrics["registry"]>;
-  /** drainSignal is aborted when a drain begins, shutdownSignal when its time is over. */
-  readonly drainSignal: AbortSignal;
-  readonly shutdownSignal: AbortSignal;
 };
 
 /** Creates the listener of the operator API and the metrics. The caller opens it. */
@@ -223,18 +219,7 @@ export function createOperatorServer(options: OperatorServerOptions): Listener {
   const services = OPERATOR_SERVICES.map((definition) => withDeps(definition, serviceDeps));
   const policies = policiesOf(operatorServices);
   const methods = rpcMethods(services, { policies, maxBodyBytes: SMALL_BODY_BYTES });
-  const open = openRpcs({
-    drainSignal: options.drainSignal,
-    openCalls: new OpenCalls(defaultLimits),
-    openRoutes: (router) => {
-      bindHealth(
-        router,
-        operatorServices.map(({ typeName }) => typeName),
-        readiness,
-      );
-      bindReflection(router, [...operatorServices, Health, ServerReflection, ServerReflectionAlpha]);
-    },
-  });
+  const open = openServices(options, operatorServices);
   const authenticateMetrics = metricsAuthentication(config.metricsToken, authenticate);
   const pages = new Map([
     ...probePages(readiness),

@@ -1,6 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { type FileHandle, link, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
+import { isPidTaken } from "../embedded-postgres/processes.ts";
+import { syncToDisk } from "../embedded-postgres/temporary-folder.ts";
 import { BackupError } from "./backup-format.ts";
 import { ignoreMissing } from "./cluster-files.ts";
 
@@ -63,26 +65,7 @@ async function removeUnfinished(path: string): Promise<void> {
     if (!name.startsWith(prefix)) continue;
     const pid = Number.parseInt(name.slice(prefix.length), 10);
     // In a container every command may have the same pid.
-    if (pid === process.pid || (pid > 0 && !isRunning(pid))) await rm(join(folder, name), { force: true });
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
-  }
-}
-
-/** For a folder, syncs its entries. */
-async function syncToDisk(path: string): Promise<void> {
-  const handle = await open(path, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
+    if (pid === process.pid || (pid > 0 && !isPidTaken(pid))) await rm(join(folder, name), { force: true });
   }
 }
 

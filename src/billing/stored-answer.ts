@@ -1,16 +1,10 @@
 import { base64OfVector, vectorOfBase64 } from "../domain/base64.ts";
 import { DomainError, isReason, type Reason } from "../domain/errors.ts";
 import type { FinishReason, Output } from "../domain/output.ts";
+import type { Reply } from "./generation-request.ts";
 
 /** The response for a retry with the same idempotency key. Tokens and amounts are in the ledger row. */
-export type StoredAnswer = {
-  readonly id: string;
-  readonly output: Output;
-  readonly vectors?: readonly Float32Array[] | undefined;
-  readonly finishReason: FinishReason;
-  /** The output limit, if it was lower than the call asked for. */
-  readonly loweredMaxTokens: number | undefined;
-  readonly stopSequence?: string | null | undefined;
+export type StoredAnswer = Omit<Reply, "model" | "usage" | "costMicros" | "balanceMicros"> & {
   /** Why the response was interrupted after its content; undefined for a complete reply. */
   readonly failure: Reason | undefined;
 };

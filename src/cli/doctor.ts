@@ -1,11 +1,11 @@
 import { examine, type Finding } from "../app/doctor.ts";
 import { openEmbeddedDatabase } from "../app/prepare-database.ts";
 import { type Config, readConfig } from "../app/settings/config.ts";
-import { ConfigError } from "../app/start-error.ts";
 import { type Define, type JsonOption, withExamples } from "./command.ts";
 import { explained } from "./embedded-command.ts";
-import { EXIT_FAILED, usageFailure } from "./failure.ts";
+import { EXIT_FAILED } from "./failure.ts";
 import { printError, printOut, visible } from "./output.ts";
+import { orUsageFailure } from "./target.ts";
 
 export const define: Define = (command) => {
   withExamples(command, ["vx doctor", "DATABASE_URL=postgres://owner@db.example/vx vx doctor --json"])
@@ -14,7 +14,7 @@ export const define: Define = (command) => {
 };
 
 async function run({ json }: JsonOption): Promise<void> {
-  const config = settings();
+  const config = orUsageFailure(() => readConfig(process.env));
   const isEmbedded = config.databaseUrl === undefined && config.cellsFile === undefined;
   const findings = await (isEmbedded
     ? examineEmbedded(config)
@@ -22,16 +22,6 @@ async function run({ json }: JsonOption): Promise<void> {
   if (json) await printOut(`${JSON.stringify({ findings })}\n`);
   else await printOut(findings.map(lineOf).join(""));
   if (findings.some(({ status }) => status === "problem")) process.exitCode = EXIT_FAILED;
-}
-
-/** The settings of the server, all of them. */
-function settings(): Config {
-  try {
-    return readConfig(process.env);
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    throw usageFailure(`invalid setting: ${error.message.replaceAll("\n", "; ")}`);
-  }
 }
 
 /** Uses the database of a running server, or starts it for the checks. */

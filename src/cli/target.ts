@@ -58,7 +58,8 @@ export function readSettings(env: NodeJS.ProcessEnv, names: readonly string[]): 
   return orUsageFailure(() => readConfig(Object.fromEntries(names.map((name) => [name, env[name] ?? ""]))));
 }
 
-function orUsageFailure<Value>(read: () => Value): Value {
+/** An error of the settings is one of the usage. */
+export function orUsageFailure<Value>(read: () => Value): Value {
   try {
     return read();
   } catch (error) {

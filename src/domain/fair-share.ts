@@ -2,7 +2,7 @@
 const MAX_SHARE = 7 / 8;
 
 /**
- * A limit shared by accounts. A single account may use up to `maxShare` of the part that
+ * A limit shared by accounts, or by remote addresses. A single one may use up to `maxShare` of the part that
  * the others do not use.
  */
 export class FairShare {

@@ -34,7 +34,7 @@ export async function moveUnlessTaken(folder: string, path: string): Promise<boo
   );
   if (moved !== true) return false;
   ownFolders.delete(folder);
-  await syncFolder(dirname(path));
+  await syncToDisk(dirname(path));
   return true;
 }
 
@@ -70,11 +70,12 @@ async function isAbandoned(folder: string, creatorPid: number, minAgeMs: number)
   return ageMs >= (hasCreatorExited ? minAgeMs : ABANDONED_AFTER_MS);
 }
 
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, "r");
+/** For a folder, syncs its entries. */
+export async function syncToDisk(path: string): Promise<void> {
+  const handle = await open(path, "r");
   try {
-    await folder.sync();
+    await handle.sync();
   } finally {
-    await folder.close();
+    await handle.close();
   }
 }

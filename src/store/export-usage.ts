@@ -1,6 +1,7 @@
 import { laneOfId } from "../domain/lane.ts";
 import { QUARTER_MS, type Quarter } from "../domain/periods.ts";
 import type { Cells } from "./driver/cells.ts";
+import type { EntryPrices } from "./ledger.ts";
 import { lanesInUse } from "./named-cell.ts";
 import type { UsageSum } from "./usage-sums.ts";
 
@@ -13,18 +14,8 @@ export type ExportRange = {
 };
 
 /** A stored sum: of one quarter of an hour and one price version. Prices are null if the version is unknown. */
-export type ExportRow = Omit<UsageSum, "start"> & {
-  account_name: string;
-  quarter: Quarter;
-  price_version: number;
-  input_price: bigint | null;
-  cached_input_price: bigint | null;
-  cache_write_price: bigint | null;
-  output_price: bigint | null;
-  reasoning_price: bigint | null;
-  image_price: bigint | null;
-  request_price: bigint | null;
-};
+export type ExportRow = Omit<UsageSum, "start"> &
+  EntryPrices & { account_name: string; quarter: Quarter; price_version: number };
 
 export type MovementRow = {
   account_id: string;

@@ -6,6 +6,7 @@ import { cutPage, joinPosition, type Page, pageUpTo, splitPosition } from "../do
 import { DEFAULT_SCOPES, type ScopeBits, toScopeBits } from "../domain/scope.ts";
 import type { AdmittedKey } from "./admit.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
+import type { Parameter } from "./driver/connection.ts";
 import type { NewLimit } from "./limits.ts";
 import { compareBytes, mergeCells } from "./merge-cells.ts";
 import { PIECES, readNameParts } from "./name-parts.ts";
@@ -82,13 +83,7 @@ export async function createKey(
       key.name,
       key.plan,
       key.scopes,
-      key.rateLimitRpm ?? null,
-      key.expiresAt ?? null,
-      generated.visibleStart,
-      generated.visibleEnd,
-      key.models?.join(",") ?? null,
-      key.limits ? JSON.stringify(key.limits) : null,
-      key.allowedCidrs?.join(",") ?? null,
+      ...lastParameters(key, generated),
     );
   return row as KeyRow;
 }
@@ -112,13 +107,7 @@ export async function createChildKey(
       key.name,
       key.scopes ?? 0,
       toScopeBits(DEFAULT_SCOPES),
-      key.rateLimitRpm ?? null,
-      key.expiresAt ?? null,
-      generated.visibleStart,
-      generated.visibleEnd,
-      key.models?.join(",") ?? null,
-      key.limits ? JSON.stringify(key.limits) : null,
-      key.allowedCidrs?.join(",") ?? null,
+      ...lastParameters(key, generated),
     );
   if (!row) throw new Error("create_child_key returned nothing");
   const { wait_seconds: waitSeconds, max_keys_created_per_hour: max } = row;
@@ -128,6 +117,17 @@ export async function createChildKey(
     metadata: { plan: row.plan, max_keys_created_per_hour: String(max) },
     retryAfterSeconds: waitSeconds,
   });
+}
+
+/** The parameters with which both functions that create keys end. */
+function lastParameters(key: KeyToCreate, { visibleStart, visibleEnd }: GeneratedKey): Parameter[] {
+  const { rateLimitRpm = null, expiresAt = null, models, limits, allowedCidrs } = key;
+  const lists = [
+    models?.join(",") ?? null,
+    limits ? JSON.stringify(limits) : null,
+    allowedCidrs?.join(",") ?? null,
+  ];
+  return [rateLimitRpm, expiresAt, visibleStart, visibleEnd, ...lists];
 }
 
 export async function getKey(database: Cells, accountId: string, id: string): Promise<KeyRow> {

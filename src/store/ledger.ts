@@ -35,7 +35,7 @@ export type EntryRow = {
 } & EntryPrices;
 
 /** Null for entries that are not generations. */
-type EntryPrices = {
+export type EntryPrices = {
   input_price: bigint | null;
   cached_input_price: bigint | null;
   cache_write_price: bigint | null;

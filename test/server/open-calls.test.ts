@@ -24,7 +24,7 @@ let sessions: ClientHttp2Session[];
 beforeEach(async () => {
   sessions = [];
   watchers = new Set();
-  await mountHealth({ openUnaryCalls: 3, openStreams: 5, openStreamsPerConnection: 2 });
+  await mountHealth({ openUnaryCalls: 4, openStreams: 6, openStreamsPerConnection: 2 });
 });
 afterEach(async () => {
   for (const session of sessions) session.destroy();

@@ -9,64 +9,14 @@ import type { Product } from "../../server/pages/site-header.ts";
 import type { OidcSettings } from "../../server/sign-in/oidc-client.ts";
 import { databaseUrlProblem } from "../../store/driver/endpoints.ts";
 import { LOG_LEVELS, type Log } from "../../telemetry/log.ts";
-import type { TelemetrySettings } from "../../telemetry/telemetry.ts";
 import { ConfigError } from "../start-error.ts";
-import { type PaymentSettings, paymentSettings } from "./payments.ts";
+import { paymentSettings } from "./payments.ts";
 import { linkProblem, nameProblem, readLogo } from "./product.ts";
 import { readTelemetrySettings } from "./telemetry.ts";
 import { TlsFiles } from "./tls.ts";
 
 /** All settings, read once at start. */
-export type Config = ConnectionSettings & {
-  readonly databaseUrl: string | undefined;
-  /** Path of the file that lists the cells; undefined for one cell. */
-  readonly cellsFile: string | undefined;
-  /** How long the start waits for a database that does not respond. */
-  readonly databaseWaitMs: number;
-  readonly host: string;
-  readonly port: number;
-  readonly adminHost: string;
-  readonly adminPort: number;
-  readonly adminToken: string | undefined;
-  /** Path of a file with one or two tokens, in place of `adminToken`. */
-  readonly adminTokenFile: string | undefined;
-  /** Path of a file with the public keys that sign leak reports; undefined if reports are not accepted. */
-  readonly leakKeysFile: string | undefined;
-  /** A token that may only read /metrics. */
-  readonly metricsToken: string | undefined;
-  readonly dataDir: string;
-  /** Path of the models file; undefined for the built-in models. */
-  readonly modelsFile: string | undefined;
-  readonly tls: TlsFiles | undefined;
-  readonly adminTls: TlsFiles | undefined;
-  /** Where browsers reach the operator listener; undefined if they use its own address. */
-  readonly adminUrl: string | undefined;
-  readonly oidc: OidcSettings | undefined;
-  readonly logLevel: (typeof LOG_LEVELS)[number];
-  readonly seedDemo: boolean;
-  readonly maxBodyBytes: number;
-  readonly authFailuresPerMinute: number;
-  readonly maxConnectionsPerAddress: number;
-  /** The proxies whose headers about the address of the caller count; undefined for none. */
-  readonly trustedProxies: AddressRanges | undefined;
-  /** The origins whose pages may call the public listener from a browser. */
-  readonly corsOrigins: readonly string[];
-  /** Time between a stop signal and the drain. */
-  readonly shutdownDelayMs: number;
-  readonly product: Product;
-  /** Where customers add credit; the customer page if the server takes payments. */
-  readonly topUpUrl: string | undefined;
-  /** Where customers reach the public listener. */
-  readonly publicUrl: string;
-  /** Undefined if the server takes no payments. */
-  readonly payments: PaymentSettings | undefined;
-  /** For how long events are kept. */
-  readonly eventsDays: number;
-  /** The address ranges that receive deliveries of webhooks although they are private. */
-  readonly webhookAllowedCidrs: AddressRanges | undefined;
-  /** Undefined if OpenTelemetry is off. */
-  readonly telemetry: TelemetrySettings | undefined;
-};
+export type Config = ReturnType<typeof readConfig>;
 
 const not = ({ input }: { readonly input?: unknown }) => `, not ${JSON.stringify(input)}`;
 const count = (min: number, max: number) =>
@@ -78,6 +28,7 @@ const count = (min: number, max: number) =>
     .transform(Number);
 const port = count(0, 65_535);
 const text = z.string().min(1);
+const path = text.transform((file) => resolve(file));
 export const TOKEN = /^[!-~]{16,512}$/;
 const token = z.string().regex(TOKEN, "must have 16 to 512 visible ASCII characters");
 const checkedBy =
@@ -116,12 +67,12 @@ const schema = z.object({
   VX_ADMIN_HOST: text.default("127.0.0.1"),
   VX_ADMIN_PORT: port.default(8081),
   VX_ADMIN_TOKEN: token.optional(),
-  VX_ADMIN_TOKEN_FILE: text.optional(),
-  VX_LEAK_KEYS_FILE: text.optional(),
+  VX_ADMIN_TOKEN_FILE: path.optional(),
+  VX_LEAK_KEYS_FILE: path.optional(),
   VX_METRICS_TOKEN: token.optional(),
-  VX_DATA_DIR: text.default(".vx"),
-  VX_MODELS: text.optional(),
-  VX_CELLS: text.optional(),
+  VX_DATA_DIR: path.prefault(".vx"),
+  VX_MODELS: path.optional(),
+  VX_CELLS: path.optional(),
   VX_DATABASE_WAIT: count(0, 86_400).default(60),
   VX_TLS_CERT: text.optional(),
   VX_TLS_KEY: text.optional(),
@@ -163,7 +114,7 @@ const schema = z.object({
 export const SETTINGS: readonly string[] = Object.keys(schema.shape);
 
 /** Reads the settings from the environment; an empty value counts as unset. */
-export function readConfig(env: NodeJS.ProcessEnv): Config {
+export function readConfig(env: NodeJS.ProcessEnv) {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ""));
   const parsed = schema.safeParse(set);
   if (!parsed.success) {
@@ -185,19 +136,23 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   const ownTopUpUrl = payments ? `${publicUrl}/account` : undefined;
   return Object.freeze({
     databaseUrl: values.DATABASE_URL,
-    cellsFile: values.VX_CELLS === undefined ? undefined : resolve(values.VX_CELLS),
+    /** Undefined for one cell. */
+    cellsFile: values.VX_CELLS,
+    /** How long the start waits for a database that does not respond. */
     databaseWaitMs: values.VX_DATABASE_WAIT * 1_000,
     host: values.VX_HOST,
     port: values.PORT,
     adminHost: values.VX_ADMIN_HOST,
     adminPort: values.VX_ADMIN_PORT,
     adminToken: values.VX_ADMIN_TOKEN,
-    adminTokenFile:
-      values.VX_ADMIN_TOKEN_FILE === undefined ? undefined : resolve(values.VX_ADMIN_TOKEN_FILE),
-    leakKeysFile: values.VX_LEAK_KEYS_FILE === undefined ? undefined : resolve(values.VX_LEAK_KEYS_FILE),
+    /** In place of `adminToken`. */
+    adminTokenFile: values.VX_ADMIN_TOKEN_FILE,
+    leakKeysFile: values.VX_LEAK_KEYS_FILE,
+    /** A token that may only read /metrics. */
     metricsToken: values.VX_METRICS_TOKEN,
-    dataDir: resolve(values.VX_DATA_DIR),
-    modelsFile: values.VX_MODELS === undefined ? undefined : resolve(values.VX_MODELS),
+    dataDir: values.VX_DATA_DIR,
+    /** Undefined for the built-in models. */
+    modelsFile: values.VX_MODELS,
     tls: TlsFiles.of("VX_TLS_CERT", values.VX_TLS_CERT, "VX_TLS_KEY", values.VX_TLS_KEY),
     adminTls: TlsFiles.of(
       "VX_ADMIN_TLS_CERT",
@@ -205,6 +160,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       "VX_ADMIN_TLS_KEY",
       values.VX_ADMIN_TLS_KEY,
     ),
+    /** Where browsers reach the operator listener; undefined if they use its own address. */
     adminUrl: values.VX_ADMIN_URL,
     oidc: oidcSettings(values),
     ...sizes,
@@ -213,14 +169,18 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     maxBodyBytes: values.VX_MAX_BODY_BYTES,
     authFailuresPerMinute: values.VX_AUTH_FAILURES_PER_MINUTE,
     maxConnectionsPerAddress: values.VX_MAX_CONNECTIONS_PER_ADDRESS,
+    /** The proxies whose headers about the address of the caller count. */
     trustedProxies: values.VX_TRUSTED_PROXIES,
     corsOrigins: values.VX_CORS_ORIGINS,
+    /** Time between a stop signal and the drain. */
     shutdownDelayMs: values.VX_SHUTDOWN_DELAY * 1_000,
     telemetry: readTelemetrySettings(env),
+    /** Where customers add credit; the customer page if the server takes payments. */
     topUpUrl: values.VX_TOP_UP_URL ?? ownTopUpUrl,
     publicUrl,
     payments,
     eventsDays: values.VX_EVENTS_DAYS,
+    /** The address ranges that receive deliveries of webhooks although they are private. */
     webhookAllowedCidrs: values.VX_WEBHOOK_ALLOWED_CIDRS,
     product: { ...productOf(values), takesPayments: payments !== undefined },
   });

@@ -44,9 +44,7 @@ export const defaultLimits = {
   http2EarlyResetBurst: 4_096,
   http2EarlyResetsPerSecond: 256,
   http2SessionMemoryMb: 64,
-  /**
-   * Concurrent calls without a key (health, reflection), shared by all remote addresses; see AddressShares.
-   */
+  /** Concurrent calls without a key (health, reflection), shared by all remote addresses; see OpenCalls. */
   openUnaryCalls: 8_192,
   openStreams: 1_024,
   openStreamsPerConnection: 16,
