@@ -56,5 +56,6 @@ const CHARGE = {
   usage: usageOf({ inputTokens: 12, outputTokens: 40 }),
   prices: tokenPrices(100_000n, 400_000n),
   priceVersion: 1,
+  priceListVersion: 0,
   answer: undefined,
 };

@@ -1,5 +1,6 @@
 // Replies of a model server through the runner, compared with the same requests over bare undici.
 import { Pool } from "undici";
+import { tokenPrices } from "../../src/domain/price.ts";
 import type { Checkout } from "../checkout.ts";
 import { type Load, runCallers } from "../load.ts";
 import type { Part } from "../part.ts";
@@ -97,8 +98,9 @@ async function openRunner(checkout: Checkout, cleanup: AsyncDisposableStack) {
     maxMessages: 200,
     capabilities: [],
     extraFields: [],
-    prices: { input: 1n, cachedInput: 1n, cacheWrite: 1n, output: 1n, reasoning: 1n, image: 0n, request: 0n },
+    prices: tokenPrices(1n, 1n),
     priceVersion: 1,
+    priceListVersion: 0,
     upstreams: [{ kind: "openai" as const, baseUrl, apiKeyEnv: undefined, model: "m", timeoutMs: 30_000 }],
   };
   await runner.use([model]);

@@ -14,6 +14,7 @@ import { LedgerSection } from "./ledger-section.tsx";
 import { LimitsSection } from "./limits-section.tsx";
 import { OverviewSection } from "./overview-section.tsx";
 import { PaymentsSection } from "./payments-section.tsx";
+import { PricesSection } from "./prices-section.tsx";
 import { signIn, type Viewer } from "./viewer.ts";
 import { WebhooksSection } from "./webhooks-section.tsx";
 
@@ -23,6 +24,7 @@ const SECTIONS: readonly Section[] = [
   { id: "events", label: "Events" },
   { id: "webhooks", label: "Webhooks" },
   { id: "limits", label: "Limits" },
+  { id: "prices", label: "Prices" },
   { id: "keys", label: "API keys" },
 ];
 
@@ -111,6 +113,7 @@ function Account({ viewer, onSignOut }: { readonly viewer: Viewer; readonly onSi
       {current === "webhooks" && <WebhooksSection viewer={viewer} params={route.params} />}
       {current === "keys" && <Keys viewer={viewer} id={route.params.get("id")} />}
       {current === "limits" && <LimitsSection viewer={viewer} />}
+      {current === "prices" && <PricesSection viewer={viewer} />}
       {current === "payments" && <PaymentsSection viewer={viewer} />}
     </Frame>
   );

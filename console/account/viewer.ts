@@ -26,6 +26,7 @@ export type Viewer = {
   readonly ledgerService: Client<typeof LedgerService>;
   readonly usageService: Client<typeof UsageService>;
   readonly topUpService: Client<typeof TopUpService>;
+  readonly modelService: Client<typeof ModelService>;
   /** Whether the server takes payments, and the key has the scope "billing". */
   readonly canPay: boolean;
   readonly webhookService: Client<typeof WebhookService>;
@@ -44,6 +45,7 @@ export async function signIn(transport: Transport): Promise<Viewer> {
   const keyService = createClient(KeyService, transport);
   const accountService = createClient(AccountService, transport);
   const topUpService = createClient(TopUpService, transport);
+  const modelService = createClient(ModelService, transport);
   const [me, account] = await Promise.all([meService.getMe({}), accountOf(accountService)]);
   return {
     me,
@@ -58,13 +60,12 @@ export async function signIn(transport: Transport): Promise<Viewer> {
     topUpService,
     canPay: PRODUCT.takesPayments && account?.key?.scopes.includes("billing") === true,
     webhookService: createClient(WebhookService, transport),
+    modelService,
     modelIds: () =>
-      createClient(ModelService, transport)
-        .listModels({ pageSize: MAX_NAMES })
-        .then(
-          ({ data }) => data.map(({ id }) => id),
-          () => [],
-        ),
+      modelService.listModels({ pageSize: MAX_NAMES }).then(
+        ({ data }) => data.map(({ id }) => id),
+        () => [],
+      ),
     keyNames: () =>
       keyService.listKeys({ pageSize: MAX_NAMES }).then(
         ({ apiKeys }) => new Map(apiKeys.map(({ id, name }) => [id, name])),

@@ -6,13 +6,10 @@ import type { AccountTabProps } from "./account-tab-props.ts";
 import { accountHref } from "./links.ts";
 import { type AdminClient, useApi } from "./operator-session.ts";
 
-/** The events of all accounts, or of one, and those about prices. */
+/** The events of all accounts, or of one, and those about the prices of models. */
 export function EventsSection({ params }: { readonly params: URLSearchParams }) {
   const account = params.get("account") ?? "";
-  const source = {
-    ...eventsOf(useApi(), account, "events"),
-    types: [...ACCOUNT_EVENT_TYPES, "price.changed"],
-  };
+  const source = eventsOf(useApi(), account, "events");
   return (
     <>
       <PageHeader title="Events" />

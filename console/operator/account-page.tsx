@@ -14,6 +14,7 @@ import { AccountActivity } from "./account-activity.tsx";
 import { AccountEvents } from "./account-events.tsx";
 import { AccountKeys } from "./account-keys.tsx";
 import { AccountLedger } from "./account-ledger.tsx";
+import { AccountPrices } from "./account-prices.tsx";
 import { AccountState } from "./account-state.tsx";
 import { AccountSummary } from "./account-summary.tsx";
 import type { AccountTabProps } from "./account-tab-props.ts";
@@ -34,6 +35,7 @@ const TABS: readonly [Tab, ...Tab[]] = [
   { id: "usage", label: "Usage", Content: AccountUsage },
   { id: "keys", label: "Keys", Content: AccountKeys },
   { id: "limits", label: "Limits", Content: AccountLimits },
+  { id: "prices", label: "Prices", Content: AccountPrices },
   { id: "ledger", label: "Ledger", Content: AccountLedger },
   { id: "events", label: "Events", Content: AccountEvents },
   { id: "webhooks", label: "Webhooks", Content: AccountWebhooks },

@@ -12,6 +12,7 @@ const VERBS: Readonly<Record<string, Verbs>> = {
   CreditAccount: ["Credited", "credit"],
   AdjustAccount: ["Adjusted", "adjust"],
   SetAccountPlan: ["Changed the plan of", "change the plan of"],
+  SetAccountPrices: ["Changed the prices of", "change the prices of"],
   PutPlan: ["Changed", "change"],
   CreateKey: ["Created", "create"],
   UpdateKey: ["Edited", "edit"],
@@ -56,7 +57,8 @@ function wordsOf({ method }: Method): string {
 
 /** The account, or the key, plan or operator. Names are those of now. */
 function objectOf({ method, target, targetName, accountId, accountName, details }: OperatorEvent): string {
-  if (method.endsWith("Account") || method === "SetAccountPlan") return accountName || target || "an account";
+  if (method.endsWith("Account") || method.startsWith("SetAccount"))
+    return accountName || target || "an account";
   if (method.endsWith("Plan")) return `the plan “${target}”`;
   const name = targetName || details.name || target;
   if (method.endsWith("Operator")) return name === "" ? "an operator" : `the operator “${name}”`;

@@ -1,7 +1,7 @@
 import type { PriceVersion } from "../../gen/vx/admin/v1/admin_pb.js";
 import { type Column, PagedTable } from "../shared/data-table.tsx";
 import { Dialog } from "../shared/dialog.tsx";
-import { Money } from "../shared/money.tsx";
+import { Money, numberText } from "../shared/money.tsx";
 import { EmptyState } from "../shared/states.tsx";
 import { Time } from "../shared/time.tsx";
 import { usePages } from "../shared/use-pages.ts";
@@ -11,6 +11,7 @@ const KINDS = [
   ["input", "Input"],
   ["cachedInput", "Cached input"],
   ["cacheWrite", "Cache write"],
+  ["cacheWrite1h", "Cache write for an hour"],
   ["output", "Output"],
   ["reasoning", "Reasoning"],
   ["image", "Image"],
@@ -31,7 +32,16 @@ const COLUMNS: readonly Column<PriceVersion>[] = [
   ...KINDS.map(([kind, header]) => ({
     header,
     isNumber: true,
-    cell: ({ prices }: PriceVersion) => <Money micros={prices?.[kind] ?? 0n} />,
+    cell: ({ prices }: PriceVersion) => (
+      <>
+        <Money micros={prices?.[kind] ?? 0n} />
+        {prices?.tiers.map((tier) => (
+          <div key={tier.aboveInputTokens} class="muted small">
+            <Money micros={tier[kind]} /> above {numberText(tier.aboveInputTokens)}
+          </div>
+        ))}
+      </>
+    ),
   })),
 ];
 
@@ -47,7 +57,10 @@ export function PriceHistoryDialog({ model, onClose }: PriceHistoryDialogProps) 
   return (
     <Dialog title={`Prices of ${model}`} onClose={onClose} isWide>
       <div class="dialog-body">
-        <p class="muted small">Per million tokens; per unit for images and requests.</p>
+        <p class="muted small">
+          Per million tokens; per unit for images and requests. A call with more input tokens than a bound has
+          the prices above it.
+        </p>
         <PagedTable
           caption={`Prices of ${model}`}
           columns={COLUMNS}

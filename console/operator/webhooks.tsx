@@ -61,7 +61,7 @@ function webhooksOf(api: AdminClient, accountId: string): WebhookApi {
       return { rows: deliveries, nextPageToken };
     },
     redeliver: (request, reason) => api.redeliver({ ...request, reason }),
-    types: accountId === "" ? [...ACCOUNT_EVENT_TYPES, "price.changed"] : ACCOUNT_EVENT_TYPES,
+    types: ACCOUNT_EVENT_TYPES,
     href: (id) => hrefOf("webhooks", { id, account: accountId }),
     Action: ActionButton,
     Form: ReasonDialog,

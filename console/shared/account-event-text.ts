@@ -4,10 +4,10 @@ import { type Event, file_vx_v1_event } from "../../gen/vx/v1/event_pb.js";
 import { limitText } from "./limit-list.tsx";
 import { moneyText } from "./money.tsx";
 
-/** The types of events that accounts have. */
-export const ACCOUNT_EVENT_TYPES: readonly string[] = file_vx_v1_event.messages
-  .flatMap((message) => getOption(message, eventTypes))
-  .filter((type) => type !== "price.changed");
+/** All types of events. */
+export const ACCOUNT_EVENT_TYPES: readonly string[] = file_vx_v1_event.messages.flatMap((message) =>
+  getOption(message, eventTypes),
+);
 
 const TEXTS: Readonly<Record<string, (data: JsonObject) => string>> = {
   "balance.low": (data) => `The balance is below ${amount(data.low_balance_micros)}`,
@@ -30,7 +30,7 @@ const TEXTS: Readonly<Record<string, (data: JsonObject) => string>> = {
   "key.expiring": (data) => `The key “${String(data.name)}” expires in ${daysText(data.days)}`,
   "account.suspended": () => "The account was suspended",
   "account.resumed": () => "The account was resumed",
-  "price.changed": (data) => `The prices of ${String(data.model)} changed`,
+  "price.changed": (data) => `The prices of ${String(data.model) || "all models"} changed`,
   "webhook.disabled": (data) => `The webhook to ${String(data.url)} was disabled`,
 };
 

@@ -34,6 +34,9 @@ export function EntryDialog({ entry, keyName, keyHref, onClose, children }: Entr
         <Detail name="Model">{entry.model}</Detail>
         <Detail name="End user">{entry.user}</Detail>
         {entry.kind === "generation" && <Tokens entry={entry} />}
+        {entry.priceTier > 0n && (
+          <Detail name="Prices">Above {numberText(entry.priceTier)} input tokens</Detail>
+        )}
         <IdDetail name="Generation id" id={entry.generationId} />
         <IdDetail name="Request id" id={entry.requestId} />
         <Detail name="Key">{keyName}</Detail>
@@ -53,6 +56,7 @@ function Tokens({ entry }: { readonly entry: LedgerEntry }) {
     ["Input tokens", entry.inputTokens, prices?.input],
     ["from cache", entry.cachedInputTokens, prices?.cachedInput],
     ["to cache", entry.cacheWriteTokens, prices?.cacheWrite],
+    ["to cache for an hour", entry.cacheWrite1hTokens, prices?.cacheWrite1h],
     ["Output tokens", entry.outputTokens, prices?.output],
     ["reasoning", entry.reasoningTokens, prices?.reasoning],
     ["Images", entry.images, undefined],

@@ -6,7 +6,6 @@ import {
   type ListKeysRequest,
   type ListLedgerEntriesRequest,
   type ListModelsRequest,
-  type ListPricesRequest,
   type ListRecentEntriesRequest,
   type PutPlanRequest,
   type ReportLeakRequest,
@@ -16,7 +15,6 @@ import {
   type SetKeyLimitRequest,
   type UpdateKeyRequest,
 } from "../../gen/vx/admin/v1/admin_pb.js";
-import { unknownModel } from "../billing/refusals.ts";
 import { laneOfKey } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
 import { keyQueryOf } from "../domain/key-query.ts";
@@ -36,7 +34,6 @@ import {
 } from "../store/keys.ts";
 import { listFilteredEntries, listRecentEntries as listRecentEntryRows } from "../store/ledger.ts";
 import { listPlans as listPlanRows, putPlan as putPlanRow } from "../store/plans.ts";
-import { listPrices as listPriceRows } from "../store/prices.ts";
 import { type ApiCall, type Deps, defineService } from "./define-service.ts";
 import { listAllEvents } from "./event-service.ts";
 import { detailsOfChanges, keyChangesOf, scopesOf, textOfLimits } from "./key-changes.ts";
@@ -54,13 +51,14 @@ import {
   updateAccount,
 } from "./manage-accounts.ts";
 import { createOperator, listOperatorEvents, listOperators, revokeOperator } from "./manage-operators.ts";
+import { listAccountPrices, listPrices, setAccountPrices } from "./manage-prices.ts";
 import { pageOfModels } from "./model-service.ts";
 import { makeLoggedChange } from "./operator-action.ts";
 import { audit, limitStreams, MAX_LONG_READS } from "./run-audit.ts";
 import { listAllTopUps } from "./top-up-service.ts";
 import { exportUsage } from "./usage/export.ts";
 import { getAccountUsage } from "./usage/service.ts";
-import { viewCatalogModel, viewEntry, viewKey, viewPlan, viewPriceVersion } from "./views.ts";
+import { viewCatalogModel, viewEntry, viewKey, viewPlan } from "./views.ts";
 import { webhooksOfOperators } from "./webhook-service.ts";
 
 export async function creditAccount(deps: Deps, request: CreditAccountRequest, call: ApiCall) {
@@ -78,14 +76,6 @@ export async function listPlans(deps: Deps) {
 export async function listModels({ catalog }: Pick<Deps, "catalog">, request: ListModelsRequest) {
   const { rows, nextPageToken } = pageOfModels(catalog.list(), readPage("models", request));
   return { models: rows.map(viewCatalogModel), nextPageToken };
-}
-
-/** The model may have been removed from the catalog. */
-export async function listPrices({ database, catalog }: Deps, request: ListPricesRequest) {
-  const model = catalog.get(request.model)?.id ?? request.model;
-  const { rows, nextPageToken } = await listPriceRows(database, model, readPage("prices", request));
-  if (rows.length === 0 && request.pageToken === "") throw unknownModel(request.model);
-  return { versions: rows.map(viewPriceVersion), nextPageToken };
 }
 
 export async function putPlan(deps: Deps, request: PutPlanRequest, call: ApiCall) {
@@ -236,6 +226,8 @@ export const adminService = defineService(AdminService, {
   listPlans,
   listModels,
   listPrices,
+  setAccountPrices: ofAccount(setAccountPrices),
+  listAccountPrices,
   putPlan,
   setAccountPlan: ofAccount(setAccountPlan),
   createKey: ofAccount(createKey),

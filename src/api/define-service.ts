@@ -18,6 +18,7 @@ import type { AdmittedKey } from "../store/admit.ts";
 import type { Cells } from "../store/driver/cells.ts";
 import type { EventWatch } from "../store/event-watch.ts";
 import type { OperatorAction } from "../store/operator-log.ts";
+import type { PriceLists } from "../store/prices.ts";
 import type { Deliverer } from "../webhooks/deliverer.ts";
 import type { DecodeTokens } from "./token-texts.ts";
 
@@ -110,4 +111,5 @@ export type Deps = {
   /** For how long events are kept. */
   readonly eventsDays: number;
   readonly deliverer: Pick<Deliverer, "addresses" | "test">;
+  readonly priceLists: PriceLists;
 };

@@ -39,19 +39,19 @@ export function allowedModel(catalog: Catalog, key: AdmittedKey, id: string): Mo
 }
 
 export const modelService = defineService(ModelService, {
-  listModels: async ({ catalog }, request, { key }) => {
+  listModels: async ({ catalog, priceLists }, request, { key }) => {
     const { rows, nextPageToken, hasMore } = selectModels(modelsOf(catalog, key), request);
     return {
       object: "list",
-      data: rows.map(viewModel),
+      data: (await Promise.all(rows.map((model) => priceLists.modelFor(key, model)))).map(viewModel),
       nextPageToken,
       hasMore,
       firstId: rows[0]?.id ?? "",
       lastId: rows.at(-1)?.id ?? "",
     };
   },
-  getModel: async ({ catalog }, { model }, { key }) => ({
-    model: viewModel(allowedModel(catalog, key, model)),
+  getModel: async ({ catalog, priceLists }, { model }, { key }) => ({
+    model: viewModel(await priceLists.modelFor(key, allowedModel(catalog, key, model))),
   }),
 });
 

@@ -1,6 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type {
+  AccountPricesSchema,
   AccountSchema,
   CatalogModelSchema,
   ModelUpstreamSchema,
@@ -19,17 +20,17 @@ import { generationIdOf } from "../domain/ids.ts";
 import type { Model, UpstreamSettings } from "../domain/model.ts";
 import { formatMicros } from "../domain/money.ts";
 import { QUARTER_MS } from "../domain/periods.ts";
-import type { Prices } from "../domain/price.ts";
+import type { Prices, Rates } from "../domain/price.ts";
 import { fromScopeBits } from "../domain/scope.ts";
 import { inputTokensOf, outputTokensOf } from "../domain/usage.ts";
 import type { AccountRow } from "../store/accounts.ts";
 import type { KeyRow } from "../store/keys.ts";
-import { type EntryRow, pricesOfEntry, usageOfEntry } from "../store/ledger.ts";
+import { type EntryRow, ratesOfEntry, usageOfEntry } from "../store/ledger.ts";
 import { type LimitOwner, type LimitRow, limitsOfKey } from "../store/limits.ts";
 import type { EventRow } from "../store/operator-log.ts";
 import type { OperatorRow } from "../store/operators.ts";
 import type { PlanRow } from "../store/plans.ts";
-import { type PriceRow, pricesOfRow } from "../store/prices.ts";
+import { type AccountPriceRow, type PriceRow, pricesOfRow } from "../store/prices.ts";
 import type { UsageSum } from "../store/usage-sums.ts";
 
 /** Converts rows of the store and models of the catalog to messages of the API. */
@@ -168,11 +169,14 @@ function viewGeneration(row: EntryRow): MessageInitShape<typeof LedgerEntrySchem
     user: row.user_id,
     traceId: row.trace_id,
     priceVersion: row.price_version,
-    prices: viewPrices(pricesOfEntry(row)),
+    priceTier: BigInt(row.price_tier),
+    priceListVersion: row.price_list_version,
+    prices: viewRates(ratesOfEntry(row)),
     inputTokens: BigInt(inputTokensOf(usage)),
     outputTokens: BigInt(outputTokensOf(usage)),
     cachedInputTokens: BigInt(usage.cachedInput),
     cacheWriteTokens: BigInt(usage.cacheWrite),
+    cacheWrite1hTokens: BigInt(usage.cacheWrite1h),
     reasoningTokens: BigInt(usage.reasoning),
     imageTokens: BigInt(usage.imageTokens),
     images: BigInt(usage.images),
@@ -217,9 +221,29 @@ function viewUpstream(upstream: UpstreamSettings): MessageInitShape<typeof Model
   return { kind, baseUrl, model, timeoutMs, weight };
 }
 
-function viewPrices(prices: Prices): MessageInitShape<typeof PricesSchema> {
-  const { input, cachedInput, cacheWrite, output, reasoning, image, request } = prices;
-  return { input, cachedInput, cacheWrite, output, reasoning, image, request };
+function viewPrices({ tiers, ...rates }: Prices): MessageInitShape<typeof PricesSchema> {
+  return {
+    ...viewRates(rates),
+    tiers: tiers.map(({ aboveInputTokens, ...ofTier }) => ({
+      aboveInputTokens: BigInt(aboveInputTokens),
+      ...viewRates(ofTier),
+    })),
+  };
+}
+
+function viewRates(rates: Rates) {
+  const { input, cachedInput, cacheWrite, cacheWrite1h, output, reasoning, image, request } = rates;
+  return { input, cachedInput, cacheWrite, cacheWrite1h, output, reasoning, image, request };
+}
+
+export function viewAccountPrices(row: AccountPriceRow): MessageInitShape<typeof AccountPricesSchema> {
+  return {
+    version: row.version,
+    model: row.model,
+    effectiveFrom: timestampFromDate(row.effective_from),
+    ...(row.discount === null ? {} : { discountBps: row.discount }),
+    ...(row.prices === null ? {} : { prices: viewPrices(pricesOfRow({ prices: row.prices })) }),
+  };
 }
 
 export function viewPriceVersion(row: PriceRow): MessageInitShape<typeof PriceVersionSchema> {

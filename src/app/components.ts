@@ -34,7 +34,7 @@ import type { UpstreamFailure } from "../upstreams/upstream-failure.ts";
 import { DeliveryAddresses } from "../webhooks/addresses.ts";
 import { Deliverer } from "../webhooks/deliverer.ts";
 import { Sender } from "../webhooks/sender.ts";
-import { createMetering } from "./create-billing.ts";
+import { createMetering, type Metering } from "./create-billing.ts";
 import { DatabaseHealth, type Maintenance } from "./database-health.ts";
 import { closeDatabases, type DatabaseLogin, type Databases, idsOf, openDatabases } from "./databases.ts";
 import { Drain } from "./drain.ts";
@@ -95,7 +95,7 @@ export function createComponents(options: ComponentsOptions) {
   drain.endSignal.addEventListener("abort", () => metering.stopGenerations(), { once: true });
   const notices = createNotices(options, { databases, drain, metrics });
   const payments = createPayments(options, { database, ids, metrics });
-  const deps = createDeps(options, { database, metrics, ids, ...notices, topUps: payments?.topUps });
+  const deps = createDeps(options, { database, metrics, ids, metering, payments, ...notices });
   return {
     deps,
     payments,
@@ -141,16 +141,21 @@ export function createComponents(options: ComponentsOptions) {
   };
 }
 
+type Shared = Pick<Deps, "database" | "ids" | "eventWatch" | "deliverer"> & {
+  readonly metrics: Metrics;
+  readonly metering: Pick<Metering, "priceLists">;
+  readonly payments: Payments | undefined;
+};
+
 /** The dependencies of the services of both listeners. */
 function createDeps(
   { config, log, catalog }: ComponentsOptions,
-  {
-    metrics,
-    ...others
-  }: Pick<Deps, "database" | "ids" | "eventWatch" | "deliverer" | "topUps"> & { readonly metrics: Metrics },
+  { metrics, metering, payments, ...others }: Shared,
 ): Deps {
   return {
     ...others,
+    topUps: payments?.topUps,
+    priceLists: metering.priceLists,
     catalog,
     eventsDays: config.eventsDays,
     generateKey: (lane) => generateKey(lane, randomBytes),

@@ -14,6 +14,7 @@ import type { DatabaseClock } from "../store/driver/database-clock.ts";
 import { DepletionReports } from "../store/events.ts";
 import { usageOfEntry } from "../store/ledger.ts";
 import { Presence } from "../store/presence.ts";
+import { PriceLists } from "../store/prices.ts";
 import { RevocationWatch } from "../store/revocation-watch.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
@@ -39,6 +40,7 @@ type MeteringOptions = Pick<GenerationDeps, "streamEvents" | "tokens"> & {
 /** The billing components of a process that serves calls. */
 export type Metering = {
   readonly meter: Meter;
+  readonly priceLists: PriceLists;
   /** Call before the first call is served. */
   start(): Promise<void>;
   /** Stops running generations and refuses new ones. */
@@ -63,6 +65,7 @@ export function createMetering(options: MeteringOptions): Metering {
   });
   const depletions = new DepletionReports(databases.single, () => performance.now());
   const settler = createSettler(billing, options);
+  const priceLists = new PriceLists(databases.single);
   const running = new RunningGenerations(MAX_RUNNING);
   const presences: Presence[] = [];
   const watches: RevocationWatch[] = [];
@@ -95,11 +98,13 @@ export function createMetering(options: MeteringOptions): Metering {
       billing,
       settler,
       running,
+      priceLists,
       reportDepleted: (...of) => depletions.report(...of),
       quoteHold: (hold) => billing.quoteHold(hold),
       findAnswer: (...of) => findAnswer(databases.single, ...of),
       findEntry: (...of) => findEntry(billing, ...of),
     }),
+    priceLists,
     start: async () => {
       isStarted = true;
       const started = await Promise.allSettled(presences.map((presence) => presence.start()));

@@ -162,6 +162,9 @@ export type LedgerLine = {
   readonly hash_version: number;
   /** In hexadecimal, like all hashes of an archive. */
   readonly hash: string;
+  readonly cache_write_1h: number;
+  readonly price_tier: number;
+  readonly price_list_version: number;
 };
 
 /**
@@ -186,6 +189,9 @@ export function ledgerHash(before: string, line: LedgerLine): string {
     line.images,
     line.image_tokens,
     microsOf(line.created_at),
+    line.cache_write_1h,
+    line.price_tier,
+    line.price_list_version,
     ...[account_id, id, reason, request_id, key_id, model, user_id, trace_id].flatMap((text) => [
       Buffer.byteLength(text),
       text,

@@ -61,6 +61,7 @@ function chargeFor(ended: Ended, counted: Usage): Charge {
     usage,
     prices: model.prices,
     priceVersion: model.priceVersion,
+    priceListVersion: model.priceListVersion,
     answer: idempotencyKey === undefined ? undefined : storedAnswer(ended),
   };
 }

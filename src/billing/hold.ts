@@ -151,7 +151,7 @@ export type Quote = {
 };
 
 export type QuoteCaller = {
-  readonly key: HoldKey & Pick<AdmittedKey, "models">;
+  readonly key: HoldKey & Pick<AdmittedKey, "models" | "priceListVersion">;
   readonly signal: AbortSignal;
 };
 

@@ -7,6 +7,7 @@ import { deltasOf } from "../domain/output.ts";
 import type { CountOptions } from "../domain/prompt-texts.ts";
 import type { AdmittedKey } from "../store/admit.ts";
 import type { HoldRequest, MinuteLimit } from "../store/bill.ts";
+import type { PriceLists } from "../store/prices.ts";
 import { checkRequest, checkStorable } from "./check-request.ts";
 import { Generation, type GenerationDeps, PieceStream } from "./generation.ts";
 import type { Caller, GenerationRequest, Idempotency, Piece, Reply } from "./generation-request.ts";
@@ -32,6 +33,7 @@ type MeterDeps = GenerationDeps &
     readonly findAnswer: (accountId: string, idempotencyKey: string) => Promise<string | undefined>;
     readonly findEntry: (accountId: string, generationId: string) => Promise<PaidEntry | undefined>;
     readonly ids: Pick<Ids, "generation">;
+    readonly priceLists: Pick<PriceLists, "modelFor">;
   };
 
 /** The deps of a reply that come from its ledger row. */
@@ -50,7 +52,7 @@ export class Meter {
 
   /** What a call with this request would hold. Neither calls an upstream nor holds anything. */
   async quote(request: GenerationRequest, caller: QuoteCaller): Promise<Quote> {
-    return await quoteOf(this.#modelOf(caller.key, request), request, caller, this.#deps);
+    return await quoteOf(await this.#modelOf(caller.key, request), request, caller, this.#deps);
   }
 
   async complete(caller: Caller, request: GenerationRequest): Promise<Reply> {
@@ -72,7 +74,7 @@ export class Meter {
 
   /** The number of input tokens of a request that is not run. Images count with their maximum. */
   async countInput(key: AdmittedKey, request: GenerationRequest, options: CountOptions): Promise<number> {
-    const model = this.#modelOf(key, request);
+    const model = await this.#modelOf(key, request);
     await checkRequest(model, request);
     // Counting stops at the context window: the work of a call that is free must have a limit.
     const { promptTokens } = await countInput(model, request, this.#deps.tokens, options);
@@ -82,7 +84,8 @@ export class Meter {
   async #start(caller: Caller, request: GenerationRequest, streamed: boolean): Promise<Generation | Replay> {
     const { running, ids } = this.#deps;
     const { accountId } = caller.key;
-    const model = this.#modelOf(caller.key, request);
+    const priced = this.#modelOf(caller.key, request);
+    const model = priced instanceof Promise ? await priced : priced;
     caller.onModel(model.id);
     running.reserve(accountId);
     let generation: Generation | undefined;
@@ -101,7 +104,8 @@ export class Meter {
     }
   }
 
-  #modelOf(key: Pick<AdmittedKey, "models">, { model: id }: GenerationRequest): Model {
+  /** The model at the prices of the account. */
+  #modelOf(key: QuoteCaller["key"], { model: id }: GenerationRequest): Model | Promise<Model> {
     const model = this.#deps.models.get(id);
     if (!model)
       throw unknownModel(
@@ -109,7 +113,7 @@ export class Meter {
         this.#deps.models.list().filter((one) => isAllowed(key, one)),
       );
     if (!isAllowed(key, model)) throw modelNotAllowed(key, model);
-    return model;
+    return this.#deps.priceLists.modelFor(key, model);
   }
 
   #launch(spec: GenerationSpec, caller: Caller, minuteLimits: readonly MinuteLimit[]): Generation {

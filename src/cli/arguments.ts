@@ -37,6 +37,14 @@ export function adjustAmount(text: string): Micros {
   return micros === 0n ? refuse(AMOUNT, "must not be 0", text) : micros;
 }
 
+/** A discount in hundredths of a percent. */
+export function discount(text: string): number {
+  const [, whole = "", fraction = ""] = /^(\d{1,3})(?:\.(\d{1,2}))?%?$/.exec(text) ?? [];
+  const bps = whole === "" ? Number.NaN : Number(whole) * 100 + Number(fraction.padEnd(2, "0"));
+  if (bps <= 10_000) return bps;
+  return refuse("--discount", "must be a percentage such as 15% or 12.5%, at most 100%", text);
+}
+
 /** A threshold of a balance. */
 export function lowBalance(text: string): Micros {
   const micros = amount(text, LOW_BALANCE);

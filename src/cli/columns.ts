@@ -1,5 +1,6 @@
 import type {
   Account,
+  AccountPrices,
   AccountTopUp,
   AccountUsageRow,
   AuditFinding,
@@ -14,7 +15,7 @@ import type { Event } from "../../gen/vx/v1/event_pb.js";
 import type { ApiKey } from "../../gen/vx/v1/key_pb.js";
 import type { LedgerEntry } from "../../gen/vx/v1/ledger_pb.js";
 import type { Limit } from "../../gen/vx/v1/limit_pb.js";
-import type { Prices } from "../../gen/vx/v1/prices_pb.js";
+import type { Prices, PriceTier } from "../../gen/vx/v1/prices_pb.js";
 import type { Delivery, Webhook } from "../../gen/vx/v1/webhook_pb.js";
 import { formatMicros } from "../domain/money.ts";
 import { type Column, formatTime } from "./print.ts";
@@ -191,6 +192,20 @@ export const priceVersionColumns: readonly Column<PriceVersion>[] = [
   ...priceColumns<PriceVersion>(({ prices }) => prices),
 ];
 
+export const accountPriceColumns: readonly Column<AccountPrices>[] = [
+  { title: "VERSION", value: ({ version }) => String(version), align: "right" },
+  { title: "EFFECTIVE FROM", value: ({ effectiveFrom }) => formatTime(effectiveFrom) },
+  { title: "MODEL", value: ({ model }) => model || "all" },
+  { title: "DISCOUNT", value: discountText, align: "right" },
+  ...priceColumns<AccountPrices>(({ prices }) => prices),
+];
+
+/** A version without a discount and prices ends those before. */
+function discountText({ discountBps, prices }: AccountPrices): string {
+  if (discountBps !== undefined) return `${discountBps / 100} %`;
+  return prices ? "" : "removed";
+}
+
 export const entryColumns: readonly Column<LedgerEntry>[] = [
   { title: "SEQ", value: (entry) => String(entry.seq), align: "right" },
   { title: "TIME", value: (entry) => formatTime(entry.createdAt) },
@@ -238,11 +253,17 @@ function priceColumns<T>(pricesOf: (row: T) => Prices | undefined): readonly Col
     column("INPUT / 1M", ({ input }) => input),
     column("CACHED / 1M", ({ cachedInput }) => cachedInput),
     column("CACHE WRITE / 1M", ({ cacheWrite }) => cacheWrite),
+    column("1 H / 1M", ({ cacheWrite1h }) => cacheWrite1h),
     column("OUTPUT / 1M", ({ output }) => output),
     column("REASONING / 1M", ({ reasoning }) => reasoning),
     column("IMAGE", ({ image }) => image),
     column("REQUEST", ({ request }) => request),
+    { title: "TIERS", value: (row) => pricesOf(row)?.tiers.map(tierText).join("; ") ?? "" },
   ];
+}
+
+function tierText({ aboveInputTokens, input, output }: PriceTier): string {
+  return `above ${aboveInputTokens}: ${formatMicros(input)} in, ${formatMicros(output)} out`;
 }
 
 /** Entries that are not generations have no tokens. */

@@ -39,7 +39,10 @@ const GROUPS: Readonly<Record<string, Group>> = {
   },
   plans: { description: "Manage plans, the limits of keys.", load: () => import("./plans.ts") },
   models: { description: "List the models of the server.", load: () => import("./models.ts") },
-  prices: { description: "List the price versions of a model.", load: () => import("./prices.ts") },
+  prices: {
+    description: "List the price versions of a model, and give accounts discounts or prices of their own.",
+    load: () => import("./prices.ts"),
+  },
   ledger: { description: "List the ledger entries of an account.", load: () => import("./ledger.ts") },
   usage: { description: "Show and export the usage of accounts.", load: () => import("./usage.ts") },
   events: { description: "List and watch the events of accounts.", load: () => import("./events.ts") },

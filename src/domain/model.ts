@@ -69,6 +69,8 @@ export type Model = {
   readonly prices: Prices;
   /** The version of the prices in the database; 0 until they are registered there. */
   readonly priceVersion: number;
+  /** The version of the account's own prices; 0 for those of the model. */
+  readonly priceListVersion: number;
   readonly upstreams: readonly UpstreamSettings[];
 };
 

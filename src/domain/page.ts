@@ -13,6 +13,7 @@ type ListName =
   | "entries"
   | "models"
   | "prices"
+  | "account_prices"
   | "operators"
   | "operator_events"
   | "events"

@@ -1,22 +1,88 @@
 import type { Micros } from "./money.ts";
-import type { Usage } from "./usage.ts";
+import { inputTokensOf, type Usage } from "./usage.ts";
 
 const TOKENS_PER_PRICE = 1_000_000n;
 
-/** What a model costs in micros: token meters per million tokens, images and requests per unit. */
-export type Prices = {
+/**
+ * With the context window, the price, the overhead of 2,000 messages and 100 images at their maximum, a call costs
+ * less than 2.2 × 10^14 micros: every JSON reader represents it exactly, and it fits the ledger's bigint.
+ */
+export const MAX_PRICE = 1_000_000_000_000n;
+export const MAX_TIERS = 8;
+
+/** What the meters cost in micros: tokens per million, images and requests per unit. */
+export type Rates = {
   readonly input: Micros;
   readonly cachedInput: Micros;
   readonly cacheWrite: Micros;
+  /** Cache writes that are kept for an hour. */
+  readonly cacheWrite1h: Micros;
   readonly output: Micros;
   readonly reasoning: Micros;
   readonly image: Micros;
   readonly request: Micros;
 };
 
+/** The rates of calls with more input tokens than a bound. */
+export type PriceTier = Rates & { readonly aboveInputTokens: number };
+
+/** What a model costs: the rates of calls that exceed no bound, and the tiers in ascending order of their bounds. */
+export type Prices = Rates & { readonly tiers: readonly PriceTier[] };
+
 /** Prices of input and output alone; every kind of token costs what its total costs. */
 export function tokenPrices(input: Micros, output: Micros): Prices {
-  return { input, cachedInput: input, cacheWrite: input, output, reasoning: output, image: 0n, request: 0n };
+  return {
+    input,
+    cachedInput: input,
+    cacheWrite: input,
+    cacheWrite1h: input,
+    output,
+    reasoning: output,
+    image: 0n,
+    request: 0n,
+    tiers: [],
+  };
+}
+
+/** A discount of all: prices are free. Discounts are in hundredths of a percent. */
+const FULL_DISCOUNT = 10_000n;
+
+/** Each price after a discount, rounded up to a micro. */
+export function discountedPrices({ tiers, ...rates }: Prices, discount: number): Prices {
+  return {
+    ...discountedRates(rates, discount),
+    tiers: tiers.map(({ aboveInputTokens, ...ofTier }) => ({
+      aboveInputTokens,
+      ...discountedRates(ofTier, discount),
+    })),
+  };
+}
+
+export function discountedPrice(price: Micros, discount: number): Micros {
+  return (price * (FULL_DISCOUNT - BigInt(discount)) + FULL_DISCOUNT - 1n) / FULL_DISCOUNT;
+}
+
+function discountedRates(rates: Rates, discount: number): Rates {
+  const rest = (price: Micros) => discountedPrice(price, discount);
+  return {
+    input: rest(rates.input),
+    cachedInput: rest(rates.cachedInput),
+    cacheWrite: rest(rates.cacheWrite),
+    cacheWrite1h: rest(rates.cacheWrite1h),
+    output: rest(rates.output),
+    reasoning: rest(rates.reasoning),
+    image: rest(rates.image),
+    request: rest(rates.request),
+  };
+}
+
+/** The bound of the highest tier that this input exceeds, for the whole call; 0 for the rates without a bound. */
+export function tierOf({ tiers }: Prices, usage: Usage): number {
+  return tiers.length === 0 ? 0 : (reachedTier(tiers, inputTokensOf(usage))?.aboveInputTokens ?? 0);
+}
+
+function reachedTier(tiers: readonly PriceTier[], inputTokens: number): PriceTier | undefined {
+  return tiers.findLast(({ aboveInputTokens }) => inputTokens > aboveInputTokens);
 }
 
 /** An upper bound of the usage of a generation. */
@@ -24,19 +90,23 @@ export type Extent = { readonly inputTokens: number; readonly outputTokens: numb
 
 /** The cost of a generation, rounded up once after all meters are added. */
 export function costOf(prices: Prices, usage: Usage): Micros {
+  const { tiers } = prices;
+  const rates = tiers.length === 0 ? prices : (reachedTier(tiers, inputTokensOf(usage)) ?? prices);
   const tokens =
-    BigInt(usage.input) * prices.input +
-    BigInt(usage.cachedInput) * prices.cachedInput +
-    BigInt(usage.cacheWrite) * prices.cacheWrite +
-    BigInt(usage.output) * prices.output +
-    BigInt(usage.reasoning) * prices.reasoning;
-  return roundedUp(tokens) + BigInt(usage.images) * prices.image + prices.request;
+    BigInt(usage.input) * rates.input +
+    BigInt(usage.cachedInput) * rates.cachedInput +
+    BigInt(usage.cacheWrite) * rates.cacheWrite +
+    BigInt(usage.cacheWrite1h) * (rates.cacheWrite1h - rates.cacheWrite) +
+    BigInt(usage.output) * rates.output +
+    BigInt(usage.reasoning) * rates.reasoning;
+  return roundedUp(tokens) + BigInt(usage.images) * rates.image + rates.request;
 }
 
 /** The maximum cost of a generation: each token is priced at the most expensive meter that may apply to it. */
 export function maxCostOf(prices: Prices, { inputTokens, outputTokens, images }: Extent): Micros {
-  const tokens = BigInt(inputTokens) * maxInputPrice(prices) + BigInt(outputTokens) * maxOutputPrice(prices);
-  return roundedUp(tokens) + BigInt(images) * prices.image + prices.request;
+  const { input, output, image, request } = maxRates(prices, inputTokens);
+  const tokens = BigInt(inputTokens) * input + BigInt(outputTokens) * output;
+  return roundedUp(tokens) + BigInt(images) * image + request;
 }
 
 /**
@@ -45,20 +115,40 @@ export function maxCostOf(prices: Prices, { inputTokens, outputTokens, images }:
  */
 export function affordableOutput(prices: Prices, extent: Extent, micros: Micros): number {
   const { inputTokens, outputTokens: wanted, images } = extent;
-  const flat = BigInt(images) * prices.image + prices.request;
+  const { input, output, image, request } = maxRates(prices, inputTokens);
+  const flat = BigInt(images) * image + request;
   // The cost is rounded up to whole micros, so it is at most `micros` exactly when the unrounded cost is.
-  const rest = (micros - flat) * TOKENS_PER_PRICE - BigInt(inputTokens) * maxInputPrice(prices);
-  const price = maxOutputPrice(prices);
+  const rest = (micros - flat) * TOKENS_PER_PRICE - BigInt(inputTokens) * input;
   if (rest < 0n) return -1;
-  return BigInt(wanted) * price <= rest ? wanted : Number(rest / price);
+  return BigInt(wanted) * output <= rest ? wanted : Number(rest / output);
 }
 
-function maxInputPrice({ input, cachedInput, cacheWrite }: Prices): Micros {
-  return max(input, max(cachedInput, cacheWrite));
+type MaxRates = Pick<Rates, "input" | "output" | "image" | "request">;
+
+/** The most expensive meter of each side, in any tier that a call with at most this input can reach. */
+function maxRates(prices: Prices, inputTokens: number): MaxRates {
+  let most = maxRatesOf(prices);
+  for (const tier of prices.tiers) {
+    if (inputTokens <= tier.aboveInputTokens) break;
+    const { input, output, image, request } = maxRatesOf(tier);
+    most = {
+      input: max(most.input, input),
+      output: max(most.output, output),
+      image: max(most.image, image),
+      request: max(most.request, request),
+    };
+  }
+  return most;
 }
 
-function maxOutputPrice({ output, reasoning }: Prices): Micros {
-  return max(output, reasoning);
+function maxRatesOf(rates: Rates): MaxRates {
+  const { input, cachedInput, cacheWrite, cacheWrite1h, output, reasoning, image, request } = rates;
+  return {
+    input: max(max(input, cachedInput), max(cacheWrite, cacheWrite1h)),
+    output: max(output, reasoning),
+    image,
+    request,
+  };
 }
 
 function max(one: Micros, other: Micros): Micros {

@@ -1,12 +1,14 @@
 /**
- * What a generation used, as disjoint meters: no token counts for two of them. The public counts of input and
- * output tokens are the sums.
+ * What a generation used, as disjoint meters: no token counts for two of them, except for the parts of meters. The public
+ * counts of input and output tokens are the sums.
  */
 export type Usage = {
   /** Input tokens that were neither read from a cache nor written to it. */
   readonly input: number;
   readonly cachedInput: number;
   readonly cacheWrite: number;
+  /** The part of the cache writes that is kept for an hour. */
+  readonly cacheWrite1h: number;
   /** Output tokens without reasoning. */
   readonly output: number;
   readonly reasoning: number;
@@ -22,6 +24,7 @@ type Reported = {
   readonly outputTokens: number;
   readonly cachedInput?: number | undefined;
   readonly cacheWrite?: number | undefined;
+  readonly cacheWrite1h?: number | undefined;
   readonly reasoning?: number | undefined;
   readonly imageTokens?: number | undefined;
 };
@@ -36,6 +39,7 @@ export function usageOf(reported: Reported): Usage {
     input: inputTokens - cachedInput - cacheWrite,
     cachedInput,
     cacheWrite,
+    cacheWrite1h: Math.min(reported.cacheWrite1h ?? 0, cacheWrite),
     output: outputTokens - reasoning,
     reasoning,
     images: 0,
@@ -61,6 +65,7 @@ export function clampUsage(usage: Usage, maxInputTokens: number, maxOutputTokens
     input,
     cachedInput,
     cacheWrite,
+    cacheWrite1h: Math.min(usage.cacheWrite1h, cacheWrite),
     output,
     reasoning: Math.min(usage.reasoning, maxOutputTokens - output),
     images: usage.images,

@@ -19,6 +19,7 @@ const SANDBOX = {
   capabilities: ["tools", "images", "json_schema", "reasoning"],
   extraFields: [],
   priceVersion: 0,
+  priceListVersion: 0,
   upstreams: [{ kind: "sandbox", delayMs: 0 }],
 } as const;
 

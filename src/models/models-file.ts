@@ -1,8 +1,9 @@
 import { isMap, isScalar, isSeq, LineCounter, type ParsedNode, parseDocument } from "yaml";
 import type { z } from "zod";
 import type { Model, RemoteSettings } from "../domain/model.ts";
+import type { Prices } from "../domain/price.ts";
 import { readUpstreamKey, UpstreamKeyError } from "../domain/upstream-key.ts";
-import { modelsSchema } from "./models-schema.ts";
+import { modelsSchema, pricesFileSchema } from "./models-schema.ts";
 import { fieldOf, ModelsError, type Path, valueAt, valueProblem } from "./problems.ts";
 
 const MAX_ALIASES = 1_000;
@@ -17,6 +18,29 @@ type Mistake = { readonly path: Path; readonly message: string };
  * be set; the models do not contain them.
  */
 export function parseModels(text: string, file: string, env: Env): readonly Model[] {
+  const { values, content, refuse } = parseFile(text, file, () => modelsSchema);
+  const mistakes = [...sameNames(values.models), ...wrongKeys(values.models, content, env)];
+  if (mistakes.length > 0) throw refuse(mistakes);
+  return values.models;
+}
+
+/** Parses a file with the prices of a model, in the form that they have in models.yaml, or throws. */
+export function parsePrices(text: string, file: string): Prices {
+  return parseFile(text, file, pricesFileSchema).values;
+}
+
+/** What a file has, and an error that names the lines of mistakes. */
+type ParsedFile<Values> = {
+  readonly values: Values;
+  readonly content: unknown;
+  readonly refuse: (mistakes: readonly Mistake[]) => ModelsError;
+};
+
+function parseFile<Schema extends z.ZodType>(
+  text: string,
+  file: string,
+  schemaOf: (content: unknown) => Schema,
+): ParsedFile<z.output<Schema>> {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, logLevel: "error" });
   if (document.errors.length > 0) {
@@ -37,12 +61,9 @@ export function parseModels(text: string, file: string, env: Env): readonly Mode
         return `${file}:${lineOf(lines, document.contents, path)}: ${field}${message}`;
       }),
     );
-  const parsed = modelsSchema.safeParse(content, { error: valueProblem });
+  const parsed = schemaOf(content).safeParse(content, { error: valueProblem });
   if (!parsed.success) throw refuse(parsed.error.issues.flatMap((issue) => mistakesOf(issue, content)));
-  const { models } = parsed.data;
-  const mistakes = [...sameNames(models), ...wrongKeys(models, content, env)];
-  if (mistakes.length > 0) throw refuse(mistakes);
-  return models;
+  return { values: parsed.data, content, refuse };
 }
 
 /** Reports each unknown field as a mistake with its own line. */

@@ -9,7 +9,7 @@ import {
   TASK_KINDS,
   type UpstreamSettings,
 } from "../domain/model.ts";
-import { type Prices, tokenPrices } from "../domain/price.ts";
+import { MAX_PRICE, MAX_TIERS, type Prices, type Rates, tokenPrices } from "../domain/price.ts";
 
 /** The maximum cost of a call depends on these limits: see MAX_PRICE. */
 const MAX_CONTEXT_WINDOW = 100_000_000;
@@ -148,35 +148,57 @@ const MAX_EXTRA_FIELDS = 50;
 /** The fields of a request that upstreams get unchanged. */
 const extraFields = z.array(fieldName).max(MAX_EXTRA_FIELDS).default([]);
 
-/**
- * With the context window, the price, the overhead of 2,000 messages and 100 images at their maximum, a call costs
- * less than 2.2 × 10^14 micros: every JSON reader represents it exactly, and it fits the ledger's bigint.
- */
-const MAX_PRICE = 1_000_000_000_000;
+const price = z.int().min(0).max(Number(MAX_PRICE)).transform(BigInt);
 
-const price = z.int().min(0).max(MAX_PRICE).transform(BigInt);
+const rateFields = {
+  input: price,
+  cached_input: price.optional(),
+  cache_write: price.optional(),
+  cache_write_1h: price.optional(),
+  output: price,
+  reasoning: price.optional(),
+  image: price.optional(),
+  request: price.optional(),
+};
+
+type RateValues = z.output<z.ZodObject<typeof rateFields>>;
+
+/** What is left out costs what its total costs; images and requests, what they cost without a bound. */
+function ratesOf(values: RateValues, units: Pick<Rates, "image" | "request">): Rates {
+  const { input, output, cache_write: cacheWrite = input } = values;
+  return {
+    input,
+    cachedInput: values.cached_input ?? input,
+    cacheWrite,
+    cacheWrite1h: values.cache_write_1h ?? cacheWrite,
+    output,
+    reasoning: values.reasoning ?? output,
+    image: values.image ?? units.image,
+    request: values.request ?? units.request,
+  };
+}
+
+const tier = z.strictObject({ above_input_tokens: tokens, ...rateFields });
 
 const prices = z
-  .strictObject({
-    input: price,
-    cached_input: price.optional(),
-    cache_write: price.optional(),
-    output: price,
-    reasoning: price.optional(),
-    image: price.default(0n),
-    request: price.default(0n),
+  .strictObject({ ...rateFields, tiers: z.array(tier).max(MAX_TIERS).default([]) })
+  .superRefine(({ tiers }, context) => {
+    for (const [i, { above_input_tokens: bound }] of tiers.entries()) {
+      if (bound > (tiers[i - 1]?.above_input_tokens ?? 0)) continue;
+      const path = ["tiers", i, "above_input_tokens"];
+      context.addIssue({ code: "custom", path, message: "must be more than that of the tier before" });
+    }
   })
-  .transform(
-    ({ input, output, image, request, ...details }): Prices => ({
-      input,
-      cachedInput: details.cached_input ?? input,
-      cacheWrite: details.cache_write ?? input,
-      output,
-      reasoning: details.reasoning ?? output,
-      image,
-      request,
-    }),
-  );
+  .transform(({ tiers, ...values }): Prices => {
+    const rates = ratesOf(values, { image: 0n, request: 0n });
+    return {
+      ...rates,
+      tiers: tiers.map(({ above_input_tokens: aboveInputTokens, ...tierValues }) => ({
+        aboveInputTokens,
+        ...ratesOf(tierValues, rates),
+      })),
+    };
+  });
 
 /** The prices of a model: all of them in one group, or those of input and output in two fields. */
 const priceFields = {
@@ -244,6 +266,7 @@ const model = z
     extraFields: values.extra_fields,
     prices: pricesOf(values),
     priceVersion: 0,
+    priceListVersion: 0,
     upstreams: upstreamsOf(values),
   }));
 
@@ -262,6 +285,12 @@ function areDistinct(list: readonly string[]): boolean {
 
 /** The schema of models.yaml; parsing returns models. */
 export const modelsSchema = z.strictObject({ models: z.array(model).min(1).max(MAX_MODELS) });
+
+/** The schema of a file with the prices of a model, in a group "prices" or alone. */
+export function pricesFileSchema(content: unknown): z.ZodType<Prices> {
+  const isGroup = Object.hasOwn(Object(content), "prices");
+  return isGroup ? z.strictObject({ prices }).transform((file) => file.prices) : prices;
+}
 
 function urlProblem(text: string): string | undefined {
   if (!URL.canParse(text)) return "is not a valid URL";

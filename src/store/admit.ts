@@ -35,6 +35,8 @@ export type AdmittedKey = {
   readonly balanceMicros: bigint;
   /** The ids of the models that the key may use; undefined for all. */
   readonly models: readonly string[] | undefined;
+  /** The version of the account's own prices; 0 without any. */
+  readonly priceListVersion: number;
 };
 
 export type RateWindow = { readonly limit: number; readonly remaining: number; readonly secondsLeft: number };
@@ -184,6 +186,7 @@ type AdmitRow = {
   allowed_cidrs: string | null;
   /** Only in the state "rotated". */
   current_fingerprint: Buffer | null;
+  price_list_version: number;
 };
 
 async function admit(
@@ -271,6 +274,7 @@ function decideGroup(
     rateLimitRpm: row.rpm,
     balanceMicros: row.balance_micros,
     models: row.models?.split(","),
+    priceListVersion: row.price_list_version,
   };
   let granted = 0;
   const windowNow = (): RateWindow | undefined =>

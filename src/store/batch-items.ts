@@ -75,14 +75,21 @@ export const entryItem = new CompositeType("entry_item", [
   "user_id",
   "trace_id",
   "answer",
+  "cache_write_1h",
+  "price_tier",
+  "price_list_version",
 ]);
 
 /** The prices of a model, for vx.register_prices. */
-export const priceItem = new CompositeType("price_item", [
-  "model",
+export const priceItem = new CompositeType("price_item", ["model", "rates"]);
+
+/** The prices without a bound, or those of a tier. */
+export const priceRates = new CompositeType("price_rates", [
+  "above_input_tokens",
   "input",
   "cached_input",
   "cache_write",
+  "cache_write_1h",
   "output",
   "reasoning",
   "image",

@@ -4,7 +4,7 @@ import { assertInvariant, InvariantViolation } from "../domain/invariant.ts";
 import { type Lane, laneOfId } from "../domain/lane.ts";
 import type { LimitMetric, LimitWindow } from "../domain/limit.ts";
 import type { Micros } from "../domain/money.ts";
-import { costOf, type Prices } from "../domain/price.ts";
+import { costOf, type Prices, tierOf } from "../domain/price.ts";
 import type { Usage } from "../domain/usage.ts";
 import { entryItem, holdItem } from "./batch-items.ts";
 import type { FunctionCaller } from "./driver/cells.ts";
@@ -85,6 +85,8 @@ export type Charge = {
   readonly usage: Usage;
   readonly prices: Prices;
   readonly priceVersion: number;
+  /** The version of the account's own prices; 0 if none apply. */
+  readonly priceListVersion: number;
   /** The response for a later call with the same idempotency key. */
   readonly answer: string | undefined;
 };
@@ -217,6 +219,9 @@ function endRow({ lane, end: { generationId, accountId, charge } }: EndItem) {
     user_id: charge.user,
     trace_id: charge.traceId,
     answer: charge.answer,
+    cache_write_1h: usage.cacheWrite1h,
+    price_tier: tierOf(charge.prices, usage),
+    price_list_version: charge.priceListVersion,
   };
 }
 
@@ -387,7 +392,7 @@ export function assertEnd(end: EndRequest, open: OpenHold | undefined): void {
   assertInvariant(
     Object.values(usage).every((count) => count >= 0) && amountMicros === costOf(prices, usage),
     "a charge is the cost of its usage",
-    () => ({ ...facts(), ...prices }),
+    () => ({ ...facts(), ...prices, tiers: prices.tiers.length }),
   );
 }
 

@@ -13,9 +13,21 @@ export type ExportRange = {
   readonly to: Quarter;
 };
 
-/** A stored sum: of one quarter of an hour and one price version. Prices are null if the version is unknown. */
+/**
+ * A stored sum: of one quarter of an hour, price version, tier and version of the account's prices. Prices are null if the version is
+ * unknown.
+ */
 export type ExportRow = Omit<UsageSum, "start"> &
-  EntryPrices & { account_name: string; quarter: Quarter; price_version: number };
+  EntryPrices & {
+    account_name: string;
+    quarter: Quarter;
+    price_version: number;
+    cache_write_1h: bigint;
+    price_tier: number;
+    price_list_version: number;
+    /** In hundredths of a percent, of the prices; null for none. */
+    discount: number | null;
+  };
 
 export type MovementRow = {
   account_id: string;
@@ -61,6 +73,8 @@ export async function* exportUsageOfLane(
         last.model,
         last.user_id,
         last.price_version,
+        last.price_tier,
+        last.price_list_version,
       ]);
     }
   } while (rows.length === pieceRows);

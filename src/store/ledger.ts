@@ -4,7 +4,7 @@ import { laneOfId } from "../domain/lane.ts";
 import type { Micros } from "../domain/money.ts";
 import { badToken, cutPage, type Page, pageUpTo } from "../domain/page.ts";
 import { monthText } from "../domain/periods.ts";
-import type { Prices } from "../domain/price.ts";
+import type { Rates } from "../domain/price.ts";
 import type { Usage } from "../domain/usage.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
 import { compareBytes, mergeCells } from "./merge-cells.ts";
@@ -32,6 +32,9 @@ export type EntryRow = {
   user_id: string;
   trace_id: string;
   created_at: Date;
+  cache_write_1h: number;
+  price_tier: number;
+  price_list_version: number;
 } & EntryPrices;
 
 /** Null for entries that are not generations. */
@@ -39,18 +42,20 @@ export type EntryPrices = {
   input_price: bigint | null;
   cached_input_price: bigint | null;
   cache_write_price: bigint | null;
+  cache_write_1h_price: bigint | null;
   output_price: bigint | null;
   reasoning_price: bigint | null;
   image_price: bigint | null;
   request_price: bigint | null;
 };
 
-/** The prices that a generation was charged at. */
-export function pricesOfEntry(row: EntryPrices): Prices {
+/** The prices that a generation was charged at: those of its tier. */
+export function ratesOfEntry(row: EntryPrices): Rates {
   return {
     input: row.input_price ?? 0n,
     cachedInput: row.cached_input_price ?? 0n,
     cacheWrite: row.cache_write_price ?? 0n,
+    cacheWrite1h: row.cache_write_1h_price ?? 0n,
     output: row.output_price ?? 0n,
     reasoning: row.reasoning_price ?? 0n,
     image: row.image_price ?? 0n,
@@ -63,6 +68,7 @@ export function usageOfEntry(row: EntryRow): Usage {
     input: row.input,
     cachedInput: row.cached_input,
     cacheWrite: row.cache_write,
+    cacheWrite1h: row.cache_write_1h,
     output: row.output,
     reasoning: row.reasoning,
     images: row.images,

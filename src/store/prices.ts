@@ -1,21 +1,19 @@
 import { isDeepStrictEqual } from "node:util";
+import { laneOfId } from "../domain/lane.ts";
 import type { Model } from "../domain/model.ts";
 import { badToken, cutPage, type Page } from "../domain/page.ts";
-import type { Prices } from "../domain/price.ts";
-import { priceItem } from "./batch-items.ts";
+import { discountedPrices, type Prices, type PriceTier, type Rates } from "../domain/price.ts";
+import type { AdmittedKey } from "./admit.ts";
+import { priceItem, priceRates } from "./batch-items.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
+import { actionJson, type OperatorAction } from "./operator-log.ts";
 
 /** A version of the prices of a model. */
 export type PriceRow = {
   model: string;
   version: number;
-  input: bigint;
-  cached_input: bigint;
-  cache_write: bigint;
-  output: bigint;
-  reasoning: bigint;
-  image: bigint;
-  request: bigint;
+  /** JSON. */
+  prices: string;
   effective_from: Date;
 };
 
@@ -32,7 +30,9 @@ export async function registerPrices(database: Cells, models: readonly Model[]):
 type Versions = ReadonlyMap<string, number>;
 
 async function versionsOf(database: Cells, models: readonly Model[]): Promise<Versions> {
-  const items = priceItem.arrayOf(models.map(({ id, prices }) => ({ model: id, ...priceFields(prices) })));
+  const items = priceItem.arrayOf(
+    models.map(({ id, prices }) => ({ model: id, rates: arrayOfRates(prices) })),
+  );
   try {
     const rows = await database.home.call<{ model: string; version: number }>("register_prices", items);
     await database.share();
@@ -66,11 +66,155 @@ export async function listPrices(database: Cells, model: string, page: Page) {
   return cutPage(rows, page, ({ version }) => String(version));
 }
 
-export function pricesOfRow({ cached_input, cache_write, ...row }: PriceRow): Prices {
-  const { input, output, reasoning, image, request } = row;
-  return { input, cachedInput: cached_input, cacheWrite: cache_write, output, reasoning, image, request };
+/** A version of an account's own prices. */
+export type AccountPriceRow = {
+  version: number;
+  /** Empty for all models. */
+  model: string;
+  /** In hundredths of a percent. */
+  discount: number | null;
+  /** JSON. */
+  prices: string | null;
+  effective_from: Date;
+};
+
+/** A discount or prices of its own; with neither, those before end. */
+export type AccountPriceChange = {
+  readonly accountId: string;
+  readonly model: string;
+  readonly discount: number | undefined;
+  readonly prices: Prices | undefined;
+};
+
+export async function setAccountPrices(
+  database: Cells,
+  action: OperatorAction,
+  { accountId, model, discount, prices }: AccountPriceChange,
+): Promise<AccountPriceRow> {
+  const lane = laneOfId(accountId);
+  const rates = prices === undefined ? null : arrayOfRates(prices);
+  const values = [actionJson(action), lane, accountId, model, discount ?? null, rates] as const;
+  const [row] = await database.at(lane).call<AccountPriceRow>("set_account_prices", ...values);
+  return row as AccountPriceRow;
 }
 
-function priceFields({ input, cachedInput, cacheWrite, output, reasoning, image, request }: Prices) {
-  return { input, cached_input: cachedInput, cache_write: cacheWrite, output, reasoning, image, request };
+/** Latest first. */
+export async function listAccountPrices(database: Cells, accountId: string, page: Page) {
+  if (!/^\d{0,9}$/.test(page.after)) throw badToken();
+  const lane = laneOfId(accountId);
+  const values = [lane, accountId, Number(page.after), page.size + 1] as const;
+  const rows = await database.at(lane).call<AccountPriceRow>("list_account_prices", ...values);
+  return cutPage(rows, page, ({ version }) => String(version));
+}
+
+/** The prices of an account, with those that a model has for it. */
+type PriceList = {
+  readonly version: number;
+  /** By model; the empty id stands for all models. */
+  readonly rows: Promise<ReadonlyMap<string, AccountPriceRow>>;
+  readonly models: WeakMap<Model, Model>;
+};
+
+/** Accounts whose prices are known. The limit bounds the memory. */
+const MAX_KNOWN_LISTS = 10_000;
+
+/** The prices of accounts. A version never changes, and admission reads which one is valid, so a known one is never out of date. */
+export class PriceLists {
+  readonly #database: Cells;
+  readonly #lists = new Map<string, PriceList>();
+
+  constructor(database: Cells) {
+    this.#database = database;
+  }
+
+  /** The model at the prices of the account; the same model if the account has no prices of its own for it. */
+  modelFor(key: Pick<AdmittedKey, "accountId" | "priceListVersion">, model: Model): Model | Promise<Model> {
+    return key.priceListVersion > 0 ? this.#priced(key.accountId, key.priceListVersion, model) : model;
+  }
+
+  async #priced(accountId: string, version: number, model: Model): Promise<Model> {
+    const list = this.#listOf(accountId, version);
+    const rows = await list.rows.catch((error: unknown) => {
+      // The next call reads them again.
+      if (this.#lists.get(accountId) === list) this.#lists.delete(accountId);
+      throw error;
+    });
+    let priced = list.models.get(model);
+    if (!priced) {
+      priced = pricedModel(model, rows.get(model.id) ?? rows.get(""));
+      list.models.set(model, priced);
+    }
+    return priced;
+  }
+
+  #listOf(accountId: string, version: number): PriceList {
+    const known = this.#lists.get(accountId);
+    if (known?.version === version) return known;
+    const [oldest] = this.#lists.keys();
+    if (this.#lists.size >= MAX_KNOWN_LISTS && oldest !== undefined) this.#lists.delete(oldest);
+    const list = { version, rows: this.#read(accountId, version), models: new WeakMap() };
+    this.#lists.set(accountId, list);
+    return list;
+  }
+
+  async #read(accountId: string, version: number): Promise<ReadonlyMap<string, AccountPriceRow>> {
+    const lane = laneOfId(accountId);
+    const rows = await this.#database
+      .at(lane)
+      .call<AccountPriceRow>("get_account_prices", lane, accountId, version);
+    return new Map(rows.map((row) => [row.model, row]));
+  }
+}
+
+function pricedModel(model: Model, row: AccountPriceRow | undefined): Model {
+  if (row === undefined) return model;
+  const { version: priceListVersion, discount, prices } = row;
+  if (prices !== null) return { ...model, prices: pricesOfRow({ prices }), priceListVersion };
+  return { ...model, prices: discountedPrices(model.prices, discount ?? 0), priceListVersion };
+}
+
+/** Prices below 2^53, as JSON has them. */
+type RatesJson = Record<
+  "input" | "cached_input" | "cache_write" | "cache_write_1h" | "output" | "reasoning" | "image" | "request",
+  number
+>;
+type TierJson = RatesJson & { readonly above_input_tokens: number };
+
+export function pricesOfRow({ prices }: Pick<PriceRow, "prices">): Prices {
+  const { tiers = [], ...rates } = JSON.parse(prices) as RatesJson & { readonly tiers?: readonly TierJson[] };
+  return {
+    ...ratesOfJson(rates),
+    tiers: tiers.map(({ above_input_tokens: aboveInputTokens, ...ofTier }) => ({
+      aboveInputTokens,
+      ...ratesOfJson(ofTier),
+    })),
+  };
+}
+
+function ratesOfJson(rates: RatesJson): Rates {
+  return {
+    input: BigInt(rates.input),
+    cachedInput: BigInt(rates.cached_input),
+    cacheWrite: BigInt(rates.cache_write),
+    cacheWrite1h: BigInt(rates.cache_write_1h),
+    output: BigInt(rates.output),
+    reasoning: BigInt(rates.reasoning),
+    image: BigInt(rates.image),
+    request: BigInt(rates.request),
+  };
+}
+
+/** A column of the type price_rates[]. */
+function arrayOfRates({ tiers, ...rates }: Prices): string {
+  return priceRates.arrayOf([{ aboveInputTokens: 0, ...rates }, ...tiers].map(rowOfRates));
+}
+
+function rowOfRates({ aboveInputTokens, cachedInput, cacheWrite, cacheWrite1h, ...rates }: PriceTier) {
+  return {
+    above_input_tokens: aboveInputTokens,
+    cached_input: cachedInput,
+    cache_write: cacheWrite,
+    cache_write_1h: cacheWrite1h,
+    ...rates,
+  };
 }

@@ -1,5 +1,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { TEST_ACTION_JSON } from "../support/action.ts";
 import { cleanEnv } from "../support/clean-env.ts";
@@ -240,10 +243,12 @@ describe("models", () => {
         input: 250_000,
         cached_input: 250_000,
         cache_write: 250_000,
+        cache_write_1h: 250_000,
         output: 1_250_000,
         reasoning: 1_250_000,
         image: 0,
         request: 0,
+        tiers: [],
       },
       capabilities: expect.any(Array),
       aliases: [],
@@ -256,7 +261,9 @@ describe("models", () => {
     expect(header).toMatch(
       /^ID +CONTEXT +MAX OUTPUT +INPUT \/ 1M +CACHED .* OUTPUT \/ 1M .* CAPABILITIES +UPSTREAMS$/,
     );
-    expect(small).toMatch(/^vx-sandbox-small +8192 +4096 +\$0\.25 +\$0\.25 +\$0\.25 +\$1\.25 .* sandbox$/);
+    expect(small).toMatch(
+      /^vx-sandbox-small +8192 +4096 +\$0\.25 +\$0\.25 +\$0\.25 +\$0\.25 +\$1\.25 .* sandbox$/,
+    );
   });
 
   test("prices lists the versions of a model", async () => {
@@ -270,7 +277,66 @@ describe("models", () => {
     expect(first).toMatch(/^ +1 +\d{4}-\S+ +\$0\.25 /);
     refused(await run("prices", "nonesuch", "--json"), /^vx: .*nonesuch/);
   });
+
+  test("prices set-account gives an account a discount, and a model prices of its own", async () => {
+    const account = await newAccount();
+    const model = ["--model", "vx-sandbox-small"];
+    const set = (...args: string[]) =>
+      json("prices", "set-account", account, "--reason", "contract 7", ...args);
+    expect(await set("--discount", "12.5%")).toMatchObject({
+      prices: { version: 1, model: "", discount_bps: 1_250, prices: null },
+    });
+    using file = temporaryFile(
+      "prices.yaml",
+      "prices: {input: 3, output: 5, tiers: [{above_input_tokens: 9, input: 4, output: 6}]}",
+    );
+    expect(await set(...model, "--file", file.path)).toMatchObject({
+      prices: {
+        version: 2,
+        model: "vx-sandbox-small",
+        prices: {
+          input: 3,
+          cache_write_1h: 3,
+          reasoning: 5,
+          tiers: [{ above_input_tokens: 9, input: 4, cached_input: 4 }],
+        },
+      },
+    });
+    await set(...model, "--remove");
+    const { stdout } = await run("prices", "account", account);
+    expect(stdout.split("\n")).toEqual([
+      expect.stringMatching(/^VERSION +EFFECTIVE FROM +MODEL +DISCOUNT .* TIERS$/),
+      expect.stringMatching(/^ +3 .* vx-sandbox-small +removed/),
+      expect.stringMatching(/^ +2 .* vx-sandbox-small .* above 9: \$0\.000004 in, \$0\.000006 out$/),
+      expect.stringMatching(/^ +1 .* all +12\.5 %/),
+      "",
+    ]);
+    expect((await run("prices", "account", await newAccount())).stderr).toBe(
+      "The account has the prices of the models.\n",
+    );
+    for (const [args, message] of [
+      [[], /add one of --discount, --file and --remove/],
+      [["--discount", "101%"], /--discount: must be a percentage/],
+      [["--file", file.path], /--file needs --model/],
+    ] as const) {
+      const { code, stderr } = await run("prices", "set-account", account, ...args);
+      expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
+    }
+    using wrong = temporaryFile("wrong.yaml", "input: 3\noutput: -1\n");
+    refused(
+      await run("prices", "set-account", account, ...model, "--file", wrong.path),
+      /output: must be at least 0/,
+    );
+  });
 });
+
+/** A file that is removed at the end of the block. */
+function temporaryFile(name: string, text: string) {
+  const folder = mkdtempSync(join(tmpdir(), "vx-prices-"));
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return { path, [Symbol.dispose]: () => rmSync(folder, { recursive: true }) };
+}
 
 describe("plans, keys and their limits", () => {
   test("the table of plans contains their limits", async () => {

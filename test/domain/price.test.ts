@@ -1,19 +1,37 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { affordableOutput, costOf, maxCostOf } from "../../src/domain/price.ts";
-import { clampUsage, inputTokensOf, outputTokensOf, usageOf } from "../../src/domain/usage.ts";
+import {
+  affordableOutput,
+  costOf,
+  maxCostOf,
+  type Prices,
+  tierOf,
+  tokenPrices,
+} from "../../src/domain/price.ts";
+import { clampUsage, inputTokensOf, outputTokensOf, type Usage, usageOf } from "../../src/domain/usage.ts";
 
 const price = fc.bigInt({ min: 0n, max: 1_000_000_000_000n });
-const prices = fc.record({
+const rates = {
   input: price,
   cachedInput: price,
   cacheWrite: price,
+  cacheWrite1h: price,
   output: price,
   reasoning: price,
   image: price,
   request: price,
-});
+};
 const tokens = fc.nat(100_000_000);
+const bound = fc.integer({ min: 1, max: 100_000_000 });
+const prices = fc.record({
+  ...rates,
+  tiers: fc
+    .uniqueArray(fc.record({ aboveInputTokens: bound, ...rates }), {
+      maxLength: 3,
+      selector: ({ aboveInputTokens }) => aboveInputTokens,
+    })
+    .map((tiers) => tiers.toSorted((one, other) => one.aboveInputTokens - other.aboveInputTokens)),
+});
 const images = fc.nat(100);
 
 test("the balance covers exactly the computed output, and not one token more", () => {
@@ -40,6 +58,7 @@ const reported = fc.record(
     outputTokens: count,
     cachedInput: count,
     cacheWrite: count,
+    cacheWrite1h: count,
     reasoning: count,
     imageTokens: count,
   },
@@ -54,6 +73,7 @@ test("the meters of any reported usage are disjoint and add up to its totals", (
       expect(outputTokensOf(usage)).toBe(counts.outputTokens);
       for (const meter of Object.values(usage)) expect(meter).toBeGreaterThanOrEqual(0);
       expect(usage.imageTokens).toBeLessThanOrEqual(counts.inputTokens);
+      expect(usage.cacheWrite1h).toBeLessThanOrEqual(usage.cacheWrite);
     }),
   );
 });
@@ -73,4 +93,91 @@ test("for any reported usage, the charge is at most the hold", () => {
         expect(outputTokensOf(charged)).toBe(counts.outputTokens);
     }),
   );
+});
+
+/** A fraction of whole numbers, so that the reference below rounds nothing. */
+type Fraction = { readonly over: bigint; readonly under: bigint };
+
+const plus = (one: Fraction, other: Fraction): Fraction => ({
+  over: one.over * other.under + other.over * one.under,
+  under: one.under * other.under,
+});
+
+const roundedUp = ({ over, under }: Fraction): bigint => over / under + (over % under === 0n ? 0n : 1n);
+
+/** The cost by the documented rules, computed without the code under test. */
+function invoice(prices: Prices, usage: Usage): { tier: number; cost: bigint } {
+  const inputTokens = usage.input + usage.cachedInput + usage.cacheWrite;
+  const lists = [{ aboveInputTokens: -1, ...prices }, ...prices.tiers];
+  const list = lists.filter(({ aboveInputTokens }) => aboveInputTokens < inputTokens).at(-1) ?? prices;
+  const lines: [number, bigint][] = [
+    [usage.input, list.input],
+    [usage.cachedInput, list.cachedInput],
+    [usage.cacheWrite - usage.cacheWrite1h, list.cacheWrite],
+    [usage.cacheWrite1h, list.cacheWrite1h],
+    [usage.output, list.output],
+    [usage.reasoning, list.reasoning],
+  ];
+  const tokens = lines
+    .map(([count, micros]): Fraction => ({ over: BigInt(count) * micros, under: 1_000_000n }))
+    .reduce(plus);
+  const tier = "aboveInputTokens" in list ? Math.max(0, Number(list.aboveInputTokens)) : 0;
+  return { tier, cost: roundedUp(tokens) + BigInt(usage.images) * list.image + list.request };
+}
+
+const used = fc
+  .record({ ...usageCounts(bound), images })
+  .map(({ images: count, ...counts }) => ({ ...usageOf(counts), images: count }));
+
+function usageCounts(number: fc.Arbitrary<number>) {
+  const either = fc.oneof(fc.constant(0), number);
+  return {
+    inputTokens: either,
+    outputTokens: either,
+    cachedInput: either,
+    cacheWrite: either,
+    cacheWrite1h: either,
+    reasoning: either,
+  };
+}
+
+/** Usage whose input is at a bound of the prices, next to one, or anywhere. */
+const pricedUsage = fc
+  .tuple(prices, used, fc.nat(3), fc.integer({ min: -1, max: 1 }), fc.boolean())
+  .map(([all, usage, at, offset, isNear]) => {
+    const near = (all.tiers[at]?.aboveInputTokens ?? 1) + offset;
+    return {
+      prices: all,
+      usage: isNear ? { ...usage, ...usageOf({ inputTokens: near, outputTokens: 7 }) } : usage,
+    };
+  });
+
+test("a call costs what exact fractions of the prices of its tier add up to", () => {
+  fc.assert(
+    fc.property(pricedUsage, ({ prices, usage }) => {
+      const { tier, cost } = invoice(prices, usage);
+      expect(costOf(prices, usage)).toBe(cost);
+      expect(tierOf(prices, usage)).toBe(tier);
+    }),
+  );
+});
+
+test("only the input selects the tier, cached tokens included, and it must exceed the bound", () => {
+  const prices = { ...tokenPrices(1n, 1n), tiers: [{ ...tokenPrices(2n, 2n), aboveInputTokens: 200_000 }] };
+  const tier = (counts: Parameters<typeof usageOf>[0]) => tierOf(prices, usageOf(counts));
+  expect(tier({ inputTokens: 200_000, outputTokens: 900_000 })).toBe(0);
+  expect(tier({ inputTokens: 200_001, outputTokens: 1 })).toBe(200_000);
+  expect(tier({ inputTokens: 200_001, outputTokens: 1, cachedInput: 150_000, cacheWrite: 50_000 })).toBe(
+    200_000,
+  );
+});
+
+test("a hold has the highest prices of the tiers that the call can reach, and no others", () => {
+  const tiers = [
+    { ...tokenPrices(9_000_000n, 1_000_000n), aboveInputTokens: 10 },
+    { ...tokenPrices(2_000_000n, 8_000_000n), aboveInputTokens: 20 },
+  ];
+  const prices = { ...tokenPrices(1_000_000n, 2_000_000n), tiers };
+  const held = (inputTokens: number) => maxCostOf(prices, { inputTokens, outputTokens: 1, images: 0 });
+  expect([held(10), held(11), held(21)]).toEqual([10n + 2n, 99n + 2n, 189n + 8n]);
 });

@@ -51,7 +51,7 @@ models:
     aliases: [acme, acme/latest]
     capabilities: [tools, images]
     extra_fields: [top_k, chat_template_kwargs]
-    prices: {input: 1, cached_input: 2, cache_write: 3, output: 4, reasoning: 5, image: 6, request: 7}
+    prices: {input: 1, cached_input: 2, cache_write: 3, cache_write_1h: 8, output: 4, reasoning: 5, image: 6, request: 7, tiers: [{above_input_tokens: 4096, input: 9, output: 10}, {above_input_tokens: 8000, input: 11, cached_input: 12, cache_write: 13, output: 14, reasoning: 15, image: 0}]}
     upstreams:
       - {kind: openai, base_url: "https://api.example.com/v1", api_key_env: UPSTREAM_KEY, model: big, timeout_ms: 5000, weight: 3}
       - {kind: anthropic, base_url: "http://127.0.0.1:9000", model: other}
@@ -67,6 +67,7 @@ models:
       id: "acme-1",
       ownedBy: "acme",
       priceVersion: 0,
+      priceListVersion: 0,
       createdSeconds: 1_763_683_200,
       contextWindow: 8_192,
       maxOutputTokens: 8_192,
@@ -81,10 +82,35 @@ models:
         input: 1n,
         cachedInput: 2n,
         cacheWrite: 3n,
+        cacheWrite1h: 8n,
         output: 4n,
         reasoning: 5n,
         image: 6n,
         request: 7n,
+        tiers: [
+          {
+            aboveInputTokens: 4_096,
+            input: 9n,
+            cachedInput: 9n,
+            cacheWrite: 9n,
+            cacheWrite1h: 9n,
+            output: 10n,
+            reasoning: 10n,
+            image: 6n,
+            request: 7n,
+          },
+          {
+            aboveInputTokens: 8_000,
+            input: 11n,
+            cachedInput: 12n,
+            cacheWrite: 13n,
+            cacheWrite1h: 13n,
+            output: 14n,
+            reasoning: 15n,
+            image: 0n,
+            request: 7n,
+          },
+        ],
       },
       upstreams: [
         {
@@ -108,6 +134,7 @@ models:
       id: "meta/llama-3:free",
       ownedBy: "vx",
       priceVersion: 0,
+      priceListVersion: 0,
       createdSeconds: 0,
       contextWindow: 1,
       maxOutputTokens: 1,

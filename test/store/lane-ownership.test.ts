@@ -58,6 +58,7 @@ function writesOf(payer: Payer, generationId: string): Record<string, Parameter[
     rotate_key: [...key, keyId, new Uint8Array(32), ...visible, 60],
     rotate_webhook: [null, lane, accountId, "wh_x", 60],
     set_account_plan: [act, lane, accountId, "free"],
+    set_account_prices: [act, lane, accountId, "", 1, null],
     set_account_suspended: [act, lane, accountId, true],
     set_key_limit: [act, lane, keyId, 1],
     set_low_balance: [lane, accountId, 1n],

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import type { Prices } from "../../src/domain/price.ts";
 import { audit } from "../../src/store/audit.ts";
-import { listPrices, registerPrices } from "../../src/store/prices.ts";
+import { listPrices, pricesOfRow, registerPrices } from "../../src/store/prices.ts";
 import { createPayer, endOf, holdOf, newGenerationId } from "../support/payer.ts";
 import { modelOf } from "../support/samples.ts";
 import { createTestBilling, useStore } from "../support/store.ts";
@@ -10,10 +10,12 @@ const PRICES: Prices = {
   input: 1n,
   cachedInput: 2n,
   cacheWrite: 3n,
+  cacheWrite1h: 9n,
   output: 4n,
   reasoning: 5n,
   image: 6n,
   request: 7n,
+  tiers: [],
 };
 const PAGE = { list: "prices", size: 100, after: "" } as const;
 
@@ -35,7 +37,7 @@ describe("registering the prices of a catalog", () => {
     expect([await versionOf({ output: 0n }), await versionOf({ output: 0n })]).toEqual([2, 2]);
     expect(await versionOf()).toBe(3);
     const { rows } = await listPrices(store.database, "m", PAGE);
-    expect(rows.map(({ version, output }) => [version, output])).toEqual([
+    expect(rows.map((row) => [row.version, pricesOfRow(row).output])).toEqual([
       [3, 4n],
       [2, 0n],
       [1, 4n],
@@ -45,9 +47,29 @@ describe("registering the prices of a catalog", () => {
     expect(await findings()).toEqual([]);
   });
 
-  test.each(Object.keys(PRICES))("a change of the price %s makes a version", async (name) => {
+  test.each(Object.keys(PRICES).filter((name) => name !== "tiers"))(
+    "a change of the price %s makes a version",
+    async (name) => {
+      await versionOf();
+      expect(await versionOf({ [name]: 8n })).toBe(2);
+    },
+  );
+
+  test("a change of a tier makes a version", async () => {
+    const { tiers: _, ...rates } = PRICES;
+    const tier = { aboveInputTokens: 100, ...rates };
     await versionOf();
-    expect(await versionOf({ [name]: 8n })).toBe(2);
+    expect([await versionOf({ tiers: [tier] }), await versionOf({ tiers: [tier] })]).toEqual([2, 2]);
+    expect(await versionOf({ tiers: [{ ...tier, aboveInputTokens: 101 }] })).toBe(3);
+    expect(await versionOf({ tiers: [{ ...tier, aboveInputTokens: 101, cacheWrite1h: 0n }] })).toBe(4);
+    const { rows } = await listPrices(store.database, "m", PAGE);
+    expect(rows.map(pricesOfRow)).toEqual([
+      { ...PRICES, tiers: [{ ...tier, aboveInputTokens: 101, cacheWrite1h: 0n }] },
+      { ...PRICES, tiers: [{ ...tier, aboveInputTokens: 101 }] },
+      { ...PRICES, tiers: [tier] },
+      PRICES,
+    ]);
+    expect(await findings()).toEqual([]);
   });
 
   test("several servers that load the same change at once create one version", async () => {
@@ -93,13 +115,19 @@ describe("registering the prices of a catalog", () => {
 describe("the audit", () => {
   test("finds a change of any column of a version, and a removed version", async () => {
     const { owner } = store;
-    const columns = await owner<{ name: string; type: string }[]>`
-      SELECT column_name AS name, data_type AS type FROM information_schema.columns
-      WHERE table_schema = 'vx' AND table_name = 'price_versions' AND column_name NOT IN ('model', 'version', 'hash')`;
-    expect(columns).toHaveLength(8);
-    const changes = columns.map(({ name, type }) =>
-      type === "bigint" ? `${name} = ${name} + 1` : `${name} = ${name} + interval '1 microsecond'`,
-    );
+    const columns = await owner<{ name: string }[]>`
+      SELECT column_name AS name FROM information_schema.columns
+      WHERE table_schema = 'vx' AND table_name = 'price_versions' AND column_name NOT IN ('model', 'version', 'hash')
+      ORDER BY ordinal_position`;
+    expect(columns.map(({ name }) => name)).toEqual(["rates", "effective_from"]);
+    const rates = await owner<{ name: string }[]>`
+      SELECT attname AS name FROM pg_attribute WHERE attrelid = 'vx.price_rates'::regclass AND attnum > 0`;
+    expect(rates).toHaveLength(9);
+    const changes = [
+      "effective_from = effective_from + interval '1 microsecond'",
+      "rates = rates || rates[1]",
+      ...rates.map(({ name }) => `rates[1].${name} = (rates[1]).${name} + 1`),
+    ];
     for (const change of [...changes, "model = 'other'", "hash = sha256(hash)"]) {
       await owner`DELETE FROM vx.price_versions`;
       for (const input of [1n, 2n, 3n]) await versionOf({ input });
@@ -122,7 +150,15 @@ describe("the audit", () => {
     await billing.end(endOf(payer, id, 250n));
     expect(await findings()).toEqual([]);
     const isCharge = owner`account_id = ${payer.accountId} AND kind = 'generation'`;
-    for (const meter of ["input", "cached_input", "cache_write", "output", "reasoning", "price_version"]) {
+    for (const meter of [
+      "input",
+      "cached_input",
+      "cache_write",
+      "output",
+      "reasoning",
+      "price_version",
+      "price_tier",
+    ]) {
       await owner`UPDATE vx.ledger SET ${owner(meter)} = ${owner(meter)} + 1 WHERE ${isCharge}`;
       expect(
         (await findings()).map(({ rule }) => rule),

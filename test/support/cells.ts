@@ -45,6 +45,7 @@ const MORE_TABLES = [
   "usage_user_counts",
   "operator_events",
   "topups",
+  "account_prices",
 ];
 
 /** Moves a lane as an operator would: it has no owner while its rows are copied. */

@@ -22,6 +22,9 @@ const COLUMNS = [
   "user_id",
   "trace_id",
   "created_at",
+  "cache_write_1h",
+  "price_tier",
+  "price_list_version",
 ];
 
 /** The hash of each row `l` of the ledger in the search_path, recomputed over the window `c` of its account. */

@@ -4,6 +4,7 @@ export const NO_USAGE: Usage = {
   input: 0,
   cachedInput: 0,
   cacheWrite: 0,
+  cacheWrite1h: 0,
   output: 0,
   reasoning: 0,
   images: 0,

@@ -99,6 +99,7 @@ export function endOf(
           usage: usageOf({ inputTokens: Number(amountMicros), outputTokens: 0 }),
           prices: MODEL.prices,
           priceVersion: 1,
+          priceListVersion: 0,
           answer,
         };
   return { generationId, accountId: payer.accountId, charge };

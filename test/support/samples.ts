@@ -20,6 +20,7 @@ export function modelOf(values: Partial<Model> = {}): Model {
     extraFields: [],
     prices: tokenPrices(1_000_000n, 2_000_000n),
     priceVersion: 1,
+    priceListVersion: 0,
     upstreams: [],
     ...values,
   };

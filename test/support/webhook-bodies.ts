@@ -11,7 +11,10 @@ type Post = {
     };
   };
 };
-type Document = { readonly webhooks: Readonly<Record<string, { readonly post: Post }>> };
+type Document = {
+  readonly webhooks: Readonly<Record<string, { readonly post: Post }>>;
+  readonly components: object;
+};
 
 /** What a webhook gets about an event. */
 export type WebhookBody = {
@@ -20,7 +23,7 @@ export type WebhookBody = {
   readonly data: JsonValue;
 };
 
-const { webhooks } = JSON.parse(readFileSync("gen/openapi.json", "utf8")) as Document;
+const { webhooks, components } = JSON.parse(readFileSync("gen/openapi.json", "utf8")) as Document;
 const ajv = new Ajv2020({ strict: false, validateFormats: false });
 const compiled = new Map<string, ValidateFunction>();
 
@@ -34,7 +37,8 @@ export function expectDescribed(body: WebhookBody): void {
   if (!desc) throw new Error(`the event ${type} has no message`);
   fromJson(desc, data);
   const schema = describedWebhooks.get(type)?.requestBody.content["application/json"].schema;
-  const validate = compiled.get(type) ?? ajv.compile(schema ?? false);
+  // References of the schema lead to the components of the document.
+  const validate = compiled.get(type) ?? ajv.compile({ ...schema, components });
   compiled.set(type, validate);
   if (!validate(body))
     throw new Error(`${type}: ${ajv.errorsText(validate.errors)}\n${JSON.stringify(body)}`);

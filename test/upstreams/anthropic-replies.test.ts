@@ -184,12 +184,17 @@ describe("usage", () => {
     expect(
       usage(
         { output_tokens: 5, output_tokens_details: { thinking_tokens: 2 } },
-        { cache_read_input_tokens: 100, cache_creation_input_tokens: 7 },
+        {
+          cache_read_input_tokens: 100,
+          cache_creation_input_tokens: 7,
+          cache_creation: { ephemeral_5m_input_tokens: 3, ephemeral_1h_input_tokens: 4 },
+        },
       ),
     ).toEqual({
       input: 10,
       cachedInput: 100,
       cacheWrite: 7,
+      cacheWrite1h: 4,
       output: 3,
       reasoning: 2,
       images: 0,

@@ -226,6 +226,7 @@ test("usage has all its details; the last report counts, and a detail never exce
     input: 2,
     cachedInput: 6,
     cacheWrite: 2,
+    cacheWrite1h: 0,
     output: 1,
     reasoning: 4,
     images: 0,

@@ -149,6 +149,7 @@ describe("the end", () => {
       input: 5,
       cachedInput: 4,
       cacheWrite: 1,
+      cacheWrite1h: 0,
       output: 3,
       reasoning: 2,
       images: 0,

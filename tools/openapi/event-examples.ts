@@ -6,6 +6,7 @@ const PRICES = {
   input: 250_000,
   cached_input: 125_000,
   cache_write: 250_000,
+  cache_write_1h: 250_000,
   output: 1_000_000,
   reasoning: 1_000_000,
   image: 0,

@@ -77,6 +77,9 @@ const CREDIT = {
   reasoning_tokens: 0,
   image_tokens: 0,
   images: 0,
+  cache_write_1h_tokens: 0,
+  price_tier: 0,
+  price_list_version: 0,
 };
 
 const EVENT = {

@@ -71,7 +71,10 @@ function bodySchema(type: string, data: Schema): Schema {
     id: { description: "The id of the event.", type: "string" },
     type: { description: "The type of the event.", type: "string", const: type },
     timestamp: { description: "The time of the event.", type: "string", format: "date-time" },
-    account_id: { description: "The id of the account. Empty for events about prices.", type: "string" },
+    account_id: {
+      description: "The id of the account. Empty for events about the prices of models.",
+      type: "string",
+    },
     seq: { description: "The number of the event in its account.", type: "integer", format: "int64" },
     data,
   };

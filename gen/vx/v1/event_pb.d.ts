@@ -502,38 +502,45 @@ export declare type WebhookDisabledEvent = Message<"vx.v1.WebhookDisabledEvent">
 export declare const WebhookDisabledEventSchema: GenMessage<WebhookDisabledEvent>;
 
 /**
- * The data of the event "price.changed": the prices of a model changed. Only for operators.
+ * The data of the event "price.changed": the prices of a model changed, which only operators see, or those of the account.
  *
  * @generated from message vx.v1.PriceChangedEvent
  */
 export declare type PriceChangedEvent = Message<"vx.v1.PriceChangedEvent"> & {
   /**
-   * The id of the model.
+   * The id of the model. Empty if the account got a discount on all models.
    *
    * @generated from field: string model = 1;
    */
   model: string;
 
   /**
-   * The version of the new prices.
+   * The version of the new prices: of the model, or of the account.
    *
    * @generated from field: int32 version = 2;
    */
   version: number;
 
   /**
-   * The new prices.
+   * The new prices. Absent if the account got a discount, or has the prices of the model again.
    *
    * @generated from field: vx.v1.Prices prices = 3;
    */
   prices?: Prices | undefined;
 
   /**
-   * The prices before.
+   * The prices before. Absent for an account.
    *
    * @generated from field: vx.v1.Prices previous = 4;
    */
   previous?: Prices | undefined;
+
+  /**
+   * The discount of the account, in hundredths of a percent. Absent without one.
+   *
+   * @generated from field: optional int32 discount_bps = 5;
+   */
+  discountBps?: number | undefined;
 };
 
 /**

@@ -146,7 +146,8 @@ export declare type LedgerEntry = Message<"vx.v1.LedgerEntry"> & {
   priceVersion: number;
 
   /**
-   * The prices of this version. Not set if the entry is not a generation.
+   * The prices that the generation was charged at: those of the tier for its input tokens, after the discount of the account. Not set
+   * if the entry is not a generation.
    *
    * @generated from field: vx.v1.Prices prices = 19;
    */
@@ -186,6 +187,27 @@ export declare type LedgerEntry = Message<"vx.v1.LedgerEntry"> & {
    * @generated from field: int64 images = 24;
    */
   images: bigint;
+
+  /**
+   * The part of the tokens written to a cache that is kept for an hour.
+   *
+   * @generated from field: int64 cache_write_1h_tokens = 25;
+   */
+  cacheWrite1hTokens: bigint;
+
+  /**
+   * The bound `above_input_tokens` of the tier whose prices apply. 0 if none does.
+   *
+   * @generated from field: int64 price_tier = 26;
+   */
+  priceTier: bigint;
+
+  /**
+   * The version of the account's own prices that applied. 0 if none did.
+   *
+   * @generated from field: int32 price_list_version = 27;
+   */
+  priceListVersion: number;
 };
 
 /**

@@ -11,7 +11,8 @@ import type { Message } from "@bufbuild/protobuf";
 export declare const file_vx_v1_prices: GenFile;
 
 /**
- * Prices in micros. The cost of a generation is the sum of its tokens at their prices, rounded up once to whole micros, plus
+ * Prices in micros. A call has the prices of the highest tier whose bound its input tokens exceed, for all its tokens, and without
+ * such a tier those of the model. The cost of a generation is the sum of its tokens at their prices, rounded up once to whole micros, plus
  * its images and the request. Each token counts for one price.
  *
  * @generated from message vx.v1.Prices
@@ -65,6 +66,20 @@ export declare type Prices = Message<"vx.v1.Prices"> & {
    * @generated from field: int64 request = 7;
    */
   request: bigint;
+
+  /**
+   * The price of one million input tokens written to a cache for an hour.
+   *
+   * @generated from field: int64 cache_write_1h = 8;
+   */
+  cacheWrite1h: bigint;
+
+  /**
+   * Prices of calls with many input tokens, in the order of their bounds.
+   *
+   * @generated from field: repeated vx.v1.PriceTier tiers = 9;
+   */
+  tiers: PriceTier[];
 };
 
 /**
@@ -72,4 +87,80 @@ export declare type Prices = Message<"vx.v1.Prices"> & {
  * Use `create(PricesSchema)` to create a new message.
  */
 export declare const PricesSchema: GenMessage<Prices>;
+
+/**
+ * The prices of calls with more input tokens than a bound.
+ *
+ * @generated from message vx.v1.PriceTier
+ */
+export declare type PriceTier = Message<"vx.v1.PriceTier"> & {
+  /**
+   * The bound: a call with more input tokens has these prices.
+   *
+   * @generated from field: int64 above_input_tokens = 1;
+   */
+  aboveInputTokens: bigint;
+
+  /**
+   * The price of one million input tokens that were neither read from a cache nor written to it.
+   *
+   * @generated from field: int64 input = 2;
+   */
+  input: bigint;
+
+  /**
+   * The price of one million input tokens read from a cache.
+   *
+   * @generated from field: int64 cached_input = 3;
+   */
+  cachedInput: bigint;
+
+  /**
+   * The price of one million input tokens written to a cache.
+   *
+   * @generated from field: int64 cache_write = 4;
+   */
+  cacheWrite: bigint;
+
+  /**
+   * The price of one million input tokens written to a cache for an hour.
+   *
+   * @generated from field: int64 cache_write_1h = 5;
+   */
+  cacheWrite1h: bigint;
+
+  /**
+   * The price of one million output tokens without reasoning.
+   *
+   * @generated from field: int64 output = 6;
+   */
+  output: bigint;
+
+  /**
+   * The price of one million reasoning tokens.
+   *
+   * @generated from field: int64 reasoning = 7;
+   */
+  reasoning: bigint;
+
+  /**
+   * The price of one image in the input, in addition to its tokens.
+   *
+   * @generated from field: int64 image = 8;
+   */
+  image: bigint;
+
+  /**
+   * The price of one request.
+   *
+   * @generated from field: int64 request = 9;
+   */
+  request: bigint;
+};
+
+/**
+ * Describes the message vx.v1.PriceTier.
+ * Use `create(PriceTierSchema)` to create a new message.
+ */
+export declare const PriceTierSchema: GenMessage<PriceTier>;
 

@@ -8,7 +8,7 @@ import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
  * Describes the file vx/v1/prices.proto.
  */
 export const file_vx_v1_prices = /*@__PURE__*/
-  fileDesc("ChJ2eC92MS9wcmljZXMucHJvdG8SBXZ4LnYxIoUBCgZQcmljZXMSDQoFaW5wdXQYASABKAMSFAoMY2FjaGVkX2lucHV0GAIgASgDEhMKC2NhY2hlX3dyaXRlGAMgASgDEg4KBm91dHB1dBgEIAEoAxIRCglyZWFzb25pbmcYBSABKAMSDQoFaW1hZ2UYBiABKAMSDwoHcmVxdWVzdBgHIAEoA0JSCgljb20udngudjFCC1ByaWNlc1Byb3RvUAFaLmdpdGh1Yi5jb20vdngtYXBpL3Z4L2NsaWVudHMvZ28vZ2VuL3Z4L3YxO3Z4djGqAgVWeC5WMWIGcHJvdG8z");
+  fileDesc("ChJ2eC92MS9wcmljZXMucHJvdG8SBXZ4LnYxIr4BCgZQcmljZXMSDQoFaW5wdXQYASABKAMSFAoMY2FjaGVkX2lucHV0GAIgASgDEhMKC2NhY2hlX3dyaXRlGAMgASgDEg4KBm91dHB1dBgEIAEoAxIRCglyZWFzb25pbmcYBSABKAMSDQoFaW1hZ2UYBiABKAMSDwoHcmVxdWVzdBgHIAEoAxIWCg5jYWNoZV93cml0ZV8xaBgIIAEoAxIfCgV0aWVycxgJIAMoCzIQLnZ4LnYxLlByaWNlVGllciK8AQoJUHJpY2VUaWVyEhoKEmFib3ZlX2lucHV0X3Rva2VucxgBIAEoAxINCgVpbnB1dBgCIAEoAxIUCgxjYWNoZWRfaW5wdXQYAyABKAMSEwoLY2FjaGVfd3JpdGUYBCABKAMSFgoOY2FjaGVfd3JpdGVfMWgYBSABKAMSDgoGb3V0cHV0GAYgASgDEhEKCXJlYXNvbmluZxgHIAEoAxINCgVpbWFnZRgIIAEoAxIPCgdyZXF1ZXN0GAkgASgDQlIKCWNvbS52eC52MUILUHJpY2VzUHJvdG9QAVouZ2l0aHViLmNvbS92eC1hcGkvdngvY2xpZW50cy9nby9nZW4vdngvdjE7dnh2MaoCBVZ4LlYxYgZwcm90bzM");
 
 /**
  * Describes the message vx.v1.Prices.
@@ -16,4 +16,11 @@ export const file_vx_v1_prices = /*@__PURE__*/
  */
 export const PricesSchema = /*@__PURE__*/
   messageDesc(file_vx_v1_prices, 0);
+
+/**
+ * Describes the message vx.v1.PriceTier.
+ * Use `create(PriceTierSchema)` to create a new message.
+ */
+export const PriceTierSchema = /*@__PURE__*/
+  messageDesc(file_vx_v1_prices, 1);
 

@@ -11,7 +11,7 @@ import { withPrefix } from "../../domain/ids.ts";
 import { parseJson } from "../../domain/json.ts";
 import type { Delta, FinishReason, Output, ToolCallDelta } from "../../domain/output.ts";
 import type { Reasoning, ToolCall } from "../../domain/prompt.ts";
-import { outputTokensOf } from "../../domain/usage.ts";
+import { outputTokensOf, type Usage } from "../../domain/usage.ts";
 import { valueOfJson } from "../../rules/plain-values.ts";
 
 type Message = MessageInitShape<typeof CreateMessageResponseSchema>;
@@ -77,7 +77,15 @@ function messageUsageOf({ usage, costMicros }: Reply): MessageInitShape<typeof M
     outputTokensDetails: { thinkingTokens: BigInt(usage.reasoning) },
     costMicros,
     ...NO_DETAILS,
+    ...(usage.cacheWrite > 0 ? { cacheCreation: cacheCreationOf(usage) } : {}),
   };
+}
+
+function cacheCreationOf({ cacheWrite, cacheWrite1h }: Usage) {
+  return valueOfJson({
+    ephemeral_1h_input_tokens: cacheWrite1h,
+    ephemeral_5m_input_tokens: cacheWrite - cacheWrite1h,
+  });
 }
 
 function blocksOf({ reasoning, text, toolCalls }: Output): Block[] {

@@ -1,4 +1,5 @@
 import { QUARTER_MS } from "../../domain/periods.ts";
+import { discountedPrice } from "../../domain/price.ts";
 import type { ExportRow, MovementRow } from "../../store/export-usage.ts";
 import { USAGE_COUNTS } from "../../store/usage-sums.ts";
 
@@ -22,6 +23,7 @@ export const FOCUS_COLUMNS = [
   "ConsumedQuantity",
   "ConsumedUnit",
   "ContractedCost",
+  "ContractedUnitPrice",
   "EffectiveCost",
   "InvoiceIssuerName",
   "ListCost",
@@ -50,7 +52,7 @@ const DAY_MS = DAY_QUARTERS * QUARTER_MS;
 const COST_DECIMALS = 12;
 const MICRO = 10n ** 6n;
 
-/** The sums of one day in UTC with the same account, key, model and price version. */
+/** The sums of one day in UTC with the same account, key, model and prices. */
 type DaySum = { -readonly [Name in keyof ExportRow]: ExportRow[Name] };
 
 /** Collects rows, ordered by account and time, into days: memory holds one day of one account. */
@@ -69,10 +71,10 @@ export class FocusDays {
     const current = `${day} ${row.account_id}`;
     const done = current === this.#current ? [] : this.finish();
     this.#current = current;
-    const key = `${row.key_id} ${row.price_version} ${row.model}`;
+    const key = `${row.key_id} ${row.price_version} ${row.price_tier} ${row.price_list_version} ${row.model}`;
     const sum = this.#sums.get(key);
     if (!sum) this.#sums.set(key, { ...row, quarter: day * DAY_QUARTERS });
-    else for (const count of USAGE_COUNTS) sum[count] += row[count];
+    else for (const count of EXPORT_COUNTS) sum[count] += row[count];
     return done;
   }
 
@@ -83,27 +85,36 @@ export class FocusDays {
   }
 }
 
-type Meter = { name: string; unit: string; per: bigint; quantity: bigint; price: bigint };
+const EXPORT_COUNTS = [...USAGE_COUNTS, "cache_write_1h"] as const;
+
+type Meter = {
+  name: string;
+  unit: string;
+  per: bigint;
+  quantity: bigint;
+  price: bigint;
+  /** After the discount of the account. */
+  contracted: bigint;
+};
 
 function metersOf(sum: DaySum): Meter[] {
-  const tokens = (name: string, quantity: bigint, price: bigint | null): Meter => ({
+  const meter = (name: string, unit: string, per: bigint, quantity: bigint, price: bigint): Meter => ({
     name,
-    unit: "Tokens",
-    per: MICRO,
+    unit,
+    per,
     quantity,
-    price: price ?? 0n,
+    price,
+    contracted: discountedPrice(price, sum.discount ?? 0),
   });
-  const units = (name: string, quantity: bigint, price: bigint | null): Meter => ({
-    name,
-    unit: name,
-    per: 1n,
-    quantity,
-    price: price ?? 0n,
-  });
+  const tokens = (name: string, quantity: bigint, price: bigint | null) =>
+    meter(name, "Tokens", MICRO, quantity, price ?? 0n);
+  const units = (name: string, quantity: bigint, price: bigint | null) =>
+    meter(name, name, 1n, quantity, price ?? 0n);
   const all = [
     tokens("Input Tokens", sum.input, sum.input_price),
     tokens("Cached Input Tokens", sum.cached_input, sum.cached_input_price),
-    tokens("Cache Write Tokens", sum.cache_write, sum.cache_write_price),
+    tokens("Cache Write Tokens", sum.cache_write - sum.cache_write_1h, sum.cache_write_price),
+    tokens("Cache Write Tokens for an Hour", sum.cache_write_1h, sum.cache_write_1h_price),
     tokens("Output Tokens", sum.output, sum.output_price),
     tokens("Reasoning Tokens", sum.reasoning, sum.reasoning_price),
     units("Images", sum.images, sum.image_price),
@@ -119,17 +130,21 @@ function metersOf(sum: DaySum): Meter[] {
  */
 function rowsOfDay(sum: DaySum, productName: string): FocusRow[] {
   const meters = metersOf(sum);
-  const listCost = ({ quantity, price, per }: Meter) => (quantity * price * MICRO) / per;
-  const difference = sum.cost_micros * MICRO - meters.reduce((total, meter) => total + listCost(meter), 0n);
+  const costAt = (price: bigint, { quantity, per }: Meter) => (quantity * price * MICRO) / per;
+  const contracted = (meter: Meter) => costAt(meter.contracted, meter);
+  const difference = sum.cost_micros * MICRO - meters.reduce((total, meter) => total + contracted(meter), 0n);
   return meters.map((meter, i) => {
-    const cost = formatDecimal(listCost(meter) + (i === 0 ? difference : 0n), COST_DECIMALS);
+    const cost = formatDecimal(contracted(meter) + (i === 0 ? difference : 0n), COST_DECIMALS);
     const { quantity, price, per, unit, name } = meter;
+    const ofAccount = sum.price_list_version > 0 ? `/account-${sum.price_list_version}` : "";
+    const tier = sum.price_tier > 0 ? `/above-${sum.price_tier}` : "";
     return {
       ...commonFields(sum, sum.quarter * QUARTER_MS, productName),
       BilledCost: cost,
       ContractedCost: cost,
       EffectiveCost: cost,
-      ListCost: formatDecimal(listCost(meter), COST_DECIMALS),
+      ContractedUnitPrice: formatDecimal(meter.contracted, 6),
+      ListCost: formatDecimal(costAt(price, meter), COST_DECIMALS),
       ChargeCategory: "Usage",
       ChargeClass: "",
       ChargeDescription: `${name} of ${sum.model}`,
@@ -142,8 +157,13 @@ function rowsOfDay(sum: DaySum, productName: string): FocusRow[] {
       PricingUnit: per === MICRO ? "1000000 Tokens" : unit,
       SkuId: sum.model,
       SkuMeter: name,
-      SkuPriceDetails: JSON.stringify({ x_Model: sum.model, x_PriceVersion: String(sum.price_version) }),
-      SkuPriceId: `${sum.model}/${sum.price_version}/${name.replaceAll(" ", "-").toLowerCase()}`,
+      SkuPriceDetails: JSON.stringify({
+        x_Model: sum.model,
+        x_PriceVersion: String(sum.price_version),
+        ...(sum.price_tier > 0 ? { x_AboveInputTokens: String(sum.price_tier) } : {}),
+        ...(ofAccount ? { x_PriceListVersion: String(sum.price_list_version) } : {}),
+      }),
+      SkuPriceId: `${sum.model}/${sum.price_version}${ofAccount}${tier}/${name.replaceAll(" ", "-").toLowerCase()}`,
       x_KeyId: sum.key_id,
       x_Requests: String(sum.requests),
     };
@@ -159,6 +179,7 @@ export function focusRowOfMovement(row: MovementRow, productName: string): Focus
     ...commonFields(row, day, productName),
     BilledCost: cost,
     ContractedCost: cost,
+    ContractedUnitPrice: "",
     EffectiveCost: cost,
     ListCost: cost,
     ChargeCategory: isCredit ? "Credit" : "Adjustment",

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { Model } from "../../domain/model.ts";
 import { formatMicros, type Micros } from "../../domain/money.ts";
+import type { PriceTier } from "../../domain/price.ts";
 import { exampleModels } from "../../models/built-in.ts";
 import { fill, type Html, html } from "./html.ts";
 import type { Render } from "./rendered.ts";
@@ -29,8 +30,13 @@ function modelRows(models: readonly Model[]): Html[] {
     const input = [
       ...differing("cached", prices.cachedInput, prices.input),
       ...differing("cache write", prices.cacheWrite, prices.input),
+      ...differing("cache write for an hour", prices.cacheWrite1h, prices.cacheWrite),
+      ...prices.tiers.map((tier) => tierText(tier, tier.input)),
     ];
-    const output = differing("reasoning", prices.reasoning, prices.output);
+    const output = [
+      ...differing("reasoning", prices.reasoning, prices.output),
+      ...prices.tiers.map((tier) => tierText(tier, tier.output)),
+    ];
     const units = [
       ...differing("per image", prices.image, 0n),
       ...differing("per request", prices.request, 0n),
@@ -46,6 +52,10 @@ function modelRows(models: readonly Model[]): Html[] {
             <td class="can" data-label="Can use">${capabilities(model)}</td>
           </tr>`;
   });
+}
+
+function tierText({ aboveInputTokens }: PriceTier, price: Micros): string {
+  return `${formatMicros(price)} above ${tokens(aboveInputTokens)} input tokens`;
 }
 
 function differing(name: string, price: Micros, usual: Micros): string[] {

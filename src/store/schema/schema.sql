@@ -9,6 +9,14 @@ CREATE TYPE account_change AS (
   at timestamp with time zone
 );
 
+CREATE TYPE account_price_view AS (
+  version integer,
+  model text,
+  discount integer,
+  prices text,
+  effective_from timestamp with time zone
+);
+
 CREATE TYPE admit_item AS (
   lane smallint,
   fingerprint bytea,
@@ -65,7 +73,10 @@ CREATE TYPE entry_item AS (
   image_tokens integer,
   user_id text,
   trace_id text,
-  answer text
+  answer text,
+  cache_write_1h integer,
+  price_tier integer,
+  price_list_version integer
 );
 
 CREATE TYPE event_view AS (
@@ -208,13 +219,19 @@ CREATE TYPE plans_with_limits AS (
 
 CREATE TYPE price_item AS (
   model text,
-  input bigint,
-  cached_input bigint,
-  cache_write bigint,
-  output bigint,
-  reasoning bigint,
-  image bigint,
-  request bigint
+  rates vx.price_rates[]
+);
+
+CREATE TYPE price_rates AS (
+  above_input_tokens integer,
+  input vx.price_micros,
+  cached_input vx.price_micros,
+  cache_write vx.price_micros,
+  cache_write_1h vx.price_micros,
+  output vx.price_micros,
+  reasoning vx.price_micros,
+  image vx.price_micros,
+  request vx.price_micros
 );
 
 CREATE TYPE seen_payment AS (
@@ -248,6 +265,23 @@ CREATE TYPE webhook_view AS (
   secret text
 );
 
+CREATE TABLE account_prices (
+  lane smallint NOT NULL,
+  account_id text NOT NULL,
+  version integer NOT NULL,
+  model text NOT NULL,
+  discount integer,
+  rates price_rates[],
+  effective_from timestamp with time zone NOT NULL,
+  hash bytea NOT NULL,
+  CONSTRAINT discount_in_range CHECK (((discount >= 0) AND (discount <= 10000))),
+  CONSTRAINT discount_or_rates CHECK ((num_nonnulls(discount, rates) < 2)),
+  CONSTRAINT rates_have_model CHECK (((rates IS NULL) OR (model <> ''::text))),
+  CONSTRAINT account_prices_lane_account_id_fkey FOREIGN KEY (lane, account_id) REFERENCES accounts(lane, id),
+  CONSTRAINT account_prices_pkey PRIMARY KEY (lane, account_id, version)
+);
+CREATE INDEX account_prices_by_model ON account_prices USING btree (lane, account_id, model, version);
+
 CREATE TABLE account_profiles (
   lane smallint NOT NULL,
   account_id text NOT NULL,
@@ -278,6 +312,7 @@ CREATE TABLE accounts (
   limits_version bigint NOT NULL DEFAULT 0,
   low_balance_micros bigint,
   owed_micros bigint NOT NULL DEFAULT 0,
+  price_list_version integer NOT NULL DEFAULT 0,
   CONSTRAINT balance_covers_holds CHECK (((0 <= held_micros) AND (held_micros <= balance_micros))),
   CONSTRAINT balance_in_range CHECK ((balance_micros <= '9000000000000000'::bigint)),
   CONSTRAINT owed_not_negative CHECK ((owed_micros >= 0)),
@@ -476,6 +511,9 @@ CREATE TABLE ledger (
   created_at timestamp with time zone NOT NULL,
   hash_version smallint NOT NULL,
   hash bytea NOT NULL,
+  cache_write_1h usage_count NOT NULL DEFAULT 0,
+  price_tier integer NOT NULL DEFAULT 0,
+  price_list_version integer NOT NULL DEFAULT 0,
   CONSTRAINT entry_has_reason CHECK ((reason <> ''::text)),
   CONSTRAINT ledger_pkey PRIMARY KEY (lane, account_id, seq, month),
   CONSTRAINT ledger_entry_once UNIQUE (lane, id, month)
@@ -637,16 +675,9 @@ CREATE TABLE previous_secrets (
 CREATE TABLE price_versions (
   model text NOT NULL,
   version integer NOT NULL,
-  input bigint NOT NULL,
-  cached_input bigint NOT NULL,
-  cache_write bigint NOT NULL,
-  output bigint NOT NULL,
-  reasoning bigint NOT NULL,
-  image bigint NOT NULL,
-  request bigint NOT NULL,
+  rates price_rates[] NOT NULL,
   effective_from timestamp with time zone NOT NULL,
   hash bytea NOT NULL,
-  CONSTRAINT prices_not_negative CHECK ((LEAST(input, cached_input, cache_write, output, reasoning, image, request) >= 0)),
   CONSTRAINT price_versions_pkey PRIMARY KEY (model, version)
 );
 
@@ -721,7 +752,10 @@ CREATE TABLE usage_quarters (
   images bigint NOT NULL,
   image_tokens bigint NOT NULL,
   cost_micros bigint NOT NULL,
-  CONSTRAINT usage_quarters_pkey PRIMARY KEY (lane, account_id, quarter, key_id, model, user_id, price_version)
+  cache_write_1h bigint NOT NULL DEFAULT 0,
+  price_tier integer NOT NULL DEFAULT 0,
+  price_list_version integer NOT NULL DEFAULT 0,
+  CONSTRAINT usage_quarters_pkey PRIMARY KEY (lane, account_id, quarter, key_id, model, user_id, price_version, price_tier, price_list_version)
 ) WITH (fillfactor=80);
 
 CREATE TABLE usage_user_counts (
@@ -839,22 +873,29 @@ CREATE VIEW priced_ledger AS
     l.created_at,
     l.hash_version,
     l.hash,
-    p.input AS input_price,
-    p.cached_input AS cached_input_price,
-    p.cache_write AS cache_write_price,
-    p.output AS output_price,
-    p.reasoning AS reasoning_price,
-    p.image AS image_price,
-    p.request AS request_price
-   FROM (ledger l
-     LEFT JOIN price_versions p ON (((p.model = l.model) AND (p.version = l.price_version))));
+    l.cache_write_1h,
+    l.price_tier,
+    l.price_list_version,
+    discounted((r.input)::bigint, a.discount) AS input_price,
+    discounted((r.cached_input)::bigint, a.discount) AS cached_input_price,
+    discounted((r.cache_write)::bigint, a.discount) AS cache_write_price,
+    discounted((r.cache_write_1h)::bigint, a.discount) AS cache_write_1h_price,
+    discounted((r.output)::bigint, a.discount) AS output_price,
+    discounted((r.reasoning)::bigint, a.discount) AS reasoning_price,
+    discounted((r.image)::bigint, a.discount) AS image_price,
+    discounted((r.request)::bigint, a.discount) AS request_price
+   FROM (((ledger l
+     LEFT JOIN price_versions p ON (((p.model = l.model) AND (p.version = l.price_version))))
+     LEFT JOIN account_prices a ON (((a.lane = l.lane) AND (a.account_id = l.account_id) AND (a.version = l.price_list_version))))
+     LEFT JOIN LATERAL unnest(COALESCE(a.rates, p.rates)) r(above_input_tokens, input, cached_input, cache_write, cache_write_1h, output, reasoning, image, request) ON ((r.above_input_tokens = l.price_tier)));
 
 -- FUNCTION abort_split(p_id text) RETURNS void
+-- FUNCTION account_price_hash(p_before bytea, p_row account_prices) RETURNS bytea
 -- FUNCTION add_archive(p_month integer, p_file text, p_sha256 bytea, p_entries bigint) RETURNS void
 -- FUNCTION add_archived_heads(p_lane smallint, p_month integer) RETURNS TABLE(entries bigint)
 -- FUNCTION add_usage(p_rows ledger[], p_has_users boolean) RETURNS void
--- FUNCTION admit(p_items admit_item[], p_while_suspended admit_item[]) RETURNS TABLE(n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text, balance_micros bigint, models text, allowed_cidrs text, current_fingerprint bytea); for the server
--- FUNCTION admitted_keys(p_items admit_item[], p_while_suspended admit_item[]) RETURNS TABLE(n integer, calls integer, is_used boolean, slots integer, lane smallint, fingerprint bytea, key_id text, account_id text, key_name text, plan text, scopes smallint, rpm integer, visible_start text, visible_end text, expires_at timestamp with time zone, revoked_at timestamp with time zone, suspended_at timestamp with time zone, balance_micros bigint, models text, allowed_cidrs text)
+-- FUNCTION admit(p_items admit_item[], p_while_suspended admit_item[]) RETURNS TABLE(n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text, balance_micros bigint, models text, allowed_cidrs text, current_fingerprint bytea, price_list_version integer); for the server
+-- FUNCTION admitted_keys(p_items admit_item[], p_while_suspended admit_item[]) RETURNS TABLE(n integer, calls integer, is_used boolean, slots integer, lane smallint, fingerprint bytea, key_id text, account_id text, key_name text, plan text, scopes smallint, rpm integer, visible_start text, visible_end text, expires_at timestamp with time zone, revoked_at timestamp with time zone, suspended_at timestamp with time zone, balance_micros bigint, models text, allowed_cidrs text, price_list_version integer)
 -- FUNCTION align_counters(p_lane smallint, p_account_id text, p_names counter_name[], p_version bigint, p_plans_version bigint, p_at timestamp with time zone) RETURNS call_counters
 -- FUNCTION aligned_counters(p_lane smallint, p_account_id text, p_names counter_name[], p_at timestamp with time zone) RETURNS TABLE(place tid, counter limit_counter, valid_until timestamp with time zone)
 -- FUNCTION append_operator_event(p_act operator_act, p_lane smallint, p_target text, p_account_id text, p_outcome text) RETURNS void
@@ -871,7 +912,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION bill(p_server_id text, p_not_after timestamp with time zone, p_lanes smallint[], p_ends entry_item[], p_holds hold_item[]) RETURNS SETOF item_result; for the server
 -- FUNCTION cell_state() RETURNS TABLE(lanes text, epochs text, shared_version bigint, name text); for the server
 -- FUNCTION change_shared_data() RETURNS void
--- FUNCTION charge_of(p_input integer, p_cached_input integer, p_cache_write integer, p_output integer, p_reasoning integer, p_images integer, p_prices price_versions) RETURNS numeric
+-- FUNCTION charge_of(p_input integer, p_cached_input integer, p_cache_write integer, p_cache_write_1h integer, p_output integer, p_reasoning integer, p_images integer, p_rates price_rates, p_discount integer) RETURNS numeric
 -- FUNCTION check_cidr_bounds(p_caller cidr[], p_cidrs cidr[]) RETURNS void
 -- FUNCTION check_key_bounds(p_caller keys, p_max_rpm integer, p_rate_limit_rpm integer, p_expires_at timestamp with time zone, p_models text[], p_allowed_cidrs cidr[]) RETURNS void
 -- FUNCTION check_key_cap(p_lane smallint, p_account_id text, p_plan plans) RETURNS void
@@ -901,6 +942,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION delete_limit(p_act text, p_lane smallint, p_owner_id text, p_id text) RETURNS void; for the server
 -- FUNCTION delete_webhook(p_act text, p_lane smallint, p_account_id text, p_id text) RETURNS void; for the server
 -- FUNCTION disable_webhook(p_lane smallint, p_id text, p_reason text) RETURNS void; for the server
+-- FUNCTION discounted(p_price bigint, p_discount integer) RETURNS bigint
 -- FUNCTION effective_rpm(p_own integer, p_may_exceed_plan boolean, p_plan integer) RETURNS integer
 -- FUNCTION end_session(p_fingerprint bytea, p_request_id text) RETURNS void; for the server
 -- FUNCTION entries_to_archive(p_lane smallint, p_month integer, p_account_id text, p_seq bigint, p_limit integer) RETURNS TABLE(account_id text, seq bigint, line text, is_charge_right boolean)
@@ -911,7 +953,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION expiring_keys(p_limit integer) RETURNS TABLE(lane smallint, id text); for the server
 -- FUNCTION explain_limits(p_counters limit_counter[], p_held held_counter[], p_at timestamp with time zone) RETURNS text
 -- FUNCTION export_movements(p_lane smallint, p_account_id text, p_from timestamp with time zone, p_to timestamp with time zone, p_after_id text, p_seq bigint, p_limit integer) RETURNS TABLE(account_id text, account_name text, seq bigint, id text, kind entry_kind, amount_micros bigint, reason text, created_at timestamp with time zone); for the server
--- FUNCTION export_usage(p_lane smallint, p_account_id text, p_from integer, p_end integer, p_position text, p_limit integer) RETURNS TABLE(account_id text, account_name text, quarter integer, key_id text, model text, user_id text, price_version integer, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, input_price bigint, cached_input_price bigint, cache_write_price bigint, output_price bigint, reasoning_price bigint, image_price bigint, request_price bigint); for the server
+-- FUNCTION export_usage(p_lane smallint, p_account_id text, p_from integer, p_end integer, p_position text, p_limit integer) RETURNS TABLE(account_id text, account_name text, quarter integer, key_id text, model text, user_id text, price_version integer, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, input_price bigint, cached_input_price bigint, cache_write_price bigint, cache_write_1h_price bigint, output_price bigint, reasoning_price bigint, image_price bigint, request_price bigint, cache_write_1h bigint, price_tier integer, price_list_version integer, discount integer); for the server
 -- FUNCTION fail_deliveries(p_lane smallint, p_webhook_id text) RETURNS void
 -- FUNCTION filter_entries(p_lane smallint, p_account_id text, p_kind text, p_key_id text, p_model text, p_first bigint, p_end bigint, p_limit integer) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION find_accounts(p_reference text) RETURNS SETOF account_views; for the server
@@ -919,6 +961,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION find_session(p_fingerprint bytea, p_is_use boolean) RETURNS TABLE(id text, name text, role operator_role, expires_at timestamp with time zone); for the server
 -- FUNCTION forget_unfinished_archives() RETURNS void
 -- FUNCTION get_account(p_lane smallint, p_id text) RETURNS SETOF account_views; for the server
+-- FUNCTION get_account_prices(p_lane smallint, p_account_id text, p_version integer) RETURNS SETOF account_price_view; for the server
 -- FUNCTION get_answer(p_lane smallint, p_account_id text, p_idempotency_key text) RETURNS TABLE(answer text); for the server
 -- FUNCTION get_entry(p_lane smallint, p_account_id text, p_id text, p_month integer) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION get_topup(p_lane smallint, p_account_id text, p_id text) RETURNS SETOF topups; for the server
@@ -933,13 +976,14 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION lanes_in_use() RETURNS SETOF smallint; for the server
 -- FUNCTION lanes_to_sweep(p_from smallint, p_to smallint) RETURNS SETOF smallint; for the server
 -- FUNCTION last_window_end(p_counter limit_counter) RETURNS timestamp with time zone
--- FUNCTION ledger_hash(p_before bytea, p_version smallint, p_account_id text, p_seq bigint, p_id text, p_month integer, p_kind entry_kind, p_amount_micros bigint, p_balance_after_micros bigint, p_reason text, p_request_id text, p_key_id text, p_model text, p_price_version integer, p_input integer, p_cached_input integer, p_cache_write integer, p_output integer, p_reasoning integer, p_images integer, p_image_tokens integer, p_user_id text, p_trace_id text, p_created_at timestamp with time zone) RETURNS bytea
+-- FUNCTION ledger_hash(p_before bytea, p_version smallint, p_account_id text, p_seq bigint, p_id text, p_month integer, p_kind entry_kind, p_amount_micros bigint, p_balance_after_micros bigint, p_reason text, p_request_id text, p_key_id text, p_model text, p_price_version integer, p_input integer, p_cached_input integer, p_cache_write integer, p_output integer, p_reasoning integer, p_images integer, p_image_tokens integer, p_user_id text, p_trace_id text, p_created_at timestamp with time zone, p_cache_write_1h integer, p_price_tier integer, p_price_list_version integer) RETURNS bytea
 -- FUNCTION ledger_partitions() RETURNS TABLE(name text, first_month integer, end_month integer)
 -- FUNCTION ledger_range(p_lane smallint, p_account_id text, p_from timestamp with time zone, p_to timestamp with time zone) RETURNS TABLE(first_seq bigint, end_seq bigint); for the server
 -- FUNCTION limit_subjects(p_lane smallint, p_account_id text, p_key_ids text[], p_account_is_limited boolean, p_key_is_limited boolean, p_limited_plans text[]) RETURNS TABLE(subject_id text, plan text)
 -- FUNCTION limited_plans() RETURNS plans_with_limits
 -- FUNCTION limits_apply(p_account_is_limited boolean, p_key_is_limited boolean, p_plan text, p_ancestors text[], p_limited_plans text[]) RETURNS boolean
 -- FUNCTION limits_of_keys(p_lane smallint, p_account_id text, p_key_ids text[], p_with_plans boolean, p_at timestamp with time zone) RETURNS SETOF applied_limit
+-- FUNCTION list_account_prices(p_lane smallint, p_account_id text, p_before integer, p_limit integer) RETURNS SETOF account_price_view; for the server
 -- FUNCTION list_accounts(p_before text, p_limit integer) RETURNS SETOF account_views; for the server
 -- FUNCTION list_all_events(p_types text, p_before_micros bigint, p_before_id text, p_limit integer) RETURNS SETOF event_view; for the server
 -- FUNCTION list_all_topups(p_only_problems boolean, p_before text, p_limit integer) RETURNS SETOF topups; for the server
@@ -950,7 +994,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION list_latest_events(p_lane smallint, p_account_id text, p_types text, p_before bigint, p_limit integer) RETURNS SETOF event_view; for the server
 -- FUNCTION list_operator_events(p_actor_id text, p_method text, p_target text, p_account_id text, p_from timestamp with time zone, p_to timestamp with time zone, p_before_micros bigint, p_before_lane smallint, p_before_seq bigint, p_limit integer) RETURNS TABLE(lane smallint, seq bigint, created_at timestamp with time zone, created_micros bigint, actor_id text, actor_name text, method text, target text, account_id text, reason text, outcome text, details json, request_id text); for the server
 -- FUNCTION list_plans() RETURNS SETOF plans; for the server
--- FUNCTION list_prices(p_model text, p_before integer, p_limit integer) RETURNS SETOF price_versions; for the server
+-- FUNCTION list_prices(p_model text, p_before integer, p_limit integer) RETURNS TABLE(model text, version integer, prices text, effective_from timestamp with time zone); for the server
 -- FUNCTION list_recent_entries(p_before text, p_month integer, p_limit integer) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION list_topups(p_lane smallint, p_account_id text, p_before text, p_limit integer) RETURNS SETOF topups; for the server
 -- FUNCTION lock_account(p_lane smallint, p_id text) RETURNS accounts
@@ -978,6 +1022,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION post_entries(p_entries entry_item[], p_plans plans_with_limits) RETURNS item_result[]
 -- FUNCTION post_movement(p_lane smallint, p_account_id text, p_kind entry_kind, p_micros bigint, p_reason text) RETURNS text
 -- FUNCTION price_hash(p_before bytea, p_row price_versions) RETURNS bytea
+-- FUNCTION prices_json(p_rates price_rates[]) RETURNS jsonb
 -- FUNCTION probe_writes() RETURNS TABLE(clock timestamp with time zone); for the server
 -- FUNCTION put_limit(p_act text, p_lane smallint, p_owner_id text, p_limit text) RETURNS SETOF limit_view; for the server
 -- FUNCTION put_plan(p_act text, p_name text, p_rpm integer, p_max_active_keys integer, p_max_keys_created_per_hour integer) RETURNS SETOF plans; for the server
@@ -985,6 +1030,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION quarter_of_clock() RETURNS TABLE(quarter integer); for the server
 -- FUNCTION quote_hold(p_holds hold_item[]) RETURNS SETOF item_result; for the server
 -- FUNCTION raise_lane_moved() RETURNS void
+-- FUNCTION rates_of(p_rates price_rates[], p_input_tokens integer) RETURNS SETOF price_rates
 -- FUNCTION read_all_usage(p_starts integer[], p_end integer, p_by_account boolean, p_by_key boolean, p_by_model boolean, p_by_user boolean, p_after text, p_account_id text, p_rows bigint, p_accounts integer, p_limit bigint) RETURNS TABLE(start integer, account_id text, key_id text, model text, user_id text, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, large_account_id text); for the server
 -- FUNCTION read_shared_data() RETURNS TABLE(version bigint, plans text, limits text, operators text, prices text, webhooks text); for the server
 -- FUNCTION read_usage(p_lane smallint, p_account_id text, p_starts integer[], p_end integer, p_by_key boolean, p_by_model boolean, p_by_user boolean, p_after text, p_position text, p_rows bigint, p_limit bigint) RETURNS TABLE(start integer, key_id text, model text, user_id text, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, through_seq bigint, next text); for the server
@@ -1010,7 +1056,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION rotate_any_key(p_act text, p_lane smallint, p_id text, p_fingerprint bytea, p_visible_start text, p_visible_end text, p_overlap_seconds integer) RETURNS SETOF key_view; for the server
 -- FUNCTION rotate_key(p_lane smallint, p_account_id text, p_caller_id text, p_id text, p_fingerprint bytea, p_visible_start text, p_visible_end text, p_overlap_seconds integer) RETURNS SETOF key_view; for the server
 -- FUNCTION rotate_webhook(p_act text, p_lane smallint, p_account_id text, p_id text, p_overlap_seconds integer) RETURNS webhook_view; for the server
--- FUNCTION rotated_keys(p_items admit_item[]) RETURNS TABLE(n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text, balance_micros bigint, models text, allowed_cidrs text, current_fingerprint bytea)
+-- FUNCTION rotated_keys(p_items admit_item[]) RETURNS TABLE(n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text, balance_micros bigint, models text, allowed_cidrs text, current_fingerprint bytea, price_list_version integer)
 -- FUNCTION schema_version() RETURNS TABLE(version integer, release text, oldest_release text); for the server
 -- FUNCTION scopes_of_child(p_parent smallint, p_named smallint, p_default smallint) RETURNS smallint
 -- FUNCTION search_accounts(p_field text, p_search text, p_after text, p_after_id text, p_limit integer) RETURNS TABLE(term text, was_found boolean, id text, name text, plan text, balance_micros bigint, held_micros bigint, created_at timestamp with time zone, suspended_at timestamp with time zone, external_id text, email text, notes text, low_balance_micros bigint, owed_micros bigint); for the server
@@ -1022,6 +1068,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION service_figures() RETURNS TABLE(servers bigint, generations bigint, held_micros bigint); for the server
 -- FUNCTION session_expiry(p_session operator_sessions) RETURNS timestamp with time zone
 -- FUNCTION set_account_plan(p_act text, p_lane smallint, p_id text, p_plan text) RETURNS SETOF account_views; for the server
+-- FUNCTION set_account_prices(p_act text, p_lane smallint, p_account_id text, p_model text, p_discount integer, p_rates price_rates[]) RETURNS SETOF account_price_view; for the server
 -- FUNCTION set_account_suspended(p_act text, p_lane smallint, p_id text, p_suspended boolean) RETURNS SETOF account_views; for the server
 -- FUNCTION set_key_limit(p_act text, p_lane smallint, p_id text, p_rate_limit_rpm integer) RETURNS SETOF key_view; for the server
 -- FUNCTION set_limits(p_lane smallint, p_account_id text, p_owner_id text, p_limits text, p_replaces boolean) RETURNS void
@@ -1043,8 +1090,8 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION update_webhook(p_act text, p_lane smallint, p_account_id text, p_id text, p_changes text) RETURNS SETOF webhook_view; for the server
 -- FUNCTION usage_differences(p_lane smallint, p_account_id text, p_limit integer) RETURNS SETOF text
 -- FUNCTION usage_equals_ledger(p_lane smallint, p_account_id text) RETURNS boolean
--- FUNCTION usage_fingerprint(p_quarter integer, p_key_id text, p_model text, p_user_id text, p_price_version integer, p_requests bigint, p_input bigint, p_cached_input bigint, p_cache_write bigint, p_output bigint, p_reasoning bigint, p_images bigint, p_image_tokens bigint, p_cost_micros bigint) RETURNS numeric
--- FUNCTION usage_of_entries(p_lane smallint, p_account_id text, p_seq bigint, p_limit bigint) RETURNS TABLE(account_id text, seq bigint, quarter integer, key_id text, model text, user_id text, price_version integer, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint)
+-- FUNCTION usage_fingerprint(p_quarter integer, p_key_id text, p_model text, p_user_id text, p_price_version integer, p_price_tier integer, p_price_list_version integer, p_requests bigint, p_input bigint, p_cached_input bigint, p_cache_write bigint, p_output bigint, p_reasoning bigint, p_images bigint, p_image_tokens bigint, p_cost_micros bigint, p_cache_write_1h bigint) RETURNS numeric
+-- FUNCTION usage_of_entries(p_lane smallint, p_account_id text, p_seq bigint, p_limit bigint) RETURNS TABLE(account_id text, seq bigint, quarter integer, key_id text, model text, user_id text, price_version integer, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, cache_write_1h bigint, price_tier integer, price_list_version integer)
 -- FUNCTION view_keys(p_lane smallint, p_account_id text, p_id text, p_before text, p_limit integer) RETURNS SETOF key_view; for the server
 -- FUNCTION view_limits(p_lane smallint, p_owner_id text, p_user_id text) RETURNS SETOF limit_view; for the server
 -- FUNCTION view_operators(p_id text, p_before text, p_limit integer) RETURNS SETOF operator_view; for the server

@@ -165,6 +165,7 @@ function usageReportedBy(start: JsonObject | undefined, end: JsonObject | undefi
     outputTokens: sum(asCount(end?.output_tokens), compaction.output),
     cachedInput,
     cacheWrite,
+    cacheWrite1h: asObject(latest("cache_creation"))?.ephemeral_1h_input_tokens,
     reasoning: asObject(end?.output_tokens_details)?.thinking_tokens,
   });
 }

@@ -37,6 +37,7 @@ type ReportedCounts = {
   readonly outputTokens?: unknown;
   readonly cachedInput?: unknown;
   readonly cacheWrite?: unknown;
+  readonly cacheWrite1h?: unknown;
   readonly reasoning?: unknown;
   readonly imageTokens?: unknown;
 };
@@ -55,6 +56,7 @@ export function reportedUsage(counts: ReportedCounts): Usage | undefined {
     outputTokens,
     cachedInput: asCount(counts.cachedInput),
     cacheWrite: asCount(counts.cacheWrite),
+    cacheWrite1h: asCount(counts.cacheWrite1h),
     reasoning: asCount(counts.reasoning),
     imageTokens: asCount(counts.imageTokens),
   });

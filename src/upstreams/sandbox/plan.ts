@@ -126,6 +126,8 @@ type Directive = {
   readonly cached?: number;
   /** Input tokens to report as written to a cache. */
   readonly cache_write?: number;
+  /** How many of these to report as kept for an hour. */
+  readonly cache_write_1h?: number;
   /** Call this many tools. */
   readonly tools?: number;
   /** Call the tool with this name; the first one if the name is empty. */
@@ -140,11 +142,12 @@ const LARGEST = {
   reasoning: 32_000,
   cached: 99_999_999,
   cache_write: 99_999_999,
+  cache_write_1h: 99_999_999,
   tools: 16,
 } as const;
 
 const DIRECTIVE = /^\[\[([\w.=:-]{1,150}(?: [\w.=:-]{1,150}){0,7})\]\]/;
-const PART = /^(?:tool(?:=([\w.:-]{1,128}))?|([a-z_]+)=(\d{1,8}))$/;
+const PART = /^(?:tool(?:=([\w.:-]{1,128}))?|([a-z_]+(?:1h)?)=(\d{1,8}))$/;
 
 const NONE: Directive = {};
 

@@ -39,7 +39,12 @@ export class SandboxUpstream implements Upstream {
 
   #plan(prompt: Prompt, textTokens: number): PlannedReply {
     const plan = planOf(prompt);
-    const { delay_ms: delayMs = this.#options.settings.delayMs, cached, cache_write } = plan.directive;
+    const {
+      delay_ms: delayMs = this.#options.settings.delayMs,
+      cached,
+      cache_write,
+      cache_write_1h,
+    } = plan.directive;
     const pieces = new SandboxPieces(plan, prompt);
     const imageTokens = imagesIn(prompt.messages) * SANDBOX_IMAGE_TOKENS;
     const end = (): UpstreamEnd => {
@@ -49,6 +54,7 @@ export class SandboxUpstream implements Upstream {
         imageTokens,
         cachedInput: cached,
         cacheWrite: cache_write,
+        cacheWrite1h: cache_write_1h,
         outputTokens,
         reasoning: reasoningTokens,
       });

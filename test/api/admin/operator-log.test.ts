@@ -158,6 +158,10 @@ const changes: Readonly<Record<string, Case>> = {
     call: () => admin.removeLimit({ owner: { case: "keyId", value: keyId }, limitId, reason }),
     event: () => ({ target: keyId, accountId, details: { limit_id: limitId } }),
   },
+  SetAccountPrices: {
+    call: () => admin.setAccountPrices({ accountId, change: { case: "discountBps", value: 1_500 }, reason }),
+    event: () => ({ target: accountId, accountId, details: { change: "discountBps", discount_bps: "1500" } }),
+  },
   SetKeyLimit: {
     call: () => admin.setKeyLimit({ keyId, reason }),
     event: () => ({ target: keyId, accountId, details: { rate_limit_rpm: "default" } }),

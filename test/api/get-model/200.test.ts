@@ -22,7 +22,7 @@ const file = createModelsFile(
     capabilities: [tools, images]
     context_window: 100
     max_output_tokens: 50
-    prices: {input: 10, cached_input: 1, cache_write: 12, output: 20, reasoning: 30, image: 4, request: 5}
+    prices: {input: 10, cached_input: 1, cache_write: 12, cache_write_1h: 16, output: 20, reasoning: 30, image: 4, request: 5, tiers: [{above_input_tokens: 50, input: 40, output: 50}]}
     upstream: {kind: sandbox}
 `,
 );
@@ -71,10 +71,24 @@ test.each(["detailed", "latest", "vendor%2Flatest"])(
         input: 10,
         cached_input: 1,
         cache_write: 12,
+        cache_write_1h: 16,
         output: 20,
         reasoning: 30,
         image: 4,
         request: 5,
+        tiers: [
+          {
+            above_input_tokens: 50,
+            input: 40,
+            cached_input: 40,
+            cache_write: 40,
+            cache_write_1h: 40,
+            output: 50,
+            reasoning: 50,
+            image: 4,
+            request: 5,
+          },
+        ],
       },
     });
   },

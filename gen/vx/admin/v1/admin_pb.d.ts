@@ -2073,6 +2073,192 @@ export declare type PriceVersion = Message<"vx.admin.v1.PriceVersion"> & {
 export declare const PriceVersionSchema: GenMessage<PriceVersion>;
 
 /**
+ * A change of the prices of an account.
+ *
+ * @generated from message vx.admin.v1.SetAccountPricesRequest
+ */
+export declare type SetAccountPricesRequest = Message<"vx.admin.v1.SetAccountPricesRequest"> & {
+  /**
+   * The id, the external id or the unique name of the account.
+   *
+   * @generated from field: string account_id = 1;
+   */
+  accountId: string;
+
+  /**
+   * The id or an alias of the model. Empty for all models.
+   *
+   * @generated from field: string model = 2;
+   */
+  model: string;
+
+  /**
+   * What the account gets. Without either, the discount or the prices that it has for the model, or for all models, end.
+   *
+   * @generated from oneof vx.admin.v1.SetAccountPricesRequest.change
+   */
+  change: {
+    /**
+     * The discount on each price of the model, in hundredths of a percent: 1500 for 15 %. The result is rounded up to a micro.
+     *
+     * @generated from field: int32 discount_bps = 3;
+     */
+    value: number;
+    case: "discountBps";
+  } | {
+    /**
+     * The prices of the model for this account; a field that is left out is 0. Needs a model.
+     *
+     * @generated from field: vx.v1.Prices prices = 4;
+     */
+    value: Prices;
+    case: "prices";
+  } | { case: undefined; value?: undefined };
+
+  /**
+   * The reason, as shown in the operator log.
+   *
+   * @generated from field: string reason = 5;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.SetAccountPricesRequest.
+ * Use `create(SetAccountPricesRequestSchema)` to create a new message.
+ */
+export declare const SetAccountPricesRequestSchema: GenMessage<SetAccountPricesRequest>;
+
+/**
+ * The new version.
+ *
+ * @generated from message vx.admin.v1.SetAccountPricesResponse
+ */
+export declare type SetAccountPricesResponse = Message<"vx.admin.v1.SetAccountPricesResponse"> & {
+  /**
+   * The version that the change created.
+   *
+   * @generated from field: vx.admin.v1.AccountPrices prices = 1;
+   */
+  prices?: AccountPrices | undefined;
+};
+
+/**
+ * Describes the message vx.admin.v1.SetAccountPricesResponse.
+ * Use `create(SetAccountPricesResponseSchema)` to create a new message.
+ */
+export declare const SetAccountPricesResponseSchema: GenMessage<SetAccountPricesResponse>;
+
+/**
+ * Selects a page of the prices of an account.
+ *
+ * @generated from message vx.admin.v1.ListAccountPricesRequest
+ */
+export declare type ListAccountPricesRequest = Message<"vx.admin.v1.ListAccountPricesRequest"> & {
+  /**
+   * The id, the external id or the unique name of the account.
+   *
+   * @generated from field: string account_id = 1;
+   */
+  accountId: string;
+
+  /**
+   * The maximum number of versions to return. Default: 50. Values above 1,000 count as 1,000.
+   *
+   * @generated from field: int32 page_size = 2;
+   */
+  pageSize: number;
+
+  /**
+   * The `next_page_token` of the previous page. Empty for the first page.
+   *
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.ListAccountPricesRequest.
+ * Use `create(ListAccountPricesRequestSchema)` to create a new message.
+ */
+export declare const ListAccountPricesRequestSchema: GenMessage<ListAccountPricesRequest>;
+
+/**
+ * One page of the prices of an account.
+ *
+ * @generated from message vx.admin.v1.ListAccountPricesResponse
+ */
+export declare type ListAccountPricesResponse = Message<"vx.admin.v1.ListAccountPricesResponse"> & {
+  /**
+   * The versions, latest first.
+   *
+   * @generated from field: repeated vx.admin.v1.AccountPrices versions = 1;
+   */
+  versions: AccountPrices[];
+
+  /**
+   * The `page_token` of the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.ListAccountPricesResponse.
+ * Use `create(ListAccountPricesResponseSchema)` to create a new message.
+ */
+export declare const ListAccountPricesResponseSchema: GenMessage<ListAccountPricesResponse>;
+
+/**
+ * A change of the prices of an account. Versions never change.
+ *
+ * @generated from message vx.admin.v1.AccountPrices
+ */
+export declare type AccountPrices = Message<"vx.admin.v1.AccountPrices"> & {
+  /**
+   * The number of the version. Ledger entries name it.
+   *
+   * @generated from field: int32 version = 1;
+   */
+  version: number;
+
+  /**
+   * The id of the model. Empty for all models.
+   *
+   * @generated from field: string model = 2;
+   */
+  model: string;
+
+  /**
+   * The discount on each price of the model, in hundredths of a percent. Absent without a discount.
+   *
+   * @generated from field: optional int32 discount_bps = 3;
+   */
+  discountBps?: number | undefined;
+
+  /**
+   * The prices of the model for this account. Not set without any. Without prices and discount, the version ends those before.
+   *
+   * @generated from field: vx.v1.Prices prices = 4;
+   */
+  prices?: Prices | undefined;
+
+  /**
+   * The time of the change.
+   *
+   * @generated from field: google.protobuf.Timestamp effective_from = 5;
+   */
+  effectiveFrom?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message vx.admin.v1.AccountPrices.
+ * Use `create(AccountPricesSchema)` to create a new message.
+ */
+export declare const AccountPricesSchema: GenMessage<AccountPrices>;
+
+/**
  * An operator: a person or program that calls the operator API with a token of its own.
  *
  * @generated from message vx.admin.v1.Operator
@@ -3730,6 +3916,32 @@ export declare const AdminService: GenService<{
     output: typeof ListPricesResponseSchema;
   },
   /**
+   * Set account prices
+   *
+   * Gives an account a discount on all models or on one, or prices of its own for a model. They apply from the next call. A model's own
+   * discount or prices count instead of the discount on all models. Each change is a version, which never changes and which ledger
+   * entries name. Fails with `model_not_found` if the server does not have the model.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.SetAccountPrices
+   */
+  setAccountPrices: {
+    methodKind: "unary";
+    input: typeof SetAccountPricesRequestSchema;
+    output: typeof SetAccountPricesResponseSchema;
+  },
+  /**
+   * List account prices
+   *
+   * Returns the versions of an account's own prices, latest first.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.ListAccountPrices
+   */
+  listAccountPrices: {
+    methodKind: "unary";
+    input: typeof ListAccountPricesRequestSchema;
+    output: typeof ListAccountPricesResponseSchema;
+  },
+  /**
    * Create or update plan
    *
    * Creates a plan or replaces its limits. New limits apply from the next call.
@@ -3934,8 +4146,8 @@ export declare const AdminService: GenService<{
   /**
    * Export usage
    *
-   * Returns the usage as a file, in pieces of its text. "csv" has a line for each quarter of an hour, account, key, model, user
-   * and price version; "focus" is a FOCUS 1.2 file with a line for each day in UTC, account, key, model, price version and
+   * Returns the usage as a file, in pieces of its text. "csv" has a line for each quarter of an hour, account, key, model, user,
+   * price version and tier; "focus" is a FOCUS 1.2 file with a line for each day in UTC, account, key, model, price version, tier and
    * meter, and with credits and adjustments.
    *
    * @generated from rpc vx.admin.v1.AdminService.ExportUsage

@@ -637,7 +637,7 @@ export declare type MessageUsage = Message<"vx.anthropic.v1.MessageUsage"> & {
   costMicros?: bigint | undefined;
 
   /**
-   * Always null: writes to the cache are not divided by their lifetime.
+   * The input tokens that were written to the upstream's cache, by their lifetime: five minutes or an hour. Null if none were.
    *
    * @generated from field: google.protobuf.Value cache_creation = 7;
    */

@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION admit(p_items admit_item[], p_while_suspended admit_item[] DEFAULT '{}') RETURNS TABLE (
     n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer,
     key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text,
-    balance_micros bigint, models text, allowed_cidrs text, current_fingerprint bytea
+    balance_micros bigint, models text, allowed_cidrs text, current_fingerprint bytea, price_list_version integer
   )
   LANGUAGE plpgsql SECURITY DEFINER
   SET search_path FROM CURRENT
@@ -28,6 +28,7 @@ DECLARE
   v_balances bigint[];
   v_models text[];
   v_cidrs text[];
+  v_price_lists integer[];
   v_has_unscoped boolean;
   v_counted windows[];
   v_window windows;
@@ -39,12 +40,12 @@ BEGIN
   PERFORM set_config('synchronous_commit', 'off', true);
   SELECT array_agg(k.n), array_agg(k.scopes), array_agg(k.key_id), array_agg(k.account_id), array_agg(k.key_name),
          array_agg(k.plan), array_agg(k.visible_start), array_agg(k.visible_end), array_agg(k.balance_micros), array_agg(k.models),
-         array_agg(k.allowed_cidrs),
+         array_agg(k.allowed_cidrs), array_agg(k.price_list_version),
          array_agg(CASE WHEN k.revoked_at IS NOT NULL THEN 'revoked' WHEN k.expires_at <= v_now THEN 'expired'
                         WHEN k.suspended_at IS NOT NULL THEN 'suspended' ELSE 'active' END),
          array_agg(ROW(k.lane, k.key_id, v_minute, k.slots, k.slots, k.rpm, v_now)::windows),
          array_agg(k.is_used), bool_or(k.calls > 0 AND k.slots = 0)
-    INTO v_n, v_scopes, v_ids, v_accounts, v_names, v_plans, v_starts, v_ends, v_balances, v_models, v_cidrs, v_states, v_calls, v_is_used, v_has_unscoped
+    INTO v_n, v_scopes, v_ids, v_accounts, v_names, v_plans, v_starts, v_ends, v_balances, v_models, v_cidrs, v_price_lists, v_states, v_calls, v_is_used, v_has_unscoped
     FROM admitted_keys(p_items, p_while_suspended) k;
   FOR v_window IN
     INSERT INTO windows AS w (lane, key_id, minute, used, granted, rpm, last_used_at)
@@ -78,9 +79,10 @@ BEGIN
   RETURN QUERY
   SELECT k.n, k.state, k.scopes, coalesce(c.granted, 0), c.used, k.rpm,
          CASE WHEN c.minute > v_minute THEN 60 ELSE v_left END, k.id, k.account_id, k.name, k.plan, k.visible_start,
-         k.visible_end, k.balance, k.models, k.cidrs, NULL::bytea
-  FROM unnest(v_n, v_states, v_scopes, v_ids, v_accounts, v_names, v_plans, v_starts, v_ends, v_balances, v_models, v_cidrs, v_calls)
-    AS k (n, state, scopes, id, account_id, name, plan, visible_start, visible_end, balance, models, cidrs,
+         k.visible_end, k.balance, k.models, k.cidrs, NULL::bytea, k.price_list
+  FROM unnest(v_n, v_states, v_scopes, v_ids, v_accounts, v_names, v_plans, v_starts, v_ends, v_balances, v_models, v_cidrs, v_price_lists,
+      v_calls)
+    AS k (n, state, scopes, id, account_id, name, plan, visible_start, visible_end, balance, models, cidrs, price_list,
       lane, key_id, minute, slots, granted, rpm, last_used_at)
   LEFT JOIN unnest(v_counted) c ON c.lane = k.lane AND c.key_id = k.key_id;
   IF coalesce(cardinality(v_n), 0) < cardinality(p_items) THEN

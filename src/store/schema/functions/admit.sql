@@ -10,7 +10,7 @@
 CREATE OR REPLACE FUNCTION admit(p_items admit_item[], p_while_suspended admit_item[] DEFAULT '{}') RETURNS TABLE (
     n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer,
     key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text,
-    balance_micros bigint, models text, allowed_cidrs text, current_fingerprint bytea
+    balance_micros bigint, models text, allowed_cidrs text, current_fingerprint bytea, price_list_version integer
   )
   LANGUAGE plpgsql SECURITY DEFINER
   SET search_path FROM CURRENT
@@ -41,7 +41,8 @@ BEGIN
   ) THEN
     RETURN QUERY
     SELECT k.n, key_state(k.revoked_at, k.expires_at, k.suspended_at, v_now), k.scopes, 0, NULL::integer, k.rpm, v_left,
-           k.key_id, k.account_id, k.key_name, k.plan, k.visible_start, k.visible_end, k.balance_micros, k.models, k.allowed_cidrs, NULL::bytea
+           k.key_id, k.account_id, k.key_name, k.plan, k.visible_start, k.visible_end, k.balance_micros, k.models, k.allowed_cidrs, NULL::bytea,
+           k.price_list_version
     FROM admitted_keys(p_items, p_while_suspended) k;
     GET DIAGNOSTICS v_known = ROW_COUNT;
     IF v_known < cardinality(p_items) THEN
@@ -81,7 +82,8 @@ BEGIN
          END, known.rpm,
          -- A window in the future ends in more than 60 s, the longest wait in a response.
          CASE WHEN counted.minute > v_minute THEN 60 ELSE v_left END, known.key_id, known.account_id, known.key_name,
-         known.plan, known.visible_start, known.visible_end, known.balance_micros, known.models, known.allowed_cidrs, NULL::bytea
+         known.plan, known.visible_start, known.visible_end, known.balance_micros, known.models, known.allowed_cidrs, NULL::bytea,
+         known.price_list_version
   FROM known LEFT JOIN counted ON counted.lane = known.lane AND counted.key_id = known.key_id;
   GET DIAGNOSTICS v_known = ROW_COUNT;
   IF v_known < cardinality(p_items) THEN

@@ -9,7 +9,7 @@ CREATE OR REPLACE FUNCTION admitted_keys(p_items admit_item[], p_while_suspended
     key_id text, account_id text, key_name text, plan text,
     scopes smallint, rpm integer, visible_start text, visible_end text, expires_at timestamptz,
     revoked_at timestamptz, suspended_at timestamptz, balance_micros bigint, models text,
-    allowed_cidrs text
+    allowed_cidrs text, price_list_version integer
   )
   LANGUAGE plpgsql STABLE ROWS 256
   SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
@@ -20,7 +20,8 @@ BEGIN
          CASE WHEN v.is_checked THEN least(r.rpm, coalesce((k.scopes & 1) * c.generate + ((k.scopes >> 1) & 1) * c.read + ((k.scopes >> 2) & 1) * c.keys
            + ((k.scopes >> 3) & 1) * c.webhooks + ((k.scopes >> 4) & 1) * c.billing, 0)) ELSE 0 END,
          k.lane, k.fingerprint, k.id, k.account_id, k.name, k.plan, k.scopes, r.rpm, k.visible_start, k.visible_end, k.expires_at,
-         k.revoked_at, acc.suspended_at, acc.balance_micros, array_to_string(k.models, ','), v.cidrs
+         k.revoked_at, acc.suspended_at, acc.balance_micros, array_to_string(k.models, ','), v.cidrs,
+         acc.price_list_version
   FROM unnest(p_items, p_while_suspended) WITH ORDINALITY AS a (
     lane, fingerprint, generate, read, keys, webhooks, billing, cidrs, same_lane, same_fingerprint, suspended_generate, suspended_read,
     suspended_keys, suspended_webhooks, suspended_billing, same_cidrs, n)

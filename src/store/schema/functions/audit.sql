@@ -53,16 +53,21 @@ BEGIN
            ledger_hash(lag(p.hash, 1, coalesce(s.hash, '\x'::bytea)) OVER chain,
              p.hash_version, p.account_id, p.seq, p.id, p.month, p.kind, p.amount_micros, p.balance_after_micros,
              p.reason, p.request_id, p.key_id, p.model, p.price_version, p.input, p.cached_input, p.cache_write,
-             p.output, p.reasoning, p.images, p.image_tokens, p.user_id, p.trace_id, p.created_at) AS expected_hash,
+             p.output, p.reasoning, p.images, p.image_tokens, p.user_id, p.trace_id, p.created_at, p.cache_write_1h,
+             p.price_tier, p.price_list_version) AS expected_hash,
            CASE WHEN p.kind <> 'generation' THEN p.amount_micros
-             ELSE -charge_of(p.input, p.cached_input, p.cache_write, p.output, p.reasoning, p.images,
-               ROW(v.*)::price_versions) END
+             WHEN r.above_input_tokens = p.price_tier AND (a.version IS NOT NULL OR p.price_list_version = 0)
+               THEN -charge_of(p.input, p.cached_input, p.cache_write, p.cache_write_1h, p.output, p.reasoning, p.images,
+                 ROW(r.*)::price_rates, a.discount) END
              AS expected_amount, p.amount_micros,
            coalesce(s.rows, 0) + row_number() OVER chain AS expected_seq,
            coalesce(s.sum, 0) + sum(p.amount_micros) OVER chain AS expected_balance
     FROM piece p
     LEFT JOIN starts s ON s.account_id = p.account_id
     LEFT JOIN price_versions v ON v.model = p.model AND v.version = p.price_version
+    LEFT JOIN account_prices a ON a.lane = p.lane AND a.account_id = p.account_id AND a.version = p.price_list_version
+      AND a.model IN ('', p.model)
+    LEFT JOIN LATERAL rates_of(coalesce(a.rates, v.rates), p.input + p.cached_input + p.cache_write) r ON true
     WINDOW chain AS (PARTITION BY p.account_id ORDER BY p.seq)
   ), last_rows AS MATERIALIZED (
     SELECT DISTINCT ON (r.account_id) r.* FROM rows r ORDER BY r.account_id, r.seq DESC

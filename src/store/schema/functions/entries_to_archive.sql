@@ -16,10 +16,12 @@ BEGIN
            e.input, 'cached_input', e.cached_input, 'cache_write', e.cache_write, 'output', e.output, 'reasoning',
            e.reasoning, 'images', e.images, 'image_tokens', e.image_tokens, 'user_id', e.user_id, 'trace_id', e.trace_id,
            'created_at', to_char(e.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), 'hash_version',
-           e.hash_version, 'hash', encode(e.hash, 'hex'))::text,
-         e.kind <> 'generation' OR coalesce(e.amount_micros
-           = -charge_of(e.input, e.cached_input, e.cache_write, e.output, e.reasoning, e.images,
-             ROW(v.*)::price_versions), false)
+           e.hash_version, 'cache_write_1h', e.cache_write_1h, 'price_tier', e.price_tier,
+           'price_list_version', e.price_list_version, 'hash', encode(e.hash, 'hex'))::text,
+         e.kind <> 'generation' OR coalesce(r.above_input_tokens = e.price_tier
+           AND (a.version IS NOT NULL OR e.price_list_version = 0) AND e.amount_micros
+           = -charge_of(e.input, e.cached_input, e.cache_write, e.cache_write_1h, e.output, e.reasoning, e.images,
+             ROW(r.*)::price_rates, a.discount), false)
   FROM archived_ledger h
   CROSS JOIN LATERAL (
     SELECT l.* FROM ledger l
@@ -30,6 +32,9 @@ BEGIN
     ORDER BY l.seq LIMIT p_limit
   ) e
   LEFT JOIN price_versions v ON v.model = e.model AND v.version = e.price_version
+  LEFT JOIN account_prices a ON a.lane = p_lane AND a.account_id = e.account_id AND a.version = e.price_list_version
+    AND a.model IN ('', e.model)
+  LEFT JOIN LATERAL rates_of(coalesce(a.rates, v.rates), e.input + e.cached_input + e.cache_write) r ON true
   WHERE h.lane = p_lane AND h.month = p_month AND h.account_id >= p_account_id
   ORDER BY h.account_id, e.seq LIMIT p_limit;
 END

@@ -27,6 +27,8 @@ DECLARE
   v_model constant text := coalesce(v_position ->> 2, '');
   v_user_id constant text := coalesce(v_position ->> 3, '');
   v_price_version constant integer := coalesce((v_position ->> 4)::integer, 0);
+  v_price_tier constant integer := coalesce((v_position ->> 5)::integer, 0);
+  v_price_list_version constant integer := coalesce((v_position ->> 6)::integer, 0);
   v_after_start constant integer := coalesce((v_after ->> 0)::integer, -1);
   v_after_key_id constant text := coalesce(v_after ->> 2, '');
   v_after_model constant text := coalesce(v_after ->> 3, '');
@@ -34,14 +36,14 @@ DECLARE
   v_last record;
 BEGIN
   -- The last sum of the statement. The index has all of its columns.
-  SELECT u.quarter, u.key_id, u.model, u.user_id, u.price_version,
-         json_build_array(u.quarter, u.key_id, u.model, u.user_id, u.price_version)::text AS position INTO v_last
+  SELECT u.quarter, u.key_id, u.model, u.user_id, u.price_version, u.price_tier, u.price_list_version,
+         json_build_array(u.quarter, u.key_id, u.model, u.user_id, u.price_version, u.price_tier, u.price_list_version)::text AS position INTO v_last
   FROM (
-    SELECT i.quarter, i.key_id, i.model, i.user_id, i.price_version FROM usage_quarters i
+    SELECT i.quarter, i.key_id, i.model, i.user_id, i.price_version, i.price_tier, i.price_list_version FROM usage_quarters i
     WHERE i.lane = p_lane AND i.account_id = p_account_id AND i.quarter < p_end
-      AND (i.quarter, i.key_id, i.model, i.user_id, i.price_version)
-        > (v_quarter, v_key_id, v_model, v_user_id, v_price_version)
-    ORDER BY i.quarter, i.key_id, i.model, i.user_id, i.price_version OFFSET p_rows - 1 LIMIT 1
+      AND (i.quarter, i.key_id, i.model, i.user_id, i.price_version, i.price_tier, i.price_list_version)
+        > (v_quarter, v_key_id, v_model, v_user_id, v_price_version, v_price_tier, v_price_list_version)
+    ORDER BY i.quarter, i.key_id, i.model, i.user_id, i.price_version, i.price_tier, i.price_list_version OFFSET p_rows - 1 LIMIT 1
   ) u;
 
   RETURN QUERY
@@ -60,11 +62,12 @@ BEGIN
            sum(u.image_tokens)::bigint AS image_tokens, sum(u.cost_micros)::bigint AS cost_micros
     FROM usage_quarters u
     WHERE u.lane = p_lane AND u.account_id = p_account_id
-      AND (u.quarter, u.key_id, u.model, u.user_id, u.price_version)
-        > (v_quarter, v_key_id, v_model, v_user_id, v_price_version)
-      AND (u.quarter, u.key_id, u.model, u.user_id, u.price_version)
+      AND (u.quarter, u.key_id, u.model, u.user_id, u.price_version, u.price_tier, u.price_list_version)
+        > (v_quarter, v_key_id, v_model, v_user_id, v_price_version, v_price_tier, v_price_list_version)
+      AND (u.quarter, u.key_id, u.model, u.user_id, u.price_version, u.price_tier, u.price_list_version)
         <= (coalesce(v_last.quarter, p_end), coalesce(v_last.key_id, ''), coalesce(v_last.model, ''),
-            coalesce(v_last.user_id, ''), coalesce(v_last.price_version, 0))
+            coalesce(v_last.user_id, ''), coalesce(v_last.price_version, 0), coalesce(v_last.price_tier, 0),
+            coalesce(v_last.price_list_version, 0))
     GROUP BY 1, 2, 3, 4
   )
   SELECT g.*, NULL::bigint, NULL::text FROM groups g

@@ -12,16 +12,14 @@ BEGIN
   LOCK TABLE price_versions IN SHARE ROW EXCLUSIVE MODE;
   FOREACH r IN ARRAY p_items LOOP
     SELECT v.* INTO v_latest FROM price_versions v WHERE v.model = r.model ORDER BY v.version DESC LIMIT 1;
-    IF NOT FOUND OR (v_latest.input, v_latest.cached_input, v_latest.cache_write, v_latest.output, v_latest.reasoning,
-                     v_latest.image, v_latest.request)
-        <> (r.input, r.cached_input, r.cache_write, r.output, r.reasoning, r.image, r.request) THEN
-      v_new := ROW(r.model, coalesce(v_latest.version, 0) + 1, r.input, r.cached_input, r.cache_write, r.output,
-        r.reasoning, r.image, r.request, greatest(clock_timestamp(), v_latest.effective_from), NULL)::price_versions;
+    IF NOT FOUND OR v_latest.rates <> r.rates THEN
+      v_new := ROW(r.model, coalesce(v_latest.version, 0) + 1, r.rates, greatest(clock_timestamp(), v_latest.effective_from),
+        NULL)::price_versions;
       v_new.hash := price_hash(coalesce(v_latest.hash, '\x'), v_new);
       INSERT INTO price_versions SELECT v_new.*;
       IF v_latest.version > 0 THEN
         PERFORM write_event(1024::smallint, '', 'price.changed', jsonb_build_object('model', r.model, 'version', v_new.version,
-          'prices', to_jsonb(r) - 'model', 'previous', to_jsonb(v_latest) - ARRAY['model', 'version', 'effective_from', 'hash']));
+          'prices', prices_json(r.rates), 'previous', prices_json(v_latest.rates)));
       END IF;
       v_latest := v_new;
       v_is_changed := true;

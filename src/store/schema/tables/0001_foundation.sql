@@ -58,6 +58,8 @@ CREATE TABLE accounts (
   low_balance_micros bigint,
   -- What payments that were reversed after their credit was spent still cost the account: see take_owed.
   owed_micros bigint NOT NULL DEFAULT 0,
+  -- The last version of its own prices; 0 without any: see account_prices.
+  price_list_version integer NOT NULL DEFAULT 0,
   PRIMARY KEY (lane, id),
   -- create_account checks that the lane is that of the id: a constraint would be checked again on each update.
   CONSTRAINT balance_covers_holds CHECK (0 <= held_micros AND held_micros <= balance_micros),
@@ -302,26 +304,59 @@ CREATE TABLE windows (
   PRIMARY KEY (lane, key_id)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 
--- The prices of each model, in micros: tokens per million, images and requests per unit. Rows are appended when a server
--- loads prices that differ from the latest ones, and never change.
+-- Prices in micros: tokens per million, images and requests per unit. They are those of calls with more input tokens than the bound;
+-- 0 for those of all other calls.
+CREATE DOMAIN price_micros AS bigint CONSTRAINT price_not_negative CHECK (VALUE >= 0);
+CREATE TYPE price_rates AS (
+  above_input_tokens integer, input price_micros, cached_input price_micros, cache_write price_micros, cache_write_1h price_micros,
+  output price_micros, reasoning price_micros, image price_micros, request price_micros
+);
+
+-- The prices of each model. Rows are appended when a server loads prices that differ from the latest ones, and never change.
 CREATE TABLE price_versions (
   model text NOT NULL,
   -- Versions of a model start at 1 and have no gaps.
   version integer NOT NULL,
-  input bigint NOT NULL,
-  cached_input bigint NOT NULL,
-  cache_write bigint NOT NULL,
-  output bigint NOT NULL,
-  reasoning bigint NOT NULL,
-  image bigint NOT NULL,
-  request bigint NOT NULL,
+  -- In the order of their bounds; the first is 0.
+  rates price_rates[] NOT NULL,
   effective_from timestamptz NOT NULL,
   -- Covers the row and the previous version: see price_hash.
   hash bytea NOT NULL,
-  PRIMARY KEY (model, version),
-  CONSTRAINT prices_not_negative
-    CHECK (least(input, cached_input, cache_write, output, reasoning, image, request) >= 0)
+  PRIMARY KEY (model, version)
 );
+
+-- The prices of an account that differ from those of the models. Operators append rows, which never change. For a call, the last row of
+-- the model counts, and without one the last row of all models.
+CREATE TABLE account_prices (
+  lane smallint NOT NULL,
+  account_id text NOT NULL,
+  -- Versions of an account start at 1 and have no gaps.
+  version integer NOT NULL,
+  -- Empty for all models.
+  model text NOT NULL,
+  -- Hundredths of a percent that are taken off each price of the model. A row with neither of the two ends the one before.
+  discount integer,
+  -- The prices of the model for the account. With NULL, the model's own.
+  rates price_rates[],
+  effective_from timestamptz NOT NULL,
+  -- Covers the row and the previous version: see account_price_hash.
+  hash bytea NOT NULL,
+  PRIMARY KEY (lane, account_id, version),
+  FOREIGN KEY (lane, account_id) REFERENCES accounts (lane, id),
+  CONSTRAINT discount_in_range CHECK (discount BETWEEN 0 AND 10000),
+  CONSTRAINT discount_or_rates CHECK (num_nonnulls(discount, rates) < 2),
+  CONSTRAINT rates_have_model CHECK (rates IS NULL OR model <> '')
+);
+-- Finds the row that counts at a version.
+CREATE INDEX account_prices_by_model ON account_prices (lane, account_id, model, version);
+
+-- A version of an account's prices as lists return it, with its prices as JSON.
+CREATE TYPE account_price_view AS (version integer, model text, discount integer, prices text, effective_from timestamptz);
+
+-- A price after a discount, rounded up to a micro.
+CREATE FUNCTION discounted(p_price bigint, p_discount integer) RETURNS bigint
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN CASE WHEN p_discount IS NULL THEN p_price ELSE (p_price * (10000 - p_discount) + 9999) / 10000 END;
 
 -- A domain, because PostgreSQL parses and plans each CHECK of a table again for each statement that writes it.
 CREATE DOMAIN usage_count AS integer CONSTRAINT usage_not_negative CHECK (VALUE >= 0);
@@ -364,6 +399,12 @@ CREATE TABLE ledger (
   -- Which fields the hash covers, and how they are written: see ledger_hash.
   hash_version smallint NOT NULL,
   hash bytea NOT NULL,
+  -- The part of cache_write that is kept for an hour.
+  cache_write_1h usage_count NOT NULL DEFAULT 0,
+  -- The bound of the tier whose prices apply; 0 for the prices without a bound.
+  price_tier integer NOT NULL DEFAULT 0,
+  -- The version of account_prices that applied; 0 if none did.
+  price_list_version integer NOT NULL DEFAULT 0,
   PRIMARY KEY (lane, account_id, seq, month),
   CONSTRAINT ledger_entry_once UNIQUE (lane, id, month),
   CONSTRAINT entry_has_reason CHECK (reason <> '')
@@ -385,11 +426,16 @@ $$;
 -- A write never fails because a partition is missing: rows of months without one are in this table.
 CREATE TABLE ledger_other_months PARTITION OF ledger DEFAULT;
 
--- The entries with the prices of their version.
+-- The entries with the prices that applied.
 CREATE VIEW priced_ledger AS
-  SELECT l.*, p.input AS input_price, p.cached_input AS cached_input_price, p.cache_write AS cache_write_price,
-         p.output AS output_price, p.reasoning AS reasoning_price, p.image AS image_price, p.request AS request_price
-  FROM ledger l LEFT JOIN price_versions p ON p.model = l.model AND p.version = l.price_version;
+  SELECT l.*, discounted(r.input, a.discount) AS input_price, discounted(r.cached_input, a.discount) AS cached_input_price,
+         discounted(r.cache_write, a.discount) AS cache_write_price, discounted(r.cache_write_1h, a.discount) AS cache_write_1h_price,
+         discounted(r.output, a.discount) AS output_price, discounted(r.reasoning, a.discount) AS reasoning_price,
+         discounted(r.image, a.discount) AS image_price, discounted(r.request, a.discount) AS request_price
+  FROM ledger l
+  LEFT JOIN price_versions p ON p.model = l.model AND p.version = l.price_version
+  LEFT JOIN account_prices a ON a.lane = l.lane AND a.account_id = l.account_id AND a.version = l.price_list_version
+  LEFT JOIN LATERAL unnest(coalesce(a.rates, p.rates)) r ON r.above_input_tokens = l.price_tier;
 
 -- The archived partitions. Their entries are in files, and each file has the entries of an account in order, without gaps.
 CREATE TABLE ledger_archives (
@@ -421,8 +467,8 @@ CREATE TABLE archived_ledger (
 -- Sums of the ledger for reports. Each settlement adds to them in its transaction, and `vx audit` compares them with the
 -- ledger.
 --
--- A quarter of an hour is the longest period that days of all time zones consist of. The price version is part of the
--- key, so that exports can split the cost of a row into its meters.
+-- A quarter of an hour is the longest period that days of all time zones consist of. The versions of the prices and the
+-- tier are part of the key, so that exports can split the cost of a row into its meters.
 CREATE TABLE usage_quarters (
   lane smallint NOT NULL,
   account_id text NOT NULL,
@@ -443,7 +489,10 @@ CREATE TABLE usage_quarters (
   images bigint NOT NULL,
   image_tokens bigint NOT NULL,
   cost_micros bigint NOT NULL,
-  PRIMARY KEY (lane, account_id, quarter, key_id, model, user_id, price_version)
+  cache_write_1h bigint NOT NULL DEFAULT 0,
+  price_tier integer NOT NULL DEFAULT 0,
+  price_list_version integer NOT NULL DEFAULT 0,
+  PRIMARY KEY (lane, account_id, quarter, key_id, model, user_id, price_version, price_tier, price_list_version)
 ) WITH (fillfactor = 80);
 
 -- The end users that have rows of their own on the current day, in UTC.
@@ -568,13 +617,11 @@ CREATE TYPE entry_item AS (
   lane smallint, account_id text, generation_id text, id text, month integer, kind entry_kind, amount bigint, reason text,
   request_id text, key_id text, model text, price_version integer, input integer, cached_input integer,
   cache_write integer, output integer, reasoning integer, images integer, image_tokens integer, user_id text,
-  trace_id text, answer text
+  trace_id text, answer text, cache_write_1h integer, price_tier integer,
+  price_list_version integer
 );
 -- The prices of a model as a server loads them.
-CREATE TYPE price_item AS (
-  model text, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, image bigint,
-  request bigint
-);
+CREATE TYPE price_item AS (model text, rates price_rates[]);
 -- The result of one item. n is its position among the items of its kind.
 CREATE TYPE item_result AS (
   kind text, n integer, outcome text, balance_micros bigint, held_micros bigint, amount_micros bigint,

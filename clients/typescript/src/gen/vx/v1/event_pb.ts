@@ -16,7 +16,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file vx/v1/event.proto.
  */
 export const file_vx_v1_event: GenFile = /*@__PURE__*/
-  fileDesc("ChF2eC92MS9ldmVudC5wcm90bxIFdngudjEimQEKBUV2ZW50EgoKAmlkGAEgASgJEgwKBHR5cGUYAiABKAkSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKYWNjb3VudF9pZBgEIAEoCRIlCgRkYXRhGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBILCgNzZXEYBiABKAMiUwoRTGlzdEV2ZW50c1JlcXVlc3QSDQoFdHlwZXMYASADKAkSDQoFYWZ0ZXIYAiABKAkSEQoJcGFnZV9zaXplGAMgASgFEg0KBW9yZGVyGAQgASgJIlgKEkxpc3RFdmVudHNSZXNwb25zZRIcCgZldmVudHMYASADKAsyDC52eC52MS5FdmVudBISCgpuZXh0X2FmdGVyGAIgASgJEhAKCGhhc19tb3JlGAMgASgIIjIKEldhdGNoRXZlbnRzUmVxdWVzdBINCgV0eXBlcxgBIAMoCRINCgVhZnRlchgCIAEoCSIyChNXYXRjaEV2ZW50c1Jlc3BvbnNlEhsKBWV2ZW50GAEgASgLMgwudngudjEuRXZlbnQiRQoPQmFsYW5jZUxvd0V2ZW50EhYKDmJhbGFuY2VfbWljcm9zGAEgASgDEhoKEmxvd19iYWxhbmNlX21pY3JvcxgCIAEoAyJHChRCYWxhbmNlRGVwbGV0ZWRFdmVudBIWCg5iYWxhbmNlX21pY3JvcxgBIAEoAxIXCg9yZXF1aXJlZF9taWNyb3MYAiABKAMiUQoTTGltaXRUaHJlc2hvbGRFdmVudBIbCgVsaW1pdBgBIAEoCzIMLnZ4LnYxLkxpbWl0Eg8KB3BlcmNlbnQYAiABKAUSDAoEdXNlchgDIAEoCSJpChBFbnRyeVBvc3RlZEV2ZW50EhAKCGVudHJ5X2lkGAEgASgJEhUKDWFtb3VudF9taWNyb3MYAiABKAMSHAoUYmFsYW5jZV9hZnRlcl9taWNyb3MYAyABKAMSDgoGcmVhc29uGAQgASgJIrUBCgpUb3BVcEV2ZW50EhAKCHRvcHVwX2lkGAEgASgJEg0KBXN0YXRlGAIgASgJEhUKDWFtb3VudF9taWNyb3MYAyABKAMSFwoPcmVmdW5kZWRfbWljcm9zGAQgASgDEhcKD2Rpc3B1dGVkX21pY3JvcxgFIAEoAxIQCghlbnRyeV9pZBgGIAEoCRIWCg5iYWxhbmNlX21pY3JvcxgHIAEoAxITCgtvd2VkX21pY3JvcxgIIAEoAyK7AQoIS2V5RXZlbnQSDgoGa2V5X2lkGAEgASgJEgwKBG5hbWUYAiABKAkSDgoGZmllbGRzGAMgAygJEjcKE3ByZXZpb3VzX2V4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgoKAmJ5GAUgASgJEi4KCmV4cGlyZXNfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGRheXMYByABKAUiDgoMQWNjb3VudEV2ZW50IkcKFFdlYmhvb2tEaXNhYmxlZEV2ZW50EhIKCndlYmhvb2tfaWQYASABKAkSCwoDdXJsGAIgASgJEg4KBnJlYXNvbhgDIAEoCSJzChFQcmljZUNoYW5nZWRFdmVudBINCgVtb2RlbBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgFEh0KBnByaWNlcxgDIAEoCzINLnZ4LnYxLlByaWNlcxIfCghwcmV2aW91cxgEIAEoCzINLnZ4LnYxLlByaWNlczKeAQoMRXZlbnRTZXJ2aWNlEkYKCkxpc3RFdmVudHMSGC52eC52MS5MaXN0RXZlbnRzUmVxdWVzdBoZLnZ4LnYxLkxpc3RFdmVudHNSZXNwb25zZSIDkAIBEkYKC1dhdGNoRXZlbnRzEhkudngudjEuV2F0Y2hFdmVudHNSZXF1ZXN0GhoudngudjEuV2F0Y2hFdmVudHNSZXNwb25zZTABQlEKCWNvbS52eC52MUIKRXZlbnRQcm90b1ABWi5naXRodWIuY29tL3Z4LWFwaS92eC9jbGllbnRzL2dvL2dlbi92eC92MTt2eHYxqgIFVnguVjFiBnByb3RvMw", [file_google_protobuf_struct, file_google_protobuf_timestamp, file_vx_v1_limit, file_vx_v1_prices]);
+  fileDesc("ChF2eC92MS9ldmVudC5wcm90bxIFdngudjEimQEKBUV2ZW50EgoKAmlkGAEgASgJEgwKBHR5cGUYAiABKAkSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKYWNjb3VudF9pZBgEIAEoCRIlCgRkYXRhGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBILCgNzZXEYBiABKAMiUwoRTGlzdEV2ZW50c1JlcXVlc3QSDQoFdHlwZXMYASADKAkSDQoFYWZ0ZXIYAiABKAkSEQoJcGFnZV9zaXplGAMgASgFEg0KBW9yZGVyGAQgASgJIlgKEkxpc3RFdmVudHNSZXNwb25zZRIcCgZldmVudHMYASADKAsyDC52eC52MS5FdmVudBISCgpuZXh0X2FmdGVyGAIgASgJEhAKCGhhc19tb3JlGAMgASgIIjIKEldhdGNoRXZlbnRzUmVxdWVzdBINCgV0eXBlcxgBIAMoCRINCgVhZnRlchgCIAEoCSIyChNXYXRjaEV2ZW50c1Jlc3BvbnNlEhsKBWV2ZW50GAEgASgLMgwudngudjEuRXZlbnQiRQoPQmFsYW5jZUxvd0V2ZW50EhYKDmJhbGFuY2VfbWljcm9zGAEgASgDEhoKEmxvd19iYWxhbmNlX21pY3JvcxgCIAEoAyJHChRCYWxhbmNlRGVwbGV0ZWRFdmVudBIWCg5iYWxhbmNlX21pY3JvcxgBIAEoAxIXCg9yZXF1aXJlZF9taWNyb3MYAiABKAMiUQoTTGltaXRUaHJlc2hvbGRFdmVudBIbCgVsaW1pdBgBIAEoCzIMLnZ4LnYxLkxpbWl0Eg8KB3BlcmNlbnQYAiABKAUSDAoEdXNlchgDIAEoCSJpChBFbnRyeVBvc3RlZEV2ZW50EhAKCGVudHJ5X2lkGAEgASgJEhUKDWFtb3VudF9taWNyb3MYAiABKAMSHAoUYmFsYW5jZV9hZnRlcl9taWNyb3MYAyABKAMSDgoGcmVhc29uGAQgASgJIrUBCgpUb3BVcEV2ZW50EhAKCHRvcHVwX2lkGAEgASgJEg0KBXN0YXRlGAIgASgJEhUKDWFtb3VudF9taWNyb3MYAyABKAMSFwoPcmVmdW5kZWRfbWljcm9zGAQgASgDEhcKD2Rpc3B1dGVkX21pY3JvcxgFIAEoAxIQCghlbnRyeV9pZBgGIAEoCRIWCg5iYWxhbmNlX21pY3JvcxgHIAEoAxITCgtvd2VkX21pY3JvcxgIIAEoAyK7AQoIS2V5RXZlbnQSDgoGa2V5X2lkGAEgASgJEgwKBG5hbWUYAiABKAkSDgoGZmllbGRzGAMgAygJEjcKE3ByZXZpb3VzX2V4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgoKAmJ5GAUgASgJEi4KCmV4cGlyZXNfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGRheXMYByABKAUiDgoMQWNjb3VudEV2ZW50IkcKFFdlYmhvb2tEaXNhYmxlZEV2ZW50EhIKCndlYmhvb2tfaWQYASABKAkSCwoDdXJsGAIgASgJEg4KBnJlYXNvbhgDIAEoCSKfAQoRUHJpY2VDaGFuZ2VkRXZlbnQSDQoFbW9kZWwYASABKAkSDwoHdmVyc2lvbhgCIAEoBRIdCgZwcmljZXMYAyABKAsyDS52eC52MS5QcmljZXMSHwoIcHJldmlvdXMYBCABKAsyDS52eC52MS5QcmljZXMSGQoMZGlzY291bnRfYnBzGAUgASgFSACIAQFCDwoNX2Rpc2NvdW50X2JwczKeAQoMRXZlbnRTZXJ2aWNlEkYKCkxpc3RFdmVudHMSGC52eC52MS5MaXN0RXZlbnRzUmVxdWVzdBoZLnZ4LnYxLkxpc3RFdmVudHNSZXNwb25zZSIDkAIBEkYKC1dhdGNoRXZlbnRzEhkudngudjEuV2F0Y2hFdmVudHNSZXF1ZXN0GhoudngudjEuV2F0Y2hFdmVudHNSZXNwb25zZTABQlEKCWNvbS52eC52MUIKRXZlbnRQcm90b1ABWi5naXRodWIuY29tL3Z4LWFwaS92eC9jbGllbnRzL2dvL2dlbi92eC92MTt2eHYxqgIFVnguVjFiBnByb3RvMw", [file_google_protobuf_struct, file_google_protobuf_timestamp, file_vx_v1_limit, file_vx_v1_prices]);
 
 /**
  * Something that happened to the account.
@@ -520,38 +520,45 @@ export const WebhookDisabledEventSchema: GenMessage<WebhookDisabledEvent> = /*@_
   messageDesc(file_vx_v1_event, 12);
 
 /**
- * The data of the event "price.changed": the prices of a model changed. Only for operators.
+ * The data of the event "price.changed": the prices of a model changed, which only operators see, or those of the account.
  *
  * @generated from message vx.v1.PriceChangedEvent
  */
 export type PriceChangedEvent = Message<"vx.v1.PriceChangedEvent"> & {
   /**
-   * The id of the model.
+   * The id of the model. Empty if the account got a discount on all models.
    *
    * @generated from field: string model = 1;
    */
   model: string;
 
   /**
-   * The version of the new prices.
+   * The version of the new prices: of the model, or of the account.
    *
    * @generated from field: int32 version = 2;
    */
   version: number;
 
   /**
-   * The new prices.
+   * The new prices. Absent if the account got a discount, or has the prices of the model again.
    *
    * @generated from field: vx.v1.Prices prices = 3;
    */
   prices?: Prices | undefined;
 
   /**
-   * The prices before.
+   * The prices before. Absent for an account.
    *
    * @generated from field: vx.v1.Prices previous = 4;
    */
   previous?: Prices | undefined;
+
+  /**
+   * The discount of the account, in hundredths of a percent. Absent without one.
+   *
+   * @generated from field: optional int32 discount_bps = 5;
+   */
+  discountBps?: number | undefined;
 };
 
 /**

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file vx/v1/ledger.proto.
  */
 export const file_vx_v1_ledger: GenFile = /*@__PURE__*/
-  fileDesc("ChJ2eC92MS9sZWRnZXIucHJvdG8SBXZ4LnYxIpYECgtMZWRnZXJFbnRyeRIKCgJpZBgBIAEoCRILCgNzZXEYAiABKAMSDAoEa2luZBgDIAEoCRIVCg1hbW91bnRfbWljcm9zGAQgASgDEg4KBmFtb3VudBgFIAEoCRIcChRiYWxhbmNlX2FmdGVyX21pY3JvcxgGIAEoAxIVCg1iYWxhbmNlX2FmdGVyGAcgASgJEg4KBnJlYXNvbhgIIAEoCRISCgpyZXF1ZXN0X2lkGAkgASgJEg4KBmtleV9pZBgKIAEoCRINCgVtb2RlbBgLIAEoCRIUCgxpbnB1dF90b2tlbnMYDCABKAMSFQoNb3V0cHV0X3Rva2VucxgNIAEoAxIuCgpjcmVhdGVkX2F0GA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIVCg1nZW5lcmF0aW9uX2lkGA8gASgJEgwKBHVzZXIYECABKAkSEAoIdHJhY2VfaWQYESABKAkSFQoNcHJpY2VfdmVyc2lvbhgSIAEoBRIdCgZwcmljZXMYEyABKAsyDS52eC52MS5QcmljZXMSGwoTY2FjaGVkX2lucHV0X3Rva2VucxgUIAEoAxIaChJjYWNoZV93cml0ZV90b2tlbnMYFSABKAMSGAoQcmVhc29uaW5nX3Rva2VucxgWIAEoAxIUCgxpbWFnZV90b2tlbnMYFyABKAMSDgoGaW1hZ2VzGBggASgDIroBChJMaXN0RW50cmllc1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkSDAoEa2luZBgDIAEoCRIOCgZrZXlfaWQYBCABKAkSDQoFbW9kZWwYBSABKAkSKAoEZnJvbRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIlMKE0xpc3RFbnRyaWVzUmVzcG9uc2USIwoHZW50cmllcxgBIAMoCzISLnZ4LnYxLkxlZGdlckVudHJ5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIiChRHZXRHZW5lcmF0aW9uUmVxdWVzdBIKCgJpZBgBIAEoCSI6ChVHZXRHZW5lcmF0aW9uUmVzcG9uc2USIQoFZW50cnkYASABKAsyEi52eC52MS5MZWRnZXJFbnRyeTKrAQoNTGVkZ2VyU2VydmljZRJJCgtMaXN0RW50cmllcxIZLnZ4LnYxLkxpc3RFbnRyaWVzUmVxdWVzdBoaLnZ4LnYxLkxpc3RFbnRyaWVzUmVzcG9uc2UiA5ACARJPCg1HZXRHZW5lcmF0aW9uEhsudngudjEuR2V0R2VuZXJhdGlvblJlcXVlc3QaHC52eC52MS5HZXRHZW5lcmF0aW9uUmVzcG9uc2UiA5ACAUJSCgljb20udngudjFCC0xlZGdlclByb3RvUAFaLmdpdGh1Yi5jb20vdngtYXBpL3Z4L2NsaWVudHMvZ28vZ2VuL3Z4L3YxO3Z4djGqAgVWeC5WMWIGcHJvdG8z", [file_google_protobuf_timestamp, file_vx_v1_prices]);
+  fileDesc("ChJ2eC92MS9sZWRnZXIucHJvdG8SBXZ4LnYxIuUECgtMZWRnZXJFbnRyeRIKCgJpZBgBIAEoCRILCgNzZXEYAiABKAMSDAoEa2luZBgDIAEoCRIVCg1hbW91bnRfbWljcm9zGAQgASgDEg4KBmFtb3VudBgFIAEoCRIcChRiYWxhbmNlX2FmdGVyX21pY3JvcxgGIAEoAxIVCg1iYWxhbmNlX2FmdGVyGAcgASgJEg4KBnJlYXNvbhgIIAEoCRISCgpyZXF1ZXN0X2lkGAkgASgJEg4KBmtleV9pZBgKIAEoCRINCgVtb2RlbBgLIAEoCRIUCgxpbnB1dF90b2tlbnMYDCABKAMSFQoNb3V0cHV0X3Rva2VucxgNIAEoAxIuCgpjcmVhdGVkX2F0GA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIVCg1nZW5lcmF0aW9uX2lkGA8gASgJEgwKBHVzZXIYECABKAkSEAoIdHJhY2VfaWQYESABKAkSFQoNcHJpY2VfdmVyc2lvbhgSIAEoBRIdCgZwcmljZXMYEyABKAsyDS52eC52MS5QcmljZXMSGwoTY2FjaGVkX2lucHV0X3Rva2VucxgUIAEoAxIaChJjYWNoZV93cml0ZV90b2tlbnMYFSABKAMSGAoQcmVhc29uaW5nX3Rva2VucxgWIAEoAxIUCgxpbWFnZV90b2tlbnMYFyABKAMSDgoGaW1hZ2VzGBggASgDEh0KFWNhY2hlX3dyaXRlXzFoX3Rva2VucxgZIAEoAxISCgpwcmljZV90aWVyGBogASgDEhoKEnByaWNlX2xpc3RfdmVyc2lvbhgbIAEoBSK6AQoSTGlzdEVudHJpZXNSZXF1ZXN0EhEKCXBhZ2Vfc2l6ZRgBIAEoBRISCgpwYWdlX3Rva2VuGAIgASgJEgwKBGtpbmQYAyABKAkSDgoGa2V5X2lkGAQgASgJEg0KBW1vZGVsGAUgASgJEigKBGZyb20YBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJTChNMaXN0RW50cmllc1Jlc3BvbnNlEiMKB2VudHJpZXMYASADKAsyEi52eC52MS5MZWRnZXJFbnRyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiIgoUR2V0R2VuZXJhdGlvblJlcXVlc3QSCgoCaWQYASABKAkiOgoVR2V0R2VuZXJhdGlvblJlc3BvbnNlEiEKBWVudHJ5GAEgASgLMhIudngudjEuTGVkZ2VyRW50cnkyqwEKDUxlZGdlclNlcnZpY2USSQoLTGlzdEVudHJpZXMSGS52eC52MS5MaXN0RW50cmllc1JlcXVlc3QaGi52eC52MS5MaXN0RW50cmllc1Jlc3BvbnNlIgOQAgESTwoNR2V0R2VuZXJhdGlvbhIbLnZ4LnYxLkdldEdlbmVyYXRpb25SZXF1ZXN0GhwudngudjEuR2V0R2VuZXJhdGlvblJlc3BvbnNlIgOQAgFCUgoJY29tLnZ4LnYxQgtMZWRnZXJQcm90b1ABWi5naXRodWIuY29tL3Z4LWFwaS92eC9jbGllbnRzL2dvL2dlbi92eC92MTt2eHYxqgIFVnguVjFiBnByb3RvMw", [file_google_protobuf_timestamp, file_vx_v1_prices]);
 
 /**
  * One change of the balance. Entries never change.
@@ -150,7 +150,8 @@ export type LedgerEntry = Message<"vx.v1.LedgerEntry"> & {
   priceVersion: number;
 
   /**
-   * The prices of this version. Not set if the entry is not a generation.
+   * The prices that the generation was charged at: those of the tier for its input tokens, after the discount of the account. Not set
+   * if the entry is not a generation.
    *
    * @generated from field: vx.v1.Prices prices = 19;
    */
@@ -190,6 +191,27 @@ export type LedgerEntry = Message<"vx.v1.LedgerEntry"> & {
    * @generated from field: int64 images = 24;
    */
   images: bigint;
+
+  /**
+   * The part of the tokens written to a cache that is kept for an hour.
+   *
+   * @generated from field: int64 cache_write_1h_tokens = 25;
+   */
+  cacheWrite1hTokens: bigint;
+
+  /**
+   * The bound `above_input_tokens` of the tier whose prices apply. 0 if none does.
+   *
+   * @generated from field: int64 price_tier = 26;
+   */
+  priceTier: bigint;
+
+  /**
+   * The version of the account's own prices that applied. 0 if none did.
+   *
+   * @generated from field: int32 price_list_version = 27;
+   */
+  priceListVersion: number;
 };
 
 /**

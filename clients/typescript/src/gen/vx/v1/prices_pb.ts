@@ -10,10 +10,11 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file vx/v1/prices.proto.
  */
 export const file_vx_v1_prices: GenFile = /*@__PURE__*/
-  fileDesc("ChJ2eC92MS9wcmljZXMucHJvdG8SBXZ4LnYxIoUBCgZQcmljZXMSDQoFaW5wdXQYASABKAMSFAoMY2FjaGVkX2lucHV0GAIgASgDEhMKC2NhY2hlX3dyaXRlGAMgASgDEg4KBm91dHB1dBgEIAEoAxIRCglyZWFzb25pbmcYBSABKAMSDQoFaW1hZ2UYBiABKAMSDwoHcmVxdWVzdBgHIAEoA0JSCgljb20udngudjFCC1ByaWNlc1Byb3RvUAFaLmdpdGh1Yi5jb20vdngtYXBpL3Z4L2NsaWVudHMvZ28vZ2VuL3Z4L3YxO3Z4djGqAgVWeC5WMWIGcHJvdG8z");
+  fileDesc("ChJ2eC92MS9wcmljZXMucHJvdG8SBXZ4LnYxIr4BCgZQcmljZXMSDQoFaW5wdXQYASABKAMSFAoMY2FjaGVkX2lucHV0GAIgASgDEhMKC2NhY2hlX3dyaXRlGAMgASgDEg4KBm91dHB1dBgEIAEoAxIRCglyZWFzb25pbmcYBSABKAMSDQoFaW1hZ2UYBiABKAMSDwoHcmVxdWVzdBgHIAEoAxIWCg5jYWNoZV93cml0ZV8xaBgIIAEoAxIfCgV0aWVycxgJIAMoCzIQLnZ4LnYxLlByaWNlVGllciK8AQoJUHJpY2VUaWVyEhoKEmFib3ZlX2lucHV0X3Rva2VucxgBIAEoAxINCgVpbnB1dBgCIAEoAxIUCgxjYWNoZWRfaW5wdXQYAyABKAMSEwoLY2FjaGVfd3JpdGUYBCABKAMSFgoOY2FjaGVfd3JpdGVfMWgYBSABKAMSDgoGb3V0cHV0GAYgASgDEhEKCXJlYXNvbmluZxgHIAEoAxINCgVpbWFnZRgIIAEoAxIPCgdyZXF1ZXN0GAkgASgDQlIKCWNvbS52eC52MUILUHJpY2VzUHJvdG9QAVouZ2l0aHViLmNvbS92eC1hcGkvdngvY2xpZW50cy9nby9nZW4vdngvdjE7dnh2MaoCBVZ4LlYxYgZwcm90bzM");
 
 /**
- * Prices in micros. The cost of a generation is the sum of its tokens at their prices, rounded up once to whole micros, plus
+ * Prices in micros. A call has the prices of the highest tier whose bound its input tokens exceed, for all its tokens, and without
+ * such a tier those of the model. The cost of a generation is the sum of its tokens at their prices, rounded up once to whole micros, plus
  * its images and the request. Each token counts for one price.
  *
  * @generated from message vx.v1.Prices
@@ -67,6 +68,20 @@ export type Prices = Message<"vx.v1.Prices"> & {
    * @generated from field: int64 request = 7;
    */
   request: bigint;
+
+  /**
+   * The price of one million input tokens written to a cache for an hour.
+   *
+   * @generated from field: int64 cache_write_1h = 8;
+   */
+  cacheWrite1h: bigint;
+
+  /**
+   * Prices of calls with many input tokens, in the order of their bounds.
+   *
+   * @generated from field: repeated vx.v1.PriceTier tiers = 9;
+   */
+  tiers: PriceTier[];
 };
 
 /**
@@ -75,4 +90,81 @@ export type Prices = Message<"vx.v1.Prices"> & {
  */
 export const PricesSchema: GenMessage<Prices> = /*@__PURE__*/
   messageDesc(file_vx_v1_prices, 0);
+
+/**
+ * The prices of calls with more input tokens than a bound.
+ *
+ * @generated from message vx.v1.PriceTier
+ */
+export type PriceTier = Message<"vx.v1.PriceTier"> & {
+  /**
+   * The bound: a call with more input tokens has these prices.
+   *
+   * @generated from field: int64 above_input_tokens = 1;
+   */
+  aboveInputTokens: bigint;
+
+  /**
+   * The price of one million input tokens that were neither read from a cache nor written to it.
+   *
+   * @generated from field: int64 input = 2;
+   */
+  input: bigint;
+
+  /**
+   * The price of one million input tokens read from a cache.
+   *
+   * @generated from field: int64 cached_input = 3;
+   */
+  cachedInput: bigint;
+
+  /**
+   * The price of one million input tokens written to a cache.
+   *
+   * @generated from field: int64 cache_write = 4;
+   */
+  cacheWrite: bigint;
+
+  /**
+   * The price of one million input tokens written to a cache for an hour.
+   *
+   * @generated from field: int64 cache_write_1h = 5;
+   */
+  cacheWrite1h: bigint;
+
+  /**
+   * The price of one million output tokens without reasoning.
+   *
+   * @generated from field: int64 output = 6;
+   */
+  output: bigint;
+
+  /**
+   * The price of one million reasoning tokens.
+   *
+   * @generated from field: int64 reasoning = 7;
+   */
+  reasoning: bigint;
+
+  /**
+   * The price of one image in the input, in addition to its tokens.
+   *
+   * @generated from field: int64 image = 8;
+   */
+  image: bigint;
+
+  /**
+   * The price of one request.
+   *
+   * @generated from field: int64 request = 9;
+   */
+  request: bigint;
+};
+
+/**
+ * Describes the message vx.v1.PriceTier.
+ * Use `create(PriceTierSchema)` to create a new message.
+ */
+export const PriceTierSchema: GenMessage<PriceTier> = /*@__PURE__*/
+  messageDesc(file_vx_v1_prices, 1);
 
