@@ -5,7 +5,7 @@ import { createServer } from "node:http2";
 import type { HandlerContext } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { GenerateService, type StreamGenerateRequest } from "../../gen/vx/v1/generate_pb.js";
-import { Pauses } from "../../src/upstreams/sandbox/reply.ts";
+import { Pauses } from "../../src/upstreams/sandbox/sandbox.ts";
 import { serve } from "./serve.ts";
 
 const [pieces, delayMs] = process.argv.slice(2).map(Number) as [number, number];

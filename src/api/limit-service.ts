@@ -113,7 +113,7 @@ export function limitsToSet(deps: Pick<Deps, "catalog">, limits: readonly Limit[
 }
 
 /** Checks what the rules of the .proto cannot. The model of a limit is stored under its id, not an alias. */
-export function limitToSet({ catalog }: Pick<Deps, "catalog">, limit: Limit, field: string): LimitToSet {
+function limitToSet({ catalog }: Pick<Deps, "catalog">, limit: Limit, field: string): LimitToSet {
   const { metric, window, amount, model, temporaryAmount, temporaryUntil } = limit;
   if ((window === "") !== (metric === "concurrent")) {
     const rule = metric === "concurrent" ? 'must be empty for the metric "concurrent"' : "is required";

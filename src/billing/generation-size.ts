@@ -72,7 +72,7 @@ function sizeOfBound(
   return countedSize(model, request, tokens, { signal, accountId });
 }
 
-export async function countedSize(
+async function countedSize(
   model: Model,
   request: GenerationRequest,
   tokens: Pick<Tokens, "countPrompt">,
@@ -195,7 +195,7 @@ function withMaxTokens(model: Model, size: Size, maxTokens: number): Size {
 }
 
 /** What the hold of a generation covers. */
-export function extentOf(size: Pick<Size, "inputTokens" | "maxTokens" | "images">): Extent {
+function extentOf(size: Pick<Size, "inputTokens" | "maxTokens" | "images">): Extent {
   return { inputTokens: size.inputTokens, outputTokens: size.maxTokens, images: size.images };
 }
 

@@ -58,7 +58,7 @@ export type ExampleModel = {
 };
 
 /** The models in examples, by what the examples need. */
-export type ExampleModels = {
+type ExampleModels = {
   readonly generation: ExampleModel;
   readonly tools: ExampleModel;
   readonly completion: ExampleModel;

@@ -221,7 +221,7 @@ export async function archivedUntil(cell: FunctionCaller): Promise<Date | undefi
 const CHECKS_PER_ATTEMPT = 3_600;
 
 /** A month, as `2030-01`, whose entries are in the default partition. */
-export type MonthWithoutPartition = { readonly month: string; readonly entries: number };
+type MonthWithoutPartition = { readonly month: string; readonly entries: number };
 
 /** Creates the partitions of the ledger of a cell for the next months. */
 export class LedgerPartitions {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { ApiCall } from "../../src/api/define-service.ts";
-import type { ServiceCall } from "../../src/server/service-call.ts";
+import type { ServiceCall } from "../../src/server/serve-call.ts";
 import { sendHttp1 } from "../support/raw.ts";
 import { testFile } from "./descriptors.ts";
 import { mount } from "./mount.ts";

@@ -3,7 +3,7 @@ import type { StripeSettings } from "../../payments/stripe.ts";
 import { ConfigError } from "../start-error.ts";
 
 /** The settings of payments; undefined if the server takes none. */
-export type PaymentSettings = {
+type PaymentSettings = {
   readonly stripe: StripeSettings;
   readonly minMicros: Micros;
   readonly maxMicros: Micros;

@@ -1,5 +1,6 @@
 import {
   create,
+  type DescEnum,
   type DescField,
   type DescMessage,
   type DescOneof,
@@ -7,29 +8,23 @@ import {
   type Message,
   ScalarType,
 } from "@bufbuild/protobuf";
+import { base64Length } from "../../domain/base64.ts";
 import { parseJson } from "../../domain/json.ts";
-import { maxItemsOf, tooMany } from "../../rules/limits.ts";
-import { holdsPlainObject, isUntyped } from "../../rules/plain-values.ts";
-import { fieldForUnknown } from "../../rules/policy.ts";
-import { invalid } from "../problem.ts";
-import type { Steps } from "../steps.ts";
-import type { JsonScanner } from "./json-scanner.ts";
-import { readJsonValue, setOwn } from "./json-value-reader.ts";
-import { parseScalar } from "./scalar.ts";
 import {
-  bytesReader,
-  enumReader,
-  guarded,
-  IGNORED,
-  isNull,
-  longUntyped,
-  Parts,
-  readRaw,
-  readScalar,
-  readUntyped,
-  stringReader,
-  type ValueReader,
-} from "./value-readers.ts";
+  maxBytesOf,
+  maxCharactersOf,
+  maxItemsOf,
+  tooLong,
+  tooMany,
+  tooManyBytes,
+} from "../../rules/limits.ts";
+import { holdsPlainObject, isUntyped, valueOfJson } from "../../rules/plain-values.ts";
+import { fieldForUnknown } from "../../rules/policy.ts";
+import { invalid, RequestProblem } from "../problem.ts";
+import type { Steps } from "../steps.ts";
+import { isTooLong, type JsonScanner } from "./json-scanner.ts";
+import { readJsonValue, readShortJson, setOwn } from "./json-value-reader.ts";
+import { base64Bytes, findEnumNumber, isNumeric, parseEnum, parseScalar } from "./scalar.ts";
 import { hasOwnNull, holdsBareValue, isWellKnown, isWrapper, parseWellKnown } from "./well-known.ts";
 
 /** Reads a JSON object into a message. The path is the position of the object, such as "messages[3]". */
@@ -301,4 +296,134 @@ function collectorOf(desc: DescMessage): Collector | undefined {
     for (const name of scanner.members()) yield* readMember(scanner, name, into);
   };
   return { field, readMember, read };
+}
+
+/** Returns the value, or `Parts` if it must be read in parts: a generator costs more than reading most values. */
+type ValueReader = (scanner: JsonScanner, path: string) => unknown;
+
+/** The steps that read a value. */
+export class Parts {
+  readonly steps: Steps<unknown>;
+
+  constructor(steps: Steps<unknown>) {
+    this.steps = steps;
+  }
+}
+
+/** Limit for a number or an enum name that is written as a string. */
+const MAX_SHORT_CHARACTERS = 1_000;
+
+/** An unknown enum name where unknown names are ignored: the value counts as absent. */
+const IGNORED = Symbol("an ignored value");
+
+function enumReader(desc: DescEnum, unknown: "refuse" | "ignore"): ValueReader {
+  const isNullValue = desc.typeName === "google.protobuf.NullValue";
+  return (scanner, path) => {
+    if (isNullValue && isNull(scanner)) return 0;
+    const isName = scanner.peek() === "string";
+    const text = isName ? readShort(scanner, path, "name") : scanner.number();
+    return guarded(path, () => {
+      if (isName && unknown === "ignore") return findEnumNumber(desc, text) ?? IGNORED;
+      return parseEnum(desc, text);
+    });
+  };
+}
+
+/** A string that is far too long is refused before its characters are counted. */
+function stringReader(field: DescField): ValueReader {
+  const max = maxCharactersOf(field);
+  return (scanner, path) => {
+    if (scanner.peek() !== "string") throw invalid(path, "must be a string");
+    const text = scanner.stringAtOnce(max);
+    if (text === undefined) return new Parts(longString(scanner, path, max));
+    if (isTooLong(text, max)) throw invalid(path, tooLong(max));
+    return text;
+  };
+}
+
+function* longString(scanner: JsonScanner, path: string, max: number): Steps<string> {
+  const text = yield* scanner.string(max);
+  if (text === undefined) throw invalid(path, tooLong(max));
+  return text;
+}
+
+/** The base64 of an image of 20 MiB takes tens of milliseconds to decode, so it is decoded in parts, and never a text as a whole. */
+function bytesReader(field: DescField): ValueReader {
+  const max = maxBytesOf(field);
+  const maxLength = base64Length(max);
+  const read = function* (scanner: JsonScanner, path: string): Steps<unknown> {
+    if (scanner.peek() !== "string") throw invalid(path, "must be a string");
+    const plain = yield* scanner.plainBytes();
+    if (plain) scanner.passString(plain, plain.length);
+    const text = plain ?? (yield* scanner.string(maxLength));
+    if (text === undefined || text.length > maxLength) throw invalid(path, tooManyBytes(max));
+    const bytes = yield* base64Bytes(typeof text === "string" ? Buffer.from(text) : text);
+    if (bytes === undefined) throw invalid(path, "must be base64");
+    return bytes;
+  };
+  return (scanner, path) => new Parts(read(scanner, path));
+}
+
+function readScalar(scanner: JsonScanner, path: string, type: ScalarType): unknown {
+  const kind = scanner.peek();
+  if (type === ScalarType.BOOL) {
+    if (kind !== "true" && kind !== "false") throw invalid(path, "must be true or false");
+    scanner.literal(kind);
+    return kind === "true";
+  }
+  if (kind === "string") {
+    const isText = type === ScalarType.STRING || type === ScalarType.BYTES;
+    if (isText) return new Parts(longScalar(scanner, path, type));
+    const text = readShort(scanner, path, "number");
+    return guarded(path, () => parseScalar(type, text));
+  }
+  if (kind === "number" && isNumeric(type)) {
+    const text = scanner.number();
+    return guarded(path, () => parseScalar(type, text));
+  }
+  throw invalid(path, isNumeric(type) ? "must be a number" : "must be a string");
+}
+
+function* longScalar(scanner: JsonScanner, path: string, type: ScalarType): Steps<unknown> {
+  const text = (yield* scanner.string()) ?? "";
+  return guarded(path, () => parseScalar(type, text));
+}
+
+function readShort(scanner: JsonScanner, path: string, what: string): string {
+  const text = scanner.stringAtOnce(MAX_SHORT_CHARACTERS);
+  if (text === undefined || isTooLong(text, MAX_SHORT_CHARACTERS))
+    throw invalid(path, `is too long for a ${what}`);
+  return text;
+}
+
+/** Most untyped values are short texts. */
+function readUntyped(scanner: JsonScanner, path: string): unknown {
+  const json = readShortJson(scanner, path);
+  return json === undefined ? new Parts(longUntyped(scanner, path)) : valueOfJson(json);
+}
+
+function* longUntyped(scanner: JsonScanner, path: string): Steps<Message> {
+  return valueOfJson(yield* readJsonValue(scanner, path));
+}
+
+/** Reads a value whose form only the protobuf library knows; it is parsed at once. */
+function* readRaw(scanner: JsonScanner, path: string): Steps<string> {
+  const raw = yield* scanner.raw();
+  if (raw === undefined) throw invalid(path, "is too large");
+  return raw;
+}
+
+export function guarded<Value>(path: string, read: () => Value): Value {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof RequestProblem) throw error;
+    throw invalid(path, (error as Error).message);
+  }
+}
+
+function isNull(scanner: JsonScanner): boolean {
+  if (scanner.peek() !== "null") return false;
+  scanner.literal("null");
+  return true;
 }

@@ -42,7 +42,7 @@ export function toConnectError(error: unknown): ConnectError {
 }
 
 /** Removes keys from an error of Connect itself, whose text may repeat caller input. */
-export function withoutKeys(error: ConnectError): ConnectError {
+function withoutKeys(error: ConnectError): ConnectError {
   const text = redactKeys(error.rawMessage);
   if (text === error.rawMessage) return error;
   const clean = new ConnectError(text, error.code, error.metadata, undefined, error);

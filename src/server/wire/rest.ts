@@ -100,7 +100,7 @@ export const KEEP_ALIVE_MS = 15_000;
 type Typed = Message & { readonly type: string };
 
 /** A call over REST, on node:http and node:http2. For speed it creates no Headers. REST has no deadlines. */
-export class RestExchange extends Exchange {
+class RestExchange extends Exchange {
   readonly protocol = "rest";
   readonly #match: RouteMatch;
   readonly #surface: RestSurface;

@@ -11,7 +11,7 @@ import { type Any, anyPack } from "@bufbuild/protobuf/wkt";
 import { type Code, ConnectError, type ConnectRouter, type HandlerContext } from "@connectrpc/connect";
 import type { ApiCall } from "../../../src/api/define-service.ts";
 import type { Exchange } from "../../../src/server/call.ts";
-import type { ServiceCall } from "../../../src/server/service-call.ts";
+import type { ServiceCall } from "../../../src/server/serve-call.ts";
 import { createUntyped, messageType } from "../descriptors.ts";
 
 const PACKAGE = "connectrpc.conformance.v1";
