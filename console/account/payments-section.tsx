@@ -1,17 +1,17 @@
 import { useState } from "preact/hooks";
 import type { TopUp } from "../../gen/vx/v1/top_up_pb.js";
-import { parseAmount } from "../../src/domain/money.ts";
 import { Button } from "../shared/button.tsx";
 import { type Column, PagedTable } from "../shared/data-table.tsx";
 import { FormDialog } from "../shared/form-dialog.tsx";
 import { PageHeader } from "../shared/frame.tsx";
-import { Money, moneyText } from "../shared/money.tsx";
+import { amountOf, Money, moneyText } from "../shared/money.tsx";
 import { EmptyState, Notice } from "../shared/states.tsx";
 import { TextField } from "../shared/text-field.tsx";
 import { Time, ZoneNote } from "../shared/time.tsx";
 import { useToast } from "../shared/toast.tsx";
 import { usePages } from "../shared/use-pages.ts";
 import { useQuery } from "../shared/use-query.ts";
+import { AutoTopUpCard } from "./auto-top-up.tsx";
 import type { Viewer } from "./viewer.ts";
 
 /** Payments into the account. Only for keys with the scope "billing", on servers that take payments. */
@@ -47,6 +47,7 @@ export function PaymentsSection({ viewer }: { readonly viewer: Viewer }) {
         empty={<EmptyState title="No payments" />}
       />
       <ZoneNote />
+      <AutoTopUpCard viewer={viewer} version={pages.data} />
       {isOpen && (
         <AddCreditDialog
           create={async (amountMicros, idempotencyKey) => {
@@ -75,12 +76,14 @@ const STATES: Readonly<Record<string, string>> = {
 const COLUMNS: readonly Column<TopUp>[] = [
   { header: "Created", isRowHeader: true, cell: ({ createdAt }) => <Time at={createdAt} /> },
   { header: "Amount", isNumber: true, cell: ({ amountMicros }) => <Money micros={amountMicros} /> },
+  { header: "Paid by", cell: ({ automatic }) => (automatic ? "Automatic top-up" : "You") },
   { header: "State", cell: stateOf },
   { header: "Payment", cell: linkOf },
 ];
 
-function stateOf({ state, refundedMicros }: TopUp) {
-  const name = STATES[state] ?? state;
+function stateOf({ state, refundedMicros, automatic, failure }: TopUp) {
+  if (failure !== "") return `Failed: ${failure.replaceAll("_", " ")}`;
+  const name = automatic && state === "pending" ? "Under way" : (STATES[state] ?? state);
   return state === "paid" && refundedMicros > 0n ? `${name}, ${moneyText(refundedMicros)} refunded` : name;
 }
 
@@ -105,7 +108,7 @@ function AddCreditDialog({ create, onClose }: AddCreditDialogProps) {
   const toast = useToast();
   const [text, setText] = useState("25.00");
   const [attempt] = useState(() => crypto.randomUUID());
-  const amount = parseAmount(text.trim().replaceAll(/[$,]/g, ""));
+  const amount = amountOf(text);
   const isValid = amount !== undefined && amount > 0n && amount % 10_000n === 0n;
   return (
     <FormDialog

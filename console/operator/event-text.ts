@@ -11,6 +11,7 @@ const VERBS: Readonly<Record<string, Verbs>> = {
   ResumeAccount: ["Resumed", "resume"],
   CreditAccount: ["Credited", "credit"],
   AdjustAccount: ["Adjusted", "adjust"],
+  PutAutoTopUp: ["Set the automatic top-ups of", "set the automatic top-ups of"],
   SetAccountPlan: ["Changed the plan of", "change the plan of"],
   SetAccountPrices: ["Changed the prices of", "change the prices of"],
   PutPlan: ["Changed", "change"],
@@ -57,7 +58,7 @@ function wordsOf({ method }: Method): string {
 
 /** The account, or the key, plan or operator. Names are those of now. */
 function objectOf({ method, target, targetName, accountId, accountName, details }: OperatorEvent): string {
-  if (method.endsWith("Account") || method.startsWith("SetAccount"))
+  if (method.endsWith("Account") || method.startsWith("SetAccount") || method === "PutAutoTopUp")
     return accountName || target || "an account";
   if (method.endsWith("Plan")) return `the plan “${target}”`;
   const name = targetName || details.name || target;

@@ -23,6 +23,9 @@ const TEXTS: Readonly<Record<string, (data: JsonObject) => string>> = {
     `${amount(data.refunded_micros)} of a payment of ${amount(data.amount_micros)} are refunded`,
   "topup.disputed": (data) =>
     `${amount(data.disputed_micros)} of a payment of ${amount(data.amount_micros)} are disputed`,
+  "topup.auto_failed": (data) =>
+    `An automatic top-up of ${amount(data.amount_micros)} was not paid: ${wordsOf(String(data.reason))}`,
+  "topup.auto_disabled": (data) => `Automatic top-ups were stopped: ${stopText(data.reason)}`,
   "key.created": (data) => `The key “${String(data.name)}” was created`,
   "key.updated": (data) => `The key “${String(data.name)}” was changed`,
   "key.rotated": (data) => `The key “${String(data.name)}” was rotated`,
@@ -55,6 +58,10 @@ function wordsOf(name: string): string {
 /** Micros as money. */
 function amount(value: JsonValue | undefined): string {
   return typeof value === "number" ? moneyText(BigInt(value)) : "an amount";
+}
+
+function stopText(reason: JsonValue | undefined): string {
+  return reason === "failures" ? "three payments failed in a row" : `by ${String(reason)}`;
 }
 
 function daysText(days: JsonValue | undefined): string {

@@ -1,8 +1,13 @@
-import { formatMicros } from "../../src/domain/money.ts";
+import { formatMicros, parseAmount } from "../../src/domain/money.ts";
 
 /** The exact amount, with separators between thousands: "$12,345.678901". */
 export function moneyText(micros: bigint): string {
   return formatMicros(micros).replace(/\d+/, grouped);
+}
+
+/** The amount that a person typed; undefined if it is none. */
+export function amountOf(text: string): bigint | undefined {
+  return parseAmount(text.trim().replaceAll(/[$,]/g, ""));
 }
 
 /** A whole number with separators between thousands. */

@@ -55,7 +55,7 @@ import { listAccountPrices, listPrices, setAccountPrices } from "./manage-prices
 import { pageOfModels } from "./model-service.ts";
 import { makeLoggedChange } from "./operator-action.ts";
 import { audit, limitStreams, MAX_LONG_READS } from "./run-audit.ts";
-import { listAllTopUps } from "./top-up-service.ts";
+import { getAnyAutoTopUp, listAllTopUps, putAnyAutoTopUp } from "./top-up-service.ts";
 import { exportUsage } from "./usage/export.ts";
 import { getAccountUsage } from "./usage/service.ts";
 import { viewCatalogModel, viewEntry, viewKey, viewPlan } from "./views.ts";
@@ -250,6 +250,8 @@ export const adminService = defineService(AdminService, {
   revokeOperator,
   listEvents: listAllEvents,
   listTopUps: listAllTopUps,
+  getAutoTopUp: getAnyAutoTopUp,
+  putAutoTopUp: ofAccount(putAnyAutoTopUp),
   ...webhooksOfOperators,
   listOperatorEvents,
   audit,

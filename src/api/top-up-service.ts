@@ -2,12 +2,17 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type {
   AccountTopUpSchema,
+  GetAutoTopUpRequest as GetAnyAutoTopUpRequest,
   ListTopUpsRequest as ListAllTopUpsRequest,
+  PutAutoTopUpRequest as PutAnyAutoTopUpRequest,
 } from "../../gen/vx/admin/v1/admin_pb.js";
 import {
+  type AutoTopUpSchema,
   type CreateTopUpRequest,
+  type GetAutoTopUpRequest,
   type GetTopUpRequest,
   type ListTopUpsRequest,
+  type PutAutoTopUpRequest,
   type TopUpSchema,
   TopUpService,
 } from "../../gen/vx/v1/top_up_pb.js";
@@ -16,6 +21,7 @@ import { formatMicros } from "../domain/money.ts";
 import { readPage } from "../domain/page.ts";
 import type { TopUps } from "../payments/top-ups.ts";
 import { accountIdOf } from "../store/accounts.ts";
+import type { AutoTopUpRow } from "../store/auto-top-ups.ts";
 import {
   getTopUp as getTopUpRow,
   listAllTopUps as listAllTopUpRows,
@@ -23,6 +29,7 @@ import {
   type TopUpRow,
 } from "../store/top-ups.ts";
 import { type ApiCall, type Deps, defineService } from "./define-service.ts";
+import { makeLoggedChange } from "./operator-action.ts";
 
 function topUpsOf({ topUps }: Pick<Deps, "topUps">): TopUps {
   if (!topUps) throw new DomainError("payments_not_configured");
@@ -31,11 +38,15 @@ function topUpsOf({ topUps }: Pick<Deps, "topUps">): TopUps {
 
 async function createTopUp(deps: Deps, { amountMicros, returnUrl }: CreateTopUpRequest, call: ApiCall) {
   const topUps = topUpsOf(deps);
-  if (returnUrl !== "" && !isReturnUrl(returnUrl))
-    throw DomainError.ofField("return_url", "must be an https URL, or an http URL of this machine");
+  checkReturnUrl(returnUrl);
   const { accountId } = call.key;
   const { idempotencyKey } = call;
   return { topup: viewTopUp(await topUps.create({ accountId, amountMicros, returnUrl, idempotencyKey })) };
+}
+
+function checkReturnUrl(text: string): void {
+  if (text !== "" && !isReturnUrl(text))
+    throw DomainError.ofField("return_url", "must be an https URL, or an http URL of this machine");
 }
 
 function isReturnUrl(text: string): boolean {
@@ -54,6 +65,52 @@ async function listTopUps(deps: Deps, request: ListTopUpsRequest, call: ApiCall)
   const { accountId } = call.key;
   const { rows, nextPageToken } = await listTopUpRows(deps.database, accountId, readPage("topups", request));
   return { topups: rows.map(viewTopUp), nextPageToken };
+}
+
+async function getAutoTopUp(deps: Deps, _request: GetAutoTopUpRequest, call: ApiCall) {
+  return { autoTopup: viewAutoTopUp(await topUpsOf(deps).automatic.get(call.key.accountId)) };
+}
+
+async function putAutoTopUp(deps: Deps, request: PutAutoTopUpRequest, call: ApiCall) {
+  const { automatic } = topUpsOf(deps);
+  const { returnUrl } = request;
+  checkReturnUrl(returnUrl);
+  const { accountId } = call.key;
+  const row = await automatic.put({ ...changeOf(request), accountId, returnUrl, action: undefined });
+  return { autoTopup: viewAutoTopUp(row) };
+}
+
+export async function getAnyAutoTopUp(deps: Deps, request: GetAnyAutoTopUpRequest) {
+  const accountId = await accountIdOf(deps.database, request.accountId);
+  return { autoTopup: viewAutoTopUp(await topUpsOf(deps).automatic.get(accountId)) };
+}
+
+export async function putAnyAutoTopUp(deps: Deps, request: PutAnyAutoTopUpRequest, call: ApiCall) {
+  const { automatic } = topUpsOf(deps);
+  const { accountId, enabled, reason } = request;
+  const details = {
+    enabled: String(enabled),
+    ...(enabled && {
+      threshold_micros: request.thresholdMicros,
+      amount_micros: request.amountMicros,
+      monthly_max_micros: request.monthlyMaxMicros,
+    }),
+  };
+  const row = await makeLoggedChange(deps, call, { target: accountId, reason, details }, (action) =>
+    automatic.put({ ...changeOf(request), accountId, returnUrl: "", action }),
+  );
+  return { autoTopup: viewAutoTopUp(row) };
+}
+
+function changeOf(request: PutAutoTopUpRequest | PutAnyAutoTopUpRequest) {
+  const { thresholdMicros, amountMicros, monthlyMaxMicros } = request;
+  return {
+    isEnabled: request.enabled,
+    thresholdMicros,
+    amountMicros,
+    monthlyMaxMicros,
+    replacesMethod: request.replacePaymentMethod,
+  };
 }
 
 /** The top-ups of all accounts, or of one, for operators. */
@@ -87,7 +144,39 @@ function viewTopUp(row: TopUpRow): MessageInitShape<typeof TopUpSchema> {
     receiptUrl: row.receipt_url,
     refundedMicros: row.refunded_micros,
     disputedMicros: row.disputed_micros,
+    automatic: row.is_automatic,
+    failure: row.failure,
   };
 }
 
-export const topUpService = defineService(TopUpService, { createTopUp, getTopUp, listTopUps });
+function viewAutoTopUp(row: AutoTopUpRow | undefined): MessageInitShape<typeof AutoTopUpSchema> {
+  if (!row) return { state: "off" };
+  return {
+    enabled: row.is_enabled,
+    thresholdMicros: row.threshold_micros,
+    amountMicros: row.amount_micros,
+    monthlyMaxMicros: row.monthly_max_micros,
+    state: stateOfAutoTopUp(row),
+    monthMicros: row.month_micros,
+    paymentMethod: row.method,
+    setupUrl: row.is_enabled ? row.page_url : "",
+    failures: row.failures,
+    lastFailure: row.last_failure,
+    topupId: row.pending_topup_id,
+  };
+}
+
+function stateOfAutoTopUp(row: AutoTopUpRow): string {
+  if (row.pending_topup_id !== "") return "paying";
+  if (!row.is_enabled) return "off";
+  if (row.method_id === null) return "needs_payment_method";
+  return row.month_micros + row.amount_micros > row.monthly_max_micros ? "monthly_max_reached" : "ready";
+}
+
+export const topUpService = defineService(TopUpService, {
+  createTopUp,
+  getTopUp,
+  listTopUps,
+  getAutoTopUp,
+  putAutoTopUp,
+});

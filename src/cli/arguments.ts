@@ -51,6 +51,14 @@ export function lowBalance(text: string): Micros {
   return micros < 0n ? refuse(LOW_BALANCE, "must not be negative", text) : micros;
 }
 
+/** An amount greater than 0. */
+export function positiveAmount(name: string): Parser<Micros> {
+  return (text) => {
+    const micros = amount(text, name);
+    return micros > 0n ? micros : refuse(name, "must be greater than 0", text);
+  };
+}
+
 const LOW_BALANCE = "--low-balance";
 
 function amount(text: string, name = AMOUNT): Micros {

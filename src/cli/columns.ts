@@ -16,6 +16,7 @@ import type { ApiKey } from "../../gen/vx/v1/key_pb.js";
 import type { LedgerEntry } from "../../gen/vx/v1/ledger_pb.js";
 import type { Limit } from "../../gen/vx/v1/limit_pb.js";
 import type { Prices, PriceTier } from "../../gen/vx/v1/prices_pb.js";
+import type { AutoTopUp } from "../../gen/vx/v1/top_up_pb.js";
 import type { Delivery, Webhook } from "../../gen/vx/v1/webhook_pb.js";
 import { formatMicros } from "../domain/money.ts";
 import { type Column, formatTime } from "./print.ts";
@@ -130,9 +131,22 @@ export const topUpColumns: readonly Column<AccountTopUp>[] = [
   { title: "AMOUNT", value: ({ topup }) => topup?.amount ?? "", align: "right" },
   { title: "REFUNDED", value: ({ topup }) => formatMicros(topup?.refundedMicros ?? 0n), align: "right" },
   { title: "DISPUTED", value: ({ topup }) => formatMicros(topup?.disputedMicros ?? 0n), align: "right" },
+  { title: "AUTOMATIC", value: ({ topup }) => (topup?.automatic ? "yes" : "") },
   { title: "PAYMENT", value: (row) => row.paymentId },
-  { title: "PROBLEM", value: (row) => row.problem },
+  { title: "PROBLEM", value: (row) => row.problem || (row.topup?.failure ?? "") },
   { title: "CREATED", value: ({ topup }) => formatTime(topup?.createdAt) },
+];
+
+export const autoTopUpColumns: readonly Column<AutoTopUp>[] = [
+  { title: "STATE", value: (auto) => auto.state.replaceAll("_", " ") },
+  { title: "BELOW", value: (auto) => formatMicros(auto.thresholdMicros), align: "right" },
+  { title: "AMOUNT", value: (auto) => formatMicros(auto.amountMicros), align: "right" },
+  { title: "THIS MONTH", value: (auto) => formatMicros(auto.monthMicros), align: "right" },
+  { title: "MONTHLY MAX", value: (auto) => formatMicros(auto.monthlyMaxMicros), align: "right" },
+  { title: "PAYMENT METHOD", value: (auto) => auto.paymentMethod },
+  { title: "FAILURES", value: (auto) => String(auto.failures), align: "right" },
+  { title: "LAST FAILURE", value: (auto) => auto.lastFailure },
+  { title: "PAGE FOR THE PAYMENT METHOD", value: (auto) => auto.setupUrl },
 ];
 
 export const accountEventColumns: readonly Column<Event>[] = [

@@ -46,7 +46,10 @@ const GROUPS: Readonly<Record<string, Group>> = {
   ledger: { description: "List the ledger entries of an account.", load: () => import("./ledger.ts") },
   usage: { description: "Show and export the usage of accounts.", load: () => import("./usage.ts") },
   events: { description: "List and watch the events of accounts.", load: () => import("./events.ts") },
-  topups: { description: "List the payments of customers.", load: () => import("./topups.ts") },
+  topups: {
+    description: "List the payments of customers, and set automatic ones.",
+    load: () => import("./topups.ts"),
+  },
   webhooks: {
     description: "Manage the endpoints that receive events, and their deliveries.",
     load: () => import("./webhooks.ts"),

@@ -37,7 +37,10 @@ export class Polling {
     for (let round = 1; !signal.aborted; round++) {
       await sleep(PAUSE_MS, undefined, { signal }).catch(() => undefined);
       if (signal.aborted) return;
-      for (const cell of database.all) await topUps.poll(cell).catch(onFailure);
+      for (const cell of database.all) {
+        await topUps.poll(cell).catch(onFailure);
+        await topUps.automatic.poll(cell).catch(onFailure);
+      }
       if (round % ROUNDS === 0) await topUps.catchUp().catch(onFailure);
     }
   }

@@ -11,25 +11,70 @@ export type Order = {
   readonly returnUrl: string;
 };
 
+/** A payment with the stored method of a customer. */
+export type ChargeOrder = Omit<Order, "returnUrl"> & {
+  readonly customerId: string;
+  readonly methodId: string;
+};
+
+/**
+ * What is to be done with a payment by a stored method: "unconfirmed" is created but not made, "declined" can only be cancelled, and
+ * "canceled" is never made.
+ */
+export type ChargeState = "unconfirmed" | "declined" | "canceled" | "other";
+
+/** A page on which a customer stores a payment method, as it was read from the provider. */
+export type MethodPage = {
+  readonly accountId: string;
+  readonly customerId: string;
+  readonly createdAt: Date;
+  /** Whether it can store no method any more. */
+  readonly isOver: boolean;
+  /** The stored method, with a description such as "visa •••• 4242, expires 12/2030". */
+  readonly method: { readonly id: string; readonly text: string } | undefined;
+};
+
 /** What the provider says has changed. Only its names are used: the state of the payment is always looked up. */
 export type PaymentEvent = {
   readonly id: string;
   readonly type: string;
   /** The top-up, if the event names it. */
-  readonly topUpId: string | undefined;
-  readonly pageId: string | undefined;
-  readonly paymentId: string | undefined;
+  readonly topUpId?: string | undefined;
+  readonly pageId?: string | undefined;
+  readonly paymentId?: string | undefined;
+  /** The page for a payment method, if the event is about one. */
+  readonly methodPageId?: string | undefined;
 };
 
 /** The page or the payment of a top-up. */
 export type PaymentReference = { readonly pageId: string } | { readonly paymentId: string };
+
+export type FoundPayment = {
+  readonly topUpId: string;
+  readonly seen: SeenPayment;
+  readonly charge: ChargeState;
+};
 
 /** Takes payments. All methods but `readEvent` throw a ProviderError. */
 export type PaymentProvider = {
   /** Creates the page on which the order is paid. A repetition within a day returns the same page. */
   createPage(order: Order): Promise<{ readonly id: string; readonly url: string }>;
   /** The current state of a payment, and the top-up that it names; undefined if it is not for a top-up. */
-  lookUp(reference: PaymentReference): Promise<{ topUpId: string; seen: SeenPayment } | undefined>;
+  lookUp(reference: PaymentReference): Promise<FoundPayment | undefined>;
+  /** Creates a customer for an account, and returns its id. */
+  createCustomer(accountId: string): Promise<string>;
+  /** Creates a page on which the customer stores a payment method. */
+  createMethodPage(
+    order: Pick<ChargeOrder, "accountId" | "customerId" | "currency"> & Pick<Order, "returnUrl">,
+  ): Promise<{ readonly id: string; readonly url: string }>;
+  /** Undefined if there is no such page. */
+  lookUpMethodPage(id: string): Promise<MethodPage | undefined>;
+  /** Creates a payment that is made only when it is confirmed, and returns its id. A repetition within a day returns the same one. */
+  createPayment(order: ChargeOrder): Promise<string>;
+  /** Makes a payment without its customer, at most once. Returns whether the provider accepted that: look it up in any case. */
+  confirmPayment(id: string): Promise<boolean>;
+  /** Afterwards, the payment cannot be made any more, unless it was made before. Returns whether the provider accepted that. */
+  cancelPayment(id: string): Promise<boolean>;
   /** Verifies the signature and the age of an event. Undefined for an event that is not about payments of top-ups. */
   readEvent(body: Buffer, signature: string): Promise<PaymentEvent | undefined>;
   /** Recent events that could not be delivered, oldest first. */

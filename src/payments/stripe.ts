@@ -2,7 +2,11 @@ import type { Stripe } from "stripe";
 import { UNIT_MICROS } from "../domain/top-up.ts";
 import type { SeenPayment } from "../store/top-ups.ts";
 import {
+  type ChargeOrder,
+  type ChargeState,
+  type FoundPayment,
   InvalidSignature,
+  type MethodPage,
   type Order,
   type PaymentEvent,
   type PaymentProvider,
@@ -33,7 +37,11 @@ const PAGE_EVENTS = new Set([
   "checkout.session.async_payment_failed",
   "checkout.session.expired",
 ]);
-const PAYMENT_EVENTS = new Set(["payment_intent.succeeded"]);
+const PAYMENT_EVENTS = new Set([
+  "payment_intent.succeeded",
+  "payment_intent.payment_failed",
+  "payment_intent.canceled",
+]);
 /** Their objects name the payment. */
 const CHARGE_EVENTS = new Set([
   "charge.refunded",
@@ -52,7 +60,15 @@ const EVENTS = [...PAGE_EVENTS, ...PAYMENT_EVENTS, ...CHARGE_EVENTS];
 /** Disputes in these states withdraw nothing; "warning_…" are inquiries. */
 const HARMLESS_DISPUTE = /^(won|prevented|warning_.*)$/;
 
-/** Payments with Stripe Checkout. */
+const CHARGES: Readonly<Record<string, ChargeState>> = {
+  requires_confirmation: "unconfirmed",
+  requires_payment_method: "declined",
+  requires_action: "declined",
+  requires_capture: "declined",
+  canceled: "canceled",
+};
+
+/** Payments with Stripe: with Checkout, and with stored payment methods. */
 export class StripePayments implements PaymentProvider {
   readonly #settings: StripeSettings;
   readonly #productName: string;
@@ -92,11 +108,93 @@ export class StripePayments implements PaymentProvider {
         { idempotencyKey: topUpId },
       ),
     );
-    if (!session.url) throw new ProviderError("Stripe returned a page without an address", 200);
-    return { id: session.id, url: session.url };
+    return pageOf(session);
   }
 
-  async lookUp(reference: PaymentReference) {
+  async createCustomer(accountId: string): Promise<string> {
+    const metadata = { [ACCOUNT]: accountId };
+    const { id } = await this.#request(({ customers }) =>
+      customers.create({ metadata, description: accountId }, { idempotencyKey: `customer of ${accountId}` }),
+    );
+    return id;
+  }
+
+  async createMethodPage({
+    accountId,
+    customerId,
+    currency,
+    returnUrl,
+  }: Parameters<PaymentProvider["createMethodPage"]>[0]) {
+    const session = await this.#request(({ checkout }) =>
+      checkout.sessions.create({
+        mode: "setup",
+        customer: customerId,
+        currency,
+        metadata: { [ACCOUNT]: accountId },
+        success_url: returnUrl,
+        cancel_url: returnUrl,
+      }),
+    );
+    return pageOf(session);
+  }
+
+  async lookUpMethodPage(id: string): Promise<MethodPage | undefined> {
+    const page = await this.#find(({ checkout }) =>
+      checkout.sessions.retrieve(id, { expand: ["setup_intent.payment_method"] }),
+    );
+    const accountId = page?.metadata?.[ACCOUNT] ?? "";
+    if (page?.mode !== "setup" || accountId === "") return undefined;
+    const intent = typeof page.setup_intent === "object" ? page.setup_intent : null;
+    const method = typeof intent?.payment_method === "object" ? intent.payment_method : null;
+    const isStored = page.status === "complete" && intent?.status === "succeeded" && method !== null;
+    return {
+      accountId,
+      customerId: typeof page.customer === "string" ? page.customer : "",
+      createdAt: new Date(page.created * 1_000),
+      isOver: isStored || page.status === "expired",
+      method: isStored ? { id: method.id, text: textOfMethod(method) } : undefined,
+    };
+  }
+
+  async createPayment(order: ChargeOrder): Promise<string> {
+    const { topUpId, accountId, amountMicros, currency, customerId, methodId } = order;
+    const { id } = await this.#request(({ paymentIntents }) =>
+      paymentIntents.create(
+        {
+          amount: Number(amountMicros / UNIT_MICROS),
+          currency,
+          customer: customerId,
+          payment_method: methodId,
+          automatic_payment_methods: { enabled: true, allow_redirects: "never" },
+          description: `${this.#productName} credit`,
+          metadata: { [TOP_UP]: topUpId, [ACCOUNT]: accountId },
+        },
+        { idempotencyKey: topUpId },
+      ),
+    );
+    return id;
+  }
+
+  async confirmPayment(id: string): Promise<boolean> {
+    return await this.#attempt(({ paymentIntents }) => paymentIntents.confirm(id, { off_session: true }));
+  }
+
+  async cancelPayment(id: string): Promise<boolean> {
+    return await this.#attempt(({ paymentIntents }) => paymentIntents.cancel(id));
+  }
+
+  /** False if the request was refused, as it is when the payment is in another state. */
+  async #attempt(send: (client: Stripe) => Promise<unknown>): Promise<boolean> {
+    try {
+      await this.#request(send);
+      return true;
+    } catch (error) {
+      if (error instanceof ProviderError && error.isRefused) return false;
+      throw error;
+    }
+  }
+
+  async lookUp(reference: PaymentReference): Promise<FoundPayment | undefined> {
     return "pageId" in reference
       ? await this.#lookUpPage(reference.pageId)
       : await this.#lookUpPayment(reference.paymentId);
@@ -110,7 +208,7 @@ export class StripePayments implements PaymentProvider {
     if (!page || topUpId === "") return undefined;
     const intent = typeof page.payment_intent === "object" ? page.payment_intent : null;
     const paid = intent && (await this.#seenOf(intent, page.id));
-    if (paid?.status === "paid") return { topUpId, seen: paid };
+    if (paid?.status === "paid") return { topUpId, seen: paid, charge: "other" as const };
     const seen: SeenPayment = {
       status: statusOfPage(page, intent),
       pageId: page.id,
@@ -121,8 +219,9 @@ export class StripePayments implements PaymentProvider {
       refundedMicros: 0n,
       disputedMicros: 0n,
       receiptUrl: "",
+      failure: "",
     };
-    return { topUpId, seen };
+    return { topUpId, seen, charge: "other" as const };
   }
 
   async #lookUpPayment(id: string) {
@@ -130,7 +229,12 @@ export class StripePayments implements PaymentProvider {
       paymentIntents.retrieve(id, { expand: ["latest_charge"] }),
     );
     const topUpId = intent?.metadata[TOP_UP] ?? "";
-    return !intent || topUpId === "" ? undefined : { topUpId, seen: await this.#seenOf(intent, undefined) };
+    if (!intent || topUpId === "") return undefined;
+    return {
+      topUpId,
+      seen: await this.#seenOf(intent, undefined),
+      charge: CHARGES[intent.status] ?? "other",
+    };
   }
 
   async #seenOf(intent: Stripe.PaymentIntent, pageId: string | undefined): Promise<SeenPayment> {
@@ -146,6 +250,7 @@ export class StripePayments implements PaymentProvider {
       refundedMicros: BigInt(charge?.amount_refunded ?? 0) * UNIT_MICROS,
       disputedMicros: BigInt(disputed) * UNIT_MICROS,
       receiptUrl: charge?.receipt_url ?? "",
+      failure: intent.status === "canceled" ? failureOf(intent) : "",
     };
   }
 
@@ -228,10 +333,12 @@ function eventOf({ id, type, data: { object }, account }: Stripe.Event): Payment
   if (account !== undefined || !EVENTS.includes(type)) return undefined;
   const named = object as {
     readonly id: string;
+    readonly mode?: string;
     readonly client_reference_id?: string | null;
     readonly metadata?: Readonly<Record<string, string>> | null;
     readonly payment_intent?: string | { readonly id: string } | null;
   };
+  if (named.mode === "setup") return { id, type, methodPageId: named.id };
   const payment = PAYMENT_EVENTS.has(type) ? named.id : named.payment_intent;
   return {
     id,
@@ -240,6 +347,22 @@ function eventOf({ id, type, data: { object }, account }: Stripe.Event): Payment
     pageId: PAGE_EVENTS.has(type) ? named.id : undefined,
     paymentId: typeof payment === "object" ? payment?.id : payment,
   };
+}
+
+function pageOf({ id, url }: Stripe.Checkout.Session): { readonly id: string; readonly url: string } {
+  if (!url) throw new ProviderError("Stripe returned a page without an address", 200);
+  return { id, url };
+}
+
+/** "stopped" if the payment was cancelled without an attempt. */
+function failureOf({ last_payment_error: error }: Stripe.PaymentIntent): string {
+  return error ? (error.decline_code ?? error.code ?? error.type) : "stopped";
+}
+
+function textOfMethod({ type, card }: Stripe.PaymentMethod): string {
+  if (!card) return type;
+  const month = String(card.exp_month).padStart(2, "0");
+  return `${card.brand} •••• ${card.last4}, expires ${month}/${card.exp_year}`;
 }
 
 function statusOfPage(

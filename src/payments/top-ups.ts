@@ -10,9 +10,12 @@ import {
   findTopUp,
   type SeenPayment,
   setTopUpPage,
+  setTopUpPayment,
   type TopUpRow,
+  topUpCharge,
   topUpsToPoll,
 } from "../store/top-ups.ts";
+import { AutoTopUps } from "./auto-top-ups.ts";
 import { type PaymentEvent, type PaymentProvider, type PaymentReference, ProviderError } from "./provider.ts";
 
 export type TopUpsOptions = {
@@ -64,9 +67,11 @@ export class TopUps {
   readonly #options: TopUpsOptions;
   /** Undelivered events that were handled. */
   readonly #handled = new Set<string>();
+  readonly automatic: AutoTopUps;
 
   constructor(options: TopUpsOptions) {
     this.#options = options;
+    this.automatic = new AutoTopUps({ ...options, checkAmount: (micros) => this.#checkAmount(micros) });
   }
 
   /** Creates a top-up and the page on which it is paid. A repetition after a failure continues. */
@@ -115,6 +120,7 @@ export class TopUps {
 
   /** Looks up the payment that an event of the provider names. */
   async handle(event: PaymentEvent): Promise<void> {
+    if (event.methodPageId !== undefined) return await this.automatic.refreshPage(event.methodPageId);
     const reference = referenceOf(event);
     if (!reference) return;
     const topUpId = event.topUpId ?? (await this.#options.provider.lookUp(reference))?.topUpId;
@@ -126,14 +132,12 @@ export class TopUps {
    * read again.
    */
   async #refresh(topUpId: string, reference?: PaymentReference): Promise<void> {
-    const { database, provider, onAlert } = this.#options;
+    const { database, onAlert } = this.#options;
     for (let reads = 0; reads < MAX_READS; reads++) {
       const row = await findTopUp(database, topUpId);
       // Payments of another installation with the same account at the provider.
       if (!row) return;
-      const at = reference ?? referenceOfRow(row);
-      const found = at && (await provider.lookUp(at));
-      const seen = found?.topUpId === topUpId ? found.seen : this.#seenWithoutPage(row);
+      const seen = row.is_automatic ? await this.#charge(row) : await this.#lookUp(row, reference);
       if (!seen) return;
       const {
         outcome,
@@ -146,6 +150,53 @@ export class TopUps {
     throw new DomainError("unavailable");
   }
 
+  async #lookUp(row: TopUpRow, reference: PaymentReference | undefined): Promise<SeenPayment | undefined> {
+    const at = reference ?? referenceOfRow(row);
+    const found = at && (await this.#options.provider.lookUp(at));
+    return found?.topUpId === row.id ? found.seen : this.#seenWithoutPage(row);
+  }
+
+  /**
+   * Makes the payment of an automatic top-up, as far as it is not made, and reads its state. Any server can continue after each step:
+   * the payment is stored before it is confirmed, and the provider makes it at most once.
+   */
+  async #charge(row: TopUpRow): Promise<SeenPayment | undefined> {
+    const { provider, database } = this.#options;
+    const paymentId = row.payment_id ?? (await this.#createPayment(row));
+    if (typeof paymentId !== "string") return paymentId;
+    const found = await provider.lookUp({ paymentId });
+    const isAllowed = found?.charge === "unconfirmed" && (await topUpCharge(database, row.id)).is_allowed;
+    const isRefused = isAllowed && !(await provider.confirmPayment(paymentId));
+    const confirmed = isAllowed ? await provider.lookUp({ paymentId }) : found;
+    const isOpen = confirmed?.charge === "unconfirmed" || confirmed?.charge === "declined";
+    if (isOpen) await provider.cancelPayment(paymentId);
+    const last = isOpen ? await provider.lookUp({ paymentId }) : confirmed;
+    if (last?.charge !== "canceled") return last?.seen;
+    const { failure } = last.seen;
+    return {
+      ...last.seen,
+      status: "failed",
+      failure: isRefused && failure === "stopped" ? "refused" : failure,
+    };
+  }
+
+  /** The id of the payment, or the state of the top-up if there can be none. */
+  async #createPayment(row: TopUpRow): Promise<string | SeenPayment | undefined> {
+    const { database, provider, now } = this.#options;
+    if (row.state !== "pending") return undefined;
+    if (now() - row.created_at.getTime() > MAX_PAGE_AGE_MS) return withoutPage(row, "expired", "no_answer");
+    const { is_allowed, customer_id: customerId, method_id: methodId } = await topUpCharge(database, row.id);
+    if (!is_allowed) return withoutPage(row, "failed", "stopped");
+    const order = { accountId: row.account_id, amountMicros: row.amount_micros, currency: row.currency };
+    try {
+      const id = await provider.createPayment({ topUpId: row.id, customerId, methodId, ...order });
+      return (await setTopUpPayment(database, row.id, id)).payment_id ?? undefined;
+    } catch (error) {
+      if (error instanceof ProviderError && error.isRefused) return withoutPage(row, "failed", "refused");
+      throw error;
+    }
+  }
+
   /** A top-up whose page was never created cannot be paid any more after a day. */
   #seenWithoutPage(row: TopUpRow): SeenPayment | undefined {
     const isOver = row.page_id === null && this.#options.now() - row.created_at.getTime() > DAY_MS;
@@ -155,9 +206,9 @@ export class TopUps {
   /** Looks up the payments of a cell whose events may be missing. */
   async poll(cell: Cells["all"][number]): Promise<void> {
     const ids = await topUpsToPoll(cell, POLLED_PER_ROUND);
-    const failures: unknown[] = [];
-    for (const id of ids) await this.#refresh(id).catch((error: unknown) => failures.push(error));
-    if (failures.length > 0) throw failures[0];
+    const outcomes = await Promise.allSettled(ids.map((id) => this.#refresh(id)));
+    const failed = outcomes.find(({ status }) => status === "rejected");
+    if (failed?.status === "rejected") throw failed.reason;
   }
 
   /** Handles recent events that the provider could not deliver, each once. */
@@ -182,7 +233,7 @@ function referenceOfRow({ page_id: pageId, payment_id: paymentId }: TopUpRow): P
   return pageId === null ? undefined : { pageId };
 }
 
-function withoutPage(row: TopUpRow, status: "failed" | "expired"): SeenPayment {
+function withoutPage(row: TopUpRow, status: "failed" | "expired", failure = ""): SeenPayment {
   return {
     status,
     pageId: undefined,
@@ -193,5 +244,6 @@ function withoutPage(row: TopUpRow, status: "failed" | "expired"): SeenPayment {
     refundedMicros: 0n,
     disputedMicros: 0n,
     receiptUrl: "",
+    failure,
   };
 }

@@ -25,6 +25,10 @@ export type TopUpRow = {
   refunded_micros: bigint;
   disputed_micros: bigint;
   problem: string;
+  /** Whether the server pays with the stored payment method. */
+  is_automatic: boolean;
+  /** Why an automatic top-up failed. */
+  failure: string;
 };
 
 type NewTopUp = {
@@ -63,6 +67,22 @@ export async function setTopUpPage(
   const lane = laneOfId(id);
   const [row] = await database.at(lane).call<TopUpRow>("set_topup_page", lane, id, page.id, page.url);
   return row as TopUpRow;
+}
+
+/** Stores the payment of an automatic top-up, before it is made. Returns the top-up with the payment that was stored first. */
+export async function setTopUpPayment(database: Cells, id: string, paymentId: string): Promise<TopUpRow> {
+  const lane = laneOfId(id);
+  const [row] = await database.at(lane).call<TopUpRow>("set_topup_payment", lane, id, paymentId);
+  return row as TopUpRow;
+}
+
+export type TopUpCharge = { is_allowed: boolean; customer_id: string; method_id: string };
+
+/** How an automatic top-up is paid, and whether the settings still allow it. */
+export async function topUpCharge(database: Cells, id: string): Promise<TopUpCharge> {
+  const lane = laneOfId(id);
+  const [row] = await database.at(lane).call<TopUpCharge>("topup_charge", lane, id);
+  return row as TopUpCharge;
 }
 
 const TOP_UP_ID = /^top_[0-9a-z]{26}$/;
@@ -130,6 +150,8 @@ export type SeenPayment = {
   /** What open and lost disputes withdrew. */
   readonly disputedMicros: Micros;
   readonly receiptUrl: string;
+  /** Why an automatic top-up failed. Empty otherwise. */
+  readonly failure: string;
 };
 
 export type Applied = {
@@ -158,6 +180,7 @@ export async function applyPayment(
     refunded_micros: String(seen.refundedMicros),
     disputed_micros: String(seen.disputedMicros),
     receipt_url: seen.receiptUrl,
+    failure: seen.failure,
   });
   const [row] = await database.at(lane).call<Applied>("apply_payment", lane, id, version, json);
   return row as Applied;

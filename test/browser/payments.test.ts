@@ -72,6 +72,42 @@ describe.skipIf(!chromiumPath)("payments on the customer page", () => {
     expect(watched.complaints).toEqual([]);
   });
 
+  test("a customer stores a card for automatic top-ups, lowers them, and stops them", async () => {
+    const { page } = watched;
+    const { accountId } = key;
+    await operatorOf(app).putAutoTopUp({
+      accountId,
+      enabled: true,
+      thresholdMicros: 5_000_000n,
+      amountMicros: 10_000_000n,
+      monthlyMaxMicros: 100_000_000n,
+    });
+    await signIn(key.secret);
+    await page.getByRole("link", { name: "Payments" }).click();
+    const link = page.getByRole("link", { name: "Store a payment method" });
+    await link.waitFor();
+    const setup = stripe.setupOf(accountId);
+    expect(await link.getAttribute("href")).toBe(setup.url);
+    expect(await violations(page)).toEqual([]);
+    // The payment of the first one is under way: the balance is 0.
+    expect(await stripe.deliver(stripe.storeCard(setup), app.url)).toBe(200);
+    await page.getByRole("button", { name: "Refresh" }).click();
+    await page.getByText("visa •••• 4242, expires 03/2031").waitFor();
+    await page.getByRole("button", { name: "Change" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("At most per month").fill("100.01");
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await dialog.getByText("A key can only lower it").waitFor();
+    await dialog.getByLabel("At most per month").fill("40");
+    expect(await violations(page)).toEqual([]);
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await page.getByText("of $40.00 at most").waitFor();
+    await page.getByRole("button", { name: "Stop automatic top-ups" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Stop" }).click();
+    await page.getByText("The operator of this service can start them").waitFor();
+    expect(watched.complaints).toEqual([]);
+  });
+
   test("a key without the scope billing has no payments", async () => {
     const { page } = watched;
     const { secret } = await createTestKey(operatorOf(app), { accountId: key.accountId, scopes: ["read"] });

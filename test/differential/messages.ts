@@ -56,6 +56,8 @@ export function messageOf(method: DescMethod, { model, text, maxTokens }: Prompt
     CreateTopUp: { amount_micros: "5000000" },
     GetTopUp: { id: "top_00000000000000000000000000" },
     ListTopUps: {},
+    GetAutoTopUp: {},
+    PutAutoTopUp: { enabled: false },
     ListEvents: {},
     CreateWebhook: { url: "https://10.0.0.1/" },
     ListWebhooks: {},

@@ -71,6 +71,8 @@ beforeAll(async () => {
   const { body: created } = await send("POST", "/v1/topups", EXAMPLES.CreateTopUp?.body);
   topUpId = (created as { topup: { id: string } }).topup.id;
   for (const event of stripe.pay(topUpId)) await stripe.deliver(event, app.url);
+  const settings = { enabled: true, thresholdMicros: 10_000_000n, amountMicros: 25_000_000n };
+  await operator.putAutoTopUp({ accountId, ...settings, monthlyMaxMicros: 100_000_000n });
 });
 afterAll(async () => {
   await app.stop();

@@ -52,6 +52,7 @@ function paidOf(topUp: TopUpRow, changes: Partial<SeenPayment> = {}): SeenPaymen
     refundedMicros: 0n,
     disputedMicros: 0n,
     receiptUrl: "https://pay.example/receipt",
+    failure: "",
     ...changes,
   };
 }

@@ -50,6 +50,24 @@ describe.skipIf(problem !== undefined)("stripe-mock", () => {
     await payments.lookUp({ paymentId: "pi_1a2b3c" });
     expect(await payments.undelivered()).toBeInstanceOf(Array);
   });
+
+  test("accepts the requests for payments with a stored method", async () => {
+    const account = { accountId: "acct_01kam4xxa5fzsbw0pdmm2h60vq", currency: "usd" };
+    const customerId = await payments.createCustomer(account.accountId);
+    const returnUrl = "https://app.example/billing";
+    expect((await payments.createMethodPage({ ...account, customerId, returnUrl })).id).toMatch(/^cs_/);
+    await payments.lookUpMethodPage("cs_test_a1b2c3");
+    const id = await payments.createPayment({
+      ...account,
+      topUpId: "top_01kb0zq5p9e8tvm4x2c7h3j6rq",
+      amountMicros: 25_000_000n,
+      customerId,
+      methodId: "pm_card_visa",
+    });
+    expect(id).toMatch(/^pi_/);
+    expect(await payments.confirmPayment(id)).toBe(true);
+    expect(await payments.cancelPayment(id)).toBe(true);
+  });
 });
 
 async function freePort(): Promise<number> {

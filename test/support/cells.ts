@@ -46,6 +46,7 @@ const MORE_TABLES = [
   "operator_events",
   "topups",
   "account_prices",
+  "auto_topups",
 ];
 
 /** Moves a lane as an operator would: it has no owner while its rows are copied. */

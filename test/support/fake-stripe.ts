@@ -13,6 +13,21 @@ type Intent = {
   amount_received: number;
   metadata: Json;
   latest_charge: Charge | null;
+  /** Only of payments with a stored method. */
+  amount?: number;
+  payment_method?: string;
+  last_payment_error?: Json | null;
+};
+/** A page on which a customer stores a payment method. */
+type Setup = {
+  id: string;
+  url: string;
+  status: string;
+  created: number;
+  mode: "setup";
+  customer: string;
+  metadata: Json;
+  setup_intent: Json | null;
 };
 type Session = {
   id: string;
@@ -37,7 +52,12 @@ export class FakeStripe {
   readonly #server: Server;
   readonly #sessions = new Map<string, Session>();
   readonly #intents = new Map<string, Intent>();
+  readonly #setups = new Map<string, Setup>();
   readonly #disputes: Dispute[] = [];
+  /** How many payments were made with stored methods, by top-up. */
+  readonly charges = new Map<string, number>();
+  /** Decides a payment with a stored method: "succeeded", "processing", or the code of its decline. */
+  decide: (method: string) => string = () => "succeeded";
   readonly #byKey = new Map<string, string>();
   readonly #signer = new Stripe("sk_test_signer");
   /** Events in the order of their causes. */
@@ -105,6 +125,40 @@ export class FakeStripe {
     });
     const completed = this.#emit("checkout.session.completed", viewOf(session));
     return isSlow ? [completed] : [completed, this.#emit("payment_intent.succeeded", { ...intent })];
+  }
+
+  setupOf(accountId: string): Setup {
+    const setup = [...this.#setups.values()].filter((one) => one.metadata.vx_account === accountId).at(-1);
+    if (!setup) throw new Error(`there is no page for a payment method of ${accountId}`);
+    return setup;
+  }
+
+  /** The customer stores a card on a page. */
+  storeCard(setup: Setup, last4 = "4242"): StripeEvent {
+    setup.status = "complete";
+    const card = { brand: "visa", last4, exp_month: 3, exp_year: 2031 };
+    const payment_method = { id: `pm_${last4}`, type: "card", card };
+    setup.setup_intent = { id: idOf("seti"), status: "succeeded", payment_method };
+    return this.#emit("checkout.session.completed", { object: "checkout.session", ...setup });
+  }
+
+  expireSetup(setup: Setup): StripeEvent {
+    setup.status = "expired";
+    return this.#emit("checkout.session.expired", { object: "checkout.session", ...setup });
+  }
+
+  /** The payment of an automatic top-up. */
+  chargeOf(topUpId: string): Intent {
+    const intent = [...this.#intents.values()].find(({ metadata }) => metadata.vx_topup === topUpId);
+    if (!intent) throw new Error(`${topUpId} has no payment`);
+    return intent;
+  }
+
+  /** A payment that was processed succeeds. */
+  arriveCharge(topUpId: string): StripeEvent {
+    const intent = this.chargeOf(topUpId);
+    this.#succeed(intent);
+    return this.#emit("payment_intent.succeeded", { ...intent });
   }
 
   arrive(topUpId: string): StripeEvent {
@@ -222,16 +276,28 @@ export class FakeStripe {
       response.destroy();
       return;
     }
+    const error = answer?.error as { readonly status?: number } | undefined;
     send(
       response,
-      answer ? 200 : 404,
+      answer ? (error?.status ?? 200) : 404,
       answer ?? { error: { type: "invalid_request_error", code: "resource_missing" } },
     );
   }
 
   #answer(name: string, { searchParams }: URL, form: URLSearchParams, key: string): Json | undefined {
     const [, id = ""] = /\/([a-z]+_\w+)$/.exec(name) ?? [];
-    if (name === "POST /v1/checkout/sessions") return viewOf(this.#createSession(form, key));
+    if (name === "POST /v1/customers")
+      return { id: this.#byKeyOf(key, () => idOf("cus")), object: "customer" };
+    if (name === "POST /v1/checkout/sessions")
+      return form.get("mode") === "setup"
+        ? { object: "checkout.session", ...this.#createSetup(form) }
+        : viewOf(this.#createSession(form, key));
+    if (name.startsWith("GET /v1/checkout/sessions/") && this.#setups.has(id))
+      return { object: "checkout.session", ...this.#setups.get(id) };
+    if (name === "POST /v1/payment_intents") return this.#createIntent(form, key);
+    const [, intentId = "", action = ""] =
+      /^POST \/v1\/payment_intents\/(\w+)\/(confirm|cancel)$/.exec(name) ?? [];
+    if (action !== "") return this.#act(this.#intents.get(intentId) as Intent, action);
     if (name.startsWith("GET /v1/checkout/sessions/")) {
       const session = this.#sessions.get(id);
       return (
@@ -249,6 +315,81 @@ export class FakeStripe {
     if (name === "GET /v1/events")
       return listOf([...this.undelivered].reverse().map(({ body }) => JSON.parse(body)));
     throw new Error(`the fake of Stripe has no ${name}`);
+  }
+
+  #byKeyOf(key: string, create: () => string): string {
+    const id = this.#byKey.get(key) ?? create();
+    this.#byKey.set(key, id);
+    return id;
+  }
+
+  #createSetup(form: URLSearchParams): Setup {
+    const id = idOf("cs_test");
+    const setup: Setup = {
+      id,
+      url: `https://checkout.stripe.com/c/setup/${id}`,
+      status: "open",
+      created: Math.floor(Date.now() / 1_000) + this.#setups.size,
+      mode: "setup",
+      customer: form.get("customer") ?? "",
+      metadata: { vx_account: form.get("metadata[vx_account]") },
+      setup_intent: null,
+    };
+    this.#setups.set(id, setup);
+    return setup;
+  }
+
+  #createIntent(form: URLSearchParams, key: string): Intent {
+    const id = this.#byKeyOf(key, () => idOf("pi"));
+    const intent: Intent = this.#intents.get(id) ?? {
+      id,
+      status: "requires_confirmation",
+      currency: form.get("currency") ?? "",
+      amount: Number(form.get("amount")),
+      amount_received: 0,
+      metadata: {
+        vx_topup: form.get("metadata[vx_topup]"),
+        vx_account: form.get("metadata[vx_account]"),
+      },
+      payment_method: form.get("payment_method") ?? "",
+      last_payment_error: null,
+      latest_charge: null,
+    };
+    this.#intents.set(id, intent);
+    return intent;
+  }
+
+  /** As Stripe does: a payment can be confirmed once, and not after it was cancelled. */
+  #act(intent: Intent, action: string): Json {
+    const isOpen = ["requires_confirmation", "requires_payment_method"].includes(intent.status);
+    if (!isOpen || (action === "confirm" && intent.status !== "requires_confirmation"))
+      return {
+        error: { status: 400, type: "invalid_request_error", code: "payment_intent_unexpected_state" },
+      };
+    if (action === "cancel") {
+      intent.status = "canceled";
+      return intent;
+    }
+    const decision = this.decide(intent.payment_method ?? "");
+    if (decision === "succeeded") this.#succeed(intent);
+    else if (decision === "processing") intent.status = decision;
+    else {
+      const error = { type: "card_error", code: "card_declined", decline_code: decision };
+      Object.assign(intent, { status: "requires_payment_method", last_payment_error: error });
+      return { error: { status: 402, ...error } };
+    }
+    return intent;
+  }
+
+  #succeed(intent: Intent): void {
+    const { amount = 0, metadata } = intent;
+    Object.assign(intent, {
+      status: "succeeded",
+      amount_received: amount,
+      latest_charge: chargeOf(metadata),
+    });
+    const topUpId = String(metadata.vx_topup);
+    this.charges.set(topUpId, (this.charges.get(topUpId) ?? 0) + 1);
   }
 
   #createSession(form: URLSearchParams, key: string): Session {

@@ -22,6 +22,16 @@ const TOP_UP = {
   entry_id: "",
   balance_micros: 8_500_000,
   owed_micros: 0,
+  automatic: false,
+};
+
+const AUTO_TOP_UP = {
+  topup_id: TOP_UP.topup_id,
+  reason: "insufficient_funds",
+  failures: 1,
+  amount_micros: 25_000_000,
+  monthly_max_micros: 100_000_000,
+  balance_micros: 4_990_000,
 };
 
 /** The data of an event of each type. */
@@ -67,6 +77,8 @@ export const EVENT_DATA: Readonly<Record<string, Schema>> = {
     balance_micros: 0,
     owed_micros: 16_500_000,
   },
+  "topup.auto_failed": AUTO_TOP_UP,
+  "topup.auto_disabled": { ...AUTO_TOP_UP, reason: "failures", failures: 3 },
   "key.created": KEY,
   "key.updated": { ...KEY, fields: ["rate_limit_rpm", "expires_at"] },
   "key.rotated": { ...KEY, previous_expires_at: "2026-11-27T14:03:21.481Z" },

@@ -140,6 +140,21 @@ const TOP_UP = {
   receipt_url: "",
   refunded_micros: 0,
   disputed_micros: 0,
+  automatic: false,
+  failure: "",
+};
+const AUTO_TOP_UP = {
+  enabled: true,
+  threshold_micros: 10_000_000,
+  amount_micros: 25_000_000,
+  monthly_max_micros: 100_000_000,
+  state: "ready",
+  month_micros: 50_000_000,
+  payment_method: "visa •••• 4242, expires 12/2030",
+  setup_url: "",
+  failures: 0,
+  last_failure: "",
+  topup_id: "",
 };
 const PAID_TOP_UP = {
   ...TOP_UP,
@@ -156,6 +171,11 @@ const TOP_UP_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   },
   GetTopUp: { path: { id: TOP_UP.id }, response: { topup: PAID_TOP_UP } },
   ListTopUps: { query: { page_size: 50 }, response: { topups: [PAID_TOP_UP], next_page_token: "" } },
+  GetAutoTopUp: { response: AUTO_TOP_UP },
+  PutAutoTopUp: {
+    body: { enabled: false },
+    response: { ...AUTO_TOP_UP, enabled: false, state: "off" },
+  },
 };
 
 /** The examples by operation id, with these values of models. */

@@ -383,6 +383,13 @@ export declare type TopUpEvent = Message<"vx.v1.TopUpEvent"> & {
    * @generated from field: int64 owed_micros = 8;
    */
   owedMicros: bigint;
+
+  /**
+   * Whether the server paid with the stored payment method.
+   *
+   * @generated from field: bool automatic = 9;
+   */
+  automatic: boolean;
 };
 
 /**
@@ -390,6 +397,62 @@ export declare type TopUpEvent = Message<"vx.v1.TopUpEvent"> & {
  * Use `create(TopUpEventSchema)` to create a new message.
  */
 export declare const TopUpEventSchema: GenMessage<TopUpEvent>;
+
+/**
+ * The data of the events "topup.auto_failed", an automatic top-up was not paid, and "topup.auto_disabled", they are stopped.
+ *
+ * @generated from message vx.v1.AutoTopUpEvent
+ */
+export declare type AutoTopUpEvent = Message<"vx.v1.AutoTopUpEvent"> & {
+  /**
+   * The id of the top-up: "top_…". Empty if the event is about none.
+   *
+   * @generated from field: string topup_id = 1;
+   */
+  topupId: string;
+
+  /**
+   * "topup.auto_failed": `failure` of the top-up, or "monthly_max_reached". "topup.auto_disabled": "failures" (three in a row), "key" (by
+   * a key of the account) or "operator".
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+
+  /**
+   * The number of top-ups that failed since the last one that was paid.
+   *
+   * @generated from field: int32 failures = 3;
+   */
+  failures: number;
+
+  /**
+   * The amount of each top-up, in micros.
+   *
+   * @generated from field: int64 amount_micros = 4;
+   */
+  amountMicros: bigint;
+
+  /**
+   * What the automatic top-ups of a month add up to at most, in micros.
+   *
+   * @generated from field: int64 monthly_max_micros = 5;
+   */
+  monthlyMaxMicros: bigint;
+
+  /**
+   * The balance of the account, in micros.
+   *
+   * @generated from field: int64 balance_micros = 6;
+   */
+  balanceMicros: bigint;
+};
+
+/**
+ * Describes the message vx.v1.AutoTopUpEvent.
+ * Use `create(AutoTopUpEventSchema)` to create a new message.
+ */
+export declare const AutoTopUpEventSchema: GenMessage<AutoTopUpEvent>;
 
 /**
  * The data of the events about a key.

@@ -86,6 +86,21 @@ export declare type TopUp = Message<"vx.v1.TopUp"> & {
    * @generated from field: int64 disputed_micros = 10;
    */
   disputedMicros: bigint;
+
+  /**
+   * Whether the server paid with the stored payment method. Otherwise the customer pays on the page.
+   *
+   * @generated from field: bool automatic = 11;
+   */
+  automatic: boolean;
+
+  /**
+   * Why an automatic top-up failed: "stopped" if the settings were changed before it was paid, "no_answer" if the payment provider
+   * could not be asked, or the reason of the provider, such as "insufficient_funds". Empty otherwise.
+   *
+   * @generated from field: string failure = 12;
+   */
+  failure: string;
 };
 
 /**
@@ -93,6 +108,206 @@ export declare type TopUp = Message<"vx.v1.TopUp"> & {
  * Use `create(TopUpSchema)` to create a new message.
  */
 export declare const TopUpSchema: GenMessage<TopUp>;
+
+/**
+ * The automatic top-ups of the account.
+ *
+ * @generated from message vx.v1.AutoTopUp
+ */
+export declare type AutoTopUp = Message<"vx.v1.AutoTopUp"> & {
+  /**
+   * Whether the balance is topped up automatically.
+   *
+   * @generated from field: bool enabled = 1;
+   */
+  enabled: boolean;
+
+  /**
+   * A charge that takes the balance below it starts a top-up, in micros.
+   *
+   * @generated from field: int64 threshold_micros = 2;
+   */
+  thresholdMicros: bigint;
+
+  /**
+   * The amount of each top-up, in micros.
+   *
+   * @generated from field: int64 amount_micros = 3;
+   */
+  amountMicros: bigint;
+
+  /**
+   * What the automatic top-ups of a month, in UTC, add up to at most, in micros.
+   *
+   * @generated from field: int64 monthly_max_micros = 4;
+   */
+  monthlyMaxMicros: bigint;
+
+  /**
+   * The state: "off", "needs_payment_method" (until one is stored on the page `setup_url`), "ready", "paying" (a top-up is not decided
+   * yet), or "monthly_max_reached".
+   *
+   * @generated from field: string state = 5;
+   */
+  state: string;
+
+  /**
+   * What the monthly maximum counts: the automatic top-ups of this month that are paid or not decided yet, in micros.
+   *
+   * @generated from field: int64 month_micros = 6;
+   */
+  monthMicros: bigint;
+
+  /**
+   * The stored payment method, such as "visa •••• 4242, expires 12/2030". Empty without one.
+   *
+   * @generated from field: string payment_method = 7;
+   */
+  paymentMethod: string;
+
+  /**
+   * A page on which a payment method can be stored. Empty without one.
+   *
+   * @generated from field: string setup_url = 8;
+   */
+  setupUrl: string;
+
+  /**
+   * The number of top-ups that failed since the last one that was paid. The third one in a row stops them.
+   *
+   * @generated from field: int32 failures = 9;
+   */
+  failures: number;
+
+  /**
+   * Why the last one failed: see `failure` of a top-up. Empty if it was paid.
+   *
+   * @generated from field: string last_failure = 10;
+   */
+  lastFailure: string;
+
+  /**
+   * The top-up that is not decided yet: "top_…". Empty without one.
+   *
+   * @generated from field: string topup_id = 11;
+   */
+  topupId: string;
+};
+
+/**
+ * Describes the message vx.v1.AutoTopUp.
+ * Use `create(AutoTopUpSchema)` to create a new message.
+ */
+export declare const AutoTopUpSchema: GenMessage<AutoTopUp>;
+
+/**
+ * The request has no fields: the key identifies the account.
+ *
+ * @generated from message vx.v1.GetAutoTopUpRequest
+ */
+export declare type GetAutoTopUpRequest = Message<"vx.v1.GetAutoTopUpRequest"> & {
+};
+
+/**
+ * Describes the message vx.v1.GetAutoTopUpRequest.
+ * Use `create(GetAutoTopUpRequestSchema)` to create a new message.
+ */
+export declare const GetAutoTopUpRequestSchema: GenMessage<GetAutoTopUpRequest>;
+
+/**
+ * The automatic top-ups.
+ *
+ * @generated from message vx.v1.GetAutoTopUpResponse
+ */
+export declare type GetAutoTopUpResponse = Message<"vx.v1.GetAutoTopUpResponse"> & {
+  /**
+   * The settings and the state.
+   *
+   * @generated from field: vx.v1.AutoTopUp auto_topup = 1;
+   */
+  autoTopup?: AutoTopUp | undefined;
+};
+
+/**
+ * Describes the message vx.v1.GetAutoTopUpResponse.
+ * Use `create(GetAutoTopUpResponseSchema)` to create a new message.
+ */
+export declare const GetAutoTopUpResponseSchema: GenMessage<GetAutoTopUpResponse>;
+
+/**
+ * The new settings of the automatic top-ups.
+ *
+ * @generated from message vx.v1.PutAutoTopUpRequest
+ */
+export declare type PutAutoTopUpRequest = Message<"vx.v1.PutAutoTopUpRequest"> & {
+  /**
+   * Whether the balance is topped up automatically. Without it, the amounts stay as they are.
+   *
+   * @generated from field: bool enabled = 1;
+   */
+  enabled: boolean;
+
+  /**
+   * A charge that takes the balance below it starts a top-up, in micros. Greater than 0.
+   *
+   * @generated from field: int64 threshold_micros = 2;
+   */
+  thresholdMicros: bigint;
+
+  /**
+   * The amount of each top-up, in micros: within the limits of payments, and a multiple of 10,000.
+   *
+   * @generated from field: int64 amount_micros = 3;
+   */
+  amountMicros: bigint;
+
+  /**
+   * What the automatic top-ups of a month, in UTC, add up to at most, in micros. At least the amount.
+   *
+   * @generated from field: int64 monthly_max_micros = 4;
+   */
+  monthlyMaxMicros: bigint;
+
+  /**
+   * Where the page for the payment method sends the customer afterwards: an https URL. Default: the customer page of this server.
+   *
+   * @generated from field: string return_url = 5;
+   */
+  returnUrl: string;
+
+  /**
+   * Asks for a page that replaces the stored payment method, which is used until another one is stored.
+   *
+   * @generated from field: bool replace_payment_method = 6;
+   */
+  replacePaymentMethod: boolean;
+};
+
+/**
+ * Describes the message vx.v1.PutAutoTopUpRequest.
+ * Use `create(PutAutoTopUpRequestSchema)` to create a new message.
+ */
+export declare const PutAutoTopUpRequestSchema: GenMessage<PutAutoTopUpRequest>;
+
+/**
+ * The automatic top-ups.
+ *
+ * @generated from message vx.v1.PutAutoTopUpResponse
+ */
+export declare type PutAutoTopUpResponse = Message<"vx.v1.PutAutoTopUpResponse"> & {
+  /**
+   * The settings and the state.
+   *
+   * @generated from field: vx.v1.AutoTopUp auto_topup = 1;
+   */
+  autoTopup?: AutoTopUp | undefined;
+};
+
+/**
+ * Describes the message vx.v1.PutAutoTopUpResponse.
+ * Use `create(PutAutoTopUpResponseSchema)` to create a new message.
+ */
+export declare const PutAutoTopUpResponseSchema: GenMessage<PutAutoTopUpResponse>;
 
 /**
  * What to pay.
@@ -278,6 +493,32 @@ export declare const TopUpService: GenService<{
     methodKind: "unary";
     input: typeof ListTopUpsRequestSchema;
     output: typeof ListTopUpsResponseSchema;
+  },
+  /**
+   * Get automatic payments
+   *
+   * Returns the settings of the account's automatic top-ups, and what they have paid in this month.
+   *
+   * @generated from rpc vx.v1.TopUpService.GetAutoTopUp
+   */
+  getAutoTopUp: {
+    methodKind: "unary";
+    input: typeof GetAutoTopUpRequestSchema;
+    output: typeof GetAutoTopUpResponseSchema;
+  },
+  /**
+   * Set automatic payments
+   *
+   * Sets what is paid with the stored payment method when a charge takes the balance below a threshold, or a call is refused while
+   * less is free. A key can lower the amounts and stop the top-ups; the operator of the service starts and raises them. If no payment
+   * method is stored, the response has a page on which the customer stores one.
+   *
+   * @generated from rpc vx.v1.TopUpService.PutAutoTopUp
+   */
+  putAutoTopUp: {
+    methodKind: "unary";
+    input: typeof PutAutoTopUpRequestSchema;
+    output: typeof PutAutoTopUpResponseSchema;
   },
 }>;
 

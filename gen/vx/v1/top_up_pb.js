@@ -12,7 +12,7 @@ import { file_vx_options_v1_options } from "../options/v1/options_pb.js";
  * Describes the file vx/v1/top_up.proto.
  */
 export const file_vx_v1_top_up = /*@__PURE__*/
-  fileDesc("ChJ2eC92MS90b3BfdXAucHJvdG8SBXZ4LnYxIvoBCgVUb3BVcBIKCgJpZBgBIAEoCRINCgVzdGF0ZRgCIAEoCRIVCg1hbW91bnRfbWljcm9zGAMgASgDEg4KBmFtb3VudBgEIAEoCRILCgN1cmwYBSABKAkSLgoKY3JlYXRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKwoHcGFpZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLcmVjZWlwdF91cmwYCCABKAkSFwoPcmVmdW5kZWRfbWljcm9zGAkgASgDEhcKD2Rpc3B1dGVkX21pY3JvcxgKIAEoAyJbChJDcmVhdGVUb3BVcFJlcXVlc3QSJwoNYW1vdW50X21pY3JvcxgBIAEoA0IQukgNIgsYgIDq17yu/g8gABIcCgpyZXR1cm5fdXJsGAIgASgJQgi6SAVyAxjQDyIyChNDcmVhdGVUb3BVcFJlc3BvbnNlEhsKBXRvcHVwGAEgASgLMgwudngudjEuVG9wVXAijgEKD0dldFRvcFVwUmVxdWVzdBJ7CgJpZBgBIAEoCUJvukhsugFjChVub19jb250cm9sX2NoYXJhY3RlcnMSI211c3Qgbm90IGNvbnRhaW4gY29udHJvbCBjaGFyYWN0ZXJzGiUhdGhpcy5tYXRjaGVzKCdbXHgwMC1ceDFmXHg3Zi1ceDlmXScpcgQQARhAIi8KEEdldFRvcFVwUmVzcG9uc2USGwoFdG9wdXAYASABKAsyDC52eC52MS5Ub3BVcCJNChFMaXN0VG9wVXBzUmVxdWVzdBIaCglwYWdlX3NpemUYASABKAVCB7pIBBoCKAASHAoKcGFnZV90b2tlbhgCIAEoCUIIukgFcgMYgAQiSwoSTGlzdFRvcFVwc1Jlc3BvbnNlEhwKBnRvcHVwcxgBIAMoCzIMLnZ4LnYxLlRvcFVwEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCTLVAgoMVG9wVXBTZXJ2aWNlEmwKC0NyZWF0ZVRvcFVwEhkudngudjEuQ3JlYXRlVG9wVXBSZXF1ZXN0GhoudngudjEuQ3JlYXRlVG9wVXBSZXNwb25zZSImqu0YDQgBEgdiaWxsaW5nGAGC0+STAg86ASoiCi92MS90b3B1cHMSagoIR2V0VG9wVXASFi52eC52MS5HZXRUb3BVcFJlcXVlc3QaFy52eC52MS5HZXRUb3BVcFJlc3BvbnNlIi2QAgGq7RgPCAESB2JpbGxpbmcYATABgtPkkwIREg8vdjEvdG9wdXBzL3tpZH0SawoKTGlzdFRvcFVwcxIYLnZ4LnYxLkxpc3RUb3BVcHNSZXF1ZXN0GhkudngudjEuTGlzdFRvcFVwc1Jlc3BvbnNlIiiQAgGq7RgPCAESB2JpbGxpbmcYATABgtPkkwIMEgovdjEvdG9wdXBzQlEKCWNvbS52eC52MUIKVG9wVXBQcm90b1ABWi5naXRodWIuY29tL3Z4LWFwaS92eC9jbGllbnRzL2dvL2dlbi92eC92MTt2eHYxqgIFVnguVjFiBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_timestamp, file_vx_options_v1_options]);
+  fileDesc("ChJ2eC92MS90b3BfdXAucHJvdG8SBXZ4LnYxIp4CCgVUb3BVcBIKCgJpZBgBIAEoCRINCgVzdGF0ZRgCIAEoCRIVCg1hbW91bnRfbWljcm9zGAMgASgDEg4KBmFtb3VudBgEIAEoCRILCgN1cmwYBSABKAkSLgoKY3JlYXRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKwoHcGFpZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLcmVjZWlwdF91cmwYCCABKAkSFwoPcmVmdW5kZWRfbWljcm9zGAkgASgDEhcKD2Rpc3B1dGVkX21pY3JvcxgKIAEoAxIRCglhdXRvbWF0aWMYCyABKAgSDwoHZmFpbHVyZRgMIAEoCSLzAQoJQXV0b1RvcFVwEg8KB2VuYWJsZWQYASABKAgSGAoQdGhyZXNob2xkX21pY3JvcxgCIAEoAxIVCg1hbW91bnRfbWljcm9zGAMgASgDEhoKEm1vbnRobHlfbWF4X21pY3JvcxgEIAEoAxINCgVzdGF0ZRgFIAEoCRIUCgxtb250aF9taWNyb3MYBiABKAMSFgoOcGF5bWVudF9tZXRob2QYByABKAkSEQoJc2V0dXBfdXJsGAggASgJEhAKCGZhaWx1cmVzGAkgASgFEhQKDGxhc3RfZmFpbHVyZRgKIAEoCRIQCgh0b3B1cF9pZBgLIAEoCSIVChNHZXRBdXRvVG9wVXBSZXF1ZXN0IjwKFEdldEF1dG9Ub3BVcFJlc3BvbnNlEiQKCmF1dG9fdG9wdXAYASABKAsyEC52eC52MS5BdXRvVG9wVXAi5wEKE1B1dEF1dG9Ub3BVcFJlcXVlc3QSDwoHZW5hYmxlZBgBIAEoCBIqChB0aHJlc2hvbGRfbWljcm9zGAIgASgDQhC6SA0iCxiAgOrXvK7+DygAEicKDWFtb3VudF9taWNyb3MYAyABKANCELpIDSILGICA6te8rv4PKAASLAoSbW9udGhseV9tYXhfbWljcm9zGAQgASgDQhC6SA0iCxiAgOrXvK7+DygAEhwKCnJldHVybl91cmwYBSABKAlCCLpIBXIDGNAPEh4KFnJlcGxhY2VfcGF5bWVudF9tZXRob2QYBiABKAgiPAoUUHV0QXV0b1RvcFVwUmVzcG9uc2USJAoKYXV0b190b3B1cBgBIAEoCzIQLnZ4LnYxLkF1dG9Ub3BVcCJbChJDcmVhdGVUb3BVcFJlcXVlc3QSJwoNYW1vdW50X21pY3JvcxgBIAEoA0IQukgNIgsYgIDq17yu/g8gABIcCgpyZXR1cm5fdXJsGAIgASgJQgi6SAVyAxjQDyIyChNDcmVhdGVUb3BVcFJlc3BvbnNlEhsKBXRvcHVwGAEgASgLMgwudngudjEuVG9wVXAijgEKD0dldFRvcFVwUmVxdWVzdBJ7CgJpZBgBIAEoCUJvukhsugFjChVub19jb250cm9sX2NoYXJhY3RlcnMSI211c3Qgbm90IGNvbnRhaW4gY29udHJvbCBjaGFyYWN0ZXJzGiUhdGhpcy5tYXRjaGVzKCdbXHgwMC1ceDFmXHg3Zi1ceDlmXScpcgQQARhAIi8KEEdldFRvcFVwUmVzcG9uc2USGwoFdG9wdXAYASABKAsyDC52eC52MS5Ub3BVcCJNChFMaXN0VG9wVXBzUmVxdWVzdBIaCglwYWdlX3NpemUYASABKAVCB7pIBBoCKAASHAoKcGFnZV90b2tlbhgCIAEoCUIIukgFcgMYgAQiSwoSTGlzdFRvcFVwc1Jlc3BvbnNlEhwKBnRvcHVwcxgBIAMoCzIMLnZ4LnYxLlRvcFVwEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCTLiBAoMVG9wVXBTZXJ2aWNlEmwKC0NyZWF0ZVRvcFVwEhkudngudjEuQ3JlYXRlVG9wVXBSZXF1ZXN0GhoudngudjEuQ3JlYXRlVG9wVXBSZXNwb25zZSImqu0YDQgBEgdiaWxsaW5nGAGC0+STAg86ASoiCi92MS90b3B1cHMSagoIR2V0VG9wVXASFi52eC52MS5HZXRUb3BVcFJlcXVlc3QaFy52eC52MS5HZXRUb3BVcFJlc3BvbnNlIi2QAgGq7RgPCAESB2JpbGxpbmcYATABgtPkkwIREg8vdjEvdG9wdXBzL3tpZH0SawoKTGlzdFRvcFVwcxIYLnZ4LnYxLkxpc3RUb3BVcHNSZXF1ZXN0GhkudngudjEuTGlzdFRvcFVwc1Jlc3BvbnNlIiiQAgGq7RgPCAESB2JpbGxpbmcYATABgtPkkwIMEgovdjEvdG9wdXBzEoIBCgxHZXRBdXRvVG9wVXASGi52eC52MS5HZXRBdXRvVG9wVXBSZXF1ZXN0GhsudngudjEuR2V0QXV0b1RvcFVwUmVzcG9uc2UiOZACAartGA8IARIHYmlsbGluZxgBMAGC0+STAh1iCmF1dG9fdG9wdXASDy92MS90b3B1cHMvYXV0bxKFAQoMUHV0QXV0b1RvcFVwEhoudngudjEuUHV0QXV0b1RvcFVwUmVxdWVzdBobLnZ4LnYxLlB1dEF1dG9Ub3BVcFJlc3BvbnNlIjyQAgKq7RgPCAESB2JpbGxpbmcYATABgtPkkwIgOgEqYgphdXRvX3RvcHVwGg8vdjEvdG9wdXBzL2F1dG9CUQoJY29tLnZ4LnYxQgpUb3BVcFByb3RvUAFaLmdpdGh1Yi5jb20vdngtYXBpL3Z4L2NsaWVudHMvZ28vZ2VuL3Z4L3YxO3Z4djGqAgVWeC5WMWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_timestamp, file_vx_options_v1_options]);
 
 /**
  * Describes the message vx.v1.TopUp.
@@ -22,46 +22,81 @@ export const TopUpSchema = /*@__PURE__*/
   messageDesc(file_vx_v1_top_up, 0);
 
 /**
+ * Describes the message vx.v1.AutoTopUp.
+ * Use `create(AutoTopUpSchema)` to create a new message.
+ */
+export const AutoTopUpSchema = /*@__PURE__*/
+  messageDesc(file_vx_v1_top_up, 1);
+
+/**
+ * Describes the message vx.v1.GetAutoTopUpRequest.
+ * Use `create(GetAutoTopUpRequestSchema)` to create a new message.
+ */
+export const GetAutoTopUpRequestSchema = /*@__PURE__*/
+  messageDesc(file_vx_v1_top_up, 2);
+
+/**
+ * Describes the message vx.v1.GetAutoTopUpResponse.
+ * Use `create(GetAutoTopUpResponseSchema)` to create a new message.
+ */
+export const GetAutoTopUpResponseSchema = /*@__PURE__*/
+  messageDesc(file_vx_v1_top_up, 3);
+
+/**
+ * Describes the message vx.v1.PutAutoTopUpRequest.
+ * Use `create(PutAutoTopUpRequestSchema)` to create a new message.
+ */
+export const PutAutoTopUpRequestSchema = /*@__PURE__*/
+  messageDesc(file_vx_v1_top_up, 4);
+
+/**
+ * Describes the message vx.v1.PutAutoTopUpResponse.
+ * Use `create(PutAutoTopUpResponseSchema)` to create a new message.
+ */
+export const PutAutoTopUpResponseSchema = /*@__PURE__*/
+  messageDesc(file_vx_v1_top_up, 5);
+
+/**
  * Describes the message vx.v1.CreateTopUpRequest.
  * Use `create(CreateTopUpRequestSchema)` to create a new message.
  */
 export const CreateTopUpRequestSchema = /*@__PURE__*/
-  messageDesc(file_vx_v1_top_up, 1);
+  messageDesc(file_vx_v1_top_up, 6);
 
 /**
  * Describes the message vx.v1.CreateTopUpResponse.
  * Use `create(CreateTopUpResponseSchema)` to create a new message.
  */
 export const CreateTopUpResponseSchema = /*@__PURE__*/
-  messageDesc(file_vx_v1_top_up, 2);
+  messageDesc(file_vx_v1_top_up, 7);
 
 /**
  * Describes the message vx.v1.GetTopUpRequest.
  * Use `create(GetTopUpRequestSchema)` to create a new message.
  */
 export const GetTopUpRequestSchema = /*@__PURE__*/
-  messageDesc(file_vx_v1_top_up, 3);
+  messageDesc(file_vx_v1_top_up, 8);
 
 /**
  * Describes the message vx.v1.GetTopUpResponse.
  * Use `create(GetTopUpResponseSchema)` to create a new message.
  */
 export const GetTopUpResponseSchema = /*@__PURE__*/
-  messageDesc(file_vx_v1_top_up, 4);
+  messageDesc(file_vx_v1_top_up, 9);
 
 /**
  * Describes the message vx.v1.ListTopUpsRequest.
  * Use `create(ListTopUpsRequestSchema)` to create a new message.
  */
 export const ListTopUpsRequestSchema = /*@__PURE__*/
-  messageDesc(file_vx_v1_top_up, 5);
+  messageDesc(file_vx_v1_top_up, 10);
 
 /**
  * Describes the message vx.v1.ListTopUpsResponse.
  * Use `create(ListTopUpsResponseSchema)` to create a new message.
  */
 export const ListTopUpsResponseSchema = /*@__PURE__*/
-  messageDesc(file_vx_v1_top_up, 6);
+  messageDesc(file_vx_v1_top_up, 11);
 
 /**
  * Payments into the account. All methods fail with `payments_not_configured` on a server that takes no payments.

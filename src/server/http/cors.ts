@@ -31,7 +31,7 @@ const ALLOWED_HEADERS = [...connect.allowedHeaders, "authorization", "idempotenc
   .join(", ")
   .toLowerCase();
 
-const ALLOWED_METHODS = "GET, HEAD, POST, PATCH, DELETE, OPTIONS";
+const ALLOWED_METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 
 /** Chromium's maximum. */
 const PREFLIGHT_MAX_AGE_SECONDS = 7_200;

@@ -226,6 +226,8 @@ const OPEN_WHILE_SUSPENDED = [
   "WatchEvents",
   "GetTopUp",
   "ListTopUps",
+  "GetAutoTopUp",
+  "PutAutoTopUp",
   "RevokeKey",
 ];
 

@@ -21,7 +21,13 @@ let adminId: string;
 let viewer: Operator;
 let viewerId: string;
 
-const app = useTestApp();
+const app = useTestApp({
+  env: {
+    VX_STRIPE_SECRET_KEY: "sk_test_unused",
+    VX_STRIPE_WEBHOOK_SECRET: "whsec_unused",
+    VX_STRIPE_API: "http://127.0.0.1:1",
+  },
+});
 const root = useOperator(app);
 beforeAll(async () => {
   const [ada, vic] = [
@@ -101,6 +107,10 @@ const changes: Readonly<Record<string, Case>> = {
       accountId,
       details: { amount_micros: "-5", entry_id: expect.stringMatching(/^led_/) },
     }),
+  },
+  PutAutoTopUp: {
+    call: () => admin.putAutoTopUp({ accountId, enabled: false, reason }),
+    event: () => ({ target: accountId, accountId, details: { enabled: "false" } }),
   },
   PutPlan: {
     call: () => admin.putPlan({ name: "tiny", rpm: 5, maxActiveKeys: 2, reason }),

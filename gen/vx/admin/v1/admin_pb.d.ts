@@ -10,7 +10,7 @@ import type { Limit } from "../../v1/limit_pb.js";
 import type { ApiKey } from "../../v1/key_pb.js";
 import type { Prices } from "../../v1/prices_pb.js";
 import type { Event } from "../../v1/event_pb.js";
-import type { TopUp } from "../../v1/top_up_pb.js";
+import type { AutoTopUp, TopUp } from "../../v1/top_up_pb.js";
 import type { UsageRow } from "../../v1/usage_pb.js";
 import type { Delivery, DeliveryOutcome, Webhook } from "../../v1/webhook_pb.js";
 
@@ -2884,6 +2884,128 @@ export declare type ListTopUpsResponse = Message<"vx.admin.v1.ListTopUpsResponse
 export declare const ListTopUpsResponseSchema: GenMessage<ListTopUpsResponse>;
 
 /**
+ * Names an account.
+ *
+ * @generated from message vx.admin.v1.GetAutoTopUpRequest
+ */
+export declare type GetAutoTopUpRequest = Message<"vx.admin.v1.GetAutoTopUpRequest"> & {
+  /**
+   * The id of the account, or an external id or a name that identifies no other account.
+   *
+   * @generated from field: string account_id = 1;
+   */
+  accountId: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.GetAutoTopUpRequest.
+ * Use `create(GetAutoTopUpRequestSchema)` to create a new message.
+ */
+export declare const GetAutoTopUpRequestSchema: GenMessage<GetAutoTopUpRequest>;
+
+/**
+ * The automatic top-ups of the account.
+ *
+ * @generated from message vx.admin.v1.GetAutoTopUpResponse
+ */
+export declare type GetAutoTopUpResponse = Message<"vx.admin.v1.GetAutoTopUpResponse"> & {
+  /**
+   * The settings and the state.
+   *
+   * @generated from field: vx.v1.AutoTopUp auto_topup = 1;
+   */
+  autoTopup?: AutoTopUp | undefined;
+};
+
+/**
+ * Describes the message vx.admin.v1.GetAutoTopUpResponse.
+ * Use `create(GetAutoTopUpResponseSchema)` to create a new message.
+ */
+export declare const GetAutoTopUpResponseSchema: GenMessage<GetAutoTopUpResponse>;
+
+/**
+ * The new settings of an account's automatic top-ups.
+ *
+ * @generated from message vx.admin.v1.PutAutoTopUpRequest
+ */
+export declare type PutAutoTopUpRequest = Message<"vx.admin.v1.PutAutoTopUpRequest"> & {
+  /**
+   * The id of the account, or an external id or a name that identifies no other account.
+   *
+   * @generated from field: string account_id = 1;
+   */
+  accountId: string;
+
+  /**
+   * Whether the balance is topped up automatically. Without it, the amounts stay as they are.
+   *
+   * @generated from field: bool enabled = 2;
+   */
+  enabled: boolean;
+
+  /**
+   * A charge that takes the balance below it starts a top-up, in micros. Greater than 0.
+   *
+   * @generated from field: int64 threshold_micros = 3;
+   */
+  thresholdMicros: bigint;
+
+  /**
+   * The amount of each top-up, in micros: within the limits of payments, and a multiple of 10,000.
+   *
+   * @generated from field: int64 amount_micros = 4;
+   */
+  amountMicros: bigint;
+
+  /**
+   * What the automatic top-ups of a month, in UTC, add up to at most, in micros. At least the amount.
+   *
+   * @generated from field: int64 monthly_max_micros = 5;
+   */
+  monthlyMaxMicros: bigint;
+
+  /**
+   * Asks for a page that replaces the stored payment method, which is used until another one is stored.
+   *
+   * @generated from field: bool replace_payment_method = 6;
+   */
+  replacePaymentMethod: boolean;
+
+  /**
+   * The reason of the change, for the operator log.
+   *
+   * @generated from field: string reason = 7;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.PutAutoTopUpRequest.
+ * Use `create(PutAutoTopUpRequestSchema)` to create a new message.
+ */
+export declare const PutAutoTopUpRequestSchema: GenMessage<PutAutoTopUpRequest>;
+
+/**
+ * The automatic top-ups of the account.
+ *
+ * @generated from message vx.admin.v1.PutAutoTopUpResponse
+ */
+export declare type PutAutoTopUpResponse = Message<"vx.admin.v1.PutAutoTopUpResponse"> & {
+  /**
+   * The settings and the state.
+   *
+   * @generated from field: vx.v1.AutoTopUp auto_topup = 1;
+   */
+  autoTopup?: AutoTopUp | undefined;
+};
+
+/**
+ * Describes the message vx.admin.v1.PutAutoTopUpResponse.
+ * Use `create(PutAutoTopUpResponseSchema)` to create a new message.
+ */
+export declare const PutAutoTopUpResponseSchema: GenMessage<PutAutoTopUpResponse>;
+
+/**
  * The new properties of an account. Fields that are not set are not changed; empty ones are removed.
  *
  * @generated from message vx.admin.v1.UpdateAccountRequest
@@ -4229,6 +4351,31 @@ export declare const AdminService: GenService<{
     methodKind: "unary";
     input: typeof ListTopUpsRequestSchema;
     output: typeof ListTopUpsResponseSchema;
+  },
+  /**
+   * Get automatic payments
+   *
+   * Returns the settings of an account's automatic top-ups, and what they have paid in this month.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.GetAutoTopUp
+   */
+  getAutoTopUp: {
+    methodKind: "unary";
+    input: typeof GetAutoTopUpRequestSchema;
+    output: typeof GetAutoTopUpResponseSchema;
+  },
+  /**
+   * Set automatic payments
+   *
+   * Starts, changes or stops the automatic top-ups of an account. If no payment method is stored, the response has a page on which the
+   * customer stores one; the customer page shows it too.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.PutAutoTopUp
+   */
+  putAutoTopUp: {
+    methodKind: "unary";
+    input: typeof PutAutoTopUpRequestSchema;
+    output: typeof PutAutoTopUpResponseSchema;
   },
   /**
    * Create webhook

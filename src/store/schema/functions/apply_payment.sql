@@ -55,10 +55,18 @@ BEGIN
     UPDATE topups t SET state = 'paid', paid_at = clock_timestamp(), payment_id = v_seen.payment_id, next_poll_at = NULL
       WHERE t.lane = p_lane AND t.id = p_id;
     PERFORM write_topup_event(p_lane, p_id, 'topup.paid', v_entry_id);
+    IF v_topup.is_automatic THEN
+      PERFORM end_auto_topup(p_lane, v_topup.account_id, p_id, '');
+    END IF;
     alert := CASE WHEN v_topup.state <> 'pending' THEN 'late' WHEN v_account.suspended_at IS NOT NULL THEN 'suspended' ELSE '' END;
   ELSIF v_seen.status IN ('failed', 'expired') AND v_topup.state = 'pending' THEN
-    UPDATE topups t SET state = v_seen.status::topup_state, next_poll_at = NULL WHERE t.lane = p_lane AND t.id = p_id;
-    PERFORM write_topup_event(p_lane, p_id, 'topup.' || v_seen.status, NULL);
+    UPDATE topups t SET state = v_seen.status::topup_state, failure = v_seen.failure, next_poll_at = NULL
+      WHERE t.lane = p_lane AND t.id = p_id;
+    IF v_topup.is_automatic THEN
+      PERFORM end_auto_topup(p_lane, v_topup.account_id, p_id, v_seen.failure);
+    ELSE
+      PERFORM write_topup_event(p_lane, p_id, 'topup.' || v_seen.status, NULL);
+    END IF;
   END IF;
   IF v_seen.status = 'paid' AND (v_seen.refunded_micros, v_seen.disputed_micros) <> (v_topup.refunded_micros, v_topup.disputed_micros) THEN
     v_change := least(v_topup.amount_micros, v_seen.refunded_micros + v_seen.disputed_micros)

@@ -32,10 +32,14 @@ DECLARE
   v_known_digest text;
   v_running boolean;
   v_outcome text;
+  -- Accounts whose refused calls start an automatic top-up, and their lanes.
+  v_low text[];
+  v_low_lanes smallint[];
   r record;
 BEGIN
   FOR r IN
-    SELECT e.*, a.place AS account_place, a.balance_micros, a.held_micros, a.last_at, a.owed_micros, k.revoked_at IS NOT NULL AS revoked,
+    SELECT e.*, a.place AS account_place, a.balance_micros, a.held_micros, a.last_at, a.owed_micros,
+           a.auto_topup_below_micros, k.revoked_at IS NOT NULL AS revoked,
            k.ancestors, a.is_limited AS account_is_limited, k.is_limited AS key_is_limited, a.limits_version,
            -- Calls without limits do not pay for the look-up of counters.
            CASE WHEN limits_apply(a.is_limited, k.is_limited, k.plan, k.ancestors, p_plans.names) THEN (
@@ -47,7 +51,7 @@ BEGIN
         tokens, n)
     -- Each limit of 1 keeps a look-up by key: a join may be planned as a scan of all holds for each item.
     LEFT JOIN LATERAL (SELECT i.ctid AS place, i.balance_micros, i.held_micros, i.last_at, i.is_limited,
-        i.limits_version, i.owed_micros FROM accounts i
+        i.limits_version, i.owed_micros, i.auto_topup_below_micros FROM accounts i
       WHERE i.lane = e.lane AND i.id = e.account_id LIMIT 1) a ON true
     LEFT JOIN LATERAL (SELECT i.revoked_at, i.plan, i.ancestors, i.is_limited FROM keys i
       WHERE i.lane = e.lane AND i.id = e.key_id LIMIT 1) k ON true
@@ -94,6 +98,10 @@ BEGIN
       v_outcome := 'owing';
     ELSIF r.balance_micros - v_held < r.amount THEN
       v_outcome := 'insufficient';
+      IF r.balance_micros - v_held < r.auto_topup_below_micros THEN
+        v_low := array_append(v_low, r.account_id);
+        v_low_lanes := array_append(v_low_lanes, r.lane);
+      END IF;
     ELSE
       v_outcome := 'held';
     END IF;
@@ -142,6 +150,9 @@ BEGIN
   END IF;
   UPDATE accounts a SET held_micros = t.held_micros, last_at = t.at FROM unnest(v_changes) t
   WHERE a.ctid = t.place;
+  IF v_low IS NOT NULL THEN
+    PERFORM start_auto_topup(t.lane, t.account_id) FROM unnest(v_low_lanes, v_low) t (lane, account_id);
+  END IF;
   RETURN v_results;
 END
 $$;

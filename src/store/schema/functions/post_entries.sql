@@ -32,6 +32,9 @@ DECLARE
   -- Accounts that owe something, and their lanes.
   v_owing text[];
   v_owing_lanes smallint[];
+  -- Accounts whose charges start an automatic top-up, and their lanes.
+  v_low text[];
+  v_low_lanes smallint[];
   -- The counters of limits that the batch has changed, and where they are.
   v_counters limit_counter[];
   v_places tid[];
@@ -43,6 +46,7 @@ BEGIN
   FOR r IN
     SELECT e.*, h.place AS hold_place, h.amount_micros AS held, h.idempotency_key, a.place AS account_place,
            a.held_micros, a.balance_micros, a.last_seq, a.last_hash, a.last_at, a.low_balance_micros, a.owed_micros,
+           a.auto_topup_below_micros, greatest(a.low_balance_micros, a.auto_topup_below_micros) AS watched_micros,
            h.counters AS held_counters,
            k.ancestors, a.is_limited AS account_is_limited, k.is_limited AS key_is_limited, a.limits_version,
            -- Calls without limits do not pay for the look-up of counters.
@@ -58,7 +62,8 @@ BEGIN
     LEFT JOIN LATERAL (SELECT i.ctid AS place, i.amount_micros, i.idempotency_key, i.counters FROM holds i
       WHERE i.lane = e.lane AND i.id = e.generation_id AND i.account_id = e.account_id LIMIT 1) h ON true
     LEFT JOIN LATERAL (SELECT i.ctid AS place, i.held_micros, i.balance_micros, i.last_seq, i.last_hash,
-        i.last_at, i.is_limited, i.has_limited_keys, i.limits_version, i.low_balance_micros, i.owed_micros
+        i.last_at, i.is_limited, i.has_limited_keys, i.limits_version, i.low_balance_micros, i.owed_micros,
+        i.auto_topup_below_micros
       FROM accounts i WHERE i.lane = e.lane AND i.id = e.account_id LIMIT 1) a ON true
     LEFT JOIN LATERAL (SELECT i.plan, i.ancestors, i.is_limited FROM keys i
       WHERE (a.is_limited OR a.has_limited_keys OR p_plans.names IS NOT NULL)
@@ -99,9 +104,15 @@ BEGIN
     ELSE
       v_amount := greatest(r.amount, -r.held);
       v_balance := v_balance + v_amount;
-      IF v_balance < r.low_balance_micros AND r.low_balance_micros <= v_balance - v_amount THEN
-        PERFORM write_event(r.lane, r.account_id, 'balance.low',
-          jsonb_build_object('balance_micros', v_balance, 'low_balance_micros', r.low_balance_micros));
+      IF v_balance < r.watched_micros THEN
+        IF v_balance < r.low_balance_micros AND r.low_balance_micros <= v_balance - v_amount THEN
+          PERFORM write_event(r.lane, r.account_id, 'balance.low',
+            jsonb_build_object('balance_micros', v_balance, 'low_balance_micros', r.low_balance_micros));
+        END IF;
+        IF v_balance < r.auto_topup_below_micros AND r.kind = 'generation' THEN
+          v_low := array_append(v_low, r.account_id);
+          v_low_lanes := array_append(v_low_lanes, r.lane);
+        END IF;
       END IF;
       v_seq := v_seq + 1;
       v_hash := ledger_hash(v_hash, c_version, r.account_id, v_seq, r.id, r.month, r.kind, v_amount, v_balance, r.reason,
@@ -155,6 +166,9 @@ BEGIN
     FROM unnest(v_changes) t WHERE a.ctid = t.place;
     IF v_owing IS NOT NULL THEN
       PERFORM take_owed(t.lane, t.account_id, '') FROM unnest(v_owing_lanes, v_owing) t (lane, account_id);
+    END IF;
+    IF v_low IS NOT NULL THEN
+      PERFORM start_auto_topup(t.lane, t.account_id) FROM unnest(v_low_lanes, v_low) t (lane, account_id);
     END IF;
   END IF;
   RETURN v_results;

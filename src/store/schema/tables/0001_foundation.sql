@@ -60,6 +60,8 @@ CREATE TABLE accounts (
   owed_micros bigint NOT NULL DEFAULT 0,
   -- The last version of its own prices; 0 without any: see account_prices.
   price_list_version integer NOT NULL DEFAULT 0,
+  -- A charge or a refused call that finds less starts an automatic top-up: see auto_topups. NULL while none can start.
+  auto_topup_below_micros bigint,
   PRIMARY KEY (lane, id),
   -- create_account checks that the lane is that of the id: a constraint would be checked again on each update.
   CONSTRAINT balance_covers_holds CHECK (0 <= held_micros AND held_micros <= balance_micros),
@@ -559,6 +561,10 @@ CREATE TABLE topups (
   problem text NOT NULL DEFAULT '',
   -- When to look up the payment next. NULL if only events of the provider can change it.
   next_poll_at timestamptz,
+  -- Whether the server pays with the stored payment method: see auto_topups. Otherwise the customer pays on the page.
+  is_automatic boolean NOT NULL DEFAULT false,
+  -- Why an automatic top-up failed, such as "insufficient_funds". Empty otherwise.
+  failure text NOT NULL DEFAULT '',
   PRIMARY KEY (lane, id),
   CONSTRAINT topup_once UNIQUE (lane, account_id, idempotency_key),
   CONSTRAINT payment_once UNIQUE (lane, payment_id),
@@ -570,12 +576,62 @@ CREATE TABLE topups (
 CREATE INDEX topups_by_account ON topups (lane, account_id, id);
 CREATE INDEX topups_by_id ON topups (id COLLATE "C");
 CREATE INDEX topups_to_poll ON topups (next_poll_at) WHERE next_poll_at IS NOT NULL;
+-- One payment at a time: one whose outcome is not known keeps the next from starting.
+CREATE UNIQUE INDEX one_automatic_topup ON topups (lane, account_id) WHERE is_automatic AND state = 'pending';
+CREATE INDEX automatic_topups ON topups (lane, account_id, created_at) WHERE is_automatic;
+
+-- The automatic top-ups of accounts. A row exists from the first change of its settings on.
+CREATE TABLE auto_topups (
+  lane smallint NOT NULL,
+  account_id text NOT NULL,
+  is_enabled boolean NOT NULL,
+  threshold_micros bigint NOT NULL,
+  amount_micros bigint NOT NULL,
+  -- What automatic top-ups of a month, in UTC, may add up to: those that are paid or not decided yet.
+  monthly_max_micros bigint NOT NULL,
+  currency text NOT NULL,
+  -- Failed payments in a row; the third one disables.
+  failures smallint NOT NULL DEFAULT 0,
+  -- Why the last one failed. Empty after a payment.
+  last_failure text NOT NULL DEFAULT '',
+  -- The customer and the stored payment method at the provider. NULL until they exist.
+  customer_id text,
+  method_id text,
+  -- Describes the method, such as "visa •••• 4242, expires 12/2030".
+  method text NOT NULL DEFAULT '',
+  -- When the page on which it was stored was created. Pages that are older do not replace it.
+  method_page_at timestamptz,
+  -- The page on which the customer stores a payment method. NULL without one, or after it was used.
+  page_id text,
+  page_url text NOT NULL DEFAULT '',
+  page_created_at timestamptz,
+  -- The end of the month whose maximum did not allow the next one. None starts before it, unless the settings change.
+  full_until timestamptz,
+  -- When a server looks at the row next: for the page, or because the month is over. NULL for never.
+  due_at timestamptz,
+  PRIMARY KEY (lane, account_id),
+  FOREIGN KEY (lane, account_id) REFERENCES accounts (lane, id),
+  CONSTRAINT auto_topup_amounts_positive
+    CHECK (NOT is_enabled OR least(threshold_micros, amount_micros, monthly_max_micros - amount_micros + 1) > 0),
+  CONSTRAINT method_has_customer CHECK (method_id IS NULL OR customer_id IS NOT NULL)
+);
+CREATE INDEX auto_topups_due ON auto_topups (due_at) WHERE due_at IS NOT NULL;
+
+-- The settings of an account as get returns them, with the customer and the method at the provider.
+CREATE TYPE auto_topup_view AS (
+  account_id text, is_enabled boolean, threshold_micros bigint, amount_micros bigint, monthly_max_micros bigint, failures smallint,
+  last_failure text, customer_id text, method_id text, method text, page_id text, page_url text, page_created_at timestamptz,
+  -- What the monthly maximum counts, and the top-up that is not decided yet; empty without one.
+  month_micros bigint, pending_topup_id text
+);
 
 -- A payment as a server read it from the provider.
 CREATE TYPE seen_payment AS (
   -- "open" (also while the payment is processed), "paid", "failed" or "expired".
   status text, page_id text, payment_id text, account_id text, currency text, amount_micros bigint, refunded_micros bigint,
-  disputed_micros bigint, receipt_url text
+  disputed_micros bigint, receipt_url text,
+  -- Why an automatic top-up failed; "stopped" if the server cancelled it. Empty otherwise.
+  failure text
 );
 
 -- The running servers, by the database's clock.

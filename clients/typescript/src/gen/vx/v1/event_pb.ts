@@ -16,7 +16,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file vx/v1/event.proto.
  */
 export const file_vx_v1_event: GenFile = /*@__PURE__*/
-  fileDesc("ChF2eC92MS9ldmVudC5wcm90bxIFdngudjEimQEKBUV2ZW50EgoKAmlkGAEgASgJEgwKBHR5cGUYAiABKAkSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKYWNjb3VudF9pZBgEIAEoCRIlCgRkYXRhGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBILCgNzZXEYBiABKAMiUwoRTGlzdEV2ZW50c1JlcXVlc3QSDQoFdHlwZXMYASADKAkSDQoFYWZ0ZXIYAiABKAkSEQoJcGFnZV9zaXplGAMgASgFEg0KBW9yZGVyGAQgASgJIlgKEkxpc3RFdmVudHNSZXNwb25zZRIcCgZldmVudHMYASADKAsyDC52eC52MS5FdmVudBISCgpuZXh0X2FmdGVyGAIgASgJEhAKCGhhc19tb3JlGAMgASgIIjIKEldhdGNoRXZlbnRzUmVxdWVzdBINCgV0eXBlcxgBIAMoCRINCgVhZnRlchgCIAEoCSIyChNXYXRjaEV2ZW50c1Jlc3BvbnNlEhsKBWV2ZW50GAEgASgLMgwudngudjEuRXZlbnQiRQoPQmFsYW5jZUxvd0V2ZW50EhYKDmJhbGFuY2VfbWljcm9zGAEgASgDEhoKEmxvd19iYWxhbmNlX21pY3JvcxgCIAEoAyJHChRCYWxhbmNlRGVwbGV0ZWRFdmVudBIWCg5iYWxhbmNlX21pY3JvcxgBIAEoAxIXCg9yZXF1aXJlZF9taWNyb3MYAiABKAMiUQoTTGltaXRUaHJlc2hvbGRFdmVudBIbCgVsaW1pdBgBIAEoCzIMLnZ4LnYxLkxpbWl0Eg8KB3BlcmNlbnQYAiABKAUSDAoEdXNlchgDIAEoCSJpChBFbnRyeVBvc3RlZEV2ZW50EhAKCGVudHJ5X2lkGAEgASgJEhUKDWFtb3VudF9taWNyb3MYAiABKAMSHAoUYmFsYW5jZV9hZnRlcl9taWNyb3MYAyABKAMSDgoGcmVhc29uGAQgASgJIrUBCgpUb3BVcEV2ZW50EhAKCHRvcHVwX2lkGAEgASgJEg0KBXN0YXRlGAIgASgJEhUKDWFtb3VudF9taWNyb3MYAyABKAMSFwoPcmVmdW5kZWRfbWljcm9zGAQgASgDEhcKD2Rpc3B1dGVkX21pY3JvcxgFIAEoAxIQCghlbnRyeV9pZBgGIAEoCRIWCg5iYWxhbmNlX21pY3JvcxgHIAEoAxITCgtvd2VkX21pY3JvcxgIIAEoAyK7AQoIS2V5RXZlbnQSDgoGa2V5X2lkGAEgASgJEgwKBG5hbWUYAiABKAkSDgoGZmllbGRzGAMgAygJEjcKE3ByZXZpb3VzX2V4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgoKAmJ5GAUgASgJEi4KCmV4cGlyZXNfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGRheXMYByABKAUiDgoMQWNjb3VudEV2ZW50IkcKFFdlYmhvb2tEaXNhYmxlZEV2ZW50EhIKCndlYmhvb2tfaWQYASABKAkSCwoDdXJsGAIgASgJEg4KBnJlYXNvbhgDIAEoCSKfAQoRUHJpY2VDaGFuZ2VkRXZlbnQSDQoFbW9kZWwYASABKAkSDwoHdmVyc2lvbhgCIAEoBRIdCgZwcmljZXMYAyABKAsyDS52eC52MS5QcmljZXMSHwoIcHJldmlvdXMYBCABKAsyDS52eC52MS5QcmljZXMSGQoMZGlzY291bnRfYnBzGAUgASgFSACIAQFCDwoNX2Rpc2NvdW50X2JwczKeAQoMRXZlbnRTZXJ2aWNlEkYKCkxpc3RFdmVudHMSGC52eC52MS5MaXN0RXZlbnRzUmVxdWVzdBoZLnZ4LnYxLkxpc3RFdmVudHNSZXNwb25zZSIDkAIBEkYKC1dhdGNoRXZlbnRzEhkudngudjEuV2F0Y2hFdmVudHNSZXF1ZXN0GhoudngudjEuV2F0Y2hFdmVudHNSZXNwb25zZTABQlEKCWNvbS52eC52MUIKRXZlbnRQcm90b1ABWi5naXRodWIuY29tL3Z4LWFwaS92eC9jbGllbnRzL2dvL2dlbi92eC92MTt2eHYxqgIFVnguVjFiBnByb3RvMw", [file_google_protobuf_struct, file_google_protobuf_timestamp, file_vx_v1_limit, file_vx_v1_prices]);
+  fileDesc("ChF2eC92MS9ldmVudC5wcm90bxIFdngudjEimQEKBUV2ZW50EgoKAmlkGAEgASgJEgwKBHR5cGUYAiABKAkSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKYWNjb3VudF9pZBgEIAEoCRIlCgRkYXRhGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBILCgNzZXEYBiABKAMiUwoRTGlzdEV2ZW50c1JlcXVlc3QSDQoFdHlwZXMYASADKAkSDQoFYWZ0ZXIYAiABKAkSEQoJcGFnZV9zaXplGAMgASgFEg0KBW9yZGVyGAQgASgJIlgKEkxpc3RFdmVudHNSZXNwb25zZRIcCgZldmVudHMYASADKAsyDC52eC52MS5FdmVudBISCgpuZXh0X2FmdGVyGAIgASgJEhAKCGhhc19tb3JlGAMgASgIIjIKEldhdGNoRXZlbnRzUmVxdWVzdBINCgV0eXBlcxgBIAMoCRINCgVhZnRlchgCIAEoCSIyChNXYXRjaEV2ZW50c1Jlc3BvbnNlEhsKBWV2ZW50GAEgASgLMgwudngudjEuRXZlbnQiRQoPQmFsYW5jZUxvd0V2ZW50EhYKDmJhbGFuY2VfbWljcm9zGAEgASgDEhoKEmxvd19iYWxhbmNlX21pY3JvcxgCIAEoAyJHChRCYWxhbmNlRGVwbGV0ZWRFdmVudBIWCg5iYWxhbmNlX21pY3JvcxgBIAEoAxIXCg9yZXF1aXJlZF9taWNyb3MYAiABKAMiUQoTTGltaXRUaHJlc2hvbGRFdmVudBIbCgVsaW1pdBgBIAEoCzIMLnZ4LnYxLkxpbWl0Eg8KB3BlcmNlbnQYAiABKAUSDAoEdXNlchgDIAEoCSJpChBFbnRyeVBvc3RlZEV2ZW50EhAKCGVudHJ5X2lkGAEgASgJEhUKDWFtb3VudF9taWNyb3MYAiABKAMSHAoUYmFsYW5jZV9hZnRlcl9taWNyb3MYAyABKAMSDgoGcmVhc29uGAQgASgJIsgBCgpUb3BVcEV2ZW50EhAKCHRvcHVwX2lkGAEgASgJEg0KBXN0YXRlGAIgASgJEhUKDWFtb3VudF9taWNyb3MYAyABKAMSFwoPcmVmdW5kZWRfbWljcm9zGAQgASgDEhcKD2Rpc3B1dGVkX21pY3JvcxgFIAEoAxIQCghlbnRyeV9pZBgGIAEoCRIWCg5iYWxhbmNlX21pY3JvcxgHIAEoAxITCgtvd2VkX21pY3JvcxgIIAEoAxIRCglhdXRvbWF0aWMYCSABKAgijwEKDkF1dG9Ub3BVcEV2ZW50EhAKCHRvcHVwX2lkGAEgASgJEg4KBnJlYXNvbhgCIAEoCRIQCghmYWlsdXJlcxgDIAEoBRIVCg1hbW91bnRfbWljcm9zGAQgASgDEhoKEm1vbnRobHlfbWF4X21pY3JvcxgFIAEoAxIWCg5iYWxhbmNlX21pY3JvcxgGIAEoAyK7AQoIS2V5RXZlbnQSDgoGa2V5X2lkGAEgASgJEgwKBG5hbWUYAiABKAkSDgoGZmllbGRzGAMgAygJEjcKE3ByZXZpb3VzX2V4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgoKAmJ5GAUgASgJEi4KCmV4cGlyZXNfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGRheXMYByABKAUiDgoMQWNjb3VudEV2ZW50IkcKFFdlYmhvb2tEaXNhYmxlZEV2ZW50EhIKCndlYmhvb2tfaWQYASABKAkSCwoDdXJsGAIgASgJEg4KBnJlYXNvbhgDIAEoCSKfAQoRUHJpY2VDaGFuZ2VkRXZlbnQSDQoFbW9kZWwYASABKAkSDwoHdmVyc2lvbhgCIAEoBRIdCgZwcmljZXMYAyABKAsyDS52eC52MS5QcmljZXMSHwoIcHJldmlvdXMYBCABKAsyDS52eC52MS5QcmljZXMSGQoMZGlzY291bnRfYnBzGAUgASgFSACIAQFCDwoNX2Rpc2NvdW50X2JwczKeAQoMRXZlbnRTZXJ2aWNlEkYKCkxpc3RFdmVudHMSGC52eC52MS5MaXN0RXZlbnRzUmVxdWVzdBoZLnZ4LnYxLkxpc3RFdmVudHNSZXNwb25zZSIDkAIBEkYKC1dhdGNoRXZlbnRzEhkudngudjEuV2F0Y2hFdmVudHNSZXF1ZXN0GhoudngudjEuV2F0Y2hFdmVudHNSZXNwb25zZTABQlEKCWNvbS52eC52MUIKRXZlbnRQcm90b1ABWi5naXRodWIuY29tL3Z4LWFwaS92eC9jbGllbnRzL2dvL2dlbi92eC92MTt2eHYxqgIFVnguVjFiBnByb3RvMw", [file_google_protobuf_struct, file_google_protobuf_timestamp, file_vx_v1_limit, file_vx_v1_prices]);
 
 /**
  * Something that happened to the account.
@@ -397,6 +397,13 @@ export type TopUpEvent = Message<"vx.v1.TopUpEvent"> & {
    * @generated from field: int64 owed_micros = 8;
    */
   owedMicros: bigint;
+
+  /**
+   * Whether the server paid with the stored payment method.
+   *
+   * @generated from field: bool automatic = 9;
+   */
+  automatic: boolean;
 };
 
 /**
@@ -405,6 +412,63 @@ export type TopUpEvent = Message<"vx.v1.TopUpEvent"> & {
  */
 export const TopUpEventSchema: GenMessage<TopUpEvent> = /*@__PURE__*/
   messageDesc(file_vx_v1_event, 9);
+
+/**
+ * The data of the events "topup.auto_failed", an automatic top-up was not paid, and "topup.auto_disabled", they are stopped.
+ *
+ * @generated from message vx.v1.AutoTopUpEvent
+ */
+export type AutoTopUpEvent = Message<"vx.v1.AutoTopUpEvent"> & {
+  /**
+   * The id of the top-up: "top_…". Empty if the event is about none.
+   *
+   * @generated from field: string topup_id = 1;
+   */
+  topupId: string;
+
+  /**
+   * "topup.auto_failed": `failure` of the top-up, or "monthly_max_reached". "topup.auto_disabled": "failures" (three in a row), "key" (by
+   * a key of the account) or "operator".
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+
+  /**
+   * The number of top-ups that failed since the last one that was paid.
+   *
+   * @generated from field: int32 failures = 3;
+   */
+  failures: number;
+
+  /**
+   * The amount of each top-up, in micros.
+   *
+   * @generated from field: int64 amount_micros = 4;
+   */
+  amountMicros: bigint;
+
+  /**
+   * What the automatic top-ups of a month add up to at most, in micros.
+   *
+   * @generated from field: int64 monthly_max_micros = 5;
+   */
+  monthlyMaxMicros: bigint;
+
+  /**
+   * The balance of the account, in micros.
+   *
+   * @generated from field: int64 balance_micros = 6;
+   */
+  balanceMicros: bigint;
+};
+
+/**
+ * Describes the message vx.v1.AutoTopUpEvent.
+ * Use `create(AutoTopUpEventSchema)` to create a new message.
+ */
+export const AutoTopUpEventSchema: GenMessage<AutoTopUpEvent> = /*@__PURE__*/
+  messageDesc(file_vx_v1_event, 10);
 
 /**
  * The data of the events about a key.
@@ -467,7 +531,7 @@ export type KeyEvent = Message<"vx.v1.KeyEvent"> & {
  * Use `create(KeyEventSchema)` to create a new message.
  */
 export const KeyEventSchema: GenMessage<KeyEvent> = /*@__PURE__*/
-  messageDesc(file_vx_v1_event, 10);
+  messageDesc(file_vx_v1_event, 11);
 
 /**
  * The data of the events "account.suspended" and "account.resumed". It has no fields.
@@ -482,7 +546,7 @@ export type AccountEvent = Message<"vx.v1.AccountEvent"> & {
  * Use `create(AccountEventSchema)` to create a new message.
  */
 export const AccountEventSchema: GenMessage<AccountEvent> = /*@__PURE__*/
-  messageDesc(file_vx_v1_event, 11);
+  messageDesc(file_vx_v1_event, 12);
 
 /**
  * The data of the event "webhook.disabled": the server disabled a webhook.
@@ -517,7 +581,7 @@ export type WebhookDisabledEvent = Message<"vx.v1.WebhookDisabledEvent"> & {
  * Use `create(WebhookDisabledEventSchema)` to create a new message.
  */
 export const WebhookDisabledEventSchema: GenMessage<WebhookDisabledEvent> = /*@__PURE__*/
-  messageDesc(file_vx_v1_event, 12);
+  messageDesc(file_vx_v1_event, 13);
 
 /**
  * The data of the event "price.changed": the prices of a model changed, which only operators see, or those of the account.
@@ -566,7 +630,7 @@ export type PriceChangedEvent = Message<"vx.v1.PriceChangedEvent"> & {
  * Use `create(PriceChangedEventSchema)` to create a new message.
  */
 export const PriceChangedEventSchema: GenMessage<PriceChangedEvent> = /*@__PURE__*/
-  messageDesc(file_vx_v1_event, 13);
+  messageDesc(file_vx_v1_event, 14);
 
 /**
  * The events of the account: changes of its balance, its limits and its keys. An event is written together with its cause: it exists

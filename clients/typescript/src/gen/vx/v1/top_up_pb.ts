@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file vx/v1/top_up.proto.
  */
 export const file_vx_v1_top_up: GenFile = /*@__PURE__*/
-  fileDesc("ChJ2eC92MS90b3BfdXAucHJvdG8SBXZ4LnYxIvoBCgVUb3BVcBIKCgJpZBgBIAEoCRINCgVzdGF0ZRgCIAEoCRIVCg1hbW91bnRfbWljcm9zGAMgASgDEg4KBmFtb3VudBgEIAEoCRILCgN1cmwYBSABKAkSLgoKY3JlYXRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKwoHcGFpZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLcmVjZWlwdF91cmwYCCABKAkSFwoPcmVmdW5kZWRfbWljcm9zGAkgASgDEhcKD2Rpc3B1dGVkX21pY3JvcxgKIAEoAyI/ChJDcmVhdGVUb3BVcFJlcXVlc3QSFQoNYW1vdW50X21pY3JvcxgBIAEoAxISCgpyZXR1cm5fdXJsGAIgASgJIjIKE0NyZWF0ZVRvcFVwUmVzcG9uc2USGwoFdG9wdXAYASABKAsyDC52eC52MS5Ub3BVcCIdCg9HZXRUb3BVcFJlcXVlc3QSCgoCaWQYASABKAkiLwoQR2V0VG9wVXBSZXNwb25zZRIbCgV0b3B1cBgBIAEoCzIMLnZ4LnYxLlRvcFVwIjoKEUxpc3RUb3BVcHNSZXF1ZXN0EhEKCXBhZ2Vfc2l6ZRgBIAEoBRISCgpwYWdlX3Rva2VuGAIgASgJIksKEkxpc3RUb3BVcHNSZXNwb25zZRIcCgZ0b3B1cHMYASADKAsyDC52eC52MS5Ub3BVcBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAky3gEKDFRvcFVwU2VydmljZRJECgtDcmVhdGVUb3BVcBIZLnZ4LnYxLkNyZWF0ZVRvcFVwUmVxdWVzdBoaLnZ4LnYxLkNyZWF0ZVRvcFVwUmVzcG9uc2USQAoIR2V0VG9wVXASFi52eC52MS5HZXRUb3BVcFJlcXVlc3QaFy52eC52MS5HZXRUb3BVcFJlc3BvbnNlIgOQAgESRgoKTGlzdFRvcFVwcxIYLnZ4LnYxLkxpc3RUb3BVcHNSZXF1ZXN0GhkudngudjEuTGlzdFRvcFVwc1Jlc3BvbnNlIgOQAgFCUQoJY29tLnZ4LnYxQgpUb3BVcFByb3RvUAFaLmdpdGh1Yi5jb20vdngtYXBpL3Z4L2NsaWVudHMvZ28vZ2VuL3Z4L3YxO3Z4djGqAgVWeC5WMWIGcHJvdG8z", [file_google_protobuf_timestamp]);
+  fileDesc("ChJ2eC92MS90b3BfdXAucHJvdG8SBXZ4LnYxIp4CCgVUb3BVcBIKCgJpZBgBIAEoCRINCgVzdGF0ZRgCIAEoCRIVCg1hbW91bnRfbWljcm9zGAMgASgDEg4KBmFtb3VudBgEIAEoCRILCgN1cmwYBSABKAkSLgoKY3JlYXRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKwoHcGFpZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLcmVjZWlwdF91cmwYCCABKAkSFwoPcmVmdW5kZWRfbWljcm9zGAkgASgDEhcKD2Rpc3B1dGVkX21pY3JvcxgKIAEoAxIRCglhdXRvbWF0aWMYCyABKAgSDwoHZmFpbHVyZRgMIAEoCSLzAQoJQXV0b1RvcFVwEg8KB2VuYWJsZWQYASABKAgSGAoQdGhyZXNob2xkX21pY3JvcxgCIAEoAxIVCg1hbW91bnRfbWljcm9zGAMgASgDEhoKEm1vbnRobHlfbWF4X21pY3JvcxgEIAEoAxINCgVzdGF0ZRgFIAEoCRIUCgxtb250aF9taWNyb3MYBiABKAMSFgoOcGF5bWVudF9tZXRob2QYByABKAkSEQoJc2V0dXBfdXJsGAggASgJEhAKCGZhaWx1cmVzGAkgASgFEhQKDGxhc3RfZmFpbHVyZRgKIAEoCRIQCgh0b3B1cF9pZBgLIAEoCSIVChNHZXRBdXRvVG9wVXBSZXF1ZXN0IjwKFEdldEF1dG9Ub3BVcFJlc3BvbnNlEiQKCmF1dG9fdG9wdXAYASABKAsyEC52eC52MS5BdXRvVG9wVXAipwEKE1B1dEF1dG9Ub3BVcFJlcXVlc3QSDwoHZW5hYmxlZBgBIAEoCBIYChB0aHJlc2hvbGRfbWljcm9zGAIgASgDEhUKDWFtb3VudF9taWNyb3MYAyABKAMSGgoSbW9udGhseV9tYXhfbWljcm9zGAQgASgDEhIKCnJldHVybl91cmwYBSABKAkSHgoWcmVwbGFjZV9wYXltZW50X21ldGhvZBgGIAEoCCI8ChRQdXRBdXRvVG9wVXBSZXNwb25zZRIkCgphdXRvX3RvcHVwGAEgASgLMhAudngudjEuQXV0b1RvcFVwIj8KEkNyZWF0ZVRvcFVwUmVxdWVzdBIVCg1hbW91bnRfbWljcm9zGAEgASgDEhIKCnJldHVybl91cmwYAiABKAkiMgoTQ3JlYXRlVG9wVXBSZXNwb25zZRIbCgV0b3B1cBgBIAEoCzIMLnZ4LnYxLlRvcFVwIh0KD0dldFRvcFVwUmVxdWVzdBIKCgJpZBgBIAEoCSIvChBHZXRUb3BVcFJlc3BvbnNlEhsKBXRvcHVwGAEgASgLMgwudngudjEuVG9wVXAiOgoRTGlzdFRvcFVwc1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkiSwoSTGlzdFRvcFVwc1Jlc3BvbnNlEhwKBnRvcHVwcxgBIAMoCzIMLnZ4LnYxLlRvcFVwEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCTL6AgoMVG9wVXBTZXJ2aWNlEkQKC0NyZWF0ZVRvcFVwEhkudngudjEuQ3JlYXRlVG9wVXBSZXF1ZXN0GhoudngudjEuQ3JlYXRlVG9wVXBSZXNwb25zZRJACghHZXRUb3BVcBIWLnZ4LnYxLkdldFRvcFVwUmVxdWVzdBoXLnZ4LnYxLkdldFRvcFVwUmVzcG9uc2UiA5ACARJGCgpMaXN0VG9wVXBzEhgudngudjEuTGlzdFRvcFVwc1JlcXVlc3QaGS52eC52MS5MaXN0VG9wVXBzUmVzcG9uc2UiA5ACARJMCgxHZXRBdXRvVG9wVXASGi52eC52MS5HZXRBdXRvVG9wVXBSZXF1ZXN0GhsudngudjEuR2V0QXV0b1RvcFVwUmVzcG9uc2UiA5ACARJMCgxQdXRBdXRvVG9wVXASGi52eC52MS5QdXRBdXRvVG9wVXBSZXF1ZXN0GhsudngudjEuUHV0QXV0b1RvcFVwUmVzcG9uc2UiA5ACAkJRCgljb20udngudjFCClRvcFVwUHJvdG9QAVouZ2l0aHViLmNvbS92eC1hcGkvdngvY2xpZW50cy9nby9nZW4vdngvdjE7dnh2MaoCBVZ4LlYxYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
  * A payment into the account.
@@ -89,6 +89,21 @@ export type TopUp = Message<"vx.v1.TopUp"> & {
    * @generated from field: int64 disputed_micros = 10;
    */
   disputedMicros: bigint;
+
+  /**
+   * Whether the server paid with the stored payment method. Otherwise the customer pays on the page.
+   *
+   * @generated from field: bool automatic = 11;
+   */
+  automatic: boolean;
+
+  /**
+   * Why an automatic top-up failed: "stopped" if the settings were changed before it was paid, "no_answer" if the payment provider
+   * could not be asked, or the reason of the provider, such as "insufficient_funds". Empty otherwise.
+   *
+   * @generated from field: string failure = 12;
+   */
+  failure: string;
 };
 
 /**
@@ -97,6 +112,211 @@ export type TopUp = Message<"vx.v1.TopUp"> & {
  */
 export const TopUpSchema: GenMessage<TopUp> = /*@__PURE__*/
   messageDesc(file_vx_v1_top_up, 0);
+
+/**
+ * The automatic top-ups of the account.
+ *
+ * @generated from message vx.v1.AutoTopUp
+ */
+export type AutoTopUp = Message<"vx.v1.AutoTopUp"> & {
+  /**
+   * Whether the balance is topped up automatically.
+   *
+   * @generated from field: bool enabled = 1;
+   */
+  enabled: boolean;
+
+  /**
+   * A charge that takes the balance below it starts a top-up, in micros.
+   *
+   * @generated from field: int64 threshold_micros = 2;
+   */
+  thresholdMicros: bigint;
+
+  /**
+   * The amount of each top-up, in micros.
+   *
+   * @generated from field: int64 amount_micros = 3;
+   */
+  amountMicros: bigint;
+
+  /**
+   * What the automatic top-ups of a month, in UTC, add up to at most, in micros.
+   *
+   * @generated from field: int64 monthly_max_micros = 4;
+   */
+  monthlyMaxMicros: bigint;
+
+  /**
+   * The state: "off", "needs_payment_method" (until one is stored on the page `setup_url`), "ready", "paying" (a top-up is not decided
+   * yet), or "monthly_max_reached".
+   *
+   * @generated from field: string state = 5;
+   */
+  state: string;
+
+  /**
+   * What the monthly maximum counts: the automatic top-ups of this month that are paid or not decided yet, in micros.
+   *
+   * @generated from field: int64 month_micros = 6;
+   */
+  monthMicros: bigint;
+
+  /**
+   * The stored payment method, such as "visa •••• 4242, expires 12/2030". Empty without one.
+   *
+   * @generated from field: string payment_method = 7;
+   */
+  paymentMethod: string;
+
+  /**
+   * A page on which a payment method can be stored. Empty without one.
+   *
+   * @generated from field: string setup_url = 8;
+   */
+  setupUrl: string;
+
+  /**
+   * The number of top-ups that failed since the last one that was paid. The third one in a row stops them.
+   *
+   * @generated from field: int32 failures = 9;
+   */
+  failures: number;
+
+  /**
+   * Why the last one failed: see `failure` of a top-up. Empty if it was paid.
+   *
+   * @generated from field: string last_failure = 10;
+   */
+  lastFailure: string;
+
+  /**
+   * The top-up that is not decided yet: "top_…". Empty without one.
+   *
+   * @generated from field: string topup_id = 11;
+   */
+  topupId: string;
+};
+
+/**
+ * Describes the message vx.v1.AutoTopUp.
+ * Use `create(AutoTopUpSchema)` to create a new message.
+ */
+export const AutoTopUpSchema: GenMessage<AutoTopUp> = /*@__PURE__*/
+  messageDesc(file_vx_v1_top_up, 1);
+
+/**
+ * The request has no fields: the key identifies the account.
+ *
+ * @generated from message vx.v1.GetAutoTopUpRequest
+ */
+export type GetAutoTopUpRequest = Message<"vx.v1.GetAutoTopUpRequest"> & {
+};
+
+/**
+ * Describes the message vx.v1.GetAutoTopUpRequest.
+ * Use `create(GetAutoTopUpRequestSchema)` to create a new message.
+ */
+export const GetAutoTopUpRequestSchema: GenMessage<GetAutoTopUpRequest> = /*@__PURE__*/
+  messageDesc(file_vx_v1_top_up, 2);
+
+/**
+ * The automatic top-ups.
+ *
+ * @generated from message vx.v1.GetAutoTopUpResponse
+ */
+export type GetAutoTopUpResponse = Message<"vx.v1.GetAutoTopUpResponse"> & {
+  /**
+   * The settings and the state.
+   *
+   * @generated from field: vx.v1.AutoTopUp auto_topup = 1;
+   */
+  autoTopup?: AutoTopUp | undefined;
+};
+
+/**
+ * Describes the message vx.v1.GetAutoTopUpResponse.
+ * Use `create(GetAutoTopUpResponseSchema)` to create a new message.
+ */
+export const GetAutoTopUpResponseSchema: GenMessage<GetAutoTopUpResponse> = /*@__PURE__*/
+  messageDesc(file_vx_v1_top_up, 3);
+
+/**
+ * The new settings of the automatic top-ups.
+ *
+ * @generated from message vx.v1.PutAutoTopUpRequest
+ */
+export type PutAutoTopUpRequest = Message<"vx.v1.PutAutoTopUpRequest"> & {
+  /**
+   * Whether the balance is topped up automatically. Without it, the amounts stay as they are.
+   *
+   * @generated from field: bool enabled = 1;
+   */
+  enabled: boolean;
+
+  /**
+   * A charge that takes the balance below it starts a top-up, in micros. Greater than 0.
+   *
+   * @generated from field: int64 threshold_micros = 2;
+   */
+  thresholdMicros: bigint;
+
+  /**
+   * The amount of each top-up, in micros: within the limits of payments, and a multiple of 10,000.
+   *
+   * @generated from field: int64 amount_micros = 3;
+   */
+  amountMicros: bigint;
+
+  /**
+   * What the automatic top-ups of a month, in UTC, add up to at most, in micros. At least the amount.
+   *
+   * @generated from field: int64 monthly_max_micros = 4;
+   */
+  monthlyMaxMicros: bigint;
+
+  /**
+   * Where the page for the payment method sends the customer afterwards: an https URL. Default: the customer page of this server.
+   *
+   * @generated from field: string return_url = 5;
+   */
+  returnUrl: string;
+
+  /**
+   * Asks for a page that replaces the stored payment method, which is used until another one is stored.
+   *
+   * @generated from field: bool replace_payment_method = 6;
+   */
+  replacePaymentMethod: boolean;
+};
+
+/**
+ * Describes the message vx.v1.PutAutoTopUpRequest.
+ * Use `create(PutAutoTopUpRequestSchema)` to create a new message.
+ */
+export const PutAutoTopUpRequestSchema: GenMessage<PutAutoTopUpRequest> = /*@__PURE__*/
+  messageDesc(file_vx_v1_top_up, 4);
+
+/**
+ * The automatic top-ups.
+ *
+ * @generated from message vx.v1.PutAutoTopUpResponse
+ */
+export type PutAutoTopUpResponse = Message<"vx.v1.PutAutoTopUpResponse"> & {
+  /**
+   * The settings and the state.
+   *
+   * @generated from field: vx.v1.AutoTopUp auto_topup = 1;
+   */
+  autoTopup?: AutoTopUp | undefined;
+};
+
+/**
+ * Describes the message vx.v1.PutAutoTopUpResponse.
+ * Use `create(PutAutoTopUpResponseSchema)` to create a new message.
+ */
+export const PutAutoTopUpResponseSchema: GenMessage<PutAutoTopUpResponse> = /*@__PURE__*/
+  messageDesc(file_vx_v1_top_up, 5);
 
 /**
  * What to pay.
@@ -125,7 +345,7 @@ export type CreateTopUpRequest = Message<"vx.v1.CreateTopUpRequest"> & {
  * Use `create(CreateTopUpRequestSchema)` to create a new message.
  */
 export const CreateTopUpRequestSchema: GenMessage<CreateTopUpRequest> = /*@__PURE__*/
-  messageDesc(file_vx_v1_top_up, 1);
+  messageDesc(file_vx_v1_top_up, 6);
 
 /**
  * The new top-up.
@@ -146,7 +366,7 @@ export type CreateTopUpResponse = Message<"vx.v1.CreateTopUpResponse"> & {
  * Use `create(CreateTopUpResponseSchema)` to create a new message.
  */
 export const CreateTopUpResponseSchema: GenMessage<CreateTopUpResponse> = /*@__PURE__*/
-  messageDesc(file_vx_v1_top_up, 2);
+  messageDesc(file_vx_v1_top_up, 7);
 
 /**
  * Names a top-up.
@@ -167,7 +387,7 @@ export type GetTopUpRequest = Message<"vx.v1.GetTopUpRequest"> & {
  * Use `create(GetTopUpRequestSchema)` to create a new message.
  */
 export const GetTopUpRequestSchema: GenMessage<GetTopUpRequest> = /*@__PURE__*/
-  messageDesc(file_vx_v1_top_up, 3);
+  messageDesc(file_vx_v1_top_up, 8);
 
 /**
  * The top-up.
@@ -188,7 +408,7 @@ export type GetTopUpResponse = Message<"vx.v1.GetTopUpResponse"> & {
  * Use `create(GetTopUpResponseSchema)` to create a new message.
  */
 export const GetTopUpResponseSchema: GenMessage<GetTopUpResponse> = /*@__PURE__*/
-  messageDesc(file_vx_v1_top_up, 4);
+  messageDesc(file_vx_v1_top_up, 9);
 
 /**
  * Selects a page of the top-ups.
@@ -216,7 +436,7 @@ export type ListTopUpsRequest = Message<"vx.v1.ListTopUpsRequest"> & {
  * Use `create(ListTopUpsRequestSchema)` to create a new message.
  */
 export const ListTopUpsRequestSchema: GenMessage<ListTopUpsRequest> = /*@__PURE__*/
-  messageDesc(file_vx_v1_top_up, 5);
+  messageDesc(file_vx_v1_top_up, 10);
 
 /**
  * A page of top-ups.
@@ -244,7 +464,7 @@ export type ListTopUpsResponse = Message<"vx.v1.ListTopUpsResponse"> & {
  * Use `create(ListTopUpsResponseSchema)` to create a new message.
  */
 export const ListTopUpsResponseSchema: GenMessage<ListTopUpsResponse> = /*@__PURE__*/
-  messageDesc(file_vx_v1_top_up, 6);
+  messageDesc(file_vx_v1_top_up, 11);
 
 /**
  * Payments into the account. All methods fail with `payments_not_configured` on a server that takes no payments.
@@ -288,6 +508,32 @@ export const TopUpService: GenService<{
     methodKind: "unary";
     input: typeof ListTopUpsRequestSchema;
     output: typeof ListTopUpsResponseSchema;
+  },
+  /**
+   * Get automatic payments
+   *
+   * Returns the settings of the account's automatic top-ups, and what they have paid in this month.
+   *
+   * @generated from rpc vx.v1.TopUpService.GetAutoTopUp
+   */
+  getAutoTopUp: {
+    methodKind: "unary";
+    input: typeof GetAutoTopUpRequestSchema;
+    output: typeof GetAutoTopUpResponseSchema;
+  },
+  /**
+   * Set automatic payments
+   *
+   * Sets what is paid with the stored payment method when a charge takes the balance below a threshold, or a call is refused while
+   * less is free. A key can lower the amounts and stop the top-ups; the operator of the service starts and raises them. If no payment
+   * method is stored, the response has a page on which the customer stores one.
+   *
+   * @generated from rpc vx.v1.TopUpService.PutAutoTopUp
+   */
+  putAutoTopUp: {
+    methodKind: "unary";
+    input: typeof PutAutoTopUpRequestSchema;
+    output: typeof PutAutoTopUpResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_vx_v1_top_up, 0);

@@ -1,0 +1,111 @@
+import { DomainError } from "../domain/errors.ts";
+import { CURRENCY } from "../domain/top-up.ts";
+import {
+  type AutoTopUpRow,
+  type AutoTopUpSettings,
+  applyAutoTopUpPage,
+  autoTopUpsDue,
+  getAutoTopUp,
+  putAutoTopUp,
+  resumeAutoTopUp,
+  setAutoTopUpPage,
+} from "../store/auto-top-ups.ts";
+import type { Cells } from "../store/driver/cells.ts";
+import type { OperatorAction } from "../store/operator-log.ts";
+import { type PaymentProvider, ProviderError } from "./provider.ts";
+
+type Options = {
+  readonly database: Cells;
+  readonly provider: PaymentProvider;
+  /** Throws if an amount cannot be paid. */
+  readonly checkAmount: (micros: bigint) => void;
+  /** Where customers return to if they name no address. */
+  readonly returnUrl: string;
+  /** The time in milliseconds. */
+  readonly now: () => number;
+};
+
+export type AutoTopUpChange = AutoTopUpSettings & {
+  readonly accountId: string;
+  /** Empty for the default. */
+  readonly returnUrl: string;
+  /** Whether the stored payment method is to be replaced. */
+  readonly replacesMethod: boolean;
+  /** That of an operator; undefined for a key of the account. */
+  readonly action: OperatorAction | undefined;
+};
+
+/** Pages of the provider are valid for a day. */
+const MAX_PAGE_AGE_MS = 23 * 3_600_000;
+const DUE_PER_ROUND = 20;
+
+/** The settings of automatic top-ups, and the payment methods that customers store for them. */
+export class AutoTopUps {
+  readonly #options: Options;
+
+  constructor(options: Options) {
+    this.#options = options;
+  }
+
+  /** Undefined before the settings were changed for the first time. */
+  async get(accountId: string): Promise<AutoTopUpRow | undefined> {
+    return await getAutoTopUp(this.#options.database, accountId);
+  }
+
+  /** Changes the settings, and creates a page for the payment method if one is needed. A repetition after a failure continues. */
+  async put(change: AutoTopUpChange): Promise<AutoTopUpRow | undefined> {
+    if (change.isEnabled) this.#check(change);
+    const { accountId, action } = change;
+    const row = await putAutoTopUp(this.#options.database, action, accountId, change);
+    if (!row?.is_enabled || (row.method_id !== null && !change.replacesMethod)) return row;
+    const pageAge = this.#options.now() - (row.page_created_at?.getTime() ?? 0);
+    if (row.page_id !== null && pageAge < MAX_PAGE_AGE_MS) return row;
+    return await this.#createPage(row, change.returnUrl).catch((error: unknown) => {
+      if (!(error instanceof ProviderError)) throw error;
+      throw new DomainError("unavailable", {
+        message: "The settings are stored, but the payment provider did not create a page. Retry later.",
+        cause: error,
+      });
+    });
+  }
+
+  #check({ thresholdMicros, amountMicros, monthlyMaxMicros }: AutoTopUpSettings): void {
+    this.#options.checkAmount(amountMicros);
+    if (thresholdMicros === 0n) throw DomainError.ofField("threshold_micros", "must be greater than 0");
+    if (monthlyMaxMicros < amountMicros)
+      throw DomainError.ofField("monthly_max_micros", "must not be below amount_micros");
+  }
+
+  async #createPage(row: AutoTopUpRow, returnUrl: string): Promise<AutoTopUpRow> {
+    const { database, provider } = this.#options;
+    const { account_id: accountId } = row;
+    const customerId =
+      row.customer_id ??
+      (await setAutoTopUpPage(database, accountId, await provider.createCustomer(accountId))).customer_id ??
+      "";
+    const page = await provider.createMethodPage({
+      accountId,
+      customerId,
+      currency: CURRENCY,
+      returnUrl: returnUrl || this.#options.returnUrl,
+    });
+    return await setAutoTopUpPage(database, accountId, customerId, page);
+  }
+
+  /** Looks up a page for a payment method, and stores the method. */
+  async refreshPage(id: string): Promise<void> {
+    const { database, provider } = this.#options;
+    const page = await provider.lookUpMethodPage(id);
+    if (page) await applyAutoTopUpPage(database, page.accountId, { id, ...page });
+  }
+
+  /** Looks up the pages of a cell whose events may be missing, and starts what a new month allows. */
+  async poll(cell: Cells["all"][number]): Promise<void> {
+    const { database } = this.#options;
+    for (const accountId of await autoTopUpsDue(cell, DUE_PER_ROUND)) {
+      const row = await getAutoTopUp(database, accountId);
+      if (row?.page_id) await this.refreshPage(row.page_id);
+      else await resumeAutoTopUp(database, accountId);
+    }
+  }
+}

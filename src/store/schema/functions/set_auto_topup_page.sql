@@ -1,0 +1,16 @@
+-- Stores the customer at the provider, and the page on which the customer stores a payment method. The first customer stays.
+CREATE OR REPLACE FUNCTION set_auto_topup_page(
+  p_lane smallint, p_account_id text, p_customer_id text, p_page_id text, p_page_url text
+) RETURNS SETOF auto_topup_view
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
+AS $$
+BEGIN
+  PERFORM lock_account(p_lane, p_account_id);
+  UPDATE auto_topups s SET customer_id = coalesce(s.customer_id, p_customer_id), page_id = coalesce(p_page_id, s.page_id),
+      page_url = coalesce(p_page_url, s.page_url),
+      page_created_at = CASE WHEN p_page_id IS NULL THEN s.page_created_at ELSE clock_timestamp() END,
+      due_at = least(s.due_at, CASE WHEN p_page_id IS NOT NULL THEN clock_timestamp() + interval '1 minute' END)
+    WHERE s.lane = p_lane AND s.account_id = p_account_id;
+  RETURN QUERY SELECT * FROM get_auto_topup(p_lane, p_account_id);
+END
+$$;
