@@ -1,17 +1,10 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import {
-  CompletionsService,
-  type CreateCompletionRequest,
-  CreateCompletionRequestSchema,
-  type CreateCompletionResponseSchema,
-  type StreamCompletionResponseSchema,
-} from "../../gen/vx/openai/v1/completions_pb.js";
+import { CompletionsService, type CreateCompletionRequest } from "../../gen/vx/openai/v1/completions_pb.js";
 import type { GenerationRequest } from "../billing/generation-request.ts";
 import { DomainError } from "../domain/errors.ts";
 import { secondsOfId } from "../domain/ids.ts";
 import { chatUsageOf, NO_LOGPROBS } from "./chat/reply.ts";
 import { stopsOf } from "./chat/request.ts";
-import { type ApiCall, defineService, type ServiceDeps } from "./define-service.ts";
+import { defineService } from "./define-service.ts";
 import { presentOptions, recordedUser } from "./request-values.ts";
 import { type DecodeTokens, textsAt } from "./token-texts.ts";
 import {
@@ -23,47 +16,45 @@ import {
   type UnsupportedField,
 } from "./untyped-members.ts";
 
-async function createCompletion(
-  { meter, decodeTokens }: ServiceDeps,
-  request: CreateCompletionRequest,
-  call: ApiCall,
-): Promise<MessageInitShape<typeof CreateCompletionResponseSchema>> {
-  const reply = await meter.complete(
-    call.caller(CreateCompletionRequestSchema, request),
-    await generationRequestOfCompletion(request, decodeTokens),
-  );
-  return {
-    ...headOf(reply.id, reply.model),
-    choices: [choiceOf(reply.output.text, reply.finishReason)],
-    usage: chatUsageOf(reply),
-    balanceMicros: reply.balanceMicros,
-  };
-}
-
-/** Sends the pieces, then a chunk with the finish reason, then, if requested, a chunk with the usage. */
-async function* streamCompletion(
-  { meter, decodeTokens }: ServiceDeps,
-  request: CreateCompletionRequest,
-  call: ApiCall,
-): AsyncGenerator<MessageInitShape<typeof StreamCompletionResponseSchema>> {
-  const pieces = meter.stream(
-    call.caller(CreateCompletionRequestSchema, request),
-    await generationRequestOfCompletion(request, decodeTokens),
-  );
-  for await (const piece of pieces) {
-    if (piece.kind === "delta") {
-      if (piece.delta.kind !== "text") continue;
-      yield { ...headOf(piece.id, piece.model), choices: [choiceOf(piece.delta.text)] };
-      continue;
-    }
-    const { reply } = piece;
-    const head = headOf(reply.id, reply.model);
-    yield { ...head, choices: [choiceOf("", reply.finishReason)] };
-    if (request.streamOptions?.includeUsage) {
-      yield { ...head, choices: [], usage: chatUsageOf(reply), balanceMicros: reply.balanceMicros };
-    }
-  }
-}
+/** Unknown fields are ignored: OpenAI's clients send fields that this server does not know. */
+export const completionsService = defineService(
+  CompletionsService,
+  {
+    createCompletion: async ({ meter, decodeTokens }, request, call) => {
+      const reply = await meter.complete(
+        call.caller(request),
+        await generationRequestOfCompletion(request, decodeTokens),
+      );
+      return {
+        ...headOf(reply.id, reply.model),
+        choices: [choiceOf(reply.output.text, reply.finishReason)],
+        usage: chatUsageOf(reply),
+        balanceMicros: reply.balanceMicros,
+      };
+    },
+    /** Sends the pieces, then a chunk with the finish reason, then, if requested, a chunk with the usage. */
+    streamCompletion: async function* ({ meter, decodeTokens }, request, call) {
+      const pieces = meter.stream(
+        call.caller(request),
+        await generationRequestOfCompletion(request, decodeTokens),
+      );
+      for await (const piece of pieces) {
+        if (piece.kind === "delta") {
+          if (piece.delta.kind !== "text") continue;
+          yield { ...headOf(piece.id, piece.model), choices: [choiceOf(piece.delta.text)] };
+          continue;
+        }
+        const { reply } = piece;
+        const head = headOf(reply.id, reply.model);
+        yield { ...head, choices: [choiceOf("", reply.finishReason)] };
+        if (request.streamOptions?.includeUsage) {
+          yield { ...head, choices: [], usage: chatUsageOf(reply), balanceMicros: reply.balanceMicros };
+        }
+      }
+    },
+  },
+  "ignore",
+);
 
 function headOf(id: string, model: string) {
   return { id, object: "text_completion", created: BigInt(secondsOfId(id)), model };
@@ -72,13 +63,6 @@ function headOf(id: string, model: string) {
 function choiceOf(text: string, finishReason?: string) {
   return { text, index: 0, logprobs: NO_LOGPROBS, ...(finishReason !== undefined && { finishReason }) };
 }
-
-/** Unknown fields are ignored: OpenAI's clients send fields that this server does not know. */
-export const completionsService = defineService(
-  CompletionsService,
-  { createCompletion, streamCompletion },
-  "ignore",
-);
 
 /** Converts OpenAI's request. The prompt is a text and not a message, because base models have no template for one. */
 async function generationRequestOfCompletion(

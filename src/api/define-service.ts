@@ -1,8 +1,8 @@
 import type {
-  DescMessage,
   DescMethodServerStreaming,
   DescMethodUnary,
   DescService,
+  Message,
   MessageInitShape,
   MessageShape,
 } from "@bufbuild/protobuf";
@@ -86,7 +86,7 @@ export type ApiCall = {
   /** Aborted when the caller disconnects, its deadline passes, or the server stops. */
   readonly signal: AbortSignal;
   /** Only for methods that are declared as metered. An idempotency key identifies the whole request. */
-  readonly caller: <Desc extends DescMessage>(desc: Desc, request: MessageShape<Desc>) => Caller;
+  caller(request: Message): Caller;
 };
 
 /** The dependencies of services. Ids and randomness are injected, so that tests can control them. */

@@ -1,53 +1,16 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Value } from "@bufbuild/protobuf/wkt";
-import {
-  type CreateEmbeddingsRequest,
-  CreateEmbeddingsRequestSchema,
-  type CreateEmbeddingsResponseSchema,
-  EmbeddingsService,
-} from "../../gen/vx/openai/v1/embeddings_pb.js";
-import { EmbedRequestSchema, EmbedService } from "../../gen/vx/v1/embed_pb.js";
+import { EmbeddingsService } from "../../gen/vx/openai/v1/embeddings_pb.js";
+import { EmbedService } from "../../gen/vx/v1/embed_pb.js";
 import type { GenerationRequest } from "../billing/generation-request.ts";
 import { base64OfVector } from "../domain/base64.ts";
 import { nextTurn, TurnMeter } from "../domain/next-turn.ts";
 import type { Format } from "../domain/prompt.ts";
 import { inputTokensOf } from "../domain/usage.ts";
 import { jsonOf, valueOfJson, valueOfJsonText } from "../rules/plain-values.ts";
-import { type ApiCall, defineService, type ServiceDeps } from "./define-service.ts";
+import { defineService } from "./define-service.ts";
 import { summaryOf } from "./generate/reply.ts";
 import { recordedUser } from "./request-values.ts";
 import { textsAt } from "./token-texts.ts";
-
-async function createEmbeddings(
-  { meter, decodeTokens }: ServiceDeps,
-  request: CreateEmbeddingsRequest,
-  call: ApiCall,
-): Promise<MessageInitShape<typeof CreateEmbeddingsResponseSchema>> {
-  const { model, dimensions, encodingFormat, user = "" } = request;
-  const texts = await textsAt(request.input && jsonOf(request.input), "input", decodeTokens);
-  const asked = embeddingRequestOf({
-    format: "openai-chat",
-    model,
-    ...texts,
-    dimensions,
-    user: recordedUser(user),
-  });
-  const reply = await meter.complete(call.caller(CreateEmbeddingsRequestSchema, request), asked);
-  const promptTokens = BigInt(inputTokensOf(reply.usage));
-  const write = encodingFormat === "base64" ? inBase64 : inNumbers;
-  return {
-    object: "list",
-    data: await convert(reply.vectors, (vector, index) => ({
-      object: "embedding",
-      index,
-      embedding: write(vector),
-    })),
-    model: reply.model,
-    usage: { promptTokens, totalTokens: promptTokens, costMicros: reply.costMicros },
-    id: reply.id,
-    balanceMicros: reply.balanceMicros,
-  };
-}
 
 /** Converting this many values takes a few milliseconds. */
 const VALUES_PER_TURN = 16_384;
@@ -76,13 +39,44 @@ function inNumbers(vector: Float32Array): Value {
 }
 
 /** Unknown fields are ignored: OpenAI's clients send fields that this server does not know. */
-export const embeddingsService = defineService(EmbeddingsService, { createEmbeddings }, "ignore");
+export const embeddingsService = defineService(
+  EmbeddingsService,
+  {
+    createEmbeddings: async ({ meter, decodeTokens }, request, call) => {
+      const { model, dimensions, encodingFormat, user = "" } = request;
+      const texts = await textsAt(request.input && jsonOf(request.input), "input", decodeTokens);
+      const asked = embeddingRequestOf({
+        format: "openai-chat",
+        model,
+        ...texts,
+        dimensions,
+        user: recordedUser(user),
+      });
+      const reply = await meter.complete(call.caller(request), asked);
+      const promptTokens = BigInt(inputTokensOf(reply.usage));
+      const write = encodingFormat === "base64" ? inBase64 : inNumbers;
+      return {
+        object: "list",
+        data: await convert(reply.vectors, (vector, index) => ({
+          object: "embedding",
+          index,
+          embedding: write(vector),
+        })),
+        model: reply.model,
+        usage: { promptTokens, totalTokens: promptTokens, costMicros: reply.costMicros },
+        id: reply.id,
+        balanceMicros: reply.balanceMicros,
+      };
+    },
+  },
+  "ignore",
+);
 
 export const embedService = defineService(EmbedService, {
   embed: async ({ meter }, request, call) => {
     const { model, input: texts, dimensions } = request;
     const asked = embeddingRequestOf({ format: "native", model, texts, dimensions, user: "" });
-    const reply = await meter.complete(call.caller(EmbedRequestSchema, request), asked);
+    const reply = await meter.complete(call.caller(request), asked);
     const { id, usage, balanceMicros } = summaryOf(reply);
     const embeddings = await convert(reply.vectors, (vector, index) => ({ index, values: [...vector] }));
     return { id, model: reply.model, embeddings, usage, balanceMicros };

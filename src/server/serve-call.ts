@@ -1,4 +1,4 @@
-import type { DescMessage, Message } from "@bufbuild/protobuf";
+import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { ApiCall } from "../api/define-service.ts";
 import type { Caller, GenerationStart } from "../billing/generation-request.ts";
@@ -206,11 +206,11 @@ export class ServiceCall implements ApiCall {
     return this.exchange.signal;
   }
 
-  caller(desc: DescMessage, request: Message): Caller {
+  caller(request: Message): Caller {
     if (!this.exchange.policy.metered)
       throw new Error(`${this.exchange.method.rpc} is not declared as metered`);
     const { exchange, idempotencyKey } = this;
-    const { rpc } = exchange.method;
+    const { rpc, input } = exchange.method;
     const observation = this.#observation;
     return {
       requestId: exchange.requestId,
@@ -219,7 +219,7 @@ export class ServiceCall implements ApiCall {
       idempotency:
         idempotencyKey === undefined
           ? undefined
-          : { key: idempotencyKey, digest: () => digestOfRequest(rpc, desc, request) },
+          : { key: idempotencyKey, digest: () => digestOfRequest(rpc, input, request) },
       signal: exchange.signal,
       endReason: () => endReasonOf(exchange),
       onModel: (modelId) => observation.setModel(modelId),

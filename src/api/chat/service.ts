@@ -1,74 +1,53 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import {
-  ChatService,
-  type CreateChatCompletionRequest,
-  CreateChatCompletionRequestSchema,
-  type CreateChatCompletionResponseSchema,
-  type StreamChatCompletionResponseSchema,
-} from "../../../gen/vx/openai/v1/chat_pb.js";
+import { ChatService, type StreamChatCompletionResponseSchema } from "../../../gen/vx/openai/v1/chat_pb.js";
 import { secondsOfId } from "../../domain/ids.ts";
-import { type ApiCall, defineService, type ServiceDeps } from "../define-service.ts";
+import { defineService } from "../define-service.ts";
 import { chatDeltaOf, chatReplyOf, chatUsageOf, NO_LOGPROBS } from "./reply.ts";
 import { generationRequestOfChat } from "./request.ts";
 
-async function createChatCompletion(
-  { meter }: ServiceDeps,
-  request: CreateChatCompletionRequest,
-  call: ApiCall,
-): Promise<MessageInitShape<typeof CreateChatCompletionResponseSchema>> {
-  const reply = await meter.complete(
-    call.caller(CreateChatCompletionRequestSchema, request),
-    generationRequestOfChat(request),
-  );
-  const message = chatReplyOf(reply.output);
-  return {
-    id: reply.id,
-    object: "chat.completion",
-    created: BigInt(secondsOfId(reply.id)),
-    model: reply.model,
-    choices: [{ index: 0, message, logprobs: NO_LOGPROBS, finishReason: reply.finishReason }],
-    usage: chatUsageOf(reply),
-    balanceMicros: reply.balanceMicros,
-  };
-}
-
 type Chunk = MessageInitShape<typeof StreamChatCompletionResponseSchema>;
-
-/** Sends the pieces, then a chunk with the finish reason, then, if requested, a chunk with the usage. */
-async function* streamChatCompletion(
-  { meter }: ServiceDeps,
-  request: CreateChatCompletionRequest,
-  call: ApiCall,
-): AsyncGenerator<Chunk> {
-  let head: Pick<Chunk, "id" | "object" | "created" | "model"> | undefined;
-  for await (const piece of meter.stream(
-    call.caller(CreateChatCompletionRequestSchema, request),
-    generationRequestOfChat(request),
-  )) {
-    const delta = piece.kind === "delta" ? chatDeltaOf(piece.delta) : {};
-    if (!delta) continue;
-    if (!head) delta.role = "assistant";
-    head ??= headOf(piece.kind === "delta" ? piece : piece.reply);
-    if (piece.kind === "delta") {
-      yield { ...head, choices: [{ index: 0, delta, logprobs: NO_LOGPROBS }] };
-      continue;
-    }
-    const { reply } = piece;
-    const { finishReason } = reply;
-    yield { ...head, choices: [{ index: 0, delta, logprobs: NO_LOGPROBS, finishReason }] };
-    if (request.streamOptions?.includeUsage) {
-      yield { ...head, choices: [], usage: chatUsageOf(reply), balanceMicros: reply.balanceMicros };
-    }
-  }
-}
-
-function headOf({ id, model }: { readonly id: string; readonly model: string }) {
-  return { id, object: "chat.completion.chunk", created: BigInt(secondsOfId(id)), model };
-}
 
 /** Unknown fields are ignored: OpenAI's clients send fields that this server does not know. */
 export const chatService = defineService(
   ChatService,
-  { createChatCompletion, streamChatCompletion },
+  {
+    createChatCompletion: async ({ meter }, request, call) => {
+      const reply = await meter.complete(call.caller(request), generationRequestOfChat(request));
+      const message = chatReplyOf(reply.output);
+      return {
+        id: reply.id,
+        object: "chat.completion",
+        created: BigInt(secondsOfId(reply.id)),
+        model: reply.model,
+        choices: [{ index: 0, message, logprobs: NO_LOGPROBS, finishReason: reply.finishReason }],
+        usage: chatUsageOf(reply),
+        balanceMicros: reply.balanceMicros,
+      };
+    },
+    /** Sends the pieces, then a chunk with the finish reason, then, if requested, a chunk with the usage. */
+    streamChatCompletion: async function* ({ meter }, request, call) {
+      let head: Pick<Chunk, "id" | "object" | "created" | "model"> | undefined;
+      for await (const piece of meter.stream(call.caller(request), generationRequestOfChat(request))) {
+        const delta = piece.kind === "delta" ? chatDeltaOf(piece.delta) : {};
+        if (!delta) continue;
+        if (!head) delta.role = "assistant";
+        head ??= headOf(piece.kind === "delta" ? piece : piece.reply);
+        if (piece.kind === "delta") {
+          yield { ...head, choices: [{ index: 0, delta, logprobs: NO_LOGPROBS }] };
+          continue;
+        }
+        const { reply } = piece;
+        const { finishReason } = reply;
+        yield { ...head, choices: [{ index: 0, delta, logprobs: NO_LOGPROBS, finishReason }] };
+        if (request.streamOptions?.includeUsage) {
+          yield { ...head, choices: [], usage: chatUsageOf(reply), balanceMicros: reply.balanceMicros };
+        }
+      }
+    },
+  },
   "ignore",
 );
+
+function headOf({ id, model }: { readonly id: string; readonly model: string }) {
+  return { id, object: "chat.completion.chunk", created: BigInt(secondsOfId(id)), model };
+}

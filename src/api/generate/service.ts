@@ -1,10 +1,5 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import {
-  GenerateRequestSchema,
-  GenerateService,
-  StreamGenerateRequestSchema,
-  type StreamGenerateResponseSchema,
-} from "../../../gen/vx/v1/generate_pb.js";
+import { GenerateService, type StreamGenerateResponseSchema } from "../../../gen/vx/v1/generate_pb.js";
 import type { Piece } from "../../billing/generation-request.ts";
 import { formatMicros } from "../../domain/money.ts";
 import { defineService } from "../define-service.ts";
@@ -13,13 +8,12 @@ import { generationRequestOf } from "./request.ts";
 
 export const generateService = defineService(GenerateService, {
   generate: async ({ meter }, request, call) => {
-    const caller = call.caller(GenerateRequestSchema, request);
+    const caller = call.caller(request);
     const reply = await meter.complete(caller, generationRequestOf(request));
     return { ...summaryOf(reply), message: messageOf(reply.output) };
   },
   streamGenerate: ({ meter }, request, call) => {
-    const open = async () =>
-      meter.stream(call.caller(StreamGenerateRequestSchema, request), generationRequestOf(request));
+    const open = async () => meter.stream(call.caller(request), generationRequestOf(request));
     return new MappedStream(open, messageOfPiece);
   },
   quoteGenerate: async ({ meter }, request, { key, signal }) => {

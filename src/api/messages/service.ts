@@ -1,4 +1,4 @@
-import { CreateMessageRequestSchema, MessagesService } from "../../../gen/vx/anthropic/v1/messages_pb.js";
+import { MessagesService } from "../../../gen/vx/anthropic/v1/messages_pb.js";
 import { defineService } from "../define-service.ts";
 import { messageEvents, messageOf } from "./reply.ts";
 import { generationRequestOfCount, generationRequestOfMessage } from "./request.ts";
@@ -8,11 +8,11 @@ export const messagesService = defineService(
   MessagesService,
   {
     createMessage: async ({ meter }, request, call) => {
-      const caller = call.caller(CreateMessageRequestSchema, request);
+      const caller = call.caller(request);
       return messageOf(await meter.complete(caller, await generationRequestOfMessage(request)));
     },
     streamMessage: async function* ({ meter }, request, call) {
-      const caller = call.caller(CreateMessageRequestSchema, request);
+      const caller = call.caller(request);
       yield* messageEvents(meter.stream(caller, await generationRequestOfMessage(request)));
     },
     countTokens: async ({ meter }, request, { key, signal }) => {

@@ -121,7 +121,7 @@ function withoutFirstCall({ kind, toolCall }: Delta & { kind: "tool_call" }): De
   return { kind, toolCall: { ...toolCall, index: toolCall.index - 1 } };
 }
 
-export type StreamedEvent = MessageInitShape<typeof StreamResponseResponseSchema>;
+type StreamedEvent = MessageInitShape<typeof StreamResponseResponseSchema>;
 
 /** An item of a streamed response that has not ended. */
 type OpenItem = {
