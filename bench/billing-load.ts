@@ -57,5 +57,7 @@ const CHARGE = {
   prices: tokenPrices(100_000n, 400_000n),
   priceVersion: 1,
   priceListVersion: 0,
+  upstream: "sandbox",
+  upstreamCostMicros: 5n,
   answer: undefined,
 };

@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import type { EntryCost } from "../../gen/vx/admin/v1/admin_pb.js";
 import type { LedgerEntry } from "../../gen/vx/v1/ledger_pb.js";
 import { type Column, PagedTable } from "../shared/data-table.tsx";
 import { Detail, IdDetail } from "../shared/details.tsx";
@@ -7,6 +8,7 @@ import { PageHeader } from "../shared/frame.tsx";
 import { LedgerDownload } from "../shared/ledger-download.tsx";
 import { filterOf, requestOf } from "../shared/ledger-filters.tsx";
 import { entryColumnsOf, LedgerList } from "../shared/ledger-list.tsx";
+import { Money } from "../shared/money.tsx";
 import { EmptyState, ErrorState } from "../shared/states.tsx";
 import { ZoneNote } from "../shared/time.tsx";
 import { usePages } from "../shared/use-pages.ts";
@@ -64,6 +66,7 @@ type RecentEntry = LedgerEntry & {
   readonly accountId: string;
   readonly accountName: string;
   readonly keyName: string;
+  readonly cost: EntryCost | undefined;
 };
 
 const ACCOUNT: Column<RecentEntry> = {
@@ -80,8 +83,8 @@ function RecentEntries() {
   const [opened, setOpened] = useState<RecentEntry>();
   const pages = usePages<RecentEntry>(async (pageToken, signal) => {
     const page = await api.listRecentEntries({ pageToken, pageSize: 25 }, { signal });
-    const rows = page.entries.flatMap(({ entry, accountId, accountName, keyName }) =>
-      entry ? [{ ...entry, accountId, accountName, keyName }] : [],
+    const rows = page.entries.flatMap(({ entry, accountId, accountName, keyName, cost }) =>
+      entry ? [{ ...entry, accountId, accountName, keyName, cost }] : [],
     );
     return { rows, nextPageToken: page.nextPageToken };
   }, "");
@@ -116,6 +119,12 @@ function RecentEntries() {
             <a href={accountHref(opened.accountId)}>{opened.accountName}</a>
           </Detail>
           <IdDetail name="Account id" id={opened.accountId} href={accountHref(opened.accountId)} />
+          <Detail name="Upstream">{opened.cost?.upstream}</Detail>
+          {opened.cost?.upstreamCostMicros !== undefined && (
+            <Detail name="Cost there">
+              <Money micros={opened.cost.upstreamCostMicros} />
+            </Detail>
+          )}
         </EntryDialog>
       )}
     </>

@@ -8,6 +8,7 @@ import { UsageSums } from "../shared/usage-sums.tsx";
 import { RANGES, type UsageView, usageViewOf, useUsage } from "../shared/usage-view.ts";
 import { changeParams } from "../shared/use-route.ts";
 import { accountHref, keyHref } from "./links.ts";
+import { MarginTable } from "./margin-table.tsx";
 import { useApi } from "./operator-session.ts";
 import { usageOf } from "./usage-source.ts";
 
@@ -55,6 +56,7 @@ export function UsageReport({ accountId, splits, section, params, costName, chil
           {...(usage.data.split !== "model" && { hrefOf: HREFS[usage.data.split] })}
         />
       )}
+      <MarginTable accountId={accountId} days={Number(view.range)} />
       <ZoneNote />
     </>
   );

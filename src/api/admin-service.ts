@@ -58,7 +58,7 @@ import { audit, limitStreams, MAX_LONG_READS } from "./run-audit.ts";
 import { getAnyAutoTopUp, listAllTopUps, putAnyAutoTopUp } from "./top-up-service.ts";
 import { exportUsage } from "./usage/export.ts";
 import { getAccountUsage } from "./usage/service.ts";
-import { viewCatalogModel, viewEntry, viewKey, viewPlan } from "./views.ts";
+import { viewCatalogModel, viewEntry, viewEntryCost, viewKey, viewPlan } from "./views.ts";
 import { webhooksOfOperators } from "./webhook-service.ts";
 
 export async function creditAccount(deps: Deps, request: CreditAccountRequest, call: ApiCall) {
@@ -195,7 +195,8 @@ export async function listLedgerEntries(deps: Deps, request: ListLedgerEntriesRe
     entryFilterOf(request),
     page,
   );
-  return { entries: rows.map(viewEntry), nextPageToken };
+  const costs = rows.filter(({ kind }) => kind === "generation").map(viewEntryCost);
+  return { entries: rows.map(viewEntry), nextPageToken, costs };
 }
 
 export async function listRecentEntries({ database }: Deps, request: ListRecentEntriesRequest) {
@@ -210,6 +211,7 @@ export async function listRecentEntries({ database }: Deps, request: ListRecentE
     accountName: names.get(row.account_id) ?? "",
     keyName: names.get(row.key_id) ?? "",
     entry: viewEntry(row),
+    ...(row.kind === "generation" ? { cost: viewEntryCost(row) } : {}),
   }));
   return { entries, nextPageToken };
 }

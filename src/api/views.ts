@@ -4,6 +4,7 @@ import type {
   AccountPricesSchema,
   AccountSchema,
   CatalogModelSchema,
+  EntryCostSchema,
   ModelUpstreamSchema,
   OperatorEventSchema,
   OperatorSchema,
@@ -216,9 +217,10 @@ export function viewCatalogModel(model: Model): MessageInitShape<typeof CatalogM
 
 function viewUpstream(upstream: UpstreamSettings): MessageInitShape<typeof ModelUpstreamSchema> {
   const { kind, weight = 0 } = upstream;
-  if (upstream.kind === "sandbox") return { kind, weight };
+  const cost = upstream.cost ? { cost: viewPrices(upstream.cost) } : {};
+  if (upstream.kind === "sandbox") return { kind, weight, ...cost };
   const { baseUrl, model, timeoutMs } = upstream;
-  return { kind, baseUrl, model, timeoutMs, weight };
+  return { kind, baseUrl, model, timeoutMs, weight, ...cost };
 }
 
 function viewPrices({ tiers, ...rates }: Prices): MessageInitShape<typeof PricesSchema> {
@@ -260,6 +262,38 @@ export function inclusiveTokensOf(
   sum: Pick<UsageSum, "input" | "cached_input" | "cache_write" | "output" | "reasoning">,
 ) {
   return { input: sum.input + sum.cached_input + sum.cache_write, output: sum.output + sum.reasoning };
+}
+
+/** For operators. The margin counts the charges whose cost is known. */
+export function viewMargin(sum: UsageSum) {
+  const { upstream_cost_micros: upstreamCostMicros, uncosted_micros: uncostedMicros } = sum;
+  const marginMicros = marginOf(sum);
+  return {
+    upstream: sum.upstream,
+    upstreamCostMicros,
+    upstreamCost: formatMicros(upstreamCostMicros),
+    uncostedMicros,
+    marginMicros,
+    margin: formatMicros(marginMicros),
+  };
+}
+
+export function marginOf(
+  sum: Pick<UsageSum, "cost_micros" | "uncosted_micros" | "upstream_cost_micros">,
+): bigint {
+  return sum.cost_micros - sum.uncosted_micros - sum.upstream_cost_micros;
+}
+
+/** The upstream of a generation and its cost there, for operators. */
+export function viewEntryCost(row: EntryRow): MessageInitShape<typeof EntryCostSchema> {
+  const { upstream, upstream_cost_micros: upstreamCostMicros } = row;
+  if (upstreamCostMicros === null) return { entryId: row.id, upstream };
+  return {
+    entryId: row.id,
+    upstream,
+    upstreamCostMicros,
+    marginMicros: -row.amount_micros - upstreamCostMicros,
+  };
 }
 
 export function viewUsage(sum: UsageSum) {

@@ -165,6 +165,8 @@ export type LedgerLine = {
   readonly cache_write_1h: number;
   readonly price_tier: number;
   readonly price_list_version: number;
+  readonly upstream: string;
+  readonly upstream_cost_micros: number | null;
 };
 
 /**
@@ -172,7 +174,7 @@ export type LedgerLine = {
  * so that archives can be verified by a program that does not trust the database.
  */
 export function ledgerHash(before: string, line: LedgerLine): string {
-  const { account_id, id, reason, request_id, key_id, model, user_id, trace_id } = line;
+  const { account_id, id, reason, request_id, key_id, model, user_id, trace_id, upstream } = line;
   const fields = [
     line.hash_version,
     line.seq,
@@ -192,7 +194,8 @@ export function ledgerHash(before: string, line: LedgerLine): string {
     line.cache_write_1h,
     line.price_tier,
     line.price_list_version,
-    ...[account_id, id, reason, request_id, key_id, model, user_id, trace_id].flatMap((text) => [
+    line.upstream_cost_micros ?? "-",
+    ...[account_id, id, reason, request_id, key_id, model, user_id, trace_id, upstream].flatMap((text) => [
       Buffer.byteLength(text),
       text,
     ]),

@@ -43,6 +43,7 @@ function paysForProduced(ending: Ending): boolean {
 }
 
 function chargeFor(ended: Ended, counted: Usage): Charge {
+  const { upstream = "", cost } = ended.progress;
   const { id, model, size, key, requestId, trace, user, idempotencyKey } = ended.spec;
   const usage = { ...clampUsage(counted, size.inputTokens, size.maxTokens), images: size.images };
   assertInvariant(
@@ -62,6 +63,8 @@ function chargeFor(ended: Ended, counted: Usage): Charge {
     prices: model.prices,
     priceVersion: model.priceVersion,
     priceListVersion: model.priceListVersion,
+    upstream,
+    upstreamCostMicros: cost && costOf(cost, usage),
     answer: idempotencyKey === undefined ? undefined : storedAnswer(ended),
   };
 }

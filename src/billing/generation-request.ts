@@ -4,7 +4,7 @@ import type { Delta, FinishReason, Output } from "../domain/output.ts";
 import type { Format, PromptMessage, PromptOptions } from "../domain/prompt.ts";
 import type { Usage } from "../domain/usage.ts";
 import type { AdmittedKey } from "../store/admit.ts";
-import type { MinuteLimit } from "../store/bill.ts";
+import type { Charge, MinuteLimit } from "../store/bill.ts";
 
 /** A request for a generation, the same for every API. */
 export type GenerationRequest = {
@@ -89,7 +89,7 @@ export type StartedGeneration = {
   /** The last upstream that received the request; undefined if none did. */
   readonly upstream: string | undefined;
   /** Undefined until the charge is settled, and for a generation that is free. */
-  readonly charge: { readonly usage: Usage; readonly amountMicros: Micros } | undefined;
+  readonly charge: Pick<Charge, "usage" | "amountMicros" | "upstreamCostMicros"> | undefined;
   /** Calls the listener once, when the hold has ended; immediately if it has already ended. */
   onSettled(listener: () => void): void;
 };

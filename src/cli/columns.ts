@@ -247,6 +247,25 @@ export const usageColumns: readonly Column<AccountUsageRow>[] = [
   { title: "COST", value: ({ usage }) => usage?.cost ?? "", align: "right" },
 ];
 
+export const marginColumns: readonly Column<AccountUsageRow>[] = [
+  { title: "START", value: ({ usage }) => formatTime(usage?.start) },
+  { title: "ACCOUNT", value: ({ accountId }) => accountId },
+  { title: "ACCOUNT NAME", value: ({ accountName }) => accountName },
+  { title: "KEY", value: ({ usage }) => usage?.keyId ?? "" },
+  { title: "MODEL", value: ({ usage }) => usage?.model ?? "" },
+  { title: "USER", value: ({ usage }) => usage?.user ?? "" },
+  { title: "UPSTREAM", value: ({ upstream }) => upstream },
+  { title: "REQUESTS", value: ({ usage }) => String(usage?.requests ?? 0), align: "right" },
+  { title: "REVENUE", value: ({ usage }) => usage?.cost ?? "", align: "right" },
+  { title: "COST", value: ({ upstreamCost }) => upstreamCost, align: "right" },
+  { title: "MARGIN", value: ({ margin }) => margin, align: "right" },
+  {
+    title: "REVENUE WITHOUT COST",
+    value: ({ uncostedMicros: micros }) => (micros === 0n ? "" : formatMicros(micros)),
+    align: "right",
+  },
+];
+
 export const findingColumns: readonly Column<AuditFinding>[] = [
   { title: "ACCOUNT", value: (finding) => finding.accountId },
   { title: "RULE", value: (finding) => finding.rule },

@@ -7,16 +7,23 @@ import {
 } from "../../gen/vx/admin/v1/admin_pb.js";
 import { collect, time } from "./arguments.ts";
 import { withAdmin } from "./client.ts";
-import { usageColumns } from "./columns.ts";
+import { marginColumns, usageColumns } from "./columns.ts";
 import { callCommand, type Define, withExamples } from "./command.ts";
 import { usageFailure } from "./failure.ts";
-import { addListOptions, firstRows, type ListOptions, type PageRequest, printList } from "./list.ts";
+import {
+  addListOptions,
+  callAndPrintList,
+  firstRows,
+  type ListOptions,
+  type PageRequest,
+  printList,
+} from "./list.ts";
 import { createProgress, printOut } from "./output.ts";
 
 type RangeOptions = { readonly account?: string; readonly from?: Date; readonly to?: Date };
 type ShowOptions = RangeOptions &
   ListOptions & { readonly groupBy?: string[]; readonly tz?: string; readonly sort?: Sort };
-type ExportOptions = RangeOptions & { readonly format: string };
+type ExportOptions = RangeOptions & { readonly format: string; readonly costs?: true };
 
 const SORTS = ["cost", "requests", "start"] as const;
 type Sort = (typeof SORTS)[number];
@@ -44,6 +51,24 @@ export const define: Define = (group) => {
     )
     .option("--tz <zone>", "the time zone of the periods (default: UTC)");
   addListOptions(showing).action(show);
+  const margin = callCommand(
+    group,
+    "margin",
+    "Show the revenue, the cost at the upstreams and the margin of the charged calls.",
+    [
+      "vx usage margin",
+      "vx usage margin acme --group-by day,model",
+      "vx usage margin --group-by upstream --from 2030-01-01",
+    ],
+  ).argument("[account]", "the same as --account");
+  addRange(margin)
+    .option(
+      "--group-by <names>",
+      "hour, day or month; account, key, model, user, upstream (default: model,upstream)",
+      collect,
+    )
+    .option("--tz <zone>", "the time zone of the periods (default: UTC)");
+  addListOptions(margin).action(showMargin);
   const exporting = withExamples(
     group.command("export").description("Print the usage as a file. The finance role is required."),
     [
@@ -53,6 +78,7 @@ export const define: Define = (group) => {
   );
   addRange(exporting)
     .option("--format <format>", "csv: a line per quarter of an hour, or focus: a FOCUS 1.2 file", "csv")
+    .option("--costs", "add the upstreams and their costs; not for files that customers get")
     .action(exportFile);
 };
 
@@ -71,14 +97,29 @@ function rangeOf({ account: accountId = "", from, to }: RangeOptions) {
   };
 }
 
-async function show(argument: string | undefined, options: ShowOptions): Promise<void> {
+async function showMargin(argument: string | undefined, options: ShowOptions): Promise<void> {
+  const { groupBy = ["model", "upstream"], tz = "" } = options;
+  await callAndPrintList(options, "getUsage", {
+    request: { ...rangeOf({ ...options, ...oneAccount(argument, options) }), groupBy, tz },
+    rows: (page) => page.rows,
+    columns: marginColumns,
+    none: "There are no charged calls in this range.",
+  });
+}
+
+function oneAccount(argument: string | undefined, options: RangeOptions): Pick<RangeOptions, "account"> {
   const account = options.account ?? argument;
   if (argument !== undefined && account !== argument) {
     throw usageFailure("--account and the argument name different accounts; give one account");
   }
+  return account === undefined ? {} : { account };
+}
+
+async function show(argument: string | undefined, options: ShowOptions): Promise<void> {
+  const account = oneAccount(argument, options);
   const { groupBy = [], tz = "", sort = defaultSort(options) } = options;
   await withAdmin(async (admin) => {
-    const range = rangeOf({ ...options, ...(account !== undefined && { account }) });
+    const range = rangeOf({ ...options, ...account });
     const read = (page: PageRequest) => admin.getUsage({ ...range, groupBy, tz, ...page });
     await printList(options, {
       desc: GetUsageResponseSchema,
@@ -130,10 +171,10 @@ async function readSorted(
 }
 
 async function exportFile(options: ExportOptions): Promise<void> {
-  const { format } = options;
+  const { format, costs: includeCosts = false } = options;
   if (format !== "csv" && format !== "focus") throw usageFailure("--format: must be csv or focus");
   await withAdmin(async (admin) => {
-    const request = { ...rangeOf(options), format };
+    const request = { ...rangeOf(options), format, includeCosts };
     const progress = createProgress(process.stderr);
     try {
       for await (const piece of admin.exportUsage(request, { timeoutMs: NO_TIMEOUT_MS })) {

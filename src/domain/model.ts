@@ -5,15 +5,17 @@ export const REMOTE_KINDS = ["openai", "openai-responses", "anthropic"] as const
 
 export type RemoteKind = (typeof REMOTE_KINDS)[number];
 
-type Weighted = {
+type Shared = {
   /** The share of calls among the upstreams with a weight; undefined for an upstream that is used when these fail. */
   readonly weight?: number | undefined;
+  /** What the operator pays for calls, in the form of prices; undefined if it is not known. */
+  readonly cost?: Prices | undefined;
 };
 
-export type SandboxSettings = Weighted & { readonly kind: "sandbox"; readonly delayMs: number };
+export type SandboxSettings = Shared & { readonly kind: "sandbox"; readonly delayMs: number };
 
 /** A model on a server with an HTTP API. */
-export type RemoteSettings = Weighted & {
+export type RemoteSettings = Shared & {
   readonly kind: RemoteKind;
   readonly baseUrl: string;
   /** The environment variable with the upstream's key; undefined if the upstream needs none. */

@@ -47,8 +47,65 @@ const baseUrl = z
     if (problem !== undefined) context.addIssue({ code: "custom", message: problem });
   });
 
+const price = z.int().min(0).max(Number(MAX_PRICE)).transform(BigInt);
+
+const rateFields = {
+  input: price,
+  cached_input: price.optional(),
+  cache_write: price.optional(),
+  cache_write_1h: price.optional(),
+  output: price,
+  reasoning: price.optional(),
+  image: price.optional(),
+  request: price.optional(),
+};
+
+type RateValues = z.output<z.ZodObject<typeof rateFields>>;
+
+/** What is left out costs what its total costs; images and requests, what they cost without a bound. */
+function ratesOf(values: RateValues, units: Pick<Rates, "image" | "request">): Rates {
+  const { input, output, cache_write: cacheWrite = input } = values;
+  return {
+    input,
+    cachedInput: values.cached_input ?? input,
+    cacheWrite,
+    cacheWrite1h: values.cache_write_1h ?? cacheWrite,
+    output,
+    reasoning: values.reasoning ?? output,
+    image: values.image ?? units.image,
+    request: values.request ?? units.request,
+  };
+}
+
+const tier = z.strictObject({ above_input_tokens: tokens, ...rateFields });
+
+const prices = z
+  .strictObject({ ...rateFields, tiers: z.array(tier).max(MAX_TIERS).default([]) })
+  .superRefine(({ tiers }, context) => {
+    for (const [i, { above_input_tokens: bound }] of tiers.entries()) {
+      if (bound > (tiers[i - 1]?.above_input_tokens ?? 0)) continue;
+      const path = ["tiers", i, "above_input_tokens"];
+      context.addIssue({ code: "custom", path, message: "must be more than that of the tier before" });
+    }
+  })
+  .transform(({ tiers, ...values }): Prices => {
+    const rates = ratesOf(values, { image: 0n, request: 0n });
+    return {
+      ...rates,
+      tiers: tiers.map(({ above_input_tokens: aboveInputTokens, ...tierValues }) => ({
+        aboveInputTokens,
+        ...ratesOf(tierValues, rates),
+      })),
+    };
+  });
+
 const sandbox = z
-  .strictObject({ kind: z.literal("sandbox"), delay_ms: z.int().min(0).max(10_000).default(0), weight })
+  .strictObject({
+    kind: z.literal("sandbox"),
+    delay_ms: z.int().min(0).max(10_000).default(0),
+    weight,
+    cost: prices.optional(),
+  })
   .transform(({ delay_ms, ...values }) => ({ ...values, delayMs: delay_ms }));
 
 const remote = z
@@ -63,6 +120,7 @@ const remote = z
     model: name,
     timeout_ms: z.int().min(100).max(MAX_TIMEOUT_MS).default(60_000),
     weight,
+    cost: prices.optional(),
   })
   .refine(({ api_key_env, api_key_file }) => api_key_env === undefined || api_key_file === undefined, {
     path: ["api_key_file"],
@@ -147,58 +205,6 @@ const MAX_EXTRA_FIELDS = 50;
 
 /** The fields of a request that upstreams get unchanged. */
 const extraFields = z.array(fieldName).max(MAX_EXTRA_FIELDS).default([]);
-
-const price = z.int().min(0).max(Number(MAX_PRICE)).transform(BigInt);
-
-const rateFields = {
-  input: price,
-  cached_input: price.optional(),
-  cache_write: price.optional(),
-  cache_write_1h: price.optional(),
-  output: price,
-  reasoning: price.optional(),
-  image: price.optional(),
-  request: price.optional(),
-};
-
-type RateValues = z.output<z.ZodObject<typeof rateFields>>;
-
-/** What is left out costs what its total costs; images and requests, what they cost without a bound. */
-function ratesOf(values: RateValues, units: Pick<Rates, "image" | "request">): Rates {
-  const { input, output, cache_write: cacheWrite = input } = values;
-  return {
-    input,
-    cachedInput: values.cached_input ?? input,
-    cacheWrite,
-    cacheWrite1h: values.cache_write_1h ?? cacheWrite,
-    output,
-    reasoning: values.reasoning ?? output,
-    image: values.image ?? units.image,
-    request: values.request ?? units.request,
-  };
-}
-
-const tier = z.strictObject({ above_input_tokens: tokens, ...rateFields });
-
-const prices = z
-  .strictObject({ ...rateFields, tiers: z.array(tier).max(MAX_TIERS).default([]) })
-  .superRefine(({ tiers }, context) => {
-    for (const [i, { above_input_tokens: bound }] of tiers.entries()) {
-      if (bound > (tiers[i - 1]?.above_input_tokens ?? 0)) continue;
-      const path = ["tiers", i, "above_input_tokens"];
-      context.addIssue({ code: "custom", path, message: "must be more than that of the tier before" });
-    }
-  })
-  .transform(({ tiers, ...values }): Prices => {
-    const rates = ratesOf(values, { image: 0n, request: 0n });
-    return {
-      ...rates,
-      tiers: tiers.map(({ above_input_tokens: aboveInputTokens, ...tierValues }) => ({
-        aboveInputTokens,
-        ...ratesOf(tierValues, rates),
-      })),
-    };
-  });
 
 /** The prices of a model: all of them in one group, or those of input and output in two fields. */
 const priceFields = {

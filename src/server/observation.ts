@@ -137,6 +137,10 @@ function countCharge(metrics: Metrics, { generation, model = "" }: CallRecord): 
   const charge = generation?.charge;
   if (!charge) return;
   metrics.charges.inc([model], Number(charge.amountMicros));
+  if (charge.upstreamCostMicros !== undefined) {
+    metrics.costedCharges.inc([model], Number(charge.amountMicros));
+    metrics.upstreamCosts.inc([model], Number(charge.upstreamCostMicros));
+  }
   const { input, cachedInput, cacheWrite, output, reasoning } = charge.usage;
   countTokens(metrics, model, "input", input);
   countTokens(metrics, model, "cached_input", cachedInput);

@@ -78,6 +78,8 @@ export const entryItem = new CompositeType("entry_item", [
   "cache_write_1h",
   "price_tier",
   "price_list_version",
+  "upstream",
+  "upstream_cost",
 ]);
 
 /** The prices of a model, for vx.register_prices. */

@@ -87,6 +87,10 @@ export type Charge = {
   readonly priceVersion: number;
   /** The version of the account's own prices; 0 if none apply. */
   readonly priceListVersion: number;
+  /** The upstream that replied; empty if unknown. */
+  readonly upstream: string;
+  /** The cost there; undefined if the upstream has none. */
+  readonly upstreamCostMicros: Micros | undefined;
   /** The response for a later call with the same idempotency key. */
   readonly answer: string | undefined;
 };
@@ -222,6 +226,8 @@ function endRow({ lane, end: { generationId, accountId, charge } }: EndItem) {
     cache_write_1h: usage.cacheWrite1h,
     price_tier: tierOf(charge.prices, usage),
     price_list_version: charge.priceListVersion,
+    upstream: charge.upstream,
+    upstream_cost: charge.upstreamCostMicros,
   };
 }
 

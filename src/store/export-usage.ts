@@ -14,8 +14,8 @@ export type ExportRange = {
 };
 
 /**
- * A stored sum: of one quarter of an hour, price version, tier and version of the account's prices. Prices are null if the version is
- * unknown.
+ * A stored sum: of one quarter of an hour, price version, tier, version of the account's prices, and upstream. Prices are null if the
+ * version is unknown.
  */
 export type ExportRow = Omit<UsageSum, "start"> &
   EntryPrices & {
@@ -75,6 +75,7 @@ export async function* exportUsageOfLane(
         last.price_version,
         last.price_tier,
         last.price_list_version,
+        last.upstream,
       ]);
     }
   } while (rows.length === pieceRows);

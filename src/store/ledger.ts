@@ -35,6 +35,8 @@ export type EntryRow = {
   cache_write_1h: number;
   price_tier: number;
   price_list_version: number;
+  upstream: string;
+  upstream_cost_micros: bigint | null;
 } & EntryPrices;
 
 /** Null for entries that are not generations. */

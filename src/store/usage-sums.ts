@@ -10,6 +10,8 @@ export type Grouping = {
   readonly key: boolean;
   readonly model: boolean;
   readonly user: boolean;
+  /** Only for operators. */
+  readonly upstream: boolean;
 };
 
 export type UsageQuery = {
@@ -86,6 +88,7 @@ async function* usagePieces(
         by.key,
         by.model,
         by.user,
+        by.upstream,
         textOf(after),
         next,
         pieceRows,
@@ -177,6 +180,7 @@ async function* allUsagePieces(
       by.key,
       by.model,
       by.user,
+      by.upstream,
       textOf(after),
       accountId,
       options.rows,
@@ -202,6 +206,7 @@ export type UsageSum = {
   key_id: string;
   model: string;
   user_id: string;
+  upstream: string;
   requests: bigint;
   input: bigint;
   cached_input: bigint;
@@ -210,7 +215,12 @@ export type UsageSum = {
   reasoning: bigint;
   images: bigint;
   image_tokens: bigint;
+  /** What the account paid. */
   cost_micros: bigint;
+  /** What the operator pays the upstreams. */
+  upstream_cost_micros: bigint;
+  /** The part of cost_micros whose upstreams have no known cost. */
+  uncosted_micros: bigint;
 };
 
 /** The fields of a sum that are added up. */
@@ -224,17 +234,19 @@ export const USAGE_COUNTS = [
   "images",
   "image_tokens",
   "cost_micros",
+  "upstream_cost_micros",
+  "uncosted_micros",
 ] as const satisfies (keyof UsageSum)[];
 
-/** Start, account, key, model and user of a group: groups are in this order. */
-type Position = readonly [number, string, string, string, string];
+/** Start, account, key, model, user and upstream of a group: groups are in this order. */
+type Position = readonly [number, string, string, string, string, string];
 
-function positionOf({ start, account_id, key_id, model, user_id }: UsageSum): Position {
-  return [start, account_id, key_id, model, user_id];
+function positionOf({ start, account_id, key_id, model, user_id, upstream }: UsageSum): Position {
+  return [start, account_id, key_id, model, user_id, upstream];
 }
 
 function readPosition(page: Page): Position | undefined {
-  return splitPosition(page, 4) as Position | undefined;
+  return splitPosition(page, 5) as Position | undefined;
 }
 
 function textOf(position: Position | undefined): string {

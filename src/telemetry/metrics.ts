@@ -35,8 +35,29 @@ export function createMetrics(version: string) {
       collectDefaultMetrics({ register: registry });
       for (const name of LISTS_OF_HANDLES) registry.removeSingleMetric(name);
     },
+    ...modelMetrics(registry),
     ...recordedMetrics(registry),
     ...readMetrics(registers),
+  };
+}
+
+/** What the calls of each model used and cost. */
+function modelMetrics(registry: Registry) {
+  const { counter } = labelledMetrics(registry);
+  return {
+    modelCalls: counter("vx_model_calls_total", "Metered calls by model and gRPC code.", "model", "code"),
+    tokens: counter("vx_tokens_total", "Charged tokens by model and kind.", "model", "kind"),
+    charges: counter("vx_charged_micros_total", "Charges for generations by model, in micros.", "model"),
+    costedCharges: counter(
+      "vx_costed_charges_micros_total",
+      "Charges for generations whose upstream has a cost, by model, in micros.",
+      "model",
+    ),
+    upstreamCosts: counter(
+      "vx_upstream_cost_micros_total",
+      "Cost of generations at their upstreams, by model, in micros.",
+      "model",
+    ),
   };
 }
 
@@ -47,9 +68,6 @@ function recordedMetrics(registry: Registry) {
   return {
     calls: counter("vx_calls_total", "Calls by RPC, protocol and gRPC code.", "rpc", "protocol", "code"),
     failures: counter("vx_failed_calls_total", "Failed calls of the developer API by reason.", "reason"),
-    modelCalls: counter("vx_model_calls_total", "Metered calls by model and gRPC code.", "model", "code"),
-    tokens: counter("vx_tokens_total", "Charged tokens by model and kind.", "model", "kind"),
-    charges: counter("vx_charged_micros_total", "Charges for generations by model, in micros.", "model"),
     latency: histogram(
       "vx_call_seconds",
       "Duration from the request headers to the end of the response.",

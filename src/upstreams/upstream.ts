@@ -1,6 +1,7 @@
 import type { CallTrace, TraceHeaders } from "../domain/call-trace.ts";
 import type { Model } from "../domain/model.ts";
 import type { Delta, FinishReason } from "../domain/output.ts";
+import type { Prices } from "../domain/price.ts";
 import type { Prompt } from "../domain/prompt.ts";
 import type { Usage } from "../domain/usage.ts";
 
@@ -67,6 +68,8 @@ export class Progress {
   wasSent = false;
   /** The upstream of the last attempt; undefined before the first attempt. */
   upstream: string | undefined;
+  /** What the operator pays there; undefined if it is not known. */
+  cost: Prices | undefined;
   /** All texts that were received from the upstream but not yet read when the call was cancelled. */
   unread = "";
   /** The report for a reply that was cancelled or failed; undefined if the upstream had not reported any usage. */

@@ -51,7 +51,7 @@ test("the audit compares counters whose entries are archived with the usage, if 
 
 test("the usage has the sums of end users of archived months", async () => {
   const usage = async () => {
-    const by = { account: false, key: false, model: false, user: true };
+    const by = { account: false, key: false, model: false, user: true, upstream: false };
     const query = { starts: [0], end: Math.ceil(Date.now() / 900_000), by };
     const page = readPage("usage", { pageSize: 0, pageToken: "" }, []);
     const { rows } = await readUsage(ledger.pool, ledger.busy.accountId, query, page);

@@ -60,6 +60,8 @@ export async function moveToPast(owner: postgres.Sql, entries: readonly PastEntr
     INSERT INTO vx.usage_quarters
     SELECT lane, account_id, floor(extract(epoch FROM created_at) / 900)::integer, key_id, model, user_id, price_version,
            count(*), sum(input), sum(cached_input), sum(cache_write), sum(output), sum(reasoning), sum(images),
-           sum(image_tokens), -sum(amount_micros), sum(cache_write_1h), price_tier, price_list_version
-    FROM vx.ledger WHERE kind = 'generation' GROUP BY 1, 2, 3, 4, 5, 6, 7, price_tier, price_list_version`;
+           sum(image_tokens), -sum(amount_micros), sum(cache_write_1h), price_tier, price_list_version, upstream,
+           coalesce(sum(upstream_cost_micros), 0),
+           coalesce(-sum(amount_micros) FILTER (WHERE upstream_cost_micros IS NULL), 0)
+    FROM vx.ledger WHERE kind = 'generation' GROUP BY 1, 2, 3, 4, 5, 6, 7, price_tier, price_list_version, upstream`;
 }

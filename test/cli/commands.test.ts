@@ -252,7 +252,7 @@ describe("models", () => {
       },
       capabilities: expect.any(Array),
       aliases: [],
-      upstreams: [{ kind: "sandbox", base_url: "", model: "", timeout_ms: 0, weight: 0 }],
+      upstreams: [{ kind: "sandbox", base_url: "", model: "", timeout_ms: 0, weight: 0, cost: null }],
     });
   });
 

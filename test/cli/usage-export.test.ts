@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { createProgress } from "../../src/cli/output.ts";
 import { QUARTER_MS } from "../../src/domain/periods.ts";
 import { OPERATOR_TOKEN, useTestApp } from "../support/app.ts";
+import { parseCsv } from "../support/csv.ts";
 import { createTestKey, type TestKey, useOperator } from "../support/fixtures.ts";
 import { FOCUS } from "../support/focus-columns.ts";
 import { vx } from "./support.ts";
@@ -56,21 +57,13 @@ async function run(...args: string[]): Promise<string> {
   return stdout;
 }
 
-/** The rows of a CSV text by the names of its columns. */
-function parseCsv(text: string): { header: string[]; rows: Record<string, string>[] } {
-  const [header = [], ...lines] = text
-    .trimEnd()
-    .split("\r\n")
-    .map((line) =>
-      [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(
-        ([, quoted, plain]) => quoted?.replaceAll('""', '"') ?? plain ?? "",
-      ),
-    );
-  return {
-    header,
-    rows: lines.map((cells) => Object.fromEntries(cells.map((cell, i) => [header[i] ?? "", cell]))),
-  };
-}
+test("usage margin has revenue, cost and margin, by model and upstream unless groups are given", async () => {
+  const [header, first] = (await run("usage", "margin", ...RANGE)).split("\n");
+  expect(header).toMatch(/^START +MODEL +REQUESTS +REVENUE +COST +MARGIN$/);
+  expect(first).toMatch(/ \$0\.00 +\$\d\S+$/);
+  const { rows } = JSON.parse(await run("usage", "margin", "--group-by", "account", ...RANGE, "--json"));
+  for (const { usage, margin_micros } of rows) expect(margin_micros).toBe(usage.cost_micros);
+});
 
 test("csv has a line per quarter of an hour, account, key, model, user and price version", async () => {
   const { rows } = parseCsv(await run("usage", "export", "--format", "csv", ...RANGE));

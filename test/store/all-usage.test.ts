@@ -8,7 +8,7 @@ import { createPayer, type Payer } from "../support/payer.ts";
 import { useStore, withCall } from "../support/store.ts";
 
 const store = useStore();
-const NO_GROUPS = { account: false, key: false, model: false, user: false };
+const NO_GROUPS = { account: false, key: false, model: false, user: false, upstream: false };
 const page = (pageSize: number, pageToken = "") => readPage("usage", { pageSize, pageToken }, []);
 
 let payers: Payer[];

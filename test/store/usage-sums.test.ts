@@ -15,7 +15,7 @@ import { charge, createPayer, endOf, holdOf, newGenerationId, type Payer } from 
 import { createTestBilling, useStore, withCall } from "../support/store.ts";
 
 const store = useStore();
-const NO_GROUPS: Grouping = { account: false, key: false, model: false, user: false };
+const NO_GROUPS: Grouping = { account: false, key: false, model: false, user: false, upstream: false };
 const page = (pageSize = 1_000, pageToken = "") => readPage("usage", { pageSize, pageToken }, []);
 
 async function today(by: Partial<Grouping> = {}): Promise<UsageQuery> {

@@ -25,6 +25,8 @@ const COLUMNS = [
   "cache_write_1h",
   "price_tier",
   "price_list_version",
+  "upstream",
+  "upstream_cost_micros",
 ];
 
 /** The hash of each row `l` of the ledger in the search_path, recomputed over the window `c` of its account. */

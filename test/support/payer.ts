@@ -100,6 +100,8 @@ export function endOf(
           prices: MODEL.prices,
           priceVersion: 1,
           priceListVersion: 0,
+          upstream: "sandbox",
+          upstreamCostMicros: 5n,
           answer,
         };
   return { generationId, accountId: payer.accountId, charge };

@@ -15,8 +15,15 @@ import {
 import { archivedUntil } from "../../store/ledger.ts";
 import { namedCell } from "../../store/named-cell.ts";
 import type { ApiCall, Deps } from "../define-service.ts";
-import { inclusiveTokensOf } from "../views.ts";
-import { FOCUS_COLUMNS, FocusDays, type FocusRow, focusRowOfMovement, timeText } from "./focus.ts";
+import { inclusiveTokensOf, marginOf } from "../views.ts";
+import {
+  EXPORT_COUNTS,
+  FocusDays,
+  type FocusRow,
+  focusColumns,
+  focusRowOfMovement,
+  timeText,
+} from "./focus.ts";
 import { usageRangeOf } from "./request.ts";
 
 /** A part of the file. A piece of usage has the quarter of its last row; a piece of movements has none. */
@@ -37,9 +44,11 @@ export async function* exportUsage(
   // A single account is in one lane, so its progress counts the quarters of the range.
   const parts = accountId === "" ? lanes.length : range.to - range.from;
   let rows = 0n;
-  yield { text: request.format === "focus" ? csvLine(FOCUS_COLUMNS) : csvLine(Object.keys(CSV_COLUMNS)) };
+  const isFocus = request.format === "focus";
+  const costs = request.includeCosts;
+  yield { text: csvLine(isFocus ? focusColumns(costs) : Object.keys(csvColumns(costs))) };
   for (const [lanesDone, lane] of lanes.entries()) {
-    const pieces = request.format === "focus" ? focusPieces(deps, lane, range) : csvPieces(deps, lane, range);
+    const pieces = isFocus ? focusPieces(deps, lane, range, costs) : csvPieces(deps, lane, range, costs);
     for await (const piece of pieces) {
       call.signal.throwIfAborted();
       await call.recheckOperator();
@@ -87,20 +96,72 @@ const CSV_COLUMNS: Readonly<Record<string, (row: ExportRow) => unknown>> = {
   cost: (row) => formatMicros(row.cost_micros),
 };
 
-async function* csvPieces({ database }: Exported, lane: number, range: ExportRange): AsyncGenerator<Piece> {
-  const values = Object.values(CSV_COLUMNS);
-  for await (const rows of exportUsageOfLane(database, lane, range)) {
+/** Columns for operators alone, at the end. */
+const COST_COLUMNS: typeof CSV_COLUMNS = {
+  upstream: (row) => row.upstream,
+  upstream_cost_micros: (row) => row.upstream_cost_micros,
+  uncosted_micros: (row) => row.uncosted_micros,
+  margin_micros: (row) => marginOf(row),
+};
+
+function csvColumns(costs: boolean): typeof CSV_COLUMNS {
+  return costs ? { ...CSV_COLUMNS, ...COST_COLUMNS } : CSV_COLUMNS;
+}
+
+async function* csvPieces(
+  { database }: Exported,
+  lane: number,
+  range: ExportRange,
+  costs: boolean,
+): AsyncGenerator<Piece> {
+  const values = Object.values(csvColumns(costs));
+  const pieces = exportUsageOfLane(database, lane, range);
+  for await (const rows of costs ? pieces : withoutUpstreams(pieces)) {
     const lines = rows.map((row) => csvLine(values.map((value) => String(value(row)))));
     yield { text: lines.join(""), rows: rows.length, quarter: rows.at(-1)?.quarter };
   }
+}
+
+/** Adds up rows that differ only in their upstream, which are next to each other: their number would show how many there are. */
+async function* withoutUpstreams(pieces: AsyncIterable<ExportRow[]>): AsyncGenerator<ExportRow[]> {
+  let last: ExportRow | undefined;
+  for await (const rows of pieces) {
+    const sums: ExportRow[] = [];
+    for (const row of rows) {
+      if (last && isSameSum(last, row)) for (const count of EXPORT_COUNTS) last[count] += row[count];
+      else {
+        if (last) sums.push(last);
+        last = row;
+      }
+    }
+    yield sums;
+  }
+  if (last) yield [last];
+}
+
+const SUM_KEYS = [
+  "account_id",
+  "quarter",
+  "key_id",
+  "model",
+  "user_id",
+  "price_version",
+  "price_tier",
+  "price_list_version",
+] as const satisfies (keyof ExportRow)[];
+
+function isSameSum(one: ExportRow, other: ExportRow): boolean {
+  return SUM_KEYS.every((name) => one[name] === other[name]);
 }
 
 async function* focusPieces(
   { database, productName }: Exported,
   lane: number,
   range: ExportRange,
+  costs: boolean,
 ): AsyncGenerator<Piece> {
-  const days = new FocusDays(productName);
+  const days = new FocusDays(productName, costs);
+  const focusPiece = (rows: readonly FocusRow[]) => pieceOf(rows, focusColumns(costs));
   for await (const rows of exportUsageOfLane(database, lane, range)) {
     yield { ...focusPiece(rows.flatMap((row) => days.collect(row))), quarter: rows.at(-1)?.quarter };
   }
@@ -110,7 +171,7 @@ async function* focusPieces(
   }
 }
 
-function focusPiece(rows: readonly FocusRow[]): Piece {
-  const text = rows.map((row) => csvLine(FOCUS_COLUMNS.map((name) => row[name]))).join("");
+function pieceOf(rows: readonly FocusRow[], columns: readonly (keyof FocusRow)[]): Piece {
+  const text = rows.map((row) => csvLine(columns.map((name) => row[name]))).join("");
   return { text, rows: rows.length };
 }

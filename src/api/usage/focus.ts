@@ -44,7 +44,14 @@ export const FOCUS_COLUMNS = [
   "x_Requests",
 ] as const;
 
-export type FocusRow = Readonly<Record<(typeof FOCUS_COLUMNS)[number], string>>;
+/** Columns for operators alone. The first meter of a group has the costs of all. */
+const COST_COLUMNS = ["x_Upstream", "x_UpstreamCost", "x_UncostedCharges"] as const;
+
+export type FocusRow = Readonly<Record<(typeof FOCUS_COLUMNS | typeof COST_COLUMNS)[number], string>>;
+
+export function focusColumns(costs: boolean): readonly (keyof FocusRow)[] {
+  return costs ? [...FOCUS_COLUMNS, ...COST_COLUMNS] : FOCUS_COLUMNS;
+}
 
 const DAY_QUARTERS = 96;
 const DAY_MS = DAY_QUARTERS * QUARTER_MS;
@@ -52,17 +59,20 @@ const DAY_MS = DAY_QUARTERS * QUARTER_MS;
 const COST_DECIMALS = 12;
 const MICRO = 10n ** 6n;
 
-/** The sums of one day in UTC with the same account, key, model and prices. */
+/** The sums of one day in UTC with the same account, key, model, prices and, if wanted, upstream. */
 type DaySum = { -readonly [Name in keyof ExportRow]: ExportRow[Name] };
 
 /** Collects rows, ordered by account and time, into days: memory holds one day of one account. */
 export class FocusDays {
   readonly #productName: string;
+  readonly #costs: boolean;
   readonly #sums = new Map<string, DaySum>();
   #current = "";
 
-  constructor(productName: string) {
+  /** @param costs whether each upstream has rows of its own */
+  constructor(productName: string, costs: boolean) {
     this.#productName = productName;
+    this.#costs = costs;
   }
 
   /** Returns the rows of the day before, if this row starts another one. */
@@ -71,7 +81,15 @@ export class FocusDays {
     const current = `${day} ${row.account_id}`;
     const done = current === this.#current ? [] : this.finish();
     this.#current = current;
-    const key = `${row.key_id} ${row.price_version} ${row.price_tier} ${row.price_list_version} ${row.model}`;
+    const upstream = this.#costs ? row.upstream : "";
+    const key = JSON.stringify([
+      row.key_id,
+      row.price_version,
+      row.price_tier,
+      row.price_list_version,
+      row.model,
+      upstream,
+    ]);
     const sum = this.#sums.get(key);
     if (!sum) this.#sums.set(key, { ...row, quarter: day * DAY_QUARTERS });
     else for (const count of EXPORT_COUNTS) sum[count] += row[count];
@@ -85,7 +103,8 @@ export class FocusDays {
   }
 }
 
-const EXPORT_COUNTS = [...USAGE_COUNTS, "cache_write_1h"] as const;
+/** The fields of a row that are added up. */
+export const EXPORT_COUNTS = [...USAGE_COUNTS, "cache_write_1h"] as const;
 
 type Meter = {
   name: string;
@@ -166,6 +185,9 @@ function rowsOfDay(sum: DaySum, productName: string): FocusRow[] {
       SkuPriceId: `${sum.model}/${sum.price_version}${ofAccount}${tier}/${name.replaceAll(" ", "-").toLowerCase()}`,
       x_KeyId: sum.key_id,
       x_Requests: String(sum.requests),
+      x_Upstream: sum.upstream,
+      x_UpstreamCost: formatDecimal(i === 0 ? sum.upstream_cost_micros : 0n, 6),
+      x_UncostedCharges: formatDecimal(i === 0 ? sum.uncosted_micros : 0n, 6),
     };
   });
 }
@@ -198,6 +220,9 @@ export function focusRowOfMovement(row: MovementRow, productName: string): Focus
     SkuPriceId: "",
     x_KeyId: "",
     x_Requests: "",
+    x_Upstream: "",
+    x_UpstreamCost: "",
+    x_UncostedCharges: "",
   };
 }
 

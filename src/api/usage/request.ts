@@ -47,7 +47,7 @@ export async function usageQueryOf(
 
 function groupingOf(values: readonly string[], names: readonly (keyof Grouping)[]) {
   const parts = values.length === 0 ? ["day"] : values.flatMap((value) => value.split(","));
-  const by = { account: false, key: false, model: false, user: false };
+  const by = { account: false, key: false, model: false, user: false, upstream: false };
   let period: Period | undefined;
   for (const part of parts) {
     const name = names.find((known) => known === part);

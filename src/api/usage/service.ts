@@ -6,7 +6,7 @@ import { readPage } from "../../domain/page.ts";
 import { findAccount, namesOf } from "../../store/accounts.ts";
 import { readAllUsage, readUsage, TooMuchUsage, type UsagePage } from "../../store/usage-sums.ts";
 import { type Deps, defineService } from "../define-service.ts";
-import { viewUsage } from "../views.ts";
+import { viewMargin, viewUsage } from "../views.ts";
 import { usageFiltersOf, usageQueryOf } from "./request.ts";
 
 export const usageService = defineService(UsageService, {
@@ -21,7 +21,13 @@ export const usageService = defineService(UsageService, {
 
 /** The usage of one account or of all accounts, for operators. */
 export async function getAccountUsage({ database }: Deps, request: GetAccountUsageRequest) {
-  const { by, ...range } = await usageQueryOf(database.home, request, ["account", "key", "model", "user"]);
+  const { by, ...range } = await usageQueryOf(database.home, request, [
+    "account",
+    "key",
+    "model",
+    "user",
+    "upstream",
+  ]);
   // A key belongs to one account, so this adds no rows.
   const query = { ...range, by: { ...by, account: by.account || by.key } };
   const page = readPage("usage", request, usageFiltersOf(request, request.accountId));
@@ -41,6 +47,7 @@ export async function getAccountUsage({ database }: Deps, request: GetAccountUsa
     accountName: names.get(row.account_id) ?? "",
     keyName: names.get(row.key_id) ?? "",
     usage: viewUsage(row),
+    ...viewMargin(row),
   }));
   return { rows: named, ...rest };
 }

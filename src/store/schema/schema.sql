@@ -39,6 +39,24 @@ CREATE TYPE applied_limit AS (
   per_user boolean
 );
 
+CREATE TYPE auto_topup_view AS (
+  account_id text,
+  is_enabled boolean,
+  threshold_micros bigint,
+  amount_micros bigint,
+  monthly_max_micros bigint,
+  failures smallint,
+  last_failure text,
+  customer_id text,
+  method_id text,
+  method text,
+  page_id text,
+  page_url text,
+  page_created_at timestamp with time zone,
+  month_micros bigint,
+  pending_topup_id text
+);
+
 CREATE TYPE call_counters AS (
   places tid[],
   counters vx.limit_counter[],
@@ -76,7 +94,9 @@ CREATE TYPE entry_item AS (
   answer text,
   cache_write_1h integer,
   price_tier integer,
-  price_list_version integer
+  price_list_version integer,
+  upstream text,
+  upstream_cost bigint
 );
 
 CREATE TYPE event_view AS (
@@ -243,7 +263,8 @@ CREATE TYPE seen_payment AS (
   amount_micros bigint,
   refunded_micros bigint,
   disputed_micros bigint,
-  receipt_url text
+  receipt_url text,
+  failure text
 );
 
 CREATE TYPE spent_sum AS (
@@ -313,6 +334,7 @@ CREATE TABLE accounts (
   low_balance_micros bigint,
   owed_micros bigint NOT NULL DEFAULT 0,
   price_list_version integer NOT NULL DEFAULT 0,
+  auto_topup_below_micros bigint,
   CONSTRAINT balance_covers_holds CHECK (((0 <= held_micros) AND (held_micros <= balance_micros))),
   CONSTRAINT balance_in_range CHECK ((balance_micros <= '9000000000000000'::bigint)),
   CONSTRAINT owed_not_negative CHECK ((owed_micros >= 0)),
@@ -345,6 +367,32 @@ CREATE TABLE archived_ledger (
   usage_fingerprint numeric NOT NULL,
   CONSTRAINT archived_ledger_pkey PRIMARY KEY (lane, account_id, month)
 );
+
+CREATE TABLE auto_topups (
+  lane smallint NOT NULL,
+  account_id text NOT NULL,
+  is_enabled boolean NOT NULL,
+  threshold_micros bigint NOT NULL,
+  amount_micros bigint NOT NULL,
+  monthly_max_micros bigint NOT NULL,
+  currency text NOT NULL,
+  failures smallint NOT NULL DEFAULT 0,
+  last_failure text NOT NULL DEFAULT ''::text,
+  customer_id text,
+  method_id text,
+  method text NOT NULL DEFAULT ''::text,
+  method_page_at timestamp with time zone,
+  page_id text,
+  page_url text NOT NULL DEFAULT ''::text,
+  page_created_at timestamp with time zone,
+  full_until timestamp with time zone,
+  due_at timestamp with time zone,
+  CONSTRAINT auto_topup_amounts_positive CHECK (((NOT is_enabled) OR (LEAST(threshold_micros, amount_micros, ((monthly_max_micros - amount_micros) + 1)) > 0))),
+  CONSTRAINT method_has_customer CHECK (((method_id IS NULL) OR (customer_id IS NOT NULL))),
+  CONSTRAINT auto_topups_lane_account_id_fkey FOREIGN KEY (lane, account_id) REFERENCES accounts(lane, id),
+  CONSTRAINT auto_topups_pkey PRIMARY KEY (lane, account_id)
+);
+CREATE INDEX auto_topups_due ON auto_topups USING btree (due_at) WHERE (due_at IS NOT NULL);
 
 CREATE TABLE cell_name (
   name text NOT NULL,
@@ -514,6 +562,8 @@ CREATE TABLE ledger (
   cache_write_1h usage_count NOT NULL DEFAULT 0,
   price_tier integer NOT NULL DEFAULT 0,
   price_list_version integer NOT NULL DEFAULT 0,
+  upstream text NOT NULL DEFAULT ''::text,
+  upstream_cost_micros bigint,
   CONSTRAINT entry_has_reason CHECK ((reason <> ''::text)),
   CONSTRAINT ledger_pkey PRIMARY KEY (lane, account_id, seq, month),
   CONSTRAINT ledger_entry_once UNIQUE (lane, id, month)
@@ -723,6 +773,8 @@ CREATE TABLE topups (
   disputed_micros bigint NOT NULL DEFAULT 0,
   problem text NOT NULL DEFAULT ''::text,
   next_poll_at timestamp with time zone,
+  is_automatic boolean NOT NULL DEFAULT false,
+  failure text NOT NULL DEFAULT ''::text,
   CONSTRAINT paid_has_payment CHECK (((paid_at IS NULL) OR (payment_id IS NOT NULL))),
   CONSTRAINT reversals_not_negative CHECK ((LEAST(refunded_micros, disputed_micros) >= 0)),
   CONSTRAINT topup_positive CHECK ((amount_micros > 0)),
@@ -731,6 +783,8 @@ CREATE TABLE topups (
   CONSTRAINT payment_once UNIQUE (lane, payment_id),
   CONSTRAINT topup_once UNIQUE (lane, account_id, idempotency_key)
 );
+CREATE INDEX automatic_topups ON topups USING btree (lane, account_id, created_at) WHERE is_automatic;
+CREATE UNIQUE INDEX one_automatic_topup ON topups USING btree (lane, account_id) WHERE (is_automatic AND (state = 'pending'::topup_state));
 CREATE INDEX topups_by_account ON topups USING btree (lane, account_id, id);
 CREATE INDEX topups_by_id ON topups USING btree (id COLLATE "C");
 CREATE INDEX topups_to_poll ON topups USING btree (next_poll_at) WHERE (next_poll_at IS NOT NULL);
@@ -755,7 +809,10 @@ CREATE TABLE usage_quarters (
   cache_write_1h bigint NOT NULL DEFAULT 0,
   price_tier integer NOT NULL DEFAULT 0,
   price_list_version integer NOT NULL DEFAULT 0,
-  CONSTRAINT usage_quarters_pkey PRIMARY KEY (lane, account_id, quarter, key_id, model, user_id, price_version, price_tier, price_list_version)
+  upstream text NOT NULL DEFAULT ''::text,
+  upstream_cost_micros bigint NOT NULL DEFAULT 0,
+  uncosted_micros bigint NOT NULL DEFAULT 0,
+  CONSTRAINT usage_quarters_pkey PRIMARY KEY (lane, account_id, quarter, key_id, model, user_id, price_version, price_tier, price_list_version, upstream)
 ) WITH (fillfactor=80);
 
 CREATE TABLE usage_user_counts (
@@ -876,6 +933,8 @@ CREATE VIEW priced_ledger AS
     l.cache_write_1h,
     l.price_tier,
     l.price_list_version,
+    l.upstream,
+    l.upstream_cost_micros,
     discounted((r.input)::bigint, a.discount) AS input_price,
     discounted((r.cached_input)::bigint, a.discount) AS cached_input_price,
     discounted((r.cache_write)::bigint, a.discount) AS cache_write_price,
@@ -899,15 +958,19 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION align_counters(p_lane smallint, p_account_id text, p_names counter_name[], p_version bigint, p_plans_version bigint, p_at timestamp with time zone) RETURNS call_counters
 -- FUNCTION aligned_counters(p_lane smallint, p_account_id text, p_names counter_name[], p_at timestamp with time zone) RETURNS TABLE(place tid, counter limit_counter, valid_until timestamp with time zone)
 -- FUNCTION append_operator_event(p_act operator_act, p_lane smallint, p_target text, p_account_id text, p_outcome text) RETURNS void
+-- FUNCTION apply_auto_topup_page(p_lane smallint, p_account_id text, p_page_id text, p_page_at timestamp with time zone, p_customer_id text, p_is_over boolean, p_method_id text, p_method text) RETURNS void; for the server
 -- FUNCTION apply_payment(p_lane smallint, p_id text, p_version bigint, p_seen text) RETURNS TABLE(outcome text, account_id text, alert text); for the server
 -- FUNCTION archivable_partitions() RETURNS TABLE(name text, last_month integer)
 -- FUNCTION archived_heads(p_lane smallint, p_first text, p_last text) RETURNS SETOF archived_ledger
+-- FUNCTION arm_auto_topup(p_lane smallint, p_account_id text, p_may_start boolean) RETURNS void
 -- FUNCTION audit(p_lane smallint, p_account_id text, p_seq bigint, p_rows bigint, p_sum numeric, p_hash bytea, p_limit integer, p_max_findings integer) RETURNS TABLE(account_id text, rule text, detail text, accounts bigint, entries bigint, keys bigint, balance_micros numeric, next_account_id text, next_seq bigint, next_rows bigint, next_sum numeric, next_hash bytea); for the server
 -- FUNCTION audit_archived_usage(p_lane smallint, p_position text, p_sum numeric, p_limit integer, p_max_findings integer) RETURNS TABLE(account_id text, rule text, detail text, next text, next_sum numeric); for the server
 -- FUNCTION audit_limits(p_lane smallint, p_account_id text, p_limit integer, p_max_findings integer) RETURNS TABLE(account_id text, rule text, detail text, next_account_id text); for the server
 -- FUNCTION audit_operator_events(p_lane smallint, p_seq bigint, p_hash bytea, p_limit integer, p_max_findings integer) RETURNS TABLE(account_id text, rule text, detail text, events bigint, next_lane smallint, next_seq bigint, next_hash bytea); for the server
 -- FUNCTION audit_prices(p_max_findings integer) RETURNS TABLE(account_id text, rule text, detail text); for the server
 -- FUNCTION audit_usage(p_lane smallint, p_account_id text, p_seq bigint, p_sum numeric, p_stored numeric, p_quarter integer, p_limit integer, p_max_findings integer) RETURNS TABLE(account_id text, rule text, detail text, next_account_id text, next_seq bigint, next_sum numeric); for the server
+-- FUNCTION auto_topup_month(p_lane smallint, p_account_id text) RETURNS bigint
+-- FUNCTION auto_topups_due(p_limit integer) RETURNS TABLE(account_id text); for the server
 -- FUNCTION begin_split(p_id text, p_source text, p_target text, p_lanes smallint[]) RETURNS void
 -- FUNCTION bill(p_server_id text, p_not_after timestamp with time zone, p_lanes smallint[], p_ends entry_item[], p_holds hold_item[]) RETURNS SETOF item_result; for the server
 -- FUNCTION cell_state() RETURNS TABLE(lanes text, epochs text, shared_version bigint, name text); for the server
@@ -944,6 +1007,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION disable_webhook(p_lane smallint, p_id text, p_reason text) RETURNS void; for the server
 -- FUNCTION discounted(p_price bigint, p_discount integer) RETURNS bigint
 -- FUNCTION effective_rpm(p_own integer, p_may_exceed_plan boolean, p_plan integer) RETURNS integer
+-- FUNCTION end_auto_topup(p_lane smallint, p_account_id text, p_topup_id text, p_failure text) RETURNS void
 -- FUNCTION end_session(p_fingerprint bytea, p_request_id text) RETURNS void; for the server
 -- FUNCTION entries_to_archive(p_lane smallint, p_month integer, p_account_id text, p_seq bigint, p_limit integer) RETURNS TABLE(account_id text, seq bigint, line text, is_charge_right boolean)
 -- FUNCTION entry_id(p_lane smallint, p_at timestamp with time zone) RETURNS text
@@ -953,7 +1017,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION expiring_keys(p_limit integer) RETURNS TABLE(lane smallint, id text); for the server
 -- FUNCTION explain_limits(p_counters limit_counter[], p_held held_counter[], p_at timestamp with time zone) RETURNS text
 -- FUNCTION export_movements(p_lane smallint, p_account_id text, p_from timestamp with time zone, p_to timestamp with time zone, p_after_id text, p_seq bigint, p_limit integer) RETURNS TABLE(account_id text, account_name text, seq bigint, id text, kind entry_kind, amount_micros bigint, reason text, created_at timestamp with time zone); for the server
--- FUNCTION export_usage(p_lane smallint, p_account_id text, p_from integer, p_end integer, p_position text, p_limit integer) RETURNS TABLE(account_id text, account_name text, quarter integer, key_id text, model text, user_id text, price_version integer, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, input_price bigint, cached_input_price bigint, cache_write_price bigint, cache_write_1h_price bigint, output_price bigint, reasoning_price bigint, image_price bigint, request_price bigint, cache_write_1h bigint, price_tier integer, price_list_version integer, discount integer); for the server
+-- FUNCTION export_usage(p_lane smallint, p_account_id text, p_from integer, p_end integer, p_position text, p_limit integer) RETURNS TABLE(account_id text, account_name text, quarter integer, key_id text, model text, user_id text, price_version integer, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, input_price bigint, cached_input_price bigint, cache_write_price bigint, cache_write_1h_price bigint, output_price bigint, reasoning_price bigint, image_price bigint, request_price bigint, cache_write_1h bigint, price_tier integer, price_list_version integer, discount integer, upstream text, upstream_cost_micros bigint, uncosted_micros bigint); for the server
 -- FUNCTION fail_deliveries(p_lane smallint, p_webhook_id text) RETURNS void
 -- FUNCTION filter_entries(p_lane smallint, p_account_id text, p_kind text, p_key_id text, p_model text, p_first bigint, p_end bigint, p_limit integer) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION find_accounts(p_reference text) RETURNS SETOF account_views; for the server
@@ -963,6 +1027,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION get_account(p_lane smallint, p_id text) RETURNS SETOF account_views; for the server
 -- FUNCTION get_account_prices(p_lane smallint, p_account_id text, p_version integer) RETURNS SETOF account_price_view; for the server
 -- FUNCTION get_answer(p_lane smallint, p_account_id text, p_idempotency_key text) RETURNS TABLE(answer text); for the server
+-- FUNCTION get_auto_topup(p_lane smallint, p_account_id text) RETURNS SETOF auto_topup_view; for the server
 -- FUNCTION get_entry(p_lane smallint, p_account_id text, p_id text, p_month integer) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION get_topup(p_lane smallint, p_account_id text, p_id text) RETURNS SETOF topups; for the server
 -- FUNCTION heads_of_archive(p_month integer, p_lane smallint, p_account_id text, p_limit integer) RETURNS TABLE(lane smallint, account_id text, before_seq bigint, before_balance_micros bigint, before_hash bytea, seq bigint, balance_micros bigint, hash bytea)
@@ -976,7 +1041,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION lanes_in_use() RETURNS SETOF smallint; for the server
 -- FUNCTION lanes_to_sweep(p_from smallint, p_to smallint) RETURNS SETOF smallint; for the server
 -- FUNCTION last_window_end(p_counter limit_counter) RETURNS timestamp with time zone
--- FUNCTION ledger_hash(p_before bytea, p_version smallint, p_account_id text, p_seq bigint, p_id text, p_month integer, p_kind entry_kind, p_amount_micros bigint, p_balance_after_micros bigint, p_reason text, p_request_id text, p_key_id text, p_model text, p_price_version integer, p_input integer, p_cached_input integer, p_cache_write integer, p_output integer, p_reasoning integer, p_images integer, p_image_tokens integer, p_user_id text, p_trace_id text, p_created_at timestamp with time zone, p_cache_write_1h integer, p_price_tier integer, p_price_list_version integer) RETURNS bytea
+-- FUNCTION ledger_hash(p_before bytea, p_version smallint, p_account_id text, p_seq bigint, p_id text, p_month integer, p_kind entry_kind, p_amount_micros bigint, p_balance_after_micros bigint, p_reason text, p_request_id text, p_key_id text, p_model text, p_price_version integer, p_input integer, p_cached_input integer, p_cache_write integer, p_output integer, p_reasoning integer, p_images integer, p_image_tokens integer, p_user_id text, p_trace_id text, p_created_at timestamp with time zone, p_cache_write_1h integer, p_price_tier integer, p_price_list_version integer, p_upstream text, p_upstream_cost_micros bigint) RETURNS bytea
 -- FUNCTION ledger_partitions() RETURNS TABLE(name text, first_month integer, end_month integer)
 -- FUNCTION ledger_range(p_lane smallint, p_account_id text, p_from timestamp with time zone, p_to timestamp with time zone) RETURNS TABLE(first_seq bigint, end_seq bigint); for the server
 -- FUNCTION limit_subjects(p_lane smallint, p_account_id text, p_key_ids text[], p_account_is_limited boolean, p_key_is_limited boolean, p_limited_plans text[]) RETURNS TABLE(subject_id text, plan text)
@@ -1024,6 +1089,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION price_hash(p_before bytea, p_row price_versions) RETURNS bytea
 -- FUNCTION prices_json(p_rates price_rates[]) RETURNS jsonb
 -- FUNCTION probe_writes() RETURNS TABLE(clock timestamp with time zone); for the server
+-- FUNCTION put_auto_topup(p_act text, p_lane smallint, p_account_id text, p_is_enabled boolean, p_threshold_micros bigint, p_amount_micros bigint, p_monthly_max_micros bigint, p_currency text) RETURNS SETOF auto_topup_view; for the server
 -- FUNCTION put_limit(p_act text, p_lane smallint, p_owner_id text, p_limit text) RETURNS SETOF limit_view; for the server
 -- FUNCTION put_plan(p_act text, p_name text, p_rpm integer, p_max_active_keys integer, p_max_keys_created_per_hour integer) RETURNS SETOF plans; for the server
 -- FUNCTION put_profile(p_lane smallint, p_id text, p_external_id text, p_email text, p_notes text) RETURNS void
@@ -1031,9 +1097,9 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION quote_hold(p_holds hold_item[]) RETURNS SETOF item_result; for the server
 -- FUNCTION raise_lane_moved() RETURNS void
 -- FUNCTION rates_of(p_rates price_rates[], p_input_tokens integer) RETURNS SETOF price_rates
--- FUNCTION read_all_usage(p_starts integer[], p_end integer, p_by_account boolean, p_by_key boolean, p_by_model boolean, p_by_user boolean, p_after text, p_account_id text, p_rows bigint, p_accounts integer, p_limit bigint) RETURNS TABLE(start integer, account_id text, key_id text, model text, user_id text, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, large_account_id text); for the server
+-- FUNCTION read_all_usage(p_starts integer[], p_end integer, p_by_account boolean, p_by_key boolean, p_by_model boolean, p_by_user boolean, p_by_upstream boolean, p_after text, p_account_id text, p_rows bigint, p_accounts integer, p_limit bigint) RETURNS TABLE(start integer, account_id text, key_id text, model text, user_id text, upstream text, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, upstream_cost_micros bigint, uncosted_micros bigint, large_account_id text); for the server
 -- FUNCTION read_shared_data() RETURNS TABLE(version bigint, plans text, limits text, operators text, prices text, webhooks text); for the server
--- FUNCTION read_usage(p_lane smallint, p_account_id text, p_starts integer[], p_end integer, p_by_key boolean, p_by_model boolean, p_by_user boolean, p_after text, p_position text, p_rows bigint, p_limit bigint) RETURNS TABLE(start integer, key_id text, model text, user_id text, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, through_seq bigint, next text); for the server
+-- FUNCTION read_usage(p_lane smallint, p_account_id text, p_starts integer[], p_end integer, p_by_key boolean, p_by_model boolean, p_by_user boolean, p_by_upstream boolean, p_after text, p_position text, p_rows bigint, p_limit bigint) RETURNS TABLE(start integer, key_id text, model text, user_id text, upstream text, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, upstream_cost_micros bigint, uncosted_micros bigint, through_seq bigint, next text); for the server
 -- FUNCTION recently_revoked_keys(p_seconds integer) RETURNS SETOF text; for the server
 -- FUNCTION redeliver(p_act text, p_webhook_id text, p_types text, p_lane smallint, p_account_id text, p_event_id text, p_from timestamp with time zone, p_to timestamp with time zone, p_max_lane smallint, p_limit integer) RETURNS integer; for the server
 -- FUNCTION refuse(p_reason text, p_message text, p_metadata jsonb) RETURNS void
@@ -1049,6 +1115,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION require_lane(p_lane smallint) RETURNS void
 -- FUNCTION require_plan(p_name text) RETURNS plans
 -- FUNCTION restart_windows(p_counter limit_counter, p_at timestamp with time zone) RETURNS limit_counter
+-- FUNCTION resume_auto_topup(p_lane smallint, p_account_id text) RETURNS void; for the server
 -- FUNCTION return_lanes(p_id text) RETURNS void
 -- FUNCTION revoke_any_key(p_act text, p_lane smallint, p_id text) RETURNS SETOF key_view; for the server
 -- FUNCTION revoke_key(p_lane smallint, p_account_id text, p_id text) RETURNS SETOF key_view; for the server
@@ -1070,19 +1137,23 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION set_account_plan(p_act text, p_lane smallint, p_id text, p_plan text) RETURNS SETOF account_views; for the server
 -- FUNCTION set_account_prices(p_act text, p_lane smallint, p_account_id text, p_model text, p_discount integer, p_rates price_rates[]) RETURNS SETOF account_price_view; for the server
 -- FUNCTION set_account_suspended(p_act text, p_lane smallint, p_id text, p_suspended boolean) RETURNS SETOF account_views; for the server
+-- FUNCTION set_auto_topup_page(p_lane smallint, p_account_id text, p_customer_id text, p_page_id text, p_page_url text) RETURNS SETOF auto_topup_view; for the server
 -- FUNCTION set_key_limit(p_act text, p_lane smallint, p_id text, p_rate_limit_rpm integer) RETURNS SETOF key_view; for the server
 -- FUNCTION set_limits(p_lane smallint, p_account_id text, p_owner_id text, p_limits text, p_replaces boolean) RETURNS void
 -- FUNCTION set_low_balance(p_lane smallint, p_id text, p_micros bigint) RETURNS SETOF account_views; for the server
 -- FUNCTION set_split_state(p_id text, p_from text, p_to text) RETURNS smallint[]
 -- FUNCTION set_topup_page(p_lane smallint, p_id text, p_page_id text, p_page_url text) RETURNS SETOF topups; for the server
+-- FUNCTION set_topup_payment(p_lane smallint, p_id text, p_payment_id text) RETURNS SETOF topups; for the server
 -- FUNCTION settle_limits(p_lane smallint, p_account_id text, p_places tid[], p_counters limit_counter[], p_changed_places tid[], p_changed limit_counter[], p_held held_counter[], p_model text, p_user_id text, p_cost bigint, p_tokens bigint, p_at timestamp with time zone) RETURNS call_counters
 -- FUNCTION sign_in_operator(p_issuer text, p_subject text, p_email text, p_fingerprint bytea, p_request_id text) RETURNS TABLE(id text, name text, role operator_role); for the server
+-- FUNCTION start_auto_topup(p_lane smallint, p_account_id text) RETURNS void
 -- FUNCTION store_attempts(p_attempts text) RETURNS TABLE(webhook_id text, reason text); for the server
 -- FUNCTION stored_usage(p_lane smallint, p_account_id text, p_end integer, p_position text, p_limit integer) RETURNS TABLE(fingerprint numeric, next text); for the server
 -- FUNCTION sweep(p_lane smallint) RETURNS bigint; for the server
 -- FUNCTION sweep_counters(p_lane smallint, p_now timestamp with time zone) RETURNS void
 -- FUNCTION sweep_events(p_days integer) RETURNS integer; for the server
 -- FUNCTION take_owed(p_lane smallint, p_account_id text, p_reason text) RETURNS void
+-- FUNCTION topup_charge(p_lane smallint, p_id text) RETURNS TABLE(is_allowed boolean, customer_id text, method_id text); for the server
 -- FUNCTION topups_to_poll(p_limit integer) RETURNS TABLE(id text); for the server
 -- FUNCTION update_account(p_act text, p_lane smallint, p_id text, p_name text, p_external_id text, p_email text, p_notes text, p_low_balance_micros bigint) RETURNS SETOF account_views; for the server
 -- FUNCTION update_any_key(p_act text, p_lane smallint, p_id text, p_changes text) RETURNS SETOF key_view; for the server
@@ -1090,8 +1161,8 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION update_webhook(p_act text, p_lane smallint, p_account_id text, p_id text, p_changes text) RETURNS SETOF webhook_view; for the server
 -- FUNCTION usage_differences(p_lane smallint, p_account_id text, p_limit integer) RETURNS SETOF text
 -- FUNCTION usage_equals_ledger(p_lane smallint, p_account_id text) RETURNS boolean
--- FUNCTION usage_fingerprint(p_quarter integer, p_key_id text, p_model text, p_user_id text, p_price_version integer, p_price_tier integer, p_price_list_version integer, p_requests bigint, p_input bigint, p_cached_input bigint, p_cache_write bigint, p_output bigint, p_reasoning bigint, p_images bigint, p_image_tokens bigint, p_cost_micros bigint, p_cache_write_1h bigint) RETURNS numeric
--- FUNCTION usage_of_entries(p_lane smallint, p_account_id text, p_seq bigint, p_limit bigint) RETURNS TABLE(account_id text, seq bigint, quarter integer, key_id text, model text, user_id text, price_version integer, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, cache_write_1h bigint, price_tier integer, price_list_version integer)
+-- FUNCTION usage_fingerprint(p_quarter integer, p_key_id text, p_model text, p_user_id text, p_price_version integer, p_price_tier integer, p_price_list_version integer, p_upstream text, p_requests bigint, p_input bigint, p_cached_input bigint, p_cache_write bigint, p_output bigint, p_reasoning bigint, p_images bigint, p_image_tokens bigint, p_cost_micros bigint, p_cache_write_1h bigint, p_upstream_cost_micros bigint, p_uncosted_micros bigint) RETURNS numeric
+-- FUNCTION usage_of_entries(p_lane smallint, p_account_id text, p_seq bigint, p_limit bigint) RETURNS TABLE(account_id text, seq bigint, quarter integer, key_id text, model text, user_id text, price_version integer, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, cache_write_1h bigint, price_tier integer, price_list_version integer, upstream text, upstream_cost_micros bigint, uncosted_micros bigint)
 -- FUNCTION view_keys(p_lane smallint, p_account_id text, p_id text, p_before text, p_limit integer) RETURNS SETOF key_view; for the server
 -- FUNCTION view_limits(p_lane smallint, p_owner_id text, p_user_id text) RETURNS SETOF limit_view; for the server
 -- FUNCTION view_operators(p_id text, p_before text, p_limit integer) RETURNS SETOF operator_view; for the server
@@ -1102,6 +1173,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION webhook_to_test(p_act text, p_lane smallint, p_account_id text, p_id text) RETURNS TABLE(account_id text, url text, secrets text); for the server
 -- FUNCTION window_end(p_period text, p_at timestamp with time zone) RETURNS timestamp with time zone
 -- FUNCTION window_start(p_period text, p_at timestamp with time zone) RETURNS timestamp with time zone
+-- FUNCTION write_auto_topup_event(p_lane smallint, p_account_id text, p_type text, p_topup_id text, p_reason text) RETURNS void
 -- FUNCTION write_counters(p_places tid[], p_counters limit_counter[]) RETURNS void
 -- FUNCTION write_event(p_lane smallint, p_account_id text, p_type text, p_data jsonb) RETURNS void
 -- FUNCTION write_key(p_key keys, p_changes jsonb, p_may_exceed_plan boolean) RETURNS void

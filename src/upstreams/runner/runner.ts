@@ -72,8 +72,9 @@ export class Runner {
     return new ReplyEvents({
       signal: call.signal,
       begin: (signal) => {
-        upstreams = this.#upstreams.acquire(this.#orderedUpstreams(call));
-        return this.#startReply(upstreams, call, signal);
+        const ordered = this.#orderedUpstreams(call);
+        upstreams = this.#upstreams.acquire(ordered);
+        return this.#startReply(upstreams, ordered, call, signal);
       },
       errorOf: (error) => (error instanceof UpstreamFailure ? upstreamError(error) : error),
       release: () => this.#upstreams.release(upstreams),
@@ -101,11 +102,14 @@ export class Runner {
   /** Tries the upstreams in order until a reply begins. */
   async #startReply(
     upstreams: readonly GuardedUpstream[],
+    settings: readonly UpstreamSettings[],
     call: UpstreamCall,
     signal: AbortSignal,
   ): Promise<BegunReply> {
     let cause: UpstreamFailure | undefined;
-    for (const guarded of upstreams) {
+    for (const [i, guarded] of upstreams.entries()) {
+      // Models can share an upstream and pay different prices there.
+      call.progress.cost = settings[i]?.cost;
       const result = await this.#tryUpstream(guarded, call, signal);
       switch (result.kind) {
         case "replying":

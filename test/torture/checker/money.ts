@@ -32,23 +32,24 @@ export async function checkHashes(owner: postgres.Sql): Promise<Violation[]> {
 const USAGE_RULE = "11 usage = Σ ledger";
 
 /**
- * Invariant 11, for each quarter of an hour, account, key, model, user and prices. The load has fewer users than get sums of their
+ * Invariant 11, for each quarter of an hour, account, key, model, user, upstream and prices. The load has fewer users than get sums of their
  * own.
  */
 export async function checkUsage(owner: postgres.Sql): Promise<Violation[]> {
   const rows = await owner<{ id: string; detail: string }[]>`
     WITH entries AS (
       SELECT l.lane, l.account_id, floor(extract(epoch FROM l.created_at) / 900)::integer AS quarter, l.key_id, l.model,
-             l.user_id, l.price_version, l.price_tier, l.price_list_version, count(*) AS requests, sum(l.input) AS input, sum(l.output) AS output,
-             -sum(l.amount_micros) AS cost
-      FROM ledger l WHERE l.kind = 'generation' GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9
+             l.user_id, l.price_version, l.price_tier, l.price_list_version, l.upstream, count(*) AS requests, sum(l.input) AS input, sum(l.output) AS output,
+             -sum(l.amount_micros) AS cost, coalesce(sum(l.upstream_cost_micros), 0) AS upstream_cost
+      FROM ledger l WHERE l.kind = 'generation' GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
     )
     SELECT coalesce(u.account_id, e.account_id) AS id,
            concat('requests ', u.requests, ', ledger ', e.requests, ', cost ', u.cost_micros, ', ledger ', e.cost) AS detail
     FROM entries e FULL JOIN usage_quarters u ON u.lane = e.lane AND u.account_id = e.account_id
       AND u.quarter = e.quarter AND u.key_id = e.key_id AND u.model = e.model AND u.user_id = e.user_id
       AND u.price_version = e.price_version AND u.price_tier = e.price_tier
-      AND u.price_list_version = e.price_list_version
-    WHERE (u.requests, u.input, u.output, u.cost_micros) IS DISTINCT FROM (e.requests, e.input, e.output, e.cost)`;
+      AND u.price_list_version = e.price_list_version AND u.upstream = e.upstream
+    WHERE (u.requests, u.input, u.output, u.cost_micros, u.upstream_cost_micros)
+      IS DISTINCT FROM (e.requests, e.input, e.output, e.cost, e.upstream_cost)`;
   return rows.map(({ id, detail }) => ({ rule: USAGE_RULE, text: `account ${id}: ${detail}` }));
 }

@@ -1564,6 +1564,13 @@ export declare type ListLedgerEntriesResponse = Message<"vx.admin.v1.ListLedgerE
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
+
+  /**
+   * The upstreams of the generations among the entries, and their costs.
+   *
+   * @generated from field: repeated vx.admin.v1.EntryCost costs = 3;
+   */
+  costs: EntryCost[];
 };
 
 /**
@@ -1571,6 +1578,47 @@ export declare type ListLedgerEntriesResponse = Message<"vx.admin.v1.ListLedgerE
  * Use `create(ListLedgerEntriesResponseSchema)` to create a new message.
  */
 export declare const ListLedgerEntriesResponseSchema: GenMessage<ListLedgerEntriesResponse>;
+
+/**
+ * The upstream of a generation and its cost there, which customers do not see.
+ *
+ * @generated from message vx.admin.v1.EntryCost
+ */
+export declare type EntryCost = Message<"vx.admin.v1.EntryCost"> & {
+  /**
+   * The id of the ledger entry: "led_…".
+   *
+   * @generated from field: string entry_id = 1;
+   */
+  entryId: string;
+
+  /**
+   * The upstream that replied: its kind, its address and the name of the model there.
+   *
+   * @generated from field: string upstream = 2;
+   */
+  upstream: string;
+
+  /**
+   * The cost of the charged tokens at the upstream, in micros. Absent if the upstream had no cost.
+   *
+   * @generated from field: optional int64 upstream_cost_micros = 3;
+   */
+  upstreamCostMicros?: bigint | undefined;
+
+  /**
+   * The charge minus this cost, in micros. Absent without a cost.
+   *
+   * @generated from field: optional int64 margin_micros = 4;
+   */
+  marginMicros?: bigint | undefined;
+};
+
+/**
+ * Describes the message vx.admin.v1.EntryCost.
+ * Use `create(EntryCostSchema)` to create a new message.
+ */
+export declare const EntryCostSchema: GenMessage<EntryCost>;
 
 /**
  * Selects a page of the entries of all accounts.
@@ -1659,6 +1707,13 @@ export declare type AccountEntry = Message<"vx.admin.v1.AccountEntry"> & {
    * @generated from field: vx.v1.LedgerEntry entry = 4;
    */
   entry?: LedgerEntry | undefined;
+
+  /**
+   * The upstream and its cost. Not set if the entry is no generation.
+   *
+   * @generated from field: vx.admin.v1.EntryCost cost = 5;
+   */
+  cost?: EntryCost | undefined;
 };
 
 /**
@@ -1962,6 +2017,13 @@ export declare type ModelUpstream = Message<"vx.admin.v1.ModelUpstream"> & {
    * @generated from field: int32 weight = 5;
    */
   weight: number;
+
+  /**
+   * The prices that the operator pays. Not set if they are not known.
+   *
+   * @generated from field: vx.v1.Prices cost = 6;
+   */
+  cost?: Prices | undefined;
 };
 
 /**
@@ -3210,8 +3272,8 @@ export declare type GetUsageRequest = Message<"vx.admin.v1.GetUsageRequest"> & {
   to?: Timestamp | undefined;
 
   /**
-   * What the rows are grouped by: at most one period of "hour", "day" and "month", and any of "account", "key", "model" and
-   * "user". Default: "day".
+   * The grouping of the rows: at most one period of "hour", "day" and "month", and any of "account", "key", "model", "user" and
+   * "upstream". Default: "day".
    *
    * @generated from field: repeated string group_by = 4;
    */
@@ -3252,7 +3314,7 @@ export declare const GetUsageRequestSchema: GenMessage<GetUsageRequest>;
  */
 export declare type GetUsageResponse = Message<"vx.admin.v1.GetUsageResponse"> & {
   /**
-   * The rows, by start, account, key, model and user. Periods without usage have none.
+   * The rows, by start, account, key, model, user and upstream. Periods without usage have none.
    *
    * @generated from field: repeated vx.admin.v1.AccountUsageRow rows = 1;
    */
@@ -3313,6 +3375,48 @@ export declare type AccountUsageRow = Message<"vx.admin.v1.AccountUsageRow"> & {
    * @generated from field: string key_name = 4;
    */
   keyName: string;
+
+  /**
+   * The upstream: its kind, its address and the name of the model there. Empty if the rows are not grouped by upstream.
+   *
+   * @generated from field: string upstream = 5;
+   */
+  upstream: string;
+
+  /**
+   * The cost of the generations at their upstreams, in micros.
+   *
+   * @generated from field: int64 upstream_cost_micros = 6;
+   */
+  upstreamCostMicros: bigint;
+
+  /**
+   * This cost as text, such as "$0.12".
+   *
+   * @generated from field: string upstream_cost = 7;
+   */
+  upstreamCost: string;
+
+  /**
+   * The part of the charges, in micros, whose upstreams had no cost. The margin does not contain it.
+   *
+   * @generated from field: int64 uncosted_micros = 8;
+   */
+  uncostedMicros: bigint;
+
+  /**
+   * The charges whose upstreams had a cost, minus this cost, in micros.
+   *
+   * @generated from field: int64 margin_micros = 9;
+   */
+  marginMicros: bigint;
+
+  /**
+   * The margin as text, such as "$0.05".
+   *
+   * @generated from field: string margin = 10;
+   */
+  margin: string;
 };
 
 /**
@@ -3354,6 +3458,13 @@ export declare type ExportUsageRequest = Message<"vx.admin.v1.ExportUsageRequest
    * @generated from field: string format = 4;
    */
   format: string;
+
+  /**
+   * Whether the file has the upstreams and their costs. A file for customers must not have them.
+   *
+   * @generated from field: bool include_costs = 5;
+   */
+  includeCosts: boolean;
 };
 
 /**

@@ -20,6 +20,7 @@ DECLARE
   v_price_version constant integer := coalesce((v_position ->> 5)::integer, 0);
   v_price_tier constant integer := coalesce((v_position ->> 6)::integer, 0);
   v_price_list_version constant integer := coalesce((v_position ->> 7)::integer, 0);
+  v_upstream constant text := coalesce(v_position ->> 8, '');
 BEGIN
   IF NOT EXISTS (SELECT 1 FROM ledger_archives a WHERE a.removed_at IS NOT NULL) THEN
     RETURN QUERY SELECT '', '', '', NULL::text, NULL::numeric;
@@ -29,9 +30,9 @@ BEGIN
   WITH piece AS MATERIALIZED (
     SELECT u.*, row_number() OVER () AS number FROM (
       SELECT * FROM usage_quarters q
-      WHERE q.lane = p_lane AND (q.account_id, q.quarter, q.key_id, q.model, q.user_id, q.price_version, q.price_tier, q.price_list_version)
-        > (v_account_id, v_quarter, v_key_id, v_model, v_user_id, v_price_version, v_price_tier, v_price_list_version)
-      ORDER BY q.account_id, q.quarter, q.key_id, q.model, q.user_id, q.price_version, q.price_tier, q.price_list_version LIMIT p_limit
+      WHERE q.lane = p_lane AND (q.account_id, q.quarter, q.key_id, q.model, q.user_id, q.price_version, q.price_tier, q.price_list_version, q.upstream)
+        > (v_account_id, v_quarter, v_key_id, v_model, v_user_id, v_price_version, v_price_tier, v_price_list_version, v_upstream)
+      ORDER BY q.account_id, q.quarter, q.key_id, q.model, q.user_id, q.price_version, q.price_tier, q.price_list_version, q.upstream LIMIT p_limit
     ) u
   ), unfinished AS MATERIALIZED (
     SELECT l.* FROM piece l WHERE l.number = p_limit
@@ -40,14 +41,14 @@ BEGIN
   ), sums AS MATERIALIZED (
     SELECT h.account_id, h.usage_fingerprint AS expected,
            CASE h.account_id WHEN v_account_id THEN p_sum ELSE 0 END + coalesce(sum(
-             usage_fingerprint(p.quarter, p.key_id, p.model, p.user_id, p.price_version, p.price_tier, p.price_list_version, p.requests, p.input, p.cached_input,
-               p.cache_write, p.output, p.reasoning, p.images, p.image_tokens, p.cost_micros, p.cache_write_1h)), 0) AS fingerprint
+             usage_fingerprint(p.quarter, p.key_id, p.model, p.user_id, p.price_version, p.price_tier, p.price_list_version, p.upstream, p.requests, p.input, p.cached_input,
+               p.cache_write, p.output, p.reasoning, p.images, p.image_tokens, p.cost_micros, p.cache_write_1h, p.upstream_cost_micros, p.uncosted_micros)), 0) AS fingerprint
     FROM heads h
     LEFT JOIN piece p ON p.account_id = h.account_id AND p.quarter < h.end_quarter
     GROUP BY h.account_id, h.usage_fingerprint
   )
   SELECT '', '', '', (
-           SELECT json_build_array(n.account_id, n.quarter, n.key_id, n.model, n.user_id, n.price_version, n.price_tier, n.price_list_version)::text
+           SELECT json_build_array(n.account_id, n.quarter, n.key_id, n.model, n.user_id, n.price_version, n.price_tier, n.price_list_version, n.upstream)::text
            FROM unfinished n
          ), coalesce((SELECT s.fingerprint FROM sums s JOIN unfinished n ON n.account_id = s.account_id), 0)
   UNION ALL

@@ -24,8 +24,8 @@ BEGIN
   RETURN QUERY
   WITH RECURSIVE piece AS MATERIALIZED (
     SELECT e.account_id, e.seq, CASE e.requests WHEN 0 THEN 0 ELSE
-      usage_fingerprint(e.quarter, e.key_id, e.model, e.user_id, e.price_version, e.price_tier, e.price_list_version, e.requests, e.input, e.cached_input,
-        e.cache_write, e.output, e.reasoning, e.images, e.image_tokens, e.cost_micros, e.cache_write_1h) END AS fingerprint
+      usage_fingerprint(e.quarter, e.key_id, e.model, e.user_id, e.price_version, e.price_tier, e.price_list_version, e.upstream, e.requests, e.input, e.cached_input,
+        e.cache_write, e.output, e.reasoning, e.images, e.image_tokens, e.cost_micros, e.cache_write_1h, e.upstream_cost_micros, e.uncosted_micros) END AS fingerprint
     FROM usage_of_entries(p_lane, p_account_id, p_seq, p_limit) e
   ), parts AS MATERIALIZED (
     SELECT t.account_id, max(t.seq) AS seq, sum(t.fingerprint) AS fingerprint
@@ -45,8 +45,8 @@ BEGIN
     FROM ids i
     LEFT JOIN archived_heads(p_lane, p_account_id, (SELECT t.account_id FROM unfinished t)) h ON h.account_id = i.account_id
     CROSS JOIN LATERAL (
-      SELECT sum(usage_fingerprint(q.quarter, q.key_id, q.model, q.user_id, q.price_version, q.price_tier, q.price_list_version, q.requests, q.input,
-        q.cached_input, q.cache_write, q.output, q.reasoning, q.images, q.image_tokens, q.cost_micros, q.cache_write_1h)) AS fingerprint
+      SELECT sum(usage_fingerprint(q.quarter, q.key_id, q.model, q.user_id, q.price_version, q.price_tier, q.price_list_version, q.upstream, q.requests, q.input,
+        q.cached_input, q.cache_write, q.output, q.reasoning, q.images, q.image_tokens, q.cost_micros, q.cache_write_1h, q.upstream_cost_micros, q.uncosted_micros)) AS fingerprint
       FROM usage_quarters q WHERE q.lane = p_lane AND q.account_id = i.account_id
         AND q.quarter >= greatest(h.end_quarter, CASE i.account_id WHEN p_account_id THEN p_quarter END, 0)
     ) u

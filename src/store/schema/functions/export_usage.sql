@@ -7,7 +7,8 @@ CREATE OR REPLACE FUNCTION export_usage(
     requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint,
     images bigint, image_tokens bigint, cost_micros bigint, input_price bigint, cached_input_price bigint,
     cache_write_price bigint, cache_write_1h_price bigint, output_price bigint, reasoning_price bigint, image_price bigint, request_price bigint,
-    cache_write_1h bigint, price_tier integer, price_list_version integer, discount integer
+    cache_write_1h bigint, price_tier integer, price_list_version integer, discount integer,
+    upstream text, upstream_cost_micros bigint, uncosted_micros bigint
   )
   LANGUAGE plpgsql STABLE SECURITY DEFINER
   SET search_path FROM CURRENT
@@ -25,6 +26,7 @@ DECLARE
   v_price_version integer;
   v_price_tier integer;
   v_price_list_version integer;
+  v_upstream text;
   r record;
 BEGIN
   FOR r IN
@@ -39,6 +41,7 @@ BEGIN
       v_price_version := v_position ->> 5;
       v_price_tier := v_position ->> 6;
       v_price_list_version := v_position ->> 7;
+      v_upstream := v_position ->> 8;
     ELSE
       -- No key has an empty id, so this position is before every sum of its quarter.
       v_quarter := p_from;
@@ -48,21 +51,22 @@ BEGIN
       v_price_version := 0;
       v_price_tier := 0;
       v_price_list_version := 0;
+      v_upstream := '';
     END IF;
     RETURN QUERY
     SELECT r.id, r.name, u.quarter, u.key_id::text, u.model::text, u.user_id::text, u.price_version, u.requests, u.input,
            u.cached_input, u.cache_write, u.output, u.reasoning, u.images, u.image_tokens, u.cost_micros,
            p.input::bigint, p.cached_input::bigint, p.cache_write::bigint, p.cache_write_1h::bigint, p.output::bigint,
            p.reasoning::bigint, p.image::bigint, p.request::bigint, u.cache_write_1h, u.price_tier,
-           u.price_list_version, d.discount
+           u.price_list_version, d.discount, u.upstream::text, u.upstream_cost_micros, u.uncosted_micros
     FROM usage_quarters u
     LEFT JOIN price_versions v ON v.model = u.model COLLATE "default" AND v.version = u.price_version
     LEFT JOIN account_prices d ON d.lane = p_lane AND d.account_id = r.id AND d.version = u.price_list_version
     LEFT JOIN LATERAL unnest(coalesce(d.rates, v.rates)) p ON p.above_input_tokens = u.price_tier
     WHERE u.lane = p_lane AND u.account_id = r.id AND u.quarter < p_end
-      AND (u.quarter, u.key_id, u.model, u.user_id, u.price_version, u.price_tier, u.price_list_version)
-        > (v_quarter, v_key_id, v_model, v_user_id, v_price_version, v_price_tier, v_price_list_version)
-    ORDER BY u.quarter, u.key_id, u.model, u.user_id, u.price_version, u.price_tier, u.price_list_version LIMIT v_left;
+      AND (u.quarter, u.key_id, u.model, u.user_id, u.price_version, u.price_tier, u.price_list_version, u.upstream)
+        > (v_quarter, v_key_id, v_model, v_user_id, v_price_version, v_price_tier, v_price_list_version, v_upstream)
+    ORDER BY u.quarter, u.key_id, u.model, u.user_id, u.price_version, u.price_tier, u.price_list_version, u.upstream LIMIT v_left;
     GET DIAGNOSTICS v_count = ROW_COUNT;
     v_left := v_left - v_count;
     EXIT WHEN v_left = 0;

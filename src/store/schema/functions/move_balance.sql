@@ -37,7 +37,7 @@ BEGIN
     PERFORM refuse('invalid_argument', 'a balance can be at most {9000000000000000 micros}', '{"field":"amount_micros"}');
   END IF;
   PERFORM post_entries(ARRAY[ROW(p_lane, p_account_id, NULL, p_entry_id, p_month, p_kind, p_amount_micros, p_reason, '',
-    '', '', 0, 0, 0, 0, 0, 0, 0, 0, '', '', NULL, 0, 0, 0)::entry_item], NULL);
+    '', '', 0, 0, 0, 0, 0, 0, 0, 0, '', '', NULL, 0, 0, 0, '', NULL)::entry_item], NULL);
   INSERT INTO movement_keys (lane, account_id, idempotency_key, seq, month)
     VALUES (p_lane, p_account_id, p_idempotency_key, v_account.last_seq + 1, p_month);
   PERFORM write_event(p_lane, p_account_id, p_kind || '.posted', jsonb_build_object('entry_id', p_entry_id,

@@ -10,7 +10,7 @@ DECLARE
   v_id constant text := entry_id(p_lane, v_now);
 BEGIN
   PERFORM post_entries(ARRAY[ROW(p_lane, p_account_id, NULL, v_id, v_month, p_kind, p_micros, p_reason, '', '', '', 0, 0, 0, 0, 0, 0,
-    0, 0, '', '', NULL, 0, 0, 0)::entry_item], NULL);
+    0, 0, '', '', NULL, 0, 0, 0, '', NULL)::entry_item], NULL);
   RETURN v_id;
 END
 $$;

@@ -7,11 +7,11 @@
 -- only those after p_after (JSON).
 CREATE OR REPLACE FUNCTION read_all_usage(
   p_starts integer[], p_end integer, p_by_account boolean, p_by_key boolean, p_by_model boolean, p_by_user boolean,
-  p_after text, p_account_id text, p_rows bigint, p_accounts integer, p_limit bigint
+  p_by_upstream boolean, p_after text, p_account_id text, p_rows bigint, p_accounts integer, p_limit bigint
 ) RETURNS TABLE (
-    start integer, account_id text, key_id text, model text, user_id text, requests bigint, input bigint,
+    start integer, account_id text, key_id text, model text, user_id text, upstream text, requests bigint, input bigint,
     cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint,
-    cost_micros bigint, large_account_id text
+    cost_micros bigint, upstream_cost_micros bigint, uncosted_micros bigint, large_account_id text
   )
   LANGUAGE plpgsql STABLE SECURITY DEFINER
   SET search_path FROM CURRENT
@@ -25,6 +25,7 @@ DECLARE
   v_after_key_id constant text := coalesce(v_after ->> 2, '');
   v_after_model constant text := coalesce(v_after ->> 3, '');
   v_after_user_id constant text := coalesce(v_after ->> 4, '');
+  v_after_upstream constant text := coalesce(v_after ->> 5, '');
   v_start constant integer := p_starts[1];
   v_ids text[] := '{}';
   v_lanes smallint[] := '{}';
@@ -60,8 +61,8 @@ BEGIN
   END LOOP;
 
   RETURN QUERY
-  SELECT NULL::integer, v_next, '', '', '', 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint,
-         0::bigint, 0::bigint, v_large;
+  SELECT NULL::integer, v_next, '', '', '', '', 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint,
+         0::bigint, 0::bigint, 0::bigint, 0::bigint, v_large;
 
   RETURN QUERY
   WITH groups AS MATERIALIZED (
@@ -69,21 +70,24 @@ BEGIN
            CASE WHEN p_by_account THEN a.id ELSE '' END COLLATE "C" AS account_id,
            CASE WHEN p_by_key THEN u.key_id ELSE '' END AS key_id,
            CASE WHEN p_by_model THEN u.model ELSE '' END AS model,
-           CASE WHEN p_by_user THEN u.user_id ELSE '' END AS user_id, sum(u.requests)::bigint AS requests,
+           CASE WHEN p_by_user THEN u.user_id ELSE '' END AS user_id,
+           CASE WHEN p_by_upstream THEN u.upstream ELSE '' END AS upstream, sum(u.requests)::bigint AS requests,
            sum(u.input)::bigint AS input, sum(u.cached_input)::bigint AS cached_input,
            sum(u.cache_write)::bigint AS cache_write, sum(u.output)::bigint AS output,
            sum(u.reasoning)::bigint AS reasoning, sum(u.images)::bigint AS images,
-           sum(u.image_tokens)::bigint AS image_tokens, sum(u.cost_micros)::bigint AS cost_micros
+           sum(u.image_tokens)::bigint AS image_tokens, sum(u.cost_micros)::bigint AS cost_micros,
+           sum(u.upstream_cost_micros)::bigint AS upstream_cost_micros, sum(u.uncosted_micros)::bigint AS uncosted_micros
     FROM unnest(v_lanes, v_ids) AS a (lane, id)
     JOIN usage_quarters u
       ON u.lane = a.lane AND u.account_id = a.id AND u.quarter >= v_start AND u.quarter < p_end
-    GROUP BY 1, 2, 3, 4, 5
+    GROUP BY 1, 2, 3, 4, 5, 6
   )
-  SELECT g.start, g.account_id::text, g.key_id::text, g.model::text, g.user_id::text, g.requests, g.input,
-         g.cached_input, g.cache_write, g.output, g.reasoning, g.images, g.image_tokens, g.cost_micros, NULL
+  SELECT g.start, g.account_id::text, g.key_id::text, g.model::text, g.user_id::text, g.upstream::text, g.requests, g.input,
+         g.cached_input, g.cache_write, g.output, g.reasoning, g.images, g.image_tokens, g.cost_micros,
+         g.upstream_cost_micros, g.uncosted_micros, NULL
   FROM groups g
-  WHERE (g.start, g.account_id, g.key_id, g.model, g.user_id)
-    > (v_after_start, v_after_account_id, v_after_key_id, v_after_model, v_after_user_id)
-  ORDER BY 1, 2, 3, 4, 5 LIMIT p_limit;
+  WHERE (g.start, g.account_id, g.key_id, g.model, g.user_id, g.upstream)
+    > (v_after_start, v_after_account_id, v_after_key_id, v_after_model, v_after_user_id, v_after_upstream)
+  ORDER BY 1, 2, 3, 4, 5, 6 LIMIT p_limit;
 END
 $$;

@@ -407,6 +407,9 @@ CREATE TABLE ledger (
   price_tier integer NOT NULL DEFAULT 0,
   -- The version of account_prices that applied; 0 if none did.
   price_list_version integer NOT NULL DEFAULT 0,
+  -- The upstream that replied, and the cost of the call there; NULL if the upstream has no cost. Only operators see them.
+  upstream text NOT NULL DEFAULT '',
+  upstream_cost_micros bigint,
   PRIMARY KEY (lane, account_id, seq, month),
   CONSTRAINT ledger_entry_once UNIQUE (lane, id, month),
   CONSTRAINT entry_has_reason CHECK (reason <> '')
@@ -470,7 +473,7 @@ CREATE TABLE archived_ledger (
 -- ledger.
 --
 -- A quarter of an hour is the longest period that days of all time zones consist of. The versions of the prices and the
--- tier are part of the key, so that exports can split the cost of a row into its meters.
+-- tier are part of the key, so that exports can split the cost of a row into its meters, and so is the upstream.
 CREATE TABLE usage_quarters (
   lane smallint NOT NULL,
   account_id text NOT NULL,
@@ -494,7 +497,11 @@ CREATE TABLE usage_quarters (
   cache_write_1h bigint NOT NULL DEFAULT 0,
   price_tier integer NOT NULL DEFAULT 0,
   price_list_version integer NOT NULL DEFAULT 0,
-  PRIMARY KEY (lane, account_id, quarter, key_id, model, user_id, price_version, price_tier, price_list_version)
+  upstream text COLLATE "C" NOT NULL DEFAULT '',
+  -- The cost at the upstream, and the charges of the requests whose upstream has no cost.
+  upstream_cost_micros bigint NOT NULL DEFAULT 0,
+  uncosted_micros bigint NOT NULL DEFAULT 0,
+  PRIMARY KEY (lane, account_id, quarter, key_id, model, user_id, price_version, price_tier, price_list_version, upstream)
 ) WITH (fillfactor = 80);
 
 -- The end users that have rows of their own on the current day, in UTC.
@@ -674,7 +681,7 @@ CREATE TYPE entry_item AS (
   request_id text, key_id text, model text, price_version integer, input integer, cached_input integer,
   cache_write integer, output integer, reasoning integer, images integer, image_tokens integer, user_id text,
   trace_id text, answer text, cache_write_1h integer, price_tier integer,
-  price_list_version integer
+  price_list_version integer, upstream text, upstream_cost bigint
 );
 -- The prices of a model as a server loads them.
 CREATE TYPE price_item AS (model text, rates price_rates[]);
