@@ -5,7 +5,7 @@ import { ACCOUNT_EVENT_TYPES } from "../shared/account-event-text.ts";
 import { Button } from "../shared/button.tsx";
 import { FormDialog } from "../shared/form-dialog.tsx";
 import { PageHeader } from "../shared/frame.tsx";
-import { Money, moneyText } from "../shared/money.tsx";
+import { AMOUNT_HINT, Money, moneyText } from "../shared/money.tsx";
 import { TextField } from "../shared/text-field.tsx";
 import { useToast } from "../shared/toast.tsx";
 import { useQuery } from "../shared/use-query.ts";
@@ -103,7 +103,7 @@ function LowBalanceDialog({ micros, save, onClose }: LowBalanceDialogProps) {
       {({ amount: error }) => (
         <TextField
           label="Amount"
-          hint="In dollars. Empty: no event."
+          hint={`${AMOUNT_HINT} Empty: no event.`}
           error={error}
           value={text}
           maxLength={30}

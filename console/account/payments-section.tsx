@@ -4,7 +4,7 @@ import { Button } from "../shared/button.tsx";
 import { type Column, PagedTable } from "../shared/data-table.tsx";
 import { FormDialog } from "../shared/form-dialog.tsx";
 import { PageHeader } from "../shared/frame.tsx";
-import { amountOf, Money, moneyText } from "../shared/money.tsx";
+import { AMOUNT_HINT, amountOf, Money, moneyText } from "../shared/money.tsx";
 import { EmptyState, Notice } from "../shared/states.tsx";
 import { TextField } from "../shared/text-field.tsx";
 import { Time, ZoneNote } from "../shared/time.tsx";
@@ -124,7 +124,7 @@ function AddCreditDialog({ create, onClose }: AddCreditDialogProps) {
       {({ amount: error }) => (
         <TextField
           label="Amount"
-          hint="In dollars. You pay on a page of Stripe."
+          hint={`${AMOUNT_HINT} You pay on a page of Stripe.`}
           error={error}
           value={text}
           maxLength={30}

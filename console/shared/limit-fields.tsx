@@ -4,6 +4,7 @@ import { parseAmount } from "../../src/domain/money.ts";
 import { Field } from "./field.tsx";
 import type { FieldErrors } from "./form-dialog.tsx";
 import { isRaised, limitAmountText, METRICS } from "./limit-list.tsx";
+import { AMOUNT_HINT } from "./money.tsx";
 import { TextField } from "./text-field.tsx";
 import { isoMinute } from "./time.tsx";
 
@@ -139,7 +140,7 @@ export function LimitAmount({
   return (
     <TextField
       label="Amount"
-      hint={form.metric === "cost" ? "In dollars." : "A whole number."}
+      hint={form.metric === "cost" ? AMOUNT_HINT : "A whole number."}
       error={errors.amount}
       value={form.amount}
       maxLength={30}

@@ -32,7 +32,7 @@ export function limitText({ metric, window }: Pick<Limit, "metric" | "window">):
   return window === "total" ? `${name} in total` : `${name} per ${window}`;
 }
 
-/** Cost in dollars, other amounts with separators. */
+/** Cost as money, other amounts with separators. */
 export function limitAmountText({ metric }: Pick<Limit, "metric">, amount: bigint): string {
   return metric === "cost" ? moneyText(amount) : numberText(amount);
 }

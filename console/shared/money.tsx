@@ -1,4 +1,10 @@
-import { formatMicros, parseAmount } from "../../src/domain/money.ts";
+import { currency, formatMicros, parseAmount, setCurrency } from "../../src/domain/money.ts";
+import { PRODUCT } from "./product.ts";
+
+setCurrency(PRODUCT.currency);
+
+/** For a field with an amount. */
+export const AMOUNT_HINT = `In ${PRODUCT.currency}.`;
 
 /** The exact amount, with separators between thousands: "$12,345.678901". */
 export function moneyText(micros: bigint): string {
@@ -7,7 +13,7 @@ export function moneyText(micros: bigint): string {
 
 /** The amount that a person typed; undefined if it is none. */
 export function amountOf(text: string): bigint | undefined {
-  return parseAmount(text.trim().replaceAll(/[$,]/g, ""));
+  return parseAmount(text.trim().replace(currency().sign, "").replaceAll(",", ""));
 }
 
 /** A whole number with separators between thousands. */
@@ -27,15 +33,18 @@ type MoneyProps = {
 
 const MAX_DECIMALS = 6;
 
-/** An exact amount. The decimals below a hundredth are less prominent. */
+/** An exact amount. The decimals below the smallest coin are less prominent. */
 export function Money({ micros, isAligned = false }: MoneyProps) {
   const text = moneyText(micros);
-  const point = text.indexOf(".");
-  const missing = MAX_DECIMALS - (text.length - point - 1);
+  const [whole = "", decimals = ""] = text.split(".");
+  const coarse = currency().decimals === 0 ? whole.length : whole.length + 1 + currency().decimals;
   return (
-    <span class="money" style={isAligned ? { "--missing-digits": String(missing) } : undefined}>
-      {text.slice(0, point + 3)}
-      {text.length > point + 3 && <span class="money-fine">{text.slice(point + 3)}</span>}
+    <span
+      class="money"
+      style={isAligned ? { "--missing-digits": String(MAX_DECIMALS - decimals.length) } : undefined}
+    >
+      {text.slice(0, coarse)}
+      {text.length > coarse && <span class="money-fine">{text.slice(coarse)}</span>}
     </span>
   );
 }

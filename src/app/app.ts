@@ -13,7 +13,7 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 import { AdminTokens } from "./admin-tokens.ts";
 import type { createComponents } from "./components.ts";
 import { DatabaseWait } from "./database-wait.ts";
-import type { DatabaseLogin } from "./databases.ts";
+import { type DatabaseLogin, requireCurrency } from "./databases.ts";
 import { examineAtStart } from "./doctor.ts";
 import { warnOfExposedKeys } from "./exposed-file.ts";
 import { prepareDatabase } from "./prepare-database.ts";
@@ -166,6 +166,7 @@ async function useDatabase(
   const { home } = components.deps.database;
   await databaseWait.until(() => components.openCells());
   await databaseWait.until(async () => {
+    await requireCurrency(home);
     if (isOneCell) await requireAllLanes(home);
     await components.registerPrices();
   });

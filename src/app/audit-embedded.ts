@@ -1,9 +1,10 @@
 import { type Lane, lanesOfText } from "../domain/lane.ts";
+import { setCurrency } from "../domain/money.ts";
 import { type AuditProgress, type AuditReport, auditInSteps } from "../store/audit.ts";
 import { Database } from "../store/driver/database.ts";
 import type { Engine } from "../store/driver/endpoints.ts";
 import type { Log } from "../telemetry/log.ts";
-import { type DatabaseLogin, serversOf } from "./databases.ts";
+import { type DatabaseLogin, keepCurrency, serversOf } from "./databases.ts";
 import { prepareDatabase } from "./prepare-database.ts";
 import type { Config } from "./settings/config.ts";
 
@@ -56,6 +57,8 @@ export async function auditDatabases(
       }),
   );
   try {
+    const [first] = all;
+    if (first) setCurrency(await keepCurrency(first, null));
     const owned = await Promise.all(all.map(ownedLanes));
     const owns = (cell: number, lane: Lane) => owned[cell]?.has(lane) === true;
     const nameOf = (cell: number) => logins[cell]?.cell ?? "";

@@ -4,12 +4,14 @@ import { CitusWorkers } from "../cells/citus/workers.ts";
 import { type CellToMigrate, migrateCell } from "../cells/migrate-cell.ts";
 import { WaitingCells } from "../cells/waiting-cells.ts";
 import { createIds, type Ids } from "../domain/ids.ts";
-import type { Cells } from "../store/driver/cells.ts";
+import { currency, setCurrency } from "../domain/money.ts";
+import type { Cells, FunctionCaller } from "../store/driver/cells.ts";
 import type { DatabaseAddress } from "../store/driver/connect.ts";
 import { Database, type DatabaseOptions, type Servers } from "../store/driver/database.ts";
 import { DatabaseClock } from "../store/driver/database-clock.ts";
 import { Hosts } from "../store/driver/hosts.ts";
 import { type Config, poolSizes } from "./settings/config.ts";
+import { ConfigError } from "./start-error.ts";
 
 const STATEMENT_TIMEOUT_MS = 5_000;
 const MAX_STATEMENTS = 2_048;
@@ -37,12 +39,13 @@ export type Databases = {
 const PURPOSES = { single: "vx", admission: "vx admission", billing: "vx billing", monitor: "vx monitor" };
 type Pools = Readonly<Record<keyof typeof PURPOSES, Database>>;
 
-/** Opens the pools of the only database or, if there are any, of the cells. */
+/** Opens the pools of the only database or, if there are any, of the cells. All amounts are in the currency of the settings. */
 export function openDatabases(
   config: Config,
   { address, role }: DatabaseLogin,
   cells?: readonly CellToMigrate[],
 ): Databases {
+  setCurrency(config.currency);
   if (!cells) {
     const pools = openPools(config, role, new Hosts(address));
     return { directory: undefined, waiting: undefined, clocks: [newClock()], ...pools };
@@ -53,7 +56,10 @@ export function openDatabases(
     name: cell.name,
     pool,
     assumedLanes: cell.lanes,
-    prepare: () => migrateCell(cell, waiting.known),
+    prepare: async () => {
+      await migrateCell(cell, waiting.known);
+      await requireCurrency(pool);
+    },
   });
   const directory = new CellDirectory(
     used.map((cell, i) => directoryCell(cell, pools[i] as Pools)),
@@ -80,6 +86,22 @@ export function openDatabases(
     return index;
   });
   return { directory, waiting, clocks, ...routers };
+}
+
+/** Amounts of another currency must not be added to those in the database. */
+export async function requireCurrency(database: FunctionCaller): Promise<void> {
+  const { code } = currency();
+  const kept = await keepCurrency(database, code);
+  if (kept === code) return;
+  throw new ConfigError(
+    `VX_CURRENCY: is ${code}, but the amounts in the database are in ${kept}; set VX_CURRENCY=${kept}, or use another database`,
+  );
+}
+
+/** Returns the currency of the database: the given one if there are no amounts yet. */
+export async function keepCurrency(database: FunctionCaller, code: string | null): Promise<string> {
+  const [row] = await database.call<{ keep_currency: string }>("keep_currency", code);
+  return row?.keep_currency ?? "";
 }
 
 function newClock(): DatabaseClock {

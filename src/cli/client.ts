@@ -7,6 +7,7 @@ import { createConnectTransport } from "@connectrpc/connect-node";
 import { BadRequestSchema, ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { AdminService } from "../../gen/vx/admin/v1/admin_pb.js";
 import { ConsoleService } from "../../gen/vx/admin/v1/console_pb.js";
+import { currency, setCurrency } from "../domain/money.ts";
 import type { JsonOption } from "./command.ts";
 import { CommandFailure } from "./failure.ts";
 import { printError, visible } from "./output.ts";
@@ -110,10 +111,13 @@ function agentFor({ url, cert }: Target): Agent {
   });
 }
 
+/** Authenticates, and takes over the currency of the server. */
 function bearer(token: string): Interceptor {
   return (next) => async (request) => {
     request.header.set("authorization", `Bearer ${token}`);
-    return await next(request);
+    const response = await next(request);
+    setCurrency(response.header.get("x-vx-currency") ?? currency().code);
+    return response;
   };
 }
 

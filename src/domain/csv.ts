@@ -10,7 +10,7 @@ export function csvLine(cells: readonly string[]): string {
  * break inside quotes. Amounts such as "-$0.50" are not changed.
  */
 const FORMULA =
-  /^(?=[\t\r\n]|\s*(?:[=@\uff1d\uff20\uff0b\uff0d]|[+-](?!\$?[\d.]+$)))|(?=[=@+\-\uff1d\uff20\uff0b\uff0d])(?<=[;\t\r\n]\s*)/g;
+  /^(?=[\t\r\n]|\s*(?:[=@\uff1d\uff20\uff0b\uff0d]|[+-](?!(?:[$€£¥]|[A-Z]{3} )?[\d.]+$)))|(?=[=@+\-\uff1d\uff20\uff0b\uff0d])(?<=[;\t\r\n]\s*)/g;
 
 function csvCell(text: string): string {
   const safe = text.replace(FORMULA, "'");

@@ -1,9 +1,14 @@
-import type { Micros } from "./money.ts";
+import { type Currency, currency, type Micros } from "./money.ts";
 
-/** The only currency. */
-export const CURRENCY = "usd";
-/** The smallest unit of the currency: a cent. Payments are whole multiples of it. */
-export const UNIT_MICROS: Micros = 10_000n;
+/** The code of the currency as payment providers write it. */
+export function paymentCurrency(): string {
+  return currency().code.toLowerCase();
+}
+
+/** Payments are whole multiples of it: a hundredth, or a whole unit of a currency without decimals. */
+export function paymentUnit({ decimals }: Currency): Micros {
+  return decimals === 0 ? 1_000_000n : 10_000n;
+}
 
 /** The states of a top-up. The database decides which may follow which. */
 export type TopUpState = "pending" | "paid" | "failed" | "expired" | "refunded" | "disputed";

@@ -1,5 +1,5 @@
 import { DomainError } from "../domain/errors.ts";
-import { CURRENCY } from "../domain/top-up.ts";
+import { paymentCurrency } from "../domain/top-up.ts";
 import {
   type AutoTopUpRow,
   type AutoTopUpSettings,
@@ -86,7 +86,7 @@ export class AutoTopUps {
     const page = await provider.createMethodPage({
       accountId,
       customerId,
-      currency: CURRENCY,
+      currency: paymentCurrency(),
       returnUrl: returnUrl || this.#options.returnUrl,
     });
     return await setAutoTopUpPage(database, accountId, customerId, page);

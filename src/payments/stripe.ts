@@ -1,5 +1,5 @@
 import type { Stripe } from "stripe";
-import { UNIT_MICROS } from "../domain/top-up.ts";
+import { currencyOf, type Micros } from "../domain/money.ts";
 import type { SeenPayment } from "../store/top-ups.ts";
 import {
   type ChargeOrder,
@@ -68,6 +68,14 @@ const CHARGES: Readonly<Record<string, ChargeState>> = {
   canceled: "canceled",
 };
 
+/** Stripe counts these in hundredths, although they have no decimals. */
+const IN_HUNDREDTHS = ["isk", "ugx"];
+
+/** What Stripe counts amounts of a currency in. */
+function unitOf(code: string): Micros {
+  return IN_HUNDREDTHS.includes(code) ? 10_000n : 10n ** BigInt(6 - currencyOf(code.toUpperCase()).decimals);
+}
+
 /** Payments with Stripe: with Checkout, and with stored payment methods. */
 export class StripePayments implements PaymentProvider {
   readonly #settings: StripeSettings;
@@ -93,7 +101,7 @@ export class StripePayments implements PaymentProvider {
               quantity: 1,
               price_data: {
                 currency,
-                unit_amount: Number(amountMicros / UNIT_MICROS),
+                unit_amount: Number(amountMicros / unitOf(currency)),
                 product_data: { name: `${this.#productName} credit` },
               },
             },
@@ -161,7 +169,7 @@ export class StripePayments implements PaymentProvider {
     const { id } = await this.#request(({ paymentIntents }) =>
       paymentIntents.create(
         {
-          amount: Number(amountMicros / UNIT_MICROS),
+          amount: Number(amountMicros / unitOf(currency)),
           currency,
           customer: customerId,
           payment_method: methodId,
@@ -215,7 +223,7 @@ export class StripePayments implements PaymentProvider {
       paymentId: undefined,
       accountId: page.metadata?.[ACCOUNT] ?? "",
       currency: page.currency ?? "",
-      amountMicros: BigInt(page.amount_total ?? 0) * UNIT_MICROS,
+      amountMicros: BigInt(page.amount_total ?? 0) * unitOf(page.currency ?? ""),
       refundedMicros: 0n,
       disputedMicros: 0n,
       receiptUrl: "",
@@ -240,15 +248,16 @@ export class StripePayments implements PaymentProvider {
   async #seenOf(intent: Stripe.PaymentIntent, pageId: string | undefined): Promise<SeenPayment> {
     const charge = typeof intent.latest_charge === "object" ? intent.latest_charge : null;
     const disputed = charge?.disputed ? await this.#disputed(intent) : 0;
+    const unit = unitOf(intent.currency);
     return {
       status: intent.status === "succeeded" ? "paid" : "open",
       pageId,
       paymentId: intent.id,
       accountId: intent.metadata[ACCOUNT] ?? "",
       currency: intent.currency,
-      amountMicros: BigInt(intent.amount_received) * UNIT_MICROS,
-      refundedMicros: BigInt(charge?.amount_refunded ?? 0) * UNIT_MICROS,
-      disputedMicros: BigInt(disputed) * UNIT_MICROS,
+      amountMicros: BigInt(intent.amount_received) * unit,
+      refundedMicros: BigInt(charge?.amount_refunded ?? 0) * unit,
+      disputedMicros: BigInt(disputed) * unit,
       receiptUrl: charge?.receipt_url ?? "",
       failure: intent.status === "canceled" ? failureOf(intent) : "",
     };

@@ -1,8 +1,8 @@
 import { DomainError } from "../domain/errors.ts";
 import type { Ids } from "../domain/ids.ts";
 import { laneOfId } from "../domain/lane.ts";
-import { formatMicros, type Micros } from "../domain/money.ts";
-import { UNIT_MICROS } from "../domain/top-up.ts";
+import { currency, formatMicros, type Micros } from "../domain/money.ts";
+import { paymentUnit } from "../domain/top-up.ts";
 import type { Cells } from "../store/driver/cells.ts";
 import {
   applyPayment,
@@ -114,8 +114,8 @@ export class TopUps {
         "amount_micros",
         `must be from ${minMicros} (${formatMicros(minMicros)}) to ${maxMicros} (${formatMicros(maxMicros)})`,
       );
-    if (micros % UNIT_MICROS !== 0n)
-      throw DomainError.ofField("amount_micros", `must be a multiple of ${UNIT_MICROS}`);
+    const unit = paymentUnit(currency());
+    if (micros % unit !== 0n) throw DomainError.ofField("amount_micros", `must be a multiple of ${unit}`);
   }
 
   /** Looks up the payment that an event of the provider names. */

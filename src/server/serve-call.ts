@@ -7,6 +7,7 @@ import type { BodyBudget, BodyShare } from "../codec/body-budget.ts";
 import { measured } from "../domain/call-trace.ts";
 import { containsKey } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
+import { currency } from "../domain/money.ts";
 import { inTurnsOf } from "../domain/next-turn.ts";
 import type { Operator } from "../domain/operator.ts";
 import { SlotArray } from "../domain/slot-array.ts";
@@ -72,6 +73,8 @@ export class CallServer {
     const admitted = await measured(span, admission);
     observation.setAdmitted(admitted);
     if (admitted.window) setRateHeaders(exchange, admitted.window);
+    // Commands of operators write amounts in the currency of the server.
+    if (admitted.operator) exchange.setHeader("x-vx-currency", currency().code);
     checkAnnouncedSize(exchange);
     return admitted;
   }

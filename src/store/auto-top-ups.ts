@@ -1,6 +1,6 @@
 import { laneOfId } from "../domain/lane.ts";
 import type { Micros } from "../domain/money.ts";
-import { CURRENCY } from "../domain/top-up.ts";
+import { paymentCurrency } from "../domain/top-up.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
 import { actionJson, type OperatorAction } from "./operator-log.ts";
 
@@ -59,7 +59,7 @@ export async function putAutoTopUp(
       thresholdMicros,
       amountMicros,
       monthlyMaxMicros,
-      CURRENCY,
+      paymentCurrency(),
     );
   return row;
 }

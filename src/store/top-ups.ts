@@ -2,7 +2,7 @@ import { DomainError } from "../domain/errors.ts";
 import { laneOfId } from "../domain/lane.ts";
 import type { Micros } from "../domain/money.ts";
 import { cutPage, type Page } from "../domain/page.ts";
-import { CURRENCY, type TopUpState } from "../domain/top-up.ts";
+import { paymentCurrency, type TopUpState } from "../domain/top-up.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
 import { compareBytes, mergeCells } from "./merge-cells.ts";
 
@@ -51,7 +51,7 @@ export async function createTopUp(database: Cells, topUp: NewTopUp): Promise<Top
       accountId,
       id,
       amountMicros,
-      CURRENCY,
+      paymentCurrency(),
       returnUrl,
       idempotencyKey ?? null,
     );

@@ -1,6 +1,6 @@
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
-import { formatMicros, parseAmount } from "../../src/domain/money.ts";
+import { afterEach, describe, expect, test } from "vitest";
+import { formatMicros, parseAmount, setCurrency } from "../../src/domain/money.ts";
 
 const amounts = fc.bigInt({ min: -(10n ** 19n) + 1n, max: 10n ** 19n - 1n });
 
@@ -35,6 +35,35 @@ describe("formatMicros", () => {
     fc.assert(
       fc.property(amounts, amounts, (a, b) => {
         expect(formatMicros(a) === formatMicros(b)).toBe(a === b);
+      }),
+    );
+  });
+});
+
+describe("currencies", () => {
+  afterEach(() => setCurrency("USD"));
+
+  test.each([
+    ["EUR", 12_500_000n, "€12.50"],
+    ["GBP", -500_000n, "-£0.50"],
+    ["JPY", 1_250_000_000n, "¥1250"],
+    ["JPY", 500_000n, "¥0.5"],
+    ["JPY", -1n, "-¥0.000001"],
+    ["JPY", 10_000_000n, "¥10"],
+    ["CHF", 12_500_000n, "CHF 12.50"],
+    ["KWD", 1_250_000n, "KWD 1.250"],
+    ["KWD", -1_250_100n, "-KWD 1.2501"],
+    ["KWD", 0n, "KWD 0.000"],
+  ])("in %s, %s micros are formatted as %s", (code, micros, text) => {
+    setCurrency(code);
+    expect(formatMicros(micros)).toBe(text);
+  });
+
+  test("no currency loses a part of an amount", () => {
+    fc.assert(
+      fc.property(fc.constantFrom("USD", "JPY", "KWD", "CHF"), amounts, (code, micros) => {
+        setCurrency(code);
+        expect(parseAmount(formatMicros(micros).replace(/[^-\d.]/g, ""))).toBe(micros);
       }),
     );
   });

@@ -33,7 +33,11 @@ test.each([
   [{ ...SECRETS, VX_STRIPE_WEBHOOK_SECRET: "" }, "VX_STRIPE_WEBHOOK_SECRET: must not be empty"],
   [{ ...SECRETS, VX_STRIPE_SECRET_KEY: "pk_live_1" }, "VX_STRIPE_SECRET_KEY: must begin with sk_ or rk_"],
   [{ ...SECRETS, VX_STRIPE_WEBHOOK_SECRET: "we_1" }, "VX_STRIPE_WEBHOOK_SECRET: must begin with whsec_"],
-  [{ ...SECRETS, VX_TOP_UP_MIN: "0.001" }, "VX_TOP_UP_MIN: must be an amount from 0.01"],
+  [{ ...SECRETS, VX_TOP_UP_MIN: "0.001" }, "VX_TOP_UP_MIN: must have at most two decimals"],
+  [{ ...SECRETS, VX_CURRENCY: "JPY", VX_TOP_UP_MAX: "999.50" }, "VX_TOP_UP_MAX: must have no decimals"],
+  [{ ...SECRETS, VX_TOP_UP_MIN: "0" }, "VX_TOP_UP_MIN: must be an amount above 0"],
+  [{ VX_CURRENCY: "eur" }, "VX_CURRENCY: must be a code of ISO 4217"],
+  [{ VX_CURRENCY: "XXXX" }, "VX_CURRENCY: must be a code of ISO 4217"],
   [
     { ...SECRETS, VX_TOP_UP_MIN: "20.00", VX_TOP_UP_MAX: "10.00" },
     "VX_TOP_UP_MIN: must not be above VX_TOP_UP_MAX",

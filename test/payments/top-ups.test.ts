@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { CURRENCY } from "../../src/domain/top-up.ts";
 import { sendJson } from "../rest/send-json.ts";
 import { OPERATOR_TOKEN } from "../support/app.ts";
 import { FakeStripe, type StripeEvent } from "../support/fake-stripe.ts";
@@ -103,7 +102,7 @@ describe("creating", () => {
     });
     expect(session).toMatchObject({
       amount_total: 2_500,
-      currency: CURRENCY,
+      currency: "usd",
       metadata: { vx_topup: topUp.id, vx_account: key.accountId },
       intentMetadata: { vx_topup: topUp.id, vx_account: key.accountId },
     });

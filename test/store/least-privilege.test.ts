@@ -50,6 +50,7 @@ const GRANTED = [
   "get_topup",
   "heartbeat",
   "hold_figures",
+  "keep_currency",
   "lanes_in_use",
   "lanes_to_sweep",
   "ledger_range",

@@ -59,7 +59,7 @@ export declare type GetMeResponse = Message<"vx.v1.GetMeResponse"> & {
   rateLimitRpm: number;
 
   /**
-   * The balance as text with 2 to 6 decimals, not rounded, such as "$9.999986".
+   * The balance as text, exact, with a sign or code of the currency, such as "$9.999986".
    *
    * @generated from field: string balance = 5;
    */

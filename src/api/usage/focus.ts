@@ -1,3 +1,4 @@
+import { currency } from "../../domain/money.ts";
 import { QUARTER_MS } from "../../domain/periods.ts";
 import { discountedPrice } from "../../domain/price.ts";
 import type { ExportRow, MovementRow } from "../../store/export-usage.ts";
@@ -232,7 +233,7 @@ function commonFields(row: { account_id: string; account_name: string }, dayMs: 
   return {
     BillingAccountId: row.account_id,
     BillingAccountName: row.account_name,
-    BillingCurrency: "USD",
+    BillingCurrency: currency().code,
     BillingPeriodStart: timeText(month(0)),
     BillingPeriodEnd: timeText(month(1)),
     ChargePeriodStart: timeText(day),

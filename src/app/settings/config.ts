@@ -4,7 +4,6 @@ import type { Model } from "../../domain/model.ts";
 import { type Micros, parseAmount } from "../../domain/money.ts";
 import { AddressRanges, readRange } from "../../domain/network.ts";
 import { nearestOf } from "../../domain/text.ts";
-import { UNIT_MICROS } from "../../domain/top-up.ts";
 import type { Product } from "../../server/pages/site-header.ts";
 import type { OidcSettings } from "../../server/sign-in/oidc-client.ts";
 import { databaseUrlProblem } from "../../store/driver/endpoints.ts";
@@ -42,11 +41,11 @@ const origin = z
   .transform((url) => new URL(url).origin);
 const secret = (prefix: RegExp, form: string) =>
   z.string().regex(new RegExp(`^${prefix.source}[!-~]{1,500}$`), `must begin with ${form}`);
-const MAX_TOP_UP_MICROS = 1_000_000_000_000n;
+const MAX_TOP_UP_MICROS = 1_000_000_000_000_000n;
 const topUpAmount = z
   .string()
   .refine((amount) => isTopUpAmount(parseAmount(amount)), {
-    error: (issue) => `must be an amount from 0.01 to 1000000.00 with at most two decimals${not(issue)}`,
+    error: (issue) => `must be an amount above 0 of at most 1000000000${not(issue)}`,
   })
   .transform((amount) => parseAmount(amount) as Micros);
 const flag = z
@@ -100,6 +99,12 @@ const schema = z.object({
   VX_PRODUCT_LOGO: text.optional(),
   VX_TOP_UP_URL: z.string().superRefine(checkedBy(linkProblem)).optional(),
   VX_PUBLIC_URL: origin.optional(),
+  VX_CURRENCY: z
+    .string()
+    .refine((code) => Intl.supportedValuesOf("currency").includes(code), {
+      error: (issue) => `must be a code of ISO 4217 such as EUR${not(issue)}`,
+    })
+    .default("USD"),
   VX_STRIPE_SECRET_KEY: secret(/(?:sk|rk)_/, "sk_ or rk_").optional(),
   VX_STRIPE_WEBHOOK_SECRET: secret(/whsec_/, "whsec_").optional(),
   VX_STRIPE_API: origin.optional(),
@@ -182,6 +187,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     eventsDays: values.VX_EVENTS_DAYS,
     /** The address ranges that receive deliveries of webhooks although they are private. */
     webhookAllowedCidrs: values.VX_WEBHOOK_ALLOWED_CIDRS,
+    currency: values.VX_CURRENCY,
     product: { ...productOf(values), takesPayments: payments !== undefined },
   });
 }
@@ -218,8 +224,7 @@ function publicUrlOf(values: z.infer<typeof schema>): string {
 }
 
 function isTopUpAmount(micros: Micros | undefined): boolean {
-  if (micros === undefined || micros % UNIT_MICROS !== 0n) return false;
-  return UNIT_MICROS <= micros && micros <= MAX_TOP_UP_MICROS;
+  return micros !== undefined && micros > 0n && micros <= MAX_TOP_UP_MICROS;
 }
 
 /** Whether the two listeners would use the same port of the same address; port 0 is a free one for each. */

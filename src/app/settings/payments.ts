@@ -1,4 +1,5 @@
-import type { Micros } from "../../domain/money.ts";
+import { currencyOf, type Micros } from "../../domain/money.ts";
+import { paymentUnit } from "../../domain/top-up.ts";
 import type { StripeSettings } from "../../payments/stripe.ts";
 import { ConfigError } from "../start-error.ts";
 
@@ -13,6 +14,7 @@ type Values = {
   readonly VX_STRIPE_SECRET_KEY?: string | undefined;
   readonly VX_STRIPE_WEBHOOK_SECRET?: string | undefined;
   readonly VX_STRIPE_API?: string | undefined;
+  readonly VX_CURRENCY: string;
   readonly VX_TOP_UP_MIN: Micros;
   readonly VX_TOP_UP_MAX: Micros;
 };
@@ -26,6 +28,10 @@ export function paymentSettings(env: NodeJS.ProcessEnv, values: Values): Payment
   if (secretKey === undefined || webhookSecret === undefined)
     throw new ConfigError("VX_STRIPE_SECRET_KEY, VX_STRIPE_WEBHOOK_SECRET: set both of them, or none");
   const { VX_TOP_UP_MIN: minMicros, VX_TOP_UP_MAX: maxMicros, VX_STRIPE_API: api } = values;
+  const unit = paymentUnit(currencyOf(values.VX_CURRENCY));
+  for (const name of ["VX_TOP_UP_MIN", "VX_TOP_UP_MAX"] as const)
+    if (values[name] % unit !== 0n)
+      throw new ConfigError(`${name}: must have ${unit === 10_000n ? "at most two" : "no"} decimals`);
   if (minMicros > maxMicros) throw new ConfigError("VX_TOP_UP_MIN: must not be above VX_TOP_UP_MAX");
   const stripe = { secretKey, webhookSecret, api: api === undefined ? undefined : new URL(api) };
   return { stripe, minMicros, maxMicros };

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
+import { currency } from "../../domain/money.ts";
 import type { ServePath } from "../http/message.ts";
 import { fill } from "./html.ts";
 import { asset, CSS, HTML, JAVASCRIPT, NOTHING, type Packed, pack, TEXT, uncompressed } from "./packed.ts";
@@ -38,6 +39,7 @@ export function consolePages(page: keyof Pages, path: string, product: Product):
     icon: iconOf(product, `${assets}/logo`),
     support: product.supportUrl ?? "",
     payments: product.takesPayments ? "stripe" : "",
+    currency: currency().code,
     script: `${assets}/${script}`,
     style: `${assets}/${style}`,
   };

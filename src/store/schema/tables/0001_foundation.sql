@@ -936,6 +936,14 @@ CREATE TABLE shared_data (
 );
 INSERT INTO shared_data VALUES (1);
 
+-- What all amounts are in, as an ISO 4217 code. It cannot change once the ledger has a row.
+CREATE TABLE currency (
+  code text NOT NULL,
+  is_only_row boolean PRIMARY KEY DEFAULT true,
+  CONSTRAINT currency_is_one_row CHECK (is_only_row)
+);
+INSERT INTO currency VALUES ('USD');
+
 -- The name of the cell, from its first split on. A promoted standby has the name of the cell that it is a copy of until it claims
 -- its lanes, so no server uses it before.
 CREATE TABLE cell_name (

@@ -66,7 +66,7 @@ export type GetAccountResponse = Message<"vx.v1.GetAccountResponse"> & {
   balanceMicros: bigint;
 
   /**
-   * The balance as text with 2 to 6 decimals, not rounded, such as "$9.999986".
+   * The balance as text, exact, with a sign or code of the currency, such as "$9.999986".
    *
    * @generated from field: string balance = 5;
    */
