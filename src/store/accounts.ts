@@ -6,8 +6,7 @@ import type { Micros } from "../domain/money.ts";
 import { cutPage, joinPosition, type Page, pageUpTo, splitPosition } from "../domain/page.ts";
 import type { ScopeBits } from "../domain/scope.ts";
 import type { Cells } from "./driver/cells.ts";
-import { compareBytes, mergeCells } from "./merge-cells.ts";
-import { PIECES, readNameParts } from "./name-parts.ts";
+import { compareBytes, mergeCells, NAME_PIECES, readNameParts } from "./merge-cells.ts";
 import { namedCell } from "./named-cell.ts";
 import { actionJson, type OperatorAction } from "./operator-log.ts";
 
@@ -223,7 +222,7 @@ type FoundRow = AccountRow & { term: string; was_found: boolean };
  * A page of the accounts whose id is the text, whose external id, e-mail address or name starts with it, or whose name contains
  * it. A page can have fewer accounts than its size if most of them were found by an earlier field.
  */
-export async function searchAccounts(database: Cells, text: string, page: Page, pieces = PIECES) {
+export async function searchAccounts(database: Cells, text: string, page: Page, pieces = NAME_PIECES) {
   const [first = 0, afterTerm = "", afterId = ""] = splitPosition(page, 2) ?? [];
   const limit = page.size + 1;
   const rows: (AccountRow & { field: number; term: string })[] = [];

@@ -8,8 +8,7 @@ import type { AdmittedKey } from "./admit.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
 import type { Parameter } from "./driver/connection.ts";
 import type { NewLimit } from "./limits.ts";
-import { compareBytes, mergeCells } from "./merge-cells.ts";
-import { PIECES, readNameParts } from "./name-parts.ts";
+import { compareBytes, mergeCells, NAME_PIECES, readNameParts } from "./merge-cells.ts";
 import { actionJson, type OperatorAction } from "./operator-log.ts";
 
 export type KeyRow = {
@@ -153,7 +152,7 @@ const PARTS = 3;
  * A page of the keys of all accounts that match. A page can have fewer keys than its size if some were found by their visible
  * characters before.
  */
-export async function searchKeys(database: Cells, query: KeyQuery, page: Page, pieces = PIECES) {
+export async function searchKeys(database: Cells, query: KeyQuery, page: Page, pieces = NAME_PIECES) {
   const { id, start, end, name } = query;
   const [list, afterName = "", afterId = ""] = splitPosition(page, 2) ?? [0];
   const limit = page.size + 1;

@@ -5,7 +5,7 @@ import { type Page, readPage } from "../../src/domain/page.ts";
 import { searchAccounts } from "../../src/store/accounts.ts";
 import type { Cells } from "../../src/store/driver/cells.ts";
 import { searchKeys } from "../../src/store/keys.ts";
-import type { PIECES } from "../../src/store/name-parts.ts";
+import type { NAME_PIECES } from "../../src/store/merge-cells.ts";
 import { useStore, withCall } from "../support/store.ts";
 import { typeIds } from "../support/type-ids.ts";
 
@@ -25,7 +25,7 @@ beforeAll(async () => {
   }
 });
 
-type Pieces = typeof PIECES;
+type Pieces = typeof NAME_PIECES;
 
 const searches = [
   {
