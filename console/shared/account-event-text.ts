@@ -16,6 +16,7 @@ const TEXTS: Readonly<Record<string, (data: JsonObject) => string>> = {
   "limit.threshold": (data) => `${String(data.percent)} % of a limit are used: ${limitOf(data.limit)}`,
   "credit.posted": (data) => `Credit of ${amount(data.amount_micros)}`,
   "adjustment.posted": (data) => `Adjustment of ${amount(data.amount_micros)}`,
+  "grant.expired": (data) => `Credit of ${amount(data.amount_micros)} expired`,
   "topup.paid": (data) => `A payment of ${amount(data.amount_micros)} was credited`,
   "topup.failed": (data) => `A payment of ${amount(data.amount_micros)} failed`,
   "topup.expired": (data) => `A payment of ${amount(data.amount_micros)} was not made in time`,

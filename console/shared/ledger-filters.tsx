@@ -54,6 +54,7 @@ const KINDS = [
   ["generation", "Generations"],
   ["credit", "Credits"],
   ["topup", "Top-ups"],
+  ["expiry", "Expiries"],
   ["refund", "Refunds"],
   ["adjustment", "Adjustments"],
 ] as const;

@@ -1,8 +1,9 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { AccountService, type GetAccountResponseSchema } from "../../gen/vx/v1/account_pb.js";
 import { DomainError } from "../domain/errors.ts";
 import { formatMicros } from "../domain/money.ts";
-import { type AccountRow, getAccount, setLowBalance } from "../store/accounts.ts";
+import { type AccountRow, type GrantRow, getAccount, listGrants, setLowBalance } from "../store/accounts.ts";
 import { getKey, type KeyRow } from "../store/keys.ts";
 import { type ApiCall, type Deps, defineService } from "./define-service.ts";
 import { accountStateOf, viewKey } from "./views.ts";
@@ -10,11 +11,12 @@ import { accountStateOf, viewKey } from "./views.ts";
 export const accountService = defineService(AccountService, {
   getAccount: async (deps, _request, call) => {
     const { accountId } = call.key;
-    const [account, key] = await Promise.all([
+    const [account, key, grants] = await Promise.all([
       getAccount(deps.database, accountId),
       keyOf(deps.database, call),
+      listGrants(deps.database, accountId),
     ]);
-    return viewOwnAccount(deps, account, key);
+    return viewOwnAccount(deps, account, key, grants);
   },
   updateAccount: async (deps, { lowBalanceMicros, updateMask }, call) => {
     const { accountId } = call.key;
@@ -22,13 +24,14 @@ export const accountService = defineService(AccountService, {
     if (paths.some((path) => path !== "low_balance_micros"))
       throw DomainError.ofField("update_mask", "must have only this field: low_balance_micros");
     const isChanged = updateMask ? paths.length > 0 : lowBalanceMicros !== undefined;
-    const [account, key] = await Promise.all([
+    const [account, key, grants] = await Promise.all([
       isChanged
         ? setLowBalance(deps.database, accountId, lowBalanceMicros ?? null)
         : getAccount(deps.database, accountId),
       keyOf(deps.database, call),
+      listGrants(deps.database, accountId),
     ]);
-    return { account: viewOwnAccount(deps, account, key) };
+    return { account: viewOwnAccount(deps, account, key, grants) };
   },
 });
 
@@ -40,6 +43,7 @@ function viewOwnAccount(
   { topUpUrl }: Pick<Deps, "topUpUrl">,
   account: AccountRow,
   key: KeyRow,
+  grants: readonly GrantRow[],
 ): MessageInitShape<typeof GetAccountResponseSchema> {
   const { balance_micros: balanceMicros, held_micros: heldMicros, low_balance_micros: low } = account;
   const availableMicros = balanceMicros - heldMicros;
@@ -59,5 +63,12 @@ function viewOwnAccount(
     owedMicros: account.owed_micros,
     owed: formatMicros(account.owed_micros),
     ...(low === null ? {} : { lowBalanceMicros: low }),
+    grants: grants.map((grant) => ({
+      id: grant.entry_id,
+      amountMicros: grant.amount_micros,
+      remainingMicros: grant.rest_micros,
+      promotional: grant.is_promotional,
+      ...(grant.expires_at ? { expiresAt: timestampFromDate(grant.expires_at) } : {}),
+    })),
   };
 }

@@ -1,3 +1,4 @@
+import { timestampDate } from "@bufbuild/protobuf/wkt";
 import {
   type AdjustAccountRequest,
   AdminService,
@@ -62,11 +63,20 @@ import { viewCatalogModel, viewEntry, viewEntryCost, viewKey, viewPlan } from ".
 import { webhooksOfOperators } from "./webhook-service.ts";
 
 export async function creditAccount(deps: Deps, request: CreditAccountRequest, call: ApiCall) {
-  return await moveBalance(deps, call, "credit", request);
+  const { accountId, amountMicros, reason, idempotencyKey, expiresAt, promotional: isPromotional } = request;
+  return await moveBalance(deps, call, "credit", {
+    accountId,
+    amountMicros,
+    reason,
+    idempotencyKey,
+    expiresAt: expiresAt && timestampDate(expiresAt),
+    isPromotional,
+  });
 }
 
 export async function adjustAccount(deps: Deps, request: AdjustAccountRequest, call: ApiCall) {
-  return await moveBalance(deps, call, "adjustment", request);
+  const { accountId, amountMicros, reason, idempotencyKey } = request;
+  return await moveBalance(deps, call, "adjustment", { accountId, amountMicros, reason, idempotencyKey });
 }
 
 export async function listPlans(deps: Deps) {

@@ -106,7 +106,7 @@ export async function moveBalance(
   deps: Deps,
   call: ApiCall,
   kind: Movement["kind"],
-  request: Pick<Movement, "accountId" | "amountMicros" | "reason" | "idempotencyKey">,
+  request: Omit<Movement, "entryId" | "kind">,
 ) {
   const { accountId, amountMicros, reason, idempotencyKey } = request;
   const movement = {
@@ -116,8 +116,15 @@ export async function moveBalance(
     amountMicros,
     reason,
     idempotencyKey,
+    expiresAt: request.expiresAt,
+    isPromotional: request.isPromotional ?? false,
   };
-  const details = { entry_id: movement.entryId, amount_micros: amountMicros };
+  const details = {
+    entry_id: movement.entryId,
+    amount_micros: amountMicros,
+    expires_at: request.expiresAt?.toISOString(),
+    ...(movement.isPromotional && { promotional: "true" }),
+  };
   const entry = await makeLoggedChange(deps, call, { target: accountId, reason, details }, (action) =>
     moveBalanceRow(deps.database, action, movement),
   );

@@ -1,5 +1,6 @@
 import type { CellDirectory } from "../cells/cell-directory.ts";
 import { migrateCell } from "../cells/migrate-cell.ts";
+import { expireGrants } from "../store/accounts.ts";
 import type { Cell } from "../store/driver/cells.ts";
 import type { DatabaseClock } from "../store/driver/database-clock.ts";
 import { DatabaseMonitor } from "../store/driver/monitor.ts";
@@ -193,6 +194,7 @@ export class DatabaseHealth {
         if (maintenance) {
           await partitions.maintain();
           await events.maintain();
+          await expireGrants(single.all[cell] as Cell);
         }
         await directory?.maintain(cell);
       },

@@ -27,6 +27,7 @@ class Totals {
     topup: { entries: 0, amount_micros: 0 },
     refund: { entries: 0, amount_micros: 0 },
     adjustment: { entries: 0, amount_micros: 0 },
+    expiry: { entries: 0, amount_micros: 0 },
   };
 
   include({ kind, amount_micros, created_at }: LedgerLine): void {

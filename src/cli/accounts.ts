@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { Command } from "commander";
 import {
   type Account,
@@ -8,7 +9,7 @@ import {
   CreditAccountResponseSchema,
 } from "../../gen/vx/admin/v1/admin_pb.js";
 import type { Micros } from "../domain/money.ts";
-import { adjustAmount, creditAmount, lowBalance } from "./arguments.ts";
+import { adjustAmount, creditAmount, lastDay, lowBalance } from "./arguments.ts";
 import { type Admin, CallFailure, callAndShow, type RequestOf, withAdmin } from "./client.ts";
 import { accountColumns } from "./columns.ts";
 import {
@@ -209,8 +210,11 @@ const columns: readonly Column<Response>[] = [
 function addMovements(group: Command): void {
   movementCommand(group, "credit", "Add an amount to the balance of an account.", [
     'vx accounts credit acct_… 25.00 --reason "invoice 1001"',
+    'vx accounts credit acct_… 5.00 --reason "welcome" --expires 2030-01-31 --promotional',
   ])
     .argument("<amount>", "greater than 0, with at most 6 decimals", creditAmount)
+    .option("--expires <day>", "the last day on which the credit can be used, in UTC", lastDay("--expires"))
+    .option("--promotional", "nobody paid for the credit")
     .action(credit);
   movementCommand(group, "adjust", "Add an amount to the balance of an account, or subtract it.", [
     'vx accounts adjust acct_… -5.00 --reason "credited twice"',
@@ -227,9 +231,13 @@ function movementCommand(group: Command, name: string, description: string, exam
   );
 }
 
-async function credit(account: string, amountMicros: Micros, options: MovementOptions): Promise<void> {
+type CreditOptions = MovementOptions & { readonly expires?: Date; readonly promotional?: true };
+
+async function credit(account: string, amountMicros: Micros, options: CreditOptions): Promise<void> {
+  const { expires, promotional = false } = options;
+  const expiry = expires && { expiresAt: timestampFromDate(expires) };
   const response = await move(account, amountMicros, options, (admin, movement, signal) =>
-    admin.creditAccount(movement, { signal }),
+    admin.creditAccount({ ...movement, promotional, ...expiry }, { signal }),
   );
   await show(options, CreditAccountResponseSchema, response, () => formatTable(columns, [response]));
 }

@@ -8,6 +8,7 @@ function refuse(name: string, rule: string, text: string): never {
   throw usageFailure(`${name}: ${rule}, not ${JSON.stringify(text)} (--help shows the usage and examples)`);
 }
 
+const DAY_MS = 86_400_000;
 const AMOUNT = "<amount>";
 /** The largest amount that the server accepts for one entry. */
 const MAX_MOVEMENT_MICROS = 1_000_000_000_000_000n;
@@ -76,6 +77,15 @@ export function time(name: string): Parser<Date> {
     const date = new Date(TIME.test(text) ? text : Number.NaN);
     if (!Number.isNaN(date.getTime()) && dayExists(text.slice(0, 10))) return date;
     return refuse(name, "must be a time such as 2030-01-31T00:00:00Z, or a day such as 2030-01-31", text);
+  };
+}
+
+/** The end of a day in UTC. */
+export function lastDay(name: string): Parser<Date> {
+  return (text) => {
+    const start = new Date(/^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}T00:00:00Z` : Number.NaN);
+    if (!Number.isNaN(start.getTime()) && dayExists(text)) return new Date(start.getTime() + DAY_MS);
+    return refuse(name, "must be a day such as 2030-01-31", text);
   };
 }
 

@@ -1,11 +1,11 @@
 import type { NewKey } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
 import { monthOfId } from "../domain/ids.ts";
-import { laneOfId } from "../domain/lane.ts";
+import { type Lane, laneOfId } from "../domain/lane.ts";
 import type { Micros } from "../domain/money.ts";
 import { cutPage, joinPosition, type Page, pageUpTo, splitPosition } from "../domain/page.ts";
 import type { ScopeBits } from "../domain/scope.ts";
-import type { Cells } from "./driver/cells.ts";
+import type { Cells, FunctionCaller } from "./driver/cells.ts";
 import { compareBytes, mergeCells, NAME_PIECES, readNameParts } from "./merge-cells.ts";
 import { namedCell } from "./named-cell.ts";
 import { actionJson, type OperatorAction } from "./operator-log.ts";
@@ -63,6 +63,8 @@ export async function getAccount(database: Cells, id: string): Promise<AccountRo
   if (!row) throw new DomainError("not_found", { message: `There is no account "${id}".` });
   return row;
 }
+
+const MAX_EXPIRED_PER_ROUND = 100;
 
 const ACCOUNT_ID = /^acct_[0-9a-z]{26}$/;
 
@@ -145,6 +147,27 @@ export async function updateAccount(
       lowBalanceMicros ?? null,
     );
   return row as AccountRow;
+}
+
+export type GrantRow = {
+  entry_id: string;
+  amount_micros: bigint;
+  rest_micros: bigint;
+  /** Null if it does not expire. */
+  expires_at: Date | null;
+  is_promotional: boolean;
+};
+
+/** The credits that expire or are promotional and have a rest, in the order in which charges take them. */
+export async function listGrants(database: Cells, id: string): Promise<GrantRow[]> {
+  const lane = laneOfId(id);
+  return await database.at(lane).call<GrantRow>("list_grants", lane, id);
+}
+
+/** Takes what has expired of credits from the balances of a cell. Called every second, at one server or several. */
+export async function expireGrants(cell: FunctionCaller): Promise<void> {
+  const rows = await cell.call<{ lane: Lane; id: string }>("accounts_to_expire", MAX_EXPIRED_PER_ROUND);
+  for (const { lane, id } of rows) await cell.call("expire_account_grants", lane, id);
 }
 
 /** Sets the threshold of the event balance.low; null for none. */

@@ -130,10 +130,12 @@ async function* auditCell(
       yield partsDone;
       archived = await auditArchivedUsage(cell, lane, archived, pieceRows, report);
     }
-    let account: string | undefined = "";
-    while (account !== undefined) {
-      yield partsDone;
-      account = await auditLimits(cell, lane, account, report);
+    for (const name of ["audit_limits", "audit_grants"]) {
+      let account: string | undefined = "";
+      while (account !== undefined) {
+        yield partsDone;
+        account = await auditAccounts(cell, name, [lane, account, LIMIT_ACCOUNTS], report);
+      }
     }
   }
   report.findings.push(
@@ -227,14 +229,14 @@ async function auditArchivedUsage(
 const LIMIT_ACCOUNTS = 200;
 
 /** Compares the counters of limits of a lane with the ledger and the open holds. */
-async function auditLimits(
+async function auditAccounts(
   cell: FunctionCaller,
-  lane: number,
-  after: string,
+  name: string,
+  position: Parameter[],
   report: AuditReport,
 ): Promise<string | undefined> {
   type Row = AuditFinding & { next_account_id: string | null };
-  const first = await readPiece<Row>(cell, report, "audit_limits", [lane, after, LIMIT_ACCOUNTS]);
+  const first = await readPiece<Row>(cell, report, name, position);
   return first.next_account_id ?? undefined;
 }
 

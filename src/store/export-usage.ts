@@ -34,7 +34,7 @@ export type MovementRow = {
   account_name: string;
   seq: bigint;
   id: string;
-  kind: "credit" | "topup" | "refund" | "adjustment";
+  kind: "credit" | "topup" | "refund" | "adjustment" | "expiry";
   amount_micros: bigint;
   reason: string;
   created_at: Date;

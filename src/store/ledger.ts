@@ -14,7 +14,7 @@ export type EntryRow = {
   id: string;
   account_id: string;
   seq: bigint;
-  kind: "generation" | "credit" | "topup" | "refund" | "adjustment";
+  kind: "generation" | "credit" | "topup" | "refund" | "adjustment" | "expiry";
   amount_micros: bigint;
   balance_after_micros: bigint;
   reason: string;
@@ -85,6 +85,10 @@ export type Movement = {
   readonly amountMicros: Micros;
   readonly reason: string;
   readonly idempotencyKey: string;
+  /** Of a credit: undefined if it does not expire. */
+  readonly expiresAt?: Date | undefined;
+  /** Of a credit: whether nobody paid for it. */
+  readonly isPromotional?: boolean;
 };
 
 export async function moveBalance(
@@ -106,6 +110,8 @@ export async function moveBalance(
       movement.amountMicros,
       movement.reason,
       movement.idempotencyKey,
+      movement.expiresAt ?? null,
+      movement.isPromotional ?? false,
     );
   return row as EntryRow;
 }

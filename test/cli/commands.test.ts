@@ -167,6 +167,17 @@ describe("accounts", () => {
     refused(await run(...conflict, "--json"), /^vx: .*idempotency/i);
   });
 
+  test("a credit expires at the end of a day in UTC", async () => {
+    const account = await newAccount();
+    const credit = ["accounts", "credit", account, "5.00", "--reason", "welcome", "--expires"];
+    await json(...credit, "2099-01-31", "--promotional");
+    const { stdout } = await run("log", "--account", account, "--method", "CreditAccount");
+    expect(stdout).toContain("expires_at=2099-02-01T00:00:00.000Z promotional=true");
+    refused(await run(...credit, "2020-01-31"), /expires_at: must be in the future/);
+    for (const day of ["2099-02-30", "2099-01-31T00:00:00Z", "soon"])
+      expect(await run(...credit, day)).toMatchObject({ code: 2 });
+  });
+
   test("adjust accepts a negative amount up to the balance", async () => {
     const account = await newAccount();
     await json("accounts", "credit", account, "25.00", "--reason", "invoice 1001");

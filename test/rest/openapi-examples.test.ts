@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { type DescField, getOption } from "@bufbuild/protobuf";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { ChatMessageSchema, CreateChatCompletionRequestSchema } from "../../gen/vx/openai/v1/chat_pb.js";
 import { json_schema } from "../../gen/vx/options/v1/options_pb.js";
@@ -53,6 +54,7 @@ beforeAll(async () => {
     amountMicros: 10_000_000n,
     reason: "invoice 1001",
     idempotencyKey: "1001",
+    expiresAt: timestampFromDate(new Date("2099-02-01T00:00:00Z")),
   });
   const [credited] = await receiver.until(1);
   eventId = String(credited?.headers["webhook-id"]);

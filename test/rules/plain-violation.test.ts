@@ -35,7 +35,7 @@ test.each<[Validated[0], Record<string, unknown>, string]>([
   [
     ListEntriesRequestSchema,
     { kind: "gift" },
-    "kind: must be one of: generation, credit, topup, refund, adjustment",
+    "kind: must be one of: generation, credit, topup, refund, adjustment, expiry",
   ],
   [ListKeysRequestSchema, { pageSize: -1 }, "page_size: must be at least 0"],
 ])("%s: %o", (desc, fields, text) => {

@@ -71,6 +71,7 @@ test("an audit reads only at the worker, in one snapshot that is taken after the
   expect(refusing.map(({ name }) => name).sort()).toEqual([
     "audit",
     "audit_archived_usage",
+    "audit_grants",
     "audit_limits",
     "audit_operator_events",
     "audit_prices",
@@ -94,6 +95,7 @@ test("the other functions have the text of plain PostgreSQL", () => {
     "admit",
     "audit",
     "audit_archived_usage",
+    "audit_grants",
     "audit_limits",
     "audit_operator_events",
     "audit_prices",

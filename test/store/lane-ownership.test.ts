@@ -42,6 +42,7 @@ function writesOf(payer: Payer, generationId: string): Record<string, Parameter[
     delete_limit: [act, lane, keyId, "lim_x"],
     delete_webhook: [null, lane, accountId, "wh_x"],
     disable_webhook: [lane, "wh_x", "gone"],
+    expire_account_grants: [lane, accountId],
     log_refusal: [act, lane, accountId, "insufficient_role"],
     move_balance: [act, lane, accountId, "led_x", 1, "credit", 1n, "test", "new"],
     put_limit: [
@@ -82,7 +83,7 @@ function writesOf(payer: Payer, generationId: string): Record<string, Parameter[
 const OTHERS = ["create_first_account", "sweep"];
 
 /** These lock the ledger, but write nothing. */
-const READERS = ["audit", "audit_limits", "audit_usage"];
+const READERS = ["audit", "audit_grants", "audit_limits", "audit_usage"];
 
 test("a lane that another cell owns is refused by every function that writes, before its first write", async () => {
   const payer = await createPayer(store.database, 1_000n);

@@ -8,11 +8,13 @@ const INSUFFICIENT_PRIVILEGE = "42501";
 
 /** All functions that the server's role may execute. A new grant requires a change here. */
 const GRANTED = [
+  "accounts_to_expire",
   "admit",
   "apply_auto_topup_page",
   "apply_payment",
   "audit",
   "audit_archived_usage",
+  "audit_grants",
   "audit_limits",
   "audit_operator_events",
   "audit_prices",
@@ -35,6 +37,7 @@ const GRANTED = [
   "disable_webhook",
   "end_session",
   "event_position",
+  "expire_account_grants",
   "expiring_keys",
   "export_movements",
   "export_usage",
@@ -62,6 +65,7 @@ const GRANTED = [
   "list_deliveries",
   "list_entries",
   "list_events",
+  "list_grants",
   "list_latest_events",
   "list_operator_events",
   "list_plans",

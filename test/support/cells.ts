@@ -47,6 +47,7 @@ const MORE_TABLES = [
   "topups",
   "account_prices",
   "auto_topups",
+  "grants",
 ];
 
 /** Moves a lane as an operator would: it has no owner while its rows are copied. */

@@ -66,6 +66,13 @@ export const EVENT_DATA: Readonly<Record<string, Schema>> = {
     balance_after_micros: 8_500_000,
     reason: "refund of invoice 1001",
   },
+  "grant.expired": {
+    entry_id: "led_01kam4xy3whe1vv46nxmwdzxpx",
+    credit_id: "led_01kam4xxa5fzsbw0pdmm2h60vq",
+    amount_micros: 1_250_000,
+    balance_after_micros: 8_500_000,
+    expires_at: "2027-02-01T00:00:00Z",
+  },
   "topup.paid": { ...TOP_UP, entry_id: "led_01kam4xy3whe1vv46nxmwdzxpx", balance_micros: 33_500_000 },
   "topup.failed": { ...TOP_UP, state: "failed" },
   "topup.expired": { ...TOP_UP, state: "expired" },

@@ -129,6 +129,14 @@ const KEY_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   RevokeKeyByDelete: { path: { key_id: KEY_ID }, response: REVOKED },
 };
 
+const GRANT = {
+  id: "led_01kam4xxa5fzsbw0pdmm2h60vq",
+  amount_micros: 5_000_000,
+  remaining_micros: 1_250_000,
+  expires_at: "2027-02-01T00:00:00Z",
+  promotional: true,
+};
+
 const TOP_UP = {
   id: "top_01kb0zq5p9e8tvm4x2c7h3j6rq",
   state: "pending",
@@ -237,6 +245,7 @@ function accountExamples(model: ExampleValues["generation"]): Readonly<Record<st
     low_balance_micros: 5_000_000,
     owed_micros: 0,
     owed: "$0.00",
+    grants: [GRANT],
   };
   const query = { page_size: 50 };
   return {

@@ -5,7 +5,7 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { ApiKey } from "./key_pb.js";
-import type { FieldMask } from "@bufbuild/protobuf/wkt";
+import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file vx/v1/account.proto.
@@ -137,6 +137,14 @@ export declare type GetAccountResponse = Message<"vx.v1.GetAccountResponse"> & {
    * @generated from field: string owed = 15;
    */
   owed: string;
+
+  /**
+   * The credits that expire or are promotional and are not used up, in the order in which charges take them. The rest of the balance is
+   * paid and does not expire.
+   *
+   * @generated from field: repeated vx.v1.Grant grants = 16;
+   */
+  grants: Grant[];
 };
 
 /**
@@ -144,6 +152,54 @@ export declare type GetAccountResponse = Message<"vx.v1.GetAccountResponse"> & {
  * Use `create(GetAccountResponseSchema)` to create a new message.
  */
 export declare const GetAccountResponseSchema: GenMessage<GetAccountResponse>;
+
+/**
+ * A credit that expires or is promotional.
+ *
+ * @generated from message vx.v1.Grant
+ */
+export declare type Grant = Message<"vx.v1.Grant"> & {
+  /**
+   * The id of its ledger entry: "led_…".
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * The amount of the credit, in micros.
+   *
+   * @generated from field: int64 amount_micros = 2;
+   */
+  amountMicros: bigint;
+
+  /**
+   * What is left of it, in micros.
+   *
+   * @generated from field: int64 remaining_micros = 3;
+   */
+  remainingMicros: bigint;
+
+  /**
+   * When it expires. Not set: never.
+   *
+   * @generated from field: google.protobuf.Timestamp expires_at = 4;
+   */
+  expiresAt?: Timestamp | undefined;
+
+  /**
+   * Whether it is promotional: nobody paid for it.
+   *
+   * @generated from field: bool promotional = 5;
+   */
+  promotional: boolean;
+};
+
+/**
+ * Describes the message vx.v1.Grant.
+ * Use `create(GrantSchema)` to create a new message.
+ */
+export declare const GrantSchema: GenMessage<Grant>;
 
 /**
  * The new values of the account.

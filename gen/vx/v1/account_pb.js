@@ -5,7 +5,7 @@
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { file_google_api_annotations } from "../../google/api/annotations_pb.js";
-import { file_google_protobuf_field_mask } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_field_mask, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_vx_options_v1_options } from "../options/v1/options_pb.js";
 import { file_vx_v1_key } from "./key_pb.js";
 
@@ -13,7 +13,7 @@ import { file_vx_v1_key } from "./key_pb.js";
  * Describes the file vx/v1/account.proto.
  */
 export const file_vx_v1_account = /*@__PURE__*/
-  fileDesc("ChN2eC92MS9hY2NvdW50LnByb3RvEgV2eC52MSITChFHZXRBY2NvdW50UmVxdWVzdCLPAgoSR2V0QWNjb3VudFJlc3BvbnNlEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSDQoFc3RhdGUYAyABKAkSFgoOYmFsYW5jZV9taWNyb3MYBCABKAMSDwoHYmFsYW5jZRgFIAEoCRITCgtoZWxkX21pY3JvcxgGIAEoAxIMCgRoZWxkGAcgASgJEhgKEGF2YWlsYWJsZV9taWNyb3MYCCABKAMSEQoJYXZhaWxhYmxlGAkgASgJEgwKBHBsYW4YCiABKAkSGgoDa2V5GAsgASgLMg0udngudjEuQXBpS2V5EhIKCnRvcF91cF91cmwYDCABKAkSHwoSbG93X2JhbGFuY2VfbWljcm9zGA0gASgDSACIAQESEwoLb3dlZF9taWNyb3MYDiABKAMSDAoEb3dlZBgPIAEoCUIVChNfbG93X2JhbGFuY2VfbWljcm9zIpEBChRVcGRhdGVBY2NvdW50UmVxdWVzdBIxChJsb3dfYmFsYW5jZV9taWNyb3MYASABKANCELpIDSILGICA6te8rv4PKABIAIgBARIvCgt1cGRhdGVfbWFzaxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCFQoTX2xvd19iYWxhbmNlX21pY3JvcyJDChVVcGRhdGVBY2NvdW50UmVzcG9uc2USKgoHYWNjb3VudBgBIAEoCzIZLnZ4LnYxLkdldEFjY291bnRSZXNwb25zZTLxAQoOQWNjb3VudFNlcnZpY2USZwoKR2V0QWNjb3VudBIYLnZ4LnYxLkdldEFjY291bnRSZXF1ZXN0GhkudngudjEuR2V0QWNjb3VudFJlc3BvbnNlIiSQAgGq7RgKCAESBHJlYWQwAYLT5JMCDRILL3YxL2FjY291bnQSdgoNVXBkYXRlQWNjb3VudBIbLnZ4LnYxLlVwZGF0ZUFjY291bnRSZXF1ZXN0GhwudngudjEuVXBkYXRlQWNjb3VudFJlc3BvbnNlIiqQAgKq7RgNCAESB2JpbGxpbmcYAYLT5JMCEDoBKjILL3YxL2FjY291bnRCUwoJY29tLnZ4LnYxQgxBY2NvdW50UHJvdG9QAVouZ2l0aHViLmNvbS92eC1hcGkvdngvY2xpZW50cy9nby9nZW4vdngvdjE7dnh2MaoCBVZ4LlYxYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_field_mask, file_vx_options_v1_options, file_vx_v1_key]);
+  fileDesc("ChN2eC92MS9hY2NvdW50LnByb3RvEgV2eC52MSITChFHZXRBY2NvdW50UmVxdWVzdCLtAgoSR2V0QWNjb3VudFJlc3BvbnNlEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSDQoFc3RhdGUYAyABKAkSFgoOYmFsYW5jZV9taWNyb3MYBCABKAMSDwoHYmFsYW5jZRgFIAEoCRITCgtoZWxkX21pY3JvcxgGIAEoAxIMCgRoZWxkGAcgASgJEhgKEGF2YWlsYWJsZV9taWNyb3MYCCABKAMSEQoJYXZhaWxhYmxlGAkgASgJEgwKBHBsYW4YCiABKAkSGgoDa2V5GAsgASgLMg0udngudjEuQXBpS2V5EhIKCnRvcF91cF91cmwYDCABKAkSHwoSbG93X2JhbGFuY2VfbWljcm9zGA0gASgDSACIAQESEwoLb3dlZF9taWNyb3MYDiABKAMSDAoEb3dlZBgPIAEoCRIcCgZncmFudHMYECADKAsyDC52eC52MS5HcmFudEIVChNfbG93X2JhbGFuY2VfbWljcm9zIokBCgVHcmFudBIKCgJpZBgBIAEoCRIVCg1hbW91bnRfbWljcm9zGAIgASgDEhgKEHJlbWFpbmluZ19taWNyb3MYAyABKAMSLgoKZXhwaXJlc19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLcHJvbW90aW9uYWwYBSABKAgikQEKFFVwZGF0ZUFjY291bnRSZXF1ZXN0EjEKEmxvd19iYWxhbmNlX21pY3JvcxgBIAEoA0IQukgNIgsYgIDq17yu/g8oAEgAiAEBEi8KC3VwZGF0ZV9tYXNrGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFza0IVChNfbG93X2JhbGFuY2VfbWljcm9zIkMKFVVwZGF0ZUFjY291bnRSZXNwb25zZRIqCgdhY2NvdW50GAEgASgLMhkudngudjEuR2V0QWNjb3VudFJlc3BvbnNlMvEBCg5BY2NvdW50U2VydmljZRJnCgpHZXRBY2NvdW50EhgudngudjEuR2V0QWNjb3VudFJlcXVlc3QaGS52eC52MS5HZXRBY2NvdW50UmVzcG9uc2UiJJACAartGAoIARIEcmVhZDABgtPkkwINEgsvdjEvYWNjb3VudBJ2Cg1VcGRhdGVBY2NvdW50EhsudngudjEuVXBkYXRlQWNjb3VudFJlcXVlc3QaHC52eC52MS5VcGRhdGVBY2NvdW50UmVzcG9uc2UiKpACAqrtGA0IARIHYmlsbGluZxgBgtPkkwIQOgEqMgsvdjEvYWNjb3VudEJTCgljb20udngudjFCDEFjY291bnRQcm90b1ABWi5naXRodWIuY29tL3Z4LWFwaS92eC9jbGllbnRzL2dvL2dlbi92eC92MTt2eHYxqgIFVnguVjFiBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_vx_options_v1_options, file_vx_v1_key]);
 
 /**
  * Describes the message vx.v1.GetAccountRequest.
@@ -30,18 +30,25 @@ export const GetAccountResponseSchema = /*@__PURE__*/
   messageDesc(file_vx_v1_account, 1);
 
 /**
+ * Describes the message vx.v1.Grant.
+ * Use `create(GrantSchema)` to create a new message.
+ */
+export const GrantSchema = /*@__PURE__*/
+  messageDesc(file_vx_v1_account, 2);
+
+/**
  * Describes the message vx.v1.UpdateAccountRequest.
  * Use `create(UpdateAccountRequestSchema)` to create a new message.
  */
 export const UpdateAccountRequestSchema = /*@__PURE__*/
-  messageDesc(file_vx_v1_account, 2);
+  messageDesc(file_vx_v1_account, 3);
 
 /**
  * Describes the message vx.v1.UpdateAccountResponse.
  * Use `create(UpdateAccountResponseSchema)` to create a new message.
  */
 export const UpdateAccountResponseSchema = /*@__PURE__*/
-  messageDesc(file_vx_v1_account, 3);
+  messageDesc(file_vx_v1_account, 4);
 
 /**
  * The account of the calling key.

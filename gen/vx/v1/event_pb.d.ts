@@ -455,6 +455,55 @@ export declare type AutoTopUpEvent = Message<"vx.v1.AutoTopUpEvent"> & {
 export declare const AutoTopUpEventSchema: GenMessage<AutoTopUpEvent>;
 
 /**
+ * The data of the event "grant.expired": what was left of a credit left the balance. A part that running calls hold leaves it later, with
+ * another event.
+ *
+ * @generated from message vx.v1.GrantExpiredEvent
+ */
+export declare type GrantExpiredEvent = Message<"vx.v1.GrantExpiredEvent"> & {
+  /**
+   * The id of the ledger entry: "led_…".
+   *
+   * @generated from field: string entry_id = 1;
+   */
+  entryId: string;
+
+  /**
+   * The id of the ledger entry of the credit: "led_…".
+   *
+   * @generated from field: string credit_id = 2;
+   */
+  creditId: string;
+
+  /**
+   * What expired, in micros.
+   *
+   * @generated from field: int64 amount_micros = 3;
+   */
+  amountMicros: bigint;
+
+  /**
+   * The balance after the entry, in micros.
+   *
+   * @generated from field: int64 balance_after_micros = 4;
+   */
+  balanceAfterMicros: bigint;
+
+  /**
+   * When the credit expired.
+   *
+   * @generated from field: google.protobuf.Timestamp expires_at = 5;
+   */
+  expiresAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message vx.v1.GrantExpiredEvent.
+ * Use `create(GrantExpiredEventSchema)` to create a new message.
+ */
+export declare const GrantExpiredEventSchema: GenMessage<GrantExpiredEvent>;
+
+/**
  * The data of the events about a key.
  *
  * @generated from message vx.v1.KeyEvent

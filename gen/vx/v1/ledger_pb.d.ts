@@ -34,7 +34,7 @@ export declare type LedgerEntry = Message<"vx.v1.LedgerEntry"> & {
 
   /**
    * The kind of the entry: "generation"; "credit" (by an operator); "topup" (a payment); "refund" (a payment that was refunded or
-   * disputed, and the end of a dispute); "adjustment".
+   * disputed, and the end of a dispute); "adjustment"; "expiry" (of a credit).
    *
    * @generated from field: string kind = 3;
    */
@@ -237,7 +237,7 @@ export declare type ListEntriesRequest = Message<"vx.v1.ListEntriesRequest"> & {
   pageToken: string;
 
   /**
-   * Only entries of this kind: "generation", "credit", "topup", "refund" or "adjustment".
+   * Only entries of this kind: "generation", "credit", "topup", "refund", "adjustment" or "expiry".
    *
    * @generated from field: string kind = 3;
    */

@@ -32,6 +32,7 @@ const FIRST_STATEMENTS: Readonly<Record<string, string>> = {
 const ONLY_AT_SHARDS = [
   "audit",
   "audit_archived_usage",
+  "audit_grants",
   "audit_limits",
   "audit_operator_events",
   "audit_prices",
@@ -57,6 +58,8 @@ const AT_SHARDS = [
   "counters_of_call",
   "count_users",
   "counter_user",
+  "expire_grants",
+  "expired_credit",
   "fail_deliveries",
   "heartbeat",
   "held_by_accounts",
@@ -68,9 +71,11 @@ const AT_SHARDS = [
   "place_holds",
   "post_entries",
   "post_movement",
+  "replay_grants",
   "rotated_keys",
   "seq_at",
   "settle_limits",
+  "spend_grants",
   "start_auto_topup",
   "take_owed",
   "store_attempts",
@@ -231,7 +236,9 @@ export function withShards(files: readonly SqlFile[], shards: ReadonlyMap<string
 const NESTED_READS = ["ledger_range"];
 
 /** They lock the ledger. Citus would lock its tables at all nodes, and fail if one of them does. */
-const LOCAL_LOCKS = ["audit", "audit_limits", "audit_usage"].map((name) => `${name}${SUFFIX}`);
+const LOCAL_LOCKS = ["audit", "audit_grants", "audit_limits", "audit_usage"].map(
+  (name) => `${name}${SUFFIX}`,
+);
 
 /** Citus creates functions on all nodes itself. It crashes with forced generic plans of distributed tables. */
 async function adaptFunctions(transaction: Sql, schema: string): Promise<void> {

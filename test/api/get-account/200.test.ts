@@ -1,3 +1,4 @@
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { AccountService } from "../../../gen/vx/v1/account_pb.js";
 import { useTestApp } from "../../support/app.ts";
@@ -35,6 +36,7 @@ test("REST has the account and the key", async () => {
     owed_micros: 0,
     owed: "$0.00",
     low_balance_micros: null,
+    grants: [],
   });
 });
 
@@ -81,4 +83,19 @@ describe.each(protocols)("over $name", ({ open }) => {
       message: { id: key.accountId, balanceMicros: 10_000_000n, key: { id: key.id }, topUpUrl: TOP_UP_URL },
     });
   });
+});
+
+test("the credits that expire or are promotional are in the order in which charges take them", async () => {
+  const { secret, accountId } = await createTestKey(operatorOf(app));
+  const operator = operatorOf(app);
+  const expiresAt = timestampFromDate(new Date("2099-02-01T00:00:00Z"));
+  const credit = { accountId, amountMicros: 5_000_000n, reason: "welcome" };
+  await operator.creditAccount({ ...credit, idempotencyKey: "1", promotional: true });
+  await operator.creditAccount({ ...credit, idempotencyKey: "2", expiresAt });
+  const { body } = await getRest(secret);
+  const grant = { id: expect.stringMatching(/^led_/), amount_micros: 5_000_000, remaining_micros: 5_000_000 };
+  expect((body as { grants: unknown }).grants).toEqual([
+    { ...grant, expires_at: "2099-02-01T00:00:00Z", promotional: false },
+    { ...grant, expires_at: null, promotional: true },
+  ]);
 });

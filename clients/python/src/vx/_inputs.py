@@ -140,7 +140,7 @@ class UpdateKeyInput(TypedDict, total=False):
 class ListEntriesInput(TypedDict, total=False):
     page_size: int
     page_token: str
-    kind: Literal["generation", "credit", "topup", "refund", "adjustment"]
+    kind: Literal["generation", "credit", "topup", "refund", "adjustment", "expiry"]
     key_id: str
     model: str
     from_: datetime.datetime

@@ -383,6 +383,21 @@ export declare type CreditAccountRequest = Message<"vx.admin.v1.CreditAccountReq
    * @generated from field: string idempotency_key = 4;
    */
   idempotencyKey: string;
+
+  /**
+   * When the credit expires. What is left of it leaves the balance then, or when running calls no longer hold it. Charges take credit that
+   * expires first. Not set: never.
+   *
+   * @generated from field: google.protobuf.Timestamp expires_at = 5;
+   */
+  expiresAt?: Timestamp | undefined;
+
+  /**
+   * Whether the credit is promotional: nobody paid for it. Charges take it before paid credit that does not expire.
+   *
+   * @generated from field: bool promotional = 6;
+   */
+  promotional: boolean;
 };
 
 /**
@@ -1504,7 +1519,7 @@ export declare type ListLedgerEntriesRequest = Message<"vx.admin.v1.ListLedgerEn
   pageToken: string;
 
   /**
-   * Only entries of this kind: "generation", "credit", "topup", "refund" or "adjustment".
+   * Only entries of this kind: "generation", "credit", "topup", "refund", "adjustment" or "expiry".
    *
    * @generated from field: string kind = 4;
    */

@@ -1,7 +1,7 @@
 -- A credit or an adjustment. The same idempotency key moves the balance once and returns the row it wrote.
 CREATE OR REPLACE FUNCTION move_balance(
   p_act text, p_lane smallint, p_account_id text, p_entry_id text, p_month integer, p_kind text, p_amount_micros bigint,
-  p_reason text, p_idempotency_key text
+  p_reason text, p_idempotency_key text, p_expires_at timestamptz DEFAULT NULL, p_is_promotional boolean DEFAULT false
 ) RETURNS SETOF priced_ledger
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
@@ -9,6 +9,8 @@ DECLARE
   v_account constant accounts := lock_account(p_lane, p_account_id);
   v_key movement_keys;
   v_row ledger;
+  v_expires_at timestamptz;
+  v_is_promotional boolean;
 BEGIN
   SELECT m.* INTO v_key FROM movement_keys m
     WHERE m.lane = p_lane AND m.account_id = p_account_id AND m.idempotency_key = p_idempotency_key;
@@ -19,7 +21,10 @@ BEGIN
       PERFORM refuse('idempotency_key_reused',
         format('This idempotency key was used for ledger row %s, which is archived.', v_key.seq));
     END IF;
-    IF (v_row.kind::text, v_row.amount_micros, v_row.reason) <> (p_kind, p_amount_micros, p_reason) THEN
+    SELECT g.expires_at, g.is_promotional INTO v_expires_at, v_is_promotional FROM grants g
+      WHERE g.lane = p_lane AND g.account_id = p_account_id AND g.seq = v_key.seq;
+    IF (v_row.kind::text, v_row.amount_micros, v_row.reason, coalesce(v_expires_at, 'infinity'), coalesce(v_is_promotional, false))
+        <> (p_kind, p_amount_micros, p_reason, coalesce(p_expires_at, 'infinity'), p_is_promotional) THEN
       PERFORM refuse('idempotency_key_reused',
         format('This idempotency key was used for another movement, ledger row %s.', v_row.seq));
     END IF;
@@ -38,6 +43,10 @@ BEGIN
   END IF;
   PERFORM post_entries(ARRAY[ROW(p_lane, p_account_id, NULL, p_entry_id, p_month, p_kind, p_amount_micros, p_reason, '',
     '', '', 0, 0, 0, 0, 0, 0, 0, 0, '', '', NULL, 0, 0, 0, '', NULL)::entry_item], NULL);
+  IF p_expires_at IS NOT NULL OR p_is_promotional THEN
+    PERFORM add_grant(p_lane, p_account_id, p_entry_id, v_account.last_seq + 1, p_amount_micros, coalesce(p_expires_at, 'infinity'),
+      p_is_promotional);
+  END IF;
   INSERT INTO movement_keys (lane, account_id, idempotency_key, seq, month)
     VALUES (p_lane, p_account_id, p_idempotency_key, v_account.last_seq + 1, p_month);
   PERFORM write_event(p_lane, p_account_id, p_kind || '.posted', jsonb_build_object('entry_id', p_entry_id,

@@ -38,7 +38,11 @@ DECLARE
   r record;
 BEGIN
   FOR r IN
-    SELECT e.*, a.place AS account_place, a.balance_micros, a.held_micros, a.last_at, a.owed_micros,
+    SELECT e.*, a.place AS account_place, a.held_micros,
+           -- What has expired cannot be held any more.
+           CASE WHEN a.grants_expire_at <= v_now
+             THEN greatest(a.held_micros, a.balance_micros - expired_credit(e.lane, e.account_id, v_now)) ELSE a.balance_micros END
+             AS balance_micros, a.last_at, a.owed_micros,
            a.auto_topup_below_micros, k.revoked_at IS NOT NULL AS revoked,
            k.ancestors, a.is_limited AS account_is_limited, k.is_limited AS key_is_limited, a.limits_version,
            -- Calls without limits do not pay for the look-up of counters.
@@ -51,7 +55,7 @@ BEGIN
         tokens, n)
     -- Each limit of 1 keeps a look-up by key: a join may be planned as a scan of all holds for each item.
     LEFT JOIN LATERAL (SELECT i.ctid AS place, i.balance_micros, i.held_micros, i.last_at, i.is_limited,
-        i.limits_version, i.owed_micros, i.auto_topup_below_micros FROM accounts i
+        i.limits_version, i.owed_micros, i.grants_expire_at, i.auto_topup_below_micros FROM accounts i
       WHERE i.lane = e.lane AND i.id = e.account_id LIMIT 1) a ON true
     LEFT JOIN LATERAL (SELECT i.revoked_at, i.plan, i.ancestors, i.is_limited FROM keys i
       WHERE i.lane = e.lane AND i.id = e.key_id LIMIT 1) k ON true

@@ -32,6 +32,8 @@ DECLARE
   -- Accounts that owe something, and their lanes.
   v_owing text[];
   v_owing_lanes smallint[];
+  -- Accounts with grants.
+  v_granted grant_change[];
   -- Accounts whose charges start an automatic top-up, and their lanes.
   v_low text[];
   v_low_lanes smallint[];
@@ -46,7 +48,7 @@ BEGIN
   FOR r IN
     SELECT e.*, h.place AS hold_place, h.amount_micros AS held, h.idempotency_key, a.place AS account_place,
            a.held_micros, a.balance_micros, a.last_seq, a.last_hash, a.last_at, a.low_balance_micros, a.owed_micros,
-           a.auto_topup_below_micros, greatest(a.low_balance_micros, a.auto_topup_below_micros) AS watched_micros,
+           a.grants_expire_at, a.auto_topup_below_micros, greatest(a.low_balance_micros, a.auto_topup_below_micros) AS watched_micros,
            h.counters AS held_counters,
            k.ancestors, a.is_limited AS account_is_limited, k.is_limited AS key_is_limited, a.limits_version,
            -- Calls without limits do not pay for the look-up of counters.
@@ -63,7 +65,7 @@ BEGIN
       WHERE i.lane = e.lane AND i.id = e.generation_id AND i.account_id = e.account_id LIMIT 1) h ON true
     LEFT JOIN LATERAL (SELECT i.ctid AS place, i.held_micros, i.balance_micros, i.last_seq, i.last_hash,
         i.last_at, i.is_limited, i.has_limited_keys, i.limits_version, i.low_balance_micros, i.owed_micros,
-        i.auto_topup_below_micros
+        i.grants_expire_at, i.auto_topup_below_micros
       FROM accounts i WHERE i.lane = e.lane AND i.id = e.account_id LIMIT 1) a ON true
     LEFT JOIN LATERAL (SELECT i.plan, i.ancestors, i.is_limited FROM keys i
       WHERE (a.is_limited OR a.has_limited_keys OR p_plans.names IS NOT NULL)
@@ -92,6 +94,9 @@ BEGIN
       IF r.owed_micros > 0 THEN
         v_owing := array_append(v_owing, r.account_id);
         v_owing_lanes := array_append(v_owing_lanes, r.lane);
+      END IF;
+      IF r.grants_expire_at IS NOT NULL THEN
+        v_granted := array_append(v_granted, ROW(r.lane, r.account_id, r.balance_micros, r.kind)::grant_change);
       END IF;
     END IF;
     IF r.generation_id IS NOT NULL THEN
@@ -164,8 +169,14 @@ BEGIN
       held_micros = t.held_micros, balance_micros = t.balance_micros, last_seq = t.last_seq, last_hash = t.last_hash,
       last_at = t.at
     FROM unnest(v_changes) t WHERE a.ctid = t.place;
+    IF v_granted IS NOT NULL THEN
+      PERFORM spend_grants(t.lane, t.account_id, t.balance_micros, t.kind) FROM unnest(v_granted) t;
+    END IF;
     IF v_owing IS NOT NULL THEN
       PERFORM take_owed(t.lane, t.account_id, '') FROM unnest(v_owing_lanes, v_owing) t (lane, account_id);
+    END IF;
+    IF v_granted IS NOT NULL AND v_current_hold IS NOT NULL THEN
+      PERFORM expire_grants(t.lane, t.account_id) FROM unnest(v_granted) t;
     END IF;
     IF v_low IS NOT NULL THEN
       PERFORM start_auto_topup(t.lane, t.account_id) FROM unnest(v_low_lanes, v_low) t (lane, account_id);

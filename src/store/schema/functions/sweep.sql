@@ -36,7 +36,7 @@ BEGIN
   SELECT (SELECT count(*) FROM swept), ARRAY(SELECT ROW(s.*)::holds FROM swept s WHERE s.counters IS NOT NULL),
       ARRAY(SELECT DISTINCT s.account_id FROM swept s)
     INTO v_swept, v_released, v_accounts;
-  PERFORM take_owed(p_lane, t.account_id, '') FROM unnest(v_accounts) t (account_id);
+  PERFORM take_owed(p_lane, t.account_id, ''), expire_grants(p_lane, t.account_id) FROM unnest(v_accounts) t (account_id);
   FOREACH v_hold IN ARRAY v_released LOOP
     PERFORM write_counters(s.places, s.counters)
       FROM settle_limits(p_lane, v_hold.account_id, NULL, NULL, NULL, NULL, v_hold.counters, NULL, NULL, NULL, NULL, v_now) s

@@ -62,6 +62,8 @@ CREATE TABLE accounts (
   price_list_version integer NOT NULL DEFAULT 0,
   -- A charge or a refused call that finds less starts an automatic top-up: see auto_topups. NULL while none can start.
   auto_topup_below_micros bigint,
+  -- The earliest expiry of a grant with a rest; 'infinity' if none of these expires. NULL without one: only other accounts pay for grants.
+  grants_expire_at timestamptz,
   PRIMARY KEY (lane, id),
   -- create_account checks that the lane is that of the id: a constraint would be checked again on each update.
   CONSTRAINT balance_covers_holds CHECK (0 <= held_micros AND held_micros <= balance_micros),
@@ -70,6 +72,7 @@ CREATE TABLE accounts (
   CONSTRAINT owed_not_negative CHECK (owed_micros >= 0)
 ) WITH (fillfactor = 70);
 CREATE INDEX accounts_by_id ON accounts (id);
+CREATE INDEX accounts_with_grants ON accounts (grants_expire_at) WHERE grants_expire_at IS NOT NULL;
 -- Searches by the start of a text read only what matches: an index in the order of bytes has these next to each other.
 CREATE INDEX accounts_by_name ON accounts (lower(name) COLLATE "C", id COLLATE "C");
 
@@ -363,7 +366,7 @@ CREATE FUNCTION discounted(p_price bigint, p_discount integer) RETURNS bigint
 -- A domain, because PostgreSQL parses and plans each CHECK of a table again for each statement that writes it.
 CREATE DOMAIN usage_count AS integer CONSTRAINT usage_not_negative CHECK (VALUE >= 0);
 
-CREATE TYPE entry_kind AS ENUM ('generation', 'credit', 'topup', 'refund', 'adjustment');
+CREATE TYPE entry_kind AS ENUM ('generation', 'credit', 'topup', 'refund', 'adjustment', 'expiry');
 
 -- Partitioned by month, so that old months can be archived and dropped. The month is that of the UUIDv7 time in the id. It is part of
 -- both keys: an id is unique within its month, and looking up an id reads one partition.
@@ -532,6 +535,28 @@ CREATE TABLE movement_keys (
   month integer NOT NULL,
   PRIMARY KEY (lane, account_id, idempotency_key)
 );
+
+-- Credits that expire or are promotional: what is left of them. The rest of the balance is paid and does not expire. Charges take from
+-- those that expire first; other debits take what expires last, and first what is no grant. See spend_grants.
+CREATE TABLE grants (
+  lane smallint NOT NULL,
+  account_id text NOT NULL,
+  -- 'infinity' if it does not expire.
+  expires_at timestamptz NOT NULL,
+  -- Of the ledger row.
+  seq bigint NOT NULL,
+  entry_id text NOT NULL,
+  amount_micros bigint NOT NULL,
+  -- What is left.
+  rest_micros bigint NOT NULL,
+  is_promotional boolean NOT NULL,
+  PRIMARY KEY (lane, account_id, expires_at, seq),
+  FOREIGN KEY (lane, account_id) REFERENCES accounts (lane, id),
+  CONSTRAINT rest_in_amount CHECK (rest_micros BETWEEN 0 AND amount_micros)
+) WITH (fillfactor = 70);
+
+-- An account with grants that entries have changed: its balance before them, and the kind of the first.
+CREATE TYPE grant_change AS (lane smallint, account_id text, balance_micros bigint, kind entry_kind);
 
 -- Allowed changes: from pending to paid, failed and expired; from failed and expired to paid, because a payment can arrive late; between
 -- paid, refunded and disputed. apply_payment makes them.

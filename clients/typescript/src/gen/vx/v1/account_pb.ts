@@ -4,8 +4,8 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { FieldMask } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_field_mask } from "@bufbuild/protobuf/wkt";
+import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_field_mask, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { ApiKey } from "./key_pb.ts";
 import { file_vx_v1_key } from "./key_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file vx/v1/account.proto.
  */
 export const file_vx_v1_account: GenFile = /*@__PURE__*/
-  fileDesc("ChN2eC92MS9hY2NvdW50LnByb3RvEgV2eC52MSITChFHZXRBY2NvdW50UmVxdWVzdCLPAgoSR2V0QWNjb3VudFJlc3BvbnNlEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSDQoFc3RhdGUYAyABKAkSFgoOYmFsYW5jZV9taWNyb3MYBCABKAMSDwoHYmFsYW5jZRgFIAEoCRITCgtoZWxkX21pY3JvcxgGIAEoAxIMCgRoZWxkGAcgASgJEhgKEGF2YWlsYWJsZV9taWNyb3MYCCABKAMSEQoJYXZhaWxhYmxlGAkgASgJEgwKBHBsYW4YCiABKAkSGgoDa2V5GAsgASgLMg0udngudjEuQXBpS2V5EhIKCnRvcF91cF91cmwYDCABKAkSHwoSbG93X2JhbGFuY2VfbWljcm9zGA0gASgDSACIAQESEwoLb3dlZF9taWNyb3MYDiABKAMSDAoEb3dlZBgPIAEoCUIVChNfbG93X2JhbGFuY2VfbWljcm9zIn8KFFVwZGF0ZUFjY291bnRSZXF1ZXN0Eh8KEmxvd19iYWxhbmNlX21pY3JvcxgBIAEoA0gAiAEBEi8KC3VwZGF0ZV9tYXNrGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFza0IVChNfbG93X2JhbGFuY2VfbWljcm9zIkMKFVVwZGF0ZUFjY291bnRSZXNwb25zZRIqCgdhY2NvdW50GAEgASgLMhkudngudjEuR2V0QWNjb3VudFJlc3BvbnNlMqkBCg5BY2NvdW50U2VydmljZRJGCgpHZXRBY2NvdW50EhgudngudjEuR2V0QWNjb3VudFJlcXVlc3QaGS52eC52MS5HZXRBY2NvdW50UmVzcG9uc2UiA5ACARJPCg1VcGRhdGVBY2NvdW50EhsudngudjEuVXBkYXRlQWNjb3VudFJlcXVlc3QaHC52eC52MS5VcGRhdGVBY2NvdW50UmVzcG9uc2UiA5ACAkJTCgljb20udngudjFCDEFjY291bnRQcm90b1ABWi5naXRodWIuY29tL3Z4LWFwaS92eC9jbGllbnRzL2dvL2dlbi92eC92MTt2eHYxqgIFVnguVjFiBnByb3RvMw", [file_google_protobuf_field_mask, file_vx_v1_key]);
+  fileDesc("ChN2eC92MS9hY2NvdW50LnByb3RvEgV2eC52MSITChFHZXRBY2NvdW50UmVxdWVzdCLtAgoSR2V0QWNjb3VudFJlc3BvbnNlEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSDQoFc3RhdGUYAyABKAkSFgoOYmFsYW5jZV9taWNyb3MYBCABKAMSDwoHYmFsYW5jZRgFIAEoCRITCgtoZWxkX21pY3JvcxgGIAEoAxIMCgRoZWxkGAcgASgJEhgKEGF2YWlsYWJsZV9taWNyb3MYCCABKAMSEQoJYXZhaWxhYmxlGAkgASgJEgwKBHBsYW4YCiABKAkSGgoDa2V5GAsgASgLMg0udngudjEuQXBpS2V5EhIKCnRvcF91cF91cmwYDCABKAkSHwoSbG93X2JhbGFuY2VfbWljcm9zGA0gASgDSACIAQESEwoLb3dlZF9taWNyb3MYDiABKAMSDAoEb3dlZBgPIAEoCRIcCgZncmFudHMYECADKAsyDC52eC52MS5HcmFudEIVChNfbG93X2JhbGFuY2VfbWljcm9zIokBCgVHcmFudBIKCgJpZBgBIAEoCRIVCg1hbW91bnRfbWljcm9zGAIgASgDEhgKEHJlbWFpbmluZ19taWNyb3MYAyABKAMSLgoKZXhwaXJlc19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLcHJvbW90aW9uYWwYBSABKAgifwoUVXBkYXRlQWNjb3VudFJlcXVlc3QSHwoSbG93X2JhbGFuY2VfbWljcm9zGAEgASgDSACIAQESLwoLdXBkYXRlX21hc2sYAiABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQhUKE19sb3dfYmFsYW5jZV9taWNyb3MiQwoVVXBkYXRlQWNjb3VudFJlc3BvbnNlEioKB2FjY291bnQYASABKAsyGS52eC52MS5HZXRBY2NvdW50UmVzcG9uc2UyqQEKDkFjY291bnRTZXJ2aWNlEkYKCkdldEFjY291bnQSGC52eC52MS5HZXRBY2NvdW50UmVxdWVzdBoZLnZ4LnYxLkdldEFjY291bnRSZXNwb25zZSIDkAIBEk8KDVVwZGF0ZUFjY291bnQSGy52eC52MS5VcGRhdGVBY2NvdW50UmVxdWVzdBocLnZ4LnYxLlVwZGF0ZUFjY291bnRSZXNwb25zZSIDkAICQlMKCWNvbS52eC52MUIMQWNjb3VudFByb3RvUAFaLmdpdGh1Yi5jb20vdngtYXBpL3Z4L2NsaWVudHMvZ28vZ2VuL3Z4L3YxO3Z4djGqAgVWeC5WMWIGcHJvdG8z", [file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_vx_v1_key]);
 
 /**
  * The request has no fields: the key identifies the account.
@@ -142,6 +142,14 @@ export type GetAccountResponse = Message<"vx.v1.GetAccountResponse"> & {
    * @generated from field: string owed = 15;
    */
   owed: string;
+
+  /**
+   * The credits that expire or are promotional and are not used up, in the order in which charges take them. The rest of the balance is
+   * paid and does not expire.
+   *
+   * @generated from field: repeated vx.v1.Grant grants = 16;
+   */
+  grants: Grant[];
 };
 
 /**
@@ -150,6 +158,55 @@ export type GetAccountResponse = Message<"vx.v1.GetAccountResponse"> & {
  */
 export const GetAccountResponseSchema: GenMessage<GetAccountResponse> = /*@__PURE__*/
   messageDesc(file_vx_v1_account, 1);
+
+/**
+ * A credit that expires or is promotional.
+ *
+ * @generated from message vx.v1.Grant
+ */
+export type Grant = Message<"vx.v1.Grant"> & {
+  /**
+   * The id of its ledger entry: "led_…".
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * The amount of the credit, in micros.
+   *
+   * @generated from field: int64 amount_micros = 2;
+   */
+  amountMicros: bigint;
+
+  /**
+   * What is left of it, in micros.
+   *
+   * @generated from field: int64 remaining_micros = 3;
+   */
+  remainingMicros: bigint;
+
+  /**
+   * When it expires. Not set: never.
+   *
+   * @generated from field: google.protobuf.Timestamp expires_at = 4;
+   */
+  expiresAt?: Timestamp | undefined;
+
+  /**
+   * Whether it is promotional: nobody paid for it.
+   *
+   * @generated from field: bool promotional = 5;
+   */
+  promotional: boolean;
+};
+
+/**
+ * Describes the message vx.v1.Grant.
+ * Use `create(GrantSchema)` to create a new message.
+ */
+export const GrantSchema: GenMessage<Grant> = /*@__PURE__*/
+  messageDesc(file_vx_v1_account, 2);
 
 /**
  * The new values of the account.
@@ -177,7 +234,7 @@ export type UpdateAccountRequest = Message<"vx.v1.UpdateAccountRequest"> & {
  * Use `create(UpdateAccountRequestSchema)` to create a new message.
  */
 export const UpdateAccountRequestSchema: GenMessage<UpdateAccountRequest> = /*@__PURE__*/
-  messageDesc(file_vx_v1_account, 2);
+  messageDesc(file_vx_v1_account, 3);
 
 /**
  * The account after the call.
@@ -198,7 +255,7 @@ export type UpdateAccountResponse = Message<"vx.v1.UpdateAccountResponse"> & {
  * Use `create(UpdateAccountResponseSchema)` to create a new message.
  */
 export const UpdateAccountResponseSchema: GenMessage<UpdateAccountResponse> = /*@__PURE__*/
-  messageDesc(file_vx_v1_account, 3);
+  messageDesc(file_vx_v1_account, 4);
 
 /**
  * The account of the calling key.

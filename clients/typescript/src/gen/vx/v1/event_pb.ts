@@ -16,7 +16,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file vx/v1/event.proto.
  */
 export const file_vx_v1_event: GenFile = /*@__PURE__*/
-  fileDesc("ChF2eC92MS9ldmVudC5wcm90bxIFdngudjEimQEKBUV2ZW50EgoKAmlkGAEgASgJEgwKBHR5cGUYAiABKAkSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKYWNjb3VudF9pZBgEIAEoCRIlCgRkYXRhGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBILCgNzZXEYBiABKAMiUwoRTGlzdEV2ZW50c1JlcXVlc3QSDQoFdHlwZXMYASADKAkSDQoFYWZ0ZXIYAiABKAkSEQoJcGFnZV9zaXplGAMgASgFEg0KBW9yZGVyGAQgASgJIlgKEkxpc3RFdmVudHNSZXNwb25zZRIcCgZldmVudHMYASADKAsyDC52eC52MS5FdmVudBISCgpuZXh0X2FmdGVyGAIgASgJEhAKCGhhc19tb3JlGAMgASgIIjIKEldhdGNoRXZlbnRzUmVxdWVzdBINCgV0eXBlcxgBIAMoCRINCgVhZnRlchgCIAEoCSIyChNXYXRjaEV2ZW50c1Jlc3BvbnNlEhsKBWV2ZW50GAEgASgLMgwudngudjEuRXZlbnQiRQoPQmFsYW5jZUxvd0V2ZW50EhYKDmJhbGFuY2VfbWljcm9zGAEgASgDEhoKEmxvd19iYWxhbmNlX21pY3JvcxgCIAEoAyJHChRCYWxhbmNlRGVwbGV0ZWRFdmVudBIWCg5iYWxhbmNlX21pY3JvcxgBIAEoAxIXCg9yZXF1aXJlZF9taWNyb3MYAiABKAMiUQoTTGltaXRUaHJlc2hvbGRFdmVudBIbCgVsaW1pdBgBIAEoCzIMLnZ4LnYxLkxpbWl0Eg8KB3BlcmNlbnQYAiABKAUSDAoEdXNlchgDIAEoCSJpChBFbnRyeVBvc3RlZEV2ZW50EhAKCGVudHJ5X2lkGAEgASgJEhUKDWFtb3VudF9taWNyb3MYAiABKAMSHAoUYmFsYW5jZV9hZnRlcl9taWNyb3MYAyABKAMSDgoGcmVhc29uGAQgASgJIsgBCgpUb3BVcEV2ZW50EhAKCHRvcHVwX2lkGAEgASgJEg0KBXN0YXRlGAIgASgJEhUKDWFtb3VudF9taWNyb3MYAyABKAMSFwoPcmVmdW5kZWRfbWljcm9zGAQgASgDEhcKD2Rpc3B1dGVkX21pY3JvcxgFIAEoAxIQCghlbnRyeV9pZBgGIAEoCRIWCg5iYWxhbmNlX21pY3JvcxgHIAEoAxITCgtvd2VkX21pY3JvcxgIIAEoAxIRCglhdXRvbWF0aWMYCSABKAgijwEKDkF1dG9Ub3BVcEV2ZW50EhAKCHRvcHVwX2lkGAEgASgJEg4KBnJlYXNvbhgCIAEoCRIQCghmYWlsdXJlcxgDIAEoBRIVCg1hbW91bnRfbWljcm9zGAQgASgDEhoKEm1vbnRobHlfbWF4X21pY3JvcxgFIAEoAxIWCg5iYWxhbmNlX21pY3JvcxgGIAEoAyK7AQoIS2V5RXZlbnQSDgoGa2V5X2lkGAEgASgJEgwKBG5hbWUYAiABKAkSDgoGZmllbGRzGAMgAygJEjcKE3ByZXZpb3VzX2V4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgoKAmJ5GAUgASgJEi4KCmV4cGlyZXNfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGRheXMYByABKAUiDgoMQWNjb3VudEV2ZW50IkcKFFdlYmhvb2tEaXNhYmxlZEV2ZW50EhIKCndlYmhvb2tfaWQYASABKAkSCwoDdXJsGAIgASgJEg4KBnJlYXNvbhgDIAEoCSKfAQoRUHJpY2VDaGFuZ2VkRXZlbnQSDQoFbW9kZWwYASABKAkSDwoHdmVyc2lvbhgCIAEoBRIdCgZwcmljZXMYAyABKAsyDS52eC52MS5QcmljZXMSHwoIcHJldmlvdXMYBCABKAsyDS52eC52MS5QcmljZXMSGQoMZGlzY291bnRfYnBzGAUgASgFSACIAQFCDwoNX2Rpc2NvdW50X2JwczKeAQoMRXZlbnRTZXJ2aWNlEkYKCkxpc3RFdmVudHMSGC52eC52MS5MaXN0RXZlbnRzUmVxdWVzdBoZLnZ4LnYxLkxpc3RFdmVudHNSZXNwb25zZSIDkAIBEkYKC1dhdGNoRXZlbnRzEhkudngudjEuV2F0Y2hFdmVudHNSZXF1ZXN0GhoudngudjEuV2F0Y2hFdmVudHNSZXNwb25zZTABQlEKCWNvbS52eC52MUIKRXZlbnRQcm90b1ABWi5naXRodWIuY29tL3Z4LWFwaS92eC9jbGllbnRzL2dvL2dlbi92eC92MTt2eHYxqgIFVnguVjFiBnByb3RvMw", [file_google_protobuf_struct, file_google_protobuf_timestamp, file_vx_v1_limit, file_vx_v1_prices]);
+  fileDesc("ChF2eC92MS9ldmVudC5wcm90bxIFdngudjEimQEKBUV2ZW50EgoKAmlkGAEgASgJEgwKBHR5cGUYAiABKAkSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKYWNjb3VudF9pZBgEIAEoCRIlCgRkYXRhGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBILCgNzZXEYBiABKAMiUwoRTGlzdEV2ZW50c1JlcXVlc3QSDQoFdHlwZXMYASADKAkSDQoFYWZ0ZXIYAiABKAkSEQoJcGFnZV9zaXplGAMgASgFEg0KBW9yZGVyGAQgASgJIlgKEkxpc3RFdmVudHNSZXNwb25zZRIcCgZldmVudHMYASADKAsyDC52eC52MS5FdmVudBISCgpuZXh0X2FmdGVyGAIgASgJEhAKCGhhc19tb3JlGAMgASgIIjIKEldhdGNoRXZlbnRzUmVxdWVzdBINCgV0eXBlcxgBIAMoCRINCgVhZnRlchgCIAEoCSIyChNXYXRjaEV2ZW50c1Jlc3BvbnNlEhsKBWV2ZW50GAEgASgLMgwudngudjEuRXZlbnQiRQoPQmFsYW5jZUxvd0V2ZW50EhYKDmJhbGFuY2VfbWljcm9zGAEgASgDEhoKEmxvd19iYWxhbmNlX21pY3JvcxgCIAEoAyJHChRCYWxhbmNlRGVwbGV0ZWRFdmVudBIWCg5iYWxhbmNlX21pY3JvcxgBIAEoAxIXCg9yZXF1aXJlZF9taWNyb3MYAiABKAMiUQoTTGltaXRUaHJlc2hvbGRFdmVudBIbCgVsaW1pdBgBIAEoCzIMLnZ4LnYxLkxpbWl0Eg8KB3BlcmNlbnQYAiABKAUSDAoEdXNlchgDIAEoCSJpChBFbnRyeVBvc3RlZEV2ZW50EhAKCGVudHJ5X2lkGAEgASgJEhUKDWFtb3VudF9taWNyb3MYAiABKAMSHAoUYmFsYW5jZV9hZnRlcl9taWNyb3MYAyABKAMSDgoGcmVhc29uGAQgASgJIsgBCgpUb3BVcEV2ZW50EhAKCHRvcHVwX2lkGAEgASgJEg0KBXN0YXRlGAIgASgJEhUKDWFtb3VudF9taWNyb3MYAyABKAMSFwoPcmVmdW5kZWRfbWljcm9zGAQgASgDEhcKD2Rpc3B1dGVkX21pY3JvcxgFIAEoAxIQCghlbnRyeV9pZBgGIAEoCRIWCg5iYWxhbmNlX21pY3JvcxgHIAEoAxITCgtvd2VkX21pY3JvcxgIIAEoAxIRCglhdXRvbWF0aWMYCSABKAgijwEKDkF1dG9Ub3BVcEV2ZW50EhAKCHRvcHVwX2lkGAEgASgJEg4KBnJlYXNvbhgCIAEoCRIQCghmYWlsdXJlcxgDIAEoBRIVCg1hbW91bnRfbWljcm9zGAQgASgDEhoKEm1vbnRobHlfbWF4X21pY3JvcxgFIAEoAxIWCg5iYWxhbmNlX21pY3JvcxgGIAEoAyKdAQoRR3JhbnRFeHBpcmVkRXZlbnQSEAoIZW50cnlfaWQYASABKAkSEQoJY3JlZGl0X2lkGAIgASgJEhUKDWFtb3VudF9taWNyb3MYAyABKAMSHAoUYmFsYW5jZV9hZnRlcl9taWNyb3MYBCABKAMSLgoKZXhwaXJlc19hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiuwEKCEtleUV2ZW50Eg4KBmtleV9pZBgBIAEoCRIMCgRuYW1lGAIgASgJEg4KBmZpZWxkcxgDIAMoCRI3ChNwcmV2aW91c19leHBpcmVzX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIKCgJieRgFIAEoCRIuCgpleHBpcmVzX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRkYXlzGAcgASgFIg4KDEFjY291bnRFdmVudCJHChRXZWJob29rRGlzYWJsZWRFdmVudBISCgp3ZWJob29rX2lkGAEgASgJEgsKA3VybBgCIAEoCRIOCgZyZWFzb24YAyABKAkinwEKEVByaWNlQ2hhbmdlZEV2ZW50Eg0KBW1vZGVsGAEgASgJEg8KB3ZlcnNpb24YAiABKAUSHQoGcHJpY2VzGAMgASgLMg0udngudjEuUHJpY2VzEh8KCHByZXZpb3VzGAQgASgLMg0udngudjEuUHJpY2VzEhkKDGRpc2NvdW50X2JwcxgFIAEoBUgAiAEBQg8KDV9kaXNjb3VudF9icHMyngEKDEV2ZW50U2VydmljZRJGCgpMaXN0RXZlbnRzEhgudngudjEuTGlzdEV2ZW50c1JlcXVlc3QaGS52eC52MS5MaXN0RXZlbnRzUmVzcG9uc2UiA5ACARJGCgtXYXRjaEV2ZW50cxIZLnZ4LnYxLldhdGNoRXZlbnRzUmVxdWVzdBoaLnZ4LnYxLldhdGNoRXZlbnRzUmVzcG9uc2UwAUJRCgljb20udngudjFCCkV2ZW50UHJvdG9QAVouZ2l0aHViLmNvbS92eC1hcGkvdngvY2xpZW50cy9nby9nZW4vdngvdjE7dnh2MaoCBVZ4LlYxYgZwcm90bzM", [file_google_protobuf_struct, file_google_protobuf_timestamp, file_vx_v1_limit, file_vx_v1_prices]);
 
 /**
  * Something that happened to the account.
@@ -471,6 +471,56 @@ export const AutoTopUpEventSchema: GenMessage<AutoTopUpEvent> = /*@__PURE__*/
   messageDesc(file_vx_v1_event, 10);
 
 /**
+ * The data of the event "grant.expired": what was left of a credit left the balance. A part that running calls hold leaves it later, with
+ * another event.
+ *
+ * @generated from message vx.v1.GrantExpiredEvent
+ */
+export type GrantExpiredEvent = Message<"vx.v1.GrantExpiredEvent"> & {
+  /**
+   * The id of the ledger entry: "led_…".
+   *
+   * @generated from field: string entry_id = 1;
+   */
+  entryId: string;
+
+  /**
+   * The id of the ledger entry of the credit: "led_…".
+   *
+   * @generated from field: string credit_id = 2;
+   */
+  creditId: string;
+
+  /**
+   * What expired, in micros.
+   *
+   * @generated from field: int64 amount_micros = 3;
+   */
+  amountMicros: bigint;
+
+  /**
+   * The balance after the entry, in micros.
+   *
+   * @generated from field: int64 balance_after_micros = 4;
+   */
+  balanceAfterMicros: bigint;
+
+  /**
+   * When the credit expired.
+   *
+   * @generated from field: google.protobuf.Timestamp expires_at = 5;
+   */
+  expiresAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message vx.v1.GrantExpiredEvent.
+ * Use `create(GrantExpiredEventSchema)` to create a new message.
+ */
+export const GrantExpiredEventSchema: GenMessage<GrantExpiredEvent> = /*@__PURE__*/
+  messageDesc(file_vx_v1_event, 11);
+
+/**
  * The data of the events about a key.
  *
  * @generated from message vx.v1.KeyEvent
@@ -531,7 +581,7 @@ export type KeyEvent = Message<"vx.v1.KeyEvent"> & {
  * Use `create(KeyEventSchema)` to create a new message.
  */
 export const KeyEventSchema: GenMessage<KeyEvent> = /*@__PURE__*/
-  messageDesc(file_vx_v1_event, 11);
+  messageDesc(file_vx_v1_event, 12);
 
 /**
  * The data of the events "account.suspended" and "account.resumed". It has no fields.
@@ -546,7 +596,7 @@ export type AccountEvent = Message<"vx.v1.AccountEvent"> & {
  * Use `create(AccountEventSchema)` to create a new message.
  */
 export const AccountEventSchema: GenMessage<AccountEvent> = /*@__PURE__*/
-  messageDesc(file_vx_v1_event, 12);
+  messageDesc(file_vx_v1_event, 13);
 
 /**
  * The data of the event "webhook.disabled": the server disabled a webhook.
@@ -581,7 +631,7 @@ export type WebhookDisabledEvent = Message<"vx.v1.WebhookDisabledEvent"> & {
  * Use `create(WebhookDisabledEventSchema)` to create a new message.
  */
 export const WebhookDisabledEventSchema: GenMessage<WebhookDisabledEvent> = /*@__PURE__*/
-  messageDesc(file_vx_v1_event, 13);
+  messageDesc(file_vx_v1_event, 14);
 
 /**
  * The data of the event "price.changed": the prices of a model changed, which only operators see, or those of the account.
@@ -630,7 +680,7 @@ export type PriceChangedEvent = Message<"vx.v1.PriceChangedEvent"> & {
  * Use `create(PriceChangedEventSchema)` to create a new message.
  */
 export const PriceChangedEventSchema: GenMessage<PriceChangedEvent> = /*@__PURE__*/
-  messageDesc(file_vx_v1_event, 14);
+  messageDesc(file_vx_v1_event, 15);
 
 /**
  * The events of the account: changes of its balance, its limits and its keys. An event is written together with its cause: it exists

@@ -1,0 +1,28 @@
+-- Makes the credit that was just posted to an account a grant. The caller holds the lock of the lane.
+CREATE OR REPLACE FUNCTION add_grant(
+  p_lane smallint, p_account_id text, p_entry_id text, p_seq bigint, p_micros bigint, p_expires_at timestamptz, p_is_promotional boolean
+) RETURNS void
+  LANGUAGE plpgsql
+AS $$
+DECLARE
+  c_max_grants constant integer := 100;
+  v_grants bigint;
+  v_granted bigint;
+BEGIN
+  SELECT count(*), coalesce(sum(g.rest_micros), 0) INTO v_grants, v_granted FROM grants g
+    WHERE g.lane = p_lane AND g.account_id = p_account_id AND g.rest_micros > 0;
+  IF p_expires_at <= clock_timestamp() THEN
+    PERFORM refuse('invalid_argument', 'must be in the future', '{"field":"expires_at"}');
+  ELSIF v_grants >= c_max_grants THEN
+    PERFORM refuse('invalid_argument', 'the account has 100 credits that expire or are promotional, which is the maximum',
+      '{"field":"expires_at"}');
+  END IF;
+  -- What the account owed was paid from the credit.
+  INSERT INTO grants (lane, account_id, expires_at, seq, entry_id, amount_micros, rest_micros, is_promotional)
+    SELECT p_lane, p_account_id, p_expires_at, p_seq, p_entry_id, p_micros, least(p_micros, a.balance_micros - v_granted), p_is_promotional
+    FROM accounts a WHERE a.lane = p_lane AND a.id = p_account_id;
+  UPDATE accounts a SET grants_expire_at = (SELECT min(g.expires_at) FROM grants g
+      WHERE g.lane = p_lane AND g.account_id = p_account_id AND g.rest_micros > 0)
+    WHERE a.lane = p_lane AND a.id = p_account_id;
+END
+$$;

@@ -1,0 +1,26 @@
+-- Takes what has expired of the grants of an account from its balance, as far as no running call holds it, each as a ledger row of its
+-- own. The caller holds the lock of the lane.
+CREATE OR REPLACE FUNCTION expire_grants(p_lane smallint, p_account_id text) RETURNS void
+  LANGUAGE plpgsql
+AS $$
+DECLARE
+  v_now constant timestamptz := clock_timestamp();
+  v_grant grants;
+  v_amount bigint;
+  v_entry_id text;
+BEGIN
+  LOOP
+    SELECT g.* INTO v_grant FROM grants g
+      WHERE g.lane = p_lane AND g.account_id = p_account_id AND g.expires_at <= v_now AND g.rest_micros > 0
+      ORDER BY g.expires_at, g.seq LIMIT 1;
+    EXIT WHEN NOT FOUND;
+    SELECT least(v_grant.rest_micros, a.balance_micros - a.held_micros) INTO STRICT v_amount FROM accounts a
+      WHERE a.lane = p_lane AND a.id = p_account_id;
+    EXIT WHEN v_amount = 0;
+    v_entry_id := post_movement(p_lane, p_account_id, 'expiry', -v_amount, format('Expiry of the credit of ledger row %s', v_grant.seq));
+    PERFORM write_event(p_lane, p_account_id, 'grant.expired', jsonb_build_object('entry_id', v_entry_id, 'credit_id', v_grant.entry_id,
+        'amount_micros', v_amount, 'balance_after_micros', a.balance_micros, 'expires_at', v_grant.expires_at))
+      FROM accounts a WHERE a.lane = p_lane AND a.id = p_account_id;
+  END LOOP;
+END
+$$;
