@@ -8,6 +8,7 @@ import { FailedAuthentications } from "../../src/server/gate/failed-authenticati
 import { developerGate } from "../../src/server/gate/gate.ts";
 import { HttpRuleError } from "../../src/server/rest/http-rule.ts";
 import { restRoutes } from "../../src/server/rest/rest-routes.ts";
+import { started } from "../support/started.ts";
 import { https, JSON_BODY, jsonOf } from "./answers.ts";
 import { type MethodSpec, type TestFile, testFile } from "./descriptors.ts";
 import { type Mounted, mount, OPEN } from "./mount.ts";
@@ -96,11 +97,7 @@ describe.each([
     },
   },
 ])("a stream of the surface $surface", ({ surface, text, end, name, error }) => {
-  let mounted: Mounted;
-  beforeAll(async () => {
-    mounted = await serve(surface);
-  });
-  afterAll(() => mounted.stop());
+  const mounted = started(() => serve(surface));
 
   const stream = (send: (typeof https)[number]["send"], kind: string) =>
     send(mounted.url, {
@@ -149,11 +146,7 @@ const ANTHROPIC_TYPES: Record<ErrorStatus, string> = {
 };
 
 describe.each(https)("errors of the Anthropic surface over $name", ({ send }) => {
-  let mounted: Mounted;
-  beforeAll(async () => {
-    mounted = await serve(Surface.ANTHROPIC);
-  });
-  afterAll(() => mounted.stop());
+  const mounted = started(() => serve(Surface.ANTHROPIC));
 
   const call = (body: string, options: object = {}) =>
     send(mounted.url, { method: "POST", path: "/v1/say", headers: JSON_BODY, body, ...options });

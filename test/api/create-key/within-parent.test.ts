@@ -1,10 +1,11 @@
 import { type Timestamp, timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { KeyService } from "../../../gen/vx/v1/key_pb.js";
 import { laneOfId } from "../../../src/domain/lane.ts";
 import { useTestApp } from "../../support/app.ts";
 import { createTestKey, type TestKey, useOperator } from "../../support/fixtures.ts";
 import { bearer, type Caller, protocols } from "../../support/protocols.ts";
+import { started } from "../../support/started.ts";
 
 type Request = { scopes?: string[]; rateLimitRpm?: number; expiresAt?: Timestamp };
 
@@ -88,11 +89,7 @@ describe.each(protocols)("$name", ({ open }) => {
 });
 
 describe("limits over time and over several generations of keys", () => {
-  let caller: Caller;
-  beforeAll(() => {
-    caller = protocols[0]?.open(app.url) as Caller;
-  });
-  afterAll(() => caller.close());
+  const caller = started(() => protocols[0]?.open(app.url) as Caller);
 
   async function childOf(secret: string, request: Request = {}) {
     const outcome = await createWith(caller, secret, { scopes: ["read", "keys"], ...request });

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { reply, replyWhen } from "../../support/fake-upstreams/behaviours.ts";
-import { type Generator, generators } from "../../support/generators.ts";
+import { generators } from "../../support/generators.ts";
 import { COST_MICROS, HELD_MICROS, REQUEST, useMetered } from "../../support/metered.ts";
+import { started } from "../../support/started.ts";
 
 const metered = useMetered();
 
@@ -13,11 +14,7 @@ const SUMMARY = {
 };
 
 describe.each(generators)("over $name", ({ open }) => {
-  let generator: Generator;
-  beforeAll(() => {
-    generator = open(metered.app.url);
-  });
-  afterAll(() => generator.close());
+  const generator = started(() => open(metered.app.url));
 
   test("a reply contains its cost and the remaining balance, and one ledger entry matches it", async () => {
     const key = await metered.payer(1_000n);

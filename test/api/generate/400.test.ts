@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import type { TestKey } from "../../support/fixtures.ts";
-import { type GenerateFields, type Generator, generators } from "../../support/generators.ts";
+import { type GenerateFields, generators } from "../../support/generators.ts";
 import { REQUEST, useMetered, WIDE_MODEL } from "../../support/metered.ts";
 import { withinOneMinute } from "../../support/minute.ts";
+import { started } from "../../support/started.ts";
 
 let key: TestKey;
 
@@ -50,11 +51,7 @@ const edges: [string, Partial<GenerateFields>, Partial<GenerateFields>, string][
 ];
 
 describe.each(generators)("over $name", ({ open }) => {
-  let generator: Generator;
-  beforeAll(() => {
-    generator = open(metered.app.url);
-  });
-  afterAll(() => generator.close());
+  const generator = started(() => open(metered.app.url));
 
   const unary = (request: GenerateFields) => generator.generate(request, { secret: key.secret });
   /** Reads the stream to its end. */

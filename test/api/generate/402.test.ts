@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { replyWhen } from "../../support/fake-upstreams/behaviours.ts";
-import { type Generator, generators } from "../../support/generators.ts";
+import { generators } from "../../support/generators.ts";
 import { HELD_MICROS, REQUEST, useMetered } from "../../support/metered.ts";
+import { started } from "../../support/started.ts";
 
 const metered = useMetered();
 
 describe.each(generators)("over $name", ({ open }) => {
-  let generator: Generator;
-  beforeAll(() => {
-    generator = open(metered.app.url);
-  });
-  afterAll(() => generator.close());
+  const generator = started(() => open(metered.app.url));
 
   const calls = {
     unary: (secret: string) => generator.generate(REQUEST, { secret }),

@@ -1,12 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { connect } from "node:net";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { refuse, reply, replyWhen, silent, silentAfter } from "../../support/fake-upstreams/behaviours.ts";
 import type { Behaviour } from "../../support/fake-upstreams/fake-upstream.ts";
 import type { TestKey } from "../../support/fixtures.ts";
-import { type Generator, generators } from "../../support/generators.ts";
+import { generators } from "../../support/generators.ts";
 import { lockMoney, REQUEST, useMetered } from "../../support/metered.ts";
+import { started } from "../../support/started.ts";
 
 const metered = useMetered({ env: { VX_LOG_LEVEL: "info" } });
 
@@ -30,11 +31,7 @@ function codeInLog(requestId: string): unknown {
 }
 
 describe.each(generators)("over $name", ({ open }) => {
-  let generator: Generator;
-  beforeAll(() => {
-    generator = open(metered.app.url);
-  });
-  afterAll(() => generator.close());
+  const generator = started(() => open(metered.app.url));
 
   /** Starts a call; the returned function disconnects. */
   function leaving(kind: "unary" | "stream", key: TestKey, headers: Record<string, string> = {}) {
