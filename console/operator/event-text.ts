@@ -13,6 +13,8 @@ const VERBS: Readonly<Record<string, Verbs>> = {
   AdjustAccount: ["Adjusted", "adjust"],
   PutAutoTopUp: ["Set the automatic top-ups of", "set the automatic top-ups of"],
   SetAccountPlan: ["Changed the plan of", "change the plan of"],
+  Rerate: ["Corrected charges of", "correct charges of"],
+  RefundEntry: ["Refunded a charge of", "refund a charge of"],
   SetAccountPrices: ["Changed the prices of", "change the prices of"],
   PutPlan: ["Changed", "change"],
   CreateKey: ["Created", "create"],
@@ -36,6 +38,9 @@ const VERBS: Readonly<Record<string, Verbs>> = {
   ExportUsage: ["Exported the usage", "export the usage"],
 };
 
+/** Methods that correct charges of an account. */
+const CORRECTIONS: readonly string[] = ["Rerate", "RefundEntry"];
+
 type Method = Pick<OperatorEvent, "method">;
 
 /** "Credited Bäckerei Nord $25.00" */
@@ -58,7 +63,12 @@ function wordsOf({ method }: Method): string {
 
 /** The account, or the key, plan or operator. Names are those of now. */
 function objectOf({ method, target, targetName, accountId, accountName, details }: OperatorEvent): string {
-  if (method.endsWith("Account") || method.startsWith("SetAccount") || method === "PutAutoTopUp")
+  if (
+    method.endsWith("Account") ||
+    method.startsWith("SetAccount") ||
+    CORRECTIONS.includes(method) ||
+    method === "PutAutoTopUp"
+  )
     return accountName || target || "an account";
   if (method.endsWith("Plan")) return `the plan “${target}”`;
   const name = targetName || details.name || target;

@@ -42,6 +42,7 @@ export function EntryDialog({ entry, keyName, keyHref, onClose, children }: Entr
         <Detail name="Key">{keyName}</Detail>
         <IdDetail name="Key id" id={entry.keyId} href={keyHref(entry.keyId)} />
         <IdDetail name="Trace id" id={entry.traceId} />
+        <IdDetail name="Corrects the entry" id={entry.adjustedEntryId} />
         <IdDetail name="Entry id" id={entry.id} />
         <Detail name="Number">{numberText(entry.seq)}</Detail>
       </Details>

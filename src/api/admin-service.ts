@@ -35,6 +35,7 @@ import {
 } from "../store/keys.ts";
 import { listFilteredEntries, listRecentEntries as listRecentEntryRows } from "../store/ledger.ts";
 import { listPlans as listPlanRows, putPlan as putPlanRow } from "../store/plans.ts";
+import { refundEntry, rerate } from "./correct-charges.ts";
 import { type ApiCall, type Deps, defineService } from "./define-service.ts";
 import { listAllEvents } from "./event-service.ts";
 import { detailsOfChanges, keyChangesOf, scopesOf, textOfLimits } from "./key-changes.ts";
@@ -256,6 +257,8 @@ export const adminService = defineService(AdminService, {
   listLedgerEntries,
   listRecentEntries,
   getUsage: getAccountUsage,
+  rerate: limitStreams(MAX_LONG_READS, rerate),
+  refundEntry: ofAccount(refundEntry),
   exportUsage: limitStreams(MAX_LONG_READS, exportUsage),
   createOperator,
   listOperators,

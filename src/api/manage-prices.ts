@@ -62,7 +62,8 @@ function changeOf({ catalog }: Deps, request: SetAccountPricesRequest): AccountP
   return { accountId, model: model ?? "", discount: discountOf(request), prices };
 }
 
-function pricesOf({ tiers, ...rates }: PricesMessage): Prices {
+/** The prices of a request. */
+export function pricesOf({ tiers, ...rates }: PricesMessage): Prices {
   if (tiers.length > MAX_TIERS)
     throw DomainError.ofField("prices.tiers", `must have at most ${MAX_TIERS} entries`);
   return {

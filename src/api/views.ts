@@ -158,7 +158,7 @@ export function viewEntry(row: EntryRow): MessageInitShape<typeof LedgerEntrySch
     keyId: row.key_id,
     model: row.model,
     createdAt: timestampFromDate(row.created_at),
-    ...(row.kind === "generation" ? viewGeneration(row) : {}),
+    ...(row.kind === "generation" ? viewGeneration(row) : { adjustedEntryId: row.adjusted_id }),
   };
 }
 

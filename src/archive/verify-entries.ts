@@ -168,6 +168,7 @@ export type LedgerLine = {
   readonly price_list_version: number;
   readonly upstream: string;
   readonly upstream_cost_micros: number | null;
+  readonly adjusted_id: string;
 };
 
 /**
@@ -175,7 +176,8 @@ export type LedgerLine = {
  * so that archives can be verified by a program that does not trust the database.
  */
 export function ledgerHash(before: string, line: LedgerLine): string {
-  const { account_id, id, reason, request_id, key_id, model, user_id, trace_id, upstream } = line;
+  const { account_id, id, reason, request_id, key_id, model, user_id, trace_id, upstream, adjusted_id } =
+    line;
   const fields = [
     line.hash_version,
     line.seq,
@@ -196,10 +198,9 @@ export function ledgerHash(before: string, line: LedgerLine): string {
     line.price_tier,
     line.price_list_version,
     line.upstream_cost_micros ?? "-",
-    ...[account_id, id, reason, request_id, key_id, model, user_id, trace_id, upstream].flatMap((text) => [
-      Buffer.byteLength(text),
-      text,
-    ]),
+    ...[account_id, id, reason, request_id, key_id, model, user_id, trace_id, upstream, adjusted_id].flatMap(
+      (text) => [Buffer.byteLength(text), text],
+    ),
   ];
   return createHash("sha256").update(Buffer.from(before, "hex")).update(fields.join(":")).digest("hex");
 }

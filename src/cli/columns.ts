@@ -10,6 +10,7 @@ import type {
   OperatorEvent,
   Plan,
   PriceVersion,
+  RerateResponse,
 } from "../../gen/vx/admin/v1/admin_pb.js";
 import type { Event } from "../../gen/vx/v1/event_pb.js";
 import type { ApiKey } from "../../gen/vx/v1/key_pb.js";
@@ -264,6 +265,21 @@ export const marginColumns: readonly Column<AccountUsageRow>[] = [
     value: ({ uncostedMicros: micros }) => (micros === 0n ? "" : formatMicros(micros)),
     align: "right",
   },
+];
+
+export const rerateColumns: readonly Column<RerateResponse>[] = [
+  { title: "ACCOUNT", value: ({ accountId }) => accountId },
+  { title: "ACCOUNT NAME", value: ({ accountName }) => accountName },
+  { title: "CHARGES", value: ({ adjusted }) => String(adjusted), align: "right" },
+  { title: "GETS BACK", value: ({ creditMicros }) => formatMicros(creditMicros), align: "right" },
+  { title: "OWES", value: ({ debitMicros }) => formatMicros(debitMicros), align: "right" },
+  { title: "NOT COVERED", value: ({ refused }) => (refused === 0n ? "" : String(refused)), align: "right" },
+  {
+    title: "NOT COVERED AMOUNT",
+    value: ({ refusedMicros }) => (refusedMicros === 0n ? "" : formatMicros(refusedMicros)),
+    align: "right",
+  },
+  { title: "OWN PRICES", value: ({ skipped }) => (skipped === 0n ? "" : String(skipped)), align: "right" },
 ];
 
 export const findingColumns: readonly Column<AuditFinding>[] = [

@@ -1,10 +1,20 @@
+import { randomUUID } from "node:crypto";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { LedgerEntrySchema } from "../../gen/vx/v1/ledger_pb.js";
-import { ACCOUNT_OPTION, accountOf, time } from "./arguments.ts";
-import { withAdmin } from "./client.ts";
+import type { Micros } from "../domain/money.ts";
+import { ACCOUNT_OPTION, accountOf, creditAmount, time } from "./arguments.ts";
+import { callAndShow, withAdmin } from "./client.ts";
 import { entryColumns } from "./columns.ts";
-import { callCommand, type Define, withExamples } from "./command.ts";
+import {
+  callCommand,
+  type Define,
+  type JsonOption,
+  type ReasonOption,
+  reasonOption,
+  withExamples,
+} from "./command.ts";
 import { addListOptions, callAndPrintList, type ListOptions, printCsv } from "./list.ts";
+import { tableOf } from "./print.ts";
 
 type Options = ListOptions & {
   readonly account?: string;
@@ -32,7 +42,27 @@ export const define: Define = (group) => {
     .option("--to <time>", "only entries before this time", time("--to"));
   listing.option("--csv", "print the entries as CSV, with all fields");
   addListOptions(listing).action(list);
+  const refunding = callCommand(group, "refund", "Give back the charge of a generation, or a part of it.", [
+    'vx ledger refund acct_… gen_… --reason "the reply was empty"',
+    'vx ledger refund acct_… led_… --amount 0.05 --reason "half of the reply was missing"',
+  ]);
+  refunding
+    .argument("<account>", "the id, external id or unique name of the account")
+    .argument("<id>", "the id of the generation, or of its ledger entry")
+    .option("--amount <amount>", "the amount (default: all that is left of the charge)", creditAmount)
+    .option("--idempotency-key <key>", "repeated calls with the same key give the amount back once")
+    .action(refund);
+  reasonOption(refunding, { isRequired: true });
 };
+
+type RefundOptions = JsonOption &
+  ReasonOption & { readonly amount?: Micros; readonly idempotencyKey?: string };
+
+async function refund(accountId: string, entryId: string, options: RefundOptions): Promise<void> {
+  const { amount: amountMicros = 0n, reason = "", idempotencyKey = randomUUID() } = options;
+  const request = { accountId, entryId, amountMicros, reason, idempotencyKey };
+  await callAndShow(options, "refundEntry", request, ({ entry }) => tableOf(entryColumns, entry));
+}
 
 async function list(argument: string | undefined, options: Options): Promise<void> {
   const { kind = "", key: keyId = "", model = "", from, to } = options;

@@ -107,10 +107,11 @@ async function changeOf({
   if (bps !== undefined) return { case: "discountBps", value: bps };
   if (file === undefined) return { case: undefined };
   if (model === undefined) throw usageFailure("--file needs --model: prices belong to one model");
-  return { case: "prices", value: messageOf(await pricesIn(file)) };
+  return { case: "prices", value: pricesMessage(await pricesIn(file)) };
 }
 
-async function pricesIn(file: string): Promise<Prices> {
+/** The prices in a YAML file. */
+export async function pricesIn(file: string): Promise<Prices> {
   try {
     return parsePrices(await readFile(file, "utf8"), file);
   } catch (error) {
@@ -118,7 +119,7 @@ async function pricesIn(file: string): Promise<Prices> {
   }
 }
 
-function messageOf({ tiers, ...rates }: Prices): PricesMessage {
+export function pricesMessage({ tiers, ...rates }: Prices): PricesMessage {
   const messages = tiers.map((tier) => ({ ...tier, aboveInputTokens: BigInt(tier.aboveInputTokens) }));
   return create(PricesSchema, { ...rates, tiers: messages });
 }

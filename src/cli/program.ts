@@ -43,7 +43,14 @@ const GROUPS: Readonly<Record<string, Group>> = {
     description: "List the price versions of a model, and give accounts discounts or prices of their own.",
     load: () => import("./prices.ts"),
   },
-  ledger: { description: "List the ledger entries of an account.", load: () => import("./ledger.ts") },
+  rerate: {
+    description: "Compare charges with other prices of a model, and correct them.",
+    load: () => import("./rerate.ts"),
+  },
+  ledger: {
+    description: "List the ledger entries of an account, and refund them.",
+    load: () => import("./ledger.ts"),
+  },
   usage: { description: "Show and export the usage of accounts.", load: () => import("./usage.ts") },
   events: { description: "List and watch the events of accounts.", load: () => import("./events.ts") },
   topups: {

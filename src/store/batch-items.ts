@@ -80,6 +80,7 @@ export const entryItem = new CompositeType("entry_item", [
   "price_list_version",
   "upstream",
   "upstream_cost",
+  "adjusted_id",
 ]);
 
 /** The prices of a model, for vx.register_prices. */

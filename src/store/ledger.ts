@@ -37,6 +37,8 @@ export type EntryRow = {
   price_list_version: number;
   upstream: string;
   upstream_cost_micros: bigint | null;
+  /** Empty unless the entry corrects a charge. */
+  adjusted_id: string;
 } & EntryPrices;
 
 /** Null for entries that are not generations. */

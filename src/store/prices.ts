@@ -205,7 +205,7 @@ function ratesOfJson(rates: RatesJson): Rates {
 }
 
 /** A column of the type price_rates[]. */
-function arrayOfRates({ tiers, ...rates }: Prices): string {
+export function arrayOfRates({ tiers, ...rates }: Prices): string {
   return priceRates.arrayOf([{ aboveInputTokens: 0, ...rates }, ...tiers].map(rowOfRates));
 }
 

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { laneOfId } from "../../src/domain/lane.ts";
 import { TEST_ACTION_JSON } from "../support/action.ts";
 import { cleanEnv } from "../support/clean-env.ts";
 import { typeIds } from "../support/type-ids.ts";
@@ -339,6 +340,34 @@ describe("models", () => {
       /output: must be at least 0/,
     );
   });
+});
+
+test("rerate prints what accounts get back, and needs all of its options", async () => {
+  using file = temporaryFile("prices.yaml", "input: 3\noutput: 5\n");
+  const args = [
+    "--model",
+    "vx-sandbox-small",
+    "--from",
+    "2030-01-01",
+    "--to",
+    "2030-02-01",
+    "--prices",
+    file.path,
+  ];
+  expect(await run("rerate", ...args, "--reason", "wrong price")).toEqual({
+    code: 0,
+    stdout: "",
+    stderr: "No charge differs.\n",
+  });
+  const { code, stderr } = await run("rerate", ...args);
+  expect([code, stderr]).toEqual([2, expect.stringContaining("'--reason <text>' is missing")]);
+  refused(await run("rerate", ...args, "--reason", "x", "--model", "none"), /none/);
+});
+
+test("ledger refund needs a generation of the account", async () => {
+  const account = await newAccount();
+  const entry = typeIds.generation(laneOfId(account));
+  refused(await run("ledger", "refund", account, entry, "--reason", "empty"), /no charged generation/);
 });
 
 /** A file that is removed at the end of the block. */

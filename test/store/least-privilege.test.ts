@@ -9,6 +9,7 @@ const INSUFFICIENT_PRIVILEGE = "42501";
 /** All functions that the server's role may execute. A new grant requires a change here. */
 const GRANTED = [
   "accounts_to_expire",
+  "accounts_with_model",
   "admit",
   "apply_auto_topup_page",
   "apply_payment",
@@ -88,6 +89,7 @@ const GRANTED = [
   "read_usage",
   "recently_revoked_keys",
   "redeliver",
+  "refund_entry",
   "register_prices",
   "remove_server",
   "remove_servers",

@@ -46,6 +46,7 @@ const MORE_TABLES = [
   "operator_events",
   "topups",
   "account_prices",
+  "entry_adjustments",
   "auto_topups",
   "grants",
 ];

@@ -27,6 +27,7 @@ const COLUMNS = [
   "price_list_version",
   "upstream",
   "upstream_cost_micros",
+  "adjusted_id",
 ];
 
 /** The hash of each row `l` of the ledger in the search_path, recomputed over the window `c` of its account. */

@@ -80,6 +80,7 @@ const CREDIT = {
   cache_write_1h_tokens: 0,
   price_tier: 0,
   price_list_version: 0,
+  adjusted_entry_id: "",
 };
 
 const EVENT = {

@@ -208,6 +208,13 @@ export declare type LedgerEntry = Message<"vx.v1.LedgerEntry"> & {
    * @generated from field: int32 price_list_version = 27;
    */
   priceListVersion: number;
+
+  /**
+   * The id of the entry whose charge this adjustment corrects: "led_…". Empty for others.
+   *
+   * @generated from field: string adjusted_entry_id = 28;
+   */
+  adjustedEntryId: string;
 };
 
 /**

@@ -96,7 +96,8 @@ CREATE TYPE entry_item AS (
   price_tier integer,
   price_list_version integer,
   upstream text,
-  upstream_cost bigint
+  upstream_cost bigint,
+  adjusted_id text
 );
 
 CREATE TYPE event_view AS (
@@ -107,6 +108,13 @@ CREATE TYPE event_view AS (
   created_at timestamp with time zone,
   created_micros bigint,
   data text
+);
+
+CREATE TYPE grant_change AS (
+  lane smallint,
+  account_id text,
+  balance_micros bigint,
+  kind vx.entry_kind
 );
 
 CREATE TYPE held_change AS (
@@ -335,6 +343,7 @@ CREATE TABLE accounts (
   owed_micros bigint NOT NULL DEFAULT 0,
   price_list_version integer NOT NULL DEFAULT 0,
   auto_topup_below_micros bigint,
+  grants_expire_at timestamp with time zone,
   CONSTRAINT balance_covers_holds CHECK (((0 <= held_micros) AND (held_micros <= balance_micros))),
   CONSTRAINT balance_in_range CHECK ((balance_micros <= '9000000000000000'::bigint)),
   CONSTRAINT owed_not_negative CHECK ((owed_micros >= 0)),
@@ -343,6 +352,7 @@ CREATE TABLE accounts (
 ) WITH (fillfactor=70);
 CREATE INDEX accounts_by_id ON accounts USING btree (id);
 CREATE INDEX accounts_by_name ON accounts USING btree (lower(name) COLLATE "C", id COLLATE "C");
+CREATE INDEX accounts_with_grants ON accounts USING btree (grants_expire_at) WHERE (grants_expire_at IS NOT NULL);
 
 CREATE TABLE answers (
   lane smallint NOT NULL,
@@ -440,6 +450,18 @@ CREATE TABLE deliveries (
 CREATE INDEX deliveries_by_webhook ON deliveries USING btree (webhook_id, state, created_at, event_id);
 CREATE INDEX pending_deliveries ON deliveries USING btree (lane, webhook_id, due_at) WHERE (state = 'pending'::delivery_state);
 
+CREATE TABLE entry_adjustments (
+  lane smallint NOT NULL,
+  account_id text NOT NULL,
+  entry_id text NOT NULL,
+  cause text NOT NULL,
+  adjustment_id text NOT NULL,
+  month integer NOT NULL,
+  amount_micros bigint NOT NULL,
+  CONSTRAINT entry_adjustments_lane_account_id_fkey FOREIGN KEY (lane, account_id) REFERENCES accounts(lane, id),
+  CONSTRAINT entry_adjustments_pkey PRIMARY KEY (lane, account_id, entry_id, cause)
+);
+
 CREATE TABLE event_ends (
   lane smallint NOT NULL,
   account_id text NOT NULL,
@@ -469,6 +491,20 @@ CREATE TABLE functions (
   applied_at timestamp with time zone NOT NULL,
   CONSTRAINT functions_pkey PRIMARY KEY (name)
 );
+
+CREATE TABLE grants (
+  lane smallint NOT NULL,
+  account_id text NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  seq bigint NOT NULL,
+  entry_id text NOT NULL,
+  amount_micros bigint NOT NULL,
+  rest_micros bigint NOT NULL,
+  is_promotional boolean NOT NULL,
+  CONSTRAINT rest_in_amount CHECK (((rest_micros >= 0) AND (rest_micros <= amount_micros))),
+  CONSTRAINT grants_lane_account_id_fkey FOREIGN KEY (lane, account_id) REFERENCES accounts(lane, id),
+  CONSTRAINT grants_pkey PRIMARY KEY (lane, account_id, expires_at, seq)
+) WITH (fillfactor=70);
 
 CREATE TABLE holds (
   lane smallint NOT NULL,
@@ -571,6 +607,7 @@ CREATE TABLE ledger (
   price_list_version integer NOT NULL DEFAULT 0,
   upstream text NOT NULL DEFAULT ''::text,
   upstream_cost_micros bigint,
+  adjusted_id text NOT NULL DEFAULT ''::text,
   CONSTRAINT entry_has_reason CHECK ((reason <> ''::text)),
   CONSTRAINT ledger_pkey PRIMARY KEY (lane, account_id, seq, month),
   CONSTRAINT ledger_entry_once UNIQUE (lane, id, month)
@@ -942,6 +979,7 @@ CREATE VIEW priced_ledger AS
     l.price_list_version,
     l.upstream,
     l.upstream_cost_micros,
+    l.adjusted_id,
     discounted((r.input)::bigint, a.discount) AS input_price,
     discounted((r.cached_input)::bigint, a.discount) AS cached_input_price,
     discounted((r.cache_write)::bigint, a.discount) AS cache_write_price,
@@ -957,9 +995,13 @@ CREATE VIEW priced_ledger AS
 
 -- FUNCTION abort_split(p_id text) RETURNS void
 -- FUNCTION account_price_hash(p_before bytea, p_row account_prices) RETURNS bytea
+-- FUNCTION accounts_to_expire(p_limit integer) RETURNS TABLE(lane smallint, id text); for the server
+-- FUNCTION accounts_with_model(p_lane smallint, p_model text, p_from integer, p_end integer) RETURNS TABLE(account_id text, account_name text); for the server
 -- FUNCTION add_archive(p_month integer, p_file text, p_sha256 bytea, p_entries bigint) RETURNS void
 -- FUNCTION add_archived_heads(p_lane smallint, p_month integer) RETURNS TABLE(entries bigint)
+-- FUNCTION add_grant(p_lane smallint, p_account_id text, p_entry_id text, p_seq bigint, p_micros bigint, p_expires_at timestamp with time zone, p_is_promotional boolean) RETURNS void
 -- FUNCTION add_usage(p_rows ledger[], p_has_users boolean) RETURNS void
+-- FUNCTION adjust_entry(p_entry ledger, p_cause text, p_micros bigint, p_reason text) RETURNS text
 -- FUNCTION admit(p_items admit_item[], p_while_suspended admit_item[]) RETURNS TABLE(n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text, balance_micros bigint, models text, allowed_cidrs text, current_fingerprint bytea, price_list_version integer); for the server
 -- FUNCTION admitted_keys(p_items admit_item[], p_while_suspended admit_item[]) RETURNS TABLE(n integer, calls integer, is_used boolean, slots integer, lane smallint, fingerprint bytea, key_id text, account_id text, key_name text, plan text, scopes smallint, rpm integer, visible_start text, visible_end text, expires_at timestamp with time zone, revoked_at timestamp with time zone, suspended_at timestamp with time zone, balance_micros bigint, models text, allowed_cidrs text, price_list_version integer)
 -- FUNCTION align_counters(p_lane smallint, p_account_id text, p_names counter_name[], p_version bigint, p_plans_version bigint, p_at timestamp with time zone) RETURNS call_counters
@@ -972,6 +1014,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION arm_auto_topup(p_lane smallint, p_account_id text, p_may_start boolean) RETURNS void
 -- FUNCTION audit(p_lane smallint, p_account_id text, p_seq bigint, p_rows bigint, p_sum numeric, p_hash bytea, p_limit integer, p_max_findings integer) RETURNS TABLE(account_id text, rule text, detail text, accounts bigint, entries bigint, keys bigint, balance_micros numeric, next_account_id text, next_seq bigint, next_rows bigint, next_sum numeric, next_hash bytea); for the server
 -- FUNCTION audit_archived_usage(p_lane smallint, p_position text, p_sum numeric, p_limit integer, p_max_findings integer) RETURNS TABLE(account_id text, rule text, detail text, next text, next_sum numeric); for the server
+-- FUNCTION audit_grants(p_lane smallint, p_account_id text, p_limit integer, p_max_findings integer) RETURNS TABLE(account_id text, rule text, detail text, next_account_id text); for the server
 -- FUNCTION audit_limits(p_lane smallint, p_account_id text, p_limit integer, p_max_findings integer) RETURNS TABLE(account_id text, rule text, detail text, next_account_id text); for the server
 -- FUNCTION audit_operator_events(p_lane smallint, p_seq bigint, p_hash bytea, p_limit integer, p_max_findings integer) RETURNS TABLE(account_id text, rule text, detail text, events bigint, next_lane smallint, next_seq bigint, next_hash bytea); for the server
 -- FUNCTION audit_prices(p_max_findings integer) RETURNS TABLE(account_id text, rule text, detail text); for the server
@@ -1021,6 +1064,9 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION event_id(p_lane smallint, p_at timestamp with time zone) RETURNS text
 -- FUNCTION event_position(p_lane smallint, p_account_id text, p_after text, p_at timestamp with time zone, p_days integer) RETURNS bigint; for the server
 -- FUNCTION event_seq_at(p_lane smallint, p_account_id text, p_time timestamp with time zone) RETURNS bigint
+-- FUNCTION expire_account_grants(p_lane smallint, p_id text) RETURNS void; for the server
+-- FUNCTION expire_grants(p_lane smallint, p_account_id text) RETURNS void
+-- FUNCTION expired_credit(p_lane smallint, p_account_id text, p_at timestamp with time zone) RETURNS bigint
 -- FUNCTION expiring_keys(p_limit integer) RETURNS TABLE(lane smallint, id text); for the server
 -- FUNCTION explain_limits(p_counters limit_counter[], p_held held_counter[], p_at timestamp with time zone) RETURNS text
 -- FUNCTION export_movements(p_lane smallint, p_account_id text, p_from timestamp with time zone, p_to timestamp with time zone, p_after_id text, p_seq bigint, p_limit integer) RETURNS TABLE(account_id text, account_name text, seq bigint, id text, kind entry_kind, amount_micros bigint, reason text, created_at timestamp with time zone); for the server
@@ -1049,7 +1095,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION lanes_in_use() RETURNS SETOF smallint; for the server
 -- FUNCTION lanes_to_sweep(p_from smallint, p_to smallint) RETURNS SETOF smallint; for the server
 -- FUNCTION last_window_end(p_counter limit_counter) RETURNS timestamp with time zone
--- FUNCTION ledger_hash(p_before bytea, p_version smallint, p_account_id text, p_seq bigint, p_id text, p_month integer, p_kind entry_kind, p_amount_micros bigint, p_balance_after_micros bigint, p_reason text, p_request_id text, p_key_id text, p_model text, p_price_version integer, p_input integer, p_cached_input integer, p_cache_write integer, p_output integer, p_reasoning integer, p_images integer, p_image_tokens integer, p_user_id text, p_trace_id text, p_created_at timestamp with time zone, p_cache_write_1h integer, p_price_tier integer, p_price_list_version integer, p_upstream text, p_upstream_cost_micros bigint) RETURNS bytea
+-- FUNCTION ledger_hash(p_before bytea, p_version smallint, p_account_id text, p_seq bigint, p_id text, p_month integer, p_kind entry_kind, p_amount_micros bigint, p_balance_after_micros bigint, p_reason text, p_request_id text, p_key_id text, p_model text, p_price_version integer, p_input integer, p_cached_input integer, p_cache_write integer, p_output integer, p_reasoning integer, p_images integer, p_image_tokens integer, p_user_id text, p_trace_id text, p_created_at timestamp with time zone, p_cache_write_1h integer, p_price_tier integer, p_price_list_version integer, p_upstream text, p_upstream_cost_micros bigint, p_adjusted_id text) RETURNS bytea
 -- FUNCTION ledger_partitions() RETURNS TABLE(name text, first_month integer, end_month integer)
 -- FUNCTION ledger_range(p_lane smallint, p_account_id text, p_from timestamp with time zone, p_to timestamp with time zone) RETURNS TABLE(first_seq bigint, end_seq bigint); for the server
 -- FUNCTION limit_subjects(p_lane smallint, p_account_id text, p_key_ids text[], p_account_is_limited boolean, p_key_is_limited boolean, p_limited_plans text[]) RETURNS TABLE(subject_id text, plan text)
@@ -1064,6 +1110,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION list_deliveries(p_webhook_id text, p_state text, p_before_micros bigint, p_before_id text, p_limit integer) RETURNS TABLE(event_id text, account_id text, seq bigint, type text, created_at timestamp with time zone, created_micros bigint, state text, attempts smallint, due_at timestamp with time zone, attempted_at timestamp with time zone, status smallint, latency_ms integer, error text, answer text); for the server
 -- FUNCTION list_entries(p_lane smallint, p_account_id text, p_before bigint, p_limit integer) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION list_events(p_lane smallint, p_account_id text, p_types text, p_after bigint, p_limit integer) RETURNS SETOF event_view; for the server
+-- FUNCTION list_grants(p_lane smallint, p_account_id text) RETURNS TABLE(entry_id text, amount_micros bigint, rest_micros bigint, expires_at timestamp with time zone, is_promotional boolean); for the server
 -- FUNCTION list_latest_events(p_lane smallint, p_account_id text, p_types text, p_before bigint, p_limit integer) RETURNS SETOF event_view; for the server
 -- FUNCTION list_operator_events(p_actor_id text, p_method text, p_target text, p_account_id text, p_from timestamp with time zone, p_to timestamp with time zone, p_before_micros bigint, p_before_lane smallint, p_before_seq bigint, p_limit integer) RETURNS TABLE(lane smallint, seq bigint, created_at timestamp with time zone, created_micros bigint, actor_id text, actor_name text, method text, target text, account_id text, reason text, outcome text, details json, request_id text); for the server
 -- FUNCTION list_plans() RETURNS SETOF plans; for the server
@@ -1081,19 +1128,20 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION log_webhook_change(p_act text, p_lane smallint, p_id text, p_account_id text) RETURNS void
 -- FUNCTION mark_limited(p_lane smallint, p_account_id text, p_owner_id text) RETURNS void
 -- FUNCTION months_without_partition() RETURNS TABLE(month integer, entries bigint); for the server
--- FUNCTION move_balance(p_act text, p_lane smallint, p_account_id text, p_entry_id text, p_month integer, p_kind text, p_amount_micros bigint, p_reason text, p_idempotency_key text) RETURNS SETOF priced_ledger; for the server
+-- FUNCTION move_balance(p_act text, p_lane smallint, p_account_id text, p_entry_id text, p_month integer, p_kind text, p_amount_micros bigint, p_reason text, p_idempotency_key text, p_expires_at timestamp with time zone, p_is_promotional boolean) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION move_other_month() RETURNS TABLE(partition text, entries bigint)
 -- FUNCTION name_users(p_rows ledger[]) RETURNS void
 -- FUNCTION names_of(p_account_ids text, p_key_ids text) RETURNS TABLE(id text, name text); for the server
 -- FUNCTION names_of_counters(p_lane smallint, p_account_id text, p_key_ids text[], p_account_is_limited boolean, p_key_is_limited boolean, p_limited_plans text[], p_user_id text) RETURNS SETOF counter_name
 -- FUNCTION names_of_scopes(p_scopes smallint) RETURNS text
+-- FUNCTION net_charge(p_entry ledger) RETURNS bigint
 -- FUNCTION new_webhook_secret() RETURNS text
 -- FUNCTION no_lane() RETURNS smallint
 -- FUNCTION operator_event_hash(p_before bytea, p_row operator_events) RETURNS bytea
 -- FUNCTION own_holds(p_server_id text, p_from smallint, p_to smallint) RETURNS TABLE(id text, account_id text); for the server
 -- FUNCTION place_holds(p_server_id text, p_holds hold_item[], p_plans plans_with_limits) RETURNS item_result[]
 -- FUNCTION post_entries(p_entries entry_item[], p_plans plans_with_limits) RETURNS item_result[]
--- FUNCTION post_movement(p_lane smallint, p_account_id text, p_kind entry_kind, p_micros bigint, p_reason text) RETURNS text
+-- FUNCTION post_movement(p_lane smallint, p_account_id text, p_kind entry_kind, p_micros bigint, p_reason text, p_adjusted_id text) RETURNS text
 -- FUNCTION price_hash(p_before bytea, p_row price_versions) RETURNS bytea
 -- FUNCTION prices_json(p_rates price_rates[]) RETURNS jsonb
 -- FUNCTION probe_writes() RETURNS TABLE(clock timestamp with time zone); for the server
@@ -1110,6 +1158,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION read_usage(p_lane smallint, p_account_id text, p_starts integer[], p_end integer, p_by_key boolean, p_by_model boolean, p_by_user boolean, p_by_upstream boolean, p_after text, p_position text, p_rows bigint, p_limit bigint) RETURNS TABLE(start integer, key_id text, model text, user_id text, upstream text, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, upstream_cost_micros bigint, uncosted_micros bigint, through_seq bigint, next text); for the server
 -- FUNCTION recently_revoked_keys(p_seconds integer) RETURNS SETOF text; for the server
 -- FUNCTION redeliver(p_act text, p_webhook_id text, p_types text, p_lane smallint, p_account_id text, p_event_id text, p_from timestamp with time zone, p_to timestamp with time zone, p_max_lane smallint, p_limit integer) RETURNS integer; for the server
+-- FUNCTION refund_entry(p_act text, p_lane smallint, p_account_id text, p_entry_id text, p_month integer, p_micros bigint, p_reason text, p_cause text) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION refuse(p_reason text, p_message text, p_metadata jsonb) RETURNS void
 -- FUNCTION register_prices(p_items price_item[]) RETURNS TABLE(model text, version integer); for the server
 -- FUNCTION release_lanes(p_id text) RETURNS void
@@ -1118,10 +1167,12 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION remove_server(p_server_id text) RETURNS void; for the server
 -- FUNCTION remove_servers() RETURNS void; for the server
 -- FUNCTION replace_secret(p_key keys, p_fingerprint bytea, p_visible_start text, p_visible_end text, p_overlap_seconds integer) RETURNS void
+-- FUNCTION replay_grants(p_lane smallint, p_account_id text) RETURNS TABLE(rule text, detail text)
 -- FUNCTION report_depleted(p_lane smallint, p_account_id text, p_required_micros bigint) RETURNS integer; for the server
 -- FUNCTION report_leaks(p_lane smallint, p_leaks text) RETURNS TABLE(fingerprint text, key_id text, account_id text, revoked_keys integer); for the server
 -- FUNCTION require_lane(p_lane smallint) RETURNS void
 -- FUNCTION require_plan(p_name text) RETURNS plans
+-- FUNCTION rerate_entries(p_act text, p_lane smallint, p_account_id text, p_first bigint, p_end bigint, p_model text, p_rates price_rates[], p_cause text, p_reason text, p_apply boolean, p_limit integer) RETURNS TABLE(adjusted bigint, credit_micros bigint, debit_micros bigint, refused bigint, refused_micros bigint, skipped bigint, next_seq bigint); for the server
 -- FUNCTION restart_windows(p_counter limit_counter, p_at timestamp with time zone) RETURNS limit_counter
 -- FUNCTION resume_auto_topup(p_lane smallint, p_account_id text) RETURNS void; for the server
 -- FUNCTION return_lanes(p_id text) RETURNS void
@@ -1154,6 +1205,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION set_topup_payment(p_lane smallint, p_id text, p_payment_id text) RETURNS SETOF topups; for the server
 -- FUNCTION settle_limits(p_lane smallint, p_account_id text, p_places tid[], p_counters limit_counter[], p_changed_places tid[], p_changed limit_counter[], p_held held_counter[], p_model text, p_user_id text, p_cost bigint, p_tokens bigint, p_at timestamp with time zone) RETURNS call_counters
 -- FUNCTION sign_in_operator(p_issuer text, p_subject text, p_email text, p_fingerprint bytea, p_request_id text) RETURNS TABLE(id text, name text, role operator_role); for the server
+-- FUNCTION spend_grants(p_lane smallint, p_account_id text, p_balance bigint, p_kind entry_kind) RETURNS void
 -- FUNCTION start_auto_topup(p_lane smallint, p_account_id text) RETURNS void
 -- FUNCTION store_attempts(p_attempts text) RETURNS TABLE(webhook_id text, reason text); for the server
 -- FUNCTION stored_usage(p_lane smallint, p_account_id text, p_end integer, p_position text, p_limit integer) RETURNS TABLE(fingerprint numeric, next text); for the server

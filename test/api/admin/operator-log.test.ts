@@ -13,7 +13,8 @@ import { fingerprintOf } from "../../../src/domain/credentials.ts";
 import { pagesRead } from "../../store/pages-read.ts";
 import { TEST_ACTION, TEST_ACTION_JSON } from "../../support/action.ts";
 import { useTestApp } from "../../support/app.ts";
-import { type Operator, operatorOf, useOperator } from "../../support/fixtures.ts";
+import { createTestKey, type Operator, operatorOf, useOperator } from "../../support/fixtures.ts";
+import { bearer } from "../../support/protocols.ts";
 
 /** The holder of VX_ADMIN_TOKEN, and an operator of each kind. */
 let admin: Operator;
@@ -59,6 +60,23 @@ async function findings(): Promise<string[]> {
 /** One call of each method that changes something, with the event that it must log. */
 type Case = { readonly call: () => Promise<unknown>; readonly event: () => Partial<OperatorEvent> };
 
+/** Another account, with one charge. */
+async function chargedAccount() {
+  const { id, secret, accountId: chargedId } = await createTestKey(root);
+  const amount = { amountMicros: 1_000_000n, reason, idempotencyKey: id };
+  await root.creditAccount({ accountId: chargedId, ...amount });
+  const body = JSON.stringify({
+    model: "vx-sandbox-small",
+    messages: [{ role: "user", content: "Hello" }],
+    max_tokens: 5,
+  });
+  const headers = { ...bearer(secret), "content-type": "application/json" };
+  const answer = await fetch(`${app.url}/v1/generate`, { method: "POST", headers, body });
+  return { chargedId, generationId: ((await answer.json()) as { id: string }).id };
+}
+
+let chargedId = "";
+let generationId = "";
 let accountId = "";
 let limitId = "";
 let webhookId = "";
@@ -167,6 +185,35 @@ const changes: Readonly<Record<string, Case>> = {
   RemoveLimit: {
     call: () => admin.removeLimit({ owner: { case: "keyId", value: keyId }, limitId, reason }),
     event: () => ({ target: keyId, accountId, details: { limit_id: limitId } }),
+  },
+  Rerate: {
+    call: async () => {
+      ({ chargedId, generationId } = await chargedAccount());
+      const range = {
+        from: timestampFromDate(new Date("2026-01-01")),
+        to: timestampFromDate(new Date("2100-01-01")),
+      };
+      const request = { model: "vx-sandbox-small", ...range, prices: { request: 1n }, reason, apply: true };
+      for await (const _ of admin.rerate(request));
+    },
+    event: () => ({
+      target: chargedId,
+      accountId: chargedId,
+      details: {
+        model: "vx-sandbox-small",
+        from: "2026-01-01T00:00:00.000Z",
+        to: "2100-01-01T00:00:00.000Z",
+      },
+    }),
+  },
+  RefundEntry: {
+    call: () =>
+      admin.refundEntry({ accountId: chargedId, entryId: generationId, reason, idempotencyKey: "1" }),
+    event: () => ({
+      target: chargedId,
+      accountId: chargedId,
+      details: { entry_id: generationId, amount_micros: "0" },
+    }),
   },
   SetAccountPrices: {
     call: () => admin.setAccountPrices({ accountId, change: { case: "discountBps", value: 1_500 }, reason }),

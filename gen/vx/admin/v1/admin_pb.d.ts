@@ -3441,6 +3441,198 @@ export declare type AccountUsageRow = Message<"vx.admin.v1.AccountUsageRow"> & {
 export declare const AccountUsageRowSchema: GenMessage<AccountUsageRow>;
 
 /**
+ * The charges to compare, and the prices.
+ *
+ * @generated from message vx.admin.v1.RerateRequest
+ */
+export declare type RerateRequest = Message<"vx.admin.v1.RerateRequest"> & {
+  /**
+   * The id or an alias of the model.
+   *
+   * @generated from field: string model = 1;
+   */
+  model: string;
+
+  /**
+   * The start of the range.
+   *
+   * @generated from field: google.protobuf.Timestamp from = 2;
+   */
+  from?: Timestamp | undefined;
+
+  /**
+   * The end of the range; charges at this time are not included.
+   *
+   * @generated from field: google.protobuf.Timestamp to = 3;
+   */
+  to?: Timestamp | undefined;
+
+  /**
+   * The prices; a field that is left out is 0.
+   *
+   * @generated from field: vx.v1.Prices prices = 4;
+   */
+  prices?: Prices | undefined;
+
+  /**
+   * The reason, as shown in the ledgers of the accounts.
+   *
+   * @generated from field: string reason = 5;
+   */
+  reason: string;
+
+  /**
+   * Whether the differences are corrected.
+   *
+   * @generated from field: bool apply = 6;
+   */
+  apply: boolean;
+};
+
+/**
+ * Describes the message vx.admin.v1.RerateRequest.
+ * Use `create(RerateRequestSchema)` to create a new message.
+ */
+export declare const RerateRequestSchema: GenMessage<RerateRequest>;
+
+/**
+ * The result for an account.
+ *
+ * @generated from message vx.admin.v1.RerateResponse
+ */
+export declare type RerateResponse = Message<"vx.admin.v1.RerateResponse"> & {
+  /**
+   * The id of the account: "acct_…".
+   *
+   * @generated from field: string account_id = 1;
+   */
+  accountId: string;
+
+  /**
+   * The name of the account.
+   *
+   * @generated from field: string account_name = 2;
+   */
+  accountName: string;
+
+  /**
+   * The number of generations whose charge is corrected or, without `apply`, would be.
+   *
+   * @generated from field: int64 adjusted = 3;
+   */
+  adjusted: bigint;
+
+  /**
+   * The sum that the account gets back, in micros.
+   *
+   * @generated from field: int64 credit_micros = 4;
+   */
+  creditMicros: bigint;
+
+  /**
+   * The sum that it owes, in micros.
+   *
+   * @generated from field: int64 debit_micros = 5;
+   */
+  debitMicros: bigint;
+
+  /**
+   * The number of generations that cannot be corrected, because the free balance does not cover what the account owes.
+   *
+   * @generated from field: int64 refused = 6;
+   */
+  refused: bigint;
+
+  /**
+   * What it owes for these, in micros.
+   *
+   * @generated from field: int64 refused_micros = 7;
+   */
+  refusedMicros: bigint;
+
+  /**
+   * The number of generations that were charged at prices of the account's own, which are not compared.
+   *
+   * @generated from field: int64 skipped = 8;
+   */
+  skipped: bigint;
+};
+
+/**
+ * Describes the message vx.admin.v1.RerateResponse.
+ * Use `create(RerateResponseSchema)` to create a new message.
+ */
+export declare const RerateResponseSchema: GenMessage<RerateResponse>;
+
+/**
+ * Selects the charge to refund.
+ *
+ * @generated from message vx.admin.v1.RefundEntryRequest
+ */
+export declare type RefundEntryRequest = Message<"vx.admin.v1.RefundEntryRequest"> & {
+  /**
+   * The id, the external id or the unique name of the account.
+   *
+   * @generated from field: string account_id = 1;
+   */
+  accountId: string;
+
+  /**
+   * The id of the generation, "gen_…", or of its entry, "led_…".
+   *
+   * @generated from field: string entry_id = 2;
+   */
+  entryId: string;
+
+  /**
+   * The amount, in micros. 0 for all that is left of the charge.
+   *
+   * @generated from field: int64 amount_micros = 3;
+   */
+  amountMicros: bigint;
+
+  /**
+   * The reason, as shown in the ledger of the account.
+   *
+   * @generated from field: string reason = 4;
+   */
+  reason: string;
+
+  /**
+   * An idempotency key: repeated calls with the same key give the amount back once.
+   *
+   * @generated from field: string idempotency_key = 5;
+   */
+  idempotencyKey: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.RefundEntryRequest.
+ * Use `create(RefundEntryRequestSchema)` to create a new message.
+ */
+export declare const RefundEntryRequestSchema: GenMessage<RefundEntryRequest>;
+
+/**
+ * The adjustment.
+ *
+ * @generated from message vx.admin.v1.RefundEntryResponse
+ */
+export declare type RefundEntryResponse = Message<"vx.admin.v1.RefundEntryResponse"> & {
+  /**
+   * The entry of the adjustment.
+   *
+   * @generated from field: vx.v1.LedgerEntry entry = 1;
+   */
+  entry?: LedgerEntry | undefined;
+};
+
+/**
+ * Describes the message vx.admin.v1.RefundEntryResponse.
+ * Use `create(RefundEntryResponseSchema)` to create a new message.
+ */
+export declare const RefundEntryResponseSchema: GenMessage<RefundEntryResponse>;
+
+/**
  * Selects the usage to export.
  *
  * @generated from message vx.admin.v1.ExportUsageRequest
@@ -4390,6 +4582,34 @@ export declare const AdminService: GenService<{
     methodKind: "unary";
     input: typeof GetUsageRequestSchema;
     output: typeof GetUsageResponseSchema;
+  },
+  /**
+   * Rerate
+   *
+   * Compares the charges of a model in a range of time with other prices of the model, at the discount that each account had. Returns a row
+   * for each account whose charges differ. Without `apply`, nothing changes. With it, each difference is corrected by an adjustment of its
+   * own, linked to the entry of the generation. The same model, range, prices and reason are the same re-rating: a repeated call continues
+   * it, and corrects no generation twice. Refused for ranges that begin in archived months.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.Rerate
+   */
+  rerate: {
+    methodKind: "server_streaming";
+    input: typeof RerateRequestSchema;
+    output: typeof RerateResponseSchema;
+  },
+  /**
+   * Refund entry
+   *
+   * Gives back the charge of one generation or a part of it, as an adjustment that is linked to its entry. All refunds and re-ratings of an
+   * entry together never give back more than its charge.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.RefundEntry
+   */
+  refundEntry: {
+    methodKind: "unary";
+    input: typeof RefundEntryRequestSchema;
+    output: typeof RefundEntryResponseSchema;
   },
   /**
    * Export usage

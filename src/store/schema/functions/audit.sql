@@ -54,7 +54,7 @@ BEGIN
              p.hash_version, p.account_id, p.seq, p.id, p.month, p.kind, p.amount_micros, p.balance_after_micros,
              p.reason, p.request_id, p.key_id, p.model, p.price_version, p.input, p.cached_input, p.cache_write,
              p.output, p.reasoning, p.images, p.image_tokens, p.user_id, p.trace_id, p.created_at, p.cache_write_1h,
-             p.price_tier, p.price_list_version, p.upstream, p.upstream_cost_micros) AS expected_hash,
+             p.price_tier, p.price_list_version, p.upstream, p.upstream_cost_micros, p.adjusted_id) AS expected_hash,
            CASE WHEN p.kind <> 'generation' THEN p.amount_micros
              WHEN r.above_input_tokens = p.price_tier AND (a.version IS NOT NULL OR p.price_list_version = 0)
                THEN -charge_of(p.input, p.cached_input, p.cache_write, p.cache_write_1h, p.output, p.reasoning, p.images,

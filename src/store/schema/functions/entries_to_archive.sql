@@ -17,7 +17,7 @@ BEGIN
            e.reasoning, 'images', e.images, 'image_tokens', e.image_tokens, 'user_id', e.user_id, 'trace_id', e.trace_id,
            'created_at', to_char(e.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), 'hash_version',
            e.hash_version, 'cache_write_1h', e.cache_write_1h, 'price_tier', e.price_tier,
-           'price_list_version', e.price_list_version, 'upstream', e.upstream, 'upstream_cost_micros', e.upstream_cost_micros, 'hash', encode(e.hash, 'hex'))::text,
+           'price_list_version', e.price_list_version, 'upstream', e.upstream, 'upstream_cost_micros', e.upstream_cost_micros, 'adjusted_id', e.adjusted_id, 'hash', encode(e.hash, 'hex'))::text,
          e.kind <> 'generation' OR coalesce(r.above_input_tokens = e.price_tier
            AND (a.version IS NOT NULL OR e.price_list_version = 0) AND e.amount_micros
            = -charge_of(e.input, e.cached_input, e.cache_write, e.cache_write_1h, e.output, e.reasoning, e.images,

@@ -42,7 +42,7 @@ BEGIN
     PERFORM refuse('invalid_argument', 'a balance can be at most {9000000000000000 micros}', '{"field":"amount_micros"}');
   END IF;
   PERFORM post_entries(ARRAY[ROW(p_lane, p_account_id, NULL, p_entry_id, p_month, p_kind, p_amount_micros, p_reason, '',
-    '', '', 0, 0, 0, 0, 0, 0, 0, 0, '', '', NULL, 0, 0, 0, '', NULL)::entry_item], NULL);
+    '', '', 0, 0, 0, 0, 0, 0, 0, 0, '', '', NULL, 0, 0, 0, '', NULL, '')::entry_item], NULL);
   IF p_expires_at IS NOT NULL OR p_is_promotional THEN
     PERFORM add_grant(p_lane, p_account_id, p_entry_id, v_account.last_seq + 1, p_amount_micros, coalesce(p_expires_at, 'infinity'),
       p_is_promotional);

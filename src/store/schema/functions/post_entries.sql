@@ -59,7 +59,7 @@ BEGIN
     FROM unnest(p_entries) WITH ORDINALITY
       AS e (lane, account_id, generation_id, id, month, kind, amount, reason, request_id, key_id, model, price_version, input,
         cached_input, cache_write, output, reasoning, images, image_tokens, user_id, trace_id, answer, cache_write_1h,
-        price_tier, price_list_version, upstream, upstream_cost, n)
+        price_tier, price_list_version, upstream, upstream_cost, adjusted_id, n)
     -- Each limit of 1 keeps a look-up by key: a join may be planned as a scan of all holds for each item.
     LEFT JOIN LATERAL (SELECT i.ctid AS place, i.amount_micros, i.idempotency_key, i.counters FROM holds i
       WHERE i.lane = e.lane AND i.id = e.generation_id AND i.account_id = e.account_id LIMIT 1) h ON true
@@ -123,11 +123,11 @@ BEGIN
       v_hash := ledger_hash(v_hash, c_version, r.account_id, v_seq, r.id, r.month, r.kind, v_amount, v_balance, r.reason,
         r.request_id, r.key_id, r.model, r.price_version, r.input, r.cached_input, r.cache_write, r.output, r.reasoning,
         r.images, r.image_tokens, r.user_id, r.trace_id, v_at, r.cache_write_1h, r.price_tier,
-        r.price_list_version, r.upstream, r.upstream_cost);
+        r.price_list_version, r.upstream, r.upstream_cost, coalesce(r.adjusted_id, ''));
       v_rows := array_append(v_rows, ROW(r.lane, r.account_id, v_seq, r.id, r.month, r.kind, v_amount, v_balance,
         r.reason, r.request_id, r.key_id, r.model, r.price_version, r.input, r.cached_input, r.cache_write, r.output,
         r.reasoning, r.images, r.image_tokens, r.user_id, r.trace_id, v_at, c_version, v_hash, r.cache_write_1h,
-        r.price_tier, r.price_list_version, r.upstream, r.upstream_cost)::ledger);
+        r.price_tier, r.price_list_version, r.upstream, r.upstream_cost, coalesce(r.adjusted_id, ''))::ledger);
       v_has_users := v_has_users OR r.user_id <> '';
       v_results := array_append(v_results,
         ROW('end', r.n, 'posted', v_balance, NULL, v_amount, NULL, NULL)::item_result);

@@ -1,5 +1,6 @@
--- Appends a ledger row about a payment and returns its id. The caller holds the lock of the lane.
-CREATE OR REPLACE FUNCTION post_movement(p_lane smallint, p_account_id text, p_kind entry_kind, p_micros bigint, p_reason text)
+-- Appends a ledger row about a payment, or one that corrects a charge, and returns its id. The caller holds the lock of the lane.
+CREATE OR REPLACE FUNCTION post_movement(p_lane smallint, p_account_id text, p_kind entry_kind, p_micros bigint, p_reason text,
+  p_adjusted_id text DEFAULT '')
   RETURNS text
   LANGUAGE plpgsql
 AS $$
@@ -10,7 +11,7 @@ DECLARE
   v_id constant text := entry_id(p_lane, v_now);
 BEGIN
   PERFORM post_entries(ARRAY[ROW(p_lane, p_account_id, NULL, v_id, v_month, p_kind, p_micros, p_reason, '', '', '', 0, 0, 0, 0, 0, 0,
-    0, 0, '', '', NULL, 0, 0, 0, '', NULL)::entry_item], NULL);
+    0, 0, '', '', NULL, 0, 0, 0, '', NULL, p_adjusted_id)::entry_item], NULL);
   RETURN v_id;
 END
 $$;

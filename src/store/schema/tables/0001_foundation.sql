@@ -413,6 +413,8 @@ CREATE TABLE ledger (
   -- The upstream that replied, and the cost of the call there; NULL if the upstream has no cost. Only operators see them.
   upstream text NOT NULL DEFAULT '',
   upstream_cost_micros bigint,
+  -- The entry of the generation that an adjustment corrects; empty for others.
+  adjusted_id text NOT NULL DEFAULT '',
   PRIMARY KEY (lane, account_id, seq, month),
   CONSTRAINT ledger_entry_once UNIQUE (lane, id, month),
   CONSTRAINT entry_has_reason CHECK (reason <> '')
@@ -433,6 +435,22 @@ END
 $$;
 -- A write never fails because a partition is missing: rows of months without one are in this table.
 CREATE TABLE ledger_other_months PARTITION OF ledger DEFAULT;
+
+-- What corrected the charges of generations: each re-rating and each refund does so once, and refunds never exceed the charge.
+CREATE TABLE entry_adjustments (
+  lane smallint NOT NULL,
+  account_id text NOT NULL,
+  -- The entry of the generation.
+  entry_id text NOT NULL,
+  -- The id of a re-rating, or the idempotency key of a refund.
+  cause text NOT NULL,
+  -- The entry of the adjustment.
+  adjustment_id text NOT NULL,
+  month integer NOT NULL,
+  amount_micros bigint NOT NULL,
+  PRIMARY KEY (lane, account_id, entry_id, cause),
+  FOREIGN KEY (lane, account_id) REFERENCES accounts (lane, id)
+);
 
 -- The entries with the prices that applied.
 CREATE VIEW priced_ledger AS
@@ -706,7 +724,7 @@ CREATE TYPE entry_item AS (
   request_id text, key_id text, model text, price_version integer, input integer, cached_input integer,
   cache_write integer, output integer, reasoning integer, images integer, image_tokens integer, user_id text,
   trace_id text, answer text, cache_write_1h integer, price_tier integer,
-  price_list_version integer, upstream text, upstream_cost bigint
+  price_list_version integer, upstream text, upstream_cost bigint, adjusted_id text
 );
 -- The prices of a model as a server loads them.
 CREATE TYPE price_item AS (model text, rates price_rates[]);

@@ -1,0 +1,231 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import type { RerateResponse } from "../../../gen/vx/admin/v1/admin_pb.js";
+import type { PricesSchema } from "../../../gen/vx/v1/prices_pb.js";
+import { startTestApp, type TestApp } from "../../support/app.ts";
+import { createTestKey, type Operator, operatorOf, type TestKey } from "../../support/fixtures.ts";
+import { createModelsFile } from "../../support/models.ts";
+import { bearer } from "../../support/protocols.ts";
+
+const file = createModelsFile(`
+models:
+  - id: m
+    context_window: 100000
+    max_output_tokens: 50
+    prices: {input: 1000000, output: 2000000, request: 100}
+    upstream: {kind: sandbox}
+  - id: other
+    context_window: 1000
+    max_output_tokens: 50
+    prices: {input: 1000000, output: 2000000}
+    upstream: {kind: sandbox}
+`);
+let app: TestApp;
+let operator: Operator;
+let key: TestKey;
+
+beforeAll(async () => {
+  app = await startTestApp({ env: { VX_MODELS: file.path } });
+  operator = operatorOf(app);
+});
+afterAll(async () => {
+  await app.stop();
+  file.remove();
+});
+beforeEach(async () => {
+  key = await createTestKey(operator);
+  await credit(100_000n);
+});
+
+async function credit(amountMicros: bigint, idempotencyKey = "1"): Promise<void> {
+  await operator.creditAccount({ accountId: key.accountId, amountMicros, reason: "test", idempotencyKey });
+}
+
+async function generate(model = "m"): Promise<{ id: string; cost: bigint }> {
+  const body = JSON.stringify({
+    model,
+    messages: [{ role: "user", content: "[[tokens=2]] Hello" }],
+    max_tokens: 2,
+  });
+  const headers = { ...bearer(key.secret), "content-type": "application/json" };
+  const answer = await fetch(`${app.url}/v1/generate`, { method: "POST", headers, body });
+  const { id, usage } = (await answer.json()) as { id: string; usage: { cost_micros: number } };
+  return { id, cost: BigInt(usage.cost_micros) };
+}
+
+type Change = Partial<RerateRequestInit>;
+type RerateRequestInit = {
+  model: string;
+  to: ReturnType<typeof timestampFromDate>;
+  reason: string;
+  apply: boolean;
+  prices: MessageInitShape<typeof PricesSchema>;
+};
+
+/** The row of the account of the key. */
+async function rerate(change: Change): Promise<RerateResponse | undefined> {
+  const range = {
+    from: timestampFromDate(new Date("2026-01-01")),
+    to: timestampFromDate(new Date("2100-01-01")),
+  };
+  const rows: RerateResponse[] = [];
+  for await (const row of operator.rerate({
+    model: "m",
+    ...range,
+    reason: "wrong price",
+    prices: {},
+    ...change,
+  }))
+    rows.push(row);
+  return rows.find(({ accountId }) => accountId === key.accountId);
+}
+
+const balance = async () =>
+  (await operator.getAccount({ accountId: key.accountId })).account?.balanceMicros ?? 0n;
+const ledger = async (kind: string) =>
+  (await operator.listLedgerEntries({ accountId: key.accountId, kind })).entries;
+const findings = async () => (await operator.audit({})).findings;
+
+test("a dry run counts, apply corrects each charge once by a linked adjustment, and a repeated one changes nothing", async () => {
+  const charged = [await generate(), await generate()];
+  await generate("other");
+  const before = await balance();
+  const prices = { input: 1_000_000n, output: 2_000_000n };
+  const expected = { adjusted: 2n, creditMicros: 200n, debitMicros: 0n, refused: 0n, skipped: 0n };
+  expect(await rerate({ prices })).toMatchObject(expected);
+  expect(await balance()).toBe(before);
+  expect(await rerate({ prices, apply: true })).toMatchObject(expected);
+  expect(await balance()).toBe(before + 200n);
+  const adjustments = await ledger("adjustment");
+  expect(adjustments).toMatchObject([
+    { amountMicros: 100n, reason: "wrong price" },
+    { amountMicros: 100n, reason: "wrong price" },
+  ]);
+  expect(new Set(adjustments.map(({ adjustedEntryId }) => adjustedEntryId))).toEqual(
+    new Set(charged.map(({ id }) => id.replace("gen_", "led_"))),
+  );
+  expect(await rerate({ prices, apply: true })).toBeUndefined();
+  expect(await rerate({ prices, apply: true, reason: "once more" })).toBeUndefined();
+  expect(await balance()).toBe(before + 200n);
+  expect(await findings()).toEqual([]);
+  const answer = await fetch(`${app.url}/v1/ledger?kind=adjustment`, { headers: bearer(key.secret) });
+  const { entries } = (await answer.json()) as { entries: Record<string, unknown>[] };
+  expect(entries[0]).toMatchObject({
+    adjusted_entry_id: charged[1]?.id.replace("gen_", "led_"),
+    amount_micros: 100,
+  });
+});
+
+test("concurrent re-ratings correct each charge once", async () => {
+  for (let i = 0; i < 5; i++) await generate();
+  const before = await balance();
+  const prices = { input: 1_000_000n, output: 2_000_000n };
+  await Promise.all([1, 2, 3].map(() => rerate({ prices, apply: true })));
+  expect(await balance()).toBe(before + 500n);
+  expect(await ledger("adjustment")).toHaveLength(5);
+});
+
+test("the discount at the time of the call applies to the new prices", async () => {
+  const request = { accountId: key.accountId, reason: "contract" };
+  await operator.setAccountPrices({ ...request, change: { case: "discountBps", value: 5_000 } });
+  const { cost } = await generate();
+  await operator.setAccountPrices({ ...request, change: { case: "discountBps", value: 9_000 } });
+  const before = await balance();
+  await rerate({ prices: { request: 40n }, apply: true });
+  expect(await balance()).toBe(before + cost - 20n);
+  expect(await findings()).toEqual([]);
+});
+
+test("charges at the account's own prices are skipped", async () => {
+  const own = { case: "prices", value: { request: 70n } } as const;
+  await operator.setAccountPrices({ accountId: key.accountId, model: "m", change: own, reason: "contract" });
+  await generate();
+  expect(await rerate({ prices: {}, apply: true })).toMatchObject({ adjusted: 0n, skipped: 1n });
+});
+
+test("later prices are compared with the charge after earlier corrections", async () => {
+  const { cost } = await generate();
+  const before = await balance();
+  await rerate({ prices: { request: 50n }, apply: true });
+  expect(await balance()).toBe(before + cost - 50n);
+  expect(await rerate({ prices: { request: 80n }, apply: true })).toMatchObject({
+    creditMicros: 0n,
+    debitMicros: 30n,
+  });
+  expect(await balance()).toBe(before + cost - 80n);
+});
+
+test("what the balance does not cover is refused and listed, never below zero", async () => {
+  await generate();
+  const { cost } = await generate();
+  const spent = (await balance()) - 1_000n;
+  await operator.adjustAccount({
+    accountId: key.accountId,
+    amountMicros: -spent,
+    reason: "test",
+    idempotencyKey: "2",
+  });
+  const prices = { request: cost + 700n };
+  const expected = { adjusted: 1n, debitMicros: 700n, refused: 1n, refusedMicros: 700n };
+  expect(await rerate({ prices })).toMatchObject(expected);
+  expect(await rerate({ prices, apply: true })).toMatchObject(expected);
+  expect(await balance()).toBe(300n);
+  await credit(10_000n, "3");
+  expect(await rerate({ prices, apply: true })).toMatchObject({
+    adjusted: 1n,
+    debitMicros: 700n,
+    refused: 0n,
+  });
+  expect(await balance()).toBe(9_600n);
+  expect(await findings()).toEqual([]);
+});
+
+test("limits are not changed", async () => {
+  const limit = { metric: "cost", window: "day", amount: 10_000n };
+  await operator.setLimit({ owner: { case: "accountId", value: key.accountId }, limit, reason: "test" });
+  const { cost } = await generate();
+  await rerate({ prices: {}, apply: true });
+  const { limits } = await operator.listLimits({ owner: { case: "accountId", value: key.accountId } });
+  expect(limits.find(({ metric, window }) => metric === "cost" && window === "day")?.spent).toBe(cost);
+  expect(await findings()).toEqual([]);
+});
+
+test("refunds of an entry never exceed its charge, and the same key refunds once", async () => {
+  const { id, cost } = await generate();
+  const before = await balance();
+  const request = { accountId: key.accountId, entryId: id, reason: "empty reply" };
+  const first = await operator.refundEntry({ ...request, amountMicros: 40n, idempotencyKey: "a" });
+  const again = await operator.refundEntry({ ...request, amountMicros: 40n, idempotencyKey: "a" });
+  expect(first.entry).toMatchObject({
+    kind: "adjustment",
+    amountMicros: 40n,
+    adjustedEntryId: id.replace("gen_", "led_"),
+  });
+  expect(again.entry?.id).toBe(first.entry?.id);
+  const refused = (change: object) =>
+    operator.refundEntry({ ...request, idempotencyKey: "b", ...change }).then(
+      () => "refunded",
+      (error: Error) => error.message,
+    );
+  expect(await refused({ amountMicros: cost - 39n })).toContain("can be refunded");
+  expect(await refused({ amountMicros: 1n, idempotencyKey: "a" })).toContain("another amount");
+  expect(await refused({ entryId: first.entry?.id })).toContain("no charged generation");
+  const rest = await operator.refundEntry({ ...request, idempotencyKey: "c" });
+  expect(rest.entry?.amountMicros).toBe(cost - 40n);
+  expect(await refused({})).toContain("can be refunded");
+  expect(await balance()).toBe(before + cost);
+  expect(await rerate({ prices: {} })).toBeUndefined();
+  expect(await findings()).toEqual([]);
+});
+
+test("refuses unknown models, empty ranges and wrong prices", async () => {
+  const refused = (change: Change) =>
+    rerate({ prices: {}, ...change }).then(
+      () => "accepted",
+      (error: Error) => error.message,
+    );
+  expect(await refused({ model: "none" })).toContain("none");
+  expect(await refused({ to: timestampFromDate(new Date("2026-01-01")) })).toContain("from");
+  expect(await refused({ prices: { input: -1n } })).toContain("prices.input");
+});
