@@ -15,12 +15,14 @@ import { LimitsSection } from "./limits-section.tsx";
 import { OverviewSection } from "./overview-section.tsx";
 import { PaymentsSection } from "./payments-section.tsx";
 import { PricesSection } from "./prices-section.tsx";
+import { StatementsSection } from "./statements-section.tsx";
 import { signIn, type Viewer } from "./viewer.ts";
 import { WebhooksSection } from "./webhooks-section.tsx";
 
 const SECTIONS: readonly Section[] = [
   { id: "overview", label: "Overview" },
   { id: "ledger", label: "Ledger" },
+  { id: "statements", label: "Statements" },
   { id: "events", label: "Events" },
   { id: "webhooks", label: "Webhooks" },
   { id: "limits", label: "Limits" },
@@ -109,6 +111,7 @@ function Account({ viewer, onSignOut }: { readonly viewer: Viewer; readonly onSi
       )}
       {current === "overview" && <OverviewSection viewer={viewer} params={route.params} />}
       {current === "ledger" && <LedgerSection viewer={viewer} params={route.params} />}
+      {current === "statements" && <StatementsSection viewer={viewer} />}
       {current === "events" && <EventsSection viewer={viewer} params={route.params} />}
       {current === "webhooks" && <WebhooksSection viewer={viewer} params={route.params} />}
       {current === "keys" && <Keys viewer={viewer} id={route.params.get("id")} />}

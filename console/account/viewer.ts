@@ -6,6 +6,7 @@ import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
 import { LimitService } from "../../gen/vx/v1/limit_pb.js";
 import { type GetMeResponse, MeService } from "../../gen/vx/v1/me_pb.js";
 import { ModelService } from "../../gen/vx/v1/model_pb.js";
+import { StatementService } from "../../gen/vx/v1/statement_pb.js";
 import { TopUpService } from "../../gen/vx/v1/top_up_pb.js";
 import { UsageService } from "../../gen/vx/v1/usage_pb.js";
 import { WebhookService } from "../../gen/vx/v1/webhook_pb.js";
@@ -25,6 +26,7 @@ export type Viewer = {
   readonly limitService: Client<typeof LimitService>;
   readonly ledgerService: Client<typeof LedgerService>;
   readonly usageService: Client<typeof UsageService>;
+  readonly statementService: Client<typeof StatementService>;
   readonly topUpService: Client<typeof TopUpService>;
   readonly modelService: Client<typeof ModelService>;
   /** Whether the server takes payments, and the key has the scope "billing". */
@@ -57,6 +59,7 @@ export async function signIn(transport: Transport): Promise<Viewer> {
     limitService: createClient(LimitService, transport),
     ledgerService: createClient(LedgerService, transport),
     usageService: createClient(UsageService, transport),
+    statementService: createClient(StatementService, transport),
     topUpService,
     canPay: PRODUCT.takesPayments && account?.key?.scopes.includes("billing") === true,
     webhookService: createClient(WebhookService, transport),

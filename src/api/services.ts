@@ -15,6 +15,7 @@ import { modelsService } from "./messages/models-service.ts";
 import { messagesService } from "./messages/service.ts";
 import { modelService } from "./model-service.ts";
 import { responsesService } from "./responses/service.ts";
+import { statementService } from "./statement-service.ts";
 import { topUpService } from "./top-up-service.ts";
 import { usageService } from "./usage/service.ts";
 import { webhookService } from "./webhook-service.ts";
@@ -36,6 +37,7 @@ export const DEVELOPER_SERVICES: readonly ServiceDefinition[] = [
   limitService,
   ledgerService,
   usageService,
+  statementService,
   topUpService,
   eventService,
   webhookService,

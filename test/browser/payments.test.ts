@@ -108,6 +108,22 @@ describe.skipIf(!chromiumPath)("payments on the customer page", () => {
     expect(watched.complaints).toEqual([]);
   });
 
+  test("a statement shows the month in a form that can be printed", async () => {
+    const { page } = watched;
+    await signIn(key.secret);
+    await page.getByRole("link", { name: "Statements" }).click();
+    await page.getByRole("rowheader", { name: "Closing balance" }).waitFor();
+    await page.getByRole("rowheader", { name: "Payment" }).first().waitFor();
+    expect(await violations(page)).toEqual([]);
+    await page.emulateMedia({ media: "print" });
+    expect(await page.getByRole("link", { name: "Ledger" }).isVisible()).toBe(false);
+    expect(await page.getByRole("rowheader", { name: "Closing balance" }).isVisible()).toBe(true);
+    await page.emulateMedia({ media: "screen" });
+    await page.getByRole("button", { name: "Previous month" }).click();
+    await page.getByRole("cell", { name: "$0.00" }).first().waitFor();
+    expect(watched.complaints).toEqual([]);
+  });
+
   test("a key without the scope billing has no payments", async () => {
     const { page } = watched;
     const { secret } = await createTestKey(operatorOf(app), { accountId: key.accountId, scopes: ["read"] });

@@ -57,6 +57,7 @@ export function messageOf(method: DescMethod, { model, text, maxTokens }: Prompt
     GetTopUp: { id: "top_00000000000000000000000000" },
     ListTopUps: {},
     GetAutoTopUp: {},
+    GetStatement: { month: "2026-11" },
     PutAutoTopUp: { enabled: false },
     ListEvents: {},
     CreateWebhook: { url: "https://10.0.0.1/" },

@@ -51,6 +51,7 @@ const GRANTED = [
   "get_answer",
   "get_auto_topup",
   "get_entry",
+  "get_statement",
   "get_topup",
   "heartbeat",
   "hold_figures",

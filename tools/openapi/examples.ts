@@ -173,6 +173,57 @@ const PAID_TOP_UP = {
   receipt_url: "https://pay.stripe.com/receipts/a1B2c3",
 };
 
+const NO_CHARGES = { model: "", input_tokens: 0, output_tokens: 0 };
+const BALANCE = { ...NO_CHARGES, created_at: null, id: "", description: "", entries: 0 };
+
+/** The statement of a month with a credit and a charge of this model. */
+function statementExample({
+  id,
+  balance,
+  balanceMicros,
+  amount,
+  amountMicros,
+}: ExampleValues["generation"]): OperationExample["response"] {
+  return {
+    month: "2026-11",
+    account_id: "acct_01kam4xxa5fzsbw0pdmm2h60vq",
+    currency: "USD",
+    is_final: true,
+    opening_balance_micros: 0,
+    credits_micros: 10_000_000,
+    topups_micros: 0,
+    charges_micros: amountMicros,
+    refunds_micros: 0,
+    adjustments_micros: 0,
+    expiries_micros: 0,
+    closing_balance_micros: balanceMicros,
+    lines: [
+      { ...BALANCE, kind: "opening_balance", amount_micros: 0, amount: "$0.00" },
+      {
+        ...NO_CHARGES,
+        kind: "credit",
+        created_at: "2026-11-20T17:40:02.031Z",
+        id: "led_01kam4xy3whe1vv46nxmwdzxpx",
+        description: "invoice 1001",
+        entries: 1,
+        amount_micros: 10_000_000,
+        amount: "$10.00",
+      },
+      {
+        ...BALANCE,
+        kind: "generation",
+        model: id,
+        entries: 1,
+        input_tokens: 21,
+        output_tokens: 7,
+        amount_micros: amountMicros,
+        amount,
+      },
+      { ...BALANCE, kind: "closing_balance", amount_micros: balanceMicros, amount: balance },
+    ],
+  };
+}
+
 const TOP_UP_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   CreateTopUp: {
     body: { amount_micros: TOP_UP.amount_micros, return_url: "https://app.example.com/billing" },
@@ -195,6 +246,7 @@ export function operationExamples(models: ExampleValues): Readonly<Record<string
     ...embeddingExamples(models.embeddings),
     ...KEY_EXAMPLES,
     ...TOP_UP_EXAMPLES,
+    GetStatement: { path: { month: "2026-11" }, response: statementExample(models.generation) },
   };
 }
 

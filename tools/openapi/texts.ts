@@ -25,6 +25,7 @@ const TAG_TITLES: Readonly<Record<string, string>> = {
   MeService: "Account status",
   LimitService: "Limits",
   EventService: "Events",
+  StatementService: "Statements",
   TopUpService: "Payments",
   // Scalar has a section "Webhooks" for those of the document.
   WebhookService: "Webhook settings",

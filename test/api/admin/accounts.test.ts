@@ -227,6 +227,7 @@ const OPEN_WHILE_SUSPENDED = [
   "GetTopUp",
   "ListTopUps",
   "GetAutoTopUp",
+  "GetStatement",
   "PutAutoTopUp",
   "RevokeKey",
 ];

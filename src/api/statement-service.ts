@@ -1,0 +1,47 @@
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { StatementService } from "../../gen/vx/v1/statement_pb.js";
+import { DomainError } from "../domain/errors.ts";
+import { laneOfId } from "../domain/lane.ts";
+import { currency, formatMicros } from "../domain/money.ts";
+import { QUARTER_MS } from "../domain/periods.ts";
+import { getStatement, type StatementRow } from "../store/statements.ts";
+import { currentQuarter } from "../store/usage-sums.ts";
+import { defineService } from "./define-service.ts";
+
+export const statementService = defineService(StatementService, {
+  getStatement: async ({ database }, { month }, { key: { accountId } }) => {
+    const from = new Date(`${month}-01T00:00:00Z`);
+    const to = new Date(Date.UTC(from.getUTCFullYear(), from.getUTCMonth() + 1));
+    const nowMs = (await currentQuarter(database.at(laneOfId(accountId)))) * QUARTER_MS;
+    if (from.getTime() > nowMs) throw DomainError.ofField("month", "must not be in the future");
+    const rows = await getStatement(database, accountId, from, to);
+    const sumOf = (kind: StatementRow["kind"]) =>
+      rows.reduce((sum, row) => (row.kind === kind ? sum + row.amount_micros : sum), 0n);
+    return {
+      month,
+      accountId,
+      currency: currency().code,
+      isFinal: to.getTime() <= nowMs,
+      openingBalanceMicros: sumOf("opening_balance"),
+      creditsMicros: sumOf("credit"),
+      topupsMicros: sumOf("topup"),
+      chargesMicros: sumOf("generation"),
+      refundsMicros: sumOf("refund"),
+      adjustmentsMicros: sumOf("adjustment"),
+      expiriesMicros: sumOf("expiry"),
+      closingBalanceMicros: sumOf("closing_balance"),
+      lines: rows.map((row) => ({
+        kind: row.kind,
+        ...(row.created_at ? { createdAt: timestampFromDate(row.created_at) } : {}),
+        id: row.id,
+        description: row.reason,
+        model: row.model,
+        entries: row.entries,
+        inputTokens: row.input,
+        outputTokens: row.output,
+        amountMicros: row.amount_micros,
+        amount: formatMicros(row.amount_micros),
+      })),
+    };
+  },
+});

@@ -1,0 +1,161 @@
+import { randomUUID } from "node:crypto";
+import { beforeEach, expect, test } from "vitest";
+import { sendJson } from "../rest/send-json.ts";
+import { useTestApp } from "../support/app.ts";
+import { createTestKey, type TestKey, useOperator } from "../support/fixtures.ts";
+import { bearer } from "../support/protocols.ts";
+
+const app = useTestApp();
+const operator = useOperator(app);
+let key: TestKey;
+beforeEach(async () => {
+  key = await createTestKey(operator, { scopes: ["read", "generate"] });
+});
+
+type Line = { kind: string; model: string; entries: number; amount_micros: number; description: string };
+type Statement = Record<string, number> & { readonly lines: Line[]; readonly is_final: boolean };
+
+const get = (month: string) =>
+  sendJson(app.url, { verb: "GET", path: `/v1/statements/${month}`, secret: key.secret });
+
+async function statement(month: string): Promise<Statement> {
+  const { status, body } = await get(month);
+  expect(status, JSON.stringify(body)).toBe(200);
+  return body as Statement;
+}
+
+const credit = (amountMicros: bigint, reason: string) =>
+  operator.creditAccount({ accountId: key.accountId, amountMicros, reason, idempotencyKey: randomUUID() });
+
+const generate = (model: string) =>
+  sendJson(app.url, {
+    verb: "POST",
+    path: "/v1/generate",
+    secret: key.secret,
+    body: { model, messages: [{ role: "user", content: "hi" }], max_tokens: 10 },
+  });
+
+const thisMonth = () => new Date().toISOString().slice(0, 7);
+const monthBefore = (month: string) => {
+  const date = new Date(`${month}-01T00:00:00Z`);
+  date.setUTCMonth(date.getUTCMonth() - 1);
+  return date.toISOString().slice(0, 7);
+};
+
+/** Moves what happened so far to the month before, as if it had happened then. */
+async function monthPasses(): Promise<void> {
+  const { owner } = app.database;
+  await owner`
+    UPDATE vx.ledger SET created_at = created_at - interval '32 days' WHERE account_id = ${key.accountId}`;
+  await owner`
+    UPDATE vx.usage_quarters SET quarter = quarter - 32 * 96 WHERE account_id = ${key.accountId}`;
+  await owner`
+    UPDATE vx.accounts SET last_at = last_at - interval '32 days' WHERE id = ${key.accountId}`;
+}
+
+const sumOf = ({ lines }: Statement, kind: string) =>
+  lines.filter((line) => line.kind === kind).reduce((sum, line) => sum + line.amount_micros, 0);
+
+function expectAddsUp(one: Statement): void {
+  const parts = ["credits", "topups", "charges", "refunds", "adjustments", "expiries"];
+  const sum = parts.reduce((total, name) => total + (one[`${name}_micros`] ?? 0), 0);
+  expect((one.opening_balance_micros ?? 0) + sum).toBe(one.closing_balance_micros);
+  expect(one.lines.slice(0, -1).reduce((total, line) => total + line.amount_micros, 0)).toBe(
+    one.closing_balance_micros,
+  );
+}
+
+test("a statement has the charges by model and the other entries between its balances; the closing balance is the next opening balance", async () => {
+  await credit(10_000_000n, "invoice 1001");
+  for (const model of ["vx-sandbox-small", "vx-sandbox-large", "vx-sandbox-small"])
+    expect((await generate(model)).status).toBe(200);
+  const adjustment = { amountMicros: -500_000n, reason: "credited twice", idempotencyKey: "1" };
+  await operator.adjustAccount({ accountId: key.accountId, ...adjustment });
+  await monthPasses();
+  await credit(2_000_000n, "invoice 1002");
+  const month = thisMonth();
+  const before = await statement(new Date(Date.now() - 32 * 86_400_000).toISOString().slice(0, 7));
+  const current = await statement(month);
+  expect(before.lines.map(({ kind, model, entries }) => [kind, model, entries])).toEqual([
+    ["opening_balance", "", 0],
+    ["credit", "", 1],
+    ["adjustment", "", 1],
+    ["generation", "vx-sandbox-large", 1],
+    ["generation", "vx-sandbox-small", 2],
+    ["closing_balance", "", 0],
+  ]);
+  expect(before).toMatchObject({
+    is_final: true,
+    opening_balance_micros: 0,
+    credits_micros: 10_000_000,
+    adjustments_micros: -500_000,
+    currency: "USD",
+  });
+  const [charged] = await app.database.owner<{ micros: number }[]>`
+    SELECT sum(amount_micros)::int AS micros FROM vx.ledger
+    WHERE account_id = ${key.accountId} AND kind = 'generation'`;
+  expect(sumOf(before, "generation")).toBe(charged?.micros);
+  expect(current).toMatchObject({ is_final: false, credits_micros: 2_000_000 });
+  expect(current.opening_balance_micros).toBe(before.closing_balance_micros);
+  for (const one of [before, current]) expectAddsUp(one);
+});
+
+test("with Accept: text/csv, the lines are CSV and the sums are headers", async () => {
+  await credit(10_000_000n, 'invoice "1001", paid');
+  const response = await fetch(`${app.url}/v1/statements/${thisMonth()}`, {
+    headers: { ...bearer(key.secret), accept: "text/csv" },
+  });
+  expect(response.headers.get("content-type")).toBe("text/csv; charset=utf-8");
+  expect(response.headers.get("x-closing-balance-micros")).toBe("10000000");
+  const [header, opening, line, closing] = (await response.text()).split("\r\n");
+  expect(header).toBe(
+    "kind,created_at,id,description,model,entries,input_tokens,output_tokens,amount_micros,amount",
+  );
+  expect(opening).toBe("opening_balance,,,,,0,0,0,0,$0.00");
+  expect(line).toMatch(/^credit,\d{4}-\S+Z,led_\w+,"invoice ""1001"", paid",,1,0,0,10000000,\$10\.00$/);
+  expect(closing).toBe("closing_balance,,,,,0,0,0,10000000,$10.00");
+});
+
+test("entries after the first 1,000 that are not charges are added up by kind", async () => {
+  await app.database.owner.begin(async (sql) => {
+    await sql`SET LOCAL search_path = vx`;
+    await sql`
+      SELECT post_movement(lane_of(${key.accountId}), ${key.accountId}, 'credit', 1000, 'n') FROM generate_series(1, 1003)`;
+  });
+  const one = await statement(thisMonth());
+  expect(one.lines).toHaveLength(1_003);
+  expect(one.lines.at(-2)).toMatchObject({
+    kind: "credit",
+    description: "",
+    entries: 3,
+    amount_micros: 3_000,
+  });
+  expectAddsUp(one);
+});
+
+test("a month without entries repeats the balance", async () => {
+  await credit(1_000_000n, "invoice");
+  await monthPasses();
+  await monthPasses();
+  const { lines } = await statement(monthBefore(thisMonth()));
+  expect(lines.map(({ kind, amount_micros }) => [kind, amount_micros])).toEqual([
+    ["opening_balance", 1_000_000],
+    ["closing_balance", 1_000_000],
+  ]);
+});
+
+test.each(["2026-13", "2026-1", "0000-01", "abc"])("%s is no month", async (month) => {
+  expect(await get(month)).toMatchObject({ status: 400, body: { error: { param: "month" } } });
+});
+
+test("a month in the future is refused, and one whose entries are archived is not found", async () => {
+  expect(await get("2999-01")).toMatchObject({ status: 400, body: { error: { param: "month" } } });
+  await app.database.owner`
+    INSERT INTO vx.ledger_archives (month, file, sha256, entries, removed_at) VALUES (600, 'x', '', 1, now())`;
+  await app.database.owner`
+    INSERT INTO vx.archived_ledger (lane, account_id, month, end_quarter, seq, balance_micros, hash, usage_fingerprint)
+    VALUES (vx.lane_of(${key.accountId}), ${key.accountId}, 600, extract(epoch FROM timestamptz '2020-02-01Z') / 900, 7, 42, '', 0)`;
+  expect((await get("2020-01")).status).toBe(404);
+  expect((await statement("2020-02")).opening_balance_micros).toBe(42);
+  await app.database.owner`DELETE FROM vx.ledger_archives WHERE month = 600`;
+});
