@@ -28,6 +28,7 @@ describe.each(https)("over $name", ({ send }) => {
     ["DELETE", "/v1/keys", "GET, POST, HEAD, OPTIONS"],
     ["GET", "/v1/generate", "POST, OPTIONS"],
     ["HEAD", "/v1/generate", "POST, OPTIONS"],
+    ["HEAD", "/v1/events:watch", "GET, OPTIONS"],
     ["PUT", "/v1/keys/key_x", "GET, DELETE, PATCH, HEAD, OPTIONS"],
     ["GET", "/v1/keys/key_x:revoke", "POST, OPTIONS"],
   ])("%s %s returns 405 and lists the allowed methods", async (method, path, allowed) => {

@@ -98,8 +98,11 @@ export function restRoutes(services: readonly RestService[], options: PrepareOpt
   }
   const trie = new RouteTrie<RestRoute>();
   for (const route of shared.values()) {
-    const { template, verb } = firstOf(route).binding;
-    trie.insert(template, verb, toRoute(route), ({ first }) => nameOf(first.binding.method));
+    const { template, verb, method } = firstOf(route).binding;
+    // The answer to a HEAD is complete when GET's would be, so a stream has none.
+    const verbs = verb === "GET" && method.methodKind === "unary" ? ["GET", "HEAD"] : [verb];
+    for (const one of verbs)
+      trie.insert(template, one, toRoute(route), ({ first }) => nameOf(first.binding.method));
   }
   return {
     trie,
@@ -127,10 +130,7 @@ export function findRestRoute(
   headers: IncomingHttpHeaders,
 ): RouteMatch {
   const { trie, surfaceOfPath, basePaths } = routes;
-  const match = trie.find(
-    path,
-    (routes) => routes.get(verb) ?? (verb === "HEAD" ? routes.get("GET") : undefined) ?? routes.get("*"),
-  );
+  const match = trie.find(path, (routes) => routes.get(verb) ?? routes.get("*"));
   if (match) {
     const { picked: usual, segments } = match;
     const picked =
@@ -149,7 +149,6 @@ export function findRestRoute(
     for (const other of routes.keys()) verbs.add(other);
     return undefined;
   });
-  if (verbs.has("GET")) verbs.add("HEAD");
   const allowed = verbs.size === 0 ? [] : [...verbs, "OPTIONS"];
   const below = basePaths.find((above) => path.startsWith(`${above}/`)) ?? "";
   return {

@@ -9,7 +9,7 @@ const RULE = "14 events exist once and are delivered";
 type Delivery = { readonly of: string; readonly event_id: string; readonly state: string };
 
 /**
- * Invariant 14: the events of each account have no gap, each has a delivery for each webhook, what is listed as delivered was accepted,
+ * Invariant 14: the events of each account have no gap and a cause, each has a delivery for each webhook, what is listed as delivered was accepted,
  * and first attempts are in order. Nothing arrives that was not committed. Retries are made due at once.
  */
 export async function checkDeliveries(
@@ -71,12 +71,21 @@ async function makeDue(owner: postgres.Sql): Promise<object[]> {
   });
 }
 
-/** Gaps in the numbers of events, and events without a delivery. A webhook may be created while an event is written. */
+/** Gaps in the numbers of events, movements of a balance without their one event, and events without a movement or a delivery. A webhook may be created while an event is written. */
 function findMissing(owner: postgres.Sql): Promise<{ text: string }[]> {
   return owner`
     SELECT concat(i.account_id, ' has ', e.count, ' events up to ', i.seq) AS text FROM event_ends i
     CROSS JOIN LATERAL (SELECT count(*) FROM events e WHERE e.lane = i.lane AND e.account_id = i.account_id) e
     WHERE e.count <> i.seq
+    UNION ALL
+    SELECT concat('ledger row ', l.id, ' has ', e.count, ' events') FROM ledger l
+    CROSS JOIN LATERAL (SELECT count(*) FROM events e
+      WHERE e.lane = l.lane AND e.account_id = l.account_id AND e.data ->> 'entry_id' = l.id) e
+    WHERE l.kind IN ('credit', 'adjustment') AND e.count <> 1
+    UNION ALL
+    SELECT concat(e.id, ' ', e.type, ' has no ledger row') FROM events e
+    WHERE e.type IN ('credit.posted', 'adjustment.posted') AND NOT EXISTS (SELECT 1 FROM ledger l
+      WHERE l.lane = e.lane AND l.account_id = e.account_id AND l.id = e.data ->> 'entry_id')
     UNION ALL
     SELECT concat(e.id, ' ', e.type, ' has no delivery for ', w.url) FROM events e
     JOIN webhooks w ON w.lane IN (e.lane, 1024) AND w.account_id IN (e.account_id, '') AND e.created_at > w.created_at + interval '2 seconds'

@@ -271,6 +271,25 @@ export const VARIANTS: readonly Variant[] = [
     sql: [{ function: "write_event", find: "SET seq = e.seq + 1", put: "SET seq = e.seq + 2" }],
   },
   {
+    name: "an event is written outside the transaction",
+    under: "none",
+    rule: "14",
+    sql: [
+      {
+        function: "move_balance",
+        find: "PERFORM write_event(p_lane, p_account_id, p_kind || '.posted', ",
+        put: "PERFORM concat(",
+      },
+    ],
+    statement:
+      "ALTER FUNCTION vx.write_event SECURITY DEFINER SET search_path = vx; GRANT EXECUTE ON FUNCTION vx.write_event TO vx_app",
+    code: {
+      file: "src/store/ledger.ts",
+      find: "movement.idempotencyKey,\n    );\n",
+      put: "movement.idempotencyKey,\n    );\n  await database.at(lane).call('write_event', lane, movement.accountId, `${movement.kind}.posted`, JSON.stringify({ entry_id: row?.id }));\n",
+    },
+  },
+  {
     name: "a delivery counts before its outcome is stored",
     under: "server: kill -9",
     rule: "14",
