@@ -285,13 +285,13 @@ export const VARIANTS: readonly Variant[] = [
       "ALTER FUNCTION vx.write_event SECURITY DEFINER SET search_path = vx; GRANT EXECUTE ON FUNCTION vx.write_event TO vx_app",
     code: {
       file: "src/store/ledger.ts",
-      find: "movement.idempotencyKey,\n    );\n",
-      put: "movement.idempotencyKey,\n    );\n  await database.at(lane).call('write_event', lane, movement.accountId, `${movement.kind}.posted`, JSON.stringify({ entry_id: row?.id }));\n",
+      find: "movement.isPromotional ?? false,\n    );\n",
+      put: "movement.isPromotional ?? false,\n    );\n  await database.at(lane).call('write_event', lane, movement.accountId, movement.kind + '.posted', JSON.stringify({ entry_id: row?.id }));\n",
     },
   },
   {
     name: "a delivery counts before its outcome is stored",
-    under: "server: kill -9",
+    under: "server killed at any point",
     rule: "14",
     sql: [
       {
@@ -303,7 +303,7 @@ export const VARIANTS: readonly Variant[] = [
   },
   {
     name: "a claim does not end",
-    under: "server: kill -9",
+    under: "server killed at any point",
     rule: "14",
     sql: [
       {
