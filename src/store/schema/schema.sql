@@ -1082,6 +1082,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION get_answer(p_lane smallint, p_account_id text, p_idempotency_key text) RETURNS TABLE(answer text); for the server
 -- FUNCTION get_auto_topup(p_lane smallint, p_account_id text) RETURNS SETOF auto_topup_view; for the server
 -- FUNCTION get_entry(p_lane smallint, p_account_id text, p_id text, p_month integer) RETURNS SETOF priced_ledger; for the server
+-- FUNCTION get_statement(p_lane smallint, p_account_id text, p_from timestamp with time zone, p_to timestamp with time zone) RETURNS TABLE(kind text, id text, created_at timestamp with time zone, reason text, model text, entries bigint, input bigint, output bigint, amount_micros bigint); for the server
 -- FUNCTION get_topup(p_lane smallint, p_account_id text, p_id text) RETURNS SETOF topups; for the server
 -- FUNCTION heads_of_archive(p_month integer, p_lane smallint, p_account_id text, p_limit integer) RETURNS TABLE(lane smallint, account_id text, before_seq bigint, before_balance_micros bigint, before_hash bytea, seq bigint, balance_micros bigint, hash bytea)
 -- FUNCTION heartbeat(p_server_id text, p_cells text) RETURNS TABLE(clock timestamp with time zone); for the server
