@@ -117,6 +117,23 @@ test("a dry run counts, apply corrects each charge once by a linked adjustment, 
   });
 });
 
+test("a repeated re-rating does not take back what was refunded after it", async () => {
+  const { id, cost } = await generate();
+  const before = await balance();
+  const prices = { request: 60n };
+  await rerate({ prices, apply: true });
+  const refund = {
+    accountId: key.accountId,
+    entryId: id,
+    amountMicros: 10n,
+    reason: "late",
+    idempotencyKey: "a",
+  };
+  await operator.refundEntry(refund);
+  expect(await rerate({ prices, apply: true })).toBeUndefined();
+  expect(await balance()).toBe(before + cost - 50n);
+});
+
 test("concurrent re-ratings correct each charge once", async () => {
   for (let i = 0; i < 5; i++) await generate();
   const before = await balance();
