@@ -7,6 +7,7 @@ import { Settler } from "../billing/settler.ts";
 import type { Ids } from "../domain/ids.ts";
 import { type Lane, laneOfId } from "../domain/lane.ts";
 import type { Model } from "../domain/model.ts";
+import { topUpAfterRefusal } from "../store/auto-top-ups.ts";
 import { Billing, findAnswer } from "../store/billing.ts";
 import type { CellTurns } from "../store/driver/batcher.ts";
 import type { Cell, Cells } from "../store/driver/cells.ts";
@@ -100,6 +101,7 @@ export function createMetering(options: MeteringOptions): Metering {
       running,
       priceLists,
       reportDepleted: (...of) => depletions.report(...of),
+      topUpAfterRefusal: (accountId) => topUpAfterRefusal(databases.single, accountId),
       quoteHold: (hold) => billing.quoteHold(hold),
       findAnswer: (...of) => findAnswer(databases.single, ...of),
       findEntry: (...of) => findEntry(billing, ...of),

@@ -34,6 +34,8 @@ export type HoldDeps = {
   readonly topUpUrl: string | undefined;
   /** Reports a call that needs more than the balance, also without running calls. */
   readonly reportDepleted: (accountId: string, requiredMicros: Micros) => Promise<void>;
+  /** Starts an automatic top-up if less than the threshold is free. */
+  readonly topUpAfterRefusal: (accountId: string) => Promise<void>;
 };
 
 /** A generation whose hold is not placed yet. */
@@ -50,6 +52,8 @@ type Placed =
   | { readonly kind: "held"; readonly size: Size; readonly minuteLimits: readonly MinuteLimit[] }
   | { readonly kind: "answered" };
 
+type Insufficient = Extract<ShortHold, { readonly outcome: "insufficient" }>;
+
 /** Tries sizes until one is held. Only the database decides, because a balance that was read earlier may be out of date. */
 export async function placeHold(deps: HoldDeps, pending: PendingGeneration): Promise<Placed> {
   const { request, model, caller } = pending;
@@ -64,13 +68,23 @@ export async function placeHold(deps: HoldDeps, pending: PendingGeneration): Pro
     if (!isShort(held)) return placedOf(held, size);
     const next = nextSize(model, request, size, held, tokens, options);
     if (next === undefined) {
-      // A failure of the report must not replace the refusal.
-      if (held.outcome === "insufficient" && held.balanceMicros < size.amountMicros)
-        await deps.reportDepleted(key.accountId, size.amountMicros).catch(() => undefined);
+      if (held.outcome === "insufficient") await afterRefusal(deps, key.accountId, held, size);
       throw refusalOf(held, needOf(model, request, size), deps.topUpUrl);
     }
     size = next instanceof Promise ? await next : next;
   }
+}
+
+/** A failure must not replace the refusal. */
+async function afterRefusal(
+  { reportDepleted, topUpAfterRefusal }: HoldDeps,
+  accountId: string,
+  { balanceMicros, heldMicros, autoTopUpBelowMicros }: Insufficient,
+  { amountMicros }: Size,
+): Promise<void> {
+  if (balanceMicros < amountMicros) await reportDepleted(accountId, amountMicros).catch(() => undefined);
+  if (autoTopUpBelowMicros !== undefined && balanceMicros - heldMicros < autoTopUpBelowMicros)
+    await topUpAfterRefusal(accountId).catch(() => undefined);
 }
 
 function tryHold(deps: HoldDeps, pending: PendingGeneration, size: Size): Promise<HoldOutcome> {

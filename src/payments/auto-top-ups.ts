@@ -12,6 +12,7 @@ import {
 } from "../store/auto-top-ups.ts";
 import type { Cells } from "../store/driver/cells.ts";
 import type { OperatorAction } from "../store/operator-log.ts";
+import { runAll } from "./failures.ts";
 import { type PaymentProvider, ProviderError } from "./provider.ts";
 
 type Options = {
@@ -99,13 +100,23 @@ export class AutoTopUps {
     if (page) await applyAutoTopUpPage(database, page.accountId, { id, ...page });
   }
 
+  /** Looks up the page of an account, and forgets one that the provider does not have any more. */
+  async #refresh(accountId: string): Promise<void> {
+    const { database, provider, now } = this.#options;
+    const { page_id: id, customer_id: customerId } = (await getAutoTopUp(database, accountId)) ?? {};
+    if (!id) return await resumeAutoTopUp(database, accountId);
+    const gone = {
+      customerId: customerId ?? "",
+      createdAt: new Date(now()),
+      isOver: true,
+      method: undefined,
+    };
+    await applyAutoTopUpPage(database, accountId, { id, ...((await provider.lookUpMethodPage(id)) ?? gone) });
+  }
+
   /** Looks up the pages of a cell whose events may be missing, and starts what a new month allows. */
   async poll(cell: Cells["all"][number]): Promise<void> {
-    const { database } = this.#options;
-    for (const accountId of await autoTopUpsDue(cell, DUE_PER_ROUND)) {
-      const row = await getAutoTopUp(database, accountId);
-      if (row?.page_id) await this.refreshPage(row.page_id);
-      else await resumeAutoTopUp(database, accountId);
-    }
+    const accountIds = await autoTopUpsDue(cell, DUE_PER_ROUND);
+    await runAll(accountIds.map((accountId) => this.#refresh(accountId)));
   }
 }

@@ -16,6 +16,7 @@ import {
   topUpsToPoll,
 } from "../store/top-ups.ts";
 import { AutoTopUps } from "./auto-top-ups.ts";
+import { runAll, throwFailures } from "./failures.ts";
 import { type PaymentEvent, type PaymentProvider, type PaymentReference, ProviderError } from "./provider.ts";
 
 export type TopUpsOptions = {
@@ -57,7 +58,7 @@ export type TopUpOrder = {
 const DAY_MS = 86_400_000;
 /** The provider knows its idempotency keys for a day. */
 const MAX_PAGE_AGE_MS = DAY_MS - 3_600_000;
-/** Each repetition follows a change by another server. */
+/** Each repetition follows a change by another server, or the storing of an automatic payment. */
 const MAX_READS = 8;
 const POLLED_PER_ROUND = 20;
 const MAX_KNOWN_EVENTS = 1_000;
@@ -206,20 +207,23 @@ export class TopUps {
   /** Looks up the payments of a cell whose events may be missing. */
   async poll(cell: Cells["all"][number]): Promise<void> {
     const ids = await topUpsToPoll(cell, POLLED_PER_ROUND);
-    const outcomes = await Promise.allSettled(ids.map((id) => this.#refresh(id)));
-    const failed = outcomes.find(({ status }) => status === "rejected");
-    if (failed?.status === "rejected") throw failed.reason;
+    await runAll(ids.map((id) => this.#refresh(id)));
   }
 
-  /** Handles recent events that the provider could not deliver, each once. */
+  /** Handles recent events that the provider could not deliver, each once. One that fails does not prevent the next. */
   async catchUp(): Promise<void> {
-    for (const event of await this.#options.provider.undelivered()) {
-      if (this.#handled.has(event.id)) continue;
-      await this.handle(event);
-      this.#handled.add(event.id);
-      const [oldest] = this.#handled;
-      if (this.#handled.size > MAX_KNOWN_EVENTS && oldest !== undefined) this.#handled.delete(oldest);
-    }
+    const failures: unknown[] = [];
+    for (const event of await this.#options.provider.undelivered())
+      await this.#handleOnce(event).catch((error: unknown) => failures.push(error));
+    throwFailures(failures);
+  }
+
+  async #handleOnce(event: PaymentEvent): Promise<void> {
+    if (this.#handled.has(event.id)) return;
+    await this.handle(event);
+    this.#handled.add(event.id);
+    const [oldest] = this.#handled;
+    if (this.#handled.size > MAX_KNOWN_EVENTS && oldest !== undefined) this.#handled.delete(oldest);
   }
 }
 

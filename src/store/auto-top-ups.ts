@@ -126,3 +126,9 @@ export async function resumeAutoTopUp(database: Cells, accountId: string): Promi
   const lane = laneOfId(accountId);
   await database.at(lane).call("resume_auto_topup", lane, accountId);
 }
+
+/** Starts an automatic top-up after a call was refused, if less than the threshold is free. */
+export async function topUpAfterRefusal(database: Cells, accountId: string): Promise<void> {
+  const lane = laneOfId(accountId);
+  await database.at(lane).call("top_up_after_refusal", lane, accountId);
+}

@@ -39,7 +39,14 @@ export type ShortHold = Funds & {
   /** What is left of the limits; undefined if none applies. */
   readonly costRoom: Micros | undefined;
   readonly tokenRoom: bigint | undefined;
-} & ({ readonly outcome: "insufficient" } | { readonly outcome: "limited"; readonly limit: RefusingLimit });
+} & (
+    | {
+        readonly outcome: "insufficient";
+        /** A refusal while less is free starts an automatic top-up; undefined if none can start. */
+        readonly autoTopUpBelowMicros: Micros | undefined;
+      }
+    | { readonly outcome: "limited"; readonly limit: RefusingLimit }
+  );
 
 export type Funds = { readonly balanceMicros: Micros; readonly heldMicros: Micros };
 
@@ -306,7 +313,8 @@ function withLimits(outcome: "held" | ShortHold["outcome"], row: BillRow): HoldO
     costRoom: bigintOf(limits?.cost_room),
     tokenRoom: bigintOf(limits?.token_room),
   };
-  if (outcome === "insufficient") return { outcome, ...short };
+  if (outcome === "insufficient")
+    return { outcome, ...short, autoTopUpBelowMicros: row.amount_micros ?? undefined };
   const refusal = limits?.refusal ?? undefined;
   assertInvariant(refusal !== undefined, "a hold that is refused by a limit names it", { outcome });
   return { outcome, ...short, limit: refusingLimitOf(refusal) };

@@ -14,7 +14,7 @@ export type TopUpRow = {
   currency: string;
   return_url: string;
   created_at: Date;
-  /** Increases with each state of the payment that was read. */
+  /** Increases with each state of the payment that was read, and when an automatic payment is stored. */
   version: bigint;
   /** Null until the page exists. */
   page_id: string | null;

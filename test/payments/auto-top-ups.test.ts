@@ -3,8 +3,9 @@ import { vx } from "../cli/support.ts";
 import { sendJson } from "../rest/send-json.ts";
 import { OPERATOR_TOKEN } from "../support/app.ts";
 import { FakeStripe } from "../support/fake-stripe.ts";
+import { replyWhen } from "../support/fake-upstreams/behaviours.ts";
 import { createTestKey, type TestKey } from "../support/fixtures.ts";
-import { type Metered, startMetered } from "../support/metered.ts";
+import { HELD_MICROS, type Metered, MODEL, startMetered } from "../support/metered.ts";
 
 let stripe: FakeStripe;
 let metered: Metered;
@@ -177,6 +178,35 @@ test.each([["insufficient_funds"], ["authentication_required"], ["expired_card"]
   },
   60_000,
 );
+
+test("running calls that hold the balance start one only when a call is refused", async () => {
+  // The bytes of a call need 46 and its tokens 29. One call runs, so 29 are free.
+  const payer = await metered.payer(HELD_MICROS + 29n);
+  key = await createTestKey(metered.operator, {
+    accountId: payer.accountId,
+    scopes: ["read", "billing", "generate"],
+  });
+  await ready({ thresholdMicros: 30n });
+  const gate = Promise.withResolvers<void>();
+  const call = () =>
+    send("POST", "/v1/generate", {
+      model: MODEL,
+      messages: [{ role: "user", content: "Say hello to the world" }],
+      max_tokens: 10,
+    });
+  const before = metered.upstream.calls.length;
+  metered.upstream.next(replyWhen(gate.promise), replyWhen(gate.promise));
+  const first = call();
+  await metered.upstream.until(({ calls }) => calls.length === before + 1);
+  const second = call();
+  await metered.upstream.until(({ calls }) => calls.length === before + 2);
+  expect(await topUps()).toEqual([]);
+  expect((await call()).status).toBe(402);
+  expect(await topUps()).toHaveLength(1);
+  gate.resolve();
+  expect([(await first).status, (await second).status]).toEqual([200, 200]);
+  await until("paid");
+}, 20_000);
 
 test("a payment that is processed for long blocks the next one, and is credited when it arrives", async () => {
   stripe.decide = () => "processing";

@@ -9,6 +9,7 @@ import {
   putAutoTopUp,
   resumeAutoTopUp,
   setAutoTopUpPage,
+  topUpAfterRefusal,
 } from "../../src/store/auto-top-ups.ts";
 import { moveBalance } from "../../src/store/ledger.ts";
 import {
@@ -83,21 +84,27 @@ async function pendingOf(payer: Payer): Promise<TopUpRow> {
   return row;
 }
 
+const SEEN: Omit<SeenPayment, "status" | "accountId" | "failure"> = {
+  pageId: undefined,
+  paymentId: undefined,
+  currency: "usd",
+  amountMicros: 0n,
+  refundedMicros: 0n,
+  disputedMicros: 0n,
+  receiptUrl: "",
+};
+
 /** The state of the payment of the pending top-up, as the provider shows it. */
 async function see(payer: Payer, status: SeenPayment["status"], failure = "") {
   const { id } = await pendingOf(payer);
   await setTopUpPayment(store.database, id, `pi_${id}`);
   const topUp = await getTopUp(store.database, payer.accountId, id);
   return await applyPayment(store.database, id, topUp.version, {
+    ...SEEN,
     status,
-    pageId: undefined,
     paymentId: `pi_${id}`,
     accountId: payer.accountId,
-    currency: "usd",
     amountMicros: status === "paid" ? topUp.amount_micros : 0n,
-    refundedMicros: 0n,
-    disputedMicros: 0n,
-    receiptUrl: "",
     failure,
   });
 }
@@ -137,25 +144,55 @@ test("many charges and refused calls at the same time start one", async () => {
     Array.from({ length: 24 }, (_, i) => {
       const billing = billings[i % 2] as (typeof billings)[0];
       return i % 3 === 0
-        ? billing.hold(holdOf(payer, 6_000_000n, newGenerationId(payer)))
+        ? topUpAfterRefusal(store.database, payer.accountId)
         : charge(billing, payer, 10_000n);
     }),
   );
   expect(await statesOf(payer)).toEqual(["pending"]);
 });
 
-test("a call that is refused while less than the threshold is free starts one", async () => {
+test("a call that is refused while less than the threshold is free starts one; a hold that does not fit starts none", async () => {
   const billing = createTestBilling(store.database);
   const payer = await createAutoPayer(8_000_000n);
-  expect((await billing.hold(holdOf(payer, 9_000_000n, newGenerationId(payer)))).outcome).toBe(
-    "insufficient",
-  );
+  const tooMuch = () => billing.hold(holdOf(payer, 9_000_000n, newGenerationId(payer)));
+  const short = { outcome: "insufficient", autoTopUpBelowMicros: 5_000_000n };
+  expect(await tooMuch()).toMatchObject(short);
+  await topUpAfterRefusal(store.database, payer.accountId);
   expect(await statesOf(payer)).toEqual([]);
   await billing.hold(holdOf(payer, 4_000_000n, newGenerationId(payer)));
+  expect(await tooMuch()).toMatchObject(short);
   expect(await statesOf(payer)).toEqual([]);
-  expect((await billing.hold(holdOf(payer, 9_000_000n, newGenerationId(payer)))).outcome).toBe(
-    "insufficient",
-  );
+  await topUpAfterRefusal(store.database, payer.accountId);
+  expect(await statesOf(payer)).toEqual(["pending"]);
+  expect(await tooMuch()).toMatchObject({ outcome: "insufficient", autoTopUpBelowMicros: undefined });
+});
+
+test("credit that has expired is not free", async () => {
+  const payer = await createAutoPayer(8_000_000n);
+  const entryId = typeIds.entry(laneOfId(payer.accountId));
+  await moveBalance(store.database, TEST_ACTION, {
+    entryId,
+    accountId: payer.accountId,
+    kind: "credit",
+    amountMicros: 4_000_000n,
+    reason: "test",
+    idempotencyKey: entryId,
+    expiresAt: new Date(Date.now() + 86_400_000),
+  });
+  await createTestBilling(store.database).hold(holdOf(payer, 4_000_000n, newGenerationId(payer)));
+  await topUpAfterRefusal(store.database, payer.accountId);
+  expect(await statesOf(payer)).toEqual([]);
+  await store.owner`UPDATE vx.grants SET expires_at = now() WHERE account_id = ${payer.accountId}`;
+  await topUpAfterRefusal(store.database, payer.accountId);
+  expect(await statesOf(payer)).toEqual(["pending"]);
+});
+
+test("a state that was read before the payment was stored is not applied", async () => {
+  const payer = await createAutoPayer(1n);
+  const { id, version } = await pendingOf(payer);
+  await setTopUpPayment(store.database, id, `pi_${id}`);
+  const failed = { ...SEEN, accountId: payer.accountId, status: "failed" as const, failure: "stopped" };
+  expect(await applyPayment(store.database, id, version, failed)).toMatchObject({ outcome: "stale" });
   expect(await statesOf(payer)).toEqual(["pending"]);
 });
 
@@ -377,6 +414,10 @@ test("the newest page decides the payment method, and only pages of the account'
     method_id: "pm_2",
     page_id: null,
   });
+});
+
+test("the page of an account that is not here is ignored", async () => {
+  await storeCard({ accountId: typeIds.account(), keyId: "" });
 });
 
 test("without a payment method none starts", async () => {

@@ -71,6 +71,7 @@ function writesOf(payer: Payer, generationId: string): Record<string, Parameter[
     set_low_balance: [lane, accountId, 1n],
     set_topup_page: [lane, "top_x", "cs_x", ""],
     set_topup_payment: [lane, "top_x", "pi_x"],
+    top_up_after_refusal: [lane, accountId],
     topup_charge: [lane, "top_x"],
     update_account: [act, lane, accountId, "new", null, null, null, null],
     update_any_key: [act, lane, keyId, '{"name":"new"}'],

@@ -96,7 +96,7 @@ export declare type TopUp = Message<"vx.v1.TopUp"> & {
 
   /**
    * Why an automatic top-up failed: "stopped" if the settings were changed before it was paid, "no_answer" if the payment provider
-   * could not be asked, or the reason of the provider, such as "insufficient_funds". Empty otherwise.
+   * did not answer within a day, or the reason of the provider, such as "insufficient_funds". Empty otherwise.
    *
    * @generated from field: string failure = 12;
    */
@@ -255,7 +255,8 @@ export declare type PutAutoTopUpRequest = Message<"vx.v1.PutAutoTopUpRequest"> &
   thresholdMicros: bigint;
 
   /**
-   * The amount of each top-up, in micros: within the limits of payments, and a multiple of 10,000.
+   * The amount of each top-up, in micros: within the limits of payments, and a multiple of 10,000, or of 1,000,000 in a currency without
+   * decimals.
    *
    * @generated from field: int64 amount_micros = 3;
    */
@@ -316,7 +317,7 @@ export declare const PutAutoTopUpResponseSchema: GenMessage<PutAutoTopUpResponse
  */
 export declare type CreateTopUpRequest = Message<"vx.v1.CreateTopUpRequest"> & {
   /**
-   * The amount in micros: a multiple of 10,000.
+   * The amount in micros: a multiple of 10,000, or of 1,000,000 in a currency without decimals.
    *
    * @generated from field: int64 amount_micros = 1;
    */

@@ -1214,6 +1214,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION sweep_counters(p_lane smallint, p_now timestamp with time zone) RETURNS void
 -- FUNCTION sweep_events(p_days integer) RETURNS integer; for the server
 -- FUNCTION take_owed(p_lane smallint, p_account_id text, p_reason text) RETURNS void
+-- FUNCTION top_up_after_refusal(p_lane smallint, p_account_id text) RETURNS void; for the server
 -- FUNCTION topup_charge(p_lane smallint, p_id text) RETURNS TABLE(is_allowed boolean, customer_id text, method_id text); for the server
 -- FUNCTION topups_to_poll(p_limit integer) RETURNS TABLE(id text); for the server
 -- FUNCTION update_account(p_act text, p_lane smallint, p_id text, p_name text, p_external_id text, p_email text, p_notes text, p_low_balance_micros bigint) RETURNS SETOF account_views; for the server

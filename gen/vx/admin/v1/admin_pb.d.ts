@@ -3028,7 +3028,8 @@ export declare type PutAutoTopUpRequest = Message<"vx.admin.v1.PutAutoTopUpReque
   thresholdMicros: bigint;
 
   /**
-   * The amount of each top-up, in micros: within the limits of payments, and a multiple of 10,000.
+   * The amount of each top-up, in micros: within the limits of payments, and a multiple of 10,000, or of 1,000,000 in a currency without
+   * decimals.
    *
    * @generated from field: int64 amount_micros = 4;
    */

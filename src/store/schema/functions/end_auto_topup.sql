@@ -1,5 +1,6 @@
 -- What follows from the end of an automatic top-up: the third failure in a row disables them. p_failure is empty after a payment,
--- "stopped" if the server did not pay because the settings had changed, and "no_answer" if the provider could not be asked. The caller holds the lock of the lane.
+-- "stopped" if the server did not pay because the settings had changed, and "no_answer" if the provider did not answer within a day. The
+-- caller holds the lock of the lane.
 CREATE OR REPLACE FUNCTION end_auto_topup(p_lane smallint, p_account_id text, p_topup_id text, p_failure text) RETURNS void
   LANGUAGE plpgsql
 AS $$

@@ -1,6 +1,6 @@
 -- Places holds, in the order given: each hold that fits the free balance of its account is placed, whether or not an
 -- earlier one fitted. p_plans are the plans that have limits. The caller holds the locks of the lanes.
--- Outcomes: "held"; "insufficient"; "owing" when a reversed payment is still owed, with what is owed as the amount; "limited" when it does not fit a limit; "revoked" when the key was revoked after admission; with an idempotency key also
+-- Outcomes: "held"; "insufficient", with the threshold of automatic top-ups as the amount, NULL if none can start; "owing" when a reversed payment is still owed, with what is owed as the amount; "limited" when it does not fit a limit; "revoked" when the key was revoked after admission; with an idempotency key also
 -- "answered", "running" and "reused". Each result has the balance and the amount held before the hold.
 -- The stored response of "answered" is read with get_answer: many long ones would delay the other items of the batch.
 CREATE OR REPLACE FUNCTION place_holds(p_server_id text, p_holds hold_item[], p_plans plans_with_limits) RETURNS item_result[]
@@ -32,9 +32,6 @@ DECLARE
   v_known_digest text;
   v_running boolean;
   v_outcome text;
-  -- Accounts whose refused calls start an automatic top-up, and their lanes.
-  v_low text[];
-  v_low_lanes smallint[];
   r record;
 BEGIN
   FOR r IN
@@ -102,10 +99,6 @@ BEGIN
       v_outcome := 'owing';
     ELSIF r.balance_micros - v_held < r.amount THEN
       v_outcome := 'insufficient';
-      IF r.balance_micros - v_held < r.auto_topup_below_micros THEN
-        v_low := array_append(v_low, r.account_id);
-        v_low_lanes := array_append(v_low_lanes, r.lane);
-      END IF;
     ELSE
       v_outcome := 'held';
     END IF;
@@ -121,8 +114,8 @@ BEGIN
       v_outcome := CASE WHEN v_check.is_refused AND v_outcome = 'held' THEN 'limited' ELSE v_outcome END;
     END IF;
     v_results := array_append(v_results,
-      ROW('hold', r.n, v_outcome, r.balance_micros, v_held, CASE v_outcome WHEN 'owing' THEN r.owed_micros END, NULL,
-        v_check.details)::item_result);
+      ROW('hold', r.n, v_outcome, r.balance_micros, v_held, CASE v_outcome WHEN 'owing' THEN r.owed_micros
+        WHEN 'insufficient' THEN r.auto_topup_below_micros END, NULL, v_check.details)::item_result);
     IF v_outcome = 'held' THEN
       v_held := v_held + r.amount;
       v_is_changed := true;
@@ -154,9 +147,6 @@ BEGIN
   END IF;
   UPDATE accounts a SET held_micros = t.held_micros, last_at = t.at FROM unnest(v_changes) t
   WHERE a.ctid = t.place;
-  IF v_low IS NOT NULL THEN
-    PERFORM start_auto_topup(t.lane, t.account_id) FROM unnest(v_low_lanes, v_low) t (lane, account_id);
-  END IF;
   RETURN v_results;
 END
 $$;

@@ -99,7 +99,7 @@ export type TopUp = Message<"vx.v1.TopUp"> & {
 
   /**
    * Why an automatic top-up failed: "stopped" if the settings were changed before it was paid, "no_answer" if the payment provider
-   * could not be asked, or the reason of the provider, such as "insufficient_funds". Empty otherwise.
+   * did not answer within a day, or the reason of the provider, such as "insufficient_funds". Empty otherwise.
    *
    * @generated from field: string failure = 12;
    */
@@ -262,7 +262,8 @@ export type PutAutoTopUpRequest = Message<"vx.v1.PutAutoTopUpRequest"> & {
   thresholdMicros: bigint;
 
   /**
-   * The amount of each top-up, in micros: within the limits of payments, and a multiple of 10,000.
+   * The amount of each top-up, in micros: within the limits of payments, and a multiple of 10,000, or of 1,000,000 in a currency without
+   * decimals.
    *
    * @generated from field: int64 amount_micros = 3;
    */
@@ -325,7 +326,7 @@ export const PutAutoTopUpResponseSchema: GenMessage<PutAutoTopUpResponse> = /*@_
  */
 export type CreateTopUpRequest = Message<"vx.v1.CreateTopUpRequest"> & {
   /**
-   * The amount in micros: a multiple of 10,000.
+   * The amount in micros: a multiple of 10,000, or of 1,000,000 in a currency without decimals.
    *
    * @generated from field: int64 amount_micros = 1;
    */
