@@ -23,7 +23,11 @@ import { createProgress, printOut } from "./output.ts";
 type RangeOptions = { readonly account?: string; readonly from?: Date; readonly to?: Date };
 type ShowOptions = RangeOptions &
   ListOptions & { readonly groupBy?: string[]; readonly tz?: string; readonly sort?: Sort };
-type ExportOptions = RangeOptions & { readonly format: string; readonly costs?: true };
+type ExportOptions = RangeOptions & {
+  readonly format: string;
+  readonly focusVersion: string;
+  readonly costs?: true;
+};
 
 const SORTS = ["cost", "requests", "start"] as const;
 type Sort = (typeof SORTS)[number];
@@ -77,7 +81,8 @@ export const define: Define = (group) => {
     ],
   );
   addRange(exporting)
-    .option("--format <format>", "csv: a line per quarter of an hour, or focus: a FOCUS 1.2 file", "csv")
+    .option("--format <format>", "csv: a line per quarter of an hour, or focus: a FOCUS file", "csv")
+    .option("--focus-version <version>", "the version of FOCUS: 1.2 or 1.3", "1.2")
     .option("--costs", "add the upstreams and their costs; not for files that customers get")
     .action(exportFile);
 };
@@ -171,10 +176,12 @@ async function readSorted(
 }
 
 async function exportFile(options: ExportOptions): Promise<void> {
-  const { format, costs: includeCosts = false } = options;
+  const { format, focusVersion, costs: includeCosts = false } = options;
   if (format !== "csv" && format !== "focus") throw usageFailure("--format: must be csv or focus");
+  if (focusVersion !== "1.2" && focusVersion !== "1.3")
+    throw usageFailure("--focus-version: must be 1.2 or 1.3");
   await withAdmin(async (admin) => {
-    const request = { ...rangeOf(options), format, includeCosts };
+    const request = { ...rangeOf(options), format, includeCosts, focusVersion };
     const progress = createProgress(process.stderr);
     try {
       for await (const piece of admin.exportUsage(request, { timeoutMs: NO_TIMEOUT_MS })) {

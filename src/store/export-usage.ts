@@ -38,6 +38,7 @@ export type MovementRow = {
   amount_micros: bigint;
   reason: string;
   created_at: Date;
+  is_promotional: boolean;
 };
 
 /** The number of rows that a statement reads. */

@@ -1,3 +1,4 @@
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { beforeAll, describe, expect, test } from "vitest";
 import { createProgress } from "../../src/cli/output.ts";
 import { QUARTER_MS } from "../../src/domain/periods.ts";
@@ -117,32 +118,34 @@ describe("focus", () => {
         if (value === undefined || (value === "" && nullable)) continue;
         expect(value, name).toMatch(forms[type]);
       }
-      expect(["Usage", "Credit", "Adjustment"]).toContain(row.ChargeCategory);
+      expect(["Usage", "Purchase", "Credit", "Adjustment"]).toContain(row.ChargeCategory);
       expect(["", "Correction"]).toContain(row.ChargeClass);
       expect([row.ServiceCategory, row.BillingCurrency]).toEqual(["AI and Machine Learning", "USD"]);
     }
   });
 
   test("has values that fit each other as the specification demands", () => {
-    const priced = [
-      "ConsumedQuantity",
-      "ConsumedUnit",
-      "ListUnitPrice",
-      "PricingCategory",
-      "PricingQuantity",
-    ];
-    const ofPrice = [...priced, "PricingUnit", "SkuId", "SkuMeter", "SkuPriceDetails", "SkuPriceId"];
+    const ofUsage = ["ConsumedQuantity", "ConsumedUnit", "SkuPriceDetails"];
+    const ofPrice = ["ListUnitPrice", "PricingCategory", "PricingQuantity", "PricingUnit"];
+    const ofSku = ["ContractedUnitPrice", "SkuId", "SkuMeter", "SkuPriceId"];
     for (const row of rows) {
       const isUsage = row.ChargeCategory === "Usage";
-      expect(ofPrice.map((name) => row[name] !== "")).toEqual(ofPrice.map(() => isUsage));
+      const isPurchase = row.ChargeCategory === "Purchase";
+      expect(ofUsage.map((name) => row[name] !== "")).toEqual(ofUsage.map(() => isUsage));
+      const isPriced = [...ofPrice, ...ofSku].map((name) => row[name] !== "");
+      expect(isPriced).toEqual(isPriced.map(() => isUsage || isPurchase));
       expect(row.ChargeFrequency).toBe(isUsage ? "Usage-Based" : "One-Time");
-      expect([row.EffectiveCost, row.ContractedCost]).toEqual([row.BilledCost, row.BilledCost]);
       if (isUsage) {
+        expect(row.PricingUnit).toMatch(/^(1000000 Tokens|Images|Requests)$/);
+        expect([row.BilledCost, row.EffectiveCost]).toEqual(["0", row.ContractedCost]);
+      } else expect([row.ListCost, row.ContractedCost]).toEqual([row.BilledCost, row.BilledCost]);
+      if (isUsage || isPurchase) {
         const product = Number(row.ListUnitPrice) * Number(row.PricingQuantity);
         expect(product).toBeCloseTo(Number(row.ListCost), 12);
         expect(row.PricingCategory).toBe("Standard");
-        expect(row.PricingUnit).toMatch(/^(1000000 Tokens|Images|Requests)$/);
-      } else expect(row.ListCost).toBe(row.BilledCost);
+      }
+      if (isPurchase) expect(row.EffectiveCost).toBe("0");
+      if (row.ChargeCategory === "Credit") expect(row.EffectiveCost).toBe(row.BilledCost);
       const [start = "", end = ""] = [row.ChargePeriodStart, row.ChargePeriodEnd];
       expect(Date.parse(end) - Date.parse(start)).toBe(86_400_000);
       expect([start >= (row.BillingPeriodStart ?? ""), end <= (row.BillingPeriodEnd ?? "")]).toEqual([
@@ -166,7 +169,7 @@ describe("focus", () => {
         row.PricingUnit,
         row.ListUnitPrice,
         row.ListCost,
-        row.BilledCost,
+        row.EffectiveCost,
       ]),
     ).toEqual([
       [
@@ -216,14 +219,71 @@ describe("focus", () => {
     });
   });
 
-  test("has credits and corrections with their reasons", () => {
-    const movements = rows.filter((row) => row.BillingAccountId === keys[0]?.accountId && row.SkuId === "");
+  test("has purchases, credits, corrections and expiries with their reasons", () => {
+    const movements = rows.filter(
+      (row) => row.BillingAccountId === keys[0]?.accountId && row.ChargeCategory !== "Usage",
+    );
     expect(
-      movements.map((row) => [row.ChargeCategory, row.ChargeClass, row.BilledCost, row.ChargeDescription]),
+      movements.map((row) => [
+        row.ChargeCategory,
+        row.ChargeClass,
+        row.BilledCost,
+        row.EffectiveCost,
+        row.ChargeDescription,
+      ]),
     ).toEqual([
-      ["Credit", "", "-5", `'=1+1, "gift"`],
-      ["Adjustment", "Correction", "1.5", "chargeback"],
+      ["Purchase", "", "5", "0", `'=1+1, "gift"`],
+      ["Adjustment", "Correction", "0", "1.5", "chargeback"],
     ]);
+  });
+
+  test("version 1.3 also names the providers of the service and of the host", async () => {
+    const newer = parseCsv(
+      await run("usage", "export", "--format", "focus", "--focus-version", "1.3", ...RANGE),
+    );
+    expect(newer.header.filter((name) => !header.includes(name))).toEqual([
+      "HostProviderName",
+      "ServiceProviderName",
+    ]);
+    const known = newer.header.filter((name) => !name.startsWith("x_"));
+    expect(known).toEqual(known.toSorted());
+    expect([rows[0]?.x_FocusVersion, newer.rows[0]?.x_FocusVersion]).toEqual(["1.2", "1.3"]);
+    expect(newer.rows.map(({ ServiceProviderName: name }) => name)).toEqual(newer.rows.map(() => "vx"));
+  });
+
+  test("the purchases minus the effective costs are the balance, whatever moved it", async () => {
+    const account = (await operator.createAccount({ name: "all kinds", plan: "pro" })).account?.id ?? "";
+    const credit = (amountMicros: bigint, more: object) =>
+      operator.creditAccount({ accountId: account, amountMicros, reason: "test", ...more });
+    await credit(10_000_000n, { idempotencyKey: "paid" });
+    await credit(3_000_000n, { idempotencyKey: "gift", promotional: true });
+    const expiresAt = timestampFromDate(new Date(Date.now() + 86_400_000));
+    await credit(2_000_000n, { idempotencyKey: "short", expiresAt });
+    await operator.adjustAccount({
+      accountId: account,
+      amountMicros: -1_250_000n,
+      reason: "test",
+      idempotencyKey: "x",
+    });
+    await app.database.owner`
+      WITH expired AS (UPDATE vx.grants SET expires_at = now() - interval '1 second'
+        WHERE account_id = ${account} AND expires_at < 'infinity' RETURNING expires_at)
+      UPDATE vx.accounts SET grants_expire_at = (SELECT expires_at FROM expired) WHERE id = ${account}`;
+    await app.database.owner`SELECT vx.expire_account_grants(vx.lane_of(${account}), ${account})`;
+    const file = parseCsv(await run("usage", "export", "--format", "focus", "--account", account));
+    expect(file.rows.map((row) => [row.ChargeCategory, row.BilledCost, row.EffectiveCost])).toEqual([
+      ["Purchase", "10", "0"],
+      ["Credit", "-3", "-3"],
+      ["Purchase", "2", "0"],
+      ["Adjustment", "0", "1.25"],
+      ["Adjustment", "0", "2"],
+    ]);
+    const sum = (name: string, rows: readonly Record<string, string>[]) =>
+      rows.reduce((total, row) => total + Number(row[name]), 0);
+    const purchases = file.rows.filter((row) => row.ChargeCategory === "Purchase");
+    const [row] = await app.database.owner`SELECT balance_micros FROM vx.accounts WHERE id = ${account}`;
+    const balance = sum("BilledCost", purchases) - sum("EffectiveCost", file.rows);
+    expect(balance).toBe(Number(row?.balance_micros) / 1e6);
   });
 });
 

@@ -19,6 +19,7 @@ import { inclusiveTokensOf, marginOf } from "../views.ts";
 import {
   EXPORT_COUNTS,
   FocusDays,
+  type FocusFile,
   type FocusRow,
   focusColumns,
   focusRowOfMovement,
@@ -46,9 +47,14 @@ export async function* exportUsage(
   let rows = 0n;
   const isFocus = request.format === "focus";
   const costs = request.includeCosts;
-  yield { text: csvLine(isFocus ? focusColumns(costs) : Object.keys(csvColumns(costs))) };
+  const file = {
+    productName: deps.productName,
+    version: request.focusVersion === "1.3" ? ("1.3" as const) : ("1.2" as const),
+    costs,
+  };
+  yield { text: csvLine(isFocus ? focusColumns(file) : Object.keys(csvColumns(costs))) };
   for (const [lanesDone, lane] of lanes.entries()) {
-    const pieces = isFocus ? focusPieces(deps, lane, range, costs) : csvPieces(deps, lane, range, costs);
+    const pieces = isFocus ? focusPieces(deps, lane, range, file) : csvPieces(deps, lane, range, costs);
     for await (const piece of pieces) {
       call.signal.throwIfAborted();
       await call.recheckOperator();
@@ -155,19 +161,19 @@ function isSameSum(one: ExportRow, other: ExportRow): boolean {
 }
 
 async function* focusPieces(
-  { database, productName }: Exported,
+  { database }: Exported,
   lane: number,
   range: ExportRange,
-  costs: boolean,
+  file: FocusFile,
 ): AsyncGenerator<Piece> {
-  const days = new FocusDays(productName, costs);
-  const focusPiece = (rows: readonly FocusRow[]) => pieceOf(rows, focusColumns(costs));
+  const days = new FocusDays(file);
+  const focusPiece = (rows: readonly FocusRow[]) => pieceOf(rows, focusColumns(file));
   for await (const rows of exportUsageOfLane(database, lane, range)) {
     yield { ...focusPiece(rows.flatMap((row) => days.collect(row))), quarter: rows.at(-1)?.quarter };
   }
   yield focusPiece(days.finish());
   for await (const rows of exportMovementsOfLane(database, lane, range)) {
-    yield focusPiece(rows.map((row) => focusRowOfMovement(row, productName)));
+    yield focusPiece(rows.map((row) => focusRowOfMovement(row, file)));
   }
 }
 

@@ -5,8 +5,8 @@ import type { ExportRow, MovementRow } from "../../store/export-usage.ts";
 import { USAGE_COUNTS } from "../../store/usage-sums.ts";
 
 /**
- * The columns of a FOCUS 1.2 file that this export has: all mandatory ones, and those that apply to metered generation. Own
- * columns begin with x_ and come last. Null is an empty cell.
+ * The columns of a FOCUS file that this export has: all mandatory ones, and those that apply to metered generation. Own columns begin
+ * with x_ and come last. Null is an empty cell.
  */
 export const FOCUS_COLUMNS = [
   "BilledCost",
@@ -26,6 +26,7 @@ export const FOCUS_COLUMNS = [
   "ContractedCost",
   "ContractedUnitPrice",
   "EffectiveCost",
+  "HostProviderName",
   "InvoiceIssuerName",
   "ListCost",
   "ListUnitPrice",
@@ -36,22 +37,34 @@ export const FOCUS_COLUMNS = [
   "PublisherName",
   "ServiceCategory",
   "ServiceName",
+  "ServiceProviderName",
   "ServiceSubcategory",
   "SkuId",
   "SkuMeter",
   "SkuPriceDetails",
   "SkuPriceId",
+  "x_FocusVersion",
   "x_KeyId",
   "x_Requests",
 ] as const;
+
+const SINCE_1_3: readonly string[] = ["HostProviderName", "ServiceProviderName"];
 
 /** Columns for operators alone. The first meter of a group has the costs of all. */
 const COST_COLUMNS = ["x_Upstream", "x_UpstreamCost", "x_UncostedCharges"] as const;
 
 export type FocusRow = Readonly<Record<(typeof FOCUS_COLUMNS | typeof COST_COLUMNS)[number], string>>;
 
-export function focusColumns(costs: boolean): readonly (keyof FocusRow)[] {
-  return costs ? [...FOCUS_COLUMNS, ...COST_COLUMNS] : FOCUS_COLUMNS;
+export type FocusFile = {
+  readonly productName: string;
+  readonly version: "1.2" | "1.3";
+  /** Whether the file has the upstreams and their costs. */
+  readonly costs: boolean;
+};
+
+export function focusColumns({ version, costs }: FocusFile): readonly (keyof FocusRow)[] {
+  const columns = FOCUS_COLUMNS.filter((name) => version === "1.3" || !SINCE_1_3.includes(name));
+  return costs ? [...columns, ...COST_COLUMNS] : columns;
 }
 
 const DAY_QUARTERS = 96;
@@ -65,15 +78,12 @@ type DaySum = { -readonly [Name in keyof ExportRow]: ExportRow[Name] };
 
 /** Collects rows, ordered by account and time, into days: memory holds one day of one account. */
 export class FocusDays {
-  readonly #productName: string;
-  readonly #costs: boolean;
+  readonly #file: FocusFile;
   readonly #sums = new Map<string, DaySum>();
   #current = "";
 
-  /** @param costs whether each upstream has rows of its own */
-  constructor(productName: string, costs: boolean) {
-    this.#productName = productName;
-    this.#costs = costs;
+  constructor(file: FocusFile) {
+    this.#file = file;
   }
 
   /** Returns the rows of the day before, if this row starts another one. */
@@ -82,7 +92,7 @@ export class FocusDays {
     const current = `${day} ${row.account_id}`;
     const done = current === this.#current ? [] : this.finish();
     this.#current = current;
-    const upstream = this.#costs ? row.upstream : "";
+    const upstream = this.#file.costs ? row.upstream : "";
     const key = JSON.stringify([
       row.key_id,
       row.price_version,
@@ -98,7 +108,7 @@ export class FocusDays {
   }
 
   finish(): FocusRow[] {
-    const rows = [...this.#sums.values()].flatMap((sum) => rowsOfDay(sum, this.#productName));
+    const rows = [...this.#sums.values()].flatMap((sum) => rowsOfDay(sum, this.#file));
     this.#sums.clear();
     return rows;
   }
@@ -146,9 +156,9 @@ function metersOf(sum: DaySum): Meter[] {
 
 /**
  * A row per meter. The first one also has the difference to the charges: each is rounded up to a whole micro, and
- * limited to its hold, so the difference can be negative.
+ * limited to its hold, so the difference can be negative. Credit covers all usage, so none of it is billed.
  */
-function rowsOfDay(sum: DaySum, productName: string): FocusRow[] {
+function rowsOfDay(sum: DaySum, file: FocusFile): FocusRow[] {
   const meters = metersOf(sum);
   const costAt = (price: bigint, { quantity, per }: Meter) => (quantity * price * MICRO) / per;
   const contracted = (meter: Meter) => costAt(meter.contracted, meter);
@@ -159,8 +169,8 @@ function rowsOfDay(sum: DaySum, productName: string): FocusRow[] {
     const ofAccount = sum.price_list_version > 0 ? `/account-${sum.price_list_version}` : "";
     const tier = sum.price_tier > 0 ? `/above-${sum.price_tier}` : "";
     return {
-      ...commonFields(sum, sum.quarter * QUARTER_MS, productName),
-      BilledCost: cost,
+      ...commonFields(sum, sum.quarter * QUARTER_MS, file),
+      BilledCost: "0",
       ContractedCost: cost,
       EffectiveCost: cost,
       ContractedUnitPrice: formatDecimal(meter.contracted, 6),
@@ -193,32 +203,38 @@ function rowsOfDay(sum: DaySum, productName: string): FocusRow[] {
   });
 }
 
-/** A movement of the balance: what it adds lowers the cost. */
-export function focusRowOfMovement(row: MovementRow, productName: string): FocusRow {
-  const cost = formatDecimal(-row.amount_micros, 6);
+/**
+ * A movement of the balance. What customers pay in is billed as a purchase, and becomes effective with the usage that it covers.
+ * Promotional credit lowers both costs. Adjustments and expiries are not billed. So the balance of an account is what the rows of
+ * purchases bill, minus the effective costs of all rows.
+ */
+export function focusRowOfMovement(row: MovementRow, file: FocusFile): FocusRow {
   const day = Math.floor(row.created_at.getTime() / DAY_MS) * DAY_MS;
-  const isCredit = row.kind === "credit" || row.kind === "topup";
+  const category = categoryOf(row);
+  const [added, taken] = [formatDecimal(row.amount_micros, 6), formatDecimal(-row.amount_micros, 6)];
+  const billed = { Purchase: added, Credit: taken, Adjustment: "0" }[category];
+  const isPurchase = category === "Purchase" && row.kind !== "refund";
   return {
-    ...commonFields(row, day, productName),
-    BilledCost: cost,
-    ContractedCost: cost,
-    ContractedUnitPrice: "",
-    EffectiveCost: cost,
-    ListCost: cost,
-    ChargeCategory: isCredit ? "Credit" : "Adjustment",
-    ChargeClass: isCredit ? "" : "Correction",
+    ...commonFields(row, day, file),
+    BilledCost: billed,
+    ContractedCost: billed,
+    EffectiveCost: category === "Purchase" ? "0" : taken,
+    ListCost: billed,
+    ChargeCategory: category,
+    ChargeClass: row.kind === "refund" || row.kind === "adjustment" ? "Correction" : "",
     ChargeDescription: row.reason,
     ChargeFrequency: "One-Time",
     ConsumedQuantity: "",
     ConsumedUnit: "",
-    ListUnitPrice: "",
-    PricingCategory: "",
-    PricingQuantity: "",
-    PricingUnit: "",
-    SkuId: "",
-    SkuMeter: "",
+    ContractedUnitPrice: isPurchase ? "1" : "",
+    ListUnitPrice: isPurchase ? "1" : "",
+    PricingCategory: isPurchase ? "Standard" : "",
+    PricingQuantity: isPurchase ? added : "",
+    PricingUnit: isPurchase ? currency().code : "",
+    SkuId: isPurchase ? "credit" : "",
+    SkuMeter: isPurchase ? "Credit" : "",
     SkuPriceDetails: "",
-    SkuPriceId: "",
+    SkuPriceId: isPurchase ? "credit" : "",
     x_KeyId: "",
     x_Requests: "",
     x_Upstream: "",
@@ -227,7 +243,16 @@ export function focusRowOfMovement(row: MovementRow, productName: string): Focus
   };
 }
 
-function commonFields(row: { account_id: string; account_name: string }, dayMs: number, productName: string) {
+function categoryOf({ kind, is_promotional: isPromotional }: MovementRow) {
+  if (kind === "adjustment" || kind === "expiry") return "Adjustment";
+  return isPromotional ? "Credit" : "Purchase";
+}
+
+function commonFields(
+  row: { account_id: string; account_name: string },
+  dayMs: number,
+  { productName, version }: FocusFile,
+) {
   const day = new Date(dayMs);
   const month = (offset: number) => new Date(Date.UTC(day.getUTCFullYear(), day.getUTCMonth() + offset));
   return {
@@ -238,12 +263,15 @@ function commonFields(row: { account_id: string; account_name: string }, dayMs: 
     BillingPeriodEnd: timeText(month(1)),
     ChargePeriodStart: timeText(day),
     ChargePeriodEnd: timeText(new Date(dayMs + DAY_MS)),
+    HostProviderName: productName,
     InvoiceIssuerName: productName,
     ProviderName: productName,
     PublisherName: productName,
     ServiceCategory: "AI and Machine Learning",
     ServiceName: productName,
+    ServiceProviderName: productName,
     ServiceSubcategory: "Generative AI",
+    x_FocusVersion: version,
   };
 }
 

@@ -3673,6 +3673,13 @@ export declare type ExportUsageRequest = Message<"vx.admin.v1.ExportUsageRequest
    * @generated from field: bool include_costs = 5;
    */
   includeCosts: boolean;
+
+  /**
+   * The version of FOCUS: "1.2" (the default) or "1.3".
+   *
+   * @generated from field: string focus_version = 6;
+   */
+  focusVersion: string;
 };
 
 /**
@@ -4616,8 +4623,8 @@ export declare const AdminService: GenService<{
    * Export usage
    *
    * Returns the usage as a file, in pieces of its text. "csv" has a line for each quarter of an hour, account, key, model, user,
-   * price version and tier; "focus" is a FOCUS 1.2 file with a line for each day in UTC, account, key, model, price version, tier and
-   * meter, and with credits and adjustments.
+   * price version and tier; "focus" is a FOCUS file with a line for each day in UTC, account, key, model, price version, tier and
+   * meter, and with purchases, credits, adjustments and expiries.
    *
    * @generated from rpc vx.admin.v1.AdminService.ExportUsage
    */

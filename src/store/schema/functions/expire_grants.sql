@@ -9,11 +9,10 @@ DECLARE
   v_amount bigint;
   v_entry_id text;
 BEGIN
+  FOR v_grant IN SELECT g.* FROM grants g
+    WHERE g.lane = p_lane AND g.account_id = p_account_id AND g.expires_at <= v_now AND g.rest_micros > 0
+    ORDER BY g.expires_at, g.seq
   LOOP
-    SELECT g.* INTO v_grant FROM grants g
-      WHERE g.lane = p_lane AND g.account_id = p_account_id AND g.expires_at <= v_now AND g.rest_micros > 0
-      ORDER BY g.expires_at, g.seq LIMIT 1;
-    EXIT WHEN NOT FOUND;
     SELECT least(v_grant.rest_micros, a.balance_micros - a.held_micros) INTO STRICT v_amount FROM accounts a
       WHERE a.lane = p_lane AND a.id = p_account_id;
     EXIT WHEN v_amount = 0;

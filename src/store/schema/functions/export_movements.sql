@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION export_movements(
   p_limit integer
 ) RETURNS TABLE (
     account_id text, account_name text, seq bigint, id text, kind entry_kind, amount_micros bigint, reason text,
-    created_at timestamptz
+    created_at timestamptz, is_promotional boolean
   )
   LANGUAGE plpgsql STABLE SECURITY DEFINER
   SET search_path FROM CURRENT
@@ -13,7 +13,8 @@ CREATE OR REPLACE FUNCTION export_movements(
 AS $$
 BEGIN
   RETURN QUERY
-  SELECT l.account_id, a.name, l.seq, l.id, l.kind, l.amount_micros, l.reason, l.created_at
+  SELECT l.account_id, a.name, l.seq, l.id, l.kind, l.amount_micros, l.reason, l.created_at,
+         coalesce((SELECT g.is_promotional FROM grants g WHERE g.lane = l.lane AND g.account_id = l.account_id AND g.seq = l.seq), false)
   FROM ledger l JOIN accounts a ON a.lane = l.lane AND a.id = l.account_id
   WHERE l.lane = p_lane AND l.kind <> 'generation' AND (l.account_id, l.seq) > (p_after_id, p_seq)
     AND l.account_id >= p_account_id AND (p_account_id = '' OR l.account_id = p_account_id)
