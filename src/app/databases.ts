@@ -94,7 +94,7 @@ export async function requireCurrency(database: FunctionCaller): Promise<void> {
   const kept = await keepCurrency(database, code);
   if (kept === code) return;
   throw new ConfigError(
-    `VX_CURRENCY: is ${code}, but the amounts in the database are in ${kept}; set VX_CURRENCY=${kept}, or use another database`,
+    `VX_CURRENCY: is ${code}, but the database, or a server that uses it, has amounts in ${kept}; set VX_CURRENCY=${kept}, or use another database`,
   );
 }
 

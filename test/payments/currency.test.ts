@@ -44,6 +44,8 @@ test("the database keeps the currency of its amounts, which commands and exports
   const database = await createTestDatabase();
   cleanup.defer(() => database.drop());
   const app = await startTestApp({ database, env: { VX_CURRENCY: "CHF" } });
+  // No ledger row exists yet, but a server that uses the currency.
+  expect(await database.owner`SELECT vx.keep_currency('EUR') AS code`).toEqual([{ code: "CHF" }]);
   const env = { VX_ADMIN_URL: app.adminUrl, VX_ADMIN_TOKEN: OPERATOR_TOKEN };
   const { stdout: id } = await spawnVx(["accounts", "create", "--name", "acme", "--json"], env);
   const { id: account } = (JSON.parse(id) as { account: { id: string } }).account;
@@ -54,7 +56,7 @@ test("the database keeps the currency of its amounts, which commands and exports
   ).toContain("CHF");
   await app.stop();
   await expect(startTestApp({ database, env: { VX_CURRENCY: "EUR" } })).rejects.toThrow(
-    "VX_CURRENCY: is EUR, but the amounts in the database are in CHF; set VX_CURRENCY=CHF",
+    "VX_CURRENCY: is EUR, but the database, or a server that uses it, has amounts in CHF; set VX_CURRENCY=CHF",
   );
   const audit = await spawnVx(["audit", "--archive", tmpdir()], { DATABASE_URL: database.url });
   expect(audit.stdout + audit.stderr).toContain("CHF 12.50");

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { expireGrants, listGrants } from "../../src/store/accounts.ts";
 import { audit } from "../../src/store/audit.ts";
+import { arrayOfEnds, arrayOfHolds } from "../../src/store/bill.ts";
 import { moveBalance } from "../../src/store/ledger.ts";
 import { TEST_ACTION } from "../support/action.ts";
 import {
@@ -102,6 +103,31 @@ test("what an account owes is paid from a credit that expires", async () => {
     ["credit", 100],
     ["refund", -30],
   ]);
+});
+
+test("what is owed while calls hold the balance is taken from what expires last, as the audit expects", async () => {
+  const billing = createTestBilling(store.database);
+  const payer = await createPayer(store.database, 0n);
+  await grant(payer, 50n, undefined, true);
+  await billing.hold(holdOf(payer, 50n, newGenerationId(payer)));
+  await store.owner`UPDATE vx.accounts SET owed_micros = 30 WHERE id = ${payer.accountId}`;
+  await grant(payer, 100n, 3);
+  expect(await restsOf(payer)).toEqual([100, 20]);
+  expect(await findings()).toEqual([]);
+});
+
+test("a charge takes the credit that expires first, also after a release in the same batch", async () => {
+  const billing = createTestBilling(store.database);
+  const payer = await createPayer(store.database, 100n);
+  await grant(payer, 100n, 3);
+  const [one, two] = [newGenerationId(payer), newGenerationId(payer)];
+  for (const id of [one, two]) await billing.hold(holdOf(payer, 50n, id));
+  const lane = laneOfId(payer.accountId);
+  const ends = [endOf(payer, one, undefined), endOf(payer, two, 50n)];
+  const items = arrayOfEnds(ends.map((end) => ({ kind: "end", lane, end })));
+  await store.database.call("bill", "one", null, `{${lane}}`, items, arrayOfHolds([]));
+  expect(await restsOf(payer)).toEqual([50]);
+  expect(await findings()).toEqual([]);
 });
 
 test("on expiry the rest leaves as a row of its own, with an event; what running calls hold leaves when they end", async () => {

@@ -98,6 +98,10 @@ export async function createPlans(operator: Operator): Promise<void> {
   await setLimits(operator, { plan: "limited" }, LIMITED_PLAN_LIMITS);
 }
 
+/** When credits expire, after the start of the round, and how much each is: some are spent before, some are not. */
+const GRANT_SECONDS = [5, 10, 20, 40, 80, 160];
+const GRANT_MICROS = "2000";
+
 /** The webhook of operators gets the events of all accounts. */
 const ACCOUNTS_WITH_WEBHOOKS = 3;
 
@@ -125,7 +129,21 @@ export async function createTenants({
       };
       await operator.must("CreditAccount", credit);
     }
+    if (micros === RICH_MICROS) await addGrants(id);
     return id;
+  };
+  /** Credits that expire while calls spend them, and one that does not. */
+  const addGrants = async (accountId: string) => {
+    for (const seconds of [...GRANT_SECONDS, undefined]) {
+      await operator.must("CreditAccount", {
+        accountId,
+        amountMicros: GRANT_MICROS,
+        reason: "torture",
+        idempotencyKey: `grant-${seconds}-${accountId}`,
+        promotional: seconds === undefined,
+        ...(seconds && { expiresAt: new Date(Date.now() + seconds * 1_000).toISOString() }),
+      });
+    }
   };
   const key = async (name: KeyName, accountId: string, more: object = {}) => {
     const scopes = ["generate", "read", "keys"];

@@ -71,7 +71,7 @@ async function makeDue(owner: postgres.Sql): Promise<object[]> {
   });
 }
 
-/** Gaps in the numbers of events, movements of a balance without their one event, and events without a movement or a delivery. A webhook may be created while an event is written. */
+/** Gaps in the numbers of events, movements without exactly one event, and events without a movement or a delivery. A webhook may be created while an event is written. */
 function findMissing(owner: postgres.Sql): Promise<{ text: string }[]> {
   return owner`
     SELECT concat(i.account_id, ' has ', e.count, ' events up to ', i.seq) AS text FROM event_ends i

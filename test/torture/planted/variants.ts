@@ -265,6 +265,18 @@ export const VARIANTS: readonly Variant[] = [
     },
   },
   {
+    name: "charges spend the credit that expires last",
+    under: "none",
+    rule: "vx audit",
+    sql: [
+      {
+        function: "spend_grants",
+        find: "OVER (ORDER BY o.expires_at, o.seq)",
+        put: "OVER (ORDER BY o.expires_at DESC, o.seq DESC)",
+      },
+    ],
+  },
+  {
     name: "the numbers of events have gaps",
     under: "none",
     rule: "14",

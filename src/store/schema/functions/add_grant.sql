@@ -6,23 +6,20 @@ CREATE OR REPLACE FUNCTION add_grant(
 AS $$
 DECLARE
   c_max_grants constant integer := 100;
-  v_grants bigint;
-  v_granted bigint;
 BEGIN
-  SELECT count(*), coalesce(sum(g.rest_micros), 0) INTO v_grants, v_granted FROM grants g
-    WHERE g.lane = p_lane AND g.account_id = p_account_id AND g.rest_micros > 0;
   IF p_expires_at <= clock_timestamp() THEN
     PERFORM refuse('invalid_argument', 'must be in the future', '{"field":"expires_at"}');
-  ELSIF v_grants >= c_max_grants THEN
+  ELSIF c_max_grants <= (SELECT count(*) FROM grants g
+      WHERE g.lane = p_lane AND g.account_id = p_account_id AND g.rest_micros > 0) THEN
     PERFORM refuse('invalid_argument', 'the account has 100 credits that expire or are promotional, which is the maximum',
       '{"field":"expires_at"}');
   END IF;
-  -- What the account owed was paid from the credit.
   INSERT INTO grants (lane, account_id, expires_at, seq, entry_id, amount_micros, rest_micros, is_promotional)
-    SELECT p_lane, p_account_id, p_expires_at, p_seq, p_entry_id, p_micros, least(p_micros, a.balance_micros - v_granted), p_is_promotional
-    FROM accounts a WHERE a.lane = p_lane AND a.id = p_account_id;
+    VALUES (p_lane, p_account_id, p_expires_at, p_seq, p_entry_id, p_micros, p_micros, p_is_promotional);
   UPDATE accounts a SET grants_expire_at = (SELECT min(g.expires_at) FROM grants g
       WHERE g.lane = p_lane AND g.account_id = p_account_id AND g.rest_micros > 0)
     WHERE a.lane = p_lane AND a.id = p_account_id;
+  -- What the account owed was paid from the credit.
+  PERFORM spend_grants(p_lane, p_account_id, NULL, 'refund');
 END
 $$;

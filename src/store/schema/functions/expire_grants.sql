@@ -1,16 +1,17 @@
 -- Takes what has expired of the grants of an account from its balance, as far as no running call holds it, each as a ledger row of its
--- own. The caller holds the lock of the lane.
+-- own. The grants before the account's next one have nothing left. The caller holds the lock of the lane.
 CREATE OR REPLACE FUNCTION expire_grants(p_lane smallint, p_account_id text) RETURNS void
   LANGUAGE plpgsql
 AS $$
 DECLARE
   v_now constant timestamptz := clock_timestamp();
+  v_from constant timestamptz := (SELECT a.grants_expire_at FROM accounts a WHERE a.lane = p_lane AND a.id = p_account_id);
   v_grant grants;
   v_amount bigint;
   v_entry_id text;
 BEGIN
   FOR v_grant IN SELECT g.* FROM grants g
-    WHERE g.lane = p_lane AND g.account_id = p_account_id AND g.expires_at <= v_now AND g.rest_micros > 0
+    WHERE g.lane = p_lane AND g.account_id = p_account_id AND g.expires_at BETWEEN v_from AND v_now AND g.rest_micros > 0
     ORDER BY g.expires_at, g.seq
   LOOP
     SELECT least(v_grant.rest_micros, a.balance_micros - a.held_micros) INTO STRICT v_amount FROM accounts a

@@ -96,7 +96,9 @@ BEGIN
         v_owing_lanes := array_append(v_owing_lanes, r.lane);
       END IF;
       IF r.grants_expire_at IS NOT NULL THEN
-        v_granted := array_append(v_granted, ROW(r.lane, r.account_id, r.balance_micros, r.kind)::grant_change);
+        -- The first item of the account can be a release, which has no kind.
+        v_granted := array_append(v_granted, ROW(r.lane, r.account_id, r.balance_micros,
+          CASE WHEN r.generation_id IS NULL THEN r.kind ELSE 'generation' END)::grant_change);
       END IF;
     END IF;
     IF r.generation_id IS NOT NULL THEN
@@ -176,7 +178,8 @@ BEGIN
       PERFORM take_owed(t.lane, t.account_id, '') FROM unnest(v_owing_lanes, v_owing) t (lane, account_id);
     END IF;
     IF v_granted IS NOT NULL AND v_current_hold IS NOT NULL THEN
-      PERFORM expire_grants(t.lane, t.account_id) FROM unnest(v_granted) t;
+      PERFORM expire_grants(t.lane, t.account_id) FROM unnest(v_granted) t
+        JOIN accounts a ON a.lane = t.lane AND a.id = t.account_id WHERE a.grants_expire_at <= v_now;
     END IF;
     IF v_low IS NOT NULL THEN
       PERFORM start_auto_topup(t.lane, t.account_id) FROM unnest(v_low_lanes, v_low) t (lane, account_id);
