@@ -48,7 +48,7 @@ export async function copyEmbeddedDatabase(options: CopyOptions): Promise<AuditR
 
 /** What operators and servers change in these is also in other tables. */
 const FILLED_BY_MIGRATION = new Set(
-  ["functions", "lanes", "migrations", "operator_chains", "plans", "releases", "shared_data"].map(
+  ["currency", "functions", "lanes", "migrations", "operator_chains", "plans", "releases", "shared_data"].map(
     (table) => `vx.${table}`,
   ),
 );

@@ -52,17 +52,20 @@ export async function runTorture(options: TortureOptions): Promise<number> {
       if (result) collect(result);
       else console.log("database disk full: SKIPPED, this user may not mount a small disk");
     };
-    const shares = shareOut(scenes, isShort ? SHORT_ARENAS : 1);
+    const shares = shareOut(scenes, isShort ? SHORT_ARENAS : 1).filter((share) => share.length > 0);
+    let starting = shares.length;
+    const allStarted = Promise.withResolvers<void>();
     const runs = shares.map(async (share, i) => {
-      if (share.length > 0) {
-        collect(
-          await withArena({ servers: SERVERS }, (arena) =>
-            runRound({ arena, first: first + i * 40, scenes: share, ...common }),
-          ),
-        );
-      }
+      const run = withArena({ servers: SERVERS }, async (arena) => {
+        // Starting an arena takes most of the machine, and the calls of another one would be refused as overloaded.
+        if (--starting === 0) allStarted.resolve();
+        await allStarted.promise;
+        return await runRound({ arena, first: first + i * 40, scenes: share, ...common });
+      });
+      collect(await run.finally(() => allStarted.resolve()));
       if (i === shares.length - 1) await runFullDisk();
     });
+    if (shares.length === 0) runs.push(runFullDisk());
     // An arena that fails does not end the process before the others are stopped.
     for (const run of await Promise.allSettled(runs)) if (run.status === "rejected") throw run.reason;
   }

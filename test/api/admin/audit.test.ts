@@ -155,7 +155,7 @@ describe("audit of data changed by the owner of the database", () => {
 function otherValue(name: string, type: string): string {
   if (name === "kind") return "'credit'";
   if (type === "text") return `${name} || 'x'`;
-  if (["bigint", "integer", "smallint"].includes(type)) return `${name} + 1`;
+  if (["bigint", "integer", "smallint"].includes(type)) return `coalesce(${name}, 0) + 1`;
   if (type === "bytea") return `set_byte(${name}, 0, get_byte(${name}, 0) # 1)`;
   return `${name} + interval '1 microsecond'`;
 }

@@ -6,7 +6,7 @@ import {
   type DescMethodUnary,
 } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
-import type { ConnectError, Transport } from "@connectrpc/connect";
+import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { beforeAll, describe, expect, test } from "vitest";
 import { ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
@@ -133,6 +133,12 @@ test("the token is accepted once and only in the header, not in the URL", async 
   expect((await get(`/metrics?token=${OPERATOR_TOKEN}`, {})).status).toBe(401);
 });
 
+/** A request that lacks required fields was allowed. */
+function ifInvalid(error: unknown): unknown {
+  if (ConnectError.from(error).code === Code.InvalidArgument) return error;
+  throw error;
+}
+
 describe("operators with tokens of their own", () => {
   test("a role may call its methods and those of the roles before it", async () => {
     const caller = (operatorProtocols[0] as ProtocolCase).open(app.adminUrl);
@@ -166,7 +172,7 @@ describe("operators with tokens of their own", () => {
       const needed = policyOf(method).role as Role;
       const first = firstMessage(transport, method, bearer(secret));
       const isAllowed = ROLES.indexOf(role) >= ROLES.indexOf(needed);
-      if (isAllowed) expect(await first, method.name).toBeDefined();
+      if (isAllowed) expect(await first.catch(ifInvalid), method.name).toBeDefined();
       else await expect(first, method.name).rejects.toThrow(/permission_denied.*role/);
     }
   });

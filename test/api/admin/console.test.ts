@@ -1,5 +1,5 @@
 import type { DescMethodServerStreaming } from "@bufbuild/protobuf";
-import { createClient } from "@connectrpc/connect";
+import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { beforeAll, describe, expect, test } from "vitest";
 import {
@@ -112,6 +112,12 @@ describe.concurrent("the overview", () => {
   });
 });
 
+/** A request that lacks required fields was allowed. */
+function ifInvalid(error: unknown): unknown {
+  if (ConnectError.from(error).code === Code.InvalidArgument) return error;
+  throw error;
+}
+
 describe("streams", () => {
   const streams = operatorServices
     .flatMap(({ methods }) => methods)
@@ -137,7 +143,7 @@ describe("streams", () => {
       for (const method of streams) {
         const what = `${role}: ${method.name}`;
         const isAllowed = ROLES.indexOf(role) >= ROLES.indexOf(policyOf(method).role as Role);
-        if (isAllowed) expect(await first(method, bearer(secret)), what).toBeDefined();
+        if (isAllowed) expect(await first(method, bearer(secret)).catch(ifInvalid), what).toBeDefined();
         else await expect(first(method, bearer(secret)), what).rejects.toThrow(/permission_denied/);
       }
     }
