@@ -37,9 +37,11 @@ export async function* rerate(
   const details = { model, from: from.toISOString(), to: to.toISOString() };
   const action = actionOf(call.operator, call.method, call.requestId, { reason, details });
   if (apply) call.recordChange(model, undefined);
-  for await (const row of rerateAccounts(database, action, rerating)) {
+  const check = async () => {
     call.signal.throwIfAborted();
     await call.recheckOperator();
+  };
+  for await (const row of rerateAccounts(database, action, rerating, check)) {
     yield {
       accountId: row.account_id,
       accountName: row.account_name,

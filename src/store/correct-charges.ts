@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { entryIdOf, monthOfId } from "../domain/ids.ts";
-import { laneOfId } from "../domain/lane.ts";
+import { type Lane, laneOfId } from "../domain/lane.ts";
 import type { Micros } from "../domain/money.ts";
 import { QUARTER_MS } from "../domain/periods.ts";
 import type { Prices } from "../domain/price.ts";
@@ -31,29 +31,49 @@ export type RerateSum = {
   skipped: bigint;
 };
 
-type AccountWithModel = { account_id: string; account_name: string };
+type Account = { account_id: string; account_name: string };
 type Piece = RerateSum & { next_seq: bigint | null };
 
-/** The entries that a statement reads. With the lock of their lane, it takes some ten milliseconds. */
-const PIECE_ENTRIES = 500;
+/** What a statement reads: calls of the lane wait while the entries are corrected. */
+const PIECES = { entries: 100, accounts: 100 };
 
-/** The result of each account with charges that differ, account by account and piece by piece. */
+/**
+ * The result of each account with charges that differ, account by account and piece by piece.
+ *
+ * @param check throws before the next piece if the re-rating has to stop
+ */
 export async function* rerate(
   database: Cells,
   action: OperatorAction,
   rerating: Rerating,
-): AsyncGenerator<RerateSum & AccountWithModel, void> {
-  const { model, from, to } = rerating;
+  check: () => Promise<void>,
+  pieces: typeof PIECES = PIECES,
+): AsyncGenerator<RerateSum & Account, void> {
   const lanes = await Promise.all(database.all.map((_, cell) => lanesInUse(database, cell)));
-  const [first, end] = [Math.floor(from.getTime() / QUARTER_MS), Math.ceil(to.getTime() / QUARTER_MS)];
   for (const lane of lanes.flat().sort((a, b) => a - b)) {
-    const accounts = await database
-      .at(lane)
-      .call<AccountWithModel>("accounts_with_model", lane, model, first, end);
-    for (const account of accounts) {
-      const sum = await rerateAccount(database, action, rerating, account.account_id);
+    for await (const account of accountsWithModel(database, lane, rerating, check, pieces.accounts)) {
+      const sum = await rerateAccount(database, action, rerating, account.account_id, check, pieces.entries);
       if (sum.adjusted + sum.refused + sum.skipped > 0n) yield { ...account, ...sum };
     }
+  }
+}
+
+async function* accountsWithModel(
+  database: Cells,
+  lane: Lane,
+  { model, from, to }: Rerating,
+  check: () => Promise<void>,
+  limit: number,
+): AsyncGenerator<Account, void> {
+  const [first, end] = [Math.floor(from.getTime() / QUARTER_MS), Math.ceil(to.getTime() / QUARTER_MS)];
+  let after: string | undefined = "";
+  while (after !== undefined) {
+    await check();
+    const page: (Account & { has_used: boolean })[] = await database
+      .at(lane)
+      .call<Account & { has_used: boolean }>("accounts_with_model", lane, model, first, end, after, limit);
+    for (const { has_used, ...account } of page) if (has_used) yield account;
+    after = page[limit - 1]?.account_id;
   }
 }
 
@@ -62,6 +82,8 @@ async function rerateAccount(
   action: OperatorAction,
   rerating: Rerating,
   accountId: string,
+  check: () => Promise<void>,
+  limit: number,
 ): Promise<RerateSum> {
   const { model, from, to, prices, reason, apply } = rerating;
   const lane = laneOfId(accountId);
@@ -82,9 +104,10 @@ async function rerateAccount(
     skipped: 0n,
   };
   const act = actionJson({ ...action, target: accountId });
-  const rest = [model, arrayOfRates(prices), causeOf(rerating), reason, apply, PIECE_ENTRIES] as const;
+  const rest = [model, arrayOfRates(prices), causeOf(rerating), reason, apply, limit] as const;
   let next = range?.first_seq ?? null;
   while (range && next !== null) {
+    await check();
     const [piece]: Piece[] = await cell.call<Piece>(
       "rerate_entries",
       act,

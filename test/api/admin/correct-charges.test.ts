@@ -81,6 +81,17 @@ async function rerate(change: Change): Promise<RerateResponse | undefined> {
   return rows.find(({ accountId }) => accountId === key.accountId);
 }
 
+type RefundChange = { entryId?: string; amountMicros?: bigint; reason?: string; idempotencyKey?: string };
+
+const refund = (entryId: string, change: RefundChange = {}) =>
+  operator.refundEntry({
+    accountId: key.accountId,
+    entryId,
+    reason: "empty reply",
+    idempotencyKey: "a",
+    ...change,
+  });
+
 const balance = async () =>
   (await operator.getAccount({ accountId: key.accountId })).account?.balanceMicros ?? 0n;
 const ledger = async (kind: string) =>
@@ -122,16 +133,25 @@ test("a repeated re-rating does not take back what was refunded after it", async
   const before = await balance();
   const prices = { request: 60n };
   await rerate({ prices, apply: true });
-  const refund = {
-    accountId: key.accountId,
-    entryId: id,
-    amountMicros: 10n,
-    reason: "late",
-    idempotencyKey: "a",
-  };
-  await operator.refundEntry(refund);
+  await refund(id, { amountMicros: 10n });
   expect(await rerate({ prices, apply: true })).toBeUndefined();
   expect(await balance()).toBe(before + cost - 50n);
+});
+
+test.each([
+  { refunded: 0n, price: 80n, change: 20n },
+  { refunded: 100n, price: 80n, change: 0n },
+  { refunded: 90n, price: 80n, change: 10n },
+  { refunded: 40n, price: 80n, change: 20n },
+  { refunded: 40n, price: 120n, change: -20n },
+])("a re-rating from 100 to $price after a refund of $refunded takes nothing of it back", async (row) => {
+  const { id } = await generate();
+  await rerate({ prices: { request: 100n }, apply: true });
+  if (row.refunded > 0n) await refund(id, { amountMicros: row.refunded });
+  const before = await balance();
+  await rerate({ prices: { request: row.price }, apply: true });
+  expect(await balance()).toBe(before + row.change);
+  expect(await rerate({ prices: { request: row.price }, reason: "once more" })).toBeUndefined();
 });
 
 test("concurrent re-ratings correct each charge once", async () => {
@@ -208,32 +228,38 @@ test("limits are not changed", async () => {
   expect(await findings()).toEqual([]);
 });
 
-test("refunds of an entry never exceed its charge, and the same key refunds once", async () => {
+test("refunds of an entry never exceed its charge", async () => {
   const { id, cost } = await generate();
   const before = await balance();
-  const request = { accountId: key.accountId, entryId: id, reason: "empty reply" };
-  const first = await operator.refundEntry({ ...request, amountMicros: 40n, idempotencyKey: "a" });
-  const again = await operator.refundEntry({ ...request, amountMicros: 40n, idempotencyKey: "a" });
+  const first = await refund(id, { amountMicros: 40n });
   expect(first.entry).toMatchObject({
     kind: "adjustment",
     amountMicros: 40n,
     adjustedEntryId: id.replace("gen_", "led_"),
   });
-  expect(again.entry?.id).toBe(first.entry?.id);
-  const refused = (change: object) =>
-    operator.refundEntry({ ...request, idempotencyKey: "b", ...change }).then(
-      () => "refunded",
-      (error: Error) => error.message,
-    );
-  expect(await refused({ amountMicros: cost - 39n })).toContain("can be refunded");
-  expect(await refused({ amountMicros: 1n, idempotencyKey: "a" })).toContain("another amount");
-  expect(await refused({ entryId: first.entry?.id })).toContain("no charged generation");
-  const rest = await operator.refundEntry({ ...request, idempotencyKey: "c" });
-  expect(rest.entry?.amountMicros).toBe(cost - 40n);
-  expect(await refused({})).toContain("can be refunded");
+  const b = { idempotencyKey: "b" };
+  await expect(refund(id, { ...b, amountMicros: cost - 39n })).rejects.toThrow("can be refunded");
+  await expect(refund(first.entry?.id ?? "", b)).rejects.toThrow("no charged generation");
+  expect((await refund(id, { idempotencyKey: "c" })).entry?.amountMicros).toBe(cost - 40n);
+  await expect(refund(id, b)).rejects.toThrow("can be refunded");
   expect(await balance()).toBe(before + cost);
   expect(await rerate({ prices: {} })).toBeUndefined();
   expect(await findings()).toEqual([]);
+});
+
+test("a key refunds once, and is refused with another amount or reason", async () => {
+  const { id, cost } = await generate();
+  const before = await balance();
+  const part = { amountMicros: 40n };
+  const { entry } = await refund(id, part);
+  expect((await refund(id, part)).entry?.id).toBe(entry?.id);
+  for (const change of [{ amountMicros: 1n }, { amountMicros: 0n }, { ...part, reason: "late" }])
+    await expect(refund(id, change)).rejects.toThrow("another refund");
+  const all = { idempotencyKey: "all" };
+  const rest = await refund(id, all);
+  expect((await refund(id, all)).entry?.id).toBe(rest.entry?.id);
+  await expect(refund(id, { ...all, amountMicros: cost - 40n })).rejects.toThrow("another refund");
+  expect(await balance()).toBe(before + cost);
 });
 
 test("refuses unknown models, empty ranges and wrong prices", async () => {

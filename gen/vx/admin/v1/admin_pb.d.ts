@@ -4597,7 +4597,8 @@ export declare const AdminService: GenService<{
    * Compares the charges of a model in a range of time with other prices of the model, at the discount that each account had. Returns a row
    * for each account whose charges differ. Without `apply`, nothing changes. With it, each difference is corrected by an adjustment of its
    * own, linked to the entry of the generation. The same model, range, prices and reason are the same re-rating: a repeated call continues
-   * it, and corrects no generation twice. Refused for ranges that begin in archived months.
+   * it, and corrects no generation twice. Refunds are not taken back: they are subtracted from the new charge too, down to zero. Refused for
+   * ranges that begin in archived months.
    *
    * @generated from rpc vx.admin.v1.AdminService.Rerate
    */

@@ -47,7 +47,7 @@ BEGIN
     -- An operator may have credited the payment, with its id as the idempotency key.
     IF NOT EXISTS (SELECT 1 FROM movement_keys m
         WHERE m.lane = p_lane AND m.account_id = v_topup.account_id AND m.idempotency_key = v_seen.payment_id) THEN
-      v_entry_id := post_movement(p_lane, v_topup.account_id, 'topup', v_topup.amount_micros, 'Top-up ' || p_id);
+      v_entry_id := (post_movement(p_lane, v_topup.account_id, 'topup', v_topup.amount_micros, 'Top-up ' || p_id)).id;
       INSERT INTO movement_keys (lane, account_id, idempotency_key, seq, month)
         SELECT l.lane, l.account_id, v_seen.payment_id, l.seq, l.month FROM ledger l
         WHERE l.lane = p_lane AND l.account_id = v_topup.account_id AND l.seq = v_account.last_seq + 1;

@@ -17,7 +17,8 @@ BEGIN
     SELECT least(v_grant.rest_micros, a.balance_micros - a.held_micros) INTO STRICT v_amount FROM accounts a
       WHERE a.lane = p_lane AND a.id = p_account_id;
     EXIT WHEN v_amount = 0;
-    v_entry_id := post_movement(p_lane, p_account_id, 'expiry', -v_amount, format('Expiry of the credit of ledger row %s', v_grant.seq));
+    v_entry_id := (post_movement(p_lane, p_account_id, 'expiry', -v_amount,
+      format('Expiry of the credit of ledger row %s', v_grant.seq))).id;
     PERFORM write_event(p_lane, p_account_id, 'grant.expired', jsonb_build_object('entry_id', v_entry_id, 'credit_id', v_grant.entry_id,
         'amount_micros', v_amount, 'balance_after_micros', a.balance_micros, 'expires_at', v_grant.expires_at))
       FROM accounts a WHERE a.lane = p_lane AND a.id = p_account_id;

@@ -1,7 +1,7 @@
 -- Compares the charges of a model, in the entries of an account from p_first until before p_end, with other prices of the model, at the
 -- discount that the account had. Without p_apply, only counts. With it, each difference becomes an adjustment of its own; a cause
 -- adjusts a generation once. An amount that the account owes and its free balance does not cover is refused. Generations that were
--- charged at the account's own prices are skipped. Reads at most p_limit entries; next_seq is NULL after the last one.
+-- charged at the account's own prices are skipped. A refund keeps its amount: it is subtracted from the new charge too. Reads at most p_limit entries; next_seq is NULL after the last one.
 CREATE OR REPLACE FUNCTION rerate_entries(
   p_act text, p_lane smallint, p_account_id text, p_first bigint, p_end bigint, p_model text, p_rates price_rates[], p_cause text,
   p_reason text, p_apply boolean, p_limit integer
@@ -44,7 +44,8 @@ BEGIN
       skipped := skipped + 1;
       CONTINUE;
     END IF;
-    v_micros := net_charge(r.entry) - r.charge;
+    v_micros := net_charge(r.entry) - greatest(0, r.charge - coalesce((SELECT sum(x.amount_micros) FROM entry_adjustments x
+      WHERE x.lane = p_lane AND x.account_id = p_account_id AND x.entry_id = (r.entry).id AND x.refund_micros IS NOT NULL), 0));
     CONTINUE WHEN v_micros = 0;
     IF v_free + v_micros < 0 THEN
       refused := refused + 1;
@@ -52,7 +53,7 @@ BEGIN
       CONTINUE;
     END IF;
     IF p_apply THEN
-      PERFORM adjust_entry(r.entry, p_cause, v_micros, p_reason);
+      PERFORM adjust_entry(r.entry, p_cause, v_micros, p_reason, NULL);
       -- What becomes free may be taken at once for reversed payments.
       SELECT a.balance_micros - a.held_micros INTO v_free FROM accounts a WHERE a.lane = p_lane AND a.id = p_account_id;
     ELSE

@@ -448,6 +448,8 @@ CREATE TABLE entry_adjustments (
   adjustment_id text NOT NULL,
   month integer NOT NULL,
   amount_micros bigint NOT NULL,
+  -- The amount that a refund asked for, 0 for all that was left. NULL for a re-rating.
+  refund_micros bigint,
   PRIMARY KEY (lane, account_id, entry_id, cause),
   FOREIGN KEY (lane, account_id) REFERENCES accounts (lane, id)
 );
