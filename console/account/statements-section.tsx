@@ -1,3 +1,4 @@
+import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { useState } from "preact/hooks";
 import type { GetStatementResponse, StatementLine } from "../../gen/vx/v1/statement_pb.js";
 import { Button } from "../shared/button.tsx";
@@ -90,10 +91,12 @@ function countOf({ kind }: StatementLine, count: bigint): string {
   return kind === "generation" ? numberText(count) : "";
 }
 
+/** As the API returns it for `Accept: text/csv`. */
 function csvOfStatement({ lines }: GetStatementResponse): string {
   return csvOf([
     [
-      "item",
+      "kind",
+      "created_at",
       "id",
       "description",
       "model",
@@ -105,6 +108,7 @@ function csvOfStatement({ lines }: GetStatementResponse): string {
     ],
     ...lines.map((line) => [
       line.kind,
+      line.createdAt ? timestampDate(line.createdAt).toISOString() : "",
       line.id,
       line.description,
       line.model,

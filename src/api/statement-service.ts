@@ -3,16 +3,18 @@ import { StatementService } from "../../gen/vx/v1/statement_pb.js";
 import { DomainError } from "../domain/errors.ts";
 import { laneOfId } from "../domain/lane.ts";
 import { currency, formatMicros } from "../domain/money.ts";
-import { QUARTER_MS } from "../domain/periods.ts";
 import { getStatement, type StatementRow } from "../store/statements.ts";
-import { currentQuarter } from "../store/usage-sums.ts";
+import { currentTimeMs } from "../store/usage-sums.ts";
 import { defineService } from "./define-service.ts";
+
+/** After this time, no entry of the month is still being written: a transaction ends earlier. */
+const LAST_CHARGES_MS = 60_000;
 
 export const statementService = defineService(StatementService, {
   getStatement: async ({ database }, { month }, { key: { accountId } }) => {
     const from = new Date(`${month}-01T00:00:00Z`);
     const to = new Date(Date.UTC(from.getUTCFullYear(), from.getUTCMonth() + 1));
-    const nowMs = (await currentQuarter(database.at(laneOfId(accountId)))) * QUARTER_MS;
+    const nowMs = await currentTimeMs(database.at(laneOfId(accountId)));
     if (from.getTime() > nowMs) throw DomainError.ofField("month", "must not be in the future");
     const rows = await getStatement(database, accountId, from, to);
     const sumOf = (kind: StatementRow["kind"]) =>
@@ -21,7 +23,7 @@ export const statementService = defineService(StatementService, {
       month,
       accountId,
       currency: currency().code,
-      isFinal: to.getTime() <= nowMs,
+      isFinal: to.getTime() + LAST_CHARGES_MS <= nowMs,
       openingBalanceMicros: sumOf("opening_balance"),
       creditsMicros: sumOf("credit"),
       topupsMicros: sumOf("topup"),

@@ -35,7 +35,10 @@ export const define: Define = (group) => {
     .argument("[account]", "the same as --account")
     .option("--account <account>", ACCOUNT_OPTION);
   listing
-    .option("--kind <kind>", "only entries of this kind: generation, credit or adjustment")
+    .option(
+      "--kind <kind>",
+      "only entries of this kind: generation, credit, topup, refund, adjustment or expiry",
+    )
     .option("--key <id>", "only entries of calls with this key")
     .option("--model <id>", "only entries of this model")
     .option("--from <time>", "only entries at this time or later", time("--from"))

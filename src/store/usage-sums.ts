@@ -1,6 +1,6 @@
 import { laneOfId } from "../domain/lane.ts";
 import { encodeToken, joinPosition, type Page, splitPosition } from "../domain/page.ts";
-import type { Quarter } from "../domain/periods.ts";
+import { QUARTER_MS, type Quarter } from "../domain/periods.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
 import { namedCell } from "./named-cell.ts";
 
@@ -103,8 +103,13 @@ async function* usagePieces(
 
 /** The current quarter, by the clock of the database. */
 export async function currentQuarter(cell: FunctionCaller): Promise<Quarter> {
-  const [row] = await cell.call<{ quarter: Quarter }>("quarter_of_clock");
-  return row?.quarter ?? 0;
+  return Math.floor((await currentTimeMs(cell)) / QUARTER_MS);
+}
+
+/** By the clock of the database, in whole seconds. */
+export async function currentTimeMs(cell: FunctionCaller): Promise<number> {
+  const [row] = await cell.call<{ seconds: bigint }>("seconds_of_clock");
+  return Number(row?.seconds) * 1_000;
 }
 
 function quarterOf(position: string): Quarter {

@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { beforeEach, expect, test } from "vitest";
+import { laneOfId } from "../../src/domain/lane.ts";
 import { sendJson } from "../rest/send-json.ts";
+import { pagesRead } from "../store/pages-read.ts";
 import { useTestApp } from "../support/app.ts";
 import { createTestKey, type TestKey, useOperator } from "../support/fixtures.ts";
 import { bearer } from "../support/protocols.ts";
@@ -131,6 +133,38 @@ test("entries after the first 1,000 that are not charges are added up by kind", 
     amount_micros: 3_000,
   });
   expectAddsUp(one);
+});
+
+test("a month is final a minute after its end", async () => {
+  const { owner } = app.database;
+  const [{ text = "" } = {}] = await owner<{ text: string }[]>`
+    SELECT pg_get_functiondef('vx.seconds_of_clock'::regproc) AS text`;
+  const isFinalAt = async (time: string) => {
+    await owner.unsafe(text.replace("clock_timestamp()", `timestamptz '${time}'`));
+    return (await statement("2099-12")).is_final;
+  };
+  expect(await isFinalAt("2100-01-01T00:00:59Z")).toBe(false);
+  expect(await isFinalAt("2100-01-01T00:01:00Z")).toBe(true);
+  await owner.unsafe(text);
+});
+
+test("a statement reads the sums of its month alone", async () => {
+  const { owner } = app.database;
+  await credit(1_000_000n, "invoice");
+  await owner`
+    INSERT INTO vx.usage_quarters (lane, account_id, quarter, key_id, model, user_id, price_version, requests, input, cached_input,
+      cache_write, output, reasoning, images, image_tokens, cost_micros)
+    SELECT vx.lane_of(${key.accountId}), ${key.accountId}, i, ${key.id}, 'm', '', 1, 1, 1, 0, 0, 1, 0, 0, 0, 1
+    FROM generate_series(1, 20000) i`;
+  const call = `get_statement(${laneOfId(key.accountId)}::smallint, '${key.accountId}', '2026-01-01Z', '2026-02-01Z')`;
+  await owner.begin(async (transaction) => {
+    // The first call also reads the catalog.
+    await pagesRead(transaction, call);
+    const { pages, rows } = await pagesRead(transaction, call);
+    expect(rows).toBe(2);
+    expect(pages).toBeLessThan(100);
+  });
+  await owner`DELETE FROM vx.usage_quarters WHERE account_id = ${key.accountId}`;
 });
 
 test("a month without entries repeats the balance", async () => {

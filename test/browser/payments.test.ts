@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import type { BrowserContext } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startTestApp, type TestApp } from "../support/app.ts";
@@ -114,6 +115,15 @@ describe.skipIf(!chromiumPath)("payments on the customer page", () => {
     await page.getByRole("link", { name: "Statements" }).click();
     await page.getByRole("rowheader", { name: "Closing balance" }).waitFor();
     await page.getByRole("rowheader", { name: "Payment" }).first().waitFor();
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("button", { name: "Download CSV" }).click(),
+    ]);
+    const lines = readFileSync(await download.path(), "utf8").split("\r\n");
+    expect(lines[0]).toBe(
+      "kind,created_at,id,description,model,entries,input_tokens,output_tokens,amount_micros,amount",
+    );
+    expect(lines.find((line) => line.startsWith("topup,"))).toMatch(/^topup,\d{4}-\S+Z,led_/);
     expect(await violations(page)).toEqual([]);
     await page.emulateMedia({ media: "print" });
     expect(await page.getByRole("link", { name: "Ledger" }).isVisible()).toBe(false);

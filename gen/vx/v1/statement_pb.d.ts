@@ -59,7 +59,7 @@ export declare type GetStatementResponse = Message<"vx.v1.GetStatementResponse">
   currency: string;
 
   /**
-   * Whether the month is over, so that the statement does not change any more.
+   * Whether the month is over for a minute or longer, so that the statement does not change any more.
    *
    * @generated from field: bool is_final = 4;
    */

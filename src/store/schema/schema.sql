@@ -458,6 +458,7 @@ CREATE TABLE entry_adjustments (
   adjustment_id text NOT NULL,
   month integer NOT NULL,
   amount_micros bigint NOT NULL,
+  refund_micros bigint,
   CONSTRAINT entry_adjustments_lane_account_id_fkey FOREIGN KEY (lane, account_id) REFERENCES accounts(lane, id),
   CONSTRAINT entry_adjustments_pkey PRIMARY KEY (lane, account_id, entry_id, cause)
 );
@@ -996,12 +997,12 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION abort_split(p_id text) RETURNS void
 -- FUNCTION account_price_hash(p_before bytea, p_row account_prices) RETURNS bytea
 -- FUNCTION accounts_to_expire(p_limit integer) RETURNS TABLE(lane smallint, id text); for the server
--- FUNCTION accounts_with_model(p_lane smallint, p_model text, p_from integer, p_end integer) RETURNS TABLE(account_id text, account_name text); for the server
+-- FUNCTION accounts_with_model(p_lane smallint, p_model text, p_from integer, p_end integer, p_after text, p_limit integer) RETURNS TABLE(account_id text, account_name text, has_used boolean); for the server
 -- FUNCTION add_archive(p_month integer, p_file text, p_sha256 bytea, p_entries bigint) RETURNS void
 -- FUNCTION add_archived_heads(p_lane smallint, p_month integer) RETURNS TABLE(entries bigint)
 -- FUNCTION add_grant(p_lane smallint, p_account_id text, p_entry_id text, p_seq bigint, p_micros bigint, p_expires_at timestamp with time zone, p_is_promotional boolean) RETURNS void
 -- FUNCTION add_usage(p_rows ledger[], p_has_users boolean) RETURNS void
--- FUNCTION adjust_entry(p_entry ledger, p_cause text, p_micros bigint, p_reason text) RETURNS text
+-- FUNCTION adjust_entry(p_entry ledger, p_cause text, p_micros bigint, p_reason text, p_refund_micros bigint) RETURNS ledger
 -- FUNCTION admit(p_items admit_item[], p_while_suspended admit_item[]) RETURNS TABLE(n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text, balance_micros bigint, models text, allowed_cidrs text, current_fingerprint bytea, price_list_version integer); for the server
 -- FUNCTION admitted_keys(p_items admit_item[], p_while_suspended admit_item[]) RETURNS TABLE(n integer, calls integer, is_used boolean, slots integer, lane smallint, fingerprint bytea, key_id text, account_id text, key_name text, plan text, scopes smallint, rpm integer, visible_start text, visible_end text, expires_at timestamp with time zone, revoked_at timestamp with time zone, suspended_at timestamp with time zone, balance_micros bigint, models text, allowed_cidrs text, price_list_version integer)
 -- FUNCTION align_counters(p_lane smallint, p_account_id text, p_names counter_name[], p_version bigint, p_plans_version bigint, p_at timestamp with time zone) RETURNS call_counters
@@ -1142,7 +1143,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION own_holds(p_server_id text, p_from smallint, p_to smallint) RETURNS TABLE(id text, account_id text); for the server
 -- FUNCTION place_holds(p_server_id text, p_holds hold_item[], p_plans plans_with_limits) RETURNS item_result[]
 -- FUNCTION post_entries(p_entries entry_item[], p_plans plans_with_limits) RETURNS item_result[]
--- FUNCTION post_movement(p_lane smallint, p_account_id text, p_kind entry_kind, p_micros bigint, p_reason text, p_adjusted_id text) RETURNS text
+-- FUNCTION post_movement(p_lane smallint, p_account_id text, p_kind entry_kind, p_micros bigint, p_reason text, p_adjusted_id text, OUT id text, OUT month integer) RETURNS record
 -- FUNCTION price_hash(p_before bytea, p_row price_versions) RETURNS bytea
 -- FUNCTION prices_json(p_rates price_rates[]) RETURNS jsonb
 -- FUNCTION probe_writes() RETURNS TABLE(clock timestamp with time zone); for the server
@@ -1150,7 +1151,6 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION put_limit(p_act text, p_lane smallint, p_owner_id text, p_limit text) RETURNS SETOF limit_view; for the server
 -- FUNCTION put_plan(p_act text, p_name text, p_rpm integer, p_max_active_keys integer, p_max_keys_created_per_hour integer) RETURNS SETOF plans; for the server
 -- FUNCTION put_profile(p_lane smallint, p_id text, p_external_id text, p_email text, p_notes text) RETURNS void
--- FUNCTION quarter_of_clock() RETURNS TABLE(quarter integer); for the server
 -- FUNCTION quote_hold(p_holds hold_item[]) RETURNS SETOF item_result; for the server
 -- FUNCTION raise_lane_moved() RETURNS void
 -- FUNCTION rates_of(p_rates price_rates[], p_input_tokens integer) RETURNS SETOF price_rates
@@ -1190,6 +1190,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION search_key_names(p_search text, p_after text, p_after_id text, p_rows integer, p_limit integer) RETURNS TABLE(list integer, sorted_name text, is_match boolean, account_name text, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone, previous_expires_at timestamp with time zone, models text, limits text, allowed_cidrs text); for the server
 -- FUNCTION search_keys(p_id text, p_start text, p_end text, p_name text, p_after text, p_limit integer) RETURNS TABLE(list integer, sorted_name text, account_name text, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone, previous_expires_at timestamp with time zone, models text, limits text, allowed_cidrs text); for the server
 -- FUNCTION search_names(p_search text, p_after text, p_after_id text, p_rows integer, p_limit integer) RETURNS TABLE(term text, is_match boolean, was_found boolean, id text, name text, plan text, balance_micros bigint, held_micros bigint, created_at timestamp with time zone, suspended_at timestamp with time zone, external_id text, email text, notes text, low_balance_micros bigint, owed_micros bigint); for the server
+-- FUNCTION seconds_of_clock() RETURNS TABLE(seconds bigint); for the server
 -- FUNCTION secrets_of_webhook(p_secret text, p_previous text, p_until timestamp with time zone) RETURNS text
 -- FUNCTION seq_at(p_lane smallint, p_account_id text, p_time timestamp with time zone, p_last bigint) RETURNS bigint
 -- FUNCTION service_figures() RETURNS TABLE(servers bigint, generations bigint, held_micros bigint); for the server

@@ -1,9 +1,9 @@
--- The current quarter of an hour, by the clock of the database, in quarters since 1970.
-CREATE OR REPLACE FUNCTION quarter_of_clock() RETURNS TABLE (quarter integer)
+-- The time by the clock of the database, in seconds since 1970.
+CREATE OR REPLACE FUNCTION seconds_of_clock() RETURNS TABLE (seconds bigint)
   LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 BEGIN
-  quarter := floor(extract(epoch FROM clock_timestamp()) / 900);
+  seconds := floor(extract(epoch FROM clock_timestamp()));
   RETURN NEXT;
 END
 $$;
