@@ -86,6 +86,7 @@ function findMissing(owner: postgres.Sql): Promise<{ text: string }[]> {
     SELECT concat(e.id, ' ', e.type, ' has no ledger row') FROM events e
     WHERE e.type IN ('credit.posted', 'adjustment.posted') AND NOT EXISTS (SELECT 1 FROM ledger l
       WHERE l.lane = e.lane AND l.account_id = e.account_id AND l.id = e.data ->> 'entry_id')
+      AND NOT EXISTS (SELECT 1 FROM lanes l WHERE l.lane = e.lane AND NOT l.is_owned)
     UNION ALL
     SELECT concat(e.id, ' ', e.type, ' has no delivery for ', w.url) FROM events e
     JOIN webhooks w ON w.lane IN (e.lane, 1024) AND w.account_id IN (e.account_id, '') AND e.created_at > w.created_at + interval '2 seconds'
