@@ -182,7 +182,9 @@ test("credit that has expired is not free", async () => {
   await createTestBilling(store.database).hold(holdOf(payer, 4_000_000n, newGenerationId(payer)));
   await topUpAfterRefusal(store.database, payer.accountId);
   expect(await statesOf(payer)).toEqual([]);
-  await store.owner`UPDATE vx.grants SET expires_at = now() WHERE account_id = ${payer.accountId}`;
+  await store.owner`
+    WITH expired AS (UPDATE vx.grants SET expires_at = now() WHERE account_id = ${payer.accountId})
+    UPDATE vx.accounts SET grants_expire_at = now() WHERE id = ${payer.accountId}`;
   await topUpAfterRefusal(store.database, payer.accountId);
   expect(await statesOf(payer)).toEqual(["pending"]);
 });
