@@ -4,8 +4,8 @@ import { setTimeout as wait } from "node:timers/promises";
 export type Load = { readonly perSecond: number; readonly p50Ms: number; readonly p99Ms: number };
 
 /**
- * Runs concurrent callers for the given time. Each sends its next call as soon as the last one has ended, or with a rate, as soon as it is
- * due too. A latency then begins when the call is due.
+ * Runs concurrent callers for the given time. Each sends its next call as soon as the last one has ended. With a rate, it also waits until
+ * the call is due, and the latency begins then.
  */
 export async function runCallers(
   callers: number,

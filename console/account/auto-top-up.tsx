@@ -16,7 +16,7 @@ const MAX_FAILURES = 3;
 
 type Open = "change" | "stop" | undefined;
 
-/** What is paid with the stored payment method. A key can lower and stop it. */
+/** The automatic top-ups. A key can lower and stop them. */
 export function AutoTopUpCard({ viewer, version }: { readonly viewer: Viewer; readonly version: unknown }) {
   const { topUpService } = viewer;
   const [open, setOpen] = useState<Open>();

@@ -51,7 +51,7 @@ function AccountDetails({ account }: Pick<AccountTabProps, "account">) {
   );
 }
 
-/** What is paid with the stored payment method; "vx topups set-auto" changes it. */
+/** The automatic top-ups, which "vx topups set-auto" changes. */
 function AccountAutoTopUp({ accountId }: { readonly accountId: string }) {
   const api = useApi();
   const {

@@ -25,6 +25,7 @@ beforeEach(async () => {
 afterEach(() => {
   stripe.before = () => undefined;
   stripe.losesAnswer = () => false;
+  stripe.decide = () => "succeeded";
 });
 afterAll(async () => {
   expect(await moneyProblems(app.database)).toEqual([]);
@@ -125,21 +126,26 @@ test("a server that is killed while it asks Stripe credits nothing, and the next
   expect(await rows()).toEqual(["topup"]);
 });
 
+/** Resolves when the statement that credits a payment waits for a lock. */
+function creditWaits(): Promise<void> {
+  return vi.waitFor(
+    async () => {
+      const waiting = await app.database.owner`
+        SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+          AND query ~ 'vx\\.apply_payment\\('`;
+      expect(waiting.length).toBe(1);
+    },
+    { timeout: 15_000 },
+  );
+}
+
 /** Blocks the statement that credits the payment until the test has done its damage. */
 async function whileCrediting(event: StripeEvent | undefined, damage: () => Promise<unknown>): Promise<void> {
   const { owner } = app.database;
   const delivered = await owner.begin(async (sql) => {
     await sql`SELECT 1 FROM vx.lanes WHERE lane = vx.lane_of(${key.accountId}) FOR UPDATE`;
     const delivery = lost(event);
-    await vi.waitFor(
-      async () => {
-        const waiting = await owner`
-          SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
-            AND query ~ 'vx\\.apply_payment\\('`;
-        expect(waiting.length).toBe(1);
-      },
-      { timeout: 10_000 },
-    );
+    await creditWaits();
     await damage();
     return { delivery };
   });
@@ -167,3 +173,116 @@ test("a database that breaks off while it credits credits nothing, and the next 
   for (const event of events) expect(await stripe.deliver(event, server.url)).toBe(200);
   expect(await rows()).toEqual(["topup"]);
 });
+
+/** Starts a top-up: the balance of the new account is 0. */
+async function startTopUp(): Promise<void> {
+  const { owner } = app.database;
+  await owner`
+    INSERT INTO vx.auto_topups (lane, account_id, is_enabled, threshold_micros, amount_micros, monthly_max_micros, currency,
+      customer_id, method_id) VALUES (vx.lane_of(${key.accountId}), ${key.accountId}, true, 1000000, 5000000, 50000000, 'usd', 'cus_1', 'pm_1')`;
+  await owner`SELECT vx.resume_auto_topup(vx.lane_of(${key.accountId}), ${key.accountId})`;
+}
+
+/** Skips the minute after which another server continues. */
+async function makeDue(): Promise<void> {
+  await app.database.owner`
+    UPDATE vx.topups SET next_poll_at = now() WHERE account_id = ${key.accountId} AND state = 'pending'`;
+}
+
+async function topUps() {
+  const { body } = await sendJson(server.url, { verb: "GET", path: "/v1/topups", secret: key.secret });
+  return (body as { topups: { id: string; state: string }[] }).topups;
+}
+
+async function expectPaidOnce(): Promise<void> {
+  server = await start();
+  await makeDue();
+  await vi.waitFor(async () => expect(await topUps()).toMatchObject([{ state: "paid" }]), {
+    timeout: 15_000,
+  });
+  const [topUp] = await topUps();
+  expect(stripe.charges.get(topUp?.id ?? "")).toBe(1);
+  const found = await app.database.owner`
+    SELECT kind, amount_micros::integer AS micros FROM vx.ledger WHERE account_id = ${key.accountId}`;
+  expect(found).toEqual([{ kind: "topup", micros: 5_000_000 }]);
+}
+
+const CREATE = "POST /v1/payment_intents";
+
+test.each([
+  [
+    "after the payment was created, before it is stored",
+    "losesAnswer",
+    (request: string) => request === CREATE,
+  ],
+  ["before the payment is confirmed", "before", (request: string) => request.endsWith("/confirm")],
+  ["after the payment was confirmed", "losesAnswer", (request: string) => request.endsWith("/confirm")],
+] as const)(
+  "a server that is killed %s pays once",
+  async (_, step, isStep) => {
+    const killed = Promise.withResolvers<void>();
+    const kill = () => {
+      server.process.child.kill("SIGKILL");
+      killed.resolve();
+    };
+    if (step === "before") {
+      stripe.before = async (request) => {
+        if (!isStep(request)) return undefined;
+        kill();
+        await server.process.exited();
+        return 500;
+      };
+    } else {
+      stripe.losesAnswer = (request) => {
+        if (isStep(request)) kill();
+        return isStep(request);
+      };
+    }
+    await startTopUp();
+    await killed.promise;
+    await server.process.exited();
+    stripe.before = () => undefined;
+    stripe.losesAnswer = () => false;
+    await expectPaidOnce();
+  },
+  40_000,
+);
+
+test("a server that is killed while it credits pays and credits once", async () => {
+  const { owner } = app.database;
+  await owner.begin(async (sql) => {
+    stripe.before = async (request) => {
+      // The lock is taken when the payment is confirmed, so that only the credit waits for it.
+      if (request.endsWith("/confirm"))
+        await sql`SELECT 1 FROM vx.lanes WHERE lane = vx.lane_of(${key.accountId}) FOR UPDATE`;
+      return undefined;
+    };
+    await startTopUp();
+    await creditWaits();
+    await server.process.end("SIGKILL");
+  });
+  stripe.before = () => undefined;
+  await expectPaidOnce();
+}, 40_000);
+
+test("a server that is killed after a card was declined, before the payment is cancelled, reports one failure", async () => {
+  stripe.decide = () => "insufficient_funds";
+  stripe.before = async (request) => {
+    if (!request.endsWith("/cancel")) return undefined;
+    server.process.child.kill("SIGKILL");
+    await server.process.exited();
+    return 500;
+  };
+  await startTopUp();
+  await vi.waitFor(() => expect(server.process.child.killed).toBe(true), { timeout: 15_000 });
+  await server.process.exited();
+  stripe.before = () => undefined;
+  server = await start();
+  await makeDue();
+  await vi.waitFor(async () => expect(await topUps()).toMatchObject([{ state: "failed" }]), {
+    timeout: 15_000,
+  });
+  const found = await app.database.owner`
+    SELECT failures FROM vx.auto_topups WHERE account_id = ${key.accountId}`;
+  expect(found).toEqual([{ failures: 1 }]);
+}, 40_000);

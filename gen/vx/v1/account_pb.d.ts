@@ -174,7 +174,7 @@ export declare type Grant = Message<"vx.v1.Grant"> & {
   amountMicros: bigint;
 
   /**
-   * What is left of it, in micros.
+   * The remaining amount, in micros.
    *
    * @generated from field: int64 remaining_micros = 3;
    */

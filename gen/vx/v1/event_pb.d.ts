@@ -455,8 +455,8 @@ export declare type AutoTopUpEvent = Message<"vx.v1.AutoTopUpEvent"> & {
 export declare const AutoTopUpEventSchema: GenMessage<AutoTopUpEvent>;
 
 /**
- * The data of the event "grant.expired": what was left of a credit left the balance. A part that running calls hold leaves it later, with
- * another event.
+ * The data of the event "grant.expired": the remaining amount of a credit was taken from the balance. A part that running calls hold is
+ * taken later, with another event.
  *
  * @generated from message vx.v1.GrantExpiredEvent
  */

@@ -510,8 +510,8 @@ export declare const TopUpService: GenService<{
   /**
    * Set automatic payments
    *
-   * Sets what is paid with the stored payment method when a charge takes the balance below a threshold, or a call is refused while
-   * less is free. A key can lower the amounts and stop the top-ups; the operator of the service starts and raises them. If no payment
+   * Sets the amount that is paid with the stored payment method when a charge takes the balance below a threshold, or when a call is
+   * refused while less than the threshold is free. A key can lower the amounts and stop the top-ups; the operator of the service starts and raises them. If no payment
    * method is stored, the response has a page on which the customer stores one.
    *
    * @generated from rpc vx.v1.TopUpService.PutAutoTopUp

@@ -385,7 +385,7 @@ export declare type CreditAccountRequest = Message<"vx.admin.v1.CreditAccountReq
   idempotencyKey: string;
 
   /**
-   * When the credit expires. What is left of it leaves the balance then, or when running calls no longer hold it. Charges take credit that
+   * When the credit expires. The remaining amount is taken from the balance then, or when running calls no longer hold it. Charges take credit that
    * expires first. Not set: never.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 5;

@@ -1,8 +1,9 @@
--- Places holds, in the order given: each hold that fits the free balance of its account is placed, whether or not an
--- earlier one fitted. p_plans are the plans that have limits. The caller holds the locks of the lanes.
--- Outcomes: "held"; "insufficient", with the threshold of automatic top-ups as the amount, NULL if none can start; "owing" when a reversed payment is still owed, with what is owed as the amount; "limited" when it does not fit a limit; "revoked" when the key was revoked after admission; with an idempotency key also
--- "answered", "running" and "reused". Each result has the balance and the amount held before the hold.
--- The stored response of "answered" is read with get_answer: many long ones would delay the other items of the batch.
+-- Places holds, in the order given: each hold that fits the free balance of its account is placed, whether or not an earlier one
+-- fitted. p_plans are the plans that have limits. The caller holds the locks of the lanes. Outcomes: "held"; "insufficient", with the
+-- threshold of automatic top-ups as the amount, NULL if none can start; "owing" when a reversed payment is still owed, with what is
+-- owed as the amount; "limited" when it does not fit a limit; "revoked" when the key was revoked after admission; with an idempotency
+-- key also "answered", "running" and "reused". Each result has the balance and the amount held before the hold. The stored response of
+-- "answered" is read with get_answer: many long ones would delay the other items of the batch.
 CREATE OR REPLACE FUNCTION place_holds(p_server_id text, p_holds hold_item[], p_plans plans_with_limits) RETURNS item_result[]
   LANGUAGE plpgsql
 AS $$

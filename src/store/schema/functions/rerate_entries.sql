@@ -1,7 +1,8 @@
--- Compares the charges of a model, in the entries of an account from p_first until before p_end, with other prices of the model, at the
--- discount that the account had. Without p_apply, only counts. With it, each difference becomes an adjustment of its own; a cause
+-- Compares the charges of a model, in the entries of an account from p_first until before p_end, with other prices of the model, at
+-- the discount that the account had. Without p_apply, only counts. With it, each difference becomes an adjustment of its own; a cause
 -- adjusts a generation once. An amount that the account owes and its free balance does not cover is refused. Generations that were
--- charged at the account's own prices are skipped. A refund keeps its amount: it is subtracted from the new charge too. Reads at most p_limit entries; next_seq is NULL after the last one.
+-- charged at the account's own prices are skipped. A refund keeps its amount: it is subtracted from the new charge too. Reads at most
+-- p_limit entries; next_seq is NULL after the last one.
 CREATE OR REPLACE FUNCTION rerate_entries(
   p_act text, p_lane smallint, p_account_id text, p_first bigint, p_end bigint, p_model text, p_rates price_rates[], p_cause text,
   p_reason text, p_apply boolean, p_limit integer

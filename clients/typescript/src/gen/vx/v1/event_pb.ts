@@ -471,8 +471,8 @@ export const AutoTopUpEventSchema: GenMessage<AutoTopUpEvent> = /*@__PURE__*/
   messageDesc(file_vx_v1_event, 10);
 
 /**
- * The data of the event "grant.expired": what was left of a credit left the balance. A part that running calls hold leaves it later, with
- * another event.
+ * The data of the event "grant.expired": the remaining amount of a credit was taken from the balance. A part that running calls hold is
+ * taken later, with another event.
  *
  * @generated from message vx.v1.GrantExpiredEvent
  */
