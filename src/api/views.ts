@@ -167,7 +167,7 @@ function viewGeneration(row: EntryRow): MessageInitShape<typeof LedgerEntrySchem
   const usage = usageOfEntry(row);
   return {
     generationId: generationIdOf(row.id),
-    user: row.user_id,
+    user: row.user_name,
     traceId: row.trace_id,
     priceVersion: row.price_version,
     priceTier: BigInt(row.price_tier),
@@ -302,7 +302,7 @@ export function viewUsage(sum: UsageSum) {
     start: timestampFromMs(sum.start * QUARTER_MS),
     keyId: sum.key_id,
     model: sum.model,
-    user: sum.user_id,
+    user: sum.user_name,
     requests: sum.requests,
     inputTokens: tokens.input,
     cachedInputTokens: sum.cached_input,

@@ -21,6 +21,7 @@ export type ExportRow = Omit<UsageSum, "start"> &
   EntryPrices & {
     account_name: string;
     quarter: Quarter;
+    user_id: string;
     price_version: number;
     cache_write_1h: bigint;
     price_tier: number;

@@ -29,7 +29,8 @@ export type EntryRow = {
   reasoning: number;
   images: number;
   image_tokens: number;
-  user_id: string;
+  /** The name of the end user, or its digest after the erasure. */
+  user_name: string;
   trace_id: string;
   created_at: Date;
   cache_write_1h: number;

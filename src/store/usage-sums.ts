@@ -210,7 +210,8 @@ export type UsageSum = {
   account_id: string;
   key_id: string;
   model: string;
-  user_id: string;
+  /** The name of the end user, or its digest after the erasure. */
+  user_name: string;
   upstream: string;
   requests: bigint;
   input: bigint;
@@ -246,8 +247,8 @@ export const USAGE_COUNTS = [
 /** Start, account, key, model, user and upstream of a group: groups are in this order. */
 type Position = readonly [number, string, string, string, string, string];
 
-function positionOf({ start, account_id, key_id, model, user_id, upstream }: UsageSum): Position {
-  return [start, account_id, key_id, model, user_id, upstream];
+function positionOf({ start, account_id, key_id, model, user_name, upstream }: UsageSum): Position {
+  return [start, account_id, key_id, model, user_name, upstream];
 }
 
 function readPosition(page: Page): Position | undefined {

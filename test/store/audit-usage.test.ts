@@ -17,6 +17,8 @@ test("the audit reads the old sums of an account in pieces, and finds each diffe
   for (let i = 0; i < 3; i++) await charge(billing, other, 1n);
   const { owner } = store;
   const { accountId } = payer;
+  const digestOf = (name: string) =>
+    owner`(SELECT user_id FROM vx.end_users WHERE account_id = ${accountId} AND name = ${name})`;
   // A part of the charges is a day old.
   await owner`UPDATE vx.ledger SET created_at = created_at - interval '1 day' WHERE account_id = ${accountId} AND seq < 22`;
   await owner`
@@ -32,12 +34,12 @@ test("the audit reads the old sums of an account in pieces, and finds each diffe
   await expectDifferences(0);
   for (const user of ["user 0", "user 19", "user 24"]) {
     const change = (by: number) =>
-      owner`UPDATE vx.usage_quarters SET requests = requests + ${by} WHERE account_id = ${accountId} AND user_id = ${user}`;
+      owner`UPDATE vx.usage_quarters SET requests = requests + ${by} WHERE account_id = ${accountId} AND user_id = ${digestOf(user)}`;
     await change(1);
     await expectDifferences(1);
     await change(-1);
   }
-  await owner`DELETE FROM vx.usage_quarters WHERE account_id = ${accountId} AND user_id = 'user 5'`;
+  await owner`DELETE FROM vx.usage_quarters WHERE account_id = ${accountId} AND user_id = ${digestOf("user 5")}`;
   await expectDifferences(1);
   await owner`DELETE FROM vx.usage_quarters WHERE account_id = ${accountId}`;
   await owner`DELETE FROM vx.ledger WHERE account_id = ${accountId}`;
@@ -70,15 +72,17 @@ test("the audit finds each difference between usage and ledger, for any size of 
   };
   await expectFindings(undefined);
   const { accountId } = payer;
-  await owner`UPDATE vx.usage_quarters SET output = output + 1 WHERE account_id = ${accountId} AND user_id = 'ada'`;
+  const digestOf = (name: string) =>
+    owner`(SELECT user_id FROM vx.end_users WHERE account_id = ${accountId} AND name = ${name})`;
+  await owner`UPDATE vx.usage_quarters SET output = output + 1 WHERE account_id = ${accountId} AND user_id = ${digestOf("ada")}`;
   await expectFindings(
     /^usage_equals_ledger .*, key key_\w+, model m: 2 requests, 8 units, 7 micros; in the ledger 2, 7, 7$/,
   );
-  await owner`UPDATE vx.usage_quarters SET output = output - 1, input = input + 1, cached_input = cached_input - 1 WHERE account_id = ${accountId} AND user_id = 'ada'`;
+  await owner`UPDATE vx.usage_quarters SET output = output - 1, input = input + 1, cached_input = cached_input - 1 WHERE account_id = ${accountId} AND user_id = ${digestOf("ada")}`;
   await expectFindings(/^usage_equals_ledger the sums differ from the ledger$/);
-  await owner`UPDATE vx.usage_quarters SET input = input - 1, cached_input = cached_input + 1 WHERE account_id = ${accountId} AND user_id = 'ada'`;
+  await owner`UPDATE vx.usage_quarters SET input = input - 1, cached_input = cached_input + 1 WHERE account_id = ${accountId} AND user_id = ${digestOf("ada")}`;
   await expectFindings(undefined);
-  await owner`UPDATE vx.usage_quarters SET quarter = quarter - 1 WHERE account_id = ${accountId} AND user_id = 'bob'`;
+  await owner`UPDATE vx.usage_quarters SET quarter = quarter - 1 WHERE account_id = ${accountId} AND user_id = ${digestOf("bob")}`;
   await expectFindings(
     /usage_equals_ledger .* 0 requests.*in the ledger 2, 8, 8\n|usage_equals_ledger .*in the ledger 0, 0, 0/,
   );

@@ -43,8 +43,8 @@ test("a hold reserves its amount; its settlement charges the usage and appends o
   });
   expect(await balanceOf(payer)).toEqual({ balance: 750, held: 0 });
   const rows = await store.owner`
-    SELECT id, seq::int, kind, amount_micros::int, reason, model, price_version, input, user_id, trace_id
-    FROM vx.ledger WHERE account_id = ${payer.accountId} AND seq > 1`;
+    SELECT id, seq::int, kind, amount_micros::int, reason, model, price_version, input, n.name AS user, trace_id
+    FROM vx.ledger JOIN vx.end_users n USING (lane, account_id, user_id) WHERE account_id = ${payer.accountId} AND seq > 1`;
   expect([...rows]).toEqual([
     {
       id: id.replace("gen_", "led_"),
@@ -55,7 +55,7 @@ test("a hold reserves its amount; its settlement charges the usage and appends o
       model: "m",
       price_version: 1,
       input: 250,
-      user_id: 'a "user" \\ é',
+      user: 'a "user" \\ é',
       trace_id: "",
     },
   ]);

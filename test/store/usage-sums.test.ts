@@ -44,17 +44,17 @@ test("a settlement adds its charge to the sums of its key, model and user", asyn
     await today({ key: true, model: true, user: true }),
     page(),
   );
-  const sums = rows.map(({ key_id, model, user_id, requests, input, cost_micros }) => ({
+  const sums = rows.map(({ key_id, model, user_name, requests, input, cost_micros }) => ({
     key_id,
     model,
-    user_id,
+    user_name,
     requests,
     input,
     cost_micros,
   }));
   expect(sums).toEqual([
-    { key_id: payer.keyId, model: "m", user_id: "", requests: 1n, input: 10n, cost_micros: 10n },
-    { key_id: payer.keyId, model: "m", user_id: "ada", requests: 2n, input: 50n, cost_micros: 50n },
+    { key_id: payer.keyId, model: "m", user_name: "", requests: 1n, input: 10n, cost_micros: 10n },
+    { key_id: payer.keyId, model: "m", user_name: "ada", requests: 2n, input: 50n, cost_micros: 50n },
   ]);
   expect(throughSeq).toBe(4n);
 });
@@ -105,7 +105,9 @@ test("after 1,000 users of a day, further ones count for (other); users that hav
   const users = await today({ user: true });
   const first = await readUsage(store.database, payer.accountId, users, page());
   const second = await readUsage(store.database, payer.accountId, users, page(1_000, first.nextPageToken));
-  const rows = new Map([...first.rows, ...second.rows].map(({ user_id, requests }) => [user_id, requests]));
+  const rows = new Map(
+    [...first.rows, ...second.rows].map(({ user_name, requests }) => [user_name, requests]),
+  );
   expect(rows.size).toBe(1_002);
   expect([rows.get("user 1"), rows.get("(other)"), rows.get("")]).toEqual([2n, 4n, 1n]);
   expect(second.nextPageToken).toBe("");
@@ -124,7 +126,7 @@ test("a user of a batch is named, even if the last call of the batch has none", 
     }),
   );
   const { rows } = await readUsage(store.database, payer.accountId, await today({ user: true }), page());
-  expect(rows.map(({ user_id, requests }) => [user_id, requests])).toEqual([
+  expect(rows.map(({ user_name, requests }) => [user_name, requests])).toEqual([
     ["", 2n],
     ["ada", 1n],
   ]);
@@ -139,8 +141,9 @@ test("each day has its own count of users", async () => {
   await charge(billing, payer, 1n, "bob");
   const [row] =
     await store.owner`SELECT users FROM vx.usage_user_counts WHERE account_id = ${payer.accountId}`;
-  const users = await store.owner`SELECT user_id FROM vx.usage_users WHERE account_id = ${payer.accountId}`;
-  expect([row?.users, users.map(({ user_id }) => user_id)]).toEqual([1, ["bob"]]);
+  const users = await store.owner`
+    SELECT n.name FROM vx.usage_users JOIN vx.end_users n USING (lane, account_id, user_id) WHERE account_id = ${payer.accountId}`;
+  expect([row?.users, users.map(({ name }) => name)]).toEqual([1, ["bob"]]);
 });
 
 type TestSum = { quarter: number; key: string; model: string; user: string; requests: number };
@@ -184,8 +187,8 @@ test("pages of any size, read in pieces of any size, are the sums of the range i
   );
 });
 
-function groupOf({ start, key_id, model, user_id, requests }: UsageSum): unknown[] {
-  return [start, key_id, model, user_id, Number(requests)];
+function groupOf({ start, key_id, model, user_name, requests }: UsageSum): unknown[] {
+  return [start, key_id, model, user_name, Number(requests)];
 }
 
 function expectedGroups(sums: TestSum[], { starts, end, by }: UsageQuery): unknown[][] {

@@ -41,6 +41,7 @@ const TABLES = [
 const MORE_TABLES = [
   "movement_keys",
   "usage_quarters",
+  "end_users",
   "usage_users",
   "usage_user_counts",
   "operator_events",

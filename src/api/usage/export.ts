@@ -85,7 +85,7 @@ const CSV_COLUMNS: Readonly<Record<string, (row: ExportRow) => unknown>> = {
   account_id: (row) => row.account_id,
   key_id: (row) => row.key_id,
   model: (row) => row.model,
-  user: (row) => row.user_id,
+  user: (row) => row.user_name,
   price_version: (row) => row.price_version,
   price_tier: (row) => row.price_tier,
   price_list_version: (row) => row.price_list_version,

@@ -1,10 +1,11 @@
--- Adds generations to the sums of their quarter of an hour. p_has_users: whether one names an end user. The
--- caller has just written the rows and holds the locks of their lanes.
-CREATE OR REPLACE FUNCTION add_usage(p_rows ledger[], p_has_users boolean) RETURNS void
+-- Adds generations to the sums of their quarter of an hour. p_users are the end users that they name, NULL without any. The caller has
+-- just written the rows and holds the locks of their lanes.
+CREATE OR REPLACE FUNCTION add_usage(p_rows ledger[], p_users end_users[]) RETURNS void
   LANGUAGE plpgsql
 AS $$
 BEGIN
-  IF p_has_users THEN
+  IF p_users IS NOT NULL THEN
+    INSERT INTO end_users SELECT * FROM unnest(p_users) ON CONFLICT ON CONSTRAINT end_users_pkey DO NOTHING;
     PERFORM name_users(p_rows);
   END IF;
   -- A user without a name of its own on this day counts for "(other)".

@@ -2,7 +2,7 @@
 -- their places; p_changed are those that earlier holds of the batch have changed, at p_changed_places. p_is_short: the balance is too
 -- low; then the details also have the remaining amounts of the limits. Reads no table.
 CREATE OR REPLACE FUNCTION check_limits(
-  p_places tid[], p_counters limit_counter[], p_changed_places tid[], p_changed limit_counter[], p_model text, p_user_id text,
+  p_places tid[], p_counters limit_counter[], p_changed_places tid[], p_changed limit_counter[], p_model text, p_user text,
   p_amount bigint, p_tokens bigint, p_is_short boolean, p_at timestamptz
 ) RETURNS limit_check
   LANGUAGE plpgsql STABLE
@@ -33,7 +33,7 @@ BEGIN
     v_needs := NULL;
     v_applies := false;
     FOR i IN 1..cardinality(v_held) LOOP
-      IF c.models[i] NOT IN ('', p_model) OR (c.per_users[i] AND c.user_id = '' AND p_user_id <> '') THEN
+      IF c.models[i] NOT IN ('', p_model) OR (c.per_users[i] AND c.user_id = '' AND p_user <> '') THEN
         v_needs := array_append(v_needs, NULL::bigint);
         CONTINUE;
       END IF;

@@ -8,7 +8,7 @@ CREATE OR REPLACE FUNCTION export_usage(
     images bigint, image_tokens bigint, cost_micros bigint, input_price bigint, cached_input_price bigint,
     cache_write_price bigint, cache_write_1h_price bigint, output_price bigint, reasoning_price bigint, image_price bigint, request_price bigint,
     cache_write_1h bigint, price_tier integer, price_list_version integer, discount integer,
-    upstream text, upstream_cost_micros bigint, uncosted_micros bigint
+    upstream text, upstream_cost_micros bigint, uncosted_micros bigint, user_name text
   )
   LANGUAGE plpgsql STABLE SECURITY DEFINER
   SET search_path FROM CURRENT
@@ -58,7 +58,9 @@ BEGIN
            u.cached_input, u.cache_write, u.output, u.reasoning, u.images, u.image_tokens, u.cost_micros,
            p.input::bigint, p.cached_input::bigint, p.cache_write::bigint, p.cache_write_1h::bigint, p.output::bigint,
            p.reasoning::bigint, p.image::bigint, p.request::bigint, u.cache_write_1h, u.price_tier,
-           u.price_list_version, d.discount, u.upstream::text, u.upstream_cost_micros, u.uncosted_micros
+           u.price_list_version, d.discount, u.upstream::text, u.upstream_cost_micros, u.uncosted_micros,
+           CASE u.user_id WHEN '' THEN '' ELSE coalesce((SELECT n.name::text FROM end_users n
+             WHERE n.lane = p_lane AND n.account_id = r.id AND n.user_id = u.user_id), u.user_id) END
     FROM usage_quarters u
     LEFT JOIN price_versions v ON v.model = u.model COLLATE "default" AND v.version = u.price_version
     LEFT JOIN account_prices d ON d.lane = p_lane AND d.account_id = r.id AND d.version = u.price_list_version

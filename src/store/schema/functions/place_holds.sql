@@ -42,18 +42,18 @@ BEGIN
              THEN greatest(a.held_micros, a.balance_micros - expired_credit(e.lane, e.account_id, v_now)) ELSE a.balance_micros END
              AS balance_micros, a.last_at, a.owed_micros,
            a.auto_topup_below_micros, k.revoked_at IS NOT NULL AS revoked,
-           k.ancestors, a.is_limited AS account_is_limited, k.is_limited AS key_is_limited, a.limits_version,
+           k.ancestors, a.is_limited AS account_is_limited, k.is_limited AS key_is_limited, a.limits_version, a.user_salt,
            -- Calls without limits do not pay for the look-up of counters.
            CASE WHEN limits_apply(a.is_limited, k.is_limited, k.plan, k.ancestors, p_plans.names) THEN (
              SELECT ROW(l.places, l.counters, l.are_current)::call_counters
              FROM counters_of_call(e.lane, e.account_id, array_append(k.ancestors, e.key_id), a.is_limited, k.is_limited, p_plans.names,
-               p_plans.version, a.limits_version, e.user_id, greatest(v_now, a.last_at)) l) END AS limits
+               p_plans.version, a.limits_version, user_digest(a.user_salt, e.user_id), greatest(v_now, a.last_at)) l) END AS limits
     FROM unnest(p_holds) WITH ORDINALITY
       AS e (lane, account_id, generation_id, key_id, amount, seconds, idempotency_key, digest, model, user_id,
         tokens, n)
     -- Each limit of 1 keeps a look-up by key: a join may be planned as a scan of all holds for each item.
     LEFT JOIN LATERAL (SELECT i.ctid AS place, i.balance_micros, i.held_micros, i.last_at, i.is_limited,
-        i.limits_version, i.owed_micros, i.grants_expire_at, i.auto_topup_below_micros FROM accounts i
+        i.limits_version, i.owed_micros, i.grants_expire_at, i.auto_topup_below_micros, i.user_salt FROM accounts i
       WHERE i.lane = e.lane AND i.id = e.account_id LIMIT 1) a ON true
     LEFT JOIN LATERAL (SELECT i.revoked_at, i.plan, i.ancestors, i.is_limited FROM keys i
       WHERE i.lane = e.lane AND i.id = e.key_id LIMIT 1) k ON true
@@ -108,7 +108,7 @@ BEGIN
       IF NOT v_limits.are_current THEN
         v_limits := align_counters(r.lane, r.account_id, ARRAY(
           SELECT n FROM names_of_counters(r.lane, r.account_id, array_append(r.ancestors, r.key_id), r.account_is_limited,
-            r.key_is_limited, p_plans.names, r.user_id) n), r.limits_version, p_plans.version, v_at);
+            r.key_is_limited, p_plans.names, user_digest(r.user_salt, r.user_id)) n), r.limits_version, p_plans.version, v_at);
       END IF;
       v_check := check_limits(v_limits.places, v_limits.counters, v_places, v_counters, r.model, r.user_id, r.amount, r.tokens,
         v_outcome = 'insufficient', v_at);

@@ -26,7 +26,9 @@ DECLARE
   v_seq bigint;
   v_hash bytea;
   v_current_hold text;
-  v_has_users boolean := false;
+  -- The digest of the end user of the current entry, and the end users of the batch.
+  v_user_id text;
+  v_users end_users[];
   v_amount bigint;
   v_at timestamptz;
   -- Accounts that owe something, and their lanes.
@@ -50,12 +52,12 @@ BEGIN
            a.held_micros, a.balance_micros, a.last_seq, a.last_hash, a.last_at, a.low_balance_micros, a.owed_micros,
            a.grants_expire_at, a.auto_topup_below_micros, greatest(a.low_balance_micros, a.auto_topup_below_micros) AS watched_micros,
            h.counters AS held_counters,
-           k.ancestors, a.is_limited AS account_is_limited, k.is_limited AS key_is_limited, a.limits_version,
+           k.ancestors, a.is_limited AS account_is_limited, k.is_limited AS key_is_limited, a.limits_version, a.user_salt,
            -- Calls without limits do not pay for the look-up of counters.
            CASE WHEN e.kind = 'generation' AND limits_apply(a.is_limited, k.is_limited, k.plan, k.ancestors, p_plans.names) THEN (
              SELECT ROW(l.places, l.counters, l.are_current)::call_counters
              FROM counters_of_call(e.lane, e.account_id, array_append(k.ancestors, e.key_id), a.is_limited, k.is_limited, p_plans.names,
-               p_plans.version, a.limits_version, e.user_id, greatest(v_now, a.last_at)) l) END AS limits
+               p_plans.version, a.limits_version, user_digest(a.user_salt, e.user_id), greatest(v_now, a.last_at)) l) END AS limits
     FROM unnest(p_entries) WITH ORDINALITY
       AS e (lane, account_id, generation_id, id, month, kind, amount, reason, request_id, key_id, model, price_version, input,
         cached_input, cache_write, output, reasoning, images, image_tokens, user_id, trace_id, answer, cache_write_1h,
@@ -65,7 +67,7 @@ BEGIN
       WHERE i.lane = e.lane AND i.id = e.generation_id AND i.account_id = e.account_id LIMIT 1) h ON true
     LEFT JOIN LATERAL (SELECT i.ctid AS place, i.held_micros, i.balance_micros, i.last_seq, i.last_hash,
         i.last_at, i.is_limited, i.has_limited_keys, i.limits_version, i.low_balance_micros, i.owed_micros,
-        i.grants_expire_at, i.auto_topup_below_micros
+        i.grants_expire_at, i.auto_topup_below_micros, i.user_salt
       FROM accounts i WHERE i.lane = e.lane AND i.id = e.account_id LIMIT 1) a ON true
     LEFT JOIN LATERAL (SELECT i.plan, i.ancestors, i.is_limited FROM keys i
       WHERE (a.is_limited OR a.has_limited_keys OR p_plans.names IS NOT NULL)
@@ -122,15 +124,19 @@ BEGIN
         END IF;
       END IF;
       v_seq := v_seq + 1;
+      v_user_id := '';
+      IF r.user_id <> '' THEN
+        v_user_id := user_digest(r.user_salt, r.user_id);
+        v_users := array_append(v_users, ROW(r.lane, r.account_id, v_user_id, r.user_id)::end_users);
+      END IF;
       v_hash := ledger_hash(v_hash, c_version, r.account_id, v_seq, r.id, r.month, r.kind, v_amount, v_balance, r.reason,
         r.request_id, r.key_id, r.model, r.price_version, r.input, r.cached_input, r.cache_write, r.output, r.reasoning,
-        r.images, r.image_tokens, r.user_id, r.trace_id, v_at, r.cache_write_1h, r.price_tier,
+        r.images, r.image_tokens, v_user_id, r.trace_id, v_at, r.cache_write_1h, r.price_tier,
         r.price_list_version, r.upstream, r.upstream_cost, coalesce(r.adjusted_id, ''));
       v_rows := array_append(v_rows, ROW(r.lane, r.account_id, v_seq, r.id, r.month, r.kind, v_amount, v_balance,
         r.reason, r.request_id, r.key_id, r.model, r.price_version, r.input, r.cached_input, r.cache_write, r.output,
-        r.reasoning, r.images, r.image_tokens, r.user_id, r.trace_id, v_at, c_version, v_hash, r.cache_write_1h,
+        r.reasoning, r.images, r.image_tokens, v_user_id, r.trace_id, v_at, c_version, v_hash, r.cache_write_1h,
         r.price_tier, r.price_list_version, r.upstream, r.upstream_cost, coalesce(r.adjusted_id, ''))::ledger);
-      v_has_users := v_has_users OR r.user_id <> '';
       v_results := array_append(v_results,
         ROW('end', r.n, 'posted', v_balance, NULL, v_amount, NULL, NULL)::item_result);
     END IF;
@@ -139,7 +145,7 @@ BEGIN
       IF NOT v_limits.are_current THEN
         v_limits := align_counters(r.lane, r.account_id, ARRAY(
           SELECT n FROM names_of_counters(r.lane, r.account_id, array_append(r.ancestors, r.key_id), r.account_is_limited,
-            r.key_is_limited, p_plans.names, r.user_id) n), r.limits_version, p_plans.version, v_at);
+            r.key_is_limited, p_plans.names, user_digest(r.user_salt, r.user_id)) n), r.limits_version, p_plans.version, v_at);
       END IF;
       v_settled := settle_limits(r.lane, r.account_id, v_limits.places, v_limits.counters, v_places, v_counters, r.held_counters, r.model,
         r.user_id, -v_amount, r.input::bigint + r.cached_input + r.cache_write + r.output + r.reasoning, v_at);
@@ -162,7 +168,7 @@ BEGIN
   IF v_account_place IS NOT NULL THEN
     DELETE FROM holds h WHERE h.ctid = ANY (v_ended);
     INSERT INTO ledger SELECT * FROM unnest(v_rows);
-    PERFORM add_usage(v_rows, v_has_users);
+    PERFORM add_usage(v_rows, v_users);
     IF v_counters IS NOT NULL THEN
       PERFORM write_counters(v_places, v_counters);
     END IF;

@@ -14,7 +14,7 @@ BEGIN
   SELECT greatest(a.held_micros, a.balance_micros - CASE WHEN a.grants_expire_at <= v_now
         THEN expired_credit(a.lane, a.id, v_now) ELSE 0 END) AS balance_micros, a.held_micros, a.owed_micros, greatest(v_now, a.last_at) AS at, ARRAY(
       SELECT n FROM names_of_counters(a.lane, a.id, array_append(k.ancestors, k.id), a.is_limited, k.is_limited, v_plans.names,
-        v_hold.user_id) n) AS names
+        user_digest(a.user_salt, v_hold.user_id)) n) AS names
     INTO STRICT r FROM accounts a JOIN keys k ON k.lane = a.lane AND k.account_id = a.id
     WHERE a.lane = v_hold.lane AND a.id = v_hold.account_id AND k.id = v_hold.key_id;
   v_is_short := r.balance_micros - r.held_micros < v_hold.amount;

@@ -9,7 +9,7 @@ CREATE OR REPLACE FUNCTION read_all_usage(
   p_starts integer[], p_end integer, p_by_account boolean, p_by_key boolean, p_by_model boolean, p_by_user boolean,
   p_by_upstream boolean, p_after text, p_account_id text, p_rows bigint, p_accounts integer, p_limit bigint
 ) RETURNS TABLE (
-    start integer, account_id text, key_id text, model text, user_id text, upstream text, requests bigint, input bigint,
+    start integer, account_id text, key_id text, model text, user_name text, upstream text, requests bigint, input bigint,
     cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint,
     cost_micros bigint, upstream_cost_micros bigint, uncosted_micros bigint, large_account_id text
   )
@@ -24,7 +24,7 @@ DECLARE
   v_after_account_id constant text := coalesce(v_after ->> 1, '');
   v_after_key_id constant text := coalesce(v_after ->> 2, '');
   v_after_model constant text := coalesce(v_after ->> 3, '');
-  v_after_user_id constant text := coalesce(v_after ->> 4, '');
+  v_after_user_name constant text := coalesce(v_after ->> 4, '');
   v_after_upstream constant text := coalesce(v_after ->> 5, '');
   v_start constant integer := p_starts[1];
   v_ids text[] := '{}';
@@ -70,7 +70,8 @@ BEGIN
            CASE WHEN p_by_account THEN a.id ELSE '' END COLLATE "C" AS account_id,
            CASE WHEN p_by_key THEN u.key_id ELSE '' END AS key_id,
            CASE WHEN p_by_model THEN u.model ELSE '' END AS model,
-           CASE WHEN p_by_user THEN u.user_id ELSE '' END AS user_id,
+           CASE WHEN p_by_user AND u.user_id <> '' THEN coalesce((SELECT n.name FROM end_users n
+             WHERE n.lane = a.lane AND n.account_id = a.id AND n.user_id = u.user_id), u.user_id) ELSE '' END AS user_name,
            CASE WHEN p_by_upstream THEN u.upstream ELSE '' END AS upstream, sum(u.requests)::bigint AS requests,
            sum(u.input)::bigint AS input, sum(u.cached_input)::bigint AS cached_input,
            sum(u.cache_write)::bigint AS cache_write, sum(u.output)::bigint AS output,
@@ -82,12 +83,12 @@ BEGIN
       ON u.lane = a.lane AND u.account_id = a.id AND u.quarter >= v_start AND u.quarter < p_end
     GROUP BY 1, 2, 3, 4, 5, 6
   )
-  SELECT g.start, g.account_id::text, g.key_id::text, g.model::text, g.user_id::text, g.upstream::text, g.requests, g.input,
+  SELECT g.start, g.account_id::text, g.key_id::text, g.model::text, g.user_name::text, g.upstream::text, g.requests, g.input,
          g.cached_input, g.cache_write, g.output, g.reasoning, g.images, g.image_tokens, g.cost_micros,
          g.upstream_cost_micros, g.uncosted_micros, NULL
   FROM groups g
-  WHERE (g.start, g.account_id, g.key_id, g.model, g.user_id, g.upstream)
-    > (v_after_start, v_after_account_id, v_after_key_id, v_after_model, v_after_user_id, v_after_upstream)
+  WHERE (g.start, g.account_id, g.key_id, g.model, g.user_name, g.upstream)
+    > (v_after_start, v_after_account_id, v_after_key_id, v_after_model, v_after_user_name, v_after_upstream)
   ORDER BY 1, 2, 3, 4, 5, 6 LIMIT p_limit;
 END
 $$;

@@ -9,7 +9,7 @@ CREATE OR REPLACE FUNCTION read_usage(
   p_lane smallint, p_account_id text, p_starts integer[], p_end integer, p_by_key boolean, p_by_model boolean,
   p_by_user boolean, p_by_upstream boolean, p_after text, p_position text, p_rows bigint, p_limit bigint
 ) RETURNS TABLE (
-    start integer, key_id text, model text, user_id text, upstream text, requests bigint, input bigint, cached_input bigint,
+    start integer, key_id text, model text, user_name text, upstream text, requests bigint, input bigint, cached_input bigint,
     cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint,
     upstream_cost_micros bigint, uncosted_micros bigint, through_seq bigint, next text
   )
@@ -33,7 +33,7 @@ DECLARE
   v_after_start constant integer := coalesce((v_after ->> 0)::integer, -1);
   v_after_key_id constant text := coalesce(v_after ->> 2, '');
   v_after_model constant text := coalesce(v_after ->> 3, '');
-  v_after_user_id constant text := coalesce(v_after ->> 4, '');
+  v_after_user_name constant text := coalesce(v_after ->> 4, '');
   v_after_upstream constant text := coalesce(v_after ->> 5, '');
   v_last record;
 BEGIN
@@ -57,7 +57,8 @@ BEGIN
   WITH groups AS MATERIALIZED (
     SELECT p_starts[width_bucket(u.quarter, p_starts)] AS start, CASE WHEN p_by_key THEN u.key_id ELSE '' END AS key_id,
            CASE WHEN p_by_model THEN u.model ELSE '' END AS model,
-           CASE WHEN p_by_user THEN u.user_id ELSE '' END AS user_id,
+           CASE WHEN p_by_user AND u.user_id <> '' THEN coalesce((SELECT n.name FROM end_users n
+             WHERE n.lane = p_lane AND n.account_id = p_account_id AND n.user_id = u.user_id), u.user_id) ELSE '' END AS user_name,
            CASE WHEN p_by_upstream THEN u.upstream ELSE '' END AS upstream, sum(u.requests)::bigint AS requests,
            sum(u.input)::bigint AS input, sum(u.cached_input)::bigint AS cached_input,
            sum(u.cache_write)::bigint AS cache_write, sum(u.output)::bigint AS output,
@@ -75,8 +76,8 @@ BEGIN
     GROUP BY 1, 2, 3, 4, 5
   )
   SELECT g.*, NULL::bigint, NULL::text FROM groups g
-  WHERE (g.start, g.key_id, g.model, g.user_id, g.upstream)
-    > (v_after_start, v_after_key_id, v_after_model, v_after_user_id, v_after_upstream)
+  WHERE (g.start, g.key_id, g.model, g.user_name, g.upstream)
+    > (v_after_start, v_after_key_id, v_after_model, v_after_user_name, v_after_upstream)
   ORDER BY 1, 2, 3, 4, 5 LIMIT p_limit;
 END
 $$;

@@ -4,7 +4,7 @@
 -- of the thresholds that the charge crosses. Returns the changed counters. The caller holds the lock of the lane.
 CREATE OR REPLACE FUNCTION settle_limits(
   p_lane smallint, p_account_id text, p_places tid[], p_counters limit_counter[], p_changed_places tid[], p_changed limit_counter[],
-  p_held held_counter[], p_model text, p_user_id text, p_cost bigint, p_tokens bigint, p_at timestamptz
+  p_held held_counter[], p_model text, p_user text, p_cost bigint, p_tokens bigint, p_at timestamptz
 ) RETURNS call_counters
   LANGUAGE plpgsql
 AS $$
@@ -68,14 +68,14 @@ BEGIN
         v_held[i] := v_held[i] - coalesce(v_amounts[
           CASE WHEN v_ids[i] = c.limit_ids[i] THEN i ELSE array_position(v_ids, c.limit_ids[i]) END], 0);
       END IF;
-      IF n > v_charged OR c.models[i] NOT IN ('', p_model) OR (c.per_users[i] AND c.user_id = '' AND p_user_id <> '') THEN
+      IF n > v_charged OR c.models[i] NOT IN ('', p_model) OR (c.per_users[i] AND c.user_id = '' AND p_user <> '') THEN
         CONTINUE;
       END IF;
       v_is_changed := true;
       v_spent[i] := v_spent[i] + CASE c.metrics[i] WHEN 'cost' THEN p_cost WHEN 'tokens' THEN p_tokens
         WHEN 'generations' THEN 1 ELSE 0 END;
       IF c.spent[i] < c.amounts[i] AND v_spent[i] * 5 >= c.amounts[i] * 4 THEN
-        PERFORM write_limit_events(p_lane, p_account_id, c, i, v_spent[i]);
+        PERFORM write_limit_events(p_lane, p_account_id, p_user, c, i, v_spent[i]);
       END IF;
     END LOOP;
     IF v_is_changed THEN

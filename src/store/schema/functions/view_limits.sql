@@ -1,6 +1,6 @@
 -- The limits of an owner, with what is counted for a user: of a key all that apply to its calls, the requests per minute and the active
 -- keys included, of an account its own. Limits of a plan (lane 1024) have no counters of their own.
-CREATE OR REPLACE FUNCTION view_limits(p_lane smallint, p_owner_id text, p_user_id text) RETURNS SETOF limit_view
+CREATE OR REPLACE FUNCTION view_limits(p_lane smallint, p_owner_id text, p_user text) RETURNS SETOF limit_view
   LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
@@ -9,7 +9,8 @@ DECLARE
   v_account_id constant text := coalesce(
     (SELECT k.account_id FROM keys k WHERE k.lane = p_lane AND k.id = p_owner_id), p_owner_id);
 BEGIN
-  RETURN QUERY SELECT * FROM count_limits(p_lane, v_account_id, p_user_id, ARRAY(
+  RETURN QUERY SELECT * FROM count_limits(p_lane, v_account_id,
+    (SELECT user_digest(a.user_salt, p_user) FROM accounts a WHERE a.lane = p_lane AND a.id = v_account_id), ARRAY(
     SELECT l FROM limits_of_keys(p_lane, v_account_id, v_key_ids, true, v_now) l WHERE p_lane <> 1024
     UNION ALL
     SELECT (l.id, l.owner_id, l.owner_id, l.metric, l.period,

@@ -64,6 +64,8 @@ CREATE TABLE accounts (
   auto_topup_below_micros bigint,
   -- The earliest expiry of a grant with a rest; 'infinity' if none of these expires. NULL without one: only other accounts pay for grants.
   grants_expire_at timestamptz,
+  -- For the digests of end users, see end_users. NULL in an account whose end users are erased.
+  user_salt bytea DEFAULT uuid_send(gen_random_uuid()),
   PRIMARY KEY (lane, id),
   -- create_account checks that the lane is that of the id: a constraint would be checked again on each update.
   CONSTRAINT balance_covers_holds CHECK (0 <= held_micros AND held_micros <= balance_micros),
@@ -90,6 +92,17 @@ CREATE TABLE account_profiles (
 CREATE INDEX profiles_by_external_id ON account_profiles (lower(external_id) COLLATE "C", account_id COLLATE "C")
   WHERE external_id IS NOT NULL;
 CREATE INDEX profiles_by_email ON account_profiles (lower(email) COLLATE "C", account_id COLLATE "C") WHERE email <> '';
+
+-- The end users that calls of accounts named. All other tables contain only digests of these names: without the rows of an account and
+-- its salt, nobody can tell whom a digest stands for.
+CREATE TABLE end_users (
+  lane smallint NOT NULL,
+  account_id text NOT NULL,
+  -- See user_digest.
+  user_id text COLLATE "C" NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  PRIMARY KEY (lane, account_id, user_id)
+);
 
 -- An account as get and list return it.
 CREATE VIEW account_views AS
@@ -207,7 +220,7 @@ CREATE TYPE limit_counter AS (
   -- The plan whose limits these are; empty for those of the account or key itself.
   plan text,
   -- The end user whose limits these are: a counter of a user has only limits per user, and those of the empty user count calls without
-  -- a user. "(other)" for users above the maximum.
+  -- a user. A digest, or "(other)" for users above the maximum.
   user_id text,
   limit_ids text[], metrics text[], periods text[], models text[], per_users boolean[],
   -- Those that are valid now.
@@ -396,7 +409,7 @@ CREATE TABLE ledger (
   reasoning usage_count NOT NULL,
   images usage_count NOT NULL,
   image_tokens usage_count NOT NULL,
-  -- The caller's end user, as the request names it.
+  -- The digest of the caller's end user, see end_users; empty if the call names none.
   user_id text NOT NULL,
   -- From the traceparent header of the call.
   trace_id text NOT NULL,
@@ -454,12 +467,14 @@ CREATE TABLE entry_adjustments (
   FOREIGN KEY (lane, account_id) REFERENCES accounts (lane, id)
 );
 
--- The entries with the prices that applied.
+-- The entries with the prices that applied, and the end users by name, or by digest after their erasure.
 CREATE VIEW priced_ledger AS
   SELECT l.*, discounted(r.input, a.discount) AS input_price, discounted(r.cached_input, a.discount) AS cached_input_price,
          discounted(r.cache_write, a.discount) AS cache_write_price, discounted(r.cache_write_1h, a.discount) AS cache_write_1h_price,
          discounted(r.output, a.discount) AS output_price, discounted(r.reasoning, a.discount) AS reasoning_price,
-         discounted(r.image, a.discount) AS image_price, discounted(r.request, a.discount) AS request_price
+         discounted(r.image, a.discount) AS image_price, discounted(r.request, a.discount) AS request_price,
+         CASE l.user_id WHEN '' THEN '' ELSE coalesce((SELECT n.name FROM end_users n
+           WHERE n.lane = l.lane AND n.account_id = l.account_id AND n.user_id = l.user_id), l.user_id) END AS user_name
   FROM ledger l
   LEFT JOIN price_versions p ON p.model = l.model AND p.version = l.price_version
   LEFT JOIN account_prices a ON a.lane = l.lane AND a.account_id = l.account_id AND a.version = l.price_list_version
@@ -505,7 +520,7 @@ CREATE TABLE usage_quarters (
   -- Servers compare these texts too, so their order must not depend on the locale of the database.
   key_id text COLLATE "C" NOT NULL,
   model text COLLATE "C" NOT NULL,
-  -- The end user, "(other)" for users above the daily maximum, or empty.
+  -- The digest of the end user, "(other)" for users above the daily maximum, or empty.
   user_id text COLLATE "C" NOT NULL,
   price_version integer NOT NULL,
   requests bigint NOT NULL,

@@ -1,0 +1,82 @@
+import { beforeAll, expect, test } from "vitest";
+import { readPage } from "../../src/domain/page.ts";
+import { audit } from "../../src/store/audit.ts";
+import type { Billing } from "../../src/store/billing.ts";
+import { listEntries } from "../../src/store/ledger.ts";
+import { dumpTables } from "../support/database.ts";
+import { limitProblems, setTestLimit } from "../support/limits.ts";
+import { charge, createPayer, holdOf, moneyProblems, newGenerationId, type Payer } from "../support/payer.ts";
+import { createTestBilling, useStore } from "../support/store.ts";
+
+const NAME = "ada@example.com";
+
+const store = useStore();
+let billing: Billing;
+
+beforeAll(() => {
+  billing = createTestBilling(store.database);
+});
+
+async function usersOf({ accountId }: Payer): Promise<string[]> {
+  const page = readPage("entries", { pageSize: 50, pageToken: "" }, []);
+  const { rows } = await listEntries(store.database, accountId, page);
+  return rows.filter(({ kind }) => kind === "generation").map(({ user_name }) => user_name);
+}
+
+test("only one row has the name of an end user; all other rows have its digest", async () => {
+  const payer = await createPayer(store.database, 1_000n);
+  for (const window of ["day", "total"] as const)
+    await setTestLimit(
+      store.database,
+      { kind: "account", id: payer.accountId },
+      { metric: "tokens", amount: 100n, window, perUser: true },
+    );
+  for (const _ of [1, 2]) await charge(billing, payer, 10n, NAME);
+  await billing.hold({ ...holdOf(payer, 10n, newGenerationId(payer)), user: NAME });
+  const rows = (await dumpTables(store)).split("\n").filter((row) => row.includes(NAME));
+  expect(rows).toEqual([expect.stringMatching(/,acct_\w+,usr_[0-9a-f]{32},ada@example.com\)$/)]);
+  expect(await usersOf(payer)).toEqual([NAME, NAME]);
+});
+
+test("an end user has different digests in two accounts", async () => {
+  const payers = [await createPayer(store.database, 10n), await createPayer(store.database, 10n)];
+  for (const payer of payers) await charge(billing, payer, 1n, NAME);
+  const digests = await store.owner`
+    SELECT DISTINCT user_id FROM vx.ledger WHERE user_id <> '' AND account_id IN ${store.owner(payers.map(({ accountId }) => accountId))}`;
+  expect(digests).toHaveLength(2);
+});
+
+test("a refused call leaves no name", async () => {
+  const payer = await createPayer(store.database, 10n);
+  await setTestLimit(
+    store.database,
+    { kind: "account", id: payer.accountId },
+    { metric: "cost", amount: 0n, window: "day", perUser: true },
+  );
+  expect(await billing.hold({ ...holdOf(payer, 1n, newGenerationId(payer)), user: "refused" })).toMatchObject(
+    { outcome: "limited" },
+  );
+  expect(await dumpTables(store)).not.toContain("refused");
+});
+
+test("without names and salt, entries show digests, and hashes, sums and counters stay valid", async () => {
+  const payer = await createPayer(store.database, 1_000n);
+  await setTestLimit(
+    store.database,
+    { kind: "account", id: payer.accountId },
+    { metric: "cost", amount: 1_000n, window: "day", perUser: true },
+  );
+  for (const user of [NAME, "bob", NAME]) await charge(billing, payer, 1n, user);
+  expect(await usersOf(payer)).toEqual([NAME, "bob", NAME]);
+  await store.owner`DELETE FROM vx.end_users WHERE account_id = ${payer.accountId}`;
+  await store.owner`UPDATE vx.accounts SET user_salt = NULL WHERE id = ${payer.accountId}`;
+  const [ada, bob, again] = await usersOf(payer);
+  expect(ada).toMatch(/^usr_[0-9a-f]{32}$/);
+  expect(bob).toMatch(/^usr_[0-9a-f]{32}$/);
+  expect(again).toBe(ada);
+  expect(bob).not.toBe(ada);
+  const { findings } = await audit(store.database, new AbortController().signal);
+  expect(findings).toEqual([]);
+  expect(await limitProblems(store.owner, payer.accountId)).toEqual([]);
+  expect(await moneyProblems(store)).toEqual([]);
+});
