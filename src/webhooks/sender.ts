@@ -152,7 +152,7 @@ class Answer implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    this.#stop();
+    this.#finish();
   }
 
   onResponseError(_: Dispatcher.DispatchController | undefined, error: Error): void {
@@ -165,12 +165,17 @@ class Answer implements Dispatcher.DispatchHandler {
     this.#stop();
   }
 
+  /** Closes the connection, which a complete answer leaves open for the next delivery. */
   #stop(): void {
     if (this.#isEnded) return;
+    this.#finish();
+    this.#controller?.abort(new Error("The rest of the answer is not needed."));
+  }
+
+  #finish(): void {
     this.#isEnded = true;
     clearTimeout(this.#timer);
     this.#signal.removeEventListener("abort", this.#onAbort);
-    this.#controller?.abort(new Error("The rest of the answer is not needed."));
     this.#end();
   }
 }

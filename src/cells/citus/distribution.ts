@@ -60,7 +60,6 @@ const AT_SHARDS = [
   "counter_user",
   "expire_grants",
   "expired_credit",
-  "fail_deliveries",
   "heartbeat",
   "held_by_accounts",
   "lanes_in_use",

@@ -69,6 +69,21 @@ CREATE TYPE counter_name AS (
   user_id text
 );
 
+CREATE TYPE delivery_attempt AS (
+  lane smallint,
+  webhook_id text,
+  claim bigint,
+  account_id text,
+  seq bigint,
+  attempt smallint,
+  status smallint,
+  latency_ms integer,
+  error text,
+  answer text,
+  retry_ms bigint,
+  pause_ms bigint
+);
+
 CREATE TYPE entry_item AS (
   lane smallint,
   account_id text,
@@ -1087,7 +1102,6 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION explain_limits(p_counters limit_counter[], p_held held_counter[], p_at timestamp with time zone) RETURNS text
 -- FUNCTION export_movements(p_lane smallint, p_account_id text, p_from timestamp with time zone, p_to timestamp with time zone, p_after_id text, p_seq bigint, p_limit integer) RETURNS TABLE(account_id text, account_name text, seq bigint, id text, kind entry_kind, amount_micros bigint, reason text, created_at timestamp with time zone, is_promotional boolean); for the server
 -- FUNCTION export_usage(p_lane smallint, p_account_id text, p_from integer, p_end integer, p_position text, p_limit integer) RETURNS TABLE(account_id text, account_name text, quarter integer, key_id text, model text, user_id text, price_version integer, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, input_price bigint, cached_input_price bigint, cache_write_price bigint, cache_write_1h_price bigint, output_price bigint, reasoning_price bigint, image_price bigint, request_price bigint, cache_write_1h bigint, price_tier integer, price_list_version integer, discount integer, upstream text, upstream_cost_micros bigint, uncosted_micros bigint, user_name text); for the server
--- FUNCTION fail_deliveries(p_lane smallint, p_webhook_id text) RETURNS void
 -- FUNCTION filter_entries(p_lane smallint, p_account_id text, p_kind text, p_key_id text, p_model text, p_first bigint, p_end bigint, p_limit integer) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION find_accounts(p_reference text) RETURNS SETOF account_views; for the server
 -- FUNCTION find_operator(p_fingerprint bytea) RETURNS TABLE(id text, name text, role operator_role); for the server

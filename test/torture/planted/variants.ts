@@ -308,8 +308,8 @@ export const VARIANTS: readonly Variant[] = [
     sql: [
       {
         function: "claim_deliveries",
-        find: "UPDATE webhook_queues q SET claims",
-        put: "UPDATE deliveries d SET state = 'delivered' WHERE d.lane = v_delivery.lane AND d.account_id = v_delivery.account_id AND d.seq = v_delivery.seq AND d.webhook_id = v_delivery.webhook_id; UPDATE webhook_queues q SET claims",
+        find: "), updated AS (",
+        put: "), counted AS (UPDATE deliveries d SET state = 'delivered' FROM chosen c JOIN found f ON f.lane = c.lane AND f.webhook_id = c.webhook_id WHERE c.state = 'due' AND d.lane = f.lane AND d.account_id = f.account_id AND d.seq = f.seq AND d.webhook_id = f.webhook_id), updated AS (",
       },
     ],
   },
@@ -320,8 +320,8 @@ export const VARIANTS: readonly Variant[] = [
     sql: [
       {
         function: "claim_deliveries",
-        find: "claimed_until = v_now + interval '1 minute'",
-        put: "claimed_until = 'infinity'",
+        find: "claimed_until = CASE c.state WHEN 'due' THEN v_now + interval '1 minute'",
+        put: "claimed_until = CASE c.state WHEN 'due' THEN 'infinity'",
       },
     ],
   },

@@ -9,69 +9,78 @@ CREATE OR REPLACE FUNCTION claim_deliveries(p_any integer, p_fast integer, p_bus
   LANGUAGE plpgsql SECURITY DEFINER
   SET search_path FROM CURRENT
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
+  SET enable_hashjoin = off SET enable_mergejoin = off SET enable_material = off
 AS $$
 #variable_conflict use_column
 DECLARE
   v_now constant timestamptz := clock_timestamp();
-  v_any integer := p_any;
-  v_fast integer := p_fast;
-  v_busy text[] := p_busy;
-  v_queue webhook_queues;
-  v_webhook webhooks;
-  v_delivery deliveries;
+  v_queues webhook_queues[];
 BEGIN
   -- A crash that loses the claim leads to one more attempt, so the commit does not wait for the disk.
   PERFORM set_config('synchronous_commit', 'off', true);
   PERFORM wake_queues(v_now);
-  FOR v_queue IN
+  v_queues := ARRAY(
     WITH fast AS (
-      SELECT i.* FROM webhook_queues i WHERE NOT i.is_of_operators AND NOT i.is_slow AND i.ready_at <= v_now
+      SELECT i AS q FROM webhook_queues i WHERE NOT i.is_of_operators AND NOT i.is_slow AND i.ready_at <= v_now
         ORDER BY i.ready_at LIMIT p_any + p_fast FOR UPDATE SKIP LOCKED
     ), slow AS (
-      SELECT i.* FROM webhook_queues i WHERE NOT i.is_of_operators AND i.is_slow AND i.ready_at <= v_now
+      SELECT i AS q FROM webhook_queues i WHERE NOT i.is_of_operators AND i.is_slow AND i.ready_at <= v_now
         ORDER BY i.ready_at LIMIT p_any FOR UPDATE SKIP LOCKED
     ), of_operators AS (
-      SELECT o.* FROM webhooks w CROSS JOIN LATERAL (
-        SELECT i.* FROM webhook_queues i WHERE i.is_of_operators AND i.webhook_id = w.id AND i.ready_at <= v_now
-          ORDER BY i.ready_at LIMIT 2 FOR UPDATE SKIP LOCKED) o
+      SELECT o.q FROM webhooks w CROSS JOIN LATERAL (
+        SELECT i AS q FROM webhook_queues i WHERE i.is_of_operators AND i.webhook_id = w.id AND i.ready_at <= v_now
+          ORDER BY i.ready_at LIMIT greatest(0, 2 - cardinality(array_positions(p_busy, w.id))) FOR UPDATE SKIP LOCKED) o
       WHERE w.lane = 1024
     )
-    SELECT q.* FROM (TABLE fast UNION ALL TABLE slow UNION ALL TABLE of_operators) q ORDER BY q.ready_at
-  LOOP
-    CONTINUE WHEN v_any = 0 AND (v_fast = 0 OR v_queue.is_slow)
-      OR v_queue.is_of_operators AND cardinality(array_positions(v_busy, v_queue.webhook_id)) >= 2;
-    SELECT w.* INTO v_webhook FROM webhooks w
-      WHERE w.lane = CASE WHEN v_queue.is_of_operators THEN no_lane() ELSE v_queue.lane END AND w.id = v_queue.webhook_id;
-    IF NOT FOUND THEN
-      DELETE FROM webhook_queues q WHERE q.lane = v_queue.lane AND q.webhook_id = v_queue.webhook_id;
-      CONTINUE;
-    END IF;
-    IF v_webhook.state = 'paused' OR v_queue.lane > p_max_lane
-        OR EXISTS (SELECT 1 FROM lanes l WHERE l.lane = v_queue.lane AND NOT l.is_owned) THEN
-      UPDATE webhook_queues q SET blocked_until = v_now + interval '1 minute'
-        WHERE q.lane = v_queue.lane AND q.webhook_id = v_queue.webhook_id;
-      CONTINUE;
-    END IF;
-    IF v_webhook.state = 'disabled' THEN
-      PERFORM fail_deliveries(v_queue.lane, v_queue.webhook_id);
-    END IF;
-    SELECT d.* INTO v_delivery FROM deliveries d
-      WHERE d.lane = v_queue.lane AND d.webhook_id = v_queue.webhook_id AND d.state = 'pending' ORDER BY d.due_at LIMIT 1;
-    IF NOT FOUND OR v_delivery.due_at > v_now OR v_webhook.state = 'disabled' THEN
-      UPDATE webhook_queues q SET due_at = coalesce(v_delivery.due_at, 'infinity')
-        WHERE q.lane = v_queue.lane AND q.webhook_id = v_queue.webhook_id;
-      CONTINUE;
-    END IF;
-    UPDATE webhook_queues q SET claims = q.claims + 1, claimed_until = v_now + interval '1 minute'
-      WHERE q.lane = v_queue.lane AND q.webhook_id = v_queue.webhook_id;
-    is_fast_only := v_fast > 0 AND NOT v_queue.is_slow;
-    v_fast := v_fast - is_fast_only::integer;
-    v_any := v_any - (NOT is_fast_only)::integer;
-    v_busy := v_busy || CASE WHEN v_queue.is_of_operators THEN ARRAY[v_queue.webhook_id] END;
-    RETURN QUERY SELECT e.lane, v_queue.webhook_id, v_queue.claims + 1, is_fast_only, e.account_id, e.seq, e.id, e.type, e.created_at,
-        e.data::text, v_delivery.attempts, v_webhook.url,
-        secrets_of_webhook(v_webhook.secret, v_webhook.previous_secret, v_webhook.previous_expires_at)
-      FROM events e WHERE e.lane = v_delivery.lane AND e.account_id = v_delivery.account_id AND e.seq = v_delivery.seq;
-  END LOOP;
+    TABLE fast UNION ALL TABLE slow UNION ALL TABLE of_operators);
+  IF v_queues = '{}' THEN
+    RETURN;
+  END IF;
+  -- A second statement, because a statement with the locks does not see what was stored before it acquired them.
+  RETURN QUERY WITH found AS (
+    SELECT q.lane, q.webhook_id, q.is_slow, q.ready_at, w.url, w.secrets, n.account_id, n.seq, n.due_at, n.attempts,
+        CASE WHEN w.state IS NULL THEN 'deleted'
+          WHEN w.state = 'paused' OR q.lane > p_max_lane
+            OR EXISTS (SELECT 1 FROM lanes l WHERE l.lane = q.lane AND NOT l.is_owned) THEN 'blocked'
+          WHEN w.state = 'disabled' AND n.due_at IS NOT NULL THEN 'disabled'
+          WHEN n.due_at <= v_now THEN 'due'
+          ELSE 'waiting' END AS state
+      FROM unnest(v_queues) q
+      -- Each limit of 1 keeps a look-up by key.
+      LEFT JOIN LATERAL (
+        SELECT i.state, i.url, secrets_of_webhook(i.secret, i.previous_secret, i.previous_expires_at) AS secrets FROM webhooks i
+        WHERE i.lane = CASE WHEN q.is_of_operators THEN no_lane() ELSE q.lane END AND i.id = q.webhook_id LIMIT 1) w ON true
+      LEFT JOIN LATERAL (
+        SELECT d.account_id, d.seq, d.due_at, d.attempts FROM deliveries d
+        WHERE d.lane = q.lane AND d.webhook_id = q.webhook_id AND d.state = 'pending' ORDER BY d.due_at LIMIT 1) n ON true
+  ), deleted AS (
+    DELETE FROM webhook_queues q USING found f WHERE f.state = 'deleted' AND q.lane = f.lane AND q.webhook_id = f.webhook_id
+  ), failed AS (
+    UPDATE deliveries d SET state = 'failed', error = 'The webhook was disabled.'
+      FROM found f CROSS JOIN LATERAL (SELECT i.account_id, i.seq FROM deliveries i
+        WHERE i.lane = f.lane AND i.webhook_id = f.webhook_id AND i.state = 'pending' ORDER BY i.due_at LIMIT 1000) p
+      WHERE f.state = 'disabled' AND d.lane = f.lane AND d.webhook_id = f.webhook_id AND d.account_id = p.account_id AND d.seq = p.seq
+  ), fast_only AS (
+    SELECT f.*, NOT f.is_slow AND row_number() OVER (PARTITION BY f.is_slow ORDER BY f.ready_at) <= p_fast AS is_fast_only
+      FROM found f WHERE f.state = 'due'
+  ), numbered AS (
+    SELECT f.*, row_number() OVER (PARTITION BY f.is_fast_only ORDER BY f.ready_at) AS n FROM fast_only f
+  ), chosen AS (
+    SELECT n.lane, n.webhook_id, n.state, n.due_at, n.is_fast_only FROM numbered n WHERE n.is_fast_only OR n.n <= p_any
+    UNION ALL
+    SELECT f.lane, f.webhook_id, f.state, f.due_at, NULL FROM found f WHERE f.state IN ('blocked', 'disabled', 'waiting')
+  ), updated AS (
+    UPDATE webhook_queues q SET claims = q.claims + (c.state = 'due')::integer,
+        claimed_until = CASE c.state WHEN 'due' THEN v_now + interval '1 minute' ELSE q.claimed_until END,
+        blocked_until = CASE c.state WHEN 'blocked' THEN v_now + interval '1 minute' ELSE q.blocked_until END,
+        due_at = CASE c.state WHEN 'waiting' THEN coalesce(c.due_at, 'infinity') WHEN 'disabled' THEN v_now ELSE q.due_at END
+      FROM chosen c WHERE q.lane = c.lane AND q.webhook_id = c.webhook_id
+      RETURNING q.lane, q.webhook_id, q.claims, c.is_fast_only
+  )
+  SELECT u.lane, u.webhook_id, u.claims, u.is_fast_only, e.account_id, e.seq, e.id, e.type, e.created_at, e.data::text, f.attempts, f.url,
+      f.secrets
+    FROM updated u JOIN found f ON f.lane = u.lane AND f.webhook_id = u.webhook_id
+    JOIN events e ON e.lane = f.lane AND e.account_id = f.account_id AND e.seq = f.seq
+    WHERE u.is_fast_only IS NOT NULL;
 END
 $$;

@@ -1,6 +1,6 @@
 -- What deliveries to a webhook are signed with: its secret, and for a time that before the last rotation, separated by a space.
 CREATE OR REPLACE FUNCTION secrets_of_webhook(p_secret text, p_previous text, p_until timestamptz) RETURNS text
-  LANGUAGE sql STABLE
+  LANGUAGE sql
 AS $$
   SELECT concat_ws(' ', p_secret, CASE WHEN p_until > clock_timestamp() THEN p_previous END)
 $$;

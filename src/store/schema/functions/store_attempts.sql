@@ -4,50 +4,45 @@ CREATE OR REPLACE FUNCTION store_attempts(p_attempts text) RETURNS TABLE (webhoo
   LANGUAGE plpgsql SECURITY DEFINER
   SET search_path FROM CURRENT
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
+  SET enable_hashjoin = off SET enable_mergejoin = off SET enable_material = off
 AS $$
 #variable_conflict use_column
 DECLARE
   v_now constant timestamptz := clock_timestamp();
   v_old constant timestamptz := v_now - interval '5 days';
-  v_attempt record;
-  v_queue webhook_queues;
+  v_attempts delivery_attempt[];
 BEGIN
   -- See claim_deliveries.
   PERFORM set_config('synchronous_commit', 'off', true);
-  FOR v_attempt IN SELECT a.* FROM json_to_recordset(p_attempts::json) a (
-      lane smallint, webhook_id text, claim bigint, account_id text, seq bigint, attempt smallint, status smallint, latency_ms integer,
-      error text, answer text, retry_ms bigint, pause_ms bigint) ORDER BY a.lane, a.webhook_id
-  LOOP
-    SELECT q.* INTO v_queue FROM webhook_queues q
-      WHERE q.lane = v_attempt.lane AND q.webhook_id = v_attempt.webhook_id FOR UPDATE;
-    CONTINUE WHEN NOT FOUND OR EXISTS (SELECT 1 FROM lanes l WHERE l.lane = v_attempt.lane AND NOT l.is_owned);
-    IF v_attempt.attempt IS NOT NULL THEN
-      UPDATE deliveries d SET attempts = v_attempt.attempt, attempted_at = v_now, status = v_attempt.status,
-          latency_ms = v_attempt.latency_ms, error = v_attempt.error, answer = v_attempt.answer,
-          state = CASE WHEN v_attempt.error = '' THEN 'delivered' WHEN v_attempt.retry_ms IS NULL THEN 'failed' ELSE 'pending'
-            END::delivery_state,
-          due_at = v_now + coalesce(v_attempt.retry_ms, 0) * interval '1 millisecond'
-        WHERE d.lane = v_attempt.lane AND d.account_id = v_attempt.account_id AND d.seq = v_attempt.seq
-          AND d.webhook_id = v_attempt.webhook_id AND d.state = 'pending'
-          AND (d.attempts = v_attempt.attempt - 1 OR v_attempt.error = '');
-      v_queue.is_slow := v_attempt.latency_ms >= 1000;
-      v_queue.failing_since := CASE WHEN v_attempt.error <> '' THEN coalesce(v_queue.failing_since, v_now) END;
-      v_queue.accepted_at := CASE v_attempt.error WHEN '' THEN v_now ELSE v_queue.accepted_at END;
-      v_queue.blocked_until := v_now + coalesce(v_attempt.pause_ms, 0) * interval '1 millisecond';
-    END IF;
-    UPDATE webhook_queues q SET is_slow = v_queue.is_slow, failing_since = v_queue.failing_since, accepted_at = v_queue.accepted_at,
-        blocked_until = v_queue.blocked_until,
-        claimed_until = CASE q.claims WHEN v_attempt.claim THEN '-infinity' ELSE q.claimed_until END,
-        due_at = coalesce((SELECT d.due_at FROM deliveries d
-          WHERE d.lane = v_attempt.lane AND d.webhook_id = v_attempt.webhook_id AND d.state = 'pending' ORDER BY d.due_at LIMIT 1), 'infinity')
-      WHERE q.lane = v_attempt.lane AND q.webhook_id = v_attempt.webhook_id;
-    IF v_attempt.status = 410 THEN
-      RETURN QUERY SELECT v_attempt.webhook_id, 'gone';
-    -- The endpoint of operators may accept the events of other lanes.
-    ELSIF v_queue.failing_since < v_old AND NOT EXISTS (SELECT 1 FROM webhook_queues q
-        WHERE q.is_of_operators AND q.webhook_id = v_attempt.webhook_id AND q.accepted_at > v_old) THEN
-      RETURN QUERY SELECT v_attempt.webhook_id, 'failing';
-    END IF;
-  END LOOP;
+  v_attempts := ARRAY(
+    WITH given AS (
+      -- A server that was suspended can have two attempts of a queue.
+      SELECT DISTINCT ON (i.lane, i.webhook_id) i AS a FROM json_populate_recordset(NULL::delivery_attempt, p_attempts::json) i
+      ORDER BY i.lane, i.webhook_id, i.error = '' DESC NULLS LAST, i.claim DESC
+    )
+    SELECT g.a FROM given g JOIN webhook_queues q ON q.lane = (g.a).lane AND q.webhook_id = (g.a).webhook_id
+    WHERE NOT EXISTS (SELECT 1 FROM lanes l WHERE l.lane = q.lane AND NOT l.is_owned)
+    ORDER BY q.lane, q.webhook_id FOR UPDATE OF q);
+  UPDATE deliveries d SET attempts = a.attempt, attempted_at = v_now, status = a.status, latency_ms = a.latency_ms, error = a.error,
+      answer = a.answer,
+      state = CASE WHEN a.error = '' THEN 'delivered' WHEN a.retry_ms IS NULL THEN 'failed' ELSE 'pending' END::delivery_state,
+      due_at = v_now + coalesce(a.retry_ms, 0) * interval '1 millisecond'
+    FROM unnest(v_attempts) a
+    WHERE d.lane = a.lane AND d.account_id = a.account_id AND d.seq = a.seq AND d.webhook_id = a.webhook_id AND d.state = 'pending'
+      AND (d.attempts = a.attempt - 1 OR a.error = '');
+  UPDATE webhook_queues q SET is_slow = coalesce(a.latency_ms >= 1000, q.is_slow),
+      failing_since = CASE WHEN a.error = '' THEN NULL WHEN a.error <> '' THEN coalesce(q.failing_since, v_now) ELSE q.failing_since END,
+      accepted_at = CASE a.error WHEN '' THEN v_now ELSE q.accepted_at END,
+      blocked_until = CASE WHEN a.attempt IS NULL THEN q.blocked_until
+        ELSE v_now + coalesce(a.pause_ms, 0) * interval '1 millisecond' END,
+      claimed_until = CASE q.claims WHEN a.claim THEN '-infinity' ELSE q.claimed_until END,
+      due_at = coalesce((SELECT d.due_at FROM deliveries d
+        WHERE d.lane = a.lane AND d.webhook_id = a.webhook_id AND d.state = 'pending' ORDER BY d.due_at LIMIT 1), 'infinity')
+    FROM unnest(v_attempts) a WHERE q.lane = a.lane AND q.webhook_id = a.webhook_id;
+  RETURN QUERY SELECT a.webhook_id, CASE a.status WHEN 410 THEN 'gone' ELSE 'failing' END FROM unnest(v_attempts) a
+    JOIN webhook_queues q ON q.lane = a.lane AND q.webhook_id = a.webhook_id
+    WHERE a.error <> '' AND (a.status = 410 OR q.failing_since < v_old
+      -- The endpoint of operators may accept the events of other lanes.
+      AND NOT EXISTS (SELECT 1 FROM webhook_queues o WHERE o.is_of_operators AND o.webhook_id = a.webhook_id AND o.accepted_at > v_old));
 END
 $$;

@@ -887,6 +887,12 @@ CREATE TABLE webhook_queues (
 CREATE INDEX ready_queues ON webhook_queues (is_slow, ready_at) WHERE NOT is_of_operators;
 CREATE INDEX ready_queues_of_operators ON webhook_queues (webhook_id, ready_at) WHERE is_of_operators;
 
+-- The outcome of an attempt, as servers store it.
+CREATE TYPE delivery_attempt AS (
+  lane smallint, webhook_id text, claim bigint, account_id text, seq bigint, attempt smallint, status smallint, latency_ms integer,
+  error text, answer text, retry_ms bigint, pause_ms bigint
+);
+
 -- Queues that got deliveries. Without a key, so that transactions that write events do not wait for each other.
 CREATE TABLE woken_queues (
   lane smallint NOT NULL,
