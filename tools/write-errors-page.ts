@@ -38,6 +38,21 @@ JSON members does not count.
 If the response of a call with an \`Idempotency-Key\` was interrupted, a retry gets the content that was delivered, followed by
 \`generation_interrupted\` with the cause of the interruption. A retry is not charged again.
 
+## Failed calls of an account
+
+\`GET /v1/failures\`, \`vx failures list\` and the section Failures of both pages list the metered calls that ended with an error and have
+no ledger entry: calls of a known key that were refused (401 of a revoked or expired key, 403, 429, 400, 402, 404 and so on), that failed
+at their upstreams, and whose caller disconnected before anything was charged (status 499, code \`canceled\`). A call that was charged in
+part, such as a stream that was cut, is in the ledger with its reason.
+
+A row has the time, key, method, model, status, code, message, latency and request id, and for operators the upstream. The message is the
+one that the caller got; nothing of the prompt is stored. Rows are written about once a second beside the calls and kept for
+\`VX_FAILURES_DAYS\` (7). Of an account and minute, at most 600 rows are stored over all servers, and one more says how many other calls
+failed. When too many wait, a server counts calls in place of storing them (\`vx_omitted_failures_total\`); a server that crashes loses
+those of the last second.
+
+## Reasons
+
 If the column \`x-should-retry\` has a value, REST responses have this header. Without it, the official OpenAI and Anthropic
 clients retry every 409, 429 and 5xx.
 

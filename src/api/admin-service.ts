@@ -38,6 +38,7 @@ import { listPlans as listPlanRows, putPlan as putPlanRow } from "../store/plans
 import { refundEntry, rerate } from "./correct-charges.ts";
 import { type ApiCall, type Deps, defineService } from "./define-service.ts";
 import { listAllEvents } from "./event-service.ts";
+import { listFailuresOfAccount } from "./failure-service.ts";
 import { detailsOfChanges, keyChangesOf, scopesOf, textOfLimits } from "./key-changes.ts";
 import { newKey } from "./key-service.ts";
 import { entryFilterOf } from "./ledger-service.ts";
@@ -255,6 +256,7 @@ export const adminService = defineService(AdminService, {
   setLimit,
   removeLimit,
   listLedgerEntries,
+  listFailures: listFailuresOfAccount,
   listRecentEntries,
   getUsage: getAccountUsage,
   rerate: limitStreams(MAX_LONG_READS, rerate),

@@ -6,6 +6,7 @@ import { consoleService, type OperatorDeps } from "./console-service.ts";
 import type { ServiceDefinition } from "./define-service.ts";
 import { embeddingsService, embedService } from "./embeddings-service.ts";
 import { eventService } from "./event-service.ts";
+import { failureService } from "./failure-service.ts";
 import { generateService } from "./generate/service.ts";
 import { keyService } from "./key-service.ts";
 import { ledgerService } from "./ledger-service.ts";
@@ -38,6 +39,7 @@ export const DEVELOPER_SERVICES: readonly ServiceDefinition[] = [
   ledgerService,
   usageService,
   statementService,
+  failureService,
   topUpService,
   eventService,
   webhookService,

@@ -18,6 +18,7 @@ import { Admitter } from "../store/admit.ts";
 import { CellTurns } from "../store/driver/batcher.ts";
 import type { Cells } from "../store/driver/cells.ts";
 import { EventWatch } from "../store/event-watch.ts";
+import { type FailedCall, FailureRecorder } from "../store/failures.ts";
 import { registerPrices } from "../store/prices.ts";
 import { RELEASE } from "../store/schema/release.ts";
 import { readHoldFigures } from "../store/service-figures.ts";
@@ -67,12 +68,7 @@ export function createComponents(options: ComponentsOptions) {
   const databases = openDatabases(config, login, cells);
   const [database, ids] = [databases.single, idsOf(databases)];
   const turns = new CellTurns();
-  const admitter = new Admitter(databases.admission, {
-    pipelines: config.admissionPipelines,
-    maxWaiting: MAX_WAITING_ADMISSIONS,
-    turns,
-    onBatch: (size) => metrics.batchSize.observe(["admission"], size),
-  });
+  const admitter = createAdmitter(config, { databases, turns, metrics });
   registerGauges(metrics, admitter, database);
   const health = new DatabaseHealth({ ...options, databases, metrics });
   health.startMonitors();
@@ -95,6 +91,7 @@ export function createComponents(options: ComponentsOptions) {
   drain.endSignal.addEventListener("abort", () => metering.stopGenerations(), { once: true });
   const notices = createNotices(options, { databases, drain, metrics });
   const payments = createPayments(options, { database, ids, metrics });
+  const failures = createFailureRecorder(log, { database, ids, metrics });
   const deps = createDeps(options, { database, metrics, ids, metering, payments, ...notices });
   return {
     deps,
@@ -109,6 +106,7 @@ export function createComponents(options: ComponentsOptions) {
     metrics,
     leakKeys,
     startTrace: telemetry?.startTrace,
+    recordFailure: (call: FailedCall) => failures.record(call),
     readiness: drain.readiness,
     drainSignal: drain.startSignal,
     shutdownSignal: drain.endSignal,
@@ -135,10 +133,26 @@ export function createComponents(options: ComponentsOptions) {
       await payments?.polling.stop();
       await notices.deliverer.stop();
       await metering.stop();
+      await failures.flush();
       await Promise.all([tokens.close(), upstreams.close(), closeDatabases(databases)]);
       await telemetry?.shutdown();
     },
   };
+}
+
+type AdmitterParts = {
+  readonly databases: Databases;
+  readonly turns: CellTurns;
+  readonly metrics: Metrics;
+};
+
+function createAdmitter(config: Config, { databases, turns, metrics }: AdmitterParts): Admitter {
+  return new Admitter(databases.admission, {
+    pipelines: config.admissionPipelines,
+    maxWaiting: MAX_WAITING_ADMISSIONS,
+    turns,
+    onBatch: (size) => metrics.batchSize.observe(["admission"], size),
+  });
 }
 
 type Shared = Pick<Deps, "database" | "ids" | "eventWatch" | "deliverer"> & {
@@ -234,6 +248,17 @@ function createNotices(
   metrics.gauge("vx_webhook_running", "Deliveries that are under way.", () => deliverer.running);
   drain.startSignal.addEventListener("abort", () => deliverer.endClaims(), { once: true });
   return { deliverer, eventWatch: new EventWatch({ database: monitor, drainSignal: drain.startSignal }) };
+}
+
+function createFailureRecorder(
+  log: Log,
+  { metrics, ...others }: Pick<Deps, "database" | "ids"> & { readonly metrics: Metrics },
+): FailureRecorder {
+  return new FailureRecorder({
+    ...others,
+    onOmitted: (cause, calls) => metrics.omittedFailures.inc([cause], calls),
+    onFailure: (error) => log.warn({ err: error }, "storing failed calls failed"),
+  });
 }
 
 function registerGauges(metrics: Metrics, admitter: Admitter, database: Databases["single"]): void {

@@ -5,6 +5,7 @@ import type { Cell } from "../store/driver/cells.ts";
 import type { DatabaseClock } from "../store/driver/database-clock.ts";
 import { DatabaseMonitor } from "../store/driver/monitor.ts";
 import { EventUpkeep } from "../store/events.ts";
+import { FailureUpkeep } from "../store/failures.ts";
 import { LedgerPartitions } from "../store/ledger.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
@@ -20,7 +21,7 @@ export type Maintenance = { revive(): Promise<void>; maintain(): Promise<void> }
 type HealthOptions = {
   readonly databases: Databases;
   readonly maintenance: Maintenance | undefined;
-  readonly config: Pick<Config, "eventsDays">;
+  readonly config: Pick<Config, "eventsDays" | "failuresDays">;
   readonly log: Log;
   readonly metrics: Metrics;
 };
@@ -31,7 +32,7 @@ export class DatabaseHealth {
   readonly #databases: Databases;
   readonly #directory: CellDirectory | undefined;
   readonly #maintenance: Maintenance | undefined;
-  readonly #eventsDays: number;
+  readonly #config: HealthOptions["config"];
   readonly #log: Log;
   /** Per cell. */
   readonly #entriesWithoutPartition: number[] = [];
@@ -44,7 +45,7 @@ export class DatabaseHealth {
     this.#databases = databases;
     this.#directory = directory;
     this.#maintenance = maintenance;
-    this.#eventsDays = config.eventsDays;
+    this.#config = config;
     this.#log = log;
     this.#monitors = monitor.all.map((_, cell) => this.#createMonitor(cell));
     waiting?.onUse((cell) => this.#append(cell));
@@ -175,7 +176,8 @@ export class DatabaseHealth {
       if (entries > 0)
         log.error({ ...details, months }, "entries of the ledger have no partition, run vx migrate");
     });
-    const events = new EventUpkeep(single.all[cell] as Cell, this.#eventsDays);
+    const events = new EventUpkeep(single.all[cell] as Cell, this.#config.eventsDays);
+    const failures = new FailureUpkeep(single.all[cell] as Cell, this.#config.failuresDays);
     return new DatabaseMonitor(pools.all[cell] as Cell, {
       clock: clocks[cell] as DatabaseClock,
       prepare: async () => await directory?.prepare(cell),
@@ -194,6 +196,7 @@ export class DatabaseHealth {
         if (maintenance) {
           await partitions.maintain();
           await events.maintain();
+          await failures.maintain();
           await expireGrants(single.all[cell] as Cell);
         }
         await directory?.maintain(cell);

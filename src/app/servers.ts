@@ -50,6 +50,7 @@ import { restServer } from "../server/wire/rest.ts";
 import { rpcMethods } from "../server/wire/rpc.ts";
 import type { Admitter } from "../store/admit.ts";
 import type { Cells } from "../store/driver/cells.ts";
+import type { FailedCall } from "../store/failures.ts";
 import { type Leak, reportLeaks } from "../store/keys.ts";
 import { endSession, findOperator, findSession, signInOperator } from "../store/operators.ts";
 import type { Log } from "../telemetry/log.ts";
@@ -83,6 +84,7 @@ type ServerOptions = {
 type PublicServerOptions = ServerOptions & {
   readonly leakKeys: LeakKeys | undefined;
   readonly payments: Payments | undefined;
+  readonly recordFailure: (call: FailedCall) => void;
   readonly admitter: Admitter;
 };
 

@@ -84,9 +84,10 @@ export class Meter {
   async #start(caller: Caller, request: GenerationRequest, streamed: boolean): Promise<Generation | Replay> {
     const { running, ids } = this.#deps;
     const { accountId } = caller.key;
+    const known = this.#deps.models.get(request.model);
+    if (known) caller.onModel(known.id);
     const priced = this.#modelOf(caller.key, request);
     const model = priced instanceof Promise ? await priced : priced;
-    caller.onModel(model.id);
     running.reserve(accountId);
     let generation: Generation | undefined;
     try {

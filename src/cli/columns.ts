@@ -13,6 +13,7 @@ import type {
   RerateResponse,
 } from "../../gen/vx/admin/v1/admin_pb.js";
 import type { Event } from "../../gen/vx/v1/event_pb.js";
+import type { Failure } from "../../gen/vx/v1/failure_pb.js";
 import type { ApiKey } from "../../gen/vx/v1/key_pb.js";
 import type { LedgerEntry } from "../../gen/vx/v1/ledger_pb.js";
 import type { Limit } from "../../gen/vx/v1/limit_pb.js";
@@ -161,6 +162,23 @@ export const accountEventColumns: readonly Column<Event>[] = [
       Object.entries(data)
         .map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`)
         .join(" "),
+  },
+];
+
+export const failureColumns: readonly Column<Failure>[] = [
+  { title: "TIME", value: (failure) => formatTime(failure.time) },
+  { title: "STATUS", value: ({ status }) => (status === 0 ? "" : String(status)), align: "right" },
+  { title: "CODE", value: (failure) => failure.code },
+  { title: "METHOD", value: ({ method }) => method.slice(method.indexOf("/") + 1) },
+  { title: "MODEL", value: (failure) => failure.model },
+  { title: "UPSTREAM", value: (failure) => failure.upstream },
+  { title: "KEY", value: (failure) => failure.keyId },
+  { title: "MS", value: ({ code, latencyMs }) => (code === "" ? "" : String(latencyMs)), align: "right" },
+  { title: "REQUEST ID", value: (failure) => failure.requestId },
+  {
+    title: "MESSAGE",
+    value: ({ message, omitted }) =>
+      omitted === 0 ? message : `${omitted} more calls failed in this minute`,
   },
 ];
 

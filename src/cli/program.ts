@@ -53,6 +53,7 @@ const GROUPS: Readonly<Record<string, Group>> = {
   },
   usage: { description: "Show and export the usage of accounts.", load: () => import("./usage.ts") },
   events: { description: "List and watch the events of accounts.", load: () => import("./events.ts") },
+  failures: { description: "List the calls of an account that failed.", load: () => import("./failures.ts") },
   topups: {
     description: "List the payments of customers, and set automatic ones.",
     load: () => import("./topups.ts"),

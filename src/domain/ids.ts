@@ -10,6 +10,7 @@ export type Ids = {
   entry(lane: Lane): string;
   generation(lane: Lane): string;
   topUp(lane: Lane): string;
+  failure(lane: Lane): string;
   /** The lane after the last one is for the limits of plans. */
   limit(lane: Lane): string;
   /** The lane after the last one is for the webhooks of operators. */
@@ -39,6 +40,7 @@ export function createIds(now: (cell: number) => number, cellOf: (lane: Lane) =>
     entry: (lane) => nextIn("led", lane),
     generation: (lane) => nextIn("gen", lane),
     topUp: (lane) => nextIn("top", lane),
+    failure: (lane) => nextIn("fail", lane),
     limit: (lane) => (lane === LANE_COUNT ? next("lim", 0) : nextIn("lim", lane)),
     webhook: (lane) => (lane === LANE_COUNT ? next("who", 0) : nextIn("wh", lane)),
     request: () => `req_${takeRandomBytes(REQUEST_ID_BYTES).toString("hex")}`,
@@ -79,6 +81,14 @@ export function millisecondsOfId(id: string): number {
   let ms = 0;
   for (let at = start; at < start + TIME_CHARS; at++) ms = ms * BASE32.length + BASE32.indexOf(id.charAt(at));
   return ms;
+}
+
+/** An id that is lower than all ids of this time and higher than all earlier ones. */
+export function lowestIdAt(prefix: string, ms: number): string {
+  let time = "";
+  for (let rest = ms; time.length < TIME_CHARS; rest = Math.floor(rest / BASE32.length))
+    time = BASE32.charAt(rest % BASE32.length) + time;
+  return `${prefix}_${time}${"0".repeat(CHARS - TIME_CHARS)}`;
 }
 
 const DIGITS = Buffer.from(BASE32, "latin1");

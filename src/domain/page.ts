@@ -19,6 +19,7 @@ type ListName =
   | "events"
   | "topups"
   | "deliveries"
+  | "failures"
   | "usage";
 
 export type Page = {

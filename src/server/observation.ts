@@ -1,15 +1,17 @@
 import { Code, ConnectError } from "@connectrpc/connect";
+import { codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
 import type { StartedGeneration } from "../billing/generation-request.ts";
 import { type CallTrace, ForwardedTrace, type TraceParent } from "../domain/call-trace.ts";
 import { redactKeys } from "../domain/credentials.ts";
 import { DomainError, ERRORS } from "../domain/errors.ts";
 import { inputTokensOf, outputTokensOf } from "../domain/usage.ts";
+import type { FailedCall } from "../store/failures.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { HttpRoute, ServerTrace, StartTrace } from "../telemetry/telemetry.ts";
 import type { IncomingCall } from "./call.ts";
-import { ensureDomainError } from "./errors/connect-error.ts";
-import type { Admitted } from "./gate/gate.ts";
+import { ensureDomainError, toConnectError } from "./errors/connect-error.ts";
+import { type Admitted, GateError } from "./gate/gate.ts";
 
 /** Starts the observation of a call. */
 export type Observe = (call: IncomingCall, rpc: string, route?: HttpRoute) => Observation;
@@ -98,13 +100,15 @@ type ObserverOptions = {
   readonly metrics: Metrics;
   /** Undefined if this server exports no traces. */
   readonly startTrace: StartTrace | undefined;
+  /** Undefined on the operator listener. */
+  readonly recordFailure?: ((call: FailedCall) => void) | undefined;
 };
 
 /**
  * Counts, logs and traces each finished call: its key, what it used, how it ended, how long it took. The log line and
  * the span of a metered call wait for its settlement, which may come after the caller disconnects.
  */
-export function createObserver({ log, metrics, startTrace }: ObserverOptions): Observe {
+export function createObserver({ log, metrics, startTrace, recordFailure }: ObserverOptions): Observe {
   return (call, rpc, route) => {
     const startedAt = performance.now();
     const parent = traceParentOf(call);
@@ -116,12 +120,43 @@ export function createObserver({ log, metrics, startTrace }: ObserverOptions): O
       const finish = () => {
         if (record.generation) countCharge(metrics, record);
         writeCallLine(log, record, code);
+        const failed = code === "ok" ? undefined : failedCallOf(record);
+        if (failed) recordFailure?.(failed);
         if (exported) endTrace(exported, record, code);
       };
       if (record.generation) record.generation.onSettled(finish);
       else finish();
     });
   };
+}
+
+/** Undefined if the call is not metered, has a ledger row, or has a key that does not exist. */
+function failedCallOf(record: CallRecord): FailedCall | undefined {
+  const { call, admitted, failure, generation } = record;
+  const key = admitted?.key ?? (failure instanceof GateError ? failure.key : undefined);
+  if (!key || !call.policy.metered || generation?.charge) return undefined;
+  return {
+    accountId: key.accountId,
+    keyId: key.keyId,
+    method: record.rpc,
+    model: record.model ?? "",
+    upstream: generation?.upstream ?? "",
+    ...sentErrorOf(failure),
+    latencyMs: Math.round(record.seconds * 1e3),
+    requestId: call.requestId,
+  };
+}
+
+/** The error as the caller got it over REST. Without a failure, the caller disconnected. */
+function sentErrorOf(failure: unknown): Pick<FailedCall, "status" | "code" | "message"> {
+  if (failure === undefined || (failure instanceof ConnectError && failure.code === Code.Canceled))
+    return { status: 499, code: "canceled", message: "The caller disconnected before the reply." };
+  if (failure instanceof ConnectError) {
+    const { code, rawMessage: message } = toConnectError(failure);
+    return { status: codeToHttpStatus(code), code: snakeCase(Code[code]), message };
+  }
+  const { reason, message } = ensureDomainError(failure);
+  return { status: ERRORS[reason].status, code: reason, message };
 }
 
 function countCall(metrics: Metrics, record: CallRecord, code: string): void {

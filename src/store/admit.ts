@@ -39,17 +39,21 @@ export type AdmittedKey = {
   readonly priceListVersion: number;
 };
 
+/** Whose call was refused. */
+export type RefusedKey = Pick<AdmittedKey, "accountId" | "keyId">;
+
 export type RateWindow = { readonly limit: number; readonly remaining: number; readonly secondsLeft: number };
 
 /** What the caller of an admission gets. */
 export type Admission =
   | { readonly outcome: "admitted"; readonly key: AdmittedKey; readonly window: RateWindow | undefined }
-  | { readonly outcome: "unknown" | "revoked" | "expired" | "suspended" }
+  | { readonly outcome: "unknown" }
+  | { readonly outcome: "revoked" | "expired" | "suspended"; readonly key: RefusedKey }
   /** Takes no slot. */
-  | { readonly outcome: "address_not_allowed" }
+  | { readonly outcome: "address_not_allowed"; readonly key: RefusedKey }
   /** Takes no slot. The window is undefined if the method is not rate limited or the window was not read. */
-  | { readonly outcome: "out_of_scope"; readonly window: RateWindow | undefined }
-  | { readonly outcome: "rate_limited"; readonly window: RateWindow };
+  | { readonly outcome: "out_of_scope"; readonly key: RefusedKey; readonly window: RateWindow | undefined }
+  | { readonly outcome: "rate_limited"; readonly key: RefusedKey; readonly window: RateWindow };
 
 /** The call has the previous secret of a key; the fingerprint is that of the present one. */
 type Rotated = {
@@ -289,13 +293,13 @@ function decideGroup(
     const request = requests[i];
     if (!request) continue;
     if (row.state !== "active" && !(row.state === "suspended" && request.whileSuspended)) {
-      admissions[i] = { outcome: row.state };
+      admissions[i] = { outcome: row.state, key };
     } else if (row.allowed_cidrs !== (group.cidrs ?? null)) {
       admissions[i] = { outcome: "unchecked" };
     } else if (!isFrom(group, request)) {
-      admissions[i] = { outcome: "address_not_allowed" };
+      admissions[i] = { outcome: "address_not_allowed", key };
     } else if (request.scope && (row.scopes & scopeBit(request.scope)) === 0) {
-      admissions[i] = { outcome: "out_of_scope", window: request.limited ? windowNow() : undefined };
+      admissions[i] = { outcome: "out_of_scope", key, window: request.limited ? windowNow() : undefined };
     } else if (!request.limited) {
       admissions[i] = { outcome: "admitted", key, window: undefined };
     } else if (granted < row.granted) {
@@ -303,7 +307,7 @@ function decideGroup(
       admissions[i] = { outcome: "admitted", key, window: windowNow() };
     } else {
       const window = { limit: row.rpm, remaining: 0, secondsLeft: row.seconds_left };
-      admissions[i] = { outcome: "rate_limited", window };
+      admissions[i] = { outcome: "rate_limited", key, window };
     }
   }
 }

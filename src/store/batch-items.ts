@@ -83,6 +83,33 @@ export const entryItem = new CompositeType("entry_item", [
   "adjusted_id",
 ]);
 
+/** A minute of an account with failed calls, for vx.record_failures. */
+export const failureMinute = new CompositeType("failure_minute", [
+  "lane",
+  "account_id",
+  "id",
+  "at_ms",
+  "calls",
+  "omitted",
+]);
+
+/** A failed call. */
+export const failureItem = new CompositeType("failure_item", [
+  "minute",
+  "later",
+  "id",
+  "at_ms",
+  "key_id",
+  "method",
+  "model",
+  "upstream",
+  "status",
+  "code",
+  "message",
+  "latency_ms",
+  "request_id",
+]);
+
 /** The prices of a model, for vx.register_prices. */
 export const priceItem = new CompositeType("price_item", ["model", "rates"]);
 

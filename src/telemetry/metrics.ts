@@ -37,6 +37,7 @@ export function createMetrics(version: string) {
     },
     ...modelMetrics(registry),
     ...recordedMetrics(registry),
+    ...webhookMetrics(registry),
     ...readMetrics(registers),
   };
 }
@@ -68,6 +69,11 @@ function recordedMetrics(registry: Registry) {
   return {
     calls: counter("vx_calls_total", "Calls by RPC, protocol and gRPC code.", "rpc", "protocol", "code"),
     failures: counter("vx_failed_calls_total", "Failed calls of the developer API by reason.", "reason"),
+    omittedFailures: counter(
+      "vx_omitted_failures_total",
+      "Failed calls that are only counted in the list of failures.",
+      "cause",
+    ),
     latency: histogram(
       "vx_call_seconds",
       "Duration from the request headers to the end of the response.",
@@ -114,6 +120,18 @@ function recordedMetrics(registry: Registry) {
       "Generations that were not settled before the server stopped.",
     ),
     releasedHolds: total("vx_released_holds_total", "Abandoned holds that this server released."),
+    audits: counter("vx_audits_total", "Complete audits by result.", "result"),
+    auditFindings: new Gauge({
+      name: "vx_audit_findings",
+      help: "Findings of the last complete audit.",
+      registers: [registry],
+    }),
+  };
+}
+
+function webhookMetrics(registry: Registry) {
+  const { counter, histogram } = labelledMetrics(registry);
+  return {
     webhookAttempts: counter(
       "vx_webhook_attempts_total",
       "Attempts to deliver events by outcome.",
@@ -124,12 +142,6 @@ function recordedMetrics(registry: Registry) {
       "Duration of attempts to deliver events.",
       ATTEMPT_SECONDS,
     ),
-    audits: counter("vx_audits_total", "Complete audits by result.", "result"),
-    auditFindings: new Gauge({
-      name: "vx_audit_findings",
-      help: "Findings of the last complete audit.",
-      registers: [registry],
-    }),
   };
 }
 

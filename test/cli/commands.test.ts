@@ -77,6 +77,27 @@ describe("events", () => {
     refused(await run("events", "list", "--type", "credit"), /types: must be among balance\.low/);
   });
 
+  test("failures of an account are listed as a table and as JSON, filtered by their code", async () => {
+    const account = await newAccount();
+    const { secret } = await json("keys", "create", account, "--name", "test");
+    const refusal = await fetch(`${server.url}/v1/generate`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" },
+      body: JSON.stringify({ model: "vx-sandbox-small", messages: [{ role: "user", content: "hi" }] }),
+    });
+    expect(refusal.status).toBe(402);
+    const list = () => json("failures", "list", "--account", account, "--code", "insufficient_balance");
+    await expect.poll(list, { timeout: 30_000 }).toMatchObject({ failures: [{ status: 402 }] });
+    const { stdout } = await run("failures", "list", account, "--model", "vx-sandbox-small");
+    expect(stdout.split("\n")).toEqual([
+      expect.stringMatching(/^TIME +STATUS +CODE +METHOD +MODEL +KEY +MS +REQUEST ID +MESSAGE$/),
+      expect.stringMatching(/ 402 +insufficient_balance +Generate +vx-sandbox-small .* Top up the account/),
+      "",
+    ]);
+    const none = await run("failures", "list", account, "--code", "upstream_error");
+    expect(none.stderr).toBe("There are no such calls.\n");
+  });
+
   test("watch prints only new events, each once", async () => {
     const account = await newAccount();
     await json("accounts", "suspend", account, "--reason", "overdue");

@@ -97,6 +97,8 @@ class CollectedOutput extends Writable {
 export type RunningServer = {
   /** The environment variables with which a command connects to the server. */
   readonly env: Env;
+  /** Of the public listener. */
+  readonly url: string;
   readonly database: TestDatabase;
   stop(): Promise<void>;
 };
@@ -109,9 +111,10 @@ export async function startServer(): Promise<RunningServer> {
   const child = startVx(["serve"], { ...env, PORT: "0", DATABASE_URL: database.url, VX_LOG_LEVEL: "warn" });
   const exit = once(child, "exit");
   const stderr = text(child.stderr as NodeJS.ReadableStream);
-  await ready(child, stderr);
+  const url = await ready(child, stderr);
   return {
     env,
+    url,
     database,
     stop: async () => {
       child.kill("SIGTERM");
@@ -123,12 +126,13 @@ export async function startServer(): Promise<RunningServer> {
   };
 }
 
-async function ready(child: ChildProcess, stderr: Promise<string>): Promise<void> {
+async function ready(child: ChildProcess, stderr: Promise<string>): Promise<string> {
   const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream });
   for await (const line of lines) {
-    if (!line.startsWith("vx ready on ")) continue;
+    const url = /^vx ready on (\S+)/.exec(line)?.[1];
+    if (url === undefined) continue;
     child.stdout?.resume();
-    return;
+    return url;
   }
   throw new Error(`the server did not start: ${await stderr}`);
 }

@@ -58,6 +58,7 @@ export function messageOf(method: DescMethod, { model, text, maxTokens }: Prompt
     ListTopUps: {},
     GetAutoTopUp: {},
     GetStatement: { month: "2026-11" },
+    ListFailures: {},
     PutAutoTopUp: { enabled: false },
     ListEvents: {},
     CreateWebhook: { url: "https://10.0.0.1/" },

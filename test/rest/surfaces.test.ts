@@ -249,7 +249,11 @@ describe("the gate of the Anthropic surface", () => {
   });
 
   test("a full window is a rate limit error with its headers", async () => {
-    admission = { outcome: "rate_limited", window: { limit: 5, remaining: 0, secondsLeft: 9 } };
+    admission = {
+      outcome: "rate_limited",
+      key: { accountId: "", keyId: "" },
+      window: { limit: 5, remaining: 0, secondsLeft: 9 },
+    };
     const answer = await call({
       authorization: `Bearer ${generateKey(0 as Lane, randomBytes).secret}`,
       "x-api-key": "any",

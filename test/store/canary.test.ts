@@ -170,6 +170,7 @@ test("no table, file, log or response contains the key", async () => {
   };
   // The search must find these, otherwise it searches the wrong places.
   expect(written.tables).toContain(fingerprintOf(key.secret));
+  expect(written.tables).toContain("must not contain an API key");
   expect(written["the server's log"]).toContain(key.id);
   expect(written["PostgreSQL's log"]).toContain("database system");
   expect(answers.length).toBeGreaterThan(300);

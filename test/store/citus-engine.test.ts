@@ -61,6 +61,7 @@ test("on Citus, every function that checks or locks the owner of a lane first ke
     "admit",
     "bill",
     "lock_account",
+    "record_failures",
     "require_lane",
     "sweep",
   ]);
@@ -108,6 +109,7 @@ test("the other functions have the text of plain PostgreSQL", () => {
     "move_other_month",
     "partitions_at_coordinator",
     "pin_schema",
+    "record_failures",
     "require_lane",
     "require_schema",
     "stored_usage",

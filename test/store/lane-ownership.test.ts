@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
-import { admitItem } from "../../src/store/batch-items.ts";
+import { admitItem, failureItem, failureMinute } from "../../src/store/batch-items.ts";
 import { arrayOfEnds, arrayOfHolds } from "../../src/store/bill.ts";
 import type { Parameter } from "../../src/store/driver/connection.ts";
 import { LaneMoved } from "../../src/store/driver/store-error.ts";
@@ -45,6 +45,11 @@ function writesOf(payer: Payer, generationId: string): Record<string, Parameter[
     expire_account_grants: [lane, accountId],
     log_refusal: [act, lane, accountId, "insufficient_role"],
     move_balance: [act, lane, accountId, "led_x", 1, "credit", 1n, "test", "new"],
+    record_failures: [
+      failureMinute.arrayOf([{ lane, account_id: accountId, id: "fail_0", at_ms: 0, calls: 0, omitted: 1 }]),
+      failureItem.arrayOf([]),
+      600,
+    ],
     put_limit: [
       act,
       lane,
@@ -118,7 +123,7 @@ test("every function that writes about a lane is in the table of this test", asy
   const rows = await store.owner<{ name: string }[]>`
     SELECT proname AS name FROM pg_proc
     WHERE pronamespace = 'vx'::regnamespace AND prosecdef AND provolatile = 'v'
-      AND (proargnames && '{p_lane,p_lanes}' OR proname = 'admit') ORDER BY proname`;
+      AND (proargnames && '{p_lane,p_lanes}' OR proname IN ('admit', 'record_failures')) ORDER BY proname`;
   const payer = { accountId: "acct_00000000000000000000000000", keyId: "key_00000000000000000000000000" };
   const known = [...Object.keys(writesOf(payer, "gen_x")), ...OTHERS, ...READERS].sort();
   expect(rows.map(({ name }) => name)).toEqual(known);

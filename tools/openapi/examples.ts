@@ -176,6 +176,23 @@ const PAID_TOP_UP = {
 const NO_CHARGES = { model: "", input_tokens: 0, output_tokens: 0 };
 const BALANCE = { ...NO_CHARGES, created_at: null, id: "", description: "", entries: 0 };
 
+function failureExample({ id }: ExampleValues["generation"]) {
+  return {
+    time: "2026-11-20T17:43:02.518Z",
+    key_id: KEY_ID,
+    method: "vx.v1.GenerateService/Generate",
+    model: id,
+    upstream: "",
+    status: 402,
+    code: "insufficient_balance",
+    message:
+      "This call can cost up to $0.004, but the balance is $0.001. Top up the account, or lower max_tokens.",
+    latency_ms: 3,
+    request_id: REQUEST_ID,
+    omitted: 0,
+  };
+}
+
 /** The statement of a month with a credit and a charge of this model. */
 function statementExample({
   id,
@@ -246,6 +263,10 @@ export function operationExamples(models: ExampleValues): Readonly<Record<string
     ...embeddingExamples(models.embeddings),
     ...KEY_EXAMPLES,
     ...TOP_UP_EXAMPLES,
+    ListFailures: {
+      query: { code: "insufficient_balance", page_size: 50 },
+      response: { failures: [failureExample(models.generation)], next_page_token: "" },
+    },
     GetStatement: { path: { month: "2026-11" }, response: statementExample(models.generation) },
   };
 }

@@ -26,6 +26,7 @@ const TAG_TITLES: Readonly<Record<string, string>> = {
   LimitService: "Limits",
   EventService: "Events",
   StatementService: "Statements",
+  FailureService: "Failed calls",
   TopUpService: "Payments",
   // Scalar has a section "Webhooks" for those of the document.
   WebhookService: "Webhook settings",

@@ -111,6 +111,7 @@ const schema = z.object({
   VX_TOP_UP_MIN: topUpAmount.default(5_000_000n),
   VX_TOP_UP_MAX: topUpAmount.default(1_000_000_000n),
   VX_EVENTS_DAYS: count(1, 3_650).default(30),
+  VX_FAILURES_DAYS: count(1, 3_650).default(7),
   VX_WEBHOOK_ALLOWED_CIDRS: z.string().superRefine(checkedBy(rangesProblem)).transform(rangesOf).optional(),
   VX_SUPPORT_URL: z.string().superRefine(checkedBy(linkProblem)).optional(),
 });
@@ -185,6 +186,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     publicUrl,
     payments,
     eventsDays: values.VX_EVENTS_DAYS,
+    failuresDays: values.VX_FAILURES_DAYS,
     /** The address ranges that receive deliveries of webhooks although they are private. */
     webhookAllowedCidrs: values.VX_WEBHOOK_ALLOWED_CIDRS,
     currency: values.VX_CURRENCY,

@@ -17,6 +17,7 @@ const SUFFIX = "_at_shards";
 const FIRST_STATEMENTS: Readonly<Record<string, string>> = {
   admit: atWorker("admit", "p_items, p_while_suspended", "PERFORM keep_counts();"),
   bill: atWorker("bill", "p_server_id, p_not_after, p_lanes, p_ends, p_holds"),
+  record_failures: atWorker("record_failures", "p_minutes, p_calls, p_max"),
   // They read or lock lanes before they write, see pin_schema.
   lock_account: "PERFORM pin_schema();",
   require_lane: "PERFORM pin_schema();",
@@ -70,6 +71,7 @@ const AT_SHARDS = [
   "place_holds",
   "post_entries",
   "post_movement",
+  "record_failures",
   "replay_grants",
   "rotated_keys",
   "seq_at",

@@ -1,10 +1,10 @@
 import { isIP, isIPv4, isIPv6 } from "node:net";
 import { measured, type StageSpan } from "../../domain/call-trace.ts";
 import { fingerprintOf, isWellFormedKey, laneOfKey, maskOfKey } from "../../domain/credentials.ts";
-import { DomainError, ERRORS } from "../../domain/errors.ts";
+import { DomainError, type DomainErrorOptions, ERRORS, type Reason } from "../../domain/errors.ts";
 import { type AddressRanges, plainAddress } from "../../domain/network.ts";
 import { hasRole, type Operator } from "../../domain/operator.ts";
-import type { Admission, AdmissionRequest, AdmittedKey, RateWindow } from "../../store/admit.ts";
+import type { Admission, AdmissionRequest, AdmittedKey, RateWindow, RefusedKey } from "../../store/admit.ts";
 import type { MinuteLimit } from "../../store/bill.ts";
 import type { IncomingCall } from "../call.ts";
 import type { HeaderSink } from "../http/message.ts";
@@ -57,7 +57,7 @@ export function developerGate({ admitter, failures, trustedProxies }: DeveloperG
     const admission = await measured(span?.startStage("admission"), admitter.admit(request));
     if (isKeyInvalid(admission)) failures.addFailure(address, fingerprint);
     else failures.addValid(fingerprint);
-    if (admission.outcome === "address_not_allowed") throw addressError(address);
+    if (admission.outcome === "address_not_allowed") throw addressError(address, admission.key);
     if (admission.outcome !== "admitted") throw admissionError(call, admission, sent);
     return admission;
   };
@@ -97,23 +97,33 @@ export function checkAnnouncedSize({ contentLength, maxBodyBytes }: IncomingCall
   }
 }
 
+/** A refusal of a call whose account and key are known, unless the key does not exist. */
+export class GateError extends DomainError {
+  readonly key: RefusedKey | undefined;
+
+  constructor(reason: Reason, key: RefusedKey | undefined, options?: DomainErrorOptions) {
+    super(reason, options);
+    this.key = key;
+  }
+}
+
 /** Names the header, because some clients send another key than the one that was set last. */
-function keyError(reason: KeyReason, { value, header }: SentKey): DomainError {
+function keyError(reason: KeyReason, { value, header }: SentKey, key?: RefusedKey): DomainError {
   const mask = maskOfKey(value);
   const detail =
     mask === undefined
       ? `The value of the header '${header}' does not have the form of a key.`
       : `The key in the header '${header}' is ${mask}.`;
-  return new DomainError(reason, { message: `${ERRORS[reason].message} ${detail}` });
+  return new GateError(reason, key, { message: `${ERRORS[reason].message} ${detail}` });
 }
 
 /** Names the address, because it can be that of a proxy. */
-function addressError(address: string): DomainError {
+function addressError(address: string, key: RefusedKey): DomainError {
   const message =
     address === UNKNOWN_ADDRESS
       ? "The API key can be used only from some addresses, and that of the caller is unknown: Forwarded is malformed, or Forwarded and X-Forwarded-For differ."
       : `The API key cannot be used from the address ${address}.`;
-  return new DomainError("address_not_allowed", {
+  return new GateError("address_not_allowed", key, {
     message,
     metadata: { address },
   });
@@ -130,15 +140,16 @@ function admissionError(
 ): DomainError {
   switch (admission.outcome) {
     case "out_of_scope":
-      return new ScopeError(call.policy.scope ?? "", admission.window);
+      return new ScopeError(call.policy.scope ?? "", admission);
     case "rate_limited":
-      return new RateLimitError(admission.window);
+      return new RateLimitError(admission);
     case "suspended":
-      return new DomainError("account_suspended");
+      return new GateError("account_suspended", admission.key);
     case "unknown":
+      return keyError(KEY_REASONS.unknown, sent);
     case "revoked":
     case "expired":
-      return keyError(KEY_REASONS[admission.outcome], sent);
+      return keyError(KEY_REASONS[admission.outcome], sent, admission.key);
   }
 }
 
@@ -151,12 +162,12 @@ const KEY_REASONS = {
 type KeyReason = (typeof KEY_REASONS)[keyof typeof KEY_REASONS];
 
 /** The 429 of a key whose minute is full. */
-export class RateLimitError extends DomainError {
+export class RateLimitError extends GateError {
   readonly window: RateWindow;
 
-  constructor(window: RateWindow) {
+  constructor({ key, window }: { readonly key: RefusedKey; readonly window: RateWindow }) {
     const { limit, secondsLeft } = window;
-    super("rate_limit_exceeded", {
+    super("rate_limit_exceeded", key, {
       message: `The limit of ${limit} requests per minute of this key is exceeded. Wait ${secondsLeft} s.`,
       metadata: { rate_limit_rpm: String(limit) },
       retryAfterSeconds: secondsLeft,
@@ -166,11 +177,14 @@ export class RateLimitError extends DomainError {
 }
 
 /** The 403 of a key without the scope of a method. The call takes no slot of the window. */
-export class ScopeError extends DomainError {
+export class ScopeError extends GateError {
   readonly window: RateWindow | undefined;
 
-  constructor(scope: string, window: RateWindow | undefined) {
-    super("insufficient_scope", {
+  constructor(
+    scope: string,
+    { key, window }: { readonly key: RefusedKey; readonly window: RateWindow | undefined },
+  ) {
+    super("insufficient_scope", key, {
       message: `The API key lacks the scope "${scope}".`,
       metadata: { scope },
     });

@@ -125,6 +125,46 @@ CREATE TYPE event_view AS (
   data text
 );
 
+CREATE TYPE failure_item AS (
+  minute integer,
+  later integer,
+  id text,
+  at_ms bigint,
+  key_id text,
+  method text,
+  model text,
+  upstream text,
+  status smallint,
+  code text,
+  message text,
+  latency_ms integer,
+  request_id text
+);
+
+CREATE TYPE failure_minute AS (
+  lane smallint,
+  account_id text,
+  id text,
+  at_ms bigint,
+  calls integer,
+  omitted integer
+);
+
+CREATE TYPE failure_view AS (
+  id text,
+  created_at timestamp with time zone,
+  key_id text,
+  method text,
+  model text,
+  upstream text,
+  status smallint,
+  code text,
+  message text,
+  latency_ms integer,
+  request_id text,
+  omitted integer
+);
+
 CREATE TYPE grant_change AS (
   lane smallint,
   account_id text,
@@ -509,6 +549,26 @@ CREATE TABLE events (
 CREATE INDEX events_by_time ON events USING btree (created_at, id);
 CREATE INDEX events_by_type ON events USING btree (lane, account_id, type, seq);
 CREATE INDEX events_by_type_and_time ON events USING btree (type, created_at, id);
+
+CREATE TABLE failures (
+  lane smallint NOT NULL,
+  account_id text NOT NULL,
+  id text NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  key_id text NOT NULL DEFAULT ''::text,
+  method text NOT NULL DEFAULT ''::text,
+  model text NOT NULL DEFAULT ''::text,
+  upstream text NOT NULL DEFAULT ''::text,
+  status smallint NOT NULL DEFAULT 0,
+  code text NOT NULL DEFAULT ''::text,
+  message text NOT NULL DEFAULT ''::text,
+  latency_ms integer NOT NULL DEFAULT 0,
+  request_id text NOT NULL DEFAULT ''::text,
+  received integer,
+  omitted integer NOT NULL DEFAULT 0,
+  CONSTRAINT failures_pkey PRIMARY KEY (lane, account_id, id)
+);
+CREATE INDEX failures_by_time ON failures USING btree (created_at);
 
 CREATE TABLE functions (
   name text NOT NULL,
@@ -1102,6 +1162,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION explain_limits(p_counters limit_counter[], p_held held_counter[], p_at timestamp with time zone) RETURNS text
 -- FUNCTION export_movements(p_lane smallint, p_account_id text, p_from timestamp with time zone, p_to timestamp with time zone, p_after_id text, p_seq bigint, p_limit integer) RETURNS TABLE(account_id text, account_name text, seq bigint, id text, kind entry_kind, amount_micros bigint, reason text, created_at timestamp with time zone, is_promotional boolean); for the server
 -- FUNCTION export_usage(p_lane smallint, p_account_id text, p_from integer, p_end integer, p_position text, p_limit integer) RETURNS TABLE(account_id text, account_name text, quarter integer, key_id text, model text, user_id text, price_version integer, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, input_price bigint, cached_input_price bigint, cache_write_price bigint, cache_write_1h_price bigint, output_price bigint, reasoning_price bigint, image_price bigint, request_price bigint, cache_write_1h bigint, price_tier integer, price_list_version integer, discount integer, upstream text, upstream_cost_micros bigint, uncosted_micros bigint, user_name text); for the server
+-- FUNCTION failures_piece(p_lane smallint, p_account_id text, p_first text, p_end text, p_rows integer) RETURNS text; for the server
 -- FUNCTION filter_entries(p_lane smallint, p_account_id text, p_kind text, p_key_id text, p_model text, p_first bigint, p_end bigint, p_limit integer) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION find_accounts(p_reference text) RETURNS SETOF account_views; for the server
 -- FUNCTION find_operator(p_fingerprint bytea) RETURNS TABLE(id text, name text, role operator_role); for the server
@@ -1141,6 +1202,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION list_deliveries(p_webhook_id text, p_state text, p_before_micros bigint, p_before_id text, p_limit integer) RETURNS TABLE(event_id text, account_id text, seq bigint, type text, created_at timestamp with time zone, created_micros bigint, state text, attempts smallint, due_at timestamp with time zone, attempted_at timestamp with time zone, status smallint, latency_ms integer, error text, answer text); for the server
 -- FUNCTION list_entries(p_lane smallint, p_account_id text, p_before bigint, p_limit integer) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION list_events(p_lane smallint, p_account_id text, p_types text, p_after bigint, p_limit integer) RETURNS SETOF event_view; for the server
+-- FUNCTION list_failures(p_lane smallint, p_account_id text, p_key_id text, p_model text, p_code text, p_first text, p_end text, p_max integer, p_limit integer) RETURNS SETOF failure_view; for the server
 -- FUNCTION list_grants(p_lane smallint, p_account_id text) RETURNS TABLE(entry_id text, amount_micros bigint, rest_micros bigint, expires_at timestamp with time zone, is_promotional boolean); for the server
 -- FUNCTION list_latest_events(p_lane smallint, p_account_id text, p_types text, p_before bigint, p_limit integer) RETURNS SETOF event_view; for the server
 -- FUNCTION list_operator_events(p_actor_id text, p_method text, p_target text, p_account_id text, p_from timestamp with time zone, p_to timestamp with time zone, p_before_micros bigint, p_before_lane smallint, p_before_seq bigint, p_limit integer) RETURNS TABLE(lane smallint, seq bigint, created_at timestamp with time zone, created_micros bigint, actor_id text, actor_name text, method text, target text, account_id text, reason text, outcome text, details json, request_id text); for the server
@@ -1187,6 +1249,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION read_shared_data() RETURNS TABLE(version bigint, plans text, limits text, operators text, prices text, webhooks text); for the server
 -- FUNCTION read_usage(p_lane smallint, p_account_id text, p_starts integer[], p_end integer, p_by_key boolean, p_by_model boolean, p_by_user boolean, p_by_upstream boolean, p_after text, p_position text, p_rows bigint, p_limit bigint) RETURNS TABLE(start integer, key_id text, model text, user_name text, upstream text, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, upstream_cost_micros bigint, uncosted_micros bigint, through_seq bigint, next text); for the server
 -- FUNCTION recently_revoked_keys(p_seconds integer) RETURNS SETOF text; for the server
+-- FUNCTION record_failures(p_minutes failure_minute[], p_calls failure_item[], p_max integer) RETURNS TABLE(refused bigint); for the server
 -- FUNCTION redeliver(p_act text, p_webhook_id text, p_types text, p_lane smallint, p_account_id text, p_event_id text, p_from timestamp with time zone, p_to timestamp with time zone, p_max_lane smallint, p_limit integer) RETURNS integer; for the server
 -- FUNCTION refund_entry(p_act text, p_lane smallint, p_account_id text, p_entry_id text, p_month integer, p_micros bigint, p_reason text, p_cause text) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION refuse(p_reason text, p_message text, p_metadata jsonb) RETURNS void
@@ -1243,6 +1306,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION sweep(p_lane smallint) RETURNS bigint; for the server
 -- FUNCTION sweep_counters(p_lane smallint, p_now timestamp with time zone) RETURNS void
 -- FUNCTION sweep_events(p_days integer) RETURNS integer; for the server
+-- FUNCTION sweep_failures(p_days integer, p_limit integer) RETURNS integer; for the server
 -- FUNCTION take_owed(p_lane smallint, p_account_id text, p_reason text) RETURNS void
 -- FUNCTION top_up_after_refusal(p_lane smallint, p_account_id text) RETURNS void; for the server
 -- FUNCTION topup_charge(p_lane smallint, p_id text) RETURNS TABLE(is_allowed boolean, customer_id text, method_id text); for the server

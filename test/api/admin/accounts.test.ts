@@ -228,6 +228,7 @@ const OPEN_WHILE_SUSPENDED = [
   "ListTopUps",
   "GetAutoTopUp",
   "GetStatement",
+  "ListFailures",
   "PutAutoTopUp",
   "RevokeKey",
 ];

@@ -8,6 +8,7 @@ import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
 import type { LedgerEntry } from "../../v1/ledger_pb.js";
 import type { Limit } from "../../v1/limit_pb.js";
 import type { ApiKey } from "../../v1/key_pb.js";
+import type { Failure } from "../../v1/failure_pb.js";
 import type { Prices } from "../../v1/prices_pb.js";
 import type { Event } from "../../v1/event_pb.js";
 import type { AutoTopUp, TopUp } from "../../v1/top_up_pb.js";
@@ -1559,6 +1560,102 @@ export declare type ListLedgerEntriesRequest = Message<"vx.admin.v1.ListLedgerEn
  * Use `create(ListLedgerEntriesRequestSchema)` to create a new message.
  */
 export declare const ListLedgerEntriesRequestSchema: GenMessage<ListLedgerEntriesRequest>;
+
+/**
+ * Selects a page of failed calls.
+ *
+ * @generated from message vx.admin.v1.ListFailuresRequest
+ */
+export declare type ListFailuresRequest = Message<"vx.admin.v1.ListFailuresRequest"> & {
+  /**
+   * The id of the account, or an external id or a name that identifies no other account.
+   *
+   * @generated from field: string account_id = 1;
+   */
+  accountId: string;
+
+  /**
+   * The maximum number of entries to return. Default: 50. Values above 1,000 count as 1,000.
+   *
+   * @generated from field: int32 page_size = 2;
+   */
+  pageSize: number;
+
+  /**
+   * The `next_page_token` of the previous page. Empty for the first page.
+   *
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
+
+  /**
+   * Only calls with this key.
+   *
+   * @generated from field: string key_id = 4;
+   */
+  keyId: string;
+
+  /**
+   * Only calls of this model.
+   *
+   * @generated from field: string model = 5;
+   */
+  model: string;
+
+  /**
+   * Only calls that ended with this error, such as "insufficient_balance".
+   *
+   * @generated from field: string code = 6;
+   */
+  code: string;
+
+  /**
+   * Only calls that ended at this time or later.
+   *
+   * @generated from field: google.protobuf.Timestamp from = 7;
+   */
+  from?: Timestamp | undefined;
+
+  /**
+   * Only calls that ended before this time.
+   *
+   * @generated from field: google.protobuf.Timestamp to = 8;
+   */
+  to?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message vx.admin.v1.ListFailuresRequest.
+ * Use `create(ListFailuresRequestSchema)` to create a new message.
+ */
+export declare const ListFailuresRequestSchema: GenMessage<ListFailuresRequest>;
+
+/**
+ * One page of failed calls.
+ *
+ * @generated from message vx.admin.v1.ListFailuresResponse
+ */
+export declare type ListFailuresResponse = Message<"vx.admin.v1.ListFailuresResponse"> & {
+  /**
+   * The failed calls, newest first.
+   *
+   * @generated from field: repeated vx.v1.Failure failures = 1;
+   */
+  failures: Failure[];
+
+  /**
+   * The `page_token` of the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.ListFailuresResponse.
+ * Use `create(ListFailuresResponseSchema)` to create a new message.
+ */
+export declare const ListFailuresResponseSchema: GenMessage<ListFailuresResponse>;
 
 /**
  * One page of the ledger.
@@ -4565,6 +4662,19 @@ export declare const AdminService: GenService<{
     methodKind: "unary";
     input: typeof ListLedgerEntriesRequestSchema;
     output: typeof ListLedgerEntriesResponseSchema;
+  },
+  /**
+   * List failed calls
+   *
+   * Returns the refused and failed calls of an account, newest first: metered calls that ended with an error and were not charged. They are
+   * kept for VX_FAILURES_DAYS. With filters, a page can have fewer entries than `page_size`, or none.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.ListFailures
+   */
+  listFailures: {
+    methodKind: "unary";
+    input: typeof ListFailuresRequestSchema;
+    output: typeof ListFailuresResponseSchema;
   },
   /**
    * List recent entries

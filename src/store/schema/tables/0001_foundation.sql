@@ -803,6 +803,47 @@ CREATE TABLE event_ends (
   PRIMARY KEY (lane, account_id)
 );
 
+-- Metered calls that ended with an error and have no ledger row, written by record_failures and deleted after VX_FAILURES_DAYS. Each account
+-- and minute with such calls also has a row of its own, whose id is lower than those of the calls.
+CREATE TABLE failures (
+  lane smallint NOT NULL,
+  account_id text NOT NULL,
+  -- Sorts by time.
+  id text NOT NULL,
+  created_at timestamptz NOT NULL,
+  key_id text NOT NULL DEFAULT '',
+  method text NOT NULL DEFAULT '',
+  -- Empty if the call was refused before its model was known.
+  model text NOT NULL DEFAULT '',
+  -- Empty if none received the request.
+  upstream text NOT NULL DEFAULT '',
+  status smallint NOT NULL DEFAULT 0,
+  code text NOT NULL DEFAULT '',
+  -- The error that the caller got.
+  message text NOT NULL DEFAULT '',
+  latency_ms integer NOT NULL DEFAULT 0,
+  request_id text NOT NULL DEFAULT '',
+  -- Only in the row of a minute: how many of its calls servers sent for storing. NULL in the row of a call.
+  received integer,
+  -- How many others of the minute servers counted.
+  omitted integer NOT NULL DEFAULT 0,
+  PRIMARY KEY (lane, account_id, id)
+);
+CREATE INDEX failures_by_time ON failures (created_at);
+
+-- What record_failures stores: minutes, and the calls in them. minute is the position of the minute; later is the number of calls of the
+-- minute after this one.
+CREATE TYPE failure_minute AS (lane smallint, account_id text, id text, at_ms bigint, calls integer, omitted integer);
+CREATE TYPE failure_item AS (
+  minute integer, later integer, id text, at_ms bigint, key_id text, method text, model text, upstream text, status smallint, code text,
+  message text, latency_ms integer, request_id text
+);
+-- A failed call as lists return it, or the number of calls of a minute that are not stored.
+CREATE TYPE failure_view AS (
+  id text, created_at timestamptz, key_id text, method text, model text, upstream text, status smallint, code text, message text,
+  latency_ms integer, request_id text, omitted integer
+);
+
 -- Endpoints that receive events: those of an account, and those of operators, which are in lane 1024 without an account, and receive the
 -- events of all accounts.
 CREATE TYPE webhook_state AS ENUM ('enabled', 'paused', 'disabled');
