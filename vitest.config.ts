@@ -3,6 +3,7 @@ import { memoryFolder } from "./test/support/memory-folder.ts";
 
 // Tests that need more than `npm ci` installs, or that take long: npm run test:extra -- NAME. docs/testing.md describes them.
 const EXTRAS = [
+  "accountant",
   "browser",
   "python",
   "llama",
