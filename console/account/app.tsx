@@ -8,6 +8,7 @@ import { Notice } from "../shared/states.tsx";
 import { Toasts } from "../shared/toast.tsx";
 import { useRoute } from "../shared/use-route.ts";
 import { EventsSection } from "./events-section.tsx";
+import { FailuresSection } from "./failures-section.tsx";
 import { KeyPage } from "./key-page.tsx";
 import { KeysSection } from "./keys-section.tsx";
 import { LedgerSection } from "./ledger-section.tsx";
@@ -23,6 +24,7 @@ const SECTIONS: readonly Section[] = [
   { id: "overview", label: "Overview" },
   { id: "ledger", label: "Ledger" },
   { id: "statements", label: "Statements" },
+  { id: "failures", label: "Failures" },
   { id: "events", label: "Events" },
   { id: "webhooks", label: "Webhooks" },
   { id: "limits", label: "Limits" },
@@ -112,6 +114,7 @@ function Account({ viewer, onSignOut }: { readonly viewer: Viewer; readonly onSi
       {current === "overview" && <OverviewSection viewer={viewer} params={route.params} />}
       {current === "ledger" && <LedgerSection viewer={viewer} params={route.params} />}
       {current === "statements" && <StatementsSection viewer={viewer} />}
+      {current === "failures" && <FailuresSection viewer={viewer} params={route.params} />}
       {current === "events" && <EventsSection viewer={viewer} params={route.params} />}
       {current === "webhooks" && <WebhooksSection viewer={viewer} params={route.params} />}
       {current === "keys" && <Keys viewer={viewer} id={route.params.get("id")} />}

@@ -1,6 +1,7 @@
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import { AccountService, type GetAccountResponse } from "../../gen/vx/v1/account_pb.js";
 import { EventService } from "../../gen/vx/v1/event_pb.js";
+import { FailureService } from "../../gen/vx/v1/failure_pb.js";
 import { KeyService } from "../../gen/vx/v1/key_pb.js";
 import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
 import { LimitService } from "../../gen/vx/v1/limit_pb.js";
@@ -21,6 +22,7 @@ export type Viewer = {
   readonly isSuspended: boolean;
   readonly accountService: Client<typeof AccountService>;
   readonly eventService: Client<typeof EventService>;
+  readonly failureService: Client<typeof FailureService>;
   readonly meService: Client<typeof MeService>;
   readonly keyService: Client<typeof KeyService>;
   readonly limitService: Client<typeof LimitService>;
@@ -54,6 +56,7 @@ export async function signIn(transport: Transport): Promise<Viewer> {
     isSuspended: account?.state === "suspended",
     accountService,
     eventService: createClient(EventService, transport),
+    failureService: createClient(FailureService, transport),
     meService,
     keyService,
     limitService: createClient(LimitService, transport),

@@ -12,6 +12,7 @@ import { hrefOf } from "../shared/use-route.ts";
 import { AccountActions } from "./account-actions.tsx";
 import { AccountActivity } from "./account-activity.tsx";
 import { AccountEvents } from "./account-events.tsx";
+import { AccountFailures } from "./account-failures.tsx";
 import { AccountKeys } from "./account-keys.tsx";
 import { AccountLedger } from "./account-ledger.tsx";
 import { AccountPrices } from "./account-prices.tsx";
@@ -37,6 +38,7 @@ const TABS: readonly [Tab, ...Tab[]] = [
   { id: "limits", label: "Limits", Content: AccountLimits },
   { id: "prices", label: "Prices", Content: AccountPrices },
   { id: "ledger", label: "Ledger", Content: AccountLedger },
+  { id: "failures", label: "Failures", Content: AccountFailures },
   { id: "events", label: "Events", Content: AccountEvents },
   { id: "webhooks", label: "Webhooks", Content: AccountWebhooks },
   { id: "activity", label: "Activity", Content: AccountActivity },

@@ -1,3 +1,5 @@
+import { createIds } from "../../src/domain/ids.ts";
+import { laneOfId } from "../../src/domain/lane.ts";
 import { QUARTER_MS } from "../../src/domain/periods.ts";
 import type { TestApp } from "../support/app.ts";
 import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
@@ -27,7 +29,27 @@ export async function createFullAccount(app: TestApp): Promise<FullAccount> {
     });
   }
   await insertUsage(app, key);
+  await insertFailures(app, key);
   return { ...key, readOnly };
+}
+
+/** Thirty failed calls of the last half hour, and a minute with more of them. */
+export async function insertFailures(app: TestApp, { accountId, id: keyId }: TestKey): Promise<void> {
+  const lane = laneOfId(accountId);
+  for (let minute = 30; minute > 0; minute--) {
+    const at = new Date(Date.now() - minute * 60_000);
+    const isRefusal = minute % 3 === 0;
+    const [status, code] = isRefusal ? [402, "insufficient_balance"] : [502, "upstream_error"];
+    await app.database.owner`
+      INSERT INTO vx.failures (lane, account_id, id, created_at, key_id, method, model, upstream, status, code, message, latency_ms, request_id)
+      VALUES (${lane}, ${accountId}, ${createIds(() => at.getTime()).failure(lane)}, ${at}, ${keyId},
+        'vx.v1.GenerateService/Generate', 'vx-sandbox-small', ${isRefusal ? "" : "openai 10.0.0.7/v1 acme"},
+        ${status}, ${code}, ${`${HOSTILE_NAME} ${minute}`}, 12, ${`req_${minute}`})`;
+  }
+  await app.database.owner`
+    INSERT INTO vx.failures (lane, account_id, id, created_at, received, omitted)
+    SELECT lane, account_id, id || '0', created_at, 600, 41234 FROM vx.failures
+    WHERE account_id = ${accountId} ORDER BY id DESC LIMIT 1`;
 }
 
 /** Usage of the last 60 days with two keys and eight models, directly in the table. */

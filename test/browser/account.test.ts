@@ -41,6 +41,7 @@ const FIRST: Readonly<Record<string, string>> = {
   keys: HOSTILE_NAME,
   limits: "Requests per minute",
   events: "Credit of",
+  failures: "Model failed",
 };
 
 describe.skipIf(!chromiumPath)("the customer page", () => {
@@ -135,6 +136,14 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       await expectView("dialog *");
       await page.keyboard.press("Escape");
 
+      await link("Failures").click();
+      await see("41,234 more calls failed in this minute");
+      await expectView("main *");
+      await page.locator(".link-button").first().click();
+      await dialog().waitFor();
+      await expectView("dialog *");
+      await page.keyboard.press("Escape");
+
       await link("Events").click();
       await see("Credit of $0.035787");
       await expectView("main *");
@@ -160,7 +169,7 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
     });
   });
 
-  test.each(["overview", "ledger", "events", "limits", "keys"])(
+  test.each(["overview", "ledger", "failures", "events", "limits", "keys"])(
     "%s fits windows of every width",
     async (section) => {
       await signIn(account.secret, `#/${section}`);
@@ -174,6 +183,29 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       }
     },
   );
+
+  test("failures are filtered by error, key and day, page by page, and show what the caller got", async () => {
+    await signIn(account.secret, "#/failures");
+    await see("41,234 more calls failed in this minute");
+    const rows = page.getByRole("row");
+    expect(await rows.count()).toBe(1 + 25);
+    await button("Next").click();
+    await see("Page 2");
+    await expect.poll(() => rows.count()).toBe(1 + 6);
+    await page.getByLabel("Error").selectOption("Balance too low");
+    await expect.poll(() => rows.count()).toBe(1 + 10 + 1);
+    expect(new URL(page.url()).hash).toBe("#/failures?code=insufficient_balance");
+    await button("Balance too low").first().click();
+    await dialog().getByText("vx.v1.GenerateService/Generate").waitFor();
+    await dialog().getByText("req_3", { exact: true }).waitFor();
+    expect(await dialog().innerText()).not.toContain("10.0.0.7");
+    await page.keyboard.press("Escape");
+    await page.getByLabel("Until").fill("2020-01-01");
+    await see("No calls match the filters");
+    await page.getByRole("link", { name: "Show all failed calls" }).click();
+    await page.getByLabel("Key").selectOption(account.id);
+    await expect.poll(() => rows.count()).toBe(1 + 25);
+  });
 
   describe("the overview", () => {
     test("shows the exact balance and sums, and the same in the table of the chart", async () => {

@@ -19,7 +19,7 @@ const SECTIONS = [
   "Log",
   "Audit",
 ];
-const TABS = ["Summary", "Usage", "Keys", "Limits", "Ledger", "Events", "Webhooks", "Activity"];
+const TABS = ["Summary", "Usage", "Keys", "Limits", "Ledger", "Failures", "Events", "Webhooks", "Activity"];
 
 const WIDE = { width: 1280, height: 900 } as const;
 const NARROW = { width: 390, height: 844 } as const;
@@ -161,6 +161,18 @@ describe.skipIf(!chromiumPath)("the operator console", () => {
       await page.getByRole("button", { name: "Download CSV" }).click();
       await page.getByRole("button", { name: "Download", exact: true }).click();
       expect((await download).suggestedFilename()).toBe("ledger.csv");
+    });
+
+    test("lists the failed calls of an account with their upstreams, filtered by the address", async () => {
+      const { page } = console;
+      await page.setViewportSize(WIDE);
+      await console.signIn(undefined, `/#/accounts?id=${key.accountId}&tab=failures`);
+      await page.getByRole("row").nth(1).waitFor();
+      await page.getByLabel("Error").selectOption("Model failed");
+      await page.getByRole("button", { name: "Model failed" }).first().click();
+      await page.getByRole("dialog").getByText("openai 10.0.0.7/v1 acme").waitFor();
+      expect(page.url()).toMatch(/tab=failures&code=upstream_error$/);
+      expect(await violations(page)).toEqual([]);
     });
 
     test("says that earlier entries of a ledger are archived", async () => {

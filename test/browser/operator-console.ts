@@ -3,6 +3,7 @@ import { OPERATOR_TOKEN, startTestApp, type TestApp } from "../support/app.ts";
 import { chromiumPath, openBrowser } from "../support/browser.ts";
 import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { insertFailures } from "./account-data.ts";
 
 if (!chromiumPath) {
   console.error("SKIPPED: the console was tested in no browser. Install chromium, or name one in CHROMIUM.");
@@ -106,6 +107,7 @@ export async function fillDatabase({ app }: OperatorConsole): Promise<TestKey> {
     SELECT vx.lane_of(${accountId}), ${accountId}, extract(epoch FROM now())::bigint / 900 - 96 * d, ${key.id},
            'acme-' || m, '', 1, d + 1, (d + m) * 1000, 0, 0, (d * m) * 700, 0, 0, 0, (d * m + 9) * 97700
     FROM generate_series(0, 40) d, generate_series(1, 8) m`;
+  await insertFailures(app, key);
   await operator.createKey({ accountId, name: MARKUP, scopes: ["read"] });
   await operator.createOperator({
     name: MARKUP,

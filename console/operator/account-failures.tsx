@@ -1,0 +1,18 @@
+import { failureFilterOf } from "../shared/failure-filters.tsx";
+import { FailureList } from "../shared/failure-list.tsx";
+import { ledgerOf } from "./account-ledger.tsx";
+import type { AccountTabProps } from "./account-tab-props.ts";
+import { accountHref } from "./links.ts";
+import { useApi } from "./operator-session.ts";
+
+/** The failed calls of an account, as a part of its page. */
+export function AccountFailures({ account, params }: AccountTabProps) {
+  const api = useApi();
+  const place = { section: "accounts", href: accountHref(account.id, { tab: "failures" }) };
+  const source = {
+    ...ledgerOf(api, account.id, place),
+    list: (request: Parameters<typeof api.listFailures>[0], options: { readonly signal: AbortSignal }) =>
+      api.listFailures({ ...request, accountId: account.id }, options),
+  };
+  return <FailureList source={source} filter={failureFilterOf(params)} />;
+}
