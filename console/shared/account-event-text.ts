@@ -4,10 +4,10 @@ import { type Event, file_vx_v1_event } from "../../gen/vx/v1/event_pb.js";
 import { limitText } from "./limit-list.tsx";
 import { moneyText } from "./money.tsx";
 
-/** All types of events. */
-export const ACCOUNT_EVENT_TYPES: readonly string[] = file_vx_v1_event.messages.flatMap((message) =>
-  getOption(message, eventTypes),
-);
+/** All types of events of an account: a test of a webhook is none. */
+export const ACCOUNT_EVENT_TYPES: readonly string[] = file_vx_v1_event.messages
+  .flatMap((message) => getOption(message, eventTypes))
+  .filter((type) => type !== "webhook.test");
 
 const TEXTS: Readonly<Record<string, (data: JsonObject) => string>> = {
   "balance.low": (data) => `The balance is below ${amount(data.low_balance_micros)}`,

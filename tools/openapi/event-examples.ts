@@ -98,6 +98,7 @@ export const EVENT_DATA: Readonly<Record<string, Schema>> = {
     url: "https://billing.example.com/vx-events",
     reason: "failing",
   },
+  "webhook.test": { webhook_id: "wh_01kam5a2kvfj1v1m4bd0t0c6cg" },
   "price.changed": {
     model: "example-large",
     version: 2,

@@ -84,12 +84,13 @@ function bodySchema(type: string, data: Schema): Schema {
 function bodyExample(type: string): Schema {
   const data = EVENT_DATA[type];
   if (data === undefined) throw new Error(`the event ${type} has no example: add one to event-examples.ts`);
+  const isTest = type === "webhook.test";
   return {
-    id: "evt_01kb0zq5p9e8tvm4x2c7h3j6rq",
+    id: isTest ? "test_req_01kb0zq5p9e8tvm4x2c7h3j6rq" : "evt_01kb0zq5p9e8tvm4x2c7h3j6rq",
     type,
     timestamp: "2026-11-26T14:03:21.481Z",
     account_id: type === "price.changed" ? "" : "acct_01kam4xxa5fzsbw0pdmm2h60vq",
-    seq: 12,
+    seq: isTest ? 0 : 12,
     data,
   };
 }

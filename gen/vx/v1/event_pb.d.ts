@@ -614,6 +614,26 @@ export declare type WebhookDisabledEvent = Message<"vx.v1.WebhookDisabledEvent">
 export declare const WebhookDisabledEventSchema: GenMessage<WebhookDisabledEvent>;
 
 /**
+ * The data of the event "webhook.test": a test of a webhook, which only the webhook gets. Its id begins with "test_", and its `seq` is 0.
+ *
+ * @generated from message vx.v1.WebhookTestEvent
+ */
+export declare type WebhookTestEvent = Message<"vx.v1.WebhookTestEvent"> & {
+  /**
+   * The id of the webhook: "wh_…".
+   *
+   * @generated from field: string webhook_id = 1;
+   */
+  webhookId: string;
+};
+
+/**
+ * Describes the message vx.v1.WebhookTestEvent.
+ * Use `create(WebhookTestEventSchema)` to create a new message.
+ */
+export declare const WebhookTestEventSchema: GenMessage<WebhookTestEvent>;
+
+/**
  * The data of the event "price.changed": the prices of a model changed, which only operators see, or those of the account.
  *
  * @generated from message vx.v1.PriceChangedEvent

@@ -333,7 +333,9 @@ describe("a webhook", () => {
     });
     const [received] = receiver.received;
     if (!received) throw new Error("nothing was received");
-    expect(verified(secret, received)).toMatchObject({ type: "webhook.test", data: { webhook_id: id } });
+    const event = verified(secret, received);
+    expect(event).toMatchObject({ id: received.headers["webhook-id"], seq: 0, data: { webhook_id: id } });
+    expectDescribed({ ...event, data: event.data as JsonObject });
     expect(await deliveries(key, id)).toEqual([]);
   });
 
