@@ -14,6 +14,8 @@ import type { Outcome, Sender } from "./sender.ts";
 const POLL_MS = 500;
 /** Attempts at once of any kind, and of those to fast endpoints only. One more place of the first kind is for tests. */
 const MAX_ROOM: Room = { any: 9, fast: 10 };
+/** At once. Endpoints that do not answer tests leave most places to deliveries. */
+const MAX_TESTS = 4;
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
 /** The pauses after failed attempts. The attempt after the last pause is the last one. */
@@ -98,7 +100,8 @@ export class Deliverer {
     requestId: string,
   ): Promise<Outcome> {
     const { signal } = this.#stopped;
-    if (this.#tests.has(accountId) || (this.#tests.size > 0 && this.#room().any === 0)) {
+    const { size } = this.#tests;
+    if (this.#tests.has(accountId) || size === MAX_TESTS || (size > 0 && this.#room().any === 0)) {
       throw new DomainError("overloaded", {
         message: "Other deliveries are running. Repeat the test in a few seconds.",
       });

@@ -6,6 +6,7 @@ import { type DeliveryAddresses, REFUSED_ADDRESS } from "./addresses.ts";
 const require = createRequire(import.meta.url);
 
 const TIMEOUT_MS = 15_000;
+const MAX_KEEP_ALIVE_MS = 30_000;
 const ANSWER_CHARACTERS = 1_000;
 const ANSWER_BYTES = 4 * ANSWER_CHARACTERS;
 const MAX_ERROR_CHARACTERS = 300;
@@ -93,6 +94,8 @@ export class Sender {
     const undici = require("undici") as typeof import("undici");
     return new undici.Agent({
       connect: { timeout: TIMEOUT_MS, lookup: this.#addresses.lookup(isEncrypted) },
+      // An endpoint can ask for ten minutes.
+      keepAliveMaxTimeout: MAX_KEEP_ALIVE_MS,
       headersTimeout: TIMEOUT_MS,
       bodyTimeout: TIMEOUT_MS,
       pipelining: 1,
@@ -124,8 +127,7 @@ class Answer implements Dispatcher.DispatchHandler {
   }
 
   get text(): string {
-    const text = this.#bytes.toString("utf8").replaceAll("\0", "\ufffd");
-    return [...text].slice(0, ANSWER_CHARACTERS).join("");
+    return storable(this.#bytes.toString("utf8"), ANSWER_CHARACTERS);
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -185,7 +187,12 @@ const NO_ANSWER = `The endpoint did not answer within ${TIMEOUT_MS / 1_000} s.`;
 function textOf(error: Error): string {
   if (error instanceof AggregateError && error.errors[0] instanceof Error) return textOf(error.errors[0]);
   if (error.message === REFUSED_ADDRESS) return REFUSED_ADDRESS;
-  return `The connection failed: ${error.message}`.slice(0, MAX_ERROR_CHARACTERS);
+  return storable(`The connection failed: ${error.message}`, MAX_ERROR_CHARACTERS);
+}
+
+/** The first characters of a text from outside, without what PostgreSQL refuses: NUL, and half of a pair. */
+function storable(text: string, maxCharacters: number): string {
+  return [...text.toWellFormed().replaceAll("\0", "\ufffd")].slice(0, maxCharacters).join("");
 }
 
 /** Seconds, or a date. */

@@ -1,3 +1,4 @@
+import { Resolver } from "node:dns/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { AddressRanges } from "../../src/domain/network.ts";
 import { DeliveryAddresses, REFUSED_ADDRESS } from "../../src/webhooks/addresses.ts";
@@ -76,4 +77,24 @@ test("an answer without end takes no more than its first characters", async () =
     write();
   };
   expect(await send()).toMatchObject({ status: 200, error: "", answer: "x".repeat(1_000) });
+});
+
+test.each([
+  ["NUL", "\0"],
+  ["half of a pair", "\ud83d"],
+  ["a pair where it is cut", "\u{1f600}".repeat(300)],
+])("an error with %s can be stored", async (_, code) => {
+  const resolver = new Resolver();
+  const fail = () => Promise.reject(Object.assign(new Error("no address"), { code }));
+  Object.assign(resolver, { resolve4: fail, resolve6: fail });
+  const failing = new Sender(new DeliveryAddresses(undefined, resolver), "test");
+  const { error } = await failing.send(
+    { url: "https://name.test/", secrets: SECRETS },
+    "evt_1",
+    "{}",
+    new AbortController().signal,
+  );
+  expect(error).toContain("cannot be resolved");
+  expect(error.isWellFormed() && !error.includes("\0")).toBe(true);
+  await failing.close();
 });

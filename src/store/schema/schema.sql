@@ -1180,7 +1180,6 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION held_by_accounts(p_lane smallint, p_account_id text[]) RETURNS TABLE(account_id text, held_micros numeric)
 -- FUNCTION hold_figures() RETURNS TABLE(holds bigint, held_micros bigint, expired bigint); for the server
 -- FUNCTION insert_key(p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan plans, p_scopes smallint, p_rate_limit_rpm integer, p_may_exceed_plan boolean, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text, p_ancestors text[], p_is_limited boolean, p_models text[], p_limits text, p_allowed_cidrs cidr[]) RETURNS SETOF key_view
--- FUNCTION is_undelivered(p_lane smallint, p_account_id text, p_seq bigint, p_type text, p_webhook_id text, p_types text[]) RETURNS boolean
 -- FUNCTION keep_currency(p_code text) RETURNS text; for the server
 -- FUNCTION key_state(p_revoked_at timestamp with time zone, p_expires_at timestamp with time zone, p_suspended_at timestamp with time zone, p_now timestamp with time zone) RETURNS text
 -- FUNCTION lane_of(p_id text) RETURNS smallint

@@ -358,6 +358,24 @@ describe("a webhook", () => {
     expect((await first).body.outcome.status).toBe(204);
   });
 
+  test("is tested by at most four accounts at a time, so that deliveries have places", async () => {
+    const held = Promise.withResolvers<void>();
+    receiver.respond = (response) => void held.promise.then(() => response.writeHead(204).end());
+    const keys = await Promise.all(Array.from({ length: 5 }, newKey));
+    const tests = [];
+    for (const [i, key] of keys.slice(0, 4).entries()) {
+      const { id } = await create(key, { url: receiver.url(`/${i}`) });
+      tests.push(api(key, "POST", `/${id}:test`, {}));
+      await receiver.until(1, `/${i}`);
+    }
+    const last = keys[4] as TestKey;
+    const { id } = await create(last);
+    expect(await api(last, "POST", `/${id}:test`, {})).toMatchObject({ status: 503 });
+    held.resolve();
+    for (const { body } of await Promise.all(tests)) expect(body.outcome.status).toBe(204);
+    expect((await api(last, "POST", `/${id}:test`, {})).body.outcome.status).toBe(204);
+  });
+
   test("is not delivered an event of another account", async () => {
     const [key, foreign] = [await newKey(), await newKey()];
     const { id } = await create(key);

@@ -14,6 +14,8 @@ DECLARE
   v_now constant timestamptz := clock_timestamp();
   v_from constant timestamptz := coalesce(p_from, '-infinity');
   v_to constant timestamptz := coalesce(p_to, v_now);
+  v_first constant bigint := CASE WHEN p_account_id <> '' THEN event_seq_at(p_lane, p_account_id, v_from) END;
+  v_end constant bigint := CASE WHEN p_account_id <> '' THEN event_seq_at(p_lane, p_account_id, v_to) END;
   v_count integer;
 BEGIN
   IF p_account_id <> '' THEN
@@ -23,14 +25,22 @@ BEGIN
     (SELECT e.* FROM events e WHERE p_event_id <> '' AND e.lane IN (p_lane, p_max_lane) AND e.id = p_event_id
        AND p_account_id IN ('', e.account_id) AND NOT EXISTS (SELECT 1 FROM lanes l WHERE l.lane = e.lane AND NOT l.is_owned))
     UNION ALL
-    (SELECT e.* FROM events e WHERE p_event_id = '' AND p_account_id = '' AND e.created_at >= v_from AND e.created_at < v_to
-       AND e.lane <= p_max_lane AND is_undelivered(e.lane, e.account_id, e.seq, e.type, p_webhook_id, v_types)
+    (SELECT e.* FROM events e
+     -- The limit of 1 keeps a look-up by key.
+     LEFT JOIN LATERAL (SELECT i.state FROM deliveries i
+       WHERE i.lane = e.lane AND i.account_id = e.account_id AND i.seq = e.seq AND i.webhook_id = p_webhook_id LIMIT 1) d ON true
+     WHERE p_event_id = '' AND p_account_id = '' AND e.created_at >= v_from AND e.created_at < v_to
+       AND e.lane <= p_max_lane AND (v_types = '{}' OR e.type = ANY (v_types))
+       AND d.state IS DISTINCT FROM 'delivered' AND d.state IS DISTINCT FROM 'pending'
        AND NOT EXISTS (SELECT 1 FROM lanes l WHERE l.lane = e.lane AND NOT l.is_owned)
      ORDER BY e.created_at, e.id LIMIT p_limit)
     UNION ALL
-    (SELECT e.* FROM events e WHERE p_event_id = '' AND p_account_id <> '' AND e.lane = p_lane AND e.account_id = p_account_id
-       AND e.seq >= event_seq_at(p_lane, p_account_id, v_from) AND e.seq < event_seq_at(p_lane, p_account_id, v_to)
-       AND is_undelivered(e.lane, e.account_id, e.seq, e.type, p_webhook_id, v_types)
+    (SELECT e.* FROM events e
+     LEFT JOIN LATERAL (SELECT i.state FROM deliveries i
+       WHERE i.lane = e.lane AND i.account_id = e.account_id AND i.seq = e.seq AND i.webhook_id = p_webhook_id LIMIT 1) d ON true
+     WHERE p_event_id = '' AND p_account_id <> '' AND e.lane = p_lane AND e.account_id = p_account_id
+       AND e.seq >= v_first AND e.seq < v_end AND (v_types = '{}' OR e.type = ANY (v_types))
+       AND d.state IS DISTINCT FROM 'delivered' AND d.state IS DISTINCT FROM 'pending'
      ORDER BY e.seq LIMIT p_limit)
   ), renewed AS (
     INSERT INTO deliveries AS d (lane, account_id, seq, webhook_id, event_id, created_at, due_at)
