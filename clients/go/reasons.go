@@ -20,6 +20,8 @@ const (
 	RevokedApiKey Reason = "revoked_api_key"
 	// ExpiredApiKey is 401: The API key has expired. Use another key.
 	ExpiredApiKey Reason = "expired_api_key"
+	// InvalidSession is 401: The session has expired or was ended. Sign in again.
+	InvalidSession Reason = "invalid_session"
 	// InsufficientBalance is 402: The balance is too low for this call. Add credit to the account.
 	InsufficientBalance Reason = "insufficient_balance"
 	// PaymentReversed is 402: A payment into the account was refunded or disputed after it was spent. Top up the account.
@@ -34,6 +36,10 @@ const (
 	AddressNotAllowed Reason = "address_not_allowed"
 	// AccountSuspended is 403: The account is suspended. Contact the operator of this service.
 	AccountSuspended Reason = "account_suspended"
+	// SignUpRefused is 403: This server creates no account for this person. Contact the operator of this service.
+	SignUpRefused Reason = "sign_up_refused"
+	// InvalidInvitation is 403: The invitation was used, has expired, was deleted, or is for another e-mail address. Ask for a new one.
+	InvalidInvitation Reason = "invalid_invitation"
 	// NotFound is 404: The resource does not exist. Check the path.
 	NotFound Reason = "not_found"
 	// ModelNotFound is 404: The model does not exist. List the models with GET /v1/models.
@@ -44,6 +50,10 @@ const (
 	CursorExpired Reason = "cursor_expired"
 	// WebhookLimitReached is 409: The maximum number of webhooks exists. Delete a webhook that is not used.
 	WebhookLimitReached Reason = "webhook_limit_reached"
+	// MemberLimitReached is 409: The maximum number of members or invitations exists.
+	MemberLimitReached Reason = "member_limit_reached"
+	// LastOwner is 409: The account has no other owner. Make another member an owner first.
+	LastOwner Reason = "last_owner"
 	// WebhookDisabled is 409: The webhook is disabled and receives nothing. Enable it first.
 	WebhookDisabled Reason = "webhook_disabled"
 	// KeyLimitReached is 409: The account has the maximum number of active keys of the plan. Revoke an unused key.

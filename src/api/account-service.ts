@@ -26,7 +26,7 @@ export const accountService = defineService(AccountService, {
     const isChanged = updateMask ? paths.length > 0 : lowBalanceMicros !== undefined;
     const [account, key, grants] = await Promise.all([
       isChanged
-        ? setLowBalance(deps.database, accountId, lowBalanceMicros ?? null)
+        ? setLowBalance(deps.database, call.action, accountId, lowBalanceMicros ?? null)
         : getAccount(deps.database, accountId),
       keyOf(deps.database, call),
       listGrants(deps.database, accountId),
@@ -35,14 +35,18 @@ export const accountService = defineService(AccountService, {
   },
 });
 
-function keyOf(database: Deps["database"], { key: { accountId, keyId } }: ApiCall): Promise<KeyRow> {
-  return getKey(database, accountId, keyId);
+/** Undefined for a call of a member. */
+async function keyOf(
+  database: Deps["database"],
+  { key: { accountId, keyId } }: ApiCall,
+): Promise<KeyRow | undefined> {
+  return keyId === "" ? undefined : await getKey(database, accountId, keyId);
 }
 
 function viewOwnAccount(
   { topUpUrl }: Pick<Deps, "topUpUrl">,
   account: AccountRow,
-  key: KeyRow,
+  key: KeyRow | undefined,
   grants: readonly GrantRow[],
 ): MessageInitShape<typeof GetAccountResponseSchema> {
   const { balance_micros: balanceMicros, held_micros: heldMicros, low_balance_micros: low } = account;
@@ -58,7 +62,7 @@ function viewOwnAccount(
     availableMicros,
     available: formatMicros(availableMicros),
     plan: account.plan,
-    key: viewKey(key),
+    ...(key && { key: viewKey(key) }),
     topUpUrl: topUpUrl ?? "",
     owedMicros: account.owed_micros,
     owed: formatMicros(account.owed_micros),

@@ -53,6 +53,13 @@ import {
   suspendAccount,
   updateAccount,
 } from "./manage-accounts.ts";
+import {
+  createInvitation,
+  createSignUpInvitation,
+  listMembers,
+  removeMember,
+  viewCustomerPage,
+} from "./manage-members.ts";
 import { createOperator, listOperatorEvents, listOperators, revokeOperator } from "./manage-operators.ts";
 import { listAccountPrices, listPrices, setAccountPrices } from "./manage-prices.ts";
 import { pageOfModels } from "./model-service.ts";
@@ -103,8 +110,11 @@ export async function putPlan(deps: Deps, request: PutPlanRequest, call: ApiCall
   return { plan: viewPlan(row) };
 }
 
-/** Operators may give any scope, any plan, and a limit above the plan's. */
-export async function createKey(deps: Deps, request: CreateKeyRequest, call: ApiCall) {
+/** What a request of an operator or of a member has. */
+type Fields<Request> = Omit<Request, "$typeName" | "$unknown">;
+
+/** Operators may give any scope, any plan, and a limit above the plan's; the service of the customer page has the bounds of members. */
+export async function createAccountKey(deps: Deps, request: Fields<CreateKeyRequest>, call: ApiCall) {
   const { accountId, name, plan, rateLimitRpm, reason } = request;
   const scopes = scopesOf(request) ?? toScopeBits(DEFAULT_SCOPES);
   return await newKey(deps, accountId, request, (key, generated) => {
@@ -149,7 +159,7 @@ export async function searchKeys({ database }: Deps, request: SearchKeysRequest)
   return { keys, nextPageToken };
 }
 
-export async function revokeKey(deps: Deps, request: RevokeKeyRequest, call: ApiCall) {
+export async function revokeKey(deps: Deps, request: Fields<RevokeKeyRequest>, call: ApiCall) {
   const { keyId, reason } = request;
   const row = await makeLoggedChange(deps, call, { target: keyId, reason }, (action) =>
     revokeAnyKey(deps.database, action, keyId),
@@ -169,7 +179,7 @@ export async function reportLeak(deps: Deps, request: ReportLeakRequest, call: A
   return { keyId: key.key_id, accountId: key.account_id, revokedKeys: key.revoked_keys };
 }
 
-export async function updateKey(deps: Deps, request: UpdateKeyRequest, call: ApiCall) {
+export async function updateKey(deps: Deps, request: Fields<UpdateKeyRequest>, call: ApiCall) {
   const { keyId, reason } = request;
   const changes = keyChangesOf(deps, request);
   const change = { target: keyId, reason, details: detailsOfChanges(changes) };
@@ -179,7 +189,7 @@ export async function updateKey(deps: Deps, request: UpdateKeyRequest, call: Api
   return { apiKey: viewKey(row) };
 }
 
-export async function rotateKey(deps: Deps, request: RotateKeyRequest, call: ApiCall) {
+export async function rotateKey(deps: Deps, request: Fields<RotateKeyRequest>, call: ApiCall) {
   const { keyId, overlapSeconds, reason } = request;
   const generated = deps.generateKey(laneOfId(keyId));
   const change = { target: keyId, reason, details: { overlap_seconds: overlapSeconds } };
@@ -244,7 +254,7 @@ export const adminService = defineService(AdminService, {
   listAccountPrices,
   putPlan,
   setAccountPlan: ofAccount(setAccountPlan),
-  createKey: ofAccount(createKey),
+  createKey: ofAccount(createAccountKey),
   listKeys,
   searchKeys,
   revokeKey,
@@ -270,6 +280,11 @@ export const adminService = defineService(AdminService, {
   getAutoTopUp: getAnyAutoTopUp,
   putAutoTopUp: ofAccount(putAnyAutoTopUp),
   ...webhooksOfOperators,
+  listMembers,
+  createInvitation: ofAccount(createInvitation),
+  createSignUpInvitation,
+  removeMember: ofAccount(removeMember),
+  viewCustomerPage: ofAccount(viewCustomerPage),
   listOperatorEvents,
   audit,
 });

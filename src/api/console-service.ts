@@ -64,7 +64,7 @@ export const consoleService = defineService<typeof ConsoleService, OperatorDeps>
   watchOverview: async function* (deps, _request, call) {
     for await (const overview of deps.watchOverview(call.operator.id, call.signal)) {
       // Without a database, no revocation can be stored, and the console shows that it is down.
-      await call.recheckOperator().catch(ifRefused);
+      await call.recheck().catch(ifRefused);
       yield viewOverview(overview);
     }
   },

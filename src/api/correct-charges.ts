@@ -39,7 +39,7 @@ export async function* rerate(
   if (apply) call.recordChange(model, undefined);
   const check = async () => {
     call.signal.throwIfAborted();
-    await call.recheckOperator();
+    await call.recheck();
   };
   for await (const row of rerateAccounts(database, action, rerating, check)) {
     yield {

@@ -11,12 +11,14 @@ import type { Meter } from "../billing/meter.ts";
 import type { NewKey } from "../domain/credentials.ts";
 import type { Ids } from "../domain/ids.ts";
 import type { Lane } from "../domain/lane.ts";
+import type { MemberRole } from "../domain/member.ts";
 import type { Operator } from "../domain/operator.ts";
 import type { Catalog } from "../models/catalog.ts";
 import type { TopUps } from "../payments/top-ups.ts";
 import type { AdmittedKey } from "../store/admit.ts";
 import type { Cells } from "../store/driver/cells.ts";
 import type { EventWatch } from "../store/event-watch.ts";
+import type { PageSession } from "../store/members.ts";
 import type { OperatorAction } from "../store/operator-log.ts";
 import type { PriceLists } from "../store/prices.ts";
 import type { Deliverer } from "../webhooks/deliverer.ts";
@@ -53,7 +55,7 @@ export function defineService<Service extends DescService, Needs = ServiceDeps>(
   service: Service,
   methods: MethodsOf<Service, Needs>,
   unknownFields: ServiceDefinition["unknownFields"] = "refuse",
-): ServiceDefinition<Needs> {
+): ServiceDefinition<Needs> & { readonly methods: MethodsOf<Service, Needs> } {
   return { service, unknownFields, methods };
 }
 
@@ -66,14 +68,30 @@ export function withDeps<Needs>({ service, unknownFields, methods }: ServiceDefi
   return { service, unknownFields, methods: Object.fromEntries(bound) };
 }
 
+/** Who makes a change. The name is empty for a member: it would be personal data that cannot be deleted from the log. */
+export type Actor = Pick<Operator, "id" | "name"> & {
+  /** Only of a member, whose changes belong to the log of the account. */
+  readonly accountId?: string | undefined;
+};
+
+/** The person, or the operator who views the page, and the role in the account of the call. */
+export type Member = PageSession & { readonly role: MemberRole | undefined };
+
 /** The properties of a call that an RPC can read, the same in every protocol. */
 export type ApiCall = {
   /** The calling key. Methods of the operator API have none. */
   readonly key: AdmittedKey;
   /** The calling operator. Only methods of the operator API have one. */
   readonly operator: Operator;
-  /** Throws if the token or the session of the operator is no longer valid. Streams call it regularly. */
-  recheckOperator(): Promise<void>;
+  /** The person who is signed in to the customer page. Only methods of that page have one. */
+  readonly member: Member;
+  /** The change as the log has it, if it is made for a member. Changes of keys are not logged. */
+  readonly action: OperatorAction | undefined;
+  withAction(action: OperatorAction): ApiCall;
+  /** Who makes a change that is logged: the operator or the member. */
+  readonly actor: Actor;
+  /** Throws if the token or the session of the operator or member is no longer valid. Streams call it regularly. */
+  recheck(): Promise<void>;
   /** The name of the method, such as "CreditAccount". */
   readonly method: string;
   readonly requestId: string;
@@ -96,6 +114,10 @@ export type Deps = {
   readonly ids: Ids;
   readonly generateKey: (lane: Lane) => NewKey;
   readonly generateOperatorToken: () => string;
+  /** The secret in the link of an invitation, or to the page of a customer. */
+  readonly generateLinkSecret: () => string;
+  /** The address of the customer page. */
+  readonly accountPageUrl: string;
   /** Called when a refused change of an operator could not be logged. */
   readonly onUnlogged: (action: OperatorAction, outcome: string, error: unknown) => void;
   /** Called after every complete audit. */

@@ -50,6 +50,8 @@ export const eventService = defineService(EventService, {
       call.startStream();
       for (;;) {
         const rows = await listEvents(database, accountId, types, position, WATCHED_AT_ONCE);
+        // A key is watched with the events; the session of a member is not.
+        if (keyId === "") await call.recheck();
         for (const row of rows) yield { event: viewEvent(row) };
         position = rows.at(-1)?.seq ?? position;
         if (rows.length === WATCHED_AT_ONCE) continue;

@@ -38,9 +38,18 @@ export async function listLimitsOfOwner({ database }: Deps, { owner: of, user }:
 
 export async function setLimit(deps: Deps, { owner: of, limit, reason }: SetLimitRequest, call: ApiCall) {
   const named = ownerOf(of);
-  const toSet = limitToSet(deps, limit ?? create(LimitSchema), "limit");
-  const { metric, window, amount, model, perUser, temporary } = toSet;
-  const details = {
+  const toSet = limitToSet(deps, limit, "limit");
+  const details = limitChangeOf(toSet);
+  const owner = await changed(deps, call, named, { reason, details });
+  const row = await makeLoggedChange(deps, call, { target: owner.id, reason, details }, (action) =>
+    setLimitRow(deps.database, action, owner, toSet, deps.ids),
+  );
+  return { limit: viewLimit(row, owner) };
+}
+
+/** The limit for the log. */
+export function limitChangeOf({ metric, window, amount, model, perUser, temporary }: LimitToSet) {
+  return {
     metric,
     window,
     amount,
@@ -49,11 +58,6 @@ export async function setLimit(deps: Deps, { owner: of, limit, reason }: SetLimi
     temporary_amount: temporary?.amount,
     temporary_until: temporary?.until.toISOString(),
   };
-  const owner = await changed(deps, call, named, { reason, details });
-  const row = await makeLoggedChange(deps, call, { target: owner.id, reason, details }, (action) =>
-    setLimitRow(deps.database, action, owner, toSet, deps.ids),
-  );
-  return { limit: viewLimit(row, owner) };
 }
 
 export async function removeLimit(
@@ -113,7 +117,11 @@ export function limitsToSet(deps: Pick<Deps, "catalog">, limits: readonly Limit[
 }
 
 /** Checks what the rules of the .proto cannot. The model of a limit is stored under its id, not an alias. */
-function limitToSet({ catalog }: Pick<Deps, "catalog">, limit: Limit, field: string): LimitToSet {
+export function limitToSet(
+  { catalog }: Pick<Deps, "catalog">,
+  limit: Limit = create(LimitSchema),
+  field: string,
+): LimitToSet {
   const { metric, window, amount, model, temporaryAmount, temporaryUntil } = limit;
   if ((window === "") !== (metric === "concurrent")) {
     const rule = metric === "concurrent" ? 'must be empty for the metric "concurrent"' : "is required";

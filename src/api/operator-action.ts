@@ -1,9 +1,8 @@
 import { DomainError, ERRORS } from "../domain/errors.ts";
-import type { Operator } from "../domain/operator.ts";
 import { logRefusal, type OperatorAction } from "../store/operator-log.ts";
-import type { ApiCall, Deps } from "./define-service.ts";
+import type { Actor, ApiCall, Deps } from "./define-service.ts";
 
-/** What the log shows of a change besides the operator and the method. Undefined details are omitted. */
+/** What the log shows of a change besides the actor and the method. Undefined details are omitted. */
 export type Change = {
   /** The id or name that the request names; empty if the call creates the target. */
   readonly target?: string;
@@ -11,17 +10,13 @@ export type Change = {
   readonly details?: Readonly<Record<string, string | number | bigint | undefined>>;
 };
 
-export function actionOf(
-  operator: Operator,
-  method: string,
-  requestId: string,
-  change: Change,
-): OperatorAction {
+export function actionOf(actor: Actor, method: string, requestId: string, change: Change): OperatorAction {
   const { target = "", reason = "", details = {} } = change;
   const known = Object.entries(details).filter(([, value]) => value !== undefined && value !== "");
   return {
-    actorId: operator.id,
-    actorName: operator.name,
+    actorId: actor.id,
+    actorName: actor.name,
+    accountId: actor.accountId,
     method,
     target,
     reason,
@@ -37,7 +32,7 @@ export async function makeLoggedChange<Result>(
   change: Change,
   make: (action: OperatorAction) => Promise<Result>,
 ): Promise<Result> {
-  const action = actionOf(call.operator, call.method, call.requestId, change);
+  const action = actionOf(call.actor, call.method, call.requestId, change);
   const amountMicros = change.details?.amount_micros;
   call.recordChange(action.target, typeof amountMicros === "bigint" ? amountMicros : undefined);
   try {

@@ -23,7 +23,7 @@ export async function* watchAudit(
   const steps = auditInSteps(database, call.signal);
   for (;;) {
     const step = await steps.next();
-    await call.recheckOperator();
+    await call.recheck();
     if (!step.done) {
       yield step.value;
       continue;

@@ -40,8 +40,9 @@ async function createTopUp(deps: Deps, { amountMicros, returnUrl }: CreateTopUpR
   const topUps = topUpsOf(deps);
   checkReturnUrl(returnUrl);
   const { accountId } = call.key;
-  const { idempotencyKey } = call;
-  return { topup: viewTopUp(await topUps.create({ accountId, amountMicros, returnUrl, idempotencyKey })) };
+  const { idempotencyKey, action } = call;
+  const order = { accountId, amountMicros, returnUrl, idempotencyKey, action };
+  return { topup: viewTopUp(await topUps.create(order)) };
 }
 
 function checkReturnUrl(text: string): void {
@@ -76,7 +77,7 @@ async function putAutoTopUp(deps: Deps, request: PutAutoTopUpRequest, call: ApiC
   const { returnUrl } = request;
   checkReturnUrl(returnUrl);
   const { accountId } = call.key;
-  const row = await automatic.put({ ...changeOf(request), accountId, returnUrl, action: undefined });
+  const row = await automatic.put({ ...changeOf(request), accountId, returnUrl, action: call.action });
   return { autoTopup: viewAutoTopUp(row) };
 }
 

@@ -79,8 +79,7 @@ async function listDeliveries(
 }
 
 async function redeliver(deps: Deps, actor: WebhookActor, request: RedeliverRequest | RedeliverAnyRequest) {
-  const accountId = "accountId" in actor ? actor.accountId : "";
-  const webhook = await getRow(deps.database, accountId, request.webhookId);
+  const webhook = await getRow(deps.database, actor.accountId ?? "", request.webhookId);
   if (webhook.state === "disabled") throw new DomainError("webhook_disabled");
   return await redeliverRows(deps.database, actor, webhook, redeliveryOf(request));
 }
@@ -180,26 +179,32 @@ function viewDelivery(row: DeliveryRow): MessageInitShape<typeof DeliverySchema>
 }
 
 export const webhookService = defineService(WebhookService, {
-  createWebhook: (deps, request, { key }) => create(deps, key.accountId, request, key),
+  createWebhook: (deps, request, call) => create(deps, call.key.accountId, request, actorOf(call)),
   listWebhooks: async ({ database }, _request, { key }) => ({
     webhooks: (await listRows(database, key.accountId)).map(viewWebhook),
   }),
   getWebhook: async ({ database }, { webhookId }, { key }) => ({
     webhook: viewWebhook(await getRow(database, key.accountId, webhookId)),
   }),
-  updateWebhook: async (deps, request, { key }) => ({
-    webhook: viewWebhook(await updateRow(deps.database, key, request.webhookId, changesOf(deps, request))),
+  updateWebhook: async (deps, request, call) => ({
+    webhook: viewWebhook(
+      await updateRow(deps.database, actorOf(call), request.webhookId, changesOf(deps, request)),
+    ),
   }),
-  deleteWebhook: async ({ database }, { webhookId }, { key }) => {
-    await deleteRow(database, key, webhookId);
+  deleteWebhook: async ({ database }, { webhookId }, call) => {
+    await deleteRow(database, actorOf(call), webhookId);
     return {};
   },
-  rotateWebhook: async ({ database }, { webhookId, overlapSeconds }, { key }) =>
-    viewWithSecret(await rotateRow(database, key, webhookId, overlapSeconds)),
-  testWebhook: (deps, { webhookId }, call) => test(deps, call.key, webhookId, call),
+  rotateWebhook: async ({ database }, { webhookId, overlapSeconds }, call) =>
+    viewWithSecret(await rotateRow(database, actorOf(call), webhookId, overlapSeconds)),
+  testWebhook: (deps, { webhookId }, call) => test(deps, actorOf(call), webhookId, call),
   listDeliveries: (deps, request, { key }) => listDeliveries(deps, key.accountId, request),
-  redeliver: (deps, request, { key }) => redeliver(deps, key, request),
+  redeliver: (deps, request, call) => redeliver(deps, actorOf(call), request),
 });
+
+function actorOf({ key: { accountId }, action }: ApiCall): WebhookActor {
+  return { accountId, action };
+}
 
 /** The same for operators, who may act on all webhooks. The log has no address, which may contain a token. */
 export const webhooksOfOperators = {

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Deps } from "../api/define-service.ts";
 import type { CellToMigrate } from "../cells/migrate-cell.ts";
 import type { WaitingCells } from "../cells/waiting-cells.ts";
-import { generateKey, generateOperatorToken } from "../domain/credentials.ts";
+import { generateKey, generateOperatorToken, generateSessionToken } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
 import { outputTokensOf } from "../domain/usage.ts";
 import type { Catalog } from "../models/catalog.ts";
@@ -174,6 +174,8 @@ function createDeps(
     eventsDays: config.eventsDays,
     generateKey: (lane) => generateKey(lane, randomBytes),
     generateOperatorToken: () => generateOperatorToken(randomBytes),
+    generateLinkSecret: () => generateSessionToken(randomBytes),
+    accountPageUrl: `${config.publicUrl}/account`,
     onUnlogged: ({ actorId, method, target, requestId }, outcome, error) =>
       log.error(
         { err: error, request_id: requestId, operator_id: actorId, method, target, outcome },

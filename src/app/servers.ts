@@ -28,7 +28,7 @@ import { directRpcs } from "../server/direct-rpcs.ts";
 import { metricsAuthentication, operatorAuthentication } from "../server/gate/authenticate-operator.ts";
 import { SessionAuthentication } from "../server/gate/authenticate-session.ts";
 import { FailedAuthentications } from "../server/gate/failed-authentications.ts";
-import { developerGate, operatorGate } from "../server/gate/gate.ts";
+import { developerGate, type Gate, operatorGate } from "../server/gate/gate.ts";
 import { createHandler } from "../server/handler.ts";
 import { badRequestResponses } from "../server/http/bad-request.ts";
 import { Cors } from "../server/http/cors.ts";
@@ -44,7 +44,12 @@ import { metricsPage, probePages } from "../server/pages/probes.ts";
 import { paymentEvents } from "../server/payment-events.ts";
 import { CallServer } from "../server/serve-call.ts";
 import { OidcClient } from "../server/sign-in/oidc-client.ts";
-import { type SignIn, sessionPage, signInPages, signOutPosts } from "../server/sign-in/sign-in-pages.ts";
+import {
+  type OperatorSignIn,
+  sessionPage,
+  signInPages,
+  signOutPosts,
+} from "../server/sign-in/sign-in-pages.ts";
 import { sendRefusal } from "../server/wire/refusal.ts";
 import { restServer } from "../server/wire/rest.ts";
 import { rpcMethods } from "../server/wire/rpc.ts";
@@ -58,6 +63,7 @@ import type { Metrics } from "../telemetry/metrics.ts";
 import type { StartTrace } from "../telemetry/telemetry.ts";
 import type { AdminTokens } from "./admin-tokens.ts";
 import type { Payments } from "./components.ts";
+import { createCustomerPage } from "./customer-page.ts";
 import { collectAfterLargeRequests } from "./garbage.ts";
 import { OverviewFeed } from "./overview-feed.ts";
 import type { Config } from "./settings/config.ts";
@@ -126,9 +132,10 @@ function signedPosts(
 /** Creates the listener of the developer API. The caller opens it. */
 export function createPublicServer(options: PublicServerOptions): Listener {
   const { config, deps, admitter, meter, readiness, log, metrics } = options;
+  const failures = new FailedAuthentications(config.authFailuresPerMinute, Date.now);
   const gate = developerGate({
     admitter,
-    failures: new FailedAuthentications(config.authFailuresPerMinute, Date.now),
+    failures,
     trustedProxies: config.trustedProxies,
   });
   prepareValidation(developerServices);
@@ -140,24 +147,27 @@ export function createPublicServer(options: PublicServerOptions): Listener {
   const services = DEVELOPER_SERVICES.map((definition) => withDeps(definition, { ...deps, meter }));
   const rpcServices = services.filter(({ service }) => !isRestOnly(service));
   const { shutdownSignal } = options;
-  const calls = new CallServer({ gate, budget, shutdownSignal, observe: createObserver(options) });
+  const createCalls = (gate: Gate) =>
+    new CallServer({ gate, budget, shutdownSignal, observe: createObserver(options) });
+  const calls = createCalls(gate);
   const limits = { policies, maxBodyBytes: config.maxBodyBytes };
   const methods = rpcMethods(rpcServices, limits);
+  const customers = createCustomerPage({ ...options, failures, createCalls });
   const open = openServices(
     options,
     rpcServices.map(({ service }) => service),
   );
   const { rpcs, serveStream } = directRpcs(
     { calls, methods, newRequestId: deps.ids.request, log },
-    new Map([...open, ...connectRpcs(calls, methods)]),
+    new Map([...open, ...connectRpcs(calls, methods), ...customers.rpcs]),
   );
   const cors = new Cors(config.corsOrigins);
   const posts = signedPosts(options, budget);
   const handler = createHandler({
     rest: restServer({ calls, ...limits, services }),
     rpcs,
-    pages: new Map([...probePages(readiness), ...pages(deps.catalog, config.product)]),
-    posts,
+    pages: new Map([...probePages(readiness), ...pages(deps.catalog, config.product), ...customers.pages]),
+    posts: new Map([...posts, ...customers.posts]),
     cors,
     newRequestId: deps.ids.request,
     log,
@@ -259,22 +269,28 @@ type SignInOptions = {
 };
 
 /** Undefined without the settings of OpenID Connect. */
-function createSignIn({ config, database, failures, log }: SignInOptions): SignIn | undefined {
+function createSignIn({ config, database, failures, log }: SignInOptions): OperatorSignIn | undefined {
   const { oidc, adminUrl: url } = config;
   if (!oidc) return undefined;
   const isSecure = url === undefined ? config.adminTls !== undefined : url.startsWith("https:");
   return {
     provider: new OidcClient(oidc, Date.now),
     sessions: new SessionAuthentication({
+      cookie: { name: "vx_session", path: "/" },
       url,
       isSecure,
+      refusal: "invalid_operator_token",
       find: (fingerprint, isUse) => findSession(database, fingerprint, isUse),
       failures,
     }),
+    page: { path: "/", name: "console" },
+    path: "/auth",
+    sessionSeconds: 8 * 3_600,
     url,
     isSecure,
     newToken: () => generateSessionToken(randomBytes),
-    start: (identity, fingerprint, requestId) => signInOperator(database, identity, fingerprint, requestId),
+    start: async (identity, fingerprint, requestId) =>
+      (await signInOperator(database, identity, fingerprint, requestId))?.id,
     end: (fingerprint, requestId) => endSession(database, fingerprint, requestId),
     failures,
     log,

@@ -1,3 +1,4 @@
+import type { Invitation, Member } from "../../gen/vx/account/v1/account_pb.js";
 import type {
   Account,
   AccountPrices,
@@ -124,6 +125,20 @@ export const operatorColumns: readonly Column<Operator>[] = [
   { title: "REVOKED", value: (operator) => formatTime(operator.revokedAt) },
   { title: "LAST USED", value: (operator) => formatTime(operator.lastUsedAt) },
   { title: "EMAIL", value: (operator) => operator.email },
+];
+
+export const memberColumns: readonly Column<Member>[] = [
+  { title: "ID", value: (member) => member.personId },
+  { title: "ROLE", value: (member) => member.role },
+  { title: "EMAIL", value: (member) => member.email },
+  { title: "JOINED", value: (member) => formatTime(member.joinedAt) },
+];
+
+export const invitationColumns: readonly Column<Invitation>[] = [
+  { title: "INVITATION", value: (invitation) => invitation.id },
+  { title: "ROLE", value: (invitation) => invitation.role },
+  { title: "EMAIL", value: (invitation) => invitation.email },
+  { title: "EXPIRES", value: (invitation) => formatTime(invitation.expiresAt) },
 ];
 
 export const topUpColumns: readonly Column<AccountTopUp>[] = [

@@ -62,6 +62,10 @@ const GROUPS: Readonly<Record<string, Group>> = {
     description: "Manage the endpoints that receive events, and their deliveries.",
     load: () => import("./webhooks.ts"),
   },
+  members: {
+    description: "Manage who works with an account on the customer page.",
+    load: () => import("./members.ts"),
+  },
   operators: {
     description: "Manage operators and their tokens.",
     load: () => import("./operators.ts"),

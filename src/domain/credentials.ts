@@ -118,6 +118,7 @@ export function generateOperatorToken(randomBytes: RandomBytes): string {
   return withChecksum(OPERATOR_PREFIX + drawBase62(BODY_LENGTH, randomBytes));
 }
 
+/** The secret of a session, and of a link that starts one or makes somebody a member. */
 export function generateSessionToken(randomBytes: RandomBytes): string {
   return withChecksum(SESSION_PREFIX + drawBase62(BODY_LENGTH, randomBytes));
 }

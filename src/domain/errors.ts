@@ -88,6 +88,12 @@ export const ERRORS = {
     "authentication_error",
     "The operator token is missing, invalid or revoked. Send the token of an operator, the value of VX_ADMIN_TOKEN, or the content of the file 'admin-token' in the data folder.",
   ),
+  invalid_session: row(
+    "UNAUTHENTICATED",
+    401,
+    "authentication_error",
+    "The session has expired or was ended. Sign in again.",
+  ),
   insufficient_balance: row(
     "FAILED_PRECONDITION",
     402,
@@ -136,7 +142,19 @@ export const ERRORS = {
     "PERMISSION_DENIED",
     403,
     "permission_error",
-    "The operator does not have the role that this method requires.",
+    "The operator or the member does not have the role that this method requires.",
+  ),
+  sign_up_refused: row(
+    "PERMISSION_DENIED",
+    403,
+    "permission_error",
+    "This server creates no account for this person. Contact the operator of this service.",
+  ),
+  invalid_invitation: row(
+    "PERMISSION_DENIED",
+    403,
+    "permission_error",
+    "The invitation was used, has expired, was deleted, or is for another e-mail address. Ask for a new one.",
   ),
   invalid_report_signature: row(
     "PERMISSION_DENIED",
@@ -168,6 +186,20 @@ export const ERRORS = {
     409,
     "invalid_request_error",
     "The maximum number of webhooks exists. Delete a webhook that is not used.",
+    false,
+  ),
+  member_limit_reached: row(
+    "FAILED_PRECONDITION",
+    409,
+    "invalid_request_error",
+    "The maximum number of members or invitations exists.",
+    false,
+  ),
+  last_owner: row(
+    "FAILED_PRECONDITION",
+    409,
+    "invalid_request_error",
+    "The account has no other owner. Make another member an owner first.",
     false,
   ),
   webhook_disabled: row(

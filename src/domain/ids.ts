@@ -5,6 +5,9 @@ import { BASE32, LANE_COUNT, type Lane, withLane } from "./lane.ts";
 export type Ids = {
   account(): string;
   operator(): string;
+  person(): string;
+  pageSession(): string;
+  signUpInvitation(): string;
   /** Ids of an account's objects contain the account's lane, so the id is enough to locate the row. */
   key(lane: Lane): string;
   entry(lane: Lane): string;
@@ -15,6 +18,7 @@ export type Ids = {
   limit(lane: Lane): string;
   /** The lane after the last one is for the webhooks of operators. */
   webhook(lane: Lane): string;
+  invitation(lane: Lane): string;
   request(): string;
 };
 
@@ -36,6 +40,9 @@ export function createIds(now: (cell: number) => number, cellOf: (lane: Lane) =>
   return {
     account: () => next("acct", 0),
     operator: () => next("op", 0),
+    person: () => next("usr", 0),
+    pageSession: () => next("ses", 0),
+    signUpInvitation: () => next("sinv", 0),
     key: (lane) => nextIn("key", lane),
     entry: (lane) => nextIn("led", lane),
     generation: (lane) => nextIn("gen", lane),
@@ -43,8 +50,15 @@ export function createIds(now: (cell: number) => number, cellOf: (lane: Lane) =>
     failure: (lane) => nextIn("fail", lane),
     limit: (lane) => (lane === LANE_COUNT ? next("lim", 0) : nextIn("lim", lane)),
     webhook: (lane) => (lane === LANE_COUNT ? next("who", 0) : nextIn("wh", lane)),
+    invitation: (lane) => nextIn("inv", lane),
     request: () => `req_${takeRandomBytes(REQUEST_ID_BYTES).toString("hex")}`,
   };
+}
+
+const ACCOUNT_ID = /^acct_[0-9a-z]{26}$/;
+
+export function isAccountId(text: string): boolean {
+  return ACCOUNT_ID.test(text);
 }
 
 const TIME_CHARS = 10;

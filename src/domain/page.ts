@@ -16,6 +16,7 @@ type ListName =
   | "account_prices"
   | "operators"
   | "operator_events"
+  | "activity"
   | "events"
   | "topups"
   | "deliveries"

@@ -4,6 +4,7 @@ import { laneOfId } from "../domain/lane.ts";
 import { currency, formatMicros, type Micros } from "../domain/money.ts";
 import { paymentUnit } from "../domain/top-up.ts";
 import type { Cells } from "../store/driver/cells.ts";
+import type { OperatorAction } from "../store/operator-log.ts";
 import {
   applyPayment,
   createTopUp,
@@ -53,6 +54,8 @@ export type TopUpOrder = {
   /** Empty for the default. */
   readonly returnUrl: string;
   readonly idempotencyKey: string | undefined;
+  /** Undefined for a key of the account. */
+  readonly action?: OperatorAction | undefined;
 };
 
 const DAY_MS = 86_400_000;
@@ -86,6 +89,7 @@ export class TopUps {
       amountMicros,
       returnUrl: order.returnUrl || returnUrl,
       idempotencyKey,
+      action: order.action,
     });
     const isOld = now() - row.created_at.getTime() > MAX_PAGE_AGE_MS;
     if (row.page_id !== null || row.state !== "pending" || isOld) return row;

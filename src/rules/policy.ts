@@ -10,6 +10,7 @@ import {
   Access,
   base_path as basePathOption,
   collects_unknown_fields,
+  MemberRole as MemberRoleNumber,
   omit_unset,
   policy as policyOption,
   Role as RoleNumber,
@@ -17,15 +18,18 @@ import {
   Surface as SurfaceNumber,
   surface as surfaceOption,
 } from "../../gen/vx/options/v1/options_pb.js";
+import type { NeededRole } from "../domain/member.ts";
 import type { Role } from "../domain/operator.ts";
 import { isScope, type Scope } from "../domain/scope.ts";
 
 /** The requirements that a method's .proto declares for its callers. */
 export type Policy = {
-  readonly access: "developer" | "operator";
+  readonly access: "developer" | "operator" | "member";
   readonly scope: Scope | undefined;
-  /** The lowest role of operators that may call the method; undefined for developers' methods. */
+  /** The lowest role of operators that may call the method; undefined for methods of others. */
   readonly role: Role | undefined;
+  /** The role of the members that may call the method; undefined for methods of others. */
+  readonly memberRole: NeededRole | undefined;
   readonly rateLimited: boolean;
   readonly metered: boolean;
   /** Whether keys of a suspended account may call the method too. */
@@ -35,7 +39,11 @@ export type Policy = {
 /** Thrown at start: a method without a complete policy is not served. */
 export class PolicyError extends Error {}
 
-const ACCESS = { [Access.DEVELOPER]: "developer", [Access.OPERATOR]: "operator" } as const;
+const ACCESS = {
+  [Access.DEVELOPER]: "developer",
+  [Access.OPERATOR]: "operator",
+  [Access.MEMBER]: "member",
+} as const;
 
 const ROLES: Readonly<Record<RoleNumber, Role | undefined>> = {
   [RoleNumber.UNSPECIFIED]: undefined,
@@ -43,6 +51,15 @@ const ROLES: Readonly<Record<RoleNumber, Role | undefined>> = {
   [RoleNumber.SUPPORT]: "support",
   [RoleNumber.FINANCE]: "finance",
   [RoleNumber.ADMIN]: "admin",
+};
+
+const MEMBER_ROLES: Readonly<Record<MemberRoleNumber, NeededRole | undefined>> = {
+  [MemberRoleNumber.UNSPECIFIED]: undefined,
+  [MemberRoleNumber.PERSON]: "person",
+  [MemberRoleNumber.VIEWER]: "viewer",
+  [MemberRoleNumber.DEVELOPER]: "developer",
+  [MemberRoleNumber.BILLING]: "billing",
+  [MemberRoleNumber.OWNER]: "owner",
 };
 
 export function policyOf(method: DescMethod): Policy {
@@ -57,6 +74,10 @@ export function policyOf(method: DescMethod): Policy {
   if ((access === Access.OPERATOR) !== (role !== undefined)) {
     throw new PolicyError(`${name} must declare a role if it is for operators, and only then`);
   }
+  const memberRole = MEMBER_ROLES[declared.memberRole];
+  if ((access === Access.MEMBER) !== (memberRole !== undefined)) {
+    throw new PolicyError(`${name} must declare a role of members if it is for members, and only then`);
+  }
   if (scope !== "" && !isScope(scope)) throw new PolicyError(`${name} needs the unknown scope "${scope}"`);
   if (rateLimited && scope === "") throw new PolicyError(`${name} is rate limited but needs no scope`);
   if (metered && !rateLimited) throw new PolicyError(`${name} is metered but not rate limited`);
@@ -67,6 +88,7 @@ export function policyOf(method: DescMethod): Policy {
     access: ACCESS[access],
     scope: scope === "" ? undefined : scope,
     role,
+    memberRole,
     rateLimited,
     metered,
     whileSuspended,

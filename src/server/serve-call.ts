@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { ApiCall } from "../api/define-service.ts";
+import type { Actor, ApiCall, Member } from "../api/define-service.ts";
 import type { Caller, GenerationStart } from "../billing/generation-request.ts";
 import { CallerDisconnected } from "../codec/body.ts";
 import type { BodyBudget, BodyShare } from "../codec/body-budget.ts";
@@ -14,6 +14,7 @@ import { SlotArray } from "../domain/slot-array.ts";
 import { digestOfRequest } from "../rules/request-digest.ts";
 import { validateRequest } from "../rules/validate.ts";
 import type { AdmittedKey } from "../store/admit.ts";
+import type { OperatorAction } from "../store/operator-log.ts";
 import type { Exchange, IncomingCall } from "./call.ts";
 import { fromRequestError } from "./errors/connect-error.ts";
 import {
@@ -162,8 +163,17 @@ export class ServiceCall implements ApiCall {
   readonly #observation: Observation;
   readonly #share: BodyShare;
 
-  constructor(exchange: Exchange, admitted: Admitted, observation: Observation, share: BodyShare) {
+  readonly action: OperatorAction | undefined;
+
+  constructor(
+    exchange: Exchange,
+    admitted: Admitted,
+    observation: Observation,
+    share: BodyShare,
+    action?: OperatorAction,
+  ) {
     this.exchange = exchange;
+    this.action = action;
     this.#admitted = admitted;
     this.#observation = observation;
     this.#share = share;
@@ -181,7 +191,22 @@ export class ServiceCall implements ApiCall {
     return operator;
   }
 
-  async recheckOperator(): Promise<void> {
+  withAction(action: OperatorAction): ServiceCall {
+    return new ServiceCall(this.exchange, this.#admitted, this.#observation, this.#share, action);
+  }
+
+  get member(): Member {
+    const { member } = this.#admitted;
+    if (!member) throw new Error(`${this.exchange.method.rpc} was called without a session`);
+    return member;
+  }
+
+  get actor(): Actor {
+    const { member, key } = this.#admitted;
+    return member ? { id: member.personId, name: "", accountId: key?.accountId } : this.operator;
+  }
+
+  async recheck(): Promise<void> {
     await this.#admitted.recheck?.();
   }
 

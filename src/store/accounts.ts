@@ -1,6 +1,6 @@
 import type { NewKey } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
-import { monthOfId } from "../domain/ids.ts";
+import { isAccountId, monthOfId } from "../domain/ids.ts";
 import { type Lane, laneOfId } from "../domain/lane.ts";
 import type { Micros } from "../domain/money.ts";
 import { cutPage, joinPosition, type Page, pageUpTo, splitPosition } from "../domain/page.ts";
@@ -66,13 +66,11 @@ export async function getAccount(database: Cells, id: string): Promise<AccountRo
 
 const MAX_EXPIRED_PER_ROUND = 100;
 
-const ACCOUNT_ID = /^acct_[0-9a-z]{26}$/;
-
 /** The account with this id, external id or name. A reference that matches several accounts is refused. */
 export async function findAccount(database: Cells, reference: string): Promise<AccountRow> {
   const own = database.at(laneOfId(reference));
   // A cell that cannot be reached must not affect the accounts of the others.
-  const byId = ACCOUNT_ID.test(reference)
+  const byId = isAccountId(reference)
     ? await own.call<AccountRow>("get_account", laneOfId(reference), reference)
     : [];
   const [row, another] = byId.length > 0 ? byId : await findInAll(database, reference);
@@ -85,7 +83,7 @@ export async function findAccount(database: Cells, reference: string): Promise<A
 
 /** The id of the account with this id, external id or name. An id is returned without a look-up. */
 export async function accountIdOf(database: Cells, reference: string): Promise<string> {
-  return ACCOUNT_ID.test(reference) ? reference : (await findAccount(database, reference)).id;
+  return isAccountId(reference) ? reference : (await findAccount(database, reference)).id;
 }
 
 async function findInAll(database: Cells, reference: string): Promise<AccountRow[]> {
@@ -170,10 +168,16 @@ export async function expireGrants(cell: FunctionCaller): Promise<void> {
   for (const { lane, id } of rows) await cell.call("expire_account_grants", lane, id);
 }
 
-/** Sets the threshold of the event balance.low; null for none. */
-export async function setLowBalance(database: Cells, id: string, micros: Micros | null): Promise<AccountRow> {
+/** Sets the threshold of the event balance.low; null for none. The action is undefined for a key of the account. */
+export async function setLowBalance(
+  database: Cells,
+  action: OperatorAction | undefined,
+  id: string,
+  micros: Micros | null,
+): Promise<AccountRow> {
   const lane = laneOfId(id);
-  const [row] = await database.at(lane).call<AccountRow>("set_low_balance", lane, id, micros);
+  const act = action ? actionJson(action) : null;
+  const [row] = await database.at(lane).call<AccountRow>("set_low_balance", act, lane, id, micros);
   return row as AccountRow;
 }
 

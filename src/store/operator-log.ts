@@ -7,6 +7,8 @@ import { mergeCells } from "./merge-cells.ts";
 export type OperatorAction = {
   readonly actorId: string;
   readonly actorName: string;
+  /** The account of a member; undefined for operators. */
+  readonly accountId?: string | undefined;
   /** Such as "CreditAccount". */
   readonly method: string;
   /** The id or name that the request names; logged if the change is refused. */
@@ -58,8 +60,9 @@ export function actionJson(action: OperatorAction): string {
 
 /** Logs a change that was refused. A change that is made is logged in its transaction. */
 export async function logRefusal(database: Cells, action: OperatorAction, outcome: string): Promise<void> {
-  const accountId = action.target.startsWith("acct_") ? action.target : "";
-  const lane = /^(acct|key)_/.test(action.target) ? laneOfId(action.target) : NO_LANE;
+  const { accountId = action.target.startsWith("acct_") ? action.target : "" } = action;
+  const located = accountId || (action.target.startsWith("key_") ? action.target : "");
+  const lane = located === "" ? NO_LANE : laneOfId(located);
   await database.at(lane).call("log_refusal", actionJson(action), lane, accountId, outcome);
 }
 

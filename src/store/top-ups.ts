@@ -5,6 +5,7 @@ import { cutPage, type Page } from "../domain/page.ts";
 import { paymentCurrency, type TopUpState } from "../domain/top-up.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
 import { compareBytes, mergeCells } from "./merge-cells.ts";
+import { actionJson, type OperatorAction } from "./operator-log.ts";
 
 export type TopUpRow = {
   id: string;
@@ -37,6 +38,8 @@ type NewTopUp = {
   readonly amountMicros: Micros;
   readonly returnUrl: string;
   readonly idempotencyKey: string | undefined;
+  /** Undefined for a key of the account. */
+  readonly action?: OperatorAction | undefined;
 };
 
 /** Creates a top-up, or returns the one that was created with the same idempotency key. */
@@ -47,6 +50,7 @@ export async function createTopUp(database: Cells, topUp: NewTopUp): Promise<Top
     .at(lane)
     .call<TopUpRow>(
       "create_topup",
+      topUp.action ? actionJson(topUp.action) : null,
       lane,
       accountId,
       id,

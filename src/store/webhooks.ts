@@ -43,8 +43,8 @@ export type DeliveryRow = {
   answer: string;
 };
 
-/** Who acts on webhooks: a key on those of its account, or an operator on all. */
-export type WebhookActor = { readonly accountId: string } | { readonly action: OperatorAction };
+/** Who acts on webhooks: a key or a member on those of the account, or an operator on all. What a key does is not logged. */
+export type WebhookActor = { readonly accountId?: string; readonly action: OperatorAction | undefined };
 
 /** What a request can change, by the names in the database. */
 export type WebhookChanges = {
@@ -54,12 +54,8 @@ export type WebhookChanges = {
   readonly state?: "enabled" | "paused";
 };
 
-function accountOf(actor: WebhookActor): string {
-  return "accountId" in actor ? actor.accountId : "";
-}
-
-function actOf(actor: WebhookActor): string | null {
-  return "action" in actor ? actionJson(actor.action) : null;
+function actOf({ action }: WebhookActor): string | null {
+  return action ? actionJson(action) : null;
 }
 
 /** Webhooks of operators are in the lane after the last one, like everything that belongs to no account. */
@@ -84,7 +80,7 @@ async function change<Row>(
     name,
     actOf(actor),
     lane,
-    accountOf(actor),
+    actor.accountId ?? "",
     id,
     ...parameters,
   );

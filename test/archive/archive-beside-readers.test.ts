@@ -81,7 +81,7 @@ test("an export of credits during which some are archived fails", async () => {
   const request = create(ExportUsageRequestSchema, { format: "focus", from });
   const pieces = exportUsage({ database: pool, productName: "vx" }, request, {
     signal: new AbortController().signal,
-    recheckOperator: async () => undefined,
+    recheck: async () => undefined,
   });
   expect((await pieces.next()).value).toMatchObject({ text: expect.stringMatching(/^BilledCost/) });
   await archive(SECOND_LAST);

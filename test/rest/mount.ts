@@ -45,6 +45,7 @@ export const OPEN: Policy = {
   access: "developer",
   scope: undefined,
   role: undefined,
+  memberRole: undefined,
   rateLimited: false,
   metered: false,
   whileSuspended: true,

@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { http } from "../../gen/google/api/annotations_pb.js";
 import type { HttpRule } from "../../gen/google/api/http_pb.js";
 import { selected_by, selected_by_header } from "../../gen/vx/options/v1/options_pb.js";
+import { accountPageService } from "../../src/api/account-page-service.ts";
 import { developerServices, operatorServices } from "../../src/api/services.ts";
 import { policyOf } from "../../src/rules/policy.ts";
 
@@ -31,23 +32,27 @@ test("RPCs, REST routes, scopes and limits match routes.golden.txt", async () =>
 });
 
 test("every service is served, operator services on the operator listener", async () => {
-  const served = [...developerServices, ...operatorServices].map(({ typeName }) => typeName);
+  const memberServices = [accountPageService.service];
+  const served = [...developerServices, ...operatorServices, ...memberServices].map(
+    ({ typeName }) => typeName,
+  );
   expect((await describedServices()).map(({ typeName }) => typeName)).toEqual(served.sort());
   const access = (services: readonly DescService[]) => [
     ...new Set(services.flatMap(({ methods }) => methods.map((method) => policyOf(method).access))),
   ];
   expect(access(developerServices)).toEqual(["developer"]);
   expect(access(operatorServices)).toEqual(["operator"]);
+  expect(access(memberServices)).toEqual(["member"]);
 });
 
 function rowOf(method: DescMethod): string[] {
-  const { access, scope, role, rateLimited, metered, whileSuspended } = policyOf(method);
+  const { access, scope, role, memberRole, rateLimited, metered, whileSuspended } = policyOf(method);
   const stream = method.methodKind === "unary" ? "" : " (stream)";
   return [
     `${method.parent.typeName}.${method.name}${stream}`,
     routesOf(method),
     access,
-    scope ?? role ?? "-",
+    scope ?? role ?? memberRole ?? "-",
     rateLimited ? "limited" : "-",
     metered ? "metered" : "-",
     whileSuspended ? "while suspended" : "-",

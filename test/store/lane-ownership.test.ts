@@ -30,6 +30,15 @@ function writesOf(payer: Payer, generationId: string): Record<string, Parameter[
   const visible = ["abcd", "wxyz"];
   const act = TEST_ACTION_JSON;
   return {
+    accept_invitation: [act, lane, accountId, "inv_x", new Uint8Array(32), "usr_x", ""],
+    add_member: [act, lane, accountId, "usr_x", "", "owner"],
+    create_invitation: [act, lane, accountId, "inv_x", new Uint8Array(32), "owner", ""],
+    create_sign_up_account: [act, lane, accountId, "new", "free", ""],
+    delete_invitation: [act, lane, accountId, "inv_x"],
+    find_member: [lane, accountId, "usr_x", ""],
+    log_page_view: [act, lane, accountId],
+    remove_member: [act, lane, accountId, "usr_x"],
+    set_member_role: [act, lane, accountId, "usr_x", "viewer"],
     admit: [admitItem.arrayOf([item])],
     bill: ["one", null, `{${lane},${(lane + 1) % 1_024}}`, ends, holds],
     apply_auto_topup_page: [lane, accountId, "cs_x", new Date(0), "cus_x", true, null, null],
@@ -37,7 +46,7 @@ function writesOf(payer: Payer, generationId: string): Record<string, Parameter[
     create_account: [act, lane, accountId.replace(/^acct_../, "acct_zz"), "new", "pro", null, null, null],
     create_child_key: [...key, keyId, new Uint8Array(32), "new", 1, 1, null, null, ...visible],
     create_key: [act, lane, accountId, keyId, new Uint8Array(32), "new", "", 1, null, null, ...visible],
-    create_topup: [lane, accountId, "top_x", 1n, "usd", "", null],
+    create_topup: [null, lane, accountId, "top_x", 1n, "usd", "", null],
     create_webhook: [act, lane, accountId, "wh_x", "https://example.com/", "", "", 16],
     delete_limit: [act, lane, keyId, "lim_x"],
     delete_webhook: [null, lane, accountId, "wh_x"],
@@ -73,7 +82,7 @@ function writesOf(payer: Payer, generationId: string): Record<string, Parameter[
     set_account_suspended: [act, lane, accountId, true],
     set_auto_topup_page: [lane, accountId, "cus_x", null, null],
     set_key_limit: [act, lane, keyId, 1],
-    set_low_balance: [lane, accountId, 1n],
+    set_low_balance: [null, lane, accountId, 1n],
     set_topup_page: [lane, "top_x", "cs_x", ""],
     set_topup_payment: [lane, "top_x", "pi_x"],
     top_up_after_refusal: [lane, accountId],

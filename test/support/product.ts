@@ -1,2 +1,8 @@
 /** What the pages show without settings. */
-export const PRODUCT = { name: "vx", logo: undefined, supportUrl: undefined, takesPayments: false };
+export const PRODUCT = {
+  name: "vx",
+  logo: undefined,
+  supportUrl: undefined,
+  takesPayments: false,
+  hasSignIn: false,
+};

@@ -18,6 +18,11 @@ export function takesIdempotencyKey(operation: Operation): boolean {
 
 /** The operations that can return each reason. A new reason does not compile until it is added here. */
 const IS_RETURNED_BY: Readonly<Record<Reason, (operation: Operation) => boolean>> = {
+  invalid_session: never,
+  sign_up_refused: never,
+  invalid_invitation: never,
+  member_limit_reached: never,
+  last_owner: never,
   invalid_argument: always,
   context_length_exceeded: metered,
   max_cost_too_low: ({ usual }) => usual.name === "Generate",

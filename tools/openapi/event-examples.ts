@@ -91,6 +91,13 @@ export const EVENT_DATA: Readonly<Record<string, Schema>> = {
   "key.rotated": { ...KEY, previous_expires_at: "2026-11-27T14:03:21.481Z" },
   "key.revoked": { ...KEY, by: "operator" },
   "key.expiring": { ...KEY, expires_at: "2026-12-03T14:00:00Z", days: 7 },
+  "member.invited": {
+    person_id: "",
+    role: "developer",
+    invitation_id: "inv_01kb12m8nqe5fsbw0pdmm2h60v",
+  },
+  "member.joined": { person_id: "usr_01kb12q4cse5fsbw0pdmm2h60v", role: "developer", invitation_id: "" },
+  "member.removed": { person_id: "usr_01kb12q4cse5fsbw0pdmm2h60v", role: "", invitation_id: "" },
   "account.suspended": {},
   "account.resumed": {},
   "webhook.disabled": {

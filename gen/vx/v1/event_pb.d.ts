@@ -538,7 +538,7 @@ export declare type KeyEvent = Message<"vx.v1.KeyEvent"> & {
   previousExpiresAt?: Timestamp | undefined;
 
   /**
-   * "key.revoked": "key" (by a key of the account), "operator", or "leak_report".
+   * "key.revoked": "key" (by a key of the account), "member", "operator", or "leak_report".
    *
    * @generated from field: string by = 5;
    */
@@ -564,6 +564,40 @@ export declare type KeyEvent = Message<"vx.v1.KeyEvent"> & {
  * Use `create(KeyEventSchema)` to create a new message.
  */
 export declare const KeyEventSchema: GenMessage<KeyEvent>;
+
+/**
+ * The data of the events about members, the people who work with the account on its page.
+ *
+ * @generated from message vx.v1.MemberEvent
+ */
+export declare type MemberEvent = Message<"vx.v1.MemberEvent"> & {
+  /**
+   * "member.joined" and "member.removed": the id of the person: "usr_…".
+   *
+   * @generated from field: string person_id = 1;
+   */
+  personId: string;
+
+  /**
+   * "member.invited" and "member.joined": "viewer", "developer", "billing" or "owner".
+   *
+   * @generated from field: string role = 2;
+   */
+  role: string;
+
+  /**
+   * "member.invited": the id of the invitation: "inv_…".
+   *
+   * @generated from field: string invitation_id = 3;
+   */
+  invitationId: string;
+};
+
+/**
+ * Describes the message vx.v1.MemberEvent.
+ * Use `create(MemberEventSchema)` to create a new message.
+ */
+export declare const MemberEventSchema: GenMessage<MemberEvent>;
 
 /**
  * The data of the events "account.suspended" and "account.resumed". It has no fields.

@@ -36,7 +36,7 @@ type Exported = Pick<Deps, "database" | "productName">;
 export async function* exportUsage(
   deps: Exported,
   request: ExportUsageRequest,
-  call: Pick<ApiCall, "signal" | "recheckOperator">,
+  call: Pick<ApiCall, "signal" | "recheck">,
 ): AsyncGenerator<MessageInitShape<typeof ExportUsageResponseSchema>, void> {
   const accountId = request.accountId === "" ? "" : (await findAccount(deps.database, request.accountId)).id;
   const range = { accountId, ...(await usageRangeOf(deps.database.home, request)) };
@@ -57,7 +57,7 @@ export async function* exportUsage(
     const pieces = isFocus ? focusPieces(deps, lane, range, file) : csvPieces(deps, lane, range, costs);
     for await (const piece of pieces) {
       call.signal.throwIfAborted();
-      await call.recheckOperator();
+      await call.recheck();
       rows += BigInt(piece.rows);
       const done = accountId === "" ? lanesDone : (piece.quarter ?? range.to) - range.from;
       yield { text: piece.text, rows, lanesDone: done, lanes: parts };

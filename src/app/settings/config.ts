@@ -5,12 +5,12 @@ import { type Micros, parseAmount } from "../../domain/money.ts";
 import { AddressRanges, readRange } from "../../domain/network.ts";
 import { nearestOf } from "../../domain/text.ts";
 import type { Product } from "../../server/pages/site-header.ts";
-import type { OidcSettings } from "../../server/sign-in/oidc-client.ts";
 import { databaseUrlProblem } from "../../store/driver/endpoints.ts";
 import { LOG_LEVELS, type Log } from "../../telemetry/log.ts";
 import { ConfigError } from "../start-error.ts";
 import { paymentSettings } from "./payments.ts";
 import { linkProblem, nameProblem, readLogo } from "./product.ts";
+import { domainsOf, domainsProblem, issuerProblem, signInSettings } from "./sign-in.ts";
 import { readTelemetrySettings } from "./telemetry.ts";
 import { TlsFiles } from "./tls.ts";
 
@@ -48,6 +48,13 @@ const topUpAmount = z
     error: (issue) => `must be an amount above 0 of at most 1000000000${not(issue)}`,
   })
   .transform((amount) => parseAmount(amount) as Micros);
+const creditAmount = z
+  .string()
+  .refine((amount) => amount === "0" || isTopUpAmount(parseAmount(amount)), {
+    error: (issue) => `must be an amount of at most 1000000000${not(issue)}`,
+  })
+  .transform((amount) => (amount === "0" ? 0n : (parseAmount(amount) as Micros)));
+const SIGN_UP_MODES = ["closed", "invite", "open"] as const;
 const flag = z
   .enum(["0", "1"], { error: (issue) => `must be 0 or 1${not(issue)}` })
   .transform((value) => value === "1");
@@ -81,6 +88,16 @@ const schema = z.object({
   VX_OIDC_ISSUER: z.string().superRefine(checkedBy(issuerProblem)).optional(),
   VX_OIDC_CLIENT_ID: text.optional(),
   VX_OIDC_CLIENT_SECRET: text.optional(),
+  VX_CUSTOMER_OIDC_ISSUER: z.string().superRefine(checkedBy(issuerProblem)).optional(),
+  VX_CUSTOMER_OIDC_CLIENT_ID: text.optional(),
+  VX_CUSTOMER_OIDC_CLIENT_SECRET: text.optional(),
+  VX_SIGN_UP: z
+    .enum(SIGN_UP_MODES, { error: (issue) => `must be one of ${SIGN_UP_MODES.join(", ")}${not(issue)}` })
+    .default("closed"),
+  VX_SIGN_UP_PLAN: text.default("free"),
+  VX_SIGN_UP_CREDIT: creditAmount.default(0n),
+  VX_SIGN_UP_CREDIT_DAYS: count(1, 3_650).optional(),
+  VX_SIGN_UP_DOMAINS: z.string().superRefine(checkedBy(domainsProblem)).transform(domainsOf).default([]),
   VX_WORKERS: count(1, 64).default(1),
   VX_LOG_LEVEL: z
     .enum(LOG_LEVELS, { error: (issue) => `must be one of ${LOG_LEVELS.join(", ")}${not(issue)}` })
@@ -168,7 +185,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     ),
     /** Where browsers reach the operator listener; undefined if they use its own address. */
     adminUrl: values.VX_ADMIN_URL,
-    oidc: oidcSettings(values),
+    ...signInSettings(values),
     ...sizes,
     logLevel: values.VX_LOG_LEVEL,
     seedDemo: values.VX_SEED_DEMO ?? isEmbedded,
@@ -184,13 +201,14 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     /** Where customers add credit; the customer page if the server takes payments. */
     topUpUrl: values.VX_TOP_UP_URL ?? ownTopUpUrl,
     publicUrl,
+    isPublicUrlSet: values.VX_PUBLIC_URL !== undefined,
     payments,
     eventsDays: values.VX_EVENTS_DAYS,
     failuresDays: values.VX_FAILURES_DAYS,
     /** The address ranges that receive deliveries of webhooks although they are private. */
     webhookAllowedCidrs: values.VX_WEBHOOK_ALLOWED_CIDRS,
     currency: values.VX_CURRENCY,
-    product: { ...productOf(values), takesPayments: payments !== undefined },
+    product: productOf(values, payments !== undefined),
   });
 }
 
@@ -293,8 +311,10 @@ function originsOf(list: string): readonly string[] {
   return itemsOf(list).flatMap((item) => toOrigin(item) ?? []);
 }
 
-function productOf(values: z.infer<typeof schema>): Omit<Product, "takesPayments"> {
+function productOf(values: z.infer<typeof schema>, takesPayments: boolean): Product {
   return {
+    takesPayments,
+    hasSignIn: values.VX_CUSTOMER_OIDC_ISSUER !== undefined,
     name: values.VX_PRODUCT_NAME,
     logo: readLogo("VX_PRODUCT_LOGO", values.VX_PRODUCT_LOGO),
     supportUrl: values.VX_SUPPORT_URL,
@@ -330,30 +350,6 @@ function originProblem(text: string): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`) return undefined;
   return "must be a URL with host and port only, such as https://ops.example:8081";
-}
-
-/** The problem of the issuer; undefined if it is valid. Over plain HTTP, an attacker in the network could sign in as anyone. */
-function issuerProblem(text: string): string | undefined {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  const isLoopback = /^(localhost|127\.0\.0\.1|\[::1\])$/.test(url?.hostname ?? "");
-  const isAllowed = url?.protocol === "https:" || (url?.protocol === "http:" && isLoopback);
-  if (isAllowed && url.search === "" && url.hash === "" && url.username === "") return undefined;
-  return "must be the https URL of an issuer, such as https://accounts.google.com";
-}
-
-type OidcValues = {
-  readonly VX_OIDC_ISSUER?: string | undefined;
-  readonly VX_OIDC_CLIENT_ID?: string | undefined;
-  readonly VX_OIDC_CLIENT_SECRET?: string | undefined;
-};
-
-/** Undefined without sign-in. */
-function oidcSettings(values: OidcValues): OidcSettings | undefined {
-  const { VX_OIDC_ISSUER: issuer, VX_OIDC_CLIENT_ID: clientId, VX_OIDC_CLIENT_SECRET: clientSecret } = values;
-  if (issuer !== undefined && clientId !== undefined && clientSecret !== undefined)
-    return { issuer, clientId, clientSecret };
-  if (issuer === undefined && clientId === undefined && clientSecret === undefined) return undefined;
-  throw new ConfigError("VX_OIDC_ISSUER, VX_OIDC_CLIENT_ID, VX_OIDC_CLIENT_SECRET: set all of them, or none");
 }
 
 /** Variables of the commands and of the documented clients. The server does not read them. */

@@ -2,6 +2,7 @@ import { hash, timingSafeEqual } from "node:crypto";
 import { fingerprintOf, isWellFormedOperatorToken } from "../../domain/credentials.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { BREAK_GLASS, type Operator } from "../../domain/operator.ts";
+import type { Session } from "../../store/operators.ts";
 import type { SessionAuthentication } from "./authenticate-session.ts";
 import { bearerCredential, type Credentials } from "./bearer.ts";
 import type { FailedAuthentications } from "./failed-authentications.ts";
@@ -21,7 +22,7 @@ type Options = {
   readonly find: (fingerprint: string) => Promise<Operator | undefined>;
   readonly failures: FailedAuthentications;
   /** Undefined without sign-in. */
-  readonly sessions: SessionAuthentication | undefined;
+  readonly sessions: SessionAuthentication<Session> | undefined;
 };
 
 export function operatorAuthentication({

@@ -1,45 +1,61 @@
 import { fingerprintOf, isWellFormedSessionToken } from "../../domain/credentials.ts";
 import { DomainError } from "../../domain/errors.ts";
-import type { Session } from "../../store/operators.ts";
 import type { Credentials } from "./bearer.ts";
 import type { FailedAuthentications } from "./failed-authentications.ts";
 
-type Options = {
-  /** The URL of the operator listener, if it is configured. */
+/** A cookie of a session. */
+type SessionCookie = {
+  readonly name: string;
+  /** The paths to which browsers send it. */
+  readonly path: string;
+};
+
+type Options<Session> = {
+  readonly cookie: SessionCookie;
+  /** The URL of the listener, if it is configured. */
   readonly url: string | undefined;
-  /** Whether browsers reach the operator listener over TLS: then they send the cookie only there. */
+  /** Whether browsers reach the listener over TLS: then they send the cookie only there. */
   readonly isSecure: boolean;
+  /** The reason of refusals. */
+  readonly refusal: "invalid_operator_token" | "invalid_session";
   /** Looks up the fingerprint of a session, for every request: an ended session is refused at once. */
   readonly find: (fingerprint: string, isUse: boolean) => Promise<Session | undefined>;
   readonly failures: FailedAuthentications;
 };
 
 /**
- * Sessions of the console, in a cookie. Browsers add cookies to the requests of any page, so a session is accepted only
+ * Sessions of a page, in a cookie. Browsers add cookies to the requests of any page, so a session is accepted only
  * from pages of this listener.
  */
-export class SessionAuthentication {
-  readonly #options: Options;
+export class SessionAuthentication<Session> {
+  readonly #options: Options<Session>;
 
-  constructor(options: Options) {
+  constructor(options: Options<Session>) {
     this.#options = options;
   }
 
-  /** With this prefix, browsers accept the cookie only over TLS and from this host, not from another host of its domain. */
-  get cookieName(): string {
-    return this.#options.isSecure ? "__Host-vx_session" : "vx_session";
+  /**
+   * With these prefixes, browsers accept the cookie only over TLS, and the first one only from this host, not from another host of its
+   * domain: it requires the path "/".
+   */
+  get cookie(): SessionCookie {
+    const { cookie, isSecure } = this.#options;
+    if (!isSecure) return cookie;
+    return { ...cookie, name: `${cookie.path === "/" ? "__Host-" : "__Secure-"}${cookie.name}` };
   }
 
   /** A token in the Authorization header has precedence. */
   isCarriedBy(request: Credentials): boolean {
-    return request.headers("authorization").length === 0 && cookiesOf(request, this.cookieName).length > 0;
+    return request.headers("authorization").length === 0 && cookiesOf(request, this.cookie.name).length > 0;
   }
 
   /** The session of a call. The header that Connect's clients send cannot be sent by forms. */
   async authenticateCall(request: Credentials, isUse: boolean): Promise<Session> {
     this.requireSameOrigin(request);
     if (request.headers("connect-protocol-version").length !== 1)
-      throw refused("A session requires the header 'Connect-Protocol-Version' of the Connect protocol.");
+      throw this.#refused(
+        "A session requires the header 'Connect-Protocol-Version' of the Connect protocol.",
+      );
     return await this.authenticate(request, isUse);
   }
 
@@ -51,7 +67,7 @@ export class SessionAuthentication {
     const session = await find(fingerprint, isUse);
     if (!session) {
       failures.addFailure(request.remoteAddress, fingerprint);
-      throw refused("The session has expired or was ended. Sign in again.");
+      throw this.#refused("The session has expired or was ended. Sign in again.");
     }
     failures.addValid(fingerprint);
     return session;
@@ -59,13 +75,19 @@ export class SessionAuthentication {
 
   /** Throws for a request that a page of another origin may have caused. */
   requireSameOrigin(request: Credentials): void {
-    requireSameOrigin(request, this.#options.url);
+    if (!isSameOrigin(request, this.#options.url))
+      throw this.#refused("A session is accepted only from pages of this listener itself.");
   }
 
   tokenOf(request: Credentials): string {
-    const [token = "", ...others] = cookiesOf(request, this.cookieName);
-    if (others.length > 0 || !isWellFormedSessionToken(token)) throw refused("The session is not valid.");
+    const [token = "", ...others] = cookiesOf(request, this.cookie.name);
+    if (others.length > 0 || !isWellFormedSessionToken(token))
+      throw this.#refused("The session is not valid. Sign in again.");
     return token;
+  }
+
+  #refused(message: string): DomainError {
+    return new DomainError(this.#options.refusal, { message });
   }
 }
 
@@ -79,15 +101,11 @@ export function cookiesOf(request: Credentials, name: string): string[] {
     .map((pair) => pair.slice(name.length + 1));
 }
 
-function refused(message: string): DomainError {
-  return new DomainError("invalid_operator_token", { message });
-}
-
 /**
- * Throws for a request that a page of another origin may have caused. Pages can change neither header. Browsers omit
+ * Whether a page of another origin cannot have caused the request. Pages can change neither header. Browsers omit
  * Sec-Fetch-Site in requests to plain HTTP addresses of other machines, and Origin in some that no script makes.
  */
-function requireSameOrigin(request: Credentials, ownUrl: string | undefined): void {
+function isSameOrigin(request: Credentials, ownUrl: string | undefined): boolean {
   const sites = request.headers("sec-fetch-site");
   const origins = request.headers("origin");
   const hosts = hostsOf(request);
@@ -96,15 +114,12 @@ function requireSameOrigin(request: Credentials, ownUrl: string | undefined): vo
     ownUrl === undefined
       ? URL.canParse(origin) && hosts.every((host) => new URL(origin).host === host)
       : origin === ownUrl;
-  const isSameOrigin =
+  return (
     hosts.length > 0 &&
     sites.length + origins.length > 0 &&
     sites.every((site) => site === "same-origin") &&
-    origins.every(isOwn);
-  if (isSameOrigin) return;
-  throw new DomainError("invalid_operator_token", {
-    message: "A session is accepted only from pages of the operator listener itself.",
-  });
+    origins.every(isOwn)
+  );
 }
 
 /** The hosts that the request names: over HTTP/2, the authority. */

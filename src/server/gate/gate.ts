@@ -1,4 +1,5 @@
 import { isIP, isIPv4, isIPv6 } from "node:net";
+import type { Member } from "../../api/define-service.ts";
 import { measured, type StageSpan } from "../../domain/call-trace.ts";
 import { fingerprintOf, isWellFormedKey, laneOfKey, maskOfKey } from "../../domain/credentials.ts";
 import { DomainError, type DomainErrorOptions, ERRORS, type Reason } from "../../domain/errors.ts";
@@ -14,11 +15,13 @@ import type { FailedAuthentications } from "./failed-authentications.ts";
 
 /** The result of the gate for a call that it admits. */
 export type Admitted = {
-  /** Undefined on the operator listener. */
+  /** Undefined on the operator listener, and for methods of members that concern no account. */
   readonly key: AdmittedKey | undefined;
+  /** Only for methods of members. */
+  readonly member?: Member;
   /** Only on the operator listener. */
   readonly operator?: Operator;
-  /** Throws if the token or the session of the operator is no longer valid. Only on the operator listener. */
+  /** Throws if the token or the session of the operator or the member is no longer valid. Only for their methods. */
   readonly recheck?: () => Promise<void>;
   /** For the headers of the response; undefined if the method is not rate limited. */
   readonly window: RateWindow | undefined;

@@ -39,6 +39,7 @@ export function consolePages(page: keyof Pages, path: string, product: Product):
     icon: iconOf(product, `${assets}/logo`),
     support: product.supportUrl ?? "",
     payments: product.takesPayments ? "stripe" : "",
+    signIn: product.hasSignIn ? "openid" : "",
     currency: currency().code,
     script: `${assets}/${script}`,
     style: `${assets}/${style}`,

@@ -10,6 +10,8 @@ export type Product = {
   readonly supportUrl: string | undefined;
   /** Whether customers can add credit on the customer page. */
   readonly takesPayments: boolean;
+  /** Whether customers can sign in with OpenID Connect. */
+  readonly hasSignIn: boolean;
 };
 
 export type Logo = { readonly bytes: Buffer; readonly contentType: string };

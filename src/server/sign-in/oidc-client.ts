@@ -42,7 +42,7 @@ class TooLargeError extends Error {
 }
 
 /**
- * Signs operators in at an OpenID Connect provider: authorization code with PKCE. The library is loaded at the first
+ * Signs users in at an OpenID Connect provider: authorization code with PKCE. The library is loaded at the first
  * sign-in, because it takes about 9 MB of memory.
  */
 export class OidcClient {

@@ -14,31 +14,44 @@ import { type HttpRequest, type HttpResponse, type ServePath, send, sendJson } f
 import { html } from "../pages/html.ts";
 import { type OidcClient, SignInError, type SignInFailure } from "./oidc-client.ts";
 
-/** Sign-in with OpenID Connect. */
+/** Sign-in with OpenID Connect, of operators or of customers. */
 export type SignIn = {
   readonly provider: OidcClient;
-  readonly sessions: SessionAuthentication;
-  /** The URL of the operator listener, if it is configured; otherwise the Host header names it. */
+  readonly sessions: Pick<SessionAuthentication<unknown>, "cookie">;
+  /** The page that is shown after the sign-in, and its name in texts. */
+  readonly page: { readonly path: string; readonly name: string };
+  /** The path of the pages of the sign-in. */
+  readonly path: string;
+  /** A session in the database ends earlier; browsers then send a cookie without effect. */
+  readonly sessionSeconds: number;
+  /** The URL of the listener, if it is configured; otherwise the Host header names it. */
   readonly url: string | undefined;
   readonly isSecure: boolean;
   readonly newToken: () => string;
+  /** Starts a session. Returns the id of the user; undefined if the identity may not sign in. */
   readonly start: (
     identity: Identity,
     fingerprint: string,
     requestId: string,
-  ) => Promise<Operator | undefined>;
-  readonly end: (fingerprint: string, requestId: string) => Promise<void>;
+    credentials: Credentials,
+  ) => Promise<string | undefined>;
   readonly failures: FailedAuthentications;
   readonly log: Log;
 };
 
-const CALLBACK = "/auth/callback";
+/** Sign-in of operators, whose sessions end with a POST. */
+export type OperatorSignIn = SignIn & {
+  readonly sessions: SessionAuthentication<Session>;
+  readonly end: (fingerprint: string, requestId: string) => Promise<void>;
+};
+
 const SIGN_IN_SECONDS = 600;
-/** A session in the database ends earlier; browsers then send a cookie without effect. */
-const SESSION_SECONDS = 8 * 3_600;
 
 /** Who the caller is, for the console. A token that is not valid is an error; a missing or ended session is not. */
-export function sessionPage(authenticate: AuthenticateOperator, signIn: SignIn | undefined): ServePath {
+export function sessionPage(
+  authenticate: AuthenticateOperator,
+  signIn: OperatorSignIn | undefined,
+): ServePath {
   return async (request, response, requestId) => {
     const credentials = credentialsOf(request);
     let operator: (Operator & Partial<Session>) | undefined;
@@ -89,12 +102,15 @@ export function signInPages(signIn: SignIn): Map<string, ServePath> {
           "sign-in failed",
         );
         setCookie(response, signInCookie(signIn, "", 0));
-        failurePage(response, error.failure);
+        failurePage(response, error.failure, signIn.page);
       }
     };
   return new Map([
-    ["/auth/sign-in", guarded((request, response) => startSignIn(signIn, request, response))],
-    [CALLBACK, guarded((request, response, requestId) => finishSignIn(signIn, request, response, requestId))],
+    [`${signIn.path}/sign-in`, guarded((request, response) => startSignIn(signIn, request, response))],
+    [
+      `${signIn.path}/callback`,
+      guarded((request, response, requestId) => finishSignIn(signIn, request, response, requestId)),
+    ],
   ]);
 }
 
@@ -107,7 +123,7 @@ function failureOf(error: unknown): SignInError | undefined {
 }
 
 /** The paths that take a POST. */
-export function signOutPosts(signIn: SignIn): Map<string, ServePath> {
+export function signOutPosts(signIn: OperatorSignIn): Map<string, ServePath> {
   return new Map([
     ["/auth/sign-out", (request, response, requestId) => signOut(signIn, request, response, requestId)],
   ]);
@@ -139,20 +155,20 @@ async function finishSignIn(
   const token = signIn.newToken();
   try {
     const identity = await signIn.provider.identityOf(url, secret);
-    const operator = await signIn.start(identity, fingerprintOf(token), requestId);
-    if (!operator) throw new SignInError("unknown", "no active operator has this identity");
-    signIn.log.info({ request_id: requestId, operator_id: operator.id }, "operator signed in");
+    const user = await signIn.start(identity, fingerprintOf(token), requestId, credentials);
+    if (user === undefined) throw new SignInError("unknown", "no active operator has this identity");
+    signIn.log.info({ request_id: requestId, user }, "signed in");
   } catch (error) {
     if (error instanceof SignInError) signIn.failures.addFailure(credentials.remoteAddress, flow);
     throw error;
   }
   setCookie(response, signInCookie(signIn, "", 0));
-  setCookie(response, sessionCookie(signIn, token, SESSION_SECONDS));
-  redirect(response, "/");
+  setCookie(response, sessionCookie(signIn, token, signIn.sessionSeconds));
+  redirect(response, signIn.page.path);
 }
 
 async function signOut(
-  signIn: SignIn,
+  signIn: OperatorSignIn,
   request: HttpRequest,
   response: HttpResponse,
   requestId: string,
@@ -182,21 +198,25 @@ function statusOf(error: unknown): number {
 }
 
 /** The provider redirects to this URL only if it is registered there, so a forged Host header has no effect. */
-function callbackUrl({ url, isSecure }: SignIn, credentials: Credentials): URL {
+function callbackUrl({ url, isSecure, path }: SignIn, credentials: Credentials): URL {
   const [host = ""] = hostsOf(credentials);
   const own = url ?? `${isSecure ? "https" : "http"}://${host}`;
   if (!URL.canParse(own)) throw new SignInError("outdated", "the request has no valid host");
-  return new URL(CALLBACK, own);
+  return new URL(`${path}/callback`, own);
 }
 
 /** Binds the response of the provider to the browser. Lax: the response comes from a page of the provider. */
 function signInCookie({ isSecure }: SignIn, value: string, maxAgeSeconds: number) {
   const name = isSecure ? "__Host-vx_sign_in" : "vx_sign_in";
-  return { name, value, sameSite: "Lax", isSecure, maxAgeSeconds } as const;
+  return { name, path: "/", value, sameSite: "Lax", isSecure, maxAgeSeconds } as const;
 }
 
-function sessionCookie({ isSecure, sessions }: SignIn, value: string, maxAgeSeconds: number) {
-  return { name: sessions.cookieName, value, sameSite: "Strict", isSecure, maxAgeSeconds } as const;
+type SessionCookie = Pick<SignIn, "isSecure"> & {
+  readonly sessions: Pick<SessionAuthentication<unknown>, "cookie">;
+};
+
+export function sessionCookie({ isSecure, sessions }: SessionCookie, value: string, maxAgeSeconds: number) {
+  return { ...sessions.cookie, value, sameSite: "Strict", isSecure, maxAgeSeconds } as const;
 }
 
 function redirect(response: HttpResponse, location: string): void {
@@ -208,7 +228,7 @@ function redirect(response: HttpResponse, location: string): void {
 const FAILURE_PAGES: Readonly<Record<SignInFailure, { readonly status: number; readonly text: string }>> = {
   outdated: {
     status: 400,
-    text: "This browser did not start this sign-in, or the sign-in took longer than ten minutes. Open the console and sign in again.",
+    text: "This browser did not start this sign-in, or the sign-in took longer than ten minutes. Sign in again.",
   },
   refused: {
     status: 403,
@@ -220,7 +240,7 @@ const FAILURE_PAGES: Readonly<Record<SignInFailure, { readonly status: number; r
   },
   unreachable: {
     status: 502,
-    text: "The identity provider does not respond. Sign in with the token of an operator, or try again later.",
+    text: "The identity provider does not respond. Try again later.",
   },
   unavailable: {
     status: 503,
@@ -229,7 +249,7 @@ const FAILURE_PAGES: Readonly<Record<SignInFailure, { readonly status: number; r
   busy: { status: 503, text: "Too many sign-ins are running. Try again in a few seconds." },
 };
 
-function failurePage(response: HttpResponse, failure: SignInFailure): void {
+function failurePage(response: HttpResponse, failure: SignInFailure, own: SignIn["page"]): void {
   const { status, text } = FAILURE_PAGES[failure];
   const page = html`<!doctype html>
 <html lang="en">
@@ -238,7 +258,7 @@ function failurePage(response: HttpResponse, failure: SignInFailure): void {
 <title>Sign-in failed</title>
 <h1>Sign-in failed</h1>
 <p>${text}</p>
-<p><a href="/">Open the console</a></p>
+<p><a href="${own.path}">Open the ${own.name}</a></p>
 </html>
 `;
   response.setHeader(
@@ -251,6 +271,7 @@ function failurePage(response: HttpResponse, failure: SignInFailure): void {
 
 type Cookie = {
   readonly name: string;
+  readonly path: string;
   readonly value: string;
   readonly sameSite: "Strict" | "Lax";
   readonly isSecure: boolean;
@@ -259,10 +280,10 @@ type Cookie = {
 };
 
 /** Scripts cannot read the cookie, and it belongs to this host only. */
-function setCookie(response: HttpResponse, cookie: Cookie): void {
-  const { name, value, sameSite, isSecure, maxAgeSeconds } = cookie;
+export function setCookie(response: HttpResponse, cookie: Cookie): void {
+  const { name, path, value, sameSite, isSecure, maxAgeSeconds } = cookie;
   const secure = isSecure ? "; Secure" : "";
-  const text = `${name}=${value}; Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=${sameSite}${secure}`;
+  const text = `${name}=${value}; Path=${path}; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=${sameSite}${secure}`;
   const others = response.getHeader("set-cookie");
   response.setHeader("set-cookie", [...(Array.isArray(others) ? others : []), text]);
 }

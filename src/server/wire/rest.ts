@@ -77,6 +77,7 @@ const NO_ROUTE_POLICY: Policy = {
   access: "developer",
   scope: undefined,
   role: undefined,
+  memberRole: undefined,
   rateLimited: false,
   metered: false,
   whileSuspended: true,

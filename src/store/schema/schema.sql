@@ -604,6 +604,22 @@ CREATE TABLE holds (
   CONSTRAINT holds_pkey PRIMARY KEY (lane, id)
 ) WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_cost_delay=0);
 
+CREATE TABLE invitations (
+  lane smallint NOT NULL,
+  id text NOT NULL,
+  account_id text NOT NULL,
+  fingerprint bytea NOT NULL,
+  role member_role NOT NULL,
+  email text NOT NULL,
+  created_by text NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  CONSTRAINT invitation_fingerprint_is_sha256 CHECK ((length(fingerprint) = 32)),
+  CONSTRAINT invitations_lane_account_id_fkey FOREIGN KEY (lane, account_id) REFERENCES accounts(lane, id),
+  CONSTRAINT invitations_pkey PRIMARY KEY (lane, id)
+);
+CREATE INDEX invitations_by_account ON invitations USING btree (lane, account_id);
+
 CREATE TABLE key_creations (
   lane smallint NOT NULL,
   account_id text NOT NULL,
@@ -752,6 +768,17 @@ CREATE TABLE limits (
   CONSTRAINT limit_once UNIQUE (lane, owner_id, metric, period, model, per_user)
 );
 
+CREATE TABLE members (
+  lane smallint NOT NULL,
+  account_id text NOT NULL,
+  person_id text NOT NULL,
+  email text NOT NULL,
+  role member_role NOT NULL,
+  joined_at timestamp with time zone NOT NULL,
+  CONSTRAINT members_lane_account_id_fkey FOREIGN KEY (lane, account_id) REFERENCES accounts(lane, id),
+  CONSTRAINT members_pkey PRIMARY KEY (lane, account_id, person_id)
+);
+
 CREATE TABLE migrations (
   version integer NOT NULL,
   name text NOT NULL,
@@ -830,6 +857,48 @@ CREATE UNIQUE INDEX active_operators_by_email ON operators USING btree (lower((e
 CREATE UNIQUE INDEX active_operators_by_identity ON operators USING btree (issuer, subject) WHERE (revoked_at IS NULL);
 CREATE UNIQUE INDEX active_operators_by_name ON operators USING btree (name) WHERE (revoked_at IS NULL);
 
+CREATE TABLE page_sessions (
+  fingerprint bytea NOT NULL,
+  id text NOT NULL,
+  person_id text,
+  operator_id text,
+  operator_name text NOT NULL DEFAULT ''::text,
+  account_id text,
+  is_link boolean NOT NULL DEFAULT false,
+  created_at timestamp with time zone NOT NULL,
+  used_at timestamp with time zone NOT NULL,
+  user_agent text NOT NULL,
+  address text NOT NULL,
+  CONSTRAINT session_fingerprint_is_sha256 CHECK ((length(fingerprint) = 32)),
+  CONSTRAINT session_of_person_or_operator CHECK (((person_id IS NULL) = ((operator_id IS NOT NULL) AND (account_id IS NOT NULL)))),
+  CONSTRAINT page_sessions_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id) ON DELETE CASCADE,
+  CONSTRAINT page_sessions_pkey PRIMARY KEY (fingerprint),
+  CONSTRAINT page_sessions_id_key UNIQUE (id)
+);
+CREATE INDEX page_sessions_by_operator ON page_sessions USING btree (operator_id) WHERE (operator_id IS NOT NULL);
+CREATE INDEX page_sessions_by_person ON page_sessions USING btree (person_id, created_at) WHERE (person_id IS NOT NULL);
+CREATE INDEX page_sessions_by_use ON page_sessions USING btree (used_at);
+
+CREATE TABLE people (
+  id text NOT NULL,
+  issuer text NOT NULL,
+  subject text NOT NULL,
+  email text NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  signed_in_at timestamp with time zone NOT NULL,
+  account_id text,
+  CONSTRAINT people_pkey PRIMARY KEY (id),
+  CONSTRAINT people_identity_unique UNIQUE (issuer, subject)
+);
+CREATE INDEX people_by_sign_in ON people USING btree (signed_in_at);
+
+CREATE TABLE person_accounts (
+  person_id text NOT NULL,
+  account_id text NOT NULL,
+  CONSTRAINT person_accounts_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id) ON DELETE CASCADE,
+  CONSTRAINT person_accounts_pkey PRIMARY KEY (person_id, account_id)
+);
+
 CREATE TABLE plans (
   name text NOT NULL,
   rpm integer NOT NULL,
@@ -880,6 +949,24 @@ CREATE TABLE shared_data (
   is_only_row boolean NOT NULL DEFAULT true,
   CONSTRAINT shared_data_is_one_row CHECK (is_only_row),
   CONSTRAINT shared_data_pkey PRIMARY KEY (is_only_row)
+);
+
+CREATE TABLE sign_up_invitations (
+  id text NOT NULL,
+  fingerprint bytea NOT NULL,
+  email text NOT NULL,
+  created_by text NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  person_id text,
+  CONSTRAINT invitation_fingerprint_is_sha256 CHECK ((length(fingerprint) = 32)),
+  CONSTRAINT sign_up_invitations_pkey PRIMARY KEY (id)
+);
+
+CREATE TABLE starting_credits (
+  digest bytea NOT NULL,
+  account_id text NOT NULL,
+  CONSTRAINT starting_credits_pkey PRIMARY KEY (digest)
 );
 
 CREATE TABLE topups (
@@ -1085,12 +1172,15 @@ CREATE VIEW priced_ledger AS
      LEFT JOIN LATERAL unnest(COALESCE(a.rates, p.rates)) r(above_input_tokens, input, cached_input, cache_write, cache_write_1h, output, reasoning, image, request) ON ((r.above_input_tokens = l.price_tier)));
 
 -- FUNCTION abort_split(p_id text) RETURNS void
+-- FUNCTION accept_invitation(p_act text, p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_person_id text, p_email text) RETURNS void; for the server
 -- FUNCTION account_price_hash(p_before bytea, p_row account_prices) RETURNS bytea
 -- FUNCTION accounts_to_expire(p_limit integer) RETURNS TABLE(lane smallint, id text); for the server
 -- FUNCTION accounts_with_model(p_lane smallint, p_model text, p_from integer, p_end integer, p_after text, p_limit integer) RETURNS TABLE(account_id text, account_name text, has_used boolean); for the server
+-- FUNCTION actor_kind(p_act text) RETURNS text
 -- FUNCTION add_archive(p_month integer, p_file text, p_sha256 bytea, p_entries bigint) RETURNS void
 -- FUNCTION add_archived_heads(p_lane smallint, p_month integer) RETURNS TABLE(entries bigint)
 -- FUNCTION add_grant(p_lane smallint, p_account_id text, p_entry_id text, p_seq bigint, p_micros bigint, p_expires_at timestamp with time zone, p_is_promotional boolean) RETURNS void
+-- FUNCTION add_member(p_act text, p_lane smallint, p_account_id text, p_person_id text, p_email text, p_role text) RETURNS void; for the server
 -- FUNCTION add_usage(p_rows ledger[], p_users end_users[]) RETURNS void
 -- FUNCTION adjust_entry(p_entry ledger, p_cause text, p_micros bigint, p_reason text, p_refund_micros bigint) RETURNS ledger
 -- FUNCTION admit(p_items admit_item[], p_while_suspended admit_item[]) RETURNS TABLE(n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text, balance_micros bigint, models text, allowed_cidrs text, current_fingerprint bytea, price_list_version integer); for the server
@@ -1123,8 +1213,10 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION check_limit_bounds(p_caller keys, p_limits json) RETURNS void
 -- FUNCTION check_limits(p_places tid[], p_counters limit_counter[], p_changed_places tid[], p_changed limit_counter[], p_model text, p_user text, p_amount bigint, p_tokens bigint, p_is_short boolean, p_at timestamp with time zone) RETURNS limit_check
 -- FUNCTION check_limits_kept(p_key keys, p_limits json) RETURNS void
+-- FUNCTION check_member_rpm(p_act text, p_rate_limit_rpm integer, p_plan plans) RETURNS void
 -- FUNCTION claim_deliveries(p_any integer, p_fast integer, p_busy text[], p_max_lane smallint) RETURNS TABLE(lane smallint, webhook_id text, claim bigint, is_fast_only boolean, account_id text, seq bigint, event_id text, type text, created_at timestamp with time zone, data text, attempts smallint, url text, secrets text); for the server
 -- FUNCTION claim_lanes(p_id text) RETURNS void
+-- FUNCTION claim_sign_up(p_person_id text, p_account_id text, p_invitation_id text, p_fingerprint bytea) RETURNS TABLE(account_id text, gets_credit boolean); for the server
 -- FUNCTION copy_shared_data(p_version bigint, p_plans text, p_limits text, p_operators text, p_prices text, p_webhooks text) RETURNS void; for the server
 -- FUNCTION count_key_creation(p_lane smallint, p_account_id text, p_max integer) RETURNS integer
 -- FUNCTION count_limits(p_lane smallint, p_account_id text, p_user_id text, p_applied applied_limit[]) RETURNS SETOF limit_view
@@ -1136,19 +1228,24 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION create_account(p_act text, p_lane smallint, p_id text, p_name text, p_plan text, p_external_id text, p_email text, p_notes text) RETURNS SETOF account_views; for the server
 -- FUNCTION create_child_key(p_lane smallint, p_account_id text, p_parent_id text, p_id text, p_fingerprint bytea, p_name text, p_scopes smallint, p_default_scopes smallint, p_rate_limit_rpm integer, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text, p_models text, p_limits text, p_allowed_cidrs text) RETURNS TABLE(wait_seconds integer, max_keys_created_per_hour integer, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone, previous_expires_at timestamp with time zone, models text, limits text, allowed_cidrs text); for the server
 -- FUNCTION create_first_account(p_act text, p_lane smallint, p_id text, p_name text, p_plan text, p_entry_id text, p_month integer, p_amount_micros bigint, p_reason text, p_key_id text, p_fingerprint bytea, p_scopes smallint, p_visible_start text, p_visible_end text) RETURNS TABLE(created boolean); for the server
+-- FUNCTION create_invitation(p_act text, p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_role text, p_email text) RETURNS SETOF invitations; for the server
 -- FUNCTION create_key(p_act text, p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan text, p_scopes smallint, p_rate_limit_rpm integer, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text, p_models text, p_limits text, p_allowed_cidrs text) RETURNS SETOF key_view; for the server
 -- FUNCTION create_ledger_partitions() RETURNS TABLE(created text); for the server
 -- FUNCTION create_operator(p_act text, p_id text, p_name text, p_role text, p_email text, p_fingerprint bytea) RETURNS SETOF operator_view; for the server
--- FUNCTION create_topup(p_lane smallint, p_account_id text, p_id text, p_amount_micros bigint, p_currency text, p_return_url text, p_idempotency_key text) RETURNS SETOF topups; for the server
+-- FUNCTION create_sign_up_account(p_act text, p_lane smallint, p_id text, p_name text, p_plan text, p_email text) RETURNS void; for the server
+-- FUNCTION create_sign_up_invitation(p_act text, p_id text, p_fingerprint bytea, p_email text) RETURNS SETOF sign_up_invitations; for the server
+-- FUNCTION create_topup(p_act text, p_lane smallint, p_account_id text, p_id text, p_amount_micros bigint, p_currency text, p_return_url text, p_idempotency_key text) RETURNS SETOF topups; for the server
 -- FUNCTION create_webhook(p_act text, p_lane smallint, p_account_id text, p_id text, p_url text, p_description text, p_types text, p_max integer) RETURNS webhook_view; for the server
 -- FUNCTION current_timeline() RETURNS text
 -- FUNCTION days_warned(p_now timestamp with time zone, p_expires_at timestamp with time zone) RETURNS smallint
+-- FUNCTION delete_invitation(p_act text, p_lane smallint, p_account_id text, p_id text) RETURNS void; for the server
 -- FUNCTION delete_limit(p_act text, p_lane smallint, p_owner_id text, p_id text) RETURNS void; for the server
 -- FUNCTION delete_webhook(p_act text, p_lane smallint, p_account_id text, p_id text) RETURNS void; for the server
 -- FUNCTION disable_webhook(p_lane smallint, p_id text, p_reason text) RETURNS void; for the server
 -- FUNCTION discounted(p_price bigint, p_discount integer) RETURNS bigint
 -- FUNCTION effective_rpm(p_own integer, p_may_exceed_plan boolean, p_plan integer) RETURNS integer
 -- FUNCTION end_auto_topup(p_lane smallint, p_account_id text, p_topup_id text, p_failure text) RETURNS void
+-- FUNCTION end_page_session(p_person_id text, p_id text) RETURNS void; for the server
 -- FUNCTION end_session(p_fingerprint bytea, p_request_id text) RETURNS void; for the server
 -- FUNCTION entries_to_archive(p_lane smallint, p_month integer, p_account_id text, p_seq bigint, p_limit integer) RETURNS TABLE(account_id text, seq bigint, line text, is_charge_right boolean)
 -- FUNCTION entry_id(p_lane smallint, p_at timestamp with time zone) RETURNS text
@@ -1165,7 +1262,9 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION failures_piece(p_lane smallint, p_account_id text, p_first text, p_end text, p_rows integer) RETURNS text; for the server
 -- FUNCTION filter_entries(p_lane smallint, p_account_id text, p_kind text, p_key_id text, p_model text, p_first bigint, p_end bigint, p_limit integer) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION find_accounts(p_reference text) RETURNS SETOF account_views; for the server
+-- FUNCTION find_member(p_lane smallint, p_account_id text, p_person_id text, p_email text) RETURNS TABLE(role text, name text, plan text, balance_micros bigint, is_suspended boolean, price_list_version integer); for the server
 -- FUNCTION find_operator(p_fingerprint bytea) RETURNS TABLE(id text, name text, role operator_role); for the server
+-- FUNCTION find_page_session(p_fingerprint bytea) RETURNS TABLE(id text, person_id text, email text, operator_name text, account_id text, expires_at timestamp with time zone); for the server
 -- FUNCTION find_session(p_fingerprint bytea, p_is_use boolean) RETURNS TABLE(id text, name text, role operator_role, expires_at timestamp with time zone); for the server
 -- FUNCTION forget_unfinished_archives() RETURNS void
 -- FUNCTION get_account(p_lane smallint, p_id text) RETURNS SETOF account_views; for the server
@@ -1193,6 +1292,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION limited_plans() RETURNS plans_with_limits
 -- FUNCTION limits_apply(p_account_is_limited boolean, p_key_is_limited boolean, p_plan text, p_ancestors text[], p_limited_plans text[]) RETURNS boolean
 -- FUNCTION limits_of_keys(p_lane smallint, p_account_id text, p_key_ids text[], p_with_plans boolean, p_at timestamp with time zone) RETURNS SETOF applied_limit
+-- FUNCTION link_person(p_person_id text, p_account_id text) RETURNS void; for the server
 -- FUNCTION list_account_prices(p_lane smallint, p_account_id text, p_before integer, p_limit integer) RETURNS SETOF account_price_view; for the server
 -- FUNCTION list_accounts(p_before text, p_limit integer) RETURNS SETOF account_views; for the server
 -- FUNCTION list_all_events(p_types text, p_before_micros bigint, p_before_id text, p_limit integer) RETURNS SETOF event_view; for the server
@@ -1203,8 +1303,12 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION list_events(p_lane smallint, p_account_id text, p_types text, p_after bigint, p_limit integer) RETURNS SETOF event_view; for the server
 -- FUNCTION list_failures(p_lane smallint, p_account_id text, p_key_id text, p_model text, p_code text, p_first text, p_end text, p_max integer, p_limit integer) RETURNS SETOF failure_view; for the server
 -- FUNCTION list_grants(p_lane smallint, p_account_id text) RETURNS TABLE(entry_id text, amount_micros bigint, rest_micros bigint, expires_at timestamp with time zone, is_promotional boolean); for the server
+-- FUNCTION list_invitations(p_lane smallint, p_account_id text) RETURNS SETOF invitations; for the server
 -- FUNCTION list_latest_events(p_lane smallint, p_account_id text, p_types text, p_before bigint, p_limit integer) RETURNS SETOF event_view; for the server
+-- FUNCTION list_members(p_lane smallint, p_account_id text) RETURNS TABLE(person_id text, email text, role text, joined_at timestamp with time zone); for the server
 -- FUNCTION list_operator_events(p_actor_id text, p_method text, p_target text, p_account_id text, p_from timestamp with time zone, p_to timestamp with time zone, p_before_micros bigint, p_before_lane smallint, p_before_seq bigint, p_limit integer) RETURNS TABLE(lane smallint, seq bigint, created_at timestamp with time zone, created_micros bigint, actor_id text, actor_name text, method text, target text, account_id text, reason text, outcome text, details json, request_id text); for the server
+-- FUNCTION list_page_sessions(p_person_id text) RETURNS TABLE(id text, created_at timestamp with time zone, used_at timestamp with time zone, user_agent text, address text); for the server
+-- FUNCTION list_person_accounts(p_person_id text) RETURNS TABLE(account_id text); for the server
 -- FUNCTION list_plans() RETURNS SETOF plans; for the server
 -- FUNCTION list_prices(p_model text, p_before integer, p_limit integer) RETURNS TABLE(model text, version integer, prices text, effective_from timestamp with time zone); for the server
 -- FUNCTION list_recent_entries(p_before text, p_month integer, p_limit integer) RETURNS SETOF priced_ledger; for the server
@@ -1216,6 +1320,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION lock_parent_key(p_lane smallint, p_account_id text, p_id text) RETURNS keys
 -- FUNCTION lock_webhook(p_lane smallint, p_account_id text, p_id text) RETURNS webhooks
 -- FUNCTION log_change(p_act text, p_lane smallint, p_target text, p_account_id text) RETURNS void
+-- FUNCTION log_page_view(p_act text, p_lane smallint, p_account_id text) RETURNS void; for the server
 -- FUNCTION log_refusal(p_act text, p_lane smallint, p_account_id text, p_outcome text) RETURNS void; for the server
 -- FUNCTION log_webhook_change(p_act text, p_lane smallint, p_id text, p_account_id text) RETURNS void
 -- FUNCTION mark_limited(p_lane smallint, p_account_id text, p_owner_id text) RETURNS void
@@ -1229,8 +1334,10 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION net_charge(p_entry ledger) RETURNS bigint
 -- FUNCTION new_webhook_secret() RETURNS text
 -- FUNCTION no_lane() RETURNS smallint
+-- FUNCTION open_customer_page(p_operator_id text, p_operator_name text, p_account_id text, p_session_id text, p_fingerprint bytea) RETURNS void; for the server
 -- FUNCTION operator_event_hash(p_before bytea, p_row operator_events) RETURNS bytea
 -- FUNCTION own_holds(p_server_id text, p_from smallint, p_to smallint) RETURNS TABLE(id text, account_id text); for the server
+-- FUNCTION page_session_expiry(p_session page_sessions) RETURNS timestamp with time zone
 -- FUNCTION place_holds(p_server_id text, p_holds hold_item[], p_plans plans_with_limits) RETURNS item_result[]
 -- FUNCTION post_entries(p_entries entry_item[], p_plans plans_with_limits) RETURNS item_result[]
 -- FUNCTION post_movement(p_lane smallint, p_account_id text, p_kind entry_kind, p_micros bigint, p_reason text, p_adjusted_id text, OUT id text, OUT month integer) RETURNS record
@@ -1245,6 +1352,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION raise_lane_moved() RETURNS void
 -- FUNCTION rates_of(p_rates price_rates[], p_input_tokens integer) RETURNS SETOF price_rates
 -- FUNCTION read_all_usage(p_starts integer[], p_end integer, p_by_account boolean, p_by_key boolean, p_by_model boolean, p_by_user boolean, p_by_upstream boolean, p_after text, p_account_id text, p_rows bigint, p_accounts integer, p_limit bigint) RETURNS TABLE(start integer, account_id text, key_id text, model text, user_name text, upstream text, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, upstream_cost_micros bigint, uncosted_micros bigint, large_account_id text); for the server
+-- FUNCTION read_invitation(p_lane smallint, p_id text, p_fingerprint bytea, p_email text) RETURNS TABLE(account_id text); for the server
 -- FUNCTION read_shared_data() RETURNS TABLE(version bigint, plans text, limits text, operators text, prices text, webhooks text); for the server
 -- FUNCTION read_usage(p_lane smallint, p_account_id text, p_starts integer[], p_end integer, p_by_key boolean, p_by_model boolean, p_by_user boolean, p_by_upstream boolean, p_after text, p_position text, p_rows bigint, p_limit bigint) RETURNS TABLE(start integer, key_id text, model text, user_name text, upstream text, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, upstream_cost_micros bigint, uncosted_micros bigint, through_seq bigint, next text); for the server
 -- FUNCTION recently_revoked_keys(p_seconds integer) RETURNS SETOF text; for the server
@@ -1256,6 +1364,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION release_lanes(p_id text) RETURNS void
 -- FUNCTION remove_archived_partition(p_month integer) RETURNS void
 -- FUNCTION remove_limit(p_lane smallint, p_account_id text, p_owner_id text, p_id text) RETURNS boolean
+-- FUNCTION remove_member(p_act text, p_lane smallint, p_account_id text, p_person_id text) RETURNS void; for the server
 -- FUNCTION remove_server(p_server_id text) RETURNS void; for the server
 -- FUNCTION remove_servers() RETURNS void; for the server
 -- FUNCTION replace_secret(p_key keys, p_fingerprint bytea, p_visible_start text, p_visible_end text, p_overlap_seconds integer) RETURNS void
@@ -1263,6 +1372,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION report_depleted(p_lane smallint, p_account_id text, p_required_micros bigint) RETURNS integer; for the server
 -- FUNCTION report_leaks(p_lane smallint, p_leaks text) RETURNS TABLE(fingerprint text, key_id text, account_id text, revoked_keys integer); for the server
 -- FUNCTION require_lane(p_lane smallint) RETURNS void
+-- FUNCTION require_other_owner(p_lane smallint, p_account_id text, p_person_id text) RETURNS void
 -- FUNCTION require_plan(p_name text) RETURNS plans
 -- FUNCTION rerate_entries(p_act text, p_lane smallint, p_account_id text, p_first bigint, p_end bigint, p_model text, p_rates price_rates[], p_cause text, p_reason text, p_apply boolean, p_limit integer) RETURNS TABLE(adjusted bigint, credit_micros bigint, debit_micros bigint, refused bigint, refused_micros bigint, skipped bigint, next_seq bigint); for the server
 -- FUNCTION restart_windows(p_counter limit_counter, p_at timestamp with time zone) RETURNS limit_counter
@@ -1292,12 +1402,14 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION set_auto_topup_page(p_lane smallint, p_account_id text, p_customer_id text, p_page_id text, p_page_url text) RETURNS SETOF auto_topup_view; for the server
 -- FUNCTION set_key_limit(p_act text, p_lane smallint, p_id text, p_rate_limit_rpm integer) RETURNS SETOF key_view; for the server
 -- FUNCTION set_limits(p_lane smallint, p_account_id text, p_owner_id text, p_limits text, p_replaces boolean) RETURNS void
--- FUNCTION set_low_balance(p_lane smallint, p_id text, p_micros bigint) RETURNS SETOF account_views; for the server
+-- FUNCTION set_low_balance(p_act text, p_lane smallint, p_id text, p_micros bigint) RETURNS SETOF account_views; for the server
+-- FUNCTION set_member_role(p_act text, p_lane smallint, p_account_id text, p_person_id text, p_role text) RETURNS TABLE(person_id text, email text, role text, joined_at timestamp with time zone); for the server
 -- FUNCTION set_split_state(p_id text, p_from text, p_to text) RETURNS smallint[]
 -- FUNCTION set_topup_page(p_lane smallint, p_id text, p_page_id text, p_page_url text) RETURNS SETOF topups; for the server
 -- FUNCTION set_topup_payment(p_lane smallint, p_id text, p_payment_id text) RETURNS SETOF topups; for the server
 -- FUNCTION settle_limits(p_lane smallint, p_account_id text, p_places tid[], p_counters limit_counter[], p_changed_places tid[], p_changed limit_counter[], p_held held_counter[], p_model text, p_user text, p_cost bigint, p_tokens bigint, p_at timestamp with time zone) RETURNS call_counters
 -- FUNCTION sign_in_operator(p_issuer text, p_subject text, p_email text, p_fingerprint bytea, p_request_id text) RETURNS TABLE(id text, name text, role operator_role); for the server
+-- FUNCTION sign_in_person(p_issuer text, p_subject text, p_email text, p_new_id text, p_session_id text, p_fingerprint bytea, p_user_agent text, p_address text) RETURNS TABLE(person_id text); for the server
 -- FUNCTION spend_grants(p_lane smallint, p_account_id text, p_balance bigint, p_kind entry_kind) RETURNS void
 -- FUNCTION start_auto_topup(p_lane smallint, p_account_id text) RETURNS void
 -- FUNCTION store_attempts(p_attempts text) RETURNS TABLE(webhook_id text, reason text); for the server
@@ -1310,6 +1422,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION top_up_after_refusal(p_lane smallint, p_account_id text) RETURNS void; for the server
 -- FUNCTION topup_charge(p_lane smallint, p_id text) RETURNS TABLE(is_allowed boolean, customer_id text, method_id text); for the server
 -- FUNCTION topups_to_poll(p_limit integer) RETURNS TABLE(id text); for the server
+-- FUNCTION unlink_person(p_person_id text, p_account_id text) RETURNS void; for the server
 -- FUNCTION update_account(p_act text, p_lane smallint, p_id text, p_name text, p_external_id text, p_email text, p_notes text, p_low_balance_micros bigint) RETURNS SETOF account_views; for the server
 -- FUNCTION update_any_key(p_act text, p_lane smallint, p_id text, p_changes text) RETURNS SETOF key_view; for the server
 -- FUNCTION update_key(p_lane smallint, p_account_id text, p_caller_id text, p_id text, p_changes text) RETURNS SETOF key_view; for the server
@@ -1318,6 +1431,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION usage_equals_ledger(p_lane smallint, p_account_id text) RETURNS boolean
 -- FUNCTION usage_fingerprint(p_quarter integer, p_key_id text, p_model text, p_user_id text, p_price_version integer, p_price_tier integer, p_price_list_version integer, p_upstream text, p_requests bigint, p_input bigint, p_cached_input bigint, p_cache_write bigint, p_output bigint, p_reasoning bigint, p_images bigint, p_image_tokens bigint, p_cost_micros bigint, p_cache_write_1h bigint, p_upstream_cost_micros bigint, p_uncosted_micros bigint) RETURNS numeric
 -- FUNCTION usage_of_entries(p_lane smallint, p_account_id text, p_seq bigint, p_limit bigint) RETURNS TABLE(account_id text, seq bigint, quarter integer, key_id text, model text, user_id text, price_version integer, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, cache_write_1h bigint, price_tier integer, price_list_version integer, upstream text, upstream_cost_micros bigint, uncosted_micros bigint)
+-- FUNCTION use_page_link(p_link bytea, p_fingerprint bytea, p_user_agent text, p_address text) RETURNS TABLE(is_valid boolean); for the server
 -- FUNCTION user_digest(p_salt bytea, p_name text) RETURNS text
 -- FUNCTION view_keys(p_lane smallint, p_account_id text, p_id text, p_before text, p_limit integer) RETURNS SETOF key_view; for the server
 -- FUNCTION view_limits(p_lane smallint, p_owner_id text, p_user text) RETURNS SETOF limit_view; for the server

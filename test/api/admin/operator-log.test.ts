@@ -75,6 +75,7 @@ async function chargedAccount() {
   return { chargedId, generationId: ((await answer.json()) as { id: string }).id };
 }
 
+const PERSON_ID = "usr_01kb12q4cse5fsbw0pdmm2h60v";
 let chargedId = "";
 let generationId = "";
 let accountId = "";
@@ -101,6 +102,27 @@ const changes: Readonly<Record<string, Case>> = {
       accountName: "acme",
       details: { fields: "email,notes" },
     }),
+  },
+  CreateInvitation: {
+    call: () => admin.createInvitation({ accountId, role: "owner", reason }),
+    event: () => ({ target: expect.stringMatching(/^inv_/), accountId, details: { role: "owner" } }),
+  },
+  CreateSignUpInvitation: {
+    call: () => admin.createSignUpInvitation({ reason }),
+    event: () => ({ target: expect.stringMatching(/^sinv_/), accountId: "", details: {} }),
+  },
+  ViewCustomerPage: {
+    call: () => admin.viewCustomerPage({ accountId, reason }),
+    event: () => ({ target: accountId, accountId, details: {} }),
+  },
+  RemoveMember: {
+    call: async () => {
+      await app.database.owner`
+        INSERT INTO vx.members (lane, account_id, person_id, email, role, joined_at)
+        SELECT a.lane, a.id, ${PERSON_ID}, '', 'viewer', a.created_at FROM vx.accounts a WHERE a.id = ${accountId}`;
+      await admin.removeMember({ accountId, personId: PERSON_ID, reason });
+    },
+    event: () => ({ target: PERSON_ID, accountId, details: {} }),
   },
   SuspendAccount: {
     call: () => admin.suspendAccount({ accountId, reason }),
@@ -457,10 +479,10 @@ describe("the list", () => {
     const measured = app.database.owner.begin(async (sql) => {
       await sql`
         INSERT INTO vx.operator_events
-        SELECT 9, i, timestamptz '2020-01-01' + i * interval '1 second', 'op_' || i % 50, 'n', 'M' || i % 50,
+        SELECT 9, 1000000 + i, timestamptz '2020-01-01' + i * interval '1 second', 'op_' || i % 50, 'n', 'M' || i % 50,
           't' || i % 50, 'a' || i % 50, '', 'ok', '{}', '', ''
         FROM generate_series(1, 20000) i`;
-      const before = "NULL, NULL, 1577845800000000, 9::smallint, 9000, 10";
+      const before = "NULL, NULL, 1577845800000000, 9::smallint, 1009000, 10";
       // The first call also reads the catalogs of PostgreSQL.
       await pagesRead(sql, `list_operator_events(${filters[0]}, ${before})`);
       for (const filter of filters)

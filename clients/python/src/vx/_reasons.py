@@ -62,6 +62,12 @@ class ExpiredApiKeyError(AuthenticationError):
     reason = "expired_api_key"
 
 
+class InvalidSessionError(AuthenticationError):
+    """401: The session has expired or was ended. Sign in again."""
+
+    reason = "invalid_session"
+
+
 class InsufficientBalanceError(BillingError):
     """402: The balance is too low for this call. Add credit to the account."""
 
@@ -104,6 +110,18 @@ class AccountSuspendedError(PermissionDeniedError):
     reason = "account_suspended"
 
 
+class SignUpRefusedError(PermissionDeniedError):
+    """403: This server creates no account for this person. Contact the operator of this service."""
+
+    reason = "sign_up_refused"
+
+
+class InvalidInvitationError(PermissionDeniedError):
+    """403: The invitation was used, has expired, was deleted, or is for another e-mail address. Ask for a new one."""
+
+    reason = "invalid_invitation"
+
+
 class NotFoundError(InvalidRequestError):
     """404: The resource does not exist. Check the path."""
 
@@ -132,6 +150,18 @@ class WebhookLimitReachedError(InvalidRequestError):
     """409: The maximum number of webhooks exists. Delete a webhook that is not used."""
 
     reason = "webhook_limit_reached"
+
+
+class MemberLimitReachedError(InvalidRequestError):
+    """409: The maximum number of members or invitations exists."""
+
+    reason = "member_limit_reached"
+
+
+class LastOwnerError(InvalidRequestError):
+    """409: The account has no other owner. Make another member an owner first."""
+
+    reason = "last_owner"
 
 
 class WebhookDisabledError(InvalidRequestError):
@@ -275,6 +305,7 @@ CLASSES: dict[str, type[VxError]] = {
     "invalid_api_key": InvalidApiKeyError,
     "revoked_api_key": RevokedApiKeyError,
     "expired_api_key": ExpiredApiKeyError,
+    "invalid_session": InvalidSessionError,
     "insufficient_balance": InsufficientBalanceError,
     "payment_reversed": PaymentReversedError,
     "budget_exceeded": BudgetExceededError,
@@ -282,11 +313,15 @@ CLASSES: dict[str, type[VxError]] = {
     "model_not_allowed": ModelNotAllowedError,
     "address_not_allowed": AddressNotAllowedError,
     "account_suspended": AccountSuspendedError,
+    "sign_up_refused": SignUpRefusedError,
+    "invalid_invitation": InvalidInvitationError,
     "not_found": NotFoundError,
     "model_not_found": ModelNotFoundError,
     "method_not_allowed": MethodNotAllowedError,
     "cursor_expired": CursorExpiredError,
     "webhook_limit_reached": WebhookLimitReachedError,
+    "member_limit_reached": MemberLimitReachedError,
+    "last_owner": LastOwnerError,
     "webhook_disabled": WebhookDisabledError,
     "key_limit_reached": KeyLimitReachedError,
     "idempotency_in_progress": IdempotencyInProgressError,

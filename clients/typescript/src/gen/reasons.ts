@@ -56,6 +56,12 @@ export class ExpiredApiKeyError extends AuthenticationError {
   override readonly reason = "expired_api_key";
 }
 
+/** 401: The session has expired or was ended. Sign in again. */
+export class InvalidSessionError extends AuthenticationError {
+  override readonly name: string = "InvalidSessionError";
+  override readonly reason = "invalid_session";
+}
+
 /** 402: The balance is too low for this call. Add credit to the account. */
 export class InsufficientBalanceError extends BillingError {
   override readonly name: string = "InsufficientBalanceError";
@@ -98,6 +104,18 @@ export class AccountSuspendedError extends PermissionDeniedError {
   override readonly reason = "account_suspended";
 }
 
+/** 403: This server creates no account for this person. Contact the operator of this service. */
+export class SignUpRefusedError extends PermissionDeniedError {
+  override readonly name: string = "SignUpRefusedError";
+  override readonly reason = "sign_up_refused";
+}
+
+/** 403: The invitation was used, has expired, was deleted, or is for another e-mail address. Ask for a new one. */
+export class InvalidInvitationError extends PermissionDeniedError {
+  override readonly name: string = "InvalidInvitationError";
+  override readonly reason = "invalid_invitation";
+}
+
 /** 404: The resource does not exist. Check the path. */
 export class NotFoundError extends InvalidRequestError {
   override readonly name: string = "NotFoundError";
@@ -126,6 +144,18 @@ export class CursorExpiredError extends InvalidRequestError {
 export class WebhookLimitReachedError extends InvalidRequestError {
   override readonly name: string = "WebhookLimitReachedError";
   override readonly reason = "webhook_limit_reached";
+}
+
+/** 409: The maximum number of members or invitations exists. */
+export class MemberLimitReachedError extends InvalidRequestError {
+  override readonly name: string = "MemberLimitReachedError";
+  override readonly reason = "member_limit_reached";
+}
+
+/** 409: The account has no other owner. Make another member an owner first. */
+export class LastOwnerError extends InvalidRequestError {
+  override readonly name: string = "LastOwnerError";
+  override readonly reason = "last_owner";
 }
 
 /** 409: The webhook is disabled and receives nothing. Enable it first. */
@@ -270,6 +300,7 @@ export const CLASSES = {
   invalid_api_key: InvalidApiKeyError,
   revoked_api_key: RevokedApiKeyError,
   expired_api_key: ExpiredApiKeyError,
+  invalid_session: InvalidSessionError,
   insufficient_balance: InsufficientBalanceError,
   payment_reversed: PaymentReversedError,
   budget_exceeded: BudgetExceededError,
@@ -277,11 +308,15 @@ export const CLASSES = {
   model_not_allowed: ModelNotAllowedError,
   address_not_allowed: AddressNotAllowedError,
   account_suspended: AccountSuspendedError,
+  sign_up_refused: SignUpRefusedError,
+  invalid_invitation: InvalidInvitationError,
   not_found: NotFoundError,
   model_not_found: ModelNotFoundError,
   method_not_allowed: MethodNotAllowedError,
   cursor_expired: CursorExpiredError,
   webhook_limit_reached: WebhookLimitReachedError,
+  member_limit_reached: MemberLimitReachedError,
+  last_owner: LastOwnerError,
   webhook_disabled: WebhookDisabledError,
   key_limit_reached: KeyLimitReachedError,
   idempotency_in_progress: IdempotencyInProgressError,

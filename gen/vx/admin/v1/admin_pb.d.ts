@@ -14,6 +14,7 @@ import type { Event } from "../../v1/event_pb.js";
 import type { AutoTopUp, TopUp } from "../../v1/top_up_pb.js";
 import type { UsageRow } from "../../v1/usage_pb.js";
 import type { Delivery, DeliveryOutcome, Webhook } from "../../v1/webhook_pb.js";
+import type { Invitation, Member } from "../../account/v1/account_pb.js";
 
 /**
  * Describes the file vx/admin/v1/admin.proto.
@@ -4320,6 +4321,277 @@ export declare type RedeliverResponse = Message<"vx.admin.v1.RedeliverResponse">
 export declare const RedeliverResponseSchema: GenMessage<RedeliverResponse>;
 
 /**
+ * Selects the account.
+ *
+ * @generated from message vx.admin.v1.ListMembersRequest
+ */
+export declare type ListMembersRequest = Message<"vx.admin.v1.ListMembersRequest"> & {
+  /**
+   * The id of the account, or an external id or a name that identifies no other account.
+   *
+   * @generated from field: string account_id = 1;
+   */
+  accountId: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.ListMembersRequest.
+ * Use `create(ListMembersRequestSchema)` to create a new message.
+ */
+export declare const ListMembersRequestSchema: GenMessage<ListMembersRequest>;
+
+/**
+ * The people who work with an account, and who is invited to.
+ *
+ * @generated from message vx.admin.v1.ListMembersResponse
+ */
+export declare type ListMembersResponse = Message<"vx.admin.v1.ListMembersResponse"> & {
+  /**
+   * The members, in the order in which they joined.
+   *
+   * @generated from field: repeated vx.account.v1.Member members = 1;
+   */
+  members: Member[];
+
+  /**
+   * The invitations that can be accepted, the newest first.
+   *
+   * @generated from field: repeated vx.account.v1.Invitation invitations = 2;
+   */
+  invitations: Invitation[];
+};
+
+/**
+ * Describes the message vx.admin.v1.ListMembersResponse.
+ * Use `create(ListMembersResponseSchema)` to create a new message.
+ */
+export declare const ListMembersResponseSchema: GenMessage<ListMembersResponse>;
+
+/**
+ * The invitation to create.
+ *
+ * @generated from message vx.admin.v1.CreateInvitationRequest
+ */
+export declare type CreateInvitationRequest = Message<"vx.admin.v1.CreateInvitationRequest"> & {
+  /**
+   * The id of the account, or an external id or a name that identifies no other account.
+   *
+   * @generated from field: string account_id = 1;
+   */
+  accountId: string;
+
+  /**
+   * The role of the invited person: "viewer", "developer", "billing" or "owner".
+   *
+   * @generated from field: string role = 2;
+   */
+  role: string;
+
+  /**
+   * If set, only a person with this verified e-mail address can accept the invitation.
+   *
+   * @generated from field: string email = 3;
+   */
+  email: string;
+
+  /**
+   * The reason, as shown in the operator log.
+   *
+   * @generated from field: string reason = 4;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.CreateInvitationRequest.
+ * Use `create(CreateInvitationRequestSchema)` to create a new message.
+ */
+export declare const CreateInvitationRequestSchema: GenMessage<CreateInvitationRequest>;
+
+/**
+ * The new invitation.
+ *
+ * @generated from message vx.admin.v1.CreateInvitationResponse
+ */
+export declare type CreateInvitationResponse = Message<"vx.admin.v1.CreateInvitationResponse"> & {
+  /**
+   * The invitation.
+   *
+   * @generated from field: vx.account.v1.Invitation invitation = 1;
+   */
+  invitation?: Invitation | undefined;
+
+  /**
+   * The link to send to the invited person. It cannot be read again.
+   *
+   * @generated from field: string url = 2;
+   */
+  url: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.CreateInvitationResponse.
+ * Use `create(CreateInvitationResponseSchema)` to create a new message.
+ */
+export declare const CreateInvitationResponseSchema: GenMessage<CreateInvitationResponse>;
+
+/**
+ * The invitation to create.
+ *
+ * @generated from message vx.admin.v1.CreateSignUpInvitationRequest
+ */
+export declare type CreateSignUpInvitationRequest = Message<"vx.admin.v1.CreateSignUpInvitationRequest"> & {
+  /**
+   * If set, only a person with this verified e-mail address can accept the invitation.
+   *
+   * @generated from field: string email = 1;
+   */
+  email: string;
+
+  /**
+   * The reason, as shown in the operator log.
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.CreateSignUpInvitationRequest.
+ * Use `create(CreateSignUpInvitationRequestSchema)` to create a new message.
+ */
+export declare const CreateSignUpInvitationRequestSchema: GenMessage<CreateSignUpInvitationRequest>;
+
+/**
+ * The new invitation.
+ *
+ * @generated from message vx.admin.v1.CreateSignUpInvitationResponse
+ */
+export declare type CreateSignUpInvitationResponse = Message<"vx.admin.v1.CreateSignUpInvitationResponse"> & {
+  /**
+   * The id of the invitation: "sinv_…".
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * When it expires.
+   *
+   * @generated from field: google.protobuf.Timestamp expires_at = 2;
+   */
+  expiresAt?: Timestamp | undefined;
+
+  /**
+   * The link to send to the invited person. It cannot be read again.
+   *
+   * @generated from field: string url = 3;
+   */
+  url: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.CreateSignUpInvitationResponse.
+ * Use `create(CreateSignUpInvitationResponseSchema)` to create a new message.
+ */
+export declare const CreateSignUpInvitationResponseSchema: GenMessage<CreateSignUpInvitationResponse>;
+
+/**
+ * The member to remove.
+ *
+ * @generated from message vx.admin.v1.RemoveMemberRequest
+ */
+export declare type RemoveMemberRequest = Message<"vx.admin.v1.RemoveMemberRequest"> & {
+  /**
+   * The id of the account, or an external id or a name that identifies no other account.
+   *
+   * @generated from field: string account_id = 1;
+   */
+  accountId: string;
+
+  /**
+   * The id of the person: "usr_…".
+   *
+   * @generated from field: string person_id = 2;
+   */
+  personId: string;
+
+  /**
+   * The reason, as shown in the operator log.
+   *
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.RemoveMemberRequest.
+ * Use `create(RemoveMemberRequestSchema)` to create a new message.
+ */
+export declare const RemoveMemberRequestSchema: GenMessage<RemoveMemberRequest>;
+
+/**
+ * No properties.
+ *
+ * @generated from message vx.admin.v1.RemoveMemberResponse
+ */
+export declare type RemoveMemberResponse = Message<"vx.admin.v1.RemoveMemberResponse"> & {
+};
+
+/**
+ * Describes the message vx.admin.v1.RemoveMemberResponse.
+ * Use `create(RemoveMemberResponseSchema)` to create a new message.
+ */
+export declare const RemoveMemberResponseSchema: GenMessage<RemoveMemberResponse>;
+
+/**
+ * Selects the account.
+ *
+ * @generated from message vx.admin.v1.ViewCustomerPageRequest
+ */
+export declare type ViewCustomerPageRequest = Message<"vx.admin.v1.ViewCustomerPageRequest"> & {
+  /**
+   * The id of the account, or an external id or a name that identifies no other account.
+   *
+   * @generated from field: string account_id = 1;
+   */
+  accountId: string;
+
+  /**
+   * The reason, as shown in the operator log.
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.ViewCustomerPageRequest.
+ * Use `create(ViewCustomerPageRequestSchema)` to create a new message.
+ */
+export declare const ViewCustomerPageRequestSchema: GenMessage<ViewCustomerPageRequest>;
+
+/**
+ * The link to the page.
+ *
+ * @generated from message vx.admin.v1.ViewCustomerPageResponse
+ */
+export declare type ViewCustomerPageResponse = Message<"vx.admin.v1.ViewCustomerPageResponse"> & {
+  /**
+   * The link. It works for a minute, once.
+   *
+   * @generated from field: string url = 1;
+   */
+  url: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.ViewCustomerPageResponse.
+ * Use `create(ViewCustomerPageResponseSchema)` to create a new message.
+ */
+export declare const ViewCustomerPageResponseSchema: GenMessage<ViewCustomerPageResponse>;
+
+/**
  * The operator API: accounts, balances, plans, keys and operators. Only the operator listener serves it.
  *
  * @generated from service vx.admin.v1.AdminService
@@ -4780,6 +5052,67 @@ export declare const AdminService: GenService<{
     methodKind: "unary";
     input: typeof RevokeOperatorRequestSchema;
     output: typeof RevokeOperatorResponseSchema;
+  },
+  /**
+   * List members
+   *
+   * Returns the members of an account, and its open invitations.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.ListMembers
+   */
+  listMembers: {
+    methodKind: "unary";
+    input: typeof ListMembersRequestSchema;
+    output: typeof ListMembersResponseSchema;
+  },
+  /**
+   * Create invitation
+   *
+   * Returns a link that makes one person a member of an account. It works for seven days, once.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.CreateInvitation
+   */
+  createInvitation: {
+    methodKind: "unary";
+    input: typeof CreateInvitationRequestSchema;
+    output: typeof CreateInvitationResponseSchema;
+  },
+  /**
+   * Create sign-up invitation
+   *
+   * Returns a link with which one person signs up for a new account. It works for seven days, once.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.CreateSignUpInvitation
+   */
+  createSignUpInvitation: {
+    methodKind: "unary";
+    input: typeof CreateSignUpInvitationRequestSchema;
+    output: typeof CreateSignUpInvitationResponseSchema;
+  },
+  /**
+   * Remove member
+   *
+   * Removes a person from an account. The last owner cannot be removed. A person who is not a member is ignored.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.RemoveMember
+   */
+  removeMember: {
+    methodKind: "unary";
+    input: typeof RemoveMemberRequestSchema;
+    output: typeof RemoveMemberResponseSchema;
+  },
+  /**
+   * View customer page
+   *
+   * Returns a link to the page of an account, where the operator sees what its members see and changes nothing. The link works for a
+   * minute, once; the view ends after an hour. The members see the view in the log of the account.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.ViewCustomerPage
+   */
+  viewCustomerPage: {
+    methodKind: "unary";
+    input: typeof ViewCustomerPageRequestSchema;
+    output: typeof ViewCustomerPageResponseSchema;
   },
   /**
    * List operator events

@@ -56,11 +56,18 @@ export declare type MethodPolicy = Message<"vx.options.v1.MethodPolicy"> & {
   role: Role;
 
   /**
-   * Whether keys of a suspended account may call the method too. Not for the scope "generate".
+   * Whether keys and members of a suspended account may call the method too. Not for the scope "generate".
    *
    * @generated from field: bool while_suspended = 6;
    */
   whileSuspended: boolean;
+
+  /**
+   * The role that a member of an account must have. Required for methods of members.
+   *
+   * @generated from field: vx.options.v1.MemberRole member_role = 7;
+   */
+  memberRole: MemberRole;
 };
 
 /**
@@ -136,6 +143,13 @@ export enum Access {
    * @generated from enum value: ACCESS_OPERATOR = 2;
    */
   OPERATOR = 2,
+
+  /**
+   * The session of a person who is signed in to the customer page (public listener).
+   *
+   * @generated from enum value: ACCESS_MEMBER = 3;
+   */
+  MEMBER = 3,
 }
 
 /**
@@ -189,6 +203,60 @@ export enum Role {
  * Describes the enum vx.options.v1.Role.
  */
 export declare const RoleSchema: GenEnum<Role>;
+
+/**
+ * The role of a member. An owner may do everything; every member may do what a viewer may.
+ *
+ * @generated from enum vx.options.v1.MemberRole
+ */
+export enum MemberRole {
+  /**
+   * Invalid for methods of members.
+   *
+   * @generated from enum value: MEMBER_ROLE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The method concerns no account: any person who is signed in may call it.
+   *
+   * @generated from enum value: MEMBER_ROLE_PERSON = 1;
+   */
+  PERSON = 1,
+
+  /**
+   * Reads everything but secrets.
+   *
+   * @generated from enum value: MEMBER_ROLE_VIEWER = 2;
+   */
+  VIEWER = 2,
+
+  /**
+   * Also manages keys and webhooks, and uses the playground.
+   *
+   * @generated from enum value: MEMBER_ROLE_DEVELOPER = 3;
+   */
+  DEVELOPER = 3,
+
+  /**
+   * Also manages limits, top-ups and the threshold of the balance.
+   *
+   * @generated from enum value: MEMBER_ROLE_BILLING = 4;
+   */
+  BILLING = 4,
+
+  /**
+   * Also manages the members and the name of the account.
+   *
+   * @generated from enum value: MEMBER_ROLE_OWNER = 5;
+   */
+  OWNER = 5,
+}
+
+/**
+ * Describes the enum vx.options.v1.MemberRole.
+ */
+export declare const MemberRoleSchema: GenEnum<MemberRole>;
 
 /**
  * The API whose conventions a service follows over REST.

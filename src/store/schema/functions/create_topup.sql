@@ -1,6 +1,7 @@
--- Creates a top-up that is not paid yet, once per idempotency key.
+-- Creates a top-up that is not paid yet, once per idempotency key. p_act is NULL for a key of the account.
 CREATE OR REPLACE FUNCTION create_topup(
-  p_lane smallint, p_account_id text, p_id text, p_amount_micros bigint, p_currency text, p_return_url text, p_idempotency_key text
+  p_act text, p_lane smallint, p_account_id text, p_id text, p_amount_micros bigint, p_currency text, p_return_url text,
+  p_idempotency_key text
 ) RETURNS SETOF topups
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
@@ -21,6 +22,9 @@ BEGIN
   IF c_max_pending <= (SELECT count(*) FROM topups t
       WHERE t.lane = p_lane AND t.account_id = v_account.id AND t.state = 'pending') THEN
     PERFORM refuse('topup_limit_reached');
+  END IF;
+  IF p_act IS NOT NULL THEN
+    PERFORM log_change(p_act, p_lane, p_id, p_account_id);
   END IF;
   RETURN QUERY INSERT INTO topups (lane, id, account_id, state, amount_micros, currency, return_url, idempotency_key, created_at,
       next_poll_at)

@@ -1,5 +1,5 @@
--- Records a change by an operator. The functions that change something call it in the same transaction.
--- The operator may have been revoked since the call was authenticated: then nothing is changed.
+-- Records a change by an operator or a member. The functions that change something call it in the same transaction.
+-- The operator may have been revoked, or the member removed, since the call was authenticated: then nothing is changed.
 CREATE OR REPLACE FUNCTION log_change(p_act text, p_lane smallint, p_target text, p_account_id text) RETURNS void
   LANGUAGE plpgsql
 AS $$
@@ -12,6 +12,12 @@ BEGIN
       WHERE o.id = v_act.actor_id AND (o.revoked_at IS NULL OR o.id = p_target) FOR SHARE;
     IF NOT FOUND THEN
       PERFORM refuse('invalid_operator_token');
+    END IF;
+  ELSIF v_act.actor_id LIKE 'usr\_%' THEN
+    PERFORM 1 FROM members m
+      WHERE m.lane = p_lane AND m.account_id = p_account_id AND m.person_id = v_act.actor_id FOR SHARE;
+    IF NOT FOUND THEN
+      PERFORM refuse('invalid_session');
     END IF;
   END IF;
   PERFORM append_operator_event(v_act, p_lane, p_target, p_account_id, 'ok');

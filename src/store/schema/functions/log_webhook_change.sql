@@ -1,4 +1,4 @@
--- Logs a change of a webhook by an operator, and shares it with the other cells if the webhook is one of operators. p_act is NULL for a
+-- Logs a change of a webhook by an operator or a member, and shares it with the other cells if the webhook is one of operators. p_act is NULL for a
 -- change by a key of the account.
 CREATE OR REPLACE FUNCTION log_webhook_change(p_act text, p_lane smallint, p_id text, p_account_id text) RETURNS void
   LANGUAGE plpgsql

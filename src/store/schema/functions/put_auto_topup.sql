@@ -1,4 +1,4 @@
--- Sets the automatic top-ups of an account; the amounts are kept if they are disabled. p_act is that of an operator, or NULL for a key of
+-- Sets the automatic top-ups of an account; the amounts are kept if they are disabled. p_act is that of an operator or a member, or NULL for a key of
 -- the account, which may only lower and stop.
 CREATE OR REPLACE FUNCTION put_auto_topup(
   p_act text, p_lane smallint, p_account_id text, p_is_enabled boolean, p_threshold_micros bigint, p_amount_micros bigint,
@@ -14,7 +14,7 @@ BEGIN
   IF p_act IS NULL AND p_is_enabled AND (v_old.is_enabled IS NOT TRUE OR p_threshold_micros > v_old.threshold_micros
       OR p_amount_micros > v_old.amount_micros OR p_monthly_max_micros > v_old.monthly_max_micros) THEN
     PERFORM refuse('insufficient_scope',
-      'A key can only lower and stop automatic top-ups. To start or to raise them, ask the operator of this service.');
+      'A key can only lower and stop automatic top-ups. To start or to raise them, sign in to the account page or ask the operator of this service.');
   END IF;
   IF p_is_enabled THEN
     INSERT INTO auto_topups AS s (lane, account_id, is_enabled, threshold_micros, amount_micros, monthly_max_micros, currency)
@@ -24,7 +24,7 @@ BEGIN
         full_until = NULL, failures = CASE WHEN s.is_enabled THEN s.failures ELSE 0 END;
   ELSIF v_old.is_enabled THEN
     UPDATE auto_topups SET is_enabled = false WHERE lane = p_lane AND account_id = p_account_id;
-    PERFORM write_auto_topup_event(p_lane, p_account_id, 'topup.auto_disabled', '', CASE WHEN p_act IS NULL THEN 'key' ELSE 'operator' END);
+    PERFORM write_auto_topup_event(p_lane, p_account_id, 'topup.auto_disabled', '', actor_kind(p_act));
   END IF;
   PERFORM arm_auto_topup(p_lane, p_account_id, p_is_enabled);
   -- A payment that is not sent yet may have become too high.

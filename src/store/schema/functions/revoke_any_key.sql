@@ -1,4 +1,4 @@
--- Revokes a key of any account, for an operator.
+-- Revokes a key of any account, for an operator or a member.
 CREATE OR REPLACE FUNCTION revoke_any_key(p_act text, p_lane smallint, p_id text) RETURNS SETOF key_view
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
@@ -10,7 +10,7 @@ BEGIN
   UPDATE keys SET revoked_at = v_now WHERE lane = p_lane AND id = p_id AND revoked_at IS NULL
     RETURNING account_id INTO v_account_id;
   IF FOUND THEN
-    PERFORM write_key_event(p_lane, p_id, 'key.revoked', '{"by":"operator"}');
+    PERFORM write_key_event(p_lane, p_id, 'key.revoked', jsonb_build_object('by', actor_kind(p_act)));
     PERFORM log_change(p_act, p_lane, p_id, v_account_id);
   END IF;
   RETURN QUERY SELECT * FROM view_keys(p_lane, '', p_id, '', 1);

@@ -14,6 +14,7 @@ BEGIN
       PERFORM refuse('last_admin');
     END IF;
     DELETE FROM operator_sessions s WHERE s.operator_id = p_id;
+    DELETE FROM page_sessions s WHERE s.operator_id = p_id;
     PERFORM log_change(p_act, no_lane(), p_id, '');
     PERFORM change_shared_data();
   END IF;

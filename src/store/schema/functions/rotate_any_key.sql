@@ -1,4 +1,4 @@
--- Gives a key of any account a new secret, for an operator.
+-- Gives a key of any account a new secret, for an operator or a member.
 CREATE OR REPLACE FUNCTION rotate_any_key(
   p_act text, p_lane smallint, p_id text, p_fingerprint bytea, p_visible_start text, p_visible_end text, p_overlap_seconds integer
 ) RETURNS SETOF key_view

@@ -985,7 +985,108 @@ CREATE TABLE operator_sessions (
 );
 CREATE INDEX operator_sessions_by_operator ON operator_sessions (operator_id, created_at);
 
--- The operator log: what operators changed, and which changes were refused. Rows are appended in the transaction of the
+-- People who sign in to the customer page with OpenID Connect. They belong to no lane: this table, their sessions and what they signed up for are
+-- in the first cell. What a person may do in an account is in the lane of the account, see members.
+CREATE TABLE people (
+  id text PRIMARY KEY,
+  issuer text NOT NULL,
+  subject text NOT NULL,
+  -- The address that the provider verified at the last sign-in; empty if it verified none.
+  email text NOT NULL,
+  created_at timestamptz NOT NULL,
+  signed_in_at timestamptz NOT NULL,
+  -- The account for which the person signed up. It is chosen before the account is created, so that a repetition creates no second one.
+  account_id text,
+  CONSTRAINT people_identity_unique UNIQUE (issuer, subject)
+);
+CREATE INDEX people_by_sign_in ON people (signed_in_at);
+
+-- The accounts to look in for a person. A row can exist without a member, but no member without a row.
+CREATE TABLE person_accounts (
+  person_id text NOT NULL REFERENCES people ON DELETE CASCADE,
+  account_id text NOT NULL,
+  PRIMARY KEY (person_id, account_id)
+);
+
+-- The sessions of the customer page: of a person, or of an operator who views the page of one account.
+CREATE TABLE page_sessions (
+  -- SHA-256 of the cookie. Before an operator opens the link to the page: of the token in the link.
+  fingerprint bytea PRIMARY KEY,
+  id text NOT NULL UNIQUE,
+  person_id text REFERENCES people ON DELETE CASCADE,
+  operator_id text,
+  operator_name text NOT NULL DEFAULT '',
+  -- The account that the operator views.
+  account_id text,
+  is_link boolean NOT NULL DEFAULT false,
+  created_at timestamptz NOT NULL,
+  -- To the minute.
+  used_at timestamptz NOT NULL,
+  user_agent text NOT NULL,
+  address text NOT NULL,
+  CONSTRAINT session_fingerprint_is_sha256 CHECK (length(fingerprint) = 32),
+  CONSTRAINT session_of_person_or_operator CHECK ((person_id IS NULL) = (operator_id IS NOT NULL AND account_id IS NOT NULL))
+);
+CREATE INDEX page_sessions_by_person ON page_sessions (person_id, created_at) WHERE person_id IS NOT NULL;
+CREATE INDEX page_sessions_by_operator ON page_sessions (operator_id) WHERE operator_id IS NOT NULL;
+CREATE INDEX page_sessions_by_use ON page_sessions (used_at);
+
+-- Identities that got the starting credit of a sign-up: digests of issuer and subject, and of the verified address. They stay when the
+-- account is closed, so that nobody gets it again.
+CREATE TABLE starting_credits (
+  digest bytea PRIMARY KEY,
+  account_id text NOT NULL
+);
+
+-- Invitations to sign up, which operators create. The others are in the lane of their account, see invitations.
+CREATE TABLE sign_up_invitations (
+  id text PRIMARY KEY,
+  fingerprint bytea NOT NULL,
+  email text NOT NULL,
+  created_by text NOT NULL,
+  created_at timestamptz NOT NULL,
+  expires_at timestamptz NOT NULL,
+  -- The person who used it.
+  person_id text,
+  CONSTRAINT invitation_fingerprint_is_sha256 CHECK (length(fingerprint) = 32)
+);
+
+CREATE TYPE member_role AS ENUM ('viewer', 'developer', 'billing', 'owner');
+
+-- Who works with an account on the customer page.
+CREATE TABLE members (
+  lane smallint NOT NULL,
+  account_id text NOT NULL,
+  person_id text NOT NULL,
+  -- That of the person, at the last sign-in.
+  email text NOT NULL,
+  role member_role NOT NULL,
+  joined_at timestamptz NOT NULL,
+  PRIMARY KEY (lane, account_id, person_id),
+  FOREIGN KEY (lane, account_id) REFERENCES accounts (lane, id)
+);
+
+-- Links that make one person a member. A row is deleted when it is used.
+CREATE TABLE invitations (
+  lane smallint NOT NULL,
+  id text NOT NULL,
+  account_id text NOT NULL,
+  -- SHA-256 of the secret in the link.
+  fingerprint bytea NOT NULL,
+  role member_role NOT NULL,
+  -- If set, only a person with this address can use it.
+  email text NOT NULL,
+  -- The id of the person or operator.
+  created_by text NOT NULL,
+  created_at timestamptz NOT NULL,
+  expires_at timestamptz NOT NULL,
+  PRIMARY KEY (lane, id),
+  FOREIGN KEY (lane, account_id) REFERENCES accounts (lane, id),
+  CONSTRAINT invitation_fingerprint_is_sha256 CHECK (length(fingerprint) = 32)
+);
+CREATE INDEX invitations_by_account ON invitations (lane, account_id);
+
+-- The operator log: what operators and members changed, and which changes were refused. Rows are appended in the transaction of the
 -- change and never change.
 --
 -- An event belongs to the lane of the account that it concerns, so that it moves with the account; events about plans and
@@ -994,8 +1095,9 @@ CREATE TABLE operator_events (
   lane smallint NOT NULL,
   seq bigint NOT NULL,
   created_at timestamptz NOT NULL,
-  -- The id of the operator, "break-glass" for the holder of VX_ADMIN_TOKEN, or "server".
+  -- The id of the operator or of the member, "break-glass" for the holder of VX_ADMIN_TOKEN, or "server".
   actor_id text NOT NULL,
+  -- Empty for a member, whose name is personal data: rows of the log cannot be deleted.
   actor_name text NOT NULL,
   -- Such as "CreditAccount".
   method text NOT NULL,

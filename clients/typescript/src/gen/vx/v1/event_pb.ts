@@ -16,7 +16,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file vx/v1/event.proto.
  */
 export const file_vx_v1_event: GenFile = /*@__PURE__*/
-  fileDesc("ChF2eC92MS9ldmVudC5wcm90bxIFdngudjEimQEKBUV2ZW50EgoKAmlkGAEgASgJEgwKBHR5cGUYAiABKAkSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKYWNjb3VudF9pZBgEIAEoCRIlCgRkYXRhGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBILCgNzZXEYBiABKAMiUwoRTGlzdEV2ZW50c1JlcXVlc3QSDQoFdHlwZXMYASADKAkSDQoFYWZ0ZXIYAiABKAkSEQoJcGFnZV9zaXplGAMgASgFEg0KBW9yZGVyGAQgASgJIlgKEkxpc3RFdmVudHNSZXNwb25zZRIcCgZldmVudHMYASADKAsyDC52eC52MS5FdmVudBISCgpuZXh0X2FmdGVyGAIgASgJEhAKCGhhc19tb3JlGAMgASgIIjIKEldhdGNoRXZlbnRzUmVxdWVzdBINCgV0eXBlcxgBIAMoCRINCgVhZnRlchgCIAEoCSIyChNXYXRjaEV2ZW50c1Jlc3BvbnNlEhsKBWV2ZW50GAEgASgLMgwudngudjEuRXZlbnQiRQoPQmFsYW5jZUxvd0V2ZW50EhYKDmJhbGFuY2VfbWljcm9zGAEgASgDEhoKEmxvd19iYWxhbmNlX21pY3JvcxgCIAEoAyJHChRCYWxhbmNlRGVwbGV0ZWRFdmVudBIWCg5iYWxhbmNlX21pY3JvcxgBIAEoAxIXCg9yZXF1aXJlZF9taWNyb3MYAiABKAMiUQoTTGltaXRUaHJlc2hvbGRFdmVudBIbCgVsaW1pdBgBIAEoCzIMLnZ4LnYxLkxpbWl0Eg8KB3BlcmNlbnQYAiABKAUSDAoEdXNlchgDIAEoCSJpChBFbnRyeVBvc3RlZEV2ZW50EhAKCGVudHJ5X2lkGAEgASgJEhUKDWFtb3VudF9taWNyb3MYAiABKAMSHAoUYmFsYW5jZV9hZnRlcl9taWNyb3MYAyABKAMSDgoGcmVhc29uGAQgASgJIsgBCgpUb3BVcEV2ZW50EhAKCHRvcHVwX2lkGAEgASgJEg0KBXN0YXRlGAIgASgJEhUKDWFtb3VudF9taWNyb3MYAyABKAMSFwoPcmVmdW5kZWRfbWljcm9zGAQgASgDEhcKD2Rpc3B1dGVkX21pY3JvcxgFIAEoAxIQCghlbnRyeV9pZBgGIAEoCRIWCg5iYWxhbmNlX21pY3JvcxgHIAEoAxITCgtvd2VkX21pY3JvcxgIIAEoAxIRCglhdXRvbWF0aWMYCSABKAgijwEKDkF1dG9Ub3BVcEV2ZW50EhAKCHRvcHVwX2lkGAEgASgJEg4KBnJlYXNvbhgCIAEoCRIQCghmYWlsdXJlcxgDIAEoBRIVCg1hbW91bnRfbWljcm9zGAQgASgDEhoKEm1vbnRobHlfbWF4X21pY3JvcxgFIAEoAxIWCg5iYWxhbmNlX21pY3JvcxgGIAEoAyKdAQoRR3JhbnRFeHBpcmVkRXZlbnQSEAoIZW50cnlfaWQYASABKAkSEQoJY3JlZGl0X2lkGAIgASgJEhUKDWFtb3VudF9taWNyb3MYAyABKAMSHAoUYmFsYW5jZV9hZnRlcl9taWNyb3MYBCABKAMSLgoKZXhwaXJlc19hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiuwEKCEtleUV2ZW50Eg4KBmtleV9pZBgBIAEoCRIMCgRuYW1lGAIgASgJEg4KBmZpZWxkcxgDIAMoCRI3ChNwcmV2aW91c19leHBpcmVzX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIKCgJieRgFIAEoCRIuCgpleHBpcmVzX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRkYXlzGAcgASgFIg4KDEFjY291bnRFdmVudCJHChRXZWJob29rRGlzYWJsZWRFdmVudBISCgp3ZWJob29rX2lkGAEgASgJEgsKA3VybBgCIAEoCRIOCgZyZWFzb24YAyABKAkiJgoQV2ViaG9va1Rlc3RFdmVudBISCgp3ZWJob29rX2lkGAEgASgJIp8BChFQcmljZUNoYW5nZWRFdmVudBINCgVtb2RlbBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgFEh0KBnByaWNlcxgDIAEoCzINLnZ4LnYxLlByaWNlcxIfCghwcmV2aW91cxgEIAEoCzINLnZ4LnYxLlByaWNlcxIZCgxkaXNjb3VudF9icHMYBSABKAVIAIgBAUIPCg1fZGlzY291bnRfYnBzMp4BCgxFdmVudFNlcnZpY2USRgoKTGlzdEV2ZW50cxIYLnZ4LnYxLkxpc3RFdmVudHNSZXF1ZXN0GhkudngudjEuTGlzdEV2ZW50c1Jlc3BvbnNlIgOQAgESRgoLV2F0Y2hFdmVudHMSGS52eC52MS5XYXRjaEV2ZW50c1JlcXVlc3QaGi52eC52MS5XYXRjaEV2ZW50c1Jlc3BvbnNlMAFCUQoJY29tLnZ4LnYxQgpFdmVudFByb3RvUAFaLmdpdGh1Yi5jb20vdngtYXBpL3Z4L2NsaWVudHMvZ28vZ2VuL3Z4L3YxO3Z4djGqAgVWeC5WMWIGcHJvdG8z", [file_google_protobuf_struct, file_google_protobuf_timestamp, file_vx_v1_limit, file_vx_v1_prices]);
+  fileDesc("ChF2eC92MS9ldmVudC5wcm90bxIFdngudjEimQEKBUV2ZW50EgoKAmlkGAEgASgJEgwKBHR5cGUYAiABKAkSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKYWNjb3VudF9pZBgEIAEoCRIlCgRkYXRhGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBILCgNzZXEYBiABKAMiUwoRTGlzdEV2ZW50c1JlcXVlc3QSDQoFdHlwZXMYASADKAkSDQoFYWZ0ZXIYAiABKAkSEQoJcGFnZV9zaXplGAMgASgFEg0KBW9yZGVyGAQgASgJIlgKEkxpc3RFdmVudHNSZXNwb25zZRIcCgZldmVudHMYASADKAsyDC52eC52MS5FdmVudBISCgpuZXh0X2FmdGVyGAIgASgJEhAKCGhhc19tb3JlGAMgASgIIjIKEldhdGNoRXZlbnRzUmVxdWVzdBINCgV0eXBlcxgBIAMoCRINCgVhZnRlchgCIAEoCSIyChNXYXRjaEV2ZW50c1Jlc3BvbnNlEhsKBWV2ZW50GAEgASgLMgwudngudjEuRXZlbnQiRQoPQmFsYW5jZUxvd0V2ZW50EhYKDmJhbGFuY2VfbWljcm9zGAEgASgDEhoKEmxvd19iYWxhbmNlX21pY3JvcxgCIAEoAyJHChRCYWxhbmNlRGVwbGV0ZWRFdmVudBIWCg5iYWxhbmNlX21pY3JvcxgBIAEoAxIXCg9yZXF1aXJlZF9taWNyb3MYAiABKAMiUQoTTGltaXRUaHJlc2hvbGRFdmVudBIbCgVsaW1pdBgBIAEoCzIMLnZ4LnYxLkxpbWl0Eg8KB3BlcmNlbnQYAiABKAUSDAoEdXNlchgDIAEoCSJpChBFbnRyeVBvc3RlZEV2ZW50EhAKCGVudHJ5X2lkGAEgASgJEhUKDWFtb3VudF9taWNyb3MYAiABKAMSHAoUYmFsYW5jZV9hZnRlcl9taWNyb3MYAyABKAMSDgoGcmVhc29uGAQgASgJIsgBCgpUb3BVcEV2ZW50EhAKCHRvcHVwX2lkGAEgASgJEg0KBXN0YXRlGAIgASgJEhUKDWFtb3VudF9taWNyb3MYAyABKAMSFwoPcmVmdW5kZWRfbWljcm9zGAQgASgDEhcKD2Rpc3B1dGVkX21pY3JvcxgFIAEoAxIQCghlbnRyeV9pZBgGIAEoCRIWCg5iYWxhbmNlX21pY3JvcxgHIAEoAxITCgtvd2VkX21pY3JvcxgIIAEoAxIRCglhdXRvbWF0aWMYCSABKAgijwEKDkF1dG9Ub3BVcEV2ZW50EhAKCHRvcHVwX2lkGAEgASgJEg4KBnJlYXNvbhgCIAEoCRIQCghmYWlsdXJlcxgDIAEoBRIVCg1hbW91bnRfbWljcm9zGAQgASgDEhoKEm1vbnRobHlfbWF4X21pY3JvcxgFIAEoAxIWCg5iYWxhbmNlX21pY3JvcxgGIAEoAyKdAQoRR3JhbnRFeHBpcmVkRXZlbnQSEAoIZW50cnlfaWQYASABKAkSEQoJY3JlZGl0X2lkGAIgASgJEhUKDWFtb3VudF9taWNyb3MYAyABKAMSHAoUYmFsYW5jZV9hZnRlcl9taWNyb3MYBCABKAMSLgoKZXhwaXJlc19hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiuwEKCEtleUV2ZW50Eg4KBmtleV9pZBgBIAEoCRIMCgRuYW1lGAIgASgJEg4KBmZpZWxkcxgDIAMoCRI3ChNwcmV2aW91c19leHBpcmVzX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIKCgJieRgFIAEoCRIuCgpleHBpcmVzX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRkYXlzGAcgASgFIkUKC01lbWJlckV2ZW50EhEKCXBlcnNvbl9pZBgBIAEoCRIMCgRyb2xlGAIgASgJEhUKDWludml0YXRpb25faWQYAyABKAkiDgoMQWNjb3VudEV2ZW50IkcKFFdlYmhvb2tEaXNhYmxlZEV2ZW50EhIKCndlYmhvb2tfaWQYASABKAkSCwoDdXJsGAIgASgJEg4KBnJlYXNvbhgDIAEoCSImChBXZWJob29rVGVzdEV2ZW50EhIKCndlYmhvb2tfaWQYASABKAkinwEKEVByaWNlQ2hhbmdlZEV2ZW50Eg0KBW1vZGVsGAEgASgJEg8KB3ZlcnNpb24YAiABKAUSHQoGcHJpY2VzGAMgASgLMg0udngudjEuUHJpY2VzEh8KCHByZXZpb3VzGAQgASgLMg0udngudjEuUHJpY2VzEhkKDGRpc2NvdW50X2JwcxgFIAEoBUgAiAEBQg8KDV9kaXNjb3VudF9icHMyngEKDEV2ZW50U2VydmljZRJGCgpMaXN0RXZlbnRzEhgudngudjEuTGlzdEV2ZW50c1JlcXVlc3QaGS52eC52MS5MaXN0RXZlbnRzUmVzcG9uc2UiA5ACARJGCgtXYXRjaEV2ZW50cxIZLnZ4LnYxLldhdGNoRXZlbnRzUmVxdWVzdBoaLnZ4LnYxLldhdGNoRXZlbnRzUmVzcG9uc2UwAUJRCgljb20udngudjFCCkV2ZW50UHJvdG9QAVouZ2l0aHViLmNvbS92eC1hcGkvdngvY2xpZW50cy9nby9nZW4vdngvdjE7dnh2MaoCBVZ4LlYxYgZwcm90bzM", [file_google_protobuf_struct, file_google_protobuf_timestamp, file_vx_v1_limit, file_vx_v1_prices]);
 
 /**
  * Something that happened to the account.
@@ -555,7 +555,7 @@ export type KeyEvent = Message<"vx.v1.KeyEvent"> & {
   previousExpiresAt?: Timestamp | undefined;
 
   /**
-   * "key.revoked": "key" (by a key of the account), "operator", or "leak_report".
+   * "key.revoked": "key" (by a key of the account), "member", "operator", or "leak_report".
    *
    * @generated from field: string by = 5;
    */
@@ -584,6 +584,41 @@ export const KeyEventSchema: GenMessage<KeyEvent> = /*@__PURE__*/
   messageDesc(file_vx_v1_event, 12);
 
 /**
+ * The data of the events about members, the people who work with the account on its page.
+ *
+ * @generated from message vx.v1.MemberEvent
+ */
+export type MemberEvent = Message<"vx.v1.MemberEvent"> & {
+  /**
+   * "member.joined" and "member.removed": the id of the person: "usr_…".
+   *
+   * @generated from field: string person_id = 1;
+   */
+  personId: string;
+
+  /**
+   * "member.invited" and "member.joined": "viewer", "developer", "billing" or "owner".
+   *
+   * @generated from field: string role = 2;
+   */
+  role: string;
+
+  /**
+   * "member.invited": the id of the invitation: "inv_…".
+   *
+   * @generated from field: string invitation_id = 3;
+   */
+  invitationId: string;
+};
+
+/**
+ * Describes the message vx.v1.MemberEvent.
+ * Use `create(MemberEventSchema)` to create a new message.
+ */
+export const MemberEventSchema: GenMessage<MemberEvent> = /*@__PURE__*/
+  messageDesc(file_vx_v1_event, 13);
+
+/**
  * The data of the events "account.suspended" and "account.resumed". It has no fields.
  *
  * @generated from message vx.v1.AccountEvent
@@ -596,7 +631,7 @@ export type AccountEvent = Message<"vx.v1.AccountEvent"> & {
  * Use `create(AccountEventSchema)` to create a new message.
  */
 export const AccountEventSchema: GenMessage<AccountEvent> = /*@__PURE__*/
-  messageDesc(file_vx_v1_event, 13);
+  messageDesc(file_vx_v1_event, 14);
 
 /**
  * The data of the event "webhook.disabled": the server disabled a webhook.
@@ -631,7 +666,7 @@ export type WebhookDisabledEvent = Message<"vx.v1.WebhookDisabledEvent"> & {
  * Use `create(WebhookDisabledEventSchema)` to create a new message.
  */
 export const WebhookDisabledEventSchema: GenMessage<WebhookDisabledEvent> = /*@__PURE__*/
-  messageDesc(file_vx_v1_event, 14);
+  messageDesc(file_vx_v1_event, 15);
 
 /**
  * The data of the event "webhook.test": a test of a webhook, which only the webhook gets. Its id begins with "test_", and its `seq` is 0.
@@ -652,7 +687,7 @@ export type WebhookTestEvent = Message<"vx.v1.WebhookTestEvent"> & {
  * Use `create(WebhookTestEventSchema)` to create a new message.
  */
 export const WebhookTestEventSchema: GenMessage<WebhookTestEvent> = /*@__PURE__*/
-  messageDesc(file_vx_v1_event, 15);
+  messageDesc(file_vx_v1_event, 16);
 
 /**
  * The data of the event "price.changed": the prices of a model changed, which only operators see, or those of the account.
@@ -701,7 +736,7 @@ export type PriceChangedEvent = Message<"vx.v1.PriceChangedEvent"> & {
  * Use `create(PriceChangedEventSchema)` to create a new message.
  */
 export const PriceChangedEventSchema: GenMessage<PriceChangedEvent> = /*@__PURE__*/
-  messageDesc(file_vx_v1_event, 16);
+  messageDesc(file_vx_v1_event, 17);
 
 /**
  * The events of the account: changes of its balance, its limits and its keys. An event is written together with its cause: it exists

@@ -1,0 +1,395 @@
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { AccountService } from "../../gen/vx/account/v1/account_pb.js";
+import { fingerprintOf, isWellFormedSessionToken } from "../domain/credentials.ts";
+import { DomainError } from "../domain/errors.ts";
+import { laneOfId } from "../domain/lane.ts";
+import { type MemberRole, SCOPES_OF_ROLE } from "../domain/member.ts";
+import type { Micros } from "../domain/money.ts";
+import { readPage } from "../domain/page.ts";
+import { DEFAULT_SCOPES, fromScopeBits, type Scope, toScopeBits } from "../domain/scope.ts";
+import { updateAccount } from "../store/accounts.ts";
+import { getKey } from "../store/keys.ts";
+import { moveBalance } from "../store/ledger.ts";
+import { listLimits, removeLimit, setLimit } from "../store/limits.ts";
+import {
+  acceptInvitation,
+  accountOfInvitation,
+  addOwner,
+  claimSignUp,
+  createSignUpAccount,
+  deleteInvitation,
+  endPageSession,
+  findMember,
+  type InvitationToken,
+  listInvitations,
+  listMembers,
+  listPageSessions,
+  listPersonAccounts,
+  setMemberRole,
+} from "../store/members.ts";
+import { listOperatorEvents } from "../store/operator-log.ts";
+import { accountService } from "./account-service.ts";
+import { createAccountKey, revokeKey, rotateKey, updateKey } from "./admin-service.ts";
+import { type ApiCall, type Deps, defineService, type Member, type ServiceDeps } from "./define-service.ts";
+import { eventService } from "./event-service.ts";
+import { keyService } from "./key-service.ts";
+import { ledgerService } from "./ledger-service.ts";
+import { limitChangeOf, limitToSet } from "./limit-service.ts";
+import { createInvitation, removeMember, viewInvitation, viewMember } from "./manage-members.ts";
+import { modelService } from "./model-service.ts";
+import { actionOf, type Change, makeLoggedChange } from "./operator-action.ts";
+import { statementService } from "./statement-service.ts";
+import { topUpService } from "./top-up-service.ts";
+import { usageService } from "./usage/service.ts";
+import { viewLimit } from "./views.ts";
+import { webhookService } from "./webhook-service.ts";
+
+/** Who may create an account by signing up, and what the account gets. */
+export type SignUp = {
+  readonly mode: "closed" | "invite" | "open";
+  readonly plan: string;
+  readonly creditMicros: Micros;
+  /** Undefined if the credit does not expire. */
+  readonly creditDays: number | undefined;
+  /** In lower case. Empty if addresses of all domains may sign up. */
+  readonly domains: readonly string[];
+};
+
+/** The dependencies of the customer page. */
+export type PageDeps = ServiceDeps & { readonly signUp: SignUp; readonly now: () => number };
+
+const PLAYGROUND_KEY_MS = 3_600_000;
+const DAY_MS = 86_400_000;
+
+export const accountPageService = defineService<typeof AccountService, PageDeps>(AccountService, {
+  getSession: async (deps, _request, { member }) => ({
+    personId: member.personId,
+    email: member.email,
+    operator: member.operatorName,
+    expiresAt: timestampFromDate(member.expiresAt),
+    accounts: await accountsOf(deps, member),
+    canSignUp: refusalOfSignUp(deps.signUp, member) === undefined,
+  }),
+  signUp,
+  acceptInvitation: async ({ database }, { token }, call) => {
+    const { member } = call;
+    requirePerson(member);
+    const invitation = invitationTokenOf(token, "inv");
+    const accountId = await accountOfInvitation(database, invitation, member.email);
+    if (accountId === undefined) throw new DomainError("invalid_invitation");
+    const action = actionOf({ id: member.personId, name: "", accountId }, call.method, call.requestId, {
+      target: invitation.id,
+    });
+    await acceptInvitation(database, action, accountId, invitation, member);
+    return { accountId };
+  },
+  listSessions: async ({ database }, _request, { member }) => ({
+    sessions: (await listPageSessions(database, requirePerson(member))).map((row) => ({
+      id: row.id,
+      createdAt: timestampFromDate(row.created_at),
+      usedAt: timestampFromDate(row.used_at),
+      userAgent: row.user_agent,
+      address: row.address,
+      current: row.id === member.id,
+    })),
+  }),
+  endSession: async ({ database }, { sessionId }, { member }) => {
+    await endPageSession(database, member.personId || undefined, sessionId || member.id);
+    return {};
+  },
+
+  listMembers: async ({ database }, _request, { key }) => ({
+    members: (await listMembers(database, key.accountId)).map(viewMember),
+  }),
+  setMemberRole: async (deps, { personId, role }, call) => {
+    const row = await makeLoggedChange(deps, call, { target: personId, details: { role } }, (action) =>
+      setMemberRole(deps.database, action, call.key.accountId, personId, role as MemberRole),
+    );
+    return { member: viewMember(row) };
+  },
+  removeMember: (deps, { personId }, call) => removeMember(deps, { personId, ...ofAccount(call) }, call),
+  leaveAccount: (deps, _request, call) =>
+    removeMember(deps, { personId: requirePerson(call.member), ...ofAccount(call) }, call),
+  createInvitation: (deps, { role, email }, call) =>
+    createInvitation(deps, { role, email, ...ofAccount(call) }, call),
+  listInvitations: async ({ database }, _request, { key }) => ({
+    invitations: (await listInvitations(database, key.accountId)).map(viewInvitation),
+  }),
+  deleteInvitation: async (deps, { invitationId }, call) => {
+    await makeLoggedChange(deps, call, { target: invitationId }, (action) =>
+      deleteInvitation(deps.database, action, call.key.accountId, invitationId),
+    );
+    return {};
+  },
+  renameAccount: async (deps, { name }, call) => {
+    const { accountId } = call.key;
+    const change = { target: accountId, details: { fields: "name" } };
+    await makeLoggedChange(deps, call, change, (action) =>
+      updateAccount(deps.database, action, accountId, {
+        name,
+        externalId: undefined,
+        email: undefined,
+        notes: undefined,
+        lowBalanceMicros: undefined,
+      }),
+    );
+    return {};
+  },
+  listActivity: async ({ database }, request, { key: { accountId } }) => {
+    const filter = { actorId: "", method: "", target: "", accountId, from: undefined, to: undefined };
+    const [{ rows, nextPageToken }, members] = await Promise.all([
+      listOperatorEvents(database, filter, readPage("activity", request, [accountId])),
+      listMembers(database, accountId),
+    ]);
+    const emails = new Map(members.map((member) => [member.person_id, member.email]));
+    const activity = rows.map((row) => ({
+      createdAt: timestampFromDate(row.created_at),
+      email: emails.get(row.actor_id) ?? "",
+      personId: row.actor_id.startsWith("usr_") ? row.actor_id : "",
+      method: row.method,
+      target: row.target,
+      outcome: row.outcome,
+      details: row.details,
+    }));
+    return { activity, nextPageToken };
+  },
+
+  listLimits: async ({ database }, { user }, { key }) => {
+    const owner = { kind: "account", id: key.accountId } as const;
+    return { limits: (await listLimits(database, owner, user)).map((row) => viewLimit(row, owner)) };
+  },
+  setLimit: async (deps, { limit }, call) => {
+    const owner = { kind: "account", id: call.key.accountId } as const;
+    const toSet = limitToSet(deps, limit, "limit");
+    const row = await makeLoggedChange(
+      deps,
+      call,
+      { target: owner.id, details: limitChangeOf(toSet) },
+      (action) => setLimit(deps.database, action, owner, toSet, deps.ids),
+    );
+    return { limit: viewLimit(row, owner) };
+  },
+  removeLimit: async (deps, { limitId }, call) => {
+    const owner = { kind: "account", id: call.key.accountId } as const;
+    const change = { target: owner.id, details: { limit_id: limitId } };
+    await makeLoggedChange(deps, call, change, (action) =>
+      removeLimit(deps.database, action, owner, limitId),
+    );
+    return {};
+  },
+
+  getKey: keyService.methods.getKey,
+  listKeys: keyService.methods.listKeys,
+  createKey: (deps, request, call) => {
+    const scopes = request.scopes.length === 0 ? DEFAULT_SCOPES : (request.scopes as Scope[]);
+    requireScopes(call.member, scopes, "scopes");
+    return createAccountKey(deps, { ...request, scopes: [...scopes], ...ofAccount(call) }, call);
+  },
+  createPlaygroundKey: (deps, _request, call) => {
+    const expiresAt = timestampFromDate(new Date(deps.now() + PLAYGROUND_KEY_MS));
+    const key = {
+      name: "Playground",
+      scopes: ["generate"],
+      expiresAt,
+      models: [],
+      limits: [],
+      allowedCidrs: [],
+    };
+    return createAccountKey(deps, { ...key, ...ofAccount(call) }, call);
+  },
+  updateKey: async (deps, request, call) => {
+    await requireScopesOfKey(deps, request.keyId, call);
+    return await updateKey(deps, { ...request, reason: "" }, call);
+  },
+  rotateKey: async (deps, request, call) => {
+    await requireScopesOfKey(deps, request.keyId, call);
+    return await rotateKey(deps, { ...request, reason: "" }, call);
+  },
+  revokeKey: async (deps, { keyId }, call) => {
+    await getKey(deps.database, call.key.accountId, keyId);
+    return await revokeKey(deps, { keyId, reason: "" }, call);
+  },
+
+  getAccount: accountService.methods.getAccount,
+  updateAccount: logged(accountService.methods.updateAccount, ({ lowBalanceMicros }) => ({
+    details: { low_balance_micros: lowBalanceMicros ?? "none" },
+  })),
+  listModels: modelService.methods.listModels,
+  listEntries: ledgerService.methods.listEntries,
+  getGeneration: ledgerService.methods.getGeneration,
+  getUsage: usageService.methods.getUsage,
+  getStatement: statementService.methods.getStatement,
+  listEvents: eventService.methods.listEvents,
+  watchEvents: eventService.methods.watchEvents,
+
+  createTopUp: logged(topUpService.methods.createTopUp, ({ amountMicros }) => ({
+    details: { amount_micros: amountMicros },
+  })),
+  getTopUp: topUpService.methods.getTopUp,
+  listTopUps: topUpService.methods.listTopUps,
+  getAutoTopUp: topUpService.methods.getAutoTopUp,
+  putAutoTopUp: logged(topUpService.methods.putAutoTopUp, (request) => ({
+    details: {
+      enabled: String(request.enabled),
+      ...(request.enabled && {
+        threshold_micros: request.thresholdMicros,
+        amount_micros: request.amountMicros,
+        monthly_max_micros: request.monthlyMaxMicros,
+      }),
+    },
+  })),
+
+  getWebhook: webhookService.methods.getWebhook,
+  listWebhooks: webhookService.methods.listWebhooks,
+  listDeliveries: webhookService.methods.listDeliveries,
+  createWebhook: logged(webhookService.methods.createWebhook, ({ types, description }) => ({
+    details: { types: types.join(","), description },
+  })),
+  updateWebhook: logged(webhookService.methods.updateWebhook, ({ webhookId, state }) => ({
+    target: webhookId,
+    details: { state },
+  })),
+  deleteWebhook: logged(webhookService.methods.deleteWebhook, ({ webhookId }) => ({ target: webhookId })),
+  rotateWebhook: logged(webhookService.methods.rotateWebhook, ({ webhookId, overlapSeconds }) => ({
+    target: webhookId,
+    details: { overlap_seconds: overlapSeconds },
+  })),
+  testWebhook: logged(webhookService.methods.testWebhook, ({ webhookId }) => ({ target: webhookId })),
+  redeliver: logged(webhookService.methods.redeliver, ({ webhookId, eventId }) => ({
+    target: webhookId,
+    details: { event_id: eventId },
+  })),
+});
+
+/** A change that keys make too, and that is logged for a member. Without a target, it changes the account. */
+function logged<Request, Response>(
+  method: (deps: ServiceDeps, request: Request, call: ApiCall) => Promise<Response>,
+  changeOf: (request: Request) => Change,
+) {
+  return (deps: ServiceDeps, request: Request, call: ApiCall): Promise<Response> =>
+    makeLoggedChange(deps, call, { target: call.key.accountId, ...changeOf(request) }, (action) =>
+      method(deps, request, call.withAction(action)),
+    );
+}
+
+function ofAccount({ key: { accountId } }: ApiCall) {
+  return { accountId, plan: "", reason: "" };
+}
+
+async function accountsOf({ database }: Deps, member: Member) {
+  const { personId: id, email } = member;
+  const ids = id === "" ? [member.accountId] : await listPersonAccounts(database, id);
+  const found = await Promise.all(
+    ids.map(async (accountId) => {
+      const person = id === "" ? undefined : { id, email };
+      // The accounts of a cell that does not respond are missing from the list.
+      const membership = await findMember(database, accountId, person).catch(ifUnavailable);
+      return membership && { id: accountId, name: membership.name, role: membership.role };
+    }),
+  );
+  return found
+    .filter((account) => account !== undefined)
+    .sort((one, other) => one.name.localeCompare(other.name, "en") || (one.id < other.id ? -1 : 1));
+}
+
+function ifUnavailable(error: unknown): undefined {
+  if (error instanceof DomainError && error.reason === "unavailable") return undefined;
+  throw error;
+}
+
+/** Operators who view the page change nothing. */
+function requirePerson({ personId }: Member): string {
+  if (personId === "")
+    throw new DomainError("insufficient_role", { message: "An operator only views the page." });
+  return personId;
+}
+
+/** Why the person cannot sign up; undefined if it can, with an invitation where one is required. */
+function refusalOfSignUp({ mode, domains }: SignUp, { personId, email }: Member): string | undefined {
+  if (mode === "closed") return "New accounts are created by the operator of this service.";
+  if (personId === "") return "An operator only views the page.";
+  if (email === "") return "The identity provider has not verified the e-mail address of this person.";
+  const domain = email.slice(email.lastIndexOf("@") + 1).toLowerCase();
+  if (domains.length > 0 && !domains.includes(domain))
+    return `Only people with an e-mail address of certain domains can sign up, and ${domain} is not among them.`;
+  return undefined;
+}
+
+/**
+ * Each step can be repeated: the account, the credit and the owner are the same ones for every call of a person. The owner
+ * comes last, so an account that a person can see has its credit.
+ */
+async function signUp(
+  deps: PageDeps,
+  { name, invitation }: { readonly name: string; readonly invitation: string },
+  call: ApiCall,
+) {
+  const { database, ids, signUp: settings, now } = deps;
+  const { member } = call;
+  const refusal = refusalOfSignUp(settings, member);
+  if (refusal !== undefined) throw new DomainError("sign_up_refused", { message: refusal });
+  const token = settings.mode === "invite" ? invitationTokenOf(invitation, "sinv") : undefined;
+  const claim = await claimSignUp(database, member.personId, ids.account(), token);
+  const { account_id: accountId } = claim;
+  const action = actionOf({ id: "server", name: "server", accountId }, call.method, call.requestId, {
+    target: accountId,
+    details: { person_id: member.personId, plan: settings.plan },
+  });
+  const { email } = member;
+  await createSignUpAccount(database, action, { id: accountId, name, plan: settings.plan, email });
+  if (claim.gets_credit && settings.creditMicros > 0n) {
+    const { creditMicros: amountMicros, creditDays } = settings;
+    const lane = laneOfId(accountId);
+    const expiresAt = creditDays === undefined ? undefined : endOfDay(now() + creditDays * DAY_MS);
+    await moveBalance(database, action, {
+      entryId: ids.entry(lane),
+      accountId,
+      kind: "credit",
+      amountMicros,
+      reason: "Starting credit",
+      idempotencyKey: "sign-up",
+      expiresAt,
+      isPromotional: true,
+    }).catch(ifCreditedBefore);
+  }
+  await addOwner(database, action, accountId, member);
+  return { accountId };
+}
+
+/** A repetition on another day has another expiry: the first credit counts. */
+function ifCreditedBefore(error: unknown): void {
+  if (!(error instanceof DomainError && error.reason === "idempotency_key_reused")) throw error;
+}
+
+function endOfDay(ms: number): Date {
+  return new Date((Math.floor(ms / DAY_MS) + 1) * DAY_MS);
+}
+
+/** The token at the end of an invitation's link. */
+function invitationTokenOf(token: string, prefix: "inv" | "sinv"): InvitationToken {
+  const [id = "", secret = "", ...others] = token.split(".");
+  const isWellFormed = new RegExp(`^${prefix}_[0-9a-z]{26}$`).test(id) && isWellFormedSessionToken(secret);
+  if (!isWellFormed || others.length > 0) throw new DomainError("invalid_invitation");
+  return { id, fingerprint: fingerprintOf(secret) };
+}
+
+function requireScopes({ role }: Member, scopes: readonly Scope[], field: string): void {
+  const allowed = role === undefined ? [] : SCOPES_OF_ROLE[role];
+  if (!scopes.every((scope) => allowed.includes(scope)))
+    throw DomainError.ofField(field, `must be among the scopes of your role: ${allowed.join(", ")}`);
+}
+
+/** A member must not get the secret of a key that may do more than the member, nor change it. */
+async function requireScopesOfKey(
+  { database }: Deps,
+  keyId: string,
+  { key, member }: ApiCall,
+): Promise<void> {
+  const { scopes } = await getKey(database, key.accountId, keyId);
+  const allowed = member.role === undefined ? 0 : toScopeBits(SCOPES_OF_ROLE[member.role]);
+  const others = fromScopeBits(scopes & ~allowed);
+  if (others.length === 0) return;
+  throw new DomainError("insufficient_role", {
+    message: `The key has the scope "${others.join(", ")}", which your role does not cover. Ask an owner.`,
+  });
+}

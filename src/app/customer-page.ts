@@ -1,0 +1,123 @@
+import { randomBytes } from "node:crypto";
+import { accountPageService } from "../api/account-page-service.ts";
+import { type Deps, withDeps } from "../api/define-service.ts";
+import type { Meter } from "../billing/meter.ts";
+import { fingerprintOf, generateSessionToken, isWellFormedSessionToken } from "../domain/credentials.ts";
+import { DomainError } from "../domain/errors.ts";
+import type { AddressRanges } from "../domain/network.ts";
+import { SMALL_BODY_BYTES } from "../rules/limits.ts";
+import { policiesOf } from "../rules/policy.ts";
+import { prepareValidation } from "../rules/validate.ts";
+import { credentialsOf } from "../server/call.ts";
+import { connectRpcs } from "../server/connect/connect-rpcs.ts";
+import { fromRequestError } from "../server/errors/connect-error.ts";
+import { sendError } from "../server/errors/http-error.ts";
+import { SessionAuthentication } from "../server/gate/authenticate-session.ts";
+import { bearerCredential, type Credentials } from "../server/gate/bearer.ts";
+import type { FailedAuthentications } from "../server/gate/failed-authentications.ts";
+import { clientAddress } from "../server/gate/gate.ts";
+import { CallRate, memberGate } from "../server/gate/member-gate.ts";
+import { type ServePath, sendJson } from "../server/http/message.ts";
+import type { CallServer } from "../server/serve-call.ts";
+import { OidcClient } from "../server/sign-in/oidc-client.ts";
+import { sessionCookie, setCookie, signInPages } from "../server/sign-in/sign-in-pages.ts";
+import { rpcMethods } from "../server/wire/rpc.ts";
+import { type Browser, findMember, findPageSession, signInPerson, usePageLink } from "../store/members.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { Config } from "./settings/config.ts";
+
+const MAX_USER_AGENT = 300;
+const SESSION_SECONDS = 30 * 86_400;
+const VIEW_SECONDS = 3_600;
+
+type CustomerPageOptions = {
+  readonly config: Config;
+  readonly deps: Deps;
+  readonly meter: Meter;
+  readonly log: Log;
+  readonly failures: FailedAuthentications;
+  /** Creates the server of the calls of members. */
+  readonly createCalls: (gate: ReturnType<typeof memberGate>) => CallServer;
+};
+
+/** What the customer page needs besides its files: its service, and the paths that start sessions. */
+export function createCustomerPage({ config, deps, meter, log, failures, createCalls }: CustomerPageOptions) {
+  const { database, ids } = deps;
+  const isSecure = config.publicUrl.startsWith("https:");
+  const url = config.isPublicUrlSet ? config.publicUrl : undefined;
+  const { service } = accountPageService;
+  const sessions = new SessionAuthentication({
+    cookie: { name: "vx_account", path: `/${service.typeName}` },
+    url,
+    isSecure,
+    refusal: "invalid_session",
+    find: (fingerprint) => findPageSession(database, fingerprint),
+    failures,
+  });
+  const gate = memberGate({
+    sessions,
+    findMember: (accountId, person) => findMember(database, accountId, person),
+    rate: new CallRate(Date.now),
+  });
+  prepareValidation([service]);
+  const bound = withDeps(accountPageService, { ...deps, meter, signUp: config.signUp, now: Date.now });
+  const methods = rpcMethods([bound], { policies: policiesOf([service]), maxBodyBytes: SMALL_BODY_BYTES });
+  const browserOf = (credentials: Credentials) => browserOfRequest(credentials, config.trustedProxies);
+  const signIn =
+    config.customerOidc &&
+    ({
+      provider: new OidcClient(config.customerOidc, Date.now),
+      sessions,
+      page: { path: "/account", name: "account page" },
+      path: "/account/auth",
+      sessionSeconds: SESSION_SECONDS,
+      url,
+      isSecure,
+      newToken: () => generateSessionToken(randomBytes),
+      start: (identity, fingerprint, _requestId, credentials) =>
+        signInPerson(
+          database,
+          identity,
+          { person: ids.person(), session: ids.pageSession() },
+          fingerprint,
+          browserOf(credentials),
+        ),
+      failures,
+      log,
+    } satisfies Parameters<typeof signInPages>[0]);
+
+  /** Starts the session of an operator from the link to the page: the token is in the header, because addresses are logged. */
+  const view: ServePath = async (request, response, requestId) => {
+    try {
+      const credentials = credentialsOf(request);
+      sessions.requireSameOrigin(credentials);
+      const link = bearerCredential(credentials);
+      failures.refuseBlocked(credentials.remoteAddress, fingerprintOf(link));
+      const token = generateSessionToken(randomBytes);
+      const isValid =
+        isWellFormedSessionToken(link) &&
+        (await usePageLink(database, fingerprintOf(link), fingerprintOf(token), browserOf(credentials)));
+      if (!isValid) {
+        failures.addFailure(credentials.remoteAddress, fingerprintOf(link));
+        throw new DomainError("invalid_session", { message: "The link was used or has expired." });
+      }
+      setCookie(response, sessionCookie({ isSecure, sessions }, token, VIEW_SECONDS));
+      sendJson(response, 200, "{}");
+    } catch (error) {
+      sendError(response, fromRequestError(error), requestId);
+    }
+  };
+  return {
+    rpcs: connectRpcs(createCalls(gate), methods),
+    pages: signIn ? signInPages(signIn) : new Map<string, ServePath>(),
+    posts: new Map([["/account/auth/view", view]]),
+  };
+}
+
+function browserOfRequest(credentials: Credentials, trustedProxies: AddressRanges | undefined): Browser {
+  const [userAgent = ""] = credentials.headers("user-agent");
+  return {
+    userAgent: userAgent.replace(/\p{Cc}/gu, " ").slice(0, MAX_USER_AGENT),
+    address: clientAddress(credentials, trustedProxies),
+  };
+}

@@ -1,0 +1,90 @@
+import type { Command } from "commander";
+import { callAndShow } from "./client.ts";
+import { invitationColumns, memberColumns } from "./columns.ts";
+import {
+  callCommand,
+  type Define,
+  type JsonOption,
+  type ReasonOption,
+  reasonOption,
+  requiredOption,
+} from "./command.ts";
+import { visible } from "./output.ts";
+import { formatTable } from "./print.ts";
+
+export const define: Define = (group) => {
+  ofAccount(group, "list", "List the members of an account and its open invitations.", [
+    "vx members list acme",
+  ]).action(list);
+  const inviting = ofAccount(group, "invite", "Print a link that makes one person a member of an account.", [
+    "vx members invite acme --role owner --email ada@example.com",
+  ]);
+  requiredOption(inviting, "--role <role>", "the role: viewer, developer, billing, owner");
+  reasonOption(emailOption(inviting)).action(invite);
+  reasonOption(
+    emailOption(
+      callCommand(group, "invite-sign-up", "Print a link with which one person signs up for a new account.", [
+        "vx members invite-sign-up --email ada@example.com",
+      ]),
+    ),
+  ).action(inviteSignUp);
+  reasonOption(
+    ofAccount(group, "remove", "Remove a member from an account.", ["vx members remove acme usr_…"]).argument(
+      "<person_id>",
+      "the id of the person",
+    ),
+  ).action(remove);
+  reasonOption(
+    ofAccount(group, "view", "Print a link to the page of an account, to look at it for an hour.", [
+      "vx members view acme --reason 'ticket 4711'",
+    ]),
+  ).action(view);
+};
+
+function ofAccount(group: Command, name: string, description: string, examples: readonly string[]): Command {
+  return callCommand(group, name, description, examples).argument(
+    "<account>",
+    "the id, external id or unique name of the account",
+  );
+}
+
+function emailOption(command: Command): Command {
+  return command.option("--email <email>", "only a person with this verified address can use the link");
+}
+
+type InviteOptions = JsonOption & ReasonOption & { readonly email?: string };
+
+async function list(accountId: string, options: JsonOption): Promise<void> {
+  await callAndShow(options, "listMembers", { accountId }, ({ members, invitations }) =>
+    [
+      members.length === 0 ? "The account has no members." : formatTable(memberColumns, members),
+      ...(invitations.length === 0 ? [] : [formatTable(invitationColumns, invitations)]),
+    ].join("\n\n"),
+  );
+}
+
+async function invite(accountId: string, options: InviteOptions & { readonly role: string }): Promise<void> {
+  const { role, email = "", reason = "" } = options;
+  await callAndShow(options, "createInvitation", { accountId, role, email, reason }, ({ url }) =>
+    visible(url),
+  );
+}
+
+async function inviteSignUp(options: InviteOptions): Promise<void> {
+  const { email = "", reason = "" } = options;
+  await callAndShow(options, "createSignUpInvitation", { email, reason }, ({ url }) => visible(url));
+}
+
+async function remove(
+  accountId: string,
+  personId: string,
+  options: JsonOption & ReasonOption,
+): Promise<void> {
+  const { reason = "" } = options;
+  await callAndShow(options, "removeMember", { accountId, personId, reason }, () => "The member is removed.");
+}
+
+async function view(accountId: string, options: JsonOption & ReasonOption): Promise<void> {
+  const { reason = "" } = options;
+  await callAndShow(options, "viewCustomerPage", { accountId, reason }, ({ url }) => visible(url));
+}

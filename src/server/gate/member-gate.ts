@@ -1,0 +1,106 @@
+import { DomainError } from "../../domain/errors.ts";
+import { isAccountId } from "../../domain/ids.ts";
+import { coversRole } from "../../domain/member.ts";
+import { SCOPES } from "../../domain/scope.ts";
+import type { AdmittedKey } from "../../store/admit.ts";
+import type { Membership, PageSession } from "../../store/members.ts";
+import type { IncomingCall } from "../call.ts";
+import type { SessionAuthentication } from "./authenticate-session.ts";
+import type { Gate } from "./gate.ts";
+
+type MemberGateOptions = {
+  readonly sessions: SessionAuthentication<PageSession>;
+  readonly findMember: (
+    accountId: string,
+    person: { readonly id: string; readonly email: string } | undefined,
+  ) => Promise<Membership | undefined>;
+  readonly rate: CallRate;
+};
+
+/** Admits a member, or throws: session (401), rate (429), membership (404), role and suspension (403). */
+export function memberGate({ sessions, findMember, rate }: MemberGateOptions): Gate {
+  const admit = async (call: IncomingCall, isUse: boolean) => {
+    const session = await sessions.authenticateCall(call, isUse);
+    if (isUse) rate.add(session.id);
+    const { memberRole } = call.policy;
+    if (memberRole === "person") return { member: { ...session, role: undefined }, key: undefined };
+    if (memberRole === undefined) throw new Error("a method of members has no role");
+    const accountId = accountOf(call, session);
+    const { personId: id, email } = session;
+    const membership = await findMember(accountId, id === "" ? undefined : { id, email });
+    if (!membership) throw new DomainError("not_found", { message: "There is no such account." });
+    const { role } = membership;
+    if (!coversRole(role, memberRole)) {
+      throw new DomainError("insufficient_role", {
+        message: `This needs the role "${memberRole}" or "owner" in the account; yours is "${role}".`,
+        metadata: { required_role: memberRole, role },
+      });
+    }
+    if (membership.is_suspended && !call.policy.whileSuspended) throw new DomainError("account_suspended");
+    return { member: { ...session, role }, key: keyOf(accountId, membership) };
+  };
+  return async (call) => {
+    const admitted = await admit(call, true);
+    return { ...admitted, window: undefined, recheck: async () => void (await admit(call, false)) };
+  };
+}
+
+/** The account that the header names. An operator views one account only. */
+function accountOf(call: IncomingCall, session: PageSession): string {
+  const [accountId = "", ...others] = call.headers("x-vx-account");
+  if (others.length > 0 || !isAccountId(accountId))
+    throw DomainError.ofField("x-vx-account", "must be the id of an account");
+  if (session.personId === "" && accountId !== session.accountId)
+    throw new DomainError("not_found", { message: "There is no such account." });
+  return accountId;
+}
+
+/** Services read the account of a call from its key. A call of a member has none: its id is empty, and it may do what the role allows. */
+function keyOf(accountId: string, membership: Membership): AdmittedKey {
+  return {
+    keyId: "",
+    accountId,
+    keyName: "",
+    plan: membership.plan,
+    scopes: SCOPES,
+    visibleStart: "",
+    visibleEnd: "",
+    rateLimitRpm: 0,
+    balanceMicros: membership.balance_micros,
+    models: undefined,
+    priceListVersion: membership.price_list_version,
+  };
+}
+
+const MAX_CALLS_PER_MINUTE = 600;
+/** Bounds the memory. More sessions in one minute are not counted. */
+const MAX_SESSIONS = 100_000;
+
+/** Bounds the calls of each session per minute: anyone may be able to sign up. */
+export class CallRate {
+  readonly #now: () => number;
+  #minute = 0;
+  readonly #calls = new Map<string, number>();
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  add(sessionId: string): void {
+    const seconds = Math.floor(this.#now() / 1_000);
+    const minute = Math.floor(seconds / 60);
+    if (minute !== this.#minute) {
+      this.#minute = minute;
+      this.#calls.clear();
+    }
+    const calls = (this.#calls.get(sessionId) ?? 0) + 1;
+    if (calls > MAX_CALLS_PER_MINUTE) {
+      const retryAfterSeconds = 60 - (seconds % 60);
+      throw new DomainError("rate_limit_exceeded", {
+        message: `The limit of ${MAX_CALLS_PER_MINUTE} calls per minute of this page is exceeded. Wait ${retryAfterSeconds} s.`,
+        retryAfterSeconds,
+      });
+    }
+    if (calls > 1 || this.#calls.size < MAX_SESSIONS) this.#calls.set(sessionId, calls);
+  }
+}

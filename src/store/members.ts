@@ -1,0 +1,317 @@
+import { laneOfId } from "../domain/lane.ts";
+import type { MemberRole } from "../domain/member.ts";
+import type { Cells } from "./driver/cells.ts";
+import { actionJson, type OperatorAction } from "./operator-log.ts";
+import type { Identity } from "./operators.ts";
+
+/** People and their sessions are in the first cell; what they may do in an account is in the lane of the account. */
+
+/** A session of the customer page. */
+export type PageSession = {
+  readonly id: string;
+  /** Empty for an operator who views the page. */
+  readonly personId: string;
+  /** Empty if the provider verified none. */
+  readonly email: string;
+  /** Empty for a person. */
+  readonly operatorName: string;
+  /** The only account that an operator views; empty for a person. */
+  readonly accountId: string;
+  readonly expiresAt: Date;
+};
+
+export type PageSessionRow = {
+  readonly id: string;
+  readonly created_at: Date;
+  readonly used_at: Date;
+  readonly user_agent: string;
+  readonly address: string;
+};
+
+/** What calls of a member need to know of the account. */
+export type Membership = {
+  readonly role: MemberRole;
+  readonly name: string;
+  readonly plan: string;
+  readonly balance_micros: bigint;
+  readonly is_suspended: boolean;
+  readonly price_list_version: number;
+};
+
+export type MemberRow = {
+  readonly person_id: string;
+  readonly email: string;
+  readonly role: MemberRole;
+  readonly joined_at: Date;
+};
+
+export type InvitationRow = {
+  readonly id: string;
+  readonly role: MemberRole;
+  readonly email: string;
+  readonly created_by: string;
+  readonly created_at: Date;
+  readonly expires_at: Date;
+};
+
+/** The id and the fingerprint of the secret in the link of an invitation. */
+export type InvitationToken = { readonly id: string; readonly fingerprint: string };
+
+/** The browser of a sign-in. */
+export type Browser = { readonly userAgent: string; readonly address: string };
+
+const bytes = (fingerprint: string) => Buffer.from(fingerprint, "hex");
+
+/** Starts a session of the person with this identity. Returns the id of the person. */
+export async function signInPerson(
+  { home }: Pick<Cells, "home">,
+  { issuer, subject, verifiedEmail }: Identity,
+  ids: { readonly person: string; readonly session: string },
+  fingerprint: string,
+  { userAgent, address }: Browser,
+): Promise<string> {
+  const [row] = await home.call<{ person_id: string }>(
+    "sign_in_person",
+    issuer,
+    subject,
+    verifiedEmail,
+    ids.person,
+    ids.session,
+    bytes(fingerprint),
+    userAgent,
+    address,
+  );
+  return row?.person_id ?? "";
+}
+
+/** Undefined if the session is unknown, expired or ended. */
+export async function findPageSession(
+  { home }: Pick<Cells, "home">,
+  fingerprint: string,
+): Promise<PageSession | undefined> {
+  type Row = {
+    id: string;
+    person_id: string;
+    email: string;
+    operator_name: string;
+    account_id: string;
+    expires_at: Date;
+  };
+  const [row] = await home.call<Row>("find_page_session", bytes(fingerprint));
+  return (
+    row && {
+      id: row.id,
+      personId: row.person_id,
+      email: row.email,
+      operatorName: row.operator_name,
+      accountId: row.account_id,
+      expiresAt: row.expires_at,
+    }
+  );
+}
+
+/** Creates the link with which an operator views the page of an account, after the log has it. */
+export async function openCustomerPage(
+  database: Cells,
+  action: OperatorAction,
+  accountId: string,
+  sessionId: string,
+  fingerprint: string,
+): Promise<void> {
+  const lane = laneOfId(accountId);
+  await database.at(lane).call("log_page_view", actionJson(action), lane, accountId);
+  const { actorId, actorName } = action;
+  const parameters = [accountId, sessionId, bytes(fingerprint)];
+  await database.home.call("open_customer_page", actorId, actorName, ...parameters);
+}
+
+/** Turns the link of an operator into a session. Returns whether the link was valid. */
+export async function usePageLink(
+  { home }: Pick<Cells, "home">,
+  link: string,
+  fingerprint: string,
+  { userAgent, address }: Browser,
+): Promise<boolean> {
+  const parameters = [bytes(link), bytes(fingerprint), userAgent, address];
+  const [row] = await home.call<{ is_valid: boolean }>("use_page_link", ...parameters);
+  return row?.is_valid === true;
+}
+
+export async function listPageSessions({ home }: Pick<Cells, "home">, personId: string) {
+  return await home.call<PageSessionRow>("list_page_sessions", personId);
+}
+
+/** Once this returns, every server rejects the session. The person is undefined for an operator. */
+export async function endPageSession(
+  { home }: Pick<Cells, "home">,
+  personId: string | undefined,
+  id: string,
+): Promise<void> {
+  await home.call("end_page_session", personId ?? null, id);
+}
+
+/** The accounts that the person may be a member of. */
+export async function listPersonAccounts({ home }: Pick<Cells, "home">, personId: string): Promise<string[]> {
+  const rows = await home.call<{ account_id: string }>("list_person_accounts", personId);
+  return rows.map((row) => row.account_id);
+}
+
+/** Undefined if the person is not a member. Without a person, the account for an operator who views its page. */
+export async function findMember(
+  database: Cells,
+  accountId: string,
+  person: { readonly id: string; readonly email: string } | undefined,
+): Promise<Membership | undefined> {
+  const lane = laneOfId(accountId);
+  const [row] = await database
+    .at(lane)
+    .call<Membership>("find_member", lane, accountId, person?.id ?? null, person?.email ?? "");
+  return row;
+}
+
+export async function listMembers(database: Cells, accountId: string): Promise<MemberRow[]> {
+  const lane = laneOfId(accountId);
+  return await database.at(lane).call<MemberRow>("list_members", lane, accountId);
+}
+
+export async function setMemberRole(
+  database: Cells,
+  action: OperatorAction,
+  accountId: string,
+  personId: string,
+  role: MemberRole,
+): Promise<MemberRow> {
+  const lane = laneOfId(accountId);
+  const [row] = await database
+    .at(lane)
+    .call<MemberRow>("set_member_role", actionJson(action), lane, accountId, personId, role);
+  return row as MemberRow;
+}
+
+export async function removeMember(
+  database: Cells,
+  action: OperatorAction,
+  accountId: string,
+  personId: string,
+): Promise<void> {
+  const lane = laneOfId(accountId);
+  await database.at(lane).call("remove_member", actionJson(action), lane, accountId, personId);
+  await database.home.call("unlink_person", personId, accountId);
+}
+
+/** The account for which the person signs up, the same for each call, and whether it gets the starting credit. */
+export async function claimSignUp(
+  { home }: Pick<Cells, "home">,
+  personId: string,
+  accountId: string,
+  invitation: InvitationToken | undefined,
+) {
+  type Row = { account_id: string; gets_credit: boolean };
+  const [row] = await home.call<Row>(
+    "claim_sign_up",
+    personId,
+    accountId,
+    invitation?.id ?? null,
+    invitation ? bytes(invitation.fingerprint) : null,
+  );
+  return row as Row;
+}
+
+/** Creates the account of a sign-up, unless an earlier call created it. */
+export async function createSignUpAccount(
+  database: Cells,
+  action: OperatorAction,
+  {
+    id,
+    name,
+    plan,
+    email,
+  }: { readonly id: string; readonly name: string; readonly plan: string; readonly email: string },
+): Promise<void> {
+  const lane = laneOfId(id);
+  await database.at(lane).call("create_sign_up_account", actionJson(action), lane, id, name, plan, email);
+}
+
+/** The person is linked with the account by the claim of the sign-up. */
+export async function addOwner(
+  database: Cells,
+  action: OperatorAction,
+  accountId: string,
+  { personId, email }: Pick<PageSession, "personId" | "email">,
+): Promise<void> {
+  const lane = laneOfId(accountId);
+  await database.at(lane).call("add_member", actionJson(action), lane, accountId, personId, email, "owner");
+}
+
+export async function createInvitation(
+  database: Cells,
+  action: OperatorAction,
+  accountId: string,
+  { id, fingerprint }: InvitationToken,
+  { role, email }: Pick<InvitationRow, "role" | "email">,
+): Promise<InvitationRow> {
+  const lane = laneOfId(accountId);
+  const parameters = [lane, accountId, id, bytes(fingerprint), role, email];
+  const [row] = await database
+    .at(lane)
+    .call<InvitationRow>("create_invitation", actionJson(action), ...parameters);
+  return row as InvitationRow;
+}
+
+/** Creates an invitation to sign up. */
+export async function createSignUpInvitation(
+  { home }: Pick<Cells, "home">,
+  action: OperatorAction,
+  { id, fingerprint }: InvitationToken,
+  email: string,
+): Promise<Omit<InvitationRow, "role">> {
+  const parameters = [id, bytes(fingerprint), email];
+  const [row] = await home.call<InvitationRow>(
+    "create_sign_up_invitation",
+    actionJson(action),
+    ...parameters,
+  );
+  return row as InvitationRow;
+}
+
+export async function listInvitations(database: Cells, accountId: string): Promise<InvitationRow[]> {
+  const lane = laneOfId(accountId);
+  return await database.at(lane).call<InvitationRow>("list_invitations", lane, accountId);
+}
+
+export async function deleteInvitation(
+  database: Cells,
+  action: OperatorAction,
+  accountId: string,
+  id: string,
+): Promise<void> {
+  const lane = laneOfId(accountId);
+  await database.at(lane).call("delete_invitation", actionJson(action), lane, accountId, id);
+}
+
+/** The account of the invitation; undefined if the person cannot use it. */
+export async function accountOfInvitation(
+  database: Cells,
+  { id, fingerprint }: InvitationToken,
+  email: string,
+): Promise<string | undefined> {
+  const lane = laneOfId(id);
+  const [row] = await database
+    .at(lane)
+    .call<{ account_id: string }>("read_invitation", lane, id, bytes(fingerprint), email);
+  return row?.account_id;
+}
+
+/** Makes the person a member. The account is linked with the person first: a person who is not linked cannot find it. */
+export async function acceptInvitation(
+  database: Cells,
+  action: OperatorAction,
+  accountId: string,
+  { id, fingerprint }: InvitationToken,
+  { personId, email }: Pick<PageSession, "personId" | "email">,
+): Promise<void> {
+  const lane = laneOfId(accountId);
+  await database.home.call("link_person", personId, accountId);
+  const parameters = [lane, accountId, id, bytes(fingerprint), personId, email];
+  await database.at(lane).call("accept_invitation", actionJson(action), ...parameters);
+}

@@ -1,0 +1,9 @@
+-- Logs that an operator views the page of an account.
+CREATE OR REPLACE FUNCTION log_page_view(p_act text, p_lane smallint, p_account_id text) RETURNS void
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
+AS $$
+BEGIN
+  PERFORM lock_account(p_lane, p_account_id);
+  PERFORM log_change(p_act, p_lane, p_account_id, p_account_id);
+END
+$$;

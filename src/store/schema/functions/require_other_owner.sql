@@ -1,0 +1,13 @@
+-- Refuses a change that takes the role of the last owner. The caller has locked the account.
+CREATE OR REPLACE FUNCTION require_other_owner(p_lane smallint, p_account_id text, p_person_id text) RETURNS void
+  LANGUAGE plpgsql
+AS $$
+DECLARE
+  v_owners constant text[] := ARRAY(
+    SELECT m.person_id FROM members m WHERE m.lane = p_lane AND m.account_id = p_account_id AND m.role = 'owner');
+BEGIN
+  IF v_owners = ARRAY[p_person_id] THEN
+    PERFORM refuse('last_owner');
+  END IF;
+END
+$$;

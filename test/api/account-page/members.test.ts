@@ -1,0 +1,258 @@
+import { describe, expect, test } from "vitest";
+import { AccountService } from "../../../gen/vx/account/v1/account_pb.js";
+import { coversRole, type MemberRole } from "../../../src/domain/member.ts";
+import { policyOf } from "../../../src/rules/policy.ts";
+import { Customer, tokenOf, useCustomerApp } from "../../support/customer.ts";
+import { operatorOf } from "../../support/fixtures.ts";
+
+const app = useCustomerApp({ VX_SIGN_UP: "open", VX_SIGN_UP_CREDIT: "1" });
+const ROLES: readonly MemberRole[] = ["viewer", "developer", "billing", "owner"];
+let people = 0;
+
+async function newOwner() {
+  return await Customer.signUp(app, `owner${++people}@example.com`);
+}
+
+/** A person who joins the account with this role. */
+async function join(owner: Customer, accountId: string, role: string): Promise<Customer> {
+  const { url } = await owner.do("CreateInvitation", { role }, accountId);
+  const person = await Customer.signIn(app, `member${++people}@example.com`);
+  await person.do("AcceptInvitation", { token: tokenOf(url) });
+  return person;
+}
+
+async function idOf(person: Customer): Promise<string> {
+  return String((await person.do("GetSession")).personId);
+}
+
+describe("roles", () => {
+  test("each method is allowed to exactly the roles that the .proto declares", async () => {
+    const { customer: owner, accountId } = await newOwner();
+    const members = new Map<MemberRole, Customer>();
+    for (const role of ROLES) members.set(role, await join(owner, accountId, role));
+    const stranger = await Customer.signIn(app, `stranger${++people}@example.com`);
+    const methods = AccountService.methods.filter(({ name }) => !/^(LeaveAccount|EndSession)$/.test(name));
+    for (const method of methods.filter(({ methodKind }) => methodKind === "unary")) {
+      const { memberRole } = policyOf(method);
+      if (memberRole === "person" || memberRole === undefined) continue;
+      for (const role of ROLES) {
+        const answer = await members.get(role)?.fail(method.name, {}, accountId);
+        const isRefused = answer === "403 insufficient_role";
+        expect([method.name, role, isRefused, answer]).toEqual([
+          method.name,
+          role,
+          !coversRole(role, memberRole),
+          answer,
+        ]);
+      }
+      expect(await stranger.fail(method.name, {}, accountId)).toBe("404 not_found");
+    }
+  });
+
+  test("methods of the page have the policy of the methods of vx.v1 with their name", async () => {
+    const { developerServices } = await import("../../../src/api/services.ts");
+    const own = new Map(
+      developerServices
+        .filter(({ typeName }) => typeName.startsWith("vx.v1."))
+        .flatMap(({ methods }) => methods)
+        .map((method) => [method.name, method]),
+    );
+    const twins = AccountService.methods.filter(({ name, input }) => own.get(name)?.input === input);
+    expect(twins.length).toBeGreaterThan(25);
+    for (const method of twins) {
+      const key = policyOf(own.get(method.name) as typeof method);
+      expect([method.name, method.idempotency]).toEqual([method.name, own.get(method.name)?.idempotency]);
+      const changes = policyOf(method).memberRole !== "viewer";
+      if (changes)
+        expect([method.name, policyOf(method).whileSuspended]).toEqual([method.name, key.whileSuspended]);
+    }
+  });
+
+  test("a developer gives keys only the scopes of the role, and gets no key with others", async () => {
+    const { customer: owner, accountId } = await newOwner();
+    const developer = await join(owner, accountId, "developer");
+    expect(await developer.fail("CreateKey", { name: "x", scopes: ["billing"] }, accountId)).toBe(
+      "400 invalid_argument",
+    );
+    const { apiKey } = await owner.do("CreateKey", { name: "paying", scopes: ["billing"] }, accountId);
+    const { id: keyId } = apiKey as { id: string };
+    for (const method of ["RotateKey", "UpdateKey"])
+      expect(await developer.fail(method, { keyId, name: "y" }, accountId)).toBe("403 insufficient_role");
+    await developer.do("RevokeKey", { keyId }, accountId);
+    const own = await developer.do("CreateKey", { name: "own", scopes: ["generate", "keys"] }, accountId);
+    const { id } = own.apiKey as { id: string };
+    await developer.do("UpdateKey", { keyId: id, name: "renamed" }, accountId);
+    const rotated = await developer.do("RotateKey", { keyId: id, overlapSeconds: 0 }, accountId);
+    expect(rotated.secret).toMatch(/^vx_live_/);
+  });
+
+  test("a member cannot give a key more requests per minute than the plan", async () => {
+    const { customer, accountId } = await newOwner();
+    const request = { name: "fast", rateLimitRpm: 21 };
+    expect(await customer.fail("CreateKey", request, accountId)).toBe("400 invalid_argument");
+    const { apiKey } = await customer.do("CreateKey", { ...request, rateLimitRpm: 20 }, accountId);
+    const { id: keyId } = apiKey as { id: string };
+    expect(await customer.fail("UpdateKey", { keyId, rateLimitRpm: 21 }, accountId)).toBe(
+      "400 invalid_argument",
+    );
+  });
+
+  test("keys, webhooks and members of another account do not exist, for a member of both too", async () => {
+    const one = await newOwner();
+    const other = await newOwner();
+    const { url } = await other.customer.do("CreateInvitation", { role: "viewer" }, other.accountId);
+    await one.customer.do("AcceptInvitation", { token: tokenOf(url) });
+    const { apiKey } = await other.customer.do("CreateKey", { name: "theirs" }, other.accountId);
+    const { id: keyId } = apiKey as { id: string };
+    for (const method of ["GetKey", "RevokeKey", "RotateKey", "UpdateKey"])
+      expect(await one.customer.fail(method, { keyId, name: "x" }, one.accountId)).toBe("404 not_found");
+    const { webhook } = await other.customer.do(
+      "CreateWebhook",
+      { url: "https://example.com/hook" },
+      other.accountId,
+    );
+    const { id: webhookId } = webhook as { id: string };
+    for (const method of ["GetWebhook", "DeleteWebhook", "RotateWebhook", "TestWebhook", "ListDeliveries"])
+      expect([method, await one.customer.fail(method, { webhookId }, one.accountId)]).toEqual([
+        method,
+        "404 not_found",
+      ]);
+    const personId = await idOf(other.customer);
+    expect(await one.customer.fail("SetMemberRole", { personId, role: "viewer" }, one.accountId)).toBe(
+      "404 not_found",
+    );
+  });
+});
+
+describe("members", () => {
+  test("an owner invites, changes and removes members; the events and the activity tell", async () => {
+    const { customer: owner, accountId } = await newOwner();
+    const member = await join(owner, accountId, "viewer");
+    const personId = await idOf(member);
+    expect((await owner.do("ListMembers", {}, accountId)).members).toMatchObject([
+      { email: owner.email, role: "owner" },
+      { email: member.email, role: "viewer", personId },
+    ]);
+    await owner.do("SetMemberRole", { personId, role: "billing" }, accountId);
+    await member.do("SetLimit", { limit: { metric: "cost", window: "day", amount: "5" } }, accountId);
+    await owner.do("RemoveMember", { personId }, accountId);
+    expect(await member.fail("GetAccount", {}, accountId)).toBe("404 not_found");
+    expect(await member.do("GetSession")).not.toHaveProperty("accounts");
+    const { events } = await owner.do(
+      "ListEvents",
+      { types: ["member.invited,member.joined,member.removed"] },
+      accountId,
+    );
+    expect((events as { type: string }[]).map(({ type }) => type)).toEqual([
+      "member.joined",
+      "member.invited",
+      "member.joined",
+      "member.removed",
+    ]);
+    const { activity } = await owner.do("ListActivity", {}, accountId);
+    expect(activity).toMatchObject([
+      { method: "RemoveMember", email: owner.email, target: personId },
+      { method: "SetLimit", personId, details: { metric: "cost", amount: "5" } },
+      { method: "SetMemberRole", details: { role: "billing" } },
+      { method: "AcceptInvitation", personId },
+      { method: "CreateInvitation", email: owner.email },
+      { method: "SignUp" },
+      { method: "SignUp" },
+      { method: "SignUp" },
+    ]);
+    const { events: log } = await operatorOf(app).listOperatorEvents({ accountId });
+    expect(
+      JSON.stringify(log, (_, value) => (typeof value === "bigint" ? String(value) : value)),
+    ).not.toContain("@example.com");
+  });
+
+  test("the last owner stays, whoever asks, and two owners cannot remove each other at once", async () => {
+    const { customer: owner, accountId } = await newOwner();
+    const personId = await idOf(owner);
+    expect(await owner.fail("LeaveAccount", {}, accountId)).toBe("400 last_owner");
+    expect(await owner.fail("SetMemberRole", { personId, role: "viewer" }, accountId)).toBe("400 last_owner");
+    await expect(operatorOf(app).removeMember({ accountId, personId, reason: "r" })).rejects.toThrow(
+      /no other owner/,
+    );
+    const second = await join(owner, accountId, "owner");
+    const secondId = await idOf(second);
+    await Promise.all([
+      owner.call("RemoveMember", { personId: secondId }, accountId),
+      second.call("RemoveMember", { personId }, accountId),
+    ]);
+    const { members } = await operatorOf(app).listMembers({ accountId });
+    expect(members.map(({ role }) => role)).toEqual(["owner"]);
+  });
+
+  test("an invitation works once, for its address, until it is deleted", async () => {
+    const { customer: owner, accountId } = await newOwner();
+    const first = await owner.do("CreateInvitation", { role: "viewer", email: "zoe@example.com" }, accountId);
+    const other = await Customer.signIn(app, `other${++people}@example.com`);
+    expect(await other.fail("AcceptInvitation", { token: tokenOf(first.url) })).toBe(
+      "403 invalid_invitation",
+    );
+    const zoe = await Customer.signIn(app, "Zoe@Example.com");
+    await zoe.do("AcceptInvitation", { token: tokenOf(first.url) });
+    expect(await other.fail("AcceptInvitation", { token: tokenOf(first.url) })).toBe(
+      "403 invalid_invitation",
+    );
+
+    const second = await owner.do("CreateInvitation", { role: "owner" }, accountId);
+    const { invitations } = await owner.do("ListInvitations", {}, accountId);
+    expect(invitations).toMatchObject([{ role: "owner" }]);
+    expect(JSON.stringify(invitations)).not.toContain(tokenOf(second.url).split(".")[1]);
+    const [{ id: invitationId }] = invitations as [{ id: string }];
+    await owner.do("DeleteInvitation", { invitationId }, accountId);
+    expect(await other.fail("AcceptInvitation", { token: tokenOf(second.url) })).toBe(
+      "403 invalid_invitation",
+    );
+  });
+
+  test("of ten people who use one invitation at once, one becomes a member", async () => {
+    const { customer: owner, accountId } = await newOwner();
+    const { url } = await owner.do("CreateInvitation", { role: "viewer" }, accountId);
+    const crowd = [];
+    for (let n = 0; n < 10; n++) crowd.push(await Customer.signIn(app, `crowd${n}-${++people}@example.com`));
+    const answers = await Promise.all(
+      crowd.map((person) => person.call("AcceptInvitation", { token: tokenOf(url) })),
+    );
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+    expect((await owner.do("ListMembers", {}, accountId)).members).toHaveLength(2);
+  });
+
+  test("a member cannot raise itself", async () => {
+    const { customer: owner, accountId } = await newOwner();
+    for (const role of ["viewer", "developer", "billing"]) {
+      const member = await join(owner, accountId, role);
+      const personId = await idOf(member);
+      const attempts = [
+        member.fail("SetMemberRole", { personId, role: "owner" }, accountId),
+        member.fail("CreateInvitation", { role: "owner" }, accountId),
+      ];
+      expect(await Promise.all(attempts)).toEqual(["403 insufficient_role", "403 insufficient_role"]);
+    }
+  });
+
+  test("a suspended account is read and cannot be changed", async () => {
+    const { customer, accountId } = await newOwner();
+    await operatorOf(app).suspendAccount({ accountId, reason: "r" });
+    await customer.do("GetAccount", {}, accountId);
+    await customer.do("ListKeys", {}, accountId);
+    expect(await customer.fail("CreateKey", { name: "x" }, accountId)).toBe("403 account_suspended");
+    expect(await customer.fail("CreateInvitation", { role: "viewer" }, accountId)).toBe(
+      "403 account_suspended",
+    );
+  });
+
+  test("an operator invites the first owner of an account", async () => {
+    const operator = operatorOf(app);
+    const { account } = await operator.createAccount({ name: "Old customer" });
+    const accountId = account?.id ?? "";
+    const { url } = await operator.createInvitation({ accountId, role: "owner", reason: "asked by phone" });
+    const person = await Customer.signIn(app, `first${++people}@example.com`);
+    expect((await person.do("AcceptInvitation", { token: tokenOf(url) })).accountId).toBe(accountId);
+    expect(await person.do("GetSession")).toMatchObject({
+      accounts: [{ name: "Old customer", role: "owner" }],
+    });
+  });
+});

@@ -1,0 +1,167 @@
+import { describe, expect, test } from "vitest";
+import { BrowserJar } from "../../support/browser-jar.ts";
+import { Customer, callbackOf, tokenOf, useCustomerApp } from "../../support/customer.ts";
+import { operatorOf } from "../../support/fixtures.ts";
+import { sendHttp1 } from "../../support/raw.ts";
+
+const app = useCustomerApp({ VX_SIGN_UP: "open" });
+
+describe("the session", () => {
+  test("its cookie goes only to the service of the page, and no other path reads it", async () => {
+    const browser = new BrowserJar();
+    Object.assign(app.provider.behaviour, {
+      subject: "cookie",
+      email: "cookie@example.com",
+      emailVerified: true,
+    });
+    const returned = await browser.follow(`${app.url}/account/auth/sign-in`, callbackOf(app));
+    const answer = await browser.get(returned);
+    expect(answer.headers["set-cookie"]).toMatch(
+      /vx_account=vxs_\w+; Path=\/vx\.account\.v1\.AccountService; Max-Age=2592000; HttpOnly; SameSite=Strict$/,
+    );
+    const { customer, accountId } = await Customer.signUp(app, "paths@example.com");
+    for (const path of ["/v1/me", "/v1/account", "/v1/ledger", "/vx.v1.MeService/GetMe"]) {
+      const { status } = await sendHttp1(app.url, {
+        method: path.startsWith("/v1") ? "GET" : "POST",
+        path,
+        headers: { cookie: customer.cookie, "x-vx-account": accountId, "content-type": "application/json" },
+        body: path.startsWith("/v1") ? "" : "{}",
+      });
+      expect([path, status]).toEqual([path, 401]);
+    }
+    const [, token] = customer.cookie.split("=");
+    const { status } = await sendHttp1(app.url, {
+      method: "GET",
+      path: "/v1/me",
+      headers: { authorization: `Bearer ${token}` },
+    });
+    expect(status).toBe(401);
+  });
+
+  test("a call of another origin, or one that a form can send, is refused", async () => {
+    const { customer, accountId } = await Customer.signUp(app, "origin@example.com");
+    const refused: Record<string, string | undefined>[] = [
+      { origin: "https://evil.example", "sec-fetch-site": "cross-site" },
+      { origin: "https://evil.example" },
+      { "sec-fetch-site": "same-site" },
+      { "sec-fetch-site": "none" },
+      { origin: "null" },
+      { "connect-protocol-version": undefined },
+    ];
+    for (const headers of refused)
+      expect([headers, await customer.fail("RenameAccount", { name: "x" }, accountId, headers)]).toEqual([
+        headers,
+        "401 invalid_session",
+      ]);
+    expect((await customer.do("GetAccount", {}, accountId)).name).toBe("Account of origin");
+  });
+
+  test("sessions are listed and ended, one by one", async () => {
+    const one = await Customer.signIn(app, "many@example.com");
+    const other = await Customer.signIn(app, "many@example.com");
+    const { sessions } = await one.do("ListSessions");
+    expect(sessions).toMatchObject([{ address: "127.0.0.1" }, { address: "127.0.0.1" }]);
+    const others = (sessions as { id: string; current?: boolean }[]).filter(({ current }) => !current);
+    expect(others).toHaveLength(1);
+    const stranger = await Customer.signIn(app, "stranger@example.com");
+    await stranger.do("EndSession", { sessionId: others[0]?.id ?? "" });
+    await other.do("GetSession");
+    await one.do("EndSession", { sessionId: others[0]?.id ?? "" });
+    expect(await other.fail("GetSession")).toBe("401 invalid_session");
+    await one.do("EndSession");
+    expect(await one.fail("GetSession")).toBe("401 invalid_session");
+  });
+
+  test("a session that a page brings along is not used: each sign-in gets a new one", async () => {
+    const fixed = await Customer.signIn(app, "attacker@example.com");
+    const browser = new BrowserJar();
+    Object.assign(app.provider.behaviour, { subject: "victim", email: "victim@example.com" });
+    const returned = await browser.follow(`${app.url}/account/auth/sign-in`, callbackOf(app));
+    const { pathname, search } = new URL(returned);
+    const answer = await sendHttp1(app.url, {
+      method: "GET",
+      path: pathname + search,
+      headers: { cookie: `${browser.header(app.url)}; ${fixed.cookie}` },
+    });
+    expect(answer.headers["set-cookie"]).not.toContain(fixed.cookie.split("=")[1]);
+    expect((await fixed.do("GetSession")).email).toBe("attacker@example.com");
+  });
+
+  test("without an account in the header, with two or with a wrong one, nothing is read", async () => {
+    const { customer, accountId } = await Customer.signUp(app, "header@example.com");
+    for (const wrong of ["", "x", `${accountId},${accountId}`, "acct_../../x"])
+      expect(await customer.fail("GetAccount", {}, wrong)).toBe("400 invalid_argument");
+  });
+
+  test("calls of one session are bounded", async () => {
+    const { customer } = await Customer.signUp(app, "busy@example.com");
+    const counts = new Map<number, number>();
+    for (let round = 0; round < 13; round++) {
+      const answers = await Promise.all(Array.from({ length: 100 }, () => customer.call("GetSession")));
+      for (const { status } of answers) counts.set(status, (counts.get(status) ?? 0) + 1);
+    }
+    // The calls may fall into two minutes.
+    expect(counts.get(200)).toBeLessThanOrEqual(1_200);
+    expect(counts.get(429)).toBeGreaterThanOrEqual(100);
+  });
+});
+
+describe("an operator who views the page", () => {
+  test("sees it for an hour, changes nothing, and is in the log of the account", async () => {
+    const { customer, accountId } = await Customer.signUp(app, "viewed@example.com");
+    const { url } = await operatorOf(app).viewCustomerPage({ accountId, reason: "ticket 4711" });
+    const open = (token: string, headers: Record<string, string> = {}) =>
+      sendHttp1(app.url, {
+        path: "/account/auth/view",
+        headers: {
+          origin: app.url,
+          "sec-fetch-site": "same-origin",
+          authorization: `Bearer ${token}`,
+          ...headers,
+        },
+      });
+    expect((await open(tokenOf(url), { origin: "https://evil.example" })).status).toBe(401);
+    const answer = await open(tokenOf(url));
+    expect(answer.headers["set-cookie"]).toMatch(
+      /^vx_account=vxs_\w+; Path=\/vx\.account\.v1\.AccountService; Max-Age=3600; HttpOnly; SameSite=Strict$/,
+    );
+    const view = new Customer(app, "");
+    view.cookie = /^[^;]+/.exec(answer.headers["set-cookie"] ?? "")?.[0] ?? "";
+    expect(await view.do("GetSession")).toMatchObject({
+      operator: "break-glass",
+      accounts: [{ id: accountId, role: "viewer" }],
+    });
+    await view.do("ListEntries", {}, accountId);
+    expect(await view.fail("CreateKey", { name: "x" }, accountId)).toBe("403 insufficient_role");
+    expect(await view.fail("SignUp", { name: "x" })).toBe("403 sign_up_refused");
+    expect(await view.fail("LeaveAccount", {}, accountId)).toBe("403 insufficient_role");
+    const other = await Customer.signUp(app, "not-viewed@example.com");
+    expect(await view.fail("GetAccount", {}, other.accountId)).toBe("404 not_found");
+    expect((await open(tokenOf(url))).status).toBe(401);
+    const { activity } = await customer.do("ListActivity", {}, accountId);
+    expect((activity as { method: string }[])[0]).toMatchObject({
+      method: "ViewCustomerPage",
+      outcome: "ok",
+    });
+    expect(JSON.stringify(activity)).not.toContain("ticket");
+  });
+
+  test("a revoked operator sees nothing any more", async () => {
+    const { accountId } = await Customer.signUp(app, "revoked-view@example.com");
+    const { operator, secret } = await operatorOf(app).createOperator({
+      name: "sam",
+      role: "support",
+      reason: "r",
+    });
+    const { url } = await operatorOf(app, secret).viewCustomerPage({ accountId, reason: "r" });
+    const answer = await sendHttp1(app.url, {
+      path: "/account/auth/view",
+      headers: { origin: app.url, "sec-fetch-site": "same-origin", authorization: `Bearer ${tokenOf(url)}` },
+    });
+    const view = new Customer(app, "");
+    view.cookie = /^[^;]+/.exec(answer.headers["set-cookie"] ?? "")?.[0] ?? "";
+    await view.do("GetSession");
+    await operatorOf(app).revokeOperator({ operatorId: operator?.id ?? "", reason: "r" });
+    expect(await view.fail("GetSession")).toBe("401 invalid_session");
+  });
+});

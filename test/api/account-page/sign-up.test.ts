@@ -1,0 +1,129 @@
+import { describe, expect, test } from "vitest";
+import { BrowserJar } from "../../support/browser-jar.ts";
+import { Customer, callbackOf, tokenOf, useCustomerApp } from "../../support/customer.ts";
+import { operatorOf } from "../../support/fixtures.ts";
+
+const open = useCustomerApp({
+  VX_SIGN_UP: "open",
+  VX_SIGN_UP_PLAN: "pro",
+  VX_SIGN_UP_CREDIT: "5",
+  VX_SIGN_UP_CREDIT_DAYS: "30",
+  VX_SIGN_UP_DOMAINS: "example.com,Example.ORG",
+});
+const invited = useCustomerApp({ VX_SIGN_UP: "invite" });
+const closed = useCustomerApp();
+
+describe("open sign-up", () => {
+  test("a person signs up, once, and gets an account with the starting credit", async () => {
+    const ada = await Customer.signIn(open, "ada@example.com");
+    expect(await ada.do("GetSession")).toMatchObject({ email: "ada@example.com", canSignUp: true });
+    const { accountId } = await ada.do("SignUp", { name: "Analytical Engines" });
+    expect(await ada.do("GetSession")).toMatchObject({
+      accounts: [{ id: accountId, name: "Analytical Engines", role: "owner" }],
+    });
+    const account = await ada.do("GetAccount", {}, String(accountId));
+    const inThirtyDays = Date.now() + 30 * 86_400_000;
+    expect(account).toMatchObject({
+      id: accountId,
+      plan: "pro",
+      balanceMicros: "5000000",
+      grants: [{ amountMicros: "5000000", promotional: true, expiresAt: expect.any(String) }],
+    });
+    expect(account.key).toBeUndefined();
+    const [grant] = account.grants as { expiresAt: string }[];
+    expect(Math.abs(Date.parse(grant?.expiresAt ?? "") - inThirtyDays)).toBeLessThanOrEqual(86_400_000);
+
+    expect((await ada.do("SignUp", { name: "Again" })).accountId).toBe(accountId);
+    const again = await Customer.signIn(open, "ada@example.com");
+    expect((await again.do("GetAccount", {}, String(accountId))).balanceMicros).toBe("5000000");
+    const profile = await operatorOf(open).getAccount({ accountId: String(accountId) });
+    expect(profile.account).toMatchObject({ email: "ada@example.com", name: "Analytical Engines" });
+  });
+
+  test("twenty simultaneous sign-ups of a person give one account and one credit", async () => {
+    const bob = await Customer.signIn(open, "bob@example.com");
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, n) => bob.do("SignUp", { name: `Account ${n}` })),
+    );
+    const ids = new Set(answers.map(({ accountId }) => accountId));
+    expect(ids.size).toBe(1);
+    const [accountId] = ids;
+    const { entries } = await operatorOf(open).listLedgerEntries({ accountId: String(accountId) });
+    expect(entries.map(({ amountMicros }) => amountMicros)).toEqual([5_000_000n]);
+  });
+
+  test("an identity with the address of another one gets an account without the credit", async () => {
+    const { accountId } = await Customer.signUp(open, "eve@example.com");
+    open.provider.behaviour.subject = "another subject";
+    const browser = new BrowserJar();
+    const returned = await browser.follow(`${open.url}/account/auth/sign-in`, callbackOf(open));
+    await browser.get(returned);
+    const twin = new Customer(open, "eve@example.com");
+    twin.cookie = browser.header(open.url);
+    const second = String((await twin.do("SignUp", { name: "Twin" })).accountId);
+    expect(second).not.toBe(accountId);
+    expect((await twin.do("GetAccount", {}, second)).balanceMicros ?? "0").toBe("0");
+  });
+
+  test("only verified addresses of the permitted domains sign up", async () => {
+    const mallory = await Customer.signIn(open, "mallory@evil.example");
+    expect((await mallory.do("GetSession")).canSignUp ?? false).toBe(false);
+    expect(await mallory.fail("SignUp", { name: "x" })).toBe("403 sign_up_refused");
+    const unverified = await Customer.signIn(open, "carol@example.com", false);
+    expect(await unverified.do("GetSession")).not.toHaveProperty("email");
+    expect(await unverified.fail("SignUp", { name: "x" })).toBe("403 sign_up_refused");
+    const upper = await Customer.signIn(open, "Grace@EXAMPLE.org");
+    await upper.do("SignUp", { name: "Grace" });
+    const suffix = await Customer.signIn(open, "x@notexample.com");
+    expect(await suffix.fail("SignUp", { name: "x" })).toBe("403 sign_up_refused");
+  });
+
+  test("a first key is created and works", async () => {
+    const { customer, accountId } = await Customer.signUp(open, "key@example.com");
+    const { secret, apiKey } = await customer.do("CreateKey", { name: "first" }, accountId);
+    expect(apiKey).toMatchObject({ name: "first", scopes: ["generate", "read"] });
+    const answer = await fetch(`${open.url}/v1/me`, { headers: { authorization: `Bearer ${secret}` } });
+    expect(answer.status).toBe(200);
+  });
+});
+
+describe("sign-up by invitation", () => {
+  test("an invitation of an operator creates one account", async () => {
+    const operator = operatorOf(invited);
+    const { url } = await operator.createSignUpInvitation({ reason: "a new customer" });
+    expect(url).toMatch(/\/account#\/sign-up\?token=sinv_[0-9a-z]{26}\.vxs_\w{32}$/);
+    const ada = await Customer.signIn(invited, "ada@example.com");
+    expect(await ada.fail("SignUp", { name: "Ada" })).toBe("403 invalid_invitation");
+    const { accountId } = await ada.do("SignUp", { name: "Ada", invitation: tokenOf(url) });
+    expect(accountId).toMatch(/^acct_/);
+    const bob = await Customer.signIn(invited, "bob@example.com");
+    expect(await bob.fail("SignUp", { name: "Bob", invitation: tokenOf(url) })).toBe(
+      "403 invalid_invitation",
+    );
+  });
+
+  test("an invitation with an address is only for that person; another id or secret does not work", async () => {
+    const operator = operatorOf(invited);
+    const first = await operator.createSignUpInvitation({ email: "Carol@Example.com", reason: "r" });
+    const second = await operator.createSignUpInvitation({ reason: "r" });
+    const dave = await Customer.signIn(invited, "dave@example.com");
+    const invitation = tokenOf(first.url);
+    expect(await dave.fail("SignUp", { name: "x", invitation })).toBe("403 invalid_invitation");
+    const [id] = invitation.split(".");
+    const [, secret] = tokenOf(second.url).split(".");
+    for (const wrong of [`${id}.${secret}`, `${id}.`, `${id}`, "x", `${invitation}.x`])
+      expect(await dave.fail("SignUp", { name: "x", invitation: wrong })).toBe("403 invalid_invitation");
+    const carol = await Customer.signIn(invited, "carol@example.com");
+    await carol.do("SignUp", { name: "Carol", invitation });
+  });
+});
+
+describe("without sign-up", () => {
+  test("a person without an account can sign in and nothing else", async () => {
+    const ada = await Customer.signIn(closed, "ada@example.com");
+    expect(await ada.do("GetSession")).not.toHaveProperty("accounts");
+    expect(await ada.fail("SignUp", { name: "x" })).toBe("403 sign_up_refused");
+    const { account } = await operatorOf(closed).createAccount({ name: "Other" });
+    expect(await ada.fail("GetAccount", {}, account?.id)).toBe("404 not_found");
+  });
+});
