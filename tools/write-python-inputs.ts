@@ -5,6 +5,7 @@ import { type DescField, type DescMessage, getOption, ScalarType } from "@bufbui
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { field as fieldRules } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { EmbedRequestSchema } from "../gen/vx/v1/embed_pb.js";
+import { ListEventsRequestSchema, WatchEventsRequestSchema } from "../gen/vx/v1/event_pb.js";
 import { GenerateRequestSchema } from "../gen/vx/v1/generate_pb.js";
 import {
   CreateKeyRequestSchema,
@@ -14,6 +15,12 @@ import {
 import { ListEntriesRequestSchema } from "../gen/vx/v1/ledger_pb.js";
 import { ListModelsRequestSchema } from "../gen/vx/v1/model_pb.js";
 import { GetUsageRequestSchema } from "../gen/vx/v1/usage_pb.js";
+import {
+  CreateWebhookRequestSchema,
+  ListDeliveriesRequestSchema,
+  RedeliverRequestSchema,
+  UpdateWebhookRequestSchema,
+} from "../gen/vx/v1/webhook_pb.js";
 
 const REQUESTS: readonly DescMessage[] = [
   GenerateRequestSchema,
@@ -24,6 +31,12 @@ const REQUESTS: readonly DescMessage[] = [
   UpdateKeyRequestSchema,
   ListEntriesRequestSchema,
   GetUsageRequestSchema,
+  ListEventsRequestSchema,
+  WatchEventsRequestSchema,
+  CreateWebhookRequestSchema,
+  UpdateWebhookRequestSchema,
+  ListDeliveriesRequestSchema,
+  RedeliverRequestSchema,
 ];
 
 /** Types of Python in place of messages of Google. */

@@ -72,6 +72,8 @@ type Client struct {
 	ledger   vxv1connect.LedgerServiceClient
 	usage    vxv1connect.UsageServiceClient
 	limits   vxv1connect.LimitServiceClient
+	events   vxv1connect.EventServiceClient
+	webhooks vxv1connect.WebhookServiceClient
 }
 
 // Format prints the client without its fields, because logs must not show the key.
@@ -107,6 +109,8 @@ func New(options ...Option) (*Client, error) {
 	c.ledger = vxv1connect.NewLedgerServiceClient(c.http, c.url, limit)
 	c.usage = vxv1connect.NewUsageServiceClient(c.http, c.url, limit)
 	c.limits = vxv1connect.NewLimitServiceClient(c.http, c.url, limit)
+	c.events = vxv1connect.NewEventServiceClient(c.http, c.url, limit)
+	c.webhooks = vxv1connect.NewWebhookServiceClient(c.http, c.url, limit)
 	return c, nil
 }
 

@@ -23,6 +23,11 @@ export function EventsSection({ viewer, params }: EventsSectionProps) {
       const { events, nextAfter, hasMore } = await viewer.eventService.listEvents(request, { signal });
       return { rows: events, nextPageToken: hasMore ? nextAfter : "" };
     },
+    watch: (type, signal) =>
+      viewer.eventService.watchEvents(
+        { types: type === "" ? [] : [type], after: "now" },
+        { signal, timeoutMs: 0 },
+      ),
     types: ACCOUNT_EVENT_TYPES,
     section: "events",
   };

@@ -1,6 +1,7 @@
 import { AccountEventList, EVENTS_PER_PAGE, type EventSource } from "../shared/account-event-list.tsx";
 import { ACCOUNT_EVENT_TYPES } from "../shared/account-event-text.ts";
 import { PageHeader } from "../shared/frame.tsx";
+import { ticks } from "../shared/use-live.ts";
 import { AccountFilter } from "./account-filter.tsx";
 import type { AccountTabProps } from "./account-tab-props.ts";
 import { accountHref } from "./links.ts";
@@ -40,6 +41,7 @@ function eventsOf(api: AdminClient, accountId: string, section: string): EventSo
       const { events, nextPageToken } = await api.listEvents(request, { signal });
       return { rows: events, nextPageToken };
     },
+    watch: (_, signal) => ticks(signal),
     types: ACCOUNT_EVENT_TYPES,
     section,
   };

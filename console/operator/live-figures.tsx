@@ -3,6 +3,7 @@ import { type ComponentChildren, createContext } from "preact";
 import { useContext, useEffect, useState } from "preact/hooks";
 import type { WatchOverviewResponse } from "../../gen/vx/admin/v1/console_pb.js";
 import { Button } from "../shared/button.tsx";
+import { delay } from "../shared/use-live.ts";
 import { reloadFailed } from "../shared/use-query.ts";
 import { type OperatorSession, useSession } from "./operator-session.ts";
 
@@ -69,16 +70,6 @@ async function watch(
     await delay(waitMs, signal);
     waitMs = Math.min(waitMs * 2, MAX_WAIT_MS);
   }
-}
-
-function delay(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener("abort", () => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
 }
 
 type BannerProps = { readonly retryAt: number; readonly onRetry: () => void };

@@ -8,6 +8,7 @@ import { Dialog } from "./dialog.tsx";
 import { SelectFilter } from "./filter-fields.tsx";
 import { EmptyState } from "./states.tsx";
 import { longTimeText, Time, ZoneNote } from "./time.tsx";
+import { useStream } from "./use-live.ts";
 import { type Page, usePages } from "./use-pages.ts";
 
 /** The events of an account, or of all. */
@@ -16,6 +17,8 @@ export type EventSource = {
   readonly id: string;
   /** A page of 25 events of a type, or of all types. */
   readonly list: (type: string, pageToken: string, signal: AbortSignal) => Promise<Page<Event>>;
+  /** An item for each new event of a type, or whenever there may be one. */
+  readonly watch: (type: string, signal: AbortSignal) => AsyncIterable<unknown>;
   readonly types: readonly string[];
   /** The section of the URL that shows the events; its parameter "type" is the filter. */
   readonly section: string;
@@ -35,10 +38,11 @@ export const EVENTS_PER_PAGE = 25;
 /** What happened, the newest first. */
 export function AccountEventList({ source, type, accountHref, children }: AccountEventListProps) {
   const [opened, setOpened] = useState<Event>();
-  const pages = usePages(
-    (pageToken, signal) => source.list(type, pageToken, signal),
-    JSON.stringify([source.id, type]),
-  );
+  const list = JSON.stringify([source.id, type]);
+  const pages = usePages((pageToken, signal) => source.list(type, pageToken, signal), list);
+  // Other pages stay as they are while they are read.
+  const isLatest = pages.number === 1;
+  useStream(isLatest ? list : undefined, (signal) => source.watch(type, signal), pages.reload);
   return (
     <>
       <fieldset class={children === undefined ? "filters filters-single" : "filters"}>

@@ -11,6 +11,7 @@ import { numberText } from "./money.tsx";
 import { EmptyState, StateBadge } from "./states.tsx";
 import { isoMinute, longTimeText, Time, ZoneNote } from "./time.tsx";
 import { useToast } from "./toast.tsx";
+import { ticks, useStream } from "./use-live.ts";
 import { usePages } from "./use-pages.ts";
 import type { WebhookApi } from "./webhook-api.ts";
 
@@ -44,6 +45,8 @@ export function DeliveryList({ api, webhook, state }: DeliveryListProps) {
     (pageToken, signal) => api.deliveries({ webhookId, state, pageToken }, signal),
     JSON.stringify([webhookId, state]),
   );
+  const isPending = pages.data?.rows.some((delivery) => delivery.state === "pending") === true;
+  useStream(isPending ? webhookId : undefined, ticks, pages.reload);
   const dialog = { api, webhook, onDone: pages.reload, onClose: () => setRepeated(undefined) };
   return (
     <>

@@ -17,6 +17,9 @@ export type EventRow = {
   data: string;
 };
 
+/** Of the year 9999, which PostgreSQL reads. An id can have a later one. */
+const MAX_TIME_MS = Date.UTC(9999, 11, 31);
+
 /**
  * The number of the last event that a reader knows.
  *
@@ -33,7 +36,7 @@ export async function eventPosition(
   if (after !== "now" && !/^evt_[0-9a-hjkmnp-tv-z]{26}$/.test(after))
     throw DomainError.ofField("after", 'must be the id of an event: "evt_…", or "now"');
   const lane = laneOfId(accountId);
-  const at = after === "now" ? null : new Date(millisecondsOfId(after));
+  const at = after === "now" ? null : new Date(Math.min(millisecondsOfId(after), MAX_TIME_MS));
   const [row] = await database
     .at(lane)
     .call<{ event_position: bigint }>("event_position", lane, accountId, after, at, days);

@@ -189,6 +189,31 @@ describe.skipIf(!chromiumPath)("webhooks on the pages", () => {
     await console.seen("0 events are sent again.");
   });
 
+  test("and their events appear by themselves, and their deliveries while one is pending", async () => {
+    const { page } = console;
+    const rowsOf = (text: string) => main().getByRole("row").filter({ hasText: text });
+    receiver.respond = (response) => response.writeHead(500).end();
+    await signInAsCustomer(key.secret);
+    await create(["credit.posted"]);
+    await page.evaluate("location.hash = '#/events'");
+    await rowsOf("key.created").first().waitFor();
+    expect(await rowsOf("credit.posted").count()).toBe(0);
+    await credit();
+    await rowsOf("credit.posted").waitFor();
+
+    await page.evaluate("location.hash = '#/webhooks'");
+    await openWebhook();
+    await rowsOf("Pending").waitFor();
+    receiver.respond = (response) => response.writeHead(204).end();
+    await rowsOf("Delivered").waitFor();
+
+    await page.goto("about:blank");
+    await console.signIn(undefined, `/#/accounts?id=${key.accountId}&tab=events`);
+    await rowsOf("credit.posted").waitFor();
+    await operatorOf(console.app).suspendAccount({ accountId: key.accountId, reason: "test" });
+    await rowsOf("account.suspended").waitFor();
+  });
+
   test("say which scope a key lacks", async () => {
     const { secret } = await createTestKey(operatorOf(console.app), { scopes: ["read"] });
     await signInAsCustomer(secret);

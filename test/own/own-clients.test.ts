@@ -1,11 +1,16 @@
-import { execFile } from "node:child_process";
+import { type ExecFileOptions, execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { createInterface } from "node:readline";
 import { promisify } from "node:util";
+import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ERRORS } from "../../src/domain/errors.ts";
 import { useTestApp } from "../support/app.ts";
 import { clientEnv } from "../support/client-env.ts";
+import { unusedPort } from "../support/unused-port.ts";
+import { describedWebhooks } from "../support/webhook-bodies.ts";
 import { type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
 import {
   examplesOf,
@@ -37,7 +42,7 @@ function reasonToSkip(name: string, prepare: () => string | undefined): string |
 let proxy: FaultProxy;
 let env: NodeJS.ProcessEnv;
 
-const app = useTestApp();
+const app = useTestApp({ env: { VX_WEBHOOK_ALLOWED_CIDRS: "127.0.0.1" } });
 beforeAll(async () => {
   proxy = await startFaultProxy(app.url);
   const className = (reason: string) =>
@@ -59,6 +64,54 @@ afterAll(async () => {
 
 /** What the examples print. */
 const REPLY = /^This is a reply of the sandbox\./;
+const EVENT = /^evt_\w{26} key\.created\n/;
+
+/** The examples of a README that end by themselves, or after their first output. Receivers of webhooks have a test of their own. */
+const examplesToRun = (readme: string, language: string) =>
+  examplesOf(readme, language).filter((code) => !code.includes("VX_WEBHOOK_SECRET"));
+
+/** What a program prints, or the first of what it prints if it does not end. */
+async function outputOf(code: string, command: string, args: readonly string[], options: ExecFileOptions) {
+  if (!/watch\(|WatchEvents/i.test(code)) return await run(command, args, options);
+  // Go runs a program as a child of its own.
+  const program = spawn(command, args, { ...options, detached: true });
+  const [bytes] = await once(program.stdout, "data");
+  process.kill(-(program.pid as number));
+  return { stdout: String(bytes), stderr: "" };
+}
+
+const SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
+
+/** The receiver of webhooks of a README accepts a signed event, and refuses it when it is changed. `start` gets its code. */
+async function expectReceives(
+  readme: string,
+  language: string,
+  start: (code: string) => [string, string[], string],
+) {
+  const port = await unusedPort();
+  const [code = ""] = examplesOf(readme, language).filter((each) => each.includes("VX_WEBHOOK_SECRET"));
+  const [command, args, cwd] = start(code.replace("8000", String(port)));
+  const program = spawn(command, args, { cwd, env: { ...env, VX_WEBHOOK_SECRET: SECRET }, detached: true });
+  const lines = createInterface({ input: program.stdout });
+  const nextLine = async () => String((await once(lines, "line"))[0]);
+  expect(await nextLine()).toBe("listening");
+  const body = JSON.stringify(
+    describedWebhooks.get("webhook.test")?.requestBody.content["application/json"].example,
+  );
+  const at = new Date();
+  const headers = {
+    "webhook-id": "test_1",
+    "webhook-timestamp": String(Math.floor(at.getTime() / 1000)),
+    "webhook-signature": new Webhook(SECRET).sign("test_1", at, body),
+  };
+  const post = async (text: string) =>
+    (await fetch(`http://127.0.0.1:${port}/`, { method: "POST", headers, body: text })).status;
+  const line = nextLine();
+  expect(await post(body)).toBe(204);
+  expect(await line).toMatch(/^webhook\.test .*/);
+  expect(await post(`${body} `)).toBe(400);
+  process.kill(-(program.pid as number));
+}
 
 describe.skipIf(reasonToSkip("typescript", prepareTypeScript))("the npm package", () => {
   const readme = "clients/typescript/README.md";
@@ -83,16 +136,23 @@ describe.skipIf(reasonToSkip("typescript", prepareTypeScript))("the npm package"
     expect(stdout).toMatch(/pass [1-9]\d*\n/);
   }
 
-  test.each(examplesOf(readme, "js").map((code, i) => [i, code] as const))(
+  test.each(examplesToRun(readme, "js").map((code, i) => [i, code] as const))(
     "example %i of its README runs",
     async (i, code) => {
       const file = join(TYPESCRIPT, `example-${i}.js`);
       writeFileSync(file, code);
-      const { stdout, stderr } = await run(process.execPath, [file], { cwd: TYPESCRIPT, env });
-      if (code.includes("catch")) expect(stderr).toMatch(/^InvalidApiKeyError invalid_api_key req_/);
+      const { stdout, stderr } = await outputOf(code, process.execPath, [file], { cwd: TYPESCRIPT, env });
+      if (code.includes("watch(")) expect(stdout).toMatch(EVENT);
+      else if (code.includes("catch")) expect(stderr).toMatch(/^InvalidApiKeyError invalid_api_key req_/);
       else expect(stdout).toMatch(REPLY);
     },
   );
+
+  test("the receiver of its README verifies events", () =>
+    expectReceives(readme, "js", (code) => {
+      writeFileSync(join(TYPESCRIPT, "receiver.js"), code);
+      return [process.execPath, ["receiver.js"], TYPESCRIPT];
+    }));
 
   test("can be required", async () => {
     const code =
@@ -118,19 +178,30 @@ describe.skipIf(pythonProblem)("the wheel", () => {
     });
   });
 
-  test("passes its tests", async () => {
+  test("passes its tests", { timeout: 180_000 }, async () => {
     const args = ["-m", "unittest", "discover", "--start-directory", resolve("clients/python/tests")];
     const { stderr } = await run(python, args, { ...at, env }).catch((error) => error);
     expect(stderr).toMatch(/Ran [1-9]\d* tests? in .*\n\nOK\n$/);
   });
 
-  test.each(examplesOf("clients/python/README.md", "python").map((code, i) => [i, code] as const))(
+  test.each(examplesToRun("clients/python/README.md", "python").map((code, i) => [i, code] as const))(
     "example %i of its README runs",
     async (_, code) => {
-      const { stdout } = await run(python, ["-c", code], { ...at, env });
-      expect(stdout).toMatch(code.includes("except") ? /^InvalidApiKeyError invalid_api_key req_/ : REPLY);
+      const { stdout } = await outputOf(code, python, ["-c", code], { ...at, env });
+      if (code.includes("watch(")) expect(stdout).toMatch(EVENT);
+      else
+        expect(stdout).toMatch(code.includes("except") ? /^InvalidApiKeyError invalid_api_key req_/ : REPLY);
     },
   );
+});
+
+describe.skipIf(pythonProblem)("the receiver of the README for Python", () => {
+  test("verifies events", () =>
+    expectReceives("clients/python/README.md", "python", (code) => [
+      join(PYTHON, "venv/bin/python"),
+      ["-c", code],
+      PYTHON,
+    ]));
 });
 
 describe.skipIf(pythonProblem)("the wheel beside stubs of its user", () => {
@@ -176,13 +247,21 @@ describe.skipIf(reasonToSkip("go", prepareGo))("the Go module", () => {
     expect(stdout).toMatch(/^ok\s/m);
   });
 
-  test.each(examplesOf("clients/go/README.md", "go").map((code, i) => [i, code] as const))(
+  test.each(examplesToRun("clients/go/README.md", "go").map((code, i) => [i, code] as const))(
     "example %i of its README runs",
     { timeout: TIMEOUT_MS },
     async (_, code) => {
       writeFileSync(join(GO, "main.go"), code);
-      expect((await run("go", ["run", "."], { cwd: GO, env })).stdout).toMatch(REPLY);
+      const { stdout } = await outputOf(code, "go", ["run", "."], { cwd: GO, env });
+      expect(stdout).toMatch(code.includes("WatchEvents") ? EVENT : REPLY);
     },
+  );
+
+  test("the receiver of its README verifies events", { timeout: TIMEOUT_MS }, () =>
+    expectReceives("clients/go/README.md", "go", (code) => {
+      writeFileSync(join(GO, "main.go"), code);
+      return ["go", ["run", "."], GO];
+    }),
   );
 
   test("matches the protos, and so does the wheel", { timeout: TIMEOUT_MS }, async () => {

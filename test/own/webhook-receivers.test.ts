@@ -1,12 +1,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { createInterface, type Interface } from "node:readline";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createVenv, problemOf } from "../support/python.ts";
+import { unusedPort } from "../support/unused-port.ts";
 import { describedWebhooks } from "../support/webhook-bodies.ts";
 import { examplesOf, FOLDER, inFolder } from "./programs.ts";
 
@@ -50,14 +50,6 @@ function prepare({ language, file }: (typeof RECEIVERS)[number], port: number): 
         inFolder(AT, "go", "build", "-o", "receiver", ".")
       );
   }
-}
-
-async function unusedPort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  return port;
 }
 
 for (const receiver of RECEIVERS) {

@@ -8,7 +8,7 @@ export async function clientEnv(app: TestApp): Promise<Record<string, string>> {
   return {
     VX_URL: app.url,
     VX_HOST_AND_PORT: new URL(app.url).host,
-    VX_KEY: (await createPaidKey(operator)).secret,
+    VX_KEY: (await createPaidKey(operator, { scopes: ["generate", "read", "keys", "webhooks"] })).secret,
     VX_BROKE_KEY: (await createTestKey(operator)).secret,
     VX_LIMITED_KEY: (await createPaidKey(operator, { rateLimitRpm: 1 })).secret,
     VX_NO_KEY: "vx_live_nobody",

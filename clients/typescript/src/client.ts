@@ -4,6 +4,7 @@ import { createConnectTransport } from "@connectrpc/connect-web";
 import { KeyCalls, LedgerCalls, limitsOf, ModelCalls, usagePages } from "./account-calls.ts";
 import type { Caller, Input } from "./caller.ts";
 import { isBrowser, variable } from "./environment.ts";
+import { EventCalls, WebhookCalls } from "./event-calls.ts";
 import { VERSION } from "./gen/version.ts";
 import { type EmbedRequestSchema, type EmbedResponse, EmbedService } from "./gen/vx/v1/embed_pb.ts";
 import {
@@ -19,6 +20,7 @@ import { givenIdempotencyKey } from "./idempotency-key.ts";
 import { limitedFetch } from "./limited-fetch.ts";
 import { addToJson, checkTypes } from "./messages.ts";
 import { type CallDefaults, type CallOptions, type Effect, withRetries } from "./retries.ts";
+import { abortedWith, endCall } from "./signals.ts";
 import { toVxError } from "./to-vx-error.ts";
 
 export type ClientOptions = {
@@ -54,6 +56,8 @@ export class Client implements Caller {
   readonly models: ModelCalls;
   readonly keys: KeyCalls;
   readonly ledger: LedgerCalls;
+  readonly events: EventCalls;
+  readonly webhooks: WebhookCalls;
   /** The charged usage by period, key, model and end user. */
   readonly usage: ReturnType<typeof usagePages>;
   /** Every limit that applies to the key of this client. */
@@ -75,6 +79,8 @@ export class Client implements Caller {
     this.models = new ModelCalls(this);
     this.keys = new KeyCalls(this);
     this.ledger = new LedgerCalls(this);
+    this.events = new EventCalls(this);
+    this.webhooks = new WebhookCalls(this);
     this.usage = usagePages(this);
     this.limits = limitsOf(this);
   }
@@ -91,7 +97,7 @@ export class Client implements Caller {
    */
   stream(input: StreamInput, options: CallOptions = {}): GenerationStream {
     const abort = new AbortController();
-    const signal = options.signal ? anySignal(options.signal, abort) : abort.signal;
+    const signal = options.signal ? abortedWith(options.signal, abort) : abort.signal;
     const { streamGenerate } = createClient(GenerateService, this.transport);
     const idempotencyKey = givenIdempotencyKey(options);
     const effect = idempotencyKey === undefined ? "unkeyed" : "keyed";
@@ -176,18 +182,4 @@ async function* withJson(desc: DescMessage, messages: AsyncIterable<Message>): A
     addToJson(desc, message);
     yield message;
   }
-}
-
-/** Connect ends the timer of a call only when the next event is read. */
-function endCall(abort: AbortController, rest: AsyncIterator<unknown>): void {
-  abort.abort();
-  rest.next().catch(() => undefined);
-}
-
-/** A signal that aborts with the first of both. Node 18 has no AbortSignal.any. */
-function anySignal(signal: AbortSignal, abort: AbortController): AbortSignal {
-  if (signal.aborted) abort.abort(signal.reason);
-  else
-    signal.addEventListener("abort", () => abort.abort(signal.reason), { once: true, signal: abort.signal });
-  return abort.signal;
 }

@@ -69,7 +69,7 @@ export async function withRetries<Result>(
   }
 }
 
-function isRetried(error: VxError, effect: Effect): boolean {
+export function isRetried(error: VxError, effect: Effect): boolean {
   if (error instanceof AbortError || error instanceof TimeoutError) return false;
   if ((error.retryAfterSeconds ?? 0) > MAX_RETRY_AFTER_SECONDS) return false;
   // A refusal before the call ran; after any other error, the call may have had its effect.
@@ -83,13 +83,13 @@ function isRetried(error: VxError, effect: Effect): boolean {
 }
 
 /** As the server says, else twice as long as before, and never the same for callers that failed together. */
-function delayOf(error: VxError, retries: number): number {
+export function delayOf(error: VxError, retries: number): number {
   const spread = 0.5 + Math.random() / 2;
   if (error.retryAfterSeconds !== undefined) return error.retryAfterSeconds * 1000 + spread * 100;
   return Math.min(FIRST_DELAY_MS * 2 ** retries, MAX_DELAY_MS) * spread;
 }
 
-function delay(
+export function delay(
   ms: number,
   signal: AbortSignal | undefined,
   idempotencyKey: string | undefined,

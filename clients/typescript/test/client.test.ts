@@ -1,6 +1,10 @@
 // Runs against a server: VX_URL and VX_KEY name it, VX_FAULT_URL a proxy in front of it that fails on demand.
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import * as vx from "vx-client";
 
@@ -371,4 +375,89 @@ test("responses show their headers", async () => {
   const headers = { "x-request-id": "mine" };
   await client.me({ headers, onHeader: (received) => (requestId = received.get("x-request-id")) });
   assert.equal(requestId, "mine");
+});
+
+const unknown = new vx.Client({ key: env.VX_NO_KEY });
+const keyCreated = { types: ["key.created"] };
+
+async function createKeys(count: number): Promise<string[]> {
+  const ids: string[] = [];
+  while (ids.length < count) {
+    const { apiKey } = await client.keys.create({ name: `${RUN}-event` });
+    ids.push(apiKey?.id ?? "");
+    await client.keys.revoke(ids.at(-1) ?? "");
+  }
+  return ids;
+}
+
+test("events are listed page by page, and their data is of their type", async () => {
+  const { items } = (await client.events.list({ order: "desc", pageSize: 1 }).pages().next()).value ?? {};
+  const ids = await createKeys(3);
+  const listed: string[] = [];
+  for await (const event of client.events.list({ ...keyCreated, after: items?.[0]?.id ?? "", pageSize: 2 })) {
+    const typed = vx.typedEvent(event);
+    if (typed?.type === "key.created") listed.push(typed.data.keyId);
+  }
+  assert.deepEqual(
+    listed.filter((id) => ids.includes(id)),
+    ids,
+  );
+});
+
+test("a watch continues after each broken connection, without a gap", async () => {
+  const ids = await createKeys(4);
+  const { headers, attempts } = fault("times=3;cut=500");
+  const seen: string[] = [];
+  for await (const event of faulty.events.watch(keyCreated, { headers })) {
+    seen.push(String(event.data?.key_id));
+    if (ids.every((id) => seen.includes(id))) break;
+  }
+  assert.equal(new Set(seen).size, seen.length);
+  assert.deepEqual(seen.slice(-4), ids);
+  assert.ok((await attempts()).length > 2);
+});
+
+test("a watch from now gets only later events", async () => {
+  await createKeys(1);
+  const { headers, attempts } = fault("times=2;status=503");
+  const watch = faulty.events.watch({ ...keyCreated, after: "now" }, { headers });
+  const first = watch.next();
+  // The third attempt finds where "now" is, and the fourth one is the watch.
+  while ((await attempts()).length < 4);
+  const [id] = await createKeys(1);
+  assert.equal((await first).value?.data?.key_id, id);
+  await watch.return();
+});
+
+test("a watch throws an error that does not heal, and after as many failures as the caller allows", async () => {
+  assert.equal((await failure(() => unknown.events.watch().next())).reason, "invalid_api_key");
+  const { headers, attempts } = fault("times=9;status=503");
+  await failure(() => faulty.events.watch({}, { headers, maxRetries: 1 }).next());
+  assert.equal((await attempts()).length, 2);
+});
+
+test("a webhook is created, tested, verified and deleted", async () => {
+  const received: { body: string; headers: vx.WebhookHeaders }[] = [];
+  const server = createServer(async (request, response) => {
+    received.push({ body: await text(request), headers: request.headers });
+    response.writeHead(204).end();
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const { webhook, secret } = await client.webhooks.create({ url, types: ["balance.low"] });
+  const id = webhook?.id ?? "";
+  assert.equal((await client.webhooks.test(id)).status, 204);
+  const { body = "", headers = {} } = received[0] ?? {};
+  const event = vx.typedEvent(vx.verifyWebhook(body, headers, secret));
+  assert.equal(event?.type, "webhook.test");
+  assert.equal(event.data.webhookId, id);
+  assert.throws(() => vx.verifyWebhook(`${body} `, headers, secret), vx.WebhookVerificationError);
+  assert.equal((await client.webhooks.update({ webhookId: id, state: "paused" })).state, "paused");
+  assert.notEqual((await client.webhooks.rotate({ webhookId: id })).secret, secret);
+  for await (const delivery of client.webhooks.deliveries({ webhookId: id })) assert.ok(delivery.eventId);
+  assert.equal((await client.webhooks.redeliver({ webhookId: id })).hasMore, false);
+  assert.ok((await client.webhooks.list()).some((each) => each.id === id));
+  await client.webhooks.delete(id);
+  assert.equal((await failure(() => client.webhooks.get(id))).reason, "not_found");
+  server.close();
 });

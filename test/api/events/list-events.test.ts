@@ -98,6 +98,8 @@ test("an account sees only its own events, and only with the scope read", async 
     status: 400,
     message: "after: is not the id of an event of this account",
   });
+  const ofTheFuture = ["7", "z"].map((digit) => `evt_${digit}${"z".repeat(25)}`);
+  for (const id of ofTheFuture) expect(await refusal(`?after=${id}`)).toMatchObject({ status: 400 });
   const { secret } = await createTestKey(operator, { scopes: ["generate", "webhooks"] });
   expect(await refusal("", secret)).toMatchObject({ status: 403, code: "insufficient_scope" });
 });

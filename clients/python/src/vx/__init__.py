@@ -15,6 +15,11 @@ from ._errors import (
     TimedOutError as TimedOutError,
     VxError as VxError,
 )
+from ._events import (
+    WebhookVerificationError as WebhookVerificationError,
+    event_data as event_data,
+    verify_webhook as verify_webhook,
+)
 from ._inputs import (
     ContentPartInput as ContentPartInput,
     ImageInput as ImageInput,
@@ -30,6 +35,21 @@ from ._retries import CallOptions as CallOptions
 from ._sync import Client as Client, GenerationStream as GenerationStream, Pages as Pages
 from ._version import __version__ as __version__
 from ._messages.embed_pb2 import EmbedRequest as EmbedRequest, EmbedResponse as EmbedResponse, Embedding as Embedding
+from ._messages.event_pb2 import (
+    AccountEvent as AccountEvent,
+    AutoTopUpEvent as AutoTopUpEvent,
+    BalanceDepletedEvent as BalanceDepletedEvent,
+    BalanceLowEvent as BalanceLowEvent,
+    EntryPostedEvent as EntryPostedEvent,
+    Event as Event,
+    GrantExpiredEvent as GrantExpiredEvent,
+    KeyEvent as KeyEvent,
+    LimitThresholdEvent as LimitThresholdEvent,
+    PriceChangedEvent as PriceChangedEvent,
+    TopUpEvent as TopUpEvent,
+    WebhookDisabledEvent as WebhookDisabledEvent,
+    WebhookTestEvent as WebhookTestEvent,
+)
 from ._messages.generate_pb2 import (
     ContentPart as ContentPart,
     GenerateDelta as GenerateDelta,
@@ -50,6 +70,14 @@ from ._messages.limit_pb2 import Limit as Limit
 from ._messages.me_pb2 import GetMeResponse as GetMeResponse
 from ._messages.model_pb2 import Model as Model
 from ._messages.usage_pb2 import UsageRow as UsageRow
+from ._messages.webhook_pb2 import (
+    CreateWebhookResponse as CreateWebhookResponse,
+    Delivery as Delivery,
+    DeliveryOutcome as DeliveryOutcome,
+    RedeliverResponse as RedeliverResponse,
+    RotateWebhookResponse as RotateWebhookResponse,
+    Webhook as Webhook,
+)
 
 # Stubs that were generated from the .proto files are in folders named vx/v1, which Python also finds.
 __path__ = extend_path(__path__, __name__)

@@ -154,3 +154,43 @@ class GetUsageInput(TypedDict, total=False):
     tz: str
     page_size: int
     page_token: str
+
+
+class ListEventsInput(TypedDict, total=False):
+    types: Sequence[str]
+    after: str
+    page_size: int
+    order: Literal["asc", "desc"]
+
+
+class WatchEventsInput(TypedDict, total=False):
+    types: Sequence[str]
+    after: str
+
+
+class CreateWebhookInput(TypedDict, total=False):
+    url: Required[str]
+    types: Sequence[str]
+    description: str
+
+
+class UpdateWebhookInput(TypedDict, total=False):
+    webhook_id: Required[str]
+    url: str
+    types: Sequence[str]
+    description: str
+    state: Literal["enabled", "paused"]
+
+
+class ListDeliveriesInput(TypedDict, total=False):
+    webhook_id: Required[str]
+    state: Literal["pending", "delivered", "failed"]
+    page_size: int
+    page_token: str
+
+
+class RedeliverInput(TypedDict, total=False):
+    webhook_id: Required[str]
+    event_id: str
+    from_: datetime.datetime
+    to: datetime.datetime

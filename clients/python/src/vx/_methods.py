@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from ._wire import Method
-from ._messages import embed_pb2, generate_pb2, key_pb2, ledger_pb2, limit_pb2, me_pb2, model_pb2, usage_pb2
+from ._messages import (
+    embed_pb2,
+    event_pb2,
+    generate_pb2,
+    key_pb2,
+    ledger_pb2,
+    limit_pb2,
+    me_pb2,
+    model_pb2,
+    usage_pb2,
+    webhook_pb2,
+)
 
 GENERATE = Method(
     "/vx.v1.GenerateService/Generate", generate_pb2.GenerateRequest, generate_pb2.GenerateResponse, "keyed"
@@ -42,3 +53,45 @@ GET_GENERATION = Method(
     "/vx.v1.LedgerService/GetGeneration", ledger_pb2.GetGenerationRequest, ledger_pb2.GetGenerationResponse, "read"
 )
 GET_USAGE = Method("/vx.v1.UsageService/GetUsage", usage_pb2.GetUsageRequest, usage_pb2.GetUsageResponse, "read")
+LIST_EVENTS = Method("/vx.v1.EventService/ListEvents", event_pb2.ListEventsRequest, event_pb2.ListEventsResponse, "read")
+WATCH_EVENTS = Method(
+    "/vx.v1.EventService/WatchEvents",
+    event_pb2.WatchEventsRequest,
+    event_pb2.WatchEventsResponse,
+    "read",
+    is_stream=True,
+)
+CREATE_WEBHOOK = Method(
+    "/vx.v1.WebhookService/CreateWebhook",
+    webhook_pb2.CreateWebhookRequest,
+    webhook_pb2.CreateWebhookResponse,
+    "write",
+)
+LIST_WEBHOOKS = Method(
+    "/vx.v1.WebhookService/ListWebhooks", webhook_pb2.ListWebhooksRequest, webhook_pb2.ListWebhooksResponse, "read"
+)
+GET_WEBHOOK = Method(
+    "/vx.v1.WebhookService/GetWebhook", webhook_pb2.GetWebhookRequest, webhook_pb2.GetWebhookResponse, "read"
+)
+# The same change twice has the effect of one.
+UPDATE_WEBHOOK = Method(
+    "/vx.v1.WebhookService/UpdateWebhook", webhook_pb2.UpdateWebhookRequest, webhook_pb2.UpdateWebhookResponse, "read"
+)
+DELETE_WEBHOOK = Method(
+    "/vx.v1.WebhookService/DeleteWebhook", webhook_pb2.DeleteWebhookRequest, webhook_pb2.DeleteWebhookResponse, "write"
+)
+ROTATE_WEBHOOK = Method(
+    "/vx.v1.WebhookService/RotateWebhook", webhook_pb2.RotateWebhookRequest, webhook_pb2.RotateWebhookResponse, "write"
+)
+TEST_WEBHOOK = Method(
+    "/vx.v1.WebhookService/TestWebhook", webhook_pb2.TestWebhookRequest, webhook_pb2.TestWebhookResponse, "write"
+)
+LIST_DELIVERIES = Method(
+    "/vx.v1.WebhookService/ListDeliveries",
+    webhook_pb2.ListDeliveriesRequest,
+    webhook_pb2.ListDeliveriesResponse,
+    "read",
+)
+REDELIVER = Method(
+    "/vx.v1.WebhookService/Redeliver", webhook_pb2.RedeliverRequest, webhook_pb2.RedeliverResponse, "write"
+)

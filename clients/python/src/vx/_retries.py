@@ -35,8 +35,8 @@ class Attempts:
     """The attempts of one call."""
 
     def __init__(self, effect: str, options: CallOptions, timeout: float, max_retries: int) -> None:
-        seconds = options.get("timeout", timeout)
-        self._ends_at = time.monotonic() + seconds if seconds > 0 else None
+        self._seconds = options.get("timeout", timeout)
+        self.restart()
         self._left = options.get("max_retries", max_retries)
         self._made = 0
         given = options.get("headers", {})
@@ -51,6 +51,14 @@ class Attempts:
         self._effect = effect
         if effect == "keyed" and self.key is not None:
             self._headers["idempotency-key"] = self.key
+
+    def restart(self) -> None:
+        """Begins a new time limit."""
+        self._ends_at = time.monotonic() + self._seconds if self._seconds > 0 else None
+
+    def succeed(self) -> None:
+        """The next failure is the first one again."""
+        self._made = 0
 
     @property
     def remaining(self) -> Optional[float]:
@@ -100,5 +108,5 @@ class Attempts:
         spread = 0.5 + random.random() / 2
         if error.retry_after is not None:
             return error.retry_after + spread * 0.1
-        delay: float = min(_FIRST_DELAY * 2**self._made, _MAX_DELAY)
+        delay: float = min(_FIRST_DELAY * 2 ** min(self._made, 10), _MAX_DELAY)
         return delay * spread

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import dataclass
 from types import TracebackType
@@ -12,22 +13,29 @@ from google.protobuf.message import Message as ProtoMessage
 from typing_extensions import Self, Unpack
 
 from . import _methods as methods
-from ._errors import VxError
+from ._errors import ConnectionFailedError, TimedOutError, VxError
 from ._inputs import (
     CreateKeyInput,
+    CreateWebhookInput,
     EmbedInput,
     GenerateInput,
     GetUsageInput,
+    ListDeliveriesInput,
     ListEntriesInput,
+    ListEventsInput,
     ListKeysInput,
     ListModelsInput,
+    RedeliverInput,
     UpdateKeyInput,
+    UpdateWebhookInput,
+    WatchEventsInput,
 )
 from ._reply_builder import ReplyBuilder
 from ._retries import Attempts, CallOptions
 from ._settings import DEFAULT_MAX_RETRIES, DEFAULT_TIMEOUT, Settings
 from ._wire import Body, Frames, Method, check_stream, check_unary, error_of_transport
 from ._messages.embed_pb2 import EmbedResponse
+from ._messages.event_pb2 import Event
 from ._messages.generate_pb2 import (
     GenerateDelta,
     GenerateResponse,
@@ -41,11 +49,22 @@ from ._messages.limit_pb2 import Limit
 from ._messages.me_pb2 import GetMeResponse
 from ._messages.model_pb2 import Model
 from ._messages.usage_pb2 import UsageRow
+from ._messages.webhook_pb2 import (
+    CreateWebhookResponse,
+    Delivery,
+    DeliveryOutcome,
+    RedeliverResponse,
+    RotateWebhookResponse,
+    Webhook,
+)
 
 Response = TypeVar("Response", bound=ProtoMessage)
 Item = TypeVar("Item")
 
 NO_OPTIONS: CallOptions = {}
+
+#: A connection of a watch that broke unnoticed is replaced after this time, in seconds.
+_CONNECTION_TIME = 300.0
 
 
 @dataclass(frozen=True)
@@ -171,6 +190,8 @@ class Client:
         self.models = Models(self)
         self.keys = Keys(self)
         self.ledger = Ledger(self)
+        self.events = Events(self)
+        self.webhooks = Webhooks(self)
 
     def __enter__(self) -> Self:
         return self
@@ -347,6 +368,125 @@ class Ledger:
     def generation(self, id: str, *, options: CallOptions = NO_OPTIONS) -> LedgerEntry:
         """The entry of a generation, by the id of its reply."""
         return (self._client.call(methods.GET_GENERATION, {"id": id}, options)).entry
+
+
+class Events:
+    """The events of the account."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def list(self, *, options: CallOptions = NO_OPTIONS, **request: Unpack[ListEventsInput]) -> Pages[Event]:
+        """The events after ``after``, oldest first; with ``order="desc"`` those before it, newest first."""
+
+        def read(after: str) -> Tuple[List[Event], str]:
+            page = self._client.call(methods.LIST_EVENTS, {**request, "after": after}, options)
+            return [*page.events], page.next_after if page.has_more else ""
+
+        return Pages(read, request.get("after", ""))
+
+    def watch(
+        self, *, options: CallOptions = NO_OPTIONS, **request: Unpack[WatchEventsInput]
+    ) -> Iterator[Event]:
+        """The events after ``after`` and then each new one, without an end.
+
+        A broken connection is made again, and continues after the last event that the loop has finished. Store its id, and
+        pass it as ``after`` when the program starts again: no event is missed, and one may come twice. With
+        ``max_retries``, the error of so many failed connections in a row is raised; ``timeout`` has no effect.
+        """
+        after = request.get("after", "")
+        if after == "now":
+            # Where "now" is, for all connections. Empty if there is no event.
+            page = self._client.call(methods.LIST_EVENTS, {"order": "desc", "page_size": 1}, options)
+            after = page.events[0].id if page.events else ""
+        method, http = methods.WATCH_EVENTS, self._client._http
+        connection: CallOptions = {"max_retries": sys.maxsize}
+        connection.update(options)
+        connection["timeout"] = _CONNECTION_TIME
+        attempts = self._client._attempts(method, connection)
+        while True:
+            body = method.body({**request, "after": after})
+            try:
+                response = http.send(self._client._request(method, body, attempts), stream=True)
+                try:
+                    check_stream(response)
+                    for received in _events(method, response, attempts):
+                        attempts.succeed()
+                        yield received.event
+                        after = received.event.id
+                finally:
+                    response.close()
+                raise ConnectionFailedError("the stream ended", code="unavailable")
+            except httpx.HTTPError as error:
+                failure = error_of_transport(error)
+                failure.__cause__ = error
+            except VxError as error:
+                failure = error
+            attempts.restart()
+            if not isinstance(failure, TimedOutError):
+                time.sleep(attempts.delay_after(failure))
+
+
+class Webhooks:
+    """The webhooks of the account."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def create(
+        self, *, options: CallOptions = NO_OPTIONS, **request: Unpack[CreateWebhookInput]
+    ) -> CreateWebhookResponse:
+        """Creates a webhook. Only this response has its secret. Not repeated if its connection ends."""
+        return self._client.call(methods.CREATE_WEBHOOK, request, options)
+
+    def list(self, *, options: CallOptions = NO_OPTIONS) -> List[Webhook]:
+        return [*(self._client.call(methods.LIST_WEBHOOKS, {}, options)).webhooks]
+
+    def get(self, webhook_id: str, *, options: CallOptions = NO_OPTIONS) -> Webhook:
+        return (self._client.call(methods.GET_WEBHOOK, {"webhook_id": webhook_id}, options)).webhook
+
+    def update(
+        self,
+        *,
+        update_mask: Sequence[str] = (),
+        options: CallOptions = NO_OPTIONS,
+        **request: Unpack[UpdateWebhookInput],
+    ) -> Webhook:
+        """Changes the given fields. With ``update_mask``, changes those it names, and clears those not given."""
+        mask = {"update_mask": {"paths": update_mask}} if update_mask else {}
+        return (self._client.call(methods.UPDATE_WEBHOOK, {**request, **mask}, options)).webhook
+
+    def delete(self, webhook_id: str, *, options: CallOptions = NO_OPTIONS) -> None:
+        """Deletes a webhook. Not repeated if its connection ends, because it may not exist then."""
+        self._client.call(methods.DELETE_WEBHOOK, {"webhook_id": webhook_id}, options)
+
+    def rotate(
+        self, webhook_id: str, *, overlap_seconds: int = 0, options: CallOptions = NO_OPTIONS
+    ) -> RotateWebhookResponse:
+        """Gives a webhook a new secret. Not repeated if its connection ends, because the webhook may have it then."""
+        fields = {"webhook_id": webhook_id, "overlap_seconds": overlap_seconds}
+        return self._client.call(methods.ROTATE_WEBHOOK, fields, options)
+
+    def test(self, webhook_id: str, *, options: CallOptions = NO_OPTIONS) -> DeliveryOutcome:
+        """Sends an event of the type "webhook.test", and returns the outcome."""
+        return (self._client.call(methods.TEST_WEBHOOK, {"webhook_id": webhook_id}, options)).outcome
+
+    def deliveries(
+        self, *, options: CallOptions = NO_OPTIONS, **request: Unpack[ListDeliveriesInput]
+    ) -> Pages[Delivery]:
+        """The events that a webhook receives, the newest first, with the outcome of the last attempt."""
+
+        def read(page_token: str) -> Tuple[List[Delivery], str]:
+            page = self._client.call(methods.LIST_DELIVERIES, {**request, "page_token": page_token}, options)
+            return [*page.deliveries], page.next_page_token
+
+        return Pages(read, request.get("page_token", ""))
+
+    def redeliver(
+        self, *, options: CallOptions = NO_OPTIONS, **request: Unpack[RedeliverInput]
+    ) -> RedeliverResponse:
+        """Delivers one event, or those of a time, again."""
+        return self._client.call(methods.REDELIVER, request, options)
 
 
 def _retried(attempts: Attempts, attempt: Callable[[], Item]) -> Item:

@@ -9,6 +9,8 @@ package vxv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	fieldmaskpb "google.golang.org/protobuf/types/known/fieldmaskpb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -69,7 +71,7 @@ type GetAccountResponse struct {
 	State string `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
 	// The balance in micros, millionths of the currency unit.
 	BalanceMicros int64 `protobuf:"varint,4,opt,name=balance_micros,json=balanceMicros,proto3" json:"balance_micros,omitempty"`
-	// The balance as text with 2 to 6 decimals, not rounded, such as "$9.999986".
+	// The balance as text, exact, with a sign or code of the currency, such as "$9.999986".
 	Balance string `protobuf:"bytes,5,opt,name=balance,proto3" json:"balance,omitempty"`
 	// The part of the balance that running calls hold, in micros.
 	HeldMicros int64 `protobuf:"varint,6,opt,name=held_micros,json=heldMicros,proto3" json:"held_micros,omitempty"`
@@ -84,7 +86,17 @@ type GetAccountResponse struct {
 	// The calling key.
 	Key *ApiKey `protobuf:"bytes,11,opt,name=key,proto3" json:"key,omitempty"`
 	// Where credit can be added. Empty if the operator of this server names no address.
-	TopUpUrl      string `protobuf:"bytes,12,opt,name=top_up_url,json=topUpUrl,proto3" json:"top_up_url,omitempty"`
+	TopUpUrl string `protobuf:"bytes,12,opt,name=top_up_url,json=topUpUrl,proto3" json:"top_up_url,omitempty"`
+	// A charge that takes the balance below this amount, in micros, writes the event "balance.low". Unset for none.
+	LowBalanceMicros *int64 `protobuf:"varint,13,opt,name=low_balance_micros,json=lowBalanceMicros,proto3,oneof" json:"low_balance_micros,omitempty"`
+	// What the account owes for payments that were refunded or disputed after they were spent, in micros. While it is not 0, generations
+	// fail with `payment_reversed`; credits and top-ups pay it first.
+	OwedMicros int64 `protobuf:"varint,14,opt,name=owed_micros,json=owedMicros,proto3" json:"owed_micros,omitempty"`
+	// The same as text.
+	Owed string `protobuf:"bytes,15,opt,name=owed,proto3" json:"owed,omitempty"`
+	// The credits that expire or are promotional and are not used up, in the order in which charges take them. The rest of the balance is
+	// paid and does not expire.
+	Grants        []*Grant `protobuf:"bytes,16,rep,name=grants,proto3" json:"grants,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -203,12 +215,223 @@ func (x *GetAccountResponse) GetTopUpUrl() string {
 	return ""
 }
 
+func (x *GetAccountResponse) GetLowBalanceMicros() int64 {
+	if x != nil && x.LowBalanceMicros != nil {
+		return *x.LowBalanceMicros
+	}
+	return 0
+}
+
+func (x *GetAccountResponse) GetOwedMicros() int64 {
+	if x != nil {
+		return x.OwedMicros
+	}
+	return 0
+}
+
+func (x *GetAccountResponse) GetOwed() string {
+	if x != nil {
+		return x.Owed
+	}
+	return ""
+}
+
+func (x *GetAccountResponse) GetGrants() []*Grant {
+	if x != nil {
+		return x.Grants
+	}
+	return nil
+}
+
+// A credit that expires or is promotional.
+type Grant struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The id of its ledger entry: "led_…".
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The amount of the credit, in micros.
+	AmountMicros int64 `protobuf:"varint,2,opt,name=amount_micros,json=amountMicros,proto3" json:"amount_micros,omitempty"`
+	// The remaining amount, in micros.
+	RemainingMicros int64 `protobuf:"varint,3,opt,name=remaining_micros,json=remainingMicros,proto3" json:"remaining_micros,omitempty"`
+	// When it expires. Not set: never.
+	ExpiresAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
+	// Whether it is promotional: nobody paid for it.
+	Promotional   bool `protobuf:"varint,5,opt,name=promotional,proto3" json:"promotional,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Grant) Reset() {
+	*x = Grant{}
+	mi := &file_vx_v1_account_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Grant) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Grant) ProtoMessage() {}
+
+func (x *Grant) ProtoReflect() protoreflect.Message {
+	mi := &file_vx_v1_account_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Grant.ProtoReflect.Descriptor instead.
+func (*Grant) Descriptor() ([]byte, []int) {
+	return file_vx_v1_account_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Grant) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Grant) GetAmountMicros() int64 {
+	if x != nil {
+		return x.AmountMicros
+	}
+	return 0
+}
+
+func (x *Grant) GetRemainingMicros() int64 {
+	if x != nil {
+		return x.RemainingMicros
+	}
+	return 0
+}
+
+func (x *Grant) GetExpiresAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExpiresAt
+	}
+	return nil
+}
+
+func (x *Grant) GetPromotional() bool {
+	if x != nil {
+		return x.Promotional
+	}
+	return false
+}
+
+// The new values of the account.
+type UpdateAccountRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A charge that takes the balance below this amount, in micros, writes the event "balance.low".
+	LowBalanceMicros *int64 `protobuf:"varint,1,opt,name=low_balance_micros,json=lowBalanceMicros,proto3,oneof" json:"low_balance_micros,omitempty"`
+	// The fields to change. REST does not need it.
+	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,2,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpdateAccountRequest) Reset() {
+	*x = UpdateAccountRequest{}
+	mi := &file_vx_v1_account_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateAccountRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateAccountRequest) ProtoMessage() {}
+
+func (x *UpdateAccountRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vx_v1_account_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateAccountRequest.ProtoReflect.Descriptor instead.
+func (*UpdateAccountRequest) Descriptor() ([]byte, []int) {
+	return file_vx_v1_account_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *UpdateAccountRequest) GetLowBalanceMicros() int64 {
+	if x != nil && x.LowBalanceMicros != nil {
+		return *x.LowBalanceMicros
+	}
+	return 0
+}
+
+func (x *UpdateAccountRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
+	if x != nil {
+		return x.UpdateMask
+	}
+	return nil
+}
+
+// The account after the call.
+type UpdateAccountResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The account, as GetAccount returns it.
+	Account       *GetAccountResponse `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpdateAccountResponse) Reset() {
+	*x = UpdateAccountResponse{}
+	mi := &file_vx_v1_account_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateAccountResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateAccountResponse) ProtoMessage() {}
+
+func (x *UpdateAccountResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_vx_v1_account_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateAccountResponse.ProtoReflect.Descriptor instead.
+func (*UpdateAccountResponse) Descriptor() ([]byte, []int) {
+	return file_vx_v1_account_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *UpdateAccountResponse) GetAccount() *GetAccountResponse {
+	if x != nil {
+		return x.Account
+	}
+	return nil
+}
+
 var File_vx_v1_account_proto protoreflect.FileDescriptor
 
 const file_vx_v1_account_proto_rawDesc = "" +
 	"\n" +
-	"\x13vx/v1/account.proto\x12\x05vx.v1\x1a\x0fvx/v1/key.proto\"\x13\n" +
-	"\x11GetAccountRequest\"\xe0\x02\n" +
+	"\x13vx/v1/account.proto\x12\x05vx.v1\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x0fvx/v1/key.proto\"\x13\n" +
+	"\x11GetAccountRequest\"\x85\x04\n" +
 	"\x12GetAccountResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -224,10 +447,31 @@ const file_vx_v1_account_proto_rawDesc = "" +
 	" \x01(\tR\x04plan\x12\x1f\n" +
 	"\x03key\x18\v \x01(\v2\r.vx.v1.ApiKeyR\x03key\x12\x1c\n" +
 	"\n" +
-	"top_up_url\x18\f \x01(\tR\btopUpUrl2X\n" +
+	"top_up_url\x18\f \x01(\tR\btopUpUrl\x121\n" +
+	"\x12low_balance_micros\x18\r \x01(\x03H\x00R\x10lowBalanceMicros\x88\x01\x01\x12\x1f\n" +
+	"\vowed_micros\x18\x0e \x01(\x03R\n" +
+	"owedMicros\x12\x12\n" +
+	"\x04owed\x18\x0f \x01(\tR\x04owed\x12$\n" +
+	"\x06grants\x18\x10 \x03(\v2\f.vx.v1.GrantR\x06grantsB\x15\n" +
+	"\x13_low_balance_micros\"\xc4\x01\n" +
+	"\x05Grant\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12#\n" +
+	"\ramount_micros\x18\x02 \x01(\x03R\famountMicros\x12)\n" +
+	"\x10remaining_micros\x18\x03 \x01(\x03R\x0fremainingMicros\x129\n" +
+	"\n" +
+	"expires_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\x12 \n" +
+	"\vpromotional\x18\x05 \x01(\bR\vpromotional\"\x9d\x01\n" +
+	"\x14UpdateAccountRequest\x121\n" +
+	"\x12low_balance_micros\x18\x01 \x01(\x03H\x00R\x10lowBalanceMicros\x88\x01\x01\x12;\n" +
+	"\vupdate_mask\x18\x02 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
+	"updateMaskB\x15\n" +
+	"\x13_low_balance_micros\"L\n" +
+	"\x15UpdateAccountResponse\x123\n" +
+	"\aaccount\x18\x01 \x01(\v2\x19.vx.v1.GetAccountResponseR\aaccount2\xa9\x01\n" +
 	"\x0eAccountService\x12F\n" +
 	"\n" +
-	"GetAccount\x12\x18.vx.v1.GetAccountRequest\x1a\x19.vx.v1.GetAccountResponse\"\x03\x90\x02\x01BS\n" +
+	"GetAccount\x12\x18.vx.v1.GetAccountRequest\x1a\x19.vx.v1.GetAccountResponse\"\x03\x90\x02\x01\x12O\n" +
+	"\rUpdateAccount\x12\x1b.vx.v1.UpdateAccountRequest\x1a\x1c.vx.v1.UpdateAccountResponse\"\x03\x90\x02\x02BS\n" +
 	"\tcom.vx.v1B\fAccountProtoP\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3"
 
 var (
@@ -242,21 +486,32 @@ func file_vx_v1_account_proto_rawDescGZIP() []byte {
 	return file_vx_v1_account_proto_rawDescData
 }
 
-var file_vx_v1_account_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_vx_v1_account_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_vx_v1_account_proto_goTypes = []any{
-	(*GetAccountRequest)(nil),  // 0: vx.v1.GetAccountRequest
-	(*GetAccountResponse)(nil), // 1: vx.v1.GetAccountResponse
-	(*ApiKey)(nil),             // 2: vx.v1.ApiKey
+	(*GetAccountRequest)(nil),     // 0: vx.v1.GetAccountRequest
+	(*GetAccountResponse)(nil),    // 1: vx.v1.GetAccountResponse
+	(*Grant)(nil),                 // 2: vx.v1.Grant
+	(*UpdateAccountRequest)(nil),  // 3: vx.v1.UpdateAccountRequest
+	(*UpdateAccountResponse)(nil), // 4: vx.v1.UpdateAccountResponse
+	(*ApiKey)(nil),                // 5: vx.v1.ApiKey
+	(*timestamppb.Timestamp)(nil), // 6: google.protobuf.Timestamp
+	(*fieldmaskpb.FieldMask)(nil), // 7: google.protobuf.FieldMask
 }
 var file_vx_v1_account_proto_depIdxs = []int32{
-	2, // 0: vx.v1.GetAccountResponse.key:type_name -> vx.v1.ApiKey
-	0, // 1: vx.v1.AccountService.GetAccount:input_type -> vx.v1.GetAccountRequest
-	1, // 2: vx.v1.AccountService.GetAccount:output_type -> vx.v1.GetAccountResponse
-	2, // [2:3] is the sub-list for method output_type
-	1, // [1:2] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	5, // 0: vx.v1.GetAccountResponse.key:type_name -> vx.v1.ApiKey
+	2, // 1: vx.v1.GetAccountResponse.grants:type_name -> vx.v1.Grant
+	6, // 2: vx.v1.Grant.expires_at:type_name -> google.protobuf.Timestamp
+	7, // 3: vx.v1.UpdateAccountRequest.update_mask:type_name -> google.protobuf.FieldMask
+	1, // 4: vx.v1.UpdateAccountResponse.account:type_name -> vx.v1.GetAccountResponse
+	0, // 5: vx.v1.AccountService.GetAccount:input_type -> vx.v1.GetAccountRequest
+	3, // 6: vx.v1.AccountService.UpdateAccount:input_type -> vx.v1.UpdateAccountRequest
+	1, // 7: vx.v1.AccountService.GetAccount:output_type -> vx.v1.GetAccountResponse
+	4, // 8: vx.v1.AccountService.UpdateAccount:output_type -> vx.v1.UpdateAccountResponse
+	7, // [7:9] is the sub-list for method output_type
+	5, // [5:7] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_vx_v1_account_proto_init() }
@@ -265,13 +520,15 @@ func file_vx_v1_account_proto_init() {
 		return
 	}
 	file_vx_v1_key_proto_init()
+	file_vx_v1_account_proto_msgTypes[1].OneofWrappers = []any{}
+	file_vx_v1_account_proto_msgTypes[3].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vx_v1_account_proto_rawDesc), len(file_vx_v1_account_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   2,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -29,7 +29,8 @@ type LedgerEntry struct {
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// The number of the entry in the ledger of the account. Numbers start at 1 and have no gaps.
 	Seq int64 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`
-	// The kind of the entry: "generation", "credit" or "adjustment".
+	// The kind of the entry: "generation"; "credit" (by an operator); "topup" (a payment); "refund" (a payment that was refunded or
+	// disputed, and the end of a dispute); "adjustment"; "expiry" (of a credit).
 	Kind string `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
 	// The amount in micros. A charge is negative.
 	AmountMicros int64 `protobuf:"varint,4,opt,name=amount_micros,json=amountMicros,proto3" json:"amount_micros,omitempty"`
@@ -61,7 +62,8 @@ type LedgerEntry struct {
 	TraceId string `protobuf:"bytes,17,opt,name=trace_id,json=traceId,proto3" json:"trace_id,omitempty"`
 	// The version of the model's prices that the generation was charged at. 0 if the entry is not a generation.
 	PriceVersion int32 `protobuf:"varint,18,opt,name=price_version,json=priceVersion,proto3" json:"price_version,omitempty"`
-	// The prices of this version. Not set if the entry is not a generation.
+	// The prices that the generation was charged at: those of the tier for its input tokens, after the discount of the account. Not set
+	// if the entry is not a generation.
 	Prices *Prices `protobuf:"bytes,19,opt,name=prices,proto3" json:"prices,omitempty"`
 	// The part of the input tokens that was read from a cache.
 	CachedInputTokens int64 `protobuf:"varint,20,opt,name=cached_input_tokens,json=cachedInputTokens,proto3" json:"cached_input_tokens,omitempty"`
@@ -72,9 +74,17 @@ type LedgerEntry struct {
 	// The part of the input tokens that images have, if the upstream reports it.
 	ImageTokens int64 `protobuf:"varint,23,opt,name=image_tokens,json=imageTokens,proto3" json:"image_tokens,omitempty"`
 	// The number of images in the input.
-	Images        int64 `protobuf:"varint,24,opt,name=images,proto3" json:"images,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Images int64 `protobuf:"varint,24,opt,name=images,proto3" json:"images,omitempty"`
+	// The part of the tokens written to a cache that is kept for an hour.
+	CacheWrite_1HTokens int64 `protobuf:"varint,25,opt,name=cache_write_1h_tokens,json=cacheWrite1hTokens,proto3" json:"cache_write_1h_tokens,omitempty"`
+	// The bound `above_input_tokens` of the tier whose prices apply. 0 if none does.
+	PriceTier int64 `protobuf:"varint,26,opt,name=price_tier,json=priceTier,proto3" json:"price_tier,omitempty"`
+	// The version of the account's own prices that applied. 0 if none did.
+	PriceListVersion int32 `protobuf:"varint,27,opt,name=price_list_version,json=priceListVersion,proto3" json:"price_list_version,omitempty"`
+	// The id of the entry whose charge this adjustment corrects: "led_…". Empty for others.
+	AdjustedEntryId string `protobuf:"bytes,28,opt,name=adjusted_entry_id,json=adjustedEntryId,proto3" json:"adjusted_entry_id,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *LedgerEntry) Reset() {
@@ -275,6 +285,34 @@ func (x *LedgerEntry) GetImages() int64 {
 	return 0
 }
 
+func (x *LedgerEntry) GetCacheWrite_1HTokens() int64 {
+	if x != nil {
+		return x.CacheWrite_1HTokens
+	}
+	return 0
+}
+
+func (x *LedgerEntry) GetPriceTier() int64 {
+	if x != nil {
+		return x.PriceTier
+	}
+	return 0
+}
+
+func (x *LedgerEntry) GetPriceListVersion() int32 {
+	if x != nil {
+		return x.PriceListVersion
+	}
+	return 0
+}
+
+func (x *LedgerEntry) GetAdjustedEntryId() string {
+	if x != nil {
+		return x.AdjustedEntryId
+	}
+	return ""
+}
+
 // Selects a page of the ledger.
 type ListEntriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -282,7 +320,7 @@ type ListEntriesRequest struct {
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// The `next_page_token` of the previous page. Empty for the first page.
 	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// Only entries of this kind: "generation", "credit" or "adjustment".
+	// Only entries of this kind: "generation", "credit", "topup", "refund", "adjustment" or "expiry".
 	Kind string `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
 	// Only entries of calls with this key.
 	KeyId string `protobuf:"bytes,4,opt,name=key_id,json=keyId,proto3" json:"key_id,omitempty"`
@@ -526,7 +564,7 @@ var File_vx_v1_ledger_proto protoreflect.FileDescriptor
 
 const file_vx_v1_ledger_proto_rawDesc = "" +
 	"\n" +
-	"\x12vx/v1/ledger.proto\x12\x05vx.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x12vx/v1/prices.proto\"\xa2\x06\n" +
+	"\x12vx/v1/ledger.proto\x12\x05vx.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x12vx/v1/prices.proto\"\xce\a\n" +
 	"\vLedgerEntry\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x03R\x03seq\x12\x12\n" +
@@ -554,7 +592,12 @@ const file_vx_v1_ledger_proto_rawDesc = "" +
 	"\x12cache_write_tokens\x18\x15 \x01(\x03R\x10cacheWriteTokens\x12)\n" +
 	"\x10reasoning_tokens\x18\x16 \x01(\x03R\x0freasoningTokens\x12!\n" +
 	"\fimage_tokens\x18\x17 \x01(\x03R\vimageTokens\x12\x16\n" +
-	"\x06images\x18\x18 \x01(\x03R\x06images\"\xed\x01\n" +
+	"\x06images\x18\x18 \x01(\x03R\x06images\x121\n" +
+	"\x15cache_write_1h_tokens\x18\x19 \x01(\x03R\x12cacheWrite1hTokens\x12\x1d\n" +
+	"\n" +
+	"price_tier\x18\x1a \x01(\x03R\tpriceTier\x12,\n" +
+	"\x12price_list_version\x18\x1b \x01(\x05R\x10priceListVersion\x12*\n" +
+	"\x11adjusted_entry_id\x18\x1c \x01(\tR\x0fadjustedEntryId\"\xed\x01\n" +
 	"\x12ListEntriesRequest\x12\x1b\n" +
 	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +

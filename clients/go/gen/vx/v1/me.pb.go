@@ -69,7 +69,7 @@ type GetMeResponse struct {
 	Plan string `protobuf:"bytes,3,opt,name=plan,proto3" json:"plan,omitempty"`
 	// The number of requests per minute that the key may make.
 	RateLimitRpm int32 `protobuf:"varint,4,opt,name=rate_limit_rpm,json=rateLimitRpm,proto3" json:"rate_limit_rpm,omitempty"`
-	// The balance as text with 2 to 6 decimals, not rounded, such as "$9.999986".
+	// The balance as text, exact, with a sign or code of the currency, such as "$9.999986".
 	Balance string `protobuf:"bytes,5,opt,name=balance,proto3" json:"balance,omitempty"`
 	// The balance in micros, millionths of the currency unit.
 	BalanceMicros int64 `protobuf:"varint,6,opt,name=balance_micros,json=balanceMicros,proto3" json:"balance_micros,omitempty"`

@@ -21,7 +21,8 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Prices in micros. The cost of a generation is the sum of its tokens at their prices, rounded up once to whole micros, plus
+// Prices in micros. A call has the prices of the highest tier whose bound its input tokens exceed, for all its tokens, and without
+// such a tier those of the model. The cost of a generation is the sum of its tokens at their prices, rounded up once to whole micros, plus
 // its images and the request. Each token counts for one price.
 type Prices struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -38,7 +39,11 @@ type Prices struct {
 	// The price of one image in the input, in addition to its tokens.
 	Image int64 `protobuf:"varint,6,opt,name=image,proto3" json:"image,omitempty"`
 	// The price of one request.
-	Request       int64 `protobuf:"varint,7,opt,name=request,proto3" json:"request,omitempty"`
+	Request int64 `protobuf:"varint,7,opt,name=request,proto3" json:"request,omitempty"`
+	// The price of one million input tokens written to a cache for an hour.
+	CacheWrite_1H int64 `protobuf:"varint,8,opt,name=cache_write_1h,json=cacheWrite1h,proto3" json:"cache_write_1h,omitempty"`
+	// Prices of calls with many input tokens, in the order of their bounds.
+	Tiers         []*PriceTier `protobuf:"bytes,9,rep,name=tiers,proto3" json:"tiers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -122,11 +127,143 @@ func (x *Prices) GetRequest() int64 {
 	return 0
 }
 
+func (x *Prices) GetCacheWrite_1H() int64 {
+	if x != nil {
+		return x.CacheWrite_1H
+	}
+	return 0
+}
+
+func (x *Prices) GetTiers() []*PriceTier {
+	if x != nil {
+		return x.Tiers
+	}
+	return nil
+}
+
+// The prices of calls with more input tokens than a bound.
+type PriceTier struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The bound: a call with more input tokens has these prices.
+	AboveInputTokens int64 `protobuf:"varint,1,opt,name=above_input_tokens,json=aboveInputTokens,proto3" json:"above_input_tokens,omitempty"`
+	// The price of one million input tokens that were neither read from a cache nor written to it.
+	Input int64 `protobuf:"varint,2,opt,name=input,proto3" json:"input,omitempty"`
+	// The price of one million input tokens read from a cache.
+	CachedInput int64 `protobuf:"varint,3,opt,name=cached_input,json=cachedInput,proto3" json:"cached_input,omitempty"`
+	// The price of one million input tokens written to a cache.
+	CacheWrite int64 `protobuf:"varint,4,opt,name=cache_write,json=cacheWrite,proto3" json:"cache_write,omitempty"`
+	// The price of one million input tokens written to a cache for an hour.
+	CacheWrite_1H int64 `protobuf:"varint,5,opt,name=cache_write_1h,json=cacheWrite1h,proto3" json:"cache_write_1h,omitempty"`
+	// The price of one million output tokens without reasoning.
+	Output int64 `protobuf:"varint,6,opt,name=output,proto3" json:"output,omitempty"`
+	// The price of one million reasoning tokens.
+	Reasoning int64 `protobuf:"varint,7,opt,name=reasoning,proto3" json:"reasoning,omitempty"`
+	// The price of one image in the input, in addition to its tokens.
+	Image int64 `protobuf:"varint,8,opt,name=image,proto3" json:"image,omitempty"`
+	// The price of one request.
+	Request       int64 `protobuf:"varint,9,opt,name=request,proto3" json:"request,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PriceTier) Reset() {
+	*x = PriceTier{}
+	mi := &file_vx_v1_prices_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PriceTier) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PriceTier) ProtoMessage() {}
+
+func (x *PriceTier) ProtoReflect() protoreflect.Message {
+	mi := &file_vx_v1_prices_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PriceTier.ProtoReflect.Descriptor instead.
+func (*PriceTier) Descriptor() ([]byte, []int) {
+	return file_vx_v1_prices_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *PriceTier) GetAboveInputTokens() int64 {
+	if x != nil {
+		return x.AboveInputTokens
+	}
+	return 0
+}
+
+func (x *PriceTier) GetInput() int64 {
+	if x != nil {
+		return x.Input
+	}
+	return 0
+}
+
+func (x *PriceTier) GetCachedInput() int64 {
+	if x != nil {
+		return x.CachedInput
+	}
+	return 0
+}
+
+func (x *PriceTier) GetCacheWrite() int64 {
+	if x != nil {
+		return x.CacheWrite
+	}
+	return 0
+}
+
+func (x *PriceTier) GetCacheWrite_1H() int64 {
+	if x != nil {
+		return x.CacheWrite_1H
+	}
+	return 0
+}
+
+func (x *PriceTier) GetOutput() int64 {
+	if x != nil {
+		return x.Output
+	}
+	return 0
+}
+
+func (x *PriceTier) GetReasoning() int64 {
+	if x != nil {
+		return x.Reasoning
+	}
+	return 0
+}
+
+func (x *PriceTier) GetImage() int64 {
+	if x != nil {
+		return x.Image
+	}
+	return 0
+}
+
+func (x *PriceTier) GetRequest() int64 {
+	if x != nil {
+		return x.Request
+	}
+	return 0
+}
+
 var File_vx_v1_prices_proto protoreflect.FileDescriptor
 
 const file_vx_v1_prices_proto_rawDesc = "" +
 	"\n" +
-	"\x12vx/v1/prices.proto\x12\x05vx.v1\"\xc8\x01\n" +
+	"\x12vx/v1/prices.proto\x12\x05vx.v1\"\x96\x02\n" +
 	"\x06Prices\x12\x14\n" +
 	"\x05input\x18\x01 \x01(\x03R\x05input\x12!\n" +
 	"\fcached_input\x18\x02 \x01(\x03R\vcachedInput\x12\x1f\n" +
@@ -135,7 +272,20 @@ const file_vx_v1_prices_proto_rawDesc = "" +
 	"\x06output\x18\x04 \x01(\x03R\x06output\x12\x1c\n" +
 	"\treasoning\x18\x05 \x01(\x03R\treasoning\x12\x14\n" +
 	"\x05image\x18\x06 \x01(\x03R\x05image\x12\x18\n" +
-	"\arequest\x18\a \x01(\x03R\arequestBR\n" +
+	"\arequest\x18\a \x01(\x03R\arequest\x12$\n" +
+	"\x0ecache_write_1h\x18\b \x01(\x03R\fcacheWrite1h\x12&\n" +
+	"\x05tiers\x18\t \x03(\v2\x10.vx.v1.PriceTierR\x05tiers\"\x9f\x02\n" +
+	"\tPriceTier\x12,\n" +
+	"\x12above_input_tokens\x18\x01 \x01(\x03R\x10aboveInputTokens\x12\x14\n" +
+	"\x05input\x18\x02 \x01(\x03R\x05input\x12!\n" +
+	"\fcached_input\x18\x03 \x01(\x03R\vcachedInput\x12\x1f\n" +
+	"\vcache_write\x18\x04 \x01(\x03R\n" +
+	"cacheWrite\x12$\n" +
+	"\x0ecache_write_1h\x18\x05 \x01(\x03R\fcacheWrite1h\x12\x16\n" +
+	"\x06output\x18\x06 \x01(\x03R\x06output\x12\x1c\n" +
+	"\treasoning\x18\a \x01(\x03R\treasoning\x12\x14\n" +
+	"\x05image\x18\b \x01(\x03R\x05image\x12\x18\n" +
+	"\arequest\x18\t \x01(\x03R\arequestBR\n" +
 	"\tcom.vx.v1B\vPricesProtoP\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3"
 
 var (
@@ -150,16 +300,18 @@ func file_vx_v1_prices_proto_rawDescGZIP() []byte {
 	return file_vx_v1_prices_proto_rawDescData
 }
 
-var file_vx_v1_prices_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
+var file_vx_v1_prices_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
 var file_vx_v1_prices_proto_goTypes = []any{
-	(*Prices)(nil), // 0: vx.v1.Prices
+	(*Prices)(nil),    // 0: vx.v1.Prices
+	(*PriceTier)(nil), // 1: vx.v1.PriceTier
 }
 var file_vx_v1_prices_proto_depIdxs = []int32{
-	0, // [0:0] is the sub-list for method output_type
-	0, // [0:0] is the sub-list for method input_type
-	0, // [0:0] is the sub-list for extension type_name
-	0, // [0:0] is the sub-list for extension extendee
-	0, // [0:0] is the sub-list for field type_name
+	1, // 0: vx.v1.Prices.tiers:type_name -> vx.v1.PriceTier
+	1, // [1:1] is the sub-list for method output_type
+	1, // [1:1] is the sub-list for method input_type
+	1, // [1:1] is the sub-list for extension type_name
+	1, // [1:1] is the sub-list for extension extendee
+	0, // [0:1] is the sub-list for field type_name
 }
 
 func init() { file_vx_v1_prices_proto_init() }
@@ -173,7 +325,7 @@ func file_vx_v1_prices_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vx_v1_prices_proto_rawDesc), len(file_vx_v1_prices_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   1,
+			NumMessages:   2,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -22,10 +22,12 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import field_mask_pb2 as google_dot_protobuf_dot_field__mask__pb2
+from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from vx._messages import key_pb2 as vx_dot___messages_dot_key__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1avx/_messages/account.proto\x12\x0cvx.client.v1\x1a\x16vx/_messages/key.proto\"\x13\n\x11GetAccountRequest\"\xe7\x02\n\x12GetAccountResponse\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n\x05state\x18\x03 \x01(\tR\x05state\x12%\n\x0e\x62\x61lance_micros\x18\x04 \x01(\x03R\rbalanceMicros\x12\x18\n\x07\x62\x61lance\x18\x05 \x01(\tR\x07\x62\x61lance\x12\x1f\n\x0bheld_micros\x18\x06 \x01(\x03R\nheldMicros\x12\x12\n\x04held\x18\x07 \x01(\tR\x04held\x12)\n\x10\x61vailable_micros\x18\x08 \x01(\x03R\x0f\x61vailableMicros\x12\x1c\n\tavailable\x18\t \x01(\tR\tavailable\x12\x12\n\x04plan\x18\n \x01(\tR\x04plan\x12&\n\x03key\x18\x0b \x01(\x0b\x32\x14.vx.client.v1.ApiKeyR\x03key\x12\x1c\n\ntop_up_url\x18\x0c \x01(\tR\x08topUpUrl2f\n\x0e\x41\x63\x63ountService\x12T\n\nGetAccount\x12\x1f.vx.client.v1.GetAccountRequest\x1a .vx.client.v1.GetAccountResponse\"\x03\x90\x02\x01\x42S\n\tcom.vx.v1B\x0c\x41\x63\x63ountProtoP\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1avx/_messages/account.proto\x12\x0cvx.client.v1\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16vx/_messages/key.proto\"\x13\n\x11GetAccountRequest\"\x93\x04\n\x12GetAccountResponse\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n\x05state\x18\x03 \x01(\tR\x05state\x12%\n\x0e\x62\x61lance_micros\x18\x04 \x01(\x03R\rbalanceMicros\x12\x18\n\x07\x62\x61lance\x18\x05 \x01(\tR\x07\x62\x61lance\x12\x1f\n\x0bheld_micros\x18\x06 \x01(\x03R\nheldMicros\x12\x12\n\x04held\x18\x07 \x01(\tR\x04held\x12)\n\x10\x61vailable_micros\x18\x08 \x01(\x03R\x0f\x61vailableMicros\x12\x1c\n\tavailable\x18\t \x01(\tR\tavailable\x12\x12\n\x04plan\x18\n \x01(\tR\x04plan\x12&\n\x03key\x18\x0b \x01(\x0b\x32\x14.vx.client.v1.ApiKeyR\x03key\x12\x1c\n\ntop_up_url\x18\x0c \x01(\tR\x08topUpUrl\x12\x31\n\x12low_balance_micros\x18\r \x01(\x03H\x00R\x10lowBalanceMicros\x88\x01\x01\x12\x1f\n\x0bowed_micros\x18\x0e \x01(\x03R\nowedMicros\x12\x12\n\x04owed\x18\x0f \x01(\tR\x04owed\x12+\n\x06grants\x18\x10 \x03(\x0b\x32\x13.vx.client.v1.GrantR\x06grantsB\x15\n\x13_low_balance_micros\"\xc4\x01\n\x05Grant\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12#\n\ramount_micros\x18\x02 \x01(\x03R\x0c\x61mountMicros\x12)\n\x10remaining_micros\x18\x03 \x01(\x03R\x0fremainingMicros\x12\x39\n\nexpires_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\texpiresAt\x12 \n\x0bpromotional\x18\x05 \x01(\x08R\x0bpromotional\"\x9d\x01\n\x14UpdateAccountRequest\x12\x31\n\x12low_balance_micros\x18\x01 \x01(\x03H\x00R\x10lowBalanceMicros\x88\x01\x01\x12;\n\x0bupdate_mask\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.FieldMaskR\nupdateMaskB\x15\n\x13_low_balance_micros\"S\n\x15UpdateAccountResponse\x12:\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32 .vx.client.v1.GetAccountResponseR\x07\x61\x63\x63ount2\xc5\x01\n\x0e\x41\x63\x63ountService\x12T\n\nGetAccount\x12\x1f.vx.client.v1.GetAccountRequest\x1a .vx.client.v1.GetAccountResponse\"\x03\x90\x02\x01\x12]\n\rUpdateAccount\x12\".vx.client.v1.UpdateAccountRequest\x1a#.vx.client.v1.UpdateAccountResponse\"\x03\x90\x02\x02\x42S\n\tcom.vx.v1B\x0c\x41\x63\x63ountProtoP\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,10 +37,18 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._serialized_options = b'\n\tcom.vx.v1B\014AccountProtoP\001Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\252\002\005Vx.V1'
   _globals['_ACCOUNTSERVICE'].methods_by_name['GetAccount']._loaded_options = None
   _globals['_ACCOUNTSERVICE'].methods_by_name['GetAccount']._serialized_options = b'\220\002\001'
-  _globals['_GETACCOUNTREQUEST']._serialized_start=68
-  _globals['_GETACCOUNTREQUEST']._serialized_end=87
-  _globals['_GETACCOUNTRESPONSE']._serialized_start=90
-  _globals['_GETACCOUNTRESPONSE']._serialized_end=449
-  _globals['_ACCOUNTSERVICE']._serialized_start=451
-  _globals['_ACCOUNTSERVICE']._serialized_end=553
+  _globals['_ACCOUNTSERVICE'].methods_by_name['UpdateAccount']._loaded_options = None
+  _globals['_ACCOUNTSERVICE'].methods_by_name['UpdateAccount']._serialized_options = b'\220\002\002'
+  _globals['_GETACCOUNTREQUEST']._serialized_start=135
+  _globals['_GETACCOUNTREQUEST']._serialized_end=154
+  _globals['_GETACCOUNTRESPONSE']._serialized_start=157
+  _globals['_GETACCOUNTRESPONSE']._serialized_end=688
+  _globals['_GRANT']._serialized_start=691
+  _globals['_GRANT']._serialized_end=887
+  _globals['_UPDATEACCOUNTREQUEST']._serialized_start=890
+  _globals['_UPDATEACCOUNTREQUEST']._serialized_end=1047
+  _globals['_UPDATEACCOUNTRESPONSE']._serialized_start=1049
+  _globals['_UPDATEACCOUNTRESPONSE']._serialized_end=1132
+  _globals['_ACCOUNTSERVICE']._serialized_start=1135
+  _globals['_ACCOUNTSERVICE']._serialized_end=1332
 # @@protoc_insertion_point(module_scope)

@@ -11,7 +11,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class LedgerEntry(_message.Message):
-    __slots__ = ("id", "seq", "kind", "amount_micros", "amount", "balance_after_micros", "balance_after", "reason", "request_id", "key_id", "model", "input_tokens", "output_tokens", "created_at", "generation_id", "user", "trace_id", "price_version", "prices", "cached_input_tokens", "cache_write_tokens", "reasoning_tokens", "image_tokens", "images")
+    __slots__ = ("id", "seq", "kind", "amount_micros", "amount", "balance_after_micros", "balance_after", "reason", "request_id", "key_id", "model", "input_tokens", "output_tokens", "created_at", "generation_id", "user", "trace_id", "price_version", "prices", "cached_input_tokens", "cache_write_tokens", "reasoning_tokens", "image_tokens", "images", "cache_write_1h_tokens", "price_tier", "price_list_version", "adjusted_entry_id")
     ID_FIELD_NUMBER: _ClassVar[int]
     SEQ_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
@@ -36,6 +36,10 @@ class LedgerEntry(_message.Message):
     REASONING_TOKENS_FIELD_NUMBER: _ClassVar[int]
     IMAGE_TOKENS_FIELD_NUMBER: _ClassVar[int]
     IMAGES_FIELD_NUMBER: _ClassVar[int]
+    CACHE_WRITE_1H_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    PRICE_TIER_FIELD_NUMBER: _ClassVar[int]
+    PRICE_LIST_VERSION_FIELD_NUMBER: _ClassVar[int]
+    ADJUSTED_ENTRY_ID_FIELD_NUMBER: _ClassVar[int]
     id: str
     seq: int
     kind: str
@@ -60,7 +64,11 @@ class LedgerEntry(_message.Message):
     reasoning_tokens: int
     image_tokens: int
     images: int
-    def __init__(self, id: _Optional[str] = ..., seq: _Optional[int] = ..., kind: _Optional[str] = ..., amount_micros: _Optional[int] = ..., amount: _Optional[str] = ..., balance_after_micros: _Optional[int] = ..., balance_after: _Optional[str] = ..., reason: _Optional[str] = ..., request_id: _Optional[str] = ..., key_id: _Optional[str] = ..., model: _Optional[str] = ..., input_tokens: _Optional[int] = ..., output_tokens: _Optional[int] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., generation_id: _Optional[str] = ..., user: _Optional[str] = ..., trace_id: _Optional[str] = ..., price_version: _Optional[int] = ..., prices: _Optional[_Union[_prices_pb2.Prices, _Mapping]] = ..., cached_input_tokens: _Optional[int] = ..., cache_write_tokens: _Optional[int] = ..., reasoning_tokens: _Optional[int] = ..., image_tokens: _Optional[int] = ..., images: _Optional[int] = ...) -> None: ...
+    cache_write_1h_tokens: int
+    price_tier: int
+    price_list_version: int
+    adjusted_entry_id: str
+    def __init__(self, id: _Optional[str] = ..., seq: _Optional[int] = ..., kind: _Optional[str] = ..., amount_micros: _Optional[int] = ..., amount: _Optional[str] = ..., balance_after_micros: _Optional[int] = ..., balance_after: _Optional[str] = ..., reason: _Optional[str] = ..., request_id: _Optional[str] = ..., key_id: _Optional[str] = ..., model: _Optional[str] = ..., input_tokens: _Optional[int] = ..., output_tokens: _Optional[int] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., generation_id: _Optional[str] = ..., user: _Optional[str] = ..., trace_id: _Optional[str] = ..., price_version: _Optional[int] = ..., prices: _Optional[_Union[_prices_pb2.Prices, _Mapping]] = ..., cached_input_tokens: _Optional[int] = ..., cache_write_tokens: _Optional[int] = ..., reasoning_tokens: _Optional[int] = ..., image_tokens: _Optional[int] = ..., images: _Optional[int] = ..., cache_write_1h_tokens: _Optional[int] = ..., price_tier: _Optional[int] = ..., price_list_version: _Optional[int] = ..., adjusted_entry_id: _Optional[str] = ...) -> None: ...
 
 class ListEntriesRequest(_message.Message):
     __slots__ = ("page_size", "page_token", "kind", "key_id", "model", "to")

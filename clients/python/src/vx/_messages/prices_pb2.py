@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19vx/_messages/prices.proto\x12\x0cvx.client.v1\"\xc8\x01\n\x06Prices\x12\x14\n\x05input\x18\x01 \x01(\x03R\x05input\x12!\n\x0c\x63\x61\x63hed_input\x18\x02 \x01(\x03R\x0b\x63\x61\x63hedInput\x12\x1f\n\x0b\x63\x61\x63he_write\x18\x03 \x01(\x03R\ncacheWrite\x12\x16\n\x06output\x18\x04 \x01(\x03R\x06output\x12\x1c\n\treasoning\x18\x05 \x01(\x03R\treasoning\x12\x14\n\x05image\x18\x06 \x01(\x03R\x05image\x12\x18\n\x07request\x18\x07 \x01(\x03R\x07requestBR\n\tcom.vx.v1B\x0bPricesProtoP\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19vx/_messages/prices.proto\x12\x0cvx.client.v1\"\x9d\x02\n\x06Prices\x12\x14\n\x05input\x18\x01 \x01(\x03R\x05input\x12!\n\x0c\x63\x61\x63hed_input\x18\x02 \x01(\x03R\x0b\x63\x61\x63hedInput\x12\x1f\n\x0b\x63\x61\x63he_write\x18\x03 \x01(\x03R\ncacheWrite\x12\x16\n\x06output\x18\x04 \x01(\x03R\x06output\x12\x1c\n\treasoning\x18\x05 \x01(\x03R\treasoning\x12\x14\n\x05image\x18\x06 \x01(\x03R\x05image\x12\x18\n\x07request\x18\x07 \x01(\x03R\x07request\x12$\n\x0e\x63\x61\x63he_write_1h\x18\x08 \x01(\x03R\x0c\x63\x61\x63heWrite1h\x12-\n\x05tiers\x18\t \x03(\x0b\x32\x17.vx.client.v1.PriceTierR\x05tiers\"\x9f\x02\n\tPriceTier\x12,\n\x12\x61\x62ove_input_tokens\x18\x01 \x01(\x03R\x10\x61\x62oveInputTokens\x12\x14\n\x05input\x18\x02 \x01(\x03R\x05input\x12!\n\x0c\x63\x61\x63hed_input\x18\x03 \x01(\x03R\x0b\x63\x61\x63hedInput\x12\x1f\n\x0b\x63\x61\x63he_write\x18\x04 \x01(\x03R\ncacheWrite\x12$\n\x0e\x63\x61\x63he_write_1h\x18\x05 \x01(\x03R\x0c\x63\x61\x63heWrite1h\x12\x16\n\x06output\x18\x06 \x01(\x03R\x06output\x12\x1c\n\treasoning\x18\x07 \x01(\x03R\treasoning\x12\x14\n\x05image\x18\x08 \x01(\x03R\x05image\x12\x18\n\x07request\x18\t \x01(\x03R\x07requestBR\n\tcom.vx.v1B\x0bPricesProtoP\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,5 +33,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\tcom.vx.v1B\013PricesProtoP\001Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\252\002\005Vx.V1'
   _globals['_PRICES']._serialized_start=44
-  _globals['_PRICES']._serialized_end=244
+  _globals['_PRICES']._serialized_end=329
+  _globals['_PRICETIER']._serialized_start=332
+  _globals['_PRICETIER']._serialized_end=619
 # @@protoc_insertion_point(module_scope)

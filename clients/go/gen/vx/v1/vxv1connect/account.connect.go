@@ -36,6 +36,9 @@ const (
 	// AccountServiceGetAccountProcedure is the fully-qualified name of the AccountService's GetAccount
 	// RPC.
 	AccountServiceGetAccountProcedure = "/vx.v1.AccountService/GetAccount"
+	// AccountServiceUpdateAccountProcedure is the fully-qualified name of the AccountService's
+	// UpdateAccount RPC.
+	AccountServiceUpdateAccountProcedure = "/vx.v1.AccountService/UpdateAccount"
 )
 
 // AccountServiceClient is a client for the vx.v1.AccountService service.
@@ -45,6 +48,11 @@ type AccountServiceClient interface {
 	// Returns the account of the calling key with its state, its balance and the amount that running calls hold, and the key.
 	// Works while the account is suspended, and does not count against the rate limit.
 	GetAccount(context.Context, *connect.Request[v1.GetAccountRequest]) (*connect.Response[v1.GetAccountResponse], error)
+	// Update account
+	//
+	// Changes what the account itself can change. Over gRPC and Connect, the fields in `update_mask` change, or those that are set if
+	// it is empty; over REST the fields that the body has, where null clears a field.
+	UpdateAccount(context.Context, *connect.Request[v1.UpdateAccountRequest]) (*connect.Response[v1.UpdateAccountResponse], error)
 }
 
 // NewAccountServiceClient constructs a client for the vx.v1.AccountService service. By default, it
@@ -65,17 +73,30 @@ func NewAccountServiceClient(httpClient connect.HTTPClient, baseURL string, opts
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
+		updateAccount: connect.NewClient[v1.UpdateAccountRequest, v1.UpdateAccountResponse](
+			httpClient,
+			baseURL+AccountServiceUpdateAccountProcedure,
+			connect.WithSchema(accountServiceMethods.ByName("UpdateAccount")),
+			connect.WithIdempotency(connect.IdempotencyIdempotent),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
 // accountServiceClient implements AccountServiceClient.
 type accountServiceClient struct {
-	getAccount *connect.Client[v1.GetAccountRequest, v1.GetAccountResponse]
+	getAccount    *connect.Client[v1.GetAccountRequest, v1.GetAccountResponse]
+	updateAccount *connect.Client[v1.UpdateAccountRequest, v1.UpdateAccountResponse]
 }
 
 // GetAccount calls vx.v1.AccountService.GetAccount.
 func (c *accountServiceClient) GetAccount(ctx context.Context, req *connect.Request[v1.GetAccountRequest]) (*connect.Response[v1.GetAccountResponse], error) {
 	return c.getAccount.CallUnary(ctx, req)
+}
+
+// UpdateAccount calls vx.v1.AccountService.UpdateAccount.
+func (c *accountServiceClient) UpdateAccount(ctx context.Context, req *connect.Request[v1.UpdateAccountRequest]) (*connect.Response[v1.UpdateAccountResponse], error) {
+	return c.updateAccount.CallUnary(ctx, req)
 }
 
 // AccountServiceHandler is an implementation of the vx.v1.AccountService service.
@@ -85,6 +106,11 @@ type AccountServiceHandler interface {
 	// Returns the account of the calling key with its state, its balance and the amount that running calls hold, and the key.
 	// Works while the account is suspended, and does not count against the rate limit.
 	GetAccount(context.Context, *connect.Request[v1.GetAccountRequest]) (*connect.Response[v1.GetAccountResponse], error)
+	// Update account
+	//
+	// Changes what the account itself can change. Over gRPC and Connect, the fields in `update_mask` change, or those that are set if
+	// it is empty; over REST the fields that the body has, where null clears a field.
+	UpdateAccount(context.Context, *connect.Request[v1.UpdateAccountRequest]) (*connect.Response[v1.UpdateAccountResponse], error)
 }
 
 // NewAccountServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -101,10 +127,19 @@ func NewAccountServiceHandler(svc AccountServiceHandler, opts ...connect.Handler
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
+	accountServiceUpdateAccountHandler := connect.NewUnaryHandler(
+		AccountServiceUpdateAccountProcedure,
+		svc.UpdateAccount,
+		connect.WithSchema(accountServiceMethods.ByName("UpdateAccount")),
+		connect.WithIdempotency(connect.IdempotencyIdempotent),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/vx.v1.AccountService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case AccountServiceGetAccountProcedure:
 			accountServiceGetAccountHandler.ServeHTTP(w, r)
+		case AccountServiceUpdateAccountProcedure:
+			accountServiceUpdateAccountHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -116,4 +151,8 @@ type UnimplementedAccountServiceHandler struct{}
 
 func (UnimplementedAccountServiceHandler) GetAccount(context.Context, *connect.Request[v1.GetAccountRequest]) (*connect.Response[v1.GetAccountResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("vx.v1.AccountService.GetAccount is not implemented"))
+}
+
+func (UnimplementedAccountServiceHandler) UpdateAccount(context.Context, *connect.Request[v1.UpdateAccountRequest]) (*connect.Response[v1.UpdateAccountResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("vx.v1.AccountService.UpdateAccount is not implemented"))
 }
