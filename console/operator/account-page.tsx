@@ -98,18 +98,23 @@ export function AccountPage({ id, params }: AccountPageProps) {
 type AccountHeaderProps = { readonly account: Account; readonly onChanged: () => void };
 
 function AccountHeader({ account, onChanged }: AccountHeaderProps) {
-  const { name, suspendedAt, state } = account;
+  const { name, suspendedAt, closedAt, state } = account;
   return (
     <>
       <div class="page-header">
         <h1 class="title-with-badge">
           <span class="wrap">{name}</span> <AccountState account={account} />
         </h1>
-        <AccountActions account={account} onChanged={onChanged} />
+        {state !== "closed" && <AccountActions account={account} onChanged={onChanged} />}
       </div>
       {state === "suspended" && (
         <Notice tone="warn">
           Suspended since <Time at={suspendedAt} />: calls with its keys are refused.
+        </Notice>
+      )}
+      {state === "closed" && (
+        <Notice tone="warn">
+          Closed on <Time at={closedAt} />: its personal data is erased, and its ledger stays.
         </Notice>
       )}
       <AccountStats account={account} />

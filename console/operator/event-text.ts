@@ -9,6 +9,7 @@ const VERBS: Readonly<Record<string, Verbs>> = {
   UpdateAccount: ["Edited", "edit"],
   SuspendAccount: ["Suspended", "suspend"],
   ResumeAccount: ["Resumed", "resume"],
+  CloseAccount: ["Closed", "close"],
   CreditAccount: ["Credited", "credit"],
   AdjustAccount: ["Adjusted", "adjust"],
   PutAutoTopUp: ["Set the automatic top-ups of", "set the automatic top-ups of"],

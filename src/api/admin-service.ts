@@ -35,6 +35,7 @@ import {
 } from "../store/keys.ts";
 import { listFilteredEntries, listRecentEntries as listRecentEntryRows } from "../store/ledger.ts";
 import { listPlans as listPlanRows, putPlan as putPlanRow } from "../store/plans.ts";
+import { closeAccount } from "./close-account.ts";
 import { refundEntry, rerate } from "./correct-charges.ts";
 import { type ApiCall, type Deps, defineService } from "./define-service.ts";
 import { listAllEvents } from "./event-service.ts";
@@ -65,6 +66,7 @@ import { listAccountPrices, listPrices, setAccountPrices } from "./manage-prices
 import { pageOfModels } from "./model-service.ts";
 import { makeLoggedChange } from "./operator-action.ts";
 import { audit, limitStreams, MAX_LONG_READS } from "./run-audit.ts";
+import { getAnyStatement } from "./statement-service.ts";
 import { getAnyAutoTopUp, listAllTopUps, putAnyAutoTopUp } from "./top-up-service.ts";
 import { exportUsage } from "./usage/export.ts";
 import { getAccountUsage } from "./usage/service.ts";
@@ -245,6 +247,7 @@ export const adminService = defineService(AdminService, {
   updateAccount: ofAccount(updateAccount),
   suspendAccount: ofAccount(suspendAccount),
   resumeAccount: ofAccount(resumeAccount),
+  closeAccount: ofAccount(closeAccount),
   creditAccount: ofAccount(creditAccount),
   adjustAccount: ofAccount(adjustAccount),
   listPlans,
@@ -271,6 +274,7 @@ export const adminService = defineService(AdminService, {
   getUsage: getAccountUsage,
   rerate: limitStreams(MAX_LONG_READS, rerate),
   refundEntry: ofAccount(refundEntry),
+  getStatement: getAnyStatement,
   exportUsage: limitStreams(MAX_LONG_READS, exportUsage),
   createOperator,
   listOperators,

@@ -72,10 +72,12 @@ export function viewAccount(row: AccountRow): MessageInitShape<typeof AccountSch
     state: accountStateOf(row),
     ...(row.low_balance_micros === null ? {} : { lowBalanceMicros: row.low_balance_micros }),
     ...(row.suspended_at ? { suspendedAt: timestampFromDate(row.suspended_at) } : {}),
+    ...(row.closed_at ? { closedAt: timestampFromDate(row.closed_at) } : {}),
   };
 }
 
-export function accountStateOf({ suspended_at }: Pick<AccountRow, "suspended_at">): "active" | "suspended" {
+export function accountStateOf({ suspended_at, closed_at }: Pick<AccountRow, "suspended_at" | "closed_at">) {
+  if (closed_at) return "closed";
   return suspended_at ? "suspended" : "active";
 }
 

@@ -1,10 +1,13 @@
 import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { Command } from "commander";
 import {
   type Account,
   type AdjustAccountResponse,
   AdjustAccountResponseSchema,
+  type CloseAccountResponse,
+  CloseAccountResponseSchema,
   type CreditAccountResponse,
   CreditAccountResponseSchema,
 } from "../../gen/vx/admin/v1/admin_pb.js";
@@ -21,6 +24,7 @@ import {
   requiredOption,
   withExamples,
 } from "./command.ts";
+import { exportAccount } from "./export-account.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
 import { addListOptions, callAndPrintList, type ListOptions } from "./list.ts";
 import { type Column, formatTable, show, tableOf } from "./print.ts";
@@ -154,6 +158,8 @@ function addProfileCommands(group: Command): void {
   reasonOption(callCommand(group, "resume", "End the suspension of an account.", ["vx accounts resume acme"]))
     .argument("<account>", ACCOUNT)
     .action(resume);
+  addExport(group);
+  addClosing(group);
 }
 
 async function updateProfile(
@@ -190,6 +196,85 @@ async function suspend(accountId: string, options: ChangeOptions): Promise<void>
 async function resume(accountId: string, options: ChangeOptions): Promise<void> {
   const { reason = "" } = options;
   await callAndShow(options, "resumeAccount", { accountId, reason }, accountTable);
+}
+
+function addExport(group: Command): void {
+  const exporting = group
+    .command("export")
+    .description(
+      "Write what is stored about an account into an archive of JSON lines and CSV. Needs the role finance.",
+    )
+    .argument("<account>", ACCOUNT);
+  withExamples(exporting, [
+    "vx accounts export acct_… --output acme.tar.gz",
+    "vx accounts export acme --output acme.tar.gz --archives /archives",
+  ]);
+  requiredOption(exporting, "--output <file>", "the file to write, which must not exist")
+    .option("--archives <folder>", "the folder of vx archive, for the entries of archived months")
+    .action(exportAccount);
+}
+
+type CloseOptions = JsonOption & {
+  readonly reason: string;
+  readonly writeOff?: true;
+  readonly refunded?: true;
+  readonly dryRun?: true;
+};
+
+function addClosing(group: Command): void {
+  const closing = callCommand(
+    group,
+    "close",
+    "Close an account for good: revoke its keys, wait for running calls, take the balance, and erase personal data.",
+    [
+      'vx accounts close acct_… --reason "the customer left" --write-off --dry-run',
+      'vx accounts close acct_… --reason "the customer left" --refunded',
+    ],
+  ).argument("<account>", ACCOUNT);
+  reasonOption(closing, { isRequired: true })
+    .option("--write-off", "the balance is lost")
+    .option("--refunded", "the customer got the balance back")
+    .option("--dry-run", "only show what would be closed")
+    .action(close);
+}
+
+/** Waits for running calls, and can be interrupted and repeated at any time. */
+async function close(account: string, options: CloseOptions): Promise<void> {
+  const { reason, writeOff, refunded, dryRun = false } = options;
+  if (writeOff && refunded) throw usageFailure("--write-off and --refunded exclude each other");
+  const balance = writeOff ? "written_off" : refunded ? "refunded" : "";
+  const response = await withAdmin(async (admin) => {
+    const first = await admin.closeAccount({ accountId: account, reason, balance, dryRun });
+    let last = first;
+    while (!last.closed && !dryRun) {
+      await sleep(CLOSING_PAUSE_MS);
+      // Closing erases the name and the external id.
+      last = await admin.closeAccount({ accountId: first.account?.id ?? "", reason, balance });
+    }
+    return { ...last, ...countsOf(first) };
+  });
+  await show(options, CloseAccountResponseSchema, response, () => closingText(response, dryRun));
+}
+
+const CLOSING_PAUSE_MS = 1_000;
+
+function countsOf({ activeKeys, webhooks, pendingTopups, paymentMethod }: CloseAccountResponse) {
+  return { activeKeys, webhooks, pendingTopups, paymentMethod };
+}
+
+function closingText(response: CloseAccountResponse, dryRun: boolean): string {
+  const { account, entry, activeKeys, webhooks, pendingTopups, paymentMethod } = response;
+  const ends = [
+    `keys revoked: ${activeKeys}`,
+    `webhooks deleted: ${webhooks}`,
+    `pending top-ups: ${pendingTopups}`,
+    `payment method deleted: ${paymentMethod || "none"}`,
+    dryRun
+      ? `balance: ${account?.balance ?? ""}`
+      : `ledger entry of the balance: ${entry ? `${entry.id} ${entry.amount}` : "none"}`,
+  ];
+  const title = dryRun ? "Nothing is changed. Closing would end:" : "The account is closed:";
+  return `${tableOf(accountColumns, account)}\n${title}\n${ends.map((line) => `  ${line}\n`).join("")}`;
 }
 
 type MovementOptions = JsonOption & { readonly reason: string; readonly idempotencyKey?: string };

@@ -93,6 +93,13 @@ export class AutoTopUps {
     return await setAutoTopUpPage(database, accountId, customerId, page);
   }
 
+  /** Deletes the customer of an account at the provider. */
+  async forget(accountId: string): Promise<void> {
+    const { database, provider } = this.#options;
+    const { customer_id: customerId } = (await getAutoTopUp(database, accountId)) ?? {};
+    if (customerId) await provider.deleteCustomer(customerId);
+  }
+
   /** Looks up a page for a payment method, and stores the method. */
   async refreshPage(id: string): Promise<void> {
     const { database, provider } = this.#options;

@@ -75,6 +75,10 @@ export type PaymentProvider = {
   confirmPayment(id: string): Promise<boolean>;
   /** Afterwards, the payment cannot be made any more, unless it was made before. Returns whether the provider accepted that. */
   cancelPayment(id: string): Promise<boolean>;
+  /** Afterwards, the page of a top-up cannot be paid any more, unless it was paid before: look it up. */
+  expirePage(id: string): Promise<boolean>;
+  /** Deletes a customer with all stored payment methods. */
+  deleteCustomer(id: string): Promise<void>;
   /** Verifies the signature and the age of an event. Undefined for an event that is not about payments of top-ups. */
   readEvent(body: Buffer, signature: string): Promise<PaymentEvent | undefined>;
   /** Recent events that could not be delivered, oldest first. */

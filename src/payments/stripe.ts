@@ -191,6 +191,14 @@ export class StripePayments implements PaymentProvider {
     return await this.#attempt(({ paymentIntents }) => paymentIntents.cancel(id));
   }
 
+  async expirePage(id: string): Promise<boolean> {
+    return await this.#attempt(({ checkout }) => checkout.sessions.expire(id));
+  }
+
+  async deleteCustomer(id: string): Promise<void> {
+    await this.#find(({ customers }) => customers.del(id));
+  }
+
   /** False if the request was refused, as it is when the payment is in another state. */
   async #attempt(send: (client: Stripe) => Promise<unknown>): Promise<boolean> {
     try {

@@ -44,6 +44,7 @@ export const ALERT_REASONS = [
   "balance",
   "late",
   "suspended",
+  "closed",
 ] as const;
 
 export type TopUpAlert = { readonly topUpId: string; readonly accountId: string; readonly reason: string };
@@ -206,6 +207,17 @@ export class TopUps {
   #seenWithoutPage(row: TopUpRow): SeenPayment | undefined {
     const isOver = row.page_id === null && this.#options.now() - row.created_at.getTime() > DAY_MS;
     return isOver ? withoutPage(row, "expired") : undefined;
+  }
+
+  /** Ends what the provider stores about an account that closes: the pages of its pending top-ups, and its payment method. */
+  async forget(accountId: string, pendingIds: readonly string[]): Promise<void> {
+    const { database, provider } = this.#options;
+    for (const id of pendingIds) {
+      const row = await findTopUp(database, id);
+      if (row?.page_id && !row.is_automatic) await provider.expirePage(row.page_id);
+      await this.#refresh(id);
+    }
+    await this.automatic.forget(accountId);
   }
 
   /** Looks up the payments of a cell whose events may be missing. */

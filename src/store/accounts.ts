@@ -25,6 +25,7 @@ export type AccountRow = {
   low_balance_micros: bigint | null;
   /** What reversed payments still cost the account. */
   owed_micros: bigint;
+  closed_at: Date | null;
 };
 
 /** An undefined field is not changed; an empty one is removed. */

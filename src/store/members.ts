@@ -196,7 +196,16 @@ export async function removeMember(
 ): Promise<void> {
   const lane = laneOfId(accountId);
   await database.at(lane).call("remove_member", actionJson(action), lane, accountId, personId);
-  await database.home.call("unlink_person", personId, accountId);
+  await unlinkPerson(database, personId, accountId);
+}
+
+/** The account is not looked in for the person any more. */
+export async function unlinkPerson(
+  { home }: Pick<Cells, "home">,
+  personId: string,
+  accountId: string,
+): Promise<void> {
+  await home.call("unlink_person", personId, accountId);
 }
 
 /** The account for which the person signs up, the same for each call, and whether it gets the starting credit. */

@@ -145,6 +145,7 @@ describe("accounts", () => {
       suspended_at: null,
       low_balance_micros: null,
       owed_micros: 0,
+      closed_at: null,
     });
     expect(await json("accounts", "get", account.id)).toEqual({ account });
   });
@@ -246,6 +247,32 @@ describe("accounts", () => {
     await newAccount();
     refused(await run("accounts", "get", "acme"), /^vx: account_id: .* of several accounts/);
     expect(await run("accounts", "search", "nonesuch")).toMatchObject({ stderr: "No account matches.\n" });
+  });
+
+  test("close takes the balance and ends the account for good, by its name", async () => {
+    const { account } = await json("accounts", "create", "--name", "leaving");
+    await json("accounts", "credit", "leaving", "5", "--reason", "invoice 1003");
+    await json("keys", "create", "--account", "leaving", "--name", "ci");
+    const close = (...more: string[]) =>
+      run("accounts", "close", "leaving", "--reason", "the customer left", ...more);
+    expect((await close("--write-off", "--refunded")).code).toBe(2);
+    refused(
+      await close(),
+      /^vx: balance: must say whether the balance of \$5\.00 is written off or was refunded/,
+    );
+    expect((await close("--dry-run")).stdout).toMatch(
+      /keys revoked: 1\n.*\n.*\n.*none\n +balance: \$5\.00\n$/,
+    );
+    expect((await json("accounts", "get", "leaving")).account.state).toBe("active");
+    expect((await close("--refunded")).stdout).toMatch(
+      / closed .*\n +ledger entry of the balance: led_\w+ -\$5\.00\n$/s,
+    );
+    expect((await json("accounts", "get", account.id)).account).toMatchObject({
+      name: "closed",
+      state: "closed",
+      balance_micros: 0,
+    });
+    refused(await run("accounts", "resume", account.id), /^vx: account_id: is closed, which is final/);
   });
 
   test("an unknown account exits 1", async () => {

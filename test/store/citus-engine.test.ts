@@ -60,6 +60,7 @@ test("on Citus, every function that checks or locks the owner of a lane first ke
   expect(checking.map(({ name }) => name).sort()).toEqual([
     "admit",
     "bill",
+    "create_sign_up_account",
     "lock_account",
     "record_failures",
     "require_lane",
@@ -103,6 +104,7 @@ test("the other functions have the text of plain PostgreSQL", () => {
     "audit_usage",
     "bill",
     "create_ledger_partitions",
+    "create_sign_up_account",
     "keep_counts",
     "lanes_in_use",
     "lock_account",

@@ -34,7 +34,7 @@ test("only one row has the name of an end user; all other rows have its digest",
   for (const _ of [1, 2]) await charge(billing, payer, 10n, NAME);
   await billing.hold({ ...holdOf(payer, 10n, newGenerationId(payer)), user: NAME });
   const rows = (await dumpTables(store)).split("\n").filter((row) => row.includes(NAME));
-  expect(rows).toEqual([expect.stringMatching(/,acct_\w+,usr_[0-9a-f]{32},ada@example.com\)$/)]);
+  expect(rows).toEqual([expect.stringMatching(/,acct_\w+,user_[0-9a-f]{32},ada@example.com\)$/)]);
   expect(await usersOf(payer)).toEqual([NAME, NAME]);
 });
 
@@ -71,8 +71,8 @@ test("without names and salt, entries show digests, and hashes, sums and counter
   await store.owner`DELETE FROM vx.end_users WHERE account_id = ${payer.accountId}`;
   await store.owner`UPDATE vx.accounts SET user_salt = NULL WHERE id = ${payer.accountId}`;
   const [ada, bob, again] = await usersOf(payer);
-  expect(ada).toMatch(/^usr_[0-9a-f]{32}$/);
-  expect(bob).toMatch(/^usr_[0-9a-f]{32}$/);
+  expect(ada).toMatch(/^user_[0-9a-f]{32}$/);
+  expect(bob).toMatch(/^user_[0-9a-f]{32}$/);
   expect(again).toBe(ada);
   expect(bob).not.toBe(ada);
   const { findings } = await audit(store.database, new AbortController().signal);

@@ -43,6 +43,7 @@ function writesOf(payer: Payer, generationId: string): Record<string, Parameter[
     bill: ["one", null, `{${lane},${(lane + 1) % 1_024}}`, ends, holds],
     apply_auto_topup_page: [lane, accountId, "cs_x", new Date(0), "cus_x", true, null, null],
     apply_payment: [lane, accountId, 0n, "{}"],
+    close_account: [act, lane, accountId, "test", "", false, 10],
     create_account: [act, lane, accountId.replace(/^acct_../, "acct_zz"), "new", "pro", null, null, null],
     create_child_key: [...key, keyId, new Uint8Array(32), "new", 1, 1, null, null, ...visible],
     create_key: [act, lane, accountId, keyId, new Uint8Array(32), "new", "", 1, null, null, ...visible],

@@ -27,6 +27,8 @@ const GRANTED = [
   "cell_state",
   "claim_deliveries",
   "claim_sign_up",
+  "close_account",
+  "closing_of",
   "copy_shared_data",
   "create_account",
   "create_child_key",

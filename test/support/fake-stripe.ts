@@ -60,6 +60,7 @@ export class FakeStripe {
   decide: (method: string) => string = () => "succeeded";
   readonly #byKey = new Map<string, string>();
   readonly #signer = new Stripe("sk_test_signer");
+  readonly deletedCustomers = new Set<string>();
   /** Events in the order of their causes. */
   readonly events: StripeEvent[] = [];
   /** Those that the list of undelivered events returns. */
@@ -288,6 +289,9 @@ export class FakeStripe {
     const [, id = ""] = /\/([a-z]+_\w+)$/.exec(name) ?? [];
     if (name === "POST /v1/customers")
       return { id: this.#byKeyOf(key, () => idOf("cus")), object: "customer" };
+    if (name.startsWith("DELETE /v1/customers/")) return this.#deleteCustomer(id);
+    const [, pageId = ""] = /^POST \/v1\/checkout\/sessions\/(\w+)\/expire$/.exec(name) ?? [];
+    if (pageId !== "") return this.#expirePage(this.#sessions.get(pageId));
     if (name === "POST /v1/checkout/sessions")
       return form.get("mode") === "setup"
         ? { object: "checkout.session", ...this.#createSetup(form) }
@@ -315,6 +319,19 @@ export class FakeStripe {
     if (name === "GET /v1/events")
       return listOf([...this.undelivered].reverse().map(({ body }) => JSON.parse(body)));
     throw new Error(`the fake of Stripe has no ${name}`);
+  }
+
+  /** A repetition finds no customer. */
+  #deleteCustomer(id: string): Json | undefined {
+    if (this.deletedCustomers.has(id)) return undefined;
+    this.deletedCustomers.add(id);
+    return { id, object: "customer", deleted: true };
+  }
+
+  #expirePage(session: Session | undefined): Json {
+    if (session?.status !== "open") return { error: { status: 400, type: "invalid_request_error" } };
+    session.status = "expired";
+    return viewOf(session);
   }
 
   #byKeyOf(key: string, create: () => string): string {

@@ -400,6 +400,7 @@ CREATE TABLE accounts (
   auto_topup_below_micros bigint,
   grants_expire_at timestamp with time zone,
   user_salt bytea DEFAULT uuid_send(gen_random_uuid()),
+  closed_at timestamp with time zone,
   CONSTRAINT balance_covers_holds CHECK (((0 <= held_micros) AND (held_micros <= balance_micros))),
   CONSTRAINT balance_in_range CHECK ((balance_micros <= '9000000000000000'::bigint)),
   CONSTRAINT owed_not_negative CHECK ((owed_micros >= 0)),
@@ -1116,7 +1117,8 @@ CREATE VIEW account_views AS
     COALESCE(p.email, ''::text) AS email,
     COALESCE(p.notes, ''::text) AS notes,
     a.low_balance_micros,
-    a.owed_micros
+    a.owed_micros,
+    a.closed_at
    FROM (accounts a
      LEFT JOIN account_profiles p ON (((p.lane = a.lane) AND (p.account_id = a.id))));
 
@@ -1217,6 +1219,8 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION claim_deliveries(p_any integer, p_fast integer, p_busy text[], p_max_lane smallint) RETURNS TABLE(lane smallint, webhook_id text, claim bigint, is_fast_only boolean, account_id text, seq bigint, event_id text, type text, created_at timestamp with time zone, data text, attempts smallint, url text, secrets text); for the server
 -- FUNCTION claim_lanes(p_id text) RETURNS void
 -- FUNCTION claim_sign_up(p_person_id text, p_account_id text, p_invitation_id text, p_fingerprint bytea) RETURNS TABLE(account_id text, gets_credit boolean); for the server
+-- FUNCTION close_account(p_act text, p_lane smallint, p_id text, p_reason text, p_balance text, p_is_ended_elsewhere boolean, p_limit integer) RETURNS TABLE(status text, entry_id text, month integer); for the server
+-- FUNCTION closing_of(p_lane smallint, p_id text) RETURNS TABLE(active_keys bigint, webhooks bigint, pending_topups text, payment_method text); for the server
 -- FUNCTION copy_shared_data(p_version bigint, p_plans text, p_limits text, p_operators text, p_prices text, p_webhooks text) RETURNS void; for the server
 -- FUNCTION count_key_creation(p_lane smallint, p_account_id text, p_max integer) RETURNS integer
 -- FUNCTION count_limits(p_lane smallint, p_account_id text, p_user_id text, p_applied applied_limit[]) RETURNS SETOF limit_view
@@ -1249,6 +1253,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION end_session(p_fingerprint bytea, p_request_id text) RETURNS void; for the server
 -- FUNCTION entries_to_archive(p_lane smallint, p_month integer, p_account_id text, p_seq bigint, p_limit integer) RETURNS TABLE(account_id text, seq bigint, line text, is_charge_right boolean)
 -- FUNCTION entry_id(p_lane smallint, p_at timestamp with time zone) RETURNS text
+-- FUNCTION erase_account(p_lane smallint, p_id text, p_limit integer) RETURNS boolean
 -- FUNCTION event_id(p_lane smallint, p_at timestamp with time zone) RETURNS text
 -- FUNCTION event_position(p_lane smallint, p_account_id text, p_after text, p_at timestamp with time zone, p_days integer) RETURNS bigint; for the server
 -- FUNCTION event_seq_at(p_lane smallint, p_account_id text, p_time timestamp with time zone) RETURNS bigint
@@ -1317,6 +1322,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION lock_active_key(p_lane smallint, p_id text) RETURNS keys
 -- FUNCTION lock_descendant_key(p_lane smallint, p_caller keys, p_id text) RETURNS keys
 -- FUNCTION lock_limit_owner(p_lane smallint, p_owner_id text) RETURNS text
+-- FUNCTION lock_open_account(p_lane smallint, p_id text) RETURNS accounts
 -- FUNCTION lock_parent_key(p_lane smallint, p_account_id text, p_id text) RETURNS keys
 -- FUNCTION lock_webhook(p_lane smallint, p_account_id text, p_id text) RETURNS webhooks
 -- FUNCTION log_change(p_act text, p_lane smallint, p_target text, p_account_id text) RETURNS void
@@ -1387,10 +1393,10 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION rotated_keys(p_items admit_item[]) RETURNS TABLE(n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text, balance_micros bigint, models text, allowed_cidrs text, current_fingerprint bytea, price_list_version integer)
 -- FUNCTION schema_version() RETURNS TABLE(version integer, release text, oldest_release text); for the server
 -- FUNCTION scopes_of_child(p_parent smallint, p_named smallint, p_default smallint) RETURNS smallint
--- FUNCTION search_accounts(p_field text, p_search text, p_after text, p_after_id text, p_limit integer) RETURNS TABLE(term text, was_found boolean, id text, name text, plan text, balance_micros bigint, held_micros bigint, created_at timestamp with time zone, suspended_at timestamp with time zone, external_id text, email text, notes text, low_balance_micros bigint, owed_micros bigint); for the server
+-- FUNCTION search_accounts(p_field text, p_search text, p_after text, p_after_id text, p_limit integer) RETURNS TABLE(term text, was_found boolean, id text, name text, plan text, balance_micros bigint, held_micros bigint, created_at timestamp with time zone, suspended_at timestamp with time zone, external_id text, email text, notes text, low_balance_micros bigint, owed_micros bigint, closed_at timestamp with time zone); for the server
 -- FUNCTION search_key_names(p_search text, p_after text, p_after_id text, p_rows integer, p_limit integer) RETURNS TABLE(list integer, sorted_name text, is_match boolean, account_name text, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone, previous_expires_at timestamp with time zone, models text, limits text, allowed_cidrs text); for the server
 -- FUNCTION search_keys(p_id text, p_start text, p_end text, p_name text, p_after text, p_limit integer) RETURNS TABLE(list integer, sorted_name text, account_name text, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone, previous_expires_at timestamp with time zone, models text, limits text, allowed_cidrs text); for the server
--- FUNCTION search_names(p_search text, p_after text, p_after_id text, p_rows integer, p_limit integer) RETURNS TABLE(term text, is_match boolean, was_found boolean, id text, name text, plan text, balance_micros bigint, held_micros bigint, created_at timestamp with time zone, suspended_at timestamp with time zone, external_id text, email text, notes text, low_balance_micros bigint, owed_micros bigint); for the server
+-- FUNCTION search_names(p_search text, p_after text, p_after_id text, p_rows integer, p_limit integer) RETURNS TABLE(term text, is_match boolean, was_found boolean, id text, name text, plan text, balance_micros bigint, held_micros bigint, created_at timestamp with time zone, suspended_at timestamp with time zone, external_id text, email text, notes text, low_balance_micros bigint, owed_micros bigint, closed_at timestamp with time zone); for the server
 -- FUNCTION seconds_of_clock() RETURNS TABLE(seconds bigint); for the server
 -- FUNCTION secrets_of_webhook(p_secret text, p_previous text, p_until timestamp with time zone) RETURNS text
 -- FUNCTION seq_at(p_lane smallint, p_account_id text, p_time timestamp with time zone, p_last bigint) RETURNS bigint
@@ -1412,6 +1418,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION sign_in_person(p_issuer text, p_subject text, p_email text, p_new_id text, p_session_id text, p_fingerprint bytea, p_user_agent text, p_address text) RETURNS TABLE(person_id text); for the server
 -- FUNCTION spend_grants(p_lane smallint, p_account_id text, p_balance bigint, p_kind entry_kind) RETURNS void
 -- FUNCTION start_auto_topup(p_lane smallint, p_account_id text) RETURNS void
+-- FUNCTION stop_account(p_lane smallint, p_id text) RETURNS boolean
 -- FUNCTION store_attempts(p_attempts text) RETURNS TABLE(webhook_id text, reason text); for the server
 -- FUNCTION stored_usage(p_lane smallint, p_account_id text, p_end integer, p_position text, p_limit integer) RETURNS TABLE(fingerprint numeric, next text); for the server
 -- FUNCTION sweep(p_lane smallint) RETURNS bigint; for the server

@@ -79,6 +79,7 @@ const PERSON_ID = "usr_01kb12q4cse5fsbw0pdmm2h60v";
 let chargedId = "";
 let generationId = "";
 let accountId = "";
+let leftId = "";
 let limitId = "";
 let webhookId = "";
 let keyId = "";
@@ -131,6 +132,13 @@ const changes: Readonly<Record<string, Case>> = {
   ResumeAccount: {
     call: () => admin.resumeAccount({ accountId, reason }),
     event: () => ({ target: accountId, accountId, details: {} }),
+  },
+  CloseAccount: {
+    call: async () => {
+      leftId = (await root.createAccount({ name: "left", plan: "pro" })).account?.id ?? "";
+      await admin.closeAccount({ accountId: leftId, balance: "written_off", reason });
+    },
+    event: () => ({ target: leftId, accountId: leftId, details: { balance: "written_off" } }),
   },
   CreditAccount: {
     call: () => admin.creditAccount({ accountId, amountMicros: 25n, reason, idempotencyKey: "1" }),

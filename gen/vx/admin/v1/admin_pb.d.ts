@@ -12,6 +12,7 @@ import type { Failure } from "../../v1/failure_pb.js";
 import type { Prices } from "../../v1/prices_pb.js";
 import type { Event } from "../../v1/event_pb.js";
 import type { AutoTopUp, TopUp } from "../../v1/top_up_pb.js";
+import type { GetStatementResponse as GetStatementResponse$1 } from "../../v1/statement_pb.js";
 import type { UsageRow } from "../../v1/usage_pb.js";
 import type { Delivery, DeliveryOutcome, Webhook } from "../../v1/webhook_pb.js";
 import type { Invitation, Member } from "../../account/v1/account_pb.js";
@@ -98,7 +99,7 @@ export declare type Account = Message<"vx.admin.v1.Account"> & {
   notes: string;
 
   /**
-   * The state: "active" or "suspended".
+   * The state: "active", "suspended" or "closed".
    *
    * @generated from field: string state = 11;
    */
@@ -124,6 +125,13 @@ export declare type Account = Message<"vx.admin.v1.Account"> & {
    * @generated from field: int64 owed_micros = 14;
    */
   owedMicros: bigint;
+
+  /**
+   * The time at which the account was closed.
+   *
+   * @generated from field: google.protobuf.Timestamp closed_at = 15;
+   */
+  closedAt?: Timestamp | undefined;
 };
 
 /**
@@ -3059,6 +3067,53 @@ export declare type ListTopUpsResponse = Message<"vx.admin.v1.ListTopUpsResponse
 export declare const ListTopUpsResponseSchema: GenMessage<ListTopUpsResponse>;
 
 /**
+ * Selects the statement of a month.
+ *
+ * @generated from message vx.admin.v1.GetStatementRequest
+ */
+export declare type GetStatementRequest = Message<"vx.admin.v1.GetStatementRequest"> & {
+  /**
+   * The id of the account, or an external id or a name that identifies no other account.
+   *
+   * @generated from field: string account_id = 1;
+   */
+  accountId: string;
+
+  /**
+   * The month, such as "2026-11".
+   *
+   * @generated from field: string month = 2;
+   */
+  month: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.GetStatementRequest.
+ * Use `create(GetStatementRequestSchema)` to create a new message.
+ */
+export declare const GetStatementRequestSchema: GenMessage<GetStatementRequest>;
+
+/**
+ * A statement.
+ *
+ * @generated from message vx.admin.v1.GetStatementResponse
+ */
+export declare type GetStatementResponse = Message<"vx.admin.v1.GetStatementResponse"> & {
+  /**
+   * The statement.
+   *
+   * @generated from field: vx.v1.GetStatementResponse statement = 1;
+   */
+  statement?: GetStatementResponse$1 | undefined;
+};
+
+/**
+ * Describes the message vx.admin.v1.GetStatementResponse.
+ * Use `create(GetStatementResponseSchema)` to create a new message.
+ */
+export declare const GetStatementResponseSchema: GenMessage<GetStatementResponse>;
+
+/**
  * Names an account.
  *
  * @generated from message vx.admin.v1.GetAutoTopUpRequest
@@ -3309,6 +3364,109 @@ export declare type SuspendAccountResponse = Message<"vx.admin.v1.SuspendAccount
  * Use `create(SuspendAccountResponseSchema)` to create a new message.
  */
 export declare const SuspendAccountResponseSchema: GenMessage<SuspendAccountResponse>;
+
+/**
+ * Identifies the account to close, and says what becomes of its balance.
+ *
+ * @generated from message vx.admin.v1.CloseAccountRequest
+ */
+export declare type CloseAccountRequest = Message<"vx.admin.v1.CloseAccountRequest"> & {
+  /**
+   * The id of the account, or an external id or a name that identifies no other account.
+   *
+   * @generated from field: string account_id = 1;
+   */
+  accountId: string;
+
+  /**
+   * The reason, as shown in the operator log and, if there is a balance, in the ledger.
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+
+  /**
+   * What becomes of the balance: "written_off", or "refunded" if the customer got it back. Required if there is a balance.
+   *
+   * @generated from field: string balance = 3;
+   */
+  balance: string;
+
+  /**
+   * Whether to change nothing, and to return what would be closed.
+   *
+   * @generated from field: bool dry_run = 4;
+   */
+  dryRun: boolean;
+};
+
+/**
+ * Describes the message vx.admin.v1.CloseAccountRequest.
+ * Use `create(CloseAccountRequestSchema)` to create a new message.
+ */
+export declare const CloseAccountRequestSchema: GenMessage<CloseAccountRequest>;
+
+/**
+ * An account and what the call closed.
+ *
+ * @generated from message vx.admin.v1.CloseAccountResponse
+ */
+export declare type CloseAccountResponse = Message<"vx.admin.v1.CloseAccountResponse"> & {
+  /**
+   * The account.
+   *
+   * @generated from field: vx.admin.v1.Account account = 1;
+   */
+  account?: Account | undefined;
+
+  /**
+   * Whether the account is closed. Otherwise repeat the call: calls still run, or more is to be erased.
+   *
+   * @generated from field: bool closed = 2;
+   */
+  closed: boolean;
+
+  /**
+   * The ledger entry with which the balance left. Unset if there was no balance.
+   *
+   * @generated from field: vx.v1.LedgerEntry entry = 3;
+   */
+  entry?: LedgerEntry | undefined;
+
+  /**
+   * The number of keys that were active before the call.
+   *
+   * @generated from field: int32 active_keys = 4;
+   */
+  activeKeys: number;
+
+  /**
+   * The number of webhooks before the call.
+   *
+   * @generated from field: int32 webhooks = 5;
+   */
+  webhooks: number;
+
+  /**
+   * The number of top-ups that were not paid before the call.
+   *
+   * @generated from field: int32 pending_topups = 6;
+   */
+  pendingTopups: number;
+
+  /**
+   * The stored payment method before the call. Empty if there was none.
+   *
+   * @generated from field: string payment_method = 7;
+   */
+  paymentMethod: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.CloseAccountResponse.
+ * Use `create(CloseAccountResponseSchema)` to create a new message.
+ */
+export declare const CloseAccountResponseSchema: GenMessage<CloseAccountResponse>;
 
 /**
  * Selects the account to resume.
@@ -4672,6 +4830,22 @@ export declare const AdminService: GenService<{
     output: typeof ResumeAccountResponseSchema;
   },
   /**
+   * Close account
+   *
+   * Ends an account for good: new calls are refused at once, and its keys are revoked. When its running calls have ended and are
+   * charged, the balance leaves with one ledger entry, the stored payment method and the webhooks are deleted, and personal data is
+   * erased: the name, the profile, the names of keys and end users, and stored responses. The ledger, the statements and the log stay,
+   * with valid hashes. Repeat the call until `closed` is true; it can be interrupted at any time. A closed account whose balance a
+   * late payment raised can be closed again.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.CloseAccount
+   */
+  closeAccount: {
+    methodKind: "unary";
+    input: typeof CloseAccountRequestSchema;
+    output: typeof CloseAccountResponseSchema;
+  },
+  /**
    * Credit account
    *
    * Adds an amount to the balance of an account and writes a ledger entry with the reason.
@@ -5001,6 +5175,18 @@ export declare const AdminService: GenService<{
     methodKind: "unary";
     input: typeof RefundEntryRequestSchema;
     output: typeof RefundEntryResponseSchema;
+  },
+  /**
+   * Get statement
+   *
+   * Returns the statement of an account for a month, in UTC, as its customer sees it.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.GetStatement
+   */
+  getStatement: {
+    methodKind: "unary";
+    input: typeof GetStatementRequestSchema;
+    output: typeof GetStatementResponseSchema;
   },
   /**
    * Export usage

@@ -7,7 +7,7 @@ AS $$
 DECLARE
   v_role text;
 BEGIN
-  PERFORM lock_account(p_lane, p_account_id);
+  PERFORM lock_open_account(p_lane, p_account_id);
   PERFORM 1 FROM members m WHERE m.lane = p_lane AND m.account_id = p_account_id AND m.person_id = p_person_id;
   IF FOUND THEN
     RETURN;

@@ -7,7 +7,7 @@ AS $$
 DECLARE
   c_max_members constant integer := 100;
 BEGIN
-  PERFORM lock_account(p_lane, p_account_id);
+  PERFORM lock_open_account(p_lane, p_account_id);
   INSERT INTO members (lane, account_id, person_id, email, role, joined_at)
     VALUES (p_lane, p_account_id, p_person_id, p_email, p_role::member_role, clock_timestamp()) ON CONFLICT DO NOTHING;
   IF NOT FOUND THEN

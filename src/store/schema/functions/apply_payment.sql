@@ -1,7 +1,7 @@
 -- Applies the state of a payment that a server read from the provider to its top-up: credits the payment once, and takes back what the
 -- provider gave back or withdrew. p_version is that of the top-up before the payment was read.
 -- Outcomes: "applied", "stale" if another state was applied meanwhile, "unknown" without such a top-up. "alert" is empty, or the reason
--- to tell operators: the name of what differs from the top-up, "late" or "suspended".
+-- to tell operators: the name of what differs from the top-up, "late", "suspended" or "closed".
 CREATE OR REPLACE FUNCTION apply_payment(p_lane smallint, p_id text, p_version bigint, p_seen text)
   RETURNS TABLE (outcome text, account_id text, alert text)
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
@@ -58,7 +58,8 @@ BEGIN
     IF v_topup.is_automatic THEN
       PERFORM end_auto_topup(p_lane, v_topup.account_id, p_id, '');
     END IF;
-    alert := CASE WHEN v_topup.state <> 'pending' THEN 'late' WHEN v_account.suspended_at IS NOT NULL THEN 'suspended' ELSE '' END;
+    alert := CASE WHEN v_topup.state <> 'pending' THEN 'late' WHEN v_account.closed_at IS NOT NULL THEN 'closed'
+      WHEN v_account.suspended_at IS NOT NULL THEN 'suspended' ELSE '' END;
   ELSIF v_seen.status IN ('failed', 'expired') AND v_topup.state = 'pending' THEN
     UPDATE topups t SET state = v_seen.status::topup_state, failure = v_seen.failure, next_poll_at = NULL
       WHERE t.lane = p_lane AND t.id = p_id;

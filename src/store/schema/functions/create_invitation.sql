@@ -8,7 +8,7 @@ DECLARE
   c_max_invitations constant integer := 50;
   v_now constant timestamptz := clock_timestamp();
 BEGIN
-  PERFORM lock_account(p_lane, p_account_id);
+  PERFORM lock_open_account(p_lane, p_account_id);
   DELETE FROM invitations i WHERE i.lane = p_lane AND i.account_id = p_account_id AND i.expires_at <= v_now;
   IF (SELECT count(*) FROM invitations i WHERE i.lane = p_lane AND i.account_id = p_account_id) >= c_max_invitations THEN
     PERFORM refuse('member_limit_reached', format('An account can have at most %s open invitations.', c_max_invitations));

@@ -7,7 +7,7 @@ CREATE OR REPLACE FUNCTION create_key(
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
-  v_account constant accounts := lock_account(p_lane, p_account_id);
+  v_account constant accounts := lock_open_account(p_lane, p_account_id);
   v_plan constant plans := require_plan(coalesce(nullif(p_plan, ''), v_account.plan));
 BEGIN
   PERFORM check_member_rpm(p_act, p_rate_limit_rpm, v_plan);

@@ -7,7 +7,7 @@ CREATE OR REPLACE FUNCTION create_topup(
 AS $$
 DECLARE
   c_max_pending constant integer := 20;
-  v_account constant accounts := lock_account(p_lane, p_account_id);
+  v_account constant accounts := lock_open_account(p_lane, p_account_id);
   v_topup topups;
 BEGIN
   SELECT t.* INTO v_topup FROM topups t

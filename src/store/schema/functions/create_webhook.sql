@@ -9,7 +9,7 @@ DECLARE
   v_view webhook_view;
 BEGIN
   IF p_lane <> no_lane() THEN
-    PERFORM lock_account(p_lane, p_account_id);
+    PERFORM lock_open_account(p_lane, p_account_id);
   END IF;
   -- Before the webhooks are counted: the locks of the log order the creations of operators.
   PERFORM log_webhook_change(p_act, p_lane, p_id, p_account_id);

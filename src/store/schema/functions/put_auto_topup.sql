@@ -9,7 +9,7 @@ AS $$
 DECLARE
   v_old auto_topups;
 BEGIN
-  PERFORM lock_account(p_lane, p_account_id);
+  PERFORM lock_open_account(p_lane, p_account_id);
   SELECT s.* INTO v_old FROM auto_topups s WHERE s.lane = p_lane AND s.account_id = p_account_id;
   IF p_act IS NULL AND p_is_enabled AND (v_old.is_enabled IS NOT TRUE OR p_threshold_micros > v_old.threshold_micros
       OR p_amount_micros > v_old.amount_micros OR p_monthly_max_micros > v_old.monthly_max_micros) THEN

@@ -6,7 +6,7 @@ AS $$
 DECLARE
   v_now constant timestamptz := clock_timestamp();
 BEGIN
-  PERFORM lock_account(p_lane, p_id);
+  PERFORM lock_open_account(p_lane, p_id);
   UPDATE accounts SET suspended_at = CASE WHEN p_suspended THEN v_now END
     WHERE lane = p_lane AND id = p_id AND (suspended_at IS NOT NULL) <> p_suspended;
   IF FOUND THEN

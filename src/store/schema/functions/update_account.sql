@@ -6,7 +6,7 @@ CREATE OR REPLACE FUNCTION update_account(
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 BEGIN
-  PERFORM lock_account(p_lane, p_id);
+  PERFORM lock_open_account(p_lane, p_id);
   IF p_name IS NOT NULL THEN
     UPDATE accounts SET name = p_name WHERE lane = p_lane AND id = p_id;
   END IF;

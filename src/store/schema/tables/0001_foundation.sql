@@ -64,8 +64,10 @@ CREATE TABLE accounts (
   auto_topup_below_micros bigint,
   -- The earliest expiry of a grant with a rest; 'infinity' if none of these expires. NULL without one: only other accounts pay for grants.
   grants_expire_at timestamptz,
-  -- For the digests of end users, see end_users. NULL in an account whose end users are erased.
+  -- For the digests of end users, see end_users. NULL in a closed account.
   user_salt bytea DEFAULT uuid_send(gen_random_uuid()),
+  -- A closed account is also suspended, has no key that is not revoked, and never opens again: see close_account.
+  closed_at timestamptz,
   PRIMARY KEY (lane, id),
   -- create_account checks that the lane is that of the id: a constraint would be checked again on each update.
   CONSTRAINT balance_covers_holds CHECK (0 <= held_micros AND held_micros <= balance_micros),
@@ -108,7 +110,7 @@ CREATE TABLE end_users (
 CREATE VIEW account_views AS
   SELECT a.lane, a.id, a.name, a.plan, a.balance_micros, a.held_micros, a.created_at, a.suspended_at,
          coalesce(p.external_id, '') AS external_id, coalesce(p.email, '') AS email, coalesce(p.notes, '') AS notes,
-         a.low_balance_micros, a.owed_micros
+         a.low_balance_micros, a.owed_micros, a.closed_at
   FROM accounts a LEFT JOIN account_profiles p ON p.lane = a.lane AND p.account_id = a.id;
 
 CREATE TABLE keys (

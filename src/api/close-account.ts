@@ -1,0 +1,68 @@
+import type { CloseAccountRequest } from "../../gen/vx/admin/v1/admin_pb.js";
+import { DomainError } from "../domain/errors.ts";
+import { ProviderError } from "../payments/provider.ts";
+import { getAccount } from "../store/accounts.ts";
+import { closingOf, stepOfClosing } from "../store/closing.ts";
+import { listMembers, unlinkPerson } from "../store/members.ts";
+import type { OperatorAction } from "../store/operator-log.ts";
+import type { ApiCall, Deps } from "./define-service.ts";
+import { makeLoggedChange } from "./operator-action.ts";
+import { viewAccount, viewEntry } from "./views.ts";
+
+/** A step locks the lane of the account for less than a tenth of a second. */
+const ROWS_PER_STEP = 2_000;
+/** A call ends before the client gives up; the next one continues. */
+const STEPS_PER_CALL = 100;
+
+/** Closes an account as far as it is possible now. A repetition continues, after a failure too. */
+export async function closeAccount(deps: Deps, request: CloseAccountRequest, call: ApiCall) {
+  const { accountId, reason, balance, dryRun } = request;
+  const before = await closingOf(deps.database, accountId);
+  const change = { target: accountId, reason, details: { balance } };
+  const { closed, entry } = dryRun
+    ? { closed: false, entry: undefined }
+    : await makeLoggedChange(deps, call, change, (action) =>
+        closeInSteps(deps, action, request, before.pending_topups.split(",").filter(Boolean)),
+      );
+  return {
+    account: viewAccount(await getAccount(deps.database, accountId)),
+    closed,
+    ...(entry && { entry: viewEntry(entry) }),
+    activeKeys: Number(before.active_keys),
+    webhooks: Number(before.webhooks),
+    pendingTopups: before.pending_topups.split(",").filter(Boolean).length,
+    paymentMethod: before.payment_method,
+  };
+}
+
+async function closeInSteps(
+  { database, topUps }: Pick<Deps, "database" | "topUps">,
+  action: OperatorAction,
+  { accountId, reason, balance }: CloseAccountRequest,
+  topUpIds: readonly string[],
+) {
+  let isEndedElsewhere = false;
+  for (let i = 0; i < STEPS_PER_CALL; i++) {
+    const step = { reason, balance, isEndedElsewhere, rows: ROWS_PER_STEP };
+    const { status, entry } = await stepOfClosing(database, i === 0 ? action : undefined, accountId, step);
+    if (status === "closed") return { closed: true, entry };
+    if (status === "running") break;
+    if (status === "elsewhere") {
+      await topUps?.forget(accountId, topUpIds).catch(explainFailure);
+      // Before the members are deleted, so that a repetition finds them.
+      for (const { person_id: personId } of await listMembers(database, accountId))
+        await unlinkPerson(database, personId, accountId);
+      isEndedElsewhere = true;
+    }
+  }
+  return { closed: false, entry: undefined };
+}
+
+function explainFailure(error: unknown): never {
+  if (!(error instanceof ProviderError)) throw error;
+  throw new DomainError("unavailable", {
+    message:
+      "The keys of the account are revoked, but the payment provider did not delete its payment method. Repeat the call later.",
+    cause: error,
+  });
+}
