@@ -8,7 +8,7 @@ import type { Micros } from "../domain/money.ts";
 import { readPage } from "../domain/page.ts";
 import { DEFAULT_SCOPES, fromScopeBits, type Scope, toScopeBits } from "../domain/scope.ts";
 import { updateAccount } from "../store/accounts.ts";
-import { getKey } from "../store/keys.ts";
+import { getKey, listKeys } from "../store/keys.ts";
 import { moveBalance } from "../store/ledger.ts";
 import { listLimits, removeLimit, setLimit } from "../store/limits.ts";
 import {
@@ -59,6 +59,7 @@ export type SignUp = {
 export type PageDeps = ServiceDeps & { readonly signUp: SignUp; readonly now: () => number };
 
 const PLAYGROUND_KEY_MS = 3_600_000;
+const NEWEST_KEYS = { list: "keys", size: 100, after: "" };
 const DAY_MS = 86_400_000;
 
 export const accountPageService = defineService<typeof AccountService, PageDeps>(AccountService, {
@@ -185,18 +186,7 @@ export const accountPageService = defineService<typeof AccountService, PageDeps>
     requireScopes(call.member, scopes, "scopes");
     return createAccountKey(deps, { ...request, scopes: [...scopes], ...ofAccount(call) }, call);
   },
-  createPlaygroundKey: (deps, _request, call) => {
-    const expiresAt = timestampFromDate(new Date(deps.now() + PLAYGROUND_KEY_MS));
-    const key = {
-      name: "Playground",
-      scopes: ["generate"],
-      expiresAt,
-      models: [],
-      limits: [],
-      allowedCidrs: [],
-    };
-    return createAccountKey(deps, { ...key, ...ofAccount(call) }, call);
-  },
+  createPlaygroundKey,
   updateKey: async (deps, request, call) => {
     await requireScopesOfKey(deps, request.keyId, call);
     return await updateKey(deps, { ...request, reason: "" }, call);
@@ -297,6 +287,20 @@ function ifUnavailable(error: unknown): undefined {
   throw error;
 }
 
+/** A page that is loaded again gets the same key with another secret: each member has one, of the active keys that the plan allows. */
+async function createPlaygroundKey(deps: PageDeps, _request: unknown, call: ApiCall) {
+  const name = `Playground ${call.member.personId}`;
+  const { rows } = await listKeys(deps.database, call.key.accountId, NEWEST_KEYS);
+  const present = rows.find((row) => row.name === name && row.state === "active");
+  if (present) {
+    await requireScopesOfKey(deps, present.id, call);
+    return await rotateKey(deps, { keyId: present.id, overlapSeconds: 0, reason: "" }, call);
+  }
+  const expiresAt = timestampFromDate(new Date(deps.now() + PLAYGROUND_KEY_MS));
+  const key = { name, scopes: ["generate"], expiresAt, models: [], limits: [], allowedCidrs: [] };
+  return await createAccountKey(deps, { ...key, ...ofAccount(call) }, call);
+}
+
 /** Operators who view the page change nothing. */
 function requirePerson({ personId }: Member): string {
   if (personId === "")
@@ -341,18 +345,23 @@ async function signUp(
     const { creditMicros: amountMicros, creditDays } = settings;
     const lane = laneOfId(accountId);
     const expiresAt = creditDays === undefined ? undefined : endOfDay(now() + creditDays * DAY_MS);
-    await moveBalance(database, action, {
-      entryId: ids.entry(lane),
-      accountId,
-      kind: "credit",
-      amountMicros,
-      reason: "Starting credit",
-      idempotencyKey: "sign-up",
-      expiresAt,
-      isPromotional: true,
-    }).catch(ifCreditedBefore);
+    const details = { amount_micros: String(amountMicros) };
+    await moveBalance(
+      database,
+      { ...action, method: "CreditAccount", details },
+      {
+        entryId: ids.entry(lane),
+        accountId,
+        kind: "credit",
+        amountMicros,
+        reason: "Starting credit",
+        idempotencyKey: "sign-up",
+        expiresAt,
+        isPromotional: true,
+      },
+    ).catch(ifCreditedBefore);
   }
-  await addOwner(database, action, accountId, member);
+  await addOwner(database, accountId, member);
   return { accountId };
 }
 

@@ -241,15 +241,14 @@ export async function createSignUpAccount(
   await database.at(lane).call("create_sign_up_account", actionJson(action), lane, id, name, plan, email);
 }
 
-/** The person is linked with the account by the claim of the sign-up. */
+/** Makes the person who signed up the owner. The claim of the sign-up has linked the person with the account. */
 export async function addOwner(
   database: Cells,
-  action: OperatorAction,
   accountId: string,
   { personId, email }: Pick<PageSession, "personId" | "email">,
 ): Promise<void> {
   const lane = laneOfId(accountId);
-  await database.at(lane).call("add_member", actionJson(action), lane, accountId, personId, email, "owner");
+  await database.at(lane).call("add_member", null, lane, accountId, personId, email, "owner");
 }
 
 export async function createInvitation(

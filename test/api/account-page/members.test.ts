@@ -86,6 +86,24 @@ describe("roles", () => {
     expect(rotated.secret).toMatch(/^vx_live_/);
   });
 
+  test("the playground has one key per member, for an hour", async () => {
+    const { customer, accountId } = await newOwner();
+    const first = await customer.do("CreatePlaygroundKey", {}, accountId);
+    const second = await customer.do("CreatePlaygroundKey", {}, accountId);
+    const [one, other] = [first.apiKey, second.apiKey] as {
+      id: string;
+      scopes: string[];
+      expiresAt: string;
+    }[];
+    expect([one?.id, one?.scopes]).toEqual([other?.id, ["generate"]]);
+    expect(Math.abs(Date.parse(one?.expiresAt ?? "") - Date.now() - 3_600_000)).toBeLessThan(60_000);
+    const statusOf = async (secret: unknown) => {
+      const headers = { authorization: `Bearer ${secret}` };
+      return (await fetch(`${app.url}/v1/me`, { headers })).status;
+    };
+    expect([await statusOf(first.secret), await statusOf(second.secret)]).toEqual([401, 200]);
+  });
+
   test("a member cannot give a key more requests per minute than the plan", async () => {
     const { customer, accountId } = await newOwner();
     const request = { name: "fast", rateLimitRpm: 21 };
@@ -156,8 +174,7 @@ describe("members", () => {
       { method: "SetMemberRole", details: { role: "billing" } },
       { method: "AcceptInvitation", personId },
       { method: "CreateInvitation", email: owner.email },
-      { method: "SignUp" },
-      { method: "SignUp" },
+      { method: "CreditAccount", details: { amount_micros: "1000000" } },
       { method: "SignUp" },
     ]);
     const { events: log } = await operatorOf(app).listOperatorEvents({ accountId });

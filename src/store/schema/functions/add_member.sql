@@ -1,4 +1,4 @@
--- Makes a person a member of an account. A repetition changes nothing.
+-- Makes a person a member of an account. A repetition changes nothing. p_act is NULL for a sign-up, which the log has already.
 CREATE OR REPLACE FUNCTION add_member(
   p_act text, p_lane smallint, p_account_id text, p_person_id text, p_email text, p_role text
 ) RETURNS void
@@ -17,6 +17,8 @@ BEGIN
     PERFORM refuse('member_limit_reached', format('An account can have at most %s members.', c_max_members));
   END IF;
   PERFORM write_event(p_lane, p_account_id, 'member.joined', jsonb_build_object('person_id', p_person_id, 'role', p_role));
-  PERFORM log_change(p_act, p_lane, p_person_id, p_account_id);
+  IF p_act IS NOT NULL THEN
+    PERFORM log_change(p_act, p_lane, p_person_id, p_account_id);
+  END IF;
 END
 $$;
