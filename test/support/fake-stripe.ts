@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
 import { Stripe } from "stripe";
 
 type Json = Record<string, unknown>;
@@ -41,6 +42,9 @@ type Session = {
   payment_intent: string | null;
   intentMetadata: Json;
 };
+
+/** A server that is slower gets the event again. */
+const DELIVERY_MS = 20_000;
 
 export const WEBHOOK_SECRET = "whsec_of_the_tests";
 
@@ -212,6 +216,21 @@ export class FakeStripe {
     return this.#emit("charge.dispute.closed", { ...dispute, metadata: {} });
   }
 
+  /** Every payment that was made, with what was given back or is disputed, in the currency's smallest unit. */
+  payments() {
+    return [...this.#intents.values()]
+      .filter(({ status }) => status === "succeeded")
+      .map((intent) => ({
+        topUpId: String(intent.metadata.vx_topup),
+        accountId: String(intent.metadata.vx_account),
+        received: intent.amount_received,
+        refunded: intent.latest_charge?.amount_refunded ?? 0,
+        disputed: this.#disputes
+          .filter(({ payment_intent: of, status }) => of === intent.id && status !== "won")
+          .reduce((sum, { amount }) => sum + amount, 0),
+      }));
+  }
+
   paymentOf(topUpId: string): string {
     return this.#intentOf(topUpId).id;
   }
@@ -229,6 +248,7 @@ export class FakeStripe {
       method: "POST",
       headers: { "content-type": "application/json", "stripe-signature": signature },
       body,
+      signal: AbortSignal.timeout(DELIVERY_MS),
     });
     await response.arrayBuffer();
     return response.status;
@@ -266,13 +286,14 @@ export class FakeStripe {
     const url = new URL(request.url ?? "", this.url);
     const name = `${request.method} ${url.pathname}`;
     this.requests.push(name);
-    let text = "";
-    for await (const chunk of request) text += chunk;
+    // A server that is killed breaks its requests off.
+    const form = await text(request).catch(() => undefined);
+    if (form === undefined) return;
     const status = await this.before(name);
     if (status !== undefined)
       return send(response, status, { error: { type: "api_error", message: "fake" } });
     const key = request.headers["idempotency-key"];
-    const answer = this.#answer(name, url, new URLSearchParams(text), typeof key === "string" ? key : "");
+    const answer = this.#answer(name, url, new URLSearchParams(form), typeof key === "string" ? key : "");
     if (this.losesAnswer(name)) {
       response.destroy();
       return;

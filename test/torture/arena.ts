@@ -2,14 +2,16 @@ import { readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import type postgres from "postgres";
+import { FakeStripe } from "../support/fake-stripe.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { ArenaCells } from "./cells.ts";
 import { CitusStore } from "./citus/store.ts";
 import { RunDatabase, type RunStore, SERVER_LOGIN } from "./database.ts";
 import { TortureEndpoint } from "./endpoint.ts";
 import { Line } from "./line.ts";
+import { PRICE_SETS, type PriceSet } from "./prices.ts";
 import { RunServer } from "./server.ts";
-import { MODEL, modelsYaml, OPERATOR_TOKEN } from "./settings.ts";
+import { modelsYaml, OPERATOR_TOKEN } from "./settings.ts";
 import { TortureUpstream } from "./upstream.ts";
 
 const DATABASE_MS = 30_000;
@@ -29,7 +31,14 @@ export type ArenaOptions = {
 
 type ArenaParts = Pick<
   Arena,
-  "store" | "upstream" | "endpoint" | "servers" | "databaseLines" | "standbyLines" | "upstreamLines"
+  | "store"
+  | "upstream"
+  | "endpoint"
+  | "stripe"
+  | "servers"
+  | "databaseLines"
+  | "standbyLines"
+  | "upstreamLines"
 > & { readonly cells: ArenaCells | undefined };
 
 /**
@@ -40,6 +49,7 @@ export class Arena {
   readonly store: RunStore;
   readonly upstream: TortureUpstream;
   readonly endpoint: TortureEndpoint;
+  readonly stripe: FakeStripe;
   readonly servers: readonly RunServer[];
   readonly databaseLines: Line[];
   readonly standbyLines: Line[];
@@ -47,6 +57,10 @@ export class Arena {
   readonly #cells: ArenaCells | undefined;
   /** When each server became ready. A server that has just started cannot tell yet which others are dead. */
   readonly starts: number[] = [];
+  /** The models file of each server. */
+  readonly #modelsFiles: string[] = [];
+  /** The prices that the servers have had, and since when they were in the files. */
+  readonly prices: { readonly at: number; readonly prices: PriceSet }[] = [];
   readonly #remove: () => void;
   #starting: Promise<void> = Promise.resolve();
 
@@ -54,6 +68,7 @@ export class Arena {
     this.store = parts.store;
     this.upstream = parts.upstream;
     this.endpoint = parts.endpoint;
+    this.stripe = parts.stripe;
     this.servers = parts.servers;
     this.databaseLines = parts.databaseLines;
     this.standbyLines = parts.standbyLines;
@@ -70,13 +85,14 @@ export class Arena {
     const store = database ?? (await CitusStore.start());
     const upstream = await TortureUpstream.start();
     const endpoint = await TortureEndpoint.start();
+    const stripe = await FakeStripe.start();
     const servers: RunServer[] = [];
     const databaseLines: Line[] = [];
     const standbyLines: Line[] = [];
     const upstreamLines: Line[] = [];
     const cells = database && new ArenaCells(folder.path, database, databaseLines);
     const arena = new Arena(
-      { store, upstream, endpoint, servers, databaseLines, standbyLines, upstreamLines, cells },
+      { store, upstream, endpoint, stripe, servers, databaseLines, standbyLines, upstreamLines, cells },
       () => folder.remove(),
     );
     try {
@@ -84,7 +100,7 @@ export class Arena {
         const toUpstream = await Line.start({ port: upstream.port, host: "127.0.0.1" });
         upstreamLines.push(toUpstream);
         const models = join(folder.path, `models-${i}.yaml`);
-        await writeFile(models, modelsYaml(MODEL, toUpstream.port));
+        arena.#modelsFiles.push(models);
         const logFile = join(folder.path, `server-${i}.log`);
         const probeFile = join(folder.path, `server-${i}.probe`);
         await writeFile(logFile, "");
@@ -93,6 +109,8 @@ export class Arena {
           ...(store instanceof CitusStore
             ? { VX_CELLS: store.serverFile }
             : await arena.#openLines(options, join(folder.path, "no-standby"))),
+          ...stripe.env,
+          VX_TOP_UP_MIN: "0.01",
           VX_MODELS: models,
           VX_DATA_DIR: join(folder.path, `server-${i}`),
           VX_ADMIN_TOKEN: OPERATOR_TOKEN,
@@ -102,12 +120,25 @@ export class Arena {
         };
         servers.push(new RunServer({ env, logFile, probeFile }));
       }
+      await arena.#writeModels(PRICE_SETS[0] as PriceSet);
       for (const server of servers) await arena.startServer(server);
       return arena;
     } catch (error) {
       await arena.stop();
       throw error;
     }
+  }
+
+  /** Changes the prices of the model that customers pay for. */
+  async setPrices(prices: PriceSet): Promise<void> {
+    await this.#writeModels(prices);
+    for (const server of this.servers) if (server.isReady) server.signal("SIGHUP");
+  }
+
+  async #writeModels(prices: PriceSet): Promise<void> {
+    this.prices.push({ at: performance.now(), prices });
+    for (const [i, path] of this.#modelsFiles.entries())
+      await writeFile(path, modelsYaml(prices, (this.upstreamLines[i] as Line).port));
   }
 
   /** Opens the proxies of one server. Returns its environment. */
@@ -175,6 +206,7 @@ export class Arena {
       ...this.servers.map((server) => () => server.kill()),
       () => this.upstream.stop(),
       () => this.endpoint.stop(),
+      () => this.stripe.stop(),
       ...lines.map((line) => () => line.stop()),
       async () => this.#cells?.stop(),
       () => this.store.stop(),

@@ -1,10 +1,11 @@
 import { Agent, type IncomingMessage, request } from "node:http";
-import type { Ending, Entry } from "./history.ts";
+import { type Ending, type Entry, isReply } from "./history.ts";
 import { limitJson } from "./limits.ts";
 import type { PlannedCall } from "./plan.ts";
+import { PRICED_MODEL, pricesJson, RERATINGS } from "./prices.ts";
 import type { RunServer } from "./server.ts";
 import { MODEL, OPERATOR_TOKEN } from "./settings.ts";
-import type { Tenants } from "./tenants.ts";
+import type { KeyName, Tenants } from "./tenants.ts";
 import { promptOf } from "./upstream.ts";
 
 /** The caller's timeout for a whole response. */
@@ -14,7 +15,7 @@ type Request = {
   readonly method: string;
   readonly path: string;
   readonly secret: string | undefined;
-  readonly body?: object;
+  readonly body?: object | Buffer;
   readonly isOperators?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
 };
@@ -24,6 +25,10 @@ export class Client {
   readonly #servers: readonly RunServer[];
   readonly #agents: readonly Agent[];
   readonly #operatorAgents: readonly Agent[];
+  /** The id of the last generation of each key. */
+  readonly #generationIds = new Map<KeyName, string>();
+  /** The generation of each refund, by idempotency key. */
+  readonly #refunded = new Map<string, string>();
 
   constructor(servers: readonly RunServer[]) {
     this.#servers = servers;
@@ -35,9 +40,17 @@ export class Client {
     for (const agent of [...this.#agents, ...this.#operatorAgents]) agent.destroy();
   }
 
+  /** A repeated refund is about the same generation. */
+  #refundedId({ idempotencyKey = "", key }: PlannedCall): string {
+    const id = this.#refunded.get(idempotencyKey) ?? this.#generationIds.get(key) ?? NO_GENERATION;
+    this.#refunded.set(idempotencyKey, id);
+    return id;
+  }
+
   /** Never throws: the entry records any failure. */
   send(call: PlannedCall, tenants: Tenants, plannedAt: number): Promise<Entry> {
-    const { method, path, secret, body, isOperators, headers } = requestOf(call, tenants);
+    const refundedId = call.kind === "refund_entry" ? this.#refundedId(call) : "";
+    const { method, path, secret, body, isOperators, headers } = requestOf(call, tenants, refundedId);
     const server = this.#servers[call.server];
     if (!server) throw new Error(`there is no server ${call.server}`);
     const sentAt = performance.now();
@@ -49,7 +62,9 @@ export class Client {
         finished = true;
         clearTimeout(patience);
         clearTimeout(leaving);
-        resolve({ ...call, ...answer.read(), plannedAt, sentAt, endedAt: performance.now(), ending });
+        const entry = { ...call, ...answer.read(), plannedAt, sentAt, endedAt: performance.now(), ending };
+        if (isReply(entry)) this.#generationIds.set(entry.key, entry.id);
+        resolve(entry);
         if (ending !== "answered") outgoing.destroy();
       };
       const outgoing = request({
@@ -60,9 +75,9 @@ export class Client {
         path,
         headers: {
           "x-request-id": call.requestId,
-          ...headers,
           ...(secret === undefined ? {} : { authorization: `Bearer ${secret}` }),
           ...(body === undefined ? {} : { "content-type": "application/json" }),
+          ...headers,
           ...(call.idempotencyKey !== undefined && call.reply
             ? { "idempotency-key": call.idempotencyKey }
             : {}),
@@ -81,22 +96,27 @@ export class Client {
         response.on("end", () => finish(response.complete ? "answered" : "broken"));
         response.on("close", () => finish("broken"));
       });
-      outgoing.end(body === undefined ? undefined : JSON.stringify(body));
+      outgoing.end(body === undefined || Buffer.isBuffer(body) ? body : JSON.stringify(body));
     });
   }
 }
 
-function requestOf(call: PlannedCall, tenants: Tenants): Request {
+function requestOf(call: PlannedCall, tenants: Tenants, refundedId: string): Request {
   const key = tenants.keys.get(call.key);
   const secret = key?.secret;
   const generation = (more: object = {}) => ({
-    model: MODEL.id,
+    model: call.model ?? MODEL.id,
     messages: [{ role: "user", content: promptOf(call.op, call.reply as NonNullable<typeof call.reply>) }],
     max_tokens: call.maxTokens ?? 50,
     ...(call.user === undefined ? {} : { user: call.user }),
     ...more,
   });
   const post = (path: string, body: object) => ({ method: "POST", path, secret, body });
+  const operate = (method: string, body: object | Buffer) => ({
+    ...post(`/vx.admin.v1.AdminService/${method}`, body),
+    secret: OPERATOR_TOKEN,
+    isOperators: true,
+  });
   switch (call.kind) {
     case "generate":
       return call.deadlineMs === undefined
@@ -122,32 +142,78 @@ function requestOf(call: PlannedCall, tenants: Tenants): Request {
     case "revoke_key":
       return post(`/v1/keys/${tenants.keys.get(call.victim ?? "")?.id}:revoke`, {});
     case "credit":
+      return operate("CreditAccount", {
+        accountId: key?.accountId,
+        amountMicros: "1000",
+        reason: "a credit under fire",
+        idempotencyKey: call.idempotencyKey,
+      });
+    case "refund_entry":
+      return operate("RefundEntry", {
+        accountId: key?.accountId,
+        entryId: refundedId,
+        amountMicros: String(call.micros),
+        reason: call.idempotencyKey,
+        idempotencyKey: call.idempotencyKey,
+      });
+    case "rerate":
       return {
-        ...post("/vx.admin.v1.AdminService/CreditAccount", {
-          accountId: key?.accountId,
-          amountMicros: "1000",
-          reason: "a credit under fire",
-          idempotencyKey: call.idempotencyKey,
-        }),
-        secret: OPERATOR_TOKEN,
-        isOperators: true,
+        ...operate("Rerate", envelopeOf(reratingJson(call.rerating ?? 0, tenants.startedAt))),
+        headers: { "content-type": "application/connect+json", "connect-protocol-version": "1" },
       };
+    case "set_prices": {
+      const { discount, prices } = call.terms ?? {};
+      return operate("SetAccountPrices", {
+        accountId: key?.accountId,
+        model: PRICED_MODEL,
+        ...(discount === undefined ? {} : { discountBps: discount }),
+        ...(prices === undefined ? {} : { prices: pricesJson(prices) }),
+      });
+    }
     case "set_limits":
-      return {
-        ...post("/vx.admin.v1.AdminService/UpdateKey", {
-          keyId: tenants.keys.get(call.victim ?? "")?.id,
-          limits: (call.limits ?? []).map(limitJson),
-          updateMask: "limits",
-        }),
-        secret: OPERATOR_TOKEN,
-        isOperators: true,
-      };
+      return operate("UpdateKey", {
+        keyId: tenants.keys.get(call.victim ?? "")?.id,
+        limits: (call.limits ?? []).map(limitJson),
+        updateMask: "limits",
+      });
     case "me":
     case "models":
     case "ledger":
+    case "events":
       return { method: "GET", path: `/v1/${call.kind}`, secret };
   }
 }
+
+/** Every generation has another id. */
+const NO_GENERATION = `gen_${"0".repeat(26)}`;
+const HOUR_MS = 3_600_000;
+
+/** A re-rating of what the accounts of the episode were charged. Its repetitions are the same, so that they continue it. */
+function reratingJson(number: number, startedAt: number): object {
+  return {
+    model: PRICED_MODEL,
+    from: new Date(startedAt).toISOString(),
+    to: new Date(startedAt + HOUR_MS).toISOString(),
+    prices: pricesJson(RERATINGS[number] as (typeof RERATINGS)[number]),
+    reason: reratingReason(number),
+    apply: true,
+  };
+}
+
+export function reratingReason(number: number): string {
+  return `re-rating ${number}`;
+}
+
+/** The only message of a stream. */
+function envelopeOf(message: object): Buffer {
+  const text = Buffer.from(JSON.stringify(message));
+  const prefix = Buffer.alloc(5);
+  prefix.writeUInt32BE(text.length, 1);
+  return Buffer.concat([prefix, text]);
+}
+
+/** What only operators may see. */
+const COSTS = /"(upstream|margin)_?(cost|micros)|127\.0\.0\.1:\d+\/v1/i;
 
 /** Reads a response as it arrives, so that a broken one is known as far as it came. */
 class Answer {
@@ -160,6 +226,7 @@ class Answer {
   #isDone = false;
   #code = "";
   #errorText = "";
+  #showsCosts = false;
 
   constructor(call: PlannedCall) {
     this.#call = call;
@@ -175,7 +242,9 @@ class Answer {
   }
 
   read() {
-    if (this.#call.kind !== "stream" || this.status !== 200) this.#readWhole();
+    const showsCosts = this.#showsCosts || COSTS.test(this.#text);
+    if (this.#call.kind === "rerate") this.#isDone = this.status === 200 && !this.#text.includes('"error"');
+    else if (this.#call.kind !== "stream" || this.status !== 200) this.#readWhole();
     const usage = this.#done?.usage as { cost_micros?: number; costMicros?: string } | undefined;
     // In the JSON of REST or of Connect.
     const costMicros = usage?.cost_micros ?? usage?.costMicros;
@@ -188,10 +257,12 @@ class Answer {
       isDone: this.#isDone,
       costMicros: costMicros === undefined ? undefined : BigInt(costMicros),
       errorText: this.#errorText,
+      showsCosts,
     };
   }
 
   #event(text: string): void {
+    this.#showsCosts ||= COSTS.test(text);
     const data = text.replace(/^data: /, "");
     if (text.startsWith(":")) return;
     if (data === "[DONE]") {

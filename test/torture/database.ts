@@ -15,12 +15,14 @@ export const SERVER_LOGIN = "torture";
 
 /** Tables that the checks read, of the lanes that the cell owns. */
 const OWNED_TABLES = [
+  "account_prices",
   "accounts",
   "holds",
   "keys",
   "ledger",
   "limit_counters",
   "movement_keys",
+  "topups",
   "usage_quarters",
 ];
 

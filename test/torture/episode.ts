@@ -11,7 +11,9 @@ import type { Fault } from "./faults/fault.ts";
 import { type Entry, History, isReply, isUnplannedFailure } from "./history.ts";
 import { type GivenBack, watchHolds } from "./hold-watch.ts";
 import { runLoad } from "./load.ts";
+import { type Purchase, planPurchases, runPurchases } from "./payments.ts";
 import { FUNDED_MAX_TOKENS, planCalls } from "./plan.ts";
+import { PRICE_SETS, type PriceSet } from "./prices.ts";
 import { createTenants, FUNDED_CALLS, fundedCallMicros, Operator, type Tenants } from "./tenants.ts";
 import { promptOf } from "./upstream.ts";
 
@@ -33,6 +35,7 @@ export type Episode = {
   readonly losesServers: boolean;
   readonly tenants: Tenants;
   readonly history: History;
+  readonly purchases: readonly Purchase[];
   readonly faultWindows: readonly Window[];
   readonly healedAt: number;
   readonly databaseKills: readonly number[];
@@ -55,12 +58,15 @@ export type Episode = {
 
 const FAULT_AFTER_MS = 1_500;
 const MONEY_CHECK_MS = 1_000;
+const PRICE_CHANGES = 2;
 
 /** Runs load and injects faults meanwhile. */
 export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
   const { arena, faults, number, seed, seconds, perSecond } = options;
   const random = new Random(seed * 1_000_003 + number);
   const plan = planCalls({ random, episode: number, seconds, perSecond, servers: arena.servers.length });
+  const shopping = new Random(seed * 1_000_033 + number);
+  const purchasePlans = planPurchases(shopping, number, seconds, arena.servers.length);
   const funded = plan.find(({ race }) => race === "funds");
   const promptBytes = funded?.reply ? Buffer.byteLength(promptOf(funded.op, funded.reply)) : 0;
   const operator = new Operator(() => `http://127.0.0.1:${arena.servers[0]?.adminPort}`);
@@ -68,6 +74,7 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
     operator,
     url: arena.servers[0]?.url ?? "",
     endpoint: arena.endpoint,
+    stripe: arena.stripe,
     fundedMicros: fundedCallMicros(promptBytes, FUNDED_MAX_TOKENS) * BigInt(FUNDED_CALLS),
   });
   const history = new History();
@@ -111,8 +118,11 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
     });
     faultWindows.push({ from, to: performance.now() });
   };
+  let purchases: readonly Purchase[] = [];
   try {
-    await Promise.all([
+    [purchases] = await Promise.all([
+      runPurchases(arena, tenants, purchasePlans, shopping),
+      changePrices(arena, number, seconds),
       runLoad(plan, { client, tenants, history, onEnded: (entry) => rows.look(entry, tenants) }),
       ...faults.map((fault, i) => strike(fault, FAULT_AFTER_MS + i * 500)),
     ]);
@@ -126,6 +136,7 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
     losesServers: faults.some(({ losesServers }) => losesServers),
     tenants,
     history,
+    purchases,
     faultWindows,
     healedAt: healedAt ?? Math.max(...faultWindows.map(({ to }) => to), 0),
     databaseKills,
@@ -147,6 +158,14 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
 export function recoveryMs({ history, healedAt }: Episode, probeFailedAt: number): number {
   const failed = history.entries.filter(isUnplannedFailure).map(({ plannedAt }) => plannedAt);
   return Math.max(...failed, probeFailedAt, healedAt) - healedAt;
+}
+
+/** The prices of the model that customers pay for change while calls run. */
+async function changePrices(arena: Arena, episode: number, seconds: number): Promise<void> {
+  for (let i = 1; i <= PRICE_CHANGES; i++) {
+    await wait((seconds * 1_000) / (PRICE_CHANGES + 1));
+    await arena.setPrices(PRICE_SETS[(episode * PRICE_CHANGES + i) % PRICE_SETS.length] as PriceSet);
+  }
 }
 
 /** The longest time between two successful generations of one server. */

@@ -25,12 +25,14 @@ export type Entry = PlannedCall & {
   /** "gen_…" for a reply; the id of a created key. */
   readonly id: string;
   readonly content: string;
-  /** For a stream: the number of pieces, and whether the summary arrived. */
+  /** For a stream: the number of pieces, and whether the summary arrived. For a re-rating: whether it ended without an error. */
   readonly pieces: number;
   readonly isDone: boolean;
   readonly costMicros: bigint | undefined;
   /** The whole body of an error, which is searched for keys. */
   readonly errorText: string;
+  /** Whether the response shows what the call costs the operator, and where. */
+  readonly showsCosts: boolean;
 };
 
 /** All calls of an episode. */

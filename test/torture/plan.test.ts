@@ -13,7 +13,7 @@ test("the same seed gives the same plan, another seed another one", () => {
 
 test("a plan has every kind of call, sorted by time, each with a unique request id", () => {
   const calls = plan(7);
-  expect(new Set(calls.map(({ kind }) => kind)).size).toBe(12);
+  expect(new Set(calls.map(({ kind }) => kind)).size).toBe(16);
   expect(new Set(calls.map(({ race }) => race))).toEqual(
     new Set([undefined, "funds", "rate", "cap", "revocation", "limits"]),
   );

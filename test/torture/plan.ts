@@ -1,6 +1,16 @@
 import type { Random } from "../fuzz/random.ts";
 import { ABOVE, CHANGING_KEY, LIMIT_CHANGES, LIMITED_KEYS, LIMITED_USERS, type LimitSpec } from "./limits.ts";
-import { FUNDED_CALLS, KEY_CAP, type KeyName, RICH_KEYS, TIGHT_LIMIT, VICTIMS } from "./tenants.ts";
+import { OWN_PRICES, PRICED_MODEL, RERATINGS, type Terms } from "./prices.ts";
+import {
+  CUSTOMERS,
+  EXPIRING,
+  FUNDED_CALLS,
+  KEY_CAP,
+  type KeyName,
+  RICH_KEYS,
+  TIGHT_LIMIT,
+  VICTIMS,
+} from "./tenants.ts";
 import type { ReplyPlan } from "./upstream.ts";
 
 export type CallKind =
@@ -9,10 +19,14 @@ export type CallKind =
   | "me"
   | "models"
   | "ledger"
+  | "events"
   | "create_key"
   | "revoke_key"
   | "set_limits"
   | "credit"
+  | "refund_entry"
+  | "rerate"
+  | "set_prices"
   | "bad_field"
   | "unknown_model"
   | "no_key";
@@ -27,12 +41,20 @@ export type PlannedCall = {
   readonly kind: CallKind;
   readonly key: KeyName;
   readonly reply?: ReplyPlan;
+  /** That of a generation, if it is not the model of most calls. */
+  readonly model?: string;
   readonly maxTokens?: number;
   readonly idempotencyKey?: string;
   /** The key to revoke or to change. */
   readonly victim?: KeyName;
   /** The limits of the key to create or to change. */
   readonly limits?: readonly LimitSpec[];
+  /** How much of the charge of the key's last generation is refunded; 0 for all that is left. */
+  readonly micros?: number;
+  /** Which of the re-ratings. */
+  readonly rerating?: number;
+  /** What the account of the key gets in place of the prices of the model. */
+  readonly terms?: Terms;
   /** The end user of a generation. */
   readonly user?: string;
   /** The caller disconnects after this time. */
@@ -59,6 +81,8 @@ export function planCalls(options: PlanOptions): PlannedCall[] {
   planner.addMix();
   planner.addRaces();
   planner.addLimits();
+  planner.addExpiries();
+  planner.addPriceChanges();
   return planner.calls.sort((a, b) => a.atMs - b.atMs);
 }
 
@@ -84,10 +108,13 @@ class Planner {
       if (dice < 0.3) this.#addGeneration("generate", atMs, key);
       else if (dice < 0.5) this.#addGeneration("stream", atMs, key);
       else if (dice < 0.7) this.#addLimited(atMs, random.pick(LIMITED_KEYS));
-      else if (dice < 0.8) this.#add({ kind: "me", atMs, key });
+      else if (dice < 0.73) this.#add({ kind: "me", atMs, key });
+      else if (dice < 0.82) this.#addPriced(atMs, random.pick(CUSTOMERS));
       else if (dice < 0.84) this.#add({ kind: "models", atMs, key });
-      else if (dice < 0.88) this.#add({ kind: "ledger", atMs, key });
-      else if (dice < 0.91) this.#add({ kind: "create_key", atMs, key });
+      else if (dice < 0.86) this.#add({ kind: "ledger", atMs, key });
+      else if (dice < 0.88) this.#add({ kind: "events", atMs, key });
+      else if (dice < 0.895) this.#add({ kind: "create_key", atMs, key });
+      else if (dice < 0.91) this.#addRefund(atMs, random.pick([...PRICED_KEYS, ...CUSTOMERS]));
       else if (dice < 0.94) this.#addCredit(atMs, key);
       else this.#addRefused(atMs, key);
     }
@@ -154,6 +181,44 @@ class Planner {
       for (let i = 0; i < 4; i++) this.#addLimited(atMs - 100 + i * 100, CHANGING_KEY, 20);
       this.#add({ kind: "create_key", atMs, key: "running", limits: [ABOVE], race: "limits" });
     }
+  }
+
+  /** Calls of accounts whose credit expires meanwhile. */
+  addExpiries(): void {
+    for (const [key, expiresMs] of EXPIRING)
+      for (let atMs = expiresMs - 300; atMs < expiresMs + 1_200; atMs += 100)
+        this.#add({ kind: "generate", atMs, key, reply: REPLY, maxTokens: 50 });
+  }
+
+  /** Discounts and prices of accounts, and re-ratings, each at several servers at once and once more later. */
+  addPriceChanges(): void {
+    const { seconds, servers } = this.#options;
+    for (const { at, key, terms } of TERM_CHANGES)
+      this.#add({ kind: "set_prices", atMs: at * seconds * 1_000, key, terms });
+    for (const rerating of RERATINGS.keys()) {
+      const atMs = (0.5 + 0.2 * rerating) * seconds * 1_000;
+      for (let server = 0; server < servers; server++)
+        this.#add({ kind: "rerate", atMs, key: "", rerating, server });
+      this.#add({ kind: "rerate", atMs: atMs + 0.25 * seconds * 1_000, key: "", rerating });
+    }
+  }
+
+  #addPriced(atMs: number, key: KeyName): void {
+    const { random } = this.#options;
+    const pieces = 1 + random.below(12);
+    const reply: ReplyPlan = { ...REPLY, pieces, inputTokens: 10 + random.below(60), outputTokens: pieces };
+    const kind = random.pick(["generate", "stream"] as const);
+    this.#add({ kind, atMs, key, reply, model: PRICED_MODEL, maxTokens: 20 });
+  }
+
+  /** Refunds the last charge, at times twice at once. */
+  #addRefund(atMs: number, key: KeyName): void {
+    const { random } = this.#options;
+    const op = this.#op;
+    const micros = random.pick([0, 100, 300, 700]);
+    const refund = { kind: "refund_entry", key, micros, idempotencyKey: `refund-${op}` } as const;
+    this.#add({ ...refund, atMs });
+    if (random.chance(0.5)) this.#add({ ...refund, atMs: atMs + random.below(100), op });
   }
 
   #addLimited(atMs: number, key: KeyName, pieces = 2 + this.#options.random.below(8)): void {
@@ -224,6 +289,7 @@ class Planner {
       key,
       reply,
       maxTokens,
+      ...(PRICED_KEYS.includes(key) ? { model: PRICED_MODEL } : {}),
       ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     };
     this.#add({ ...common, ...leaves, ...deadline, atMs });
@@ -266,5 +332,18 @@ class Planner {
     this.calls.push({ ...call, op, server, requestId: `t${episode}-${this.calls.length}-${op}` });
   }
 }
+
+/** Keys of an account with a large balance, all of whose generations use the model with changing prices. */
+const PRICED_KEYS: readonly KeyName[] = RICH_KEYS.slice(-2);
+
+/** Each takes effect after a share of the episode. */
+const TERM_CHANGES: readonly { readonly at: number; readonly key: KeyName; readonly terms: Terms }[] = [
+  { at: 0.15, key: "customer1", terms: { discount: 2_000 } },
+  { at: 0.2, key: "rich4", terms: { discount: 1_500 } },
+  { at: 0.35, key: "rich5", terms: { prices: OWN_PRICES } },
+  { at: 0.45, key: "rich4", terms: {} },
+  { at: 0.6, key: "customer1", terms: {} },
+  { at: 0.65, key: "rich4", terms: { discount: 3_333 } },
+];
 
 const REPLY: ReplyPlan = { pieces: 4, firstMs: 5, gapMs: 5, mode: "fine", inputTokens: 20, outputTokens: 4 };

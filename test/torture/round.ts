@@ -8,9 +8,11 @@ import { checkInvariants } from "./checker/invariants.ts";
 import { checkCounters, checkLimitsOfChildren } from "./checker/limit-counters.ts";
 import { checkReached } from "./checker/limits.ts";
 import { checkHashes, checkMoney, checkUsage } from "./checker/money.ts";
+import { checkPayments } from "./checker/payments.ts";
 import { checkSecrets } from "./checker/secrets.ts";
 import { type Episode, outageMs, recoveryMs, runEpisode } from "./episode.ts";
 import type { Fault } from "./faults/fault.ts";
+import { settlePurchases } from "./payments.ts";
 import { Probe } from "./probe.ts";
 import type { TableRow } from "./report.ts";
 import { Operator } from "./tenants.ts";
@@ -64,9 +66,11 @@ export async function runRound(options: RoundOptions): Promise<RoundResult> {
   if (!(await isAtRest(arena, patienceMs))) {
     violations.push({ rule: "every hold is settled or released", text: `not in ${patienceMs} ms` });
   }
+  violations.push(...(await settlePurchases(arena, episodes, patienceMs)));
   violations.push(...(await checkDeliveries(arena, episodes, patienceMs)));
   const table: TableRow[] = [];
   const limited: Verdict["limited"][] = [];
+  let corrections = 0;
   for (const episode of episodes) {
     const verdict = await checkEpisode(arena, episode);
     const late = await checkGivenBack(episode, arena.starts);
@@ -75,6 +79,7 @@ export async function runRound(options: RoundOptions): Promise<RoundResult> {
       text: `[${episode.name}] ${text}`,
     }));
     violations.push(...of);
+    corrections += verdict.corrections;
     if (episode.isCalm) limited.push(verdict.limited);
     table.push(await rowOf(episode, verdict, of.length, failedAt.get(episode) ?? 0));
   }
@@ -83,6 +88,11 @@ export async function runRound(options: RoundOptions): Promise<RoundResult> {
     violations.push(...(await ofCells(arena.owners, check)));
   }
   violations.push(...(await runAudit(arena)));
+  const paid = await checkPayments(arena, episodes);
+  violations.push(...paid.violations);
+  say(
+    `${paid.payments.made} payments, ${paid.payments.reversed} of them reversed; ${corrections} corrections of charges`,
+  );
   const tenants = episodes.map((episode) => episode.tenants);
   const entries = episodes.flatMap(({ history }) => history.entries);
   const secrets = await checkSecrets(arena, tenants, entries);

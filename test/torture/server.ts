@@ -23,6 +23,7 @@ export class RunServer {
   #exited: Promise<number | string> = Promise.resolve("never started");
   port = 0;
   adminPort = 0;
+  #takesSignals = false;
   /** The id of the current process in the database. */
   id = "";
   starts = 0;
@@ -41,6 +42,11 @@ export class RunServer {
 
   get isRunning(): boolean {
     return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  /** Whether it has started and not been told to stop, so that it knows every signal. */
+  get isReady(): boolean {
+    return this.isRunning && this.#takesSignals;
   }
 
   logText(): string {
@@ -69,6 +75,7 @@ export class RunServer {
 
   /** Sends SIGTERM and waits for the exit code. */
   async terminate(): Promise<number | string> {
+    this.#takesSignals = false;
     if (this.isRunning) this.#child?.kill("SIGTERM");
     return await this.#exited;
   }
@@ -79,6 +86,7 @@ export class RunServer {
 
   async #tryToStart(): Promise<boolean> {
     const { env, logFile, probeFile } = this.#settings;
+    this.#takesSignals = false;
     const child = spawn(process.execPath, ["--import", PRELOAD, ...START], {
       env: cleanEnv({
         ...START_ENV,
@@ -99,6 +107,7 @@ export class RunServer {
         const ready = /^vx ready on \S*:(\d+)$/.exec(line)?.[1];
         if (ready === undefined) return;
         this.port = Number(ready);
+        this.#takesSignals = true;
         this.starts++;
         resolve(true);
       };

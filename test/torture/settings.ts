@@ -1,4 +1,6 @@
-/** The only model of the run. Its prices make every charge need rounding. */
+import { PRICED_MODEL, type PriceSet, pricesYaml, UPSTREAM_COST } from "./prices.ts";
+
+/** The model of most calls. Its prices make every charge need rounding. */
 export const MODEL = {
   id: "torture",
   contextWindow: 100_000,
@@ -15,14 +17,16 @@ export function maxInputTokens(promptBytes: number): bigint {
 
 export const OPERATOR_TOKEN = "operator-token-of-the-torture";
 
-export function modelsYaml(model: typeof MODEL, upstreamPort: number): string {
-  return `models:
-  - id: ${model.id}
-    context_window: ${model.contextWindow}
-    max_output_tokens: ${model.maxOutputTokens}
-    prompt_overhead_tokens: {base: ${model.overhead.base}, per_message: ${model.overhead.perMessage}}
-    input_micros_per_million_tokens: ${model.inputPrice}
-    output_micros_per_million_tokens: ${model.outputPrice}
-    upstream: {kind: openai, base_url: "http://127.0.0.1:${upstreamPort}/v1", model: fake, timeout_ms: 5000}
+/** Both models, whose upstream is the same. */
+export function modelsYaml(prices: PriceSet, upstreamPort: number): string {
+  const fixed = `{input: ${MODEL.inputPrice}, output: ${MODEL.outputPrice}}`;
+  const model = (id: string, ofModel: string) => `
+  - id: ${id}
+    context_window: ${MODEL.contextWindow}
+    max_output_tokens: ${MODEL.maxOutputTokens}
+    prompt_overhead_tokens: {base: ${MODEL.overhead.base}, per_message: ${MODEL.overhead.perMessage}}
+    prices: ${ofModel}
+    upstream: {kind: openai, base_url: "http://127.0.0.1:${upstreamPort}/v1", model: fake, timeout_ms: 5000, cost: ${UPSTREAM_COST}}
 `;
+  return `models:${model(MODEL.id, fixed)}${model(PRICED_MODEL, pricesYaml(prices))}`;
 }

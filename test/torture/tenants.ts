@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { generateKey } from "../../src/domain/credentials.ts";
+import type { FakeStripe } from "../support/fake-stripe.ts";
 import type { TortureEndpoint } from "./endpoint.ts";
 import {
   LIMITED_ACCOUNTS,
@@ -29,6 +30,10 @@ export type Tenants = {
   readonly accountIds: readonly string[];
   /** The initial balance of the account in the race for funds. */
   readonly fundedMicros: bigint;
+  /** When all credit of an account expires, by the clock of the history. */
+  readonly expiries: ReadonlyMap<KeyName, number>;
+  /** Before the first charge, by the clock of the machine. */
+  readonly startedAt: number;
   /** The limits that refuse calls, by the id of the key or account or the name of the plan, as they are at the beginning. */
   readonly limits: ReadonlyMap<string, readonly LimitSpec[]>;
 };
@@ -39,6 +44,7 @@ export type TenantOptions = {
   readonly url: string;
   readonly fundedMicros: bigint;
   readonly endpoint: TortureEndpoint;
+  readonly stripe: FakeStripe;
 };
 
 export const TIGHT_LIMIT = 20;
@@ -47,6 +53,16 @@ export const FUNDED_CALLS = 5;
 const RICH_MICROS = 1_000_000_000n;
 const RICH = 3;
 export const VICTIMS = 3;
+/** The keys of accounts that pay for their calls. The last one pays automatically. */
+export const CUSTOMERS: readonly KeyName[] = ["customer0", "customer1", "customer2"];
+const CUSTOMER_MICROS = 1_000n;
+/** The keys of accounts that have nothing but credit that expires, and when it does, after the load begins. */
+export const EXPIRING: ReadonlyMap<KeyName, number> = new Map([
+  ["expiring0", 1_500],
+  ["expiring1", 3_000],
+  ["expiring2", 4_500],
+]);
+const EXPIRING_MICROS = "1000000";
 export const RICH_KEYS: readonly KeyName[] = Array.from({ length: RICH * 2 }, (_, i) => `rich${i}`);
 
 /** The maximum cost of a call in the race for funds, which is also its actual cost. */
@@ -109,8 +125,10 @@ export async function createTenants({
   operator,
   url,
   endpoint,
+  stripe,
   fundedMicros,
 }: TenantOptions): Promise<Tenants> {
+  const startedAt = Date.now();
   const keys = new Map<KeyName, Key>();
   const accountIds: string[] = [];
   const account = async (plan: string, micros: bigint) => {
@@ -129,7 +147,7 @@ export async function createTenants({
       };
       await operator.must("CreditAccount", credit);
     }
-    if (micros === RICH_MICROS) await addGrants(id);
+    if (micros === RICH_MICROS || micros === CUSTOMER_MICROS) await addGrants(id);
     return id;
   };
   /** Credits that expire while calls spend them, and one that does not. */
@@ -146,7 +164,7 @@ export async function createTenants({
     }
   };
   const key = async (name: KeyName, accountId: string, more: object = {}) => {
-    const scopes = ["generate", "read", "keys"];
+    const scopes = ["generate", "read", "keys", "billing"];
     const made = await operator.must("CreateKey", { accountId, name, scopes, ...more });
     const { id } = made.apiKey as { id: string };
     keys.set(name, { id, secret: made.secret as string, accountId, ancestors: [] });
@@ -176,7 +194,40 @@ export async function createTenants({
       limits.set(keys.get(name)?.id ?? "", ofKey);
     }
   }
-  return { keys, accountIds, fundedMicros, limits };
+  for (const name of CUSTOMERS) await key(name, await account("torture", CUSTOMER_MICROS));
+  await startAutoTopUps(operator, stripe, url, keys.get(CUSTOMERS.at(-1) ?? "")?.accountId ?? "");
+  for (const name of EXPIRING.keys()) await key(name, await account("torture", 0n));
+  const expiries = new Map<KeyName, number>();
+  for (const [name, afterMs] of EXPIRING) {
+    const accountId = keys.get(name)?.accountId;
+    await operator.must("CreditAccount", {
+      accountId,
+      amountMicros: EXPIRING_MICROS,
+      reason: "torture",
+      idempotencyKey: `expiring-${accountId}`,
+      expiresAt: new Date(Date.now() + afterMs).toISOString(),
+    });
+    expiries.set(name, performance.now() + afterMs);
+  }
+  return { keys, accountIds, fundedMicros, limits, expiries, startedAt };
+}
+
+/** The customer stores a card, with which the servers pay whenever the balance is low. */
+async function startAutoTopUps(
+  operator: Operator,
+  stripe: FakeStripe,
+  url: string,
+  accountId: string,
+): Promise<void> {
+  await operator.must("PutAutoTopUp", {
+    accountId,
+    enabled: true,
+    thresholdMicros: "25000",
+    amountMicros: "20000",
+    monthlyMaxMicros: "1000000",
+  });
+  const status = await stripe.deliver(stripe.storeCard(stripe.setupOf(accountId)), url);
+  if (status !== 200) throw new Error(`storing a card: ${status}`);
 }
 
 async function createChild(url: string, parent: Key, limits: readonly LimitSpec[]): Promise<Key> {

@@ -12,6 +12,7 @@ import { priceOf } from "../tenants.ts";
 import { pieceOf, promptOf } from "../upstream.ts";
 import { describe, type Facts, type Row, type Violation } from "./facts.ts";
 import { isFailureOfOthers } from "./isolation.ts";
+import { possibleCharges } from "./prices.ts";
 
 const RULE = "2 one execution, one ledger entry";
 
@@ -94,7 +95,10 @@ function checkRow(facts: Facts, row: Row, entry: Entry, fault: (text: string) =>
   const { reply, maxTokens } = entry;
   if (!reply || maxTokens === undefined) return;
   const charge = -row.amountMicros;
-  if (charge !== priceOf(row.inputTokens, row.outputTokens)) {
+  const possible = entry.model
+    ? possibleCharges(facts, row, entry)
+    : [priceOf(row.inputTokens, row.outputTokens)];
+  if (!possible.includes(charge)) {
     fault(`${charge} micros for ${row.inputTokens} + ${row.outputTokens} tokens: ${describe(entry)}`);
   }
   const mostInput = maxInputTokens(Buffer.byteLength(promptOf(entry.op, reply)));

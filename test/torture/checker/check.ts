@@ -2,6 +2,9 @@ import type { Arena } from "../arena.ts";
 import type { Episode } from "../episode.ts";
 import { checkAdmissions, type Exactness } from "./admissions.ts";
 import { checkCharges } from "./charges.ts";
+import { checkCorrections } from "./corrections.ts";
+import { checkCosts } from "./costs.ts";
+import { checkExpiry } from "./expiry.ts";
 import { countActiveKeys, groupBy, readKeyStates, readRows, type Violation } from "./facts.ts";
 import { checkIsolation } from "./isolation.ts";
 import { checkLimitRefusals } from "./limits.ts";
@@ -19,6 +22,7 @@ export type Verdict = {
   readonly limited: ReadonlyMap<string, number>;
   readonly lost: LostCommits;
   readonly rows: number;
+  readonly corrections: number;
   readonly executions: number;
 };
 
@@ -38,6 +42,7 @@ export async function checkEpisode(arena: Arena, episode: Episode): Promise<Verd
       rows.filter(({ kind }) => kind === "generation"),
       ({ requestId }) => requestId,
     ),
+    prices: arena.prices,
     activeKeys: await countActiveKeys(arena.owners, tenants.keys.get("capped")?.accountId ?? ""),
     fundedMicros: tenants.fundedMicros,
     isCalm: episode.isCalm,
@@ -60,6 +65,9 @@ export async function checkEpisode(arena: Arena, episode: Episode): Promise<Verd
       ...checkCharges(facts),
       ...checkIsolation(facts),
       ...checkRepeats(facts),
+      ...checkCorrections(facts),
+      ...checkExpiry(facts),
+      ...checkCosts(facts),
       ...admissions.violations,
       ...revocations.violations,
       ...races.violations,
@@ -71,6 +79,7 @@ export async function checkEpisode(arena: Arena, episode: Episode): Promise<Verd
     limited: limits.refused,
     lost,
     rows: facts.rows.filter(({ kind }) => kind === "generation").length,
+    corrections: facts.rows.filter(({ adjustedId }) => adjustedId !== "").length,
     executions: executions.length,
   };
 }

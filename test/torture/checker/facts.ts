@@ -1,6 +1,7 @@
 import type postgres from "postgres";
 import type { Lane } from "../../../src/domain/lane.ts";
 import type { Entry } from "../history.ts";
+import type { PriceSet } from "../prices.ts";
 import type { Tenants } from "../tenants.ts";
 import type { Execution } from "../upstream.ts";
 
@@ -14,6 +15,14 @@ export type Row = {
   readonly inputTokens: bigint;
   readonly outputTokens: bigint;
   readonly idempotencyKey: string | null;
+  readonly balanceAfterMicros: bigint;
+  readonly reason: string;
+  readonly priceVersion: number;
+  /** The discount of the account for this call, in hundredths of a percent, or whether it had prices of its own. */
+  readonly discount: number | null;
+  readonly hasOwnPrices: boolean;
+  /** The entry that an adjustment corrects; empty for others. */
+  readonly adjustedId: string;
 };
 
 /** The time of a fault, by the clock of the history. */
@@ -29,6 +38,8 @@ export type Facts = {
   readonly rows: readonly Row[];
   /** By request id; more than one row is a violation. */
   readonly rowsByRequest: ReadonlyMap<string, readonly Row[]>;
+  /** The prices of the model that customers pay for, and since when they were in the files of the servers. */
+  readonly prices: readonly { readonly at: number; readonly prices: PriceSet }[];
   readonly activeKeys: number;
   /** The keys in the database, by id. */
   readonly keyStates: ReadonlyMap<string, "active" | "revoked">;
@@ -63,8 +74,11 @@ export async function readRows(
     (owner) => owner<Row[]>`
     SELECT l.id, l.account_id AS "accountId", l.kind, l.amount_micros AS "amountMicros", l.request_id AS "requestId",
            (l.input + l.cached_input + l.cache_write)::bigint AS "inputTokens",
-           (l.output + l.reasoning)::bigint AS "outputTokens", m.idempotency_key AS "idempotencyKey"
+           (l.output + l.reasoning)::bigint AS "outputTokens", m.idempotency_key AS "idempotencyKey",
+           l.balance_after_micros AS "balanceAfterMicros", l.reason, l.price_version AS "priceVersion", a.discount,
+           a.rates IS NOT NULL AS "hasOwnPrices", l.adjusted_id AS "adjustedId"
     FROM ledger l LEFT JOIN movement_keys m USING (lane, account_id, seq)
+    LEFT JOIN account_prices a ON a.lane = l.lane AND a.account_id = l.account_id AND a.version = l.price_list_version
     WHERE l.account_id = ANY (${accountIds as string[]}) ORDER BY l.account_id, l.seq`,
   );
 }

@@ -277,6 +277,87 @@ export const VARIANTS: readonly Variant[] = [
     ],
   },
   {
+    name: "expired credit is spent",
+    under: "none",
+    rule: "expired credit",
+    sql: [
+      {
+        function: "place_holds",
+        find: "THEN greatest(a.held_micros, a.balance_micros - expired_credit(e.lane, e.account_id, v_now)) ELSE",
+        put: "THEN a.balance_micros ELSE",
+      },
+    ],
+  },
+  {
+    name: "a payment is credited with each of its events",
+    under: "none",
+    rule: "15",
+    sql: [
+      {
+        function: "apply_payment",
+        find: "IF v_seen.status = 'paid' AND v_topup.paid_at IS NULL THEN",
+        put: "IF v_seen.status = 'paid' THEN",
+      },
+      {
+        function: "apply_payment",
+        find: "IF NOT EXISTS (SELECT 1 FROM movement_keys m",
+        put: "IF true OR NOT EXISTS (SELECT 1 FROM movement_keys m",
+      },
+      {
+        function: "apply_payment",
+        find: "AND l.seq = v_account.last_seq + 1;",
+        put: "AND l.seq = v_account.last_seq + 1 ON CONFLICT DO NOTHING;",
+      },
+    ],
+  },
+  {
+    name: "a refund of a payment takes more than the balance",
+    under: "none",
+    rule: "1 ",
+    sql: [
+      {
+        function: "take_owed",
+        find: "least(a.owed_micros, a.balance_micros - a.held_micros)",
+        put: "a.owed_micros",
+      },
+    ],
+    statement: "ALTER TABLE vx.accounts DROP CONSTRAINT balance_covers_holds",
+  },
+  {
+    name: "a dispute that is won is not credited",
+    under: "none",
+    rule: "15",
+    sql: [
+      {
+        function: "apply_payment",
+        find: "ELSIF v_change < 0 THEN",
+        put: "ELSIF false THEN",
+      },
+    ],
+  },
+  {
+    name: "the output selects the tier of the prices",
+    under: "none",
+    rule: "2",
+    code: {
+      file: "src/domain/price.ts",
+      find: "inputTokensOf(usage)",
+      put: "usage.output + usage.reasoning",
+    },
+  },
+  {
+    name: "a customer sees what a call costs",
+    under: "none",
+    rule: "customers",
+    sql: [
+      {
+        function: "adjust_entry",
+        find: "'adjustment.posted', jsonb_build_object(",
+        put: "'adjustment.posted', to_jsonb(p_entry) || jsonb_build_object(",
+      },
+    ],
+  },
+  {
     name: "the numbers of events have gaps",
     under: "none",
     rule: "14",
