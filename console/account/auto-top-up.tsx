@@ -1,7 +1,6 @@
 import { useState } from "preact/hooks";
 import type { AutoTopUp } from "../../gen/vx/v1/top_up_pb.js";
 import { AutoTopUpDetails } from "../shared/auto-top-up-details.tsx";
-import { Button } from "../shared/button.tsx";
 import { ConfirmDialog } from "../shared/confirm-dialog.tsx";
 import { FormDialog } from "../shared/form-dialog.tsx";
 import { amountOf, moneyText } from "../shared/money.tsx";
@@ -9,6 +8,7 @@ import { ErrorState, Notice } from "../shared/states.tsx";
 import { TextField } from "../shared/text-field.tsx";
 import { useToast } from "../shared/toast.tsx";
 import { useQuery } from "../shared/use-query.ts";
+import { Action } from "./action.tsx";
 import type { Viewer } from "./viewer.ts";
 
 /** After so many in a row, the server stops. */
@@ -35,17 +35,30 @@ export function AutoTopUpCard({ viewer, version }: { readonly viewer: Viewer; re
     <section class="card" aria-labelledby="auto-top-up-title">
       <h2 id="auto-top-up-title">Automatic top-ups</h2>
       {(auto.enabled ? auto.failures > 0 : auto.failures >= MAX_FAILURES) && <FailureNotice auto={auto} />}
-      {!auto.enabled && <p class="muted">The operator of this service can start them for your account.</p>}
+      {!auto.enabled && !viewer.membership && (
+        <p class="muted">The operator of this service can start them for your account.</p>
+      )}
       <AutoTopUpDetails auto={auto} />
-      {auto.enabled && (
+      {(auto.enabled || viewer.membership) && (
         <div class="dialog-actions">
-          <Button onClick={() => setOpen("change")}>Change</Button>
-          <Button tone="danger" onClick={() => setOpen("stop")}>
-            Stop automatic top-ups
-          </Button>
+          <Action viewer={viewer} method="putAutoTopUp" onClick={() => setOpen("change")}>
+            {auto.enabled ? "Change" : "Start automatic top-ups"}
+          </Action>
+          {auto.enabled && (
+            <Action viewer={viewer} method="putAutoTopUp" tone="danger" onClick={() => setOpen("stop")}>
+              Stop automatic top-ups
+            </Action>
+          )}
         </div>
       )}
-      {open === "change" && <ChangeDialog auto={auto} put={put} onClose={() => setOpen(undefined)} />}
+      {open === "change" && (
+        <ChangeDialog
+          auto={auto}
+          canRaise={viewer.membership !== undefined}
+          put={put}
+          onClose={() => setOpen(undefined)}
+        />
+      )}
       {open === "stop" && (
         <ConfirmDialog
           title="Stop automatic top-ups"
@@ -54,8 +67,9 @@ export function AutoTopUpCard({ viewer, version }: { readonly viewer: Viewer; re
           onConfirm={() => put({ enabled: false })}
           onClose={() => setOpen(undefined)}
         >
-          Calls are refused when the balance is used up. Only the operator of this service can start automatic
-          top-ups again. A payment that is already under way may still be made.
+          Calls are refused when the balance is used up.
+          {!viewer.membership && " Only the operator of this service can start automatic top-ups again."} A
+          payment that is already under way may still be made.
         </ConfirmDialog>
       )}
     </section>
@@ -74,6 +88,8 @@ function FailureNotice({ auto }: { readonly auto: AutoTopUp }) {
 
 type ChangeDialogProps = {
   readonly auto: AutoTopUp;
+  /** Keys can only lower the amounts. */
+  readonly canRaise: boolean;
   readonly put: (change: {
     enabled: boolean;
     thresholdMicros: bigint;
@@ -84,7 +100,7 @@ type ChangeDialogProps = {
   readonly onClose: () => void;
 };
 
-function ChangeDialog({ auto, put, onClose }: ChangeDialogProps) {
+function ChangeDialog({ auto, canRaise, put, onClose }: ChangeDialogProps) {
   const toast = useToast();
   const [form, setForm] = useState({
     threshold: plainText(auto.thresholdMicros),
@@ -96,11 +112,11 @@ function ChangeDialog({ auto, put, onClose }: ChangeDialogProps) {
   const problemOf = (text: string, max: bigint) => {
     const micros = amountOf(text);
     if (micros === undefined || micros <= 0n) return "Enter an amount, such as 25.00.";
-    return micros > max ? `A key can only lower it: at most ${moneyText(max)}.` : undefined;
+    return micros > max && !canRaise ? `A key can only lower it: at most ${moneyText(max)}.` : undefined;
   };
   return (
     <FormDialog
-      title="Change automatic top-ups"
+      title={auto.enabled ? "Change automatic top-ups" : "Start automatic top-ups"}
       action="Save"
       errors={{
         threshold: problemOf(form.threshold, auto.thresholdMicros),
@@ -160,5 +176,5 @@ function ChangeDialog({ auto, put, onClose }: ChangeDialogProps) {
 }
 
 function plainText(micros: bigint): string {
-  return moneyText(micros).replaceAll(/[^0-9.]/g, "");
+  return micros === 0n ? "" : moneyText(micros).replaceAll(/[^0-9.]/g, "");
 }

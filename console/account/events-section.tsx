@@ -2,13 +2,13 @@ import { useState } from "preact/hooks";
 import { parseAmount } from "../../src/domain/money.ts";
 import { AccountEventList, EVENTS_PER_PAGE, type EventSource } from "../shared/account-event-list.tsx";
 import { ACCOUNT_EVENT_TYPES } from "../shared/account-event-text.ts";
-import { Button } from "../shared/button.tsx";
 import { FormDialog } from "../shared/form-dialog.tsx";
 import { PageHeader } from "../shared/frame.tsx";
 import { AMOUNT_HINT, Money, moneyText } from "../shared/money.tsx";
 import { TextField } from "../shared/text-field.tsx";
 import { useToast } from "../shared/toast.tsx";
 import { useQuery } from "../shared/use-query.ts";
+import { Action } from "./action.tsx";
 import type { Viewer } from "./viewer.ts";
 
 type EventsSectionProps = { readonly viewer: Viewer; readonly params: URLSearchParams };
@@ -16,7 +16,7 @@ type EventsSectionProps = { readonly viewer: Viewer; readonly params: URLSearchP
 /** What happened to the account, and when it is warned of a low balance. */
 export function EventsSection({ viewer, params }: EventsSectionProps) {
   const source: EventSource = {
-    id: viewer.me.key,
+    id: viewer.id,
     list: async (type, pageToken, signal) => {
       const types = type === "" ? [] : [type];
       const request = { types, order: "desc", after: pageToken, pageSize: EVENTS_PER_PAGE };
@@ -41,7 +41,8 @@ export function EventsSection({ viewer, params }: EventsSectionProps) {
 }
 
 /** The balance below which the account gets an event. Changing it needs the scope "billing". */
-function LowBalance({ viewer: { accountService } }: Pick<EventsSectionProps, "viewer">) {
+function LowBalance({ viewer }: Pick<EventsSectionProps, "viewer">) {
+  const { accountService } = viewer;
   const [isOpen, setOpen] = useState(false);
   const { data: account, reload } = useQuery((signal) => accountService.getAccount({}, { signal }), []);
   if (account === undefined) return null;
@@ -60,8 +61,10 @@ function LowBalance({ viewer: { accountService } }: Pick<EventsSectionProps, "vi
           )}
         </p>
       </div>
-      {account.key?.scopes.includes("billing") ? (
-        <Button onClick={() => setOpen(true)}>Change</Button>
+      {viewer.membership || viewer.canBill ? (
+        <Action viewer={viewer} method="updateAccount" onClick={() => setOpen(true)}>
+          Change
+        </Action>
       ) : (
         <p class="muted small">A key with the scope “billing” can change this.</p>
       )}

@@ -9,7 +9,7 @@ type FailuresSectionProps = { readonly viewer: Viewer; readonly params: URLSearc
 /** The calls that were refused or failed, with their reasons. */
 export function FailuresSection({ viewer, params }: FailuresSectionProps) {
   const source = {
-    id: viewer.me.key,
+    id: viewer.id,
     list: viewer.failureService.listFailures,
     section: "failures",
     href: hrefOf("failures"),

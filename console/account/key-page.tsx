@@ -1,11 +1,11 @@
 import type { ApiKey } from "../../gen/vx/v1/key_pb.js";
-import { Button } from "../shared/button.tsx";
 import { type ChangeDialog, FormDialog } from "../shared/form-dialog.tsx";
 import { PageHeader } from "../shared/frame.tsx";
 import { LimitEditor } from "../shared/limit-editor.tsx";
 import { limitText, useLimits } from "../shared/limit-list.tsx";
 import { useQuery } from "../shared/use-query.ts";
 import { hrefOf } from "../shared/use-route.ts";
+import { Action } from "./action.tsx";
 import type { Viewer } from "./viewer.ts";
 
 /** Each refresh counts as a request of the key that is signed in. */
@@ -51,7 +51,7 @@ export function KeyPage({ viewer, id }: { readonly viewer: Viewer; readonly id: 
         models={models}
         set={(limit) => replace((present) => [...present.filter((one) => !isSame(one, limit)), limit])}
         remove={(limit) => replace((present) => present.filter((one) => !isSame(one, limit)))}
-        Action={({ method: _, label, ...button }) => <Button {...button} aria-label={label} />}
+        Action={(action) => <Action {...action} viewer={viewer} method="updateKey" />}
         Form={PlainForm}
       />
     </>

@@ -1,19 +1,21 @@
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { useState } from "preact/hooks";
 import type { ApiKey } from "../../gen/vx/v1/key_pb.js";
-import { Button } from "../shared/button.tsx";
 import { ConfirmDialog } from "../shared/confirm-dialog.tsx";
 import { type Column, PagedTable } from "../shared/data-table.tsx";
 import { PageHeader } from "../shared/frame.tsx";
 import { EditKeyDialog, type RotatedKey, RotateKeyDialog } from "../shared/key-changes.tsx";
 import { KeyState, previousText } from "../shared/key-state.tsx";
-import { numberText } from "../shared/money.tsx";
+import { limitAmountText, limitText } from "../shared/limit-list.tsx";
+import { Money, numberText } from "../shared/money.tsx";
 import { SecretDialog } from "../shared/secret-dialog.tsx";
 import { Badge, EmptyState } from "../shared/states.tsx";
-import { Time, ZoneNote } from "../shared/time.tsx";
+import { Time, ZONE, ZoneNote } from "../shared/time.tsx";
 import { useToast } from "../shared/toast.tsx";
 import { usePages } from "../shared/use-pages.ts";
 import { useQuery } from "../shared/use-query.ts";
 import { hrefOf } from "../shared/use-route.ts";
+import { Action } from "./action.tsx";
 import { CreateKeyDialog, NO_EXPIRY } from "./create-key-dialog.tsx";
 import { PlainForm } from "./key-page.tsx";
 import type { Viewer } from "./viewer.ts";
@@ -24,6 +26,7 @@ export function KeysSection({ viewer }: { readonly viewer: Viewer }) {
   const [created, setCreated] = useState<RotatedKey>();
   const [open, setOpen] = useState<OpenDialog>();
   const { data: models = [] } = useQuery(viewer.modelIds, []);
+  const { data: spent } = useQuery((signal) => spentOf(viewer, signal), []);
   const toast = useToast();
   const pages = usePages(async (pageToken, signal) => {
     const page = await viewer.keyService.listKeys({ pageToken, pageSize: 25 }, { signal });
@@ -50,13 +53,19 @@ export function KeysSection({ viewer }: { readonly viewer: Viewer }) {
   return (
     <>
       <PageHeader title="API keys">
-        <Button tone="primary" onClick={() => setCreating(true)} disabled={pages.data === undefined}>
+        <Action
+          viewer={viewer}
+          method="createKey"
+          tone="primary"
+          onClick={() => setCreating(true)}
+          disabled={pages.data === undefined}
+        >
           Create key
-        </Button>
+        </Action>
       </PageHeader>
       <PagedTable
         caption="API keys"
-        columns={columnsOf(viewer.me.key, setOpen)}
+        columns={columnsOf(viewer, spent, setOpen)}
         keyOf={(key) => key.id}
         pages={pages}
         empty={<EmptyState title="No keys" />}
@@ -110,7 +119,7 @@ export function KeysSection({ viewer }: { readonly viewer: Viewer }) {
             Every server rejects calls with <code>{revoked.maskedKey}</code> at once, and streams of the key
             are cut. This cannot be undone.
           </p>
-          {revoked.maskedKey === viewer.me.key && (
+          {revoked.maskedKey === viewer.me?.key && (
             <p>You are signed in with this key. Revoking it signs you out.</p>
           )}
         </ConfirmDialog>
@@ -122,12 +131,16 @@ export function KeysSection({ viewer }: { readonly viewer: Viewer }) {
 type OpenDialog = { readonly key: ApiKey; readonly action: "edit" | "rotate" | "revoke" };
 
 const ACTIONS = [
-  ["edit", "Edit"],
-  ["rotate", "Rotate"],
-  ["revoke", "Revoke"],
+  ["edit", "updateKey", "Edit"],
+  ["rotate", "rotateKey", "Rotate"],
+  ["revoke", "revokeKey", "Revoke"],
 ] as const;
 
-function columnsOf(own: string, onOpen: (dialog: OpenDialog) => void): readonly Column<ApiKey>[] {
+function columnsOf(
+  viewer: Viewer,
+  spent: ReadonlyMap<string, bigint> | undefined,
+  onOpen: (dialog: OpenDialog) => void,
+): readonly Column<ApiKey>[] {
   return [
     {
       header: "Name",
@@ -137,7 +150,7 @@ function columnsOf(own: string, onOpen: (dialog: OpenDialog) => void): readonly 
           <a class="row-link" href={hrefOf("keys", { id })}>
             {name}
           </a>{" "}
-          {maskedKey === own && <Badge tone="neutral">This key</Badge>}
+          {maskedKey === viewer.me?.key && <Badge tone="neutral">This key</Badge>}
           <div class="nowrap">
             <code class="muted">{maskedKey}</code>
           </div>
@@ -167,27 +180,68 @@ function columnsOf(own: string, onOpen: (dialog: OpenDialog) => void): readonly 
       ),
     },
     {
-      header: "Rate limit",
-      isNumber: true,
-      cell: ({ rateLimitRpm }) => `${numberText(rateLimitRpm)}/min`,
+      header: "This month",
+      cell: ({ id, rateLimitRpm, limits }) => (
+        <>
+          {spent ? <Money micros={spent.get(id) ?? 0n} /> : "–"}
+          <div class="muted small">At most {numberText(rateLimitRpm)}/min</div>
+          {limits.map((limit) => (
+            <div key={limit.id} class="muted small">
+              {limitText(limit)}: {limitAmountText(limit, limit.amount)}
+            </div>
+          ))}
+        </>
+      ),
     },
-    { header: "Last used", cell: ({ lastUsedAt }) => <Time at={lastUsedAt} none="Never" /> },
-    { header: "Expires", cell: ({ expiresAt }) => <Time at={expiresAt} none="Never" /> },
+    {
+      header: "Last used",
+      cell: ({ lastUsedAt, expiresAt }) => (
+        <>
+          <Time at={lastUsedAt} none="Never" />
+          <div class="muted small">
+            {expiresAt ? (
+              <>
+                Expires <Time at={expiresAt} />
+              </>
+            ) : (
+              "Does not expire"
+            )}
+          </div>
+        </>
+      ),
+    },
     {
       header: "Actions",
       isAction: true,
       cell: (key) =>
         key.state === "active" && (
           <div class="row-actions">
-            {ACTIONS.map(([action, text]) => (
-              <Button key={action} onClick={() => onOpen({ key, action })} aria-label={`${text} ${key.name}`}>
+            {ACTIONS.map(([action, method, text]) => (
+              <Action
+                key={action}
+                viewer={viewer}
+                method={method}
+                onClick={() => onOpen({ key, action })}
+                label={`${text} ${key.name}`}
+              >
                 {text}
-              </Button>
+              </Action>
             ))}
           </div>
         ),
     },
   ];
+}
+
+/** By key, in the viewer's month. Undefined without the scope "read". */
+async function spentOf({ usageService }: Viewer, signal: AbortSignal) {
+  const now = new Date();
+  const from = timestampFromDate(new Date(now.getFullYear(), now.getMonth(), 1));
+  const { rows } = await usageService.getUsage(
+    { from, groupBy: ["key"], tz: ZONE, pageSize: 1_000 },
+    { signal },
+  );
+  return new Map(rows.map(({ keyId, costMicros }) => [keyId, costMicros]));
 }
 
 function WithoutScope({ viewer: { me } }: { readonly viewer: Viewer }) {
@@ -197,8 +251,8 @@ function WithoutScope({ viewer: { me } }: { readonly viewer: Viewer }) {
       <div class="panel">
         <EmptyState title="This key cannot manage keys">
           <p>
-            The list of keys needs a key with the scope “keys”. You are signed in with “{me.keyName}” (
-            {me.key}), which does not have it. Sign out, then sign in with a key that does.
+            The list of keys needs a key with the scope “keys”. You are signed in with “{me?.keyName}” (
+            {me?.key}), which does not have it. Sign out, then sign in with a key that does.
           </p>
         </EmptyState>
       </div>

@@ -12,7 +12,7 @@ type LedgerSectionProps = { readonly viewer: Viewer; readonly params: URLSearchP
 export function LedgerSection({ viewer, params }: LedgerSectionProps) {
   const filter = filterOf(params);
   const source = {
-    id: viewer.me.key,
+    id: viewer.id,
     list: viewer.ledgerService.listEntries,
     section: "ledger",
     href: hrefOf("ledger"),

@@ -1,11 +1,14 @@
 import { PageHeader } from "../shared/frame.tsx";
+import { LimitEditor } from "../shared/limit-editor.tsx";
 import { LimitTable, ownerText, useLimits } from "../shared/limit-list.tsx";
 import { useQuery } from "../shared/use-query.ts";
+import { Action } from "./action.tsx";
+import { PlainForm } from "./key-page.tsx";
 import type { Viewer } from "./viewer.ts";
 
 const REFRESH_MS = 5_000;
 
-/** Every limit that applies to the key that is signed in. */
+/** Every limit that applies to the key that is signed in, or for members those of the account. */
 export function LimitsSection({ viewer }: { readonly viewer: Viewer }) {
   const limits = useLimits(
     async (user, signal) => (await viewer.limitService.listLimits({ user }, { signal })).limits,
@@ -13,16 +16,31 @@ export function LimitsSection({ viewer }: { readonly viewer: Viewer }) {
     REFRESH_MS,
   );
   const { data: names } = useQuery(viewer.keyNames, []);
+  const { data: models = [] } = useQuery(viewer.modelIds, []);
   return (
     <>
       <PageHeader title="Limits" />
       <p>A call that could exceed one of these limits is refused before it runs, and costs nothing.</p>
-      <LimitTable
-        limits={limits}
-        ownerOf={(limit) =>
-          limit.owner === "key" ? `Key “${names?.get(limit.ownerId) ?? limit.ownerId}”` : ownerText(limit)
-        }
-      />
+      {viewer.membership ? (
+        <LimitEditor
+          limits={limits}
+          ownerOf={ownerText}
+          isOwn={({ owner }) => owner === "account"}
+          isReadOnly={false}
+          models={models}
+          set={(limit) => viewer.pageService.setLimit({ limit })}
+          remove={({ id: limitId }) => viewer.pageService.removeLimit({ limitId })}
+          Action={(action) => <Action {...action} viewer={viewer} />}
+          Form={PlainForm}
+        />
+      ) : (
+        <LimitTable
+          limits={limits}
+          ownerOf={(limit) =>
+            limit.owner === "key" ? `Key “${names?.get(limit.ownerId) ?? limit.ownerId}”` : ownerText(limit)
+          }
+        />
+      )}
     </>
   );
 }

@@ -1,6 +1,6 @@
 import { Button } from "../shared/button.tsx";
 import { PageHeader } from "../shared/frame.tsx";
-import { Money, numberText } from "../shared/money.tsx";
+import { Money, moneyText, numberText } from "../shared/money.tsx";
 import { Segmented } from "../shared/segmented.tsx";
 import { Stat, Stats } from "../shared/stat.tsx";
 import { ZoneNote } from "../shared/time.tsx";
@@ -8,7 +8,9 @@ import { UsageCard, UsageStats } from "../shared/usage-card.tsx";
 import { UsageSums } from "../shared/usage-sums.tsx";
 import { RANGES, type UsageView, usageViewOf, useUsage } from "../shared/usage-view.ts";
 import { useQuery } from "../shared/use-query.ts";
-import { changeParams } from "../shared/use-route.ts";
+import { changeParams, hrefOf } from "../shared/use-route.ts";
+import { FirstKey } from "./first-key.tsx";
+import { Spending } from "./spending.tsx";
 import { usageOf, type Viewer } from "./viewer.ts";
 
 const SPLITS = ["model", "key"] as const;
@@ -20,7 +22,10 @@ export function OverviewSection({ viewer, params }: OverviewProps) {
   const view = usageViewOf(params, SPLITS);
   const usage = useUsage(usageOf(viewer), view, "");
   // The balance is read again with the usage.
-  const { data: me = viewer.me } = useQuery((signal) => viewer.meService.getMe({}, { signal }), [usage.data]);
+  const { data: account = viewer.account } = useQuery(
+    async (signal) => viewer.account && (await viewer.accountService.getAccount({}, { signal })),
+    [usage.data],
+  );
   const show = (part: Partial<UsageView>) => changeParams("overview", part);
   return (
     <>
@@ -29,13 +34,31 @@ export function OverviewSection({ viewer, params }: OverviewProps) {
         <Button onClick={usage.reload} disabled={usage.isLoading}>
           Refresh
         </Button>
+        {viewer.canPay && viewer.canBill && (
+          <a class="button button-primary" href={hrefOf("payments")}>
+            Add credit
+          </a>
+        )}
       </PageHeader>
+      {viewer.membership && <FirstKey viewer={viewer} />}
       <Stats>
         <Stat
           label="Balance"
-          value={<Money micros={me.balanceMicros} />}
-          note={`Plan “${viewer.me.plan}”, ${numberText(viewer.me.rateLimitRpm)} calls per minute`}
+          value={<Money micros={account?.balanceMicros ?? viewer.me?.balanceMicros ?? 0n} />}
+          note={planText(viewer)}
         />
+        {account && (
+          <>
+            <Stat
+              label="Available"
+              value={<Money micros={account.availableMicros} />}
+              note={`${moneyText(account.heldMicros)} held by running calls`}
+            />
+            <Spending viewer={viewer} availableMicros={account.availableMicros} version={usage.data} />
+          </>
+        )}
+      </Stats>
+      <Stats>
         <UsageStats usage={usage} range={view.range} costName="Spent" />
       </Stats>
       <UsageCard
@@ -55,4 +78,9 @@ export function OverviewSection({ viewer, params }: OverviewProps) {
       <ZoneNote />
     </>
   );
+}
+
+function planText({ me, account }: Viewer): string {
+  const plan = `Plan “${account?.plan ?? me?.plan}”`;
+  return me === undefined ? plan : `${plan}, ${numberText(me.rateLimitRpm)} calls per minute`;
 }

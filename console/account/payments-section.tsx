@@ -11,6 +11,7 @@ import { Time, ZoneNote } from "../shared/time.tsx";
 import { useToast } from "../shared/toast.tsx";
 import { usePages } from "../shared/use-pages.ts";
 import { useQuery } from "../shared/use-query.ts";
+import { Action } from "./action.tsx";
 import { AutoTopUpCard } from "./auto-top-up.tsx";
 import type { Viewer } from "./viewer.ts";
 
@@ -21,7 +22,7 @@ export function PaymentsSection({ viewer }: { readonly viewer: Viewer }) {
   const pages = usePages(async (pageToken, signal) => {
     const { topups, nextPageToken } = await topUpService.listTopUps({ pageToken }, { signal });
     return { rows: topups, nextPageToken };
-  }, viewer.me.key);
+  }, viewer.id);
   const { data: account } = useQuery((signal) => accountService.getAccount({}, { signal }), [pages.data]);
   return (
     <>
@@ -29,9 +30,15 @@ export function PaymentsSection({ viewer }: { readonly viewer: Viewer }) {
         <Button onClick={pages.reload} disabled={pages.isLoading}>
           Refresh
         </Button>
-        <Button tone="primary" onClick={() => setOpen(true)} disabled={viewer.isSuspended}>
+        <Action
+          viewer={viewer}
+          method="createTopUp"
+          tone="primary"
+          onClick={() => setOpen(true)}
+          disabled={viewer.account?.state === "suspended"}
+        >
           Add credit
-        </Button>
+        </Action>
       </PageHeader>
       {account !== undefined && account.owedMicros > 0n && (
         <Notice tone="warn">

@@ -2,6 +2,7 @@ import type { Model } from "../../gen/vx/v1/model_pb.js";
 import { type Column, PagedTable } from "../shared/data-table.tsx";
 import { PageHeader } from "../shared/frame.tsx";
 import { Money, numberText } from "../shared/money.tsx";
+import { OtherPrices } from "../shared/other-prices.tsx";
 import { EmptyState } from "../shared/states.tsx";
 import { usePages } from "../shared/use-pages.ts";
 import type { Viewer } from "./viewer.ts";
@@ -11,6 +12,7 @@ const COLUMNS: readonly Column<Model>[] = [
   { header: "Input", isNumber: true, cell: (model) => <Price model={model} kind="input" /> },
   { header: "Cached input", isNumber: true, cell: (model) => <Price model={model} kind="cachedInput" /> },
   { header: "Output", isNumber: true, cell: (model) => <Price model={model} kind="output" /> },
+  { header: "Other", cell: ({ prices }) => <OtherPrices prices={prices} /> },
 ];
 
 type PriceProps = { readonly model: Model; readonly kind: "input" | "cachedInput" | "output" };
@@ -37,7 +39,9 @@ export function PricesSection({ viewer }: { readonly viewer: Viewer }) {
   return (
     <>
       <PageHeader title="Prices" />
-      <p>What the models cost your account, per million tokens.</p>
+      <p>
+        What the models cost your account, per million tokens; images and requests have a price of their own.
+      </p>
       <PagedTable
         caption="Prices"
         columns={COLUMNS}

@@ -1,4 +1,11 @@
+import { getOption } from "@bufbuild/protobuf";
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
+import {
+  type AccountOfPerson,
+  type GetSessionResponse,
+  AccountService as PageService,
+} from "../../gen/vx/account/v1/account_pb.js";
+import { policy, MemberRole as RoleNumber } from "../../gen/vx/options/v1/options_pb.js";
 import { AccountService, type GetAccountResponse } from "../../gen/vx/v1/account_pb.js";
 import { EventService } from "../../gen/vx/v1/event_pb.js";
 import { FailureService } from "../../gen/vx/v1/failure_pb.js";
@@ -11,19 +18,31 @@ import { StatementService } from "../../gen/vx/v1/statement_pb.js";
 import { TopUpService } from "../../gen/vx/v1/top_up_pb.js";
 import { UsageService } from "../../gen/vx/v1/usage_pb.js";
 import { WebhookService } from "../../gen/vx/v1/webhook_pb.js";
+import { coversRole, type MemberRole } from "../../src/domain/member.ts";
 import { PRODUCT } from "../shared/product.ts";
 import type { UsageSource } from "../shared/usage.ts";
 
-/** The key that is signed in, with the clients of the services. */
+export type PageMethod = keyof typeof PageService.method;
+
+/** A person who works with an account. */
+export type Membership = { readonly person: GetSessionResponse; readonly account: AccountOfPerson };
+
+/** The key that is signed in, or the member, with the clients of the services. */
 export type Viewer = {
-  /** The key and the balance at the time of the sign-in. */
-  readonly me: GetMeResponse;
-  /** Whether the account is suspended at the time of the sign-in. */
-  readonly isSuspended: boolean;
+  /** Identifies what is shown: the key, or the account of the member. */
+  readonly id: string;
+  /** The key that is signed in, and the balance at the time of the sign-in. */
+  readonly me: GetMeResponse | undefined;
+  readonly membership: Membership | undefined;
+  /** At the time of the sign-in. Undefined for keys without the scope "read". */
+  readonly account: GetAccountResponse | undefined;
+  /** Why the member's role does not allow a method. Keys get the refusal from the server. */
+  readonly refusalOf: (method: PageMethod) => string | undefined;
+  /** Only for members. */
+  readonly pageService: Client<typeof PageService>;
   readonly accountService: Client<typeof AccountService>;
   readonly eventService: Client<typeof EventService>;
   readonly failureService: Client<typeof FailureService>;
-  readonly meService: Client<typeof MeService>;
   readonly keyService: Client<typeof KeyService>;
   readonly limitService: Client<typeof LimitService>;
   readonly ledgerService: Client<typeof LedgerService>;
@@ -31,9 +50,11 @@ export type Viewer = {
   readonly statementService: Client<typeof StatementService>;
   readonly topUpService: Client<typeof TopUpService>;
   readonly modelService: Client<typeof ModelService>;
-  /** Whether the server takes payments, and the key has the scope "billing". */
-  readonly canPay: boolean;
   readonly webhookService: Client<typeof WebhookService>;
+  /** Whether the server takes payments, and the viewer may see them. */
+  readonly canPay: boolean;
+  /** Whether the viewer may change what concerns payments. */
+  readonly canBill: boolean;
   /** Empty if the key cannot list them. */
   readonly modelIds: () => Promise<string[]>;
   /** The names of keys by their ids; empty without the scope "keys". */
@@ -44,27 +65,57 @@ export type Viewer = {
 const MAX_NAMES = 1_000;
 
 /** Throws if the server does not accept the key. */
-export async function signIn(transport: Transport): Promise<Viewer> {
-  const meService = createClient(MeService, transport);
-  const keyService = createClient(KeyService, transport);
-  const accountService = createClient(AccountService, transport);
-  const topUpService = createClient(TopUpService, transport);
-  const modelService = createClient(ModelService, transport);
-  const [me, account] = await Promise.all([meService.getMe({}), accountOf(accountService)]);
+export async function signInWithKey(transport: Transport): Promise<Viewer> {
+  const clients = clientsOf(transport);
+  const [me, account] = await Promise.all([
+    createClient(MeService, transport).getMe({}),
+    accountOf(clients.accountService),
+  ]);
+  const canBill = account?.key?.scopes.includes("billing") === true;
   return {
+    ...clients,
+    id: me.key,
     me,
-    isSuspended: account?.state === "suspended",
-    accountService,
+    membership: undefined,
+    account,
+    refusalOf: () => undefined,
+    canPay: PRODUCT.takesPayments && canBill,
+    canBill,
+  };
+}
+
+/** The transport names the account. */
+export async function openAccount(transport: Transport, membership: Membership): Promise<Viewer> {
+  const clients = clientsOf(transport);
+  const { id, role } = membership.account;
+  const isOperator = membership.person.operator !== "";
+  const refusalOf = (method: PageMethod) => refusalOfRole(role, isOperator, method);
+  return {
+    ...clients,
+    id,
+    me: undefined,
+    membership,
+    account: await clients.accountService.getAccount({}),
+    refusalOf,
+    canPay: PRODUCT.takesPayments,
+    canBill: refusalOf("updateAccount") === undefined,
+  };
+}
+
+function clientsOf(transport: Transport) {
+  const keyService = createClient(KeyService, transport);
+  const modelService = createClient(ModelService, transport);
+  return {
+    pageService: createClient(PageService, transport),
+    accountService: createClient(AccountService, transport),
     eventService: createClient(EventService, transport),
     failureService: createClient(FailureService, transport),
-    meService,
     keyService,
     limitService: createClient(LimitService, transport),
     ledgerService: createClient(LedgerService, transport),
     usageService: createClient(UsageService, transport),
     statementService: createClient(StatementService, transport),
-    topUpService,
-    canPay: PRODUCT.takesPayments && account?.key?.scopes.includes("billing") === true,
+    topUpService: createClient(TopUpService, transport),
     webhookService: createClient(WebhookService, transport),
     modelService,
     modelIds: () =>
@@ -75,9 +126,24 @@ export async function signIn(transport: Transport): Promise<Viewer> {
     keyNames: () =>
       keyService.listKeys({ pageSize: MAX_NAMES }).then(
         ({ apiKeys }) => new Map(apiKeys.map(({ id, name }) => [id, name])),
-        () => new Map(),
+        () => new Map<string, string>(),
       ),
   };
+}
+
+/** The roles that methods name; the names of the others are not needed. */
+const NEEDED_ROLES: Partial<Record<RoleNumber, MemberRole>> = {
+  [RoleNumber.DEVELOPER]: "developer",
+  [RoleNumber.BILLING]: "billing",
+  [RoleNumber.OWNER]: "owner",
+};
+
+function refusalOfRole(role: string, isOperator: boolean, method: PageMethod): string | undefined {
+  const needed = NEEDED_ROLES[getOption(PageService.method[method], policy).memberRole];
+  if (needed === undefined || coversRole(role as MemberRole, needed)) return undefined;
+  if (isOperator) return "You view this page as an operator: you cannot change anything here.";
+  const roles = needed === "owner" ? "the role “owner”" : `the role “${needed}” or “owner”`;
+  return `This needs ${roles}. Your role is “${role}”.`;
 }
 
 /** Undefined if the key lacks the scope "read": without it, the page shows only what any key may read. */

@@ -1,11 +1,11 @@
 import { ACCOUNT_EVENT_TYPES } from "../shared/account-event-text.ts";
-import { Button } from "../shared/button.tsx";
 import { PageHeader } from "../shared/frame.tsx";
 import { EmptyState } from "../shared/states.tsx";
 import { hrefOf } from "../shared/use-route.ts";
 import { DELIVERIES_PER_PAGE, type WebhookApi } from "../shared/webhook-api.ts";
 import { useWebhooks, WebhookList } from "../shared/webhook-list.tsx";
 import { WebhookPage } from "../shared/webhook-page.tsx";
+import { Action } from "./action.tsx";
 import { PlainForm } from "./key-page.tsx";
 import type { Viewer } from "./viewer.ts";
 
@@ -30,8 +30,8 @@ function AllWebhooks({ viewer: { me }, api }: { readonly viewer: Viewer; readonl
         <div class="panel">
           <EmptyState title="This key cannot manage webhooks">
             <p>
-              Webhooks need a key with the scope “webhooks”. You are signed in with “{me.keyName}” ({me.key}),
-              which does not have it. Sign out, then sign in with a key that does.
+              Webhooks need a key with the scope “webhooks”. You are signed in with “{me?.keyName}” ({me?.key}
+              ), which does not have it. Sign out, then sign in with a key that does.
             </p>
           </EmptyState>
         </div>
@@ -42,9 +42,10 @@ function AllWebhooks({ viewer: { me }, api }: { readonly viewer: Viewer; readonl
   );
 }
 
-function webhooksOf({ webhookService, me }: Viewer): WebhookApi {
+function webhooksOf(viewer: Viewer): WebhookApi {
+  const { webhookService } = viewer;
   return {
-    id: me.key,
+    id: viewer.id,
     list: async (signal) => (await webhookService.listWebhooks({}, { signal })).webhooks,
     create: (properties) => webhookService.createWebhook(properties),
     update: (request) => webhookService.updateWebhook(request),
@@ -59,7 +60,7 @@ function webhooksOf({ webhookService, me }: Viewer): WebhookApi {
     redeliver: (request) => webhookService.redeliver(request),
     types: ACCOUNT_EVENT_TYPES,
     href: (id) => hrefOf("webhooks", { id }),
-    Action: ({ method: _, label, ...button }) => <Button {...button} aria-label={label} />,
+    Action: (action) => <Action {...action} viewer={viewer} />,
     Form: PlainForm,
   };
 }

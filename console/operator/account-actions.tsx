@@ -6,12 +6,13 @@ import { EditAccountDialog } from "./edit-account-dialog.tsx";
 import { MoveBalanceDialog } from "./move-balance-dialog.tsx";
 import { SetPlanDialog } from "./set-plan-dialog.tsx";
 import { SuspensionDialog } from "./suspension-dialog.tsx";
+import { ViewPageDialog } from "./view-page-dialog.tsx";
 
 type AccountActionsProps = { readonly account: Account; readonly onChanged: () => void };
 
 /** What operators can change about an account. */
 export function AccountActions({ account, onChanged }: AccountActionsProps) {
-  const [open, setOpen] = useState<"credit" | "adjust" | "edit" | "plan" | "suspension">();
+  const [open, setOpen] = useState<"credit" | "adjust" | "edit" | "plan" | "suspension" | "view">();
   const toast = useToast();
   const dialog = {
     account,
@@ -30,6 +31,9 @@ export function AccountActions({ account, onChanged }: AccountActionsProps) {
       <ActionButton method="adjustAccount" onClick={() => setOpen("adjust")}>
         Adjust
       </ActionButton>
+      <ActionButton method="viewCustomerPage" onClick={() => setOpen("view")}>
+        View customer page
+      </ActionButton>
       <ActionButton method="updateAccount" onClick={() => setOpen("edit")}>
         Edit
       </ActionButton>
@@ -46,6 +50,7 @@ export function AccountActions({ account, onChanged }: AccountActionsProps) {
       {open === "adjust" && <MoveBalanceDialog kind="adjust" {...dialog} />}
       {open === "edit" && <EditAccountDialog {...dialog} />}
       {open === "plan" && <SetPlanDialog {...dialog} />}
+      {open === "view" && <ViewPageDialog account={account} onClose={dialog.onClose} />}
       {open === "suspension" && <SuspensionDialog {...dialog} />}
     </div>
   );

@@ -15,6 +15,7 @@ import { AccountEvents } from "./account-events.tsx";
 import { AccountFailures } from "./account-failures.tsx";
 import { AccountKeys } from "./account-keys.tsx";
 import { AccountLedger } from "./account-ledger.tsx";
+import { AccountMembers } from "./account-members.tsx";
 import { AccountPrices } from "./account-prices.tsx";
 import { AccountState } from "./account-state.tsx";
 import { AccountSummary } from "./account-summary.tsx";
@@ -36,6 +37,7 @@ const TABS: readonly [Tab, ...Tab[]] = [
   { id: "usage", label: "Usage", Content: AccountUsage },
   { id: "keys", label: "Keys", Content: AccountKeys },
   { id: "limits", label: "Limits", Content: AccountLimits },
+  { id: "members", label: "Members", Content: AccountMembers },
   { id: "prices", label: "Prices", Content: AccountPrices },
   { id: "ledger", label: "Ledger", Content: AccountLedger },
   { id: "failures", label: "Failures", Content: AccountFailures },

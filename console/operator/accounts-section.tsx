@@ -3,7 +3,9 @@ import type { Account } from "../../gen/vx/admin/v1/admin_pb.js";
 import { Copyable } from "../shared/copy-button.tsx";
 import { type Column, PagedTable } from "../shared/data-table.tsx";
 import { PageHeader } from "../shared/frame.tsx";
+import { InviteDialog } from "../shared/invite-dialog.tsx";
 import { Money } from "../shared/money.tsx";
+import { PRODUCT } from "../shared/product.ts";
 import { SearchField } from "../shared/search-field.tsx";
 import { EmptyState } from "../shared/states.tsx";
 import { Time, ZoneNote } from "../shared/time.tsx";
@@ -15,6 +17,7 @@ import { ActionButton } from "./action-button.tsx";
 import { CreateAccountDialog } from "./create-account-dialog.tsx";
 import { accountHref } from "./links.ts";
 import { useApi } from "./operator-session.ts";
+import { ReasonDialog } from "./reason-dialog.tsx";
 
 const COLUMNS: readonly Column<Account>[] = [
   {
@@ -51,6 +54,7 @@ export function AccountsSection() {
   const toast = useToast();
   const [search, setSearch] = useState("");
   const [isCreating, setCreating] = useState(false);
+  const [isInviting, setInviting] = useState(false);
   const pages = usePages(async (pageToken, signal) => {
     const page = await api.listAccounts({ search, pageToken, pageSize: 25 }, { signal });
     return { rows: page.accounts, nextPageToken: page.nextPageToken };
@@ -62,6 +66,11 @@ export function AccountsSection() {
   return (
     <>
       <PageHeader title="Accounts">
+        {PRODUCT.signUp !== "closed" && (
+          <ActionButton method="createSignUpInvitation" onClick={() => setInviting(true)}>
+            Invite to sign up
+          </ActionButton>
+        )}
         <ActionButton method="createAccount" tone="primary" onClick={() => setCreating(true)}>
           Create account
         </ActionButton>
@@ -89,6 +98,16 @@ export function AccountsSection() {
         }
       />
       <ZoneNote />
+      {isInviting && (
+        <InviteDialog
+          title="Invite to sign up"
+          hasRole={false}
+          create={async ({ email }, reason) => (await api.createSignUpInvitation({ email, reason })).url}
+          onDone={() => {}}
+          onClose={() => setInviting(false)}
+          Form={ReasonDialog}
+        />
+      )}
       {isCreating && <CreateAccountDialog onCreated={created} onClose={() => setCreating(false)} />}
     </>
   );

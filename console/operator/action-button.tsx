@@ -1,33 +1,12 @@
-import type { ComponentChildren } from "preact";
-import { Button } from "../shared/button.tsx";
-import { useToast } from "../shared/toast.tsx";
+import { PermittedButton, type PermittedButtonProps } from "../shared/permitted-button.tsx";
 import { type AdminMethod, refusalOf, useSession } from "./operator-session.ts";
 
-type ActionButtonProps = {
+type ActionButtonProps = Omit<PermittedButtonProps, "refusal"> & {
   /** The method that the action calls. */
   readonly method: AdminMethod;
-  readonly onClick: () => void;
-  readonly children: ComponentChildren;
-  readonly tone?: "primary" | "plain" | "danger";
-  /** The name for screen readers, if the text alone does not say what the action changes. */
-  readonly label?: string;
-  readonly disabled?: boolean;
 };
 
-/** A button that the operator's role may not permit: it then stays reachable, and says why. */
-export function ActionButton({ method, onClick, children, label, ...button }: ActionButtonProps) {
-  const refusal = refusalOf(useSession(), method);
-  const toast = useToast();
-  return (
-    <Button
-      {...button}
-      onClick={() => (refusal === undefined ? onClick() : toast(refusal))}
-      aria-disabled={refusal === undefined ? undefined : true}
-      aria-label={label}
-      aria-description={refusal}
-      title={refusal}
-    >
-      {children}
-    </Button>
-  );
+/** A button that the operator's role may not permit. */
+export function ActionButton({ method, ...button }: ActionButtonProps) {
+  return <PermittedButton {...button} refusal={refusalOf(useSession(), method)} />;
 }

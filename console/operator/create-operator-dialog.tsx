@@ -6,7 +6,7 @@ import { useApi } from "./operator-session.ts";
 import { ReasonDialog } from "./reason-dialog.tsx";
 
 /** Each role has the rights of the roles before it. */
-const RIGHTS = {
+export const RIGHTS = {
   viewer: "Reads everything.",
   support: "Also manages accounts, keys and limits.",
   finance: "Also credits, adjusts and exports.",

@@ -5,6 +5,7 @@ import { Button } from "../shared/button.tsx";
 import { type Column, PagedTable } from "../shared/data-table.tsx";
 import { PageHeader } from "../shared/frame.tsx";
 import { Money, numberText } from "../shared/money.tsx";
+import { OtherPrices } from "../shared/other-prices.tsx";
 import { EmptyState } from "../shared/states.tsx";
 import { usePages } from "../shared/use-pages.ts";
 import { useLiveFigures } from "./live-figures.tsx";
@@ -74,7 +75,13 @@ function columnsOf(
       cell: ({ contextWindow }) => numberText(contextWindow),
     },
     { header: "Input", isNumber: true, cell: ({ prices }) => <Money micros={prices?.input ?? 0n} /> },
+    {
+      header: "Cached input",
+      isNumber: true,
+      cell: ({ prices }) => <Money micros={prices?.cachedInput ?? 0n} />,
+    },
     { header: "Output", isNumber: true, cell: ({ prices }) => <Money micros={prices?.output ?? 0n} /> },
+    { header: "Other", cell: ({ prices }) => <OtherPrices prices={prices} /> },
     {
       header: "Actions",
       isAction: true,

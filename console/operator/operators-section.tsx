@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import type { Operator } from "../../gen/vx/admin/v1/admin_pb.js";
 import { Copyable } from "../shared/copy-button.tsx";
 import { type Column, PagedTable } from "../shared/data-table.tsx";
+import { Detail, Details } from "../shared/details.tsx";
 import { PageHeader } from "../shared/frame.tsx";
 import { SecretDialog } from "../shared/secret-dialog.tsx";
 import { Badge, EmptyState, StateBadge } from "../shared/states.tsx";
@@ -10,7 +11,7 @@ import { useToast } from "../shared/toast.tsx";
 import { usePages } from "../shared/use-pages.ts";
 import { hrefOf } from "../shared/use-route.ts";
 import { ActionButton } from "./action-button.tsx";
-import { CreateOperatorDialog } from "./create-operator-dialog.tsx";
+import { CreateOperatorDialog, RIGHTS } from "./create-operator-dialog.tsx";
 import { useApi, useSession } from "./operator-session.ts";
 import { ReasonDialog } from "./reason-dialog.tsx";
 
@@ -55,6 +56,16 @@ export function OperatorsSection() {
         }
       />
       <ZoneNote />
+      <section class="card" aria-labelledby="roles">
+        <h2 id="roles">Roles</h2>
+        <Details>
+          {Object.entries(RIGHTS).map(([role, text]) => (
+            <Detail key={role} name={role}>
+              {text}
+            </Detail>
+          ))}
+        </Details>
+      </section>
       {isCreating && <CreateOperatorDialog onCreated={created} onClose={() => setCreating(false)} />}
       {secret !== undefined && (
         <SecretDialog what="token" secret={secret} onClose={() => setSecret(undefined)} />

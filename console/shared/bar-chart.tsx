@@ -17,6 +17,8 @@ type BarChartProps = {
   readonly series: readonly Series[];
   readonly format: (value: bigint) => string;
   readonly formatTick: (value: number) => string;
+  /** Chooses a point, by a click on its bar or by its name in the table. */
+  readonly onSelect?: ((index: number) => void) | undefined;
 };
 
 const HEIGHT = 260;
@@ -27,7 +29,7 @@ export const MAX_SERIES = COLORS.length;
 
 /** Stacked bars. The table below the chart has the exact values. */
 export function BarChart(props: BarChartProps) {
-  const { label, pointName, points, series, format } = props;
+  const { label, points, series, format } = props;
   const place = useRef<HTMLDivElement>(null);
   const [hovered, setHovered] = useState<Hovered>();
   const isDark = useDark();
@@ -35,9 +37,16 @@ export function BarChart(props: BarChartProps) {
     if (!place.current) return;
     const element = place.current;
     const chart = new uPlot(optionsOf(props, element, setHovered), stacked(props), element);
+    // The names of the points in the table do the same with the keyboard.
+    const select = () => {
+      const { idx } = chart.cursor;
+      if (typeof idx === "number") props.onSelect?.(idx);
+    };
+    element.addEventListener("click", select);
     const observer = new ResizeObserver(() => chart.setSize({ width: element.clientWidth, height: HEIGHT }));
     observer.observe(element);
     return () => {
+      element.removeEventListener("click", select);
       observer.disconnect();
       chart.destroy();
       setHovered(undefined);
@@ -52,7 +61,7 @@ export function BarChart(props: BarChartProps) {
       </div>
       <details class="chart-table">
         <summary>Show as table</summary>
-        <ValueTable label={label} pointName={pointName} points={points} series={series} format={format} />
+        <ValueTable {...props} />
       </details>
     </figure>
   );
@@ -210,10 +219,21 @@ function Tooltip({ points, series, format, hovered }: TooltipProps) {
 }
 
 function ValueTable(props: Omit<BarChartProps, "formatTick">) {
-  const { label, pointName, points, series, format } = props;
+  const { label, pointName, points, series, format, onSelect } = props;
   type Row = Point & { readonly index: number };
   const columns: Column<Row>[] = [
-    { header: pointName, isRowHeader: true, cell: (row) => row.label },
+    {
+      header: pointName,
+      isRowHeader: true,
+      cell: (row) =>
+        onSelect ? (
+          <button type="button" class="link-button" onClick={() => onSelect(row.index)}>
+            {row.label}
+          </button>
+        ) : (
+          row.label
+        ),
+    },
     ...series.map(({ name, values }) => ({
       header: name,
       isNumber: true,

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Button } from "./button.tsx";
 import { PRODUCT } from "./product.ts";
 import { hrefOf } from "./use-route.ts";
@@ -20,13 +20,13 @@ type FrameProps = {
 /** The page of a signed-in viewer: navigation at the side, or at the top of a narrow screen, and the current section. */
 export function Frame({ sections, current, identity, onSignOut, footer, children }: FrameProps) {
   const main = useRef<HTMLElement>(null);
-  const nav = useRef<HTMLElement>(null);
   const isFirst = useRef(true);
+  /** Of a narrow screen. */
+  const [isMenuOpen, setMenuOpen] = useState(false);
   // Before the section is painted: later, the focus could be taken from a field that is already in use.
   useLayoutEffect(() => {
     const label = sections.find(({ id }) => id === current)?.label ?? "";
     document.title = `${label} · ${PRODUCT.name}`;
-    nav.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
     // A new section is announced, and the next Tab starts in it.
     if (!isFirst.current) main.current?.focus({ preventScroll: true });
     scrollTo(0, 0);
@@ -37,11 +37,25 @@ export function Frame({ sections, current, identity, onSignOut, footer, children
       <button type="button" class="skip" onClick={() => main.current?.focus()}>
         Skip to content
       </button>
-      <header class="frame-side">
+      <header class={isMenuOpen ? "frame-side frame-side-open" : "frame-side"}>
         <Brand />
-        <nav ref={nav} class="frame-nav" aria-label="Sections">
+        <button
+          type="button"
+          class="button button-plain frame-menu"
+          aria-expanded={isMenuOpen}
+          onClick={() => setMenuOpen(!isMenuOpen)}
+        >
+          Menu
+        </button>
+        <nav class="frame-nav" aria-label="Sections">
           {sections.map(({ id, label }) => (
-            <a key={id} href={hrefOf(id)} aria-current={id === current ? "page" : undefined}>
+            <a
+              key={id}
+              href={hrefOf(id)}
+              aria-current={id === current ? "page" : undefined}
+              // Also for the section that is shown, which does not change.
+              onClick={() => setMenuOpen(false)}
+            >
               {label}
             </a>
           ))}

@@ -5,6 +5,7 @@ const {
   payments = "",
   currency = "USD",
   signIn = "",
+  signUp = "",
 } = document.body.dataset;
 
 /** The product that the server's settings name. `supportUrl` is empty if there is none. */
@@ -14,5 +15,7 @@ export const PRODUCT = {
   supportUrl: support,
   takesPayments: payments !== "",
   hasSignIn: signIn !== "",
+  /** "closed", "invite" or "open": who may sign up. */
+  signUp,
   currency,
 } as const;

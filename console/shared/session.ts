@@ -8,7 +8,11 @@ const TIMEOUT_MS = 30_000;
  * the URL. Without a secret, the cookie of a session identifies the viewer. `onEnd` is called when the server no longer
  * accepts it.
  */
-export function createSession(secret: string | undefined, onEnd: (message: string) => void): Transport {
+export function createSession(
+  secret: string | undefined,
+  onEnd: (message: string) => void,
+  interceptors: readonly Interceptor[] = [],
+): Transport {
   const authenticate: Interceptor = (next) => async (request) => {
     if (secret !== undefined) request.header.set("authorization", `Bearer ${secret}`);
     try {
@@ -23,7 +27,7 @@ export function createSession(secret: string | undefined, onEnd: (message: strin
   return createConnectTransport({
     baseUrl: location.origin,
     defaultTimeoutMs: TIMEOUT_MS,
-    interceptors: [authenticate],
+    interceptors: [authenticate, ...interceptors],
     fetch: (input, init) => fetch(input, { ...init, cache: "no-store", credentials, redirect: "error" }),
   });
 }

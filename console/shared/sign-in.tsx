@@ -20,6 +20,8 @@ type SignInProps = {
   /** Tries the secret; returns why it cannot be used. */
   readonly onSubmit: (secret: string) => Promise<Problem | undefined>;
   readonly footer: ComponentChildren;
+  /** A way to sign in that is more usual than the secret. */
+  readonly first?: ComponentChildren;
   /** Another way to sign in. */
   readonly children?: ComponentChildren;
 };
@@ -34,6 +36,7 @@ export function SignIn({
   notice,
   onSubmit,
   footer,
+  first,
   children,
 }: SignInProps) {
   const [secret, setSecret] = useState("");
@@ -43,7 +46,7 @@ export function SignIn({
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => {
     document.title = `${title} · ${PRODUCT.name}`;
-    input.current?.focus();
+    if (first === undefined) input.current?.focus();
   }, [title]);
 
   const submit = async (event: Event) => {
@@ -76,6 +79,7 @@ export function SignIn({
             <ProblemText problem={problem} />
           </Notice>
         )}
+        {first}
         <form onSubmit={(event) => void submit(event)} noValidate>
           <Field label={capitalized(secretName)} hint={hint} error={error}>
             {(control) => (
@@ -92,8 +96,8 @@ export function SignIn({
               />
             )}
           </Field>
-          <Button type="submit" tone="primary" isBusy={isBusy}>
-            Sign in
+          <Button type="submit" tone={first === undefined ? "primary" : "plain"} isBusy={isBusy}>
+            {first === undefined ? "Sign in" : `Sign in with ${secretName}`}
           </Button>
         </form>
         {children}

@@ -15,10 +15,11 @@ type UsageChartProps = {
   readonly split: Split;
   readonly measure: Measure;
   readonly names: ReadonlyMap<string, string>;
+  readonly onSelect?: ((day: Date) => void) | undefined;
 };
 
 /** The usage of each day, by group. */
-export function UsageChart({ rows, groups, days, split, measure, names }: UsageChartProps) {
+export function UsageChart({ rows, groups, days, split, measure, names, onSelect }: UsageChartProps) {
   const series = useMemo(
     () => seriesOf(rows, groups, { days, measure, nameOf: (id) => names.get(id) ?? id }),
     [rows, groups, days, measure, names],
@@ -34,6 +35,7 @@ export function UsageChart({ rows, groups, days, split, measure, names }: UsageC
       points={points}
       series={series}
       format={measure === "cost" ? moneyText : numberText}
+      onSelect={onSelect && ((index) => onSelect(days[index] ?? new Date()))}
       formatTick={measure === "cost" ? moneyTick : compactTick}
     />
   );

@@ -63,7 +63,7 @@ export function useUsage(source: UsageSource, view: UsageView, id: string) {
       const [first = new Date()] = days;
       const [known, rows] = await Promise.all([
         source.namesOf?.(split),
-        loadUsage(source, split, first, signal),
+        loadUsage(source, [split], { from: first }, signal),
       ]);
       const names = new Map(known);
       for (const { id, name } of rows ?? []) if (name !== "") names.set(id, name);

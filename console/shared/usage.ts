@@ -11,6 +11,7 @@ export type UsageSource = {
   readonly list: (
     request: {
       readonly from: Timestamp;
+      readonly to?: Timestamp;
       readonly groupBy: string[];
       readonly tz: string;
       readonly pageSize: number;
@@ -64,14 +65,21 @@ export function lastDays(count: number, now: Date): Date[] {
   return Array.from({ length: count }, (_, index) => new Date(year, month, day - count + 1 + index));
 }
 
-/** The usage since the day, by day and group; undefined if it is too much to show. */
+/** The usage since the day, by day and groups, the first of which identifies a row; undefined if it is too much to show. */
 export async function loadUsage(
   { list }: UsageSource,
-  split: Split,
-  from: Date,
+  splits: readonly [Split, ...Split[]],
+  { from, to }: { readonly from: Date; readonly to?: Date },
   signal: AbortSignal,
 ): Promise<readonly SplitUsage[] | undefined> {
-  const request = { from: timestampFromDate(from), groupBy: ["day", split], tz: ZONE, pageSize: PAGE_SIZE };
+  const [split] = splits;
+  const request = {
+    from: timestampFromDate(from),
+    ...(to && { to: timestampFromDate(to) }),
+    groupBy: ["day", ...splits],
+    tz: ZONE,
+    pageSize: PAGE_SIZE,
+  };
   const rows: SplitUsage[] = [];
   let pageToken = "";
   for (let page = 0; page < MAX_PAGES; page++) {
@@ -81,6 +89,36 @@ export async function loadUsage(
     if (pageToken === "") return rows;
   }
   return undefined;
+}
+
+/** The usage of each day by one of the values that divide it, from rows that are divided further. */
+export function mergeUsage(rows: readonly SplitUsage[], split: "model" | "key"): SplitUsage[] {
+  const merged = new Map<string, SplitUsage>();
+  for (const row of rows) {
+    const id = split === "model" ? row.model : row.keyId;
+    const place = `${row.start?.seconds} ${id}`;
+    const before = merged.get(place);
+    const sum = (
+      name:
+        | "requests"
+        | "inputTokens"
+        | "cachedInputTokens"
+        | "outputTokens"
+        | "reasoningTokens"
+        | "costMicros",
+    ) => row[name] + (before?.[name] ?? 0n);
+    merged.set(place, {
+      ...row,
+      id,
+      requests: sum("requests"),
+      inputTokens: sum("inputTokens"),
+      cachedInputTokens: sum("cachedInputTokens"),
+      outputTokens: sum("outputTokens"),
+      reasoningTokens: sum("reasoningTokens"),
+      costMicros: sum("costMicros"),
+    });
+  }
+  return [...merged.values()];
 }
 
 /** The sums of each group, the highest first. */

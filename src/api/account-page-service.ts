@@ -32,6 +32,7 @@ import { accountService } from "./account-service.ts";
 import { createAccountKey, revokeKey, rotateKey, updateKey } from "./admin-service.ts";
 import { type ApiCall, type Deps, defineService, type Member, type ServiceDeps } from "./define-service.ts";
 import { eventService } from "./event-service.ts";
+import { failureService } from "./failure-service.ts";
 import { keyService } from "./key-service.ts";
 import { ledgerService } from "./ledger-service.ts";
 import { limitChangeOf, limitToSet } from "./limit-service.ts";
@@ -211,6 +212,8 @@ export const accountPageService = defineService<typeof AccountService, PageDeps>
   getStatement: statementService.methods.getStatement,
   listEvents: eventService.methods.listEvents,
   watchEvents: eventService.methods.watchEvents,
+
+  listFailures: failureService.methods.listFailures,
 
   createTopUp: logged(topUpService.methods.createTopUp, ({ amountMicros }) => ({
     details: { amount_micros: amountMicros },

@@ -33,9 +33,6 @@ const run = promisify(execFile);
 const DESKTOP = { width: 1280, height: 900 };
 const PHONE = { width: 390, height: 844 };
 
-/** The links of the sections scroll in a narrow window. */
-const HEADER = "header :not(.frame-nav a)";
-
 /** What a section shows when it is loaded. */
 const FIRST: Readonly<Record<string, string>> = {
   keys: HOSTILE_NAME,
@@ -73,6 +70,11 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
   const button = (name: string | RegExp) => page.getByRole("button", { name });
   const link = (name: string) =>
     page.getByRole("navigation", { name: "Sections" }).getByRole("link", { name });
+  /** In a narrow window, the sections are in a menu. */
+  async function select(section: string): Promise<void> {
+    if (await button("Menu").isVisible()) await button("Menu").click();
+    await link(section).click();
+  }
   const dialog = () => page.getByRole("dialog");
   const inDialog = (name: string) => dialog().getByRole("button", { name });
   const chart = () => page.getByRole("img", { name: /by day and/ });
@@ -122,13 +124,13 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       await page.getByLabel("API key").fill(account.secret);
       await button("Sign in").click();
       await chart().waitFor();
-      await expectView(`main :not(.uplot *), ${HEADER}`);
+      await expectView(`main :not(.uplot *), header *`);
       expect(await overlapping(page, "main", "button, a, .segmented label, h1, h2, dd")).toEqual([]);
 
       await page.getByText("Show as table").click();
       await page.getByRole("table", { name: "Cost by day and model" }).waitFor();
 
-      await link("Ledger").click();
+      await select("Ledger");
       await page.locator(".link-button").first().waitFor();
       await expectView("main *");
       await page.locator(".link-button").first().click();
@@ -136,7 +138,7 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       await expectView("dialog *");
       await page.keyboard.press("Escape");
 
-      await link("Failures").click();
+      await select("Failures");
       await see("41,234 more calls failed in this minute");
       await expectView("main *");
       await page.locator(".link-button").first().click();
@@ -144,7 +146,7 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       await expectView("dialog *");
       await page.keyboard.press("Escape");
 
-      await link("Events").click();
+      await select("Events");
       await see("Credit of $0.035787");
       await expectView("main *");
       await page.locator(".link-button").first().click();
@@ -152,11 +154,11 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       await expectView("dialog *");
       await page.keyboard.press("Escape");
 
-      await link("Limits").click();
+      await select("Limits");
       await see("Requests per minute");
       await expectView("main *");
 
-      await link("API keys").click();
+      await select("API keys");
       await button(`Revoke ${HOSTILE_NAME}`).waitFor();
       await expectView("main *");
       await button("Create key").click();
@@ -178,7 +180,7 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
         await page.setViewportSize({ width, height: 900 });
         await page.evaluate(RESIZED);
         expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(width);
-        expect(await outside(page, `main :not(.uplot *), ${HEADER}`)).toEqual([]);
+        expect(await outside(page, `main :not(.uplot *), header *`)).toEqual([]);
         expect(await page.evaluate<string[]>(CUT_OFF)).toEqual([]);
       }
     },
@@ -307,7 +309,7 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       await signIn(secret);
       await see("No usage in the last 30 days");
       expect(await figure("Balance").innerText()).toBe("$0.00");
-      await link("Ledger").click();
+      await select("Ledger");
       await see("No entries yet");
       expect(await violations(page)).toEqual([]);
     });

@@ -19,7 +19,18 @@ const SECTIONS = [
   "Log",
   "Audit",
 ];
-const TABS = ["Summary", "Usage", "Keys", "Limits", "Ledger", "Failures", "Events", "Webhooks", "Activity"];
+const TABS = [
+  "Summary",
+  "Usage",
+  "Keys",
+  "Limits",
+  "Members",
+  "Ledger",
+  "Failures",
+  "Events",
+  "Webhooks",
+  "Activity",
+];
 
 const WIDE = { width: 1280, height: 900 } as const;
 const NARROW = { width: 390, height: 844 } as const;

@@ -47,14 +47,18 @@ export class OperatorConsole {
     await this.page.goto(this.app.adminUrl + path);
     await this.page.getByLabel("Operator token").fill(token);
     await this.page.keyboard.press("Enter");
-    await this.page.getByRole("button", { name: "Sign out" }).waitFor();
+    await this.page.getByRole("heading", { level: 1, name: /^(?!Operator console)/ }).waitFor();
   }
 
   /** Selects a section of the navigation. */
   async select(name: string): Promise<void> {
+    const menu = this.page.getByRole("button", { name: "Menu" });
+    if (await menu.isVisible()) await menu.click();
     const nav = this.page.getByRole("navigation", { name: "Sections" });
     await nav.getByRole("link", { name, exact: true }).click();
-    await nav.locator("[aria-current=page]").getByText(name, { exact: true }).waitFor();
+    await this.page
+      .locator(".frame-nav [aria-current=page]", { hasText: name })
+      .waitFor({ state: "attached" });
     await this.loaded();
   }
 

@@ -64,7 +64,7 @@ test("generations, entries and usage are those of the account", async () => {
     const reply = await generate(key, content);
     expect(reply.status).toBe(200);
     expect(await generate(key, content)).toEqual(reply);
-    ids.push(reply.body["id"]);
+    ids.push(reply.body.id);
   }
   for (const [i, key] of [first, second].entries()) {
     expect((await call(key, "GET", `/v1/generations/${ids[i]}`)).status).toBe(200);

@@ -315,6 +315,7 @@ function productOf(values: z.infer<typeof schema>, takesPayments: boolean): Prod
   return {
     takesPayments,
     hasSignIn: values.VX_CUSTOMER_OIDC_ISSUER !== undefined,
+    signUp: values.VX_SIGN_UP,
     name: values.VX_PRODUCT_NAME,
     logo: readLogo("VX_PRODUCT_LOGO", values.VX_PRODUCT_LOGO),
     supportUrl: values.VX_SUPPORT_URL,

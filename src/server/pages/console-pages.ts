@@ -40,6 +40,7 @@ export function consolePages(page: keyof Pages, path: string, product: Product):
     support: product.supportUrl ?? "",
     payments: product.takesPayments ? "stripe" : "",
     signIn: product.hasSignIn ? "openid" : "",
+    signUp: product.signUp,
     currency: currency().code,
     script: `${assets}/${script}`,
     style: `${assets}/${style}`,

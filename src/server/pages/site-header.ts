@@ -12,6 +12,8 @@ export type Product = {
   readonly takesPayments: boolean;
   /** Whether customers can sign in with OpenID Connect. */
   readonly hasSignIn: boolean;
+  /** Who can sign up. */
+  readonly signUp: "closed" | "invite" | "open";
 };
 
 export type Logo = { readonly bytes: Buffer; readonly contentType: string };

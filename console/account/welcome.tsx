@@ -1,0 +1,202 @@
+import type { Client } from "@connectrpc/connect";
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import type {
+  AccountOfPerson,
+  AccountService,
+  GetSessionResponse,
+} from "../../gen/vx/account/v1/account_pb.js";
+import { Button } from "../shared/button.tsx";
+import { ProblemNotice, useAction } from "../shared/dialog.tsx";
+import { Brand } from "../shared/frame.tsx";
+import { PRODUCT } from "../shared/product.ts";
+import { TextField } from "../shared/text-field.tsx";
+import { forgetLink, type Link } from "./person.ts";
+
+type WelcomeProps = {
+  readonly person: GetSessionResponse;
+  readonly link: Link | undefined;
+  readonly api: Client<typeof AccountService>;
+  /** Opens an account; undefined reads again what the person can do. */
+  readonly onOpen: (accountId: string | undefined) => void;
+  readonly onSignOut: () => void;
+  readonly footer: ComponentChildren;
+};
+
+/** What a signed-in person sees before an account: an invitation, the sign-up, or a choice among accounts. */
+export function Welcome(props: WelcomeProps) {
+  const { person, link } = props;
+  if (link?.section === "invitation") return <Invitation {...props} link={link} />;
+  if (person.accounts.length > 0 && link === undefined) return <Choice {...props} />;
+  const needsInvitation = PRODUCT.signUp === "invite" && link?.section !== "sign-up";
+  return person.canSignUp && !needsInvitation ? <SignUp {...props} /> : <NotInvited {...props} />;
+}
+
+type CardProps = Pick<WelcomeProps, "person" | "onSignOut" | "footer"> & {
+  readonly title: string;
+  readonly children: ComponentChildren;
+};
+
+function Card({ title, person, onSignOut, footer, children }: CardProps) {
+  useEffect(() => {
+    document.title = `${title} · ${PRODUCT.name}`;
+  }, [title]);
+  return (
+    <div class="sign-in">
+      <header>
+        <Brand />
+      </header>
+      <main class="sign-in-card">
+        <h1>{title}</h1>
+        {children}
+        <div class="sign-in-other">
+          <span class="muted small wrap">Signed in as {person.email || person.personId}</span>
+          <Button onClick={onSignOut}>Sign out</Button>
+        </div>
+      </main>
+      <footer class="frame-footer small">{footer}</footer>
+    </div>
+  );
+}
+
+/** Asks first: money that the person adds later belongs to the account. */
+function Invitation(props: WelcomeProps & { readonly link: Link }) {
+  const { api, link, onOpen } = props;
+  const { isBusy, problem, perform } = useAction();
+  const accept = () =>
+    perform(async () => {
+      const { accountId } = await api.acceptInvitation({ token: link.token });
+      forgetLink();
+      onOpen(accountId);
+    });
+  const ignore = () => {
+    forgetLink();
+    onOpen(undefined);
+  };
+  return (
+    <Card {...props} title="You are invited">
+      <p>
+        Someone invites you to work with an account of {PRODUCT.name}. Accept only if you expected the
+        invitation.
+      </p>
+      {problem && <ProblemNotice problem={problem} />}
+      <div class="dialog-actions">
+        <Button onClick={ignore} disabled={isBusy}>
+          Ignore
+        </Button>
+        <Button tone="primary" onClick={() => void accept()} isBusy={isBusy}>
+          Accept invitation
+        </Button>
+      </div>
+    </Card>
+  );
+}
+
+function SignUp(props: WelcomeProps) {
+  const { api, link, onOpen } = props;
+  const [name, setName] = useState("");
+  const [error, setError] = useState<string>();
+  const { isBusy, problem, perform } = useAction();
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    const missing = name.trim() === "" ? "Enter a name." : undefined;
+    setError(missing);
+    if (missing !== undefined) return;
+    await perform(async () => {
+      const { accountId } = await api.signUp({ name: name.trim(), invitation: link?.token ?? "" });
+      forgetLink();
+      onOpen(accountId);
+    });
+  };
+  return (
+    <Card {...props} title="Create your account">
+      <p class="muted">The account has the balance and the keys. You can invite others to it.</p>
+      {problem && <ProblemNotice problem={problem} />}
+      <form onSubmit={(event) => void submit(event)} noValidate>
+        <TextField
+          label="Name of the account"
+          hint="Such as the name of your company or project. You can change it later."
+          error={error}
+          value={name}
+          maxLength={100}
+          onChange={setName}
+        />
+        <Button type="submit" tone="primary" isBusy={isBusy}>
+          Create account
+        </Button>
+      </form>
+    </Card>
+  );
+}
+
+/** What to do without an invitation. */
+function NotInvited(props: WelcomeProps) {
+  const { person, onOpen } = props;
+  return (
+    <Card {...props} title="You have no account yet">
+      <p>There are two ways to get one:</p>
+      <ul class="text-list">
+        <li>
+          If your team uses {PRODUCT.name}, ask an owner of its account for an invitation, and open the link
+          in this browser{person.email !== "" && <> as {person.email}</>}.
+        </li>
+        <li>
+          Otherwise ask the operator of this service for an account
+          {PRODUCT.supportUrl !== "" && (
+            <>
+              : <a href={PRODUCT.supportUrl}>contact support</a>
+            </>
+          )}
+          .
+        </li>
+      </ul>
+      {person.email === "" && (
+        <p>
+          The identity provider has not verified your e-mail address. Verify it there, then sign in again:
+          sign-up needs it.
+        </p>
+      )}
+      <Button onClick={() => onOpen(undefined)}>Try again</Button>
+    </Card>
+  );
+}
+
+function Choice(props: WelcomeProps) {
+  return (
+    <Card {...props} title="Choose an account">
+      <ul class="plain-list choice-list">
+        {props.person.accounts.map(({ id, name, role }) => (
+          <li key={id}>
+            <button type="button" class="account-choice" onClick={() => props.onOpen(id)}>
+              <span class="wrap">{name}</span> <span class="muted small">{role}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </Card>
+  );
+}
+
+type SwitcherProps = {
+  readonly accounts: readonly AccountOfPerson[];
+  readonly current: string;
+  readonly onOpen: (accountId: string) => void;
+};
+
+/** Changes between the accounts of the person. */
+export function AccountSwitcher({ accounts, current, onOpen }: SwitcherProps) {
+  return (
+    <select
+      class="account-switcher"
+      aria-label="Account"
+      value={current}
+      onChange={(event) => onOpen(event.currentTarget.value)}
+    >
+      {accounts.map(({ id, name }) => (
+        <option key={id} value={id}>
+          {name}
+        </option>
+      ))}
+    </select>
+  );
+}

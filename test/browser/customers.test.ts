@@ -1,0 +1,337 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import type { BrowserContext, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { chromiumPath, openBrowser } from "../support/browser.ts";
+import { type CustomerApp, startCustomerApp } from "../support/customer.ts";
+import { operatorOf } from "../support/fixtures.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { BRIGHTNESS, CUT_OFF, outside, STORED, violations } from "./page-checks.ts";
+import { openWatchedPage, type WatchedPage } from "./watched-page.ts";
+
+const run = promisify(execFile);
+const MARKUP = `<img src=x onerror="alert(1)"> & ${"long-name-".repeat(6)}`;
+/** Colors do not depend on the width. */
+const LOOKS = [
+  { width: 1280, height: 900, colorScheme: "light" },
+  { width: 390, height: 844, colorScheme: "dark" },
+] as const;
+
+describe.skipIf(!chromiumPath)("the customer page of a person", () => {
+  const profile = createTemporaryFolder("customers-browser");
+  let app: CustomerApp;
+  let browser: BrowserContext;
+  let watched: WatchedPage;
+  let page: Page;
+
+  beforeAll(async () => {
+    app = await startCustomerApp({ VX_SIGN_UP: "open", VX_SIGN_UP_CREDIT: "5" });
+    browser = await openBrowser(profile.path);
+    watched = await openWatchedPage(browser, [app.url, app.provider.issuer]);
+    page = watched.page;
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await app?.stop();
+    profile.remove();
+  });
+  // Chromium reports the status 401 by which the page knows that nobody is signed in, and refusals.
+  afterEach(() => expect(watched.complaints.filter((text) => !/status of 40[13]/.test(text))).toEqual([]));
+
+  const button = (name: string | RegExp) => page.getByRole("button", { name });
+  const dialog = () => page.getByRole("dialog");
+  const inDialog = (name: string) => dialog().getByRole("button", { name });
+  const heading = (name: string | RegExp) => page.getByRole("heading", { level: 1, name }).waitFor();
+
+  async function see(text: string | RegExp): Promise<void> {
+    await page.getByText(text).filter({ visible: true }).first().waitFor();
+  }
+
+  async function open(hash = ""): Promise<void> {
+    await page.goto("about:blank");
+    await page.goto(`${app.url}/account${hash}`);
+  }
+
+  /** Opens the page as a person, in a browser without a session. */
+  async function signIn(email: string, hash = ""): Promise<void> {
+    await browser.clearCookies();
+    Object.assign(app.provider.behaviour, { subject: `subject of ${email}`, email, emailVerified: true });
+    await open(hash);
+    await page.getByRole("link", { name: /^Sign in/ }).click();
+  }
+
+  async function signUp(email: string, name: string): Promise<void> {
+    await signIn(email);
+    await heading("Create your account");
+    await page.getByLabel("Name of the account").fill(name);
+    await page.keyboard.press("Enter");
+    await heading("Overview");
+  }
+
+  /** The link that the dialog shows. */
+  async function shownLink(): Promise<string> {
+    const link = await page.locator(".shown-secret").innerText();
+    await inDialog("Done").click();
+    return new URL(link).hash;
+  }
+
+  async function invite(role: string, email = ""): Promise<string> {
+    await open("#/members");
+    await button("Invite").click();
+    await dialog().getByLabel("Role").selectOption(role);
+    await dialog().getByLabel("E-mail address").fill(email);
+    await inDialog("Create link").click();
+    return await shownLink();
+  }
+
+  /** The view fits the window, has the colors of the setting and violates no rule of accessibility. */
+  async function expectLooks(): Promise<void> {
+    for (const { width, height, colorScheme } of LOOKS) {
+      await page.setViewportSize({ width, height });
+      await page.emulateMedia({ colorScheme });
+      const brightness = await page.evaluate<number>(BRIGHTNESS);
+      expect(brightness).toSatisfy((value: number) => (colorScheme === "dark" ? value < 0.2 : value > 0.8));
+      expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(width);
+      expect(await outside(page, "body :not(.uplot *, .skip)")).toEqual([]);
+      expect(await page.evaluate<string[]>(CUT_OFF)).toEqual([]);
+      expect(await violations(page)).toEqual([]);
+    }
+    await page.setViewportSize(LOOKS[0]);
+    await page.emulateMedia({ colorScheme: "light" });
+  }
+
+  test("signs up with the keyboard alone, and makes the first call with the command that is shown", async () => {
+    Object.assign(app.provider.behaviour, { subject: "ada", email: "ada@example.com", emailVerified: true });
+    await open();
+    await page.getByLabel("API key").waitFor();
+    await expectLooks();
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    await heading("Create your account");
+    await expectLooks();
+    await button("Create account").press("Enter");
+    await see("Enter a name.");
+    await page.getByLabel("Name of the account").focus();
+    await page.keyboard.type(MARKUP.slice(0, 90));
+    await page.keyboard.press("Enter");
+    await heading("Overview");
+    await see("Make your first call");
+    await expectLooks();
+    await button("Create key").press("Enter");
+    await see("The key is shown only now.");
+    await expectLooks();
+    const command = await page.locator(".shown-command").innerText();
+    const { stdout } = await run("sh", ["-c", command.replace("curl ", "curl --silent ")]);
+    expect(JSON.parse(stdout)).toMatchObject({ message: { role: "assistant" } });
+    await inDialog("Done").press("Enter");
+    await button("Refresh").waitFor();
+    expect(await page.getByText("Make your first call").count()).toBe(0);
+    // Nothing of the session is readable by a script.
+    expect(await page.evaluate("document.cookie")).toBe("");
+    expect(JSON.stringify(await page.evaluate(STORED))).not.toMatch(/vx_live|token/);
+  });
+
+  test("every section fits, is accessible and shows markup in names as text", async () => {
+    await signUp("looks@example.com", MARKUP.slice(0, 90));
+    await invite("billing", "bob@example.com");
+    const sections = await page
+      .getByRole("navigation", { name: "Sections" })
+      .getByRole("link")
+      .allInnerTexts();
+    expect(sections).toEqual([
+      "Overview",
+      "Usage",
+      "Playground",
+      "API keys",
+      "Limits",
+      "Prices",
+      "Ledger",
+      "Statements",
+      "Failures",
+      "Events",
+      "Webhooks",
+      "Members",
+      "Activity",
+      "Your sessions",
+    ]);
+    for (const section of sections) {
+      await page
+        .getByRole("navigation", { name: "Sections" })
+        .getByRole("link", { name: section, exact: true })
+        .click();
+      await heading(section === "Statements" ? /^Statement/ : section);
+      await page.locator(".skeleton, [aria-busy=true]").first().waitFor({ state: "detached" });
+      await expectLooks();
+    }
+    await page.setViewportSize(LOOKS[1]);
+    await button("Menu").press("Enter");
+    await expectLooks();
+  });
+
+  test("the playground streams, shows the exact cost, and prints a call that works", async () => {
+    await signUp("play@example.com", "Play");
+    await open("#/playground");
+    await page.getByLabel("Model", { exact: true }).selectOption("vx-sandbox-small");
+    await page.getByLabel("Message").fill("[[tokens=40]] It's");
+    await button("curl")
+      .or(page.getByText("curl", { exact: true }))
+      .first()
+      .waitFor();
+    const command = await page.locator(".shown-command").innerText();
+    await button("Send").press("Enter");
+    await see(/^Cost: \$0\.\d+ for \d+ input and 40 output tokens/);
+    const reply = await page.locator(".message-assistant .lines").innerText();
+    expect(reply.length).toBeGreaterThan(40);
+    await expectLooks();
+    // The call is charged as the page says, and the key of the page is one of the account.
+    const cost = (await page.locator("[role=status] strong").innerText()).slice(1);
+    await open("#/ledger?kind=generation");
+    await see(new RegExp(`${cost.replace(".", "\\.")}`));
+    await open("#/keys");
+    await see("Playground");
+    await button("Create key").click();
+    await dialog().getByLabel("Name").fill("mine");
+    await inDialog("Create key").click();
+    const secret = await page.locator(".shown-secret").innerText();
+    const { stdout } = await run("sh", ["-c", command.replace("curl ", "curl --silent ")], {
+      env: { ...process.env, VX_KEY: secret },
+    });
+    expect(stdout).toMatch(/"done":.*"output_tokens":40/);
+    await inDialog("Done").click();
+
+    await open("#/usage");
+    await page.getByRole("img", { name: "Cost by day and model" }).waitFor();
+    await expectLooks();
+    await page.getByText("Models: all").click();
+    await page.getByRole("checkbox", { name: "vx-sandbox-small" }).check();
+    await see("Models: 1");
+    await expectLooks();
+    expect(new URL(page.url()).hash).toContain("models=vx-sandbox-small");
+    await page.getByText("Show as table").click();
+    await page
+      .getByRole("table", { name: "Cost by day and model" })
+      .getByRole("button")
+      .last()
+      .press("Enter");
+    await see("Back to all days");
+    const today = new Date().toISOString().slice(0, 10);
+    expect(new URL(page.url()).hash).toContain(`from=${today}&to=${today}`);
+  });
+
+  test("an invitation survives the sign-in, is accepted once, and gives the role", async () => {
+    await signUp("owner@example.com", "Team");
+    const hash = await invite("viewer");
+    await signIn("viewer@example.com", hash);
+    await heading("You are invited");
+    expect(page.url()).toBe(`${app.url}/account`);
+    await expectLooks();
+    await button("Accept invitation").press("Enter");
+    await heading("Overview");
+    await open("#/keys");
+    await see("No keys");
+    await button("Create key").press("Enter");
+    await see("This needs the role “developer” or “owner”. Your role is “viewer”.");
+    expect(await dialog().count()).toBe(0);
+    await open("#/members");
+    await see("owner@example.com");
+    await see("viewer@example.com");
+    await expectLooks();
+    await button("Leave").click();
+    await inDialog("Leave account").click();
+    await heading("Create your account");
+
+    await signIn("late@example.com", hash);
+    await button("Accept invitation").click();
+    await see(/invitation/);
+    await page.getByRole("alert").waitFor();
+    await button("Ignore").click();
+    await heading("Create your account");
+  });
+
+  test("an owner changes roles and removes members, and the activity shows it", async () => {
+    await signUp("boss@example.com", "Works");
+    const hash = await invite("developer", "dev@example.com");
+    await see("Open invitations");
+    await signIn("dev@example.com", hash);
+    await button("Accept invitation").click();
+    await heading("Overview");
+    await signIn("boss@example.com", "#/members");
+    await open("#/members");
+    await button("Change role of dev@example.com").press("Enter");
+    await dialog().getByLabel("Role").selectOption("billing");
+    await expectLooks();
+    await inDialog("Save").press("Enter");
+    await see("The role is changed.");
+    await button("Remove dev@example.com").press("Enter");
+    await inDialog("Remove member").press("Enter");
+    await see("The member is removed.");
+    await open("#/activity");
+    await see("Remove member");
+    await see("Set member role");
+    await expectLooks();
+    await open("#/members");
+    await button("Rename account").press("Enter");
+    await dialog().getByLabel("Name").fill("New name");
+    await inDialog("Rename").press("Enter");
+    await page.getByText("New name").first().waitFor();
+  });
+
+  test("a person with several accounts chooses one, and the choice is kept", async () => {
+    await signUp("one@example.com", "First account");
+    const hash = await invite("owner");
+    await signUp("two@example.com", "Second account");
+    await open(hash);
+    await button("Accept invitation").click();
+    await heading("Overview");
+    const switcher = page.getByLabel("Account", { exact: true });
+    expect(await switcher.locator("option:checked").innerText()).toBe("First account");
+    await page.reload();
+    await switcher.selectOption("Second account");
+    await heading("Overview");
+    await page.reload();
+    await heading("Overview");
+    expect(await switcher.locator("option:checked").innerText()).toBe("Second account");
+    await page.evaluate("localStorage.clear()");
+    await page.reload();
+    await heading("Choose an account");
+    await expectLooks();
+    await button(/First account/).press("Enter");
+    await heading("Overview");
+  });
+
+  test("signs out, and ends the session of another browser", async () => {
+    await signUp("sessions@example.com", "Sessions");
+    await signIn("sessions@example.com");
+    await heading("Overview");
+    await open("#/sessions");
+    await see("This one");
+    await button(/^Sign out 127/).press("Enter");
+    await see("The session is ended.");
+    await button(/^Sign out 127/).waitFor({ state: "detached" });
+    await button("Sign out").press("Enter");
+    await page.getByLabel("API key").waitFor();
+    await page.reload();
+    await page.getByLabel("API key").waitFor();
+  });
+
+  test("an operator views the page of an account, and can change nothing", async () => {
+    await signUp("seen@example.com", "Seen");
+    const { accounts } = await operatorOf(app).listAccounts({ search: "seen@example.com" });
+    const { url } = await operatorOf(app).viewCustomerPage({
+      accountId: accounts[0]?.id ?? "",
+      reason: "a ticket",
+    });
+    await browser.clearCookies();
+    await open(new URL(url).hash);
+    await heading("Overview");
+    await see("You view the page of “Seen” as the operator");
+    await expectLooks();
+    await open("#/keys");
+    await see("No keys");
+    await button("Create key").press("Enter");
+    await see("You view this page as an operator: you cannot change anything here.");
+    await browser.clearCookies();
+    await open(new URL(url).hash);
+    await see("The link was used or has expired.");
+  });
+});
