@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import type { BrowserContext, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { OPERATOR_TOKEN } from "../support/app.ts";
 import { chromiumPath, openBrowser } from "../support/browser.ts";
 import { type CustomerApp, startCustomerApp } from "../support/customer.ts";
 import { operatorOf } from "../support/fixtures.ts";
@@ -27,7 +28,7 @@ describe.skipIf(!chromiumPath)("the customer page of a person", () => {
   beforeAll(async () => {
     app = await startCustomerApp({ VX_SIGN_UP: "open", VX_SIGN_UP_CREDIT: "5" });
     browser = await openBrowser(profile.path);
-    watched = await openWatchedPage(browser, [app.url, app.provider.issuer]);
+    watched = await openWatchedPage(browser, [app.url, app.adminUrl, app.provider.issuer]);
     page = watched.page;
   });
   afterAll(async () => {
@@ -314,15 +315,26 @@ describe.skipIf(!chromiumPath)("the customer page of a person", () => {
     await page.getByLabel("API key").waitFor();
   });
 
-  test("an operator views the page of an account, and can change nothing", async () => {
+  test("an operator invites a member, and views the page of the account, but can change nothing", async () => {
     await signUp("seen@example.com", "Seen");
     const { accounts } = await operatorOf(app).listAccounts({ search: "seen@example.com" });
-    const { url } = await operatorOf(app).viewCustomerPage({
-      accountId: accounts[0]?.id ?? "",
-      reason: "a ticket",
-    });
     await browser.clearCookies();
-    await open(new URL(url).hash);
+    await page.goto(`${app.adminUrl}/#/accounts?id=${accounts[0]?.id}&tab=members`);
+    await page.getByLabel("Operator token").fill(OPERATOR_TOKEN);
+    await page.keyboard.press("Enter");
+    await see("seen@example.com");
+    await button("Invite").press("Enter");
+    await dialog().getByLabel("E-mail address").fill("next@example.com");
+    await dialog().getByLabel("Reason").fill("a ticket");
+    await inDialog("Create link").press("Enter");
+    expect(await shownLink()).toMatch(/^#\/invitation\?token=inv_/);
+    await see("next@example.com");
+    await expectLooks();
+    await button("View customer page").press("Enter");
+    await dialog().getByLabel("Reason").fill("a ticket");
+    await inDialog("Continue").press("Enter");
+    const url = await page.getByRole("link", { name: "Open the page of “Seen”" }).getAttribute("href");
+    await open(new URL(url ?? "").hash);
     await heading("Overview");
     await see("You view the page of “Seen” as the operator");
     await expectLooks();
@@ -331,7 +343,7 @@ describe.skipIf(!chromiumPath)("the customer page of a person", () => {
     await button("Create key").press("Enter");
     await see("You view this page as an operator: you cannot change anything here.");
     await browser.clearCookies();
-    await open(new URL(url).hash);
+    await open(new URL(url ?? "").hash);
     await see("The link was used or has expired.");
   });
 });
