@@ -78,6 +78,15 @@ describe("open sign-up", () => {
     expect(await suffix.fail("SignUp", { name: "x" })).toBe("403 sign_up_refused");
   });
 
+  test("after the account was closed, a person signs up for another one, without the credit", async () => {
+    const { customer, accountId } = await Customer.signUp(open, "closing@example.com");
+    await operatorOf(open).closeAccount({ accountId, reason: "asked for it", balance: "written_off" });
+    expect(await customer.do("GetSession")).not.toHaveProperty("accounts");
+    const second = String((await customer.do("SignUp", { name: "Second" })).accountId);
+    expect(second).not.toBe(accountId);
+    expect((await customer.do("GetAccount", {}, second)).balanceMicros ?? "0").toBe("0");
+  });
+
   test("a first key is created and works", async () => {
     const { customer, accountId } = await Customer.signUp(open, "key@example.com");
     const { secret, apiKey } = await customer.do("CreateKey", { name: "first" }, accountId);
