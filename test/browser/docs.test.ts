@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { BrowserContext, Locator, Page } from "playwright-core";
+import type { BrowserContext, Locator, Page, Request } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { chromiumPath, openBrowser } from "../support/browser.ts";
@@ -93,6 +93,25 @@ describe.skipIf(!chromiumPath)("in a browser", () => {
       expect(await violations(page)).toEqual([]);
     });
 
+    test("/docs shows a quick start, the errors and a list of the methods in less than 300 KB", async () => {
+      let bytes = 0;
+      const count = async (request: Request) => {
+        const { responseBodySize, responseHeadersSize } = await request.sizes();
+        bytes += responseBodySize + responseHeadersSize;
+      };
+      page.on("requestfinished", count);
+      await open("/docs", "Quick start");
+      await page.waitForLoadState("networkidle");
+      page.off("requestfinished", count);
+      expect(bytes).toBeGreaterThan(1_000);
+      expect(bytes).toBeLessThan(300_000);
+      await expectLook();
+      expect(await page.title()).toBe(`${NAME} API reference`);
+      expect(await outside(page, "main *, nav *")).toEqual([]);
+      expect(await overlapping(page, "main", "h2, h3, td, th, pre, .contents a")).toEqual([]);
+      expect(await violations(page)).toEqual([]);
+    });
+
     test("/docs shows a method and the dialog of a request, under the name of the product", async () => {
       await open(GENERATE, "Generates one reply");
       await seen("max_tokens");
@@ -161,6 +180,19 @@ describe.skipIf(!chromiumPath)("in a browser", () => {
       await page.keyboard.press("Escape");
       await dialog.waitFor({ state: "hidden" });
     });
+  });
+
+  test("a link of the guide opens the method, and the way back shows the guide", async () => {
+    await page.setViewportSize({ width: 1280, height: 900 });
+    await open("/docs", "Quick start");
+    await page.getByRole("link", { name: "Errors", exact: true }).click();
+    await seen("insufficient_balance");
+    await page.getByRole("link", { name: "Rotate key" }).click();
+    await seen("Gives the calling key, or a key that it created");
+    expect(await page.getByRole("heading", { name: "Quick start" }).isVisible()).toBe(false);
+    await page.goBack();
+    await seen("Quick start");
+    expect(await violations(page)).toEqual([]);
   });
 
   test("a key that is entered is used for calls, and is not stored across a reload", async () => {

@@ -3,6 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ERRORS } from "../../src/domain/errors.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { cleanEnv } from "../support/clean-env.ts";
 import { operatorOf } from "../support/fixtures.ts";
@@ -94,6 +95,28 @@ test("the logo is served with its type, and no script in it runs", async () => {
   expect(response.headers.get("content-security-policy")).toContain("default-src 'none'");
 });
 
+test("the quick start of /docs works, also the page of errors names each error that a developer gets", async () => {
+  const docs = await (await fetch(new URL("/docs", app.url))).text();
+  const codeOf = exampleOf(docs);
+  const env = cleanEnv({ VX_URL: app.url, VX_KEY: secret });
+  for (const [id, expected] of [
+    ["start-me", /"plan": ?"scale"/],
+    ["start-curl", /"role": ?"assistant"/],
+  ] as const) {
+    const script = codeOf(id).replace("vx_live_…", secret);
+    expect((await run("bash", ["-c", script], { env })).stdout).toMatch(expected);
+  }
+  const program = ["--input-type=module-typescript", "-e", codeOf("start-typescript")];
+  expect((await run(process.execPath, program, { env })).stdout).toContain("This is a reply");
+  expect(codeOf("start-grpcurl")).toContain(`}' ${new URL(app.url).host} vx.v1.GenerateService/Generate`);
+  for (const [reason, { status }] of Object.entries(ERRORS))
+    expect(
+      new RegExp(`<tr id="${reason}">.*?<td data-label="Status">${status}<`, "s").test(docs),
+      reason,
+    ).toBe(!/operator|role|admin|report/.test(reason));
+  expect(docs).toContain('href="#tag/keyservice/POST/v1/keys/{key_id}:rotate">Rotate key</a>');
+});
+
 test("the table shows every model with its limits, prices and capabilities", () => {
   const rows = [...page.matchAll(/<tr>(.*?)<\/tr>/gs)].map(([, row = ""]) => textOf(row));
   expect(rows).toEqual([
@@ -104,11 +127,16 @@ test("the table shows every model with its limits, prices and capabilities", () 
   ]);
 });
 
-describe("the example", () => {
-  const codeOf = (id: string) => {
-    const [, code = ""] = new RegExp(`<code id="${id}">(.*?)</code>`, "s").exec(page) ?? [];
+/** The code of an example by its id. */
+function exampleOf(source: string) {
+  return (id: string) => {
+    const [, code = ""] = new RegExp(`<code id="${id}">(.*?)</code>`, "s").exec(source) ?? [];
     return code.replace(/&#(\d+);/g, (_, digits: string) => String.fromCharCode(Number(digits)));
   };
+}
+
+describe("the example", () => {
+  const codeOf = (id: string) => exampleOf(page)(id);
   const env = () => cleanEnv({ VX_URL: app.url, VX_KEY: secret });
 
   test.each([

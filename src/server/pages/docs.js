@@ -30,7 +30,32 @@ for (const name of ["localStorage", "sessionStorage"]) {
 // The bundle's copy of zod would test whether eval is allowed, and the policy of the page forbids it.
 globalThis.__zod_globalConfig = { jitless: true };
 
-addEventListener("DOMContentLoaded", () => {
+const guide = document.querySelector("#guide");
+const reference = document.querySelector("#reference");
+let isReferenceLoaded = false;
+
+/** The reference is large: it is loaded when the address names one of its parts, which are all that the guide does not have. */
+function show() {
+  const name = location.hash.slice(1);
+  const isReference = name !== "" && !guide.querySelector(`#${CSS.escape(name)}`);
+  // The styles of the reference would change the guide.
+  if (isReferenceLoaded && !isReference) return location.reload();
+  guide.hidden = isReference;
+  reference.hidden = !isReference;
+  for (const link of document.querySelectorAll("link[data-view]"))
+    link.disabled = isReference !== (link.dataset.view === "reference");
+  if (isReference && !isReferenceLoaded) loadReference();
+}
+
+function loadReference() {
+  isReferenceLoaded = true;
+  const script = document.createElement("script");
+  script.src = "/docs/assets/reference.js";
+  script.addEventListener("load", createReference);
+  document.head.append(script);
+}
+
+function createReference() {
   globalThis.Scalar.createApiReference("#reference", {
     url: "/openapi.json",
     // The address of the page is also correct behind a proxy.
@@ -47,4 +72,7 @@ addEventListener("DOMContentLoaded", () => {
     defaultOpenAllTags: true,
     modelsSectionLabel: "Schemas",
   });
-});
+}
+
+addEventListener("hashchange", show);
+show();

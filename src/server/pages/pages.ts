@@ -2,12 +2,12 @@ import { readFile } from "node:fs/promises";
 import type { Catalog } from "../../models/catalog.ts";
 import type { ServePath } from "../http/message.ts";
 import { consolePages } from "./console-pages.ts";
+import { docsPage } from "./docs-page.ts";
 import { homePage } from "./home-page.ts";
-import { fill } from "./html.ts";
 import { openApiPage } from "./openapi-page.ts";
 import { asset, CSS, HTML, JAVASCRIPT, NOTHING, pack, TEXT } from "./packed.ts";
 import { rendered } from "./rendered.ts";
-import { LOGO_PATH, logoPage, type Product, siteValues } from "./site-header.ts";
+import { LOGO_PATH, logoPage, type Product } from "./site-header.ts";
 
 /**
  * The reference page runs our script and the bundle, and connects only to this host. Inline styles must be
@@ -37,8 +37,9 @@ export function pages(catalog: Catalog, product: Product): Map<string, ServePath
     ],
     [
       "/docs",
-      asset({
-        load: async () => pack(await docsPage(product)),
+      rendered({
+        models,
+        prepare: (list) => docsPage(list, product),
         contentType: HTML,
         contentSecurityPolicy: REFERENCE,
       }),
@@ -61,11 +62,4 @@ export function pages(catalog: Catalog, product: Product): Map<string, ServePath
       }),
     ],
   ]);
-}
-
-const DOCS_FILE = new URL("docs.html", import.meta.url);
-
-/** The page around the API reference. */
-async function docsPage(product: Product): Promise<Buffer> {
-  return Buffer.from(fill(await readFile(DOCS_FILE, "utf8"), siteValues(product, "/docs")));
 }
