@@ -71,9 +71,16 @@ test("each account is served by the cell of its lane, and no other cell has its 
     expect((await send(key, "/v1/ledger")).status).toBe(200);
     expect((await send(key, "/v1/usage")).status).toBe(200);
     expect((await send(key, "/v1/keys", { name: "child" })).status).toBe(200);
+    expect((await send(key, "/v1/generate", {})).status).toBe(400);
+  }
+  for (const key of [ofA, ofB]) {
+    const failures = async () => await (await send(key, "/v1/failures")).json();
+    await expect
+      .poll(failures, { timeout: 10_000 })
+      .toMatchObject({ failures: [{ code: "invalid_argument" }] });
   }
   for (const [i, cell] of cells.entries()) {
-    const tables = ["accounts", "keys", "windows", "ledger", "usage_quarters", "key_creations"];
+    const tables = ["accounts", "keys", "windows", "ledger", "usage_quarters", "key_creations", "failures"];
     for (const table of tables) {
       const rows = await cell.owner<
         { lane: number }[]
