@@ -31,12 +31,17 @@ export async function docsPage(models: readonly Model[], product: Product): Prom
   };
 }
 
-/** Only operators get these. */
-const OF_OPERATORS: ReadonlySet<Reason> = new Set([
+/** Only operators and the customer page get these. */
+const NOT_OF_KEYS: ReadonlySet<Reason> = new Set([
   "invalid_operator_token",
   "insufficient_role",
   "invalid_report_signature",
   "last_admin",
+  "invalid_session",
+  "sign_up_refused",
+  "invalid_invitation",
+  "member_limit_reached",
+  "last_owner",
 ]);
 
 /** What to do about errors whose message in the table of errors does not say it. */
@@ -66,7 +71,7 @@ function retriesOf(reason: Reason): string {
 }
 
 function errorRows(): Html[] {
-  const reasons = (Object.keys(ERRORS) as Reason[]).filter((reason) => !OF_OPERATORS.has(reason));
+  const reasons = (Object.keys(ERRORS) as Reason[]).filter((reason) => !NOT_OF_KEYS.has(reason));
   const sorted = reasons.toSorted((one, other) => ERRORS[one].status - ERRORS[other].status);
   return sorted.map((reason) => {
     const { status, code, message } = ERRORS[reason];
