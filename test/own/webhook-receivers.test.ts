@@ -104,7 +104,7 @@ for (const receiver of RECEIVERS) {
       ["another secret", signed(BODY, { secret: OTHER_SECRET })],
       ["another id", { ...signed(BODY), "webhook-id": "evt_2" }],
       ["an old signature", signed(BODY, { agoSeconds: 301 })],
-      ["a signature of the future", signed(BODY, { agoSeconds: -310 })],
+      ["a signature of the future", signed(BODY, { agoSeconds: -1_000 })],
       ["no signature", {}],
       ["a malformed signature", { ...signed(BODY), "webhook-signature": "v1 v1,é" }],
     ])("refuses %s", async (_, headers) => {
