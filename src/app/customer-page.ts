@@ -68,7 +68,7 @@ export function createCustomerPage({ config, deps, meter, log, failures, createC
     ({
       provider: new OidcClient(config.customerOidc, Date.now),
       sessions,
-      page: { path: "/account", name: "account page" },
+      page: { path: "/account", name: "account page", credential: "an API key" },
       path: "/account/auth",
       sessionSeconds: SESSION_SECONDS,
       url,

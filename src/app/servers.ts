@@ -283,7 +283,7 @@ function createSignIn({ config, database, failures, log }: SignInOptions): Opera
       find: (fingerprint, isUse) => findSession(database, fingerprint, isUse),
       failures,
     }),
-    page: { path: "/", name: "console" },
+    page: { path: "/", name: "console", credential: "the token of an operator" },
     path: "/auth",
     sessionSeconds: 8 * 3_600,
     url,

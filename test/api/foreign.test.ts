@@ -61,6 +61,10 @@ test("the fields that can refer to data of an account are complete", () => {
     // A filter: entries of other accounts never match.
     "ListEntries key_id",
     "ListEntries page_token",
+    // The same.
+    "ListFailures key_id",
+    // A position is an id; it is looked up among the failed calls of the calling account.
+    "ListFailures page_token",
     "ListKeys page_token",
     // Ids of models, which accounts share.
     "ListModelInfos after_id",
@@ -83,7 +87,7 @@ test("the fields that can refer to data of an account are complete", () => {
 });
 
 describe.each(protocols)("$name", (protocol) => {
-  test.each(places.filter(({ method, field }) => field.name === "key_id" && method.name !== "ListEntries"))(
+  test.each(places.filter(({ method, field }) => field.name === "key_id" && !/^List/.test(method.name)))(
     "$name of another account is not found",
     async ({ method, field }) => {
       const caller = openAny(protocol, app.url);

@@ -58,7 +58,8 @@ export function messageOf(method: DescMethod, { model, text, maxTokens }: Prompt
     ListTopUps: {},
     GetAutoTopUp: {},
     GetStatement: { month: "2026-11" },
-    ListFailures: {},
+    // Earlier calls are stored while the two forms are compared.
+    ListFailures: { to: "2026-01-01T00:00:00Z" },
     PutAutoTopUp: { enabled: false },
     ListEvents: {},
     CreateWebhook: { url: "https://10.0.0.1/" },

@@ -49,6 +49,12 @@ beforeAll(async () => {
   childKeyId = (child as { api_key: { id: string } }).api_key.id;
   webhookId = await createWebhook(receiver.url());
   webhookToDelete = await createWebhook("https://hooks.example.com/");
+  // Nothing can pay for it yet: a failed call.
+  await send("POST", "/v1/generate", EXAMPLES.Generate?.body);
+  await vi.waitFor(
+    async () => expect((await send("GET", "/v1/failures", undefined)).body).not.toMatchObject({ failures: [] }),
+    { timeout: 5_000 },
+  );
   await operator.creditAccount({
     accountId,
     amountMicros: 10_000_000n,

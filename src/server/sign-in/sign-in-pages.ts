@@ -18,8 +18,8 @@ import { type OidcClient, SignInError, type SignInFailure } from "./oidc-client.
 export type SignIn = {
   readonly provider: OidcClient;
   readonly sessions: Pick<SessionAuthentication<unknown>, "cookie">;
-  /** The page that is shown after the sign-in, and its name in texts. */
-  readonly page: { readonly path: string; readonly name: string };
+  /** The page that is shown after the sign-in, its name in texts, and with what one signs in without the provider. */
+  readonly page: { readonly path: string; readonly name: string; readonly credential: string };
   /** The path of the pages of the sign-in. */
   readonly path: string;
   /** A session in the database ends earlier; browsers then send a cookie without effect. */
@@ -240,7 +240,7 @@ const FAILURE_PAGES: Readonly<Record<SignInFailure, { readonly status: number; r
   },
   unreachable: {
     status: 502,
-    text: "The identity provider does not respond. Try again later.",
+    text: "The identity provider does not respond. Try again later, or sign in with",
   },
   unavailable: {
     status: 503,
@@ -257,7 +257,7 @@ function failurePage(response: HttpResponse, failure: SignInFailure, own: SignIn
 <meta name="viewport" content="width=device-width">
 <title>Sign-in failed</title>
 <h1>Sign-in failed</h1>
-<p>${text}</p>
+<p>${failure === "unreachable" ? `${text} ${own.credential}.` : text}</p>
 <p><a href="${own.path}">Open the ${own.name}</a></p>
 </html>
 `;

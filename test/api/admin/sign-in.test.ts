@@ -329,7 +329,7 @@ describe("responses that do not belong to the sign-in of this browser", () => {
       const answer = await expectFailure(502, "unreachable", () => {
         provider.behaviour.down = down;
       });
-      expect(answer.body.toString()).toContain("Sign in with the token of an operator");
+      expect(answer.body.toString()).toContain("or sign in with the token of an operator.");
       expect(failureInLog().detail).toContain(down.detail);
       expect((await sessionOf(bearer(OPERATOR_TOKEN))).operator.role).toBe("admin");
       provider.reset();
