@@ -52,7 +52,8 @@ beforeAll(async () => {
   // Nothing can pay for it yet: a failed call.
   await send("POST", "/v1/generate", EXAMPLES.Generate?.body);
   await vi.waitFor(
-    async () => expect((await send("GET", "/v1/failures", undefined)).body).not.toMatchObject({ failures: [] }),
+    async () =>
+      expect((await send("GET", "/v1/failures", undefined)).body).not.toMatchObject({ failures: [] }),
     { timeout: 5_000 },
   );
   await operator.creditAccount({
