@@ -115,12 +115,14 @@ async function runPurchase(arena: Arena, { keys }: Tenants, plan: PurchasePlan):
   const purchase: Purchase = { accountId: key.accountId, topUpIds, events: [] };
   const [topUpId] = topUpIds;
   const delivered: Promise<void>[] = [];
+  let hasExpired = false;
   for (const step of topUpId === undefined ? [] : plan.steps) {
     await wait(step.afterMs);
     for (const event of act(arena, topUpId as string, step.action, plan.cents)) {
-      // Servers look up pending payments themselves, but not those that were credited.
-      const isLost =
-        step.deliveries.length === 0 && ["pay", "arrive", "fail", "expire"].includes(step.action);
+      // Servers look up pending payments themselves, but not those that were credited, or whose page has expired: of these they find
+      // lost events only every five minutes.
+      const isLookedUp = ["pay", "arrive", "fail", "expire"].includes(step.action) && !hasExpired;
+      const isLost = step.deliveries.length === 0 && isLookedUp;
       const record = { event, isLost, isAccepted: false };
       purchase.events.push(record);
       for (const { afterMs, server } of step.deliveries) {
@@ -132,6 +134,7 @@ async function runPurchase(arena: Arena, { keys }: Tenants, plan: PurchasePlan):
         );
       }
     }
+    hasExpired ||= step.action === "expire";
   }
   await Promise.all(delivered);
   return purchase;
