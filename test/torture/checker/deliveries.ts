@@ -34,6 +34,7 @@ export async function checkDeliveries(
   } while (deliveries.some(({ state }) => state === "pending") && performance.now() < until);
   endpoint.isCalm = false;
   for (const { text } of await ofCells(arena.owners, findMissing)) report(text);
+  const arrivals = [...endpoint.arrivals];
   const events = new Set((await ofCells(arena.owners, eventIds)).map(({ id }) => id));
   if (deliveries.length === 0) report("no event has a delivery");
   for (const { of, event_id: id, state } of deliveries) {
@@ -44,7 +45,7 @@ export async function checkDeliveries(
   if (losesCommits) return violations;
   const last = new Map<string, number>();
   const seen = new Set<string>();
-  for (const { of, eventId, accountId, seq } of endpoint.arrivals) {
+  for (const { of, eventId, accountId, seq } of arrivals) {
     if (!events.has(eventId)) report(`${eventId} arrived at ${of}, but does not exist`);
     if (seen.has(`${of} ${eventId}`)) continue;
     seen.add(`${of} ${eventId}`);
