@@ -146,7 +146,7 @@ export async function refundEntry(
 ): Promise<EntryRow> {
   const lane = laneOfId(accountId);
   const entryId = entryIdOf(id);
-  const values = [entryId, monthOfId(entryId), amountMicros, reason, `key_${idempotencyKey}`] as const;
+  const values = [entryId, monthOfId(entryId), amountMicros, reason, idempotencyKey] as const;
   const [row] = await database
     .at(lane)
     .call<EntryRow>("refund_entry", actionJson(action), lane, accountId, ...values);

@@ -68,7 +68,7 @@ function writesOf(payer: Payer, generationId: string): Record<string, Parameter[
     ],
     put_auto_topup: [act, lane, accountId, true, 1n, 1n, 1n, "usd"],
     redeliver: [null, "wh_x", "", lane, accountId, "evt_x", new Date(0), new Date(0), 1_023, 10],
-    refund_entry: [act, lane, accountId, "led_x", 1, 0n, "test", "key_1"],
+    refund_entry: [act, lane, accountId, "led_x", 1, 0n, "test", "key"],
     report_depleted: [lane, accountId, 1n],
     report_leaks: [lane, "[]"],
     rerate_entries: [act, lane, accountId, 1n, 2n, "m", "{}", "rer_x", "test", true, 10],

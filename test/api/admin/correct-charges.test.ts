@@ -247,19 +247,26 @@ test("refunds of an entry never exceed its charge", async () => {
   expect(await findings()).toEqual([]);
 });
 
-test("a key refunds once, and is refused with another amount or reason", async () => {
+test("a key refunds once, and is refused with another charge, amount or reason, or for another movement", async () => {
   const { id, cost } = await generate();
   const before = await balance();
   const part = { amountMicros: 40n };
   const { entry } = await refund(id, part);
   expect((await refund(id, part)).entry?.id).toBe(entry?.id);
   for (const change of [{ amountMicros: 1n }, { amountMicros: 0n }, { ...part, reason: "late" }])
-    await expect(refund(id, change)).rejects.toThrow("another refund");
+    await expect(refund(id, change)).rejects.toThrow("another movement");
+  const other = await generate();
+  await expect(refund(other.id, part)).rejects.toThrow("another movement");
+  await expect(refund(id, { ...part, idempotencyKey: "1" })).rejects.toThrow("another movement");
+  const movement = { accountId: key.accountId, ...part, reason: "empty reply", idempotencyKey: "a" };
+  await expect(operator.creditAccount(movement)).rejects.toThrow("another movement");
+  await expect(operator.adjustAccount(movement)).rejects.toThrow("another movement");
   const all = { idempotencyKey: "all" };
   const rest = await refund(id, all);
   expect((await refund(id, all)).entry?.id).toBe(rest.entry?.id);
-  await expect(refund(id, { ...all, amountMicros: cost - 40n })).rejects.toThrow("another refund");
-  expect(await balance()).toBe(before + cost);
+  await expect(refund(id, { ...all, amountMicros: cost - 40n })).rejects.toThrow("another movement");
+  expect(await balance()).toBe(before + cost - other.cost);
+  expect(await findings()).toEqual([]);
 });
 
 test("refuses unknown models, empty ranges and wrong prices", async () => {

@@ -7,24 +7,16 @@ CREATE OR REPLACE FUNCTION move_balance(
 AS $$
 DECLARE
   v_account constant accounts := lock_account(p_lane, p_account_id);
-  v_key movement_keys;
-  v_row ledger;
+  v_row constant ledger := movement_of_key(p_lane, p_account_id, p_idempotency_key);
   v_expires_at timestamptz;
   v_is_promotional boolean;
 BEGIN
-  SELECT m.* INTO v_key FROM movement_keys m
-    WHERE m.lane = p_lane AND m.account_id = p_account_id AND m.idempotency_key = p_idempotency_key;
-  IF FOUND THEN
-    SELECT l.* INTO v_row FROM ledger l
-      WHERE l.lane = p_lane AND l.account_id = p_account_id AND l.seq = v_key.seq AND l.month = v_key.month;
-    IF NOT FOUND THEN
-      PERFORM refuse('idempotency_key_reused',
-        format('This idempotency key was used for ledger row %s, which is archived.', v_key.seq));
-    END IF;
+  IF v_row.id IS NOT NULL THEN
     SELECT g.expires_at, g.is_promotional INTO v_expires_at, v_is_promotional FROM grants g
-      WHERE g.lane = p_lane AND g.account_id = p_account_id AND g.seq = v_key.seq;
-    IF (v_row.kind::text, v_row.amount_micros, v_row.reason, coalesce(v_expires_at, 'infinity'), coalesce(v_is_promotional, false))
-        <> (p_kind, p_amount_micros, p_reason, coalesce(p_expires_at, 'infinity'), p_is_promotional) THEN
+      WHERE g.lane = p_lane AND g.account_id = p_account_id AND g.seq = v_row.seq;
+    IF (v_row.kind::text, v_row.amount_micros, v_row.reason, v_row.adjusted_id, coalesce(v_expires_at, 'infinity'),
+        coalesce(v_is_promotional, false))
+        <> (p_kind, p_amount_micros, p_reason, '', coalesce(p_expires_at, 'infinity'), p_is_promotional) THEN
       PERFORM refuse('idempotency_key_reused',
         format('This idempotency key was used for another movement, ledger row %s.', v_row.seq));
     END IF;
