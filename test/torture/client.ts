@@ -27,8 +27,8 @@ export class Client {
   readonly #operatorAgents: readonly Agent[];
   /** The id of the last generation of each key. */
   readonly #generationIds = new Map<KeyName, string>();
-  /** The generation of each refund, by idempotency key. */
-  readonly #refunded = new Map<string, string>();
+  /** The generation of each operation of refunds. */
+  readonly #refunded = new Map<number, string>();
 
   constructor(servers: readonly RunServer[]) {
     this.#servers = servers;
@@ -40,10 +40,10 @@ export class Client {
     for (const agent of [...this.#agents, ...this.#operatorAgents]) agent.destroy();
   }
 
-  /** A repeated refund is about the same generation. */
-  #refundedId({ idempotencyKey = "", key }: PlannedCall): string {
-    const id = this.#refunded.get(idempotencyKey) ?? this.#generationIds.get(key) ?? NO_GENERATION;
-    this.#refunded.set(idempotencyKey, id);
+  /** All refunds of an operation are about the same generation. */
+  #refundedId({ op, key }: PlannedCall): string {
+    const id = this.#refunded.get(op) ?? this.#generationIds.get(key) ?? NO_GENERATION;
+    this.#refunded.set(op, id);
     return id;
   }
 

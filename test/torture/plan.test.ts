@@ -23,13 +23,26 @@ test("a plan has every kind of call, sorted by time, each with a unique request 
   expect(new Set(calls.map(({ requestId }) => requestId)).size).toBe(calls.length);
 });
 
-test("calls with the same idempotency key have the same request", () => {
+test("calls with the same idempotency key have the same request, except refunds", () => {
   const asked = new Map<string, string>();
   for (const { kind, idempotencyKey, key, reply, maxTokens, op } of plan(7)) {
-    if (idempotencyKey === undefined) continue;
+    if (idempotencyKey === undefined || kind === "refund_entry") continue;
     const payload = JSON.stringify([kind, key, reply, maxTokens, op]);
     expect(asked.get(idempotencyKey) ?? payload).toBe(payload);
     asked.set(idempotencyKey, payload);
   }
   expect(asked.size).toBeGreaterThan(20);
+});
+
+test("refunds ask for more than a charge in parts, at both servers at once, and use keys again", () => {
+  const refunds = plan(7).filter(({ kind }) => kind === "refund_entry");
+  const groups = [...Map.groupBy(refunds, ({ op }) => op).values()];
+  const sums = groups.map((parts) => parts.reduce((sum, { micros = 0 }) => sum + micros, 0));
+  expect(Math.max(...sums)).toBeGreaterThan(10_000);
+  const areAtOnce = ([first, second]: typeof refunds) =>
+    second !== undefined && first?.atMs === second.atMs && first.server !== second.server;
+  expect(groups.some(areAtOnce)).toBe(true);
+  const keys = Map.groupBy(refunds, ({ idempotencyKey }) => idempotencyKey);
+  expect([...keys.values()].some((calls) => new Set(calls.map(({ op }) => op)).size > 1)).toBe(true);
+  expect([...keys.values()].some((calls) => new Set(calls.map(({ micros }) => micros)).size > 1)).toBe(true);
 });

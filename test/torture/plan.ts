@@ -33,7 +33,7 @@ export type CallKind =
 
 /** One call to send, independent of the outcome of earlier calls. */
 export type PlannedCall = {
-  /** Number of the operation; several calls with the same idempotency key share it. */
+  /** Number of the operation; repeated calls with the same idempotency key share it, and refunds of the same charge. */
   readonly op: number;
   readonly requestId: string;
   readonly atMs: number;
@@ -73,6 +73,7 @@ export type PlanOptions = {
 };
 
 const OPS_PER_EPISODE = 100_000;
+const REFUND_PARTS = 5;
 export const FUNDED_MAX_TOKENS = 30;
 
 /** The plan depends only on the seed, to the millisecond. */
@@ -211,14 +212,27 @@ class Planner {
     this.#add({ kind, atMs, key, reply, model: PRICED_MODEL, maxTokens: 20 });
   }
 
-  /** Refunds the last charge, at times twice at once. */
+  /** Refunds the last charge: twice with one idempotency key, or in parts that exceed it together. */
   #addRefund(atMs: number, key: KeyName): void {
-    const { random } = this.#options;
-    const op = this.#op;
-    const micros = random.pick([0, 100, 300, 700]);
-    const refund = { kind: "refund_entry", key, micros, idempotencyKey: `refund-${op}` } as const;
-    this.#add({ ...refund, atMs });
-    if (random.chance(0.5)) this.#add({ ...refund, atMs: atMs + random.below(100), op });
+    const { random, servers } = this.#options;
+    const op = this.#op++;
+    const refund = { kind: "refund_entry", key, idempotencyKey: `refund-${op}` } as const;
+    if (random.chance(0.5)) {
+      const micros = random.pick([0, 100, 300, 700]);
+      for (const laterMs of [0, random.below(100)])
+        this.#add({ ...refund, micros, atMs: atMs + laterMs, op });
+      // The same key for a later charge.
+      this.#add({ ...refund, micros, atMs: atMs + 1_000 });
+      return;
+    }
+    for (let part = 0; part < REFUND_PARTS; part++) {
+      // One at each server at once, and the others one after the other. Some have the same key.
+      const laterMs = Math.max(0, part - servers + 1) * 100;
+      const idempotencyKey = `${refund.idempotencyKey}-${random.below(3 * REFUND_PARTS)}`;
+      const micros = random.pick([0, 1_500, 3_000, 4_500]);
+      const server = part % servers;
+      this.#add({ ...refund, idempotencyKey, micros, atMs: atMs + laterMs, op, server });
+    }
   }
 
   #addLimited(atMs: number, key: KeyName, pieces = 2 + this.#options.random.below(8)): void {

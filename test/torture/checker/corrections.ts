@@ -39,8 +39,9 @@ function checkRow(facts: Facts, row: Row, corrections: readonly Row[], fault: (t
         fault(`${reason} corrects row ${row.id} by ${amountMicros}, the difference is ${difference}`);
       charged = { ...charged, net: charged.net - amountMicros };
     } else {
+      if (amountMicros <= 0n || amountMicros > charged.net)
+        fault(`the refund ${id} gives back ${amountMicros} of ${charged.net} that are left of row ${row.id}`);
       charged = { net: charged.net - amountMicros, refunded: charged.refunded + amountMicros };
-      if (amountMicros <= 0n) fault(`the refund ${id} gives back ${amountMicros}`);
     }
     if (charged.net < 0n) fault(`after ${id}, ${charged.net} is left of the charge of row ${row.id}`);
     states.push(charged);
@@ -75,22 +76,25 @@ function isToCorrect(facts: Facts, row: Row, number: number): boolean {
   );
 }
 
-/** An operator's refund is made once if it was confirmed, and not if it was refused. */
+/** A key refunds once if that was confirmed, and not if it was refused. Its amount is the one that was confirmed. */
 function checkRefunds(facts: Facts, fault: (text: string) => void): void {
   const rows = groupBy(facts.rows, ({ reason }) => reason);
   const refunds = facts.entries.filter(({ kind }) => kind === "refund_entry");
   for (const [key = "", tries] of groupBy(refunds, ({ idempotencyKey }) => idempotencyKey)) {
     const made = rows.get(key) ?? [];
     const [first] = tries as [Entry];
-    const isConfirmed = tries.some(({ ending, status }) => ending === "answered" && status === 200);
+    const confirmed = tries.filter(({ ending, status }) => ending === "answered" && status === 200);
     const isLost = tries.some((entry) => isDuring(entry, facts.lostCommits));
     if (
       made.length > 1 ||
-      (isConfirmed && made.length !== 1 && !isLost) ||
+      (confirmed.length > 0 && made.length !== 1 && !isLost) ||
       (tries.every(isRefusal) && made.length > 0)
     )
       fault(`${made.length} entries of ${key}: ${describe(first)}`);
-    if (made.some(({ amountMicros }) => first.micros !== 0 && amountMicros !== BigInt(first.micros ?? 0)))
-      fault(`${key} gives back another amount than ${first.micros}`);
+    const possible = confirmed.length > 0 && !isLost ? confirmed : tries;
+    const isPossible = ({ amountMicros }: Row) =>
+      possible.some(({ micros }) => micros === 0 || amountMicros === BigInt(micros ?? 0));
+    if (!made.every(isPossible) || (!isLost && new Set(confirmed.map(({ micros }) => micros)).size > 1))
+      fault(`${key} gives back another amount than it confirmed: ${describe(first)}`);
   }
 }

@@ -358,6 +358,44 @@ export const VARIANTS: readonly Variant[] = [
     ],
   },
   {
+    name: "refunds of an entry exceed its charge",
+    under: "none",
+    rule: "corrections",
+    sql: [
+      {
+        function: "refund_entry",
+        find: "v_net := net_charge(v_entry);",
+        put: "v_net := -v_entry.amount_micros;",
+      },
+    ],
+  },
+  {
+    name: "a re-rating takes a refund back",
+    under: "none",
+    rule: "corrections",
+    sql: [{ function: "rerate_entries", find: "AND x.refund_micros IS NOT NULL", put: "AND false" }],
+  },
+  {
+    name: "a refund's key counts at one server only",
+    under: "none",
+    rule: "corrections",
+    code: {
+      file: "src/store/correct-charges.ts",
+      find: "reason, idempotencyKey] as const",
+      put: "reason, idempotencyKey + process.pid] as const",
+    },
+  },
+  {
+    name: "a refund's key counts for one charge only",
+    under: "none",
+    rule: "corrections",
+    code: {
+      file: "src/store/correct-charges.ts",
+      find: "reason, idempotencyKey] as const",
+      put: "reason, idempotencyKey + entryId] as const",
+    },
+  },
+  {
     name: "the numbers of events have gaps",
     under: "none",
     rule: "14",
