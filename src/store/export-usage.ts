@@ -13,12 +13,20 @@ export type ExportRange = {
   readonly to: Quarter;
 };
 
+type MeterOf<Price> = Price extends `${infer Meter}_price` ? Meter : never;
+
+export type PricedMeter = MeterOf<keyof EntryPrices>;
+
+/** The prices of the model at that time, without a discount and without prices of the account's own. */
+type ListPrices = Record<`${PricedMeter}_list_price`, bigint | null>;
+
 /**
  * A stored sum: of one quarter of an hour, price version, tier, version of the account's prices, and upstream. Prices are null if the
  * version is unknown.
  */
 export type ExportRow = Omit<UsageSum, "start"> &
-  EntryPrices & {
+  EntryPrices &
+  ListPrices & {
     account_name: string;
     quarter: Quarter;
     user_id: string;

@@ -44,11 +44,12 @@ async function insertUsage(
   keyId: string,
   time: string,
   sum: { requests: number; input: number; output: number; cost: number },
+  { list = 0, tier = 0 }: { list?: number; tier?: number } = {},
 ) {
   await app.database.owner`
     INSERT INTO vx.usage_quarters
     VALUES (vx.lane_of(${accountId}), ${accountId}, ${Date.parse(time) / QUARTER_MS}, ${keyId}, ${MODEL}, 'ada', 1,
-      ${sum.requests}, ${sum.input}, 0, 0, ${sum.output}, 0, 0, 0, ${sum.cost})`;
+      ${sum.requests}, ${sum.input}, 0, 0, ${sum.output}, 0, 0, 0, ${sum.cost}, 0, ${tier}, ${list})`;
 }
 
 async function run(...args: string[]): Promise<string> {
@@ -217,6 +218,26 @@ describe("focus", () => {
       x_KeyId: keys[0]?.id,
       x_Requests: "2",
     });
+  });
+
+  test("has the list price of the model for accounts with a discount or prices of their own", async () => {
+    const { id, accountId } = await createTestKey(operator);
+    const request = { accountId, model: MODEL, reason: "contract" };
+    const tiers = [{ aboveInputTokens: 100n, input: 60_000n, output: 300_000n }];
+    const own = { case: "prices", value: { input: 50_000n, output: 100_000n, tiers } } as const;
+    await operator.setAccountPrices({ ...request, change: { case: "discountBps", value: 2_000 } });
+    await operator.setAccountPrices({ ...request, change: own });
+    const sum = { requests: 1, input: 1_000, output: 0 };
+    await insertUsage(accountId, id, "2026-04-01T00:00Z", { ...sum, cost: 200 }, { list: 1 });
+    await insertUsage(accountId, id, "2026-04-02T00:00Z", { ...sum, cost: 60 }, { list: 2, tier: 100 });
+    const range = ["--from", "2026-04-01", "--to", "2026-05-01"];
+    const { rows } = parseCsv(
+      await run("usage", "export", "--account", accountId, "--format", "focus", ...range),
+    );
+    expect(rows).toMatchObject([
+      { ListUnitPrice: "0.25", ListCost: "0.00025", ContractedUnitPrice: "0.2", EffectiveCost: "0.0002" },
+      { ListUnitPrice: "0.25", ListCost: "0.00025", ContractedUnitPrice: "0.06", EffectiveCost: "0.00006" },
+    ]);
   });
 
   test("has purchases, credits, corrections and expiries with their reasons", () => {

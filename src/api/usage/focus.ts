@@ -1,7 +1,7 @@
 import { currency } from "../../domain/money.ts";
 import { QUARTER_MS } from "../../domain/periods.ts";
 import { discountedPrice } from "../../domain/price.ts";
-import type { ExportRow, MovementRow } from "../../store/export-usage.ts";
+import type { ExportRow, MovementRow, PricedMeter } from "../../store/export-usage.ts";
 import { USAGE_COUNTS } from "../../store/usage-sums.ts";
 
 /**
@@ -122,36 +122,37 @@ type Meter = {
   unit: string;
   per: bigint;
   quantity: bigint;
+  /** That of the model, for everybody. */
+  listPrice: bigint;
+  /** That of the account, after its discount. */
   price: bigint;
-  /** After the discount of the account. */
-  contracted: bigint;
 };
 
 function metersOf(sum: DaySum): Meter[] {
-  const meter = (name: string, unit: string, per: bigint, quantity: bigint, price: bigint): Meter => ({
+  const meter = (name: string, unit: string, per: bigint, quantity: bigint, of: PricedMeter): Meter => ({
     name,
     unit,
     per,
     quantity,
-    price,
-    contracted: discountedPrice(price, sum.discount ?? 0),
+    listPrice: sum[`${of}_list_price`] ?? 0n,
+    price: discountedPrice(sum[`${of}_price`] ?? 0n, sum.discount ?? 0),
   });
-  const tokens = (name: string, quantity: bigint, price: bigint | null) =>
-    meter(name, "Tokens", MICRO, quantity, price ?? 0n);
-  const units = (name: string, quantity: bigint, price: bigint | null) =>
-    meter(name, name, 1n, quantity, price ?? 0n);
+  const tokens = (name: string, quantity: bigint, of: PricedMeter) =>
+    meter(name, "Tokens", MICRO, quantity, of);
+  const units = (name: string, quantity: bigint, of: PricedMeter) => meter(name, name, 1n, quantity, of);
   const all = [
-    tokens("Input Tokens", sum.input, sum.input_price),
-    tokens("Cached Input Tokens", sum.cached_input, sum.cached_input_price),
-    tokens("Cache Write Tokens", sum.cache_write - sum.cache_write_1h, sum.cache_write_price),
-    tokens("Cache Write Tokens for an Hour", sum.cache_write_1h, sum.cache_write_1h_price),
-    tokens("Output Tokens", sum.output, sum.output_price),
-    tokens("Reasoning Tokens", sum.reasoning, sum.reasoning_price),
-    units("Images", sum.images, sum.image_price),
+    tokens("Input Tokens", sum.input, "input"),
+    tokens("Cached Input Tokens", sum.cached_input, "cached_input"),
+    tokens("Cache Write Tokens", sum.cache_write - sum.cache_write_1h, "cache_write"),
+    tokens("Cache Write Tokens for an Hour", sum.cache_write_1h, "cache_write_1h"),
+    tokens("Output Tokens", sum.output, "output"),
+    tokens("Reasoning Tokens", sum.reasoning, "reasoning"),
+    units("Images", sum.images, "image"),
   ].filter(({ quantity }) => quantity > 0n);
+  const requests = units("Requests", sum.requests, "request");
   // Requests without any token still have a row.
-  const isPriced = (sum.request_price ?? 0n) > 0n || all.length === 0;
-  return isPriced ? [...all, units("Requests", sum.requests, sum.request_price)] : all;
+  const hasPrice = requests.price > 0n || requests.listPrice > 0n;
+  return hasPrice || all.length === 0 ? [...all, requests] : all;
 }
 
 /**
@@ -161,11 +162,11 @@ function metersOf(sum: DaySum): Meter[] {
 function rowsOfDay(sum: DaySum, file: FocusFile): FocusRow[] {
   const meters = metersOf(sum);
   const costAt = (price: bigint, { quantity, per }: Meter) => (quantity * price * MICRO) / per;
-  const contracted = (meter: Meter) => costAt(meter.contracted, meter);
-  const difference = sum.cost_micros * MICRO - meters.reduce((total, meter) => total + contracted(meter), 0n);
+  const charged = (meter: Meter) => costAt(meter.price, meter);
+  const difference = sum.cost_micros * MICRO - meters.reduce((total, meter) => total + charged(meter), 0n);
   return meters.map((meter, i) => {
-    const cost = formatDecimal(contracted(meter) + (i === 0 ? difference : 0n), COST_DECIMALS);
-    const { quantity, price, per, unit, name } = meter;
+    const cost = formatDecimal(charged(meter) + (i === 0 ? difference : 0n), COST_DECIMALS);
+    const { quantity, listPrice, price, per, unit, name } = meter;
     const ofAccount = sum.price_list_version > 0 ? `/account-${sum.price_list_version}` : "";
     const tier = sum.price_tier > 0 ? `/above-${sum.price_tier}` : "";
     return {
@@ -173,15 +174,15 @@ function rowsOfDay(sum: DaySum, file: FocusFile): FocusRow[] {
       BilledCost: "0",
       ContractedCost: cost,
       EffectiveCost: cost,
-      ContractedUnitPrice: formatDecimal(meter.contracted, 6),
-      ListCost: formatDecimal(costAt(price, meter), COST_DECIMALS),
+      ContractedUnitPrice: formatDecimal(price, 6),
+      ListCost: formatDecimal(costAt(listPrice, meter), COST_DECIMALS),
       ChargeCategory: "Usage",
       ChargeClass: "",
       ChargeDescription: `${name} of ${sum.model}`,
       ChargeFrequency: "Usage-Based",
       ConsumedQuantity: String(quantity),
       ConsumedUnit: unit,
-      ListUnitPrice: formatDecimal(price, 6),
+      ListUnitPrice: formatDecimal(listPrice, 6),
       PricingCategory: "Standard",
       PricingQuantity: formatDecimal(quantity, per === MICRO ? 6 : 0),
       PricingUnit: per === MICRO ? "1000000 Tokens" : unit,
