@@ -3,20 +3,14 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { AccountService, type GetAccountResponseSchema } from "../../gen/vx/v1/account_pb.js";
 import { DomainError } from "../domain/errors.ts";
 import { formatMicros } from "../domain/money.ts";
-import { type AccountRow, type GrantRow, getAccount, listGrants, setLowBalance } from "../store/accounts.ts";
+import { type AccountRow, getAccount, listGrants, setLowBalance } from "../store/accounts.ts";
 import { getKey, type KeyRow } from "../store/keys.ts";
 import { type ApiCall, type Deps, defineService } from "./define-service.ts";
 import { accountStateOf, viewKey } from "./views.ts";
 
 export const accountService = defineService(AccountService, {
   getAccount: async (deps, _request, call) => {
-    const { accountId } = call.key;
-    const [account, key, grants] = await Promise.all([
-      getAccount(deps.database, accountId),
-      keyOf(deps.database, call),
-      listGrants(deps.database, accountId),
-    ]);
-    return viewOwnAccount(deps, account, key, grants);
+    return await viewOwnAccount(deps, call, getAccount(deps.database, call.key.accountId));
   },
   updateAccount: async (deps, { lowBalanceMicros, updateMask }, call) => {
     const { accountId } = call.key;
@@ -24,14 +18,10 @@ export const accountService = defineService(AccountService, {
     if (paths.some((path) => path !== "low_balance_micros"))
       throw DomainError.ofField("update_mask", "must have only this field: low_balance_micros");
     const isChanged = updateMask ? paths.length > 0 : lowBalanceMicros !== undefined;
-    const [account, key, grants] = await Promise.all([
-      isChanged
-        ? setLowBalance(deps.database, call.action, accountId, lowBalanceMicros ?? null)
-        : getAccount(deps.database, accountId),
-      keyOf(deps.database, call),
-      listGrants(deps.database, accountId),
-    ]);
-    return { account: viewOwnAccount(deps, account, key, grants) };
+    const account = isChanged
+      ? setLowBalance(deps.database, call.action, accountId, lowBalanceMicros ?? null)
+      : getAccount(deps.database, accountId);
+    return { account: await viewOwnAccount(deps, call, account) };
   },
 });
 
@@ -43,12 +33,13 @@ async function keyOf(
   return keyId === "" ? undefined : await getKey(database, accountId, keyId);
 }
 
-function viewOwnAccount(
-  { topUpUrl }: Pick<Deps, "topUpUrl">,
-  account: AccountRow,
-  key: KeyRow | undefined,
-  grants: readonly GrantRow[],
-): MessageInitShape<typeof GetAccountResponseSchema> {
+async function viewOwnAccount(
+  { database, topUpUrl }: Pick<Deps, "database" | "topUpUrl">,
+  call: ApiCall,
+  reading: Promise<AccountRow>,
+): Promise<MessageInitShape<typeof GetAccountResponseSchema>> {
+  const [account, key] = await Promise.all([reading, keyOf(database, call)]);
+  const grants = await listGrants(database, account);
   const { balance_micros: balanceMicros, held_micros: heldMicros, low_balance_micros: low } = account;
   const availableMicros = balanceMicros - heldMicros;
   return {

@@ -26,6 +26,8 @@ export type AccountRow = {
   /** What reversed payments still cost the account. */
   owed_micros: bigint;
   closed_at: Date | null;
+  /** Whether it has credits that expire or are promotional. */
+  has_grants: boolean;
 };
 
 /** An undefined field is not changed; an empty one is removed. */
@@ -158,7 +160,8 @@ export type GrantRow = {
 };
 
 /** The credits that expire or are promotional and have a rest, in the order in which charges take them. */
-export async function listGrants(database: Cells, id: string): Promise<GrantRow[]> {
+export async function listGrants(database: Cells, { id, has_grants }: AccountRow): Promise<GrantRow[]> {
+  if (!has_grants) return [];
   const lane = laneOfId(id);
   return await database.at(lane).call<GrantRow>("list_grants", lane, id);
 }

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
-import { expireGrants, listGrants } from "../../src/store/accounts.ts";
+import { expireGrants, getAccount, listGrants } from "../../src/store/accounts.ts";
 import { audit } from "../../src/store/audit.ts";
 import { arrayOfEnds, arrayOfHolds } from "../../src/store/bill.ts";
 import { moveBalance } from "../../src/store/ledger.ts";
@@ -54,7 +54,9 @@ async function pass({ accountId }: Payer, days: number): Promise<void> {
 }
 
 const restsOf = async ({ accountId }: Payer) =>
-  (await listGrants(store.database, accountId)).map((row) => Number(row.rest_micros));
+  (await listGrants(store.database, await getAccount(store.database, accountId))).map((row) =>
+    Number(row.rest_micros),
+  );
 
 async function rowsOf({ accountId }: Payer): Promise<[kind: string, micros: number][]> {
   const rows = await store.owner<{ kind: string; amount: number }[]>`

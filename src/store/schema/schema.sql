@@ -1118,7 +1118,8 @@ CREATE VIEW account_views AS
     COALESCE(p.notes, ''::text) AS notes,
     a.low_balance_micros,
     a.owed_micros,
-    a.closed_at
+    a.closed_at,
+    (a.grants_expire_at IS NOT NULL) AS has_grants
    FROM (accounts a
      LEFT JOIN account_profiles p ON (((p.lane = a.lane) AND (p.account_id = a.id))));
 
@@ -1263,7 +1264,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION expiring_keys(p_limit integer) RETURNS TABLE(lane smallint, id text); for the server
 -- FUNCTION explain_limits(p_counters limit_counter[], p_held held_counter[], p_at timestamp with time zone) RETURNS text
 -- FUNCTION export_movements(p_lane smallint, p_account_id text, p_from timestamp with time zone, p_to timestamp with time zone, p_after_id text, p_seq bigint, p_limit integer) RETURNS TABLE(account_id text, account_name text, seq bigint, id text, kind entry_kind, amount_micros bigint, reason text, created_at timestamp with time zone, is_promotional boolean); for the server
--- FUNCTION export_usage(p_lane smallint, p_account_id text, p_from integer, p_end integer, p_position text, p_limit integer) RETURNS TABLE(account_id text, account_name text, quarter integer, key_id text, model text, user_id text, price_version integer, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, input_price bigint, cached_input_price bigint, cache_write_price bigint, cache_write_1h_price bigint, output_price bigint, reasoning_price bigint, image_price bigint, request_price bigint, cache_write_1h bigint, price_tier integer, price_list_version integer, discount integer, upstream text, upstream_cost_micros bigint, uncosted_micros bigint, user_name text); for the server
+-- FUNCTION export_usage(p_lane smallint, p_account_id text, p_from integer, p_end integer, p_position text, p_limit integer) RETURNS TABLE(account_id text, account_name text, quarter integer, key_id text, model text, user_id text, price_version integer, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, input_price bigint, cached_input_price bigint, cache_write_price bigint, cache_write_1h_price bigint, output_price bigint, reasoning_price bigint, image_price bigint, request_price bigint, cache_write_1h bigint, price_tier integer, price_list_version integer, discount integer, upstream text, upstream_cost_micros bigint, uncosted_micros bigint, user_name text, input_list_price bigint, cached_input_list_price bigint, cache_write_list_price bigint, cache_write_1h_list_price bigint, output_list_price bigint, reasoning_list_price bigint, image_list_price bigint, request_list_price bigint); for the server
 -- FUNCTION failures_piece(p_lane smallint, p_account_id text, p_first text, p_end text, p_rows integer) RETURNS text; for the server
 -- FUNCTION filter_entries(p_lane smallint, p_account_id text, p_kind text, p_key_id text, p_model text, p_first bigint, p_end bigint, p_limit integer) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION find_accounts(p_reference text) RETURNS SETOF account_views; for the server
@@ -1333,6 +1334,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION months_without_partition() RETURNS TABLE(month integer, entries bigint); for the server
 -- FUNCTION move_balance(p_act text, p_lane smallint, p_account_id text, p_entry_id text, p_month integer, p_kind text, p_amount_micros bigint, p_reason text, p_idempotency_key text, p_expires_at timestamp with time zone, p_is_promotional boolean) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION move_other_month() RETURNS TABLE(partition text, entries bigint)
+-- FUNCTION movement_of_key(p_lane smallint, p_account_id text, p_idempotency_key text) RETURNS ledger
 -- FUNCTION name_users(p_rows ledger[]) RETURNS void
 -- FUNCTION names_of(p_account_ids text, p_key_ids text) RETURNS TABLE(id text, name text); for the server
 -- FUNCTION names_of_counters(p_lane smallint, p_account_id text, p_key_ids text[], p_account_is_limited boolean, p_key_is_limited boolean, p_limited_plans text[], p_user_id text) RETURNS SETOF counter_name
@@ -1364,7 +1366,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION recently_revoked_keys(p_seconds integer) RETURNS SETOF text; for the server
 -- FUNCTION record_failures(p_minutes failure_minute[], p_calls failure_item[], p_max integer) RETURNS TABLE(refused bigint); for the server
 -- FUNCTION redeliver(p_act text, p_webhook_id text, p_types text, p_lane smallint, p_account_id text, p_event_id text, p_from timestamp with time zone, p_to timestamp with time zone, p_max_lane smallint, p_limit integer) RETURNS integer; for the server
--- FUNCTION refund_entry(p_act text, p_lane smallint, p_account_id text, p_entry_id text, p_month integer, p_micros bigint, p_reason text, p_cause text) RETURNS SETOF priced_ledger; for the server
+-- FUNCTION refund_entry(p_act text, p_lane smallint, p_account_id text, p_entry_id text, p_month integer, p_micros bigint, p_reason text, p_idempotency_key text) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION refuse(p_reason text, p_message text, p_metadata jsonb) RETURNS void
 -- FUNCTION register_prices(p_items price_item[]) RETURNS TABLE(model text, version integer); for the server
 -- FUNCTION release_lanes(p_id text) RETURNS void
@@ -1437,7 +1439,8 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION usage_differences(p_lane smallint, p_account_id text, p_limit integer) RETURNS SETOF text
 -- FUNCTION usage_equals_ledger(p_lane smallint, p_account_id text) RETURNS boolean
 -- FUNCTION usage_fingerprint(p_quarter integer, p_key_id text, p_model text, p_user_id text, p_price_version integer, p_price_tier integer, p_price_list_version integer, p_upstream text, p_requests bigint, p_input bigint, p_cached_input bigint, p_cache_write bigint, p_output bigint, p_reasoning bigint, p_images bigint, p_image_tokens bigint, p_cost_micros bigint, p_cache_write_1h bigint, p_upstream_cost_micros bigint, p_uncosted_micros bigint) RETURNS numeric
--- FUNCTION usage_of_entries(p_lane smallint, p_account_id text, p_seq bigint, p_limit bigint) RETURNS TABLE(account_id text, seq bigint, quarter integer, key_id text, model text, user_id text, price_version integer, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, cache_write_1h bigint, price_tier integer, price_list_version integer, upstream text, upstream_cost_micros bigint, uncosted_micros bigint)
+-- FUNCTION usage_of_entries(p_lane smallint, p_account_id text, p_seq bigint, p_limit bigint) RETURNS TABLE(account_id text, seq bigint, quarter integer, key_id text, model text, user_id text, price_version integer, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, cache_write_1h bigint, price_tier integer, price_list_version integer, upstream text, upstream_cost_micros bigint, uncosted_micros bigint, fingerprint numeric)
+-- FUNCTION usage_total(p_lane smallint, p_account_id text, p_from integer) RETURNS numeric
 -- FUNCTION use_page_link(p_link bytea, p_fingerprint bytea, p_user_agent text, p_address text) RETURNS TABLE(is_valid boolean); for the server
 -- FUNCTION user_digest(p_salt bytea, p_name text) RETURNS text
 -- FUNCTION view_keys(p_lane smallint, p_account_id text, p_id text, p_before text, p_limit integer) RETURNS SETOF key_view; for the server

@@ -99,3 +99,17 @@ test("the credits that expire or are promotional are in the order in which charg
     { ...grant, expires_at: null, promotional: true },
   ]);
 });
+
+test("the credits of accounts without any are not read", async () => {
+  const { owner } = app.database;
+  const { secret, accountId } = await createTestKey(operatorOf(app));
+  const credit = { accountId, amountMicros: 5_000_000n, reason: "welcome", promotional: true };
+  await owner`REVOKE EXECUTE ON FUNCTION vx.list_grants FROM vx_app`;
+  try {
+    expect((await getRest(secret)).body).toMatchObject({ grants: [] });
+    await operatorOf(app).creditAccount({ ...credit, idempotencyKey: "1" });
+    expect((await getRest(secret)).status).not.toBe(200);
+  } finally {
+    await owner`GRANT EXECUTE ON FUNCTION vx.list_grants TO vx_app`;
+  }
+});

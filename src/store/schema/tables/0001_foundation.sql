@@ -110,7 +110,7 @@ CREATE TABLE end_users (
 CREATE VIEW account_views AS
   SELECT a.lane, a.id, a.name, a.plan, a.balance_micros, a.held_micros, a.created_at, a.suspended_at,
          coalesce(p.external_id, '') AS external_id, coalesce(p.email, '') AS email, coalesce(p.notes, '') AS notes,
-         a.low_balance_micros, a.owed_micros, a.closed_at
+         a.low_balance_micros, a.owed_micros, a.closed_at, a.grants_expire_at IS NOT NULL AS has_grants
   FROM accounts a LEFT JOIN account_profiles p ON p.lane = a.lane AND p.account_id = a.id;
 
 CREATE TABLE keys (
@@ -563,7 +563,8 @@ CREATE TABLE usage_user_counts (
   PRIMARY KEY (lane, account_id)
 );
 
--- The idempotency keys of credits and adjustments, and the ledger row each of them wrote. The key of a top-up is the id of its payment.
+-- The idempotency keys of credits, adjustments and refunds of single charges, and the ledger row each of them wrote. The key of a top-up
+-- is the id of its payment.
 CREATE TABLE movement_keys (
   lane smallint NOT NULL,
   account_id text NOT NULL,
