@@ -84,6 +84,7 @@ const AT_SHARDS = [
   "usage_differences",
   "usage_equals_ledger",
   "usage_of_entries",
+  "usage_total",
   "wake_queues",
   "write_auto_topup_event",
   "write_counters",

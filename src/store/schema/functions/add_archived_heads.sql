@@ -21,10 +21,8 @@ BEGIN
     INSERT INTO archived_ledger
     SELECT p_lane, r.id, p_month, extract(epoch FROM c_end) / 900, v_last_seq, l.balance_after_micros, l.hash,
            r.fingerprint + (
-             SELECT coalesce(sum(usage_fingerprint(e.quarter, e.key_id, e.model, e.user_id, e.price_version, e.price_tier, e.price_list_version, e.upstream, e.requests,
-               e.input, e.cached_input, e.cache_write, e.output, e.reasoning, e.images, e.image_tokens, e.cost_micros, e.cache_write_1h, e.upstream_cost_micros, e.uncosted_micros)), 0)
-             FROM usage_of_entries(p_lane, r.id, r.seq, v_last_seq - r.seq) e
-             WHERE e.account_id = r.id AND e.requests > 0)
+             SELECT coalesce(sum(e.fingerprint), 0) FROM usage_of_entries(p_lane, r.id, r.seq, v_last_seq - r.seq) e
+             WHERE e.account_id = r.id)
     FROM ledger l WHERE l.lane = p_lane AND l.account_id = r.id AND l.seq = v_last_seq;
     IF NOT FOUND THEN
       RAISE EXCEPTION 'the ledger of % has no row %', r.id, v_last_seq;

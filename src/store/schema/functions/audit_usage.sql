@@ -23,10 +23,7 @@ BEGIN
   LOCK TABLE ledger IN ACCESS SHARE MODE;
   RETURN QUERY
   WITH RECURSIVE piece AS MATERIALIZED (
-    SELECT e.account_id, e.seq, CASE e.requests WHEN 0 THEN 0 ELSE
-      usage_fingerprint(e.quarter, e.key_id, e.model, e.user_id, e.price_version, e.price_tier, e.price_list_version, e.upstream, e.requests, e.input, e.cached_input,
-        e.cache_write, e.output, e.reasoning, e.images, e.image_tokens, e.cost_micros, e.cache_write_1h, e.upstream_cost_micros, e.uncosted_micros) END AS fingerprint
-    FROM usage_of_entries(p_lane, p_account_id, p_seq, p_limit) e
+    SELECT e.account_id, e.seq, e.fingerprint FROM usage_of_entries(p_lane, p_account_id, p_seq, p_limit) e
   ), parts AS MATERIALIZED (
     SELECT t.account_id, max(t.seq) AS seq, sum(t.fingerprint) AS fingerprint
     FROM (SELECT * FROM piece UNION ALL SELECT p_account_id, p_seq, p_sum WHERE p_seq > 0) t
@@ -41,15 +38,10 @@ BEGIN
     SELECT (SELECT min(q.account_id) FROM usage_quarters q WHERE q.lane = p_lane AND q.account_id > i.account_id)
     FROM ids i WHERE i.account_id < coalesce((SELECT t.account_id FROM unfinished t), i.account_id || 'z')
   ), stored AS (
-    SELECT i.account_id, u.fingerprint
+    SELECT i.account_id,
+           usage_total(p_lane, i.account_id, greatest(h.end_quarter, CASE i.account_id WHEN p_account_id THEN p_quarter END, 0)) AS fingerprint
     FROM ids i
     LEFT JOIN archived_heads(p_lane, p_account_id, (SELECT t.account_id FROM unfinished t)) h ON h.account_id = i.account_id
-    CROSS JOIN LATERAL (
-      SELECT sum(usage_fingerprint(q.quarter, q.key_id, q.model, q.user_id, q.price_version, q.price_tier, q.price_list_version, q.upstream, q.requests, q.input,
-        q.cached_input, q.cache_write, q.output, q.reasoning, q.images, q.image_tokens, q.cost_micros, q.cache_write_1h, q.upstream_cost_micros, q.uncosted_micros)) AS fingerprint
-      FROM usage_quarters q WHERE q.lane = p_lane AND q.account_id = i.account_id
-        AND q.quarter >= greatest(h.end_quarter, CASE i.account_id WHEN p_account_id THEN p_quarter END, 0)
-    ) u
     WHERE i.account_id < (SELECT t.account_id FROM unfinished t)
        OR i.account_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM unfinished)
   ), different AS (

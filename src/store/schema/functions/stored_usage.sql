@@ -30,8 +30,9 @@ BEGIN
       ORDER BY q.quarter, q.key_id, q.model, q.user_id, q.price_version, q.price_tier, q.price_list_version, q.upstream LIMIT p_limit
     ) u
   )
-  SELECT coalesce(sum(usage_fingerprint(p.quarter, p.key_id, p.model, p.user_id, p.price_version, p.price_tier, p.price_list_version, p.upstream, p.requests, p.input,
-           p.cached_input, p.cache_write, p.output, p.reasoning, p.images, p.image_tokens, p.cost_micros, p.cache_write_1h, p.upstream_cost_micros, p.uncosted_micros)), 0),
+  SELECT coalesce(sum(usage_fingerprint(p.quarter, p.key_id, p.model, p.user_id, p.price_version, p.price_tier, p.price_list_version,
+           p.upstream, p.requests, p.input, p.cached_input, p.cache_write, p.output, p.reasoning, p.images, p.image_tokens, p.cost_micros,
+           p.cache_write_1h, p.upstream_cost_micros, p.uncosted_micros)), 0),
          (SELECT json_build_array(l.quarter, l.key_id, l.model, l.user_id, l.price_version, l.price_tier, l.price_list_version, l.upstream)::text FROM piece l
           WHERE l.number = p_limit)
   FROM piece p;
