@@ -40,7 +40,7 @@ import { createInvitation, removeMember, viewInvitation, viewMember } from "./ma
 import { modelService } from "./model-service.ts";
 import { actionOf, type Change, makeLoggedChange } from "./operator-action.ts";
 import { statementService } from "./statement-service.ts";
-import { topUpService } from "./top-up-service.ts";
+import { detailsOfAutoTopUp, topUpService } from "./top-up-service.ts";
 import { usageService } from "./usage/service.ts";
 import { viewLimit } from "./views.ts";
 import { webhookService } from "./webhook-service.ts";
@@ -127,13 +127,7 @@ export const accountPageService = defineService<typeof AccountService, PageDeps>
     const { accountId } = call.key;
     const change = { target: accountId, details: { fields: "name" } };
     await makeLoggedChange(deps, call, change, (action) =>
-      updateAccount(deps.database, action, accountId, {
-        name,
-        externalId: undefined,
-        email: undefined,
-        notes: undefined,
-        lowBalanceMicros: undefined,
-      }),
+      updateAccount(deps.database, action, accountId, { name }),
     );
     return {};
   },
@@ -222,14 +216,7 @@ export const accountPageService = defineService<typeof AccountService, PageDeps>
   listTopUps: topUpService.methods.listTopUps,
   getAutoTopUp: topUpService.methods.getAutoTopUp,
   putAutoTopUp: logged(topUpService.methods.putAutoTopUp, (request) => ({
-    details: {
-      enabled: String(request.enabled),
-      ...(request.enabled && {
-        threshold_micros: request.thresholdMicros,
-        amount_micros: request.amountMicros,
-        monthly_max_micros: request.monthlyMaxMicros,
-      }),
-    },
+    details: detailsOfAutoTopUp(request),
   })),
 
   getWebhook: webhookService.methods.getWebhook,

@@ -88,19 +88,25 @@ export async function getAnyAutoTopUp(deps: Deps, request: GetAnyAutoTopUpReques
 
 export async function putAnyAutoTopUp(deps: Deps, request: PutAnyAutoTopUpRequest, call: ApiCall) {
   const { automatic } = topUpsOf(deps);
-  const { accountId, enabled, reason } = request;
-  const details = {
-    enabled: String(enabled),
-    ...(enabled && {
-      threshold_micros: request.thresholdMicros,
-      amount_micros: request.amountMicros,
-      monthly_max_micros: request.monthlyMaxMicros,
-    }),
-  };
-  const row = await makeLoggedChange(deps, call, { target: accountId, reason, details }, (action) =>
+  const { accountId, reason } = request;
+  const change = { target: accountId, reason, details: detailsOfAutoTopUp(request) };
+  const row = await makeLoggedChange(deps, call, change, (action) =>
     automatic.put({ ...changeOf(request), accountId, returnUrl: "", action }),
   );
   return { autoTopup: viewAutoTopUp(row) };
+}
+
+/** The settings for the log of operators. */
+export function detailsOfAutoTopUp(request: PutAutoTopUpRequest | PutAnyAutoTopUpRequest) {
+  const { enabled, thresholdMicros, amountMicros, monthlyMaxMicros } = request;
+  return {
+    enabled: String(enabled),
+    ...(enabled && {
+      threshold_micros: thresholdMicros,
+      amount_micros: amountMicros,
+      monthly_max_micros: monthlyMaxMicros,
+    }),
+  };
 }
 
 function changeOf(request: PutAutoTopUpRequest | PutAnyAutoTopUpRequest) {

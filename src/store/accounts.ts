@@ -30,11 +30,16 @@ export type AccountRow = {
   has_grants: boolean;
 };
 
-/** An undefined field is not changed; an empty one is removed. */
 type AccountProfile = {
-  readonly externalId: string | undefined;
-  readonly email: string | undefined;
-  readonly notes: string | undefined;
+  readonly externalId?: string | undefined;
+  readonly email?: string | undefined;
+  readonly notes?: string | undefined;
+};
+
+/** An undefined field is not changed; an empty one is removed. */
+type AccountChanges = AccountProfile & {
+  readonly name?: string | undefined;
+  readonly lowBalanceMicros?: Micros | undefined;
 };
 
 export async function createAccount(
@@ -125,13 +130,7 @@ export async function updateAccount(
   database: Cells,
   action: OperatorAction,
   id: string,
-  {
-    name,
-    externalId,
-    email,
-    notes,
-    lowBalanceMicros,
-  }: AccountProfile & { readonly name: string | undefined; readonly lowBalanceMicros: Micros | undefined },
+  { name, externalId, email, notes, lowBalanceMicros }: AccountChanges,
 ): Promise<AccountRow> {
   const lane = laneOfId(id);
   const [row] = await database
