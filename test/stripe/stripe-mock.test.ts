@@ -1,7 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
+import type { ClientRequest, IncomingMessage } from "node:http";
 import { createServer } from "node:net";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { StripePayments } from "../../src/payments/stripe.ts";
 import { problemOf } from "../support/python.ts";
 
@@ -14,6 +16,12 @@ if (problem !== undefined) console.error(`SKIPPED: requests are not checked agai
 describe.skipIf(problem !== undefined)("stripe-mock", () => {
   let mock: ChildProcess;
   let payments: StripePayments;
+  /** The requests and their statuses: some callers take a refusal for an answer. */
+  const answers: string[] = [];
+  const record = (message: unknown) => {
+    const { request, response } = message as { request: ClientRequest; response: IncomingMessage };
+    answers.push(`${request.method} ${request.path} ${response.statusCode}`);
+  };
 
   beforeAll(async () => {
     const port = await freePort();
@@ -28,8 +36,17 @@ describe.skipIf(problem !== undefined)("stripe-mock", () => {
     });
     const api = new URL(`http://${address}`);
     payments = new StripePayments({ secretKey: "sk_test_x", webhookSecret: "whsec_x", api }, "vx");
+    subscribe("http.client.response.finish", record);
   }, 300_000);
+  beforeEach(() => {
+    answers.length = 0;
+  });
+  afterEach(() => {
+    expect(answers.length).toBeGreaterThan(0);
+    expect(answers.filter((answer) => !answer.endsWith(" 200"))).toEqual([]);
+  });
   afterAll(async () => {
+    unsubscribe("http.client.response.finish", record);
     process.kill(-(mock.pid as number), "SIGKILL");
     await once(mock, "exit");
   });
@@ -67,6 +84,15 @@ describe.skipIf(problem !== undefined)("stripe-mock", () => {
     expect(id).toMatch(/^pi_/);
     expect(await payments.confirmPayment(id)).toBe(true);
     expect(await payments.cancelPayment(id)).toBe(true);
+  });
+
+  test("accepts the requests that end the pages and the customer of an account that closes", async () => {
+    expect(await payments.expirePage("cs_test_a1b2c3")).toBe(true);
+    await payments.deleteCustomer("cus_1a2b3c");
+    expect(answers).toEqual([
+      "POST /v1/checkout/sessions/cs_test_a1b2c3/expire 200",
+      "DELETE /v1/customers/cus_1a2b3c 200",
+    ]);
   });
 });
 
