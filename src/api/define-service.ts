@@ -72,6 +72,7 @@ export function withDeps<Needs>({ service, unknownFields, methods }: ServiceDefi
 export type Actor = Pick<Operator, "id" | "name"> & {
   /** Only of a member, whose changes belong to the log of the account. */
   readonly accountId?: string | undefined;
+  readonly memberRole?: MemberRole | undefined;
 };
 
 /** The person, or the operator who views the page, and the role in the account of the call. */

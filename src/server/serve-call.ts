@@ -203,7 +203,8 @@ export class ServiceCall implements ApiCall {
 
   get actor(): Actor {
     const { member, key } = this.#admitted;
-    return member ? { id: member.personId, name: "", accountId: key?.accountId } : this.operator;
+    if (!member) return this.operator;
+    return { id: member.personId, name: "", accountId: key?.accountId, memberRole: member.role };
   }
 
   async recheck(): Promise<void> {

@@ -1,3 +1,4 @@
+import { DomainError, ERRORS } from "../domain/errors.ts";
 import { laneOfId } from "../domain/lane.ts";
 import type { MemberRole } from "../domain/member.ts";
 import type { Cells } from "./driver/cells.ts";
@@ -321,5 +322,13 @@ export async function acceptInvitation(
   const lane = laneOfId(accountId);
   await database.home.call("link_person", personId, accountId);
   const parameters = [lane, accountId, id, bytes(fingerprint), personId, email];
-  await database.at(lane).call("accept_invitation", actionJson(action), ...parameters);
+  try {
+    await database.at(lane).call("accept_invitation", actionJson(action), ...parameters);
+  } catch (error) {
+    // The link would keep the person's data for ever.
+    const isRefused = error instanceof DomainError && ERRORS[error.reason].status < 500;
+    if (isRefused && !(await findMember(database, accountId, { id: personId, email })))
+      await unlinkPerson(database, personId, accountId);
+    throw error;
+  }
 }

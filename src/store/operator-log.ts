@@ -1,4 +1,5 @@
 import { LANE_COUNT, laneOfId } from "../domain/lane.ts";
+import type { MemberRole } from "../domain/member.ts";
 import { badToken, cutPage, type Page } from "../domain/page.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
 import { mergeCells } from "./merge-cells.ts";
@@ -9,6 +10,8 @@ export type OperatorAction = {
   readonly actorName: string;
   /** The account of a member; undefined for operators. */
   readonly accountId?: string | undefined;
+  /** The role with which the member was admitted: another one refuses the change. Undefined for a person who joins, and for operators. */
+  readonly actorRole?: MemberRole | undefined;
   /** Such as "CreditAccount". */
   readonly method: string;
   /** The id or name that the request names; logged if the change is refused. */
@@ -50,6 +53,7 @@ export function actionJson(action: OperatorAction): string {
   return JSON.stringify({
     actor_id: action.actorId,
     actor_name: action.actorName,
+    actor_role: action.actorRole,
     method: action.method,
     target: action.target,
     reason: action.reason,

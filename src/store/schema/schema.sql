@@ -1380,7 +1380,6 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION report_depleted(p_lane smallint, p_account_id text, p_required_micros bigint) RETURNS integer; for the server
 -- FUNCTION report_leaks(p_lane smallint, p_leaks text) RETURNS TABLE(fingerprint text, key_id text, account_id text, revoked_keys integer); for the server
 -- FUNCTION require_lane(p_lane smallint) RETURNS void
--- FUNCTION require_other_owner(p_lane smallint, p_account_id text, p_person_id text) RETURNS void
 -- FUNCTION require_plan(p_name text) RETURNS plans
 -- FUNCTION rerate_entries(p_act text, p_lane smallint, p_account_id text, p_first bigint, p_end bigint, p_model text, p_rates price_rates[], p_cause text, p_reason text, p_apply boolean, p_limit integer) RETURNS TABLE(adjusted bigint, credit_micros bigint, debit_micros bigint, refused bigint, refused_micros bigint, skipped bigint, next_seq bigint); for the server
 -- FUNCTION restart_windows(p_counter limit_counter, p_at timestamp with time zone) RETURNS limit_counter
@@ -1428,6 +1427,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION sweep_events(p_days integer) RETURNS integer; for the server
 -- FUNCTION sweep_failures(p_days integer, p_limit integer) RETURNS integer; for the server
 -- FUNCTION take_owed(p_lane smallint, p_account_id text, p_reason text) RETURNS void
+-- FUNCTION take_owner_role(p_lane smallint, p_account_id text, p_person_id text) RETURNS void
 -- FUNCTION top_up_after_refusal(p_lane smallint, p_account_id text) RETURNS void; for the server
 -- FUNCTION topup_charge(p_lane smallint, p_id text) RETURNS TABLE(is_allowed boolean, customer_id text, method_id text); for the server
 -- FUNCTION topups_to_poll(p_limit integer) RETURNS TABLE(id text); for the server

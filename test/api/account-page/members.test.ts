@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { AccountService } from "../../../gen/vx/account/v1/account_pb.js";
 import { coversRole, type MemberRole } from "../../../src/domain/member.ts";
 import { policyOf } from "../../../src/rules/policy.ts";
@@ -23,6 +23,15 @@ async function join(owner: Customer, accountId: string, role: string): Promise<C
 
 async function idOf(person: Customer): Promise<string> {
   return String((await person.do("GetSession")).personId);
+}
+
+/** Resolves when a call of the function waits for a lock. */
+async function waitsForLane(name: string): Promise<void> {
+  await vi.waitFor(async () => {
+    const waiting = await app.database.owner`
+      SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ~ ${name}`;
+    expect(waiting.length).toBeGreaterThan(0);
+  });
 }
 
 describe("roles", () => {
@@ -225,6 +234,48 @@ describe("members", () => {
     );
   });
 
+  test.each([
+    ["is removed", "owner", "RemoveMember"],
+    ["leaves", "self", "LeaveAccount"],
+    ["gets another role", "owner", "SetMemberRole"],
+  ] as const)("the links of an owner end when the person %s; those of others stay", async (_, by, method) => {
+    const { customer: owner, accountId } = await newOwner();
+    const second = await join(owner, accountId, "owner");
+    const personId = await idOf(second);
+    const kept = await owner.do("CreateInvitation", { role: "viewer" }, accountId);
+    const ended = await second.do("CreateInvitation", { role: "owner" }, accountId);
+    await second.do("SetMemberRole", { personId, role: "owner" }, accountId);
+    expect((await owner.do("ListInvitations", {}, accountId)).invitations).toHaveLength(2);
+    const request = by === "self" ? {} : { personId, ...(method === "SetMemberRole" && { role: "viewer" }) };
+    await (by === "self" ? second : owner).do(method, request, accountId);
+    expect((await owner.do("ListInvitations", {}, accountId)).invitations).toMatchObject([
+      { createdBy: await idOf(owner) },
+    ]);
+    const stranger = await Customer.signIn(app, `stranger${++people}@example.com`);
+    expect(await stranger.fail("AcceptInvitation", { token: tokenOf(ended.url) })).toBe(
+      "403 invalid_invitation",
+    );
+    await stranger.do("AcceptInvitation", { token: tokenOf(kept.url) });
+  });
+
+  test.each([
+    ["was removed", "DELETE FROM vx.members", "401 invalid_session"],
+    ["has another role", "UPDATE vx.members SET role = 'viewer'", "403 insufficient_role"],
+  ])("a change of a member who %s after the call was admitted is refused", async (_, change, refusal) => {
+    const { customer: owner, accountId } = await newOwner();
+    const second = await join(owner, accountId, "owner");
+    const personId = await idOf(second);
+    const { call } = await app.database.owner.begin(async (sql) => {
+      await sql`SELECT 1 FROM vx.lanes WHERE lane = vx.lane_of(${accountId}) FOR UPDATE`;
+      const call = second.fail("CreateInvitation", { role: "owner" }, accountId);
+      await waitsForLane("create_invitation");
+      await sql.unsafe(`${change} WHERE person_id = $1`, [personId]);
+      return { call };
+    });
+    expect(await call).toBe(refusal);
+    expect(await owner.do("ListInvitations", {}, accountId)).not.toHaveProperty("invitations");
+  });
+
   test("of ten people who use one invitation at once, one becomes a member", async () => {
     const { customer: owner, accountId } = await newOwner();
     const { url } = await owner.do("CreateInvitation", { role: "viewer" }, accountId);
@@ -235,6 +286,9 @@ describe("members", () => {
     );
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
     expect((await owner.do("ListMembers", {}, accountId)).members).toHaveLength(2);
+    // The others are not kept as people with an account.
+    const links = await app.database.owner`SELECT FROM vx.person_accounts WHERE account_id = ${accountId}`;
+    expect(links).toHaveLength(2);
   });
 
   test("a member cannot raise itself", async () => {

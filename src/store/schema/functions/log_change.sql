@@ -1,10 +1,12 @@
 -- Records a change by an operator or a member. The functions that change something call it in the same transaction.
--- The operator may have been revoked, or the member removed, since the call was authenticated: then nothing is changed.
+-- The operator may have been revoked, or the member removed or given another role, since the call was authenticated: then nothing is
+-- changed. A person who joins acts without a role.
 CREATE OR REPLACE FUNCTION log_change(p_act text, p_lane smallint, p_target text, p_account_id text) RETURNS void
   LANGUAGE plpgsql
 AS $$
 DECLARE
   v_act constant operator_act := json_populate_record(NULL::operator_act, p_act::json);
+  v_role text;
 BEGIN
   IF v_act.actor_id LIKE 'op\_%' THEN
     -- The lock keeps the operator from being revoked before the change is stored. Operators may revoke themselves.
@@ -14,10 +16,12 @@ BEGIN
       PERFORM refuse('invalid_operator_token');
     END IF;
   ELSIF v_act.actor_id LIKE 'usr\_%' THEN
-    PERFORM 1 FROM members m
+    SELECT m.role INTO v_role FROM members m
       WHERE m.lane = p_lane AND m.account_id = p_account_id AND m.person_id = v_act.actor_id FOR SHARE;
     IF NOT FOUND THEN
       PERFORM refuse('invalid_session');
+    ELSIF v_role <> p_act::json->>'actor_role' THEN
+      PERFORM refuse('insufficient_role', 'Your role in the account has changed. Repeat the call.');
     END IF;
   END IF;
   PERFORM append_operator_event(v_act, p_lane, p_target, p_account_id, 'ok');

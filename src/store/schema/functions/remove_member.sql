@@ -1,4 +1,4 @@
--- Removes a member. Someone who is not a member is ignored.
+-- Removes a member, and the invitations of that person. Someone who is not a member is ignored.
 CREATE OR REPLACE FUNCTION remove_member(p_act text, p_lane smallint, p_account_id text, p_person_id text) RETURNS void
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
@@ -8,7 +8,7 @@ BEGIN
   IF NOT FOUND THEN
     RETURN;
   END IF;
-  PERFORM require_other_owner(p_lane, p_account_id, p_person_id);
+  PERFORM take_owner_role(p_lane, p_account_id, p_person_id);
   PERFORM write_event(p_lane, p_account_id, 'member.removed', jsonb_build_object('person_id', p_person_id));
   -- Before the row is deleted: members may remove themselves.
   PERFORM log_change(p_act, p_lane, p_person_id, p_account_id);

@@ -6,7 +6,7 @@ AS $$
 BEGIN
   PERFORM lock_account(p_lane, p_account_id);
   IF p_role <> 'owner' THEN
-    PERFORM require_other_owner(p_lane, p_account_id, p_person_id);
+    PERFORM take_owner_role(p_lane, p_account_id, p_person_id);
   END IF;
   PERFORM log_change(p_act, p_lane, p_person_id, p_account_id);
   UPDATE members m SET role = p_role::member_role
