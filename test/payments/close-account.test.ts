@@ -1,26 +1,21 @@
-import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { stepOfClosing } from "../../src/store/closing.ts";
 import { Database } from "../../src/store/driver/database.ts";
-import { sendJson } from "../rest/send-json.ts";
 import { TEST_ACTION } from "../support/action.ts";
-import { dumpTables } from "../support/database.ts";
 import { FakeStripe } from "../support/fake-stripe.ts";
 import { replyWhen } from "../support/fake-upstreams/behaviours.ts";
-import { createTestKey, type TestKey } from "../support/fixtures.ts";
-import { type Metered, MODEL, startMetered } from "../support/metered.ts";
+import { COST, FilledAccount } from "../support/filled-account.ts";
+import type { TestKey } from "../support/fixtures.ts";
+import { type Metered, startMetered } from "../support/metered.ts";
 
-/** In every text about the customer of a test. */
-let secret = "";
-/** A call holds 26 micros and costs 14. The fourth one takes a limit of 68 to 80 %. */
-const COST = 14n;
-const LIMIT = 68n;
 const reason = "the customer left";
-const SCOPES = ["read", "billing", "generate", "webhooks", "keys"];
 
 let stripe: FakeStripe;
 let metered: Metered;
+let account: FilledAccount;
 let key: TestKey;
+/** In every text about the customer of a test. */
+let secret = "";
 let database: Database;
 
 beforeAll(async () => {
@@ -35,9 +30,8 @@ beforeAll(async () => {
   });
 });
 beforeEach(async () => {
-  secret = `Rosalind-${randomUUID()}`;
-  const { accountId } = await metered.payer(10_000_000n);
-  key = await createTestKey(metered.operator, { accountId, scopes: SCOPES });
+  account = await FilledAccount.create(metered, stripe);
+  ({ key, secret } = account);
 });
 afterEach(() => {
   stripe.before = () => undefined;
@@ -48,67 +42,13 @@ afterAll(async () => {
   await stripe.stop();
 });
 
-const send = (verb: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
-  sendJson(metered.app.url, {
-    verb,
-    path,
-    secret: key.secret,
-    headers,
-    ...(body === undefined ? {} : { body }),
-  });
-
-const generate = (headers: Record<string, string> = {}) =>
-  send(
-    "POST",
-    "/v1/generate",
-    { model: MODEL, messages: [{ role: "user", content: "hi" }], max_tokens: 10, user: secret },
-    headers,
-  );
+const send = (verb: string, path: string, body?: unknown, headers?: Record<string, string>) =>
+  account.send(verb, path, body, headers);
+const generate = () => account.generate();
+const fill = () => account.fill();
 
 const close = (more: { balance?: string; dryRun?: boolean } = {}) =>
   metered.operator.closeAccount({ accountId: key.accountId, reason, balance: "written_off", ...more });
-
-/** An account with personal data in all of its tables. Returns the id of a top-up that is not paid. */
-async function fill(): Promise<string> {
-  const { operator, app } = metered;
-  const { accountId } = key;
-  await operator.updateAccount({
-    accountId,
-    name: secret,
-    email: `${secret}@example.com`,
-    externalId: secret,
-    notes: secret,
-  });
-  const limit = { metric: "cost", window: "day", amount: LIMIT, per: "user" };
-  await operator.setLimit({ owner: { case: "accountId", value: accountId }, limit });
-  for (const i of [1, 2, 3, 4])
-    expect((await generate({ "idempotency-key": `${secret} ${i}` })).status).toBe(200);
-  const named = { name: `${secret}'s laptop`, allowed_cidrs: ["203.0.113.77/32"] };
-  expect((await send("POST", "/v1/keys", named)).status).toBe(200);
-  const webhook = { url: `https://hooks.example/${secret}`, description: secret };
-  expect((await send("POST", "/v1/webhooks", webhook)).status).toBe(200);
-  const topUp = { amount_micros: 25_000_000, return_url: `https://app.example/${secret}` };
-  const { body } = await send("POST", "/v1/topups", topUp, { "idempotency-key": secret });
-  await operator.putAutoTopUp({
-    accountId,
-    enabled: true,
-    thresholdMicros: 1_000_000n,
-    amountMicros: 10_000_000n,
-    monthlyMaxMicros: 100_000_000n,
-  });
-  await stripe.deliver(stripe.storeCard(stripe.setupOf(accountId)), app.url);
-  const { owner } = app.database;
-  await owner`
-    INSERT INTO vx.people (id, issuer, subject, email, created_at, signed_in_at)
-    VALUES (${accountId}, 'test', ${accountId}, 'ada@example.com', clock_timestamp(), clock_timestamp())`;
-  await owner`INSERT INTO vx.person_accounts VALUES (${accountId}, ${accountId})`;
-  await owner`
-    INSERT INTO vx.members VALUES (vx.lane_of(${accountId}), ${accountId}, ${accountId}, ${secret}, 'owner', clock_timestamp())`;
-  await owner`
-    INSERT INTO vx.invitations VALUES (vx.lane_of(${accountId}), 'inv_' || ${accountId}, ${accountId}, sha256(''), 'viewer', ${secret},
-      ${accountId}, clock_timestamp(), clock_timestamp() + interval '1 day')`;
-  return (body as { topup: { id: string } }).topup.id;
-}
 
 async function entries(): Promise<string[]> {
   const list = await metered.operator.listLedgerEntries({ accountId: key.accountId });
@@ -116,9 +56,7 @@ async function entries(): Promise<string[]> {
 }
 
 const auditFindings = async () => (await metered.operator.audit({})).findings;
-/** The rows with a text about the customer. */
-const remains = async () =>
-  (await dumpTables(metered.app.database)).split("\n").filter((row) => row.includes(secret));
+const remains = () => account.remains();
 
 /** Each change of an account leaves one of these. */
 async function traces() {

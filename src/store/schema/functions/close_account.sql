@@ -48,7 +48,6 @@ BEGIN
   END IF;
   DELETE FROM webhooks w WHERE w.lane = p_lane AND w.account_id = p_id;
   DELETE FROM previous_secrets s USING keys k WHERE s.lane = p_lane AND k.lane = p_lane AND k.id = s.key_id AND k.account_id = p_id;
-  DELETE FROM invitations i WHERE i.lane = p_lane AND i.account_id = p_id;
   DELETE FROM members m WHERE m.lane = p_lane AND m.account_id = p_id;
   DELETE FROM account_profiles p WHERE p.lane = p_lane AND p.account_id = p_id;
   UPDATE auto_topups s SET customer_id = NULL, method_id = NULL, method = '', page_id = NULL, page_url = '', due_at = NULL

@@ -1,5 +1,5 @@
--- Suspends an account, revokes its keys and stops its automatic top-ups, so that nothing new begins in it. Returns whether anything
--- changed. The caller holds the lock of the lane.
+-- Suspends an account, revokes its keys, deletes its invitations and stops its automatic top-ups, so that nothing new begins in it.
+-- Returns whether anything changed. The caller holds the lock of the lane.
 CREATE OR REPLACE FUNCTION stop_account(p_lane smallint, p_id text) RETURNS boolean
   LANGUAGE plpgsql
 AS $$
@@ -15,6 +15,8 @@ BEGIN
   )
   SELECT array_agg(r.id ORDER BY r.id) INTO v_key_ids FROM revoked r;
   PERFORM write_key_event(p_lane, k.id, 'key.revoked', '{"by":"operator"}') FROM unnest(v_key_ids) k (id);
+  -- The caller reads the members next: nobody may join after that.
+  DELETE FROM invitations WHERE lane = p_lane AND account_id = p_id;
   UPDATE auto_topups SET is_enabled = false WHERE lane = p_lane AND account_id = p_id AND is_enabled;
   IF FOUND THEN
     PERFORM write_auto_topup_event(p_lane, p_id, 'topup.auto_disabled', '', 'operator');
