@@ -43,7 +43,7 @@ export const eventService = defineService(EventService, {
   watchEvents: async function* ({ database, eventsDays, eventWatch }, request, call) {
     const { accountId, keyId } = call.key;
     const types = eventTypesOf(request);
-    const remove = eventWatch.open(accountId);
+    const watcher = eventWatch.open(accountId, keyId);
     try {
       let position = await eventPosition(database, accountId, request.after, eventsDays);
       let end = position;
@@ -52,15 +52,18 @@ export const eventService = defineService(EventService, {
         const rows = await listEvents(database, accountId, types, position, WATCHED_AT_ONCE);
         // A key is watched with the events; the session of a member is not.
         if (keyId === "") await call.recheck();
-        for (const row of rows) yield { event: viewEvent(row) };
+        for (const row of rows) {
+          watcher.check();
+          yield { event: viewEvent(row) };
+        }
         position = rows.at(-1)?.seq ?? position;
         if (rows.length === WATCHED_AT_ONCE) continue;
         // Events of other types are between the last row and the end.
         if (end > position) position = end;
-        end = await eventWatch.wait(accountId, keyId, position, call.signal);
+        end = await watcher.wait(position, call.signal);
       }
     } finally {
-      remove();
+      watcher.close();
     }
   },
 });

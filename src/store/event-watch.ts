@@ -8,18 +8,31 @@ const MAX_WATCHERS = 8_192;
 const MAX_WATCHERS_PER_ACCOUNT = 100;
 
 /** A reader of the events of an account. */
-type Watcher = {
+export type EventWatcher = {
+  /** Throws when the key is revoked or has expired, and when the server stops: also while there are events to read. */
+  check(): void;
+  /** Resolves with the number of the last event when it is above `seq`. Rejects as `check` throws, and when the signal is aborted. */
+  wait(seq: bigint, signal: AbortSignal): Promise<bigint>;
+  close(): void;
+};
+
+type Open = {
   readonly lane: Lane;
   readonly accountId: string;
   readonly keyId: string;
+  ended: Reason | undefined;
+  waiting:
+    | {
+        /** The number of the last event that the watcher knows. */
+        readonly seq: bigint;
+        readonly resolve: (seq: bigint) => void;
+        readonly reject: (error: DomainError) => void;
+      }
+    | undefined;
 };
 
-type Waiting = Watcher & {
-  /** The number of the last event that the watcher knows. */
-  readonly seq: bigint;
-  readonly resolve: (seq: bigint) => void;
-  readonly reject: (error: DomainError) => void;
-};
+/** Above the number of any event: of watchers that read, only the keys are checked. */
+const NO_EVENT = 2n ** 63n - 1n;
 
 type Row = { readonly n: bigint; readonly seq: bigint | null; readonly ended: Reason | null };
 
@@ -32,83 +45,97 @@ type EventWatchOptions = {
 
 /**
  * Tells watchers of events when their account has new ones, and ends them when their key stops working. One statement per cell asks for
- * all watchers that wait, four times a second.
+ * all watchers, four times a second.
  */
 export class EventWatch {
   readonly #database: Cells;
   readonly #drainSignal: AbortSignal;
-  readonly #watchers = new Map<string, number>();
-  #count = 0;
-  readonly #waiting = new SlotArray<Waiting>();
+  readonly #counts = new Map<string, number>();
+  readonly #watchers = new SlotArray<Open>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor({ database, drainSignal }: EventWatchOptions) {
     this.#database = database;
     this.#drainSignal = drainSignal;
     drainSignal.addEventListener("abort", () => {
-      for (const { reject } of this.#waiting) reject(stopping());
+      for (const { waiting } of this.#watchers) waiting?.reject(stopping());
     });
   }
 
-  /** Admits a watcher; the returned function removes it. */
-  open(accountId: string): () => void {
-    const own = this.#watchers.get(accountId) ?? 0;
-    if (own >= MAX_WATCHERS_PER_ACCOUNT || this.#count >= MAX_WATCHERS) throw new DomainError("overloaded");
-    this.#watchers.set(accountId, own + 1);
-    this.#count++;
-    return () => {
-      const left = (this.#watchers.get(accountId) ?? 1) - 1;
-      if (left === 0) this.#watchers.delete(accountId);
-      else this.#watchers.set(accountId, left);
-      this.#count--;
+  open(accountId: string, keyId: string): EventWatcher {
+    const own = this.#counts.get(accountId) ?? 0;
+    if (own >= MAX_WATCHERS_PER_ACCOUNT || this.#watchers.size >= MAX_WATCHERS)
+      throw new DomainError("overloaded");
+    this.#counts.set(accountId, own + 1);
+    const watcher: Open = {
+      lane: laneOfId(accountId),
+      accountId,
+      keyId,
+      ended: undefined,
+      waiting: undefined,
+    };
+    const slot = this.#watchers.insert(watcher);
+    this.#timer ??= setTimeout(() => void this.#poll(), POLL_MS);
+    return {
+      check: () => this.#check(watcher),
+      wait: (seq, signal) => this.#wait(watcher, seq, signal),
+      close: () => {
+        this.#watchers.remove(slot);
+        const left = (this.#counts.get(accountId) ?? 1) - 1;
+        if (left === 0) this.#counts.delete(accountId);
+        else this.#counts.set(accountId, left);
+      },
     };
   }
 
-  /**
-   * Resolves with the number of the last event when it is above `seq`. Rejects when the key is revoked or has expired, when the
-   * signal is aborted, and when the server stops.
-   */
-  async wait(accountId: string, keyId: string, seq: bigint, signal: AbortSignal): Promise<bigint> {
+  #check({ ended }: Open): void {
     if (this.#drainSignal.aborted) throw stopping();
+    if (ended !== undefined) throw new DomainError(ended);
+  }
+
+  async #wait(watcher: Open, seq: bigint, signal: AbortSignal): Promise<bigint> {
+    this.#check(watcher);
     signal.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<bigint>();
     const onAbort = () => reject(signal.reason);
     signal.addEventListener("abort", onAbort, { once: true });
-    const slot = this.#waiting.insert({ lane: laneOfId(accountId), accountId, keyId, seq, resolve, reject });
-    this.#timer ??= setTimeout(() => void this.#poll(), POLL_MS);
+    watcher.waiting = { seq, resolve, reject };
     try {
       return await promise;
     } finally {
       signal.removeEventListener("abort", onAbort);
-      this.#waiting.remove(slot);
+      watcher.waiting = undefined;
     }
   }
 
   async #poll(): Promise<void> {
-    const waiting = [...this.#waiting];
+    const watchers = [...this.#watchers];
     await Promise.all(
       this.#database.all.map((cell, index) => {
-        const own = waiting.filter(({ lane }) => this.#database.owns(index, lane));
+        const own = watchers.filter(({ lane }) => this.#database.owns(index, lane));
         // A cell that does not answer delays only its own watchers.
         return own.length === 0 ? undefined : this.#ask(cell, own).catch(() => undefined);
       }),
     );
-    this.#timer = this.#waiting.size > 0 ? setTimeout(() => void this.#poll(), POLL_MS) : undefined;
+    this.#timer = this.#watchers.size > 0 ? setTimeout(() => void this.#poll(), POLL_MS) : undefined;
   }
 
-  async #ask(cell: Cells["home"], waiting: readonly Waiting[]): Promise<void> {
+  async #ask(cell: Cells["home"], watchers: readonly Open[]): Promise<void> {
     const listOf = (values: readonly unknown[]) => `{${values.join(",")}}`;
     const rows = await cell.call<Row>(
       "watched_accounts",
-      listOf(waiting.map(({ lane }) => lane)),
-      listOf(waiting.map(({ accountId }) => accountId)),
-      listOf(waiting.map(({ seq }) => seq)),
-      listOf(waiting.map(({ keyId }) => keyId)),
+      listOf(watchers.map(({ lane }) => lane)),
+      listOf(watchers.map(({ accountId }) => accountId)),
+      listOf(watchers.map(({ waiting }) => waiting?.seq ?? NO_EVENT)),
+      listOf(watchers.map(({ keyId }) => keyId)),
     );
     for (const { n, seq, ended } of rows) {
-      const watcher = waiting[Number(n) - 1];
-      if (ended !== null) watcher?.reject(new DomainError(ended));
-      else if (seq !== null) watcher?.resolve(seq);
+      const watcher = watchers[Number(n) - 1];
+      if (!watcher) continue;
+      if (ended !== null) {
+        watcher.ended = ended;
+        watcher.waiting?.reject(new DomainError(ended));
+      } else if (seq !== null) watcher.waiting?.resolve(seq);
     }
   }
 }

@@ -58,6 +58,15 @@ class RestWatch {
     return event;
   }
 
+  /** Reads all events; the number of these and the code of the error that ends the stream. */
+  async rest(): Promise<{ events: number; code: string }> {
+    for (let events = 0; ; events++) {
+      const { data } = (await this.#reader.read()).value as Message;
+      const { error } = JSON.parse(data);
+      if (error) return { events, code: error.code };
+    }
+  }
+
   /** The code of the error that ends the stream. */
   async error(): Promise<string> {
     const { data } = (await this.#reader.read()).value as Message;
@@ -127,6 +136,27 @@ describe("over REST", () => {
     for (const { id: own } of (await operator.listKeys({ accountId: key.accountId })).apiKeys)
       await operator.revokeKey({ keyId: own });
     expect(await revoked.error()).toBe("revoked_api_key");
+  });
+
+  test("ends when the key is revoked while there are kept events to read", async () => {
+    const key = await createTestKey(operator);
+    const { accountId } = key;
+    const count = 2_000;
+    // More than the buffers of a connection hold.
+    await app.database.owner`
+      INSERT INTO vx.events (lane, account_id, seq, id, type, created_at, data)
+      SELECT lane, account_id, seq + n, vx.event_id(lane, created_at + n * interval '1 microsecond'), type,
+             created_at + n * interval '1 microsecond', jsonb_build_object('name', repeat('x', 15000))
+      FROM vx.events, generate_series(1, ${count}) n WHERE account_id = ${accountId}`;
+    await app.database.owner`UPDATE vx.event_ends SET seq = seq + ${count} WHERE account_id = ${accountId}`;
+    const slow = await RestWatch.open(key);
+    const idle = await RestWatch.open(key, "?after=now");
+    await slow.next();
+    await operator.revokeKey({ keyId: key.id });
+    expect(await idle.error()).toBe("revoked_api_key");
+    const { code, events } = await slow.rest();
+    expect(code).toBe("revoked_api_key");
+    expect(events).toBeLessThan(count - 2);
   });
 
   test.each([
