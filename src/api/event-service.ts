@@ -11,7 +11,6 @@ import {
   eventPosition,
   listAllEvents as listAllEventRows,
   listEvents,
-  listEventsBefore,
   listLatestEvents,
 } from "../store/events.ts";
 import { type Deps, defineService } from "./define-service.ts";
@@ -34,9 +33,8 @@ export const eventService = defineService(EventService, {
     if (isLatest && request.after === "now")
       throw DomainError.ofField("after", 'must not be "now" with "desc"');
     const position = await eventPosition(database, accountId, request.after, eventsDays);
-    const rows = isLatest
-      ? await listEventsBefore(database, accountId, types, request.after === "" ? null : position, size + 1)
-      : await listEvents(database, accountId, types, position, size + 1);
+    const place = isLatest ? { before: request.after === "" ? undefined : position } : { after: position };
+    const rows = await listEvents(database, accountId, types, place, size + 1);
     const events = rows.slice(0, size).map(viewEvent);
     return { events, nextAfter: events.at(-1)?.id ?? request.after, hasMore: rows.length > size };
   },
@@ -49,7 +47,7 @@ export const eventService = defineService(EventService, {
       let end = position;
       call.startStream();
       for (;;) {
-        const rows = await listEvents(database, accountId, types, position, WATCHED_AT_ONCE);
+        const rows = await listEvents(database, accountId, types, { after: position }, WATCHED_AT_ONCE);
         // A key is watched with the events; the session of a member is not.
         if (keyId === "") await call.recheck();
         for (const row of rows) {

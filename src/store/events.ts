@@ -43,32 +43,19 @@ export async function eventPosition(
   return row?.event_position ?? 0n;
 }
 
-/** Events of an account after a number, oldest first. */
+/** Events of an account: oldest first after a number, or newest first before it. */
 export async function listEvents(
   database: Cells,
   accountId: string,
   types: readonly string[],
-  after: bigint,
+  place: { readonly after: bigint } | { readonly before: bigint | undefined },
   limit: number,
 ): Promise<EventRow[]> {
   const lane = laneOfId(accountId);
+  const position = "after" in place ? [place.after, false] : [place.before ?? null, true];
   return await database
     .at(lane)
-    .call<EventRow>("list_events", lane, accountId, types.join(","), after, limit);
-}
-
-/** Events of an account before a number, newest first; null for the last events. */
-export async function listEventsBefore(
-  database: Cells,
-  accountId: string,
-  types: readonly string[],
-  before: bigint | null,
-  limit: number,
-): Promise<EventRow[]> {
-  const lane = laneOfId(accountId);
-  return await database
-    .at(lane)
-    .call<EventRow>("list_latest_events", lane, accountId, types.join(","), before, limit);
+    .call<EventRow>("list_events", lane, accountId, types.join(","), ...position, limit);
 }
 
 /** A page of the events of one account, newest first. */
@@ -79,8 +66,8 @@ export async function listLatestEvents(
   page: Page,
 ) {
   if (!/^\d{0,18}$/.test(page.after)) throw badToken();
-  const before = page.after === "" ? null : BigInt(page.after);
-  const rows = await listEventsBefore(database, accountId, types, before, page.size + 1);
+  const before = page.after === "" ? undefined : BigInt(page.after);
+  const rows = await listEvents(database, accountId, types, { before }, page.size + 1);
   return cutPage(rows, page, ({ seq }) => seq.toString());
 }
 

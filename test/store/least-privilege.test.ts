@@ -84,7 +84,6 @@ const GRANTED = [
   "list_failures",
   "list_grants",
   "list_invitations",
-  "list_latest_events",
   "list_members",
   "list_operator_events",
   "list_page_sessions",

@@ -10,12 +10,13 @@ const FEW_PAGES = 300;
 test("lists of events read few pages, whatever the type and the number of events", async () => {
   const { owner } = store;
   const calls = [
-    "list_events(1::smallint, 'acct_1', '', 0, 51)",
-    "list_events(1::smallint, 'acct_1', '', 19000, 51)",
-    "list_events(1::smallint, 'acct_1', 'key.created', 0, 51)",
-    "list_events(1::smallint, 'acct_1', 'credit.posted,key.created', 10000, 51)",
-    "list_latest_events(1::smallint, 'acct_1', '', NULL, 51)",
-    "list_latest_events(1::smallint, 'acct_1', 'key.created', NULL, 51)",
+    "list_events(1::smallint, 'acct_1', '', 0, false, 51)",
+    "list_events(1::smallint, 'acct_1', '', 19000, false, 51)",
+    "list_events(1::smallint, 'acct_1', 'key.created', 0, false, 51)",
+    "list_events(1::smallint, 'acct_1', 'credit.posted,key.created', 10000, false, 51)",
+    "list_events(1::smallint, 'acct_1', '', NULL, true, 51)",
+    "list_events(1::smallint, 'acct_1', 'key.created', NULL, true, 51)",
+    "list_events(1::smallint, 'acct_1', 'credit.posted,key.created', 20000, true, 51)",
     "list_all_events('', 0, '', 51)",
     "list_all_events('key.created,account.suspended', 0, '', 51)",
     "event_position(1::smallint, 'acct_1', 'evt_10000', now(), 1)",
