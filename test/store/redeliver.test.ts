@@ -1,0 +1,45 @@
+import { expect, test } from "vitest";
+import { useStore } from "../support/store.ts";
+
+const store = useStore();
+
+const EVENTS = 2_000;
+const CALL = `vx.redeliver(NULL, 'whk_1', '', 1::smallint, 'acct_1', '', NULL, NULL, 1023::smallint, ${10 * EVENTS})`;
+
+test("a redelivery of a time makes failed events due at once, and calls no function for each event", async () => {
+  await store.owner
+    .begin(async (session) => {
+      await session`SET LOCAL track_functions = 'all'`;
+      await session`
+        INSERT INTO vx.accounts (lane, id, name, plan, created_at) VALUES (1, 'acct_1', 'test', 'free', now())`;
+      await session`
+        INSERT INTO vx.events (lane, account_id, seq, id, type, created_at, data)
+        SELECT 1, 'acct_1', n, 'evt_' || n, 'credit.posted', now() - interval '1 hour' + n * interval '1 ms', '{}'
+        FROM generate_series(1, ${EVENTS}) n`;
+      await session`INSERT INTO vx.event_ends VALUES (1, 'acct_1', ${EVENTS}, now())`;
+      // Every tenth failed, with an attempt that would be due tomorrow.
+      await session`
+        INSERT INTO vx.deliveries (lane, account_id, seq, webhook_id, event_id, created_at, due_at, attempts, state)
+        SELECT lane, account_id, seq, 'whk_1', id, created_at, now() + interval '1 day', 10,
+               CASE WHEN seq % 10 = 0 THEN 'failed' ELSE 'delivered' END::vx.delivery_state
+        FROM vx.events WHERE account_id = 'acct_1'`;
+      const [done] = await session.unsafe(`SELECT ${CALL} AS count`);
+      expect(done?.count).toBe(EVENTS / 10);
+      const due = await session<{ seq: bigint }[]>`
+        SELECT seq FROM vx.deliveries
+        WHERE webhook_id = 'whk_1' AND state = 'pending' AND attempts = 0 AND due_at <= clock_timestamp() ORDER BY due_at`;
+      expect(due.map(({ seq }) => Number(seq))).toEqual(
+        Array.from({ length: EVENTS / 10 }, (_, i) => 10 * (i + 1)),
+      );
+      const [called] = await session<{ calls: number }[]>`
+        SELECT sum(calls)::integer AS calls FROM pg_stat_xact_user_functions`;
+      expect(called?.calls).toBeGreaterThan(0);
+      expect(called?.calls).toBeLessThan(20);
+      throw ROLLBACK;
+    })
+    .catch((error: unknown) => {
+      if (error !== ROLLBACK) throw error;
+    });
+});
+
+const ROLLBACK = new Error("rolled back");
