@@ -69,6 +69,10 @@ const SESSION_PREFIX = "vxs_";
 /** More of a key than may be shown: a masked key has four characters and an ellipsis after the prefix. */
 const PARTS_OF_KEYS = new RegExp(`(${KEY_PREFIX}|${OPERATOR_PREFIX}|${SESSION_PREFIX})[0-9A-Za-z]{5,}`, "g");
 
+/** The start of the secret of a webhook, and what of it may not be shown: base64, possibly in JSON or in a URL. */
+const WEBHOOK_PREFIX = "whsec_";
+const PARTS_OF_WEBHOOK_SECRETS = new RegExp(`${WEBHOOK_PREFIX}[0-9A-Za-z+/=\\\\%]{5,}`, "g");
+
 /** The prefixes from a character that base64 and prose rarely contain, so that long texts are searched fast. */
 const KEY_MARK = KEY_PREFIX.slice(KEY_PREFIX.indexOf("_"));
 const OPERATOR_MARK = OPERATOR_PREFIX.slice(OPERATOR_PREFIX.indexOf("_"));
@@ -91,11 +95,14 @@ function hasMatch(text: string, form: RegExp, isWellFormed: (secret: string) => 
   return false;
 }
 
-/** Replaces any text that looks like a key, an operator token or a session. */
+/** Replaces any text that looks like a key, an operator token, a session or the secret of a webhook. */
 export function redactKeys(text: string): string {
+  const withoutSecrets = text.includes(WEBHOOK_PREFIX)
+    ? text.replace(PARTS_OF_WEBHOOK_SECRETS, `${WEBHOOK_PREFIX}[redacted]`)
+    : text;
   if (!text.includes(KEY_PREFIX) && !text.includes(OPERATOR_PREFIX) && !text.includes(SESSION_PREFIX))
-    return text;
-  return text.replace(PARTS_OF_KEYS, "$1[redacted]");
+    return withoutSecrets;
+  return withoutSecrets.replace(PARTS_OF_KEYS, "$1[redacted]");
 }
 
 /** The form in which a key may be shown. */

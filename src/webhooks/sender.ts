@@ -1,6 +1,7 @@
 import { createRequire } from "node:module";
 import { Webhook } from "standardwebhooks";
 import type { Agent, Dispatcher } from "undici";
+import { redactKeys } from "../domain/credentials.ts";
 import { type DeliveryAddresses, REFUSED_ADDRESS } from "./addresses.ts";
 
 const require = createRequire(import.meta.url);
@@ -190,9 +191,13 @@ function textOf(error: Error): string {
   return storable(`The connection failed: ${error.message}`, MAX_ERROR_CHARACTERS);
 }
 
-/** The first characters of a text from outside, without what PostgreSQL refuses: NUL, and half of a pair. */
+/**
+ * The first characters of a text from outside, without what PostgreSQL refuses, NUL and half of a pair, and without keys and secrets, which
+ * the page of an error can have.
+ */
 function storable(text: string, maxCharacters: number): string {
-  return [...text.toWellFormed().replaceAll("\0", "\ufffd")].slice(0, maxCharacters).join("");
+  const safe = redactKeys(text.toWellFormed().replaceAll("\0", "\ufffd"));
+  return [...safe].slice(0, maxCharacters).join("");
 }
 
 /** Seconds, or a date. */

@@ -133,6 +133,16 @@ describe("a delivery", () => {
     expect(await deliveries(key, id, "?state=delivered")).toHaveLength(1);
   });
 
+  test("is listed without the keys and secrets that an answer repeats", async () => {
+    const key = await newKey();
+    const { id, secret } = await create(key);
+    const escaped = JSON.stringify(secret).replaceAll("/", "\\/");
+    receiver.respond = (response) => response.writeHead(500).end(`VX_KEY=${key.secret} ${secret} ${escaped}`);
+    await credit(key);
+    const { outcome } = await settled(key, id, "pending", 1);
+    expect(outcome.answer).toBe(`VX_KEY=vx_live_[redacted] whsec_[redacted] "whsec_[redacted]"`);
+  });
+
   test("of a webhook of operators is sent for events of any account", async () => {
     const { webhook, secret } = await operator.createWebhook({
       url: receiver.url("/all"),
@@ -385,6 +395,18 @@ describe("a webhook", () => {
       status: 404,
     });
     expect(await deliveries(key, id)).toEqual([]);
+  });
+
+  test("that is deleted leaves no queue, also if nothing is pending", async () => {
+    const key = await newKey();
+    const { id } = await create(key);
+    await credit(key);
+    await settled(key, id, "delivered", 1);
+    await api(key, "DELETE", `/${id}`);
+    const { owner } = app.database;
+    await expect
+      .poll(() => owner`SELECT 1 FROM vx.webhook_queues WHERE webhook_id = ${id}`, { timeout: 10_000 })
+      .toHaveLength(0);
   });
 
   test("that is deleted receives nothing more", async () => {
