@@ -121,12 +121,14 @@ export class DepletionReports {
 
 const CHECKS_PER_ROUND = 60;
 const KEYS_PER_ROUND = 1_000;
+const DELETED_AT_ONCE = 10_000;
 
 /** Writes the events of keys that expire soon, and deletes old events, of one cell. */
 export class EventUpkeep {
   readonly #cell: FunctionCaller;
   readonly #days: number;
   #checks = 0;
+  #hasOldEvents = false;
 
   /** @param days for how long events are kept */
   constructor(cell: FunctionCaller, days: number) {
@@ -134,11 +136,19 @@ export class EventUpkeep {
     this.#days = days;
   }
 
-  /** Called every second. */
+  /** Called every second: works once in a minute, and until no old events are left. */
   async maintain(): Promise<void> {
-    if (this.#checks++ % CHECKS_PER_ROUND !== 0) return;
-    const keys = await this.#cell.call<{ lane: Lane; id: string }>("expiring_keys", KEYS_PER_ROUND);
-    for (const { lane, id } of keys) await this.#cell.call("warn_of_expiry", lane, id);
-    await this.#cell.call("sweep_events", this.#days);
+    const isRound = this.#checks++ % CHECKS_PER_ROUND === 0;
+    if (isRound) {
+      const keys = await this.#cell.call<{ lane: Lane; id: string }>("expiring_keys", KEYS_PER_ROUND);
+      for (const { lane, id } of keys) await this.#cell.call("warn_of_expiry", lane, id);
+    }
+    if (!isRound && !this.#hasOldEvents) return;
+    const [row] = await this.#cell.call<{ sweep_events: number }>(
+      "sweep_events",
+      this.#days,
+      DELETED_AT_ONCE,
+    );
+    this.#hasOldEvents = row?.sweep_events === DELETED_AT_ONCE;
   }
 }

@@ -1423,7 +1423,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION stored_usage(p_lane smallint, p_account_id text, p_end integer, p_position text, p_limit integer) RETURNS TABLE(fingerprint numeric, next text); for the server
 -- FUNCTION sweep(p_lane smallint) RETURNS bigint; for the server
 -- FUNCTION sweep_counters(p_lane smallint, p_now timestamp with time zone) RETURNS void
--- FUNCTION sweep_events(p_days integer) RETURNS integer; for the server
+-- FUNCTION sweep_events(p_days integer, p_limit integer) RETURNS integer; for the server
 -- FUNCTION sweep_failures(p_days integer, p_limit integer) RETURNS integer; for the server
 -- FUNCTION take_owed(p_lane smallint, p_account_id text, p_reason text) RETURNS void
 -- FUNCTION take_owner_role(p_lane smallint, p_account_id text, p_person_id text) RETURNS void

@@ -147,7 +147,7 @@ describe("after the retention", () => {
     await owner`
       UPDATE vx.events SET created_at = created_at - interval '49 hours', id = ${id} WHERE account_id = ${old.accountId}`;
     expect((await list(`?after=${id}`, old.secret)).events).toEqual([]);
-    await owner`SELECT vx.sweep_events(2)`;
+    await owner`SELECT vx.sweep_events(2, 10)`;
     expect((await list("", old.secret)).events).toEqual([]);
     expect(await refusal(`?after=${id}`, old.secret)).toMatchObject({ status: 410, code: "cursor_expired" });
     await operator.suspendAccount({ accountId: old.accountId, reason: "test" });

@@ -46,7 +46,11 @@ BEGIN
     PERFORM write_event(p_lane, p_id, 'adjustment.posted', jsonb_build_object('entry_id', entry_id,
       'amount_micros', -v_account.balance_micros, 'balance_after_micros', 0, 'reason', p_reason));
   END IF;
-  DELETE FROM webhooks w WHERE w.lane = p_lane AND w.account_id = p_id;
+  -- Servers delete the queues.
+  WITH deleted AS (
+    DELETE FROM webhooks w WHERE w.lane = p_lane AND w.account_id = p_id RETURNING w.id
+  )
+  INSERT INTO woken_queues (lane, webhook_id) SELECT p_lane, d.id FROM deleted d;
   DELETE FROM previous_secrets s USING keys k WHERE s.lane = p_lane AND k.lane = p_lane AND k.id = s.key_id AND k.account_id = p_id;
   DELETE FROM members m WHERE m.lane = p_lane AND m.account_id = p_id;
   DELETE FROM account_profiles p WHERE p.lane = p_lane AND p.account_id = p_id;

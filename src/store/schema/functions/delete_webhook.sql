@@ -6,6 +6,7 @@ DECLARE
   v_old constant webhooks := lock_webhook(p_lane, p_account_id, p_id);
 BEGIN
   DELETE FROM webhooks w WHERE w.lane = p_lane AND w.id = p_id;
+  INSERT INTO woken_queues (lane, webhook_id) VALUES (p_lane, p_id);
   PERFORM log_webhook_change(p_act, p_lane, p_id, v_old.account_id);
 END
 $$;

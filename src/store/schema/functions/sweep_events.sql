@@ -1,6 +1,6 @@
--- Deletes events that are older than p_days, at most 10,000, with their deliveries, and the queues of deleted webhooks of
+-- Deletes events that are older than p_days, at most p_limit, with their deliveries, and the queues of deleted webhooks of
 -- operators. Returns the number of events.
-CREATE OR REPLACE FUNCTION sweep_events(p_days integer) RETURNS integer
+CREATE OR REPLACE FUNCTION sweep_events(p_days integer, p_limit integer) RETURNS integer
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
@@ -9,7 +9,7 @@ DECLARE
 BEGIN
   WITH deleted AS (
     DELETE FROM events e USING (
-      SELECT o.lane, o.account_id, o.seq FROM events o WHERE o.created_at < v_before ORDER BY o.created_at LIMIT 10000
+      SELECT o.lane, o.account_id, o.seq FROM events o WHERE o.created_at < v_before ORDER BY o.created_at LIMIT p_limit
     ) old WHERE e.lane = old.lane AND e.account_id = old.account_id AND e.seq = old.seq
     RETURNING e.lane, e.account_id, e.seq
   ), deliveries_of_deleted AS (
