@@ -1,3 +1,4 @@
+import type { ApiKey } from "../../gen/vx/v1/key_pb.js";
 import { PermittedButton, type PermittedButtonProps } from "../shared/permitted-button.tsx";
 import type { PageMethod, Viewer } from "./viewer.ts";
 
@@ -5,9 +6,12 @@ type ActionProps = Omit<PermittedButtonProps, "refusal"> & {
   readonly viewer: Viewer;
   /** The method that the action calls. */
   readonly method: PageMethod;
+  /** The key that the action changes. */
+  readonly apiKey?: ApiKey | undefined;
 };
 
 /** A button that the role of the member may not permit. */
-export function Action({ viewer, method, ...button }: ActionProps) {
-  return <PermittedButton {...button} refusal={viewer.refusalOf(method)} />;
+export function Action({ viewer, method, apiKey, ...button }: ActionProps) {
+  const refusal = viewer.refusalOf(method) ?? (apiKey && viewer.refusalOfKey(apiKey));
+  return <PermittedButton {...button} refusal={refusal} />;
 }

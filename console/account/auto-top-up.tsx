@@ -9,6 +9,7 @@ import { TextField } from "../shared/text-field.tsx";
 import { useToast } from "../shared/toast.tsx";
 import { useQuery } from "../shared/use-query.ts";
 import { Action } from "./action.tsx";
+import { openProviderPage } from "./provider-page.tsx";
 import type { Viewer } from "./viewer.ts";
 
 /** After so many in a row, the server stops. */
@@ -26,8 +27,9 @@ export function AutoTopUpCard({ viewer, version }: { readonly viewer: Viewer; re
   );
   const { data: auto, problem } = query;
   const put = async (change: Parameters<typeof topUpService.putAutoTopUp>[0]) => {
-    await topUpService.putAutoTopUp(change);
+    const { autoTopup } = await topUpService.putAutoTopUp(change);
     query.reload();
+    if (autoTopup) openProviderPage(viewer, autoTopup.setupUrl);
   };
   if (problem) return <ErrorState problem={problem} onRetry={query.reload} />;
   if (!auto) return null;

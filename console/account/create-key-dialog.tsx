@@ -4,13 +4,20 @@ import { NEW_KEY, NewKeyFields, newKeyErrors, newKeyPropertiesOf } from "../shar
 import { useQuery } from "../shared/use-query.ts";
 import type { Viewer } from "./viewer.ts";
 
-const HINTS = {
+const HINTS_OF_KEY = {
   rpm: "At most the limit of the key you are signed in with. Empty: as many as that key.",
   expiry: "Not later than the key you are signed in with.",
 } as const;
 
-/** A key expires with the key that created it at the latest. */
-export const NO_EXPIRY = "As late as possible";
+const HINTS_OF_MEMBER = {
+  rpm: "At most the limit of the plan. Empty: as many as the plan allows.",
+  expiry: "The key stops working at this time.",
+} as const;
+
+/** A key expires with the key that created it at the latest; members create keys without an end. */
+export function noExpiryOf({ membership }: Viewer): string {
+  return membership ? "Never" : "As late as possible";
+}
 
 type CreateKeyDialogProps = {
   readonly viewer: Viewer;
@@ -39,8 +46,9 @@ export function CreateKeyDialog({ viewer, onCreated, onClose }: CreateKeyDialogP
           form={form}
           errors={errors}
           onChange={(part) => setForm((before) => ({ ...before, ...part }))}
-          hints={HINTS}
-          noExpiry={NO_EXPIRY}
+          hints={viewer.membership ? HINTS_OF_MEMBER : HINTS_OF_KEY}
+          noExpiry={noExpiryOf(viewer)}
+          scopes={viewer.scopes}
           models={models}
         />
       )}

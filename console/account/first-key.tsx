@@ -3,7 +3,7 @@ import { Button } from "../shared/button.tsx";
 import { ProblemNotice, useAction } from "../shared/dialog.tsx";
 import { SecretDialog } from "../shared/secret-dialog.tsx";
 import { useQuery } from "../shared/use-query.ts";
-import { hrefOf } from "../shared/use-route.ts";
+import { ADD_CREDIT } from "./payments-section.tsx";
 import type { Viewer } from "./viewer.ts";
 
 /** Creates the first key of an account, and shows a call to paste. Nothing if there is a key. */
@@ -42,8 +42,8 @@ export function FirstKey({ viewer }: { readonly viewer: Viewer }) {
         <Button tone="primary" onClick={create} isBusy={isBusy} disabled={secret !== undefined}>
           Create key
         </Button>
-        {isEmpty && viewer.canPay && (
-          <a class="button button-plain" href={hrefOf("payments")}>
+        {isEmpty && viewer.canPay && viewer.canBill && (
+          <a class="button button-plain" href={ADD_CREDIT}>
             Add credit
           </a>
         )}

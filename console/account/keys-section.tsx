@@ -16,7 +16,7 @@ import { usePages } from "../shared/use-pages.ts";
 import { useQuery } from "../shared/use-query.ts";
 import { hrefOf } from "../shared/use-route.ts";
 import { Action } from "./action.tsx";
-import { CreateKeyDialog, NO_EXPIRY } from "./create-key-dialog.tsx";
+import { CreateKeyDialog, noExpiryOf } from "./create-key-dialog.tsx";
 import { PlainForm } from "./key-page.tsx";
 import type { Viewer } from "./viewer.ts";
 
@@ -83,7 +83,7 @@ export function KeysSection({ viewer }: { readonly viewer: Viewer }) {
           apiKey={edited}
           models={models}
           update={(request) => viewer.keyService.updateKey(request)}
-          noExpiry={NO_EXPIRY}
+          noExpiry={noExpiryOf(viewer)}
           onDone={changed}
           onClose={close}
           Form={PlainForm}
@@ -221,6 +221,8 @@ function columnsOf(
                 key={action}
                 viewer={viewer}
                 method={method}
+                // Everyone who manages keys may revoke one that leaked.
+                apiKey={action === "revoke" ? undefined : key}
                 onClick={() => onOpen({ key, action })}
                 label={`${text} ${key.name}`}
               >

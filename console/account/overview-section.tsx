@@ -8,8 +8,9 @@ import { UsageCard, UsageStats } from "../shared/usage-card.tsx";
 import { UsageSums } from "../shared/usage-sums.tsx";
 import { RANGES, type UsageView, usageViewOf, useUsage } from "../shared/usage-view.ts";
 import { useQuery } from "../shared/use-query.ts";
-import { changeParams, hrefOf } from "../shared/use-route.ts";
+import { changeParams } from "../shared/use-route.ts";
 import { FirstKey } from "./first-key.tsx";
+import { ADD_CREDIT } from "./payments-section.tsx";
 import { Spending } from "./spending.tsx";
 import { usageOf, type Viewer } from "./viewer.ts";
 
@@ -35,7 +36,7 @@ export function OverviewSection({ viewer, params }: OverviewProps) {
           Refresh
         </Button>
         {viewer.canPay && viewer.canBill && (
-          <a class="button button-primary" href={hrefOf("payments")}>
+          <a class="button button-primary" href={ADD_CREDIT}>
             Add credit
           </a>
         )}

@@ -11,14 +11,21 @@ import { Time, ZoneNote } from "../shared/time.tsx";
 import { useToast } from "../shared/toast.tsx";
 import { usePages } from "../shared/use-pages.ts";
 import { useQuery } from "../shared/use-query.ts";
+import { hrefOf, navigate } from "../shared/use-route.ts";
 import { Action } from "./action.tsx";
 import { AutoTopUpCard } from "./auto-top-up.tsx";
+import { openProviderPage, ReturnedPayment } from "./provider-page.tsx";
 import type { Viewer } from "./viewer.ts";
 
+/** The payments, with the dialog that asks for an amount. */
+export const ADD_CREDIT = hrefOf("payments", { add: "credit" });
+
+type PaymentsProps = { readonly viewer: Viewer; readonly params: URLSearchParams };
+
 /** Payments into the account. Only for keys with the scope "billing", on servers that take payments. */
-export function PaymentsSection({ viewer }: { readonly viewer: Viewer }) {
+export function PaymentsSection({ viewer, params }: PaymentsProps) {
   const { topUpService, accountService } = viewer;
-  const [isOpen, setOpen] = useState(false);
+  const canAdd = viewer.refusalOf("createTopUp") === undefined && viewer.account?.state !== "suspended";
   const pages = usePages(async (pageToken, signal) => {
     const { topups, nextPageToken } = await topUpService.listTopUps({ pageToken }, { signal });
     return { rows: topups, nextPageToken };
@@ -34,12 +41,13 @@ export function PaymentsSection({ viewer }: { readonly viewer: Viewer }) {
           viewer={viewer}
           method="createTopUp"
           tone="primary"
-          onClick={() => setOpen(true)}
+          onClick={() => navigate(ADD_CREDIT)}
           disabled={viewer.account?.state === "suspended"}
         >
           Add credit
         </Action>
       </PageHeader>
+      <ReturnedPayment viewer={viewer} onDone={pages.reload} />
       {account !== undefined && account.owedMicros > 0n && (
         <Notice tone="warn">
           A payment was refunded or disputed after it was spent: {account.owed} is owed. Calls that generate
@@ -55,16 +63,15 @@ export function PaymentsSection({ viewer }: { readonly viewer: Viewer }) {
       />
       <ZoneNote />
       <AutoTopUpCard viewer={viewer} version={pages.data} />
-      {isOpen && (
+      {canAdd && params.has("add") && (
         <AddCreditDialog
           create={async (amountMicros, idempotencyKey) => {
-            await topUpService.createTopUp(
-              { amountMicros },
-              { headers: { "idempotency-key": idempotencyKey } },
-            );
+            const headers = { "idempotency-key": idempotencyKey };
+            const { topup } = await topUpService.createTopUp({ amountMicros }, { headers });
             pages.reload();
+            return openProviderPage(viewer, topup?.url ?? "");
           }}
-          onClose={() => setOpen(false)}
+          onClose={() => navigate(hrefOf("payments"))}
         />
       )}
     </>
@@ -106,8 +113,8 @@ function linkOf({ url, receiptUrl, amount }: TopUp) {
 }
 
 type AddCreditDialogProps = {
-  /** A repetition with the same key creates nothing more. */
-  readonly create: (micros: bigint, idempotencyKey: string) => Promise<void>;
+  /** Returns whether the page of the payment opens. A repetition with the same key creates nothing more. */
+  readonly create: (micros: bigint, idempotencyKey: string) => Promise<boolean>;
   readonly onClose: () => void;
 };
 
@@ -123,8 +130,12 @@ function AddCreditDialog({ create, onClose }: AddCreditDialogProps) {
       action="Continue"
       errors={{ amount: isValid ? undefined : "Enter an amount with at most two decimals, such as 25.00." }}
       onSubmit={async () => {
-        await create(amount ?? 0n, `${attempt} ${amount}`);
-        toast("The payment page is ready: follow the link “Pay” in the list.");
+        const isOpening = await create(amount ?? 0n, `${attempt} ${amount}`);
+        toast(
+          isOpening
+            ? "The payment page opens."
+            : "The payment page is ready: follow the link “Pay” in the list.",
+        );
       }}
       onClose={onClose}
     >

@@ -17,6 +17,7 @@ import { TextField } from "../shared/text-field.tsx";
 import { useQuery } from "../shared/use-query.ts";
 import { Action } from "./action.tsx";
 import { callTexts, environmentText, type PlaygroundCall } from "./call-texts.ts";
+import { ADD_CREDIT } from "./payments-section.tsx";
 import type { Viewer } from "./viewer.ts";
 
 type Message = PlaygroundCall["messages"][number];
@@ -93,6 +94,10 @@ function Playground({ viewer, models }: PlaygroundProps) {
       if (!controller.signal.aborted) setProblem(problemOf(error));
     }
     if (text !== "") setHistory((before) => [...before, { role: "assistant", content: text }]);
+    else {
+      setHistory(history);
+      change({ text: form.text });
+    }
     setBusy(false);
   };
   const submit = (event: Event) => {
@@ -145,6 +150,13 @@ function Playground({ viewer, models }: PlaygroundProps) {
         )}
         {reply && model && <Cost model={model} call={call} reply={reply} isBusy={isBusy} />}
         {problem && <ProblemNotice problem={problem} />}
+        {problem?.reason === "INSUFFICIENT_BALANCE" && viewer.canPay && viewer.canBill && (
+          <div class="page-actions">
+            <a class="button button-primary" href={ADD_CREDIT}>
+              Add credit
+            </a>
+          </div>
+        )}
         <TextField
           label="Message"
           value={form.text}

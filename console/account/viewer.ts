@@ -9,7 +9,7 @@ import { policy, MemberRole as RoleNumber } from "../../gen/vx/options/v1/option
 import { AccountService, type GetAccountResponse } from "../../gen/vx/v1/account_pb.js";
 import { EventService } from "../../gen/vx/v1/event_pb.js";
 import { FailureService } from "../../gen/vx/v1/failure_pb.js";
-import { KeyService } from "../../gen/vx/v1/key_pb.js";
+import { type ApiKey, KeyService } from "../../gen/vx/v1/key_pb.js";
 import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
 import { LimitService } from "../../gen/vx/v1/limit_pb.js";
 import { type GetMeResponse, MeService } from "../../gen/vx/v1/me_pb.js";
@@ -18,7 +18,8 @@ import { StatementService } from "../../gen/vx/v1/statement_pb.js";
 import { TopUpService } from "../../gen/vx/v1/top_up_pb.js";
 import { UsageService } from "../../gen/vx/v1/usage_pb.js";
 import { WebhookService } from "../../gen/vx/v1/webhook_pb.js";
-import { coversRole, type MemberRole } from "../../src/domain/member.ts";
+import { coversRole, type MemberRole, SCOPES_OF_ROLE } from "../../src/domain/member.ts";
+import { SCOPES, type Scope } from "../../src/domain/scope.ts";
 import { PRODUCT } from "../shared/product.ts";
 import type { UsageSource } from "../shared/usage.ts";
 
@@ -38,6 +39,10 @@ export type Viewer = {
   readonly account: GetAccountResponse | undefined;
   /** Why the member's role does not allow a method. Keys get the refusal from the server. */
   readonly refusalOf: (method: PageMethod) => string | undefined;
+  /** Why the member's role does not allow to change the key, which has scopes that the role does not cover. */
+  readonly refusalOfKey: (apiKey: ApiKey) => string | undefined;
+  /** The scopes that a new key can get. Keys get the refusal of others from the server. */
+  readonly scopes: readonly Scope[];
   /** Only for members. */
   readonly pageService: Client<typeof PageService>;
   readonly accountService: Client<typeof AccountService>;
@@ -79,6 +84,8 @@ export async function signInWithKey(transport: Transport): Promise<Viewer> {
     membership: undefined,
     account,
     refusalOf: () => undefined,
+    refusalOfKey: () => undefined,
+    scopes: SCOPES,
     canPay: PRODUCT.takesPayments && canBill,
     canBill,
   };
@@ -97,6 +104,8 @@ export async function openAccount(transport: Transport, membership: Membership):
     membership,
     account: await clients.accountService.getAccount({}),
     refusalOf,
+    refusalOfKey: (apiKey) => refusalOfScopes(SCOPES_OF_ROLE[role as MemberRole], apiKey),
+    scopes: SCOPES_OF_ROLE[role as MemberRole],
     canPay: PRODUCT.takesPayments,
     canBill: refusalOf("updateAccount") === undefined,
   };
@@ -144,6 +153,12 @@ function refusalOfRole(role: string, isOperator: boolean, method: PageMethod): s
   if (isOperator) return "You view this page as an operator: you cannot change anything here.";
   const roles = needed === "owner" ? "the role “owner”" : `the role “${needed}” or “owner”`;
   return `This needs ${roles}. Your role is “${role}”.`;
+}
+
+function refusalOfScopes(covered: readonly string[], { scopes }: ApiKey): string | undefined {
+  const others = scopes.filter((scope) => !covered.includes(scope));
+  if (others.length === 0) return undefined;
+  return `The key has the scope “${others.join(", ")}”, which your role does not cover. Ask an owner.`;
 }
 
 /** Undefined if the key lacks the scope "read": without it, the page shows only what any key may read. */

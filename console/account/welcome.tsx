@@ -94,6 +94,10 @@ function Invitation(props: WelcomeProps & { readonly link: Link }) {
 
 function SignUp(props: WelcomeProps) {
   const { api, link, onOpen } = props;
+  const ignore = () => {
+    forgetLink();
+    onOpen(undefined);
+  };
   const [name, setName] = useState("");
   const [error, setError] = useState<string>();
   const { isBusy, problem, perform } = useAction();
@@ -121,9 +125,16 @@ function SignUp(props: WelcomeProps) {
           maxLength={100}
           onChange={setName}
         />
-        <Button type="submit" tone="primary" isBusy={isBusy}>
-          Create account
-        </Button>
+        <div class="dialog-actions">
+          {link && problem && (
+            <Button onClick={ignore} disabled={isBusy}>
+              Ignore the invitation
+            </Button>
+          )}
+          <Button type="submit" tone="primary" isBusy={isBusy}>
+            Create account
+          </Button>
+        </div>
       </form>
     </Card>
   );
@@ -150,15 +161,20 @@ function NotInvited(props: WelcomeProps) {
           .
         </li>
       </ul>
-      {person.email === "" && (
-        <p>
-          The identity provider has not verified your e-mail address. Verify it there, then sign in again:
-          sign-up needs it.
-        </p>
-      )}
+      {refusalText(person) !== undefined && <p>{refusalText(person)}</p>}
       <Button onClick={() => onOpen(undefined)}>Try again</Button>
     </Card>
   );
+}
+
+/** Why the person cannot sign up by itself. */
+function refusalText({ email, canSignUp }: GetSessionResponse): string | undefined {
+  if (email === "") {
+    return "The identity provider has not verified your e-mail address. Verify it there, then sign in again: sign-up needs it.";
+  }
+  if (PRODUCT.signUp === "closed" || canSignUp) return undefined;
+  const domain = email.slice(email.lastIndexOf("@") + 1);
+  return `Only people with an e-mail address of certain domains can sign up, and ${domain} is not among them. If you have another address, sign out, then sign in with it.`;
 }
 
 function Choice(props: WelcomeProps) {

@@ -55,6 +55,8 @@ export function EditKeyDialog({
           hints={HINTS}
           noExpiry={noExpiry}
           models={models}
+          // A key can only lose scopes.
+          scopes={apiKey.scopes}
           apiKey={apiKey}
         />
       )}

@@ -97,12 +97,15 @@ export type KeyFieldsProps = {
   readonly noExpiry: string;
   /** The models that can be selected. */
   readonly models: readonly string[];
-  /** The key that is changed: it can only lose scopes. */
+  /** The scopes that can be selected. Undefined for all. */
+  readonly scopes?: readonly string[];
+  /** The key that is changed. */
   readonly apiKey?: ApiKey;
 };
 
-export function KeyFields({ form, errors, onChange, hints, noExpiry, models, apiKey }: KeyFieldsProps) {
-  const scopes = SCOPES.filter(({ id }) => apiKey === undefined || apiKey.scopes.includes(id));
+export function KeyFields(props: KeyFieldsProps) {
+  const { form, errors, onChange, hints, noExpiry, models, apiKey } = props;
+  const scopes = SCOPES.filter(({ id }) => props.scopes?.includes(id) ?? true);
   return (
     <>
       <TextField

@@ -25,8 +25,11 @@ const TITLES: Partial<Record<Code, string>> = {
 /** More exact than the title of the code. */
 const REASON_TITLES: Readonly<Record<string, string>> = {
   ACCOUNT_SUSPENDED: "The account is suspended",
+  BUDGET_EXCEEDED: "A limit of cost is reached",
+  INSUFFICIENT_BALANCE: "The balance is too low",
   INSUFFICIENT_SCOPE: "This key does not have the scope",
   INSUFFICIENT_ROLE: "Your role does not allow this",
+  PAYMENT_REVERSED: "A payment was reversed",
   RATE_LIMIT_EXCEEDED: "The rate limit of the key is reached",
 };
 
