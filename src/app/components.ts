@@ -213,7 +213,7 @@ function createPayments(
     provider,
     minMicros,
     maxMicros,
-    returnUrl: `${config.publicUrl}/account`,
+    returnUrl: `${config.publicUrl}/account#/payments`,
     now: Date.now,
     onAlert: ({ topUpId, accountId, reason }) => {
       metrics.paymentAlerts.inc([reason]);

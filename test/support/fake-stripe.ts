@@ -41,6 +41,7 @@ type Session = {
   metadata: Json;
   payment_intent: string | null;
   intentMetadata: Json;
+  success_url: string;
 };
 
 /** A server that is slower gets the event again. */
@@ -107,6 +108,13 @@ export class FakeStripe {
   sessionOf(topUpId: string): Session {
     const session = [...this.#sessions.values()].find((one) => one.client_reference_id === topUpId);
     if (!session) throw new Error(`there is no session of ${topUpId}`);
+    return session;
+  }
+
+  /** The session of a Checkout page. */
+  sessionAt(url: string): Session {
+    const session = [...this.#sessions.values()].find((one) => one.url === url);
+    if (!session) throw new Error(`there is no page ${url}`);
     return session;
   }
 
@@ -449,6 +457,7 @@ export class FakeStripe {
       metadata: metadataOf("metadata"),
       intentMetadata: metadataOf("payment_intent_data[metadata]"),
       payment_intent: null,
+      success_url: form.get("success_url") ?? "",
     };
     this.#sessions.set(id, session);
     this.#byKey.set(key, id);

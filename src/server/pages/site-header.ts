@@ -28,10 +28,11 @@ export function siteValues(product: Product, current: "/" | "/docs"): Record<str
     href === current
       ? html`<a href="${href}" aria-current="page">${text}</a>`
       : html`<a href="${href}">${text}</a>`;
+  const account = product.hasSignIn && product.signUp === "open" ? "Sign in or sign up" : "Account";
   const support = supportUrl === undefined ? [] : [link(supportUrl, "Support")];
   const header = html`<nav class="site" aria-label="Site">
       <a class="brand" href="/"><img src="${icon}" alt="" height="24">${name}</a>
-      <div>${[link("/docs", "API reference"), link("/openapi.json", "OpenAPI"), link("/account", "Account"), ...support]}</div>
+      <div>${[link("/docs", "API reference"), link("/openapi.json", "OpenAPI"), link("/account", account), ...support]}</div>
     </nav>`;
   return { name, icon, header };
 }
