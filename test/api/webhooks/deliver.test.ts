@@ -409,6 +409,21 @@ describe("a webhook", () => {
       .toHaveLength(0);
   });
 
+  test("that is deleted while an attempt runs leaves no queue", async () => {
+    const key = await newKey();
+    const { id } = await create(key);
+    const held = Promise.withResolvers<void>();
+    receiver.respond = (response) => void held.promise.then(() => response.writeHead(204).end());
+    await credit(key);
+    await receiver.until(1);
+    await api(key, "DELETE", `/${id}`);
+    const { owner } = app.database;
+    const rows = (table: string) => owner.unsafe(`SELECT 1 FROM vx.${table} WHERE webhook_id = '${id}'`);
+    await expect.poll(() => rows("woken_queues"), { timeout: 10_000 }).toHaveLength(0);
+    held.resolve();
+    await expect.poll(() => rows("webhook_queues"), { timeout: 10_000 }).toHaveLength(0);
+  });
+
   test("that is deleted receives nothing more", async () => {
     const key = await newKey();
     const { id } = await create(key);

@@ -37,7 +37,10 @@ BEGIN
         ELSE v_now + coalesce(a.pause_ms, 0) * interval '1 millisecond' END,
       claimed_until = CASE q.claims WHEN a.claim THEN '-infinity' ELSE q.claimed_until END,
       due_at = coalesce((SELECT d.due_at FROM deliveries d
-        WHERE d.lane = a.lane AND d.webhook_id = a.webhook_id AND d.state = 'pending' ORDER BY d.due_at LIMIT 1), 'infinity')
+        WHERE d.lane = a.lane AND d.webhook_id = a.webhook_id AND d.state = 'pending' ORDER BY d.due_at LIMIT 1),
+        -- A queue whose webhook was deleted meanwhile is deleted by its next claim.
+        CASE WHEN EXISTS (SELECT 1 FROM webhooks w WHERE w.lane = CASE WHEN q.is_of_operators THEN no_lane() ELSE q.lane END
+          AND w.id = q.webhook_id) THEN 'infinity' ELSE v_now END)
     FROM unnest(v_attempts) a WHERE q.lane = a.lane AND q.webhook_id = a.webhook_id;
   RETURN QUERY SELECT a.webhook_id, CASE a.status WHEN 410 THEN 'gone' ELSE 'failing' END FROM unnest(v_attempts) a
     JOIN webhook_queues q ON q.lane = a.lane AND q.webhook_id = a.webhook_id
