@@ -20,12 +20,15 @@ export function LimitsSection({ viewer }: { readonly viewer: Viewer }) {
   return (
     <>
       <PageHeader title="Limits" />
-      <p>A call that could exceed one of these limits is refused before it runs, and costs nothing.</p>
+      <p>
+        A call that could exceed one of these limits is refused before it runs, and costs nothing. Only the
+        operator of this service can change a limit that it set.
+      </p>
       {viewer.membership ? (
         <LimitEditor
           limits={limits}
           ownerOf={ownerText}
-          isOwn={({ owner }) => owner === "account"}
+          isOwn={({ owner, setByOperator }) => owner === "account" && !setByOperator}
           isReadOnly={false}
           models={models}
           set={(limit) => viewer.pageService.setLimit({ limit })}

@@ -111,7 +111,11 @@ function columnsOf(
           {limitText(limit)}
           <div class="muted small regular">{isOfPlan ? "" : ownerOf(limit)}</div>
           <div class="muted small regular wrap">
-            {[limit.model, limit.per === "user" ? "each end user" : ""]
+            {[
+              limit.model,
+              limit.per === "user" ? "each end user" : "",
+              isFixed(limit) ? "set by the operator" : "",
+            ]
               .filter((text) => text !== "")
               .join(", ")}
           </div>
@@ -131,6 +135,11 @@ function columnsOf(
   }
   if (actionsOf) columns.push({ header: "Actions", isAction: true, cell: actionsOf });
   return columns;
+}
+
+/** Whether only operators change it, although it is not of a plan. */
+function isFixed({ setByOperator, owner }: Limit): boolean {
+  return setByOperator && owner !== "plan";
 }
 
 /** The raised amount while one is valid. */

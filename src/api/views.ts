@@ -30,7 +30,7 @@ import { type EntryRow, ratesOfEntry, usageOfEntry } from "../store/ledger.ts";
 import { type LimitOwner, type LimitRow, limitsOfKey } from "../store/limits.ts";
 import type { EventRow } from "../store/operator-log.ts";
 import type { OperatorRow } from "../store/operators.ts";
-import type { PlanRow } from "../store/plans.ts";
+import type { PlanCounts, PlanRow } from "../store/plans.ts";
 import { type AccountPriceRow, type PriceRow, pricesOfRow } from "../store/prices.ts";
 import type { UsageSum } from "../store/usage-sums.ts";
 
@@ -65,6 +65,8 @@ export function viewAccount(row: AccountRow): MessageInitShape<typeof AccountSch
     balance: formatMicros(row.balance_micros),
     heldMicros: row.held_micros,
     owedMicros: row.owed_micros,
+    spentTodayMicros: row.day_micros,
+    spentMonthMicros: row.month_micros,
     createdAt: timestampFromDate(row.created_at),
     externalId: row.external_id,
     email: row.email,
@@ -134,15 +136,17 @@ export function viewLimit(row: LimitRow, owner: LimitOwner): MessageInitShape<ty
     remaining: row.valid_amount > row.spent + row.held ? row.valid_amount - row.spent - row.held : 0n,
     ...(row.resets_at ? { resetsAt: timestampFromDate(row.resets_at) } : {}),
     ...(row.counted_since ? { countedSince: timestampFromDate(row.counted_since) } : {}),
+    setByOperator: row.is_of_operator,
   };
 }
 
-export function viewPlan(row: PlanRow): MessageInitShape<typeof PlanSchema> {
+export function viewPlan(row: PlanRow, counts?: PlanCounts): MessageInitShape<typeof PlanSchema> {
   return {
     name: row.name,
     rpm: row.rpm,
     maxActiveKeys: row.max_active_keys,
     maxKeysCreatedPerHour: row.max_keys_created_per_hour,
+    ...counts,
   };
 }
 

@@ -26,6 +26,8 @@ export type LimitRow = {
   held: bigint;
   resets_at: Date | null;
   counted_since: Date | null;
+  /** Only operators change and remove it. */
+  is_of_operator: boolean;
 };
 
 /** Sets one limit of an owner: a limit of the same metric, window, model and users gets the new amount. */

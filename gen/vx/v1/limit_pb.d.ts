@@ -122,6 +122,13 @@ export declare type Limit = Message<"vx.v1.Limit"> & {
    * @generated from field: google.protobuf.Timestamp counted_since = 15;
    */
   countedSince?: Timestamp | undefined;
+
+  /**
+   * Whether an operator of the service set the limit. Then only operators can change or remove it.
+   *
+   * @generated from field: bool set_by_operator = 16;
+   */
+  setByOperator: boolean;
 };
 
 /**

@@ -114,6 +114,7 @@ class LimitInput(TypedDict, total=False):
     remaining: int
     resets_at: datetime.datetime
     counted_since: datetime.datetime
+    set_by_operator: bool
 
 
 class CreateKeyInput(TypedDict, total=False):

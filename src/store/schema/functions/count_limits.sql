@@ -11,7 +11,7 @@ BEGIN
          d.temporary_until, a.amount, CASE WHEN c.window_end > v_now THEN c.spent ELSE 0 END, coalesce(c.held, 0),
          nullif(window_end(d.period, v_now), 'infinity'),
          CASE WHEN c.window_end > v_now AND isfinite(c.counted_since) AND c.counted_since > window_start(d.period, v_now)
-           THEN c.counted_since END
+           THEN c.counted_since END, d.is_of_operator
   FROM unnest(p_applied) a
   JOIN limits d ON d.lane IN (p_lane, 1024) AND d.id = a.id
   LEFT JOIN LATERAL (

@@ -14,7 +14,7 @@ BEGIN
   RETURN QUERY SELECT * FROM insert_key(p_lane, p_account_id, p_id, p_fingerprint, p_name, v_plan, p_scopes,
     p_rate_limit_rpm, p_rate_limit_rpm IS NOT NULL, p_expires_at, p_visible_start, p_visible_end,
     p_models => string_to_array(p_models, ','), p_limits => p_limits,
-    p_allowed_cidrs => string_to_array(p_allowed_cidrs, ',')::cidr[]);
+    p_allowed_cidrs => string_to_array(p_allowed_cidrs, ',')::cidr[], p_actor => actor_kind(p_act));
   PERFORM log_change(p_act, p_lane, p_id, p_account_id);
 END
 $$;

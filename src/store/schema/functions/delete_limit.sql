@@ -1,11 +1,12 @@
--- Removes a limit of an account, a key or a plan for an operator. Running calls lose nothing: what they hold of it is forgotten.
+-- Removes a limit of an account, a key or a plan for an operator, or of an account for a member. Running calls lose nothing: what they
+-- hold of it is forgotten.
 CREATE OR REPLACE FUNCTION delete_limit(p_act text, p_lane smallint, p_owner_id text, p_id text) RETURNS void
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
   v_account_id constant text := lock_limit_owner(p_lane, p_owner_id);
 BEGIN
-  IF NOT remove_limit(p_lane, v_account_id, p_owner_id, p_id) THEN
+  IF NOT remove_limit(p_lane, v_account_id, p_owner_id, p_id, actor_kind(p_act)) THEN
     PERFORM refuse('not_found', 'The owner has no such limit.');
   END IF;
   PERFORM log_change(p_act, p_lane, p_owner_id, v_account_id);

@@ -3,7 +3,8 @@ CREATE OR REPLACE FUNCTION insert_key(
   p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan plans, p_scopes smallint,
   p_rate_limit_rpm integer, p_may_exceed_plan boolean, p_expires_at timestamptz, p_visible_start text,
   p_visible_end text, p_ancestors text[] DEFAULT '{}', p_is_limited boolean DEFAULT false,
-  p_models text[] DEFAULT NULL, p_limits text DEFAULT NULL, p_allowed_cidrs cidr[] DEFAULT NULL
+  p_models text[] DEFAULT NULL, p_limits text DEFAULT NULL, p_allowed_cidrs cidr[] DEFAULT NULL,
+  p_actor text DEFAULT 'key'
 ) RETURNS SETOF key_view
   LANGUAGE plpgsql
 AS $$
@@ -21,7 +22,7 @@ BEGIN
             p_allowed_cidrs, days_warned(v_now, p_expires_at));
   PERFORM check_key_cap(p_lane, p_account_id, p_plan);
   IF p_limits IS NOT NULL THEN
-    PERFORM set_limits(p_lane, p_account_id, p_id, p_limits, true);
+    PERFORM set_limits(p_lane, p_account_id, p_id, p_limits, true, p_actor);
   END IF;
   PERFORM write_key_event(p_lane, p_id, 'key.created', '{}');
   RETURN QUERY SELECT * FROM view_keys(p_lane, p_account_id, p_id, '', 1);

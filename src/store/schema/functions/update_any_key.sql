@@ -9,7 +9,7 @@ BEGIN
   PERFORM lock_account(p_lane, k.account_id) FROM keys k WHERE k.lane = p_lane AND k.id = p_id;
   v_key := lock_active_key(p_lane, p_id);
   PERFORM check_member_rpm(p_act, (p_changes::jsonb ->> 'rate_limit_rpm')::integer, require_plan(v_key.plan));
-  PERFORM write_key(v_key, p_changes::jsonb, true);
+  PERFORM write_key(v_key, p_changes::jsonb, true, actor_kind(p_act));
   PERFORM log_change(p_act, p_lane, p_id, v_key.account_id);
   RETURN QUERY SELECT * FROM view_keys(p_lane, '', p_id, '', 1);
 END

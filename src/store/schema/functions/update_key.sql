@@ -28,7 +28,7 @@ BEGIN
   END IF;
   SELECT v_given || coalesce(jsonb_object_agg(c.key, to_jsonb(v_caller) -> c.key), '{}') INTO v_changes
     FROM jsonb_each(v_given) c WHERE c.value = 'null';
-  PERFORM write_key(v_key, v_changes, v_key.may_exceed_plan AND v_is_self);
+  PERFORM write_key(v_key, v_changes, v_key.may_exceed_plan AND v_is_self, 'key');
   RETURN QUERY SELECT * FROM view_keys(p_lane, p_account_id, p_id, '', 1);
 END
 $$;

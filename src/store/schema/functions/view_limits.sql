@@ -19,7 +19,8 @@ BEGIN
   RETURN QUERY
   SELECT '', CASE WHEN m.metric = 'requests' AND k.rate_limit_rpm IS NOT NULL THEN k.id ELSE k.plan END, k.id, m.metric,
          CASE m.metric WHEN 'requests' THEN 'minute' ELSE '' END, m.amount, '', false, NULL::bigint, NULL::timestamptz,
-         m.amount, m.spent, m.held, CASE m.metric WHEN 'requests' THEN window_end('minute', v_now) END, NULL::timestamptz
+         m.amount, m.spent, m.held, CASE m.metric WHEN 'requests' THEN window_end('minute', v_now) END, NULL::timestamptz,
+         false
   FROM keys k
   JOIN plans p ON p.name = k.plan
   CROSS JOIN LATERAL (

@@ -1,6 +1,7 @@
 -- Stores the changed fields of a key: those in p_changes, where null means that the field has no value. The caller holds the lock of
 -- the account.
-CREATE OR REPLACE FUNCTION write_key(p_key keys, p_changes jsonb, p_may_exceed_plan boolean) RETURNS void
+CREATE OR REPLACE FUNCTION write_key(p_key keys, p_changes jsonb, p_may_exceed_plan boolean, p_actor text)
+  RETURNS void
   LANGUAGE plpgsql
 AS $$
 DECLARE
@@ -21,7 +22,7 @@ BEGIN
                              ELSE may_exceed_plan END
     WHERE lane = p_key.lane AND fingerprint = p_key.fingerprint;
   IF p_changes ? 'limits' THEN
-    PERFORM set_limits(p_key.lane, p_key.account_id, p_key.id, coalesce(p_changes ->> 'limits', '[]'), true);
+    PERFORM set_limits(p_key.lane, p_key.account_id, p_key.id, coalesce(p_changes ->> 'limits', '[]'), true, p_actor);
   END IF;
   PERFORM write_key_event(p_key.lane, p_key.id, 'key.updated',
     jsonb_build_object('fields', (SELECT jsonb_agg(f ORDER BY f) FROM jsonb_object_keys(p_changes) f)));

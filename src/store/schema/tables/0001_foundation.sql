@@ -79,6 +79,9 @@ CREATE INDEX accounts_by_id ON accounts (id);
 CREATE INDEX accounts_with_grants ON accounts (grants_expire_at) WHERE grants_expire_at IS NOT NULL;
 -- Searches by the start of a text read only what matches: an index in the order of bytes has these next to each other.
 CREATE INDEX accounts_by_name ON accounts (lower(name) COLLATE "C", id COLLATE "C");
+-- Few accounts are suspended or closed.
+CREATE INDEX suspended_accounts ON accounts (id COLLATE "C") WHERE suspended_at IS NOT NULL;
+CREATE INDEX suspended_accounts_by_name ON accounts (lower(name) COLLATE "C", id COLLATE "C") WHERE suspended_at IS NOT NULL;
 
 -- What operators note about accounts. Apart from the accounts, because each settlement writes a new version of the account's row.
 CREATE TABLE account_profiles (
@@ -106,12 +109,46 @@ CREATE TABLE end_users (
   PRIMARY KEY (lane, account_id, user_id)
 );
 
--- An account as get and list return it.
+-- The day and the month of a time in UTC, since January 1970. The planner inlines it.
+CREATE FUNCTION day_and_month(p_at timestamptz) RETURNS TABLE (day integer, month integer)
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $$
+  SELECT floor(extract(epoch FROM p_at) / 86400)::integer,
+         ((extract(year FROM p_at AT TIME ZONE 'UTC') - 1970) * 12 + extract(month FROM p_at AT TIME ZONE 'UTC') - 1)::integer
+$$;
+
+-- What operators sort accounts by, as refresh_figures last found it: indexes of the accounts themselves would make each settlement
+-- write all indexes.
+CREATE TABLE account_figures (
+  lane smallint NOT NULL,
+  account_id text NOT NULL,
+  -- "active", "suspended" or "closed".
+  state text NOT NULL,
+  balance_micros bigint NOT NULL,
+  -- The charges of a day and of its month up to the end of this day, in UTC: days and months since January 1970.
+  day integer NOT NULL,
+  day_micros bigint NOT NULL,
+  month integer NOT NULL,
+  month_micros bigint NOT NULL,
+  -- The last ledger entry in these figures.
+  last_seq bigint NOT NULL,
+  PRIMARY KEY (lane, account_id)
+) WITH (fillfactor = 80);
+CREATE INDEX figures_by_balance ON account_figures (state, balance_micros, account_id COLLATE "C");
+CREATE INDEX figures_by_day ON account_figures (state, day, day_micros, account_id COLLATE "C") WHERE day_micros > 0;
+CREATE INDEX figures_by_month ON account_figures (state, month, month_micros, account_id COLLATE "C") WHERE month_micros > 0;
+
+-- An account as get and list return it. What it spent is as old as its figures.
 CREATE VIEW account_views AS
   SELECT a.lane, a.id, a.name, a.plan, a.balance_micros, a.held_micros, a.created_at, a.suspended_at,
          coalesce(p.external_id, '') AS external_id, coalesce(p.email, '') AS email, coalesce(p.notes, '') AS notes,
-         a.low_balance_micros, a.owed_micros, a.closed_at, a.grants_expire_at IS NOT NULL AS has_grants
-  FROM accounts a LEFT JOIN account_profiles p ON p.lane = a.lane AND p.account_id = a.id;
+         a.low_balance_micros, a.owed_micros, a.closed_at, a.grants_expire_at IS NOT NULL AS has_grants,
+         CASE WHEN f.day = t.day THEN f.day_micros ELSE 0 END AS day_micros,
+         CASE WHEN f.month = t.month THEN f.month_micros ELSE 0 END AS month_micros
+  FROM accounts a
+  LEFT JOIN account_profiles p ON p.lane = a.lane AND p.account_id = a.id
+  LEFT JOIN account_figures f ON f.lane = a.lane AND f.account_id = a.id
+  CROSS JOIN LATERAL day_and_month(now()) t;
 
 CREATE TABLE keys (
   lane smallint NOT NULL,
@@ -203,6 +240,8 @@ CREATE TABLE limits (
   temporary_amount bigint,
   temporary_until timestamptz,
   created_at timestamptz NOT NULL,
+  -- Whether an operator set it last: then only operators change and remove it.
+  is_of_operator boolean NOT NULL,
   PRIMARY KEY (lane, id),
   CONSTRAINT limit_once UNIQUE (lane, owner_id, metric, period, model, per_user),
   CONSTRAINT limit_metric_known CHECK (metric IN ('cost', 'tokens', 'generations', 'concurrent')),
@@ -289,7 +328,7 @@ CREATE TYPE applied_limit AS (
 CREATE TYPE limit_view AS (
   id text, owner_id text, subject_id text, metric text, period text, amount bigint, model text, per_user boolean,
   temporary_amount bigint, temporary_until timestamptz, valid_amount bigint, spent bigint, held bigint,
-  resets_at timestamptz, counted_since timestamptz
+  resets_at timestamptz, counted_since timestamptz, is_of_operator boolean
 );
 
 -- The result of a check of all limits of a hold: the counters after the hold, and what it must hold of them. details is JSON: the limit
@@ -1147,6 +1186,20 @@ CREATE TABLE shared_data (
   CONSTRAINT shared_data_is_one_row CHECK (is_only_row)
 );
 INSERT INTO shared_data VALUES (1);
+
+-- The last complete audit by a server, in the first cell.
+CREATE TABLE audit_state (
+  -- When a server last began a scheduled audit.
+  claimed_at timestamptz NOT NULL DEFAULT '-infinity',
+  -- NULL before the first audit.
+  started_at timestamptz,
+  ended_at timestamptz,
+  entries bigint NOT NULL DEFAULT 0,
+  findings integer NOT NULL DEFAULT 0,
+  is_only_row boolean PRIMARY KEY DEFAULT true,
+  CONSTRAINT audit_state_is_one_row CHECK (is_only_row)
+);
+INSERT INTO audit_state DEFAULT VALUES;
 
 -- What all amounts are in, as an ISO 4217 code. It cannot change once the ledger has a row.
 CREATE TABLE currency (

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file vx/v1/limit.proto.
  */
 export const file_vx_v1_limit: GenFile = /*@__PURE__*/
-  fileDesc("ChF2eC92MS9saW1pdC5wcm90bxIFdngudjEi+wIKBUxpbWl0EgoKAmlkGAEgASgJEg4KBm1ldHJpYxgCIAEoCRIOCgZ3aW5kb3cYAyABKAkSDgoGYW1vdW50GAQgASgDEg0KBW1vZGVsGAUgASgJEgsKA3BlchgGIAEoCRIdChB0ZW1wb3JhcnlfYW1vdW50GAcgASgDSACIAQESMwoPdGVtcG9yYXJ5X3VudGlsGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVvd25lchgJIAEoCRIQCghvd25lcl9pZBgKIAEoCRINCgVzcGVudBgLIAEoAxIMCgRoZWxkGAwgASgDEhEKCXJlbWFpbmluZxgNIAEoAxItCglyZXNldHNfYXQYDiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjEKDWNvdW50ZWRfc2luY2UYDyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhMKEV90ZW1wb3JhcnlfYW1vdW50IiEKEUxpc3RMaW1pdHNSZXF1ZXN0EgwKBHVzZXIYASABKAkiMgoSTGlzdExpbWl0c1Jlc3BvbnNlEhwKBmxpbWl0cxgBIAMoCzIMLnZ4LnYxLkxpbWl0MlYKDExpbWl0U2VydmljZRJGCgpMaXN0TGltaXRzEhgudngudjEuTGlzdExpbWl0c1JlcXVlc3QaGS52eC52MS5MaXN0TGltaXRzUmVzcG9uc2UiA5ACAUJRCgljb20udngudjFCCkxpbWl0UHJvdG9QAVouZ2l0aHViLmNvbS92eC1hcGkvdngvY2xpZW50cy9nby9nZW4vdngvdjE7dnh2MaoCBVZ4LlYxYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("ChF2eC92MS9saW1pdC5wcm90bxIFdngudjEilAMKBUxpbWl0EgoKAmlkGAEgASgJEg4KBm1ldHJpYxgCIAEoCRIOCgZ3aW5kb3cYAyABKAkSDgoGYW1vdW50GAQgASgDEg0KBW1vZGVsGAUgASgJEgsKA3BlchgGIAEoCRIdChB0ZW1wb3JhcnlfYW1vdW50GAcgASgDSACIAQESMwoPdGVtcG9yYXJ5X3VudGlsGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVvd25lchgJIAEoCRIQCghvd25lcl9pZBgKIAEoCRINCgVzcGVudBgLIAEoAxIMCgRoZWxkGAwgASgDEhEKCXJlbWFpbmluZxgNIAEoAxItCglyZXNldHNfYXQYDiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjEKDWNvdW50ZWRfc2luY2UYDyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhcKD3NldF9ieV9vcGVyYXRvchgQIAEoCEITChFfdGVtcG9yYXJ5X2Ftb3VudCIhChFMaXN0TGltaXRzUmVxdWVzdBIMCgR1c2VyGAEgASgJIjIKEkxpc3RMaW1pdHNSZXNwb25zZRIcCgZsaW1pdHMYASADKAsyDC52eC52MS5MaW1pdDJWCgxMaW1pdFNlcnZpY2USRgoKTGlzdExpbWl0cxIYLnZ4LnYxLkxpc3RMaW1pdHNSZXF1ZXN0GhkudngudjEuTGlzdExpbWl0c1Jlc3BvbnNlIgOQAgFCUQoJY29tLnZ4LnYxQgpMaW1pdFByb3RvUAFaLmdpdGh1Yi5jb20vdngtYXBpL3Z4L2NsaWVudHMvZ28vZ2VuL3Z4L3YxO3Z4djGqAgVWeC5WMWIGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
  * An amount that calls may use in each window. A call that could exceed it is refused before it runs.
@@ -125,6 +125,13 @@ export type Limit = Message<"vx.v1.Limit"> & {
    * @generated from field: google.protobuf.Timestamp counted_since = 15;
    */
   countedSince?: Timestamp | undefined;
+
+  /**
+   * Whether an operator of the service set the limit. Then only operators can change or remove it.
+   *
+   * @generated from field: bool set_by_operator = 16;
+   */
+  setByOperator: boolean;
 };
 
 /**

@@ -1,0 +1,117 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { expect, test } from "vitest";
+import { Customer, useCustomerApp } from "../../support/customer.ts";
+import { operatorOf } from "../../support/fixtures.ts";
+
+const app = useCustomerApp({ VX_SIGN_UP: "open", VX_SIGN_UP_CREDIT: "1" });
+const MONTH = { metric: "cost", window: "month" } as const;
+const HOUR = { metric: "cost", window: "hour" } as const;
+let people = 0;
+
+async function newOwner() {
+  return await Customer.signUp(app, `limited${++people}@example.com`);
+}
+
+/** What a customer sees: the amount of each limit, and whether an operator set it. */
+async function limitsOf(customer: Customer, accountId: string) {
+  const { limits } = await customer.do("ListLimits", {}, accountId);
+  return ((limits ?? []) as JsonObject[]).map(({ id, window, amount, setByOperator }) => ({
+    id: String(id),
+    text: `${window} ${amount} ${setByOperator ?? false}`,
+  }));
+}
+
+test("a member can neither change nor remove a limit that an operator set on the account", async () => {
+  const { customer, accountId } = await newOwner();
+  const operator = operatorOf(app);
+  const owner = { case: "accountId", value: accountId } as const;
+  const set = (amount: string) => customer.fail("SetLimit", { limit: { ...MONTH, amount } }, accountId);
+  await operator.setLimit({ owner, limit: { ...MONTH, amount: 1_000n } });
+  await customer.do("SetLimit", { limit: { ...HOUR, amount: "9" } }, accountId);
+  const [own, ofOperator] = await limitsOf(customer, accountId);
+  expect([own?.text, ofOperator?.text]).toEqual(["hour 9 false", "month 1000 true"]);
+  expect(await set("2000")).toBe("400 invalid_argument");
+  expect(await set("500")).toBe("400 invalid_argument");
+  expect(await customer.fail("RemoveLimit", { limitId: ofOperator?.id ?? "" }, accountId)).toBe(
+    "400 invalid_argument",
+  );
+  // The same again changes nothing, and does not make it a limit of the customer.
+  await customer.do("SetLimit", { limit: { ...MONTH, amount: "1000" } }, accountId);
+  expect((await limitsOf(customer, accountId)).map(({ text }) => text)).toEqual([
+    "hour 9 false",
+    "month 1000 true",
+  ]);
+  // An operator who sets a limit of the customer takes it over, and the operator's own can be removed.
+  await operator.setLimit({ owner, limit: { ...HOUR, amount: 9n } });
+  expect(await customer.fail("RemoveLimit", { limitId: own?.id ?? "" }, accountId)).toBe(
+    "400 invalid_argument",
+  );
+  for (const { id: limitId } of await limitsOf(customer, accountId))
+    await operator.removeLimit({ owner, limitId });
+  expect(await limitsOf(customer, accountId)).toEqual([]);
+  await customer.do("SetLimit", { limit: { ...MONTH, amount: "2000" } }, accountId);
+});
+
+test("a raise of an operator that has ended does not keep a member from repeating the limits of a key", async () => {
+  const { customer, accountId } = await newOwner();
+  const operator = operatorOf(app);
+  const raise = { temporaryAmount: 2_000n, temporaryUntil: timestampFromDate(new Date(Date.now() + 60_000)) };
+  const { apiKey } = await operator.createKey({
+    accountId,
+    name: "capped",
+    scopes: ["generate"],
+    limits: [{ ...MONTH, amount: 1_000n, ...raise }],
+  });
+  const keyId = apiKey?.id ?? "";
+  const update = (limits: JsonObject[]) =>
+    customer.fail("UpdateKey", { keyId, limits, updateMask: "limits" }, accountId);
+  expect(await update([{ ...MONTH, amount: "1000" }])).toBe("400 invalid_argument");
+  expect(await update([])).toBe("400 invalid_argument");
+  await app.database
+    .owner`UPDATE vx.limits SET temporary_until = now() - interval '1 s' WHERE owner_id = ${keyId}`;
+  await customer.do(
+    "UpdateKey",
+    {
+      keyId,
+      name: "renamed",
+      limits: [
+        { ...MONTH, amount: "1000" },
+        { ...HOUR, amount: "5" },
+      ],
+    },
+    accountId,
+  );
+  const { limits } = await operator.listLimits({ owner: { case: "keyId", value: keyId } });
+  const own = limits.filter(({ ownerId, id }) => ownerId === keyId && id !== "");
+  expect(own.map(({ window, setByOperator }) => [window, setByOperator])).toEqual([
+    ["hour", false],
+    ["month", true],
+  ]);
+});
+
+test("a key can lower the limits that an operator gave to it or to its keys, and not raise or remove them", async () => {
+  const { accountId } = await newOwner();
+  const operator = operatorOf(app);
+  const scopes = ["generate", "keys"];
+  const limits = [{ ...MONTH, amount: 1_000n }];
+  const parent = await operator.createKey({ accountId, name: "parent", scopes });
+  const call = async (method: string, path: string, body: object, secret: string) => {
+    const headers = { authorization: `Bearer ${secret}`, "content-type": "application/json" };
+    const response = await fetch(app.url + path, { method, headers, body: JSON.stringify(body) });
+    return { status: response.status, body: (await response.json()) as { api_key?: { id: string } } };
+  };
+  const child = await call("POST", "/v1/keys", { name: "child" }, parent.secret);
+  const keyId = child.body.api_key?.id ?? "";
+  await operator.updateKey({ keyId, limits, updateMask: { paths: ["limits"] } });
+  const patch = (list: object[]) => call("PATCH", `/v1/keys/${keyId}`, { limits: list }, parent.secret);
+  expect((await patch([{ ...MONTH, amount: 2_000 }])).status).toBe(400);
+  expect((await patch([])).status).toBe(400);
+  expect((await patch([{ ...MONTH, amount: 900 }])).status).toBe(200);
+  expect((await patch([{ ...MONTH, amount: 1_000 }])).status).toBe(400);
+  const { limits: after } = await operator.listLimits({ owner: { case: "keyId", value: keyId } });
+  expect(after.find(({ window, id }) => window === "month" && id !== "")).toMatchObject({
+    amount: 900n,
+    setByOperator: true,
+  });
+});
