@@ -7,6 +7,7 @@ import {
   type ListKeysRequest,
   type ListLedgerEntriesRequest,
   type ListModelsRequest,
+  type ListPlansRequest,
   type ListRecentEntriesRequest,
   type PutPlanRequest,
   type ReportLeakRequest,
@@ -26,6 +27,7 @@ import { accountIdOf, findAccount, namesOf } from "../store/accounts.ts";
 import {
   createKey as createKeyRow,
   listKeys as listKeyRows,
+  listUnusedKeys,
   reportLeaks,
   revokeAnyKey,
   rotateAnyKey,
@@ -33,8 +35,8 @@ import {
   setKeyLimit as setKeyLimitRow,
   updateAnyKey,
 } from "../store/keys.ts";
-import { listFilteredEntries, listRecentEntries as listRecentEntryRows } from "../store/ledger.ts";
-import { listPlans as listPlanRows, putPlan as putPlanRow } from "../store/plans.ts";
+import { findEntries, listFilteredEntries, listRecentEntries as listRecentEntryRows } from "../store/ledger.ts";
+import { countPlans, listPlans as listPlanRows, putPlan as putPlanRow } from "../store/plans.ts";
 import { closeAccount } from "./close-account.ts";
 import { refundEntry, rerate } from "./correct-charges.ts";
 import { type ApiCall, type Deps, defineService } from "./define-service.ts";
@@ -90,8 +92,12 @@ export async function adjustAccount(deps: Deps, request: AdjustAccountRequest, c
   return await moveBalance(deps, call, "adjustment", { accountId, amountMicros, reason, idempotencyKey });
 }
 
-export async function listPlans(deps: Deps) {
-  return { plans: (await listPlanRows(deps.database)).map(viewPlan) };
+export async function listPlans({ database }: Deps, { counts }: ListPlansRequest) {
+  const [rows, found] = await Promise.all([
+    listPlanRows(database),
+    counts ? countPlans(database) : undefined,
+  ]);
+  return { plans: rows.map((row) => viewPlan(row, found?.get(row.name))) };
 }
 
 export async function listModels({ catalog }: Pick<Deps, "catalog">, request: ListModelsRequest) {
@@ -152,7 +158,12 @@ export async function searchKeys({ database }: Deps, request: SearchKeysRequest)
       "must have at least four characters after vx_live_, such as vx_live_abcd",
     );
   }
-  const { rows, nextPageToken } = await searchKeyRows(database, query, readPage("keys", request, [text]));
+  const { unusedDays } = request;
+  if (unusedDays > 0 && text !== "") throw DomainError.ofField("query", "must be empty for unused keys");
+  const { rows, nextPageToken } =
+    unusedDays > 0
+      ? await listUnusedKeys(database, unusedDays, readPage("keys", request, ["", String(unusedDays)]))
+      : await searchKeyRows(database, query, readPage("keys", request, [text]));
   const keys = rows.map((row) => ({
     accountId: row.account_id,
     accountName: row.account_name,
@@ -224,7 +235,10 @@ export async function listLedgerEntries(deps: Deps, request: ListLedgerEntriesRe
 }
 
 export async function listRecentEntries({ database }: Deps, request: ListRecentEntriesRequest) {
-  const { rows, nextPageToken } = await listRecentEntryRows(database, readPage("recent_entries", request));
+  const { rows, nextPageToken } =
+    request.id === ""
+      ? await listRecentEntryRows(database, readPage("recent_entries", request))
+      : { rows: await findEntries(database, request.id), nextPageToken: "" };
   const names = await namesOf(
     database,
     rows.map((row) => row.account_id),

@@ -46,6 +46,24 @@ export type Overview = {
   };
   /** Undefined if the database does not respond. */
   readonly service: ServiceFigures | undefined;
+  /** Undefined if the database does not respond. */
+  readonly audit:
+    | {
+        /** Undefined before the first complete one. */
+        readonly last:
+          | {
+              readonly startedAt: Date;
+              readonly seconds: number;
+              readonly entries: bigint;
+              readonly findings: number;
+            }
+          | undefined;
+        /** Between the starts of two scheduled audits; 0 for none. */
+        readonly hours: number;
+        /** The next scheduled audit. */
+        readonly nextAt: Date | undefined;
+      }
+    | undefined;
   readonly database: {
     readonly isReachable: boolean;
     readonly latencyMs: number;
@@ -77,7 +95,7 @@ function ifRefused(error: unknown): void {
 }
 
 function viewOverview(overview: Overview): MessageInitShape<typeof WatchOverviewResponseSchema> {
-  const { server, lastHour, service, database } = overview;
+  const { server, lastHour, service, audit, database } = overview;
   return {
     time: timestampFromDate(overview.time),
     server: {
@@ -110,6 +128,18 @@ function viewOverview(overview: Overview): MessageInitShape<typeof WatchOverview
         servers: Number(service.servers),
         runningGenerations: service.generations,
         heldMicros: service.held_micros,
+      },
+    }),
+    ...(audit && {
+      audit: {
+        ...(audit.last && {
+          lastStartedAt: timestampFromDate(audit.last.startedAt),
+          lastSeconds: audit.last.seconds,
+          lastEntries: audit.last.entries,
+          lastFindings: audit.last.findings,
+        }),
+        everyHours: audit.hours,
+        ...(audit.nextAt && { nextAt: timestampFromDate(audit.nextAt) }),
       },
     }),
     database: {

@@ -16,6 +16,7 @@ import type { Operator } from "../domain/operator.ts";
 import type { Catalog } from "../models/catalog.ts";
 import type { TopUps } from "../payments/top-ups.ts";
 import type { AdmittedKey } from "../store/admit.ts";
+import type { AuditReport } from "../store/audit.ts";
 import type { Cells } from "../store/driver/cells.ts";
 import type { EventWatch } from "../store/event-watch.ts";
 import type { PageSession } from "../store/members.ts";
@@ -122,7 +123,7 @@ export type Deps = {
   /** Called when a refused change of an operator could not be logged. */
   readonly onUnlogged: (action: OperatorAction, outcome: string, error: unknown) => void;
   /** Called after every complete audit. */
-  readonly onAudit: (findings: number) => void;
+  readonly onAudit: (report: AuditReport) => Promise<void>;
   readonly decodeTokens: DecodeTokens;
   /** Names the provider in exports. */
   readonly productName: string;

@@ -7,9 +7,11 @@ import type {
   SuspendAccountRequest,
   UpdateAccountRequest,
 } from "../../gen/vx/admin/v1/admin_pb.js";
+import { DomainError } from "../domain/errors.ts";
 import { laneOfId } from "../domain/lane.ts";
 import { readPage } from "../domain/page.ts";
 import {
+  type AccountSort,
   createAccount as createAccountRow,
   findAccount,
   getAccount as getAccountRow,
@@ -17,6 +19,7 @@ import {
   searchAccounts,
   setAccountPlan as setAccountPlanRow,
   setAccountSuspended,
+  sortAccounts,
   updateAccount as updateAccountRow,
 } from "../store/accounts.ts";
 import { type Movement, moveBalance as moveBalanceRow } from "../store/ledger.ts";
@@ -44,12 +47,23 @@ export async function getAccount(deps: Deps, request: GetAccountRequest) {
 }
 
 export async function listAccounts(deps: Deps, request: ListAccountsRequest) {
-  const { search } = request;
-  const { rows, nextPageToken } =
-    search === ""
-      ? await listAccountRows(deps.database, readPage("accounts", request))
-      : await searchAccounts(deps.database, search, readPage("accounts", request, [search]));
+  const { rows, nextPageToken } = await accountRows(deps, request);
   return { accounts: rows.map(viewAccount), nextPageToken };
+}
+
+async function accountRows({ database }: Deps, request: ListAccountsRequest) {
+  const { search, state, balanceBelowMicros: belowMicros } = request;
+  const sort = (request.sort || "newest") as AccountSort["sort"];
+  if (belowMicros !== undefined && !sort.endsWith("_balance"))
+    throw DomainError.ofField("balance_below_micros", "needs the sort lowest_balance or highest_balance");
+  const isSorted = sort !== "newest" || state !== "";
+  if (search !== "") {
+    if (isSorted) throw DomainError.ofField("search", "must be empty for a sort or a state");
+    return await searchAccounts(database, search, readPage("accounts", request, [search]));
+  }
+  if (!isSorted) return await listAccountRows(database, readPage("accounts", request));
+  const page = readPage("accounts", request, [sort, state, String(belowMicros ?? "")]);
+  return await sortAccounts(database, { sort, state, belowMicros }, page);
 }
 
 /** The log has the names of the changed fields: their values may be personal data, which must be removable. */

@@ -7,7 +7,7 @@ import type { ApiCall, Deps } from "./define-service.ts";
 
 export async function audit({ database, onAudit }: Deps, _request: AuditRequest, call: ApiCall) {
   const report = await auditRows(database, call.signal);
-  onAudit(report.findings.length);
+  await onAudit(report);
   return viewReport(report);
 }
 
@@ -29,7 +29,7 @@ export async function* watchAudit(
       continue;
     }
     const { parts, report } = step.value;
-    onAudit(report.findings.length);
+    await onAudit(report);
     yield { partsDone: parts, parts, entries: report.entries, result: viewReport(report) };
     return;
   }
@@ -37,6 +37,7 @@ export async function* watchAudit(
 
 export function viewReport({
   findings,
+  startedAt: _,
   ...totals
 }: AuditReport): MessageInitShape<typeof AuditResponseSchema> {
   return {

@@ -15,6 +15,7 @@ import { StripePayments } from "../payments/stripe.ts";
 import { ALERT_REASONS, TopUps } from "../payments/top-ups.ts";
 import type { Listener } from "../server/http/listener.ts";
 import { Admitter } from "../store/admit.ts";
+import { recordAudit } from "../store/audit.ts";
 import { CellTurns } from "../store/driver/batcher.ts";
 import type { Cells } from "../store/driver/cells.ts";
 import { EventWatch } from "../store/event-watch.ts";
@@ -35,6 +36,7 @@ import type { UpstreamFailure } from "../upstreams/upstream-failure.ts";
 import { DeliveryAddresses } from "../webhooks/addresses.ts";
 import { Deliverer } from "../webhooks/deliverer.ts";
 import { Sender } from "../webhooks/sender.ts";
+import { AuditSchedule } from "./audit-schedule.ts";
 import { createMetering, type Metering } from "./create-billing.ts";
 import { DatabaseHealth, type Maintenance } from "./database-health.ts";
 import { closeDatabases, type DatabaseLogin, type Databases, idsOf, openDatabases } from "./databases.ts";
@@ -93,6 +95,8 @@ export function createComponents(options: ComponentsOptions) {
   const payments = createPayments(options, { database, ids, metrics });
   const failures = createFailureRecorder(log, { database, ids, metrics });
   const deps = createDeps(options, { database, metrics, ids, metering, payments, ...notices });
+  const hours = config.auditHours;
+  const audits = hours > 0 ? new AuditSchedule({ ...deps, hours, log }) : undefined;
   return {
     deps,
     payments,
@@ -100,6 +104,7 @@ export function createComponents(options: ComponentsOptions) {
     startUpkeep: () => {
       registerHoldGauges(metrics, database);
       payments?.polling.start();
+      audits?.start();
     },
     admitter,
     meter: metering.meter,
@@ -131,6 +136,7 @@ export function createComponents(options: ComponentsOptions) {
     close: async () => {
       health.stop();
       await payments?.polling.stop();
+      await audits?.stop();
       await notices.deliverer.stop();
       await metering.stop();
       await failures.flush();
@@ -181,9 +187,13 @@ function createDeps(
         { err: error, request_id: requestId, operator_id: actorId, method, target, outcome },
         "logging a refused change failed",
       ),
-    onAudit: (findings) => {
+    onAudit: async (report) => {
+      const findings = report.findings.length;
       metrics.audits.inc([findings === 0 ? "consistent" : "inconsistent"]);
       metrics.auditFindings.set(findings);
+      await recordAudit(others.database, report).catch((error: unknown) =>
+        log.error({ err: error }, "storing the result of an audit failed"),
+      );
     },
     productName: config.product.name,
     topUpUrl: config.topUpUrl,

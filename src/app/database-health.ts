@@ -1,6 +1,6 @@
 import type { CellDirectory } from "../cells/cell-directory.ts";
 import { migrateCell } from "../cells/migrate-cell.ts";
-import { expireGrants } from "../store/accounts.ts";
+import { expireGrants, FiguresUpkeep } from "../store/accounts.ts";
 import type { Cell } from "../store/driver/cells.ts";
 import type { DatabaseClock } from "../store/driver/database-clock.ts";
 import { DatabaseMonitor } from "../store/driver/monitor.ts";
@@ -178,6 +178,7 @@ export class DatabaseHealth {
     });
     const events = new EventUpkeep(single.all[cell] as Cell, this.#config.eventsDays);
     const failures = new FailureUpkeep(single.all[cell] as Cell, this.#config.failuresDays);
+    const figures = new FiguresUpkeep(single.all[cell] as Cell);
     return new DatabaseMonitor(pools.all[cell] as Cell, {
       clock: clocks[cell] as DatabaseClock,
       prepare: async () => await directory?.prepare(cell),
@@ -198,6 +199,7 @@ export class DatabaseHealth {
           await events.maintain();
           await failures.maintain();
           await expireGrants(single.all[cell] as Cell);
+          await figures.maintain();
         }
         await directory?.maintain(cell);
       },

@@ -1,5 +1,6 @@
 import type { Overview, WatchOverview } from "../api/console-service.ts";
 import { DomainError } from "../domain/errors.ts";
+import { type LastAudit, lastAudit } from "../store/audit.ts";
 import type { Cells } from "../store/driver/cells.ts";
 import { readServiceFigures } from "../store/service-figures.ts";
 import { type Counts, readCounts } from "../telemetry/counts.ts";
@@ -8,6 +9,7 @@ import type { Metrics } from "../telemetry/metrics.ts";
 const PAUSE_MS = 2_000;
 const WINDOW_MS = 60_000;
 const MINUTES = 60;
+const HOUR_MS = 3_600_000;
 const MAX_WATCHERS = 100;
 const MAX_WATCHERS_PER_OPERATOR = 10;
 
@@ -19,6 +21,8 @@ type FeedOptions = {
   readonly onFailure: (error: unknown) => void;
   /** Starts the regular work of a minute, and returns what ends it. */
   readonly everyMinute: (work: () => void) => () => void;
+  /** Between the starts of two scheduled audits; 0 for none. */
+  readonly auditHours: number;
   /** Ends all streams when a drain begins, which they would delay. */
   readonly drainSignal: AbortSignal;
 };
@@ -187,11 +191,13 @@ export class OverviewFeed {
     };
   }
 
-  async #readDatabase(): Promise<Pick<Overview, "service" | "database">> {
-    const { database, isReachable } = this.#options;
+  async #readDatabase(): Promise<Pick<Overview, "service" | "database" | "audit">> {
+    const { database, isReachable, auditHours } = this.#options;
     const startedAt = performance.now();
     const service = await readServiceFigures(database).catch(() => undefined);
+    const last = await lastAudit(database).catch(() => undefined);
     return {
+      audit: last && auditOf(last, auditHours),
       service,
       database: {
         isReachable: isReachable() && service !== undefined,
@@ -201,6 +207,15 @@ export class OverviewFeed {
       },
     };
   }
+}
+
+function auditOf(last: LastAudit, hours: number): Overview["audit"] {
+  const { started_at: startedAt, claimed_at: claimedAt, seconds, entries, findings } = last;
+  return {
+    last: startedAt === null ? undefined : { startedAt, seconds: seconds ?? 0, entries, findings },
+    hours,
+    nextAt: hours === 0 || claimedAt === null ? undefined : new Date(claimedAt.getTime() + hours * HOUR_MS),
+  };
 }
 
 /** The failed calls by reason, the most frequent first. */

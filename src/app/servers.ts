@@ -223,6 +223,7 @@ export function createOperatorServer(options: OperatorServerOptions): Listener {
   const overview = new OverviewFeed({
     ...options,
     database: deps.database,
+    auditHours: config.auditHours,
     isReachable: () => readiness.isReady(),
     everyMinute,
     onFailure: (error) => log.error({ err: error }, "reading the figures of the console failed"),

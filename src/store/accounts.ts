@@ -1,7 +1,7 @@
 import type { NewKey } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
 import { isAccountId, monthOfId } from "../domain/ids.ts";
-import { type Lane, laneOfId } from "../domain/lane.ts";
+import { LANE_COUNT, type Lane, laneOfId } from "../domain/lane.ts";
 import type { Micros } from "../domain/money.ts";
 import { cutPage, joinPosition, type Page, pageUpTo, splitPosition } from "../domain/page.ts";
 import type { ScopeBits } from "../domain/scope.ts";
@@ -28,6 +28,9 @@ export type AccountRow = {
   closed_at: Date | null;
   /** Whether it has credits that expire or are promotional. */
   has_grants: boolean;
+  /** The charges of today and of this month, in UTC, as of the last refresh of the figures. */
+  day_micros: bigint;
+  month_micros: bigint;
 };
 
 type AccountProfile = {
@@ -111,6 +114,56 @@ export async function listAccounts(database: Cells, page: Page) {
     laneOf: ({ id }) => laneOfId(id),
   });
   return cutPage(rows, page, (row) => row.id);
+}
+
+export type AccountSort = {
+  readonly sort: "newest" | "name" | "lowest_balance" | "highest_balance" | "spent_today" | "spent_month";
+  /** Empty for all. */
+  readonly state: string;
+  /** Only for orders by balance. */
+  readonly belowMicros: Micros | undefined;
+};
+
+type SortedRow = AccountRow & { term: string };
+
+/** A page of the accounts in an order. */
+export async function sortAccounts(database: Cells, { sort, state, belowMicros }: AccountSort, page: Page) {
+  const [, term = "", id = ""] = splitPosition(page, 2) ?? [];
+  const isName = sort === "name";
+  const direction = isName || sort === "lowest_balance" ? 1 : -1;
+  const compareTerms = (one: string, other: string) =>
+    isName || sort === "newest" ? compareBytes(one, other) : Number(BigInt(one) - BigInt(other));
+  const rows = await mergeCells<SortedRow>(database, page.size + 1, {
+    read: (cell, last, limit) => {
+      const after = last ?? { term, id };
+      return cell.call("sort_accounts", sort, state, belowMicros ?? null, after.term, after.id, limit);
+    },
+    compare: (one, other) =>
+      direction * (compareTerms(one.term, other.term) || compareBytes(one.id, other.id)),
+    laneOf: (row) => laneOfId(row.id),
+  });
+  return cutPage(rows, page, (row) => joinPosition([0, row.term, row.id]));
+}
+
+/** The lanes whose figures a statement refreshes, in less than 50 ms. */
+const LANES_PER_REFRESH = 32;
+const CHECKS_PER_REFRESH = 60;
+
+/** Keeps what accounts are sorted by up to date: all lanes once a minute. */
+export class FiguresUpkeep {
+  readonly #cell: FunctionCaller;
+  #checks = 0;
+
+  constructor(cell: FunctionCaller) {
+    this.#cell = cell;
+  }
+
+  /** Called every second. */
+  async maintain(): Promise<void> {
+    const first = this.#checks * LANES_PER_REFRESH;
+    this.#checks = (this.#checks + 1) % CHECKS_PER_REFRESH;
+    if (first < LANE_COUNT) await this.#cell.call("refresh_figures", first, first + LANES_PER_REFRESH - 1);
+  }
 }
 
 export async function setAccountPlan(

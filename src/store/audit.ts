@@ -3,11 +3,13 @@ import type { Quarter } from "../domain/periods.ts";
 import type { Cells, FunctionCaller, ReadCells } from "./driver/cells.ts";
 import type { Parameter } from "./driver/connection.ts";
 import { lanesInUse, namedCell } from "./named-cell.ts";
-import { currentQuarter } from "./usage-sums.ts";
+import { currentQuarter, currentTimeMs } from "./usage-sums.ts";
 
 export type AuditFinding = { account_id: string; rule: string; detail: string };
 
 export type AuditReport = {
+  /** By the clock of the first cell, in whole seconds. */
+  startedAt: Date;
   accounts: bigint;
   entries: bigint;
   keys: bigint;
@@ -67,6 +69,7 @@ export async function* auditInSteps(
   pieceRows = PIECE_ROWS,
 ): AsyncGenerator<AuditProgress, { readonly parts: number; readonly report: AuditReport }> {
   const report: AuditReport = {
+    startedAt: new Date(await currentTimeMs(namedCell(database, 0))),
     accounts: 0n,
     entries: 0n,
     keys: 0n,
@@ -94,6 +97,30 @@ export async function* auditInSteps(
     if (lanes.length > 0) report.findings.push({ account_id: "", rule: "lane_has_owner", detail });
   }
   return { parts, report };
+}
+
+/** The last complete audit that a server ran. */
+export type LastAudit = {
+  /** When a scheduled audit last began; null before the first one. */
+  claimed_at: Date | null;
+  /** Null before the first audit. */
+  started_at: Date | null;
+  seconds: number | null;
+  entries: bigint;
+  findings: number;
+};
+
+export async function lastAudit({ home }: Cells): Promise<LastAudit | undefined> {
+  return (await home.call<LastAudit>("last_audit"))[0];
+}
+
+export async function recordAudit({ home }: Cells, report: AuditReport): Promise<void> {
+  await home.call("record_audit", report.startedAt, report.entries, report.findings.length);
+}
+
+/** Whether this server runs the next scheduled audit. */
+export async function claimAudit({ home }: Cells, hours: number): Promise<boolean> {
+  return (await home.call<{ is_due: boolean }>("claim_audit", hours))[0]?.is_due === true;
 }
 
 async function unownedLanes(database: ReadCells): Promise<Lane[]> {

@@ -183,6 +183,22 @@ export async function searchKeys(database: Cells, query: KeyQuery, page: Page, p
   return pageUpTo(rows, page, positionOf, last && positionOf(last));
 }
 
+type UnusedKeyRow = KeyRow & { account_name: string; is_match: boolean };
+
+/** A page of the active keys of all accounts that are older than some days and were not used for so long, the oldest first. */
+export async function listUnusedKeys(database: Cells, days: number, page: Page, pieces = NAME_PIECES) {
+  const [, id = ""] = splitPosition(page, 1) ?? [];
+  const rows = await mergeCells<UnusedKeyRow>(database, page.size + 1, {
+    read: (cell, last, count) =>
+      readNameParts<UnusedKeyRow, { id: string }>(last ?? { id }, count, pieces, (after, max, missing) =>
+        cell.call("unused_keys", days, after.id, max, missing),
+      ),
+    compare: (one, other) => compareBytes(one.id, other.id),
+    laneOf: (row) => laneOfId(row.id),
+  });
+  return cutPage(rows, page, (row) => joinPosition([0, row.id]));
+}
+
 /** The order of the lists: list 1 is newest first, the others are in the order of the names. */
 function compareFound(one: FoundKeyRow, other: FoundKeyRow): number {
   if (one.list !== other.list) return one.list - other.list;

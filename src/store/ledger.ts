@@ -138,6 +138,13 @@ export async function getGeneration(database: Cells, accountId: string, id: stri
   throw new DomainError("not_found", { message: `There is no charged generation "${id}"${archived}.` });
 }
 
+/** The entry of any account with this id, or that of the generation with it. */
+export async function findEntries(database: Cells, id: string): Promise<EntryRow[]> {
+  const entryId = entryIdOf(id);
+  const lane = laneOfId(id);
+  return await database.at(lane).call<EntryRow>("get_entry", lane, "", entryId, monthOfId(entryId));
+}
+
 /** A page of the entries of all accounts, newest first. */
 export async function listRecentEntries(database: Cells, page: Page) {
   if (!/^(led_[0-9a-z]{26})?$/.test(page.after)) throw badToken();

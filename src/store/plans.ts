@@ -1,4 +1,5 @@
 import type { Cells } from "./driver/cells.ts";
+import { namedCell } from "./named-cell.ts";
 import { actionJson, type OperatorAction } from "./operator-log.ts";
 
 export type PlanRow = {
@@ -15,6 +16,20 @@ type PlanToPut = Omit<PlanRow, "max_keys_created_per_hour"> & {
 
 export function listPlans(database: Cells): Promise<PlanRow[]> {
   return database.home.call<PlanRow>("list_plans");
+}
+
+export type PlanCounts = { readonly accounts: bigint; readonly activeKeys: bigint };
+
+/** The accounts that are not closed and the active keys of each plan. */
+export async function countPlans(database: Cells): Promise<ReadonlyMap<string, PlanCounts>> {
+  type Row = { plan: string; accounts: bigint; keys: bigint };
+  const rows = await Promise.all(database.all.map((_, i) => namedCell(database, i).call<Row>("count_plans")));
+  const counts = new Map<string, PlanCounts>();
+  for (const { plan, accounts, keys } of rows.flat()) {
+    const before = counts.get(plan) ?? { accounts: 0n, activeKeys: 0n };
+    counts.set(plan, { accounts: before.accounts + accounts, activeKeys: before.activeKeys + keys });
+  }
+  return counts;
 }
 
 export async function putPlan(database: Cells, action: OperatorAction, plan: PlanToPut): Promise<PlanRow> {

@@ -129,6 +129,7 @@ const schema = z.object({
   VX_TOP_UP_MAX: topUpAmount.default(1_000_000_000n),
   VX_EVENTS_DAYS: count(1, 3_650).default(30),
   VX_FAILURES_DAYS: count(1, 3_650).default(7),
+  VX_AUDIT_HOURS: count(0, 8_760).default(0),
   VX_WEBHOOK_ALLOWED_CIDRS: z.string().superRefine(checkedBy(rangesProblem)).transform(rangesOf).optional(),
   VX_SUPPORT_URL: z.string().superRefine(checkedBy(linkProblem)).optional(),
 });
@@ -205,6 +206,8 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     payments,
     eventsDays: values.VX_EVENTS_DAYS,
     failuresDays: values.VX_FAILURES_DAYS,
+    /** Between the starts of two scheduled audits; 0 for none. */
+    auditHours: values.VX_AUDIT_HOURS,
     /** The address ranges that receive deliveries of webhooks although they are private. */
     webhookAllowedCidrs: values.VX_WEBHOOK_ALLOWED_CIDRS,
     currency: values.VX_CURRENCY,

@@ -270,7 +270,8 @@ CREATE TYPE limit_view AS (
   spent bigint,
   held bigint,
   resets_at timestamp with time zone,
-  counted_since timestamp with time zone
+  counted_since timestamp with time zone,
+  is_of_operator boolean
 );
 
 CREATE TYPE operator_act AS (
@@ -349,6 +350,22 @@ CREATE TYPE webhook_view AS (
   secret text
 );
 
+CREATE TABLE account_figures (
+  lane smallint NOT NULL,
+  account_id text NOT NULL,
+  state text NOT NULL,
+  balance_micros bigint NOT NULL,
+  day integer NOT NULL,
+  day_micros bigint NOT NULL,
+  month integer NOT NULL,
+  month_micros bigint NOT NULL,
+  last_seq bigint NOT NULL,
+  CONSTRAINT account_figures_pkey PRIMARY KEY (lane, account_id)
+) WITH (fillfactor=80);
+CREATE INDEX figures_by_balance ON account_figures USING btree (state, balance_micros, account_id COLLATE "C");
+CREATE INDEX figures_by_day ON account_figures USING btree (state, day, day_micros, account_id COLLATE "C") WHERE (day_micros > 0);
+CREATE INDEX figures_by_month ON account_figures USING btree (state, month, month_micros, account_id COLLATE "C") WHERE (month_micros > 0);
+
 CREATE TABLE account_prices (
   lane smallint NOT NULL,
   account_id text NOT NULL,
@@ -410,6 +427,8 @@ CREATE TABLE accounts (
 CREATE INDEX accounts_by_id ON accounts USING btree (id);
 CREATE INDEX accounts_by_name ON accounts USING btree (lower(name) COLLATE "C", id COLLATE "C");
 CREATE INDEX accounts_with_grants ON accounts USING btree (grants_expire_at) WHERE (grants_expire_at IS NOT NULL);
+CREATE INDEX suspended_accounts ON accounts USING btree (id COLLATE "C") WHERE (suspended_at IS NOT NULL);
+CREATE INDEX suspended_accounts_by_name ON accounts USING btree (lower(name) COLLATE "C", id COLLATE "C") WHERE (suspended_at IS NOT NULL);
 
 CREATE TABLE answers (
   lane smallint NOT NULL,
@@ -759,6 +778,7 @@ CREATE TABLE limits (
   temporary_amount bigint,
   temporary_until timestamp with time zone,
   created_at timestamp with time zone NOT NULL,
+  is_of_operator boolean NOT NULL,
   CONSTRAINT limit_amount_in_range CHECK (((amount >= 0) AND (amount <= '9000000000000000'::bigint))),
   CONSTRAINT limit_metric_known CHECK ((metric = ANY (ARRAY['cost'::text, 'tokens'::text, 'generations'::text, 'concurrent'::text]))),
   CONSTRAINT limit_period_known CHECK ((period = ANY (ARRAY[''::text, 'minute'::text, 'hour'::text, 'day'::text, 'week'::text, 'month'::text, 'total'::text]))),
@@ -1119,9 +1139,18 @@ CREATE VIEW account_views AS
     a.low_balance_micros,
     a.owed_micros,
     a.closed_at,
-    (a.grants_expire_at IS NOT NULL) AS has_grants
-   FROM (accounts a
-     LEFT JOIN account_profiles p ON (((p.lane = a.lane) AND (p.account_id = a.id))));
+        CASE
+            WHEN (f.day = t.day) THEN f.day_micros
+            ELSE (0)::bigint
+        END AS day_micros,
+        CASE
+            WHEN (f.month = t.month) THEN f.month_micros
+            ELSE (0)::bigint
+        END AS month_micros
+   FROM (((accounts a
+     LEFT JOIN account_profiles p ON (((p.lane = a.lane) AND (p.account_id = a.id))))
+     LEFT JOIN account_figures f ON (((f.lane = a.lane) AND (f.account_id = a.id))))
+     CROSS JOIN LATERAL day_and_month(now()) t(day, month));
 
 CREATE VIEW priced_ledger AS
  SELECT l.lane,
@@ -1225,6 +1254,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION copy_shared_data(p_version bigint, p_plans text, p_limits text, p_operators text, p_prices text, p_webhooks text) RETURNS void; for the server
 -- FUNCTION count_key_creation(p_lane smallint, p_account_id text, p_max integer) RETURNS integer
 -- FUNCTION count_limits(p_lane smallint, p_account_id text, p_user_id text, p_applied applied_limit[]) RETURNS SETOF limit_view
+-- FUNCTION count_plans() RETURNS TABLE(plan text, accounts bigint, keys bigint); for the server
 -- FUNCTION count_spent(p_lane smallint, p_account_id text, p_owner_id text, p_limit_ids text[]) RETURNS void
 -- FUNCTION count_users(p_lane smallint, p_account_id text, p_added integer) RETURNS void
 -- FUNCTION counter_user(p_lane smallint, p_account_id text, p_subject_id text, p_plan text, p_user_id text) RETURNS text
@@ -1242,6 +1272,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION create_topup(p_act text, p_lane smallint, p_account_id text, p_id text, p_amount_micros bigint, p_currency text, p_return_url text, p_idempotency_key text) RETURNS SETOF topups; for the server
 -- FUNCTION create_webhook(p_act text, p_lane smallint, p_account_id text, p_id text, p_url text, p_description text, p_types text, p_max integer) RETURNS webhook_view; for the server
 -- FUNCTION current_timeline() RETURNS text
+-- FUNCTION day_and_month(p_at timestamp with time zone) RETURNS TABLE(day integer, month integer)
 -- FUNCTION days_warned(p_now timestamp with time zone, p_expires_at timestamp with time zone) RETURNS smallint
 -- FUNCTION delete_invitation(p_act text, p_lane smallint, p_account_id text, p_id text) RETURNS void; for the server
 -- FUNCTION delete_limit(p_act text, p_lane smallint, p_owner_id text, p_id text) RETURNS void; for the server
@@ -1264,7 +1295,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION expiring_keys(p_limit integer) RETURNS TABLE(lane smallint, id text); for the server
 -- FUNCTION explain_limits(p_counters limit_counter[], p_held held_counter[], p_at timestamp with time zone) RETURNS text
 -- FUNCTION export_movements(p_lane smallint, p_account_id text, p_from timestamp with time zone, p_to timestamp with time zone, p_after_id text, p_seq bigint, p_limit integer) RETURNS TABLE(account_id text, account_name text, seq bigint, id text, kind entry_kind, amount_micros bigint, reason text, created_at timestamp with time zone, is_promotional boolean); for the server
--- FUNCTION export_usage(p_lane smallint, p_account_id text, p_from integer, p_end integer, p_position text, p_limit integer) RETURNS TABLE(account_id text, account_name text, quarter integer, key_id text, model text, user_id text, price_version integer, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, input_price bigint, cached_input_price bigint, cache_write_price bigint, cache_write_1h_price bigint, output_price bigint, reasoning_price bigint, image_price bigint, request_price bigint, cache_write_1h bigint, price_tier integer, price_list_version integer, discount integer, upstream text, upstream_cost_micros bigint, uncosted_micros bigint, user_name text, input_list_price bigint, cached_input_list_price bigint, cache_write_list_price bigint, cache_write_1h_list_price bigint, output_list_price bigint, reasoning_list_price bigint, image_list_price bigint, request_list_price bigint); for the server
+-- FUNCTION export_usage(p_lane smallint, p_account_id text, p_from integer, p_end integer, p_position text, p_limit integer) RETURNS TABLE(account_id text, account_name text, quarter integer, key_id text, model text, user_id text, price_version integer, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, input_price bigint, cached_input_price bigint, cache_write_price bigint, cache_write_1h_price bigint, output_price bigint, reasoning_price bigint, image_price bigint, request_price bigint, cache_write_1h bigint, price_tier integer, price_list_version integer, discount integer, upstream text, upstream_cost_micros bigint, uncosted_micros bigint, user_name text); for the server
 -- FUNCTION failures_piece(p_lane smallint, p_account_id text, p_first text, p_end text, p_rows integer) RETURNS text; for the server
 -- FUNCTION filter_entries(p_lane smallint, p_account_id text, p_kind text, p_key_id text, p_model text, p_first bigint, p_end bigint, p_limit integer) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION find_accounts(p_reference text) RETURNS SETOF account_views; for the server
@@ -1284,7 +1315,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION heartbeat(p_server_id text, p_cells text) RETURNS TABLE(clock timestamp with time zone); for the server
 -- FUNCTION held_by_accounts(p_lane smallint, p_account_id text[]) RETURNS TABLE(account_id text, held_micros numeric)
 -- FUNCTION hold_figures() RETURNS TABLE(holds bigint, held_micros bigint, expired bigint); for the server
--- FUNCTION insert_key(p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan plans, p_scopes smallint, p_rate_limit_rpm integer, p_may_exceed_plan boolean, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text, p_ancestors text[], p_is_limited boolean, p_models text[], p_limits text, p_allowed_cidrs cidr[]) RETURNS SETOF key_view
+-- FUNCTION insert_key(p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan plans, p_scopes smallint, p_rate_limit_rpm integer, p_may_exceed_plan boolean, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text, p_ancestors text[], p_is_limited boolean, p_models text[], p_limits text, p_allowed_cidrs cidr[], p_actor text) RETURNS SETOF key_view
 -- FUNCTION keep_currency(p_code text) RETURNS text; for the server
 -- FUNCTION key_state(p_revoked_at timestamp with time zone, p_expires_at timestamp with time zone, p_suspended_at timestamp with time zone, p_now timestamp with time zone) RETURNS text
 -- FUNCTION lane_of(p_id text) RETURNS smallint
@@ -1306,10 +1337,11 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION list_archives() RETURNS TABLE(month integer, file text, sha256 bytea, entries bigint, removed_at timestamp with time zone); for the server
 -- FUNCTION list_deliveries(p_webhook_id text, p_state text, p_before_micros bigint, p_before_id text, p_limit integer) RETURNS TABLE(event_id text, account_id text, seq bigint, type text, created_at timestamp with time zone, created_micros bigint, state text, attempts smallint, due_at timestamp with time zone, attempted_at timestamp with time zone, status smallint, latency_ms integer, error text, answer text); for the server
 -- FUNCTION list_entries(p_lane smallint, p_account_id text, p_before bigint, p_limit integer) RETURNS SETOF priced_ledger; for the server
--- FUNCTION list_events(p_lane smallint, p_account_id text, p_types text, p_position bigint, p_is_newest_first boolean, p_limit integer) RETURNS SETOF event_view; for the server
+-- FUNCTION list_events(p_lane smallint, p_account_id text, p_types text, p_after bigint, p_limit integer) RETURNS SETOF event_view; for the server
 -- FUNCTION list_failures(p_lane smallint, p_account_id text, p_key_id text, p_model text, p_code text, p_first text, p_end text, p_max integer, p_limit integer) RETURNS SETOF failure_view; for the server
 -- FUNCTION list_grants(p_lane smallint, p_account_id text) RETURNS TABLE(entry_id text, amount_micros bigint, rest_micros bigint, expires_at timestamp with time zone, is_promotional boolean); for the server
 -- FUNCTION list_invitations(p_lane smallint, p_account_id text) RETURNS SETOF invitations; for the server
+-- FUNCTION list_latest_events(p_lane smallint, p_account_id text, p_types text, p_before bigint, p_limit integer) RETURNS SETOF event_view; for the server
 -- FUNCTION list_members(p_lane smallint, p_account_id text) RETURNS TABLE(person_id text, email text, role text, joined_at timestamp with time zone); for the server
 -- FUNCTION list_operator_events(p_actor_id text, p_method text, p_target text, p_account_id text, p_from timestamp with time zone, p_to timestamp with time zone, p_before_micros bigint, p_before_lane smallint, p_before_seq bigint, p_limit integer) RETURNS TABLE(lane smallint, seq bigint, created_at timestamp with time zone, created_micros bigint, actor_id text, actor_name text, method text, target text, account_id text, reason text, outcome text, details json, request_id text); for the server
 -- FUNCTION list_page_sessions(p_person_id text) RETURNS TABLE(id text, created_at timestamp with time zone, used_at timestamp with time zone, user_agent text, address text); for the server
@@ -1333,7 +1365,6 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION months_without_partition() RETURNS TABLE(month integer, entries bigint); for the server
 -- FUNCTION move_balance(p_act text, p_lane smallint, p_account_id text, p_entry_id text, p_month integer, p_kind text, p_amount_micros bigint, p_reason text, p_idempotency_key text, p_expires_at timestamp with time zone, p_is_promotional boolean) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION move_other_month() RETURNS TABLE(partition text, entries bigint)
--- FUNCTION movement_of_key(p_lane smallint, p_account_id text, p_idempotency_key text) RETURNS ledger
 -- FUNCTION name_users(p_rows ledger[]) RETURNS void
 -- FUNCTION names_of(p_account_ids text, p_key_ids text) RETURNS TABLE(id text, name text); for the server
 -- FUNCTION names_of_counters(p_lane smallint, p_account_id text, p_key_ids text[], p_account_is_limited boolean, p_key_is_limited boolean, p_limited_plans text[], p_user_id text) RETURNS SETOF counter_name
@@ -1365,12 +1396,14 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION recently_revoked_keys(p_seconds integer) RETURNS SETOF text; for the server
 -- FUNCTION record_failures(p_minutes failure_minute[], p_calls failure_item[], p_max integer) RETURNS TABLE(refused bigint); for the server
 -- FUNCTION redeliver(p_act text, p_webhook_id text, p_types text, p_lane smallint, p_account_id text, p_event_id text, p_from timestamp with time zone, p_to timestamp with time zone, p_max_lane smallint, p_limit integer) RETURNS integer; for the server
--- FUNCTION refund_entry(p_act text, p_lane smallint, p_account_id text, p_entry_id text, p_month integer, p_micros bigint, p_reason text, p_idempotency_key text) RETURNS SETOF priced_ledger; for the server
+-- FUNCTION refresh_figures(p_first smallint, p_last smallint) RETURNS void; for the server
+-- FUNCTION refund_entry(p_act text, p_lane smallint, p_account_id text, p_entry_id text, p_month integer, p_micros bigint, p_reason text, p_cause text) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION refuse(p_reason text, p_message text, p_metadata jsonb) RETURNS void
+-- FUNCTION refuse_change_of_limit() RETURNS void
 -- FUNCTION register_prices(p_items price_item[]) RETURNS TABLE(model text, version integer); for the server
 -- FUNCTION release_lanes(p_id text) RETURNS void
 -- FUNCTION remove_archived_partition(p_month integer) RETURNS void
--- FUNCTION remove_limit(p_lane smallint, p_account_id text, p_owner_id text, p_id text) RETURNS boolean
+-- FUNCTION remove_limit(p_lane smallint, p_account_id text, p_owner_id text, p_id text, p_actor text) RETURNS boolean
 -- FUNCTION remove_member(p_act text, p_lane smallint, p_account_id text, p_person_id text) RETURNS void; for the server
 -- FUNCTION remove_server(p_server_id text) RETURNS void; for the server
 -- FUNCTION remove_servers() RETURNS void; for the server
@@ -1379,6 +1412,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION report_depleted(p_lane smallint, p_account_id text, p_required_micros bigint) RETURNS integer; for the server
 -- FUNCTION report_leaks(p_lane smallint, p_leaks text) RETURNS TABLE(fingerprint text, key_id text, account_id text, revoked_keys integer); for the server
 -- FUNCTION require_lane(p_lane smallint) RETURNS void
+-- FUNCTION require_other_owner(p_lane smallint, p_account_id text, p_person_id text) RETURNS void
 -- FUNCTION require_plan(p_name text) RETURNS plans
 -- FUNCTION rerate_entries(p_act text, p_lane smallint, p_account_id text, p_first bigint, p_end bigint, p_model text, p_rates price_rates[], p_cause text, p_reason text, p_apply boolean, p_limit integer) RETURNS TABLE(adjusted bigint, credit_micros bigint, debit_micros bigint, refused bigint, refused_micros bigint, skipped bigint, next_seq bigint); for the server
 -- FUNCTION restart_windows(p_counter limit_counter, p_at timestamp with time zone) RETURNS limit_counter
@@ -1393,10 +1427,10 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION rotated_keys(p_items admit_item[]) RETURNS TABLE(n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text, balance_micros bigint, models text, allowed_cidrs text, current_fingerprint bytea, price_list_version integer)
 -- FUNCTION schema_version() RETURNS TABLE(version integer, release text, oldest_release text); for the server
 -- FUNCTION scopes_of_child(p_parent smallint, p_named smallint, p_default smallint) RETURNS smallint
--- FUNCTION search_accounts(p_field text, p_search text, p_after text, p_after_id text, p_limit integer) RETURNS TABLE(term text, was_found boolean, id text, name text, plan text, balance_micros bigint, held_micros bigint, created_at timestamp with time zone, suspended_at timestamp with time zone, external_id text, email text, notes text, low_balance_micros bigint, owed_micros bigint, closed_at timestamp with time zone); for the server
+-- FUNCTION search_accounts(p_field text, p_search text, p_after text, p_after_id text, p_limit integer) RETURNS TABLE(term text, was_found boolean, id text, name text, plan text, balance_micros bigint, held_micros bigint, created_at timestamp with time zone, suspended_at timestamp with time zone, external_id text, email text, notes text, low_balance_micros bigint, owed_micros bigint, closed_at timestamp with time zone, day_micros bigint, month_micros bigint); for the server
 -- FUNCTION search_key_names(p_search text, p_after text, p_after_id text, p_rows integer, p_limit integer) RETURNS TABLE(list integer, sorted_name text, is_match boolean, account_name text, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone, previous_expires_at timestamp with time zone, models text, limits text, allowed_cidrs text); for the server
 -- FUNCTION search_keys(p_id text, p_start text, p_end text, p_name text, p_after text, p_limit integer) RETURNS TABLE(list integer, sorted_name text, account_name text, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone, previous_expires_at timestamp with time zone, models text, limits text, allowed_cidrs text); for the server
--- FUNCTION search_names(p_search text, p_after text, p_after_id text, p_rows integer, p_limit integer) RETURNS TABLE(term text, is_match boolean, was_found boolean, id text, name text, plan text, balance_micros bigint, held_micros bigint, created_at timestamp with time zone, suspended_at timestamp with time zone, external_id text, email text, notes text, low_balance_micros bigint, owed_micros bigint, closed_at timestamp with time zone); for the server
+-- FUNCTION search_names(p_search text, p_after text, p_after_id text, p_rows integer, p_limit integer) RETURNS TABLE(term text, is_match boolean, was_found boolean, id text, name text, plan text, balance_micros bigint, held_micros bigint, created_at timestamp with time zone, suspended_at timestamp with time zone, external_id text, email text, notes text, low_balance_micros bigint, owed_micros bigint, closed_at timestamp with time zone, day_micros bigint, month_micros bigint); for the server
 -- FUNCTION seconds_of_clock() RETURNS TABLE(seconds bigint); for the server
 -- FUNCTION secrets_of_webhook(p_secret text, p_previous text, p_until timestamp with time zone) RETURNS text
 -- FUNCTION seq_at(p_lane smallint, p_account_id text, p_time timestamp with time zone, p_last bigint) RETURNS bigint
@@ -1407,7 +1441,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION set_account_suspended(p_act text, p_lane smallint, p_id text, p_suspended boolean) RETURNS SETOF account_views; for the server
 -- FUNCTION set_auto_topup_page(p_lane smallint, p_account_id text, p_customer_id text, p_page_id text, p_page_url text) RETURNS SETOF auto_topup_view; for the server
 -- FUNCTION set_key_limit(p_act text, p_lane smallint, p_id text, p_rate_limit_rpm integer) RETURNS SETOF key_view; for the server
--- FUNCTION set_limits(p_lane smallint, p_account_id text, p_owner_id text, p_limits text, p_replaces boolean) RETURNS void
+-- FUNCTION set_limits(p_lane smallint, p_account_id text, p_owner_id text, p_limits text, p_replaces boolean, p_actor text) RETURNS void
 -- FUNCTION set_low_balance(p_act text, p_lane smallint, p_id text, p_micros bigint) RETURNS SETOF account_views; for the server
 -- FUNCTION set_member_role(p_act text, p_lane smallint, p_account_id text, p_person_id text, p_role text) RETURNS TABLE(person_id text, email text, role text, joined_at timestamp with time zone); for the server
 -- FUNCTION set_split_state(p_id text, p_from text, p_to text) RETURNS smallint[]
@@ -1416,6 +1450,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION settle_limits(p_lane smallint, p_account_id text, p_places tid[], p_counters limit_counter[], p_changed_places tid[], p_changed limit_counter[], p_held held_counter[], p_model text, p_user text, p_cost bigint, p_tokens bigint, p_at timestamp with time zone) RETURNS call_counters
 -- FUNCTION sign_in_operator(p_issuer text, p_subject text, p_email text, p_fingerprint bytea, p_request_id text) RETURNS TABLE(id text, name text, role operator_role); for the server
 -- FUNCTION sign_in_person(p_issuer text, p_subject text, p_email text, p_new_id text, p_session_id text, p_fingerprint bytea, p_user_agent text, p_address text) RETURNS TABLE(person_id text); for the server
+-- FUNCTION sort_accounts(p_sort text, p_state text, p_below bigint, p_after text, p_after_id text, p_limit integer) RETURNS TABLE(term text, lane smallint, id text, name text, plan text, balance_micros bigint, held_micros bigint, created_at timestamp with time zone, suspended_at timestamp with time zone, external_id text, email text, notes text, low_balance_micros bigint, owed_micros bigint, closed_at timestamp with time zone, day_micros bigint, month_micros bigint); for the server
 -- FUNCTION spend_grants(p_lane smallint, p_account_id text, p_balance bigint, p_kind entry_kind) RETURNS void
 -- FUNCTION start_auto_topup(p_lane smallint, p_account_id text) RETURNS void
 -- FUNCTION stop_account(p_lane smallint, p_id text) RETURNS boolean
@@ -1426,11 +1461,11 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION sweep_events(p_days integer, p_limit integer) RETURNS integer; for the server
 -- FUNCTION sweep_failures(p_days integer, p_limit integer) RETURNS integer; for the server
 -- FUNCTION take_owed(p_lane smallint, p_account_id text, p_reason text) RETURNS void
--- FUNCTION take_owner_role(p_lane smallint, p_account_id text, p_person_id text) RETURNS void
 -- FUNCTION top_up_after_refusal(p_lane smallint, p_account_id text) RETURNS void; for the server
 -- FUNCTION topup_charge(p_lane smallint, p_id text) RETURNS TABLE(is_allowed boolean, customer_id text, method_id text); for the server
 -- FUNCTION topups_to_poll(p_limit integer) RETURNS TABLE(id text); for the server
 -- FUNCTION unlink_person(p_person_id text, p_account_id text) RETURNS void; for the server
+-- FUNCTION unused_keys(p_days integer, p_after text, p_rows integer, p_limit integer) RETURNS TABLE(is_match boolean, account_name text, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone, previous_expires_at timestamp with time zone, models text, limits text, allowed_cidrs text); for the server
 -- FUNCTION update_account(p_act text, p_lane smallint, p_id text, p_name text, p_external_id text, p_email text, p_notes text, p_low_balance_micros bigint) RETURNS SETOF account_views; for the server
 -- FUNCTION update_any_key(p_act text, p_lane smallint, p_id text, p_changes text) RETURNS SETOF key_view; for the server
 -- FUNCTION update_key(p_lane smallint, p_account_id text, p_caller_id text, p_id text, p_changes text) RETURNS SETOF key_view; for the server
@@ -1438,8 +1473,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION usage_differences(p_lane smallint, p_account_id text, p_limit integer) RETURNS SETOF text
 -- FUNCTION usage_equals_ledger(p_lane smallint, p_account_id text) RETURNS boolean
 -- FUNCTION usage_fingerprint(p_quarter integer, p_key_id text, p_model text, p_user_id text, p_price_version integer, p_price_tier integer, p_price_list_version integer, p_upstream text, p_requests bigint, p_input bigint, p_cached_input bigint, p_cache_write bigint, p_output bigint, p_reasoning bigint, p_images bigint, p_image_tokens bigint, p_cost_micros bigint, p_cache_write_1h bigint, p_upstream_cost_micros bigint, p_uncosted_micros bigint) RETURNS numeric
--- FUNCTION usage_of_entries(p_lane smallint, p_account_id text, p_seq bigint, p_limit bigint) RETURNS TABLE(account_id text, seq bigint, quarter integer, key_id text, model text, user_id text, price_version integer, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, cache_write_1h bigint, price_tier integer, price_list_version integer, upstream text, upstream_cost_micros bigint, uncosted_micros bigint, fingerprint numeric)
--- FUNCTION usage_total(p_lane smallint, p_account_id text, p_from integer) RETURNS numeric
+-- FUNCTION usage_of_entries(p_lane smallint, p_account_id text, p_seq bigint, p_limit bigint) RETURNS TABLE(account_id text, seq bigint, quarter integer, key_id text, model text, user_id text, price_version integer, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, cache_write_1h bigint, price_tier integer, price_list_version integer, upstream text, upstream_cost_micros bigint, uncosted_micros bigint)
 -- FUNCTION use_page_link(p_link bytea, p_fingerprint bytea, p_user_agent text, p_address text) RETURNS TABLE(is_valid boolean); for the server
 -- FUNCTION user_digest(p_salt bytea, p_name text) RETURNS text
 -- FUNCTION view_keys(p_lane smallint, p_account_id text, p_id text, p_before text, p_limit integer) RETURNS SETOF key_view; for the server
@@ -1455,7 +1489,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION write_auto_topup_event(p_lane smallint, p_account_id text, p_type text, p_topup_id text, p_reason text) RETURNS void
 -- FUNCTION write_counters(p_places tid[], p_counters limit_counter[]) RETURNS void
 -- FUNCTION write_event(p_lane smallint, p_account_id text, p_type text, p_data jsonb) RETURNS void
--- FUNCTION write_key(p_key keys, p_changes jsonb, p_may_exceed_plan boolean) RETURNS void
+-- FUNCTION write_key(p_key keys, p_changes jsonb, p_may_exceed_plan boolean, p_actor text) RETURNS void
 -- FUNCTION write_key_event(p_lane smallint, p_id text, p_type text, p_data jsonb) RETURNS void
 -- FUNCTION write_limit_events(p_lane smallint, p_account_id text, p_user text, p_counter limit_counter, p_i integer, p_spent bigint) RETURNS void
 -- FUNCTION write_topup_event(p_lane smallint, p_id text, p_type text, p_entry_id text) RETURNS void

@@ -77,6 +77,40 @@ describe.each(operatorProtocols)("$name", (protocol) => {
     expect(await call(listAccounts, { pageSize: -1 })).toMatchObject({ fields: ["page_size"] });
     expect(await call(listAccounts, { pageToken: "x" })).toMatchObject({ fields: ["page_token"] });
   });
+
+  test("accounts are listed by name and by state; a token of one order is not valid for another", async () => {
+    const names = ["c", "a", "b"].map((letter) => `sorted ${protocol.name} ${letter}`);
+    for (const name of names) {
+      const accountId = (await create({ name }))?.id ?? "";
+      if (name.endsWith("b")) await operatorOf(app).suspendAccount({ accountId, reason: "test" });
+    }
+    const list = async (request: object) => {
+      const outcome = await call(listAccounts, { pageSize: 1_000, ...request });
+      if (!outcome.ok) throw new Error(outcome.reason);
+      return outcome.message.accounts.map(({ name }) => name).filter((name) => names.includes(name));
+    };
+    const [c, a, b] = names;
+    expect(await list({ sort: "name" })).toEqual([a, b, c]);
+    expect(await list({ sort: "name", state: "active" })).toEqual([a, c]);
+    expect(await list({ state: "suspended" })).toEqual([b]);
+    const first = await call(listAccounts, { sort: "name", pageSize: 1 });
+    const pageToken = first.ok ? first.message.nextPageToken : "";
+    for (const request of [
+      { sort: "spent_today", pageToken },
+      { sort: "name", state: "active", pageToken },
+      { pageToken },
+    ])
+      expect(await call(listAccounts, request)).toMatchObject({ fields: ["page_token"] });
+    const invalid: [request: object, field: string][] = [
+      [{ sort: "balance" }, "sort"],
+      [{ state: "open" }, "state"],
+      [{ search: "a", sort: "name" }, "search"],
+      [{ sort: "name", balanceBelowMicros: 1n }, "balance_below_micros"],
+      [{ sort: "lowest_balance", balanceBelowMicros: 0n }, "balance_below_micros"],
+    ];
+    for (const [request, field] of invalid)
+      expect(await call(listAccounts, request)).toMatchObject({ fields: [field] });
+  });
 });
 
 describe("profiles", () => {

@@ -189,3 +189,14 @@ test(
   },
   A_THIRD_OF_A_DRAIN_MS,
 );
+
+test("the overview shows the last audit", async () => {
+  await operatorOf(app).audit({});
+  const { next, stop } = watch();
+  // The first figures can be those of an earlier watcher.
+  let { audit } = await next();
+  while (audit?.lastStartedAt === undefined) audit = (await next()).audit;
+  stop();
+  expect(audit).toMatchObject({ lastFindings: 0, everyHours: 0 });
+  expect(audit.nextAt).toBeUndefined();
+});

@@ -127,6 +127,22 @@ describe.each(operatorProtocols)("$name", (protocol) => {
     });
   });
 
+  test("SearchKeys finds keys that were not used for some days", async () => {
+    const key = await createTestKey(operator, { name: `unused ${protocol.name}` });
+    const isFound = async () => {
+      const outcome = await call(searchKeys, { unusedDays: 30, pageSize: 1_000 });
+      return outcome.ok && outcome.message.keys.some(({ apiKey }) => apiKey?.id === key.id);
+    };
+    expect(await isFound()).toBe(false);
+    await app.database
+      .owner`UPDATE vx.keys SET created_at = created_at - interval '31 days' WHERE id = ${key.id}`;
+    expect(await isFound()).toBe(true);
+    await fetch(`${app.url}/v1/me`, { headers: { authorization: `Bearer ${key.secret}` } });
+    expect(await isFound()).toBe(false);
+    expect(await call(searchKeys, { unusedDays: 30, query: "x" })).toMatchObject({ fields: ["query"] });
+    expect(await call(searchKeys, { unusedDays: -1 })).toMatchObject({ fields: ["unused_days"] });
+  });
+
   test("pages of SearchKeys have every key once, and a token of another query is refused", async () => {
     const ids: string[] = [];
     for (let i = 0; i < 5; i++)

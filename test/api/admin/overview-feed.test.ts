@@ -14,6 +14,7 @@ async function startFeed() {
   const feed = new OverviewFeed({
     database: store.database,
     isReachable: () => true,
+    auditHours: 24,
     readMetrics: async () => metrics.registry,
     onFailure: (error) => {
       throw error;

@@ -23,6 +23,18 @@ test("the built-in plans exist", async () => {
   ]);
 });
 
+test("plans are counted only on request", async () => {
+  await operator.putPlan({ name: "counted", rpm: 1, maxActiveKeys: 5 });
+  const { accountId } = await createTestKey(operator, { plan: "counted" });
+  await createTestKey(operator, { accountId, plan: "counted" });
+  const countsOf = async (request: object) =>
+    (await operator.listPlans(request)).plans
+      .filter(({ name }) => name === "counted")
+      .map(({ accounts, activeKeys }) => [accounts, activeKeys]);
+  expect(await countsOf({})).toEqual([[0n, 0n]]);
+  expect(await countsOf({ counts: true })).toEqual([[1n, 2n]]);
+});
+
 describe.each(operatorProtocols)("$name", (protocol) => {
   const call = operatorCall(protocol, () => app);
 

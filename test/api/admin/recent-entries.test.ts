@@ -88,3 +88,18 @@ test("entries of earlier months are found, those of more than a year ago are not
   expect(found.at(-1)).toBe("account one: 11 months");
   expect(found).not.toContain("account one: 14 months");
 });
+
+test("an entry of any account is found by its id and by that of its generation", async () => {
+  const [key] = keys;
+  if (key) await credit(key, "found again");
+  const { entries } = await operator.listRecentEntries({ pageSize: 1000 });
+  const generation = entries.find(({ entry }) => entry?.kind === "generation")?.entry;
+  const credited = entries.find(({ entry }) => entry?.reason === "found again")?.entry;
+  const find = async (id: string) =>
+    (await operator.listRecentEntries({ id })).entries.map(({ entry, accountName }) => [entry?.id, accountName]);
+  expect(await find(generation?.generationId ?? "")).toEqual([[generation?.id, "account three"]]);
+  expect(await find(generation?.id ?? "")).toEqual([[generation?.id, "account three"]]);
+  expect(await find(credited?.id ?? "")).toEqual([[credited?.id, "account one"]]);
+  expect(await find(`gen_${"0".repeat(26)}`)).toEqual([]);
+  await expect(find("gen_1")).rejects.toThrow(/id/);
+});

@@ -132,6 +132,20 @@ export declare type Account = Message<"vx.admin.v1.Account"> & {
    * @generated from field: google.protobuf.Timestamp closed_at = 15;
    */
   closedAt?: Timestamp | undefined;
+
+  /**
+   * The charges of today in UTC, in micros, up to a minute ago.
+   *
+   * @generated from field: int64 spent_today_micros = 16;
+   */
+  spentTodayMicros: bigint;
+
+  /**
+   * The charges of the current month in UTC, in micros, up to a minute ago.
+   *
+   * @generated from field: int64 spent_month_micros = 17;
+   */
+  spentMonthMicros: bigint;
 };
 
 /**
@@ -174,6 +188,20 @@ export declare type Plan = Message<"vx.admin.v1.Plan"> & {
    * @generated from field: int32 max_keys_created_per_hour = 4;
    */
   maxKeysCreatedPerHour: number;
+
+  /**
+   * The number of accounts on the plan that are not closed. Only set if the request asks for counts.
+   *
+   * @generated from field: int64 accounts = 5;
+   */
+  accounts: bigint;
+
+  /**
+   * The number of active keys on the plan. Only set if the request asks for counts.
+   *
+   * @generated from field: int64 active_keys = 6;
+   */
+  activeKeys: bigint;
 };
 
 /**
@@ -324,6 +352,28 @@ export declare type ListAccountsRequest = Message<"vx.admin.v1.ListAccountsReque
    * @generated from field: string page_token = 2;
    */
   pageToken: string;
+
+  /**
+   * The order: "newest" (the default), "name", "lowest_balance", "highest_balance", or "spent_today" and "spent_month", which list only
+   * accounts that spent something, in UTC. Orders by balance and spend are up to a minute old. Must be empty for a search.
+   *
+   * @generated from field: string sort = 4;
+   */
+  sort: string;
+
+  /**
+   * Only accounts with this state: "active", "suspended" or "closed". Must be empty for a search.
+   *
+   * @generated from field: string state = 5;
+   */
+  state: string;
+
+  /**
+   * Only accounts with a lower balance, in micros. Needs an order by balance.
+   *
+   * @generated from field: optional int64 balance_below_micros = 6;
+   */
+  balanceBelowMicros?: bigint | undefined;
 };
 
 /**
@@ -339,7 +389,7 @@ export declare const ListAccountsRequestSchema: GenMessage<ListAccountsRequest>;
  */
 export declare type ListAccountsResponse = Message<"vx.admin.v1.ListAccountsResponse"> & {
   /**
-   * The accounts, newest first. Those of a search: first those that the id matches, then the external id, the e-mail address and the
+   * The accounts, in the order of the request. Those of a search: first those that the id matches, then the external id, the e-mail address and the
    * name, each in the order of the text. A page can have fewer accounts than its size even if others follow.
    *
    * @generated from field: repeated vx.admin.v1.Account accounts = 1;
@@ -512,11 +562,17 @@ export declare type AdjustAccountResponse = Message<"vx.admin.v1.AdjustAccountRe
 export declare const AdjustAccountResponseSchema: GenMessage<AdjustAccountResponse>;
 
 /**
- * The request has no fields.
+ * Which properties the plans have.
  *
  * @generated from message vx.admin.v1.ListPlansRequest
  */
 export declare type ListPlansRequest = Message<"vx.admin.v1.ListPlansRequest"> & {
+  /**
+   * Whether to count the accounts and keys of each plan, which takes about a second for a million accounts.
+   *
+   * @generated from field: bool counts = 1;
+   */
+  counts: boolean;
 };
 
 /**
@@ -867,6 +923,13 @@ export declare type SearchKeysRequest = Message<"vx.admin.v1.SearchKeysRequest">
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
+
+  /**
+   * Only active keys that are older than so many days and were not used for so long, the oldest first. Needs an empty query; 0 for all.
+   *
+   * @generated from field: int32 unused_days = 4;
+   */
+  unusedDays: number;
 };
 
 /**
@@ -883,7 +946,7 @@ export declare const SearchKeysRequestSchema: GenMessage<SearchKeysRequest>;
 export declare type SearchKeysResponse = Message<"vx.admin.v1.SearchKeysResponse"> & {
   /**
    * The keys: first those that the id or the characters match, newest first, then those whose name starts with the text,
-   * then those whose name contains it, both by name.
+   * then those whose name contains it, both by name. Unused keys can be fewer than the size of the page even if others follow.
    *
    * @generated from field: repeated vx.admin.v1.FoundKey keys = 1;
    */
@@ -4783,7 +4846,7 @@ export declare const AdminService: GenService<{
   /**
    * List accounts
    *
-   * Returns all accounts, newest first, or those that match a search.
+   * Returns all accounts, newest first or in another order, those with a state, or those that match a search.
    *
    * @generated from rpc vx.admin.v1.AdminService.ListAccounts
    */

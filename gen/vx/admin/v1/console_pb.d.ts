@@ -66,6 +66,13 @@ export declare type WatchOverviewResponse = Message<"vx.admin.v1.WatchOverviewRe
    * @generated from field: vx.admin.v1.HourFigures last_hour = 5;
    */
   lastHour?: HourFigures | undefined;
+
+  /**
+   * The audits of all servers. Unset if the database does not respond.
+   *
+   * @generated from field: vx.admin.v1.AuditFigures audit = 6;
+   */
+  audit?: AuditFigures | undefined;
 };
 
 /**
@@ -73,6 +80,61 @@ export declare type WatchOverviewResponse = Message<"vx.admin.v1.WatchOverviewRe
  * Use `create(WatchOverviewResponseSchema)` to create a new message.
  */
 export declare const WatchOverviewResponseSchema: GenMessage<WatchOverviewResponse>;
+
+/**
+ * The last complete audit that a server ran, and the schedule.
+ *
+ * @generated from message vx.admin.v1.AuditFigures
+ */
+export declare type AuditFigures = Message<"vx.admin.v1.AuditFigures"> & {
+  /**
+   * The start of the last audit. Unset before the first one.
+   *
+   * @generated from field: google.protobuf.Timestamp last_started_at = 1;
+   */
+  lastStartedAt?: Timestamp | undefined;
+
+  /**
+   * Its duration in seconds.
+   *
+   * @generated from field: double last_seconds = 2;
+   */
+  lastSeconds: number;
+
+  /**
+   * The number of ledger entries that it recomputed.
+   *
+   * @generated from field: int64 last_entries = 3;
+   */
+  lastEntries: bigint;
+
+  /**
+   * The number of differences that it found.
+   *
+   * @generated from field: int32 last_findings = 4;
+   */
+  lastFindings: number;
+
+  /**
+   * The hours between two scheduled audits. 0 if none are scheduled.
+   *
+   * @generated from field: int32 every_hours = 5;
+   */
+  everyHours: number;
+
+  /**
+   * The time of the next scheduled audit. Unset before the first one.
+   *
+   * @generated from field: google.protobuf.Timestamp next_at = 6;
+   */
+  nextAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message vx.admin.v1.AuditFigures.
+ * Use `create(AuditFiguresSchema)` to create a new message.
+ */
+export declare const AuditFiguresSchema: GenMessage<AuditFigures>;
 
 /**
  * Figures of one server in the last hour, or since its start.

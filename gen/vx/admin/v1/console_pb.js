@@ -11,7 +11,7 @@ import { file_vx_options_v1_options } from "../../options/v1/options_pb.js";
  * Describes the file vx/admin/v1/console.proto.
  */
 export const file_vx_admin_v1_console = /*@__PURE__*/
-  fileDesc("Chl2eC9hZG1pbi92MS9jb25zb2xlLnByb3RvEgt2eC5hZG1pbi52MSIWChRXYXRjaE92ZXJ2aWV3UmVxdWVzdCL3AQoVV2F0Y2hPdmVydmlld1Jlc3BvbnNlEigKBHRpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEioKBnNlcnZlchgCIAEoCzIaLnZ4LmFkbWluLnYxLlNlcnZlckZpZ3VyZXMSLAoHc2VydmljZRgDIAEoCzIbLnZ4LmFkbWluLnYxLlNlcnZpY2VGaWd1cmVzEi0KCGRhdGFiYXNlGAQgASgLMhsudnguYWRtaW4udjEuRGF0YWJhc2VIZWFsdGgSKwoJbGFzdF9ob3VyGAUgASgLMhgudnguYWRtaW4udjEuSG91ckZpZ3VyZXMinwEKC0hvdXJGaWd1cmVzEg8KB3NlY29uZHMYASABKAESDQoFY2FsbHMYAiABKAMSKwoIZmFpbHVyZXMYAyADKAsyGS52eC5hZG1pbi52MS5GYWlsdXJlQ291bnQSFgoOY2hhcmdlZF9taWNyb3MYBCABKAMSKwoHbWludXRlcxgFIAMoCzIaLnZ4LmFkbWluLnYxLk1pbnV0ZUZpZ3VyZXMiTAoNTWludXRlRmlndXJlcxINCgVjYWxscxgBIAEoAxIUCgxmYWlsZWRfY2FsbHMYAiABKAMSFgoOY2hhcmdlZF9taWNyb3MYAyABKAMi4gEKDVNlcnZlckZpZ3VyZXMSFgoOd2luZG93X3NlY29uZHMYASABKAESGAoQY2FsbHNfcGVyX3NlY29uZBgCIAEoARINCgVjYWxscxgDIAEoAxIrCghmYWlsdXJlcxgEIAMoCzIZLnZ4LmFkbWluLnYxLkZhaWx1cmVDb3VudBIWCg5jaGFyZ2VkX21pY3JvcxgFIAEoAxIbChNydW5uaW5nX2dlbmVyYXRpb25zGAYgASgDEi4KCXVwc3RyZWFtcxgHIAMoCzIbLnZ4LmFkbWluLnYxLlVwc3RyZWFtSGVhbHRoIi0KDEZhaWx1cmVDb3VudBIOCgZyZWFzb24YASABKAkSDQoFY2FsbHMYAiABKAMikQEKDlVwc3RyZWFtSGVhbHRoEgwKBG5hbWUYASABKAkSFQoNb3Blbl9icmVha2VycxgCIAEoBRIVCg1vcGVuX2FjY291bnRzGAMgASgFEg8KB3J1bm5pbmcYBCABKAMSDwoHd2FpdGluZxgFIAEoAxIRCglzdWNjZWVkZWQYBiABKAMSDgoGZmFpbGVkGAcgASgDIlMKDlNlcnZpY2VGaWd1cmVzEg8KB3NlcnZlcnMYASABKAUSGwoTcnVubmluZ19nZW5lcmF0aW9ucxgCIAEoAxITCgtoZWxkX21pY3JvcxgDIAEoAyJgCg5EYXRhYmFzZUhlYWx0aBIRCglyZWFjaGFibGUYASABKAgSEgoKbGF0ZW5jeV9tcxgCIAEoARITCgtjb25uZWN0aW9ucxgDIAEoBRISCgpzdGF0ZW1lbnRzGAQgASgFIhMKEVdhdGNoQXVkaXRSZXF1ZXN0InQKEldhdGNoQXVkaXRSZXNwb25zZRISCgpwYXJ0c19kb25lGAEgASgFEg0KBXBhcnRzGAIgASgFEg8KB2VudHJpZXMYAyABKAMSKgoGcmVzdWx0GAQgASgLMhoudnguYWRtaW4udjEuQXVkaXRSZXNwb25zZTLVAQoOQ29uc29sZVNlcnZpY2USZQoNV2F0Y2hPdmVydmlldxIhLnZ4LmFkbWluLnYxLldhdGNoT3ZlcnZpZXdSZXF1ZXN0GiIudnguYWRtaW4udjEuV2F0Y2hPdmVydmlld1Jlc3BvbnNlIguQAgGq7RgECAIoATABElwKCldhdGNoQXVkaXQSHi52eC5hZG1pbi52MS5XYXRjaEF1ZGl0UmVxdWVzdBofLnZ4LmFkbWluLnYxLldhdGNoQXVkaXRSZXNwb25zZSILkAIBqu0YBAgCKAEwAUJoCg9jb20udnguYWRtaW4udjFCDENvbnNvbGVQcm90b1ABWjdnaXRodWIuY29tL3Z4LWFwaS92eC9jbGllbnRzL2dvL2dlbi92eC9hZG1pbi92MTthZG1pbnYxqgILVnguQWRtaW4uVjFiBnByb3RvMw", [file_google_protobuf_timestamp, file_vx_admin_v1_admin, file_vx_options_v1_options]);
+  fileDesc("Chl2eC9hZG1pbi92MS9jb25zb2xlLnByb3RvEgt2eC5hZG1pbi52MSIWChRXYXRjaE92ZXJ2aWV3UmVxdWVzdCKhAgoVV2F0Y2hPdmVydmlld1Jlc3BvbnNlEigKBHRpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEioKBnNlcnZlchgCIAEoCzIaLnZ4LmFkbWluLnYxLlNlcnZlckZpZ3VyZXMSLAoHc2VydmljZRgDIAEoCzIbLnZ4LmFkbWluLnYxLlNlcnZpY2VGaWd1cmVzEi0KCGRhdGFiYXNlGAQgASgLMhsudnguYWRtaW4udjEuRGF0YWJhc2VIZWFsdGgSKwoJbGFzdF9ob3VyGAUgASgLMhgudnguYWRtaW4udjEuSG91ckZpZ3VyZXMSKAoFYXVkaXQYBiABKAsyGS52eC5hZG1pbi52MS5BdWRpdEZpZ3VyZXMiyAEKDEF1ZGl0RmlndXJlcxIzCg9sYXN0X3N0YXJ0ZWRfYXQYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhQKDGxhc3Rfc2Vjb25kcxgCIAEoARIUCgxsYXN0X2VudHJpZXMYAyABKAMSFQoNbGFzdF9maW5kaW5ncxgEIAEoBRITCgtldmVyeV9ob3VycxgFIAEoBRIrCgduZXh0X2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKfAQoLSG91ckZpZ3VyZXMSDwoHc2Vjb25kcxgBIAEoARINCgVjYWxscxgCIAEoAxIrCghmYWlsdXJlcxgDIAMoCzIZLnZ4LmFkbWluLnYxLkZhaWx1cmVDb3VudBIWCg5jaGFyZ2VkX21pY3JvcxgEIAEoAxIrCgdtaW51dGVzGAUgAygLMhoudnguYWRtaW4udjEuTWludXRlRmlndXJlcyJMCg1NaW51dGVGaWd1cmVzEg0KBWNhbGxzGAEgASgDEhQKDGZhaWxlZF9jYWxscxgCIAEoAxIWCg5jaGFyZ2VkX21pY3JvcxgDIAEoAyLiAQoNU2VydmVyRmlndXJlcxIWCg53aW5kb3dfc2Vjb25kcxgBIAEoARIYChBjYWxsc19wZXJfc2Vjb25kGAIgASgBEg0KBWNhbGxzGAMgASgDEisKCGZhaWx1cmVzGAQgAygLMhkudnguYWRtaW4udjEuRmFpbHVyZUNvdW50EhYKDmNoYXJnZWRfbWljcm9zGAUgASgDEhsKE3J1bm5pbmdfZ2VuZXJhdGlvbnMYBiABKAMSLgoJdXBzdHJlYW1zGAcgAygLMhsudnguYWRtaW4udjEuVXBzdHJlYW1IZWFsdGgiLQoMRmFpbHVyZUNvdW50Eg4KBnJlYXNvbhgBIAEoCRINCgVjYWxscxgCIAEoAyKRAQoOVXBzdHJlYW1IZWFsdGgSDAoEbmFtZRgBIAEoCRIVCg1vcGVuX2JyZWFrZXJzGAIgASgFEhUKDW9wZW5fYWNjb3VudHMYAyABKAUSDwoHcnVubmluZxgEIAEoAxIPCgd3YWl0aW5nGAUgASgDEhEKCXN1Y2NlZWRlZBgGIAEoAxIOCgZmYWlsZWQYByABKAMiUwoOU2VydmljZUZpZ3VyZXMSDwoHc2VydmVycxgBIAEoBRIbChNydW5uaW5nX2dlbmVyYXRpb25zGAIgASgDEhMKC2hlbGRfbWljcm9zGAMgASgDImAKDkRhdGFiYXNlSGVhbHRoEhEKCXJlYWNoYWJsZRgBIAEoCBISCgpsYXRlbmN5X21zGAIgASgBEhMKC2Nvbm5lY3Rpb25zGAMgASgFEhIKCnN0YXRlbWVudHMYBCABKAUiEwoRV2F0Y2hBdWRpdFJlcXVlc3QidAoSV2F0Y2hBdWRpdFJlc3BvbnNlEhIKCnBhcnRzX2RvbmUYASABKAUSDQoFcGFydHMYAiABKAUSDwoHZW50cmllcxgDIAEoAxIqCgZyZXN1bHQYBCABKAsyGi52eC5hZG1pbi52MS5BdWRpdFJlc3BvbnNlMtUBCg5Db25zb2xlU2VydmljZRJlCg1XYXRjaE92ZXJ2aWV3EiEudnguYWRtaW4udjEuV2F0Y2hPdmVydmlld1JlcXVlc3QaIi52eC5hZG1pbi52MS5XYXRjaE92ZXJ2aWV3UmVzcG9uc2UiC5ACAartGAQIAigBMAESXAoKV2F0Y2hBdWRpdBIeLnZ4LmFkbWluLnYxLldhdGNoQXVkaXRSZXF1ZXN0Gh8udnguYWRtaW4udjEuV2F0Y2hBdWRpdFJlc3BvbnNlIguQAgGq7RgECAIoATABQmgKD2NvbS52eC5hZG1pbi52MUIMQ29uc29sZVByb3RvUAFaN2dpdGh1Yi5jb20vdngtYXBpL3Z4L2NsaWVudHMvZ28vZ2VuL3Z4L2FkbWluL3YxO2FkbWludjGqAgtWeC5BZG1pbi5WMWIGcHJvdG8z", [file_google_protobuf_timestamp, file_vx_admin_v1_admin, file_vx_options_v1_options]);
 
 /**
  * Describes the message vx.admin.v1.WatchOverviewRequest.
@@ -28,67 +28,74 @@ export const WatchOverviewResponseSchema = /*@__PURE__*/
   messageDesc(file_vx_admin_v1_console, 1);
 
 /**
+ * Describes the message vx.admin.v1.AuditFigures.
+ * Use `create(AuditFiguresSchema)` to create a new message.
+ */
+export const AuditFiguresSchema = /*@__PURE__*/
+  messageDesc(file_vx_admin_v1_console, 2);
+
+/**
  * Describes the message vx.admin.v1.HourFigures.
  * Use `create(HourFiguresSchema)` to create a new message.
  */
 export const HourFiguresSchema = /*@__PURE__*/
-  messageDesc(file_vx_admin_v1_console, 2);
+  messageDesc(file_vx_admin_v1_console, 3);
 
 /**
  * Describes the message vx.admin.v1.MinuteFigures.
  * Use `create(MinuteFiguresSchema)` to create a new message.
  */
 export const MinuteFiguresSchema = /*@__PURE__*/
-  messageDesc(file_vx_admin_v1_console, 3);
+  messageDesc(file_vx_admin_v1_console, 4);
 
 /**
  * Describes the message vx.admin.v1.ServerFigures.
  * Use `create(ServerFiguresSchema)` to create a new message.
  */
 export const ServerFiguresSchema = /*@__PURE__*/
-  messageDesc(file_vx_admin_v1_console, 4);
+  messageDesc(file_vx_admin_v1_console, 5);
 
 /**
  * Describes the message vx.admin.v1.FailureCount.
  * Use `create(FailureCountSchema)` to create a new message.
  */
 export const FailureCountSchema = /*@__PURE__*/
-  messageDesc(file_vx_admin_v1_console, 5);
+  messageDesc(file_vx_admin_v1_console, 6);
 
 /**
  * Describes the message vx.admin.v1.UpstreamHealth.
  * Use `create(UpstreamHealthSchema)` to create a new message.
  */
 export const UpstreamHealthSchema = /*@__PURE__*/
-  messageDesc(file_vx_admin_v1_console, 6);
+  messageDesc(file_vx_admin_v1_console, 7);
 
 /**
  * Describes the message vx.admin.v1.ServiceFigures.
  * Use `create(ServiceFiguresSchema)` to create a new message.
  */
 export const ServiceFiguresSchema = /*@__PURE__*/
-  messageDesc(file_vx_admin_v1_console, 7);
+  messageDesc(file_vx_admin_v1_console, 8);
 
 /**
  * Describes the message vx.admin.v1.DatabaseHealth.
  * Use `create(DatabaseHealthSchema)` to create a new message.
  */
 export const DatabaseHealthSchema = /*@__PURE__*/
-  messageDesc(file_vx_admin_v1_console, 8);
+  messageDesc(file_vx_admin_v1_console, 9);
 
 /**
  * Describes the message vx.admin.v1.WatchAuditRequest.
  * Use `create(WatchAuditRequestSchema)` to create a new message.
  */
 export const WatchAuditRequestSchema = /*@__PURE__*/
-  messageDesc(file_vx_admin_v1_console, 9);
+  messageDesc(file_vx_admin_v1_console, 10);
 
 /**
  * Describes the message vx.admin.v1.WatchAuditResponse.
  * Use `create(WatchAuditResponseSchema)` to create a new message.
  */
 export const WatchAuditResponseSchema = /*@__PURE__*/
-  messageDesc(file_vx_admin_v1_console, 10);
+  messageDesc(file_vx_admin_v1_console, 11);
 
 /**
  * Streams for the console of operators. Only the operator listener serves it.

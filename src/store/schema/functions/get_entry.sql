@@ -1,4 +1,4 @@
--- The ledger row with this id, if the account has it.
+-- The ledger row with this id, if the account has it. An empty account matches every account.
 CREATE OR REPLACE FUNCTION get_entry(p_lane smallint, p_account_id text, p_id text, p_month integer)
   RETURNS SETOF priced_ledger
   LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -8,6 +8,6 @@ CREATE OR REPLACE FUNCTION get_entry(p_lane smallint, p_account_id text, p_id te
 AS $$
 BEGIN
   RETURN QUERY SELECT l.* FROM priced_ledger l
-    WHERE l.lane = p_lane AND l.id = p_id AND l.month = p_month AND l.account_id = p_account_id;
+    WHERE l.lane = p_lane AND l.id = p_id AND l.month = p_month AND p_account_id IN ('', l.account_id);
 END
 $$;

@@ -6,7 +6,7 @@ CREATE OR REPLACE FUNCTION search_names(p_search text, p_after text, p_after_id 
   RETURNS TABLE (
     term text, is_match boolean, was_found boolean, id text, name text, plan text, balance_micros bigint, held_micros bigint,
     created_at timestamptz, suspended_at timestamptz, external_id text, email text, notes text,
-    low_balance_micros bigint, owed_micros bigint, closed_at timestamptz
+    low_balance_micros bigint, owed_micros bigint, closed_at timestamptz, day_micros bigint, month_micros bigint
   )
   LANGUAGE plpgsql STABLE SECURITY DEFINER
   SET search_path FROM CURRENT
@@ -30,7 +30,7 @@ BEGIN
   SELECT p.term::text, p.is_match, a.id = p_search OR starts_with(lower(a.external_id), v_search) IS TRUE
            OR starts_with(lower(a.email), v_search) IS TRUE,
          a.id, a.name, a.plan, a.balance_micros, a.held_micros, a.created_at, a.suspended_at, a.external_id, a.email, a.notes,
-         a.low_balance_micros, a.owed_micros, a.closed_at
+         a.low_balance_micros, a.owed_micros, a.closed_at, a.day_micros, a.month_micros
   FROM page p JOIN account_views a ON a.lane = p.lane AND a.id = p.account_id ORDER BY p.number;
 END
 $$;
