@@ -1,3 +1,5 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { LedgerEntry } from "../../gen/vx/v1/ledger_pb.js";
 import { PageHeader } from "../shared/frame.tsx";
 import { LedgerDownload, PAGE_SIZE } from "../shared/ledger-download.tsx";
 import { filterOf, requestOf } from "../shared/ledger-filters.tsx";
@@ -14,6 +16,10 @@ export function LedgerSection({ viewer, params }: LedgerSectionProps) {
   const source = {
     id: viewer.id,
     list: viewer.ledgerService.listEntries,
+    find: async (id: string, options: { readonly signal: AbortSignal }) => {
+      const { entry } = await viewer.ledgerService.getGeneration({ id }, options).catch(ifNotFound);
+      return entry ? [entry] : [];
+    },
     section: "ledger",
     href: hrefOf("ledger"),
     choicesOf: async () => {
@@ -34,4 +40,10 @@ export function LedgerSection({ viewer, params }: LedgerSectionProps) {
       <LedgerList source={source} filter={filter} />
     </>
   );
+}
+
+/** Other texts than ids match no generation either. */
+function ifNotFound(error: unknown): { readonly entry?: LedgerEntry } {
+  if (error instanceof ConnectError && error.code === Code.NotFound) return {};
+  throw error;
 }

@@ -1,19 +1,14 @@
-import { type Timestamp, timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { Money, moneyText } from "../shared/money.tsx";
+import { RATE_DAYS, spentOf } from "../shared/spent.ts";
 import { Stat } from "../shared/stat.tsx";
-import { ZONE } from "../shared/time.tsx";
-import { lastDays } from "../shared/usage.ts";
 import { useQuery } from "../shared/use-query.ts";
-import type { Viewer } from "./viewer.ts";
-
-/** The days from which the present rate is computed: a week, so that weekends count. */
-const RATE_DAYS = 7;
+import { usageOf, type Viewer } from "./viewer.ts";
 
 type SpendingProps = { readonly viewer: Viewer; readonly availableMicros: bigint; readonly version: unknown };
 
 /** What is spent today and this month, and how long the balance lasts. */
 export function Spending({ viewer, availableMicros, version }: SpendingProps) {
-  const { data, problem } = useQuery((signal) => spendingOf(viewer, signal), [viewer.id, version]);
+  const { data, problem } = useQuery((signal) => spentOf(usageOf(viewer), signal), [viewer.id, version]);
   const rate = data && data.week / BigInt(RATE_DAYS);
   const money = (micros: bigint | undefined) =>
     problem ? "–" : micros === undefined ? undefined : <Money micros={micros} />;
@@ -28,26 +23,6 @@ export function Spending({ viewer, availableMicros, version }: SpendingProps) {
       />
     </>
   );
-}
-
-/** The viewer's days and month. */
-async function spendingOf({ usageService }: Viewer, signal: AbortSignal) {
-  const now = new Date();
-  const today = new Date(now.getFullYear(), now.getMonth(), now.getDate());
-  const month = new Date(now.getFullYear(), now.getMonth(), 1);
-  const [week = today] = lastDays(RATE_DAYS, now);
-  const from = timestampFromDate(week < month ? week : month);
-  const { rows } = await usageService.getUsage(
-    { from, groupBy: ["day"], tz: ZONE, pageSize: 100 },
-    { signal },
-  );
-  const since = (start: Date) =>
-    rows.reduce((sum, row) => (isFrom(row.start, start) ? sum + row.costMicros : sum), 0n);
-  return { today: since(today), month: since(month), week: since(week) };
-}
-
-function isFrom(at: Timestamp | undefined, start: Date): boolean {
-  return at !== undefined && timestampDate(at) >= start;
 }
 
 function durationText(availableMicros: bigint, ratePerDay: bigint): string {

@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import type { Account } from "../../gen/vx/admin/v1/admin_pb.js";
 import { useToast } from "../shared/toast.tsx";
 import { ActionButton } from "./action-button.tsx";
+import { CloseAccountDialog } from "./close-account-dialog.tsx";
 import { EditAccountDialog } from "./edit-account-dialog.tsx";
 import { MoveBalanceDialog } from "./move-balance-dialog.tsx";
 import { SetPlanDialog } from "./set-plan-dialog.tsx";
@@ -12,7 +13,7 @@ type AccountActionsProps = { readonly account: Account; readonly onChanged: () =
 
 /** What operators can change about an account. */
 export function AccountActions({ account, onChanged }: AccountActionsProps) {
-  const [open, setOpen] = useState<"credit" | "adjust" | "edit" | "plan" | "suspension" | "view">();
+  const [open, setOpen] = useState<"credit" | "adjust" | "edit" | "plan" | "suspension" | "view" | "close">();
   const toast = useToast();
   const dialog = {
     account,
@@ -46,11 +47,15 @@ export function AccountActions({ account, onChanged }: AccountActionsProps) {
       >
         {isActive ? "Suspend" : "Resume"}
       </ActionButton>
+      <ActionButton method="closeAccount" onClick={() => setOpen("close")}>
+        Close account
+      </ActionButton>
       {open === "credit" && <MoveBalanceDialog kind="credit" {...dialog} />}
       {open === "adjust" && <MoveBalanceDialog kind="adjust" {...dialog} />}
       {open === "edit" && <EditAccountDialog {...dialog} />}
       {open === "plan" && <SetPlanDialog {...dialog} />}
       {open === "view" && <ViewPageDialog account={account} onClose={dialog.onClose} />}
+      {open === "close" && <CloseAccountDialog {...dialog} />}
       {open === "suspension" && <SuspensionDialog {...dialog} />}
     </div>
   );

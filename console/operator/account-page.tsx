@@ -1,12 +1,12 @@
-import { timestampDate } from "@bufbuild/protobuf/wkt";
 import type { ComponentChildren } from "preact";
 import type { Account } from "../../gen/vx/admin/v1/admin_pb.js";
 import { Copyable } from "../shared/copy-button.tsx";
 import { Money } from "../shared/money.tsx";
+import { spentOf } from "../shared/spent.ts";
 import { Stat, Stats } from "../shared/stat.tsx";
 import { ErrorState, Notice, Skeleton } from "../shared/states.tsx";
 import { Tabs } from "../shared/tabs.tsx";
-import { dayText, Time } from "../shared/time.tsx";
+import { Time } from "../shared/time.tsx";
 import { useQuery } from "../shared/use-query.ts";
 import { hrefOf } from "../shared/use-route.ts";
 import { AccountActions } from "./account-actions.tsx";
@@ -24,6 +24,7 @@ import { AccountUsage } from "./account-usage.tsx";
 import { Limits } from "./limits.tsx";
 import { accountHref } from "./links.ts";
 import { useApi } from "./operator-session.ts";
+import { usageOf } from "./usage-source.ts";
 import { AccountWebhooks } from "./webhooks.tsx";
 
 type Tab = {
@@ -126,13 +127,26 @@ function AccountHeader({ account, onChanged }: AccountHeaderProps) {
 
 /** Without an account, it is being loaded. */
 function AccountStats({ account }: { readonly account?: Account }) {
-  const since = account?.createdAt && dayText(timestampDate(account.createdAt));
   return (
     <Stats>
       <Stat label="Balance" value={account && <Money micros={account.balanceMicros} />} />
       <Stat label="Held by running calls" value={account && <Money micros={account.heldMicros} />} />
+      {account && <Spent accountId={account.id} />}
       <Stat label="Plan" value={account?.plan} />
-      <Stat label="Customer since" value={since} />
     </Stats>
+  );
+}
+
+/** In the operator's day and month. */
+function Spent({ accountId }: { readonly accountId: string }) {
+  const api = useApi();
+  const { data, problem } = useQuery((signal) => spentOf(usageOf(api, accountId), signal), [accountId]);
+  const money = (micros: bigint | undefined) =>
+    problem ? "–" : micros === undefined ? undefined : <Money micros={micros} />;
+  return (
+    <>
+      <Stat label="Spent today" value={money(data?.today)} />
+      <Stat label="Spent this month" value={money(data?.month)} />
+    </>
   );
 }

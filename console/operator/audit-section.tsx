@@ -4,12 +4,15 @@ import type { AuditFinding, AuditResponse } from "../../gen/vx/admin/v1/admin_pb
 import type { WatchAuditResponse } from "../../gen/vx/admin/v1/console_pb.js";
 import { Button } from "../shared/button.tsx";
 import { type Column, DataTable } from "../shared/data-table.tsx";
+import { Detail, Details } from "../shared/details.tsx";
 import { ProblemNotice, useAction } from "../shared/dialog.tsx";
 import { PageHeader } from "../shared/frame.tsx";
 import { moneyText, numberText } from "../shared/money.tsx";
 import { Stat, Stats } from "../shared/stat.tsx";
 import { Notice } from "../shared/states.tsx";
+import { Time } from "../shared/time.tsx";
 import { accountHref } from "./links.ts";
+import { useLiveFigures } from "./live-figures.tsx";
 import { useSession } from "./operator-session.ts";
 
 /** Recomputes all balances and hashes, and shows what differs. */
@@ -52,11 +55,55 @@ export function AuditSection() {
         An audit recomputes every balance, the usage and every hash from the ledger entries, the prices and
         the operator log. It changes nothing, and the service keeps accepting calls.
       </p>
+      <LastAudit />
       {problem && <ProblemNotice problem={problem} />}
       {isBusy && <Progress progress={progress} />}
       {result && <Result result={result} />}
     </>
   );
+}
+
+/** The last complete audit of all servers, and the schedule. */
+function LastAudit() {
+  const audit = useLiveFigures().latest?.audit;
+  if (audit === undefined) return null;
+  const { lastStartedAt, lastSeconds, lastEntries, lastFindings, everyHours, nextAt } = audit;
+  return (
+    <section class="card" aria-labelledby="last-audit">
+      <h2 id="last-audit">Last audit</h2>
+      <Details>
+        <Detail name="Started">
+          <Time at={lastStartedAt} none="Never" />
+        </Detail>
+        {lastStartedAt && (
+          <>
+            <Detail name="Result">{lastFindings === 0 ? "Consistent" : differencesText(lastFindings)}</Detail>
+            <Detail name="Duration">
+              {durationText(lastSeconds)}, {numberText(lastEntries)} ledger entries
+            </Detail>
+          </>
+        )}
+        <Detail name="Schedule">
+          {everyHours === 0 ? (
+            "None: set VX_AUDIT_HOURS to audit regularly."
+          ) : (
+            <>
+              Every {numberText(everyHours)} hours, next <Time at={nextAt} none="within a minute" />
+            </>
+          )}
+        </Detail>
+      </Details>
+    </section>
+  );
+}
+
+function differencesText(count: number): string {
+  return count === 1 ? "one difference" : `${numberText(count)} differences`;
+}
+
+function durationText(seconds: number): string {
+  if (seconds < 120) return `${numberText(Math.ceil(seconds))} seconds`;
+  return `${numberText(Math.round(seconds / 60))} minutes`;
 }
 
 function Progress({ progress }: { readonly progress: WatchAuditResponse | undefined }) {
@@ -88,7 +135,7 @@ function Result({ result }: { readonly result: AuditResponse }) {
       <Notice tone={consistent ? "good" : "bad"}>
         {consistent
           ? "Consistent: the audit found no difference."
-          : `The audit found ${findings.length === 1 ? "one difference" : `${numberText(findings.length)} differences`}.`}{" "}
+          : `The audit found ${differencesText(findings.length)}.`}{" "}
         The sum of all balances is {moneyText(balanceMicros)}.
       </Notice>
       <Stats>

@@ -8,9 +8,9 @@ import { ReasonDialog } from "./reason-dialog.tsx";
 /** Each role has the rights of the roles before it. */
 export const RIGHTS = {
   viewer: "Reads everything.",
-  support: "Also manages accounts, keys and limits.",
-  finance: "Also credits, adjusts and exports.",
-  admin: "Also manages plans and operators.",
+  support: "Also manages accounts, members, keys and limits, and views the pages of customers.",
+  finance: "Also moves balances, refunds, sets prices of accounts, exports usage and closes accounts.",
+  admin: "Also manages plans, webhooks of operators, and operators.",
 } as const;
 
 type CreateOperatorDialogProps = {

@@ -3,6 +3,7 @@ import type { FoundKey } from "../../gen/vx/admin/v1/admin_pb.js";
 import type { ApiKey } from "../../gen/vx/v1/key_pb.js";
 import { maskedIfFull } from "../../src/domain/key-query.ts";
 import { type Column, PagedTable } from "../shared/data-table.tsx";
+import { SelectFilter } from "../shared/filter-fields.tsx";
 import { PageHeader } from "../shared/frame.tsx";
 import { SearchField } from "../shared/search-field.tsx";
 import { EmptyState } from "../shared/states.tsx";
@@ -25,17 +26,29 @@ const ACCOUNT: Column<AccountKey> = {
   ),
 };
 
-/** The keys of all accounts, or those that match a search. */
-export function KeysSection() {
+const USES = [
+  ["", "All keys"],
+  ["30", "Active, not used for 30 days"],
+  ["90", "Active, not used for 90 days"],
+] as const;
+
+/** The keys of all accounts, those that match a search, or those that were not used for some days. */
+export function KeysSection({ params }: { readonly params: URLSearchParams }) {
   const api = useApi();
   const toast = useToast();
   const [search, setSearch] = useState("");
   const [open, setOpen] = useState<OpenKeyDialog>();
-  const pages = usePages<AccountKey>(async (pageToken, signal) => {
-    const page = await api.searchKeys({ query: maskedIfFull(search), pageToken, pageSize: 25 }, { signal });
-    const rows = page.keys.flatMap((found) => (found.apiKey ? [{ ...found.apiKey, account: found }] : []));
-    return { rows, nextPageToken: page.nextPageToken };
-  }, search);
+  const unused = params.get("unused") ?? "";
+  const query = unused === "" ? maskedIfFull(search) : "";
+  const pages = usePages<AccountKey>(
+    async (pageToken, signal) => {
+      const request = { query, unusedDays: Number(unused), pageToken, pageSize: 25 };
+      const page = await api.searchKeys(request, { signal });
+      const rows = page.keys.flatMap((found) => (found.apiKey ? [{ ...found.apiKey, account: found }] : []));
+      return { rows, nextPageToken: page.nextPageToken };
+    },
+    JSON.stringify([query, unused]),
+  );
   const changed = (text: string) => {
     toast(text);
     pages.reload();
@@ -45,19 +58,26 @@ export function KeysSection() {
   return (
     <>
       <PageHeader title="Keys" />
-      <SearchField
-        label="Search keys"
-        placeholder="Name, key id, or characters of the key: vx_live_abcd…wxyz"
-        maxLength={100}
-        onSearch={setSearch}
-      />
+      {unused === "" && (
+        <SearchField
+          label="Search keys"
+          placeholder="Name, key id, or characters of the key: vx_live_abcd…wxyz"
+          maxLength={100}
+          onSearch={setSearch}
+        />
+      )}
+      <div class="filters filters-single">
+        <SelectFilter label="Use" section="keys" name="unused" value={unused} options={USES} />
+      </div>
       <PagedTable
         caption="Keys"
         columns={[...(key ? [key] : []), ACCOUNT, ...others]}
         keyOf={({ id }) => id}
         pages={pages}
         empty={
-          search === "" ? (
+          unused !== "" ? (
+            <EmptyState title={`Every active key was used or created in the last ${unused} days`} />
+          ) : search === "" ? (
             <EmptyState title="No keys yet">Keys are created on the page of their account.</EmptyState>
           ) : (
             <EmptyState title="No key matches the search">

@@ -7,7 +7,7 @@ import { EntryDialog } from "../shared/entry-dialog.tsx";
 import { PageHeader } from "../shared/frame.tsx";
 import { LedgerDownload } from "../shared/ledger-download.tsx";
 import { filterOf, requestOf } from "../shared/ledger-filters.tsx";
-import { entryColumnsOf, LedgerList } from "../shared/ledger-list.tsx";
+import { EntrySearch, entryColumnsOf, LedgerList, NO_ENTRY } from "../shared/ledger-list.tsx";
 import { Money } from "../shared/money.tsx";
 import { EmptyState, ErrorState } from "../shared/states.tsx";
 import { ZoneNote } from "../shared/time.tsx";
@@ -15,9 +15,10 @@ import { usePages } from "../shared/use-pages.ts";
 import { useQuery } from "../shared/use-query.ts";
 import { hrefOf } from "../shared/use-route.ts";
 import { AccountFilter } from "./account-filter.tsx";
-import { ledgerOf } from "./account-ledger.tsx";
+import { findEntries, ledgerOf } from "./account-ledger.tsx";
 import { accountHref, keyHref } from "./links.ts";
 import { useApi } from "./operator-session.ts";
+import { RefundButton } from "./refund-button.tsx";
 
 /** The recent entries of all accounts, or the ledger of an account that is named by its id, its external id or its name. */
 export function LedgerSection({ params }: { readonly params: URLSearchParams }) {
@@ -81,27 +82,38 @@ const ACCOUNT: Column<RecentEntry> = {
 function RecentEntries() {
   const api = useApi();
   const [opened, setOpened] = useState<RecentEntry>();
+  const [id, setId] = useState("");
   const pages = usePages<RecentEntry>(async (pageToken, signal) => {
-    const page = await api.listRecentEntries({ pageToken, pageSize: 25 }, { signal });
+    const page =
+      id === ""
+        ? await api.listRecentEntries({ pageToken, pageSize: 25 }, { signal })
+        : { entries: await findEntries(api, id, { signal }), nextPageToken: "" };
     const rows = page.entries.flatMap(({ entry, accountId, accountName, keyName, cost }) =>
       entry ? [{ ...entry, accountId, accountName, keyName, cost }] : [],
     );
     return { rows, nextPageToken: page.nextPageToken };
-  }, "");
+  }, id);
   const [description, ...others] = entryColumnsOf<RecentEntry>(setOpened);
   return (
     <>
       <PageHeader title="Ledger" />
-      <div class="filters filters-single">
-        <AccountFilter section="ledger" value="" />
-      </div>
+      <EntrySearch onSearch={setId} />
+      {id === "" && (
+        <div class="filters filters-single">
+          <AccountFilter section="ledger" value="" />
+        </div>
+      )}
       <PagedTable
         caption="Recent ledger entries"
         columns={[...(description ? [description] : []), ACCOUNT, ...others]}
         keyOf={({ id }) => id}
         pages={pages}
         empty={
-          <EmptyState title="No entries yet">Credits and the charge of each call appear here.</EmptyState>
+          id === "" ? (
+            <EmptyState title="No entries yet">Credits and the charge of each call appear here.</EmptyState>
+          ) : (
+            <EmptyState title={NO_ENTRY} />
+          )
         }
       />
       <p class="muted small">
@@ -114,6 +126,16 @@ function RecentEntries() {
           keyName={opened.keyName}
           keyHref={keyHref}
           onClose={() => setOpened(undefined)}
+          actions={
+            <RefundButton
+              accountId={opened.accountId}
+              entry={opened}
+              onDone={() => {
+                setOpened(undefined);
+                pages.reload();
+              }}
+            />
+          }
         >
           <Detail name="Account">
             <a href={accountHref(opened.accountId)}>{opened.accountName}</a>

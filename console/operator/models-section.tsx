@@ -1,16 +1,18 @@
 import { useState } from "preact/hooks";
 import type { CatalogModel, ModelUpstream } from "../../gen/vx/admin/v1/admin_pb.js";
 import type { UpstreamHealth } from "../../gen/vx/admin/v1/console_pb.js";
+import type { Prices } from "../../gen/vx/v1/prices_pb.js";
 import { Button } from "../shared/button.tsx";
 import { type Column, PagedTable } from "../shared/data-table.tsx";
+import { Detail, Details } from "../shared/details.tsx";
 import { PageHeader } from "../shared/frame.tsx";
-import { Money, numberText } from "../shared/money.tsx";
+import { numberText } from "../shared/money.tsx";
 import { OtherPrices } from "../shared/other-prices.tsx";
 import { EmptyState } from "../shared/states.tsx";
 import { usePages } from "../shared/use-pages.ts";
 import { useLiveFigures } from "./live-figures.tsx";
 import { useApi } from "./operator-session.ts";
-import { PriceHistoryDialog } from "./price-history-dialog.tsx";
+import { PRICE_KINDS, Price, PriceHistoryDialog } from "./price-history-dialog.tsx";
 import { Health } from "./upstream-table.tsx";
 
 /** The models of the server's configuration, with their prices and upstreams. */
@@ -33,13 +35,16 @@ export function ModelsSection() {
         empty={<EmptyState title="No models" />}
       />
       <p class="muted small">
-        Prices are per million tokens. To change models or prices, edit models.yaml and send SIGHUP to the
-        server.
+        Prices and costs are per million tokens; those of images and requests are for each. To change models
+        or prices, edit models.yaml and send SIGHUP to the server.
       </p>
       {opened && <PriceHistoryDialog model={opened.id} onClose={() => setOpened(undefined)} />}
     </>
   );
 }
+
+/** The prices with a column. The dialog has all of them. */
+const LISTED = ["input", "cachedInput", "output"] as const;
 
 function columnsOf(
   onOpen: (model: CatalogModel) => void,
@@ -74,20 +79,18 @@ function columnsOf(
       isNumber: true,
       cell: ({ contextWindow }) => numberText(contextWindow),
     },
-    { header: "Input", isNumber: true, cell: ({ prices }) => <Money micros={prices?.input ?? 0n} /> },
-    {
-      header: "Cached input",
+    ...LISTED.map((kind) => ({
+      header: PRICE_KINDS.find(([one]) => one === kind)?.[1] ?? kind,
       isNumber: true,
-      cell: ({ prices }) => <Money micros={prices?.cachedInput ?? 0n} />,
-    },
-    { header: "Output", isNumber: true, cell: ({ prices }) => <Money micros={prices?.output ?? 0n} /> },
+      cell: ({ prices }: CatalogModel) => <Price prices={prices} kind={kind} />,
+    })),
     { header: "Other", cell: ({ prices }) => <OtherPrices prices={prices} /> },
     {
       header: "Actions",
       isAction: true,
       cell: (model) => (
-        <Button onClick={() => onOpen(model)} aria-label={`Price history of ${model.id}`}>
-          Price history
+        <Button onClick={() => onOpen(model)} aria-label={`All prices of ${model.id}`}>
+          All prices
         </Button>
       ),
     },
@@ -100,7 +103,7 @@ type UpstreamProps = {
   readonly health: UpstreamHealth | undefined;
 };
 
-function Upstream({ upstream: { kind, baseUrl, model, weight }, health }: UpstreamProps) {
+function Upstream({ upstream: { kind, baseUrl, model, weight, cost }, health }: UpstreamProps) {
   const details = [hostOf(baseUrl), model, weight > 0 ? `weight ${weight}` : ""].filter(
     (text) => text !== "",
   );
@@ -108,7 +111,25 @@ function Upstream({ upstream: { kind, baseUrl, model, weight }, health }: Upstre
     <>
       {kind} {health && <Health upstream={health} />}
       {details.length > 0 && <div class="muted small wrap">{details.join(" · ")}</div>}
+      {cost && <Cost cost={cost} />}
     </>
+  );
+}
+
+/** What the operator pays, by kind. */
+function Cost({ cost }: { readonly cost: Prices }) {
+  const kinds = PRICE_KINDS.filter(([kind]) => [cost, ...cost.tiers].some((prices) => prices[kind] > 0n));
+  return (
+    <details class="small">
+      <summary>Cost</summary>
+      <Details>
+        {kinds.map(([kind, name]) => (
+          <Detail key={kind} name={name}>
+            <Price prices={cost} kind={kind} />
+          </Detail>
+        ))}
+      </Details>
+    </details>
   );
 }
 

@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import type { Account } from "../../gen/vx/admin/v1/admin_pb.js";
 import { parseAmount } from "../../src/domain/money.ts";
 import { Money, moneyText } from "../shared/money.tsx";
+import { randomText } from "../shared/random-text.ts";
 import { TextField } from "../shared/text-field.tsx";
 import { useQuery } from "../shared/use-query.ts";
 import type { AccountDialogProps } from "./account-dialog-props.ts";
@@ -94,9 +95,4 @@ function amountError(
   return balanceMicros + amount > MAX_BALANCE_MICROS
     ? `A balance can be at most ${moneyText(MAX_BALANCE_MICROS)}.`
     : undefined;
-}
-
-/** crypto.randomUUID is missing on pages that are neither secure nor local. */
-function randomText(): string {
-  return Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join("");
 }

@@ -84,13 +84,13 @@ export function useApi(): AdminClient {
 
 /** Why the operator may not call a method; undefined if the operator may. */
 export function refusalOf({ operator }: OperatorSession, method: AdminMethod): string | undefined {
-  const needed = roleOf(method);
+  const needed = roleOf(AdminService.method[method]);
   if (ROLES.indexOf(operator.role as Role) >= ROLES.indexOf(needed)) return undefined;
   return `This needs the role “${needed}”. Your role is “${operator.role}”.`;
 }
 
 /** The lowest role that may call a method, as the .proto declares it. */
-function roleOf(method: AdminMethod): Role {
-  const { role } = getOption(AdminService.method[method], policy);
+export function roleOf(method: (typeof AdminService.method)[AdminMethod]): Role {
+  const { role } = getOption(method, policy);
   return ROLES.find((name) => RoleNumber[role] === name.toUpperCase()) ?? "admin";
 }

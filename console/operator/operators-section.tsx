@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
-import type { Operator } from "../../gen/vx/admin/v1/admin_pb.js";
+import { AdminService, type Operator } from "../../gen/vx/admin/v1/admin_pb.js";
+import { ROLES, type Role } from "../../src/domain/operator.ts";
 import { Copyable } from "../shared/copy-button.tsx";
 import { type Column, PagedTable } from "../shared/data-table.tsx";
 import { Detail, Details } from "../shared/details.tsx";
@@ -12,7 +13,8 @@ import { usePages } from "../shared/use-pages.ts";
 import { hrefOf } from "../shared/use-route.ts";
 import { ActionButton } from "./action-button.tsx";
 import { CreateOperatorDialog, RIGHTS } from "./create-operator-dialog.tsx";
-import { useApi, useSession } from "./operator-session.ts";
+import { methodText } from "./event-text.ts";
+import { roleOf, useApi, useSession } from "./operator-session.ts";
 import { ReasonDialog } from "./reason-dialog.tsx";
 
 /** All operators, revoked ones included. */
@@ -62,6 +64,7 @@ export function OperatorsSection() {
           {Object.entries(RIGHTS).map(([role, text]) => (
             <Detail key={role} name={role}>
               {text}
+              <div class="muted small">{actionsOf(role as Role).join(", ")}</div>
             </Detail>
           ))}
         </Details>
@@ -84,6 +87,15 @@ export function OperatorsSection() {
       )}
     </>
   );
+}
+
+/** What a role may do that the roles before it may not; nothing for the first, which only reads. */
+function actionsOf(role: Role): readonly string[] {
+  if (role === ROLES[0]) return [];
+  return Object.values(AdminService.method)
+    .filter((method) => roleOf(method) === role)
+    .map(({ name }) => methodText(name))
+    .toSorted();
 }
 
 function columnsOf(own: string, onRevoke: (operator: Operator) => void): readonly Column<Operator>[] {

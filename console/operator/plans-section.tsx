@@ -17,7 +17,10 @@ export function PlansSection() {
   const toast = useToast();
   const [edited, setEdited] = useState<Plan | "new">();
   const pages = usePages(
-    async (_, signal) => ({ rows: (await api.listPlans({}, { signal })).plans, nextPageToken: "" }),
+    async (_, signal) => ({
+      rows: (await api.listPlans({ counts: true }, { signal })).plans,
+      nextPageToken: "",
+    }),
     "",
   );
   const saved = (name: string) => {
@@ -57,9 +60,11 @@ export function PlansSection() {
 function columnsOf(onEdit: (plan: Plan) => void): readonly Column<Plan>[] {
   return [
     { header: "Plan", isRowHeader: true, cell: ({ name }) => <a href={planHref(name)}>{name}</a> },
+    { header: "Accounts", isNumber: true, cell: ({ accounts }) => numberText(accounts) },
+    { header: "Active keys", isNumber: true, cell: ({ activeKeys }) => numberText(activeKeys) },
     { header: "Requests per minute", isNumber: true, cell: ({ rpm }) => numberText(rpm) },
     {
-      header: "Active keys per account",
+      header: "Keys per account",
       isNumber: true,
       cell: ({ maxActiveKeys }) => numberText(maxActiveKeys),
     },

@@ -1,4 +1,5 @@
 import type { PriceVersion } from "../../gen/vx/admin/v1/admin_pb.js";
+import type { Prices } from "../../gen/vx/v1/prices_pb.js";
 import { type Column, PagedTable } from "../shared/data-table.tsx";
 import { Dialog } from "../shared/dialog.tsx";
 import { Money, numberText } from "../shared/money.tsx";
@@ -7,7 +8,7 @@ import { Time } from "../shared/time.tsx";
 import { usePages } from "../shared/use-pages.ts";
 import { useApi } from "./operator-session.ts";
 
-const KINDS = [
+export const PRICE_KINDS = [
   ["input", "Input"],
   ["cachedInput", "Cached input"],
   ["cacheWrite", "Cache write"],
@@ -29,21 +30,31 @@ const COLUMNS: readonly Column<PriceVersion>[] = [
       </>
     ),
   },
-  ...KINDS.map(([kind, header]) => ({
+  ...PRICE_KINDS.map(([kind, header]) => ({
     header,
     isNumber: true,
-    cell: ({ prices }: PriceVersion) => (
-      <>
-        <Money micros={prices?.[kind] ?? 0n} />
-        {prices?.tiers.map((tier) => (
-          <div key={tier.aboveInputTokens} class="muted small">
-            <Money micros={tier[kind]} /> above {numberText(tier.aboveInputTokens)}
-          </div>
-        ))}
-      </>
-    ),
+    cell: ({ prices }: PriceVersion) => <Price prices={prices} kind={kind} />,
   })),
 ];
+
+type PriceProps = {
+  readonly prices: Prices | undefined;
+  readonly kind: (typeof PRICE_KINDS)[number][0];
+};
+
+/** A price with those of the tiers. */
+export function Price({ prices, kind }: PriceProps) {
+  return (
+    <>
+      <Money micros={prices?.[kind] ?? 0n} />
+      {prices?.tiers.map((tier) => (
+        <div key={tier.aboveInputTokens} class="muted small">
+          <Money micros={tier[kind]} /> above {numberText(tier.aboveInputTokens)}
+        </div>
+      ))}
+    </>
+  );
+}
 
 type PriceHistoryDialogProps = { readonly model: string; readonly onClose: () => void };
 

@@ -11,6 +11,7 @@ type ReasonDialogProps<Form> = {
   readonly errors?: FieldErrors<Form>;
   /** Who can read the reason. */
   readonly hint?: string;
+  readonly maxLength?: number;
   readonly onSubmit: (reason: string) => Promise<void>;
   readonly onClose: () => void;
   readonly children: ComponentChildren | ((errors: FieldErrors<Form>) => ComponentChildren);
@@ -18,7 +19,14 @@ type ReasonDialogProps<Form> = {
 
 /** A change that an operator confirms with a written reason. */
 export function ReasonDialog<Form = unknown>(props: ReasonDialogProps<Form>) {
-  const { errors = {}, hint = "Shown in the operator log.", onSubmit, children, ...dialog } = props;
+  const {
+    errors = {},
+    hint = "Shown in the operator log.",
+    maxLength = 500,
+    onSubmit,
+    children,
+    ...dialog
+  } = props;
   const [text, setText] = useState("");
   const reason = text.trim();
   const missing = reason === "" ? "Write a reason: it is recorded." : undefined;
@@ -40,7 +48,7 @@ export function ReasonDialog<Form = unknown>(props: ReasonDialogProps<Form>) {
             hint={hint}
             error={shown.reason}
             value={text}
-            maxLength={500}
+            maxLength={maxLength}
             onChange={setText}
           />
         </>

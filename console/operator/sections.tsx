@@ -31,7 +31,11 @@ export const SECTIONS: readonly [OperatorSection, ...OperatorSection[]] = [
     label: "Accounts",
     Section: ({ params }) => {
       const id = params.get("id");
-      return id === null ? <AccountsSection /> : <AccountPage id={id} key={id} params={params} />;
+      return id === null ? (
+        <AccountsSection params={params} />
+      ) : (
+        <AccountPage id={id} key={id} params={params} />
+      );
     },
   },
   {
@@ -39,7 +43,7 @@ export const SECTIONS: readonly [OperatorSection, ...OperatorSection[]] = [
     label: "Keys",
     Section: ({ params }) => {
       const id = params.get("id");
-      return id === null ? <KeysSection /> : <KeyPage id={id} key={id} />;
+      return id === null ? <KeysSection params={params} /> : <KeyPage id={id} key={id} />;
     },
   },
   { id: "usage", label: "Usage", Section: UsageSection },

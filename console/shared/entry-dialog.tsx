@@ -13,12 +13,14 @@ type EntryDialogProps = {
   /** The address of the page that shows a key. */
   readonly keyHref: (id: string) => string;
   readonly onClose: () => void;
-  /** Shown below the fields of the entry. */
+  /** More fields, before those of the entry. */
   readonly children?: ComponentChildren;
+  /** What the viewer can do with the entry. */
+  readonly actions?: ComponentChildren;
 };
 
 /** Everything that the ledger says about one change of the balance. */
-export function EntryDialog({ entry, keyName, keyHref, onClose, children }: EntryDialogProps) {
+export function EntryDialog({ entry, keyName, keyHref, onClose, children, actions }: EntryDialogProps) {
   return (
     <Dialog title={entry.reason || capitalized(entry.kind)} onClose={onClose}>
       <Details isInDialog>
@@ -46,6 +48,11 @@ export function EntryDialog({ entry, keyName, keyHref, onClose, children }: Entr
         <IdDetail name="Entry id" id={entry.id} />
         <Detail name="Number">{numberText(entry.seq)}</Detail>
       </Details>
+      {actions && (
+        <div class="dialog-body">
+          <div class="dialog-actions">{actions}</div>
+        </div>
+      )}
     </Dialog>
   );
 }

@@ -53,7 +53,7 @@ export function InviteDialog({ title, hasRole, create, onDone, onClose, Form }: 
           {hasRole && <RoleField value={role} onChange={setRole} />}
           <TextField
             label="E-mail address"
-            hint="Only a person with this address can use the link. Empty: whoever opens it first."
+            hint="Only a person with this address can then use the link. Leave empty if the first person who opens the link may use it."
             error={errors.email}
             value={email}
             maxLength={254}

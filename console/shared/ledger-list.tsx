@@ -12,6 +12,7 @@ import {
   requestOf,
 } from "./ledger-filters.tsx";
 import { Money, numberText } from "./money.tsx";
+import { SearchField } from "./search-field.tsx";
 import { Badge, EmptyState } from "./states.tsx";
 import { Time, ZoneNote } from "./time.tsx";
 import { type Pages, usePages } from "./use-pages.ts";
@@ -29,9 +30,16 @@ export type LedgerSource = {
   readonly section: string;
   /** The address of the ledger without filters. */
   readonly href: string;
+  /** The entry with an id, or of the generation with an id; none if there is none. */
+  readonly find: (
+    id: string,
+    options: { readonly signal: AbortSignal },
+  ) => Promise<readonly LedgerEntry[]>;
   readonly choicesOf: (signal: AbortSignal) => Promise<LedgerChoices>;
   /** The address of the page that shows a key. */
   readonly keyHref: (id: string) => string;
+  /** What the viewer can do with an entry. `onDone` shows the entries again. */
+  readonly actionsOf?: (entry: LedgerEntry, onDone: () => void) => ComponentChildren;
 };
 
 type LedgerListProps = {
@@ -46,29 +54,38 @@ const NO_CHOICES: LedgerChoices = { models: [], keys: new Map() };
 /** All changes of a balance, with filters. */
 export function LedgerList({ source, filter, children }: LedgerListProps) {
   const [opened, setOpened] = useState<LedgerEntry>();
+  const [id, setId] = useState("");
   const pages = usePages(
     async (pageToken, signal) => {
+      if (id !== "") return { rows: await source.find(id, { signal }), nextPageToken: "" };
       const request = { ...requestOf(filter), pageToken, pageSize: 25 };
       const { entries, nextPageToken } = await source.list(request, { signal });
       return { rows: entries, nextPageToken };
     },
-    JSON.stringify([source.id, filter]),
+    JSON.stringify([source.id, filter, id]),
   );
   const { data: choices = NO_CHOICES } = useQuery(source.choicesOf, [source.id]);
-  const isFiltered = Object.values(filter).some((value) => value !== "");
+  const isFiltered = id !== "" || Object.values(filter).some((value) => value !== "");
   return (
     <>
-      <LedgerFilters filter={filter} choices={choices} section={source.section}>
-        {children}
-      </LedgerFilters>
+      <EntrySearch onSearch={setId} />
+      {id === "" && (
+        <LedgerFilters filter={filter} choices={choices} section={source.section}>
+          {children}
+        </LedgerFilters>
+      )}
       <PagedTable
         caption="Ledger entries"
         columns={entryColumnsOf(setOpened)}
         keyOf={(entry) => entry.id}
         pages={pages}
         empty={
-          <EmptyState title={isFiltered ? "No entries match the filters" : "No entries yet"}>
-            {isFiltered ? (
+          <EmptyState
+            title={
+              id !== "" ? NO_ENTRY : isFiltered ? "No entries match the filters" : "No entries yet"
+            }
+          >
+            {id !== "" ? null : isFiltered ? (
               <a href={source.href}>Show all entries</a>
             ) : (
               <>Credits and the charge of each call appear here.</>
@@ -84,9 +101,27 @@ export function LedgerList({ source, filter, children }: LedgerListProps) {
           keyName={choices.keys.get(opened.keyId) ?? ""}
           keyHref={source.keyHref}
           onClose={() => setOpened(undefined)}
+          actions={source.actionsOf?.(opened, () => {
+            setOpened(undefined);
+            pages.reload();
+          })}
         />
       )}
     </>
+  );
+}
+
+/** What a list shows if it finds no entry. */
+export const NO_ENTRY = "No entry has this id";
+
+export function EntrySearch({ onSearch }: { readonly onSearch: (id: string) => void }) {
+  return (
+    <SearchField
+      label="Find an entry by its id"
+      placeholder="Id of a generation: gen_…"
+      maxLength={64}
+      onSearch={onSearch}
+    />
   );
 }
 

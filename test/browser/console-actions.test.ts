@@ -332,7 +332,7 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
   test("the prices of a model are shown with their history, and health is live", async () => {
     const { page } = console;
     await console.select("Models");
-    await page.getByRole("button", { name: "Price history of vx-sandbox-small" }).click();
+    await page.getByRole("button", { name: "All prices of vx-sandbox-small" }).click();
     await page.getByRole("dialog").getByText("Version 1").waitFor();
     await page.keyboard.press("Escape");
     await page.getByRole("row", { name: "vx-sandbox-small" }).getByText("Healthy").waitFor();
