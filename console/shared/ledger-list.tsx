@@ -31,10 +31,7 @@ export type LedgerSource = {
   /** The address of the ledger without filters. */
   readonly href: string;
   /** The entry with an id, or of the generation with an id; none if there is none. */
-  readonly find: (
-    id: string,
-    options: { readonly signal: AbortSignal },
-  ) => Promise<readonly LedgerEntry[]>;
+  readonly find: (id: string, options: { readonly signal: AbortSignal }) => Promise<readonly LedgerEntry[]>;
   readonly choicesOf: (signal: AbortSignal) => Promise<LedgerChoices>;
   /** The address of the page that shows a key. */
   readonly keyHref: (id: string) => string;
@@ -81,9 +78,7 @@ export function LedgerList({ source, filter, children }: LedgerListProps) {
         pages={pages}
         empty={
           <EmptyState
-            title={
-              id !== "" ? NO_ENTRY : isFiltered ? "No entries match the filters" : "No entries yet"
-            }
+            title={id !== "" ? NO_ENTRY : isFiltered ? "No entries match the filters" : "No entries yet"}
           >
             {id !== "" ? null : isFiltered ? (
               <a href={source.href}>Show all entries</a>

@@ -35,7 +35,11 @@ import {
   setKeyLimit as setKeyLimitRow,
   updateAnyKey,
 } from "../store/keys.ts";
-import { findEntries, listFilteredEntries, listRecentEntries as listRecentEntryRows } from "../store/ledger.ts";
+import {
+  findEntries,
+  listFilteredEntries,
+  listRecentEntries as listRecentEntryRows,
+} from "../store/ledger.ts";
 import { countPlans, listPlans as listPlanRows, putPlan as putPlanRow } from "../store/plans.ts";
 import { closeAccount } from "./close-account.ts";
 import { refundEntry, rerate } from "./correct-charges.ts";

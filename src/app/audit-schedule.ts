@@ -6,7 +6,7 @@ import type { Log } from "../telemetry/log.ts";
 const PAUSE_MS = 60_000;
 
 type Options = Pick<Deps, "database" | "onAudit"> & {
-  /** Between the starts of two audits. */
+  /** Between the starts of two audits; 0 for none. */
   readonly hours: number;
   readonly log: Log;
 };
@@ -22,7 +22,7 @@ export class AuditSchedule {
   }
 
   start(): void {
-    this.#running = this.#run();
+    if (this.#options.hours > 0) this.#running = this.#run();
   }
 
   async stop(): Promise<void> {

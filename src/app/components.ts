@@ -95,16 +95,14 @@ export function createComponents(options: ComponentsOptions) {
   const payments = createPayments(options, { database, ids, metrics });
   const failures = createFailureRecorder(log, { database, ids, metrics });
   const deps = createDeps(options, { database, metrics, ids, metering, payments, ...notices });
-  const hours = config.auditHours;
-  const audits = hours > 0 ? new AuditSchedule({ ...deps, hours, log }) : undefined;
+  const audits = new AuditSchedule({ ...deps, hours: config.auditHours, log });
   return {
     deps,
     payments,
     /** Starts the work that one process of a server does for the whole database. */
     startUpkeep: () => {
       registerHoldGauges(metrics, database);
-      payments?.polling.start();
-      audits?.start();
+      for (const work of [payments?.polling, audits]) work?.start();
     },
     admitter,
     meter: metering.meter,
@@ -135,8 +133,7 @@ export function createComponents(options: ComponentsOptions) {
       drain.endCalls(listeners, () => metering.settle(), delayMs, isGraceful),
     close: async () => {
       health.stop();
-      await payments?.polling.stop();
-      await audits?.stop();
+      await Promise.all([payments?.polling.stop(), audits.stop()]);
       await notices.deliverer.stop();
       await metering.stop();
       await failures.flush();

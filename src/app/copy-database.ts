@@ -48,9 +48,17 @@ export async function copyEmbeddedDatabase(options: CopyOptions): Promise<AuditR
 
 /** What operators and servers change in these is also in other tables. */
 const FILLED_BY_MIGRATION = new Set(
-  ["currency", "functions", "lanes", "migrations", "operator_chains", "plans", "releases", "shared_data"].map(
-    (table) => `vx.${table}`,
-  ),
+  [
+    "audit_state",
+    "currency",
+    "functions",
+    "lanes",
+    "migrations",
+    "operator_chains",
+    "plans",
+    "releases",
+    "shared_data",
+  ].map((table) => `vx.${table}`),
 );
 
 async function requireUnused(address: DatabaseAddress): Promise<void> {

@@ -4,7 +4,7 @@ import { createTestAccount, operatorOf } from "../support/fixtures.ts";
 import { createPaidKey } from "../support/openai.ts";
 import { generate } from "./account-data.ts";
 import { MARKUP, OperatorConsole } from "./operator-console.ts";
-import { APART, REVERSED, REVERSING_NAME, violations } from "./page-checks.ts";
+import { APART, focused, REVERSED, REVERSING_NAME, violations } from "./page-checks.ts";
 
 describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
   let console: OperatorConsole;
@@ -169,12 +169,8 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
     await perform("Revoke bounded", "Revoke key");
     await console.seen("revoked");
     await console.seen("Cost per month");
-    expect(
-      await page
-        .getByRole("main")
-        .getByRole("button", { name: /^(Set|Change|Remove) / })
-        .count(),
-    ).toBe(0);
+    const changes = page.getByRole("main").getByRole("button", { name: /^(Set|Change|Remove) / });
+    await expect.poll(() => changes.count()).toBe(0);
     expect(console.complaints).toEqual([]);
   });
 
@@ -190,7 +186,7 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
     // Invalid amounts are not sent.
     await page.getByRole("button", { name: "Set limit" }).click();
     const dialog = page.getByRole("dialog");
-    await page.waitForFunction('document.activeElement.labels?.[0]?.textContent === "What is limited"');
+    await focused(page, "What is limited");
     await dialog.getByLabel("Amount", { exact: true }).fill("1.0000001");
     await dialog.getByLabel("Raised amount").fill("1");
     await dialog.getByRole("button", { name: "Set limit" }).click();
@@ -351,7 +347,7 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
     await dialog.getByRole("button", { name: "Create plan" }).click();
     await dialog.getByText("A plan with this name exists.").waitFor();
     await dialog.getByText("Write a reason").waitFor();
-    await page.waitForFunction('document.activeElement.labels?.[0]?.textContent === "Name"');
+    await focused(page, "Name");
     await page.keyboard.press("Escape");
     await dialog.waitFor({ state: "detached" });
   });
@@ -373,7 +369,7 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
     await page.goto(`${app.adminUrl}/#/accounts?id=${accountId}`);
     await page.getByRole("button", { name: "Adjust", exact: true }).click();
     const dialog = page.getByRole("dialog");
-    await page.waitForFunction('document.activeElement.labels?.[0]?.textContent === "Amount"');
+    await focused(page, "Amount");
     await dialog.getByLabel("Reason").fill("test");
     for (const [amount, error] of [
       ["-1.000001", "At most $1.00 can be subtracted."],
@@ -483,14 +479,14 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
     await tabTo("Credit");
     await page.keyboard.press("Enter");
     await page.getByRole("dialog").waitFor();
-    await page.waitForFunction('document.activeElement.labels?.[0]?.textContent === "Amount"');
+    await focused(page, "Amount");
     await page.keyboard.type("12.5");
     await page.keyboard.press("Tab");
     await page.keyboard.type("by keyboard");
     await page.keyboard.press("Enter");
     await page.getByRole("dialog").waitFor({ state: "detached" });
     await console.seen("$12.50");
-    await page.waitForFunction('document.activeElement.textContent === "Credit"');
+    await expect.poll(() => page.evaluate("document.activeElement.textContent")).toBe("Credit");
     const after = await operatorOf(console.app).getAccount({ accountId: account?.id ?? "" });
     expect(after.account?.balanceMicros).toBe(12_500_000n);
     expect(console.complaints).toEqual([]);

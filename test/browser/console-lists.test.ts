@@ -4,12 +4,17 @@ import { createTestKey, operatorOf } from "../support/fixtures.ts";
 import { createPaidKey } from "../support/openai.ts";
 import { generate } from "./account-data.ts";
 import { OperatorConsole } from "./operator-console.ts";
-import { BRIGHTNESS, outside, violations } from "./page-checks.ts";
+import { BRIGHTNESS, focused, outside, violations } from "./page-checks.ts";
 
 const LOOKS = [
   { width: 1280, scheme: "light" },
   { width: 390, scheme: "dark" },
 ] as const;
+
+/** Lists follow after a call to the server, which takes longer on a busy machine. */
+function eventually<Value>(read: () => Value) {
+  return expect.poll(read, { timeout: 10_000 });
+}
 
 describe.skipIf(!chromiumPath)("the lists and corrections of the operator console", () => {
   let console: OperatorConsole;
@@ -62,42 +67,42 @@ describe.skipIf(!chromiumPath)("the lists and corrections of the operator consol
       await app.database.owner`SELECT vx.refresh_figures(0::smallint, 1023::smallint)`;
       const shown = async () => (await names()).filter((name) => name.startsWith(prefix));
       await open("accounts");
-      await expect.poll(shown).toEqual(["idle", "rich", "poor"].map((name) => `${prefix} ${name}`));
+      await eventually(shown).toEqual(["idle", "rich", "poor"].map((name) => `${prefix} ${name}`));
 
       // By keyboard: the second order is that of the names.
       await page.getByLabel("Order").focus();
       await page.keyboard.press("ArrowDown");
-      await expect.poll(shown).toEqual(["idle", "poor", "rich"].map((name) => `${prefix} ${name}`));
+      await eventually(shown).toEqual(["idle", "poor", "rich"].map((name) => `${prefix} ${name}`));
       await expectUsable();
       await page.getByLabel("Order").selectOption("Highest balance first");
-      await expect.poll(async () => (await shown())[0]).toBe(`${prefix} rich`);
+      await eventually(async () => (await shown())[0]).toBe(`${prefix} rich`);
       await page.getByLabel("Order").selectOption("Most spent today");
-      await expect.poll(shown).toEqual([`${prefix} poor`]);
+      await eventually(shown).toEqual([`${prefix} poor`]);
       await console.seen("$0.002503");
       await page.getByLabel("Order").selectOption("Name");
       await page.getByLabel("State").selectOption("Suspended");
-      await expect.poll(shown).toEqual([`${prefix} idle`]);
+      await eventually(shown).toEqual([`${prefix} idle`]);
       await page.getByLabel("State").selectOption("All states");
 
       // A balance needs an order by balance, which it selects.
       await page.getByLabel("Balance below").fill("1.50");
       await page.keyboard.press("Enter");
       await page.keyboard.press("Tab");
-      await expect.poll(shown).toEqual([`${prefix} idle`, `${prefix} poor`]);
+      await eventually(shown).toEqual([`${prefix} idle`, `${prefix} poor`]);
       expect(new URL(page.url()).hash).toBe("#/accounts?sort=lowest_balance&below=1.50");
       await page.getByLabel("Balance below").fill("much");
       await page.keyboard.press("Tab");
       await page.getByText("Enter an amount above 0, such as 5.00.").waitFor();
       await expectUsable();
       await page.goBack();
-      await expect.poll(shown).toEqual([`${prefix} idle`, `${prefix} poor`]);
+      await eventually(shown).toEqual([`${prefix} idle`, `${prefix} poor`]);
       await page.getByLabel("Order").selectOption("Most spent this month");
       await page.getByLabel("State").selectOption("Closed");
       await console.seen("No account matches the filters");
       await page.getByRole("link", { name: "Show all accounts" }).click();
-      await expect.poll(shown).toHaveLength(3);
+      await eventually(shown).toHaveLength(3);
       await page.getByRole("searchbox").fill(`${prefix} rich`);
-      await expect.poll(names).toEqual([`${prefix} rich`]);
+      await eventually(names).toEqual([`${prefix} rich`]);
       expect(await page.getByLabel("Order").count()).toBe(0);
     });
 
@@ -112,20 +117,20 @@ describe.skipIf(!chromiumPath)("the lists and corrections of the operator consol
         .owner`UPDATE vx.keys SET created_at = created_at - interval '40 days' WHERE id = ${id}`;
       await open("plans");
       const cells = page.getByRole("row", { name: plan }).getByRole("cell");
-      await expect.poll(async () => (await cells.allInnerTexts()).slice(0, 2)).toEqual(["1", "2"]);
+      await eventually(async () => (await cells.allInnerTexts()).slice(0, 2)).toEqual(["1", "2"]);
       await expectUsable();
       await open("keys");
       await page.getByLabel("Use").selectOption("Active, not used for 90 days");
       await console.seen("Every active key was used or created in the last 90 days");
       await page.getByLabel("Use").selectOption("Active, not used for 30 days");
-      await expect.poll(names).toContain(`old ${width}`);
+      await eventually(names).toContain(`old ${width}`);
       expect(await names()).not.toContain(`new ${width}`);
       await expectUsable();
       await page.getByRole("button", { name: `Revoke old ${width}` }).click();
       await page.getByRole("dialog").getByLabel("Reason").fill("not used");
       await page.keyboard.press("Enter");
       await console.seen(`The key “old ${width}” is revoked.`);
-      await expect.poll(names).not.toContain(`old ${width}`);
+      await eventually(names).not.toContain(`old ${width}`);
     });
 
     test("a generation is refunded from its entry: a part, then the rest, and never more", async () => {
@@ -142,7 +147,7 @@ describe.skipIf(!chromiumPath)("the lists and corrections of the operator consol
           .last()
           .click();
         await page.getByRole("button", { name: "Refund", exact: true }).click();
-        await page.waitForFunction('document.activeElement.labels?.[0]?.textContent === "Amount"');
+        await focused(page, "Amount");
         await page.keyboard.type(amount);
         await page.keyboard.press("Tab");
         await page.keyboard.type("a bad reply");
@@ -200,7 +205,7 @@ describe.skipIf(!chromiumPath)("the lists and corrections of the operator consol
       expect(await page.getByRole("button", { name: "Close account" }).count()).toBe(0);
       expect((await operator.getAccount({ accountId })).account).toMatchObject({
         state: "closed",
-        name: "",
+        name: "closed",
         balanceMicros: 0n,
       });
       const { entries } = await operator.listLedgerEntries({ accountId });
@@ -221,7 +226,7 @@ describe.skipIf(!chromiumPath)("the lists and corrections of the operator consol
         await open(path);
         const search = page.getByRole("searchbox", { name: "Find an entry by its id" });
         await search.fill(id);
-        await expect.poll(() => page.getByRole("row").count()).toBe(2);
+        await eventually(() => page.getByRole("rowheader").count()).toBe(1);
         await page.getByRole("button", { name: /^Generation with/ }).click();
         await page.getByRole("dialog").getByText(id).waitFor();
         await page.keyboard.press("Escape");

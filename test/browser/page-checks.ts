@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import type { Page } from "playwright-core";
+import { expect } from "vitest";
 
 /** The luminance of the background, from 0 for black to 1 for white. */
 export const BRIGHTNESS = `
@@ -81,6 +82,12 @@ export function overlapping(page: Page, container: string, elements: string): Pr
         .map((other) => one.element.outerHTML.slice(0, 200) + " covers " + other.element.outerHTML.slice(0, 200)),
     );
   })`);
+}
+
+/** Waits until the field with this label has the focus. A function that Playwright polls in the page would violate its policy. */
+export async function focused(page: Page, label: string): Promise<void> {
+  const current = () => page.evaluate("document.activeElement?.labels?.[0]?.textContent");
+  await expect.poll(current).toBe(label);
 }
 
 /** Visible elements that are not completely between the left and the right border of the window. */

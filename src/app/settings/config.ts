@@ -206,7 +206,6 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     payments,
     eventsDays: values.VX_EVENTS_DAYS,
     failuresDays: values.VX_FAILURES_DAYS,
-    /** Between the starts of two scheduled audits; 0 for none. */
     auditHours: values.VX_AUDIT_HOURS,
     /** The address ranges that receive deliveries of webhooks although they are private. */
     webhookAllowedCidrs: values.VX_WEBHOOK_ALLOWED_CIDRS,

@@ -454,6 +454,17 @@ CREATE TABLE archived_ledger (
   CONSTRAINT archived_ledger_pkey PRIMARY KEY (lane, account_id, month)
 );
 
+CREATE TABLE audit_state (
+  claimed_at timestamp with time zone NOT NULL DEFAULT '-infinity'::timestamp with time zone,
+  started_at timestamp with time zone,
+  ended_at timestamp with time zone,
+  entries bigint NOT NULL DEFAULT 0,
+  findings integer NOT NULL DEFAULT 0,
+  is_only_row boolean NOT NULL DEFAULT true,
+  CONSTRAINT audit_state_is_one_row CHECK (is_only_row),
+  CONSTRAINT audit_state_pkey PRIMARY KEY (is_only_row)
+);
+
 CREATE TABLE auto_topups (
   lane smallint NOT NULL,
   account_id text NOT NULL,
@@ -1139,6 +1150,7 @@ CREATE VIEW account_views AS
     a.low_balance_micros,
     a.owed_micros,
     a.closed_at,
+    (a.grants_expire_at IS NOT NULL) AS has_grants,
         CASE
             WHEN (f.day = t.day) THEN f.day_micros
             ELSE (0)::bigint
@@ -1246,6 +1258,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION check_limits(p_places tid[], p_counters limit_counter[], p_changed_places tid[], p_changed limit_counter[], p_model text, p_user text, p_amount bigint, p_tokens bigint, p_is_short boolean, p_at timestamp with time zone) RETURNS limit_check
 -- FUNCTION check_limits_kept(p_key keys, p_limits json) RETURNS void
 -- FUNCTION check_member_rpm(p_act text, p_rate_limit_rpm integer, p_plan plans) RETURNS void
+-- FUNCTION claim_audit(p_hours integer) RETURNS TABLE(is_due boolean); for the server
 -- FUNCTION claim_deliveries(p_any integer, p_fast integer, p_busy text[], p_max_lane smallint) RETURNS TABLE(lane smallint, webhook_id text, claim bigint, is_fast_only boolean, account_id text, seq bigint, event_id text, type text, created_at timestamp with time zone, data text, attempts smallint, url text, secrets text); for the server
 -- FUNCTION claim_lanes(p_id text) RETURNS void
 -- FUNCTION claim_sign_up(p_person_id text, p_account_id text, p_invitation_id text, p_fingerprint bytea) RETURNS TABLE(account_id text, gets_credit boolean); for the server
@@ -1295,7 +1308,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION expiring_keys(p_limit integer) RETURNS TABLE(lane smallint, id text); for the server
 -- FUNCTION explain_limits(p_counters limit_counter[], p_held held_counter[], p_at timestamp with time zone) RETURNS text
 -- FUNCTION export_movements(p_lane smallint, p_account_id text, p_from timestamp with time zone, p_to timestamp with time zone, p_after_id text, p_seq bigint, p_limit integer) RETURNS TABLE(account_id text, account_name text, seq bigint, id text, kind entry_kind, amount_micros bigint, reason text, created_at timestamp with time zone, is_promotional boolean); for the server
--- FUNCTION export_usage(p_lane smallint, p_account_id text, p_from integer, p_end integer, p_position text, p_limit integer) RETURNS TABLE(account_id text, account_name text, quarter integer, key_id text, model text, user_id text, price_version integer, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, input_price bigint, cached_input_price bigint, cache_write_price bigint, cache_write_1h_price bigint, output_price bigint, reasoning_price bigint, image_price bigint, request_price bigint, cache_write_1h bigint, price_tier integer, price_list_version integer, discount integer, upstream text, upstream_cost_micros bigint, uncosted_micros bigint, user_name text); for the server
+-- FUNCTION export_usage(p_lane smallint, p_account_id text, p_from integer, p_end integer, p_position text, p_limit integer) RETURNS TABLE(account_id text, account_name text, quarter integer, key_id text, model text, user_id text, price_version integer, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, input_price bigint, cached_input_price bigint, cache_write_price bigint, cache_write_1h_price bigint, output_price bigint, reasoning_price bigint, image_price bigint, request_price bigint, cache_write_1h bigint, price_tier integer, price_list_version integer, discount integer, upstream text, upstream_cost_micros bigint, uncosted_micros bigint, user_name text, input_list_price bigint, cached_input_list_price bigint, cache_write_list_price bigint, cache_write_1h_list_price bigint, output_list_price bigint, reasoning_list_price bigint, image_list_price bigint, request_list_price bigint); for the server
 -- FUNCTION failures_piece(p_lane smallint, p_account_id text, p_first text, p_end text, p_rows integer) RETURNS text; for the server
 -- FUNCTION filter_entries(p_lane smallint, p_account_id text, p_kind text, p_key_id text, p_model text, p_first bigint, p_end bigint, p_limit integer) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION find_accounts(p_reference text) RETURNS SETOF account_views; for the server
@@ -1321,6 +1334,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION lane_of(p_id text) RETURNS smallint
 -- FUNCTION lanes_in_use() RETURNS SETOF smallint; for the server
 -- FUNCTION lanes_to_sweep(p_from smallint, p_to smallint) RETURNS SETOF smallint; for the server
+-- FUNCTION last_audit() RETURNS TABLE(claimed_at timestamp with time zone, started_at timestamp with time zone, seconds double precision, entries bigint, findings integer); for the server
 -- FUNCTION last_window_end(p_counter limit_counter) RETURNS timestamp with time zone
 -- FUNCTION ledger_hash(p_before bytea, p_version smallint, p_account_id text, p_seq bigint, p_id text, p_month integer, p_kind entry_kind, p_amount_micros bigint, p_balance_after_micros bigint, p_reason text, p_request_id text, p_key_id text, p_model text, p_price_version integer, p_input integer, p_cached_input integer, p_cache_write integer, p_output integer, p_reasoning integer, p_images integer, p_image_tokens integer, p_user_id text, p_trace_id text, p_created_at timestamp with time zone, p_cache_write_1h integer, p_price_tier integer, p_price_list_version integer, p_upstream text, p_upstream_cost_micros bigint, p_adjusted_id text) RETURNS bytea
 -- FUNCTION ledger_partitions() RETURNS TABLE(name text, first_month integer, end_month integer)
@@ -1337,11 +1351,10 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION list_archives() RETURNS TABLE(month integer, file text, sha256 bytea, entries bigint, removed_at timestamp with time zone); for the server
 -- FUNCTION list_deliveries(p_webhook_id text, p_state text, p_before_micros bigint, p_before_id text, p_limit integer) RETURNS TABLE(event_id text, account_id text, seq bigint, type text, created_at timestamp with time zone, created_micros bigint, state text, attempts smallint, due_at timestamp with time zone, attempted_at timestamp with time zone, status smallint, latency_ms integer, error text, answer text); for the server
 -- FUNCTION list_entries(p_lane smallint, p_account_id text, p_before bigint, p_limit integer) RETURNS SETOF priced_ledger; for the server
--- FUNCTION list_events(p_lane smallint, p_account_id text, p_types text, p_after bigint, p_limit integer) RETURNS SETOF event_view; for the server
+-- FUNCTION list_events(p_lane smallint, p_account_id text, p_types text, p_position bigint, p_is_newest_first boolean, p_limit integer) RETURNS SETOF event_view; for the server
 -- FUNCTION list_failures(p_lane smallint, p_account_id text, p_key_id text, p_model text, p_code text, p_first text, p_end text, p_max integer, p_limit integer) RETURNS SETOF failure_view; for the server
 -- FUNCTION list_grants(p_lane smallint, p_account_id text) RETURNS TABLE(entry_id text, amount_micros bigint, rest_micros bigint, expires_at timestamp with time zone, is_promotional boolean); for the server
 -- FUNCTION list_invitations(p_lane smallint, p_account_id text) RETURNS SETOF invitations; for the server
--- FUNCTION list_latest_events(p_lane smallint, p_account_id text, p_types text, p_before bigint, p_limit integer) RETURNS SETOF event_view; for the server
 -- FUNCTION list_members(p_lane smallint, p_account_id text) RETURNS TABLE(person_id text, email text, role text, joined_at timestamp with time zone); for the server
 -- FUNCTION list_operator_events(p_actor_id text, p_method text, p_target text, p_account_id text, p_from timestamp with time zone, p_to timestamp with time zone, p_before_micros bigint, p_before_lane smallint, p_before_seq bigint, p_limit integer) RETURNS TABLE(lane smallint, seq bigint, created_at timestamp with time zone, created_micros bigint, actor_id text, actor_name text, method text, target text, account_id text, reason text, outcome text, details json, request_id text); for the server
 -- FUNCTION list_page_sessions(p_person_id text) RETURNS TABLE(id text, created_at timestamp with time zone, used_at timestamp with time zone, user_agent text, address text); for the server
@@ -1365,6 +1378,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION months_without_partition() RETURNS TABLE(month integer, entries bigint); for the server
 -- FUNCTION move_balance(p_act text, p_lane smallint, p_account_id text, p_entry_id text, p_month integer, p_kind text, p_amount_micros bigint, p_reason text, p_idempotency_key text, p_expires_at timestamp with time zone, p_is_promotional boolean) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION move_other_month() RETURNS TABLE(partition text, entries bigint)
+-- FUNCTION movement_of_key(p_lane smallint, p_account_id text, p_idempotency_key text) RETURNS ledger
 -- FUNCTION name_users(p_rows ledger[]) RETURNS void
 -- FUNCTION names_of(p_account_ids text, p_key_ids text) RETURNS TABLE(id text, name text); for the server
 -- FUNCTION names_of_counters(p_lane smallint, p_account_id text, p_key_ids text[], p_account_is_limited boolean, p_key_is_limited boolean, p_limited_plans text[], p_user_id text) RETURNS SETOF counter_name
@@ -1394,10 +1408,11 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION read_shared_data() RETURNS TABLE(version bigint, plans text, limits text, operators text, prices text, webhooks text); for the server
 -- FUNCTION read_usage(p_lane smallint, p_account_id text, p_starts integer[], p_end integer, p_by_key boolean, p_by_model boolean, p_by_user boolean, p_by_upstream boolean, p_after text, p_position text, p_rows bigint, p_limit bigint) RETURNS TABLE(start integer, key_id text, model text, user_name text, upstream text, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, upstream_cost_micros bigint, uncosted_micros bigint, through_seq bigint, next text); for the server
 -- FUNCTION recently_revoked_keys(p_seconds integer) RETURNS SETOF text; for the server
+-- FUNCTION record_audit(p_started_at timestamp with time zone, p_entries bigint, p_findings integer) RETURNS void; for the server
 -- FUNCTION record_failures(p_minutes failure_minute[], p_calls failure_item[], p_max integer) RETURNS TABLE(refused bigint); for the server
 -- FUNCTION redeliver(p_act text, p_webhook_id text, p_types text, p_lane smallint, p_account_id text, p_event_id text, p_from timestamp with time zone, p_to timestamp with time zone, p_max_lane smallint, p_limit integer) RETURNS integer; for the server
 -- FUNCTION refresh_figures(p_first smallint, p_last smallint) RETURNS void; for the server
--- FUNCTION refund_entry(p_act text, p_lane smallint, p_account_id text, p_entry_id text, p_month integer, p_micros bigint, p_reason text, p_cause text) RETURNS SETOF priced_ledger; for the server
+-- FUNCTION refund_entry(p_act text, p_lane smallint, p_account_id text, p_entry_id text, p_month integer, p_micros bigint, p_reason text, p_idempotency_key text) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION refuse(p_reason text, p_message text, p_metadata jsonb) RETURNS void
 -- FUNCTION refuse_change_of_limit() RETURNS void
 -- FUNCTION register_prices(p_items price_item[]) RETURNS TABLE(model text, version integer); for the server
@@ -1412,7 +1427,6 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION report_depleted(p_lane smallint, p_account_id text, p_required_micros bigint) RETURNS integer; for the server
 -- FUNCTION report_leaks(p_lane smallint, p_leaks text) RETURNS TABLE(fingerprint text, key_id text, account_id text, revoked_keys integer); for the server
 -- FUNCTION require_lane(p_lane smallint) RETURNS void
--- FUNCTION require_other_owner(p_lane smallint, p_account_id text, p_person_id text) RETURNS void
 -- FUNCTION require_plan(p_name text) RETURNS plans
 -- FUNCTION rerate_entries(p_act text, p_lane smallint, p_account_id text, p_first bigint, p_end bigint, p_model text, p_rates price_rates[], p_cause text, p_reason text, p_apply boolean, p_limit integer) RETURNS TABLE(adjusted bigint, credit_micros bigint, debit_micros bigint, refused bigint, refused_micros bigint, skipped bigint, next_seq bigint); for the server
 -- FUNCTION restart_windows(p_counter limit_counter, p_at timestamp with time zone) RETURNS limit_counter
@@ -1450,7 +1464,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION settle_limits(p_lane smallint, p_account_id text, p_places tid[], p_counters limit_counter[], p_changed_places tid[], p_changed limit_counter[], p_held held_counter[], p_model text, p_user text, p_cost bigint, p_tokens bigint, p_at timestamp with time zone) RETURNS call_counters
 -- FUNCTION sign_in_operator(p_issuer text, p_subject text, p_email text, p_fingerprint bytea, p_request_id text) RETURNS TABLE(id text, name text, role operator_role); for the server
 -- FUNCTION sign_in_person(p_issuer text, p_subject text, p_email text, p_new_id text, p_session_id text, p_fingerprint bytea, p_user_agent text, p_address text) RETURNS TABLE(person_id text); for the server
--- FUNCTION sort_accounts(p_sort text, p_state text, p_below bigint, p_after text, p_after_id text, p_limit integer) RETURNS TABLE(term text, lane smallint, id text, name text, plan text, balance_micros bigint, held_micros bigint, created_at timestamp with time zone, suspended_at timestamp with time zone, external_id text, email text, notes text, low_balance_micros bigint, owed_micros bigint, closed_at timestamp with time zone, day_micros bigint, month_micros bigint); for the server
+-- FUNCTION sort_accounts(p_sort text, p_state text, p_below bigint, p_after text, p_after_id text, p_limit integer) RETURNS TABLE(term text, lane smallint, id text, name text, plan text, balance_micros bigint, held_micros bigint, created_at timestamp with time zone, suspended_at timestamp with time zone, external_id text, email text, notes text, low_balance_micros bigint, owed_micros bigint, closed_at timestamp with time zone, has_grants boolean, day_micros bigint, month_micros bigint); for the server
 -- FUNCTION spend_grants(p_lane smallint, p_account_id text, p_balance bigint, p_kind entry_kind) RETURNS void
 -- FUNCTION start_auto_topup(p_lane smallint, p_account_id text) RETURNS void
 -- FUNCTION stop_account(p_lane smallint, p_id text) RETURNS boolean
@@ -1461,6 +1475,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION sweep_events(p_days integer, p_limit integer) RETURNS integer; for the server
 -- FUNCTION sweep_failures(p_days integer, p_limit integer) RETURNS integer; for the server
 -- FUNCTION take_owed(p_lane smallint, p_account_id text, p_reason text) RETURNS void
+-- FUNCTION take_owner_role(p_lane smallint, p_account_id text, p_person_id text) RETURNS void
 -- FUNCTION top_up_after_refusal(p_lane smallint, p_account_id text) RETURNS void; for the server
 -- FUNCTION topup_charge(p_lane smallint, p_id text) RETURNS TABLE(is_allowed boolean, customer_id text, method_id text); for the server
 -- FUNCTION topups_to_poll(p_limit integer) RETURNS TABLE(id text); for the server
@@ -1473,7 +1488,8 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION usage_differences(p_lane smallint, p_account_id text, p_limit integer) RETURNS SETOF text
 -- FUNCTION usage_equals_ledger(p_lane smallint, p_account_id text) RETURNS boolean
 -- FUNCTION usage_fingerprint(p_quarter integer, p_key_id text, p_model text, p_user_id text, p_price_version integer, p_price_tier integer, p_price_list_version integer, p_upstream text, p_requests bigint, p_input bigint, p_cached_input bigint, p_cache_write bigint, p_output bigint, p_reasoning bigint, p_images bigint, p_image_tokens bigint, p_cost_micros bigint, p_cache_write_1h bigint, p_upstream_cost_micros bigint, p_uncosted_micros bigint) RETURNS numeric
--- FUNCTION usage_of_entries(p_lane smallint, p_account_id text, p_seq bigint, p_limit bigint) RETURNS TABLE(account_id text, seq bigint, quarter integer, key_id text, model text, user_id text, price_version integer, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, cache_write_1h bigint, price_tier integer, price_list_version integer, upstream text, upstream_cost_micros bigint, uncosted_micros bigint)
+-- FUNCTION usage_of_entries(p_lane smallint, p_account_id text, p_seq bigint, p_limit bigint) RETURNS TABLE(account_id text, seq bigint, quarter integer, key_id text, model text, user_id text, price_version integer, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, cache_write_1h bigint, price_tier integer, price_list_version integer, upstream text, upstream_cost_micros bigint, uncosted_micros bigint, fingerprint numeric)
+-- FUNCTION usage_total(p_lane smallint, p_account_id text, p_from integer) RETURNS numeric
 -- FUNCTION use_page_link(p_link bytea, p_fingerprint bytea, p_user_agent text, p_address text) RETURNS TABLE(is_valid boolean); for the server
 -- FUNCTION user_digest(p_salt bytea, p_name text) RETURNS text
 -- FUNCTION view_keys(p_lane smallint, p_account_id text, p_id text, p_before text, p_limit integer) RETURNS SETOF key_view; for the server

@@ -1823,6 +1823,13 @@ export declare type ListRecentEntriesRequest = Message<"vx.admin.v1.ListRecentEn
    * @generated from field: string page_token = 2;
    */
   pageToken: string;
+
+  /**
+   * Only the entry with this id, "led_…", or that of the generation with it, "gen_…", however old it is.
+   *
+   * @generated from field: string id = 3;
+   */
+  id: string;
 };
 
 /**
