@@ -47,6 +47,7 @@ const LIMIT = {
   remaining: 77_704,
   resets_at: "2026-01-05T09:31:00Z",
   counted_since: null,
+  set_by_operator: false,
 };
 
 /** The request id in the examples. */
