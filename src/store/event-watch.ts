@@ -121,7 +121,8 @@ export class EventWatch {
   }
 
   async #ask(cell: Cells["home"], watchers: readonly Open[]): Promise<void> {
-    const listOf = (values: readonly unknown[]) => `{${values.join(",")}}`;
+    // In quotes: members watch without a key, whose id is empty.
+    const listOf = (values: readonly unknown[]) => `{${values.map((value) => `"${value}"`).join(",")}}`;
     const rows = await cell.call<Row>(
       "watched_accounts",
       listOf(watchers.map(({ lane }) => lane)),
