@@ -15,6 +15,7 @@ const EXTRAS = [
   "collector",
   "dashboards",
   "own",
+  "printed",
   "backup",
   "split",
   "citus",
@@ -63,7 +64,12 @@ const projects = [
     sequence: { groupOrder: 1 },
   },
 ];
-const extras = EXTRAS.map((name) => ({ name, include: [`test/${name}/**/*.test.ts`] }));
+const extras = EXTRAS.map((name) => ({
+  name,
+  include: [`test/${name}/**/*.test.ts`],
+  // It builds the same packages as "own", so it runs after it.
+  sequence: { groupOrder: name === "printed" ? 1 : 0 },
+}));
 
 export default defineConfig({
   test: {

