@@ -17,6 +17,7 @@ export function LedgerSection({ viewer, params }: LedgerSectionProps) {
     id: viewer.id,
     list: viewer.ledgerService.listEntries,
     find: async (id: string, options: { readonly signal: AbortSignal }) => {
+      if (!GENERATION_ID.test(id)) return [];
       const { entry } = await viewer.ledgerService.getGeneration({ id }, options).catch(ifNotFound);
       return entry ? [entry] : [];
     },
@@ -42,7 +43,9 @@ export function LedgerSection({ viewer, params }: LedgerSectionProps) {
   );
 }
 
-/** Other texts than ids match no generation either. */
+/** Other texts match no generation. */
+const GENERATION_ID = /^(gen|resp|msg)_[0-9a-z]{26}$/;
+
 function ifNotFound(error: unknown): { readonly entry?: LedgerEntry } {
   if (error instanceof ConnectError && error.code === Code.NotFound) return {};
   throw error;

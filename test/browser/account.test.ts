@@ -349,6 +349,21 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       await see("No entries match the filters");
     });
 
+    test("has a field that finds an entry by the id of its generation", async () => {
+      await generate(app, account.secret, "[[tokens=5]]");
+      const { entries } = await operatorOf(app).listLedgerEntries({ accountId: account.accountId });
+      const { generationId = "" } = entries[0] ?? {};
+      await signIn(account.secret, "#/ledger");
+      await see("invoice 28");
+      const search = page.getByRole("searchbox", { name: "Find an entry by its id" });
+      await search.fill("invoice 28");
+      await see("No entry has this id");
+      await search.fill(generationId);
+      await page.locator(".link-button").first().click();
+      expect(await dialog().innerText()).toContain(generationId);
+      expect(await dialog().getByRole("button", { name: "Refund" }).count()).toBe(0);
+    });
+
     test("shows all fields of an entry", async () => {
       await generate(app, account.secret, "[[tokens=5]]");
       await signIn(account.secret, "#/ledger?kind=generation");
@@ -642,6 +657,7 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
     await see("0 used · 1,000 left");
     const row = page.getByRole("row", { name: "Generations per day" });
     expect(await row.innerText()).toContain("Account");
+    expect(await row.innerText()).toContain("set by the operator");
     await page.getByRole("row", { name: "Running generations" }).getByText("0 running · 4 left").waitFor();
     const controller = new AbortController();
     const running = fetch(`${app.url}/v1/generate`, {

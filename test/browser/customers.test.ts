@@ -310,4 +310,20 @@ describe.skipIf(!chromiumPath)("the customer page of a person", () => {
     await open(new URL(url ?? "").hash);
     await see("The link was used or has expired.");
   });
+
+  test("a limit that an operator set is marked, and an owner has no buttons to change it", async () => {
+    await signUp("greta@example.com", "Greta");
+    const operator = operatorOf(app);
+    const { accounts } = await operator.listAccounts({ search: "Greta" });
+    const owner = { case: "accountId", value: accounts[0]?.id ?? "" } as const;
+    await operator.setLimit({ owner, limit: { metric: "cost", window: "month", amount: 5_000_000n } });
+    await page
+      .getByRole("navigation", { name: "Sections" })
+      .getByRole("link", { name: "Limits", exact: true })
+      .click();
+    await see("set by the operator");
+    await button("Set limit").waitFor();
+    expect(await page.getByRole("button", { name: /^(Change|Remove) / }).count()).toBe(0);
+    await expectLooks();
+  });
 });
