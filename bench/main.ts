@@ -13,6 +13,7 @@ import { bigLedger } from "./parts/big-ledger.ts";
 import { billing } from "./parts/billing.ts";
 import { cells } from "./parts/cells.ts";
 import { citus } from "./parts/citus.ts";
+import { distance } from "./parts/distance.ts";
 import { gateway } from "./parts/gateway.ts";
 import { generate } from "./parts/generate.ts";
 import { grpcGenerate } from "./parts/grpc-generate.ts";
@@ -69,6 +70,7 @@ const parts: Record<string, AnyPart> = {
   replicas,
   cells,
   citus,
+  distance,
   storage,
   holds,
   turns,

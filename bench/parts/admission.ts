@@ -1,5 +1,5 @@
 // Batched admission directly against the store, compared with one statement per call to the same function.
-import { openAdmission } from "../admission-load.ts";
+import { NEAR, openAdmission } from "../admission-load.ts";
 import { type Load, runCallers } from "../load.ts";
 import type { Part } from "../part.ts";
 import { openStore } from "../store.ts";
@@ -20,7 +20,7 @@ export const admission: Part<{ batched: Load; hot: Load; single: Load }> = {
     // One batcher per caller, so each call is a batch of its own.
     const admitters = Array.from(
       { length: CALLERS },
-      () => new Admitter(pool, { pipelines: 1, maxWaiting: 1 }),
+      () => new Admitter(pool, { pipelines: 1, maxWaiting: 1, clocks: [NEAR] }),
     );
     const single = (caller: number, at: number) =>
       admitters[caller]?.admit({

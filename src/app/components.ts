@@ -153,6 +153,7 @@ function createAdmitter(config: Config, { databases, turns, metrics }: AdmitterP
   return new Admitter(databases.admission, {
     pipelines: config.admissionPipelines,
     maxWaiting: MAX_WAITING_ADMISSIONS,
+    clocks: databases.clocks,
     turns,
     onBatch: (size) => metrics.batchSize.observe(["admission"], size),
   });

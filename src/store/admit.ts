@@ -5,6 +5,7 @@ import { fromScopeBits, type Scope, scopeBit } from "../domain/scope.ts";
 import { admitItem } from "./batch-items.ts";
 import { CellBatchers, type CellTurns } from "./driver/batcher.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
+import type { DatabaseClock } from "./driver/database-clock.ts";
 
 /** The admission request of one call. */
 export type AdmissionRequest = {
@@ -75,6 +76,8 @@ const MAX_REPEATS = 6;
 type AdmitOptions = {
   readonly pipelines: number;
   readonly maxWaiting: number;
+  /** One per cell. */
+  readonly clocks: readonly Pick<DatabaseClock, "now" | "roundTripMs">[];
   readonly turns?: CellTurns | undefined;
   readonly onBatch?: (size: number) => void;
 };

@@ -27,7 +27,7 @@ import { applyFunctions, readFiles } from "../../src/store/schema/sql-files.ts";
 import { TEST_ACTION, TEST_ACTION_JSON } from "../support/action.ts";
 import { withinOneMinute } from "../support/minute.ts";
 import { charge, createPayer, moneyProblems, type Payer } from "../support/payer.ts";
-import { createTestBilling } from "../support/store.ts";
+import { clock, createTestBilling } from "../support/store.ts";
 import { typeIds } from "../support/type-ids.ts";
 import { Callers } from "./callers.ts";
 import { buildCitus, type Cluster, connectNodes, moveSchema, startCluster, workerPort } from "./cluster.ts";
@@ -185,7 +185,7 @@ describe.skipIf(!SOURCE)("a cell on Citus", () => {
       const { database, billing } = openAt(url, "vx_b");
       const payer = await createPayer(database, 100n);
       await charge(billing, payer, 10n);
-      const admitter = new Admitter(database, { pipelines: 1, maxWaiting: 10 });
+      const admitter = new Admitter(database, { pipelines: 1, maxWaiting: 10, clocks: [clock] });
       await withinOneMinute(async () => {
         const lane = laneOfId(payer.accountId);
         const key = generateKey(lane, randomBytes);
@@ -259,7 +259,7 @@ describe.skipIf(!SOURCE)("a cell on Citus", () => {
       const lane = laneOfId(accountId);
       const key = generateKey(lane, randomBytes);
       await createKey(database, TEST_ACTION, { ...narrowKey(accountId), rateLimitRpm: 100 }, key);
-      const admitter = new Admitter(database, { pipelines: 1, maxWaiting: 10 });
+      const admitter = new Admitter(database, { pipelines: 1, maxWaiting: 10, clocks: [clock] });
       const admit = async () =>
         (
           await admitter.admit({

@@ -1,7 +1,12 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { DomainError } from "../../src/domain/errors.ts";
 import { Batcher } from "../../src/store/driver/batcher.ts";
+
+afterEach(() => void vi.useRealTimers());
+
+/** Batches return at once without work. */
+const NEAR = { now: () => performance.now(), roundTripMs: 0 };
 
 type Batch = { readonly items: readonly string[]; answer(): void; fail(error: Error): void };
 
@@ -15,6 +20,7 @@ function createBatcher(
     pipelines: 1,
     maxBatch: 100,
     maxWaiting: 100,
+    clock: NEAR,
     ...options,
     execute: (items) => {
       const { promise, resolve, reject } = Promise.withResolvers<readonly string[]>();
@@ -32,7 +38,7 @@ function createBatcher(
 
 test("items of one turn are sent in one batch, and each gets the result for it", async () => {
   const { batcher, batches, settle } = createBatcher();
-  const results = Promise.all(["a", "b", "c"].map((item, lane) => batcher.submit(lane, item)));
+  const results = Promise.all(["a", "b", "c"].map((item) => batcher.submit(item)));
   await settle();
   expect(batches.map(({ items }) => items)).toEqual([["a", "b", "c"]]);
   batches[0]?.answer();
@@ -41,10 +47,10 @@ test("items of one turn are sent in one batch, and each gets the result for it",
 
 test("items that arrive during a batch are sent together in the next one", async () => {
   const { batcher, batches, sizes, settle } = createBatcher();
-  const results = [batcher.submit(0, "a")];
+  const results = [batcher.submit("a")];
   await settle();
   for (const item of ["b", "c"]) {
-    results.push(batcher.submit(0, item));
+    results.push(batcher.submit(item));
     await settle();
   }
   expect(batches).toHaveLength(1);
@@ -60,9 +66,9 @@ test("items that arrive during a batch are sent together in the next one", async
 
 test("an item that a caller submits as soon as it has a result joins the waiting items", async () => {
   const { batcher, batches, settle } = createBatcher();
-  const results = batcher.submit(0, "hold a").then(() => batcher.submit(0, "end a"));
+  const results = batcher.submit("hold a").then(() => batcher.submit("end a"));
   await settle();
-  const waiting = batcher.submit(0, "hold b");
+  const waiting = batcher.submit("hold b");
   batches[0]?.answer();
   await settle();
   expect(batches.map(({ items }) => items)).toEqual([["hold a"], ["hold b", "end a"]]);
@@ -73,10 +79,10 @@ test("an item that a caller submits as soon as it has a result joins the waiting
 test("many waiting items are sent before the results of the batch before are delivered", async () => {
   const { batcher, batches, settle } = createBatcher();
   const sentBefore: number[] = [];
-  const first = batcher.submit(0, "a").then(() => sentBefore.push(batches.length));
+  const first = batcher.submit("a").then(() => sentBefore.push(batches.length));
   await settle();
   const items = Array.from({ length: 8 }, (_, i) => `b${i}`);
-  const others = Promise.all(items.map((item) => batcher.submit(0, item)));
+  const others = Promise.all(items.map((item) => batcher.submit(item)));
   batches[0]?.answer();
   await first;
   expect(sentBefore).toEqual([2]);
@@ -87,10 +93,10 @@ test("many waiting items are sent before the results of the batch before are del
 
 test("beside other batchers, many waiting items wait for those that callers submit in response to the results", async () => {
   const { batcher, batches, settle } = createBatcher({ hasOthers: () => true });
-  const first = batcher.submit(0, "a").then(() => batcher.submit(0, "a again"));
+  const first = batcher.submit("a").then(() => batcher.submit("a again"));
   await settle();
   const items = Array.from({ length: 8 }, (_, i) => `b${i}`);
-  const others = Promise.all(items.map((item) => batcher.submit(0, item)));
+  const others = Promise.all(items.map((item) => batcher.submit(item)));
   batches[0]?.answer();
   await settle();
   expect(batches[1]?.items).toEqual([...items, "a again"]);
@@ -100,10 +106,10 @@ test("beside other batchers, many waiting items wait for those that callers subm
 
 test("the error of a batch is delivered after many waiting items are sent, and they are not affected", async () => {
   const { batcher, batches, settle } = createBatcher();
-  const lost = expect(batcher.submit(0, "a")).rejects.toThrow("connection lost");
+  const lost = expect(batcher.submit("a")).rejects.toThrow("connection lost");
   await settle();
   const items = Array.from({ length: 8 }, (_, i) => `b${i}`);
-  const others = Promise.all(items.map((item) => batcher.submit(0, item)));
+  const others = Promise.all(items.map((item) => batcher.submit(item)));
   batches[0]?.fail(new Error("connection lost"));
   await lost;
   expect(batches).toHaveLength(2);
@@ -113,7 +119,7 @@ test("the error of a batch is delivered after many waiting items are sent, and t
 
 test("a batch has at most the maximum of items, in the order of arrival", async () => {
   const { batcher, batches, settle } = createBatcher({ maxBatch: 2 });
-  const results = Promise.all(["a", "b", "c", "d", "e"].map((item) => batcher.submit(0, item)));
+  const results = Promise.all(["a", "b", "c", "d", "e"].map((item) => batcher.submit(item)));
   for (let i = 0; i < 3; i++) {
     await settle();
     batches[i]?.answer();
@@ -122,31 +128,86 @@ test("a batch has at most the maximum of items, in the order of arrival", async 
   expect(batches.map(({ items }) => items)).toEqual([["a", "b"], ["c", "d"], ["e"]]);
 });
 
-test("items of one lane are never in two concurrent batches; other lanes do not wait", async () => {
-  const { batcher, batches, settle } = createBatcher({ pipelines: 2 });
-  const results = [batcher.submit(0, "even 1"), batcher.submit(1, "odd 1")];
-  await settle();
-  results.push(batcher.submit(2, "even 2"), batcher.submit(0, "even 3"));
-  await settle();
-  expect(batches.map(({ items }) => items)).toEqual([["even 1"], ["odd 1"]]);
-  batches[0]?.answer();
-  await settle();
-  expect(batches.map(({ items }) => items)).toEqual([["even 1"], ["odd 1"], ["even 2", "even 3"]]);
-  batches[1]?.answer();
-  batches[2]?.answer();
-  expect(await Promise.all(results)).toHaveLength(4);
+/** A database whose batches take `workMs` besides the round trip. Time passes only when the test says so. */
+function createDistantBatcher({ roundTripMs, workMs, pipelines = 8 }: Distance) {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+  const sent: { at: number; items: readonly string[] }[] = [];
+  let running = 0;
+  let maxRunning = 0;
+  const batcher = new Batcher<string, string>({
+    pipelines,
+    maxBatch: 100,
+    maxWaiting: 1_000,
+    clock: { now: () => performance.now(), roundTripMs },
+    execute: async (items) => {
+      sent.push({ at: performance.now(), items });
+      maxRunning = Math.max(maxRunning, ++running);
+      await new Promise((resolve) => setTimeout(resolve, roundTripMs + workMs));
+      running--;
+      return items;
+    },
+  });
+  const pass = async (ms: number) => {
+    for (let passed = 0; passed < ms; passed++) {
+      await vi.advanceTimersByTimeAsync(1);
+      for (let i = 0; i < 3; i++) await nextTurn();
+    }
+  };
+  /** One item per millisecond. */
+  const load = async (ms: number) => {
+    const results = [];
+    for (let i = 0; i < ms; i++) {
+      results.push(batcher.submit(String(i)));
+      await pass(1);
+    }
+    return results;
+  };
+  return { batcher, sent, load, pass, maxRunning: () => maxRunning };
+}
+
+type Distance = { readonly roundTripMs: number; readonly workMs: number; readonly pipelines?: number };
+
+test("to a distant database, a batch follows the last one when that one's work is over", async () => {
+  const { load, pass, sent, maxRunning } = createDistantBatcher({ roundTripMs: 20, workMs: 4 });
+  const results = await load(200);
+  await pass(30);
+  expect(await Promise.all(results)).toEqual(results.map((_, i) => String(i)));
+  const late = sent.slice(6);
+  const gaps = late.slice(1).map(({ at }, i) => at - (late[i]?.at ?? 0));
+  expect(Math.min(...gaps)).toBeGreaterThanOrEqual(4);
+  expect(Math.max(...gaps)).toBeLessThanOrEqual(6);
+  // 24 ms for each batch, one every 4 ms.
+  expect(maxRunning()).toBe(6);
+});
+
+test.each([
+  { roundTripMs: 0, workMs: 4 },
+  { roundTripMs: 3, workMs: 4 },
+])(
+  "a second batch is not sent while the work takes longer than the round trip: $roundTripMs ms",
+  async (distance) => {
+    const { load, maxRunning } = createDistantBatcher(distance);
+    await load(100);
+    expect(maxRunning()).toBe(1);
+  },
+);
+
+test("no more batches run at once than there are pipelines", async () => {
+  const { load, maxRunning } = createDistantBatcher({ roundTripMs: 40, workMs: 1, pipelines: 3 });
+  await load(200);
+  expect(maxRunning()).toBe(3);
 });
 
 test("an item beyond the limit of waiting items is rejected as overloaded at once", async () => {
   const { batcher, batches, settle } = createBatcher({ maxWaiting: 2 });
-  const first = batcher.submit(0, "on its way");
+  const first = batcher.submit("on its way");
   await settle();
-  const waiting = [batcher.submit(0, "a"), batcher.submit(0, "b")];
-  await expect(batcher.submit(0, "c")).rejects.toMatchObject({ reason: "overloaded" });
-  await expect(batcher.submit(1, "d")).rejects.toBeInstanceOf(DomainError);
+  const waiting = [batcher.submit("a"), batcher.submit("b")];
+  await expect(batcher.submit("c")).rejects.toMatchObject({ reason: "overloaded" });
+  await expect(batcher.submit("d")).rejects.toBeInstanceOf(DomainError);
   batches[0]?.answer();
   await settle();
-  const next = batcher.submit(0, "e");
+  const next = batcher.submit("e");
   batches[1]?.answer();
   await settle();
   batches[2]?.answer();
@@ -160,9 +221,9 @@ test("an item beyond the limit of waiting items is rejected as overloaded at onc
 
 test("a batch that fails rejects only the items in it, and the next batch runs", async () => {
   const { batcher, batches, settle } = createBatcher();
-  const lost = Promise.allSettled([batcher.submit(0, "a"), batcher.submit(0, "b")]);
+  const lost = Promise.allSettled([batcher.submit("a"), batcher.submit("b")]);
   await settle();
-  const kept = batcher.submit(0, "c");
+  const kept = batcher.submit("c");
   const error = new Error("connection lost");
   batches[0]?.fail(error);
   await settle();
@@ -177,7 +238,7 @@ test("a batch that fails rejects only the items in it, and the next batch runs",
 test("a batcher accepts items after it was idle", async () => {
   const { batcher, batches, settle } = createBatcher();
   for (let i = 0; i < 3; i++) {
-    const result = batcher.submit(0, String(i));
+    const result = batcher.submit(String(i));
     await settle();
     batches[i]?.answer();
     expect(await result).toBe(`done ${i}`);
@@ -189,6 +250,7 @@ test("batches have a maximum weight, a heavier item is sent alone, and the order
   const batches: number[][] = [];
   const batcher = new Batcher<number, number>({
     pipelines: 1,
+    clock: NEAR,
     maxBatch: 4,
     maxWaiting: 100,
     weight: { of: (item) => item, max: 10 },
@@ -198,6 +260,6 @@ test("batches have a maximum weight, a heavier item is sent alone, and the order
     },
   });
   const items = [4, 4, 4, 50, 1, 1, 1, 1, 1];
-  expect(await Promise.all(items.map((item) => batcher.submit(0, item)))).toEqual(items);
+  expect(await Promise.all(items.map((item) => batcher.submit(item)))).toEqual(items);
   expect(batches).toEqual([[4, 4], [4], [50], [1, 1, 1, 1], [1]]);
 });

@@ -7,15 +7,19 @@ afterEach(() => void vi.useRealTimers());
 
 type Batch = { readonly cell: number; readonly items: readonly string[]; answer(): void; fail(): void };
 
+/** Batches return at once without work. */
+const near = { now: () => performance.now(), roundTripMs: 0 };
+
 /** Even lanes belong to the first cell, odd lanes to the second. The batches wait until the test completes them. */
-function createBatchers(turns?: CellTurns, pipelines = 1) {
+function createBatchers(turns?: CellTurns) {
   const batches: Batch[] = [];
   const route = <Result>(lane: number, send: (cell: number) => Promise<Result>) => send(lane % 2);
   const cells = { all: [{}, {}], route } as unknown as Cells;
   const batchers = new CellBatchers<string, string>(cells, {
-    pipelines,
+    pipelines: 1,
     maxBatch: 100,
     maxWaiting: 100,
+    clocks: [near, near],
     turns,
     execute: (_, items, cell) => {
       const { promise, resolve, reject } = Promise.withResolvers<readonly string[]>();
@@ -49,9 +53,9 @@ test.each([
 });
 
 /** Admission and billing. A batch of billing in the second cell never ends, so that cell stays busy. */
-async function createTwo({ hasOther = true, pipelines = 1 } = {}) {
+async function createTwo({ hasOther = true } = {}) {
   const turns = new CellTurns();
-  const [admission, billing] = [createBatchers(turns, pipelines), createBatchers(turns, pipelines)];
+  const [admission, billing] = [createBatchers(turns), createBatchers(turns)];
   if (hasOther) void billing.batchers.submit(1, "other");
   await settle();
   return { admission, billing };
@@ -109,20 +113,6 @@ test("billing waits until admission of its cell has no items", async () => {
   ]);
   await complete(admission.ofFirstCell()[1]);
   expect(billing.itemsOfFirstCell()).toEqual([["hold"]]);
-});
-
-test("admission waits until all pipelines of billing in its cell have no items", async () => {
-  const { admission, billing } = await createTwo({ pipelines: 3 });
-  // Two pipelines: each has every third lane.
-  for (const lane of [2, 4]) void billing.batchers.submit(lane, `hold ${lane}`);
-  await settle();
-  void admission.batchers.submit(0, "admit");
-  expect(billing.itemsOfFirstCell()).toEqual([["hold 2"], ["hold 4"]]);
-  for (const [i, sent] of [[], [["admit"]]].entries()) {
-    billing.ofFirstCell()[i]?.answer();
-    await settle();
-    expect(admission.itemsOfFirstCell()).toEqual(sent);
-  }
 });
 
 test("a batch that fails ends the wait of the other batcher", async () => {

@@ -10,6 +10,7 @@ import { useTestApp } from "../support/app.ts";
 import { createTestKey, useOperator } from "../support/fixtures.ts";
 import { withinOneMinute } from "../support/minute.ts";
 import { bearer, type Caller, protocols } from "../support/protocols.ts";
+import { clock } from "../support/store.ts";
 
 let caller: Caller;
 let database: Database;
@@ -26,7 +27,7 @@ beforeAll(() => {
     maxStatements: 100,
     maxWaitMs: 5_000,
   });
-  admitter = new Admitter(database, { pipelines: 2, maxWaiting: 10_000 });
+  admitter = new Admitter(database, { pipelines: 2, maxWaiting: 10_000, clocks: [clock] });
 });
 afterEach(() => {
   vi.useRealTimers();

@@ -12,6 +12,7 @@ import {
 import { Batcher } from "../../src/store/driver/batcher.ts";
 import type { Database } from "../../src/store/driver/database.ts";
 import type { EntryRow } from "../../src/store/ledger.ts";
+import { clock } from "./store.ts";
 
 const MINUTE_MS = 60_000;
 
@@ -29,6 +30,7 @@ export class UncheckedBilling {
       pipelines: 1,
       maxBatch: 512,
       maxWaiting: 1_000,
+      clock,
       execute: async (items) => {
         const lanes = [...new Set(items.map(({ lane }) => lane))];
         const ends = items.filter((item) => item.kind === "end");
@@ -47,7 +49,7 @@ export class UncheckedBilling {
 
   async hold(hold: HoldRequest): Promise<object> {
     const lane = laneOfId(hold.accountId);
-    const row = await this.#batcher.submit(lane, { kind: "hold", lane, hold });
+    const row = await this.#batcher.submit({ kind: "hold", lane, hold });
     const { outcome, balance_micros: balanceMicros, held_micros: heldMicros } = row;
     if (outcome === "limited") return { outcome, limitId: JSON.parse(row.limits ?? "{}").refusal.id };
     return outcome === "insufficient" ? { outcome, balanceMicros, heldMicros } : { outcome };
@@ -56,7 +58,7 @@ export class UncheckedBilling {
   async end(end: EndRequest): Promise<EndOutcome> {
     const { generationId, accountId } = end;
     const lane = laneOfId(accountId);
-    const row = await this.#batcher.submit(lane, { kind: "end", lane, end });
+    const row = await this.#batcher.submit({ kind: "end", lane, end });
     if (row.outcome === "posted") {
       if (row.amount_micros === null) return { outcome: "released" };
       return { outcome: "settled", balanceMicros: row.balance_micros, chargedMicros: -row.amount_micros };

@@ -2,9 +2,10 @@ import { setImmediate as immediate } from "node:timers/promises";
 import { DomainError } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
 import type { Cells, FunctionCaller } from "./cells.ts";
+import type { DatabaseClock } from "./database-clock.ts";
 
 type BatcherOptions<Item, Result> = {
-  /** Maximum concurrent batches. Items of one lane always use the same pipeline. */
+  /** Maximum concurrent batches. */
   readonly pipelines: number;
   readonly maxBatch: number;
   /** Limits the total weight of a batch if items differ in size. A single item is always allowed. */
@@ -13,6 +14,8 @@ type BatcherOptions<Item, Result> = {
   readonly maxWaiting: number;
   /** Executes a batch: one result or error per item, in the same order. */
   readonly execute: (items: readonly Item[]) => Promise<readonly (Result | DomainError)[]>;
+  /** Of the database. */
+  readonly clock: Pick<DatabaseClock, "now" | "roundTripMs">;
   readonly onBatch?: (size: number) => void;
   /** Whether other batchers have statements while this one delivers results. Default: no. */
   readonly hasOthers?: () => boolean;
@@ -39,61 +42,71 @@ type Finished<Item, Result> = { readonly batch: readonly Waiting<Item, Result>[]
 const MIN_OVERLAP = 8;
 
 /**
- * While a batch runs, arriving items wait and form the next batch. There is no timer.
+ * While a batch runs, arriving items wait and form the next batch. There is no timer unless the database is far away.
  *
  * If many items wait when a batch returns, they are sent first and the results are delivered afterwards, so the database
  * works while the callers process their results. If few wait, or other batchers have statements, the next batch waits for the turn
  * of the event loop, so that it includes the items that callers submit in response: a small batch costs nearly as much as a
  * larger one.
+ *
+ * Where a batch spends more time on the way than in the database, further ones follow it on other pipelines, see Pace.
  */
 export class Batcher<Item, Result> {
   readonly #options: BatcherOptions<Item, Result>;
-  readonly #waiting: Waiting<Item, Result>[][];
-  readonly #busy: boolean[];
-  #depth = 0;
+  readonly #pace: Pace;
+  /** In the order of arrival. */
+  readonly #waiting: Waiting<Item, Result>[] = [];
+  /** Pipelines with a batch that runs or is about to be sent. */
+  #busy = 0;
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(options: BatcherOptions<Item, Result>) {
     this.#options = options;
-    this.#waiting = Array.from({ length: options.pipelines }, () => []);
-    this.#busy = Array.from({ length: options.pipelines }, () => false);
+    this.#pace = new Pace(options.clock);
   }
 
   /** Number of waiting items. */
   get depth(): number {
-    return this.#depth;
+    return this.#waiting.length;
   }
 
   /** Whether a batch runs or is about to be sent. */
   get isBusy(): boolean {
-    return this.#busy.includes(true);
+    return this.#busy > 0;
   }
 
-  /** Resolves to the item's result. Items of one lane are sent in this order. */
-  submit(lane: number, item: Item): Promise<Result> {
-    if (this.#depth >= this.#options.maxWaiting) return Promise.reject(new DomainError("overloaded"));
-    const pipeline = lane % this.#options.pipelines;
+  /** Resolves to the item's result. */
+  submit(item: Item): Promise<Result> {
+    if (this.depth >= this.#options.maxWaiting) return Promise.reject(new DomainError("overloaded"));
     return new Promise((resolve, reject) => {
-      this.#depth++;
-      this.#waiting[pipeline]?.push({ item, resolve, reject });
-      if (!this.#busy[pipeline]) {
-        this.#busy[pipeline] = true;
-        void this.#sendBatches(pipeline);
-      }
+      this.#waiting.push({ item, resolve, reject });
+      this.#use();
     });
   }
 
-  async #sendBatches(pipeline: number): Promise<void> {
+  /** Starts a pipeline for the waiting items, now if there is none, or when the next batch may follow the last one. */
+  #use(): void {
+    if (this.#busy === 0) void this.#sendBatches();
+    else if (this.#busy < this.#options.pipelines && !this.#timer && this.#pace.isMostlyWaiting) {
+      this.#timer = setTimeout(() => {
+        this.#timer = undefined;
+        if (this.depth > 0 && this.#busy < this.#options.pipelines) void this.#sendBatches();
+      }, this.#pace.untilNextMs);
+    }
+  }
+
+  async #sendBatches(): Promise<void> {
+    this.#busy++;
     const { turns } = this.#options;
-    const waiting = this.#waiting[pipeline] ?? [];
     let before: Finished<Item, Result> | undefined;
     if (turns && !turns.tryBegin()) await turns.begin();
     for (;;) {
-      if (before && (waiting.length < MIN_OVERLAP || this.#options.hasOthers?.())) {
+      if (before && (this.depth < MIN_OVERLAP || this.#options.hasOthers?.())) {
         deliver(before);
         before = undefined;
       }
       if (!before) await immediate();
-      const batch = this.#takeBatch(waiting);
+      const batch = this.#isTooEarly() ? [] : this.#takeBatch();
       if (batch.length === 0) break;
       const finished = this.#execute(batch);
       if (before) {
@@ -104,21 +117,31 @@ export class Batcher<Item, Result> {
       before = await finished;
     }
     turns?.end();
-    this.#busy[pipeline] = false;
+    this.#busy--;
+    if (before) deliver(before);
+    if (this.depth > 0) this.#use();
+  }
+
+  /** Whether another pipeline has just sent a batch. */
+  #isTooEarly(): boolean {
+    return this.#busy > 1 && !(this.#pace.isMostlyWaiting && this.#pace.untilNextMs <= 0);
   }
 
   async #execute(batch: Waiting<Item, Result>[]): Promise<Finished<Item, Result>> {
-    this.#depth -= batch.length;
     this.#options.onBatch?.(batch.length);
+    const sentAt = this.#pace.send();
     try {
-      return { batch, results: await this.#options.execute(batch.map((waiting) => waiting.item)) };
+      const results = await this.#options.execute(batch.map((waiting) => waiting.item));
+      this.#pace.end(sentAt);
+      return { batch, results };
     } catch (error) {
       return { batch, error };
     }
   }
 
-  #takeBatch(waiting: Waiting<Item, Result>[]): Waiting<Item, Result>[] {
+  #takeBatch(): Waiting<Item, Result>[] {
     const { maxBatch, weight } = this.#options;
+    const waiting = this.#waiting;
     let count = Math.min(maxBatch, waiting.length);
     if (weight) {
       let sum = 0;
@@ -144,6 +167,51 @@ function deliver<Item, Result>(finished: Finished<Item, Result>): void {
   });
 }
 
+/** The share of the last batch in the mean. */
+const SHARE_OF_LAST = 1 / 8;
+/** The resolution of timers. */
+const MIN_GAP_MS = 1;
+
+/**
+ * When a batch may follow another one that has not returned. The time of a batch is the round trip of an empty statement, during
+ * which the database could work for others, and its work: execution, locks, commit. If the round trip is longer, the next batch is
+ * sent when the work on the last one should be over, so the database always has one to work on. Batches that have to wait
+ * for each other take longer, so fewer are sent. If the work is longer, a second batch would only make both smaller.
+ */
+class Pace {
+  readonly #clock: Pick<DatabaseClock, "now" | "roundTripMs">;
+  #meanMs: number | undefined;
+  #sentAt = 0;
+
+  constructor(clock: Pick<DatabaseClock, "now" | "roundTripMs">) {
+    this.#clock = clock;
+  }
+
+  get isMostlyWaiting(): boolean {
+    return this.#meanMs !== undefined && this.#clock.roundTripMs > this.#workMs;
+  }
+
+  /** The time until the next batch may be sent, at most 0 if it may be sent now. */
+  get untilNextMs(): number {
+    return this.#sentAt + Math.max(this.#workMs, MIN_GAP_MS) - this.#clock.now();
+  }
+
+  get #workMs(): number {
+    return (this.#meanMs ?? 0) - this.#clock.roundTripMs;
+  }
+
+  /** Returns when the batch is sent. */
+  send(): number {
+    this.#sentAt = this.#clock.now();
+    return this.#sentAt;
+  }
+
+  end(sentAt: number): void {
+    const ms = this.#clock.now() - sentAt;
+    this.#meanMs = this.#meanMs === undefined ? ms : this.#meanMs + (ms - this.#meanMs) * SHARE_OF_LAST;
+  }
+}
+
 function noResult(): DomainError {
   return new DomainError("internal", { cause: new Error("the batch has no result for this item") });
 }
@@ -151,8 +219,10 @@ function noResult(): DomainError {
 /** The limits apply per cell, so a full queue of one delays no call of another. */
 type CellBatchersOptions<Item, Result> = Omit<
   BatcherOptions<Item, Result>,
-  "execute" | "hasOthers" | "turns"
+  "execute" | "hasOthers" | "turns" | "clock"
 > & {
+  /** One per cell. */
+  readonly clocks: readonly BatcherOptions<Item, Result>["clock"][];
   /** Shared by all batchers of the server. Default: their statements do not wait for each other. */
   readonly turns?: CellTurns | undefined;
   /** Executes a batch in a cell, which is also given by its index. */
@@ -185,19 +255,20 @@ export class CellBatchers<Item, Result> {
     return depth;
   }
 
-  /** Resolves to the item's result. Items of one lane are sent in this order. */
+  /** Resolves to the item's result. */
   submit(lane: Lane, item: Item): Promise<Result> {
     return this.#database.route(lane, (index) => {
       this.#batchers[index] ??= this.#create(index);
-      return this.#batchers[index].submit(lane, item);
+      return this.#batchers[index].submit(item);
     });
   }
 
   #create(index: number): Batcher<Item, Result> {
-    const { execute, turns, ...limits } = this.#options;
+    const { execute, turns, clocks, ...limits } = this.#options;
     const cell = this.#database.all[index] as FunctionCaller;
     const batcher: Batcher<Item, Result> = new Batcher({
       ...limits,
+      clock: clocks[index] as BatcherOptions<Item, Result>["clock"],
       execute: (items) => execute(cell, items, index),
       // A cell gets a part of the calls, so its batches should include as many of them as possible.
       hasOthers: () => this.#batchers.some((other) => other !== batcher && other.isBusy),

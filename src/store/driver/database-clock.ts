@@ -1,7 +1,13 @@
-/** The database's clock, estimated from the times that its statements return. */
+/** A busy server measures many round trips too long, so the shortest of this many counts. */
+const ROUND_TRIPS = 30;
+
+/** The database's clock and its distance, estimated from the times of statements. */
 export class DatabaseClock {
   /** Monotonic local clock in milliseconds. */
   readonly now: () => number;
+  readonly #roundTripsMs: number[] = [];
+  /** The time from sending a statement without work to its result; 0 before it is known. */
+  roundTripMs = 0;
   #measured: { readonly offsetMs: number; readonly halfTripMs: number } | undefined;
 
   /** @param now monotonic local clock in milliseconds */
@@ -13,6 +19,13 @@ export class DatabaseClock {
   set(time: Date, sentAt: number): void {
     const now = this.now();
     this.#measured = { offsetMs: time.getTime() - (sentAt + now) / 2, halfTripMs: (now - sentAt) / 2 };
+  }
+
+  /** Records the time of a statement without work. */
+  addRoundTrip(ms: number): void {
+    this.#roundTripsMs.push(ms);
+    if (this.#roundTripsMs.length > ROUND_TRIPS) this.#roundTripsMs.shift();
+    this.roundTripMs = Math.min(...this.#roundTripsMs);
   }
 
   /** The database's time in milliseconds since 1970; undefined before it is known. */

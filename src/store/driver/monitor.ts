@@ -20,7 +20,7 @@ type MonitorOptions = {
 
 /**
  * Checks every second whether the database can be reached and written to, so that calls can be refused at
- * once. The checks also measure its clock.
+ * once. The checks also measure its clock and its distance.
  */
 export class DatabaseMonitor {
   readonly #cell: Cell;
@@ -42,7 +42,9 @@ export class DatabaseMonitor {
   /** Rejects unless the database accepts writes. */
   async probe(): Promise<void> {
     const { clock, prepare } = this.#options;
+    const askedAt = clock.now();
     await this.#cell.requireWritable();
+    clock.addRoundTrip(clock.now() - askedAt);
     await prepare();
     const sentAt = clock.now();
     const [row] = await this.#cell.call<{ clock: Date }>("probe_writes");

@@ -1,0 +1,3 @@
+module vx.example/bench/delay
+
+go 1.24

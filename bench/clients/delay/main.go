@@ -1,0 +1,79 @@
+// Command delay stands for a network: delay UPSTREAM MS listens on a port of 127.0.0.1, which it prints, and forwards each
+// connection to a Unix socket or to host:port. What either side sends arrives half of MS milliseconds later. Bandwidth is not limited.
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A chunk is due at its time.
+type chunk struct {
+	bytes []byte
+	due   time.Time
+}
+
+// Bounds what is on the way in one direction.
+const maxChunks = 4096
+const maxChunk = 1 << 16
+
+func main() {
+	upstream := os.Args[1]
+	milliseconds, err := strconv.ParseFloat(os.Args[2], 64)
+	check(err)
+	oneWay := time.Duration(milliseconds / 2 * float64(time.Millisecond))
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	check(err)
+	fmt.Printf("listening on %s\n", listener.Addr())
+	for {
+		near, err := listener.Accept()
+		check(err)
+		network := "tcp"
+		if strings.HasPrefix(upstream, "/") {
+			network = "unix"
+		}
+		far, err := net.Dial(network, upstream)
+		if err != nil {
+			near.Close()
+			continue
+		}
+		go forward(near, far, oneWay)
+		go forward(far, near, oneWay)
+	}
+}
+
+// forward sends what one side sends to the other one, later. When one side closes, the other is closed after what was sent.
+func forward(from, to net.Conn, oneWay time.Duration) {
+	chunks := make(chan chunk, maxChunks)
+	go func() {
+		for next := range chunks {
+			time.Sleep(time.Until(next.due))
+			// After an error the other chunks fail too.
+			to.Write(next.bytes)
+		}
+		to.Close()
+	}()
+	for {
+		bytes := make([]byte, maxChunk)
+		n, err := from.Read(bytes)
+		if n > 0 {
+			chunks <- chunk{bytes[:n], time.Now().Add(oneWay)}
+		}
+		if err != nil {
+			from.Close()
+			close(chunks)
+			return
+		}
+	}
+}
+
+func check(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
