@@ -93,8 +93,9 @@ export class BodyShare {
     return this.#budget.bodyMs;
   }
 
-  /** Throws "overloaded" if the budget has no room for more bytes. */
+  /** Throws "overloaded" if the budget has no room for more bytes. A body that is still being read after its call has ended is dropped. */
   reserve(bytes: number): void {
+    if (this.#holders === 0) throw tooMuch();
     const total = this.#bytes + bytes;
     if (!this.#budget.acquire(this.#accountId, bytes, total)) throw tooMuch();
     this.#bytes = total;

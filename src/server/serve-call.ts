@@ -1,7 +1,8 @@
+import { setImmediate as immediate } from "node:timers/promises";
 import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Actor, ApiCall, Member } from "../api/define-service.ts";
-import type { Caller, GenerationStart } from "../billing/generation-request.ts";
+import type { CallAdmission, Caller, GenerationStart } from "../billing/generation-request.ts";
 import { CallerDisconnected } from "../codec/body.ts";
 import type { BodyBudget, BodyShare } from "../codec/body-budget.ts";
 import { measured } from "../domain/call-trace.ts";
@@ -72,8 +73,7 @@ export class CallServer {
     const span = observation.trace?.startStage("gate");
     const admission = beforeDeadline(this.#gate(exchange, span), exchange.remainingMs());
     const admitted = await measured(span, admission);
-    observation.setAdmitted(admitted);
-    if (admitted.window) setRateHeaders(exchange, admitted.window);
+    if (!admitted.pending) recordAdmission(exchange, admitted, observation);
     // Commands of operators write amounts in the currency of the server.
     if (admitted.operator) exchange.setHeader("x-vx-currency", currency().code);
     checkAnnouncedSize(exchange);
@@ -82,22 +82,32 @@ export class CallServer {
 
   async #serveAdmitted(exchange: Exchange, admitted: Admitted, observation: Observation): Promise<void> {
     const share = this.#budget.openShare(admitted.key?.accountId);
+    const call = new ServiceCall(exchange, admitted, observation, share);
     try {
       const reading = exchange.read(share);
-      const message = reading instanceof Promise ? await reading : reading;
+      const message = reading instanceof Promise ? await call.admittedBefore(reading) : reading;
       const { method } = exchange;
       observation.setRpc(method.rpc);
       validateRequest(method.input, message);
-      const result = method.invoke(message, new ServiceCall(exchange, admitted, observation, share));
+      const result = method.invoke(message, call);
       if (method.isStream) await exchange.respondWithStream(result as AsyncIterable<unknown>);
       else {
         const sending = exchange.respond(await result);
         if (sending !== undefined) await sending;
       }
+    } catch (error) {
+      // A refusal of the gate comes before any other error.
+      await call.requireAdmission();
+      throw error;
     } finally {
       share.release();
     }
   }
+}
+
+function recordAdmission(exchange: Exchange, admitted: Admitted, observation: Observation): void {
+  observation.setAdmitted(admitted);
+  if (admitted.window) setRateHeaders(exchange, admitted.window);
 }
 
 /** Sends an error, once; returns the code for the log if the failure itself does not have it. */
@@ -159,7 +169,7 @@ export class RunningCalls {
 /** A call in the form that services get. */
 export class ServiceCall implements ApiCall {
   readonly exchange: Exchange;
-  readonly #admitted: Admitted;
+  #admitted: Admitted;
   readonly #observation: Observation;
   readonly #share: BodyShare;
 
@@ -177,6 +187,26 @@ export class ServiceCall implements ApiCall {
     this.#admitted = admitted;
     this.#observation = observation;
     this.#share = share;
+  }
+
+  /** Resolves to the message; if its body does not arrive at once, the call is admitted before. */
+  async admittedBefore(message: Promise<Message>): Promise<Message> {
+    if (this.#admitted.pending) {
+      const isLate = await Promise.race([message.then(no, no), immediate(true)]);
+      if (isLate) await this.requireAdmission();
+    }
+    return await message;
+  }
+
+  /** Decides the admission if it is still open. */
+  async requireAdmission(): Promise<void> {
+    const { pending } = this.#admitted;
+    if (pending) this.#setAdmitted(await pending.decide());
+  }
+
+  #setAdmitted(admitted: Admitted): void {
+    this.#admitted = admitted;
+    recordAdmission(this.exchange, admitted, this.#observation);
   }
 
   get key(): AdmittedKey {
@@ -241,10 +271,14 @@ export class ServiceCall implements ApiCall {
     const { exchange, idempotencyKey } = this;
     const { rpc, input } = exchange.method;
     const observation = this.#observation;
+    const keyOf = () => this.key;
     return {
       requestId: exchange.requestId,
       trace: observation.trace,
-      key: this.key,
+      get key() {
+        return keyOf();
+      },
+      joinAdmission: () => this.#joinAdmission(),
       idempotency:
         idempotencyKey === undefined
           ? undefined
@@ -253,6 +287,17 @@ export class ServiceCall implements ApiCall {
       endReason: () => endReasonOf(exchange),
       onModel: (modelId) => observation.setModel(modelId),
       onStart: (start) => this.#start(start),
+    };
+  }
+
+  /** The hold decides the admission from here on, also if it fails. */
+  #joinAdmission(): CallAdmission | undefined {
+    const { pending, ...admitted } = this.#admitted;
+    if (!pending) return undefined;
+    this.#admitted = admitted;
+    return {
+      request: pending.request,
+      accept: async (admission) => this.#setAdmitted(await pending.accept(admission)),
     };
   }
 
@@ -268,6 +313,8 @@ export class ServiceCall implements ApiCall {
     if (minuteLimits.length > 0) setLimitHeaders(exchange, this.#admitted.window, minuteLimits);
   }
 }
+
+const no = () => false;
 
 /** The gRPC code with which a deadline aborts a signal. */
 const DEADLINE_EXCEEDED = 4;

@@ -1,6 +1,7 @@
 import { DomainError } from "../domain/errors.ts";
 import type { Lane } from "../domain/lane.ts";
 import { AddressRanges } from "../domain/network.ts";
+import { RecentMap } from "../domain/recent-map.ts";
 import { fromScopeBits, type Scope, scopeBit } from "../domain/scope.ts";
 import { admitItem } from "./batch-items.ts";
 import { CellBatchers, type CellTurns } from "./driver/batcher.ts";
@@ -38,6 +39,8 @@ export type AdmittedKey = {
   readonly models: readonly string[] | undefined;
   /** The version of the account's own prices; 0 without any. */
   readonly priceListVersion: number;
+  /** Whether the key can be used only from some addresses. */
+  readonly hasAddressRanges: boolean;
 };
 
 /** Whose call was refused. */
@@ -67,7 +70,8 @@ type Rotated = {
 /** The address of the call was checked against other ranges than those of the key, which are known now. */
 type Unchecked = { readonly outcome: "unchecked" };
 
-type Result = Admission | Rotated | Unchecked;
+/** Rotated and unchecked calls are sent once more. */
+export type AdmissionResult = Admission | Rotated | Unchecked;
 
 /** How often a key may be rotated or get other address ranges while one call is admitted. */
 const MAX_REPEATS = 6;
@@ -85,8 +89,13 @@ type AdmitOptions = {
 /** Keeps a statement to a few milliseconds. */
 const MAX_BATCH = 1_024;
 
+/** Two sets of these take about 10 MiB. */
+const MAX_RECENT_KEYS = 10_000;
+
 export class Admitter {
-  readonly #batchers: CellBatchers<AdmissionRequest, Result>;
+  /** Keys that were admitted lately, by fingerprint. */
+  readonly #recent = new RecentMap<AdmittedKey>(MAX_RECENT_KEYS);
+  readonly #batchers: CellBatchers<AdmissionRequest, AdmissionResult>;
 
   constructor(database: Cells, options: AdmitOptions) {
     const ranges = new KnownRanges();
@@ -99,6 +108,21 @@ export class Admitter {
 
   get depth(): number {
     return this.#batchers.depth;
+  }
+
+  /**
+   * The key as it was when a call of it was last admitted. It may have changed since, so it decides nothing: it is a guess of
+   * what the hold of the next call is. Undefined if the last call was refused, and for keys with address ranges.
+   */
+  recall(fingerprint: string): AdmittedKey | undefined {
+    return this.#recent.get(fingerprint);
+  }
+
+  /** Records the admission of a call that `admit` did not decide. */
+  note(fingerprint: string, admission: AdmissionResult): void {
+    if (admission.outcome === "admitted" && !admission.key.hasAddressRanges)
+      this.#recent.set(fingerprint, admission.key);
+    else this.#recent.delete(fingerprint);
   }
 
   async admit(request: AdmissionRequest): Promise<Admission> {
@@ -115,6 +139,7 @@ export class Admitter {
         ({ fingerprint } = result);
         continue;
       }
+      if (!sent) this.note(request.fingerprint, result);
       if (result.outcome !== "admitted" || !sent) return result;
       const { visibleStart, visibleEnd } = sent;
       return { ...result, key: { ...result.key, visibleStart, visibleEnd } };
@@ -172,7 +197,8 @@ class KnownRanges {
   }
 }
 
-type AdmitRow = {
+/** A row of the result of vx.admit. */
+export type AdmitRow = {
   n: number;
   state: "active" | "revoked" | "expired" | "suspended" | "rotated";
   scopes: number;
@@ -200,31 +226,64 @@ async function admit(
   cell: FunctionCaller,
   requests: readonly AdmissionRequest[],
   ranges: KnownRanges,
-): Promise<Result[]> {
-  const groups = groupByKey(requests, ranges);
-  const list = [...groups.values()];
-  const rows = await cell.call<AdmitRow>(
-    "admit",
-    // Without counts, the key is not recorded as used.
-    admitItem.arrayOf(list.map((group) => (group.isUsed ? group : uncounted(group)))),
-    admitItem.arrayOf(list.map(({ whileSuspended }) => whileSuspended ?? {})),
-  );
-  const admissions = new Array<Result>(requests.length).fill({ outcome: "unknown" });
-  for (const row of rows) {
-    const group = list[row.n - 1];
-    if (!group) continue;
-    if (row.state !== "rotated") ranges.set(group.fingerprint.hex, row.allowed_cidrs);
-    decideGroup(row, group, requests, admissions);
-  }
-  return admissions;
+): Promise<AdmissionResult[]> {
+  const batch = new AdmissionBatch(requests, ranges);
+  for (const row of await cell.call<AdmitRow>("admit", batch.items, batch.itemsWhileSuspended))
+    batch.decide(row);
+  return batch.results;
 }
 
-function groupByKey(requests: readonly AdmissionRequest[], ranges: KnownRanges): Map<string, Group> {
+/** Calls that are admitted together, in groups of one key. */
+export class AdmissionBatch {
+  /** For each request. Unknown until a row decides it. */
+  readonly results: AdmissionResult[];
+  readonly #requests: readonly AdmissionRequest[];
+  readonly #ranges: KnownRanges | undefined;
+  readonly #groups: readonly Group[];
+
+  /** Without ranges, only keys that can be used from any address are admitted. */
+  constructor(requests: readonly AdmissionRequest[], ranges?: KnownRanges) {
+    this.#requests = requests;
+    this.#ranges = ranges;
+    this.#groups = [...groupByKey(requests, ranges).values()];
+    this.results = new Array<AdmissionResult>(requests.length).fill({ outcome: "unknown" });
+  }
+
+  /** The keys, as the parameter of vx.admit and vx.bill. */
+  get items(): string {
+    // Without counts, the key is not recorded as used.
+    return admitItem.arrayOf(this.#groups.map((group) => (group.isUsed ? group : uncounted(group))));
+  }
+
+  get itemsWhileSuspended(): string {
+    return admitItem.arrayOf(this.#groups.map(({ whileSuspended }) => whileSuspended ?? {}));
+  }
+
+  /** For each request, the position of its key in `items`, from 1. */
+  get positions(): number[] {
+    const positions: number[] = [];
+    for (const [at, { calls }] of this.#groups.entries()) for (const i of calls) positions[i] = at + 1;
+    return positions;
+  }
+
+  /** Decides the requests of one key. */
+  decide(row: AdmitRow): void {
+    const group = this.#groups[row.n - 1];
+    if (!group) return;
+    if (row.state !== "rotated") this.#ranges?.set(group.fingerprint.hex, row.allowed_cidrs);
+    decideGroup(row, group, this.#requests, this.results);
+  }
+}
+
+function groupByKey(
+  requests: readonly AdmissionRequest[],
+  ranges: KnownRanges | undefined,
+): Map<string, Group> {
   const groups = new Map<string, Group>();
   for (const [i, request] of requests.entries()) {
     let group = groups.get(request.fingerprint);
     if (!group) {
-      const known = ranges.get(request.fingerprint);
+      const known = ranges?.get(request.fingerprint);
       group = {
         lane: request.lane,
         fingerprint: { hex: request.fingerprint },
@@ -261,7 +320,7 @@ function decideGroup(
   row: AdmitRow,
   group: Group,
   requests: readonly AdmissionRequest[],
-  admissions: Result[],
+  admissions: AdmissionResult[],
 ) {
   const { calls } = group;
   if (row.state === "rotated") {
@@ -282,6 +341,7 @@ function decideGroup(
     balanceMicros: row.balance_micros,
     models: row.models?.split(","),
     priceListVersion: row.price_list_version,
+    hasAddressRanges: row.allowed_cidrs !== null,
   };
   let granted = 0;
   const windowNow = (): RateWindow | undefined =>

@@ -13,9 +13,9 @@ const database = started(() => createTestDatabase());
 beforeAll(async () => {
   // Only a batch that begins with the charge for a single token has the wrong balance.
   await replaceInFunction(database.owner, "bill", {
-    find: "FOREACH v_result IN ARRAY post_entries(p_ends, v_plans) LOOP",
-    put: `FOREACH v_result IN ARRAY post_entries(p_ends, v_plans) LOOP
-      IF p_ends[1].output = 1 THEN v_result.balance_micros := -1; END IF;`,
+    find: "v_results := post_entries(p_ends, v_plans);",
+    put: `v_results := post_entries(p_ends, v_plans);
+      IF p_ends[1].output = 1 THEN v_results[1].balance_micros := -1; END IF;`,
   });
 });
 

@@ -221,8 +221,9 @@ describe("the gate of the Anthropic surface", () => {
   let admission: Awaited<ReturnType<Parameters<typeof developerGate>[0]["admitter"]["admit"]>>;
   beforeAll(async () => {
     const failures = new FailedAuthentications(0, Date.now);
+    const admitter = { admit: async () => admission, recall: () => undefined, note: () => undefined };
     mounted = await serve(Surface.ANTHROPIC, {
-      gate: developerGate({ admitter: { admit: async () => admission }, failures }),
+      gate: developerGate({ admitter, failures }),
     });
   });
   afterAll(() => mounted.stop());

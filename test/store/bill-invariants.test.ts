@@ -31,17 +31,27 @@ async function expectViolation(call: Promise<unknown>, invariant: string): Promi
   expect(violations.map((violation) => violation.invariant)).toEqual([invariant]);
 }
 
-const HOLDS = "FOREACH v_result IN ARRAY place_holds(p_server_id, p_holds, v_plans) LOOP";
-const ENDS = "FOREACH v_result IN ARRAY post_entries(p_ends, v_plans) LOOP";
+const HOLDS = "v_results := place_holds(p_server_id, p_holds, v_granted, v_plans);";
+const ENDS = "v_results := post_entries(p_ends, v_plans);";
 const HOLD_OUTCOME = "a hold has an outcome that its request allows";
 const END_OUTCOME = "an ending has an outcome that its request allows";
 const HELD = "an account holds at least 0 and at most its balance";
 
 /** Changes the results of vx.bill until the returned function is called. */
-async function plantInBill(loop: string, change: string): Promise<() => Promise<unknown>> {
-  const changed = `${loop} ${change}`;
-  await replaceInFunction(store.owner, "bill", { find: loop, put: changed });
-  return () => replaceInFunction(store.owner, "bill", { find: changed, put: loop });
+async function plantInBill(results: string, change: string): Promise<() => Promise<unknown>> {
+  const changed = `${results}
+    DECLARE
+      v_result item_result;
+      v_changed item_result[];
+    BEGIN
+      FOREACH v_result IN ARRAY v_results LOOP
+        ${change}
+        v_changed := array_append(v_changed, v_result);
+      END LOOP;
+      v_results := v_changed;
+    END;`;
+  await replaceInFunction(store.owner, "bill", { find: results, put: changed });
+  return () => replaceInFunction(store.owner, "bill", { find: changed, put: results });
 }
 
 /** An id in the lane after the payer's. */

@@ -16,7 +16,7 @@ const SUFFIX = "_at_shards";
 /** What functions of plain PostgreSQL do first in a Citus cluster. */
 const FIRST_STATEMENTS: Readonly<Record<string, string>> = {
   admit: atWorker("admit", "p_items, p_while_suspended", "PERFORM keep_counts();"),
-  bill: atWorker("bill", "p_server_id, p_not_after, p_lanes, p_ends, p_holds"),
+  bill: atWorker("bill", "p_server_id, p_not_after, p_lanes, p_ends, p_admissions, p_holds"),
   record_failures: atWorker("record_failures", "p_minutes, p_calls, p_max"),
   // They read or lock lanes before they write, see pin_schema.
   create_sign_up_account: "PERFORM pin_schema();",
@@ -60,6 +60,7 @@ const AT_SHARDS = [
   "counters_of_call",
   "count_users",
   "counter_user",
+  "decide_admissions",
   "expire_grants",
   "expired_credit",
   "heartbeat",

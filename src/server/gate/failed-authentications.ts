@@ -1,5 +1,6 @@
 import { DomainError } from "../../domain/errors.ts";
 import { networkOf } from "../../domain/network.ts";
+import { RecentMap } from "../../domain/recent-map.ts";
 
 /**
  * Bounds the memory for the addresses of one minute. Further addresses are not counted: blocking them would
@@ -23,7 +24,7 @@ export class FailedAuthentications {
   readonly #limit: number;
   readonly #now: () => number;
   readonly #counts = new Map<string, number>();
-  readonly #validKeys = new KnownKeys(MAX_KNOWN_KEYS);
+  readonly #validKeys = new RecentMap<true>(MAX_KNOWN_KEYS);
   #minute = 0;
 
   /** 0 means no limit. */
@@ -44,7 +45,7 @@ export class FailedAuthentications {
     this.#startMinute();
     if (this.#counts.size === 0) return 0;
     const count = this.#counts.get(networkOf(address)) ?? 0;
-    if (count < this.#limit || this.#validKeys.has(fingerprint)) return 0;
+    if (count < this.#limit || this.#validKeys.get(fingerprint)) return 0;
     return 60 - (Math.floor(this.#now() / 1000) % 60);
   }
 
@@ -61,7 +62,7 @@ export class FailedAuthentications {
 
   /** Records a valid key, even if the call was refused for another reason. */
   addValid(fingerprint: string): void {
-    if (this.#limit > 0) this.#validKeys.remember(fingerprint);
+    if (this.#limit > 0) this.#validKeys.set(fingerprint, true);
   }
 
   #startMinute(): void {
@@ -69,38 +70,5 @@ export class FailedAuthentications {
     if (minute === this.#minute) return;
     this.#minute = minute;
     this.#counts.clear();
-  }
-}
-
-/**
- * The fingerprints of recently used keys, in two sets: when the younger one is full, it replaces the older
- * one. So at least as many keys as fit in one set are known, and a key in use is never dropped before an
- * unused one.
- */
-export class KnownKeys {
-  readonly #maxPerSet: number;
-  #younger = new Set<string>();
-  #older = new Set<string>();
-
-  constructor(maxPerSet: number) {
-    this.#maxPerSet = maxPerSet;
-  }
-
-  has(fingerprint: string): boolean {
-    return this.#younger.has(fingerprint) || this.#older.has(fingerprint);
-  }
-
-  remember(fingerprint: string): void {
-    if (this.#younger.has(fingerprint)) return;
-    if (this.#younger.size >= this.#maxPerSet) {
-      this.#older = this.#younger;
-      this.#younger = new Set();
-    }
-    this.#younger.add(fingerprint);
-  }
-
-  delete(fingerprint: string): void {
-    this.#younger.delete(fingerprint);
-    this.#older.delete(fingerprint);
   }
 }

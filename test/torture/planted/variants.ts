@@ -30,7 +30,7 @@ export const VARIANTS: readonly Variant[] = [
   {
     name: "admission ignores revocations",
     under: "none",
-    sql: [{ function: "admit", find: "key_state(k.revoked_at,", put: "key_state(NULL," }],
+    sql: [{ function: "decide_admissions", find: "key_state(k.revoked_at,", put: "key_state(NULL," }],
   },
   {
     name: "streams of a revoked key continue",
@@ -46,13 +46,17 @@ export const VARIANTS: readonly Variant[] = [
     under: "the database clock changes",
     sql: [
       { function: "counting_window", find: "GREATEST(p_stored, p_current)", put: "p_current" },
-      { function: "admit", find: "WHEN w.minute >= excluded.minute", put: "WHEN w.minute = excluded.minute" },
+      {
+        function: "decide_admissions",
+        find: "WHEN w.minute >= excluded.minute",
+        put: "WHEN w.minute = excluded.minute",
+      },
     ],
   },
   {
     name: "a batch exceeds the limit",
     under: "none",
-    sql: [{ function: "admit", find: "excluded.rpm - w.used", put: "excluded.rpm - w.used / 2" }],
+    sql: [{ function: "decide_admissions", find: "excluded.rpm - w.used", put: "excluded.rpm - w.used / 2" }],
   },
   {
     name: "a settlement ignores the state of the hold",

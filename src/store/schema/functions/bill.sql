@@ -1,11 +1,18 @@
 -- One batch of everything that moves money for generations. Endings come first, so that the amounts they release can be held in
--- the same batch. p_lanes are the lanes of the batch, each once.
+-- the same batch. p_lanes are the lanes of the batch, each once. p_admissions are the keys of the calls among p_holds that are not
+-- admitted yet: of each, as many calls are admitted as fit its window, and only they hold. A row of kind "admission" has the state of the
+-- key as its outcome and the columns of decide_admissions; in the other rows those are NULL.
 --
 -- p_not_after is the database's time after which the server no longer waits for the result. A statement that arrives
 -- later, for example on a connection that stalled, must change nothing: its callers already have an error.
 CREATE OR REPLACE FUNCTION bill(
-  p_server_id text, p_not_after timestamptz, p_lanes smallint[], p_ends entry_item[], p_holds hold_item[]
-) RETURNS SETOF item_result
+  p_server_id text, p_not_after timestamptz, p_lanes smallint[], p_ends entry_item[], p_admissions admit_item[], p_holds hold_item[]
+) RETURNS TABLE (
+    kind text, n integer, outcome text, balance_micros bigint, held_micros bigint, amount_micros bigint, clock timestamptz,
+    limits text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text,
+    account_id text, key_name text, plan text, visible_start text, visible_end text, models text, allowed_cidrs text,
+    current_fingerprint bytea, price_list_version integer
+  )
   LANGUAGE plpgsql SECURITY DEFINER
   SET search_path FROM CURRENT
   -- Plans are made once, possibly while the tables are empty; only index look-ups are fast at every size.
@@ -15,7 +22,9 @@ DECLARE
   v_lanes integer;
   v_plans plans_with_limits;
   v_recent timestamptz;
-  v_result item_result;
+  v_results item_result[];
+  v_granted integer[];
+  r record;
 BEGIN
   -- In ascending order, so that batches of several servers never deadlock.
   PERFORM 1 FROM lanes l WHERE l.lane = ANY (p_lanes) AND l.is_owned ORDER BY l.lane FOR UPDATE;
@@ -25,14 +34,16 @@ BEGIN
   END IF;
   -- Waiting for the locks may have taken long.
   IF clock_timestamp() > p_not_after THEN
-    RETURN NEXT ROW('late', 0, NULL, NULL, NULL, NULL, clock_timestamp(), NULL)::item_result;
+    kind := 'late';
+    n := 0;
+    clock := clock_timestamp();
+    RETURN NEXT;
     RETURN;
   END IF;
   v_plans := limited_plans();
   IF cardinality(p_ends) > 0 THEN
-    FOREACH v_result IN ARRAY post_entries(p_ends, v_plans) LOOP
-      RETURN NEXT v_result;
-    END LOOP;
+    v_results := post_entries(p_ends, v_plans);
+    RETURN QUERY SELECT i.*, (NULL::admission_columns).* FROM unnest(v_results) i;
   END IF;
   IF cardinality(p_holds) > 0 THEN
     -- Holds of a server that is not registered would be released as abandoned. Other servers remove one without a
@@ -41,9 +52,33 @@ BEGIN
     IF NOT EXISTS (SELECT 1 FROM servers s WHERE s.id = p_server_id AND s.seen_at > v_recent) THEN
       PERFORM heartbeat(p_server_id);
     END IF;
-    FOREACH v_result IN ARRAY place_holds(p_server_id, p_holds, v_plans) LOOP
-      RETURN NEXT v_result;
-    END LOOP;
+    IF cardinality(p_admissions) > 0 THEN
+      kind := 'admission';
+      FOR r IN SELECT * FROM decide_admissions(p_admissions, '{}') LOOP
+        v_granted[r.n] := r.granted;
+        n := r.n;
+        outcome := r.state;
+        balance_micros := r.balance_micros;
+        scopes := r.scopes;
+        granted := r.granted;
+        used := r.used;
+        rpm := r.rpm;
+        seconds_left := r.seconds_left;
+        key_id := r.key_id;
+        account_id := r.account_id;
+        key_name := r.key_name;
+        plan := r.plan;
+        visible_start := r.visible_start;
+        visible_end := r.visible_end;
+        models := r.models;
+        allowed_cidrs := r.allowed_cidrs;
+        current_fingerprint := r.current_fingerprint;
+        price_list_version := r.price_list_version;
+        RETURN NEXT;
+      END LOOP;
+    END IF;
+    v_results := place_holds(p_server_id, p_holds, v_granted, v_plans);
+    RETURN QUERY SELECT i.*, (NULL::admission_columns).* FROM unnest(v_results) i;
   END IF;
 END
 $$;

@@ -776,7 +776,10 @@ CREATE TYPE admit_item AS (
 );
 CREATE TYPE hold_item AS (
   lane smallint, account_id text, generation_id text, key_id text, amount bigint, seconds integer, idempotency_key text,
-  digest text, model text, user_id text, tokens bigint
+  digest text, model text, user_id text, tokens bigint,
+  -- For a call that the same batch admits: the position of its key among the admissions, and what the amount was computed with,
+  -- the models of the key and the version of the account's prices. NULL for a call that was admitted before.
+  admission integer, models text, price_list_version integer
 );
 CREATE TYPE entry_item AS (
   lane smallint, account_id text, generation_id text, id text, month integer, kind entry_kind, amount bigint, reason text,
@@ -791,6 +794,12 @@ CREATE TYPE price_item AS (model text, rates price_rates[]);
 CREATE TYPE item_result AS (
   kind text, n integer, outcome text, balance_micros bigint, held_micros bigint, amount_micros bigint,
   clock timestamptz, limits text
+);
+-- The columns of the result of bill that only its rows of admissions have.
+CREATE TYPE admission_columns AS (
+  scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text, account_id text,
+  key_name text, plan text, visible_start text, visible_end text, models text, allowed_cidrs text,
+  current_fingerprint bytea, price_list_version integer
 );
 -- New values of an account whose row was read at this place under the lock of its lane.
 CREATE TYPE held_change AS (place tid, held_micros bigint, at timestamptz);
