@@ -84,6 +84,8 @@ export class CallServer {
     const share = this.#budget.openShare(admitted.key?.accountId);
     const call = new ServiceCall(exchange, admitted, observation, share);
     try {
+      // Most bodies arrive with their head.
+      if (admitted.pending) await immediate();
       const reading = exchange.read(share);
       const message = reading instanceof Promise ? await call.admittedBefore(reading) : reading;
       const { method } = exchange;
@@ -271,14 +273,12 @@ export class ServiceCall implements ApiCall {
     const { exchange, idempotencyKey } = this;
     const { rpc, input } = exchange.method;
     const observation = this.#observation;
-    const keyOf = () => this.key;
-    return {
+    // Not a getter: V8 creates a hidden class for each object with one.
+    const caller: Caller & { key: AdmittedKey } = {
       requestId: exchange.requestId,
       trace: observation.trace,
-      get key() {
-        return keyOf();
-      },
-      joinAdmission: () => this.#joinAdmission(),
+      key: this.key,
+      joinAdmission: () => this.#joinAdmission(caller),
       idempotency:
         idempotencyKey === undefined
           ? undefined
@@ -288,16 +288,20 @@ export class ServiceCall implements ApiCall {
       onModel: (modelId) => observation.setModel(modelId),
       onStart: (start) => this.#start(start),
     };
+    return caller;
   }
 
   /** The hold decides the admission from here on, also if it fails. */
-  #joinAdmission(): CallAdmission | undefined {
+  #joinAdmission(caller: { key: AdmittedKey }): CallAdmission | undefined {
     const { pending, ...admitted } = this.#admitted;
     if (!pending) return undefined;
     this.#admitted = admitted;
     return {
       request: pending.request,
-      accept: async (admission) => this.#setAdmitted(await pending.accept(admission)),
+      accept: async (admission) => {
+        this.#setAdmitted(await pending.accept(admission));
+        caller.key = this.key;
+      },
     };
   }
 

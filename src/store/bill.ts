@@ -305,8 +305,9 @@ function holdRow({ lane, hold, admission }: HoldItem, position: number | undefin
   };
 }
 
-function admissionRow(row: BillRow): AdmitRow {
-  return { ...(row as BillRow & AdmitRow), state: row.outcome as AdmitRow["state"] };
+/** JSON has the columns of vx.admit, but numbers of JSON are not exact for balances. */
+function admissionRow({ balance_micros, limits }: BillRow): AdmitRow {
+  return { ...(JSON.parse(limits ?? "{}") as AdmitRow), balance_micros };
 }
 
 function admittedHold({ hold }: HoldItem, admission: AdmissionResult, row: BillRow): AdmittedHold {

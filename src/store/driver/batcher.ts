@@ -91,7 +91,7 @@ export class Batcher<Item, Result> {
       this.#timer = setTimeout(() => {
         this.#timer = undefined;
         if (this.depth > 0 && this.#busy < this.#options.pipelines) void this.#sendBatches();
-      }, this.#pace.untilNextMs);
+      }, Math.max(0, this.#pace.untilNextMs));
     }
   }
 

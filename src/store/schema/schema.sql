@@ -17,24 +17,6 @@ CREATE TYPE account_price_view AS (
   effective_from timestamp with time zone
 );
 
-CREATE TYPE admission_columns AS (
-  scopes smallint,
-  granted integer,
-  used integer,
-  rpm integer,
-  seconds_left integer,
-  key_id text,
-  account_id text,
-  key_name text,
-  plan text,
-  visible_start text,
-  visible_end text,
-  models text,
-  allowed_cidrs text,
-  current_fingerprint bytea,
-  price_list_version integer
-);
-
 CREATE TYPE admit_item AS (
   lane smallint,
   fingerprint bytea,
@@ -1268,7 +1250,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION auto_topup_month(p_lane smallint, p_account_id text) RETURNS bigint
 -- FUNCTION auto_topups_due(p_limit integer) RETURNS TABLE(account_id text); for the server
 -- FUNCTION begin_split(p_id text, p_source text, p_target text, p_lanes smallint[]) RETURNS void
--- FUNCTION bill(p_server_id text, p_not_after timestamp with time zone, p_lanes smallint[], p_ends entry_item[], p_admissions admit_item[], p_holds hold_item[]) RETURNS TABLE(kind text, n integer, outcome text, balance_micros bigint, held_micros bigint, amount_micros bigint, clock timestamp with time zone, limits text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text, models text, allowed_cidrs text, current_fingerprint bytea, price_list_version integer); for the server
+-- FUNCTION bill(p_server_id text, p_not_after timestamp with time zone, p_lanes smallint[], p_ends entry_item[], p_admissions admit_item[], p_holds hold_item[]) RETURNS SETOF item_result; for the server
 -- FUNCTION cell_state() RETURNS TABLE(lanes text, epochs text, shared_version bigint, name text); for the server
 -- FUNCTION change_shared_data() RETURNS void
 -- FUNCTION charge_of(p_input integer, p_cached_input integer, p_cache_write integer, p_cache_write_1h integer, p_output integer, p_reasoning integer, p_images integer, p_rates price_rates, p_discount integer) RETURNS numeric

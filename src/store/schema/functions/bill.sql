@@ -1,18 +1,13 @@
 -- One batch of everything that moves money for generations. Endings come first, so that the amounts they release can be held in
 -- the same batch. p_lanes are the lanes of the batch, each once. p_admissions are the keys of the calls among p_holds that are not
 -- admitted yet: of each, as many calls are admitted as fit its window, and only they hold. A row of kind "admission" has the state of the
--- key as its outcome and the columns of decide_admissions; in the other rows those are NULL.
+-- key as its outcome, the calls that are admitted as the amount, and all columns of decide_admissions as JSON.
 --
 -- p_not_after is the database's time after which the server no longer waits for the result. A statement that arrives
 -- later, for example on a connection that stalled, must change nothing: its callers already have an error.
 CREATE OR REPLACE FUNCTION bill(
   p_server_id text, p_not_after timestamptz, p_lanes smallint[], p_ends entry_item[], p_admissions admit_item[], p_holds hold_item[]
-) RETURNS TABLE (
-    kind text, n integer, outcome text, balance_micros bigint, held_micros bigint, amount_micros bigint, clock timestamptz,
-    limits text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text,
-    account_id text, key_name text, plan text, visible_start text, visible_end text, models text, allowed_cidrs text,
-    current_fingerprint bytea, price_list_version integer
-  )
+) RETURNS SETOF item_result
   LANGUAGE plpgsql SECURITY DEFINER
   SET search_path FROM CURRENT
   -- Plans are made once, possibly while the tables are empty; only index look-ups are fast at every size.
@@ -23,8 +18,8 @@ DECLARE
   v_plans plans_with_limits;
   v_recent timestamptz;
   v_results item_result[];
+  v_result item_result;
   v_granted integer[];
-  r record;
 BEGIN
   -- In ascending order, so that batches of several servers never deadlock.
   PERFORM 1 FROM lanes l WHERE l.lane = ANY (p_lanes) AND l.is_owned ORDER BY l.lane FOR UPDATE;
@@ -34,16 +29,13 @@ BEGIN
   END IF;
   -- Waiting for the locks may have taken long.
   IF clock_timestamp() > p_not_after THEN
-    kind := 'late';
-    n := 0;
-    clock := clock_timestamp();
-    RETURN NEXT;
+    RETURN NEXT ROW('late', 0, NULL, NULL, NULL, NULL, clock_timestamp(), NULL)::item_result;
     RETURN;
   END IF;
   v_plans := limited_plans();
   IF cardinality(p_ends) > 0 THEN
     v_results := post_entries(p_ends, v_plans);
-    RETURN QUERY SELECT i.*, (NULL::admission_columns).* FROM unnest(v_results) i;
+    RETURN QUERY SELECT * FROM unnest(v_results);
   END IF;
   IF cardinality(p_holds) > 0 THEN
     -- Holds of a server that is not registered would be released as abandoned. Other servers remove one without a
@@ -53,32 +45,16 @@ BEGIN
       PERFORM heartbeat(p_server_id);
     END IF;
     IF cardinality(p_admissions) > 0 THEN
-      kind := 'admission';
-      FOR r IN SELECT * FROM decide_admissions(p_admissions, '{}') LOOP
-        v_granted[r.n] := r.granted;
-        n := r.n;
-        outcome := r.state;
-        balance_micros := r.balance_micros;
-        scopes := r.scopes;
-        granted := r.granted;
-        used := r.used;
-        rpm := r.rpm;
-        seconds_left := r.seconds_left;
-        key_id := r.key_id;
-        account_id := r.account_id;
-        key_name := r.key_name;
-        plan := r.plan;
-        visible_start := r.visible_start;
-        visible_end := r.visible_end;
-        models := r.models;
-        allowed_cidrs := r.allowed_cidrs;
-        current_fingerprint := r.current_fingerprint;
-        price_list_version := r.price_list_version;
-        RETURN NEXT;
+      FOR v_result IN
+        SELECT 'admission', d.n, d.state, d.balance_micros, NULL, d.granted, NULL, row_to_json(d)::text
+        FROM decide_admissions(p_admissions, '{}') d
+      LOOP
+        v_granted[v_result.n] := v_result.amount_micros;
+        RETURN NEXT v_result;
       END LOOP;
     END IF;
     v_results := place_holds(p_server_id, p_holds, v_granted, v_plans);
-    RETURN QUERY SELECT i.*, (NULL::admission_columns).* FROM unnest(v_results) i;
+    RETURN QUERY SELECT * FROM unnest(v_results);
   END IF;
 END
 $$;

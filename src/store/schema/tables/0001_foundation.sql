@@ -795,12 +795,6 @@ CREATE TYPE item_result AS (
   kind text, n integer, outcome text, balance_micros bigint, held_micros bigint, amount_micros bigint,
   clock timestamptz, limits text
 );
--- The columns of the result of bill that only its rows of admissions have.
-CREATE TYPE admission_columns AS (
-  scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text, account_id text,
-  key_name text, plan text, visible_start text, visible_end text, models text, allowed_cidrs text,
-  current_fingerprint bytea, price_list_version integer
-);
 -- New values of an account whose row was read at this place under the lock of its lane.
 CREATE TYPE held_change AS (place tid, held_micros bigint, at timestamptz);
 CREATE TYPE account_change AS (
