@@ -13,26 +13,30 @@ const COSTS = {
 
 function run(changes: Partial<Scenario>) {
   const random = new Random(1);
-  const scenario = { servers: 1, cells: 1, postgresCores: 8, callsPerSecond: 100, seconds: 2, costs: COSTS };
+  const scenario = { servers: 1, cells: 1, postgresCores: 8, pipelines: 8, callsPerSecond: 100, seconds: 2, costs: COSTS };
   return simulate({ ...scenario, random: () => random.next(), ...changes });
 }
 
-test("a call alone takes its three statements, their round trips, and two commits", () => {
-  const { p50Ms, admissionBatch, billingBatch } = run({ callsPerSecond: 1, seconds: 100 });
-  const statementMs = 0.76 + 0.5 + 0.76 + 0.108 / 3;
-  expect(p50Ms).toBeCloseTo(0.18 + 3 * statementMs + 2 * 1, 2);
-  expect(admissionBatch).toBeCloseTo(1, 1);
-  expect(billingBatch).toBeCloseTo(1, 1);
+test("a call alone takes its two statements, their round trips and commits", () => {
+  const { p50Ms, batch, maxInFlight } = run({ callsPerSecond: 1, seconds: 100 });
+  const statementMs = 0.76 + 0.5 + 0.76 + 1;
+  expect(p50Ms).toBeCloseTo(0.18 + 2 * statementMs + 0.108, 2);
+  expect([batch, maxInFlight]).toEqual([1, 1]);
 });
 
 test("batches grow with the load of a server, and shrink if servers or cells divide it", () => {
-  const sizesOf = (changes: Partial<Scenario>) => {
-    const { admissionBatch, billingBatch } = run({ callsPerSecond: 800, ...changes });
-    return [admissionBatch, billingBatch] as const;
-  };
-  const sizes = sizesOf({});
-  for (const smaller of [sizesOf({ servers: 4 }), sizesOf({ cells: 4 }), sizesOf({ callsPerSecond: 200 })])
-    for (const [i, size] of smaller.entries()) expect(size).toBeLessThan(sizes[i] as number);
+  const batchOf = (changes: Partial<Scenario>) => run({ callsPerSecond: 800, ...changes }).batch;
+  const batch = batchOf({});
+  for (const smaller of [{ servers: 4 }, { cells: 4 }, { callsPerSecond: 200 }])
+    expect(batchOf(smaller)).toBeLessThan(batch);
+});
+
+test("to a distant database, batches follow each other: a call waits little longer than its two round trips", () => {
+  const far = { callsPerSecond: 500, costs: { ...COSTS, roundTripMs: 20 } };
+  const { p50Ms, maxInFlight } = run(far);
+  expect(maxInFlight).toBeGreaterThan(3);
+  expect(p50Ms).toBeLessThan(2.5 * 20);
+  expect(run({ ...far, pipelines: 1 }).p50Ms).toBeGreaterThan(1.2 * p50Ms);
 });
 
 test("the cores of PostgreSQL limit the calls of many servers, and more cells raise the limit", () => {

@@ -12,6 +12,7 @@ const { values } = parseArgs({
     servers: { type: "string", default: "1,4,16,64" },
     cells: { type: "string", default: "1,4,16,64" },
     "postgres-cores": { type: "string", default: "8" },
+    pipelines: { type: "string", default: "8" },
     seconds: { type: "string", default: "2" },
     "server-per-call": { type: "string", default: "172" },
     "server-per-statement": { type: "string", default: "364" },
@@ -32,7 +33,8 @@ const costs: Costs = {
   commitMs: Number(values["commit-ms"]),
 };
 const postgresCores = Number(values["postgres-cores"]);
-const all = [...numbers(values.servers), ...numbers(values.cells), postgresCores, ...Object.values(costs)];
+const pipelines = Number(values.pipelines);
+const all = [...numbers(values.servers), ...numbers(values.cells), postgresCores, pipelines, ...Object.values(costs)];
 if (all.some((value) => !(value > 0))) {
   console.error("all options are positive numbers; --servers and --cells are lists of them, such as 1,2,4");
   process.exit(2);
@@ -42,7 +44,7 @@ const MIN_COMPLETED = 0.95;
 
 console.log(`simulated, not measured; ${postgresCores} PostgreSQL cores per cell, one core per server\n`);
 console.log(
-  "| servers | cells | calls per second | calls per admission | holds and settlements per statement | p50 / p99 added ms | server cores used | PostgreSQL cores used |",
+  "| servers | cells | calls per second | holds and settlements per statement | most statements in flight | p50 / p99 added ms | server cores used | PostgreSQL cores used |",
 );
 console.log("|--:|--:|--:|--:|--:|--:|--:|--:|");
 for (const servers of numbers(values.servers)) {
@@ -53,6 +55,7 @@ for (const servers of numbers(values.servers)) {
       servers,
       cells,
       postgresCores,
+      pipelines,
       callsPerSecond,
       seconds: Number(values.seconds),
       costs,
@@ -66,8 +69,8 @@ for (const servers of numbers(values.servers)) {
       isOverloaded
         ? `${callsPerSecond}, too many: ${Math.round(outcome.completedPerSecond)} completed`
         : callsPerSecond,
-      outcome.admissionBatch.toFixed(1),
-      outcome.billingBatch.toFixed(1),
+      outcome.batch.toFixed(1),
+      outcome.maxInFlight,
       isOverloaded ? "–" : times,
       percent(outcome.serverUse),
       percent(outcome.postgresUse),

@@ -1,4 +1,5 @@
 import { LANE_COUNT } from "../../src/domain/lane.ts";
+import { Pace } from "../../src/store/driver/batcher.ts";
 import { EventQueue } from "./event-queue.ts";
 
 /** Measured with `npm run bench -- replicas`; times in microseconds of CPU time, except the last two. */
@@ -17,6 +18,8 @@ export type Scenario = {
   readonly servers: number;
   readonly cells: number;
   readonly postgresCores: number;
+  /** Maximum concurrent batches of a server to a cell. */
+  readonly pipelines: number;
   readonly callsPerSecond: number;
   readonly seconds: number;
   readonly costs: Costs;
@@ -26,8 +29,10 @@ export type Scenario = {
 
 export type Outcome = {
   readonly completedPerSecond: number;
-  readonly admissionBatch: number;
-  readonly billingBatch: number;
+  /** Holds and settlements per statement. */
+  readonly batch: number;
+  /** The most batches of one server to one cell at the same time. */
+  readonly maxInFlight: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
   /** Shares of the time in which the cores work. */
@@ -35,30 +40,31 @@ export type Outcome = {
   readonly postgresUse: number;
 };
 
-type Kind = "admission" | "billing";
-type Item = { readonly lane: number; readonly done: () => void };
-type Batcher = { readonly kind: Kind; readonly waiting: Item[]; isBusy: boolean };
-type Server = { freeAt: number; busyMs: number; readonly batchers: readonly Record<Kind, Batcher>[] };
+type Item = { readonly lane: number; readonly postgresMicros: number; readonly done: () => void };
+type Batcher = { readonly waiting: Item[]; readonly pace: Pace; busy: number; isTimed: boolean };
+type Server = { freeAt: number; busyMs: number; readonly batchers: readonly Batcher[] };
 type Statement = { readonly items: readonly Item[]; readonly then: () => void };
 type Cell = {
   /** When each core is free. */
   readonly cores: number[];
   busyMs: number;
   readonly locked: Set<number>;
-  /** Billing statements that wait for a lane. */
+  /** Statements that wait for a lane. */
   readonly waiting: Statement[];
 };
 
-const MAX_BATCH: Record<Kind, number> = { admission: 1_024, billing: 512 };
-/** A call is admitted, held and settled. */
-const STATEMENTS_OF_CALL = 3;
-/** Server work before the admission, and after each result. */
-const STEPS = STATEMENTS_OF_CALL + 1;
+const MAX_BATCH = 512;
+/** A call is admitted and held by one item, and settled by another. */
+const ITEMS_OF_CALL = 2;
+/** Server work before the hold, and after each result. */
+const STEPS = ITEMS_OF_CALL + 1;
+/** The admission and the hold, of the work on admission, hold and settlement. */
+const HOLD_SHARE = 2 / 3;
 
 /**
- * Calls of random accounts arrive at random times at random servers. A server has one core, and one batcher of each kind for
- * each cell: while a batch runs, further items wait. PostgreSQL executes a statement on one of its cores. A billing batch locks
- * its lanes until it is committed. The upstream takes no time.
+ * Calls of random accounts arrive at random times at random servers. A server has one core, and one batcher for each cell:
+ * while a batch runs, further items wait, unless Pace sends them after it. PostgreSQL executes a statement on one of its cores. A batch
+ * locks its lanes until it is committed. The upstream takes no time.
  */
 export function simulate(scenario: Scenario): Outcome {
   return new Simulation(scenario).run();
@@ -69,10 +75,8 @@ class Simulation {
   readonly #events = new EventQueue();
   readonly #cells: readonly Cell[];
   readonly #servers: readonly Server[];
-  readonly #sizes: Record<Kind, { items: number; batches: number }> = {
-    admission: { items: 0, batches: 0 },
-    billing: { items: 0, batches: 0 },
-  };
+  readonly #sizes = { items: 0, batches: 0 };
+  #maxInFlight = 0;
   readonly #latencies: number[] = [];
 
   constructor(scenario: Scenario) {
@@ -86,10 +90,7 @@ class Simulation {
     this.#servers = Array.from({ length: scenario.servers }, () => ({
       freeAt: 0,
       busyMs: 0,
-      batchers: this.#cells.map(() => ({
-        admission: createBatcher("admission"),
-        billing: createBatcher("billing"),
-      })),
+      batchers: this.#cells.map(() => this.#createBatcher()),
     }));
   }
 
@@ -98,13 +99,12 @@ class Simulation {
     this.#events.at(0, () => this.#call());
     this.#events.runUntil(seconds * 1_000);
     const latencies = this.#latencies.sort((a, b) => a - b);
-    const mean = ({ items, batches }: { items: number; batches: number }) => items / Math.max(batches, 1);
     const use = (parts: readonly { busyMs: number }[], cores: number) =>
       parts.reduce((sum, { busyMs }) => sum + busyMs, 0) / (parts.length * cores * seconds * 1_000);
     return {
       completedPerSecond: latencies.length / seconds,
-      admissionBatch: mean(this.#sizes.admission),
-      billingBatch: mean(this.#sizes.billing),
+      batch: this.#sizes.items / Math.max(this.#sizes.batches, 1),
+      maxInFlight: this.#maxInFlight,
       p50Ms: latencies[Math.floor(latencies.length * 0.5)] ?? Number.NaN,
       p99Ms: latencies[Math.floor(latencies.length * 0.99)] ?? Number.NaN,
       serverUse: use(this.#servers, 1),
@@ -119,10 +119,11 @@ class Simulation {
     const lane = Math.floor(random() * LANE_COUNT);
     const arrivedAt = this.#events.now;
     const end = () => this.#latencies.push(this.#events.now - arrivedAt);
-    const settle = () => this.#submit(server, cell, "billing", lane, end);
-    const hold = () => this.#submit(server, cell, "billing", lane, settle);
-    const admit = () => this.#submit(server, cell, "admission", lane, hold);
-    this.#work(server, costs.serverPerCall / STEPS, admit);
+    const settle = () =>
+      this.#submit(server, cell, { lane, postgresMicros: costs.postgresPerCall * (1 - HOLD_SHARE), done: end });
+    const hold = () =>
+      this.#submit(server, cell, { lane, postgresMicros: costs.postgresPerCall * HOLD_SHARE, done: settle });
+    this.#work(server, costs.serverPerCall / STEPS, hold);
     // Exponential pauses are those of independent callers.
     this.#events.after((-Math.log(1 - random()) * 1_000) / callsPerSecond, () => this.#call());
   }
@@ -134,30 +135,44 @@ class Simulation {
     this.#events.at(server.freeAt, then);
   }
 
-  #submit(server: Server, cell: number, kind: Kind, lane: number, then: () => void): void {
-    const batcher = (server.batchers[cell] as Record<Kind, Batcher>)[kind];
+  #submit(server: Server, cell: number, { done, ...item }: Item): void {
+    const batcher = server.batchers[cell] as Batcher;
     const micros = this.#scenario.costs.serverPerCall / STEPS;
-    batcher.waiting.push({ lane, done: () => this.#work(server, micros, then) });
-    if (!batcher.isBusy) this.#send(server, this.#cells[cell] as Cell, batcher);
+    batcher.waiting.push({ ...item, done: () => this.#work(server, micros, done) });
+    this.#use(server, this.#cells[cell] as Cell, batcher);
+  }
+
+  /** The rule of the Batcher. */
+  #use(server: Server, cell: Cell, batcher: Batcher): void {
+    const { pace } = batcher;
+    if (batcher.waiting.length === 0) return;
+    if (batcher.busy === 0) this.#send(server, cell, batcher);
+    else if (batcher.busy < this.#scenario.pipelines && !batcher.isTimed && pace.isMostlyWaiting) {
+      batcher.isTimed = true;
+      this.#events.after(Math.max(0, pace.untilNextMs), () => {
+        batcher.isTimed = false;
+        if (batcher.waiting.length > 0 && batcher.busy < this.#scenario.pipelines)
+          this.#send(server, cell, batcher);
+      });
+    }
   }
 
   #send(server: Server, cell: Cell, batcher: Batcher): void {
     const { costs } = this.#scenario;
-    const items = batcher.waiting.splice(0, MAX_BATCH[batcher.kind]);
-    batcher.isBusy = items.length > 0;
-    if (!batcher.isBusy) return;
-    this.#sizes[batcher.kind].items += items.length;
-    this.#sizes[batcher.kind].batches++;
+    const items = batcher.waiting.splice(0, MAX_BATCH);
+    this.#maxInFlight = Math.max(this.#maxInFlight, ++batcher.busy);
+    this.#sizes.items += items.length;
+    this.#sizes.batches++;
     this.#work(server, costs.serverPerStatement, () => {
+      const sentAt = batcher.pace.send();
       const finish = () =>
         this.#events.after(costs.roundTripMs / 2, () => {
+          batcher.pace.end(sentAt);
           for (const { done } of items) done();
-          this.#send(server, cell, batcher);
+          batcher.busy--;
+          this.#use(server, cell, batcher);
         });
-      this.#events.after(costs.roundTripMs / 2, () => {
-        if (batcher.kind === "billing") this.#bill(cell, items, finish);
-        else this.#execute(cell, "admission", items, finish);
-      });
+      this.#events.after(costs.roundTripMs / 2, () => this.#bill(cell, items, finish));
     });
   }
 
@@ -168,25 +183,26 @@ class Simulation {
       return;
     }
     for (const { lane } of items) cell.locked.add(lane);
-    this.#execute(cell, "billing", items, () => {
+    this.#execute(cell, items, () => {
       for (const { lane } of items) cell.locked.delete(lane);
       then();
       for (const next of cell.waiting.splice(0)) this.#bill(cell, next.items, next.then);
     });
   }
 
-  #execute(cell: Cell, kind: Kind, items: readonly Item[], then: () => void): void {
+  #execute(cell: Cell, items: readonly Item[], then: () => void): void {
     const { costs } = this.#scenario;
-    const ms =
-      (costs.postgresPerStatement + (costs.postgresPerCall / STATEMENTS_OF_CALL) * items.length) / 1_000;
+    const micros = items.reduce((sum, { postgresMicros }) => sum + postgresMicros, costs.postgresPerStatement);
+    const ms = micros / 1_000;
     const core = cell.cores.indexOf(Math.min(...cell.cores));
     const endsAt = Math.max(cell.cores[core] ?? 0, this.#events.now) + ms;
     cell.cores[core] = endsAt;
     cell.busyMs += ms;
-    this.#events.at(kind === "billing" ? endsAt + costs.commitMs : endsAt, then);
+    this.#events.at(endsAt + costs.commitMs, then);
   }
-}
 
-function createBatcher(kind: Kind): Batcher {
-  return { kind, waiting: [], isBusy: false };
+  #createBatcher(): Batcher {
+    const clock = { now: () => this.#events.now, roundTripMs: this.#scenario.costs.roundTripMs };
+    return { waiting: [], pace: new Pace(clock), busy: 0, isTimed: false };
+  }
 }

@@ -178,7 +178,7 @@ const MIN_GAP_MS = 1;
  * sent when the work on the last one should be over, so the database always has one to work on. Batches that have to wait
  * for each other take longer, so fewer are sent. If the work is longer, a second batch would only make both smaller.
  */
-class Pace {
+export class Pace {
   readonly #clock: Pick<DatabaseClock, "now" | "roundTripMs">;
   #meanMs: number | undefined;
   #sentAt = 0;
