@@ -34,7 +34,13 @@ const costs: Costs = {
 };
 const postgresCores = Number(values["postgres-cores"]);
 const pipelines = Number(values.pipelines);
-const all = [...numbers(values.servers), ...numbers(values.cells), postgresCores, pipelines, ...Object.values(costs)];
+const all = [
+  ...numbers(values.servers),
+  ...numbers(values.cells),
+  postgresCores,
+  pipelines,
+  ...Object.values(costs),
+];
 if (all.some((value) => !(value > 0))) {
   console.error("all options are positive numbers; --servers and --cells are lists of them, such as 1,2,4");
   process.exit(2);

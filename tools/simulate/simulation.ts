@@ -120,7 +120,11 @@ class Simulation {
     const arrivedAt = this.#events.now;
     const end = () => this.#latencies.push(this.#events.now - arrivedAt);
     const settle = () =>
-      this.#submit(server, cell, { lane, postgresMicros: costs.postgresPerCall * (1 - HOLD_SHARE), done: end });
+      this.#submit(server, cell, {
+        lane,
+        postgresMicros: costs.postgresPerCall * (1 - HOLD_SHARE),
+        done: end,
+      });
     const hold = () =>
       this.#submit(server, cell, { lane, postgresMicros: costs.postgresPerCall * HOLD_SHARE, done: settle });
     this.#work(server, costs.serverPerCall / STEPS, hold);
@@ -192,7 +196,10 @@ class Simulation {
 
   #execute(cell: Cell, items: readonly Item[], then: () => void): void {
     const { costs } = this.#scenario;
-    const micros = items.reduce((sum, { postgresMicros }) => sum + postgresMicros, costs.postgresPerStatement);
+    const micros = items.reduce(
+      (sum, { postgresMicros }) => sum + postgresMicros,
+      costs.postgresPerStatement,
+    );
     const ms = micros / 1_000;
     const core = cell.cores.indexOf(Math.min(...cell.cores));
     const endsAt = Math.max(cell.cores[core] ?? 0, this.#events.now) + ms;

@@ -88,10 +88,13 @@ export class Batcher<Item, Result> {
   #use(): void {
     if (this.#busy === 0) void this.#sendBatches();
     else if (this.#busy < this.#options.pipelines && !this.#timer && this.#pace.isMostlyWaiting) {
-      this.#timer = setTimeout(() => {
-        this.#timer = undefined;
-        if (this.depth > 0 && this.#busy < this.#options.pipelines) void this.#sendBatches();
-      }, Math.max(0, this.#pace.untilNextMs));
+      this.#timer = setTimeout(
+        () => {
+          this.#timer = undefined;
+          if (this.depth > 0 && this.#busy < this.#options.pipelines) void this.#sendBatches();
+        },
+        Math.max(0, this.#pace.untilNextMs),
+      );
     }
   }
 
