@@ -249,7 +249,7 @@ export type Claim = {
   readonly secrets: string;
 };
 
-/** How many claims a server can take: of any kind, and only to endpoints whose last attempt was fast. */
+/** How many claims a server can take: of any kind, and only to fast endpoints. */
 export type Room = { readonly any: number; readonly fast: number };
 
 /** @param running the claims of this server, over all cells */

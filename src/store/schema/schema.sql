@@ -1092,6 +1092,7 @@ CREATE TABLE webhook_queues (
   blocked_until timestamp with time zone NOT NULL DEFAULT '-infinity'::timestamp with time zone,
   ready_at timestamp with time zone NOT NULL DEFAULT GREATEST(due_at, claimed_until, blocked_until),
   is_slow boolean NOT NULL DEFAULT true,
+  slow_at timestamp with time zone,
   failing_since timestamp with time zone,
   accepted_at timestamp with time zone,
   CONSTRAINT webhook_queues_pkey PRIMARY KEY (lane, webhook_id)

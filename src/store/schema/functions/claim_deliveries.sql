@@ -1,4 +1,4 @@
--- Claims the next attempts of a server: at most p_any, and p_fast more to endpoints whose last attempt was fast. p_busy has the webhooks
+-- Claims the next attempts of a server: at most p_any, and p_fast more to endpoints that are fast. p_busy has the webhooks
 -- of operators to which the server delivers, once for each attempt: there are at most two. p_max_lane is 1024 in the cell that
 -- owns the events of no account, and 1023 in others. A claim ends after a minute.
 CREATE OR REPLACE FUNCTION claim_deliveries(p_any integer, p_fast integer, p_busy text[], p_max_lane smallint)

@@ -30,7 +30,10 @@ BEGIN
     FROM unnest(v_attempts) a
     WHERE d.lane = a.lane AND d.account_id = a.account_id AND d.seq = a.seq AND d.webhook_id = a.webhook_id AND d.state = 'pending'
       AND (d.attempts = a.attempt - 1 OR a.error = '');
-  UPDATE webhook_queues q SET is_slow = coalesce(a.latency_ms >= 1000, q.is_slow),
+  -- Otherwise an endpoint that is fast and slow in turn would occupy the places for fast ones.
+  UPDATE webhook_queues q SET is_slow = CASE WHEN a.latency_ms < 1000 THEN coalesce(q.slow_at > v_now - interval '10 minutes', false)
+        WHEN a.latency_ms >= 1000 THEN true ELSE q.is_slow END,
+      slow_at = CASE WHEN a.latency_ms >= 1000 THEN v_now ELSE q.slow_at END,
       failing_since = CASE WHEN a.error = '' THEN NULL WHEN a.error <> '' THEN coalesce(q.failing_since, v_now) ELSE q.failing_since END,
       accepted_at = CASE a.error WHEN '' THEN v_now ELSE q.accepted_at END,
       blocked_until = CASE WHEN a.attempt IS NULL THEN q.blocked_until

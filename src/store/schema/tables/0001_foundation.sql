@@ -963,8 +963,10 @@ CREATE TABLE webhook_queues (
   -- The endpoint asked for a pause, or the webhook is paused.
   blocked_until timestamptz NOT NULL DEFAULT '-infinity',
   ready_at timestamptz NOT NULL GENERATED ALWAYS AS (greatest(due_at, claimed_until, blocked_until)) STORED,
-  -- Whether the last attempt took long. Endpoints without an attempt count as slow.
+  -- Whether an attempt took long in the last ten minutes. Endpoints without an attempt count as slow.
   is_slow boolean NOT NULL DEFAULT true,
+  -- The last attempt that took long.
+  slow_at timestamptz,
   -- The first failure after the last accepted delivery.
   failing_since timestamptz,
   accepted_at timestamptz,
