@@ -102,6 +102,7 @@ function differencesText(count: number): string {
 }
 
 function durationText(seconds: number): string {
+  if (seconds <= 1) return "1 second";
   if (seconds < 120) return `${numberText(Math.ceil(seconds))} seconds`;
   return `${numberText(Math.round(seconds / 60))} minutes`;
 }

@@ -4,7 +4,6 @@ import type { UpstreamHealth } from "../../gen/vx/admin/v1/console_pb.js";
 import type { Prices } from "../../gen/vx/v1/prices_pb.js";
 import { Button } from "../shared/button.tsx";
 import { type Column, PagedTable } from "../shared/data-table.tsx";
-import { Detail, Details } from "../shared/details.tsx";
 import { PageHeader } from "../shared/frame.tsx";
 import { numberText } from "../shared/money.tsx";
 import { OtherPrices } from "../shared/other-prices.tsx";
@@ -122,13 +121,11 @@ function Cost({ cost }: { readonly cost: Prices }) {
   return (
     <details class="small">
       <summary>Cost</summary>
-      <Details>
-        {kinds.map(([kind, name]) => (
-          <Detail key={kind} name={name}>
-            <Price prices={cost} kind={kind} />
-          </Detail>
-        ))}
-      </Details>
+      {kinds.map(([kind, name]) => (
+        <div key={kind}>
+          <span class="muted">{name}</span> <Price prices={cost} kind={kind} />
+        </div>
+      ))}
     </details>
   );
 }

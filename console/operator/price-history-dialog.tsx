@@ -48,7 +48,7 @@ export function Price({ prices, kind }: PriceProps) {
     <>
       <Money micros={prices?.[kind] ?? 0n} />
       {prices?.tiers.map((tier) => (
-        <div key={tier.aboveInputTokens} class="muted small">
+        <div key={tier.aboveInputTokens} class="muted small price-tier">
           <Money micros={tier[kind]} /> above {numberText(tier.aboveInputTokens)}
         </div>
       ))}

@@ -1,10 +1,27 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { chromiumPath } from "../support/browser.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";
+import { createModelsFile } from "../support/models.ts";
 import { createPaidKey } from "../support/openai.ts";
 import { generate } from "./account-data.ts";
 import { OperatorConsole } from "./operator-console.ts";
 import { BRIGHTNESS, focused, outside, violations } from "./page-checks.ts";
+
+const MODELS = `models:
+  - id: vx-sandbox-small
+    context_window: 8192
+    max_output_tokens: 2048
+    input_micros_per_million_tokens: 250000
+    output_micros_per_million_tokens: 1250000
+    upstream: {kind: sandbox}
+  - id: acme-large
+    context_window: 400000
+    max_output_tokens: 64000
+    prices:
+      {input: 3000000, cached_input: 300000, cache_write: 3750000, cache_write_1h: 6000000, output: 15000000, image: 1000,
+       tiers: [{above_input_tokens: 200000, input: 6000000, output: 22500000}]}
+    upstream: {kind: sandbox, cost: {input: 2000000, output: 9000000}}
+`;
 
 const LOOKS = [
   { width: 1280, scheme: "light" },
@@ -18,11 +35,15 @@ function eventually<Value>(read: () => Value) {
 
 describe.skipIf(!chromiumPath)("the lists and corrections of the operator console", () => {
   let console: OperatorConsole;
+  const models = createModelsFile(MODELS);
 
   beforeAll(async () => {
-    console = await OperatorConsole.start();
+    console = await OperatorConsole.start({ VX_MODELS: models.path });
   });
-  afterAll(() => console?.stop());
+  afterAll(async () => {
+    await console?.stop();
+    models.remove();
+  });
 
   describe.each(LOOKS)("at $width pixels, $scheme", ({ width, scheme }) => {
     beforeEach(async () => {
@@ -247,6 +268,20 @@ describe.skipIf(!chromiumPath)("the lists and corrections of the operator consol
       await last.getByText("Consistent", { exact: true }).waitFor();
       await last.getByText(/^\d+ seconds?, \d+ ledger entries$/).waitFor();
       await last.getByText("None: set VX_AUDIT_HOURS to audit regularly.").waitFor();
+      await expectUsable();
+    });
+
+    test("models have all prices: tiers, writes to the cache, and the cost of the upstream", async () => {
+      const { page } = console;
+      await open("models");
+      const model = page.getByRole("row", { name: "acme-large" });
+      await model.getByText("$22.50 above 200,000").waitFor();
+      await model.getByText("$6.00 write to the cache for an hour").waitFor();
+      await model.getByText("Cost", { exact: true }).click();
+      await model.getByText("$9.00").first().waitFor();
+      await expectUsable();
+      await page.getByRole("button", { name: "All prices of acme-large" }).click();
+      await page.getByRole("dialog").getByText("Version 1").waitFor();
       await expectUsable();
     });
 
