@@ -465,6 +465,44 @@ describe("every method", () => {
     },
   );
 
+  test("answers ids that are none with an error of the caller", async () => {
+    const { customer: owner, accountId } = await newOwner();
+    const texts = [
+      "z".repeat(26),
+      "i".repeat(26),
+      "0".repeat(26),
+      "",
+      "'",
+      "%00",
+      "../..",
+      "é",
+      "\ud83d\ude00",
+    ];
+    for (const method of unary.filter(({ name }) => !/^(LeaveAccount|EndSession)$/.test(name))) {
+      const fields = method.input.fields.filter(({ name }) => /(^|_)(id|token|after|invitation)$/.test(name));
+      for (const { localName } of fields) {
+        // The calls of a session are bounded.
+        const session = await Customer.signIn(app, owner.email);
+        for (const prefix of ["", "acct_", "key_", "inv_", "sinv_"]) {
+          for (const text of texts) {
+            const value = `${prefix}${text}${/token|invitation/.test(localName) ? `.vxs_${"a".repeat(32)}` : ""}`;
+            const { status } = await session.call(
+              method.name,
+              { [localName]: value, name: "x", role: "viewer" },
+              accountId,
+            );
+            expect([method.name, localName, value, status < 429 || status === 501]).toEqual([
+              method.name,
+              localName,
+              value,
+              true,
+            ]);
+          }
+        }
+      }
+    }
+  });
+
   test("neither shows nor changes what belongs to another account, whose ids it gets", async () => {
     const { customer: owner, accountId } = await newOwner();
     const mark = "belongs-to-the-other";
