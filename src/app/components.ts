@@ -257,7 +257,12 @@ function createNotices(
   });
   metrics.gauge("vx_webhook_running", "Deliveries that are under way.", () => deliverer.running);
   drain.startSignal.addEventListener("abort", () => deliverer.endClaims(), { once: true });
-  return { deliverer, eventWatch: new EventWatch({ database: monitor, drainSignal: drain.startSignal }) };
+  const eventWatch = new EventWatch({
+    database: monitor,
+    drainSignal: drain.startSignal,
+    onFailure: (error) => log.warn({ err: error }, "looking for new events failed"),
+  });
+  return { deliverer, eventWatch };
 }
 
 function createFailureRecorder(

@@ -41,6 +41,8 @@ type EventWatchOptions = {
   readonly database: Cells;
   /** Ends all watchers when a drain begins, which they would delay. */
   readonly drainSignal: AbortSignal;
+  /** Called when a cell does not answer, once until it does again. */
+  readonly onFailure: (error: unknown) => void;
 };
 
 /**
@@ -52,9 +54,13 @@ export class EventWatch {
   readonly #drainSignal: AbortSignal;
   readonly #counts = new Map<string, number>();
   readonly #watchers = new SlotArray<Open>();
+  readonly #onFailure: EventWatchOptions["onFailure"];
+  /** The cells that do not answer. */
+  readonly #failed = new Set<number>();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor({ database, drainSignal }: EventWatchOptions) {
+  constructor({ database, drainSignal, onFailure }: EventWatchOptions) {
+    this.#onFailure = onFailure;
     this.#database = database;
     this.#drainSignal = drainSignal;
     drainSignal.addEventListener("abort", () => {
@@ -113,8 +119,15 @@ export class EventWatch {
     await Promise.all(
       this.#database.all.map((cell, index) => {
         const own = watchers.filter(({ lane }) => this.#database.owns(index, lane));
+        if (own.length === 0) return undefined;
         // A cell that does not answer delays only its own watchers.
-        return own.length === 0 ? undefined : this.#ask(cell, own).catch(() => undefined);
+        return this.#ask(cell, own).then(
+          () => void this.#failed.delete(index),
+          (error: unknown) => {
+            if (!this.#failed.has(index)) this.#onFailure(error);
+            this.#failed.add(index);
+          },
+        );
       }),
     );
     this.#timer = this.#watchers.size > 0 ? setTimeout(() => void this.#poll(), POLL_MS) : undefined;

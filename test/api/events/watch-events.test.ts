@@ -5,7 +5,7 @@ import {
   createGrpcWebTransport,
 } from "@connectrpc/connect-node";
 import { EventSourceParserStream } from "eventsource-parser/stream";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type Event, EventService } from "../../../gen/vx/v1/event_pb.js";
 import { startTestApp, type TestApp, useTestApp } from "../../support/app.ts";
 import { createTestKey, type Operator, operatorOf, type TestKey } from "../../support/fixtures.ts";
@@ -217,4 +217,31 @@ test("an account has at most 100 watchers per server", async () => {
   await watches[0]?.close();
   await expect.poll(async () => (await RestWatch.open(key, "?after=now")).response.status).toBe(200);
   for (const watch of watches.slice(1)) await watch.close();
+});
+
+test("a failure to look for new events is logged once, and watchers get the events after it", async () => {
+  const { owner } = app.database;
+  const key = await createTestKey(operator);
+  const watch = await RestWatch.open(key);
+  expect((await watch.next()).type).toBe("key.created");
+  await owner.unsafe(`
+    ALTER FUNCTION vx.watched_accounts(smallint[], text[], bigint[], text[]) RENAME TO kept_accounts;
+    CREATE SEQUENCE vx.rounds;
+    CREATE FUNCTION vx.watched_accounts(smallint[], text[], bigint[], text[]) RETURNS TABLE (n bigint, seq bigint, ended text)
+      LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN PERFORM nextval('vx.rounds'); RAISE EXCEPTION 'broken'; END $$;
+    GRANT EXECUTE ON FUNCTION vx.watched_accounts TO PUBLIC`);
+  await credit(key);
+  await vi.waitFor(
+    async () => {
+      const [row] = await owner<{ rounds: number }[]>`SELECT last_value::int AS rounds FROM vx.rounds`;
+      expect(row?.rounds).toBeGreaterThan(2);
+    },
+    { timeout: 10_000 },
+  );
+  await owner.unsafe(`
+    DROP FUNCTION vx.watched_accounts;
+    DROP SEQUENCE vx.rounds;
+    ALTER FUNCTION vx.kept_accounts RENAME TO watched_accounts`);
+  expect((await watch.next()).type).toBe("credit.posted");
+  expect(other.logText().match(/looking for new events failed/g)).toHaveLength(1);
 });
