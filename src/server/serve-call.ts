@@ -22,6 +22,7 @@ import {
   type Admitted,
   checkAnnouncedSize,
   type Gate,
+  type PendingAdmission,
   setLimitHeaders,
   setRateHeaders,
 } from "./gate/gate.ts";
@@ -200,10 +201,16 @@ export class ServiceCall implements ApiCall {
     return await message;
   }
 
-  /** Decides the admission if it is still open. */
+  /** Decides the admission if it is still open, once. */
   async requireAdmission(): Promise<void> {
-    const { pending } = this.#admitted;
+    const pending = this.#takePending();
     if (pending) this.#setAdmitted(await pending.decide());
+  }
+
+  #takePending(): PendingAdmission | undefined {
+    const { pending, ...admitted } = this.#admitted;
+    if (pending) this.#admitted = admitted;
+    return pending;
   }
 
   #setAdmitted(admitted: Admitted): void {
@@ -293,9 +300,8 @@ export class ServiceCall implements ApiCall {
 
   /** The hold decides the admission from here on, also if it fails. */
   #joinAdmission(caller: { key: AdmittedKey }): CallAdmission | undefined {
-    const { pending, ...admitted } = this.#admitted;
+    const pending = this.#takePending();
     if (!pending) return undefined;
-    this.#admitted = admitted;
     return {
       request: pending.request,
       accept: async (admission) => {

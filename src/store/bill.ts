@@ -305,7 +305,10 @@ function holdRow({ lane, hold, admission }: HoldItem, position: number | undefin
   };
 }
 
-/** JSON has the columns of vx.admit, but numbers of JSON are not exact for balances. */
+/**
+ * JSON has the columns of vx.admit. Its numbers are not exact for balances, and its bytes are text: a call whose key was rotated is
+ * sent once more, to vx.admit.
+ */
 function admissionRow({ balance_micros, limits }: BillRow): AdmitRow {
   return { ...(JSON.parse(limits ?? "{}") as AdmitRow), balance_micros };
 }

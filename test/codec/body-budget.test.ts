@@ -20,6 +20,15 @@ test("accounts parse large bodies in rotation, one at a time, even after one tha
   expect(results.filter(({ status }) => status === "rejected")).toHaveLength(1);
 });
 
+test("a request that is still being read after its call has ended takes nothing from the budget", () => {
+  const budget = new BodyBudget(bodyBudget);
+  const share = budget.openShare("one");
+  share.reserve(10);
+  share.release();
+  expect(() => share.reserve(10)).toThrow(/too many large requests/);
+  expect(budget.usedBytes).toBe(0);
+});
+
 test("the peak is the most that was in use at once since it was taken", () => {
   const budget = new BodyBudget(bodyBudget);
   const [first, second] = [budget.openShare("one"), budget.openShare("two")];

@@ -145,11 +145,13 @@ test("a revoked key is refused before its body has arrived", async () => {
   const other = await admittedBefore();
   await metered.operator.revokeKey({ keyId: other.id });
   const headers = { ...bearer(other.secret), "content-type": "application/json", "content-length": 1_000 };
+  const before = await admissions();
   const call = httpRequest(`${metered.app.url}/v1/generate`, { method: "POST", headers });
   const status = new Promise((resolve, reject) => {
     call.once("response", ({ statusCode }) => resolve(statusCode)).once("error", reject);
   });
   call.write('{"model":');
   expect(await status).toBe(401);
+  expect(await admissions()).toBe(before + 1);
   call.destroy();
 });
