@@ -70,7 +70,8 @@ export function createComponents(options: ComponentsOptions) {
   const databases = openDatabases(config, login, cells);
   const [database, ids] = [databases.single, idsOf(databases)];
   const turns = new CellTurns();
-  const admitter = createAdmitter(config, { databases, turns, metrics });
+  const joinsHolds = () => metering.joinsAdmission();
+  const admitter = createAdmitter(config, { databases, turns, metrics, joinsHolds });
   registerGauges(metrics, admitter, database);
   const health = new DatabaseHealth({ ...options, databases, metrics });
   health.startMonitors();
@@ -147,14 +148,19 @@ type AdmitterParts = {
   readonly databases: Databases;
   readonly turns: CellTurns;
   readonly metrics: Metrics;
+  readonly joinsHolds: () => boolean;
 };
 
-function createAdmitter(config: Config, { databases, turns, metrics }: AdmitterParts): Admitter {
+function createAdmitter(
+  config: Config,
+  { databases, turns, metrics, joinsHolds }: AdmitterParts,
+): Admitter {
   return new Admitter(databases.admission, {
     pipelines: config.admissionPipelines,
     maxWaiting: MAX_WAITING_ADMISSIONS,
     clocks: databases.clocks,
     turns,
+    joinsHolds,
     onBatch: (size) => metrics.batchSize.observe(["admission"], size),
   });
 }

@@ -42,6 +42,8 @@ type MeteringOptions = Pick<GenerationDeps, "streamEvents" | "tokens"> & {
 export type Metering = {
   readonly meter: Meter;
   readonly priceLists: PriceLists;
+  /** Whether a hold should admit its call. */
+  joinsAdmission(): boolean;
   /** Call before the first call is served. */
   start(): Promise<void>;
   /** Stops running generations and refuses new ones. */
@@ -107,6 +109,7 @@ export function createMetering(options: MeteringOptions): Metering {
       findEntry: (...of) => findEntry(billing, ...of),
     }),
     priceLists,
+    joinsAdmission: () => billing.joinsAdmission,
     start: async () => {
       isStarted = true;
       const started = await Promise.allSettled(presences.map((presence) => presence.start()));

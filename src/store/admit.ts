@@ -83,6 +83,8 @@ type AdmitOptions = {
   /** One per cell. */
   readonly clocks: readonly Pick<DatabaseClock, "now" | "roundTripMs">[];
   readonly turns?: CellTurns | undefined;
+  /** Whether a hold should admit its call. Default: never. */
+  readonly joinsHolds?: () => boolean;
   readonly onBatch?: (size: number) => void;
 };
 
@@ -96,8 +98,10 @@ export class Admitter {
   /** Keys that were admitted lately, by fingerprint. */
   readonly #recent = new RecentMap<AdmittedKey>(MAX_RECENT_KEYS);
   readonly #batchers: CellBatchers<AdmissionRequest, AdmissionResult>;
+  readonly #joinsHolds: () => boolean;
 
   constructor(database: Cells, options: AdmitOptions) {
+    this.#joinsHolds = options.joinsHolds ?? (() => false);
     const ranges = new KnownRanges();
     this.#batchers = new CellBatchers(database, {
       ...options,
@@ -112,10 +116,11 @@ export class Admitter {
 
   /**
    * The key as it was when a call of it was last admitted. It may have changed since, so it decides nothing: it is a guess of
-   * what the hold of the next call is. Undefined if the last call was refused, and for keys with address ranges.
+   * what the hold of the next call is. Undefined if holds do not admit calls now, if the last call was refused, and for keys with
+   * address ranges.
    */
   recall(fingerprint: string): AdmittedKey | undefined {
-    return this.#recent.get(fingerprint);
+    return this.#joinsHolds() ? this.#recent.get(fingerprint) : undefined;
   }
 
   /** Records the admission of a call that `admit` did not decide. */

@@ -258,6 +258,11 @@ export class CellBatchers<Item, Result> {
     return depth;
   }
 
+  /** Whether any batch runs or is about to be sent. */
+  get isBusy(): boolean {
+    return this.#batchers.some((batcher) => batcher.isBusy);
+  }
+
   /** Resolves to the item's result. */
   submit(lane: Lane, item: Item): Promise<Result> {
     return this.#database.route(lane, (index) => {
