@@ -1,5 +1,6 @@
 import postgres from "postgres";
 import type { Cells } from "../src/store/driver/cells.ts";
+import { DatabaseClock } from "../src/store/driver/database-clock.ts";
 import { loginIn } from "../test/support/embedded.ts";
 import type { Checkout } from "./checkout.ts";
 import { createPayers, type Payer } from "./payers.ts";
@@ -10,7 +11,7 @@ type AdmitModule = typeof import("../src/store/admit.ts");
 type KeyModule = typeof import("../src/domain/credentials.ts");
 
 /** The database is on this machine. */
-export const NEAR = { now: () => performance.now(), roundTripMs: 0 };
+export const NEAR = new DatabaseClock(() => performance.now());
 
 /** More than the operator's API allows: one key is admitted up to a million times a second. */
 const MAX_RPM = 1_000_000_000;

@@ -68,8 +68,7 @@ export function createComponents(options: ComponentsOptions) {
   const { config, log, catalog, login, cells, telemetry, leakKeys } = options;
   const metrics = createMetrics(RELEASE);
   const databases = openDatabases(config, login, cells);
-  const [database, ids] = [databases.single, idsOf(databases)];
-  const turns = new CellTurns();
+  const [database, ids, turns] = [databases.single, idsOf(databases), new CellTurns()];
   const joinsHolds = () => metering.joinsAdmission();
   const admitter = createAdmitter(config, { databases, turns, metrics, joinsHolds });
   registerGauges(metrics, admitter, database);
@@ -151,10 +150,7 @@ type AdmitterParts = {
   readonly joinsHolds: () => boolean;
 };
 
-function createAdmitter(
-  config: Config,
-  { databases, turns, metrics, joinsHolds }: AdmitterParts,
-): Admitter {
+function createAdmitter(config: Config, { databases, turns, metrics, joinsHolds }: AdmitterParts): Admitter {
   return new Admitter(databases.admission, {
     pipelines: config.admissionPipelines,
     maxWaiting: MAX_WAITING_ADMISSIONS,

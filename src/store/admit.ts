@@ -6,7 +6,7 @@ import { fromScopeBits, type Scope, scopeBit } from "../domain/scope.ts";
 import { admitItem } from "./batch-items.ts";
 import { CellBatchers, type CellTurns } from "./driver/batcher.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
-import type { DatabaseClock } from "./driver/database-clock.ts";
+import { type DatabaseClock, idleClock } from "./driver/database-clock.ts";
 
 /** The admission request of one call. */
 export type AdmissionRequest = {
@@ -81,7 +81,7 @@ type AdmitOptions = {
   readonly pipelines: number;
   readonly maxWaiting: number;
   /** One per cell. */
-  readonly clocks: readonly Pick<DatabaseClock, "now" | "roundTripMs">[];
+  readonly clocks: readonly DatabaseClock[];
   readonly turns?: CellTurns | undefined;
   /** Whether a hold should admit its call. Default: never. */
   readonly joinsHolds?: () => boolean;
@@ -105,6 +105,7 @@ export class Admitter {
     const ranges = new KnownRanges();
     this.#batchers = new CellBatchers(database, {
       ...options,
+      clockOf: (cell) => idleClock(options.clocks[cell], "roundTrip"),
       maxBatch: MAX_BATCH,
       execute: (cell, requests) => admit(cell, requests, ranges),
     });

@@ -19,7 +19,7 @@ import {
 } from "./bill.ts";
 import { CellBatchers, type CellTurns } from "./driver/batcher.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
-import type { DatabaseClock } from "./driver/database-clock.ts";
+import { type DatabaseClock, idleClock } from "./driver/database-clock.ts";
 import { isRefusedWrite } from "./driver/store-error.ts";
 import type { EntryRow } from "./ledger.ts";
 
@@ -56,6 +56,7 @@ export class Billing {
     this.#options = options;
     this.#batchers = new CellBatchers(database, {
       ...options,
+      clockOf: (cell) => idleClock(options.clocks[cell], "commit"),
       maxBatch: MAX_BATCH,
       weight: { of: charactersOf, max: MAX_BATCH_CHARACTERS },
       execute: (cell, items, index) => this.#billAll(cell, options.clocks[index] as DatabaseClock, items),
@@ -71,7 +72,7 @@ export class Billing {
    * one for admission locks no lanes.
    */
   get joinsAdmission(): boolean {
-    return !this.#batchers.isBusy || this.#options.clocks.some(({ roundTripMs }) => roundTripMs > NEAR_MS);
+    return !this.#batchers.isBusy || this.#options.clocks.some(({ roundTrip }) => roundTrip.ms > NEAR_MS);
   }
 
   /** Whether this process may still have to end the hold. Any other hold of this server is abandoned. */

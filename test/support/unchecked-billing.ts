@@ -11,6 +11,7 @@ import {
 } from "../../src/store/bill.ts";
 import { Batcher } from "../../src/store/driver/batcher.ts";
 import type { Database } from "../../src/store/driver/database.ts";
+import { idleClock } from "../../src/store/driver/database-clock.ts";
 import type { EntryRow } from "../../src/store/ledger.ts";
 import { clock } from "./store.ts";
 
@@ -30,7 +31,7 @@ export class UncheckedBilling {
       pipelines: 1,
       maxBatch: 512,
       maxWaiting: 1_000,
-      clock,
+      clock: idleClock(clock, "commit"),
       execute: async (items) => {
         const lanes = [...new Set(items.map(({ lane }) => lane))];
         const ends = items.filter((item) => item.kind === "end");

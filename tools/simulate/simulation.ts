@@ -209,7 +209,8 @@ class Simulation {
   }
 
   #createBatcher(): Batcher {
-    const clock = { now: () => this.#events.now, roundTripMs: this.#scenario.costs.roundTripMs };
+    const { roundTripMs, commitMs } = this.#scenario.costs;
+    const clock = { now: () => this.#events.now, idleMs: () => roundTripMs + commitMs };
     return { waiting: [], pace: new Pace(clock), busy: 0, isTimed: false };
   }
 }

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -50,8 +52,9 @@ func main() {
 func forward(from, to net.Conn, oneWay time.Duration) {
 	chunks := make(chan chunk, maxChunks)
 	go func() {
+		runtime.LockOSThread()
 		for next := range chunks {
-			time.Sleep(time.Until(next.due))
+			sleepUntil(next.due)
 			// After an error the other chunks fail too.
 			to.Write(next.bytes)
 		}
@@ -68,6 +71,14 @@ func forward(from, to net.Conn, oneWay time.Duration) {
 			close(chunks)
 			return
 		}
+	}
+}
+
+// time.Sleep would wake up to a millisecond late on a machine that is idle otherwise.
+func sleepUntil(due time.Time) {
+	if left := time.Until(due); left > 0 {
+		duration := syscall.NsecToTimespec(left.Nanoseconds())
+		syscall.Nanosleep(&duration, nil)
 	}
 }
 
