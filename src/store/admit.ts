@@ -6,7 +6,7 @@ import { fromScopeBits, type Scope, scopeBit } from "../domain/scope.ts";
 import { admitItem } from "./batch-items.ts";
 import { CellBatchers, type CellTurns } from "./driver/batcher.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
-import { type DatabaseClock, idleClock } from "./driver/database-clock.ts";
+import type { DatabaseClock } from "./driver/database-clock.ts";
 
 /** The admission request of one call. */
 export type AdmissionRequest = {
@@ -105,7 +105,6 @@ export class Admitter {
     const ranges = new KnownRanges();
     this.#batchers = new CellBatchers(database, {
       ...options,
-      clockOf: (cell) => idleClock(options.clocks[cell], "roundTrip"),
       maxBatch: MAX_BATCH,
       execute: (cell, requests) => admit(cell, requests, ranges),
     });

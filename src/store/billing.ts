@@ -19,7 +19,7 @@ import {
 } from "./bill.ts";
 import { CellBatchers, type CellTurns } from "./driver/batcher.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
-import { type DatabaseClock, idleClock } from "./driver/database-clock.ts";
+import type { DatabaseClock } from "./driver/database-clock.ts";
 import { isRefusedWrite } from "./driver/store-error.ts";
 import type { EntryRow } from "./ledger.ts";
 
@@ -37,8 +37,6 @@ type BillingOptions = {
 
 /** Keeps a batch to some tens of milliseconds. */
 const MAX_BATCH = 512;
-/** The round trip to a database in the same zone, at most. */
-const NEAR_MS = 0.7;
 /** Stored responses can be long. */
 const MAX_BATCH_CHARACTERS = 2_097_152;
 
@@ -56,7 +54,6 @@ export class Billing {
     this.#options = options;
     this.#batchers = new CellBatchers(database, {
       ...options,
-      clockOf: (cell) => idleClock(options.clocks[cell], "commit"),
       maxBatch: MAX_BATCH,
       weight: { of: charactersOf, max: MAX_BATCH_CHARACTERS },
       execute: (cell, items, index) => this.#billAll(cell, options.clocks[index] as DatabaseClock, items),
@@ -65,14 +62,6 @@ export class Billing {
 
   get depth(): number {
     return this.#batchers.depth;
-  }
-
-  /**
-   * Whether a hold should admit its call. Nearby, a busy server is faster with two statements, because they run at the same time and the
-   * one for admission locks no lanes.
-   */
-  get joinsAdmission(): boolean {
-    return !this.#batchers.isBusy || this.#options.clocks.some(({ roundTrip }) => roundTrip.ms > NEAR_MS);
   }
 
   /** Whether this process may still have to end the hold. Any other hold of this server is abandoned. */

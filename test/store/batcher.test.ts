@@ -6,7 +6,7 @@ import { Batcher } from "../../src/store/driver/batcher.ts";
 afterEach(() => void vi.useRealTimers());
 
 /** Batches return at once without work. */
-const NEAR = { now: () => performance.now(), idleMs: () => 0 };
+const NEAR = { now: () => performance.now(), roundTripMs: 0 };
 
 type Batch = { readonly items: readonly string[]; answer(): void; fail(error: Error): void };
 
@@ -138,7 +138,7 @@ function createDistantBatcher({ roundTripMs, workMs, pipelines = 8 }: Distance) 
     pipelines,
     maxBatch: 100,
     maxWaiting: 1_000,
-    clock: { now: () => performance.now(), idleMs: () => roundTripMs },
+    clock: { now: () => performance.now(), roundTripMs },
     execute: async (items) => {
       sent.push({ at: performance.now(), items });
       maxRunning = Math.max(maxRunning, ++running);

@@ -8,7 +8,7 @@ afterEach(() => void vi.useRealTimers());
 type Batch = { readonly cell: number; readonly items: readonly string[]; answer(): void; fail(): void };
 
 /** Batches return at once without work. */
-const near = { now: () => performance.now(), idleMs: () => 0 };
+const near = { now: () => performance.now(), roundTripMs: 0 };
 
 /** Even lanes belong to the first cell, odd lanes to the second. The batches wait until the test completes them. */
 function createBatchers(turns?: CellTurns) {
@@ -19,7 +19,7 @@ function createBatchers(turns?: CellTurns) {
     pipelines: 1,
     maxBatch: 100,
     maxWaiting: 100,
-    clockOf: () => near,
+    clocks: [near, near],
     turns,
     execute: (_, items, cell) => {
       const { promise, resolve, reject } = Promise.withResolvers<readonly string[]>();

@@ -11,7 +11,6 @@ import {
 } from "../../src/store/bill.ts";
 import { Batcher } from "../../src/store/driver/batcher.ts";
 import type { Database } from "../../src/store/driver/database.ts";
-import { idleClock } from "../../src/store/driver/database-clock.ts";
 import type { EntryRow } from "../../src/store/ledger.ts";
 import { clock } from "./store.ts";
 
@@ -31,7 +30,7 @@ export class UncheckedBilling {
       pipelines: 1,
       maxBatch: 512,
       maxWaiting: 1_000,
-      clock: idleClock(clock, "commit"),
+      clock,
       execute: async (items) => {
         const lanes = [...new Set(items.map(({ lane }) => lane))];
         const ends = items.filter((item) => item.kind === "end");

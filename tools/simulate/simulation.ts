@@ -209,8 +209,7 @@ class Simulation {
   }
 
   #createBatcher(): Batcher {
-    const { roundTripMs, commitMs } = this.#scenario.costs;
-    const clock = { now: () => this.#events.now, idleMs: () => roundTripMs + commitMs };
+    const clock = { now: () => this.#events.now, roundTripMs: this.#scenario.costs.roundTripMs };
     return { waiting: [], pace: new Pace(clock), busy: 0, isTimed: false };
   }
 }

@@ -2,6 +2,7 @@ import { setImmediate as immediate } from "node:timers/promises";
 import { DomainError } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
 import type { Cells, FunctionCaller } from "./cells.ts";
+import type { DatabaseClock } from "./database-clock.ts";
 
 type BatcherOptions<Item, Result> = {
   /** Maximum concurrent batches. */
@@ -13,16 +14,14 @@ type BatcherOptions<Item, Result> = {
   readonly maxWaiting: number;
   /** Executes a batch: one result or error per item, in the same order. */
   readonly execute: (items: readonly Item[]) => Promise<readonly (Result | DomainError)[]>;
-  readonly clock: BatchClock;
+  /** Of the database. */
+  readonly clock: Pick<DatabaseClock, "now" | "roundTripMs">;
   readonly onBatch?: (size: number) => void;
   /** Whether other batchers have statements while this one delivers results. Default: no. */
   readonly hasOthers?: () => boolean;
   /** Turns shared with the other batchers of the database. Default: a statement waits only for the previous one. */
   readonly turns?: Turns;
 };
-
-/** A monotonic clock in milliseconds, and the time of a statement like that of a batch, but without work. */
-export type BatchClock = { readonly now: () => number; readonly idleMs: () => number };
 
 type Waiting<Item, Result> = {
   readonly item: Item;
@@ -177,22 +176,22 @@ const SHARE_OF_LAST = 1 / 8;
 const MIN_GAP_MS = 1;
 
 /**
- * When a batch may follow another one that has not returned. The time of a batch is that of a statement without work, in which the
- * database could work for others (the round trip and, for holds, the commit), and its work: execution and locks. If the work is shorter,
- * the next batch is sent when the work on the last one should be over, so the database always has one to work on. Batches that have
- * to wait for each other take longer, so fewer are sent. If the work is longer, a second batch would only make both smaller.
+ * When a batch may follow another one that has not returned. The time of a batch is the round trip of a statement without work, during
+ * which the database could work for others, and its work: execution, locks, commit. If the round trip is longer, the next batch is
+ * sent when the work on the last one should be over, so the database always has one to work on. Batches that have to wait
+ * for each other take longer, so fewer are sent. If the work is longer, a second batch would only make both smaller.
  */
 export class Pace {
-  readonly #clock: BatchClock;
+  readonly #clock: Pick<DatabaseClock, "now" | "roundTripMs">;
   #meanMs: number | undefined;
   #sentAt = 0;
 
-  constructor(clock: BatchClock) {
+  constructor(clock: Pick<DatabaseClock, "now" | "roundTripMs">) {
     this.#clock = clock;
   }
 
   get isMostlyWaiting(): boolean {
-    return this.#meanMs !== undefined && this.#clock.idleMs() > this.#workMs;
+    return this.#meanMs !== undefined && this.#clock.roundTripMs > this.#workMs;
   }
 
   /** The time until the next batch may be sent, at most 0 if it may be sent now. */
@@ -201,7 +200,7 @@ export class Pace {
   }
 
   get #workMs(): number {
-    return (this.#meanMs ?? 0) - this.#clock.idleMs();
+    return (this.#meanMs ?? 0) - this.#clock.roundTripMs;
   }
 
   /** Returns when the batch is sent. */
@@ -225,7 +224,8 @@ type CellBatchersOptions<Item, Result> = Omit<
   BatcherOptions<Item, Result>,
   "execute" | "hasOthers" | "turns" | "clock"
 > & {
-  readonly clockOf: (cell: number) => BatchClock;
+  /** One per cell. */
+  readonly clocks: readonly BatcherOptions<Item, Result>["clock"][];
   /** Shared by all batchers of the server. Default: their statements do not wait for each other. */
   readonly turns?: CellTurns | undefined;
   /** Executes a batch in a cell, which is also given by its index. */
@@ -258,11 +258,6 @@ export class CellBatchers<Item, Result> {
     return depth;
   }
 
-  /** Whether any batch runs or is about to be sent. */
-  get isBusy(): boolean {
-    return this.#batchers.some((batcher) => batcher.isBusy);
-  }
-
   /** Resolves to the item's result. */
   submit(lane: Lane, item: Item): Promise<Result> {
     return this.#database.route(lane, (index) => {
@@ -272,11 +267,11 @@ export class CellBatchers<Item, Result> {
   }
 
   #create(index: number): Batcher<Item, Result> {
-    const { execute, turns, clockOf, ...limits } = this.#options;
+    const { execute, turns, clocks, ...limits } = this.#options;
     const cell = this.#database.all[index] as FunctionCaller;
     const batcher: Batcher<Item, Result> = new Batcher({
       ...limits,
-      clock: clockOf(index),
+      clock: clocks[index] as BatcherOptions<Item, Result>["clock"],
       execute: (items) => execute(cell, items, index),
       // A cell gets a part of the calls, so its batches should include as many of them as possible.
       hasOthers: () => this.#batchers.some((other) => other !== batcher && other.isBusy),

@@ -1,11 +1,13 @@
+/** A busy server measures many round trips too long, so the shortest of this many counts. */
+const ROUND_TRIPS = 30;
+
 /** The database's clock and its distance, estimated from the times of statements. */
 export class DatabaseClock {
   /** Monotonic local clock in milliseconds. */
   readonly now: () => number;
-  /** The time from sending a statement that reads nothing to its result. */
-  readonly roundTrip = new ShortestTime();
-  /** The same of a statement that commits, which waits for the disk. */
-  readonly commit = new ShortestTime();
+  readonly #roundTripsMs: number[] = [];
+  /** The time from sending a statement without work to its result; 0 before it is known. */
+  roundTripMs = 0;
   #measured: { readonly offsetMs: number; readonly halfTripMs: number } | undefined;
 
   /** @param now monotonic local clock in milliseconds */
@@ -17,6 +19,13 @@ export class DatabaseClock {
   set(time: Date, sentAt: number): void {
     const now = this.now();
     this.#measured = { offsetMs: time.getTime() - (sentAt + now) / 2, halfTripMs: (now - sentAt) / 2 };
+  }
+
+  /** Records the time of a statement without work. */
+  addRoundTrip(ms: number): void {
+    this.#roundTripsMs.push(ms);
+    if (this.#roundTripsMs.length > ROUND_TRIPS) this.#roundTripsMs.shift();
+    this.roundTripMs = Math.min(...this.#roundTripsMs);
   }
 
   /** The database's time in milliseconds since 1970; undefined before it is known. */
@@ -38,26 +47,4 @@ export class DatabaseClock {
     const { offsetMs, halfTripMs } = this.#measured;
     return new Date(this.now() + offsetMs - halfTripMs + ms);
   }
-}
-
-/** A busy server measures many times too long, so the shortest of this many counts. */
-const SAMPLES = 30;
-
-/** The shortest of the last measured times. */
-class ShortestTime {
-  readonly #samples: number[] = [];
-  /** 0 before the first sample. */
-  ms = 0;
-
-  add(ms: number): void {
-    this.#samples.push(ms);
-    if (this.#samples.length > SAMPLES) this.#samples.shift();
-    this.ms = Math.min(...this.#samples);
-  }
-}
-
-/** For batches: the time that such a statement takes without work. */
-export function idleClock(clock: DatabaseClock | undefined, statement: "roundTrip" | "commit") {
-  if (!clock) throw new Error("a cell has no clock");
-  return { now: clock.now, idleMs: () => clock[statement].ms };
 }

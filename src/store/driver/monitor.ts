@@ -44,11 +44,10 @@ export class DatabaseMonitor {
     const { clock, prepare } = this.#options;
     const askedAt = clock.now();
     await this.#cell.requireWritable();
-    clock.roundTrip.add(clock.now() - askedAt);
+    clock.addRoundTrip(clock.now() - askedAt);
     await prepare();
     const sentAt = clock.now();
     const [row] = await this.#cell.call<{ clock: Date }>("probe_writes");
-    clock.commit.add(clock.now() - sentAt);
     if (row) clock.set(row.clock, sentAt);
   }
 
