@@ -224,6 +224,12 @@ export const planColumns: readonly Column<Plan>[] = [
   },
 ];
 
+export const listedPlanColumns: readonly Column<Plan>[] = [
+  ...planColumns,
+  { title: "ACCOUNTS", value: (plan) => String(plan.accounts), align: "right" },
+  { title: "ACTIVE KEYS", value: (plan) => String(plan.activeKeys), align: "right" },
+];
+
 export const modelColumns: readonly Column<CatalogModel>[] = [
   { title: "ID", value: (model) => model.id },
   { title: "CONTEXT", value: (model) => String(model.contextWindow), align: "right" },

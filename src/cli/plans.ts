@@ -1,6 +1,6 @@
 import { MAX_RPM, positiveNumber } from "./arguments.ts";
 import { callAndShow } from "./client.ts";
-import { planColumns } from "./columns.ts";
+import { listedPlanColumns, planColumns } from "./columns.ts";
 import {
   callCommand,
   type Define,
@@ -40,8 +40,8 @@ export const define: Define = (group) => {
 };
 
 async function list(options: JsonOption): Promise<void> {
-  const { plans } = await callAndShow(options, "listPlans", {}, ({ plans: listed }) =>
-    listed.length === 0 ? "" : formatTable(planColumns, listed),
+  const { plans } = await callAndShow(options, "listPlans", { counts: true }, ({ plans: listed }) =>
+    listed.length === 0 ? "" : formatTable(listedPlanColumns, listed),
   );
   if (plans.length === 0 && !options.json) await printError("There are no plans.");
 }

@@ -145,6 +145,8 @@ describe("accounts", () => {
       suspended_at: null,
       low_balance_micros: null,
       owed_micros: 0,
+      spent_today_micros: 0,
+      spent_month_micros: 0,
       closed_at: null,
     });
     expect(await json("accounts", "get", account.id)).toEqual({ account });
@@ -436,7 +438,8 @@ describe("plans, keys and their limits", () => {
 
   test("a key on a new plan can be created, listed and revoked", async () => {
     const { plan } = await json("plans", "set", "tiny", "--rpm", "5", "--max-active-keys", "2");
-    expect(plan).toEqual({ name: "tiny", rpm: 5, max_active_keys: 2, max_keys_created_per_hour: 20 });
+    const limits = { rpm: 5, max_active_keys: 2, max_keys_created_per_hour: 20 };
+    expect(plan).toEqual({ name: "tiny", ...limits, accounts: 0, active_keys: 0 });
     expect((await json("plans", "list")).plans).toContainEqual(plan);
     const account = await newAccount();
     const create = ["keys", "create", "--account", account, "--name", "ci", "--plan", "tiny"];
