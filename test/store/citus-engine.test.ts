@@ -50,10 +50,8 @@ test("on Citus, every function that checks or locks the owner of a lane first ke
   const checking = ON_CITUS.filter(
     ({ name, sql }) =>
       name !== "raise_lane_moved" &&
-      // It is called by the two that keep the schema.
-      name !== "decide_admissions" &&
       !name.endsWith("_at_shards") &&
-      /raise_lane_moved\(\)|FROM decide_admissions\(|is_owned[^;]*FOR UPDATE(?! OF)/.test(sql),
+      /raise_lane_moved\(\)|is_owned[^;]*FOR UPDATE(?! OF)/.test(sql),
   );
   const others = checking.filter(
     ({ sql }) => !/^BEGIN\n {2}(PERFORM pin_schema\(\);|IF pin_schema\(\) THEN)$/m.test(sql),
@@ -107,7 +105,6 @@ test("the other functions have the text of plain PostgreSQL", () => {
     "bill",
     "create_ledger_partitions",
     "create_sign_up_account",
-    "decide_admissions",
     "keep_counts",
     "lanes_in_use",
     "lock_account",

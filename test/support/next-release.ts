@@ -37,7 +37,7 @@ export function createNextRelease(): { readonly program: string; remove(): void 
   const schema = join(path, "src/store/schema");
   writeFileSync(join(schema, "tables", `${NEXT_MIGRATION}.sql`), MIGRATION);
   writeFileSync(join(schema, "tables", `${NEXT_MIGRATION}.online.sql`), ONLINE);
-  for (const name of ["decide_admissions", "place_holds", "post_entries"])
+  for (const name of ["admit", "place_holds", "post_entries"])
     appendFileSync(join(schema, "functions", `${name}.sql`), "-- A changed text.\n");
   return { program: join(path, "src/vx.js"), remove };
 }

@@ -15,7 +15,7 @@ const SUFFIX = "_at_shards";
 
 /** What functions of plain PostgreSQL do first in a Citus cluster. */
 const FIRST_STATEMENTS: Readonly<Record<string, string>> = {
-  admit: atWorker("admit", "p_items, p_while_suspended", "PERFORM keep_counts();"),
+  admit: atWorker("admit", "p_items, p_while_suspended, p_with_holds", "PERFORM keep_counts();"),
   bill: atWorker("bill", "p_server_id, p_not_after, p_lanes, p_ends, p_admissions, p_holds"),
   record_failures: atWorker("record_failures", "p_minutes, p_calls, p_max"),
   // They read or lock lanes before they write, see pin_schema.
@@ -60,7 +60,6 @@ const AT_SHARDS = [
   "counters_of_call",
   "count_users",
   "counter_user",
-  "decide_admissions",
   "expire_grants",
   "expired_credit",
   "heartbeat",

@@ -137,7 +137,7 @@ export const stepDatabaseClock: Fault = {
   strike: async ({ arena, onClockStep }) => {
     const { owner } = arena.database;
     await owner.unsafe(CLOCK);
-    const restored = await replaceInFunction(owner, "decide_admissions", {
+    const restored = await replaceInFunction(owner, "admit", {
       find: "clock_timestamp()",
       put: "torture.clock()",
     });

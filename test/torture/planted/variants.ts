@@ -30,7 +30,7 @@ export const VARIANTS: readonly Variant[] = [
   {
     name: "admission ignores revocations",
     under: "none",
-    sql: [{ function: "decide_admissions", find: "key_state(k.revoked_at,", put: "key_state(NULL," }],
+    sql: [{ function: "admit", find: "key_state(k.revoked_at,", put: "key_state(NULL," }],
   },
   {
     name: "streams of a revoked key continue",
@@ -47,7 +47,7 @@ export const VARIANTS: readonly Variant[] = [
     sql: [
       { function: "counting_window", find: "GREATEST(p_stored, p_current)", put: "p_current" },
       {
-        function: "decide_admissions",
+        function: "admit",
         find: "WHEN w.minute >= excluded.minute",
         put: "WHEN w.minute = excluded.minute",
       },
@@ -56,7 +56,7 @@ export const VARIANTS: readonly Variant[] = [
   {
     name: "a batch exceeds the limit",
     under: "none",
-    sql: [{ function: "decide_admissions", find: "excluded.rpm - w.used", put: "excluded.rpm - w.used / 2" }],
+    sql: [{ function: "admit", find: "excluded.rpm - w.used", put: "excluded.rpm - w.used / 2" }],
   },
   {
     name: "a settlement ignores the state of the hold",

@@ -1,7 +1,7 @@
 -- One batch of everything that moves money for generations. Endings come first, so that the amounts they release can be held in
 -- the same batch. p_lanes are the lanes of the batch, each once. p_admissions are the keys of the calls among p_holds that are not
 -- admitted yet: of each, as many calls are admitted as fit its window, and only they hold. A row of kind "admission" has the state of the
--- key as its outcome, the calls that are admitted as the amount, and all columns of decide_admissions as JSON.
+-- key as its outcome, the calls that are admitted as the amount, and all columns of admit as JSON.
 --
 -- p_not_after is the database's time after which the server no longer waits for the result. A statement that arrives
 -- later, for example on a connection that stalled, must change nothing: its callers already have an error.
@@ -47,7 +47,7 @@ BEGIN
     IF cardinality(p_admissions) > 0 THEN
       FOR v_result IN
         SELECT 'admission', d.n, d.state, d.balance_micros, NULL, d.granted, NULL, row_to_json(d)::text
-        FROM decide_admissions(p_admissions, '{}') d
+        FROM admit(p_admissions, '{}', true) d
       LOOP
         v_granted[v_result.n] := v_result.amount_micros;
         RETURN NEXT v_result;

@@ -1,11 +1,14 @@
 -- For nodes that do not have the schema. As for plain PostgreSQL, without common table expressions: Citus makes a distributed plan for
 -- each, and refuses those of the other text. Windows are counted by one statement, because Citus also plans each statement.
-CREATE OR REPLACE FUNCTION decide_admissions(p_items admit_item[], p_while_suspended admit_item[]) RETURNS TABLE (
+CREATE OR REPLACE FUNCTION admit(
+  p_items admit_item[], p_while_suspended admit_item[] DEFAULT '{}', p_with_holds boolean DEFAULT false
+) RETURNS TABLE (
     n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer,
     key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text,
     balance_micros bigint, models text, allowed_cidrs text, current_fingerprint bytea, price_list_version integer
   )
-  LANGUAGE plpgsql
+  LANGUAGE plpgsql SECURITY DEFINER
+  SET search_path FROM CURRENT
 AS $$
 DECLARE
   v_now constant timestamptz := clock_timestamp();
@@ -35,6 +38,9 @@ BEGIN
   PERFORM 1 FROM lanes WHERE NOT is_owned AND lane = ANY (v_lanes);
   IF FOUND THEN
     PERFORM raise_lane_moved();
+  END IF;
+  IF NOT p_with_holds THEN
+    PERFORM set_config('synchronous_commit', 'off', true);
   END IF;
   SELECT array_agg(k.n), array_agg(k.scopes), array_agg(k.key_id), array_agg(k.account_id), array_agg(k.key_name),
          array_agg(k.plan), array_agg(k.visible_start), array_agg(k.visible_end), array_agg(k.balance_micros), array_agg(k.models),
