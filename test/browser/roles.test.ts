@@ -167,8 +167,7 @@ describe.skipIf(!chromiumPath)("a member", () => {
     const accountId = accounts[0]?.id ?? "";
     await operatorOf(app).createKey({ accountId, name: "Production", scopes: ["generate", "read"] });
     await operatorOf(app).createKey({ accountId, name: "Payments", scopes: ["billing"] });
-    const limit = { metric: "cost", window: "month", amount: 5_000_000n };
-    await operatorOf(app).setLimit({ owner: { case: "accountId", value: accountId }, limit });
+    await setLimit("5");
     links = new Map();
     for (const role of ROLES) links.set(role, await invite(role));
     await invite("viewer", "open@example.com");
@@ -180,6 +179,15 @@ describe.skipIf(!chromiumPath)("a member", () => {
     profile.remove();
   });
   afterEach(() => expect(watched.complaints.filter((text) => !EXPECTED.test(text))).toEqual([]));
+
+  /** Of the cost per month. */
+  async function setLimit(dollars: string): Promise<void> {
+    await open("#/limits");
+    await button("Set limit").click();
+    await dialog().getByLabel("Amount", { exact: true }).fill(dollars);
+    await inDialog("Set limit").click();
+    await see("The limit is set.");
+  }
 
   /** Uses the invitation of the role the first time. */
   async function signInAs(role: MemberRole): Promise<void> {
@@ -197,7 +205,9 @@ describe.skipIf(!chromiumPath)("a member", () => {
         if (opened !== section) await open(`#/${section}`);
         opened = section;
         const one = page.getByRole("button", { name: action, exact: typeof action === "string" });
-        await one.waitFor();
+        // Buttons that need data of the page are disabled until it is loaded.
+        await page.locator(".skeleton, [aria-busy=true]").first().waitFor({ state: "detached" });
+        await page.locator("button:not([disabled])").and(one).waitFor();
         const isAllowed = roles.includes(role);
         expect([action, await one.getAttribute("aria-disabled")]).toEqual([
           action,
@@ -224,6 +234,7 @@ describe.skipIf(!chromiumPath)("a member", () => {
     await signInAs("developer");
     await open("#/keys");
     await button("Create key").click();
+    await dialog().getByRole("group", { name: "Scopes" }).getByRole("checkbox").first().waitFor();
     const scopes = await dialog().getByRole("group", { name: "Scopes" }).getByRole("checkbox").all();
     expect(scopes).toHaveLength(4);
     for (const scope of scopes) await scope.check();
@@ -244,11 +255,7 @@ describe.skipIf(!chromiumPath)("a member", () => {
 
   test("with the role billing sets a limit and starts a payment", async () => {
     await signInAs("billing");
-    await open("#/limits");
-    await button("Set limit").click();
-    await dialog().getByLabel("Amount", { exact: true }).fill("3");
-    await inDialog("Set limit").click();
-    await see("The limit is set.");
+    await setLimit("3");
     await open("#/payments");
     await button("Add credit").click();
     await inDialog("Continue").click();
