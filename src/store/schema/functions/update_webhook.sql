@@ -12,8 +12,12 @@ BEGIN
       disabled_reason = CASE WHEN v_new.state = 'disabled' THEN w.disabled_reason ELSE '' END,
       enabled_at = CASE WHEN v_new.state = 'enabled' AND v_old.state <> 'enabled' THEN clock_timestamp() ELSE w.enabled_at END
     WHERE w.lane = p_lane AND w.id = p_id;
-  UPDATE webhook_queues q SET blocked_until = '-infinity'
-    WHERE q.lane = p_lane AND q.webhook_id = p_id AND v_new.state <> v_old.state;
+  -- An insert, because it waits for a claim that has created the queue and finds the webhook paused.
+  IF v_new.state <> v_old.state THEN
+    INSERT INTO webhook_queues AS q (lane, webhook_id, is_of_operators, due_at)
+      VALUES (p_lane, p_id, p_id LIKE 'who\_%', 'infinity')
+      ON CONFLICT ON CONSTRAINT webhook_queues_pkey DO UPDATE SET blocked_until = '-infinity';
+  END IF;
   PERFORM log_webhook_change(p_act, p_lane, p_id, v_old.account_id);
   RETURN QUERY SELECT * FROM view_webhooks(p_lane, v_old.account_id, p_id);
 END
