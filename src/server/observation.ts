@@ -53,7 +53,7 @@ export class Observation {
     this.#admitted = admitted;
   }
 
-  setModel(model: string): void {
+  setModel(model: string | undefined): void {
     this.#model = model;
   }
 

@@ -85,8 +85,9 @@ export class CallServer {
     const share = this.#budget.openShare(admitted.key?.accountId);
     const call = new ServiceCall(exchange, admitted, observation, share);
     try {
+      if (!exchange.canJoinAdmission) await call.requireAdmission();
       // Most bodies arrive with their head.
-      if (admitted.pending) await immediate();
+      else if (admitted.pending) await immediate();
       const reading = exchange.read(share);
       const message = reading instanceof Promise ? await call.admittedBefore(reading) : reading;
       const { method } = exchange;
@@ -204,7 +205,7 @@ export class ServiceCall implements ApiCall {
   /** Decides the admission if it is still open, once. */
   async requireAdmission(): Promise<void> {
     const pending = this.#takePending();
-    if (pending) this.#setAdmitted(await pending.decide());
+    if (pending) await this.#admit(pending.decide());
   }
 
   #takePending(): PendingAdmission | undefined {
@@ -213,9 +214,15 @@ export class ServiceCall implements ApiCall {
     return pending;
   }
 
-  #setAdmitted(admitted: Admitted): void {
-    this.#admitted = admitted;
-    recordAdmission(this.exchange, admitted, this.#observation);
+  async #admit(admission: Promise<Admitted>): Promise<void> {
+    try {
+      this.#admitted = await admission;
+    } catch (error) {
+      // The call is recorded like one that was refused before it was read.
+      this.#observation.setModel(undefined);
+      throw error;
+    }
+    recordAdmission(this.exchange, this.#admitted, this.#observation);
   }
 
   get key(): AdmittedKey {
@@ -305,7 +312,7 @@ export class ServiceCall implements ApiCall {
     return {
       request: pending.request,
       accept: async (admission) => {
-        this.#setAdmitted(await pending.accept(admission));
+        await this.#admit(pending.accept(admission));
         caller.key = this.key;
       },
     };

@@ -57,7 +57,7 @@ function auditIn(pieceRows: number): Promise<AuditReport> {
   return audit(pool, new AbortController().signal, pieceRows);
 }
 
-function inOrder({ findings, ...totals }: AuditReport) {
+function inOrder({ findings, startedAt: _, ...totals }: AuditReport) {
   const texts = findings.map((finding) => `${finding.account_id} ${finding.rule} ${finding.detail}`);
   return { ...totals, findings: texts.sort() };
 }

@@ -120,6 +120,25 @@ test("a refusal of the gate comes before any other error of the call", async () 
   expect(await generate(other.secret, wrong)).toMatchObject({ status: 401 });
 });
 
+test.each([
+  ["/v1/generate", "application/json"],
+  ["/vx.v1.GenerateService/StreamGenerate", "application/grpc-web+json"],
+])("a refusal of the gate comes before the error of a stream: %s", async (path, type) => {
+  const other = await admittedBefore();
+  await metered.operator.revokeKey({ keyId: other.id });
+  const json = Buffer.from(
+    JSON.stringify({ ...PROMPT, model: "no-model", ...(type.endsWith("/json") && { stream: true }) }),
+  );
+  const head = Buffer.alloc(type.endsWith("/json") ? 0 : 5);
+  if (head.length > 0) head.writeUInt32BE(json.length, 1);
+  const response = await fetch(metered.app.url + path, {
+    method: "POST",
+    headers: { ...bearer(other.secret), "content-type": type },
+    body: Buffer.concat([head, json]),
+  });
+  expect(`${response.headers.get("grpc-message")} ${await response.text()}`).toMatch(/revoked/);
+});
+
 test("a call is charged at the prices of its account that apply when it is admitted", async () => {
   const other = await admittedBefore();
   const { cost = 0 } = await generate(other.secret);
