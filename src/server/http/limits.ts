@@ -56,7 +56,7 @@ export type Limits = { readonly [Name in keyof typeof defaultLimits]: number };
 
 /** Limits for the requests of all calls in one process, as bodies and decoded. */
 export const bodyBudget = {
-  maxBytes: 268_435_456,
+  maxBytes: 335_544_320,
   smallBytes: 67_108_864,
   bodyMs: 120_000,
 } as const;
