@@ -104,6 +104,7 @@ describe.skipIf(!chromiumPath)("the lists and corrections of the operator consol
       await page.getByLabel("State").selectOption("Suspended");
       await eventually(shown).toEqual([`${prefix} idle`]);
       await page.getByLabel("State").selectOption("All states");
+      await eventually(shown).toHaveLength(3);
 
       // A balance needs an order by balance, which it selects.
       await page.getByLabel("Balance below").fill("1.50");

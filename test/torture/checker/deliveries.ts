@@ -67,7 +67,7 @@ async function makeDue(owner: postgres.Sql): Promise<object[]> {
   return await owner.begin(async (transaction) => {
     const pending = await transaction`
       UPDATE deliveries d SET due_at = d.created_at - interval '1 day' WHERE d.state = 'pending'
-        AND NOT EXISTS (SELECT 1 FROM lanes l WHERE l.lane = d.lane AND NOT l.is_owned) RETURNING d.lane, d.webhook_id`;
+        AND ${isOwned(transaction)} RETURNING d.lane, d.webhook_id`;
     await transaction`
       UPDATE webhook_queues q SET due_at = '-infinity', claimed_until = '-infinity', blocked_until = '-infinity'
       WHERE EXISTS (SELECT 1 FROM deliveries d
@@ -107,5 +107,10 @@ function listDeliveries(owner: postgres.Sql): Promise<Delivery[]> {
   return owner<Delivery[]>`
     SELECT regexp_replace(w.url, '^.*/', '') AS of, d.event_id, d.state FROM deliveries d
     JOIN webhooks w ON w.lane IN (d.lane, 1024) AND w.id = d.webhook_id
-    WHERE NOT EXISTS (SELECT 1 FROM lanes l WHERE l.lane = d.lane AND NOT l.is_owned)`;
+    WHERE ${isOwned(owner)}`;
+}
+
+/** A cell that was split off has copies of what other cells own. Only the first cell owns lane 0 and the events of no account. */
+function isOwned(sql: postgres.ISql) {
+  return sql`NOT EXISTS (SELECT 1 FROM lanes l WHERE l.lane = CASE d.lane WHEN 1024 THEN 0 ELSE d.lane END AND NOT l.is_owned)`;
 }
