@@ -19,7 +19,7 @@ type chunk struct {
 	due   time.Time
 }
 
-// Bounds what is on the way in one direction.
+// Limits for the chunks that are delayed in one direction.
 const maxChunks = 4096
 const maxChunk = 1 << 16
 
@@ -48,7 +48,7 @@ func main() {
 	}
 }
 
-// forward sends what one side sends to the other one, later. When one side closes, the other is closed after what was sent.
+// forward copies from one connection to another with the delay. When the source closes, the other one is closed after the last chunk.
 func forward(from, to net.Conn, oneWay time.Duration) {
 	chunks := make(chan chunk, maxChunks)
 	go func() {

@@ -1,6 +1,6 @@
 -- The events of an account: oldest first after the number p_position, or newest first before it; NULL for all. Those of the types, which
 -- are separated by commas, or all. The plans are made once, possibly while the table is empty; only index look-ups in the order of the
--- list are fast at every size, so each order has its own query, and the others are not executed.
+-- list are fast at every size, so each order has a query of its own.
 CREATE OR REPLACE FUNCTION list_events(
   p_lane smallint, p_account_id text, p_types text, p_position bigint, p_is_newest_first boolean, p_limit integer
 ) RETURNS SETOF event_view

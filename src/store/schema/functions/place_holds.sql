@@ -2,7 +2,8 @@
 -- fitted. p_plans are the plans that have limits. The caller holds the locks of the lanes. Outcomes: "held"; "insufficient", with the
 -- threshold of automatic top-ups as the amount, NULL if none can start; "owing" when a reversed payment is still owed, with what is
 -- owed as the amount; "limited" when it does not fit a limit; "revoked" when the key was revoked after admission; with an idempotency
--- key also "answered", "running" and "reused". Each result has the balance and the amount held before the hold. The stored response of
+-- key also "answered", "running" and "reused". p_granted has the number of admitted calls of each admission. A hold that names an
+-- admission is "refused" if its call is not among them, and "outdated" if its amount was computed with other models or prices. Each result has the balance and the amount held before the hold. The stored response of
 -- "answered" is read with get_answer: many long ones would delay the other items of the batch.
 CREATE OR REPLACE FUNCTION place_holds(p_server_id text, p_holds hold_item[], p_granted integer[], p_plans plans_with_limits) RETURNS item_result[]
   LANGUAGE plpgsql
@@ -33,7 +34,7 @@ DECLARE
   v_known_digest text;
   v_running boolean;
   v_outcome text;
-  -- What is left of p_granted.
+  -- The admitted calls that have no hold yet.
   v_granted integer[] := p_granted;
   r record;
 BEGIN
