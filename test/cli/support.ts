@@ -12,6 +12,7 @@ import { vi } from "vitest";
 import { runCommandLine } from "../../src/cli/program.ts";
 import { cleanEnv } from "../support/clean-env.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { closeIdleConnections } from "../support/process.ts";
 
 export const VX: string = fileURLToPath(new URL("../../src/vx.js", import.meta.url));
 
@@ -117,6 +118,7 @@ export async function startServer(): Promise<RunningServer> {
     url,
     database,
     stop: async () => {
+      closeIdleConnections();
       child.kill("SIGTERM");
       const [code] = await exit;
       await database.drop();

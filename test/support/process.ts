@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import { Agent, getGlobalDispatcher, setGlobalDispatcher } from "undici";
 import { vi } from "vitest";
 import { cleanEnv } from "./clean-env.ts";
 
@@ -58,9 +59,17 @@ export function startServerProcess(env: Record<string, string>, options: Process
         { timeout: 45_000, interval: 10 },
       ),
     end: async (signal) => {
+      closeIdleConnections();
       if (options.ownGroup) process.kill(-(child.pid as number), signal);
       else child.kill(signal);
       return await exited;
     },
   };
+}
+
+/** Of fetch(). A server that stops waits five seconds for its callers to close such connections. */
+export function closeIdleConnections(): void {
+  const dispatcher = getGlobalDispatcher();
+  setGlobalDispatcher(new Agent());
+  void dispatcher.close();
 }
