@@ -1,5 +1,6 @@
 import { type ListModelsRequest, ModelService } from "../../gen/vx/v1/model_pb.js";
-import { isAllowed, modelNotAllowed, unknownModel } from "../billing/refusals.ts";
+import { isAllowed } from "../billing/check-request.ts";
+import { modelNotAllowed, unknownModel } from "../billing/refusals.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { Model } from "../domain/model.ts";
 import { cutPage, type Page, readPage } from "../domain/page.ts";

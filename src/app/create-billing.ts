@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
-import type { GenerationDeps } from "../billing/generation.ts";
+import { type GenerationDeps, RunningGenerations } from "../billing/generation.ts";
 import { Meter, type PaidEntry } from "../billing/meter.ts";
-import { RunningGenerations } from "../billing/running-generations.ts";
 import { Settler } from "../billing/settler.ts";
 import type { Ids } from "../domain/ids.ts";
 import { type Lane, laneOfId } from "../domain/lane.ts";

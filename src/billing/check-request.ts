@@ -5,6 +5,7 @@ import { type Capability, type Model, TASK_KINDS } from "../domain/model.ts";
 import { nextTurn } from "../domain/next-turn.ts";
 import { type Format, NO_OPTIONS, type PromptOptions, type Task, type Tool } from "../domain/prompt.ts";
 import { hasMoreCharacters } from "../domain/text.ts";
+import type { AdmittedKey } from "../store/admit.ts";
 import type { PromptProblem } from "../upstreams/dialect.ts";
 import { problemWith } from "../upstreams/dialects.ts";
 import type { GenerationRequest } from "./generation-request.ts";
@@ -19,6 +20,11 @@ const SCHEMA_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
 /** The ledger stores the user. */
 const USER = /^\P{Cc}{0,128}$/u;
+
+/** Whether the key may use the model. */
+export function isAllowed({ models }: Pick<AdmittedKey, "models">, model: Model): boolean {
+  return models === undefined || models.includes(model.id);
+}
 
 /**
  * The checks that requests of all formats share, made before anything is held. The codec of a format checks the

@@ -7,6 +7,7 @@ import type { AdmittedKey } from "../store/admit.ts";
 import type { HoldOutcome, HoldRequest, MinuteLimit, OwingHold, ShortHold } from "../store/bill.ts";
 import type { Billing } from "../store/billing.ts";
 import { checkRequest } from "./check-request.ts";
+import type { RunningGenerations } from "./generation.ts";
 import type { Caller, GenerationRequest } from "./generation-request.ts";
 import {
   boundedSize,
@@ -18,7 +19,6 @@ import {
   type Tokens,
 } from "./generation-size.ts";
 import { insufficientBalance, limitExceeded, type Need, paymentReversed } from "./refusals.ts";
-import type { RunningGenerations } from "./running-generations.ts";
 import type { Settler } from "./settler.ts";
 
 export const MAX_CALL_MS = 600_000;

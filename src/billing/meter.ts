@@ -8,11 +8,11 @@ import type { CountOptions } from "../domain/prompt-texts.ts";
 import type { AdmittedKey } from "../store/admit.ts";
 import type { HoldRequest, MinuteLimit } from "../store/bill.ts";
 import type { PriceLists } from "../store/prices.ts";
-import { checkRequest, checkStorable } from "./check-request.ts";
+import type { GenerationSpec } from "./charge.ts";
+import { checkRequest, checkStorable, isAllowed } from "./check-request.ts";
 import { Generation, type GenerationDeps, PieceStream } from "./generation.ts";
 import type { Caller, GenerationRequest, Idempotency, Piece, Reply } from "./generation-request.ts";
 import { countInput, imageTokensOf, loweredMaxTokensOf, type Size } from "./generation-size.ts";
-import type { GenerationSpec } from "./generation-state.ts";
 import {
   type HoldDeps,
   MAX_CALL_MS,
@@ -23,7 +23,7 @@ import {
   type QuoteDeps,
   quoteOf,
 } from "./hold.ts";
-import { isAllowed, modelNotAllowed, unknownModel } from "./refusals.ts";
+import { modelNotAllowed, unknownModel } from "./refusals.ts";
 import { decodeAnswer, interrupted, type StoredAnswer } from "./stored-answer.ts";
 
 type MeterDeps = GenerationDeps &

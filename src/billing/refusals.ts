@@ -163,11 +163,6 @@ export function maxCostTooLow(required: Micros, maxCost: Micros): DomainError {
   });
 }
 
-/** Whether the key may use the model. */
-export function isAllowed({ models }: Pick<AdmittedKey, "models">, model: Model): boolean {
-  return models === undefined || models.includes(model.id);
-}
-
 /** The 403 error of a call with a key that may not use the model. */
 export function modelNotAllowed({ models = [] }: Pick<AdmittedKey, "models">, model: Model): DomainError {
   return new DomainError("model_not_allowed", {

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { type Lane, laneRanges } from "../domain/lane.ts";
+import { Session } from "../store/driver/connection.ts";
 import { type DatabaseAddress, endpointsOf } from "../store/driver/endpoints.ts";
-import { Session } from "../store/driver/session.ts";
 import type { CellToMigrate } from "./migrate-cell.ts";
 import { SplitSource } from "./split-source.ts";
 import { SplitStandby, startTimeOf } from "./split-standby.ts";

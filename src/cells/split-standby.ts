@@ -1,5 +1,5 @@
 import type { DatabaseAddress } from "../store/driver/connect.ts";
-import type { Session } from "../store/driver/session.ts";
+import type { Session } from "../store/driver/connection.ts";
 import { openServer, readSplit, requireMonitoring, type Split, SplitError } from "./split-state.ts";
 
 const PROMOTION_SECONDS = 30;

@@ -1,6 +1,6 @@
 import type { Lane } from "../domain/lane.ts";
+import { Session, type Sql } from "../store/driver/connection.ts";
 import { type DatabaseAddress, endpointsOf } from "../store/driver/endpoints.ts";
-import { Session, type Sql } from "../store/driver/session.ts";
 
 /** A split cannot begin or continue. The message is for the operator. */
 export class SplitError extends Error {}

@@ -2,6 +2,7 @@ import {
   type DescField,
   type DescMessage,
   fromJson,
+  type Message,
   type JsonValue as MutableJson,
   toJson,
 } from "@bufbuild/protobuf";
@@ -84,4 +85,12 @@ export function isUntyped(desc: DescMessage): boolean {
 /** A Struct is stored as a plain object, except inside google.protobuf.Value. */
 export function holdsPlainObject(field: DescField): boolean {
   return field.message?.typeName === "google.protobuf.Struct" && !isUntyped(field.parent);
+}
+
+/** The value of a field; undefined if it has presence and is not set. */
+export function readField(field: DescField, message: Message): unknown {
+  const fields = message as unknown as Readonly<Record<string, unknown>>;
+  if (!field.oneof) return fields[field.localName];
+  const group = fields[field.oneof.localName] as { readonly case?: string; readonly value?: unknown };
+  return group.case === field.localName ? group.value : undefined;
 }

@@ -3,7 +3,7 @@ import { type DescField, type DescMessage, type Message, ScalarType } from "@buf
 import type { Value } from "@bufbuild/protobuf/wkt";
 import type { JsonObject, JsonValue } from "../domain/json.ts";
 import { nextTurn } from "../domain/next-turn.ts";
-import { holdsPlainObject, isUntyped, jsonOf } from "./plain-values.ts";
+import { holdsPlainObject, isUntyped, jsonOf, readField } from "./plain-values.ts";
 
 /** Hashing one slice takes about a millisecond; then the event loop runs other work. */
 const SLICE_CHARACTERS = 524_288;
@@ -126,12 +126,4 @@ class SlicedHash {
     this.#pending = "";
     this.#room = SLICE_CHARACTERS;
   }
-}
-
-/** The value of a field; undefined if it has presence and is not set. */
-export function readField(field: DescField, message: Message): unknown {
-  const fields = message as unknown as Readonly<Record<string, unknown>>;
-  if (!field.oneof) return fields[field.localName];
-  const group = fields[field.oneof.localName] as { readonly case?: string; readonly value?: unknown };
-  return group.case === field.localName ? group.value : undefined;
 }

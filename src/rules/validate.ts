@@ -17,9 +17,8 @@ import { DomainError } from "../domain/errors.ts";
 import { type JsonObject, type JsonValue, knownJsonText } from "../domain/json.ts";
 import { charactersOf, unitsOf } from "../domain/text.ts";
 import { maxCharactersOf, tooLong } from "./limits.ts";
-import { holdsPlainObject, isUntyped, jsonOf } from "./plain-values.ts";
+import { holdsPlainObject, isUntyped, jsonOf, readField } from "./plain-values.ts";
 import { fieldForUnknown } from "./policy.ts";
-import { readField } from "./request-digest.ts";
 
 const validator = createValidator();
 

@@ -56,7 +56,9 @@ function serve(
 ): Promise<void> | void {
   const path = pathOf(request) ?? "";
   const isHostValid = hasValidHost(request);
-  const isOriginAllowed = cors?.setHeaders(request, response) === true;
+  // Only browsers send an origin.
+  const isOriginAllowed =
+    request.headers.origin !== undefined && cors?.setHeaders(request, response) === true;
   if (isOriginAllowed && isHostValid && isPreflight(request)) {
     answerPreflight(response, requestId);
     return;

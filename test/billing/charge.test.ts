@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { chargeOf, type Ended } from "../../src/billing/charge.ts";
-import type { Ending, Stop } from "../../src/billing/generation-state.ts";
+import { chargeOf, type Ended, type Ending, type Stop } from "../../src/billing/charge.ts";
 import { DomainError } from "../../src/domain/errors.ts";
 import type { Output } from "../../src/domain/output.ts";
 import { outputTokensOf, usageOf } from "../../src/domain/usage.ts";

@@ -1,11 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { chargeOf, type Ended } from "../../src/billing/charge.ts";
-import {
-  canBecome,
-  type Ending,
-  type GenerationSpec,
-  type GenerationState,
-} from "../../src/billing/generation-state.ts";
+import { chargeOf, type Ended, type Ending, type GenerationSpec } from "../../src/billing/charge.ts";
+import { canBecome, type GenerationState } from "../../src/billing/generation.ts";
 import type { Usage } from "../../src/domain/usage.ts";
 import { TokenCounter } from "../../src/tokens/token-counter.ts";
 import { Progress } from "../../src/upstreams/upstream.ts";

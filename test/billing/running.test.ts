@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { RunningGenerations } from "../../src/billing/running-generations.ts";
+import { RunningGenerations } from "../../src/billing/generation.ts";
 
 const reason = (take: () => void) => {
   try {

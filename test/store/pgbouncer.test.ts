@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import postgres from "postgres";
 import { describe, expect, inject, onTestFinished, test } from "vitest";
 import { Connection } from "../../src/store/driver/connection.ts";
+import { Hosts } from "../../src/store/driver/hosts.ts";
 import { migrate } from "../../src/store/schema/migrate.ts";
 import { startTestApp } from "../support/app.ts";
 import { createTestDatabase } from "../support/database.ts";
@@ -30,7 +31,7 @@ describe.skipIf(!pgbouncer)(title, () => {
     // A second connection through the same pooler, after the first one has released its backend.
     for (let i = 0; i < 2; i++) {
       const options = { statementTimeoutMs: 300, name: "behind a pooler", role: "vx_app" };
-      const connection = new Connection({ kind: "url", url }, options);
+      const connection = new Connection(new Hosts({ kind: "url", url }), options);
       const [row] = (await connection.query(
         `SELECT current_user AS role, current_setting('statement_timeout') AS timeout,
            current_setting('application_name') AS name, $1::int AS number`,

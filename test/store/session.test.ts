@@ -2,6 +2,7 @@ import { type AddressInfo, createServer, type Socket } from "node:net";
 import { afterEach, beforeEach, expect, inject, test, vi } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { Connection } from "../../src/store/driver/connection.ts";
+import { Hosts } from "../../src/store/driver/hosts.ts";
 import { TEST_ACTION_JSON } from "../support/action.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { started } from "../support/started.ts";
@@ -13,7 +14,7 @@ let connection: Connection;
 
 const shared = started(() => createTestDatabase());
 beforeEach(() => {
-  connection = new Connection(shared.address, OPTIONS);
+  connection = new Connection(new Hosts(shared.address), OPTIONS);
 });
 afterEach(() => connection.close());
 
@@ -75,10 +76,8 @@ test("a statement whose connection takes too long to open is not executed later"
   const { folder } = shared.address as { folder: string };
   const password = inject("passwords").owner;
   const route = await Line.start({ path: `${folder}/.s.PGSQL.5432` });
-  const slow = new Connection(
-    { kind: "url", url: `postgres://postgres:${password}@127.0.0.1:${route.port}/${nameOf(shared)}` },
-    OPTIONS,
-  );
+  const url = `postgres://postgres:${password}@127.0.0.1:${route.port}/${nameOf(shared)}`;
+  const slow = new Connection(new Hosts({ kind: "url", url }), OPTIONS);
   route.set({ holdsBack: true });
   await expect(slow.query(writing("acct_late"), [])).rejects.toMatchObject({
     reason: "unavailable",
@@ -99,7 +98,8 @@ test("a server that closes every connection at once is tried once per statement"
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
-  const lost = new Connection({ kind: "url", url: `postgres://x@127.0.0.1:${port}/x` }, OPTIONS);
+  const url = `postgres://x@127.0.0.1:${port}/x`;
+  const lost = new Connection(new Hosts({ kind: "url", url }), OPTIONS);
   for (let i = 0; i < 2; i++) {
     await expect(lost.query("SELECT 1", [])).rejects.toMatchObject({
       reason: "unavailable",

@@ -6,7 +6,7 @@ import { EmbedResponseSchema } from "../../gen/vx/v1/embed_pb.js";
 import { GenerateRequestSchema } from "../../gen/vx/v1/generate_pb.js";
 import { KeyService, UpdateKeyRequestSchema } from "../../gen/vx/v1/key_pb.js";
 import { generationRequestOfChat } from "../../src/api/chat/request.ts";
-import { generationRequestOf } from "../../src/api/generate/request.ts";
+import { generationRequestOf } from "../../src/api/generate/service.ts";
 import { generationRequestOfMessage } from "../../src/api/messages/request.ts";
 import { settingsOf } from "../../src/api/responses/reply.ts";
 import { generationRequestOfResponses } from "../../src/api/responses/request.ts";

@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { Slots } from "../../src/upstreams/runner/slots.ts";
+import { Slots } from "../../src/upstreams/runner/guarded-upstream.ts";
 import { NEVER } from "./support.ts";
 
 const OPTIONS = { maxRunning: 16, maxWaiting: 80, maxWaitMs: 60_000 };

@@ -1,7 +1,6 @@
-import { Connection } from "../../store/driver/connection.ts";
+import { Connection, Session, type SessionOptions } from "../../store/driver/connection.ts";
 import { type DatabaseAddress, type Endpoint, endpointAt } from "../../store/driver/endpoints.ts";
 import { Hosts } from "../../store/driver/hosts.ts";
-import { Session, type SessionOptions } from "../../store/driver/session.ts";
 
 /** Every node of the cluster has this metadata. All tables of a distributed schema are on one node. */
 const PLACEMENT = `

@@ -10,8 +10,8 @@ import {
 import type { MethodFunction } from "../../api/define-service.ts";
 import { type Reader, Readers, type UnknownFields } from "../../codec/json/reader.ts";
 import { fieldWriterOf, type Writer, writerOf } from "../../codec/json/writer.ts";
+import { readField } from "../../rules/plain-values.ts";
 import { PolicyError, surfaceOf } from "../../rules/policy.ts";
-import { readField } from "../../rules/request-digest.ts";
 import { type PrepareOptions, prepareMethod, type ServedMethod } from "../call.ts";
 import {
   type HttpBinding,

@@ -1,8 +1,8 @@
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 
-/** Below this size compression costs more than it saves. */
-const MIN_BYTES = 1_024;
+/** Below this size compression costs more than it saves; Connect uses the same limit. */
+export const MIN_COMPRESSED_BYTES = 1_024;
 /** Brotli's default quality takes a hundred times as long and saves only a tenth more. */
 const BROTLI_QUALITY = 4;
 
@@ -17,13 +17,9 @@ const ENCODERS = {
 
 export type Encoding = keyof typeof ENCODERS;
 
-export function isWorthCompressing(text: string): boolean {
-  return text.length >= MIN_BYTES;
-}
-
 /** The encoding of a response: the one the caller prefers, Brotli before gzip; undefined for none. */
 export function chooseEncoding(accepted: string | string[] | undefined, text: string): Encoding | undefined {
-  if (accepted === undefined || !isWorthCompressing(text)) return undefined;
+  if (accepted === undefined || text.length < MIN_COMPRESSED_BYTES) return undefined;
   const weights = readWeights(String(accepted));
   const weight = (name: string) => weights.get(name) ?? weights.get("*") ?? 0;
   const [best] = (Object.keys(ENCODERS) as Encoding[]).sort((a, b) => weight(b) - weight(a));

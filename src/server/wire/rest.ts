@@ -33,7 +33,7 @@ import {
 import { eventText, type RestSurface } from "../rest/surfaces.ts";
 import { describeUnsupported } from "../rest/unsupported-apis.ts";
 import type { CallServer } from "../serve-call.ts";
-import { chooseEncoding, compress, type Encoding, isWorthCompressing } from "./compress.ts";
+import { chooseEncoding, compress, type Encoding, MIN_COMPRESSED_BYTES } from "./compress.ts";
 
 type RestOptions = PrepareOptions & {
   readonly calls: CallServer;
@@ -236,7 +236,7 @@ class RestExchange extends Exchange {
     for (const [name, value] of other?.headers(message) ?? []) this.setHeader(name, value);
     const text = other ? other.text(message) : endpoint.write(message);
     const contentType = other?.contentType ?? "application/json";
-    if (isWorthCompressing(text)) {
+    if (text.length >= MIN_COMPRESSED_BYTES) {
       // Also set on uncompressed responses: another caller may get a compressed one.
       this.#addVary("accept-encoding");
       const encoding = chooseEncoding(this.headers("accept-encoding").join(","), text);

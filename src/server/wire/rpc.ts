@@ -36,7 +36,7 @@ import {
   stopBody,
   untilWritable,
 } from "../http/message.ts";
-import { compress } from "./compress.ts";
+import { compress, MIN_COMPRESSED_BYTES } from "./compress.ts";
 
 /** The format of a call over gRPC, gRPC-Web or Connect: its content type, and the headers of its protocol. */
 export type RpcFormat = {
@@ -133,9 +133,6 @@ export const acceptCompression: Compression[] = [
 export function isKnownEncoding(name: string | string[] | undefined): boolean {
   return name === undefined || name === "identity" || acceptCompression.some((known) => known.name === name);
 }
-
-/** As in Connect. */
-const MIN_COMPRESSED_BYTES = 1_024;
 
 /** A call over gRPC, gRPC-Web or Connect that is served without Connect. */
 export abstract class RpcExchange extends Exchange<RpcMethod> {

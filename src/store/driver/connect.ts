@@ -1,9 +1,9 @@
+import type { Session, SessionOptions, Sql } from "./connection.ts";
 import type { DatabaseAddress } from "./endpoints.ts";
 import { Hosts } from "./hosts.ts";
-import type { Session, SessionOptions, Sql } from "./session.ts";
 
+export type { Sql } from "./connection.ts";
 export type { DatabaseAddress } from "./endpoints.ts";
-export type { Sql } from "./session.ts";
 
 /**
  * Number of comparisons of two connections. More than one is needed because the pooler may have other

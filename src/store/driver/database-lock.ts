@@ -1,5 +1,6 @@
 import { Connection } from "./connection.ts";
 import type { DatabaseAddress } from "./endpoints.ts";
+import { Hosts } from "./hosts.ts";
 
 const LOCK = 7_665_121;
 /** PostgreSQL releases the lock of a killed server within this time. */
@@ -13,7 +14,7 @@ export class DatabaseLock {
 
   /** `program` names this process to others that need the lock. */
   constructor(address: DatabaseAddress, program: string) {
-    this.#connection = new Connection(address, {
+    this.#connection = new Connection(new Hosts(address), {
       statementTimeoutMs: WAIT_MS,
       name: `vx ${program}, process ${process.pid}`,
     });

@@ -1,10 +1,9 @@
 import { DomainError } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
 import type { Cells } from "./cells.ts";
-import { Connection, type Parameter } from "./connection.ts";
+import { Connection, type Parameter, Session, type SessionOptions } from "./connection.ts";
 import { type DatabaseAddress, type Endpoint, endpointsOf } from "./endpoints.ts";
 import { Hosts } from "./hosts.ts";
-import { Session, type SessionOptions } from "./session.ts";
 import { fromDatabaseError, isServerAbsent, SchemaMoved } from "./store-error.ts";
 
 export type DatabaseOptions = SessionOptions & {

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
+import { type History, ReadOnlyError, Session, type SessionOptions } from "./connection.ts";
 import { type DatabaseAddress, type Endpoint, endpointsOf } from "./endpoints.ts";
-import { type History, ReadOnlyError, Session, type SessionOptions } from "./session.ts";
 
 /** A host that does not respond delays the attempt on the next one by this time. */
 const STAGGER_MS = 300;

@@ -5,8 +5,7 @@ import { problemWith } from "../dialects.ts";
 import type { Upstream, UpstreamCall, UpstreamEvent } from "../upstream.ts";
 import { UpstreamFailure } from "../upstream-failure.ts";
 import type { BreakerOptions, CircuitState, CircuitTools } from "./breaker.ts";
-import { type Attempt, GuardedUpstream, type OnReport } from "./guarded-upstream.ts";
-import type { SlotOptions } from "./slots.ts";
+import { type Attempt, GuardedUpstream, type OnReport, type SlotOptions } from "./guarded-upstream.ts";
 
 export type RunnerLimits = {
   readonly slots: SlotOptions;

@@ -1,7 +1,6 @@
 import type { Delta, FinishReason } from "../../domain/output.ts";
 import type { Prompt } from "../../domain/prompt.ts";
-import type { Plan, Segment } from "./plan.ts";
-import { type NextToken, tokensWithin } from "./text.ts";
+import { type NextToken, type Plan, type Segment, tokensWithin } from "./plan.ts";
 
 const PIECE_TOKENS = 4;
 

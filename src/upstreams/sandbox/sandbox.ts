@@ -1,10 +1,9 @@
 import { SANDBOX_IMAGE_TOKENS, type SandboxSettings } from "../../domain/model.ts";
 import { nextTurn, TurnMeter } from "../../domain/next-turn.ts";
-import type { Delta } from "../../domain/output.ts";
+import { type Delta, UnreadDeltas } from "../../domain/output.ts";
 import type { Prompt, PromptMessage } from "../../domain/prompt.ts";
 import { imagesIn, type PromptInput, textsOfMessage } from "../../domain/prompt-texts.ts";
 import { usageOf } from "../../domain/usage.ts";
-import { UnreadDeltas } from "../unread-deltas.ts";
 import { Progress, type Upstream, type UpstreamEnd, type UpstreamEvent } from "../upstream.ts";
 import { SandboxPieces } from "./pieces.ts";
 import { directiveOf, planOf, requestedFailure } from "./plan.ts";

@@ -36,7 +36,7 @@ export const VARIANTS: readonly Variant[] = [
     name: "streams of a revoked key continue",
     under: "none",
     code: {
-      file: "src/billing/running-generations.ts",
+      file: "src/billing/generation.ts",
       find: "if (prompt.streamed && ",
       put: "if (false && ",
     },
