@@ -1,41 +1,29 @@
-import type { Value } from "@bufbuild/protobuf/wkt";
 import { EmbeddingsService } from "../../gen/vx/openai/v1/embeddings_pb.js";
-import { EmbedService } from "../../gen/vx/v1/embed_pb.js";
+import { type Embedding, EmbedService } from "../../gen/vx/v1/embed_pb.js";
 import type { GenerationRequest } from "../billing/generation-request.ts";
 import { base64OfVector } from "../domain/base64.ts";
-import { nextTurn, TurnMeter } from "../domain/next-turn.ts";
 import type { Format } from "../domain/prompt.ts";
 import { inputTokensOf } from "../domain/usage.ts";
-import { jsonOf, valueOfJson, valueOfJsonText } from "../rules/plain-values.ts";
+import { jsonOf, lazyValueOf } from "../rules/plain-values.ts";
 import { defineService } from "./define-service.ts";
 import { summaryOf } from "./generate/reply.ts";
 import { recordedUser } from "./request-values.ts";
 import { textsAt } from "./token-texts.ts";
 
-/** Converting this many values takes a few milliseconds. */
-const VALUES_PER_TURN = 16_384;
+/** The numbers are created when they are written: a list of them takes at least twice the memory of the vector. */
+class LazyEmbedding implements Embedding {
+  readonly $typeName = "vx.v1.Embedding";
+  readonly index: number;
+  readonly #vector: Float32Array;
 
-/** Converts vectors in turns of the event loop. */
-async function convert<Result>(
-  vectors: readonly Float32Array[] = [],
-  resultOf: (vector: Float32Array, index: number) => Result,
-): Promise<Result[]> {
-  const results: Result[] = [];
-  const meter = new TurnMeter(VALUES_PER_TURN);
-  for (const [index, vector] of vectors.entries()) {
-    results.push(resultOf(vector, index));
-    if (meter.isDue(vector.length)) await nextTurn();
+  constructor(vector: Float32Array, index: number) {
+    this.index = index;
+    this.#vector = vector;
   }
-  return results;
-}
 
-function inBase64(vector: Float32Array): Value {
-  return valueOfJson(base64OfVector(vector));
-}
-
-function inNumbers(vector: Float32Array): Value {
-  const numbers = [...vector];
-  return valueOfJsonText(numbers, JSON.stringify(numbers));
+  get values(): number[] {
+    return [...this.#vector];
+  }
 }
 
 /** Unknown fields are ignored: OpenAI's clients send fields that this server does not know. */
@@ -54,13 +42,14 @@ export const embeddingsService = defineService(
       });
       const reply = await meter.complete(call.caller(request), asked);
       const promptTokens = BigInt(inputTokensOf(reply.usage));
-      const write = encodingFormat === "base64" ? inBase64 : inNumbers;
+      const jsonOfVector =
+        encodingFormat === "base64" ? base64OfVector : (vector: Float32Array) => [...vector];
       return {
         object: "list",
-        data: await convert(reply.vectors, (vector, index) => ({
+        data: (reply.vectors ?? []).map((vector, index) => ({
           object: "embedding",
           index,
-          embedding: write(vector),
+          embedding: lazyValueOf(() => jsonOfVector(vector)),
         })),
         model: reply.model,
         usage: { promptTokens, totalTokens: promptTokens, costMicros: reply.costMicros },
@@ -78,12 +67,12 @@ export const embedService = defineService(EmbedService, {
     const asked = embeddingRequestOf({ format: "native", model, texts, dimensions, user: "" });
     const reply = await meter.complete(call.caller(request), asked);
     const { id, usage, balanceMicros } = summaryOf(reply);
-    const embeddings = await convert(reply.vectors, (vector, index) => ({ index, values: [...vector] }));
+    const embeddings = (reply.vectors ?? []).map((vector, index) => new LazyEmbedding(vector, index));
     return { id, model: reply.model, embeddings, usage, balanceMicros };
   },
 });
 
-type Embedding = {
+type EmbeddingRequest = {
   readonly format: Format;
   readonly model: string;
   readonly texts: readonly string[];
@@ -94,7 +83,7 @@ type Embedding = {
 };
 
 /** Each text is a message, so that it is counted and sent like any other input. */
-function embeddingRequestOf({ texts, dimensions, ...rest }: Embedding): GenerationRequest {
+function embeddingRequestOf({ texts, dimensions, ...rest }: EmbeddingRequest): GenerationRequest {
   return {
     ...rest,
     messages: texts.map((content) => ({ role: "user", content })),

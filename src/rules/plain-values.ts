@@ -30,18 +30,22 @@ class JsonHolder implements Value {
   }
 
   #createKind(): Value["kind"] {
-    this.#kind ??= fromJson(ValueSchema, this.#json as MutableJson).kind;
+    this.#kind ??= fromJson(ValueSchema, this.json as MutableJson).kind;
     return this.#kind;
   }
 }
 
-/** Also has the JSON text of a large value, which was written in parts so that other calls ran in between. */
-class JsonTextHolder extends JsonHolder {
-  readonly text: string;
+/** Creates its JSON each time it is read: a large value is in memory only while it is written. */
+class LazyJsonHolder extends JsonHolder {
+  readonly #create: () => JsonValue;
 
-  constructor(json: JsonValue, text: string) {
-    super(json);
-    this.text = text;
+  constructor(create: () => JsonValue) {
+    super(null);
+    this.#create = create;
+  }
+
+  override get json(): JsonValue {
+    return this.#create();
   }
 }
 
@@ -60,13 +64,9 @@ export function jsonOf(value: Value): JsonValue {
   return value instanceof JsonHolder ? value.json : toJson(ValueSchema, value);
 }
 
-/** The value of an untyped field whose JSON text is known. */
-export function valueOfJsonText(json: JsonValue, text: string): Value {
-  return new JsonTextHolder(json, text);
-}
-
-export function jsonTextOf(value: Value): string {
-  return value instanceof JsonTextHolder ? value.text : JSON.stringify(jsonOf(value));
+/** The value of an untyped field that is created when it is written. */
+export function lazyValueOf(create: () => JsonValue): Value {
+  return new LazyJsonHolder(create);
 }
 
 /**

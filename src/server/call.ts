@@ -92,6 +92,7 @@ export type Channel = {
   /** Only on a stream, where `writableEnded` is also true after a reset. */
   readonly aborted?: boolean;
   readonly headersSent: boolean;
+  write(piece: string | Uint8Array): boolean;
   once(event: "close" | "drain", listener: () => void): unknown;
   off(event: "close" | "drain", listener: () => void): unknown;
 };

@@ -11,15 +11,13 @@ import { reflect } from "@bufbuild/protobuf/reflect";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Surface } from "../../gen/vx/options/v1/options_pb.js";
-import { EmbedResponseSchema } from "../../gen/vx/v1/embed_pb.js";
 import { hasOwnNull, isWrapper } from "../../src/codec/json/well-known.ts";
-import { writeLongLists, writerOf } from "../../src/codec/json/writer.ts";
+import { writerOf } from "../../src/codec/json/writer.ts";
 
 import { omitsUnset } from "../../src/rules/policy.ts";
 
 import { testFile } from "../rest/descriptors.ts";
 import { runs } from "../support/runs.ts";
-import { turnsOf } from "../support/turns.ts";
 import { anyMessage } from "./any-message.ts";
 import { Digits, type ExactJson, parseExact } from "./exact-json.ts";
 import { messageTypes, testTypes } from "./messages.ts";
@@ -123,16 +121,4 @@ test("a message with the option omit_unset leaves out its unset fields with pres
   );
   const usual = testFile(messages).message("Event");
   expect(writerOf(usual)(create(usual))).toBe('{"type":"","index":null,"inner":null,"list":[],"text":null}');
-});
-
-test("a list that is printed in turns has the text of one that is printed at once", async () => {
-  const embeddings = Array.from({ length: 300 }, (_, index) => ({
-    index,
-    values: Array(40).fill(index / 7),
-  }));
-  const message = create(EmbedResponseSchema, { id: "a", embeddings });
-  const atOnce = writerOf(EmbedResponseSchema)(message);
-  expect(await turnsOf(async () => writeLongLists(EmbedResponseSchema, message))).toBeGreaterThan(3);
-  expect(writerOf(EmbedResponseSchema)(message)).toBe(atOnce);
-  expect(writeLongLists(EmbedResponseSchema, create(EmbedResponseSchema, { id: "a" }))).toBeUndefined();
 });

@@ -15,8 +15,6 @@ beforeAll(async () => {
   for (let i = 0; i < 9; i++) await createTestKey(operator, { accountId: key.accountId });
 });
 
-const large = "x".repeat(1_024);
-
 test.each([
   ["gzip", "gzip"],
   ["br", "br"],
@@ -39,12 +37,11 @@ test.each([
   ["__proto__, constructor", undefined],
   [",,;;q=,", undefined],
 ])("Accept-Encoding %j selects %s", (accepted, encoding) => {
-  expect(chooseEncoding(accepted, large)).toBe(encoding);
-  expect(chooseEncoding(accepted, large.slice(1))).toBe(undefined);
+  expect(chooseEncoding([accepted])).toBe(encoding);
 });
 
 test("without Accept-Encoding the response is not compressed", () => {
-  expect(chooseEncoding(undefined, large)).toBe(undefined);
+  expect(chooseEncoding([])).toBe(undefined);
 });
 
 describe.each(https)("over $name", ({ send }) => {

@@ -2,7 +2,7 @@ import { create, fromJson, type JsonValue, toBinary } from "@bufbuild/protobuf";
 import { CreateMessageRequestSchema } from "../../gen/vx/anthropic/v1/messages_pb.js";
 import { type ChatMessage, CreateChatCompletionRequestSchema } from "../../gen/vx/openai/v1/chat_pb.js";
 import { CreateResponseRequestSchema } from "../../gen/vx/openai/v1/responses_pb.js";
-import { EmbedResponseSchema } from "../../gen/vx/v1/embed_pb.js";
+import { type EmbedResponse, EmbedResponseSchema } from "../../gen/vx/v1/embed_pb.js";
 import { GenerateRequestSchema } from "../../gen/vx/v1/generate_pb.js";
 import { KeyService, UpdateKeyRequestSchema } from "../../gen/vx/v1/key_pb.js";
 import { generationRequestOfChat } from "../../src/api/chat/request.ts";
@@ -15,7 +15,8 @@ import { readBinary } from "../../src/codec/binary/read-message.ts";
 import { BodyBudget } from "../../src/codec/body-budget.ts";
 import { decode, readJsonMessage, weighMessage } from "../../src/codec/decode.ts";
 import { Readers } from "../../src/codec/json/reader.ts";
-import { writeLongLists } from "../../src/codec/json/writer.ts";
+import { writeInParts, writerOf } from "../../src/codec/json/writer.ts";
+import { binaryParts, lengthOf, type Parts, protoJsonParts } from "../../src/codec/message-parts.ts";
 import { finishInTurns } from "../../src/codec/steps.ts";
 import { checkConversation } from "../../src/domain/conversation.ts";
 import { MAX_IMAGE_BYTES } from "../../src/domain/image.ts";
@@ -275,6 +276,27 @@ const schemas: readonly LargeWork[] = Object.entries(HOSTILE_SCHEMAS).map(([name
   prepare: () => async () => valueOfSchema(schema),
 }));
 
+const embeddingForms: readonly LargeWork[] = (
+  [
+    [
+      "REST JSON",
+      153,
+      (message) => writeInParts(writerOf(EmbedResponseSchema), EmbedResponseSchema, message),
+    ],
+    ["ProtoJSON", 153, (message) => protoJsonParts(EmbedResponseSchema, message, {})],
+    ["binary", 31, (message) => binaryParts(EmbedResponseSchema, message)],
+  ] satisfies [name: string, minTurns: number, partsOf: (message: EmbedResponse) => Parts][]
+).map(([name, minTurns, partsOf]) => ({
+  name: `2,000 embeddings of 256 numbers: encoded as ${name}`,
+  minTurns,
+  prepare: () => {
+    const values = Array.from({ length: 256 }, (_, i) => Math.fround(1 / (i + 3)));
+    const embeddings = Array.from({ length: 2_000 }, (_, index) => ({ index, values }));
+    const message = create(EmbedResponseSchema, { embeddings });
+    return () => lengthOf(partsOf(message));
+  },
+}));
+
 const upstreamWork: readonly LargeWork[] = [
   {
     name: "a reply of 32,000 tokens of the sandbox",
@@ -302,16 +324,7 @@ const upstreamWork: readonly LargeWork[] = [
       return () => sandboxVectors(messages, 4_096);
     },
   },
-  {
-    name: "2,000 embeddings of 256 numbers: printed",
-    minTurns: 285,
-    prepare: () => {
-      const values = Array.from({ length: 256 }, (_, i) => Math.fround(1 / (i + 3)));
-      const embeddings = Array.from({ length: 2_000 }, (_, index) => ({ index, values }));
-      const message = create(EmbedResponseSchema, { embeddings });
-      return async () => writeLongLists(EmbedResponseSchema, message);
-    },
-  },
+  ...embeddingForms,
   {
     name: "a conversation of 32 MiB: encoded as JSON",
     minTurns: 480,

@@ -9,8 +9,7 @@ import {
 } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { FeatureSet_FieldPresence, type Value } from "@bufbuild/protobuf/wkt";
-import { nextTurn } from "../../domain/next-turn.ts";
-import { holdsPlainObject, isUntyped, jsonTextOf } from "../../rules/plain-values.ts";
+import { holdsPlainObject, isUntyped, jsonOf } from "../../rules/plain-values.ts";
 import { omitsUnset } from "../../rules/policy.ts";
 import { hasOwnNull, holdsBareValue, isWellKnown, isWrapper } from "./well-known.ts";
 
@@ -39,41 +38,50 @@ export function writerOf(desc: DescMessage): Writer {
   return proxy;
 }
 
-/** A list up to this length is printed at once. */
+/** A list of messages up to this length is encoded at once. */
 const SHORT_ITEMS = 100;
-/** Printing this much takes about a millisecond. */
-const PRINTED_PER_TURN = 32_768;
 
-/** The texts of lists that were printed in turns, until their message is printed. */
-const writtenLists = new WeakMap<readonly unknown[], string>();
+type MessageList = Extract<DescField, { fieldKind: "list"; listKind: "message" }>;
 
-/**
- * Prints the long lists of a message in turns. Its writer then inserts their texts. Returns undefined if there are none, as in
- * most messages.
- */
-export function writeLongLists(desc: DescMessage, message: Message): Promise<void> | undefined {
-  const fields = message as unknown as Record<string, unknown>;
-  const isLong = ({ fieldKind, localName }: DescField) =>
-    fieldKind === "list" && ((fields[localName] as unknown[] | undefined)?.length ?? 0) > SHORT_ITEMS;
-  return desc.fields.some(isLong) ? writeInTurns(desc.fields.filter(isLong), fields) : undefined;
+/** Whether the message is worth encoding in parts. Most are not. */
+export function hasLongList(desc: DescMessage, message: Message): boolean {
+  return desc.fields.some((field) => isLongList(field, message));
 }
 
-async function writeInTurns(fields: readonly DescField[], message: Record<string, unknown>): Promise<void> {
-  for (const field of fields) {
-    if (field.fieldKind !== "list") continue;
-    const items = message[field.localName] as readonly unknown[];
-    const write = elementWriter(field.listKind, field);
-    const parts: string[] = [];
-    let printed = 0;
-    for (const item of items) {
-      const text = write(item);
-      parts.push(text);
-      printed += text.length;
-      if (printed < PRINTED_PER_TURN) continue;
-      printed = 0;
-      await nextTurn();
-    }
-    writtenLists.set(items, `[${parts.join(",")}]`);
+/** In the order of the fields. */
+function longListsOf(desc: DescMessage, message: Message) {
+  return desc.fields
+    .filter((field): field is MessageList => isLongList(field, message))
+    .map((field) => ({ field, items: itemsOf(field, message) }));
+}
+
+export function isLongList(field: DescField, message: Message): boolean {
+  return (
+    field.fieldKind === "list" && field.listKind === "message" && itemsOf(field, message).length > SHORT_ITEMS
+  );
+}
+
+export function itemsOf({ localName }: DescField, message: Message): readonly unknown[] {
+  return (message as unknown as Readonly<Record<string, readonly unknown[]>>)[localName] ?? [];
+}
+
+/** JSON text never has this character. */
+const GAP = "\0";
+
+/** Lists that are printed item by item, in gaps of the text of their message. */
+const separateLists = new WeakSet<readonly unknown[]>();
+
+/** What the writer prints of the message, in parts: each item of a long list is one. */
+export function* writeInParts(write: Writer, desc: DescMessage, message: Message): Generator<string> {
+  const lists = longListsOf(desc, message);
+  for (const { items } of lists) separateLists.add(items);
+  const [start = "", ...ends] = write(message).split(GAP);
+  for (const { items } of lists) separateLists.delete(items);
+  yield start;
+  for (const [i, { field, items }] of lists.entries()) {
+    const writeItem = elementWriter("message", field);
+    for (const [at, item] of items.entries()) yield (at === 0 ? "" : ",") + writeItem(item);
+    yield ends[i] ?? "";
   }
 }
 
@@ -143,8 +151,10 @@ function fieldWriter(field: DescField): ValueWriter {
       return orNull(elementWriter("message", field));
     case "list": {
       const write = elementWriter(field.listKind, field);
-      return (value) =>
-        writtenLists.get(value as unknown[]) ?? `[${(value as unknown[]).map(write).join(",")}]`;
+      return (value) => {
+        const items = value as unknown[];
+        return `[${separateLists.has(items) ? GAP : items.map(write).join(",")}]`;
+      };
     }
     case "map": {
       const write = elementWriter(field.mapKind, field);
@@ -196,7 +206,7 @@ function orNull(write: ValueWriter): ValueWriter {
 }
 
 function wellKnownWriter(desc: DescMessage): Writer {
-  if (isUntyped(desc)) return (message) => jsonTextOf(message as Value);
+  if (isUntyped(desc)) return (message) => JSON.stringify(jsonOf(message as Value));
   if (isWrapper(desc)) {
     const write = scalarWriter(desc.fields[0]?.scalar as ScalarType);
     return (message) => write((message as unknown as { value: unknown }).value);

@@ -9,6 +9,7 @@ import {
 } from "node:http2";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { CallerDisconnected } from "../../codec/body.ts";
 import { redactKeys } from "../../domain/credentials.ts";
 
 /** A request and its response over HTTP/1.1 or HTTP/2; Node has nearly the same API for both. */
@@ -160,6 +161,22 @@ export function untilWritable(response: Writable, signal?: AbortSignal): Promise
     response.once("close", done);
     signal?.addEventListener("abort", done);
   });
+}
+
+/**
+ * Writes pieces as the caller reads them. If this throws, the response is incomplete: the caller has disconnected, or the signal was
+ * aborted.
+ */
+export async function writePieces(
+  response: Writable & { write(piece: string | Uint8Array): boolean },
+  pieces: AsyncIterable<string | Uint8Array>,
+  signal: AbortSignal,
+): Promise<void> {
+  for await (const piece of pieces) {
+    if (!response.write(piece)) await untilWritable(response, signal);
+    if (isClosed(response)) throw new CallerDisconnected();
+    signal.throwIfAborted();
+  }
 }
 
 /** The HTTP servers get a stream over the socket; its addresses and TLS state are those of the socket. */

@@ -1,10 +1,14 @@
+import { pipeline } from "node:stream";
 import { promisify } from "node:util";
-import { brotliCompress, constants, gzip } from "node:zlib";
+import { brotliCompress, constants, createBrotliCompress, createGzip, gzip } from "node:zlib";
 
 /** Below this size compression costs more than it saves; Connect uses the same limit. */
 export const MIN_COMPRESSED_BYTES = 1_024;
 /** Brotli's default quality takes a hundred times as long and saves only a tenth more. */
 const BROTLI_QUALITY = 4;
+
+/** The default window takes 8 MiB for each response. */
+const STREAMED_WINDOW_BITS = 18;
 
 const brotliAsync = promisify(brotliCompress);
 const gzipAsync = promisify(gzip);
@@ -18,9 +22,9 @@ const ENCODERS = {
 export type Encoding = keyof typeof ENCODERS;
 
 /** The encoding of a response: the one the caller prefers, Brotli before gzip; undefined for none. */
-export function chooseEncoding(accepted: string | string[] | undefined, text: string): Encoding | undefined {
-  if (accepted === undefined || text.length < MIN_COMPRESSED_BYTES) return undefined;
-  const weights = readWeights(String(accepted));
+export function chooseEncoding(accepted: readonly string[]): Encoding | undefined {
+  if (accepted.length === 0) return undefined;
+  const weights = readWeights(accepted.join(","));
   const weight = (name: string) => weights.get(name) ?? weights.get("*") ?? 0;
   const [best] = (Object.keys(ENCODERS) as Encoding[]).sort((a, b) => weight(b) - weight(a));
   if (best === undefined || weight(best) === 0) return undefined;
@@ -30,6 +34,26 @@ export function chooseEncoding(accepted: string | string[] | undefined, text: st
 
 export function compress(encoding: Encoding, text: string | Uint8Array): Promise<Buffer> {
   return ENCODERS[encoding](text);
+}
+
+const STREAMS = {
+  br: () =>
+    createBrotliCompress({
+      params: {
+        [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY,
+        [constants.BROTLI_PARAM_LGWIN]: STREAMED_WINDOW_BITS,
+      },
+    }),
+  gzip: () => createGzip(),
+} as const;
+
+/** Compresses pieces as they are read. */
+export function compressPieces(
+  encoding: Encoding,
+  pieces: AsyncIterable<string | Buffer>,
+): AsyncIterable<Buffer> {
+  // An error ends the reading too.
+  return pipeline(pieces, STREAMS[encoding](), () => undefined);
 }
 
 function readWeights(header: string): Map<string, number> {

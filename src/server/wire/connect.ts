@@ -82,16 +82,20 @@ export class ConnectUnaryExchange extends RpcExchange {
     this.#send(200, message, flags);
   }
 
-  protected sendHeaders(): never {
-    throw new Error("the response to a unary call is sent whole");
+  protected sendHeaders(): void {
+    this.#writeHead(200);
   }
 
   protected sendMessage(): never {
-    this.sendHeaders();
+    throw new Error("a unary call is no stream");
   }
 
-  protected end(error: ConnectError): void {
+  protected end(error?: ConnectError): void {
     if (this.isDone) return;
+    if (!error) {
+      this.#response.end();
+      return;
+    }
     this.responseHeaders["content-type"] = "application/json";
     const status = codeToHttpStatus(error.code);
     stopBody(this.#request, this.#response);
@@ -103,11 +107,16 @@ export class ConnectUnaryExchange extends RpcExchange {
   }
 
   #send(status: number, body: Uint8Array, flags: number): void {
-    const { responseHeaders: headers, compression, trailers = {} } = this;
+    const { responseHeaders: headers, compression } = this;
     if (flags === COMPRESSED && compression) headers["content-encoding"] = compression.name;
     headers["content-length"] = String(body.length);
+    this.#writeHead(status);
+    this.#response.end(body);
+  }
+
+  #writeHead(status: number): void {
+    const { responseHeaders: headers, trailers = {} } = this;
     for (const [name, value] of Object.entries(trailers)) headers[`trailer-${name}`] = value;
     this.#response.writeHead(status, headers);
-    this.#response.end(body);
   }
 }

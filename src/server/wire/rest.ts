@@ -6,7 +6,8 @@ import { CallerDisconnected, freeBytes, hasBody, KNOWN_ENCODINGS, readJsonBytes 
 import type { BodyShare } from "../../codec/body-budget.ts";
 import { decode, readJsonMessage } from "../../codec/decode.ts";
 import { JsonScanner } from "../../codec/json/json-scanner.ts";
-import { writeLongLists } from "../../codec/json/writer.ts";
+import { hasLongList, writeInParts } from "../../codec/json/writer.ts";
+import { joinShort, piecesOf } from "../../codec/message-parts.ts";
 import { invalid, RequestProblem } from "../../codec/problem.ts";
 import type { Steps } from "../../codec/steps.ts";
 import type { DomainError } from "../../domain/errors.ts";
@@ -16,7 +17,14 @@ import { Exchange, type PrepareOptions, type ServedMethod } from "../call.ts";
 import { ensureDomainError, fromRequestError } from "../errors/connect-error.ts";
 import { errorStatus, setErrorHeaders } from "../errors/http-error.ts";
 import { varyWith } from "../http/cors.ts";
-import { type HttpRequest, type HttpResponse, isClosed, stopBody, untilWritable } from "../http/message.ts";
+import {
+  type HttpRequest,
+  type HttpResponse,
+  isClosed,
+  stopBody,
+  untilWritable,
+  writePieces,
+} from "../http/message.ts";
 import { bindPath, bindQuery } from "../rest/address-fields.ts";
 import type { HttpBinding } from "../rest/http-rule.ts";
 import { prefers } from "../rest/other-forms.ts";
@@ -33,7 +41,7 @@ import {
 import { eventText, type RestSurface } from "../rest/surfaces.ts";
 import { describeUnsupported } from "../rest/unsupported-apis.ts";
 import type { CallServer } from "../serve-call.ts";
-import { chooseEncoding, compress, type Encoding, MIN_COMPRESSED_BYTES } from "./compress.ts";
+import { chooseEncoding, compress, compressPieces, type Encoding, MIN_COMPRESSED_BYTES } from "./compress.ts";
 
 type RestOptions = PrepareOptions & {
   readonly calls: CallServer;
@@ -221,25 +229,46 @@ class RestExchange extends Exchange {
       this.#sendEmpty();
       return undefined;
     }
-    const endpoint = this.#endpoint;
-    const { output } = endpoint.binding.method;
+    const { binding, otherForm, write } = this.#endpoint;
+    const { output } = binding.method;
     const message = create(output, result as never);
-    const printing = writeLongLists(output, message);
-    if (printing === undefined) return this.#sendMessage(endpoint, message);
-    return printing.then(() => this.#sendMessage(endpoint, message));
+    if (otherForm) this.#addVary("accept");
+    if (otherForm && prefers(this.headers("accept"), otherForm.mediaType)) {
+      for (const [name, value] of otherForm.headers(message)) this.setHeader(name, value);
+      return this.#sendText(otherForm.text(message), otherForm.contentType);
+    }
+    if (!hasLongList(output, message)) return this.#sendText(write(message), "application/json");
+    return this.#sendParts(() => writeInParts(write, output, message));
   }
 
-  #sendMessage(endpoint: Endpoint, message: Message): Promise<void> | undefined {
-    const { otherForm } = endpoint;
-    const other = otherForm && prefers(this.headers("accept"), otherForm.mediaType) ? otherForm : undefined;
-    if (otherForm) this.#addVary("accept");
-    for (const [name, value] of other?.headers(message) ?? []) this.setHeader(name, value);
-    const text = other ? other.text(message) : endpoint.write(message);
-    const contentType = other?.contentType ?? "application/json";
+  /** Sends a large message as its caller reads it, without its length. */
+  async #sendParts(write: () => Generator<string>): Promise<void> {
+    const short = await joinShort(write());
+    if (short !== undefined) {
+      await this.#sendText(short.toString(), "application/json");
+      return;
+    }
+    if (this.headersSent || isClosed(this.#response)) return;
+    this.#addVary("accept-encoding");
+    const encoding = chooseEncoding(this.headers("accept-encoding"));
+    if (encoding !== undefined) this.setHeader("content-encoding", encoding);
+    this.#headers.push("content-type", "application/json", "cache-control", "no-store");
+    const pieces = piecesOf(write());
+    const sink = this.#writeHead(200);
+    try {
+      await writePieces(sink, encoding ? compressPieces(encoding, pieces) : pieces, this.signal);
+    } catch (error) {
+      sink.destroy();
+      throw error;
+    }
+    sink.end();
+  }
+
+  #sendText(text: string, contentType: string): Promise<void> | undefined {
     if (text.length >= MIN_COMPRESSED_BYTES) {
       // Also set on uncompressed responses: another caller may get a compressed one.
       this.#addVary("accept-encoding");
-      const encoding = chooseEncoding(this.headers("accept-encoding").join(","), text);
+      const encoding = chooseEncoding(this.headers("accept-encoding"));
       if (encoding !== undefined) return this.#sendCompressed(encoding, text, contentType);
     }
     this.#send(200, text, contentType);

@@ -25,6 +25,15 @@ import {
 import type { BodyShare } from "../../codec/body-budget.ts";
 import { decode, readJsonMessage } from "../../codec/decode.ts";
 import { type Reader, Readers } from "../../codec/json/reader.ts";
+import { hasLongList } from "../../codec/json/writer.ts";
+import {
+  binaryParts,
+  joinShort,
+  lengthOf,
+  type Parts,
+  piecesOf,
+  protoJsonParts,
+} from "../../codec/message-parts.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { type Channel, Exchange, type PrepareOptions, prepareMethod, type ServedMethod } from "../call.ts";
 import { toConnectError } from "../errors/connect-error.ts";
@@ -35,6 +44,7 @@ import {
   type RequestHead,
   stopBody,
   untilWritable,
+  writePieces,
 } from "../http/message.ts";
 import { compress, MIN_COMPRESSED_BYTES } from "./compress.ts";
 
@@ -113,11 +123,14 @@ export const HEAD_BYTES = 5;
 
 /** Frames a message for Connect streams, gRPC and gRPC-Web. */
 export function envelope(flags: number, data: Uint8Array): Buffer {
-  const framed = Buffer.allocUnsafe(HEAD_BYTES + data.length);
-  framed[0] = flags;
-  framed.writeUInt32BE(data.length, 1);
-  framed.set(data, HEAD_BYTES);
-  return framed;
+  return Buffer.concat([envelopeHead(flags, data.length), data]);
+}
+
+function envelopeHead(flags: number, length: number): Buffer {
+  const head = Buffer.allocUnsafe(HEAD_BYTES);
+  head[0] = flags;
+  head.writeUInt32BE(length, 1);
+  return head;
 }
 
 /**
@@ -171,7 +184,7 @@ export abstract class RpcExchange extends Exchange<RpcMethod> {
   protected abstract sendMessage(message: Uint8Array, flags: number): boolean;
   /** Ends a stream, or a call with an error. Has no effect on a complete response. */
   protected abstract end(error?: ConnectError): void;
-  /** Resets a stream whose caller does not read it. */
+  /** Ends a response that stays incomplete. */
   protected abstract reset(): void;
 
   get protocol(): RpcFormat["protocol"] {
@@ -200,11 +213,35 @@ export abstract class RpcExchange extends Exchange<RpcMethod> {
   }
 
   async respond(result: unknown): Promise<void> {
-    const bytes = this.#encode(result);
+    const { output } = this.method.desc;
+    const message = create(output, result as never);
+    const bytes = hasLongList(output, message)
+      ? await joinShort(this.#partsOf(message))
+      : this.#encode(message);
+    if (bytes === undefined) {
+      await this.#sendParts(message);
+      return;
+    }
     const compressing = this.compress(bytes);
     const content = compressing === undefined ? bytes : await compressing;
     if (this.isDone) throw new CallerDisconnected();
     this.sendOnly(content, compressing === undefined ? 0 : COMPRESSED);
+  }
+
+  /** Sends a large message as its caller reads it, uncompressed: an envelope begins with the length of its content. */
+  async #sendParts(message: Message): Promise<void> {
+    const { isEnveloped } = this.format;
+    const head = isEnveloped ? envelopeHead(0, await lengthOf(this.#partsOf(message))) : undefined;
+    if (this.isDone) throw new CallerDisconnected();
+    this.sendHeaders();
+    if (head) this.#channel.write(head);
+    try {
+      await writePieces(this.#channel, piecesOf(this.#partsOf(message)), this.signal);
+    } catch (error) {
+      this.reset();
+      throw error;
+    }
+    this.end();
   }
 
   startStream(): void {
@@ -212,8 +249,9 @@ export abstract class RpcExchange extends Exchange<RpcMethod> {
   }
 
   async respondWithStream(results: AsyncIterable<unknown>): Promise<void> {
+    const { output } = this.method.desc;
     for await (const result of results) {
-      const bytes = this.#encode(result);
+      const bytes = this.#encode(create(output, result as never));
       const compressing = this.compress(bytes);
       const content = compressing === undefined ? bytes : await compressing;
       if (this.isDone) throw new CallerDisconnected();
@@ -245,13 +283,18 @@ export abstract class RpcExchange extends Exchange<RpcMethod> {
     compressing.then((compressed) => send(compressed, COMPRESSED)).catch(() => this.reset());
   }
 
-  /** The bytes of a response, which a service returns as a message or as its fields. */
-  #encode(result: unknown): Uint8Array {
+  #encode(message: Message): Uint8Array {
     const { desc, jsonOptions } = this.method;
-    const message = create(desc.output, result as never);
     return this.format.isJson
       ? Buffer.from(toJsonString(desc.output, message, jsonOptions))
       : toBinary(desc.output, message);
+  }
+
+  #partsOf(message: Message): Parts {
+    const { desc, jsonOptions } = this.method;
+    return this.format.isJson
+      ? protoJsonParts(desc.output, message, jsonOptions)
+      : binaryParts(desc.output, message);
   }
 
   /** Waits until another message can be sent, or the response is closed. */
