@@ -1,4 +1,5 @@
 import { extname } from "node:path";
+import { setFlagsFromString } from "node:v8";
 import Tinypool from "tinypool";
 import { DomainError } from "../domain/errors.ts";
 import { FairShare } from "../domain/fair-share.ts";
@@ -94,6 +95,9 @@ export class CountingThread {
 
 /** A pool of one thread, which is replaced if it fails. */
 function createPool(idleMs: number | undefined): Tinypool {
+  // V8 reads this when a thread starts, and it overrides the limits of the thread. With the 32 MiB of the command line, a
+  // thread takes 54 MiB more and the same time.
+  setFlagsFromString("--max-semi-space-size=4");
   const pool = new Tinypool({
     // The published package has the same files as .js.
     filename: new URL(`./count-tokens${extname(import.meta.url)}`, import.meta.url).href,
