@@ -15,21 +15,19 @@ import type { JsonValue } from "../domain/json.ts";
  */
 class JsonHolder implements Value {
   readonly $typeName = "google.protobuf.Value";
-  declare readonly kind: Value["kind"];
   readonly #json: JsonValue;
   #kind: Value["kind"] | undefined;
 
   constructor(json: JsonValue) {
     this.#json = json;
-    // A property of its own, as in the messages of the library.
-    Object.defineProperty(this, "kind", { enumerable: true, get: () => this.#createKind() });
   }
 
   get json(): JsonValue {
     return this.#json;
   }
 
-  #createKind(): Value["kind"] {
+  /** Not a property of each object, which V8 would give a hidden class of its own. */
+  get kind(): Value["kind"] {
     this.#kind ??= fromJson(ValueSchema, this.json as MutableJson).kind;
     return this.#kind;
   }
