@@ -105,6 +105,8 @@ export type ApiCall = {
   startStream(): void;
   /** Aborted when the caller disconnects, its deadline passes, or the server stops. */
   readonly signal: AbortSignal;
+  /** Counts memory that the response needs as memory of the request, until the call has ended. Throws "overloaded" if it has no room. */
+  reserveMemory(bytes: number): void;
   /** Only for methods that are declared as metered. An idempotency key identifies the whole request. */
   caller(request: Message): Caller;
 };

@@ -1,5 +1,6 @@
 import { EmbeddingsService } from "../../gen/vx/openai/v1/embeddings_pb.js";
 import { type Embedding, EmbedService } from "../../gen/vx/v1/embed_pb.js";
+import { MAX_VALUES } from "../billing/check-request.ts";
 import type { GenerationRequest } from "../billing/generation-request.ts";
 import { base64OfVector } from "../domain/base64.ts";
 import type { Format } from "../domain/prompt.ts";
@@ -40,6 +41,7 @@ export const embeddingsService = defineService(
         dimensions,
         user: recordedUser(user),
       });
+      call.reserveMemory(memoryOfVectors(asked, call.idempotencyKey));
       const reply = await meter.complete(call.caller(request), asked);
       const promptTokens = BigInt(inputTokensOf(reply.usage));
       const jsonOfVector =
@@ -65,12 +67,29 @@ export const embedService = defineService(EmbedService, {
   embed: async ({ meter }, request, call) => {
     const { model, input: texts, dimensions } = request;
     const asked = embeddingRequestOf({ format: "native", model, texts, dimensions, user: "" });
+    call.reserveMemory(memoryOfVectors(asked, call.idempotencyKey));
     const reply = await meter.complete(call.caller(request), asked);
     const { id, usage, balanceMicros } = summaryOf(reply);
     const embeddings = (reply.vectors ?? []).map((vector, index) => new LazyEmbedding(vector, index));
     return { id, model: reply.model, embeddings, usage, balanceMicros };
   },
 });
+
+/** Of one vector, if the request does not say. */
+const USUAL_DIMENSIONS = 1_536;
+/** As a float, and in the base64 of an upstream. */
+const BYTES_PER_VALUE = 10;
+/** In the base64 and the JSON of the stored answer, and in the statement that stores it. */
+const STORED_BYTES_PER_VALUE = 16;
+
+function memoryOfVectors(
+  { messages, options: { task } }: GenerationRequest,
+  idempotencyKey?: string,
+): number {
+  const { dimensions = USUAL_DIMENSIONS } = task?.kind === "embed" ? task : {};
+  const bytesPerValue = BYTES_PER_VALUE + (idempotencyKey === undefined ? 0 : STORED_BYTES_PER_VALUE);
+  return bytesPerValue * Math.min(messages.length * dimensions, MAX_VALUES);
+}
 
 type EmbeddingRequest = {
   readonly format: Format;

@@ -159,7 +159,8 @@ function requireCapability(model: Model, capability: Capability, field: string):
 const MAX_INPUTS = 2_048;
 /** The vectors are stored with the other answers for a retry. */
 const MAX_KEPT_INPUTS = 256;
-const MAX_VALUES = 4_194_304;
+/** Of all vectors of a request together. */
+export const MAX_VALUES = 4_194_304;
 
 /** Refuses a task that the model cannot do, with the name of an API that it can be used with. */
 function checkTask({ id, capabilities, upstreams }: Model, task: Task | undefined): void {

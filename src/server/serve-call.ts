@@ -281,6 +281,10 @@ export class ServiceCall implements ApiCall {
     return this.exchange.signal;
   }
 
+  reserveMemory(bytes: number): void {
+    this.#share.reserve(bytes);
+  }
+
   caller(request: Message): Caller {
     if (!this.exchange.policy.metered)
       throw new Error(`${this.exchange.method.rpc} is not declared as metered`);
