@@ -7,7 +7,10 @@ import { actionJson, type OperatorAction } from "./operator-log.ts";
 
 /** Of an account, and of the operators together. */
 const MAX_WEBHOOKS = 16;
-const MAX_REDELIVERED = 10_000;
+/** A call redelivers no more events once it has this many. */
+const ENOUGH_REDELIVERED = 10_000;
+/** The events that one statement looks at. */
+const EVENTS_PER_STATEMENT = 5_000;
 const OF_OPERATORS = "who_";
 
 export type WebhookRow = {
@@ -188,7 +191,7 @@ export type Redelivery =
   | { readonly eventId: string }
   | { readonly from: Date | undefined; readonly to: Date | undefined };
 
-/** Returns the number of events, and whether there are more of that time. */
+/** Returns the number of events, and whether there may be more of that time. */
 export async function redeliver(
   database: Cells,
   actor: WebhookActor,
@@ -199,31 +202,34 @@ export async function redeliver(
   const { from = null, to = null } = "from" in redelivery ? redelivery : {};
   const isOfOperators = id.startsWith(OF_OPERATORS);
   const lane = isOfOperators && eventId !== "" ? laneOfId(eventId) : laneOf(id);
-  const run = (cell: FunctionCaller, isFirst: boolean, maxLane: Lane) =>
-    cell.call<{ redeliver: number }>(
-      "redeliver",
-      isFirst ? actOf(actor) : null,
-      id,
-      types,
-      lane,
-      accountId,
-      eventId,
-      from,
-      to,
-      maxLane,
-      MAX_REDELIVERED,
-    );
+  const run = async (cell: FunctionCaller, isFirst: boolean, maxLane: Lane): Promise<Redelivered> => {
+    let events = 0;
+    let last: RedeliverRow | undefined;
+    do {
+      const act = isFirst && !last ? actOf(actor) : null;
+      const place = [last?.last ?? 0n, last?.last_id ?? "", EVENTS_PER_STATEMENT];
+      const given = [act, id, types, lane, accountId, eventId, from, to, maxLane, ...place];
+      [last] = await cell.call<RedeliverRow>("redeliver", ...given);
+      events += last?.renewed ?? 0;
+    } while (last?.last && events < ENOUGH_REDELIVERED);
+    return { events, hasMore: Boolean(last?.last) };
+  };
   const results = isOfOperators
     ? await Promise.all(database.all.map((cell, i) => run(cell, i === 0, lastLaneOf(i))))
     : [await run(database.at(laneOf(id)), true, LANE_COUNT - 1)];
-  const counts = results.map(([row]) => row?.redeliver ?? 0);
-  if (eventId !== "" && counts.every((count) => count === 0))
+  const events = results.reduce((sum, result) => sum + result.events, 0);
+  if (eventId !== "" && events === 0)
     throw new DomainError("not_found", { message: `There is no event ${eventId}.` });
-  return {
-    events: counts.reduce((sum, count) => sum + count, 0),
-    hasMore: counts.some((count) => count === MAX_REDELIVERED),
-  };
+  return { events, hasMore: results.some(({ hasMore }) => hasMore) };
 }
+
+type Redelivered = { readonly events: number; readonly hasMore: boolean };
+
+type RedeliverRow = {
+  readonly renewed: number;
+  readonly last: bigint | null;
+  readonly last_id: string | null;
+};
 
 /** The first cell also has the events that belong to no account. */
 function lastLaneOf(cell: number): Lane {

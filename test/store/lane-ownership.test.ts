@@ -67,7 +67,7 @@ function writesOf(payer: Payer, generationId: string): Record<string, Parameter[
       '{"metric":"cost","period":"day","amount":1,"model":"","per_user":false}',
     ],
     put_auto_topup: [act, lane, accountId, true, 1n, 1n, 1n, "usd"],
-    redeliver: [null, "wh_x", "", lane, accountId, "evt_x", new Date(0), new Date(0), 1_023, 10],
+    redeliver: [null, "wh_x", "", lane, accountId, "evt_x", new Date(0), new Date(0), 1_023, 0n, "", 10],
     refund_entry: [act, lane, accountId, "led_x", 1, 0n, "test", "key"],
     report_depleted: [lane, accountId, 1n],
     report_leaks: [lane, "[]"],

@@ -1,12 +1,20 @@
+import type postgres from "postgres";
 import { expect, test } from "vitest";
 import { useStore } from "../support/store.ts";
 
 const store = useStore();
 
 const EVENTS = 2_000;
-const CALL = `vx.redeliver(NULL, 'whk_1', '', 1::smallint, 'acct_1', '', NULL, NULL, 1023::smallint, ${10 * EVENTS})`;
+type Redelivered = {
+  readonly renewed: number;
+  readonly last: bigint | null;
+  readonly last_id: string | null;
+};
 
-test("a redelivery of a time makes failed events due at once, and calls no function for each event", async () => {
+const CALL = (accountId: string, after: bigint, afterId: string, limit: number) =>
+  `SELECT * FROM vx.redeliver(NULL, 'whk_1', '', 1::smallint, '${accountId}', '', NULL, NULL, 1023::smallint, ${after}, '${afterId}', ${limit})`;
+
+async function withEvents(use: (session: postgres.TransactionSql) => Promise<void>): Promise<void> {
   await store.owner
     .begin(async (session) => {
       await session`SET LOCAL track_functions = 'all'`;
@@ -23,23 +31,48 @@ test("a redelivery of a time makes failed events due at once, and calls no funct
         SELECT lane, account_id, seq, 'whk_1', id, created_at, now() + interval '1 day', 10,
                CASE WHEN seq % 10 = 0 THEN 'failed' ELSE 'delivered' END::vx.delivery_state
         FROM vx.events WHERE account_id = 'acct_1'`;
-      const [done] = await session.unsafe(`SELECT ${CALL} AS count`);
-      expect(done?.count).toBe(EVENTS / 10);
-      const due = await session<{ seq: bigint }[]>`
-        SELECT seq FROM vx.deliveries
-        WHERE webhook_id = 'whk_1' AND state = 'pending' AND attempts = 0 AND due_at <= clock_timestamp() ORDER BY due_at`;
-      expect(due.map(({ seq }) => Number(seq))).toEqual(
-        Array.from({ length: EVENTS / 10 }, (_, i) => 10 * (i + 1)),
-      );
-      const [called] = await session<{ calls: number }[]>`
-        SELECT sum(calls)::integer AS calls FROM pg_stat_xact_user_functions`;
-      expect(called?.calls).toBeGreaterThan(0);
-      expect(called?.calls).toBeLessThan(20);
+      await use(session);
       throw ROLLBACK;
     })
     .catch((error: unknown) => {
       if (error !== ROLLBACK) throw error;
     });
+}
+
+test("a redelivery of a time makes failed events due at once, and calls no function for each event", async () => {
+  await withEvents(async (session) => {
+    const [done] = await session.unsafe<Redelivered[]>(CALL("acct_1", 0n, "", 10 * EVENTS));
+    expect(done).toEqual({ renewed: EVENTS / 10, last: null, last_id: null });
+    const due = await session<{ seq: bigint }[]>`
+      SELECT seq FROM vx.deliveries
+      WHERE webhook_id = 'whk_1' AND state = 'pending' AND attempts = 0 AND due_at <= clock_timestamp() ORDER BY due_at`;
+    expect(due.map(({ seq }) => Number(seq))).toEqual(
+      Array.from({ length: EVENTS / 10 }, (_, i) => 10 * (i + 1)),
+    );
+    const [called] = await session<{ calls: number }[]>`
+      SELECT sum(calls)::integer AS calls FROM pg_stat_xact_user_functions`;
+    expect(called?.calls).toBeGreaterThan(0);
+    expect(called?.calls).toBeLessThan(20);
+  });
 });
+
+test.each(["acct_1", ""])(
+  "a statement looks at a limited number of events, for the account %j",
+  async (accountId) => {
+    await withEvents(async (session) => {
+      const renewed: number[] = [];
+      let last: Redelivered | undefined;
+      do {
+        const call = CALL(accountId, last?.last ?? 0n, last?.last_id ?? "", 300);
+        [last] = await session.unsafe<Redelivered[]>(call);
+        renewed.push(last?.renewed ?? -1);
+      } while (last?.last);
+      expect(renewed).toEqual([30, 30, 30, 30, 30, 30, 20]);
+      const due = await session<{ seq: bigint }[]>`
+      SELECT seq FROM vx.deliveries WHERE webhook_id = 'whk_1' AND state = 'pending' ORDER BY due_at`;
+      expect(due.map(({ seq }) => Number(seq))).toEqual(Array.from({ length: 200 }, (_, i) => 10 * (i + 1)));
+    });
+  },
+);
 
 const ROLLBACK = new Error("rolled back");
