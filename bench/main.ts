@@ -24,6 +24,7 @@ import { idleMemory } from "./parts/idle-memory.ts";
 import { largeCalls } from "./parts/large-calls.ts";
 import { limitsFive, limitsNone, limitsUsers } from "./parts/limits.ts";
 import { openTelemetry } from "./parts/open-telemetry.ts";
+import { pricesAll, pricesNone } from "./parts/prices.ts";
 import { replicas } from "./parts/replicas.ts";
 import { restMe } from "./parts/rest-me.ts";
 import { storage } from "./parts/storage.ts";
@@ -64,6 +65,8 @@ const parts: Record<string, AnyPart> = {
   "limits-none": limitsNone,
   "limits-five": limitsFive,
   "limits-users": limitsUsers,
+  "prices-none": pricesNone,
+  "prices-all": pricesAll,
   webhooks,
   "rest-me": restMe(64, { rest: { min: 0.33, goal: 0.42 }, connect: { min: 0.6, goal: 0.7 } }),
   "rest-me-256": restMe(256, { rest: { min: 0.38, goal: 0.45 }, connect: { min: 0.7 } }),
