@@ -78,6 +78,7 @@ const AT_SHARDS = [
   "seq_at",
   "settle_limits",
   "spend_grants",
+  "spend_grants_in_turn",
   "start_auto_topup",
   "take_owed",
   "store_attempts",

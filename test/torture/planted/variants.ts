@@ -275,8 +275,8 @@ export const VARIANTS: readonly Variant[] = [
     sql: [
       {
         function: "spend_grants",
-        find: "OVER (ORDER BY o.expires_at, o.seq)",
-        put: "OVER (ORDER BY o.expires_at DESC, o.seq DESC)",
+        find: "ORDER BY o.expires_at, o.seq LIMIT 1",
+        put: "ORDER BY o.expires_at DESC, o.seq DESC LIMIT 1",
       },
     ],
   },

@@ -20,6 +20,6 @@ BEGIN
       WHERE g.lane = p_lane AND g.account_id = p_account_id AND g.rest_micros > 0)
     WHERE a.lane = p_lane AND a.id = p_account_id;
   -- What the account owed was paid from the credit.
-  PERFORM spend_grants(p_lane, p_account_id, NULL, 'refund');
+  PERFORM spend_grants_in_turn(p_lane, p_account_id, NULL, 'refund');
 END
 $$;

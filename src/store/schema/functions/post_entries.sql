@@ -36,6 +36,8 @@ DECLARE
   v_owing_lanes smallint[];
   -- Accounts with grants.
   v_granted grant_change[];
+  -- Whether credit of any of them has expired.
+  v_expires boolean := false;
   -- Accounts whose charges start an automatic top-up, and their lanes.
   v_low text[];
   v_low_lanes smallint[];
@@ -101,6 +103,7 @@ BEGIN
         -- The first item of the account can be a release, which has no kind.
         v_granted := array_append(v_granted, ROW(r.lane, r.account_id, r.balance_micros,
           CASE WHEN r.generation_id IS NULL THEN r.kind ELSE 'generation' END)::grant_change);
+        v_expires := v_expires OR r.grants_expire_at <= v_now;
       END IF;
     END IF;
     IF r.generation_id IS NOT NULL THEN
@@ -178,12 +181,12 @@ BEGIN
       last_at = t.at
     FROM unnest(v_changes) t WHERE a.ctid = t.place;
     IF v_granted IS NOT NULL THEN
-      PERFORM spend_grants(t.lane, t.account_id, t.balance_micros, t.kind) FROM unnest(v_granted) t;
+      PERFORM spend_grants(v_granted);
     END IF;
     IF v_owing IS NOT NULL THEN
       PERFORM take_owed(t.lane, t.account_id, '') FROM unnest(v_owing_lanes, v_owing) t (lane, account_id);
     END IF;
-    IF v_granted IS NOT NULL AND v_current_hold IS NOT NULL THEN
+    IF v_expires AND v_current_hold IS NOT NULL THEN
       PERFORM expire_grants(t.lane, t.account_id) FROM unnest(v_granted) t
         JOIN accounts a ON a.lane = t.lane AND a.id = t.account_id WHERE a.grants_expire_at <= v_now;
     END IF;

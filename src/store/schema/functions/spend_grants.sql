@@ -1,35 +1,29 @@
--- Takes from the grants of an account what entries have taken from its balance. p_balance is the balance before them. Charges and
--- expiries take from the grants that expire first; of other entries, from those that expire last, what exceeds the balance. The caller
--- holds the lock of the lane and has written the balance.
-CREATE OR REPLACE FUNCTION spend_grants(p_lane smallint, p_account_id text, p_balance bigint, p_kind entry_kind) RETURNS void
+-- Takes from the grants of accounts what entries have taken from their balances: see spend_grants_in_turn. The grant from which charges take
+-- first mostly covers them, which takes one statement for all accounts. The caller holds the locks of the lanes and has written the
+-- balances.
+CREATE OR REPLACE FUNCTION spend_grants(p_changes grant_change[]) RETURNS void
   LANGUAGE plpgsql
 AS $$
 DECLARE
-  v_spent bigint;
-  v_balance bigint;
-  v_from timestamptz;
-  v_next timestamptz;
+  v_covered text[];
 BEGIN
-  SELECT a.balance_micros, a.grants_expire_at INTO STRICT v_balance, v_from FROM accounts a
-    WHERE a.lane = p_lane AND a.id = p_account_id;
-  IF p_kind IN ('generation', 'expiry') THEN
-    v_spent := p_balance - v_balance;
-    UPDATE grants g SET rest_micros = g.rest_micros - least(g.rest_micros, v_spent - r.before)
-      FROM (SELECT o.expires_at, o.seq, sum(o.rest_micros) OVER (ORDER BY o.expires_at, o.seq) - o.rest_micros AS before FROM grants o
-        WHERE o.lane = p_lane AND o.account_id = p_account_id AND o.expires_at >= v_from AND o.rest_micros > 0) r
-      WHERE g.lane = p_lane AND g.account_id = p_account_id AND g.expires_at = r.expires_at AND g.seq = r.seq AND r.before < v_spent;
-  ELSE
-    v_spent := (SELECT sum(o.rest_micros) FROM grants o
-      WHERE o.lane = p_lane AND o.account_id = p_account_id AND o.expires_at >= v_from) - v_balance;
-    UPDATE grants g SET rest_micros = g.rest_micros - least(g.rest_micros, v_spent - r.before)
-      FROM (SELECT o.expires_at, o.seq, sum(o.rest_micros) OVER (ORDER BY o.expires_at DESC, o.seq DESC) - o.rest_micros AS before
-        FROM grants o WHERE o.lane = p_lane AND o.account_id = p_account_id AND o.expires_at >= v_from AND o.rest_micros > 0) r
-      WHERE g.lane = p_lane AND g.account_id = p_account_id AND g.expires_at = r.expires_at AND g.seq = r.seq AND r.before < v_spent;
-  END IF;
-  SELECT min(g.expires_at) INTO v_next FROM grants g
-    WHERE g.lane = p_lane AND g.account_id = p_account_id AND g.expires_at >= v_from AND g.rest_micros > 0;
-  IF v_next IS DISTINCT FROM v_from THEN
-    UPDATE accounts a SET grants_expire_at = v_next WHERE a.lane = p_lane AND a.id = p_account_id;
-  END IF;
+  WITH covered AS (
+    UPDATE grants g SET rest_micros = g.rest_micros - n.spent
+    FROM (
+      SELECT t.balance_micros - a.balance_micros AS spent, (
+          SELECT o.ctid FROM grants o WHERE o.lane = t.lane AND o.account_id = t.account_id AND o.expires_at >= a.grants_expire_at
+            AND o.rest_micros > 0 ORDER BY o.expires_at, o.seq LIMIT 1) AS place
+      FROM unnest(p_changes) t
+      -- The limit keeps a look-up by key.
+      CROSS JOIN LATERAL (SELECT i.balance_micros, i.grants_expire_at FROM accounts i
+        WHERE i.lane = t.lane AND i.id = t.account_id LIMIT 1) a
+      WHERE t.kind = 'generation'
+    ) n
+    WHERE g.ctid = n.place AND g.rest_micros > n.spent
+    RETURNING g.account_id
+  )
+  SELECT array_agg(c.account_id) INTO v_covered FROM covered c;
+  PERFORM spend_grants_in_turn(t.lane, t.account_id, t.balance_micros, t.kind) FROM unnest(p_changes) t
+    WHERE (t.account_id = ANY (v_covered)) IS NOT TRUE;
 END
 $$;
