@@ -242,6 +242,7 @@ export type Claim = {
   readonly webhook_id: string;
   readonly claim: bigint;
   readonly is_fast_only: boolean;
+  readonly is_hanging: boolean;
   readonly account_id: string;
   readonly seq: bigint;
   readonly event_id: string;
@@ -255,8 +256,8 @@ export type Claim = {
   readonly secrets: string;
 };
 
-/** How many claims a server can take: of any kind, and only to fast endpoints. */
-export type Room = { readonly any: number; readonly fast: number };
+/** How many claims a server can take: of any kind, how many of these to endpoints that hang, and only to fast endpoints. */
+export type Room = { readonly any: number; readonly hanging: number; readonly fast: number };
 
 /** @param running the claims of this server, over all cells */
 export function claimDeliveries(
@@ -269,6 +270,7 @@ export function claimDeliveries(
   return (database.all[cell] as FunctionCaller).call<Claim>(
     "claim_deliveries",
     room.any,
+    room.hanging,
     room.fast,
     `{${busy.join(",")}}`,
     lastLaneOf(cell),

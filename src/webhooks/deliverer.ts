@@ -12,8 +12,8 @@ import type { DeliveryAddresses } from "./addresses.ts";
 import type { Outcome, Sender } from "./sender.ts";
 
 const POLL_MS = 500;
-/** Attempts at once of any kind, and of those to fast endpoints only. One more place of the first kind is for tests. */
-const MAX_ROOM: Room = { any: 9, fast: 10 };
+/** Attempts at once of any kind, those of them to endpoints that hang, and those to fast endpoints only. One more place is for tests. */
+const MAX_ROOM: Room = { any: 9, hanging: 4, fast: 10 };
 /** At once. Endpoints that do not answer tests leave most places to deliveries. */
 const MAX_TESTS = 4;
 const SECOND = 1_000;
@@ -50,7 +50,7 @@ export class Deliverer {
   readonly #running = new Set<Claim>();
   readonly #tests = new Set<string>();
   /** What is reserved for claims that are under way. */
-  readonly #reserved = { any: 0, fast: 0 };
+  readonly #reserved = { any: 0, hanging: 0, fast: 0 };
   /** By cell. */
   readonly #ended = new Map<number, Attempt[]>();
   readonly #rounds = new Map<number, Promise<void>>();
@@ -158,6 +158,7 @@ export class Deliverer {
       if (claims.length > 0) this.#isWoken.add(cell);
     } finally {
       this.#reserved.any -= room.any;
+      this.#reserved.hanging -= room.hanging;
       this.#reserved.fast -= room.fast;
     }
   }
@@ -165,19 +166,23 @@ export class Deliverer {
   #room(): Room {
     let fast = MAX_ROOM.fast - this.#reserved.fast;
     let any = MAX_ROOM.any - this.#reserved.any - Math.max(0, this.#tests.size - 1);
+    let hanging = MAX_ROOM.hanging - this.#reserved.hanging;
     for (const claim of this.#running) {
       if (claim.is_fast_only) fast--;
       else any--;
+      if (claim.is_hanging) hanging--;
     }
-    return { any, fast };
+    return { any, hanging: Math.max(0, hanging), fast };
   }
 
   /** A share of the room, so that cells do not take it from each other. */
   #reserve(): Room {
     const cells = this.#options.database.all.length;
-    const { any, fast } = this.#room();
-    const room = { any: Math.ceil(any / cells), fast: Math.ceil(fast / cells) };
+    const { any, hanging, fast } = this.#room();
+    const shareOf = (places: number) => Math.ceil(places / cells);
+    const room = { any: shareOf(any), hanging: shareOf(hanging), fast: shareOf(fast) };
     this.#reserved.any += room.any;
+    this.#reserved.hanging += room.hanging;
     this.#reserved.fast += room.fast;
     return room;
   }

@@ -11,7 +11,7 @@ test("a webhook that is resumed while a claim still finds it paused is due at on
   await owner`INSERT INTO vx.woken_queues VALUES (1, 'whk_1')`;
   let resumed: Promise<unknown> | undefined;
   await owner.begin(async (claim) => {
-    await claim`SELECT vx.claim_deliveries(9, 9, '{}', 1023::smallint)`;
+    await claim`SELECT vx.claim_deliveries(9, 4, 9, '{}', 1023::smallint)`;
     resumed = database.call(
       "update_webhook",
       null,

@@ -1093,11 +1093,13 @@ CREATE TABLE webhook_queues (
   ready_at timestamp with time zone NOT NULL DEFAULT GREATEST(due_at, claimed_until, blocked_until),
   is_slow boolean NOT NULL DEFAULT true,
   slow_at timestamp with time zone,
+  is_hanging boolean NOT NULL DEFAULT false,
+  hung_at timestamp with time zone,
   failing_since timestamp with time zone,
   accepted_at timestamp with time zone,
   CONSTRAINT webhook_queues_pkey PRIMARY KEY (lane, webhook_id)
 );
-CREATE INDEX ready_queues ON webhook_queues USING btree (is_slow, ready_at) WHERE (NOT is_of_operators);
+CREATE INDEX ready_queues ON webhook_queues USING btree (is_slow, is_hanging, ready_at) WHERE (NOT is_of_operators);
 CREATE INDEX ready_queues_of_operators ON webhook_queues USING btree (webhook_id, ready_at) WHERE is_of_operators;
 
 CREATE TABLE webhooks (
@@ -1263,7 +1265,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION check_limits_kept(p_key keys, p_limits json) RETURNS void
 -- FUNCTION check_member_rpm(p_act text, p_rate_limit_rpm integer, p_plan plans) RETURNS void
 -- FUNCTION claim_audit(p_hours integer) RETURNS TABLE(is_due boolean); for the server
--- FUNCTION claim_deliveries(p_any integer, p_fast integer, p_busy text[], p_max_lane smallint) RETURNS TABLE(lane smallint, webhook_id text, claim bigint, is_fast_only boolean, account_id text, seq bigint, event_id text, type text, created_at timestamp with time zone, data text, attempts smallint, url text, secrets text); for the server
+-- FUNCTION claim_deliveries(p_any integer, p_hanging integer, p_fast integer, p_busy text[], p_max_lane smallint) RETURNS TABLE(lane smallint, webhook_id text, claim bigint, is_fast_only boolean, is_hanging boolean, account_id text, seq bigint, event_id text, type text, created_at timestamp with time zone, data text, attempts smallint, url text, secrets text); for the server
 -- FUNCTION claim_lanes(p_id text) RETURNS void
 -- FUNCTION claim_sign_up(p_person_id text, p_account_id text, p_invitation_id text, p_fingerprint bytea) RETURNS TABLE(account_id text, gets_credit boolean); for the server
 -- FUNCTION close_account(p_act text, p_lane smallint, p_id text, p_reason text, p_balance text, p_is_ended_elsewhere boolean, p_limit integer) RETURNS TABLE(status text, entry_id text, month integer); for the server

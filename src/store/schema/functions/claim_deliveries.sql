@@ -1,9 +1,9 @@
--- Claims the next attempts of a server: at most p_any, and p_fast more to endpoints that are fast. p_busy has the webhooks
--- of operators to which the server delivers, once for each attempt: there are at most two. p_max_lane is 1024 in the cell that
+-- Claims the next attempts of a server: at most p_any, p_hanging of them to endpoints that hang, and p_fast more to endpoints that are
+-- fast. p_busy has the webhooks of operators to which the server delivers, once for each attempt: there are at most two. p_max_lane is 1024 in the cell that
 -- owns the events of no account, and 1023 in others. A claim ends after a minute.
-CREATE OR REPLACE FUNCTION claim_deliveries(p_any integer, p_fast integer, p_busy text[], p_max_lane smallint)
+CREATE OR REPLACE FUNCTION claim_deliveries(p_any integer, p_hanging integer, p_fast integer, p_busy text[], p_max_lane smallint)
   RETURNS TABLE (
-    lane smallint, webhook_id text, claim bigint, is_fast_only boolean, account_id text, seq bigint, event_id text, type text,
+    lane smallint, webhook_id text, claim bigint, is_fast_only boolean, is_hanging boolean, account_id text, seq bigint, event_id text, type text,
     created_at timestamptz, data text, attempts smallint, url text, secrets text
   )
   LANGUAGE plpgsql SECURITY DEFINER
@@ -21,24 +21,27 @@ BEGIN
   PERFORM wake_queues(v_now);
   v_queues := ARRAY(
     WITH fast AS (
-      SELECT i AS q FROM webhook_queues i WHERE NOT i.is_of_operators AND NOT i.is_slow AND i.ready_at <= v_now
+      SELECT i AS q FROM webhook_queues i WHERE NOT i.is_of_operators AND NOT i.is_slow AND NOT i.is_hanging AND i.ready_at <= v_now
         ORDER BY i.ready_at LIMIT p_any + p_fast FOR UPDATE SKIP LOCKED
     ), slow AS (
-      SELECT i AS q FROM webhook_queues i WHERE NOT i.is_of_operators AND i.is_slow AND i.ready_at <= v_now
+      SELECT i AS q FROM webhook_queues i WHERE NOT i.is_of_operators AND i.is_slow AND NOT i.is_hanging AND i.ready_at <= v_now
         ORDER BY i.ready_at LIMIT p_any FOR UPDATE SKIP LOCKED
+    ), hanging AS (
+      SELECT i AS q FROM webhook_queues i WHERE NOT i.is_of_operators AND i.is_slow AND i.is_hanging AND i.ready_at <= v_now
+        ORDER BY i.ready_at LIMIT least(p_any, p_hanging) FOR UPDATE SKIP LOCKED
     ), of_operators AS (
       SELECT o.q FROM webhooks w CROSS JOIN LATERAL (
         SELECT i AS q FROM webhook_queues i WHERE i.is_of_operators AND i.webhook_id = w.id AND i.ready_at <= v_now
           ORDER BY i.ready_at LIMIT greatest(0, 2 - cardinality(array_positions(p_busy, w.id))) FOR UPDATE SKIP LOCKED) o
       WHERE w.lane = 1024
     )
-    TABLE fast UNION ALL TABLE slow UNION ALL TABLE of_operators);
+    TABLE fast UNION ALL TABLE slow UNION ALL TABLE hanging UNION ALL TABLE of_operators);
   IF v_queues = '{}' THEN
     RETURN;
   END IF;
   -- A second statement, because a statement with the locks does not see what was stored before it acquired them.
   RETURN QUERY WITH found AS (
-    SELECT q.lane, q.webhook_id, q.is_slow, q.ready_at, w.url, w.secrets, n.account_id, n.seq, n.due_at, n.attempts,
+    SELECT q.lane, q.webhook_id, q.is_slow, q.is_hanging, q.ready_at, w.url, w.secrets, n.account_id, n.seq, n.due_at, n.attempts,
         CASE WHEN w.state IS NULL THEN 'deleted'
           WHEN w.state = 'paused' OR q.lane > p_max_lane
             OR EXISTS (SELECT 1 FROM lanes l WHERE l.lane = q.lane AND NOT l.is_owned) THEN 'blocked'
@@ -77,8 +80,8 @@ BEGIN
       FROM chosen c WHERE q.lane = c.lane AND q.webhook_id = c.webhook_id
       RETURNING q.lane, q.webhook_id, q.claims, c.is_fast_only
   )
-  SELECT u.lane, u.webhook_id, u.claims, u.is_fast_only, e.account_id, e.seq, e.id, e.type, e.created_at, e.data::text, f.attempts, f.url,
-      f.secrets
+  SELECT u.lane, u.webhook_id, u.claims, u.is_fast_only, f.is_hanging, e.account_id, e.seq, e.id, e.type, e.created_at, e.data::text,
+      f.attempts, f.url, f.secrets
     FROM updated u JOIN found f ON f.lane = u.lane AND f.webhook_id = u.webhook_id
     JOIN events e ON e.lane = f.lane AND e.account_id = f.account_id AND e.seq = f.seq
     WHERE u.is_fast_only IS NOT NULL;

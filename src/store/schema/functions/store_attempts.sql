@@ -34,6 +34,9 @@ BEGIN
   UPDATE webhook_queues q SET is_slow = CASE WHEN a.latency_ms < 1000 THEN coalesce(q.slow_at > v_now - interval '10 minutes', false)
         WHEN a.latency_ms >= 1000 THEN true ELSE q.is_slow END,
       slow_at = CASE WHEN a.latency_ms >= 1000 THEN v_now ELSE q.slow_at END,
+      is_hanging = CASE WHEN a.latency_ms < 5000 THEN coalesce(q.hung_at > v_now - interval '10 minutes', false)
+        WHEN a.latency_ms >= 5000 THEN true ELSE q.is_hanging END,
+      hung_at = CASE WHEN a.latency_ms >= 5000 THEN v_now ELSE q.hung_at END,
       failing_since = CASE WHEN a.error = '' THEN NULL WHEN a.error <> '' THEN coalesce(q.failing_since, v_now) ELSE q.failing_since END,
       accepted_at = CASE a.error WHEN '' THEN v_now ELSE q.accepted_at END,
       blocked_until = CASE WHEN a.attempt IS NULL THEN q.blocked_until

@@ -967,12 +967,15 @@ CREATE TABLE webhook_queues (
   is_slow boolean NOT NULL DEFAULT true,
   -- The last attempt that took long.
   slow_at timestamptz,
+  -- Whether an attempt took five seconds in the last ten minutes, and the last one that did.
+  is_hanging boolean NOT NULL DEFAULT false,
+  hung_at timestamptz,
   -- The first failure after the last accepted delivery.
   failing_since timestamptz,
   accepted_at timestamptz,
   PRIMARY KEY (lane, webhook_id)
 );
-CREATE INDEX ready_queues ON webhook_queues (is_slow, ready_at) WHERE NOT is_of_operators;
+CREATE INDEX ready_queues ON webhook_queues (is_slow, is_hanging, ready_at) WHERE NOT is_of_operators;
 CREATE INDEX ready_queues_of_operators ON webhook_queues (webhook_id, ready_at) WHERE is_of_operators;
 
 -- The outcome of an attempt, as servers store it.
