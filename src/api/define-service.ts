@@ -9,6 +9,7 @@ import type {
 import type { Caller } from "../billing/generation-request.ts";
 import type { Meter } from "../billing/meter.ts";
 import type { NewKey } from "../domain/credentials.ts";
+import type { DomainError } from "../domain/errors.ts";
 import type { Ids } from "../domain/ids.ts";
 import type { Lane } from "../domain/lane.ts";
 import type { MemberRole } from "../domain/member.ts";
@@ -105,6 +106,8 @@ export type ApiCall = {
   startStream(): void;
   /** Aborted when the caller disconnects, its deadline passes, or the server stops. */
   readonly signal: AbortSignal;
+  /** Ends the call with the error, also if its caller does not read what was sent. */
+  abort(error: DomainError): void;
   /** Counts memory that the response needs as memory of the request, until the call has ended. Throws "overloaded" if it has no room. */
   reserveMemory(bytes: number): void;
   /** Only for methods that are declared as metered. An idempotency key identifies the whole request. */

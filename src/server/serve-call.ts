@@ -281,6 +281,10 @@ export class ServiceCall implements ApiCall {
     return this.exchange.signal;
   }
 
+  abort(error: DomainError): void {
+    this.exchange.abort(error);
+  }
+
   reserveMemory(bytes: number): void {
     this.#share.reserve(bytes);
   }

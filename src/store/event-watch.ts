@@ -20,6 +20,7 @@ type Open = {
   readonly lane: Lane;
   readonly accountId: string;
   readonly keyId: string;
+  readonly onEnd: (error: DomainError) => void;
   ended: Reason | undefined;
   waiting:
     | {
@@ -64,11 +65,15 @@ export class EventWatch {
     this.#database = database;
     this.#drainSignal = drainSignal;
     drainSignal.addEventListener("abort", () => {
-      for (const { waiting } of this.#watchers) waiting?.reject(stopping());
+      for (const { waiting, onEnd } of this.#watchers) {
+        waiting?.reject(stopping());
+        onEnd(stopping());
+      }
     });
   }
 
-  open(accountId: string, keyId: string): EventWatcher {
+  /** @param onEnd called when the watcher ends, also if its caller does not read what was sent */
+  open(accountId: string, keyId: string, onEnd: Open["onEnd"]): EventWatcher {
     const own = this.#counts.get(accountId) ?? 0;
     if (own >= MAX_WATCHERS_PER_ACCOUNT || this.#watchers.size >= MAX_WATCHERS)
       throw new DomainError("overloaded");
@@ -77,6 +82,7 @@ export class EventWatch {
       lane: laneOfId(accountId),
       accountId,
       keyId,
+      onEnd,
       ended: undefined,
       waiting: undefined,
     };
@@ -149,6 +155,7 @@ export class EventWatch {
       if (ended !== null) {
         watcher.ended = ended;
         watcher.waiting?.reject(new DomainError(ended));
+        watcher.onEnd(new DomainError(ended));
       } else if (seq !== null) watcher.waiting?.resolve(seq);
     }
   }

@@ -335,7 +335,7 @@ class RestExchange extends Exchange {
       if (!sink) return;
       for (; next.done !== true; next = await events.next()) {
         if (isClosed(sink)) throw new CallerDisconnected();
-        if (!sink.write(this.#eventOf(next.value))) await untilWritable(sink);
+        if (!sink.write(this.#eventOf(next.value))) await untilWritable(sink, this.signal);
         position++;
         keepAlive.refresh();
       }

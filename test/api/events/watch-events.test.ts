@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { connect as connectHttp2, constants } from "node:http2";
 import { createClient, type Transport } from "@connectrpc/connect";
 import {
   createConnectTransport,
@@ -28,6 +30,16 @@ let credits = 0;
 /** Causes an event on one server; the watchers are on the other one. */
 const credit = ({ accountId }: TestKey) =>
   operator.creditAccount({ accountId, amountMicros: 1n, reason: "test", idempotencyKey: `${credits++}` });
+
+/** More than the buffers of a connection hold. */
+async function addLargeEvents({ accountId }: TestKey, count: number): Promise<void> {
+  await app.database.owner`
+    INSERT INTO vx.events (lane, account_id, seq, id, type, created_at, data)
+    SELECT lane, account_id, seq + n, vx.event_id(lane, created_at + n * interval '1 microsecond'), type,
+           created_at + n * interval '1 microsecond', jsonb_build_object('name', repeat('x', 15000))
+    FROM vx.events, generate_series(1, ${count}) n WHERE account_id = ${accountId}`;
+  await app.database.owner`UPDATE vx.event_ends SET seq = seq + ${count} WHERE account_id = ${accountId}`;
+}
 
 type Message = { readonly id: string | undefined; readonly data: string };
 
@@ -140,17 +152,10 @@ describe("over REST", () => {
 
   test("ends when the key is revoked while there are kept events to read", async () => {
     const key = await createTestKey(operator);
-    const { accountId } = key;
     const count = 2_000;
-    // More than the buffers of a connection hold.
-    await app.database.owner`
-      INSERT INTO vx.events (lane, account_id, seq, id, type, created_at, data)
-      SELECT lane, account_id, seq + n, vx.event_id(lane, created_at + n * interval '1 microsecond'), type,
-             created_at + n * interval '1 microsecond', jsonb_build_object('name', repeat('x', 15000))
-      FROM vx.events, generate_series(1, ${count}) n WHERE account_id = ${accountId}`;
-    await app.database.owner`UPDATE vx.event_ends SET seq = seq + ${count} WHERE account_id = ${accountId}`;
+    await addLargeEvents(key, count);
     const slow = await RestWatch.open(key);
-    const idle = await RestWatch.open(key, "?after=now");
+    const idle = await RestWatch.open(key, "?after=now&types=credit.posted");
     await slow.next();
     await operator.revokeKey({ keyId: key.id });
     expect(await idle.error()).toBe("revoked_api_key");
@@ -207,6 +212,57 @@ describe.each(transports)("over %s", (_, open) => {
     await expect(reading).rejects.toThrow("The API key was revoked");
     expect(events[0]).toMatchObject({ type: "credit.posted", seq: 2n, accountId: key.accountId });
   });
+});
+
+describe("callers that read nothing", () => {
+  test("do not delay other watchers, and their calls end when the key is revoked: gRPC", async () => {
+    const key = await createTestKey(operator);
+    const reader = await createTestKey(operator);
+    await addLargeEvents(key, 100);
+    const session = connectHttp2(other.url, { settings: { initialWindowSize: 0 } });
+    session.on("error", () => undefined);
+    const streams = Array.from({ length: 100 }, () => {
+      const stream = session.request({
+        ":method": "POST",
+        ":path": "/vx.v1.EventService/WatchEvents",
+        "content-type": "application/grpc",
+        te: "trailers",
+        ...bearer(key.secret),
+      });
+      stream.on("error", () => undefined);
+      stream.end(Buffer.alloc(5));
+      return stream;
+    });
+    await Promise.all(streams.map((stream) => once(stream, "response")));
+    const watch = await RestWatch.open(reader, "?after=now");
+    await credit(reader);
+    expect((await watch.next()).type).toBe("credit.posted");
+    await watch.close();
+    const closed = Promise.all(streams.map((stream) => once(stream, "close")));
+    await operator.revokeKey({ keyId: key.id });
+    await closed;
+    expect(new Set(streams.map(({ rstCode }) => rstCode))).toEqual(new Set([constants.NGHTTP2_CANCEL]));
+    session.destroy();
+  });
+
+  test("over HTTP/1.1 leave their places when the key is revoked", async () => {
+    const key = await createTestKey(operator);
+    await addLargeEvents(key, 2_000);
+    const { secret } = await operator.createKey({ accountId: key.accountId, name: "b", scopes: ["read"] });
+    const unread = await Promise.all(
+      Array.from({ length: 100 }, () =>
+        fetch(`${other.url}/v1/events:watch`, { headers: bearer(key.secret) }),
+      ),
+    );
+    expect((await RestWatch.open({ ...key, secret }, "?after=now")).response.status).toBe(503);
+    await operator.revokeKey({ keyId: key.id });
+    await expect
+      .poll(async () => (await RestWatch.open({ ...key, secret }, "?after=now")).response.status, {
+        timeout: 20_000,
+      })
+      .toBe(200);
+    for (const { body } of unread) await body?.cancel();
+  }, 30_000);
 });
 
 test("an account has at most 100 watchers per server", async () => {
