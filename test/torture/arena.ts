@@ -18,6 +18,8 @@ const DATABASE_MS = 30_000;
 
 export type ArenaOptions = {
   readonly servers: number;
+  /** Of the way to the database and back. */
+  readonly roundTripMs?: number;
   /** Folder of the database; by default inside the folder of the run. */
   readonly databaseFolder?: string;
   readonly env?: Readonly<Record<string, string>>;
@@ -142,9 +144,12 @@ export class Arena {
   }
 
   /** Opens the proxies of one server. Returns its environment. */
-  async #openLines({ hasStandby, hasCells }: ArenaOptions, absent: string): Promise<Record<string, string>> {
+  async #openLines(
+    { hasStandby, hasCells, roundTripMs = 0 }: ArenaOptions,
+    absent: string,
+  ): Promise<Record<string, string>> {
     const open = async (lines: Line[], path: string) => {
-      const line = await Line.start({ path });
+      const line = await Line.start({ path }, roundTripMs / 2);
       lines.push(line);
       return `127.0.0.1:${line.port}`;
     };

@@ -30,15 +30,19 @@ export class Line {
   #target: NetConnectOpts;
   readonly #server: Server;
   readonly #pairs = new Set<Pair>();
-  #conditions = NORMAL;
+  readonly #usual: NetworkConditions;
+  #conditions: NetworkConditions;
 
-  private constructor(target: NetConnectOpts) {
+  private constructor(target: NetConnectOpts, latencyMs: number) {
     this.#target = target;
+    this.#usual = { ...NORMAL, latencyMs };
+    this.#conditions = this.#usual;
     this.#server = createServer({ noDelay: true }, (socket) => this.#accept(socket));
   }
 
-  static async start(target: NetConnectOpts): Promise<Line> {
-    const proxy = new Line(target);
+  /** @param latencyMs of the line while no test changes it */
+  static async start(target: NetConnectOpts, latencyMs = 0): Promise<Line> {
+    const proxy = new Line(target, latencyMs);
     await new Promise<void>((resolve, reject) => {
       proxy.#server.once("error", reject);
       proxy.#server.listen(0, "127.0.0.1", resolve);
@@ -72,7 +76,7 @@ export class Line {
   }
 
   set(conditions: Partial<NetworkConditions>): void {
-    this.#conditions = { ...NORMAL, ...conditions };
+    this.#conditions = { ...this.#usual, ...conditions };
     for (const pair of this.#pairs) {
       // A connection that dropped bytes cannot continue: the returning peer does not know it.
       if (pair.hasSwallowed && !this.#conditions.swallows) pair.reset();

@@ -1,4 +1,5 @@
-// Checks the money invariants under faults: npm run torture [-- --short --seed N --rounds N --only "name"]. With --engine citus, the
+// Checks the money invariants under faults: npm run torture [-- --short --seed N --rounds N --only "name"
+// --delay MS]. With --delay, a round trip to the database takes MS milliseconds more. With --engine citus, the
 // cells are in a Citus cluster, and --moves N says how often their schemas move.
 import { parseArgs } from "node:util";
 import { runCitusTorture } from "./citus/run.ts";
@@ -10,6 +11,7 @@ const { values } = parseArgs({
     seed: { type: "string" },
     rounds: { type: "string", default: "3" },
     only: { type: "string" },
+    delay: { type: "string", default: "0" },
     engine: { type: "string", default: "postgresql" },
     moves: { type: "string", default: "20" },
   },
@@ -17,8 +19,9 @@ const { values } = parseArgs({
 const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31));
 const rounds = values.short ? 1 : Number(values.rounds);
 const moves = values.short ? 2 : Number(values.moves);
-if (![seed, rounds, moves].every(Number.isSafeInteger) || rounds < 1) {
-  console.error("--seed, --rounds and --moves are whole numbers");
+const roundTripMs = Number(values.delay);
+if (![seed, rounds, moves, roundTripMs].every(Number.isSafeInteger) || rounds < 1) {
+  console.error("--seed, --rounds, --moves and --delay are whole numbers");
   process.exit(2);
 }
 if (!["citus", "postgresql"].includes(values.engine)) {
@@ -29,5 +32,5 @@ if (!["citus", "postgresql"].includes(values.engine)) {
 process.exit(
   values.engine === "citus"
     ? await runCitusTorture({ seed, moves, isShort: values.short, only: values.only })
-    : await runTorture({ seed, rounds, isShort: values.short, only: values.only }),
+    : await runTorture({ seed, rounds, isShort: values.short, only: values.only, roundTripMs }),
 );

@@ -15,6 +15,8 @@ export type TortureOptions = {
   readonly isShort: boolean;
   /** A comma-separated list of texts; only faults whose names contain one of them run. */
   readonly only: string | undefined;
+  /** Of the way to the database and back. */
+  readonly roundTripMs: number;
 };
 
 const SERVERS = 2;
@@ -28,7 +30,7 @@ const PATIENCE_MS = 100_000;
  * Runs every fault alone, and several at once, and prints the results of the checks. Returns the exit code.
  */
 export async function runTorture(options: TortureOptions): Promise<number> {
-  const { seed, rounds, isShort } = options;
+  const { seed, rounds, isShort, roundTripMs } = options;
   const startedAt = performance.now();
   printSettings(seed);
   const table: TableRow[] = [];
@@ -45,7 +47,7 @@ export async function runTorture(options: TortureOptions): Promise<number> {
     const runFullDisk = async () => {
       if (!isChosen(options, "database disk full")) return;
       const result = await withFullDisk((fault, databaseFolder) =>
-        withArena({ servers: SERVERS, databaseFolder }, (arena) =>
+        withArena({ servers: SERVERS, databaseFolder, roundTripMs }, (arena) =>
           runRound({ arena, first: first + 90, scenes: [[fault]], ...common }),
         ),
       );
@@ -56,7 +58,7 @@ export async function runTorture(options: TortureOptions): Promise<number> {
     let starting = shares.length;
     const allStarted = Promise.withResolvers<void>();
     const runs = shares.map(async (share, i) => {
-      const run = withArena({ servers: SERVERS }, async (arena) => {
+      const run = withArena({ servers: SERVERS, roundTripMs }, async (arena) => {
         // Starting an arena takes most of the machine, and the calls of another one would be refused as overloaded.
         if (--starting === 0) allStarted.resolve();
         await allStarted.promise;
