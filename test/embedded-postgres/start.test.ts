@@ -1,6 +1,6 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { putDatabase } from "../support/data-folder.ts";
 import { cleanUp, makeDataFolder, makeFolder, patient, query, start } from "./support.ts";
 
@@ -86,8 +86,11 @@ describe("start of the embedded database", patient, () => {
   test("the log collector writes into the log folder", async () => {
     const server = await start(await makeDataFolder());
     await expect(query(server, "select no_such_column")).rejects.toThrow("no_such_column");
-    const names = await readdir(server.logDir);
-    const logs = await Promise.all(names.map((name) => readFile(join(server.logDir, name), "utf8")));
-    expect(logs.join("")).toContain("no_such_column");
+    // The collector is a process of its own: it writes after the caller got its error.
+    await vi.waitFor(async () => {
+      const names = await readdir(server.logDir);
+      const logs = await Promise.all(names.map((name) => readFile(join(server.logDir, name), "utf8")));
+      expect(logs.join("")).toContain("no_such_column");
+    });
   });
 });
