@@ -11,8 +11,8 @@ export type ThreadLimits = {
   readonly maxPrompts: number;
   /** Maximum total characters of these prompts; one prompt of the API's maximum size must fit. */
   readonly maxCharacters: number;
-  /** The thread ends after this time without a task; never if it is undefined. Starting it again takes 0.2 s. */
-  readonly idleMs?: number;
+  /** The thread ends after this time without a task. Starting it again takes 0.2 s. */
+  readonly idleMs: number;
 };
 
 /** Characters per task of the thread: at most 0.1 s of work, so that prompts take turns. */
@@ -94,7 +94,7 @@ export class CountingThread {
 }
 
 /** A pool of one thread, which is replaced if it fails. */
-function createPool(idleMs: number | undefined): Tinypool {
+function createPool(idleMs: number): Tinypool {
   // V8 reads this when a thread starts, and it overrides the limits of the thread. With the 32 MiB of the command line, a
   // thread takes 54 MiB more and the same time.
   setFlagsFromString("--max-semi-space-size=4");
@@ -102,8 +102,9 @@ function createPool(idleMs: number | undefined): Tinypool {
     // The published package has the same files as .js.
     filename: new URL(`./count-tokens${extname(import.meta.url)}`, import.meta.url).href,
     name: "countTexts",
+    minThreads: 0,
     maxThreads: 1,
-    ...(idleMs === undefined ? { minThreads: 1 } : { minThreads: 0, idleTimeout: idleMs }),
+    idleTimeout: idleMs,
   });
   // A thread that fails between two tasks is replaced as well; no caller is affected.
   pool.on("error", () => undefined);

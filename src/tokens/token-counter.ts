@@ -13,10 +13,8 @@ const INLINE_CHARACTERS = 1_024;
 /** Larger prompts have a thread of their own, so smaller ones never wait for them. */
 const SMALL_CHARACTERS = 65_536;
 
-/** A thread keeps 40 MiB; large prompts are rare, and take longer than its start. */
-const LARGE_IDLE_MS = 30_000;
-
-const THREAD_LIMITS: ThreadLimits = { maxPrompts: 256, maxCharacters: 160_000_000 };
+/** A thread keeps at least 40 MiB, and more after large prompts. */
+const THREAD_LIMITS: ThreadLimits = { maxPrompts: 256, maxCharacters: 160_000_000, idleMs: 30_000 };
 
 type Encoding = typeof import("./count-tokens.ts");
 
@@ -27,9 +25,9 @@ export class TokenCounter {
   #encoding: Encoding | undefined;
 
   /** The limits apply to each thread. */
-  constructor(limits: ThreadLimits = THREAD_LIMITS) {
-    this.#small = new CountingThread(limits);
-    this.#large = new CountingThread({ idleMs: LARGE_IDLE_MS, ...limits });
+  constructor(limits: Partial<ThreadLimits> = {}) {
+    this.#small = new CountingThread({ ...THREAD_LIMITS, ...limits });
+    this.#large = new CountingThread({ ...THREAD_LIMITS, ...limits });
   }
 
   /** At most inputTokenBound. Counting may stop once there are more than `maxTokens`. */

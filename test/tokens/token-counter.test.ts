@@ -50,13 +50,15 @@ describe("an estimate", () => {
   });
 });
 
-test("the thread of large prompts ends when it is idle, and starts again", async () => {
-  const limits = { maxPrompts: 1, maxCharacters: 1_000_000 };
+test.each([
+  { prompts: "large", words: 20_000 },
+  { prompts: "other", words: 1_000 },
+])("the thread of $prompts prompts ends when it is idle, and starts again", async ({ words }) => {
   const workers = () => (process.report.getReport() as { workers: unknown[] }).workers.length;
-  const text = "Hello ".repeat(20_000);
+  const text = "Hello ".repeat(words);
   const tokens = await counter.countTexts([text]);
   const before = workers();
-  const idle = new TokenCounter({ ...limits, idleMs: 1 });
+  const idle = new TokenCounter({ idleMs: 1 });
   for (let i = 0; i < 2; i++) {
     expect(await idle.countTexts([text])).toBe(tokens);
     await vi.waitFor(() => expect(workers()).toBe(before));
