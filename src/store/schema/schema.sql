@@ -169,7 +169,9 @@ CREATE TYPE grant_change AS (
   lane smallint,
   account_id text,
   balance_micros bigint,
-  kind vx.entry_kind
+  expire_at timestamp with time zone,
+  kind vx.entry_kind,
+  n integer
 );
 
 CREATE TYPE held_change AS (
@@ -1471,7 +1473,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION sign_in_operator(p_issuer text, p_subject text, p_email text, p_fingerprint bytea, p_request_id text) RETURNS TABLE(id text, name text, role operator_role); for the server
 -- FUNCTION sign_in_person(p_issuer text, p_subject text, p_email text, p_new_id text, p_session_id text, p_fingerprint bytea, p_user_agent text, p_address text) RETURNS TABLE(person_id text); for the server
 -- FUNCTION sort_accounts(p_sort text, p_state text, p_below bigint, p_after text, p_after_id text, p_limit integer) RETURNS TABLE(term text, lane smallint, id text, name text, plan text, balance_micros bigint, held_micros bigint, created_at timestamp with time zone, suspended_at timestamp with time zone, external_id text, email text, notes text, low_balance_micros bigint, owed_micros bigint, closed_at timestamp with time zone, has_grants boolean, day_micros bigint, month_micros bigint); for the server
--- FUNCTION spend_grants(p_changes grant_change[]) RETURNS void
+-- FUNCTION spend_grants(p_changes grant_change[], p_accounts account_change[]) RETURNS void
 -- FUNCTION spend_grants_in_turn(p_lane smallint, p_account_id text, p_balance bigint, p_kind entry_kind) RETURNS void
 -- FUNCTION start_auto_topup(p_lane smallint, p_account_id text) RETURNS void
 -- FUNCTION stop_account(p_lane smallint, p_id text) RETURNS boolean

@@ -101,8 +101,8 @@ BEGIN
       END IF;
       IF r.grants_expire_at IS NOT NULL THEN
         -- The first item of the account can be a release, which has no kind.
-        v_granted := array_append(v_granted, ROW(r.lane, r.account_id, r.balance_micros,
-          CASE WHEN r.generation_id IS NULL THEN r.kind ELSE 'generation' END)::grant_change);
+        v_granted := array_append(v_granted, ROW(r.lane, r.account_id, r.balance_micros, r.grants_expire_at,
+          CASE WHEN r.generation_id IS NULL THEN r.kind ELSE 'generation' END, coalesce(cardinality(v_changes), 0) + 1)::grant_change);
         v_expires := v_expires OR r.grants_expire_at <= v_now;
       END IF;
     END IF;
@@ -181,7 +181,7 @@ BEGIN
       last_at = t.at
     FROM unnest(v_changes) t WHERE a.ctid = t.place;
     IF v_granted IS NOT NULL THEN
-      PERFORM spend_grants(v_granted);
+      PERFORM spend_grants(v_granted, v_changes);
     END IF;
     IF v_owing IS NOT NULL THEN
       PERFORM take_owed(t.lane, t.account_id, '') FROM unnest(v_owing_lanes, v_owing) t (lane, account_id);

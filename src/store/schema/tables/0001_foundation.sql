@@ -632,8 +632,11 @@ CREATE TABLE grants (
   CONSTRAINT rest_in_amount CHECK (rest_micros BETWEEN 0 AND amount_micros)
 ) WITH (fillfactor = 70);
 
--- An account with grants that entries have changed: its balance before them, and the kind of the first.
-CREATE TYPE grant_change AS (lane smallint, account_id text, balance_micros bigint, kind entry_kind);
+-- An account with grants that entries have changed: its balance and its first expiry before them, the kind of the first entry, and the
+-- position of the account among those that the batch has changed.
+CREATE TYPE grant_change AS (
+  lane smallint, account_id text, balance_micros bigint, expire_at timestamptz, kind entry_kind, n integer
+);
 
 -- Allowed changes: from pending to paid, failed and expired; from failed and expired to paid, because a payment can arrive late; between
 -- paid, refunded and disputed. apply_payment makes them.
