@@ -72,7 +72,7 @@ export class EventWatch {
     });
   }
 
-  /** @param onEnd called when the watcher ends, also if its caller does not read what was sent */
+  /** @param onEnd called when the watcher ends, even if its caller reads nothing */
   open(accountId: string, keyId: string, onEnd: Open["onEnd"]): EventWatcher {
     const own = this.#counts.get(accountId) ?? 0;
     if (own >= MAX_WATCHERS_PER_ACCOUNT || this.#watchers.size >= MAX_WATCHERS)

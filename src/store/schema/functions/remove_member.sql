@@ -1,4 +1,4 @@
--- Removes a member, and the invitations of that person. Has no effect on a person who is not a member.
+-- Removes a member, and the invitations of that person. Does nothing if the person is not a member.
 CREATE OR REPLACE FUNCTION remove_member(p_act text, p_lane smallint, p_account_id text, p_person_id text) RETURNS void
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
