@@ -51,7 +51,7 @@ export function KeyPage({ viewer, id }: { readonly viewer: Viewer; readonly id: 
         models={models}
         set={(limit) => replace((present) => [...present.filter((one) => !isSame(one, limit)), limit])}
         remove={(limit) => replace((present) => present.filter((one) => !isSame(one, limit)))}
-        Action={(action) => <Action {...action} viewer={viewer} method="updateKey" apiKey={key.data} />}
+        actionOf={(action) => <Action {...action} viewer={viewer} method="updateKey" apiKey={key.data} />}
         Form={PlainForm}
       />
     </>

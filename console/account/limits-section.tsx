@@ -33,7 +33,7 @@ export function LimitsSection({ viewer }: { readonly viewer: Viewer }) {
           models={models}
           set={(limit) => viewer.pageService.setLimit({ limit })}
           remove={({ id: limitId }) => viewer.pageService.removeLimit({ limitId })}
-          Action={(action) => <Action {...action} viewer={viewer} />}
+          actionOf={(action) => <Action {...action} viewer={viewer} />}
           Form={PlainForm}
         />
       ) : (

@@ -33,7 +33,7 @@ export function Limits({ owner, isReadOnly = false }: LimitsProps) {
       models={useModelIds()}
       set={(limit, reason) => api.setLimit({ owner, limit, reason })}
       remove={({ id }, reason) => api.removeLimit({ owner, limitId: id, reason })}
-      Action={ActionButton}
+      actionOf={(action) => <ActionButton {...action} />}
       Form={ReasonDialog}
     />
   );

@@ -25,34 +25,44 @@ type LimitEditorProps = {
   readonly models: readonly string[];
   readonly set: (limit: ReturnType<typeof limitPropertiesOf>, reason: string) => Promise<unknown>;
   readonly remove: (limit: Limit, reason: string) => Promise<unknown>;
-  readonly Action: (props: ActionProps) => ComponentChildren;
+  /** Called as a function: as a component that its user defines inline, it would lose the focus at each refresh. */
+  readonly actionOf: (props: ActionProps) => ComponentChildren;
   readonly Form: ChangeDialog;
 };
 
 /** Limits, and dialogs that set, change and remove them. */
 export function LimitEditor(props: LimitEditorProps) {
-  const { limits, ownerOf, isOwn, isReadOnly, isOfPlan = false, Action } = props;
+  const { limits, ownerOf, isOwn, isReadOnly, isOfPlan = false, actionOf } = props;
   const [open, setOpen] = useState<Limit | "new">();
   const [removed, setRemoved] = useState<Limit>();
   const actionsOf = (limit: Limit) =>
     !isReadOnly &&
     isOwn(limit) && (
       <div class="row-actions">
-        <Action method="setLimit" label={`Change ${limitText(limit)}`} onClick={() => setOpen(limit)}>
-          Change
-        </Action>
-        <Action method="removeLimit" label={`Remove ${limitText(limit)}`} onClick={() => setRemoved(limit)}>
-          Remove
-        </Action>
+        {actionOf({
+          method: "setLimit",
+          label: `Change ${limitText(limit)}`,
+          onClick: () => setOpen(limit),
+          children: "Change",
+        })}
+        {actionOf({
+          method: "removeLimit",
+          label: `Remove ${limitText(limit)}`,
+          onClick: () => setRemoved(limit),
+          children: "Remove",
+        })}
       </div>
     );
   return (
     <>
       {!isReadOnly && (
         <div class="page-actions">
-          <Action method="setLimit" tone="primary" onClick={() => setOpen("new")}>
-            Set limit
-          </Action>
+          {actionOf({
+            method: "setLimit",
+            tone: "primary",
+            onClick: () => setOpen("new"),
+            children: "Set limit",
+          })}
         </div>
       )}
       <LimitTable limits={limits} ownerOf={ownerOf} actionsOf={actionsOf} isOfPlan={isOfPlan} />

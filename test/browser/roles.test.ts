@@ -230,6 +230,24 @@ describe.skipIf(!chromiumPath)("a member", () => {
     },
   );
 
+  test("a button keeps the focus when data of its page arrives", async () => {
+    await signInAs("viewer");
+    const held = Promise.withResolvers<void>();
+    await page.route("**/*ListModels", async (route) => {
+      await held.promise;
+      await route.continue();
+    });
+    await open("#/limits");
+    await button(/^Change Cost per month/).focus();
+    const answered = page.waitForResponse("**/*ListModels");
+    held.resolve();
+    await (await answered).finished();
+    await page.unroute("**/*ListModels");
+    await page.evaluate("new Promise(requestAnimationFrame)");
+    const focused = page.locator(":focus");
+    expect(await focused.getAttribute("aria-label")).toMatch(/^Change Cost per month/);
+  });
+
   test("with the role developer creates a key with the scopes of the role", async () => {
     await signInAs("developer");
     await open("#/keys");
