@@ -36,7 +36,7 @@ export const grpcMe: Part<{ grpc: ServerLoad }, { plain: Load }> = {
     {
       name: "gRPC / connect-node without keys",
       unit: "×",
-      min: 3,
+      min: 3.5,
       goal: 5,
       value: (r) => r.grpc.perSecond / r.plain.perSecond,
     },
