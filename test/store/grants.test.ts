@@ -233,10 +233,10 @@ test("the audit finds a wrong rest, a wrong next expiry, and charges and expirie
   await grant(payer, 100n, 3);
   await charge(createTestBilling(store.database), payer, 40n);
   expect(await findings()).toEqual([]);
-  await owner`UPDATE vx.grants SET rest_micros = 61 WHERE account_id = ${accountId}`;
+  await owner`UPDATE vx.accounts SET grants_spent_micros = 39 WHERE id = ${accountId}`;
   const wrongRest = "grants_match_ledger: 61 is left of the credit of row 1, the ledger leaves 60";
   expect(await findings()).toEqual(["balance_covers_grants: balance 60, grants add up to 61", wrongRest]);
-  await owner`UPDATE vx.grants SET rest_micros = 60 WHERE account_id = ${accountId}`;
+  await owner`UPDATE vx.accounts SET grants_spent_micros = 40 WHERE id = ${accountId}`;
   await owner`UPDATE vx.accounts SET grants_expire_at = NULL WHERE id = ${accountId}`;
   expect(await findings()).toEqual([expect.stringMatching(/^next_expiry_known: next expiry , that of/)]);
   // As if a charge had taken from a credit that had expired long before.

@@ -4,6 +4,7 @@ CREATE TYPE account_change AS (
   place tid,
   held_micros bigint,
   balance_micros bigint,
+  grants_spent_micros bigint,
   last_seq bigint,
   last_hash bytea,
   at timestamp with time zone
@@ -163,15 +164,6 @@ CREATE TYPE failure_view AS (
   latency_ms integer,
   request_id text,
   omitted integer
-);
-
-CREATE TYPE grant_change AS (
-  lane smallint,
-  account_id text,
-  balance_micros bigint,
-  expire_at timestamp with time zone,
-  kind vx.entry_kind,
-  n integer
 );
 
 CREATE TYPE held_change AS (
@@ -421,6 +413,7 @@ CREATE TABLE accounts (
   price_list_version integer NOT NULL DEFAULT 0,
   auto_topup_below_micros bigint,
   grants_expire_at timestamp with time zone,
+  grants_spent_micros bigint NOT NULL DEFAULT 0,
   user_salt bytea DEFAULT uuid_send(gen_random_uuid()),
   closed_at timestamp with time zone,
   CONSTRAINT balance_covers_holds CHECK (((0 <= held_micros) AND (held_micros <= balance_micros))),
@@ -1332,6 +1325,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION get_entry(p_lane smallint, p_account_id text, p_id text, p_month integer) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION get_statement(p_lane smallint, p_account_id text, p_from timestamp with time zone, p_to timestamp with time zone) RETURNS TABLE(kind text, id text, created_at timestamp with time zone, reason text, model text, entries bigint, input bigint, output bigint, amount_micros bigint); for the server
 -- FUNCTION get_topup(p_lane smallint, p_account_id text, p_id text) RETURNS SETOF topups; for the server
+-- FUNCTION grant_rests(p_lane smallint, p_account_id text) RETURNS SETOF grants
 -- FUNCTION heads_of_archive(p_month integer, p_lane smallint, p_account_id text, p_limit integer) RETURNS TABLE(lane smallint, account_id text, before_seq bigint, before_balance_micros bigint, before_hash bytea, seq bigint, balance_micros bigint, hash bytea)
 -- FUNCTION heartbeat(p_server_id text, p_cells text) RETURNS TABLE(clock timestamp with time zone); for the server
 -- FUNCTION held_by_accounts(p_lane smallint, p_account_id text[]) RETURNS TABLE(account_id text, held_micros numeric)
@@ -1473,8 +1467,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION sign_in_operator(p_issuer text, p_subject text, p_email text, p_fingerprint bytea, p_request_id text) RETURNS TABLE(id text, name text, role operator_role); for the server
 -- FUNCTION sign_in_person(p_issuer text, p_subject text, p_email text, p_new_id text, p_session_id text, p_fingerprint bytea, p_user_agent text, p_address text) RETURNS TABLE(person_id text); for the server
 -- FUNCTION sort_accounts(p_sort text, p_state text, p_below bigint, p_after text, p_after_id text, p_limit integer) RETURNS TABLE(term text, lane smallint, id text, name text, plan text, balance_micros bigint, held_micros bigint, created_at timestamp with time zone, suspended_at timestamp with time zone, external_id text, email text, notes text, low_balance_micros bigint, owed_micros bigint, closed_at timestamp with time zone, has_grants boolean, day_micros bigint, month_micros bigint); for the server
--- FUNCTION spend_grants(p_changes grant_change[], p_accounts account_change[]) RETURNS void
--- FUNCTION spend_grants_in_turn(p_lane smallint, p_account_id text, p_balance bigint, p_kind entry_kind) RETURNS void
+-- FUNCTION spend_grants(p_lane smallint, p_account_id text) RETURNS void
 -- FUNCTION start_auto_topup(p_lane smallint, p_account_id text) RETURNS void
 -- FUNCTION stop_account(p_lane smallint, p_id text) RETURNS boolean
 -- FUNCTION store_attempts(p_attempts text) RETURNS TABLE(webhook_id text, reason text); for the server

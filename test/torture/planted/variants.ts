@@ -274,9 +274,9 @@ export const VARIANTS: readonly Variant[] = [
     rule: "vx audit",
     sql: [
       {
-        function: "spend_grants",
-        find: "ORDER BY o.expires_at, o.seq LIMIT 1",
-        put: "ORDER BY o.expires_at DESC, o.seq DESC LIMIT 1",
+        function: "grant_rests",
+        find: "WINDOW until AS (ORDER BY g.expires_at, g.seq)",
+        put: "WINDOW until AS (ORDER BY g.expires_at DESC, g.seq DESC)",
       },
     ],
   },

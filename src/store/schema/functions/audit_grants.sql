@@ -16,8 +16,9 @@ BEGIN
     SELECT a.id, a.balance_micros, a.grants_expire_at FROM accounts a
     WHERE a.lane = p_lane AND a.id > p_account_id ORDER BY a.id LIMIT p_limit
   ), sums AS MATERIALIZED (
-    SELECT i.*, s.rest, s.next, s.grants FROM ids i CROSS JOIN LATERAL (
-      SELECT coalesce(sum(g.rest_micros), 0) AS rest, min(g.expires_at) FILTER (WHERE g.rest_micros > 0) AS next, count(*) AS grants
+    SELECT i.*, s.next, s.grants, (SELECT coalesce(sum(r.rest_micros), 0) FROM grant_rests(p_lane, i.id) r) AS rest
+    FROM ids i CROSS JOIN LATERAL (
+      SELECT min(g.expires_at) FILTER (WHERE g.rest_micros > 0) AS next, count(*) AS grants
       FROM grants g WHERE g.lane = p_lane AND g.account_id = i.id) s
   ), findings AS (
     SELECT s.id AS account_id, 'balance_covers_grants' AS rule, format('balance %s, grants add up to %s', s.balance_micros, s.rest) AS detail

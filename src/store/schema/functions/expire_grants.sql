@@ -1,19 +1,18 @@
 -- Takes what has expired of the grants of an account from its balance, as far as no running call holds it, each as a ledger row of its
--- own. The grants before the account's next one have nothing left. The caller holds the lock of the lane.
+-- own. The caller holds the lock of the lane.
 CREATE OR REPLACE FUNCTION expire_grants(p_lane smallint, p_account_id text) RETURNS void
   LANGUAGE plpgsql
 AS $$
 DECLARE
   v_now constant timestamptz := clock_timestamp();
-  v_from constant timestamptz := (SELECT a.grants_expire_at FROM accounts a WHERE a.lane = p_lane AND a.id = p_account_id);
   v_grant grants;
   v_amount bigint;
   v_entry_id text;
 BEGIN
-  FOR v_grant IN SELECT g.* FROM grants g
-    WHERE g.lane = p_lane AND g.account_id = p_account_id AND g.expires_at BETWEEN v_from AND v_now AND g.rest_micros > 0
-    ORDER BY g.expires_at, g.seq
-  LOOP
+  IF NOT EXISTS (SELECT 1 FROM accounts a WHERE a.lane = p_lane AND a.id = p_account_id AND a.grants_expire_at <= v_now) THEN
+    RETURN;
+  END IF;
+  FOR v_grant IN SELECT g.* FROM grant_rests(p_lane, p_account_id) g WHERE g.expires_at <= v_now AND g.rest_micros > 0 LOOP
     SELECT least(v_grant.rest_micros, a.balance_micros - a.held_micros) INTO STRICT v_amount FROM accounts a
       WHERE a.lane = p_lane AND a.id = p_account_id;
     EXIT WHEN v_amount = 0;
@@ -23,5 +22,6 @@ BEGIN
         'amount_micros', v_amount, 'balance_after_micros', a.balance_micros, 'expires_at', v_grant.expires_at))
       FROM accounts a WHERE a.lane = p_lane AND a.id = p_account_id;
   END LOOP;
+  PERFORM spend_grants(p_lane, p_account_id);
 END
 $$;

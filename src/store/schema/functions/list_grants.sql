@@ -4,7 +4,7 @@ CREATE OR REPLACE FUNCTION list_grants(p_lane smallint, p_account_id text)
   LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 BEGIN
-  RETURN QUERY SELECT g.entry_id, g.amount_micros, g.rest_micros, nullif(g.expires_at, 'infinity'), g.is_promotional FROM grants g
-    WHERE g.lane = p_lane AND g.account_id = p_account_id AND g.rest_micros > 0 ORDER BY g.expires_at, g.seq;
+  RETURN QUERY SELECT g.entry_id, g.amount_micros, g.rest_micros, nullif(g.expires_at, 'infinity'), g.is_promotional
+    FROM grant_rests(p_lane, p_account_id) g WHERE g.rest_micros > 0;
 END
 $$;

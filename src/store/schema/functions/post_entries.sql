@@ -23,6 +23,7 @@ DECLARE
   v_account_place tid;
   v_held bigint;
   v_balance bigint;
+  v_spent bigint;
   v_seq bigint;
   v_hash bytea;
   v_current_hold text;
@@ -34,10 +35,12 @@ DECLARE
   -- Accounts that owe something, and their lanes.
   v_owing text[];
   v_owing_lanes smallint[];
-  -- Accounts with grants.
-  v_granted grant_change[];
-  -- Whether credit of any of them has expired.
-  v_expires boolean := false;
+  -- Accounts whose credit has expired, and their lanes.
+  v_expired text[];
+  v_expired_lanes smallint[];
+  -- An account with grants that a debit other than a charge has changed, and its lane. Movements come one by one.
+  v_debited text;
+  v_debited_lane smallint;
   -- Accounts whose charges start an automatic top-up, and their lanes.
   v_low text[];
   v_low_lanes smallint[];
@@ -52,7 +55,8 @@ BEGIN
   FOR r IN
     SELECT e.*, h.place AS hold_place, h.amount_micros AS held, h.idempotency_key, a.place AS account_place,
            a.held_micros, a.balance_micros, a.last_seq, a.last_hash, a.last_at, a.low_balance_micros, a.owed_micros,
-           a.grants_expire_at, a.auto_topup_below_micros, greatest(a.low_balance_micros, a.auto_topup_below_micros) AS watched_micros,
+           a.grants_expire_at, a.grants_spent_micros, a.auto_topup_below_micros,
+           greatest(a.low_balance_micros, a.auto_topup_below_micros) AS watched_micros,
            h.counters AS held_counters,
            k.ancestors, a.is_limited AS account_is_limited, k.is_limited AS key_is_limited, a.limits_version, a.user_salt,
            -- Calls without limits do not pay for the look-up of counters.
@@ -69,7 +73,7 @@ BEGIN
       WHERE i.lane = e.lane AND i.id = e.generation_id AND i.account_id = e.account_id LIMIT 1) h ON true
     LEFT JOIN LATERAL (SELECT i.ctid AS place, i.held_micros, i.balance_micros, i.last_seq, i.last_hash,
         i.last_at, i.is_limited, i.has_limited_keys, i.limits_version, i.low_balance_micros, i.owed_micros,
-        i.grants_expire_at, i.auto_topup_below_micros, i.user_salt
+        i.grants_expire_at, i.grants_spent_micros, i.auto_topup_below_micros, i.user_salt
       FROM accounts i WHERE i.lane = e.lane AND i.id = e.account_id LIMIT 1) a ON true
     LEFT JOIN LATERAL (SELECT i.plan, i.ancestors, i.is_limited FROM keys i
       WHERE (a.is_limited OR a.has_limited_keys OR p_plans.names IS NOT NULL)
@@ -86,12 +90,13 @@ BEGIN
         RAISE EXCEPTION 'a ledger entry names an account that does not exist';
       END IF;
       IF v_account_place IS NOT NULL THEN
-        v_changes := array_append(v_changes, ROW(v_account_place, v_held, v_balance, v_seq, v_hash, v_at)::account_change);
+        v_changes := array_append(v_changes, ROW(v_account_place, v_held, v_balance, v_spent, v_seq, v_hash, v_at)::account_change);
       END IF;
       v_account_id := r.account_id;
       v_account_place := r.account_place;
       v_held := r.held_micros;
       v_balance := r.balance_micros;
+      v_spent := r.grants_spent_micros;
       v_seq := r.last_seq;
       v_hash := r.last_hash;
       v_at := greatest(v_now, r.last_at);
@@ -99,11 +104,9 @@ BEGIN
         v_owing := array_append(v_owing, r.account_id);
         v_owing_lanes := array_append(v_owing_lanes, r.lane);
       END IF;
-      IF r.grants_expire_at IS NOT NULL THEN
-        -- The first item of the account can be a release, which has no kind.
-        v_granted := array_append(v_granted, ROW(r.lane, r.account_id, r.balance_micros, r.grants_expire_at,
-          CASE WHEN r.generation_id IS NULL THEN r.kind ELSE 'generation' END, coalesce(cardinality(v_changes), 0) + 1)::grant_change);
-        v_expires := v_expires OR r.grants_expire_at <= v_now;
+      IF r.grants_expire_at <= v_now AND r.generation_id IS NOT NULL THEN
+        v_expired := array_append(v_expired, r.account_id);
+        v_expired_lanes := array_append(v_expired_lanes, r.lane);
       END IF;
     END IF;
     IF r.generation_id IS NOT NULL THEN
@@ -116,6 +119,14 @@ BEGIN
     ELSE
       v_amount := greatest(r.amount, -r.held);
       v_balance := v_balance + v_amount;
+      IF r.grants_expire_at IS NOT NULL AND v_amount < 0 THEN
+        IF r.kind IN ('generation', 'expiry') THEN
+          v_spent := v_spent - v_amount;
+        ELSE
+          v_debited := r.account_id;
+          v_debited_lane := r.lane;
+        END IF;
+      END IF;
       IF v_balance < r.watched_micros THEN
         IF v_balance < r.low_balance_micros AND r.low_balance_micros <= v_balance - v_amount THEN
           PERFORM write_event(r.lane, r.account_id, 'balance.low',
@@ -175,20 +186,19 @@ BEGIN
     IF v_counters IS NOT NULL THEN
       PERFORM write_counters(v_places, v_counters);
     END IF;
-    v_changes := array_append(v_changes, ROW(v_account_place, v_held, v_balance, v_seq, v_hash, v_at)::account_change);
+    v_changes := array_append(v_changes, ROW(v_account_place, v_held, v_balance, v_spent, v_seq, v_hash, v_at)::account_change);
     UPDATE accounts a SET
-      held_micros = t.held_micros, balance_micros = t.balance_micros, last_seq = t.last_seq, last_hash = t.last_hash,
-      last_at = t.at
+      held_micros = t.held_micros, balance_micros = t.balance_micros, grants_spent_micros = t.grants_spent_micros,
+      last_seq = t.last_seq, last_hash = t.last_hash, last_at = t.at
     FROM unnest(v_changes) t WHERE a.ctid = t.place;
-    IF v_granted IS NOT NULL THEN
-      PERFORM spend_grants(v_granted, v_changes);
+    IF v_debited IS NOT NULL THEN
+      PERFORM spend_grants(v_debited_lane, v_debited);
     END IF;
     IF v_owing IS NOT NULL THEN
       PERFORM take_owed(t.lane, t.account_id, '') FROM unnest(v_owing_lanes, v_owing) t (lane, account_id);
     END IF;
-    IF v_expires AND v_current_hold IS NOT NULL THEN
-      PERFORM expire_grants(t.lane, t.account_id) FROM unnest(v_granted) t
-        JOIN accounts a ON a.lane = t.lane AND a.id = t.account_id WHERE a.grants_expire_at <= v_now;
+    IF v_expired IS NOT NULL THEN
+      PERFORM expire_grants(t.lane, t.account_id) FROM unnest(v_expired_lanes, v_expired) t (lane, account_id);
     END IF;
     IF v_low IS NOT NULL THEN
       PERFORM start_auto_topup(t.lane, t.account_id) FROM unnest(v_low_lanes, v_low) t (lane, account_id);

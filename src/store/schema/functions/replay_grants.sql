@@ -68,9 +68,9 @@ BEGIN
       END IF;
     END IF;
   END LOOP;
-  RETURN QUERY SELECT 'grants_match_ledger', format('%s is left of the credit of row %s, the ledger leaves %s', g.rest_micros, g.seq,
-      coalesce(e.rest_micros::text, 'nothing: there is no such row'))
-    FROM grants g LEFT JOIN unnest(v_grants) e ON e.seq = g.seq
-    WHERE g.lane = p_lane AND g.account_id = p_account_id AND g.rest_micros IS DISTINCT FROM e.rest_micros;
+  RETURN QUERY SELECT 'grants_match_ledger', format('%s is left of the credit of row %s, the ledger leaves %s', coalesce(i.rest_micros, 0),
+      g.seq, coalesce(e.rest_micros::text, 'nothing: there is no such row'))
+    FROM grants g LEFT JOIN grant_rests(p_lane, p_account_id) i ON i.seq = g.seq LEFT JOIN unnest(v_grants) e ON e.seq = g.seq
+    WHERE g.lane = p_lane AND g.account_id = p_account_id AND coalesce(i.rest_micros, 0) IS DISTINCT FROM e.rest_micros;
 END
 $$;

@@ -62,8 +62,10 @@ CREATE TABLE accounts (
   price_list_version integer NOT NULL DEFAULT 0,
   -- A charge or a refused call that finds less starts an automatic top-up: see auto_topups. NULL while none can start.
   auto_topup_below_micros bigint,
-  -- The earliest expiry of a grant with a rest; 'infinity' if none of these expires. NULL without one: only other accounts pay for grants.
+  -- The earliest expiry of a grant with a written rest; 'infinity' if none of these expires. NULL without one: only other accounts pay for grants.
   grants_expire_at timestamptz,
+  -- What charges have taken since the rests of the grants were last written: see grant_rests.
+  grants_spent_micros bigint NOT NULL DEFAULT 0,
   -- For the digests of end users, see end_users. NULL in a closed account.
   user_salt bytea DEFAULT uuid_send(gen_random_uuid()),
   -- A closed account is also suspended, has no key that is not revoked, and never opens again: see close_account.
@@ -614,7 +616,7 @@ CREATE TABLE movement_keys (
 );
 
 -- Credits that expire or are promotional: what is left of them. The rest of the balance is paid and does not expire. Charges take from
--- those that expire first; other debits take what expires last, and first what is no grant. See spend_grants.
+-- those that expire first; other debits take what expires last, and first what is no grant. See grant_rests and spend_grants.
 CREATE TABLE grants (
   lane smallint NOT NULL,
   account_id text NOT NULL,
@@ -624,19 +626,13 @@ CREATE TABLE grants (
   seq bigint NOT NULL,
   entry_id text NOT NULL,
   amount_micros bigint NOT NULL,
-  -- What is left.
+  -- What was left when it was last written, which charges do not do: see grant_rests.
   rest_micros bigint NOT NULL,
   is_promotional boolean NOT NULL,
   PRIMARY KEY (lane, account_id, expires_at, seq),
   FOREIGN KEY (lane, account_id) REFERENCES accounts (lane, id),
   CONSTRAINT rest_in_amount CHECK (rest_micros BETWEEN 0 AND amount_micros)
 ) WITH (fillfactor = 70);
-
--- An account with grants that entries have changed: its balance and its first expiry before them, the kind of the first entry, and the
--- position of the account among those that the batch has changed.
-CREATE TYPE grant_change AS (
-  lane smallint, account_id text, balance_micros bigint, expire_at timestamptz, kind entry_kind, n integer
-);
 
 -- Allowed changes: from pending to paid, failed and expired; from failed and expired to paid, because a payment can arrive late; between
 -- paid, refunded and disputed. apply_payment makes them.
@@ -801,7 +797,7 @@ CREATE TYPE item_result AS (
 -- New values of an account whose row was read at this place under the lock of its lane.
 CREATE TYPE held_change AS (place tid, held_micros bigint, at timestamptz);
 CREATE TYPE account_change AS (
-  place tid, held_micros bigint, balance_micros bigint, last_seq bigint, last_hash bytea, at timestamptz
+  place tid, held_micros bigint, balance_micros bigint, grants_spent_micros bigint, last_seq bigint, last_hash bytea, at timestamptz
 );
 
 -- One row per idempotency key, for 24 hours. The answer is null while the call runs.
