@@ -37,7 +37,7 @@ import { DeliveryAddresses } from "../webhooks/addresses.ts";
 import { Deliverer } from "../webhooks/deliverer.ts";
 import { Sender } from "../webhooks/sender.ts";
 import { AuditSchedule } from "./audit-schedule.ts";
-import { createMetering, type Metering } from "./create-billing.ts";
+import { createMetering, type Metering } from "./create-metering.ts";
 import { DatabaseHealth, type Maintenance } from "./database-health.ts";
 import { closeDatabases, type DatabaseLogin, type Databases, idsOf, openDatabases } from "./databases.ts";
 import { Drain } from "./drain.ts";

@@ -30,7 +30,7 @@ export type GenerationSpec = {
   readonly idempotencyKey: string | undefined;
 };
 
-/** Why a generation stopped. */
+/** How a generation ended. */
 export type Ending =
   | { readonly kind: "completed"; readonly done: UpstreamEnd }
   | { readonly kind: "failed"; readonly error: unknown }
@@ -41,7 +41,7 @@ export type Ending =
 export type Stop = "disconnected" | "deadline_exceeded" | "too_long" | "revoked_api_key" | "unavailable";
 
 type Rule = {
-  /** The reason in the error that the caller gets, and in the stored answer. */
+  /** The reason in the error that the caller gets, if it still reads, and in the stored answer. */
   readonly reason: Reason;
   /** The message of the error; undefined for the default text of the reason. */
   readonly message: string | undefined;

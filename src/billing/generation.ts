@@ -13,7 +13,7 @@ import type { Settler } from "./settler.ts";
 
 export type GenerationState =
   | { readonly kind: "running" }
-  /** The reader disconnected; the generation continues, for a retry with the same idempotency key. */
+  /** The reader disconnected, or its deadline passed; the generation continues, for a retry with the same idempotency key. */
   | { readonly kind: "detached" }
   | { readonly kind: "settling" }
   /** The hold has ended. The charge is undefined if nothing was charged. */
@@ -298,7 +298,10 @@ export class PieceStream implements AsyncIterableIterator<Piece, undefined> {
     return generation && !this.#isEnded ? generation.nextDelta().then(this.#onDelta) : this.#readOther();
   }
 
-  /** Called when the reader stops before the end. */
+  /**
+   * Called when the reader stops before the end. Mostly the signal of its call has ended the generation before. A fault of the server
+   * that stops it is charged like a disconnect: what it has read was produced.
+   */
   async return(): Promise<IteratorReturnResult<undefined>> {
     this.#isEnded = true;
     const started = await this.#starting?.catch(() => undefined);

@@ -36,7 +36,7 @@ type MeterDeps = GenerationDeps &
     readonly priceLists: Pick<PriceLists, "modelFor">;
   };
 
-/** The deps of a reply that come from its ledger row. */
+/** What a reply has from its ledger row. */
 export type PaidEntry = Pick<Reply, "model" | "usage" | "costMicros" | "balanceMicros">;
 
 /** The reply of an earlier call with the same idempotency key. */

@@ -89,7 +89,7 @@ const NONE: readonly string[] = [];
 /** What a response is written to: a response of node:http or node:http2, or a stream of HTTP/2. */
 export type Channel = {
   readonly writableEnded: boolean;
-  /** Only on a stream, where `writableEnded` is also true after a reset. */
+  /** Only on an HTTP/2 stream: whether it was reset. Its `writableEnded` is true after a reset as well. */
   readonly aborted?: boolean;
   readonly headersSent: boolean;
   write(piece: string | Uint8Array): boolean;
@@ -133,13 +133,16 @@ export abstract class Exchange<Method extends ServedMethod = ServedMethod> imple
     this.#deadlineMs = timeoutMs === undefined ? undefined : performance.now() + timeoutMs;
   }
 
-  /** Reads and decodes the request within the limits of the .proto and of the share. */
+  /** Reads and decodes the request within the limits of the .proto and of the share. Nothing keeps bytes of the body that it frees. */
   abstract read(share: BodyShare): Message | Promise<Message>;
-  /** Sends the result of a unary method. */
+  /** Sends the result of a unary method: its headers before it returns, else the call counts as one whose caller disconnected. */
   abstract respond(result: unknown): Promise<void> | undefined;
   /** Sends the headers of a stream before its first message. The service calls it. */
   abstract startStream(): void;
-  /** Sends the results of a streaming method. Throws an error of the stream after it has been sent. */
+  /**
+   * Sends the results of a streaming method, as fast as the caller reads them. Ends the iterator when the caller disconnects, and throws
+   * CallerDisconnected. Throws an error of the stream after it has been sent.
+   */
   abstract respondWithStream(results: AsyncIterable<unknown>): Promise<void>;
   /** Sends the error in place of the response. Has no effect on a response that is complete or has an error. */
   abstract sendError(error: DomainError | ConnectError): Promise<void> | undefined;
@@ -227,9 +230,9 @@ export abstract class Exchange<Method extends ServedMethod = ServedMethod> imple
     const aborted = new AbortController();
     if (this.#abortReason !== undefined) aborted.abort(this.#abortReason);
     const onClose = () => {
-      const { aborted: isCut, writableEnded } = this.#channel;
-      // Over HTTP/2 "writableFinished" is also true for an incomplete response.
-      if (isCut ?? !writableEnded) aborted.abort(new ConnectError("the caller disconnected", Code.Canceled));
+      const { aborted: wasReset, writableEnded } = this.#channel;
+      const isIncomplete = wasReset ?? !writableEnded;
+      if (isIncomplete) aborted.abort(new ConnectError("the caller disconnected", Code.Canceled));
     };
     if (isClosed(this.#channel)) onClose();
     else this.#channel.once("close", onClose);

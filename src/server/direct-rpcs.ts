@@ -4,8 +4,9 @@ import { hasValidHost, requestIdFrom, type ServePath, type StreamHandler } from 
 import type { CallServer } from "./serve-call.ts";
 import { ConnectUnaryExchange } from "./wire/connect.ts";
 import { commonFormatOf } from "./wire/formats.ts";
+import { FramedExchange } from "./wire/framed.ts";
 import { GrpcExchange } from "./wire/grpc.ts";
-import { FramedExchange, type RpcMethod, timeoutMsOf } from "./wire/rpc.ts";
+import { type RpcMethod, timeoutMsOf } from "./wire/rpc.ts";
 
 type DirectRpcOptions = {
   readonly calls: CallServer;

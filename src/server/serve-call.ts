@@ -341,9 +341,6 @@ export class ServiceCall implements ApiCall {
 
 const no = () => false;
 
-/** The gRPC code with which a deadline aborts a signal. */
-const DEADLINE_EXCEEDED = 4;
-
 /** A disconnect in the last second before the deadline counts as the deadline: the caller's clock started earlier. */
 const DEADLINE_SLACK_MS = 1_000;
 
@@ -353,7 +350,7 @@ const DEADLINE_SLACK_MS = 1_000;
 function endReasonOf(exchange: Exchange): ReturnType<Caller["endReason"]> {
   const { reason } = exchange.signal;
   if (reason instanceof DomainError) return "unavailable";
-  if ((reason as { code?: unknown }).code === DEADLINE_EXCEEDED) return "deadline_exceeded";
+  if (reason instanceof ConnectError && reason.code === Code.DeadlineExceeded) return "deadline_exceeded";
   const remainingMs = exchange.remainingMs() ?? Number.POSITIVE_INFINITY;
   return remainingMs < DEADLINE_SLACK_MS ? "deadline_exceeded" : "disconnected";
 }

@@ -144,9 +144,10 @@ export type BillRow = {
   readonly outcome: string;
   readonly balance_micros: bigint;
   readonly held_micros: bigint;
+  /** Its meaning depends on the kind and the outcome: see item_result. */
   readonly amount_micros: bigint | null;
   readonly clock: Date;
-  /** What check_limits returns about a hold, as JSON; null if no limit applies. */
+  /** About a hold, what check_limits returns, as JSON; null if no limit applies. */
   readonly limits: string | null;
 };
 
@@ -310,7 +311,7 @@ function holdRow({ lane, hold, admission }: HoldItem, position: number | undefin
  * sent once more, to vx.admit.
  */
 function admissionRow({ balance_micros, limits }: BillRow): AdmitRow {
-  return { ...(JSON.parse(limits ?? "{}") as AdmitRow), balance_micros };
+  return { ...(JSON.parse(limits ?? "{}") as AdmitRow), balance_micros, current_fingerprint: null };
 }
 
 function admittedHold({ hold }: HoldItem, admission: AdmissionResult, row: BillRow): AdmittedHold {

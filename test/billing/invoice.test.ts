@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createMetering, type Metering } from "../../src/app/create-billing.ts";
+import { createMetering, type Metering } from "../../src/app/create-metering.ts";
 import type { Model } from "../../src/domain/model.ts";
 import { type Usage, usageOf } from "../../src/domain/usage.ts";
 import type { AdmittedKey } from "../../src/store/admit.ts";

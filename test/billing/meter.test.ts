@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { createMetering, type Metering } from "../../src/app/create-billing.ts";
+import { createMetering, type Metering } from "../../src/app/create-metering.ts";
 import type { Caller } from "../../src/billing/generation-request.ts";
 import { MAX_CALL_MS } from "../../src/billing/hold.ts";
 import { MAX_SETTLE_MS } from "../../src/billing/settler.ts";

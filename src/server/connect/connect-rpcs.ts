@@ -14,10 +14,9 @@ import {
   createAsyncIterable,
   type UniversalHandler,
 } from "@connectrpc/connect/protocol";
-import { readBinary } from "../../codec/binary/read-message.ts";
 import { decompress } from "../../codec/body.ts";
 import type { BodyShare } from "../../codec/body-budget.ts";
-import { decode, readJsonMessage } from "../../codec/decode.ts";
+import { decode } from "../../codec/decode.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { SMALL_BODY_BYTES } from "../../rules/limits.ts";
 import { Exchange } from "../call.ts";
@@ -196,11 +195,11 @@ class ConnectExchange extends Exchange<RpcMethod> {
 
   /** Lets Connect encode the outcome, and sends it. */
   async #send(): Promise<void> {
-    const { isEnveloped, isJson } = this.#format;
+    const { isEnveloped, encoding } = this.#format;
     const values = createContextValues().set(exchangeKey, this);
-    const message = isJson ? JSON_MESSAGE : BINARY_MESSAGE;
-    const body = createAsyncIterable([isEnveloped ? envelope(0, message) : message]);
-    const url = `http://vx/?encoding=${isJson ? "json" : "proto"}&message=${message}`;
+    const { name, empty } = encoding;
+    const body = createAsyncIterable([isEnveloped ? envelope(0, empty) : empty]);
+    const url = `http://vx/?encoding=${name}&message=${empty}`;
     const request = universalRequest(this.#request, decodedHeaders(this.#request), body, this.signal);
     const response = await this.#handler({ ...request, url, contextValues: values });
     const code = await writeUniversal(response, this.#response);
@@ -227,9 +226,6 @@ class ConnectExchange extends Exchange<RpcMethod> {
   }
 }
 
-const JSON_MESSAGE = Buffer.from("{}");
-const BINARY_MESSAGE = Buffer.alloc(0);
-
 /** The headers for Connect, whose message is empty, and whose signal has the deadline. */
 function decodedHeaders(request: HttpRequest): Headers {
   const headers = webHeaders(request);
@@ -244,13 +240,13 @@ function queryOf({ url = "" }: HttpRequest): URLSearchParams {
 }
 
 function queryFormatOf(request: HttpRequest): RpcFormat {
-  return queryOf(request).get("encoding") === "json" ? connectUnary.json : connectUnary.binary;
+  return queryOf(request).get("encoding") === "json" ? connectUnary.json : connectUnary.proto;
 }
 
 /** The message of a GET. */
 async function readQuery(
-  { input, readJson }: RpcMethod,
-  { isJson }: RpcFormat,
+  method: RpcMethod,
+  { encoding }: RpcFormat,
   request: HttpRequest,
   limits: MessageLimits,
 ): Promise<Message> {
@@ -261,7 +257,7 @@ async function readQuery(
   const sent = query.get("base64") === "1" ? fromBase64(text) : Buffer.from(text);
   const bytes =
     sent.length === 0 ? sent : await decompress(sent, query.get("compression") ?? undefined, limits);
-  return decode(bytes, limits.share, isJson ? readJsonMessage(readJson, bytes) : readBinary(input, bytes));
+  return decode(bytes, limits.share, encoding.read(method, bytes));
 }
 
 function fromBase64(text: string): Buffer {

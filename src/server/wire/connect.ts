@@ -15,38 +15,31 @@ import {
   type RpcFormat,
   type RpcFormats,
   type RpcMethod,
+  withEncodings,
 } from "./rpc.ts";
 
-const UNARY_BINARY: RpcFormat = {
+const UNARY = {
   protocol: "connect",
-  isJson: false,
   isEnveloped: false,
-  contentType: "application/proto",
   encodingHeader: "content-encoding",
   acceptHeader: "accept-encoding",
   timeoutHeader: "connect-timeout-ms",
   parseTimeout,
-};
+} as const;
 
-const STREAM_BINARY: RpcFormat = {
-  ...UNARY_BINARY,
-  isEnveloped: true,
-  contentType: "application/connect+proto",
-  encodingHeader: "connect-content-encoding",
-  acceptHeader: "connect-accept-encoding",
-  lastFrame: endOfStream,
-};
-
-export const connectUnary: RpcFormats = {
-  binary: UNARY_BINARY,
-  json: { ...UNARY_BINARY, isJson: true, contentType: "application/json" },
-};
+export const connectUnary: RpcFormats = withEncodings(UNARY, "application/");
 
 /** FramedExchange serves the calls. */
-export const connectStream: RpcFormats = {
-  binary: STREAM_BINARY,
-  json: { ...STREAM_BINARY, isJson: true, contentType: "application/connect+json" },
-};
+export const connectStream: RpcFormats = withEncodings(
+  {
+    ...UNARY,
+    isEnveloped: true,
+    encodingHeader: "connect-content-encoding",
+    acceptHeader: "connect-accept-encoding",
+    lastFrame: endOfStream,
+  },
+  "application/connect+",
+);
 
 const END_OF_STREAM: LastFrame = { flags: endStreamFlag, content: Buffer.from("{}") };
 

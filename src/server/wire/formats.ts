@@ -6,16 +6,16 @@ import { isKnownEncoding, type RpcFormat, type RpcFormats } from "./rpc.ts";
 
 /** The content types that clients send. */
 const FORMATS: ReadonlyMap<string, RpcFormat> = new Map([
-  ["application/grpc", grpc.binary],
-  ["application/grpc+proto", grpc.binary],
+  ["application/grpc", grpc.proto],
+  ["application/grpc+proto", grpc.proto],
   ["application/grpc+json", grpc.json],
-  ["application/grpc-web", grpcWeb.binary],
-  ["application/grpc-web+proto", grpcWeb.binary],
+  ["application/grpc-web", grpcWeb.proto],
+  ["application/grpc-web+proto", grpcWeb.proto],
   ["application/grpc-web+json", grpcWeb.json],
-  ["application/proto", connectUnary.binary],
+  ["application/proto", connectUnary.proto],
   ["application/json", connectUnary.json],
   ["application/json; charset=utf-8", connectUnary.json],
-  ["application/connect+proto", connectStream.binary],
+  ["application/connect+proto", connectStream.proto],
   ["application/connect+json", connectStream.json],
 ]);
 
@@ -34,7 +34,7 @@ export function commonFormatOf(
 /** The format of any request, by the start of its content type. */
 export function formatOf(headers: IncomingHttpHeaders): RpcFormat {
   const type = (headers["content-type"] ?? "").toLowerCase();
-  return formatsOf(type)[/^[^;]*json/.test(type) ? "json" : "binary"];
+  return formatsOf(type)[/^[^;]*json/.test(type) ? "json" : "proto"];
 }
 
 function formatsOf(type: string): RpcFormats {

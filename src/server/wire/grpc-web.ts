@@ -1,21 +1,14 @@
 import type { ConnectError } from "@connectrpc/connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import { trailerFlag, trailerSerialize } from "@connectrpc/connect/protocol-grpc-web";
-import { grpc } from "./grpc.ts";
-import type { LastFrame, RpcFormat, RpcFormats } from "./rpc.ts";
-
-const BINARY: RpcFormat = {
-  ...grpc.binary,
-  protocol: "grpc-web",
-  contentType: "application/grpc-web+proto",
-  lastFrame: trailersFrame,
-};
+import { GRPC } from "./grpc.ts";
+import { type LastFrame, type RpcFormats, withEncodings } from "./rpc.ts";
 
 /** As gRPC, with the trailers in the body. FramedExchange serves the calls. */
-export const grpcWeb: RpcFormats = {
-  binary: BINARY,
-  json: { ...BINARY, isJson: true, contentType: "application/grpc-web+json" },
-};
+export const grpcWeb: RpcFormats = withEncodings(
+  { ...GRPC, protocol: "grpc-web", lastFrame: trailersFrame },
+  "application/grpc-web+",
+);
 
 const OK_TRAILERS: LastFrame = { flags: trailerFlag, content: Buffer.from("grpc-status: 0\r\n") };
 

@@ -3,23 +3,26 @@ import type { ConnectError } from "@connectrpc/connect";
 import { parseTimeout, setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import type { BodySource } from "../../codec/body.ts";
 import type { RequestHead } from "../http/message.ts";
-import { envelope, RpcExchange, type RpcFormat, type RpcFormats, type RpcMethod } from "./rpc.ts";
+import {
+  envelope,
+  RpcExchange,
+  type RpcFormat,
+  type RpcFormats,
+  type RpcMethod,
+  withEncodings,
+} from "./rpc.ts";
 
-const BINARY: RpcFormat = {
+/** The protocol; also that of gRPC-Web, but for the trailers. */
+export const GRPC = {
   protocol: "grpc",
-  isJson: false,
   isEnveloped: true,
-  contentType: "application/grpc+proto",
   encodingHeader: "grpc-encoding",
   acceptHeader: "grpc-accept-encoding",
   timeoutHeader: "grpc-timeout",
   parseTimeout,
-};
+} as const;
 
-export const grpc: RpcFormats = {
-  binary: BINARY,
-  json: { ...BINARY, isJson: true, contentType: "application/grpc+json" },
-};
+export const grpc: RpcFormats = withEncodings(GRPC, "application/grpc+");
 
 const OK_STATUS = { "grpc-status": "0" };
 

@@ -1,19 +1,9 @@
-import type { ServerResponse } from "node:http";
-import {
-  create,
-  type DescMethod,
-  type DescService,
-  type Message,
-  type Registry,
-  toBinary,
-  toJsonString,
-} from "@bufbuild/protobuf";
+import { create, type DescMethod, type DescService, type Message, type Registry } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { type Compression, compressionNegotiate } from "@connectrpc/connect/protocol";
 import type { parseTimeout } from "@connectrpc/connect/protocol-grpc";
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import type { MethodFunction } from "../../api/define-service.ts";
-import { readBinary } from "../../codec/binary/read-message.ts";
 import {
   type BodyLimits,
   type BodySource,
@@ -23,35 +13,22 @@ import {
   readBytes,
 } from "../../codec/body.ts";
 import type { BodyShare } from "../../codec/body-budget.ts";
-import { decode, readJsonMessage } from "../../codec/decode.ts";
+import { decode } from "../../codec/decode.ts";
 import { type Reader, Readers } from "../../codec/json/reader.ts";
 import { hasLongList } from "../../codec/json/writer.ts";
-import {
-  binaryParts,
-  joinShort,
-  lengthOf,
-  type Parts,
-  piecesOf,
-  protoJsonParts,
-} from "../../codec/message-parts.ts";
+import { joinShort, lengthOf, type Parts, piecesOf } from "../../codec/message-parts.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { type Channel, Exchange, type PrepareOptions, prepareMethod, type ServedMethod } from "../call.ts";
 import { toConnectError } from "../errors/connect-error.ts";
 import { setErrorHeaders } from "../errors/http-error.ts";
-import {
-  type HttpRequest,
-  type HttpResponse,
-  type RequestHead,
-  stopBody,
-  untilWritable,
-  writePieces,
-} from "../http/message.ts";
+import { type RequestHead, untilWritable, writePieces } from "../http/message.ts";
 import { compress, MIN_COMPRESSED_BYTES } from "./compress.ts";
+import { type Encoding, JSON_ENCODING, PROTO } from "./encodings.ts";
 
 /** The format of a call over gRPC, gRPC-Web or Connect: its content type, and the headers of its protocol. */
 export type RpcFormat = {
   readonly protocol: "grpc" | "grpc-web" | "connect";
-  readonly isJson: boolean;
+  readonly encoding: Encoding;
   /** Whether messages are framed: in gRPC, gRPC-Web and streams of Connect. */
   readonly isEnveloped: boolean;
   /** The content type of the response. */
@@ -72,8 +49,14 @@ export type RpcFormat = {
 
 export type LastFrame = { readonly flags: number; readonly content: Uint8Array };
 
-/** The same protocol with both encodings of messages. */
-export type RpcFormats = { readonly binary: RpcFormat; readonly json: RpcFormat };
+/** A protocol with each encoding of messages. */
+export type RpcFormats = Readonly<Record<Encoding["name"], RpcFormat>>;
+
+/** @param base the content type without the name of the encoding */
+export function withEncodings(format: Omit<RpcFormat, "encoding" | "contentType">, base: string): RpcFormats {
+  const of = (encoding: Encoding) => ({ ...format, encoding, contentType: `${base}${encoding.name}` });
+  return { proto: of(PROTO), json: of(JSON_ENCODING) };
+}
 
 export type RpcMethod = ServedMethod & {
   readonly desc: DescMethod;
@@ -284,17 +267,11 @@ export abstract class RpcExchange extends Exchange<RpcMethod> {
   }
 
   #encode(message: Message): Uint8Array {
-    const { desc, jsonOptions } = this.method;
-    return this.format.isJson
-      ? Buffer.from(toJsonString(desc.output, message, jsonOptions))
-      : toBinary(desc.output, message);
+    return this.format.encoding.write(this.method, message);
   }
 
   #partsOf(message: Message): Parts {
-    const { desc, jsonOptions } = this.method;
-    return this.format.isJson
-      ? protoJsonParts(desc.output, message, jsonOptions)
-      : binaryParts(desc.output, message);
+    return this.format.encoding.parts(this.method, message);
   }
 
   /** Waits until another message can be sent, or the response is closed. */
@@ -305,67 +282,6 @@ export abstract class RpcExchange extends Exchange<RpcMethod> {
     // A status would wait behind the messages that the caller does not read.
     this.reset();
     throw signal.reason;
-  }
-}
-
-/** A call over gRPC-Web, or a stream over Connect: the last of the envelopes contains the status and the trailers. */
-export class FramedExchange extends RpcExchange {
-  readonly #request: HttpRequest;
-  // TypeScript cannot call the methods of the union: the two response types declare them differently.
-  readonly #response: ServerResponse;
-
-  constructor(
-    method: RpcMethod,
-    format: RpcFormat,
-    request: HttpRequest,
-    response: HttpResponse,
-    requestId: string,
-    timeoutMs: number | undefined,
-  ) {
-    super(method, format, request, response, requestId, timeoutMs);
-    this.#request = request;
-    this.#response = response as ServerResponse;
-  }
-
-  override startStream(): void {
-    super.startStream();
-    this.#response.flushHeaders();
-  }
-
-  protected sendOnly(message: Uint8Array, flags: number): void {
-    const last = this.#lastFrame(undefined);
-    this.sendHeaders();
-    this.#response.end(Buffer.concat([envelope(flags, message), envelope(last.flags, last.content)]));
-  }
-
-  protected sendMessage(message: Uint8Array, flags: number): boolean {
-    this.sendHeaders();
-    return this.#response.write(envelope(flags, message));
-  }
-
-  protected end(error?: ConnectError): void {
-    if (this.isDone) return;
-    const last = this.#lastFrame(error);
-    this.sendHeaders();
-    stopBody(this.#request, this.#response);
-    this.sendLast(last.content, (content, flags) =>
-      this.#response.end(envelope(last.flags | flags, content)),
-    );
-  }
-
-  protected reset(): void {
-    this.#response.destroy();
-  }
-
-  #lastFrame(error: ConnectError | undefined): LastFrame {
-    const { lastFrame } = this.format;
-    if (!lastFrame) throw new Error(`${this.format.contentType} has no last envelope`);
-    return lastFrame(error, this.trailers);
-  }
-
-  protected sendHeaders(): void {
-    if (this.headersSent) return;
-    this.#response.writeHead(200, this.responseHeaders);
   }
 }
 
@@ -395,22 +311,21 @@ export type MessageLimits = BodyLimits & { readonly share: BodyShare };
 
 /** Reads and decodes the one message of a call, within the limits of the .proto. */
 export async function readMessage(
-  { input, readJson }: Pick<RpcMethod, "input" | "readJson">,
+  method: Pick<RpcMethod, "input" | "readJson">,
   format: RpcFormat,
   request: BodySource,
   limits: MessageLimits,
 ): Promise<Message> {
-  const encoding = request.headers[format.encodingHeader];
+  const compression = request.headers[format.encodingHeader];
+  const { encoding } = format;
   const body = await readBytes(request, limits);
   const bytes = await (format.isEnveloped
-    ? openEnvelope(body, format, encoding, limits)
-    : decompressBody(body, encoding, limits));
-  if (!format.isJson) return await decode(bytes, limits.share, readBinary(input, bytes));
+    ? openEnvelope(body, format, compression, limits)
+    : decompressBody(body, compression, limits));
   try {
-    return await decode(bytes, limits.share, readJsonMessage(readJson, bytes));
+    return await decode(bytes, limits.share, encoding.read(method, bytes));
   } finally {
-    // Decoded JSON does not refer to the body; a binary message can.
-    freeBytes(bytes);
+    if (!encoding.keepsBytes) freeBytes(bytes);
   }
 }
 

@@ -7,9 +7,9 @@ import type { Dialect, Dialects } from "../dialect.ts";
 import { Progress, type Upstream, type UpstreamEvent } from "../upstream.ts";
 import { UpstreamFailure } from "../upstream-failure.ts";
 import type { Connections } from "./connection-pool.ts";
-import { Exchange } from "./exchange.ts";
 import type { FirstTokens } from "./reply-buffer.ts";
 import { inTurns, type RequestBody, writeBody } from "./request-body.ts";
+import { UpstreamExchange } from "./upstream-exchange.ts";
 
 const COMMON_HEADERS = {
   "content-type": "application/json",
@@ -77,7 +77,7 @@ export class HttpUpstream implements Upstream {
     signal.throwIfAborted();
     // Another key may be in use when a failure is logged.
     const apiKey = this.#apiKey;
-    const exchange = new Exchange(dialect, prompt, progress, firstTokens);
+    const exchange = new UpstreamExchange(dialect, prompt, progress, firstTokens);
     const { reply } = exchange;
     const abort = () => {
       progress.unread = reply.abort(signal.reason);
@@ -123,7 +123,7 @@ export class HttpUpstream implements Upstream {
     path: string,
     { parts, bytes }: RequestBody,
     trace: TraceHeaders | undefined,
-    exchange: Exchange,
+    exchange: UpstreamExchange,
   ): void {
     const { timeoutMs } = this.#settings;
     const length = bytes === undefined ? undefined : { "content-length": String(bytes) };

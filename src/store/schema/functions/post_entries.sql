@@ -114,6 +114,7 @@ BEGIN
       v_ended := array_append(v_ended, r.hold_place);
       v_held := v_held - r.held;
     END IF;
+    v_amount := NULL;
     IF r.amount IS NULL THEN
       v_results := array_append(v_results, ROW('end', r.n, 'posted', NULL, NULL, NULL, NULL, NULL)::item_result);
     ELSE

@@ -789,7 +789,9 @@ CREATE TYPE entry_item AS (
 );
 -- The prices of a model as a server loads them.
 CREATE TYPE price_item AS (model text, rates price_rates[]);
--- The result of one item. n is its position among the items of its kind.
+-- The result of one item. n is its position among the items of its kind. amount_micros is what an ending charges, what an account owes
+-- that cannot hold, the threshold of its automatic top-up if a hold is too large for the balance, and the number of calls that an admission
+-- grants. limits is what check_limits returns about a hold, and for an admission all columns of admit, both as JSON.
 CREATE TYPE item_result AS (
   kind text, n integer, outcome text, balance_micros bigint, held_micros bigint, amount_micros bigint,
   clock timestamptz, limits text

@@ -19,7 +19,7 @@ const TIMEOUTS = new Set(["UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT"]);
  * process with an assertion if a paused connection ends that is not kept alive. The reply buffer limits the
  * unread text.
  */
-export class Exchange implements Dispatcher.DispatchHandler {
+export class UpstreamExchange implements Dispatcher.DispatchHandler {
   readonly reply: ReplyBuffer;
   readonly #reader: ResponseReader;
   readonly #progress: Progress;
