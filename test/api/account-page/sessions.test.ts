@@ -96,7 +96,7 @@ describe("the session", () => {
   test("calls of one session are bounded", async () => {
     const { customer } = await Customer.signUp(app, "busy@example.com");
     const counts = new Map<number, number>();
-    for (let round = 0; round < 13; round++) {
+    for (let round = 0; round < 13 && (counts.get(429) ?? 0) < 100; round++) {
       const answers = await Promise.all(Array.from({ length: 100 }, () => customer.call("GetSession")));
       for (const { status } of answers) counts.set(status, (counts.get(status) ?? 0) + 1);
     }
