@@ -27,8 +27,9 @@ domain \`vx\` and the reason in upper case. Some errors also have a \`BadRequest
 \`PreconditionFailure\` detail. Three errors have the code that gRPC and Connect derive from the HTTP status: an unknown method
 (404, \`UNIMPLEMENTED\`), another HTTP method (405, \`UNKNOWN\`) and an unknown content type (415, \`UNKNOWN\`).
 
-The server checks a call in this order: path → key (401) → scope (403) → rate limit (429) → body and fields (400) → balance
-(402). Only a call that passes the rate limit counts against it.
+The server checks a call in this order: path → key (401) → scope (403) → rate limit (429) → body and fields (413, 415, 400) →
+model (404, 403) → what the model supports (400) → idempotency key (422, 409) → balance (402) → limits (402, 429). Only a call that
+passes the rate limit counts against it.
 
 An \`Idempotency-Key\` belongs to one request: the method, every field, including those that change no reply such as
 \`metadata\`, and, on REST, \`stream\`. The same key with another request gets \`idempotency_key_reused\`. For example, the
