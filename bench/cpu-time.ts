@@ -32,16 +32,24 @@ const MICROS_PER_TICK = 10_000;
 
 /** CPU time of the process and its descendants. */
 export function cpuMicrosOf(pid: number): number {
-  const processes = readProcesses();
-  const ticksOf = (one: number): number => {
-    const own = processes.find((process) => process.pid === one)?.ticks ?? 0;
-    const children = processes.filter((process) => process.parent === one);
-    return children.reduce((sum, child) => sum + ticksOf(child.pid), own);
-  };
-  return ticksOf(pid) * MICROS_PER_TICK;
+  return treeOf(pid).reduce((sum, { ticks }) => sum + ticks, 0) * MICROS_PER_TICK;
 }
 
-function readProcesses() {
+/** The process and its descendants. */
+export function pidsOf(pid: number): number[] {
+  return treeOf(pid).map((process) => process.pid);
+}
+
+function treeOf(pid: number): Process[] {
+  const processes = readProcesses();
+  const below = (parent: number): Process[] =>
+    processes.filter((process) => process.parent === parent).flatMap((child) => [child, ...below(child.pid)]);
+  return [...processes.filter((process) => process.pid === pid), ...below(pid)];
+}
+
+type Process = { readonly pid: number; readonly parent: number; readonly ticks: number };
+
+function readProcesses(): Process[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
     .flatMap((name) => {

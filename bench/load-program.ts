@@ -20,6 +20,7 @@ type Spec = {
   readonly Path?: string;
   readonly Authorizations?: readonly string[];
   readonly Expect?: string;
+  readonly ExpectTimes?: number;
   readonly MayFail?: boolean;
 };
 

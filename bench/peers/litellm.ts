@@ -36,7 +36,6 @@ export const startLitellm: StartPeer = async (cleanup, upstream) => {
     version: `litellm ${VERSION}`,
     url,
     pid,
-    isMetered: false,
     model: "bench",
     secret: MASTER_KEY,
     headers: "",

@@ -1,107 +1,129 @@
-// npm run bench:peers   measures this server beside other gateways, in interleaved rounds: the same machine, the
-//                       same model server, chat completions that are not streamed, default log settings.
+// npm run bench:peers [-- --rounds N --kills N]
+//     measures this server beside other gateways, in interleaved rounds: the same machine, the same model server,
+//     default settings and logs. Then it kills each gateway that charges calls, and prints how many of the calls
+//     answered before are charged.
 // Gateways that cannot be installed are skipped. They are installed into .clients, once.
-
-import { OWN_CHECKOUT } from "../checkout.ts";
+import { parseArgs } from "node:util";
 import { cpuMicrosOf } from "../cpu-time.ts";
 import { postRequest } from "../http-load.ts";
 import { median } from "../load.ts";
 import { buildLoadProgram, type LoadResult, runLoadProgram } from "../load-program.ts";
 import { Unavailable } from "../part.ts";
-import { createPayers } from "../payers.ts";
 import { startBaseline } from "../program.ts";
-import { createRemoteModels } from "../remote-models.ts";
-import { startServer } from "../server.ts";
+import { CHAT_PATH, CHATS, type Chat, chatBody, PIECE, PIECES } from "./chats.ts";
+import { type Crash, crash } from "./crash.ts";
 import { startLitellm } from "./litellm.ts";
+import { startOmniroute } from "./omniroute.ts";
 import { startOneApi } from "./one-api.ts";
-import type { Peer, StartPeer } from "./peer.ts";
+import type { Peer } from "./peer.ts";
 import { startPortkey } from "./portkey.ts";
+import { startVx } from "./vx.ts";
 
 const CALLERS = 64;
 const SECONDS = 3;
-const ROUNDS = 5;
 const WARM_UP_ROUNDS = 2;
 
-const startVx: StartPeer = async (cleanup, upstream) => {
-  const env = { VX_MODELS: createRemoteModels(cleanup, { bench: upstream }) };
-  const { url, pid, ...server } = await startServer(OWN_CHECKOUT, cleanup, { env, hasDefaultLog: true });
-  const [payer] = await createPayers({ url, pid, ...server }, 1);
-  return {
-    version: "vx",
-    url,
-    pid,
-    isMetered: true,
-    model: "bench",
-    secret: payer?.secret ?? "",
-    headers: "",
-  };
-};
+const { values } = parseArgs({
+  options: { rounds: { type: "string", default: "5" }, kills: { type: "string", default: "3" } },
+});
+const [rounds, kills] = [Number(values.rounds), Number(values.kills)];
 
 type Measured = { readonly many: LoadResult; readonly cpuMicros: number; readonly one: LoadResult };
+type Row = {
+  readonly peer: Peer;
+  readonly chat: Chat;
+  readonly measured: Measured[];
+  readonly crashes: Crash[];
+};
 
 await using cleanup = new AsyncDisposableStack();
 await buildLoadProgram();
-const upstream = await startBaseline(cleanup, "upstream-server");
-const peers: Peer[] = [];
-for (const [name, start] of Object.entries({
-  vx: startVx,
-  Portkey: startPortkey,
-  LiteLLM: startLitellm,
-  "one-api": startOneApi,
-})) {
-  try {
-    peers.push(await start(cleanup, upstream));
-  } catch (error) {
-    if (!(error instanceof Unavailable)) throw error;
-    console.error(`SKIPPED: ${name}: ${error.message}`);
+const upstream = await startBaseline(cleanup, "many-pieces-server", { args: [String(PIECES)] });
+const rows = (await startPeers()).flatMap((peer) =>
+  CHATS.map((chat): Row => ({ peer, chat, measured: [], crashes: [] })),
+);
+for (let round = rounds > 0 ? -WARM_UP_ROUNDS : 0; round < rounds; round++) {
+  for (const { peer, chat, measured } of rows) {
+    const one = await measurePeer(peer, chat);
+    if (round >= 0) measured.push(one);
   }
 }
-
-const rounds = new Map<Peer, Measured[]>(peers.map((peer) => [peer, []]));
-for (let round = -WARM_UP_ROUNDS; round < ROUNDS; round++) {
-  for (const peer of peers) {
-    const measured = await measurePeer(peer);
-    if (round >= 0) rounds.get(peer)?.push(measured);
-  }
+for (const { peer, chat, crashes } of rows) {
+  const { meter } = peer;
+  while (meter && crashes.length < kills) crashes.push(await crash(peer, meter, chat));
 }
-printTable();
+for (const chat of CHATS) printTable(chat);
 
-async function measurePeer(peer: Peer): Promise<Measured> {
+async function startPeers(): Promise<Peer[]> {
+  const peers: Peer[] = [];
+  for (const [name, start] of Object.entries({
+    vx: startVx,
+    Portkey: startPortkey,
+    OmniRoute: startOmniroute,
+    LiteLLM: startLitellm,
+    "one-api": startOneApi,
+  })) {
+    try {
+      peers.push(await start(cleanup, upstream));
+    } catch (error) {
+      if (!(error instanceof Unavailable)) throw error;
+      console.error(`SKIPPED: ${name}: ${error.message}`);
+    }
+  }
+  return peers;
+}
+
+async function measurePeer(peer: Peer, chat: Chat): Promise<Measured> {
   const cpuBefore = cpuMicrosOf(peer.pid);
-  const many = await callPeer(peer, CALLERS);
+  const many = await callPeer(peer, chat, CALLERS);
   const cpuMicros = (cpuMicrosOf(peer.pid) - cpuBefore) / many.calls;
-  return { many, cpuMicros, one: await callPeer(peer, 1) };
+  return { many, cpuMicros, one: await callPeer(peer, chat, 1) };
 }
 
-function callPeer({ url, model, secret, headers }: Peer, callers: number): Promise<LoadResult> {
-  const body = { model, messages: [{ role: "user", content: "Say hello." }], max_tokens: 100 };
-  const request = postRequest("/v1/chat/completions", JSON.stringify(body), secret, headers);
+function callPeer(peer: Peer, chat: Chat, callers: number): Promise<LoadResult> {
+  const request = postRequest(CHAT_PATH, chatBody(peer, chat), peer.secret, peer.headers);
   return runLoadProgram({
     Protocol: "http",
-    Address: new URL(url).host,
+    Address: new URL(peer.url).host,
     Callers: callers,
     Seconds: SECONDS,
     Requests: [Buffer.from(request).toString("base64")],
-    Expect: "Hello, world.",
+    Expect: PIECE,
+    ExpectTimes: PIECES,
     // Counted and printed: some gateways fail calls when many come at once.
     MayFail: true,
   });
 }
 
 /** A Markdown table. Its values are medians of the rounds. */
-function printTable(): void {
+function printTable(chat: Chat): void {
+  console.log(`\n${chat.title}\n`);
   console.log(
-    `\n| gateway | metered | calls/s, ${CALLERS} callers | p50 | p99 | failed | CPU per call | p50, one caller |`,
+    `| gateway | charges | calls/s, ${CALLERS} callers | p50 | p99 | failed | CPU per call | p50, one caller | ` +
+      "charged after SIGKILL |",
   );
-  console.log("|---|---|--:|--:|--:|--:|--:|--:|");
-  for (const [{ version, isMetered }, measured] of rounds) {
-    const of = (value: (one: Measured) => number) => median(measured.map(value));
-    const ms = (value: (one: Measured) => number) => `${of(value).toFixed(1)} ms`;
-    console.log(
-      `| ${version} | ${isMetered ? "yes" : "no"} | ${of((r) => r.many.perSecond).toFixed(0)} | ` +
-        `${ms((r) => r.many.p50Ms)} | ${ms((r) => r.many.p99Ms)} | ` +
-        `${of((r) => r.many.failed)} | ${of((r) => r.cpuMicros).toFixed(0)} µs | ` +
-        `${ms((r) => r.one.p50Ms)} |`,
-    );
-  }
+  console.log("|---|---|--:|--:|--:|--:|--:|--:|--:|");
+  for (const row of rows.filter((one) => one.chat === chat)) console.log(`| ${cellsOf(row).join(" | ")} |`);
+}
+
+function cellsOf({ peer: { version, meter }, measured, crashes }: Row): string[] {
+  const of = (value: (one: Measured) => number, unit: string, digits: number) => {
+    const middle = median(measured.map(value));
+    // Without a successful call there is no latency.
+    return Number.isFinite(middle) ? `${middle.toFixed(digits)}${unit}` : "–";
+  };
+  const ms = (load: (one: Measured) => LoadResult, share: "p50Ms" | "p99Ms") =>
+    of((one) => (load(one).calls > 0 ? load(one)[share] : Number.NaN), " ms", 1);
+  const sum = (value: (one: Crash) => number) => crashes.reduce((total, one) => total + value(one), 0);
+  return [
+    version,
+    meter?.name ?? "no",
+    of((one) => one.many.perSecond, "", 0),
+    ms((one) => one.many, "p50Ms"),
+    ms((one) => one.many, "p99Ms"),
+    of((one) => one.many.failed, "", 0),
+    of((one) => one.cpuMicros, " µs", 0),
+    ms((one) => one.one, "p50Ms"),
+    sum((one) => one.answered) > 0 ? `${sum((one) => one.charged)} of ${sum((one) => one.answered)}` : "–",
+  ];
 }

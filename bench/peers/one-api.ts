@@ -23,14 +23,15 @@ export const startOneApi: StartPeer = async (cleanup, upstream) => {
   const cwd = temporaryFolder(cleanup);
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
-  const { pid } = await startLoggedProgram(cleanup, {
+  const program = {
     command,
     args: ["--port", String(port)],
     env: { INITIAL_ROOT_ACCESS_TOKEN: ACCESS_TOKEN, TIKTOKEN_CACHE_DIR: writeEncodings(cwd) },
     cwd,
     readyUrl: `${url}/api/status`,
-  });
-  await operate(url, "channel", {
+  };
+  let { pid } = await startLoggedProgram(cleanup, program);
+  await operate(url, "POST", "channel/", {
     name: "bench",
     type: OPENAI_CHANNEL,
     key: "none",
@@ -38,7 +39,7 @@ export const startOneApi: StartPeer = async (cleanup, upstream) => {
     models: MODEL,
     group: "default",
   });
-  const { key } = await operate<{ key: string }>(url, "token", {
+  const { id, key } = await operate<{ id: number; key: string }>(url, "POST", "token/", {
     name: "bench",
     remain_quota: QUOTA,
     expired_time: -1,
@@ -46,19 +47,30 @@ export const startOneApi: StartPeer = async (cleanup, upstream) => {
   return {
     version: `one-api ${VERSION}`,
     url,
-    pid,
-    isMetered: true,
+    get pid() {
+      return pid;
+    },
     model: MODEL,
     secret: `sk-${key}`,
     headers: "",
+    meter: {
+      name: "quota, SQLite",
+      readSpent: async () => {
+        const token = await operate<{ remain_quota: number }>(url, "GET", `token/${id}`);
+        return -token.remain_quota;
+      },
+      restart: async () => {
+        ({ pid } = await startLoggedProgram(cleanup, program));
+      },
+    },
   };
 };
 
-async function operate<Data>(url: string, path: string, body: object): Promise<Data> {
-  const response = await fetch(`${url}/api/${path}/`, {
-    method: "POST",
+async function operate<Data>(url: string, method: string, path: string, body?: object): Promise<Data> {
+  const response = await fetch(`${url}/api/${path}`, {
+    method,
     headers: { authorization: ACCESS_TOKEN, "content-type": "application/json" },
-    body: JSON.stringify(body),
+    ...(body && { body: JSON.stringify(body) }),
   });
   const { success, message, data } = (await response.json()) as {
     success: boolean;

@@ -1,16 +1,26 @@
-// A model server that streams every reply in pieces, each in a chunk of its own and a few in each turn of the
-// event loop. Its argument is the number of pieces.
+// A model server that streams replies in pieces, each in a chunk of its own and a few in each turn of the event
+// loop. Its argument is the number of pieces. Without "stream" it sends the same text at once.
 import type { ServerResponse } from "node:http";
 import { DEFAULT_REPLY } from "../../test/support/fake-upstreams/fake-upstream.ts";
-import { openaiWire } from "../../test/support/fake-upstreams/wire.ts";
+import { openaiJsonWire, openaiWire } from "../../test/support/fake-upstreams/wire.ts";
 import { onBody, serveHttp } from "./serve.ts";
 
 const PIECES = Number(process.argv[2]);
 const PIECES_PER_TURN = 10;
-const PIECE = openaiWire.piece(" word");
+const WORD = " word";
+const PIECE = openaiWire.piece(WORD);
+const WHOLE = openaiJsonWire.end({ ...DEFAULT_REPLY, pieces: [WORD.repeat(PIECES)] });
 
 serveHttp((request, response) => {
-  onBody(request, () => {
+  onBody(request, (asked) => {
+    if (!/"stream":\s*true/.test(asked.toString())) {
+      response.writeHead(200, {
+        "content-type": openaiJsonWire.contentType,
+        "content-length": Buffer.byteLength(WHOLE),
+      });
+      response.end(WHOLE);
+      return;
+    }
     response.writeHead(200, { "content-type": openaiWire.contentType });
     response.write(openaiWire.begin(DEFAULT_REPLY));
     sendPieces(response, PIECES);

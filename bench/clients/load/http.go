@@ -18,6 +18,7 @@ type httpCaller struct {
 	reader  *bufio.Reader
 	next    func() []byte
 	expect  []byte
+	times   int
 	mayFail bool
 	body    bytes.Buffer
 }
@@ -41,7 +42,7 @@ func openHTTP(spec Spec) []Session {
 		check(err)
 		sessions[i] = &httpCaller{
 			conn: conn, reader: bufio.NewReaderSize(conn, 1<<16), next: next,
-			expect: []byte(spec.Expect), mayFail: spec.MayFail,
+			expect: []byte(spec.Expect), times: max(1, spec.ExpectTimes), mayFail: spec.MayFail,
 		}
 	}
 	return sessions
@@ -90,7 +91,7 @@ func (c *httpCaller) call() error {
 	if _, err := c.body.ReadFrom(response.Body); err != nil {
 		return err
 	}
-	if response.StatusCode != http.StatusOK || !bytes.Contains(c.body.Bytes(), c.expect) {
+	if response.StatusCode != http.StatusOK || bytes.Count(c.body.Bytes(), c.expect) < c.times {
 		return unexpectedResponse{response.StatusCode, c.body.String()}
 	}
 	return nil

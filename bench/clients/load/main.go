@@ -26,6 +26,7 @@ type Spec struct {
 	// gRPC: values of the header, used in turn; none if empty.
 	Authorizations []string
 	Expect         string // HTTP: every response body contains it
+	ExpectTimes    int    // HTTP: how many times at least; once if 0
 	MayFail        bool   // HTTP: count calls with another status or body, in place of ending
 }
 

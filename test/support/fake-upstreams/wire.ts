@@ -159,7 +159,7 @@ function chunk(delta: object, finishReason: string | null): string {
 }
 
 function openaiUsage({ input, output }: NonNullable<Reply["usage"]>): object {
-  return { prompt_tokens: input, completion_tokens: output, total_tokens: 0 };
+  return { prompt_tokens: input, completion_tokens: output, total_tokens: Number(input) + Number(output) };
 }
 
 function data(value: object): string {
