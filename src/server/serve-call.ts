@@ -69,7 +69,7 @@ export class CallServer {
     }
   }
 
-  /** 401, 403, 429 and 413, and the end of a call whose deadline passes first, before the body is read. */
+  /** 401, 403 and 429, and the end of a call whose deadline passes first, before the body is read. */
   async #passGate(exchange: Exchange, observation: Observation): Promise<Admitted> {
     const span = observation.trace?.startStage("gate");
     const admission = beforeDeadline(this.#gate(exchange, span), exchange.remainingMs());
@@ -77,7 +77,6 @@ export class CallServer {
     if (!admitted.pending) recordAdmission(exchange, admitted, observation);
     // Commands of operators write amounts in the currency of the server.
     if (admitted.operator) exchange.setHeader("x-vx-currency", currency().code);
-    checkAnnouncedSize(exchange);
     return admitted;
   }
 
@@ -85,6 +84,7 @@ export class CallServer {
     const share = this.#budget.openShare(admitted.key?.accountId);
     const call = new ServiceCall(exchange, admitted, observation, share);
     try {
+      checkAnnouncedSize(exchange);
       if (!exchange.canJoinAdmission) await call.requireAdmission();
       // Most bodies arrive with their head.
       else if (admitted.pending) await immediate();

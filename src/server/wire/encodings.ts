@@ -1,9 +1,25 @@
-import { type Message, toBinary, toJsonString } from "@bufbuild/protobuf";
+import {
+  type DescMessage,
+  type DescMethod,
+  type Message,
+  type Registry,
+  toBinary,
+  toJsonString,
+} from "@bufbuild/protobuf";
 import { readBinary } from "../../codec/binary/read-message.ts";
 import { readJsonMessage } from "../../codec/decode.ts";
+import type { Reader } from "../../codec/json/reader.ts";
 import { binaryParts, type Parts, protoJsonParts } from "../../codec/message-parts.ts";
 import type { Steps } from "../../codec/steps.ts";
-import type { RpcMethod } from "./rpc.ts";
+
+/** The messages of a method. */
+export type MethodMessages = {
+  readonly desc: DescMethod;
+  readonly input: DescMessage;
+  readonly readJson: Reader;
+  /** For the types of google.protobuf.Any. */
+  readonly jsonOptions: { readonly registry?: Registry };
+};
 
 /** How the messages of an RPC are written: each protocol of RPCs can have every encoding. */
 export type Encoding = {
@@ -14,10 +30,10 @@ export type Encoding = {
   /** An empty message. */
   readonly empty: Buffer;
   /** Decodes a request within the limits of the .proto. */
-  read(method: Pick<RpcMethod, "input" | "readJson">, bytes: Buffer): Steps<Message>;
-  write(method: RpcMethod, message: Message): Uint8Array;
+  read(method: Pick<MethodMessages, "input" | "readJson">, bytes: Buffer): Steps<Message>;
+  write(method: MethodMessages, message: Message): Uint8Array;
   /** The same as `write`, piece by piece. */
-  parts(method: RpcMethod, message: Message): Parts;
+  parts(method: MethodMessages, message: Message): Parts;
 };
 
 export const PROTO: Encoding = {

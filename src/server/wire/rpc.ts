@@ -1,4 +1,4 @@
-import { create, type DescMethod, type DescService, type Message, type Registry } from "@bufbuild/protobuf";
+import { create, type DescService, type Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { type Compression, compressionNegotiate } from "@connectrpc/connect/protocol";
 import type { parseTimeout } from "@connectrpc/connect/protocol-grpc";
@@ -14,7 +14,7 @@ import {
 } from "../../codec/body.ts";
 import type { BodyShare } from "../../codec/body-budget.ts";
 import { decode } from "../../codec/decode.ts";
-import { type Reader, Readers } from "../../codec/json/reader.ts";
+import { Readers } from "../../codec/json/reader.ts";
 import { hasLongList } from "../../codec/json/writer.ts";
 import { joinShort, lengthOf, type Parts, piecesOf } from "../../codec/message-parts.ts";
 import { DomainError } from "../../domain/errors.ts";
@@ -23,7 +23,7 @@ import { toConnectError } from "../errors/connect-error.ts";
 import { setErrorHeaders } from "../errors/http-error.ts";
 import { type RequestHead, untilWritable, writePieces } from "../http/message.ts";
 import { compress, MIN_COMPRESSED_BYTES } from "./compress.ts";
-import { type Encoding, JSON_ENCODING, PROTO } from "./encodings.ts";
+import { type Encoding, JSON_ENCODING, type MethodMessages, PROTO } from "./encodings.ts";
 
 /** The format of a call over gRPC, gRPC-Web or Connect: its content type, and the headers of its protocol. */
 export type RpcFormat = {
@@ -58,12 +58,7 @@ export function withEncodings(format: Omit<RpcFormat, "encoding" | "contentType"
   return { proto: of(PROTO), json: of(JSON_ENCODING) };
 }
 
-export type RpcMethod = ServedMethod & {
-  readonly desc: DescMethod;
-  readonly readJson: Reader;
-  /** For the types of google.protobuf.Any. */
-  readonly jsonOptions: { readonly registry?: Registry };
-};
+export type RpcMethod = ServedMethod & MethodMessages;
 
 type RpcOptions = PrepareOptions & { readonly jsonOptions?: RpcMethod["jsonOptions"] };
 

@@ -160,10 +160,13 @@ test("after a rotation, the previous secret works during the overlap", async () 
   await expectCharged(4);
 });
 
-test("a revoked key is refused before its body has arrived", async () => {
+test.each([
+  ["is announced", 1_000],
+  ["is announced too large", 2 ** 30],
+])("a revoked key is refused before its body has arrived, which %s", async (_, bytes) => {
   const other = await admittedBefore();
   await metered.operator.revokeKey({ keyId: other.id });
-  const headers = { ...bearer(other.secret), "content-type": "application/json", "content-length": 1_000 };
+  const headers = { ...bearer(other.secret), "content-type": "application/json", "content-length": bytes };
   const before = await admissions();
   const call = httpRequest(`${metered.app.url}/v1/generate`, { method: "POST", headers });
   const status = new Promise((resolve, reject) => {
