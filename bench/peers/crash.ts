@@ -1,5 +1,6 @@
-// What a crash costs: calls are answered, all processes of the gateway and of its database are killed right after
-// the last answer, and what is charged after a restart is compared with the price of one call.
+// How many of the calls that a gateway answered it also charges: what its key has paid, divided by the price of one
+// call. With a crash, all processes of the gateway and of its database are killed right after the last answer, and
+// its charges are read after a restart.
 import { readFileSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
 import { pidsOf } from "../cpu-time.ts";
@@ -12,9 +13,14 @@ const POLL_MS = 250;
 /** Charges may be stored after the answer. */
 const UNCHANGED_POLLS = 20;
 
-export type Crash = { readonly answered: number; readonly charged: number };
+export type Charged = { readonly answered: number; readonly charged: number };
 
-export async function crash(peer: Peer, meter: Meter, chat: Chat): Promise<Crash> {
+export async function countCharged(
+  peer: Peer,
+  meter: Meter,
+  chat: Chat,
+  isKilled: boolean,
+): Promise<Charged> {
   const before = await readSettled(meter);
   if (!(await isAnswered(peer, chat))) return { answered: 0, charged: 0 };
   const price = (await readSettled(meter)) - before;
@@ -26,8 +32,10 @@ export async function crash(peer: Peer, meter: Meter, chat: Chat): Promise<Crash
       for (let made = 0; made < CALLS_EACH; made++) if (await isAnswered(peer, chat)) answered++;
     }),
   );
-  await kill(pids);
-  await meter.restart();
+  if (isKilled) {
+    await kill(pids);
+    await meter.restart();
+  }
   return { answered, charged: Math.round(((await readSettled(meter)) - before) / price) };
 }
 

@@ -1,7 +1,6 @@
 // npm run bench:peers [-- --rounds N --kills N]
 //     measures this server beside other gateways, in interleaved rounds: the same machine, the same model server,
-//     default settings and logs. Then it kills each gateway that charges calls, and prints how many of the calls
-//     answered before are charged.
+//     default settings and logs. Then it counts how many answered calls are charged, without a crash and with one.
 // Gateways that cannot be installed are skipped. They are installed into .clients, once.
 import { parseArgs } from "node:util";
 import { cpuMicrosOf } from "../cpu-time.ts";
@@ -11,7 +10,7 @@ import { buildLoadProgram, type LoadResult, runLoadProgram } from "../load-progr
 import { Unavailable } from "../part.ts";
 import { startBaseline } from "../program.ts";
 import { CHAT_PATH, CHATS, type Chat, chatBody, PIECE, PIECES } from "./chats.ts";
-import { type Crash, crash } from "./crash.ts";
+import { type Charged, countCharged } from "./crash.ts";
 import { startLitellm } from "./litellm.ts";
 import { startOmniroute } from "./omniroute.ts";
 import { startOneApi } from "./one-api.ts";
@@ -33,14 +32,15 @@ type Row = {
   readonly peer: Peer;
   readonly chat: Chat;
   readonly measured: Measured[];
-  readonly crashes: Crash[];
+  readonly calm: Charged[];
+  readonly killed: Charged[];
 };
 
 await using cleanup = new AsyncDisposableStack();
 await buildLoadProgram();
 const upstream = await startBaseline(cleanup, "many-pieces-server", { args: [String(PIECES)] });
 const rows = (await startPeers()).flatMap((peer) =>
-  CHATS.map((chat): Row => ({ peer, chat, measured: [], crashes: [] })),
+  CHATS.map((chat): Row => ({ peer, chat, measured: [], calm: [], killed: [] })),
 );
 for (let round = rounds > 0 ? -WARM_UP_ROUNDS : 0; round < rounds; round++) {
   for (const { peer, chat, measured } of rows) {
@@ -48,9 +48,12 @@ for (let round = rounds > 0 ? -WARM_UP_ROUNDS : 0; round < rounds; round++) {
     if (round >= 0) measured.push(one);
   }
 }
-for (const { peer, chat, crashes } of rows) {
+for (const { peer, chat, calm, killed } of rows) {
   const { meter } = peer;
-  while (meter && crashes.length < kills) crashes.push(await crash(peer, meter, chat));
+  while (meter && killed.length < kills) {
+    calm.push(await countCharged(peer, meter, chat, false));
+    killed.push(await countCharged(peer, meter, chat, true));
+  }
 }
 for (const chat of CHATS) printTable(chat);
 
@@ -100,13 +103,13 @@ function printTable(chat: Chat): void {
   console.log(`\n${chat.title}\n`);
   console.log(
     `| gateway | charges | calls/s, ${CALLERS} callers | p50 | p99 | failed | CPU per call | p50, one caller | ` +
-      "charged after SIGKILL |",
+      "charged | after SIGKILL |",
   );
-  console.log("|---|---|--:|--:|--:|--:|--:|--:|--:|");
+  console.log("|---|---|--:|--:|--:|--:|--:|--:|--:|--:|");
   for (const row of rows.filter((one) => one.chat === chat)) console.log(`| ${cellsOf(row).join(" | ")} |`);
 }
 
-function cellsOf({ peer: { version, meter }, measured, crashes }: Row): string[] {
+function cellsOf({ peer: { version, meter }, measured, calm, killed }: Row): string[] {
   const of = (value: (one: Measured) => number, unit: string, digits: number) => {
     const middle = median(measured.map(value));
     // Without a successful call there is no latency.
@@ -114,7 +117,11 @@ function cellsOf({ peer: { version, meter }, measured, crashes }: Row): string[]
   };
   const ms = (load: (one: Measured) => LoadResult, share: "p50Ms" | "p99Ms") =>
     of((one) => (load(one).calls > 0 ? load(one)[share] : Number.NaN), " ms", 1);
-  const sum = (value: (one: Crash) => number) => crashes.reduce((total, one) => total + value(one), 0);
+  const share = (counts: readonly Charged[]) => {
+    const sum = (value: (one: Charged) => number) => counts.reduce((total, one) => total + value(one), 0);
+    const answered = sum((one) => one.answered);
+    return answered > 0 ? `${sum((one) => one.charged)} of ${answered}` : "–";
+  };
   return [
     version,
     meter?.name ?? "no",
@@ -124,6 +131,7 @@ function cellsOf({ peer: { version, meter }, measured, crashes }: Row): string[]
     of((one) => one.many.failed, "", 0),
     of((one) => one.cpuMicros, " µs", 0),
     ms((one) => one.one, "p50Ms"),
-    sum((one) => one.answered) > 0 ? `${sum((one) => one.charged)} of ${sum((one) => one.answered)}` : "–",
+    share(calm),
+    share(killed),
   ];
 }
