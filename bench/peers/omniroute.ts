@@ -1,4 +1,4 @@
-// OmniRoute: routes chat completions and charges them to a budget of the key, here in SQLite, as it is by default.
+// OmniRoute: routes chat completions and charges them to a budget of the key, in SQLite, its default.
 import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { startLoggedProgram } from "../program.ts";
