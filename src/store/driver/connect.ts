@@ -6,10 +6,10 @@ export type { Sql } from "./connection.ts";
 export type { DatabaseAddress } from "./endpoints.ts";
 
 /**
- * Number of comparisons of two connections. More than one is needed because the pooler may have other
- * clients.
+ * Number of comparisons of two connections. Both, and other clients of the pooler, return their backends in random order, so each
+ * comparison finds a change of backends with a probability of about one half.
  */
-const POOLER_ROUNDS = 5;
+const POOLER_ROUNDS = 20;
 
 /** A pooler that assigns a backend per transaction loses session settings. */
 export class TransactionPoolingError extends Error {
@@ -44,7 +44,7 @@ async function requireSessionPooling(session: Session, open: () => Promise<Sessi
   try {
     const first = await session.backendPid();
     for (let round = 0; round < POOLER_ROUNDS; round++) {
-      const pids = [await other.backendPid(), await session.backendPid()];
+      const pids = await Promise.all([other.backendPid(), session.backendPid()]);
       if (pids[0] === first || pids[1] !== first) throw new TransactionPoolingError();
     }
   } finally {

@@ -237,9 +237,10 @@ export class Session {
     return this.#endpoint;
   }
 
-  /** The id of the PostgreSQL process that currently serves this session. */
+  /** The id of the PostgreSQL process that currently serves this session, which it occupies for up to two milliseconds. */
   async backendPid(): Promise<number> {
-    const [row] = await this.sql.unsafe<{ pid: number }[]>("SELECT pg_backend_pid() AS pid");
+    const query = "SELECT pg_backend_pid() AS pid FROM pg_sleep(random() * 0.002)";
+    const [row] = await this.sql.unsafe<{ pid: number }[]>(query);
     return row?.pid ?? 0;
   }
 
