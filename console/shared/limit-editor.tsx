@@ -25,7 +25,7 @@ type LimitEditorProps = {
   readonly models: readonly string[];
   readonly set: (limit: ReturnType<typeof limitPropertiesOf>, reason: string) => Promise<unknown>;
   readonly remove: (limit: Limit, reason: string) => Promise<unknown>;
-  /** Called as a function: as a component that its user defines inline, it would lose the focus at each refresh. */
+  /** Returns a button. Not a component: one that is defined inline is replaced at each refresh, and the button loses the focus. */
   readonly actionOf: (props: ActionProps) => ComponentChildren;
   readonly Form: ChangeDialog;
 };

@@ -106,7 +106,7 @@ export type ApiCall = {
   startStream(): void;
   /** Aborted when the caller disconnects, its deadline passes, or the server stops. */
   readonly signal: AbortSignal;
-  /** Ends the call with the error, even if its caller does not read what was sent. */
+  /** Ends the call with the error, even if the caller does not read the response. */
   abort(error: DomainError): void;
   /** Counts memory that the response needs as memory of the request, until the call has ended. Throws "overloaded" if it has no room. */
   reserveMemory(bytes: number): void;

@@ -299,8 +299,8 @@ export class PieceStream implements AsyncIterableIterator<Piece, undefined> {
   }
 
   /**
-   * Called when the reader stops before the end. Mostly the signal of its call has ended the generation before. A fault of the server
-   * that stops it is charged like a disconnect: what it has read was produced.
+   * Called when the reader stops before the end. Usually the signal of the call has already ended the generation. If a fault of the
+   * server stops the reader, the generation is charged like one whose caller disconnected: its output was produced.
    */
   async return(): Promise<IteratorReturnResult<undefined>> {
     this.#isEnded = true;

@@ -133,9 +133,9 @@ export abstract class Exchange<Method extends ServedMethod = ServedMethod> imple
     this.#deadlineMs = timeoutMs === undefined ? undefined : performance.now() + timeoutMs;
   }
 
-  /** Reads and decodes the request within the limits of the .proto and of the share. Nothing keeps bytes of the body that it frees. */
+  /** Reads and decodes the request within the limits of the .proto and of the share. The message must not refer to bytes that are freed. */
   abstract read(share: BodyShare): Message | Promise<Message>;
-  /** Sends the result of a unary method: its headers before it returns, else the call counts as one whose caller disconnected. */
+  /** Sends the result of a unary method: before it returns, the headers must be sent; otherwise the caller counts as disconnected. */
   abstract respond(result: unknown): Promise<void> | undefined;
   /** Sends the headers of a stream before its first message. The service calls it. */
   abstract startStream(): void;

@@ -237,7 +237,7 @@ export class Session {
     return this.#endpoint;
   }
 
-  /** The id of the PostgreSQL process that currently serves this session, which it occupies for up to two milliseconds. */
+  /** The id of the PostgreSQL process that serves the connection now. The query takes up to two milliseconds there. */
   async backendPid(): Promise<number> {
     const query = "SELECT pg_backend_pid() AS pid FROM pg_sleep(random() * 0.002)";
     const [row] = await this.sql.unsafe<{ pid: number }[]>(query);

@@ -62,7 +62,7 @@ CREATE TABLE accounts (
   price_list_version integer NOT NULL DEFAULT 0,
   -- A charge or a refused call that finds less starts an automatic top-up: see auto_topups. NULL while none can start.
   auto_topup_below_micros bigint,
-  -- The earliest expiry of a grant with a written rest; 'infinity' if none of these expires. NULL without one: only other accounts pay for grants.
+  -- The earliest expiry of the grants with rest_micros; 'infinity' if none of them expires. NULL without one: such accounts need no look-up.
   grants_expire_at timestamptz,
   -- What charges have taken since the rests of the grants were last written: see grant_rests.
   grants_spent_micros bigint NOT NULL DEFAULT 0,
@@ -616,7 +616,7 @@ CREATE TABLE movement_keys (
 );
 
 -- Credits that expire or are promotional: what is left of them. The rest of the balance is paid and does not expire. Charges take from
--- those that expire first; other debits take what expires last, and first what is no grant. See grant_rests and spend_grants.
+-- the grants that expire first. Other debits take paid credit first, then from the grants that expire last. See grant_rests, spend_grants.
 CREATE TABLE grants (
   lane smallint NOT NULL,
   account_id text NOT NULL,
@@ -626,7 +626,7 @@ CREATE TABLE grants (
   seq bigint NOT NULL,
   entry_id text NOT NULL,
   amount_micros bigint NOT NULL,
-  -- What was left when it was last written, which charges do not do: see grant_rests.
+  -- What was left when it was last written. Charges do not write it: see grant_rests.
   rest_micros bigint NOT NULL,
   is_promotional boolean NOT NULL,
   PRIMARY KEY (lane, account_id, expires_at, seq),
