@@ -20,19 +20,46 @@ type Choice = { readonly id: string; readonly name: string; readonly note: strin
 
 const ALL: Choice = { id: "", name: "All accounts", note: "" };
 
-/** Selects an account by a part of its name, its external id, its e-mail address or its id. */
+/** Filters a section by an account. */
 export function AccountFilter({ section, value }: AccountFilterProps) {
+  const api = useApi();
+  const { data: account } = useQuery(
+    async (signal) =>
+      value === "" ? undefined : (await api.getAccount({ accountId: value }, { signal })).account,
+    [value],
+  );
+  return (
+    <AccountCombobox
+      label="Account"
+      placeholder={ALL.name}
+      shown={value === "" ? "" : (account?.name ?? value)}
+      first={[ALL]}
+      // The models and keys of another account are others.
+      onSelect={(id) => changeParams(section, { account: id, key: "", target: "" })}
+    />
+  );
+}
+
+type AccountComboboxProps = {
+  readonly label: string;
+  readonly placeholder: string;
+  /** What the field contains until the operator types. */
+  readonly shown: string;
+  /** Choices before the accounts, until the operator types. */
+  readonly first: readonly Choice[];
+  readonly onSelect: (id: string, search: string) => void;
+};
+
+/**
+ * Selects an account by a part of its name, its external id, its e-mail address, its id, or the id of something that belongs to it.
+ */
+export function AccountCombobox({ label, placeholder, shown, first, onSelect }: AccountComboboxProps) {
   const api = useApi();
   /** Undefined until the operator types. */
   const [typed, setTyped] = useState<string>();
   const [isOpen, setOpen] = useState(false);
   const [active, setActive] = useState(0);
   const listId = useId();
-  const { data: account } = useQuery(
-    async (signal) =>
-      value === "" ? undefined : (await api.getAccount({ accountId: value }, { signal })).account,
-    [value],
-  );
   const search = useDelayed((typed ?? "").trim());
   const find = async (text: string, signal?: AbortSignal) =>
     (await api.listAccounts({ search: text, pageSize: MAX_SHOWN }, signal ? { signal } : {})).accounts;
@@ -40,15 +67,14 @@ export function AccountFilter({ section, value }: AccountFilterProps) {
     async (signal) => (isOpen ? { search, accounts: await find(search, signal) } : undefined),
     [isOpen, search],
   );
-  const choices = [...(search === "" ? [ALL] : []), ...(found?.accounts ?? []).map(choiceOf)];
+  const choices = [...(search === "" ? first : []), ...(found?.accounts ?? []).map(choiceOf)];
   const close = () => {
     setOpen(false);
     setTyped(undefined);
   };
   const select = ({ id }: Choice) => {
+    onSelect(id, (typed ?? "").trim());
     close();
-    // The models and keys of another account are others.
-    changeParams(section, { account: id, key: "", target: "" });
   };
   const enter = async () => {
     const text = (typed ?? "").trim();
@@ -71,7 +97,7 @@ export function AccountFilter({ section, value }: AccountFilterProps) {
   };
   return (
     <div class="combobox">
-      <Field label="Account">
+      <Field label={label}>
         {(control) => (
           <input
             {...control}
@@ -83,8 +109,8 @@ export function AccountFilter({ section, value }: AccountFilterProps) {
             autocomplete="off"
             spellcheck={false}
             maxLength={254}
-            placeholder={ALL.name}
-            value={typed ?? (value === "" ? "" : (account?.name ?? value))}
+            placeholder={placeholder}
+            value={typed ?? shown}
             onClick={() => setOpen(true)}
             onFocus={(event) => event.currentTarget.select()}
             onBlur={close}

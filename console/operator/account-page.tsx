@@ -8,7 +8,7 @@ import { ErrorState, Notice, Skeleton } from "../shared/states.tsx";
 import { Tabs } from "../shared/tabs.tsx";
 import { Time } from "../shared/time.tsx";
 import { useQuery } from "../shared/use-query.ts";
-import { hrefOf } from "../shared/use-route.ts";
+import { useLastAddresses, useSectionAddress } from "../shared/use-route.ts";
 import { AccountActions } from "./account-actions.tsx";
 import { AccountActivity } from "./account-activity.tsx";
 import { AccountEvents } from "./account-events.tsx";
@@ -62,10 +62,11 @@ export function AccountPage({ id, params }: AccountPageProps) {
   );
   const { data: account, problem } = query;
   const tab = TABS.find((one) => one.id === params.get("tab")) ?? TABS[0];
+  const addressOf = useLastAddresses(tab.id, (route) => route.params.get("id") === id);
   return (
     <>
       <nav class="breadcrumb small" aria-label="Breadcrumb">
-        <a href={hrefOf("accounts")}>Accounts</a>
+        <a href={useSectionAddress("accounts")}>Accounts</a>
         <span aria-hidden="true">/</span>
         <Copyable text={account?.id ?? id} what="account id" />
       </nav>
@@ -88,7 +89,7 @@ export function AccountPage({ id, params }: AccountPageProps) {
             tabs={TABS.map((one) => ({
               id: one.id,
               label: one.label,
-              href: accountHref(account.id, { tab: one.id }),
+              href: addressOf(one.id, accountHref(account.id, { tab: one.id })),
             }))}
           />
           <tab.Content account={account} params={params} />

@@ -5,6 +5,7 @@ import { PRODUCT } from "../shared/product.ts";
 import { SignIn } from "../shared/sign-in.tsx";
 import { Toasts } from "../shared/toast.tsx";
 import { useRoute } from "../shared/use-route.ts";
+import { FindField } from "./find-field.tsx";
 import { LiveProvider } from "./live-figures.tsx";
 import {
   endSession,
@@ -109,6 +110,7 @@ function Console({ session: { operator }, onSignOut }: ConsoleProps) {
     <Frame
       sections={SECTIONS}
       current={id}
+      search={(onFound) => <FindField onFound={onFound} />}
       identity={
         <>
           <div>{operator.name}</div>

@@ -8,7 +8,7 @@ import { EmptyState, ErrorState, Notice } from "../shared/states.tsx";
 import { Time } from "../shared/time.tsx";
 import { useToast } from "../shared/toast.tsx";
 import { useQuery } from "../shared/use-query.ts";
-import { hrefOf } from "../shared/use-route.ts";
+import { useSectionAddress } from "../shared/use-route.ts";
 import { KeyButtons, KeyDialogs, type OpenKeyDialog } from "./key-actions.tsx";
 import { Limits } from "./limits.tsx";
 import { accountHref, planHref } from "./links.ts";
@@ -22,7 +22,7 @@ export function KeyPage({ id }: { readonly id: string }) {
   return (
     <>
       <nav class="breadcrumb small" aria-label="Breadcrumb">
-        <a href={hrefOf("keys")}>Keys</a>
+        <a href={useSectionAddress("keys")}>Keys</a>
         <span aria-hidden="true">/</span>
         <code>{id}</code>
       </nav>

@@ -23,7 +23,12 @@ import { RefundButton } from "./refund-button.tsx";
 /** The recent entries of all accounts, or the ledger of an account that is named by its id, its external id or its name. */
 export function LedgerSection({ params }: { readonly params: URLSearchParams }) {
   const named = params.get("account") ?? "";
-  return named === "" ? <RecentEntries /> : <LedgerOfAccount named={named} params={params} />;
+  const entry = params.get("entry") ?? "";
+  return named === "" ? (
+    <RecentEntries key={entry} entry={entry} />
+  ) : (
+    <LedgerOfAccount named={named} params={params} />
+  );
 }
 
 type LedgerOfAccountProps = { readonly named: string; readonly params: URLSearchParams };
@@ -79,17 +84,18 @@ const ACCOUNT: Column<RecentEntry> = {
   ),
 };
 
-function RecentEntries() {
+/** @param entry the id of the entry that is shown, or of its generation; empty for all */
+function RecentEntries({ entry }: { readonly entry: string }) {
   const api = useApi();
   const [opened, setOpened] = useState<RecentEntry>();
-  const [id, setId] = useState("");
+  const [id, setId] = useState(entry);
   const pages = usePages<RecentEntry>(async (pageToken, signal) => {
     const page =
       id === ""
         ? await api.listRecentEntries({ pageToken, pageSize: 25 }, { signal })
         : { entries: await findEntries(api, id, { signal }), nextPageToken: "" };
-    const rows = page.entries.flatMap(({ entry, accountId, accountName, keyName, cost }) =>
-      entry ? [{ ...entry, accountId, accountName, keyName, cost }] : [],
+    const rows = page.entries.flatMap(({ entry: found, accountId, accountName, keyName, cost }) =>
+      found ? [{ ...found, accountId, accountName, keyName, cost }] : [],
     );
     return { rows, nextPageToken: page.nextPageToken };
   }, id);
@@ -97,7 +103,7 @@ function RecentEntries() {
   return (
     <>
       <PageHeader title="Ledger" />
-      <EntrySearch onSearch={setId} />
+      <EntrySearch initial={entry} onSearch={setId} />
       {id === "" && (
         <div class="filters filters-single">
           <AccountFilter section="ledger" value="" />

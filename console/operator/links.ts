@@ -22,3 +22,26 @@ export function targetHref(target: string): string | undefined {
   if (target.startsWith("op_")) return hrefOf("operators");
   return target === "" ? undefined : planHref(target);
 }
+
+/** The address of the page that shows what has an id, or otherwise that of its account. */
+export function foundHref(id: string, accountId: string): string {
+  switch (/^([a-z]+)_[0-9a-z]{26}$/.exec(id)?.[1]) {
+    case "key":
+      return keyHref(id);
+    case "wh":
+      return hrefOf("webhooks", { id, account: accountId });
+    case "gen":
+    case "resp":
+    case "msg":
+    case "led":
+      return hrefOf("ledger", { entry: id });
+    case "top":
+      return accountHref(accountId, { tab: "ledger", kind: "topup" });
+    case "evt":
+      return accountHref(accountId, { tab: "events" });
+    case "fail":
+      return accountHref(accountId, { tab: "failures" });
+    default:
+      return accountHref(accountId);
+  }
+}

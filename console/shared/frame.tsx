@@ -2,13 +2,15 @@ import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Button } from "./button.tsx";
 import { PRODUCT } from "./product.ts";
-import { hrefOf } from "./use-route.ts";
+import { SectionAddressProvider, useSectionAddresses } from "./use-route.ts";
 
 export type Section = { readonly id: string; readonly label: string };
 
 type FrameProps = {
   readonly sections: readonly Section[];
   readonly current: string;
+  /** A field that finds what the sections contain. */
+  readonly search?: (onFound: () => void) => ComponentChildren;
   /** The name of the signed-in operator or account. */
   readonly identity: ComponentChildren;
   readonly onSignOut: () => void;
@@ -18,11 +20,12 @@ type FrameProps = {
 };
 
 /** The page of a signed-in viewer: navigation at the side, or at the top of a narrow screen, and the current section. */
-export function Frame({ sections, current, identity, onSignOut, footer, children }: FrameProps) {
+export function Frame({ sections, current, search, identity, onSignOut, footer, children }: FrameProps) {
   const main = useRef<HTMLElement>(null);
   const isFirst = useRef(true);
   /** Of a narrow screen. */
   const [isMenuOpen, setMenuOpen] = useState(false);
+  const addressOf = useSectionAddresses(current);
   // Before the section is painted: later, the focus could be taken from a field that is already in use.
   useLayoutEffect(() => {
     const label = sections.find(({ id }) => id === current)?.label ?? "";
@@ -47,11 +50,12 @@ export function Frame({ sections, current, identity, onSignOut, footer, children
         >
           Menu
         </button>
+        {search && <search class="frame-search">{search(() => setMenuOpen(false))}</search>}
         <nav class="frame-nav" aria-label="Sections">
           {sections.map(({ id, label }) => (
             <a
               key={id}
-              href={hrefOf(id)}
+              href={addressOf(id)}
               aria-current={id === current ? "page" : undefined}
               // Also for the section that is shown, which does not change.
               onClick={() => setMenuOpen(false)}
@@ -67,7 +71,7 @@ export function Frame({ sections, current, identity, onSignOut, footer, children
       </header>
       <div class="frame-content">
         <main ref={main} id="main" tabIndex={-1}>
-          {children}
+          <SectionAddressProvider value={addressOf}>{children}</SectionAddressProvider>
         </main>
         <footer class="frame-footer small">{footer}</footer>
       </div>

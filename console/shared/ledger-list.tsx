@@ -109,12 +109,15 @@ export function LedgerList({ source, filter, children }: LedgerListProps) {
 /** What a list shows if it finds no entry. */
 export const NO_ENTRY = "No entry has this id";
 
-export function EntrySearch({ onSearch }: { readonly onSearch: (id: string) => void }) {
+type EntrySearchProps = { readonly initial?: string; readonly onSearch: (id: string) => void };
+
+export function EntrySearch({ initial = "", onSearch }: EntrySearchProps) {
   return (
     <SearchField
       label="Find an entry by its id"
       placeholder="Id of a generation: gen_…"
       maxLength={64}
+      initial={initial}
       onSearch={onSearch}
     />
   );

@@ -7,11 +7,12 @@ type SearchFieldProps = {
   readonly label: string;
   readonly placeholder: string;
   readonly maxLength: number;
+  readonly initial?: string;
   readonly onSearch: (text: string) => void;
 };
 
-export function SearchField({ label, placeholder, maxLength, onSearch }: SearchFieldProps) {
-  const [text, setText] = useState("");
+export function SearchField({ label, placeholder, maxLength, initial = "", onSearch }: SearchFieldProps) {
+  const [text, setText] = useState(initial);
   const id = useId();
   useEffect(() => {
     const timer = setTimeout(() => onSearch(text.trim()), DELAY_MS);

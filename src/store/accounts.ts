@@ -302,16 +302,18 @@ const FIELDS = ["external_id", "email", "name", "part"] as const;
 type FoundRow = AccountRow & { term: string; was_found: boolean };
 
 /**
- * A page of the accounts whose id is the text, whose external id, e-mail address or name starts with it, or whose name contains
- * it. A page can have fewer accounts than its size if most of them were found by an earlier field.
+ * A page of the accounts whose id is the text, or the id of something that belongs to them, whose external id, e-mail address or
+ * name starts with it, or whose name contains it. A page can have fewer accounts than its size if most of them were found by an earlier field.
  */
 export async function searchAccounts(database: Cells, text: string, page: Page, pieces = NAME_PIECES) {
   const [first = 0, afterTerm = "", afterId = ""] = splitPosition(page, 2) ?? [];
   const limit = page.size + 1;
   const rows: (AccountRow & { field: number; term: string })[] = [];
   if (page.after === "") {
-    const lane = laneOfId(text);
-    const found = await database.at(lane).call<AccountRow>("get_account", lane, text);
+    const id = text.replace(/^(gen|resp|msg)_/, "led_");
+    const lane = laneOfId(id);
+    const month = /^led_[0-9a-z]{26}$/.test(id) ? monthOfId(id) : 0;
+    const found = await database.at(lane).call<AccountRow>("account_with", lane, id, month);
     rows.push(...found.map((row) => ({ ...row, field: 0, term: "" })));
   }
   let stoppedAt: string | undefined;

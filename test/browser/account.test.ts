@@ -349,6 +349,21 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       await see("No entries match the filters");
     });
 
+    test("keeps its filters while the viewer looks at another page", async () => {
+      await signIn(account.secret, "#/ledger");
+      await page.getByLabel("Kind").selectOption("generation");
+      const sections = page.getByRole("navigation", { name: "Sections" });
+      await sections.getByRole("link", { name: "Failures" }).click();
+      await page.getByLabel("Error").selectOption("Model failed");
+      await sections.getByRole("link", { name: "Ledger" }).click();
+      await expect.poll(() => new URL(page.url()).hash).toBe("#/ledger?kind=generation");
+      expect(await page.getByLabel("Kind").inputValue()).toBe("generation");
+      await sections.getByRole("link", { name: "Failures" }).click();
+      await expect.poll(() => new URL(page.url()).hash).toBe("#/failures?code=upstream_error");
+      await sections.getByRole("link", { name: "Failures" }).click();
+      await expect.poll(() => new URL(page.url()).hash).toBe("#/failures");
+    });
+
     test("has a field that finds an entry by the id of its generation", async () => {
       await generate(app, account.secret, "[[tokens=5]]");
       const { entries } = await operatorOf(app).listLedgerEntries({ accountId: account.accountId });

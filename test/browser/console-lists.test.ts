@@ -260,6 +260,81 @@ describe.skipIf(!chromiumPath)("the lists and corrections of the operator consol
       }
     });
 
+    test("the page of anything with an id is found, and so is that of an account by its name", async () => {
+      const { page, app } = console;
+      const operator = operatorOf(app);
+      const key = await createPaidKey(operator);
+      const { accountId } = key;
+      await operator.updateAccount({ accountId, name: `Anything ${width}` });
+      await generate(app, key.secret, "[[tokens=2000]]");
+      const { webhook } = await operator.createWebhook({
+        accountId,
+        url: "https://hooks.example.com",
+        reason: "test",
+      });
+      const [entry] = (await operator.listLedgerEntries({ accountId })).entries;
+      const [event] = (await operator.listEvents({ accountId })).events;
+      const generationId = entry?.generationId ?? "";
+      await open("overview");
+      const find = async (text: string) => {
+        const menu = page.getByRole("button", { name: "Menu" });
+        if (await menu.isVisible()) await menu.click();
+        await page.getByRole("combobox", { name: "Find" }).fill(text);
+        await page.keyboard.press("Enter");
+        return () => new URL(page.url()).hash;
+      };
+      await eventually(await find(`thing ${width}`)).toBe(`#/accounts?id=${accountId}`);
+      await page.getByRole("heading", { name: `Anything ${width}` }).waitFor();
+      await eventually(await find(key.id)).toBe(`#/keys?id=${key.id}`);
+      await eventually(await find(webhook?.id ?? "")).toBe(
+        `#/webhooks?id=${webhook?.id}&account=${accountId}`,
+      );
+      await page.getByRole("heading", { name: "https://hooks.example.com" }).waitFor();
+      await eventually(await find(event?.id ?? "")).toBe(`#/accounts?id=${accountId}&tab=events`);
+      for (const id of [entry?.id ?? "", generationId]) {
+        await eventually(await find(id)).toBe(`#/ledger?entry=${id}`);
+        await eventually(() => page.getByRole("rowheader").count()).toBe(1);
+        await page.getByRole("button", { name: /^Generation with/ }).click();
+        await page.getByRole("dialog").getByText(generationId).waitFor();
+        await page.keyboard.press("Escape");
+      }
+      await find("there is no such account");
+      await console.seen("No account matches");
+      await expectUsable();
+    });
+
+    test("filters are kept when the operator comes back to a page, until its link is clicked again", async () => {
+      const { page, app } = console;
+      const { accountId } = await createPaidKey(operatorOf(app));
+      const hash = () => new URL(page.url()).hash;
+      await open("usage");
+      await page.locator(".segmented label", { hasText: "7 days" }).click();
+      await console.select("Log");
+      await page.getByLabel("Action").selectOption({ index: 1 });
+      await eventually(hash).toMatch(/^#\/log\?method=/);
+      const log = hash();
+      await console.select("Accounts");
+      await page.getByLabel("Order").selectOption("Name");
+      await page.goto(`${app.adminUrl}/#/accounts?id=${accountId}&tab=failures`);
+      await page.getByLabel("Error").selectOption("Model failed");
+      await page.getByRole("link", { name: "Ledger" }).last().click();
+      await page.getByLabel("Kind").selectOption("credit");
+      await page.getByRole("navigation", { name: "Parts" }).getByRole("link", { name: "Failures" }).click();
+      await eventually(hash).toBe(`#/accounts?id=${accountId}&tab=failures&code=upstream_error`);
+      await page.getByRole("navigation", { name: "Parts" }).getByRole("link", { name: "Ledger" }).click();
+      await eventually(hash).toBe(`#/accounts?id=${accountId}&tab=ledger&kind=credit`);
+
+      await console.select("Log");
+      expect(hash()).toBe(log);
+      await console.select("Usage");
+      expect(hash()).toBe("#/usage?range=7");
+      await console.select("Accounts");
+      expect(hash()).toBe("#/accounts?sort=name");
+      await console.select("Accounts");
+      expect(hash()).toBe("#/accounts");
+      await expectUsable();
+    });
+
     test("the page of audits shows when the last one ran, its result and the schedule", async () => {
       const { page } = console;
       await open("audit");

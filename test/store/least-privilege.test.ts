@@ -9,6 +9,7 @@ const INSUFFICIENT_PRIVILEGE = "42501";
 /** All functions that the server's role may execute. A new grant requires a change here. */
 const GRANTED = [
   "accept_invitation",
+  "account_with",
   "accounts_to_expire",
   "accounts_with_model",
   "add_member",

@@ -1219,6 +1219,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION abort_split(p_id text) RETURNS void
 -- FUNCTION accept_invitation(p_act text, p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_person_id text, p_email text) RETURNS void; for the server
 -- FUNCTION account_price_hash(p_before bytea, p_row account_prices) RETURNS bytea
+-- FUNCTION account_with(p_lane smallint, p_id text, p_month integer) RETURNS SETOF account_views; for the server
 -- FUNCTION accounts_to_expire(p_limit integer) RETURNS TABLE(lane smallint, id text); for the server
 -- FUNCTION accounts_with_model(p_lane smallint, p_model text, p_from integer, p_end integer, p_after text, p_limit integer) RETURNS TABLE(account_id text, account_name text, has_used boolean); for the server
 -- FUNCTION actor_kind(p_act text) RETURNS text

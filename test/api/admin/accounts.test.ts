@@ -241,6 +241,51 @@ describe("profiles", () => {
     await expect(operator.listAccounts({ search: "50", pageToken })).rejects.toThrow(/page_token/);
   });
 
+  test("a search finds the account of anything that belongs to it by its id", async () => {
+    const { accountId, secret, id: keyId } = await createPaidKey(operator);
+    await createPaidKey(operator);
+    const { webhook } = await operator.createWebhook({
+      accountId,
+      url: "https://hooks.example.com",
+      reason: "test",
+    });
+    const { id } = await createClient(GenerateService, createGrpcTransport({ baseUrl: app.url })).generate(
+      { model: "vx-sandbox-small", messages: [{ role: "user", content: "hi" }] },
+      { headers: bearer(secret) },
+    );
+    const [entry] = (await operator.listLedgerEntries({ accountId })).entries;
+    const [event] = (await operator.listEvents({ accountId })).events;
+    const other = (prefix: string) => keyId.replace("key", prefix);
+    await app.database
+      .owner`INSERT INTO vx.topups (lane, id, account_id, state, amount_micros, currency, return_url, created_at)
+      VALUES (vx.lane_of(${accountId}), ${other("top")}, ${accountId}, 'pending', 1, 'USD', '', now())`;
+    await app.database.owner`INSERT INTO vx.failures (lane, account_id, id, created_at)
+      VALUES (vx.lane_of(${accountId}), ${accountId}, ${other("fail")}, now())`;
+    const suffix = id.slice(4);
+    const ids = [
+      keyId,
+      webhook?.id,
+      id,
+      `resp_${suffix}`,
+      `msg_${suffix}`,
+      entry?.id,
+      event?.id,
+      other("top"),
+      other("fail"),
+    ];
+    for (const search of ids) {
+      const { accounts } = await operator.listAccounts({ search: search ?? "none" });
+      expect(
+        accounts.map((account) => account.id),
+        search,
+      ).toEqual([accountId]);
+    }
+    for (const search of ids) {
+      const unknown = `${search?.slice(0, 10)}0000000000${search?.slice(20)}`;
+      expect((await operator.listAccounts({ search: unknown })).accounts, unknown).toEqual([]);
+    }
+  });
+
   test.each([" ", "\u00a0\u2003", "\u200b\u2060"])("a blank name is refused", async (name) => {
     await expect(operator.createAccount({ name })).rejects.toThrow("name: must not be blank");
     const { account } = await operator.createAccount({ name: "not blank" });

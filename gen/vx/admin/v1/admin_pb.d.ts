@@ -332,8 +332,8 @@ export declare const GetAccountResponseSchema: GenMessage<GetAccountResponse>;
  */
 export declare type ListAccountsRequest = Message<"vx.admin.v1.ListAccountsRequest"> & {
   /**
-   * Only the account with this id, or accounts whose external id or e-mail address starts with this text, or whose name contains it,
-   * in upper or lower case.
+   * Only the account with this id, or that of the key, ledger entry, generation, top-up, webhook, event or failed call with it, and
+   * accounts whose external id or e-mail address starts with this text, or whose name contains it, in upper or lower case.
    *
    * @generated from field: string search = 3;
    */
