@@ -1,6 +1,7 @@
 import type { Activity } from "../../gen/vx/account/v1/account_pb.js";
 import { capitalized } from "../shared/capitalized.ts";
 import { type Column, PagedTable } from "../shared/data-table.tsx";
+import { detailText } from "../shared/detail-text.ts";
 import { PageHeader } from "../shared/frame.tsx";
 import { EmptyState } from "../shared/states.tsx";
 import { Time, ZoneNote } from "../shared/time.tsx";
@@ -27,7 +28,7 @@ const COLUMNS: readonly Column<Activity>[] = [
     cell: ({ details }) => (
       <span class="wrap">
         {Object.entries(details)
-          .map(([name, value]) => `${name.replaceAll("_", " ")}: ${value}`)
+          .map(([name, value]) => detailText(name, value).join(": "))
           .join(", ")}
       </span>
     ),

@@ -1,3 +1,4 @@
+import { AccountService } from "../../gen/vx/account/v1/account_pb.js";
 import { AdminService } from "../../gen/vx/admin/v1/admin_pb.js";
 import { DayFilters, type FilterValues, filterValuesOf, SelectFilter } from "../shared/filter-fields.tsx";
 import { useQuery } from "../shared/use-query.ts";
@@ -15,9 +16,11 @@ export function eventFilterOf(params: URLSearchParams): EventFilter {
 
 /** The methods that change something are in the log. */
 const METHODS = [
-  ...AdminService.methods
-    .map(({ name }) => name)
-    .filter((name) => !/^(Get|List|Search|Audit|Export)/.test(name)),
+  ...new Set(
+    [...AdminService.methods, ...AccountService.methods]
+      .map(({ name }) => name)
+      .filter((name) => !/^(Get|List|Search|Audit|Export|Watch|EndSession)/.test(name)),
+  ),
   "SignIn",
   "SignOut",
 ].map((name): Option => [name, methodText(name)]);

@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import type { OperatorEvent } from "../../gen/vx/admin/v1/admin_pb.js";
 import { type Column, PagedTable } from "../shared/data-table.tsx";
 import { startOfDay } from "../shared/days.ts";
+import { detailText } from "../shared/detail-text.ts";
 import { Detail, Details, IdDetail } from "../shared/details.tsx";
 import { Dialog } from "../shared/dialog.tsx";
 import { Badge, EmptyState } from "../shared/states.tsx";
@@ -10,7 +11,7 @@ import { longTimeText, Time, ZoneNote } from "../shared/time.tsx";
 import { usePages } from "../shared/use-pages.ts";
 import { hrefOf } from "../shared/use-route.ts";
 import type { EventFilter } from "./event-filters.tsx";
-import { detailText, eventText } from "./event-text.ts";
+import { eventText } from "./event-text.ts";
 import { accountHref, targetHref } from "./links.ts";
 import { useApi } from "./operator-session.ts";
 
@@ -64,7 +65,7 @@ function columnsOf(onOpen: (event: OperatorEvent) => void): readonly Column<Oper
         </>
       ),
     },
-    { header: "Operator", cell: ({ actorName }) => <div class="person wrap">{actorName}</div> },
+    { header: "By", cell: (event) => <div class="person wrap">{actorOf(event)}</div> },
     {
       header: "Account",
       cell: ({ accountId, accountName }) =>
@@ -79,6 +80,15 @@ function columnsOf(onOpen: (event: OperatorEvent) => void): readonly Column<Oper
     { header: "Outcome", cell: ({ outcome }) => <Outcome outcome={outcome} /> },
     { header: "Time", isNumber: true, cell: ({ createdAt }) => <Time at={createdAt} /> },
   ];
+}
+
+/** The log has no names and addresses of members, because they are erased with their account. */
+function isMember({ actorId }: OperatorEvent): boolean {
+  return actorId.startsWith("usr_");
+}
+
+function actorOf(event: OperatorEvent): string {
+  return isMember(event) ? "A member" : event.actorName;
 }
 
 function Outcome({ outcome }: { readonly outcome: string }) {
@@ -96,9 +106,13 @@ function EventDialog({ event, onClose }: EventDialogProps) {
           <Outcome outcome={outcome} />
         </Detail>
         <Detail name="Reason">{reason}</Detail>
-        <Detail name="Operator">{actorName}</Detail>
+        <Detail name="By">{actorOf(event)}</Detail>
         {actorId !== actorName && (
-          <IdDetail name="Operator id" id={actorId} href={hrefOf("log", { actor: actorId })} />
+          <IdDetail
+            name={isMember(event) ? "Member id" : "Operator id"}
+            id={actorId}
+            href={hrefOf("log", { actor: actorId })}
+          />
         )}
         <Detail name="Time">{createdAt && longTimeText(createdAt)}</Detail>
         <Detail name="Account">

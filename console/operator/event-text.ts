@@ -1,4 +1,5 @@
 import type { OperatorEvent } from "../../gen/vx/admin/v1/admin_pb.js";
+import { listText } from "../shared/detail-text.ts";
 import { moneyText, numberText } from "../shared/money.tsx";
 
 /** What a method did, and what a refused call of it tried. */
@@ -34,13 +35,37 @@ const VERBS: Readonly<Record<string, Verbs>> = {
   Redeliver: ["Sent events again to", "send events again to"],
   CreateOperator: ["Created", "create"],
   RevokeOperator: ["Revoked", "revoke"],
+  ViewCustomerPage: ["Viewed the page of", "view the page of"],
+  CreateInvitation: ["Invited a person to", "invite a person to"],
+  DeleteInvitation: ["Deleted an invitation to", "delete an invitation to"],
+  CreateSignUpInvitation: ["Invited a person to sign up", "invite a person to sign up"],
+  SignUp: ["Signed up for", "sign up for"],
+  AcceptInvitation: ["Joined", "join"],
+  LeaveAccount: ["Left", "leave"],
+  RenameAccount: ["Renamed", "rename"],
+  SetMemberRole: ["Changed the role of a member of", "change the role of a member of"],
+  RemoveMember: ["Removed a member of", "remove a member of"],
+  CreatePlaygroundKey: ["Created", "create"],
+  CreateTopUp: ["Started a top-up of", "start a top-up of"],
   SignIn: ["Signed in", "sign in"],
   SignOut: ["Signed out", "sign out"],
   ExportUsage: ["Exported the usage", "export the usage"],
 };
 
-/** Methods that correct charges of an account. */
-const CORRECTIONS: readonly string[] = ["Rerate", "RefundEntry"];
+/** Methods about an account whose names do not say so. */
+const OF_ACCOUNT: ReadonlySet<string> = new Set([
+  "Rerate",
+  "RefundEntry",
+  "PutAutoTopUp",
+  "CreateTopUp",
+  "ViewCustomerPage",
+  "CreateInvitation",
+  "DeleteInvitation",
+  "SignUp",
+  "AcceptInvitation",
+  "SetMemberRole",
+  "RemoveMember",
+]);
 
 type Method = Pick<OperatorEvent, "method">;
 
@@ -64,12 +89,7 @@ function wordsOf({ method }: Method): string {
 
 /** The account, or the key, plan or operator. Names are those of now. */
 function objectOf({ method, target, targetName, accountId, accountName, details }: OperatorEvent): string {
-  if (
-    method.endsWith("Account") ||
-    method.startsWith("SetAccount") ||
-    CORRECTIONS.includes(method) ||
-    method === "PutAutoTopUp"
-  )
+  if (method.endsWith("Account") || method.startsWith("SetAccount") || OF_ACCOUNT.has(method))
     return accountName || target || "an account";
   if (method.endsWith("Plan")) return `the plan “${target}”`;
   const name = targetName || details.name || target;
@@ -91,28 +111,7 @@ function newValueOf({ method, details }: OperatorEvent): string {
   if (method === "SetKeyLimit" && rpm !== undefined)
     return rpm === "default" ? "as its plan does" : `to ${numberText(Number(rpm))} calls per minute`;
   if (method === "UpdateAccount" && fields !== undefined) return `(${listText(fields)})`;
-  return method === "CreateOperator" && role !== undefined ? `with the role “${role}”` : "";
-}
-
-const DETAIL_NAMES: Readonly<Record<string, string>> = {
-  amount_micros: "Amount",
-  entry_id: "Ledger entry",
-  rate_limit_rpm: "Calls per minute",
-  rpm: "Calls per minute",
-  fields: "Changed fields",
-};
-
-/** Details that are lists. */
-const LISTS: readonly string[] = ["fields", "scopes"];
-
-/** A detail of an event, as the viewer reads it. */
-export function detailText(name: string, value: string): [name: string, value: string] {
-  const shown = DETAIL_NAMES[name] ?? name.replaceAll("_", " ");
-  if (LISTS.includes(name)) return [shown, listText(value)];
-  return [shown, name.endsWith("_micros") && /^-?\d+$/.test(value) ? moneyText(BigInt(value)) : value];
-}
-
-/** "name, external id" */
-function listText(value: string): string {
-  return value.replaceAll("_", " ").replaceAll(",", ", ");
+  if (role === undefined) return "";
+  if (method === "SetMemberRole") return `to “${role}”`;
+  return /^(CreateOperator|CreateInvitation|AcceptInvitation)$/.test(method) ? `with the role “${role}”` : "";
 }

@@ -34,6 +34,9 @@ const TEXTS: Readonly<Record<string, (data: JsonObject) => string>> = {
   "key.expiring": (data) => `The key “${String(data.name)}” expires in ${daysText(data.days)}`,
   "account.suspended": () => "The account was suspended",
   "account.resumed": () => "The account was resumed",
+  "member.invited": (data) => `A person was invited with the role “${String(data.role)}”`,
+  "member.joined": (data) => `A person joined with the role “${String(data.role)}”`,
+  "member.removed": () => "A member was removed or left",
   "price.changed": (data) => `The prices of ${String(data.model) || "all models"} changed`,
   "webhook.disabled": (data) => `The webhook to ${String(data.url)} was disabled`,
 };

@@ -232,7 +232,19 @@ describe.skipIf(!chromiumPath)("the customer page of a person", () => {
     await open("#/activity");
     await see("Remove member");
     await see("Set member role");
+    await see(/role: billing/);
     await expectLooks();
+    await open("#/events");
+    await see("A member was removed or left");
+    await see("A person joined with the role “developer”");
+    await see("A person was invited with the role “developer”");
+    // Each event is described: none has its type alone.
+    expect(
+      await page
+        .getByRole("rowheader")
+        .getByRole("button", { name: /^[a-z]+\./ })
+        .count(),
+    ).toBe(0);
     await open("#/members");
     await button("Rename account").press("Enter");
     await dialog().getByLabel("Name").fill("New name");
@@ -294,6 +306,13 @@ describe.skipIf(!chromiumPath)("the customer page of a person", () => {
     expect(await shownLink()).toMatch(/^#\/invitation\?token=inv_/);
     await see("next@example.com");
     await expectLooks();
+    await page.goto(`${app.adminUrl}/#/log?account=${accounts[0]?.id}`);
+    await see("Invited a person to Seen");
+    await see("Signed up for Seen");
+    await page.getByLabel("Action").selectOption("Sign up");
+    await button("Signed up for Seen").press("Enter");
+    await inDialog("Close").press("Enter");
+    await page.goto(`${app.adminUrl}/#/accounts?id=${accounts[0]?.id}&tab=members`);
     await button("View customer page").press("Enter");
     await dialog().getByLabel("Reason").fill("a ticket");
     await inDialog("Continue").press("Enter");

@@ -164,6 +164,8 @@ describe.skipIf(!chromiumPath)("a new customer", () => {
     await page.reload();
     await page.getByRole("cell", { name: "Credited" }).first().waitFor();
     expect(await page.getByText("is credited.").count()).toBe(0);
+    await page.goto(`${app.url}/account#/activity`);
+    await see("Amount: $25.00");
   });
 
   test("whose credit is used up reads so in the playground, keeps the text, and finds the way to pay", async () => {
