@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import postgres from "postgres";
 import { expect, test, vi } from "vitest";
+import type { LaunchedApp } from "../support/app.ts";
 import { loginIn } from "../support/embedded.ts";
 import {
   childrenOf,
@@ -11,6 +12,7 @@ import {
   postmasterPid,
   ready,
   start,
+  startHere,
   useDataFolder,
 } from "./server-process.ts";
 
@@ -41,9 +43,9 @@ test("a second server on the same data folder exits with an error and does not a
 });
 
 test("an embedded database that is killed with all its children is restarted", async () => {
-  const server = start();
-  const secret = await server.line(/(vx_live_\w+)/);
-  const url = await server.line(ready);
+  const server = startHere();
+  const { url } = await server.started;
+  const secret = keyOf(server);
   killFamily(postmasterPid());
   // Until it is restarted, calls get 503, not 401.
   await vi.waitFor(
@@ -58,13 +60,13 @@ test("an embedded database that is killed with all its children is restarted", a
 });
 
 test("the embedded database does not log rows that failed to be written", async () => {
-  const server = start();
-  await server.line(ready);
+  const server = startHere();
+  await server.started;
   const role = postgres(loginIn(inDataFolder(), "vx_app"));
   const broken = role`SELECT vx.put_plan('{}', 'name-of-a-customer', 0, 1, 1)`;
   await expect(broken).rejects.toMatchObject({ detail: expect.stringContaining("name-of-a-customer") });
   await role.end();
-  expect(await server.end("SIGTERM")).toBe(0);
+  await server.end();
   const logs = inDataFolder("log");
   const text = readdirSync(logs).map((name) => readFileSync(join(logs, name), "utf8"));
   expect(text.join("")).toContain("violates check constraint");
@@ -85,9 +87,8 @@ test("the embedded database allows the configured connections, even if it was le
 });
 
 test("the lock of a data folder is renewed after it lost its connection", async () => {
-  const first = start();
-  const secret = await first.line(/(vx_live_\w+)/);
-  const url = await first.line(ready);
+  const first = startHere();
+  const { url } = await first.started;
   const owner = postgres(loginIn(inDataFolder()));
   const lockHolders = () => owner<{ pid: number }[]>`
     SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted AND objid = 7665121`;
@@ -102,15 +103,13 @@ test("the lock of a data folder is renewed after it lost its connection", async 
     { timeout: 5_000, interval: 50 },
   );
   await owner.end();
-  const second = start();
-  expect(await second.exited()).toBe(1);
-  expect(second.stderr()).toContain(`is in use by vx server, process ${first.child.pid}`);
-  expect(await getMe(url, secret)).toMatchObject({ status: 200 });
+  await expect(startHere().started).rejects.toThrow(`is in use by vx server, process ${process.pid}`);
+  expect(await getMe(url, keyOf(first))).toMatchObject({ status: 200 });
 });
 
 test("a server that lost the lock of its data folder continues, and leaves the database running when it stops", async () => {
-  const server = start();
-  const url = await server.line(ready);
+  const server = startHere();
+  const { url } = await server.started;
   const owner = postgres(loginIn(inDataFolder()));
   const other = await owner.reserve();
   const [holder] = await owner<{ pid: number }[]>`
@@ -118,19 +117,26 @@ test("a server that lost the lock of its data folder continues, and leaves the d
   const taken = other`SELECT pg_advisory_lock(7665121)`;
   await owner`SELECT pg_terminate_backend(${holder?.pid as number})`;
   await taken;
-  await vi.waitFor(() => expect(server.stderr()).toContain("another server uses the data folder too"), {
+  await vi.waitFor(() => expect(server.logText()).toContain("another server uses the data folder too"), {
     timeout: 5_000,
   });
   expect((await fetch(`${url}/readyz`)).status).toBe(200);
-  expect(await server.end("SIGTERM")).toBe(0);
-  expect(isAlive(postmasterPid())).toBe(true);
+  await server.end();
+  const postmaster = postmasterPid();
+  expect(isAlive(postmaster)).toBe(true);
   other.release();
   await owner.end();
   // The next server reuses the running database and stops it at the end.
-  const next = start();
-  await next.line(ready);
-  expect(await next.end("SIGTERM")).toBe(0);
+  const next = startHere();
+  await next.started;
+  await next.end();
+  expect(isAlive(postmaster)).toBe(false);
 });
+
+/** The key of the demo account, which the first start prints. */
+function keyOf({ printed }: LaunchedApp): string {
+  return /vx_live_\w+/.exec(printed.join("\n"))?.[0] ?? "";
+}
 
 function killFamily(postmaster: number): void {
   process.kill(postmaster, "SIGSTOP");

@@ -6,10 +6,9 @@ import { createLog } from "../../src/telemetry/log.ts";
 import { freePort } from "../cli/support.ts";
 import { type CellDatabase, createTwoCells, writeCellsFile } from "../support/cells.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
-import type { ServerProcess } from "../support/process.ts";
 import { type SocketProxy, startSocketProxy } from "../support/socket-proxy.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
-import { ready, start, useDataFolder } from "./server-process.ts";
+import { ready, start, startHere, useDataFolder } from "./server-process.ts";
 
 useDataFolder();
 
@@ -27,46 +26,64 @@ afterAll(async () => {
   folder.remove();
 });
 
-async function startOnPorts(env: Record<string, string>) {
+/** A server that waits: in this process, or in processes of its own. */
+type Waiting = {
+  readonly urls: readonly [string, string];
+  log(): string;
+  /** Resolves to the address of the public listener. */
+  ready(): Promise<string>;
+  /** Stops it, and checks that it ends without an error. */
+  end(): Promise<void>;
+};
+
+async function startOnPorts(env: Record<string, string>): Promise<Waiting> {
+  const [settings, urls] = await portsAnd(env);
+  const { started, logText, end } = startHere(settings);
+  return { urls, log: logText, end, ready: async () => (await started).url };
+}
+
+async function startProcessOnPorts(env: Record<string, string>): Promise<Waiting> {
+  const [settings, urls] = await portsAnd(env);
+  const server = start(settings);
+  const end = async () => expect(await server.end("SIGTERM")).toBe(0);
+  return { urls, log: server.stderr, end, ready: () => server.line(ready) };
+}
+
+async function portsAnd(env: Record<string, string>) {
   const [port, adminPort] = [await freePort(), await freePort()];
-  const server = start({
-    PORT: String(port),
-    VX_ADMIN_PORT: String(adminPort),
-    VX_DATABASE_WAIT: "3600",
-    ...env,
-  });
-  const urls = [port, adminPort].map((at) => `http://127.0.0.1:${at}`);
-  return { server, urls: urls as [string, string] };
+  const settings = { PORT: String(port), VX_ADMIN_PORT: String(adminPort), VX_DATABASE_WAIT: "3600", ...env };
+  return [settings, [`http://127.0.0.1:${port}`, `http://127.0.0.1:${adminPort}`]] as const;
 }
 
 const statusOf = async (url: string) => (await fetch(url)).status;
-const waits = (server: ServerProcess) => server.stderr().match(/"waiting for the database"/g)?.length ?? 0;
+const waits = ({ log }: Pick<Waiting, "log">) => log().match(/"waiting for the database"/g)?.length ?? 0;
 
-async function isWaiting({ server, urls }: { server: ServerProcess; urls: readonly string[] }) {
+async function isWaiting(server: Waiting) {
   await vi.waitFor(() => expect(waits(server)).toBeGreaterThan(1), { timeout: 30_000 });
+  const { urls } = server;
   for (const url of urls) {
     expect(await statusOf(`${url}/livez`)).toBe(200);
     expect(await statusOf(`${url}/readyz`)).toBe(503);
   }
 }
 
-describe.each([1, 2])("with %i server process(es)", (workers) => {
+describe.each([
+  { processes: "one process", begin: startOnPorts, workers: "1" },
+  { processes: "worker processes", begin: startProcessOnPorts, workers: "2" },
+])("with $processes", ({ begin, workers }) => {
   test("the start waits for a database that does not answer, and answers probes", async () => {
     await proxy.sever();
-    const started = await startOnPorts({
-      DATABASE_URL: proxy.urlOf(database.url),
-      VX_WORKERS: String(workers),
-    });
-    await isWaiting(started);
-    const [url] = started.urls;
+    const server = await begin({ DATABASE_URL: proxy.urlOf(database.url), VX_WORKERS: workers });
+    await isWaiting(server);
+    const [url] = server.urls;
     const refused = await fetch(`${url}/v1/me`);
     expect(refused.status).toBe(503);
     expect(await refused.json()).toMatchObject({ error: { code: "unavailable" } });
     await proxy.restore();
-    expect(await started.server.line(ready)).toBe(url);
+    expect(await server.ready()).toBe(url);
     expect(await statusOf(`${url}/readyz`)).toBe(200);
     expect(await statusOf(`${url}/v1/me`)).toBe(401);
-    expect(await started.server.end("SIGTERM")).toBe(0);
+    await server.end();
   });
 
   test("the start waits for the cells while none of them answers", async () => {
@@ -76,22 +93,22 @@ describe.each([1, 2])("with %i server process(es)", (workers) => {
       folder.path,
       cells.map((cell) => ({ ...cell, url: proxy.urlOf(cell.url) })),
     );
-    const started = await startOnPorts({ VX_CELLS: file, VX_WORKERS: String(workers) });
-    await isWaiting(started);
+    const server = await begin({ VX_CELLS: file, VX_WORKERS: workers });
+    await isWaiting(server);
     await proxy.restore();
-    const url = await started.server.line(ready);
+    const url = await server.ready();
     await vi.waitFor(async () => expect(await (await fetch(`${url}/readyz`)).text()).toBe("ready\n"), {
       timeout: 30_000,
     });
-    expect(await started.server.end("SIGTERM")).toBe(0);
+    await server.end();
     for (const cell of cells) await cell.drop();
   });
 });
 
-test.each(["SIGTERM", "SIGINT"] as const)("%s ends the wait at once, with exit code 0", async (signal) => {
-  const { server } = await startOnPorts({ DATABASE_URL: "postgres://nobody@127.0.0.1:1/none" });
+test("SIGTERM ends the wait at once, with exit code 0", async () => {
+  const server = await startProcessOnPorts({ DATABASE_URL: "postgres://nobody@127.0.0.1:1/none" });
   await vi.waitFor(() => expect(waits(server)).toBeGreaterThan(0), { timeout: 30_000 });
-  expect(await server.end(signal)).toBe(0);
+  await server.end();
 });
 
 test("a signal that came before the wait ends it too", async () => {
@@ -123,9 +140,9 @@ async function databaseFullAfter(count: number) {
 
 test("SIGTERM ends the wait of the worker processes", async () => {
   const own = await databaseFullAfter(1);
-  const { server } = await startOnPorts({ DATABASE_URL: own.url, VX_WORKERS: "2" });
+  const server = await startProcessOnPorts({ DATABASE_URL: own.url, VX_WORKERS: "2" });
   await vi.waitFor(() => expect(waits(server)).toBeGreaterThan(0), { timeout: 30_000 });
-  expect(await server.end("SIGTERM")).toBe(0);
+  await server.end();
   await own.drop();
 });
 
@@ -134,11 +151,11 @@ test("the start waits while the disk of the database is full", async () => {
   await own.owner.unsafe(`CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN RAISE EXCEPTION 'No space left on device' USING ERRCODE = '53100'; END $$`);
   await own.owner`CREATE TRIGGER refuse BEFORE INSERT ON vx.write_probes FOR EACH ROW EXECUTE FUNCTION public.refuse()`;
-  const started = await startOnPorts({ DATABASE_URL: own.url });
-  await isWaiting(started);
+  const server = await startOnPorts({ DATABASE_URL: own.url });
+  await isWaiting(server);
   await own.owner`DROP TRIGGER refuse ON vx.write_probes`;
-  await started.server.line(ready);
-  expect(await started.server.end("SIGTERM")).toBe(0);
+  await server.ready();
+  await server.end();
   await own.drop();
 });
 
@@ -163,27 +180,30 @@ test.each([
   ["has too many connections", "53300"],
 ])("the start waits for a database that %s", async (_, code) => {
   const fake = await refusingServer(code);
-  const started = await startOnPorts({ DATABASE_URL: fake.url });
-  await isWaiting(started);
-  expect(started.server.stderr()).toContain(`refused with ${code}`);
-  expect(await started.server.end("SIGTERM")).toBe(0);
+  const server = await startOnPorts({ DATABASE_URL: fake.url });
+  await isWaiting(server);
+  expect(server.log()).toContain(`refused with ${code}`);
+  await endsInterrupted(server);
   fake.server.close();
 });
 
 test("the start waits for a name that DNS does not know yet", async () => {
-  const started = await startOnPorts({ DATABASE_URL: "postgres://vx@db.invalid/vx" });
-  await isWaiting(started);
-  expect(await started.server.end("SIGTERM")).toBe(0);
+  const server = await startOnPorts({ DATABASE_URL: "postgres://vx@db.invalid/vx" });
+  await isWaiting(server);
+  await endsInterrupted(server);
 });
 
+/** The stop ends the wait itself. */
+async function endsInterrupted(server: Waiting): Promise<void> {
+  await server.end();
+  await expect(server.ready()).rejects.toThrow(StartInterrupted);
+}
+
 test("the wait ends after VX_DATABASE_WAIT with exit code 1", async () => {
-  const { server } = await startOnPorts({
-    DATABASE_URL: "postgres://nobody@127.0.0.1:1/none",
-    VX_DATABASE_WAIT: "1",
-  });
+  const server = start({ DATABASE_URL: "postgres://nobody@127.0.0.1:1/none", VX_DATABASE_WAIT: "1" });
   expect(await server.exited()).toBe(1);
   expect(server.stderr()).toMatch(/^vx: the database cannot be reached/m);
-  expect(waits(server)).toBeGreaterThan(0);
+  expect(waits({ log: server.stderr })).toBeGreaterThan(0);
 });
 
 test.each([
@@ -198,10 +218,7 @@ test.each([
     "create the database",
   ],
 ])("the start does not wait with %s, and says what to do", async (_, change, advice) => {
-  const { server } = await startOnPorts({ DATABASE_URL: change(database.url) });
-  expect(await server.exited()).toBe(1);
-  expect(waits(server)).toBe(0);
-  expect(server.stderr()).toContain(advice);
+  await failsAtOnce({ DATABASE_URL: change(database.url) }, advice);
 });
 
 test("the start does not wait for a schema that this login cannot create", async () => {
@@ -209,10 +226,7 @@ test("the start does not wait for a schema that this login cannot create", async
   const role = `reader_${process.pid}`;
   await empty.owner.unsafe(`CREATE ROLE ${role} LOGIN PASSWORD 'reader'`);
   const url = empty.url.replace("user=postgres", `user=${role}`).replace(/password=.*/, "password=reader");
-  const { server } = await startOnPorts({ DATABASE_URL: url });
-  expect(await server.exited()).toBe(1);
-  expect(waits(server)).toBe(0);
-  expect(server.stderr()).toContain("run 'vx migrate' once as the owner");
+  await failsAtOnce({ DATABASE_URL: url }, "run 'vx migrate' once as the owner");
   await empty.owner.unsafe(`DROP ROLE ${role}`);
   await empty.drop();
 });
@@ -220,11 +234,12 @@ test("the start does not wait for a schema that this login cannot create", async
 test("a port in use ends the start, even while the database is away", async () => {
   const port = await freePort();
   const other = createServer().listen(port, "127.0.0.1");
-  const { server } = await startOnPorts({
-    DATABASE_URL: "postgres://nobody@127.0.0.1:1/none",
-    PORT: String(port),
-  });
-  expect(await server.exited()).toBe(1);
-  expect(server.stderr()).toContain("PORT");
+  await failsAtOnce({ DATABASE_URL: "postgres://nobody@127.0.0.1:1/none", PORT: String(port) }, "PORT");
   other.close();
 });
+
+async function failsAtOnce(env: Record<string, string>, problem: string): Promise<void> {
+  const server = await startOnPorts(env);
+  await expect(server.ready()).rejects.toThrow(problem);
+  expect(waits(server)).toBe(0);
+}

@@ -2,11 +2,11 @@ import { once } from "node:events";
 import { rmSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
 import { connect, type TLSSocket } from "node:tls";
-import { describe, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { createCertificate } from "../support/certificate.ts";
 import { createTestDatabase } from "../support/database.ts";
 import { started } from "../support/started.ts";
-import { inDataFolder, ready, start, useDataFolder } from "./server-process.ts";
+import { inDataFolder, ready, start, startHere, useDataFolder } from "./server-process.ts";
 
 useDataFolder();
 
@@ -43,8 +43,28 @@ async function isServed(url: string, { cert }: Certificate): Promise<void> {
   expect(response.resume().statusCode).toBe(200);
 }
 
-describe.each([1, 2])("with %i server process(es)", (workers) => {
-  test("SIGHUP reloads the certificates of both listeners, and open connections continue", async () => {
+/** A server with these settings: how it is reloaded, and how many processes read the files of the public listener. */
+async function startHereWith(env: Record<string, string>) {
+  const { started, logText, end } = startHere(env);
+  const { url, adminUrl, reload } = await started;
+  return { url, adminUrl, workers: 1, log: logText, requestReload: reload as () => unknown, end };
+}
+
+async function startWorkersWith(env: Record<string, string>) {
+  const server = start({ ...env, VX_WORKERS: "2" });
+  const url = await server.line(ready);
+  const adminUrl = /"admin":"(https:[^"]+)"/.exec(server.stderr())?.[1] as string;
+  const requestReload = () => server.child.kill("SIGHUP");
+  const end = async () => expect(await server.end("SIGTERM")).toBe(0);
+  return { url, adminUrl, workers: 2, log: server.stderr, requestReload, end };
+}
+
+test.each([
+  { processes: "one process", begin: startHereWith },
+  { processes: "worker processes", begin: startWorkersWith },
+])(
+  "with $processes, a reload reads the certificates of both listeners, and open connections continue",
+  async ({ begin }) => {
     const [first, second, admin, nextAdmin] = [0, 1, 2, 3].map(createCertificate) as [
       Certificate,
       Certificate,
@@ -53,40 +73,35 @@ describe.each([1, 2])("with %i server process(es)", (workers) => {
     ];
     write("public", first);
     write("admin", admin);
-    const server = start({
+    const { url, adminUrl, workers, log, requestReload, end } = await begin({
       DATABASE_URL: database.url,
-      VX_WORKERS: String(workers),
       VX_TLS_CERT: inDataFolder("public.crt"),
       VX_TLS_KEY: inDataFolder("public.key"),
       VX_ADMIN_TLS_CERT: inDataFolder("admin.crt"),
       VX_ADMIN_TLS_KEY: inDataFolder("admin.key"),
     });
-    const url = await server.line(ready);
-    expect(url).toMatch(/^https:/);
-    const adminUrl = /"admin":"(https:[^"]+)"/.exec(server.stderr())?.[1] as string;
-    const logged = (text: string) => server.stderr().split(text).length - 1;
+    expect([url, adminUrl]).toEqual([expect.stringMatching(/^https:/), expect.stringMatching(/^https:/)]);
+    const logged = (text: string) => log().split(text).length - 1;
     const before = await Promise.all([open(url, first), open(adminUrl, admin)]);
 
     // A certificate whose key is not written yet, and an unreadable one.
     writeFileSync(inDataFolder("public.crt"), second.cert);
     rmSync(inDataFolder("admin.key"));
-    server.child.kill("SIGHUP");
+    requestReload();
     await vi.waitFor(() => expect(logged("the previous one stays in use")).toBe(workers + 1));
-    expect(server.stderr()).toContain("VX_TLS_KEY: must contain the unencrypted private key of");
-    expect(server.stderr()).toMatch(
-      /VX_ADMIN_TLS_KEY: \S+ cannot be read: no such file or directory \(ENOENT\)/,
-    );
+    expect(log()).toContain("VX_TLS_KEY: must contain the unencrypted private key of");
+    expect(log()).toMatch(/VX_ADMIN_TLS_KEY: \S+ cannot be read: no such file or directory \(ENOENT\)/);
     for (let i = 0; i < 2 * workers; i++) await isServed(url, first);
     await isServed(adminUrl, admin);
 
     write("public", second);
     write("admin", nextAdmin);
-    server.child.kill("SIGHUP");
+    requestReload();
     await vi.waitFor(() => expect(logged("reloaded TLS certificate")).toBe(workers + 1));
     for (let i = 0; i < 2 * workers; i++) await isServed(url, second);
     await isServed(adminUrl, nextAdmin);
     await expect(isServed(url, first)).rejects.toThrow(/self-signed|unable to verify/);
     for (const socket of before) await answersOn(socket);
-    expect(await server.end("SIGTERM")).toBe(0);
-  });
-});
+    await end();
+  },
+);

@@ -1,5 +1,5 @@
 import { afterAll, expect } from "vitest";
-import { startApp } from "../../src/app/app.ts";
+import { type Running, startApp } from "../../src/app/app.ts";
 import { readConfig } from "../../src/app/settings/config.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
@@ -35,32 +35,56 @@ export function expectNoFailures(app: TestApp): void {
 export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   const database = options.database ?? (await createTestDatabase());
   const folder = createTemporaryFolder("app");
-  const lines: string[] = [];
-  const config = readConfig({
-    DATABASE_URL: database.url,
-    PORT: "0",
-    VX_ADMIN_PORT: "0",
-    VX_ADMIN_TOKEN: OPERATOR_TOKEN,
-    VX_DATA_DIR: folder.path,
-    ...options.env,
-  });
-  const log = createLog(config.logLevel, { write: (line) => lines.push(line) });
-  const app = await startApp({
-    config,
-    log,
-    print: () => undefined,
-    stopSignal: new AbortController().signal,
-  });
+  const env = { VX_ADMIN_TOKEN: OPERATOR_TOKEN, VX_DATA_DIR: folder.path, ...options.env };
+  const launched = launchTestApp({ DATABASE_URL: database.url, ...env });
+  const app = await launched.started;
   return {
     url: app.url,
     adminUrl: app.adminUrl,
     database,
-    logText: () => lines.join(""),
+    logText: launched.logText,
     reload: () => app.reload(),
     stop: async () => {
       await app.stop();
       if (!options.database) await database.drop();
       folder.remove();
+    },
+  };
+}
+
+/** A server that may still be starting, in the process of the test. */
+export type LaunchedApp = {
+  /** Rejects with the error that `vx serve` prints. */
+  readonly started: Promise<Running>;
+  /** The lines that it has printed on the terminal. */
+  readonly printed: readonly string[];
+  readonly logText: () => string;
+  /** What SIGTERM does, without the exit of the process. */
+  end(): Promise<void>;
+};
+
+/** Starts a server on free ports with these settings, as `vx serve` does. */
+export function launchTestApp(env: Record<string, string>): LaunchedApp {
+  const config = readConfig({ PORT: "0", VX_ADMIN_PORT: "0", ...env });
+  const [lines, printed]: [string[], string[]] = [[], []];
+  const log = createLog(config.logLevel, { write: (line) => lines.push(line) });
+  const stopping = new AbortController();
+  const started = startApp({
+    config,
+    log,
+    print: (line) => printed.push(line),
+    stopSignal: stopping.signal,
+  });
+  // The test handles it when it waits for it.
+  started.catch(() => undefined);
+  return {
+    started,
+    printed,
+    logText: () => lines.join(""),
+    end: async () => {
+      stopping.abort();
+      const app = await started.catch(() => undefined);
+      await app?.stop();
     },
   };
 }

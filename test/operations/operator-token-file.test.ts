@@ -1,0 +1,84 @@
+import { chmodSync, existsSync, writeFileSync } from "node:fs";
+import { describe, expect, test, vi } from "vitest";
+import { ConfigError } from "../../src/app/start-error.ts";
+import { createTestDatabase } from "../support/database.ts";
+import { bearer } from "../support/protocols.ts";
+import { started } from "../support/started.ts";
+import { inDataFolder, ready, start, startHere, useDataFolder } from "./server-process.ts";
+
+const [OLD, NEW] = ["old-operator-token-1", "new-operator-token-2"];
+
+useDataFolder();
+
+const database = started(() => createTestDatabase());
+
+const write = (name: string, text: string) => writeFileSync(inDataFolder(name), text, { mode: 0o600 });
+
+/** The status of an operator method. */
+async function statusWith(adminUrl: string, token: string): Promise<number> {
+  const { status } = await fetch(`${adminUrl}/vx.admin.v1.AdminService/ListPlans`, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...bearer(token) },
+    body: "{}",
+  });
+  return status;
+}
+
+describe("VX_ADMIN_TOKEN_FILE", () => {
+  test("SIGHUP replaces the tokens; two are valid at a time; an invalid file changes nothing and is not shown", async () => {
+    write("tokens", `${OLD}\n`);
+    const server = start({ DATABASE_URL: database.url, VX_ADMIN_TOKEN_FILE: inDataFolder("tokens") });
+    await server.line(ready);
+    const adminUrl = /"admin":"([^"]+)"/.exec(server.stderr())?.[1] ?? "";
+    expect(existsSync(inDataFolder("admin-token"))).toBe(false);
+    const logged = (text: string) => server.stderr().split(text).length - 1;
+    const valid = () => Promise.all([OLD, NEW].map((token) => statusWith(adminUrl, token)));
+    expect(await valid()).toEqual([200, 401]);
+
+    write("tokens", `${OLD}\r\n${NEW}`);
+    server.child.kill("SIGHUP");
+    await vi.waitFor(() => expect(logged("reloaded operator tokens")).toBe(1));
+    expect(await valid()).toEqual([200, 200]);
+
+    const invalid: readonly [string, string][] = [
+      [`${NEW}\n${OLD}\na-third-operator-token\n`, "must have one or two tokens"],
+      [`${NEW}\nshort\n`, "tokens:2: a token must have 16 to 512 visible ASCII characters"],
+      ["", "must have one or two tokens"],
+    ];
+    for (const [i, [text, problem]] of invalid.entries()) {
+      write("tokens", text);
+      server.child.kill("SIGHUP");
+      await vi.waitFor(() => expect(logged("reloading operator tokens failed")).toBe(i + 1));
+      expect(logged(problem)).toBeGreaterThan(0);
+    }
+    expect(await valid()).toEqual([200, 200]);
+    expect(logged("can access a file with a secret")).toBe(0);
+
+    write("tokens", `${NEW}\n`);
+    chmodSync(inDataFolder("tokens"), 0o644);
+    server.child.kill("SIGHUP");
+    await vi.waitFor(() => expect(logged("reloaded operator tokens")).toBe(2));
+    expect(await valid()).toEqual([401, 200]);
+    expect(server.stderr()).toMatch(/"mode":"0644".*can access a file with a secret/);
+    for (const token of [OLD, NEW, "third"]) expect(server.stderr()).not.toContain(token);
+  });
+
+  test.each([
+    [
+      { VX_ADMIN_TOKEN: OLD, VX_ADMIN_TOKEN_FILE: "/nonesuch" },
+      "VX_ADMIN_TOKEN, VX_ADMIN_TOKEN_FILE: set one of them",
+    ],
+    [
+      { VX_ADMIN_TOKEN_FILE: "/nonesuch" },
+      "VX_ADMIN_TOKEN_FILE: /nonesuch cannot be read: no such file or directory (ENOENT)",
+    ],
+    [{ VX_ADMIN_TOKEN_FILE: "tokens", VX_METRICS_TOKEN: NEW }, "VX_METRICS_TOKEN: must not be a token in"],
+  ])("the server does not start with %o", async (env, problem) => {
+    write("tokens", `${OLD}\n${NEW}\n`);
+    const file = env.VX_ADMIN_TOKEN_FILE === "tokens" ? { VX_ADMIN_TOKEN_FILE: inDataFolder("tokens") } : {};
+    const start = async () => await startHere({ DATABASE_URL: database.url, ...env, ...file }).started;
+    const error = await start().catch((problem: unknown) => problem);
+    expect(error).toBeInstanceOf(ConfigError);
+    expect((error as Error).message).toContain(problem);
+  });
+});
