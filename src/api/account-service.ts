@@ -3,7 +3,7 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { AccountService, type GetAccountResponseSchema } from "../../gen/vx/v1/account_pb.js";
 import { DomainError } from "../domain/errors.ts";
 import { formatMicros } from "../domain/money.ts";
-import { type AccountRow, getAccount, listGrants, setLowBalance } from "../store/accounts.ts";
+import { type AccountRow, getAccount, readGrants, setLowBalance } from "../store/accounts.ts";
 import { getKey, type KeyRow } from "../store/keys.ts";
 import { type ApiCall, type Deps, defineService } from "./define-service.ts";
 import { accountStateOf, viewKey } from "./views.ts";
@@ -39,8 +39,12 @@ async function viewOwnAccount(
   reading: Promise<AccountRow>,
 ): Promise<MessageInitShape<typeof GetAccountResponseSchema>> {
   const [account, key] = await Promise.all([reading, keyOf(database, call)]);
-  const grants = await listGrants(database, account);
-  const { balance_micros: balanceMicros, held_micros: heldMicros, low_balance_micros: low } = account;
+  const {
+    grants,
+    balance_micros: balanceMicros,
+    held_micros: heldMicros,
+  } = await readGrants(database, account);
+  const { low_balance_micros: low } = account;
   const availableMicros = balanceMicros - heldMicros;
   return {
     id: account.id,

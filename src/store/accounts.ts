@@ -211,11 +211,23 @@ export type GrantRow = {
   is_promotional: boolean;
 };
 
-/** The credits that expire or are promotional and have a rest, in the order in which charges take them. */
-export async function listGrants(database: Cells, { id, has_grants }: AccountRow): Promise<GrantRow[]> {
-  if (!has_grants) return [];
-  const lane = laneOfId(id);
-  return await database.at(lane).call<GrantRow>("list_grants", lane, id);
+type BalanceWithGrants = Pick<AccountRow, "balance_micros" | "held_micros"> & { grants: GrantRow[] };
+
+/**
+ * The credits that expire or are promotional and have a rest, in the order in which charges take them, with the balance and the held amount at
+ * the same time: those of the account's row can be older.
+ */
+export async function readGrants(database: Cells, account: AccountRow): Promise<BalanceWithGrants> {
+  if (!account.has_grants) return { ...account, grants: [] };
+  const lane = laneOfId(account.id);
+  type Row = BalanceWithGrants & { [Name in keyof GrantRow]: GrantRow[Name] | null };
+  const rows = await database.at(lane).call<Row>("account_grants", lane, account.id);
+  const { balance_micros, held_micros } = rows[0] ?? account;
+  return {
+    balance_micros,
+    held_micros,
+    grants: rows.filter((row): row is Row & GrantRow => row.entry_id !== null),
+  };
 }
 
 /** Takes what has expired of credits from the balances of a cell. Called every second, at one server or several. */

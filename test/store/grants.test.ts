@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
-import { expireGrants, getAccount, listGrants } from "../../src/store/accounts.ts";
+import { expireGrants, getAccount, readGrants } from "../../src/store/accounts.ts";
 import { audit } from "../../src/store/audit.ts";
 import { arrayOfEnds, arrayOfHolds } from "../../src/store/bill.ts";
 import { moveBalance } from "../../src/store/ledger.ts";
@@ -54,7 +54,7 @@ async function pass({ accountId }: Payer, days: number): Promise<void> {
 }
 
 const restsOf = async ({ accountId }: Payer) =>
-  (await listGrants(store.database, await getAccount(store.database, accountId))).map((row) =>
+  (await readGrants(store.database, await getAccount(store.database, accountId))).grants.map((row) =>
     Number(row.rest_micros),
   );
 

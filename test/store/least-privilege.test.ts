@@ -9,6 +9,7 @@ const INSUFFICIENT_PRIVILEGE = "42501";
 /** All functions that the server's role may execute. A new grant requires a change here. */
 const GRANTED = [
   "accept_invitation",
+  "account_grants",
   "account_with",
   "accounts_to_expire",
   "accounts_with_model",
@@ -86,7 +87,6 @@ const GRANTED = [
   "list_entries",
   "list_events",
   "list_failures",
-  "list_grants",
   "list_invitations",
   "list_members",
   "list_operator_events",

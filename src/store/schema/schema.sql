@@ -1218,6 +1218,7 @@ CREATE VIEW priced_ledger AS
 
 -- FUNCTION abort_split(p_id text) RETURNS void
 -- FUNCTION accept_invitation(p_act text, p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_person_id text, p_email text) RETURNS void; for the server
+-- FUNCTION account_grants(p_lane smallint, p_account_id text) RETURNS TABLE(balance_micros bigint, held_micros bigint, entry_id text, amount_micros bigint, rest_micros bigint, expires_at timestamp with time zone, is_promotional boolean); for the server
 -- FUNCTION account_price_hash(p_before bytea, p_row account_prices) RETURNS bytea
 -- FUNCTION account_with(p_lane smallint, p_id text, p_month integer) RETURNS SETOF account_views; for the server
 -- FUNCTION accounts_to_expire(p_limit integer) RETURNS TABLE(lane smallint, id text); for the server
@@ -1356,7 +1357,6 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION list_entries(p_lane smallint, p_account_id text, p_before bigint, p_limit integer) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION list_events(p_lane smallint, p_account_id text, p_types text, p_position bigint, p_is_newest_first boolean, p_limit integer) RETURNS SETOF event_view; for the server
 -- FUNCTION list_failures(p_lane smallint, p_account_id text, p_key_id text, p_model text, p_code text, p_first text, p_end text, p_max integer, p_limit integer) RETURNS SETOF failure_view; for the server
--- FUNCTION list_grants(p_lane smallint, p_account_id text) RETURNS TABLE(entry_id text, amount_micros bigint, rest_micros bigint, expires_at timestamp with time zone, is_promotional boolean); for the server
 -- FUNCTION list_invitations(p_lane smallint, p_account_id text) RETURNS SETOF invitations; for the server
 -- FUNCTION list_members(p_lane smallint, p_account_id text) RETURNS TABLE(person_id text, email text, role text, joined_at timestamp with time zone); for the server
 -- FUNCTION list_operator_events(p_actor_id text, p_method text, p_target text, p_account_id text, p_from timestamp with time zone, p_to timestamp with time zone, p_before_micros bigint, p_before_lane smallint, p_before_seq bigint, p_limit integer) RETURNS TABLE(lane smallint, seq bigint, created_at timestamp with time zone, created_micros bigint, actor_id text, actor_name text, method text, target text, account_id text, reason text, outcome text, details json, request_id text); for the server

@@ -1,5 +1,5 @@
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { AccountService } from "../../../gen/vx/v1/account_pb.js";
 import { useTestApp } from "../../support/app.ts";
 import { createTestKey, operatorOf } from "../../support/fixtures.ts";
@@ -100,16 +100,42 @@ test("the credits that expire or are promotional are in the order in which charg
   ]);
 });
 
+test("the balance is that of the moment at which the credits are read", async () => {
+  const operator = operatorOf(app);
+  const { secret, accountId } = await createTestKey(operator);
+  const credit = { accountId, amountMicros: 5_000_000n, reason: "welcome", promotional: true };
+  await operator.creditAccount({ ...credit, idempotencyKey: "1" });
+  const { answer } = await app.database.owner.begin(async (sql) => {
+    // The key is read with the account, and waits: a credit is added before the credits are read.
+    await sql`LOCK TABLE vx.previous_secrets IN ACCESS EXCLUSIVE MODE`;
+    const reading = getRest(secret);
+    await vi.waitFor(async () => {
+      const waiting = await app.database.owner`
+        SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ~ 'view_keys'`;
+      expect(waiting.length).toBeGreaterThan(0);
+    });
+    await operator.creditAccount({ ...credit, idempotencyKey: "2" });
+    return { answer: reading };
+  });
+  const body = (await answer).body as {
+    balance_micros: number;
+    available_micros: number;
+    grants: { remaining_micros: number }[];
+  };
+  const granted = body.grants.reduce((sum, { remaining_micros: micros }) => sum + micros, 0);
+  expect([granted, body.balance_micros, body.available_micros]).toEqual([10_000_000, 10_000_000, 10_000_000]);
+});
+
 test("the credits of accounts without any are not read", async () => {
   const { owner } = app.database;
   const { secret, accountId } = await createTestKey(operatorOf(app));
   const credit = { accountId, amountMicros: 5_000_000n, reason: "welcome", promotional: true };
-  await owner`REVOKE EXECUTE ON FUNCTION vx.list_grants FROM vx_app`;
+  await owner`REVOKE EXECUTE ON FUNCTION vx.account_grants FROM vx_app`;
   try {
     expect((await getRest(secret)).body).toMatchObject({ grants: [] });
     await operatorOf(app).creditAccount({ ...credit, idempotencyKey: "1" });
     expect((await getRest(secret)).status).not.toBe(200);
   } finally {
-    await owner`GRANT EXECUTE ON FUNCTION vx.list_grants TO vx_app`;
+    await owner`GRANT EXECUTE ON FUNCTION vx.account_grants TO vx_app`;
   }
 });
