@@ -1,4 +1,3 @@
-import { timestampDate } from "@bufbuild/protobuf/wkt";
 import {
   type AdjustAccountRequest,
   AdminService,
@@ -71,6 +70,7 @@ import { createOperator, listOperatorEvents, listOperators, revokeOperator } fro
 import { listAccountPrices, listPrices, setAccountPrices } from "./manage-prices.ts";
 import { pageOfModels } from "./model-service.ts";
 import { makeLoggedChange } from "./operator-action.ts";
+import { dateOf } from "./request-values.ts";
 import { audit, limitStreams, MAX_LONG_READS } from "./run-audit.ts";
 import { getAnyStatement } from "./statement-service.ts";
 import { getAnyAutoTopUp, listAllTopUps, putAnyAutoTopUp } from "./top-up-service.ts";
@@ -86,7 +86,7 @@ export async function creditAccount(deps: Deps, request: CreditAccountRequest, c
     amountMicros,
     reason,
     idempotencyKey,
-    expiresAt: expiresAt && timestampDate(expiresAt),
+    expiresAt: dateOf("expires_at", expiresAt),
     isPromotional,
   });
 }

@@ -67,6 +67,7 @@ const PLAIN: readonly (readonly [RegExp, string])[] = [
   [/^must contain at least (\d+) item\(s\)$/, "must have at least $1 items"],
   [/^must contain no more than (\d+) item\(s\)$/, "must have at most $1 items"],
   [/^must be greater than or equal to (\S+) and less than or equal to (\S+)$/, "must be from $1 to $2"],
+  [/^must not be in list \[(\S+)\]$/, "must not be $1"],
   [/^must be greater than (\S+) and less than or equal to (\S+)$/, "must be greater than $1 and at most $2"],
   [/^must be greater than or equal to (\S+)$/, "must be at least $1"],
   // An empty value in the list means that the field may be absent; the message omits it.

@@ -1,7 +1,7 @@
 import { fromBinary, type JsonValue } from "@bufbuild/protobuf";
 import { beforeAll, describe, expect, test } from "vitest";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
-import { useTestApp } from "../support/app.ts";
+import { OPERATOR_TOKEN, useTestApp } from "../support/app.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";
 import { bearer } from "../support/protocols.ts";
 import { sendHttp1, sendHttp2 } from "../support/raw.ts";
@@ -88,6 +88,24 @@ test("a GET in an unknown encoding is a 415 in Connect's format", async () => {
   expect(error.code).toBe("unknown");
   expect(error.details[0]?.debug).toMatchObject({ reason: "UNSUPPORTED_MEDIA_TYPE" });
   expect(app.logText()).toContain('"reason":"unsupported_media_type"');
+});
+
+test("a stream in the content type of a unary call is refused with that of streams", async () => {
+  const request = send("application/json", Buffer.from("{}"));
+  const answer = await sendHttp1(app.url, { ...request, path: "/vx.v1.EventService/WatchEvents" });
+  expect(answer.status).toBe(415);
+  const { message } = JSON.parse(answer.body.toString()) as { message: string };
+  expect(message).toMatch(/^Send application\/connect\+json or application\/connect\+proto, /);
+});
+
+test("a stream without side effects is not run by a GET", async () => {
+  const answer = await sendHttp1(app.adminUrl, {
+    method: "GET",
+    path: "/vx.admin.v1.AdminService/ExportUsage?connect=v1&encoding=json&message=%7B%7D",
+    headers: bearer(OPERATOR_TOKEN),
+  });
+  expect([answer.status, answer.headers.allow]).toEqual([405, "POST"]);
+  expect(answer.body.toString()).toContain("Use POST.");
 });
 
 test("gRPC-Web in base64 is refused with the content type to send instead", async () => {

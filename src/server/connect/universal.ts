@@ -19,7 +19,7 @@ export function isRpcRefused(
 ): boolean {
   const problem = requestProblem(handler, request);
   if (!problem) return false;
-  if (problem.reason === "method_not_allowed") response.setHeader("allow", handler.allowedMethods.join(", "));
+  if (problem.reason === "method_not_allowed") response.setHeader("allow", verbsOf(handler).join(", "));
   sendRpcRefusal(request, response, problem);
   return true;
 }
@@ -31,18 +31,29 @@ function isSupported(handler: UniversalHandler, type: string | undefined): boole
   );
 }
 
+/** Connect's handlers list GET also for streams without side effects, but cannot answer it. */
+function verbsOf({ method, allowedMethods }: UniversalHandler): readonly string[] {
+  return method.methodKind === "unary" ? allowedMethods : ["POST"];
+}
+
+function connectTypes({ method }: UniversalHandler): string {
+  return method.methodKind === "unary"
+    ? "application/json or application/proto"
+    : "application/connect+json or application/connect+proto, with each message in an envelope,";
+}
+
 function requestProblem(handler: UniversalHandler, request: HttpRequest): DomainError | undefined {
   const verb = request.method ?? "";
-  if (!handler.allowedMethods.includes(verb)) {
+  const verbs = verbsOf(handler);
+  if (!verbs.includes(verb)) {
     return new DomainError("method_not_allowed", {
-      message: `${handler.requestPath} does not support ${verb}. Use ${handler.allowedMethods.join(" or ")}.`,
+      message: `${handler.requestPath} does not support ${verb}. Use ${verbs.join(" or ")}.`,
     });
   }
   const type = request.headers["content-type"];
   if (verb === "POST" && !isSupported(handler, type)) {
     return new DomainError("unsupported_media_type", {
-      message:
-        "Send application/json or application/proto for Connect, application/grpc for gRPC, application/grpc-web for gRPC-Web; the base64 form application/grpc-web-text is not supported.",
+      message: `Send ${connectTypes(handler)} for Connect, application/grpc for gRPC, application/grpc-web for gRPC-Web; the base64 form application/grpc-web-text is not supported.`,
     });
   }
   return undefined;

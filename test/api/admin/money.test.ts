@@ -154,6 +154,21 @@ describe.each(operatorProtocols)("$name", (protocol) => {
     });
   });
 
+  test("a credit that expires after the year 9999 is a 400", async () => {
+    const accountId = await accountWith(0n);
+    // The last nanoseconds of 9999 are rounded up to the next millisecond.
+    const expiresAt = { seconds: 253_402_300_799n, nanos: 999_999_999 };
+    expect(await call(creditAccount, { ...move(accountId, 5n), expiresAt })).toMatchObject({
+      reason: "invalid_argument",
+      fields: ["expires_at"],
+    });
+  });
+
+  test("an adjustment of 0 says what is wrong", async () => {
+    const outcome = await call(adjustAccount, move("acct_none", 0n));
+    expect(outcome).toMatchObject({ text: "amount_micros: must not be 0" });
+  });
+
   test("a credit with a negative amount is rejected", async () => {
     const accountId = await accountWith(10n);
     expect(await call(creditAccount, move(accountId, -5n))).toMatchObject({ fields: ["amount_micros"] });
