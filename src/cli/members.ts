@@ -17,27 +17,29 @@ export const define: Define = (group) => {
     "vx members list acme",
   ]).action(list);
   const inviting = ofAccount(group, "invite", "Print a link that makes one person a member of an account.", [
-    "vx members invite acme --role owner --email ada@example.com",
+    "vx members invite acme --role owner --email ada@example.com --reason 'ticket 4711'",
   ]);
   requiredOption(inviting, "--role <role>", "the role: viewer, developer, billing, owner");
-  reasonOption(emailOption(inviting)).action(invite);
+  reasonOption(emailOption(inviting), { isRequired: true }).action(invite);
   reasonOption(
     emailOption(
       callCommand(group, "invite-sign-up", "Print a link with which one person signs up for a new account.", [
-        "vx members invite-sign-up --email ada@example.com",
+        "vx members invite-sign-up --email ada@example.com --reason 'ticket 4711'",
       ]),
     ),
+    { isRequired: true },
   ).action(inviteSignUp);
   reasonOption(
-    ofAccount(group, "remove", "Remove a member from an account.", ["vx members remove acme usr_…"]).argument(
-      "<person_id>",
-      "the id of the person",
-    ),
+    ofAccount(group, "remove", "Remove a member from an account.", [
+      "vx members remove acme usr_… --reason 'ticket 4711'",
+    ]).argument("<person_id>", "the id of the person"),
+    { isRequired: true },
   ).action(remove);
   reasonOption(
     ofAccount(group, "view", "Print a link to the page of an account, to look at it for an hour.", [
       "vx members view acme --reason 'ticket 4711'",
     ]),
+    { isRequired: true },
   ).action(view);
 };
 

@@ -23,44 +23,46 @@ type Fields = { readonly type?: string[]; readonly description?: string };
 
 export const define: Define = (group) => {
   withExamples(group, [
-    "vx webhooks create --url https://hooks.example.com/vx --type balance.depleted",
+    "vx webhooks create --url https://hooks.example.com/vx --type balance.depleted --reason 'new dashboard'",
     "vx webhooks deliveries wh_… --state failed",
-    "vx webhooks redeliver wh_… --from 2030-01-31",
+    "vx webhooks redeliver wh_… --from 2030-01-31 --reason 'outage of the receiver'",
   ]);
   const create = callCommand(
     group,
     "create",
     "Create a webhook for the events of an account, or of all accounts. Its secret is shown only once.",
-    ["vx webhooks create --account acme --url https://hooks.example.com/vx"],
+    ["vx webhooks create --account acme --url https://hooks.example.com/vx --reason 'ticket 4711'"],
   );
   fieldOptions(
     accountOption(requiredOption(create, "--url <url>", "the address that receives the events")),
   ).action(createWebhook);
-  reasonOption(create);
+  reasonOption(create, { isRequired: true });
   accountOption(
     callCommand(group, "list", "List the webhooks of an account, or those for all accounts.", [
       "vx webhooks list --account acme",
     ]),
   ).action(list);
   const update = ofWebhook(group, "update", "Change, pause or enable a webhook.", [
-    "vx webhooks update wh_… --state paused",
-    "vx webhooks update wh_… --type all",
+    "vx webhooks update wh_… --state paused --reason 'maintenance'",
+    "vx webhooks update wh_… --type all --reason 'ticket 4711'",
   ]);
   fieldOptions(update.option("--url <url>", "the new address"))
     .addOption(new Option("--state <state>", "the new state").choices(["enabled", "paused"]))
     .action(updateWebhook);
-  reasonOption(update);
-  reasonOption(ofWebhook(group, "delete", "Delete a webhook.", ["vx webhooks delete wh_…"])).action(
-    deleteWebhook,
-  );
+  reasonOption(update, { isRequired: true });
+  reasonOption(
+    ofWebhook(group, "delete", "Delete a webhook.", ["vx webhooks delete wh_… --reason 'ticket 4711'"]),
+    { isRequired: true },
+  ).action(deleteWebhook);
   reasonOption(
     ofWebhook(group, "rotate", "Give a webhook a new secret, which is shown only once.", [
-      "vx webhooks rotate wh_… --overlap-seconds 86400",
+      "vx webhooks rotate wh_… --overlap-seconds 86400 --reason 'ticket 4711'",
     ]).option(
       "--overlap-seconds <n>",
       "how long deliveries are also signed with the present secret (default: not at all)",
       positiveNumber("--overlap-seconds", MAX_OVERLAP_SECONDS),
     ),
+    { isRequired: true },
   ).action(rotate);
   reasonOption(
     ofWebhook(
@@ -89,9 +91,10 @@ function defineDeliveries(group: Command): void {
     .action(deliveries);
   reasonOption(
     ofWebhook(group, "redeliver", "Deliver one event again, or the events of a time that did not arrive.", [
-      "vx webhooks redeliver wh_… --event evt_…",
-      "vx webhooks redeliver wh_… --from 2030-01-31T08:00:00Z --to 2030-01-31T12:00:00Z",
+      "vx webhooks redeliver wh_… --event evt_… --reason 'ticket 4711'",
+      "vx webhooks redeliver wh_… --from 2030-01-31T08:00:00Z --to 2030-01-31T12:00:00Z --reason 'outage of the receiver'",
     ]),
+    { isRequired: true },
   )
     .option("--event <event_id>", "the event (this or --from is required)")
     .option("--from <time>", "the time of the first event", time("--from"))
