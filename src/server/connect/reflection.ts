@@ -17,7 +17,7 @@ type ReflectionResult = Omit<
   "$typeName"
 >["messageResponse"];
 
-/** Everything that reflection returns, prepared once because anyone may request it. */
+/** Everything that reflection returns. It is built once, because anyone may request it, but not at the start, because few do. */
 type ReflectionIndex = {
   readonly services: ReflectionResult;
   readonly registry: Registry;
@@ -29,8 +29,11 @@ type ReflectionIndex = {
 
 /** Server reflection v1 and v1alpha, so that grpcurl and the like need no .proto. */
 export function bindReflection(router: ConnectRouter, services: readonly DescService[]): void {
-  const index = buildIndex(services);
-  const result = (request: v1.ServerReflectionRequest["messageRequest"]) => reflect(request, index);
+  let index: ReflectionIndex | undefined;
+  const result = (request: v1.ServerReflectionRequest["messageRequest"]) => {
+    index ??= buildIndex(services);
+    return reflect(request, index);
+  };
 
   router.service(v1.ServerReflection, {
     async *serverReflectionInfo(requests: AsyncIterable<v1.ServerReflectionRequest>) {
