@@ -189,9 +189,16 @@ function findInItem(field: DescField, value: unknown, path: string): string | un
   const { message } = field;
   if (!message) return field.scalar === ScalarType.STRING && containsKey(value as string) ? path : undefined;
   if (isUntyped(message)) return isInJson(jsonOf(value as Value)) ? path : undefined;
-  if (holdsPlainObject(field)) return isInJson(value as JsonValue) ? path : undefined;
+  if (holdsPlainObject(field))
+    return isInJson(value as JsonObject) ? (sentName(field, value as JsonObject) ?? path) : undefined;
   const inner = findInMessage(message, value as Message);
   return inner === undefined ? undefined : `${path}.${inner}`;
+}
+
+/** The member of the body that contains a key, if the field collects those that the message does not have. */
+function sentName(field: DescField, object: JsonObject): string | undefined {
+  if (field !== fieldForUnknown(field.parent)) return undefined;
+  return Object.keys(object).find((name) => !containsKey(name) && isInJson(object[name] as JsonValue));
 }
 
 function isInJson(json: JsonValue): boolean {

@@ -1,7 +1,10 @@
+import { randomBytes } from "node:crypto";
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { Surface } from "../../gen/vx/options/v1/options_pb.js";
+import { generateKey } from "../../src/domain/credentials.ts";
+import type { Lane } from "../../src/domain/lane.ts";
 import { expectError, https, JSON_BODY, jsonOf } from "./answers.ts";
 import { type MethodSpec, testFile } from "./descriptors.ts";
 import { type Mounted, mount } from "./mount.ts";
@@ -84,6 +87,12 @@ describe.each(https)("over $name", ({ send }) => {
   test("__proto__ is an ordinary name", async () => {
     await say('{"__proto__":{"polluted":true}}');
     expect(Object.entries(received?.extraFields as object)).toEqual([["__proto__", { polluted: true }]]);
+  });
+
+  test("an API key is refused with the name under which it was sent", async () => {
+    const { secret: key } = generateKey(0 as Lane, randomBytes);
+    expectError(await say({ top_k: 5, metadata: { note: [key] } }), "invalid_argument", "metadata");
+    expectError(await say({ [key]: 5 }), "invalid_argument", "extra_fields");
   });
 
   test("64 names are accepted, 65 are refused", async () => {
