@@ -10,7 +10,7 @@ import type { Viewer } from "./viewer.ts";
 
 const COLUMNS: readonly Column<Activity>[] = [
   { header: "Time", isRowHeader: true, cell: ({ createdAt }) => <Time at={createdAt} /> },
-  { header: "By", cell: (activity) => <span class="wrap">{actorOf(activity)}</span> },
+  { header: "By", cell: (activity) => <div class="address wrap">{actorOf(activity)}</div> },
   {
     header: "Change",
     cell: ({ method, target }) => (

@@ -233,6 +233,8 @@ describe.skipIf(!chromiumPath)("the customer page of a person", () => {
     await see("Remove member");
     await see("Set member role");
     await see(/role: billing/);
+    // Of a usual length, in one line.
+    expect((await page.locator(".address").first().boundingBox())?.height).toBeLessThan(30);
     await expectLooks();
     await open("#/events");
     await see("A member was removed or left");
