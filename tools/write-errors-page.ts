@@ -1,11 +1,19 @@
-// Writes docs/errors.md from the table in src/domain/errors.ts.
-import { writeFileSync } from "node:fs";
-import { ERRORS } from "../src/domain/errors.ts";
+// Writes docs/errors.md from the table in src/domain/errors.ts and the responses in tools/responses-402.md.
+import { readFileSync, writeFileSync } from "node:fs";
+import { ERRORS, RETRIED_IF, type Reason } from "../src/domain/errors.ts";
 
 const rows = Object.entries(ERRORS).map(
   ([reason, { status, code, type, message, shouldRetry }]) =>
-    `| ${status} | \`${reason}\` | ${code} | \`${type}\` | ${shouldRetry ?? ""} | ${message} |`,
+    `| ${status} | \`${reason}\` | ${code} | \`${type}\` | ${retryOf(reason as Reason, shouldRetry)} | ${message} |`,
 );
+const responses = readFileSync(new URL("responses-402.md", import.meta.url), "utf8").trim();
+
+function retryOf(reason: Reason, shouldRetry: boolean | undefined): string {
+  const condition = RETRIED_IF[reason];
+  if (condition !== undefined) return `\`true\` if ${condition}, otherwise \`false\``;
+  return shouldRetry === undefined ? "" : `\`${shouldRetry}\``;
+}
+
 writeFileSync(
   "docs/errors.md",
   `# Errors
@@ -39,6 +47,14 @@ JSON members does not count.
 If the response of a call with an \`Idempotency-Key\` was interrupted, a retry gets the content that was delivered, followed by
 \`generation_interrupted\` with the cause of the interruption. A retry is not charged again.
 
+## A whole 402
+
+The responses to a call that can cost $0.000025 with a balance of $0.000005 and \`VX_TOP_UP_URL\`. Every 402 has the amounts as numbers in
+the error and as texts in its details; that of a limit of cost also names the limit. A test compares these responses with those of a
+server. Headers that are not about the error, such as those of rate limits, are left out.
+
+${responses}
+
 ## Failed calls of an account
 
 \`GET /v1/failures\`, \`vx failures list\` and the section Failures of both pages list the metered calls that ended with an error and have
@@ -55,7 +71,8 @@ those of the last second.
 ## Reasons
 
 If the column \`x-should-retry\` has a value, REST responses have this header. Without it, the official OpenAI and Anthropic
-clients retry every 409, 429 and 5xx.
+clients retry every 409, 429 and 5xx. A 402 is retried only with \`true\`. If the server knows when a retry can succeed, the response
+also has \`Retry-After\`, and RPCs have a \`RetryInfo\` detail.
 
 | status | reason | gRPC code | type | \`x-should-retry\` | default message |
 |---|---|---|---|---|---|

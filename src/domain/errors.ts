@@ -339,6 +339,18 @@ export const ERRORS = {
 
 export type Reason = keyof typeof ERRORS;
 
+const LIMIT_COVERS =
+  "the limit covers the call when running calls have ended, or when it resets within a minute";
+
+/** Of reasons whose `x-should-retry` depends on the call: when it is true. Otherwise it is false. */
+export const RETRIED_IF: Partial<Record<Reason, string>> = {
+  insufficient_balance: "the balance covers the call when running calls have ended",
+  budget_exceeded: LIMIT_COVERS,
+  token_limit_exceeded: LIMIT_COVERS,
+  generation_limit_exceeded: LIMIT_COVERS,
+  concurrency_limit_reached: "the limit is not 0",
+};
+
 type FieldViolation = { readonly field: string; readonly description: string };
 
 export type DomainErrorOptions = {

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { ERRORS, type Reason } from "../../domain/errors.ts";
+import { ERRORS, RETRIED_IF, type Reason } from "../../domain/errors.ts";
 import type { Model } from "../../domain/model.ts";
 import { exampleModels } from "../../models/built-in.ts";
 import { fill, type Html, html } from "./html.ts";
@@ -54,20 +54,11 @@ const ADVICE: Partial<Record<Reason, string>> = {
   unimplemented: "Use another method.",
 };
 
-/** When official SDKs retry an error for which that depends on the call. */
-const RETRIES: Partial<Record<Reason, string>> = {
-  insufficient_balance: "While running calls hold the balance",
-  budget_exceeded: "If the limit resets within a minute",
-  token_limit_exceeded: "If the limit resets within a minute",
-  generation_limit_exceeded: "If the limit resets within a minute",
-};
-
 /** The official SDKs of OpenAI and Anthropic retry these statuses, unless the header x-should-retry decides. */
 function retriesOf(reason: Reason): string {
-  const { status, shouldRetry } = ERRORS[reason];
-  return (
-    RETRIES[reason] ?? ((shouldRetry ?? (status === 409 || status === 429 || status >= 500)) ? "Yes" : "No")
-  );
+  const [condition, { status, shouldRetry }] = [RETRIED_IF[reason], ERRORS[reason]];
+  if (condition !== undefined) return `If ${condition}`;
+  return (shouldRetry ?? (status === 409 || status === 429 || status >= 500)) ? "Yes" : "No";
 }
 
 function errorRows(): Html[] {
