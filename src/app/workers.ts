@@ -50,6 +50,7 @@ export async function startWorkers(
   const metrics = new WorkerMetrics();
   const fork = (): Promise<AddressInfo> => {
     const worker = cluster.fork();
+    closeUnconfirmed(worker);
     metrics.started(worker.id);
     send(worker, { kind: "start", database });
     let isReplaced = false;
@@ -100,6 +101,36 @@ export async function startWorkers(
     await stop(0, false);
     throw error;
   }
+}
+
+type Connection = { close(): void };
+
+/** The connections that workers were given and did not confirm yet. */
+const receivers = new Map<Connection, Worker>();
+
+/** Node forgets the connections that a worker did not confirm before it was killed: they would stay open without an answer. */
+function closeUnconfirmed(worker: Worker): void {
+  const { process } = worker;
+  const send = process.send.bind(process) as (...values: unknown[]) => boolean;
+  process.send = (message: unknown, connection?: unknown, ...rest: unknown[]) => {
+    if (connection) track(connection as Connection, worker);
+    return send(message, connection, ...rest);
+  };
+  worker.once("exit", () => {
+    for (const [connection, receiver] of receivers) if (receiver === worker) connection.close();
+  });
+}
+
+/** A connection that a worker refuses goes to another one. It is closed here when a worker has confirmed it. */
+function track(connection: Connection, worker: Worker): void {
+  if (!receivers.has(connection)) {
+    const close = connection.close.bind(connection);
+    connection.close = () => {
+      receivers.delete(connection);
+      close();
+    };
+  }
+  receivers.set(connection, worker);
 }
 
 async function stopWorker(worker: Worker, delayMs: number, isGraceful: boolean): Promise<void> {

@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { connect } from "node:net";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { BrowserJar } from "../support/browser-jar.ts";
 import { createDataFolder } from "../support/data-folder.ts";
@@ -98,3 +100,22 @@ test("the counters of a worker are kept after it exits", async () => {
   // Gauges of exited processes are removed.
   expect(await metrics()).toContain("vx_running_calls 0");
 });
+
+test("a connection that a worker had not accepted when it was killed does not stay open", async () => {
+  const main = server.child.pid as number;
+  await vi.waitFor(() => expect(workersOf(main)).toHaveLength(2), { timeout: 20_000 });
+  const [first, ...others] = workersOf(main);
+  process.kill(first as number, "SIGSTOP");
+  // The workers get them in turn.
+  const connections = [first, ...others].map(() => connect(Number(new URL(url).port), "127.0.0.1"));
+  const closed = connections.map(async (connection) => {
+    connection.on("error", () => undefined).resume();
+    await new Promise((resolve) => connection.once("close", resolve));
+  });
+  await Promise.all(connections.map((connection) => once(connection, "connect")));
+  for (const connection of connections)
+    connection.write("GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  await Promise.race(closed);
+  process.kill(first as number, "SIGKILL");
+  await Promise.all(closed);
+}, 40_000);
