@@ -12,6 +12,9 @@ useDataFolder();
 
 const database = started(() => createTestDatabase());
 
+/** Other programs may share the machine. */
+const WAIT = { timeout: 10_000 };
+
 type Certificate = ReturnType<typeof createCertificate>;
 
 function write(name: string, { cert, key }: Certificate): void {
@@ -88,7 +91,7 @@ test.each([
     writeFileSync(inDataFolder("public.crt"), second.cert);
     rmSync(inDataFolder("admin.key"));
     requestReload();
-    await vi.waitFor(() => expect(logged("the previous one stays in use")).toBe(workers + 1));
+    await vi.waitFor(() => expect(logged("the previous one stays in use")).toBe(workers + 1), WAIT);
     expect(log()).toContain("VX_TLS_KEY: must contain the unencrypted private key of");
     expect(log()).toMatch(/VX_ADMIN_TLS_KEY: \S+ cannot be read: no such file or directory \(ENOENT\)/);
     for (let i = 0; i < 2 * workers; i++) await isServed(url, first);
@@ -97,7 +100,7 @@ test.each([
     write("public", second);
     write("admin", nextAdmin);
     requestReload();
-    await vi.waitFor(() => expect(logged("reloaded TLS certificate")).toBe(workers + 1));
+    await vi.waitFor(() => expect(logged("reloaded TLS certificate")).toBe(workers + 1), WAIT);
     for (let i = 0; i < 2 * workers; i++) await isServed(url, second);
     await isServed(adminUrl, nextAdmin);
     await expect(isServed(url, first)).rejects.toThrow(/self-signed|unable to verify/);
