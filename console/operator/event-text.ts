@@ -46,7 +46,7 @@ const VERBS: Readonly<Record<string, Verbs>> = {
   SetMemberRole: ["Changed the role of a member of", "change the role of a member of"],
   RemoveMember: ["Removed a member of", "remove a member of"],
   CreatePlaygroundKey: ["Created", "create"],
-  CreateTopUp: ["Started a top-up of", "start a top-up of"],
+  CreateTopUp: ["Started a top-up for", "start a top-up for"],
   SignIn: ["Signed in", "sign in"],
   SignOut: ["Signed out", "sign out"],
   ExportUsage: ["Exported the usage", "export the usage"],
@@ -106,7 +106,7 @@ function objectOf({ method, target, targetName, accountId, accountName, details 
 function newValueOf({ method, details }: OperatorEvent): string {
   const { amount_micros: micros, plan, rate_limit_rpm: rpm, fields, role } = details;
   if (micros !== undefined && method === "CreditAccount") return moneyText(BigInt(micros));
-  if (micros !== undefined) return `by ${moneyText(BigInt(micros))}`;
+  if (micros !== undefined) return `${method === "CreateTopUp" ? "of" : "by"} ${moneyText(BigInt(micros))}`;
   if (method === "SetAccountPlan" && plan !== undefined) return `to “${plan}”`;
   if (method === "SetKeyLimit" && rpm !== undefined)
     return rpm === "default" ? "as its plan does" : `to ${numberText(Number(rpm))} calls per minute`;

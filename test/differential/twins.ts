@@ -130,7 +130,7 @@ export async function startTwinServers(): Promise<TwinServers> {
     useUpWindows: async (twins) => {
       for (const { limited } of twins) {
         await database.owner`
-          UPDATE vx.windows SET minute = floor(extract(epoch FROM now()) / 60) + 1, used = ${LIMITED_RPM}
+          UPDATE vx.key_minutes SET minute = floor(extract(epoch FROM now()) / 60) + 1, used = ${LIMITED_RPM}
           WHERE key_id = ${limited.id}`;
       }
     },

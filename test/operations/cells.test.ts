@@ -80,7 +80,15 @@ test("each account is served by the cell of its lane, and no other cell has its 
       .toMatchObject({ failures: [{ code: "invalid_argument" }] });
   }
   for (const [i, cell] of cells.entries()) {
-    const tables = ["accounts", "keys", "windows", "ledger", "usage_quarters", "key_creations", "failures"];
+    const tables = [
+      "accounts",
+      "keys",
+      "key_minutes",
+      "ledger",
+      "usage_quarters",
+      "key_creations",
+      "failures",
+    ];
     for (const table of tables) {
       const rows = await cell.owner<
         { lane: number }[]

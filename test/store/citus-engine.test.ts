@@ -129,7 +129,7 @@ describe("functions that work on the shards", () => {
     ).toBeGreaterThan(20);
     expect(named.flatMap(({ sql }) => usedBy(sql)).filter((name) => TABLES.includes(name))).toEqual([]);
     expect(named.flatMap(({ sql }) => sql.match(/ON CONSTRAINT \w+/g) ?? [])).toContain(
-      "ON CONSTRAINT windows_pkey_7",
+      "ON CONSTRAINT key_minutes_pkey_7",
     );
     expect(named.filter(({ sql }) => /_pkey\b/.test(sql))).toEqual([]);
   });

@@ -83,7 +83,7 @@ test("a call that takes no slot reads few pages, even if its admission was plann
   await database.owner.begin(async (transaction) => {
     for (let i = 0; i < 2; i++) await pagesRead(transaction, call);
     await transaction`
-      INSERT INTO vx.windows (lane, key_id, minute, used, granted, rpm, last_used_at)
+      INSERT INTO vx.key_minutes (lane, key_id, minute, used, granted, rpm, last_used_at)
       SELECT ${LANE}::smallint, 'key_' || i, 0, 0, 0, 1, now() FROM generate_series(1, ${KEYS}::int) i`;
     expect((await pagesRead(transaction, call)).pages).toBeLessThan(FEW_PAGES);
   });

@@ -40,7 +40,7 @@ beforeAll(async () => {
         now() - ${created} * interval '1 day', ${revoked ? new Date() : null}, ${expired ? new Date() : null})`;
     if (used !== undefined)
       await store.owner`
-        INSERT INTO vx.windows VALUES (${lane}, ${id}, 1, 1, 1, 20, now() - ${used} * interval '1 day')`;
+        INSERT INTO vx.key_minutes VALUES (${lane}, ${id}, 1, 1, 1, 20, now() - ${used} * interval '1 day')`;
   }
 });
 

@@ -44,7 +44,7 @@ async function take(secret: string) {
 
 async function shiftWindow(secret: string, minutes: number): Promise<void> {
   await app.database.owner`
-    UPDATE vx.windows SET minute = minute + ${minutes} WHERE key_id = (SELECT id FROM vx.keys WHERE fingerprint = ${Buffer.from(fingerprintOf(secret), "hex")})`;
+    UPDATE vx.key_minutes SET minute = minute + ${minutes} WHERE key_id = (SELECT id FROM vx.keys WHERE fingerprint = ${Buffer.from(fingerprintOf(secret), "hex")})`;
 }
 
 test("the whole limit is available in the next minute", async () => {
@@ -76,7 +76,7 @@ describe.each(protocols)("$name", ({ open }) => {
     await withinOneMinute(async () => {
       // Removes the counts of an attempt that was interrupted by the end of the minute.
       await app.database
-        .owner`DELETE FROM vx.windows WHERE key_id = (SELECT id FROM vx.keys WHERE fingerprint = ${Buffer.from(fingerprintOf(secret), "hex")})`;
+        .owner`DELETE FROM vx.key_minutes WHERE key_id = (SELECT id FROM vx.keys WHERE fingerprint = ${Buffer.from(fingerprintOf(secret), "hex")})`;
       const call = () => own.call(LedgerService.method.listEntries, {}, bearer(secret));
       expect((await call()).headers["x-ratelimit-remaining-requests"]).toBe("2");
       const before = await minuteOf(secret);
@@ -140,7 +140,7 @@ function secondsToNextMinute(): number {
 
 async function minuteOf(secret: string): Promise<number | undefined> {
   const [row] = await app.database.owner<{ minute: number }[]>`
-    SELECT minute FROM vx.windows WHERE key_id = (SELECT id FROM vx.keys WHERE fingerprint = ${Buffer.from(fingerprintOf(secret), "hex")})`;
+    SELECT minute FROM vx.key_minutes WHERE key_id = (SELECT id FROM vx.keys WHERE fingerprint = ${Buffer.from(fingerprintOf(secret), "hex")})`;
   return row?.minute;
 }
 
@@ -282,7 +282,7 @@ test("calls that take no slot write a window once a minute", async () => {
     // A row that was locked or written has another xmax or another place.
     const versionOf = async () => {
       const [row] = await app.database.owner<{ version: string }[]>`
-        SELECT format('%s %s %s', xmin, xmax, ctid) AS version FROM vx.windows
+        SELECT format('%s %s %s', xmin, xmax, ctid) AS version FROM vx.key_minutes
         WHERE key_id = (SELECT id FROM vx.keys WHERE fingerprint = ${Buffer.from(fingerprintOf(secret), "hex")})`;
       return row?.version;
     };

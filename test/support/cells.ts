@@ -32,7 +32,7 @@ const TABLES = [
   "accounts",
   "account_profiles",
   "keys",
-  "windows",
+  "key_minutes",
   "key_creations",
   "holds",
   "answers",

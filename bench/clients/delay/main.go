@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"net"
 	"os"
@@ -22,6 +23,9 @@ type chunk struct {
 // Limits for the chunks that are delayed in one direction.
 const maxChunks = 4096
 const maxChunk = 1 << 16
+
+// PR_SET_TIMERSLACK of prctl(2), in nanoseconds.
+const prSetTimerSlack = 29
 
 func main() {
 	upstream := os.Args[1]
@@ -53,6 +57,8 @@ func forward(from, to net.Conn, oneWay time.Duration) {
 	chunks := make(chan chunk, maxChunks)
 	go func() {
 		runtime.LockOSThread()
+		// By default, the kernel may wake a thread 50 µs late.
+		syscall.RawSyscall(syscall.SYS_PRCTL, prSetTimerSlack, 1, 0)
 		for next := range chunks {
 			sleepUntil(next.due)
 			// After an error the other chunks fail too.
@@ -60,11 +66,11 @@ func forward(from, to net.Conn, oneWay time.Duration) {
 		}
 		to.Close()
 	}()
+	buffer := make([]byte, maxChunk)
 	for {
-		bytes := make([]byte, maxChunk)
-		n, err := from.Read(bytes)
+		n, err := from.Read(buffer)
 		if n > 0 {
-			chunks <- chunk{bytes[:n], time.Now().Add(oneWay)}
+			chunks <- chunk{bytes.Clone(buffer[:n]), time.Now().Add(oneWay)}
 		}
 		if err != nil {
 			from.Close()

@@ -657,6 +657,17 @@ CREATE TABLE key_creations (
   CONSTRAINT key_creations_pkey PRIMARY KEY (lane, account_id)
 );
 
+CREATE TABLE key_minutes (
+  lane smallint NOT NULL,
+  key_id text NOT NULL,
+  minute integer NOT NULL,
+  used integer NOT NULL,
+  granted integer NOT NULL,
+  rpm integer NOT NULL,
+  last_used_at timestamp with time zone NOT NULL,
+  CONSTRAINT key_minutes_pkey PRIMARY KEY (lane, key_id)
+) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
+
 CREATE TABLE keys (
   lane smallint NOT NULL,
   fingerprint bytea NOT NULL,
@@ -1114,17 +1125,6 @@ CREATE TABLE webhooks (
   CONSTRAINT webhooks_pkey PRIMARY KEY (lane, id)
 );
 CREATE INDEX webhooks_by_account ON webhooks USING btree (lane, account_id);
-
-CREATE TABLE windows (
-  lane smallint NOT NULL,
-  key_id text NOT NULL,
-  minute integer NOT NULL,
-  used integer NOT NULL,
-  granted integer NOT NULL,
-  rpm integer NOT NULL,
-  last_used_at timestamp with time zone NOT NULL,
-  CONSTRAINT windows_pkey PRIMARY KEY (lane, key_id)
-) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
 
 CREATE TABLE woken_queues (
   lane smallint NOT NULL,

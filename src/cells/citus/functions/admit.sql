@@ -16,7 +16,7 @@ DECLARE
   v_left constant integer := ceil(60 - mod(extract(epoch FROM v_now), 60));
   v_lanes constant smallint[] := ARRAY(SELECT i.lane FROM unnest(p_items) i);
   -- For each known key: the row of its window (not stored if no call uses the key) and the other columns of the result.
-  v_calls windows[];
+  v_calls key_minutes[];
   v_n integer[];
   v_states text[];
   v_is_used boolean[];
@@ -32,8 +32,8 @@ DECLARE
   v_cidrs text[];
   v_price_lists integer[];
   v_has_unscoped boolean;
-  v_counted windows[];
-  v_window windows;
+  v_counted key_minutes[];
+  v_window key_minutes;
 BEGIN
   PERFORM 1 FROM lanes WHERE NOT is_owned AND lane = ANY (v_lanes);
   IF FOUND THEN
@@ -47,16 +47,16 @@ BEGIN
          array_agg(k.allowed_cidrs), array_agg(k.price_list_version),
          array_agg(CASE WHEN k.revoked_at IS NOT NULL THEN 'revoked' WHEN k.expires_at <= v_now THEN 'expired'
                         WHEN k.suspended_at IS NOT NULL THEN 'suspended' ELSE 'active' END),
-         array_agg(ROW(k.lane, k.key_id, v_minute, k.slots, k.slots, k.rpm, v_now)::windows),
+         array_agg(ROW(k.lane, k.key_id, v_minute, k.slots, k.slots, k.rpm, v_now)::key_minutes),
          array_agg(k.is_used), bool_or(k.calls > 0 AND k.slots = 0)
     INTO v_n, v_scopes, v_ids, v_accounts, v_names, v_plans, v_starts, v_ends, v_balances, v_models, v_cidrs, v_price_lists, v_states, v_calls, v_is_used, v_has_unscoped
     FROM admitted_keys(p_items, p_while_suspended) k;
   FOR v_window IN
-    INSERT INTO windows AS w (lane, key_id, minute, used, granted, rpm, last_used_at)
+    INSERT INTO key_minutes AS w (lane, key_id, minute, used, granted, rpm, last_used_at)
     SELECT c.lane, c.key_id, c.minute, c.used, c.granted, c.rpm, c.last_used_at
     FROM unnest(v_states, v_is_used, v_calls) AS c (state, is_used, lane, key_id, minute, used, granted, rpm, last_used_at)
     WHERE c.is_used AND c.state IN ('active', 'suspended') ORDER BY c.lane, c.key_id
-    ON CONFLICT ON CONSTRAINT windows_pkey DO UPDATE SET
+    ON CONFLICT ON CONSTRAINT key_minutes_pkey DO UPDATE SET
       minute = counting_window(w.minute, excluded.minute),
       used = CASE WHEN w.minute >= excluded.minute
         THEN w.used + greatest(0, least(excluded.used, excluded.rpm - w.used)) ELSE excluded.used END,
@@ -73,7 +73,7 @@ BEGIN
   IF v_has_unscoped THEN
     FOR v_window IN
       SELECT w.lane, w.key_id, w.minute, CASE WHEN w.minute >= v_minute THEN w.used ELSE 0 END, 0, w.rpm, w.last_used_at
-      FROM unnest(v_calls) c JOIN windows w ON w.lane = c.lane AND w.key_id = c.key_id
+      FROM unnest(v_calls) c JOIN key_minutes w ON w.lane = c.lane AND w.key_id = c.key_id
       WHERE c.used = 0 AND NOT EXISTS (
         SELECT 1 FROM unnest(v_counted) d WHERE d.lane = c.lane AND d.key_id = c.key_id)
     LOOP

@@ -39,7 +39,7 @@ BEGIN
     SELECT 1 FROM unnest(p_items) i WHERE i.generate + i.read + i.keys + i.webhooks + i.billing > 0
       -- Not EXISTS: PostgreSQL might read and hash all windows.
       OR coalesce((
-        SELECT w.minute FROM windows w WHERE w.lane = i.lane AND w.key_id = (
+        SELECT w.minute FROM key_minutes w WHERE w.lane = i.lane AND w.key_id = (
           SELECT k.id FROM keys k WHERE k.lane = i.lane AND k.fingerprint = i.fingerprint)), 0) < v_minute
   ) THEN
     RETURN QUERY
@@ -63,10 +63,10 @@ BEGIN
            key_state(k.revoked_at, k.expires_at, k.suspended_at, v_now) AS state
     FROM admitted_keys(p_items, p_while_suspended) k
   ), counted AS (
-    INSERT INTO windows AS w (lane, key_id, minute, used, granted, rpm, last_used_at)
+    INSERT INTO key_minutes AS w (lane, key_id, minute, used, granted, rpm, last_used_at)
     SELECT known.lane, known.key_id, v_minute, known.slots, known.slots, known.rpm, v_now
     FROM known WHERE known.is_used AND known.state IN ('active', 'suspended') ORDER BY known.lane, known.key_id
-    ON CONFLICT ON CONSTRAINT windows_pkey DO UPDATE SET
+    ON CONFLICT ON CONSTRAINT key_minutes_pkey DO UPDATE SET
       minute = counting_window(w.minute, excluded.minute),
       used = CASE WHEN w.minute >= excluded.minute
         THEN w.used + greatest(0, least(excluded.used, excluded.rpm - w.used)) ELSE excluded.used END,
@@ -82,7 +82,7 @@ BEGIN
          -- A call without its scope takes no slot, but its response shows the window.
          CASE WHEN counted.minute IS NOT NULL THEN counted.used
               WHEN known.calls > 0 THEN coalesce((
-                SELECT w.used FROM windows w
+                SELECT w.used FROM key_minutes w
                 WHERE w.lane = known.lane AND w.key_id = known.key_id AND w.minute >= v_minute), 0)
          END, known.rpm,
          -- A window in the future ends in more than 60 s, the longest wait in a response.

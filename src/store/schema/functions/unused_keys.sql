@@ -27,7 +27,7 @@ BEGIN
       FROM (
         SELECT k.* FROM keys k WHERE k.id COLLATE "C" > p_after ORDER BY k.id COLLATE "C" LIMIT p_rows
       ) n
-      LEFT JOIN windows w ON w.lane = n.lane AND w.key_id = n.id
+      LEFT JOIN key_minutes w ON w.lane = n.lane AND w.key_id = n.id
     ) r WHERE r.is_match OR r.number = p_rows LIMIT p_limit
   )
   SELECT p.is_match, a.name, v.*

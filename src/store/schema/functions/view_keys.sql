@@ -28,7 +28,7 @@ BEGIN
          array_to_string(k.allowed_cidrs, ',')
   FROM keys k
   JOIN plans p ON p.name = k.plan
-  LEFT JOIN windows w ON w.lane = k.lane AND w.key_id = k.id
+  LEFT JOIN key_minutes w ON w.lane = k.lane AND w.key_id = k.id
   LEFT JOIN previous_secrets s ON s.lane = k.lane AND s.key_id = k.id AND s.expires_at > clock_timestamp()
   WHERE k.lane = p_lane AND k.id = ANY (v_ids) AND (p_account_id = '' OR k.account_id = p_account_id)
   ORDER BY k.id DESC;

@@ -25,7 +25,7 @@ BEGIN
   JOIN plans p ON p.name = k.plan
   CROSS JOIN LATERAL (
     SELECT 'requests', effective_rpm(k.rate_limit_rpm, k.may_exceed_plan, p.rpm)::bigint, coalesce((
-      SELECT w.used FROM windows w WHERE w.lane = p_lane AND w.key_id = k.id
+      SELECT w.used FROM key_minutes w WHERE w.lane = p_lane AND w.key_id = k.id
         AND w.minute >= floor(extract(epoch FROM v_now) / 60)), 0)::bigint, 0::bigint
     UNION ALL
     SELECT 'active_keys', p.max_active_keys::bigint, 0::bigint, (

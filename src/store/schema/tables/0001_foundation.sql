@@ -353,7 +353,7 @@ CREATE TABLE key_creations (
 );
 
 -- One row per key: the minute it was last used in, and how many calls were admitted in that minute.
-CREATE TABLE windows (
+CREATE TABLE key_minutes (
   lane smallint NOT NULL,
   key_id text NOT NULL,
   minute integer NOT NULL,
