@@ -85,6 +85,7 @@ export class ArenaCells {
       max: 3,
       connect_timeout: 5,
       backoff: () => 0.2,
+      fetch_types: false,
       onnotice: () => undefined,
       types: { bigint: postgres.BigInt },
       connection: { search_path: OWNER_PATH },

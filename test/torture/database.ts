@@ -63,6 +63,8 @@ export class RunDatabase implements RunStore {
       max: 6,
       connect_timeout: 5,
       backoff: () => 0.2,
+      // The driver reads types after it connects, and nothing catches its error if PostgreSQL is killed meanwhile.
+      fetch_types: false,
       onnotice: () => undefined,
       types: { bigint: postgres.BigInt },
       // Lets the owner write while the database is read-only by default.

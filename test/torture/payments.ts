@@ -230,7 +230,7 @@ export async function settlePurchases(
       arena.owners,
       (owner) => owner<{ id: string }[]>`
         UPDATE topups SET next_poll_at = clock_timestamp() - interval '1 second'
-        WHERE state = 'pending' AND problem = '' AND (is_automatic OR id = ANY (${made})) RETURNING id`,
+        WHERE state = 'pending' AND problem = '' AND (is_automatic OR id = ANY (string_to_array(${made.join()}, ','))) RETURNING id`,
     );
   let pending = await open();
   while (pending.length > 0 && performance.now() < until) {

@@ -79,7 +79,7 @@ export async function readRows(
            a.rates IS NOT NULL AS "hasOwnPrices", l.adjusted_id AS "adjustedId"
     FROM ledger l LEFT JOIN movement_keys m USING (lane, account_id, seq)
     LEFT JOIN account_prices a ON a.lane = l.lane AND a.account_id = l.account_id AND a.version = l.price_list_version
-    WHERE l.account_id = ANY (${accountIds as string[]}) ORDER BY l.account_id, l.seq`,
+    WHERE l.account_id = ANY (string_to_array(${accountIds.join()}, ',')) ORDER BY l.account_id, l.seq`,
   );
 }
 
@@ -107,7 +107,7 @@ export async function readKeyStates(
     owners,
     (owner) => owner<{ id: string; state: "active" | "revoked" }[]>`
     SELECT id, CASE WHEN revoked_at IS NULL THEN 'active' ELSE 'revoked' END AS state
-    FROM keys WHERE account_id = ANY (${accountIds as string[]})`,
+    FROM keys WHERE account_id = ANY (string_to_array(${accountIds.join()}, ','))`,
   );
   return new Map(rows.map(({ id, state }) => [id, state]));
 }

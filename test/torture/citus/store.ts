@@ -152,6 +152,7 @@ function openOwner({ nodes }: Nodes, searchPath: string): postgres.Sql {
     max: 3,
     connect_timeout: 5,
     backoff: () => 0.2,
+    fetch_types: false,
     onnotice: () => undefined,
     types: { bigint: postgres.BigInt },
     // Otherwise a move that hangs would stop the run.

@@ -36,6 +36,7 @@ export const exhaustConnections: Fault = {
         ...arena.database.login,
         max: 1,
         connect_timeout: 2,
+        fetch_types: false,
       }),
     );
     const take = () => Promise.allSettled(taken.map((sql) => sql`SELECT 1`));
