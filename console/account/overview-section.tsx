@@ -9,6 +9,7 @@ import { UsageSums } from "../shared/usage-sums.tsx";
 import { RANGES, type UsageView, usageViewOf, useUsage } from "../shared/usage-view.ts";
 import { useQuery } from "../shared/use-query.ts";
 import { changeParams } from "../shared/use-route.ts";
+import { Credits } from "./credits.tsx";
 import { FirstKey } from "./first-key.tsx";
 import { ADD_CREDIT } from "./payments-section.tsx";
 import { Spending } from "./spending.tsx";
@@ -59,6 +60,7 @@ export function OverviewSection({ viewer, params }: OverviewProps) {
           </>
         )}
       </Stats>
+      <Credits grants={account?.grants ?? []} />
       <Stats>
         <UsageStats usage={usage} range={view.range} costName="Spent" />
       </Stats>

@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { promisify } from "node:util";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { BrowserContext, Download, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { formatMicros } from "../../src/domain/money.ts";
@@ -230,6 +231,32 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       const table = page.getByRole("table", { name: "Cost by day and model" });
       expect(await table.getByRole("row").count()).toBe(1 + 30);
       expect(await table.getByRole("row").first().innerText()).toContain("acme-large");
+    });
+
+    test("lists the credits that expire or are free, in the order of the charges", async () => {
+      const operator = operatorOf(app);
+      const { accountId, secret } = await createTestKey(operator);
+      const credit = (idempotencyKey: string, amountMicros: bigint, days: number, promotional: boolean) =>
+        operator.creditAccount({
+          accountId,
+          amountMicros,
+          reason: "test",
+          idempotencyKey,
+          expiresAt: timestampFromDate(new Date(Date.now() + days * 86_400_000)),
+          promotional,
+        });
+      await credit("later", 2_000_000n, 10, true);
+      await credit("sooner", 5_000_000n, 5, false);
+      await signIn(secret);
+      const table = page.getByRole("table", { name: "Credits" });
+      await table.waitFor();
+      const [, sooner, later] = await table.getByRole("row").allInnerTexts();
+      expect(sooner).toMatch(/\$5\.00[\s\S]*Paid/);
+      expect(later).toMatch(/\$2\.00[\s\S]*Free/);
+      expect(await violations(page)).toEqual([]);
+      await signIn(account.secret);
+      await chart().waitFor();
+      expect(await table.count()).toBe(0);
     });
 
     test("changes with its choices, which are in the address", async () => {

@@ -165,14 +165,16 @@ async function holdLane() {
   let holder = hold();
   await holder.isHeld;
   return {
-    /** Another holder waits behind the transaction that is next. */
+    /** Another holder waits behind the transaction that is next. The server stands still, or its next one could be faster. */
     letOnePass: async () => {
       await waitersFor(1);
       const next = hold();
       await waitersFor(1, "held");
+      victim.child.kill("SIGSTOP");
       await holder.release();
       holder = next;
       await holder.isHeld;
+      victim.child.kill("SIGCONT");
     },
     release: () => holder.release(),
   };
