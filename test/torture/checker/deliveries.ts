@@ -62,18 +62,22 @@ function endlessClaims(owner: postgres.Sql): Promise<{ id: string }[]> {
     SELECT q.webhook_id AS id FROM webhook_queues q WHERE q.claimed_until > clock_timestamp() + interval '1 minute'`;
 }
 
-/** Makes pending deliveries of the lanes of this cell due, in the order of the events, and returns them. */
+/**
+ * Makes pending deliveries of the lanes of this cell due, in the order of the events, and returns them. Rows that servers have locked
+ * are left out: waiting for several could be a deadlock.
+ */
 async function makeDue(owner: postgres.Sql): Promise<object[]> {
-  return await owner.begin(async (transaction) => {
-    const pending = await transaction`
-      UPDATE deliveries d SET due_at = d.created_at - interval '1 day' WHERE d.state = 'pending'
-        AND ${isOwned(transaction)} RETURNING d.lane, d.webhook_id`;
-    await transaction`
-      UPDATE webhook_queues q SET due_at = '-infinity', claimed_until = '-infinity', blocked_until = '-infinity'
-      WHERE EXISTS (SELECT 1 FROM deliveries d
-        WHERE d.lane = q.lane AND d.webhook_id = q.webhook_id AND d.state = 'pending') AND q.claimed_until < clock_timestamp() - interval '20 seconds'`;
-    return pending;
-  });
+  await owner`
+    UPDATE deliveries d SET due_at = d.created_at - interval '1 day'
+      FROM (SELECT i.ctid FROM deliveries i WHERE i.state = 'pending' FOR UPDATE SKIP LOCKED) free
+      WHERE d.ctid = free.ctid AND ${isOwned(owner)}`;
+  await owner`
+    UPDATE webhook_queues q SET due_at = '-infinity', claimed_until = '-infinity', blocked_until = '-infinity'
+      FROM (SELECT i.ctid FROM webhook_queues i WHERE i.claimed_until < clock_timestamp() - interval '20 seconds'
+        FOR UPDATE SKIP LOCKED) free
+      WHERE q.ctid = free.ctid AND EXISTS (SELECT 1 FROM deliveries d
+        WHERE d.lane = q.lane AND d.webhook_id = q.webhook_id AND d.state = 'pending')`;
+  return await owner`SELECT d.lane FROM deliveries d WHERE d.state = 'pending' AND ${isOwned(owner)}`;
 }
 
 /** Gaps in the numbers of events, movements without exactly one event, and events without a movement or a delivery. A webhook may be created while an event is written. */
