@@ -15,13 +15,18 @@ export function possibleCharges(facts: Facts, row: Row, entry: Entry): bigint[] 
   );
 }
 
-function pricesDuring({ prices, isCalm }: Facts, { sentAt, endedAt }: Entry): PriceSet[] {
+function pricesDuring({ prices, isCalm }: Facts, entry: Entry): PriceSet[] {
   return prices
     .filter(({ at }, i) => {
       const replacedAt = prices[i + 1]?.at ?? Number.POSITIVE_INFINITY;
-      return at <= endedAt && (!isCalm || replacedAt + RELOADED_MS > sentAt);
+      return at <= possibleUntil(entry) && (!isCalm || replacedAt + RELOADED_MS > entry.sentAt);
     })
     .map(({ prices: set }) => set);
+}
+
+/** A call with an idempotency key whose caller leaves continues, and can wait for its hold, which decides the prices. */
+function possibleUntil({ ending, idempotencyKey, endedAt }: Entry): number {
+  return ending === "left" && idempotencyKey !== undefined ? Number.POSITIVE_INFINITY : endedAt;
 }
 
 /** The terms of the last change that was certainly made before the call, and of each that may have been made since. */
@@ -31,7 +36,7 @@ function termsDuring(facts: Facts, entry: Entry): Terms[] {
     (change) =>
       change.kind === "set_prices" &&
       accountOf(change) === accountOf(entry) &&
-      change.sentAt < entry.endedAt &&
+      change.sentAt < possibleUntil(entry) &&
       !isRefusal(change),
   );
   const isCertain = ({ ending, status }: Entry) => ending === "answered" && status === 200;
