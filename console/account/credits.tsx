@@ -8,10 +8,13 @@ const COLUMNS: readonly Column<Grant>[] = [
   { header: "Credit", isRowHeader: true, cell: ({ amountMicros }) => <Money micros={amountMicros} /> },
   { header: "Left", cell: ({ remainingMicros }) => <Money micros={remainingMicros} /> },
   { header: "Expires", cell: ({ expiresAt }) => <Time at={expiresAt} none="Never" /> },
-  { header: "Kind", cell: ({ promotional }) => (promotional ? <Badge tone="good">Free</Badge> : "Paid") },
+  {
+    header: "Kind",
+    cell: ({ promotional }) => (promotional ? <Badge tone="good">Promotional</Badge> : "Paid"),
+  },
 ];
 
-/** The credits that expire or are free, in the order in which charges take them. */
+/** The credits that expire or are promotional, in the order in which charges take them. */
 export function Credits({ grants }: { readonly grants: readonly Grant[] }) {
   if (grants.length === 0) return null;
   return (

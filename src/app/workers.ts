@@ -105,32 +105,32 @@ export async function startWorkers(
 
 type Connection = { close(): void };
 
-/** The connections that workers were given and did not confirm yet. */
-const receivers = new Map<Connection, Worker>();
+/** The connections that were sent to a worker, until it confirms them. */
+const unconfirmed = new Map<Connection, Worker>();
 
-/** Node forgets the connections that a worker did not confirm before it was killed: they would stay open without an answer. */
+/** Node never closes a connection that a worker did not confirm before it was killed: its client would wait forever. */
 function closeUnconfirmed(worker: Worker): void {
-  const { process } = worker;
-  const send = process.send.bind(process) as (...values: unknown[]) => boolean;
-  process.send = (message: unknown, connection?: unknown, ...rest: unknown[]) => {
+  const child = worker.process;
+  const sendToChild = child.send.bind(child) as (...values: unknown[]) => boolean;
+  child.send = (message: unknown, connection?: unknown, ...rest: unknown[]) => {
     if (connection) track(connection as Connection, worker);
-    return send(message, connection, ...rest);
+    return sendToChild(message, connection, ...rest);
   };
   worker.once("exit", () => {
-    for (const [connection, receiver] of receivers) if (receiver === worker) connection.close();
+    for (const [connection, receiver] of unconfirmed) if (receiver === worker) connection.close();
   });
 }
 
-/** A connection that a worker refuses goes to another one. It is closed here when a worker has confirmed it. */
+/** Node closes its copy when a worker confirms. A connection that a worker refuses is sent to another one, which replaces it here. */
 function track(connection: Connection, worker: Worker): void {
-  if (!receivers.has(connection)) {
+  if (!unconfirmed.has(connection)) {
     const close = connection.close.bind(connection);
     connection.close = () => {
-      receivers.delete(connection);
+      unconfirmed.delete(connection);
       close();
     };
   }
-  receivers.set(connection, worker);
+  unconfirmed.set(connection, worker);
 }
 
 async function stopWorker(worker: Worker, delayMs: number, isGraceful: boolean): Promise<void> {

@@ -214,8 +214,8 @@ export type GrantRow = {
 type BalanceWithGrants = Pick<AccountRow, "balance_micros" | "held_micros"> & { grants: GrantRow[] };
 
 /**
- * The credits that expire or are promotional and have a rest, in the order in which charges take them, with the balance and the held amount at
- * the same time: those of the account's row can be older.
+ * The unspent credits that expire or are promotional, in the order in which charges take them, with the balance and the held amount of
+ * the same snapshot: those of the account's row can be older.
  */
 export async function readGrants(database: Cells, account: AccountRow): Promise<BalanceWithGrants> {
   if (!account.has_grants) return { ...account, grants: [] };

@@ -233,7 +233,7 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       expect(await table.getByRole("row").first().innerText()).toContain("acme-large");
     });
 
-    test("lists the credits that expire or are free, in the order of the charges", async () => {
+    test("lists the credits that expire or are promotional, in the order of the charges", async () => {
       const operator = operatorOf(app);
       const { accountId, secret } = await createTestKey(operator);
       const credit = (idempotencyKey: string, amountMicros: bigint, days: number, promotional: boolean) =>
@@ -252,7 +252,7 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       await table.waitFor();
       const [, sooner, later] = await table.getByRole("row").allInnerTexts();
       expect(sooner).toMatch(/\$5\.00[\s\S]*Paid/);
-      expect(later).toMatch(/\$2\.00[\s\S]*Free/);
+      expect(later).toMatch(/\$2\.00[\s\S]*Promotional/);
       expect(await violations(page)).toEqual([]);
       await signIn(account.secret);
       await chart().waitFor();

@@ -165,7 +165,10 @@ async function holdLane() {
   let holder = hold();
   await holder.isHeld;
   return {
-    /** Another holder waits behind the transaction that is next. The server stands still, or its next one could be faster. */
+    /**
+     * Another holder waits behind the transaction that is next. The server is paused until that one has the lane: otherwise its next
+     * transaction could take it first.
+     */
     letOnePass: async () => {
       await waitersFor(1);
       const next = hold();

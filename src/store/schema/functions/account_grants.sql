@@ -1,5 +1,5 @@
--- The balance and the held amount of an account with its grants that have a rest at the same time, in the order in which charges take them.
--- One row without a grant if there are none.
+-- The balance, the held amount and the unspent grants of an account, from one snapshot. Grants are in the order in which charges take
+-- them; one row without a grant if there are none.
 CREATE OR REPLACE FUNCTION account_grants(p_lane smallint, p_account_id text)
   RETURNS TABLE (
     balance_micros bigint, held_micros bigint,
