@@ -342,7 +342,7 @@ export type Reason = keyof typeof ERRORS;
 const LIMIT_COVERS =
   "the limit covers the call when running calls have ended, or when it resets within a minute";
 
-/** Of reasons whose `x-should-retry` depends on the call: when it is true. Otherwise it is false. */
+/** When `x-should-retry` is true, for the reasons where it depends on the call. Otherwise it is false. */
 export const RETRIED_IF: Partial<Record<Reason, string>> = {
   insufficient_balance: "the balance covers the call when running calls have ended",
   budget_exceeded: LIMIT_COVERS,

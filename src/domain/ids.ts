@@ -74,6 +74,11 @@ export function monthOfId(id: string): number {
   return (time.getUTCFullYear() - 1970) * 12 + time.getUTCMonth();
 }
 
+/** Each API has its own prefix for the id of a generation, before the same suffix. */
+export function isGenerationId(id: string): boolean {
+  return /^(gen|resp|msg)_[0-9a-z]{26}$/.test(id);
+}
+
 /** The id of a generation's ledger row. */
 export function entryIdOf(generationId: string): string {
   return withPrefix("led", generationId);

@@ -1,6 +1,6 @@
 import type { NewKey } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
-import { isAccountId, monthOfId } from "../domain/ids.ts";
+import { entryIdOf, isAccountId, isGenerationId, monthOfId } from "../domain/ids.ts";
 import { LANE_COUNT, type Lane, laneOfId } from "../domain/lane.ts";
 import type { Micros } from "../domain/money.ts";
 import { cutPage, joinPosition, type Page, pageUpTo, splitPosition } from "../domain/page.ts";
@@ -322,7 +322,7 @@ export async function searchAccounts(database: Cells, text: string, page: Page, 
   const limit = page.size + 1;
   const rows: (AccountRow & { field: number; term: string })[] = [];
   if (page.after === "") {
-    const id = text.replace(/^(gen|resp|msg)_/, "led_");
+    const id = isGenerationId(text) ? entryIdOf(text) : text;
     const lane = laneOfId(id);
     const month = /^led_[0-9a-z]{26}$/.test(id) ? monthOfId(id) : 0;
     const found = await database.at(lane).call<AccountRow>("account_with", lane, id, month);

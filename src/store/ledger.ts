@@ -1,5 +1,5 @@
 import { DomainError } from "../domain/errors.ts";
-import { entryIdOf, monthOfId, secondsOfId } from "../domain/ids.ts";
+import { entryIdOf, isGenerationId, monthOfId, secondsOfId } from "../domain/ids.ts";
 import { laneOfId } from "../domain/lane.ts";
 import type { Micros } from "../domain/money.ts";
 import { badToken, cutPage, type Page, pageUpTo } from "../domain/page.ts";
@@ -119,20 +119,17 @@ export async function moveBalance(
   return row as EntryRow;
 }
 
-/** Each API has its own prefix for the id of a generation, before the same suffix. */
-const GENERATION_ID = /^(gen|resp|msg)_[0-9a-z]{26}$/;
-
 /** The charge of a generation, by its id in any API. */
 export async function getGeneration(database: Cells, accountId: string, id: string): Promise<EntryRow> {
   const entryId = entryIdOf(id);
   const lane = laneOfId(accountId);
-  const [row] = GENERATION_ID.test(id)
+  const [row] = isGenerationId(id)
     ? await database.at(lane).call<EntryRow>("get_entry", lane, accountId, entryId, monthOfId(entryId))
     : [];
   if (row?.kind === "generation") return row;
   const until = await archivedUntil(database.at(lane));
   const archived =
-    until && GENERATION_ID.test(id) && secondsOfId(id) * 1000 < until.getTime()
+    until && isGenerationId(id) && secondsOfId(id) * 1000 < until.getTime()
       ? ` in the ledger: entries before ${until.toISOString()} are archived`
       : "";
   throw new DomainError("not_found", { message: `There is no charged generation "${id}"${archived}.` });

@@ -56,8 +56,9 @@ const ADVICE: Partial<Record<Reason, string>> = {
 
 /** The official SDKs of OpenAI and Anthropic retry these statuses, unless the header x-should-retry decides. */
 function retriesOf(reason: Reason): string {
-  const [condition, { status, shouldRetry }] = [RETRIED_IF[reason], ERRORS[reason]];
+  const condition = RETRIED_IF[reason];
   if (condition !== undefined) return `If ${condition}`;
+  const { status, shouldRetry } = ERRORS[reason];
   return (shouldRetry ?? (status === 409 || status === 429 || status >= 500)) ? "Yes" : "No";
 }
 

@@ -64,7 +64,7 @@ function endlessClaims(owner: postgres.Sql): Promise<{ id: string }[]> {
 
 /**
  * Makes pending deliveries of the lanes of this cell due, in the order of the events, and returns them. Rows that servers have locked
- * are left out: waiting for several could be a deadlock.
+ * are skipped: waiting for them while other rows are locked could be a deadlock.
  */
 async function makeDue(owner: postgres.Sql): Promise<object[]> {
   await owner`

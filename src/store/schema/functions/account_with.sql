@@ -1,5 +1,5 @@
--- The account with this id, or that of the object with it: a key, a ledger entry, a top-up, a webhook, an event or a failed call.
--- p_month is that of the ledger entry.
+-- The account with this id, or the account that owns the key, ledger entry, top-up, webhook, event or failed call with this id. p_month
+-- is the month of the ledger entry.
 CREATE OR REPLACE FUNCTION account_with(p_lane smallint, p_id text, p_month integer) RETURNS SETOF account_views
   LANGUAGE plpgsql STABLE SECURITY DEFINER
   SET search_path FROM CURRENT

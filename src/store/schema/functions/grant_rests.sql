@@ -1,4 +1,4 @@
--- What is left of the grants of an account, in the order in which charges take them: rest_micros as it was last written, minus what charges
+-- The remaining amounts of the grants of an account, in the order in which charges take them: rest_micros as it was last written, minus what charges
 -- have taken since then. Grants of which nothing was left then are not returned.
 CREATE OR REPLACE FUNCTION grant_rests(p_lane smallint, p_account_id text) RETURNS SETOF grants
   LANGUAGE sql STABLE

@@ -1,4 +1,4 @@
--- Writes what is left of the grants of an account. If the grants exceed the balance, a debit other than a charge has taken the difference,
+-- Writes the remaining amounts of the grants of an account. If the grants exceed the balance, a debit other than a charge has taken the difference,
 -- which is subtracted from the grants that expire last. The caller holds the lock of the lane.
 CREATE OR REPLACE FUNCTION spend_grants(p_lane smallint, p_account_id text) RETURNS void
   LANGUAGE plpgsql
