@@ -2,6 +2,7 @@ import { DomainError } from "../domain/errors.ts";
 import { LANE_COUNT, type Lane, laneOfId } from "../domain/lane.ts";
 import { badToken, cutPage, type Page } from "../domain/page.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
+import { LaneMoved } from "./driver/store-error.ts";
 import { compareBytes, mergeCells } from "./merge-cells.ts";
 import { actionJson, type OperatorAction } from "./operator-log.ts";
 
@@ -295,7 +296,12 @@ export type Attempt = {
     | undefined;
 };
 
-/** Stores the outcomes and ends their claims. Disables webhooks that are gone or that accepted nothing for five days. */
+/**
+ * Stores the outcomes and ends their claims, in the cells that own the lanes by now. Disables webhooks that are gone or that accepted
+ * nothing for five days.
+ *
+ * @param cell where the attempts were claimed
+ */
 export async function storeAttempts(
   database: Cells,
   cell: number,
@@ -317,10 +323,12 @@ export async function storeAttempts(
       pause_ms: outcome.pauseMs,
     }),
   }));
-  const rows = await (database.all[cell] as FunctionCaller).call<{ webhook_id: string; reason: string }>(
-    "store_attempts",
-    JSON.stringify(list),
-  );
+  const store = (caller: FunctionCaller, given: readonly object[]) =>
+    caller.call<{ webhook_id: string; reason: string }>("store_attempts", JSON.stringify(given));
+  const rows = await store(database.all[cell] as FunctionCaller, list).catch(async (error: unknown) => {
+    if (!(error instanceof LaneMoved)) throw error;
+    return (await Promise.all(list.map((given) => store(database.at(given.lane), [given])))).flat();
+  });
   for (const { webhook_id: id, reason } of rows) {
     const lane = laneOf(id);
     await cellOf(database, lane).call("disable_webhook", lane, id, reason);

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, inject, test, vi } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
@@ -7,6 +8,7 @@ import { createTestDatabase } from "../support/database.ts";
 import { createTestKey, type Operator, operatorOf, type TestKey } from "../support/fixtures.ts";
 import { type SocketProxy, startSocketProxy } from "../support/socket-proxy.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { WebhookReceiver } from "../support/webhook-receiver.ts";
 
 const folder = createTemporaryFolder("cells");
 const BALANCE = 1_000_000n;
@@ -22,7 +24,10 @@ beforeAll(async () => {
   proxy = await startSocketProxy(folder.path, inject("socketDir"));
   const [a, b] = cells;
   const file = writeCellsFile(folder.path, [a, { ...b, url: proxy.urlOf(b.url) }]);
-  app = await startTestApp({ env: { DATABASE_URL: "", VX_CELLS: file }, database: a });
+  app = await startTestApp({
+    env: { DATABASE_URL: "", VX_CELLS: file, VX_WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8" },
+    database: a,
+  });
   operator = operatorOf(app);
   ofA = await keyOf((lane) => lane < 512);
   ofB = await keyOf((lane) => lane >= 512);
@@ -35,19 +40,22 @@ afterAll(async () => {
 });
 
 /** A key of a new account with a balance, whose lane matches. */
-async function keyOf(matches: (lane: number) => boolean): Promise<TestKey> {
+async function keyOf(matches: (lane: number) => boolean, scopes?: string[]): Promise<TestKey> {
   for (;;) {
-    const key = await createTestKey(operator);
+    const key = await createTestKey(operator, { ...(scopes && { scopes }) });
     if (!matches(laneOfId(key.accountId))) continue;
-    const credit = {
-      accountId: key.accountId,
-      amountMicros: BALANCE,
-      reason: "test",
-      idempotencyKey: key.id,
-    };
-    await operator.creditAccount(credit);
+    await credit(key);
     return key;
   }
+}
+
+async function credit({ accountId }: TestKey): Promise<void> {
+  await operator.creditAccount({
+    accountId,
+    amountMicros: BALANCE,
+    reason: "test",
+    idempotencyKey: randomUUID(),
+  });
 }
 
 const send = (key: TestKey | undefined, path: string, body?: object) =>
@@ -209,6 +217,31 @@ test("calls follow a lane that moves to another cell, and each is charged once",
   const { accounts } = await operator.listAccounts({ pageSize: 1_000 });
   expect(accounts.filter(({ id }) => id === key.accountId).length).toBe(1);
   expect((await operator.audit({})).findings).toEqual([]);
+});
+
+test("an attempt at a delivery that ends after its lane moved is stored in the new cell", async () => {
+  const key = await keyOf((lane) => lane < 512, ["webhooks"]);
+  const receiver = await new WebhookReceiver().start();
+  try {
+    const answer = Promise.withResolvers<() => void>();
+    receiver.respond = (response) => answer.resolve(() => response.writeHead(204).end());
+    const created = await send(key, "/v1/webhooks", { url: receiver.url(), types: ["credit.posted"] });
+    const { webhook } = (await created.json()) as { webhook: { id: string } };
+    await credit(key);
+    const accept = await answer.promise;
+    await moveLane(laneOfId(key.accountId), ...cells);
+    accept();
+    const deliveries = async () => await (await send(key, `/v1/webhooks/${webhook.id}/deliveries`)).json();
+    await expect
+      .poll(deliveries, { timeout: 5_000 })
+      .toMatchObject({ deliveries: [{ state: "delivered", attempts: 1 }] });
+    receiver.respond = (response) => response.writeHead(204).end();
+    await credit(key);
+    // The claim has ended, so the next event arrives at once.
+    expect((await receiver.until(2)).length).toBe(2);
+  } finally {
+    await receiver.stop();
+  }
 });
 
 test("a cell that is added to the file is used as soon as a lane has no other owner, but not under another name", async () => {

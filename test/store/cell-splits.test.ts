@@ -1,4 +1,5 @@
-import { expect, test } from "vitest";
+import type postgres from "postgres";
+import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { SplitSource } from "../../src/cells/split-source.ts";
 import { withLane } from "../../src/domain/lane.ts";
 import { TEST_ACTION_JSON } from "../support/action.ts";
@@ -128,5 +129,64 @@ test("accounts of lanes that another cell owns are not found by their name or ex
     expect(await store.owner`SELECT id FROM vx.find_accounts('twin')`).toEqual([{ id: account(0, 2) }]);
     expect(await store.owner`SELECT id FROM vx.find_accounts('twin-0')`).toEqual([]);
     expect(await store.owner`SELECT id FROM vx.find_accounts('twin-2')`).toEqual([{ id: account(0, 2) }]);
+  });
+});
+
+/** Claims deliveries as a server does, and returns their lanes. */
+async function claimedLanes(sql: postgres.ISql = store.owner): Promise<number[]> {
+  const rows = await sql<{ lane: number }[]>`
+    SELECT lane FROM vx.claim_deliveries(9, 4, 9, '{}', 1023::smallint) ORDER BY lane`;
+  return rows.map(({ lane }) => lane);
+}
+
+describe("deliveries of lanes that another cell owns", () => {
+  beforeAll(async () => {
+    await store.owner`
+      INSERT INTO vx.webhooks (lane, id, account_id, url, description, types, state, enabled_at, secret, created_at)
+      VALUES (1024, 'who_1', '', 'https://example.com', '', '{}', 'enabled', now(), 'whsec_', now())`;
+  });
+
+  afterEach(() => store.owner`TRUNCATE vx.deliveries, vx.webhook_queues, vx.woken_queues`);
+
+  async function writeEvents(...lanes: number[]): Promise<void> {
+    await store.owner.begin(async (transaction) => {
+      await transaction`SET LOCAL search_path = vx`;
+      for (const lane of lanes)
+        await transaction`SELECT write_event(${lane}::smallint, 'acct_1', 'test', '{}')`;
+    });
+  }
+
+  test("are claimed once the cell owns them again, and delay no others", async () => {
+    await withSplit(async (id) => {
+      await release(id);
+      await writeEvents(...LANES);
+      expect(await claimedLanes()).toEqual([]);
+      // Two queues of a webhook of operators are claimed at once, those that have waited longest.
+      await store.owner`UPDATE vx.webhook_queues SET blocked_until = blocked_until - interval '2 minutes'`;
+      await writeEvents(0);
+      expect(await claimedLanes()).toEqual([0]);
+      await takeBack(id);
+      expect(await claimedLanes()).toEqual(LANES);
+    });
+  });
+
+  test("are claimed if a claim still finds that another cell owns them", async () => {
+    await withSplit(async (id) => {
+      await release(id);
+      await writeEvents(...LANES);
+      let returned: Promise<unknown> | undefined;
+      await store.owner.begin(async (transaction) => {
+        expect(await claimedLanes(transaction)).toEqual([]);
+        returned = takeBack(id).execute();
+        await vi.waitFor(async () => {
+          const waiting = await store.owner`
+            SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%return_lanes%'
+              AND datname = current_database()`;
+          expect(waiting).toHaveLength(1);
+        });
+      });
+      await returned;
+      expect(await claimedLanes()).toEqual(LANES);
+    });
   });
 });

@@ -50,6 +50,12 @@ const MORE_TABLES = [
   "entry_adjustments",
   "auto_topups",
   "grants",
+  "webhooks",
+  "event_ends",
+  "events",
+  "deliveries",
+  "webhook_queues",
+  "woken_queues",
 ];
 
 /** Moves a lane as an operator would: it has no owner while its rows are copied. */
@@ -57,10 +63,13 @@ export async function moveLane(lane: number, from: CellDatabase, to: CellDatabas
   const [gone] = await from.owner<{ epoch: string }[]>`
     UPDATE vx.lanes SET is_owned = false, epoch = epoch + 1 WHERE lane = ${lane} RETURNING epoch`;
   for (const table of [...TABLES, ...MORE_TABLES]) {
-    const [rows] = await from.owner.unsafe<{ list: string }[]>(
-      `SELECT coalesce(json_agg(t), '[]')::text AS list FROM vx.${table} t WHERE lane = ${lane}`,
+    const [rows] = await from.owner.unsafe<{ list: string; columns: string }[]>(
+      `SELECT coalesce(json_agg(t), '[]')::text AS list, (SELECT string_agg(attname, ', ') FROM pg_attribute
+        WHERE attrelid = 'vx.${table}'::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = '') AS columns
+      FROM vx.${table} t WHERE lane = ${lane}`,
     );
-    const copy = `INSERT INTO vx.${table} SELECT * FROM json_populate_recordset(NULL::vx.${table}, $1::text::json)`;
+    const copy = `INSERT INTO vx.${table} (${rows?.columns}) SELECT ${rows?.columns}
+      FROM json_populate_recordset(NULL::vx.${table}, $1::text::json)`;
     await to.owner.unsafe(copy, [rows?.list ?? "[]"]);
   }
   const [chain] = await from.owner<{ list: string }[]>`

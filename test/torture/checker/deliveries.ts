@@ -64,7 +64,8 @@ function endlessClaims(owner: postgres.Sql): Promise<{ id: string }[]> {
 
 /**
  * Makes pending deliveries of the lanes of this cell due, in the order of the events, and returns them. Rows that servers have locked
- * are skipped: waiting for them while other rows are locked could be a deadlock.
+ * are skipped: waiting for them while other rows are locked could be a deadlock. Queues of lanes that other cells own are not made due:
+ * servers would claim these again and again instead of the others.
  */
 async function makeDue(owner: postgres.Sql): Promise<object[]> {
   await owner`
@@ -76,7 +77,7 @@ async function makeDue(owner: postgres.Sql): Promise<object[]> {
       FROM (SELECT i.ctid FROM webhook_queues i WHERE i.claimed_until < clock_timestamp() - interval '20 seconds'
         FOR UPDATE SKIP LOCKED) free
       WHERE q.ctid = free.ctid AND EXISTS (SELECT 1 FROM deliveries d
-        WHERE d.lane = q.lane AND d.webhook_id = q.webhook_id AND d.state = 'pending')`;
+        WHERE d.lane = q.lane AND d.webhook_id = q.webhook_id AND d.state = 'pending' AND ${isOwned(owner)})`;
   return await owner`SELECT d.lane FROM deliveries d WHERE d.state = 'pending' AND ${isOwned(owner)}`;
 }
 

@@ -43,8 +43,8 @@ BEGIN
   RETURN QUERY WITH found AS (
     SELECT q.lane, q.webhook_id, q.is_slow, q.is_hanging, q.ready_at, w.url, w.secrets, n.account_id, n.seq, n.due_at, n.attempts,
         CASE WHEN w.state IS NULL THEN 'deleted'
-          WHEN w.state = 'paused' OR q.lane > p_max_lane
-            OR EXISTS (SELECT 1 FROM lanes l WHERE l.lane = q.lane AND NOT l.is_owned) THEN 'blocked'
+          WHEN EXISTS (SELECT 1 FROM lanes l WHERE l.lane = q.lane AND NOT l.is_owned) THEN 'moved'
+          WHEN w.state = 'paused' OR q.lane > p_max_lane THEN 'blocked'
           WHEN w.state = 'disabled' AND n.due_at IS NOT NULL THEN 'disabled'
           WHEN n.due_at <= v_now THEN 'due'
           ELSE 'waiting' END AS state
@@ -71,11 +71,13 @@ BEGIN
   ), chosen AS (
     SELECT n.lane, n.webhook_id, n.state, n.due_at, n.is_fast_only FROM numbered n WHERE n.is_fast_only OR n.n <= p_any
     UNION ALL
-    SELECT f.lane, f.webhook_id, f.state, f.due_at, NULL FROM found f WHERE f.state IN ('blocked', 'disabled', 'waiting')
+    SELECT f.lane, f.webhook_id, f.state, f.due_at, NULL FROM found f WHERE f.state IN ('moved', 'blocked', 'disabled', 'waiting')
   ), updated AS (
     UPDATE webhook_queues q SET claims = q.claims + (c.state = 'due')::integer,
         claimed_until = CASE c.state WHEN 'due' THEN v_now + interval '1 minute' ELSE q.claimed_until END,
-        blocked_until = CASE c.state WHEN 'blocked' THEN v_now + interval '1 minute' ELSE q.blocked_until END,
+        -- A queue of a lane that another cell owns waits until this cell owns the lane (again).
+        blocked_until = CASE c.state WHEN 'moved' THEN 'infinity' WHEN 'blocked' THEN v_now + interval '1 minute'
+          ELSE q.blocked_until END,
         due_at = CASE c.state WHEN 'waiting' THEN coalesce(c.due_at, 'infinity') WHEN 'disabled' THEN v_now ELSE q.due_at END
       FROM chosen c WHERE q.lane = c.lane AND q.webhook_id = c.webhook_id
       RETURNING q.lane, q.webhook_id, q.claims, c.is_fast_only

@@ -9,6 +9,7 @@ DECLARE
 BEGIN
   UPDATE lanes l SET is_owned = l.lane = ANY (v_lanes),
     epoch = CASE WHEN l.lane = ANY (v_lanes) THEN l.epoch + 1 ELSE l.epoch END;
+  PERFORM unblock_queues(v_lanes);
   UPDATE cell_name SET name = (SELECT s.target FROM cell_splits s WHERE s.id = p_id);
 END
 $$;

@@ -7,5 +7,6 @@ DECLARE
   v_lanes constant smallint[] := set_split_state(p_id, 'released', 'returned');
 BEGIN
   UPDATE lanes l SET is_owned = true, epoch = l.epoch + 1 WHERE l.lane = ANY (v_lanes);
+  PERFORM unblock_queues(v_lanes);
 END
 $$;

@@ -21,8 +21,10 @@ BEGIN
       ORDER BY i.lane, i.webhook_id, i.error = '' DESC NULLS LAST, i.claim DESC
     )
     SELECT g.a FROM given g JOIN webhook_queues q ON q.lane = (g.a).lane AND q.webhook_id = (g.a).webhook_id
-    WHERE NOT EXISTS (SELECT 1 FROM lanes l WHERE l.lane = q.lane AND NOT l.is_owned)
     ORDER BY q.lane, q.webhook_id FOR UPDATE OF q);
+  IF EXISTS (SELECT 1 FROM lanes l WHERE NOT l.is_owned AND l.lane = ANY (ARRAY(SELECT i.lane FROM unnest(v_attempts) i))) THEN
+    PERFORM raise_lane_moved();
+  END IF;
   UPDATE deliveries d SET attempts = a.attempt, attempted_at = v_now, status = a.status, latency_ms = a.latency_ms, error = a.error,
       answer = a.answer,
       state = CASE WHEN a.error = '' THEN 'delivered' WHEN a.retry_ms IS NULL THEN 'failed' ELSE 'pending' END::delivery_state,

@@ -961,7 +961,7 @@ CREATE TABLE webhook_queues (
   -- The number of claims, and when the last one ends if its server does not store an outcome.
   claims bigint NOT NULL DEFAULT 0,
   claimed_until timestamptz NOT NULL DEFAULT '-infinity',
-  -- The endpoint asked for a pause, or the webhook is paused.
+  -- The endpoint asked for a pause, the webhook is paused, or another cell owns the lane.
   blocked_until timestamptz NOT NULL DEFAULT '-infinity',
   ready_at timestamptz NOT NULL GENERATED ALWAYS AS (greatest(due_at, claimed_until, blocked_until)) STORED,
   -- Whether an attempt took long in the last ten minutes. Endpoints without an attempt count as slow.
