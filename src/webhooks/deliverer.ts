@@ -147,7 +147,6 @@ export class Deliverer {
     if (ended.length > 0) {
       await storeAttempts(this.#options.database, cell, ended);
       this.#ended.set(cell, (this.#ended.get(cell) ?? []).slice(ended.length));
-      for (const { claim } of ended) this.#running.delete(claim);
     }
     if (this.#isEnding) return;
     const room = this.#reserve();
@@ -191,6 +190,8 @@ export class Deliverer {
     this.#running.add(claim);
     const attempt = this.#attempt(claim).then((ended) => {
       this.#attempts.delete(attempt);
+      // Before the outcome is stored: a cell that does not answer must not take the places of others.
+      this.#running.delete(claim);
       this.#ended.set(cell, [...(this.#ended.get(cell) ?? []), ended]);
       this.#wake(cell);
     });

@@ -41,6 +41,7 @@ BEGIN
       hung_at = CASE WHEN a.latency_ms >= 5000 THEN v_now ELSE q.hung_at END,
       failing_since = CASE WHEN a.error = '' THEN NULL WHEN a.error <> '' THEN coalesce(q.failing_since, v_now) ELSE q.failing_since END,
       accepted_at = CASE a.error WHEN '' THEN v_now ELSE q.accepted_at END,
+      -- At least until now: queues with many events that are due take turns with the others.
       blocked_until = CASE WHEN a.attempt IS NULL THEN q.blocked_until
         ELSE v_now + coalesce(a.pause_ms, 0) * interval '1 millisecond' END,
       claimed_until = CASE q.claims WHEN a.claim THEN '-infinity' ELSE q.claimed_until END,

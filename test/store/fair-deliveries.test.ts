@@ -1,0 +1,86 @@
+import { beforeEach, expect, test, vi } from "vitest";
+import type { Cells } from "../../src/store/driver/cells.ts";
+import { Deliverer } from "../../src/webhooks/deliverer.ts";
+import type { Endpoint, Outcome, Sender } from "../../src/webhooks/sender.ts";
+import { useStore, withCall } from "../support/store.ts";
+
+const store = useStore();
+const ACCEPTED: Outcome = { status: 204, latencyMs: 2_000, error: "", answer: "", retryAfterMs: undefined };
+
+/** The endpoints that were called, in this order. */
+let called: string[];
+
+beforeEach(async () => {
+  called = [];
+  const { owner } = store;
+  await owner`TRUNCATE vx.webhooks, vx.events, vx.deliveries, vx.webhook_queues, vx.woken_queues`;
+});
+
+/** Creates a webhook that received nothing yet, with events that are due for some minutes. */
+async function addDue(id: string, events: number, minutes: number): Promise<void> {
+  const { owner } = store;
+  const times = { created_at: new Date(), enabled_at: new Date() };
+  await owner`
+    INSERT INTO vx.webhooks ${owner({ lane: 2, account_id: id, id, url: `http://${id}/`, description: "", types: [], secret: "s", ...times })}`;
+  await owner`
+    INSERT INTO vx.events (lane, account_id, seq, id, type, created_at, data)
+    SELECT 2, ${id}, n, 'evt_' || ${id}::text || ':' || n, 'credit.posted', now() - make_interval(mins => ${minutes}), '{}'
+    FROM generate_series(1, ${events}) n`;
+  await owner`
+    INSERT INTO vx.deliveries (lane, account_id, seq, webhook_id, event_id, created_at, due_at)
+    SELECT lane, account_id, seq, ${id}, id, created_at, created_at FROM vx.events WHERE account_id = ${id}`;
+  await owner`INSERT INTO vx.woken_queues VALUES (2, ${id})`;
+}
+
+function startDeliverer(database: Cells, answer: () => Promise<Outcome>): Deliverer {
+  const send = ({ url }: Endpoint) => {
+    called.push(new URL(url).hostname);
+    return answer();
+  };
+  const deliverer = new Deliverer({
+    database,
+    addresses: {} as never,
+    sender: { send, close: async () => undefined } as unknown as Sender,
+    random: () => 0.5,
+    onAttempt: () => undefined,
+    onFailure: () => undefined,
+  });
+  deliverer.start();
+  return deliverer;
+}
+
+test("endpoints with many events that are due take turns with others", async () => {
+  const busy = Array.from({ length: 30 }, (_, i) => `whk_busy${i}`);
+  for (const id of busy) await addDue(id, 100, 60);
+  const deliverer = startDeliverer(store.database, async () => {
+    if (called.length === 31) await addDue("whk_quiet", 1, 0);
+    return ACCEPTED;
+  });
+  await vi.waitFor(() => expect(called).toContain("whk_quiet"), { timeout: 10_000 });
+  // Each of the others had a few turns meanwhile, and would have had a hundred.
+  expect(called.indexOf("whk_quiet")).toBeLessThan(10 * busy.length);
+  await deliverer.stop();
+});
+
+test("attempts whose outcomes a cell does not store take no places from other cells", async () => {
+  const { database } = store;
+  for (let i = 0; i < 9; i++) await addDue(`whk_first${i}`, 1, 60);
+  let isDown = false;
+  const other = withCall(database, async (name, ...parameters) =>
+    name === "claim_deliveries" && !isDown ? [] : await database.call(name, ...parameters),
+  ).home;
+  const failing = withCall(database, async (name, ...parameters) => {
+    if (isDown) throw new Error("The cell does not answer.");
+    return await database.call(name, ...parameters);
+  }).home;
+  const cells: Cells = Object.assign(Object.create(database), { all: [other, failing] });
+  const released = Promise.withResolvers<Outcome>();
+  const deliverer = startDeliverer(cells, () => released.promise);
+  await vi.waitFor(() => expect(called).toHaveLength(9), { timeout: 10_000 });
+  isDown = true;
+  released.resolve(ACCEPTED);
+  await addDue("whk_other", 1, 0);
+  await vi.waitFor(() => expect(called).toContain("whk_other"), { timeout: 10_000 });
+  isDown = false;
+  await deliverer.stop();
+});
