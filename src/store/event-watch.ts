@@ -58,6 +58,8 @@ export class EventWatch {
   readonly #onFailure: EventWatchOptions["onFailure"];
   /** The cells that do not answer. */
   readonly #failed = new Set<number>();
+  /** The cells that have not answered the last statement yet. */
+  readonly #asked = new Set<number>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor({ database, drainSignal, onFailure }: EventWatchOptions) {
@@ -87,7 +89,7 @@ export class EventWatch {
       waiting: undefined,
     };
     const slot = this.#watchers.insert(watcher);
-    this.#timer ??= setTimeout(() => void this.#poll(), POLL_MS);
+    this.#timer ??= setTimeout(() => this.#poll(), POLL_MS);
     return {
       check: () => this.#check(watcher),
       wait: (seq, signal) => this.#wait(watcher, seq, signal),
@@ -120,23 +122,24 @@ export class EventWatch {
     }
   }
 
-  async #poll(): Promise<void> {
+  #poll(): void {
+    this.#timer = this.#watchers.size > 0 ? setTimeout(() => this.#poll(), POLL_MS) : undefined;
     const watchers = [...this.#watchers];
-    await Promise.all(
-      this.#database.all.map((cell, index) => {
-        const own = watchers.filter(({ lane }) => this.#database.owns(index, lane));
-        if (own.length === 0) return undefined;
-        // A cell that does not answer delays only its own watchers.
-        return this.#ask(cell, own).then(
+    for (const [index, cell] of this.#database.all.entries()) {
+      const own = watchers.filter(({ lane }) => this.#database.owns(index, lane));
+      // A cell that does not answer delays only its own watchers.
+      if (own.length === 0 || this.#asked.has(index)) continue;
+      this.#asked.add(index);
+      void this.#ask(cell, own)
+        .then(
           () => void this.#failed.delete(index),
           (error: unknown) => {
             if (!this.#failed.has(index)) this.#onFailure(error);
             this.#failed.add(index);
           },
-        );
-      }),
-    );
-    this.#timer = this.#watchers.size > 0 ? setTimeout(() => void this.#poll(), POLL_MS) : undefined;
+        )
+        .finally(() => this.#asked.delete(index));
+    }
   }
 
   async #ask(cell: Cells["home"], watchers: readonly Open[]): Promise<void> {
