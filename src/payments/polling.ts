@@ -17,6 +17,8 @@ export class Polling {
   readonly #options: Options;
   readonly #stop = new AbortController();
   #running: Promise<void> | undefined;
+  /** The rounds that run, by cell: one that does not answer delays no other. */
+  readonly #rounds = new Map<Cells["all"][number], Promise<void>>();
 
   constructor(options: Options) {
     this.#options = options;
@@ -34,14 +36,24 @@ export class Polling {
   async #run(): Promise<void> {
     const { topUps, database, onFailure } = this.#options;
     const { signal } = this.#stop;
-    for (let round = 1; !signal.aborted; round++) {
+    for (let round = 1; ; round++) {
       await sleep(PAUSE_MS, undefined, { signal }).catch(() => undefined);
-      if (signal.aborted) return;
+      if (signal.aborted) break;
       for (const cell of database.all) {
-        await topUps.poll(cell).catch(onFailure);
-        await topUps.automatic.poll(cell).catch(onFailure);
+        if (this.#rounds.has(cell)) continue;
+        this.#rounds.set(
+          cell,
+          this.#poll(cell).finally(() => this.#rounds.delete(cell)),
+        );
       }
       if (round % ROUNDS === 0) await topUps.catchUp().catch(onFailure);
     }
+    await Promise.all(this.#rounds.values());
+  }
+
+  async #poll(cell: Cells["all"][number]): Promise<void> {
+    const { topUps, onFailure } = this.#options;
+    await topUps.poll(cell).catch(onFailure);
+    await topUps.automatic.poll(cell).catch(onFailure);
   }
 }
