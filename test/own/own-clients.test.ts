@@ -75,9 +75,9 @@ async function outputOf(code: string, command: string, args: readonly string[], 
   if (!/watch\(|WatchEvents/i.test(code)) return await run(command, args, options);
   // Go runs a program as a child of its own.
   const program = spawn(command, args, { ...options, detached: true });
-  const [bytes] = await once(program.stdout, "data");
+  const { value: line } = await createInterface({ input: program.stdout })[Symbol.asyncIterator]().next();
   process.kill(-(program.pid as number));
-  return { stdout: String(bytes), stderr: "" };
+  return { stdout: `${line}\n`, stderr: "" };
 }
 
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
