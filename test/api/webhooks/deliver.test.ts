@@ -314,6 +314,22 @@ describe("a webhook", () => {
     }
   });
 
+  test("starts anew when its address changes", async () => {
+    const key = await newKey();
+    const { id } = await create(key, { url: receiver.url("/old") });
+    receiver.respond = (response) => response.writeHead(503, { "retry-after": "3600" }).end();
+    await credit(key);
+    await settled(key, id, "pending", 1);
+    const { owner } = app.database;
+    await owner`UPDATE vx.webhooks SET enabled_at = enabled_at - interval '6 days' WHERE id = ${id}`;
+    await owner`UPDATE vx.webhook_queues SET failing_since = failing_since - interval '6 days' WHERE webhook_id = ${id}`;
+    await api(key, "PATCH", `/${id}`, { url: receiver.url("/new") });
+    await credit(key);
+    await settled(key, id, "pending", 1);
+    expect(receiver.received.map(({ path }) => path)).toEqual(["/old", "/new"]);
+    expect((await api(key, "GET", `/${id}`)).body.webhook.state).toBe("enabled");
+  });
+
   test("receives events that happen while it is paused when it is enabled again", async () => {
     const key = await newKey();
     const { id } = await create(key);
