@@ -1,4 +1,5 @@
 import { Button } from "../shared/button.tsx";
+import { Credits } from "../shared/credits.tsx";
 import { PageHeader } from "../shared/frame.tsx";
 import { Money, moneyText, numberText } from "../shared/money.tsx";
 import { Segmented } from "../shared/segmented.tsx";
@@ -9,7 +10,6 @@ import { UsageSums } from "../shared/usage-sums.tsx";
 import { RANGES, type UsageView, usageViewOf, useUsage } from "../shared/usage-view.ts";
 import { useQuery } from "../shared/use-query.ts";
 import { changeParams } from "../shared/use-route.ts";
-import { Credits } from "./credits.tsx";
 import { FirstKey } from "./first-key.tsx";
 import { ADD_CREDIT } from "./payments-section.tsx";
 import { Spending } from "./spending.tsx";

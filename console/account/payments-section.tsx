@@ -1,11 +1,13 @@
 import { useState } from "preact/hooks";
 import type { TopUp } from "../../gen/vx/v1/top_up_pb.js";
+import { AutoTopUpCard } from "../shared/auto-top-up.tsx";
 import { Button } from "../shared/button.tsx";
 import { type Column, PagedTable } from "../shared/data-table.tsx";
 import { FormDialog } from "../shared/form-dialog.tsx";
 import { PageHeader } from "../shared/frame.tsx";
 import { AMOUNT_HINT, amountOf, Money, moneyText } from "../shared/money.tsx";
-import { EmptyState, Notice } from "../shared/states.tsx";
+import { OwedNotice, PAYMENT_STATES } from "../shared/payments.tsx";
+import { EmptyState } from "../shared/states.tsx";
 import { TextField } from "../shared/text-field.tsx";
 import { Time, ZoneNote } from "../shared/time.tsx";
 import { useToast } from "../shared/toast.tsx";
@@ -13,7 +15,7 @@ import { usePages } from "../shared/use-pages.ts";
 import { useQuery } from "../shared/use-query.ts";
 import { hrefOf, navigate } from "../shared/use-route.ts";
 import { Action } from "./action.tsx";
-import { AutoTopUpCard } from "./auto-top-up.tsx";
+import { PlainForm } from "./key-page.tsx";
 import { openProviderPage, ReturnedPayment } from "./provider-page.tsx";
 import type { Viewer } from "./viewer.ts";
 
@@ -48,12 +50,7 @@ export function PaymentsSection({ viewer, params }: PaymentsProps) {
         </Action>
       </PageHeader>
       <ReturnedPayment viewer={viewer} onDone={pages.reload} />
-      {account !== undefined && account.owedMicros > 0n && (
-        <Notice tone="warn">
-          A payment was refunded or disputed after it was spent: {account.owed} is owed. Calls that generate
-          are refused until it is paid; new credit pays it first.
-        </Notice>
-      )}
+      <OwedNotice micros={account?.owedMicros ?? 0n} />
       <PagedTable
         caption="Payments"
         columns={COLUMNS}
@@ -62,7 +59,17 @@ export function PaymentsSection({ viewer, params }: PaymentsProps) {
         empty={<EmptyState title="No payments" />}
       />
       <ZoneNote />
-      <AutoTopUpCard viewer={viewer} version={pages.data} />
+      <AutoTopUpCard
+        version={pages.data}
+        get={(signal) => topUpService.getAutoTopUp({}, { signal })}
+        put={async (change) => {
+          const { autoTopup } = await topUpService.putAutoTopUp(change);
+          if (autoTopup) openProviderPage(viewer, autoTopup.setupUrl);
+        }}
+        refusal={viewer.refusalOf("putAutoTopUp")}
+        canRaise={viewer.membership !== undefined}
+        Form={PlainForm}
+      />
       {canAdd && params.has("add") && (
         <AddCreditDialog
           create={async (amountMicros, idempotencyKey) => {
@@ -78,15 +85,6 @@ export function PaymentsSection({ viewer, params }: PaymentsProps) {
   );
 }
 
-const STATES: Readonly<Record<string, string>> = {
-  pending: "Not paid yet",
-  paid: "Credited",
-  failed: "Failed",
-  expired: "Not paid in time",
-  refunded: "Refunded",
-  disputed: "Disputed",
-};
-
 const COLUMNS: readonly Column<TopUp>[] = [
   { header: "Created", isRowHeader: true, cell: ({ createdAt }) => <Time at={createdAt} /> },
   { header: "Amount", isNumber: true, cell: ({ amountMicros }) => <Money micros={amountMicros} /> },
@@ -97,7 +95,7 @@ const COLUMNS: readonly Column<TopUp>[] = [
 
 function stateOf({ state, refundedMicros, automatic, failure }: TopUp) {
   if (failure !== "") return `Failed: ${failure.replaceAll("_", " ")}`;
-  const name = automatic && state === "pending" ? "Under way" : (STATES[state] ?? state);
+  const name = automatic && state === "pending" ? "Under way" : (PAYMENT_STATES[state] ?? state);
   return state === "paid" && refundedMicros > 0n ? `${name}, ${moneyText(refundedMicros)} refunded` : name;
 }
 

@@ -24,6 +24,7 @@ import { AccountUsage } from "./account-usage.tsx";
 import { Limits } from "./limits.tsx";
 import { accountHref } from "./links.ts";
 import { useApi } from "./operator-session.ts";
+import { AccountPayments } from "./payments-section.tsx";
 import { usageOf } from "./usage-source.ts";
 import { AccountWebhooks } from "./webhooks.tsx";
 
@@ -41,6 +42,7 @@ const TABS: readonly [Tab, ...Tab[]] = [
   { id: "members", label: "Members", Content: AccountMembers },
   { id: "prices", label: "Prices", Content: AccountPrices },
   { id: "ledger", label: "Ledger", Content: AccountLedger },
+  { id: "payments", label: "Payments", Content: AccountPayments },
   { id: "failures", label: "Failures", Content: AccountFailures },
   { id: "events", label: "Events", Content: AccountEvents },
   { id: "webhooks", label: "Webhooks", Content: AccountWebhooks },

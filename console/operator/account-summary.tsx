@@ -1,11 +1,7 @@
-import { AutoTopUpDetails } from "../shared/auto-top-up-details.tsx";
+import { Credits } from "../shared/credits.tsx";
 import { Detail, Details, IdDetail } from "../shared/details.tsx";
-import { PRODUCT } from "../shared/product.ts";
-import { ErrorState } from "../shared/states.tsx";
 import { Time } from "../shared/time.tsx";
-import { useQuery } from "../shared/use-query.ts";
 import type { AccountTabProps } from "./account-tab-props.ts";
-import { useApi } from "./operator-session.ts";
 import { RecentUsage } from "./recent-usage.tsx";
 
 /** What the account used lately, and who it belongs to. */
@@ -13,8 +9,8 @@ export function AccountSummary({ account, params }: AccountTabProps) {
   return (
     <>
       <RecentUsage accountId={account.id} splits={["model", "key"]} section="accounts" params={params} />
+      <Credits grants={account.grants} />
       <AccountDetails account={account} />
-      {PRODUCT.takesPayments && <AccountAutoTopUp accountId={account.id} />}
     </>
   );
 }
@@ -47,23 +43,6 @@ function AccountDetails({ account }: Pick<AccountTabProps, "account">) {
           {notes === "" ? <span class="muted">None</span> : <span class="lines">{notes}</span>}
         </Detail>
       </Details>
-    </section>
-  );
-}
-
-/** The automatic top-ups, which "vx topups set-auto" changes. */
-function AccountAutoTopUp({ accountId }: { readonly accountId: string }) {
-  const api = useApi();
-  const {
-    data: auto,
-    problem,
-    reload,
-  } = useQuery(async (signal) => (await api.getAutoTopUp({ accountId }, { signal })).autoTopup, [accountId]);
-  if (problem) return <ErrorState problem={problem} onRetry={reload} />;
-  return (
-    <section class="card" aria-labelledby="auto-top-up-title">
-      <h2 id="auto-top-up-title">Automatic top-ups</h2>
-      {auto && <AutoTopUpDetails auto={auto} />}
     </section>
   );
 }

@@ -36,7 +36,7 @@ export function foundHref(id: string, accountId: string): string {
     case "led":
       return hrefOf("ledger", { entry: id });
     case "top":
-      return accountHref(accountId, { tab: "ledger", kind: "topup" });
+      return accountHref(accountId, { tab: "payments" });
     case "evt":
       return accountHref(accountId, { tab: "events" });
     case "fail":

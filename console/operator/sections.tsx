@@ -11,6 +11,7 @@ import { LogSection } from "./log-section.tsx";
 import { ModelsSection } from "./models-section.tsx";
 import { OperatorsSection } from "./operators-section.tsx";
 import { OverviewSection } from "./overview-section.tsx";
+import { PaymentsSection } from "./payments-section.tsx";
 import { PlanPage } from "./plan-page.tsx";
 import { PlansSection } from "./plans-section.tsx";
 import { UsageSection } from "./usage-section.tsx";
@@ -48,6 +49,7 @@ export const SECTIONS: readonly [OperatorSection, ...OperatorSection[]] = [
   },
   { id: "usage", label: "Usage", Section: UsageSection },
   { id: "ledger", label: "Ledger", Section: LedgerSection },
+  { id: "payments", label: "Payments", Section: PaymentsSection },
   { id: "models", label: "Models", Section: ModelsSection },
   {
     id: "plans",

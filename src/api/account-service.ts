@@ -1,12 +1,11 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { AccountService, type GetAccountResponseSchema } from "../../gen/vx/v1/account_pb.js";
 import { DomainError } from "../domain/errors.ts";
 import { formatMicros } from "../domain/money.ts";
 import { type AccountRow, getAccount, readGrants, setLowBalance } from "../store/accounts.ts";
 import { getKey, type KeyRow } from "../store/keys.ts";
 import { type ApiCall, type Deps, defineService } from "./define-service.ts";
-import { accountStateOf, viewKey } from "./views.ts";
+import { accountStateOf, viewGrant, viewKey } from "./views.ts";
 
 export const accountService = defineService(AccountService, {
   getAccount: async (deps, _request, call) => {
@@ -62,12 +61,6 @@ async function viewOwnAccount(
     owedMicros: account.owed_micros,
     owed: formatMicros(account.owed_micros),
     ...(low === null ? {} : { lowBalanceMicros: low }),
-    grants: grants.map((grant) => ({
-      id: grant.entry_id,
-      amountMicros: grant.amount_micros,
-      remainingMicros: grant.rest_micros,
-      promotional: grant.is_promotional,
-      ...(grant.expires_at ? { expiresAt: timestampFromDate(grant.expires_at) } : {}),
-    })),
+    grants: grants.map(viewGrant),
   };
 }

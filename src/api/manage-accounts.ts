@@ -16,6 +16,7 @@ import {
   findAccount,
   getAccount as getAccountRow,
   listAccounts as listAccountRows,
+  readGrants,
   searchAccounts,
   setAccountPlan as setAccountPlanRow,
   setAccountSuspended,
@@ -42,13 +43,15 @@ export async function createAccount(deps: Deps, request: CreateAccountRequest, c
   return { account: viewAccount(row) };
 }
 
-export async function getAccount(deps: Deps, request: GetAccountRequest) {
-  return { account: viewAccount(await findAccount(deps.database, request.accountId)) };
+export async function getAccount({ database }: Deps, request: GetAccountRequest) {
+  const row = await findAccount(database, request.accountId);
+  const { grants, ...balance } = await readGrants(database, row);
+  return { account: viewAccount({ ...row, ...balance }, grants) };
 }
 
 export async function listAccounts(deps: Deps, request: ListAccountsRequest) {
   const { rows, nextPageToken } = await accountRows(deps, request);
-  return { accounts: rows.map(viewAccount), nextPageToken };
+  return { accounts: rows.map((row) => viewAccount(row)), nextPageToken };
 }
 
 async function accountRows({ database }: Deps, request: ListAccountsRequest) {

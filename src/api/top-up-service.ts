@@ -20,7 +20,7 @@ import { DomainError } from "../domain/errors.ts";
 import { formatMicros } from "../domain/money.ts";
 import { readPage } from "../domain/page.ts";
 import type { TopUps } from "../payments/top-ups.ts";
-import { accountIdOf } from "../store/accounts.ts";
+import { accountIdOf, namesOf } from "../store/accounts.ts";
 import type { AutoTopUpRow } from "../store/auto-top-ups.ts";
 import {
   getTopUp as getTopUpRow,
@@ -122,21 +122,34 @@ function changeOf(request: PutAutoTopUpRequest | PutAnyAutoTopUpRequest) {
 
 /** The top-ups of all accounts, or of one, for operators. */
 export async function listAllTopUps({ database }: Pick<Deps, "database">, request: ListAllTopUpsRequest) {
-  const { onlyProblems } = request;
-  if (onlyProblems && request.accountId !== "")
-    throw DomainError.ofField("only_problems", "must not be set together with account_id");
+  const { state, onlyProblems } = request;
   const accountId = request.accountId === "" ? "" : await accountIdOf(database, request.accountId);
-  const page = readPage("topups", request, [accountId, String(onlyProblems)]);
+  const page = readPage("topups", request, [accountId, state, String(onlyProblems)]);
   const { rows, nextPageToken } =
     accountId === ""
-      ? await listAllTopUpRows(database, onlyProblems, page)
-      : await listTopUpRows(database, accountId, page);
-  return { topups: rows.map(viewAccountTopUp), nextPageToken };
+      ? await listAllTopUpRows(database, page, request)
+      : await listTopUpRows(database, accountId, page, request);
+  const names = await namesOf(
+    database,
+    rows.map((row) => row.account_id),
+    [],
+  );
+  return { topups: rows.map((row) => viewAccountTopUp(row, names)), nextPageToken };
 }
 
-function viewAccountTopUp(row: TopUpRow): MessageInitShape<typeof AccountTopUpSchema> {
-  const { account_id: accountId, payment_id: paymentId, problem } = row;
-  return { topup: viewTopUp(row), accountId, paymentId: paymentId ?? "", problem };
+function viewAccountTopUp(
+  row: TopUpRow,
+  names: ReadonlyMap<string, string>,
+): MessageInitShape<typeof AccountTopUpSchema> {
+  const { account_id: accountId, problem } = row;
+  return {
+    topup: viewTopUp(row),
+    accountId,
+    accountName: names.get(accountId) ?? "",
+    paymentId: row.payment_id ?? "",
+    problem,
+    entryId: row.entry_id ?? "",
+  };
 }
 
 function viewTopUp(row: TopUpRow): MessageInitShape<typeof TopUpSchema> {

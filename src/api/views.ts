@@ -11,6 +11,7 @@ import type {
   PlanSchema,
   PriceVersionSchema,
 } from "../../gen/vx/admin/v1/admin_pb.js";
+import type { GrantSchema } from "../../gen/vx/v1/account_pb.js";
 import type { ApiKeySchema } from "../../gen/vx/v1/key_pb.js";
 import type { LedgerEntrySchema } from "../../gen/vx/v1/ledger_pb.js";
 import type { LimitSchema } from "../../gen/vx/v1/limit_pb.js";
@@ -24,7 +25,7 @@ import { QUARTER_MS } from "../domain/periods.ts";
 import type { Prices, Rates } from "../domain/price.ts";
 import { fromScopeBits } from "../domain/scope.ts";
 import { inputTokensOf, outputTokensOf } from "../domain/usage.ts";
-import type { AccountRow } from "../store/accounts.ts";
+import type { AccountRow, GrantRow } from "../store/accounts.ts";
 import type { KeyRow } from "../store/keys.ts";
 import { type EntryRow, ratesOfEntry, usageOfEntry } from "../store/ledger.ts";
 import { type LimitOwner, type LimitRow, limitsOfKey } from "../store/limits.ts";
@@ -56,7 +57,10 @@ export function viewKey(row: KeyRow): MessageInitShape<typeof ApiKeySchema> {
   };
 }
 
-export function viewAccount(row: AccountRow): MessageInitShape<typeof AccountSchema> {
+export function viewAccount(
+  row: AccountRow,
+  grants: readonly GrantRow[] = [],
+): MessageInitShape<typeof AccountSchema> {
   return {
     id: row.id,
     name: row.name,
@@ -75,6 +79,17 @@ export function viewAccount(row: AccountRow): MessageInitShape<typeof AccountSch
     ...(row.low_balance_micros === null ? {} : { lowBalanceMicros: row.low_balance_micros }),
     ...(row.suspended_at ? { suspendedAt: timestampFromDate(row.suspended_at) } : {}),
     ...(row.closed_at ? { closedAt: timestampFromDate(row.closed_at) } : {}),
+    grants: grants.map(viewGrant),
+  };
+}
+
+export function viewGrant(row: GrantRow): MessageInitShape<typeof GrantSchema> {
+  return {
+    id: row.entry_id,
+    amountMicros: row.amount_micros,
+    remainingMicros: row.rest_micros,
+    promotional: row.is_promotional,
+    ...(row.expires_at ? { expiresAt: timestampFromDate(row.expires_at) } : {}),
   };
 }
 

@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import type { PutAutoTopUpResponse } from "../../gen/vx/admin/v1/admin_pb.js";
 import type { Micros } from "../domain/money.ts";
 import { positiveAmount } from "./arguments.ts";
@@ -20,9 +20,20 @@ export const define: Define = (group) => {
     callCommand(group, "list", "List top-ups, the newest first.", [
       "vx topups list --account acme",
       "vx topups list --problems",
+      "vx topups list --state disputed",
     ])
       .option("--account <account>", "only top-ups of this account")
-      .option("--problems", "only top-ups whose payment differs from them, and was not credited"),
+      .option("--problems", "only top-ups whose payment differs from them, and was not credited")
+      .addOption(
+        new Option("--state <state>", "only top-ups with this state").choices([
+          "pending",
+          "paid",
+          "failed",
+          "expired",
+          "refunded",
+          "disputed",
+        ]),
+      ),
   ).action(list);
   ofAccount(group, "auto", "Show the automatic top-ups of an account.", ["vx topups auto acme"]).action(get);
   const set = ofAccount(group, "set-auto", "Start or change the automatic top-ups of an account.", [
@@ -59,12 +70,12 @@ function ofAccount(group: Command, name: string, description: string, examples: 
   );
 }
 
-type Filter = { readonly account?: string; readonly problems?: boolean };
+type Filter = { readonly account?: string; readonly problems?: boolean; readonly state?: string };
 
 async function list(options: ListOptions & Filter): Promise<void> {
-  const { account: accountId = "", problems: onlyProblems = false } = options;
+  const { account: accountId = "", problems: onlyProblems = false, state = "" } = options;
   await callAndPrintList(options, "listTopUps", {
-    request: { accountId, onlyProblems },
+    request: { accountId, onlyProblems, state },
     rows: (page) => page.topups,
     columns: topUpColumns,
     none: "There are no such top-ups.",

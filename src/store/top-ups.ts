@@ -22,6 +22,8 @@ export type TopUpRow = {
   page_url: string;
   payment_id: string | null;
   paid_at: Date | null;
+  /** Null until a ledger entry credits it. */
+  entry_id: string | null;
   receipt_url: string;
   refunded_micros: bigint;
   disputed_micros: bigint;
@@ -116,18 +118,33 @@ function cut(rows: TopUpRow[], page: Page) {
   return cutPage(rows, page, ({ id }) => id.slice(PREFIX.length));
 }
 
-export async function listTopUps(database: Cells, accountId: string, page: Page) {
+export type TopUpFilter = {
+  /** Empty for all. */
+  readonly state: string;
+  /** Only those whose payment differs from the top-up. */
+  readonly onlyProblems: boolean;
+};
+
+const ALL: TopUpFilter = { state: "", onlyProblems: false };
+
+export async function listTopUps(
+  database: Cells,
+  accountId: string,
+  page: Page,
+  { state, onlyProblems } = ALL,
+) {
   const lane = laneOfId(accountId);
   const rows = await database
     .at(lane)
-    .call<TopUpRow>("list_topups", lane, accountId, before(page), page.size + 1);
+    .call<TopUpRow>("list_topups", lane, accountId, state, onlyProblems, before(page), page.size + 1);
   return cut(rows, page);
 }
 
-/** Those of all accounts, or only those whose payment differs from the top-up. */
-export async function listAllTopUps(database: Cells, onlyProblems: boolean, page: Page) {
+/** Those of all accounts. */
+export async function listAllTopUps(database: Cells, page: Page, { state, onlyProblems }: TopUpFilter) {
   const rows = await mergeCells<TopUpRow>(database, page.size + 1, {
-    read: (cell, last, limit) => cell.call("list_all_topups", onlyProblems, last?.id ?? before(page), limit),
+    read: (cell, last, limit) =>
+      cell.call("list_all_topups", state, onlyProblems, last?.id ?? before(page), limit),
     compare: (one, other) => compareBytes(other.id, one.id),
     laneOf: ({ id }) => laneOfId(id),
   });

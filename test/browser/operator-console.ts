@@ -1,3 +1,4 @@
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { BrowserContext, Page } from "playwright-core";
 import { OPERATOR_TOKEN, startTestApp, type TestApp } from "../support/app.ts";
 import { chromiumPath, openBrowser } from "../support/browser.ts";
@@ -112,6 +113,23 @@ export async function fillDatabase({ app }: OperatorConsole): Promise<TestKey> {
            'acme-' || m, '', 1, d + 1, (d + m) * 1000, 0, 0, (d * m) * 700, 0, 0, 0, (d * m + 9) * 97700
     FROM generate_series(0, 40) d, generate_series(1, 8) m`;
   await insertFailures(app, key);
+  await operator.creditAccount({
+    accountId,
+    amountMicros: 5_000_000n,
+    reason: MARKUP,
+    idempotencyKey: "welcome",
+    promotional: true,
+    expiresAt: timestampFromDate(new Date("2099-02-01T00:00:00Z")),
+  });
+  await app.database.owner`
+    INSERT INTO vx.topups (lane, id, account_id, state, amount_micros, currency, return_url, created_at, payment_id, refunded_micros,
+      disputed_micros, problem, is_automatic, failure)
+    SELECT vx.lane_of(${accountId}), 'top_' || substr(${accountId}, 6, 25) || i, ${accountId}, state::vx.topup_state,
+      i * 25000000, 'usd', '', now() - (7 - i) * interval '1 hour', 'pi_' || repeat('0', 23) || i, refunded * 1000000, disputed * 1000000,
+      problem, failure <> '', failure
+    FROM (VALUES (1, 'pending', 0, 0, '', ''), (2, 'pending', 0, 0, 'amount', ''), (3, 'paid', 1, 0, '', ''),
+      (4, 'failed', 0, 0, '', 'insufficient_funds'), (5, 'expired', 0, 0, '', ''), (6, 'disputed', 1, 149, '', ''))
+      AS t (i, state, refunded, disputed, problem, failure)`;
   await operator.createKey({ accountId, name: MARKUP, scopes: ["read"] });
   await operator.createOperator({
     name: MARKUP,

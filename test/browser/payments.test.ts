@@ -1,17 +1,17 @@
 import { readFileSync } from "node:fs";
 import type { BrowserContext } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startTestApp, type TestApp } from "../support/app.ts";
+import { OPERATOR_TOKEN, startTestApp, type TestApp } from "../support/app.ts";
 import { chromiumPath, openBrowser } from "../support/browser.ts";
 import { FakeStripe } from "../support/fake-stripe.ts";
 import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
-import { violations } from "./page-checks.ts";
+import { APART, violations } from "./page-checks.ts";
 import { openWatchedPage, type WatchedPage } from "./watched-page.ts";
 
-if (!chromiumPath) console.error("SKIPPED: payments on the customer page were tested in no browser.");
+if (!chromiumPath) console.error("SKIPPED: payments were tested in no browser.");
 
-describe.skipIf(!chromiumPath)("payments on the customer page", () => {
+describe.skipIf(!chromiumPath)("payments on the customer page and in the console", () => {
   const profile = createTemporaryFolder("payments-browser");
   let stripe: FakeStripe;
   let app: TestApp;
@@ -24,7 +24,7 @@ describe.skipIf(!chromiumPath)("payments on the customer page", () => {
     app = await startTestApp({ env: stripe.env });
     key = await createTestKey(operatorOf(app), { scopes: ["read", "billing"] });
     browser = await openBrowser(profile.path);
-    watched = await openWatchedPage(browser, [app.url]);
+    watched = await openWatchedPage(browser, [app.url, app.adminUrl]);
   });
   afterAll(async () => {
     await browser?.close();
@@ -140,5 +140,61 @@ describe.skipIf(!chromiumPath)("payments on the customer page", () => {
     await signIn(secret);
     await page.getByRole("link", { name: "Ledger" }).waitFor();
     expect(await page.getByRole("link", { name: "Payments" }).count()).toBe(0);
+  });
+
+  async function openConsole(path: string, token = OPERATOR_TOKEN): Promise<void> {
+    const { page } = watched;
+    await page.goto("about:blank");
+    await page.goto(`${app.adminUrl}/#/${path}`);
+    await page.getByLabel("Operator token").fill(token);
+    await page.keyboard.press("Enter");
+  }
+
+  test("operators see payments and their ledger entries, and change automatic top-ups if their role permits it", async () => {
+    const { page } = watched;
+    const { accountId } = key;
+    const hash = () => new URL(page.url()).hash;
+    const shown = page.getByRole("rowheader");
+    await openConsole("payments");
+    await page.getByLabel("State").selectOption("Refunded");
+    await page.getByText("$12.50 refunded").waitFor();
+    expect(await shown.count()).toBe(1);
+    await page.getByLabel("State").selectOption("Needs attention");
+    await page.getByText("No payments in this state").waitFor();
+    await page.goBack();
+    await page.getByRole("link", { name: "Entry" }).click();
+    await page.getByRole("button", { name: /^Top-up top_/ }).waitFor();
+    expect(hash()).toMatch(/^#\/ledger\?entry=led_/);
+    await page.goBack();
+    await page.locator("main").getByRole("link", { name: "test" }).click();
+    await page.getByRole("button", { name: "Start automatic top-ups" }).waitFor();
+    expect(await page.evaluate(APART)).toEqual([]);
+    expect(hash()).toBe(`#/accounts?id=${accountId}&tab=payments`);
+
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.emulateMedia({ colorScheme: "dark" });
+    await page.getByRole("button", { name: "Start automatic top-ups" }).focus();
+    await page.keyboard.press("Enter");
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Top up when the balance is below").fill("5");
+    await dialog.getByLabel("Amount").fill("20");
+    await dialog.getByLabel("At most per month").fill("60");
+    await page.keyboard.press("Enter");
+    await dialog.getByText("Write a reason").waitFor();
+    await dialog.getByLabel("Reason").fill("agreed by phone");
+    expect(await violations(page)).toEqual([]);
+    await page.keyboard.press("Enter");
+    await page.getByText("of $60.00 at most").waitFor();
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(390);
+    expect(await violations(page)).toEqual([]);
+    const { events } = await operatorOf(app).listOperatorEvents({ accountId, method: "PutAutoTopUp" });
+    expect(events[0]).toMatchObject({ reason: "agreed by phone", outcome: "ok" });
+
+    const { secret } = await operatorOf(app).createOperator({ name: "vera", role: "viewer" });
+    await openConsole(`accounts?id=${accountId}&tab=payments`, secret);
+    await page.getByRole("button", { name: "Stop automatic top-ups" }).click({ force: true });
+    await page.getByText("This needs the role “finance”. Your role is “viewer”.").waitFor();
+    expect(await page.getByRole("dialog").count()).toBe(0);
+    expect(watched.complaints).toEqual([]);
   });
 });

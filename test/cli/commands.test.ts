@@ -148,6 +148,7 @@ describe("accounts", () => {
       spent_today_micros: 0,
       spent_month_micros: 0,
       closed_at: null,
+      grants: [],
     });
     expect(await json("accounts", "get", account.id)).toEqual({ account });
   });

@@ -266,6 +266,32 @@ describe("a payment", () => {
     expect(alerts()).toContain(`"topup":"${topUp.id}","account_id":"${key.accountId}","reason":"${problem}"`);
   });
 
+  test("is listed with its account and its ledger entry, also by account, state and problem", async () => {
+    const { accountId } = key;
+    const [paid, refunded, other, pending] = [await create(), await create(), await create(), await create()];
+    await deliver([...stripe.pay(paid.id), ...stripe.pay(refunded.id), stripe.refund(refunded.id, 2_500)]);
+    await deliver(stripe.pay(other.id, { currency: "jpy" }));
+    const list = async (request: { accountId?: string; state?: string; onlyProblems?: boolean }) =>
+      (await metered.operator.listTopUps(request)).topups.filter((row) => row.accountId === accountId);
+    const idsOf = async (...request: Parameters<typeof list>) =>
+      (await list(...request)).map(({ topup }) => topup?.id);
+    for (const of of [{ accountId }, {}]) {
+      expect(await idsOf(of)).toEqual([pending.id, other.id, refunded.id, paid.id]);
+      expect(await idsOf({ ...of, state: "pending" })).toEqual([pending.id, other.id]);
+      expect(await idsOf({ ...of, state: "refunded" })).toEqual([refunded.id]);
+      expect(await idsOf({ ...of, onlyProblems: true })).toEqual([other.id]);
+      expect(await idsOf({ ...of, state: "paid", onlyProblems: true })).toEqual([]);
+    }
+    const { entries } = await metered.operator.listLedgerEntries({ accountId, kind: "topup" });
+    const { account } = await metered.operator.getAccount({ accountId });
+    expect((await list({ state: "paid" }))[0]).toMatchObject({
+      entryId: entries.find(({ reason }) => reason === `Top-up ${paid.id}`)?.id,
+      accountName: account?.name,
+    });
+    expect((await list({ state: "pending" }))[0]).toMatchObject({ entryId: "" });
+    await expect(list({ state: "lost" })).rejects.toThrow("state");
+  });
+
   test("is credited after Stripe could not be asked, or the database did not answer, when the event is repeated", async () => {
     const topUp = await create();
     const events = stripe.pay(topUp.id);

@@ -24,6 +24,7 @@ import {
 } from "../support/payer.ts";
 import { createTestBilling, useStore } from "../support/store.ts";
 import { typeIds } from "../support/type-ids.ts";
+import { pagesRead } from "./pages-read.ts";
 
 const store = useStore({ connections: 8 });
 
@@ -348,4 +349,32 @@ test("whatever happens in whatever order, a payment is credited once and taken b
     { numRuns: 25 },
   );
   expect(await moneyProblems(store)).toEqual([]);
+});
+
+test("lists of the top-ups of all accounts read few pages, whatever the state and the number of top-ups", async () => {
+  const calls = [
+    "list_all_topups('', false, '', 26)",
+    "list_all_topups('paid', false, 'top_5', 26)",
+    "list_all_topups('disputed', false, '', 26)",
+    "list_all_topups('', true, '', 26)",
+  ];
+  await store.owner.begin(async (session) => {
+    // While there are few, a plan for all values would be good enough. From the sixth call on, PostgreSQL may use one.
+    for (let i = 0; i < 6; i++) for (const call of calls) await pagesRead(session, call);
+    await session`
+      INSERT INTO vx.accounts (lane, id, name, plan, created_at) VALUES (1, 'acct_1', 'test', 'free', now())`;
+    await session`
+      INSERT INTO vx.topups (lane, id, account_id, state, amount_micros, currency, return_url, created_at, problem)
+      SELECT 1, 'top_' || n, 'acct_1', (CASE WHEN n < 10002 THEN 'disputed' ELSE 'paid' END)::vx.topup_state, 1, 'usd', '', now(),
+        CASE WHEN n = 10004 THEN 'amount' ELSE '' END
+      FROM generate_series(10000, 50000) n`;
+    for (const statement of ["SELECT 1", "ANALYZE vx.topups"]) {
+      await session.unsafe(statement);
+      for (const call of calls) {
+        const { pages, rows } = await pagesRead(session, call);
+        expect(rows, call).toBeGreaterThan(0);
+        expect(pages, call).toBeLessThan(300);
+      }
+    }
+  });
 });

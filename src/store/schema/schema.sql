@@ -1025,6 +1025,7 @@ CREATE TABLE topups (
   page_url text NOT NULL DEFAULT ''::text,
   payment_id text,
   paid_at timestamp with time zone,
+  entry_id text,
   receipt_url text NOT NULL DEFAULT ''::text,
   refunded_micros bigint NOT NULL DEFAULT 0,
   disputed_micros bigint NOT NULL DEFAULT 0,
@@ -1044,7 +1045,9 @@ CREATE INDEX automatic_topups ON topups USING btree (lane, account_id, created_a
 CREATE UNIQUE INDEX one_automatic_topup ON topups USING btree (lane, account_id) WHERE (is_automatic AND (state = 'pending'::topup_state));
 CREATE INDEX topups_by_account ON topups USING btree (lane, account_id, id);
 CREATE INDEX topups_by_id ON topups USING btree (id COLLATE "C");
+CREATE INDEX topups_by_state ON topups USING btree (state, id COLLATE "C");
 CREATE INDEX topups_to_poll ON topups USING btree (next_poll_at) WHERE (next_poll_at IS NOT NULL);
+CREATE INDEX topups_with_problem ON topups USING btree (id COLLATE "C") WHERE (problem <> ''::text);
 
 CREATE TABLE usage_quarters (
   lane smallint NOT NULL,
@@ -1351,7 +1354,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION list_account_prices(p_lane smallint, p_account_id text, p_before integer, p_limit integer) RETURNS SETOF account_price_view; for the server
 -- FUNCTION list_accounts(p_before text, p_limit integer) RETURNS SETOF account_views; for the server
 -- FUNCTION list_all_events(p_types text, p_before_micros bigint, p_before_id text, p_limit integer) RETURNS SETOF event_view; for the server
--- FUNCTION list_all_topups(p_only_problems boolean, p_before text, p_limit integer) RETURNS SETOF topups; for the server
+-- FUNCTION list_all_topups(p_state text, p_only_problems boolean, p_before text, p_limit integer) RETURNS SETOF topups; for the server
 -- FUNCTION list_archives() RETURNS TABLE(month integer, file text, sha256 bytea, entries bigint, removed_at timestamp with time zone); for the server
 -- FUNCTION list_deliveries(p_webhook_id text, p_state text, p_before_micros bigint, p_before_id text, p_limit integer) RETURNS TABLE(event_id text, account_id text, seq bigint, type text, created_at timestamp with time zone, created_micros bigint, state text, attempts smallint, due_at timestamp with time zone, attempted_at timestamp with time zone, status smallint, latency_ms integer, error text, answer text); for the server
 -- FUNCTION list_entries(p_lane smallint, p_account_id text, p_before bigint, p_limit integer) RETURNS SETOF priced_ledger; for the server
@@ -1365,7 +1368,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION list_plans() RETURNS SETOF plans; for the server
 -- FUNCTION list_prices(p_model text, p_before integer, p_limit integer) RETURNS TABLE(model text, version integer, prices text, effective_from timestamp with time zone); for the server
 -- FUNCTION list_recent_entries(p_before text, p_month integer, p_limit integer) RETURNS SETOF priced_ledger; for the server
--- FUNCTION list_topups(p_lane smallint, p_account_id text, p_before text, p_limit integer) RETURNS SETOF topups; for the server
+-- FUNCTION list_topups(p_lane smallint, p_account_id text, p_state text, p_only_problems boolean, p_before text, p_limit integer) RETURNS SETOF topups; for the server
 -- FUNCTION lock_account(p_lane smallint, p_id text) RETURNS accounts
 -- FUNCTION lock_active_key(p_lane smallint, p_id text) RETURNS keys
 -- FUNCTION lock_descendant_key(p_lane smallint, p_caller keys, p_id text) RETURNS keys

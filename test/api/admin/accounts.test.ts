@@ -1,4 +1,4 @@
-import { timestampDate } from "@bufbuild/protobuf/wkt";
+import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { type ConnectError, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { beforeAll, describe, expect, test } from "vitest";
@@ -17,6 +17,39 @@ import { bearer, protocols } from "../../support/protocols.ts";
 const { createAccount, getAccount, listAccounts } = AdminService.method;
 
 const app = useTestApp();
+
+test("an account has its unspent credits, and its balance is that of the moment at which they are read", async () => {
+  const operator = operatorOf(app);
+  const accountId = await createTestAccount(operator);
+  const expiresAt = timestampFromDate(new Date("2099-02-01T00:00:00Z"));
+  const credit = async (idempotencyKey: string) =>
+    await operator.creditAccount({
+      accountId,
+      amountMicros: 1_000_000n,
+      reason: "r",
+      idempotencyKey,
+      expiresAt,
+    });
+  let isDone = false;
+  const crediting = async () => {
+    for (let i = 0; i < 20; i++) await credit(String(i));
+    isDone = true;
+  };
+  const reading = async () => {
+    while (!isDone) {
+      const { account } = await operator.getAccount({ accountId });
+      expect(account?.balanceMicros).toBe(BigInt(account?.grants.length ?? 0) * 1_000_000n);
+    }
+  };
+  await Promise.all([crediting(), reading()]);
+  const adjustment = { accountId, amountMicros: -19_600_000n, reason: "r", idempotencyKey: "used" };
+  await operator.adjustAccount(adjustment);
+  const { account } = await operator.getAccount({ accountId });
+  expect(account?.balanceMicros).toBe(400_000n);
+  expect(account?.grants).toMatchObject([
+    { id: expect.stringMatching(/^led_/), amountMicros: 1_000_000n, remainingMicros: 400_000n, expiresAt },
+  ]);
+});
 
 describe.each(operatorProtocols)("$name", (protocol) => {
   const call = operatorCall(protocol, () => app);

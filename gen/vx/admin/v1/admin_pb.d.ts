@@ -5,6 +5,7 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
+import type { Grant } from "../../v1/account_pb.js";
 import type { LedgerEntry } from "../../v1/ledger_pb.js";
 import type { Limit } from "../../v1/limit_pb.js";
 import type { ApiKey } from "../../v1/key_pb.js";
@@ -146,6 +147,13 @@ export declare type Account = Message<"vx.admin.v1.Account"> & {
    * @generated from field: int64 spent_month_micros = 17;
    */
   spentMonthMicros: bigint;
+
+  /**
+   * The credits that expire or are promotional and are not used up, in the order in which charges take them. Only GetAccount sets it.
+   *
+   * @generated from field: repeated vx.v1.Grant grants = 18;
+   */
+  grants: Grant[];
 };
 
 /**
@@ -3040,7 +3048,7 @@ export declare type ListTopUpsRequest = Message<"vx.admin.v1.ListTopUpsRequest">
   accountId: string;
 
   /**
-   * Only top-ups whose payment differs from them. Not together with `account_id`.
+   * Only top-ups whose payment differs from them.
    *
    * @generated from field: bool only_problems = 2;
    */
@@ -3059,6 +3067,13 @@ export declare type ListTopUpsRequest = Message<"vx.admin.v1.ListTopUpsRequest">
    * @generated from field: string page_token = 4;
    */
   pageToken: string;
+
+  /**
+   * Only top-ups with this state: "pending", "paid", "failed", "expired", "refunded" or "disputed". Empty: all.
+   *
+   * @generated from field: string state = 5;
+   */
+  state: string;
 };
 
 /**
@@ -3101,6 +3116,20 @@ export declare type AccountTopUp = Message<"vx.admin.v1.AccountTopUp"> & {
    * @generated from field: string problem = 4;
    */
   problem: string;
+
+  /**
+   * The name of the account.
+   *
+   * @generated from field: string account_name = 5;
+   */
+  accountName: string;
+
+  /**
+   * The ledger entry of the credit: "led_…". Empty without one.
+   *
+   * @generated from field: string entry_id = 6;
+   */
+  entryId: string;
 };
 
 /**

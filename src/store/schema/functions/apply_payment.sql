@@ -52,7 +52,8 @@ BEGIN
         SELECT l.lane, l.account_id, v_seen.payment_id, l.seq, l.month FROM ledger l
         WHERE l.lane = p_lane AND l.account_id = v_topup.account_id AND l.seq = v_account.last_seq + 1;
     END IF;
-    UPDATE topups t SET state = 'paid', paid_at = clock_timestamp(), payment_id = v_seen.payment_id, next_poll_at = NULL
+    UPDATE topups t SET state = 'paid', paid_at = clock_timestamp(), payment_id = v_seen.payment_id, entry_id = v_entry_id,
+        next_poll_at = NULL
       WHERE t.lane = p_lane AND t.id = p_id;
     PERFORM write_topup_event(p_lane, p_id, 'topup.paid', v_entry_id);
     IF v_topup.is_automatic THEN

@@ -661,6 +661,8 @@ CREATE TABLE topups (
   -- The payment at the provider. NULL until there is one.
   payment_id text,
   paid_at timestamptz,
+  -- The ledger entry of the credit. NULL until there is one, and if an operator credited the payment.
+  entry_id text,
   receipt_url text NOT NULL DEFAULT '',
   -- What the provider gave back to the customer, and what disputes withdrew; together at most amount_micros is taken from the account.
   refunded_micros bigint NOT NULL DEFAULT 0,
@@ -683,6 +685,8 @@ CREATE TABLE topups (
 );
 CREATE INDEX topups_by_account ON topups (lane, account_id, id);
 CREATE INDEX topups_by_id ON topups (id COLLATE "C");
+CREATE INDEX topups_by_state ON topups (state, id COLLATE "C");
+CREATE INDEX topups_with_problem ON topups (id COLLATE "C") WHERE problem <> '';
 CREATE INDEX topups_to_poll ON topups (next_poll_at) WHERE next_poll_at IS NOT NULL;
 -- One payment at a time: one whose outcome is not known keeps the next from starting.
 CREATE UNIQUE INDEX one_automatic_topup ON topups (lane, account_id) WHERE is_automatic AND state = 'pending';

@@ -1,8 +1,8 @@
 import type { Grant } from "../../gen/vx/v1/account_pb.js";
-import { type Column, DataTable } from "../shared/data-table.tsx";
-import { Money } from "../shared/money.tsx";
-import { Badge } from "../shared/states.tsx";
-import { Time } from "../shared/time.tsx";
+import { type Column, DataTable } from "./data-table.tsx";
+import { Money } from "./money.tsx";
+import { Badge } from "./states.tsx";
+import { Time } from "./time.tsx";
 
 const COLUMNS: readonly Column<Grant>[] = [
   { header: "Credit", isRowHeader: true, cell: ({ amountMicros }) => <Money micros={amountMicros} /> },
