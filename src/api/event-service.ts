@@ -41,7 +41,7 @@ export const eventService = defineService(EventService, {
   watchEvents: async function* ({ database, eventsDays, eventWatch }, request, call) {
     const { accountId, keyId } = call.key;
     const types = eventTypesOf(request);
-    const watcher = eventWatch.open(accountId, keyId, (error) => call.abort(error));
+    const watcher = eventWatch.open(accountId, call.key, (error) => call.abort(error));
     try {
       let position = await eventPosition(database, accountId, request.after, eventsDays);
       let end = position;

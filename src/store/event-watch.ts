@@ -1,6 +1,7 @@
 import { DomainError, type Reason } from "../domain/errors.ts";
 import { type Lane, laneOfId } from "../domain/lane.ts";
 import { SlotArray } from "../domain/slot-array.ts";
+import type { AdmittedKey } from "./admit.ts";
 import type { Cells } from "./driver/cells.ts";
 
 const POLL_MS = 250;
@@ -9,17 +10,20 @@ const MAX_WATCHERS_PER_ACCOUNT = 100;
 
 /** A reader of the events of an account. */
 export type EventWatcher = {
-  /** Throws when the key is revoked or has expired, and when the server stops: also while there are events to read. */
+  /** Throws when the key is revoked or may not read any more, when it or its secret has expired, and when the server stops: also while there are events to read. */
   check(): void;
   /** Resolves with the number of the last event when it is above `seq`. Rejects as `check` throws, and when the signal is aborted. */
   wait(seq: bigint, signal: AbortSignal): Promise<bigint>;
   close(): void;
 };
 
+/** The id is empty for a member, who watches without a key. */
+type WatchingKey = Pick<AdmittedKey, "keyId" | "visibleStart" | "visibleEnd">;
+
 type Open = {
   readonly lane: Lane;
   readonly accountId: string;
-  readonly keyId: string;
+  readonly key: WatchingKey;
   readonly onEnd: (error: DomainError) => void;
   ended: Reason | undefined;
   waiting:
@@ -75,7 +79,7 @@ export class EventWatch {
   }
 
   /** @param onEnd called when the watcher ends, even if its caller reads nothing */
-  open(accountId: string, keyId: string, onEnd: Open["onEnd"]): EventWatcher {
+  open(accountId: string, key: WatchingKey, onEnd: Open["onEnd"]): EventWatcher {
     const own = this.#counts.get(accountId) ?? 0;
     if (own >= MAX_WATCHERS_PER_ACCOUNT || this.#watchers.size >= MAX_WATCHERS)
       throw new DomainError("overloaded");
@@ -83,7 +87,7 @@ export class EventWatch {
     const watcher: Open = {
       lane: laneOfId(accountId),
       accountId,
-      keyId,
+      key,
       onEnd,
       ended: undefined,
       waiting: undefined,
@@ -143,14 +147,15 @@ export class EventWatch {
   }
 
   async #ask(cell: Cells["home"], watchers: readonly Open[]): Promise<void> {
-    // In quotes: members watch without a key, whose id is empty.
+    // In quotes: the id of a member's key is empty.
     const listOf = (values: readonly unknown[]) => `{${values.map((value) => `"${value}"`).join(",")}}`;
     const rows = await cell.call<Row>(
       "watched_accounts",
       listOf(watchers.map(({ lane }) => lane)),
       listOf(watchers.map(({ accountId }) => accountId)),
       listOf(watchers.map(({ waiting }) => waiting?.seq ?? NO_EVENT)),
-      listOf(watchers.map(({ keyId }) => keyId)),
+      listOf(watchers.map(({ key }) => key.keyId)),
+      listOf(watchers.map(({ key }) => key.visibleStart + key.visibleEnd)),
     );
     for (const { n, seq, ended } of rows) {
       const watcher = watchers[Number(n) - 1];

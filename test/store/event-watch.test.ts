@@ -9,6 +9,8 @@ const store = useStore();
 const ACCOUNT = "acct_01kb0zq5p9e8tvm4x2c7h3j000";
 /** In lane 1. */
 const OTHER = "acct_01kb0zq5p9e8tvm4x2c7h3j001";
+/** As members watch. */
+const NO_KEY = { keyId: "", visibleStart: "", visibleEnd: "" };
 
 test("a cell that does not answer delays only its own watchers", async () => {
   const { database, owner } = store;
@@ -20,8 +22,8 @@ test("a cell that does not answer delays only its own watchers", async () => {
   });
   const drain = new AbortController();
   const watch = new EventWatch({ database: cells, drainSignal: drain.signal, onFailure: () => undefined });
-  const waiting = watch.open(OTHER, "", () => undefined).wait(0n, drain.signal);
-  const watcher = watch.open(ACCOUNT, "", () => undefined);
+  const waiting = watch.open(OTHER, NO_KEY, () => undefined).wait(0n, drain.signal);
+  const watcher = watch.open(ACCOUNT, NO_KEY, () => undefined);
   expect(await watcher.wait(0n, drain.signal)).toBe(1n);
   await owner`UPDATE vx.event_ends SET seq = 2`;
   expect(await watcher.wait(1n, drain.signal)).toBe(2n);

@@ -1505,7 +1505,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION view_webhooks(p_lane smallint, p_account_id text, p_id text) RETURNS SETOF webhook_view; for the server
 -- FUNCTION wake_queues(p_now timestamp with time zone) RETURNS void
 -- FUNCTION warn_of_expiry(p_lane smallint, p_id text) RETURNS void; for the server
--- FUNCTION watched_accounts(p_lanes smallint[], p_account_ids text[], p_seqs bigint[], p_key_ids text[]) RETURNS TABLE(n bigint, seq bigint, ended text); for the server
+-- FUNCTION watched_accounts(p_lanes smallint[], p_account_ids text[], p_seqs bigint[], p_key_ids text[], p_visible text[]) RETURNS TABLE(n bigint, seq bigint, ended text); for the server
 -- FUNCTION webhook_to_test(p_act text, p_lane smallint, p_account_id text, p_id text) RETURNS TABLE(account_id text, url text, secrets text); for the server
 -- FUNCTION window_end(p_period text, p_at timestamp with time zone) RETURNS timestamp with time zone
 -- FUNCTION window_start(p_period text, p_at timestamp with time zone) RETURNS timestamp with time zone

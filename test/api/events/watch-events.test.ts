@@ -133,8 +133,12 @@ describe("over REST", () => {
     await watch.close();
   });
 
-  test("ends when the key is revoked, expires or is not known", async () => {
+  test("ends when the key loses the scope, is revoked or expires", async () => {
     const key = await createTestKey(operator);
+    const lesser = await createTestKey(operator);
+    const limited = await RestWatch.open(lesser, "?types=key.updated");
+    await operator.updateKey({ keyId: lesser.id, scopes: ["generate"] });
+    expect(await limited.error()).toBe("insufficient_scope");
     const revoked = await RestWatch.open(await createTestKey(operator, key), "?types=credit.posted");
     const { apiKey, secret } = await operator.createKey({
       accountId: key.accountId,
@@ -148,6 +152,25 @@ describe("over REST", () => {
     for (const { id: own } of (await operator.listKeys({ accountId: key.accountId })).apiKeys)
       await operator.revokeKey({ keyId: own });
     expect(await revoked.error()).toBe("revoked_api_key");
+  });
+
+  test("ends with the secret that opened it, also after a rotation with an overlap", async () => {
+    const key = await createTestKey(operator);
+    const rotate = (overlapSeconds: number) => operator.rotateKey({ keyId: key.id, overlapSeconds });
+    const first = await RestWatch.open(key, "?after=now&types=credit.posted");
+    const { secret } = await rotate(3_600);
+    const second = await RestWatch.open({ ...key, secret }, "?after=now&types=credit.posted");
+    await credit(key);
+    const streams = [first, second];
+    expect((await Promise.all(streams.map((each) => each.next()))).map(({ type }) => type)).toEqual([
+      "credit.posted",
+      "credit.posted",
+    ]);
+    await rotate(3_600);
+    expect(await first.error()).toBe("expired_api_key");
+    await app.database
+      .owner`UPDATE vx.previous_secrets SET expires_at = clock_timestamp() WHERE key_id = ${key.id}`;
+    expect(await second.error()).toBe("expired_api_key");
   });
 
   test("ends when the key is revoked while there are kept events to read", async () => {
@@ -282,9 +305,9 @@ test("a failure to look for new events is logged once, and watchers get the even
   const watch = await RestWatch.open(key);
   expect((await watch.next()).type).toBe("key.created");
   await owner.unsafe(`
-    ALTER FUNCTION vx.watched_accounts(smallint[], text[], bigint[], text[]) RENAME TO kept_accounts;
+    ALTER FUNCTION vx.watched_accounts(smallint[], text[], bigint[], text[], text[]) RENAME TO kept_accounts;
     CREATE SEQUENCE vx.rounds;
-    CREATE FUNCTION vx.watched_accounts(smallint[], text[], bigint[], text[]) RETURNS TABLE (n bigint, seq bigint, ended text)
+    CREATE FUNCTION vx.watched_accounts(smallint[], text[], bigint[], text[], text[]) RETURNS TABLE (n bigint, seq bigint, ended text)
       LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN PERFORM nextval('vx.rounds'); RAISE EXCEPTION 'broken'; END $$;
     GRANT EXECUTE ON FUNCTION vx.watched_accounts TO PUBLIC`);
   await credit(key);
