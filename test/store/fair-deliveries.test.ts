@@ -62,6 +62,24 @@ test("endpoints with many events that are due take turns with others", async () 
   await deliverer.stop();
 });
 
+test("endpoints of operators that hang leave places for those of accounts", async () => {
+  const { owner } = store;
+  const operators = Array.from({ length: 6 }, (_, i) => `who_${i}`);
+  for (const id of operators) {
+    await addDue(id, 1, 60);
+    await owner`UPDATE vx.webhooks SET lane = 1024, account_id = '' WHERE id = ${id}`;
+    await owner`
+      INSERT INTO vx.webhook_queues (lane, webhook_id, is_of_operators, due_at, is_hanging)
+      VALUES (2, ${id}, true, now() - interval '1 hour', true)`;
+  }
+  const added = Array.from({ length: 5 }, (_, i) => `whk_new${i}`);
+  for (const id of added) await addDue(id, 1, 0);
+  const deliverer = startDeliverer(store.database, () => Promise.withResolvers<Outcome>().promise);
+  await vi.waitFor(() => expect(called).toEqual(expect.arrayContaining(added)), { timeout: 10_000 });
+  expect(called.filter((id) => operators.includes(id))).toHaveLength(4);
+  deliverer.endClaims();
+});
+
 test("attempts whose outcomes a cell does not store take no places from other cells", async () => {
   const { database } = store;
   for (let i = 0; i < 9; i++) await addDue(`whk_first${i}`, 1, 60);

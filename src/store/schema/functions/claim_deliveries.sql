@@ -64,10 +64,12 @@ BEGIN
         WHERE i.lane = f.lane AND i.webhook_id = f.webhook_id AND i.state = 'pending' ORDER BY i.due_at LIMIT 1000) p
       WHERE f.state = 'disabled' AND d.lane = f.lane AND d.webhook_id = f.webhook_id AND d.account_id = p.account_id AND d.seq = p.seq
   ), fast_only AS (
-    SELECT f.*, NOT f.is_slow AND row_number() OVER (PARTITION BY f.is_slow ORDER BY f.ready_at) <= p_fast AS is_fast_only
+    SELECT f.*, NOT f.is_slow AND row_number() OVER (PARTITION BY f.is_slow ORDER BY f.ready_at) <= p_fast AS is_fast_only,
+        row_number() OVER (PARTITION BY f.is_hanging ORDER BY f.ready_at) AS hanging_n
       FROM found f WHERE f.state = 'due'
   ), numbered AS (
     SELECT f.*, row_number() OVER (PARTITION BY f.is_fast_only ORDER BY f.ready_at) AS n FROM fast_only f
+      WHERE NOT f.is_hanging OR f.hanging_n <= p_hanging
   ), chosen AS (
     SELECT n.lane, n.webhook_id, n.state, n.due_at, n.is_fast_only FROM numbered n WHERE n.is_fast_only OR n.n <= p_any
     UNION ALL
