@@ -78,7 +78,8 @@ export async function* auditInSteps(
     findings: [],
   };
   const unowned = await unownedLanes(database);
-  const lanesOfCells = await Promise.all(database.all.map((_, cell) => lanesInUse(database, cell)));
+  const inUse = await lanesInUse(database);
+  const lanesOfCells = inUse.map((lanes, cell) => lanes.filter((lane) => database.owns(cell, lane)));
   const parts = lanesOfCells.flat().length + PARTS_BESIDE_LANES * lanesOfCells.length;
   let partsDone = 0;
   for (const [i, lanes] of lanesOfCells.entries()) {

@@ -6,7 +6,7 @@ import { QUARTER_MS } from "../domain/periods.ts";
 import type { Prices } from "../domain/price.ts";
 import type { Cells } from "./driver/cells.ts";
 import type { EntryRow } from "./ledger.ts";
-import { lanesInUse } from "./named-cell.ts";
+import { allLanesInUse } from "./named-cell.ts";
 import { actionJson, type OperatorAction } from "./operator-log.ts";
 import { arrayOfRates } from "./prices.ts";
 
@@ -49,8 +49,7 @@ export async function* rerate(
   check: () => Promise<void>,
   pieces: typeof PIECES = PIECES,
 ): AsyncGenerator<RerateSum & Account, void> {
-  const lanes = await Promise.all(database.all.map((_, cell) => lanesInUse(database, cell)));
-  for (const lane of lanes.flat().sort((a, b) => a - b)) {
+  for (const lane of await allLanesInUse(database)) {
     for await (const account of accountsWithModel(database, lane, rerating, check, pieces.accounts)) {
       const sum = await rerateAccount(database, action, rerating, account.account_id, check, pieces.entries);
       if (sum.adjusted + sum.refused + sum.skipped > 0n) yield { ...account, ...sum };

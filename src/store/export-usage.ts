@@ -2,7 +2,7 @@ import { laneOfId } from "../domain/lane.ts";
 import { QUARTER_MS, type Quarter } from "../domain/periods.ts";
 import type { Cells } from "./driver/cells.ts";
 import type { EntryPrices } from "./ledger.ts";
-import { lanesInUse } from "./named-cell.ts";
+import { allLanesInUse } from "./named-cell.ts";
 import type { UsageSum } from "./usage-sums.ts";
 
 export type ExportRange = {
@@ -55,9 +55,7 @@ const PIECE_ROWS = 1_000;
 
 /** The lanes that an export reads. */
 export async function exportLanes(database: Cells, { accountId }: ExportRange): Promise<number[]> {
-  if (accountId !== "") return [laneOfId(accountId)];
-  const lanes = await Promise.all(database.all.map((_, cell) => lanesInUse(database, cell)));
-  return lanes.flat().sort((a, b) => a - b);
+  return accountId === "" ? await allLanesInUse(database) : [laneOfId(accountId)];
 }
 
 /** The sums of a lane by account and time, piece by piece. */

@@ -28,8 +28,17 @@ function withName(error: unknown, cell: string): unknown {
   });
 }
 
-/** The lanes of a cell that have accounts, holds or ledger rows. */
-export async function lanesInUse(database: ReadCells, cell: number): Promise<Lane[]> {
-  const rows = await namedCell(database, cell).call<{ lanes_in_use: Lane }>("lanes_in_use");
-  return rows.map((row) => row.lanes_in_use).filter((lane) => database.owns(cell, lane));
+/** The lanes of each cell that have accounts, holds or ledger rows. A cell may have old rows of a lane that it gave up. */
+export function lanesInUse(database: ReadCells): Promise<Lane[][]> {
+  return Promise.all(
+    database.all.map(async (_, cell) => {
+      const rows = await namedCell(database, cell).call<{ lanes_in_use: Lane }>("lanes_in_use");
+      return rows.map((row) => row.lanes_in_use);
+    }),
+  );
+}
+
+/** The lanes that are in use in any cell, in ascending order. Those that no cell owns now are among them. */
+export async function allLanesInUse(database: ReadCells): Promise<Lane[]> {
+  return [...new Set((await lanesInUse(database)).flat())].sort((a, b) => a - b);
 }

@@ -1,7 +1,9 @@
 import { randomUUID } from "node:crypto";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, inject, test, vi } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
+import { QUARTER_MS } from "../../src/domain/periods.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { type CellDatabase, createTwoCells, moveLane, writeCellsFile } from "../support/cells.ts";
 import { createTestDatabase } from "../support/database.ts";
@@ -242,6 +244,39 @@ test("an attempt at a delivery that ends after its lane moved is stored in the n
   } finally {
     await receiver.stop();
   }
+});
+
+test("a re-rating and an export wait for lanes that no cell owns for a moment", async () => {
+  const key = await keyOf((lane) => lane < 512);
+  expect((await generate(key)).status).toBe(200);
+  const lane = laneOfId(key.accountId);
+  const { owner } = cells[0];
+  const setOwned = (isOwned: boolean) =>
+    owner`UPDATE vx.lanes SET is_owned = ${isOwned}, epoch = epoch + 1 WHERE lane = ${lane}`;
+  const [{ start, end }] = await owner<[{ start: bigint; end: bigint }]>`
+    SELECT min(quarter) AS start, max(quarter) + 1 AS end FROM vx.usage_quarters WHERE account_id = ${key.accountId}`;
+  const timeOf = (quarter: bigint) => timestampFromMs(Number(quarter) * QUARTER_MS);
+  const range = { from: timeOf(start), to: timeOf(end) };
+  const corrected: string[] = [];
+  const correct = async () => {
+    const rerating = { model: "vx-sandbox-small", ...range, reason: "test", apply: true };
+    for await (const { accountId } of operator.rerate({ ...rerating, prices: {} })) corrected.push(accountId);
+  };
+  let file = "";
+  const exportAll = async () => {
+    for await (const { text } of operator.exportUsage({ ...range, format: "csv" })) file += text;
+  };
+  await setOwned(false);
+  const call = me(key);
+  // Once the server knows that no cell owns the lane.
+  const listed = async () => (await operator.listAccounts({ pageSize: 1_000 })).accounts.map(({ id }) => id);
+  await expect.poll(listed).not.toContain(key.accountId);
+  const running = Promise.all([correct(), exportAll()]);
+  await setOwned(true);
+  await running;
+  expect((await call).status).toBe(200);
+  expect(corrected).toContain(key.accountId);
+  expect(file).toContain(key.accountId);
 });
 
 test("a cell that is added to the file is used as soon as a lane has no other owner, but not under another name", async () => {

@@ -6,6 +6,7 @@ CREATE OR REPLACE FUNCTION accounts_with_model(
   LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 BEGIN
+  PERFORM require_lane(p_lane);
   -- As a value, the query about the usage reads the sums of one account; EXISTS may read those of all.
   RETURN QUERY SELECT a.id, a.name, (
       SELECT true FROM usage_quarters u WHERE u.lane = p_lane AND u.account_id = a.id AND u.quarter >= p_from AND u.quarter < p_end

@@ -12,6 +12,7 @@ CREATE OR REPLACE FUNCTION export_movements(
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
 AS $$
 BEGIN
+  PERFORM require_lane(p_lane);
   RETURN QUERY
   SELECT l.account_id, a.name, l.seq, l.id, l.kind, l.amount_micros, l.reason, l.created_at,
          coalesce((SELECT g.is_promotional FROM grants g WHERE g.lane = l.lane AND g.account_id = l.account_id AND g.seq = l.seq), false)

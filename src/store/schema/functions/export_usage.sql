@@ -33,6 +33,7 @@ DECLARE
   v_upstream text;
   r record;
 BEGIN
+  PERFORM require_lane(p_lane);
   FOR r IN
     SELECT a.id, a.name FROM accounts a
     WHERE a.lane = p_lane AND a.id >= v_first_id AND (p_account_id = '' OR a.id = p_account_id) ORDER BY a.id

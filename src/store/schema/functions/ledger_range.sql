@@ -9,6 +9,7 @@ AS $$
 DECLARE
   v_last bigint := coalesce((SELECT a.last_seq FROM accounts a WHERE a.lane = p_lane AND a.id = p_account_id), 0);
 BEGIN
+  PERFORM require_lane(p_lane);
   first_seq := CASE WHEN p_from IS NULL THEN
       1 + coalesce((SELECT h.seq FROM archived_heads(p_lane, p_account_id, p_account_id) h), 0)
     ELSE seq_at(p_lane, p_account_id, p_from, v_last) END;
