@@ -6,6 +6,7 @@ import { Segmented } from "../shared/segmented.tsx";
 import { Stat, Stats } from "../shared/stat.tsx";
 import { ZoneNote } from "../shared/time.tsx";
 import { UsageCard, UsageStats } from "../shared/usage-card.tsx";
+import { lastDays } from "../shared/usage-range.tsx";
 import { UsageSums } from "../shared/usage-sums.tsx";
 import { RANGES, type UsageView, usageViewOf, useUsage } from "../shared/usage-view.ts";
 import { useQuery } from "../shared/use-query.ts";
@@ -22,7 +23,7 @@ type OverviewProps = { readonly viewer: Viewer; readonly params: URLSearchParams
 /** The balance, and the usage of the last days. */
 export function OverviewSection({ viewer, params }: OverviewProps) {
   const view = usageViewOf(params, SPLITS);
-  const usage = useUsage(usageOf(viewer), view, "");
+  const usage = useUsage(usageOf(viewer), view, "", lastDays(Number(view.range)));
   // The balance is read again with the usage.
   const { data: account = viewer.account } = useQuery(
     async (signal) => viewer.account && (await viewer.accountService.getAccount({}, { signal })),
@@ -62,13 +63,14 @@ export function OverviewSection({ viewer, params }: OverviewProps) {
       </Stats>
       <Credits grants={account?.grants ?? []} />
       <Stats>
-        <UsageStats usage={usage} range={view.range} costName="Spent" />
+        <UsageStats usage={usage} costName={`Spent in ${view.range} days`} />
       </Stats>
       <UsageCard
         usage={usage}
         view={view}
         splits={SPLITS}
         onChange={show}
+        emptyTitle={`No usage in the last ${view.range} days`}
         empty={
           <p>
             Charged calls appear here at once. <a href="/">See how to make a call</a>

@@ -35,7 +35,9 @@ export function AccountFilter({ section, value }: AccountFilterProps) {
       shown={value === "" ? "" : (account?.name ?? value)}
       first={[ALL]}
       // The models and keys of another account are others.
-      onSelect={(id) => changeParams(section, { account: id, key: "", target: "", entry: "" })}
+      onSelect={(id) =>
+        changeParams(section, { account: id, key: "", keys: "", models: "", target: "", entry: "" })
+      }
     />
   );
 }

@@ -3,7 +3,7 @@ import type { AccountUsageRow } from "../../gen/vx/admin/v1/admin_pb.js";
 import { type Column, PagedTable } from "../shared/data-table.tsx";
 import { Money, numberText } from "../shared/money.tsx";
 import { EmptyState } from "../shared/states.tsx";
-import { lastDays } from "../shared/usage.ts";
+import { periodsOf, type Range } from "../shared/usage-range.tsx";
 import { usePages } from "../shared/use-pages.ts";
 import { useApi } from "./operator-session.ts";
 
@@ -40,24 +40,28 @@ const COLUMNS: readonly Column<AccountUsageRow>[] = [
 type MarginTableProps = {
   /** Empty for all accounts. */
   readonly accountId: string;
-  readonly days: number;
+  readonly range: Range;
 };
 
-/** The revenue, cost and margin of the last days, by model and upstream. */
-export function MarginTable({ accountId, days }: MarginTableProps) {
+/** The revenue, cost and margin of a range, by model and upstream. */
+export function MarginTable({ accountId, range }: MarginTableProps) {
   const api = useApi();
-  const pages = usePages(async (pageToken, signal) => {
-    const [first = new Date()] = lastDays(days, new Date());
-    const request = {
-      accountId,
-      from: timestampFromDate(first),
-      groupBy: ["model", "upstream"],
-      pageToken,
-      pageSize: 25,
-    };
-    const { rows, nextPageToken } = await api.getUsage(request, { signal });
-    return { rows, nextPageToken };
-  }, `${accountId} ${days}`);
+  const pages = usePages(
+    async (pageToken, signal) => {
+      const { starts, end } = periodsOf(range);
+      const request = {
+        accountId,
+        from: timestampFromDate(starts[0] ?? end),
+        to: timestampFromDate(end),
+        groupBy: ["model", "upstream"],
+        pageToken,
+        pageSize: 25,
+      };
+      const { rows, nextPageToken } = await api.getUsage(request, { signal });
+      return { rows, nextPageToken };
+    },
+    JSON.stringify([accountId, range]),
+  );
   return (
     <section>
       <h2>Margin</h2>
@@ -69,8 +73,8 @@ export function MarginTable({ accountId, days }: MarginTableProps) {
         empty={<EmptyState title="No charged calls" />}
       />
       <p class="muted small">
-        The cost is that of upstreams with a “cost” in models.yaml. Calls that were not charged have no cost
-        here.
+        The margin is that of all models and keys in the range. The cost is that of upstreams with a “cost” in
+        models.yaml. Calls that were not charged have no cost here.
       </p>
     </section>
   );

@@ -1,17 +1,16 @@
 import { PageHeader } from "../shared/frame.tsx";
-import { UsageReport } from "./usage-report.tsx";
+import { AccountFilter } from "./account-filter.tsx";
+import { OperatorUsage } from "./usage-report.tsx";
 
-/** The revenue, requests and tokens of all accounts. */
+/** The revenue, requests and tokens of all accounts, or of one. */
 export function UsageSection({ params }: { readonly params: URLSearchParams }) {
+  const account = params.get("account") ?? "";
   return (
-    <UsageReport
-      accountId=""
-      splits={["model", "account", "key"]}
-      section="usage"
-      params={params}
-      costName="Revenue"
-    >
-      {(range) => <PageHeader title="Usage">{range}</PageHeader>}
-    </UsageReport>
+    <>
+      <PageHeader title="Usage" />
+      <OperatorUsage accountId={account} section="usage" params={params} costName="Revenue">
+        <AccountFilter section="usage" value={account} />
+      </OperatorUsage>
+    </>
   );
 }

@@ -5,6 +5,7 @@ import { accountEventText, eventDetails } from "./account-event-text.ts";
 import { type Column, PagedTable } from "./data-table.tsx";
 import { Detail, Details, IdDetail } from "./details.tsx";
 import { Dialog } from "./dialog.tsx";
+import { EventJson } from "./event-json.tsx";
 import { SelectFilter } from "./filter-fields.tsx";
 import { EmptyState } from "./states.tsx";
 import { longTimeText, Time, ZoneNote } from "./time.tsx";
@@ -134,6 +135,7 @@ function EventDialog({ event, accountHref, onClose }: EventDialogProps) {
         )}
         <IdDetail name="Event id" id={event.id} />
       </Details>
+      <EventJson event={event} />
     </Dialog>
   );
 }

@@ -5,7 +5,12 @@ import { type Column, DataTable } from "./data-table.tsx";
 
 export type Series = { readonly name: string; readonly values: readonly bigint[] };
 
-type Point = { readonly label: string; readonly shortLabel: string };
+type Point = {
+  readonly label: string;
+  readonly shortLabel: string;
+  /** The axis names points whose places are multiples of a step. */
+  readonly place: number;
+};
 
 type BarChartProps = {
   /** What the chart shows: "Cost by day and model". */
@@ -13,6 +18,7 @@ type BarChartProps = {
   /** What a point is: "Day". */
   readonly pointName: string;
   readonly points: readonly Point[];
+  readonly steps: readonly number[];
   /** One value for each point, not negative. The first is at the bottom of the bars. */
   readonly series: readonly Series[];
   readonly format: (value: bigint) => string;
@@ -93,7 +99,7 @@ function stacked({ points, series }: BarChartProps): uPlot.AlignedData {
 }
 
 function optionsOf(
-  { points, series, formatTick }: BarChartProps,
+  { points, steps, series, formatTick }: BarChartProps,
   element: HTMLElement,
   onHover: (hovered: Hovered | undefined) => void,
 ): uPlot.Options {
@@ -118,7 +124,9 @@ function optionsOf(
         grid: { show: false },
         size: 32,
         space: 64,
-        incrs: [1, 2, 3, 5, 7, 10, 14, 15, 30, 60, 90],
+        incrs: [...steps],
+        splits: (_chart, _axis, _min, _max, step) =>
+          points.flatMap(({ place }, index) => (place % step === 0 ? [index] : [])),
         values: (_chart, splits) => splits.map((index) => points[index]?.shortLabel ?? ""),
       },
       {
@@ -167,7 +175,7 @@ function Legend({ series }: { readonly series: readonly Series[] }) {
   return (
     <ul class="legend small">
       {series.map(({ name }, index) => (
-        <li key={name}>
+        <li key={index}>
           <Swatch index={index} />
           <span class="wrap">{name}</span>
         </li>
@@ -208,7 +216,7 @@ function Tooltip({ points, series, format, hovered }: TooltipProps) {
       </div>
       {series.length > 1 &&
         shown.map(({ name, place, value }) => (
-          <div key={name} class="tooltip-row">
+          <div key={place} class="tooltip-row">
             <Swatch index={place} />
             <span class="tooltip-name">{name}</span>
             <span>{format(value)}</span>
@@ -218,7 +226,7 @@ function Tooltip({ points, series, format, hovered }: TooltipProps) {
   );
 }
 
-function ValueTable(props: Omit<BarChartProps, "formatTick">) {
+function ValueTable(props: Omit<BarChartProps, "formatTick" | "steps">) {
   const { label, pointName, points, series, format, onSelect } = props;
   type Row = Point & { readonly index: number };
   const columns: Column<Row>[] = [
@@ -243,7 +251,7 @@ function ValueTable(props: Omit<BarChartProps, "formatTick">) {
   const rows = points.map((point, index) => ({ ...point, index }));
   return (
     <div class="panel">
-      <DataTable caption={label} columns={columns} rows={rows} keyOf={(row) => row.label} />
+      <DataTable caption={label} columns={columns} rows={rows} keyOf={({ index }) => String(index)} />
     </div>
   );
 }

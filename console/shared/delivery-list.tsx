@@ -5,6 +5,7 @@ import { Button } from "./button.tsx";
 import { type Column, PagedTable } from "./data-table.tsx";
 import { Detail, Details, IdDetail } from "./details.tsx";
 import { Dialog } from "./dialog.tsx";
+import { EventJson } from "./event-json.tsx";
 import { Field } from "./field.tsx";
 import { SelectFilter } from "./filter-fields.tsx";
 import { numberText } from "./money.tsx";
@@ -165,10 +166,10 @@ export function OutcomeDetails({ outcome }: { readonly outcome: DeliveryOutcome 
 type DeliveryDialogProps = { readonly delivery: Delivery; readonly onClose: () => void };
 
 function DeliveryDialog({ delivery, onClose }: DeliveryDialogProps) {
-  const { eventId, accountId, seq, createdAt, state, attempts, attemptedAt, nextAttemptAt, outcome } =
-    delivery;
+  const { eventId, type, accountId, seq, data, createdAt } = delivery;
+  const { state, attempts, attemptedAt, nextAttemptAt, outcome } = delivery;
   return (
-    <Dialog title={delivery.type} onClose={onClose}>
+    <Dialog title={type} onClose={onClose}>
       <Details isInDialog>
         <Detail name="State">{state}</Detail>
         <Detail name="Attempts">{numberText(attempts)}</Detail>
@@ -180,6 +181,9 @@ function DeliveryDialog({ delivery, onClose }: DeliveryDialogProps) {
         <IdDetail name="Account id" id={accountId} />
         <IdDetail name="Event id" id={eventId} />
       </Details>
+      {data && (
+        <EventJson event={{ id: eventId, type, accountId, seq, data, ...(createdAt && { createdAt }) }} />
+      )}
     </Dialog>
   );
 }

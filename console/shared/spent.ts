@@ -1,6 +1,6 @@
 import { type Timestamp, timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { ZONE } from "./time.tsx";
-import { lastDays, type UsageSource } from "./usage.ts";
+import type { UsageSource } from "./usage.ts";
 
 /** The days from which the present rate is computed: a week, so that weekends count. */
 export const RATE_DAYS = 7;
@@ -10,7 +10,7 @@ export async function spentOf({ list }: UsageSource, signal: AbortSignal) {
   const now = new Date();
   const today = new Date(now.getFullYear(), now.getMonth(), now.getDate());
   const month = new Date(now.getFullYear(), now.getMonth(), 1);
-  const [week = today] = lastDays(RATE_DAYS, now);
+  const week = new Date(now.getFullYear(), now.getMonth(), now.getDate() - RATE_DAYS + 1);
   const from = timestampFromDate(week < month ? week : month);
   const request = { from, groupBy: ["day"], tz: ZONE, pageSize: 100, pageToken: "" };
   const { rows } = await list(request, { signal });

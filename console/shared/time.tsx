@@ -43,6 +43,16 @@ export function shortDayText(date: Date): string {
   return DAY_OF_YEAR.format(date);
 }
 
+/** "Nov 22, 2026, 09:00" */
+export function hourText(date: Date): string {
+  return `${dayText(date)}, ${isoMinute(date).slice(11)}`;
+}
+
+/** "09:00", and "Nov 22" at midnight */
+export function shortHourText(date: Date): string {
+  return date.getHours() === 0 ? shortDayText(date) : isoMinute(date).slice(11);
+}
+
 /** "2026-11-22", in the zone of the viewer. */
 export function isoDay(date: Date): string {
   const two = (number: number) => number.toString().padStart(2, "0");

@@ -5,6 +5,7 @@ import { Stat } from "./stat.tsx";
 import { EmptyState, ErrorState, Skeleton } from "./states.tsx";
 import type { Group, Measure, Split, SplitUsage } from "./usage.ts";
 import { UsageChart } from "./usage-chart.tsx";
+import type { Periods } from "./usage-range.tsx";
 import { type LoadedUsage, MEASURES, SPLITS, type UsageView } from "./usage-view.ts";
 
 type UsageCardProps = {
@@ -12,16 +13,21 @@ type UsageCardProps = {
   readonly view: UsageView;
   readonly splits: readonly Split[];
   readonly onChange: (part: Partial<UsageView>) => void;
-  /** What to do if there is no usage. */
+  /** What to show if there is no usage. */
+  readonly emptyTitle: string;
   readonly empty: ComponentChildren;
+  readonly onSelect?: ((start: Date) => void) | undefined;
+  /** Something between the heading and the chart. */
+  readonly children?: ComponentChildren;
 };
 
-/** The usage of each day as a chart. */
-export function UsageCard({ usage, view, splits, onChange, empty }: UsageCardProps) {
+/** The usage of each day or hour as a chart. */
+export function UsageCard(props: UsageCardProps) {
+  const { usage, view, splits, onChange, emptyTitle, empty, onSelect, children } = props;
   return (
     <section class="card usage" aria-labelledby="usage" aria-busy={usage.isLoading}>
       <div class="usage-header">
-        <h2 id="usage">Usage by day</h2>
+        <h2 id="usage">Usage by {usage.data?.periods.unit ?? "day"}</h2>
         <div class="page-actions">
           <Segmented
             label="Measure"
@@ -37,28 +43,35 @@ export function UsageCard({ usage, view, splits, onChange, empty }: UsageCardPro
           />
         </div>
       </div>
+      {children}
       {usage.problem ? (
         <ErrorState problem={usage.problem} onRetry={usage.reload} />
       ) : usage.data === undefined ? (
         <Skeleton width="100%" height="20rem" />
       ) : (
-        <UsageOfDays {...usage.data} groups={usage.groups} measure={view.measure} empty={empty} />
+        <LoadedChart
+          {...usage.data}
+          groups={usage.groups}
+          measure={view.measure}
+          emptyTitle={emptyTitle}
+          empty={empty}
+          onSelect={onSelect}
+        />
       )}
     </section>
   );
 }
 
-type UsageOfDaysProps = {
+type LoadedChartProps = Pick<UsageCardProps, "emptyTitle" | "empty" | "onSelect"> & {
   readonly rows: readonly SplitUsage[] | undefined;
   readonly groups: readonly Group[];
   readonly names: ReadonlyMap<string, string>;
-  readonly days: readonly Date[];
+  readonly periods: Periods;
   readonly split: Split;
   readonly measure: Measure;
-  readonly empty: ComponentChildren;
 };
 
-function UsageOfDays({ rows, empty, ...chart }: UsageOfDaysProps) {
+function LoadedChart({ rows, emptyTitle, empty, ...chart }: LoadedChartProps) {
   if (rows === undefined) {
     return (
       <EmptyState title="Too much to show">
@@ -67,37 +80,37 @@ function UsageOfDays({ rows, empty, ...chart }: UsageOfDaysProps) {
     );
   }
   if (rows.length > 0) return <UsageChart rows={rows} {...chart} />;
-  return <EmptyState title={`No usage in the last ${chart.days.length} days`}>{empty}</EmptyState>;
+  return <EmptyState title={emptyTitle}>{empty}</EmptyState>;
 }
 
 type UsageStatsProps = {
   readonly usage: LoadedUsage;
-  readonly range: string;
-  /** What the cost is called: "Spent". */
+  /** What the cost is called: "Spent in 30 days". */
   readonly costName: string;
 };
 
 /** The sums of the range. */
-export function UsageStats({ usage, range, costName }: UsageStatsProps) {
+export function UsageStats({ usage, costName }: UsageStatsProps) {
   const rows = usage.problem ? [] : usage.data?.rows;
   const sum = (value: (row: SplitUsage) => bigint) => rows?.reduce((total, row) => total + value(row), 0n);
+  const text = (value: (row: SplitUsage) => bigint) => {
+    const total = sum(value);
+    return total === undefined ? undefined : numberText(total);
+  };
   const cost = sum((row) => row.costMicros);
-  const requests = sum((row) => row.requests);
-  const input = sum((row) => row.inputTokens);
-  const output = sum((row) => row.outputTokens);
   return (
     <>
+      <Stat label={costName} value={cost === undefined ? undefined : <Money micros={cost} />} />
+      <Stat label="Requests" value={text((row) => row.requests)} />
       <Stat
-        label={`${costName} in ${range} days`}
-        value={cost === undefined ? undefined : <Money micros={cost} />}
+        label="Input tokens"
+        value={text((row) => row.inputTokens)}
+        note={rows && `${text((row) => row.cachedInputTokens)} from the cache`}
       />
-      <Stat label="Requests" value={requests === undefined ? undefined : numberText(requests)} />
       <Stat
-        label="Tokens"
-        value={input === undefined || output === undefined ? undefined : numberText(input + output)}
-        note={
-          input !== undefined && output !== undefined && `${numberText(input)} in, ${numberText(output)} out`
-        }
+        label="Output tokens"
+        value={text((row) => row.outputTokens)}
+        note={rows && `${text((row) => row.reasoningTokens)} for reasoning`}
       />
     </>
   );

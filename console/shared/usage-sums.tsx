@@ -1,11 +1,14 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { MAX_SERIES, Swatch } from "./bar-chart.tsx";
 import { Button } from "./button.tsx";
+import { capitalized } from "./capitalized.ts";
 import { csvOf, download } from "./csv.ts";
 import { type Column, DataTable } from "./data-table.tsx";
 import { Money, numberText } from "./money.tsx";
-import { isoDay } from "./time.tsx";
-import type { Group, Split, SplitUsage } from "./usage.ts";
+import { isoDay, isoMinute } from "./time.tsx";
+import { type Group, groupsOf, type Split, type SplitUsage } from "./usage.ts";
+import type { Periods } from "./usage-range.tsx";
+import { NOUNS } from "./usage-view.ts";
 
 type UsageSumsProps = {
   readonly rows: readonly SplitUsage[];
@@ -13,27 +16,39 @@ type UsageSumsProps = {
   readonly groups: readonly Group[];
   readonly split: Split;
   readonly names: ReadonlyMap<string, string>;
+  readonly periods: Periods;
   /** The address of what the usage is divided by, if it has a page. */
-  readonly hrefOf?: (id: string) => string;
+  readonly hrefOf?: ((id: string) => string) | undefined;
 };
 
 type Row = Group & { readonly place: number };
 
-const TITLES: Readonly<Record<Split, string>> = { model: "Model", key: "Key", account: "Account" };
+const MAX_ROWS = 100;
 
-/** The sums of each group, with the color that it has in the chart. */
-export function UsageSums({ rows, groups, split, names, hrefOf }: UsageSumsProps) {
+/** The sums of each group, with the color that it has in the chart; after the highest ones, those of all others together. */
+export function UsageSums({ rows, groups, split, names, periods, hrefOf }: UsageSumsProps) {
+  const rest = groups.slice(MAX_ROWS);
+  const others = groupsOf(
+    rest.map((group) => ({ ...group, id: "" })),
+    "cost",
+  );
   const nameOf = (id: string) => names.get(id) ?? id;
-  const save = () => download(`usage-by-${split}.csv`, [usageCsv(rows, split, names)]);
+  const save = () => download(`usage-by-${split}.csv`, [usageCsv(rows, split, names, periods)]);
   const columns: readonly Column<Row>[] = [
     {
-      header: TITLES[split],
+      header: capitalized(NOUNS[split]),
       isRowHeader: true,
       cell: ({ id, place }) => (
         <>
           {groups.length > 1 && <Swatch index={placeInChart(place, groups.length)} />}{" "}
-          {hrefOf ? <a href={hrefOf(id)}>{nameOf(id)}</a> : nameOf(id)}
-          {nameOf(id) !== id && (
+          {place === MAX_ROWS ? (
+            `${numberText(rest.length)} others`
+          ) : hrefOf ? (
+            <a href={hrefOf(id)}>{nameOf(id)}</a>
+          ) : (
+            nameOf(id)
+          )}
+          {place < MAX_ROWS && id !== "" && nameOf(id) !== id && (
             <div>
               <code class="muted">{id}</code>
             </div>
@@ -49,15 +64,15 @@ export function UsageSums({ rows, groups, split, names, hrefOf }: UsageSumsProps
   return (
     <section class="usage" aria-labelledby="sums">
       <div class="usage-header">
-        <h2 id="sums">Usage by {split}</h2>
+        <h2 id="sums">Usage by {NOUNS[split]}</h2>
         <Button onClick={save}>Download CSV</Button>
       </div>
       <div class="panel">
         <DataTable
-          caption={`Usage by ${split}`}
+          caption={`Usage by ${NOUNS[split]}`}
           columns={columns}
-          rows={groups.map((group, place) => ({ ...group, place }))}
-          keyOf={({ id }) => id}
+          rows={[...groups.slice(0, MAX_ROWS), ...others].map((group, place) => ({ ...group, place }))}
+          keyOf={({ place }) => String(place)}
         />
       </div>
     </section>
@@ -69,13 +84,20 @@ function placeInChart(place: number, groups: number): number {
   return groups > MAX_SERIES ? Math.min(place, MAX_SERIES - 1) : place;
 }
 
-/** The sums of each day. */
-function usageCsv(rows: readonly SplitUsage[], split: Split, names: ReadonlyMap<string, string>): string {
-  const header = ["day", ...(split === "model" ? ["model"] : [`${split}_id`, `${split}_name`]), ...COUNTS];
+/** The sums of each day or hour. */
+function usageCsv(
+  rows: readonly SplitUsage[],
+  split: Split,
+  names: ReadonlyMap<string, string>,
+  { unit }: Periods,
+): string {
+  const hasNames = split === "key" || split === "account";
+  const header = [unit, ...(hasNames ? [`${split}_id`, `${split}_name`] : [split]), ...COUNTS];
+  const startText = unit === "day" ? isoDay : isoMinute;
   const lines = rows.map((row) => [
-    row.start ? isoDay(timestampDate(row.start)) : "",
+    row.start ? startText(timestampDate(row.start)) : "",
     row.id,
-    ...(split === "model" ? [] : [names.get(row.id) ?? ""]),
+    ...(hasNames ? [names.get(row.id) ?? ""] : []),
     row.requests,
     row.inputTokens,
     row.cachedInputTokens,

@@ -2,12 +2,13 @@ import { useMemo } from "preact/hooks";
 import {
   type Group,
   groupsOf,
-  lastDays,
   loadUsage,
   type Measure,
+  mergeUsage,
   type Split,
   type UsageSource,
 } from "./usage.ts";
+import { periodsOf, type Range } from "./usage-range.tsx";
 import { useQuery } from "./use-query.ts";
 
 export const RANGES = [
@@ -20,7 +21,16 @@ export const SPLITS = {
   model: { value: "model", text: "By model" },
   key: { value: "key", text: "By key" },
   account: { value: "account", text: "By account" },
+  user: { value: "user", text: "By end user" },
 } as const;
+
+/** What the usage is divided by, in a sentence. */
+export const NOUNS: Readonly<Record<Split, string>> = {
+  model: "model",
+  key: "key",
+  account: "account",
+  user: "end user",
+};
 
 export const MEASURES = [
   { value: "cost", text: "Cost" },
@@ -54,26 +64,42 @@ export function usageViewOf(params: URLSearchParams, splits: readonly [Split, ..
   };
 }
 
-/** Loads the usage of a view. `id` identifies the source. */
-export function useUsage(source: UsageSource, view: UsageView, id: string) {
+/** The models and keys whose usage is shown; none stand for all. */
+export type UsageFilter = Readonly<Record<"model" | "key", readonly string[]>>;
+
+const ALL: UsageFilter = { model: [], key: [] };
+
+/** Loads the usage of a range. `id` identifies the source. */
+export function useUsage(
+  source: UsageSource,
+  { split, measure }: Pick<UsageView, "split" | "measure">,
+  id: string,
+  range: Range,
+  filter = ALL,
+) {
   const query = useQuery(
     async (signal) => {
-      const { range, split } = view;
-      const days = lastDays(Number(range), new Date());
-      const [first = new Date()] = days;
-      const [known, rows] = await Promise.all([
+      const periods = periodsOf(range);
+      const others = (["model", "key"] as const).filter((one) => one !== split && filter[one].length > 0);
+      const [known, loaded] = await Promise.all([
         source.namesOf?.(split),
-        loadUsage(source, [split], { from: first }, signal),
+        loadUsage(source, [split, ...others], periods, signal),
       ]);
+      const isShown = (ids: readonly string[], one: string) => ids.length === 0 || ids.includes(one);
+      const rows =
+        loaded &&
+        mergeUsage(
+          loaded.filter(({ model, keyId }) => isShown(filter.model, model) && isShown(filter.key, keyId)),
+        );
       const names = new Map(known);
       for (const { id, name } of rows ?? []) if (name !== "") names.set(id, name);
-      return { rows, names, days, split };
+      return { rows, names, periods, split };
     },
-    [view.split, view.range, id],
+    [split, range.from, range.to, JSON.stringify(filter), id],
   );
   const groups: readonly Group[] = useMemo(
-    () => groupsOf(query.data?.rows ?? [], view.measure),
-    [query.data, view.measure],
+    () => groupsOf(query.data?.rows ?? [], measure),
+    [query.data, measure],
   );
   return { ...query, groups };
 }

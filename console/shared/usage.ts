@@ -2,9 +2,10 @@ import { type Timestamp, timestampDate, timestampFromDate } from "@bufbuild/prot
 import type { UsageRow } from "../../gen/vx/v1/usage_pb.js";
 import { MAX_SERIES, type Series } from "./bar-chart.tsx";
 import { ZONE } from "./time.tsx";
+import type { Periods } from "./usage-range.tsx";
 
-/** The usage of a day has a row for each of these. */
-export type Split = "model" | "key" | "account";
+/** The usage of a day or an hour has a row for each of these. */
+export type Split = "model" | "key" | "account" | "user";
 
 /** Where usage comes from. */
 export type UsageSource = {
@@ -34,9 +35,9 @@ type ListedUsage = {
   readonly keyName: string;
 };
 
-/** The usage of a day by one model, key or account. */
+/** The usage of a day or an hour by one model, key, account or end user. */
 export type SplitUsage = Omit<UsageRow, "$typeName"> & {
-  /** The id of the model, key or account. */
+  /** The id of the model, key, account or end user. */
   readonly id: string;
   /** Empty if it is not known. */
   readonly name: string;
@@ -44,7 +45,7 @@ export type SplitUsage = Omit<UsageRow, "$typeName"> & {
 
 export type Measure = "cost" | "requests" | "tokens";
 
-/** The usage of one model, key or account in the whole range. */
+/** The usage of one model, key, account or end user in the whole range. */
 export type Group = Sums & Pick<SplitUsage, "id">;
 
 type Sums = Pick<UsageRow, "requests" | "inputTokens" | "outputTokens" | "costMicros">;
@@ -59,24 +60,21 @@ const MEASURES: Readonly<Record<Measure, (sums: Sums) => bigint>> = {
   tokens: ({ inputTokens, outputTokens }) => inputTokens + outputTokens,
 };
 
-/** The last days in the zone of the viewer, today included, by their starts. */
-export function lastDays(count: number, now: Date): Date[] {
-  const [year, month, day] = [now.getFullYear(), now.getMonth(), now.getDate()];
-  return Array.from({ length: count }, (_, index) => new Date(year, month, day - count + 1 + index));
-}
-
-/** The usage since the day, by day and groups, the first of which identifies a row; undefined if it is too much to show. */
+/**
+ * The usage of each period, or of all together without a unit, by groups, the first of which identifies a row; undefined if it is too
+ * much to show.
+ */
 export async function loadUsage(
   { list }: UsageSource,
   splits: readonly [Split, ...Split[]],
-  { from, to }: { readonly from: Date; readonly to?: Date },
+  { unit, starts, end }: Omit<Periods, "unit"> & { readonly unit?: Periods["unit"] | undefined },
   signal: AbortSignal,
 ): Promise<readonly SplitUsage[] | undefined> {
   const [split] = splits;
   const request = {
-    from: timestampFromDate(from),
-    ...(to && { to: timestampFromDate(to) }),
-    groupBy: ["day", ...splits],
+    from: timestampFromDate(starts[0] ?? end),
+    to: timestampFromDate(end),
+    groupBy: [...(unit ? [unit] : []), ...splits],
     tz: ZONE,
     pageSize: PAGE_SIZE,
   };
@@ -91,12 +89,11 @@ export async function loadUsage(
   return undefined;
 }
 
-/** The usage of each day by one of the values that divide it, from rows that are divided further. */
-export function mergeUsage(rows: readonly SplitUsage[], split: "model" | "key"): SplitUsage[] {
+/** Adds up rows that are divided further than by their ids. */
+export function mergeUsage(rows: readonly SplitUsage[]): SplitUsage[] {
   const merged = new Map<string, SplitUsage>();
   for (const row of rows) {
-    const id = split === "model" ? row.model : row.keyId;
-    const place = `${row.start?.seconds} ${id}`;
+    const place = `${row.start?.seconds} ${row.id}`;
     const before = merged.get(place);
     const sum = (
       name:
@@ -109,7 +106,6 @@ export function mergeUsage(rows: readonly SplitUsage[], split: "model" | "key"):
     ) => row[name] + (before?.[name] ?? 0n);
     merged.set(place, {
       ...row,
-      id,
       requests: sum("requests"),
       inputTokens: sum("inputTokens"),
       cachedInputTokens: sum("cachedInputTokens"),
@@ -122,7 +118,7 @@ export function mergeUsage(rows: readonly SplitUsage[], split: "model" | "key"):
 }
 
 /** The sums of each group, the highest first. */
-export function groupsOf(rows: readonly SplitUsage[], measure: Measure): Group[] {
+export function groupsOf(rows: readonly Group[], measure: Measure): Group[] {
   const sums = new Map<string, Group>();
   for (const row of rows) {
     const { id } = row;
@@ -144,22 +140,22 @@ export function seriesOf(
   rows: readonly SplitUsage[],
   groups: readonly Group[],
   options: {
-    readonly days: readonly Date[];
+    readonly starts: readonly Date[];
     readonly measure: Measure;
     readonly nameOf: (id: string) => string;
   },
 ): Series[] {
-  const { days, measure, nameOf } = options;
-  const indexes = new Map(days.map((day, index) => [day.toDateString(), index]));
+  const { starts, measure, nameOf } = options;
   const shown = groups.length > MAX_SERIES ? groups.slice(0, MAX_SERIES - 1) : groups;
   const places = new Map(shown.map(({ id }, place) => [id, place]));
   const names = shown.map(({ id }) => nameOf(id));
   if (shown.length < groups.length) names.push(`${groups.length - shown.length} others`);
-  const values = names.map(() => days.map(() => 0n));
+  const values = names.map(() => starts.map(() => 0n));
   for (const row of rows) {
-    const index = row.start && indexes.get(timestampDate(row.start).toDateString());
+    const at = row.start && timestampDate(row.start);
+    const index = at ? starts.findLastIndex((start) => start <= at) : -1;
     const series = values[places.get(row.id) ?? shown.length];
-    if (index === undefined || series === undefined) continue;
+    if (index === -1 || series === undefined) continue;
     series[index] = (series[index] ?? 0n) + MEASURES[measure](row);
   }
   return names.map((name, place) => ({ name, values: values[place] ?? [] }));
@@ -167,5 +163,6 @@ export function seriesOf(
 
 function identityOf({ usage, accountId, accountName, keyName }: ListedUsage, split: Split) {
   if (split === "model") return { id: usage.model, name: "" };
+  if (split === "user") return { id: usage.user, name: usage.user === "" ? "No end user" : "" };
   return split === "key" ? { id: usage.keyId, name: keyName } : { id: accountId, name: accountName };
 }

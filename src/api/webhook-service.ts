@@ -1,4 +1,4 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf";
 import { type FieldMask, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type {
   CreateWebhookRequest as CreateAnyWebhookRequest,
@@ -166,6 +166,7 @@ function viewDelivery(row: DeliveryRow): MessageInitShape<typeof DeliverySchema>
     accountId: row.account_id,
     seq: row.seq,
     createdAt: timestampFromDate(row.created_at),
+    data: JSON.parse(row.data) as JsonObject,
     state: row.state,
     attempts: row.attempts,
     ...(dueAt ? { nextAttemptAt: timestampFromDate(dueAt) } : {}),

@@ -45,6 +45,8 @@ export type DeliveryRow = {
   latency_ms: number | null;
   error: string;
   answer: string;
+  /** The event's, as JSON. */
+  data: string;
 };
 
 /** Who acts on webhooks: a key or a member on those of the account, or an operator on all. What a key does is not logged. */
@@ -168,7 +170,7 @@ export async function listDeliveries(database: Cells, id: string, state: string,
   if (page.after !== "" && eventId === "") throw badToken();
   const read = (cell: FunctionCaller, last: DeliveryRow | undefined, limit: number) =>
     cell.call<DeliveryRow>(
-      "list_deliveries",
+      "view_deliveries",
       id,
       state,
       last?.created_micros ?? BigInt(micros),

@@ -63,6 +63,12 @@ async function insertUsage(app: TestApp, { accountId, id }: TestKey): Promise<vo
     FROM generate_series(0, 59) d, generate_series(1, 8) m,
          LATERAL (SELECT ((60 - d) * (17 + (d * 7 + m * 5) % 13) * 40 / (m * m))::bigint AS n) a
     WHERE (d + m) % 7 <> 0`;
+  // More end users than the page lists.
+  await app.database.owner`
+    INSERT INTO vx.usage_quarters
+    SELECT vx.lane_of(${accountId}), ${accountId}, extract(epoch FROM now())::bigint / 900, ${id}, 'acme-mini',
+           CASE n WHEN 1 THEN ${HOSTILE_NAME} ELSE 'user-' || n END, 1, 1, 10, 0, 0, 10, 0, 0, 0, (131 - n) * 10
+    FROM generate_series(1, 130) n`;
 }
 
 /** A charge at a time in the past, which must be on a quarter of an hour. */

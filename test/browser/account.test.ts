@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { promisify } from "node:util";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import type { BrowserContext, Download, Locator, Page } from "playwright-core";
+import type { BrowserContext, Download, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { formatMicros } from "../../src/domain/money.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
@@ -79,6 +79,8 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
   const dialog = () => page.getByRole("dialog");
   const inDialog = (name: string) => dialog().getByRole("button", { name });
   const chart = () => page.getByRole("img", { name: /by day and/ });
+  const figure = (name: string) => page.locator(".stat", { hasText: name }).locator(".stat-value");
+  const hash = () => new URL(page.url()).hash;
 
   async function open(hash = ""): Promise<void> {
     await page.goto("about:blank");
@@ -131,6 +133,20 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       await page.getByText("Show as table").click();
       await page.getByRole("table", { name: "Cost by day and model" }).waitFor();
 
+      await select("Usage");
+      await page.getByLabel("Range").selectOption("Last 3 days");
+      await page.getByText("By end user").click();
+      await page.getByRole("table", { name: "Usage by end user" }).waitFor();
+      await page.getByText("Show as table").click();
+      await page.getByRole("table", { name: "Cost by hour and end user" }).waitFor();
+      expect(await outside(page, "main :not(.uplot *)")).toEqual([]);
+      expect(await page.evaluate<string[]>(CUT_OFF)).toEqual([]);
+      await page.getByText("Show as table").click();
+      // The rules of accessibility take seconds for a hundred rows.
+      await page.getByText("By key").click();
+      await page.getByRole("table", { name: "Usage by key" }).waitFor();
+      await expectView("main :not(.uplot *)");
+
       await select("Ledger");
       await page.locator(".link-button").first().waitFor();
       await expectView("main *");
@@ -151,7 +167,7 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       await see("Credit of $0.035787");
       await expectView("main *");
       await page.locator(".link-button").first().click();
-      await dialog().waitFor();
+      await dialog().getByText("Show as JSON").click();
       await expectView("dialog *");
       await page.keyboard.press("Escape");
 
@@ -340,10 +356,68 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       await see("No entries yet");
       expect(await violations(page)).toEqual([]);
     });
+  });
 
-    function figure(name: string): Locator {
-      return page.locator(".stat", { hasText: name }).locator(".stat-value");
-    }
+  describe("the usage", () => {
+    test("of up to three days is shown by hour in the viewer's time zone, down to one hour", async () => {
+      const key = await createTestKey(operatorOf(app));
+      // In New York, the first one is at 00:30, and the clock is set back before the second one at 01:15.
+      await insertCharge(app, key, Date.parse("2025-11-01T04:30Z"), 77);
+      await insertCharge(app, key, Date.parse("2025-11-02T06:15Z"), 66);
+      const session = await browser.newCDPSession(page);
+      await session.send("Emulation.setTimezoneOverride", { timezoneId: "America/New_York" });
+      await signIn(key.secret, "#/usage?from=2025-11-01&to=2025-11-03");
+      await page.getByText("Show as table").click();
+      const rows = page.getByRole("table", { name: "Cost by hour and model" }).getByRole("row");
+      const texts = await rows.allInnerTexts();
+      expect(texts).toHaveLength(1 + 24 + 25 + 24);
+      expect(texts[1]).toMatch(/Nov 1, 2025, 00:00\s+\$0\.000077/);
+      expect(texts[1 + 24 + 1]).toMatch(/Nov 2, 2025, 01:00\s+\$0\.00$/);
+      expect(texts[1 + 24 + 2]).toMatch(/Nov 2, 2025, 01:00\s+\$0\.000066/);
+      await page.locator(".u-over").click({ position: { x: 2, y: 100 } });
+      await see("Back to the day");
+      await expect.poll(() => figure("Cost").innerText()).toBe("$0.000077");
+      expect(hash()).toBe("#/usage?from=2025-11-01T00%3A00&to=2025-11-01");
+      await page.goBack();
+      await expect.poll(() => figure("Cost").innerText()).toBe("$0.000143");
+      await rows.nth(2).getByRole("button").press("Enter");
+      await see("No usage in this range");
+      await signIn(key.secret, hash());
+      await see("No usage in this range");
+      await button("Back to the day").press("Enter");
+      await expect.poll(() => figure("Cost").innerText()).toBe("$0.000077");
+      expect(hash()).toBe("#/usage?from=2025-11-01&to=2025-11-01");
+      await page.getByText("Show as table").click();
+      expect(await rows.count()).toBe(1 + 24);
+      const lines = await downloaded(() => button("Download CSV").click());
+      expect(lines.slice(0, 2)).toEqual([
+        expect.stringMatching(/^hour,model,requests,/),
+        expect.stringMatching(/^2025-11-01T00:00,acme-large,1,1,0,1,0,77$/),
+      ]);
+      await session.send("Emulation.setTimezoneOverride", { timezoneId: "" });
+      await session.detach();
+    });
+
+    test("by end user lists the highest ones and the sum of the others, filtered by the address", async () => {
+      await signIn(account.secret, "#/usage");
+      await page.getByText("By end user").click();
+      const rows = page.getByRole("table", { name: "Usage by end user" }).getByRole("row");
+      await rows.first().waitFor();
+      const texts = await rows.allInnerTexts();
+      expect(texts).toHaveLength(1 + 100 + 1);
+      expect(texts[1]).toContain("No end user");
+      expect(texts[2]).toContain(HOSTILE_NAME);
+      // The 31 lowest ones cost 10 to 310 micros.
+      expect(texts.at(-1)).toMatch(/31 others[\s\S]*\$0\.00496$/);
+      await page.getByText("Keys: all").click();
+      await page.getByRole("checkbox", { name: "key_batch" }).check();
+      await expect.poll(() => rows.count()).toBe(1 + 1);
+      expect(hash()).toBe("#/usage?split=user&keys=key_batch");
+      const cost = await figure("Cost").innerText();
+      await signIn(account.secret, hash());
+      await expect.poll(() => figure("Cost").innerText()).toBe(cost);
+      await page.getByText("Keys: 1").waitFor();
+    });
   });
 
   describe("the ledger", () => {
@@ -439,6 +513,14 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       expect(text).toMatch(/reason\s+<img/i);
       expect(text).toMatch(/amount\s+\$0\.035787\s/i);
       expect(text).toMatch(/Event id\s+evt_\w+/);
+      await dialog().getByText("Show as JSON").click();
+      const response = await fetch(`${app.url}/v1/events?order=desc&types=credit.posted&page_size=1`, {
+        headers: { authorization: `Bearer ${account.secret}` },
+      });
+      const { events } = (await response.json()) as { events: unknown[] };
+      expect(await dialog().locator("pre").innerText()).toBe(JSON.stringify(events[0], null, 2));
+      await inDialog("Copy JSON").press("Enter");
+      await see("The JSON is copied.");
     });
 
     test("are written for a low balance, which a key with the scope billing sets and removes", async () => {

@@ -166,6 +166,12 @@ describe.skipIf(!chromiumPath)("webhooks on the pages", () => {
     await expectGoodLook();
     await main().getByRole("button", { name: "credit.posted", exact: true }).click();
     expect(await dialog().innerText()).toMatch(/Attempts\s+1\s.*y{900}.*Event id\s+evt_\w+/s);
+    await dialog().getByText("Show as JSON").click();
+    const response = await fetch(`${console.app.url}/v1/events?order=desc&types=credit.posted&page_size=1`, {
+      headers: { authorization: `Bearer ${key.secret}` },
+    });
+    const { events } = (await response.json()) as { events: unknown[] };
+    expect(await dialog().locator("pre").innerText()).toBe(JSON.stringify(events[0], null, 2));
     await expectGoodLook();
     await console.page.keyboard.press("Escape");
 

@@ -410,7 +410,7 @@ function webhookExamples(): Readonly<Record<string, OperationExample>> {
         deliveries: [
           {
             event_id: EVENT_ID,
-            type: "balance.low",
+            type: EVENT.type,
             account_id: WEBHOOK.account_id,
             seq: 12,
             created_at: "2026-11-20T18:02:31.417Z",
@@ -419,6 +419,7 @@ function webhookExamples(): Readonly<Record<string, OperationExample>> {
             next_attempt_at: null,
             attempted_at: "2026-11-20T18:02:31.802Z",
             outcome: OUTCOME,
+            data: EVENT.data,
           },
         ],
         next_page_token: "",

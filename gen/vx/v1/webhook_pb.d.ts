@@ -3,7 +3,7 @@
 /* eslint-disable */
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import type { Message } from "@bufbuild/protobuf";
+import type { JsonObject, Message } from "@bufbuild/protobuf";
 import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
 
 /**
@@ -163,6 +163,13 @@ export declare type Delivery = Message<"vx.v1.Delivery"> & {
    * @generated from field: vx.v1.DeliveryOutcome outcome = 10;
    */
   outcome?: DeliveryOutcome | undefined;
+
+  /**
+   * What the event is about. Its fields depend on the type.
+   *
+   * @generated from field: google.protobuf.Struct data = 11;
+   */
+  data?: JsonObject | undefined;
 };
 
 /**

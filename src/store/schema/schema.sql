@@ -1356,7 +1356,6 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION list_all_events(p_types text, p_before_micros bigint, p_before_id text, p_limit integer) RETURNS SETOF event_view; for the server
 -- FUNCTION list_all_topups(p_state text, p_only_problems boolean, p_before text, p_limit integer) RETURNS SETOF topups; for the server
 -- FUNCTION list_archives() RETURNS TABLE(month integer, file text, sha256 bytea, entries bigint, removed_at timestamp with time zone); for the server
--- FUNCTION list_deliveries(p_webhook_id text, p_state text, p_before_micros bigint, p_before_id text, p_limit integer) RETURNS TABLE(event_id text, account_id text, seq bigint, type text, created_at timestamp with time zone, created_micros bigint, state text, attempts smallint, due_at timestamp with time zone, attempted_at timestamp with time zone, status smallint, latency_ms integer, error text, answer text); for the server
 -- FUNCTION list_entries(p_lane smallint, p_account_id text, p_before bigint, p_limit integer) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION list_events(p_lane smallint, p_account_id text, p_types text, p_position bigint, p_is_newest_first boolean, p_limit integer) RETURNS SETOF event_view; for the server
 -- FUNCTION list_failures(p_lane smallint, p_account_id text, p_key_id text, p_model text, p_code text, p_first text, p_end text, p_max integer, p_limit integer) RETURNS SETOF failure_view; for the server
@@ -1499,6 +1498,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION usage_total(p_lane smallint, p_account_id text, p_from integer) RETURNS numeric
 -- FUNCTION use_page_link(p_link bytea, p_fingerprint bytea, p_user_agent text, p_address text) RETURNS TABLE(is_valid boolean); for the server
 -- FUNCTION user_digest(p_salt bytea, p_name text) RETURNS text
+-- FUNCTION view_deliveries(p_webhook_id text, p_state text, p_before_micros bigint, p_before_id text, p_limit integer) RETURNS TABLE(event_id text, account_id text, seq bigint, type text, created_at timestamp with time zone, created_micros bigint, state text, attempts smallint, due_at timestamp with time zone, attempted_at timestamp with time zone, status smallint, latency_ms integer, error text, answer text, data text); for the server
 -- FUNCTION view_keys(p_lane smallint, p_account_id text, p_id text, p_before text, p_limit integer) RETURNS SETOF key_view; for the server
 -- FUNCTION view_limits(p_lane smallint, p_owner_id text, p_user text) RETURNS SETOF limit_view; for the server
 -- FUNCTION view_operators(p_id text, p_before text, p_limit integer) RETURNS SETOF operator_view; for the server

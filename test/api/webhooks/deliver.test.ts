@@ -126,6 +126,7 @@ describe("a delivery", () => {
     await credit(key);
     expect(await settled(key, id, "delivered", 1)).toMatchObject({
       type: "credit.posted",
+      data: { amount_micros: 1, reason: "test" },
       next_attempt_at: null,
       outcome: { status: 200, error: "", answer: `\ufffd${"é".repeat(999)}`, latency_ms: expect.any(Number) },
     });

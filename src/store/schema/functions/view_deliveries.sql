@@ -1,9 +1,10 @@
--- The deliveries of a webhook before the one at the given place, the newest event first: those of a state, or all. An empty
+-- The deliveries of a webhook, with the data of their events, before the one at the given place, the newest event first: those of a state, or all. An empty
 -- p_before_id for the last ones.
-CREATE OR REPLACE FUNCTION list_deliveries(p_webhook_id text, p_state text, p_before_micros bigint, p_before_id text, p_limit integer)
+CREATE OR REPLACE FUNCTION view_deliveries(p_webhook_id text, p_state text, p_before_micros bigint, p_before_id text, p_limit integer)
   RETURNS TABLE (
     event_id text, account_id text, seq bigint, type text, created_at timestamptz, created_micros bigint, state text, attempts smallint,
-    due_at timestamptz, attempted_at timestamptz, status smallint, latency_ms integer, error text, answer text
+    due_at timestamptz, attempted_at timestamptz, status smallint, latency_ms integer, error text, answer text,
+    data text
   )
   LANGUAGE plpgsql STABLE SECURITY DEFINER
   SET search_path FROM CURRENT
@@ -15,7 +16,7 @@ DECLARE
 BEGIN
   RETURN QUERY SELECT d.event_id, d.account_id, d.seq, e.type, d.created_at, (extract(epoch FROM d.created_at) * 1000000)::bigint,
       d.state::text, d.attempts, CASE d.state WHEN 'pending' THEN d.due_at END, d.attempted_at, d.status, d.latency_ms, d.error,
-      d.answer
+      d.answer, e.data::text
     FROM unnest(CASE p_state WHEN '' THEN enum_range(NULL::delivery_state) ELSE ARRAY[p_state::delivery_state] END) s (state)
     CROSS JOIN LATERAL (
       -- See list_events.
