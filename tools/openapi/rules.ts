@@ -32,6 +32,8 @@ export function rulesOf(field: DescField): Rules {
 /** JSON Schema of the CEL rules, by id. The pattern has the same meaning in ECMAScript, Python and RE2. */
 const CEL_KEYWORDS: Readonly<Record<string, Schema>> = {
   no_control_characters: { pattern: "^[^\\x00-\\x1f\\x7f-\\x9f]*$" },
+  // A text has one pattern. Generators ignore "not".
+  not_blank: { not: { pattern: "^\\s+$" } },
   month: { pattern: "^[12][0-9]{3}-(0[1-9]|1[0-2])$" },
 };
 

@@ -143,12 +143,14 @@ describe("over REST", () => {
     expect(JSON.stringify(body)).toContain("url");
   });
 
-  test("refuses unknown types, and more than 16 webhooks of an account", async () => {
+  test("refuses unknown types, descriptions that are not visible, and more than 16 webhooks of an account", async () => {
     const key = await newKey();
     expect(await send(key, "POST", "", { url: URL_OF_OTHERS, types: ["balance.high"] })).toMatchObject({
       status: 400,
       body: { error: { message: expect.stringContaining("types[0]") } },
     });
+    for (const description of [" ", "\u202e"])
+      expect(await send(key, "POST", "", { url: URL_OF_OTHERS, description })).toMatchObject({ status: 400 });
     const created = await Promise.all(
       Array.from({ length: 18 }, () => send(key, "POST", "", { url: URL_OF_OTHERS })),
     );
