@@ -65,6 +65,15 @@ describe("open sign-up", () => {
     expect((await twin.do("GetAccount", {}, second)).balanceMicros ?? "0").toBe("0");
   });
 
+  test("an address with a tag gets the credit once with all others of its mailbox", async () => {
+    const balances: unknown[] = [];
+    for (const email of ["tag+1@example.com", "Tag@example.com", "tag+2+3@example.com", "tag@example.org"]) {
+      const { customer, accountId } = await Customer.signUp(open, email);
+      balances.push((await customer.do("GetAccount", {}, accountId)).balanceMicros ?? "0");
+    }
+    expect(balances).toEqual(["5000000", "0", "0", "5000000"]);
+  });
+
   test("only verified addresses of the permitted domains sign up", async () => {
     const mallory = await Customer.signIn(open, "mallory@evil.example");
     expect((await mallory.do("GetSession")).canSignUp ?? false).toBe(false);

@@ -26,7 +26,8 @@ BEGIN
   END IF;
   v_digests := ARRAY[
     sha256(convert_to(v_person.issuer || E'\n' || v_person.subject, 'UTF8')),
-    sha256(convert_to(lower(v_person.email COLLATE "C"), 'UTF8'))];
+    -- Without "+tag": such addresses belong to one mailbox, and a person can have any number of them.
+    sha256(convert_to(regexp_replace(lower(v_person.email COLLATE "C"), '\+.*@', '@'), 'UTF8'))];
   INSERT INTO starting_credits (digest, account_id) SELECT d, v_person.account_id FROM unnest(v_digests) d
     ORDER BY d ON CONFLICT DO NOTHING;
   RETURN QUERY SELECT v_person.account_id, NOT EXISTS (
