@@ -64,6 +64,7 @@ test("on Citus, every function that checks or locks the owner of a lane first ke
     "lock_account",
     "record_failures",
     "require_lane",
+    "store_attempts",
     "sweep",
   ]);
 });
@@ -114,6 +115,7 @@ test("the other functions have the text of plain PostgreSQL", () => {
     "record_failures",
     "require_lane",
     "require_schema",
+    "store_attempts",
     "stored_usage",
     "sweep",
   ]);

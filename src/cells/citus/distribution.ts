@@ -22,6 +22,7 @@ const FIRST_STATEMENTS: Readonly<Record<string, string>> = {
   create_sign_up_account: "PERFORM pin_schema();",
   lock_account: "PERFORM pin_schema();",
   require_lane: "PERFORM pin_schema();",
+  store_attempts: "PERFORM pin_schema();",
   sweep: "PERFORM pin_schema();",
   lanes_in_use: atWorker("lanes_in_use", ""),
   create_ledger_partitions: "IF partitions_at_coordinator() THEN RETURN; END IF;",
