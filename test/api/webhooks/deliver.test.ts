@@ -302,7 +302,9 @@ describe("a webhook", () => {
     await owner`UPDATE vx.webhooks SET enabled_at = enabled_at - interval '6 days' WHERE id = ${id}`;
     for (const [days, attempts, state] of [
       [4, 2, "enabled"],
-      [6, 3, "disabled"],
+      [6, 3, "enabled"],
+      [4, 4, "enabled"],
+      [6, 5, "disabled"],
     ] as const) {
       await owner`UPDATE vx.webhook_queues SET failing_since = clock_timestamp() - make_interval(days => ${days}) WHERE webhook_id = ${id}`;
       await makeDue(id);

@@ -53,7 +53,8 @@ BEGIN
     FROM unnest(v_attempts) a WHERE q.lane = a.lane AND q.webhook_id = a.webhook_id;
   RETURN QUERY SELECT a.webhook_id, CASE a.status WHEN 410 THEN 'gone' ELSE 'failing' END FROM unnest(v_attempts) a
     JOIN webhook_queues q ON q.lane = a.lane AND q.webhook_id = a.webhook_id
-    WHERE a.error <> '' AND (a.status = 410 OR q.failing_since < v_old
+    -- The endpoint may have accepted nothing because there was no event for days: the attempts of half an hour decide.
+    WHERE a.error <> '' AND (a.status = 410 OR a.attempt >= 4 AND q.failing_since < v_old
       -- The endpoint of operators may accept the events of other lanes.
       AND NOT EXISTS (SELECT 1 FROM webhook_queues o WHERE o.is_of_operators AND o.webhook_id = a.webhook_id AND o.accepted_at > v_old));
 END
