@@ -77,8 +77,10 @@ BEGIN
   ), updated AS (
     UPDATE webhook_queues q SET claims = q.claims + (c.state = 'due')::integer,
         claimed_until = CASE c.state WHEN 'due' THEN v_now + interval '1 minute' ELSE q.claimed_until END,
-        -- A queue of a lane that another cell owns waits until this cell owns the lane (again).
-        blocked_until = CASE c.state WHEN 'moved' THEN 'infinity' WHEN 'blocked' THEN v_now + interval '1 minute'
+        -- A queue of a lane that another cell owns waits until this cell owns the lane (again). To enable a webhook of an account ends the
+        -- wait of its queue; those of operators have more queues. If they all came up each minute, they would take turns from others.
+        blocked_until = CASE c.state WHEN 'moved' THEN 'infinity'
+          WHEN 'blocked' THEN v_now + CASE WHEN q.is_of_operators THEN interval '1 minute' ELSE interval '1 hour' END
           ELSE q.blocked_until END,
         due_at = CASE c.state WHEN 'waiting' THEN coalesce(c.due_at, 'infinity') WHEN 'disabled' THEN v_now ELSE q.due_at END
       FROM chosen c WHERE q.lane = c.lane AND q.webhook_id = c.webhook_id
