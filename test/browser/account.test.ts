@@ -109,6 +109,9 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       await page.emulateMedia({ colorScheme });
     });
 
+    /** The rules of accessibility concern the colors and the layout: each is checked once. */
+    const hasRules = (width === DESKTOP.width) === (colorScheme === "light");
+
     /** The view fits the window, has the colors of the setting and violates no rule of accessibility. */
     async function expectView(elements: string): Promise<void> {
       const brightness = await page.evaluate<number>(BRIGHTNESS);
@@ -116,8 +119,7 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(width);
       expect(await outside(page, elements)).toEqual([]);
       expect(await page.evaluate<string[]>(CUT_OFF)).toEqual([]);
-      // The rules concern the colors and the layout: each is checked once.
-      if ((width === DESKTOP.width) === (colorScheme === "light")) expect(await violations(page)).toEqual([]);
+      if (hasRules) expect(await violations(page)).toEqual([]);
     }
 
     test("all views fit the window and are accessible", async () => {
@@ -133,19 +135,17 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       await page.getByText("Show as table").click();
       await page.getByRole("table", { name: "Cost by day and model" }).waitFor();
 
-      await select("Usage");
-      await page.getByLabel("Range").selectOption("Last 3 days");
-      await page.getByText("By end user").click();
-      await page.getByRole("table", { name: "Usage by end user" }).waitFor();
-      await page.getByText("Show as table").click();
-      await page.getByRole("table", { name: "Cost by hour and end user" }).waitFor();
-      expect(await outside(page, "main :not(.uplot *)")).toEqual([]);
-      expect(await page.evaluate<string[]>(CUT_OFF)).toEqual([]);
-      await page.getByText("Show as table").click();
-      // The rules of accessibility take seconds for a hundred rows.
-      await page.getByText("By key").click();
-      await page.getByRole("table", { name: "Usage by key" }).waitFor();
-      await expectView("main :not(.uplot *)");
+      if (hasRules) {
+        // Without the rules of accessibility, which take seconds for tables of this size.
+        await select("Usage");
+        await page.getByLabel("Range").selectOption("Last 3 days");
+        await page.getByText("By end user").click();
+        await page.getByRole("table", { name: "Usage by end user" }).waitFor();
+        await page.getByText("Show as table").click();
+        await page.getByRole("table", { name: "Cost by hour and end user" }).waitFor();
+        expect(await outside(page, "main :not(.uplot *)")).toEqual([]);
+        expect(await page.evaluate<string[]>(CUT_OFF)).toEqual([]);
+      }
 
       await select("Ledger");
       await page.locator(".link-button").first().waitFor();
@@ -377,6 +377,7 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       await page.locator(".u-over").click({ position: { x: 2, y: 100 } });
       await see("Back to the day");
       await expect.poll(() => figure("Cost").innerText()).toBe("$0.000077");
+      expect(await violations(page)).toEqual([]);
       expect(hash()).toBe("#/usage?from=2025-11-01T00%3A00&to=2025-11-01");
       await page.goBack();
       await expect.poll(() => figure("Cost").innerText()).toBe("$0.000143");
