@@ -282,11 +282,12 @@ export async function updateAnyKey(
 /** Gives the calling key, or one that it created, a new secret. */
 export async function rotateKey(
   database: Cells,
-  { accountId, keyId }: Pick<AdmittedKey, "accountId" | "keyId">,
+  caller: Pick<AdmittedKey, "accountId" | "keyId" | "visibleStart" | "visibleEnd">,
   id: string,
   secret: GeneratedKey,
   overlapSeconds: number,
 ): Promise<KeyRow> {
+  const { accountId, keyId } = caller;
   const lane = laneOfId(accountId);
   const { fingerprint, visibleStart, visibleEnd } = secret;
   const rows = await database
@@ -296,6 +297,7 @@ export async function rotateKey(
       lane,
       accountId,
       keyId,
+      caller.visibleStart + caller.visibleEnd,
       id,
       Buffer.from(fingerprint, "hex"),
       visibleStart,
