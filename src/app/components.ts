@@ -39,7 +39,14 @@ import { Sender } from "../webhooks/sender.ts";
 import { AuditSchedule } from "./audit-schedule.ts";
 import { createMetering, type Metering } from "./create-metering.ts";
 import { DatabaseHealth, type Maintenance } from "./database-health.ts";
-import { closeDatabases, type DatabaseLogin, type Databases, idsOf, openDatabases } from "./databases.ts";
+import {
+  closeDatabases,
+  type DatabaseLogin,
+  type Databases,
+  idsOf,
+  openDatabases,
+  timeOf,
+} from "./databases.ts";
 import { Drain } from "./drain.ts";
 import { warnOfExposedKeys } from "./exposed-file.ts";
 import { readCells } from "./settings/cells.ts";
@@ -238,16 +245,17 @@ function createPayments(
 function createNotices(
   { config, log }: ComponentsOptions,
   {
-    databases: { single: database, monitor },
+    databases,
     drain,
     metrics,
   }: { readonly databases: Databases; readonly drain: Drain; readonly metrics: Metrics },
 ): Pick<Deps, "eventWatch"> & { readonly deliverer: Deliverer } {
+  const { single: database, monitor } = databases;
   const addresses = new DeliveryAddresses(config.webhookAllowedCidrs);
   const deliverer = new Deliverer({
     database,
     addresses,
-    sender: new Sender(addresses, "vx-webhooks/1"),
+    sender: new Sender(addresses, "vx-webhooks/1", () => timeOf(databases, 0)),
     random: Math.random,
     onAttempt: ({ status, error, latencyMs }) => {
       const outcome = error === "" ? "accepted" : status === undefined ? "no_answer" : "refused";

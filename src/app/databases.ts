@@ -108,11 +108,17 @@ function newClock(): DatabaseClock {
   return new DatabaseClock(() => performance.now());
 }
 
+/** The time of the database of a cell. A cell whose clock is not known cannot be used yet. */
+export function timeOf({ clocks }: Databases, cell: number): number {
+  return clocks[cell]?.timeMs ?? clocks[0]?.timeMs ?? Date.now();
+}
+
 /** The ids of objects have the time of the database in which their rows are. */
-export function idsOf({ directory, clocks }: Databases): Ids {
-  // A cell whose clock is not known cannot be used yet.
-  const timeOf = (cell: number) => clocks[cell]?.timeMs ?? clocks[0]?.timeMs ?? Date.now();
-  return createIds(timeOf, (lane) => directory?.cellOf(lane) ?? 0);
+export function idsOf(databases: Databases): Ids {
+  return createIds(
+    (cell) => timeOf(databases, cell),
+    (lane) => databases.directory?.cellOf(lane) ?? 0,
+  );
 }
 
 export function serversOf({

@@ -33,17 +33,20 @@ export type Outcome = {
 export class Sender {
   readonly #addresses: DeliveryAddresses;
   readonly #userAgent: string;
+  readonly #now: () => number;
   #agents: { readonly "https:": Agent; readonly "http:": Agent } | undefined;
 
-  constructor(addresses: DeliveryAddresses, userAgent: string) {
+  /** @param now the time of the database: endpoints refuse deliveries whose time differs from theirs by minutes */
+  constructor(addresses: DeliveryAddresses, userAgent: string, now: () => number) {
     this.#addresses = addresses;
     this.#userAgent = userAgent;
+    this.#now = now;
   }
 
   /** Never rejects: a failure is an outcome too. */
   async send({ url, secrets }: Endpoint, id: string, body: string, signal: AbortSignal): Promise<Outcome> {
     const startedAt = performance.now();
-    const time = new Date();
+    const time = new Date(this.#now());
     const answer = new Answer(signal);
     try {
       const target = new URL(url);

@@ -7,6 +7,7 @@ import { OPERATOR_TOKEN, startTestApp } from "../support/app.ts";
 import { createTestDatabase } from "../support/database.ts";
 import { loginIn } from "../support/embedded.ts";
 import { bearer } from "../support/protocols.ts";
+import { type Received, verified, WebhookReceiver } from "../support/webhook-receiver.ts";
 import { inDataFolder, ready, start, useDataFolder } from "./server-process.ts";
 
 useDataFolder({ withDatabase: true });
@@ -15,9 +16,13 @@ const AHEAD = new URL("../support/clock-ahead.ts", import.meta.url).href;
 const SERVER = fileURLToPath(new URL("../../src/vx.js", import.meta.url));
 const AHEAD_S = 430 * 86_400;
 
-test("a server whose clock is 430 days ahead writes entries of this month, and reports the difference", async () => {
+test("a server whose clock is 430 days ahead writes entries of this month, signs deliveries with the time of now, and reports the difference", async () => {
   const server = start(
-    { TEST_CLOCK_AHEAD_MS: String(AHEAD_S * 1_000), VX_ADMIN_TOKEN: OPERATOR_TOKEN },
+    {
+      TEST_CLOCK_AHEAD_MS: String(AHEAD_S * 1_000),
+      VX_ADMIN_TOKEN: OPERATOR_TOKEN,
+      VX_WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8",
+    },
     { command: [process.execPath, "--import", AHEAD, SERVER, "serve"] },
   );
   const secret = await server.line(/(vx_live_\w+)/);
@@ -46,6 +51,24 @@ test("a server whose clock is 430 days ahead writes entries of this month, and r
   const metrics = await (await fetch(`${adminUrl}/metrics`, { headers: bearer(OPERATOR_TOKEN) })).text();
   const [, offset] = /^vx_clock_offset_seconds\{cell=""\} (\S+)$/m.exec(metrics) ?? [];
   expect(Math.abs(Number(offset) - AHEAD_S)).toBeLessThan(60);
+
+  const receiver = await new WebhookReceiver().start();
+  const operate = async (method: string, request: object) => {
+    const answer = await fetch(`${adminUrl}/vx.admin.v1.AdminService/${method}`, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...bearer(OPERATOR_TOKEN) },
+      body: JSON.stringify(request),
+    });
+    return (await answer.json()) as { webhook: { id: string }; secret: string };
+  };
+  const { webhook, secret: signing } = await operate("CreateWebhook", {
+    url: receiver.url(),
+    reason: "test",
+  });
+  await operate("TestWebhook", { webhookId: webhook.id });
+  const [delivery] = await receiver.until(1);
+  expect(verified(signing, delivery as Received).type).toBe("webhook.test");
+  await receiver.stop();
 });
 
 test("a server that may not move entries without a partition reports them", async () => {

@@ -15,7 +15,7 @@ let sender: Sender;
 beforeAll(async () => {
   await receiver.start();
   addresses = new DeliveryAddresses(new AddressRanges("127.0.0.1/32"), await nameServer.start());
-  sender = new Sender(addresses, "test");
+  sender = new Sender(addresses, "test", Date.now);
 });
 afterAll(async () => {
   await sender.close();
@@ -87,7 +87,7 @@ test.each([
   const resolver = new Resolver();
   const fail = () => Promise.reject(Object.assign(new Error("no address"), { code }));
   Object.assign(resolver, { resolve4: fail, resolve6: fail });
-  const failing = new Sender(new DeliveryAddresses(undefined, resolver), "test");
+  const failing = new Sender(new DeliveryAddresses(undefined, resolver), "test", Date.now);
   const { error } = await failing.send(
     { url: "https://name.test/", secrets: SECRETS },
     "evt_1",
