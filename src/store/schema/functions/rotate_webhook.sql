@@ -1,4 +1,5 @@
--- Gives a webhook a new secret. Deliveries are signed with both for p_overlap_seconds.
+-- Gives a webhook a new secret. Deliveries are signed with it, and for p_overlap_seconds with those that signed until now, the last three:
+-- a receiver has one of these if the response of an earlier rotation was lost.
 CREATE OR REPLACE FUNCTION rotate_webhook(p_act text, p_lane smallint, p_account_id text, p_id text, p_overlap_seconds integer)
   RETURNS webhook_view
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
@@ -8,7 +9,9 @@ DECLARE
   v_secret constant text := new_webhook_secret();
   v_view webhook_view;
 BEGIN
-  UPDATE webhooks w SET secret = v_secret, previous_secret = w.secret,
+  UPDATE webhooks w SET secret = v_secret,
+      previous_secret = array_to_string((string_to_array(
+        secrets_of_webhook(w.secret, w.previous_secret, w.previous_expires_at), ' '))[:3], ' '),
       previous_expires_at = clock_timestamp() + make_interval(secs => p_overlap_seconds)
     WHERE w.lane = p_lane AND w.id = p_id;
   PERFORM log_webhook_change(p_act, p_lane, p_id, v_old.account_id);

@@ -912,7 +912,7 @@ CREATE TABLE webhooks (
   -- Failures before this time do not disable the endpoint.
   enabled_at timestamptz NOT NULL,
   secret text NOT NULL,
-  -- Deliveries are signed with it as well until previous_expires_at.
+  -- Secrets, separated by spaces. Deliveries are signed with them as well until previous_expires_at.
   previous_secret text,
   previous_expires_at timestamptz,
   created_at timestamptz NOT NULL,

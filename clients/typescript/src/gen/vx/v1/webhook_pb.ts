@@ -789,8 +789,8 @@ export const WebhookService: GenService<{
   /**
    * Rotate webhook
    *
-   * Gives a webhook a new secret. Deliveries have the signatures of both secrets for `overlap_seconds`, and one before the present secret
-   * ends at once. The response is the only one that contains the new secret.
+   * Gives a webhook a new secret. For `overlap_seconds`, deliveries also have the signatures of the secrets that signed until now, the
+   * last three at most. If the response was lost, repeat the call. The response is the only one that contains the new secret.
    *
    * @generated from rpc vx.v1.WebhookService.RotateWebhook
    */
