@@ -5511,7 +5511,8 @@ export declare const AdminService: GenService<{
   /**
    * Rotate webhook
    *
-   * Gives a webhook a new secret. Deliveries have the signatures of both secrets for `overlap_seconds`.
+   * Gives a webhook a new secret. For `overlap_seconds`, deliveries also have the signatures of the secrets that signed until
+   * now, the last three at most.
    *
    * @generated from rpc vx.admin.v1.AdminService.RotateWebhook
    */
