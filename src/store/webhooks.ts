@@ -299,8 +299,9 @@ export type Attempt = {
 };
 
 /**
- * Stores the outcomes and ends their claims, in the cells that own the lanes by now. Disables webhooks that are gone or that accepted
- * nothing for five days.
+ * Stores the outcomes and ends their claims, in the cells that own the lanes by now. An outcome of a lane that moved is dropped if its
+ * cell does not answer: other outcomes must not wait for it, and the attempt is made again after its claim. Disables webhooks that are
+ * gone or that accepted nothing for five days.
  *
  * @param cell where the attempts were claimed
  */
@@ -329,7 +330,13 @@ export async function storeAttempts(
     caller.call<{ webhook_id: string; reason: string }>("store_attempts", JSON.stringify(given));
   const rows = await store(database.all[cell] as FunctionCaller, list).catch(async (error: unknown) => {
     if (!(error instanceof LaneMoved)) throw error;
-    return (await Promise.all(list.map((given) => store(database.at(given.lane), [given])))).flat();
+    const stored = list.map((given) =>
+      store(database.at(given.lane), [given]).catch((failure: unknown) => {
+        if (database.owns(cell, given.lane)) throw failure;
+        return [];
+      }),
+    );
+    return (await Promise.all(stored)).flat();
   });
   for (const { webhook_id: id, reason } of rows) {
     const lane = laneOf(id);

@@ -1,5 +1,6 @@
 import { beforeEach, expect, test, vi } from "vitest";
 import type { Cells } from "../../src/store/driver/cells.ts";
+import { LaneMoved } from "../../src/store/driver/store-error.ts";
 import { Deliverer } from "../../src/webhooks/deliverer.ts";
 import type { Endpoint, Outcome, Sender } from "../../src/webhooks/sender.ts";
 import { useStore, withCall } from "../support/store.ts";
@@ -17,19 +18,19 @@ beforeEach(async () => {
 });
 
 /** Creates a webhook that received nothing yet, with events that are due for some minutes. */
-async function addDue(id: string, events: number, minutes: number): Promise<void> {
+async function addDue(id: string, events: number, minutes: number, lane = 2): Promise<void> {
   const { owner } = store;
   const times = { created_at: new Date(), enabled_at: new Date() };
   await owner`
-    INSERT INTO vx.webhooks ${owner({ lane: 2, account_id: id, id, url: `http://${id}/`, description: "", types: [], secret: "s", ...times })}`;
+    INSERT INTO vx.webhooks ${owner({ lane, account_id: id, id, url: `http://${id}/`, description: "", types: [], secret: "s", ...times })}`;
   await owner`
     INSERT INTO vx.events (lane, account_id, seq, id, type, created_at, data)
-    SELECT 2, ${id}, n, 'evt_' || ${id}::text || ':' || n, 'credit.posted', now() - make_interval(mins => ${minutes}), '{}'
+    SELECT ${lane}, ${id}, n, 'evt_' || ${id}::text || ':' || n, 'credit.posted', now() - make_interval(mins => ${minutes}), '{}'
     FROM generate_series(1, ${events}) n`;
   await owner`
     INSERT INTO vx.deliveries (lane, account_id, seq, webhook_id, event_id, created_at, due_at)
     SELECT lane, account_id, seq, ${id}, id, created_at, created_at FROM vx.events WHERE account_id = ${id}`;
-  await owner`INSERT INTO vx.woken_queues VALUES (2, ${id})`;
+  await owner`INSERT INTO vx.woken_queues VALUES (${lane}, ${id})`;
 }
 
 function startDeliverer(database: Cells, answer: () => Promise<Outcome>): Deliverer {
@@ -100,5 +101,25 @@ test("attempts whose outcomes a cell does not store take no places from other ce
   await addDue("whk_other", 1, 0);
   await vi.waitFor(() => expect(called).toContain("whk_other"), { timeout: 10_000 });
   isDown = false;
+  await deliverer.stop();
+});
+
+test("outcomes of lanes that no cell owns delay no deliveries of other lanes", async () => {
+  const { database } = store;
+  const moved = 3;
+  const cell = withCall(database, async (name, ...parameters) => {
+    if (name === "store_attempts" && String(parameters[0]).includes("whk_moved")) throw new LaneMoved();
+    return await database.call(name, ...parameters);
+  }).home;
+  const cells: Cells = Object.assign(Object.create(database), {
+    all: [cell],
+    at: () => cell,
+    owns: (_cell: number, lane: number) => lane !== moved,
+  });
+  await addDue("whk_moved", 1, 60, moved);
+  const deliverer = startDeliverer(cells, async () => ACCEPTED);
+  await vi.waitFor(() => expect(called).toEqual(["whk_moved"]), { timeout: 10_000 });
+  await addDue("whk_other", 1, 0);
+  await vi.waitFor(() => expect(called).toEqual(["whk_moved", "whk_other"]), { timeout: 10_000 });
   await deliverer.stop();
 });
