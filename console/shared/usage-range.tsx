@@ -19,7 +19,8 @@ const DAY_MS = 24 * HOUR_MS;
 /** A chart of more days has bars that are too narrow to be told apart. */
 const MAX_DAYS = 366;
 const MAX_DAYS_OF_HOURS = 3;
-const NORMAL_DAYS = 30;
+/** The range without a choice. */
+export const NORMAL_DAYS = 30;
 const MONTHS = 12;
 
 /** The last days, the given one included. */

@@ -5,7 +5,7 @@ import { Stats } from "./stat.tsx";
 import { isoDay, isoMinute, ZoneNote } from "./time.tsx";
 import { loadUsage, type Split, type UsageSource } from "./usage.ts";
 import { UsageCard, UsageStats } from "./usage-card.tsx";
-import { periodsOf, type Range, RangeFields, rangeOf } from "./usage-range.tsx";
+import { NORMAL_DAYS, periodsOf, type Range, RangeFields, rangeOf } from "./usage-range.tsx";
 import { UsageSums } from "./usage-sums.tsx";
 import { type UsageFilter, usageViewOf, useUsage } from "./usage-view.ts";
 import { useQuery } from "./use-query.ts";
@@ -81,7 +81,9 @@ export function UsageReport(props: UsageReportProps) {
       >
         <div class="usage-header">
           <p class="muted small">{isDivided && `Choose a bar to see its ${data.periods.unit}.`}</p>
-          {range.from === range.to && <Button onClick={() => history.back()}>Back to all days</Button>}
+          {range.from === range.to && (
+            <Button onClick={() => show({ from: "", to: "" })}>Back to {NORMAL_DAYS} days</Button>
+          )}
           {range.from > range.to && <Button onClick={() => show({ from: range.to })}>Back to the day</Button>}
         </div>
       </UsageCard>

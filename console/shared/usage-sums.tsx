@@ -42,7 +42,7 @@ export function UsageSums({ rows, groups, split, names, periods, hrefOf }: Usage
         <>
           {groups.length > 1 && <Swatch index={placeInChart(place, groups.length)} />}{" "}
           {place === MAX_ROWS ? (
-            `${numberText(rest.length)} others`
+            `${numberText(rest.length)} ${rest.length === 1 ? "other" : "others"}`
           ) : hrefOf ? (
             <a href={hrefOf(id)}>{nameOf(id)}</a>
           ) : (

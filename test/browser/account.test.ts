@@ -319,6 +319,9 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
         expect(await row.innerText()).toContain(day);
       }
       await see("Times are in your time zone, America/New_York.");
+      await button("Back to 30 days").press("Enter");
+      await see("No usage in this range");
+      expect(hash()).toBe("#/usage");
       await session.send("Emulation.setTimezoneOverride", { timezoneId: "" });
       await session.detach();
     });

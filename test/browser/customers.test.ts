@@ -177,7 +177,7 @@ describe.skipIf(!chromiumPath)("the customer page of a person", () => {
       .getByRole("button")
       .last()
       .press("Enter");
-    await see("Back to all days");
+    await see("Back to 30 days");
     const today = new Date().toISOString().slice(0, 10);
     expect(new URL(page.url()).hash).toContain(`from=${today}&to=${today}`);
   });
