@@ -282,12 +282,11 @@ export async function updateAnyKey(
 /** Gives the calling key, or one that it created, a new secret. */
 export async function rotateKey(
   database: Cells,
-  caller: Pick<AdmittedKey, "accountId" | "keyId" | "visibleStart" | "visibleEnd">,
+  { accountId, keyId }: Pick<AdmittedKey, "accountId" | "keyId">,
   id: string,
   secret: GeneratedKey,
   overlapSeconds: number,
 ): Promise<KeyRow> {
-  const { accountId, keyId } = caller;
   const lane = laneOfId(accountId);
   const { fingerprint, visibleStart, visibleEnd } = secret;
   const rows = await database
@@ -297,7 +296,6 @@ export async function rotateKey(
       lane,
       accountId,
       keyId,
-      caller.visibleStart + caller.visibleEnd,
       id,
       Buffer.from(fingerprint, "hex"),
       visibleStart,

@@ -76,7 +76,7 @@ function writesOf(payer: Payer, generationId: string): Record<string, Parameter[
     revoke_any_key: [act, lane, keyId],
     revoke_key: key,
     rotate_any_key: [act, lane, keyId, new Uint8Array(32), ...visible, 60],
-    rotate_key: [...key, "", keyId, new Uint8Array(32), ...visible, 60],
+    rotate_key: [...key, keyId, new Uint8Array(32), ...visible, 60],
     rotate_webhook: [null, lane, accountId, "wh_x", 60],
     set_account_plan: [act, lane, accountId, "free"],
     set_account_prices: [act, lane, accountId, "", 1, null],

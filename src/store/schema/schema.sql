@@ -1427,7 +1427,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION remove_member(p_act text, p_lane smallint, p_account_id text, p_person_id text) RETURNS void; for the server
 -- FUNCTION remove_server(p_server_id text) RETURNS void; for the server
 -- FUNCTION remove_servers() RETURNS void; for the server
--- FUNCTION replace_secret(p_key keys, p_sent text, p_fingerprint bytea, p_visible_start text, p_visible_end text, p_overlap_seconds integer) RETURNS void
+-- FUNCTION replace_secret(p_key keys, p_fingerprint bytea, p_visible_start text, p_visible_end text, p_overlap_seconds integer) RETURNS void
 -- FUNCTION replay_grants(p_lane smallint, p_account_id text) RETURNS TABLE(rule text, detail text)
 -- FUNCTION report_depleted(p_lane smallint, p_account_id text, p_required_micros bigint) RETURNS integer; for the server
 -- FUNCTION report_leaks(p_lane smallint, p_leaks text) RETURNS TABLE(fingerprint text, key_id text, account_id text, revoked_keys integer); for the server
@@ -1441,7 +1441,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION revoke_key(p_lane smallint, p_account_id text, p_id text) RETURNS SETOF key_view; for the server
 -- FUNCTION revoke_operator(p_act text, p_id text) RETURNS SETOF operator_view; for the server
 -- FUNCTION rotate_any_key(p_act text, p_lane smallint, p_id text, p_fingerprint bytea, p_visible_start text, p_visible_end text, p_overlap_seconds integer) RETURNS SETOF key_view; for the server
--- FUNCTION rotate_key(p_lane smallint, p_account_id text, p_caller_id text, p_sent text, p_id text, p_fingerprint bytea, p_visible_start text, p_visible_end text, p_overlap_seconds integer) RETURNS SETOF key_view; for the server
+-- FUNCTION rotate_key(p_lane smallint, p_account_id text, p_caller_id text, p_id text, p_fingerprint bytea, p_visible_start text, p_visible_end text, p_overlap_seconds integer) RETURNS SETOF key_view; for the server
 -- FUNCTION rotate_webhook(p_act text, p_lane smallint, p_account_id text, p_id text, p_overlap_seconds integer) RETURNS webhook_view; for the server
 -- FUNCTION rotated_keys(p_items admit_item[]) RETURNS TABLE(n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text, balance_micros bigint, models text, allowed_cidrs text, current_fingerprint bytea, price_list_version integer)
 -- FUNCTION schema_version() RETURNS TABLE(version integer, release text, oldest_release text); for the server

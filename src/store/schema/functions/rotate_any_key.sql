@@ -9,7 +9,7 @@ DECLARE
 BEGIN
   PERFORM require_lane(p_lane);
   v_key := lock_active_key(p_lane, p_id);
-  PERFORM replace_secret(v_key, '', p_fingerprint, p_visible_start, p_visible_end, p_overlap_seconds);
+  PERFORM replace_secret(v_key, p_fingerprint, p_visible_start, p_visible_end, p_overlap_seconds);
   PERFORM log_change(p_act, p_lane, p_id, v_key.account_id);
   RETURN QUERY SELECT * FROM view_keys(p_lane, '', p_id, '', 1);
 END
