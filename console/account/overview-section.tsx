@@ -77,7 +77,7 @@ export function OverviewSection({ viewer, params }: OverviewProps) {
           </p>
         }
       />
-      {usage.data?.rows && usage.groups.length > 0 && (
+      {!usage.problem && usage.data?.rows && usage.groups.length > 0 && (
         <UsageSums {...usage.data} rows={usage.data.rows} groups={usage.groups} />
       )}
       <ZoneNote />

@@ -89,9 +89,10 @@ type UsageStatsProps = {
   readonly costName: string;
 };
 
-/** The sums of the range. */
-export function UsageStats({ usage, costName }: UsageStatsProps) {
-  const rows = usage.problem ? [] : usage.data?.rows;
+/** The sums of the range; nothing if they are not known, which the chart explains. */
+export function UsageStats({ usage: { data, problem }, costName }: UsageStatsProps) {
+  if (problem || (data && !data.rows)) return null;
+  const rows = data?.rows;
   const sum = (value: (row: SplitUsage) => bigint) => rows?.reduce((total, row) => total + value(row), 0n);
   const text = (value: (row: SplitUsage) => bigint) => {
     const total = sum(value);

@@ -87,7 +87,7 @@ export function UsageReport(props: UsageReportProps) {
           {range.from > range.to && <Button onClick={() => show({ from: range.to })}>Back to the day</Button>}
         </div>
       </UsageCard>
-      {data?.rows && usage.groups.length > 0 && (
+      {!usage.problem && data?.rows && usage.groups.length > 0 && (
         <UsageSums {...data} rows={data.rows} groups={usage.groups} hrefOf={hrefs?.[data.split]} />
       )}
       {children}
@@ -98,24 +98,24 @@ export function UsageReport(props: UsageReportProps) {
 
 type Option = readonly [id: string, name: string];
 
-/** What has usage in the range. */
+/** What has usage in the range; undefined if it is too much to show. */
 async function loadOptions(
   source: UsageSource,
   split: Split,
   range: Range,
   signal: AbortSignal,
-): Promise<Option[]> {
-  const [names, rows = []] = await Promise.all([
+): Promise<Option[] | undefined> {
+  const [names, rows] = await Promise.all([
     source.namesOf?.(split),
     loadUsage(source, [split], { ...periodsOf(range), unit: undefined }, signal),
   ]);
-  return rows.map(({ id, name }) => [id, names?.get(id) ?? (name || id)]);
+  return rows?.map(({ id, name }) => [id, names?.get(id) ?? (name || id)]);
 }
 
 type ChoiceMenuProps = {
   readonly label: string;
   /** Loads the options when the menu is opened. */
-  readonly load: (signal: AbortSignal) => Promise<Option[]>;
+  readonly load: (signal: AbortSignal) => Promise<Option[] | undefined>;
   /** What the options depend on. */
   readonly inputs: readonly unknown[];
   readonly selected: readonly string[];
@@ -126,10 +126,11 @@ type ChoiceMenuProps = {
 function ChoiceMenu({ label, load, inputs, selected, onChange }: ChoiceMenuProps) {
   const [isOpen, setOpen] = useState(false);
   const { data, problem } = useQuery(
-    async (signal) => (isOpen ? await load(signal) : undefined),
+    async (signal) => (isOpen ? { options: await load(signal) } : undefined),
     [isOpen, ...inputs],
   );
-  const options = data ?? [];
+  const options = data?.options ?? [];
+  const none = data?.options ? "None in this range" : "Too many to show";
   const shown = [
     ...options,
     ...selected.filter((id) => !options.some(([one]) => one === id)).map((id) => [id, id] as const),
@@ -141,9 +142,7 @@ function ChoiceMenu({ label, load, inputs, selected, onChange }: ChoiceMenuProps
       </summary>
       <fieldset class="choice-list">
         <legend class="hidden">{label}</legend>
-        {shown.length === 0 && (
-          <p class="muted small">{problem?.title ?? (data ? "None in this range" : "Loading …")}</p>
-        )}
+        {shown.length === 0 && <p class="muted small">{problem?.title ?? (data ? none : "Loading …")}</p>}
         {shown.map(([id, name]) => (
           <label key={id} class="choice">
             <input

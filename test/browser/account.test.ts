@@ -402,6 +402,23 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       await session.detach();
     });
 
+    test("that is too much to show, or cannot be loaded, has no figures", async () => {
+      await page.route("**/*GetUsage", (route) => route.fulfill({ json: { nextPageToken: "more" } }));
+      await signIn(account.secret, "#/usage");
+      await see("Too much to show");
+      expect(await page.locator(".stat").count()).toBe(0);
+      await page.getByText("Keys: all").click();
+      await see("Too many to show");
+      await page.unroute("**/*GetUsage");
+      await page.route("**/*GetUsage", (route) => route.abort());
+      await button("Refresh").press("Enter");
+      await button("Try again").waitFor();
+      expect(await page.locator(".stat").count()).toBe(0);
+      await page.unroute("**/*GetUsage");
+      await button("Try again").press("Enter");
+      await figure("Requests").waitFor();
+    });
+
     test("by end user lists the highest ones and the sum of the others, filtered by the address", async () => {
       await signIn(account.secret, "#/usage");
       await page.getByText("By end user").click();
