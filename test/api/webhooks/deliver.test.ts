@@ -330,9 +330,17 @@ describe("a webhook", () => {
     await owner`UPDATE vx.webhooks SET enabled_at = enabled_at - interval '6 days' WHERE id = ${id}`;
     await owner`UPDATE vx.webhook_queues SET failing_since = failing_since - interval '6 days' WHERE webhook_id = ${id}`;
     await api(key, "PATCH", `/${id}`, { url: receiver.url("/new") });
+    // Six days later, the new address gets its first event.
+    await owner`UPDATE vx.webhooks SET enabled_at = enabled_at - interval '6 days' WHERE id = ${id}`;
+    await owner`UPDATE vx.webhook_queues SET failing_since = failing_since - interval '6 days' WHERE webhook_id = ${id}`;
     await credit(key);
     await settled(key, id, "pending", 1);
     expect(receiver.received.map(({ path }) => path)).toEqual(["/old", "/new"]);
+    receiver.respond = (response) => response.writeHead(500).end();
+    for (const attempts of [2, 3, 4, 5]) {
+      await makeDue(id);
+      await settled(key, id, "pending", attempts);
+    }
     expect((await api(key, "GET", `/${id}`)).body.webhook.state).toBe("enabled");
   });
 

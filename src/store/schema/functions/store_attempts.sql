@@ -39,7 +39,10 @@ BEGIN
       is_hanging = CASE WHEN a.latency_ms < 5000 THEN coalesce(q.hung_at > v_now - interval '10 minutes', false)
         WHEN a.latency_ms >= 5000 THEN true ELSE q.is_hanging END,
       hung_at = CASE WHEN a.latency_ms >= 5000 THEN v_now ELSE q.hung_at END,
-      failing_since = CASE WHEN a.error = '' THEN NULL WHEN a.error <> '' THEN coalesce(q.failing_since, v_now) ELSE q.failing_since END,
+      failing_since = CASE WHEN a.error = '' THEN NULL WHEN a.error <> '' THEN coalesce((SELECT q.failing_since FROM webhooks w
+          WHERE w.lane = CASE WHEN q.is_of_operators THEN no_lane() ELSE q.lane END AND w.id = q.webhook_id
+            AND w.enabled_at <= q.failing_since), v_now)
+        ELSE q.failing_since END,
       accepted_at = CASE a.error WHEN '' THEN v_now ELSE q.accepted_at END,
       -- At least until now: queues with many events that are due take turns with the others.
       blocked_until = CASE WHEN a.attempt IS NULL THEN q.blocked_until

@@ -1,5 +1,5 @@
--- Changes the fields of a webhook that p_changes has: url, description, types, state. An enabled webhook receives what is pending at
--- once, and so does a new address: the failures of the old one, and the pause that it asked for, do not count.
+-- Changes the fields of a webhook that p_changes has: url, description, types, state. A webhook that is enabled, or gets a new address,
+-- starts anew: earlier failures do not count, and a pause that the old address asked for ends.
 CREATE OR REPLACE FUNCTION update_webhook(p_act text, p_lane smallint, p_account_id text, p_id text, p_changes text)
   RETURNS SETOF webhook_view
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
