@@ -10,7 +10,10 @@ const MAX_WATCHERS_PER_ACCOUNT = 100;
 
 /** A reader of the events of an account. */
 export type EventWatcher = {
-  /** Throws when the key is revoked or may not read any more, when it or its secret has expired, and when the server stops: also while there are events to read. */
+  /**
+   * Throws when the key is revoked or may not read any more, when it or its secret has expired, and when the server stops: also while
+   * there are events to read.
+   */
   check(): void;
   /** Resolves with the number of the last event when it is above `seq`. Rejects as `check` throws, and when the signal is aborted. */
   wait(seq: bigint, signal: AbortSignal): Promise<bigint>;

@@ -1122,7 +1122,7 @@ CREATE TABLE webhooks (
   disabled_reason text NOT NULL DEFAULT ''::text,
   enabled_at timestamp with time zone NOT NULL,
   secret text NOT NULL,
-  previous_secret text,
+  previous_secrets text,
   previous_expires_at timestamp with time zone,
   created_at timestamp with time zone NOT NULL,
   CONSTRAINT webhooks_pkey PRIMARY KEY (lane, id)

@@ -1,6 +1,6 @@
 -- Claims the next attempts of a server: at most p_any, p_hanging of them to endpoints that hang, and p_fast more to endpoints that are
--- fast. p_busy has the webhooks of operators to which the server delivers, once for each attempt: there are at most two. p_max_lane is 1024 in the cell that
--- owns the events of no account, and 1023 in others. A claim ends after a minute.
+-- fast. p_busy has the webhooks of operators to which the server delivers, once for each attempt: there are at most two. p_max_lane is
+-- 1024 in the cell that owns the events of no account, and 1023 in others. A claim ends after a minute.
 CREATE OR REPLACE FUNCTION claim_deliveries(p_any integer, p_hanging integer, p_fast integer, p_busy text[], p_max_lane smallint)
   RETURNS TABLE (
     lane smallint, webhook_id text, claim bigint, is_fast_only boolean, is_hanging boolean, account_id text, seq bigint, event_id text, type text,
@@ -51,7 +51,7 @@ BEGIN
       FROM unnest(v_queues) q
       -- Each limit of 1 keeps a look-up by key.
       LEFT JOIN LATERAL (
-        SELECT i.state, i.url, secrets_of_webhook(i.secret, i.previous_secret, i.previous_expires_at) AS secrets FROM webhooks i
+        SELECT i.state, i.url, secrets_of_webhook(i.secret, i.previous_secrets, i.previous_expires_at) AS secrets FROM webhooks i
         WHERE i.lane = CASE WHEN q.is_of_operators THEN no_lane() ELSE q.lane END AND i.id = q.webhook_id LIMIT 1) w ON true
       LEFT JOIN LATERAL (
         SELECT d.account_id, d.seq, d.due_at, d.attempts FROM deliveries d
@@ -77,8 +77,8 @@ BEGIN
   ), updated AS (
     UPDATE webhook_queues q SET claims = q.claims + (c.state = 'due')::integer,
         claimed_until = CASE c.state WHEN 'due' THEN v_now + interval '1 minute' ELSE q.claimed_until END,
-        -- A queue of a lane that another cell owns waits until this cell owns the lane (again). To enable a webhook of an account ends the
-        -- wait of its queue; those of operators have more queues. If they all came up each minute, they would take turns from others.
+        -- A queue of a lane that another cell owns waits until this cell owns it. If the queues of paused webhooks came up each minute,
+        -- they would take turns from others. Enabling a webhook of an account unblocks its queue; those of operators have more queues.
         blocked_until = CASE c.state WHEN 'moved' THEN 'infinity'
           WHEN 'blocked' THEN v_now + CASE WHEN q.is_of_operators THEN interval '1 minute' ELSE interval '1 hour' END
           ELSE q.blocked_until END,

@@ -31,7 +31,7 @@ BEGIN
   INSERT INTO webhooks AS w SELECT n.* FROM json_populate_recordset(NULL::webhooks, p_webhooks::json) n
     ON CONFLICT ON CONSTRAINT webhooks_pkey DO UPDATE SET url = excluded.url, description = excluded.description,
       types = excluded.types, state = excluded.state, disabled_reason = excluded.disabled_reason, enabled_at = excluded.enabled_at,
-      secret = excluded.secret, previous_secret = excluded.previous_secret, previous_expires_at = excluded.previous_expires_at;
+      secret = excluded.secret, previous_secrets = excluded.previous_secrets, previous_expires_at = excluded.previous_expires_at;
   INSERT INTO price_versions SELECT n.* FROM json_populate_recordset(NULL::price_versions, p_prices::json) n
     ON CONFLICT ON CONSTRAINT price_versions_pkey DO NOTHING;
 END

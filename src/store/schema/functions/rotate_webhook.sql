@@ -10,8 +10,8 @@ DECLARE
   v_view webhook_view;
 BEGIN
   UPDATE webhooks w SET secret = v_secret,
-      previous_secret = array_to_string((string_to_array(
-        secrets_of_webhook(w.secret, w.previous_secret, w.previous_expires_at), ' '))[:3], ' '),
+      previous_secrets = array_to_string((string_to_array(
+        secrets_of_webhook(w.secret, w.previous_secrets, w.previous_expires_at), ' '))[:3], ' '),
       previous_expires_at = clock_timestamp() + make_interval(secs => p_overlap_seconds)
     WHERE w.lane = p_lane AND w.id = p_id;
   PERFORM log_webhook_change(p_act, p_lane, p_id, v_old.account_id);

@@ -1,10 +1,9 @@
--- The deliveries of a webhook, with the data of their events, before the one at the given place, the newest event first: those of a state, or all. An empty
--- p_before_id for the last ones.
+-- The deliveries of a webhook, with the data of their events, before the one at the given place, the newest event first: those of a
+-- state, or all. An empty p_before_id for the last ones.
 CREATE OR REPLACE FUNCTION view_deliveries(p_webhook_id text, p_state text, p_before_micros bigint, p_before_id text, p_limit integer)
   RETURNS TABLE (
     event_id text, account_id text, seq bigint, type text, created_at timestamptz, created_micros bigint, state text, attempts smallint,
-    due_at timestamptz, attempted_at timestamptz, status smallint, latency_ms integer, error text, answer text,
-    data text
+    due_at timestamptz, attempted_at timestamptz, status smallint, latency_ms integer, error text, answer text, data text
   )
   LANGUAGE plpgsql STABLE SECURITY DEFINER
   SET search_path FROM CURRENT

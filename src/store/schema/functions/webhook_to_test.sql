@@ -10,6 +10,6 @@ BEGIN
     PERFORM log_change(p_act, p_lane, p_id, v_webhook.account_id);
   END IF;
   RETURN QUERY SELECT v_webhook.account_id, v_webhook.url,
-    secrets_of_webhook(v_webhook.secret, v_webhook.previous_secret, v_webhook.previous_expires_at);
+    secrets_of_webhook(v_webhook.secret, v_webhook.previous_secrets, v_webhook.previous_expires_at);
 END
 $$;

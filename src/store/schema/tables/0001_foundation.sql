@@ -912,8 +912,8 @@ CREATE TABLE webhooks (
   -- Failures before this time do not disable the endpoint.
   enabled_at timestamptz NOT NULL,
   secret text NOT NULL,
-  -- Secrets, separated by spaces. Deliveries are signed with them as well until previous_expires_at.
-  previous_secret text,
+  -- Separated by spaces. Deliveries are signed with them as well until previous_expires_at.
+  previous_secrets text,
   previous_expires_at timestamptz,
   created_at timestamptz NOT NULL,
   PRIMARY KEY (lane, id)
@@ -975,7 +975,7 @@ CREATE TABLE webhook_queues (
   -- Whether an attempt took five seconds in the last ten minutes, and the last one that did.
   is_hanging boolean NOT NULL DEFAULT false,
   hung_at timestamptz,
-  -- The first failure after the last accepted delivery.
+  -- The first failure after the last accepted delivery, and after the webhook was enabled.
   failing_since timestamptz,
   accepted_at timestamptz,
   PRIMARY KEY (lane, webhook_id)

@@ -598,8 +598,8 @@ export const KeyService: GenService<{
    *
    * Gives the calling key, or a key that it created, directly or through other keys, a new secret. The id, and with it the
    * limits, the used requests and the history, stay. The present secret works for `overlap_seconds` more; a secret from
-   * before it ends at once. Both end when the key is revoked. With a secret end the event streams that were opened with it;
-   * generations that run finish, and a revocation ends these too. The response is the only one that contains the new secret. An
+   * before it ends at once. When a secret ends, the event streams that were opened with it end too; running generations finish. When
+   * the key is revoked, both secrets, all streams and all generations end. The response is the only one that contains the new secret. An
    * expired or revoked key cannot be rotated.
    *
    * @generated from rpc vx.v1.KeyService.RotateKey
