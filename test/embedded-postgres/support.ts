@@ -147,14 +147,19 @@ export async function processesIn(folder: string): Promise<number[]> {
 }
 
 export async function killProcessesIn(folder: string): Promise<void> {
-  for (const pid of await processesIn(folder)) {
-    try {
-      process.kill(pid, "SIGKILL");
-    } catch (error) {
-      // A child process exits by itself after its postmaster was killed.
-      if (errnoOf(error) !== "ESRCH") throw error;
+  let found: number[];
+  do {
+    found = await processesIn(folder);
+    for (const pid of found) {
+      try {
+        process.kill(pid, "SIGKILL");
+      } catch (error) {
+        // A child process exits by itself after its postmaster was killed.
+        if (errnoOf(error) !== "ESRCH") throw error;
+      }
     }
-  }
+    // The postmaster may have started a child between the list and its end.
+  } while (found.length > 0);
 }
 
 export async function eventually(condition: () => Promise<boolean>): Promise<void> {

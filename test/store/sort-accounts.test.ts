@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from "vitest";
-import { laneOfId } from "../../src/domain/lane.ts";
+import { laneOfId, withLane } from "../../src/domain/lane.ts";
 import { readPage } from "../../src/domain/page.ts";
 import { type AccountSort, FiguresUpkeep, sortAccounts } from "../../src/store/accounts.ts";
 import type { Cells } from "../../src/store/driver/cells.ts";
@@ -42,9 +42,12 @@ const ACCOUNTS: readonly TestAccount[] = [
 /** On the first day of a month, nothing was spent earlier in it. */
 const isFirstDay = new Date().getUTCDate() === 1;
 
-async function insert({ name, balance, state, today = 0, earlier = 0 }: TestAccount): Promise<void> {
-  const id = typeIds.account();
-  const lane = laneOfId(id);
+/** Inserts the account into the cell of the lane. */
+async function insert(
+  lane: number,
+  { name, balance, state, today = 0, earlier = 0 }: TestAccount,
+): Promise<void> {
+  const id = withLane(typeIds.account(), lane);
   const { owner } = cells[lane < 512 ? 0 : 1];
   await owner`
     INSERT INTO vx.accounts (lane, id, name, plan, created_at, balance_micros, suspended_at, closed_at, last_seq)
@@ -72,7 +75,7 @@ async function refresh(): Promise<void> {
 }
 
 beforeAll(async () => {
-  for (const account of ACCOUNTS) await insert(account);
+  for (const [i, account] of ACCOUNTS.entries()) await insert(i + 512 * (i % 2), account);
   await refresh();
 });
 
