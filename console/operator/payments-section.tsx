@@ -53,7 +53,7 @@ export function AccountPayments({ account, params }: AccountTabProps) {
   );
 }
 
-/** The filter for payments that differ from what was to be paid, beside those for the states. */
+/** The value of the state filter that selects payments with a problem. */
 const PROBLEM = "problem";
 const ATTENTION = "Needs attention";
 
@@ -176,7 +176,7 @@ function PaymentState({ payment: { topup, problem } }: { readonly payment: Accou
   );
 }
 
-/** What differs between a payment and what was to be paid, so that it was not credited. */
+/** Why a payment was not credited, for each value of the field `problem`. */
 const PROBLEMS: Readonly<Record<string, string>> = {
   account: "Paid for another account",
   page: "Paid on another page",

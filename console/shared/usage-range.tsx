@@ -16,10 +16,10 @@ export type Periods = {
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** A chart of more days has bars that are too narrow to be told apart. */
+/** With more days, the bars of the chart are too narrow. */
 const MAX_DAYS = 366;
 const MAX_DAYS_OF_HOURS = 3;
-/** The range without a choice. */
+/** The default range. */
 export const NORMAL_DAYS = 30;
 const MONTHS = 12;
 

@@ -74,7 +74,7 @@ export function monthOfId(id: string): number {
   return (time.getUTCFullYear() - 1970) * 12 + time.getUTCMonth();
 }
 
-/** Each API has its own prefix for the id of a generation, before the same suffix. */
+/** The id of a generation has a prefix for each API: native, Responses and Messages. The rest is the same in all of them. */
 export function isGenerationId(id: string): boolean {
   return /^(gen|resp|msg)_[0-9a-z]{26}$/.test(id);
 }

@@ -17,7 +17,7 @@ export class Polling {
   readonly #options: Options;
   readonly #stop = new AbortController();
   #running: Promise<void> | undefined;
-  /** The rounds that run, by cell: one that does not answer delays no other. */
+  /** The rounds that run, by cell: a cell that does not answer delays no other. */
   readonly #rounds = new Map<Cells["all"][number], Promise<void>>();
 
   constructor(options: Options) {

@@ -150,7 +150,7 @@ export class EventWatch {
   }
 
   async #ask(cell: Cells["home"], watchers: readonly Open[]): Promise<void> {
-    // In quotes: the id of a member's key is empty.
+    // Quoted, because a member watches without a key, so the id is empty.
     const listOf = (values: readonly unknown[]) => `{${values.map((value) => `"${value}"`).join(",")}}`;
     const rows = await cell.call<Row>(
       "watched_accounts",
