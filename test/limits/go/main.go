@@ -28,6 +28,7 @@ type spec struct {
 	URLs []string
 	// A key with a limit of running calls, and one with a limit of tokens per window.
 	Running, Tokens string
+	RunningLimit    int
 	WindowSeconds   int64
 	// The number of windows in which calls are made.
 	Windows int
@@ -46,7 +47,9 @@ var (
 	mutex   sync.Mutex
 	given   spec
 	running int
-	result  = counts{TokensBegun: map[int64]int{}, Unexpected: map[int]string{}}
+	// Closed as soon as as many calls run as the limit allows.
+	full   = make(chan struct{})
+	result = counts{TokensBegun: map[int64]int{}, Unexpected: map[int]string{}}
 )
 
 // Only calls of the key with a limit of running calls are counted as running: they use the model "running".
@@ -56,11 +59,24 @@ func serveUpstream(writer http.ResponseWriter, request *http.Request) {
 	mutex.Lock()
 	if body.Model == "running" {
 		running++
-		result.MostRunning = max(result.MostRunning, running)
+		if running > result.MostRunning {
+			result.MostRunning = running
+			if running == given.RunningLimit {
+				close(full)
+			}
+		}
 	} else {
 		result.TokensBegun[time.Now().Unix()/given.WindowSeconds] += inputTokens + outputTokens
 	}
 	mutex.Unlock()
+	if body.Model == "running" {
+		// The first calls end once the limit is used in full. On a slow machine, servers could otherwise still be about to send
+		// some of them here while others have ended here.
+		select {
+		case <-full:
+		case <-time.After(part):
+		}
+	}
 	time.Sleep(callTime)
 	if body.Model == "running" {
 		mutex.Lock()
