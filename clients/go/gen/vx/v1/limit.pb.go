@@ -55,7 +55,9 @@ type Limit struct {
 	// The end of the current window. Unset if it does not end.
 	ResetsAt *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=resets_at,json=resetsAt,proto3" json:"resets_at,omitempty"`
 	// The time since which the current window is counted. Unset if all of it is.
-	CountedSince  *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=counted_since,json=countedSince,proto3" json:"counted_since,omitempty"`
+	CountedSince *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=counted_since,json=countedSince,proto3" json:"counted_since,omitempty"`
+	// Whether an operator of the service set the limit. Then only operators can change or remove it.
+	SetByOperator bool `protobuf:"varint,16,opt,name=set_by_operator,json=setByOperator,proto3" json:"set_by_operator,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -195,6 +197,13 @@ func (x *Limit) GetCountedSince() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Limit) GetSetByOperator() bool {
+	if x != nil {
+		return x.SetByOperator
+	}
+	return false
+}
+
 // Selects the limits.
 type ListLimitsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -291,7 +300,7 @@ var File_vx_v1_limit_proto protoreflect.FileDescriptor
 
 const file_vx_v1_limit_proto_rawDesc = "" +
 	"\n" +
-	"\x11vx/v1/limit.proto\x12\x05vx.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x84\x04\n" +
+	"\x11vx/v1/limit.proto\x12\x05vx.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xac\x04\n" +
 	"\x05Limit\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06metric\x18\x02 \x01(\tR\x06metric\x12\x16\n" +
@@ -308,7 +317,8 @@ const file_vx_v1_limit_proto_rawDesc = "" +
 	"\x04held\x18\f \x01(\x03R\x04held\x12\x1c\n" +
 	"\tremaining\x18\r \x01(\x03R\tremaining\x127\n" +
 	"\tresets_at\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\bresetsAt\x12?\n" +
-	"\rcounted_since\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\fcountedSinceB\x13\n" +
+	"\rcounted_since\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\fcountedSince\x12&\n" +
+	"\x0fset_by_operator\x18\x10 \x01(\bR\rsetByOperatorB\x13\n" +
 	"\x11_temporary_amount\"'\n" +
 	"\x11ListLimitsRequest\x12\x12\n" +
 	"\x04user\x18\x01 \x01(\tR\x04user\":\n" +

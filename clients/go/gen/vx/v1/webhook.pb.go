@@ -10,6 +10,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	fieldmaskpb "google.golang.org/protobuf/types/known/fieldmaskpb"
+	structpb "google.golang.org/protobuf/types/known/structpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -164,7 +165,9 @@ type Delivery struct {
 	// The time of the last attempt. Unset before the first one.
 	AttemptedAt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=attempted_at,json=attemptedAt,proto3" json:"attempted_at,omitempty"`
 	// The outcome of the last attempt. Unset before the first one.
-	Outcome       *DeliveryOutcome `protobuf:"bytes,10,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	Outcome *DeliveryOutcome `protobuf:"bytes,10,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	// What the event is about. Its fields depend on the type.
+	Data          *structpb.Struct `protobuf:"bytes,11,opt,name=data,proto3" json:"data,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -265,6 +268,13 @@ func (x *Delivery) GetAttemptedAt() *timestamppb.Timestamp {
 func (x *Delivery) GetOutcome() *DeliveryOutcome {
 	if x != nil {
 		return x.Outcome
+	}
+	return nil
+}
+
+func (x *Delivery) GetData() *structpb.Struct {
+	if x != nil {
+		return x.Data
 	}
 	return nil
 }
@@ -1319,7 +1329,7 @@ var File_vx_v1_webhook_proto protoreflect.FileDescriptor
 
 const file_vx_v1_webhook_proto_rawDesc = "" +
 	"\n" +
-	"\x13vx/v1/webhook.proto\x12\x05vx.v1\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc8\x02\n" +
+	"\x13vx/v1/webhook.proto\x12\x05vx.v1\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc8\x02\n" +
 	"\aWebhook\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x10\n" +
 	"\x03url\x18\x02 \x01(\tR\x03url\x12\x14\n" +
@@ -1331,7 +1341,7 @@ const file_vx_v1_webhook_proto_rawDesc = "" +
 	"created_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x12J\n" +
 	"\x13previous_expires_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x11previousExpiresAt\x12\x1d\n" +
 	"\n" +
-	"account_id\x18\t \x01(\tR\taccountId\"\x8c\x03\n" +
+	"account_id\x18\t \x01(\tR\taccountId\"\xb9\x03\n" +
 	"\bDelivery\x12\x19\n" +
 	"\bevent_id\x18\x01 \x01(\tR\aeventId\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x1d\n" +
@@ -1345,7 +1355,8 @@ const file_vx_v1_webhook_proto_rawDesc = "" +
 	"\x0fnext_attempt_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\rnextAttemptAt\x12=\n" +
 	"\fattempted_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\vattemptedAt\x120\n" +
 	"\aoutcome\x18\n" +
-	" \x01(\v2\x16.vx.v1.DeliveryOutcomeR\aoutcome\"v\n" +
+	" \x01(\v2\x16.vx.v1.DeliveryOutcomeR\aoutcome\x12+\n" +
+	"\x04data\x18\v \x01(\v2\x17.google.protobuf.StructR\x04data\"v\n" +
 	"\x0fDeliveryOutcome\x12\x16\n" +
 	"\x06status\x18\x01 \x01(\x05R\x06status\x12\x1d\n" +
 	"\n" +
@@ -1464,7 +1475,8 @@ var file_vx_v1_webhook_proto_goTypes = []any{
 	(*RedeliverRequest)(nil),       // 19: vx.v1.RedeliverRequest
 	(*RedeliverResponse)(nil),      // 20: vx.v1.RedeliverResponse
 	(*timestamppb.Timestamp)(nil),  // 21: google.protobuf.Timestamp
-	(*fieldmaskpb.FieldMask)(nil),  // 22: google.protobuf.FieldMask
+	(*structpb.Struct)(nil),        // 22: google.protobuf.Struct
+	(*fieldmaskpb.FieldMask)(nil),  // 23: google.protobuf.FieldMask
 }
 var file_vx_v1_webhook_proto_depIdxs = []int32{
 	21, // 0: vx.v1.Webhook.created_at:type_name -> google.protobuf.Timestamp
@@ -1473,39 +1485,40 @@ var file_vx_v1_webhook_proto_depIdxs = []int32{
 	21, // 3: vx.v1.Delivery.next_attempt_at:type_name -> google.protobuf.Timestamp
 	21, // 4: vx.v1.Delivery.attempted_at:type_name -> google.protobuf.Timestamp
 	2,  // 5: vx.v1.Delivery.outcome:type_name -> vx.v1.DeliveryOutcome
-	0,  // 6: vx.v1.CreateWebhookResponse.webhook:type_name -> vx.v1.Webhook
-	0,  // 7: vx.v1.ListWebhooksResponse.webhooks:type_name -> vx.v1.Webhook
-	0,  // 8: vx.v1.GetWebhookResponse.webhook:type_name -> vx.v1.Webhook
-	22, // 9: vx.v1.UpdateWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
-	0,  // 10: vx.v1.UpdateWebhookResponse.webhook:type_name -> vx.v1.Webhook
-	0,  // 11: vx.v1.RotateWebhookResponse.webhook:type_name -> vx.v1.Webhook
-	2,  // 12: vx.v1.TestWebhookResponse.outcome:type_name -> vx.v1.DeliveryOutcome
-	1,  // 13: vx.v1.ListDeliveriesResponse.deliveries:type_name -> vx.v1.Delivery
-	21, // 14: vx.v1.RedeliverRequest.from:type_name -> google.protobuf.Timestamp
-	21, // 15: vx.v1.RedeliverRequest.to:type_name -> google.protobuf.Timestamp
-	3,  // 16: vx.v1.WebhookService.CreateWebhook:input_type -> vx.v1.CreateWebhookRequest
-	5,  // 17: vx.v1.WebhookService.ListWebhooks:input_type -> vx.v1.ListWebhooksRequest
-	7,  // 18: vx.v1.WebhookService.GetWebhook:input_type -> vx.v1.GetWebhookRequest
-	9,  // 19: vx.v1.WebhookService.UpdateWebhook:input_type -> vx.v1.UpdateWebhookRequest
-	11, // 20: vx.v1.WebhookService.DeleteWebhook:input_type -> vx.v1.DeleteWebhookRequest
-	13, // 21: vx.v1.WebhookService.RotateWebhook:input_type -> vx.v1.RotateWebhookRequest
-	15, // 22: vx.v1.WebhookService.TestWebhook:input_type -> vx.v1.TestWebhookRequest
-	17, // 23: vx.v1.WebhookService.ListDeliveries:input_type -> vx.v1.ListDeliveriesRequest
-	19, // 24: vx.v1.WebhookService.Redeliver:input_type -> vx.v1.RedeliverRequest
-	4,  // 25: vx.v1.WebhookService.CreateWebhook:output_type -> vx.v1.CreateWebhookResponse
-	6,  // 26: vx.v1.WebhookService.ListWebhooks:output_type -> vx.v1.ListWebhooksResponse
-	8,  // 27: vx.v1.WebhookService.GetWebhook:output_type -> vx.v1.GetWebhookResponse
-	10, // 28: vx.v1.WebhookService.UpdateWebhook:output_type -> vx.v1.UpdateWebhookResponse
-	12, // 29: vx.v1.WebhookService.DeleteWebhook:output_type -> vx.v1.DeleteWebhookResponse
-	14, // 30: vx.v1.WebhookService.RotateWebhook:output_type -> vx.v1.RotateWebhookResponse
-	16, // 31: vx.v1.WebhookService.TestWebhook:output_type -> vx.v1.TestWebhookResponse
-	18, // 32: vx.v1.WebhookService.ListDeliveries:output_type -> vx.v1.ListDeliveriesResponse
-	20, // 33: vx.v1.WebhookService.Redeliver:output_type -> vx.v1.RedeliverResponse
-	25, // [25:34] is the sub-list for method output_type
-	16, // [16:25] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	22, // 6: vx.v1.Delivery.data:type_name -> google.protobuf.Struct
+	0,  // 7: vx.v1.CreateWebhookResponse.webhook:type_name -> vx.v1.Webhook
+	0,  // 8: vx.v1.ListWebhooksResponse.webhooks:type_name -> vx.v1.Webhook
+	0,  // 9: vx.v1.GetWebhookResponse.webhook:type_name -> vx.v1.Webhook
+	23, // 10: vx.v1.UpdateWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
+	0,  // 11: vx.v1.UpdateWebhookResponse.webhook:type_name -> vx.v1.Webhook
+	0,  // 12: vx.v1.RotateWebhookResponse.webhook:type_name -> vx.v1.Webhook
+	2,  // 13: vx.v1.TestWebhookResponse.outcome:type_name -> vx.v1.DeliveryOutcome
+	1,  // 14: vx.v1.ListDeliveriesResponse.deliveries:type_name -> vx.v1.Delivery
+	21, // 15: vx.v1.RedeliverRequest.from:type_name -> google.protobuf.Timestamp
+	21, // 16: vx.v1.RedeliverRequest.to:type_name -> google.protobuf.Timestamp
+	3,  // 17: vx.v1.WebhookService.CreateWebhook:input_type -> vx.v1.CreateWebhookRequest
+	5,  // 18: vx.v1.WebhookService.ListWebhooks:input_type -> vx.v1.ListWebhooksRequest
+	7,  // 19: vx.v1.WebhookService.GetWebhook:input_type -> vx.v1.GetWebhookRequest
+	9,  // 20: vx.v1.WebhookService.UpdateWebhook:input_type -> vx.v1.UpdateWebhookRequest
+	11, // 21: vx.v1.WebhookService.DeleteWebhook:input_type -> vx.v1.DeleteWebhookRequest
+	13, // 22: vx.v1.WebhookService.RotateWebhook:input_type -> vx.v1.RotateWebhookRequest
+	15, // 23: vx.v1.WebhookService.TestWebhook:input_type -> vx.v1.TestWebhookRequest
+	17, // 24: vx.v1.WebhookService.ListDeliveries:input_type -> vx.v1.ListDeliveriesRequest
+	19, // 25: vx.v1.WebhookService.Redeliver:input_type -> vx.v1.RedeliverRequest
+	4,  // 26: vx.v1.WebhookService.CreateWebhook:output_type -> vx.v1.CreateWebhookResponse
+	6,  // 27: vx.v1.WebhookService.ListWebhooks:output_type -> vx.v1.ListWebhooksResponse
+	8,  // 28: vx.v1.WebhookService.GetWebhook:output_type -> vx.v1.GetWebhookResponse
+	10, // 29: vx.v1.WebhookService.UpdateWebhook:output_type -> vx.v1.UpdateWebhookResponse
+	12, // 30: vx.v1.WebhookService.DeleteWebhook:output_type -> vx.v1.DeleteWebhookResponse
+	14, // 31: vx.v1.WebhookService.RotateWebhook:output_type -> vx.v1.RotateWebhookResponse
+	16, // 32: vx.v1.WebhookService.TestWebhook:output_type -> vx.v1.TestWebhookResponse
+	18, // 33: vx.v1.WebhookService.ListDeliveries:output_type -> vx.v1.ListDeliveriesResponse
+	20, // 34: vx.v1.WebhookService.Redeliver:output_type -> vx.v1.RedeliverResponse
+	26, // [26:35] is the sub-list for method output_type
+	17, // [17:26] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_vx_v1_webhook_proto_init() }

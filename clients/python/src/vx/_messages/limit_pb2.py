@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18vx/_messages/limit.proto\x12\x0cvx.client.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x84\x04\n\x05Limit\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n\x06metric\x18\x02 \x01(\tR\x06metric\x12\x16\n\x06window\x18\x03 \x01(\tR\x06window\x12\x16\n\x06\x61mount\x18\x04 \x01(\x03R\x06\x61mount\x12\x14\n\x05model\x18\x05 \x01(\tR\x05model\x12\x10\n\x03per\x18\x06 \x01(\tR\x03per\x12.\n\x10temporary_amount\x18\x07 \x01(\x03H\x00R\x0ftemporaryAmount\x88\x01\x01\x12\x43\n\x0ftemporary_until\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x0etemporaryUntil\x12\x14\n\x05owner\x18\t \x01(\tR\x05owner\x12\x19\n\x08owner_id\x18\n \x01(\tR\x07ownerId\x12\x14\n\x05spent\x18\x0b \x01(\x03R\x05spent\x12\x12\n\x04held\x18\x0c \x01(\x03R\x04held\x12\x1c\n\tremaining\x18\r \x01(\x03R\tremaining\x12\x37\n\tresets_at\x18\x0e \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x08resetsAt\x12?\n\rcounted_since\x18\x0f \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x0c\x63ountedSinceB\x13\n\x11_temporary_amount\"\'\n\x11ListLimitsRequest\x12\x12\n\x04user\x18\x01 \x01(\tR\x04user\"A\n\x12ListLimitsResponse\x12+\n\x06limits\x18\x01 \x03(\x0b\x32\x13.vx.client.v1.LimitR\x06limits2d\n\x0cLimitService\x12T\n\nListLimits\x12\x1f.vx.client.v1.ListLimitsRequest\x1a .vx.client.v1.ListLimitsResponse\"\x03\x90\x02\x01\x42Q\n\tcom.vx.v1B\nLimitProtoP\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18vx/_messages/limit.proto\x12\x0cvx.client.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xac\x04\n\x05Limit\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n\x06metric\x18\x02 \x01(\tR\x06metric\x12\x16\n\x06window\x18\x03 \x01(\tR\x06window\x12\x16\n\x06\x61mount\x18\x04 \x01(\x03R\x06\x61mount\x12\x14\n\x05model\x18\x05 \x01(\tR\x05model\x12\x10\n\x03per\x18\x06 \x01(\tR\x03per\x12.\n\x10temporary_amount\x18\x07 \x01(\x03H\x00R\x0ftemporaryAmount\x88\x01\x01\x12\x43\n\x0ftemporary_until\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x0etemporaryUntil\x12\x14\n\x05owner\x18\t \x01(\tR\x05owner\x12\x19\n\x08owner_id\x18\n \x01(\tR\x07ownerId\x12\x14\n\x05spent\x18\x0b \x01(\x03R\x05spent\x12\x12\n\x04held\x18\x0c \x01(\x03R\x04held\x12\x1c\n\tremaining\x18\r \x01(\x03R\tremaining\x12\x37\n\tresets_at\x18\x0e \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x08resetsAt\x12?\n\rcounted_since\x18\x0f \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x0c\x63ountedSince\x12&\n\x0fset_by_operator\x18\x10 \x01(\x08R\rsetByOperatorB\x13\n\x11_temporary_amount\"\'\n\x11ListLimitsRequest\x12\x12\n\x04user\x18\x01 \x01(\tR\x04user\"A\n\x12ListLimitsResponse\x12+\n\x06limits\x18\x01 \x03(\x0b\x32\x13.vx.client.v1.LimitR\x06limits2d\n\x0cLimitService\x12T\n\nListLimits\x12\x1f.vx.client.v1.ListLimitsRequest\x1a .vx.client.v1.ListLimitsResponse\"\x03\x90\x02\x01\x42Q\n\tcom.vx.v1B\nLimitProtoP\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,11 +36,11 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LIMITSERVICE'].methods_by_name['ListLimits']._loaded_options = None
   _globals['_LIMITSERVICE'].methods_by_name['ListLimits']._serialized_options = b'\220\002\001'
   _globals['_LIMIT']._serialized_start=76
-  _globals['_LIMIT']._serialized_end=592
-  _globals['_LISTLIMITSREQUEST']._serialized_start=594
-  _globals['_LISTLIMITSREQUEST']._serialized_end=633
-  _globals['_LISTLIMITSRESPONSE']._serialized_start=635
-  _globals['_LISTLIMITSRESPONSE']._serialized_end=700
-  _globals['_LIMITSERVICE']._serialized_start=702
-  _globals['_LIMITSERVICE']._serialized_end=802
+  _globals['_LIMIT']._serialized_end=632
+  _globals['_LISTLIMITSREQUEST']._serialized_start=634
+  _globals['_LISTLIMITSREQUEST']._serialized_end=673
+  _globals['_LISTLIMITSRESPONSE']._serialized_start=675
+  _globals['_LISTLIMITSRESPONSE']._serialized_end=740
+  _globals['_LIMITSERVICE']._serialized_start=742
+  _globals['_LIMITSERVICE']._serialized_end=842
 # @@protoc_insertion_point(module_scope)

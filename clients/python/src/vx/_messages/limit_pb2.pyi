@@ -10,7 +10,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Limit(_message.Message):
-    __slots__ = ("id", "metric", "window", "amount", "model", "per", "temporary_amount", "temporary_until", "owner", "owner_id", "spent", "held", "remaining", "resets_at", "counted_since")
+    __slots__ = ("id", "metric", "window", "amount", "model", "per", "temporary_amount", "temporary_until", "owner", "owner_id", "spent", "held", "remaining", "resets_at", "counted_since", "set_by_operator")
     ID_FIELD_NUMBER: _ClassVar[int]
     METRIC_FIELD_NUMBER: _ClassVar[int]
     WINDOW_FIELD_NUMBER: _ClassVar[int]
@@ -26,6 +26,7 @@ class Limit(_message.Message):
     REMAINING_FIELD_NUMBER: _ClassVar[int]
     RESETS_AT_FIELD_NUMBER: _ClassVar[int]
     COUNTED_SINCE_FIELD_NUMBER: _ClassVar[int]
+    SET_BY_OPERATOR_FIELD_NUMBER: _ClassVar[int]
     id: str
     metric: str
     window: str
@@ -41,7 +42,8 @@ class Limit(_message.Message):
     remaining: int
     resets_at: _timestamp_pb2.Timestamp
     counted_since: _timestamp_pb2.Timestamp
-    def __init__(self, id: _Optional[str] = ..., metric: _Optional[str] = ..., window: _Optional[str] = ..., amount: _Optional[int] = ..., model: _Optional[str] = ..., per: _Optional[str] = ..., temporary_amount: _Optional[int] = ..., temporary_until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., owner: _Optional[str] = ..., owner_id: _Optional[str] = ..., spent: _Optional[int] = ..., held: _Optional[int] = ..., remaining: _Optional[int] = ..., resets_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., counted_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    set_by_operator: bool
+    def __init__(self, id: _Optional[str] = ..., metric: _Optional[str] = ..., window: _Optional[str] = ..., amount: _Optional[int] = ..., model: _Optional[str] = ..., per: _Optional[str] = ..., temporary_amount: _Optional[int] = ..., temporary_until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., owner: _Optional[str] = ..., owner_id: _Optional[str] = ..., spent: _Optional[int] = ..., held: _Optional[int] = ..., remaining: _Optional[int] = ..., resets_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., counted_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., set_by_operator: bool = ...) -> None: ...
 
 class ListLimitsRequest(_message.Message):
     __slots__ = ("user",)

@@ -23,10 +23,11 @@ _sym_db = _symbol_database.Default()
 
 
 from google.protobuf import field_mask_pb2 as google_dot_protobuf_dot_field__mask__pb2
+from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1avx/_messages/webhook.proto\x12\x0cvx.client.v1\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc8\x02\n\x07Webhook\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x10\n\x03url\x18\x02 \x01(\tR\x03url\x12\x14\n\x05types\x18\x03 \x03(\tR\x05types\x12 \n\x0b\x64\x65scription\x18\x04 \x01(\tR\x0b\x64\x65scription\x12\x14\n\x05state\x18\x05 \x01(\tR\x05state\x12\'\n\x0f\x64isabled_reason\x18\x06 \x01(\tR\x0e\x64isabledReason\x12\x39\n\ncreated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tcreatedAt\x12J\n\x13previous_expires_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x11previousExpiresAt\x12\x1d\n\naccount_id\x18\t \x01(\tR\taccountId\"\x93\x03\n\x08\x44\x65livery\x12\x19\n\x08\x65vent_id\x18\x01 \x01(\tR\x07\x65ventId\x12\x12\n\x04type\x18\x02 \x01(\tR\x04type\x12\x1d\n\naccount_id\x18\x03 \x01(\tR\taccountId\x12\x10\n\x03seq\x18\x04 \x01(\x03R\x03seq\x12\x39\n\ncreated_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tcreatedAt\x12\x14\n\x05state\x18\x06 \x01(\tR\x05state\x12\x1a\n\x08\x61ttempts\x18\x07 \x01(\x05R\x08\x61ttempts\x12\x42\n\x0fnext_attempt_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\rnextAttemptAt\x12=\n\x0c\x61ttempted_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x0b\x61ttemptedAt\x12\x37\n\x07outcome\x18\n \x01(\x0b\x32\x1d.vx.client.v1.DeliveryOutcomeR\x07outcome\"v\n\x0f\x44\x65liveryOutcome\x12\x16\n\x06status\x18\x01 \x01(\x05R\x06status\x12\x1d\n\nlatency_ms\x18\x02 \x01(\x05R\tlatencyMs\x12\x14\n\x05\x65rror\x18\x03 \x01(\tR\x05\x65rror\x12\x16\n\x06\x61nswer\x18\x04 \x01(\tR\x06\x61nswer\"`\n\x14\x43reateWebhookRequest\x12\x10\n\x03url\x18\x01 \x01(\tR\x03url\x12\x14\n\x05types\x18\x02 \x03(\tR\x05types\x12 \n\x0b\x64\x65scription\x18\x03 \x01(\tR\x0b\x64\x65scription\"`\n\x15\x43reateWebhookResponse\x12/\n\x07webhook\x18\x01 \x01(\x0b\x32\x15.vx.client.v1.WebhookR\x07webhook\x12\x16\n\x06secret\x18\x02 \x01(\tR\x06secret\"\x15\n\x13ListWebhooksRequest\"I\n\x14ListWebhooksResponse\x12\x31\n\x08webhooks\x18\x01 \x03(\x0b\x32\x15.vx.client.v1.WebhookR\x08webhooks\"2\n\x11GetWebhookRequest\x12\x1d\n\nwebhook_id\x18\x01 \x01(\tR\twebhookId\"E\n\x12GetWebhookResponse\x12/\n\x07webhook\x18\x01 \x01(\x0b\x32\x15.vx.client.v1.WebhookR\x07webhook\"\xd2\x01\n\x14UpdateWebhookRequest\x12\x1d\n\nwebhook_id\x18\x01 \x01(\tR\twebhookId\x12\x10\n\x03url\x18\x02 \x01(\tR\x03url\x12\x14\n\x05types\x18\x03 \x03(\tR\x05types\x12 \n\x0b\x64\x65scription\x18\x04 \x01(\tR\x0b\x64\x65scription\x12\x14\n\x05state\x18\x05 \x01(\tR\x05state\x12;\n\x0bupdate_mask\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.FieldMaskR\nupdateMask\"H\n\x15UpdateWebhookResponse\x12/\n\x07webhook\x18\x01 \x01(\x0b\x32\x15.vx.client.v1.WebhookR\x07webhook\"5\n\x14\x44\x65leteWebhookRequest\x12\x1d\n\nwebhook_id\x18\x01 \x01(\tR\twebhookId\"\x17\n\x15\x44\x65leteWebhookResponse\"^\n\x14RotateWebhookRequest\x12\x1d\n\nwebhook_id\x18\x01 \x01(\tR\twebhookId\x12\'\n\x0foverlap_seconds\x18\x02 \x01(\x05R\x0eoverlapSeconds\"`\n\x15RotateWebhookResponse\x12/\n\x07webhook\x18\x01 \x01(\x0b\x32\x15.vx.client.v1.WebhookR\x07webhook\x12\x16\n\x06secret\x18\x02 \x01(\tR\x06secret\"3\n\x12TestWebhookRequest\x12\x1d\n\nwebhook_id\x18\x01 \x01(\tR\twebhookId\"N\n\x13TestWebhookResponse\x12\x37\n\x07outcome\x18\x01 \x01(\x0b\x32\x1d.vx.client.v1.DeliveryOutcomeR\x07outcome\"\x88\x01\n\x15ListDeliveriesRequest\x12\x1d\n\nwebhook_id\x18\x01 \x01(\tR\twebhookId\x12\x14\n\x05state\x18\x02 \x01(\tR\x05state\x12\x1b\n\tpage_size\x18\x03 \x01(\x05R\x08pageSize\x12\x1d\n\npage_token\x18\x04 \x01(\tR\tpageToken\"x\n\x16ListDeliveriesResponse\x12\x36\n\ndeliveries\x18\x01 \x03(\x0b\x32\x16.vx.client.v1.DeliveryR\ndeliveries\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xa8\x01\n\x10RedeliverRequest\x12\x1d\n\nwebhook_id\x18\x01 \x01(\tR\twebhookId\x12\x19\n\x08\x65vent_id\x18\x02 \x01(\tR\x07\x65ventId\x12.\n\x04\x66rom\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x04\x66rom\x12*\n\x02to\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x02to\"F\n\x11RedeliverResponse\x12\x16\n\x06\x65vents\x18\x01 \x01(\x05R\x06\x65vents\x12\x19\n\x08has_more\x18\x02 \x01(\x08R\x07hasMore2\xb8\x06\n\x0eWebhookService\x12X\n\rCreateWebhook\x12\".vx.client.v1.CreateWebhookRequest\x1a#.vx.client.v1.CreateWebhookResponse\x12Z\n\x0cListWebhooks\x12!.vx.client.v1.ListWebhooksRequest\x1a\".vx.client.v1.ListWebhooksResponse\"\x03\x90\x02\x01\x12T\n\nGetWebhook\x12\x1f.vx.client.v1.GetWebhookRequest\x1a .vx.client.v1.GetWebhookResponse\"\x03\x90\x02\x01\x12]\n\rUpdateWebhook\x12\".vx.client.v1.UpdateWebhookRequest\x1a#.vx.client.v1.UpdateWebhookResponse\"\x03\x90\x02\x02\x12]\n\rDeleteWebhook\x12\".vx.client.v1.DeleteWebhookRequest\x1a#.vx.client.v1.DeleteWebhookResponse\"\x03\x90\x02\x02\x12X\n\rRotateWebhook\x12\".vx.client.v1.RotateWebhookRequest\x1a#.vx.client.v1.RotateWebhookResponse\x12R\n\x0bTestWebhook\x12 .vx.client.v1.TestWebhookRequest\x1a!.vx.client.v1.TestWebhookResponse\x12`\n\x0eListDeliveries\x12#.vx.client.v1.ListDeliveriesRequest\x1a$.vx.client.v1.ListDeliveriesResponse\"\x03\x90\x02\x01\x12L\n\tRedeliver\x12\x1e.vx.client.v1.RedeliverRequest\x1a\x1f.vx.client.v1.RedeliverResponseBS\n\tcom.vx.v1B\x0cWebhookProtoP\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1avx/_messages/webhook.proto\x12\x0cvx.client.v1\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc8\x02\n\x07Webhook\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x10\n\x03url\x18\x02 \x01(\tR\x03url\x12\x14\n\x05types\x18\x03 \x03(\tR\x05types\x12 \n\x0b\x64\x65scription\x18\x04 \x01(\tR\x0b\x64\x65scription\x12\x14\n\x05state\x18\x05 \x01(\tR\x05state\x12\'\n\x0f\x64isabled_reason\x18\x06 \x01(\tR\x0e\x64isabledReason\x12\x39\n\ncreated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tcreatedAt\x12J\n\x13previous_expires_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x11previousExpiresAt\x12\x1d\n\naccount_id\x18\t \x01(\tR\taccountId\"\xc0\x03\n\x08\x44\x65livery\x12\x19\n\x08\x65vent_id\x18\x01 \x01(\tR\x07\x65ventId\x12\x12\n\x04type\x18\x02 \x01(\tR\x04type\x12\x1d\n\naccount_id\x18\x03 \x01(\tR\taccountId\x12\x10\n\x03seq\x18\x04 \x01(\x03R\x03seq\x12\x39\n\ncreated_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tcreatedAt\x12\x14\n\x05state\x18\x06 \x01(\tR\x05state\x12\x1a\n\x08\x61ttempts\x18\x07 \x01(\x05R\x08\x61ttempts\x12\x42\n\x0fnext_attempt_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\rnextAttemptAt\x12=\n\x0c\x61ttempted_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x0b\x61ttemptedAt\x12\x37\n\x07outcome\x18\n \x01(\x0b\x32\x1d.vx.client.v1.DeliveryOutcomeR\x07outcome\x12+\n\x04\x64\x61ta\x18\x0b \x01(\x0b\x32\x17.google.protobuf.StructR\x04\x64\x61ta\"v\n\x0f\x44\x65liveryOutcome\x12\x16\n\x06status\x18\x01 \x01(\x05R\x06status\x12\x1d\n\nlatency_ms\x18\x02 \x01(\x05R\tlatencyMs\x12\x14\n\x05\x65rror\x18\x03 \x01(\tR\x05\x65rror\x12\x16\n\x06\x61nswer\x18\x04 \x01(\tR\x06\x61nswer\"`\n\x14\x43reateWebhookRequest\x12\x10\n\x03url\x18\x01 \x01(\tR\x03url\x12\x14\n\x05types\x18\x02 \x03(\tR\x05types\x12 \n\x0b\x64\x65scription\x18\x03 \x01(\tR\x0b\x64\x65scription\"`\n\x15\x43reateWebhookResponse\x12/\n\x07webhook\x18\x01 \x01(\x0b\x32\x15.vx.client.v1.WebhookR\x07webhook\x12\x16\n\x06secret\x18\x02 \x01(\tR\x06secret\"\x15\n\x13ListWebhooksRequest\"I\n\x14ListWebhooksResponse\x12\x31\n\x08webhooks\x18\x01 \x03(\x0b\x32\x15.vx.client.v1.WebhookR\x08webhooks\"2\n\x11GetWebhookRequest\x12\x1d\n\nwebhook_id\x18\x01 \x01(\tR\twebhookId\"E\n\x12GetWebhookResponse\x12/\n\x07webhook\x18\x01 \x01(\x0b\x32\x15.vx.client.v1.WebhookR\x07webhook\"\xd2\x01\n\x14UpdateWebhookRequest\x12\x1d\n\nwebhook_id\x18\x01 \x01(\tR\twebhookId\x12\x10\n\x03url\x18\x02 \x01(\tR\x03url\x12\x14\n\x05types\x18\x03 \x03(\tR\x05types\x12 \n\x0b\x64\x65scription\x18\x04 \x01(\tR\x0b\x64\x65scription\x12\x14\n\x05state\x18\x05 \x01(\tR\x05state\x12;\n\x0bupdate_mask\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.FieldMaskR\nupdateMask\"H\n\x15UpdateWebhookResponse\x12/\n\x07webhook\x18\x01 \x01(\x0b\x32\x15.vx.client.v1.WebhookR\x07webhook\"5\n\x14\x44\x65leteWebhookRequest\x12\x1d\n\nwebhook_id\x18\x01 \x01(\tR\twebhookId\"\x17\n\x15\x44\x65leteWebhookResponse\"^\n\x14RotateWebhookRequest\x12\x1d\n\nwebhook_id\x18\x01 \x01(\tR\twebhookId\x12\'\n\x0foverlap_seconds\x18\x02 \x01(\x05R\x0eoverlapSeconds\"`\n\x15RotateWebhookResponse\x12/\n\x07webhook\x18\x01 \x01(\x0b\x32\x15.vx.client.v1.WebhookR\x07webhook\x12\x16\n\x06secret\x18\x02 \x01(\tR\x06secret\"3\n\x12TestWebhookRequest\x12\x1d\n\nwebhook_id\x18\x01 \x01(\tR\twebhookId\"N\n\x13TestWebhookResponse\x12\x37\n\x07outcome\x18\x01 \x01(\x0b\x32\x1d.vx.client.v1.DeliveryOutcomeR\x07outcome\"\x88\x01\n\x15ListDeliveriesRequest\x12\x1d\n\nwebhook_id\x18\x01 \x01(\tR\twebhookId\x12\x14\n\x05state\x18\x02 \x01(\tR\x05state\x12\x1b\n\tpage_size\x18\x03 \x01(\x05R\x08pageSize\x12\x1d\n\npage_token\x18\x04 \x01(\tR\tpageToken\"x\n\x16ListDeliveriesResponse\x12\x36\n\ndeliveries\x18\x01 \x03(\x0b\x32\x16.vx.client.v1.DeliveryR\ndeliveries\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xa8\x01\n\x10RedeliverRequest\x12\x1d\n\nwebhook_id\x18\x01 \x01(\tR\twebhookId\x12\x19\n\x08\x65vent_id\x18\x02 \x01(\tR\x07\x65ventId\x12.\n\x04\x66rom\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x04\x66rom\x12*\n\x02to\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x02to\"F\n\x11RedeliverResponse\x12\x16\n\x06\x65vents\x18\x01 \x01(\x05R\x06\x65vents\x12\x19\n\x08has_more\x18\x02 \x01(\x08R\x07hasMore2\xb8\x06\n\x0eWebhookService\x12X\n\rCreateWebhook\x12\".vx.client.v1.CreateWebhookRequest\x1a#.vx.client.v1.CreateWebhookResponse\x12Z\n\x0cListWebhooks\x12!.vx.client.v1.ListWebhooksRequest\x1a\".vx.client.v1.ListWebhooksResponse\"\x03\x90\x02\x01\x12T\n\nGetWebhook\x12\x1f.vx.client.v1.GetWebhookRequest\x1a .vx.client.v1.GetWebhookResponse\"\x03\x90\x02\x01\x12]\n\rUpdateWebhook\x12\".vx.client.v1.UpdateWebhookRequest\x1a#.vx.client.v1.UpdateWebhookResponse\"\x03\x90\x02\x02\x12]\n\rDeleteWebhook\x12\".vx.client.v1.DeleteWebhookRequest\x1a#.vx.client.v1.DeleteWebhookResponse\"\x03\x90\x02\x02\x12X\n\rRotateWebhook\x12\".vx.client.v1.RotateWebhookRequest\x1a#.vx.client.v1.RotateWebhookResponse\x12R\n\x0bTestWebhook\x12 .vx.client.v1.TestWebhookRequest\x1a!.vx.client.v1.TestWebhookResponse\x12`\n\x0eListDeliveries\x12#.vx.client.v1.ListDeliveriesRequest\x1a$.vx.client.v1.ListDeliveriesResponse\"\x03\x90\x02\x01\x12L\n\tRedeliver\x12\x1e.vx.client.v1.RedeliverRequest\x1a\x1f.vx.client.v1.RedeliverResponseBS\n\tcom.vx.v1B\x0cWebhookProtoP\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -44,48 +45,48 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_WEBHOOKSERVICE'].methods_by_name['DeleteWebhook']._serialized_options = b'\220\002\002'
   _globals['_WEBHOOKSERVICE'].methods_by_name['ListDeliveries']._loaded_options = None
   _globals['_WEBHOOKSERVICE'].methods_by_name['ListDeliveries']._serialized_options = b'\220\002\001'
-  _globals['_WEBHOOK']._serialized_start=112
-  _globals['_WEBHOOK']._serialized_end=440
-  _globals['_DELIVERY']._serialized_start=443
-  _globals['_DELIVERY']._serialized_end=846
-  _globals['_DELIVERYOUTCOME']._serialized_start=848
-  _globals['_DELIVERYOUTCOME']._serialized_end=966
-  _globals['_CREATEWEBHOOKREQUEST']._serialized_start=968
-  _globals['_CREATEWEBHOOKREQUEST']._serialized_end=1064
-  _globals['_CREATEWEBHOOKRESPONSE']._serialized_start=1066
-  _globals['_CREATEWEBHOOKRESPONSE']._serialized_end=1162
-  _globals['_LISTWEBHOOKSREQUEST']._serialized_start=1164
-  _globals['_LISTWEBHOOKSREQUEST']._serialized_end=1185
-  _globals['_LISTWEBHOOKSRESPONSE']._serialized_start=1187
-  _globals['_LISTWEBHOOKSRESPONSE']._serialized_end=1260
-  _globals['_GETWEBHOOKREQUEST']._serialized_start=1262
-  _globals['_GETWEBHOOKREQUEST']._serialized_end=1312
-  _globals['_GETWEBHOOKRESPONSE']._serialized_start=1314
-  _globals['_GETWEBHOOKRESPONSE']._serialized_end=1383
-  _globals['_UPDATEWEBHOOKREQUEST']._serialized_start=1386
-  _globals['_UPDATEWEBHOOKREQUEST']._serialized_end=1596
-  _globals['_UPDATEWEBHOOKRESPONSE']._serialized_start=1598
-  _globals['_UPDATEWEBHOOKRESPONSE']._serialized_end=1670
-  _globals['_DELETEWEBHOOKREQUEST']._serialized_start=1672
-  _globals['_DELETEWEBHOOKREQUEST']._serialized_end=1725
-  _globals['_DELETEWEBHOOKRESPONSE']._serialized_start=1727
-  _globals['_DELETEWEBHOOKRESPONSE']._serialized_end=1750
-  _globals['_ROTATEWEBHOOKREQUEST']._serialized_start=1752
-  _globals['_ROTATEWEBHOOKREQUEST']._serialized_end=1846
-  _globals['_ROTATEWEBHOOKRESPONSE']._serialized_start=1848
-  _globals['_ROTATEWEBHOOKRESPONSE']._serialized_end=1944
-  _globals['_TESTWEBHOOKREQUEST']._serialized_start=1946
-  _globals['_TESTWEBHOOKREQUEST']._serialized_end=1997
-  _globals['_TESTWEBHOOKRESPONSE']._serialized_start=1999
-  _globals['_TESTWEBHOOKRESPONSE']._serialized_end=2077
-  _globals['_LISTDELIVERIESREQUEST']._serialized_start=2080
-  _globals['_LISTDELIVERIESREQUEST']._serialized_end=2216
-  _globals['_LISTDELIVERIESRESPONSE']._serialized_start=2218
-  _globals['_LISTDELIVERIESRESPONSE']._serialized_end=2338
-  _globals['_REDELIVERREQUEST']._serialized_start=2341
-  _globals['_REDELIVERREQUEST']._serialized_end=2509
-  _globals['_REDELIVERRESPONSE']._serialized_start=2511
-  _globals['_REDELIVERRESPONSE']._serialized_end=2581
-  _globals['_WEBHOOKSERVICE']._serialized_start=2584
-  _globals['_WEBHOOKSERVICE']._serialized_end=3408
+  _globals['_WEBHOOK']._serialized_start=142
+  _globals['_WEBHOOK']._serialized_end=470
+  _globals['_DELIVERY']._serialized_start=473
+  _globals['_DELIVERY']._serialized_end=921
+  _globals['_DELIVERYOUTCOME']._serialized_start=923
+  _globals['_DELIVERYOUTCOME']._serialized_end=1041
+  _globals['_CREATEWEBHOOKREQUEST']._serialized_start=1043
+  _globals['_CREATEWEBHOOKREQUEST']._serialized_end=1139
+  _globals['_CREATEWEBHOOKRESPONSE']._serialized_start=1141
+  _globals['_CREATEWEBHOOKRESPONSE']._serialized_end=1237
+  _globals['_LISTWEBHOOKSREQUEST']._serialized_start=1239
+  _globals['_LISTWEBHOOKSREQUEST']._serialized_end=1260
+  _globals['_LISTWEBHOOKSRESPONSE']._serialized_start=1262
+  _globals['_LISTWEBHOOKSRESPONSE']._serialized_end=1335
+  _globals['_GETWEBHOOKREQUEST']._serialized_start=1337
+  _globals['_GETWEBHOOKREQUEST']._serialized_end=1387
+  _globals['_GETWEBHOOKRESPONSE']._serialized_start=1389
+  _globals['_GETWEBHOOKRESPONSE']._serialized_end=1458
+  _globals['_UPDATEWEBHOOKREQUEST']._serialized_start=1461
+  _globals['_UPDATEWEBHOOKREQUEST']._serialized_end=1671
+  _globals['_UPDATEWEBHOOKRESPONSE']._serialized_start=1673
+  _globals['_UPDATEWEBHOOKRESPONSE']._serialized_end=1745
+  _globals['_DELETEWEBHOOKREQUEST']._serialized_start=1747
+  _globals['_DELETEWEBHOOKREQUEST']._serialized_end=1800
+  _globals['_DELETEWEBHOOKRESPONSE']._serialized_start=1802
+  _globals['_DELETEWEBHOOKRESPONSE']._serialized_end=1825
+  _globals['_ROTATEWEBHOOKREQUEST']._serialized_start=1827
+  _globals['_ROTATEWEBHOOKREQUEST']._serialized_end=1921
+  _globals['_ROTATEWEBHOOKRESPONSE']._serialized_start=1923
+  _globals['_ROTATEWEBHOOKRESPONSE']._serialized_end=2019
+  _globals['_TESTWEBHOOKREQUEST']._serialized_start=2021
+  _globals['_TESTWEBHOOKREQUEST']._serialized_end=2072
+  _globals['_TESTWEBHOOKRESPONSE']._serialized_start=2074
+  _globals['_TESTWEBHOOKRESPONSE']._serialized_end=2152
+  _globals['_LISTDELIVERIESREQUEST']._serialized_start=2155
+  _globals['_LISTDELIVERIESREQUEST']._serialized_end=2291
+  _globals['_LISTDELIVERIESRESPONSE']._serialized_start=2293
+  _globals['_LISTDELIVERIESRESPONSE']._serialized_end=2413
+  _globals['_REDELIVERREQUEST']._serialized_start=2416
+  _globals['_REDELIVERREQUEST']._serialized_end=2584
+  _globals['_REDELIVERRESPONSE']._serialized_start=2586
+  _globals['_REDELIVERRESPONSE']._serialized_end=2656
+  _globals['_WEBHOOKSERVICE']._serialized_start=2659
+  _globals['_WEBHOOKSERVICE']._serialized_end=3483
 # @@protoc_insertion_point(module_scope)

@@ -1,6 +1,7 @@
 import datetime
 
 from google.protobuf import field_mask_pb2 as _field_mask_pb2
+from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
@@ -33,7 +34,7 @@ class Webhook(_message.Message):
     def __init__(self, id: _Optional[str] = ..., url: _Optional[str] = ..., types: _Optional[_Iterable[str]] = ..., description: _Optional[str] = ..., state: _Optional[str] = ..., disabled_reason: _Optional[str] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., previous_expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., account_id: _Optional[str] = ...) -> None: ...
 
 class Delivery(_message.Message):
-    __slots__ = ("event_id", "type", "account_id", "seq", "created_at", "state", "attempts", "next_attempt_at", "attempted_at", "outcome")
+    __slots__ = ("event_id", "type", "account_id", "seq", "created_at", "state", "attempts", "next_attempt_at", "attempted_at", "outcome", "data")
     EVENT_ID_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
     ACCOUNT_ID_FIELD_NUMBER: _ClassVar[int]
@@ -44,6 +45,7 @@ class Delivery(_message.Message):
     NEXT_ATTEMPT_AT_FIELD_NUMBER: _ClassVar[int]
     ATTEMPTED_AT_FIELD_NUMBER: _ClassVar[int]
     OUTCOME_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
     event_id: str
     type: str
     account_id: str
@@ -54,7 +56,8 @@ class Delivery(_message.Message):
     next_attempt_at: _timestamp_pb2.Timestamp
     attempted_at: _timestamp_pb2.Timestamp
     outcome: DeliveryOutcome
-    def __init__(self, event_id: _Optional[str] = ..., type: _Optional[str] = ..., account_id: _Optional[str] = ..., seq: _Optional[int] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., state: _Optional[str] = ..., attempts: _Optional[int] = ..., next_attempt_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., attempted_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., outcome: _Optional[_Union[DeliveryOutcome, _Mapping]] = ...) -> None: ...
+    data: _struct_pb2.Struct
+    def __init__(self, event_id: _Optional[str] = ..., type: _Optional[str] = ..., account_id: _Optional[str] = ..., seq: _Optional[int] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., state: _Optional[str] = ..., attempts: _Optional[int] = ..., next_attempt_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., attempted_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., outcome: _Optional[_Union[DeliveryOutcome, _Mapping]] = ..., data: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ...) -> None: ...
 
 class DeliveryOutcome(_message.Message):
     __slots__ = ("status", "latency_ms", "error", "answer")

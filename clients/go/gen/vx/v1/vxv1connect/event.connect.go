@@ -54,8 +54,8 @@ type EventServiceClient interface {
 	// Watch events
 	//
 	// Sends the events of the account after the event `after`, oldest first, and then each new event. After an interruption, pass the
-	// id of the last event as `after` to continue without a gap; an event may be sent twice. The stream ends when the key is revoked or
-	// expires, and when the server stops.
+	// id of the last event as `after` to continue without a gap; an event may be sent twice. The stream ends when the key is revoked,
+	// expires or loses the scope, when the secret of the caller was replaced and works no longer, and when the server stops.
 	//
 	// Over REST, the events are server-sent events with the id of the event, so that `EventSource` continues by itself: the header
 	// `Last-Event-ID` takes precedence over `after`.
@@ -119,8 +119,8 @@ type EventServiceHandler interface {
 	// Watch events
 	//
 	// Sends the events of the account after the event `after`, oldest first, and then each new event. After an interruption, pass the
-	// id of the last event as `after` to continue without a gap; an event may be sent twice. The stream ends when the key is revoked or
-	// expires, and when the server stops.
+	// id of the last event as `after` to continue without a gap; an event may be sent twice. The stream ends when the key is revoked,
+	// expires or loses the scope, when the secret of the caller was replaced and works no longer, and when the server stops.
 	//
 	// Over REST, the events are server-sent events with the id of the event, so that `EventSource` continues by itself: the header
 	// `Last-Event-ID` takes precedence over `after`.

@@ -75,7 +75,8 @@ type KeyServiceClient interface {
 	//
 	// Gives the calling key, or a key that it created, directly or through other keys, a new secret. The id, and with it the
 	// limits, the used requests and the history, stay. The present secret works for `overlap_seconds` more; a secret from
-	// before it ends at once. Both end when the key is revoked. The response is the only one that contains the new secret. An
+	// before it ends at once. When a secret ends, the event streams that were opened with it end too; running generations finish. When
+	// the key is revoked, both secrets, all streams and all generations end. The response is the only one that contains the new secret. An
 	// expired or revoked key cannot be rotated.
 	RotateKey(context.Context, *connect.Request[v1.RotateKeyRequest]) (*connect.Response[v1.RotateKeyResponse], error)
 	// Revoke key
@@ -207,7 +208,8 @@ type KeyServiceHandler interface {
 	//
 	// Gives the calling key, or a key that it created, directly or through other keys, a new secret. The id, and with it the
 	// limits, the used requests and the history, stay. The present secret works for `overlap_seconds` more; a secret from
-	// before it ends at once. Both end when the key is revoked. The response is the only one that contains the new secret. An
+	// before it ends at once. When a secret ends, the event streams that were opened with it end too; running generations finish. When
+	// the key is revoked, both secrets, all streams and all generations end. The response is the only one that contains the new secret. An
 	// expired or revoked key cannot be rotated.
 	RotateKey(context.Context, *connect.Request[v1.RotateKeyRequest]) (*connect.Response[v1.RotateKeyResponse], error)
 	// Revoke key

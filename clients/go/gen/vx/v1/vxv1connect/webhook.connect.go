@@ -88,8 +88,8 @@ type WebhookServiceClient interface {
 	DeleteWebhook(context.Context, *connect.Request[v1.DeleteWebhookRequest]) (*connect.Response[v1.DeleteWebhookResponse], error)
 	// Rotate webhook
 	//
-	// Gives a webhook a new secret. Deliveries have the signatures of both secrets for `overlap_seconds`, and one before the present secret
-	// ends at once. The response is the only one that contains the new secret.
+	// Gives a webhook a new secret. For `overlap_seconds`, deliveries also have the signatures of the secrets that signed until now, the
+	// last three at most. If the response was lost, repeat the call. The response is the only one that contains the new secret.
 	RotateWebhook(context.Context, *connect.Request[v1.RotateWebhookRequest]) (*connect.Response[v1.RotateWebhookResponse], error)
 	// Test webhook
 	//
@@ -263,8 +263,8 @@ type WebhookServiceHandler interface {
 	DeleteWebhook(context.Context, *connect.Request[v1.DeleteWebhookRequest]) (*connect.Response[v1.DeleteWebhookResponse], error)
 	// Rotate webhook
 	//
-	// Gives a webhook a new secret. Deliveries have the signatures of both secrets for `overlap_seconds`, and one before the present secret
-	// ends at once. The response is the only one that contains the new secret.
+	// Gives a webhook a new secret. For `overlap_seconds`, deliveries also have the signatures of the secrets that signed until now, the
+	// last three at most. If the response was lost, repeat the call. The response is the only one that contains the new secret.
 	RotateWebhook(context.Context, *connect.Request[v1.RotateWebhookRequest]) (*connect.Response[v1.RotateWebhookResponse], error)
 	// Test webhook
 	//
