@@ -2,13 +2,7 @@ import { Option } from "commander";
 import { distributionOf } from "../cells/citus/distribution.ts";
 import { migrateCell } from "../cells/migrate-cell.ts";
 import type { DatabaseAddress } from "../store/driver/connect.ts";
-import {
-  type Distribution,
-  isEmpty,
-  migrate,
-  readSchemaStatus,
-  type SchemaChanges,
-} from "../store/schema/migrate.ts";
+import { type Distribution, migrate, readSchemaStatus, type SchemaChanges } from "../store/schema/migrate.ts";
 import { MigrationError } from "../store/schema/release.ts";
 import { type Define, withExamples } from "./command.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
@@ -80,24 +74,36 @@ async function readTargets(): Promise<readonly Target[]> {
 }
 
 async function apply(target: Target): Promise<string> {
-  const lines = linesOf(target, await target.migrate(), "applied");
+  const lines = linesOf(target, await target.migrate(), ["applied", "moved"]);
   return `${lines}${upToDate(target)}`;
 }
 
 async function listPending(target: Target): Promise<string> {
-  const { tables, functions } = await readSchemaStatus(target.address, target);
+  const { tables, functions, moves } = await readSchemaStatus(target.address, target);
   const pending = tables.filter(({ appliedAt }) => appliedAt === undefined).map(({ name }) => name);
-  const changes = { tables: pending, functions };
-  return isEmpty(changes) ? upToDate(target) : linesOf(target, changes, "would apply");
+  const changes = { tables: pending, functions, moves };
+  return linesOf(target, changes, ["would apply", "would move"]) || upToDate(target);
 }
 
-function linesOf(target: Target, { tables, functions }: SchemaChanges, verb: string): string {
-  const texts = [...tables, ...(functions > 0 ? [countOf(functions)] : [])];
-  return texts.map((text) => `${prefixOf(target)}${verb} ${text}\n`).join("");
+function linesOf(
+  target: Target,
+  { tables, functions, moves }: SchemaChanges,
+  [apply, move]: readonly [string, string],
+): string {
+  const texts = [
+    ...[...tables, ...(functions > 0 ? [countOf(functions, "function")] : [])].map(
+      (text) => `${apply} ${text}`,
+    ),
+    ...moves.map(
+      ({ partition, entries }) =>
+        `${move} ${countOf(Number(entries), "ledger entry", "ledger entries")} to the new partition ${partition}`,
+    ),
+  ];
+  return texts.map((text) => `${prefixOf(target)}${text}\n`).join("");
 }
 
-function countOf(functions: number): string {
-  return functions === 1 ? "1 function" : `${functions} functions`;
+function countOf(count: number, one: string, several = `${one}s`): string {
+  return `${count} ${count === 1 ? one : several}`;
 }
 
 function upToDate({ cell }: Target): string {

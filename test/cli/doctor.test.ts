@@ -11,8 +11,9 @@ import { createCertificate } from "../support/certificate.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { createPayer } from "../support/payer.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
-import { freePort, spawnVx } from "./support.ts";
+import { freePort, spawnVx, vx } from "./support.ts";
 
+const UP_TO_DATE = "The schema of the database is up to date.\n";
 const folder = createTemporaryFolder("doctor");
 let database: TestDatabase;
 /** The URL of a login that is only a member of vx_app. */
@@ -100,7 +101,7 @@ test("settings that need more connections than PostgreSQL allows are a problem",
   });
 });
 
-test("a missing partition is a warning, and rows in the default partition are a problem", async () => {
+test("a missing partition is a warning, and rows in the default partition are a problem until they are moved", async () => {
   const own = await createTestDatabase();
   const env = { DATABASE_URL: own.url };
   const [row] = await own.owner<{ name: string }[]>`
@@ -127,6 +128,12 @@ test("a missing partition is a warning, and rows in the default partition are a 
     status: "problem",
     message: expect.stringContaining("ledger_other_months has rows"),
   });
+  const [month] = await own.owner`SELECT to_char(now() AT TIME ZONE 'UTC', 'YYYY_MM') AS name`;
+  const move = `1 ledger entry to the new partition ledger_${month?.name}\n`;
+  expect((await vx(["migrate", "--dry-run"], env)).stdout).toBe(`would move ${move}`);
+  expect((await vx(["migrate"], env)).stdout).toBe(`moved ${move}${UP_TO_DATE}`);
+  expect((await vx(["migrate"], env)).stdout).toBe(UP_TO_DATE);
+  expect(await finding("partitions", env)).toMatchObject({ status: "ok" });
   await own.drop();
 });
 

@@ -1,4 +1,5 @@
 import type { Lane } from "../../domain/lane.ts";
+import { monthText } from "../../domain/periods.ts";
 import { connect, type DatabaseAddress, type Sql, TransactionPoolingError } from "../driver/connect.ts";
 import { compareReleases, MigrationError, RELEASE } from "./release.ts";
 import { applyFunctions, changedNames, readChecksums, readFiles, type SqlFile } from "./sql-files.ts";
@@ -45,13 +46,19 @@ export type MigrationTarget = {
 type State = { readonly version: number; readonly release: string; readonly oldest_release: string };
 
 /** The numbered files, and how many functions, that were applied or would be. */
-export type SchemaChanges = { readonly tables: readonly string[]; readonly functions: number };
-const NO_CHANGES: SchemaChanges = { tables: [], functions: 0 };
+export type AppliedFiles = { readonly tables: readonly string[]; readonly functions: number };
+const NO_FILES: AppliedFiles = { tables: [], functions: 0 };
+export type SchemaChanges = AppliedFiles & { readonly moves: readonly Move[] };
+const NO_CHANGES: SchemaChanges = { ...NO_FILES, moves: [] };
 
-/** The numbered files in their order, and the number of functions that differ from those of this release. */
+/** Entries of the ledger that were in no partition of a month, and the partition that is created for them. */
+export type Move = { readonly partition: string; readonly entries: bigint };
+
+/** The numbered files in their order, the number of functions that differ from those of this release, and missing partitions. */
 export type SchemaStatus = {
   readonly tables: readonly { readonly name: string; readonly appliedAt: Date | undefined }[];
   readonly functions: number;
+  readonly moves: readonly Move[];
 };
 
 /** A connection to the database, and the files of this release. */
@@ -81,11 +88,10 @@ export async function migrate(
     const { sql, schema, tables, state } = at;
     if (at.isNewer) return NO_CHANGES;
     if (state?.version === tables.length && !(await mayReadMigrations(sql, schema))) return NO_CHANGES;
-    if (state && isEmpty(await pendingChanges(at))) {
+    if (state && isEmpty(await pendingFiles(at))) {
       // A copy of a database has the schema, but not the members of the role.
       await joinRole(sql);
-      await createPartitions(sql, schema);
-      return NO_CHANGES;
+      return { ...NO_CHANGES, moves: await createPartitions(sql, schema) };
     }
     return await apply(at, target.lanes);
   });
@@ -102,6 +108,7 @@ export async function readSchemaStatus(
       return {
         tables: tables.map(({ name }) => ({ name, appliedAt: undefined })),
         functions: at.functions.length,
+        moves: [],
       };
     }
     if (!(await mayReadMigrations(sql, schema))) {
@@ -112,9 +119,13 @@ export async function readSchemaStatus(
     const applied = await sql.unsafe<{ name: string; appliedAt: Date }[]>(
       `SELECT name, applied_at AS "appliedAt" FROM ${schema}.migrations ORDER BY name`,
     );
-    const pending = at.isNewer ? NO_CHANGES : await pendingChanges(at);
+    const pending = at.isNewer ? NO_FILES : await pendingFiles(at);
     const missing = pending.tables.map((name) => ({ name, appliedAt: undefined }));
-    return { tables: [...applied, ...missing], functions: pending.functions };
+    const months = await sql.unsafe<{ month: number; entries: bigint }[]>(
+      `SELECT * FROM ${schema}.months_without_partition()`,
+    );
+    const moves = months.map(({ month, entries }) => ({ partition: partitionOf(month), entries }));
+    return { tables: [...applied, ...missing], functions: pending.functions, moves };
   });
 }
 
@@ -122,11 +133,11 @@ export async function readSchemaStatus(
 export async function readPending(
   address: DatabaseAddress,
   target: MigrationTarget = {},
-): Promise<SchemaChanges> {
+): Promise<AppliedFiles> {
   return await withSchema(address, target, async (at) => {
     const { sql, schema, tables, functions, state } = at;
-    if (at.isNewer) return NO_CHANGES;
-    if (state && (await mayReadMigrations(sql, schema))) return await pendingChanges(at);
+    if (at.isNewer) return NO_FILES;
+    if (state && (await mayReadMigrations(sql, schema))) return await pendingFiles(at);
     const names = tables.slice(state?.version ?? 0).map(({ name }) => name);
     return { tables: names, functions: state ? 0 : functions.length };
   });
@@ -191,8 +202,8 @@ async function apply(at: OpenSchema, lanes: readonly Lane[] | undefined): Promis
     functions = await applyFunctions(transaction, schema, await functionsFor(at, transaction));
     await distribution?.adapt(transaction, schema);
   });
-  await createPartitions(sql, schema);
-  return { tables: pending.map(({ name }) => name), functions };
+  const moves = await createPartitions(sql, schema);
+  return { tables: pending.map(({ name }) => name), functions, moves };
 }
 
 async function requirePostgres(sql: Sql): Promise<void> {
@@ -244,7 +255,7 @@ async function mayReadMigrations(sql: Sql, schema: string): Promise<boolean> {
   return row?.allowed === true;
 }
 
-async function pendingChanges(at: OpenSchema): Promise<SchemaChanges> {
+async function pendingFiles(at: OpenSchema): Promise<AppliedFiles> {
   const { sql, schema, tables } = at;
   const applied = await readChecksums(sql, schema, "migrations");
   verify(applied, tables);
@@ -253,7 +264,7 @@ async function pendingChanges(at: OpenSchema): Promise<SchemaChanges> {
   return { tables: tables.slice(applied.size).map(({ name }) => name), functions: functions.length };
 }
 
-export function isEmpty({ tables, functions }: SchemaChanges): boolean {
+export function isEmpty({ tables, functions }: AppliedFiles): boolean {
   return tables.length === 0 && functions === 0;
 }
 
@@ -323,10 +334,14 @@ async function prepareOnline(
  * Servers create partitions every hour too, so one that has to wait for a long read of the ledger is left to them. Entries that
  * are in no partition are moved, one month in each transaction; what cannot be moved now stays for the next migration.
  */
-async function createPartitions(sql: Sql, schema: string): Promise<void> {
-  const moveNext = () => sql.unsafe(`SELECT * FROM ${schema}.move_other_month()`);
+async function createPartitions(sql: Sql, schema: string): Promise<readonly Move[]> {
+  const moves: Move[] = [];
   const move = async () => {
-    while ((await moveNext()).length > 0);
+    for (;;) {
+      const [moved] = await sql.unsafe<Move[]>(`SELECT * FROM ${schema}.move_other_month()`);
+      if (!moved) return;
+      moves.push(moved);
+    }
   };
   const create = () => sql.unsafe(`SELECT * FROM ${schema}.create_ledger_partitions()`);
   for (const run of [create, () => withShortWaits(sql, schema, MOVE_ATTEMPTS, move)]) {
@@ -336,6 +351,12 @@ async function createPartitions(sql: Sql, schema: string): Promise<void> {
       if (!isLockTimeout(error) && !(error instanceof LocksNotAvailable)) throw error;
     }
   }
+  return moves;
+}
+
+/** The name that create_ledger_partitions and move_other_month give. */
+function partitionOf(month: number): string {
+  return `ledger_${monthText(month).replace("-", "_")}`;
 }
 
 async function applyTables(
