@@ -218,7 +218,7 @@ test("a start loads no package of a feature that its settings do not use", () =>
   expect(wrong.map(({ file, target }) => `${file}: ${target}`)).toEqual([]);
 });
 
-test("the pages in console import only generated code, roles, forms of keys, amounts and CSV of this repository", () => {
+test("the pages in console import only generated code, roles, forms of keys, amounts, charges and CSV of this repository", () => {
   const pageFiles = readdirSync("console", { recursive: true, encoding: "utf8" }).filter((file) =>
     /\.tsx?$/.test(file),
   );
@@ -227,7 +227,9 @@ test("the pages in console import only generated code, roles, forms of keys, amo
       .map((match) => normalize(join("console", dirname(file), match[1] ?? "")))
       .filter(
         (path) =>
-          !/^((console|gen)\/|src\/domain\/(csv|key-query|member|money|operator|scope)\.ts$)/.test(path),
+          !/^((console|gen)\/|src\/domain\/(csv|key-query|member|money|operator|price|scope|usage)\.ts$)/.test(
+            path,
+          ),
       )
       .map((path) => `console/${file} imports ${path}`),
   );

@@ -3,6 +3,7 @@ import type { LedgerEntry } from "../../gen/vx/v1/ledger_pb.js";
 import { capitalized } from "./capitalized.ts";
 import { Detail, Details, IdDetail } from "./details.tsx";
 import { Dialog } from "./dialog.tsx";
+import { EntryCosts } from "./entry-costs.tsx";
 import { Money, numberText } from "./money.tsx";
 import { longTimeText } from "./time.tsx";
 
@@ -35,7 +36,7 @@ export function EntryDialog({ entry, keyName, keyHref, onClose, children, action
         <Detail name="Kind">{capitalized(entry.kind)}</Detail>
         <Detail name="Model">{entry.model}</Detail>
         <Detail name="End user">{entry.user}</Detail>
-        {entry.kind === "generation" && <Tokens entry={entry} />}
+        {entry.kind === "generation" && <EntryCosts entry={entry} />}
         {entry.priceTier > 0n && (
           <Detail name="Prices">Above {numberText(entry.priceTier)} input tokens</Detail>
         )}
@@ -55,31 +56,4 @@ export function EntryDialog({ entry, keyName, keyHref, onClose, children, action
       )}
     </Dialog>
   );
-}
-
-/** The tokens of each kind with their price per million. */
-function Tokens({ entry }: { readonly entry: LedgerEntry }) {
-  const { prices } = entry;
-  const kinds: [name: string, tokens: bigint, price: bigint | undefined][] = [
-    ["Input tokens", entry.inputTokens, prices?.input],
-    ["from cache", entry.cachedInputTokens, prices?.cachedInput],
-    ["to cache", entry.cacheWriteTokens, prices?.cacheWrite],
-    ["to cache for an hour", entry.cacheWrite1hTokens, prices?.cacheWrite1h],
-    ["Output tokens", entry.outputTokens, prices?.output],
-    ["reasoning", entry.reasoningTokens, prices?.reasoning],
-    ["Images", entry.images, undefined],
-  ];
-  return kinds
-    .filter(([, tokens], index) => tokens > 0n || index === 0)
-    .map(([name, tokens, price]) => (
-      <Detail key={name} name={name}>
-        {numberText(tokens)}
-        {price !== undefined && (
-          <span class="muted">
-            {" at "}
-            <Money micros={price} /> per million
-          </span>
-        )}
-      </Detail>
-    ));
 }

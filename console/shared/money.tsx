@@ -11,6 +11,17 @@ export function moneyText(micros: bigint): string {
   return formatMicros(micros).replace(/\d+/, grouped);
 }
 
+/** In millionths of a micro, which are products of tokens and prices. */
+const MILLIONTHS_PER_UNIT = 10n ** 12n;
+
+/** The exact amount of a product of tokens and prices, in millionths of a micro: "$0.0000035". */
+export function productText(millionths: bigint): string {
+  const { sign, decimals } = currency();
+  const surplus = new RegExp(`0{1,${12 - decimals}}$`);
+  const rest = (millionths % MILLIONTHS_PER_UNIT).toString().padStart(12, "0").replace(surplus, "");
+  return `${sign}${numberText(millionths / MILLIONTHS_PER_UNIT)}${rest === "" ? "" : `.${rest}`}`;
+}
+
 /** The amount that a person typed; undefined if it is none. */
 export function amountOf(text: string): bigint | undefined {
   return parseAmount(text.trim().replace(currency().sign, "").replaceAll(",", ""));

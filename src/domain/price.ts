@@ -92,14 +92,24 @@ export type Extent = { readonly inputTokens: number; readonly outputTokens: numb
 export function costOf(prices: Prices, usage: Usage): Micros {
   const { tiers } = prices;
   const rates = tiers.length === 0 ? prices : (reachedTier(tiers, inputTokensOf(usage)) ?? prices);
+  const cost = meterCosts(rates, usage);
   const tokens =
-    BigInt(usage.input) * rates.input +
-    BigInt(usage.cachedInput) * rates.cachedInput +
-    BigInt(usage.cacheWrite) * rates.cacheWrite +
-    BigInt(usage.cacheWrite1h) * (rates.cacheWrite1h - rates.cacheWrite) +
-    BigInt(usage.output) * rates.output +
-    BigInt(usage.reasoning) * rates.reasoning;
-  return roundedUp(tokens) + BigInt(usage.images) * rates.image + rates.request;
+    cost.input + cost.cachedInput + cost.cacheWrite + cost.cacheWrite1h + cost.output + cost.reasoning;
+  return roundedUp(tokens + cost.image + cost.request);
+}
+
+/** What each meter of a generation costs, in millionths of a micro, so that nothing is rounded. */
+export function meterCosts(rates: Rates, usage: Usage): Rates {
+  return {
+    input: BigInt(usage.input) * rates.input,
+    cachedInput: BigInt(usage.cachedInput) * rates.cachedInput,
+    cacheWrite: BigInt(usage.cacheWrite - usage.cacheWrite1h) * rates.cacheWrite,
+    cacheWrite1h: BigInt(usage.cacheWrite1h) * rates.cacheWrite1h,
+    output: BigInt(usage.output) * rates.output,
+    reasoning: BigInt(usage.reasoning) * rates.reasoning,
+    image: BigInt(usage.images) * rates.image * TOKENS_PER_PRICE,
+    request: rates.request * TOKENS_PER_PRICE,
+  };
 }
 
 /** The maximum cost of a generation: each token is priced at the most expensive meter that may apply to it. */
