@@ -35,6 +35,7 @@ const VERBS: Readonly<Record<string, Verbs>> = {
   Redeliver: ["Sent events again to", "send events again to"],
   CreateOperator: ["Created", "create"],
   RevokeOperator: ["Revoked", "revoke"],
+  SetOperatorRole: ["Changed the role of", "change the role of"],
   ViewCustomerPage: ["Viewed the page of", "view the page of"],
   CreateInvitation: ["Invited a person to", "invite a person to"],
   DeleteInvitation: ["Deleted an invitation to", "delete an invitation to"],
@@ -93,7 +94,7 @@ function objectOf({ method, target, targetName, accountId, accountName, details 
     return accountName || target || "an account";
   if (method.endsWith("Plan")) return `the plan “${target}”`;
   const name = targetName || details.name || target;
-  if (method.endsWith("Operator")) return name === "" ? "an operator" : `the operator “${name}”`;
+  if (method.includes("Operator")) return name === "" ? "an operator" : `the operator “${name}”`;
   if (method.endsWith("Limit") && method !== "SetKeyLimit") return `a limit of ${name || accountName}`;
   if (method.endsWith("Webhook") || method === "Redeliver")
     return accountName === "" ? "a webhook" : `a webhook of ${accountName}`;
@@ -112,6 +113,6 @@ function newValueOf({ method, details }: OperatorEvent): string {
     return rpm === "default" ? "as its plan does" : `to ${numberText(Number(rpm))} calls per minute`;
   if (method === "UpdateAccount" && fields !== undefined) return `(${listText(fields)})`;
   if (role === undefined) return "";
-  if (method === "SetMemberRole") return `to “${role}”`;
+  if (method === "SetMemberRole" || method === "SetOperatorRole") return `to “${role}”`;
   return /^(CreateOperator|CreateInvitation|AcceptInvitation)$/.test(method) ? `with the role “${role}”` : "";
 }

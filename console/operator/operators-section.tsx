@@ -12,8 +12,8 @@ import { useToast } from "../shared/toast.tsx";
 import { usePages } from "../shared/use-pages.ts";
 import { hrefOf } from "../shared/use-route.ts";
 import { ActionButton } from "./action-button.tsx";
-import { CreateOperatorDialog, RIGHTS } from "./create-operator-dialog.tsx";
 import { methodText } from "./event-text.ts";
+import { CreateOperatorDialog, OperatorRoleDialog, RIGHTS } from "./operator-dialogs.tsx";
 import { roleOf, useApi, useSession } from "./operator-session.ts";
 import { ReasonDialog } from "./reason-dialog.tsx";
 
@@ -24,6 +24,7 @@ export function OperatorsSection() {
   const toast = useToast();
   const [isCreating, setCreating] = useState(false);
   const [secret, setSecret] = useState<string>();
+  const [changed, setChanged] = useState<Operator>();
   const [revoked, setRevoked] = useState<Operator>();
   const pages = usePages(async (pageToken, signal) => {
     const page = await api.listOperators({ pageToken, pageSize: 25 }, { signal });
@@ -39,6 +40,12 @@ export function OperatorsSection() {
     toast(`The operator “${name}” is revoked.`);
     pages.reload();
   };
+  const setRole = async ({ id, name }: Operator, role: Role, reason: string) => {
+    await api.setOperatorRole({ operatorId: id, role, reason });
+    setChanged(undefined);
+    toast(`The operator “${name}” has the role “${role}”.`);
+    pages.reload();
+  };
   return (
     <>
       <PageHeader title="Operators">
@@ -48,7 +55,7 @@ export function OperatorsSection() {
       </PageHeader>
       <PagedTable
         caption="Operators"
-        columns={columnsOf(own, setRevoked)}
+        columns={columnsOf(own, setChanged, setRevoked)}
         keyOf={({ id }) => id}
         pages={pages}
         empty={
@@ -72,6 +79,14 @@ export function OperatorsSection() {
       {isCreating && <CreateOperatorDialog onCreated={created} onClose={() => setCreating(false)} />}
       {secret !== undefined && (
         <SecretDialog what="token" secret={secret} onClose={() => setSecret(undefined)} />
+      )}
+      {changed && (
+        <OperatorRoleDialog
+          operator={changed}
+          isOwn={changed.id === own}
+          onSave={(role, reason) => setRole(changed, role, reason)}
+          onClose={() => setChanged(undefined)}
+        />
       )}
       {revoked && (
         <ReasonDialog
@@ -98,7 +113,11 @@ function actionsOf(role: Role): readonly string[] {
     .toSorted();
 }
 
-function columnsOf(own: string, onRevoke: (operator: Operator) => void): readonly Column<Operator>[] {
+function columnsOf(
+  own: string,
+  onChangeRole: (operator: Operator) => void,
+  onRevoke: (operator: Operator) => void,
+): readonly Column<Operator>[] {
   return [
     {
       header: "Operator",
@@ -133,13 +152,22 @@ function columnsOf(own: string, onRevoke: (operator: Operator) => void): readonl
             Log
           </a>
           {operator.state === "active" && (
-            <ActionButton
-              method="revokeOperator"
-              label={`Revoke ${operator.name}`}
-              onClick={() => onRevoke(operator)}
-            >
-              Revoke
-            </ActionButton>
+            <>
+              <ActionButton
+                method="setOperatorRole"
+                label={`Change role of ${operator.name}`}
+                onClick={() => onChangeRole(operator)}
+              >
+                Change role
+              </ActionButton>
+              <ActionButton
+                method="revokeOperator"
+                label={`Revoke ${operator.name}`}
+                onClick={() => onRevoke(operator)}
+              >
+                Revoke
+              </ActionButton>
+            </>
           )}
         </div>
       ),

@@ -66,7 +66,13 @@ import {
   removeMember,
   viewCustomerPage,
 } from "./manage-members.ts";
-import { createOperator, listOperatorEvents, listOperators, revokeOperator } from "./manage-operators.ts";
+import {
+  createOperator,
+  listOperatorEvents,
+  listOperators,
+  revokeOperator,
+  setOperatorRole,
+} from "./manage-operators.ts";
 import { listAccountPrices, listPrices, setAccountPrices } from "./manage-prices.ts";
 import { pageOfModels } from "./model-service.ts";
 import { makeLoggedChange } from "./operator-action.ts";
@@ -297,6 +303,7 @@ export const adminService = defineService(AdminService, {
   createOperator,
   listOperators,
   revokeOperator,
+  setOperatorRole,
   listEvents: listAllEvents,
   listTopUps: listAllTopUps,
   getAutoTopUp: getAnyAutoTopUp,

@@ -13,7 +13,7 @@ import type { DomainError } from "../domain/errors.ts";
 import type { Ids } from "../domain/ids.ts";
 import type { Lane } from "../domain/lane.ts";
 import type { MemberRole } from "../domain/member.ts";
-import type { Operator } from "../domain/operator.ts";
+import type { Operator, Role } from "../domain/operator.ts";
 import type { Catalog } from "../models/catalog.ts";
 import type { TopUps } from "../payments/top-ups.ts";
 import type { AdmittedKey } from "../store/admit.ts";
@@ -74,7 +74,8 @@ export function withDeps<Needs>({ service, unknownFields, methods }: ServiceDefi
 export type Actor = Pick<Operator, "id" | "name"> & {
   /** Only of a member, whose changes belong to the log of the account. */
   readonly accountId?: string | undefined;
-  readonly memberRole?: MemberRole | undefined;
+  /** Of the operator, or of the member in the account. */
+  readonly role?: Role | MemberRole | undefined;
 };
 
 /** The person, or the operator who views the page, and the role in the account of the call. */

@@ -3,6 +3,7 @@ import type {
   ListOperatorEventsRequest,
   ListOperatorsRequest,
   RevokeOperatorRequest,
+  SetOperatorRoleRequest,
 } from "../../gen/vx/admin/v1/admin_pb.js";
 import { fingerprintOf } from "../domain/credentials.ts";
 import type { Role } from "../domain/operator.ts";
@@ -13,6 +14,7 @@ import {
   createOperator as createOperatorRow,
   listOperators as listOperatorRows,
   revokeOperator as revokeOperatorRow,
+  setOperatorRole as setOperatorRoleOfRow,
 } from "../store/operators.ts";
 import type { ApiCall, Deps } from "./define-service.ts";
 import { makeLoggedChange } from "./operator-action.ts";
@@ -40,6 +42,16 @@ export async function revokeOperator(deps: Deps, request: RevokeOperatorRequest,
   const { operatorId, reason } = request;
   const row = await makeLoggedChange(deps, call, { target: operatorId, reason }, (action) =>
     revokeOperatorRow(deps.database, action, operatorId),
+  );
+  return { operator: viewOperator(row) };
+}
+
+export async function setOperatorRole(deps: Deps, request: SetOperatorRoleRequest, call: ApiCall) {
+  const { operatorId, role, reason } = request;
+  const change = { target: operatorId, reason, details: { role } };
+  const row = await makeLoggedChange(deps, call, change, (action) =>
+    // The rules of the request allow no other role.
+    setOperatorRoleOfRow(deps.database, action, operatorId, role as Role),
   );
   return { operator: viewOperator(row) };
 }

@@ -17,7 +17,7 @@ export function actionOf(actor: Actor, method: string, requestId: string, change
     actorId: actor.id,
     actorName: actor.name,
     accountId: actor.accountId,
-    actorRole: actor.memberRole,
+    actorRole: actor.role,
     method,
     target,
     reason,

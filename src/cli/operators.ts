@@ -22,12 +22,20 @@ export const define: Define = (group) => {
   ]);
   reasonOption(creating);
   requiredOption(creating, "--name <name>", "the name of the operator");
-  requiredOption(creating, "--role <role>", `the role: ${ROLES.join(", ")}`, roleOf)
+  requiredOption(creating, "--role <role>", `the role: ${ROLES.join(", ")}`, roleOf("--role"))
     .option("--email <email>", "the address with which the operator signs in to the console")
     .action(create);
   addListOptions(callCommand(group, "list", "List operators, newest first.", ["vx operators list"])).action(
     list,
   );
+  reasonOption(
+    callCommand(group, "set-role", "Change the role of an operator immediately.", [
+      "vx operators set-role op_… finance",
+    ]),
+  )
+    .argument("<operator_id>", "the id of the operator")
+    .argument("<role>", `the new role: ${ROLES.join(", ")}`, roleOf("role"))
+    .action(setRole);
   reasonOption(
     callCommand(group, "revoke", "Revoke the token of an operator immediately and permanently.", [
       "vx operators revoke op_…",
@@ -37,9 +45,11 @@ export const define: Define = (group) => {
     .action(revoke);
 };
 
-function roleOf(text: string): string {
-  if (ROLES.some((role) => role === text)) return text;
-  throw usageFailure(`--role: must be one of ${ROLES.join(", ")}, not ${JSON.stringify(text)}`);
+function roleOf(parameter: string): (text: string) => string {
+  return (text) => {
+    if (ROLES.some((role) => role === text)) return text;
+    throw usageFailure(`${parameter}: must be one of ${ROLES.join(", ")}, not ${JSON.stringify(text)}`);
+  };
 }
 
 type CreateOptions = JsonOption & ReasonOption & { name: string; role: string; email?: string };
@@ -61,6 +71,13 @@ async function list(options: ListOptions): Promise<void> {
     columns: operatorColumns,
     none: "There are no operators.",
   });
+}
+
+async function setRole(operatorId: string, role: string, options: JsonOption & ReasonOption): Promise<void> {
+  const { reason = "" } = options;
+  await callAndShow(options, "setOperatorRole", { operatorId, role, reason }, ({ operator }) =>
+    tableOf(operatorColumns, operator),
+  );
 }
 
 async function revoke(operatorId: string, options: JsonOption & ReasonOption): Promise<void> {

@@ -220,7 +220,7 @@ export const ERRORS = {
     "FAILED_PRECONDITION",
     409,
     "invalid_request_error",
-    "The last operator with the role admin cannot be revoked. Create another one first.",
+    "The last operator with the role admin cannot be revoked or get another role. Create another one first.",
     false,
   ),
   idempotency_in_progress: row(

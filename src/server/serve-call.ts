@@ -250,7 +250,7 @@ export class ServiceCall implements ApiCall {
   get actor(): Actor {
     const { member, key } = this.#admitted;
     if (!member) return this.operator;
-    return { id: member.personId, name: "", accountId: key?.accountId, memberRole: member.role };
+    return { id: member.personId, name: "", accountId: key?.accountId, role: member.role };
   }
 
   async recheck(): Promise<void> {

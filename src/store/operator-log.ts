@@ -1,5 +1,6 @@
 import { LANE_COUNT, laneOfId } from "../domain/lane.ts";
 import type { MemberRole } from "../domain/member.ts";
+import type { Role } from "../domain/operator.ts";
 import { badToken, cutPage, type Page } from "../domain/page.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
 import { mergeCells } from "./merge-cells.ts";
@@ -10,8 +11,8 @@ export type OperatorAction = {
   readonly actorName: string;
   /** The account of a member; undefined for operators. */
   readonly accountId?: string | undefined;
-  /** The role with which the member was admitted: another one refuses the change. Undefined for a person who joins, and for operators. */
-  readonly actorRole?: MemberRole | undefined;
+  /** The role with which the operator or member was admitted: another one refuses the change. Undefined for a person who joins. */
+  readonly actorRole?: Role | MemberRole | undefined;
   /** Such as "CreditAccount". */
   readonly method: string;
   /** The id or name that the request names; logged if the change is refused. */

@@ -54,9 +54,26 @@ export async function revokeOperator(
   id: string,
 ): Promise<OperatorRow> {
   const [row] = await database.home.call<OperatorRow>("revoke_operator", actionJson(action), id);
-  if (!row) throw new DomainError("not_found", { message: `There is no operator "${id}".` });
+  if (!row) throw unknownOperator(id);
   await database.share();
   return row;
+}
+
+/** Once this returns, every server applies the role, also to open sessions. */
+export async function setOperatorRole(
+  database: Cells,
+  action: OperatorAction,
+  id: string,
+  role: Role,
+): Promise<OperatorRow> {
+  const [row] = await database.home.call<OperatorRow>("set_operator_role", actionJson(action), id, role);
+  if (!row) throw unknownOperator(id);
+  await database.share();
+  return row;
+}
+
+function unknownOperator(id: string): DomainError {
+  return new DomainError("not_found", { message: `There is no operator "${id}".` });
 }
 
 /** A session of the console, as its operator. */

@@ -302,6 +302,12 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
     const token = (await dialog.locator("code").innerText()).trim();
     await dialog.getByRole("button", { name: "Done" }).click();
     expect((await operatorOf(app, token).listPlans({})).plans.map(({ name }) => name)).toContain("tiny");
+    await perform("Change role of ada", "Change role", { Role: "finance" });
+    await console.seen("The operator “ada” has the role “finance”.");
+    await page
+      .getByRole("row", { name: /ada/ })
+      .getByRole("cell", { name: "finance", exact: true })
+      .waitFor();
     await perform("Revoke ada", "Revoke operator");
     await console.seen("revoked");
     await expect(operatorOf(app, token).listPlans({})).rejects.toThrow();
@@ -317,7 +323,11 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
     await page.getByLabel("Object", { exact: true }).selectOption({ label: "Operator ada" });
     await expect
       .poll(() => page.getByRole("rowheader").getByRole("button").allInnerTexts())
-      .toEqual(["Revoked the operator “ada”", "Created the operator “ada” with the role “support”"]);
+      .toEqual([
+        "Revoked the operator “ada”",
+        "Changed the role of the operator “ada” to “finance”",
+        "Created the operator “ada” with the role “support”",
+      ]);
 
     await console.select("Audit");
     await page.getByRole("button", { name: "Run audit" }).click();

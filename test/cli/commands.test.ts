@@ -654,7 +654,7 @@ describe("plans, keys and their limits", () => {
   });
 });
 
-test("operators are created, listed and revoked, and their tokens call the server", async () => {
+test("operators are created, listed, given other roles and revoked, and their tokens call the server", async () => {
   const create = ["operators", "create", "--name", "ada", "--role"];
   const { operator, secret } = await json(...create, "admin");
   expect(operator).toMatchObject({
@@ -682,6 +682,9 @@ test("operators are created, listed and revoked, and their tokens call the serve
   expect(await vx(["operators", "create", "--name", "eve", "--role", "admin"], admin)).toMatchObject({
     code: 0,
   });
+  refused(await vx(["operators", "set-role", operator.id, "admin"], viewer), /requires the role "admin"/);
+  expect((await json("operators", "set-role", operator.id, "finance")).operator.role).toBe("finance");
+  refused(await vx(["plans", "set", "x", "--rpm", "5", "--max-active-keys", "2"], admin), /role "admin"/);
   expect((await json("operators", "revoke", operator.id)).operator.state).toBe("revoked");
   refused(await vx(["plans", "list"], admin), /revoked/);
 });

@@ -25,6 +25,7 @@ const CALLS = [
   "ledger list",
   "operators create",
   "operators list",
+  "operators set-role",
   "operators revoke",
   "log",
   "audit",
@@ -162,6 +163,8 @@ describe("wrong usage exits 2 with an error on stderr", () => {
       "operators create --name ada --role root",
       /^vx: --role: must be one of viewer, support, finance, admin/,
     ],
+    ["operators set-role op_1", /role/],
+    ["operators set-role op_1 root", /^vx: role: must be one of viewer, support, finance, admin/],
     ["ledger list", /--account/],
     [
       "log --method CreditAcount",

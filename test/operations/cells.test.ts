@@ -178,6 +178,11 @@ test("plans, operators and prices of the first cell reach the others", async () 
     expect((await me(key)).status).toBe(200);
     await asAda.setAccountPlan({ accountId: key?.accountId ?? "", plan: "scale" });
   }
+  await operator.setOperatorRole({ operatorId: ada?.id ?? "", role: "support" });
+  for (const key of [ofA, ofB]) {
+    const accountId = key?.accountId ?? "";
+    expect((await asAda.setAccountPlan({ accountId, plan: "scale" })).account?.plan).toBe("scale");
+  }
   await operator.revokeOperator({ operatorId: ada?.id ?? "" });
   await expect(asAda.listAccounts({})).rejects.toMatchObject({ code: Code.Unauthenticated });
   const states = await Promise.all(

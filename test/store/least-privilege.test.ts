@@ -145,6 +145,7 @@ const GRANTED = [
   "set_key_limit",
   "set_low_balance",
   "set_member_role",
+  "set_operator_role",
   "set_topup_page",
   "set_topup_payment",
   "sign_in_operator",

@@ -124,8 +124,8 @@ type OperatorGateOptions = {
 
 /** Admits an operator or throws: token (401), role (403). */
 export function operatorGate({ authenticate, logRefusal }: OperatorGateOptions): Gate {
-  return async (call) => {
-    const operator = await authenticate(call);
+  const admit = async (call: IncomingCall, isUse: boolean) => {
+    const operator = await authenticate(call, { isUse });
     const { role } = call.policy;
     if (role === undefined) throw new Error("a method of operators has no role");
     if (!hasRole(operator, role)) {
@@ -136,7 +136,11 @@ export function operatorGate({ authenticate, logRefusal }: OperatorGateOptions):
       await logRefusal(call, operator, error);
       throw error;
     }
-    const recheck = async () => void (await authenticate(call, { isUse: false }));
+    return operator;
+  };
+  return async (call) => {
+    const operator = await admit(call, true);
+    const recheck = async () => void (await admit(call, false));
     return { key: undefined, operator, window: undefined, recheck };
   };
 }

@@ -1336,6 +1336,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION held_by_accounts(p_lane smallint, p_account_id text[]) RETURNS TABLE(account_id text, held_micros numeric)
 -- FUNCTION hold_figures() RETURNS TABLE(holds bigint, held_micros bigint, expired bigint); for the server
 -- FUNCTION insert_key(p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan plans, p_scopes smallint, p_rate_limit_rpm integer, p_may_exceed_plan boolean, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text, p_ancestors text[], p_is_limited boolean, p_models text[], p_limits text, p_allowed_cidrs cidr[], p_actor text) RETURNS SETOF key_view
+-- FUNCTION keep_an_admin(p_role operator_role) RETURNS void
 -- FUNCTION keep_currency(p_code text) RETURNS text; for the server
 -- FUNCTION key_state(p_revoked_at timestamp with time zone, p_expires_at timestamp with time zone, p_suspended_at timestamp with time zone, p_now timestamp with time zone) RETURNS text
 -- FUNCTION lane_of(p_id text) RETURNS smallint
@@ -1463,6 +1464,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION set_limits(p_lane smallint, p_account_id text, p_owner_id text, p_limits text, p_replaces boolean, p_actor text) RETURNS void
 -- FUNCTION set_low_balance(p_act text, p_lane smallint, p_id text, p_micros bigint) RETURNS SETOF account_views; for the server
 -- FUNCTION set_member_role(p_act text, p_lane smallint, p_account_id text, p_person_id text, p_role text) RETURNS TABLE(person_id text, email text, role text, joined_at timestamp with time zone); for the server
+-- FUNCTION set_operator_role(p_act text, p_id text, p_role text) RETURNS SETOF operator_view; for the server
 -- FUNCTION set_split_state(p_id text, p_from text, p_to text) RETURNS smallint[]
 -- FUNCTION set_topup_page(p_lane smallint, p_id text, p_page_id text, p_page_url text) RETURNS SETOF topups; for the server
 -- FUNCTION set_topup_payment(p_lane smallint, p_id text, p_payment_id text) RETURNS SETOF topups; for the server

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { BrowserJar } from "../../support/browser-jar.ts";
 import { Customer, callbackOf, tokenOf, useCustomerApp } from "../../support/customer.ts";
-import { operatorOf } from "../../support/fixtures.ts";
+import { type Operator, operatorOf } from "../../support/fixtures.ts";
 import { sendHttp1 } from "../../support/raw.ts";
 
 const app = useCustomerApp({ VX_SIGN_UP: "open" });
@@ -146,10 +146,13 @@ describe("an operator who views the page", () => {
     expect(JSON.stringify(activity)).not.toContain("ticket");
   });
 
-  test("a revoked operator sees nothing any more", async () => {
-    const { accountId } = await Customer.signUp(app, "revoked-view@example.com");
+  test.each<[string, (operator: Operator, operatorId: string) => Promise<unknown>]>([
+    ["is revoked", (operator, operatorId) => operator.revokeOperator({ operatorId })],
+    ["becomes a viewer", (operator, operatorId) => operator.setOperatorRole({ operatorId, role: "viewer" })],
+  ])("an operator who %s sees nothing any more", async (what, end) => {
+    const { accountId } = await Customer.signUp(app, `${what.replaceAll(" ", "-")}@example.com`);
     const { operator, secret } = await operatorOf(app).createOperator({
-      name: "sam",
+      name: `sam ${what}`,
       role: "support",
       reason: "r",
     });
@@ -161,7 +164,7 @@ describe("an operator who views the page", () => {
     const view = new Customer(app, "");
     view.cookie = /^[^;]+/.exec(answer.headers["set-cookie"] ?? "")?.[0] ?? "";
     await view.do("GetSession");
-    await operatorOf(app).revokeOperator({ operatorId: operator?.id ?? "", reason: "r" });
+    await end(operatorOf(app), operator?.id ?? "");
     expect(await view.fail("GetSession")).toBe("401 invalid_session");
   });
 });

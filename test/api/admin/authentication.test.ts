@@ -10,10 +10,13 @@ import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { beforeAll, describe, expect, test } from "vitest";
 import { ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
+import { AdminService } from "../../../gen/vx/admin/v1/admin_pb.js";
 import { operatorServices } from "../../../src/api/services.ts";
 import { fingerprintOf, generateOperatorToken } from "../../../src/domain/credentials.ts";
 import { ROLES, type Role } from "../../../src/domain/operator.ts";
 import { policyOf } from "../../../src/rules/policy.ts";
+import type { IncomingCall } from "../../../src/server/call.ts";
+import { operatorGate } from "../../../src/server/gate/gate.ts";
 import { OPERATOR_TOKEN, useTestApp } from "../../support/app.ts";
 import { dumpTables } from "../../support/database.ts";
 import { createTestKey, operatorOf } from "../../support/fixtures.ts";
@@ -224,21 +227,75 @@ describe("operators with tokens of their own", () => {
     call?.close();
   });
 
-  test("one of two admins that are revoked at once remains", async () => {
+  test("a new role applies at once, and only admins give roles", async () => {
+    const { operator, secret } = await createOperator("finance");
+    const own = operatorOf(app, secret);
+    const operatorId = operator?.id ?? "";
+    const exportUsage = async () => {
+      for await (const _ of own.exportUsage({}));
+    };
+    await exportUsage();
+    expect(await outcomeOf(own.setOperatorRole({ operatorId, role: "admin" }))).toBe("INSUFFICIENT_ROLE");
+    const lowered = await admin().setOperatorRole({ operatorId, role: "viewer", reason: "holiday" });
+    expect(lowered.operator).toMatchObject({ id: operatorId, role: "viewer", state: "active" });
+    expect(await outcomeOf(exportUsage())).toBe("INSUFFICIENT_ROLE");
+    expect(await outcomeOf(own.listPlans({}))).toBe("done");
+    await admin().setOperatorRole({ operatorId, role: "admin" });
+    expect(await outcomeOf(own.setOperatorRole({ operatorId, role: "support" }))).toBe("done");
+    expect(await outcomeOf(own.setOperatorRole({ operatorId, role: "admin" }))).toBe("INSUFFICIENT_ROLE");
+    await admin().revokeOperator({ operatorId });
+    await expect(admin().setOperatorRole({ operatorId, role: "admin" })).rejects.toThrow(
+      /operator_id: must be an active operator/,
+    );
+    await expect(admin().setOperatorRole({ operatorId: "op_none", role: "admin" })).rejects.toThrow(
+      /no operator "op_none"/,
+    );
+  });
+
+  test.each([
+    ["revoked", (operatorId: string) => admin().revokeOperator({ operatorId })],
+    ["lowered", (operatorId: string) => admin().setOperatorRole({ operatorId, role: "viewer" })],
+  ])("one of two admins that are %s at once remains", async (_, change) => {
     await app.database.owner`UPDATE vx.operators SET revoked_at = clock_timestamp()`;
     const admins = [await createOperator("admin"), await createOperator("admin")];
-    const reasons = await Promise.all(
-      admins.map(({ operator }) =>
-        admin()
-          .revokeOperator({ operatorId: operator?.id ?? "" })
-          .then(
-            () => "revoked",
-            (error: ConnectError) => error.findDetails(ErrorInfoSchema)[0]?.reason,
-          ),
-      ),
-    );
-    expect(reasons.sort()).toEqual(["LAST_ADMIN", "revoked"]);
+    const outcomes = await Promise.all(admins.map(({ operator }) => outcomeOf(change(operator?.id ?? ""))));
+    expect(outcomes.sort()).toEqual(["LAST_ADMIN", "done"]);
   });
+
+  test("of two admins that lower each other at once, one remains admin", async () => {
+    const [ada, bob] = [await createOperator("admin"), await createOperator("admin")];
+    const lower = (secret: string, operatorId = "") =>
+      outcomeOf(operatorOf(app, secret).setOperatorRole({ operatorId, role: "support" }));
+    const outcomes = await Promise.all([
+      lower(ada.secret, bob.operator?.id),
+      lower(bob.secret, ada.operator?.id),
+    ]);
+    expect(outcomes.sort()).toEqual(["INSUFFICIENT_ROLE", "done"]);
+  });
+
+  test("a stream of an operator who no longer has the role ends", async () => {
+    const operator = { id: "op_1", name: "ada", role: "finance" as Role };
+    const logged: string[] = [];
+    const gate = operatorGate({
+      authenticate: async () => operator,
+      logRefusal: async (_call, _operator, { reason }) => void logged.push(reason),
+    });
+    const { recheck } = await gate(
+      { policy: policyOf(AdminService.method.exportUsage) } as IncomingCall,
+      undefined,
+    );
+    await recheck?.();
+    operator.role = "support";
+    await expect(recheck?.()).rejects.toMatchObject({ reason: "insufficient_role" });
+    expect(logged).toEqual(["insufficient_role"]);
+  });
+
+  async function outcomeOf(call: Promise<unknown>): Promise<string | undefined> {
+    return await call.then(
+      () => "done",
+      (error: ConnectError) => error.findDetails(ErrorInfoSchema)[0]?.reason,
+    );
+  }
 
   test("operators are listed newest first, in pages; a name is used by one active operator", async () => {
     const { operator } = await createOperator("viewer");

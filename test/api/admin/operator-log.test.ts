@@ -306,6 +306,10 @@ const changes: Readonly<Record<string, Case>> = {
     },
     event: () => ({ target: otherId, accountId: "", details: { name: "eve", role: "support" } }),
   },
+  SetOperatorRole: {
+    call: () => admin.setOperatorRole({ operatorId: otherId, role: "finance", reason }),
+    event: () => ({ target: otherId, targetName: "eve", accountId: "", details: { role: "finance" } }),
+  },
   RevokeOperator: {
     call: () => admin.revokeOperator({ operatorId: otherId, reason }),
     event: () => ({ target: otherId, targetName: "eve", accountId: "", accountName: "", details: {} }),
@@ -339,6 +343,7 @@ describe("a change", () => {
 
   test("that repeats an earlier one without an effect is not logged again", async () => {
     const before = (await events({ pageSize: 1000 })).length;
+    await admin.setOperatorRole({ operatorId: viewerId, role: "viewer" });
     await admin.creditAccount({ accountId, amountMicros: 25n, reason, idempotencyKey: "1" });
     await admin.revokeKey({ keyId });
     await admin.revokeOperator({ operatorId: otherId });
@@ -357,6 +362,7 @@ describe("a change", () => {
       () => admin.createKey({ accountId, name: "x" }),
       () => admin.createOperator({ name: "x", role: "viewer" }),
       () => admin.revokeOperator({ operatorId: viewerId }),
+      () => admin.setOperatorRole({ operatorId: viewerId, role: "support" }),
     ]) {
       expect(await reasonOf(call())).toBe("internal");
     }
@@ -369,7 +375,7 @@ describe("a change", () => {
       SELECT (SELECT count(*) FROM vx.accounts) AS accounts, (SELECT sum(balance_micros) FROM vx.accounts) AS balance,
         (SELECT string_agg(plan, ',' ORDER BY id) FROM vx.accounts) AS plans_of, (SELECT sum(rpm) FROM vx.plans) AS rpm,
         (SELECT count(*) FROM vx.keys) AS keys,
-        (SELECT count(*) FROM vx.operators WHERE revoked_at IS NULL) AS operators,
+        (SELECT string_agg(role::text, ',' ORDER BY id) FROM vx.operators WHERE revoked_at IS NULL) AS operators,
         (SELECT count(*) FROM vx.operator_events) AS events`;
   }
 
@@ -379,6 +385,24 @@ describe("a change", () => {
     const act = JSON.stringify({ ...JSON.parse(TEST_ACTION_JSON), actor_id: operator?.id });
     await expect(app.database.owner`SELECT vx.put_plan(${act}, 'late', 1, 1, NULL)`).rejects.toThrow(
       "invalid_operator_token",
+    );
+    expect((await root.listPlans({})).plans.map(({ name }) => name)).not.toContain("late");
+  });
+
+  test("of an operator who got another role after the authentication is refused", async () => {
+    const { operator } = await root.createOperator({ name: "lowered", role: "admin" });
+    const operatorId = operator?.id ?? "";
+    await root.setOperatorRole({ operatorId, role: "support" });
+    const act = JSON.stringify({
+      ...JSON.parse(TEST_ACTION_JSON),
+      actor_id: operatorId,
+      actor_role: "admin",
+    });
+    const { owner } = app.database;
+    await expect(owner`SELECT vx.put_plan(${act}, 'late', 1, 1, NULL)`).rejects.toThrow("insufficient_role");
+    // Nobody gets a role back with a call that began before.
+    await expect(owner`SELECT vx.set_operator_role(${act}, ${operatorId}, 'admin')`).rejects.toThrow(
+      "insufficient_role",
     );
     expect((await root.listPlans({})).plans.map(({ name }) => name)).not.toContain("late");
   });
@@ -402,6 +426,11 @@ describe("a refused change", () => {
       () => ({ method: "SetKeyLimit", target: "key_none", accountId: "" }),
     ],
     ["last_admin", () => root.revokeOperator({ operatorId: adminId }), () => ({ target: adminId })],
+    [
+      "last_admin",
+      () => root.setOperatorRole({ operatorId: adminId, role: "finance" }),
+      () => ({ target: adminId, details: { role: "finance" } }),
+    ],
   ])("is logged with the outcome %s", async (outcome, call, event) => {
     expect(await reasonOf(call())).toBe(outcome);
     expect((await events({ pageSize: 1 }))[0]).toMatchObject({ outcome, ...event() });

@@ -171,6 +171,15 @@ describe("sign-in", () => {
     await expectFailure(403, "unknown");
   });
 
+  test("a new role of the operator applies to the open session", async () => {
+    const { id } = await createOperator();
+    const browser = await signIn();
+    const session = { cookie: browser.header(app.adminUrl) };
+    expect((await sessionOf(session)).operator.role).toBe("viewer");
+    await admin().setOperatorRole({ operatorId: id, role: "support" });
+    expect((await sessionOf(session)).operator.role).toBe("support");
+  });
+
   test("an operator is created anew after a revocation, with the same identity", async () => {
     const { id, email } = await createOperator();
     await signIn();

@@ -2767,6 +2767,60 @@ export declare type RevokeOperatorResponse = Message<"vx.admin.v1.RevokeOperator
 export declare const RevokeOperatorResponseSchema: GenMessage<RevokeOperatorResponse>;
 
 /**
+ * Selects an operator, and its new role.
+ *
+ * @generated from message vx.admin.v1.SetOperatorRoleRequest
+ */
+export declare type SetOperatorRoleRequest = Message<"vx.admin.v1.SetOperatorRoleRequest"> & {
+  /**
+   * The id of the operator: "op_…".
+   *
+   * @generated from field: string operator_id = 1;
+   */
+  operatorId: string;
+
+  /**
+   * The new role: "viewer", "support", "finance" or "admin".
+   *
+   * @generated from field: string role = 2;
+   */
+  role: string;
+
+  /**
+   * The reason, as shown in the operator log.
+   *
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.SetOperatorRoleRequest.
+ * Use `create(SetOperatorRoleRequestSchema)` to create a new message.
+ */
+export declare const SetOperatorRoleRequestSchema: GenMessage<SetOperatorRoleRequest>;
+
+/**
+ * The operator with its new role.
+ *
+ * @generated from message vx.admin.v1.SetOperatorRoleResponse
+ */
+export declare type SetOperatorRoleResponse = Message<"vx.admin.v1.SetOperatorRoleResponse"> & {
+  /**
+   * The operator after the call.
+   *
+   * @generated from field: vx.admin.v1.Operator operator = 1;
+   */
+  operator?: Operator | undefined;
+};
+
+/**
+ * Describes the message vx.admin.v1.SetOperatorRoleResponse.
+ * Use `create(SetOperatorRoleResponseSchema)` to create a new message.
+ */
+export declare const SetOperatorRoleResponseSchema: GenMessage<SetOperatorRoleResponse>;
+
+/**
  * An event of the operator log. Events never change.
  *
  * @generated from message vx.admin.v1.OperatorEvent
@@ -5337,6 +5391,20 @@ export declare const AdminService: GenService<{
     methodKind: "unary";
     input: typeof RevokeOperatorRequestSchema;
     output: typeof RevokeOperatorResponseSchema;
+  },
+  /**
+   * Set operator role
+   *
+   * Changes the role of an active operator. Once the response is sent, every server applies it to the token and to open sessions, and
+   * changes that the operator began with the old role fail with `insufficient_role`. Fails with `last_admin` if the operator is the only
+   * one with the role admin.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.SetOperatorRole
+   */
+  setOperatorRole: {
+    methodKind: "unary";
+    input: typeof SetOperatorRoleRequestSchema;
+    output: typeof SetOperatorRoleResponseSchema;
   },
   /**
    * List members

@@ -19,9 +19,9 @@ BEGIN
     ON CONFLICT ON CONSTRAINT limits_pkey DO UPDATE SET amount = excluded.amount,
       temporary_amount = excluded.temporary_amount, temporary_until = excluded.temporary_until;
   -- The names and addresses of revoked operators can be used again.
-  UPDATE operators o SET revoked_at = n.revoked_at
+  UPDATE operators o SET role = n.role, revoked_at = n.revoked_at
     FROM json_populate_recordset(NULL::operators, p_operators::json) n
-    WHERE o.id = n.id AND o.revoked_at IS NULL AND n.revoked_at IS NOT NULL;
+    WHERE o.id = n.id AND (o.role, o.revoked_at) IS DISTINCT FROM (n.role, n.revoked_at);
   INSERT INTO operators (id, name, role, fingerprint, created_at, revoked_at)
     SELECT n.id, n.name, n.role, n.fingerprint, n.created_at, n.revoked_at
     FROM json_populate_recordset(NULL::operators, p_operators::json) n

@@ -1,4 +1,5 @@
--- The session of the customer page with this fingerprint, if it has not ended. Records the use once a minute.
+-- The session of the customer page with this fingerprint, if it has not ended. Records the use once a minute. The page that an operator
+-- views is closed when the operator is revoked or becomes a viewer.
 CREATE OR REPLACE FUNCTION find_page_session(p_fingerprint bytea)
   RETURNS TABLE (id text, person_id text, email text, operator_name text, account_id text, expires_at timestamptz)
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
@@ -21,6 +22,6 @@ BEGIN
   RETURN QUERY SELECT v_session.id, coalesce(v_session.person_id, ''), coalesce(p.email, ''), v_session.operator_name,
       coalesce(v_session.account_id, ''), page_session_expiry(v_session)
     FROM (SELECT) one LEFT JOIN people p ON p.id = v_session.person_id LEFT JOIN operators o ON o.id = v_session.operator_id
-    WHERE o.revoked_at IS NULL;
+    WHERE o.revoked_at IS NULL AND o.role IS DISTINCT FROM 'viewer';
 END
 $$;

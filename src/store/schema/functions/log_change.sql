@@ -1,6 +1,6 @@
 -- Records a change by an operator or a member. The functions that change something call it in the same transaction.
--- The operator may have been revoked, or the member removed or given another role, since the call was authenticated: then nothing is
--- changed. A person who joins acts without a role.
+-- The operator may have been revoked, the member removed, or either given another role, since the call was authenticated: then nothing
+-- is changed. A person who joins acts without a role.
 CREATE OR REPLACE FUNCTION log_change(p_act text, p_lane smallint, p_target text, p_account_id text) RETURNS void
   LANGUAGE plpgsql
 AS $$
@@ -9,11 +9,13 @@ DECLARE
   v_role text;
 BEGIN
   IF v_act.actor_id LIKE 'op\_%' THEN
-    -- The lock keeps the operator from being revoked before the change is stored. Operators may revoke themselves.
-    PERFORM 1 FROM operators o
+    -- The lock keeps the operator and its role until the change is stored. Operators may revoke themselves.
+    SELECT o.role INTO v_role FROM operators o
       WHERE o.id = v_act.actor_id AND (o.revoked_at IS NULL OR o.id = p_target) FOR SHARE;
     IF NOT FOUND THEN
       PERFORM refuse('invalid_operator_token');
+    ELSIF v_role <> p_act::json->>'actor_role' THEN
+      PERFORM refuse('insufficient_role', 'Your role has changed. Repeat the call.');
     END IF;
   ELSIF v_act.actor_id LIKE 'usr\_%' THEN
     SELECT m.role INTO v_role FROM members m

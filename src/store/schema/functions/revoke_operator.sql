@@ -9,10 +9,7 @@ BEGIN
   LOCK TABLE operators IN SHARE ROW EXCLUSIVE MODE;
   UPDATE operators SET revoked_at = v_now WHERE id = p_id AND revoked_at IS NULL;
   IF FOUND THEN
-    IF (SELECT role FROM operators WHERE id = p_id) = 'admin'
-        AND NOT EXISTS (SELECT 1 FROM operators WHERE role = 'admin' AND revoked_at IS NULL) THEN
-      PERFORM refuse('last_admin');
-    END IF;
+    PERFORM keep_an_admin(role) FROM operators WHERE id = p_id;
     DELETE FROM operator_sessions s WHERE s.operator_id = p_id;
     DELETE FROM page_sessions s WHERE s.operator_id = p_id;
     PERFORM log_change(p_act, no_lane(), p_id, '');

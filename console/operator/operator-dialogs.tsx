@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
-import { ROLES } from "../../src/domain/operator.ts";
+import type { Operator } from "../../gen/vx/admin/v1/admin_pb.js";
+import { ROLES, type Role } from "../../src/domain/operator.ts";
 import { Field } from "../shared/field.tsx";
 import { TextField } from "../shared/text-field.tsx";
 import { useApi } from "./operator-session.ts";
@@ -13,6 +14,24 @@ export const RIGHTS = {
   admin: "Also manages plans, webhooks of operators, and operators.",
 } as const;
 
+type RoleFieldProps = { readonly value: Role; readonly onChange: (role: Role) => void };
+
+function RoleField({ value, onChange }: RoleFieldProps) {
+  return (
+    <Field label="Role" hint={RIGHTS[value]}>
+      {(control) => (
+        <select {...control} value={value} onChange={(event) => onChange(event.currentTarget.value as Role)}>
+          {ROLES.map((role) => (
+            <option key={role} value={role}>
+              {role}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
+  );
+}
+
 type CreateOperatorDialogProps = {
   readonly onCreated: (secret: string) => void;
   readonly onClose: () => void;
@@ -20,7 +39,7 @@ type CreateOperatorDialogProps = {
 
 export function CreateOperatorDialog({ onCreated, onClose }: CreateOperatorDialogProps) {
   const api = useApi();
-  const [form, setForm] = useState<{ name: string; role: keyof typeof RIGHTS; email: string }>({
+  const [form, setForm] = useState<{ name: string; role: Role; email: string }>({
     name: "",
     role: "viewer",
     email: "",
@@ -48,21 +67,7 @@ export function CreateOperatorDialog({ onCreated, onClose }: CreateOperatorDialo
             maxLength={100}
             onChange={(name) => change({ name })}
           />
-          <Field label="Role" hint={RIGHTS[form.role]}>
-            {(control) => (
-              <select
-                {...control}
-                value={form.role}
-                onChange={(event) => change({ role: event.currentTarget.value as keyof typeof RIGHTS })}
-              >
-                {ROLES.map((role) => (
-                  <option key={role} value={role}>
-                    {role}
-                  </option>
-                ))}
-              </select>
-            )}
-          </Field>
+          <RoleField value={form.role} onChange={(role) => change({ role })} />
           <TextField
             label="E-mail address"
             hint="For the first sign-in with OpenID Connect. Leave empty if the operator uses only the token."
@@ -71,6 +76,33 @@ export function CreateOperatorDialog({ onCreated, onClose }: CreateOperatorDialo
             inputMode="email"
             onChange={(email) => change({ email })}
           />
+        </>
+      )}
+    </ReasonDialog>
+  );
+}
+
+type OperatorRoleDialogProps = {
+  readonly operator: Operator;
+  readonly isOwn: boolean;
+  readonly onSave: (role: Role, reason: string) => Promise<void>;
+  readonly onClose: () => void;
+};
+
+export function OperatorRoleDialog({ operator, isOwn, onSave, onClose }: OperatorRoleDialogProps) {
+  const [role, setRole] = useState(operator.role as Role);
+  return (
+    <ReasonDialog
+      title={`Change the role of “${operator.name}”`}
+      action="Change role"
+      onSubmit={(reason) => onSave(role, reason)}
+      onClose={onClose}
+    >
+      {() => (
+        <>
+          <p>The role applies at once, also to open sessions.</p>
+          {isOwn && <p>You are this operator. Sign in again to see what the new role permits.</p>}
+          <RoleField value={role} onChange={setRole} />
         </>
       )}
     </ReasonDialog>
