@@ -78,6 +78,9 @@ export default defineConfig({
       test,
     })),
     globalSetup: ["test/support/global-setup.ts"],
+    setupFiles: ["test/support/waits.ts"],
+    // As long as those of test/support/waits.ts.
+    expect: { poll: { timeout: 20_000 } },
     // More than the two cores that the suite is made for: many tests wait for servers and databases.
     maxWorkers: 3,
     // A limit for tests that hang, not for slow ones: other programs may share the machine.
