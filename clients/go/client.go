@@ -22,6 +22,8 @@ type (
 	GenerateRequest  = vxv1.GenerateRequest
 	GenerateResponse = vxv1.GenerateResponse
 	Message          = vxv1.Message
+	ContentPart      = vxv1.ContentPart
+	Image            = vxv1.Image
 )
 
 // User is a message with the role "user".

@@ -1,12 +1,11 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { createClient } from "@connectrpc/connect";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { GenerateService, type Usage } from "../../gen/vx/v1/generate_pb.js";
+import { type GenerateDone, GenerateService } from "../../gen/vx/v1/generate_pb.js";
 import type { Model } from "../../gen/vx/v1/model_pb.js";
 import { Button } from "../shared/button.tsx";
 import { CopyButton } from "../shared/copy-button.tsx";
 import { ProblemNotice } from "../shared/dialog.tsx";
-import { Field } from "../shared/field.tsx";
 import { PageHeader } from "../shared/frame.tsx";
 import { moneyText, numberText } from "../shared/money.tsx";
 import { type Problem, problemOf } from "../shared/problem.ts";
@@ -16,16 +15,29 @@ import { EmptyState, ErrorState, Skeleton } from "../shared/states.tsx";
 import { TextField } from "../shared/text-field.tsx";
 import { useQuery } from "../shared/use-query.ts";
 import { Action } from "./action.tsx";
-import { callTexts, environmentText, type PlaygroundCall } from "./call-texts.ts";
+import { callTexts, environmentText, type PlaygroundCall, type PlaygroundMessage } from "./call-texts.ts";
 import { ADD_CREDIT } from "./payments-section.tsx";
+import {
+  isTemperature,
+  PlaygroundFields,
+  type PlaygroundForm,
+  parametersOf,
+  supports,
+} from "./playground-fields.tsx";
+import { ImageField, type ShownImage, Thumbnails } from "./playground-images.tsx";
 import type { Viewer } from "./viewer.ts";
 
-type Message = PlaygroundCall["messages"][number];
+type Message = PlaygroundMessage & {
+  readonly images?: readonly ShownImage[];
+  /** What a model thought before it replied. It is not sent again. */
+  readonly reasoning?: string;
+};
 
 type Reply = {
   readonly text: string;
+  readonly reasoning: string;
   /** Exact, once the reply is complete. */
-  readonly usage: Usage | undefined;
+  readonly done: Pick<GenerateDone, "usage" | "finishReason"> | undefined;
 };
 
 const STREAM_TIMEOUT_MS = 600_000;
@@ -56,88 +68,79 @@ export function PlaygroundSection({ viewer }: { readonly viewer: Viewer }) {
   );
 }
 
+type Form = PlaygroundForm & {
+  readonly system: string;
+  readonly text: string;
+  readonly images: readonly ShownImage[];
+};
+
+const EMPTY_FORM = { system: "", text: "", maxTokens: "", temperature: "", effort: "", images: [] };
+
 type PlaygroundProps = { readonly viewer: Viewer; readonly models: readonly Model[] };
 
 function Playground({ viewer, models }: PlaygroundProps) {
-  const [form, setForm] = useState({ model: models[0]?.id ?? "", system: "", text: "", maxTokens: "" });
-  const change = (part: Partial<typeof form>) => setForm((before) => ({ ...before, ...part }));
+  const [form, setForm] = useState<Form>({ ...EMPTY_FORM, model: models[0]?.id ?? "" });
+  const change = (part: Partial<Form>) => setForm((before) => ({ ...before, ...part }));
   const [history, setHistory] = useState<readonly Message[]>([]);
   const [reply, setReply] = useState<Reply>();
   const [problem, setProblem] = useState<Problem>();
   const running = useRef<AbortController>(undefined);
   const [isBusy, setBusy] = useState(false);
   useEffect(() => () => running.current?.abort(), []);
+  const model = models.find(({ id }) => id === form.model);
+  const supportsImages = supports(model, "images");
+  const next: Message = { role: "user", content: form.text, images: supportsImages ? form.images : [] };
   const call: PlaygroundCall = {
     model: form.model,
     messages: [
       ...(form.system.trim() === "" ? [] : [{ role: "system", content: form.system } as const]),
-      ...(form.text.trim() === ""
-        ? lastCall(history)
-        : [...history, { role: "user", content: form.text } as const]),
+      ...(form.text.trim() === "" ? lastCall(history) : [...history, next]).map((message) =>
+        supportsImages ? message : { ...message, images: [] },
+      ),
     ],
-    maxTokens: /^[1-9]\d{0,4}$/.test(form.maxTokens) ? Number(form.maxTokens) : undefined,
+    ...parametersOf(form, model),
   };
   const run = async () => {
     const controller = new AbortController();
     running.current = controller;
     setBusy(true);
     setProblem(undefined);
-    setHistory([...history, { role: "user", content: form.text }]);
-    change({ text: "" });
+    setHistory([...history, next]);
+    change({ text: "", images: [] });
     let text = "";
+    let reasoning = "";
     try {
       for await (const { event } of await stream(viewer, call, controller.signal)) {
-        if (event.case === "delta") text += event.value.content;
-        setReply({ text, usage: event.case === "done" ? event.value.usage : undefined });
+        if (event.case === "delta") {
+          text += event.value.content;
+          reasoning += event.value.reasoning?.text ?? "";
+        }
+        setReply({ text, reasoning, done: event.case === "done" ? event.value : undefined });
       }
     } catch (error) {
       if (!controller.signal.aborted) setProblem(problemOf(error));
     }
-    if (text !== "") setHistory((before) => [...before, { role: "assistant", content: text }]);
+    if (text !== "") setHistory((before) => [...before, { role: "assistant", content: text, reasoning }]);
     else {
       setHistory(history);
-      change({ text: form.text });
+      change({ text: form.text, images: form.images });
     }
     setBusy(false);
   };
+  const canSend = form.text.trim() !== "" && isTemperature(form.temperature);
   const submit = (event: Event) => {
     event.preventDefault();
-    if (form.text.trim() !== "" && !isBusy) void run();
+    if (canSend && !isBusy) void run();
   };
   const clear = () => {
     setHistory([]);
     setReply(undefined);
     setProblem(undefined);
   };
-  const model = models.find(({ id }) => id === form.model);
   return (
     <>
       <form class="card usage" onSubmit={submit}>
-        <div class="filters">
-          <Field label="Model" hint={model ? priceText(model) : ""}>
-            {(control) => (
-              <select
-                {...control}
-                value={form.model}
-                onChange={(event) => change({ model: event.currentTarget.value })}
-              >
-                {models.map(({ id }) => (
-                  <option key={id} value={id}>
-                    {id}
-                  </option>
-                ))}
-              </select>
-            )}
-          </Field>
-          <TextField
-            label="Maximum of output tokens"
-            hint="Empty: the default of the model."
-            value={form.maxTokens}
-            maxLength={5}
-            inputMode="numeric"
-            onChange={(maxTokens) => change({ maxTokens })}
-          />
-        </div>
+        <PlaygroundFields models={models} form={form} onChange={change} />
         <TextField
           label="Instructions"
           value={form.system}
@@ -145,9 +148,7 @@ function Playground({ viewer, models }: PlaygroundProps) {
           maxLength={MAX_LENGTH}
           onChange={(system) => change({ system })}
         />
-        {history.length > 0 && (
-          <Conversation history={history} growing={isBusy ? (reply?.text ?? "") : undefined} />
-        )}
+        {history.length > 0 && <Conversation history={history} reply={reply} isBusy={isBusy} />}
         {reply && model && <Cost model={model} call={call} reply={reply} isBusy={isBusy} />}
         {problem && <ProblemNotice problem={problem} />}
         {problem?.reason === "INSUFFICIENT_BALANCE" && viewer.canPay && viewer.canBill && (
@@ -164,6 +165,13 @@ function Playground({ viewer, models }: PlaygroundProps) {
           maxLength={MAX_LENGTH}
           onChange={(text) => change({ text })}
         />
+        {supportsImages && (
+          <ImageField
+            images={form.images}
+            sent={history.flatMap(({ images: sent = [] }) => sent)}
+            onChange={(chosen) => change({ images: chosen })}
+          />
+        )}
         <div class="page-actions">
           {isBusy ? (
             <Button onClick={() => running.current?.abort()}>Stop</Button>
@@ -172,7 +180,7 @@ function Playground({ viewer, models }: PlaygroundProps) {
               viewer={viewer}
               method="createPlaygroundKey"
               tone="primary"
-              disabled={form.text.trim() === ""}
+              disabled={!canSend}
               onClick={() => void run()}
             >
               Send
@@ -193,20 +201,36 @@ function lastCall(history: readonly Message[]): readonly Message[] {
   return history.at(-1)?.role === "assistant" ? history.slice(0, -1) : history;
 }
 
-type ConversationProps = { readonly history: readonly Message[]; readonly growing: string | undefined };
+type ConversationProps = {
+  readonly history: readonly Message[];
+  readonly reply: Reply | undefined;
+  readonly isBusy: boolean;
+};
 
-function Conversation({ history, growing }: ConversationProps) {
-  const shown =
-    growing === undefined ? history : [...history, { role: "assistant", content: growing } as const];
+function Conversation({ history, reply, isBusy }: ConversationProps) {
+  const growing: Message = {
+    role: "assistant",
+    content: reply?.text ?? "",
+    reasoning: reply?.reasoning ?? "",
+  };
   return (
-    <ol class="plain-list conversation" aria-busy={growing !== undefined} aria-label="Conversation">
-      {shown.map(({ role, content }, index) => (
-        // Messages are only added.
-        <li key={index} class={`message message-${role}`}>
-          <span class="muted small">{role === "user" ? "You" : "Model"}</span>
-          <div class="wrap lines">{content}</div>
-        </li>
-      ))}
+    <ol class="plain-list conversation" aria-busy={isBusy} aria-label="Conversation">
+      {[...history, ...(isBusy ? [growing] : [])].map(
+        ({ role, content, images = [], reasoning = "" }, index) => (
+          // Messages are only added.
+          <li key={index} class={`message message-${role}`}>
+            <span class="muted small">{role === "user" ? "You" : "Model"}</span>
+            {reasoning !== "" && (
+              <details class="small">
+                <summary>Reasoning</summary>
+                <div class="wrap lines muted">{reasoning}</div>
+              </details>
+            )}
+            <div class="wrap lines">{content}</div>
+            {images.length > 0 && <Thumbnails images={images} />}
+          </li>
+        ),
+      )}
     </ol>
   );
 }
@@ -220,26 +244,28 @@ type CostProps = {
 
 /** Estimated from the length of the texts while the reply grows, then exact. */
 function Cost({ model, call, reply, isBusy }: CostProps) {
-  if (reply.usage) {
-    const { cost, inputTokens, outputTokens } = reply.usage;
+  if (reply.done?.usage) {
+    const { cost, inputTokens, outputTokens } = reply.done.usage;
     return (
       <p class="small" role="status">
         Cost: <strong>{cost}</strong> for {numberText(inputTokens)} input and {numberText(outputTokens)}{" "}
         output tokens.
+        {reply.done.finishReason === "length" && " The reply ended at the maximum of output tokens."}
       </p>
     );
   }
   if (!isBusy) return <p class="muted small">Stopped. The ledger has the exact cost.</p>;
-  const input = call.messages.reduce((sum, { content }) => sum + content.length, 0);
+  const { input = 0n, output = 0n, image = 0n, request = 0n } = model.prices ?? {};
+  const sumOf = (lengthOf: (message: PlaygroundMessage) => number) =>
+    BigInt(call.messages.reduce((sum, message) => sum + lengthOf(message), 0));
+  const texts =
+    sumOf(({ content }) => content.length) * input +
+    BigInt(reply.text.length + reply.reasoning.length) * output;
   const estimate =
-    (BigInt(input) * (model.prices?.input ?? 0n) + BigInt(reply.text.length) * (model.prices?.output ?? 0n)) /
-      BigInt(CHARACTERS_PER_TOKEN * 1_000_000) +
-    (model.prices?.request ?? 0n);
+    texts / BigInt(CHARACTERS_PER_TOKEN * 1_000_000) +
+    sumOf(({ images = [] }) => images.length) * image +
+    request;
   return <p class="muted small">Cost so far: about {moneyText(estimate)}</p>;
-}
-
-function priceText({ prices }: Model): string {
-  return `${moneyText(prices?.input ?? 0n)} in, ${moneyText(prices?.output ?? 0n)} out, per million tokens`;
 }
 
 /** The same call for programs. */
@@ -277,7 +303,7 @@ const KEYS = new Map<string, PlaygroundKey>();
 /** The rest of the life of a key in which it is no longer used. */
 const SPARE_MS = 60_000;
 
-async function stream(viewer: Viewer, { model, messages, maxTokens }: PlaygroundCall, signal: AbortSignal) {
+async function stream(viewer: Viewer, { messages, ...call }: PlaygroundCall, signal: AbortSignal) {
   let key = KEYS.get(viewer.id);
   if (key === undefined || key.until < Date.now() + SPARE_MS) {
     const { secret, apiKey } = await viewer.pageService.createPlaygroundKey({});
@@ -287,6 +313,11 @@ async function stream(viewer: Viewer, { model, messages, maxTokens }: Playground
   // A key that was revoked must not end the session of the person.
   const forget = () => void KEYS.delete(viewer.id);
   const client = createClient(GenerateService, createSession(key.secret, forget));
-  const request = { model, messages: [...messages], ...(maxTokens !== undefined && { maxTokens }) };
+  const request = { ...call, messages: messages.map(messageOf) };
   return client.streamGenerate(request, { signal, timeoutMs: STREAM_TIMEOUT_MS });
+}
+
+function messageOf({ role, content, images = [] }: PlaygroundMessage) {
+  if (images.length === 0) return { role, content };
+  return { role, parts: [{ text: content }, ...images.map(({ bytes }) => ({ image: { data: bytes } }))] };
 }

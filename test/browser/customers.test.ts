@@ -6,6 +6,8 @@ import { OPERATOR_TOKEN } from "../support/app.ts";
 import { chromiumPath, openBrowser } from "../support/browser.ts";
 import { type CustomerApp, startCustomerApp } from "../support/customer.ts";
 import { operatorOf } from "../support/fixtures.ts";
+import { imageOfSize, PNG } from "../support/images.ts";
+import { createModelsFile } from "../support/models.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { BRIGHTNESS, CUT_OFF, outside, STORED, violations } from "./page-checks.ts";
 import { personPage } from "./person-page.ts";
@@ -19,7 +21,21 @@ const LOOKS = [
   { width: 390, height: 844, colorScheme: "dark" },
 ] as const;
 
+/** A model with all capabilities, and one without. */
+const MODELS = [
+  { id: "vx-sandbox-small", capabilities: ["tools", "images", "json_schema", "reasoning"] },
+  { id: "plain", capabilities: [] },
+].map((model) => ({
+  ...model,
+  context_window: 8_192,
+  max_output_tokens: 4_096,
+  input_micros_per_million_tokens: 250_000,
+  output_micros_per_million_tokens: 1_250_000,
+  upstream: { kind: "sandbox" },
+}));
+
 describe.skipIf(!chromiumPath)("the customer page of a person", () => {
+  const models = createModelsFile(JSON.stringify({ models: MODELS }));
   const profile = createTemporaryFolder("customers-browser");
   let app: CustomerApp;
   let browser: BrowserContext;
@@ -27,7 +43,7 @@ describe.skipIf(!chromiumPath)("the customer page of a person", () => {
   let page: Page;
 
   beforeAll(async () => {
-    app = await startCustomerApp({ VX_SIGN_UP: "open", VX_SIGN_UP_CREDIT: "5" });
+    app = await startCustomerApp({ VX_SIGN_UP: "open", VX_SIGN_UP_CREDIT: "5", VX_MODELS: models.path });
     browser = await openBrowser(profile.path);
     watched = await openWatchedPage(browser, [app.url, app.adminUrl, app.provider.issuer]);
     page = watched.page;
@@ -35,6 +51,7 @@ describe.skipIf(!chromiumPath)("the customer page of a person", () => {
   afterAll(async () => {
     await browser?.close();
     await app?.stop();
+    models.remove();
     profile.remove();
   });
   // Chromium reports the status 401 by which the page knows that nobody is signed in, and refusals.
@@ -130,6 +147,54 @@ describe.skipIf(!chromiumPath)("the customer page of a person", () => {
     await page.setViewportSize(LOOKS[1]);
     await button("Menu").press("Enter");
     await expectLooks();
+  });
+
+  test("the playground sends and prints images and the parameters that the model supports", async () => {
+    await signUp("see@example.com", "See");
+    await open("#/playground");
+    const code = () => page.locator(".shown-command").innerText();
+    const status = page.locator("[role=status]");
+    await page.getByLabel("Model", { exact: true }).selectOption("vx-sandbox-small");
+    await page.getByLabel("Message").fill("[[tokens=9]] What is this?");
+    await page.getByLabel("Temperature").fill("2.1");
+    await see("From 0 to 2, such as 0.7.");
+    expect(await button("Send").isDisabled()).toBe(true);
+    await page.getByLabel("Temperature").fill("0.5");
+    await page.getByLabel("Reasoning effort").selectOption("low");
+    const file = (name: string, mimeType: string, buffer: Buffer) => ({ name, mimeType, buffer });
+    const choose = page.getByLabel("Images", { exact: true }).and(page.locator("input"));
+    await choose.setInputFiles(file("notes.txt", "text/plain", Buffer.from("one")));
+    await see("notes.txt is not a PNG, JPEG, GIF or WebP image.");
+    await choose.setInputFiles(file("big.png", "image/png", imageOfSize(16 * 1_048_576 + 1)));
+    await see("The images of a conversation can have 16 MiB together.");
+    await choose.setInputFiles([file("it's.png", "image/png", PNG), file("two.png", "image/png", PNG)]);
+    await button("Remove two.png").press("Enter");
+    expect(await page.locator(".thumbnails img").evaluate((image) => image.naturalWidth)).toBe(1);
+    expect(await code()).toMatch(/^\{ printf .* base64 < 'it'\\''s\.png' \|/);
+    expect(await code()).toContain('"temperature":0.5,"reasoning_effort":"low","stream":true');
+    await expectLooks();
+
+    await button("Send").press("Enter");
+    await see(/^Cost: .* and 25 output tokens\.$/);
+    await page.getByText("Reasoning", { exact: true }).click();
+    expect(await page.locator(".message details > div").innerText()).not.toBe("");
+    expect(await page.locator(".message-user .thumbnails img").count()).toBe(1);
+    await expectLooks();
+    const { accounts } = await operatorOf(app).listAccounts({ search: "See" });
+    const generationsOf = async () =>
+      (await operatorOf(app).listLedgerEntries({ accountId: accounts[0]?.id ?? "", kind: "generation" }))
+        .entries;
+    expect(await generationsOf()).toMatchObject([{ images: 1n, reasoningTokens: 16n, outputTokens: 25n }]);
+
+    // The images of the conversation and the effort are not sent to a model that has neither.
+    await page.getByLabel("Model", { exact: true }).selectOption("plain");
+    expect(await page.getByLabel("Reasoning effort").or(choose).count()).toBe(0);
+    await page.getByLabel("Message").fill("[[tokens=10]] And now?");
+    expect(await code()).toMatch(/"temperature":0\.5,"stream":true/);
+    expect(await code()).not.toMatch(/base64|reasoning_effort/);
+    await button("Send").press("Enter");
+    await status.getByText("and 10 output tokens.").waitFor();
+    expect(await generationsOf()).toMatchObject([{ model: "plain", images: 0n }, { images: 1n }]);
   });
 
   test("the playground streams, shows the exact cost, and prints a call that works", async () => {

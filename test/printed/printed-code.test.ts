@@ -4,11 +4,13 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { beforeAll, describe, expect, test } from "vitest";
-import { callTexts, environmentText } from "../../console/account/call-texts.ts";
+import { callTexts, environmentText, type PlaygroundCall } from "../../console/account/call-texts.ts";
 import { prepareGo, preparePython, prepareTypeScript } from "../own/programs.ts";
 import { useTestApp } from "../support/app.ts";
-import { clientEnv } from "../support/client-env.ts";
+import { operatorOf } from "../support/fixtures.ts";
+import { imageOfSize, PNG } from "../support/images.ts";
 import { CLIENTS } from "../support/installed.ts";
+import { createPaidKey } from "../support/openai.ts";
 import { problemOf } from "../support/python.ts";
 
 const run = promisify(execFile);
@@ -23,7 +25,6 @@ const HOSTILE = 'It\'s "here": `pwd` $HOME $(id) \\n %s {0} <b>&amp;</b> é 🎉
 const SHORT = {
   model: "vx-sandbox-small",
   messages: [{ role: "user", content: HOSTILE }],
-  maxTokens: undefined,
 } as const;
 const LONG = {
   model: "vx-sandbox-small",
@@ -35,17 +36,42 @@ const LONG = {
   ],
   maxTokens: 64,
 } as const;
+/** A file name that one of the languages could take for something else. */
+const FILE_NAME = `it's "$HOME" \`pwd\` é%s.png`;
+/** More than an argument of a command can have. */
+const IMAGE = imageOfSize(200_000);
+const COMPLETE = {
+  model: "vx-sandbox-small",
+  messages: [
+    { role: "user", content: HOSTILE, images: [{ name: FILE_NAME, bytes: IMAGE }] },
+    { role: "assistant", content: "one" },
+    {
+      role: "user",
+      content: "two",
+      images: [
+        { name: FILE_NAME, bytes: IMAGE },
+        { name: "second.png", bytes: PNG },
+      ],
+    },
+  ],
+  maxTokens: 512,
+  temperature: 1,
+  reasoningEffort: "low",
+} as const;
 const CALLS = [
   ["one message", SHORT],
   ["a conversation with a maximum", LONG],
+  ["images and all parameters", COMPLETE],
 ] as const;
 
 const app = useTestApp();
+let accountId: string;
 let env: NodeJS.ProcessEnv;
 let quickStart: ReadonlyMap<string, string>;
 beforeAll(async () => {
-  const { VX_KEY } = await clientEnv(app);
-  env = { ...process.env, VX_URL: app.url, VX_KEY };
+  const key = await createPaidKey(operatorOf(app));
+  accountId = key.accountId;
+  env = { ...process.env, VX_URL: app.url, VX_KEY: key.secret };
   quickStart = codesOf(await (await fetch(`${app.url}/docs`)).text());
 });
 
@@ -65,7 +91,23 @@ function textOf(source: string): string {
 const printed = (name: string) => quickStart.get(name) ?? "";
 
 async function shell(code: string, more: NodeJS.ProcessEnv = {}): Promise<string> {
-  return (await run("sh", ["-c", code], { env: { ...env, ...more } })).stdout;
+  const cwd = join(FOLDER, "shell");
+  writeImages(cwd);
+  return (await run("sh", ["-c", code], { cwd, env: { ...env, ...more } })).stdout;
+}
+
+function writeImages(folder: string): void {
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, FILE_NAME), IMAGE);
+  writeFileSync(join(folder, "second.png"), PNG);
+}
+
+/** The call that the code made, in which the models see the images: the sandbox counts them. */
+async function expectImages(call: PlaygroundCall): Promise<void> {
+  const images = call.messages.flatMap(({ images: sent = [] }) => sent).length;
+  const { entries } = await operatorOf(app).listLedgerEntries({ accountId, kind: "generation", pageSize: 1 });
+  expect(entries[0]).toMatchObject({ images: BigInt(images) });
+  expect((entries[0]?.reasoningTokens ?? 0n) > 0n).toBe(call.reasoningEffort !== undefined);
 }
 
 const selected = process.env.VX_OWN_CLIENTS?.split(",");
@@ -95,6 +137,7 @@ describe("curl", () => {
     const set = environmentText(app.url).replace("vx_live_…", String(env.VX_KEY));
     const code = `${set}\n${callTexts(call, app.url).curl} --silent`;
     expect(await shell(code, { VX_URL: "", VX_KEY: "" })).toMatch(/"done":/);
+    await expectImages(call);
   });
 });
 
@@ -102,8 +145,10 @@ const python = join(FOLDER, "python");
 describe.skipIf(reasonToSkip("python", () => preparePython(python, "test/printed/requirements.txt")))(
   "Python",
   () => {
-    const runPython = async (code: string) =>
-      (await run(join(python, "venv/bin/python"), ["-c", code], { cwd: python, env })).stdout;
+    const runPython = async (code: string) => {
+      writeImages(python);
+      return (await run(join(python, "venv/bin/python"), ["-c", code], { cwd: python, env })).stdout;
+    };
 
     test("of the quick start", async () => {
       expect(await runPython(printed("python"))).toMatch(REPLY);
@@ -111,6 +156,7 @@ describe.skipIf(reasonToSkip("python", () => preparePython(python, "test/printed
 
     test.each(CALLS)("of the playground, with %s", async (_, call) => {
       expect(await runPython(callTexts(call, app.url).Python ?? "")).toMatch(REPLY);
+      await expectImages(call);
     });
   },
 );
@@ -122,6 +168,7 @@ describe.skipIf(reasonToSkip("typescript", () => prepareTypeScript(typescript, {
   () => {
     const runTypeScript = async (code: string) => {
       writeFileSync(join(typescript, "printed.ts"), code);
+      writeImages(typescript);
       return (await run(process.execPath, ["printed.ts"], { cwd: typescript, env })).stdout;
     };
 
@@ -131,6 +178,7 @@ describe.skipIf(reasonToSkip("typescript", () => prepareTypeScript(typescript, {
 
     test.each(CALLS)("of the playground, with %s", async (_, call) => {
       expect(await runTypeScript(callTexts(call, app.url).TypeScript ?? "")).toMatch(REPLY);
+      await expectImages(call);
     });
   },
 );
@@ -139,6 +187,7 @@ const go = join(FOLDER, "go");
 describe.skipIf(reasonToSkip("go", () => prepareGo(go)))("Go", () => {
   const runGo = async (code: string) => {
     writeFileSync(join(go, "main.go"), code);
+    writeImages(go);
     return (await run("go", ["run", "."], { cwd: go, env })).stdout;
   };
 
@@ -148,6 +197,7 @@ describe.skipIf(reasonToSkip("go", () => prepareGo(go)))("Go", () => {
 
   test.each(CALLS)("of the playground, with %s", { timeout: TIMEOUT_MS }, async (_, call) => {
     expect(await runGo(callTexts(call, app.url).Go ?? "")).toMatch(REPLY);
+    await expectImages(call);
   });
 });
 
@@ -166,5 +216,6 @@ describe.skipIf(reasonToSkip("go", prepareGrpcurl))("grpcurl", () => {
 
   test.each(CALLS)("of the playground, with %s", async (_, call) => {
     expect(await shell(callTexts(call, app.url).grpcurl ?? "", path)).toMatch(/"done":/);
+    await expectImages(call);
   });
 });
