@@ -68,6 +68,10 @@ one that the caller got; nothing of the prompt is stored. Rows are written about
 failed. When too many wait, a server counts calls in place of storing them (\`vx_omitted_failures_total\`); a server that crashes loses
 those of the last second.
 
+\`GET /v1/failures:count\`, \`vx failures count\` and the chart above the list of both pages count these rows by error and by hour, day or
+month, of all calls or of a key or model. At most the newest 100,000 rows of the range are counted, and \`counted_from\` says from when on.
+The other calls of a full minute have the code \`""\`.
+
 ## Reasons
 
 If the column \`x-should-retry\` has a value, REST responses have this header. Without it, the official OpenAI and Anthropic

@@ -11,6 +11,7 @@ export function FailuresSection({ viewer, params }: FailuresSectionProps) {
   const source = {
     id: viewer.id,
     list: viewer.failureService.listFailures,
+    count: viewer.failureService.countFailures,
     section: "failures",
     href: hrefOf("failures"),
     choicesOf: async () => {

@@ -9,10 +9,13 @@ import { useApi } from "./operator-session.ts";
 export function AccountFailures({ account, params }: AccountTabProps) {
   const api = useApi();
   const place = { section: "accounts", href: accountHref(account.id, { tab: "failures" }) };
+  type Options = { readonly signal: AbortSignal };
   const source = {
     ...ledgerOf(api, account.id, place),
-    list: (request: Parameters<typeof api.listFailures>[0], options: { readonly signal: AbortSignal }) =>
+    list: (request: Parameters<typeof api.listFailures>[0], options: Options) =>
       api.listFailures({ ...request, accountId: account.id }, options),
+    count: (request: Parameters<typeof api.countFailures>[0], options: Options) =>
+      api.countFailures({ ...request, accountId: account.id }, options),
   };
   return <FailureList source={source} filter={failureFilterOf(params)} />;
 }

@@ -184,6 +184,11 @@ function Legend({ series }: { readonly series: readonly Series[] }) {
   );
 }
 
+/** The series of a group. The last one stands for all groups that have none of their own. */
+export function placeInChart(place: number, groups: number): number {
+  return groups > MAX_SERIES ? Math.min(place, MAX_SERIES - 1) : place;
+}
+
 /** The color of a series. */
 export function Swatch({ index }: { readonly index: number }) {
   return (

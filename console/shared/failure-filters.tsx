@@ -2,6 +2,7 @@ import { type Timestamp, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { startOfDay } from "./days.ts";
 import { DayFilters, type FilterValues, filterValuesOf, SelectFilter } from "./filter-fields.tsx";
 import type { LedgerChoices } from "./ledger-filters.tsx";
+import { periodsOf } from "./usage-range.tsx";
 
 const NAMES = ["code", "key", "model", "from", "to"] as const;
 
@@ -21,8 +22,9 @@ export function failureFilterOf(params: URLSearchParams): FailureFilter {
 }
 
 export function failureRequestOf({ code, key, model, from, to }: FailureFilter): FailureRequest {
-  const start = startOfDay(from, 0);
-  const end = startOfDay(to, 1);
+  const hour = from.includes("T") ? periodsOf({ from, to }) : undefined;
+  const start = hour?.starts[0] ?? startOfDay(from, 0);
+  const end = hour?.end ?? startOfDay(to, 1);
   return {
     code,
     keyId: key,
@@ -65,6 +67,8 @@ export const FAILURE_TITLES: Readonly<Record<string, string>> = {
   canceled: "Caller disconnected",
 };
 
+const DAY_LENGTH = "2026-11-22".length;
+
 type FailureFiltersProps = {
   readonly filter: FailureFilter;
   readonly choices: LedgerChoices;
@@ -99,7 +103,7 @@ export function FailureFilters({ filter, choices: { models, keys }, section }: F
           options={[["", "All keys"], ...keys]}
         />
       )}
-      <DayFilters section={section} from={filter.from} to={filter.to} />
+      <DayFilters section={section} from={filter.from.slice(0, DAY_LENGTH)} to={filter.to} />
     </fieldset>
   );
 }

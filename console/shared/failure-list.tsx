@@ -3,6 +3,7 @@ import type { Failure } from "../../gen/vx/v1/failure_pb.js";
 import { type Column, PagedTable } from "./data-table.tsx";
 import { Detail, Details, IdDetail } from "./details.tsx";
 import { Dialog } from "./dialog.tsx";
+import { type FailureCounter, FailureCounts } from "./failure-counts.tsx";
 import {
   FAILURE_TITLES,
   type FailureFilter,
@@ -25,6 +26,7 @@ export type FailureSource = {
     request: FailureRequest & { readonly pageToken: string; readonly pageSize: number },
     options: { readonly signal: AbortSignal },
   ) => Promise<{ readonly failures: readonly Failure[]; readonly nextPageToken: string }>;
+  readonly count: FailureCounter;
   /** The section of the URL that shows the list. */
   readonly section: string;
   /** The address of the list without filters. */
@@ -54,6 +56,7 @@ export function FailureList({ source, filter }: FailureListProps) {
   return (
     <>
       <FailureFilters filter={filter} choices={choices} section={source.section} />
+      <FailureCounts id={source.id} count={source.count} filter={filter} section={source.section} />
       <PagedTable
         caption="Failed calls"
         columns={columnsOf(choices, setOpened)}

@@ -31,15 +31,15 @@ export function lastDays(count: number, end = new Date()): Range {
   };
 }
 
-/** Days that the address does not name, or names wrongly, are those of the last month. */
-export function rangeOf(params: URLSearchParams): Range {
+/** Days that the address does not name, or names wrongly, are the last ones. */
+export function rangeOf(params: URLSearchParams, count = NORMAL_DAYS): Range {
   const end = startOfDay(params.get("to") ?? "", 0) ?? new Date();
   const to = isoDay(end);
   const from = params.get("from") ?? "";
   const day = from.slice(0, to.length);
   const start = startOfDay(day, 0);
   if (start === undefined || start > end || Number(end) - Number(start) >= MAX_DAYS * DAY_MS)
-    return lastDays(NORMAL_DAYS, end);
+    return lastDays(count, end);
   return { from: day === to ? from : day, to };
 }
 

@@ -1,5 +1,5 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
-import { MAX_SERIES, Swatch } from "./bar-chart.tsx";
+import { placeInChart, Swatch } from "./bar-chart.tsx";
 import { Button } from "./button.tsx";
 import { capitalized } from "./capitalized.ts";
 import { csvOf, download } from "./csv.ts";
@@ -77,11 +77,6 @@ export function UsageSums({ rows, groups, split, names, periods, hrefOf }: Usage
       </div>
     </section>
   );
-}
-
-/** The last series of the chart stands for all groups that have none of their own. */
-function placeInChart(place: number, groups: number): number {
-  return groups > MAX_SERIES ? Math.min(place, MAX_SERIES - 1) : place;
 }
 
 /** The sums of each day or hour. */

@@ -54,7 +54,7 @@ const PAGE_SIZE = 1_000;
 /** More rows than a chart can show, such as those of a thousand keys. */
 const MAX_PAGES = 20;
 
-const MEASURES: Readonly<Record<Measure, (sums: Sums) => bigint>> = {
+export const VALUES: Readonly<Record<Measure, (sums: Sums) => bigint>> = {
   cost: ({ costMicros }) => costMicros,
   requests: ({ requests }) => requests,
   tokens: ({ inputTokens, outputTokens }) => inputTokens + outputTokens,
@@ -131,21 +131,24 @@ export function groupsOf(rows: readonly Group[], measure: Measure): Group[] {
       costMicros: row.costMicros + (sum?.costMicros ?? 0n),
     });
   }
-  const measured = MEASURES[measure];
+  const measured = VALUES[measure];
   return [...sums.values()].sort((one, other) => Number(measured(other) - measured(one)));
 }
 
+/** What a group counts in a period. */
+export type PeriodCount = { readonly id: string; readonly start?: Timestamp | undefined };
+
 /** A series for each of the highest groups, and one for all others together. */
-export function seriesOf(
-  rows: readonly SplitUsage[],
-  groups: readonly Group[],
+export function seriesOf<Row extends PeriodCount>(
+  rows: readonly Row[],
+  groups: readonly Pick<Group, "id">[],
   options: {
     readonly starts: readonly Date[];
-    readonly measure: Measure;
+    readonly measureOf: (row: Row) => bigint;
     readonly nameOf: (id: string) => string;
   },
 ): Series[] {
-  const { starts, measure, nameOf } = options;
+  const { starts, measureOf, nameOf } = options;
   const shown = groups.length > MAX_SERIES ? groups.slice(0, MAX_SERIES - 1) : groups;
   const places = new Map(shown.map(({ id }, place) => [id, place]));
   const names = shown.map(({ id }) => nameOf(id));
@@ -156,7 +159,7 @@ export function seriesOf(
     const index = at ? starts.findLastIndex((start) => start <= at) : -1;
     const series = values[places.get(row.id) ?? shown.length];
     if (index === -1 || series === undefined) continue;
-    series[index] = (series[index] ?? 0n) + MEASURES[measure](row);
+    series[index] = (series[index] ?? 0n) + measureOf(row);
   }
   return names.map((name, place) => ({ name, values: values[place] ?? [] }));
 }

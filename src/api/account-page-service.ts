@@ -208,6 +208,7 @@ export const accountPageService = defineService<typeof AccountService, PageDeps>
   watchEvents: eventService.methods.watchEvents,
 
   listFailures: failureService.methods.listFailures,
+  countFailures: failureService.methods.countFailures,
 
   createTopUp: logged(topUpService.methods.createTopUp, ({ amountMicros }) => ({
     details: { amount_micros: amountMicros },

@@ -44,7 +44,7 @@ import { closeAccount } from "./close-account.ts";
 import { refundEntry, rerate } from "./correct-charges.ts";
 import { type ApiCall, type Deps, defineService } from "./define-service.ts";
 import { listAllEvents } from "./event-service.ts";
-import { listFailuresOfAccount } from "./failure-service.ts";
+import { countFailuresOfAccount, listFailuresOfAccount } from "./failure-service.ts";
 import { detailsOfChanges, keyChangesOf, scopesOf, textOfLimits } from "./key-changes.ts";
 import { newKey } from "./key-service.ts";
 import { entryFilterOf } from "./ledger-service.ts";
@@ -294,6 +294,7 @@ export const adminService = defineService(AdminService, {
   removeLimit,
   listLedgerEntries,
   listFailures: listFailuresOfAccount,
+  countFailures: countFailuresOfAccount,
   listRecentEntries,
   getUsage: getAccountUsage,
   rerate: limitStreams(MAX_LONG_READS, rerate),

@@ -1,11 +1,21 @@
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import type { ListFailuresRequest as ListAnyFailuresRequest } from "../../gen/vx/admin/v1/admin_pb.js";
-import { FailureService, type ListFailuresRequest } from "../../gen/vx/v1/failure_pb.js";
+import type {
+  CountFailuresRequest as CountAnyFailuresRequest,
+  ListFailuresRequest as ListAnyFailuresRequest,
+} from "../../gen/vx/admin/v1/admin_pb.js";
+import {
+  type CountFailuresRequest,
+  FailureService,
+  type ListFailuresRequest,
+} from "../../gen/vx/v1/failure_pb.js";
+import { laneOfId } from "../domain/lane.ts";
 import { readPage } from "../domain/page.ts";
+import { QUARTER_MS } from "../domain/periods.ts";
 import { accountIdOf } from "../store/accounts.ts";
-import { type FailureRow, listFailures as listRows } from "../store/failures.ts";
+import { countFailures, type FailureRow, listFailures as listRows } from "../store/failures.ts";
 import { type Deps, defineService } from "./define-service.ts";
 import { dateOf } from "./request-values.ts";
+import { usageQueryOf } from "./usage/request.ts";
 
 export const failureService = defineService(FailureService, {
   listFailures: async (deps, request, { key }) => {
@@ -13,6 +23,7 @@ export const failureService = defineService(FailureService, {
     // The name of an upstream can contain an internal address.
     return { failures: rows.map((row) => viewFailure({ ...row, upstream: "" })), nextPageToken };
   },
+  countFailures: async (deps, request, { key }) => await count(deps, key.accountId, request),
 });
 
 /** The same of any account, for operators. */
@@ -20,6 +31,10 @@ export async function listFailuresOfAccount(deps: Deps, request: ListAnyFailures
   const accountId = await accountIdOf(deps.database, request.accountId);
   const { rows, nextPageToken } = await list(deps, accountId, request);
   return { failures: rows.map(viewFailure), nextPageToken };
+}
+
+export async function countFailuresOfAccount(deps: Deps, request: CountAnyFailuresRequest) {
+  return await count(deps, await accountIdOf(deps.database, request.accountId), request);
 }
 
 async function list(
@@ -31,6 +46,22 @@ async function list(
   const filter = { keyId, model, code, from: dateOf("from", request.from), to: dateOf("to", request.to) };
   const page = readPage("failures", request);
   return await listRows(database, accountId, filter, page);
+}
+
+async function count(
+  { database }: Deps,
+  accountId: string,
+  request: CountFailuresRequest | CountAnyFailuresRequest,
+) {
+  const groupBy = request.groupBy === "" ? [] : [request.groupBy];
+  const { starts, end } = await usageQueryOf(database.at(laneOfId(accountId)), { ...request, groupBy }, []);
+  const timeOf = (quarter: number) => new Date(quarter * QUARTER_MS);
+  const periods = { starts: starts.map(timeOf), end: timeOf(end) };
+  const { counts, countedFrom } = await countFailures(database, accountId, request, periods);
+  return {
+    counts: counts.map(({ start, code, calls }) => ({ start: timestampFromDate(start), code, calls })),
+    countedFrom: timestampFromDate(countedFrom),
+  };
 }
 
 function viewFailure(row: FailureRow) {

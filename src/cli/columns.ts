@@ -14,7 +14,7 @@ import type {
   RerateResponse,
 } from "../../gen/vx/admin/v1/admin_pb.js";
 import type { Event } from "../../gen/vx/v1/event_pb.js";
-import type { Failure } from "../../gen/vx/v1/failure_pb.js";
+import type { Failure, FailureCount } from "../../gen/vx/v1/failure_pb.js";
 import type { ApiKey } from "../../gen/vx/v1/key_pb.js";
 import type { LedgerEntry } from "../../gen/vx/v1/ledger_pb.js";
 import type { Limit } from "../../gen/vx/v1/limit_pb.js";
@@ -195,6 +195,12 @@ export const failureColumns: readonly Column<Failure>[] = [
     value: ({ message, omitted }) =>
       omitted === 0 ? message : `${omitted} more calls failed in this minute`,
   },
+];
+
+export const failureCountColumns: readonly Column<FailureCount>[] = [
+  { title: "START", value: (count) => formatTime(count.start) },
+  { title: "CODE", value: ({ code }) => (code === "" ? "(not listed)" : code) },
+  { title: "CALLS", value: ({ calls }) => String(calls), align: "right" },
 ];
 
 export const eventColumns: readonly Column<OperatorEvent>[] = [

@@ -260,6 +260,37 @@ export async function listFailures(
   return pageUpTo(rows, page, ({ id }) => id, low ?? undefined);
 }
 
+/** More calls are not counted: reading these takes a few hundred milliseconds. */
+const MAX_COUNTED = 100_000;
+
+export type FailureCount = { readonly start: Date; readonly code: string; readonly calls: bigint };
+
+/** How many calls ended with each error in each period, and the time from which calls are counted. */
+export async function countFailures(
+  database: Cells,
+  accountId: string,
+  { keyId, model }: Pick<FailureFilter, "keyId" | "model">,
+  { starts, end }: { readonly starts: readonly Date[]; readonly end: Date },
+  maxCounted = MAX_COUNTED,
+): Promise<{ counts: FailureCount[]; countedFrom: Date }> {
+  const lane = laneOfId(accountId);
+  const cell = database.at(lane);
+  let from = starts[0] ?? end;
+  const range = [lowestIdAt(PREFIX, from.getTime()), lowestIdAt(PREFIX, end.getTime())] as const;
+  const [piece] = await cell.call<{ failures_piece: string | null }>(
+    "failures_piece",
+    ...[lane, accountId, ...range, maxCounted + 1],
+  );
+  if (piece?.failures_piece) from = new Date(millisecondsOfId(piece.failures_piece) + 1);
+  const rows = await cell.call<{ period: number; code: string; calls: bigint }>(
+    "count_failures",
+    ...[lane, accountId, keyId, model, lowestIdAt(PREFIX, from.getTime()), range[1]],
+    ...[MAX_PER_MINUTE, `{${starts.map((start) => start.toISOString()).join(",")}}`],
+  );
+  const counts = rows.map(({ period, code, calls }) => ({ start: starts[period] ?? from, code, calls }));
+  return { counts, countedFrom: from };
+}
+
 const PREFIX = "fail";
 const ID = /^fail_[0-9a-hjkmnp-tv-z]{26}$/;
 const HIGHEST_ID = `${PREFIX}_${"z".repeat(26)}`;

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { promisify } from "node:util";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import type { BrowserContext, Download, Page } from "playwright-core";
+import type { BrowserContext, Download, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { formatMicros } from "../../src/domain/money.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
@@ -157,8 +157,9 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
 
       await select("Failures");
       await see("41,234 more calls failed in this minute");
+      await page.getByText("Show as table").click();
       await expectView("main *");
-      await page.locator(".link-button").first().click();
+      await page.locator(".link-button").last().click();
       await dialog().waitFor();
       await expectView("dialog *");
       await page.keyboard.press("Escape");
@@ -206,15 +207,15 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
   test("failures are filtered by error, key and day, page by page, and show what the caller got", async () => {
     await signIn(account.secret, "#/failures");
     await see("41,234 more calls failed in this minute");
-    const rows = page.getByRole("row");
+    const rows = page.getByRole("table", { name: "Failed calls", exact: true }).getByRole("row");
     expect(await rows.count()).toBe(1 + 25);
     await button("Next").click();
     await see("Page 2");
     await expect.poll(() => rows.count()).toBe(1 + 6);
-    await page.getByLabel("Error").selectOption("Balance too low");
+    await page.getByLabel("Error", { exact: true }).selectOption("Balance too low");
     await expect.poll(() => rows.count()).toBe(1 + 10 + 1);
     expect(new URL(page.url()).hash).toBe("#/failures?code=insufficient_balance");
-    await button("Balance too low").first().click();
+    await rows.getByRole("button", { name: "Balance too low" }).first().click();
     await dialog().getByText("vx.v1.GenerateService/Generate").waitFor();
     await dialog().getByText("req_3", { exact: true }).waitFor();
     expect(await dialog().innerText()).not.toContain("10.0.0.7");
@@ -224,6 +225,42 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
     await page.getByRole("link", { name: "Show all failed calls" }).click();
     await page.getByLabel("Key").selectOption(account.id);
     await expect.poll(() => rows.count()).toBe(1 + 25);
+  });
+
+  test("failures are counted by error and day; an error and a bar filter the list, also with the keyboard", async () => {
+    await signIn(account.secret, "#/failures");
+    const counts = page.getByRole("table", { name: "Failed calls by error" });
+    const rows = page.getByRole("table", { name: "Failed calls", exact: true }).getByRole("row");
+    await counts.waitFor();
+    const texts = await counts.getByRole("row").allInnerTexts();
+    const cells = (row: string) => row.split(/\s*\t\s*/).map((text) => text.trim());
+    expect(texts.slice(1).map(cells)).toEqual([
+      ["Not listed", "41,234"],
+      ["Model failed", "20"],
+      ["Balance too low", "10"],
+    ]);
+    await counts.getByRole("button", { name: "Balance too low" }).focus();
+    await page.keyboard.press("Enter");
+    await expect.poll(() => rows.count()).toBe(1 + 10 + 1);
+    expect(new URL(page.url()).hash).toBe("#/failures?code=insufficient_balance");
+    expect(await counts.getByRole("row").count()).toBe(1 + 3);
+    await counts.getByRole("button", { name: "Balance too low", pressed: true }).click();
+    await expect.poll(() => new URL(page.url()).hash).toBe("#/failures");
+    await page.getByText("Show as table").click();
+    const days = page.getByRole("table", { name: "Failed calls by day and error" });
+    expect(await days.getByRole("row").count()).toBe(1 + 7);
+    const filled = (table: Locator) =>
+      table.getByRole("row").filter({ hasText: "41,234" }).getByRole("button");
+    await filled(days).click();
+    await see("Choose a bar to see its hour.");
+    const hours = page.getByRole("table", { name: "Failed calls by hour and error" });
+    await filled(hours).click();
+    await expect
+      .poll(() => new URL(page.url()).hash)
+      .toMatch(/^#\/failures\?from=[\d-]+T\d\d%3A00&to=[\d-]+$/);
+    await button("Back to the day").click();
+    await button("Back to 7 days").click();
+    await expect.poll(() => new URL(page.url()).hash).toBe("#/failures");
   });
 
   describe("the overview", () => {
@@ -476,7 +513,7 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       await page.getByLabel("Kind").selectOption("generation");
       const sections = page.getByRole("navigation", { name: "Sections" });
       await sections.getByRole("link", { name: "Failures" }).click();
-      await page.getByLabel("Error").selectOption("Model failed");
+      await page.getByLabel("Error", { exact: true }).selectOption("Model failed");
       await sections.getByRole("link", { name: "Ledger" }).click();
       await expect.poll(() => new URL(page.url()).hash).toBe("#/ledger?kind=generation");
       expect(await page.getByLabel("Kind").inputValue()).toBe("generation");

@@ -318,7 +318,7 @@ describe.skipIf(!chromiumPath)("the lists and corrections of the operator consol
       await console.select("Accounts");
       await page.getByLabel("Order").selectOption("Name");
       await page.goto(`${app.adminUrl}/#/accounts?id=${accountId}&tab=failures`);
-      await page.getByLabel("Error").selectOption("Model failed");
+      await page.getByLabel("Error", { exact: true }).selectOption("Model failed");
       await page.getByRole("link", { name: "Ledger" }).last().click();
       await page.getByLabel("Kind").selectOption("credit");
       await page.getByRole("navigation", { name: "Parts" }).getByRole("link", { name: "Failures" }).click();

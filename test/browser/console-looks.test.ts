@@ -205,10 +205,14 @@ describe.skipIf(!chromiumPath)("the operator console", () => {
       await page.setViewportSize(WIDE);
       await console.signIn(undefined, `/#/accounts?id=${key.accountId}&tab=failures`);
       await page.getByRole("row").nth(1).waitFor();
-      await page.getByLabel("Error").selectOption("Model failed");
-      await page.getByRole("button", { name: "Model failed" }).first().click();
+      await page.getByLabel("Error", { exact: true }).selectOption("Model failed");
+      await page.getByRole("button", { name: "Model failed" }).last().click();
       await page.getByRole("dialog").getByText("openai 10.0.0.7/v1 acme").waitFor();
       expect(page.url()).toMatch(/tab=failures&code=upstream_error$/);
+      await page.keyboard.press("Escape");
+      const counts = page.getByRole("table", { name: "Failed calls by error" });
+      await counts.getByRole("button", { name: "Balance too low" }).click();
+      await expect.poll(() => page.url()).toMatch(/tab=failures&code=insufficient_balance$/);
       expect(await violations(page)).toEqual([]);
     });
 

@@ -77,7 +77,7 @@ describe("events", () => {
     refused(await run("events", "list", "--type", "credit"), /types: must be among balance\.low/);
   });
 
-  test("failures of an account are listed as a table and as JSON, filtered by their code", async () => {
+  test("failures of an account are listed as a table and as JSON, filtered by their code, and counted", async () => {
     const account = await newAccount();
     const { secret } = await json("keys", "create", account, "--name", "test");
     const refusal = await fetch(`${server.url}/v1/generate`, {
@@ -96,6 +96,11 @@ describe("events", () => {
     ]);
     const none = await run("failures", "list", account, "--code", "upstream_error");
     expect(none.stderr).toBe("There are no such calls.\n");
+    const counted = await run("failures", "count", account, "--from", "2026-01-01", "--by", "month");
+    expect(counted.stdout).toMatch(/^START +CODE +CALLS\n\S+ +insufficient_balance +1\n$/);
+    expect(counted.stderr).toMatch(/^Calls are counted from 2026-01-01T00:00:00Z on\.\n$/);
+    const uncounted = await run("failures", "count", account, "--model", "other");
+    expect(uncounted).toMatchObject({ stdout: "", stderr: "There are no such calls.\n" });
   });
 
   test("watch prints only new events, each once", async () => {

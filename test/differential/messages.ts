@@ -60,6 +60,7 @@ export function messageOf(method: DescMethod, { model, text, maxTokens }: Prompt
     GetStatement: { month: "2026-11" },
     // Earlier calls are stored while the two forms are compared.
     ListFailures: { to: "2026-01-01T00:00:00Z" },
+    CountFailures: { from: "2026-01-01T00:00:00Z", to: "2026-02-01T00:00:00Z" },
     PutAutoTopUp: { enabled: false },
     ListEvents: {},
     CreateWebhook: { url: "https://10.0.0.1/" },

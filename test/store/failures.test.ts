@@ -1,7 +1,13 @@
 import { beforeEach, expect, test, vi } from "vitest";
 import { createIds, lowestIdAt, millisecondsOfId } from "../../src/domain/ids.ts";
 import { type Lane, laneOfId } from "../../src/domain/lane.ts";
-import { type FailedCall, FailureRecorder, FailureUpkeep, listFailures } from "../../src/store/failures.ts";
+import {
+  countFailures,
+  type FailedCall,
+  FailureRecorder,
+  FailureUpkeep,
+  listFailures,
+} from "../../src/store/failures.ts";
 import { useStore } from "../support/store.ts";
 
 const store = useStore();
@@ -93,6 +99,44 @@ test("pages with filters read a limited number of rows, and together have all th
   // 50 calls and the rows of 6 or 7 minutes, 8 at a time.
   expect(pages).toBeGreaterThanOrEqual(7);
   expect((await read({}, 9)).rows).toHaveLength(50);
+});
+
+test("calls are counted by error and period, those that are not listed too, up to a maximum of the newest", async () => {
+  const recorder = createRecorder();
+  const starts = [-60_000, 0, 60_000, 120_000].map((later) => new Date(nowMs - 5_000 + later));
+  const end = new Date(nowMs - 5_000 + 180_000);
+  const count = async (filter: Partial<typeof ALL> = {}, maxCounted?: number) => {
+    const periods = { starts, end };
+    const found = await countFailures(store.database, accountId, { ...ALL, ...filter }, periods, maxCounted);
+    return { ...found, counts: found.counts.map((row) => [starts.indexOf(row.start), row.code, row.calls]) };
+  };
+  for (let i = 0; i < 700; i++) recorder.record(call());
+  await recorder.flush();
+  nowMs += 60_000;
+  for (const code of ["upstream_error", "upstream_error", "canceled"]) recorder.record(call({ code }));
+  recorder.record(call({ code: "canceled", keyId: "key_2", model: "n" }));
+  nowMs = end.getTime();
+  recorder.record(call({ code: "later" }));
+  await recorder.flush();
+  const second = [
+    [2, "canceled", 2n],
+    [2, "upstream_error", 2n],
+  ];
+  const first = [
+    [1, "", 100n],
+    [1, "insufficient_balance", 600n],
+  ];
+  expect(await count()).toEqual({ counts: [...first, ...second], countedFrom: starts[0] });
+  // Calls that are not listed have no key.
+  const ofKey = [first[0], [2, "canceled", 1n]];
+  expect((await count({ keyId: "key_2" })).counts).toEqual(ofKey);
+  expect((await count({ model: "n" })).counts).toEqual(ofKey);
+  // 604 calls and two rows of minutes.
+  expect((await count({}, 606)).countedFrom).toEqual(starts[0]);
+  const { counts, countedFrom } = await count({}, 5);
+  expect(counts).toEqual(second);
+  expect(countedFrom.getTime()).toBeGreaterThan(starts[1]?.getTime() ?? 0);
+  expect(countedFrom.getTime()).toBeLessThanOrEqual(starts[2]?.getTime() ?? 0);
 });
 
 test("what the database cannot store now is stored later, once", async () => {

@@ -33,6 +33,7 @@ const GRANTED = [
   "close_account",
   "closing_of",
   "copy_shared_data",
+  "count_failures",
   "count_plans",
   "create_account",
   "create_child_key",

@@ -268,6 +268,16 @@ export function operationExamples(models: ExampleValues): Readonly<Record<string
       query: { code: "insufficient_balance", page_size: 50 },
       response: { failures: [failureExample(models.generation)], next_page_token: "" },
     },
+    CountFailures: {
+      query: { group_by: "hour" },
+      response: {
+        counts: [
+          { start: "2026-11-20T16:00:00Z", code: "upstream_error", calls: 2 },
+          { start: "2026-11-20T17:00:00Z", code: "insufficient_balance", calls: 41 },
+        ],
+        counted_from: "2026-11-01T00:00:00Z",
+      },
+    },
     GetStatement: { path: { month: "2026-11" }, response: statementExample(models.generation) },
   };
 }

@@ -191,6 +191,124 @@ export declare type ListFailuresResponse = Message<"vx.v1.ListFailuresResponse">
 export declare const ListFailuresResponseSchema: GenMessage<ListFailuresResponse>;
 
 /**
+ * Selects the failed calls that are counted.
+ *
+ * @generated from message vx.v1.CountFailuresRequest
+ */
+export declare type CountFailuresRequest = Message<"vx.v1.CountFailuresRequest"> & {
+  /**
+   * The period of the counts: "hour", "day" or "month". Default: "day".
+   *
+   * @generated from field: string group_by = 1;
+   */
+  groupBy: string;
+
+  /**
+   * The time zone of the periods, as a name of the IANA database such as "Europe/Berlin". Default: "UTC".
+   *
+   * @generated from field: string tz = 2;
+   */
+  tz: string;
+
+  /**
+   * Only calls with this key.
+   *
+   * @generated from field: string key_id = 3;
+   */
+  keyId: string;
+
+  /**
+   * Only calls of this model.
+   *
+   * @generated from field: string model = 4;
+   */
+  model: string;
+
+  /**
+   * The start of the range, on a quarter of an hour. Default: the start of the current month in `tz`.
+   *
+   * @generated from field: google.protobuf.Timestamp from = 5;
+   */
+  from?: Timestamp | undefined;
+
+  /**
+   * The end of the range, on a quarter of an hour; calls that ended at this time are not included. Default: now. The range can have at most
+   * 3,000 periods.
+   *
+   * @generated from field: google.protobuf.Timestamp to = 6;
+   */
+  to?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message vx.v1.CountFailuresRequest.
+ * Use `create(CountFailuresRequestSchema)` to create a new message.
+ */
+export declare const CountFailuresRequestSchema: GenMessage<CountFailuresRequest>;
+
+/**
+ * The numbers of failed calls.
+ *
+ * @generated from message vx.v1.CountFailuresResponse
+ */
+export declare type CountFailuresResponse = Message<"vx.v1.CountFailuresResponse"> & {
+  /**
+   * The counts, by start and code. Periods without failed calls have none.
+   *
+   * @generated from field: repeated vx.v1.FailureCount counts = 1;
+   */
+  counts: FailureCount[];
+
+  /**
+   * The time from which calls are counted: the start of the range, or later if the range has more than 100,000 calls. Another request with
+   * this time as `to` counts earlier ones.
+   *
+   * @generated from field: google.protobuf.Timestamp counted_from = 2;
+   */
+  countedFrom?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message vx.v1.CountFailuresResponse.
+ * Use `create(CountFailuresResponseSchema)` to create a new message.
+ */
+export declare const CountFailuresResponseSchema: GenMessage<CountFailuresResponse>;
+
+/**
+ * How many calls ended with an error in a period.
+ *
+ * @generated from message vx.v1.FailureCount
+ */
+export declare type FailureCount = Message<"vx.v1.FailureCount"> & {
+  /**
+   * The start of the period, but not before `from`.
+   *
+   * @generated from field: google.protobuf.Timestamp start = 1;
+   */
+  start?: Timestamp | undefined;
+
+  /**
+   * The code of the error. Empty for calls that are not listed, of any key, model and code.
+   *
+   * @generated from field: string code = 2;
+   */
+  code: string;
+
+  /**
+   * The number of calls.
+   *
+   * @generated from field: int64 calls = 3;
+   */
+  calls: bigint;
+};
+
+/**
+ * Describes the message vx.v1.FailureCount.
+ * Use `create(FailureCountSchema)` to create a new message.
+ */
+export declare const FailureCountSchema: GenMessage<FailureCount>;
+
+/**
  * The failed calls of the account: metered calls that ended with an error and have no ledger entry, because nothing was charged.
  *
  * @generated from service vx.v1.FailureService
@@ -212,6 +330,19 @@ export declare const FailureService: GenService<{
     methodKind: "unary";
     input: typeof ListFailuresRequestSchema;
     output: typeof ListFailuresResponseSchema;
+  },
+  /**
+   * Count failed calls
+   *
+   * Returns how many of the calls that ListFailures lists ended with each error, by hour, day or month. At most the last 100,000 calls of
+   * the range are counted: `counted_from` says from when on.
+   *
+   * @generated from rpc vx.v1.FailureService.CountFailures
+   */
+  countFailures: {
+    methodKind: "unary";
+    input: typeof CountFailuresRequestSchema;
+    output: typeof CountFailuresResponseSchema;
   },
 }>;
 

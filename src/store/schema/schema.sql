@@ -1271,6 +1271,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION close_account(p_act text, p_lane smallint, p_id text, p_reason text, p_balance text, p_is_ended_elsewhere boolean, p_limit integer) RETURNS TABLE(status text, entry_id text, month integer); for the server
 -- FUNCTION closing_of(p_lane smallint, p_id text) RETURNS TABLE(active_keys bigint, webhooks bigint, pending_topups text, payment_method text); for the server
 -- FUNCTION copy_shared_data(p_version bigint, p_plans text, p_limits text, p_operators text, p_prices text, p_webhooks text) RETURNS void; for the server
+-- FUNCTION count_failures(p_lane smallint, p_account_id text, p_key_id text, p_model text, p_first text, p_end text, p_max integer, p_starts timestamp with time zone[]) RETURNS TABLE(period integer, code text, calls bigint); for the server
 -- FUNCTION count_key_creation(p_lane smallint, p_account_id text, p_max integer) RETURNS integer
 -- FUNCTION count_limits(p_lane smallint, p_account_id text, p_user_id text, p_applied applied_limit[]) RETURNS SETOF limit_view
 -- FUNCTION count_plans() RETURNS TABLE(plan text, accounts bigint, keys bigint); for the server

@@ -341,6 +341,7 @@ const OPEN_WHILE_SUSPENDED = [
   "GetAutoTopUp",
   "GetStatement",
   "ListFailures",
+  "CountFailures",
   "PutAutoTopUp",
   "RevokeKey",
 ];

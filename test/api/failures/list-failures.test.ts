@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { beforeEach, expect, test, vi } from "vitest";
 import { FailureService } from "../../../gen/vx/v1/failure_pb.js";
 import { GenerateService } from "../../../gen/vx/v1/generate_pb.js";
@@ -188,6 +189,51 @@ test("filters select calls, and pages continue", async () => {
     status: 400,
     body: { error: { param: "page_token" } },
   });
+});
+
+test("failed calls are counted by error and hour, and each counted call is listed", async () => {
+  const other = await ofKey({});
+  for (const model of ["a", "b", "c"]) await generate({ ...prompt, model });
+  await generate({ ...prompt, max_tokens: 500 }, other.secret);
+  const failures = await listed(4);
+  type Counts = { counts: { start: string; code: string; calls: number }[]; counted_from: string };
+  const count = async (query = "", secret = key.secret) => {
+    const path = `/v1/failures:count${query}`;
+    const answer = await sendJson(metered.app.url, { verb: "GET", path, secret });
+    expect(answer.status, JSON.stringify(answer.body)).toBe(200);
+    return answer.body as Counts;
+  };
+  // The calls may be of two hours.
+  const hoursOf = (list: readonly Failure[]) => {
+    const hours = Map.groupBy(list, ({ time, code }) => `${time.slice(0, 13)}:00:00Z ${code}`);
+    return [...hours].map(([name, { length }]) => `${name} ${length}`).sort();
+  };
+  const textsOf = ({ counts }: Counts) => counts.map(({ start, code, calls }) => `${start} ${code} ${calls}`);
+  const from = new Date(Math.floor(Date.now() / 900_000) * 900_000 - 7_200_000);
+  const range = `from=${from.toISOString()}`;
+  const all = await count(`?group_by=hour&${range}`);
+  expect(textsOf(all).sort()).toEqual(hoursOf(failures));
+  expect(range).toContain(all.counted_from.slice(0, 16));
+  expect(textsOf(await count(`?group_by=hour&${range}&key_id=${other.id}`))).toEqual(
+    hoursOf(failures.filter((failure) => failure.key_id === other.id)),
+  );
+  expect(textsOf(await count(`?group_by=hour&${range}&model=${MODEL}`))).toHaveLength(1);
+  const total = ({ counts }: Counts) => counts.reduce((sum, { calls }) => sum + calls, 0);
+  expect(total(await count(`?${range}&tz=Asia/Kathmandu`))).toBe(4);
+  expect(total(await count(`?${range}`, (await metered.payer(0n)).secret))).toBe(0);
+  const { accountId } = key;
+  const ofOperator = await metered.operator.countFailures({ accountId, from: timestampFromDate(from) });
+  expect(ofOperator.counts.map(({ code }) => code)).toContain("model_not_found");
+  for (const [query, param] of [
+    ["group_by=week", "group_by"],
+    ["from=2030-01-01T00:00:01Z", "from"],
+    ["tz=Mars", "tz"],
+    ["group_by=hour&from=2020-01-01T00:00:00Z", "from"],
+  ]) {
+    const path = `/v1/failures:count?${query}`;
+    const answer = await sendJson(metered.app.url, { verb: "GET", path, secret: key.secret });
+    expect(answer, query).toMatchObject({ status: 400, body: { error: { param } } });
+  }
 });
 
 test("a key of a suspended account reads the list, one without the scope read does not, and another account sees nothing", async () => {

@@ -14,7 +14,7 @@ import type { GetUsageRequestSchema, GetUsageResponseSchema } from "../../v1/usa
 import type { GetStatementRequestSchema, GetStatementResponseSchema } from "../../v1/statement_pb.js";
 import type { ListEventsRequestSchema, ListEventsResponseSchema, WatchEventsRequestSchema, WatchEventsResponseSchema } from "../../v1/event_pb.js";
 import type { CreateTopUpRequestSchema, CreateTopUpResponseSchema, GetAutoTopUpRequestSchema, GetAutoTopUpResponseSchema, GetTopUpRequestSchema, GetTopUpResponseSchema, ListTopUpsRequestSchema, ListTopUpsResponseSchema, PutAutoTopUpRequestSchema, PutAutoTopUpResponseSchema } from "../../v1/top_up_pb.js";
-import type { ListFailuresRequestSchema, ListFailuresResponseSchema } from "../../v1/failure_pb.js";
+import type { CountFailuresRequestSchema, CountFailuresResponseSchema, ListFailuresRequestSchema, ListFailuresResponseSchema } from "../../v1/failure_pb.js";
 import type { CreateWebhookRequestSchema, CreateWebhookResponseSchema, DeleteWebhookRequestSchema, DeleteWebhookResponseSchema, GetWebhookRequestSchema, GetWebhookResponseSchema, ListDeliveriesRequestSchema, ListDeliveriesResponseSchema, ListWebhooksRequestSchema, ListWebhooksResponseSchema, RedeliverRequestSchema, RedeliverResponseSchema, RotateWebhookRequestSchema, RotateWebhookResponseSchema, TestWebhookRequestSchema, TestWebhookResponseSchema, UpdateWebhookRequestSchema, UpdateWebhookResponseSchema } from "../../v1/webhook_pb.js";
 
 /**
@@ -1400,6 +1400,16 @@ export declare const AccountService: GenService<{
     methodKind: "unary";
     input: typeof ListFailuresRequestSchema;
     output: typeof ListFailuresResponseSchema;
+  },
+  /**
+   * Count failures
+   *
+   * @generated from rpc vx.account.v1.AccountService.CountFailures
+   */
+  countFailures: {
+    methodKind: "unary";
+    input: typeof CountFailuresRequestSchema;
+    output: typeof CountFailuresResponseSchema;
   },
   /**
    * Create webhook

@@ -9,7 +9,7 @@ import type { Grant } from "../../v1/account_pb.js";
 import type { LedgerEntry } from "../../v1/ledger_pb.js";
 import type { Limit } from "../../v1/limit_pb.js";
 import type { ApiKey } from "../../v1/key_pb.js";
-import type { Failure } from "../../v1/failure_pb.js";
+import type { Failure, FailureCount } from "../../v1/failure_pb.js";
 import type { Prices } from "../../v1/prices_pb.js";
 import type { Event } from "../../v1/event_pb.js";
 import type { AutoTopUp, TopUp } from "../../v1/top_up_pb.js";
@@ -1736,6 +1736,97 @@ export declare type ListFailuresResponse = Message<"vx.admin.v1.ListFailuresResp
  * Use `create(ListFailuresResponseSchema)` to create a new message.
  */
 export declare const ListFailuresResponseSchema: GenMessage<ListFailuresResponse>;
+
+/**
+ * Selects the failed calls that are counted.
+ *
+ * @generated from message vx.admin.v1.CountFailuresRequest
+ */
+export declare type CountFailuresRequest = Message<"vx.admin.v1.CountFailuresRequest"> & {
+  /**
+   * The id of the account, or an external id or a name that identifies no other account.
+   *
+   * @generated from field: string account_id = 1;
+   */
+  accountId: string;
+
+  /**
+   * The period of the counts: "hour", "day" or "month". Default: "day".
+   *
+   * @generated from field: string group_by = 2;
+   */
+  groupBy: string;
+
+  /**
+   * The time zone of the periods, as a name of the IANA database such as "Europe/Berlin". Default: "UTC".
+   *
+   * @generated from field: string tz = 3;
+   */
+  tz: string;
+
+  /**
+   * Only calls with this key.
+   *
+   * @generated from field: string key_id = 4;
+   */
+  keyId: string;
+
+  /**
+   * Only calls of this model.
+   *
+   * @generated from field: string model = 5;
+   */
+  model: string;
+
+  /**
+   * The start of the range, on a quarter of an hour. Default: the start of the current month in `tz`.
+   *
+   * @generated from field: google.protobuf.Timestamp from = 6;
+   */
+  from?: Timestamp | undefined;
+
+  /**
+   * The end of the range, on a quarter of an hour; calls that ended at this time are not included. Default: now. The range can have at most
+   * 3,000 periods.
+   *
+   * @generated from field: google.protobuf.Timestamp to = 7;
+   */
+  to?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message vx.admin.v1.CountFailuresRequest.
+ * Use `create(CountFailuresRequestSchema)` to create a new message.
+ */
+export declare const CountFailuresRequestSchema: GenMessage<CountFailuresRequest>;
+
+/**
+ * The numbers of failed calls.
+ *
+ * @generated from message vx.admin.v1.CountFailuresResponse
+ */
+export declare type CountFailuresResponse = Message<"vx.admin.v1.CountFailuresResponse"> & {
+  /**
+   * The counts, by start and code. Periods without failed calls have none.
+   *
+   * @generated from field: repeated vx.v1.FailureCount counts = 1;
+   */
+  counts: FailureCount[];
+
+  /**
+   * The time from which calls are counted: the start of the range, or later if the range has more than 100,000 calls. Another request with
+   * this time as `to` counts earlier ones.
+   *
+   * @generated from field: google.protobuf.Timestamp counted_from = 2;
+   */
+  countedFrom?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message vx.admin.v1.CountFailuresResponse.
+ * Use `create(CountFailuresResponseSchema)` to create a new message.
+ */
+export declare const CountFailuresResponseSchema: GenMessage<CountFailuresResponse>;
 
 /**
  * One page of the ledger.
@@ -5274,6 +5365,19 @@ export declare const AdminService: GenService<{
     methodKind: "unary";
     input: typeof ListFailuresRequestSchema;
     output: typeof ListFailuresResponseSchema;
+  },
+  /**
+   * Count failed calls
+   *
+   * Returns how many of the calls that ListFailures lists ended with each error, by hour, day or month. At most the last 100,000 calls of
+   * the range are counted: `counted_from` says from when on.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.CountFailures
+   */
+  countFailures: {
+    methodKind: "unary";
+    input: typeof CountFailuresRequestSchema;
+    output: typeof CountFailuresResponseSchema;
   },
   /**
    * List recent entries

@@ -313,6 +313,218 @@ func (x *ListFailuresResponse) GetNextPageToken() string {
 	return ""
 }
 
+// Selects the failed calls that are counted.
+type CountFailuresRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The period of the counts: "hour", "day" or "month". Default: "day".
+	GroupBy string `protobuf:"bytes,1,opt,name=group_by,json=groupBy,proto3" json:"group_by,omitempty"`
+	// The time zone of the periods, as a name of the IANA database such as "Europe/Berlin". Default: "UTC".
+	Tz string `protobuf:"bytes,2,opt,name=tz,proto3" json:"tz,omitempty"`
+	// Only calls with this key.
+	KeyId string `protobuf:"bytes,3,opt,name=key_id,json=keyId,proto3" json:"key_id,omitempty"`
+	// Only calls of this model.
+	Model string `protobuf:"bytes,4,opt,name=model,proto3" json:"model,omitempty"`
+	// The start of the range, on a quarter of an hour. Default: the start of the current month in `tz`.
+	From *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=from,proto3" json:"from,omitempty"`
+	// The end of the range, on a quarter of an hour; calls that ended at this time are not included. Default: now. The range can have at most
+	// 3,000 periods.
+	To            *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CountFailuresRequest) Reset() {
+	*x = CountFailuresRequest{}
+	mi := &file_vx_v1_failure_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CountFailuresRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CountFailuresRequest) ProtoMessage() {}
+
+func (x *CountFailuresRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vx_v1_failure_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CountFailuresRequest.ProtoReflect.Descriptor instead.
+func (*CountFailuresRequest) Descriptor() ([]byte, []int) {
+	return file_vx_v1_failure_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *CountFailuresRequest) GetGroupBy() string {
+	if x != nil {
+		return x.GroupBy
+	}
+	return ""
+}
+
+func (x *CountFailuresRequest) GetTz() string {
+	if x != nil {
+		return x.Tz
+	}
+	return ""
+}
+
+func (x *CountFailuresRequest) GetKeyId() string {
+	if x != nil {
+		return x.KeyId
+	}
+	return ""
+}
+
+func (x *CountFailuresRequest) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *CountFailuresRequest) GetFrom() *timestamppb.Timestamp {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+func (x *CountFailuresRequest) GetTo() *timestamppb.Timestamp {
+	if x != nil {
+		return x.To
+	}
+	return nil
+}
+
+// The numbers of failed calls.
+type CountFailuresResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The counts, by start and code. Periods without failed calls have none.
+	Counts []*FailureCount `protobuf:"bytes,1,rep,name=counts,proto3" json:"counts,omitempty"`
+	// The time from which calls are counted: the start of the range, or later if the range has more than 100,000 calls. Another request with
+	// this time as `to` counts earlier ones.
+	CountedFrom   *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=counted_from,json=countedFrom,proto3" json:"counted_from,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CountFailuresResponse) Reset() {
+	*x = CountFailuresResponse{}
+	mi := &file_vx_v1_failure_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CountFailuresResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CountFailuresResponse) ProtoMessage() {}
+
+func (x *CountFailuresResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_vx_v1_failure_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CountFailuresResponse.ProtoReflect.Descriptor instead.
+func (*CountFailuresResponse) Descriptor() ([]byte, []int) {
+	return file_vx_v1_failure_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *CountFailuresResponse) GetCounts() []*FailureCount {
+	if x != nil {
+		return x.Counts
+	}
+	return nil
+}
+
+func (x *CountFailuresResponse) GetCountedFrom() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CountedFrom
+	}
+	return nil
+}
+
+// How many calls ended with an error in a period.
+type FailureCount struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The start of the period, but not before `from`.
+	Start *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=start,proto3" json:"start,omitempty"`
+	// The code of the error. Empty for calls that are not listed, of any key, model and code.
+	Code string `protobuf:"bytes,2,opt,name=code,proto3" json:"code,omitempty"`
+	// The number of calls.
+	Calls         int64 `protobuf:"varint,3,opt,name=calls,proto3" json:"calls,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FailureCount) Reset() {
+	*x = FailureCount{}
+	mi := &file_vx_v1_failure_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FailureCount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FailureCount) ProtoMessage() {}
+
+func (x *FailureCount) ProtoReflect() protoreflect.Message {
+	mi := &file_vx_v1_failure_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FailureCount.ProtoReflect.Descriptor instead.
+func (*FailureCount) Descriptor() ([]byte, []int) {
+	return file_vx_v1_failure_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *FailureCount) GetStart() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Start
+	}
+	return nil
+}
+
+func (x *FailureCount) GetCode() string {
+	if x != nil {
+		return x.Code
+	}
+	return ""
+}
+
+func (x *FailureCount) GetCalls() int64 {
+	if x != nil {
+		return x.Calls
+	}
+	return 0
+}
+
 var File_vx_v1_failure_proto protoreflect.FileDescriptor
 
 const file_vx_v1_failure_proto_rawDesc = "" +
@@ -344,9 +556,24 @@ const file_vx_v1_failure_proto_rawDesc = "" +
 	"\x02to\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x02to\"j\n" +
 	"\x14ListFailuresResponse\x12*\n" +
 	"\bfailures\x18\x01 \x03(\v2\x0e.vx.v1.FailureR\bfailures\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2^\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xca\x01\n" +
+	"\x14CountFailuresRequest\x12\x19\n" +
+	"\bgroup_by\x18\x01 \x01(\tR\agroupBy\x12\x0e\n" +
+	"\x02tz\x18\x02 \x01(\tR\x02tz\x12\x15\n" +
+	"\x06key_id\x18\x03 \x01(\tR\x05keyId\x12\x14\n" +
+	"\x05model\x18\x04 \x01(\tR\x05model\x12.\n" +
+	"\x04from\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x12*\n" +
+	"\x02to\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x02to\"\x83\x01\n" +
+	"\x15CountFailuresResponse\x12+\n" +
+	"\x06counts\x18\x01 \x03(\v2\x13.vx.v1.FailureCountR\x06counts\x12=\n" +
+	"\fcounted_from\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\vcountedFrom\"j\n" +
+	"\fFailureCount\x120\n" +
+	"\x05start\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x05start\x12\x12\n" +
+	"\x04code\x18\x02 \x01(\tR\x04code\x12\x14\n" +
+	"\x05calls\x18\x03 \x01(\x03R\x05calls2\xaf\x01\n" +
 	"\x0eFailureService\x12L\n" +
-	"\fListFailures\x12\x1a.vx.v1.ListFailuresRequest\x1a\x1b.vx.v1.ListFailuresResponse\"\x03\x90\x02\x01BS\n" +
+	"\fListFailures\x12\x1a.vx.v1.ListFailuresRequest\x1a\x1b.vx.v1.ListFailuresResponse\"\x03\x90\x02\x01\x12O\n" +
+	"\rCountFailures\x12\x1b.vx.v1.CountFailuresRequest\x1a\x1c.vx.v1.CountFailuresResponse\"\x03\x90\x02\x01BS\n" +
 	"\tcom.vx.v1B\fFailureProtoP\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3"
 
 var (
@@ -361,25 +588,35 @@ func file_vx_v1_failure_proto_rawDescGZIP() []byte {
 	return file_vx_v1_failure_proto_rawDescData
 }
 
-var file_vx_v1_failure_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_vx_v1_failure_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_vx_v1_failure_proto_goTypes = []any{
 	(*Failure)(nil),               // 0: vx.v1.Failure
 	(*ListFailuresRequest)(nil),   // 1: vx.v1.ListFailuresRequest
 	(*ListFailuresResponse)(nil),  // 2: vx.v1.ListFailuresResponse
-	(*timestamppb.Timestamp)(nil), // 3: google.protobuf.Timestamp
+	(*CountFailuresRequest)(nil),  // 3: vx.v1.CountFailuresRequest
+	(*CountFailuresResponse)(nil), // 4: vx.v1.CountFailuresResponse
+	(*FailureCount)(nil),          // 5: vx.v1.FailureCount
+	(*timestamppb.Timestamp)(nil), // 6: google.protobuf.Timestamp
 }
 var file_vx_v1_failure_proto_depIdxs = []int32{
-	3, // 0: vx.v1.Failure.time:type_name -> google.protobuf.Timestamp
-	3, // 1: vx.v1.ListFailuresRequest.from:type_name -> google.protobuf.Timestamp
-	3, // 2: vx.v1.ListFailuresRequest.to:type_name -> google.protobuf.Timestamp
-	0, // 3: vx.v1.ListFailuresResponse.failures:type_name -> vx.v1.Failure
-	1, // 4: vx.v1.FailureService.ListFailures:input_type -> vx.v1.ListFailuresRequest
-	2, // 5: vx.v1.FailureService.ListFailures:output_type -> vx.v1.ListFailuresResponse
-	5, // [5:6] is the sub-list for method output_type
-	4, // [4:5] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	6,  // 0: vx.v1.Failure.time:type_name -> google.protobuf.Timestamp
+	6,  // 1: vx.v1.ListFailuresRequest.from:type_name -> google.protobuf.Timestamp
+	6,  // 2: vx.v1.ListFailuresRequest.to:type_name -> google.protobuf.Timestamp
+	0,  // 3: vx.v1.ListFailuresResponse.failures:type_name -> vx.v1.Failure
+	6,  // 4: vx.v1.CountFailuresRequest.from:type_name -> google.protobuf.Timestamp
+	6,  // 5: vx.v1.CountFailuresRequest.to:type_name -> google.protobuf.Timestamp
+	5,  // 6: vx.v1.CountFailuresResponse.counts:type_name -> vx.v1.FailureCount
+	6,  // 7: vx.v1.CountFailuresResponse.counted_from:type_name -> google.protobuf.Timestamp
+	6,  // 8: vx.v1.FailureCount.start:type_name -> google.protobuf.Timestamp
+	1,  // 9: vx.v1.FailureService.ListFailures:input_type -> vx.v1.ListFailuresRequest
+	3,  // 10: vx.v1.FailureService.CountFailures:input_type -> vx.v1.CountFailuresRequest
+	2,  // 11: vx.v1.FailureService.ListFailures:output_type -> vx.v1.ListFailuresResponse
+	4,  // 12: vx.v1.FailureService.CountFailures:output_type -> vx.v1.CountFailuresResponse
+	11, // [11:13] is the sub-list for method output_type
+	9,  // [9:11] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_vx_v1_failure_proto_init() }
@@ -393,7 +630,7 @@ func file_vx_v1_failure_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vx_v1_failure_proto_rawDesc), len(file_vx_v1_failure_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   3,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1avx/_messages/failure.proto\x12\x0cvx.client.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb8\x02\n\x07\x46\x61ilure\x12.\n\x04time\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x04time\x12\x15\n\x06key_id\x18\x02 \x01(\tR\x05keyId\x12\x16\n\x06method\x18\x03 \x01(\tR\x06method\x12\x14\n\x05model\x18\x04 \x01(\tR\x05model\x12\x1a\n\x08upstream\x18\x05 \x01(\tR\x08upstream\x12\x16\n\x06status\x18\x06 \x01(\x05R\x06status\x12\x12\n\x04\x63ode\x18\x07 \x01(\tR\x04\x63ode\x12\x18\n\x07message\x18\x08 \x01(\tR\x07message\x12\x1d\n\nlatency_ms\x18\t \x01(\x05R\tlatencyMs\x12\x1d\n\nrequest_id\x18\n \x01(\tR\trequestId\x12\x18\n\x07omitted\x18\x0b \x01(\x05R\x07omitted\"\xee\x01\n\x13ListFailuresRequest\x12\x1b\n\tpage_size\x18\x01 \x01(\x05R\x08pageSize\x12\x1d\n\npage_token\x18\x02 \x01(\tR\tpageToken\x12\x15\n\x06key_id\x18\x03 \x01(\tR\x05keyId\x12\x14\n\x05model\x18\x04 \x01(\tR\x05model\x12\x12\n\x04\x63ode\x18\x05 \x01(\tR\x04\x63ode\x12.\n\x04\x66rom\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x04\x66rom\x12*\n\x02to\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x02to\"q\n\x14ListFailuresResponse\x12\x31\n\x08\x66\x61ilures\x18\x01 \x03(\x0b\x32\x15.vx.client.v1.FailureR\x08\x66\x61ilures\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2l\n\x0e\x46\x61ilureService\x12Z\n\x0cListFailures\x12!.vx.client.v1.ListFailuresRequest\x1a\".vx.client.v1.ListFailuresResponse\"\x03\x90\x02\x01\x42S\n\tcom.vx.v1B\x0c\x46\x61ilureProtoP\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1avx/_messages/failure.proto\x12\x0cvx.client.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb8\x02\n\x07\x46\x61ilure\x12.\n\x04time\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x04time\x12\x15\n\x06key_id\x18\x02 \x01(\tR\x05keyId\x12\x16\n\x06method\x18\x03 \x01(\tR\x06method\x12\x14\n\x05model\x18\x04 \x01(\tR\x05model\x12\x1a\n\x08upstream\x18\x05 \x01(\tR\x08upstream\x12\x16\n\x06status\x18\x06 \x01(\x05R\x06status\x12\x12\n\x04\x63ode\x18\x07 \x01(\tR\x04\x63ode\x12\x18\n\x07message\x18\x08 \x01(\tR\x07message\x12\x1d\n\nlatency_ms\x18\t \x01(\x05R\tlatencyMs\x12\x1d\n\nrequest_id\x18\n \x01(\tR\trequestId\x12\x18\n\x07omitted\x18\x0b \x01(\x05R\x07omitted\"\xee\x01\n\x13ListFailuresRequest\x12\x1b\n\tpage_size\x18\x01 \x01(\x05R\x08pageSize\x12\x1d\n\npage_token\x18\x02 \x01(\tR\tpageToken\x12\x15\n\x06key_id\x18\x03 \x01(\tR\x05keyId\x12\x14\n\x05model\x18\x04 \x01(\tR\x05model\x12\x12\n\x04\x63ode\x18\x05 \x01(\tR\x04\x63ode\x12.\n\x04\x66rom\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x04\x66rom\x12*\n\x02to\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x02to\"q\n\x14ListFailuresResponse\x12\x31\n\x08\x66\x61ilures\x18\x01 \x03(\x0b\x32\x15.vx.client.v1.FailureR\x08\x66\x61ilures\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xca\x01\n\x14\x43ountFailuresRequest\x12\x19\n\x08group_by\x18\x01 \x01(\tR\x07groupBy\x12\x0e\n\x02tz\x18\x02 \x01(\tR\x02tz\x12\x15\n\x06key_id\x18\x03 \x01(\tR\x05keyId\x12\x14\n\x05model\x18\x04 \x01(\tR\x05model\x12.\n\x04\x66rom\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x04\x66rom\x12*\n\x02to\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x02to\"\x8a\x01\n\x15\x43ountFailuresResponse\x12\x32\n\x06\x63ounts\x18\x01 \x03(\x0b\x32\x1a.vx.client.v1.FailureCountR\x06\x63ounts\x12=\n\x0c\x63ounted_from\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x0b\x63ountedFrom\"j\n\x0c\x46\x61ilureCount\x12\x30\n\x05start\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x05start\x12\x12\n\x04\x63ode\x18\x02 \x01(\tR\x04\x63ode\x12\x14\n\x05\x63\x61lls\x18\x03 \x01(\x03R\x05\x63\x61lls2\xcb\x01\n\x0e\x46\x61ilureService\x12Z\n\x0cListFailures\x12!.vx.client.v1.ListFailuresRequest\x1a\".vx.client.v1.ListFailuresResponse\"\x03\x90\x02\x01\x12]\n\rCountFailures\x12\".vx.client.v1.CountFailuresRequest\x1a#.vx.client.v1.CountFailuresResponse\"\x03\x90\x02\x01\x42S\n\tcom.vx.v1B\x0c\x46\x61ilureProtoP\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,12 +35,20 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._serialized_options = b'\n\tcom.vx.v1B\014FailureProtoP\001Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\252\002\005Vx.V1'
   _globals['_FAILURESERVICE'].methods_by_name['ListFailures']._loaded_options = None
   _globals['_FAILURESERVICE'].methods_by_name['ListFailures']._serialized_options = b'\220\002\001'
+  _globals['_FAILURESERVICE'].methods_by_name['CountFailures']._loaded_options = None
+  _globals['_FAILURESERVICE'].methods_by_name['CountFailures']._serialized_options = b'\220\002\001'
   _globals['_FAILURE']._serialized_start=78
   _globals['_FAILURE']._serialized_end=390
   _globals['_LISTFAILURESREQUEST']._serialized_start=393
   _globals['_LISTFAILURESREQUEST']._serialized_end=631
   _globals['_LISTFAILURESRESPONSE']._serialized_start=633
   _globals['_LISTFAILURESRESPONSE']._serialized_end=746
-  _globals['_FAILURESERVICE']._serialized_start=748
-  _globals['_FAILURESERVICE']._serialized_end=856
+  _globals['_COUNTFAILURESREQUEST']._serialized_start=749
+  _globals['_COUNTFAILURESREQUEST']._serialized_end=951
+  _globals['_COUNTFAILURESRESPONSE']._serialized_start=954
+  _globals['_COUNTFAILURESRESPONSE']._serialized_end=1092
+  _globals['_FAILURECOUNT']._serialized_start=1094
+  _globals['_FAILURECOUNT']._serialized_end=1200
+  _globals['_FAILURESERVICE']._serialized_start=1203
+  _globals['_FAILURESERVICE']._serialized_end=1406
 # @@protoc_insertion_point(module_scope)

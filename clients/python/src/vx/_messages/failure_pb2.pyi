@@ -59,3 +59,36 @@ class ListFailuresResponse(_message.Message):
     failures: _containers.RepeatedCompositeFieldContainer[Failure]
     next_page_token: str
     def __init__(self, failures: _Optional[_Iterable[_Union[Failure, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class CountFailuresRequest(_message.Message):
+    __slots__ = ("group_by", "tz", "key_id", "model", "to")
+    GROUP_BY_FIELD_NUMBER: _ClassVar[int]
+    TZ_FIELD_NUMBER: _ClassVar[int]
+    KEY_ID_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    FROM_FIELD_NUMBER: _ClassVar[int]
+    TO_FIELD_NUMBER: _ClassVar[int]
+    group_by: str
+    tz: str
+    key_id: str
+    model: str
+    to: _timestamp_pb2.Timestamp
+    def __init__(self, group_by: _Optional[str] = ..., tz: _Optional[str] = ..., key_id: _Optional[str] = ..., model: _Optional[str] = ..., to: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., **kwargs) -> None: ...
+
+class CountFailuresResponse(_message.Message):
+    __slots__ = ("counts", "counted_from")
+    COUNTS_FIELD_NUMBER: _ClassVar[int]
+    COUNTED_FROM_FIELD_NUMBER: _ClassVar[int]
+    counts: _containers.RepeatedCompositeFieldContainer[FailureCount]
+    counted_from: _timestamp_pb2.Timestamp
+    def __init__(self, counts: _Optional[_Iterable[_Union[FailureCount, _Mapping]]] = ..., counted_from: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class FailureCount(_message.Message):
+    __slots__ = ("start", "code", "calls")
+    START_FIELD_NUMBER: _ClassVar[int]
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    CALLS_FIELD_NUMBER: _ClassVar[int]
+    start: _timestamp_pb2.Timestamp
+    code: str
+    calls: int
+    def __init__(self, start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., code: _Optional[str] = ..., calls: _Optional[int] = ...) -> None: ...

@@ -36,6 +36,9 @@ const (
 	// FailureServiceListFailuresProcedure is the fully-qualified name of the FailureService's
 	// ListFailures RPC.
 	FailureServiceListFailuresProcedure = "/vx.v1.FailureService/ListFailures"
+	// FailureServiceCountFailuresProcedure is the fully-qualified name of the FailureService's
+	// CountFailures RPC.
+	FailureServiceCountFailuresProcedure = "/vx.v1.FailureService/CountFailures"
 )
 
 // FailureServiceClient is a client for the vx.v1.FailureService service.
@@ -49,6 +52,11 @@ type FailureServiceClient interface {
 	//
 	// With filters, a page can have fewer entries than `page_size`, or none: only an empty `next_page_token` means the end.
 	ListFailures(context.Context, *connect.Request[v1.ListFailuresRequest]) (*connect.Response[v1.ListFailuresResponse], error)
+	// Count failed calls
+	//
+	// Returns how many of the calls that ListFailures lists ended with each error, by hour, day or month. At most the last 100,000 calls of
+	// the range are counted: `counted_from` says from when on.
+	CountFailures(context.Context, *connect.Request[v1.CountFailuresRequest]) (*connect.Response[v1.CountFailuresResponse], error)
 }
 
 // NewFailureServiceClient constructs a client for the vx.v1.FailureService service. By default, it
@@ -69,17 +77,30 @@ func NewFailureServiceClient(httpClient connect.HTTPClient, baseURL string, opts
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
+		countFailures: connect.NewClient[v1.CountFailuresRequest, v1.CountFailuresResponse](
+			httpClient,
+			baseURL+FailureServiceCountFailuresProcedure,
+			connect.WithSchema(failureServiceMethods.ByName("CountFailures")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
 // failureServiceClient implements FailureServiceClient.
 type failureServiceClient struct {
-	listFailures *connect.Client[v1.ListFailuresRequest, v1.ListFailuresResponse]
+	listFailures  *connect.Client[v1.ListFailuresRequest, v1.ListFailuresResponse]
+	countFailures *connect.Client[v1.CountFailuresRequest, v1.CountFailuresResponse]
 }
 
 // ListFailures calls vx.v1.FailureService.ListFailures.
 func (c *failureServiceClient) ListFailures(ctx context.Context, req *connect.Request[v1.ListFailuresRequest]) (*connect.Response[v1.ListFailuresResponse], error) {
 	return c.listFailures.CallUnary(ctx, req)
+}
+
+// CountFailures calls vx.v1.FailureService.CountFailures.
+func (c *failureServiceClient) CountFailures(ctx context.Context, req *connect.Request[v1.CountFailuresRequest]) (*connect.Response[v1.CountFailuresResponse], error) {
+	return c.countFailures.CallUnary(ctx, req)
 }
 
 // FailureServiceHandler is an implementation of the vx.v1.FailureService service.
@@ -93,6 +114,11 @@ type FailureServiceHandler interface {
 	//
 	// With filters, a page can have fewer entries than `page_size`, or none: only an empty `next_page_token` means the end.
 	ListFailures(context.Context, *connect.Request[v1.ListFailuresRequest]) (*connect.Response[v1.ListFailuresResponse], error)
+	// Count failed calls
+	//
+	// Returns how many of the calls that ListFailures lists ended with each error, by hour, day or month. At most the last 100,000 calls of
+	// the range are counted: `counted_from` says from when on.
+	CountFailures(context.Context, *connect.Request[v1.CountFailuresRequest]) (*connect.Response[v1.CountFailuresResponse], error)
 }
 
 // NewFailureServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -109,10 +135,19 @@ func NewFailureServiceHandler(svc FailureServiceHandler, opts ...connect.Handler
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
+	failureServiceCountFailuresHandler := connect.NewUnaryHandler(
+		FailureServiceCountFailuresProcedure,
+		svc.CountFailures,
+		connect.WithSchema(failureServiceMethods.ByName("CountFailures")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/vx.v1.FailureService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case FailureServiceListFailuresProcedure:
 			failureServiceListFailuresHandler.ServeHTTP(w, r)
+		case FailureServiceCountFailuresProcedure:
+			failureServiceCountFailuresHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -124,4 +159,8 @@ type UnimplementedFailureServiceHandler struct{}
 
 func (UnimplementedFailureServiceHandler) ListFailures(context.Context, *connect.Request[v1.ListFailuresRequest]) (*connect.Response[v1.ListFailuresResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("vx.v1.FailureService.ListFailures is not implemented"))
+}
+
+func (UnimplementedFailureServiceHandler) CountFailures(context.Context, *connect.Request[v1.CountFailuresRequest]) (*connect.Response[v1.CountFailuresResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("vx.v1.FailureService.CountFailures is not implemented"))
 }

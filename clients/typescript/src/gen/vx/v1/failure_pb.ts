@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file vx/v1/failure.proto.
  */
 export const file_vx_v1_failure: GenFile = /*@__PURE__*/
-  fileDesc("ChN2eC92MS9mYWlsdXJlLnByb3RvEgV2eC52MSLcAQoHRmFpbHVyZRIoCgR0aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZrZXlfaWQYAiABKAkSDgoGbWV0aG9kGAMgASgJEg0KBW1vZGVsGAQgASgJEhAKCHVwc3RyZWFtGAUgASgJEg4KBnN0YXR1cxgGIAEoBRIMCgRjb2RlGAcgASgJEg8KB21lc3NhZ2UYCCABKAkSEgoKbGF0ZW5jeV9tcxgJIAEoBRISCgpyZXF1ZXN0X2lkGAogASgJEg8KB29taXR0ZWQYCyABKAUiuwEKE0xpc3RGYWlsdXJlc1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkSDgoGa2V5X2lkGAMgASgJEg0KBW1vZGVsGAQgASgJEgwKBGNvZGUYBSABKAkSKAoEZnJvbRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIlEKFExpc3RGYWlsdXJlc1Jlc3BvbnNlEiAKCGZhaWx1cmVzGAEgAygLMg4udngudjEuRmFpbHVyZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkyXgoORmFpbHVyZVNlcnZpY2USTAoMTGlzdEZhaWx1cmVzEhoudngudjEuTGlzdEZhaWx1cmVzUmVxdWVzdBobLnZ4LnYxLkxpc3RGYWlsdXJlc1Jlc3BvbnNlIgOQAgFCUwoJY29tLnZ4LnYxQgxGYWlsdXJlUHJvdG9QAVouZ2l0aHViLmNvbS92eC1hcGkvdngvY2xpZW50cy9nby9nZW4vdngvdjE7dnh2MaoCBVZ4LlYxYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("ChN2eC92MS9mYWlsdXJlLnByb3RvEgV2eC52MSLcAQoHRmFpbHVyZRIoCgR0aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZrZXlfaWQYAiABKAkSDgoGbWV0aG9kGAMgASgJEg0KBW1vZGVsGAQgASgJEhAKCHVwc3RyZWFtGAUgASgJEg4KBnN0YXR1cxgGIAEoBRIMCgRjb2RlGAcgASgJEg8KB21lc3NhZ2UYCCABKAkSEgoKbGF0ZW5jeV9tcxgJIAEoBRISCgpyZXF1ZXN0X2lkGAogASgJEg8KB29taXR0ZWQYCyABKAUiuwEKE0xpc3RGYWlsdXJlc1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkSDgoGa2V5X2lkGAMgASgJEg0KBW1vZGVsGAQgASgJEgwKBGNvZGUYBSABKAkSKAoEZnJvbRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIlEKFExpc3RGYWlsdXJlc1Jlc3BvbnNlEiAKCGZhaWx1cmVzGAEgAygLMg4udngudjEuRmFpbHVyZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkipQEKFENvdW50RmFpbHVyZXNSZXF1ZXN0EhAKCGdyb3VwX2J5GAEgASgJEgoKAnR6GAIgASgJEg4KBmtleV9pZBgDIAEoCRINCgVtb2RlbBgEIAEoCRIoCgRmcm9tGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAibgoVQ291bnRGYWlsdXJlc1Jlc3BvbnNlEiMKBmNvdW50cxgBIAMoCzITLnZ4LnYxLkZhaWx1cmVDb3VudBIwCgxjb3VudGVkX2Zyb20YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIlYKDEZhaWx1cmVDb3VudBIpCgVzdGFydBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEY29kZRgCIAEoCRINCgVjYWxscxgDIAEoAzKvAQoORmFpbHVyZVNlcnZpY2USTAoMTGlzdEZhaWx1cmVzEhoudngudjEuTGlzdEZhaWx1cmVzUmVxdWVzdBobLnZ4LnYxLkxpc3RGYWlsdXJlc1Jlc3BvbnNlIgOQAgESTwoNQ291bnRGYWlsdXJlcxIbLnZ4LnYxLkNvdW50RmFpbHVyZXNSZXF1ZXN0GhwudngudjEuQ291bnRGYWlsdXJlc1Jlc3BvbnNlIgOQAgFCUwoJY29tLnZ4LnYxQgxGYWlsdXJlUHJvdG9QAVouZ2l0aHViLmNvbS92eC1hcGkvdngvY2xpZW50cy9nby9nZW4vdngvdjE7dnh2MaoCBVZ4LlYxYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
  * A call that ended with an error and was not charged, or the number of calls of a minute that are not listed.
@@ -197,6 +197,127 @@ export const ListFailuresResponseSchema: GenMessage<ListFailuresResponse> = /*@_
   messageDesc(file_vx_v1_failure, 2);
 
 /**
+ * Selects the failed calls that are counted.
+ *
+ * @generated from message vx.v1.CountFailuresRequest
+ */
+export type CountFailuresRequest = Message<"vx.v1.CountFailuresRequest"> & {
+  /**
+   * The period of the counts: "hour", "day" or "month". Default: "day".
+   *
+   * @generated from field: string group_by = 1;
+   */
+  groupBy: string;
+
+  /**
+   * The time zone of the periods, as a name of the IANA database such as "Europe/Berlin". Default: "UTC".
+   *
+   * @generated from field: string tz = 2;
+   */
+  tz: string;
+
+  /**
+   * Only calls with this key.
+   *
+   * @generated from field: string key_id = 3;
+   */
+  keyId: string;
+
+  /**
+   * Only calls of this model.
+   *
+   * @generated from field: string model = 4;
+   */
+  model: string;
+
+  /**
+   * The start of the range, on a quarter of an hour. Default: the start of the current month in `tz`.
+   *
+   * @generated from field: google.protobuf.Timestamp from = 5;
+   */
+  from?: Timestamp | undefined;
+
+  /**
+   * The end of the range, on a quarter of an hour; calls that ended at this time are not included. Default: now. The range can have at most
+   * 3,000 periods.
+   *
+   * @generated from field: google.protobuf.Timestamp to = 6;
+   */
+  to?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message vx.v1.CountFailuresRequest.
+ * Use `create(CountFailuresRequestSchema)` to create a new message.
+ */
+export const CountFailuresRequestSchema: GenMessage<CountFailuresRequest> = /*@__PURE__*/
+  messageDesc(file_vx_v1_failure, 3);
+
+/**
+ * The numbers of failed calls.
+ *
+ * @generated from message vx.v1.CountFailuresResponse
+ */
+export type CountFailuresResponse = Message<"vx.v1.CountFailuresResponse"> & {
+  /**
+   * The counts, by start and code. Periods without failed calls have none.
+   *
+   * @generated from field: repeated vx.v1.FailureCount counts = 1;
+   */
+  counts: FailureCount[];
+
+  /**
+   * The time from which calls are counted: the start of the range, or later if the range has more than 100,000 calls. Another request with
+   * this time as `to` counts earlier ones.
+   *
+   * @generated from field: google.protobuf.Timestamp counted_from = 2;
+   */
+  countedFrom?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message vx.v1.CountFailuresResponse.
+ * Use `create(CountFailuresResponseSchema)` to create a new message.
+ */
+export const CountFailuresResponseSchema: GenMessage<CountFailuresResponse> = /*@__PURE__*/
+  messageDesc(file_vx_v1_failure, 4);
+
+/**
+ * How many calls ended with an error in a period.
+ *
+ * @generated from message vx.v1.FailureCount
+ */
+export type FailureCount = Message<"vx.v1.FailureCount"> & {
+  /**
+   * The start of the period, but not before `from`.
+   *
+   * @generated from field: google.protobuf.Timestamp start = 1;
+   */
+  start?: Timestamp | undefined;
+
+  /**
+   * The code of the error. Empty for calls that are not listed, of any key, model and code.
+   *
+   * @generated from field: string code = 2;
+   */
+  code: string;
+
+  /**
+   * The number of calls.
+   *
+   * @generated from field: int64 calls = 3;
+   */
+  calls: bigint;
+};
+
+/**
+ * Describes the message vx.v1.FailureCount.
+ * Use `create(FailureCountSchema)` to create a new message.
+ */
+export const FailureCountSchema: GenMessage<FailureCount> = /*@__PURE__*/
+  messageDesc(file_vx_v1_failure, 5);
+
+/**
  * The failed calls of the account: metered calls that ended with an error and have no ledger entry, because nothing was charged.
  *
  * @generated from service vx.v1.FailureService
@@ -218,6 +339,19 @@ export const FailureService: GenService<{
     methodKind: "unary";
     input: typeof ListFailuresRequestSchema;
     output: typeof ListFailuresResponseSchema;
+  },
+  /**
+   * Count failed calls
+   *
+   * Returns how many of the calls that ListFailures lists ended with each error, by hour, day or month. At most the last 100,000 calls of
+   * the range are counted: `counted_from` says from when on.
+   *
+   * @generated from rpc vx.v1.FailureService.CountFailures
+   */
+  countFailures: {
+    methodKind: "unary";
+    input: typeof CountFailuresRequestSchema;
+    output: typeof CountFailuresResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_vx_v1_failure, 0);
