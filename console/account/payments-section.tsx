@@ -90,7 +90,7 @@ const COLUMNS: readonly Column<TopUp>[] = [
   { header: "Amount", isNumber: true, cell: ({ amountMicros }) => <Money micros={amountMicros} /> },
   { header: "Paid by", cell: ({ automatic }) => (automatic ? "Automatic top-up" : "You") },
   { header: "State", cell: stateOf },
-  { header: "Payment", cell: linkOf },
+  { header: "Payment", cell: linksOf },
 ];
 
 function stateOf({ state, refundedMicros, automatic, failure }: TopUp) {
@@ -99,14 +99,19 @@ function stateOf({ state, refundedMicros, automatic, failure }: TopUp) {
   return state === "paid" && refundedMicros > 0n ? `${name}, ${moneyText(refundedMicros)} refunded` : name;
 }
 
-/** Opens in another tab: this one would forget the key. */
-function linkOf({ url, receiptUrl, amount }: TopUp) {
-  const [href, text] = url === "" ? [receiptUrl, "Receipt"] : [url, `Pay ${amount}`];
-  if (!href.startsWith("https://")) return null;
+/** They open in another tab: this one would forget the key. */
+function linksOf({ url, receiptUrl, invoiceUrl, amount }: TopUp) {
+  const links = { [`Pay ${amount}`]: url, Receipt: receiptUrl, Invoice: invoiceUrl };
   return (
-    <a href={href} target="_blank" rel="noopener noreferrer">
-      {text}
-    </a>
+    <div class="row-actions">
+      {Object.entries(links)
+        .filter(([, href]) => href.startsWith("https://"))
+        .map(([text, href]) => (
+          <a key={text} href={href} target="_blank" rel="noopener noreferrer">
+            {text}
+          </a>
+        ))}
+    </div>
   );
 }
 

@@ -166,6 +166,7 @@ function viewTopUp(row: TopUpRow): MessageInitShape<typeof TopUpSchema> {
     disputedMicros: row.disputed_micros,
     automatic: row.is_automatic,
     failure: row.failure,
+    invoiceUrl: row.invoice_url,
   };
 }
 

@@ -48,7 +48,7 @@ export class AutoTopUps {
     this.#options = options;
   }
 
-  /** Undefined before the settings were changed for the first time. */
+  /** Undefined before the settings were changed or a customer was stored for the first time. */
   async get(accountId: string): Promise<AutoTopUpRow | undefined> {
     return await getAutoTopUp(this.#options.database, accountId);
   }
@@ -80,10 +80,7 @@ export class AutoTopUps {
   async #createPage(row: AutoTopUpRow, returnUrl: string): Promise<AutoTopUpRow> {
     const { database, provider } = this.#options;
     const { account_id: accountId } = row;
-    const customerId =
-      row.customer_id ??
-      (await setAutoTopUpPage(database, accountId, await provider.createCustomer(accountId))).customer_id ??
-      "";
+    const customerId = await this.customerOf(accountId);
     const page = await provider.createMethodPage({
       accountId,
       customerId,
@@ -91,6 +88,15 @@ export class AutoTopUps {
       returnUrl: returnUrl || this.#options.returnUrl,
     });
     return await setAutoTopUpPage(database, accountId, customerId, page);
+  }
+
+  /** The customer of an account at the provider, which is created with its first use. */
+  async customerOf(accountId: string): Promise<string> {
+    const { database, provider } = this.#options;
+    const known = await getAutoTopUp(database, accountId);
+    if (known?.customer_id) return known.customer_id;
+    const created = await provider.createCustomer(accountId);
+    return (await setAutoTopUpPage(database, accountId, created)).customer_id ?? created;
   }
 
   /** Deletes the customer of an account at the provider. */

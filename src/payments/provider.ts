@@ -9,10 +9,12 @@ export type Order = {
   readonly currency: string;
   /** Where the page sends the customer afterwards. */
   readonly returnUrl: string;
+  /** The customer who gets an invoice; undefined for a payment without one. */
+  readonly customerId: string | undefined;
 };
 
 /** A payment with the stored method of a customer. */
-export type ChargeOrder = Omit<Order, "returnUrl"> & {
+export type ChargeOrder = Omit<Order, "returnUrl" | "customerId"> & {
   readonly customerId: string;
   readonly methodId: string;
 };
@@ -57,6 +59,8 @@ export type FoundPayment = {
 
 /** Takes payments. All methods but `readEvent` throw a ProviderError. */
 export type PaymentProvider = {
+  /** Whether it creates invoices for payments on pages: then orders need a customer. */
+  readonly createsInvoices: boolean;
   /** Creates the page on which the order is paid. A repetition within a day returns the same page. */
   createPage(order: Order): Promise<{ readonly id: string; readonly url: string }>;
   /** The current state of a payment, and the top-up that it names; undefined if it is not for a top-up. */

@@ -19,6 +19,8 @@ export type StripeSettings = {
   readonly webhookSecret: string;
   /** Another address of the API, for tests. */
   readonly api: URL | undefined;
+  /** Whether Stripe creates an invoice for each payment on a page, which Stripe charges for. */
+  readonly invoices: boolean;
 };
 
 const REQUEST_MS = 10_000;
@@ -42,6 +44,8 @@ const PAYMENT_EVENTS = new Set([
   "payment_intent.payment_failed",
   "payment_intent.canceled",
 ]);
+/** Sent when the invoice of a payment exists, which can be after the events of the payment. It names the top-up. */
+const INVOICE_EVENT = "invoice.paid";
 /** Their objects name the payment. */
 const CHARGE_EVENTS = new Set([
   "charge.refunded",
@@ -55,7 +59,7 @@ const CHARGE_EVENTS = new Set([
   "refund.updated",
   "refund.failed",
 ]);
-const EVENTS = [...PAGE_EVENTS, ...PAYMENT_EVENTS, ...CHARGE_EVENTS];
+const EVENTS = [...PAGE_EVENTS, ...PAYMENT_EVENTS, ...CHARGE_EVENTS, INVOICE_EVENT];
 
 /** Disputes in these states withdraw nothing; "warning_…" are inquiries. */
 const HARMLESS_DISPUTE = /^(won|prevented|warning_.*)$/;
@@ -87,7 +91,11 @@ export class StripePayments implements PaymentProvider {
     this.#productName = productName;
   }
 
-  async createPage({ topUpId, accountId, amountMicros, currency, returnUrl }: Order) {
+  get createsInvoices(): boolean {
+    return this.#settings.invoices;
+  }
+
+  async createPage({ topUpId, accountId, amountMicros, currency, returnUrl, customerId }: Order) {
     const metadata = { [TOP_UP]: topUpId, [ACCOUNT]: accountId };
     const successUrl = new URL(returnUrl);
     successUrl.searchParams.set("topup", topUpId);
@@ -110,6 +118,7 @@ export class StripePayments implements PaymentProvider {
           payment_intent_data: { metadata },
           // The payment must have the currency and the amount of the top-up.
           adaptive_pricing: { enabled: false },
+          ...(customerId !== undefined && invoiceFor(customerId, metadata)),
           success_url: successUrl.href,
           cancel_url: returnUrl,
         },
@@ -217,14 +226,14 @@ export class StripePayments implements PaymentProvider {
   }
 
   async #lookUpPage(id: string) {
-    const page = await this.#find(({ checkout }) =>
-      checkout.sessions.retrieve(id, { expand: ["payment_intent.latest_charge"] }),
-    );
+    const expand = ["payment_intent.latest_charge", ...(this.createsInvoices ? ["invoice"] : [])];
+    const page = await this.#find(({ checkout }) => checkout.sessions.retrieve(id, { expand }));
     const topUpId = page?.client_reference_id ?? "";
     if (!page || topUpId === "") return undefined;
     const intent = typeof page.payment_intent === "object" ? page.payment_intent : null;
     const paid = intent && (await this.#seenOf(intent, page.id));
-    if (paid?.status === "paid") return { topUpId, seen: paid, charge: "other" as const };
+    const invoiceUrl = (typeof page.invoice === "object" && page.invoice?.hosted_invoice_url) || "";
+    if (paid?.status === "paid") return { topUpId, seen: { ...paid, invoiceUrl }, charge: "other" as const };
     const seen: SeenPayment = {
       status: statusOfPage(page, intent),
       pageId: page.id,
@@ -235,6 +244,7 @@ export class StripePayments implements PaymentProvider {
       refundedMicros: 0n,
       disputedMicros: 0n,
       receiptUrl: "",
+      invoiceUrl: "",
       failure: "",
     };
     return { topUpId, seen, charge: "other" as const };
@@ -267,6 +277,7 @@ export class StripePayments implements PaymentProvider {
       refundedMicros: BigInt(charge?.amount_refunded ?? 0) * unit,
       disputedMicros: BigInt(disputed) * unit,
       receiptUrl: charge?.receipt_url ?? "",
+      invoiceUrl: "",
       failure: intent.status === "canceled" ? failureOf(intent) : "",
     };
   }
@@ -356,6 +367,8 @@ function eventOf({ id, type, data: { object }, account }: Stripe.Event): Payment
     readonly payment_intent?: string | { readonly id: string } | null;
   };
   if (named.mode === "setup") return { id, type, methodPageId: named.id };
+  // The invoice is found at the page of the top-up.
+  if (type === INVOICE_EVENT) return { id, type, topUpId: named.metadata?.[TOP_UP] };
   const payment = PAYMENT_EVENTS.has(type) ? named.id : named.payment_intent;
   return {
     id,
@@ -363,6 +376,20 @@ function eventOf({ id, type, data: { object }, account }: Stripe.Event): Payment
     topUpId: named.client_reference_id ?? named.metadata?.[TOP_UP],
     pageId: PAGE_EVENTS.has(type) ? named.id : undefined,
     paymentId: typeof payment === "object" ? payment?.id : payment,
+  };
+}
+
+/** The page asks for what an invoice contains, and Stripe keeps it with the customer. */
+function invoiceFor(
+  customer: string,
+  metadata: Stripe.MetadataParam,
+): Partial<Stripe.Checkout.SessionCreateParams> {
+  return {
+    customer,
+    customer_update: { name: "auto", address: "auto" },
+    billing_address_collection: "required",
+    tax_id_collection: { enabled: true },
+    invoice_creation: { enabled: true, invoice_data: { metadata } },
   };
 }
 

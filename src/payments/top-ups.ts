@@ -81,7 +81,7 @@ export class TopUps {
 
   /** Creates a top-up and the page on which it is paid. A repetition after a failure continues. */
   async create(order: TopUpOrder): Promise<TopUpRow> {
-    const { database, ids, provider, returnUrl, now } = this.#options;
+    const { database, ids, returnUrl, now } = this.#options;
     const { accountId, amountMicros, idempotencyKey } = order;
     this.#checkAmount(amountMicros);
     const row = await createTopUp(database, {
@@ -94,23 +94,23 @@ export class TopUps {
     });
     const isOld = now() - row.created_at.getTime() > MAX_PAGE_AGE_MS;
     if (row.page_id !== null || row.state !== "pending" || isOld) return row;
-    const page = await provider
-      .createPage({
-        topUpId: row.id,
-        accountId,
-        amountMicros,
-        currency: row.currency,
-        returnUrl: row.return_url,
-      })
-      .catch(async (error: unknown) => {
-        if (!(error instanceof ProviderError)) throw error;
-        if (error.isRefused) await applyPayment(database, row.id, row.version, withoutPage(row, "failed"));
-        throw new DomainError("unavailable", {
-          message: "The payment provider did not create a page. Nothing is charged. Retry later.",
-          cause: error,
-        });
+    const page = await this.#createPage(row).catch(async (error: unknown) => {
+      if (!(error instanceof ProviderError)) throw error;
+      if (error.isRefused) await applyPayment(database, row.id, row.version, withoutPage(row, "failed"));
+      throw new DomainError("unavailable", {
+        message: "The payment provider did not create a page. Nothing is charged. Retry later.",
+        cause: error,
       });
+    });
     return await setTopUpPage(database, row.id, page);
+  }
+
+  async #createPage(row: TopUpRow) {
+    const { provider } = this.#options;
+    const { id: topUpId, account_id: accountId, amount_micros: amountMicros, currency } = row;
+    const customerId = provider.createsInvoices ? await this.automatic.customerOf(accountId) : undefined;
+    const order = { topUpId, accountId, amountMicros, currency, customerId };
+    return await provider.createPage({ ...order, returnUrl: row.return_url });
   }
 
   #checkAmount(micros: Micros): void {
@@ -128,8 +128,7 @@ export class TopUps {
   async handle(event: PaymentEvent): Promise<void> {
     if (event.methodPageId !== undefined) return await this.automatic.refreshPage(event.methodPageId);
     const reference = referenceOf(event);
-    if (!reference) return;
-    const topUpId = event.topUpId ?? (await this.#options.provider.lookUp(reference))?.topUpId;
+    const topUpId = event.topUpId ?? (reference && (await this.#options.provider.lookUp(reference))?.topUpId);
     if (topUpId !== undefined) await this.#refresh(topUpId, reference);
   }
 
@@ -248,8 +247,7 @@ function referenceOf({ pageId, paymentId }: PaymentEvent): PaymentReference | un
   return paymentId === undefined ? undefined : { paymentId };
 }
 
-function referenceOfRow({ page_id: pageId, payment_id: paymentId }: TopUpRow): PaymentReference | undefined {
-  if (paymentId !== null) return { paymentId };
+function referenceOfRow({ page_id: pageId }: TopUpRow): PaymentReference | undefined {
   return pageId === null ? undefined : { pageId };
 }
 
@@ -264,6 +262,7 @@ function withoutPage(row: TopUpRow, status: "failed" | "expired", failure = ""):
     refundedMicros: 0n,
     disputedMicros: 0n,
     receiptUrl: "",
+    invoiceUrl: "",
     failure,
   };
 }

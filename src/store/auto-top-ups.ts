@@ -33,7 +33,7 @@ export type AutoTopUpSettings = {
   readonly monthlyMaxMicros: Micros;
 };
 
-/** Undefined before the settings were changed for the first time. */
+/** Undefined before the settings were changed or a customer was stored for the first time. */
 export async function getAutoTopUp(database: Cells, accountId: string): Promise<AutoTopUpRow | undefined> {
   const lane = laneOfId(accountId);
   const [row] = await database.at(lane).call<AutoTopUpRow>("get_auto_topup", lane, accountId);
@@ -78,6 +78,7 @@ export async function setAutoTopUpPage(
       "set_auto_topup_page",
       lane,
       accountId,
+      paymentCurrency(),
       customerId,
       page?.id ?? null,
       page?.url ?? null,

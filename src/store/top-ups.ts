@@ -32,6 +32,7 @@ export type TopUpRow = {
   is_automatic: boolean;
   /** Why an automatic top-up failed. */
   failure: string;
+  invoice_url: string;
 };
 
 type NewTopUp = {
@@ -171,6 +172,8 @@ export type SeenPayment = {
   /** What open and lost disputes withdrew. */
   readonly disputedMicros: Micros;
   readonly receiptUrl: string;
+  /** Empty if the provider has created none. */
+  readonly invoiceUrl: string;
   /** Why an automatic top-up failed. Empty otherwise. */
   readonly failure: string;
 };
@@ -202,6 +205,7 @@ export async function applyPayment(
     disputed_micros: String(seen.disputedMicros),
     receipt_url: seen.receiptUrl,
     failure: seen.failure,
+    invoice_url: seen.invoiceUrl,
   });
   const [row] = await database.at(lane).call<Applied>("apply_payment", lane, id, version, json);
   return row as Applied;

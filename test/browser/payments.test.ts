@@ -21,7 +21,7 @@ describe.skipIf(!chromiumPath)("payments on the customer page and in the console
 
   beforeAll(async () => {
     stripe = await FakeStripe.start();
-    app = await startTestApp({ env: stripe.env });
+    app = await startTestApp({ env: { ...stripe.env, VX_STRIPE_INVOICES: "on" } });
     key = await createTestKey(operatorOf(app), { scopes: ["read", "billing"] });
     browser = await openBrowser(profile.path);
     watched = await openWatchedPage(browser, [app.url, app.adminUrl]);
@@ -60,10 +60,15 @@ describe.skipIf(!chromiumPath)("payments on the customer page and in the console
     const [row] = await app.database.owner<{ id: string }[]>`SELECT id FROM vx.topups`;
     const id = row?.id ?? "";
     expect(await pay.getAttribute("href")).toBe(stripe.sessionOf(id).url);
-    for (const event of stripe.pay(id)) expect(await stripe.deliver(event, app.url)).toBe(200);
+    const events = stripe.pay(id);
+    const invoice = stripe.issueInvoice(id);
+    for (const event of [...events, invoice]) expect(await stripe.deliver(event, app.url)).toBe(200);
     await page.getByRole("button", { name: "Refresh" }).click();
     await page.getByText("Credited").waitFor();
     await page.getByRole("link", { name: "Receipt" }).waitFor();
+    const link = page.getByRole("link", { name: "Invoice", exact: true });
+    expect(await link.getAttribute("href")).toBe(stripe.sessionOf(id).invoice?.hosted_invoice_url);
+    expect(await link.getAttribute("target")).toBe("_blank");
     const adjustment = { amountMicros: -12_500_000n, reason: "used", idempotencyKey: "used" };
     await operatorOf(app).adjustAccount({ accountId: key.accountId, ...adjustment });
     expect(await stripe.deliver(stripe.refund(id, 1_250), app.url)).toBe(200);

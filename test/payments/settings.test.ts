@@ -12,10 +12,11 @@ test("with them, customers pay 5 to 1,000 dollars, and add credit on the custome
     payments: {
       minMicros: 5_000_000n,
       maxMicros: 1_000_000_000n,
-      stripe: { secretKey: "sk_test_1", api: undefined },
+      stripe: { secretKey: "sk_test_1", api: undefined, invoices: false },
     },
     topUpUrl: "http://[::1]:9000/account",
   });
+  expect(readConfig({ ...SECRETS, VX_STRIPE_INVOICES: "on" }).payments?.stripe.invoices).toBe(true);
   const own = { VX_TOP_UP_URL: "https://pay.example/", VX_PUBLIC_URL: "https://api.example" };
   expect(readConfig({ ...SECRETS, ...own })).toMatchObject({
     publicUrl: "https://api.example",
@@ -42,6 +43,7 @@ test.each([
     { ...SECRETS, VX_TOP_UP_MIN: "20.00", VX_TOP_UP_MAX: "10.00" },
     "VX_TOP_UP_MIN: must not be above VX_TOP_UP_MAX",
   ],
+  [{ ...SECRETS, VX_STRIPE_INVOICES: "yes" }, "VX_STRIPE_INVOICES: "],
   [{ ...SECRETS, VX_STRIPE_API: "stripe.example" }, "VX_STRIPE_API: must be a URL"],
   [{ ...SECRETS, VX_PUBLIC_URL: "https://api.example/path" }, "VX_PUBLIC_URL: must be a URL"],
 ])("%o is an error at start that does not repeat a secret", (env, message) => {

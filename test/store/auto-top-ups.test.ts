@@ -92,6 +92,7 @@ const SEEN: Omit<SeenPayment, "status" | "accountId" | "failure"> = {
   refundedMicros: 0n,
   disputedMicros: 0n,
   receiptUrl: "",
+  invoiceUrl: "",
 };
 
 /** The state of the payment of the pending top-up, as the provider shows it. */

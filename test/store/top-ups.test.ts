@@ -53,6 +53,7 @@ function paidOf(topUp: TopUpRow, changes: Partial<SeenPayment> = {}): SeenPaymen
     refundedMicros: 0n,
     disputedMicros: 0n,
     receiptUrl: "https://pay.example/receipt",
+    invoiceUrl: "",
     failure: "",
     ...changes,
   };

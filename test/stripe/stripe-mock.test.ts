@@ -35,7 +35,8 @@ describe.skipIf(problem !== undefined)("stripe-mock", () => {
       mock.stdout?.on("data", (chunk: Buffer) => chunk.includes("Listening") && resolve());
     });
     const api = new URL(`http://${address}`);
-    payments = new StripePayments({ secretKey: "sk_test_x", webhookSecret: "whsec_x", api }, "vx");
+    const settings = { secretKey: "sk_test_x", webhookSecret: "whsec_x", api, invoices: true };
+    payments = new StripePayments(settings, "vx");
     subscribe("http.client.response.finish", record);
   }, 300_000);
   beforeEach(() => {
@@ -51,16 +52,20 @@ describe.skipIf(problem !== undefined)("stripe-mock", () => {
     await once(mock, "exit");
   });
 
-  test("accepts the request for a page", async () => {
-    const page = await payments.createPage({
-      topUpId: "top_01kb0zq5p9e8tvm4x2c7h3j6rq",
-      accountId: "acct_01kam4xxa5fzsbw0pdmm2h60vq",
-      amountMicros: 25_000_000n,
-      currency: "usd",
-      returnUrl: "https://app.example/billing?tab=credit",
-    });
-    expect(page.id).toMatch(/^cs_/);
-  });
+  test.each([undefined, "cus_1a2b3c"])(
+    "accepts the request for a page of the customer %s",
+    async (customerId) => {
+      const page = await payments.createPage({
+        customerId,
+        topUpId: "top_01kb0zq5p9e8tvm4x2c7h3j6rq",
+        accountId: "acct_01kam4xxa5fzsbw0pdmm2h60vq",
+        amountMicros: 25_000_000n,
+        currency: "usd",
+        returnUrl: "https://app.example/billing?tab=credit",
+      });
+      expect(page.id).toMatch(/^cs_/);
+    },
+  );
 
   test("accepts the look-ups of pages and payments, and the list of undelivered events", async () => {
     await payments.lookUp({ pageId: "cs_test_a1b2c3" });

@@ -23,7 +23,7 @@ const providers = [
 ].filter(({ secretKey }) => secretKey !== undefined);
 
 describe.each(providers)("$name", { timeout: 60_000 }, ({ secretKey = "", api }) => {
-  const payments = new StripePayments({ secretKey, webhookSecret: "whsec_x", api }, "vx");
+  const payments = new StripePayments({ secretKey, webhookSecret: "whsec_x", api, invoices: true }, "vx");
   const order = (topUpId: string) => ({
     topUpId,
     accountId: "acct_01kam4xxa5fzsbw0pdmm2h60vq",
@@ -33,12 +33,15 @@ describe.each(providers)("$name", { timeout: 60_000 }, ({ secretKey = "", api })
 
   test("creates a page, finds it unpaid, and ends it", async () => {
     const topUpId = `top_test_${randomUUID()}`;
-    const page = await payments.createPage({ ...order(topUpId), returnUrl: "https://app.example/billing" });
+    const customerId = await payments.createCustomer(order(topUpId).accountId);
+    const returnUrl = "https://app.example/billing";
+    const page = await payments.createPage({ ...order(topUpId), returnUrl, customerId });
     expect(page.url).toMatch(/^https?:/);
     const reference = { pageId: page.id };
     expect(await payments.lookUp(reference)).toMatchObject({ topUpId, seen: { status: "open" } });
     expect(await payments.expirePage(page.id)).toBe(true);
     expect(await payments.lookUp(reference)).toMatchObject({ topUpId, seen: { status: "expired" } });
+    await payments.deleteCustomer(customerId);
   });
 
   test("pays with a stored method, and lists events that were not delivered", async () => {

@@ -42,6 +42,10 @@ type Session = {
   payment_intent: string | null;
   intentMetadata: Json;
   success_url: string;
+  /** The metadata of the invoice that is to be created; undefined without one. */
+  invoiceMetadata: Json | undefined;
+  invoice: Json | null;
+  customer: string | null;
 };
 
 /** A server that is slower gets the event again. */
@@ -138,6 +142,22 @@ export class FakeStripe {
     });
     const completed = this.#emit("checkout.session.completed", viewOf(session));
     return isSlow ? [completed] : [completed, this.#emit("payment_intent.succeeded", { ...intent })];
+  }
+
+  /** Stripe creates the invoice of a payment, which can be after the events of the payment. */
+  issueInvoice(topUpId: string): StripeEvent {
+    const session = this.sessionOf(topUpId);
+    if (!session.invoiceMetadata) throw new Error(`${topUpId} is to have no invoice`);
+    const id = idOf("in");
+    const metadata = session.invoiceMetadata;
+    session.invoice = {
+      id,
+      object: "invoice",
+      metadata,
+      hosted_invoice_url: `https://invoice.stripe.com/i/${id}`,
+    };
+    // Earlier API versions name the payment.
+    return this.#emit("invoice.paid", { ...session.invoice, payment_intent: session.payment_intent });
   }
 
   setupOf(accountId: string): Setup {
@@ -336,6 +356,7 @@ export class FakeStripe {
       return (
         session && {
           ...viewOf(session),
+          ...(searchParams.getAll("expand[1]").includes("invoice") && { invoice: session.invoice }),
           payment_intent: this.#intents.get(session.payment_intent ?? "") ?? null,
         }
       );
@@ -446,6 +467,7 @@ export class FakeStripe {
       vx_topup: form.get(`${name}[vx_topup]`),
       vx_account: form.get(`${name}[vx_account]`),
     });
+    const hasInvoice = form.get("invoice_creation[enabled]") === "true";
     const session: Session = {
       id,
       url: `https://checkout.stripe.com/c/pay/${id}`,
@@ -458,6 +480,9 @@ export class FakeStripe {
       intentMetadata: metadataOf("payment_intent_data[metadata]"),
       payment_intent: null,
       success_url: form.get("success_url") ?? "",
+      invoiceMetadata: hasInvoice ? metadataOf("invoice_creation[invoice_data][metadata]") : undefined,
+      invoice: null,
+      customer: form.get("customer"),
     };
     this.#sessions.set(id, session);
     this.#byKey.set(key, id);
@@ -480,8 +505,8 @@ function chargeOf(metadata: Json): Charge {
   };
 }
 
-function viewOf({ intentMetadata: _, ...session }: Session): Json {
-  return { object: "checkout.session", ...session };
+function viewOf({ intentMetadata: _, invoiceMetadata: _of, invoice, ...session }: Session): Json {
+  return { object: "checkout.session", ...session, invoice: invoice?.id ?? null };
 }
 
 function listOf(data: readonly unknown[]): Json {

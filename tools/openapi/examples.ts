@@ -152,6 +152,7 @@ const TOP_UP = {
   disputed_micros: 0,
   automatic: false,
   failure: "",
+  invoice_url: "",
 };
 const AUTO_TOP_UP = {
   enabled: true,
@@ -172,6 +173,7 @@ const PAID_TOP_UP = {
   url: "",
   paid_at: "2026-11-26T14:05:02.119Z",
   receipt_url: "https://pay.stripe.com/receipts/a1B2c3",
+  invoice_url: "https://invoice.stripe.com/i/acct_1a2B3c/live_d4E5f6",
 };
 
 const NO_CHARGES = { model: "", input_tokens: 0, output_tokens: 0 };

@@ -101,6 +101,14 @@ export declare type TopUp = Message<"vx.v1.TopUp"> & {
    * @generated from field: string failure = 12;
    */
   failure: string;
+
+  /**
+   * The page of the invoice, with its number and the invoice as PDF. Empty unless the server creates invoices, before the top-up is
+   * paid, and if it is automatic.
+   *
+   * @generated from field: string invoice_url = 13;
+   */
+  invoiceUrl: string;
 };
 
 /**

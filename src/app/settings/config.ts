@@ -125,6 +125,7 @@ const schema = z.object({
   VX_STRIPE_SECRET_KEY: secret(/(?:sk|rk)_/, "sk_ or rk_").optional(),
   VX_STRIPE_WEBHOOK_SECRET: secret(/whsec_/, "whsec_").optional(),
   VX_STRIPE_API: origin.optional(),
+  VX_STRIPE_INVOICES: z.enum(["on", "off"]).default("off"),
   VX_TOP_UP_MIN: topUpAmount.default(5_000_000n),
   VX_TOP_UP_MAX: topUpAmount.default(1_000_000_000n),
   VX_EVENTS_DAYS: count(1, 3_650).default(30),

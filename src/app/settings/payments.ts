@@ -14,6 +14,7 @@ type Values = {
   readonly VX_STRIPE_SECRET_KEY?: string | undefined;
   readonly VX_STRIPE_WEBHOOK_SECRET?: string | undefined;
   readonly VX_STRIPE_API?: string | undefined;
+  readonly VX_STRIPE_INVOICES: "on" | "off";
   readonly VX_CURRENCY: string;
   readonly VX_TOP_UP_MIN: Micros;
   readonly VX_TOP_UP_MAX: Micros;
@@ -33,6 +34,11 @@ export function paymentSettings(env: NodeJS.ProcessEnv, values: Values): Payment
     if (values[name] % unit !== 0n)
       throw new ConfigError(`${name}: must have ${unit === 10_000n ? "at most two" : "no"} decimals`);
   if (minMicros > maxMicros) throw new ConfigError("VX_TOP_UP_MIN: must not be above VX_TOP_UP_MAX");
-  const stripe = { secretKey, webhookSecret, api: api === undefined ? undefined : new URL(api) };
+  const stripe = {
+    secretKey,
+    webhookSecret,
+    api: api === undefined ? undefined : new URL(api),
+    invoices: values.VX_STRIPE_INVOICES === "on",
+  };
   return { stripe, minMicros, maxMicros };
 }

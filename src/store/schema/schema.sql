@@ -325,7 +325,8 @@ CREATE TYPE seen_payment AS (
   refunded_micros bigint,
   disputed_micros bigint,
   receipt_url text,
-  failure text
+  failure text,
+  invoice_url text
 );
 
 CREATE TYPE spent_sum AS (
@@ -1033,6 +1034,7 @@ CREATE TABLE topups (
   next_poll_at timestamp with time zone,
   is_automatic boolean NOT NULL DEFAULT false,
   failure text NOT NULL DEFAULT ''::text,
+  invoice_url text NOT NULL DEFAULT ''::text,
   CONSTRAINT paid_has_payment CHECK (((paid_at IS NULL) OR (payment_id IS NOT NULL))),
   CONSTRAINT reversals_not_negative CHECK ((LEAST(refunded_micros, disputed_micros) >= 0)),
   CONSTRAINT topup_positive CHECK ((amount_micros > 0)),
@@ -1460,7 +1462,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION set_account_plan(p_act text, p_lane smallint, p_id text, p_plan text) RETURNS SETOF account_views; for the server
 -- FUNCTION set_account_prices(p_act text, p_lane smallint, p_account_id text, p_model text, p_discount integer, p_rates price_rates[]) RETURNS SETOF account_price_view; for the server
 -- FUNCTION set_account_suspended(p_act text, p_lane smallint, p_id text, p_suspended boolean) RETURNS SETOF account_views; for the server
--- FUNCTION set_auto_topup_page(p_lane smallint, p_account_id text, p_customer_id text, p_page_id text, p_page_url text) RETURNS SETOF auto_topup_view; for the server
+-- FUNCTION set_auto_topup_page(p_lane smallint, p_account_id text, p_currency text, p_customer_id text, p_page_id text, p_page_url text) RETURNS SETOF auto_topup_view; for the server
 -- FUNCTION set_key_limit(p_act text, p_lane smallint, p_id text, p_rate_limit_rpm integer) RETURNS SETOF key_view; for the server
 -- FUNCTION set_limits(p_lane smallint, p_account_id text, p_owner_id text, p_limits text, p_replaces boolean, p_actor text) RETURNS void
 -- FUNCTION set_low_balance(p_act text, p_lane smallint, p_id text, p_micros bigint) RETURNS SETOF account_views; for the server

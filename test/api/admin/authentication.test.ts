@@ -8,7 +8,7 @@ import {
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test, vi } from "vitest";
 import { ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
 import { AdminService } from "../../../gen/vx/admin/v1/admin_pb.js";
 import { operatorServices } from "../../../src/api/services.ts";
@@ -264,13 +264,23 @@ describe("operators with tokens of their own", () => {
 
   test("of two admins that lower each other at once, one remains admin", async () => {
     const [ada, bob] = [await createOperator("admin"), await createOperator("admin")];
+    // The use of a token is recorded once a minute, which needs the lock of the table.
+    for (const { secret } of [ada, bob]) await operatorOf(app, secret).listPlans({});
     const lower = (secret: string, operatorId = "") =>
       outcomeOf(operatorOf(app, secret).setOperatorRole({ operatorId, role: "support" }));
-    const outcomes = await Promise.all([
-      lower(ada.secret, bob.operator?.id),
-      lower(bob.secret, ada.operator?.id),
-    ]);
-    expect(outcomes.sort()).toEqual(["INSUFFICIENT_ROLE", "done"]);
+    const { owner } = app.database;
+    const { outcomes } = await owner.begin(async (transaction) => {
+      await transaction`LOCK TABLE vx.operators IN SHARE ROW EXCLUSIVE MODE`;
+      const outcomes = [lower(ada.secret, bob.operator?.id), lower(bob.secret, ada.operator?.id)];
+      await vi.waitFor(async () => {
+        const waiting = await owner`
+          SELECT FROM pg_stat_activity
+          WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ~ 'set_operator_role'`;
+        expect(waiting).toHaveLength(2);
+      }, 10_000);
+      return { outcomes };
+    });
+    expect((await Promise.all(outcomes)).sort()).toEqual(["INSUFFICIENT_ROLE", "done"]);
   });
 
   test("a stream of an operator who no longer has the role ends", async () => {

@@ -36,7 +36,8 @@ BEGIN
     ELSE '' END;
   UPDATE topups t SET version = t.version + 1, problem = apply_payment.alert,
       page_id = CASE alert WHEN '' THEN coalesce(t.page_id, v_seen.page_id) ELSE t.page_id END,
-      receipt_url = CASE alert WHEN '' THEN coalesce(nullif(v_seen.receipt_url, ''), t.receipt_url) ELSE t.receipt_url END
+      receipt_url = CASE alert WHEN '' THEN coalesce(nullif(v_seen.receipt_url, ''), t.receipt_url) ELSE t.receipt_url END,
+      invoice_url = CASE alert WHEN '' THEN coalesce(nullif(v_seen.invoice_url, ''), t.invoice_url) ELSE t.invoice_url END
     WHERE t.lane = p_lane AND t.id = p_id;
   IF alert <> '' THEN
     UPDATE topups t SET next_poll_at = NULL WHERE t.lane = p_lane AND t.id = p_id;

@@ -34,8 +34,8 @@ BEGIN
   v_most := greatest(v_most, cardinality(v_places));
   v_places := ARRAY(SELECT t.ctid FROM topups t
     WHERE t.lane = p_lane AND t.account_id = p_id
-      AND (t.return_url, t.page_url, t.receipt_url, coalesce(t.idempotency_key, '')) <> ('', '', '', '') LIMIT p_limit FOR UPDATE);
-  UPDATE topups t SET return_url = '', page_url = '', receipt_url = '', idempotency_key = NULL WHERE t.ctid = ANY (v_places);
+      AND (t.return_url, t.page_url, t.receipt_url, t.invoice_url, coalesce(t.idempotency_key, '')) <> ('', '', '', '', '') LIMIT p_limit FOR UPDATE);
+  UPDATE topups t SET return_url = '', page_url = '', receipt_url = '', invoice_url = '', idempotency_key = NULL WHERE t.ctid = ANY (v_places);
   RETURN greatest(v_most, cardinality(v_places)) < p_limit;
 END
 $$;

@@ -1,4 +1,4 @@
--- The automatic top-ups of an account. No row before their settings were changed.
+-- The automatic top-ups of an account. No row before their settings were changed or a customer was stored.
 CREATE OR REPLACE FUNCTION get_auto_topup(p_lane smallint, p_account_id text) RETURNS SETOF auto_topup_view
   LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
 AS $$

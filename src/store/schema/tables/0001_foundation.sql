@@ -675,6 +675,8 @@ CREATE TABLE topups (
   is_automatic boolean NOT NULL DEFAULT false,
   -- Why an automatic top-up failed, such as "insufficient_funds". Empty otherwise.
   failure text NOT NULL DEFAULT '',
+  -- The page of the invoice at the provider. Empty without one.
+  invoice_url text NOT NULL DEFAULT '',
   PRIMARY KEY (lane, id),
   CONSTRAINT topup_once UNIQUE (lane, account_id, idempotency_key),
   CONSTRAINT payment_once UNIQUE (lane, payment_id),
@@ -692,7 +694,7 @@ CREATE INDEX topups_to_poll ON topups (next_poll_at) WHERE next_poll_at IS NOT N
 CREATE UNIQUE INDEX one_automatic_topup ON topups (lane, account_id) WHERE is_automatic AND state = 'pending';
 CREATE INDEX automatic_topups ON topups (lane, account_id, created_at) WHERE is_automatic;
 
--- The automatic top-ups of accounts. A row exists from the first change of its settings on.
+-- The automatic top-ups of accounts. A row exists from the first change of its settings on, or from when the provider has a customer.
 CREATE TABLE auto_topups (
   lane smallint NOT NULL,
   account_id text NOT NULL,
@@ -743,7 +745,8 @@ CREATE TYPE seen_payment AS (
   status text, page_id text, payment_id text, account_id text, currency text, amount_micros bigint, refunded_micros bigint,
   disputed_micros bigint, receipt_url text,
   -- Why an automatic top-up failed; "stopped" if the server cancelled it. Empty otherwise.
-  failure text
+  failure text,
+  invoice_url text
 );
 
 -- The running servers, by the database's clock.

@@ -49,7 +49,10 @@ type TopUp struct {
 	Automatic bool `protobuf:"varint,11,opt,name=automatic,proto3" json:"automatic,omitempty"`
 	// Why an automatic top-up failed: "stopped" if the settings were changed before it was paid, "no_answer" if the payment provider
 	// did not answer within a day, or the reason of the provider, such as "insufficient_funds". Empty otherwise.
-	Failure       string `protobuf:"bytes,12,opt,name=failure,proto3" json:"failure,omitempty"`
+	Failure string `protobuf:"bytes,12,opt,name=failure,proto3" json:"failure,omitempty"`
+	// The page of the invoice, with its number and the invoice as PDF. Empty unless the server creates invoices, before the top-up is
+	// paid, and if it is automatic.
+	InvoiceUrl    string `protobuf:"bytes,13,opt,name=invoice_url,json=invoiceUrl,proto3" json:"invoice_url,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -164,6 +167,13 @@ func (x *TopUp) GetAutomatic() bool {
 func (x *TopUp) GetFailure() string {
 	if x != nil {
 		return x.Failure
+	}
+	return ""
+}
+
+func (x *TopUp) GetInvoiceUrl() string {
+	if x != nil {
+		return x.InvoiceUrl
 	}
 	return ""
 }
@@ -834,7 +844,7 @@ var File_vx_v1_top_up_proto protoreflect.FileDescriptor
 
 const file_vx_v1_top_up_proto_rawDesc = "" +
 	"\n" +
-	"\x12vx/v1/top_up.proto\x12\x05vx.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x97\x03\n" +
+	"\x12vx/v1/top_up.proto\x12\x05vx.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb8\x03\n" +
 	"\x05TopUp\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12#\n" +
@@ -850,7 +860,9 @@ const file_vx_v1_top_up_proto_rawDesc = "" +
 	"\x0fdisputed_micros\x18\n" +
 	" \x01(\x03R\x0edisputedMicros\x12\x1c\n" +
 	"\tautomatic\x18\v \x01(\bR\tautomatic\x12\x18\n" +
-	"\afailure\x18\f \x01(\tR\afailure\"\xfa\x02\n" +
+	"\afailure\x18\f \x01(\tR\afailure\x12\x1f\n" +
+	"\vinvoice_url\x18\r \x01(\tR\n" +
+	"invoiceUrl\"\xfa\x02\n" +
 	"\tAutoTopUp\x12\x18\n" +
 	"\aenabled\x18\x01 \x01(\bR\aenabled\x12)\n" +
 	"\x10threshold_micros\x18\x02 \x01(\x03R\x0fthresholdMicros\x12#\n" +

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19vx/_messages/top_up.proto\x12\x0cvx.client.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x97\x03\n\x05TopUp\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n\x05state\x18\x02 \x01(\tR\x05state\x12#\n\ramount_micros\x18\x03 \x01(\x03R\x0c\x61mountMicros\x12\x16\n\x06\x61mount\x18\x04 \x01(\tR\x06\x61mount\x12\x10\n\x03url\x18\x05 \x01(\tR\x03url\x12\x39\n\ncreated_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tcreatedAt\x12\x33\n\x07paid_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x06paidAt\x12\x1f\n\x0breceipt_url\x18\x08 \x01(\tR\nreceiptUrl\x12\'\n\x0frefunded_micros\x18\t \x01(\x03R\x0erefundedMicros\x12\'\n\x0f\x64isputed_micros\x18\n \x01(\x03R\x0e\x64isputedMicros\x12\x1c\n\tautomatic\x18\x0b \x01(\x08R\tautomatic\x12\x18\n\x07\x66\x61ilure\x18\x0c \x01(\tR\x07\x66\x61ilure\"\xfa\x02\n\tAutoTopUp\x12\x18\n\x07\x65nabled\x18\x01 \x01(\x08R\x07\x65nabled\x12)\n\x10threshold_micros\x18\x02 \x01(\x03R\x0fthresholdMicros\x12#\n\ramount_micros\x18\x03 \x01(\x03R\x0c\x61mountMicros\x12,\n\x12monthly_max_micros\x18\x04 \x01(\x03R\x10monthlyMaxMicros\x12\x14\n\x05state\x18\x05 \x01(\tR\x05state\x12!\n\x0cmonth_micros\x18\x06 \x01(\x03R\x0bmonthMicros\x12%\n\x0epayment_method\x18\x07 \x01(\tR\rpaymentMethod\x12\x1b\n\tsetup_url\x18\x08 \x01(\tR\x08setupUrl\x12\x1a\n\x08\x66\x61ilures\x18\t \x01(\x05R\x08\x66\x61ilures\x12!\n\x0clast_failure\x18\n \x01(\tR\x0blastFailure\x12\x19\n\x08topup_id\x18\x0b \x01(\tR\x07topupId\"\x15\n\x13GetAutoTopUpRequest\"N\n\x14GetAutoTopUpResponse\x12\x36\n\nauto_topup\x18\x01 \x01(\x0b\x32\x17.vx.client.v1.AutoTopUpR\tautoTopup\"\x82\x02\n\x13PutAutoTopUpRequest\x12\x18\n\x07\x65nabled\x18\x01 \x01(\x08R\x07\x65nabled\x12)\n\x10threshold_micros\x18\x02 \x01(\x03R\x0fthresholdMicros\x12#\n\ramount_micros\x18\x03 \x01(\x03R\x0c\x61mountMicros\x12,\n\x12monthly_max_micros\x18\x04 \x01(\x03R\x10monthlyMaxMicros\x12\x1d\n\nreturn_url\x18\x05 \x01(\tR\treturnUrl\x12\x34\n\x16replace_payment_method\x18\x06 \x01(\x08R\x14replacePaymentMethod\"N\n\x14PutAutoTopUpResponse\x12\x36\n\nauto_topup\x18\x01 \x01(\x0b\x32\x17.vx.client.v1.AutoTopUpR\tautoTopup\"X\n\x12\x43reateTopUpRequest\x12#\n\ramount_micros\x18\x01 \x01(\x03R\x0c\x61mountMicros\x12\x1d\n\nreturn_url\x18\x02 \x01(\tR\treturnUrl\"@\n\x13\x43reateTopUpResponse\x12)\n\x05topup\x18\x01 \x01(\x0b\x32\x13.vx.client.v1.TopUpR\x05topup\"!\n\x0fGetTopUpRequest\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\"=\n\x10GetTopUpResponse\x12)\n\x05topup\x18\x01 \x01(\x0b\x32\x13.vx.client.v1.TopUpR\x05topup\"O\n\x11ListTopUpsRequest\x12\x1b\n\tpage_size\x18\x01 \x01(\x05R\x08pageSize\x12\x1d\n\npage_token\x18\x02 \x01(\tR\tpageToken\"i\n\x12ListTopUpsResponse\x12+\n\x06topups\x18\x01 \x03(\x0b\x32\x13.vx.client.v1.TopUpR\x06topups\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xc0\x03\n\x0cTopUpService\x12R\n\x0b\x43reateTopUp\x12 .vx.client.v1.CreateTopUpRequest\x1a!.vx.client.v1.CreateTopUpResponse\x12N\n\x08GetTopUp\x12\x1d.vx.client.v1.GetTopUpRequest\x1a\x1e.vx.client.v1.GetTopUpResponse\"\x03\x90\x02\x01\x12T\n\nListTopUps\x12\x1f.vx.client.v1.ListTopUpsRequest\x1a .vx.client.v1.ListTopUpsResponse\"\x03\x90\x02\x01\x12Z\n\x0cGetAutoTopUp\x12!.vx.client.v1.GetAutoTopUpRequest\x1a\".vx.client.v1.GetAutoTopUpResponse\"\x03\x90\x02\x01\x12Z\n\x0cPutAutoTopUp\x12!.vx.client.v1.PutAutoTopUpRequest\x1a\".vx.client.v1.PutAutoTopUpResponse\"\x03\x90\x02\x02\x42Q\n\tcom.vx.v1B\nTopUpProtoP\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19vx/_messages/top_up.proto\x12\x0cvx.client.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb8\x03\n\x05TopUp\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n\x05state\x18\x02 \x01(\tR\x05state\x12#\n\ramount_micros\x18\x03 \x01(\x03R\x0c\x61mountMicros\x12\x16\n\x06\x61mount\x18\x04 \x01(\tR\x06\x61mount\x12\x10\n\x03url\x18\x05 \x01(\tR\x03url\x12\x39\n\ncreated_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tcreatedAt\x12\x33\n\x07paid_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x06paidAt\x12\x1f\n\x0breceipt_url\x18\x08 \x01(\tR\nreceiptUrl\x12\'\n\x0frefunded_micros\x18\t \x01(\x03R\x0erefundedMicros\x12\'\n\x0f\x64isputed_micros\x18\n \x01(\x03R\x0e\x64isputedMicros\x12\x1c\n\tautomatic\x18\x0b \x01(\x08R\tautomatic\x12\x18\n\x07\x66\x61ilure\x18\x0c \x01(\tR\x07\x66\x61ilure\x12\x1f\n\x0binvoice_url\x18\r \x01(\tR\ninvoiceUrl\"\xfa\x02\n\tAutoTopUp\x12\x18\n\x07\x65nabled\x18\x01 \x01(\x08R\x07\x65nabled\x12)\n\x10threshold_micros\x18\x02 \x01(\x03R\x0fthresholdMicros\x12#\n\ramount_micros\x18\x03 \x01(\x03R\x0c\x61mountMicros\x12,\n\x12monthly_max_micros\x18\x04 \x01(\x03R\x10monthlyMaxMicros\x12\x14\n\x05state\x18\x05 \x01(\tR\x05state\x12!\n\x0cmonth_micros\x18\x06 \x01(\x03R\x0bmonthMicros\x12%\n\x0epayment_method\x18\x07 \x01(\tR\rpaymentMethod\x12\x1b\n\tsetup_url\x18\x08 \x01(\tR\x08setupUrl\x12\x1a\n\x08\x66\x61ilures\x18\t \x01(\x05R\x08\x66\x61ilures\x12!\n\x0clast_failure\x18\n \x01(\tR\x0blastFailure\x12\x19\n\x08topup_id\x18\x0b \x01(\tR\x07topupId\"\x15\n\x13GetAutoTopUpRequest\"N\n\x14GetAutoTopUpResponse\x12\x36\n\nauto_topup\x18\x01 \x01(\x0b\x32\x17.vx.client.v1.AutoTopUpR\tautoTopup\"\x82\x02\n\x13PutAutoTopUpRequest\x12\x18\n\x07\x65nabled\x18\x01 \x01(\x08R\x07\x65nabled\x12)\n\x10threshold_micros\x18\x02 \x01(\x03R\x0fthresholdMicros\x12#\n\ramount_micros\x18\x03 \x01(\x03R\x0c\x61mountMicros\x12,\n\x12monthly_max_micros\x18\x04 \x01(\x03R\x10monthlyMaxMicros\x12\x1d\n\nreturn_url\x18\x05 \x01(\tR\treturnUrl\x12\x34\n\x16replace_payment_method\x18\x06 \x01(\x08R\x14replacePaymentMethod\"N\n\x14PutAutoTopUpResponse\x12\x36\n\nauto_topup\x18\x01 \x01(\x0b\x32\x17.vx.client.v1.AutoTopUpR\tautoTopup\"X\n\x12\x43reateTopUpRequest\x12#\n\ramount_micros\x18\x01 \x01(\x03R\x0c\x61mountMicros\x12\x1d\n\nreturn_url\x18\x02 \x01(\tR\treturnUrl\"@\n\x13\x43reateTopUpResponse\x12)\n\x05topup\x18\x01 \x01(\x0b\x32\x13.vx.client.v1.TopUpR\x05topup\"!\n\x0fGetTopUpRequest\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\"=\n\x10GetTopUpResponse\x12)\n\x05topup\x18\x01 \x01(\x0b\x32\x13.vx.client.v1.TopUpR\x05topup\"O\n\x11ListTopUpsRequest\x12\x1b\n\tpage_size\x18\x01 \x01(\x05R\x08pageSize\x12\x1d\n\npage_token\x18\x02 \x01(\tR\tpageToken\"i\n\x12ListTopUpsResponse\x12+\n\x06topups\x18\x01 \x03(\x0b\x32\x13.vx.client.v1.TopUpR\x06topups\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xc0\x03\n\x0cTopUpService\x12R\n\x0b\x43reateTopUp\x12 .vx.client.v1.CreateTopUpRequest\x1a!.vx.client.v1.CreateTopUpResponse\x12N\n\x08GetTopUp\x12\x1d.vx.client.v1.GetTopUpRequest\x1a\x1e.vx.client.v1.GetTopUpResponse\"\x03\x90\x02\x01\x12T\n\nListTopUps\x12\x1f.vx.client.v1.ListTopUpsRequest\x1a .vx.client.v1.ListTopUpsResponse\"\x03\x90\x02\x01\x12Z\n\x0cGetAutoTopUp\x12!.vx.client.v1.GetAutoTopUpRequest\x1a\".vx.client.v1.GetAutoTopUpResponse\"\x03\x90\x02\x01\x12Z\n\x0cPutAutoTopUp\x12!.vx.client.v1.PutAutoTopUpRequest\x1a\".vx.client.v1.PutAutoTopUpResponse\"\x03\x90\x02\x02\x42Q\n\tcom.vx.v1B\nTopUpProtoP\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -42,29 +42,29 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_TOPUPSERVICE'].methods_by_name['PutAutoTopUp']._loaded_options = None
   _globals['_TOPUPSERVICE'].methods_by_name['PutAutoTopUp']._serialized_options = b'\220\002\002'
   _globals['_TOPUP']._serialized_start=77
-  _globals['_TOPUP']._serialized_end=484
-  _globals['_AUTOTOPUP']._serialized_start=487
-  _globals['_AUTOTOPUP']._serialized_end=865
-  _globals['_GETAUTOTOPUPREQUEST']._serialized_start=867
-  _globals['_GETAUTOTOPUPREQUEST']._serialized_end=888
-  _globals['_GETAUTOTOPUPRESPONSE']._serialized_start=890
-  _globals['_GETAUTOTOPUPRESPONSE']._serialized_end=968
-  _globals['_PUTAUTOTOPUPREQUEST']._serialized_start=971
-  _globals['_PUTAUTOTOPUPREQUEST']._serialized_end=1229
-  _globals['_PUTAUTOTOPUPRESPONSE']._serialized_start=1231
-  _globals['_PUTAUTOTOPUPRESPONSE']._serialized_end=1309
-  _globals['_CREATETOPUPREQUEST']._serialized_start=1311
-  _globals['_CREATETOPUPREQUEST']._serialized_end=1399
-  _globals['_CREATETOPUPRESPONSE']._serialized_start=1401
-  _globals['_CREATETOPUPRESPONSE']._serialized_end=1465
-  _globals['_GETTOPUPREQUEST']._serialized_start=1467
-  _globals['_GETTOPUPREQUEST']._serialized_end=1500
-  _globals['_GETTOPUPRESPONSE']._serialized_start=1502
-  _globals['_GETTOPUPRESPONSE']._serialized_end=1563
-  _globals['_LISTTOPUPSREQUEST']._serialized_start=1565
-  _globals['_LISTTOPUPSREQUEST']._serialized_end=1644
-  _globals['_LISTTOPUPSRESPONSE']._serialized_start=1646
-  _globals['_LISTTOPUPSRESPONSE']._serialized_end=1751
-  _globals['_TOPUPSERVICE']._serialized_start=1754
-  _globals['_TOPUPSERVICE']._serialized_end=2202
+  _globals['_TOPUP']._serialized_end=517
+  _globals['_AUTOTOPUP']._serialized_start=520
+  _globals['_AUTOTOPUP']._serialized_end=898
+  _globals['_GETAUTOTOPUPREQUEST']._serialized_start=900
+  _globals['_GETAUTOTOPUPREQUEST']._serialized_end=921
+  _globals['_GETAUTOTOPUPRESPONSE']._serialized_start=923
+  _globals['_GETAUTOTOPUPRESPONSE']._serialized_end=1001
+  _globals['_PUTAUTOTOPUPREQUEST']._serialized_start=1004
+  _globals['_PUTAUTOTOPUPREQUEST']._serialized_end=1262
+  _globals['_PUTAUTOTOPUPRESPONSE']._serialized_start=1264
+  _globals['_PUTAUTOTOPUPRESPONSE']._serialized_end=1342
+  _globals['_CREATETOPUPREQUEST']._serialized_start=1344
+  _globals['_CREATETOPUPREQUEST']._serialized_end=1432
+  _globals['_CREATETOPUPRESPONSE']._serialized_start=1434
+  _globals['_CREATETOPUPRESPONSE']._serialized_end=1498
+  _globals['_GETTOPUPREQUEST']._serialized_start=1500
+  _globals['_GETTOPUPREQUEST']._serialized_end=1533
+  _globals['_GETTOPUPRESPONSE']._serialized_start=1535
+  _globals['_GETTOPUPRESPONSE']._serialized_end=1596
+  _globals['_LISTTOPUPSREQUEST']._serialized_start=1598
+  _globals['_LISTTOPUPSREQUEST']._serialized_end=1677
+  _globals['_LISTTOPUPSRESPONSE']._serialized_start=1679
+  _globals['_LISTTOPUPSRESPONSE']._serialized_end=1784
+  _globals['_TOPUPSERVICE']._serialized_start=1787
+  _globals['_TOPUPSERVICE']._serialized_end=2235
 # @@protoc_insertion_point(module_scope)

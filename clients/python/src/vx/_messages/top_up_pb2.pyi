@@ -10,7 +10,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class TopUp(_message.Message):
-    __slots__ = ("id", "state", "amount_micros", "amount", "url", "created_at", "paid_at", "receipt_url", "refunded_micros", "disputed_micros", "automatic", "failure")
+    __slots__ = ("id", "state", "amount_micros", "amount", "url", "created_at", "paid_at", "receipt_url", "refunded_micros", "disputed_micros", "automatic", "failure", "invoice_url")
     ID_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     AMOUNT_MICROS_FIELD_NUMBER: _ClassVar[int]
@@ -23,6 +23,7 @@ class TopUp(_message.Message):
     DISPUTED_MICROS_FIELD_NUMBER: _ClassVar[int]
     AUTOMATIC_FIELD_NUMBER: _ClassVar[int]
     FAILURE_FIELD_NUMBER: _ClassVar[int]
+    INVOICE_URL_FIELD_NUMBER: _ClassVar[int]
     id: str
     state: str
     amount_micros: int
@@ -35,7 +36,8 @@ class TopUp(_message.Message):
     disputed_micros: int
     automatic: bool
     failure: str
-    def __init__(self, id: _Optional[str] = ..., state: _Optional[str] = ..., amount_micros: _Optional[int] = ..., amount: _Optional[str] = ..., url: _Optional[str] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., paid_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., receipt_url: _Optional[str] = ..., refunded_micros: _Optional[int] = ..., disputed_micros: _Optional[int] = ..., automatic: bool = ..., failure: _Optional[str] = ...) -> None: ...
+    invoice_url: str
+    def __init__(self, id: _Optional[str] = ..., state: _Optional[str] = ..., amount_micros: _Optional[int] = ..., amount: _Optional[str] = ..., url: _Optional[str] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., paid_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., receipt_url: _Optional[str] = ..., refunded_micros: _Optional[int] = ..., disputed_micros: _Optional[int] = ..., automatic: bool = ..., failure: _Optional[str] = ..., invoice_url: _Optional[str] = ...) -> None: ...
 
 class AutoTopUp(_message.Message):
     __slots__ = ("enabled", "threshold_micros", "amount_micros", "monthly_max_micros", "state", "month_micros", "payment_method", "setup_url", "failures", "last_failure", "topup_id")
