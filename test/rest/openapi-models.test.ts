@@ -21,7 +21,8 @@ type Document = {
 };
 
 async function documentOf(models: readonly Model[]): Promise<Document> {
-  return JSON.parse((await openApiPage(models, PRODUCT))("http://vx.example")) as Document;
+  const { plain = [] } = await (await openApiPage(models, PRODUCT))("http://vx.example");
+  return JSON.parse(Buffer.concat(plain).toString()) as Document;
 }
 
 const [BASE] = BUILT_IN_MODELS as [Model];

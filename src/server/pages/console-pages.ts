@@ -62,5 +62,5 @@ async function readCompressed(name: string): Promise<Packed> {
     [".br", ".gz"].map((ending) => readFile(new URL(name + ending, FOLDER))),
   );
   if (!brotli || !gzipped) throw new Error(`${name} is not compressed`);
-  return { ...uncompressed(await gunzipAsync(gzipped)), gzipped, brotli };
+  return { ...uncompressed(await gunzipAsync(gzipped)), gzipped: [gzipped], brotli };
 }

@@ -3,14 +3,13 @@ import { ERRORS, RETRIED_IF, type Reason } from "../../domain/errors.ts";
 import type { Model } from "../../domain/model.ts";
 import { exampleModels } from "../../models/built-in.ts";
 import { fill, type Html, html } from "./html.ts";
-import type { Render } from "./rendered.ts";
 import { type Product, siteValues } from "./site-header.ts";
 
 const FILE = new URL("docs.html", import.meta.url);
 const DOCUMENT = new URL("../../../gen/openapi.json", import.meta.url);
 
 /** The documentation: a quick start, the errors and a list of the methods. The script shows the reference of a method that is chosen. */
-export async function docsPage(models: readonly Model[], product: Product): Promise<Render> {
+export async function docsPage(models: readonly Model[], product: Product): Promise<(url: string) => string> {
   const [page, document] = await Promise.all([readFile(FILE, "utf8"), readFile(DOCUMENT, "utf8")]);
   const { model, missing } = exampleModels(models).generation;
   const { supportUrl } = product;

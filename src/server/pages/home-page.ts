@@ -4,13 +4,12 @@ import { formatMicros, type Micros } from "../../domain/money.ts";
 import type { PriceTier } from "../../domain/price.ts";
 import { exampleModels } from "../../models/built-in.ts";
 import { fill, type Html, html } from "./html.ts";
-import type { Render } from "./rendered.ts";
 import { type Product, siteValues } from "./site-header.ts";
 
 const FILE = new URL("home.html", import.meta.url);
 
 /** The start page, with commands that can be pasted: they use the address and a model of this server. */
-export async function homePage(models: readonly Model[], product: Product): Promise<Render> {
+export async function homePage(models: readonly Model[], product: Product): Promise<(url: string) => string> {
   const page = await readFile(FILE, "utf8");
   const { model, missing } = exampleModels(models).generation;
   const values = {

@@ -10,6 +10,7 @@ import { formatMicros } from "../../domain/money.ts";
 import { costOf, maxCostOf } from "../../domain/price.ts";
 import { usageOf } from "../../domain/usage.ts";
 import { type ExampleModel, exampleModels } from "../../models/built-in.ts";
+import { packStart } from "./packed.ts";
 import type { Render } from "./rendered.ts";
 import type { Product } from "./site-header.ts";
 
@@ -34,9 +35,9 @@ export async function openApiPage(models: readonly Model[], product: Product): P
     ...others,
   };
   const [server] = servers as readonly Json[];
-  // Serialized once: only the servers differ between clients.
-  const open = JSON.stringify(named, null, 2).slice(0, -"\n}".length);
-  return (url) => `${open},\n  "servers": ${JSON.stringify([{ ...server, url }])}\n}\n`;
+  // Only the servers differ between clients, so they are at the end.
+  const withEnd = await packStart(JSON.stringify(named, null, 2).slice(0, -"\n}".length));
+  return (url) => withEnd(`,\n  "servers": ${JSON.stringify([{ ...server, url }])}\n}\n`);
 }
 
 async function readJson(file: URL): Promise<Json> {

@@ -6,7 +6,7 @@ import { docsPage } from "./docs-page.ts";
 import { homePage } from "./home-page.ts";
 import { openApiPage } from "./openapi-page.ts";
 import { asset, CSS, HTML, JAVASCRIPT, NOTHING, pack, TEXT } from "./packed.ts";
-import { rendered } from "./rendered.ts";
+import { packEach, rendered } from "./rendered.ts";
 import { LOGO_PATH, logoPage, type Product } from "./site-header.ts";
 
 /**
@@ -30,7 +30,7 @@ export function pages(catalog: Catalog, product: Product): Map<string, ServePath
       "/",
       rendered({
         models,
-        prepare: (list) => homePage(list, product),
+        prepare: async (list) => packEach(await homePage(list, product)),
         contentType: HTML,
         contentSecurityPolicy: PLAIN,
       }),
@@ -39,7 +39,7 @@ export function pages(catalog: Catalog, product: Product): Map<string, ServePath
       "/docs",
       rendered({
         models,
-        prepare: (list) => docsPage(list, product),
+        prepare: async (list) => packEach(await docsPage(list, product)),
         contentType: HTML,
         contentSecurityPolicy: REFERENCE,
       }),

@@ -3,8 +3,8 @@ import type { Model } from "../../domain/model.ts";
 import { type HttpRequest, rawSocketOf, type ServePath } from "../http/message.ts";
 import { type Packed, type PageOptions, pack, sendPacked, uncompressed } from "./packed.ts";
 
-/** Renders the content for clients that reach the server at a URL. */
-export type Render = (url: string) => string;
+/** The content for clients that reach the server at a URL, which they choose. */
+export type Render = (url: string) => Packed | Promise<Packed>;
 
 type RenderedOptions = PageOptions & {
   readonly models: () => readonly Model[];
@@ -12,17 +12,37 @@ type RenderedOptions = PageOptions & {
   readonly prepare: (models: readonly Model[]) => Promise<Render>;
 };
 
-type Variants = { readonly render: Promise<Render>; readonly byUrl: Map<string, Promise<Packed>> };
-
-/** The client chooses the host, so cached variants and concurrent compressions are limited. */
-const MAX_KEPT = 16;
-const MAX_PACKING = 4;
-
 /** A page that shows the address of the server and its models. It changes when the models are reloaded. */
 export function rendered({ models, prepare, ...options }: RenderedOptions): ServePath {
   const pageOptions = { ...options, vary: "accept-encoding, x-forwarded-proto" };
   let shown: readonly Model[] | undefined;
-  let variants: Variants;
+  let prepared: Promise<Render>;
+
+  const current = (): Promise<Render> => {
+    const list = models();
+    if (list !== shown) {
+      shown = list;
+      prepared = prepare(list);
+      prepared.catch(() => {
+        shown = undefined;
+      });
+    }
+    return prepared;
+  };
+
+  return async (request, response) => {
+    const render = await current();
+    await sendPacked(request, response, await render(serverUrl(request)), pageOptions);
+  };
+}
+
+/** Cached variants and concurrent compressions are limited, because the client chooses the host. */
+const MAX_KEPT = 16;
+const MAX_PACKING = 4;
+
+/** For pages of less than 100 kB: each client can have a page of its own. */
+export function packEach(textFor: (url: string) => string): Render {
+  const byUrl = new Map<string, Promise<Packed>>();
   let packing = 0;
 
   const packOnce = async (content: Buffer) => {
@@ -34,19 +54,10 @@ export function rendered({ models, prepare, ...options }: RenderedOptions): Serv
     }
   };
 
-  const variant = async (url: string): Promise<Packed> => {
-    const current = models();
-    if (current !== shown) {
-      shown = current;
-      variants = { render: prepare(current), byUrl: new Map() };
-      variants.render.catch(() => {
-        shown = undefined;
-      });
-    }
-    const { render, byUrl } = variants;
+  return async (url) => {
     const known = byUrl.get(url);
-    if (known) return await known;
-    const content = Buffer.from((await render)(url));
+    if (known !== undefined) return await known;
+    const content = Buffer.from(textFor(url));
     if (packing >= MAX_PACKING) return uncompressed(content);
     const packed = packOnce(content);
     const [oldest] = byUrl.keys();
@@ -55,9 +66,6 @@ export function rendered({ models, prepare, ...options }: RenderedOptions): Serv
     packed.catch(() => byUrl.delete(url));
     return await packed;
   };
-
-  return async (request, response) =>
-    sendPacked(request, response, await variant(serverUrl(request)), pageOptions);
 }
 
 /** A host name, an IPv4 address or a bracketed IPv6 address, with or without a port; nothing that a shell expands. */
