@@ -5,6 +5,7 @@ import {
   errorInside,
   gzipped,
   hangUpAfter,
+  onlyInterim,
   raw,
   refuse,
   refuseWithoutEnd,
@@ -120,9 +121,12 @@ describe.each(WIRES)("$name", (wire) => {
     expect(await ask(reply())).toMatchObject(GOOD);
   });
 
-  test("a call without a response ends after timeout_ms", async () => {
+  test.each([
+    ["without a response", silent],
+    ["with interim responses only", onlyInterim],
+  ])("a call %s ends after timeout_ms", async (_, behaviour) => {
     const impatient = openRemote(fake.settings({ timeoutMs: 300 }));
-    fake.next(silent);
+    fake.next(behaviour);
     expect(kindOf((await read(impatient.generate(PROMPT, NEVER))).failure)).toBe("timeout");
     await fake.until(({ calls }) => calls[0]?.ended === "left");
     await impatient.close();

@@ -77,7 +77,7 @@ export class HttpUpstream implements Upstream {
     signal.throwIfAborted();
     // Another key may be in use when a failure is logged.
     const apiKey = this.#apiKey;
-    const exchange = new UpstreamExchange(dialect, prompt, progress, firstTokens);
+    const exchange = new UpstreamExchange(dialect, prompt, progress, this.#settings.timeoutMs, firstTokens);
     const { reply } = exchange;
     const abort = () => {
       progress.unread = reply.abort(signal.reason);

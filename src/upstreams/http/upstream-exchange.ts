@@ -25,11 +25,18 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
   readonly #progress: Progress;
   readonly #maxTokens: number;
   readonly #maxJsonBytes: number;
+  readonly #timeoutMs: number;
   #state: ExchangeState = QUEUED;
   #controller: Dispatcher.DispatchController | undefined;
   #receivedBytes = 0;
 
-  constructor(dialect: Dialect, prompt: Prompt, progress: Progress, firstTokens?: FirstTokens) {
+  constructor(
+    dialect: Dialect,
+    prompt: Prompt,
+    progress: Progress,
+    timeoutMs: number,
+    firstTokens?: FirstTokens,
+  ) {
     const { maxTokens } = prompt;
     this.reply = new ReplyBuffer(maxTokens, firstTokens);
     this.#reader = dialect.createReader(this.reply, prompt);
@@ -37,6 +44,7 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
       dialect.maxJsonBytes ?? Math.min(maxStreamBytes(maxTokens), RESPONSE_LIMITS.jsonBytes);
     this.#progress = progress;
     this.#maxTokens = maxTokens;
+    this.#timeoutMs = timeoutMs;
   }
 
   /** Called right before the request is written to a connection. The reader may have stopped by then. */
@@ -51,8 +59,9 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
-    if (status < 200 || this.#state === CLOSED) return;
-    if (status === 200) this.#startReply(headers);
+    if (this.#state === CLOSED) return;
+    if (status < 200) this.#limitWait();
+    else if (status === 200) this.#startReply(headers);
     else this.#startRefusal(status, headers);
   }
 
@@ -100,6 +109,18 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
     const timer = setTimeout(() => this.#abort(), RESPONSE_LIMITS.drainMs);
     timer.unref();
     this.#change({ kind: "draining", timer, maxBytes: this.#receivedBytes + RESPONSE_LIMITS.drainBytes });
+  }
+
+  /** Each interim response restarts undici's timeout, so the first one starts a timer that the others do not restart. */
+  #limitWait(): void {
+    if (this.#state !== SENT) return;
+    const timer = setTimeout(() => {
+      this.#fail(
+        new UpstreamFailure("timeout", "the upstream sent only interim responses within its timeout"),
+      );
+      this.reply.wakeReader();
+    }, this.#timeoutMs);
+    this.#change({ kind: "sent", timer });
   }
 
   #startReply(headers: IncomingHttpHeaders): void {
@@ -249,7 +270,7 @@ type ExchangeState =
   /** Waits for a connection. */
   | { readonly kind: "queued" }
   /** The request is being written, or its response has not begun. */
-  | { readonly kind: "sent" }
+  | { readonly kind: "sent"; readonly timer?: NodeJS.Timeout }
   /** Reads a reply of server-sent events. */
   | { readonly kind: "streaming"; readonly events: EventStream; readonly maxBytes: number }
   /** Reads only the usage of a reply that was cut at a limit. */

@@ -29,6 +29,12 @@ export function replyWhen(gate: Promise<unknown>, pieces = 1): Behaviour {
 /** Never responds. */
 export const silent: Behaviour = () => undefined;
 
+/** Sends interim responses until the client disconnects, and no response. */
+export const onlyInterim: Behaviour = ({ response }) => {
+  const timer = setInterval(() => response.writeProcessing(), 50);
+  response.once("close", () => clearInterval(timer));
+};
+
 /** Sends the headers and this many pieces, then nothing more. */
 export function silentAfter(pieces: number): Behaviour {
   return async (turn) => {
