@@ -1,5 +1,6 @@
 import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { Limit } from "../../gen/vx/v1/limit_pb.js";
+import { ALERT_WINDOWS, countsCost } from "../../src/domain/limit.ts";
 import { parseAmount } from "../../src/domain/money.ts";
 import { Field } from "./field.tsx";
 import type { FieldErrors } from "./form-dialog.tsx";
@@ -11,7 +12,7 @@ import { isoMinute } from "./time.tsx";
 /** As the API limits it. */
 const MAX_AMOUNT = 9_000_000_000_000_000n;
 
-const SET_METRICS = ["cost", "tokens", "generations", "concurrent"] as const;
+const SET_METRICS = ["cost", "tokens", "generations", "concurrent", "cost_alert"] as const;
 const WINDOWS = {
   minute: "Each minute",
   hour: "Each hour",
@@ -66,7 +67,7 @@ export function limitErrors(form: LimitForm): FieldErrors<LimitForm> {
 function amountError(metric: string, amount: bigint | undefined): string | undefined {
   const most = limitAmountText({ metric }, MAX_AMOUNT);
   if (amount !== undefined) return amount > MAX_AMOUNT ? `Enter at most ${most}.` : undefined;
-  return metric === "cost"
+  return countsCost(metric)
     ? "Enter an amount with at most 6 decimals, such as 25.00."
     : "Enter a whole number, such as 100,000.";
 }
@@ -74,8 +75,8 @@ function amountError(metric: string, amount: bigint | undefined): string | undef
 /** Micros for cost. Undefined if the text is no amount. */
 function amountOf(metric: string, text: string): bigint | undefined {
   const plain = text.trim().replaceAll(",", "");
-  const amount = metric === "cost" ? parseAmount(plain.replace("$", "")) : undefined;
-  if (metric === "cost") return amount === undefined || amount < 0n ? undefined : amount;
+  const amount = countsCost(metric) ? parseAmount(plain.replace("$", "")) : undefined;
+  if (countsCost(metric)) return amount === undefined || amount < 0n ? undefined : amount;
   return /^\d{1,19}$/.test(plain) ? BigInt(plain) : undefined;
 }
 
@@ -140,7 +141,7 @@ export function LimitAmount({
   return (
     <TextField
       label="Amount"
-      hint={form.metric === "cost" ? AMOUNT_HINT : "A whole number."}
+      hint={countsCost(form.metric) ? AMOUNT_HINT : "A whole number."}
       error={errors.amount}
       value={form.amount}
       maxLength={30}
@@ -150,6 +151,8 @@ export function LimitAmount({
   );
 }
 
+const ALERT_HINT = "Refuses no call: an event is written at 80 and at 100 % of the amount.";
+
 /** What the limit counts. A limit with the same values is changed. */
 export function LimitIdentity({
   form,
@@ -157,7 +160,9 @@ export function LimitIdentity({
   models,
 }: Pick<LimitFieldsProps, "form" | "onChange" | "models">) {
   type Choice = readonly [name: keyof LimitForm, label: string, options: readonly (readonly string[])[]];
-  const window: Choice = ["window", "Window", Object.entries(WINDOWS)];
+  const isAlert = form.metric === "cost_alert";
+  const windows = Object.entries(WINDOWS).filter(([id]) => !isAlert || ALERT_WINDOWS.includes(id));
+  const window: Choice = ["window", "Window", windows];
   const choices: readonly Choice[] = [
     ["metric", "What is limited", SET_METRICS.map((id) => [id, METRICS[id] ?? id])],
     ...(form.metric === "concurrent" ? [] : [window]),
@@ -174,12 +179,14 @@ export function LimitIdentity({
   return (
     <>
       {choices.map(([name, label, options]) => (
-        <Field key={name} label={label}>
+        <Field key={name} label={label} {...(name === "metric" && isAlert && { hint: ALERT_HINT })}>
           {(control) => (
             <select
               {...control}
               value={form[name]}
-              onChange={(event) => onChange({ [name]: event.currentTarget.value })}
+              onChange={({ currentTarget: { value } }) =>
+                onChange({ [name]: value, ...(value === "cost_alert" && { window: NEW_LIMIT.window }) })
+              }
             >
               {options.map(([value, text]) => (
                 <option key={value} value={value}>

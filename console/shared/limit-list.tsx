@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Limit } from "../../gen/vx/v1/limit_pb.js";
+import { countsCost } from "../../src/domain/limit.ts";
 import { capitalized } from "./capitalized.ts";
 import { type Column, PagedTable } from "./data-table.tsx";
 import { moneyText, numberText } from "./money.tsx";
@@ -18,6 +19,7 @@ export const METRICS: Readonly<Record<string, string>> = {
   tokens: "Tokens",
   generations: "Generations",
   concurrent: "Running generations",
+  cost_alert: "Alert on cost",
   requests: "Requests",
   active_keys: "Active keys",
 };
@@ -34,7 +36,7 @@ export function limitText({ metric, window }: Pick<Limit, "metric" | "window">):
 
 /** Cost as money, other amounts with separators. */
 export function limitAmountText({ metric }: Pick<Limit, "metric">, amount: bigint): string {
-  return metric === "cost" ? moneyText(amount) : numberText(amount);
+  return countsCost(metric) ? moneyText(amount) : numberText(amount);
 }
 
 export type LimitList = {

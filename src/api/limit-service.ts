@@ -6,7 +6,7 @@ import type {
 } from "../../gen/vx/admin/v1/admin_pb.js";
 import { type Limit, LimitSchema, LimitService } from "../../gen/vx/v1/limit_pb.js";
 import { DomainError } from "../domain/errors.ts";
-import type { LimitMetric, LimitToSet, LimitWindow } from "../domain/limit.ts";
+import { ALERT_WINDOWS, type LimitToSet, type LimitWindow, type SetMetric } from "../domain/limit.ts";
 import { accountIdOf } from "../store/accounts.ts";
 import {
   type LimitOwner,
@@ -127,6 +127,13 @@ export function limitToSet(
     const rule = metric === "concurrent" ? 'must be empty for the metric "concurrent"' : "is required";
     throw DomainError.ofField(`${field}.window`, rule);
   }
+  if (metric === "cost_alert") {
+    if (!ALERT_WINDOWS.includes(window)) {
+      const rule = `must be ${ALERT_WINDOWS.join(", ")} for the metric "cost_alert"`;
+      throw DomainError.ofField(`${field}.window`, rule);
+    }
+    if (amount === 0n) throw DomainError.ofField(`${field}.amount`, "must be above 0: no charge reaches 0");
+  }
   const known = model === "" ? undefined : catalog.get(model);
   if (model !== "" && !known) throw DomainError.ofField(`${field}.model`, `there is no model "${model}"`);
   const until = dateOf(`${field}.temporary_until`, temporaryUntil);
@@ -138,7 +145,7 @@ export function limitToSet(
     throw DomainError.ofField(`${field}.temporary_amount`, "must be at least the amount");
   }
   return {
-    metric: metric as LimitMetric,
+    metric: metric as SetMetric,
     window: window as LimitWindow,
     amount,
     model: known?.id ?? "",

@@ -21,6 +21,7 @@ import type { Limit } from "../../gen/vx/v1/limit_pb.js";
 import type { Prices, PriceTier } from "../../gen/vx/v1/prices_pb.js";
 import type { AutoTopUp } from "../../gen/vx/v1/top_up_pb.js";
 import type { Delivery, Webhook } from "../../gen/vx/v1/webhook_pb.js";
+import { countsCost } from "../domain/limit.ts";
 import { formatMicros } from "../domain/money.ts";
 import { type Column, formatTime } from "./print.ts";
 
@@ -102,7 +103,7 @@ export const limitColumns: readonly Column<Limit>[] = [
 ];
 
 function limitAmount({ metric }: Limit, amount: bigint): string {
-  return metric === "cost" ? formatMicros(amount) : String(amount);
+  return countsCost(metric) ? formatMicros(amount) : String(amount);
 }
 
 export const foundKeyColumns: readonly Column<FoundKey>[] = [

@@ -175,7 +175,7 @@ const LIMIT = "a limit such as cost/month=25.00, tokens/minute=5000,model=small,
 
 /** "metric/window=amount", with ",model=M" and ",per=user". */
 function collectLimits(text: string, before: readonly LimitInit[] = []): LimitInit[] {
-  const match = /^([a-z]+)(?:\/([a-z]+))?=([^,]+)((?:,(?:model=[^,]+|per=user))*)$/.exec(text);
+  const match = /^([a-z_]+)(?:\/([a-z]+))?=([^,]+)((?:,(?:model=[^,]+|per=user))*)$/.exec(text);
   if (!match) throw usageFailure(`--limit: must be ${LIMIT}, not ${JSON.stringify(text)}`);
   const [, metric = "", window = "", amount = "", rest = ""] = match;
   const model = /,model=([^,]+)/.exec(rest)?.[1] ?? "";

@@ -3,6 +3,7 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { type Command, Option } from "commander";
 import { type SetLimitRequest, SetLimitResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
 import { type Limit, LimitSchema } from "../../gen/vx/v1/limit_pb.js";
+import { countsCost } from "../domain/limit.ts";
 import { parseAmount } from "../domain/money.ts";
 import { time } from "./arguments.ts";
 import { callAndShow, withAdmin } from "./client.ts";
@@ -56,6 +57,7 @@ export const define: Define = (group) => {
       "vx limits set --plan pro --metric tokens --window minute --amount 100000",
       "vx limits set --key key_… --metric concurrent --amount 4",
       "vx limits set --account acct_… --metric cost --window month --amount 50.00 --until 2030-01-31",
+      "vx limits set --account acct_… --metric cost_alert --window month --amount 40.00",
     ],
   );
   ownerOptions(setting)
@@ -74,14 +76,14 @@ export const define: Define = (group) => {
     .option("--until <time>", "raise the amount of an existing limit until this time", time("--until"))
     .action(set);
   setting.addOption(
-    new Option("--metric <metric>", "what is limited")
-      .choices(["cost", "tokens", "generations", "concurrent"])
+    new Option("--metric <metric>", "what is limited; cost_alert never refuses a call")
+      .choices(["cost", "tokens", "generations", "concurrent", "cost_alert"])
       .makeOptionMandatory(),
   );
   requiredOption(
     setting,
     "--amount <amount>",
-    "a whole number; for cost an amount such as 25.00",
+    "a whole number; for cost and cost_alert an amount such as 25.00",
     (text: string) => text,
   );
   reasonOption(setting);
@@ -138,10 +140,10 @@ async function set(options: SetOptions): Promise<void> {
 
 /** The amount of an option called `name`. */
 export function limitAmount(name: string, metric: string, text: string): bigint {
-  if (metric !== "cost" && /^\d{1,16}$/.test(text)) return BigInt(text);
-  const micros = metric === "cost" && !text.startsWith("-") ? parseAmount(text) : undefined;
+  if (!countsCost(metric) && /^\d{1,16}$/.test(text)) return BigInt(text);
+  const micros = countsCost(metric) && !text.startsWith("-") ? parseAmount(text) : undefined;
   if (micros !== undefined) return micros;
-  const rule = metric === "cost" ? "an amount such as 25.00" : "a whole number";
+  const rule = countsCost(metric) ? "an amount such as 25.00" : "a whole number";
   throw usageFailure(`${name}: must be ${rule}, not ${JSON.stringify(text)}`);
 }
 

@@ -1,12 +1,15 @@
 /** What a limit counts: cost in micros, tokens, generations, or running generations. */
 export type LimitMetric = "cost" | "tokens" | "generations" | "concurrent";
 
+/** What a limit can be set on. An alert counts cost as well, and never refuses a call. */
+export type SetMetric = LimitMetric | "cost_alert";
+
 /** In UTC; weeks start on Monday. Empty for "concurrent". */
 export type LimitWindow = "" | "minute" | "hour" | "day" | "week" | "month" | "total";
 
 /** A limit as its owner sets it. */
 export type LimitToSet = {
-  readonly metric: LimitMetric;
+  readonly metric: SetMetric;
   readonly window: LimitWindow;
   readonly amount: bigint;
   /** Empty for all models. */
@@ -15,3 +18,11 @@ export type LimitToSet = {
   readonly perUser: boolean;
   readonly temporary: { readonly amount: bigint; readonly until: Date } | undefined;
 };
+
+/** The windows of alerts: shorter ones write no events. */
+export const ALERT_WINDOWS: readonly string[] = ["day", "week", "month", "total"] satisfies LimitWindow[];
+
+/** Whether amounts of the metric are micros. */
+export function countsCost(metric: string): boolean {
+  return metric === "cost" || metric === "cost_alert";
+}

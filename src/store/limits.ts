@@ -1,6 +1,6 @@
 import type { Ids } from "../domain/ids.ts";
 import { LANE_COUNT, type Lane, laneOfId } from "../domain/lane.ts";
-import type { LimitMetric, LimitToSet, LimitWindow } from "../domain/limit.ts";
+import type { LimitToSet, LimitWindow, SetMetric } from "../domain/limit.ts";
 import type { Cells } from "./driver/cells.ts";
 import { actionJson, type OperatorAction } from "./operator-log.ts";
 
@@ -13,7 +13,7 @@ export type LimitRow = {
   /** The account or key whose calls are counted; the name of the plan if none is. */
   subject_id: string;
   /** Also "requests" and "active_keys" of a key. */
-  metric: LimitMetric | "requests" | "active_keys";
+  metric: SetMetric | "requests" | "active_keys";
   period: LimitWindow;
   amount: bigint;
   model: string;

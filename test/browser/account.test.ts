@@ -783,6 +783,27 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
         ["cost", 25_000_000n],
         ["tokens", 2_000n],
       ]);
+      await button("Set limit").click();
+      await dialog().getByLabel("Window").selectOption("hour");
+      await dialog().getByLabel("What is limited").selectOption("cost_alert");
+      await dialog().getByText("Refuses no call").waitFor();
+      expect(await dialog().getByLabel("Window").locator("option").allInnerTexts()).toEqual([
+        "Each day",
+        "Each week, from Monday",
+        "Each month",
+        "In total",
+      ]);
+      await dialog().getByLabel("Amount", { exact: true }).fill("40.50");
+      expect(await violations(page)).toEqual([]);
+      await inDialog("Set limit").click();
+      await see("Alert on cost per month");
+      await see("$40.50 left");
+      expect(await ownLimits()).toContainEqual(
+        expect.objectContaining({ metric: "cost_alert", window: "month", amount: 40_500_000n }),
+      );
+      await button("Remove Alert on cost per month").click();
+      await inDialog("Remove limit").click();
+      await page.getByText("$40.50 left").waitFor({ state: "detached" });
       await button("Remove Cost per month").click();
       await inDialog("Remove limit").click();
       await page.getByText("$25.00 left").waitFor({ state: "detached" });

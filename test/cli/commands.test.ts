@@ -537,6 +537,8 @@ describe("plans, keys and their limits", () => {
       "cost/month=25.00",
       "--limit",
       "tokens/minute=5000,model=vx-sandbox-small,per=user",
+      "--limit",
+      "cost_alert/week=12.50",
     ];
     const { api_key: key } = await json(
       "keys",
@@ -551,6 +553,7 @@ describe("plans, keys and their limits", () => {
       models: ["vx-sandbox-small", "vx-sandbox-large"],
       limits: [
         { metric: "cost", window: "month", amount: 25_000_000, model: "", per: "" },
+        { metric: "cost_alert", window: "week", amount: 12_500_000 },
         { metric: "tokens", window: "minute", amount: 5000, model: "vx-sandbox-small", per: "user" },
       ],
     });
@@ -769,6 +772,12 @@ describe("limits", () => {
     });
     const { stdout } = await run("limits", "list", "--account", account);
     expect(stdout).toMatch(/cost +month .*\$25\.00 +\$50\.00 until 2130-01-31.*\$0\.00 +\$0\.00 +\$50\.00/);
+    const alert = ["--account", account, "--metric", "cost_alert", "--window", "day", "--amount", "4.5"];
+    expect((await run("limits", "set", ...alert)).stdout).toMatch(/cost_alert +day .*\$4\.50/);
+    refused(await run("limits", "set", ...alert, "--window", "hour"), /limit\.window: must be day/);
+    const { limits } = await json("limits", "list", "--account", account);
+    const { id } = limits.find(({ metric }: { metric: string }) => metric === "cost_alert");
+    expect(await json("limits", "remove", id, "--account", account)).toEqual({});
     expect(await json("limits", "remove", limit.id, "--account", account)).toEqual({});
     refused(await run("limits", "remove", limit.id, "--account", account), /The owner has no such limit/);
     expect((await run("limits", "list", "--account", account)).stdout).toBe("There are no limits.\n");

@@ -2,9 +2,12 @@ import { MODEL } from "./settings.ts";
 
 export const METRICS = ["cost", "tokens", "generations", "concurrent"] as const;
 
+/** What limits count that refuse calls. */
+export type Metric = (typeof METRICS)[number];
+
 /** A limit as the APIs take it. */
 export type LimitSpec = {
-  readonly metric: (typeof METRICS)[number];
+  readonly metric: Metric | "cost_alert";
   readonly window?: "minute" | "hour" | "day" | "week" | "month" | "total";
   readonly model?: string;
   readonly per?: "user";
@@ -31,6 +34,8 @@ export const RICH_ACCOUNT_LIMITS: readonly LimitSpec[] = [
   { metric: "cost", window: "month", amount: NEVER },
   { metric: "generations", window: "week", amount: NEVER },
   { metric: "cost", window: "total", per: "user", amount: NEVER },
+  // Calls go on when it is used up.
+  { metric: "cost_alert", window: "day", amount: 1_000 },
 ];
 export const RICH_KEY_LIMITS: readonly LimitSpec[] = [
   { metric: "concurrent", model: MODEL.id, amount: NEVER },

@@ -247,8 +247,8 @@ export declare type BalanceDepletedEvent = Message<"vx.v1.BalanceDepletedEvent">
 export declare const BalanceDepletedEventSchema: GenMessage<BalanceDepletedEvent>;
 
 /**
- * The data of the event "limit.threshold": a charge took a limit of cost or tokens to 80 or 100 % of its amount. Only for windows of a
- * day or longer.
+ * The data of the event "limit.threshold": a charge took a limit of cost or tokens, or an alert, to 80 or 100 % of its amount. Only for
+ * windows of a day or longer.
  *
  * @generated from message vx.v1.LimitThresholdEvent
  */

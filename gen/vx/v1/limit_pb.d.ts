@@ -26,7 +26,8 @@ export declare type Limit = Message<"vx.v1.Limit"> & {
 
   /**
    * The quantity that the limit counts: "cost" (in micros), "tokens" (input and output), "generations", or "concurrent"
-   * (running generations). In responses also "requests" (the requests per minute) and "active_keys".
+   * (running generations). "cost_alert" counts the cost of charges and never refuses a call: it only writes the event "limit.threshold",
+   * so that its window is "day", "week", "month" or "total". In responses also "requests" (the requests per minute) and "active_keys".
    *
    * @generated from field: string metric = 2;
    */

@@ -134,6 +134,60 @@ describe("the balance", () => {
     ]);
   });
 
+  test("an alert refuses no call, holds nothing, and is one event at 80 and at 100 % of its amount", async () => {
+    const key = await metered.payer(10_000n);
+    const owner = { case: "accountId", value: key.accountId } as const;
+    const alerts = () => eventsOf(key, "?types=limit.threshold");
+    const listed = async () => {
+      const { limits } = await metered.operator.listLimits({ owner });
+      return limits.map(({ metric, spent, held, remaining }) => ({ metric, spent, held, remaining }));
+    };
+    await generate(key.secret);
+    const spent = 10_000n - BigInt((await metered.account(key)).balance);
+    const limit = { metric: "cost_alert", window: "month", amount: 3n * spent - 1n };
+    await metered.operator.setLimit({ owner, limit });
+    await metered.operator.setLimit({ owner, limit: { ...limit, metric: "cost", amount: 5_000n } });
+    expect(await listed()).toMatchObject([
+      { metric: "cost" },
+      { spent, held: 0n, remaining: 2n * spent - 1n },
+    ]);
+    await generate(key.secret);
+    expect(await alerts()).toEqual([]);
+    // The alert does not cover the next call.
+    expect((await generate(key.secret)).status).toBe(200);
+    expect(await alerts()).toMatchObject([
+      { data: { percent: 80, limit: { metric: "cost_alert", window: "month", spent: Number(3n * spent) } } },
+      { data: { percent: 100, limit: { metric: "cost_alert", window: "month", spent: Number(3n * spent) } } },
+    ]);
+    expect((await generate(key.secret)).status).toBe(200);
+    expect(await alerts()).toHaveLength(2);
+    expect((await listed())[1]).toEqual({ metric: "cost_alert", spent: 4n * spent, held: 0n, remaining: 0n });
+    const { held } = await metered.account(key);
+    expect(held).toBe(0);
+  });
+
+  test("an alert of a key counts its calls, and needs a window of a day or longer and an amount", async () => {
+    const key = await metered.payer(10_000n);
+    const create = (limit: object) => send(key.secret, "POST", "/v1/keys", { name: "own", limits: [limit] });
+    const alert = { metric: "cost_alert", window: "day", amount: 1 };
+    for (const [limit, param] of [
+      [{ ...alert, window: "hour" }, "limits[0].window"],
+      [{ ...alert, window: "" }, "limits[0].window"],
+      [{ ...alert, amount: 0 }, "limits[0].amount"],
+    ] as const)
+      expect(await create(limit)).toMatchObject({ status: 400, body: { error: { param } } });
+    const { status, body } = await create(alert);
+    expect(status).toBe(200);
+    const { secret } = body as { secret: string };
+    expect((await generate(key.secret)).status).toBe(200);
+    expect(await eventsOf(key, "?types=limit.threshold")).toEqual([]);
+    expect((await generate(secret)).status).toBe(200);
+    expect(await eventsOf(key, "?types=limit.threshold")).toMatchObject([
+      { data: { percent: 80, limit: { owner: "key" } } },
+      { data: { percent: 100, limit: { owner: "key" } } },
+    ]);
+  });
+
   test("a refusal without running calls is one event per hour, over both servers", async () => {
     const key = await metered.payer(HELD_MICROS - 40n);
     const { url = "" } = metered.apps[1] ?? {};

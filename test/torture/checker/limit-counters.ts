@@ -21,14 +21,14 @@ export async function checkCounters(owner: postgres.Sql): Promise<Violation[]> {
     ) c
     JOIN limits l ON l.lane IN (c.lane, 1024) AND l.id = c.limit_id
     CROSS JOIN LATERAL (
-      SELECT CASE WHEN l.owner_id IN (SELECT k.id FROM keys k WHERE k.name = ${CHANGING_KEY}) THEN NULL
+      SELECT CASE WHEN l.metric = 'cost_alert' OR l.owner_id IN (SELECT k.id FROM keys k WHERE k.name = ${CHANGING_KEY}) THEN NULL
              ELSE greatest(l.amount, l.temporary_amount) END AS amount
     ) a
     CROSS JOIN LATERAL (
       SELECT CASE WHEN isfinite(c.window_end) THEN c.window_end - ('1 ' || l.period)::interval ELSE '-infinity' END AS start
     ) w
     CROSS JOIN LATERAL (
-      SELECT coalesce(sum(CASE l.metric WHEN 'cost' THEN -e.amount_micros WHEN 'tokens'
+      SELECT coalesce(sum(CASE l.metric WHEN 'cost' THEN -e.amount_micros WHEN 'cost_alert' THEN -e.amount_micros WHEN 'tokens'
           THEN e.input + e.cached_input + e.cache_write + e.output + e.reasoning WHEN 'generations' THEN 1 ELSE 0 END), 0) AS spent
       FROM ledger e
       WHERE e.lane = c.lane AND e.account_id = c.account_id AND e.kind = 'generation' AND l.model IN ('', e.model)

@@ -1,5 +1,5 @@
 import { type Entry, isGeneration, isRefusal, isReply } from "../history.ts";
-import { type LimitSpec, METRICS } from "../limits.ts";
+import { METRICS, type Metric } from "../limits.ts";
 import { maxInputTokens } from "../settings.ts";
 import { priceOf } from "../tenants.ts";
 import { promptOf } from "../upstream.ts";
@@ -58,7 +58,7 @@ function problemWith(facts: Facts, entry: Entry, refusal: Refusal): string | und
     BigInt(refusal.needed),
   ];
   if (used + needed <= amount) return "the call fits";
-  const most = mostOf(entry)[refusal.metric as LimitSpec["metric"]];
+  const most = mostOf(entry)[refusal.metric as Metric];
   if (needed > most) return `the call needs at most ${most}`;
   // What a failed primary had committed is not known.
   if (facts.lostCommits || facts.splitBrain) return undefined;
@@ -121,7 +121,7 @@ function isCounted(
 
 /** The most that the other call can have held, or what it used if it was settled before the refused call began. */
 function useOf(facts: Facts, other: Entry, { sentAt }: Entry, { metric }: Refusal): bigint {
-  const name = metric as LimitSpec["metric"];
+  const name = metric as Metric;
   const isSettled = other.endedAt < sentAt && isReply(other);
   const isReleased = facts.isCalm && other.endedAt + RELEASED_MS < sentAt;
   if (!isSettled && !isReleased) return mostOf(other)[name];
@@ -136,7 +136,7 @@ function useOf(facts: Facts, other: Entry, { sentAt }: Entry, { metric }: Refusa
 }
 
 /** What the hold of a call needs at most. */
-function mostOf({ op, reply, maxTokens = 0 }: Entry): Record<LimitSpec["metric"], bigint> {
+function mostOf({ op, reply, maxTokens = 0 }: Entry): Record<Metric, bigint> {
   const input = reply ? maxInputTokens(Buffer.byteLength(promptOf(op, reply))) : 0n;
   const output = BigInt(maxTokens);
   return { concurrent: 1n, generations: 1n, tokens: input + output, cost: priceOf(input, output) };

@@ -100,7 +100,7 @@ class ListKeysInput(TypedDict, total=False):
 
 class LimitInput(TypedDict, total=False):
     id: str
-    metric: Required[Literal["cost", "tokens", "generations", "concurrent"]]
+    metric: Required[Literal["cost", "tokens", "generations", "concurrent", "cost_alert"]]
     window: Literal["minute", "hour", "day", "week", "month", "total"]
     amount: int
     model: str

@@ -46,7 +46,7 @@ BEGIN
            h.held AS expected_held
     FROM counters c
     CROSS JOIN LATERAL (
-      SELECT coalesce(sum(CASE c.metric WHEN 'cost' THEN u.cost_micros WHEN 'generations' THEN u.requests
+      SELECT coalesce(sum(CASE c.metric WHEN 'cost' THEN u.cost_micros WHEN 'cost_alert' THEN u.cost_micros WHEN 'generations' THEN u.requests
                ELSE u.input + u.cached_input + u.cache_write + u.output + u.reasoning END), 0) AS spent
       FROM usage_quarters u
       WHERE NOT c.is_read AND u.lane = p_lane AND u.account_id = c.account_id AND (c.model = '' OR u.model = c.model)
@@ -57,7 +57,7 @@ BEGIN
           SELECT 1 FROM keys k WHERE k.lane = p_lane AND k.id = u.key_id AND c.subject_id = ANY (k.ancestors)))
     ) x
     CROSS JOIN LATERAL (
-      SELECT coalesce(sum(CASE c.metric WHEN 'cost' THEN -e.amount_micros WHEN 'generations' THEN 1
+      SELECT coalesce(sum(CASE c.metric WHEN 'cost' THEN -e.amount_micros WHEN 'cost_alert' THEN -e.amount_micros WHEN 'generations' THEN 1
                ELSE e.input::bigint + e.cached_input + e.cache_write + e.output + e.reasoning END), 0) AS spent
       FROM ledger e
       WHERE c.is_read AND e.lane = p_lane AND e.account_id = c.account_id AND e.seq >= c.first_seq AND e.kind = 'generation'

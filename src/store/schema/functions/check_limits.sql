@@ -33,7 +33,8 @@ BEGIN
     v_needs := NULL;
     v_applies := false;
     FOR i IN 1..cardinality(v_held) LOOP
-      IF c.models[i] NOT IN ('', p_model) OR (c.per_users[i] AND c.user_id = '' AND p_user <> '') THEN
+      -- An alert only counts charges.
+      IF c.metrics[i] = 'cost_alert' OR c.models[i] NOT IN ('', p_model) OR (c.per_users[i] AND c.user_id = '' AND p_user <> '') THEN
         v_needs := array_append(v_needs, NULL::bigint);
         CONTINUE;
       END IF;

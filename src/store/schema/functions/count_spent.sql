@@ -13,7 +13,7 @@ BEGIN
     FROM accounts a WHERE a.lane = p_lane AND a.id = p_account_id;
   v_sums := ARRAY(
     SELECT ROW(l.id, CASE WHEN l.per_user THEN u.user_id ELSE '' END,
-      sum(CASE l.metric WHEN 'cost' THEN u.cost_micros WHEN 'generations' THEN u.requests
+      sum(CASE l.metric WHEN 'cost' THEN u.cost_micros WHEN 'cost_alert' THEN u.cost_micros WHEN 'generations' THEN u.requests
         ELSE u.input + u.cached_input + u.cache_write + u.output + u.reasoning END))::spent_sum
     FROM limits l
     CROSS JOIN LATERAL (SELECT window_start(l.period, v_at) AS start) w

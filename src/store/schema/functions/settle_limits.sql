@@ -72,8 +72,8 @@ BEGIN
         CONTINUE;
       END IF;
       v_is_changed := true;
-      v_spent[i] := v_spent[i] + CASE c.metrics[i] WHEN 'cost' THEN p_cost WHEN 'tokens' THEN p_tokens
-        WHEN 'generations' THEN 1 ELSE 0 END;
+      v_spent[i] := v_spent[i] + CASE c.metrics[i] WHEN 'cost' THEN p_cost WHEN 'cost_alert' THEN p_cost
+        WHEN 'tokens' THEN p_tokens WHEN 'generations' THEN 1 ELSE 0 END;
       IF c.spent[i] < c.amounts[i] AND v_spent[i] * 5 >= c.amounts[i] * 4 THEN
         PERFORM write_limit_events(p_lane, p_account_id, p_user, c, i, v_spent[i]);
       END IF;

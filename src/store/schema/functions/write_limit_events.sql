@@ -8,7 +8,7 @@ AS $$
 DECLARE
   v_amount constant bigint := p_counter.amounts[p_i];
 BEGIN
-  IF p_counter.metrics[p_i] IN ('cost', 'tokens') AND p_counter.periods[p_i] IN ('day', 'week', 'month', 'total') THEN
+  IF p_counter.metrics[p_i] IN ('cost', 'cost_alert', 'tokens') AND p_counter.periods[p_i] IN ('day', 'week', 'month', 'total') THEN
     PERFORM write_event(p_lane, p_account_id, 'limit.threshold', jsonb_build_object('percent', t.percent,
       'user', CASE WHEN p_counter.user_id IN ('', '(other)') THEN p_counter.user_id ELSE p_user END, 'limit', jsonb_build_object('id', p_counter.limit_ids[p_i],
         'metric', p_counter.metrics[p_i], 'window', p_counter.periods[p_i], 'amount', v_amount,

@@ -246,9 +246,11 @@ CREATE TABLE limits (
   is_of_operator boolean NOT NULL,
   PRIMARY KEY (lane, id),
   CONSTRAINT limit_once UNIQUE (lane, owner_id, metric, period, model, per_user),
-  CONSTRAINT limit_metric_known CHECK (metric IN ('cost', 'tokens', 'generations', 'concurrent')),
+  CONSTRAINT limit_metric_known CHECK (metric IN ('cost', 'tokens', 'generations', 'concurrent', 'cost_alert')),
   CONSTRAINT limit_period_known CHECK (period IN ('', 'minute', 'hour', 'day', 'week', 'month', 'total')),
   CONSTRAINT only_concurrent_without_period CHECK ((period = '') = (metric = 'concurrent')),
+  -- Others would write no events.
+  CONSTRAINT alert_has_long_period CHECK (metric <> 'cost_alert' OR period IN ('day', 'week', 'month', 'total')),
   -- Below 2^53, so that every JSON reader gets the exact number.
   CONSTRAINT limit_amount_in_range CHECK (amount BETWEEN 0 AND 9000000000000000),
   CONSTRAINT temporary_amount_raises CHECK (temporary_amount BETWEEN amount AND 9000000000000000),

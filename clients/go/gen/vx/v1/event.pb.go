@@ -464,8 +464,8 @@ func (x *BalanceDepletedEvent) GetRequiredMicros() int64 {
 	return 0
 }
 
-// The data of the event "limit.threshold": a charge took a limit of cost or tokens to 80 or 100 % of its amount. Only for windows of a
-// day or longer.
+// The data of the event "limit.threshold": a charge took a limit of cost or tokens, or an alert, to 80 or 100 % of its amount. Only for
+// windows of a day or longer.
 type LimitThresholdEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The limit with its current `amount` and `spent`. `held` and `remaining` are not set.

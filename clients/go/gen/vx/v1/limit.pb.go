@@ -28,7 +28,8 @@ type Limit struct {
 	// The id of the limit: "lim_…". Set by the server; empty for the requests per minute and the active keys.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// The quantity that the limit counts: "cost" (in micros), "tokens" (input and output), "generations", or "concurrent"
-	// (running generations). In responses also "requests" (the requests per minute) and "active_keys".
+	// (running generations). "cost_alert" counts the cost of charges and never refuses a call: it only writes the event "limit.threshold",
+	// so that its window is "day", "week", "month" or "total". In responses also "requests" (the requests per minute) and "active_keys".
 	Metric string `protobuf:"bytes,2,opt,name=metric,proto3" json:"metric,omitempty"`
 	// The window in which the amount can be used, in UTC. A week starts on Monday, "total" never ends. Empty for "concurrent".
 	Window string `protobuf:"bytes,3,opt,name=window,proto3" json:"window,omitempty"`

@@ -259,8 +259,8 @@ export const BalanceDepletedEventSchema: GenMessage<BalanceDepletedEvent> = /*@_
   messageDesc(file_vx_v1_event, 6);
 
 /**
- * The data of the event "limit.threshold": a charge took a limit of cost or tokens to 80 or 100 % of its amount. Only for windows of a
- * day or longer.
+ * The data of the event "limit.threshold": a charge took a limit of cost or tokens, or an alert, to 80 or 100 % of its amount. Only for
+ * windows of a day or longer.
  *
  * @generated from message vx.v1.LimitThresholdEvent
  */
