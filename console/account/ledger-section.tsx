@@ -1,9 +1,10 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { LedgerEntry } from "../../gen/vx/v1/ledger_pb.js";
 import { PageHeader } from "../shared/frame.tsx";
-import { LedgerDownload, PAGE_SIZE } from "../shared/ledger-download.tsx";
+import { LedgerDownload } from "../shared/ledger-download.tsx";
 import { filterOf, requestOf } from "../shared/ledger-filters.tsx";
 import { LedgerList } from "../shared/ledger-list.tsx";
+import { PAGE_SIZE } from "../shared/list-download.tsx";
 import { numberText } from "../shared/money.tsx";
 import { hrefOf } from "../shared/use-route.ts";
 import type { Viewer } from "./viewer.ts";

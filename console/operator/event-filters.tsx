@@ -1,9 +1,9 @@
 import { AccountService } from "../../gen/vx/account/v1/account_pb.js";
 import { AdminService } from "../../gen/vx/admin/v1/admin_pb.js";
 import { DayFilters, type FilterValues, filterValuesOf, SelectFilter } from "../shared/filter-fields.tsx";
+import { changesOf, methodOptions } from "../shared/method-text.ts";
 import { useQuery } from "../shared/use-query.ts";
 import { AccountFilter } from "./account-filter.tsx";
-import { methodText } from "./event-text.ts";
 import { useApi } from "./operator-session.ts";
 
 const NAMES = ["actor", "method", "target", "account", "from", "to"] as const;
@@ -14,16 +14,7 @@ export function eventFilterOf(params: URLSearchParams): EventFilter {
   return filterValuesOf(params, NAMES);
 }
 
-/** The methods that change something are in the log. */
-const METHODS = [
-  ...new Set(
-    [...AdminService.methods, ...AccountService.methods]
-      .map(({ name }) => name)
-      .filter((name) => !/^(Get|List|Search|Audit|Export|Watch|EndSession)/.test(name)),
-  ),
-  "SignIn",
-  "SignOut",
-].map((name): Option => [name, methodText(name)]);
+const METHODS = methodOptions([...changesOf([AdminService, AccountService]), "SignIn", "SignOut"]);
 
 type Option = readonly [value: string, text: string];
 
@@ -41,11 +32,7 @@ export function EventFilters({ filter }: { readonly filter: EventFilter }) {
   return (
     <fieldset class="filters filters-wide">
       <legend class="hidden">Filters</legend>
-      <SelectFilter
-        {...filterOf("method")}
-        label="Action"
-        options={[["", "All actions"], ...METHODS.toSorted(byText)]}
-      />
+      <SelectFilter {...filterOf("method")} label="Action" options={[["", "All actions"], ...METHODS]} />
       <SelectFilter
         {...filterOf("actor")}
         label="Operator"
@@ -79,8 +66,4 @@ function useChoices(accountId: string) {
     [accountId],
   );
   return data ?? { operators: [], targets: [] };
-}
-
-function byText([, one]: Option, [, other]: Option): number {
-  return one.localeCompare(other);
 }

@@ -1,4 +1,4 @@
-import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { useState } from "preact/hooks";
 import type { OperatorEvent } from "../../gen/vx/admin/v1/admin_pb.js";
 import { type Column, PagedTable } from "../shared/data-table.tsx";
@@ -6,6 +6,7 @@ import { startOfDay } from "../shared/days.ts";
 import { detailText } from "../shared/detail-text.ts";
 import { Detail, Details, IdDetail } from "../shared/details.tsx";
 import { Dialog } from "../shared/dialog.tsx";
+import { ListDownload, PAGE_SIZE } from "../shared/list-download.tsx";
 import { Badge, EmptyState } from "../shared/states.tsx";
 import { longTimeText, Time, ZoneNote } from "../shared/time.tsx";
 import { usePages } from "../shared/use-pages.ts";
@@ -14,6 +15,17 @@ import type { EventFilter } from "./event-filters.tsx";
 import { eventText } from "./event-text.ts";
 import { accountHref, targetHref } from "./links.ts";
 import { useApi } from "./operator-session.ts";
+
+/** Saves all changes that match the filters as CSV. */
+export function EventDownload({ filter }: { readonly filter: EventFilter }) {
+  const api = useApi();
+  const load = async (pageToken: string, options: { readonly signal: AbortSignal }) => {
+    const request = { ...requestOf(filter), pageToken, pageSize: PAGE_SIZE };
+    const page = await api.listOperatorEvents(request, options);
+    return { rows: page.events, nextPageToken: page.nextPageToken };
+  };
+  return <ListDownload file={{ name: "the log", fileName: "log", header: HEADER, cellsOf, load }} />;
+}
 
 /** The changes that operators made, and those that were refused. */
 export function EventList({ filter }: { readonly filter: EventFilter }) {
@@ -134,4 +146,36 @@ function EventDialog({ event, onClose }: EventDialogProps) {
       </Details>
     </Dialog>
   );
+}
+
+const HEADER = [
+  "created_at",
+  "actor_id",
+  "actor_name",
+  "method",
+  "target",
+  "account_id",
+  "account_name",
+  "outcome",
+  "reason",
+  "details",
+  "request_id",
+  "id",
+];
+
+function cellsOf(event: OperatorEvent): readonly string[] {
+  return [
+    event.createdAt ? timestampDate(event.createdAt).toISOString() : "",
+    event.actorId,
+    event.actorName,
+    event.method,
+    event.target,
+    event.accountId,
+    event.accountName,
+    event.outcome,
+    event.reason,
+    JSON.stringify(event.details),
+    event.requestId,
+    event.id,
+  ];
 }

@@ -1,5 +1,6 @@
 import type { OperatorEvent } from "../../gen/vx/admin/v1/admin_pb.js";
 import { listText } from "../shared/detail-text.ts";
+import { methodWords } from "../shared/method-text.ts";
 import { moneyText, numberText } from "../shared/money.tsx";
 
 /** What a method did, and what a refused call of it tried. */
@@ -68,24 +69,11 @@ const OF_ACCOUNT: ReadonlySet<string> = new Set([
   "RemoveMember",
 ]);
 
-type Method = Pick<OperatorEvent, "method">;
-
 /** "Credited Bäckerei Nord $25.00" */
 export function eventText(event: OperatorEvent): string {
-  const [done, tried] = VERBS[event.method] ?? [wordsOf(event), wordsOf(event)];
+  const [done, tried] = VERBS[event.method] ?? [methodWords(event.method), methodWords(event.method)];
   const verb = event.outcome === "ok" ? done : `Tried to ${tried}`;
   return [verb, objectOf(event), newValueOf(event)].filter((text) => text !== "").join(" ");
-}
-
-/** "Credit account", "Set plan" */
-export function methodText(method: string): string {
-  const words = wordsOf({ method: method.replace(/^Put/, "Set") });
-  return words.charAt(0).toUpperCase() + words.slice(1);
-}
-
-/** "credit account" */
-function wordsOf({ method }: Method): string {
-  return method.replaceAll(/\B[A-Z]/g, (letter) => ` ${letter}`).toLowerCase();
 }
 
 /** The account, or the key, plan or operator. Names are those of now. */

@@ -39,6 +39,7 @@ import { limitChangeOf, limitToSet } from "./limit-service.ts";
 import { createInvitation, removeMember, viewInvitation, viewMember } from "./manage-members.ts";
 import { modelService } from "./model-service.ts";
 import { actionOf, type Change, makeLoggedChange } from "./operator-action.ts";
+import { dateOf } from "./request-values.ts";
 import { statementService } from "./statement-service.ts";
 import { detailsOfAutoTopUp, topUpService } from "./top-up-service.ts";
 import { usageService } from "./usage/service.ts";
@@ -132,7 +133,10 @@ export const accountPageService = defineService<typeof AccountService, PageDeps>
     return {};
   },
   listActivity: async ({ database }, request, { key: { accountId } }) => {
-    const filter = { actorId: "", method: "", target: "", accountId, from: undefined, to: undefined };
+    const { personId: actorId, method } = request;
+    const from = dateOf("from", request.from);
+    const to = dateOf("to", request.to);
+    const filter = { actorId, method, target: "", accountId, from, to };
     const [{ rows, nextPageToken }, members] = await Promise.all([
       listOperatorEvents(database, filter, readPage("activity", request, [accountId])),
       listMembers(database, accountId),

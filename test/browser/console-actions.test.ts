@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { chromiumPath } from "../support/browser.ts";
 import { createTestAccount, operatorOf } from "../support/fixtures.ts";
@@ -319,6 +320,19 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
     await page.getByRole("button", { name: change }).first().click();
     await page.getByRole("dialog", { name: change }).getByText("because of Edit tiny").waitFor();
     await page.keyboard.press("Escape");
+    // A browser without a window has no dialog to choose a file.
+    await page.evaluate("delete globalThis.showSaveFilePicker");
+    await page.getByRole("button", { name: "Download CSV" }).click();
+    const downloads = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Download", exact: true }).click();
+    const saved = readFileSync(await (await downloads).path(), "utf8")
+      .trim()
+      .split("\r\n");
+    expect(saved).toEqual([
+      expect.stringMatching(/^created_at,actor_id,.*,id$/),
+      expect.stringMatching(/T[\d:.]+Z,break-glass,.*,PutPlan,tiny,.*,ok,because of Edit tiny,/),
+      expect.stringMatching(/,PutPlan,tiny,/),
+    ]);
     await page.getByLabel("Action", { exact: true }).selectOption("");
     await page.getByLabel("Object", { exact: true }).selectOption({ label: "Operator ada" });
     await expect

@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { promisify } from "node:util";
 import type { BrowserContext, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
@@ -301,6 +302,27 @@ describe.skipIf(!chromiumPath)("the customer page of a person", () => {
     // Of a usual length, in one line.
     expect((await page.locator(".address").first().boundingBox())?.height).toBeLessThan(30);
     await expectLooks();
+    await page.getByLabel("Action").selectOption("SetMemberRole");
+    await page.getByText("Remove member", { exact: true }).waitFor({ state: "hidden" });
+    await page.getByLabel("Person").selectOption("boss@example.com");
+    await page.getByLabel("From").fill("2026-01-01");
+    expect(new URL(page.url()).hash).toMatch(
+      /^#\/activity\?method=SetMemberRole&person=usr_\w{26}&from=2026-01-01$/,
+    );
+    await expect.poll(() => page.getByRole("row").count()).toBe(2);
+    await expectLooks();
+    await page.evaluate("delete globalThis.showSaveFilePicker");
+    await button("Download CSV").press("Enter");
+    expect(await violations(page)).toEqual([]);
+    const [saved] = await Promise.all([page.waitForEvent("download"), inDialog("Download").press("Enter")]);
+    expect(saved.suggestedFilename()).toBe("activity.csv");
+    expect(readFileSync(await saved.path(), "utf8")).toMatch(
+      /^created_at,email,person_id,method,target,outcome,details\r\n[\d-]+T[\d:.]+Z,boss@example\.com,usr_\w{26},SetMemberRole,usr_\w{26},ok,"\{""role"":""billing""\}"\r\n$/,
+    );
+    await page.getByLabel("Until").fill("2026-01-02");
+    await see("No activity matches the filters");
+    await page.getByRole("link", { name: "Show all activity" }).click();
+    await see("Remove member");
     await open("#/events");
     await see("A member was removed or left");
     await see("A person joined with the role “developer”");

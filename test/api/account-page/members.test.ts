@@ -1,5 +1,9 @@
+import type { JsonObject } from "@bufbuild/protobuf";
 import { describe, expect, test, vi } from "vitest";
+import { ACTIVITY_METHODS } from "../../../console/account/activity-methods.ts";
+import { changesOf } from "../../../console/shared/method-text.ts";
 import { AccountService } from "../../../gen/vx/account/v1/account_pb.js";
+import { AdminService } from "../../../gen/vx/admin/v1/admin_pb.js";
 import { coversRole, type MemberRole } from "../../../src/domain/member.ts";
 import { policyOf } from "../../../src/rules/policy.ts";
 import { Customer, tokenOf, useCustomerApp } from "../../support/customer.ts";
@@ -190,6 +194,47 @@ describe("members", () => {
     expect(
       JSON.stringify(log, (_, value) => (typeof value === "bigint" ? String(value) : value)),
     ).not.toContain("@example.com");
+  });
+
+  test("the activity is filtered by person, method and time, within the account", async () => {
+    const { customer: owner, accountId } = await newOwner();
+    const other = await newOwner();
+    const member = await join(owner, accountId, "developer");
+    await owner.do("RenameAccount", { name: "one" }, accountId);
+    const [renamed] = (await owner.do("ListActivity", { pageSize: 1 }, accountId)).activity as JsonObject[];
+    const at = String(renamed?.createdAt);
+    await owner.do("RenameAccount", { name: "two" }, accountId);
+    await member.do("CreatePlaygroundKey", {}, accountId);
+    const methodsOf = async (filter: JsonObject) => {
+      const { activity = [] } = await owner.do("ListActivity", filter, accountId);
+      return (activity as JsonObject[]).map(({ method }) => method);
+    };
+    const both = ["RenameAccount", "RenameAccount"];
+    expect(await methodsOf({ personId: await idOf(member) })).toEqual([
+      "CreatePlaygroundKey",
+      "AcceptInvitation",
+    ]);
+    expect(await methodsOf({ method: "RenameAccount" })).toEqual(both);
+    expect(await methodsOf({ method: "RenameAccount", personId: await idOf(member) })).toEqual([]);
+    expect(await methodsOf({ from: at })).toEqual(["CreatePlaygroundKey", ...both]);
+    expect((await methodsOf({ to: at })).slice(0, 2)).toEqual(["AcceptInvitation", "CreateInvitation"]);
+    expect(await methodsOf({ personId: await idOf(other.customer) })).toEqual([]);
+    // The next page has the same filter.
+    const first = await owner.do("ListActivity", { method: "RenameAccount", pageSize: 1 }, accountId);
+    const next = { method: "RenameAccount", pageSize: 1, pageToken: first.nextPageToken ?? "" };
+    expect(await methodsOf(next)).toEqual(["RenameAccount"]);
+    for (const wrong of [{ personId: "server" }, { method: "a'b" }, { from: "9999-12-31T23:59:60Z" }])
+      expect(await owner.fail("ListActivity", wrong, accountId)).toMatch(/^400 /);
+  });
+
+  test("the page filters the activity by each method that changes an account", () => {
+    const ofOperators = AdminService.methods.filter(({ input }) =>
+      input.fields.some(({ name }) => name === "account_id" || name === "key_id"),
+    );
+    const changes = changesOf([AccountService, { methods: ofOperators }]);
+    expect(ACTIVITY_METHODS.map(([method]) => method)).toEqual(expect.arrayContaining(changes));
+    const known = changesOf([AccountService, AdminService]);
+    expect(known).toEqual(expect.arrayContaining(ACTIVITY_METHODS.map(([method]) => method)));
   });
 
   test("the last owner stays, whoever asks, and two owners cannot remove each other at once", async () => {

@@ -731,7 +731,7 @@ export declare type RenameAccountResponse = Message<"vx.account.v1.RenameAccount
 export declare const RenameAccountResponseSchema: GenMessage<RenameAccountResponse>;
 
 /**
- * A page of the activity.
+ * Selects a page of the activity.
  *
  * @generated from message vx.account.v1.ListActivityRequest
  */
@@ -749,6 +749,34 @@ export declare type ListActivityRequest = Message<"vx.account.v1.ListActivityReq
    * @generated from field: string page_token = 2;
    */
   pageToken: string;
+
+  /**
+   * Only what this person changed: "usr_…". Empty for everyone.
+   *
+   * @generated from field: string person_id = 3;
+   */
+  personId: string;
+
+  /**
+   * Only this method, such as "CreateKey". Empty for all.
+   *
+   * @generated from field: string method = 4;
+   */
+  method: string;
+
+  /**
+   * The time of the first entry.
+   *
+   * @generated from field: google.protobuf.Timestamp from = 5;
+   */
+  from?: Timestamp | undefined;
+
+  /**
+   * The time after the last entry.
+   *
+   * @generated from field: google.protobuf.Timestamp to = 6;
+   */
+  to?: Timestamp | undefined;
 };
 
 /**
