@@ -7,6 +7,7 @@ import { FormDialog } from "../shared/form-dialog.tsx";
 import { PageHeader } from "../shared/frame.tsx";
 import { AMOUNT_HINT, amountOf, Money, moneyText } from "../shared/money.tsx";
 import { OwedNotice, PAYMENT_STATES } from "../shared/payments.tsx";
+import { problemOf } from "../shared/problem.ts";
 import { EmptyState } from "../shared/states.tsx";
 import { TextField } from "../shared/text-field.tsx";
 import { Time, ZoneNote } from "../shared/time.tsx";
@@ -39,6 +40,7 @@ export function PaymentsSection({ viewer, params }: PaymentsProps) {
         <Button onClick={pages.reload} disabled={pages.isLoading}>
           Refresh
         </Button>
+        {viewer.membership && <BillingPageButton viewer={viewer} />}
         <Action
           viewer={viewer}
           method="createTopUp"
@@ -82,6 +84,26 @@ export function PaymentsSection({ viewer, params }: PaymentsProps) {
         />
       )}
     </>
+  );
+}
+
+/** Leads to stored cards, the billing address and tax ids, which only the payment provider has. */
+function BillingPageButton({ viewer }: { readonly viewer: Viewer }) {
+  const toast = useToast();
+  const [isOpening, setOpening] = useState(false);
+  const open = async () => {
+    setOpening(true);
+    try {
+      openProviderPage(viewer, (await viewer.pageService.createBillingPage({})).url);
+    } catch (error) {
+      toast(problemOf(error).message);
+    }
+    setOpening(false);
+  };
+  return (
+    <Action viewer={viewer} method="createBillingPage" disabled={isOpening} onClick={() => void open()}>
+      Cards and tax ids
+    </Action>
   );
 }
 

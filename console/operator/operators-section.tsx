@@ -158,7 +158,7 @@ function columnsOf(
                 label={`Change role of ${operator.name}`}
                 onClick={() => onChangeRole(operator)}
               >
-                Change role
+                Role
               </ActionButton>
               <ActionButton
                 method="revokeOperator"

@@ -41,7 +41,7 @@ import { modelService } from "./model-service.ts";
 import { actionOf, type Change, makeLoggedChange } from "./operator-action.ts";
 import { dateOf } from "./request-values.ts";
 import { statementService } from "./statement-service.ts";
-import { detailsOfAutoTopUp, topUpService } from "./top-up-service.ts";
+import { createBillingPage, detailsOfAutoTopUp, topUpService } from "./top-up-service.ts";
 import { usageService } from "./usage/service.ts";
 import { viewLimit } from "./views.ts";
 import { webhookService } from "./webhook-service.ts";
@@ -223,6 +223,7 @@ export const accountPageService = defineService<typeof AccountService, PageDeps>
   putAutoTopUp: logged(topUpService.methods.putAutoTopUp, (request) => ({
     details: detailsOfAutoTopUp(request),
   })),
+  createBillingPage,
 
   getWebhook: webhookService.methods.getWebhook,
   listWebhooks: webhookService.methods.listWebhooks,

@@ -81,6 +81,10 @@ async function putAutoTopUp(deps: Deps, request: PutAutoTopUpRequest, call: ApiC
   return { autoTopup: viewAutoTopUp(row) };
 }
 
+export async function createBillingPage(deps: Deps, _request: unknown, call: ApiCall) {
+  return { url: await topUpsOf(deps).automatic.createBillingPage(call.key.accountId) };
+}
+
 export async function getAnyAutoTopUp(deps: Deps, request: GetAnyAutoTopUpRequest) {
   const accountId = await accountIdOf(deps.database, request.accountId);
   return { autoTopup: viewAutoTopUp(await topUpsOf(deps).automatic.get(accountId)) };

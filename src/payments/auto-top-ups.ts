@@ -99,6 +99,21 @@ export class AutoTopUps {
     return (await setAutoTopUpPage(database, accountId, created)).customer_id ?? created;
   }
 
+  /** A new page on which the customer manages stored payment methods, the billing address and tax ids. */
+  async createBillingPage(accountId: string): Promise<string> {
+    const { provider, returnUrl } = this.#options;
+    try {
+      return await provider.createBillingPage(await this.customerOf(accountId), returnUrl);
+    } catch (error) {
+      if (!(error instanceof ProviderError)) throw error;
+      throw new DomainError("unavailable", {
+        message:
+          "The payment provider did not create the page. Retry later, or ask the operator of this service.",
+        cause: error,
+      });
+    }
+  }
+
   /** Deletes the customer of an account at the provider. */
   async forget(accountId: string): Promise<void> {
     const { database, provider } = this.#options;

@@ -71,6 +71,8 @@ export type PaymentProvider = {
   createMethodPage(
     order: Pick<ChargeOrder, "accountId" | "customerId" | "currency"> & Pick<Order, "returnUrl">,
   ): Promise<{ readonly id: string; readonly url: string }>;
+  /** Creates a page on which the customer manages stored methods, the billing address and tax ids, and returns its address. */
+  createBillingPage(customerId: string, returnUrl: string): Promise<string>;
   /** Undefined if there is no such page. */
   lookUpMethodPage(id: string): Promise<MethodPage | undefined>;
   /** Creates a payment that is made only when it is confirmed, and returns its id. A repetition within a day returns the same one. */

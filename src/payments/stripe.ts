@@ -155,6 +155,13 @@ export class StripePayments implements PaymentProvider {
     return pageOf(session);
   }
 
+  async createBillingPage(customer: string, returnUrl: string): Promise<string> {
+    const { url } = await this.#request(({ billingPortal }) =>
+      billingPortal.sessions.create({ customer, return_url: returnUrl }),
+    );
+    return url;
+  }
+
   async lookUpMethodPage(id: string): Promise<MethodPage | undefined> {
     const page = await this.#find(({ checkout }) =>
       checkout.sessions.retrieve(id, { expand: ["setup_intent.payment_method"] }),

@@ -159,8 +159,8 @@ describe.skipIf(!chromiumPath)("a member", () => {
     browser = await openBrowser(profile.path);
     watched = await openWatchedPage(browser, [app.url, app.provider.issuer]);
     page = watched.page;
-    await browser.route("https://checkout.stripe.com/**", (route) =>
-      route.fulfill({ contentType: "text/html", body: "<!doctype html><title>Checkout</title>" }),
+    await browser.route(/^https:\/\/(checkout|billing)\.stripe\.com\//, (route) =>
+      route.fulfill({ contentType: "text/html", body: "<!doctype html><title>Stripe</title>" }),
     );
     await signUp("boss@example.com", "Works");
     const { accounts } = await operatorOf(app).listAccounts({ search: "boss@example.com" });
@@ -280,6 +280,28 @@ describe.skipIf(!chromiumPath)("a member", () => {
     await page.waitForURL(/^https:\/\/checkout\.stripe\.com\/c\/pay\/cs_test_/);
     await open("#/payments");
     await page.getByRole("link", { name: "Pay $25.00" }).waitFor();
+  });
+
+  test("with another role reads why it cannot manage cards", async () => {
+    await signInAs("developer");
+    await open("#/payments");
+    await button("Cards and tax ids").press("Enter");
+    await see("This needs the role “billing” or “owner”. Your role is “developer”.");
+    expect(stripe.portals).toEqual([]);
+  });
+
+  test("with the role billing manages cards on a page of Stripe, and reads why that page is missing", async () => {
+    await signInAs("billing");
+    await open("#/payments");
+    stripe.before = (request) => (request.includes("billing_portal") ? 400 : undefined);
+    await button("Cards and tax ids").click();
+    await see("The payment provider did not create the page.");
+    stripe.before = () => undefined;
+    const complaints = watched.complaints.splice(0).filter((text) => !EXPECTED.test(text));
+    expect(complaints).toEqual([expect.stringContaining("503 (Service Unavailable)")]);
+    await button("Cards and tax ids").press("Enter");
+    await page.waitForURL(/^https:\/\/billing\.stripe\.com\/p\/bps_/);
+    expect(page.url()).toBe(stripe.portals.at(-1)?.url);
   });
 
   test("with the role owner changes a role, and the member has it at once", async () => {

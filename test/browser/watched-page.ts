@@ -4,7 +4,7 @@ import type { BrowserContext, Page } from "playwright-core";
 export type WatchedPage = {
   readonly page: Page;
   /** Errors and warnings of the console, among them violations of the Content-Security-Policy. */
-  readonly complaints: readonly string[];
+  readonly complaints: string[];
   readonly foreign: readonly string[];
 };
 

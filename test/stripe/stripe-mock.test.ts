@@ -91,6 +91,10 @@ describe.skipIf(problem !== undefined)("stripe-mock", () => {
     expect(await payments.cancelPayment(id)).toBe(true);
   });
 
+  test("accepts the request for a page of the customer portal", async () => {
+    expect(await payments.createBillingPage("cus_1a2b3c", "https://app.example/billing")).toMatch(/^https:/);
+  });
+
   test("accepts the requests that end the pages and the customer of an account that closes", async () => {
     expect(await payments.expirePage("cs_test_a1b2c3")).toBe(true);
     await payments.deleteCustomer("cus_1a2b3c");

@@ -70,6 +70,12 @@ export class FakeStripe {
   readonly #byKey = new Map<string, string>();
   readonly #signer = new Stripe("sk_test_signer");
   readonly deletedCustomers = new Set<string>();
+  /** The sessions of the customer portal. */
+  readonly portals: {
+    readonly customer: string;
+    readonly return_url: string | null;
+    readonly url: string;
+  }[] = [];
   /** Events in the order of their causes. */
   readonly events: StripeEvent[] = [];
   /** Those that the list of undelivered events returns. */
@@ -338,6 +344,7 @@ export class FakeStripe {
     const [, id = ""] = /\/([a-z]+_\w+)$/.exec(name) ?? [];
     if (name === "POST /v1/customers")
       return { id: this.#byKeyOf(key, () => idOf("cus")), object: "customer" };
+    if (name === "POST /v1/billing_portal/sessions") return this.#openPortal(form);
     if (name.startsWith("DELETE /v1/customers/")) return this.#deleteCustomer(id);
     const [, pageId = ""] = /^POST \/v1\/checkout\/sessions\/(\w+)\/expire$/.exec(name) ?? [];
     if (pageId !== "") return this.#expirePage(this.#sessions.get(pageId));
@@ -369,6 +376,22 @@ export class FakeStripe {
     if (name === "GET /v1/events")
       return listOf([...this.undelivered].reverse().map(({ body }) => JSON.parse(body)));
     throw new Error(`the fake of Stripe has no ${name}`);
+  }
+
+  /** Each request creates another session, of a customer that exists. */
+  #openPortal(form: URLSearchParams): Json {
+    const customer = form.get("customer") ?? "";
+    if (!customer.startsWith("cus_") || this.deletedCustomers.has(customer))
+      return { error: { status: 400, type: "invalid_request_error", code: "resource_missing" } };
+    const id = idOf("bps");
+    const session = {
+      id,
+      customer,
+      return_url: form.get("return_url"),
+      url: `https://billing.stripe.com/p/${id}`,
+    };
+    this.portals.push(session);
+    return { object: "billing_portal.session", ...session };
   }
 
   /** A repetition finds no customer. */

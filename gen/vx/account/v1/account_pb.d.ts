@@ -951,6 +951,40 @@ export declare const RemoveLimitResponseSchema: GenMessage<RemoveLimitResponse>;
 /**
  * No properties.
  *
+ * @generated from message vx.account.v1.CreateBillingPageRequest
+ */
+export declare type CreateBillingPageRequest = Message<"vx.account.v1.CreateBillingPageRequest"> & {
+};
+
+/**
+ * Describes the message vx.account.v1.CreateBillingPageRequest.
+ * Use `create(CreateBillingPageRequestSchema)` to create a new message.
+ */
+export declare const CreateBillingPageRequestSchema: GenMessage<CreateBillingPageRequest>;
+
+/**
+ * The page of the payment provider.
+ *
+ * @generated from message vx.account.v1.CreateBillingPageResponse
+ */
+export declare type CreateBillingPageResponse = Message<"vx.account.v1.CreateBillingPageResponse"> & {
+  /**
+   * The address of the page. Whoever has it can change the payment methods.
+   *
+   * @generated from field: string url = 1;
+   */
+  url: string;
+};
+
+/**
+ * Describes the message vx.account.v1.CreateBillingPageResponse.
+ * Use `create(CreateBillingPageResponseSchema)` to create a new message.
+ */
+export declare const CreateBillingPageResponseSchema: GenMessage<CreateBillingPageResponse>;
+
+/**
+ * No properties.
+ *
  * @generated from message vx.account.v1.CreatePlaygroundKeyRequest
  */
 export declare type CreatePlaygroundKeyRequest = Message<"vx.account.v1.CreatePlaygroundKeyRequest"> & {
@@ -1418,6 +1452,19 @@ export declare const AccountService: GenService<{
     methodKind: "unary";
     input: typeof PutAutoTopUpRequestSchema;
     output: typeof PutAutoTopUpResponseSchema;
+  },
+  /**
+   * Create billing page
+   *
+   * Returns a page of the payment provider with the stored payment methods, the billing address and the tax ids of the account, and the
+   * way back to the customer page. Each call creates another page, which is valid for a few minutes.
+   *
+   * @generated from rpc vx.account.v1.AccountService.CreateBillingPage
+   */
+  createBillingPage: {
+    methodKind: "unary";
+    input: typeof CreateBillingPageRequestSchema;
+    output: typeof CreateBillingPageResponseSchema;
   },
   /**
    * List failures
