@@ -21,7 +21,7 @@ type Document = {
 };
 
 async function documentOf(models: readonly Model[]): Promise<Document> {
-  const { plain = [] } = await (await openApiPage(models, PRODUCT))("http://vx.example");
+  const { plain } = await (await openApiPage(models, PRODUCT))("http://vx.example");
   return JSON.parse(Buffer.concat(plain).toString()) as Document;
 }
 

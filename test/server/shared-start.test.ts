@@ -2,6 +2,7 @@ import { gunzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { BUILT_IN_MODELS } from "../../src/models/built-in.ts";
 import { openApiPage } from "../../src/server/pages/openapi-page.ts";
+import { pack } from "../../src/server/pages/packed.ts";
 import { PRODUCT } from "../support/product.ts";
 
 const URLS = ["http://one.example", "https://two.example:8443"];
@@ -19,9 +20,15 @@ test("documents for different addresses share their memory, compressed or not", 
 });
 
 test.each(URLS)("the compressed document for %s is one complete gzip file", async (url) => {
-  const { plain = [], gzipped = [], bytes } = await (await openApiPage(BUILT_IN_MODELS, PRODUCT))(url);
+  const { plain, gzipped = [], bytes } = await (await openApiPage(BUILT_IN_MODELS, PRODUCT))(url);
   const content = Buffer.concat(plain);
   expect(content.length).toBe(bytes);
   expect(JSON.parse(content.toString()).servers[0].url).toBe(url);
   expect(gunzipSync(Buffer.concat(gzipped))).toEqual(content);
+});
+
+test("responses without compression share the content of a large page", async () => {
+  const content = Buffer.alloc(4_000_000);
+  const { plain } = await pack(content);
+  expect(plain.map((part) => part === content)).toEqual([true]);
 });

@@ -1,10 +1,9 @@
 import { hash } from "node:crypto";
 import type { ServerResponse } from "node:http";
-import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
-import { constants, crc32, createGunzip, deflateRaw, gzip } from "node:zlib";
+import { constants, crc32, deflateRaw, gzip } from "node:zlib";
 import { varyWith } from "../http/cors.ts";
-import { type HttpRequest, type HttpResponse, isClosed, type ServePath } from "../http/message.ts";
+import type { HttpRequest, HttpResponse, ServePath } from "../http/message.ts";
 
 export type PageOptions = {
   readonly contentType: string;
@@ -20,21 +19,18 @@ export type Packed = {
   readonly brotli?: Buffer;
   /** The parts; undefined if the content is only sent uncompressed. */
   readonly gzipped: readonly Buffer[] | undefined;
-  /** The parts; undefined for large content: it is decompressed for the few clients that need it. */
-  readonly plain: readonly Buffer[] | undefined;
+  /** Kept for all sizes: to decompress it for each client costs memory for each response that is not read. */
+  readonly plain: readonly Buffer[];
   readonly bytes: number;
   readonly etag: string;
 };
-
-/** Every page is smaller except the bundle of the reference. */
-const MAX_PLAIN_BYTES = 1_048_576;
 
 const gzipAsync = promisify(gzip);
 const deflateAsync = promisify(deflateRaw);
 
 export async function pack(content: Buffer): Promise<Packed> {
   const gzipped = [await gzipAsync(content, { level: 9 })];
-  return { ...uncompressed(content), gzipped, ...(content.length > MAX_PLAIN_BYTES && { plain: undefined }) };
+  return { ...uncompressed(content), gzipped };
 }
 
 export function uncompressed(content: Buffer): Packed {
@@ -84,12 +80,12 @@ function lastBlock(content: Buffer, { checksum, bytes }: { checksum: number; byt
 }
 
 /** Sends the content in response to a GET or HEAD. */
-export async function sendPacked(
+export function sendPacked(
   request: HttpRequest,
   anyResponse: HttpResponse,
   packed: Packed,
   options: PageOptions,
-): Promise<void> {
+): void {
   // TypeScript cannot call writeHead on the union: the two response types declare it differently.
   const response = anyResponse as ServerResponse;
   const vary = varyWith(response, options.vary ?? "accept-encoding");
@@ -107,8 +103,7 @@ export async function sendPacked(
   });
   const body = compressed?.body ?? packed.plain;
   if (request.method === "HEAD") response.end();
-  else if (body) sendParts(body, response);
-  else if (packed.gzipped) await unpack(packed.gzipped, response);
+  else sendParts(body, response);
 }
 
 function sendParts(parts: readonly Buffer[], response: ServerResponse): void {
@@ -126,15 +121,6 @@ function compressedFor(request: HttpRequest, { brotli, gzipped }: Packed): Compr
   const accepted = request.headers["accept-encoding"];
   if (brotli && accepts("br", accepted)) return { body: [brotli], encoding: "br" };
   return gzipped && accepts("gzip", accepted) ? { body: gzipped, encoding: "gzip" } : undefined;
-}
-
-async function unpack(gzipped: readonly Buffer[], response: ServerResponse): Promise<void> {
-  try {
-    await pipeline(gzipped, createGunzip(), response);
-  } catch (error) {
-    // A client that disconnects early is not a failure of the server.
-    if (!isClosed(response)) throw error;
-  }
 }
 
 const ACCEPTED = /^\s*(br|gzip|\*)\s*(;\s*q=(?!0(\.0*)?\s*$)[\d.]+\s*)?$/;
@@ -161,10 +147,7 @@ type AssetOptions = PageOptions & {
   readonly load: () => Promise<Packed>;
 };
 
-/**
- * Serves content that never changes as a page. It is read on the first request; of large content only the
- * compressed form is kept.
- */
+/** Serves content that never changes as a page. It is read on the first request. */
 export function asset({ load, ...options }: AssetOptions): ServePath {
   let packed: Promise<Packed> | undefined;
   const loadOnce = () => {

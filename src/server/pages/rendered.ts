@@ -32,7 +32,7 @@ export function rendered({ models, prepare, ...options }: RenderedOptions): Serv
 
   return async (request, response) => {
     const render = await current();
-    await sendPacked(request, response, await render(serverUrl(request)), pageOptions);
+    sendPacked(request, response, await render(serverUrl(request)), pageOptions);
   };
 }
 
