@@ -84,7 +84,7 @@ export default defineConfig({
     // More than the two cores that the suite is made for: many tests wait for servers and databases.
     maxWorkers: 3,
     // A limit for tests that hang, not for slow ones: other programs may share the machine.
-    testTimeout: 60_000 * Number(process.env.VX_TEST_EXPLORE ?? 1),
+    testTimeout: 120_000 * Number(process.env.VX_TEST_EXPLORE ?? 1),
     // Longer than a test waits for a line of a server that it starts, so that a failure shows the output.
     hookTimeout: 60_000,
     reporters: process.env.VX_TEST_REPORT ? ["default", "json"] : ["default"],

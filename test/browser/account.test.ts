@@ -976,7 +976,7 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
     await dialog().waitFor();
     await page.keyboard.press("Escape");
     await dialog().waitFor({ state: "hidden" });
-    await vi.waitFor(async () => expect(await focused()).toBe("Create key"), 10_000);
+    await vi.waitFor(async () => expect(await focused()).toBe("Create key"));
     await page.keyboard.press("Shift+Tab");
     await tabTo("Sign out");
     await page.keyboard.press("Enter");

@@ -30,7 +30,7 @@ const LOOKS = [
 
 /** Lists follow after a call to the server, which takes longer on a busy machine. */
 function eventually<Value>(read: () => Value) {
-  return expect.poll(read, { timeout: 10_000 });
+  return expect.poll(read);
 }
 
 describe.skipIf(!chromiumPath)("the lists and corrections of the operator console", () => {

@@ -79,14 +79,11 @@ describe.skipIf(!chromiumPath)("webhooks on the pages", () => {
   async function seenInRow(text: RegExp, row = 1): Promise<void> {
     const rows = main().getByRole("row");
     await expect
-      .poll(
-        async () => {
-          await press("Refresh");
-          await console.loaded();
-          return (await rows.count()) > row ? await rows.nth(row).innerText() : "";
-        },
-        { timeout: 20_000 },
-      )
+      .poll(async () => {
+        await press("Refresh");
+        await console.loaded();
+        return (await rows.count()) > row ? await rows.nth(row).innerText() : "";
+      })
       .toMatch(text);
   }
 

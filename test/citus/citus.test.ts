@@ -454,9 +454,7 @@ async function holdCommits(worker: postgres.Sql): Promise<() => Promise<void>> {
   const commits = (async () => {
     while (!isHeld) await worker`SELECT pg_logical_emit_message(true, 'test', '')`;
   })();
-  await vi.waitFor(async () => expect(await waitingCommits(worker, "postgres.js")).toBe(1), {
-    timeout: 10_000,
-  });
+  await vi.waitFor(async () => expect(await waitingCommits(worker, "postgres.js")).toBe(1));
   isHeld = true;
   return async () => {
     await worker.unsafe("ALTER SYSTEM RESET synchronous_standby_names");

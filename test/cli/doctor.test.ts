@@ -219,7 +219,7 @@ test("a certificate that expires soon is a warning, also in the log of the start
   writeFileSync(files.VX_TLS_KEY, key);
   expect(await finding("certificate", files)).toMatchObject({ status: "warning" });
   const app = await startTestApp({ env: files });
-  await vi.waitFor(() => expect(app.logText()).toMatch(/"check":"certificate".*SIGHUP/), { timeout: 20_000 });
+  await vi.waitFor(() => expect(app.logText()).toMatch(/"check":"certificate".*SIGHUP/));
   await app.stop();
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 3 * 86_400_000 });
   expect(await finding("certificate", files)).toMatchObject({ status: "problem" });

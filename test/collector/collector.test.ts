@@ -48,7 +48,7 @@ async function startCollector(port: number, to: string): Promise<ChildProcess> {
   child.stderr?.on("data", (chunk: Buffer) => {
     log += chunk.toString();
   });
-  await vi.waitFor(() => expect(log).toContain("Everything is ready"), { timeout: 20_000 });
+  await vi.waitFor(() => expect(log).toContain("Everything is ready"));
   return child;
 }
 
@@ -127,7 +127,7 @@ describe.skipIf(problem !== undefined)("an OpenTelemetry collector", { timeout: 
     expect(await server.end("SIGTERM")).toBe(0);
     const calls = () =>
       receiver.spans.filter(({ attributes }) => String(attributes["vx.request_id"]).startsWith("call-"));
-    await vi.waitFor(() => expect(calls()).toHaveLength(ids.length), { timeout: 10_000 });
+    await vi.waitFor(() => expect(calls()).toHaveLength(ids.length));
     for (const call of calls()) {
       const children = receiver.spans.filter(({ parentSpanId }) => parentSpanId === call.spanId);
       expect(children.map(({ name }) => name).sort()).toEqual([

@@ -164,7 +164,7 @@ describe.skipIf(problem !== undefined)("a Prometheus that scrapes a server", { t
       log += chunk.toString();
     });
     const port = () => /Listening on"? address=127\.0\.0\.1:(\d+)/.exec(log)?.[1];
-    await vi.waitFor(() => expect(port()).toBeDefined(), { timeout: 20_000 });
+    await vi.waitFor(() => expect(port()).toBeDefined());
     return `http://127.0.0.1:${port()}`;
   }
 

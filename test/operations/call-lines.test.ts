@@ -64,7 +64,7 @@ async function loggedBy(requestId: string): Promise<Line[]> {
     lines()
       .slice(seen)
       .filter((line) => line.request_id === requestId);
-  await expect.poll(() => mine().filter((line) => "rpc" in line), { timeout: 10_000 }).toHaveLength(1);
+  await expect.poll(() => mine().filter((line) => "rpc" in line)).toHaveLength(1);
   return mine();
 }
 

@@ -85,9 +85,7 @@ test("each account is served by the cell of its lane, and no other cell has its 
   }
   for (const key of [ofA, ofB]) {
     const failures = async () => await (await send(key, "/v1/failures")).json();
-    await expect
-      .poll(failures, { timeout: 10_000 })
-      .toMatchObject({ failures: [{ code: "invalid_argument" }] });
+    await expect.poll(failures).toMatchObject({ failures: [{ code: "invalid_argument" }] });
   }
   for (const [i, cell] of cells.entries()) {
     const tables = [
@@ -239,9 +237,7 @@ test("an attempt at a delivery that ends after its lane moved is stored in the n
     await moveLane(laneOfId(key.accountId), ...cells);
     accept();
     const deliveries = async () => await (await send(key, `/v1/webhooks/${webhook.id}/deliveries`)).json();
-    await expect
-      .poll(deliveries, { timeout: 5_000 })
-      .toMatchObject({ deliveries: [{ state: "delivered", attempts: 1 }] });
+    await expect.poll(deliveries).toMatchObject({ deliveries: [{ state: "delivered", attempts: 1 }] });
     receiver.respond = (response) => response.writeHead(204).end();
     await credit(key);
     // The claim has ended, so the next event arrives at once.
@@ -296,9 +292,8 @@ test("a cell that is added to the file is used as soon as a lane has no other ow
   const ready = async () => await (await fetch(`${app.url}/readyz`)).text();
   expect(await ready()).toBe("ready\n");
   // A split waits until each server has announced that it reaches the new cell.
-  await vi.waitFor(
-    async () => expect(await a.owner`SELECT cells FROM vx.servers`).toEqual([{ cells: '["a","b","c"]' }]),
-    { timeout: 10_000 },
+  await vi.waitFor(async () =>
+    expect(await a.owner`SELECT cells FROM vx.servers`).toEqual([{ cells: '["a","b","c"]' }]),
   );
 
   await moveLane(laneOfId(key.accountId), a, c);
@@ -307,7 +302,7 @@ test("a cell that is added to the file is used as soon as a lane has no other ow
   await c.owner`UPDATE vx.cell_name SET name = 'c'`;
   const statuses = (await Promise.all(running)).map(({ status }) => status);
   expect(new Set(statuses)).toEqual(new Set([200]));
-  await vi.waitFor(async () => expect(await ready()).not.toContain('"c"'), { timeout: 10_000 });
+  await vi.waitFor(async () => expect(await ready()).not.toContain('"c"'));
   const entries = await c.owner`SELECT FROM vx.ledger WHERE kind = 'generation'`;
   expect(entries.length).toBe(10);
   expect((await operator.audit({})).findings).toEqual([]);
@@ -317,10 +312,8 @@ test("a cell that is added to the file is used as soon as a lane has no other ow
 
 test("a cell that fails affects only its own accounts, and recovers", async () => {
   await proxy.sever();
-  await vi.waitFor(
-    async () =>
-      expect(await (await fetch(`${app.url}/readyz`)).text()).toBe('ready\nthe cell "b" cannot be used\n'),
-    { timeout: 10_000 },
+  await vi.waitFor(async () =>
+    expect(await (await fetch(`${app.url}/readyz`)).text()).toBe('ready\nthe cell "b" cannot be used\n'),
   );
   expect((await fetch(`${app.url}/readyz`)).status).toBe(200);
   const refused = await generate(ofB);
@@ -344,7 +337,7 @@ test("a cell that fails affects only its own accounts, and recovers", async () =
   for (const list of lists) await expect(list()).rejects.toThrow('The cell "b" is temporarily unavailable.');
 
   await proxy.restore();
-  await vi.waitFor(async () => expect((await generate(ofB)).status).toBe(200), { timeout: 10_000 });
+  await vi.waitFor(async () => expect((await generate(ofB)).status).toBe(200));
   expect(await (await fetch(`${app.url}/readyz`)).text()).toBe("ready\n");
   const [plan] = await cells[1].owner`SELECT rpm FROM vx.plans WHERE name = 'tiny'`;
   expect(plan).toEqual({ rpm: 6 });
@@ -357,13 +350,11 @@ test("a cell that refuses writes affects only its own accounts", async () => {
     BEGIN RAISE EXCEPTION 'No space left on device' USING ERRCODE = '53100'; END $$`);
   await owner`CREATE TRIGGER refuse BEFORE INSERT ON vx.write_probes FOR EACH ROW EXECUTE FUNCTION public.refuse()`;
   const ready = async () => await (await fetch(`${app.url}/readyz`)).text();
-  await vi.waitFor(async () => expect(await ready()).toBe('ready\nthe cell "b" cannot be used\n'), {
-    timeout: 10_000,
-  });
+  await vi.waitFor(async () => expect(await ready()).toBe('ready\nthe cell "b" cannot be used\n'));
   expect((await generate(ofA)).status).toBe(200);
   expect((await generate(ofB)).status).toBe(503);
   await owner`DROP TRIGGER refuse ON vx.write_probes`;
-  await vi.waitFor(async () => expect((await generate(ofB)).status).toBe(200), { timeout: 10_000 });
+  await vi.waitFor(async () => expect((await generate(ofB)).status).toBe(200));
 });
 
 async function readMetric(name: string): Promise<string | undefined> {

@@ -43,9 +43,8 @@ test("a server whose clock is 430 days ahead writes entries of this month, signs
   ]);
   expect(await sql`SELECT FROM vx.ledger_other_months`).toHaveLength(0);
   await sql.end();
-  await vi.waitFor(
-    () => expect(server.stderr()).toContain("the clock of this machine is not that of the database"),
-    { timeout: 10_000 },
+  await vi.waitFor(() =>
+    expect(server.stderr()).toContain("the clock of this machine is not that of the database"),
   );
   const adminUrl = /"admin":"([^"]+)"/.exec(server.stderr())?.[1] ?? "";
   const metrics = await (await fetch(`${adminUrl}/metrics`, { headers: bearer(OPERATOR_TOKEN) })).text();
@@ -79,9 +78,7 @@ test("a server that may not move entries without a partition reports them", asyn
     SELECT vx.move_balance(${TEST_ACTION_JSON}, ${lane}::smallint, 'acct_1', 'led_1', 1200, 'credit', 5, 'test', '1')`;
   const url = database.url.replace(/user=.*/, `user=vx_app&password=${inject("passwords").app}`);
   const app = await startTestApp({ database: { ...database, url } });
-  await vi.waitFor(() => expect(app.logText()).toContain('"months":[{"month":"2070-01","entries":1}]'), {
-    timeout: 10_000,
-  });
+  await vi.waitFor(() => expect(app.logText()).toContain('"months":[{"month":"2070-01","entries":1}]'));
   const metrics = await fetch(`${app.adminUrl}/metrics`, { headers: bearer(OPERATOR_TOKEN) });
   expect(await metrics.text()).toContain("\nvx_ledger_entries_without_partition 1\n");
   await app.stop();

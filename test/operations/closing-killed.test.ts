@@ -201,12 +201,12 @@ function hold() {
 }
 
 async function waitersFor(count: number, query = STEPS): Promise<void> {
-  await vi.waitFor(async () => expect(await backends("wait_event_type = 'Lock'", query)).toBe(count), 10_000);
+  await vi.waitFor(async () => expect(await backends("wait_event_type = 'Lock'", query)).toBe(count));
 }
 
 /** The database learns that the server is gone when it sends the result. */
 async function nothingRuns(): Promise<void> {
-  await vi.waitFor(async () => expect(await backends("state <> 'idle'", STEPS)).toBe(0), 10_000);
+  await vi.waitFor(async () => expect(await backends("state <> 'idle'", STEPS)).toBe(0));
 }
 
 async function backends(condition: string, query: string): Promise<number> {

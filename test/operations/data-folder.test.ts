@@ -56,7 +56,7 @@ test("an embedded database that is killed with all its children is restarted", a
     },
     { timeout: 15_000, interval: 50 },
   );
-  await vi.waitFor(async () => expect((await fetch(`${url}/readyz`)).status).toBe(200), { timeout: 5_000 });
+  await vi.waitFor(async () => expect((await fetch(`${url}/readyz`)).status).toBe(200));
 });
 
 test("the embedded database does not log rows that failed to be written", async () => {
@@ -117,9 +117,7 @@ test("a server that lost the lock of its data folder continues, and leaves the d
   const taken = other`SELECT pg_advisory_lock(7665121)`;
   await owner`SELECT pg_terminate_backend(${holder?.pid as number})`;
   await taken;
-  await vi.waitFor(() => expect(server.logText()).toContain("another server uses the data folder too"), {
-    timeout: 5_000,
-  });
+  await vi.waitFor(() => expect(server.logText()).toContain("another server uses the data folder too"));
   expect((await fetch(`${url}/readyz`)).status).toBe(200);
   await server.end();
   const postmaster = postmasterPid();

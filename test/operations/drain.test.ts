@@ -141,7 +141,7 @@ describe.each([1, 2])("with a shutdown delay and %i server process(es)", (worker
     expect(await server.process.end("SIGKILL")).toBe("SIGKILL");
     await watched;
     // Workers exit when their parent process has exited.
-    await vi.waitFor(() => expect(pids.filter(isAlive)).toEqual([]), { timeout: 10_000 });
+    await vi.waitFor(() => expect(pids.filter(isAlive)).toEqual([]));
   });
 });
 

@@ -54,10 +54,10 @@ async function statusOf(path: string, url = app.url): Promise<number> {
 
 test("/readyz is 503 while the database refuses writes", async () => {
   const accept = await refuseWrites("vx.write_probes");
-  await vi.waitFor(async () => expect(await statusOf("/readyz")).toBe(503), { timeout: 10_000 });
+  await vi.waitFor(async () => expect(await statusOf("/readyz")).toBe(503));
   expect(await statusOf("/livez")).toBe(200);
   await accept();
-  await vi.waitFor(async () => expect(await statusOf("/readyz")).toBe(200), { timeout: 10_000 });
+  await vi.waitFor(async () => expect(await statusOf("/readyz")).toBe(200));
 });
 
 test("a server that starts while the database refuses writes ends with the reason after its wait", async () => {
@@ -67,7 +67,7 @@ test("a server that starts while the database refuses writes ends with the reaso
     "the database cannot be used: could not extend file: No space left on device",
   );
   await accept();
-  await vi.waitFor(async () => expect(await statusOf("/readyz")).toBe(200), { timeout: 10_000 });
+  await vi.waitFor(async () => expect(await statusOf("/readyz")).toBe(200));
 });
 
 test("all processes together write one probe a second, in little space, and do not wait for a dump", async () => {
@@ -94,24 +94,18 @@ test("all processes together write one probe a second, in little space, and do n
     await owner`DELETE FROM vx.write_probes`;
     await fill(3_600);
     const full = await count();
-    await vi.waitFor(
-      async () => {
-        await pool.call("probe_writes");
-        expect(await owner`SELECT FROM vx.write_probes WHERE at = '2000-01-01'`).toHaveLength(0);
-      },
-      { timeout: 10_000 },
-    );
+    await vi.waitFor(async () => {
+      await pool.call("probe_writes");
+      expect(await owner`SELECT FROM vx.write_probes WHERE at = '2000-01-01'`).toHaveLength(0);
+    });
     expect(await count()).toBe(full);
   });
   await owner`TRUNCATE vx.write_probes`;
   await fill(100);
-  await vi.waitFor(
-    async () => {
-      await pool.call("probe_writes");
-      expect(await count()).toBeLessThan(10);
-    },
-    { timeout: 10_000 },
-  );
+  await vi.waitFor(async () => {
+    await pool.call("probe_writes");
+    expect(await count()).toBeLessThan(10);
+  });
 });
 
 test("while the ledger refuses rows, a unary call fails without a charge, and a delivered stream waits and is charged", async () => {
@@ -129,9 +123,7 @@ test("while the ledger refuses rows, a unary call fails without a charge, and a 
     error: { code: "unavailable", message: expect.stringContaining("Nothing was charged") },
   });
   // The hold of the unary call is released, although the ledger still refuses rows.
-  await vi.waitFor(async () => expect(await app.database.owner`SELECT FROM vx.holds`).toHaveLength(1), {
-    timeout: 10_000,
-  });
+  await vi.waitFor(async () => expect(await app.database.owner`SELECT FROM vx.holds`).toHaveLength(1));
   await accept();
   const { status, text } = await streamed;
   expect(status).toBe(200);
@@ -156,12 +148,12 @@ test("on a full disk every call ends, only answered calls are charged, and the s
     };
     expect(await call()).toBe(200);
     fill(join(disk.path, "ballast"));
-    await vi.waitFor(async () => expect(await statusOf("/readyz", url)).toBe(503), { timeout: 20_000 });
+    await vi.waitFor(async () => expect(await statusOf("/readyz", url)).toBe(503));
     const statuses = await Promise.all(Array.from({ length: 20 }, call));
     expect(statuses.filter((status) => status !== 200 && status !== 503)).toEqual([]);
     rmSync(join(disk.path, "ballast"));
     await vi.waitFor(async () => expect(await statusOf("/readyz", url)).toBe(200), { timeout: 30_000 });
-    await vi.waitFor(async () => expect(await call()).toBe(200), { timeout: 10_000 });
+    await vi.waitFor(async () => expect(await call()).toBe(200));
     const sql = postgres({ ...loginIn(disk.path), max: 1 });
     const [row] = await sql`SELECT count(*)::int AS entries FROM vx.ledger WHERE kind = 'generation'`;
     await sql.end();

@@ -128,15 +128,12 @@ test("a server that is killed while it asks Stripe credits nothing, and the next
 
 /** Resolves when the statement that credits a payment waits for a lock. */
 function creditWaits(): Promise<void> {
-  return vi.waitFor(
-    async () => {
-      const waiting = await app.database.owner`
+  return vi.waitFor(async () => {
+    const waiting = await app.database.owner`
         SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
           AND query ~ 'vx\\.apply_payment\\('`;
-      expect(waiting.length).toBe(1);
-    },
-    { timeout: 15_000 },
-  );
+    expect(waiting.length).toBe(1);
+  });
 }
 
 /** Blocks the statement that credits the payment until the test has done its damage. */
@@ -197,9 +194,7 @@ async function topUps() {
 async function expectPaidOnce(): Promise<void> {
   server = await start();
   await makeDue();
-  await vi.waitFor(async () => expect(await topUps()).toMatchObject([{ state: "paid" }]), {
-    timeout: 15_000,
-  });
+  await vi.waitFor(async () => expect(await topUps()).toMatchObject([{ state: "paid" }]));
   const [topUp] = await topUps();
   expect(stripe.charges.get(topUp?.id ?? "")).toBe(1);
   const found = await app.database.owner`
@@ -274,14 +269,12 @@ test("a server that is killed after a card was declined, before the payment is c
     return 500;
   };
   await startTopUp();
-  await vi.waitFor(() => expect(server.process.child.killed).toBe(true), { timeout: 15_000 });
+  await vi.waitFor(() => expect(server.process.child.killed).toBe(true));
   await server.process.exited();
   stripe.before = () => undefined;
   server = await start();
   await makeDue();
-  await vi.waitFor(async () => expect(await topUps()).toMatchObject([{ state: "failed" }]), {
-    timeout: 15_000,
-  });
+  await vi.waitFor(async () => expect(await topUps()).toMatchObject([{ state: "failed" }]));
   const found = await app.database.owner`
     SELECT failures FROM vx.auto_topups WHERE account_id = ${key.accountId}`;
   expect(found).toEqual([{ failures: 1 }]);

@@ -61,7 +61,7 @@ describe.each([
   async function reload(): Promise<number> {
     const [before, accepted] = [logged(/reload(?:ed|ing) models/), logged("reloaded models")];
     server.requestReload();
-    await vi.waitFor(() => expect(logged(/reload(?:ed|ing) models/)).toBe(before + server.processes), 10_000);
+    await vi.waitFor(() => expect(logged(/reload(?:ed|ing) models/)).toBe(before + server.processes));
     return logged("reloaded models") - accepted;
   }
 

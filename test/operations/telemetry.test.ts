@@ -75,7 +75,7 @@ async function generate(headers: Record<string, string> = {}, body: object = {})
 /** The spans of a trace, once the span of the call has been received. It is the last one. */
 async function spansOf(requestId: string): Promise<{ call: ReceivedSpan; children: ReceivedSpan[] }> {
   const find = () => receiver.spans.find(({ attributes }) => attributes["vx.request_id"] === requestId);
-  await expect.poll(find, { timeout: 10_000 }).toBeDefined();
+  await expect.poll(find).toBeDefined();
   const call = find() as ReceivedSpan;
   return { call, children: receiver.spans.filter(({ parentSpanId }) => parentSpanId === call.spanId) };
 }

@@ -93,9 +93,7 @@ test("the counters of a worker are kept after it exits", async () => {
   const [pid] = workersOf(server.child.pid as number);
   process.kill(pid as number, "SIGKILL");
   expect(await countedCalls()).toBe(before);
-  await vi.waitFor(async () => expect(await getMe(url, secret)).toMatchObject({ status: 200 }), {
-    timeout: 10_000,
-  });
+  await vi.waitFor(async () => expect(await getMe(url, secret)).toMatchObject({ status: 200 }));
   expect(await countedCalls()).toBe(before + 1);
   // Gauges of exited processes are removed.
   expect(await metrics()).toContain("vx_running_calls 0");
@@ -103,7 +101,7 @@ test("the counters of a worker are kept after it exits", async () => {
 
 test("a connection that a worker had not accepted when it was killed does not stay open", async () => {
   const main = server.child.pid as number;
-  await vi.waitFor(() => expect(workersOf(main)).toHaveLength(2), { timeout: 20_000 });
+  await vi.waitFor(() => expect(workersOf(main)).toHaveLength(2));
   const [first, ...others] = workersOf(main);
   process.kill(first as number, "SIGSTOP");
   // The workers get them in turn.

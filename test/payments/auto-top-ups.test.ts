@@ -88,7 +88,7 @@ async function events(): Promise<{ type: string; data: { reason?: string } }[]> 
 }
 
 const until = (state: string) =>
-  expect.poll(async () => (await topUps()).map((one) => one.state), { timeout: 15_000 }).toContain(state);
+  expect.poll(async () => (await topUps()).map((one) => one.state)).toContain(state);
 
 test("an operator starts them, the customer stores a card, and a charge below the threshold is paid once by one of two servers", async () => {
   expect(await auto()).toMatchObject({ enabled: false, state: "off", setup_url: "" });
@@ -130,7 +130,7 @@ test("a card whose page was used while no event arrived is found by polling", as
   stripe.storeCard(stripe.setupOf(key.accountId));
   await metered.app.database.owner`
     UPDATE vx.auto_topups SET due_at = now() WHERE account_id = ${key.accountId}`;
-  await expect.poll(async () => (await auto()).state, { timeout: 15_000 }).toBe("ready");
+  await expect.poll(async () => (await auto()).state).toBe("ready");
 }, 20_000);
 
 test("a page that expired is replaced, and another card replaces the stored one", async () => {
@@ -162,7 +162,7 @@ test.each([["insufficient_funds"], ["authentication_required"], ["expired_card"]
     await ready();
     await spend();
     for (let failures = 1; failures <= 3; failures++) {
-      await expect.poll(async () => (await auto()).failures, { timeout: 15_000 }).toBe(failures);
+      await expect.poll(async () => (await auto()).failures).toBe(failures);
       if (failures < 3) expect((await generate()).status).toBe(200);
     }
     const all = await topUps();
@@ -212,9 +212,8 @@ test("a payment that is processed for long blocks the next one, and is credited 
   stripe.decide = () => "processing";
   await ready();
   await spend();
-  await vi.waitFor(
-    async () => expect(stripe.chargeOf((await topUps())[0]?.id ?? "").status).toBe("processing"),
-    { timeout: 15_000 },
+  await vi.waitFor(async () =>
+    expect(stripe.chargeOf((await topUps())[0]?.id ?? "").status).toBe("processing"),
   );
   await generate();
   const [topUp, ...others] = await topUps();

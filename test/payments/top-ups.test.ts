@@ -202,7 +202,7 @@ describe("a payment", () => {
     const topUp = await create();
     stripe.pay(topUp.id);
     await poll();
-    await expect.poll(async () => (await read(topUp)).state, { timeout: 15_000 }).toBe("paid");
+    await expect.poll(async () => (await read(topUp)).state).toBe("paid");
     expect(await entries()).toEqual([["topup", 25_000_000]]);
   }, 20_000);
 

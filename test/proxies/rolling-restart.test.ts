@@ -229,11 +229,8 @@ describe.skipIf(missing.length > 0)("two servers behind nginx and HAProxy", () =
         outputs += chunk.toString();
       });
       proxies.push({ port, child });
-      await vi.waitFor(
-        async () => expect((await post(`https://127.0.0.1:${port}`, UNARY, name)).status).toBe(200),
-        {
-          timeout: 20_000,
-        },
+      await vi.waitFor(async () =>
+        expect((await post(`https://127.0.0.1:${port}`, UNARY, name)).status).toBe(200),
       );
     }
     startOutputs = outputs;

@@ -51,10 +51,8 @@ beforeAll(async () => {
   webhookToDelete = await createWebhook("https://hooks.example.com/");
   // Nothing can pay for it yet: a failed call.
   await send("POST", "/v1/generate", EXAMPLES.Generate?.body);
-  await vi.waitFor(
-    async () =>
-      expect((await send("GET", "/v1/failures", undefined)).body).not.toMatchObject({ failures: [] }),
-    { timeout: 5_000 },
+  await vi.waitFor(async () =>
+    expect((await send("GET", "/v1/failures", undefined)).body).not.toMatchObject({ failures: [] }),
   );
   await operator.creditAccount({
     accountId,

@@ -88,7 +88,7 @@ async function follow(standby: Standby, primary: PrimaryServer): Promise<void> {
   const address = `${addressOf(primary, "target")} user=postgres password=${primary.passwordOf("postgres")}`;
   await sql.unsafe(`ALTER SYSTEM SET primary_conninfo = '${address}'`);
   await sql`SELECT pg_reload_conf()`;
-  await expect.poll(() => countReceivers("async"), { timeout: 20_000 }).toBe(1);
+  await expect.poll(() => countReceivers("async")).toBe(1);
 }
 
 async function commitAlone(standby: Standby): Promise<void> {

@@ -194,7 +194,7 @@ test("texts that PostgreSQL refuses, and long ones, are stored as far as possibl
 
 test("calls without an owner are stored a second later without another call", async () => {
   createRecorder().record(call({ requestId: "alone" }));
-  await vi.waitFor(async () => expect((await read()).rows).toHaveLength(1), { timeout: 5_000 });
+  await vi.waitFor(async () => expect((await read()).rows).toHaveLength(1));
 });
 
 test("old calls and minutes are deleted, 10,000 at a time, and others stay", async () => {

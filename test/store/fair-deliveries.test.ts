@@ -57,7 +57,7 @@ test("endpoints with many events that are due take turns with others", async () 
     if (called.length === 31) await addDue("whk_quiet", 1, 0);
     return ACCEPTED;
   });
-  await vi.waitFor(() => expect(called).toContain("whk_quiet"), { timeout: 10_000 });
+  await vi.waitFor(() => expect(called).toContain("whk_quiet"));
   // Each of the others had a few turns meanwhile, and would have had a hundred.
   expect(called.indexOf("whk_quiet")).toBeLessThan(10 * busy.length);
   await deliverer.stop();
@@ -76,7 +76,7 @@ test("endpoints of operators that hang leave places for those of accounts", asyn
   const added = Array.from({ length: 5 }, (_, i) => `whk_new${i}`);
   for (const id of added) await addDue(id, 1, 0);
   const deliverer = startDeliverer(store.database, () => Promise.withResolvers<Outcome>().promise);
-  await vi.waitFor(() => expect(called).toEqual(expect.arrayContaining(added)), { timeout: 10_000 });
+  await vi.waitFor(() => expect(called).toEqual(expect.arrayContaining(added)));
   expect(called.filter((id) => operators.includes(id))).toHaveLength(4);
   deliverer.endClaims();
 });
@@ -95,11 +95,11 @@ test("attempts whose outcomes a cell does not store take no places from other ce
   const cells: Cells = Object.assign(Object.create(database), { all: [other, failing] });
   const released = Promise.withResolvers<Outcome>();
   const deliverer = startDeliverer(cells, () => released.promise);
-  await vi.waitFor(() => expect(called).toHaveLength(9), { timeout: 10_000 });
+  await vi.waitFor(() => expect(called).toHaveLength(9));
   isDown = true;
   released.resolve(ACCEPTED);
   await addDue("whk_other", 1, 0);
-  await vi.waitFor(() => expect(called).toContain("whk_other"), { timeout: 10_000 });
+  await vi.waitFor(() => expect(called).toContain("whk_other"));
   isDown = false;
   await deliverer.stop();
 });
@@ -118,8 +118,8 @@ test("outcomes of lanes that no cell owns delay no deliveries of other lanes", a
   });
   await addDue("whk_moved", 1, 60, moved);
   const deliverer = startDeliverer(cells, async () => ACCEPTED);
-  await vi.waitFor(() => expect(called).toEqual(["whk_moved"]), { timeout: 10_000 });
+  await vi.waitFor(() => expect(called).toEqual(["whk_moved"]));
   await addDue("whk_other", 1, 0);
-  await vi.waitFor(() => expect(called).toEqual(["whk_moved", "whk_other"]), { timeout: 10_000 });
+  await vi.waitFor(() => expect(called).toEqual(["whk_moved", "whk_other"]));
   await deliverer.stop();
 });

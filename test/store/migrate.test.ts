@@ -176,7 +176,7 @@ test("a migration and a batch of calls that needs more tables do not wait for ea
     const migration = await owner.begin(async (transaction) => {
       await transaction`SELECT FROM vx.lanes WHERE lane = 7 FOR UPDATE`;
       const ended = spawnVx(["migrate"], { DATABASE_URL: url }, [], next.program);
-      await vi.waitFor(isWaiting, { timeout: 20_000 });
+      await vi.waitFor(isWaiting);
       for (const table of ["accounts", "answers", "holds", "ledger"]) {
         await transaction.unsafe(`LOCK TABLE vx.${table} IN ROW EXCLUSIVE MODE`);
       }

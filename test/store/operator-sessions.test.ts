@@ -26,7 +26,7 @@ test("a revocation and the use of a session at the same time do not deadlock", a
         SELECT FROM pg_stat_activity
         WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ~ 'find_session'`;
       expect(waiting).toHaveLength(1);
-    }, 10_000);
+    });
     await transaction`SELECT vx.revoke_operator(${TEST_ACTION_JSON}, ${operator.id})`;
     return { found };
   });
@@ -51,7 +51,7 @@ test("two first sign-ins of an identity at the same time both succeed", async ()
         SELECT FROM pg_stat_activity
         WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ~ 'sign_in_operator'`;
       expect(waiting).toHaveLength(1);
-    }, 10_000);
+    });
     return { second };
   });
 

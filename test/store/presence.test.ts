@@ -216,7 +216,7 @@ test("heartbeats continue while a release waits", async () => {
     const [row] = await store.owner`SELECT seen_at > 'epoch' AS seen FROM vx.servers WHERE id = 'waiting'`;
     expect(row?.seen).toBe(true);
   };
-  await vi.waitFor(seen, 5_000);
+  await vi.waitFor(seen);
   gate.resolve();
   await presence.stop();
 });

@@ -85,7 +85,7 @@ describe("registering the prices of a catalog", () => {
           SELECT FROM pg_stat_activity
           WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ~ 'register_prices'`;
         expect(waiting).toHaveLength(5);
-      }, 10_000);
+      });
     });
     expect(new Set(await versions)).toEqual(new Set([2]));
     expect((await listPrices(store.database, "m", PAGE)).rows).toHaveLength(2);

@@ -84,9 +84,9 @@ test("endpoints that hang leave places for new ones", async () => {
     },
   });
   deliverer.start();
-  await vi.waitFor(() => expect(called).toHaveLength(4), { timeout: 10_000 });
+  await vi.waitFor(() => expect(called).toHaveLength(4));
   await due(added, false);
-  await vi.waitFor(() => expect(called).toHaveLength(9), { timeout: 10_000 });
+  await vi.waitFor(() => expect(called).toHaveLength(9));
   expect(called.filter((id) => hanging.includes(id))).toHaveLength(4);
   expect(called).toEqual(expect.arrayContaining(added));
   await deliverer.stop();

@@ -64,15 +64,12 @@ export async function lockMoney({ app: { database } }: Metered, { accountId }: T
   return {
     /** Resolves when a hold or a settlement waits for the lock. Servers that sweep the lane may also wait. */
     wanted: () =>
-      vi.waitFor(
-        async () => {
-          const waiting = await database.owner`
+      vi.waitFor(async () => {
+        const waiting = await database.owner`
             SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
               AND query ~ 'vx\\.bill\\('`;
-          expect(waiting.length).toBeGreaterThan(0);
-        },
-        { timeout: 10_000 },
-      ),
+        expect(waiting.length).toBeGreaterThan(0);
+      }),
     free: async () => {
       free.resolve();
       await done;

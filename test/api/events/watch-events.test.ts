@@ -281,9 +281,7 @@ describe("callers that read nothing", () => {
     expect((await RestWatch.open({ ...key, secret }, "?after=now")).response.status).toBe(503);
     await operator.revokeKey({ keyId: key.id });
     await expect
-      .poll(async () => (await RestWatch.open({ ...key, secret }, "?after=now")).response.status, {
-        timeout: 20_000,
-      })
+      .poll(async () => (await RestWatch.open({ ...key, secret }, "?after=now")).response.status)
       .toBe(200);
     for (const { body } of unread) await body?.cancel();
   }, 30_000);
@@ -311,13 +309,10 @@ test("a failure to look for new events is logged once, and watchers get the even
       LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN PERFORM nextval('vx.rounds'); RAISE EXCEPTION 'broken'; END $$;
     GRANT EXECUTE ON FUNCTION vx.watched_accounts TO PUBLIC`);
   await credit(key);
-  await vi.waitFor(
-    async () => {
-      const [row] = await owner<{ rounds: number }[]>`SELECT last_value::int AS rounds FROM vx.rounds`;
-      expect(row?.rounds).toBeGreaterThan(2);
-    },
-    { timeout: 10_000 },
-  );
+  await vi.waitFor(async () => {
+    const [row] = await owner<{ rounds: number }[]>`SELECT last_value::int AS rounds FROM vx.rounds`;
+    expect(row?.rounds).toBeGreaterThan(2);
+  });
   await owner.unsafe(`
     DROP FUNCTION vx.watched_accounts;
     DROP SEQUENCE vx.rounds;

@@ -434,9 +434,7 @@ describe("a webhook", () => {
     await settled(key, id, "delivered", 1);
     await api(key, "DELETE", `/${id}`);
     const { owner } = app.database;
-    await expect
-      .poll(() => owner`SELECT 1 FROM vx.webhook_queues WHERE webhook_id = ${id}`, { timeout: 10_000 })
-      .toHaveLength(0);
+    await expect.poll(() => owner`SELECT 1 FROM vx.webhook_queues WHERE webhook_id = ${id}`).toHaveLength(0);
   });
 
   test("that is deleted while an attempt runs leaves no queue", async () => {
@@ -449,9 +447,9 @@ describe("a webhook", () => {
     await api(key, "DELETE", `/${id}`);
     const { owner } = app.database;
     const rows = (table: string) => owner.unsafe(`SELECT 1 FROM vx.${table} WHERE webhook_id = '${id}'`);
-    await expect.poll(() => rows("woken_queues"), { timeout: 10_000 }).toHaveLength(0);
+    await expect.poll(() => rows("woken_queues")).toHaveLength(0);
     held.resolve();
-    await expect.poll(() => rows("webhook_queues"), { timeout: 10_000 }).toHaveLength(0);
+    await expect.poll(() => rows("webhook_queues")).toHaveLength(0);
   });
 
   test("that is deleted receives nothing more", async () => {
