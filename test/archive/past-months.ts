@@ -23,8 +23,9 @@ export async function createPastPartitions(owner: postgres.Sql, months: number):
   await owner.unsafe(`ALTER TABLE vx.ledger DETACH PARTITION vx.${name}`);
   for (let month = thisMonth - months; month <= thisMonth; month++) {
     const partition = `vx.ledger_${1970 + Math.floor(month / 12)}_${String((month % 12) + 1).padStart(2, "0")}`;
+    // This month has one already if the database was created in the month before.
     await owner.unsafe(
-      `CREATE TABLE ${partition} PARTITION OF vx.ledger FOR VALUES FROM (${month}) TO (${month + 1})`,
+      `CREATE TABLE IF NOT EXISTS ${partition} PARTITION OF vx.ledger FOR VALUES FROM (${month}) TO (${month + 1})`,
     );
   }
   await owner.unsafe(`INSERT INTO vx.ledger SELECT * FROM vx.${name}`);

@@ -59,7 +59,7 @@ async function insert(
   const quarterOf = (at: number) => Math.floor(at / 900_000);
   const sums = [
     [quarterOf(Date.now()), today],
-    [quarterOf(month.getTime()), isFirstDay ? 0 : earlier],
+    ...(isFirstDay ? [] : [[quarterOf(month.getTime()), earlier]]),
     [quarterOf(month.getTime()) - 1, 1_000],
   ];
   for (const [quarter = 0, micros = 0] of sums)
