@@ -317,10 +317,13 @@ describe.skipIf(!chromiumPath)("the lists and corrections of the operator consol
       const log = hash();
       await console.select("Accounts");
       await page.getByLabel("Order").selectOption("Name");
+      await eventually(hash).toBe("#/accounts?sort=name");
       await page.goto(`${app.adminUrl}/#/accounts?id=${accountId}&tab=failures`);
       await page.getByLabel("Error", { exact: true }).selectOption("Model failed");
+      await eventually(hash).toMatch(/&code=upstream_error$/);
       await page.getByRole("link", { name: "Ledger" }).last().click();
       await page.getByLabel("Kind").selectOption("credit");
+      await eventually(hash).toMatch(/&kind=credit$/);
       await page.getByRole("navigation", { name: "Parts" }).getByRole("link", { name: "Failures" }).click();
       await eventually(hash).toBe(`#/accounts?id=${accountId}&tab=failures&code=upstream_error`);
       await page.getByRole("navigation", { name: "Parts" }).getByRole("link", { name: "Ledger" }).click();
