@@ -295,8 +295,11 @@ describe.skipIf(!chromiumPath)("the lists and corrections of the operator consol
         await eventually(await find(id)).toBe(`#/ledger?entry=${id}`);
         await eventually(() => page.getByRole("rowheader").count()).toBe(1);
         await page.getByRole("button", { name: /^Generation with/ }).click();
-        await page.getByRole("dialog").getByText(generationId).waitFor();
+        const dialog = page.getByRole("dialog");
+        await dialog.getByText(generationId).waitFor();
         await page.keyboard.press("Escape");
+        // Then the focus is back on the button.
+        await dialog.waitFor({ state: "detached" });
       }
       await find("there is no such account");
       await console.seen("No account matches");
