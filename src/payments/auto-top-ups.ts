@@ -80,30 +80,42 @@ export class AutoTopUps {
   async #createPage(row: AutoTopUpRow, returnUrl: string): Promise<AutoTopUpRow> {
     const { database, provider } = this.#options;
     const { account_id: accountId } = row;
-    const customerId = await this.customerOf(accountId);
-    const page = await provider.createMethodPage({
-      accountId,
-      customerId,
-      currency: paymentCurrency(),
-      returnUrl: returnUrl || this.#options.returnUrl,
+    const order = { accountId, currency: paymentCurrency(), returnUrl: returnUrl || this.#options.returnUrl };
+    return await this.withCustomer(accountId, async (customerId) => {
+      const page = await provider.createMethodPage({ ...order, customerId });
+      return await setAutoTopUpPage(database, accountId, { id: customerId }, page);
     });
-    return await setAutoTopUpPage(database, accountId, customerId, page);
   }
 
-  /** The customer of an account at the provider, which is created with its first use. */
-  async customerOf(accountId: string): Promise<string> {
+  /**
+   * Calls `use` with the customer of an account at the provider, who is created with the first use. One that was deleted at the provider,
+   * which vx does only when an account closes, is replaced.
+   */
+  async withCustomer<Result>(
+    accountId: string,
+    use: (customerId: string) => Promise<Result>,
+  ): Promise<Result> {
     const { database, provider } = this.#options;
-    const known = await getAutoTopUp(database, accountId);
-    if (known?.customer_id) return known.customer_id;
-    const created = await provider.createCustomer(accountId);
-    return (await setAutoTopUpPage(database, accountId, created)).customer_id ?? created;
+    const replaced = (await getAutoTopUp(database, accountId))?.customer_id ?? undefined;
+    if (replaced !== undefined) {
+      try {
+        return await use(replaced);
+      } catch (error) {
+        if (!(error instanceof ProviderError && error.hasNoCustomer)) throw error;
+      }
+    }
+    const id = await provider.createCustomer(accountId, replaced);
+    const row = await setAutoTopUpPage(database, accountId, { id, replaced });
+    return await use(row.customer_id ?? id);
   }
 
   /** A new page on which the customer manages stored payment methods, the billing address and tax ids. */
   async createBillingPage(accountId: string): Promise<string> {
     const { provider, returnUrl } = this.#options;
     try {
-      return await provider.createBillingPage(await this.customerOf(accountId), returnUrl);
+      return await this.withCustomer(accountId, (customerId) =>
+        provider.createBillingPage(customerId, returnUrl),
+      );
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error;
       throw new DomainError("unavailable", {

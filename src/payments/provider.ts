@@ -65,8 +65,8 @@ export type PaymentProvider = {
   createPage(order: Order): Promise<{ readonly id: string; readonly url: string }>;
   /** The current state of a payment, and the top-up that it names; undefined if it is not for a top-up. */
   lookUp(reference: PaymentReference): Promise<FoundPayment | undefined>;
-  /** Creates a customer for an account, and returns its id. */
-  createCustomer(accountId: string): Promise<string>;
+  /** Creates a customer for an account, and returns its id. `replaced` is the one that was deleted, if there was one. */
+  createCustomer(accountId: string, replaced?: string): Promise<string>;
   /** Creates a page on which the customer stores a payment method. */
   createMethodPage(
     order: Pick<ChargeOrder, "accountId" | "customerId" | "currency"> & Pick<Order, "returnUrl">,
@@ -95,11 +95,14 @@ export type PaymentProvider = {
 export class ProviderError extends Error {
   /** That of its response; 0 without one. */
   readonly #status: number;
+  /** Whether the customer that the request names does not exist, or was deleted. */
+  readonly hasNoCustomer: boolean;
 
-  constructor(message: string, status: number) {
+  constructor(message: string, status: number, { hasNoCustomer = false } = {}) {
     super(message);
     this.name = "ProviderError";
     this.#status = status;
+    this.hasNoCustomer = hasNoCustomer;
   }
 
   /** Whether the provider refused the request itself, so that a repetition fails too. */

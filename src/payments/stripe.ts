@@ -122,16 +122,18 @@ export class StripePayments implements PaymentProvider {
           success_url: successUrl.href,
           cancel_url: returnUrl,
         },
-        { idempotencyKey: topUpId },
+        // Stripe refuses another request with the same key, such as one for the customer that replaces a deleted one.
+        { idempotencyKey: customerId === undefined ? topUpId : `${topUpId} for ${customerId}` },
       ),
     );
     return pageOf(session);
   }
 
-  async createCustomer(accountId: string): Promise<string> {
+  async createCustomer(accountId: string, replaced?: string): Promise<string> {
     const metadata = { [ACCOUNT]: accountId };
+    const idempotencyKey = `customer of ${accountId}${replaced === undefined ? "" : ` after ${replaced}`}`;
     const { id } = await this.#request(({ customers }) =>
-      customers.create({ metadata, description: accountId }, { idempotencyKey: `customer of ${accountId}` }),
+      customers.create({ metadata, description: accountId }, { idempotencyKey }),
     );
     return id;
   }
@@ -335,9 +337,10 @@ export class StripePayments implements PaymentProvider {
       return await send(client);
     } catch (error) {
       if (!(error instanceof Stripe.errors.StripeError)) throw error;
-      const { statusCode = 0, type } = error;
+      const { statusCode = 0, type, code, param } = error;
+      const hasNoCustomer = code === "resource_missing" && param === "customer";
       // The messages of Stripe can contain parts of the secret key.
-      throw new ProviderError(`Stripe answered ${statusCode} (${type})`, statusCode);
+      throw new ProviderError(`Stripe answered ${statusCode} (${type})`, statusCode, { hasNoCustomer });
     }
   }
 

@@ -108,9 +108,11 @@ export class TopUps {
   async #createPage(row: TopUpRow) {
     const { provider } = this.#options;
     const { id: topUpId, account_id: accountId, amount_micros: amountMicros, currency } = row;
-    const customerId = provider.createsInvoices ? await this.automatic.customerOf(accountId) : undefined;
-    const order = { topUpId, accountId, amountMicros, currency, customerId };
-    return await provider.createPage({ ...order, returnUrl: row.return_url });
+    const order = { topUpId, accountId, amountMicros, currency, returnUrl: row.return_url };
+    const createPage = (customerId?: string) => provider.createPage({ ...order, customerId });
+    return await (provider.createsInvoices
+      ? this.automatic.withCustomer(accountId, createPage)
+      : createPage());
   }
 
   #checkAmount(micros: Micros): void {

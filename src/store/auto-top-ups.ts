@@ -64,11 +64,14 @@ export async function putAutoTopUp(
   return row;
 }
 
-/** Stores the customer at the provider, and the page for a payment method. The customer that was stored first stays. */
+/**
+ * Stores the customer at the provider, and the page for a payment method. The customer that was stored first stays, unless it is the
+ * replaced one.
+ */
 export async function setAutoTopUpPage(
   database: Cells,
   accountId: string,
-  customerId: string,
+  customer: { readonly id: string; readonly replaced?: string | undefined },
   page?: { readonly id: string; readonly url: string },
 ): Promise<AutoTopUpRow> {
   const lane = laneOfId(accountId);
@@ -79,7 +82,8 @@ export async function setAutoTopUpPage(
       lane,
       accountId,
       paymentCurrency(),
-      customerId,
+      customer.id,
+      customer.replaced ?? null,
       page?.id ?? null,
       page?.url ?? null,
     );

@@ -43,6 +43,15 @@ const send = (verb: string, path: string, body?: unknown, secret = key.secret) =
 const start = async (changes: Partial<typeof SETTINGS> = {}) =>
   (await metered.operator.putAutoTopUp({ accountId: key.accountId, ...SETTINGS, ...changes })).autoTopup;
 
+/** The settings of a request that replaces the stored card. */
+const REPLACED = {
+  enabled: true,
+  threshold_micros: 5_000_000,
+  amount_micros: 10_000_000,
+  monthly_max_micros: 100_000_000,
+  replace_payment_method: true,
+};
+
 async function auto() {
   const { status, body } = await send("GET", AUTO);
   expect(status, JSON.stringify(body)).toBe(200);
@@ -143,16 +152,23 @@ test("a page that expired is replaced, and another card replaces the stored one"
   const second = stripe.setupOf(key.accountId);
   expect(second.customer).toBe(first.customer);
   await stripe.deliver(stripe.storeCard(second), metered.app.url);
-  const replaced = await send("PUT", AUTO, {
-    enabled: true,
-    threshold_micros: 5_000_000,
-    amount_micros: 10_000_000,
-    monthly_max_micros: 100_000_000,
-    replace_payment_method: true,
-  });
+  const replaced = await send("PUT", AUTO, REPLACED);
   expect(replaced).toMatchObject({ status: 200, body: { state: "ready", payment_method: /4242/ } });
   await stripe.deliver(stripe.storeCard(stripe.setupOf(key.accountId), "4444"), metered.app.url);
   expect((await auto()).payment_method).toContain("4444");
+});
+
+test("a customer who was deleted at Stripe is replaced with the next page", async () => {
+  await ready();
+  const { customer } = stripe.setupOf(key.accountId);
+  stripe.deletedCustomers.add(customer);
+  await spend();
+  await until("failed");
+  await send("PUT", AUTO, REPLACED);
+  const replaced = stripe.setupOf(key.accountId);
+  expect(replaced.customer).not.toBe(customer);
+  await stripe.deliver(stripe.storeCard(replaced, "4444"), metered.app.url);
+  await until("paid");
 });
 
 test.each([["insufficient_funds"], ["authentication_required"], ["expired_card"]])(

@@ -64,6 +64,16 @@ describe("with VX_STRIPE_INVOICES, a top-up", () => {
     expect((await read(topUp)).invoice_url).toBe(invoiceUrl);
   });
 
+  test("has a new customer after the one of the account was deleted at Stripe", async () => {
+    const customerOf = ({ id }: TopUp) => stripe.sessionOf(id).customer as string;
+    const deleted = customerOf(await create());
+    stripe.deletedCustomers.add(deleted);
+    const customer = customerOf(await create());
+    expect(customer).toMatch(/^cus_/);
+    expect(customer).not.toBe(deleted);
+    expect(customerOf(await create())).toBe(customer);
+  });
+
   test("is not affected by invoices of other products in the same account at Stripe", async () => {
     const topUp = await create();
     await deliver(stripe.emitOther("invoice.paid", { id: "in_1", metadata: {}, payment_intent: "pi_1" }));

@@ -67,7 +67,7 @@ function storeCard({ accountId }: Payer, changes: Partial<Parameters<typeof appl
 async function createAutoPayer(balance: bigint, changes: Partial<AutoTopUpSettings> = {}): Promise<Payer> {
   const payer = await createPayer(store.database, balance);
   await put(payer, changes);
-  await setAutoTopUpPage(store.database, payer.accountId, `cus_${payer.accountId}`, PAGE);
+  await setAutoTopUpPage(store.database, payer.accountId, { id: `cus_${payer.accountId}` }, PAGE);
   await storeCard(payer);
   return payer;
 }
@@ -404,10 +404,15 @@ test("the newest page decides the payment method, and only pages of the account'
   expect(await method()).toBe("pm_1");
   await storeCard(payer, { id: "cs_2", method: other, createdAt: new Date(2_000) });
   expect(await method()).toBe("pm_2");
-  await setAutoTopUpPage(store.database, payer.accountId, "cus_second", {
-    id: "cs_4",
-    url: "https://pay.example/",
-  });
+  await setAutoTopUpPage(
+    store.database,
+    payer.accountId,
+    { id: "cus_second" },
+    {
+      id: "cs_4",
+      url: "https://pay.example/",
+    },
+  );
   expect(await getAutoTopUp(store.database, payer.accountId)).toMatchObject({
     customer_id: `cus_${payer.accountId}`,
     page_id: "cs_4",

@@ -81,7 +81,7 @@ function writesOf(payer: Payer, generationId: string): Record<string, Parameter[
     set_account_plan: [act, lane, accountId, "free"],
     set_account_prices: [act, lane, accountId, "", 1, null],
     set_account_suspended: [act, lane, accountId, true],
-    set_auto_topup_page: [lane, accountId, "usd", "cus_x", null, null],
+    set_auto_topup_page: [lane, accountId, "usd", "cus_x", null, null, null],
     set_key_limit: [act, lane, keyId, 1],
     set_low_balance: [null, lane, accountId, 1n],
     set_topup_page: [lane, "top_x", "cs_x", ""],

@@ -19,6 +19,11 @@ type Intent = {
   payment_method?: string;
   last_payment_error?: Json | null;
 };
+/** The answer to a request that names a customer who does not exist or was deleted. */
+const NO_CUSTOMER = {
+  error: { status: 400, type: "invalid_request_error", code: "resource_missing", param: "customer" },
+};
+
 /** A page on which a customer stores a payment method. */
 type Setup = {
   id: string;
@@ -342,6 +347,7 @@ export class FakeStripe {
 
   #answer(name: string, { searchParams }: URL, form: URLSearchParams, key: string): Json | undefined {
     const [, id = ""] = /\/([a-z]+_\w+)$/.exec(name) ?? [];
+    if (this.deletedCustomers.has(form.get("customer") ?? "")) return NO_CUSTOMER;
     if (name === "POST /v1/customers")
       return { id: this.#byKeyOf(key, () => idOf("cus")), object: "customer" };
     if (name === "POST /v1/billing_portal/sessions") return this.#openPortal(form);
@@ -381,8 +387,7 @@ export class FakeStripe {
   /** Each request creates another session, of a customer that exists. */
   #openPortal(form: URLSearchParams): Json {
     const customer = form.get("customer") ?? "";
-    if (!customer.startsWith("cus_") || this.deletedCustomers.has(customer))
-      return { error: { status: 400, type: "invalid_request_error", code: "resource_missing" } };
+    if (!customer.startsWith("cus_")) return NO_CUSTOMER;
     const id = idOf("bps");
     const session = {
       id,

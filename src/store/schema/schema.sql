@@ -1463,7 +1463,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION set_account_plan(p_act text, p_lane smallint, p_id text, p_plan text) RETURNS SETOF account_views; for the server
 -- FUNCTION set_account_prices(p_act text, p_lane smallint, p_account_id text, p_model text, p_discount integer, p_rates price_rates[]) RETURNS SETOF account_price_view; for the server
 -- FUNCTION set_account_suspended(p_act text, p_lane smallint, p_id text, p_suspended boolean) RETURNS SETOF account_views; for the server
--- FUNCTION set_auto_topup_page(p_lane smallint, p_account_id text, p_currency text, p_customer_id text, p_page_id text, p_page_url text) RETURNS SETOF auto_topup_view; for the server
+-- FUNCTION set_auto_topup_page(p_lane smallint, p_account_id text, p_currency text, p_customer_id text, p_replaced text, p_page_id text, p_page_url text) RETURNS SETOF auto_topup_view; for the server
 -- FUNCTION set_key_limit(p_act text, p_lane smallint, p_id text, p_rate_limit_rpm integer) RETURNS SETOF key_view; for the server
 -- FUNCTION set_limits(p_lane smallint, p_account_id text, p_owner_id text, p_limits text, p_replaces boolean, p_actor text) RETURNS void
 -- FUNCTION set_low_balance(p_act text, p_lane smallint, p_id text, p_micros bigint) RETURNS SETOF account_views; for the server
