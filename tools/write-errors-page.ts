@@ -69,8 +69,8 @@ failed. When too many wait, a server counts calls in place of storing them (\`vx
 those of the last second.
 
 \`GET /v1/failures:count\`, \`vx failures count\` and the chart above the list of both pages count these rows by error and by hour, day or
-month, of all calls or of a key or model. At most the newest 100,000 rows of the range are counted, and \`counted_from\` says from when on.
-The other calls of a full minute have the code \`""\`.
+month, of all calls or of a key or model. At most the newest 100,000 rows of the range are counted, those from
+\`counted_from\` on. Calls that are not listed have the code \`""\`.
 
 ## Reasons
 

@@ -1,6 +1,6 @@
 -- How many failed calls of an account, with ids from p_first until before p_end, ended with each error in each period; p_starts are their
--- starts, the first of which is not after p_first. The calls of which minutes only have the number have the code ''. An empty filter
--- matches all.
+-- starts, the first of which is not after p_first. The rows of minutes count the calls that are not stored: these have the code ''. An
+-- empty filter matches all.
 CREATE OR REPLACE FUNCTION count_failures(
   p_lane smallint, p_account_id text, p_key_id text, p_model text, p_first text, p_end text, p_max integer, p_starts timestamptz[]
 ) RETURNS TABLE (period integer, code text, calls bigint)
