@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { accountPageService } from "../api/account-page-service.ts";
 import { type Deps, withDeps } from "../api/define-service.ts";
 import type { Meter } from "../billing/meter.ts";
+import { CallRate } from "../domain/call-rate.ts";
 import { fingerprintOf, generateSessionToken, isWellFormedSessionToken } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { AddressRanges } from "../domain/network.ts";
@@ -16,7 +17,7 @@ import { SessionAuthentication } from "../server/gate/authenticate-session.ts";
 import { bearerCredential, type Credentials } from "../server/gate/bearer.ts";
 import type { FailedAuthentications } from "../server/gate/failed-authentications.ts";
 import { clientAddress } from "../server/gate/gate.ts";
-import { CallRate, memberGate } from "../server/gate/member-gate.ts";
+import { memberGate } from "../server/gate/member-gate.ts";
 import { type ServePath, sendJson } from "../server/http/message.ts";
 import type { CallServer } from "../server/serve-call.ts";
 import { OidcClient } from "../server/sign-in/oidc-client.ts";
@@ -29,6 +30,8 @@ import type { Config } from "./settings/config.ts";
 const MAX_USER_AGENT = 300;
 const SESSION_SECONDS = 30 * 86_400;
 const VIEW_SECONDS = 3_600;
+/** Of each session. */
+const MAX_CALLS_PER_MINUTE = 600;
 
 type CustomerPageOptions = {
   readonly config: Config;
@@ -57,7 +60,7 @@ export function createCustomerPage({ config, deps, meter, log, failures, createC
   const gate = memberGate({
     sessions,
     findMember: (accountId, person) => findMember(database, accountId, person),
-    rate: new CallRate(Date.now),
+    rate: new CallRate(MAX_CALLS_PER_MINUTE, Date.now),
   });
   prepareValidation([service]);
   const bound = withDeps(accountPageService, { ...deps, meter, signUp: config.signUp, now: Date.now });

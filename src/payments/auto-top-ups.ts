@@ -1,3 +1,4 @@
+import { CallRate } from "../domain/call-rate.ts";
 import { DomainError } from "../domain/errors.ts";
 import { paymentCurrency } from "../domain/top-up.ts";
 import {
@@ -39,13 +40,17 @@ export type AutoTopUpChange = AutoTopUpSettings & {
 /** Pages of the provider are valid for a day. */
 const MAX_PAGE_AGE_MS = 23 * 3_600_000;
 const DUE_PER_ROUND = 20;
+/** Of each account and server. The requests of all customers share the rate limit of the provider. */
+const BILLING_PAGES_PER_MINUTE = 10;
 
 /** The settings of automatic top-ups, and the payment methods that customers store for them. */
 export class AutoTopUps {
   readonly #options: Options;
+  readonly #billingPages: CallRate;
 
   constructor(options: Options) {
     this.#options = options;
+    this.#billingPages = new CallRate(BILLING_PAGES_PER_MINUTE, options.now);
   }
 
   /** Undefined before the settings were changed or a customer was stored for the first time. */
@@ -112,6 +117,7 @@ export class AutoTopUps {
   /** A new page on which the customer manages stored payment methods, the billing address and tax ids. */
   async createBillingPage(accountId: string): Promise<string> {
     const { provider, returnUrl } = this.#options;
+    this.#billingPages.add(accountId);
     try {
       return await this.withCustomer(accountId, (customerId) =>
         provider.createBillingPage(customerId, returnUrl),

@@ -73,3 +73,16 @@ test("a portal that Stripe refuses, because it is not set up, is an error that s
     stripe.before = () => undefined;
   }
 });
+
+test("an account gets ten pages per minute, so that it cannot use up the rate limit at Stripe", async () => {
+  const { customer, accountId: ownId } = await Customer.signUp(app, "busy@example.com");
+  const before = stripe.portals.length;
+  const outcomes = [];
+  // The calls may be of two minutes.
+  while (outcomes.length < 21 && (outcomes.at(-1) ?? "200 ") === "200 ")
+    outcomes.push(await customer.fail("CreateBillingPage", {}, ownId));
+  expect(outcomes.at(-1)).toBe("429 rate_limit_exceeded");
+  expect(outcomes.length).toBeGreaterThan(10);
+  expect(stripe.portals.length - before).toBe(outcomes.length - 1);
+  expect((await owner.do("CreateBillingPage", {}, accountId)).url).toMatch(/^https:/);
+});

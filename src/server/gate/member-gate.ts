@@ -1,3 +1,4 @@
+import type { CallRate } from "../../domain/call-rate.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { isAccountId } from "../../domain/ids.ts";
 import { coversRole } from "../../domain/member.ts";
@@ -14,6 +15,7 @@ type MemberGateOptions = {
     accountId: string,
     person: { readonly id: string; readonly email: string } | undefined,
   ) => Promise<Membership | undefined>;
+  /** Of each session. */
   readonly rate: CallRate;
 };
 
@@ -71,37 +73,4 @@ function keyOf(accountId: string, membership: Membership): AdmittedKey {
     hasAddressRanges: false,
     priceListVersion: membership.price_list_version,
   };
-}
-
-const MAX_CALLS_PER_MINUTE = 600;
-/** Bounds the memory. More sessions in one minute are not counted. */
-const MAX_SESSIONS = 100_000;
-
-/** Bounds the calls of each session per minute: anyone may be able to sign up. */
-export class CallRate {
-  readonly #now: () => number;
-  #minute = 0;
-  readonly #calls = new Map<string, number>();
-
-  constructor(now: () => number) {
-    this.#now = now;
-  }
-
-  add(sessionId: string): void {
-    const seconds = Math.floor(this.#now() / 1_000);
-    const minute = Math.floor(seconds / 60);
-    if (minute !== this.#minute) {
-      this.#minute = minute;
-      this.#calls.clear();
-    }
-    const calls = (this.#calls.get(sessionId) ?? 0) + 1;
-    if (calls > MAX_CALLS_PER_MINUTE) {
-      const retryAfterSeconds = 60 - (seconds % 60);
-      throw new DomainError("rate_limit_exceeded", {
-        message: `The limit of ${MAX_CALLS_PER_MINUTE} calls per minute of this page is exceeded. Wait ${retryAfterSeconds} s.`,
-        retryAfterSeconds,
-      });
-    }
-    if (calls > 1 || this.#calls.size < MAX_SESSIONS) this.#calls.set(sessionId, calls);
-  }
 }
