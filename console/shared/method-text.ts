@@ -1,10 +1,10 @@
 import { capitalized } from "./capitalized.ts";
 
-/** The methods among these that change something, and so are in the log. */
+/** The methods among these that the log can have. Pages of the payment provider and ended sessions are not in it. */
 export function changesOf(services: readonly { readonly methods: readonly { readonly name: string }[] }[]) {
   return services
     .flatMap(({ methods }) => methods.map(({ name }) => name))
-    .filter((name) => !/^(Get|List|Search|Audit|Export|Watch|EndSession)/.test(name));
+    .filter((name) => !/^(Get|List|Search|Count|Audit|Export|Watch|EndSession|CreateBillingPage)/.test(name));
 }
 
 /** Options of a filter by these methods, in the order of their texts. */

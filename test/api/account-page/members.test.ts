@@ -1,4 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
+import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test, vi } from "vitest";
 import { ACTIVITY_METHODS } from "../../../console/account/activity-methods.ts";
 import { changesOf } from "../../../console/shared/method-text.ts";
@@ -227,7 +228,7 @@ describe("members", () => {
       expect(await owner.fail("ListActivity", wrong, accountId)).toMatch(/^400 /);
   });
 
-  test("the page filters the activity by each method that changes an account", () => {
+  test("the page filters the activity by each method that changes an account, and by no other", () => {
     const ofOperators = AdminService.methods.filter(({ input }) =>
       input.fields.some(({ name }) => name === "account_id" || name === "key_id"),
     );
@@ -235,6 +236,10 @@ describe("members", () => {
     expect(ACTIVITY_METHODS.map(([method]) => method)).toEqual(expect.arrayContaining(changes));
     const known = changesOf([AccountService, AdminService]);
     expect(known).toEqual(expect.arrayContaining(ACTIVITY_METHODS.map(([method]) => method)));
+    const reads = [...AccountService.methods, ...AdminService.methods].filter(
+      ({ idempotency }) => idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS,
+    );
+    expect(reads.filter(({ name }) => known.includes(name))).toEqual([]);
   });
 
   test("the last owner stays, whoever asks, and two owners cannot remove each other at once", async () => {
