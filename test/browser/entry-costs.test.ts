@@ -107,6 +107,7 @@ describe.skipIf(!chromiumPath)("the costs of a ledger entry", () => {
       await page.keyboard.press("Enter");
       await page.getByRole("button", { name: /^Generation with/ }).click();
       const dialog = page.getByRole("dialog");
+      await dialog.getByText("Rounded up").waitFor();
       const rows = await dialog
         .locator(".details > div")
         .evaluateAll((all) =>

@@ -774,7 +774,7 @@ describe("limits", () => {
     expect(stdout).toMatch(/cost +month .*\$25\.00 +\$50\.00 until 2130-01-31.*\$0\.00 +\$0\.00 +\$50\.00/);
     const alert = ["--account", account, "--metric", "cost_alert", "--window", "day", "--amount", "4.5"];
     expect((await run("limits", "set", ...alert)).stdout).toMatch(/cost_alert +day .*\$4\.50/);
-    refused(await run("limits", "set", ...alert, "--window", "hour"), /limit\.window: must be day/);
+    refused(await run("limits", "set", ...alert, "--window", "hour"), /limit\.window: must be one of day/);
     const { limits } = await json("limits", "list", "--account", account);
     const { id } = limits.find(({ metric }: { metric: string }) => metric === "cost_alert");
     expect(await json("limits", "remove", id, "--account", account)).toEqual({});

@@ -28,7 +28,7 @@ import {
 } from "./programs.ts";
 
 const run = promisify(execFile);
-/** Go downloads and compiles what it needs. */
+/** Go downloads and compiles the libraries with the first build. */
 const TIMEOUT_MS = 300_000;
 /** The short form of CI tests only some of the clients. */
 const selected = process.env.VX_OWN_CLIENTS?.split(",");
@@ -238,7 +238,6 @@ describe.skipIf(pythonProblem)("the wheel beside stubs of its user", () => {
 });
 
 describe.skipIf(reasonToSkip("go", prepareGo))("the Go module", () => {
-  /** The first build compiles the libraries. */
   test("passes its tests", { timeout: TIMEOUT_MS }, async () => {
     await run("go", ["vet", "./..."], { cwd: "clients/go", env });
     const { stdout } = await run("go", ["test", "-count=1", "."], { cwd: "clients/go", env }).catch(

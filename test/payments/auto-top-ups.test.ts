@@ -132,7 +132,7 @@ test("an operator starts them, the customer stores a card, and a charge below th
   expect(await balance()).toBeGreaterThan(10_000_000);
   expect(await auto()).toMatchObject({ state: "ready", month_micros: 10_000_000 });
   expect(await events()).toMatchObject([{ type: "topup.paid", data: { automatic: true } }]);
-}, 30_000);
+});
 
 test("a card whose page was used while no event arrived is found by polling", async () => {
   await start();
@@ -140,7 +140,7 @@ test("a card whose page was used while no event arrived is found by polling", as
   await metered.app.database.owner`
     UPDATE vx.auto_topups SET due_at = now() WHERE account_id = ${key.accountId}`;
   await expect.poll(async () => (await auto()).state).toBe("ready");
-}, 20_000);
+});
 
 test("a page that expired is replaced, and another card replaces the stored one", async () => {
   await start();
@@ -222,7 +222,7 @@ test("running calls that hold the balance start one only when a call is refused"
   gate.resolve();
   expect([(await first).status, (await second).status]).toEqual([200, 200]);
   await until("paid");
-}, 20_000);
+});
 
 test("a payment that is processed for long blocks the next one, and is credited when it arrives", async () => {
   stripe.decide = () => "processing";
@@ -237,7 +237,7 @@ test("a payment that is processed for long blocks the next one, and is credited 
   expect(await auto()).toMatchObject({ state: "paying", topup_id: topUp?.id, month_micros: 10_000_000 });
   expect(await stripe.deliver(stripe.arriveCharge(topUp?.id ?? ""), metered.apps[1]?.url ?? "")).toBe(200);
   expect(await topUps()).toMatchObject([{ state: "paid" }]);
-}, 30_000);
+});
 
 test("a stop before the payment is made stops it", async () => {
   stripe.before = (request) => (request === "POST /v1/payment_intents" ? 500 : undefined);
@@ -253,7 +253,7 @@ test("a stop before the payment is made stops it", async () => {
   const [topUp] = (await topUps()) as [TopUp];
   expect(topUp.failure).toBe("stopped");
   expect(stripe.charges.get(topUp.id)).toBeUndefined();
-}, 30_000);
+});
 
 test("a stop between the creation and the confirmation of the payment cancels it", async () => {
   await ready();
@@ -266,7 +266,7 @@ test("a stop between the creation and the confirmation of the payment cancels it
   const [topUp] = (await topUps()) as [TopUp];
   expect(topUp.failure).toBe("stopped");
   expect(stripe.chargeOf(topUp.id).status).toBe("canceled");
-}, 30_000);
+});
 
 test("a request that Stripe refuses fails the top-up", async () => {
   await ready();
@@ -275,7 +275,7 @@ test("a request that Stripe refuses fails the top-up", async () => {
   await until("failed");
   expect(await topUps()).toMatchObject([{ failure: "refused" }]);
   expect((await auto()).failures).toBe(1);
-}, 20_000);
+});
 
 test("a key lowers and stops them, and is told who starts and raises them", async () => {
   const body = { enabled: true, threshold_micros: 5_000_000, amount_micros: 10_000_000 };

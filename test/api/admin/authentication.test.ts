@@ -277,7 +277,7 @@ describe("operators with tokens of their own", () => {
           SELECT FROM pg_stat_activity
           WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ~ 'set_operator_role'`;
         expect(waiting).toHaveLength(2);
-      }, 10_000);
+      });
       return { outcomes };
     });
     expect((await Promise.all(outcomes)).sort()).toEqual(["INSUFFICIENT_ROLE", "done"]);
