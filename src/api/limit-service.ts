@@ -129,7 +129,7 @@ export function limitToSet(
   }
   if (metric === "cost_alert") {
     if (!ALERT_WINDOWS.includes(window)) {
-      const rule = `must be ${ALERT_WINDOWS.join(", ")} for the metric "cost_alert"`;
+      const rule = `must be one of ${ALERT_WINDOWS.join(", ")} for the metric "cost_alert"`;
       throw DomainError.ofField(`${field}.window`, rule);
     }
     if (amount === 0n) throw DomainError.ofField(`${field}.amount`, "must be above 0: no charge reaches 0");

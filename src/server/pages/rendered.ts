@@ -40,7 +40,7 @@ export function rendered({ models, prepare, ...options }: RenderedOptions): Serv
 const MAX_KEPT = 16;
 const MAX_PACKING = 4;
 
-/** For pages of less than 100 kB: each client can have a page of its own. */
+/** Packs a page for each URL. Only for pages of less than 100 kB: each client can choose another URL. */
 export function packEach(textFor: (url: string) => string): Render {
   const byUrl = new Map<string, Promise<Packed>>();
   let packing = 0;
