@@ -26,7 +26,8 @@ describe.each(providers)("$name", { timeout: 60_000 }, ({ secretKey = "", api })
   const payments = new StripePayments({ secretKey, webhookSecret: "whsec_x", api, invoices: true }, "vx");
   const order = (topUpId: string) => ({
     topUpId,
-    accountId: "acct_01kam4xxa5fzsbw0pdmm2h60vq",
+    // Each test deletes its customer, and a repetition for the same account within a day would get that one.
+    accountId: `acct_of_${topUpId}`,
     amountMicros: AMOUNT,
     currency: "usd",
   });
