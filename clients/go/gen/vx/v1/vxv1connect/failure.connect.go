@@ -55,7 +55,7 @@ type FailureServiceClient interface {
 	// Count failed calls
 	//
 	// Returns how many of the calls that ListFailures lists ended with each error, by hour, day or month. At most the last 100,000 calls of
-	// the range are counted: `counted_from` says from when on.
+	// the range are counted: those from `counted_from` on.
 	CountFailures(context.Context, *connect.Request[v1.CountFailuresRequest]) (*connect.Response[v1.CountFailuresResponse], error)
 }
 
@@ -117,7 +117,7 @@ type FailureServiceHandler interface {
 	// Count failed calls
 	//
 	// Returns how many of the calls that ListFailures lists ended with each error, by hour, day or month. At most the last 100,000 calls of
-	// the range are counted: `counted_from` says from when on.
+	// the range are counted: those from `counted_from` on.
 	CountFailures(context.Context, *connect.Request[v1.CountFailuresRequest]) (*connect.Response[v1.CountFailuresResponse], error)
 }
 

@@ -344,7 +344,7 @@ export const FailureService: GenService<{
    * Count failed calls
    *
    * Returns how many of the calls that ListFailures lists ended with each error, by hour, day or month. At most the last 100,000 calls of
-   * the range are counted: `counted_from` says from when on.
+   * the range are counted: those from `counted_from` on.
    *
    * @generated from rpc vx.v1.FailureService.CountFailures
    */
