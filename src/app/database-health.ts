@@ -193,6 +193,8 @@ export class DatabaseHealth {
       },
       maintain: async () => {
         this.#compareClocks(cell, details);
+        // First, because it refuses the copy of another cell: that has lanes and accounts of the other one, until it claims its own.
+        await directory?.maintain(cell);
         await maintenance?.maintain();
         if (maintenance) {
           await partitions.maintain();
@@ -201,7 +203,6 @@ export class DatabaseHealth {
           await expireGrants(single.all[cell] as Cell);
           await figures.maintain();
         }
-        await directory?.maintain(cell);
       },
       onFailure: (error) => log.error({ ...details, err: error }, "database maintenance failed"),
     });

@@ -93,8 +93,8 @@ export class AutoTopUps {
   }
 
   /**
-   * Calls `use` with the customer of an account at the provider, who is created with the first use. One that was deleted at the provider,
-   * which vx does only when an account closes, is replaced.
+   * Calls `use` with the customer of an account at the provider. The first use creates the customer. A customer that was deleted at the
+   * provider is replaced: vx deletes one only when its account closes.
    */
   async withCustomer<Result>(
     accountId: string,

@@ -316,6 +316,7 @@ export async function storeAttempts(
     claim: String(claim.claim),
     account_id: claim.account_id,
     seq: String(claim.seq),
+    event_id: claim.event_id,
     ...(outcome && {
       attempt: claim.attempts + 1,
       status: outcome.status,

@@ -123,3 +123,25 @@ test("outcomes of lanes that no cell owns delay no deliveries of other lanes", a
   await vi.waitFor(() => expect(called).toEqual(["whk_moved", "whk_other"]));
   await deliverer.stop();
 });
+
+test("an outcome does not count for another event that has the number of the delivered one", async () => {
+  const { owner } = store;
+  await addDue("whk_a", 1, 0);
+  let replaced = 0;
+  const deliverer = startDeliverer(store.database, async () => {
+    if (replaced++ === 0)
+      for (const [table, column] of Object.entries({ events: "id", deliveries: "event_id" }))
+        await owner`UPDATE vx.${owner(table)} SET ${owner(column)} = 'evt_of_copy'`;
+    return ACCEPTED;
+  });
+  const claimOver = () =>
+    owner`UPDATE vx.webhook_queues SET due_at = now() WHERE claimed_until = '-infinity'`;
+  await vi.waitFor(async () => {
+    await claimOver();
+    expect(called).toEqual(["whk_a", "whk_a"]);
+  });
+  await deliverer.stop();
+  expect(await owner`SELECT event_id, state, attempts FROM vx.deliveries`).toEqual([
+    { event_id: "evt_of_copy", state: "delivered", attempts: 1 },
+  ]);
+});

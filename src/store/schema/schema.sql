@@ -76,6 +76,7 @@ CREATE TYPE delivery_attempt AS (
   claim bigint,
   account_id text,
   seq bigint,
+  event_id text,
   attempt smallint,
   status smallint,
   latency_ms integer,

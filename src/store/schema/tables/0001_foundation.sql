@@ -990,7 +990,7 @@ CREATE INDEX ready_queues_of_operators ON webhook_queues (webhook_id, ready_at) 
 
 -- The outcome of an attempt, as servers store it.
 CREATE TYPE delivery_attempt AS (
-  lane smallint, webhook_id text, claim bigint, account_id text, seq bigint, attempt smallint, status smallint, latency_ms integer,
+  lane smallint, webhook_id text, claim bigint, account_id text, seq bigint, event_id text, attempt smallint, status smallint, latency_ms integer,
   error text, answer text, retry_ms bigint, pause_ms bigint
 );
 
