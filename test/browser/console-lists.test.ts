@@ -321,6 +321,10 @@ describe.skipIf(!chromiumPath)("the lists and corrections of the operator consol
       await console.select("Accounts");
       await page.getByLabel("Order").selectOption("Name");
       await eventually(hash).toBe("#/accounts?sort=name");
+      // A change of the address right after another one would hide that one from the page.
+      await page.evaluate(
+        "new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))",
+      );
       await page.goto(`${app.adminUrl}/#/accounts?id=${accountId}&tab=failures`);
       await page.getByLabel("Error", { exact: true }).selectOption("Model failed");
       await eventually(hash).toMatch(/&code=upstream_error$/);
