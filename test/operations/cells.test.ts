@@ -306,6 +306,19 @@ test("a cell that is added to the file is used as soon as a lane has no other ow
   const entries = await c.owner`SELECT FROM vx.ledger WHERE kind = 'generation'`;
   expect(entries.length).toBe(10);
   expect((await operator.audit({})).findings).toEqual([]);
+
+  // A promoted copy of another cell has accounts of that one: nothing of them may expire there.
+  await c.owner`UPDATE vx.cell_name SET name = 'a'`;
+  await vi.waitFor(async () => expect(await ready()).toContain('the cell "c" cannot be used\n'));
+  await c.owner`UPDATE vx.accounts SET grants_expire_at = now() WHERE id = ${key.accountId}`;
+  const failures = () => app.logText().split("database maintenance failed").length;
+  const before = failures();
+  await vi.waitFor(() => expect(failures()).toBeGreaterThan(before + 1));
+  const expiring = () => c.owner`SELECT FROM vx.accounts WHERE grants_expire_at IS NOT NULL`;
+  expect(await expiring()).toHaveLength(1);
+  await c.owner`UPDATE vx.cell_name SET name = 'c'`;
+  await vi.waitFor(async () => expect(await expiring()).toEqual([]));
+  await vi.waitFor(async () => expect(await ready()).not.toContain('"c"'));
   await moveLane(laneOfId(key.accountId), c, b);
   expect((await generate(key)).status).toBe(200);
 });
