@@ -36,7 +36,7 @@ type FailureCountsProps = {
   readonly section: string;
 };
 
-/** Without days in the filter, failed calls of so many days are counted: servers keep them so long unless they are told otherwise. */
+/** The days that are counted if the filter names none. Servers keep failed calls for as long by default. */
 const NORMAL_DAYS = 7;
 /** Calls that are not listed have no code. */
 const TITLES = new Map([["", "Not listed"], ...Object.entries(FAILURE_TITLES)]);

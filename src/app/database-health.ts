@@ -193,7 +193,7 @@ export class DatabaseHealth {
       },
       maintain: async () => {
         this.#compareClocks(cell, details);
-        // First, because it refuses the copy of another cell: that has lanes and accounts of the other one, until it claims its own.
+        // First: it fails in the copy of another cell, which has the lanes and accounts of that cell until it claims its own.
         await directory?.maintain(cell);
         await maintenance?.maintain();
         if (maintenance) {

@@ -321,7 +321,7 @@ describe.skipIf(!chromiumPath)("the lists and corrections of the operator consol
       await console.select("Accounts");
       await page.getByLabel("Order").selectOption("Name");
       await eventually(hash).toBe("#/accounts?sort=name");
-      // A change of the address right after another one would hide that one from the page.
+      // If the address changes twice before the page handles the first change, the page sees only the second.
       await page.evaluate(
         "new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))",
       );

@@ -400,7 +400,7 @@ describe("a change", () => {
     });
     const { owner } = app.database;
     await expect(owner`SELECT vx.put_plan(${act}, 'late', 1, 1, NULL)`).rejects.toThrow("insufficient_role");
-    // Nobody gets a role back with a call that began before.
+    // A call that began with the old role cannot restore it.
     await expect(owner`SELECT vx.set_operator_role(${act}, ${operatorId}, 'admin')`).rejects.toThrow(
       "insufficient_role",
     );

@@ -31,7 +31,7 @@ BEGIN
       due_at = v_now + coalesce(a.retry_ms, 0) * interval '1 millisecond'
     FROM unnest(v_attempts) a
     WHERE d.lane = a.lane AND d.account_id = a.account_id AND d.seq = a.seq AND d.webhook_id = a.webhook_id AND d.state = 'pending'
-      -- A copy of the cell that was promoted and owns other lanes can have written another event with this number.
+      -- A promoted copy of this cell can have written and delivered another event with the same number.
       AND d.event_id = a.event_id
       AND (d.attempts = a.attempt - 1 OR a.error = '');
   -- Otherwise an endpoint that is fast and slow in turn would occupy the places for fast ones.
