@@ -86,8 +86,7 @@ describe.each(STREAMED_WIRES)("$name", (wire) => {
   test("line ends, comments, unknown events and a byte order mark follow the event stream format", async () => {
     for (const body of [
       whole.replaceAll("\n", "\r\n"),
-      // The parser waits for the character after the last line end.
-      `${whole.replaceAll("\n", "\r")}: end`,
+      whole.replaceAll("\n", "\r"),
       `\ufeff${whole.slice(wire.begin(DEFAULT_REPLY).length)}`,
       `: hello\n\n${whole.replaceAll("\n\n", "\n\n: still here\n\n")}`,
       `retry: 1\nid: 2\nunknown\n\nevent: news\ndata: {"type":"news"}\n\n${whole}`,

@@ -310,8 +310,6 @@ function canBecome(from: Kind, to: Kind): boolean {
   return NEXT[from].includes(to);
 }
 
-/** The parser rescans its input for each line that ends in CR, so it gets small parts. */
-const FEED_CHARS = 8_192;
 const BYTE_ORDER_MARK = 0xfeff;
 
 /** Reads server-sent events from chunks that may split lines and characters anywhere. */
@@ -320,6 +318,7 @@ export class EventStream {
   readonly #parser;
   #overflowed = false;
   #begun = false;
+  #endedWithCr = false;
 
   constructor(maxEventChars: number, onEvent: (data: string) => void) {
     this.#parser = createParser({
@@ -338,9 +337,15 @@ export class EventStream {
       this.#begun = true;
       if (text.charCodeAt(0) === BYTE_ORDER_MARK) text = text.slice(1);
     }
-    for (let at = 0; at < text.length && !this.#overflowed; at += FEED_CHARS) {
-      this.#parser.feed(text.length <= FEED_CHARS ? text : text.slice(at, at + FEED_CHARS));
-    }
+    if (text !== "" && !this.#overflowed) this.#parser.feed(this.#withLineFeeds(text));
     return !this.#overflowed;
+  }
+
+  /** The parser reads a line that ends in CR only with the character after it, which may never arrive. */
+  #withLineFeeds(text: string): string {
+    const isLfRead = this.#endedWithCr && text.startsWith("\n");
+    this.#endedWithCr = text.endsWith("\r");
+    const rest = isLfRead ? text.slice(1) : text;
+    return rest.includes("\r") ? rest.replaceAll(/\r\n?/g, "\n") : rest;
   }
 }
