@@ -32,9 +32,9 @@ test("npm run check names files that nothing refers to, binaries in other folder
   for (const [name, content] of Object.entries(files)) writeFileSync(join(folder.path, name), content);
   git("add", "--all");
   expect(check(folder.path).trim().split("\n")).toEqual([
-    expect.stringMatching(/^library-1\.0-py3-none-any\.whl: a binary;/),
-    expect.stringMatching(/^library-1\.0-py3-none-any\.whl: no other file names it;/),
     expect.stringMatching(/^docs\/forgotten\.md: no other file names it;/),
     expect.stringMatching(/^docs\/large\.md: 300002 bytes, more than 300000;/),
+    expect.stringMatching(/^library-1\.0-py3-none-any\.whl: a binary;/),
+    expect.stringMatching(/^library-1\.0-py3-none-any\.whl: no other file names it;/),
   ]);
 });
