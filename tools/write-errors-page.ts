@@ -27,8 +27,9 @@ Every error has one reason.
     {"error": {"code": reason, "type": …, "message": …, "param": field or null, "status": gRPC code,
                "details": [google.rpc details], "request_id": …}}
 
-Below \`/v1/messages\`, the body is \`{"type": "error", "error": {…}, "request_id": …}\` with the same members except for
-\`details\`, which is an object with the reason as \`error_code\`.
+Below \`/v1/messages\` and \`/anthropic\`, and at a path without a route if the call has the header \`anthropic-version\`, the body is
+\`{"type": "error", "error": {…}, "request_id": …}\` with the same members except for \`details\`, which is an object with the
+reason as \`error_code\`.
 
 **gRPC, gRPC-Web and Connect**: the error has the gRPC code of the reason and a \`google.rpc.ErrorInfo\` detail with the
 domain \`vx\` and the reason in upper case. Some errors also have a \`BadRequest\`, \`RetryInfo\`, \`QuotaFailure\` or
@@ -74,7 +75,7 @@ month, of all calls or of a key or model. At most the newest 100,000 rows of the
 
 ## Reasons
 
-If the column \`x-should-retry\` has a value, REST responses have this header. Without it, the official OpenAI and Anthropic
+If the column \`x-should-retry\` has a value, responses have this header: some clients retry even a 401 for minutes. Without it, the official OpenAI and Anthropic
 clients retry every 409, 429 and 5xx. A 402 is retried only with \`true\`. If the server knows when a retry can succeed, the response
 also has \`Retry-After\`, and RPCs have a \`RetryInfo\` detail.
 

@@ -135,8 +135,10 @@ export function refuseMembers(
 
 /** The error also names the value that is accepted. */
 export function unsupported(field: string, harmless?: string): DomainError {
-  const except = harmless === undefined ? "" : ` except for ${harmless}`;
-  return DomainError.ofField(field, `is not supported${except}`);
+  return DomainError.ofField(
+    field,
+    harmless === undefined ? "is not supported" : `only ${harmless} is supported`,
+  );
 }
 
 /** The JSON of an untyped field. */

@@ -432,5 +432,6 @@ function row(
   message: string,
   shouldRetry?: boolean,
 ): Row {
-  return { code, status, type, message, shouldRetry };
+  // Some SDKs retry a 401 or a 403 for minutes and show nothing meanwhile. It heals only when the caller changes something.
+  return { code, status, type, message, shouldRetry: status === 401 || status === 403 ? false : shouldRetry };
 }

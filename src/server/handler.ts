@@ -1,4 +1,3 @@
-import { KEY_PREFIX } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { Log } from "../telemetry/log.ts";
 import { ensureDomainError } from "./errors/connect-error.ts";
@@ -13,6 +12,7 @@ import {
   requestIdFrom,
   type ServePath,
 } from "./http/message.ts";
+import { describeNoRoute } from "./rest/rest-routes.ts";
 import { sendRefusal } from "./wire/refusal.ts";
 import type { RestServer } from "./wire/rest.ts";
 
@@ -79,19 +79,12 @@ function serve(
   const servePath = servePost ?? pages.get(path);
   const methods = servePost ? ["POST"] : ["GET", "HEAD"];
   if (!servePath) {
-    sendRefusal(request, response, noSuchPath(path, rest?.correctionOf(path) ?? ""), requestId);
+    const message = describeNoRoute(path, rest?.correctionOf(path) ?? "");
+    sendRefusal(request, response, new DomainError("not_found", { message }), requestId);
   } else if (methods.includes(request.method ?? "")) {
     return servePath(request, response, requestId);
   } else {
     response.setHeader("allow", methods.join(", "));
     sendRefusal(request, response, new DomainError("method_not_allowed"), requestId);
   }
-}
-
-function noSuchPath(path: string, correction: string): DomainError {
-  // The path is caller input: it is repeated only if it is plain, and never if it contains a key.
-  const isPlain = /^[\w./:~-]{1,200}$/.test(path) && !path.includes(KEY_PREFIX);
-  return new DomainError("not_found", {
-    message: isPlain ? `No route matches the path ${path}.${correction}` : "No route matches this path.",
-  });
 }

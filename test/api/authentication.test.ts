@@ -87,7 +87,7 @@ describe.each(protocols)("$name", (protocol) => {
       expect(ending, method.name).toMatchObject({
         code: "unauthenticated",
         reason,
-        headers: { "www-authenticate": "Bearer" },
+        headers: { "www-authenticate": "Bearer", "x-should-retry": "false" },
       });
       const names = Object.keys(ending.headers).join(" ");
       expect(names, method.name).not.toMatch(/set-cookie|access-control|ratelimit/);

@@ -36,7 +36,11 @@ describe.each(protocols)("$name", (protocol) => {
       const caller = openAny(protocol, app.url);
       for (const scope of others(method)) {
         const ending = await caller.end(method, bearer(secrets.get(scope) ?? ""));
-        expect(ending, scope).toMatchObject({ code: "permission_denied", reason: "insufficient_scope" });
+        expect(ending, scope).toMatchObject({
+          code: "permission_denied",
+          reason: "insufficient_scope",
+          headers: { "x-should-retry": "false" },
+        });
         expect("ratelimit" in ending.headers, scope).toBe(policyOf(method).rateLimited);
       }
       const ending = await caller.end(method, bearer(secrets.get(needs as Scope) ?? ""));

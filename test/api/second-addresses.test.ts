@@ -1,5 +1,8 @@
+import { randomBytes } from "node:crypto";
 import Anthropic from "@anthropic-ai/sdk";
 import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { generateKey } from "../../src/domain/credentials.ts";
+import type { Lane } from "../../src/domain/lane.ts";
 import { startTestApp } from "../support/app.ts";
 import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
 import { createPaidKey, SMALL, said } from "../support/openai.ts";
@@ -101,6 +104,9 @@ describe("below /anthropic", () => {
   test("an unknown path and an API that is not supported have Anthropic's form", async () => {
     const unknown = await call("GET", "/anthropic/v1/nothing", { "x-api-key": key.secret });
     expect([unknown.status, unknown.json.type]).toEqual([404, "error"]);
+    // The official client sends the header that tells its calls from those of OpenAI's clients.
+    const files = await call("GET", "/v1/files", { ...bearer(key.secret), ...VERSION });
+    expect([files.status, files.json.type]).toEqual([400, "error"]);
     const batches = await call("GET", "/anthropic/v1/messages/batches", { "x-api-key": key.secret });
     expect([batches.status, batches.json.type]).toEqual([400, "error"]);
     expect(batches.json.error?.message).toContain("does not support message batches");
@@ -163,6 +169,8 @@ describe("a wrong base URL gets a 404 that names the right address", () => {
     ["/anthropic/v1/v1/messages", "/anthropic/v1/messages"],
     ["/anthropic/messages", "/anthropic/v1/messages"],
     ["/anthropic/v1/chat/completions", "/v1/chat/completions"],
+    ["/api/v1/chat/completions", "/v1/chat/completions"],
+    ["/api/v1/credits", "/v1/credits"],
   ])("%s", async (path, right) => {
     const { status, json } = await post(path, bearer(key.secret));
     expect(status).toBe(404);
@@ -172,6 +180,13 @@ describe("a wrong base URL gets a 404 that names the right address", () => {
   test("a path that is nothing else gets no address", async () => {
     const { status, json } = await post("/nothing", bearer(key.secret));
     expect([status, json.error?.message]).toEqual([404, "No route matches the path /nothing."]);
+  });
+
+  test("a 404 under /v1 names its path, and never a key in it", async () => {
+    const unknown = await post("/v1/nothing?a=b", bearer(key.secret));
+    expect(unknown.json.error?.message).toBe("No route matches the path /v1/nothing.");
+    const { json } = await post(`/v1/${generateKey(0 as Lane, randomBytes).secret}`, bearer(key.secret));
+    expect(json.error?.message).not.toContain("vx_live_");
   });
 });
 
@@ -189,6 +204,15 @@ describe("an unknown model", () => {
       expect(json.error?.message).toContain(`There is no model "${model}".${hint}`);
     }
   });
+});
+
+test.each([
+  [{ prompt: { id: "pmpt_1" } }, "prompt: is not supported"],
+  [{ input: "Hello", background: true }, "background: only false is supported"],
+  [{}, "input: is required"],
+])("/v1/responses with %j is refused with the member and the value that is supported", async (body, text) => {
+  const { status, json } = await call("POST", "/v1/responses", bearer(key.secret), { model: SMALL, ...body });
+  expect([status, json.error?.message]).toEqual([400, text]);
 });
 
 test.each([

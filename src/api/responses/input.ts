@@ -27,6 +27,7 @@ export function conversationOf(instructions: string | undefined, input: JsonValu
     builder.message({ role: "user", content: input }, "input");
     return builder.build();
   }
+  if (isAbsent(input)) throw DomainError.ofField("input", "is required");
   if (!Array.isArray(input) || input.length === 0) {
     throw DomainError.ofField("input", "must be a string or a list of at least one item");
   }

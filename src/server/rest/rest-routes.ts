@@ -10,6 +10,7 @@ import {
 import type { MethodFunction } from "../../api/define-service.ts";
 import { type Reader, Readers, type UnknownFields } from "../../codec/json/reader.ts";
 import { fieldWriterOf, type Writer, writerOf } from "../../codec/json/writer.ts";
+import { KEY_PREFIX } from "../../domain/credentials.ts";
 import { readField } from "../../rules/plain-values.ts";
 import { PolicyError, surfaceOf } from "../../rules/policy.ts";
 import { type PrepareOptions, prepareMethod, type ServedMethod } from "../call.ts";
@@ -22,7 +23,14 @@ import {
   type Template,
 } from "./http-rule.ts";
 import { type OtherForm, otherFormOf } from "./other-forms.ts";
-import { basePathsOf, type RestSurface, restSurfaceOf, surfacesBelow, surfacesByPath } from "./surfaces.ts";
+import {
+  basePathsOf,
+  isAtOrBelow,
+  type RestSurface,
+  restSurfaceOf,
+  surfacesBelow,
+  surfacesByPath,
+} from "./surfaces.ts";
 import { type UnsupportedApi, unsupportedApiAt } from "./unsupported-apis.ts";
 
 /** A method at an address, with everything that can be prepared before the first call. */
@@ -62,7 +70,7 @@ type SharedRoute = {
 export type RestRoutes = {
   readonly trie: RouteTrie<RestRoute>;
   /** The surface of errors at an address without a route. */
-  readonly surfaceOfPath: (path: string) => RestSurface;
+  readonly surfaceOfPath: ReturnType<typeof surfacesByPath>;
   readonly basePaths: readonly string[];
 };
 
@@ -155,16 +163,31 @@ export function findRestRoute(
     route: undefined,
     allowed,
     segments: [],
-    surface: surfaceOfPath(path),
+    surface: surfaceOfPath(path, headers),
     elsewhere: unsupportedApiAt(path.slice(below.length)),
     correction: allowed.length > 0 ? "" : correctionOf(routes, path),
   };
 }
 
-/** What to add to the refusal of a path without a route that has "/v1" too often or not at all. */
+/** The path is caller input: it is repeated only if it is plain and contains no key. */
+function isPlainPath(path: string): boolean {
+  return /^[\w./:~-]{1,200}$/.test(path) && !path.includes(KEY_PREFIX);
+}
+
+/** The message of the 404 at a path without a route. */
+export function describeNoRoute(path: string, correction: string): string {
+  return isPlainPath(path)
+    ? `No route matches the path ${path}.${correction}`
+    : "No route matches this path.";
+}
+
+/** Other vendors have their API there. */
+const OTHER_START = "/api/v1";
+
+/** What to add to the refusal of a path without a route that has "/v1" too often, not at all, or below "/api". */
 export function correctionOf({ trie, basePaths }: RestRoutes, path: string): string {
-  // The path is caller input.
-  if (!/^[\w./:~-]{1,200}$/.test(path)) return "";
+  if (!isPlainPath(path)) return "";
+  if (isAtOrBelow(path, OTHER_START)) return didYouMean(path.slice("/api".length));
   const below = basePaths.find((above) => path.startsWith(`${above}/`)) ?? "";
   const candidates = [
     path.replace("/v1/v1/", "/v1/"),
@@ -172,7 +195,10 @@ export function correctionOf({ trie, basePaths }: RestRoutes, path: string): str
     path.slice(below.length),
   ];
   const correct = candidates.find((candidate) => trie.find(candidate, ({ size }) => size > 0 || undefined));
-  if (correct === undefined) return "";
+  return correct === undefined ? "" : didYouMean(correct);
+}
+
+function didYouMean(correct: string): string {
   return ` Did you mean ${correct}? The base URL of OpenAI's clients ends in /v1, that of Anthropic's clients does not.`;
 }
 

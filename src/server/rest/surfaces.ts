@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from "node:http";
 import type { DescService } from "@bufbuild/protobuf";
 import type { DomainError } from "../../domain/errors.ts";
 import { basePathOf, type Surface, surfaceOf } from "../../rules/policy.ts";
@@ -89,22 +90,30 @@ export function surfacesBelow(services: readonly DescService[]): (path: string) 
 }
 
 /**
- * The format of errors at paths without a route: a path at or below one of a service has the format of that
- * service, every other path has the native format.
+ * The format of errors at paths without a route: a call with the header of a service, and a path at or below one of a
+ * service, has the format of that service; every other call has the native format.
  */
 export function surfacesByPath(
   services: readonly DescService[],
   surfaceBelow: (path: string) => RestSurface | undefined,
-): (path: string) => RestSurface {
+): (path: string, headers: IncomingHttpHeaders) => RestSurface {
   const native = restSurfaceOf("native");
-  const surfaces: (readonly [path: string, form: RestSurface])[] = [];
+  const byPath: (readonly [path: string, form: RestSurface])[] = [];
+  const byHeader = new Map<string, RestSurface>();
   for (const service of services) {
     const surface = restSurfaceOf(surfaceOf(service));
     if (surface === native) continue;
-    for (const { path, selectedByHeader } of service.methods.flatMap(httpBindings))
-      if (selectedByHeader === "") surfaces.push([literalPartOf(path), surface]);
+    for (const { path, selectedByHeader } of service.methods.flatMap(httpBindings)) {
+      if (selectedByHeader === "") byPath.push([literalPartOf(path), surface]);
+      else byHeader.set(selectedByHeader, surface);
+    }
   }
-  return (path) => surfaceBelow(path) ?? surfaces.find(([above]) => isAtOrBelow(path, above))?.[1] ?? native;
+  return (path, headers) => {
+    const [, selected] = [...byHeader].find(([name]) => headers[name] !== undefined) ?? [];
+    return (
+      surfaceBelow(path) ?? selected ?? byPath.find(([above]) => isAtOrBelow(path, above))?.[1] ?? native
+    );
+  };
 }
 
 /** "/v1/messages" of "/v1/messages/{id}" and of "/v1/messages:count". */

@@ -21,6 +21,7 @@ import {
   type HttpRequest,
   type HttpResponse,
   isClosed,
+  pathOf,
   stopBody,
   untilWritable,
   writePieces,
@@ -30,6 +31,7 @@ import type { HttpBinding } from "../rest/http-rule.ts";
 import { prefers } from "../rest/other-forms.ts";
 import {
   correctionOf,
+  describeNoRoute,
   type Endpoint,
   findRestRoute,
   type RestRoute,
@@ -212,7 +214,7 @@ class RestExchange extends Exchange {
     const { allowed, elsewhere, correction } = this.#match;
     if (allowed.length === 0) {
       if (elsewhere && correction === "") throw new RequestProblem("invalid", describeUnsupported(elsewhere));
-      throw new RequestProblem("not_found", `No route matches this path.${correction}`);
+      throw new RequestProblem("not_found", describeNoRoute(pathOf(this.#request) ?? "", correction));
     }
     const list = allowed.join(", ");
     this.setHeader("allow", list);
