@@ -76,8 +76,7 @@ export function createComponents(options: ComponentsOptions) {
   const metrics = createMetrics(RELEASE);
   const databases = openDatabases(config, login, cells);
   const [database, ids, turns] = [databases.single, idsOf(databases), new CellTurns()];
-  const joinsHolds = () => metering.joinsAdmission();
-  const admitter = createAdmitter(config, { databases, turns, metrics, joinsHolds });
+  const admitter = createAdmitter(config, { databases, turns, metrics });
   registerGauges(metrics, admitter, database);
   const health = new DatabaseHealth({ ...options, databases, metrics });
   health.startMonitors();
@@ -154,16 +153,14 @@ type AdmitterParts = {
   readonly databases: Databases;
   readonly turns: CellTurns;
   readonly metrics: Metrics;
-  readonly joinsHolds: () => boolean;
 };
 
-function createAdmitter(config: Config, { databases, turns, metrics, joinsHolds }: AdmitterParts): Admitter {
+function createAdmitter(config: Config, { databases, turns, metrics }: AdmitterParts): Admitter {
   return new Admitter(databases.admission, {
     pipelines: config.admissionPipelines,
     maxWaiting: MAX_WAITING_ADMISSIONS,
     clocks: databases.clocks,
     turns,
-    joinsHolds,
     onBatch: (size) => metrics.batchSize.observe(["admission"], size),
   });
 }

@@ -21,10 +21,6 @@ import type { Metrics } from "../telemetry/metrics.ts";
 import type { Databases } from "./databases.ts";
 
 const MAX_RUNNING = 8_192;
-/** With fewer running generations, a server is not busy. */
-const MAX_JOINING = 4;
-/** The round trip to a database in the same zone, at most. */
-const NEAR_MS = 0.7;
 /** Each running generation waits for at most one statement. */
 const MAX_WAITING = 2 * MAX_RUNNING;
 /** Other servers release the holds of a server without a heartbeat for 20 s. */
@@ -45,11 +41,6 @@ type MeteringOptions = Pick<GenerationDeps, "streamEvents" | "tokens"> & {
 export type Metering = {
   readonly meter: Meter;
   readonly priceLists: PriceLists;
-  /**
-   * Whether a hold should admit its call. Nearby, a busy server is faster with two statements, because they run at the same time, and
-   * the one for admission locks no lanes.
-   */
-  joinsAdmission(): boolean;
   /** Call before the first call is served. */
   start(): Promise<void>;
   /** Stops running generations and refuses new ones. */
@@ -115,8 +106,6 @@ export function createMetering(options: MeteringOptions): Metering {
       findEntry: (...of) => findEntry(billing, ...of),
     }),
     priceLists,
-    joinsAdmission: () =>
-      running.count < MAX_JOINING || databases.clocks.some(({ roundTripMs }) => roundTripMs > NEAR_MS),
     start: async () => {
       isStarted = true;
       const started = await Promise.allSettled(presences.map((presence) => presence.start()));

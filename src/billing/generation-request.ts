@@ -3,7 +3,7 @@ import type { Micros } from "../domain/money.ts";
 import type { Delta, FinishReason, Output } from "../domain/output.ts";
 import type { Format, PromptMessage, PromptOptions } from "../domain/prompt.ts";
 import type { Usage } from "../domain/usage.ts";
-import type { AdmissionRequest, AdmissionResult, AdmittedKey } from "../store/admit.ts";
+import type { AdmittedKey } from "../store/admit.ts";
 import type { Charge, MinuteLimit } from "../store/bill.ts";
 
 /** A request for a generation, the same for every API. */
@@ -53,10 +53,7 @@ export type Caller = {
   readonly requestId: string;
   /** Undefined if the caller names no trace and this server exports none. */
   readonly trace: CallTrace | undefined;
-  /** As it was at an earlier call until the call is admitted. */
   readonly key: AdmittedKey;
-  /** For the first hold; undefined if the call is admitted. */
-  readonly joinAdmission: () => CallAdmission | undefined;
   /** Undefined without an idempotency key. */
   readonly idempotency: Idempotency | undefined;
   /** Aborted when the caller disconnects, its deadline passes, or the server stops. */
@@ -67,13 +64,6 @@ export type Caller = {
   readonly onModel: (modelId: string) => void;
   /** Called before the reply, when the generation starts or an earlier one is replayed. */
   readonly onStart: (start: GenerationStart) => void;
-};
-
-/** The admission of a call that its hold decides in the same statement. */
-export type CallAdmission = {
-  readonly request: AdmissionRequest;
-  /** Throws the error of a refusal. */
-  readonly accept: (admission: AdmissionResult) => Promise<void>;
 };
 
 /** What is known of a generation before its reply. */

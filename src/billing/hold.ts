@@ -47,14 +47,10 @@ export type PendingGeneration = {
   readonly idempotency: HoldRequest["idempotency"];
 };
 
-/**
- * The size that the hold covers. There is no hold if an earlier call with the same idempotency key was answered, and none if the size was
- * computed with a key that had changed when it was admitted.
- */
+/** The size that the hold covers. There is no hold if an earlier call with the same idempotency key was answered. */
 type Placed =
   | { readonly kind: "held"; readonly size: Size; readonly minuteLimits: readonly MinuteLimit[] }
-  | { readonly kind: "answered" }
-  | { readonly kind: "outdated" };
+  | { readonly kind: "answered" };
 
 type Insufficient = Extract<ShortHold, { readonly outcome: "insufficient" }>;
 
@@ -68,7 +64,6 @@ export async function placeHold(deps: HoldDeps, pending: PendingGeneration): Pro
   let size = first instanceof Promise ? await first : first;
   for (;;) {
     const held = await tryHold(deps, pending, size);
-    if (held === undefined) return { kind: "outdated" };
     if (held.outcome === "owing") throw paymentReversed(held, needOf(model, request, size), deps.topUpUrl);
     if (!isShort(held)) return placedOf(held, size);
     const next = nextSize(model, request, size, held, tokens, options);
@@ -92,25 +87,13 @@ async function afterRefusal(
     await topUpAfterRefusal(accountId).catch(() => undefined);
 }
 
-/** Admits the call too, if it is not admitted yet. Undefined if nothing was decided about the hold. */
-async function tryHold(
-  deps: HoldDeps,
-  pending: PendingGeneration,
-  size: Size,
-): Promise<HoldOutcome | undefined> {
-  const { billing, running, settler } = deps;
+function tryHold(deps: HoldDeps, pending: PendingGeneration, size: Size): Promise<HoldOutcome> {
   const hold = holdRequestOf(pending, size);
-  const { key, joinAdmission } = pending.caller;
-  const admission = joinAdmission();
-  const onFailure = (error: unknown): never => {
+  return deps.billing.hold(hold).catch((error: unknown) => {
     // The statement may have placed the hold although its reply was lost.
-    if (mayBePlaced(error)) running.waitFor(settler.abandon(hold));
+    if (mayBePlaced(error)) deps.running.waitFor(deps.settler.abandon(hold));
     throw error;
-  };
-  if (!admission) return await billing.hold(hold).catch(onFailure);
-  const joined = await billing.admitAndHold(hold, { request: admission.request, key }).catch(onFailure);
-  await admission.accept(joined.admission);
-  return joined.hold;
+  });
 }
 
 function holdRequestOf(

@@ -98,7 +98,6 @@ export class Meter {
       const pending = { id, caller, request, model, idempotency };
       const placed = await measured(caller.trace?.startStage("hold"), placeHold(this.#deps, pending));
       if (placed.kind === "answered") return await this.#replay(caller);
-      if (placed.kind === "outdated") return await this.#start(caller, request, streamed);
       generation = this.#launch(specOf(pending, placed.size, streamed), caller, placed.minuteLimits);
       return generation;
     } finally {

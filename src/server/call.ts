@@ -161,11 +161,6 @@ export abstract class Exchange<Method extends ServedMethod = ServedMethod> imple
     return false;
   }
 
-  /** Whether the call may be admitted by its hold, so after its request was read. */
-  get canJoinAdmission(): boolean {
-    return true;
-  }
-
   get target(): string {
     return this.request.url ?? "";
   }

@@ -1,8 +1,7 @@
-import { setImmediate as immediate } from "node:timers/promises";
 import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Actor, ApiCall, Member } from "../api/define-service.ts";
-import type { CallAdmission, Caller, GenerationStart } from "../billing/generation-request.ts";
+import type { Caller, GenerationStart } from "../billing/generation-request.ts";
 import { CallerDisconnected } from "../codec/body.ts";
 import type { BodyBudget, BodyShare } from "../codec/body-budget.ts";
 import { measured } from "../domain/call-trace.ts";
@@ -22,7 +21,6 @@ import {
   type Admitted,
   checkAnnouncedSize,
   type Gate,
-  type PendingAdmission,
   setLimitHeaders,
   setRateHeaders,
 } from "./gate/gate.ts";
@@ -74,7 +72,8 @@ export class CallServer {
     const span = observation.trace?.startStage("gate");
     const admission = beforeDeadline(this.#gate(exchange, span), exchange.remainingMs());
     const admitted = await measured(span, admission);
-    if (!admitted.pending) recordAdmission(exchange, admitted, observation);
+    observation.setAdmitted(admitted);
+    if (admitted.window) setRateHeaders(exchange, admitted.window);
     // Commands of operators write amounts in the currency of the server.
     if (admitted.operator) exchange.setHeader("x-vx-currency", currency().code);
     return admitted;
@@ -85,11 +84,8 @@ export class CallServer {
     const call = new ServiceCall(exchange, admitted, observation, share);
     try {
       checkAnnouncedSize(exchange);
-      if (!exchange.canJoinAdmission) await call.requireAdmission();
-      // Most bodies arrive with their head.
-      else if (admitted.pending) await immediate();
       const reading = exchange.read(share);
-      const message = reading instanceof Promise ? await call.admittedBefore(reading) : reading;
+      const message = reading instanceof Promise ? await reading : reading;
       const { method } = exchange;
       observation.setRpc(method.rpc);
       validateRequest(method.input, message);
@@ -99,19 +95,10 @@ export class CallServer {
         const sending = exchange.respond(await result);
         if (sending !== undefined) await sending;
       }
-    } catch (error) {
-      // A refusal of the gate comes before any other error.
-      await call.requireAdmission();
-      throw error;
     } finally {
       share.release();
     }
   }
-}
-
-function recordAdmission(exchange: Exchange, admitted: Admitted, observation: Observation): void {
-  observation.setAdmitted(admitted);
-  if (admitted.window) setRateHeaders(exchange, admitted.window);
 }
 
 /** Sends an error, once; returns the code for the log if the failure itself does not have it. */
@@ -173,7 +160,7 @@ export class RunningCalls {
 /** A call in the form that services get. */
 export class ServiceCall implements ApiCall {
   readonly exchange: Exchange;
-  #admitted: Admitted;
+  readonly #admitted: Admitted;
   readonly #observation: Observation;
   readonly #share: BodyShare;
 
@@ -191,38 +178,6 @@ export class ServiceCall implements ApiCall {
     this.#admitted = admitted;
     this.#observation = observation;
     this.#share = share;
-  }
-
-  /** Resolves to the message; if its body does not arrive at once, the call is admitted before. */
-  async admittedBefore(message: Promise<Message>): Promise<Message> {
-    if (this.#admitted.pending) {
-      const isLate = await Promise.race([message.then(no, no), immediate(true)]);
-      if (isLate) await this.requireAdmission();
-    }
-    return await message;
-  }
-
-  /** Decides the admission if it is still open, once. */
-  async requireAdmission(): Promise<void> {
-    const pending = this.#takePending();
-    if (pending) await this.#admit(pending.decide());
-  }
-
-  #takePending(): PendingAdmission | undefined {
-    const { pending, ...admitted } = this.#admitted;
-    if (pending) this.#admitted = admitted;
-    return pending;
-  }
-
-  async #admit(admission: Promise<Admitted>): Promise<void> {
-    try {
-      this.#admitted = await admission;
-    } catch (error) {
-      // The call is recorded like one that was refused before it was read.
-      this.#observation.setModel(undefined);
-      throw error;
-    }
-    recordAdmission(this.exchange, this.#admitted, this.#observation);
   }
 
   get key(): AdmittedKey {
@@ -295,12 +250,10 @@ export class ServiceCall implements ApiCall {
     const { exchange, idempotencyKey } = this;
     const { rpc, input } = exchange.method;
     const observation = this.#observation;
-    // Not a getter: V8 creates a hidden class for each object with one.
-    const caller: Caller & { key: AdmittedKey } = {
+    return {
       requestId: exchange.requestId,
       trace: observation.trace,
       key: this.key,
-      joinAdmission: () => this.#joinAdmission(caller),
       idempotency:
         idempotencyKey === undefined
           ? undefined
@@ -309,20 +262,6 @@ export class ServiceCall implements ApiCall {
       endReason: () => endReasonOf(exchange),
       onModel: (modelId) => observation.setModel(modelId),
       onStart: (start) => this.#start(start),
-    };
-    return caller;
-  }
-
-  /** The hold decides the admission from here on, also if it fails. */
-  #joinAdmission(caller: { key: AdmittedKey }): CallAdmission | undefined {
-    const pending = this.#takePending();
-    if (!pending) return undefined;
-    return {
-      request: pending.request,
-      accept: async (admission) => {
-        await this.#admit(pending.accept(admission));
-        caller.key = this.key;
-      },
     };
   }
 
@@ -338,8 +277,6 @@ export class ServiceCall implements ApiCall {
     if (minuteLimits.length > 0) setLimitHeaders(exchange, this.#admitted.window, minuteLimits);
   }
 }
-
-const no = () => false;
 
 /** A disconnect in the last second before the deadline counts as the deadline: the caller's clock started earlier. */
 const DEADLINE_SLACK_MS = 1_000;

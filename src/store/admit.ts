@@ -1,7 +1,6 @@
 import { DomainError } from "../domain/errors.ts";
 import type { Lane } from "../domain/lane.ts";
 import { AddressRanges } from "../domain/network.ts";
-import { RecentMap } from "../domain/recent-map.ts";
 import { fromScopeBits, type Scope, scopeBit } from "../domain/scope.ts";
 import { admitItem } from "./batch-items.ts";
 import { CellBatchers, type CellTurns } from "./driver/batcher.ts";
@@ -39,8 +38,6 @@ export type AdmittedKey = {
   readonly models: readonly string[] | undefined;
   /** The version of the account's own prices; 0 without any. */
   readonly priceListVersion: number;
-  /** Whether the key can be used only from some addresses. */
-  readonly hasAddressRanges: boolean;
 };
 
 /** Whose call was refused. */
@@ -71,7 +68,7 @@ type Rotated = {
 type Unchecked = { readonly outcome: "unchecked" };
 
 /** Rotated and unchecked calls are sent once more. */
-export type AdmissionResult = Admission | Rotated | Unchecked;
+type AdmissionResult = Admission | Rotated | Unchecked;
 
 /** How often a key may be rotated or get other address ranges while one call is admitted. */
 const MAX_REPEATS = 6;
@@ -83,25 +80,16 @@ type AdmitOptions = {
   /** One per cell. */
   readonly clocks: readonly DatabaseClock[];
   readonly turns?: CellTurns | undefined;
-  /** Whether a hold should admit its call. Default: never. */
-  readonly joinsHolds?: () => boolean;
   readonly onBatch?: (size: number) => void;
 };
 
 /** Keeps a statement to a few milliseconds. */
 const MAX_BATCH = 1_024;
 
-/** Two sets of these take about 10 MiB. */
-const MAX_RECENT_KEYS = 10_000;
-
 export class Admitter {
-  /** Keys that were admitted lately, by fingerprint. */
-  readonly #recent = new RecentMap<AdmittedKey>(MAX_RECENT_KEYS);
   readonly #batchers: CellBatchers<AdmissionRequest, AdmissionResult>;
-  readonly #joinsHolds: () => boolean;
 
   constructor(database: Cells, options: AdmitOptions) {
-    this.#joinsHolds = options.joinsHolds ?? (() => false);
     const ranges = new KnownRanges();
     this.#batchers = new CellBatchers(database, {
       ...options,
@@ -112,26 +100,6 @@ export class Admitter {
 
   get depth(): number {
     return this.#batchers.depth;
-  }
-
-  /**
-   * The key as it was when a call of it was last admitted. It may have changed since, so it decides nothing: it is a guess of
-   * what the hold of the next call is. Undefined if holds do not admit calls now, if the last call was refused, and for keys with
-   * address ranges.
-   */
-  recall(fingerprint: string): AdmittedKey | undefined {
-    return this.#joinsHolds() ? this.#recent.get(fingerprint) : undefined;
-  }
-
-  /** Records the admission of a call that `admit` did not decide. */
-  note(fingerprint: string, admission: AdmissionResult): void {
-    if (admission.outcome !== "admitted" || admission.key.hasAddressRanges) {
-      this.#recent.delete(fingerprint);
-      return;
-    }
-    const known = this.#recent.get(fingerprint);
-    // To store each new object would move it to V8's old space: 18 µs of garbage collection per call.
-    this.#recent.set(fingerprint, known && isSameHold(known, admission.key) ? known : admission.key);
   }
 
   async admit(request: AdmissionRequest): Promise<Admission> {
@@ -148,25 +116,12 @@ export class Admitter {
         ({ fingerprint } = result);
         continue;
       }
-      if (!sent) this.note(request.fingerprint, result);
       if (result.outcome !== "admitted" || !sent) return result;
       const { visibleStart, visibleEnd } = sent;
       return { ...result, key: { ...result.key, visibleStart, visibleEnd } };
     }
     throw new DomainError("unavailable");
   }
-}
-
-/** Whether the hold of a call would be computed in the same way with either. */
-function isSameHold(known: AdmittedKey, key: AdmittedKey): boolean {
-  return (
-    known.priceListVersion === key.priceListVersion &&
-    known.models?.join() === key.models?.join() &&
-    known.scopes.length === key.scopes.length &&
-    // Balances fall with each charge.
-    key.balanceMicros <= known.balanceMicros &&
-    key.balanceMicros * 2n >= known.balanceMicros
-  );
 }
 
 /** Calls that need the scope and take a slot. */
@@ -219,7 +174,7 @@ class KnownRanges {
 }
 
 /** A row of the result of vx.admit. */
-export type AdmitRow = {
+type AdmitRow = {
   n: number;
   state: "active" | "revoked" | "expired" | "suspended" | "rotated";
   scopes: number;
@@ -248,63 +203,29 @@ async function admit(
   requests: readonly AdmissionRequest[],
   ranges: KnownRanges,
 ): Promise<AdmissionResult[]> {
-  const batch = new AdmissionBatch(requests, ranges);
-  for (const row of await cell.call<AdmitRow>("admit", batch.items, batch.itemsWhileSuspended))
-    batch.decide(row);
-  return batch.results;
-}
-
-/** Calls that are admitted together, in groups of one key. */
-export class AdmissionBatch {
-  /** For each request. Unknown until a row decides it. */
-  readonly results: AdmissionResult[];
-  readonly #requests: readonly AdmissionRequest[];
-  readonly #ranges: KnownRanges | undefined;
-  readonly #groups: readonly Group[];
-
-  /** Without ranges, only keys that can be used from any address are admitted. */
-  constructor(requests: readonly AdmissionRequest[], ranges?: KnownRanges) {
-    this.#requests = requests;
-    this.#ranges = ranges;
-    this.#groups = [...groupByKey(requests, ranges).values()];
-    this.results = new Array<AdmissionResult>(requests.length).fill({ outcome: "unknown" });
-  }
-
-  /** The keys, as the parameter of vx.admit and vx.bill. */
-  get items(): string {
+  const groups = [...groupByKey(requests, ranges).values()];
+  const rows = await cell.call<AdmitRow>(
+    "admit",
     // Without counts, the key is not recorded as used.
-    return admitItem.arrayOf(this.#groups.map((group) => (group.isUsed ? group : uncounted(group))));
+    admitItem.arrayOf(groups.map((group) => (group.isUsed ? group : uncounted(group)))),
+    admitItem.arrayOf(groups.map(({ whileSuspended }) => whileSuspended ?? {})),
+  );
+  const admissions = new Array<AdmissionResult>(requests.length).fill({ outcome: "unknown" });
+  for (const row of rows) {
+    const group = groups[row.n - 1];
+    if (!group) continue;
+    if (row.state !== "rotated") ranges.set(group.fingerprint.hex, row.allowed_cidrs);
+    decideGroup(row, group, requests, admissions);
   }
-
-  get itemsWhileSuspended(): string {
-    return admitItem.arrayOf(this.#groups.map(({ whileSuspended }) => whileSuspended ?? {}));
-  }
-
-  /** For each request, the position of its key in `items`, from 1. */
-  get positions(): number[] {
-    const positions: number[] = [];
-    for (const [at, { calls }] of this.#groups.entries()) for (const i of calls) positions[i] = at + 1;
-    return positions;
-  }
-
-  /** Decides the requests of one key. */
-  decide(row: AdmitRow): void {
-    const group = this.#groups[row.n - 1];
-    if (!group) return;
-    if (row.state !== "rotated") this.#ranges?.set(group.fingerprint.hex, row.allowed_cidrs);
-    decideGroup(row, group, this.#requests, this.results);
-  }
+  return admissions;
 }
 
-function groupByKey(
-  requests: readonly AdmissionRequest[],
-  ranges: KnownRanges | undefined,
-): Map<string, Group> {
+function groupByKey(requests: readonly AdmissionRequest[], ranges: KnownRanges): Map<string, Group> {
   const groups = new Map<string, Group>();
   for (const [i, request] of requests.entries()) {
     let group = groups.get(request.fingerprint);
     if (!group) {
-      const known = ranges?.get(request.fingerprint);
+      const known = ranges.get(request.fingerprint);
       group = {
         lane: request.lane,
         fingerprint: { hex: request.fingerprint },
@@ -362,7 +283,6 @@ function decideGroup(
     balanceMicros: row.balance_micros,
     models: row.models?.split(","),
     priceListVersion: row.price_list_version,
-    hasAddressRanges: row.allowed_cidrs !== null,
   };
   let granted = 0;
   const windowNow = (): RateWindow | undefined =>

@@ -54,9 +54,6 @@ export const holdItem = new CompositeType("hold_item", [
   "model",
   "user_id",
   "tokens",
-  "admission",
-  "models",
-  "price_list_version",
 ]);
 
 /** The ending of a hold by vx.bill: with a charge, or without one. */

@@ -6,13 +6,6 @@ import type { LimitMetric, LimitWindow } from "../domain/limit.ts";
 import type { Micros } from "../domain/money.ts";
 import { costOf, type Prices, tierOf } from "../domain/price.ts";
 import type { Usage } from "../domain/usage.ts";
-import {
-  AdmissionBatch,
-  type AdmissionRequest,
-  type AdmissionResult,
-  type AdmitRow,
-  type AdmittedKey,
-} from "./admit.ts";
 import { entryItem, holdItem } from "./batch-items.ts";
 import type { FunctionCaller } from "./driver/cells.ts";
 import type { DatabaseClock } from "./driver/database-clock.ts";
@@ -31,18 +24,6 @@ export type HoldRequest = {
   readonly seconds: number;
   readonly idempotency: { readonly key: string; readonly digest: string } | undefined;
 };
-
-/**
- * A call that is admitted by the statement that places its hold. The amount was computed with the key as it was at an earlier call: if
- * the models of the key or the account's prices have changed, nothing is held.
- */
-export type JoinedAdmission = {
-  readonly request: AdmissionRequest;
-  readonly key: Pick<AdmittedKey, "models" | "priceListVersion">;
-};
-
-/** The hold is undefined unless the call was admitted, with the key that its amount was computed with. */
-export type AdmittedHold = { readonly admission: AdmissionResult; readonly hold: HoldOutcome | undefined };
 
 export type HoldOutcome =
   | { readonly outcome: "held"; readonly minuteLimits?: readonly MinuteLimit[] }
@@ -127,19 +108,14 @@ export type EndOutcome =
   | { readonly outcome: "released" | "missing" };
 
 export type BillItem =
-  | {
-      readonly kind: "hold";
-      readonly lane: Lane;
-      readonly hold: HoldRequest;
-      readonly admission?: JoinedAdmission | undefined;
-    }
+  | { readonly kind: "hold"; readonly lane: Lane; readonly hold: HoldRequest }
   | { readonly kind: "end"; readonly lane: Lane; readonly end: EndRequest };
 
-export type BillResult = HoldOutcome | AdmittedHold | EndOutcome;
+export type BillResult = HoldOutcome | EndOutcome;
 
 /** A row of the result of vx.bill. */
 export type BillRow = {
-  readonly kind: "end" | "hold" | "late" | "admission";
+  readonly kind: "end" | "hold" | "late";
   readonly n: number;
   readonly outcome: string;
   readonly balance_micros: bigint;
@@ -169,19 +145,7 @@ export async function bill(
   const lanes = [...new Set(items.map(({ lane }) => lane))];
   const ends = items.filter((item) => item.kind === "end");
   const holds = items.filter((item) => item.kind === "hold");
-  const joined = holds.filter(({ admission }) => admission);
-  const admissions = new AdmissionBatch(
-    joined.map(({ admission }) => (admission as JoinedAdmission).request),
-  );
-  const parameters = [
-    `{${lanes.join(",")}}`,
-    arrayOfEnds(ends),
-    admissions.items,
-    arrayOfHolds(
-      holds,
-      new Map(admissions.positions.map((position, i) => [joined[i] as HoldItem, position])),
-    ),
-  ];
+  const parameters = [`{${lanes.join(",")}}`, arrayOfEnds(ends), arrayOfHolds(holds)];
   const call = () => cell.call<BillRow>("bill", serverId, clock.after(START_WITHIN_MS), ...parameters);
   const sentAt = clock.now();
   let rows = await call();
@@ -192,11 +156,8 @@ export async function bill(
     rows = await call();
     if (rows[0]?.kind === "late") throw new DomainError("unavailable");
   }
-  for (const row of rows) if (row.kind === "admission") admissions.decide(admissionRow(row));
-  const admissionOf = new Map(joined.map((item, i) => [item, admissions.results[i]]));
   const results = new Map<BillItem, BillResult | InvariantViolation>();
   for (const row of rows) {
-    if (row.kind === "admission") continue;
     const item = (row.kind === "end" ? ends : holds)[row.n - 1];
     assertInvariant(item !== undefined && !results.has(item), "a result belongs to one item of the batch", {
       kind: row.kind,
@@ -206,11 +167,7 @@ export async function bill(
     });
     results.set(
       item,
-      resultOrViolation(() => {
-        if (item.kind === "end") return endOutcome(item, row);
-        const admission = admissionOf.get(item);
-        return admission ? admittedHold(item, admission, row) : holdOutcome(item, row);
-      }),
+      resultOrViolation(() => (item.kind === "end" ? endOutcome(item, row) : holdOutcome(item, row))),
     );
   }
   return items.map((item) => {
@@ -243,12 +200,9 @@ export function arrayOfEnds(items: readonly EndItem[]): string {
   return entryItem.arrayOf(items.map(endRow));
 }
 
-/** The parameter p_holds of vx.bill. `positions` are those of the admissions of the items that have one. */
-export function arrayOfHolds(
-  items: readonly HoldItem[],
-  positions: ReadonlyMap<HoldItem, number> = new Map(),
-): string {
-  return holdItem.arrayOf(items.map((item) => holdRow(item, positions.get(item))));
+/** The parameter p_holds of vx.bill. */
+export function arrayOfHolds(items: readonly HoldItem[]): string {
+  return holdItem.arrayOf(items.map(holdRow));
 }
 
 function endRow({ lane, end: { generationId, accountId, charge } }: EndItem) {
@@ -285,7 +239,7 @@ function endRow({ lane, end: { generationId, accountId, charge } }: EndItem) {
   };
 }
 
-function holdRow({ lane, hold, admission }: HoldItem, position: number | undefined) {
+function holdRow({ lane, hold }: HoldItem) {
   return {
     lane,
     account_id: hold.accountId,
@@ -298,32 +252,7 @@ function holdRow({ lane, hold, admission }: HoldItem, position: number | undefin
     model: hold.model,
     user_id: hold.user,
     tokens: hold.tokens,
-    ...(admission && {
-      admission: position,
-      models: admission.key.models?.join(","),
-      price_list_version: admission.key.priceListVersion,
-    }),
   };
-}
-
-/**
- * JSON has the columns of vx.admit. Its numbers are not exact for balances, and its bytes are text: a call whose key was rotated is
- * sent once more, to vx.admit.
- */
-function admissionRow({ balance_micros, limits }: BillRow): AdmitRow {
-  return { ...(JSON.parse(limits ?? "{}") as AdmitRow), balance_micros, current_fingerprint: null };
-}
-
-function admittedHold({ hold }: HoldItem, admission: AdmissionResult, row: BillRow): AdmittedHold {
-  const { outcome } = row;
-  const isAdmitted = admission.outcome === "admitted";
-  assertInvariant((outcome === "refused") !== isAdmitted, "a call holds if and only if it is admitted", {
-    hold: hold.generationId,
-    outcome,
-    admission: admission.outcome,
-  });
-  const isPlaced = isAdmitted && outcome !== "outdated";
-  return { admission, hold: isPlaced ? holdOutcome({ hold }, row) : undefined };
 }
 
 function endOutcome({ end }: EndItem, row: BillRow): EndOutcome {
@@ -333,7 +262,7 @@ function endOutcome({ end }: EndItem, row: BillRow): EndOutcome {
   return { outcome: "settled", balanceMicros: row.balance_micros, chargedMicros: -row.amount_micros };
 }
 
-function holdOutcome({ hold }: { readonly hold: HoldRequest }, row: BillRow): HoldOutcome {
+function holdOutcome({ hold }: Pick<HoldItem, "hold">, row: BillRow): HoldOutcome {
   assertHoldRow(hold, row);
   const outcome = row.outcome as HoldOutcome["outcome"];
   switch (outcome) {

@@ -2,7 +2,6 @@ import { DomainError } from "../domain/errors.ts";
 import { entryIdOf, monthOfId } from "../domain/ids.ts";
 import { laneOfId } from "../domain/lane.ts";
 import {
-  type AdmittedHold,
   assertCharged,
   assertEnd,
   assertHold,
@@ -13,7 +12,6 @@ import {
   type EndRequest,
   type HoldOutcome,
   type HoldRequest,
-  type JoinedAdmission,
   type OpenHold,
   quoteHold,
 } from "./bill.ts";
@@ -70,25 +68,13 @@ export class Billing {
   }
 
   async hold(hold: HoldRequest): Promise<HoldOutcome> {
-    return (await this.#place(hold)) as HoldOutcome;
-  }
-
-  /** Admits the call and places its hold, in one statement. */
-  async admitAndHold(hold: HoldRequest, admission: JoinedAdmission): Promise<AdmittedHold> {
-    return (await this.#place(hold, admission)) as AdmittedHold;
-  }
-
-  async #place(hold: HoldRequest, admission?: JoinedAdmission): Promise<HoldOutcome | AdmittedHold> {
     const { generationId } = hold;
     const lane = laneOfId(hold.accountId);
     assertHold(hold, this.#openHolds.get(generationId));
     this.#openHolds.set(generationId, { amountMicros: hold.amountMicros, charge: undefined });
     try {
-      const result = (await this.#batchers.submit(lane, { kind: "hold", lane, hold, admission })) as
-        | HoldOutcome
-        | AdmittedHold;
-      const placed = "admission" in result ? result.hold : result;
-      if (placed?.outcome !== "held") this.#openHolds.delete(generationId);
+      const result = (await this.#batchers.submit(lane, { kind: "hold", lane, hold })) as HoldOutcome;
+      if (result.outcome !== "held") this.#openHolds.delete(generationId);
       return result;
     } catch (error) {
       // After any other error the hold may exist, so it stays open until it is ended.

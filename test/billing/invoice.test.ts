@@ -104,7 +104,6 @@ async function chargeAfter(images: number, priceListVersion: number) {
       requestId: "req_1",
       trace: undefined,
       key: { ...payer, balanceMicros: 9_000_000_000_000_000n, priceListVersion } as AdmittedKey,
-      joinAdmission: () => undefined,
       idempotency: undefined,
       signal: new AbortController().signal,
       endReason: () => "disconnected",

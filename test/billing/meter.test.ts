@@ -68,7 +68,6 @@ function callerOf(signal: AbortSignal, idempotencyKey?: string): Caller {
     requestId: "req_1",
     trace: undefined,
     key: { ...payer, balanceMicros: 1_000_000n } as AdmittedKey,
-    joinAdmission: () => undefined,
     idempotency:
       idempotencyKey === undefined ? undefined : { key: idempotencyKey, digest: async () => "digest" },
     signal,

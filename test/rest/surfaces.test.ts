@@ -221,7 +221,7 @@ describe("the gate of the Anthropic surface", () => {
   let admission: Awaited<ReturnType<Parameters<typeof developerGate>[0]["admitter"]["admit"]>>;
   beforeAll(async () => {
     const failures = new FailedAuthentications(0, Date.now);
-    const admitter = { admit: async () => admission, recall: () => undefined, note: () => undefined };
+    const admitter = { admit: async () => admission };
     mounted = await serve(Surface.ANTHROPIC, {
       gate: developerGate({ admitter, failures }),
     });

@@ -31,7 +31,7 @@ async function expectViolation(call: Promise<unknown>, invariant: string): Promi
   expect(violations.map((violation) => violation.invariant)).toEqual([invariant]);
 }
 
-const HOLDS = "v_results := place_holds(p_server_id, p_holds, v_granted, v_plans);";
+const HOLDS = "v_results := place_holds(p_server_id, p_holds, v_plans);";
 const ENDS = "v_results := post_entries(p_ends, v_plans);";
 const HOLD_OUTCOME = "a hold has an outcome that its request allows";
 const END_OUTCOME = "an ending has an outcome that its request allows";

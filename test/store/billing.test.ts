@@ -238,7 +238,6 @@ test("a statement that arrives too late changes nothing and returns the time of 
       notAfter,
       `{${lane}}`,
       "{}",
-      "{}",
       holdItem.arrayOf(holds),
     );
   const [late, ...others] = await billAt(new Date(Date.now() - 1));

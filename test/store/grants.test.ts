@@ -127,7 +127,7 @@ test("a charge takes the credit that expires first, also after a release in the 
   const lane = laneOfId(payer.accountId);
   const ends = [endOf(payer, one, undefined), endOf(payer, two, 50n)];
   const items = arrayOfEnds(ends.map((end) => ({ kind: "end", lane, end })));
-  await store.database.call("bill", "one", null, `{${lane}}`, items, "{}", arrayOfHolds([]));
+  await store.database.call("bill", "one", null, `{${lane}}`, items, arrayOfHolds([]));
   expect(await restsOf(payer)).toEqual([50]);
   expect(await findings()).toEqual([]);
 });

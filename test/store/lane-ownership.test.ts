@@ -40,7 +40,7 @@ function writesOf(payer: Payer, generationId: string): Record<string, Parameter[
     remove_member: [act, lane, accountId, "usr_x"],
     set_member_role: [act, lane, accountId, "usr_x", "viewer"],
     admit: [admitItem.arrayOf([item])],
-    bill: ["one", null, `{${lane},${(lane + 1) % 1_024}}`, ends, "{}", holds],
+    bill: ["one", null, `{${lane},${(lane + 1) % 1_024}}`, ends, holds],
     apply_auto_topup_page: [lane, accountId, "cs_x", new Date(0), "cus_x", true, null, null],
     apply_payment: [lane, accountId, 0n, "{}"],
     close_account: [act, lane, accountId, "test", "", false, 10],

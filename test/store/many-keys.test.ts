@@ -8,18 +8,8 @@ import { pagesOfOneCall } from "./pages-read.ts";
 const ACCOUNT = "acct_1";
 const LANE = laneOfId(ACCOUNT);
 const KEYS = 20_000;
-const holdOf = (
-  keyId: string,
-  admissions: string,
-  admission: string,
-) => `bill('srv', NULL, ARRAY[$lane], '{}', ${admissions},
-  ARRAY[ROW(${LANE}, '${ACCOUNT}', 'gen_x', '${keyId}', 0, 600, NULL, NULL, 'm', '', 0, ${admission})::vx.hold_item])`;
-const HOLD = holdOf("key_000000002", "'{}'", "NULL, NULL, NULL");
-const ADMITTED_HOLD = holdOf(
-  "key_parent",
-  `ARRAY[ROW(${LANE}, sha256('parent'), 1, 0, 0, 0, 0, NULL)::vx.admit_item]`,
-  "1, NULL, 0",
-);
+const HOLD = `bill('srv', NULL, ARRAY[$lane], '{}',
+  ARRAY[ROW(${LANE}, '${ACCOUNT}', 'gen_x', 'key_000000002', 0, 600, NULL, NULL, 'm', '', 0)::vx.hold_item])`;
 /** A lookup or an insert with an index reads a few pages of 8 KiB. */
 const FEW_PAGES = 100;
 
@@ -54,7 +44,6 @@ test.each([
   { what: "listing a page of keys", call: "view_keys($lane, $account, '', 'key_000010000', 51)" },
   { what: "revoking a key", call: "revoke_key($lane, $account, 'key_000000002')" },
   { what: "placing a hold", call: HOLD },
-  { what: "admitting a call and placing its hold", call: ADMITTED_HOLD },
   { what: "setting a limit", call: "set_key_limit($act, $lane, 'key_000000002', 5)" },
 ])("$what reads few pages, for any number of revoked or expired keys", async ({ call }) => {
   const text = call

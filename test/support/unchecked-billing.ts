@@ -36,7 +36,7 @@ export class UncheckedBilling {
         const ends = items.filter((item) => item.kind === "end");
         const holds = items.filter((item) => item.kind === "hold");
         const notAfter = new Date(Date.now() + MINUTE_MS);
-        const parameters = [notAfter, `{${lanes.join(",")}}`, arrayOfEnds(ends), "{}", arrayOfHolds(holds)];
+        const parameters = [notAfter, `{${lanes.join(",")}}`, arrayOfEnds(ends), arrayOfHolds(holds)];
         const rows = await database.call<BillRow>("bill", serverId, ...parameters);
         return items.map((item) => {
           const sent: readonly BillItem[] = item.kind === "end" ? ends : holds;

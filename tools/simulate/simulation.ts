@@ -31,7 +31,7 @@ export type Outcome = {
   readonly completedPerSecond: number;
   /** Holds and settlements per statement. */
   readonly batch: number;
-  /** The most batches of one server to one cell at the same time. */
+  /** The most batches of one kind of one server to one cell at the same time. */
   readonly maxInFlight: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
@@ -40,9 +40,21 @@ export type Outcome = {
   readonly postgresUse: number;
 };
 
-type Item = { readonly lane: number; readonly postgresMicros: number; readonly done: () => void };
-type Batcher = { readonly waiting: Item[]; readonly pace: Pace; busy: number; isTimed: boolean };
-type Server = { freeAt: number; busyMs: number; readonly batchers: readonly Batcher[] };
+type Kind = "admission" | "billing";
+type Item = { readonly lane: number; readonly done: () => void };
+type Batcher = {
+  readonly kind: Kind;
+  readonly waiting: Item[];
+  readonly pace: Pace;
+  busy: number;
+  isTimed: boolean;
+};
+type Server = {
+  freeAt: number;
+  busyMs: number;
+  /** One of each kind for each cell. */
+  readonly batchers: readonly Record<Kind, Batcher>[];
+};
 type Statement = { readonly items: readonly Item[]; readonly then: () => void };
 type Cell = {
   /** When each core is free. */
@@ -54,17 +66,16 @@ type Cell = {
 };
 
 const MAX_BATCH = 512;
-/** A call is admitted and held by one item, and settled by another. */
-const ITEMS_OF_CALL = 2;
-/** Server work before the hold, and after each result. */
+/** Admission, hold and settlement. */
+const ITEMS_OF_CALL = 3;
+/** Server work before the admission, and after each result. */
 const STEPS = ITEMS_OF_CALL + 1;
-/** The admission and the hold, of the work on admission, hold and settlement. */
-const HOLD_SHARE = 2 / 3;
 
 /**
- * Calls of random accounts arrive at random times at random servers. A server has one core, and one batcher for each cell:
- * while a batch runs, further items wait, unless Pace sends them after it. PostgreSQL executes a statement on one of its cores. A batch
- * locks its lanes until it is committed. The upstream takes no time.
+ * Calls of random accounts arrive at random times at random servers. A server has one core, and two batchers for each cell, one for
+ * admissions and one for holds and settlements: while a batch runs, further items wait, unless Pace sends them after it. PostgreSQL
+ * executes a statement on one of its cores. A batch of holds and settlements locks its lanes until it is committed. The upstream takes no
+ * time.
  */
 export function simulate(scenario: Scenario): Outcome {
   return new Simulation(scenario).run();
@@ -90,7 +101,10 @@ class Simulation {
     this.#servers = Array.from({ length: scenario.servers }, () => ({
       freeAt: 0,
       busyMs: 0,
-      batchers: this.#cells.map(() => this.#createBatcher()),
+      batchers: this.#cells.map(() => ({
+        admission: this.#createBatcher("admission"),
+        billing: this.#createBatcher("billing"),
+      })),
     }));
   }
 
@@ -119,15 +133,10 @@ class Simulation {
     const lane = Math.floor(random() * LANE_COUNT);
     const arrivedAt = this.#events.now;
     const end = () => this.#latencies.push(this.#events.now - arrivedAt);
-    const settle = () =>
-      this.#submit(server, cell, {
-        lane,
-        postgresMicros: costs.postgresPerCall * (1 - HOLD_SHARE),
-        done: end,
-      });
-    const hold = () =>
-      this.#submit(server, cell, { lane, postgresMicros: costs.postgresPerCall * HOLD_SHARE, done: settle });
-    this.#work(server, costs.serverPerCall / STEPS, hold);
+    const settle = () => this.#submit(server, cell, "billing", { lane, done: end });
+    const hold = () => this.#submit(server, cell, "billing", { lane, done: settle });
+    const admit = () => this.#submit(server, cell, "admission", { lane, done: hold });
+    this.#work(server, costs.serverPerCall / STEPS, admit);
     // Exponential pauses are those of independent callers.
     this.#events.after((-Math.log(1 - random()) * 1_000) / callsPerSecond, () => this.#call());
   }
@@ -139,10 +148,10 @@ class Simulation {
     this.#events.at(server.freeAt, then);
   }
 
-  #submit(server: Server, cell: number, { done, ...item }: Item): void {
-    const batcher = server.batchers[cell] as Batcher;
+  #submit(server: Server, cell: number, kind: Kind, { lane, done }: Item): void {
+    const batcher = (server.batchers[cell] as Record<Kind, Batcher>)[kind];
     const micros = this.#scenario.costs.serverPerCall / STEPS;
-    batcher.waiting.push({ ...item, done: () => this.#work(server, micros, done) });
+    batcher.waiting.push({ lane, done: () => this.#work(server, micros, done) });
     this.#use(server, this.#cells[cell] as Cell, batcher);
   }
 
@@ -165,8 +174,10 @@ class Simulation {
     const { costs } = this.#scenario;
     const items = batcher.waiting.splice(0, MAX_BATCH);
     this.#maxInFlight = Math.max(this.#maxInFlight, ++batcher.busy);
-    this.#sizes.items += items.length;
-    this.#sizes.batches++;
+    if (batcher.kind === "billing") {
+      this.#sizes.items += items.length;
+      this.#sizes.batches++;
+    }
     this.#work(server, costs.serverPerStatement, () => {
       const sentAt = batcher.pace.send();
       const finish = () =>
@@ -176,7 +187,10 @@ class Simulation {
           batcher.busy--;
           this.#use(server, cell, batcher);
         });
-      this.#events.after(costs.roundTripMs / 2, () => this.#bill(cell, items, finish));
+      this.#events.after(costs.roundTripMs / 2, () => {
+        if (batcher.kind === "billing") this.#bill(cell, items, finish);
+        else this.#execute(cell, items, 0, finish);
+      });
     });
   }
 
@@ -187,29 +201,25 @@ class Simulation {
       return;
     }
     for (const { lane } of items) cell.locked.add(lane);
-    this.#execute(cell, items, () => {
+    this.#execute(cell, items, this.#scenario.costs.commitMs, () => {
       for (const { lane } of items) cell.locked.delete(lane);
       then();
       for (const next of cell.waiting.splice(0)) this.#bill(cell, next.items, next.then);
     });
   }
 
-  #execute(cell: Cell, items: readonly Item[], then: () => void): void {
+  #execute(cell: Cell, items: readonly Item[], commitMs: number, then: () => void): void {
     const { costs } = this.#scenario;
-    const micros = items.reduce(
-      (sum, { postgresMicros }) => sum + postgresMicros,
-      costs.postgresPerStatement,
-    );
-    const ms = micros / 1_000;
+    const ms = (costs.postgresPerStatement + (costs.postgresPerCall / ITEMS_OF_CALL) * items.length) / 1_000;
     const core = cell.cores.indexOf(Math.min(...cell.cores));
     const endsAt = Math.max(cell.cores[core] ?? 0, this.#events.now) + ms;
     cell.cores[core] = endsAt;
     cell.busyMs += ms;
-    this.#events.at(endsAt + costs.commitMs, then);
+    this.#events.at(endsAt + commitMs, then);
   }
 
-  #createBatcher(): Batcher {
+  #createBatcher(kind: Kind): Batcher {
     const clock = { now: () => this.#events.now, roundTripMs: this.#scenario.costs.roundTripMs };
-    return { waiting: [], pace: new Pace(clock), busy: 0, isTimed: false };
+    return { kind, waiting: [], pace: new Pace(clock), busy: 0, isTimed: false };
   }
 }

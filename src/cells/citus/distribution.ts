@@ -15,8 +15,8 @@ const SUFFIX = "_at_shards";
 
 /** What functions of plain PostgreSQL do first in a Citus cluster. */
 const FIRST_STATEMENTS: Readonly<Record<string, string>> = {
-  admit: atWorker("admit", "p_items, p_while_suspended, p_with_holds", "PERFORM keep_counts();"),
-  bill: atWorker("bill", "p_server_id, p_not_after, p_lanes, p_ends, p_admissions, p_holds"),
+  admit: atWorker("admit", "p_items, p_while_suspended", "PERFORM keep_counts();"),
+  bill: atWorker("bill", "p_server_id, p_not_after, p_lanes, p_ends, p_holds"),
   record_failures: atWorker("record_failures", "p_minutes, p_calls, p_max"),
   // They read or lock lanes before they write, see pin_schema.
   create_sign_up_account: "PERFORM pin_schema();",

@@ -162,11 +162,6 @@ class ConnectExchange extends Exchange<RpcMethod> {
     await this.#send();
   }
 
-  /** Connect sends the error of a stream itself, and a refusal of the gate has to come before it. */
-  override get canJoinAdmission(): boolean {
-    return !this.method.isStream;
-  }
-
   /** Connect sends the headers with the first message. */
   startStream(): void {}
 

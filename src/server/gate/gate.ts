@@ -5,15 +5,7 @@ import { fingerprintOf, isWellFormedKey, laneOfKey, maskOfKey } from "../../doma
 import { DomainError, type DomainErrorOptions, ERRORS, type Reason } from "../../domain/errors.ts";
 import { type AddressRanges, plainAddress } from "../../domain/network.ts";
 import { hasRole, type Operator } from "../../domain/operator.ts";
-import type {
-  Admission,
-  AdmissionRequest,
-  AdmissionResult,
-  AdmittedKey,
-  Admitter,
-  RateWindow,
-  RefusedKey,
-} from "../../store/admit.ts";
+import type { Admission, AdmittedKey, Admitter, RateWindow, RefusedKey } from "../../store/admit.ts";
 import type { MinuteLimit } from "../../store/bill.ts";
 import type { IncomingCall } from "../call.ts";
 import type { HeaderSink } from "../http/message.ts";
@@ -31,20 +23,18 @@ export type Admitted = {
   readonly operator?: Operator;
   /** Throws if the token or the session of the operator or the member is no longer valid. Only for their methods. */
   readonly recheck?: () => Promise<void>;
-  /** For the headers of the response; undefined if the method is not rate limited, or not admitted yet. */
+  /** For the headers of the response; undefined if the method is not rate limited. */
   readonly window: RateWindow | undefined;
-  /** The call is not admitted yet, and `key` is that of an earlier call. */
-  readonly pending?: PendingAdmission;
 };
 
 /**
- * Admits a call or throws, before any of its body is read: credential (401), scope or role (403), rate (429). A metered call of a key
- * that was admitted lately may be admitted later, with its hold. The span is that of the gate; undefined if the call is not recorded.
+ * Admits a call or throws, before any of its body is read: credential (401), scope or role (403), rate (429). The span
+ * is that of the gate; undefined if the call is not recorded.
  */
 export type Gate = (call: IncomingCall, span: StageSpan | undefined) => Promise<Admitted>;
 
 type DeveloperGateOptions = {
-  readonly admitter: Pick<Admitter, "admit" | "recall" | "note">;
+  readonly admitter: Pick<Admitter, "admit">;
   readonly failures: FailedAuthentications;
   /** Whose headers about the address of the caller count; undefined for none. */
   readonly trustedProxies?: AddressRanges | undefined;
@@ -67,53 +57,13 @@ export function developerGate({ admitter, failures, trustedProxies }: DeveloperG
       whileSuspended,
       address,
     };
-    const admitted = (admission: Admission) => {
-      if (isKeyInvalid(admission)) failures.addFailure(address, fingerprint);
-      else failures.addValid(fingerprint);
-      if (admission.outcome === "address_not_allowed") throw addressError(address, admission.key);
-      if (admission.outcome !== "admitted") throw admissionError(call, admission, sent);
-      return admission;
-    };
-    const known = call.policy.metered && rateLimited ? admitter.recall(fingerprint) : undefined;
-    if (known && scope && known.scopes.includes(scope)) {
-      const pending = new PendingAdmission({ request, admitter, admitted });
-      return { key: known, window: undefined, pending };
-    }
-    return admitted(await measured(span?.startStage("admission"), admitter.admit(request)));
+    const admission = await measured(span?.startStage("admission"), admitter.admit(request));
+    if (isKeyInvalid(admission)) failures.addFailure(address, fingerprint);
+    else failures.addValid(fingerprint);
+    if (admission.outcome === "address_not_allowed") throw addressError(address, admission.key);
+    if (admission.outcome !== "admitted") throw admissionError(call, admission, sent);
+    return admission;
   };
-}
-
-type PendingAdmissionOptions = {
-  readonly request: AdmissionRequest;
-  readonly admitter: Pick<Admitter, "admit" | "note">;
-  /** Throws the error of a refusal. */
-  readonly admitted: (admission: Admission) => Admitted;
-};
-
-/** The admission of a call that its hold decides in the same statement. It is decided once. */
-export class PendingAdmission {
-  readonly request: AdmissionRequest;
-  readonly #options: PendingAdmissionOptions;
-
-  constructor(options: PendingAdmissionOptions) {
-    this.request = options.request;
-    this.#options = options;
-  }
-
-  /** Decides it without a hold. */
-  async decide(): Promise<Admitted> {
-    const { request, admitter, admitted } = this.#options;
-    return admitted(await admitter.admit(request));
-  }
-
-  /** Takes what the statement of the hold decided. */
-  async accept(admission: AdmissionResult): Promise<Admitted> {
-    const { request, admitter, admitted } = this.#options;
-    admitter.note(request.fingerprint, admission);
-    // The secret was rotated, or the key has got address ranges.
-    if (admission.outcome === "rotated" || admission.outcome === "unchecked") return await this.decide();
-    return admitted(admission);
-  }
 }
 
 type OperatorGateOptions = {

@@ -70,7 +70,6 @@ function keyOf(accountId: string, membership: Membership): AdmittedKey {
     rateLimitRpm: 0,
     balanceMicros: membership.balance_micros,
     models: undefined,
-    hasAddressRanges: false,
     priceListVersion: membership.price_list_version,
   };
 }

@@ -192,10 +192,7 @@ CREATE TYPE hold_item AS (
   digest text,
   model text,
   user_id text,
-  tokens bigint,
-  admission integer,
-  models text,
-  price_list_version integer
+  tokens bigint
 );
 
 CREATE TYPE item_result AS (
@@ -1237,7 +1234,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION add_member(p_act text, p_lane smallint, p_account_id text, p_person_id text, p_email text, p_role text) RETURNS void; for the server
 -- FUNCTION add_usage(p_rows ledger[], p_users end_users[]) RETURNS void
 -- FUNCTION adjust_entry(p_entry ledger, p_cause text, p_micros bigint, p_reason text, p_refund_micros bigint) RETURNS ledger
--- FUNCTION admit(p_items admit_item[], p_while_suspended admit_item[], p_with_holds boolean) RETURNS TABLE(n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text, balance_micros bigint, models text, allowed_cidrs text, current_fingerprint bytea, price_list_version integer); for the server
+-- FUNCTION admit(p_items admit_item[], p_while_suspended admit_item[]) RETURNS TABLE(n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text, balance_micros bigint, models text, allowed_cidrs text, current_fingerprint bytea, price_list_version integer); for the server
 -- FUNCTION admitted_keys(p_items admit_item[], p_while_suspended admit_item[]) RETURNS TABLE(n integer, calls integer, is_used boolean, slots integer, lane smallint, fingerprint bytea, key_id text, account_id text, key_name text, plan text, scopes smallint, rpm integer, visible_start text, visible_end text, expires_at timestamp with time zone, revoked_at timestamp with time zone, suspended_at timestamp with time zone, balance_micros bigint, models text, allowed_cidrs text, price_list_version integer)
 -- FUNCTION align_counters(p_lane smallint, p_account_id text, p_names counter_name[], p_version bigint, p_plans_version bigint, p_at timestamp with time zone) RETURNS call_counters
 -- FUNCTION aligned_counters(p_lane smallint, p_account_id text, p_names counter_name[], p_at timestamp with time zone) RETURNS TABLE(place tid, counter limit_counter, valid_until timestamp with time zone)
@@ -1257,7 +1254,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION auto_topup_month(p_lane smallint, p_account_id text) RETURNS bigint
 -- FUNCTION auto_topups_due(p_limit integer) RETURNS TABLE(account_id text); for the server
 -- FUNCTION begin_split(p_id text, p_source text, p_target text, p_lanes smallint[]) RETURNS void
--- FUNCTION bill(p_server_id text, p_not_after timestamp with time zone, p_lanes smallint[], p_ends entry_item[], p_admissions admit_item[], p_holds hold_item[]) RETURNS SETOF item_result; for the server
+-- FUNCTION bill(p_server_id text, p_not_after timestamp with time zone, p_lanes smallint[], p_ends entry_item[], p_holds hold_item[]) RETURNS SETOF item_result; for the server
 -- FUNCTION cell_state() RETURNS TABLE(lanes text, epochs text, shared_version bigint, name text); for the server
 -- FUNCTION change_shared_data() RETURNS void
 -- FUNCTION charge_of(p_input integer, p_cached_input integer, p_cache_write integer, p_cache_write_1h integer, p_output integer, p_reasoning integer, p_images integer, p_rates price_rates, p_discount integer) RETURNS numeric
@@ -1401,7 +1398,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION operator_event_hash(p_before bytea, p_row operator_events) RETURNS bytea
 -- FUNCTION own_holds(p_server_id text, p_from smallint, p_to smallint) RETURNS TABLE(id text, account_id text); for the server
 -- FUNCTION page_session_expiry(p_session page_sessions) RETURNS timestamp with time zone
--- FUNCTION place_holds(p_server_id text, p_holds hold_item[], p_granted integer[], p_plans plans_with_limits) RETURNS item_result[]
+-- FUNCTION place_holds(p_server_id text, p_holds hold_item[], p_plans plans_with_limits) RETURNS item_result[]
 -- FUNCTION post_entries(p_entries entry_item[], p_plans plans_with_limits) RETURNS item_result[]
 -- FUNCTION post_movement(p_lane smallint, p_account_id text, p_kind entry_kind, p_micros bigint, p_reason text, p_adjusted_id text, OUT id text, OUT month integer) RETURNS record
 -- FUNCTION price_hash(p_before bytea, p_row price_versions) RETURNS bytea

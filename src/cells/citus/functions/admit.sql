@@ -1,8 +1,6 @@
 -- For nodes that do not have the schema. As for plain PostgreSQL, without common table expressions: Citus makes a distributed plan for
 -- each, and refuses those of the other text. Windows are counted by one statement, because Citus also plans each statement.
-CREATE OR REPLACE FUNCTION admit(
-  p_items admit_item[], p_while_suspended admit_item[] DEFAULT '{}', p_with_holds boolean DEFAULT false
-) RETURNS TABLE (
+CREATE OR REPLACE FUNCTION admit(p_items admit_item[], p_while_suspended admit_item[] DEFAULT '{}') RETURNS TABLE (
     n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer,
     key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text,
     balance_micros bigint, models text, allowed_cidrs text, current_fingerprint bytea, price_list_version integer
@@ -39,9 +37,7 @@ BEGIN
   IF FOUND THEN
     PERFORM raise_lane_moved();
   END IF;
-  IF NOT p_with_holds THEN
-    PERFORM set_config('synchronous_commit', 'off', true);
-  END IF;
+  PERFORM set_config('synchronous_commit', 'off', true);
   SELECT array_agg(k.n), array_agg(k.scopes), array_agg(k.key_id), array_agg(k.account_id), array_agg(k.key_name),
          array_agg(k.plan), array_agg(k.visible_start), array_agg(k.visible_end), array_agg(k.balance_micros), array_agg(k.models),
          array_agg(k.allowed_cidrs), array_agg(k.price_list_version),

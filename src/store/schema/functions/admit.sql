@@ -7,10 +7,7 @@
 -- Calls whose addresses were checked against other ranges than those of the key take no slot: the server checks them against the ranges
 -- that it gets, and sends them again.
 -- Windows are locked in the order of the primary key, so batches of several servers never deadlock.
--- p_with_holds says that bill calls it, for calls whose holds it places in the same transaction.
-CREATE OR REPLACE FUNCTION admit(
-  p_items admit_item[], p_while_suspended admit_item[] DEFAULT '{}', p_with_holds boolean DEFAULT false
-) RETURNS TABLE (
+CREATE OR REPLACE FUNCTION admit(p_items admit_item[], p_while_suspended admit_item[] DEFAULT '{}') RETURNS TABLE (
     n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer,
     key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text,
     balance_micros bigint, models text, allowed_cidrs text, current_fingerprint bytea, price_list_version integer
@@ -53,10 +50,8 @@ BEGIN
     END IF;
     RETURN;
   END IF;
-  -- A crash may lose up to a second of counts; in return, admission does not wait for the disk. Holds do.
-  IF NOT p_with_holds THEN
-    PERFORM set_config('synchronous_commit', 'off', true);
-  END IF;
+  -- A crash may lose up to a second of counts; in return, admission does not wait for the disk.
+  PERFORM set_config('synchronous_commit', 'off', true);
   RETURN QUERY
   WITH known AS MATERIALIZED (
     SELECT k.*,

@@ -1,12 +1,10 @@
 -- One batch of everything that moves money for generations. Endings come first, so that the amounts they release can be held in
--- the same batch. p_lanes are the lanes of the batch, each once. p_admissions are the keys of the calls among p_holds that are not
--- admitted yet: of each, as many calls are admitted as fit its window, and only they hold. A row of kind "admission" has the state of the
--- key as its outcome, the calls that are admitted as the amount, and all columns of admit as JSON.
+-- the same batch. p_lanes are the lanes of the batch, each once.
 --
 -- p_not_after is the database's time after which the server no longer waits for the result. A statement that arrives
 -- later, for example on a connection that stalled, must change nothing: its callers already have an error.
 CREATE OR REPLACE FUNCTION bill(
-  p_server_id text, p_not_after timestamptz, p_lanes smallint[], p_ends entry_item[], p_admissions admit_item[], p_holds hold_item[]
+  p_server_id text, p_not_after timestamptz, p_lanes smallint[], p_ends entry_item[], p_holds hold_item[]
 ) RETURNS SETOF item_result
   LANGUAGE plpgsql SECURITY DEFINER
   SET search_path FROM CURRENT
@@ -18,8 +16,6 @@ DECLARE
   v_plans plans_with_limits;
   v_recent timestamptz;
   v_results item_result[];
-  v_result item_result;
-  v_granted integer[];
 BEGIN
   -- In ascending order, so that batches of several servers never deadlock.
   PERFORM 1 FROM lanes l WHERE l.lane = ANY (p_lanes) AND l.is_owned ORDER BY l.lane FOR UPDATE;
@@ -44,16 +40,7 @@ BEGIN
     IF NOT EXISTS (SELECT 1 FROM servers s WHERE s.id = p_server_id AND s.seen_at > v_recent) THEN
       PERFORM heartbeat(p_server_id);
     END IF;
-    IF cardinality(p_admissions) > 0 THEN
-      FOR v_result IN
-        SELECT 'admission', d.n, d.state, d.balance_micros, NULL, d.granted, NULL, row_to_json(d)::text
-        FROM admit(p_admissions, '{}', true) d
-      LOOP
-        v_granted[v_result.n] := v_result.amount_micros;
-        RETURN NEXT v_result;
-      END LOOP;
-    END IF;
-    v_results := place_holds(p_server_id, p_holds, v_granted, v_plans);
+    v_results := place_holds(p_server_id, p_holds, v_plans);
     RETURN QUERY SELECT * FROM unnest(v_results);
   END IF;
 END

@@ -2,10 +2,9 @@
 -- fitted. p_plans are the plans that have limits. The caller holds the locks of the lanes. Outcomes: "held"; "insufficient", with the
 -- threshold of automatic top-ups as the amount, NULL if none can start; "owing" when a reversed payment is still owed, with what is
 -- owed as the amount; "limited" when it does not fit a limit; "revoked" when the key was revoked after admission; with an idempotency
--- key also "answered", "running" and "reused". p_granted has the number of admitted calls of each admission. A hold that names an
--- admission is "refused" if its call is not among them, and "outdated" if its amount was computed with other models or prices. Each result has the balance and the amount held before the hold. The stored response of
+-- key also "answered", "running" and "reused". Each result has the balance and the amount held before the hold. The stored response of
 -- "answered" is read with get_answer: many long ones would delay the other items of the batch.
-CREATE OR REPLACE FUNCTION place_holds(p_server_id text, p_holds hold_item[], p_granted integer[], p_plans plans_with_limits) RETURNS item_result[]
+CREATE OR REPLACE FUNCTION place_holds(p_server_id text, p_holds hold_item[], p_plans plans_with_limits) RETURNS item_result[]
   LANGUAGE plpgsql
 AS $$
 DECLARE
@@ -34,8 +33,6 @@ DECLARE
   v_known_digest text;
   v_running boolean;
   v_outcome text;
-  -- The admitted calls that have no hold yet.
-  v_granted integer[] := p_granted;
   r record;
 BEGIN
   FOR r IN
@@ -45,8 +42,6 @@ BEGIN
              THEN greatest(a.held_micros, a.balance_micros - expired_credit(e.lane, e.account_id, v_now)) ELSE a.balance_micros END
              AS balance_micros, a.last_at, a.owed_micros,
            a.auto_topup_below_micros, k.revoked_at IS NOT NULL AS revoked,
-           e.admission IS NOT NULL AND (e.price_list_version <> a.price_list_version
-             OR e.models IS DISTINCT FROM array_to_string(k.models, ',')) AS is_outdated,
            k.ancestors, a.is_limited AS account_is_limited, k.is_limited AS key_is_limited, a.limits_version, a.user_salt,
            -- Calls without limits do not pay for the look-up of counters.
            CASE WHEN limits_apply(a.is_limited, k.is_limited, k.plan, k.ancestors, p_plans.names) THEN (
@@ -55,13 +50,13 @@ BEGIN
                p_plans.version, a.limits_version, user_digest(a.user_salt, e.user_id), greatest(v_now, a.last_at)) l) END AS limits
     FROM unnest(p_holds) WITH ORDINALITY
       AS e (lane, account_id, generation_id, key_id, amount, seconds, idempotency_key, digest, model, user_id,
-        tokens, admission, models, price_list_version, n)
+        tokens, n)
     -- Each limit of 1 keeps a look-up by key: a join may be planned as a scan of all holds for each item.
     LEFT JOIN LATERAL (SELECT i.ctid AS place, i.balance_micros, i.held_micros, i.last_at, i.is_limited,
-        i.limits_version, i.owed_micros, i.grants_expire_at, i.auto_topup_below_micros, i.user_salt,
-        i.price_list_version FROM accounts i
+        i.limits_version, i.owed_micros, i.grants_expire_at, i.auto_topup_below_micros, i.user_salt
+      FROM accounts i
       WHERE i.lane = e.lane AND i.id = e.account_id LIMIT 1) a ON true
-    LEFT JOIN LATERAL (SELECT i.revoked_at, i.plan, i.ancestors, i.is_limited, i.models FROM keys i
+    LEFT JOIN LATERAL (SELECT i.revoked_at, i.plan, i.ancestors, i.is_limited FROM keys i
       WHERE i.lane = e.lane AND i.id = e.key_id LIMIT 1) k ON true
     ORDER BY e.lane, e.account_id, e.n
   LOOP
@@ -91,11 +86,7 @@ BEGIN
         WHERE x.lane = r.lane AND x.account_id = r.account_id AND x.idempotency_key = r.idempotency_key
           AND x.created_at > v_now - interval '24 hours';
     END IF;
-    IF r.admission IS NOT NULL AND coalesce(v_granted[r.admission], 0) = 0 THEN
-      v_outcome := 'refused';
-    ELSIF r.is_outdated THEN
-      v_outcome := 'outdated';
-    ELSIF r.revoked THEN
+    IF r.revoked THEN
       v_outcome := 'revoked';
     ELSIF (v_running OR v_answered) AND v_known_digest <> r.digest THEN
       v_outcome := 'reused';
@@ -123,9 +114,6 @@ BEGIN
       v_check := check_limits(v_limits.places, v_limits.counters, v_places, v_counters, r.model, r.user_id, r.amount, r.tokens,
         v_outcome = 'insufficient', v_at);
       v_outcome := CASE WHEN v_check.is_refused AND v_outcome = 'held' THEN 'limited' ELSE v_outcome END;
-    END IF;
-    IF r.admission IS NOT NULL AND v_outcome <> 'refused' THEN
-      v_granted[r.admission] := v_granted[r.admission] - 1;
     END IF;
     v_results := array_append(v_results,
       ROW('hold', r.n, v_outcome, r.balance_micros, v_held, CASE v_outcome WHEN 'owing' THEN r.owed_micros

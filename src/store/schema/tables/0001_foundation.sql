@@ -784,10 +784,7 @@ CREATE TYPE admit_item AS (
 );
 CREATE TYPE hold_item AS (
   lane smallint, account_id text, generation_id text, key_id text, amount bigint, seconds integer, idempotency_key text,
-  digest text, model text, user_id text, tokens bigint,
-  -- For a call that the same batch admits: the position of its key among the admissions, and what the amount was computed with,
-  -- the models of the key and the version of the account's prices. NULL for a call that was admitted before.
-  admission integer, models text, price_list_version integer
+  digest text, model text, user_id text, tokens bigint
 );
 CREATE TYPE entry_item AS (
   lane smallint, account_id text, generation_id text, id text, month integer, kind entry_kind, amount bigint, reason text,
@@ -799,8 +796,8 @@ CREATE TYPE entry_item AS (
 -- The prices of a model as a server loads them.
 CREATE TYPE price_item AS (model text, rates price_rates[]);
 -- The result of one item. n is its position among the items of its kind. amount_micros is what an ending charges, what an account owes
--- that cannot hold, the threshold of its automatic top-up if a hold is too large for the balance, and the number of calls that an admission
--- grants. limits is what check_limits returns about a hold, and for an admission all columns of admit, both as JSON.
+-- that cannot hold, and the threshold of its automatic top-up if a hold is too large for the balance. limits is what check_limits returns
+-- about a hold, as JSON.
 CREATE TYPE item_result AS (
   kind text, n integer, outcome text, balance_micros bigint, held_micros bigint, amount_micros bigint,
   clock timestamptz, limits text
