@@ -1,5 +1,6 @@
 import { beforeAll, expect, test } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
+import { setAccountPlan } from "../../src/store/accounts.ts";
 import { audit } from "../../src/store/audit.ts";
 import type { HoldOutcome, HoldRequest } from "../../src/store/bill.ts";
 import type { Billing } from "../../src/store/billing.ts";
@@ -207,7 +208,7 @@ test("setting a limit again changes its amount and keeps what was counted; remov
   expect(left).toEqual({ counters: 0, is_limited: false });
 });
 
-test("an owner can have 20 limits", async () => {
+test("an owner can have 20 limits of operators", async () => {
   const payer = await createPayer(store.database, 0n);
   const set = (n: number) =>
     setTestLimit(store.database, accountOf(payer), { metric: "cost", amount: 1n, model: `m${n}` });
@@ -314,6 +315,71 @@ test("the audit finds counters that differ from the ledger or from the open hold
     await addToCounters(store.owner, id, { spent: -1, held: 1 });
     expect(new Set(await findings())).toEqual(new Set(["limit_held_equals_open_holds"]));
     await addToCounters(store.owner, id, { held: -1 });
+  }
+});
+
+test("a counter of a plan counts the calls on that plan only, also after a return, and the audit agrees", async () => {
+  const payer = await createPayer(store.database, 1_000n);
+  const child = await childOf(payer);
+  for (const name of ["left", "visited"])
+    await putPlan(store.database, TEST_ACTION, {
+      name,
+      rpm: 1_000,
+      max_active_keys: 10,
+      max_keys_created_per_hour: undefined,
+    });
+  const moveTo = (plan: string) => setAccountPlan(store.database, TEST_ACTION, payer.accountId, plan);
+  const plan = { kind: "plan", id: "left" } as const;
+  const ids = [
+    await setTestLimit(store.database, plan, { metric: "cost", amount: 1_000n, window: "minute" }),
+    await setTestLimit(store.database, plan, { metric: "generations", amount: 100n, window: "month" }),
+    await setTestLimit(store.database, plan, {
+      metric: "cost",
+      amount: 1_000n,
+      window: "total",
+      perUser: true,
+    }),
+  ];
+  await setTestLimit(store.database, { ...plan, id: "visited" }, { metric: "cost", amount: 1_000n });
+  await moveTo("left");
+  const findings = async () => {
+    const report = await audit(store.database, new AbortController().signal);
+    return report.findings.filter(({ account_id }) => account_id === payer.accountId).map(({ rule }) => rule);
+  };
+  const spent = async (user: string) =>
+    (await listLimits(store.database, keyOf(payer), user))
+      .filter(
+        ({ id, subject_id, period }) => ids.includes(id) && subject_id === payer.keyId && period !== "minute",
+      )
+      .map((limit) => `${limit.metric} ${limit.period} ${limit.spent}`);
+
+  await charge(billings[0], child, 10n, "ada");
+  const running = newGenerationId(payer);
+  await hold(payer, 30n, { generationId: running });
+  for (const [micros, counted] of [
+    [1n, 10n],
+    [2n, 10n],
+  ] as const) {
+    await moveTo("visited");
+    expect(await findings()).toEqual([]);
+    await charge(billings[0], child, 100n + micros, "ada");
+    await charge(billings[1], payer, 100n + micros, "bob");
+    expect(await findings()).toEqual([]);
+    await moveTo("left");
+    expect(await spent("ada")).toContain(`cost total ${counted}`);
+    expect(await findings()).toEqual([]);
+  }
+  // A call counts on the plan that the key has when it is charged.
+  await moveTo("visited");
+  await billings[0].end(endOf(payer, running, 20n));
+  await moveTo("left");
+  await charge(billings[0], payer, 5n, "ada");
+  expect(await spent("ada")).toEqual(["cost total 15", "generations month 2"]);
+  expect(await findings()).toEqual([]);
+  for (const id of ids) {
+    await addToCounters(store.owner, id, { spent: 1 });
+    expect(new Set(await findings())).toEqual(new Set(["limit_spent_equals_ledger"]));
+    await addToCounters(store.owner, id, { spent: -1 });
   }
 });
 

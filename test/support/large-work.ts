@@ -89,9 +89,9 @@ const decodings: readonly LargeWork[] = Object.entries(BODIES).flatMap(([name, t
 
 /** A body that is read twice: for its values, and for the names of the fields that change. */
 function patchDecoding(): () => Promise<unknown> {
-  const gap = " ".repeat(60_000);
+  const gap = " ".repeat(30_000);
   const limit = `{"metric":${gap}"generations",${gap}"window":${gap}"month",${gap}"amount":${gap}1}`;
-  const bytes = Buffer.from(`{"limits":[${Array(20).fill(limit).join()}]}`);
+  const bytes = Buffer.from(`{"limits":[${Array(40).fill(limit).join()}]}`);
   const [binding] = httpBindings(KeyService.method.updateKey);
   if (!binding) throw new Error("UpdateKey has no address");
   const input = UpdateKeyRequestSchema;

@@ -412,7 +412,7 @@ export declare type UpdateKeyRequest = Message<"vx.v1.UpdateKeyRequest"> & {
   /**
    * The limits of the key itself, which replace the present ones. A limit for the same metric, window, model and `per` keeps what it
    * has counted. An amount can be at most that of the same limit of the calling key and of the keys that created it. A key
-   * cannot remove its own limits.
+   * cannot remove its own limits. At most 20 that an operator set, and 20 others.
    *
    * @generated from field: repeated vx.v1.Limit limits = 8;
    */

@@ -774,6 +774,7 @@ CREATE TABLE limit_counters (
   valid_until timestamp with time zone NOT NULL,
   expires_at timestamp with time zone NOT NULL,
   counter limit_counter NOT NULL,
+  uncounted int8multirange NOT NULL DEFAULT '{}'::int8multirange,
   CONSTRAINT limit_counters_pkey PRIMARY KEY (lane, account_id, subject_id, plan, user_id)
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
 CREATE INDEX limit_counters_of_users ON limit_counters USING btree (lane, expires_at) WHERE (user_id <> ''::text);

@@ -53,6 +53,49 @@ test("a member can neither change nor remove a limit that an operator set on the
   await customer.do("SetLimit", { limit: { ...MONTH, amount: "2000" } }, accountId);
 });
 
+test("an owner can have 20 limits of operators and 20 others, whoever sets them first", async () => {
+  const { customer, accountId } = await newOwner();
+  const operator = operatorOf(app);
+  const owner = { case: "accountId", value: accountId } as const;
+  const [ofCustomer, ofOperator] = [MANY.slice(0, 21), MANY.slice(21, 42)];
+  for (const limit of ofCustomer.slice(0, 20))
+    await customer.do("SetLimit", { limit: { ...limit, amount: "9" } }, accountId);
+  const one = { ...ofCustomer[20], amount: "9" };
+  expect(await customer.fail("SetLimit", { limit: one }, accountId)).toBe("400 invalid_argument");
+  for (const limit of ofOperator.slice(0, 20))
+    await operator.setLimit({ owner, limit: { ...limit, amount: 9n } });
+  for (const limit of [ofOperator[20], ofCustomer[0]])
+    await expect(operator.setLimit({ owner, limit: { ...limit, amount: 8n } })).rejects.toThrow("at most 20");
+  expect(await limitsOf(customer, accountId)).toHaveLength(40);
+
+  const limits = ofOperator.slice(0, 20).map((limit) => ({ ...limit, amount: 9n }));
+  const keyId = (await operator.createKey({ accountId, name: "full", limits })).apiKey?.id ?? "";
+  const update = (own: number) => ({
+    keyId,
+    limits: [...ofOperator.slice(0, 20), ...ofCustomer.slice(0, own)].map((limit) => ({
+      ...limit,
+      amount: "9",
+    })),
+    updateMask: "limits",
+  });
+  const { apiKey } = await customer.do("UpdateKey", update(20), accountId);
+  expect((apiKey as JsonObject).limits).toHaveLength(40);
+  expect(await customer.fail("UpdateKey", update(21), accountId)).toBe("400 invalid_argument");
+});
+
+/** Limits of which each can exist once. */
+const MANY = ["cost", "tokens", "generations"].flatMap((metric) =>
+  ["minute", "hour", "day", "week", "month", "total"].flatMap((window) => [
+    { metric, window },
+    { metric, window, per: "user" },
+  ]),
+);
+MANY.push(
+  { metric: "concurrent", window: "" },
+  ...["day", "week", "month", "total"].map((window) => ({ metric: "cost_alert", window })),
+  { metric: "cost_alert", window: "day", per: "user" },
+);
+
 test("a raise of an operator that has ended does not keep a member from repeating the limits of a key", async () => {
   const { customer, accountId } = await newOwner();
   const operator = operatorOf(app);

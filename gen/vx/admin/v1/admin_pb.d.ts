@@ -1295,7 +1295,7 @@ export declare type UpdateKeyRequest = Message<"vx.admin.v1.UpdateKeyRequest"> &
 
   /**
    * The limits of the key itself, which replace the present ones. A limit for the same metric, window, model and `per` keeps what it
-   * has counted.
+   * has counted. At most 20 that an operator set, and 20 others.
    *
    * @generated from field: repeated vx.v1.Limit limits = 9;
    */
@@ -5319,7 +5319,8 @@ export declare const AdminService: GenService<{
    * Set limit
    *
    * Sets a limit of a plan, an account or a key. A limit with the same metric, window, model and `per` gets the new amount and
-   * keeps what it has counted. The new amount applies from the next call. Fails with `invalid_argument` above 20 limits.
+   * keeps what it has counted. The new amount applies from the next call. Fails with `invalid_argument` above 20 limits
+   * of operators.
    *
    * @generated from rpc vx.admin.v1.AdminService.SetLimit
    */

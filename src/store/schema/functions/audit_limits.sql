@@ -1,6 +1,7 @@
 -- Compares the counters of limits of a lane with the ledger and with the open holds: those of at most p_limit accounts after
 -- p_account_id. Windows of an hour and longer are compared with the usage, which the audit compares with the ledger and which keeps
--- the sums of archived months; windows of a minute, those that are not counted from their start, and those of users with the entries.
+-- the sums of archived months; windows of a minute, those that are not counted from their start or in which the key was on another plan,
+-- and those of users with the entries.
 -- Where these are archived, users are compared with the usage if it names all of them, and the others are not compared.
 --
 -- Returns one row per difference. The first row has an empty rule and the account after which the next piece starts: none at the end of the
@@ -17,13 +18,15 @@ BEGIN
   WITH ids AS MATERIALIZED (
     SELECT a.id, a.last_seq FROM accounts a WHERE a.lane = p_lane AND a.id > p_account_id ORDER BY a.id LIMIT p_limit
   ), counters AS MATERIALIZED (
-    SELECT i.id AS account_id, c.limit_id, c.subject_id, c.user_id, c.spent, c.held, c.window_end, c.counted_since, l.metric,
-           l.period, l.model, l.per_user,
-           w.since, r.is_read, CASE WHEN r.is_read AND isfinite(w.since)
+    SELECT i.id AS account_id, c.limit_id, c.subject_id, c.user_id, c.spent, c.held, c.window_end, c.uncounted, l.metric, l.period, l.model,
+           l.per_user, w.since, r.is_read, CASE WHEN r.is_read AND isfinite(w.since)
              THEN seq_at(p_lane, i.id, w.since, i.last_seq) ELSE 0 END AS first_seq
     FROM ids i
     CROSS JOIN LATERAL (
-      SELECT o.subject_id, o.user_id, x.* FROM limit_counters o
+      SELECT o.subject_id, o.user_id, x.*, coalesce((
+        SELECT n.uncounted FROM limit_counters n WHERE n.lane = p_lane AND n.account_id = i.id AND n.subject_id = o.subject_id
+          AND n.plan = o.plan AND n.user_id = ''), '{}') AS uncounted
+      FROM limit_counters o
       CROSS JOIN LATERAL unnest((o.counter).limit_ids, (o.counter).window_ends, (o.counter).spent, (o.counter).held, (o.counter).counted_since)
         AS x (limit_id, window_end, spent, held, counted_since)
       WHERE o.lane = p_lane AND o.account_id = i.id
@@ -32,13 +35,21 @@ BEGIN
     CROSS JOIN LATERAL (
       SELECT greatest(c.counted_since, window_start(l.period, c.window_end - interval '1 microsecond')) AS since
     ) w
+    CROSS JOIN LATERAL (
+      SELECT EXISTS (SELECT 1 FROM archived_ledger h WHERE h.lane = p_lane AND h.account_id = i.id
+        AND to_timestamp(h.end_quarter * 900.0) > w.since) AS is_archived
+    ) a
+    CROSS JOIN LATERAL (
+      SELECT CASE WHEN c.uncounted = '{}' THEN false WHEN a.is_archived THEN true
+        ELSE c.uncounted && int8range(seq_at(p_lane, i.id, w.since, i.last_seq), seq_at(p_lane, i.id, c.window_end, i.last_seq))
+        END AS has_gap
+    ) g
     -- Whether the entries are read: NULL if what was counted cannot be computed again.
     CROSS JOIN LATERAL (
       SELECT CASE WHEN c.user_id = '(other)' OR c.counted_since = 'infinity' THEN NULL
-        WHEN NOT (l.per_user OR l.period = 'minute' OR isfinite(c.counted_since)) THEN false
-        WHEN NOT EXISTS (SELECT 1 FROM archived_ledger h WHERE h.lane = p_lane AND h.account_id = i.id
-          AND to_timestamp(h.end_quarter * 900.0) > w.since) THEN true
-        WHEN l.period <> 'minute' AND NOT isfinite(c.counted_since) AND NOT EXISTS (SELECT 1 FROM usage_quarters u
+        WHEN NOT (l.per_user OR l.period = 'minute' OR isfinite(c.counted_since) OR g.has_gap) THEN false
+        WHEN NOT a.is_archived THEN true
+        WHEN l.period <> 'minute' AND NOT isfinite(c.counted_since) AND NOT g.has_gap AND NOT EXISTS (SELECT 1 FROM usage_quarters u
           WHERE u.lane = p_lane AND u.account_id = i.id AND u.user_id = '(other)') THEN false END AS is_read
     ) r
   ), sums AS (
@@ -61,7 +72,7 @@ BEGIN
                ELSE e.input::bigint + e.cached_input + e.cache_write + e.output + e.reasoning END), 0) AS spent
       FROM ledger e
       WHERE c.is_read AND e.lane = p_lane AND e.account_id = c.account_id AND e.seq >= c.first_seq AND e.kind = 'generation'
-        AND e.created_at >= c.since AND e.created_at < c.window_end
+        AND e.created_at >= c.since AND e.created_at < c.window_end AND NOT c.uncounted @> e.seq
         AND (c.model = '' OR e.model = c.model) AND (NOT c.per_user OR e.user_id = c.user_id)
         AND (c.subject_id = c.account_id OR c.subject_id = e.key_id OR EXISTS (
           SELECT 1 FROM keys k WHERE k.lane = p_lane AND k.id = e.key_id AND c.subject_id = ANY (k.ancestors)))

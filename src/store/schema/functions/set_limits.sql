@@ -43,9 +43,10 @@ BEGIN
     RETURNING l.id, l.created_at
   )
   SELECT array_agg(s.id) INTO v_new FROM stored s WHERE s.created_at = v_now;
-  IF (SELECT count(*) FROM limits l WHERE l.lane = p_lane AND l.owner_id = p_owner_id) > c_max THEN
-    PERFORM refuse('invalid_argument', format('an owner can have at most %s limits', c_max), '{"field":"limits"}');
-  END IF;
+  -- Customers leave room for the limits of operators, and the reverse.
+  PERFORM refuse('invalid_argument',
+      format('an owner can have at most %s limits of operators and %1$s others', c_max), '{"field":"limits"}')
+    FROM limits l WHERE l.lane = p_lane AND l.owner_id = p_owner_id GROUP BY l.is_of_operator HAVING count(*) > c_max;
   IF p_account_id <> '' THEN
     PERFORM mark_limited(p_lane, p_account_id, p_owner_id);
     PERFORM count_spent(p_lane, p_account_id, p_owner_id, v_new);

@@ -298,6 +298,8 @@ CREATE TABLE limit_counters (
   -- The end of the last window of a row of a user.
   expires_at timestamptz NOT NULL,
   counter limit_counter NOT NULL,
+  -- The entries, by seq, of the time in which the key was on another plan: counters of this plan do not count them. Only in rows without a user.
+  uncounted int8multirange NOT NULL DEFAULT '{}',
   PRIMARY KEY (lane, account_id, subject_id, plan, user_id)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 -- Other rows are written without changing any index.

@@ -669,7 +669,7 @@ type UpdateKeyRequest struct {
 	Models []string `protobuf:"bytes,7,rep,name=models,proto3" json:"models,omitempty"`
 	// The limits of the key itself, which replace the present ones. A limit for the same metric, window, model and `per` keeps what it
 	// has counted. An amount can be at most that of the same limit of the calling key and of the keys that created it. A key
-	// cannot remove its own limits.
+	// cannot remove its own limits. At most 20 that an operator set, and 20 others.
 	Limits []*Limit `protobuf:"bytes,8,rep,name=limits,proto3" json:"limits,omitempty"`
 	// The addresses from which the key may be used: IPv4 and IPv6 ranges, or single addresses, each within one of the calling key's. They
 	// replace the present ones.
