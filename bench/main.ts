@@ -1,5 +1,5 @@
 // npm run bench [-- part …]               prints the figures of docs/performance.md; exits with 1 if a figure
-//                                         misses its limit
+//                                         that has a limit misses it
 // npm run bench -- [part …] --against DIR compares this checkout with the one in DIR, in interleaved rounds
 //                           --rounds N    takes another number of rounds
 import { parseArgs } from "node:util";
