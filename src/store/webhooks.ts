@@ -257,6 +257,8 @@ export type Claim = {
   readonly attempts: number;
   readonly url: string;
   readonly secrets: string;
+  /** Of the webhook: the outcome counts only for it. */
+  readonly revision: number;
 };
 
 /** How many claims a server can take: of any kind, how many of these to endpoints that hang, and only to fast endpoints. */
@@ -314,6 +316,7 @@ export async function storeAttempts(
     lane: claim.lane,
     webhook_id: claim.webhook_id,
     claim: String(claim.claim),
+    revision: claim.revision,
     account_id: claim.account_id,
     seq: String(claim.seq),
     event_id: claim.event_id,
@@ -328,7 +331,10 @@ export async function storeAttempts(
     }),
   }));
   const store = (caller: FunctionCaller, given: readonly object[]) =>
-    caller.call<{ webhook_id: string; reason: string }>("store_attempts", JSON.stringify(given));
+    caller.call<{ webhook_id: string; revision: number; reason: string }>(
+      "store_attempts",
+      JSON.stringify(given),
+    );
   const rows = await store(database.all[cell] as FunctionCaller, list).catch(async (error: unknown) => {
     if (!(error instanceof LaneMoved)) throw error;
     const stored = list.map((given) =>
@@ -339,9 +345,9 @@ export async function storeAttempts(
     );
     return (await Promise.all(stored)).flat();
   });
-  for (const { webhook_id: id, reason } of rows) {
+  for (const { webhook_id: id, revision, reason } of rows) {
     const lane = laneOf(id);
-    await cellOf(database, lane).call("disable_webhook", lane, id, reason);
+    await cellOf(database, lane).call("disable_webhook", lane, id, revision, reason);
     if (lane === LANE_COUNT) await database.share();
   }
 }

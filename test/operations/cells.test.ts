@@ -247,6 +247,37 @@ test("an attempt at a delivery that ends after its lane moved is stored in the n
   }
 });
 
+test("a webhook of operators starts anew in all cells when its address changes", async () => {
+  const receiver = await new WebhookReceiver().start();
+  const reason = "test";
+  receiver.respond = (response, { path }) => {
+    if (path === "/old") response.writeHead(503, { "retry-after": "3600" }).end();
+    else response.writeHead(204).end();
+  };
+  const created = { url: receiver.url("/old"), types: ["credit.posted"], reason };
+  const webhookId = (await operator.createWebhook(created)).webhook?.id ?? "";
+  try {
+    await keyOf((lane) => lane >= 512);
+    const { owner } = cells[1];
+    await expect
+      .poll(
+        () =>
+          owner`SELECT 1 FROM vx.webhook_queues WHERE webhook_id = ${webhookId} AND blocked_until > now()`,
+      )
+      .toHaveLength(1);
+    await operator.updateWebhook({
+      webhookId,
+      url: receiver.url("/new"),
+      reason,
+      updateMask: { paths: ["url"] },
+    });
+    expect(await receiver.until(1, "/new")).toHaveLength(1);
+  } finally {
+    await operator.deleteWebhook({ webhookId, reason });
+    await receiver.stop();
+  }
+});
+
 test("a re-rating and an export wait for lanes that no cell owns for a moment", async () => {
   const key = await keyOf((lane) => lane < 512);
   expect((await generate(key)).status).toBe(200);

@@ -51,7 +51,7 @@ function writesOf(payer: Payer, generationId: string): Record<string, Parameter[
     create_webhook: [act, lane, accountId, "wh_x", "https://example.com/", "", "", 16],
     delete_limit: [act, lane, keyId, "lim_x"],
     delete_webhook: [null, lane, accountId, "wh_x"],
-    disable_webhook: [lane, "wh_x", "gone"],
+    disable_webhook: [lane, "wh_x", 0, "gone"],
     expire_account_grants: [lane, accountId],
     log_refusal: [act, lane, accountId, "insufficient_role"],
     move_balance: [act, lane, accountId, "led_x", 1, "credit", 1n, "test", "new"],

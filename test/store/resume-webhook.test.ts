@@ -1,5 +1,6 @@
 import { expect, test, vi } from "vitest";
-import { useStore } from "../support/store.ts";
+import { type Claim, storeAttempts } from "../../src/store/webhooks.ts";
+import { useStore, withCall } from "../support/store.ts";
 
 const store = useStore();
 
@@ -30,6 +31,38 @@ test("a webhook that is resumed while a claim still finds it paused is due at on
   await resumed;
   const [queue] = await owner`SELECT ready_at <= clock_timestamp() AS is_ready FROM vx.webhook_queues`;
   expect(queue).toEqual({ is_ready: true });
+});
+
+test("a webhook that gets another address just before it is disabled stays enabled", async () => {
+  const { owner, database } = store;
+  await owner`TRUNCATE vx.webhooks, vx.webhook_queues, vx.woken_queues`;
+  const webhook = { lane: 1, id: "wh_01", account_id: "acct_1", url: "https://old.example.com" };
+  const times = { created_at: new Date(), enabled_at: new Date() };
+  await owner`INSERT INTO vx.webhooks ${owner({ ...webhook, description: "", types: [], secret: "whsec_", ...times })}`;
+  await owner`INSERT INTO vx.webhook_queues (lane, webhook_id, is_of_operators, due_at) VALUES (1, 'wh_01', false, now())`;
+  const claim = {
+    lane: 1,
+    webhook_id: "wh_01",
+    claim: 0n,
+    revision: 0,
+    account_id: "acct_1",
+    seq: 1n,
+    attempts: 0,
+  };
+  const gone = { status: 410, latencyMs: 1, error: "gone", answer: "", retryMs: 1_000, pauseMs: undefined };
+  const store410 = async (change?: object) => {
+    const cells = withCall(database, async (name, ...parameters) => {
+      if (name === "disable_webhook" && change)
+        await database.call("update_webhook", null, 1, "acct_1", "wh_01", JSON.stringify(change));
+      return await database.call(name, ...parameters);
+    });
+    const [revision] = await owner`SELECT revision FROM vx.webhooks`;
+    const attempts = [{ claim: { ...claim, ...revision } as Claim, outcome: gone }];
+    await storeAttempts(Object.assign(cells, { at: () => cells.home }), 0, attempts);
+    return (await owner`SELECT state FROM vx.webhooks`)[0]?.state;
+  };
+  expect(await store410({ url: "https://new.example.com" })).toBe("enabled");
+  expect(await store410()).toBe("disabled");
 });
 
 test("a thousand paused webhooks with events take no turns from others in each minute", async () => {

@@ -11,10 +11,13 @@ test("an endpoint is fast after ten minutes without a slow attempt, and a new on
   const { owner } = store;
   const queue = { lane: 1, webhook_id: "whk_1" };
   await owner`
+    INSERT INTO vx.webhooks (lane, id, account_id, url, description, types, enabled_at, secret, created_at)
+    VALUES (1, 'whk_1', 'acct_1', 'https://example.com', '', '{}', now(), 'whsec_', now())`;
+  await owner`
     INSERT INTO vx.webhook_queues ${owner({ ...queue, is_of_operators: false, due_at: new Date() })}`;
   let isHanging: unknown;
   const isSlowAfter = async (latencyMs: number) => {
-    const claim = { ...queue, claim: 0n, account_id: "acct_1", seq: 1n, attempts: 0 } as Claim;
+    const claim = { ...queue, claim: 0n, revision: 0, account_id: "acct_1", seq: 1n, attempts: 0 } as Claim;
     const outcome = { status: 204, latencyMs, error: "", answer: "", retryMs: undefined, pauseMs: undefined };
     await storeAttempts(store.database, 0, [{ claim, outcome }]);
     const [row] = await owner`SELECT is_slow, is_hanging FROM vx.webhook_queues WHERE webhook_id = 'whk_1'`;

@@ -74,6 +74,7 @@ CREATE TYPE delivery_attempt AS (
   lane smallint,
   webhook_id text,
   claim bigint,
+  revision integer,
   account_id text,
   seq bigint,
   event_id text,
@@ -523,6 +524,7 @@ CREATE TABLE deliveries (
   created_at timestamp with time zone NOT NULL,
   state delivery_state NOT NULL DEFAULT 'pending'::delivery_state,
   attempts smallint NOT NULL DEFAULT 0,
+  revision integer NOT NULL DEFAULT 0,
   due_at timestamp with time zone NOT NULL,
   attempted_at timestamp with time zone,
   status smallint,
@@ -1123,6 +1125,7 @@ CREATE TABLE webhooks (
   state webhook_state NOT NULL DEFAULT 'enabled'::webhook_state,
   disabled_reason text NOT NULL DEFAULT ''::text,
   enabled_at timestamp with time zone NOT NULL,
+  revision integer NOT NULL DEFAULT 0,
   secret text NOT NULL,
   previous_secrets text,
   previous_expires_at timestamp with time zone,
@@ -1267,7 +1270,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION check_limits_kept(p_key keys, p_limits json) RETURNS void
 -- FUNCTION check_member_rpm(p_act text, p_rate_limit_rpm integer, p_plan plans) RETURNS void
 -- FUNCTION claim_audit(p_hours integer) RETURNS TABLE(is_due boolean); for the server
--- FUNCTION claim_deliveries(p_any integer, p_hanging integer, p_fast integer, p_busy text[], p_max_lane smallint) RETURNS TABLE(lane smallint, webhook_id text, claim bigint, is_fast_only boolean, is_hanging boolean, account_id text, seq bigint, event_id text, type text, created_at timestamp with time zone, data text, attempts smallint, url text, secrets text); for the server
+-- FUNCTION claim_deliveries(p_any integer, p_hanging integer, p_fast integer, p_busy text[], p_max_lane smallint) RETURNS TABLE(lane smallint, webhook_id text, claim bigint, is_fast_only boolean, is_hanging boolean, account_id text, seq bigint, event_id text, type text, created_at timestamp with time zone, data text, attempts smallint, url text, secrets text, revision integer); for the server
 -- FUNCTION claim_lanes(p_id text) RETURNS void
 -- FUNCTION claim_sign_up(p_person_id text, p_account_id text, p_invitation_id text, p_fingerprint bytea) RETURNS TABLE(account_id text, gets_credit boolean); for the server
 -- FUNCTION close_account(p_act text, p_lane smallint, p_id text, p_reason text, p_balance text, p_is_ended_elsewhere boolean, p_limit integer) RETURNS TABLE(status text, entry_id text, month integer); for the server
@@ -1299,7 +1302,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION delete_invitation(p_act text, p_lane smallint, p_account_id text, p_id text) RETURNS void; for the server
 -- FUNCTION delete_limit(p_act text, p_lane smallint, p_owner_id text, p_id text) RETURNS void; for the server
 -- FUNCTION delete_webhook(p_act text, p_lane smallint, p_account_id text, p_id text) RETURNS void; for the server
--- FUNCTION disable_webhook(p_lane smallint, p_id text, p_reason text) RETURNS void; for the server
+-- FUNCTION disable_webhook(p_lane smallint, p_id text, p_revision integer, p_reason text) RETURNS void; for the server
 -- FUNCTION discounted(p_price bigint, p_discount integer) RETURNS bigint
 -- FUNCTION effective_rpm(p_own integer, p_may_exceed_plan boolean, p_plan integer) RETURNS integer
 -- FUNCTION end_auto_topup(p_lane smallint, p_account_id text, p_topup_id text, p_failure text) RETURNS void
@@ -1394,6 +1397,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION names_of_scopes(p_scopes smallint) RETURNS text
 -- FUNCTION net_charge(p_entry ledger) RETURNS bigint
 -- FUNCTION new_webhook_secret() RETURNS text
+-- FUNCTION next_delivery(p_lane smallint, p_webhook_id text, p_revision integer) RETURNS TABLE(account_id text, seq bigint, due_at timestamp with time zone, attempts smallint)
 -- FUNCTION no_lane() RETURNS smallint
 -- FUNCTION open_customer_page(p_operator_id text, p_operator_name text, p_account_id text, p_session_id text, p_fingerprint bytea) RETURNS void; for the server
 -- FUNCTION operator_event_hash(p_before bytea, p_row operator_events) RETURNS bytea
@@ -1438,6 +1442,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION require_lane(p_lane smallint) RETURNS void
 -- FUNCTION require_plan(p_name text) RETURNS plans
 -- FUNCTION rerate_entries(p_act text, p_lane smallint, p_account_id text, p_first bigint, p_end bigint, p_model text, p_rates price_rates[], p_cause text, p_reason text, p_apply boolean, p_limit integer) RETURNS TABLE(adjusted bigint, credit_micros bigint, debit_micros bigint, refused bigint, refused_micros bigint, skipped bigint, next_seq bigint); for the server
+-- FUNCTION restart_queues(p_lane smallint, p_ids text[]) RETURNS void
 -- FUNCTION restart_windows(p_counter limit_counter, p_at timestamp with time zone) RETURNS limit_counter
 -- FUNCTION resume_auto_topup(p_lane smallint, p_account_id text) RETURNS void; for the server
 -- FUNCTION return_lanes(p_id text) RETURNS void
@@ -1478,7 +1483,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION spend_grants(p_lane smallint, p_account_id text) RETURNS void
 -- FUNCTION start_auto_topup(p_lane smallint, p_account_id text) RETURNS void
 -- FUNCTION stop_account(p_lane smallint, p_id text) RETURNS boolean
--- FUNCTION store_attempts(p_attempts text) RETURNS TABLE(webhook_id text, reason text); for the server
+-- FUNCTION store_attempts(p_attempts text) RETURNS TABLE(webhook_id text, revision integer, reason text); for the server
 -- FUNCTION stored_usage(p_lane smallint, p_account_id text, p_end integer, p_position text, p_limit integer) RETURNS TABLE(fingerprint numeric, next text); for the server
 -- FUNCTION sweep(p_lane smallint) RETURNS bigint; for the server
 -- FUNCTION sweep_counters(p_lane smallint, p_now timestamp with time zone) RETURNS void

@@ -323,25 +323,97 @@ describe("a webhook", () => {
   test("starts anew when its address changes", async () => {
     const key = await newKey();
     const { id } = await create(key, { url: receiver.url("/old") });
-    receiver.respond = (response) => response.writeHead(503, { "retry-after": "3600" }).end();
+    const sixDaysLater = async () => {
+      const { owner } = app.database;
+      await owner`UPDATE vx.webhooks SET enabled_at = enabled_at - interval '6 days' WHERE id = ${id}`;
+      await owner`UPDATE vx.webhook_queues SET failing_since = failing_since - interval '6 days' WHERE webhook_id = ${id}`;
+    };
+    const held = Promise.withResolvers<void>();
+    receiver.respond = (response, { path }) => {
+      if (path === "/old") response.writeHead(503, { "retry-after": "3600" }).end();
+      else void held.promise.then(() => response.writeHead(500).end());
+    };
     await credit(key);
     await settled(key, id, "pending", 1);
-    const { owner } = app.database;
-    await owner`UPDATE vx.webhooks SET enabled_at = enabled_at - interval '6 days' WHERE id = ${id}`;
-    await owner`UPDATE vx.webhook_queues SET failing_since = failing_since - interval '6 days' WHERE webhook_id = ${id}`;
+    await sixDaysLater();
     await api(key, "PATCH", `/${id}`, { url: receiver.url("/new") });
-    // Six days later, the new address gets its first event.
-    await owner`UPDATE vx.webhooks SET enabled_at = enabled_at - interval '6 days' WHERE id = ${id}`;
-    await owner`UPDATE vx.webhook_queues SET failing_since = failing_since - interval '6 days' WHERE webhook_id = ${id}`;
-    await credit(key);
-    await settled(key, id, "pending", 1);
-    expect(receiver.received.map(({ path }) => path)).toEqual(["/old", "/new"]);
-    receiver.respond = (response) => response.writeHead(500).end();
+    await receiver.until(1, "/new");
+    await sixDaysLater();
+    held.resolve();
+    await expect.poll(async () => (await deliveries(key, id))[0].outcome.status).toBe(500);
     for (const attempts of [2, 3, 4, 5]) {
       await makeDue(id);
       await settled(key, id, "pending", attempts);
     }
     expect((await api(key, "GET", `/${id}`)).body.webhook.state).toBe("enabled");
+  });
+
+  test("sends what waits to its new address at once, with all attempts", async () => {
+    const key = await newKey();
+    const { id } = await create(key, { url: receiver.url("/old") });
+    receiver.respond = (response, { path }) => {
+      if (path === "/old") response.writeHead(503, { "retry-after": "3600" }).end();
+      else response.writeHead(204).end();
+    };
+    await credit(key);
+    await settled(key, id, "pending", 1);
+    await makeDue(id);
+    await settled(key, id, "pending", 2);
+    await credit(key);
+    await api(key, "PATCH", `/${id}`, { url: receiver.url("/new") });
+    const seqs = (await receiver.until(2, "/new")).map((each) => eventOf(each).seq);
+    expect(seqs.sort()).toEqual([2, 3]);
+    await expect
+      .poll(() => deliveries(key, id))
+      .toMatchObject([
+        { state: "delivered", attempts: 1 },
+        { state: "delivered", attempts: 1 },
+      ]);
+  });
+
+  test.each([
+    ["that it is gone", 410, {}],
+    ["to come back in an hour", 503, { "retry-after": "3600" }],
+    ["that it accepts the event", 204, {}],
+  ])("ignores an answer of its old address %s", async (_, status, headers) => {
+    const key = await newKey();
+    const { id } = await create(key, { url: receiver.url("/old") });
+    const held = Promise.withResolvers<void>();
+    receiver.respond = (response, { path }) => {
+      if (path === "/old") void held.promise.then(() => response.writeHead(status, headers).end());
+      else response.writeHead(204).end();
+    };
+    await credit(key);
+    await receiver.until(1, "/old");
+    await api(key, "PATCH", `/${id}`, { url: receiver.url("/new") });
+    held.resolve();
+    expect(await receiver.until(1, "/new")).toHaveLength(1);
+    await settled(key, id, "delivered", 1);
+    expect((await api(key, "GET", `/${id}`)).body.webhook.state).toBe("enabled");
+  });
+
+  test("of operators starts anew for the events of all accounts when its address changes", async () => {
+    const reason = "test";
+    const created = { url: receiver.url("/old"), types: ["key.created"], reason };
+    const webhookId = (await operator.createWebhook(created)).webhook?.id ?? "";
+    receiver.respond = (response, { path }) => {
+      if (path === "/old") response.writeHead(503, { "retry-after": "3600" }).end();
+      else response.writeHead(204).end();
+    };
+    const accounts = [(await newKey()).accountId, (await newKey()).accountId].sort();
+    const { owner } = app.database;
+    const paused = () =>
+      owner`SELECT 1 FROM vx.webhook_queues WHERE webhook_id = ${webhookId} AND blocked_until > now() + interval '50 minutes'`;
+    await expect.poll(paused).toHaveLength(2);
+    await operator.updateWebhook({
+      webhookId,
+      url: receiver.url("/new"),
+      reason,
+      updateMask: { paths: ["url"] },
+    });
+    const received = await receiver.until(2, "/new");
+    expect(received.map((each) => eventOf(each).account_id).sort()).toEqual(accounts);
+    await operator.deleteWebhook({ webhookId, reason });
   });
 
   test("receives events that happen while it is paused when it is enabled again", async () => {

@@ -4,7 +4,7 @@
 CREATE OR REPLACE FUNCTION claim_deliveries(p_any integer, p_hanging integer, p_fast integer, p_busy text[], p_max_lane smallint)
   RETURNS TABLE (
     lane smallint, webhook_id text, claim bigint, is_fast_only boolean, is_hanging boolean, account_id text, seq bigint, event_id text, type text,
-    created_at timestamptz, data text, attempts smallint, url text, secrets text
+    created_at timestamptz, data text, attempts smallint, url text, secrets text, revision integer
   )
   LANGUAGE plpgsql SECURITY DEFINER
   SET search_path FROM CURRENT
@@ -41,7 +41,7 @@ BEGIN
   END IF;
   -- A second statement, because a statement with the locks does not see what was stored before it acquired them.
   RETURN QUERY WITH found AS (
-    SELECT q.lane, q.webhook_id, q.is_slow, q.is_hanging, q.ready_at, w.url, w.secrets, n.account_id, n.seq, n.due_at, n.attempts,
+    SELECT q.lane, q.webhook_id, q.is_slow, q.is_hanging, q.ready_at, w.url, w.secrets, w.revision, n.account_id, n.seq, n.due_at, n.attempts,
         CASE WHEN w.state IS NULL THEN 'deleted'
           WHEN EXISTS (SELECT 1 FROM lanes l WHERE l.lane = q.lane AND NOT l.is_owned) THEN 'moved'
           WHEN w.state = 'paused' OR q.lane > p_max_lane THEN 'blocked'
@@ -51,11 +51,9 @@ BEGIN
       FROM unnest(v_queues) q
       -- Each limit of 1 keeps a look-up by key.
       LEFT JOIN LATERAL (
-        SELECT i.state, i.url, secrets_of_webhook(i.secret, i.previous_secrets, i.previous_expires_at) AS secrets FROM webhooks i
+        SELECT i.state, i.url, i.revision, secrets_of_webhook(i.secret, i.previous_secrets, i.previous_expires_at) AS secrets FROM webhooks i
         WHERE i.lane = CASE WHEN q.is_of_operators THEN no_lane() ELSE q.lane END AND i.id = q.webhook_id LIMIT 1) w ON true
-      LEFT JOIN LATERAL (
-        SELECT d.account_id, d.seq, d.due_at, d.attempts FROM deliveries d
-        WHERE d.lane = q.lane AND d.webhook_id = q.webhook_id AND d.state = 'pending' ORDER BY d.due_at LIMIT 1) n ON true
+      LEFT JOIN LATERAL next_delivery(q.lane, q.webhook_id, w.revision) n ON true
   ), deleted AS (
     DELETE FROM webhook_queues q USING found f WHERE f.state = 'deleted' AND q.lane = f.lane AND q.webhook_id = f.webhook_id
   ), failed AS (
@@ -87,7 +85,7 @@ BEGIN
       RETURNING q.lane, q.webhook_id, q.claims, c.is_fast_only
   )
   SELECT u.lane, u.webhook_id, u.claims, u.is_fast_only, f.is_hanging, e.account_id, e.seq, e.id, e.type, e.created_at, e.data::text,
-      f.attempts, f.url, f.secrets
+      f.attempts, f.url, f.secrets, f.revision
     FROM updated u JOIN found f ON f.lane = u.lane AND f.webhook_id = u.webhook_id
     JOIN events e ON e.lane = f.lane AND e.account_id = f.account_id AND e.seq = f.seq
     WHERE u.is_fast_only IS NOT NULL;

@@ -28,9 +28,13 @@ BEGIN
     ON CONFLICT ON CONSTRAINT operators_pkey DO NOTHING;
   DELETE FROM webhooks w WHERE w.lane = no_lane()
     AND NOT EXISTS (SELECT 1 FROM json_populate_recordset(NULL::webhooks, p_webhooks::json) n WHERE n.id = w.id);
+  PERFORM restart_queues(no_lane(), ARRAY(SELECT w.id FROM webhooks w
+    JOIN json_populate_recordset(NULL::webhooks, p_webhooks::json) n ON n.id = w.id
+    WHERE w.lane = no_lane() AND w.revision <> n.revision));
   INSERT INTO webhooks AS w SELECT n.* FROM json_populate_recordset(NULL::webhooks, p_webhooks::json) n
     ON CONFLICT ON CONSTRAINT webhooks_pkey DO UPDATE SET url = excluded.url, description = excluded.description,
       types = excluded.types, state = excluded.state, disabled_reason = excluded.disabled_reason, enabled_at = excluded.enabled_at,
+      revision = excluded.revision,
       secret = excluded.secret, previous_secrets = excluded.previous_secrets, previous_expires_at = excluded.previous_expires_at;
   INSERT INTO price_versions SELECT n.* FROM json_populate_recordset(NULL::price_versions, p_prices::json) n
     ON CONFLICT ON CONSTRAINT price_versions_pkey DO NOTHING;

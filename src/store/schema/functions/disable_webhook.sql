@@ -1,5 +1,5 @@
--- Disables a webhook, and writes the event about it. Failures from before it was enabled do not count.
-CREATE OR REPLACE FUNCTION disable_webhook(p_lane smallint, p_id text, p_reason text) RETURNS void
+-- Disables a webhook, and writes the event about it, unless it was changed since the attempt that decided was claimed.
+CREATE OR REPLACE FUNCTION disable_webhook(p_lane smallint, p_id text, p_revision integer, p_reason text) RETURNS void
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
@@ -9,7 +9,7 @@ BEGIN
     PERFORM require_lane(p_lane);
   END IF;
   UPDATE webhooks w SET state = 'disabled', disabled_reason = p_reason
-    WHERE w.lane = p_lane AND w.id = p_id AND w.state <> 'disabled'
+    WHERE w.lane = p_lane AND w.id = p_id AND w.revision = p_revision AND w.state <> 'disabled'
       AND (p_reason = 'gone' OR w.enabled_at < clock_timestamp() - interval '5 days')
     RETURNING w.* INTO v_webhook;
   IF FOUND THEN

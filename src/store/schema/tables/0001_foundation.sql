@@ -913,8 +913,10 @@ CREATE TABLE webhooks (
   state webhook_state NOT NULL DEFAULT 'enabled',
   -- Why the server disabled it: "gone" or "failing". Empty otherwise.
   disabled_reason text NOT NULL DEFAULT '',
-  -- Failures before this time do not disable the endpoint.
+  -- When it was enabled, or got another address: failures before this time do not disable the endpoint.
   enabled_at timestamptz NOT NULL,
+  -- How often that happened. An outcome counts only for the revision with which its attempt was claimed.
+  revision integer NOT NULL DEFAULT 0,
   secret text NOT NULL,
   -- Separated by spaces. Deliveries are signed with them as well until previous_expires_at.
   previous_secrets text,
@@ -941,8 +943,9 @@ CREATE TABLE deliveries (
   -- Of the event.
   created_at timestamptz NOT NULL,
   state delivery_state NOT NULL DEFAULT 'pending',
-  -- Since the event, or since it was last redelivered.
+  -- Since the event, or since it was last redelivered. Counts, like due_at, only for this revision of the webhook: next_delivery.
   attempts smallint NOT NULL DEFAULT 0,
+  revision integer NOT NULL DEFAULT 0,
   -- The first attempt is due at the time of the event, so the first attempts of an account are in the order of its events.
   due_at timestamptz NOT NULL,
   attempted_at timestamptz,
@@ -989,8 +992,8 @@ CREATE INDEX ready_queues_of_operators ON webhook_queues (webhook_id, ready_at) 
 
 -- The outcome of an attempt, as servers store it.
 CREATE TYPE delivery_attempt AS (
-  lane smallint, webhook_id text, claim bigint, account_id text, seq bigint, event_id text, attempt smallint, status smallint, latency_ms integer,
-  error text, answer text, retry_ms bigint, pause_ms bigint
+  lane smallint, webhook_id text, claim bigint, revision integer, account_id text, seq bigint, event_id text, attempt smallint,
+  status smallint, latency_ms integer, error text, answer text, retry_ms bigint, pause_ms bigint
 );
 
 -- Queues that got deliveries. Without a key, so that transactions that write events do not wait for each other.
