@@ -29,13 +29,10 @@ const COLUMNS: readonly Column<Activity>[] = [
   {
     header: "Details",
     isLong: true,
-    cell: ({ details }) => (
-      <span class="wrap">
-        {Object.entries(details)
-          .map(([name, value]) => detailText(name, value).join(": "))
-          .join(", ")}
-      </span>
-    ),
+    cell: ({ details }) =>
+      Object.entries(details)
+        .map(([name, value]) => detailText(name, value).join(": "))
+        .join(", "),
   },
   {
     header: "Outcome",

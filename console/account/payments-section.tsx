@@ -110,7 +110,7 @@ function BillingPageButton({ viewer }: { readonly viewer: Viewer }) {
 const COLUMNS: readonly Column<TopUp>[] = [
   { header: "Created", isRowHeader: true, cell: ({ createdAt }) => <Time at={createdAt} /> },
   { header: "Amount", isNumber: true, cell: ({ amountMicros }) => <Money micros={amountMicros} /> },
-  { header: "Paid by", cell: ({ automatic }) => (automatic ? "Automatic top-up" : "You") },
+  { header: "Type", cell: ({ automatic }) => (automatic ? "Automatic top-up" : "One-time payment") },
   { header: "State", cell: stateOf },
   { header: "Payment", cell: linksOf },
 ];
@@ -123,16 +123,17 @@ function stateOf({ state, refundedMicros, automatic, failure }: TopUp) {
 
 /** They open in another tab: this one would forget the key. */
 function linksOf({ url, receiptUrl, invoiceUrl, amount }: TopUp) {
-  const links = { [`Pay ${amount}`]: url, Receipt: receiptUrl, Invoice: invoiceUrl };
+  const links = Object.entries({ [`Pay ${amount}`]: url, Receipt: receiptUrl, Invoice: invoiceUrl }).filter(
+    ([, href]) => href.startsWith("https://"),
+  );
+  if (links.length === 0) return null;
   return (
     <div class="row-actions">
-      {Object.entries(links)
-        .filter(([, href]) => href.startsWith("https://"))
-        .map(([text, href]) => (
-          <a key={text} href={href} target="_blank" rel="noopener noreferrer">
-            {text}
-          </a>
-        ))}
+      {links.map(([text, href]) => (
+        <a key={text} href={href} target="_blank" rel="noopener noreferrer">
+          {text}
+        </a>
+      ))}
     </div>
   );
 }

@@ -19,7 +19,7 @@ const EXPORTED = "The account is exported, or its data is not needed";
 export function CloseAccountDialog({ account, onDone, onClose }: AccountDialogProps) {
   const api = useApi();
   const { id: accountId, name, balanceMicros } = account;
-  const [form, setForm] = useState({ balance: "written_off", exported: [] as readonly string[], typed: "" });
+  const [form, setForm] = useState({ balance: "", exported: [] as readonly string[], typed: "" });
   const change = (part: Partial<typeof form>) => setForm((before) => ({ ...before, ...part }));
   const ending = useQuery(
     (signal) => api.closeAccount({ accountId, reason: "shown", dryRun: true }, { signal }),
@@ -40,6 +40,7 @@ export function CloseAccountDialog({ account, onDone, onClose }: AccountDialogPr
       action="Close account"
       tone="danger"
       errors={{
+        balance: balanceMicros > 0n && form.balance === "" ? "Say what becomes of the balance." : undefined,
         exported:
           form.exported.length === 0 ? "Export the account first, or say that it is not needed." : undefined,
         typed: form.typed.trim() === name.trim() ? undefined : "Enter the name of the account.",
@@ -69,13 +70,17 @@ export function CloseAccountDialog({ account, onDone, onClose }: AccountDialogPr
             onChange={(exported) => change({ exported })}
           />
           {balanceMicros > 0n && (
-            <Field label={`What becomes of the balance of ${moneyText(balanceMicros)}`}>
+            <Field
+              label={`What becomes of the balance of ${moneyText(balanceMicros)}`}
+              error={errors.balance}
+            >
               {(control) => (
                 <select
                   {...control}
                   value={form.balance}
                   onChange={(event) => change({ balance: event.currentTarget.value })}
                 >
+                  <option value="">Choose</option>
                   <option value="written_off">It is lost</option>
                   <option value="refunded">The customer got it back</option>
                 </select>

@@ -19,7 +19,7 @@ const COLUMNS: readonly Column<AccountUsageRow>[] = [
     ),
   },
   { header: "Requests", isNumber: true, cell: ({ usage }) => numberText(usage?.requests ?? 0n) },
-  { header: "Revenue", isNumber: true, cell: ({ usage }) => <Money micros={usage?.costMicros ?? 0n} /> },
+  { header: "Charges", isNumber: true, cell: ({ usage }) => <Money micros={usage?.costMicros ?? 0n} /> },
   { header: "Cost", isNumber: true, cell: ({ upstreamCostMicros }) => <Money micros={upstreamCostMicros} /> },
   {
     header: "Margin",
@@ -43,7 +43,7 @@ type MarginTableProps = {
   readonly range: Range;
 };
 
-/** The revenue, cost and margin of a range, by model and upstream. */
+/** The charges, cost and margin of a range, by model and upstream. */
 export function MarginTable({ accountId, range }: MarginTableProps) {
   const api = useApi();
   const pages = usePages(
@@ -74,7 +74,8 @@ export function MarginTable({ accountId, range }: MarginTableProps) {
       />
       <p class="muted small">
         The margin is that of all models and keys in the range. The cost is that of upstreams with a “cost” in
-        models.yaml. Calls that were not charged have no cost here.
+        models.yaml. Calls that were not charged have no cost here. Charges include what promotional credit
+        paid.
       </p>
     </section>
   );

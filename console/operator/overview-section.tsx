@@ -37,7 +37,7 @@ export function OverviewSection({ params }: { readonly params: URLSearchParams }
         <DatabaseStats last={last} />
       </section>
       <p class="muted small">
-        Calls, errors, revenue and upstreams: the server that this page is connected to, since its start; the
+        Calls, errors, charges and upstreams: the server that this page is connected to, since its start; the
         attempts of upstreams are those of the last minute. Running generations, holds, usage and servers: the
         whole service.
       </p>
@@ -85,14 +85,14 @@ function LiveStats({ last }: FiguresProps) {
         }
       />
       <Stat
-        label="Revenue"
+        label="Charges"
         value={hour && <Money micros={hour.chargedMicros} />}
         note={
           hour && (
             <>
               {hourText(hour.seconds)}
               <Sparkline
-                label="Revenue in each minute of the last hour"
+                label="Charges in each minute of the last hour"
                 values={minutes.map(({ chargedMicros }) => Number(chargedMicros))}
               />
             </>

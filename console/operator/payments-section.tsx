@@ -135,7 +135,7 @@ const COLUMNS: readonly Column<AccountTopUp>[] = [
   },
   ACCOUNT,
   { header: "Amount", isNumber: true, cell: ({ topup }) => <Money micros={topup?.amountMicros ?? 0n} /> },
-  { header: "Paid by", cell: ({ topup }) => (topup?.automatic ? "Automatic top-up" : "Customer") },
+  { header: "Type", cell: ({ topup }) => (topup?.automatic ? "Automatic top-up" : "One-time payment") },
   { header: "State", cell: (payment) => <PaymentState payment={payment} /> },
   {
     header: "Ledger",

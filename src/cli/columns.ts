@@ -303,11 +303,11 @@ export const marginColumns: readonly Column<AccountUsageRow>[] = [
   { title: "USER", value: ({ usage }) => usage?.user ?? "" },
   { title: "UPSTREAM", value: ({ upstream }) => upstream },
   { title: "REQUESTS", value: ({ usage }) => String(usage?.requests ?? 0), align: "right" },
-  { title: "REVENUE", value: ({ usage }) => usage?.cost ?? "", align: "right" },
+  { title: "CHARGES", value: ({ usage }) => usage?.cost ?? "", align: "right" },
   { title: "COST", value: ({ upstreamCost }) => upstreamCost, align: "right" },
   { title: "MARGIN", value: ({ margin }) => margin, align: "right" },
   {
-    title: "REVENUE WITHOUT COST",
+    title: "CHARGES WITHOUT COST",
     value: ({ uncostedMicros: micros }) => (micros === 0n ? "" : formatMicros(micros)),
     align: "right",
   },

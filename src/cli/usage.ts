@@ -58,7 +58,7 @@ export const define: Define = (group) => {
   const margin = callCommand(
     group,
     "margin",
-    "Show the revenue, the cost at the upstreams and the margin of the charged calls.",
+    "Show the charges, also those that promotional credit paid, the cost at the upstreams and the margin.",
     [
       "vx usage margin",
       "vx usage margin acme --group-by day,model",

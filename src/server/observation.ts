@@ -132,13 +132,13 @@ export function createObserver({ log, metrics, startTrace, recordFailure }: Obse
 
 /** Undefined if the call is not metered, has a ledger row, or has a key that does not exist. */
 function failedCallOf(record: CallRecord): FailedCall | undefined {
-  const { call, admitted, failure, generation } = record;
+  const { call, route, admitted, failure, generation } = record;
   const key = admitted?.key ?? (failure instanceof GateError ? failure.key : undefined);
   if (!key || !call.policy.metered || generation?.charge) return undefined;
   return {
     accountId: key.accountId,
     keyId: key.keyId,
-    method: record.rpc,
+    method: route ? `${route.verb} ${route.path}` : record.rpc,
     model: record.model ?? "",
     upstream: generation?.upstream ?? "",
     ...sentErrorOf(failure),

@@ -10,7 +10,7 @@ import type { Cells, FunctionCaller } from "./driver/cells.ts";
 export type FailedCall = {
   readonly accountId: string;
   readonly keyId: string;
-  /** "vx.v1.GenerateService/Generate" */
+  /** "POST /v1/generate", or "vx.v1.GenerateService/Generate" in other protocols than REST. */
   readonly method: string;
   /** Empty if the call was refused before its model was known. */
   readonly model: string;

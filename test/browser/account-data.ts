@@ -43,7 +43,7 @@ export async function insertFailures(app: TestApp, { accountId, id: keyId }: Tes
     await app.database.owner`
       INSERT INTO vx.failures (lane, account_id, id, created_at, key_id, method, model, upstream, status, code, message, latency_ms, request_id)
       VALUES (${lane}, ${accountId}, ${createIds(() => at.getTime()).failure(lane)}, ${at}, ${keyId},
-        'vx.v1.GenerateService/Generate', 'vx-sandbox-small', ${isRefusal ? "" : "openai 10.0.0.7/v1 acme"},
+        'POST /v1/generate', 'vx-sandbox-small', ${isRefusal ? "" : "openai 10.0.0.7/v1 acme"},
         ${status}, ${code}, ${`${HOSTILE_NAME} ${minute}`}, 12, ${`req_${minute}`})`;
   }
   await app.database.owner`

@@ -216,7 +216,7 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
     await expect.poll(() => rows.count()).toBe(1 + 10 + 1);
     expect(new URL(page.url()).hash).toBe("#/failures?code=insufficient_balance");
     await rows.getByRole("button", { name: "Balance too low" }).first().click();
-    await dialog().getByText("vx.v1.GenerateService/Generate").waitFor();
+    await dialog().getByText("POST /v1/generate", { exact: true }).waitFor();
     await dialog().getByText("req_3", { exact: true }).waitFor();
     expect(await dialog().innerText()).not.toContain("10.0.0.7");
     await page.keyboard.press("Escape");

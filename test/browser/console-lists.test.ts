@@ -216,6 +216,7 @@ describe.skipIf(!chromiumPath)("the lists and corrections of the operator consol
       await page.keyboard.press("Enter");
       await dialog.getByText("Enter the name of the account.").waitFor();
       await dialog.getByText("Export the account first, or say that it is not needed.").waitFor();
+      await dialog.getByText("Say what becomes of the balance.").waitFor();
       await expectUsable();
       expect((await operator.getAccount({ accountId })).account?.state).toBe("active");
       await dialog.getByLabel("The account is exported, or its data is not needed").check();

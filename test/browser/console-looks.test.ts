@@ -159,7 +159,7 @@ describe.skipIf(!chromiumPath)("the operator console", () => {
     test("shows the usage of any days, of an account and of models, which the address keeps", async () => {
       const { page } = console;
       const day = new Date(Date.now() - 10 * 86_400_000).toISOString().slice(0, 10);
-      const revenue = page.locator(".stat", { hasText: "Revenue" }).locator(".stat-value");
+      const charges = page.locator(".stat", { hasText: "Charges" }).locator(".stat-value");
       await signInAs(NARROW, "dark");
       await console.select("Usage");
       for (const field of ["Until", "From"]) await page.getByLabel(field).fill(day);
@@ -168,7 +168,7 @@ describe.skipIf(!chromiumPath)("the operator console", () => {
       await page.getByText("By end user").waitFor();
       await page.getByText("Models: all").click();
       await page.getByRole("checkbox", { name: "acme-3" }).check();
-      await expect.poll(() => revenue.innerText()).toBe("$3.8103");
+      await expect.poll(() => charges.innerText()).toBe("$3.8103");
       const { hash } = new URL(page.url());
       expect(hash).toBe(`#/usage?to=${day}&from=${day}&account=${key.accountId}&models=acme-3`);
       await page.getByRole("table", { name: "Margin" }).getByText("acme-8").waitFor();
@@ -176,7 +176,7 @@ describe.skipIf(!chromiumPath)("the operator console", () => {
       await page.getByRole("img", { name: "Cost by hour and model" }).waitFor();
       await page.goBack();
       await page.getByText("Models: all").waitFor();
-      await expect.poll(() => revenue.innerText()).toBe("$42.2064");
+      await expect.poll(() => charges.innerText()).toBe("$42.2064");
       expect(console.complaints).toEqual([]);
     });
 

@@ -10,7 +10,7 @@ import { operatorOf } from "../support/fixtures.ts";
 import { imageOfSize, PNG } from "../support/images.ts";
 import { createModelsFile } from "../support/models.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
-import { BRIGHTNESS, CUT_OFF, outside, STORED, violations } from "./page-checks.ts";
+import { BRIGHTNESS, CUT_OFF, outside, STORED, violations, WITHOUT_VALUE } from "./page-checks.ts";
 import { personPage } from "./person-page.ts";
 import { openWatchedPage, type WatchedPage } from "./watched-page.ts";
 
@@ -76,6 +76,7 @@ describe.skipIf(!chromiumPath)("the customer page of a person", () => {
       expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(width);
       expect(await outside(page, "body :not(.uplot *, .skip)")).toEqual([]);
       expect(await page.evaluate<string[]>(CUT_OFF)).toEqual([]);
+      expect(await page.evaluate<string[]>(WITHOUT_VALUE)).toEqual([]);
       expect(await violations(page)).toEqual([]);
     }
     await page.setViewportSize(LOOKS[0]);

@@ -16,6 +16,12 @@ export const CUT_OFF = `[...document.querySelectorAll("pre, .panel, .cm-scroller
   .filter((one) => one.clientWidth > 0 && one.scrollWidth > one.clientWidth)
   .map((one) => one.textContent)`;
 
+/** Names of columns that are shown without a value, where the rows of tables are cards. */
+export const WITHOUT_VALUE = `[...document.querySelectorAll(".table:not([aria-hidden]) td")]
+  .filter((one) => getComputedStyle(one, "::before").display === "block")
+  .filter((one) => one.textContent.trim() === "" && one.getBoundingClientRect().height > 0)
+  .map((one) => one.closest("table").caption.textContent + ": " + one.dataset.label)`;
+
 /** Texts with a character that is shown to the left of the one before it, on the same line. */
 export const REVERSED = `(() => {
   const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);

@@ -59,9 +59,9 @@ async function run(...args: string[]): Promise<string> {
   return stdout;
 }
 
-test("usage margin has revenue, cost and margin, by model and upstream unless groups are given", async () => {
+test("usage margin has charges, cost and margin, by model and upstream unless groups are given", async () => {
   const [header, first] = (await run("usage", "margin", ...RANGE)).split("\n");
-  expect(header).toMatch(/^START +MODEL +REQUESTS +REVENUE +COST +MARGIN$/);
+  expect(header).toMatch(/^START +MODEL +REQUESTS +CHARGES +COST +MARGIN$/);
   expect(first).toMatch(/ \$0\.00 +\$\d\S+$/);
   const { rows } = JSON.parse(await run("usage", "margin", "--group-by", "account", ...RANGE, "--json"));
   for (const { usage, margin_micros } of rows) expect(margin_micros).toBe(usage.cost_micros);

@@ -183,7 +183,7 @@ function failureExample({ id }: ExampleValues["generation"]) {
   return {
     time: "2026-11-20T17:43:02.518Z",
     key_id: KEY_ID,
-    method: "vx.v1.GenerateService/Generate",
+    method: "POST /v1/generate",
     model: id,
     upstream: "",
     status: 402,

@@ -100,7 +100,7 @@ test("refused and failed calls are listed with the error that the caller got, ne
     answers.map(({ keyId, model, answer }) => ({
       time: expect.stringMatching(/^\d{4}-.*Z$/),
       key_id: keyId,
-      method: "vx.v1.GenerateService/Generate",
+      method: "POST /v1/generate",
       model,
       upstream: "",
       status: answer.status,
@@ -147,13 +147,26 @@ test("a disconnect before a charge is listed as canceled", async () => {
   expect((await listed(1))[0]).toMatchObject({ status: 499, code: "canceled", model: MODEL });
 });
 
+test("calls of the compatible APIs are listed with their addresses", async () => {
+  const unknown = { ...prompt, model: "no-model" };
+  const paths = ["/v1/chat/completions", "/v1/messages", "/anthropic/v1/messages"];
+  for (const path of paths) expect((await generate(unknown, key.secret, path)).status).toBe(404);
+  const failures = await listed(paths.length);
+  expect(failures.map(({ method }) => method).toReversed()).toEqual(paths.map((path) => `POST ${path}`));
+});
+
 test("calls over every protocol are listed, and the list is the same over each", async () => {
   const callers = protocols.map(({ name, open }) => ({ name, caller: open(metered.app.url) }));
   const content = { model: "no-model", messages: [{ role: "user", content: "hi" }] };
   for (const { caller } of callers)
     await caller.call(GenerateService.method.generate, content, bearer(key.secret));
   const failures = await listed(protocols.length);
-  for (const { status, code } of failures) expect([status, code]).toEqual([404, "model_not_found"]);
+  for (const failure of failures)
+    expect(failure).toMatchObject({
+      status: 404,
+      code: "model_not_found",
+      method: "vx.v1.GenerateService/Generate",
+    });
   const requestIds = failures.map((failure) => failure.request_id);
   for (const { name, caller } of callers) {
     const read = await caller.call(FailureService.method.listFailures, {}, bearer(key.secret));

@@ -29,7 +29,7 @@ type Failure struct {
 	Time *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
 	// The id of the key that made the call. Empty with `omitted`, as all other fields.
 	KeyId string `protobuf:"bytes,2,opt,name=key_id,json=keyId,proto3" json:"key_id,omitempty"`
-	// The method, such as "vx.v1.GenerateService/Generate".
+	// The method as it was called: over REST "POST /v1/generate", in other protocols "vx.v1.GenerateService/Generate".
 	Method string `protobuf:"bytes,3,opt,name=method,proto3" json:"method,omitempty"`
 	// The id of the model. Empty if the call was refused before its model was known.
 	Model string `protobuf:"bytes,4,opt,name=model,proto3" json:"model,omitempty"`

@@ -35,7 +35,7 @@ export type Failure = Message<"vx.v1.Failure"> & {
   keyId: string;
 
   /**
-   * The method, such as "vx.v1.GenerateService/Generate".
+   * The method as it was called: over REST "POST /v1/generate", in other protocols "vx.v1.GenerateService/Generate".
    *
    * @generated from field: string method = 3;
    */
