@@ -1,5 +1,6 @@
 // Holds and settles generations through the store, in this process.
 import { tokenPrices } from "../src/domain/price.ts";
+import { DEFAULT_SCOPES } from "../src/domain/scope.ts";
 import { usageOf } from "../src/domain/usage.ts";
 import type { HoldOutcome } from "../src/store/bill.ts";
 import type { Cells } from "../src/store/driver/cells.ts";
@@ -8,6 +9,7 @@ import type { Payer } from "./payers.ts";
 
 type BillingModule = typeof import("../src/store/billing.ts");
 type ClockModule = typeof import("../src/store/driver/database-clock.ts");
+type CredentialsModule = typeof import("../src/domain/credentials.ts");
 type IdsModule = typeof import("../src/domain/ids.ts");
 type LaneModule = typeof import("../src/domain/lane.ts");
 
@@ -19,6 +21,7 @@ export async function createGenerations(
 ): Promise<(at: number) => Promise<void>> {
   const { Billing } = await checkout.load<BillingModule>("src/store/billing.ts");
   const { DatabaseClock } = await checkout.load<ClockModule>("src/store/driver/database-clock.ts");
+  const { fingerprintOf } = await checkout.load<CredentialsModule>("src/domain/credentials.ts");
   const { createIds } = await checkout.load<IdsModule>("src/domain/ids.ts");
   const { laneOfId } = await checkout.load<LaneModule>("src/domain/lane.ts");
   const ids = createIds(Date.now);
@@ -28,9 +31,10 @@ export async function createGenerations(
   const options = { serverId: "bench", clock, clocks, pipelines: 1, maxWaiting: 16_384 };
   const store = new Billing(database, options);
   return async (at: number) => {
-    const { accountId, keyId } = payers[at] as Payer;
+    const { accountId, keyId, secret } = payers[at] as Payer;
     const generationId = ids.generation(laneOfId(accountId));
-    const held: HoldOutcome = await store.hold({ ...HOLD, generationId, accountId, keyId });
+    const admitted = { ...ADMITTED, fingerprint: fingerprintOf(secret) };
+    const held: HoldOutcome = await store.hold({ ...HOLD, generationId, accountId, keyId, admitted });
     if (held.outcome !== "held") throw new Error(`the hold was ${held.outcome}`);
     const ended = await store.end({ generationId, accountId, charge: { ...CHARGE, keyId } });
     if (ended.outcome !== "settled") throw new Error(`the hold was ${ended.outcome}`);
@@ -45,6 +49,9 @@ const HOLD = {
   seconds: 600,
   idempotency: undefined,
 };
+
+/** A new key. */
+const ADMITTED = { scopes: DEFAULT_SCOPES, allowedCidrs: undefined, priceListVersion: 0 };
 
 const CHARGE = {
   amountMicros: 18n,

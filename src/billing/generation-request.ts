@@ -54,6 +54,8 @@ export type Caller = {
   /** Undefined if the caller names no trace and this server exports none. */
   readonly trace: CallTrace | undefined;
   readonly key: AdmittedKey;
+  /** Admits the call again, without a slot of the window. Throws the error that a new call would get. */
+  readonly readmit: () => Promise<AdmittedKey>;
   /** Undefined without an idempotency key. */
   readonly idempotency: Idempotency | undefined;
   /** Aborted when the caller disconnects, its deadline passes, or the server stops. */

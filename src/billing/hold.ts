@@ -47,10 +47,14 @@ export type PendingGeneration = {
   readonly idempotency: HoldRequest["idempotency"];
 };
 
-/** The size that the hold covers. There is no hold if an earlier call with the same idempotency key was answered. */
+/**
+ * The size that the hold covers. There is no hold if an earlier call with the same idempotency key was answered, and none if the call
+ * has to be admitted again.
+ */
 type Placed =
   | { readonly kind: "held"; readonly size: Size; readonly minuteLimits: readonly MinuteLimit[] }
-  | { readonly kind: "answered" };
+  | { readonly kind: "answered" }
+  | { readonly kind: "outdated" };
 
 type Insufficient = Extract<ShortHold, { readonly outcome: "insufficient" }>;
 
@@ -115,11 +119,12 @@ function holdRequestOf(
     model: model.id,
     user: request.user,
     seconds: HOLD_SECONDS,
+    admitted: key,
     idempotency,
   };
 }
 
-type HoldKey = Payer & { readonly keyId: string };
+type HoldKey = Payer & HoldRequest["admitted"] & { readonly keyId: string };
 
 function isShort(held: HoldOutcome): held is ShortHold {
   return held.outcome === "insufficient" || held.outcome === "limited";
@@ -136,9 +141,8 @@ function placedOf(held: Exclude<HoldOutcome, ShortHold | OwingHold>, size: Size)
     case "held":
       return { kind: "held", size, minuteLimits: held.minuteLimits ?? [] };
     case "answered":
-      return { kind: "answered" };
-    case "revoked":
-      throw new DomainError("revoked_api_key");
+    case "outdated":
+      return { kind: held.outcome };
     case "running":
       throw new DomainError("idempotency_in_progress", { retryAfterSeconds: 1 });
     case "reused":
@@ -165,7 +169,7 @@ export type Quote = {
 };
 
 export type QuoteCaller = {
-  readonly key: HoldKey & Pick<AdmittedKey, "models" | "priceListVersion">;
+  readonly key: HoldKey & Pick<AdmittedKey, "models">;
   readonly signal: AbortSignal;
 };
 

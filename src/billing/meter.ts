@@ -42,6 +42,9 @@ export type PaidEntry = Pick<Reply, "model" | "usage" | "costMicros" | "balanceM
 /** The reply of an earlier call with the same idempotency key. */
 type Replay = { readonly reply: Reply; readonly failure: StoredAnswer["failure"] };
 
+/** How often a key may change while the hold of one call is placed. */
+const MAX_REPEATS = 6;
+
 /** Holds, runs and settles generations. No other component calls an upstream. */
 export class Meter {
   readonly #deps: MeterDeps;
@@ -81,7 +84,23 @@ export class Meter {
     return promptTokens + imageTokensOf(model, request);
   }
 
+  /** The hold proves that the call may still run: its request may have arrived long after it was admitted. */
   async #start(caller: Caller, request: GenerationRequest, streamed: boolean): Promise<Generation | Replay> {
+    let admitted = caller;
+    for (let repeats = 0; repeats <= MAX_REPEATS; repeats++) {
+      const started = await this.#startAdmitted(admitted, request, streamed);
+      if (started) return started;
+      admitted = { ...caller, key: await caller.readmit() };
+    }
+    throw new DomainError("unavailable");
+  }
+
+  /** Undefined if the key or the prices of the account have changed since the call was admitted. */
+  async #startAdmitted(
+    caller: Caller,
+    request: GenerationRequest,
+    streamed: boolean,
+  ): Promise<Generation | Replay | undefined> {
     const { running, ids } = this.#deps;
     const { accountId } = caller.key;
     const known = this.#deps.models.get(request.model);
@@ -98,6 +117,7 @@ export class Meter {
       const pending = { id, caller, request, model, idempotency };
       const placed = await measured(caller.trace?.startStage("hold"), placeHold(this.#deps, pending));
       if (placed.kind === "answered") return await this.#replay(caller);
+      if (placed.kind === "outdated") return undefined;
       generation = this.#launch(specOf(pending, placed.size, streamed), caller, placed.minuteLimits);
       return generation;
     } finally {

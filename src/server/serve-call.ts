@@ -254,6 +254,7 @@ export class ServiceCall implements ApiCall {
       requestId: exchange.requestId,
       trace: observation.trace,
       key: this.key,
+      readmit: () => this.#readmit(),
       idempotency:
         idempotencyKey === undefined
           ? undefined
@@ -263,6 +264,12 @@ export class ServiceCall implements ApiCall {
       onModel: (modelId) => observation.setModel(modelId),
       onStart: (start) => this.#start(start),
     };
+  }
+
+  async #readmit(): Promise<AdmittedKey> {
+    const { readmit } = this.#admitted;
+    if (!readmit) throw new Error(`${this.exchange.method.rpc} was called without a key`);
+    return await readmit();
   }
 
   #start({ generation, loweredMaxTokens, minuteLimits }: GenerationStart): void {

@@ -26,6 +26,8 @@ export type AdmissionRequest = {
 /** Data of the key, read by the statement that decided the admission. */
 export type AdmittedKey = {
   readonly keyId: string;
+  /** SHA-256 of the secret that the call came with, in hex. */
+  readonly fingerprint: string;
   readonly accountId: string;
   readonly keyName: string;
   readonly plan: string;
@@ -38,6 +40,8 @@ export type AdmittedKey = {
   readonly models: readonly string[] | undefined;
   /** The version of the account's own prices; 0 without any. */
   readonly priceListVersion: number;
+  /** The address ranges from which the key can be used, separated by commas; undefined for all addresses. */
+  readonly allowedCidrs: string | undefined;
 };
 
 /** Whose call was refused. */
@@ -118,7 +122,10 @@ export class Admitter {
       }
       if (result.outcome !== "admitted" || !sent) return result;
       const { visibleStart, visibleEnd } = sent;
-      return { ...result, key: { ...result.key, visibleStart, visibleEnd } };
+      return {
+        ...result,
+        key: { ...result.key, fingerprint: request.fingerprint, visibleStart, visibleEnd },
+      };
     }
     throw new DomainError("unavailable");
   }
@@ -273,6 +280,7 @@ function decideGroup(
   }
   const key: AdmittedKey = {
     keyId: row.key_id,
+    fingerprint: group.fingerprint.hex,
     accountId: row.account_id,
     keyName: row.key_name,
     plan: row.plan,
@@ -283,6 +291,7 @@ function decideGroup(
     balanceMicros: row.balance_micros,
     models: row.models?.split(","),
     priceListVersion: row.price_list_version,
+    allowedCidrs: row.allowed_cidrs ?? undefined,
   };
   let granted = 0;
   const windowNow = (): RateWindow | undefined =>

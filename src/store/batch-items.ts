@@ -54,6 +54,10 @@ export const holdItem = new CompositeType("hold_item", [
   "model",
   "user_id",
   "tokens",
+  "fingerprint",
+  "scopes",
+  "cidrs",
+  "price_list_version",
 ]);
 
 /** The ending of a hold by vx.bill: with a charge, or without one. */

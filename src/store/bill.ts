@@ -5,7 +5,9 @@ import { type Lane, laneOfId } from "../domain/lane.ts";
 import type { LimitMetric, LimitWindow } from "../domain/limit.ts";
 import type { Micros } from "../domain/money.ts";
 import { costOf, type Prices, tierOf } from "../domain/price.ts";
+import { toScopeBits } from "../domain/scope.ts";
 import type { Usage } from "../domain/usage.ts";
+import type { AdmittedKey } from "./admit.ts";
 import { entryItem, holdItem } from "./batch-items.ts";
 import type { FunctionCaller } from "./driver/cells.ts";
 import type { DatabaseClock } from "./driver/database-clock.ts";
@@ -22,12 +24,14 @@ export type HoldRequest = {
   readonly user: string;
   /** After this time any server may release the hold. */
   readonly seconds: number;
+  /** The call as it was admitted. If anything of it has changed, nothing is held. */
+  readonly admitted: Pick<AdmittedKey, "fingerprint" | "scopes" | "allowedCidrs" | "priceListVersion">;
   readonly idempotency: { readonly key: string; readonly digest: string } | undefined;
 };
 
 export type HoldOutcome =
   | { readonly outcome: "held"; readonly minuteLimits?: readonly MinuteLimit[] }
-  | { readonly outcome: "revoked" | "running" | "reused" | "answered" }
+  | { readonly outcome: "outdated" | "running" | "reused" | "answered" }
   | OwingHold
   | ShortHold;
 
@@ -252,6 +256,10 @@ function holdRow({ lane, hold }: HoldItem) {
     model: hold.model,
     user_id: hold.user,
     tokens: hold.tokens,
+    fingerprint: { hex: hold.admitted.fingerprint },
+    scopes: toScopeBits(hold.admitted.scopes),
+    cidrs: hold.admitted.allowedCidrs,
+    price_list_version: hold.admitted.priceListVersion,
   };
 }
 
@@ -468,7 +476,7 @@ function isLegalHoldOutcome({ idempotency }: HoldRequest, { outcome }: BillRow):
     case "insufficient":
     case "limited":
     case "owing":
-    case "revoked":
+    case "outdated":
       return true;
     case "running":
     case "reused":

@@ -2,7 +2,15 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GenerateService } from "../../gen/vx/v1/generate_pb.js";
 import { replyWhen } from "../support/fake-upstreams/behaviours.ts";
 import type { TestKey } from "../support/fixtures.ts";
-import { HELD_MICROS, MODEL, REQUEST, SANDBOX_MODEL, useMetered, VECTOR_MODEL } from "../support/metered.ts";
+import {
+  HELD_MICROS,
+  METERED_SURFACES,
+  MODEL,
+  REQUEST,
+  SANDBOX_MODEL,
+  SANDBOX_REQUEST,
+  useMetered,
+} from "../support/metered.ts";
 import { bearer, protocols } from "../support/protocols.ts";
 
 const TOP_UP_URL = "https://pay.example/top-up";
@@ -46,26 +54,6 @@ async function post(path: string, key: TestKey, body: Body) {
   return { status, headers, error };
 }
 
-const messages = [{ role: "user", content: "hi" }];
-const own = { model: SANDBOX_MODEL, messages, max_tokens: 10 };
-const texts = { model: VECTOR_MODEL, input: ["word ".repeat(20)] };
-
-const SURFACES: readonly [path: string, body: Body][] = [
-  ["/v1/generate", own],
-  ["/v1/generate", { ...own, stream: true }],
-  ["/v1/chat/completions", own],
-  ["/v1/chat/completions", { ...own, stream: true }],
-  ["/v1/completions", { model: SANDBOX_MODEL, prompt: "Once", max_tokens: 10 }],
-  ["/v1/completions", { model: SANDBOX_MODEL, prompt: "Once", max_tokens: 10, stream: true }],
-  ["/v1/responses", { model: SANDBOX_MODEL, input: "hi", max_output_tokens: 10 }],
-  ["/v1/responses", { model: SANDBOX_MODEL, input: "hi", max_output_tokens: 10, stream: true }],
-  ["/v1/messages", own],
-  ["/v1/messages", { ...own, stream: true }],
-  ["/anthropic/v1/messages", own],
-  ["/v1/embed", { model: VECTOR_MODEL, input: texts.input }],
-  ["/v1/embeddings", texts],
-];
-
 const AMOUNTS = ["balance_micros", "held_micros", "available_micros", "required_micros", "shortage_micros"];
 
 /** The amounts of an error, which must agree with each other and with the account. */
@@ -82,7 +70,7 @@ function metadataOf(details: unknown): Body {
   return Array.isArray(details) ? (details[0] as { metadata: Body }).metadata : (details as Body);
 }
 
-describe.each(SURFACES)("POST %s %o", (path, body) => {
+describe.each(METERED_SURFACES)("POST %s %o", (path, body) => {
   test("a balance that is too low is a 402 with the amounts, which is not repeated", async () => {
     const { status, headers, error } = await post(path, poor, body);
     expect({ status, code: error.code }).toEqual({ status: 402, code: "insufficient_balance" });
@@ -106,7 +94,7 @@ describe.each(SURFACES)("POST %s %o", (path, body) => {
 describe.each(protocols)("over $name", ({ open }) => {
   const call = async (key: TestKey) => {
     const caller = open(metered.app.url);
-    const request = { model: SANDBOX_MODEL, messages, maxTokens: 10 };
+    const request = { ...REQUEST, model: SANDBOX_MODEL };
     const outcome = await caller.call(GenerateService.method.generate, request, bearer(key.secret));
     caller.close();
     if (outcome.ok) throw new Error("the call succeeded");
@@ -129,7 +117,11 @@ describe.each(protocols)("over $name", ({ open }) => {
 });
 
 describe("the text", () => {
-  const longCall = { ...own, messages: [{ role: "user", content: "word ".repeat(100) }], max_tokens: 400 };
+  const longCall = {
+    ...SANDBOX_REQUEST,
+    messages: [{ role: "user", content: "word ".repeat(100) }],
+    max_tokens: 400,
+  };
   const limited = async (limit: { metric: string; amount: bigint }, balance = 1_000_000n) => {
     const key = await metered.payer(balance);
     const owner = { case: "keyId", value: key.id } as const;
@@ -141,7 +133,7 @@ describe("the text", () => {
     "of a limit of %s advises a lower max_tokens only if one fits",
     async (metric) => {
       const key = await limited({ metric, amount: 60n });
-      const fits = await post("/v1/generate", key, { ...own, max_tokens: 400 });
+      const fits = await post("/v1/generate", key, { ...SANDBOX_REQUEST, max_tokens: 400 });
       expect(fits.error.message).toContain("Lower max_tokens, or raise the limit.");
       const { error } = await post("/v1/generate", key, longCall);
       expect(error.message).toMatch(/needs more than the limit\. Raise the limit\.$/);

@@ -99,11 +99,13 @@ async function chargeAfter(images: number, priceListVersion: number) {
     image: { kind: "url" as const, url: "https://x.example/a.png" },
     detail: undefined,
   }));
+  const key = { ...payer, balanceMicros: 9_000_000_000_000_000n, priceListVersion } as AdmittedKey;
   await metering.meter.complete(
     {
       requestId: "req_1",
       trace: undefined,
-      key: { ...payer, balanceMicros: 9_000_000_000_000_000n, priceListVersion } as AdmittedKey,
+      key,
+      readmit: async () => key,
       idempotency: undefined,
       signal: new AbortController().signal,
       endReason: () => "disconnected",

@@ -3,6 +3,7 @@ import { createMetering, type Metering } from "../../src/app/create-metering.ts"
 import type { Caller } from "../../src/billing/generation-request.ts";
 import { MAX_CALL_MS } from "../../src/billing/hold.ts";
 import { MAX_SETTLE_MS } from "../../src/billing/settler.ts";
+import { DomainError } from "../../src/domain/errors.ts";
 import type { AdmittedKey } from "../../src/store/admit.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { createMetrics } from "../../src/telemetry/metrics.ts";
@@ -68,6 +69,9 @@ function callerOf(signal: AbortSignal, idempotencyKey?: string): Caller {
     requestId: "req_1",
     trace: undefined,
     key: { ...payer, balanceMicros: 1_000_000n } as AdmittedKey,
+    readmit: async () => {
+      throw new DomainError("revoked_api_key");
+    },
     idempotency:
       idempotencyKey === undefined ? undefined : { key: idempotencyKey, digest: async () => "digest" },
     signal,

@@ -31,6 +31,7 @@ import {
   moneyProblems,
   newGenerationId,
   type Payer,
+  payerOf,
 } from "../support/payer.ts";
 import { createTestBilling, useStore } from "../support/store.ts";
 import { typeIds } from "../support/type-ids.ts";
@@ -318,10 +319,12 @@ test("none starts while the account owes something or is suspended, and none tha
   const paid = await pendingOf(payer);
   const allowed = async () => (await topUpCharge(store.database, paid.id)).is_allowed;
   expect(await allowed()).toBe(true);
+  const first = newGenerationId(payer);
+  await billing.hold(holdOf(payer, 1n, first));
   await setAccountSuspended(store.database, TEST_ACTION, payer.accountId, true);
   expect(await allowed()).toBe(false);
   await see(payer, "failed", "stopped");
-  await charge(billing, payer, 1n);
+  await billing.end(endOf(payer, first, 1n));
   expect(await statesOf(payer)).toEqual(["failed"]);
   await setAccountSuspended(store.database, TEST_ACTION, payer.accountId, false);
   await credit(store.database, payer.accountId, 1_000_000n);
@@ -425,7 +428,7 @@ test("the newest page decides the payment method, and only pages of the account'
 });
 
 test("the page of an account that is not here is ignored", async () => {
-  await storeCard({ accountId: typeIds.account(), keyId: "" });
+  await storeCard(payerOf(typeIds.account(), ""));
 });
 
 test("without a payment method none starts", async () => {

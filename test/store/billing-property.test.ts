@@ -103,7 +103,7 @@ class Reference {
     const { payer, amount, idempotency, payload } = step;
     const entry: ReferenceHold = { payer, amount, idempotency, open: false };
     this.holds.push(entry);
-    if (this.revoked[payer]) return { outcome: "revoked" };
+    if (this.revoked[payer]) return { outcome: "outdated" };
     const key = `${payer}/${idempotency}`;
     const known = idempotency === undefined ? undefined : this.answers.get(key);
     if (known && known.payload !== payload) return { outcome: "reused" };

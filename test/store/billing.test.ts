@@ -1,12 +1,19 @@
 import { beforeAll, expect, test } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { usageOf } from "../../src/domain/usage.ts";
-import { holdItem } from "../../src/store/batch-items.ts";
-import type { Charge } from "../../src/store/bill.ts";
+import { arrayOfHolds, type Charge } from "../../src/store/bill.ts";
 import { Billing, findAnswer } from "../../src/store/billing.ts";
 import { DatabaseClock } from "../../src/store/driver/database-clock.ts";
 import { revokeKey } from "../../src/store/keys.ts";
-import { createPayer, endOf, holdOf, moneyProblems, newGenerationId, type Payer } from "../support/payer.ts";
+import {
+  createPayer,
+  endOf,
+  holdOf,
+  moneyProblems,
+  newGenerationId,
+  type Payer,
+  payerOf,
+} from "../support/payer.ts";
 import { createTestBilling, useStore } from "../support/store.ts";
 import { typeIds } from "../support/type-ids.ts";
 import { UncheckedBilling } from "../support/unchecked-billing.ts";
@@ -147,7 +154,7 @@ test("the amount that an ending releases can be held in the same batch", async (
 test("a key that is revoked after admission gets no hold", async () => {
   const payer = await createPayer(store.database, 100n);
   await revokeKey(store.database, payer.accountId, payer.keyId);
-  expect(await billings[0].hold(holdOf(payer, 1n, newGenerationId(payer)))).toEqual({ outcome: "revoked" });
+  expect(await billings[0].hold(holdOf(payer, 1n, newGenerationId(payer)))).toEqual({ outcome: "outdated" });
 });
 
 test("an idempotency key is held once, answered after that, and refused for another payload", async () => {
@@ -217,20 +224,8 @@ test("an idempotency key can be used again after its call failed and after 24 ho
 
 test("a statement that arrives too late changes nothing and returns the time of the database", async () => {
   const payer = await createPayer(store.database, 100n);
-  const { lane, ...hold } = {
-    lane: laneOfId(payer.accountId),
-    ...holdOf(payer, 60n, newGenerationId(payer)),
-  };
-  const holds = [
-    {
-      lane,
-      account_id: hold.accountId,
-      generation_id: hold.generationId,
-      key_id: hold.keyId,
-      amount: "60",
-      seconds: 9,
-    },
-  ];
+  const lane = laneOfId(payer.accountId);
+  const hold = holdOf(payer, 60n, newGenerationId(payer));
   const billAt = (notAfter: Date) =>
     store.database.call<{ kind: string; clock: Date }>(
       "bill",
@@ -238,7 +233,7 @@ test("a statement that arrives too late changes nothing and returns the time of 
       notAfter,
       `{${lane}}`,
       "{}",
-      holdItem.arrayOf(holds),
+      arrayOfHolds([{ kind: "hold", lane, hold }]),
     );
   const [late, ...others] = await billAt(new Date(Date.now() - 1));
   expect([late?.kind, others]).toEqual(["late", []]);
@@ -331,7 +326,7 @@ test.each(["hold", "end"])(
   "a %s that names an account that does not exist is an error, not an outcome",
   async (kind) => {
     const accountId = typeIds.account();
-    const nobody = { accountId, keyId: typeIds.key(laneOfId(accountId)) };
+    const nobody = payerOf(accountId, typeIds.key(laneOfId(accountId)));
     const id = newGenerationId(nobody);
     if (kind === "hold") {
       await expect(billings[0].hold(holdOf(nobody, 1n, id))).rejects.toMatchObject({ reason: "internal" });

@@ -6,7 +6,7 @@ import type { Parameter } from "../../src/store/driver/connection.ts";
 import { LaneMoved } from "../../src/store/driver/store-error.ts";
 import { TEST_ACTION_JSON } from "../support/action.ts";
 import { dumpTables } from "../support/database.ts";
-import { createPayer, endOf, holdOf, newGenerationId, type Payer } from "../support/payer.ts";
+import { createPayer, endOf, holdOf, newGenerationId, type Payer, payerOf } from "../support/payer.ts";
 import { createTestBilling, useStore } from "../support/store.ts";
 
 const store = useStore();
@@ -146,7 +146,7 @@ test("every function that writes about a lane is in the table of this test", asy
     SELECT proname AS name FROM pg_proc
     WHERE pronamespace = 'vx'::regnamespace AND prosecdef AND provolatile = 'v'
       AND (proargnames && '{p_lane,p_lanes}' OR proname IN ('admit', 'record_failures')) ORDER BY proname`;
-  const payer = { accountId: "acct_00000000000000000000000000", keyId: "key_00000000000000000000000000" };
+  const payer = payerOf("acct_00000000000000000000000000", "key_00000000000000000000000000");
   const known = [...Object.keys(writesOf(payer, "gen_x")), ...OTHERS, ...READERS].sort();
   expect(rows.map(({ name }) => name)).toEqual(known);
 });

@@ -9,7 +9,7 @@ const ACCOUNT = "acct_1";
 const LANE = laneOfId(ACCOUNT);
 const KEYS = 20_000;
 const HOLD = `bill('srv', NULL, ARRAY[$lane], '{}',
-  ARRAY[ROW(${LANE}, '${ACCOUNT}', 'gen_x', 'key_000000002', 0, 600, NULL, NULL, 'm', '', 0)::vx.hold_item])`;
+  ARRAY[ROW(${LANE}, '${ACCOUNT}', 'gen_x', 'key_parent', 0, 600, NULL, NULL, 'm', '', 0, sha256('parent'), 7, NULL, 0)::vx.hold_item])`;
 /** A lookup or an insert with an index reads a few pages of 8 KiB. */
 const FEW_PAGES = 100;
 

@@ -130,7 +130,7 @@ test.each([undefined, "key"])(
     await revokeKey(store.database, payer.accountId, payer.keyId);
     await heartbeats`COMMIT`;
     heartbeats.release();
-    expect(await hold).toEqual({ outcome: "revoked" });
+    expect(await hold).toEqual({ outcome: "outdated" });
   },
 );
 

@@ -7,7 +7,7 @@ import type { Database } from "../../src/store/driver/database.ts";
 import { createChildKey } from "../../src/store/keys.ts";
 import { type LimitOwner, setLimit } from "../../src/store/limits.ts";
 import { TEST_ACTION } from "./action.ts";
-import type { Payer } from "./payer.ts";
+import { type Payer, payerOf } from "./payer.ts";
 import { typeIds } from "./type-ids.ts";
 
 /** A limit of all models for all users. */
@@ -37,8 +37,9 @@ export async function createChild(database: Database, parent: Payer): Promise<Pa
     rateLimitRpm: undefined,
     expiresAt: undefined,
   };
-  await createChildKey(database, key, generateKey(lane, randomBytes));
-  return { accountId: parent.accountId, keyId: key.id };
+  const newKey = generateKey(lane, randomBytes);
+  await createChildKey(database, key, newKey);
+  return payerOf(parent.accountId, key.id, newKey.fingerprint);
 }
 
 /** Checks every counter of an account against the ledger and the open holds, directly in the tables. Empty if all are right. */

@@ -39,6 +39,31 @@ export const HELD_MICROS = 46n;
 /** 11 input tokens and 4 output tokens, as the upstream reports. */
 export const COST_MICROS = 19n;
 
+/** In JSON. */
+export const SANDBOX_REQUEST = {
+  model: SANDBOX_MODEL,
+  messages: [{ role: "user", content: "hi" }],
+  max_tokens: 10,
+};
+const texts = { model: VECTOR_MODEL, input: ["word ".repeat(20)] };
+
+/** Each address of a metered method over REST, with a small request. */
+export const METERED_SURFACES: readonly [path: string, body: Readonly<Record<string, unknown>>][] = [
+  ["/v1/generate", SANDBOX_REQUEST],
+  ["/v1/generate", { ...SANDBOX_REQUEST, stream: true }],
+  ["/v1/chat/completions", SANDBOX_REQUEST],
+  ["/v1/chat/completions", { ...SANDBOX_REQUEST, stream: true }],
+  ["/v1/completions", { model: SANDBOX_MODEL, prompt: "Once", max_tokens: 10 }],
+  ["/v1/completions", { model: SANDBOX_MODEL, prompt: "Once", max_tokens: 10, stream: true }],
+  ["/v1/responses", { model: SANDBOX_MODEL, input: "hi", max_output_tokens: 10 }],
+  ["/v1/responses", { model: SANDBOX_MODEL, input: "hi", max_output_tokens: 10, stream: true }],
+  ["/v1/messages", SANDBOX_REQUEST],
+  ["/v1/messages", { ...SANDBOX_REQUEST, stream: true }],
+  ["/anthropic/v1/messages", SANDBOX_REQUEST],
+  ["/v1/embed", { model: VECTOR_MODEL, input: texts.input }],
+  ["/v1/embeddings", texts],
+];
+
 type LedgerRow = {
   readonly id: string;
   readonly amount: number;

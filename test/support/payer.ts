@@ -1,8 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { generateKey } from "../../src/domain/credentials.ts";
 import { type Lane, laneOfId, withLane } from "../../src/domain/lane.ts";
+import { DEFAULT_SCOPES, toScopeBits } from "../../src/domain/scope.ts";
 import { usageOf } from "../../src/domain/usage.ts";
 import { createAccount } from "../../src/store/accounts.ts";
+import type { AdmittedKey } from "../../src/store/admit.ts";
 import type { Charge, EndRequest, HoldRequest } from "../../src/store/bill.ts";
 import type { Billing } from "../../src/store/billing.ts";
 import type { Database } from "../../src/store/driver/database.ts";
@@ -19,7 +21,19 @@ import { typeIds } from "./type-ids.ts";
 const MODEL = modelOf();
 
 /** An account with a balance and a key, created directly in the store. */
-export type Payer = { readonly accountId: string; readonly keyId: string };
+export type Payer = HoldRequest["admitted"] & Pick<AdmittedKey, "accountId" | "keyId">;
+
+/** A key with the scopes and the prices that most keys have. */
+export function payerOf(accountId: string, keyId: string, fingerprint = ""): Payer {
+  return {
+    accountId,
+    keyId,
+    fingerprint,
+    scopes: DEFAULT_SCOPES,
+    allowedCidrs: undefined,
+    priceListVersion: 0,
+  };
+}
 
 export async function createPayer(database: Database, balanceMicros: bigint, inLane?: Lane): Promise<Payer> {
   const { id } = await createAccount(database, TEST_ACTION, {
@@ -33,15 +47,16 @@ export async function createPayer(database: Database, balanceMicros: bigint, inL
     accountId: id,
     name: "payer",
     plan: "",
-    scopes: 7,
+    scopes: toScopeBits(DEFAULT_SCOPES),
     rateLimitRpm: undefined,
     mayExceedPlan: false,
     expiresAt: undefined,
   };
-  await createKey(database, TEST_ACTION, key, generateKey(lane, randomBytes));
+  const newKey = generateKey(lane, randomBytes);
+  await createKey(database, TEST_ACTION, key, newKey);
   await registerPrices(database, [MODEL]);
   if (balanceMicros > 0n) await credit(database, id, balanceMicros);
-  return { accountId: id, keyId: key.id };
+  return payerOf(id, key.id, newKey.fingerprint);
 }
 
 export async function credit(database: Database, accountId: string, amountMicros: bigint): Promise<void> {
@@ -69,7 +84,9 @@ export function holdOf(
 ): HoldRequest {
   return {
     generationId,
-    ...payer,
+    accountId: payer.accountId,
+    keyId: payer.keyId,
+    admitted: payer,
     amountMicros,
     tokens: Number(amountMicros),
     model: MODEL.id,

@@ -9,7 +9,8 @@ export type RawRequest = {
   readonly path: string;
   /** A list is sent as repeated headers. */
   readonly headers?: Record<string, string | string[]>;
-  readonly body?: string | Uint8Array;
+  /** The head is sent at once, also if the body comes later. */
+  readonly body?: string | Uint8Array | Promise<string | Uint8Array>;
   /** The headers announce a body that is never sent. */
   readonly withoutBody?: boolean;
 };
@@ -40,8 +41,8 @@ export function sendHttp1(url: string, raw: RawRequest): Promise<RawAnswer> {
       },
     );
     call.on("error", reject);
-    if (raw.withoutBody) call.flushHeaders();
-    else call.end(raw.body);
+    if (raw.withoutBody || raw.body instanceof Promise) call.flushHeaders();
+    if (!raw.withoutBody) void Promise.resolve(raw.body).then((body) => call.end(body), reject);
   });
 }
 
@@ -71,7 +72,7 @@ export async function sendHttp2(url: string, raw: RawRequest): Promise<RawAnswer
         const { ":status": status, ...rest } = headers;
         resolve({ status: Number(status), headers: plain(rest), body: Buffer.concat(chunks) });
       });
-      if (!raw.withoutBody) stream.end(raw.body);
+      if (!raw.withoutBody) void Promise.resolve(raw.body).then((body) => stream.end(body), reject);
     });
   } finally {
     session.destroy();

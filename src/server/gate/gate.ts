@@ -23,6 +23,8 @@ export type Admitted = {
   readonly operator?: Operator;
   /** Throws if the token or the session of the operator or the member is no longer valid. Only for their methods. */
   readonly recheck?: () => Promise<void>;
+  /** The key as it is now; throws if the gate would refuse the call. Takes no slot of the window. Only for methods of keys. */
+  readonly readmit?: () => Promise<AdmittedKey>;
   /** For the headers of the response; undefined if the method is not rate limited. */
   readonly window: RateWindow | undefined;
 };
@@ -41,19 +43,19 @@ type DeveloperGateOptions = {
 };
 
 export function developerGate({ admitter, failures, trustedProxies }: DeveloperGateOptions): Gate {
-  return async (call, span) => {
+  const admit = async (call: IncomingCall, limited: boolean, span: StageSpan | undefined) => {
     const sent = sentKeyOf(call);
     const { value: key } = sent;
     if (!isWellFormedKey(key)) throw keyError("invalid_api_key", sent);
     const fingerprint = fingerprintOf(key);
     const address = clientAddress(call, trustedProxies);
     failures.refuseBlocked(address, fingerprint);
-    const { scope, rateLimited, whileSuspended } = call.policy;
+    const { scope, whileSuspended } = call.policy;
     const request = {
       lane: laneOfKey(key),
       fingerprint,
       scope,
-      limited: rateLimited,
+      limited,
       whileSuspended,
       address,
     };
@@ -63,6 +65,10 @@ export function developerGate({ admitter, failures, trustedProxies }: DeveloperG
     if (admission.outcome === "address_not_allowed") throw addressError(address, admission.key);
     if (admission.outcome !== "admitted") throw admissionError(call, admission, sent);
     return admission;
+  };
+  return async (call, span) => {
+    const { key, window } = await admit(call, call.policy.rateLimited, span);
+    return { key, window, readmit: async () => (await admit(call, false, undefined)).key };
   };
 }
 

@@ -61,6 +61,7 @@ function accountOf(call: IncomingCall, session: PageSession): string {
 function keyOf(accountId: string, membership: Membership): AdmittedKey {
   return {
     keyId: "",
+    fingerprint: "",
     accountId,
     keyName: "",
     plan: membership.plan,
@@ -70,6 +71,7 @@ function keyOf(accountId: string, membership: Membership): AdmittedKey {
     rateLimitRpm: 0,
     balanceMicros: membership.balance_micros,
     models: undefined,
+    allowedCidrs: undefined,
     priceListVersion: membership.price_list_version,
   };
 }

@@ -193,7 +193,11 @@ CREATE TYPE hold_item AS (
   digest text,
   model text,
   user_id text,
-  tokens bigint
+  tokens bigint,
+  fingerprint bytea,
+  scopes smallint,
+  cidrs text,
+  price_list_version integer
 );
 
 CREATE TYPE item_result AS (

@@ -88,8 +88,8 @@ export const VARIANTS: readonly Variant[] = [
     sql: [
       {
         function: "place_holds",
-        find: "IF r.revoked THEN",
-        put: "r.idempotency_key := NULL; v_answered := false; v_running := false; IF r.revoked THEN",
+        find: "IF r.is_outdated THEN",
+        put: "r.idempotency_key := NULL; v_answered := false; v_running := false; IF r.is_outdated THEN",
       },
     ],
   },

@@ -1,8 +1,9 @@
 -- Places holds, in the order given: each hold that fits the free balance of its account is placed, whether or not an earlier one
 -- fitted. p_plans are the plans that have limits. The caller holds the locks of the lanes. Outcomes: "held"; "insufficient", with the
 -- threshold of automatic top-ups as the amount, NULL if none can start; "owing" when a reversed payment is still owed, with what is
--- owed as the amount; "limited" when it does not fit a limit; "revoked" when the key was revoked after admission; with an idempotency
--- key also "answered", "running" and "reused". Each result has the balance and the amount held before the hold. The stored response of
+-- owed as the amount; "limited" when it does not fit a limit; "outdated" when the secret of the call is no longer valid, or the key or the
+-- prices of the account are no longer those that the call was admitted with: the gate has to admit it again, or says why not; with an
+-- idempotency key also "answered", "running" and "reused". Each result has the balance and the amount held before the hold. The stored response of
 -- "answered" is read with get_answer: many long ones would delay the other items of the batch.
 CREATE OR REPLACE FUNCTION place_holds(p_server_id text, p_holds hold_item[], p_plans plans_with_limits) RETURNS item_result[]
   LANGUAGE plpgsql
@@ -41,7 +42,13 @@ BEGIN
            CASE WHEN a.grants_expire_at <= v_now
              THEN greatest(a.held_micros, a.balance_micros - expired_credit(e.lane, e.account_id, v_now)) ELSE a.balance_micros END
              AS balance_micros, a.last_at, a.owed_micros,
-           a.auto_topup_below_micros, k.revoked_at IS NOT NULL AS revoked,
+           a.auto_topup_below_micros,
+           key_state(k.revoked_at, k.expires_at, a.suspended_at, v_now) <> 'active' OR k.scopes IS DISTINCT FROM e.scopes
+             OR array_to_string(k.allowed_cidrs, ',') IS DISTINCT FROM e.cidrs OR e.model <> ALL (k.models)
+             OR a.price_list_version IS DISTINCT FROM e.price_list_version
+             OR k.fingerprint IS DISTINCT FROM e.fingerprint AND NOT EXISTS (
+               SELECT FROM previous_secrets s
+               WHERE s.lane = e.lane AND s.fingerprint = e.fingerprint AND s.key_id = e.key_id AND s.expires_at > v_now) AS is_outdated,
            k.ancestors, a.is_limited AS account_is_limited, k.is_limited AS key_is_limited, a.limits_version, a.user_salt,
            -- Calls without limits do not pay for the look-up of counters.
            CASE WHEN limits_apply(a.is_limited, k.is_limited, k.plan, k.ancestors, p_plans.names) THEN (
@@ -50,13 +57,14 @@ BEGIN
                p_plans.version, a.limits_version, user_digest(a.user_salt, e.user_id), greatest(v_now, a.last_at)) l) END AS limits
     FROM unnest(p_holds) WITH ORDINALITY
       AS e (lane, account_id, generation_id, key_id, amount, seconds, idempotency_key, digest, model, user_id,
-        tokens, n)
+        tokens, fingerprint, scopes, cidrs, price_list_version, n)
     -- Each limit of 1 keeps a look-up by key: a join may be planned as a scan of all holds for each item.
     LEFT JOIN LATERAL (SELECT i.ctid AS place, i.balance_micros, i.held_micros, i.last_at, i.is_limited,
-        i.limits_version, i.owed_micros, i.grants_expire_at, i.auto_topup_below_micros, i.user_salt
-      FROM accounts i
+        i.limits_version, i.owed_micros, i.grants_expire_at, i.auto_topup_below_micros, i.user_salt,
+        i.suspended_at, i.price_list_version FROM accounts i
       WHERE i.lane = e.lane AND i.id = e.account_id LIMIT 1) a ON true
-    LEFT JOIN LATERAL (SELECT i.revoked_at, i.plan, i.ancestors, i.is_limited FROM keys i
+    LEFT JOIN LATERAL (SELECT i.fingerprint, i.revoked_at, i.expires_at, i.plan, i.scopes, i.models, i.allowed_cidrs, i.ancestors,
+        i.is_limited FROM keys i
       WHERE i.lane = e.lane AND i.id = e.key_id LIMIT 1) k ON true
     ORDER BY e.lane, e.account_id, e.n
   LOOP
@@ -86,8 +94,8 @@ BEGIN
         WHERE x.lane = r.lane AND x.account_id = r.account_id AND x.idempotency_key = r.idempotency_key
           AND x.created_at > v_now - interval '24 hours';
     END IF;
-    IF r.revoked THEN
-      v_outcome := 'revoked';
+    IF r.is_outdated THEN
+      v_outcome := 'outdated';
     ELSIF (v_running OR v_answered) AND v_known_digest <> r.digest THEN
       v_outcome := 'reused';
     ELSIF v_answered THEN

@@ -786,7 +786,10 @@ CREATE TYPE admit_item AS (
 );
 CREATE TYPE hold_item AS (
   lane smallint, account_id text, generation_id text, key_id text, amount bigint, seconds integer, idempotency_key text,
-  digest text, model text, user_id text, tokens bigint
+  digest text, model text, user_id text, tokens bigint,
+  -- Of the call: the secret that it came with, the scopes of its key, the address ranges that its address was compared with (see
+  -- admit_item), and the version of the account's prices that the amount was computed with.
+  fingerprint bytea, scopes smallint, cidrs text, price_list_version integer
 );
 CREATE TYPE entry_item AS (
   lane smallint, account_id text, generation_id text, id text, month integer, kind entry_kind, amount bigint, reason text,
