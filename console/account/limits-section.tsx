@@ -8,7 +8,7 @@ import type { Viewer } from "./viewer.ts";
 
 const REFRESH_MS = 5_000;
 
-/** Every limit that applies to the key that is signed in, or for members those of the account. */
+/** Every limit that applies to the key that is signed in, or for members those of the account and of each of its keys. */
 export function LimitsSection({ viewer }: { readonly viewer: Viewer }) {
   const limits = useLimits(
     async (user, signal) => (await viewer.limitService.listLimits({ user }, { signal })).limits,
@@ -30,6 +30,7 @@ export function LimitsSection({ viewer }: { readonly viewer: Viewer }) {
           ownerOf={ownerText}
           isOwn={({ owner, setByOperator }) => owner === "account" && !setByOperator}
           isReadOnly={false}
+          isOfAccount
           models={models}
           set={(limit) => viewer.pageService.setLimit({ limit })}
           remove={({ id: limitId }) => viewer.pageService.removeLimit({ limitId })}

@@ -30,6 +30,7 @@ export function Limits({ owner, isReadOnly = false }: LimitsProps) {
       isOwn={({ id, ownerId }) => id !== "" && ownerId === owner.value}
       isReadOnly={isReadOnly}
       isOfPlan={owner.case === "plan"}
+      isOfAccount={owner.case === "accountId"}
       models={useModelIds()}
       set={(limit, reason) => api.setLimit({ owner, limit, reason })}
       remove={({ id }, reason) => api.removeLimit({ owner, limitId: id, reason })}

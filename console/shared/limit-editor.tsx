@@ -22,6 +22,7 @@ type LimitEditorProps = {
   /** An expired or revoked key cannot be changed. */
   readonly isReadOnly: boolean;
   readonly isOfPlan?: boolean;
+  readonly isOfAccount?: boolean;
   readonly models: readonly string[];
   readonly set: (limit: ReturnType<typeof limitPropertiesOf>, reason: string) => Promise<unknown>;
   readonly remove: (limit: Limit, reason: string) => Promise<unknown>;
@@ -32,7 +33,7 @@ type LimitEditorProps = {
 
 /** Limits, and dialogs that set, change and remove them. */
 export function LimitEditor(props: LimitEditorProps) {
-  const { limits, ownerOf, isOwn, isReadOnly, isOfPlan = false, actionOf } = props;
+  const { limits, ownerOf, isOwn, isReadOnly, isOfPlan = false, isOfAccount = false, actionOf } = props;
   const [open, setOpen] = useState<Limit | "new">();
   const [removed, setRemoved] = useState<Limit>();
   const actionsOf = (limit: Limit) =>
@@ -65,7 +66,13 @@ export function LimitEditor(props: LimitEditorProps) {
           })}
         </div>
       )}
-      <LimitTable limits={limits} ownerOf={ownerOf} actionsOf={actionsOf} isOfPlan={isOfPlan} />
+      <LimitTable
+        limits={limits}
+        ownerOf={ownerOf}
+        actionsOf={actionsOf}
+        isOfPlan={isOfPlan}
+        isOfAccount={isOfAccount}
+      />
       {open && (
         <SetDialog {...props} limit={open === "new" ? undefined : open} onClose={() => setOpen(undefined)} />
       )}

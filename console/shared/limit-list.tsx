@@ -71,14 +71,18 @@ type LimitTableProps = {
   readonly actionsOf?: (limit: Limit) => ComponentChildren;
   /** Each key of a plan has the limits of the plan, so that they have no use of their own. */
   readonly isOfPlan?: boolean;
+  /** Whether the list is that of an account. Each of its keys has the limits of its plan, which are listed without the use. */
+  readonly isOfAccount?: boolean;
 };
 
+type OfList = Pick<LimitTableProps, "isOfPlan" | "isOfAccount">;
+
 /** Limits with what is used, held and left, and when that ends. */
-export function LimitTable({ limits: { pages, onUser }, ownerOf, actionsOf, isOfPlan }: LimitTableProps) {
+export function LimitTable({ limits: { pages, onUser }, ownerOf, actionsOf, ...list }: LimitTableProps) {
   const isPerUser = pages.data?.rows.some(({ per }) => per === "user") === true;
   return (
     <>
-      {isPerUser && !isOfPlan && (
+      {isPerUser && !list.isOfPlan && (
         <SearchField
           label="End user"
           placeholder="End user whose use is shown"
@@ -88,11 +92,11 @@ export function LimitTable({ limits: { pages, onUser }, ownerOf, actionsOf, isOf
       )}
       <PagedTable
         caption="Limits"
-        columns={columnsOf(ownerOf, actionsOf, isOfPlan)}
+        columns={columnsOf(ownerOf, actionsOf, list)}
         // A limit of a plan counts for the key and for each of its ancestors.
         keyOf={(limit) => String(pages.data?.rows.indexOf(limit))}
         pages={pages}
-        empty={<EmptyState title="No limits" />}
+        empty={<EmptyState title="No limits of its own" />}
       />
       <ZoneNote />
     </>
@@ -102,8 +106,10 @@ export function LimitTable({ limits: { pages, onUser }, ownerOf, actionsOf, isOf
 function columnsOf(
   ownerOf: LimitTableProps["ownerOf"],
   actionsOf: LimitTableProps["actionsOf"],
-  isOfPlan = false,
+  { isOfPlan = false, isOfAccount = false }: OfList,
 ): readonly Column<Limit>[] {
+  const isOfEachKey = ({ owner, metric }: Limit) =>
+    isOfAccount && owner === "plan" && metric !== "active_keys";
   const columns: Column<Limit>[] = [
     {
       header: "Limit",
@@ -115,6 +121,7 @@ function columnsOf(
           <div class="muted small regular wrap">
             {[
               limit.model,
+              isOfEachKey(limit) ? "each key" : "",
               limit.per === "user" ? "each end user" : "",
               isFixed(limit) ? "set by the operator" : "",
             ]
@@ -128,7 +135,12 @@ function columnsOf(
   ];
   if (!isOfPlan) {
     columns.push(
-      { header: "Use", isLong: true, cell: (limit) => <Use limit={limit} /> },
+      {
+        header: "Use",
+        isLong: true,
+        cell: (limit) =>
+          isOfEachKey(limit) ? <span class="muted">Counted for each key</span> : <Use limit={limit} />,
+      },
       {
         header: "Resets",
         cell: ({ metric, resetsAt }) => <Time at={resetsAt} none={metric in HELD ? "–" : "Never"} />,

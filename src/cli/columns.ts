@@ -185,7 +185,7 @@ export const failureColumns: readonly Column<Failure>[] = [
   { title: "TIME", value: (failure) => formatTime(failure.time) },
   { title: "STATUS", value: ({ status }) => (status === 0 ? "" : String(status)), align: "right" },
   { title: "CODE", value: (failure) => failure.code },
-  { title: "METHOD", value: ({ method }) => method.slice(method.indexOf("/") + 1) },
+  { title: "METHOD", value: (failure) => failure.method },
   { title: "MODEL", value: (failure) => failure.model },
   { title: "UPSTREAM", value: (failure) => failure.upstream },
   { title: "KEY", value: (failure) => failure.keyId },

@@ -111,7 +111,7 @@ function ownerOf({ plan, account, key }: OwnerOptions): SetLimitRequest["owner"]
 async function listLimits(options: JsonOption & OwnerOptions & { user?: string }): Promise<void> {
   const request = { owner: ownerOf(options), user: options.user ?? "" };
   await callAndShow(options, "listLimits", request, ({ limits }) =>
-    limits.length === 0 ? "There are no limits.\n" : formatTable(limitColumns, limits),
+    limits.length === 0 ? "The plan has no limits of its own.\n" : formatTable(limitColumns, limits),
   );
 }
 

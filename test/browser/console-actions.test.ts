@@ -182,7 +182,7 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
     const limitsOf = async (owner: { case: "accountId" | "keyId" | "plan"; value: string }) =>
       (await operator.listLimits({ owner })).limits.filter((limit) => limit.ownerId === owner.value);
     await page.goto(`${app.adminUrl}/#/accounts?id=${accountId}&tab=limits`);
-    await console.seen("No limits");
+    await console.seen("Requests per minute");
 
     // Invalid amounts are not sent.
     await page.getByRole("button", { name: "Set limit" }).click();

@@ -431,6 +431,11 @@ describe.skipIf(!chromiumPath)("the customer page of a person", () => {
       .getByRole("link", { name: "Limits", exact: true })
       .click();
     await see("set by the operator");
+    const limits = page.getByRole("table", { name: "Limits" });
+    await limits
+      .getByRole("row", { name: /Requests per minute.*Plan “free”.*each key.*20.*Counted for each key/ })
+      .waitFor();
+    await limits.getByRole("row", { name: /Active keys.*Plan “free”.*2.*0 active · 2 left/ }).waitFor();
     await button("Set limit").waitFor();
     expect(await page.getByRole("button", { name: /^(Change|Remove) / }).count()).toBe(0);
     await expectLooks();

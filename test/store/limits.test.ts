@@ -101,7 +101,11 @@ test("a settlement counts in the window in which it commits", async () => {
   await addToCounters(store.owner, id, { spent: 90 });
   await passTime(store.owner, payer.accountId, "1 day");
   await billings[0].end(endOf(payer, generation, 30n));
-  expect(await listLimits(store.database, accountOf(payer))).toMatchObject([{ spent: 30n, held: 0n }]);
+  expect(await listLimits(store.database, accountOf(payer))).toMatchObject([
+    { spent: 30n, held: 0n },
+    { metric: "requests" },
+    { metric: "active_keys" },
+  ]);
   expect(await problems(payer)).toEqual([]);
 });
 

@@ -13,14 +13,39 @@ async function newOwner() {
   return await Customer.signUp(app, `limited${++people}@example.com`);
 }
 
-/** What a customer sees: the amount of each limit, and whether an operator set it. */
+/** What a customer sees of the limits of the account itself: the amount, and whether an operator set it. */
 async function limitsOf(customer: Customer, accountId: string) {
   const { limits } = await customer.do("ListLimits", {}, accountId);
-  return ((limits ?? []) as JsonObject[]).map(({ id, window, amount, setByOperator }) => ({
-    id: String(id),
-    text: `${window} ${amount} ${setByOperator ?? false}`,
-  }));
+  return (limits as JsonObject[])
+    .filter(({ owner }) => owner === "account")
+    .map(({ id, window, amount, setByOperator }) => ({
+      id: String(id),
+      text: `${window} ${amount} ${setByOperator ?? false}`,
+    }));
 }
+
+test("an account lists what its plan limits too: of each key without the use, and the active keys", async () => {
+  const { customer, accountId } = await newOwner();
+  const operator = operatorOf(app);
+  await operator.putPlan({ name: "bounded", rpm: 7, maxActiveKeys: 3 });
+  const bound = { metric: "tokens", window: "day", amount: 500n } as const;
+  await operator.setLimit({ owner: { case: "plan", value: "bounded" }, limit: bound });
+  await operator.setAccountPlan({ accountId, plan: "bounded" });
+  await customer.do("SetLimit", { limit: { ...HOUR, amount: "9" } }, accountId);
+  await customer.do("CreateKey", { name: "one" }, accountId);
+  const expected = [
+    { metric: "cost", owner: "account", remaining: 9n },
+    { metric: "tokens", owner: "plan", ownerId: "bounded", amount: 500n, spent: 0n, remaining: 500n },
+    { metric: "requests", window: "minute", owner: "plan", ownerId: "bounded", amount: 7n },
+    { metric: "active_keys", owner: "plan", ownerId: "bounded", amount: 3n, held: 1n, remaining: 2n },
+  ];
+  const { limits } = await operator.listLimits({ owner: { case: "accountId", value: accountId } });
+  expect(limits).toMatchObject(expected);
+  const { limits: ofMember } = await customer.do("ListLimits", {}, accountId);
+  expect((ofMember as JsonObject[]).map(({ metric, remaining }) => [metric, remaining])).toEqual(
+    limits.map(({ metric, remaining }) => [metric, String(remaining)]),
+  );
+});
 
 test("a member can neither change nor remove a limit that an operator set on the account", async () => {
   const { customer, accountId } = await newOwner();

@@ -140,7 +140,9 @@ describe("the balance", () => {
     const alerts = () => eventsOf(key, "?types=limit.threshold");
     const listed = async () => {
       const { limits } = await metered.operator.listLimits({ owner });
-      return limits.map(({ metric, spent, held, remaining }) => ({ metric, spent, held, remaining }));
+      return limits
+        .filter(({ id }) => id !== "")
+        .map(({ metric, spent, held, remaining }) => ({ metric, spent, held, remaining }));
     };
     await generate(key.secret);
     const spent = 10_000n - BigInt((await metered.account(key)).balance);

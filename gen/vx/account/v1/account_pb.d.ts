@@ -1266,7 +1266,8 @@ export declare const AccountService: GenService<{
   /**
    * List limits
    *
-   * The limits of the account itself.
+   * The limits of the account itself, and those that its plan gives to each of its keys, without what the keys used: the requests per
+   * minute among them. The active keys are counted.
    *
    * @generated from rpc vx.account.v1.AccountService.ListLimits
    */

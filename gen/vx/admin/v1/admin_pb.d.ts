@@ -5306,7 +5306,8 @@ export declare const AdminService: GenService<{
   /**
    * List limits
    *
-   * Returns the limits of a plan or of an account, or all that apply to a key, with what the current windows have counted.
+   * Returns the limits of a plan, of an account and of each of its keys, or all that apply to a key, with what the current windows have
+   * counted. The limits that the plan of an account gives to each of its keys are listed without what the keys used.
    *
    * @generated from rpc vx.admin.v1.AdminService.ListLimits
    */
