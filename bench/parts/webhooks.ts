@@ -34,7 +34,10 @@ export const webhooks: Part<{
     const receiver = startProgram([join(import.meta.dirname, "..", "programs", "receiver.ts")]);
     cleanup.defer(receiver.stop);
     const address = await receiver.next(/^ready on (\S+)/);
-    const server = await startServer(checkout, cleanup, { env: { VX_WEBHOOK_ALLOWED_CIDRS: "127.0.0.1" } });
+    // Checkouts without the second setting need the first for the webhooks of accounts too.
+    const server = await startServer(checkout, cleanup, {
+      env: { VX_WEBHOOK_ALLOWED_CIDRS: "127.0.0.1", VX_WEBHOOK_CUSTOMER_CIDRS: "127.0.0.1" },
+    });
     const requests = (await createPayers(server, KEYS)).map(({ secret }) =>
       postRequest("/v1/generate", generateBody(), secret),
     );

@@ -140,6 +140,6 @@ export type Deps = {
   readonly eventWatch: EventWatch;
   /** For how long events are kept. */
   readonly eventsDays: number;
-  readonly deliverer: Pick<Deliverer, "addresses" | "test">;
+  readonly deliverer: Pick<Deliverer, "addressesFor" | "test">;
   readonly priceLists: PriceLists;
 };

@@ -51,19 +51,23 @@ async function create(
   actor: WebhookActor,
 ) {
   const { description } = request;
+  const id = deps.ids.webhook(accountId === "" ? LANE_COUNT : laneOfId(accountId));
   const row = await createRow(deps.database, actor, accountId, {
-    id: deps.ids.webhook(accountId === "" ? LANE_COUNT : laneOfId(accountId)),
-    url: urlOf(deps, request.url),
+    id,
+    url: urlOf(deps, id, request.url),
     types: typesOf(request.types),
     description,
   });
   return viewWithSecret(row);
 }
 
-async function test(deps: Deps, actor: WebhookActor, id: string, call: ApiCall) {
+/** Operators see the first characters of the answer. Others would read with it what only the server reaches. */
+const MAX_TEST_ANSWER = 200;
+
+async function test(deps: Deps, actor: WebhookActor, id: string, call: ApiCall, maxAnswer = 0) {
   const webhook = await webhookToTest(deps.database, actor, id);
   const { status = 0, latencyMs, error, answer } = await deps.deliverer.test(id, webhook, call.requestId);
-  return { outcome: { status, latencyMs, error, answer } };
+  return { outcome: { status, latencyMs, error, answer: [...answer].slice(0, maxAnswer).join("") } };
 }
 
 async function listDeliveries(
@@ -96,6 +100,7 @@ function redeliveryOf(request: RedeliverRequest | RedeliverAnyRequest): Redelive
 }
 
 type UpdateRequest = {
+  readonly webhookId: string;
   readonly url: string;
   readonly types: readonly string[];
   readonly description: string;
@@ -105,7 +110,7 @@ type UpdateRequest = {
 
 /** The value of each field that can change, and whether it is set. */
 const FIELDS = {
-  url: ({ url }, deps) => (url === "" ? undefined : urlOf(deps, url)),
+  url: ({ webhookId, url }, deps) => (url === "" ? undefined : urlOf(deps, webhookId, url)),
   types: ({ types }) => (types.length === 0 ? undefined : typesOf(types)),
   description: ({ description }) => (description === "" ? undefined : description),
   state: ({ state }) => (state === "" ? undefined : (state as "enabled" | "paused")),
@@ -129,8 +134,8 @@ function changesOf(deps: Deps, request: UpdateRequest): WebhookChanges {
   return Object.fromEntries(changes);
 }
 
-function urlOf({ deliverer }: Deps, text: string): string {
-  const read = deliverer.addresses.readUrl(text);
+function urlOf({ deliverer }: Deps, webhookId: string, text: string): string {
+  const read = deliverer.addressesFor(webhookId).readUrl(text);
   if ("problem" in read) throw DomainError.ofField("url", read.problem);
   return read.url;
 }
@@ -249,7 +254,7 @@ export const webhooksOfOperators = {
   },
   testWebhook: async (deps: Deps, { webhookId, reason }: TestAnyWebhookRequest, call: ApiCall) =>
     await makeLoggedChange(deps, call, { target: webhookId, reason }, (action) =>
-      test(deps, { action }, webhookId, call),
+      test(deps, { action }, webhookId, call, MAX_TEST_ANSWER),
     ),
   listDeliveries: (deps: Deps, request: ListAllDeliveriesRequest) => listDeliveries(deps, "", request),
   redeliver: async (deps: Deps, request: RedeliverAnyRequest, call: ApiCall) => {

@@ -74,7 +74,7 @@ export async function startApp({ config, log, print, stopSignal }: AppOptions): 
     closers.push(() => prepared.stop());
     const { createComponents, createPublicServer, createOperatorServer } = await load();
     const telemetry = await openTelemetry(config, log);
-    const shared = { config, log, catalog, cells, telemetry, leakKeys };
+    const shared = { config, log, catalog, cells, telemetry, leakKeys, listeners };
     const components = createComponents({ ...shared, login: prepared, maintenance: prepared });
     closers.push(() => components.close());
     closers.push(async (delayMs, isGraceful) => {
@@ -180,9 +180,11 @@ export async function startWorker(config: Config, log: Log, login: DatabaseLogin
   const catalog = new Catalog(await readModels(config.modelsFile, process.env));
   const telemetry = await openTelemetry(config, log);
   const cells = await readCells(config.cellsFile);
+  const listeners: Listener[] = [];
   const components = createComponents({
     config,
     log,
+    listeners,
     catalog,
     login,
     cells,
@@ -190,7 +192,6 @@ export async function startWorker(config: Config, log: Log, login: DatabaseLogin
     telemetry,
     leakKeys: LeakKeys.load(config.leakKeysFile),
   });
-  const listeners: Listener[] = [];
   const databaseWait = new DatabaseWait({
     config,
     log,

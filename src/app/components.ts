@@ -5,6 +5,7 @@ import type { CellToMigrate } from "../cells/migrate-cell.ts";
 import type { WaitingCells } from "../cells/waiting-cells.ts";
 import { generateKey, generateOperatorToken, generateSessionToken } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
+import type { AddressRanges } from "../domain/network.ts";
 import { outputTokensOf } from "../domain/usage.ts";
 import type { Catalog } from "../models/catalog.ts";
 import { ModelsError } from "../models/problems.ts";
@@ -66,6 +67,8 @@ type ComponentsOptions = {
   readonly leakKeys?: LeakKeys | undefined;
   /** Undefined with one cell. */
   readonly cells?: readonly CellToMigrate[] | undefined;
+  /** Those of this process that are open. */
+  readonly listeners: readonly Listener[];
   /** Undefined in processes that do not run the database. */
   readonly maintenance: Maintenance | undefined;
 };
@@ -240,7 +243,7 @@ function createPayments(
 
 /** What tells customers about events. */
 function createNotices(
-  { config, log }: ComponentsOptions,
+  { config, log, listeners }: ComponentsOptions,
   {
     databases,
     drain,
@@ -248,11 +251,16 @@ function createNotices(
   }: { readonly databases: Databases; readonly drain: Drain; readonly metrics: Metrics },
 ): Pick<Deps, "eventWatch"> & { readonly deliverer: Deliverer } {
   const { single: database, monitor } = databases;
-  const addresses = new DeliveryAddresses(config.webhookAllowedCidrs);
+  const isOwnPort = (port: number) =>
+    [config.port, config.adminPort, ...listeners.map((listener) => listener.port)].includes(port);
+  const senderTo = (allowed: AddressRanges | undefined) =>
+    new Sender(new DeliveryAddresses(allowed, isOwnPort), "vx-webhooks/1", () => timeOf(databases, 0));
   const deliverer = new Deliverer({
     database,
-    addresses,
-    sender: new Sender(addresses, "vx-webhooks/1", () => timeOf(databases, 0)),
+    senders: {
+      operators: senderTo(config.operatorWebhookRanges),
+      customers: senderTo(config.customerWebhookRanges),
+    },
     random: Math.random,
     onAttempt: ({ status, error, latencyMs }) => {
       const outcome = error === "" ? "accepted" : status === undefined ? "no_answer" : "refused";

@@ -12,7 +12,6 @@ const MAX_WEBHOOKS = 16;
 const ENOUGH_REDELIVERED = 10_000;
 /** The events that one statement looks at. */
 const EVENTS_PER_STATEMENT = 5_000;
-const OF_OPERATORS = "who_";
 
 export type WebhookRow = {
   id: string;
@@ -60,13 +59,18 @@ export type WebhookChanges = {
   readonly state?: "enabled" | "paused";
 };
 
+/** Whether a webhook belongs to no account. */
+export function isOfOperators(id: string): boolean {
+  return id.startsWith("who_");
+}
+
 function actOf({ action }: WebhookActor): string | null {
   return action ? actionJson(action) : null;
 }
 
 /** Webhooks of operators are in the lane after the last one, like everything that belongs to no account. */
 function laneOf(id: string): Lane {
-  return id.startsWith(OF_OPERATORS) ? LANE_COUNT : laneOfId(id);
+  return isOfOperators(id) ? LANE_COUNT : laneOfId(id);
 }
 
 function cellOf(database: Cells, lane: Lane): FunctionCaller {
@@ -178,7 +182,7 @@ export async function listDeliveries(database: Cells, id: string, state: string,
       limit,
     );
   const limit = page.size + 1;
-  const rows = id.startsWith(OF_OPERATORS)
+  const rows = isOfOperators(id)
     ? await mergeCells<DeliveryRow>(database, limit, {
         read,
         compare: (one, other) =>
@@ -203,8 +207,7 @@ export async function redeliver(
 ): Promise<{ events: number; hasMore: boolean }> {
   const eventId = "eventId" in redelivery ? redelivery.eventId : "";
   const { from = null, to = null } = "from" in redelivery ? redelivery : {};
-  const isOfOperators = id.startsWith(OF_OPERATORS);
-  const lane = isOfOperators && eventId !== "" ? laneOfId(eventId) : laneOf(id);
+  const lane = isOfOperators(id) && eventId !== "" ? laneOfId(eventId) : laneOf(id);
   const run = async (cell: FunctionCaller, isFirst: boolean, maxLane: Lane): Promise<Redelivered> => {
     let events = 0;
     let last: RedeliverRow | undefined;
@@ -217,7 +220,7 @@ export async function redeliver(
     } while (last?.last && events < ENOUGH_REDELIVERED);
     return { events, hasMore: Boolean(last?.last) };
   };
-  const results = isOfOperators
+  const results = isOfOperators(id)
     ? await Promise.all(database.all.map((cell, i) => run(cell, i === 0, lastLaneOf(i))))
     : [await run(database.at(laneOf(id)), true, LANE_COUNT - 1)];
   const events = results.reduce((sum, result) => sum + result.events, 0);
@@ -271,7 +274,7 @@ export function claimDeliveries(
   room: Room,
   running: Iterable<Claim>,
 ): Promise<Claim[]> {
-  const busy = [...running].map(({ webhook_id: id }) => id).filter((id) => id.startsWith(OF_OPERATORS));
+  const busy = [...running].map(({ webhook_id: id }) => id).filter(isOfOperators);
   return (database.all[cell] as FunctionCaller).call<Claim>(
     "claim_deliveries",
     room.any,

@@ -1,7 +1,8 @@
 import type { LookupAddress } from "node:dns";
 import { Resolver } from "node:dns/promises";
 import { isIP, type LookupFunction } from "node:net";
-import { AddressRanges } from "../domain/network.ts";
+import { networkInterfaces } from "node:os";
+import { AddressRanges, plainAddress } from "../domain/network.ts";
 
 /** Addresses that are not of the public Internet (the special-purpose registries of IANA), which a customer must not reach. */
 const IPV4_REFUSED = new AddressRanges(
@@ -11,26 +12,36 @@ const IPV4_REFUSED = new AddressRanges(
 const IPV6_PUBLIC = new AddressRanges("2000::/3");
 const IPV6_REFUSED = new AddressRanges("2001::/23,2001:db8::/32,2002::/16,3fff::/20");
 
+/** Addresses that are always those of this machine. */
+const LOOPBACK = new AddressRanges("0.0.0.0/8,127.0.0.0/8,::/127");
+
 export const REFUSED_ADDRESS =
   "The address is private, local or reserved. Only addresses of the public Internet receive deliveries.";
 
 const RESOLVE_MS = 3_000;
 const RESOLVE_TRIES = 2;
 
+/** The parts of an URL, without the host, that decide whether an address of the host receives deliveries. */
+type Target = Pick<URL, "protocol" | "port">;
+
 /** Decides which addresses receive deliveries. */
 export class DeliveryAddresses {
   readonly #allowed: AddressRanges | undefined;
+  readonly #isOwnPort: (port: number) => boolean;
   readonly #resolver: Resolver;
 
   /**
    * @param allowed ranges that receive deliveries too, also without TLS
+   * @param isOwnPort whether the server listens on a port, which then receives no deliveries on this machine
    * @param resolver resolves names without the threads of `dns.lookup`, which a slow name server of a customer would occupy
    */
   constructor(
     allowed: AddressRanges | undefined,
+    isOwnPort: (port: number) => boolean,
     resolver = new Resolver({ timeout: RESOLVE_MS, tries: RESOLVE_TRIES }),
   ) {
     this.#allowed = allowed;
+    this.#isOwnPort = isOwnPort;
     this.#resolver = resolver;
   }
 
@@ -54,9 +65,9 @@ export class DeliveryAddresses {
    * Resolves a name for a connection, and leaves out addresses that receive no deliveries. The connection is made to an address that was
    * checked, so a name cannot change in between.
    */
-  lookup(isEncrypted: boolean): LookupFunction {
+  lookup(target: Target): LookupFunction {
     return (host, options, done) => {
-      this.#resolve(host, isEncrypted).then(
+      this.#resolve(host, target).then(
         (addresses) => {
           const [first] = addresses;
           if (!first) done(new Error(REFUSED_ADDRESS), []);
@@ -68,7 +79,7 @@ export class DeliveryAddresses {
     };
   }
 
-  async #resolve(host: string, isEncrypted: boolean): Promise<LookupAddress[]> {
+  async #resolve(host: string, target: Target): Promise<LookupAddress[]> {
     const [four, six] = await Promise.allSettled([
       this.#resolver.resolve4(host),
       this.#resolver.resolve6(host),
@@ -77,20 +88,26 @@ export class DeliveryAddresses {
       throw new Error(`${host} cannot be resolved (${four.reason.code})`);
     const listOf = (found: typeof four, family: number) =>
       found.status === "fulfilled" ? found.value.map((address) => ({ address, family })) : [];
-    return [...listOf(four, 4), ...listOf(six, 6)].filter(({ address }) =>
-      this.#receives(address, isEncrypted),
-    );
+    return [...listOf(four, 4), ...listOf(six, 6)].filter(({ address }) => this.#receives(address, target));
   }
 
-  #refuses({ hostname, protocol }: URL): boolean {
-    const address = hostname.replace(/^\[(.*)\]$/, "$1");
-    return isIP(address) !== 0 && !this.#receives(address, protocol === "https:");
+  #refuses(url: URL): boolean {
+    const address = url.hostname.replace(/^\[(.*)\]$/, "$1");
+    return isIP(address) !== 0 && !this.#receives(address, url);
   }
 
-  #receives(address: string, isEncrypted: boolean): boolean {
+  #receives(address: string, { protocol, port }: Target): boolean {
+    const portNumber = Number(port || (protocol === "https:" ? 443 : 80));
+    if (this.#isOwnPort(portNumber) && isOfThisMachine(address)) return false;
     if (this.#allowed?.has(address)) return true;
-    if (!isEncrypted) return false;
+    if (protocol !== "https:") return false;
     if (isIP(address) === 4) return !IPV4_REFUSED.has(address);
     return IPV6_PUBLIC.has(address) && !IPV6_REFUSED.has(address);
   }
+}
+
+function isOfThisMachine(address: string): boolean {
+  if (LOOPBACK.has(address)) return true;
+  const own = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  return own.some((each) => plainAddress(each.address) === plainAddress(address));
 }

@@ -4,6 +4,7 @@ import {
   type Attempt,
   type Claim,
   claimDeliveries,
+  isOfOperators,
   type Room,
   storeAttempts,
   type WebhookToTest,
@@ -31,8 +32,8 @@ const MAX_BODY_BYTES = 20_000;
 
 type DelivererOptions = {
   readonly database: Cells;
-  readonly addresses: DeliveryAddresses;
-  readonly sender: Sender;
+  /** For webhooks of operators, and for those of accounts. */
+  readonly senders: { readonly operators: Sender; readonly customers: Sender };
   /** In [0, 1). */
   readonly random: () => number;
   readonly onAttempt: (outcome: Outcome) => void;
@@ -64,8 +65,8 @@ export class Deliverer {
     this.#options = options;
   }
 
-  get addresses(): DeliveryAddresses {
-    return this.#options.addresses;
+  addressesFor(webhookId: string): DeliveryAddresses {
+    return this.#senderFor(webhookId).addresses;
   }
 
   get running(): number {
@@ -90,7 +91,8 @@ export class Deliverer {
     this.#stopped.abort();
     await Promise.all(this.#attempts);
     while (this.#rounds.size > 0) await Promise.all(this.#rounds.values());
-    await this.#options.sender.close();
+    const { operators, customers } = this.#options.senders;
+    await Promise.all([operators.close(), customers.close()]);
   }
 
   /** Sends an event of the type "webhook.test", in any state of the webhook: one at a time for each account. */
@@ -117,7 +119,7 @@ export class Deliverer {
         seq: 0n,
         data: JSON.stringify({ webhook_id: id }),
       });
-      return await this.#options.sender.send({ url, secrets }, messageId, body, signal);
+      return await this.#senderFor(id).send({ url, secrets }, messageId, body, signal);
     } finally {
       this.#tests.delete(accountId);
     }
@@ -198,11 +200,16 @@ export class Deliverer {
     this.#attempts.add(attempt);
   }
 
+  #senderFor(webhookId: string): Sender {
+    const { operators, customers } = this.#options.senders;
+    return isOfOperators(webhookId) ? operators : customers;
+  }
+
   async #attempt(claim: Claim): Promise<Attempt> {
-    const { sender, onAttempt } = this.#options;
+    const sender = this.#senderFor(claim.webhook_id);
     const outcome = await sender.send(claim, claim.event_id, bodyOf(claim), this.#stopped.signal);
     if (this.#stopped.signal.aborted && outcome.status === undefined) return { claim, outcome: undefined };
-    onAttempt(outcome);
+    this.#options.onAttempt(outcome);
     const { retryAfterMs = 0, ...stored } = outcome;
     const asked = stored.error === "" ? 0 : Math.min(retryAfterMs, MAX_RETRY_AFTER_MS);
     const retryMs = RETRIES_MS[claim.attempts];

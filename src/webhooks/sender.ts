@@ -31,14 +31,14 @@ export type Outcome = {
 
 /** Sends deliveries as Standard Webhooks describes them. Redirects are not followed. */
 export class Sender {
-  readonly #addresses: DeliveryAddresses;
+  readonly addresses: DeliveryAddresses;
   readonly #userAgent: string;
   readonly #now: () => number;
-  #agents: { readonly "https:": Agent; readonly "http:": Agent } | undefined;
+  #agent: Agent | undefined;
 
   /** @param now the time of the database: endpoints refuse deliveries whose time differs from theirs by minutes */
   constructor(addresses: DeliveryAddresses, userAgent: string, now: () => number) {
-    this.#addresses = addresses;
+    this.addresses = addresses;
     this.#userAgent = userAgent;
     this.#now = now;
   }
@@ -50,8 +50,10 @@ export class Sender {
     const answer = new Answer(signal);
     try {
       const target = new URL(url);
-      this.#addresses.check(target);
-      this.#agentOf(target.protocol).dispatch(
+      this.addresses.check(target);
+      // Undici is loaded with the first delivery: a server without webhooks starts faster.
+      this.#agent ??= this.#createAgent();
+      this.#agent.dispatch(
         {
           origin: target.origin,
           path: target.pathname + target.search,
@@ -85,25 +87,22 @@ export class Sender {
   }
 
   async close(): Promise<void> {
-    await Promise.all(Object.values(this.#agents ?? {}).map((agent) => agent.destroy()));
+    await this.#agent?.destroy();
   }
 
-  /** Undici is loaded with the first delivery: a server without webhooks starts faster. */
-  #agentOf(protocol: string): Agent {
-    this.#agents ??= { "https:": this.#createAgent(true), "http:": this.#createAgent(false) };
-    return protocol === "https:" ? this.#agents["https:"] : this.#agents["http:"];
-  }
-
-  #createAgent(isEncrypted: boolean): Agent {
+  #createAgent(): Agent {
     const undici = require("undici") as typeof import("undici");
     return new undici.Agent({
-      connect: { timeout: TIMEOUT_MS, lookup: this.#addresses.lookup(isEncrypted) },
+      // A connector has one look-up, and an address may receive deliveries on some ports only.
+      connect: (target, done) => {
+        const lookup = this.addresses.lookup(target);
+        undici.buildConnector({ timeout: TIMEOUT_MS, lookup, allowH2: false })(target, done);
+      },
       // An endpoint can ask for ten minutes.
       keepAliveMaxTimeout: MAX_KEEP_ALIVE_MS,
       headersTimeout: TIMEOUT_MS,
       bodyTimeout: TIMEOUT_MS,
       pipelining: 1,
-      allowH2: false,
     });
   }
 }

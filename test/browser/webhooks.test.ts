@@ -14,7 +14,10 @@ describe.skipIf(!chromiumPath)("webhooks on the pages", () => {
   let key: TestKey;
 
   beforeAll(async () => {
-    console = await OperatorConsole.start({ VX_WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8" });
+    console = await OperatorConsole.start({
+      VX_WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8",
+      VX_WEBHOOK_CUSTOMER_CIDRS: "127.0.0.0/8",
+    });
   });
   afterAll(() => console?.stop());
   beforeEach(async () => {

@@ -81,6 +81,7 @@ export async function startTwinServers(): Promise<TwinServers> {
   const components = createComponents({
     config,
     log,
+    listeners: [],
     catalog,
     login: prepared,
     maintenance: undefined,

@@ -27,7 +27,12 @@ beforeAll(async () => {
   const [a, b] = cells;
   const file = writeCellsFile(folder.path, [a, { ...b, url: proxy.urlOf(b.url) }]);
   app = await startTestApp({
-    env: { DATABASE_URL: "", VX_CELLS: file, VX_WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8" },
+    env: {
+      DATABASE_URL: "",
+      VX_CELLS: file,
+      VX_WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8",
+      VX_WEBHOOK_CUSTOMER_CIDRS: "127.0.0.0/8",
+    },
     database: a,
   });
   operator = operatorOf(app);

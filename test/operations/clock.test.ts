@@ -22,6 +22,7 @@ test("a server whose clock is 430 days ahead writes entries of this month, signs
       TEST_CLOCK_AHEAD_MS: String(AHEAD_S * 1_000),
       VX_ADMIN_TOKEN: OPERATOR_TOKEN,
       VX_WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8",
+      VX_WEBHOOK_CUSTOMER_CIDRS: "127.0.0.0/8",
     },
     { command: [process.execPath, "--import", AHEAD, SERVER, "serve"] },
   );

@@ -44,7 +44,7 @@ function reasonToSkip(name: string, prepare: () => string | undefined): string |
 let proxy: FaultProxy;
 let env: NodeJS.ProcessEnv;
 
-const app = useTestApp({ env: { VX_WEBHOOK_ALLOWED_CIDRS: "127.0.0.1" } });
+const app = useTestApp({ env: { VX_WEBHOOK_CUSTOMER_CIDRS: "127.0.0.1" } });
 beforeAll(async () => {
   proxy = await startFaultProxy(app.url);
   const className = (reason: string) =>

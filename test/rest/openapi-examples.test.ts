@@ -40,7 +40,7 @@ let webhookToDelete: string;
 beforeAll(async () => {
   stripe = await FakeStripe.start();
   receiver = await new WebhookReceiver().start();
-  app = await startTestApp({ env: { ...stripe.env, VX_WEBHOOK_ALLOWED_CIDRS: "127.0.0.1" } });
+  app = await startTestApp({ env: { ...stripe.env, VX_WEBHOOK_CUSTOMER_CIDRS: "127.0.0.1" } });
   const operator = operatorOf(app);
   key = await createTestKey(operator, { scopes: ["generate", "read", "keys", "webhooks", "billing"] });
   const { accountId } = key;

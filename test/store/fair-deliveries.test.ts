@@ -38,10 +38,10 @@ function startDeliverer(database: Cells, answer: () => Promise<Outcome>): Delive
     called.push(new URL(url).hostname);
     return answer();
   };
+  const sender = { send, close: async () => undefined } as unknown as Sender;
   const deliverer = new Deliverer({
     database,
-    addresses: {} as never,
-    sender: { send, close: async () => undefined } as unknown as Sender,
+    senders: { operators: sender, customers: sender },
     random: () => 0.5,
     onAttempt: () => undefined,
     onFailure: () => undefined,

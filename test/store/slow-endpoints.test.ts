@@ -69,17 +69,17 @@ test("endpoints that hang leave places for new ones", async () => {
   const added = Array.from({ length: 5 }, (_, i) => `whk_new${i}`);
   await due(hanging, true);
   const called: string[] = [];
+  const sender = {
+    send: async ({ url }: Endpoint, _id: string, _body: string, signal: AbortSignal) => {
+      called.push(new URL(url).hostname);
+      await once(signal, "abort");
+      return { status: undefined, latencyMs: 0, error: "stopped", answer: "", retryAfterMs: undefined };
+    },
+    close: async () => undefined,
+  } as unknown as Sender;
   const deliverer = new Deliverer({
     database,
-    addresses: {} as never,
-    sender: {
-      send: async ({ url }: Endpoint, _id: string, _body: string, signal: AbortSignal) => {
-        called.push(new URL(url).hostname);
-        await once(signal, "abort");
-        return { status: undefined, latencyMs: 0, error: "stopped", answer: "", retryAfterMs: undefined };
-      },
-      close: async () => undefined,
-    } as unknown as Sender,
+    senders: { operators: sender, customers: sender },
     random: () => 0.5,
     onAttempt: () => undefined,
     onFailure: (_cell, error) => {

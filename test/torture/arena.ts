@@ -117,6 +117,7 @@ export class Arena {
           VX_DATA_DIR: join(folder.path, `server-${i}`),
           VX_ADMIN_TOKEN: OPERATOR_TOKEN,
           VX_WEBHOOK_ALLOWED_CIDRS: "127.0.0.1",
+          VX_WEBHOOK_CUSTOMER_CIDRS: "127.0.0.1",
           VX_AUTH_FAILURES_PER_MINUTE: "1000000000",
           ...options.env,
         };

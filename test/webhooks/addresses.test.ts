@@ -1,4 +1,6 @@
 import { Resolver } from "node:dns/promises";
+import { isIPv6 } from "node:net";
+import { networkInterfaces } from "node:os";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { AddressRanges } from "../../src/domain/network.ts";
 import { DeliveryAddresses, REFUSED_ADDRESS } from "../../src/webhooks/addresses.ts";
@@ -11,10 +13,15 @@ const nameServer = new NameServer();
 const receiver = new WebhookReceiver();
 let addresses: DeliveryAddresses;
 let sender: Sender;
+let ownPort = 0;
 
 beforeAll(async () => {
   await receiver.start();
-  addresses = new DeliveryAddresses(new AddressRanges("127.0.0.1/32"), await nameServer.start());
+  addresses = new DeliveryAddresses(
+    new AddressRanges("127.0.0.1/32"),
+    (port) => port === ownPort,
+    await nameServer.start(),
+  );
   sender = new Sender(addresses, "test", Date.now);
 });
 afterAll(async () => {
@@ -26,7 +33,9 @@ afterAll(async () => {
 /** The addresses to which a connection may be made. */
 const resolve = (host: string) =>
   new Promise<unknown>((done) => {
-    addresses.lookup(true)(host, { all: true }, (error, found) => done(error ? error.message : found));
+    addresses.lookup(new URL(`https://${host}`))(host, { all: true }, (error, found) =>
+      done(error ? error.message : found),
+    );
   });
 
 const send = () =>
@@ -66,6 +75,30 @@ test("a name that changes after it was checked does not reach its new address", 
   expect(receiver.received).toHaveLength(1);
 });
 
+test.each(["127.0.0.1", "127.0.0.2", "0.0.0.0", "::1", "::", "::ffff:127.0.0.1", ...interfaceAddresses()])(
+  "the ports on which the server listens receive nothing at %s, although the address is allowed",
+  (address) => {
+    const own = new DeliveryAddresses(
+      new AddressRanges("0.0.0.0/0,::/0"),
+      (port) => port === 8080 || port === 443,
+    );
+    const host = isIPv6(address) ? `[${address}]` : address;
+    expect(own.readUrl(`http://${host}:8080/`)).toEqual({ problem: REFUSED_ADDRESS });
+    expect(own.readUrl(`https://${host}/`)).toEqual({ problem: REFUSED_ADDRESS });
+    expect(own.readUrl(`http://${host}/`)).toEqual({ url: expect.any(String) });
+  },
+);
+
+test("a name with an address of this machine does not reach a port on which the server listens", async () => {
+  nameServer.names.set("name.test", ["127.0.0.1"]);
+  receiver.received.length = 0;
+  ownPort = receiver.port;
+  expect(await send()).toMatchObject({ status: undefined, error: REFUSED_ADDRESS });
+  ownPort = 0;
+  expect((await send()).status).toBe(204);
+  expect(receiver.received).toHaveLength(1);
+});
+
 test("an answer without end takes no more than its first characters", async () => {
   nameServer.names.set("name.test", ["127.0.0.1"]);
   receiver.respond = (response) => {
@@ -87,7 +120,7 @@ test.each([
   const resolver = new Resolver();
   const fail = () => Promise.reject(Object.assign(new Error("no address"), { code }));
   Object.assign(resolver, { resolve4: fail, resolve6: fail });
-  const failing = new Sender(new DeliveryAddresses(undefined, resolver), "test", Date.now);
+  const failing = new Sender(new DeliveryAddresses(undefined, () => false, resolver), "test", Date.now);
   const { error } = await failing.send(
     { url: "https://name.test/", secrets: SECRETS },
     "evt_1",
@@ -98,3 +131,7 @@ test.each([
   expect(error.isWellFormed() && !error.includes("\0")).toBe(true);
   await failing.close();
 });
+
+function interfaceAddresses(): string[] {
+  return Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address));
+}

@@ -11,7 +11,13 @@ import { bearer } from "../support/protocols.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { WebhookReceiver } from "../support/webhook-receiver.ts";
 
-const app = useTestApp({ env: { VX_WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", VX_LOG_LEVEL: "debug" } });
+const app = useTestApp({
+  env: {
+    VX_WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8",
+    VX_WEBHOOK_CUSTOMER_CIDRS: "127.0.0.0/8",
+    VX_LOG_LEVEL: "debug",
+  },
+});
 const receiver = new WebhookReceiver();
 const folder = createTemporaryFolder("export");
 

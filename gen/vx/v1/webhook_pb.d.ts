@@ -206,7 +206,7 @@ export declare type DeliveryOutcome = Message<"vx.v1.DeliveryOutcome"> & {
   error: string;
 
   /**
-   * The first 1,000 characters of the answer.
+   * The first 1,000 characters of the answer. After a test, the first 200 for operators, and empty for others.
    *
    * @generated from field: string answer = 4;
    */
@@ -778,7 +778,8 @@ export declare const WebhookService: GenService<{
   /**
    * Test webhook
    *
-   * Sends a delivery of the type "webhook.test" now, in any state of the webhook, and returns the outcome. It is not repeated.
+   * Sends a delivery of the type "webhook.test" now, in any state of the webhook, and returns the outcome, without the body of the answer.
+   * It is not repeated.
    *
    * @generated from rpc vx.v1.WebhookService.TestWebhook
    */

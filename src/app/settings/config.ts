@@ -39,6 +39,7 @@ const origin = z
   .string()
   .superRefine(checkedBy(originProblem))
   .transform((url) => new URL(url).origin);
+const ranges = z.string().superRefine(checkedBy(rangesProblem)).transform(rangesOf);
 const secret = (prefix: RegExp, form: string) =>
   z.string().regex(new RegExp(`^${prefix.source}[!-~]{1,500}$`), `must begin with ${form}`);
 const MAX_TOP_UP_MICROS = 1_000_000_000_000_000n;
@@ -110,7 +111,7 @@ const schema = z.object({
   VX_BILLING_PIPELINES: count(1, 64).default(8),
   VX_DATABASE_CONNECTIONS: count(1, 1_000).default(8),
   VX_CORS_ORIGINS: z.string().superRefine(checkedBy(originsProblem)).transform(originsOf).default([]),
-  VX_TRUSTED_PROXIES: z.string().superRefine(checkedBy(rangesProblem)).transform(rangesOf).optional(),
+  VX_TRUSTED_PROXIES: ranges.optional(),
   VX_SHUTDOWN_DELAY: count(0, 3_600).default(0),
   VX_PRODUCT_NAME: z.string().superRefine(checkedBy(nameProblem)).default("vx"),
   VX_PRODUCT_LOGO: text.optional(),
@@ -131,7 +132,8 @@ const schema = z.object({
   VX_EVENTS_DAYS: count(1, 3_650).default(30),
   VX_FAILURES_DAYS: count(1, 3_650).default(7),
   VX_AUDIT_HOURS: count(0, 8_760).default(0),
-  VX_WEBHOOK_ALLOWED_CIDRS: z.string().superRefine(checkedBy(rangesProblem)).transform(rangesOf).optional(),
+  VX_WEBHOOK_ALLOWED_CIDRS: ranges.optional(),
+  VX_WEBHOOK_CUSTOMER_CIDRS: ranges.optional(),
   VX_SUPPORT_URL: z.string().superRefine(checkedBy(linkProblem)).optional(),
 });
 
@@ -208,8 +210,8 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     eventsDays: values.VX_EVENTS_DAYS,
     failuresDays: values.VX_FAILURES_DAYS,
     auditHours: values.VX_AUDIT_HOURS,
-    /** The address ranges that receive deliveries of webhooks although they are private. */
-    webhookAllowedCidrs: values.VX_WEBHOOK_ALLOWED_CIDRS,
+    operatorWebhookRanges: values.VX_WEBHOOK_ALLOWED_CIDRS,
+    customerWebhookRanges: values.VX_WEBHOOK_CUSTOMER_CIDRS,
     currency: values.VX_CURRENCY,
     product: productOf(values, payments !== undefined),
   });

@@ -83,6 +83,11 @@ export class Listener {
     return this.#sockets.size;
   }
 
+  /** Undefined unless it is open. */
+  get port(): number | undefined {
+    return (this.#server.address() as AddressInfo | null)?.port;
+  }
+
   /** Applies to new handshakes; open connections keep their certificate. */
   replaceTls(pair: TlsPair): void {
     this.#tls?.setSecureContext(pair);

@@ -14,7 +14,7 @@ import { eventOf, verified, type WebhookEvent, WebhookReceiver } from "../../sup
 let other: TestApp;
 let operator: Operator;
 let receiver: WebhookReceiver;
-const env = { VX_WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8" };
+const env = { VX_WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", VX_WEBHOOK_CUSTOMER_CIDRS: "127.0.0.0/8" };
 
 const app = useTestApp({ env });
 beforeAll(async () => {
@@ -438,17 +438,20 @@ describe("a webhook", () => {
     await api(key, "PATCH", `/${id}`, { state: "paused" });
     receiver.respond = (response) => response.writeHead(418).end("short and stout");
     const { body } = await api(key, "POST", `/${id}:test`, {});
-    expect(body.outcome).toMatchObject({
-      status: 418,
-      error: "The endpoint answered 418.",
-      answer: "short and stout",
-    });
+    expect(body.outcome).toMatchObject({ status: 418, error: "The endpoint answered 418.", answer: "" });
     const [received] = receiver.received;
     if (!received) throw new Error("nothing was received");
     const event = verified(secret, received);
     expect(event).toMatchObject({ id: received.headers["webhook-id"], seq: 0, data: { webhook_id: id } });
     expectDescribed({ ...event, data: event.data as JsonObject });
     expect(await deliveries(key, id)).toEqual([]);
+  });
+
+  test("is tested by operators, who see the first 200 characters of the answer", async () => {
+    const { id } = await create(await newKey());
+    receiver.respond = (response) => response.writeHead(200).end("é".repeat(300));
+    const { outcome } = await operator.testWebhook({ webhookId: id, reason: "test" });
+    expect(outcome).toMatchObject({ status: 200, answer: "é".repeat(200) });
   });
 
   test("is tested by one call of an account at a time", async () => {
@@ -556,6 +559,43 @@ test("a delivery of a server that ends is made by another one after a minute", a
   await owner`UPDATE vx.webhook_queues SET claimed_until = clock_timestamp() WHERE webhook_id = ${id}`;
   await settled(key, id, "delivered", 1);
   expect(receiver.received).toHaveLength(2);
+});
+
+test.each([
+  ["VX_WEBHOOK_ALLOWED_CIDRS", "no account"],
+  ["VX_WEBHOOK_CUSTOMER_CIDRS", "an account"],
+])("%s applies to the webhooks of %s only", async (name, owner) => {
+  const server = await startTestApp({ env: { [name]: "127.0.0.0/8" }, database: app.database });
+  const { accountId } = await newKey();
+  const admin = operatorOf(server);
+  const reason = "test";
+  const createFor = async (of: string) => {
+    const created = await admin.createWebhook({ accountId: of, url: receiver.url(), reason });
+    const webhookId = created.webhook?.id ?? "";
+    expect((await admin.testWebhook({ webhookId, reason })).outcome?.status).toBe(204);
+    await admin.updateWebhook({ webhookId, url: receiver.url("/other"), reason });
+    await admin.deleteWebhook({ webhookId, reason });
+  };
+  const [allowed, other] = owner === "an account" ? [accountId, ""] : ["", accountId];
+  await createFor(allowed);
+  await expect(createFor(other)).rejects.toThrow("url: must begin with https://");
+  const { webhook } = await admin.createWebhook({ accountId: other, url: "https://example.com/", reason });
+  const change = { webhookId: webhook?.id ?? "", url: `https://127.0.0.1:${receiver.port}/`, reason };
+  await expect(admin.updateWebhook(change)).rejects.toThrow("The address is private, local or reserved.");
+  await admin.deleteWebhook({ webhookId: change.webhookId, reason });
+  await server.stop();
+});
+
+test("the listeners of the server receive nothing, although their addresses are allowed", async () => {
+  const key = await newKey();
+  for (const url of [app.url, app.adminUrl]) {
+    const problem = "The address is private, local or reserved.";
+    expect(await api(key, "POST", "", { url })).toMatchObject({
+      status: 400,
+      body: { error: { message: expect.stringContaining(problem) } },
+    });
+    await expect(operator.createWebhook({ url, reason: "test" })).rejects.toThrow(problem);
+  }
 });
 
 test("addresses of private ranges receive nothing unless they are allowed", async () => {

@@ -5698,7 +5698,7 @@ export declare const AdminService: GenService<{
   /**
    * Test webhook
    *
-   * Sends a delivery of the type "webhook.test" now, and returns the outcome.
+   * Sends a delivery of the type "webhook.test" now, and returns the outcome, with the first 200 characters of the answer.
    *
    * @generated from rpc vx.admin.v1.AdminService.TestWebhook
    */

@@ -288,7 +288,7 @@ type DeliveryOutcome struct {
 	LatencyMs int32 `protobuf:"varint,2,opt,name=latency_ms,json=latencyMs,proto3" json:"latency_ms,omitempty"`
 	// Why the attempt failed. Empty if it did not.
 	Error string `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
-	// The first 1,000 characters of the answer.
+	// The first 1,000 characters of the answer. After a test, the first 200 for operators, and empty for others.
 	Answer        string `protobuf:"bytes,4,opt,name=answer,proto3" json:"answer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -93,7 +93,8 @@ type WebhookServiceClient interface {
 	RotateWebhook(context.Context, *connect.Request[v1.RotateWebhookRequest]) (*connect.Response[v1.RotateWebhookResponse], error)
 	// Test webhook
 	//
-	// Sends a delivery of the type "webhook.test" now, in any state of the webhook, and returns the outcome. It is not repeated.
+	// Sends a delivery of the type "webhook.test" now, in any state of the webhook, and returns the outcome, without the body of the answer.
+	// It is not repeated.
 	TestWebhook(context.Context, *connect.Request[v1.TestWebhookRequest]) (*connect.Response[v1.TestWebhookResponse], error)
 	// List deliveries
 	//
@@ -268,7 +269,8 @@ type WebhookServiceHandler interface {
 	RotateWebhook(context.Context, *connect.Request[v1.RotateWebhookRequest]) (*connect.Response[v1.RotateWebhookResponse], error)
 	// Test webhook
 	//
-	// Sends a delivery of the type "webhook.test" now, in any state of the webhook, and returns the outcome. It is not repeated.
+	// Sends a delivery of the type "webhook.test" now, in any state of the webhook, and returns the outcome, without the body of the answer.
+	// It is not repeated.
 	TestWebhook(context.Context, *connect.Request[v1.TestWebhookRequest]) (*connect.Response[v1.TestWebhookResponse], error)
 	// List deliveries
 	//
