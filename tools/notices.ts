@@ -39,6 +39,8 @@ type Manifest = {
   readonly license?: string;
 };
 
+const SEPARATOR = `\n${"-".repeat(80)}\n\n`;
+
 /** One section for each different license text, headed by the packages under it. */
 export function notices(bundle: string, packages: readonly string[]): string {
   const packagesByText = new Map<string, string[]>();
@@ -47,7 +49,13 @@ export function notices(bundle: string, packages: readonly string[]): string {
     packagesByText.set(text, [...(packagesByText.get(text) ?? []), name]);
   }
   const sections = [...packagesByText].map(([text, names]) => `${names.join(", ")}\n\n${text}\n`);
-  return [`Licenses of the packages in ${bundle}\n`, ...sections].join(`\n${"-".repeat(80)}\n\n`);
+  return [`Licenses of the packages in ${bundle}\n`, ...sections].join(SEPARATOR);
+}
+
+/** The packages that a file of notices names. */
+export function packagesOfNotices(text: string): string[] {
+  const [, ...sections] = text.split(SEPARATOR);
+  return sections.flatMap((section) => section.slice(0, section.indexOf("\n")).split(", "));
 }
 
 export function manifestOf(name: string): Manifest | undefined {

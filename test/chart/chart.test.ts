@@ -70,6 +70,15 @@ describe.skipIf(problem !== undefined)("the chart", () => {
     },
   );
 
+  test("is refused without the repository of an image", () => {
+    const file = join(folder.path, "empty.yaml");
+    writeFileSync(file, "{}\n");
+    expect(render(file)).toMatchObject({
+      status: 1,
+      output: expect.stringContaining("image.repository is required"),
+    });
+  });
+
   test("the schemas refuse a field that does not exist", () => {
     const file = join(folder.path, "wrong.yaml");
     const [wrong] = manifestsOf("minimal").filter(({ kind }) => kind === "Deployment");

@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ERRORS } from "../../src/domain/errors.ts";
 import { useTestApp } from "../support/app.ts";
 import { clientEnv } from "../support/client-env.ts";
+import { installNode } from "../support/installed.ts";
 import { unusedPort } from "../support/unused-port.ts";
 import { describedWebhooks } from "../support/webhook-bodies.ts";
 import { type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
@@ -16,7 +17,6 @@ import {
   examplesOf,
   GO,
   JAVA,
-  oldestNode,
   PYTHON,
   prepareGo,
   prepareJava,
@@ -124,9 +124,9 @@ describe.skipIf(reasonToSkip("typescript", prepareTypeScript))("the npm package"
   });
 
   test.skipIf(selected)("works with the oldest Node that it supports", async () => {
-    const node = oldestNode();
-    if (node === undefined) console.error("SKIPPED: no Node 18 for this platform could be installed");
-    else await expectNodeTests(node);
+    const node = installNode("18.20.8", "10");
+    if ("problem" in node) console.error(`SKIPPED: Node 18 could not be installed: ${node.problem}`);
+    else await expectNodeTests(join(node.bin, "node"));
   });
 
   async function expectNodeTests(node: string): Promise<void> {

@@ -13,23 +13,45 @@ export function examplesOf(readme: string, language: string): string[] {
   return blocks.filter(([, name]) => name === language).map(([, , code]) => code as string);
 }
 
+/**
+ * Runs the commands of a README that build a client in this checkout, and those that install it in a project. `probe` is a command
+ * that needs the registry: returns the reason if it fails. If the commands fail, throws.
+ */
+function installByReadme(
+  readme: string,
+  project: string,
+  probe: readonly [string, ...string[]],
+  path = process.env.PATH,
+): string | undefined {
+  const problem = problemOf(...probe);
+  if (problem !== undefined) return problem;
+  const commands = examplesOf(readme, "sh").map((code) =>
+    code
+      .replaceAll("/path/to/vx/dist", project)
+      .replaceAll("/path/to/vx", resolve("."))
+      .replace("mkdir -p dist && ", "")
+      .replace(/ dist$/m, ` ${project}`),
+  );
+  const folders = [...commands.slice(1).map(() => "."), project];
+  for (const [i, command] of commands.entries()) {
+    const failure = inFolder(folders[i] ?? ".", "env", `PATH=${path}`, "sh", "-ec", command);
+    if (failure !== undefined) throw new Error(`${readme}: ${failure}`);
+  }
+  return undefined;
+}
+
 export const TYPESCRIPT = join(FOLDER, "typescript");
 
-/** Packs the npm package and installs the tarball, with the other packages that are named. */
+/** Installs the npm package, with the other packages that are named. */
 export function prepareTypeScript(
   folder = TYPESCRIPT,
   others: Record<string, string> = {},
 ): string | undefined {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  const pack = ["pack", "--silent", "--pack-destination", folder];
-  const problem = inFolder("clients/typescript", "npm", ...pack);
-  if (problem !== undefined) return problem;
-  const { name, version } = JSON.parse(readFileSync("clients/typescript/package.json", "utf8"));
-  const dependencies = { ...others, [name]: `file:${name}-${version}.tgz` };
   writeFileSync(
     join(folder, "package.json"),
-    JSON.stringify({ private: true, type: "module", dependencies }),
+    JSON.stringify({ private: true, type: "module", dependencies: others }),
   );
   cpSync("clients/typescript/test", folder, { recursive: true });
   const compilerOptions = {
@@ -44,65 +66,47 @@ export function prepareTypeScript(
     outDir: "compiled",
   };
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["*.ts"] }));
-  return inFolder(folder, "npm", "install", "--no-audit", "--no-fund", "--prefer-offline");
-}
-
-/** The oldest Node that the npm package supports, from npm. Returns its path, or undefined without npm's registry. */
-export function oldestNode(): string | undefined {
-  const name = `node-${process.platform}-${process.arch}`;
-  const folder = join(FOLDER, "node18");
-  mkdirSync(folder, { recursive: true });
-  const install = ["install", "--prefix", folder, "--no-audit", "--no-fund", "--prefer-offline"];
-  const problem = problemOf("npm", ...install, `${name}@18.20.8`);
-  return problem === undefined ? join(folder, "node_modules", name, "bin/node") : undefined;
+  return installByReadme("clients/typescript/README.md", folder, ["npm", "view", "commander", "version"]);
 }
 
 export const PYTHON = join(FOLDER, "python");
 
-/** Builds the wheel and installs it, with the newest libraries that it allows. */
+/** Installs the wheel beside the libraries of the requirements. */
 export function preparePython(
   folder = PYTHON,
   requirements = "test/own/python/requirements.txt",
 ): string | undefined {
   const problem = createVenv(join(folder, "venv"), requirements);
   if (problem !== undefined) return problem;
-  const wheels = join(folder, "wheels");
-  rmSync(wheels, { recursive: true, force: true });
-  const pip = [
-    join(folder, "venv/bin/python"),
-    "-m",
-    "pip",
-    "--quiet",
-    "--disable-pip-version-check",
-  ] as const;
-  const build = [
-    "wheel",
-    "--no-build-isolation",
-    "--no-deps",
-    "--wheel-dir",
-    wheels,
-    resolve("clients/python"),
-  ];
-  const problemOfBuild = problemOf(...pip, ...build);
-  if (problemOfBuild !== undefined) return problemOfBuild;
-  const install = ["install", "--no-deps", "--force-reinstall", ...globSync(join(wheels, "*.whl"))];
-  return problemOf(...pip, ...install) ?? problemOf(...pip, "check");
+  const pip = [join(folder, "venv/bin/python"), "-m", "pip", "--quiet"] as const;
+  for (const wheel of globSync(join(folder, "vx_client-*.whl"))) rmSync(wheel);
+  return (
+    problemOf(...pip, "uninstall", "--yes", "vx-client") ??
+    installByReadme(
+      "clients/python/README.md",
+      folder,
+      [...pip, "download", "--no-deps", "--dest", folder, "hatchling"],
+      `${join(folder, "venv/bin")}:${process.env.PATH}`,
+    ) ??
+    problemOf(...pip, "check")
+  );
 }
 
 export const GO = join(FOLDER, "go");
 
-/** Writes a module that uses the client of this repository, as after a `go get`. */
+/** Writes a module that uses the client. */
 export function prepareGo(folder = GO): string | undefined {
   mkdirSync(folder, { recursive: true });
-  const { go } = JSON.parse(readFileSync("clients/names.json", "utf8"));
   const version = /^go (.+)$/m.exec(readFileSync("clients/go/go.mod", "utf8"))?.[1];
-  writeFileSync(
-    join(folder, "go.mod"),
-    `module example\n\ngo ${version}\n\nrequire ${go} v0.0.0\n\nreplace ${go} => ${resolve("clients/go")}\n`,
-  );
+  writeFileSync(join(folder, "go.mod"), `module example\n\ngo ${version}\n`);
   const [example = ""] = examplesOf("clients/go/README.md", "go");
   writeFileSync(join(folder, "main.go"), example);
-  return problemOf("go", "version") ?? inFolder(folder, "go", "mod", "tidy");
+  return installByReadme("clients/go/README.md", folder, [
+    "go",
+    "list",
+    "-m",
+    "connectrpc.com/connect@latest",
+  ]);
 }
 
 export const JAVA = join(FOLDER, "java");

@@ -24,3 +24,16 @@ export function installPackages(source: string, folder: string): string | undefi
   if (problem === undefined) writeFileSync(stamp, wanted);
   return problem;
 }
+
+/** Installs a Node from npm, with an npm of its age. Returns the folder of the programs, or the reason if that fails. */
+export function installNode(
+  version: string,
+  npm: string,
+): { readonly bin: string } | { readonly problem: string } {
+  const name = `node-${process.platform}-${process.arch}`;
+  const folder = join(CLIENTS, `node-${version}`);
+  mkdirSync(folder, { recursive: true });
+  const install = ["install", "--prefix", folder, "--no-audit", "--no-fund", "--prefer-offline"];
+  const problem = problemOf("npm", ...install, `${name}@${version}`, `npm@${npm}`);
+  return problem === undefined ? { bin: join(folder, "node_modules/.bin") } : { problem };
+}

