@@ -1,6 +1,14 @@
 // A release as `npm run release` writes it: its files, and each package installed from there.
 import { execFile, execFileSync } from "node:child_process";
-import { globSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  globSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
@@ -38,6 +46,8 @@ describe.skipIf(problem !== undefined)("the folder of a release", () => {
     mkdirSync(checkout);
     copyCheckout(checkout);
     symlinkSync(resolve("node_modules"), join(checkout, "node_modules"));
+    // .gitignore names it as a folder.
+    appendFileSync(join(checkout, ".git/info/exclude"), "node_modules\n");
     await run("npm", ["run", "--silent", "release", "--", "--without-images"], { cwd: checkout });
     giveToOrdinaryUser(home.path);
     env = { ...process.env, ...(await clientEnv(app)) };
