@@ -22,7 +22,7 @@ import { keyQueryOf } from "../domain/key-query.ts";
 import { LANE_COUNT, laneOfId } from "../domain/lane.ts";
 import { readPage } from "../domain/page.ts";
 import { DEFAULT_SCOPES, fromScopeBits, toScopeBits } from "../domain/scope.ts";
-import { accountIdOf, findAccount, namesOf } from "../store/accounts.ts";
+import { namesOf } from "../store/accounts.ts";
 import {
   createKey as createKeyRow,
   listKeys as listKeyRows,
@@ -75,6 +75,7 @@ import {
 } from "./manage-operators.ts";
 import { listAccountPrices, listPrices, setAccountPrices } from "./manage-prices.ts";
 import { pageOfModels } from "./model-service.ts";
+import { accountIdToChange, accountToRead } from "./named-account.ts";
 import { makeLoggedChange } from "./operator-action.ts";
 import { dateOf } from "./request-values.ts";
 import { audit, limitStreams, MAX_LONG_READS } from "./run-audit.ts";
@@ -153,8 +154,8 @@ export async function createAccountKey(deps: Deps, request: Fields<CreateKeyRequ
 }
 
 /** Throws not_found for an account that does not exist, instead of returning an empty list. */
-export async function listKeys(deps: Deps, request: ListKeysRequest) {
-  const account = await findAccount(deps.database, request.accountId);
+export async function listKeys(deps: Deps, request: ListKeysRequest, call: ApiCall) {
+  const account = await accountToRead(deps, call, request.accountId);
   const { rows, nextPageToken } = await listKeyRows(deps.database, account.id, readPage("keys", request));
   return { apiKeys: rows.map(viewKey), nextPageToken };
 }
@@ -231,8 +232,8 @@ export async function setKeyLimit(deps: Deps, request: SetKeyLimitRequest, call:
   return { apiKey: viewKey(row) };
 }
 
-export async function listLedgerEntries(deps: Deps, request: ListLedgerEntriesRequest) {
-  const account = await findAccount(deps.database, request.accountId);
+export async function listLedgerEntries(deps: Deps, request: ListLedgerEntriesRequest, call: ApiCall) {
+  const account = await accountToRead(deps, call, request.accountId);
   const page = readPage("entries", request);
   const { rows, nextPageToken } = await listFilteredEntries(
     deps.database,
@@ -321,15 +322,13 @@ export const adminService = defineService(AdminService, {
 
 type ChangeOfAccount = { readonly accountId: string; readonly reason: string };
 
-/** Replaces the account reference of a change by the account's id. A change of an unknown account is logged as refused. */
+/** Replaces the account reference of a change by the account's id. */
 function ofAccount<Request extends ChangeOfAccount, Response>(
   change: (deps: Deps, request: Request, call: ApiCall) => Promise<Response>,
 ) {
   return async (deps: Deps, request: Request, call: ApiCall): Promise<Response> => {
-    const { accountId: target, reason } = request;
-    const accountId = await makeLoggedChange(deps, call, { target, reason }, () =>
-      accountIdOf(deps.database, target),
-    );
+    const { reason } = request;
+    const accountId = await accountIdToChange(deps, call, request.accountId, { reason });
     return await change(deps, { ...request, accountId }, call);
   };
 }

@@ -101,6 +101,8 @@ export type ApiCall = {
   readonly requestId: string;
   /** Undefined if the caller sent none. */
   readonly idempotencyKey: string | undefined;
+  /** Tells the caller which account has the name that it sent: the header x-vx-account of the response has the id. */
+  nameAccount(id: string): void;
   /** For the log line of the call. */
   recordChange(target: string, amountMicros: bigint | undefined): void;
   /** Sends the headers of a stream, which may have no message for long. After that, an error ends the stream. */

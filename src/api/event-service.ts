@@ -5,7 +5,6 @@ import { event_types as eventTypes } from "../../gen/vx/options/v1/options_pb.js
 import { EventService, file_vx_v1_event } from "../../gen/vx/v1/event_pb.js";
 import { DomainError } from "../domain/errors.ts";
 import { pageSizeOf, readPage } from "../domain/page.ts";
-import { accountIdOf } from "../store/accounts.ts";
 import {
   type EventRow,
   eventPosition,
@@ -13,7 +12,8 @@ import {
   listEvents,
   listLatestEvents,
 } from "../store/events.ts";
-import { type Deps, defineService } from "./define-service.ts";
+import { type ApiCall, type Deps, defineService } from "./define-service.ts";
+import { accountIdToRead } from "./named-account.ts";
 
 /** The types of events, and the messages that describe their data. */
 export const EVENT_TYPES: ReadonlyMap<string, DescMessage> = new Map(
@@ -67,9 +67,10 @@ export const eventService = defineService(EventService, {
 });
 
 /** The events of all accounts or of one, for operators. */
-export async function listAllEvents({ database }: Deps, request: ListAllEventsRequest) {
+export async function listAllEvents(deps: Deps, request: ListAllEventsRequest, call: ApiCall) {
+  const { database } = deps;
   const types = eventTypesOf(request);
-  const accountId = request.accountId === "" ? "" : await accountIdOf(database, request.accountId);
+  const accountId = await accountIdToRead(deps, call, request.accountId);
   const page = readPage("events", request, [accountId, types]);
   const { rows, nextPageToken } =
     accountId === ""

@@ -11,9 +11,9 @@ import {
 import { laneOfId } from "../domain/lane.ts";
 import { readPage } from "../domain/page.ts";
 import { QUARTER_MS } from "../domain/periods.ts";
-import { accountIdOf } from "../store/accounts.ts";
 import { countFailures, type FailureRow, listFailures as listRows } from "../store/failures.ts";
-import { type Deps, defineService } from "./define-service.ts";
+import { type ApiCall, type Deps, defineService } from "./define-service.ts";
+import { accountIdToRead } from "./named-account.ts";
 import { dateOf } from "./request-values.ts";
 import { usageQueryOf } from "./usage/request.ts";
 
@@ -27,14 +27,14 @@ export const failureService = defineService(FailureService, {
 });
 
 /** The same of any account, for operators. */
-export async function listFailuresOfAccount(deps: Deps, request: ListAnyFailuresRequest) {
-  const accountId = await accountIdOf(deps.database, request.accountId);
+export async function listFailuresOfAccount(deps: Deps, request: ListAnyFailuresRequest, call: ApiCall) {
+  const accountId = await accountIdToRead(deps, call, request.accountId);
   const { rows, nextPageToken } = await list(deps, accountId, request);
   return { failures: rows.map(viewFailure), nextPageToken };
 }
 
-export async function countFailuresOfAccount(deps: Deps, request: CountAnyFailuresRequest) {
-  return await count(deps, await accountIdOf(deps.database, request.accountId), request);
+export async function countFailuresOfAccount(deps: Deps, request: CountAnyFailuresRequest, call: ApiCall) {
+  return await count(deps, await accountIdToRead(deps, call, request.accountId), request);
 }
 
 async function list(

@@ -7,7 +7,6 @@ import type {
 import { type Limit, LimitSchema, LimitService } from "../../gen/vx/v1/limit_pb.js";
 import { DomainError } from "../domain/errors.ts";
 import { ALERT_WINDOWS, type LimitToSet, type LimitWindow, type SetMetric } from "../domain/limit.ts";
-import { accountIdOf } from "../store/accounts.ts";
 import {
   type LimitOwner,
   listLimits as listLimitRows,
@@ -15,7 +14,8 @@ import {
   setLimit as setLimitRow,
 } from "../store/limits.ts";
 import { type ApiCall, type Deps, defineService } from "./define-service.ts";
-import { makeLoggedChange } from "./operator-action.ts";
+import { accountIdToChange, accountIdToRead } from "./named-account.ts";
+import { type Change, makeLoggedChange } from "./operator-action.ts";
 import { dateOf } from "./request-values.ts";
 import { viewLimit } from "./views.ts";
 
@@ -27,10 +27,15 @@ export const limitService = defineService(LimitService, {
 });
 
 /** What operators call. */
-export async function listLimitsOfOwner({ database }: Deps, { owner: of, user }: ListLimitsOfOwnerRequest) {
+export async function listLimitsOfOwner(
+  deps: Deps,
+  { owner: of, user }: ListLimitsOfOwnerRequest,
+  call: ApiCall,
+) {
   const named = ownerOf(of);
-  const owner = { ...named, id: await resolved({ database }, named) };
-  const rows = await listLimitRows(database, owner, user);
+  const id = named.kind === "account" ? await accountIdToRead(deps, call, named.id) : named.id;
+  const owner = { ...named, id };
+  const rows = await listLimitRows(deps.database, owner, user);
   if (rows.length === 0 && owner.kind === "key")
     throw new DomainError("not_found", { message: `There is no key "${owner.id}".` });
   return { limits: rows.map((row) => viewLimit(row, owner)) };
@@ -73,24 +78,15 @@ export async function removeLimit(
   return {};
 }
 
-/** The owner of a change, with the id of an account. A change of an unknown account is logged as refused. */
+/** The owner of a change, with the id of an account. */
 async function changed(
   deps: Deps,
   call: ApiCall,
   owner: LimitOwner,
-  change: {
-    readonly reason: string;
-    readonly details: Readonly<Record<string, string | bigint | undefined>>;
-  },
+  change: Omit<Change, "target">,
 ): Promise<LimitOwner> {
-  return await makeLoggedChange(deps, call, { target: owner.id, ...change }, async () => ({
-    ...owner,
-    id: await resolved(deps, owner),
-  }));
-}
-
-async function resolved({ database }: Pick<Deps, "database">, { kind, id }: LimitOwner): Promise<string> {
-  return kind === "account" ? await accountIdOf(database, id) : id;
+  if (owner.kind !== "account") return owner;
+  return { ...owner, id: await accountIdToChange(deps, call, owner.id, change) };
 }
 
 const KINDS = { plan: "plan", accountId: "account", keyId: "key" } as const;

@@ -13,7 +13,6 @@ import { readPage } from "../domain/page.ts";
 import {
   type AccountSort,
   createAccount as createAccountRow,
-  findAccount,
   getAccount as getAccountRow,
   listAccounts as listAccountRows,
   readGrants,
@@ -25,6 +24,7 @@ import {
 } from "../store/accounts.ts";
 import { type Movement, moveBalance as moveBalanceRow } from "../store/ledger.ts";
 import type { ApiCall, Deps } from "./define-service.ts";
+import { accountToRead } from "./named-account.ts";
 import { makeLoggedChange } from "./operator-action.ts";
 import { viewAccount, viewEntry } from "./views.ts";
 
@@ -43,9 +43,9 @@ export async function createAccount(deps: Deps, request: CreateAccountRequest, c
   return { account: viewAccount(row) };
 }
 
-export async function getAccount({ database }: Deps, request: GetAccountRequest) {
-  const row = await findAccount(database, request.accountId);
-  const { grants, ...balance } = await readGrants(database, row);
+export async function getAccount(deps: Deps, request: GetAccountRequest, call: ApiCall) {
+  const row = await accountToRead(deps, call, request.accountId);
+  const { grants, ...balance } = await readGrants(deps.database, row);
   return { account: viewAccount({ ...row, ...balance }, grants) };
 }
 

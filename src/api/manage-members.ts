@@ -9,7 +9,6 @@ import type {
 import { fingerprintOf } from "../domain/credentials.ts";
 import { laneOfId } from "../domain/lane.ts";
 import type { MemberRole } from "../domain/member.ts";
-import { findAccount } from "../store/accounts.ts";
 import {
   createInvitation as createInvitationRow,
   createSignUpInvitation as createSignUpRow,
@@ -21,13 +20,14 @@ import {
   removeMember as removeMemberRow,
 } from "../store/members.ts";
 import type { ApiCall, Deps } from "./define-service.ts";
+import { accountToRead } from "./named-account.ts";
 import { makeLoggedChange } from "./operator-action.ts";
 
-export async function listMembers({ database }: Deps, { accountId }: ListMembersRequest) {
-  const { id } = await findAccount(database, accountId);
+export async function listMembers(deps: Deps, { accountId }: ListMembersRequest, call: ApiCall) {
+  const { id } = await accountToRead(deps, call, accountId);
   const [members, invitations] = await Promise.all([
-    listMemberRows(database, id),
-    listInvitations(database, id),
+    listMemberRows(deps.database, id),
+    listInvitations(deps.database, id),
   ]);
   return { members: members.map(viewMember), invitations: invitations.map(viewInvitation) };
 }

@@ -8,7 +8,6 @@ import { unknownModel } from "../billing/refusals.ts";
 import { DomainError } from "../domain/errors.ts";
 import { readPage } from "../domain/page.ts";
 import { MAX_PRICE, MAX_TIERS, type Prices, type Rates } from "../domain/price.ts";
-import { findAccount } from "../store/accounts.ts";
 import {
   type AccountPriceChange,
   listAccountPrices as listAccountPriceRows,
@@ -16,6 +15,7 @@ import {
   setAccountPrices as setAccountPriceRow,
 } from "../store/prices.ts";
 import type { ApiCall, Deps } from "./define-service.ts";
+import { accountToRead } from "./named-account.ts";
 import { makeLoggedChange } from "./operator-action.ts";
 import { viewAccountPrices, viewPriceVersion } from "./views.ts";
 
@@ -27,10 +27,10 @@ export async function listPrices({ database, catalog }: Deps, request: ListPrice
   return { versions: rows.map(viewPriceVersion), nextPageToken };
 }
 
-export async function listAccountPrices({ database }: Deps, request: ListAccountPricesRequest) {
-  const account = await findAccount(database, request.accountId);
+export async function listAccountPrices(deps: Deps, request: ListAccountPricesRequest, call: ApiCall) {
+  const account = await accountToRead(deps, call, request.accountId);
   const page = readPage("account_prices", request);
-  const { rows, nextPageToken } = await listAccountPriceRows(database, account.id, page);
+  const { rows, nextPageToken } = await listAccountPriceRows(deps.database, account.id, page);
   return { versions: rows.map(viewAccountPrices), nextPageToken };
 }
 

@@ -4,11 +4,11 @@ import { StatementService } from "../../gen/vx/v1/statement_pb.js";
 import { DomainError } from "../domain/errors.ts";
 import { laneOfId } from "../domain/lane.ts";
 import { currency, formatMicros } from "../domain/money.ts";
-import { accountIdOf } from "../store/accounts.ts";
 import type { Cells } from "../store/driver/cells.ts";
 import { getStatement, type StatementRow } from "../store/statements.ts";
 import { currentTimeMs } from "../store/usage-sums.ts";
-import { type Deps, defineService } from "./define-service.ts";
+import { type ApiCall, type Deps, defineService } from "./define-service.ts";
+import { accountIdToRead } from "./named-account.ts";
 
 /** After this time, no entry of the month is still being written: a transaction ends earlier. */
 const LAST_CHARGES_MS = 60_000;
@@ -19,10 +19,12 @@ export const statementService = defineService(StatementService, {
 });
 
 export async function getAnyStatement(
-  { database }: Pick<Deps, "database">,
+  deps: Pick<Deps, "database">,
   { accountId, month }: GetStatementRequest,
+  call: ApiCall,
 ) {
-  return { statement: await viewStatement(database, await accountIdOf(database, accountId), month) };
+  const id = await accountIdToRead(deps, call, accountId);
+  return { statement: await viewStatement(deps.database, id, month) };
 }
 
 async function viewStatement(database: Cells, accountId: string, month: string) {

@@ -20,7 +20,7 @@ import { DomainError } from "../domain/errors.ts";
 import { formatMicros } from "../domain/money.ts";
 import { readPage } from "../domain/page.ts";
 import type { TopUps } from "../payments/top-ups.ts";
-import { accountIdOf, namesOf } from "../store/accounts.ts";
+import { namesOf } from "../store/accounts.ts";
 import type { AutoTopUpRow } from "../store/auto-top-ups.ts";
 import {
   getTopUp as getTopUpRow,
@@ -29,6 +29,7 @@ import {
   type TopUpRow,
 } from "../store/top-ups.ts";
 import { type ApiCall, type Deps, defineService } from "./define-service.ts";
+import { accountIdToRead } from "./named-account.ts";
 import { makeLoggedChange } from "./operator-action.ts";
 
 function topUpsOf({ topUps }: Pick<Deps, "topUps">): TopUps {
@@ -85,8 +86,8 @@ export async function createBillingPage(deps: Deps, _request: unknown, call: Api
   return { url: await topUpsOf(deps).automatic.createBillingPage(call.key.accountId) };
 }
 
-export async function getAnyAutoTopUp(deps: Deps, request: GetAnyAutoTopUpRequest) {
-  const accountId = await accountIdOf(deps.database, request.accountId);
+export async function getAnyAutoTopUp(deps: Deps, request: GetAnyAutoTopUpRequest, call: ApiCall) {
+  const accountId = await accountIdToRead(deps, call, request.accountId);
   return { autoTopup: viewAutoTopUp(await topUpsOf(deps).automatic.get(accountId)) };
 }
 
@@ -125,9 +126,14 @@ function changeOf(request: PutAutoTopUpRequest | PutAnyAutoTopUpRequest) {
 }
 
 /** The top-ups of all accounts, or of one, for operators. */
-export async function listAllTopUps({ database }: Pick<Deps, "database">, request: ListAllTopUpsRequest) {
+export async function listAllTopUps(
+  deps: Pick<Deps, "database">,
+  request: ListAllTopUpsRequest,
+  call: ApiCall,
+) {
+  const { database } = deps;
   const { state, onlyProblems } = request;
-  const accountId = request.accountId === "" ? "" : await accountIdOf(database, request.accountId);
+  const accountId = await accountIdToRead(deps, call, request.accountId);
   const page = readPage("topups", request, [accountId, state, String(onlyProblems)]);
   const { rows, nextPageToken } =
     accountId === ""

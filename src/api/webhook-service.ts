@@ -21,7 +21,6 @@ import {
 import { DomainError } from "../domain/errors.ts";
 import { LANE_COUNT, laneOfId } from "../domain/lane.ts";
 import { readPage } from "../domain/page.ts";
-import { accountIdOf } from "../store/accounts.ts";
 import {
   createWebhook as createRow,
   type DeliveryRow,
@@ -40,6 +39,7 @@ import {
 } from "../store/webhooks.ts";
 import { type ApiCall, type Deps, defineService } from "./define-service.ts";
 import { checkEventType } from "./event-service.ts";
+import { accountIdToChange, accountIdToRead } from "./named-account.ts";
 import { makeLoggedChange } from "./operator-action.ts";
 import { dateOf } from "./request-values.ts";
 
@@ -215,19 +215,19 @@ function actorOf({ key: { accountId }, action }: ApiCall): WebhookActor {
 /** The same for operators, who may act on all webhooks. The log has no address, which may contain a token. */
 export const webhooksOfOperators = {
   createWebhook: async (deps: Deps, request: CreateAnyWebhookRequest, call: ApiCall) => {
-    const accountId = request.accountId === "" ? "" : await accountIdOf(deps.database, request.accountId);
-    const change = {
-      target: accountId,
-      reason: request.reason,
-      details: { types: request.types.join(","), description: request.description },
-    };
-    return await makeLoggedChange(deps, call, change, (action) =>
+    const { reason } = request;
+    const details = { types: request.types.join(","), description: request.description };
+    const accountId =
+      request.accountId === ""
+        ? ""
+        : await accountIdToChange(deps, call, request.accountId, { reason, details });
+    return await makeLoggedChange(deps, call, { target: accountId, reason, details }, (action) =>
       create(deps, accountId, request, { action }),
     );
   },
-  listWebhooks: async ({ database }: Deps, { accountId }: ListAllWebhooksRequest) => {
-    const id = accountId === "" ? "" : await accountIdOf(database, accountId);
-    return { webhooks: (await listRows(database, id)).map(viewWebhook) };
+  listWebhooks: async (deps: Deps, { accountId }: ListAllWebhooksRequest, call: ApiCall) => {
+    const id = await accountIdToRead(deps, call, accountId);
+    return { webhooks: (await listRows(deps.database, id)).map(viewWebhook) };
   },
   updateWebhook: async (deps: Deps, request: UpdateAnyWebhookRequest, call: ApiCall) => {
     const { webhookId, reason } = request;

@@ -118,6 +118,7 @@ export function idsOf(databases: Databases): Ids {
   return createIds(
     (cell) => timeOf(databases, cell),
     (lane) => databases.directory?.cellOf(lane) ?? 0,
+    () => databases.directory?.usableLanes ?? [],
   );
 }
 

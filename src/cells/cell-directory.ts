@@ -65,6 +65,12 @@ export class CellDirectory {
     return this.#map.unowned;
   }
 
+  /** The lanes whose calls are not refused. */
+  get usableLanes(): Lane[] {
+    const lanes = Array.from(Array(LANE_COUNT).keys());
+    return lanes.filter((lane) => this.#usable.has(this.#map.ownerOf(lane) ?? -1));
+  }
+
   nameOf(cell: number): string {
     return this.#cells[cell]?.name ?? "";
   }

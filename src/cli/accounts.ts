@@ -12,7 +12,7 @@ import {
   CreditAccountResponseSchema,
 } from "../../gen/vx/admin/v1/admin_pb.js";
 import type { Micros } from "../domain/money.ts";
-import { adjustAmount, creditAmount, lastDay, lowBalance } from "./arguments.ts";
+import { ACCOUNT, adjustAmount, creditAmount, lastDay, lowBalance } from "./arguments.ts";
 import { type Admin, CallFailure, callAndShow, type RequestOf, withAdmin } from "./client.ts";
 import { accountColumns } from "./columns.ts";
 import {
@@ -116,8 +116,6 @@ type ProfileOptions = {
 
 type ChangeOptions = JsonOption & ReasonOption;
 
-const ACCOUNT = "the id, external id or unique name of the account";
-
 function profileOptions(command: Command): Command {
   return command
     .option("--external-id <id>", "the id of the account in other systems, unique among the accounts")
@@ -128,7 +126,7 @@ function profileOptions(command: Command): Command {
 /** The commands that change the name, the profile and the suspension of an account. */
 function addProfileCommands(group: Command): void {
   reasonOption(
-    callCommand(group, "rename", "Change the name of an account.", ["vx accounts rename acme acme-europe"]),
+    callCommand(group, "rename", "Change the name of an account.", ["vx accounts rename acct_… acme-europe"]),
   )
     .argument("<account>", ACCOUNT)
     .argument("<name>", "the new name")
@@ -136,7 +134,7 @@ function addProfileCommands(group: Command): void {
   reasonOption(
     profileOptions(
       callCommand(group, "update", "Change the profile of an account. An empty value removes the field.", [
-        "vx accounts update acme --external-id crm-17 --email ops@acme.example",
+        "vx accounts update acct_… --external-id crm-17 --email ops@acme.example",
       ]),
     ),
   )
@@ -149,13 +147,15 @@ function addProfileCommands(group: Command): void {
     .action(updateProfile);
   reasonOption(
     callCommand(group, "suspend", "Refuse the calls of an account. Running calls finish.", [
-      'vx accounts suspend acme --reason "invoice 1001 is overdue"',
+      'vx accounts suspend acct_… --reason "invoice 1001 is overdue"',
     ]),
     { isRequired: true },
   )
     .argument("<account>", ACCOUNT)
     .action(suspend);
-  reasonOption(callCommand(group, "resume", "End the suspension of an account.", ["vx accounts resume acme"]))
+  reasonOption(
+    callCommand(group, "resume", "End the suspension of an account.", ["vx accounts resume acct_…"]),
+  )
     .argument("<account>", ACCOUNT)
     .action(resume);
   addExport(group);

@@ -105,8 +105,9 @@ export function collect(text: string, before: readonly string[] = []): string[] 
   return [...before, text];
 }
 
-export const ACCOUNT_OPTION =
-  "the id, external id or unique name of the account (required, unless it is the argument)";
+/** Customers choose the names of their accounts, so that a change by name could be made to another account. */
+export const ACCOUNT = "the id or external id of the account; to read, also a name that no other account has";
+export const ACCOUNT_OPTION = `${ACCOUNT} (required, unless it is the argument)`;
 
 /** The account, given as an argument or as an option. */
 export function accountOf(argument: string | undefined, option: string | undefined): string {

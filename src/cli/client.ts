@@ -33,7 +33,7 @@ export async function withAdmin<Result>(
     httpVersion: "1.1",
     baseUrl: url,
     nodeOptions: { agent },
-    interceptors: [bearer(token)],
+    interceptors: [bearer(token), namesAccounts()],
     defaultTimeoutMs: CALL_TIMEOUT_MS,
   });
   try {
@@ -117,6 +117,18 @@ function bearer(token: string): Interceptor {
     request.header.set("authorization", `Bearer ${token}`);
     const response = await next(request);
     setCurrency(response.header.get("x-vx-currency") ?? currency().code);
+    return response;
+  };
+}
+
+/** Prints which account has the name that the command was given: once, unless another one has it later. */
+function namesAccounts(): Interceptor {
+  let last: string | null = null;
+  return (next) => async (request) => {
+    const response = await next(request);
+    const id = response.header.get("x-vx-account");
+    if (id !== null && id !== last) await printError(`The account is ${id}.`);
+    last = id ?? last;
     return response;
   };
 }

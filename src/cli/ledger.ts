@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { LedgerEntrySchema } from "../../gen/vx/v1/ledger_pb.js";
 import type { Micros } from "../domain/money.ts";
-import { ACCOUNT_OPTION, accountOf, creditAmount, time } from "./arguments.ts";
+import { ACCOUNT, ACCOUNT_OPTION, accountOf, creditAmount, time } from "./arguments.ts";
 import { callAndShow, withAdmin } from "./client.ts";
 import { entryColumns } from "./columns.ts";
 import {
@@ -50,7 +50,7 @@ export const define: Define = (group) => {
     'vx ledger refund acct_… led_… --amount 0.05 --reason "half of the reply was missing"',
   ]);
   refunding
-    .argument("<account>", "the id, external id or unique name of the account")
+    .argument("<account>", ACCOUNT)
     .argument("<id>", "the id of the generation, or of its ledger entry")
     .option("--amount <amount>", "the amount (default: all that is left of the charge)", creditAmount)
     .option("--idempotency-key <key>", "repeated calls with the same key give the amount back once")

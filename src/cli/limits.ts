@@ -5,7 +5,7 @@ import { type SetLimitRequest, SetLimitResponseSchema } from "../../gen/vx/admin
 import { type Limit, LimitSchema } from "../../gen/vx/v1/limit_pb.js";
 import { countsCost } from "../domain/limit.ts";
 import { parseAmount } from "../domain/money.ts";
-import { time } from "./arguments.ts";
+import { ACCOUNT, time } from "./arguments.ts";
 import { callAndShow, withAdmin } from "./client.ts";
 import { limitColumns } from "./columns.ts";
 import {
@@ -96,7 +96,7 @@ export const define: Define = (group) => {
 function ownerOptions(command: Command): Command {
   return command
     .option("--plan <plan>", "the plan whose keys are limited (this, --account or --key is required)")
-    .option("--account <account>", "the id, external id or unique name of the account")
+    .option("--account <account>", ACCOUNT)
     .option("--key <key_id>", "the id of the key");
 }
 

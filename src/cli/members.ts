@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { ACCOUNT } from "./arguments.ts";
 import { callAndShow } from "./client.ts";
 import { invitationColumns, memberColumns } from "./columns.ts";
 import {
@@ -17,7 +18,7 @@ export const define: Define = (group) => {
     "vx members list acme",
   ]).action(list);
   const inviting = ofAccount(group, "invite", "Print a link that makes one person a member of an account.", [
-    "vx members invite acme --role owner --email ada@example.com --reason 'ticket 4711'",
+    "vx members invite acct_… --role owner --email ada@example.com --reason 'ticket 4711'",
   ]);
   requiredOption(inviting, "--role <role>", "the role: viewer, developer, billing, owner");
   reasonOption(emailOption(inviting), { isRequired: true }).action(invite);
@@ -31,23 +32,20 @@ export const define: Define = (group) => {
   ).action(inviteSignUp);
   reasonOption(
     ofAccount(group, "remove", "Remove a member from an account.", [
-      "vx members remove acme usr_… --reason 'ticket 4711'",
+      "vx members remove acct_… usr_… --reason 'ticket 4711'",
     ]).argument("<person_id>", "the id of the person"),
     { isRequired: true },
   ).action(remove);
   reasonOption(
     ofAccount(group, "view", "Print a link to the page of an account, to look at it for an hour.", [
-      "vx members view acme --reason 'ticket 4711'",
+      "vx members view acct_… --reason 'ticket 4711'",
     ]),
     { isRequired: true },
   ).action(view);
 };
 
 function ofAccount(group: Command, name: string, description: string, examples: readonly string[]): Command {
-  return callCommand(group, name, description, examples).argument(
-    "<account>",
-    "the id, external id or unique name of the account",
-  );
+  return callCommand(group, name, description, examples).argument("<account>", ACCOUNT);
 }
 
 function emailOption(command: Command): Command {

@@ -5,7 +5,7 @@ import type { SetAccountPricesRequest } from "../../gen/vx/admin/v1/admin_pb.js"
 import { type Prices as PricesMessage, PricesSchema } from "../../gen/vx/v1/prices_pb.js";
 import type { Prices } from "../domain/price.ts";
 import { parsePrices } from "../models/models-file.ts";
-import { discount } from "./arguments.ts";
+import { ACCOUNT, discount } from "./arguments.ts";
 import { callAndShow } from "./client.ts";
 import { accountPriceColumns, priceVersionColumns } from "./columns.ts";
 import {
@@ -49,7 +49,7 @@ export const define: Define = (command) => {
     ],
   );
   setting
-    .argument("<account>", "the id, external id or unique name of the account")
+    .argument("<account>", ACCOUNT)
     .option("--model <model>", "the id or an alias of the model (default: all models)")
     .option("--discount <percent>", "what is taken off each price, such as 15% or 12.5%", discount)
     .option("--file <file>", "a YAML file with the prices of the model, in the form of models.yaml")
@@ -66,7 +66,7 @@ export const define: Define = (command) => {
       "vx prices account acct_…",
     ]),
   )
-    .argument("<account>", "the id, external id or unique name of the account")
+    .argument("<account>", ACCOUNT)
     .action(listOfAccount);
 };
 

@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import type { PutAutoTopUpResponse } from "../../gen/vx/admin/v1/admin_pb.js";
 import type { Micros } from "../domain/money.ts";
-import { positiveAmount } from "./arguments.ts";
+import { ACCOUNT, positiveAmount } from "./arguments.ts";
 import { callAndShow } from "./client.ts";
 import { autoTopUpColumns, topUpColumns } from "./columns.ts";
 import {
@@ -37,7 +37,7 @@ export const define: Define = (group) => {
   ).action(list);
   ofAccount(group, "auto", "Show the automatic top-ups of an account.", ["vx topups auto acme"]).action(get);
   const set = ofAccount(group, "set-auto", "Start or change the automatic top-ups of an account.", [
-    "vx topups set-auto acme --threshold 10.00 --amount 25.00 --monthly-max 100.00",
+    "vx topups set-auto acct_… --threshold 10.00 --amount 25.00 --monthly-max 100.00",
   ]);
   requiredOption(
     set,
@@ -59,15 +59,14 @@ export const define: Define = (group) => {
     ),
   ).action(put);
   reasonOption(
-    ofAccount(group, "stop-auto", "Stop the automatic top-ups of an account.", ["vx topups stop-auto acme"]),
+    ofAccount(group, "stop-auto", "Stop the automatic top-ups of an account.", [
+      "vx topups stop-auto acct_…",
+    ]),
   ).action(stop);
 };
 
 function ofAccount(group: Command, name: string, description: string, examples: readonly string[]): Command {
-  return callCommand(group, name, description, examples).argument(
-    "<account>",
-    "the id, external id or unique name of the account",
-  );
+  return callCommand(group, name, description, examples).argument("<account>", ACCOUNT);
 }
 
 type Filter = { readonly account?: string; readonly problems?: boolean; readonly state?: string };

@@ -5,7 +5,7 @@ import {
   type GetUsageResponse,
   GetUsageResponseSchema,
 } from "../../gen/vx/admin/v1/admin_pb.js";
-import { collect, time } from "./arguments.ts";
+import { ACCOUNT, collect, time } from "./arguments.ts";
 import { withAdmin } from "./client.ts";
 import { marginColumns, usageColumns } from "./columns.ts";
 import { callCommand, type Define, withExamples } from "./command.ts";
@@ -89,7 +89,7 @@ export const define: Define = (group) => {
 
 function addRange(command: ReturnType<typeof callCommand>) {
   return command
-    .option("--account <account>", "only this account: its id, external id or unique name")
+    .option("--account <account>", `only this account: ${ACCOUNT}`)
     .option("--from <time>", "usage at this time or later (default: the start of this month)", time("--from"))
     .option("--to <time>", "usage before this time (default: now)", time("--to"));
 }

@@ -1,7 +1,7 @@
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { type Command, Option } from "commander";
 import type { Webhook } from "../../gen/vx/v1/webhook_pb.js";
-import { collect, positiveNumber, time } from "./arguments.ts";
+import { ACCOUNT, collect, positiveNumber, time } from "./arguments.ts";
 import { callAndShow, callAndShowSecret } from "./client.ts";
 import { deliveryColumns, webhookColumns } from "./columns.ts";
 import {
@@ -31,7 +31,7 @@ export const define: Define = (group) => {
     group,
     "create",
     "Create a webhook for the events of an account, or of all accounts. Its secret is shown only once.",
-    ["vx webhooks create --account acme --url https://hooks.example.com/vx --reason 'ticket 4711'"],
+    ["vx webhooks create --account acct_… --url https://hooks.example.com/vx --reason 'ticket 4711'"],
   );
   fieldOptions(
     accountOption(requiredOption(create, "--url <url>", "the address that receives the events")),
@@ -105,10 +105,7 @@ function defineDeliveries(group: Command): void {
 const MAX_OVERLAP_SECONDS = 2_592_000;
 
 function accountOption(command: Command): Command {
-  return command.option(
-    "--account <account>",
-    "the id, external id or unique name of the account (default: all accounts)",
-  );
+  return command.option("--account <account>", `${ACCOUNT} (default: all accounts)`);
 }
 
 function fieldOptions(command: Command): Command {

@@ -1,5 +1,5 @@
 import { randomFillSync } from "node:crypto";
-import { BASE32, LANE_COUNT, type Lane, withLane } from "./lane.ts";
+import { BASE32, LANE_COUNT, type Lane, laneOfId, withLane } from "./lane.ts";
 
 /** Ids of listed objects sort by creation time; page tokens depend on that. */
 export type Ids = {
@@ -29,8 +29,13 @@ const REQUEST_ID_BYTES = 16;
  *
  * @param now the time of a cell in milliseconds since 1970
  * @param cellOf the cell of a lane
+ * @param usableLanes the lanes in which accounts can be created now; none if all lanes are in one cell
  */
-export function createIds(now: (cell: number) => number, cellOf: (lane: Lane) => number = () => 0): Ids {
+export function createIds(
+  now: (cell: number) => number,
+  cellOf: (lane: Lane) => number = () => 0,
+  usableLanes: () => readonly Lane[] = () => [],
+): Ids {
   const sources: TypeIdSource[] = [];
   const next = (prefix: string, cell: number) => {
     sources[cell] ??= new TypeIdSource(() => now(cell));
@@ -38,7 +43,11 @@ export function createIds(now: (cell: number) => number, cellOf: (lane: Lane) =>
   };
   const nextIn = (prefix: string, lane: Lane) => withLane(next(prefix, cellOf(lane)), lane);
   return {
-    account: () => next("acct", 0),
+    account: () => {
+      const id = next("acct", 0);
+      const [drawn, lanes] = [laneOfId(id), usableLanes()];
+      return lanes.includes(drawn) ? id : withLane(id, lanes[drawn % lanes.length] ?? drawn);
+    },
     operator: () => next("op", 0),
     person: () => next("usr", 0),
     pageSession: () => next("ses", 0),

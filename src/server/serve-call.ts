@@ -224,6 +224,10 @@ export class ServiceCall implements ApiCall {
     return idempotencyKeyOf(this.exchange);
   }
 
+  nameAccount(id: string): void {
+    this.exchange.setHeader("x-vx-account", id);
+  }
+
   recordChange(target: string, amountMicros: bigint | undefined): void {
     this.#observation.setChange({ target, amountMicros });
   }

@@ -77,14 +77,10 @@ export async function getAccount(database: Cells, id: string): Promise<AccountRo
 
 const MAX_EXPIRED_PER_ROUND = 100;
 
-/** The account with this id, external id or name. A reference that matches several accounts is refused. */
+/** The account with this id or external id, or else with this name. A reference that matches several accounts is refused. */
 export async function findAccount(database: Cells, reference: string): Promise<AccountRow> {
-  const own = database.at(laneOfId(reference));
-  // A cell that cannot be reached must not affect the accounts of the others.
-  const byId = isAccountId(reference)
-    ? await own.call<AccountRow>("get_account", laneOfId(reference), reference)
-    : [];
-  const [row, another] = byId.length > 0 ? byId : await findInAll(database, reference);
+  if (isAccountId(reference)) return await getAccount(database, reference);
+  const [row, another] = await findInAll(database, reference, true);
   if (another) {
     throw DomainError.ofField("account_id", "is the name or external id of several accounts; give the id");
   }
@@ -92,19 +88,32 @@ export async function findAccount(database: Cells, reference: string): Promise<A
   return row;
 }
 
-/** The id of the account with this id, external id or name. An id is returned without a look-up. */
+/**
+ * The id of the account with this id, which is returned without a look-up, or with this external id. Not by name: customers choose the
+ * names of their accounts, and could choose the external id of another one.
+ */
 export async function accountIdOf(database: Cells, reference: string): Promise<string> {
-  return isAccountId(reference) ? reference : (await findAccount(database, reference)).id;
+  if (isAccountId(reference)) return reference;
+  const [row, another] = await findInAll(database, reference, false);
+  if (another) throw DomainError.ofField("account_id", "is the external id of several accounts; give the id");
+  if (!row) {
+    throw new DomainError("not_found", {
+      message: `There is no account with the id or external id "${reference}". A change does not accept the name of an account.`,
+    });
+  }
+  return row.id;
 }
 
-async function findInAll(database: Cells, reference: string): Promise<AccountRow[]> {
+async function findInAll(database: Cells, reference: string, withNames: boolean): Promise<AccountRow[]> {
   const found = await Promise.all(
     database.all.map(async (_, i) => {
-      const rows = await namedCell(database, i).call<AccountRow>("find_accounts", reference);
+      const rows = await namedCell(database, i).call<AccountRow>("find_accounts", reference, withNames);
       return rows.filter(({ id }) => database.owns(i, laneOfId(id)));
     }),
   );
-  return found.flat();
+  const rows = found.flat();
+  const withExternalId = rows.filter((row) => row.external_id === reference);
+  return withExternalId.length > 0 ? withExternalId : rows;
 }
 
 export async function listAccounts(database: Cells, page: Page) {

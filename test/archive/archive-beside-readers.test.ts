@@ -82,6 +82,7 @@ test("an export of credits during which some are archived fails", async () => {
   const pieces = exportUsage({ database: pool, productName: "vx" }, request, {
     signal: new AbortController().signal,
     recheck: async () => undefined,
+    nameAccount: () => undefined,
   });
   expect((await pieces.next()).value).toMatchObject({ text: expect.stringMatching(/^BilledCost/) });
   await archive(SECOND_LAST);

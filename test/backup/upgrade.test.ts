@@ -65,7 +65,7 @@ test("the next release migrates the schema under load, and its servers run besid
   const adminPort = await freePort();
   const old = await serve(adminPort, undefined).line(ready);
   const env = { VX_ADMIN_TOKEN: TOKEN, VX_ADMIN_PORT: String(adminPort) };
-  await vx(["accounts", "create", "--name", "load", "--plan", "scale"], env);
+  await vx(["accounts", "create", "--name", "load", "--external-id", "load", "--plan", "scale"], env);
   await vx(["accounts", "credit", "load", "100", "--reason", "test"], env);
   const created = await vx(["keys", "create", "load", "--name", "load", "--json"], env);
   const { secret } = JSON.parse(created.stdout) as { secret: string };

@@ -230,23 +230,33 @@ describe("accounts", () => {
     );
   });
 
-  test("an account is named by its id, its external id or its unique name", async () => {
+  test("an account is named by its id or its external id, and by its unique name where nothing changes", async () => {
     const create = ["accounts", "create", "--name", "globex", "--external-id", "crm-17"];
     const { account } = await json(...create, "--email", "ops@globex.example", "--notes", "calls on Mondays");
     expect(account).toMatchObject({ external_id: "crm-17", notes: "calls on Mondays" });
-    for (const reference of [account.id, "crm-17", "globex"]) {
+    for (const reference of [account.id, "crm-17"]) {
       expect(await json("accounts", "get", reference)).toEqual({ account });
     }
-    await json("accounts", "credit", "globex", "5", "--reason", "invoice 1002");
+    const found = `The account is ${account.id}.\n`;
+    const named = await run("accounts", "get", "globex", "--json");
+    expect({ ...named, stdout: JSON.parse(named.stdout) }).toEqual({
+      code: 0,
+      stdout: { account },
+      stderr: found,
+    });
+    const credit = (name: string) => ["accounts", "credit", name, "5", "--reason", "invoice 1002"];
+    refused(await run(...credit("globex")), /^vx: .* does not accept the name of an account/);
+    await json(...credit("crm-17"));
+    expect(await run("usage", "export", "--account", "globex")).toMatchObject({ code: 0, stderr: found });
     expect((await json("ledger", "list", "crm-17")).entries).toHaveLength(1);
     expect((await json("keys", "create", "--account", "crm-17", "--name", "ci")).api_key.name).toBe("ci");
-    expect((await json("keys", "list", "globex")).api_keys).toHaveLength(1);
+    expect((await json("keys", "list", "crm-17")).api_keys).toHaveLength(1);
     expect((await json("accounts", "search", "GLOB")).accounts).toMatchObject([{ id: account.id }]);
     expect((await json("accounts", "rename", "crm-17", "globex-europe")).account.name).toBe("globex-europe");
     expect((await json("accounts", "update", "crm-17", "--email", "")).account.email).toBe("");
     const suspended = await json("accounts", "suspend", "crm-17", "--reason", "overdue");
     expect(suspended.account).toMatchObject({ state: "suspended", suspended_at: expect.any(String) });
-    expect((await json("accounts", "resume", "globex-europe")).account.state).toBe("active");
+    expect((await json("accounts", "resume", "crm-17")).account.state).toBe("active");
     const { events } = await json("log", "--account", "crm-17", "--limit", "4");
     expect(events.map(({ method }: { method: string }) => method)).toEqual([
       "ResumeAccount",
@@ -259,8 +269,8 @@ describe("accounts", () => {
     expect(await run("accounts", "search", "nonesuch")).toMatchObject({ stderr: "No account matches.\n" });
   });
 
-  test("close takes the balance and ends the account for good, by its name", async () => {
-    const { account } = await json("accounts", "create", "--name", "leaving");
+  test("close takes the balance and ends the account for good, by its external id", async () => {
+    const { account } = await json("accounts", "create", "--name", "acme", "--external-id", "leaving");
     await json("accounts", "credit", "leaving", "5", "--reason", "invoice 1003");
     await json("keys", "create", "--account", "leaving", "--name", "ci");
     const close = (...more: string[]) =>

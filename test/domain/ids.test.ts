@@ -44,6 +44,20 @@ test("ids have the time of the cell of their lane, and keep their order while it
   expect(secondsOfId(ids.entry(600))).toBe(1_900_000_000);
 });
 
+test("accounts are created in usable lanes, each of which is drawn", () => {
+  const drawFrom = (lanes: readonly number[]) => {
+    const ids = createIds(
+      Date.now,
+      () => 0,
+      () => lanes,
+    );
+    return new Set(Array.from({ length: 300 }, () => laneOfId(ids.account())));
+  };
+  expect([...drawFrom([7, 600, 1_023])].sort((a, b) => a - b)).toEqual([7, 600, 1_023]);
+  // While no cell can be used, the call fails as every other.
+  expect(drawFrom([]).size).toBeGreaterThan(100);
+});
+
 test("ids have the prefix of their type", () => {
   expect(typeIds.account()).toMatch(/^acct_[0-9a-z]{26}$/);
   expect(typeIds.key(0)).toMatch(/^key_[0-9a-z]{26}$/);

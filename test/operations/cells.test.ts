@@ -371,6 +371,7 @@ test("a cell that fails affects only its own accounts, and recovers", async () =
   expect((await me(ofB)).status).toBe(503);
   expect((await generate(ofA)).status).toBe(200);
   expect((await send(ofA, "/v1/usage")).status).toBe(200);
+  for (let n = 0; n < 12; n++) await operator.createAccount({ name: "created in the other cell" });
   await operator.putPlan({ name: "tiny", rpm: 6, maxActiveKeys: 2 });
   expect(await readMetric('vx_cell_up{cell="b"}')).toBe("0");
   const lists = [

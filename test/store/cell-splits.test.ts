@@ -126,9 +126,11 @@ test("accounts of lanes that another cell owns are not found by their name or ex
         SELECT vx.create_account(${TEST_ACTION_JSON}, ${lane}::smallint, ${account(lane, n)}, 'twin', 'free', ${`twin-${n}`})`;
     }
     await release(id);
-    expect(await store.owner`SELECT id FROM vx.find_accounts('twin')`).toEqual([{ id: account(0, 2) }]);
-    expect(await store.owner`SELECT id FROM vx.find_accounts('twin-0')`).toEqual([]);
-    expect(await store.owner`SELECT id FROM vx.find_accounts('twin-2')`).toEqual([{ id: account(0, 2) }]);
+    expect(await store.owner`SELECT id FROM vx.find_accounts('twin', true)`).toEqual([{ id: account(0, 2) }]);
+    expect(await store.owner`SELECT id FROM vx.find_accounts('twin-0', true)`).toEqual([]);
+    expect(await store.owner`SELECT id FROM vx.find_accounts('twin-2', true)`).toEqual([
+      { id: account(0, 2) },
+    ]);
   });
 });
 

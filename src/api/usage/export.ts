@@ -4,7 +4,6 @@ import { csvLine } from "../../domain/csv.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { formatMicros } from "../../domain/money.ts";
 import { QUARTER_MS, type Quarter } from "../../domain/periods.ts";
-import { findAccount } from "../../store/accounts.ts";
 import {
   type ExportRange,
   type ExportRow,
@@ -15,6 +14,7 @@ import {
 import { archivedUntil } from "../../store/ledger.ts";
 import { namedCell } from "../../store/named-cell.ts";
 import type { ApiCall, Deps } from "../define-service.ts";
+import { accountToRead } from "../named-account.ts";
 import { inclusiveTokensOf, marginOf } from "../views.ts";
 import {
   EXPORT_COUNTS,
@@ -36,9 +36,9 @@ type Exported = Pick<Deps, "database" | "productName">;
 export async function* exportUsage(
   deps: Exported,
   request: ExportUsageRequest,
-  call: Pick<ApiCall, "signal" | "recheck">,
+  call: Pick<ApiCall, "signal" | "recheck" | "nameAccount">,
 ): AsyncGenerator<MessageInitShape<typeof ExportUsageResponseSchema>, void> {
-  const accountId = request.accountId === "" ? "" : (await findAccount(deps.database, request.accountId)).id;
+  const accountId = request.accountId === "" ? "" : (await accountToRead(deps, call, request.accountId)).id;
   const range = { accountId, ...(await usageRangeOf(deps.database.home, request)) };
   if (request.format === "focus") await refuseArchivedMovements(deps, range);
   const lanes = await exportLanes(deps.database, range);

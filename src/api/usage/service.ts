@@ -3,9 +3,10 @@ import { UsageService } from "../../../gen/vx/v1/usage_pb.js";
 import { DomainError } from "../../domain/errors.ts";
 import { laneOfId } from "../../domain/lane.ts";
 import { readPage } from "../../domain/page.ts";
-import { findAccount, namesOf } from "../../store/accounts.ts";
+import { namesOf } from "../../store/accounts.ts";
 import { readAllUsage, readUsage, TooMuchUsage, type UsagePage } from "../../store/usage-sums.ts";
-import { type Deps, defineService } from "../define-service.ts";
+import { type ApiCall, type Deps, defineService } from "../define-service.ts";
+import { accountToRead } from "../named-account.ts";
 import { viewMargin, viewUsage } from "../views.ts";
 import { usageFiltersOf, usageQueryOf } from "./request.ts";
 
@@ -20,7 +21,8 @@ export const usageService = defineService(UsageService, {
 });
 
 /** The usage of one account or of all accounts, for operators. */
-export async function getAccountUsage({ database }: Deps, request: GetAccountUsageRequest) {
+export async function getAccountUsage(deps: Deps, request: GetAccountUsageRequest, call: ApiCall) {
+  const { database } = deps;
   const { by, ...range } = await usageQueryOf(database.home, request, [
     "account",
     "key",
@@ -33,7 +35,7 @@ export async function getAccountUsage({ database }: Deps, request: GetAccountUsa
   const page = readPage("usage", request, usageFiltersOf(request, request.accountId));
   const read = async (): Promise<UsagePage> => {
     if (request.accountId === "") return { throughSeq: 0n, ...(await readAllUsage(database, query, page)) };
-    const { id } = await findAccount(database, request.accountId);
+    const { id } = await accountToRead(deps, call, request.accountId);
     return await readUsage(database, id, { ...query, by: { ...query.by, account: true } }, page);
   };
   const { rows, ...rest } = await withUsageLimitError(read());

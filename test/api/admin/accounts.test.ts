@@ -233,13 +233,57 @@ describe("profiles", () => {
     expect(events.slice(1).map(({ target }) => target)).toEqual(events.slice(1).map(() => accountId));
     await operator.createAccount({ name: "hooli" });
     await expect(operator.getAccount({ accountId: "hooli" })).rejects.toThrow(/several accounts/);
-    await expect(
-      operator.creditAccount({ ...movement, accountId: "hooli", idempotencyKey: "2" }),
-    ).rejects.toThrow(/several accounts/);
-    const [refused] = (await operator.listOperatorEvents({ target: "hooli" })).events;
-    expect(refused).toMatchObject({ method: "CreditAccount", outcome: "invalid_argument" });
-    await operator.createAccount({ name: "crm-3" });
-    await expect(operator.getAccount({ accountId: "crm-3" })).rejects.toThrow(/several accounts/);
+  });
+
+  test("a change does not accept a name, and a name is not taken for the external id of another account", async () => {
+    const victim =
+      (await operator.createAccount({ name: "pied piper", externalId: "crm-4" })).account?.id ?? "";
+    const key = await createTestKey(operator);
+    // What a customer can do on the page or with a sign-up.
+    const rename = (name: string) => operator.updateAccount({ accountId: key.accountId, name });
+    const owner = { case: "accountId", value: "crm-4" } as const;
+    const named = { accountId: "crm-4", reason: "ticket 8" };
+    const movement = { ...named, amountMicros: 50n };
+    const limit = { metric: "cost", window: "day", amount: 1n };
+    const changes: [string, () => Promise<unknown>][] = [
+      ["UpdateAccount", () => operator.updateAccount({ ...named, notes: "seen" })],
+      ["SuspendAccount", () => operator.suspendAccount(named)],
+      ["ResumeAccount", () => operator.resumeAccount(named)],
+      ["CreditAccount", () => operator.creditAccount({ ...movement, idempotencyKey: "8" })],
+      ["AdjustAccount", () => operator.adjustAccount({ ...movement, idempotencyKey: "9" })],
+      ["SetAccountPlan", () => operator.setAccountPlan({ ...named, plan: "pro" })],
+      ["CreateKey", () => operator.createKey({ ...named, name: "ci" })],
+      ["SetLimit", () => operator.setLimit({ owner, limit, reason: "ticket 8" })],
+      ["RemoveLimit", () => operator.removeLimit({ owner, limitId: "lim_1", reason: "ticket 8" })],
+      ["CreateInvitation", () => operator.createInvitation({ ...named, role: "owner" })],
+      ["CreateWebhook", () => operator.createWebhook({ ...named, url: "https://hooks.example.com/vx" })],
+      ["CloseAccount", () => operator.closeAccount({ ...named, balance: "written_off" })],
+    ];
+    await rename("crm-4");
+    for (const [, change] of changes.slice(0, 8)) await change();
+    const { events } = await operator.listOperatorEvents({ accountId: victim });
+    expect(
+      events
+        .map(({ method }) => method)
+        .reverse()
+        .slice(1),
+    ).toEqual(changes.slice(0, 8).map(([method]) => method));
+    let found: string | null = "";
+    const onHeader = (headers: Headers) => (found = headers.get("x-vx-account"));
+    expect((await operator.getAccount(named, { onHeader })).account?.id).toBe(victim);
+    expect(found).toBeNull();
+
+    await operator.closeAccount({ ...named, balance: "written_off" });
+    // Now only a name.
+    expect((await operator.listKeys(named, { onHeader })).apiKeys).toHaveLength(1);
+    expect(found).toBe(key.accountId);
+    for (const [method, change] of changes) {
+      await expect(change(), method).rejects.toThrow(/does not accept the name/);
+      const [refused] = (await operator.listOperatorEvents({ target: "crm-4", pageSize: 1 })).events;
+      expect(refused).toMatchObject({ method, outcome: "not_found" });
+    }
+    expect((await operator.listKeys({ accountId: key.accountId }, { onHeader })).apiKeys).toHaveLength(1);
+    expect(found).toBeNull();
   });
 
   test("a search finds starts of the external id, the e-mail address and the name, then parts of names, each account once", async () => {

@@ -300,7 +300,7 @@ export declare const CreateAccountResponseSchema: GenMessage<CreateAccountRespon
  */
 export declare type GetAccountRequest = Message<"vx.admin.v1.GetAccountRequest"> & {
   /**
-   * The id of the account, or an external id or a name that identifies no other account.
+   * The id or the external id of the account, or a name that no other account has.
    *
    * @generated from field: string account_id = 1;
    */
@@ -425,7 +425,7 @@ export declare const ListAccountsResponseSchema: GenMessage<ListAccountsResponse
  */
 export declare type CreditAccountRequest = Message<"vx.admin.v1.CreditAccountRequest"> & {
   /**
-   * The id of the account, or an external id or a name that identifies no other account.
+   * The id or the external id of the account.
    *
    * @generated from field: string account_id = 1;
    */
@@ -508,7 +508,7 @@ export declare const CreditAccountResponseSchema: GenMessage<CreditAccountRespon
  */
 export declare type AdjustAccountRequest = Message<"vx.admin.v1.AdjustAccountRequest"> & {
   /**
-   * The id of the account, or an external id or a name that identifies no other account.
+   * The id or the external id of the account.
    *
    * @generated from field: string account_id = 1;
    */
@@ -685,7 +685,7 @@ export declare const PutPlanResponseSchema: GenMessage<PutPlanResponse>;
  */
 export declare type SetAccountPlanRequest = Message<"vx.admin.v1.SetAccountPlanRequest"> & {
   /**
-   * The id of the account, or an external id or a name that identifies no other account.
+   * The id or the external id of the account.
    *
    * @generated from field: string account_id = 1;
    */
@@ -739,7 +739,7 @@ export declare const SetAccountPlanResponseSchema: GenMessage<SetAccountPlanResp
  */
 export declare type CreateKeyRequest = Message<"vx.admin.v1.CreateKeyRequest"> & {
   /**
-   * The id of the account, or an external id or a name that identifies no other account.
+   * The id or the external id of the account.
    *
    * @generated from field: string account_id = 1;
    */
@@ -850,7 +850,7 @@ export declare const CreateKeyResponseSchema: GenMessage<CreateKeyResponse>;
  */
 export declare type ListKeysRequest = Message<"vx.admin.v1.ListKeysRequest"> & {
   /**
-   * The id of the account, or an external id or a name that identifies no other account.
+   * The id or the external id of the account, or a name that no other account has.
    *
    * @generated from field: string account_id = 1;
    */
@@ -1372,7 +1372,7 @@ export declare type ListLimitsRequest = Message<"vx.admin.v1.ListLimitsRequest">
     case: "plan";
   } | {
     /**
-     * The id of an account, or an external id or a name that identifies no other account: its keys share the limits.
+     * The id or the external id of an account, or a name that no other account has: its keys share the limits.
      *
      * @generated from field: string account_id = 2;
      */
@@ -1443,7 +1443,7 @@ export declare type SetLimitRequest = Message<"vx.admin.v1.SetLimitRequest"> & {
     case: "plan";
   } | {
     /**
-     * The id of an account, or an external id or a name that identifies no other account: its keys share the limits.
+     * The id or the external id of an account: its keys share the limits.
      *
      * @generated from field: string account_id = 2;
      */
@@ -1521,7 +1521,7 @@ export declare type RemoveLimitRequest = Message<"vx.admin.v1.RemoveLimitRequest
     case: "plan";
   } | {
     /**
-     * The id of an account, or an external id or a name that identifies no other account: its keys share the limits.
+     * The id or the external id of an account: its keys share the limits.
      *
      * @generated from field: string account_id = 2;
      */
@@ -1579,7 +1579,7 @@ export declare const RemoveLimitResponseSchema: GenMessage<RemoveLimitResponse>;
  */
 export declare type ListLedgerEntriesRequest = Message<"vx.admin.v1.ListLedgerEntriesRequest"> & {
   /**
-   * The id of the account, or an external id or a name that identifies no other account.
+   * The id or the external id of the account, or a name that no other account has.
    *
    * @generated from field: string account_id = 1;
    */
@@ -1648,7 +1648,7 @@ export declare const ListLedgerEntriesRequestSchema: GenMessage<ListLedgerEntrie
  */
 export declare type ListFailuresRequest = Message<"vx.admin.v1.ListFailuresRequest"> & {
   /**
-   * The id of the account, or an external id or a name that identifies no other account.
+   * The id or the external id of the account, or a name that no other account has.
    *
    * @generated from field: string account_id = 1;
    */
@@ -1744,7 +1744,7 @@ export declare const ListFailuresResponseSchema: GenMessage<ListFailuresResponse
  */
 export declare type CountFailuresRequest = Message<"vx.admin.v1.CountFailuresRequest"> & {
   /**
-   * The id of the account, or an external id or a name that identifies no other account.
+   * The id or the external id of the account, or a name that no other account has.
    *
    * @generated from field: string account_id = 1;
    */
@@ -2431,7 +2431,7 @@ export declare const PriceVersionSchema: GenMessage<PriceVersion>;
  */
 export declare type SetAccountPricesRequest = Message<"vx.admin.v1.SetAccountPricesRequest"> & {
   /**
-   * The id, the external id or the unique name of the account.
+   * The id or the external id of the account.
    *
    * @generated from field: string account_id = 1;
    */
@@ -2508,7 +2508,7 @@ export declare const SetAccountPricesResponseSchema: GenMessage<SetAccountPrices
  */
 export declare type ListAccountPricesRequest = Message<"vx.admin.v1.ListAccountPricesRequest"> & {
   /**
-   * The id, the external id or the unique name of the account.
+   * The id or the external id of the account, or a name that no other account has.
    *
    * @generated from field: string account_id = 1;
    */
@@ -3118,7 +3118,7 @@ export declare const ListOperatorEventsResponseSchema: GenMessage<ListOperatorEv
  */
 export declare type ListEventsRequest = Message<"vx.admin.v1.ListEventsRequest"> & {
   /**
-   * Only events of this account: its id, or an external id or a name that identifies no other account. Empty: all accounts.
+   * Only events of this account: its id or its external id, or a name that no other account has. Empty: all accounts.
    *
    * @generated from field: string account_id = 1;
    */
@@ -3186,7 +3186,7 @@ export declare const ListEventsResponseSchema: GenMessage<ListEventsResponse>;
  */
 export declare type ListTopUpsRequest = Message<"vx.admin.v1.ListTopUpsRequest"> & {
   /**
-   * Only top-ups of this account: its id, or an external id or a name that identifies no other account. Empty: all accounts.
+   * Only top-ups of this account: its id or its external id, or a name that no other account has. Empty: all accounts.
    *
    * @generated from field: string account_id = 1;
    */
@@ -3317,7 +3317,7 @@ export declare const ListTopUpsResponseSchema: GenMessage<ListTopUpsResponse>;
  */
 export declare type GetStatementRequest = Message<"vx.admin.v1.GetStatementRequest"> & {
   /**
-   * The id of the account, or an external id or a name that identifies no other account.
+   * The id or the external id of the account, or a name that no other account has.
    *
    * @generated from field: string account_id = 1;
    */
@@ -3364,7 +3364,7 @@ export declare const GetStatementResponseSchema: GenMessage<GetStatementResponse
  */
 export declare type GetAutoTopUpRequest = Message<"vx.admin.v1.GetAutoTopUpRequest"> & {
   /**
-   * The id of the account, or an external id or a name that identifies no other account.
+   * The id or the external id of the account, or a name that no other account has.
    *
    * @generated from field: string account_id = 1;
    */
@@ -3404,7 +3404,7 @@ export declare const GetAutoTopUpResponseSchema: GenMessage<GetAutoTopUpResponse
  */
 export declare type PutAutoTopUpRequest = Message<"vx.admin.v1.PutAutoTopUpRequest"> & {
   /**
-   * The id of the account, or an external id or a name that identifies no other account.
+   * The id or the external id of the account.
    *
    * @generated from field: string account_id = 1;
    */
@@ -3487,7 +3487,7 @@ export declare const PutAutoTopUpResponseSchema: GenMessage<PutAutoTopUpResponse
  */
 export declare type UpdateAccountRequest = Message<"vx.admin.v1.UpdateAccountRequest"> & {
   /**
-   * The id of the account, or an external id or a name that identifies no other account.
+   * The id or the external id of the account.
    *
    * @generated from field: string account_id = 1;
    */
@@ -3569,7 +3569,7 @@ export declare const UpdateAccountResponseSchema: GenMessage<UpdateAccountRespon
  */
 export declare type SuspendAccountRequest = Message<"vx.admin.v1.SuspendAccountRequest"> & {
   /**
-   * The id of the account, or an external id or a name that identifies no other account.
+   * The id or the external id of the account.
    *
    * @generated from field: string account_id = 1;
    */
@@ -3616,7 +3616,7 @@ export declare const SuspendAccountResponseSchema: GenMessage<SuspendAccountResp
  */
 export declare type CloseAccountRequest = Message<"vx.admin.v1.CloseAccountRequest"> & {
   /**
-   * The id of the account, or an external id or a name that identifies no other account.
+   * The id or the external id of the account.
    *
    * @generated from field: string account_id = 1;
    */
@@ -3719,7 +3719,7 @@ export declare const CloseAccountResponseSchema: GenMessage<CloseAccountResponse
  */
 export declare type ResumeAccountRequest = Message<"vx.admin.v1.ResumeAccountRequest"> & {
   /**
-   * The id of the account, or an external id or a name that identifies no other account.
+   * The id or the external id of the account.
    *
    * @generated from field: string account_id = 1;
    */
@@ -3766,7 +3766,7 @@ export declare const ResumeAccountResponseSchema: GenMessage<ResumeAccountRespon
  */
 export declare type GetUsageRequest = Message<"vx.admin.v1.GetUsageRequest"> & {
   /**
-   * The id of the account, or an external id or a name that identifies no other account. Empty for all accounts.
+   * The id or the external id of the account, or a name that no other account has. Empty for all accounts.
    *
    * @generated from field: string account_id = 1;
    */
@@ -4072,7 +4072,7 @@ export declare const RerateResponseSchema: GenMessage<RerateResponse>;
  */
 export declare type RefundEntryRequest = Message<"vx.admin.v1.RefundEntryRequest"> & {
   /**
-   * The id, the external id or the unique name of the account.
+   * The id or the external id of the account.
    *
    * @generated from field: string account_id = 1;
    */
@@ -4140,7 +4140,7 @@ export declare const RefundEntryResponseSchema: GenMessage<RefundEntryResponse>;
  */
 export declare type ExportUsageRequest = Message<"vx.admin.v1.ExportUsageRequest"> & {
   /**
-   * The id of the account, or an external id or a name that identifies no other account. Empty for all accounts.
+   * The id or the external id of the account, or a name that no other account has. Empty for all accounts.
    *
    * @generated from field: string account_id = 1;
    */
@@ -4237,7 +4237,7 @@ export declare const ExportUsageResponseSchema: GenMessage<ExportUsageResponse>;
  */
 export declare type CreateWebhookRequest = Message<"vx.admin.v1.CreateWebhookRequest"> & {
   /**
-   * The account: its id, or an external id or a name that identifies no other account. Empty: the webhooks of operators, which receive the
+   * The account: its id or its external id. Empty: the webhooks of operators, which receive the
    * events of all accounts.
    *
    * @generated from field: string account_id = 1;
@@ -4313,7 +4313,7 @@ export declare const CreateWebhookResponseSchema: GenMessage<CreateWebhookRespon
  */
 export declare type ListWebhooksRequest = Message<"vx.admin.v1.ListWebhooksRequest"> & {
   /**
-   * The account: its id, or an external id or a name that identifies no other account. Empty: the webhooks of operators, which receive the
+   * The account: its id or its external id, or a name that no other account has. Empty: the webhooks of operators, which receive the
    * events of all accounts.
    *
    * @generated from field: string account_id = 1;
@@ -4729,7 +4729,7 @@ export declare const RedeliverResponseSchema: GenMessage<RedeliverResponse>;
  */
 export declare type ListMembersRequest = Message<"vx.admin.v1.ListMembersRequest"> & {
   /**
-   * The id of the account, or an external id or a name that identifies no other account.
+   * The id or the external id of the account, or a name that no other account has.
    *
    * @generated from field: string account_id = 1;
    */
@@ -4776,7 +4776,7 @@ export declare const ListMembersResponseSchema: GenMessage<ListMembersResponse>;
  */
 export declare type CreateInvitationRequest = Message<"vx.admin.v1.CreateInvitationRequest"> & {
   /**
-   * The id of the account, or an external id or a name that identifies no other account.
+   * The id or the external id of the account.
    *
    * @generated from field: string account_id = 1;
    */
@@ -4905,7 +4905,7 @@ export declare const CreateSignUpInvitationResponseSchema: GenMessage<CreateSign
  */
 export declare type RemoveMemberRequest = Message<"vx.admin.v1.RemoveMemberRequest"> & {
   /**
-   * The id of the account, or an external id or a name that identifies no other account.
+   * The id or the external id of the account.
    *
    * @generated from field: string account_id = 1;
    */
@@ -4953,7 +4953,7 @@ export declare const RemoveMemberResponseSchema: GenMessage<RemoveMemberResponse
  */
 export declare type ViewCustomerPageRequest = Message<"vx.admin.v1.ViewCustomerPageRequest"> & {
   /**
-   * The id of the account, or an external id or a name that identifies no other account.
+   * The id or the external id of the account.
    *
    * @generated from field: string account_id = 1;
    */
@@ -5014,8 +5014,9 @@ export declare const AdminService: GenService<{
   /**
    * Get account
    *
-   * Returns one account, by its id, or by an external id or a name that identifies no other account. Fails with `not_found` if it does
-   * not exist.
+   * Returns one account, by its id, its external id or a name that no other account has. Fails with `not_found` if it does not exist.
+   * If the request has a name, the response header `x-vx-account` has the id, as for every method that changes nothing. Changes do not
+   * accept names, because customers choose them.
    *
    * @generated from rpc vx.admin.v1.AdminService.GetAccount
    */
