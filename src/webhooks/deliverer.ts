@@ -1,4 +1,3 @@
-import { DomainError } from "../domain/errors.ts";
 import type { Cells } from "../store/driver/cells.ts";
 import {
   type Attempt,
@@ -11,12 +10,11 @@ import {
 } from "../store/webhooks.ts";
 import type { DeliveryAddresses } from "./addresses.ts";
 import type { Outcome, Sender } from "./sender.ts";
+import { TestPlaces } from "./test-places.ts";
 
 const POLL_MS = 500;
-/** Attempts at once of any kind, those of them to endpoints that hang, and those to fast endpoints only. One more place is for tests. */
+/** Attempts at once of any kind, those of them to endpoints that hang, and those to fast endpoints only. */
 const MAX_ROOM: Room = { any: 9, hanging: 4, fast: 10 };
-/** At once. Endpoints that do not answer tests leave most places to deliveries. */
-const MAX_TESTS = 4;
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
 /** The pauses after failed attempts. The attempt after the last pause is the last one. */
@@ -49,7 +47,7 @@ export class Deliverer {
   readonly #options: DelivererOptions;
   readonly #stopped = new AbortController();
   readonly #running = new Set<Claim>();
-  readonly #tests = new Set<string>();
+  readonly #tests = new TestPlaces();
   /** What is reserved for claims that are under way. */
   readonly #reserved = { any: 0, hanging: 0, fast: 0 };
   /** By cell. */
@@ -70,7 +68,7 @@ export class Deliverer {
   }
 
   get running(): number {
-    return this.#running.size + this.#tests.size;
+    return this.#running.size + this.#tests.running;
   }
 
   start(): void {
@@ -88,7 +86,7 @@ export class Deliverer {
   /** Ends attempts, which other servers make again. */
   async stop(): Promise<void> {
     this.endClaims();
-    this.#stopped.abort();
+    this.#stopped.abort(new Error("The server was stopped. Repeat the test."));
     await Promise.all(this.#attempts);
     while (this.#rounds.size > 0) await Promise.all(this.#rounds.values());
     const { operators, customers } = this.#options.senders;
@@ -96,33 +94,19 @@ export class Deliverer {
   }
 
   /** Sends an event of the type "webhook.test", in any state of the webhook: one at a time for each account. */
-  async test(
-    id: string,
-    { account_id: accountId, url, secrets }: WebhookToTest,
-    requestId: string,
-  ): Promise<Outcome> {
-    const { signal } = this.#stopped;
-    const { size } = this.#tests;
-    if (this.#tests.has(accountId) || size === MAX_TESTS || (size > 0 && this.#room().any === 0)) {
-      throw new DomainError("overloaded", {
-        message: "Other deliveries are running. Repeat the test in a few seconds.",
-      });
-    }
-    this.#tests.add(accountId);
-    try {
-      const messageId = `test_${requestId}`;
-      const body = bodyOf({
-        event_id: messageId,
-        type: "webhook.test",
-        created_at: new Date(),
-        account_id: accountId,
-        seq: 0n,
-        data: JSON.stringify({ webhook_id: id }),
-      });
-      return await this.#senderFor(id).send({ url, secrets }, messageId, body, signal);
-    } finally {
-      this.#tests.delete(accountId);
-    }
+  test(id: string, webhook: WebhookToTest, requestId: string): Promise<Outcome> {
+    const messageId = `test_${requestId}`;
+    const body = bodyOf({
+      event_id: messageId,
+      type: "webhook.test",
+      created_at: new Date(),
+      account_id: webhook.account_id,
+      seq: 0n,
+      data: JSON.stringify({ webhook_id: id }),
+    });
+    return this.#tests.run(webhook.account_id, (signal) =>
+      this.#senderFor(id).send(webhook, messageId, body, AbortSignal.any([signal, this.#stopped.signal])),
+    );
   }
 
   /** Runs a round of a cell, or another one after the present one. */
@@ -166,7 +150,7 @@ export class Deliverer {
 
   #room(): Room {
     let fast = MAX_ROOM.fast - this.#reserved.fast;
-    let any = MAX_ROOM.any - this.#reserved.any - Math.max(0, this.#tests.size - 1);
+    let any = MAX_ROOM.any - this.#reserved.any;
     let hanging = MAX_ROOM.hanging - this.#reserved.hanging;
     for (const claim of this.#running) {
       if (claim.is_fast_only) fast--;

@@ -116,8 +116,8 @@ class Answer implements Dispatcher.DispatchHandler {
   #bytes = Buffer.alloc(0);
   readonly #signal: AbortSignal;
   readonly #end: () => void;
-  readonly #onAbort = () => this.#fail(NO_ANSWER);
-  readonly #timer = setTimeout(this.#onAbort, TIMEOUT_MS);
+  readonly #onAbort = () => this.#fail((this.#signal.reason as Error).message);
+  readonly #timer = setTimeout(() => this.#fail(NO_ANSWER), TIMEOUT_MS);
   #controller: Dispatcher.DispatchController | undefined;
   #isEnded = false;
 

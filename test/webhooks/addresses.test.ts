@@ -133,5 +133,7 @@ test.each([
 });
 
 function interfaceAddresses(): string[] {
-  return Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address));
+  return Object.values(networkInterfaces()).flatMap((list) =>
+    (list ?? []).filter(({ internal }) => !internal).map(({ address }) => address),
+  );
 }

@@ -1,0 +1,38 @@
+import { once } from "node:events";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { TestPlaces } from "../../src/webhooks/test-places.ts";
+
+// Only timers are simulated.
+beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
+afterEach(() => void vi.useRealTimers());
+
+test("tests that wait get places in turn, each from the oldest test that had its share of two seconds", async () => {
+  const places = new TestPlaces();
+  const [started, ended]: [string[], string[]] = [[], []];
+  const start = (account: string) =>
+    places.run(account, async (signal) => {
+      started.push(account);
+      await once(signal, "abort");
+      ended.push(account);
+    });
+  const first = Array.from({ length: 16 }, (_, i) => `a${i}`);
+  const others = Array.from({ length: 240 }, (_, i) => `b${i}`);
+  const tests = [...first, ...others].map(start);
+  expect(started).toEqual(first);
+  await expect(start("c")).rejects.toMatchObject({ reason: "overloaded" });
+  await expect(start("b0")).rejects.toMatchObject({ reason: "overloaded" });
+  await vi.advanceTimersByTimeAsync(1_999);
+  expect(ended).toEqual([]);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(ended).toEqual(first);
+  expect(started).toEqual([...first, ...others.slice(0, 16)]);
+  // The last sixteen keep their places, because no test waits for them.
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(started).toEqual([...first, ...others]);
+  expect(ended).toEqual([...first, ...others.slice(0, -16)]);
+  void start("c");
+  await Promise.all(tests.slice(0, -15));
+  expect(started.at(-1)).toBe("c");
+  expect(ended.at(-1)).toBe(others.at(-16));
+  expect(places.running).toBe(16);
+});
