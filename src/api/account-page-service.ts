@@ -3,12 +3,12 @@ import { AccountService } from "../../gen/vx/account/v1/account_pb.js";
 import { fingerprintOf, isWellFormedSessionToken } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
 import { laneOfId } from "../domain/lane.ts";
-import { type MemberRole, SCOPES_OF_ROLE } from "../domain/member.ts";
+import type { MemberRole } from "../domain/member.ts";
 import type { Micros } from "../domain/money.ts";
 import { readPage } from "../domain/page.ts";
-import { DEFAULT_SCOPES, fromScopeBits, type Scope, toScopeBits } from "../domain/scope.ts";
 import { updateAccount } from "../store/accounts.ts";
-import { getKey, listKeys } from "../store/keys.ts";
+import { SERVER } from "../store/action.ts";
+import { listKeys } from "../store/keys.ts";
 import { moveBalance } from "../store/ledger.ts";
 import { listLimits, removeLimit, setLimit } from "../store/limits.ts";
 import {
@@ -80,9 +80,7 @@ export const accountPageService = defineService<typeof AccountService, PageDeps>
     const invitation = invitationTokenOf(token, "inv");
     const accountId = await accountOfInvitation(database, invitation, member.email);
     if (accountId === undefined) throw new DomainError("invalid_invitation");
-    const action = actionOf({ id: member.personId, name: "", accountId }, call.method, call.requestId, {
-      target: invitation.id,
-    });
+    const action = { ...call.action, target: invitation.id };
     await acceptInvitation(database, action, accountId, invitation, member);
     return { accountId };
   },
@@ -180,24 +178,11 @@ export const accountPageService = defineService<typeof AccountService, PageDeps>
 
   getKey: keyService.methods.getKey,
   listKeys: keyService.methods.listKeys,
-  createKey: (deps, request, call) => {
-    const scopes = request.scopes.length === 0 ? DEFAULT_SCOPES : (request.scopes as Scope[]);
-    requireScopes(call.member, scopes, "scopes");
-    return createAccountKey(deps, { ...request, scopes: [...scopes], ...ofAccount(call) }, call);
-  },
+  createKey: (deps, request, call) => createAccountKey(deps, { ...request, ...ofAccount(call) }, call),
   createPlaygroundKey,
-  updateKey: async (deps, request, call) => {
-    await requireScopesOfKey(deps, request.keyId, call);
-    return await updateKey(deps, { ...request, reason: "" }, call);
-  },
-  rotateKey: async (deps, request, call) => {
-    await requireScopesOfKey(deps, request.keyId, call);
-    return await rotateKey(deps, { ...request, reason: "" }, call);
-  },
-  revokeKey: async (deps, { keyId }, call) => {
-    await getKey(deps.database, call.key.accountId, keyId);
-    return await revokeKey(deps, { keyId, reason: "" }, call);
-  },
+  updateKey: (deps, request, call) => updateKey(deps, { ...request, reason: "" }, call),
+  rotateKey: (deps, request, call) => rotateKey(deps, { ...request, reason: "" }, call),
+  revokeKey: (deps, { keyId }, call) => revokeKey(deps, { keyId, reason: "" }, call),
 
   getAccount: accountService.methods.getAccount,
   updateAccount: logged(accountService.methods.updateAccount, ({ lowBalanceMicros }) => ({
@@ -288,10 +273,7 @@ async function createPlaygroundKey(deps: PageDeps, _request: unknown, call: ApiC
   const name = `Playground ${call.member.personId}`;
   const { rows } = await listKeys(deps.database, call.key.accountId, NEWEST_KEYS);
   const present = rows.find((row) => row.name === name && row.state === "active");
-  if (present) {
-    await requireScopesOfKey(deps, present.id, call);
-    return await rotateKey(deps, { keyId: present.id, overlapSeconds: 0, reason: "" }, call);
-  }
+  if (present) return await rotateKey(deps, { keyId: present.id, overlapSeconds: 0, reason: "" }, call);
   const expiresAt = timestampFromDate(new Date(deps.now() + PLAYGROUND_KEY_MS));
   const key = { name, scopes: ["generate"], expiresAt, models: [], limits: [], allowedCidrs: [] };
   return await createAccountKey(deps, { ...key, ...ofAccount(call) }, call);
@@ -331,7 +313,7 @@ async function signUp(
   const token = settings.mode === "invite" ? invitationTokenOf(invitation, "sinv") : undefined;
   const claim = await claimSignUp(database, member.personId, ids.account(), token);
   const { account_id: accountId } = claim;
-  const action = actionOf({ id: "server", name: "server", accountId }, call.method, call.requestId, {
+  const action = actionOf({ ...SERVER, accountId }, call.method, call.requestId, {
     target: accountId,
     details: { person_id: member.personId, plan: settings.plan },
   });
@@ -357,7 +339,7 @@ async function signUp(
       },
     ).catch(ifCreditedBefore);
   }
-  await addOwner(database, accountId, member);
+  await addOwner(database, action, accountId, member);
   return { accountId };
 }
 
@@ -376,25 +358,4 @@ function invitationTokenOf(token: string, prefix: "inv" | "sinv"): InvitationTok
   const isWellFormed = new RegExp(`^${prefix}_[0-9a-z]{26}$`).test(id) && isWellFormedSessionToken(secret);
   if (!isWellFormed || others.length > 0) throw new DomainError("invalid_invitation");
   return { id, fingerprint: fingerprintOf(secret) };
-}
-
-function requireScopes({ role }: Member, scopes: readonly Scope[], field: string): void {
-  const allowed = role === undefined ? [] : SCOPES_OF_ROLE[role];
-  if (!scopes.every((scope) => allowed.includes(scope)))
-    throw DomainError.ofField(field, `must be among the scopes of your role: ${allowed.join(", ")}`);
-}
-
-/** A member must not get the secret of a key that may do more than the member, nor change it. */
-async function requireScopesOfKey(
-  { database }: Deps,
-  keyId: string,
-  { key, member }: ApiCall,
-): Promise<void> {
-  const { scopes } = await getKey(database, key.accountId, keyId);
-  const allowed = member.role === undefined ? 0 : toScopeBits(SCOPES_OF_ROLE[member.role]);
-  const others = fromScopeBits(scopes & ~allowed);
-  if (others.length === 0) return;
-  throw new DomainError("insufficient_role", {
-    message: `The key has the scope "${others.join(", ")}", which your role does not cover. Ask an owner.`,
-  });
 }

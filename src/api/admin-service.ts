@@ -28,11 +28,11 @@ import {
   listKeys as listKeyRows,
   listUnusedKeys,
   reportLeaks,
-  revokeAnyKey,
-  rotateAnyKey,
+  revokeKey as revokeKeyRow,
+  rotateKey as rotateKeyRow,
   searchKeys as searchKeyRows,
   setKeyLimit as setKeyLimitRow,
-  updateAnyKey,
+  updateKey as updateKeyRow,
 } from "../store/keys.ts";
 import {
   findEntries,
@@ -45,7 +45,7 @@ import { refundEntry, rerate } from "./correct-charges.ts";
 import { type ApiCall, type Deps, defineService } from "./define-service.ts";
 import { listAllEvents } from "./event-service.ts";
 import { countFailuresOfAccount, listFailuresOfAccount } from "./failure-service.ts";
-import { detailsOfChanges, keyChangesOf, scopesOf, textOfLimits } from "./key-changes.ts";
+import { detailsOfChanges, keyChangesOf, textOfLimits } from "./key-changes.ts";
 import { newKey } from "./key-service.ts";
 import { entryFilterOf } from "./ledger-service.ts";
 import { listLimitsOfOwner, removeLimit, setLimit } from "./limit-service.ts";
@@ -132,15 +132,14 @@ export async function putPlan(deps: Deps, request: PutPlanRequest, call: ApiCall
 /** What a request of an operator or of a member has. */
 type Fields<Request> = Omit<Request, "$typeName" | "$unknown">;
 
-/** Operators may give any scope, any plan, and a limit above the plan's; the service of the customer page has the bounds of members. */
+/** The database knows what an operator and what a member may give. */
 export async function createAccountKey(deps: Deps, request: Fields<CreateKeyRequest>, call: ApiCall) {
   const { accountId, name, plan, rateLimitRpm, reason } = request;
-  const scopes = scopesOf(request) ?? toScopeBits(DEFAULT_SCOPES);
   return await newKey(deps, accountId, request, (key, generated) => {
     const details = {
       name,
       plan,
-      scopes: fromScopeBits(scopes).join(","),
+      scopes: fromScopeBits(key.scopes ?? toScopeBits(DEFAULT_SCOPES)).join(","),
       rate_limit_rpm: rateLimitRpm,
       expires_at: key.expiresAt?.toISOString(),
       models: key.models?.join(","),
@@ -148,7 +147,7 @@ export async function createAccountKey(deps: Deps, request: Fields<CreateKeyRequ
       allowed_cidrs: key.allowedCidrs?.join(","),
     };
     return makeLoggedChange(deps, call, { target: accountId, reason, details }, (action) =>
-      createKeyRow(deps.database, action, { ...key, plan, scopes }, generated),
+      createKeyRow(deps.database, action, { ...key, plan }, generated),
     );
   });
 }
@@ -186,7 +185,7 @@ export async function searchKeys({ database }: Deps, request: SearchKeysRequest)
 export async function revokeKey(deps: Deps, request: Fields<RevokeKeyRequest>, call: ApiCall) {
   const { keyId, reason } = request;
   const row = await makeLoggedChange(deps, call, { target: keyId, reason }, (action) =>
-    revokeAnyKey(deps.database, action, keyId),
+    revokeKeyRow(deps.database, action, keyId),
   );
   return { apiKey: viewKey(row) };
 }
@@ -196,7 +195,7 @@ export async function reportLeak(deps: Deps, request: ReportLeakRequest, call: A
   const lane = laneOfKey(keyStart);
   const key = await makeLoggedChange(deps, call, { reason, details: { url } }, async (action) => {
     const [found] =
-      lane < LANE_COUNT ? await reportLeaks(deps.database, [{ lane, fingerprint, action }]) : [];
+      lane < LANE_COUNT ? await reportLeaks(deps.database, action, [{ lane, fingerprint, reason }]) : [];
     if (found) return found;
     throw new DomainError("not_found", { message: "No key of this service has this secret." });
   });
@@ -208,17 +207,17 @@ export async function updateKey(deps: Deps, request: Fields<UpdateKeyRequest>, c
   const changes = keyChangesOf(deps, request);
   const change = { target: keyId, reason, details: detailsOfChanges(changes) };
   const row = await makeLoggedChange(deps, call, change, (action) =>
-    updateAnyKey(deps.database, action, keyId, changes),
+    updateKeyRow(deps.database, action, keyId, changes),
   );
   return { apiKey: viewKey(row) };
 }
 
 export async function rotateKey(deps: Deps, request: Fields<RotateKeyRequest>, call: ApiCall) {
   const { keyId, overlapSeconds, reason } = request;
-  const generated = deps.generateKey(laneOfId(keyId));
+  const generated = deps.generateKey(laneOfId(call.actor.accountId ?? keyId));
   const change = { target: keyId, reason, details: { overlap_seconds: overlapSeconds } };
   const row = await makeLoggedChange(deps, call, change, (action) =>
-    rotateAnyKey(deps.database, action, keyId, generated, overlapSeconds),
+    rotateKeyRow(deps.database, action, keyId, generated, overlapSeconds),
   );
   return { apiKey: viewKey(row), secret: generated.secret };
 }

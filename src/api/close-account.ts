@@ -2,9 +2,9 @@ import type { CloseAccountRequest } from "../../gen/vx/admin/v1/admin_pb.js";
 import { DomainError } from "../domain/errors.ts";
 import { ProviderError } from "../payments/provider.ts";
 import { getAccount } from "../store/accounts.ts";
+import type { Action } from "../store/action.ts";
 import { closingOf, stepOfClosing } from "../store/closing.ts";
 import { listMembers, unlinkPerson } from "../store/members.ts";
-import type { OperatorAction } from "../store/operator-log.ts";
 import type { ApiCall, Deps } from "./define-service.ts";
 import { makeLoggedChange } from "./operator-action.ts";
 import { viewAccount, viewEntry } from "./views.ts";
@@ -37,14 +37,14 @@ export async function closeAccount(deps: Deps, request: CloseAccountRequest, cal
 
 async function closeInSteps(
   { database, topUps }: Pick<Deps, "database" | "topUps">,
-  action: OperatorAction,
+  action: Action,
   { accountId, reason, balance }: CloseAccountRequest,
   topUpIds: readonly string[],
 ) {
   let isEndedElsewhere = false;
   for (let i = 0; i < STEPS_PER_CALL; i++) {
-    const step = { reason, balance, isEndedElsewhere, rows: ROWS_PER_STEP };
-    const { status, entry } = await stepOfClosing(database, i === 0 ? action : undefined, accountId, step);
+    const step = { reason, balance, isEndedElsewhere, isLogged: i === 0, rows: ROWS_PER_STEP };
+    const { status, entry } = await stepOfClosing(database, action, accountId, step);
     if (status === "closed") return { closed: true, entry };
     if (status === "running") break;
     if (status === "elsewhere") {

@@ -13,15 +13,15 @@ import type { DomainError } from "../domain/errors.ts";
 import type { Ids } from "../domain/ids.ts";
 import type { Lane } from "../domain/lane.ts";
 import type { MemberRole } from "../domain/member.ts";
-import type { Operator, Role } from "../domain/operator.ts";
+import type { Operator } from "../domain/operator.ts";
 import type { Catalog } from "../models/catalog.ts";
 import type { TopUps } from "../payments/top-ups.ts";
+import type { Action, Actor } from "../store/action.ts";
 import type { AdmittedKey } from "../store/admit.ts";
 import type { AuditReport } from "../store/audit.ts";
 import type { Cells } from "../store/driver/cells.ts";
 import type { EventWatch } from "../store/event-watch.ts";
 import type { PageSession } from "../store/members.ts";
-import type { OperatorAction } from "../store/operator-log.ts";
 import type { PriceLists } from "../store/prices.ts";
 import type { Deliverer } from "../webhooks/deliverer.ts";
 import type { DecodeTokens } from "./token-texts.ts";
@@ -70,14 +70,6 @@ export function withDeps<Needs>({ service, unknownFields, methods }: ServiceDefi
   return { service, unknownFields, methods: Object.fromEntries(bound) };
 }
 
-/** Who makes a change. The name is empty for a member: it would be personal data that cannot be deleted from the log. */
-export type Actor = Pick<Operator, "id" | "name"> & {
-  /** Only of a member, whose changes belong to the log of the account. */
-  readonly accountId?: string | undefined;
-  /** Of the operator, or of the member in the account. */
-  readonly role?: Role | MemberRole | undefined;
-};
-
 /** The person, or the operator who views the page, and the role in the account of the call. */
 export type Member = PageSession & { readonly role: MemberRole | undefined };
 
@@ -89,12 +81,12 @@ export type ApiCall = {
   readonly operator: Operator;
   /** The person who is signed in to the customer page. Only methods of that page have one. */
   readonly member: Member;
-  /** The change as the log has it, if it is made for a member. Changes of keys are not logged. */
-  readonly action: OperatorAction | undefined;
-  withAction(action: OperatorAction): ApiCall;
-  /** Who makes a change that is logged: the operator or the member. */
+  /** Who makes a change. */
   readonly actor: Actor;
-  /** Throws if the token or the session of the operator or member is no longer valid. Streams call it regularly. */
+  /** The change: with what the log shows of it if it is logged, and otherwise without. */
+  readonly action: Action;
+  withAction(action: Action): ApiCall;
+  /** Throws if the credential is no longer valid. Streams call it regularly. */
   recheck(): Promise<void>;
   /** The name of the method, such as "CreditAccount". */
   readonly method: string;
@@ -129,7 +121,7 @@ export type Deps = {
   /** The address of the customer page. */
   readonly accountPageUrl: string;
   /** Called when a refused change of an operator could not be logged. */
-  readonly onUnlogged: (action: OperatorAction, outcome: string, error: unknown) => void;
+  readonly onUnlogged: (action: Action, outcome: string, error: unknown) => void;
   /** Called after every complete audit. */
   readonly onAudit: (report: AuditReport) => Promise<void>;
   readonly decodeTokens: DecodeTokens;

@@ -14,6 +14,7 @@ import { dateOf } from "./request-values.ts";
 /** What requests to create and to change a key have in both APIs. */
 export type KeyFields = {
   readonly name: string;
+  readonly scopes: readonly string[];
   readonly rateLimitRpm?: number | undefined;
   readonly expiresAt?: Timestamp | undefined;
   readonly models: readonly string[];
@@ -23,7 +24,6 @@ export type KeyFields = {
 
 type UpdateRequest = KeyFields & {
   readonly keyId: string;
-  readonly scopes: string[];
   readonly updateMask?: FieldMask | undefined;
 };
 

@@ -3,7 +3,7 @@ import type { NewKey } from "../domain/credentials.ts";
 import { laneOfId } from "../domain/lane.ts";
 import { readPage } from "../domain/page.ts";
 import {
-  createChildKey,
+  createKey,
   getKey,
   type KeyRow,
   type KeyToCreate,
@@ -19,9 +19,9 @@ import { viewKey } from "./views.ts";
 
 export const keyService = defineService(KeyService, {
   /** The database limits the new key to the scopes, limit and expiry that the calling key has at that moment. */
-  createKey: async (deps, request, { key: { keyId: parentId, accountId } }) =>
+  createKey: async (deps, request, { key: { accountId }, action }) =>
     await newKey(deps, accountId, request, (key, generated) =>
-      createChildKey(deps.database, { ...key, parentId, scopes: scopesOf(request) }, generated),
+      createKey(deps.database, action, key, generated),
     ),
   listKeys: async ({ database }, request, { key }) => {
     const { rows, nextPageToken } = await listKeys(database, key.accountId, readPage("keys", request));
@@ -32,18 +32,18 @@ export const keyService = defineService(KeyService, {
     apiKey: viewKey(await getKey(database, key.accountId, keyId)),
   }),
   /** The database limits the changes to what the calling key has at that moment. */
-  updateKey: async (deps, request, { key }) => ({
-    apiKey: viewKey(await updateKey(deps.database, key, request.keyId, keyChangesOf(deps, request))),
+  updateKey: async (deps, request, { action }) => ({
+    apiKey: viewKey(await updateKey(deps.database, action, request.keyId, keyChangesOf(deps, request))),
   }),
   /** The id, and with it the limits and the window of requests, stays. */
-  rotateKey: async ({ database, generateKey }, { keyId, overlapSeconds }, { key }) => {
+  rotateKey: async ({ database, generateKey }, { keyId, overlapSeconds }, { key, action }) => {
     const generated = generateKey(laneOfId(key.accountId));
-    const row = await rotateKey(database, key, keyId, generated, overlapSeconds);
+    const row = await rotateKey(database, action, keyId, generated, overlapSeconds);
     return { apiKey: viewKey(row), secret: generated.secret };
   },
-  /** Revocation is final and immediate. A key may revoke itself. */
-  revokeKey: async ({ database }, { keyId }, { key }) => ({
-    apiKey: viewKey(await revokeKey(database, key.accountId, keyId)),
+  /** Revocation is final and immediate. */
+  revokeKey: async ({ database }, { keyId }, { action }) => ({
+    apiKey: viewKey(await revokeKey(database, action, keyId)),
   }),
 });
 
@@ -59,6 +59,7 @@ export async function newKey(deps: Deps, accountId: string, request: KeyFields, 
     id,
     accountId,
     name,
+    scopes: scopesOf(request),
     rateLimitRpm,
     expiresAt: dateOf("expires_at", expiresAt),
     models: modelIdsOf(deps.catalog, request),

@@ -1,6 +1,7 @@
 import { DomainError, ERRORS } from "../domain/errors.ts";
-import { logRefusal, type OperatorAction } from "../store/operator-log.ts";
-import type { Actor, ApiCall, Deps } from "./define-service.ts";
+import type { Action, Actor } from "../store/action.ts";
+import { logRefusal } from "../store/operator-log.ts";
+import type { ApiCall, Deps } from "./define-service.ts";
 
 /** What the log shows of a change besides the actor and the method. Undefined details are omitted. */
 export type Change = {
@@ -10,14 +11,11 @@ export type Change = {
   readonly details?: Readonly<Record<string, string | number | bigint | undefined>>;
 };
 
-export function actionOf(actor: Actor, method: string, requestId: string, change: Change): OperatorAction {
+export function actionOf(actor: Actor, method: string, requestId: string, change: Change): Action {
   const { target = "", reason = "", details = {} } = change;
   const known = Object.entries(details).filter(([, value]) => value !== undefined && value !== "");
   return {
-    actorId: actor.id,
-    actorName: actor.name,
-    accountId: actor.accountId,
-    actorRole: actor.role,
+    actor,
     method,
     target,
     reason,
@@ -31,7 +29,7 @@ export async function makeLoggedChange<Result>(
   deps: Deps,
   call: ApiCall,
   change: Change,
-  make: (action: OperatorAction) => Promise<Result>,
+  make: (action: Action) => Promise<Result>,
 ): Promise<Result> {
   const action = actionOf(call.actor, call.method, call.requestId, change);
   const amountMicros = change.details?.amount_micros;
@@ -47,7 +45,7 @@ export async function makeLoggedChange<Result>(
 /** Logs a refusal. If that fails, the caller still gets the refusal, and the log of the server has the failure. */
 export async function recordRefusal(
   { database, onUnlogged }: Pick<Deps, "database" | "onUnlogged">,
-  action: OperatorAction,
+  action: Action,
   { reason }: DomainError,
 ): Promise<void> {
   await logRefusal(database, action, reason).catch((error: unknown) => onUnlogged(action, reason, error));

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { DomainError } from "../domain/errors.ts";
 import { fileProblem, readBytes } from "../domain/read-bytes.ts";
 import { makeFolders } from "../embedded-postgres/server-user.ts";
 import { tokenMatcher } from "../server/gate/authenticate-operator.ts";
@@ -18,6 +19,8 @@ const MAX_FILE_BYTES = 8_192;
 /** The tokens of the break-glass admin. */
 export class AdminTokens {
   readonly #settings: Settings;
+  /** Changes that were sent with a token and have not ended. */
+  readonly #changes = new Set<Promise<void>>();
   #matchers: readonly ((token: string) => boolean)[];
 
   private constructor(settings: Settings, tokens: readonly string[]) {
@@ -37,12 +40,23 @@ export class AdminTokens {
     return this.#matchers.map((isEqual) => isEqual(token)).includes(true);
   }
 
-  /** Reads VX_ADMIN_TOKEN_FILE again. An invalid file changes nothing. */
-  reload(log: Log): void {
+  /** Sends a change if the token is still valid. A reload that removes the token waits for the change. */
+  async whileValid<Result>(token: string, send: () => Promise<Result>): Promise<Result> {
+    if (!this.matches(token)) throw new DomainError("invalid_operator_token");
+    const sending = send();
+    const settled = sending.then(ignore, ignore);
+    this.#changes.add(settled);
+    void settled.then(() => this.#changes.delete(settled));
+    return await sending;
+  }
+
+  /** Reads VX_ADMIN_TOKEN_FILE again. An invalid file changes nothing. Resolves when changes that removed tokens began have ended. */
+  async reload(log: Log): Promise<void> {
     if (this.#settings.adminTokenFile === undefined) return;
     try {
       const tokens = readTokens(this.#settings, log);
       this.#matchers = tokens.map(tokenMatcher);
+      await Promise.all(this.#changes);
       log.info({ tokens: tokens.length }, "reloaded operator tokens");
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
@@ -53,6 +67,8 @@ export class AdminTokens {
     }
   }
 }
+
+const ignore = () => undefined;
 
 function readTokens({ adminTokenFile: path = "", metricsToken }: Settings, log: Log): readonly string[] {
   const tokens = readAdminTokenFile(path);

@@ -118,7 +118,7 @@ export async function startApp({ config, log, print, stopSignal }: AppOptions): 
     if (demoKey !== undefined) print(demoText(demoKey, url, catalog.list()));
     const reload = async () => {
       workers?.reload();
-      adminTokens.reload(log);
+      await adminTokens.reload(log);
       if (publicServer) reloadTls(publicServer, config.tls, log);
       reloadTls(operator, config.adminTls, log);
       await components.reload();

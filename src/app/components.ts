@@ -189,9 +189,9 @@ function createDeps(
     generateOperatorToken: () => generateOperatorToken(randomBytes),
     generateLinkSecret: () => generateSessionToken(randomBytes),
     accountPageUrl: `${config.publicUrl}/account`,
-    onUnlogged: ({ actorId, method, target, requestId }, outcome, error) =>
+    onUnlogged: ({ actor, method, target, requestId }, outcome, error) =>
       log.error(
-        { err: error, request_id: requestId, operator_id: actorId, method, target, outcome },
+        { err: error, request_id: requestId, operator_id: actor.id, method, target, outcome },
         "logging a refused change failed",
       ),
     onAudit: async (report) => {

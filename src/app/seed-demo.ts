@@ -3,16 +3,14 @@ import { actionOf } from "../api/operator-action.ts";
 import { laneOfId } from "../domain/lane.ts";
 import type { Model } from "../domain/model.ts";
 import { formatMicros } from "../domain/money.ts";
-import type { Operator } from "../domain/operator.ts";
 import { SCOPES, toScopeBits } from "../domain/scope.ts";
 import { exampleModels } from "../models/built-in.ts";
 import { createFirstAccount } from "../store/accounts.ts";
+import { SERVER } from "../store/action.ts";
 
 const BALANCE_MICROS = 10_000_000n;
 const PLAN = "pro";
 const REASON = "demo credit";
-/** The actor of these events in the operator log. */
-const SERVER: Operator = { id: "server", name: "server", role: "admin" };
 
 /** Creates a demo account on an empty database. Returns its key, which cannot be read again. */
 export async function seedDemo(

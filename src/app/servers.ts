@@ -53,6 +53,7 @@ import {
 import { sendRefusal } from "../server/wire/refusal.ts";
 import { restServer } from "../server/wire/rest.ts";
 import { rpcMethods } from "../server/wire/rpc.ts";
+import type { Action } from "../store/action.ts";
 import type { Admitter } from "../store/admit.ts";
 import type { Cells } from "../store/driver/cells.ts";
 import type { FailedCall } from "../store/failures.ts";
@@ -115,7 +116,7 @@ function signedPosts(
   const posts = new Map<string, ServePath>();
   if (leakKeys) {
     const keyOf = (identifier: string) => leakKeys.get(identifier);
-    const report = (leaks: readonly Leak[]) => reportLeaks(deps.database, leaks);
+    const report = (action: Action, leaks: readonly Leak[]) => reportLeaks(deps.database, action, leaks);
     posts.set("/leaks", leakReports({ keyOf, budget, report, log }));
   }
   if (payments) {
@@ -203,7 +204,7 @@ export function createOperatorServer(options: OperatorServerOptions): Listener {
   const failures = new FailedAuthentications(config.authFailuresPerMinute, Date.now);
   const signIn = createSignIn({ config, database: deps.database, failures, log });
   const authenticate = operatorAuthentication({
-    isAdminToken: (token) => options.adminTokens.matches(token),
+    adminTokens: options.adminTokens,
     find: (fingerprint) => findOperator(deps.database, fingerprint),
     failures,
     sessions: signIn?.sessions,
@@ -213,8 +214,8 @@ export function createOperatorServer(options: OperatorServerOptions): Listener {
   const calls = new CallServer({
     gate: operatorGate({
       authenticate,
-      logRefusal: (call, operator, error) =>
-        recordRefusal(deps, actionOf(operator, call.method.name, call.requestId, {}), error),
+      logRefusal: (call, actor, error) =>
+        recordRefusal(deps, actionOf(actor, call.method.name, call.requestId, {}), error),
     }),
     budget: new BodyBudget(bodyBudget),
     shutdownSignal: options.shutdownSignal,

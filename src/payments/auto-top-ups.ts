@@ -1,6 +1,7 @@
 import { CallRate } from "../domain/call-rate.ts";
 import { DomainError } from "../domain/errors.ts";
 import { paymentCurrency } from "../domain/top-up.ts";
+import type { Action } from "../store/action.ts";
 import {
   type AutoTopUpRow,
   type AutoTopUpSettings,
@@ -12,7 +13,6 @@ import {
   setAutoTopUpPage,
 } from "../store/auto-top-ups.ts";
 import type { Cells } from "../store/driver/cells.ts";
-import type { OperatorAction } from "../store/operator-log.ts";
 import { runAll } from "./failures.ts";
 import { type PaymentProvider, ProviderError } from "./provider.ts";
 
@@ -33,8 +33,7 @@ export type AutoTopUpChange = AutoTopUpSettings & {
   readonly returnUrl: string;
   /** Whether the stored payment method is to be replaced. */
   readonly replacesMethod: boolean;
-  /** That of an operator; undefined for a key of the account. */
-  readonly action: OperatorAction | undefined;
+  readonly action: Action;
 };
 
 /** Pages of the provider are valid for a day. */

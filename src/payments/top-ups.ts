@@ -3,8 +3,8 @@ import type { Ids } from "../domain/ids.ts";
 import { laneOfId } from "../domain/lane.ts";
 import { currency, formatMicros, type Micros } from "../domain/money.ts";
 import { paymentUnit } from "../domain/top-up.ts";
+import type { Action } from "../store/action.ts";
 import type { Cells } from "../store/driver/cells.ts";
-import type { OperatorAction } from "../store/operator-log.ts";
 import {
   applyPayment,
   createTopUp,
@@ -55,8 +55,7 @@ export type TopUpOrder = {
   /** Empty for the default. */
   readonly returnUrl: string;
   readonly idempotencyKey: string | undefined;
-  /** Undefined for a key of the account. */
-  readonly action?: OperatorAction | undefined;
+  readonly action: Action;
 };
 
 const DAY_MS = 86_400_000;

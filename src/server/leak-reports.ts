@@ -3,6 +3,7 @@ import { readBytes } from "../codec/body.ts";
 import type { BodyBudget } from "../codec/body-budget.ts";
 import { fingerprintOf, isWellFormedKey, laneOfKey, redactKeys } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
+import { type Action, SERVER } from "../store/action.ts";
 import type { Leak, LeakedKey } from "../store/keys.ts";
 import type { Log } from "../telemetry/log.ts";
 import { fromRequestError } from "./errors/connect-error.ts";
@@ -24,7 +25,7 @@ type Options = {
   /** The public key of those who may report, by its identifier. */
   readonly keyOf: (identifier: string) => KeyObject | undefined;
   readonly budget: BodyBudget;
-  readonly report: (leaks: readonly Leak[]) => Promise<LeakedKey[]>;
+  readonly report: (action: Action, leaks: readonly Leak[]) => Promise<LeakedKey[]>;
   readonly log: Log;
 };
 
@@ -34,12 +35,14 @@ export function leakReports(options: Options): ServePath {
     const share = options.budget.openShare(undefined);
     try {
       const { keyOf, report, log } = options;
-      const signature = signatureOf(request, keyOf);
+      signatureOf(request, keyOf);
       const body = await readBytes(request, { maxBytes: MAX_BODY_BYTES, share, bodyMs: share.bodyMs });
+      // Again: the key may have been removed while the body arrived.
+      const signature = signatureOf(request, keyOf);
       if (!verify("sha256", body, signature.key, signature.bytes))
         throw forbidden("The signature in Github-Public-Key-Signature does not match the body.");
       const findings = findingsOf(body);
-      const leaked = await report(leaksOf(findings, signature.identifier, requestId));
+      const leaked = await report(actionOfReport(signature.identifier, requestId), leaksOf(findings));
       const known = new Set(leaked.map(({ fingerprint }) => fingerprint));
       const revoked = leaked.reduce((sum, { revoked_keys: keys }) => sum + keys, 0);
       log.info(
@@ -92,21 +95,18 @@ function isFinding(item: unknown): item is Finding {
   return typeof token === "string" && typeof type === "string" && isOptional(url) && isOptional(source);
 }
 
-function leaksOf(findings: readonly Finding[], identifier: string, requestId: string): readonly Leak[] {
+function actionOfReport(identifier: string, requestId: string): Action {
+  const actor = { ...SERVER, id: "leak-report", name: `leak report: ${identifier}` };
+  return { actor, method: "ReportLeak", target: "", reason: "", details: {}, requestId };
+}
+
+function leaksOf(findings: readonly Finding[]): readonly Leak[] {
   return findings
     .filter(({ token }) => isWellFormedKey(token))
     .map(({ token, url, source }) => ({
       lane: laneOfKey(token),
       fingerprint: fingerprintOf(token),
-      action: {
-        actorId: "leak-report",
-        actorName: `leak report: ${identifier}`,
-        method: "ReportLeak",
-        target: "",
-        reason: plain(`${url ?? "unknown place"} (${source ?? "unknown source"})`),
-        details: {},
-        requestId,
-      },
+      reason: plain(`${url ?? "unknown place"} (${source ?? "unknown source"})`),
     }));
 }
 

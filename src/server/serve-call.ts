@@ -1,6 +1,8 @@
+import { setImmediate as immediate } from "node:timers/promises";
 import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { Actor, ApiCall, Member } from "../api/define-service.ts";
+import type { ApiCall, Member } from "../api/define-service.ts";
+import { actionOf } from "../api/operator-action.ts";
 import type { Caller, GenerationStart } from "../billing/generation-request.ts";
 import { CallerDisconnected } from "../codec/body.ts";
 import type { BodyBudget, BodyShare } from "../codec/body-budget.ts";
@@ -13,8 +15,8 @@ import type { Operator } from "../domain/operator.ts";
 import { SlotArray } from "../domain/slot-array.ts";
 import { digestOfRequest } from "../rules/request-digest.ts";
 import { validateRequest } from "../rules/validate.ts";
+import type { Action, Actor } from "../store/action.ts";
 import type { AdmittedKey } from "../store/admit.ts";
-import type { OperatorAction } from "../store/operator-log.ts";
 import type { Exchange, IncomingCall } from "./call.ts";
 import { fromRequestError } from "./errors/connect-error.ts";
 import {
@@ -85,7 +87,8 @@ export class CallServer {
     try {
       checkAnnouncedSize(exchange);
       const reading = exchange.read(share);
-      const message = reading instanceof Promise ? await reading : reading;
+      const message =
+        reading instanceof Promise ? await this.#readLate(exchange, reading, admitted) : reading;
       const { method } = exchange;
       observation.setRpc(method.rpc);
       validateRequest(method.input, message);
@@ -99,7 +102,20 @@ export class CallServer {
       share.release();
     }
   }
+
+  /**
+   * The message of a call whose body did not arrive with its head. The caller may have lost the right to the call since then: changes and
+   * holds prove it again in the database, other methods ask the gate again.
+   */
+  async #readLate(exchange: Exchange, reading: Promise<Message>, { recheck }: Admitted): Promise<Message> {
+    const isLate = !exchange.policy.metered && (await Promise.race([reading.then(no, no), immediate(true)]));
+    const message = await reading;
+    if (isLate) await recheck();
+    return message;
+  }
 }
+
+const no = () => false;
 
 /** Sends an error, once; returns the code for the log if the failure itself does not have it. */
 async function sendFailure(error: unknown, exchange: Exchange, observation: Observation): Promise<Code | 0> {
@@ -164,17 +180,17 @@ export class ServiceCall implements ApiCall {
   readonly #observation: Observation;
   readonly #share: BodyShare;
 
-  readonly action: OperatorAction | undefined;
+  readonly #action: Action | undefined;
 
   constructor(
     exchange: Exchange,
     admitted: Admitted,
     observation: Observation,
     share: BodyShare,
-    action?: OperatorAction,
+    action?: Action,
   ) {
     this.exchange = exchange;
-    this.action = action;
+    this.#action = action;
     this.#admitted = admitted;
     this.#observation = observation;
     this.#share = share;
@@ -192,7 +208,7 @@ export class ServiceCall implements ApiCall {
     return operator;
   }
 
-  withAction(action: OperatorAction): ServiceCall {
+  withAction(action: Action): ServiceCall {
     return new ServiceCall(this.exchange, this.#admitted, this.#observation, this.#share, action);
   }
 
@@ -203,13 +219,15 @@ export class ServiceCall implements ApiCall {
   }
 
   get actor(): Actor {
-    const { member, key } = this.#admitted;
-    if (!member) return this.operator;
-    return { id: member.personId, name: "", accountId: key?.accountId, role: member.role };
+    return this.#admitted.actor;
+  }
+
+  get action(): Action {
+    return this.#action ?? actionOf(this.actor, this.method, this.requestId, {});
   }
 
   async recheck(): Promise<void> {
-    await this.#admitted.recheck?.();
+    await this.#admitted.recheck();
   }
 
   get method(): string {

@@ -5,10 +5,10 @@ import { LANE_COUNT, type Lane, laneOfId } from "../domain/lane.ts";
 import type { Micros } from "../domain/money.ts";
 import { cutPage, joinPosition, type Page, pageUpTo, splitPosition } from "../domain/page.ts";
 import type { ScopeBits } from "../domain/scope.ts";
+import { type Action, change } from "./action.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
 import { compareBytes, mergeCells, NAME_PIECES, readNameParts } from "./merge-cells.ts";
 import { namedCell } from "./named-cell.ts";
-import { actionJson, type OperatorAction } from "./operator-log.ts";
 
 export type AccountRow = {
   id: string;
@@ -47,24 +47,24 @@ type AccountChanges = AccountProfile & {
 
 export async function createAccount(
   database: Cells,
-  action: OperatorAction,
+  action: Action,
   { id, name, plan }: { readonly id: string; readonly name: string; readonly plan: string },
   profile?: AccountProfile,
 ): Promise<AccountRow> {
   const lane = laneOfId(id);
-  const [row] = await database
-    .at(lane)
-    .call<AccountRow>(
-      "create_account",
-      actionJson(action),
-      lane,
-      id,
-      name,
-      plan,
-      profile?.externalId ?? null,
-      profile?.email ?? null,
-      profile?.notes ?? null,
-    );
+  const [row] = await change<AccountRow>(
+    database,
+    lane,
+    action,
+    "create_account",
+    lane,
+    id,
+    name,
+    plan,
+    profile?.externalId ?? null,
+    profile?.email ?? null,
+    profile?.notes ?? null,
+  );
   return row as AccountRow;
 }
 
@@ -177,37 +177,35 @@ export class FiguresUpkeep {
 
 export async function setAccountPlan(
   database: Cells,
-  action: OperatorAction,
+  action: Action,
   id: string,
   plan: string,
 ): Promise<AccountRow> {
   const lane = laneOfId(id);
-  const [row] = await database
-    .at(lane)
-    .call<AccountRow>("set_account_plan", actionJson(action), lane, id, plan);
+  const [row] = await change<AccountRow>(database, lane, action, "set_account_plan", lane, id, plan);
   return row as AccountRow;
 }
 
 export async function updateAccount(
   database: Cells,
-  action: OperatorAction,
+  action: Action,
   id: string,
   { name, externalId, email, notes, lowBalanceMicros }: AccountChanges,
 ): Promise<AccountRow> {
   const lane = laneOfId(id);
-  const [row] = await database
-    .at(lane)
-    .call<AccountRow>(
-      "update_account",
-      actionJson(action),
-      lane,
-      id,
-      name ?? null,
-      externalId ?? null,
-      email ?? null,
-      notes ?? null,
-      lowBalanceMicros ?? null,
-    );
+  const [row] = await change<AccountRow>(
+    database,
+    lane,
+    action,
+    "update_account",
+    lane,
+    id,
+    name ?? null,
+    externalId ?? null,
+    email ?? null,
+    notes ?? null,
+    lowBalanceMicros ?? null,
+  );
   return row as AccountRow;
 }
 
@@ -245,30 +243,35 @@ export async function expireGrants(cell: FunctionCaller): Promise<void> {
   for (const { lane, id } of rows) await cell.call("expire_account_grants", lane, id);
 }
 
-/** Sets the threshold of the event balance.low; null for none. The action is undefined for a key of the account. */
+/** Sets the threshold of the event balance.low; null for none. */
 export async function setLowBalance(
   database: Cells,
-  action: OperatorAction | undefined,
+  action: Action,
   id: string,
   micros: Micros | null,
 ): Promise<AccountRow> {
   const lane = laneOfId(id);
-  const act = action ? actionJson(action) : null;
-  const [row] = await database.at(lane).call<AccountRow>("set_low_balance", act, lane, id, micros);
+  const [row] = await change<AccountRow>(database, lane, action, "set_low_balance", lane, id, micros);
   return row as AccountRow;
 }
 
 /** Once this returns, every server refuses the account's calls, or admits them again. */
 export async function setAccountSuspended(
   database: Cells,
-  action: OperatorAction,
+  action: Action,
   id: string,
   suspended: boolean,
 ): Promise<AccountRow> {
   const lane = laneOfId(id);
-  const [row] = await database
-    .at(lane)
-    .call<AccountRow>("set_account_suspended", actionJson(action), lane, id, suspended);
+  const [row] = await change<AccountRow>(
+    database,
+    lane,
+    action,
+    "set_account_suspended",
+    lane,
+    id,
+    suspended,
+  );
   return row as AccountRow;
 }
 
@@ -286,31 +289,31 @@ type FirstKey = {
 /** Creates an account with a credit and a key if the database has no account. Returns whether it did. */
 export async function createFirstAccount(
   database: Cells,
-  action: OperatorAction,
+  action: Action,
   account: { readonly id: string; readonly name: string; readonly plan: string },
   credit: FirstCredit,
   key: FirstKey,
 ): Promise<boolean> {
   const lane = laneOfId(account.id);
-  const [row] = await database
-    .at(lane)
-    .call<{ created: boolean }>(
-      "create_first_account",
-      actionJson(action),
-      lane,
-      account.id,
-      account.name,
-      account.plan,
-      credit.entryId,
-      monthOfId(credit.entryId),
-      credit.amountMicros,
-      credit.reason,
-      key.id,
-      Buffer.from(key.generated.fingerprint, "hex"),
-      key.scopes,
-      key.generated.visibleStart,
-      key.generated.visibleEnd,
-    );
+  const [row] = await change<{ created: boolean }>(
+    database,
+    lane,
+    action,
+    "create_first_account",
+    lane,
+    account.id,
+    account.name,
+    account.plan,
+    credit.entryId,
+    monthOfId(credit.entryId),
+    credit.amountMicros,
+    credit.reason,
+    key.id,
+    Buffer.from(key.generated.fingerprint, "hex"),
+    key.scopes,
+    key.generated.visibleStart,
+    key.generated.visibleEnd,
+  );
   return row?.created === true;
 }
 

@@ -1,8 +1,8 @@
 import { laneOfId } from "../domain/lane.ts";
 import type { Micros } from "../domain/money.ts";
 import { paymentCurrency } from "../domain/top-up.ts";
+import { type Action, change } from "./action.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
-import { actionJson, type OperatorAction } from "./operator-log.ts";
 
 export type AutoTopUpRow = {
   account_id: string;
@@ -40,27 +40,26 @@ export async function getAutoTopUp(database: Cells, accountId: string): Promise<
   return row;
 }
 
-/** @param action that of an operator; undefined for a key of the account, which may only lower and stop */
 export async function putAutoTopUp(
   database: Cells,
-  action: OperatorAction | undefined,
+  action: Action,
   accountId: string,
   { isEnabled, thresholdMicros, amountMicros, monthlyMaxMicros }: AutoTopUpSettings,
 ): Promise<AutoTopUpRow | undefined> {
   const lane = laneOfId(accountId);
-  const [row] = await database
-    .at(lane)
-    .call<AutoTopUpRow>(
-      "put_auto_topup",
-      action ? actionJson(action) : null,
-      lane,
-      accountId,
-      isEnabled,
-      thresholdMicros,
-      amountMicros,
-      monthlyMaxMicros,
-      paymentCurrency(),
-    );
+  const [row] = await change<AutoTopUpRow>(
+    database,
+    lane,
+    action,
+    "put_auto_topup",
+    lane,
+    accountId,
+    isEnabled,
+    thresholdMicros,
+    amountMicros,
+    monthlyMaxMicros,
+    paymentCurrency(),
+  );
   return row;
 }
 

@@ -28,6 +28,17 @@ export class CompositeType<Name extends string> {
     }
     return `{${text}}`;
   }
+
+  /** A row in PostgreSQL's text form. A field that is left out is null. */
+  rowOf(row: { readonly [Key in Name]?: Field }): string {
+    const texts = this.fields.map((field) => {
+      const value = row[field];
+      if (value === undefined) return "";
+      const text = typeof value === "object" ? `\\x${value.hex}` : String(value);
+      return `"${text.replace(ALL_ESCAPED, "\\$&")}"`;
+    });
+    return `(${texts.join(",")})`;
+  }
 }
 
 /** Text that needs no quotes inside a row. */

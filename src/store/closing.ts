@@ -1,7 +1,7 @@
 import { laneOfId } from "../domain/lane.ts";
+import { type Action, change } from "./action.ts";
 import type { Cells } from "./driver/cells.ts";
 import type { EntryRow } from "./ledger.ts";
-import { actionJson, type OperatorAction } from "./operator-log.ts";
 
 export type ClosingRow = {
   active_keys: bigint;
@@ -24,6 +24,8 @@ type ClosingStep = {
   readonly balance: string;
   /** Whether the first cell and the payment provider store nothing about the account any more. */
   readonly isEndedElsewhere: boolean;
+  /** Only of the first step of a call. */
+  readonly isLogged: boolean;
   /** The number of rows of each table that the step erases. */
   readonly rows: number;
 };
@@ -36,24 +38,26 @@ type StepRow = {
 
 /**
  * Makes one step of the closing, and returns what is next: see close_account. The entry is that of the balance.
- * @param action undefined after the first step, which is logged
  */
 export async function stepOfClosing(
   database: Cells,
-  action: OperatorAction | undefined,
+  action: Action,
   accountId: string,
-  { reason, balance, isEndedElsewhere, rows }: ClosingStep,
+  { reason, balance, isEndedElsewhere, isLogged, rows }: ClosingStep,
 ): Promise<{ readonly status: StepRow["status"]; readonly entry: EntryRow | undefined }> {
   const lane = laneOfId(accountId);
   const cell = database.at(lane);
-  const [step] = await cell.call<StepRow>(
+  const [step] = await change<StepRow>(
+    database,
+    lane,
+    action,
     "close_account",
-    action ? actionJson(action) : null,
     lane,
     accountId,
     reason,
     balance,
     isEndedElsewhere,
+    isLogged,
     rows,
   );
   const { status, entry_id: entryId, month } = step as StepRow;

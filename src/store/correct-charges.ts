@@ -4,10 +4,10 @@ import { type Lane, laneOfId } from "../domain/lane.ts";
 import type { Micros } from "../domain/money.ts";
 import { QUARTER_MS } from "../domain/periods.ts";
 import type { Prices } from "../domain/price.ts";
+import { type Action, change } from "./action.ts";
 import type { Cells } from "./driver/cells.ts";
 import type { EntryRow } from "./ledger.ts";
 import { allLanesInUse } from "./named-cell.ts";
-import { actionJson, type OperatorAction } from "./operator-log.ts";
 import { arrayOfRates } from "./prices.ts";
 
 /** The charges of a model in a range of time, and other prices for them. */
@@ -44,7 +44,7 @@ const PIECES = { entries: 100, accounts: 100 };
  */
 export async function* rerate(
   database: Cells,
-  action: OperatorAction,
+  action: Action,
   rerating: Rerating,
   check: () => Promise<void>,
   pieces: typeof PIECES = PIECES,
@@ -78,7 +78,7 @@ async function* accountsWithModel(
 
 async function rerateAccount(
   database: Cells,
-  action: OperatorAction,
+  action: Action,
   rerating: Rerating,
   accountId: string,
   check: () => Promise<void>,
@@ -102,14 +102,16 @@ async function rerateAccount(
     refused_micros: 0n,
     skipped: 0n,
   };
-  const act = actionJson({ ...action, target: accountId });
+  const ofAccount = { ...action, target: accountId };
   const rest = [model, arrayOfRates(prices), causeOf(rerating), reason, apply, limit] as const;
   let next = range?.first_seq ?? null;
   while (range && next !== null) {
     await check();
-    const [piece]: Piece[] = await cell.call<Piece>(
+    const [piece]: Piece[] = await change<Piece>(
+      database,
+      lane,
+      ofAccount,
       "rerate_entries",
-      act,
       lane,
       accountId,
       next,
@@ -140,14 +142,12 @@ export type Refund = {
 
 export async function refundEntry(
   database: Cells,
-  action: OperatorAction,
+  action: Action,
   { accountId, id, amountMicros, reason, idempotencyKey }: Refund,
 ): Promise<EntryRow> {
   const lane = laneOfId(accountId);
   const entryId = entryIdOf(id);
   const values = [entryId, monthOfId(entryId), amountMicros, reason, idempotencyKey] as const;
-  const [row] = await database
-    .at(lane)
-    .call<EntryRow>("refund_entry", actionJson(action), lane, accountId, ...values);
+  const [row] = await change<EntryRow>(database, lane, action, "refund_entry", lane, accountId, ...values);
   return row as EntryRow;
 }

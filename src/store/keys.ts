@@ -4,12 +4,10 @@ import type { KeyQuery } from "../domain/key-query.ts";
 import { type Lane, laneOfId } from "../domain/lane.ts";
 import { cutPage, joinPosition, type Page, pageUpTo, splitPosition } from "../domain/page.ts";
 import { DEFAULT_SCOPES, type ScopeBits, toScopeBits } from "../domain/scope.ts";
-import type { AdmittedKey } from "./admit.ts";
+import { type Action, change, laneOfChange } from "./action.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
-import type { Parameter } from "./driver/connection.ts";
 import type { NewLimit } from "./limits.ts";
 import { compareBytes, mergeCells, NAME_PIECES, readNameParts } from "./merge-cells.ts";
-import { actionJson, type OperatorAction } from "./operator-log.ts";
 
 export type KeyRow = {
   id: string;
@@ -39,6 +37,10 @@ export type KeyToCreate = {
   readonly id: string;
   readonly accountId: string;
   readonly name: string;
+  /** Only operators choose it; by default, it is that of the parent or the account. */
+  readonly plan?: string;
+  /** Undefined for the default scopes. */
+  readonly scopes: ScopeBits | undefined;
   readonly rateLimitRpm: number | undefined;
   readonly expiresAt: Date | undefined;
   /** Undefined for all models, or those of the parent. */
@@ -48,85 +50,47 @@ export type KeyToCreate = {
   readonly allowedCidrs?: readonly string[] | undefined;
 };
 
-/** A key that an operator creates. */
-type OperatorKey = KeyToCreate & {
-  /** Empty for the plan of the account. */
-  readonly plan: string;
-  readonly scopes: ScopeBits;
-};
-
-/** A key created by another key of the account. Undefined fields are inherited from the parent. */
-type ChildKey = KeyToCreate & {
-  readonly parentId: string;
-  readonly scopes: ScopeBits | undefined;
-};
-
 type GeneratedKey = Omit<NewKey, "secret">;
 
+/** Creates a key; see create_key for what the caller may give. */
 export async function createKey(
   database: Cells,
-  action: OperatorAction,
-  key: OperatorKey,
-  generated: GeneratedKey,
-): Promise<KeyRow> {
-  const lane = laneOfId(key.accountId);
-  const [row] = await database
-    .at(lane)
-    .call<KeyRow>(
-      "create_key",
-      actionJson(action),
-      lane,
-      key.accountId,
-      key.id,
-      Buffer.from(generated.fingerprint, "hex"),
-      key.name,
-      key.plan,
-      key.scopes,
-      ...lastParameters(key, generated),
-    );
-  return row as KeyRow;
-}
-
-export async function createChildKey(
-  database: Cells,
-  key: ChildKey,
-  generated: GeneratedKey,
+  action: Action,
+  key: KeyToCreate,
+  { fingerprint, visibleStart, visibleEnd }: GeneratedKey,
 ): Promise<KeyRow> {
   type Row = KeyRow & { wait_seconds: number; max_keys_created_per_hour: number };
   const lane = laneOfId(key.accountId);
-  const [row] = await database
-    .at(lane)
-    .call<Row>(
-      "create_child_key",
-      lane,
-      key.accountId,
-      key.parentId,
-      key.id,
-      Buffer.from(generated.fingerprint, "hex"),
-      key.name,
-      key.scopes ?? 0,
-      toScopeBits(DEFAULT_SCOPES),
-      ...lastParameters(key, generated),
-    );
-  if (!row) throw new Error("create_child_key returned nothing");
-  const { wait_seconds: waitSeconds, max_keys_created_per_hour: max } = row;
-  if (waitSeconds === 0) return row;
-  throw new DomainError("key_creation_limit_reached", {
-    message: `The account's keys can create ${max} keys per hour on the plan "${row.plan}". Wait ${waitSeconds} s.`,
-    metadata: { plan: row.plan, max_keys_created_per_hour: String(max) },
-    retryAfterSeconds: waitSeconds,
-  });
-}
-
-/** The parameters with which both functions that create keys end. */
-function lastParameters(key: KeyToCreate, { visibleStart, visibleEnd }: GeneratedKey): Parameter[] {
-  const { rateLimitRpm = null, expiresAt = null, models, limits, allowedCidrs } = key;
-  const lists = [
+  const { plan = "", scopes = 0, rateLimitRpm = null, expiresAt = null, models, limits, allowedCidrs } = key;
+  const [row] = await change<Row>(
+    database,
+    lane,
+    action,
+    "create_key",
+    lane,
+    key.accountId,
+    key.id,
+    Buffer.from(fingerprint, "hex"),
+    key.name,
+    plan,
+    scopes,
+    toScopeBits(DEFAULT_SCOPES),
+    rateLimitRpm,
+    expiresAt,
+    visibleStart,
+    visibleEnd,
     models?.join(",") ?? null,
     limits ? JSON.stringify(limits) : null,
     allowedCidrs?.join(",") ?? null,
-  ];
-  return [rateLimitRpm, expiresAt, visibleStart, visibleEnd, ...lists];
+  );
+  if (!row) throw new Error("create_key returned nothing");
+  const { wait_seconds: waitSeconds, max_keys_created_per_hour: max } = row;
+  if (waitSeconds === 0) return row;
+  throw new DomainError("key_creation_limit_reached", {
+    message: `The account can create ${max} keys per hour on the plan "${row.plan}". Wait ${waitSeconds} s.`,
+    metadata: { plan: row.plan, max_keys_created_per_hour: String(max) },
+    retryAfterSeconds: waitSeconds,
+  });
 }
 
 export async function getKey(database: Cells, accountId: string, id: string): Promise<KeyRow> {
@@ -206,36 +170,33 @@ function compareFound(one: FoundKeyRow, other: FoundKeyRow): number {
   return compareBytes(one.sorted_name, other.sorted_name) || compareBytes(one.id, other.id);
 }
 
-/** Once this returns, every server rejects the key at admission. */
-export async function revokeKey(database: Cells, accountId: string, id: string): Promise<KeyRow> {
-  const lane = laneOfId(id);
-  return only(await database.at(lane).call<KeyRow>("revoke_key", lane, accountId, id), id);
+/** Once this returns, every server rejects the key. */
+export async function revokeKey(database: Cells, action: Action, id: string): Promise<KeyRow> {
+  const lane = laneOfChange(action, id);
+  return only(await change<KeyRow>(database, lane, action, "revoke_key", lane, id), id);
 }
 
-/** The same for an operator, who may revoke a key of any account. */
-export async function revokeAnyKey(database: Cells, action: OperatorAction, id: string): Promise<KeyRow> {
-  const lane = laneOfId(id);
-  return only(await database.at(lane).call<KeyRow>("revoke_any_key", actionJson(action), lane, id), id);
-}
-
-/** A secret that became public, and what the operator log shows if that revokes keys. */
+/** A secret that became public, and why the operator log says that it revoked keys. */
 export type Leak = {
   readonly lane: Lane;
   /** In hex. */
   readonly fingerprint: string;
-  readonly action: OperatorAction;
+  readonly reason: string;
 };
 
 export type LeakedKey = { fingerprint: string; key_id: string; account_id: string; revoked_keys: number };
 
 /** Revokes the keys of leaked secrets and all keys that they created. Omits secrets that belong to no key. */
-export async function reportLeaks(database: Cells, leaks: readonly Leak[]): Promise<LeakedKey[]> {
+export async function reportLeaks(
+  database: Cells,
+  action: Action,
+  leaks: readonly Leak[],
+): Promise<LeakedKey[]> {
   const lanes = [...Map.groupBy(leaks, ({ lane }) => lane)];
   const found = await Promise.all(
-    lanes.map(([lane, items]) => {
-      const list = items.map(({ fingerprint, action }) => ({ fingerprint, act: actionJson(action) }));
-      return database.at(lane).call<LeakedKey>("report_leaks", lane, JSON.stringify(list));
-    }),
+    lanes.map(([lane, items]) =>
+      change<LeakedKey>(database, lane, action, "report_leaks", lane, JSON.stringify(items)),
+    ),
   );
   return found.flat();
 }
@@ -251,95 +212,49 @@ export type KeyChanges = {
   readonly allowed_cidrs?: readonly string[] | null;
 };
 
-/** Changes the calling key or one that it created. */
 export async function updateKey(
   database: Cells,
-  { accountId, keyId }: Pick<AdmittedKey, "accountId" | "keyId">,
+  action: Action,
   id: string,
   changes: KeyChanges,
 ): Promise<KeyRow> {
-  const lane = laneOfId(accountId);
-  const rows = await database
-    .at(lane)
-    .call<KeyRow>("update_key", lane, accountId, keyId, id, JSON.stringify(changes));
+  const lane = laneOfChange(action, id);
+  const rows = await change<KeyRow>(database, lane, action, "update_key", lane, id, JSON.stringify(changes));
   return only(rows, id);
 }
 
-/** Changes a key of any account, for an operator. */
-export async function updateAnyKey(
-  database: Cells,
-  action: OperatorAction,
-  id: string,
-  changes: KeyChanges,
-): Promise<KeyRow> {
-  const lane = laneOfId(id);
-  const rows = await database
-    .at(lane)
-    .call<KeyRow>("update_any_key", actionJson(action), lane, id, JSON.stringify(changes));
-  return only(rows, id);
-}
-
-/** Gives the calling key, or one that it created, a new secret. */
+/** Gives a key a new secret. */
 export async function rotateKey(
   database: Cells,
-  { accountId, keyId }: Pick<AdmittedKey, "accountId" | "keyId">,
+  action: Action,
   id: string,
-  secret: GeneratedKey,
+  { fingerprint, visibleStart, visibleEnd }: GeneratedKey,
   overlapSeconds: number,
 ): Promise<KeyRow> {
-  const lane = laneOfId(accountId);
-  const { fingerprint, visibleStart, visibleEnd } = secret;
-  const rows = await database
-    .at(lane)
-    .call<KeyRow>(
-      "rotate_key",
-      lane,
-      accountId,
-      keyId,
-      id,
-      Buffer.from(fingerprint, "hex"),
-      visibleStart,
-      visibleEnd,
-      overlapSeconds,
-    );
-  return only(rows, id);
-}
-
-/** Gives a key of any account a new secret, for an operator. */
-export async function rotateAnyKey(
-  database: Cells,
-  action: OperatorAction,
-  id: string,
-  secret: GeneratedKey,
-  overlapSeconds: number,
-): Promise<KeyRow> {
-  const lane = laneOfId(id);
-  const { fingerprint, visibleStart, visibleEnd } = secret;
-  const rows = await database
-    .at(lane)
-    .call<KeyRow>(
-      "rotate_any_key",
-      actionJson(action),
-      lane,
-      id,
-      Buffer.from(fingerprint, "hex"),
-      visibleStart,
-      visibleEnd,
-      overlapSeconds,
-    );
+  const lane = laneOfChange(action, id);
+  const rows = await change<KeyRow>(
+    database,
+    lane,
+    action,
+    "rotate_key",
+    lane,
+    id,
+    Buffer.from(fingerprint, "hex"),
+    visibleStart,
+    visibleEnd,
+    overlapSeconds,
+  );
   return only(rows, id);
 }
 
 export async function setKeyLimit(
   database: Cells,
-  action: OperatorAction,
+  action: Action,
   id: string,
   rateLimitRpm: number | undefined,
 ): Promise<KeyRow> {
-  const lane = laneOfId(id);
-  const rows = await database
-    .at(lane)
-    .call<KeyRow>("set_key_limit", actionJson(action), lane, id, rateLimitRpm ?? null);
+  const lane = laneOfChange(action, id);
+  const rows = await change<KeyRow>(database, lane, action, "set_key_limit", lane, id, rateLimitRpm ?? null);
   return only(rows, id);
 }
 

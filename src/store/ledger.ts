@@ -6,9 +6,9 @@ import { badToken, cutPage, type Page, pageUpTo } from "../domain/page.ts";
 import { monthText } from "../domain/periods.ts";
 import type { Rates } from "../domain/price.ts";
 import type { Usage } from "../domain/usage.ts";
+import { type Action, change } from "./action.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
 import { compareBytes, mergeCells } from "./merge-cells.ts";
-import { actionJson, type OperatorAction } from "./operator-log.ts";
 
 export type EntryRow = {
   id: string;
@@ -94,28 +94,24 @@ export type Movement = {
   readonly isPromotional?: boolean;
 };
 
-export async function moveBalance(
-  database: Cells,
-  action: OperatorAction,
-  movement: Movement,
-): Promise<EntryRow> {
+export async function moveBalance(database: Cells, action: Action, movement: Movement): Promise<EntryRow> {
   const lane = laneOfId(movement.accountId);
-  const [row] = await database
-    .at(lane)
-    .call<EntryRow>(
-      "move_balance",
-      actionJson(action),
-      lane,
-      movement.accountId,
-      movement.entryId,
-      monthOfId(movement.entryId),
-      movement.kind,
-      movement.amountMicros,
-      movement.reason,
-      movement.idempotencyKey,
-      movement.expiresAt ?? null,
-      movement.isPromotional ?? false,
-    );
+  const [row] = await change<EntryRow>(
+    database,
+    lane,
+    action,
+    "move_balance",
+    lane,
+    movement.accountId,
+    movement.entryId,
+    monthOfId(movement.entryId),
+    movement.kind,
+    movement.amountMicros,
+    movement.reason,
+    movement.idempotencyKey,
+    movement.expiresAt ?? null,
+    movement.isPromotional ?? false,
+  );
   return row as EntryRow;
 }
 

@@ -1,8 +1,8 @@
 import type { Ids } from "../domain/ids.ts";
 import { LANE_COUNT, type Lane, laneOfId } from "../domain/lane.ts";
 import type { LimitToSet, LimitWindow, SetMetric } from "../domain/limit.ts";
+import { type Action, change } from "./action.ts";
 import type { Cells } from "./driver/cells.ts";
-import { actionJson, type OperatorAction } from "./operator-log.ts";
 
 /** Whose calls limits apply to: those of an account or a key, by its id, or those of each key of a plan, by its name. */
 export type LimitOwner = { readonly kind: "account" | "key" | "plan"; readonly id: string };
@@ -33,26 +33,26 @@ export type LimitRow = {
 /** Sets one limit of an owner: a limit of the same metric, window, model and users gets the new amount. */
 export async function setLimit(
   database: Cells,
-  action: OperatorAction,
+  action: Action,
   owner: LimitOwner,
   limit: LimitToSet,
   ids: Pick<Ids, "limit">,
 ): Promise<LimitRow> {
   const lane = laneOfOwner(owner);
   const json = JSON.stringify(newLimitOf(limit, lane, ids));
-  const [row] = await database.at(lane).call<LimitRow>("put_limit", actionJson(action), lane, owner.id, json);
+  const [row] = await change<LimitRow>(database, lane, action, "put_limit", lane, owner.id, json);
   if (owner.kind === "plan") await database.share();
   return row as LimitRow;
 }
 
 export async function removeLimit(
   database: Cells,
-  action: OperatorAction,
+  action: Action,
   owner: LimitOwner,
   id: string,
 ): Promise<void> {
   const lane = laneOfOwner(owner);
-  await database.at(lane).call("delete_limit", actionJson(action), lane, owner.id, id);
+  await change(database, lane, action, "delete_limit", lane, owner.id, id);
   if (owner.kind === "plan") await database.share();
 }
 

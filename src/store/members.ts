@@ -1,8 +1,8 @@
 import { DomainError, ERRORS } from "../domain/errors.ts";
-import { laneOfId } from "../domain/lane.ts";
+import { LANE_COUNT, laneOfId } from "../domain/lane.ts";
 import type { MemberRole } from "../domain/member.ts";
+import { type Action, change } from "./action.ts";
 import type { Cells } from "./driver/cells.ts";
-import { actionJson, type OperatorAction } from "./operator-log.ts";
 import type { Identity } from "./operators.ts";
 
 /** People and their sessions are in the first cell; what they may do in an account is in the lane of the account. */
@@ -114,16 +114,15 @@ export async function findPageSession(
 /** Creates the link with which an operator views the page of an account, after the log has it. */
 export async function openCustomerPage(
   database: Cells,
-  action: OperatorAction,
+  action: Action,
   accountId: string,
   sessionId: string,
   fingerprint: string,
 ): Promise<void> {
   const lane = laneOfId(accountId);
-  await database.at(lane).call("log_page_view", actionJson(action), lane, accountId);
-  const { actorId, actorName } = action;
+  await change(database, lane, action, "log_page_view", lane, accountId);
   const parameters = [accountId, sessionId, bytes(fingerprint)];
-  await database.home.call("open_customer_page", actorId, actorName, ...parameters);
+  await change(database, LANE_COUNT, action, "open_customer_page", ...parameters);
 }
 
 /** Turns the link of an operator into a session. Returns whether the link was valid. */
@@ -177,26 +176,33 @@ export async function listMembers(database: Cells, accountId: string): Promise<M
 
 export async function setMemberRole(
   database: Cells,
-  action: OperatorAction,
+  action: Action,
   accountId: string,
   personId: string,
   role: MemberRole,
 ): Promise<MemberRow> {
   const lane = laneOfId(accountId);
-  const [row] = await database
-    .at(lane)
-    .call<MemberRow>("set_member_role", actionJson(action), lane, accountId, personId, role);
+  const [row] = await change<MemberRow>(
+    database,
+    lane,
+    action,
+    "set_member_role",
+    lane,
+    accountId,
+    personId,
+    role,
+  );
   return row as MemberRow;
 }
 
 export async function removeMember(
   database: Cells,
-  action: OperatorAction,
+  action: Action,
   accountId: string,
   personId: string,
 ): Promise<void> {
   const lane = laneOfId(accountId);
-  await database.at(lane).call("remove_member", actionJson(action), lane, accountId, personId);
+  await change(database, lane, action, "remove_member", lane, accountId, personId);
   await unlinkPerson(database, personId, accountId);
 }
 
@@ -230,7 +236,7 @@ export async function claimSignUp(
 /** Creates the account of a sign-up, unless an earlier call created it. */
 export async function createSignUpAccount(
   database: Cells,
-  action: OperatorAction,
+  action: Action,
   {
     id,
     name,
@@ -239,45 +245,46 @@ export async function createSignUpAccount(
   }: { readonly id: string; readonly name: string; readonly plan: string; readonly email: string },
 ): Promise<void> {
   const lane = laneOfId(id);
-  await database.at(lane).call("create_sign_up_account", actionJson(action), lane, id, name, plan, email);
+  await change(database, lane, action, "create_sign_up_account", lane, id, name, plan, email);
 }
 
 /** Makes the person who signed up the owner. The claim of the sign-up has linked the person with the account. */
 export async function addOwner(
   database: Cells,
+  action: Action,
   accountId: string,
   { personId, email }: Pick<PageSession, "personId" | "email">,
 ): Promise<void> {
   const lane = laneOfId(accountId);
-  await database.at(lane).call("add_member", null, lane, accountId, personId, email, "owner");
+  await change(database, lane, action, "add_member", lane, accountId, personId, email, "owner");
 }
 
 export async function createInvitation(
   database: Cells,
-  action: OperatorAction,
+  action: Action,
   accountId: string,
   { id, fingerprint }: InvitationToken,
   { role, email }: Pick<InvitationRow, "role" | "email">,
 ): Promise<InvitationRow> {
   const lane = laneOfId(accountId);
   const parameters = [lane, accountId, id, bytes(fingerprint), role, email];
-  const [row] = await database
-    .at(lane)
-    .call<InvitationRow>("create_invitation", actionJson(action), ...parameters);
+  const [row] = await change<InvitationRow>(database, lane, action, "create_invitation", ...parameters);
   return row as InvitationRow;
 }
 
 /** Creates an invitation to sign up. */
 export async function createSignUpInvitation(
-  { home }: Pick<Cells, "home">,
-  action: OperatorAction,
+  database: Cells,
+  action: Action,
   { id, fingerprint }: InvitationToken,
   email: string,
 ): Promise<Omit<InvitationRow, "role">> {
   const parameters = [id, bytes(fingerprint), email];
-  const [row] = await home.call<InvitationRow>(
+  const [row] = await change<InvitationRow>(
+    database,
+    LANE_COUNT,
+    action,
     "create_sign_up_invitation",
-    actionJson(action),
     ...parameters,
   );
   return row as InvitationRow;
@@ -290,12 +297,12 @@ export async function listInvitations(database: Cells, accountId: string): Promi
 
 export async function deleteInvitation(
   database: Cells,
-  action: OperatorAction,
+  action: Action,
   accountId: string,
   id: string,
 ): Promise<void> {
   const lane = laneOfId(accountId);
-  await database.at(lane).call("delete_invitation", actionJson(action), lane, accountId, id);
+  await change(database, lane, action, "delete_invitation", lane, accountId, id);
 }
 
 /** The account of the invitation; undefined if the person cannot use it. */
@@ -314,7 +321,7 @@ export async function accountOfInvitation(
 /** Makes the person a member. The account is linked with the person first: a person who is not linked cannot find it. */
 export async function acceptInvitation(
   database: Cells,
-  action: OperatorAction,
+  action: Action,
   accountId: string,
   { id, fingerprint }: InvitationToken,
   { personId, email }: Pick<PageSession, "personId" | "email">,
@@ -323,7 +330,7 @@ export async function acceptInvitation(
   await database.home.call("link_person", personId, accountId);
   const parameters = [lane, accountId, id, bytes(fingerprint), personId, email];
   try {
-    await database.at(lane).call("accept_invitation", actionJson(action), ...parameters);
+    await change(database, lane, action, "accept_invitation", ...parameters);
   } catch (error) {
     // The link would keep the person's data for ever.
     const isRefused = error instanceof DomainError && ERRORS[error.reason].status < 500;

@@ -1,26 +1,8 @@
 import { LANE_COUNT, laneOfId } from "../domain/lane.ts";
-import type { MemberRole } from "../domain/member.ts";
-import type { Role } from "../domain/operator.ts";
 import { badToken, cutPage, type Page } from "../domain/page.ts";
+import { type Action, callerOf } from "./action.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
 import { mergeCells } from "./merge-cells.ts";
-
-/** Who changes something, by which method and why, for the operator log. It must contain no key and no token. */
-export type OperatorAction = {
-  readonly actorId: string;
-  readonly actorName: string;
-  /** The account of a member; undefined for operators. */
-  readonly accountId?: string | undefined;
-  /** The role with which the operator or member was admitted: another one refuses the change. Undefined for a person who joins. */
-  readonly actorRole?: Role | MemberRole | undefined;
-  /** Such as "CreditAccount". */
-  readonly method: string;
-  /** The id or name that the request names; logged if the change is refused. */
-  readonly target: string;
-  readonly reason: string;
-  readonly details: Readonly<Record<string, string>>;
-  readonly requestId: string;
-};
 
 export type EventRow = {
   lane: number;
@@ -49,26 +31,12 @@ export type EventFilter = {
   readonly to: Date | undefined;
 };
 
-/** The action as functions of the database take it. */
-export function actionJson(action: OperatorAction): string {
-  return JSON.stringify({
-    actor_id: action.actorId,
-    actor_name: action.actorName,
-    actor_role: action.actorRole,
-    method: action.method,
-    target: action.target,
-    reason: action.reason,
-    details: action.details,
-    request_id: action.requestId,
-  });
-}
-
 /** Logs a change that was refused. A change that is made is logged in its transaction. */
-export async function logRefusal(database: Cells, action: OperatorAction, outcome: string): Promise<void> {
-  const { accountId = action.target.startsWith("acct_") ? action.target : "" } = action;
+export async function logRefusal(database: Cells, action: Action, outcome: string): Promise<void> {
+  const { accountId = action.target.startsWith("acct_") ? action.target : "" } = action.actor;
   const located = accountId || (action.target.startsWith("key_") ? action.target : "");
   const lane = located === "" ? NO_LANE : laneOfId(located);
-  await database.at(lane).call("log_refusal", actionJson(action), lane, accountId, outcome);
+  await database.at(lane).call("log_refusal", callerOf(action), lane, accountId, outcome);
 }
 
 /** Events that concern no account are in the first cell, in a chain beside those of the lanes. */

@@ -1,8 +1,9 @@
 import { DomainError } from "../domain/errors.ts";
+import { LANE_COUNT } from "../domain/lane.ts";
 import type { Operator, Role } from "../domain/operator.ts";
 import { cutPage, type Page } from "../domain/page.ts";
+import { type Action, change } from "./action.ts";
 import type { Cells } from "./driver/cells.ts";
-import { actionJson, type OperatorAction } from "./operator-log.ts";
 
 export type OperatorRow = {
   id: string;
@@ -24,14 +25,16 @@ export async function findOperator(database: Cells, fingerprint: string): Promis
 
 export async function createOperator(
   database: Cells,
-  action: OperatorAction,
+  action: Action,
   { id, name, role, email }: Operator & { readonly email: string },
   fingerprint: string,
 ): Promise<OperatorRow> {
   const bytes = Buffer.from(fingerprint, "hex");
-  const row = await database.home.call<OperatorRow>(
+  const row = await change<OperatorRow>(
+    database,
+    LANE_COUNT,
+    action,
     "create_operator",
-    actionJson(action),
     id,
     name,
     role,
@@ -48,12 +51,8 @@ export async function listOperators(database: Cells, page: Page) {
 }
 
 /** Once this returns, every server rejects the token. */
-export async function revokeOperator(
-  database: Cells,
-  action: OperatorAction,
-  id: string,
-): Promise<OperatorRow> {
-  const [row] = await database.home.call<OperatorRow>("revoke_operator", actionJson(action), id);
+export async function revokeOperator(database: Cells, action: Action, id: string): Promise<OperatorRow> {
+  const [row] = await change<OperatorRow>(database, LANE_COUNT, action, "revoke_operator", id);
   if (!row) throw unknownOperator(id);
   await database.share();
   return row;
@@ -62,11 +61,11 @@ export async function revokeOperator(
 /** Once this returns, every server applies the role, also to open sessions. */
 export async function setOperatorRole(
   database: Cells,
-  action: OperatorAction,
+  action: Action,
   id: string,
   role: Role,
 ): Promise<OperatorRow> {
-  const [row] = await database.home.call<OperatorRow>("set_operator_role", actionJson(action), id, role);
+  const [row] = await change<OperatorRow>(database, LANE_COUNT, action, "set_operator_role", id, role);
   if (!row) throw unknownOperator(id);
   await database.share();
   return row;

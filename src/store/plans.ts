@@ -1,6 +1,7 @@
+import { LANE_COUNT } from "../domain/lane.ts";
+import { type Action, change } from "./action.ts";
 import type { Cells } from "./driver/cells.ts";
 import { namedCell } from "./named-cell.ts";
-import { actionJson, type OperatorAction } from "./operator-log.ts";
 
 export type PlanRow = {
   name: string;
@@ -32,10 +33,12 @@ export async function countPlans(database: Cells): Promise<ReadonlyMap<string, P
   return counts;
 }
 
-export async function putPlan(database: Cells, action: OperatorAction, plan: PlanToPut): Promise<PlanRow> {
-  const [row] = await database.home.call<PlanRow>(
+export async function putPlan(database: Cells, action: Action, plan: PlanToPut): Promise<PlanRow> {
+  const [row] = await change<PlanRow>(
+    database,
+    LANE_COUNT,
+    action,
     "put_plan",
-    actionJson(action),
     plan.name,
     plan.rpm,
     plan.max_active_keys,

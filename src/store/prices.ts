@@ -3,10 +3,10 @@ import { laneOfId } from "../domain/lane.ts";
 import type { Model } from "../domain/model.ts";
 import { badToken, cutPage, type Page } from "../domain/page.ts";
 import { discountedPrices, type Prices, type PriceTier, type Rates } from "../domain/price.ts";
+import { type Action, change } from "./action.ts";
 import type { AdmittedKey } from "./admit.ts";
 import { priceItem, priceRates } from "./batch-items.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
-import { actionJson, type OperatorAction } from "./operator-log.ts";
 
 /** A version of the prices of a model. */
 export type PriceRow = {
@@ -88,13 +88,13 @@ export type AccountPriceChange = {
 
 export async function setAccountPrices(
   database: Cells,
-  action: OperatorAction,
+  action: Action,
   { accountId, model, discount, prices }: AccountPriceChange,
 ): Promise<AccountPriceRow> {
   const lane = laneOfId(accountId);
   const rates = prices === undefined ? null : arrayOfRates(prices);
-  const values = [actionJson(action), lane, accountId, model, discount ?? null, rates] as const;
-  const [row] = await database.at(lane).call<AccountPriceRow>("set_account_prices", ...values);
+  const values = [lane, accountId, model, discount ?? null, rates] as const;
+  const [row] = await change<AccountPriceRow>(database, lane, action, "set_account_prices", ...values);
   return row as AccountPriceRow;
 }
 

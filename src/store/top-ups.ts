@@ -3,9 +3,9 @@ import { laneOfId } from "../domain/lane.ts";
 import type { Micros } from "../domain/money.ts";
 import { cutPage, type Page } from "../domain/page.ts";
 import { paymentCurrency, type TopUpState } from "../domain/top-up.ts";
+import { type Action, change } from "./action.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
 import { compareBytes, mergeCells } from "./merge-cells.ts";
-import { actionJson, type OperatorAction } from "./operator-log.ts";
 
 export type TopUpRow = {
   id: string;
@@ -41,27 +41,26 @@ type NewTopUp = {
   readonly amountMicros: Micros;
   readonly returnUrl: string;
   readonly idempotencyKey: string | undefined;
-  /** Undefined for a key of the account. */
-  readonly action?: OperatorAction | undefined;
+  readonly action: Action;
 };
 
 /** Creates a top-up, or returns the one that was created with the same idempotency key. */
 export async function createTopUp(database: Cells, topUp: NewTopUp): Promise<TopUpRow> {
   const { id, accountId, amountMicros, returnUrl, idempotencyKey } = topUp;
   const lane = laneOfId(accountId);
-  const [row] = await database
-    .at(lane)
-    .call<TopUpRow>(
-      "create_topup",
-      topUp.action ? actionJson(topUp.action) : null,
-      lane,
-      accountId,
-      id,
-      amountMicros,
-      paymentCurrency(),
-      returnUrl,
-      idempotencyKey ?? null,
-    );
+  const [row] = await change<TopUpRow>(
+    database,
+    lane,
+    topUp.action,
+    "create_topup",
+    lane,
+    accountId,
+    id,
+    amountMicros,
+    paymentCurrency(),
+    returnUrl,
+    idempotencyKey ?? null,
+  );
   return row as TopUpRow;
 }
 

@@ -1,10 +1,10 @@
 import { DomainError } from "../domain/errors.ts";
 import { LANE_COUNT, type Lane, laneOfId } from "../domain/lane.ts";
 import { badToken, cutPage, type Page } from "../domain/page.ts";
+import { type Action, change, changeIn } from "./action.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
 import { LaneMoved } from "./driver/store-error.ts";
 import { compareBytes, mergeCells } from "./merge-cells.ts";
-import { actionJson, type OperatorAction } from "./operator-log.ts";
 
 /** Of an account, and of the operators together. */
 const MAX_WEBHOOKS = 16;
@@ -48,8 +48,8 @@ export type DeliveryRow = {
   data: string;
 };
 
-/** Who acts on webhooks: a key or a member on those of the account, or an operator on all. What a key does is not logged. */
-export type WebhookActor = { readonly accountId?: string; readonly action: OperatorAction | undefined };
+/** Who acts on webhooks: a key or a member on those of the account, or an operator on all. */
+export type WebhookActor = { readonly accountId?: string; readonly action: Action };
 
 /** What a request can change, by the names in the database. */
 export type WebhookChanges = {
@@ -64,10 +64,6 @@ export function isOfOperators(id: string): boolean {
   return id.startsWith("who_");
 }
 
-function actOf({ action }: WebhookActor): string | null {
-  return action ? actionJson(action) : null;
-}
-
 /** Webhooks of operators are in the lane after the last one, like everything that belongs to no account. */
 function laneOf(id: string): Lane {
   return isOfOperators(id) ? LANE_COUNT : laneOfId(id);
@@ -78,22 +74,15 @@ function cellOf(database: Cells, lane: Lane): FunctionCaller {
 }
 
 /** Calls a function that changes a webhook. Those of operators are copied to the other cells. */
-async function change<Row>(
+async function changeWebhook<Row>(
   database: Cells,
   name: string,
-  actor: WebhookActor,
+  { accountId = "", action }: WebhookActor,
   id: string,
   ...parameters: (string | number)[]
 ): Promise<Row> {
-  const lane = laneOf(id);
-  const rows = await cellOf(database, lane).call<Row>(
-    name,
-    actOf(actor),
-    lane,
-    actor.accountId ?? "",
-    id,
-    ...parameters,
-  );
+  const lane = accountId === "" ? laneOf(id) : laneOfId(accountId);
+  const rows = await change<Row>(database, lane, action, name, lane, accountId, id, ...parameters);
   if (lane === LANE_COUNT) await database.share();
   return rows[0] as Row;
 }
@@ -101,15 +90,17 @@ async function change<Row>(
 /** @param accountId empty for a webhook of operators */
 export async function createWebhook(
   database: Cells,
-  actor: WebhookActor,
+  { action }: WebhookActor,
   accountId: string,
   webhook: Pick<WebhookRow, "id" | "url" | "description"> & { readonly types: readonly string[] },
 ): Promise<WebhookRow> {
   const { id, url, description, types } = webhook;
   const lane = laneOf(id);
-  const [row] = await cellOf(database, lane).call<WebhookRow>(
+  const [row] = await change<WebhookRow>(
+    database,
+    lane,
+    action,
     "create_webhook",
-    actOf(actor),
     lane,
     accountId,
     id,
@@ -142,11 +133,11 @@ export function updateWebhook(
   id: string,
   changes: WebhookChanges,
 ): Promise<WebhookRow> {
-  return change(database, "update_webhook", actor, id, JSON.stringify(changes));
+  return changeWebhook(database, "update_webhook", actor, id, JSON.stringify(changes));
 }
 
 export async function deleteWebhook(database: Cells, actor: WebhookActor, id: string): Promise<void> {
-  await change(database, "delete_webhook", actor, id);
+  await changeWebhook(database, "delete_webhook", actor, id);
 }
 
 export function rotateWebhook(
@@ -155,13 +146,13 @@ export function rotateWebhook(
   id: string,
   overlapSeconds: number,
 ): Promise<WebhookRow> {
-  return change(database, "rotate_webhook", actor, id, overlapSeconds);
+  return changeWebhook(database, "rotate_webhook", actor, id, overlapSeconds);
 }
 
 export type WebhookToTest = { readonly account_id: string; readonly url: string; readonly secrets: string };
 
 export function webhookToTest(database: Cells, actor: WebhookActor, id: string): Promise<WebhookToTest> {
-  return change(database, "webhook_to_test", actor, id);
+  return changeWebhook(database, "webhook_to_test", actor, id);
 }
 
 /**
@@ -201,28 +192,32 @@ export type Redelivery =
 /** Returns the number of events, and whether there may be more of that time. */
 export async function redeliver(
   database: Cells,
-  actor: WebhookActor,
+  { action }: WebhookActor,
   { id, account_id: accountId, types }: WebhookRow,
   redelivery: Redelivery,
 ): Promise<{ events: number; hasMore: boolean }> {
   const eventId = "eventId" in redelivery ? redelivery.eventId : "";
   const { from = null, to = null } = "from" in redelivery ? redelivery : {};
   const lane = isOfOperators(id) && eventId !== "" ? laneOfId(eventId) : laneOf(id);
-  const run = async (cell: FunctionCaller, isFirst: boolean, maxLane: Lane): Promise<Redelivered> => {
+  const run = async (
+    cell: FunctionCaller,
+    isFirst: boolean,
+    maxLane: Lane,
+    isLogged: boolean,
+  ): Promise<Redelivered> => {
     let events = 0;
     let last: RedeliverRow | undefined;
     do {
-      const act = isFirst && !last ? actOf(actor) : null;
       const place = [last?.last ?? 0n, last?.last_id ?? "", EVENTS_PER_STATEMENT];
-      const given = [act, id, types, lane, accountId, eventId, from, to, maxLane, ...place];
-      [last] = await cell.call<RedeliverRow>("redeliver", ...given);
+      const given = [id, types, lane, accountId, eventId, from, to, maxLane, ...place, isLogged && !last];
+      [last] = await changeIn<RedeliverRow>(database, { cell, isFirst }, action, "redeliver", ...given);
       events += last?.renewed ?? 0;
     } while (last?.last && events < ENOUGH_REDELIVERED);
     return { events, hasMore: Boolean(last?.last) };
   };
   const results = isOfOperators(id)
-    ? await Promise.all(database.all.map((cell, i) => run(cell, i === 0, lastLaneOf(i))))
-    : [await run(database.at(laneOf(id)), true, LANE_COUNT - 1)];
+    ? await Promise.all(database.all.map((cell, i) => run(cell, i === 0, lastLaneOf(i), i === 0)))
+    : [await run(database.at(lane), database.owns(0, lane), LANE_COUNT - 1, true)];
   const events = results.reduce((sum, result) => sum + result.events, 0);
   if (eventId !== "" && events === 0)
     throw new DomainError("not_found", { message: `There is no event ${eventId}.` });

@@ -11,7 +11,7 @@ import { audit, auditInSteps } from "../../src/store/audit.ts";
 import { DatabaseLock } from "../../src/store/driver/database-lock.ts";
 import { getGeneration, LedgerPartitions, listEntries, moveBalance } from "../../src/store/ledger.ts";
 import { migrate } from "../../src/store/schema/migrate.ts";
-import { TEST_ACTION, TEST_ACTION_JSON } from "../support/action.ts";
+import { TEST_ACTION, TEST_CALLER } from "../support/action.ts";
 import { charge, type Payer } from "../support/payer.ts";
 import { started } from "../support/started.ts";
 import { createTestBilling } from "../support/store.ts";
@@ -138,7 +138,7 @@ test("an entry that is charged in an archived month while its file is written st
     const id = busy.accountId;
     await pool.call(
       "move_balance",
-      TEST_ACTION_JSON,
+      TEST_CALLER,
       laneOfId(id),
       id,
       "led_late",
@@ -264,7 +264,7 @@ test("the server's role creates the partitions of the next months, once", async 
 
 async function credit({ accountId: id }: Payer, month: number, key: string): Promise<void> {
   const entry = [`led_${key}`, month, "credit", 1, key, key] as const;
-  await pool.call("move_balance", TEST_ACTION_JSON, laneOfId(id), id, ...entry);
+  await pool.call("move_balance", TEST_CALLER, laneOfId(id), id, ...entry);
 }
 
 const partitionOf = (month: number) => `ledger_${monthText(month).replace("-", "_")}`;

@@ -24,7 +24,7 @@ import { createKey } from "../../src/store/keys.ts";
 import { LedgerPartitions } from "../../src/store/ledger.ts";
 import { migrate } from "../../src/store/schema/migrate.ts";
 import { applyFunctions, readFiles } from "../../src/store/schema/sql-files.ts";
-import { TEST_ACTION, TEST_ACTION_JSON } from "../support/action.ts";
+import { TEST_ACTION, TEST_CALLER } from "../support/action.ts";
 import { withinOneMinute } from "../support/minute.ts";
 import { charge, createPayer, moneyProblems, type Payer } from "../support/payer.ts";
 import { clock, createTestBilling } from "../support/store.ts";
@@ -419,7 +419,7 @@ describe.skipIf(!SOURCE)("a cell on Citus", () => {
     const month = 1_200;
     await database.call(
       "move_balance",
-      TEST_ACTION_JSON,
+      TEST_CALLER,
       laneOfId(accountId),
       accountId,
       typeIds.entry(laneOfId(accountId)),

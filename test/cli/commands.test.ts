@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
-import { TEST_ACTION_JSON } from "../support/action.ts";
+import { TEST_CALLER } from "../support/action.ts";
 import { cleanEnv } from "../support/clean-env.ts";
 import { typeIds } from "../support/type-ids.ts";
 import { type Ended, type RunningServer, spawnVx, startServer, VX, vx } from "./support.ts";
@@ -33,7 +33,7 @@ async function json(...args: string[]): Promise<any> {
 async function newAccount(): Promise<string> {
   const id = typeIds.account();
   await server.database
-    .owner`SELECT vx.create_account(${TEST_ACTION_JSON}, vx.lane_of(${id}), ${id}, 'acme', 'pro')`;
+    .owner`SELECT vx.create_account(${TEST_CALLER}, vx.lane_of(${id}), ${id}, 'acme', 'pro')`;
   return id;
 }
 
@@ -732,7 +732,7 @@ describe("lists", () => {
   test("a table contains the rows of all pages", async () => {
     const account = await newAccount();
     await server.database.owner`
-      SELECT vx.move_balance(${TEST_ACTION_JSON}, vx.lane_of(${account}), ${account}, 'led_' || i, 0, 'credit', 1, 'many', 'key' || i)
+      SELECT vx.move_balance(${TEST_CALLER}, vx.lane_of(${account}), ${account}, 'led_' || i, 0, 'credit', 1, 'many', 'key' || i)
       FROM generate_series(1, 1001) i`;
     const all = (await run("ledger", "list", account)).stdout.trimEnd().split("\n");
     expect(all.map((line) => line.trim().split(" ")[0])).toEqual([

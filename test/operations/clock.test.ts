@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import postgres from "postgres";
 import { expect, inject, test, vi } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
-import { TEST_ACTION_JSON } from "../support/action.ts";
+import { TEST_CALLER } from "../support/action.ts";
 import { OPERATOR_TOKEN, startTestApp } from "../support/app.ts";
 import { createTestDatabase } from "../support/database.ts";
 import { loginIn } from "../support/embedded.ts";
@@ -74,9 +74,9 @@ test("a server whose clock is 430 days ahead writes entries of this month, signs
 test("a server that may not move entries without a partition reports them", async () => {
   const database = await createTestDatabase();
   const lane = laneOfId("acct_1");
-  await database.owner`SELECT vx.create_account(${TEST_ACTION_JSON}, ${lane}::smallint, 'acct_1', 'test', 'free')`;
+  await database.owner`SELECT vx.create_account(${TEST_CALLER}, ${lane}::smallint, 'acct_1', 'test', 'free')`;
   await database.owner`
-    SELECT vx.move_balance(${TEST_ACTION_JSON}, ${lane}::smallint, 'acct_1', 'led_1', 1200, 'credit', 5, 'test', '1')`;
+    SELECT vx.move_balance(${TEST_CALLER}, ${lane}::smallint, 'acct_1', 'led_1', 1200, 'credit', 5, 'test', '1')`;
   const url = database.url.replace(/user=.*/, `user=vx_app&password=${inject("passwords").app}`);
   const app = await startTestApp({ database: { ...database, url } });
   await vi.waitFor(() => expect(app.logText()).toContain('"months":[{"month":"2070-01","entries":1}]'));

@@ -4,7 +4,7 @@ import { laneOfId } from "../../src/domain/lane.ts";
 import { Database } from "../../src/store/driver/database.ts";
 import { DatabaseClock } from "../../src/store/driver/database-clock.ts";
 import { DatabaseMonitor } from "../../src/store/driver/monitor.ts";
-import { TEST_ACTION_JSON } from "../support/action.ts";
+import { TEST_CALLER } from "../support/action.ts";
 import { createTestDatabase } from "../support/database.ts";
 import { started } from "../support/started.ts";
 
@@ -12,7 +12,7 @@ const shared = started(() => createTestDatabase());
 
 test("too many statements do not make the database unreachable", async () => {
   const lane = laneOfId("acct_1");
-  await shared.owner`SELECT vx.create_account(${TEST_ACTION_JSON}, ${lane}::smallint, 'acct_1', 'test', 'free')`;
+  await shared.owner`SELECT vx.create_account(${TEST_CALLER}, ${lane}::smallint, 'acct_1', 'test', 'free')`;
   const pool = new Database(shared.address, {
     connections: 1,
     statementTimeoutMs: 30_000,
@@ -23,7 +23,7 @@ test("too many statements do not make the database unreachable", async () => {
   const changes: boolean[] = [];
   await shared.owner.begin(async (transaction) => {
     await transaction`SELECT FROM vx.lanes WHERE lane = ${lane} FOR UPDATE`;
-    const blocked = pool.call("set_account_plan", TEST_ACTION_JSON, lane, "acct_1", "pro");
+    const blocked = pool.call("set_account_plan", TEST_CALLER, lane, "acct_1", "pro");
     const { promise: looked, resolve: look } = Promise.withResolvers<void>();
     const monitor = new DatabaseMonitor(pool, {
       clock: new DatabaseClock(() => performance.now()),

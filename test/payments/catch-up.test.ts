@@ -45,6 +45,7 @@ async function create() {
     amountMicros: 5_000_000n,
     returnUrl: "",
     idempotencyKey: "order-1",
+    action: TEST_ACTION,
   });
 }
 
@@ -137,7 +138,13 @@ test("a top-up whose page was never created expires after a day, and gets no pag
   };
   expect(await poll()).toBe("pending");
   nowMs += 25 * 3_600_000;
-  const repeated = { accountId, amountMicros: 5_000_000n, returnUrl: "", idempotencyKey: "order-1" };
+  const repeated = {
+    accountId,
+    amountMicros: 5_000_000n,
+    returnUrl: "",
+    idempotencyKey: "order-1",
+    action: TEST_ACTION,
+  };
   expect(await topUps.create(repeated)).toMatchObject({ id, page_id: null });
   expect(await poll()).toBe("expired");
 });

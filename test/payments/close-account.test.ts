@@ -192,7 +192,13 @@ test("a closing that ends after any step leaves valid sums, and a repetition tak
   await fill();
   const statuses: string[] = [];
   for (let isEndedElsewhere = false; statuses.at(-1) !== "closed"; ) {
-    const step = { reason, balance: "written_off", isEndedElsewhere, rows: 1 };
+    const step = {
+      reason,
+      balance: "written_off",
+      isEndedElsewhere,
+      isLogged: statuses.length === 0,
+      rows: 1,
+    };
     const { status } = await stepOfClosing(database, TEST_ACTION, key.accountId, step);
     statuses.push(status);
     expect(await auditFindings()).toEqual([]);
@@ -207,7 +213,7 @@ test("a closing that ends after any step leaves valid sums, and a repetition tak
 test("a payment that arrives for a closed account is credited and told to operators; closing again takes it", async () => {
   const topUpId = await fill();
   const { app, operator } = metered;
-  const step = { reason, balance: "written_off", isEndedElsewhere: true, rows: 1_000 };
+  const step = { reason, balance: "written_off", isEndedElsewhere: true, isLogged: false, rows: 1_000 };
   expect(await stepOfClosing(database, TEST_ACTION, key.accountId, step)).toMatchObject({
     status: "closed",
   });

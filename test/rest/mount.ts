@@ -17,6 +17,7 @@ import { type CallRecord, Observation } from "../../src/server/observation.ts";
 import { CallServer } from "../../src/server/serve-call.ts";
 import { restServer } from "../../src/server/wire/rest.ts";
 import { type RpcMethod, rpcMethods } from "../../src/server/wire/rpc.ts";
+import { SERVER } from "../../src/store/action.ts";
 import type { TestFile } from "./descriptors.ts";
 
 export type Mounted = {
@@ -52,6 +53,14 @@ export const OPEN: Policy = {
 };
 
 /** Serves a test service as the product serves its services, with HTTP/1.1 and HTTP/2 on one port. */
+/** Admits every call. */
+export const openGate: Gate = async () => ({
+  actor: SERVER,
+  key: undefined,
+  window: undefined,
+  recheck: async () => undefined,
+});
+
 export async function mount({ service }: Pick<TestFile, "service">, options: MountOptions): Promise<Mounted> {
   const ended: Mounted["ended"] = [];
   const report = ({ rpc, code, failure }: CallRecord) => ended.push({ rpc, code, failure });
@@ -69,7 +78,7 @@ export async function mount({ service }: Pick<TestFile, "service">, options: Mou
     maxBodyBytes: options.maxBodyBytes ?? 1_000_000,
   };
   const calls = new CallServer({
-    gate: options.gate ?? (async () => ({ key: undefined, window: undefined })),
+    gate: options.gate ?? openGate,
     budget: options.budget ?? new BodyBudget(bodyBudget),
     shutdownSignal,
     observe: (call: IncomingCall, rpc: string) =>

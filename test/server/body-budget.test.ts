@@ -7,7 +7,7 @@ import { BodyBudget } from "../../src/codec/body-budget.ts";
 import type { Gate } from "../../src/server/gate/gate.ts";
 import type { AdmittedKey } from "../../src/store/admit.ts";
 import { testFile } from "../rest/descriptors.ts";
-import { type Mounted, mount } from "../rest/mount.ts";
+import { type Mounted, mount, openGate } from "../rest/mount.ts";
 
 const BODY_MS = 60_000;
 const LIMIT = 300_000;
@@ -30,9 +30,10 @@ let sessions: ClientHttp2Session[];
 let work: Promise<void>;
 
 /** The key of a call is the name of its account. */
-const gate: Gate = async (call) => {
+const gate: Gate = async (call, span) => {
   const [name] = call.headers("authorization");
-  return { key: name === undefined ? undefined : ({ accountId: name } as AdmittedKey), window: undefined };
+  const key = name === undefined ? undefined : ({ accountId: name } as AdmittedKey);
+  return { ...(await openGate(call, span)), key };
 };
 
 async function start(bodyMs = BODY_MS) {

@@ -5,7 +5,7 @@ import { type AuditReport, audit } from "../../src/store/audit.ts";
 import type { Parameter } from "../../src/store/driver/connection.ts";
 import { Database } from "../../src/store/driver/database.ts";
 import { listFilteredEntries } from "../../src/store/ledger.ts";
-import { TEST_ACTION_JSON } from "../support/action.ts";
+import { TEST_CALLER } from "../support/action.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { withCall } from "../support/store.ts";
 
@@ -29,7 +29,7 @@ beforeEach(async () => {
     name: "audit",
   });
   for (const [i, id] of ACCOUNTS.entries()) {
-    await pool.call("create_account", TEST_ACTION_JSON, LANE, id, "test", "free");
+    await pool.call("create_account", TEST_CALLER, LANE, id, "test", "free");
     for (let row = 0; row < (ROWS[i] ?? 0); row++) await move(id, 10 + row, `${row}`);
   }
 });
@@ -41,7 +41,7 @@ afterEach(async () => {
 function move(id: string, micros: number, key: string): Promise<unknown> {
   return pool.call(
     "move_balance",
-    TEST_ACTION_JSON,
+    TEST_CALLER,
     LANE,
     id,
     `led_${id}_${key}`,

@@ -21,7 +21,7 @@ import {
   type TopUpRow,
   topUpCharge,
 } from "../../src/store/top-ups.ts";
-import { TEST_ACTION } from "../support/action.ts";
+import { actionOfKey, TEST_ACTION } from "../support/action.ts";
 import {
   charge,
   createPayer,
@@ -48,8 +48,8 @@ const SETTINGS: AutoTopUpSettings = {
 
 const put = ({ accountId }: Payer, changes: Partial<AutoTopUpSettings> = {}) =>
   putAutoTopUp(store.database, TEST_ACTION, accountId, { ...SETTINGS, ...changes });
-const putByKey = ({ accountId }: Payer, changes: Partial<AutoTopUpSettings> = {}) =>
-  putAutoTopUp(store.database, undefined, accountId, { ...SETTINGS, ...changes });
+const putByKey = (payer: Payer, changes: Partial<AutoTopUpSettings> = {}) =>
+  putAutoTopUp(store.database, actionOfKey(payer), payer.accountId, { ...SETTINGS, ...changes });
 
 const PAGE = { id: "cs_1", url: "https://pay.example/" };
 

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
 import { revokeKey } from "../../src/store/keys.ts";
+import { TEST_ACTION } from "../support/action.ts";
 import {
   createPayer,
   credit,
@@ -146,8 +147,8 @@ async function run(turns: readonly Turn[], steps: "together" | "one by one"): Pr
       await credit(store.database, (payers[turn.payer] as Payer).accountId, turn.amount);
       reference.credit(turn.payer, turn.amount);
     } else if (turn.kind === "revoke") {
-      const { accountId, keyId } = payers[turn.payer] as Payer;
-      await revokeKey(store.database, accountId, keyId);
+      const { keyId } = payers[turn.payer] as Payer;
+      await revokeKey(store.database, TEST_ACTION, keyId);
       reference.revoked[turn.payer] = true;
     } else {
       const batches = steps === "together" ? [turn.steps] : turn.steps.map((step) => [step]);

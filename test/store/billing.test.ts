@@ -5,6 +5,7 @@ import { arrayOfHolds, type Charge } from "../../src/store/bill.ts";
 import { Billing, findAnswer } from "../../src/store/billing.ts";
 import { DatabaseClock } from "../../src/store/driver/database-clock.ts";
 import { revokeKey } from "../../src/store/keys.ts";
+import { TEST_ACTION } from "../support/action.ts";
 import {
   createPayer,
   endOf,
@@ -153,7 +154,7 @@ test("the amount that an ending releases can be held in the same batch", async (
 
 test("a key that is revoked after admission gets no hold", async () => {
   const payer = await createPayer(store.database, 100n);
-  await revokeKey(store.database, payer.accountId, payer.keyId);
+  await revokeKey(store.database, TEST_ACTION, payer.keyId);
   expect(await billings[0].hold(holdOf(payer, 1n, newGenerationId(payer)))).toEqual({ outcome: "outdated" });
 });
 
@@ -298,7 +299,7 @@ test("when a batch is split, an error of one part does not fail the items of ano
   const payers = await Promise.all([1, 2, 3].map(() => createPayer(store.database, 100n)));
   // Lanes are ascending in a batch, so the invalid hold is met first.
   payers.sort((a, b) => laneOfId(a.accountId) - laneOfId(b.accountId));
-  const [invalid, unlucky, fine] = payers as [Payer, Payer, Payer];
+  const [invalid, unlucky, fine] = payers as Payer[] as [Payer, Payer, Payer];
   await store.owner.unsafe(`
     CREATE FUNCTION vx.fail_hold() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
       IF NEW.account_id = '${invalid.accountId}' THEN RAISE 'invalid' USING ERRCODE = '22000'; END IF;

@@ -13,6 +13,7 @@ function cellNamed(name: string, assumedLanes: readonly Lane[], call: () => Prom
     call: <Row>() => call() as Promise<Row[]>,
     requireWritable: () => Promise.resolve(),
     findNewerPrimary: () => Promise.resolve(),
+    during: (_name, _parameter, work) => work(),
   };
   return { name, pool, assumedLanes, prepare: () => Promise.resolve() };
 }

@@ -2,7 +2,7 @@ import type postgres from "postgres";
 import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { SplitSource } from "../../src/cells/split-source.ts";
 import { withLane } from "../../src/domain/lane.ts";
-import { TEST_ACTION_JSON } from "../support/action.ts";
+import { TEST_CALLER } from "../support/action.ts";
 import { createTestDatabase } from "../support/database.ts";
 import { started } from "../support/started.ts";
 
@@ -99,13 +99,13 @@ test("a statement that checked the owner before the release is waited for, a lat
     const reserved = await store.owner.reserve();
     try {
       await reserved`BEGIN`;
-      await reserved`SELECT vx.revoke_key(512::smallint, 'acct_x', 'key_x')`;
+      await reserved`SELECT vx.find_member(512::smallint, 'acct_x', 'usr_x', '')`;
       await release(id);
       const [pid] = await reserved<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`;
       const [held] = await store.owner<{ id: string }[]>`
         SELECT virtualtransaction AS id FROM pg_locks WHERE pid = ${pid?.pid ?? 0} LIMIT 1`;
       expect([...(await source.transactions())]).toEqual([held?.id]);
-      await expect(store.owner`SELECT vx.revoke_key(512::smallint, 'acct_x', 'key_x')`).rejects.toThrow(
+      await expect(store.owner`SELECT vx.find_member(512::smallint, 'acct_x', 'usr_x', '')`).rejects.toThrow(
         "lane_moved",
       );
       await reserved`COMMIT`;
@@ -123,7 +123,7 @@ test("accounts of lanes that another cell owns are not found by their name or ex
   await withSplit(async (id) => {
     for (const [n, lane] of [512, 513, 0].entries()) {
       await store.owner`
-        SELECT vx.create_account(${TEST_ACTION_JSON}, ${lane}::smallint, ${account(lane, n)}, 'twin', 'free', ${`twin-${n}`})`;
+        SELECT vx.create_account(${TEST_CALLER}, ${lane}::smallint, ${account(lane, n)}, 'twin', 'free', ${`twin-${n}`})`;
     }
     await release(id);
     expect(await store.owner`SELECT id FROM vx.find_accounts('twin', true)`).toEqual([{ id: account(0, 2) }]);

@@ -2,7 +2,7 @@ import type postgres from "postgres";
 import { afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { Database } from "../../src/store/driver/database.ts";
-import { TEST_ACTION_JSON } from "../support/action.ts";
+import { TEST_CALLER } from "../support/action.ts";
 import { createTestDatabase } from "../support/database.ts";
 import { started } from "../support/started.ts";
 
@@ -16,7 +16,7 @@ let unlock: () => void;
 
 const shared = started(() => createTestDatabase());
 beforeAll(async () => {
-  await shared.owner`SELECT vx.create_account(${TEST_ACTION_JSON}, ${LANE}::smallint, ${ACCOUNT}, 'test', 'free')`;
+  await shared.owner`SELECT vx.create_account(${TEST_CALLER}, ${LANE}::smallint, ${ACCOUNT}, 'test', 'free')`;
 });
 
 beforeEach(async () => {
@@ -51,7 +51,7 @@ function open(options: Partial<ConstructorParameters<typeof Database>[1]> = {}):
 function blocked(): Promise<unknown> {
   return pool.call(
     "move_balance",
-    TEST_ACTION_JSON,
+    TEST_CALLER,
     LANE,
     ACCOUNT,
     `led_${Math.random()}`,

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { laneOfId, withLane } from "../../src/domain/lane.ts";
 import { exportLanes, exportMovementsOfLane, exportUsageOfLane } from "../../src/store/export-usage.ts";
-import { TEST_ACTION_JSON } from "../support/action.ts";
+import { TEST_CALLER } from "../support/action.ts";
 import { useStore } from "../support/store.ts";
 
 const store = useStore();
@@ -12,7 +12,7 @@ test("pieces of any size contain each sum and each movement of the range once, i
   const { owner, database } = store;
   const accountIds = [...IDS, withLane("acct_zzzzzzzzzzzzzzzzzzzzzzzzzz", 8)];
   for (const id of accountIds)
-    await database.call("create_account", TEST_ACTION_JSON, laneOfId(id), id, "test", "free");
+    await database.call("create_account", TEST_CALLER, laneOfId(id), id, "test", "free");
   for (const id of [IDS[0], IDS[2], IDS[3], accountIds[4]] as string[]) {
     await owner`
       INSERT INTO vx.usage_quarters
@@ -21,7 +21,7 @@ test("pieces of any size contain each sum and each movement of the range once, i
     for (const n of [1, 2, 3]) {
       await database.call(
         "move_balance",
-        TEST_ACTION_JSON,
+        TEST_CALLER,
         laneOfId(id),
         id,
         `led_${id}_${n}`,

@@ -4,7 +4,7 @@ import { admitItem, failureItem, failureMinute } from "../../src/store/batch-ite
 import { arrayOfEnds, arrayOfHolds } from "../../src/store/bill.ts";
 import type { Parameter } from "../../src/store/driver/connection.ts";
 import { LaneMoved } from "../../src/store/driver/store-error.ts";
-import { TEST_ACTION_JSON } from "../support/action.ts";
+import { TEST_CALLER } from "../support/action.ts";
 import { dumpTables } from "../support/database.ts";
 import { createPayer, endOf, holdOf, newGenerationId, type Payer, payerOf } from "../support/payer.ts";
 import { createTestBilling, useStore } from "../support/store.ts";
@@ -15,7 +15,6 @@ const store = useStore();
 function writesOf(payer: Payer, generationId: string): Record<string, Parameter[]> {
   const { accountId, keyId } = payer;
   const lane = laneOfId(accountId);
-  const key = [lane, accountId, keyId];
   const item = {
     lane,
     fingerprint: { hex: "00".repeat(32) },
@@ -28,7 +27,7 @@ function writesOf(payer: Payer, generationId: string): Record<string, Parameter[
   const ends = arrayOfEnds([{ kind: "end", lane, end: endOf(payer, generationId, 10n) }]);
   const holds = arrayOfHolds([{ kind: "hold", lane, hold: holdOf(payer, 5n, newGenerationId(payer)) }]);
   const visible = ["abcd", "wxyz"];
-  const act = TEST_ACTION_JSON;
+  const act = TEST_CALLER;
   return {
     accept_invitation: [act, lane, accountId, "inv_x", new Uint8Array(32), "usr_x", ""],
     add_member: [act, lane, accountId, "usr_x", "", "owner"],
@@ -43,14 +42,13 @@ function writesOf(payer: Payer, generationId: string): Record<string, Parameter[
     bill: ["one", null, `{${lane},${(lane + 1) % 1_024}}`, ends, holds],
     apply_auto_topup_page: [lane, accountId, "cs_x", new Date(0), "cus_x", true, null, null],
     apply_payment: [lane, accountId, 0n, "{}"],
-    close_account: [act, lane, accountId, "test", "", false, 10],
+    close_account: [act, lane, accountId, "test", "", false, true, 10],
     create_account: [act, lane, accountId.replace(/^acct_../, "acct_zz"), "new", "pro", null, null, null],
-    create_child_key: [...key, keyId, new Uint8Array(32), "new", 1, 1, null, null, ...visible],
-    create_key: [act, lane, accountId, keyId, new Uint8Array(32), "new", "", 1, null, null, ...visible],
-    create_topup: [null, lane, accountId, "top_x", 1n, "usd", "", null],
+    create_key: [act, lane, accountId, keyId, new Uint8Array(32), "new", "", 1, 1, null, null, ...visible],
+    create_topup: [act, lane, accountId, "top_x", 1n, "usd", "", null],
     create_webhook: [act, lane, accountId, "wh_x", "https://example.com/", "", "", 16],
     delete_limit: [act, lane, keyId, "lim_x"],
-    delete_webhook: [null, lane, accountId, "wh_x"],
+    delete_webhook: [act, lane, accountId, "wh_x"],
     disable_webhook: [lane, "wh_x", 0, "gone"],
     expire_account_grants: [lane, accountId],
     log_refusal: [act, lane, accountId, "insufficient_role"],
@@ -67,33 +65,30 @@ function writesOf(payer: Payer, generationId: string): Record<string, Parameter[
       '{"metric":"cost","period":"day","amount":1,"model":"","per_user":false}',
     ],
     put_auto_topup: [act, lane, accountId, true, 1n, 1n, 1n, "usd"],
-    redeliver: [null, "wh_x", "", lane, accountId, "evt_x", new Date(0), new Date(0), 1_023, 0n, "", 10],
+    redeliver: [act, "wh_x", "", lane, accountId, "evt_x", new Date(0), new Date(0), 1_023, 0n, "", 10, true],
     refund_entry: [act, lane, accountId, "led_x", 1, 0n, "test", "key"],
     report_depleted: [lane, accountId, 1n],
-    report_leaks: [lane, "[]"],
+    report_leaks: [act, lane, "[]"],
     rerate_entries: [act, lane, accountId, 1n, 2n, "m", "{}", "rer_x", "test", true, 10],
     resume_auto_topup: [lane, accountId],
-    revoke_any_key: [act, lane, keyId],
-    revoke_key: key,
-    rotate_any_key: [act, lane, keyId, new Uint8Array(32), ...visible, 60],
-    rotate_key: [...key, keyId, new Uint8Array(32), ...visible, 60],
-    rotate_webhook: [null, lane, accountId, "wh_x", 60],
+    revoke_key: [act, lane, keyId],
+    rotate_key: [act, lane, keyId, new Uint8Array(32), ...visible, 60],
+    rotate_webhook: [act, lane, accountId, "wh_x", 60],
     set_account_plan: [act, lane, accountId, "free"],
     set_account_prices: [act, lane, accountId, "", 1, null],
     set_account_suspended: [act, lane, accountId, true],
     set_auto_topup_page: [lane, accountId, "usd", "cus_x", null, null, null],
     set_key_limit: [act, lane, keyId, 1],
-    set_low_balance: [null, lane, accountId, 1n],
+    set_low_balance: [act, lane, accountId, 1n],
     set_topup_page: [lane, "top_x", "cs_x", ""],
     set_topup_payment: [lane, "top_x", "pi_x"],
     top_up_after_refusal: [lane, accountId],
     topup_charge: [lane, "top_x"],
     update_account: [act, lane, accountId, "new", null, null, null, null],
-    update_any_key: [act, lane, keyId, '{"name":"new"}'],
-    update_key: [...key, keyId, '{"name":"new"}'],
-    update_webhook: [null, lane, accountId, "wh_x", "{}"],
+    update_key: [act, lane, keyId, '{"name":"new"}'],
+    update_webhook: [act, lane, accountId, "wh_x", "{}"],
     warn_of_expiry: [lane, keyId],
-    webhook_to_test: [null, lane, accountId, "wh_x"],
+    webhook_to_test: [act, lane, accountId, "wh_x"],
   };
 }
 

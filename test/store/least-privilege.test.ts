@@ -1,7 +1,7 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
-import { TEST_ACTION_JSON } from "../support/action.ts";
+import { TEST_CALLER } from "../support/action.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 
 const INSUFFICIENT_PRIVILEGE = "42501";
@@ -36,7 +36,6 @@ const GRANTED = [
   "count_failures",
   "count_plans",
   "create_account",
-  "create_child_key",
   "create_first_account",
   "create_invitation",
   "create_key",
@@ -104,6 +103,8 @@ const GRANTED = [
   "open_customer_page",
   "own_holds",
   "probe_writes",
+  "prove_operator",
+  "prove_person",
   "put_auto_topup",
   "put_limit",
   "put_plan",
@@ -126,10 +127,8 @@ const GRANTED = [
   "report_leaks",
   "rerate_entries",
   "resume_auto_topup",
-  "revoke_any_key",
   "revoke_key",
   "revoke_operator",
-  "rotate_any_key",
   "rotate_key",
   "rotate_webhook",
   "schema_version",
@@ -163,7 +162,6 @@ const GRANTED = [
   "unlink_person",
   "unused_keys",
   "update_account",
-  "update_any_key",
   "update_key",
   "update_webhook",
   "use_page_link",
@@ -194,10 +192,10 @@ beforeAll(async () => {
     onnotice: () => undefined,
   });
   await database.owner.unsafe(
-    `SELECT vx.create_account('${TEST_ACTION_JSON}', vx.lane_of('acct_1'), 'acct_1', 'test', 'free')`,
+    `SELECT vx.create_account('${TEST_CALLER}', vx.lane_of('acct_1'), 'acct_1', 'test', 'free')`,
   );
   await database.owner.unsafe(
-    `SELECT vx.move_balance('${TEST_ACTION_JSON}', vx.lane_of('acct_1'), 'acct_1', 'led_1', 0, 'credit', 5, 'test', '1')`,
+    `SELECT vx.move_balance('${TEST_CALLER}', vx.lane_of('acct_1'), 'acct_1', 'led_1', 0, 'credit', 5, 'test', '1')`,
   );
 });
 afterAll(async () => {

@@ -143,7 +143,7 @@ test("a child counts against the limits of its ancestors, also after they were r
   await setTestLimit(store.database, keyOf(parent), { metric: "cost", amount: 100n });
   const born = await childOf(parent);
   await charge(billings[0], child, 60n);
-  await revokeKey(store.database, parent.accountId, parent.keyId);
+  await revokeKey(store.database, TEST_ACTION, parent.keyId);
   expect(await hold(born, 41n)).toMatchObject({ outcome: "limited", limit: { ownerId: parent.keyId } });
   expect(await hold(born, 40n)).toEqual({ outcome: "held" });
   expect(await problems(parent)).toEqual([]);

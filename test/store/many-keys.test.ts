@@ -1,6 +1,8 @@
+import { createHash } from "node:crypto";
 import { beforeAll, expect, test } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
-import { TEST_ACTION_JSON } from "../support/action.ts";
+import { callerOf } from "../../src/store/action.ts";
+import { actionOfKey, TEST_CALLER } from "../support/action.ts";
 import { createTestDatabase } from "../support/database.ts";
 import { started } from "../support/started.ts";
 import { pagesOfOneCall } from "./pages-read.ts";
@@ -11,14 +13,14 @@ const KEYS = 20_000;
 const HOLD = `bill('srv', NULL, ARRAY[$lane], '{}',
   ARRAY[ROW(${LANE}, '${ACCOUNT}', 'gen_x', 'key_parent', 0, 600, NULL, NULL, 'm', '', 0, sha256('parent'), 7, NULL, 0)::vx.hold_item])`;
 /** A lookup or an insert with an index reads a few pages of 8 KiB. */
-const FEW_PAGES = 100;
+const FEW_PAGES = 150;
 
 const database = started(() => createTestDatabase());
 beforeAll(async () => {
   const { owner } = database;
   // The number of keys matters here, not their ids.
   await owner`ALTER TABLE vx.keys DROP CONSTRAINT lane_follows_id`;
-  await owner`SELECT vx.create_account(${TEST_ACTION_JSON}, ${LANE}::smallint, ${ACCOUNT}, 'test', 'free')`;
+  await owner`SELECT vx.create_account(${TEST_CALLER}, ${LANE}::smallint, ${ACCOUNT}, 'test', 'free')`;
   await owner`
     INSERT INTO vx.keys (lane, fingerprint, id, account_id, name, plan, scopes, visible_start, visible_end,
                          created_at, expires_at, revoked_at)
@@ -31,23 +33,30 @@ beforeAll(async () => {
   await owner`ANALYZE`;
 });
 
+const PARENT = {
+  accountId: ACCOUNT,
+  keyId: "key_parent",
+  fingerprint: createHash("sha256").update("parent").digest("hex"),
+};
+
 test.each([
   {
     what: "creating a key",
-    call: "create_key($act, $lane, $account, 'key_x', sha256('x'), 'x', '', 7::smallint, NULL, NULL, 'abcd', 'wxyz')",
+    call: "create_key($act, $lane, $account, 'key_x', sha256('x'), 'x', '', 7::smallint, 7::smallint, NULL, NULL, 'abcd', 'wxyz')",
   },
   {
     what: "creating a key with a parent key",
-    call: "create_child_key($lane, $account, 'key_parent', 'key_x', sha256('x'), 'x', 0::smallint, 3::smallint, NULL, NULL, 'abcd', 'wxyz')",
+    call: "create_key($parent, $lane, $account, 'key_x', sha256('x'), 'x', '', 0::smallint, 3::smallint, NULL, NULL, 'abcd', 'wxyz')",
   },
   { what: "reading an old key", call: "view_keys($lane, $account, 'key_000000001', '', 1)" },
   { what: "listing a page of keys", call: "view_keys($lane, $account, '', 'key_000010000', 51)" },
-  { what: "revoking a key", call: "revoke_key($lane, $account, 'key_000000002')" },
+  { what: "revoking a key", call: "revoke_key($act, $lane, 'key_000000002')" },
   { what: "placing a hold", call: HOLD },
   { what: "setting a limit", call: "set_key_limit($act, $lane, 'key_000000002', 5)" },
 ])("$what reads few pages, for any number of revoked or expired keys", async ({ call }) => {
   const text = call
-    .replace("$act", `'${TEST_ACTION_JSON}'`)
+    .replace("$act", `'${TEST_CALLER}'`)
+    .replace("$parent", `'${callerOf(actionOfKey(PARENT))}'`)
     .replace("$lane", `${LANE}::smallint`)
     .replace("$account", `'${ACCOUNT}'`);
   const { owner } = database;

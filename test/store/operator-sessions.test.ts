@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { fingerprintOf } from "../../src/domain/credentials.ts";
 import { createOperator, findSession, signInOperator } from "../../src/store/operators.ts";
-import { TEST_ACTION, TEST_ACTION_JSON } from "../support/action.ts";
+import { TEST_ACTION, TEST_CALLER } from "../support/action.ts";
 import { useStore } from "../support/store.ts";
 
 const store = useStore();
@@ -27,7 +27,7 @@ test("a revocation and the use of a session at the same time do not deadlock", a
         WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ~ 'find_session'`;
       expect(waiting).toHaveLength(1);
     });
-    await transaction`SELECT vx.revoke_operator(${TEST_ACTION_JSON}, ${operator.id})`;
+    await transaction`SELECT vx.revoke_operator(${TEST_CALLER}, ${operator.id})`;
     return { found };
   });
 

@@ -2,6 +2,7 @@ import { afterAll, expect, test, vi } from "vitest";
 import type { Billing } from "../../src/store/billing.ts";
 import { revokeKey } from "../../src/store/keys.ts";
 import { Presence } from "../../src/store/presence.ts";
+import { TEST_ACTION } from "../support/action.ts";
 import { createPayer, endOf, holdOf, moneyProblems, newGenerationId, type Payer } from "../support/payer.ts";
 import { clock, createTestBilling, useStore } from "../support/store.ts";
 
@@ -113,24 +114,33 @@ test.each([undefined, "key"])(
 );
 
 test.each([undefined, "key"])(
-  "a key that is revoked while a removed server registers again gets no hold (%s)",
+  "the revocation of a key waits for a hold that is being placed (%s)",
   async (key) => {
     const payer = await createPayer(store.database, 100n);
     const asked = key === undefined ? undefined : { key, digest: "payload" };
     const paused = `paused ${key}`;
+    const waiting = (n: number) =>
+      vi.waitFor(async () => {
+        const sessions = await store.owner`
+        SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+        expect(sessions).toHaveLength(n);
+      });
     const heartbeats = await store.owner.reserve();
     await heartbeats`BEGIN`;
     await heartbeats`SELECT vx.heartbeat(${paused})`;
-    const hold = serverOf(paused).hold(holdOf(payer, 60n, newGenerationId(payer), asked));
-    await vi.waitFor(async () => {
-      const waiting = await store.owner`
-        SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-      expect(waiting).toHaveLength(1);
-    });
-    await revokeKey(store.database, payer.accountId, payer.keyId);
+    const id = newGenerationId(payer);
+    const hold = serverOf(paused).hold(holdOf(payer, 60n, id, asked));
+    await waiting(1);
+    const revocation = revokeKey(store.database, TEST_ACTION, payer.keyId);
+    await waiting(2);
     await heartbeats`COMMIT`;
     heartbeats.release();
-    expect(await hold).toEqual({ outcome: "outdated" });
+    expect(await hold).toMatchObject({ outcome: "held" });
+    expect(await revocation).toMatchObject({ state: "revoked" });
+    expect(await serverOf(paused).hold(holdOf(payer, 1n, newGenerationId(payer)))).toEqual({
+      outcome: "outdated",
+    });
+    await serverOf(paused).end(endOf(payer, id, undefined));
   },
 );
 

@@ -1,5 +1,6 @@
 import type postgres from "postgres";
 import { expect, test } from "vitest";
+import { TEST_CALLER } from "../support/action.ts";
 import { useStore } from "../support/store.ts";
 
 const store = useStore();
@@ -12,7 +13,7 @@ type Redelivered = {
 };
 
 const CALL = (accountId: string, after: bigint, afterId: string, limit: number) =>
-  `SELECT * FROM vx.redeliver(NULL, 'whk_1', '', 1::smallint, '${accountId}', '', NULL, NULL, 1023::smallint, ${after}, '${afterId}', ${limit})`;
+  `SELECT * FROM vx.redeliver('${TEST_CALLER}', 'whk_1', '', 1::smallint, '${accountId}', '', NULL, NULL, 1023::smallint, ${after}, '${afterId}', ${limit}, true)`;
 
 async function withEvents(use: (session: postgres.TransactionSql) => Promise<void>): Promise<void> {
   await store.owner

@@ -1,5 +1,6 @@
 import { expect, test, vi } from "vitest";
 import { type Claim, storeAttempts } from "../../src/store/webhooks.ts";
+import { TEST_CALLER } from "../support/action.ts";
 import { useStore, withCall } from "../support/store.ts";
 
 const store = useStore();
@@ -15,7 +16,7 @@ test("a webhook that is resumed while a claim still finds it paused is due at on
     await claim`SELECT vx.claim_deliveries(9, 4, 9, '{}', 1023::smallint)`;
     resumed = database.call(
       "update_webhook",
-      null,
+      TEST_CALLER,
       1,
       "acct_1",
       "whk_1",
@@ -53,7 +54,7 @@ test("a webhook that gets another address just before it is disabled stays enabl
   const store410 = async (change?: object) => {
     const cells = withCall(database, async (name, ...parameters) => {
       if (name === "disable_webhook" && change)
-        await database.call("update_webhook", null, 1, "acct_1", "wh_01", JSON.stringify(change));
+        await database.call("update_webhook", TEST_CALLER, 1, "acct_1", "wh_01", JSON.stringify(change));
       return await database.call(name, ...parameters);
     });
     const [revision] = await owner`SELECT revision FROM vx.webhooks`;

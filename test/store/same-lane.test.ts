@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { laneOfId, withLane } from "../../src/domain/lane.ts";
-import { TEST_ACTION_JSON } from "../support/action.ts";
+import { TEST_CALLER } from "../support/action.ts";
 import { useTestApp } from "../support/app.ts";
 import { createTestKey, type TestKey, useOperator } from "../support/fixtures.ts";
 import { bearer } from "../support/protocols.ts";
@@ -19,7 +19,7 @@ beforeAll(async () => {
   const lane = laneOfId(accountId);
   const otherId = withLane(typeIds.account(), lane);
   await app.database
-    .owner`SELECT vx.create_account(${TEST_ACTION_JSON}, ${lane}::smallint, ${otherId}, 'second', 'two')`;
+    .owner`SELECT vx.create_account(${TEST_CALLER}, ${lane}::smallint, ${otherId}, 'second', 'two')`;
   first = await createTestKey(operator, { accountId });
   second = await createTestKey(operator, { accountId: otherId });
 });

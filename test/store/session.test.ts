@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, inject, test, vi } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { Connection } from "../../src/store/driver/connection.ts";
 import { Hosts } from "../../src/store/driver/hosts.ts";
-import { TEST_ACTION_JSON } from "../support/action.ts";
+import { TEST_CALLER } from "../support/action.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { started } from "../support/started.ts";
 import { Line } from "../torture/line.ts";
@@ -43,7 +43,7 @@ test.each([
   [
     "VX000",
     "a refusal",
-    "SELECT vx.create_account('{}', 1::smallint, 'acct_x', 'test', 'no such plan') FROM generate_series(0, $1::int)",
+    `SELECT vx.create_account('${TEST_CALLER}', 1::smallint, 'acct_x', 'test', 'no such plan') FROM generate_series(0, $1::int)`,
   ],
   ["57014", "a statement timeout", "SELECT pg_sleep(60 + $1::int)"],
 ])("error %s keeps the connection: %s", async (code, _, text) => {
@@ -69,7 +69,7 @@ test.each([
 });
 
 function writing(id = `acct_${Math.random()}`): string {
-  return `SELECT vx.create_account('${TEST_ACTION_JSON}', ${laneOfId(id)}::smallint, '${id}', 'test', 'free')`;
+  return `SELECT vx.create_account('${TEST_CALLER}', ${laneOfId(id)}::smallint, '${id}', 'test', 'free')`;
 }
 
 test("a statement whose connection takes too long to open is not executed later", async () => {

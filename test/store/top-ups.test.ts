@@ -38,6 +38,7 @@ async function newTopUp({ accountId }: Payer, amountMicros = AMOUNT): Promise<To
     amountMicros,
     returnUrl: "https://app.example/",
     idempotencyKey: undefined,
+    action: TEST_ACTION,
   });
   return await setTopUpPage(store.database, id, { id: `cs_${id}`, url: "https://pay.example/" });
 }
@@ -262,6 +263,7 @@ test("an idempotency key creates one top-up, and refuses another amount", async 
       amountMicros,
       returnUrl: "https://app.example/",
       idempotencyKey: "order 1",
+      action: TEST_ACTION,
     });
   const all = await Promise.all(Array.from({ length: 8 }, () => create(AMOUNT)));
   expect(new Set(all.map(({ id }) => id)).size).toBe(1);

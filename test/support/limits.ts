@@ -4,9 +4,9 @@ import { generateKey } from "../../src/domain/credentials.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
 import type { LimitToSet } from "../../src/domain/limit.ts";
 import type { Database } from "../../src/store/driver/database.ts";
-import { createChildKey } from "../../src/store/keys.ts";
+import { createKey } from "../../src/store/keys.ts";
 import { type LimitOwner, setLimit } from "../../src/store/limits.ts";
-import { TEST_ACTION } from "./action.ts";
+import { actionOfKey, TEST_ACTION } from "./action.ts";
 import { type Payer, payerOf } from "./payer.ts";
 import { typeIds } from "./type-ids.ts";
 
@@ -31,14 +31,13 @@ export async function createChild(database: Database, parent: Payer): Promise<Pa
   const key = {
     id: typeIds.key(lane),
     accountId: parent.accountId,
-    parentId: parent.keyId,
     name: "child",
     scopes: undefined,
     rateLimitRpm: undefined,
     expiresAt: undefined,
   };
   const newKey = generateKey(lane, randomBytes);
-  await createChildKey(database, key, newKey);
+  await createKey(database, actionOfKey(parent), key, newKey);
   return payerOf(parent.accountId, key.id, newKey.fingerprint);
 }
 

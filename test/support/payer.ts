@@ -49,7 +49,6 @@ export async function createPayer(database: Database, balanceMicros: bigint, inL
     plan: "",
     scopes: toScopeBits(DEFAULT_SCOPES),
     rateLimitRpm: undefined,
-    mayExceedPlan: false,
     expiresAt: undefined,
   };
   const newKey = generateKey(lane, randomBytes);

@@ -1,11 +1,15 @@
 import { hash, timingSafeEqual } from "node:crypto";
 import { fingerprintOf, isWellFormedOperatorToken } from "../../domain/credentials.ts";
 import { DomainError } from "../../domain/errors.ts";
-import { BREAK_GLASS, type Operator } from "../../domain/operator.ts";
+import { BREAK_GLASS, type Operator, type Role } from "../../domain/operator.ts";
+import type { Actor } from "../../store/action.ts";
 import type { Session } from "../../store/operators.ts";
 import type { SessionAuthentication } from "./authenticate-session.ts";
 import { bearerCredential, type Credentials } from "./bearer.ts";
 import type { FailedAuthentications } from "./failed-authentications.ts";
+
+/** An operator, as the database proves it again for a change. */
+type OperatorActor = Actor & { readonly role: Role };
 
 /**
  * Returns the operator whose token or session the request carries, or throws. A use delays the expiry of an idle session.
@@ -13,11 +17,18 @@ import type { FailedAuthentications } from "./failed-authentications.ts";
 export type AuthenticateOperator = (
   request: Credentials,
   options?: { readonly isUse: boolean },
-) => Promise<Operator>;
+) => Promise<OperatorActor>;
+
+export function operatorOf({ id, name, role }: OperatorActor): Operator {
+  return { id, name, role };
+}
 
 type Options = {
-  /** Whether this is a token of the break-glass admin. */
-  readonly isAdminToken: (token: string) => boolean;
+  /** The tokens of the break-glass admin. */
+  readonly adminTokens: {
+    matches(token: string): boolean;
+    whileValid<Result>(token: string, send: () => Promise<Result>): Promise<Result>;
+  };
   /** Looks up the fingerprint of a token, for every request: a revocation has effect at once. */
   readonly find: (fingerprint: string) => Promise<Operator | undefined>;
   readonly failures: FailedAuthentications;
@@ -26,15 +37,30 @@ type Options = {
 };
 
 export function operatorAuthentication({
-  isAdminToken,
+  adminTokens,
   find,
   failures,
   sessions,
 }: Options): AuthenticateOperator {
   return async (request, { isUse } = { isUse: true }) => {
-    if (sessions?.isCarriedBy(request)) return await sessions.authenticateCall(request, isUse);
+    if (sessions?.isCarriedBy(request)) {
+      const { id, name, role } = await sessions.authenticateCall(request, isUse);
+      return {
+        kind: "operator_session",
+        id,
+        name,
+        role,
+        fingerprint: fingerprintOf(sessions.tokenOf(request)),
+      };
+    }
     const token = tokenOf(request);
-    if (isAdminToken(token)) return BREAK_GLASS;
+    if (adminTokens.matches(token)) {
+      return {
+        ...BREAK_GLASS,
+        kind: "break_glass",
+        whileValid: (send) => adminTokens.whileValid(token, send),
+      };
+    }
     if (!isWellFormedOperatorToken(token)) throw new DomainError("invalid_operator_token");
     const fingerprint = fingerprintOf(token);
     failures.refuseBlocked(request.remoteAddress, fingerprint);
@@ -44,7 +70,7 @@ export function operatorAuthentication({
       throw new DomainError("invalid_operator_token");
     }
     failures.addValid(fingerprint);
-    return operator;
+    return { ...operator, kind: "operator", fingerprint };
   };
 }
 

@@ -5,25 +5,29 @@ import { fingerprintOf, isWellFormedKey, laneOfKey, maskOfKey } from "../../doma
 import { DomainError, type DomainErrorOptions, ERRORS, type Reason } from "../../domain/errors.ts";
 import { type AddressRanges, plainAddress } from "../../domain/network.ts";
 import { hasRole, type Operator } from "../../domain/operator.ts";
+import { scopeBit } from "../../domain/scope.ts";
+import type { Actor } from "../../store/action.ts";
 import type { Admission, AdmittedKey, Admitter, RateWindow, RefusedKey } from "../../store/admit.ts";
 import type { MinuteLimit } from "../../store/bill.ts";
 import type { IncomingCall } from "../call.ts";
 import type { HeaderSink } from "../http/message.ts";
-import type { AuthenticateOperator } from "./authenticate-operator.ts";
+import { type AuthenticateOperator, operatorOf } from "./authenticate-operator.ts";
 import { type SentKey, sentKeyOf } from "./bearer.ts";
 import type { FailedAuthentications } from "./failed-authentications.ts";
 
 /** The result of the gate for a call that it admits. */
 export type Admitted = {
+  /** The caller, as the database proves it again for a change. */
+  readonly actor: Actor;
   /** Undefined on the operator listener, and for methods of members that concern no account. */
   readonly key: AdmittedKey | undefined;
   /** Only for methods of members. */
   readonly member?: Member;
   /** Only on the operator listener. */
   readonly operator?: Operator;
-  /** Throws if the token or the session of the operator or the member is no longer valid. Only for their methods. */
-  readonly recheck?: () => Promise<void>;
-  /** The key as it is now; throws if the gate would refuse the call. Takes no slot of the window. Only for methods of keys. */
+  /** Throws if the credential is no longer valid, or lacks the right to the method by now. Takes no slot of a window. */
+  readonly recheck: () => Promise<unknown>;
+  /** The same for a key; returns it as it is now. Only for methods of keys. */
   readonly readmit?: () => Promise<AdmittedKey>;
   /** For the headers of the response; undefined if the method is not rate limited. */
   readonly window: RateWindow | undefined;
@@ -68,20 +72,35 @@ export function developerGate({ admitter, failures, trustedProxies }: DeveloperG
   };
   return async (call, span) => {
     const { key, window } = await admit(call, call.policy.rateLimited, span);
-    return { key, window, readmit: async () => (await admit(call, false, undefined)).key };
+    const readmit = async () => (await admit(call, false, undefined)).key;
+    return { actor: actorOf(call, key), key, window, recheck: readmit, readmit };
+  };
+}
+
+function actorOf({ policy }: IncomingCall, key: AdmittedKey): Actor {
+  return {
+    kind: "key",
+    id: key.keyId,
+    name: "",
+    accountId: key.accountId,
+    fingerprint: key.fingerprint,
+    scope: policy.scope && scopeBit(policy.scope),
+    isAllowedWhileSuspended: policy.whileSuspended,
+    cidrs: key.allowedCidrs,
   };
 }
 
 type OperatorGateOptions = {
   readonly authenticate: AuthenticateOperator;
   /** Records that the operator lacks the role for a call. */
-  readonly logRefusal: (call: IncomingCall, operator: Operator, error: DomainError) => Promise<void>;
+  readonly logRefusal: (call: IncomingCall, actor: Actor, error: DomainError) => Promise<void>;
 };
 
 /** Admits an operator or throws: token (401), role (403). */
 export function operatorGate({ authenticate, logRefusal }: OperatorGateOptions): Gate {
   const admit = async (call: IncomingCall, isUse: boolean) => {
-    const operator = await authenticate(call, { isUse });
+    const actor = await authenticate(call, { isUse });
+    const operator = operatorOf(actor);
     const { role } = call.policy;
     if (role === undefined) throw new Error("a method of operators has no role");
     if (!hasRole(operator, role)) {
@@ -89,15 +108,15 @@ export function operatorGate({ authenticate, logRefusal }: OperatorGateOptions):
         message: `This method requires the role "${role}"; the operator "${operator.name}" has the role "${operator.role}".`,
         metadata: { required_role: role, role: operator.role },
       });
-      await logRefusal(call, operator, error);
+      await logRefusal(call, actor, error);
       throw error;
     }
-    return operator;
+    return { actor, operator };
   };
   return async (call) => {
-    const operator = await admit(call, true);
+    const admitted = await admit(call, true);
     const recheck = async () => void (await admit(call, false));
-    return { key: undefined, operator, window: undefined, recheck };
+    return { ...admitted, key: undefined, window: undefined, recheck };
   };
 }
 

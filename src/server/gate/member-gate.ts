@@ -1,8 +1,9 @@
 import type { CallRate } from "../../domain/call-rate.ts";
+import { fingerprintOf } from "../../domain/credentials.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { isAccountId } from "../../domain/ids.ts";
-import { coversRole } from "../../domain/member.ts";
-import { SCOPES } from "../../domain/scope.ts";
+import { coversRole, SCOPES_OF_ROLE } from "../../domain/member.ts";
+import { SCOPES, toScopeBits } from "../../domain/scope.ts";
 import type { AdmittedKey } from "../../store/admit.ts";
 import type { Membership, PageSession } from "../../store/members.ts";
 import type { IncomingCall } from "../call.ts";
@@ -25,7 +26,11 @@ export function memberGate({ sessions, findMember, rate }: MemberGateOptions): G
     const session = await sessions.authenticateCall(call, isUse);
     if (isUse) rate.add(session.id);
     const { memberRole } = call.policy;
-    if (memberRole === "person") return { member: { ...session, role: undefined }, key: undefined };
+    const actor = { id: session.personId, name: "", fingerprint: fingerprintOf(sessions.tokenOf(call)) };
+    if (memberRole === "person") {
+      const member = { ...session, role: undefined };
+      return { actor: { ...actor, kind: "person" as const }, member, key: undefined };
+    }
     if (memberRole === undefined) throw new Error("a method of members has no role");
     const accountId = accountOf(call, session);
     const { personId: id, email } = session;
@@ -38,8 +43,14 @@ export function memberGate({ sessions, findMember, rate }: MemberGateOptions): G
         metadata: { required_role: memberRole, role },
       });
     }
-    if (membership.is_suspended && !call.policy.whileSuspended) throw new DomainError("account_suspended");
-    return { member: { ...session, role }, key: keyOf(accountId, membership) };
+    const isAllowedWhileSuspended = call.policy.whileSuspended;
+    if (membership.is_suspended && !isAllowedWhileSuspended) throw new DomainError("account_suspended");
+    const coveredScopes = toScopeBits(SCOPES_OF_ROLE[role]);
+    return {
+      actor: { ...actor, kind: "member" as const, accountId, role, coveredScopes, isAllowedWhileSuspended },
+      member: { ...session, role },
+      key: keyOf(accountId, membership),
+    };
   };
   return async (call) => {
     const admitted = await admit(call, true);

@@ -9,6 +9,8 @@ export type FunctionCaller = {
 
 /** A pool of connections to one cell. */
 export type Cell = FunctionCaller & {
+  /** Calls the function with the parameter, and keeps the locks that it takes until the work has ended. */
+  during<Result>(name: string, parameter: string, work: () => Promise<Result>): Promise<Result>;
   /** Throws unless a new transaction can write. */
   requireWritable(): Promise<void>;
   /** Moves all pools with the same hosts to a primary that was promoted while the old one does not fail. */

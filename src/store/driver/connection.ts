@@ -30,6 +30,8 @@ export type History = { readonly system: string; readonly timeline: number };
  */
 const GRACE_MS = 1_000;
 const RECONNECT_MS = 200;
+/** How many times as long as a statement locks are kept at most: for the wait for another connection, the move of a lane and the statement. */
+const MAX_DURING = 4;
 
 /** Opens the sessions of a connection. */
 type SessionSource = { open(options: SessionOptions): Promise<Session> };
@@ -64,6 +66,17 @@ export class Connection {
     return await this.#withSession(async ({ sql }) => await sql.unsafe(text, parameters, { prepare: true }));
   }
 
+  /** Keeps the locks that the statement takes until the work has ended, which is itself limited by its statements. */
+  async during<Result>(text: string, parameter: string, work: () => Promise<Result>): Promise<Result> {
+    const transaction = async ({ sql }: Session) =>
+      await sql.begin(async (statements) => {
+        await statements.unsafe("SET LOCAL idle_in_transaction_session_timeout = 0");
+        await statements.unsafe(text, [parameter], { prepare: true });
+        return await work();
+      });
+    return (await this.#withSession(transaction, MAX_DURING * this.#limitMs)) as Result;
+  }
+
   /** Throws unless a new transaction can write. */
   async requireWritable(): Promise<void> {
     await this.#withSession((session) => session.requireWritable());
@@ -86,7 +99,10 @@ export class Connection {
   }
 
   /** A connection whose peer disappeared never responds, so this also limits the wait. */
-  async #withSession<Result>(work: (session: Session) => Promise<Result>): Promise<Result> {
+  async #withSession<Result>(
+    work: (session: Session) => Promise<Result>,
+    limitMs = this.#limitMs,
+  ): Promise<Result> {
     let used: Session | undefined;
     let isLate = false;
     let timer: NodeJS.Timeout | undefined;
@@ -94,9 +110,9 @@ export class Connection {
       timer = setTimeout(() => {
         isLate = true;
         if (used) this.#discard(used);
-        const cause = new Error(`no response from the database within ${this.#limitMs} ms`);
+        const cause = new Error(`no response from the database within ${limitMs} ms`);
         reject(new DomainError("unavailable", { cause }));
-      }, this.#limitMs);
+      }, limitMs);
     });
     const done = this.#getSession().then((session) => {
       // The caller already got an error that says nothing was executed, so the statement must not be sent.

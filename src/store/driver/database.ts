@@ -51,6 +51,8 @@ export class Database implements Cells {
   /** In order of arrival. */
   readonly #waiting = new Set<Waiting>();
   #closed = false;
+  /** Connections that keep locks for work elsewhere. */
+  #during = 0;
 
   constructor(servers: DatabaseAddress | Servers, options: DatabaseOptions) {
     const source = "open" in servers ? servers : new Hosts(servers);
@@ -105,6 +107,18 @@ export class Database implements Cells {
         if (!(error instanceof SchemaMoved) || moves === MAX_MOVES_FOLLOWED) throw error;
         await this.#watch.check();
       }
+    }
+  }
+
+  /** At most half of the connections wait for such work. */
+  async during<Result>(name: string, parameter: string, work: () => Promise<Result>): Promise<Result> {
+    if (2 * this.#during >= this.connections) throw new DomainError("overloaded");
+    this.#during++;
+    const text = `SELECT * FROM ${this.#schema}.${name}($1)`;
+    try {
+      return await this.#withConnection((connection) => connection.during(text, parameter, work));
+    } finally {
+      this.#during--;
     }
   }
 

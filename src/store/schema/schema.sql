@@ -64,6 +64,24 @@ CREATE TYPE call_counters AS (
   are_current boolean
 );
 
+CREATE TYPE caller AS (
+  kind text,
+  id text,
+  name text,
+  account_id text,
+  fingerprint bytea,
+  scope smallint,
+  role text,
+  covered_scopes smallint,
+  while_suspended boolean,
+  cidrs text,
+  method text,
+  target text,
+  reason text,
+  details json,
+  request_id text
+);
+
 CREATE TYPE counter_name AS (
   subject_id text,
   plan text,
@@ -272,16 +290,6 @@ CREATE TYPE limit_view AS (
   resets_at timestamp with time zone,
   counted_since timestamp with time zone,
   is_of_operator boolean
-);
-
-CREATE TYPE operator_act AS (
-  actor_id text,
-  actor_name text,
-  method text,
-  target text,
-  reason text,
-  details json,
-  request_id text
 );
 
 CREATE TYPE operator_view AS (
@@ -1229,24 +1237,24 @@ CREATE VIEW priced_ledger AS
      LEFT JOIN LATERAL unnest(COALESCE(a.rates, p.rates)) r(above_input_tokens, input, cached_input, cache_write, cache_write_1h, output, reasoning, image, request) ON ((r.above_input_tokens = l.price_tier)));
 
 -- FUNCTION abort_split(p_id text) RETURNS void
--- FUNCTION accept_invitation(p_act text, p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_person_id text, p_email text) RETURNS void; for the server
+-- FUNCTION accept_invitation(p_caller caller, p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_person_id text, p_email text) RETURNS void; for the server
 -- FUNCTION account_grants(p_lane smallint, p_account_id text) RETURNS TABLE(balance_micros bigint, held_micros bigint, entry_id text, amount_micros bigint, rest_micros bigint, expires_at timestamp with time zone, is_promotional boolean); for the server
 -- FUNCTION account_price_hash(p_before bytea, p_row account_prices) RETURNS bytea
 -- FUNCTION account_with(p_lane smallint, p_id text, p_month integer) RETURNS SETOF account_views; for the server
 -- FUNCTION accounts_to_expire(p_limit integer) RETURNS TABLE(lane smallint, id text); for the server
 -- FUNCTION accounts_with_model(p_lane smallint, p_model text, p_from integer, p_end integer, p_after text, p_limit integer) RETURNS TABLE(account_id text, account_name text, has_used boolean); for the server
--- FUNCTION actor_kind(p_act text) RETURNS text
+-- FUNCTION actor_kind(p_caller caller) RETURNS text
 -- FUNCTION add_archive(p_month integer, p_file text, p_sha256 bytea, p_entries bigint) RETURNS void
 -- FUNCTION add_archived_heads(p_lane smallint, p_month integer) RETURNS TABLE(entries bigint)
 -- FUNCTION add_grant(p_lane smallint, p_account_id text, p_entry_id text, p_seq bigint, p_micros bigint, p_expires_at timestamp with time zone, p_is_promotional boolean) RETURNS void
--- FUNCTION add_member(p_act text, p_lane smallint, p_account_id text, p_person_id text, p_email text, p_role text) RETURNS void; for the server
+-- FUNCTION add_member(p_caller caller, p_lane smallint, p_account_id text, p_person_id text, p_email text, p_role text) RETURNS void; for the server
 -- FUNCTION add_usage(p_rows ledger[], p_users end_users[]) RETURNS void
 -- FUNCTION adjust_entry(p_entry ledger, p_cause text, p_micros bigint, p_reason text, p_refund_micros bigint) RETURNS ledger
 -- FUNCTION admit(p_items admit_item[], p_while_suspended admit_item[]) RETURNS TABLE(n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text, balance_micros bigint, models text, allowed_cidrs text, current_fingerprint bytea, price_list_version integer); for the server
 -- FUNCTION admitted_keys(p_items admit_item[], p_while_suspended admit_item[]) RETURNS TABLE(n integer, calls integer, is_used boolean, slots integer, lane smallint, fingerprint bytea, key_id text, account_id text, key_name text, plan text, scopes smallint, rpm integer, visible_start text, visible_end text, expires_at timestamp with time zone, revoked_at timestamp with time zone, suspended_at timestamp with time zone, balance_micros bigint, models text, allowed_cidrs text, price_list_version integer)
 -- FUNCTION align_counters(p_lane smallint, p_account_id text, p_names counter_name[], p_version bigint, p_plans_version bigint, p_at timestamp with time zone) RETURNS call_counters
 -- FUNCTION aligned_counters(p_lane smallint, p_account_id text, p_names counter_name[], p_at timestamp with time zone) RETURNS TABLE(place tid, counter limit_counter, valid_until timestamp with time zone)
--- FUNCTION append_operator_event(p_act operator_act, p_lane smallint, p_target text, p_account_id text, p_outcome text) RETURNS void
+-- FUNCTION append_operator_event(p_caller caller, p_lane smallint, p_target text, p_account_id text, p_outcome text) RETURNS void
 -- FUNCTION apply_auto_topup_page(p_lane smallint, p_account_id text, p_page_id text, p_page_at timestamp with time zone, p_customer_id text, p_is_over boolean, p_method_id text, p_method text) RETURNS void; for the server
 -- FUNCTION apply_payment(p_lane smallint, p_id text, p_version bigint, p_seen text) RETURNS TABLE(outcome text, account_id text, alert text); for the server
 -- FUNCTION archivable_partitions() RETURNS TABLE(name text, last_month integer)
@@ -1272,12 +1280,12 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION check_limit_bounds(p_caller keys, p_limits json) RETURNS void
 -- FUNCTION check_limits(p_places tid[], p_counters limit_counter[], p_changed_places tid[], p_changed limit_counter[], p_model text, p_user text, p_amount bigint, p_tokens bigint, p_is_short boolean, p_at timestamp with time zone) RETURNS limit_check
 -- FUNCTION check_limits_kept(p_key keys, p_limits json) RETURNS void
--- FUNCTION check_member_rpm(p_act text, p_rate_limit_rpm integer, p_plan plans) RETURNS void
+-- FUNCTION check_rpm(p_key keys, p_rate_limit_rpm integer, p_plan plans) RETURNS void
 -- FUNCTION claim_audit(p_hours integer) RETURNS TABLE(is_due boolean); for the server
 -- FUNCTION claim_deliveries(p_any integer, p_hanging integer, p_fast integer, p_busy text[], p_max_lane smallint) RETURNS TABLE(lane smallint, webhook_id text, claim bigint, is_fast_only boolean, is_hanging boolean, account_id text, seq bigint, event_id text, type text, created_at timestamp with time zone, data text, attempts smallint, url text, secrets text, revision integer); for the server
 -- FUNCTION claim_lanes(p_id text) RETURNS void
 -- FUNCTION claim_sign_up(p_person_id text, p_account_id text, p_invitation_id text, p_fingerprint bytea) RETURNS TABLE(account_id text, gets_credit boolean); for the server
--- FUNCTION close_account(p_act text, p_lane smallint, p_id text, p_reason text, p_balance text, p_is_ended_elsewhere boolean, p_limit integer) RETURNS TABLE(status text, entry_id text, month integer); for the server
+-- FUNCTION close_account(p_caller caller, p_lane smallint, p_id text, p_reason text, p_balance text, p_is_ended_elsewhere boolean, p_is_logged boolean, p_limit integer) RETURNS TABLE(status text, entry_id text, month integer); for the server
 -- FUNCTION closing_of(p_lane smallint, p_id text) RETURNS TABLE(active_keys bigint, webhooks bigint, pending_topups text, payment_method text); for the server
 -- FUNCTION copy_shared_data(p_version bigint, p_plans text, p_limits text, p_operators text, p_prices text, p_webhooks text) RETURNS void; for the server
 -- FUNCTION count_failures(p_lane smallint, p_account_id text, p_key_id text, p_model text, p_first text, p_end text, p_max integer, p_starts timestamp with time zone[]) RETURNS TABLE(period integer, code text, calls bigint); for the server
@@ -1289,23 +1297,22 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION counter_user(p_lane smallint, p_account_id text, p_subject_id text, p_plan text, p_user_id text) RETURNS text
 -- FUNCTION counters_of_call(p_lane smallint, p_account_id text, p_key_ids text[], p_account_is_limited boolean, p_key_is_limited boolean, p_limited_plans text[], p_plans_version bigint, p_version bigint, p_user_id text, p_at timestamp with time zone) RETURNS SETOF call_counters
 -- FUNCTION counting_window(p_stored integer, p_current integer) RETURNS integer
--- FUNCTION create_account(p_act text, p_lane smallint, p_id text, p_name text, p_plan text, p_external_id text, p_email text, p_notes text) RETURNS SETOF account_views; for the server
--- FUNCTION create_child_key(p_lane smallint, p_account_id text, p_parent_id text, p_id text, p_fingerprint bytea, p_name text, p_scopes smallint, p_default_scopes smallint, p_rate_limit_rpm integer, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text, p_models text, p_limits text, p_allowed_cidrs text) RETURNS TABLE(wait_seconds integer, max_keys_created_per_hour integer, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone, previous_expires_at timestamp with time zone, models text, limits text, allowed_cidrs text); for the server
--- FUNCTION create_first_account(p_act text, p_lane smallint, p_id text, p_name text, p_plan text, p_entry_id text, p_month integer, p_amount_micros bigint, p_reason text, p_key_id text, p_fingerprint bytea, p_scopes smallint, p_visible_start text, p_visible_end text) RETURNS TABLE(created boolean); for the server
--- FUNCTION create_invitation(p_act text, p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_role text, p_email text) RETURNS SETOF invitations; for the server
--- FUNCTION create_key(p_act text, p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan text, p_scopes smallint, p_rate_limit_rpm integer, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text, p_models text, p_limits text, p_allowed_cidrs text) RETURNS SETOF key_view; for the server
+-- FUNCTION create_account(p_caller caller, p_lane smallint, p_id text, p_name text, p_plan text, p_external_id text, p_email text, p_notes text) RETURNS SETOF account_views; for the server
+-- FUNCTION create_first_account(p_caller caller, p_lane smallint, p_id text, p_name text, p_plan text, p_entry_id text, p_month integer, p_amount_micros bigint, p_reason text, p_key_id text, p_fingerprint bytea, p_scopes smallint, p_visible_start text, p_visible_end text) RETURNS TABLE(created boolean); for the server
+-- FUNCTION create_invitation(p_caller caller, p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_role text, p_email text) RETURNS SETOF invitations; for the server
+-- FUNCTION create_key(p_caller caller, p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan text, p_scopes smallint, p_default_scopes smallint, p_rate_limit_rpm integer, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text, p_models text, p_limits text, p_allowed_cidrs text) RETURNS TABLE(wait_seconds integer, max_keys_created_per_hour integer, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone, previous_expires_at timestamp with time zone, models text, limits text, allowed_cidrs text); for the server
 -- FUNCTION create_ledger_partitions() RETURNS TABLE(created text); for the server
--- FUNCTION create_operator(p_act text, p_id text, p_name text, p_role text, p_email text, p_fingerprint bytea) RETURNS SETOF operator_view; for the server
--- FUNCTION create_sign_up_account(p_act text, p_lane smallint, p_id text, p_name text, p_plan text, p_email text) RETURNS void; for the server
--- FUNCTION create_sign_up_invitation(p_act text, p_id text, p_fingerprint bytea, p_email text) RETURNS SETOF sign_up_invitations; for the server
--- FUNCTION create_topup(p_act text, p_lane smallint, p_account_id text, p_id text, p_amount_micros bigint, p_currency text, p_return_url text, p_idempotency_key text) RETURNS SETOF topups; for the server
--- FUNCTION create_webhook(p_act text, p_lane smallint, p_account_id text, p_id text, p_url text, p_description text, p_types text, p_max integer) RETURNS webhook_view; for the server
+-- FUNCTION create_operator(p_caller caller, p_id text, p_name text, p_role text, p_email text, p_fingerprint bytea) RETURNS SETOF operator_view; for the server
+-- FUNCTION create_sign_up_account(p_caller caller, p_lane smallint, p_id text, p_name text, p_plan text, p_email text) RETURNS void; for the server
+-- FUNCTION create_sign_up_invitation(p_caller caller, p_id text, p_fingerprint bytea, p_email text) RETURNS SETOF sign_up_invitations; for the server
+-- FUNCTION create_topup(p_caller caller, p_lane smallint, p_account_id text, p_id text, p_amount_micros bigint, p_currency text, p_return_url text, p_idempotency_key text) RETURNS SETOF topups; for the server
+-- FUNCTION create_webhook(p_caller caller, p_lane smallint, p_account_id text, p_id text, p_url text, p_description text, p_types text, p_max integer) RETURNS webhook_view; for the server
 -- FUNCTION current_timeline() RETURNS text
 -- FUNCTION day_and_month(p_at timestamp with time zone) RETURNS TABLE(day integer, month integer)
 -- FUNCTION days_warned(p_now timestamp with time zone, p_expires_at timestamp with time zone) RETURNS smallint
--- FUNCTION delete_invitation(p_act text, p_lane smallint, p_account_id text, p_id text) RETURNS void; for the server
--- FUNCTION delete_limit(p_act text, p_lane smallint, p_owner_id text, p_id text) RETURNS void; for the server
--- FUNCTION delete_webhook(p_act text, p_lane smallint, p_account_id text, p_id text) RETURNS void; for the server
+-- FUNCTION delete_invitation(p_caller caller, p_lane smallint, p_account_id text, p_id text) RETURNS void; for the server
+-- FUNCTION delete_limit(p_caller caller, p_lane smallint, p_owner_id text, p_id text) RETURNS void; for the server
+-- FUNCTION delete_webhook(p_caller caller, p_lane smallint, p_account_id text, p_id text) RETURNS void; for the server
 -- FUNCTION disable_webhook(p_lane smallint, p_id text, p_revision integer, p_reason text) RETURNS void; for the server
 -- FUNCTION discounted(p_price bigint, p_discount integer) RETURNS bigint
 -- FUNCTION effective_rpm(p_own integer, p_may_exceed_plan boolean, p_plan integer) RETURNS integer
@@ -1348,7 +1355,10 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION insert_key(p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan plans, p_scopes smallint, p_rate_limit_rpm integer, p_may_exceed_plan boolean, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text, p_ancestors text[], p_is_limited boolean, p_models text[], p_limits text, p_allowed_cidrs cidr[], p_actor text) RETURNS SETOF key_view
 -- FUNCTION keep_an_admin(p_role operator_role) RETURNS void
 -- FUNCTION keep_currency(p_code text) RETURNS text; for the server
+-- FUNCTION key_in_reach(p_caller caller, p_lane smallint, p_id text) RETURNS keys
+-- FUNCTION key_of_caller(p_caller caller, p_lane smallint) RETURNS keys
 -- FUNCTION key_state(p_revoked_at timestamp with time zone, p_expires_at timestamp with time zone, p_suspended_at timestamp with time zone, p_now timestamp with time zone) RETURNS text
+-- FUNCTION key_to_change(p_caller caller, p_lane smallint, p_id text) RETURNS keys
 -- FUNCTION lane_of(p_id text) RETURNS smallint
 -- FUNCTION lanes_in_use() RETURNS SETOF smallint; for the server
 -- FUNCTION lanes_to_sweep(p_from smallint, p_to smallint) RETURNS SETOF smallint; for the server
@@ -1380,19 +1390,17 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION list_recent_entries(p_before text, p_month integer, p_limit integer) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION list_topups(p_lane smallint, p_account_id text, p_state text, p_only_problems boolean, p_before text, p_limit integer) RETURNS SETOF topups; for the server
 -- FUNCTION lock_account(p_lane smallint, p_id text) RETURNS accounts
--- FUNCTION lock_active_key(p_lane smallint, p_id text) RETURNS keys
--- FUNCTION lock_descendant_key(p_lane smallint, p_caller keys, p_id text) RETURNS keys
 -- FUNCTION lock_limit_owner(p_lane smallint, p_owner_id text) RETURNS text
 -- FUNCTION lock_open_account(p_lane smallint, p_id text) RETURNS accounts
--- FUNCTION lock_parent_key(p_lane smallint, p_account_id text, p_id text) RETURNS keys
 -- FUNCTION lock_webhook(p_lane smallint, p_account_id text, p_id text) RETURNS webhooks
--- FUNCTION log_change(p_act text, p_lane smallint, p_target text, p_account_id text) RETURNS void
--- FUNCTION log_page_view(p_act text, p_lane smallint, p_account_id text) RETURNS void; for the server
--- FUNCTION log_refusal(p_act text, p_lane smallint, p_account_id text, p_outcome text) RETURNS void; for the server
--- FUNCTION log_webhook_change(p_act text, p_lane smallint, p_id text, p_account_id text) RETURNS void
+-- FUNCTION log_change(p_caller caller, p_lane smallint, p_target text, p_account_id text) RETURNS void
+-- FUNCTION log_page_view(p_caller caller, p_lane smallint, p_account_id text) RETURNS void; for the server
+-- FUNCTION log_refusal(p_caller caller, p_lane smallint, p_account_id text, p_outcome text) RETURNS void; for the server
+-- FUNCTION log_session(p_operator operators, p_method text, p_details json, p_request_id text) RETURNS void
+-- FUNCTION log_webhook_change(p_caller caller, p_lane smallint, p_id text, p_account_id text) RETURNS void
 -- FUNCTION mark_limited(p_lane smallint, p_account_id text, p_owner_id text) RETURNS void
 -- FUNCTION months_without_partition() RETURNS TABLE(month integer, entries bigint); for the server
--- FUNCTION move_balance(p_act text, p_lane smallint, p_account_id text, p_entry_id text, p_month integer, p_kind text, p_amount_micros bigint, p_reason text, p_idempotency_key text, p_expires_at timestamp with time zone, p_is_promotional boolean) RETURNS SETOF priced_ledger; for the server
+-- FUNCTION move_balance(p_caller caller, p_lane smallint, p_account_id text, p_entry_id text, p_month integer, p_kind text, p_amount_micros bigint, p_reason text, p_idempotency_key text, p_expires_at timestamp with time zone, p_is_promotional boolean) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION move_other_month() RETURNS TABLE(partition text, entries bigint)
 -- FUNCTION movement_of_key(p_lane smallint, p_account_id text, p_idempotency_key text) RETURNS ledger
 -- FUNCTION name_users(p_rows ledger[]) RETURNS void
@@ -1403,7 +1411,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION new_webhook_secret() RETURNS text
 -- FUNCTION next_delivery(p_lane smallint, p_webhook_id text, p_revision integer) RETURNS TABLE(account_id text, seq bigint, due_at timestamp with time zone, attempts smallint)
 -- FUNCTION no_lane() RETURNS smallint
--- FUNCTION open_customer_page(p_operator_id text, p_operator_name text, p_account_id text, p_session_id text, p_fingerprint bytea) RETURNS void; for the server
+-- FUNCTION open_customer_page(p_caller caller, p_account_id text, p_session_id text, p_fingerprint bytea) RETURNS void; for the server
 -- FUNCTION operator_event_hash(p_before bytea, p_row operator_events) RETURNS bytea
 -- FUNCTION own_holds(p_server_id text, p_from smallint, p_to smallint) RETURNS TABLE(id text, account_id text); for the server
 -- FUNCTION page_session_expiry(p_session page_sessions) RETURNS timestamp with time zone
@@ -1413,9 +1421,14 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION price_hash(p_before bytea, p_row price_versions) RETURNS bytea
 -- FUNCTION prices_json(p_rates price_rates[]) RETURNS jsonb
 -- FUNCTION probe_writes() RETURNS TABLE(clock timestamp with time zone); for the server
--- FUNCTION put_auto_topup(p_act text, p_lane smallint, p_account_id text, p_is_enabled boolean, p_threshold_micros bigint, p_amount_micros bigint, p_monthly_max_micros bigint, p_currency text) RETURNS SETOF auto_topup_view; for the server
--- FUNCTION put_limit(p_act text, p_lane smallint, p_owner_id text, p_limit text) RETURNS SETOF limit_view; for the server
--- FUNCTION put_plan(p_act text, p_name text, p_rpm integer, p_max_active_keys integer, p_max_keys_created_per_hour integer) RETURNS SETOF plans; for the server
+-- FUNCTION prove(p_caller caller, p_lane smallint) RETURNS caller
+-- FUNCTION prove_key(p_caller caller, p_lane smallint) RETURNS void
+-- FUNCTION prove_member(p_caller caller, p_lane smallint) RETURNS void
+-- FUNCTION prove_operator(p_caller caller) RETURNS void; for the server
+-- FUNCTION prove_person(p_caller caller) RETURNS void; for the server
+-- FUNCTION put_auto_topup(p_caller caller, p_lane smallint, p_account_id text, p_is_enabled boolean, p_threshold_micros bigint, p_amount_micros bigint, p_monthly_max_micros bigint, p_currency text) RETURNS SETOF auto_topup_view; for the server
+-- FUNCTION put_limit(p_caller caller, p_lane smallint, p_owner_id text, p_limit text) RETURNS SETOF limit_view; for the server
+-- FUNCTION put_plan(p_caller caller, p_name text, p_rpm integer, p_max_active_keys integer, p_max_keys_created_per_hour integer) RETURNS SETOF plans; for the server
 -- FUNCTION put_profile(p_lane smallint, p_id text, p_external_id text, p_email text, p_notes text) RETURNS void
 -- FUNCTION quote_hold(p_holds hold_item[]) RETURNS SETOF item_result; for the server
 -- FUNCTION raise_lane_moved() RETURNS void
@@ -1427,35 +1440,33 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION recently_revoked_keys(p_seconds integer) RETURNS SETOF text; for the server
 -- FUNCTION record_audit(p_started_at timestamp with time zone, p_entries bigint, p_findings integer) RETURNS void; for the server
 -- FUNCTION record_failures(p_minutes failure_minute[], p_calls failure_item[], p_max integer) RETURNS TABLE(refused bigint); for the server
--- FUNCTION redeliver(p_act text, p_webhook_id text, p_types text, p_lane smallint, p_account_id text, p_event_id text, p_from timestamp with time zone, p_to timestamp with time zone, p_max_lane smallint, p_after bigint, p_after_id text, p_limit integer) RETURNS TABLE(renewed integer, last bigint, last_id text); for the server
+-- FUNCTION redeliver(p_caller caller, p_webhook_id text, p_types text, p_lane smallint, p_account_id text, p_event_id text, p_from timestamp with time zone, p_to timestamp with time zone, p_max_lane smallint, p_after bigint, p_after_id text, p_limit integer, p_is_logged boolean) RETURNS TABLE(renewed integer, last bigint, last_id text); for the server
 -- FUNCTION refresh_figures(p_first smallint, p_last smallint) RETURNS void; for the server
--- FUNCTION refund_entry(p_act text, p_lane smallint, p_account_id text, p_entry_id text, p_month integer, p_micros bigint, p_reason text, p_idempotency_key text) RETURNS SETOF priced_ledger; for the server
+-- FUNCTION refund_entry(p_caller caller, p_lane smallint, p_account_id text, p_entry_id text, p_month integer, p_micros bigint, p_reason text, p_idempotency_key text) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION refuse(p_reason text, p_message text, p_metadata jsonb) RETURNS void
 -- FUNCTION refuse_change_of_limit() RETURNS void
 -- FUNCTION register_prices(p_items price_item[]) RETURNS TABLE(model text, version integer); for the server
 -- FUNCTION release_lanes(p_id text) RETURNS void
 -- FUNCTION remove_archived_partition(p_month integer) RETURNS void
 -- FUNCTION remove_limit(p_lane smallint, p_account_id text, p_owner_id text, p_id text, p_actor text) RETURNS boolean
--- FUNCTION remove_member(p_act text, p_lane smallint, p_account_id text, p_person_id text) RETURNS void; for the server
+-- FUNCTION remove_member(p_caller caller, p_lane smallint, p_account_id text, p_person_id text) RETURNS void; for the server
 -- FUNCTION remove_server(p_server_id text) RETURNS void; for the server
 -- FUNCTION remove_servers() RETURNS void; for the server
 -- FUNCTION replace_secret(p_key keys, p_fingerprint bytea, p_visible_start text, p_visible_end text, p_overlap_seconds integer) RETURNS void
 -- FUNCTION replay_grants(p_lane smallint, p_account_id text) RETURNS TABLE(rule text, detail text)
 -- FUNCTION report_depleted(p_lane smallint, p_account_id text, p_required_micros bigint) RETURNS integer; for the server
--- FUNCTION report_leaks(p_lane smallint, p_leaks text) RETURNS TABLE(fingerprint text, key_id text, account_id text, revoked_keys integer); for the server
+-- FUNCTION report_leaks(p_caller caller, p_lane smallint, p_leaks text) RETURNS TABLE(fingerprint text, key_id text, account_id text, revoked_keys integer); for the server
 -- FUNCTION require_lane(p_lane smallint) RETURNS void
 -- FUNCTION require_plan(p_name text) RETURNS plans
--- FUNCTION rerate_entries(p_act text, p_lane smallint, p_account_id text, p_first bigint, p_end bigint, p_model text, p_rates price_rates[], p_cause text, p_reason text, p_apply boolean, p_limit integer) RETURNS TABLE(adjusted bigint, credit_micros bigint, debit_micros bigint, refused bigint, refused_micros bigint, skipped bigint, next_seq bigint); for the server
+-- FUNCTION rerate_entries(p_caller caller, p_lane smallint, p_account_id text, p_first bigint, p_end bigint, p_model text, p_rates price_rates[], p_cause text, p_reason text, p_apply boolean, p_limit integer) RETURNS TABLE(adjusted bigint, credit_micros bigint, debit_micros bigint, refused bigint, refused_micros bigint, skipped bigint, next_seq bigint); for the server
 -- FUNCTION restart_queues(p_lane smallint, p_ids text[]) RETURNS void
 -- FUNCTION restart_windows(p_counter limit_counter, p_at timestamp with time zone) RETURNS limit_counter
 -- FUNCTION resume_auto_topup(p_lane smallint, p_account_id text) RETURNS void; for the server
 -- FUNCTION return_lanes(p_id text) RETURNS void
--- FUNCTION revoke_any_key(p_act text, p_lane smallint, p_id text) RETURNS SETOF key_view; for the server
--- FUNCTION revoke_key(p_lane smallint, p_account_id text, p_id text) RETURNS SETOF key_view; for the server
--- FUNCTION revoke_operator(p_act text, p_id text) RETURNS SETOF operator_view; for the server
--- FUNCTION rotate_any_key(p_act text, p_lane smallint, p_id text, p_fingerprint bytea, p_visible_start text, p_visible_end text, p_overlap_seconds integer) RETURNS SETOF key_view; for the server
--- FUNCTION rotate_key(p_lane smallint, p_account_id text, p_caller_id text, p_id text, p_fingerprint bytea, p_visible_start text, p_visible_end text, p_overlap_seconds integer) RETURNS SETOF key_view; for the server
--- FUNCTION rotate_webhook(p_act text, p_lane smallint, p_account_id text, p_id text, p_overlap_seconds integer) RETURNS webhook_view; for the server
+-- FUNCTION revoke_key(p_caller caller, p_lane smallint, p_id text) RETURNS SETOF key_view; for the server
+-- FUNCTION revoke_operator(p_caller caller, p_id text) RETURNS SETOF operator_view; for the server
+-- FUNCTION rotate_key(p_caller caller, p_lane smallint, p_id text, p_fingerprint bytea, p_visible_start text, p_visible_end text, p_overlap_seconds integer) RETURNS SETOF key_view; for the server
+-- FUNCTION rotate_webhook(p_caller caller, p_lane smallint, p_account_id text, p_id text, p_overlap_seconds integer) RETURNS webhook_view; for the server
 -- FUNCTION rotated_keys(p_items admit_item[]) RETURNS TABLE(n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text, balance_micros bigint, models text, allowed_cidrs text, current_fingerprint bytea, price_list_version integer)
 -- FUNCTION schema_version() RETURNS TABLE(version integer, release text, oldest_release text); for the server
 -- FUNCTION scopes_of_child(p_parent smallint, p_named smallint, p_default smallint) RETURNS smallint
@@ -1468,15 +1479,15 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION seq_at(p_lane smallint, p_account_id text, p_time timestamp with time zone, p_last bigint) RETURNS bigint
 -- FUNCTION service_figures() RETURNS TABLE(servers bigint, generations bigint, held_micros bigint); for the server
 -- FUNCTION session_expiry(p_session operator_sessions) RETURNS timestamp with time zone
--- FUNCTION set_account_plan(p_act text, p_lane smallint, p_id text, p_plan text) RETURNS SETOF account_views; for the server
--- FUNCTION set_account_prices(p_act text, p_lane smallint, p_account_id text, p_model text, p_discount integer, p_rates price_rates[]) RETURNS SETOF account_price_view; for the server
--- FUNCTION set_account_suspended(p_act text, p_lane smallint, p_id text, p_suspended boolean) RETURNS SETOF account_views; for the server
+-- FUNCTION set_account_plan(p_caller caller, p_lane smallint, p_id text, p_plan text) RETURNS SETOF account_views; for the server
+-- FUNCTION set_account_prices(p_caller caller, p_lane smallint, p_account_id text, p_model text, p_discount integer, p_rates price_rates[]) RETURNS SETOF account_price_view; for the server
+-- FUNCTION set_account_suspended(p_caller caller, p_lane smallint, p_id text, p_suspended boolean) RETURNS SETOF account_views; for the server
 -- FUNCTION set_auto_topup_page(p_lane smallint, p_account_id text, p_currency text, p_customer_id text, p_replaced text, p_page_id text, p_page_url text) RETURNS SETOF auto_topup_view; for the server
--- FUNCTION set_key_limit(p_act text, p_lane smallint, p_id text, p_rate_limit_rpm integer) RETURNS SETOF key_view; for the server
+-- FUNCTION set_key_limit(p_caller caller, p_lane smallint, p_id text, p_rate_limit_rpm integer) RETURNS SETOF key_view; for the server
 -- FUNCTION set_limits(p_lane smallint, p_account_id text, p_owner_id text, p_limits text, p_replaces boolean, p_actor text) RETURNS void
--- FUNCTION set_low_balance(p_act text, p_lane smallint, p_id text, p_micros bigint) RETURNS SETOF account_views; for the server
--- FUNCTION set_member_role(p_act text, p_lane smallint, p_account_id text, p_person_id text, p_role text) RETURNS TABLE(person_id text, email text, role text, joined_at timestamp with time zone); for the server
--- FUNCTION set_operator_role(p_act text, p_id text, p_role text) RETURNS SETOF operator_view; for the server
+-- FUNCTION set_low_balance(p_caller caller, p_lane smallint, p_id text, p_micros bigint) RETURNS SETOF account_views; for the server
+-- FUNCTION set_member_role(p_caller caller, p_lane smallint, p_account_id text, p_person_id text, p_role text) RETURNS TABLE(person_id text, email text, role text, joined_at timestamp with time zone); for the server
+-- FUNCTION set_operator_role(p_caller caller, p_id text, p_role text) RETURNS SETOF operator_view; for the server
 -- FUNCTION set_split_state(p_id text, p_from text, p_to text) RETURNS smallint[]
 -- FUNCTION set_topup_page(p_lane smallint, p_id text, p_page_id text, p_page_url text) RETURNS SETOF topups; for the server
 -- FUNCTION set_topup_payment(p_lane smallint, p_id text, p_payment_id text) RETURNS SETOF topups; for the server
@@ -1501,10 +1512,9 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION unblock_queues(p_lanes smallint[]) RETURNS void
 -- FUNCTION unlink_person(p_person_id text, p_account_id text) RETURNS void; for the server
 -- FUNCTION unused_keys(p_days integer, p_after text, p_rows integer, p_limit integer) RETURNS TABLE(is_match boolean, account_name text, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone, previous_expires_at timestamp with time zone, models text, limits text, allowed_cidrs text); for the server
--- FUNCTION update_account(p_act text, p_lane smallint, p_id text, p_name text, p_external_id text, p_email text, p_notes text, p_low_balance_micros bigint) RETURNS SETOF account_views; for the server
--- FUNCTION update_any_key(p_act text, p_lane smallint, p_id text, p_changes text) RETURNS SETOF key_view; for the server
--- FUNCTION update_key(p_lane smallint, p_account_id text, p_caller_id text, p_id text, p_changes text) RETURNS SETOF key_view; for the server
--- FUNCTION update_webhook(p_act text, p_lane smallint, p_account_id text, p_id text, p_changes text) RETURNS SETOF webhook_view; for the server
+-- FUNCTION update_account(p_caller caller, p_lane smallint, p_id text, p_name text, p_external_id text, p_email text, p_notes text, p_low_balance_micros bigint) RETURNS SETOF account_views; for the server
+-- FUNCTION update_key(p_caller caller, p_lane smallint, p_id text, p_changes text) RETURNS SETOF key_view; for the server
+-- FUNCTION update_webhook(p_caller caller, p_lane smallint, p_account_id text, p_id text, p_changes text) RETURNS SETOF webhook_view; for the server
 -- FUNCTION usage_differences(p_lane smallint, p_account_id text, p_limit integer) RETURNS SETOF text
 -- FUNCTION usage_equals_ledger(p_lane smallint, p_account_id text) RETURNS boolean
 -- FUNCTION usage_fingerprint(p_quarter integer, p_key_id text, p_model text, p_user_id text, p_price_version integer, p_price_tier integer, p_price_list_version integer, p_upstream text, p_requests bigint, p_input bigint, p_cached_input bigint, p_cache_write bigint, p_output bigint, p_reasoning bigint, p_images bigint, p_image_tokens bigint, p_cost_micros bigint, p_cache_write_1h bigint, p_upstream_cost_micros bigint, p_uncosted_micros bigint) RETURNS numeric
@@ -1520,13 +1530,13 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION wake_queues(p_now timestamp with time zone) RETURNS void
 -- FUNCTION warn_of_expiry(p_lane smallint, p_id text) RETURNS void; for the server
 -- FUNCTION watched_accounts(p_lanes smallint[], p_account_ids text[], p_seqs bigint[], p_key_ids text[], p_visible text[]) RETURNS TABLE(n bigint, seq bigint, ended text); for the server
--- FUNCTION webhook_to_test(p_act text, p_lane smallint, p_account_id text, p_id text) RETURNS TABLE(account_id text, url text, secrets text); for the server
+-- FUNCTION webhook_to_test(p_caller caller, p_lane smallint, p_account_id text, p_id text) RETURNS TABLE(account_id text, url text, secrets text); for the server
 -- FUNCTION window_end(p_period text, p_at timestamp with time zone) RETURNS timestamp with time zone
 -- FUNCTION window_start(p_period text, p_at timestamp with time zone) RETURNS timestamp with time zone
 -- FUNCTION write_auto_topup_event(p_lane smallint, p_account_id text, p_type text, p_topup_id text, p_reason text) RETURNS void
 -- FUNCTION write_counters(p_places tid[], p_counters limit_counter[]) RETURNS void
 -- FUNCTION write_event(p_lane smallint, p_account_id text, p_type text, p_data jsonb) RETURNS void
--- FUNCTION write_key(p_key keys, p_changes jsonb, p_may_exceed_plan boolean, p_actor text) RETURNS void
+-- FUNCTION write_key(p_key keys, p_changes jsonb, p_actor text) RETURNS void
 -- FUNCTION write_key_event(p_lane smallint, p_id text, p_type text, p_data jsonb) RETURNS void
 -- FUNCTION write_limit_events(p_lane smallint, p_account_id text, p_user text, p_counter limit_counter, p_i integer, p_spent bigint) RETURNS void
 -- FUNCTION write_topup_event(p_lane smallint, p_id text, p_type text, p_entry_id text) RETURNS void

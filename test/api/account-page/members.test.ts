@@ -90,9 +90,8 @@ describe("roles", () => {
     );
     const { apiKey } = await owner.do("CreateKey", { name: "paying", scopes: ["billing"] }, accountId);
     const { id: keyId } = apiKey as { id: string };
-    for (const method of ["RotateKey", "UpdateKey"])
+    for (const method of ["RotateKey", "UpdateKey", "RevokeKey"])
       expect(await developer.fail(method, { keyId, name: "y" }, accountId)).toBe("403 insufficient_role");
-    await developer.do("RevokeKey", { keyId }, accountId);
     const own = await developer.do("CreateKey", { name: "own", scopes: ["generate", "keys"] }, accountId);
     const { id } = own.apiKey as { id: string };
     await developer.do("UpdateKey", { keyId: id, name: "renamed" }, accountId);
@@ -309,7 +308,7 @@ describe("members", () => {
   });
 
   test.each([
-    ["was removed", "DELETE FROM vx.members", "401 invalid_session"],
+    ["was removed", "DELETE FROM vx.members", "404 not_found"],
     ["has another role", "UPDATE vx.members SET role = 'viewer'", "403 insufficient_role"],
   ])("a change of a member who %s after the call was admitted is refused", async (_, change, refusal) => {
     const { customer: owner, accountId } = await newOwner();

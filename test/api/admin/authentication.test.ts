@@ -284,7 +284,7 @@ describe("operators with tokens of their own", () => {
   });
 
   test("a stream of an operator who no longer has the role ends", async () => {
-    const operator = { id: "op_1", name: "ada", role: "finance" as Role };
+    const operator = { kind: "operator" as const, id: "op_1", name: "ada", role: "finance" as Role };
     const logged: string[] = [];
     const gate = operatorGate({
       authenticate: async () => operator,
@@ -294,9 +294,9 @@ describe("operators with tokens of their own", () => {
       { policy: policyOf(AdminService.method.exportUsage) } as IncomingCall,
       undefined,
     );
-    await recheck?.();
+    await recheck();
     operator.role = "support";
-    await expect(recheck?.()).rejects.toMatchObject({ reason: "insufficient_role" });
+    await expect(recheck()).rejects.toMatchObject({ reason: "insufficient_role" });
     expect(logged).toEqual(["insufficient_role"]);
   });
 

@@ -10,8 +10,9 @@ import {
   OperatorEventSchema,
 } from "../../../gen/vx/admin/v1/admin_pb.js";
 import { fingerprintOf } from "../../../src/domain/credentials.ts";
+import { callerOf, SERVER } from "../../../src/store/action.ts";
 import { pagesRead } from "../../store/pages-read.ts";
-import { TEST_ACTION, TEST_ACTION_JSON } from "../../support/action.ts";
+import { TEST_ACTION, TEST_CALLER } from "../../support/action.ts";
 import { useTestApp } from "../../support/app.ts";
 import { createTestKey, type Operator, operatorOf, useOperator } from "../../support/fixtures.ts";
 import { bearer } from "../../support/protocols.ts";
@@ -59,6 +60,12 @@ async function findings(): Promise<string[]> {
 
 /** One call of each method that changes something, with the event that it must log. */
 type Case = { readonly call: () => Promise<unknown>; readonly event: () => Partial<OperatorEvent> };
+
+/** As an admin with this token makes a change, by the role that it had when the call was admitted. */
+function callerOfOperator(id: string, token: string): string {
+  const fingerprint = fingerprintOf(token);
+  return callerOf({ ...TEST_ACTION, actor: { kind: "operator", id, name: "", role: "admin", fingerprint } });
+}
 
 /** Another account, with one charge. */
 async function chargedAccount() {
@@ -380,9 +387,9 @@ describe("a change", () => {
   }
 
   test("of an operator who was revoked after the authentication is refused", async () => {
-    const { operator } = await root.createOperator({ name: "gone", role: "admin" });
+    const { operator, secret } = await root.createOperator({ name: "gone", role: "admin" });
     await root.revokeOperator({ operatorId: operator?.id ?? "" });
-    const act = JSON.stringify({ ...JSON.parse(TEST_ACTION_JSON), actor_id: operator?.id });
+    const act = callerOfOperator(operator?.id ?? "", secret);
     await expect(app.database.owner`SELECT vx.put_plan(${act}, 'late', 1, 1, NULL)`).rejects.toThrow(
       "invalid_operator_token",
     );
@@ -390,14 +397,10 @@ describe("a change", () => {
   });
 
   test("of an operator who got another role after the authentication is refused", async () => {
-    const { operator } = await root.createOperator({ name: "lowered", role: "admin" });
+    const { operator, secret } = await root.createOperator({ name: "lowered", role: "admin" });
     const operatorId = operator?.id ?? "";
     await root.setOperatorRole({ operatorId, role: "support" });
-    const act = JSON.stringify({
-      ...JSON.parse(TEST_ACTION_JSON),
-      actor_id: operatorId,
-      actor_role: "admin",
-    });
+    const act = callerOfOperator(operatorId, secret);
     const { owner } = app.database;
     await expect(owner`SELECT vx.put_plan(${act}, 'late', 1, 1, NULL)`).rejects.toThrow("insufficient_role");
     // A call that began with the old role cannot restore it.
@@ -437,12 +440,12 @@ describe("a refused change", () => {
   });
 
   test("is logged after 100 changes in the same minute", async () => {
-    const act = JSON.stringify({ ...JSON.parse(TEST_ACTION_JSON), actor_id: "op_busy", method: "Busy" });
+    const act = callerOf({ ...TEST_ACTION, method: "Busy", actor: { ...SERVER, id: "op_busy" } });
     const { owner } = app.database;
     await owner.begin(async (sql) => {
       await sql`SET LOCAL search_path = vx`;
       await sql`
-        SELECT append_operator_event(json_populate_record(NULL::operator_act, ${act}::text::json), 0::smallint, '', '', 'ok')
+        SELECT append_operator_event(${act}::caller, 0::smallint, '', '', 'ok')
         FROM generate_series(1, 120)`;
     });
     await owner`SELECT vx.log_refusal(${act}, 0::smallint, '', 'not_found')`;
@@ -451,7 +454,7 @@ describe("a refused change", () => {
   });
 
   test("is logged at most 100 times a minute for one operator", async () => {
-    const act = JSON.stringify({ ...JSON.parse(TEST_ACTION_JSON), actor_id: "op_noisy" });
+    const act = callerOf({ ...TEST_ACTION, actor: { ...SERVER, id: "op_noisy" } });
     await app.database
       .owner`SELECT vx.log_refusal(${act}, 0::smallint, '', 'not_found') FROM generate_series(1, 150)`;
     expect(await events({ actorId: "op_noisy", pageSize: 1000 })).toHaveLength(100);
@@ -534,7 +537,7 @@ describe("the list", () => {
 
 describe("a refusal", () => {
   const rename = (from: string, to: string) =>
-    app.database.owner.unsafe(`ALTER FUNCTION vx.${from}(text, smallint, text, text) RENAME TO ${to}`);
+    app.database.owner.unsafe(`ALTER FUNCTION vx.${from}(vx.caller, smallint, text, text) RENAME TO ${to}`);
 
   test("is sent to the caller even if it cannot be logged; the log of the server says so", async () => {
     await rename("log_refusal", "no_log_refusal");
@@ -563,7 +566,7 @@ describe("a refusal", () => {
   });
 
   test("cannot have the outcome of a change that was made", async () => {
-    const forged = app.database.owner`SELECT vx.log_refusal(${TEST_ACTION_JSON}, 0::smallint, '', 'ok')`;
+    const forged = app.database.owner`SELECT vx.log_refusal(${TEST_CALLER}, 0::smallint, '', 'ok')`;
     await expect(forged).rejects.toThrow(/ok is the outcome of a change that was made/);
   });
 });

@@ -1,10 +1,11 @@
 -- Uses an invitation up and makes the person a member with its role. Somebody who is a member already keeps the invitation.
 CREATE OR REPLACE FUNCTION accept_invitation(
-  p_act text, p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_person_id text, p_email text
+  p_caller caller, p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_person_id text, p_email text
 ) RETURNS void
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
+  v_caller constant caller := prove(p_caller, p_lane);
   v_role text;
 BEGIN
   PERFORM lock_open_account(p_lane, p_account_id);
@@ -18,6 +19,6 @@ BEGIN
   IF NOT FOUND THEN
     PERFORM refuse('invalid_invitation');
   END IF;
-  PERFORM add_member(p_act, p_lane, p_account_id, p_person_id, p_email, v_role);
+  PERFORM add_member(p_caller, p_lane, p_account_id, p_person_id, p_email, v_role);
 END
 $$;

@@ -1,6 +1,6 @@
 -- Appends an event to the chain of its lane.
 CREATE OR REPLACE FUNCTION append_operator_event(
-  p_act operator_act, p_lane smallint, p_target text, p_account_id text, p_outcome text
+  p_caller caller, p_lane smallint, p_target text, p_account_id text, p_outcome text
 ) RETURNS void
   LANGUAGE plpgsql
 AS $$
@@ -9,8 +9,8 @@ DECLARE
   v_new operator_events;
 BEGIN
   SELECT * INTO v_chain FROM operator_chains WHERE lane = p_lane FOR UPDATE;
-  v_new := ROW(p_lane, v_chain.last_seq + 1, greatest(clock_timestamp(), v_chain.last_at), p_act.actor_id,
-    p_act.actor_name, p_act.method, p_target, p_account_id, p_act.reason, p_outcome, p_act.details, p_act.request_id,
+  v_new := ROW(p_lane, v_chain.last_seq + 1, greatest(clock_timestamp(), v_chain.last_at), p_caller.id,
+    p_caller.name, p_caller.method, p_target, p_account_id, p_caller.reason, p_outcome, p_caller.details, p_caller.request_id,
     NULL)::operator_events;
   v_new.hash := operator_event_hash(v_chain.last_hash, v_new);
   INSERT INTO operator_events SELECT v_new.*;

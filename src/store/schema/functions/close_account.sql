@@ -2,14 +2,15 @@
 -- "running": calls run, whose charges are still to come. "elsewhere": the caller is to end what the first cell and the payment
 -- provider store, and to repeat the call with p_is_ended_elsewhere. "erasing": more rows are to be erased. Each call first refuses new calls of the account.
 -- p_balance says what becomes of a balance: "written_off" or "refunded". The row of the ledger and the erasure of the name are in the
--- transaction that closes the account. A closed account that a late payment was credited to can be closed again. p_act is NULL after
--- the first step of a call of an operator, which is logged.
+-- transaction that closes the account. A closed account that a late payment was credited to can be closed again. p_is_logged is
+-- for the first step of a call.
 CREATE OR REPLACE FUNCTION close_account(
-  p_act text, p_lane smallint, p_id text, p_reason text, p_balance text, p_is_ended_elsewhere boolean, p_limit integer
+  p_caller caller, p_lane smallint, p_id text, p_reason text, p_balance text, p_is_ended_elsewhere boolean, p_is_logged boolean, p_limit integer
 ) RETURNS TABLE (status text, entry_id text, month integer)
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
+  v_caller constant caller := prove(p_caller, p_lane);
   v_account accounts := lock_account(p_lane, p_id);
   v_now constant timestamptz := clock_timestamp();
   v_is_new boolean;
@@ -32,8 +33,8 @@ BEGIN
     WHEN NOT p_is_ended_elsewhere THEN 'elsewhere'
     WHEN NOT erase_account(p_lane, p_id, p_limit) THEN 'erasing' ELSE 'closed' END;
   IF status <> 'closed' THEN
-    IF p_act IS NOT NULL AND (v_is_new OR status <> 'running') THEN
-      PERFORM log_change(p_act, p_lane, p_id, p_id);
+    IF p_is_logged AND (v_is_new OR status <> 'running') THEN
+      PERFORM log_change(p_caller, p_lane, p_id, p_id);
     END IF;
     RETURN NEXT;
     RETURN;
@@ -58,8 +59,8 @@ BEGIN
     WHERE s.lane = p_lane AND s.account_id = p_id;
   UPDATE accounts a SET closed_at = coalesce(a.closed_at, v_now), name = 'closed', user_salt = NULL, low_balance_micros = NULL
     WHERE a.lane = p_lane AND a.id = p_id;
-  IF p_act IS NOT NULL THEN
-    PERFORM log_change(p_act, p_lane, p_id, p_id);
+  IF p_is_logged THEN
+    PERFORM log_change(p_caller, p_lane, p_id, p_id);
   END IF;
   RETURN NEXT;
 END

@@ -2,21 +2,25 @@
 -- at once, one of them creates it. The action of the server is logged as one event for each of the three. Returns
 -- whether this call did.
 CREATE OR REPLACE FUNCTION create_first_account(
-  p_act text, p_lane smallint, p_id text, p_name text, p_plan text, p_entry_id text, p_month integer, p_amount_micros bigint,
+  p_caller caller, p_lane smallint, p_id text, p_name text, p_plan text, p_entry_id text, p_month integer, p_amount_micros bigint,
   p_reason text, p_key_id text, p_fingerprint bytea, p_scopes smallint, p_visible_start text, p_visible_end text
 ) RETURNS TABLE (created boolean)
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
-  v_act constant jsonb := p_act;
+  v_caller caller;
 BEGIN
   LOCK TABLE accounts IN SHARE ROW EXCLUSIVE MODE;
+  v_caller := prove(p_caller, p_lane);
   created := NOT EXISTS (SELECT 1 FROM accounts);
   IF created THEN
-    PERFORM create_account((v_act || '{"method": "CreateAccount"}')::text, p_lane, p_id, p_name, p_plan);
-    PERFORM move_balance((v_act || '{"method": "CreditAccount"}')::text, p_lane, p_id, p_entry_id, p_month, 'credit', p_amount_micros, p_reason, p_reason);
-    PERFORM create_key((v_act || '{"method": "CreateKey"}')::text, p_lane, p_id, p_key_id, p_fingerprint, p_name, p_plan, p_scopes, NULL, NULL,
-                       p_visible_start, p_visible_end);
+    v_caller.method := 'CreateAccount';
+    PERFORM create_account(v_caller, p_lane, p_id, p_name, p_plan);
+    v_caller.method := 'CreditAccount';
+    PERFORM move_balance(v_caller, p_lane, p_id, p_entry_id, p_month, 'credit', p_amount_micros, p_reason, p_reason);
+    v_caller.method := 'CreateKey';
+    PERFORM create_key(v_caller, p_lane, p_id, p_key_id, p_fingerprint, p_name, p_plan, p_scopes, p_scopes, NULL, NULL, p_visible_start,
+      p_visible_end);
   END IF;
   RETURN NEXT;
 END

@@ -1,10 +1,11 @@
 -- Creates an invitation to an account.
 CREATE OR REPLACE FUNCTION create_invitation(
-  p_act text, p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_role text, p_email text
+  p_caller caller, p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_role text, p_email text
 ) RETURNS SETOF invitations
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
+  v_caller constant caller := prove(p_caller, p_lane);
   c_max_invitations constant integer := 50;
   v_now constant timestamptz := clock_timestamp();
 BEGIN
@@ -14,9 +15,9 @@ BEGIN
     PERFORM refuse('member_limit_reached', format('An account can have at most %s open invitations.', c_max_invitations));
   END IF;
   PERFORM write_event(p_lane, p_account_id, 'member.invited', jsonb_build_object('invitation_id', p_id, 'role', p_role));
-  PERFORM log_change(p_act, p_lane, p_id, p_account_id);
+  PERFORM log_change(p_caller, p_lane, p_id, p_account_id);
   RETURN QUERY INSERT INTO invitations (lane, id, account_id, fingerprint, role, email, created_by, created_at, expires_at)
-    VALUES (p_lane, p_id, p_account_id, p_fingerprint, p_role::member_role, p_email, p_act::json->>'actor_id', v_now,
+    VALUES (p_lane, p_id, p_account_id, p_fingerprint, p_role::member_role, p_email, (p_caller).id, v_now,
       v_now + interval '7 days') RETURNING *;
 END
 $$;

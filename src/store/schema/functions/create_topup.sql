@@ -1,11 +1,12 @@
--- Creates a top-up that is not paid yet, once per idempotency key. p_act is NULL for a key of the account.
+-- Creates a top-up that is not paid yet, once per idempotency key. p_caller is NULL for a key of the account.
 CREATE OR REPLACE FUNCTION create_topup(
-  p_act text, p_lane smallint, p_account_id text, p_id text, p_amount_micros bigint, p_currency text, p_return_url text,
+  p_caller caller, p_lane smallint, p_account_id text, p_id text, p_amount_micros bigint, p_currency text, p_return_url text,
   p_idempotency_key text
 ) RETURNS SETOF topups
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
+  v_caller constant caller := prove(p_caller, p_lane);
   c_max_pending constant integer := 20;
   v_account constant accounts := lock_open_account(p_lane, p_account_id);
   v_topup topups;
@@ -23,9 +24,7 @@ BEGIN
       WHERE t.lane = p_lane AND t.account_id = v_account.id AND t.state = 'pending') THEN
     PERFORM refuse('topup_limit_reached');
   END IF;
-  IF p_act IS NOT NULL THEN
-    PERFORM log_change(p_act, p_lane, p_id, p_account_id);
-  END IF;
+  PERFORM log_change(p_caller, p_lane, p_id, p_account_id);
   RETURN QUERY INSERT INTO topups (lane, id, account_id, state, amount_micros, currency, return_url, idempotency_key, created_at,
       next_poll_at)
     VALUES (p_lane, p_id, v_account.id, 'pending', p_amount_micros, p_currency, p_return_url, p_idempotency_key, clock_timestamp(),

@@ -1,10 +1,11 @@
 -- Creates a webhook of an account, or with an empty account one of operators. An account, like the operators, has at most p_max.
 CREATE OR REPLACE FUNCTION create_webhook(
-  p_act text, p_lane smallint, p_account_id text, p_id text, p_url text, p_description text, p_types text, p_max integer
+  p_caller caller, p_lane smallint, p_account_id text, p_id text, p_url text, p_description text, p_types text, p_max integer
 ) RETURNS webhook_view
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
+  v_caller constant caller := prove(p_caller, p_lane);
   v_secret constant text := new_webhook_secret();
   v_view webhook_view;
 BEGIN
@@ -12,7 +13,7 @@ BEGIN
     PERFORM lock_open_account(p_lane, p_account_id);
   END IF;
   -- Before the webhooks are counted: the locks of the log order the creations of operators.
-  PERFORM log_webhook_change(p_act, p_lane, p_id, p_account_id);
+  PERFORM log_webhook_change(p_caller, p_lane, p_id, p_account_id);
   IF (SELECT count(*) FROM webhooks w WHERE w.lane = p_lane AND w.account_id = p_account_id) >= p_max THEN
     PERFORM refuse('webhook_limit_reached', format('There can be at most %s webhooks. Delete one that is not used.', p_max));
   END IF;

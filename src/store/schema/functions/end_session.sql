@@ -10,9 +10,7 @@ BEGIN
   DELETE FROM operator_sessions s WHERE s.fingerprint = p_fingerprint RETURNING s.* INTO v_session;
   IF session_expiry(v_session) > v_now THEN
     SELECT o.* INTO v_operator FROM operators o WHERE o.id = v_session.operator_id;
-    PERFORM append_operator_event(
-      ROW(v_operator.id, v_operator.name, 'SignOut', '', '', '{}', p_request_id)::operator_act,
-      no_lane(), v_operator.id, '', 'ok');
+    PERFORM log_session(v_operator, 'SignOut', '{}', p_request_id);
   END IF;
 END
 $$;

@@ -2,9 +2,7 @@
 CREATE OR REPLACE FUNCTION insert_key(
   p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan plans, p_scopes smallint,
   p_rate_limit_rpm integer, p_may_exceed_plan boolean, p_expires_at timestamptz, p_visible_start text,
-  p_visible_end text, p_ancestors text[] DEFAULT '{}', p_is_limited boolean DEFAULT false,
-  p_models text[] DEFAULT NULL, p_limits text DEFAULT NULL, p_allowed_cidrs cidr[] DEFAULT NULL,
-  p_actor text DEFAULT 'key'
+  p_visible_end text, p_ancestors text[], p_is_limited boolean, p_models text[], p_limits text, p_allowed_cidrs cidr[], p_actor text
 ) RETURNS SETOF key_view
   LANGUAGE plpgsql
 AS $$

@@ -1,9 +1,10 @@
 -- Logs that an operator views the page of an account.
-CREATE OR REPLACE FUNCTION log_page_view(p_act text, p_lane smallint, p_account_id text) RETURNS void
+CREATE OR REPLACE FUNCTION log_page_view(p_caller caller, p_lane smallint, p_account_id text) RETURNS void
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 BEGIN
+  PERFORM prove(p_caller, p_lane);
   PERFORM lock_account(p_lane, p_account_id);
-  PERFORM log_change(p_act, p_lane, p_account_id, p_account_id);
+  PERFORM log_change(p_caller, p_lane, p_account_id, p_account_id);
 END
 $$;

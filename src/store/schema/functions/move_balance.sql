@@ -1,11 +1,12 @@
 -- A credit or an adjustment. The same idempotency key moves the balance once and returns the row it wrote.
 CREATE OR REPLACE FUNCTION move_balance(
-  p_act text, p_lane smallint, p_account_id text, p_entry_id text, p_month integer, p_kind text, p_amount_micros bigint,
+  p_caller caller, p_lane smallint, p_account_id text, p_entry_id text, p_month integer, p_kind text, p_amount_micros bigint,
   p_reason text, p_idempotency_key text, p_expires_at timestamptz DEFAULT NULL, p_is_promotional boolean DEFAULT false
 ) RETURNS SETOF priced_ledger
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
+  v_caller constant caller := prove(p_caller, p_lane);
   v_account constant accounts := lock_account(p_lane, p_account_id);
   v_row constant ledger := movement_of_key(p_lane, p_account_id, p_idempotency_key);
   v_expires_at timestamptz;
@@ -43,7 +44,7 @@ BEGIN
     VALUES (p_lane, p_account_id, p_idempotency_key, v_account.last_seq + 1, p_month);
   PERFORM write_event(p_lane, p_account_id, p_kind || '.posted', jsonb_build_object('entry_id', p_entry_id,
     'amount_micros', p_amount_micros, 'balance_after_micros', v_account.balance_micros + p_amount_micros, 'reason', p_reason));
-  PERFORM log_change(p_act, p_lane, p_account_id, p_account_id);
+  PERFORM log_change(p_caller, p_lane, p_account_id, p_account_id);
   RETURN QUERY SELECT * FROM get_entry(p_lane, p_account_id, p_entry_id, p_month);
 END
 $$;

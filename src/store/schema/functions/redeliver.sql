@@ -3,14 +3,15 @@
 -- the given place. Returns their number, and the last of these places if there are more events: the number of the event, or for all
 -- accounts, when p_account_id is empty, its time in microseconds and its id. p_max_lane is the last lane of this cell: 1024 or 1023.
 CREATE OR REPLACE FUNCTION redeliver(
-  p_act text, p_webhook_id text, p_types text, p_lane smallint, p_account_id text, p_event_id text, p_from timestamptz, p_to timestamptz,
-  p_max_lane smallint, p_after bigint, p_after_id text, p_limit integer
+  p_caller caller, p_webhook_id text, p_types text, p_lane smallint, p_account_id text, p_event_id text, p_from timestamptz, p_to timestamptz,
+  p_max_lane smallint, p_after bigint, p_after_id text, p_limit integer, p_is_logged boolean
 ) RETURNS TABLE (renewed integer, last bigint, last_id text)
   LANGUAGE plpgsql SECURITY DEFINER
   SET search_path FROM CURRENT
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
 DECLARE
+  v_caller constant caller := prove(p_caller, CASE p_account_id WHEN '' THEN no_lane() ELSE p_lane END);
   v_types constant text[] := string_to_array(p_types, ',');
   v_now constant timestamptz := clock_timestamp();
   v_from constant timestamptz := coalesce(p_from, '-infinity');
@@ -64,8 +65,8 @@ BEGIN
     INSERT INTO woken_queues (lane, webhook_id) SELECT DISTINCT r.lane, p_webhook_id FROM renewed_rows r
   )
   SELECT count(*) INTO renewed FROM renewed_rows;
-  IF p_act IS NOT NULL THEN
-    PERFORM log_change(p_act, CASE p_account_id WHEN '' THEN no_lane() ELSE p_lane END, p_webhook_id, p_account_id);
+  IF p_is_logged THEN
+    PERFORM log_change(p_caller, CASE p_account_id WHEN '' THEN no_lane() ELSE p_lane END, p_webhook_id, p_account_id);
   END IF;
   RETURN NEXT;
 END

@@ -1,12 +1,13 @@
 -- Gives back a part of the charge of a generation; all that is left of it if p_micros is 0. The same idempotency key does it once, and
 -- returns the entry of the refund.
 CREATE OR REPLACE FUNCTION refund_entry(
-  p_act text, p_lane smallint, p_account_id text, p_entry_id text, p_month integer, p_micros bigint, p_reason text,
+  p_caller caller, p_lane smallint, p_account_id text, p_entry_id text, p_month integer, p_micros bigint, p_reason text,
   p_idempotency_key text
 ) RETURNS SETOF priced_ledger
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
+  v_caller constant caller := prove(p_caller, p_lane);
   v_account constant accounts := lock_account(p_lane, p_account_id);
   v_row ledger := movement_of_key(p_lane, p_account_id, p_idempotency_key);
   v_entry ledger;
@@ -40,7 +41,7 @@ BEGIN
   v_row := adjust_entry(v_entry, 'key_' || p_idempotency_key, v_micros, p_reason, p_micros);
   INSERT INTO movement_keys (lane, account_id, idempotency_key, seq, month)
     VALUES (p_lane, p_account_id, p_idempotency_key, v_row.seq, v_row.month);
-  PERFORM log_change(p_act, p_lane, p_account_id, p_account_id);
+  PERFORM log_change(p_caller, p_lane, p_account_id, p_account_id);
   RETURN QUERY SELECT * FROM get_entry(p_lane, p_account_id, v_row.id, v_row.month);
 END
 $$;

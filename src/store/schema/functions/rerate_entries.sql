@@ -4,7 +4,7 @@
 -- charged at the account's own prices are skipped. A refund keeps its amount: it is subtracted from the new charge too. Reads at most
 -- p_limit entries; next_seq is NULL after the last one.
 CREATE OR REPLACE FUNCTION rerate_entries(
-  p_act text, p_lane smallint, p_account_id text, p_first bigint, p_end bigint, p_model text, p_rates price_rates[], p_cause text,
+  p_caller caller, p_lane smallint, p_account_id text, p_first bigint, p_end bigint, p_model text, p_rates price_rates[], p_cause text,
   p_reason text, p_apply boolean, p_limit integer
 ) RETURNS TABLE (
     adjusted bigint, credit_micros bigint, debit_micros bigint, refused bigint, refused_micros bigint, skipped bigint, next_seq bigint
@@ -14,6 +14,7 @@ CREATE OR REPLACE FUNCTION rerate_entries(
   SET enable_seqscan = off
 AS $$
 DECLARE
+  v_caller constant caller := prove(p_caller, CASE WHEN p_apply THEN p_lane ELSE no_lane() END);
   v_free bigint;
   v_micros bigint;
   v_read integer := 0;
@@ -68,7 +69,7 @@ BEGIN
     next_seq := NULL;
   END IF;
   IF p_apply AND adjusted > 0 THEN
-    PERFORM log_change(p_act, p_lane, p_account_id, p_account_id);
+    PERFORM log_change(p_caller, p_lane, p_account_id, p_account_id);
   END IF;
   RETURN NEXT;
 END

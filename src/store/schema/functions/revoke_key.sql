@@ -1,16 +1,26 @@
--- Revokes a key of an account permanently. Does not wait for the lock of the lane, which batches hold. A repetition keeps the time of the first revocation.
-CREATE OR REPLACE FUNCTION revoke_key(p_lane smallint, p_account_id text, p_id text) RETURNS SETOF key_view
+-- Revokes a key permanently. Each key may revoke itself. With the scope "keys", it may also revoke the keys of its account whose scopes are among its own. A
+-- repetition keeps the time of the first revocation.
+CREATE OR REPLACE FUNCTION revoke_key(p_caller caller, p_lane smallint, p_id text) RETURNS SETOF key_view
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
-  v_now constant timestamptz := clock_timestamp();
+  c_keys constant smallint := 4;
+  v_caller constant caller := prove(p_caller, p_lane);
+  v_own constant keys := key_of_caller(p_caller, p_lane);
+  v_key keys;
 BEGIN
-  PERFORM require_lane(p_lane);
-  UPDATE keys SET revoked_at = v_now
-    WHERE lane = p_lane AND id = p_id AND account_id = p_account_id AND revoked_at IS NULL;
-  IF FOUND THEN
-    PERFORM write_key_event(p_lane, p_id, 'key.revoked', '{"by":"key"}');
+  IF p_id <> v_own.id AND v_own.scopes & c_keys = 0 THEN
+    PERFORM refuse('insufficient_scope', 'Without the scope "keys", an API key can revoke only itself.', '{"scope":"keys"}');
   END IF;
-  RETURN QUERY SELECT * FROM view_keys(p_lane, p_account_id, p_id, '', 1);
+  v_key := key_in_reach(p_caller, p_lane, p_id);
+  IF v_key.scopes & ~v_own.scopes <> 0 THEN
+    PERFORM refuse('not_found', 'There is no such key.');
+  END IF;
+  IF v_key.revoked_at IS NULL THEN
+    UPDATE keys SET revoked_at = clock_timestamp() WHERE lane = p_lane AND id = p_id;
+    PERFORM write_key_event(p_lane, p_id, 'key.revoked', jsonb_build_object('by', actor_kind(p_caller)));
+    PERFORM log_change(p_caller, p_lane, p_id, v_key.account_id);
+  END IF;
+  RETURN QUERY SELECT * FROM view_keys(p_lane, '', p_id, '', 1);
 END
 $$;

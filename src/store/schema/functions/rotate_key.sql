@@ -1,16 +1,15 @@
--- Gives the calling key, or a key that it created, a new secret.
+-- Gives a key a new secret.
 CREATE OR REPLACE FUNCTION rotate_key(
-  p_lane smallint, p_account_id text, p_caller_id text, p_id text, p_fingerprint bytea, p_visible_start text, p_visible_end text,
-  p_overlap_seconds integer
+  p_caller caller, p_lane smallint, p_id text, p_fingerprint bytea, p_visible_start text, p_visible_end text, p_overlap_seconds integer
 ) RETURNS SETOF key_view
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
-  v_account constant accounts := lock_account(p_lane, p_account_id);
-  v_caller constant keys := lock_parent_key(p_lane, v_account.id, p_caller_id);
+  v_caller constant caller := prove(p_caller, p_lane);
+  v_key constant keys := key_to_change(p_caller, p_lane, p_id);
 BEGIN
-  PERFORM replace_secret(lock_descendant_key(p_lane, v_caller, p_id), p_fingerprint, p_visible_start, p_visible_end,
-    p_overlap_seconds);
-  RETURN QUERY SELECT * FROM view_keys(p_lane, p_account_id, p_id, '', 1);
+  PERFORM replace_secret(v_key, p_fingerprint, p_visible_start, p_visible_end, p_overlap_seconds);
+  PERFORM log_change(p_caller, p_lane, p_id, v_key.account_id);
+  RETURN QUERY SELECT * FROM view_keys(p_lane, '', p_id, '', 1);
 END
 $$;

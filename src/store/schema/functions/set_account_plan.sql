@@ -1,9 +1,10 @@
 -- Changes the plan of an account. Its keys on the former plan follow; keys on another plan keep theirs. Counters of the former plan
 -- count no entries from now on, and those of the new plan count them again.
-CREATE OR REPLACE FUNCTION set_account_plan(p_act text, p_lane smallint, p_id text, p_plan text) RETURNS SETOF account_views
+CREATE OR REPLACE FUNCTION set_account_plan(p_caller caller, p_lane smallint, p_id text, p_plan text) RETURNS SETOF account_views
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
+  v_caller constant caller := prove(p_caller, p_lane);
   v_account constant accounts := lock_account(p_lane, p_id);
   v_plan constant plans := require_plan(p_plan);
   v_from_now_on constant int8multirange := int8multirange(int8range(v_account.last_seq + 1, NULL));
@@ -23,7 +24,7 @@ BEGIN
         AND c.user_id = '';
   END IF;
   UPDATE accounts SET plan = p_plan WHERE lane = p_lane AND id = p_id;
-  PERFORM log_change(p_act, p_lane, p_id, p_id);
+  PERFORM log_change(p_caller, p_lane, p_id, p_id);
   RETURN QUERY SELECT * FROM get_account(p_lane, p_id);
 END
 $$;

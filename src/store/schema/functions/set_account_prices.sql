@@ -1,10 +1,11 @@
 -- Appends a version of an account's prices: a discount, prices of a model, or neither to end those before. Returns the version.
 CREATE OR REPLACE FUNCTION set_account_prices(
-  p_act text, p_lane smallint, p_account_id text, p_model text, p_discount integer, p_rates price_rates[]
+  p_caller caller, p_lane smallint, p_account_id text, p_model text, p_discount integer, p_rates price_rates[]
 ) RETURNS SETOF account_price_view
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
+  v_caller constant caller := prove(p_caller, p_lane);
   v_account constant accounts := lock_account(p_lane, p_account_id);
   v_latest account_prices;
   v_new account_prices;
@@ -18,7 +19,7 @@ BEGIN
   UPDATE accounts SET price_list_version = v_new.version WHERE lane = p_lane AND id = p_account_id;
   PERFORM write_event(p_lane, p_account_id, 'price.changed', jsonb_strip_nulls(jsonb_build_object('model', p_model,
     'version', v_new.version, 'prices', prices_json(p_rates), 'discount_bps', p_discount)));
-  PERFORM log_change(p_act, p_lane, p_account_id, p_account_id);
+  PERFORM log_change(p_caller, p_lane, p_account_id, p_account_id);
   RETURN QUERY SELECT * FROM list_account_prices(p_lane, p_account_id, v_new.version + 1, 1);
 END
 $$;

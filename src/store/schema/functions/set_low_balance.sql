@@ -1,13 +1,12 @@
--- Sets the threshold of the event balance.low, for a key of the account, or for a member with p_act. NULL for none.
-CREATE OR REPLACE FUNCTION set_low_balance(p_act text, p_lane smallint, p_id text, p_micros bigint) RETURNS SETOF account_views
+-- Sets the threshold of the event balance.low, for a key of the account, or for a member with p_caller. NULL for none.
+CREATE OR REPLACE FUNCTION set_low_balance(p_caller caller, p_lane smallint, p_id text, p_micros bigint) RETURNS SETOF account_views
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 BEGIN
+  PERFORM prove(p_caller, p_lane);
   PERFORM lock_account(p_lane, p_id);
   UPDATE accounts SET low_balance_micros = p_micros WHERE lane = p_lane AND id = p_id;
-  IF p_act IS NOT NULL THEN
-    PERFORM log_change(p_act, p_lane, p_id, p_id);
-  END IF;
+  PERFORM log_change(p_caller, p_lane, p_id, p_id);
   RETURN QUERY SELECT * FROM get_account(p_lane, p_id);
 END
 $$;

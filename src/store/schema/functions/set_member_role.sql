@@ -1,14 +1,15 @@
 -- Changes the role of a member.
-CREATE OR REPLACE FUNCTION set_member_role(p_act text, p_lane smallint, p_account_id text, p_person_id text, p_role text)
+CREATE OR REPLACE FUNCTION set_member_role(p_caller caller, p_lane smallint, p_account_id text, p_person_id text, p_role text)
   RETURNS TABLE (person_id text, email text, role text, joined_at timestamptz)
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 BEGIN
+  PERFORM prove(p_caller, p_lane);
   PERFORM lock_account(p_lane, p_account_id);
   IF p_role <> 'owner' THEN
     PERFORM take_owner_role(p_lane, p_account_id, p_person_id);
   END IF;
-  PERFORM log_change(p_act, p_lane, p_person_id, p_account_id);
+  PERFORM log_change(p_caller, p_lane, p_person_id, p_account_id);
   UPDATE members m SET role = p_role::member_role
     WHERE m.lane = p_lane AND m.account_id = p_account_id AND m.person_id = p_person_id;
   IF NOT FOUND THEN

@@ -39,9 +39,7 @@ BEGIN
     SELECT o.fingerprint FROM operator_sessions o WHERE o.operator_id = v_operator.id
     ORDER BY o.created_at DESC OFFSET c_max_sessions - 1);
   INSERT INTO operator_sessions VALUES (p_fingerprint, v_operator.id, v_now, v_now);
-  PERFORM append_operator_event(
-    ROW(v_operator.id, v_operator.name, 'SignIn', '', '', v_details, p_request_id)::operator_act,
-    no_lane(), v_operator.id, '', 'ok');
+  PERFORM log_session(v_operator, 'SignIn', v_details, p_request_id);
   RETURN QUERY SELECT v_operator.id, v_operator.name, v_operator.role;
 END
 $$;

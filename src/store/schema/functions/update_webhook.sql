@@ -1,10 +1,11 @@
 -- Changes the fields of a webhook that p_changes has: url, description, types, state. A webhook that is enabled, or gets a new address,
 -- starts anew: earlier failures do not count, a pause that the old address asked for ends, and what is pending is due.
-CREATE OR REPLACE FUNCTION update_webhook(p_act text, p_lane smallint, p_account_id text, p_id text, p_changes text)
+CREATE OR REPLACE FUNCTION update_webhook(p_caller caller, p_lane smallint, p_account_id text, p_id text, p_changes text)
   RETURNS SETOF webhook_view
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
+  v_caller constant caller := prove(p_caller, p_lane);
   v_old constant webhooks := lock_webhook(p_lane, p_account_id, p_id);
   v_new constant webhooks := jsonb_populate_record(v_old, p_changes::jsonb);
   v_starts_anew constant boolean := v_new.url <> v_old.url OR v_new.state = 'enabled' AND v_old.state <> 'enabled';
@@ -20,7 +21,7 @@ BEGIN
       ON CONFLICT ON CONSTRAINT webhook_queues_pkey DO NOTHING;
     PERFORM restart_queues(p_lane, ARRAY[p_id]);
   END IF;
-  PERFORM log_webhook_change(p_act, p_lane, p_id, v_old.account_id);
+  PERFORM log_webhook_change(p_caller, p_lane, p_id, v_old.account_id);
   RETURN QUERY SELECT * FROM view_webhooks(p_lane, v_old.account_id, p_id);
 END
 $$;

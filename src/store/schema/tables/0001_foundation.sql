@@ -162,7 +162,7 @@ CREATE TABLE keys (
   plan text NOT NULL REFERENCES plans,
   scopes smallint NOT NULL,
   rate_limit_rpm integer,
-  -- Only an operator may give a key a higher limit than its plan.
+  -- Whether an operator set the limit: it may exceed the plan's, and only operators raise it.
   may_exceed_plan boolean NOT NULL DEFAULT false,
   visible_start text NOT NULL,
   visible_end text NOT NULL,
@@ -1197,9 +1197,33 @@ CREATE TABLE operator_chains (
 );
 INSERT INTO operator_chains (lane) SELECT lane FROM lanes UNION ALL SELECT 1024;
 
--- An act of an operator. Servers send it as JSON: see src/store/operator-log.ts.
-CREATE TYPE operator_act AS (
-  actor_id text, actor_name text, method text, target text, reason text, details json, request_id text
+-- Who makes a change, and what the logs show of it. The server sends it with each change: see src/store/caller.ts and prove.sql.
+CREATE TYPE caller AS (
+  -- key, member, person (without an account), operator, operator_session, break_glass or server.
+  kind text,
+  id text,
+  -- Empty for a member, whose name is personal data.
+  name text,
+  -- Of a key or a member.
+  account_id text,
+  -- Of the secret or the session. NULL if the server keeps the session locked in the first cell until the change is committed.
+  fingerprint bytea,
+  -- The scopes that the method requires of a key.
+  scope smallint,
+  -- The role with which a member or an operator was admitted.
+  role text,
+  -- The scopes that a member's role covers.
+  covered_scopes smallint,
+  -- Whether the method is allowed while the account is suspended.
+  while_suspended boolean,
+  -- The address ranges of a key that the server compared with the address of the caller; NULL for none.
+  cidrs text,
+  method text,
+  -- The id or name that the request names.
+  target text,
+  reason text,
+  details json,
+  request_id text
 );
 
 -- Plans, operators and prices are changed in the first cell and copied to the others. The version increases with each change.
