@@ -7,7 +7,9 @@ import { brotliDecompressSync, gunzipSync } from "node:zlib";
 
 /** Single files that generators write. */
 const WRITTEN = [
+  "docs/anthropic.md",
   "docs/errors.md",
+  "docs/openai.md",
   "docs/unsupported.md",
   "clients/go/reasons.go",
   "clients/go/version.go",

@@ -4,19 +4,12 @@ import { DomainError } from "../domain/errors.ts";
 import { secondsOfId } from "../domain/ids.ts";
 import { chatUsageOf, NO_LOGPROBS } from "./chat/reply.ts";
 import { stopsOf } from "./chat/request.ts";
+import { COMPLETIONS } from "./compatible-members.ts";
 import { defineService } from "./define-service.ts";
 import { presentOptions, recordedUser } from "./request-values.ts";
 import { type DecodeTokens, textsAt } from "./token-texts.ts";
-import {
-  isEmptyObject,
-  isOneOf,
-  jsonIn,
-  optionalNumberAt,
-  refuseUnsupported,
-  type UnsupportedField,
-} from "./untyped-members.ts";
+import { jsonIn, optionalNumberAt } from "./untyped-members.ts";
 
-/** Unknown fields are ignored: OpenAI's clients send fields that this server does not know. */
 export const completionsService = defineService(
   CompletionsService,
   {
@@ -53,7 +46,7 @@ export const completionsService = defineService(
       }
     },
   },
-  "ignore",
+  COMPLETIONS,
 );
 
 function headOf(id: string, model: string) {
@@ -69,7 +62,6 @@ async function generationRequestOfCompletion(
   request: CreateCompletionRequest,
   decode: DecodeTokens,
 ): Promise<GenerationRequest> {
-  refuseUnsupported(request, UNSUPPORTED);
   const { texts } = await textsAt(jsonIn(request.prompt), "prompt", decode);
   const [content, ...others] = texts;
   if (content === undefined || others.length > 0) {
@@ -98,11 +90,3 @@ async function generationRequestOfCompletion(
     maxCostMicros: undefined,
   };
 }
-
-const UNSUPPORTED: readonly UnsupportedField<CreateCompletionRequest>[] = [
-  ["n", "n", isOneOf(1), "1"],
-  ["bestOf", "best_of", isOneOf(1), "1"],
-  ["echo", "echo", isOneOf(false), "false"],
-  ["logprobs", "logprobs"],
-  ["logitBias", "logit_bias", isEmptyObject],
-];

@@ -24,6 +24,7 @@ import type { EventWatch } from "../store/event-watch.ts";
 import type { PageSession } from "../store/members.ts";
 import type { PriceLists } from "../store/prices.ts";
 import type { Deliverer } from "../webhooks/deliverer.ts";
+import { type MemberCheck, type MemberTable, memberCheck } from "./request-members.ts";
 import type { DecodeTokens } from "./token-texts.ts";
 
 /** The dependencies that each method of a service gets. */
@@ -44,10 +45,15 @@ type MethodsOf<Service extends DescService, Needs> = {
 /** A method without its types, as servers call it. */
 export type MethodFunction = (request: never, call: ApiCall) => unknown;
 
+/** What is checked before the rules of the .proto. Throws a 400. */
+export type RequestCheck = (request: Message, call: Pick<ApiCall, "reportIgnored">) => void;
+
 export type ServiceDefinition<Needs = ServiceDeps> = {
   readonly service: DescService;
   /** Whether a REST request with a field that the .proto does not have is refused. */
   readonly unknownFields: "refuse" | "ignore";
+  /** What happens with the members of requests, in the formats of other vendors. */
+  readonly members: MemberTable | undefined;
   /** By the local name of the method. */
   readonly methods: Readonly<Record<string, (deps: Needs, request: never, call: ApiCall) => unknown>>;
 };
@@ -56,18 +62,40 @@ export type ServiceDefinition<Needs = ServiceDeps> = {
 export function defineService<Service extends DescService, Needs = ServiceDeps>(
   service: Service,
   methods: MethodsOf<Service, Needs>,
-  unknownFields: ServiceDefinition["unknownFields"] = "refuse",
+  members?: MemberTable,
 ): ServiceDefinition<Needs> & { readonly methods: MethodsOf<Service, Needs> } {
-  return { service, unknownFields, methods };
+  return { service, unknownFields: members ? "ignore" : "refuse", members, methods };
 }
 
 /** The service with its dependencies, as servers serve it. */
-export function withDeps<Needs>({ service, unknownFields, methods }: ServiceDefinition<Needs>, deps: Needs) {
+export function withDeps<Needs extends Pick<Deps, "catalog">>(
+  { service, unknownFields, members, methods }: ServiceDefinition<Needs>,
+  deps: Needs,
+) {
   const bound = Object.entries(methods).map(([name, method]): [string, MethodFunction] => [
     name,
     (request, call) => method(deps, request, call),
   ]);
-  return { service, unknownFields, methods: Object.fromEntries(bound) };
+  const checks = members
+    ? Object.values(service.method).map((method) => [
+        method.localName,
+        checkOf(memberCheck(members, method.input), deps),
+      ])
+    : [];
+  return {
+    service,
+    unknownFields,
+    checks: Object.fromEntries(checks) as Readonly<Record<string, RequestCheck>>,
+    methods: Object.fromEntries(bound),
+  };
+}
+
+function checkOf(check: MemberCheck, { catalog }: Pick<Deps, "catalog">): RequestCheck {
+  return (request: Message & { readonly model?: string }, call) => {
+    const { extraFields = [] } = catalog.get(request.model ?? "") ?? {};
+    const ignored = check(request, extraFields);
+    if (ignored) call.reportIgnored(ignored.text);
+  };
 }
 
 /** The person, or the operator who views the page, and the role in the account of the call. */
@@ -97,6 +125,8 @@ export type ApiCall = {
   nameAccount(id: string): void;
   /** For the log line of the call. */
   recordChange(target: string, amountMicros: bigint | undefined): void;
+  /** Tells the caller which members of the request are ignored. */
+  reportIgnored(names: string): void;
   /** Sends the headers of a stream, which may have no message for long. After that, an error ends the stream. */
   startStream(): void;
   /** Aborted when the caller disconnects, its deadline passes, or the server stops. */

@@ -6,6 +6,7 @@ import { base64OfVector } from "../domain/base64.ts";
 import type { Format } from "../domain/prompt.ts";
 import { inputTokensOf } from "../domain/usage.ts";
 import { jsonOf, lazyValueOf } from "../rules/plain-values.ts";
+import { EMBEDDINGS } from "./compatible-members.ts";
 import { defineService } from "./define-service.ts";
 import { summaryOf } from "./generate/reply.ts";
 import { recordedUser } from "./request-values.ts";
@@ -27,7 +28,6 @@ class LazyEmbedding implements Embedding {
   }
 }
 
-/** Unknown fields are ignored: OpenAI's clients send fields that this server does not know. */
 export const embeddingsService = defineService(
   EmbeddingsService,
   {
@@ -60,7 +60,7 @@ export const embeddingsService = defineService(
       };
     },
   },
-  "ignore",
+  EMBEDDINGS,
 );
 
 export const embedService = defineService(EmbedService, {

@@ -1,3 +1,4 @@
+import { MAX_TOOLS } from "../billing/check-request.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { JsonObject, JsonValue } from "../domain/json.ts";
 import {
@@ -10,13 +11,16 @@ import {
   type Tool,
   type ToolChoice,
 } from "../domain/prompt.ts";
+import { isOtherTool } from "./request-members.ts";
 import {
   choiceAt,
   isAbsent,
   objectAt,
   optionalBooleanAt,
+  optionalListAt,
   optionalObjectAt,
   optionalTextAt,
+  shown,
   textAt,
 } from "./untyped-members.ts";
 
@@ -34,15 +38,25 @@ export function toolOf(definition: JsonObject, field: string): Tool {
   };
 }
 
+/** The tools that the model can call. Those of other types are left out. */
+export function toolsAt(
+  tools: JsonValue | undefined,
+  toolAt: (tool: JsonObject, field: string) => Tool,
+): readonly Tool[] | undefined {
+  const list = (optionalListAt(tools, "tools", MAX_TOOLS) ?? []).flatMap((one, i) => {
+    const field = `tools[${i}]`;
+    const tool = objectAt(one, field);
+    if (isOtherTool(tool, "function")) return [];
+    requireType(tool, "function", field);
+    return toolAt(tool, field);
+  });
+  return list.length === 0 ? undefined : list;
+}
+
 /** Refuses a member `type` with another value, and names that value. */
 export function requireType(object: JsonObject, type: string, field: string): void {
   if (object.type === type) return;
   throw DomainError.ofField(`${field}.type`, `must be "${type}": ${shown(object.type)} is not supported`);
-}
-
-/** For errors: a value of the caller, shortened. */
-export function shown(value: JsonValue | undefined): string {
-  return typeof value === "string" ? `"${value.slice(0, 100)}"` : "any other value";
 }
 
 /** `nameOf` reads the name of the function from the object that the caller chose. */

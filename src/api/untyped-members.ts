@@ -11,8 +11,12 @@ export function memberOf(object: JsonObject, name: string): JsonValue | undefine
 }
 
 export function objectAt(value: JsonValue | undefined, field: string): JsonObject {
-  if (typeof value !== "object" || value === null || isList(value)) throw mustBe(field, "an object");
+  if (!isObject(value)) throw mustBe(field, "an object");
   return value;
+}
+
+export function isObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !isList(value);
 }
 
 /** A list of at most `maxItems`. */
@@ -88,85 +92,12 @@ function mustBe(field: string, form: string): DomainError {
   return DomainError.ofField(field, `must be ${form}`);
 }
 
-/**
- * A field that is accepted only with a value that has no effect: its name in TypeScript and in JSON, the check of
- * the value, and its description for the caller.
- */
-export type UnsupportedField<Request> = readonly [
-  key: UntypedKey<Request>,
-  name: string,
-  isHarmless?: (value: JsonValue) => boolean,
-  harmless?: string,
-];
-
-type UntypedKey<Request> = {
-  [Key in keyof Request]-?: Request[Key] extends Value | undefined ? Key : never;
-}[keyof Request];
-
-/** Refuses fields that would change the reply; null counts as absent. */
-export function refuseUnsupported<Request>(
-  request: Request,
-  fields: readonly UnsupportedField<Request>[],
-  prefix = "",
-): void {
-  for (const [key, name, isHarmless, harmless] of fields) {
-    const value = jsonIn(request[key] as Value | undefined);
-    if (!isAbsent(value) && !isHarmless?.(value)) throw unsupported(`${prefix}${name}`, harmless);
-  }
-}
-
-/** The same for a member of an untyped object: its name, the check of its value, and its description. */
-export type UnsupportedMember = readonly [
-  name: string,
-  isHarmless?: (value: JsonValue) => boolean,
-  harmless?: string,
-];
-
-export function refuseMembers(
-  object: JsonObject,
-  field: string,
-  members: readonly UnsupportedMember[],
-): void {
-  for (const [name, isHarmless, harmless] of members) {
-    const value = memberOf(object, name);
-    if (value !== undefined && !isHarmless?.(value)) throw unsupported(`${field}.${name}`, harmless);
-  }
-}
-
-/** The error also names the value that is accepted. */
-export function unsupported(field: string, harmless?: string): DomainError {
-  return DomainError.ofField(
-    field,
-    harmless === undefined ? "is not supported" : `only ${harmless} is supported`,
-  );
-}
-
 /** The JSON of an untyped field. */
 export function jsonIn(value: Value | undefined): JsonValue | undefined {
   return value && jsonOf(value);
 }
 
-/** A check for one of the values. */
-export function isOneOf(...values: readonly JsonValue[]): (value: JsonValue) => boolean {
-  return (value) => values.includes(value);
-}
-
-/** Whether a tool can be called only by the model, not by a program that a hosted tool runs. */
-export function isDirectOnly(value: JsonValue): boolean {
-  return Array.isArray(value) && value.every(isOneOf("direct"));
-}
-
-/** Whether a tool was called by the model itself. */
-export function isDirectCaller(value: JsonValue): boolean {
-  return typeof value === "object" && value !== null && "type" in value && value.type === "direct";
-}
-
-export function isEmptyList(value: JsonValue): boolean {
-  return Array.isArray(value) && value.length === 0;
-}
-
-export function isEmptyObject(value: JsonValue): boolean {
-  return (
-    typeof value === "object" && value !== null && !Array.isArray(value) && Object.keys(value).length === 0
-  );
+/** For errors: a value of the caller, shortened. */
+export function shown(value: JsonValue | undefined): string {
+  return typeof value === "string" ? `"${value.slice(0, 100)}"` : "any other value";
 }

@@ -62,7 +62,6 @@ async function checkContents(model: Model, request: GenerationRequest): Promise<
 async function checkOptions(model: Model, options: PromptOptions, format: Format): Promise<void> {
   const { tools = [], responseFormat, reasoningEffort = "none", suffix = "" } = options;
   const formatField = fieldName(format, "response_format");
-  checkExtraFields(model, options);
   checkTools(tools, format);
   checkToolChoice(options);
   if (responseFormat?.kind === "json_schema" && !SCHEMA_NAME.test(responseFormat.name)) {
@@ -109,17 +108,6 @@ function checkUpstreams(model: Model, request: GenerationRequest): void {
   const place =
     message === undefined ? fieldName(format, field) : (fields?.[message] ?? `messages[${message}]`);
   throw DomainError.ofField(place, description);
-}
-
-/** A limit of the native request. With another format it is refused, because it would have no effect. */
-const NATIVE_LIMIT = "max_cost_micros";
-
-/** Null counts as absent. */
-function checkExtraFields(model: Model, { extraFields }: PromptOptions): void {
-  for (const name of [NATIVE_LIMIT, ...(extraFields?.unsupported ?? [])]) {
-    if ((extraFields?.fields[name] ?? null) === null || model.extraFields.includes(name)) continue;
-    throw DomainError.ofField(name, "is not supported");
-  }
 }
 
 function checkTools(tools: readonly Tool[], format: Format): void {

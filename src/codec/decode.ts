@@ -1,4 +1,5 @@
 import type { Message } from "@bufbuild/protobuf";
+import { keepIgnored } from "../rules/ignored-members.ts";
 import { heldJsonOf } from "../rules/plain-values.ts";
 import type { BodyShare } from "./body-budget.ts";
 import { JsonScanner } from "./json/json-scanner.ts";
@@ -32,6 +33,7 @@ export function* readJsonMessage(read: Reader, bytes: Buffer): Steps<Message> {
   const scanner = new JsonScanner(bytes);
   const message = yield* read(scanner, "");
   scanner.end();
+  if (scanner.ignored) keepIgnored(message, scanner.ignored);
   return message;
 }
 

@@ -53,8 +53,6 @@ export type Format = "native" | "openai-chat" | "openai-responses" | "anthropic-
 type ExtraFields = {
   readonly format: Format;
   readonly fields: JsonObject;
-  /** Names that would change the reply: they are refused unless the model passes them on. */
-  readonly unsupported?: readonly string[];
 };
 
 export type Role = "system" | "user" | "assistant" | "tool";

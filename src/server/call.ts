@@ -1,6 +1,6 @@
 import type { DescMessage, DescMethod, Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { ApiCall, MethodFunction } from "../api/define-service.ts";
+import type { ApiCall, MethodFunction, RequestCheck } from "../api/define-service.ts";
 import type { BodyShare } from "../codec/body-budget.ts";
 import type { DomainError } from "../domain/errors.ts";
 import { maxBodyBytesOf } from "../rules/limits.ts";
@@ -26,6 +26,8 @@ export type ServedMethod = {
   readonly isStream: boolean;
   readonly policy: Policy;
   readonly maxBodyBytes: number;
+  /** Only over REST. */
+  readonly check?: RequestCheck | undefined;
   /** Returns a promise of the response, or an iterable of responses. */
   readonly invoke: (message: Message, call: ApiCall) => unknown;
 };

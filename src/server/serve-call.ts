@@ -91,6 +91,7 @@ export class CallServer {
         reading instanceof Promise ? await this.#readLate(exchange, reading, admitted) : reading;
       const { method } = exchange;
       observation.setRpc(method.rpc);
+      method.check?.(message, call);
       validateRequest(method.input, message);
       const result = method.invoke(message, call);
       if (method.isStream) await exchange.respondWithStream(result as AsyncIterable<unknown>);
@@ -248,6 +249,10 @@ export class ServiceCall implements ApiCall {
 
   recordChange(target: string, amountMicros: bigint | undefined): void {
     this.#observation.setChange({ target, amountMicros });
+  }
+
+  reportIgnored(names: string): void {
+    this.exchange.setHeader("x-vx-ignored", names);
   }
 
   startStream(): void {

@@ -237,11 +237,3 @@ test("schemas are data: recursion and 10,000 properties are accepted, 1 MiB of J
 test("a suffix has at most 400,000 characters", async () => {
   expect(await refusal(options({ suffix: "x".repeat(400_001) }))).toMatch("suffix: must be at most 400000");
 });
-
-test("a field that would change the reply is refused unless the model passes it on", async () => {
-  const withFields = (fields: JsonObject) =>
-    options({ extraFields: { format: "openai-responses", fields, unsupported: ["image"] } });
-  expect(await refusal(withFields({ image: {} }))).toBe("image: is not supported");
-  await check(withFields({ image: {} }), modelOf({ capabilities: ABILITIES, extraFields: ["image"] }));
-  await check(withFields({ image: null, other: {} }));
-});

@@ -177,7 +177,7 @@ describe("untyped fields accept exactly the values that the document allows:", (
   const untyped: DescField[] = [
     ...CreateChatCompletionRequestSchema.fields,
     ...ChatMessageSchema.fields,
-  ].filter(({ message }) => message && isUntyped(message));
+  ].filter((field) => field.message && isUntyped(field.message) && getOption(field, json_schema) !== "{}");
   const complete = (field: DescField, value: unknown) => {
     const { body } = EXAMPLES.CreateChatCompletion as { body: object };
     const described = { name: "x", arguments: "{}" };

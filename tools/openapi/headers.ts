@@ -1,4 +1,5 @@
 import { ERRORS, type Reason } from "../../src/domain/errors.ts";
+import { isRestOnly } from "../../src/rules/policy.ts";
 import type { Operation } from "./operations.ts";
 import type { Schema } from "./schema.ts";
 
@@ -38,6 +39,10 @@ export const HEADERS = {
     "The maximum number of output tokens, if it is lower than the call asked for or than the default of the model.",
     { type: "integer", minimum: 1 },
   ),
+  "x-vx-ignored": header(
+    "The names and paths of members of the request that are ignored, separated by commas. Absent if there are none.",
+    { type: "string", maxLength: 1_000, examples: ["models, tools[2]"] },
+  ),
 } as const;
 
 type HeaderName = keyof typeof HEADERS;
@@ -54,7 +59,7 @@ const WINDOW: readonly HeaderName[] = [
 const STATUSES_WITHOUT_RATE_LIMIT = new Set([401, 403, 500, 503]);
 
 export function answerHeaders(
-  { policy }: Operation,
+  { policy, service, bodyFields }: Operation,
   status: number,
   reasons: readonly Reason[] = [],
 ): Schema {
@@ -64,6 +69,7 @@ export function answerHeaders(
   if (reasons.some((reason) => ERRORS[reason].shouldRetry !== undefined)) names.push("x-should-retry");
   if (policy.rateLimited && !STATUSES_WITHOUT_RATE_LIMIT.has(status)) names.push(...WINDOW);
   if (policy.metered && status === 200) names.push("x-vx-max-tokens");
+  if (isRestOnly(service) && bodyFields.length > 0 && status === 200) names.push("x-vx-ignored");
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 

@@ -1,5 +1,4 @@
 import type { ChatMessage, CreateChatCompletionRequest } from "../../../gen/vx/openai/v1/chat_pb.js";
-import { MAX_TOOLS } from "../../billing/check-request.ts";
 import type { GenerationRequest } from "../../billing/generation-request.ts";
 import { MAX_CALLS, MAX_PARTS } from "../../domain/conversation.ts";
 import { DomainError } from "../../domain/errors.ts";
@@ -20,33 +19,28 @@ import {
   joinedTexts,
   requireType,
   schemaFormatOf,
-  shown,
   toolChoiceOf,
   toolOf,
+  toolsAt,
 } from "../openai-fields.ts";
 import { presentOptions, recordedUser } from "../request-values.ts";
 import {
   choiceAt,
   isAbsent,
-  isEmptyList,
-  isEmptyObject,
-  isOneOf,
   jsonIn,
   listAt,
   objectAt,
   optionalListAt,
   optionalNumberAt,
-  refuseUnsupported,
+  shown,
   textAt,
-  type UnsupportedField,
 } from "../untyped-members.ts";
 
 const MAX_STOPS = 4;
 const MAX_STOP_CHARACTERS = 200;
 
-/** Converts OpenAI's request. Unsupported fields that would change the reply are rejected, never ignored. */
+/** Converts OpenAI's request, whose members are checked. */
 export function generationRequestOfChat(request: CreateChatCompletionRequest): GenerationRequest {
-  refuseUnsupported(request, UNSUPPORTED);
   const { maxTokens, maxCompletionTokens } = request;
   if (maxTokens !== undefined && maxCompletionTokens !== undefined && maxTokens !== maxCompletionTokens) {
     throw DomainError.ofField("max_tokens", "must equal max_completion_tokens, or be absent");
@@ -80,26 +74,6 @@ function stopText(text: JsonValue, field: string): string {
   return text;
 }
 
-const UNSUPPORTED: readonly UnsupportedField<CreateChatCompletionRequest>[] = [
-  ["n", "n", isOneOf(1), "1"],
-  ["functions", "functions", isEmptyList],
-  ["functionCall", "function_call", isOneOf("none", "auto"), '"none" or "auto"'],
-  ["logprobs", "logprobs", isOneOf(false), "false"],
-  ["topLogprobs", "top_logprobs", isOneOf(0), "0"],
-  ["logitBias", "logit_bias", isEmptyObject],
-  ["modalities", "modalities", isTextOnly, '["text"]'],
-  ["audio", "audio"],
-  ["webSearchOptions", "web_search_options"],
-  ["store", "store", isOneOf(false), "false"],
-  ["serviceTier", "service_tier", isOneOf("auto", "default"), '"auto" or "default"'],
-  ["verbosity", "verbosity", isOneOf("medium"), '"medium"'],
-  ["moderation", "moderation"],
-];
-
-function isTextOnly(value: JsonValue): boolean {
-  return Array.isArray(value) && value.every(isOneOf("text"));
-}
-
 /** The parameters of OpenAI's request that most requests leave out. */
 function optionsOfChat(request: CreateChatCompletionRequest): PromptOptions {
   return presentOptions({
@@ -119,14 +93,9 @@ function optionsOfChat(request: CreateChatCompletionRequest): PromptOptions {
 }
 
 function toolsOf(tools: JsonValue | undefined): readonly Tool[] | undefined {
-  const list = optionalListAt(tools, "tools", MAX_TOOLS) ?? [];
-  if (list.length === 0) return undefined;
-  return list.map((one, i) => {
-    const field = `tools[${i}]`;
-    const tool = objectAt(one, field);
-    requireType(tool, "function", field);
-    return toolOf(objectAt(tool.function, `${field}.function`), `${field}.function`);
-  });
+  return toolsAt(tools, (tool, field) =>
+    toolOf(objectAt(tool.function, `${field}.function`), `${field}.function`),
+  );
 }
 
 function responseFormatOf(value: JsonValue | undefined): ResponseFormat | undefined {
@@ -147,8 +116,7 @@ function responseFormatOf(value: JsonValue | undefined): ResponseFormat | undefi
 /** Converts one of OpenAI's messages. The checks that all formats share are made later. */
 function promptMessageOfChat(message: ChatMessage, i: number): PromptMessage {
   const field = `messages[${i}]`;
-  const { role, toolCallId, reasoningContent, functionCall, audio } = message;
-  if (functionCall || audio) refuseUnsupported(message, unsupportedOf(field));
+  const { role, toolCallId, reasoningContent } = message;
   const toolCalls = toolCallsOf(jsonIn(message.toolCalls), `${field}.tool_calls`);
   return {
     role: role === "developer" ? "system" : (role as PromptMessage["role"]),
@@ -159,13 +127,6 @@ function promptMessageOfChat(message: ChatMessage, i: number): PromptMessage {
     }),
     ...(toolCallId !== undefined && { toolCallId }),
   };
-}
-
-function unsupportedOf(field: string): readonly UnsupportedField<ChatMessage>[] {
-  return [
-    ["functionCall", `${field}.function_call`],
-    ["audio", `${field}.audio`],
-  ];
 }
 
 function toolCallsOf(calls: JsonValue | undefined, field: string): readonly ToolCall[] | undefined {

@@ -1,13 +1,13 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { ChatService, type StreamChatCompletionResponseSchema } from "../../../gen/vx/openai/v1/chat_pb.js";
 import { secondsOfId } from "../../domain/ids.ts";
+import { CHAT } from "../compatible-members.ts";
 import { defineService } from "../define-service.ts";
 import { chatDeltaOf, chatReplyOf, chatUsageOf, NO_LOGPROBS } from "./reply.ts";
 import { generationRequestOfChat } from "./request.ts";
 
 type Chunk = MessageInitShape<typeof StreamChatCompletionResponseSchema>;
 
-/** Unknown fields are ignored: OpenAI's clients send fields that this server does not know. */
 export const chatService = defineService(
   ChatService,
   {
@@ -45,7 +45,7 @@ export const chatService = defineService(
       }
     },
   },
-  "ignore",
+  CHAT,
 );
 
 function headOf({ id, model }: { readonly id: string; readonly model: string }) {

@@ -7,15 +7,12 @@ import type { ContentPart, PromptMessage, Reasoning, ToolCall } from "../../doma
 import { jsonOf } from "../../rules/plain-values.ts";
 import {
   choiceAt,
-  isDirectCaller,
   listAt,
   memberOf,
   objectAt,
   optionalBooleanAt,
   optionalTextAt,
-  refuseMembers,
   textAt,
-  type UnsupportedMember,
 } from "../untyped-members.ts";
 
 const MAX_BLOCKS = 1_000;
@@ -131,7 +128,6 @@ function appendUserMessages(messages: PromptMessage[], blocks: readonly JsonObje
 }
 
 function toolResult(block: JsonObject, at: string): PromptMessage {
-  refuseMembers(block, at, UNSUPPORTED_IN_CALLS);
   const isError = optionalBooleanAt(block.is_error, `${at}.is_error`) ?? false;
   return {
     role: "tool",
@@ -152,14 +148,7 @@ function resultContent(content: JsonValue | undefined, field: string): PromptMes
   });
 }
 
-const UNSUPPORTED_IN_CALLS: readonly UnsupportedMember[] = [
-  ["caller", isDirectCaller, "direct ones"],
-  ["toolset_name"],
-];
-const UNSUPPORTED_IN_IMAGES: readonly UnsupportedMember[] = [["transformations"]];
-
 function toolCallOf(block: JsonObject, at: string): ToolCall {
-  refuseMembers(block, at, UNSUPPORTED_IN_CALLS);
   return {
     id: textAt(block.id, `${at}.id`),
     name: textAt(block.name, `${at}.name`),
@@ -181,7 +170,6 @@ function textBlock(block: JsonObject, at: string): ContentPart {
 }
 
 function imageBlock(block: JsonObject, at: string): ContentPart {
-  refuseMembers(block, at, UNSUPPORTED_IN_IMAGES);
   const source = objectAt(block.source, `${at}.source`);
   const isUrl = typeOf(source, `${at}.source`, ["base64", "url"]) === "url";
   const image = isUrl

@@ -17,43 +17,16 @@ import {
   type ToolChoice,
 } from "../../domain/prompt.ts";
 import { jsonOf } from "../../rules/plain-values.ts";
+import { isOtherTool } from "../request-members.ts";
 import { recordedUser } from "../request-values.ts";
-import {
-  isAbsent,
-  isDirectOnly,
-  isEmptyList,
-  isOneOf,
-  jsonIn,
-  refuseUnsupported,
-  type UnsupportedField,
-} from "../untyped-members.ts";
+import { isAbsent, jsonIn } from "../untyped-members.ts";
 import { appendMessages, cacheControlOf, systemMessageOf } from "./content.ts";
 
 /** Writing the inputs of tools as JSON text of this length takes up to three milliseconds. */
 const WRITTEN_PER_TURN = 524_288;
 
-const UNSUPPORTED: readonly UnsupportedField<CreateMessageRequest>[] = [
-  ["container", "container"],
-  ["mcpServers", "mcp_servers", isEmptyList, "an empty list"],
-  ["serviceTier", "service_tier", isOneOf("auto", "standard_only"), '"auto" or "standard_only"'],
-  ["speed", "speed", isOneOf("standard"), '"standard"'],
-];
-
-const UNSUPPORTED_EXTRA = ["diagnostics", "inference_geo", "output_format"];
-
-const UNSUPPORTED_IN_TOOLS: readonly UnsupportedField<ToolParam>[] = [
-  ["allowedCallers", "allowed_callers", isDirectOnly, '["direct"]'],
-  ["deferLoading", "defer_loading", isOneOf(false), "false"],
-  ["inputExamples", "input_examples", isEmptyList, "an empty list"],
-];
-
-const UNSUPPORTED_IN_THINKING: readonly UnsupportedField<ThinkingConfig>[] = [
-  ["display", "display", isOneOf("summarized"), '"summarized"'],
-];
-
-/** Converts Anthropic's request. Unsupported features that would change the reply are refused, never ignored. */
+/** Converts Anthropic's request, whose members are checked. */
 export async function generationRequestOfMessage(request: CreateMessageRequest): Promise<GenerationRequest> {
-  refuseUnsupported(request, UNSUPPORTED);
   refuseThread(request);
   return {
     ...(await promptOfMessage(request)),
@@ -106,10 +79,9 @@ async function promptOfMessage(request: CreateMessageRequest | CountTokensReques
 
 function optionsOf(request: CreateMessageRequest | CountTokensRequest): PromptOptions {
   const { tools, toolChoice, thinking, outputConfig } = request;
-  if (thinking) refuseUnsupported(thinking, UNSUPPORTED_IN_THINKING, "thinking.");
   const effort = effortOf(thinking, outputConfig?.effort);
   return {
-    ...(tools.length > 0 ? { tools: tools.map(toolOf) } : {}),
+    ...(tools.length > 0 ? { tools: tools.flatMap(toolsOf) } : {}),
     ...(toolChoice ? toolChoiceOf(toolChoice) : {}),
     ...(effort === undefined ? {} : { reasoningEffort: effort }),
     ...(thinking?.budgetTokens === undefined ? {} : { reasoningBudgetTokens: thinking.budgetTokens }),
@@ -133,22 +105,15 @@ function samplingOf({ topP, topK, extraFields }: CreateMessageRequest): PromptOp
     ...(topK === undefined ? {} : { topK }),
     ...(extraFields === undefined
       ? {}
-      : {
-          extraFields: { format: "anthropic-messages", fields: extraFields, unsupported: UNSUPPORTED_EXTRA },
-        }),
+      : { extraFields: { format: "anthropic-messages", fields: extraFields } }),
   };
 }
 
-function toolOf(tool: ToolParam, i: number): Tool {
+/** None for a tool of another type, which is left out. */
+function toolsOf(tool: ToolParam, i: number): Tool | [] {
   const field = `tools[${i}]`;
-  const { name, description, type = "custom", strict, inputSchema, cacheControl } = tool;
-  if (type !== "custom") {
-    throw DomainError.ofField(
-      `${field}.type`,
-      `"${type}" is not supported; only tools with an input_schema and the type "custom" are`,
-    );
-  }
-  refuseUnsupported(tool, UNSUPPORTED_IN_TOOLS, `${field}.`);
+  const { name, description, strict, inputSchema, cacheControl } = tool;
+  if (isOtherTool(tool, "custom")) return [];
   if (!inputSchema) throw DomainError.ofField(`${field}.input_schema`, "is required");
   return {
     name,

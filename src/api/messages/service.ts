@@ -1,9 +1,9 @@
 import { MessagesService } from "../../../gen/vx/anthropic/v1/messages_pb.js";
+import { MESSAGES } from "../compatible-members.ts";
 import { defineService } from "../define-service.ts";
 import { messageEvents, messageOf } from "./reply.ts";
 import { generationRequestOfCount, generationRequestOfMessage } from "./request.ts";
 
-/** Unknown fields are ignored: Anthropic's clients send fields that this server does not know. */
 export const messagesService = defineService(
   MessagesService,
   {
@@ -21,5 +21,5 @@ export const messagesService = defineService(
       return { inputTokens: BigInt(await meter.countInput(key, counted, { signal, accountId })) };
     },
   },
-  "ignore",
+  MESSAGES,
 );

@@ -3,18 +3,8 @@ import { DomainError } from "../../domain/errors.ts";
 import { imageOfUrl } from "../../domain/image.ts";
 import type { JsonObject, JsonValue } from "../../domain/json.ts";
 import type { ContentPart, PromptMessage, Reasoning, ToolCall } from "../../domain/prompt.ts";
-import { callArgumentsOf, imageDetailOf, joinedTexts, shown } from "../openai-fields.ts";
-import {
-  choiceAt,
-  isAbsent,
-  isDirectCaller,
-  isOneOf,
-  listAt,
-  objectAt,
-  refuseMembers,
-  textAt,
-  type UnsupportedMember,
-} from "../untyped-members.ts";
+import { callArgumentsOf, imageDetailOf, joinedTexts } from "../openai-fields.ts";
+import { choiceAt, isAbsent, listAt, objectAt, shown, textAt } from "../untyped-members.ts";
 import { reasoningOf } from "./items.ts";
 
 const ROLES = ["user", "assistant", "system", "developer"] as const;
@@ -27,7 +17,6 @@ export function conversationOf(instructions: string | undefined, input: JsonValu
     builder.message({ role: "user", content: input }, "input");
     return builder.build();
   }
-  if (isAbsent(input)) throw DomainError.ofField("input", "is required");
   if (!Array.isArray(input) || input.length === 0) {
     throw DomainError.ofField("input", "must be a string or a list of at least one item");
   }
@@ -48,7 +37,6 @@ function readItem(item: JsonObject, field: string, builder: ConversationBuilder)
       builder.toolCall(toolCallOf(item, field), field);
       break;
     case "function_call_output": {
-      refuseMembers(item, field, UNSUPPORTED_IN_CALLS);
       const content = joinedTexts(partsAt(item.output, `${field}.output`));
       builder.message({ role: "tool", content, toolCallId: callIdOf(item, field) }, field);
       break;
@@ -69,14 +57,7 @@ function readItem(item: JsonObject, field: string, builder: ConversationBuilder)
 export const SEND_ITEMS =
   'because responses are not stored. Send the whole conversation in "input": in the AI SDK, set providerOptions.openai.store to false; in OpenAI\'s SDKs, set "store" to false and append the items of each response to "input"';
 
-const UNSUPPORTED_IN_CALLS: readonly UnsupportedMember[] = [
-  ["async", isOneOf(false), "false"],
-  ["caller", isDirectCaller, "direct ones"],
-  ["namespace"],
-];
-
 function toolCallOf(item: JsonObject, field: string): ToolCall {
-  refuseMembers(item, field, UNSUPPORTED_IN_CALLS);
   return {
     id: callIdOf(item, field),
     name: textAt(item.name, `${field}.name`),

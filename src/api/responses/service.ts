@@ -1,11 +1,11 @@
 import { ResponsesService } from "../../../gen/vx/openai/v1/responses_pb.js";
+import { RESPONSES } from "../compatible-members.ts";
 import { defineService } from "../define-service.ts";
 import { ResponseEvents } from "./events.ts";
 import { itemsOf } from "./items.ts";
 import { finishedResponse, isIncomplete, settingsOf } from "./reply.ts";
 import { generationRequestOfResponses, includesEncryptedReasoning } from "./request.ts";
 
-/** Unknown fields are ignored: OpenAI's clients send fields that this server does not know. */
 export const responsesService = defineService(
   ResponsesService,
   {
@@ -38,5 +38,5 @@ export const responsesService = defineService(
       }
     },
   },
-  "ignore",
+  RESPONSES,
 );

@@ -1,4 +1,5 @@
 import { isAscii, isUtf8 } from "node:buffer";
+import { IgnoredMembers } from "../../rules/ignored-members.ts";
 import { MAX_UNTYPED_VALUES } from "../../rules/plain-values.ts";
 import { invalid, RequestProblem } from "../problem.ts";
 import type { Steps } from "../steps.ts";
@@ -351,6 +352,8 @@ const CLOSE = { object: "}", array: "]" } as const;
  * surrogates, and can pause between tokens.
  */
 export class JsonScanner extends JsonStrings {
+  /** The members that were skipped because their message does not have them. */
+  ignored: IgnoredMembers | undefined;
   #depth = 0;
   #untyped = 0;
   #attempts = 0;
@@ -373,6 +376,15 @@ export class JsonScanner extends JsonStrings {
     const read = this.#readShort(MAX_UNTYPED_VALUES - this.#untyped);
     if (read) this.#untyped += read.values;
     return read?.value;
+  }
+
+  /** Skips the value of a member that its message does not have. */
+  ignore(path: string): Steps<void> {
+    if (this.peek() !== "null") {
+      this.ignored ??= new IgnoredMembers();
+      this.ignored.add(path);
+    }
+    return this.skip();
   }
 
   /** The kind of the next value, by its first character. */

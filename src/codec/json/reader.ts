@@ -97,7 +97,7 @@ export class Readers {
         } else {
           names.addUnknown(name);
           if (unknown === "refuse") throw invalid(shortened(where), "is not a field of this request");
-          rest = collector ? collector.readMember(scanner, name, fields) : scanner.skip();
+          rest = collector ? collector.readMember(scanner, name, fields) : scanner.ignore(where);
         }
         if (rest) yield* rest;
       }

@@ -14,6 +14,7 @@ const EXPOSED_HEADERS = [
   "x-should-retry",
   "idempotency-replayed",
   "x-vx-max-tokens",
+  "x-vx-ignored",
   "x-next-page-token",
   "x-through-seq",
   "www-authenticate",

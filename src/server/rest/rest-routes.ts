@@ -7,7 +7,7 @@ import {
   type Message,
   ScalarType,
 } from "@bufbuild/protobuf";
-import type { MethodFunction } from "../../api/define-service.ts";
+import type { MethodFunction, RequestCheck } from "../../api/define-service.ts";
 import { type Reader, Readers, type UnknownFields } from "../../codec/json/reader.ts";
 import { fieldWriterOf, type Writer, writerOf } from "../../codec/json/writer.ts";
 import { KEY_PREFIX } from "../../domain/credentials.ts";
@@ -58,6 +58,7 @@ export type RestRoute = {
 export type RestService = {
   readonly service: DescService;
   readonly unknownFields: UnknownFields;
+  readonly checks?: Readonly<Record<string, RequestCheck>>;
   readonly methods: Readonly<Record<string, MethodFunction>>;
 };
 
@@ -214,7 +215,7 @@ function toEndpoint(
   binding: HttpBinding,
   surface: RestSurface,
   readers: Readers,
-  { methods }: RestService,
+  { methods, checks }: RestService,
   options: PrepareOptions,
 ): Endpoint {
   const { method, body, responseBody } = binding;
@@ -223,6 +224,7 @@ function toEndpoint(
   if (surface.namesEvents && method.methodKind !== "unary") checkHasType(method);
   return {
     ...prepareMethod(method, invoke, options),
+    check: checks?.[method.localName],
     binding,
     surface,
     readBody: readers.of(method.input),

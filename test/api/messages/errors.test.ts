@@ -113,7 +113,11 @@ const refused: [what: string, body: object, field: string][] = [
     },
     "messages: have at least",
   ],
-  ["a hosted tool", { tools: [{ type: "web_search_20250305", name: "web_search" }] }, "tools[0].type"],
+  [
+    "a hosted tool that must be called",
+    { tools: [{ type: "web_search_20250305", name: "web_search" }], tool_choice: { type: "any" } },
+    "tools[0].type",
+  ],
   [
     "an image of the system",
     { messages: [...HELLO, { role: "system", content: [{ type: "image" }] }] },

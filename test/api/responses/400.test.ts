@@ -97,7 +97,7 @@ describe("a 400 names the field:", () => {
     "custom",
     "namespace",
   ])("tools[1].type of a hosted tool: %s", async (type) => {
-    const { status, body } = await send({ tools: [tool, { type, name: "f" }] });
+    const { status, body } = await send({ tools: [tool, { type, name: "f" }], tool_choice: "required" });
     expect(status).toBe(400);
     expect(body).toMatchObject({ error: { param: "tools[1].type" } });
     expect(JSON.stringify(body)).toContain(type);

@@ -229,7 +229,10 @@ test.each([
   ...rowsOf("thinking.", adaptive, { type: "adaptive" }, (thinking) => ({ ...base, thinking })),
   ...refusedKinds(thinkings, "thinking.type", (thinking) => ({ ...base, thinking })),
   ...rowsOf("tools[0].", toolFields, tool, inTools),
-  ...refusedKinds(tools, "tools[0].type", (one) => inTools({ ...tool, ...one })),
+  ...refusedKinds(tools, "tools[0].type", (one) => ({
+    ...inTools({ ...tool, ...one }),
+    tool_choice: { type: "any" },
+  })),
   ...rowsOf("tool_choice.", toolChoice, { type: "tool", name: "f" }, (tool_choice) => ({
     ...inTools(tool),
     tool_choice,

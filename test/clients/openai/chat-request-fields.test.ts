@@ -181,7 +181,7 @@ test.each([
   ...rowsOf("tools[0].function.", functionFields, tool.function, (one) =>
     inTools({ ...tool, function: one }),
   ),
-  ...refusedKinds(tools, "tools[0].type", inTools),
+  ...refusedKinds(tools, "tools[0].type", (one) => ({ ...inTools(one), tool_choice: "required" })),
   ...refusedKinds(calls, "messages[0].tool_calls[0].type", (one) =>
     inMessages({ role: "assistant", tool_calls: [one] }),
   ),

@@ -117,8 +117,8 @@ describe("an unsupported option is a BadRequestError with its name:", () => {
     ["seed", { seed: 1e300 }],
     ["tools", { tools: { tool } }],
     ["tools", { tools: Array(257).fill(tool) }],
-    ["tools[0].type", { tools: [{ type: "custom", custom: { name: "f" } }] }],
-    ["tools[1].type", { tools: [tool, { type: "web_search" }] }],
+    ["tools[0].type", { tools: [{ type: "custom", custom: { name: "f" } }], tool_choice: "required" }],
+    ["tools[1].type", { tools: [tool, { type: "web_search" }], tool_choice: "none" }],
     ["tools[0].function", { tools: [{ type: "function" }] }],
     ["tools[0].function.name", { tools: [{ type: "function", function: {} }] }],
     [

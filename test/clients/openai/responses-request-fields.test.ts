@@ -277,7 +277,7 @@ test.each([
   })),
   ...refusedKinds(formats, "text.format.type", (format) => ({ ...base, text: { format } })),
   ...rowsOf("tools[0].", functionFields, tool, inTools),
-  ...refusedKinds(tools, "tools[0].type", inTools),
+  ...refusedKinds(tools, "tools[0].type", (one) => ({ ...inTools(one), tool_choice: "required" })),
   ...refusedKinds(choices, "tool_choice.type", (choice) => ({ ...base, tool_choice: choice })),
   ...rowsOf("input[0].", callFields, call, (one) => inItems(one, result)),
   ...rowsOf("input[1].", outputFields, result, (one) => inItems(call, one)),

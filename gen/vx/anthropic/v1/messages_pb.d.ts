@@ -69,7 +69,7 @@ export declare type ToolParam = Message<"vx.anthropic.v1.ToolParam"> & {
   inputSchema?: JsonObject | undefined;
 
   /**
-   * Accepts only "custom", the default.
+   * "custom" is the default. Tools of other types are left out if `tool_choice` is absent or "auto", and refused otherwise.
    *
    * @generated from field: optional string type = 4;
    */
@@ -109,6 +109,13 @@ export declare type ToolParam = Message<"vx.anthropic.v1.ToolParam"> & {
    * @generated from field: google.protobuf.Value input_examples = 9;
    */
   inputExamples?: Value | undefined;
+
+  /**
+   * Has no effect.
+   *
+   * @generated from field: google.protobuf.Value eager_input_streaming = 10;
+   */
+  eagerInputStreaming?: Value | undefined;
 };
 
 /**
@@ -296,7 +303,7 @@ export declare type CreateMessageRequest = Message<"vx.anthropic.v1.CreateMessag
 
   /**
    * The tools that the model can call: at most 256. Requires a model with the capability `tools`. Only tools that the caller
-   * runs (type "custom") are supported.
+   * runs (type "custom") are supported; others are left out if `tool_choice` is absent or "auto".
    *
    * @generated from field: repeated vx.anthropic.v1.ToolParam tools = 5;
    */
@@ -866,7 +873,7 @@ export declare type CountTokensRequest = Message<"vx.anthropic.v1.CountTokensReq
 
   /**
    * The tools that the model can call: at most 256. Requires a model with the capability `tools`. Only tools that the caller
-   * runs (type "custom") are supported.
+   * runs (type "custom") are counted; others are left out if `tool_choice` is absent or "auto".
    *
    * @generated from field: repeated vx.anthropic.v1.ToolParam tools = 5;
    */
@@ -892,6 +899,20 @@ export declare type CountTokensRequest = Message<"vx.anthropic.v1.CountTokensReq
    * @generated from field: vx.anthropic.v1.OutputConfig output_config = 8;
    */
   outputConfig?: OutputConfig | undefined;
+
+  /**
+   * Has no effect.
+   *
+   * @generated from field: google.protobuf.Value cache_control = 9;
+   */
+  cacheControl?: Value | undefined;
+
+  /**
+   * Accepts only "standard".
+   *
+   * @generated from field: google.protobuf.Value speed = 10;
+   */
+  speed?: Value | undefined;
 };
 
 /**
@@ -930,7 +951,8 @@ export declare const MessagesService: GenService<{
    * Create message
    *
    * Generates one reply in Anthropic's format. The maximum cost is held before the call runs and the actual cost is charged
-   * after it. Unsupported features that would change the reply are rejected with a 400; other unknown fields are ignored.
+   * after it. Unsupported features that would change the reply are rejected with a 400; the header `x-vx-ignored` names
+   * what is ignored.
    *
    * @generated from rpc vx.anthropic.v1.MessagesService.CreateMessage
    */

@@ -77,6 +77,27 @@ export declare type ChatMessage = Message<"vx.openai.v1.ChatMessage"> & {
    * @generated from field: optional string refusal = 8;
    */
   refusal?: string | undefined;
+
+  /**
+   * Has no effect.
+   *
+   * @generated from field: google.protobuf.Value name = 9;
+   */
+  name?: Value | undefined;
+
+  /**
+   * Has no effect: the citations of a reply.
+   *
+   * @generated from field: google.protobuf.Value annotations = 10;
+   */
+  annotations?: Value | undefined;
+
+  /**
+   * Has no effect: the object that OpenAI's SDK reads from a reply.
+   *
+   * @generated from field: google.protobuf.Value parsed = 11;
+   */
+  parsed?: Value | undefined;
 };
 
 /**
@@ -97,6 +118,13 @@ export declare type StreamOptions = Message<"vx.openai.v1.StreamOptions"> & {
    * @generated from field: bool include_usage = 1;
    */
   includeUsage: boolean;
+
+  /**
+   * Has no effect.
+   *
+   * @generated from field: google.protobuf.Value include_obfuscation = 2;
+   */
+  includeObfuscation?: Value | undefined;
 };
 
 /**
@@ -198,7 +226,8 @@ export declare type CreateChatCompletionRequest = Message<"vx.openai.v1.CreateCh
   presencePenalty?: Value | undefined;
 
   /**
-   * The functions that the model can call: at most 256. Other types of tools are not supported.
+   * The functions that the model can call: at most 256. Tools of other types are left out if `tool_choice` is absent or
+   * "auto", and refused otherwise.
    *
    * @generated from field: google.protobuf.Value tools = 13;
    */
@@ -340,7 +369,7 @@ export declare type CreateChatCompletionRequest = Message<"vx.openai.v1.CreateCh
 
   /**
    * Fields that this API does not have. Those listed in `extra_fields` of the model are sent to the upstream, if it has
-   * the same API; the others are ignored.
+   * the same API; the others are ignored and named in the header `x-vx-ignored`.
    *
    * @generated from field: google.protobuf.Struct extra_fields = 50;
    */
@@ -768,8 +797,8 @@ export declare const ChatService: GenService<{
    * Create chat completion
    *
    * Generates one reply in OpenAI's format. The maximum cost is held before the call runs and the actual cost is
-   * charged after it. Unsupported options that would change the reply are rejected with a 400; unknown fields are
-   * ignored. Fails with `insufficient_balance` if the balance does not cover the hold.
+   * charged after it. Unsupported options that would change the reply are rejected with a 400; the header
+   * `x-vx-ignored` names what is ignored. Fails with `insufficient_balance` if the balance does not cover the hold.
    *
    * @generated from rpc vx.openai.v1.ChatService.CreateChatCompletion
    */

@@ -42,7 +42,8 @@ export declare type CreateResponseRequest = Message<"vx.openai.v1.CreateResponse
   instructions?: string | undefined;
 
   /**
-   * The functions that the model can call: at most 256. Other types of tools are not supported.
+   * The functions that the model can call: at most 256. Tools of other types are left out if `tool_choice` is absent or
+   * "auto", and refused otherwise.
    *
    * @generated from field: google.protobuf.Value tools = 4;
    */
@@ -219,7 +220,7 @@ export declare type CreateResponseRequest = Message<"vx.openai.v1.CreateResponse
 
   /**
    * Fields that this API does not have. Those listed in `extra_fields` of the model are sent to the upstream, if it has
-   * the same API; the others are ignored.
+   * the same API; the others are ignored and named in the header `x-vx-ignored`.
    *
    * @generated from field: google.protobuf.Struct extra_fields = 50;
    */
@@ -816,7 +817,7 @@ export declare const ResponsesService: GenService<{
    *
    * Generates one response in OpenAI's format. The maximum cost is held before the call runs and the actual cost is
    * charged after it. Responses are not stored: send the whole conversation with each call. Unsupported options that
-   * would change the response are rejected with a 400; unknown fields are ignored.
+   * would change the response are rejected with a 400; the header `x-vx-ignored` names what is ignored.
    *
    * @generated from rpc vx.openai.v1.ResponsesService.CreateResponse
    */
