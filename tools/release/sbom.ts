@@ -16,7 +16,7 @@ export function writeSbom(file: string, name: string): void {
   const bundled = new Set(
     globSync("gen/*/licenses.txt").flatMap((path) => packagesOfNotices(readFileSync(path, "utf8"))),
   );
-  const installed = new Set(npmSbom("--omit", "dev").components.map((component) => component["bom-ref"]));
+  const installed = installedPackages();
   const components = all.components.filter(
     (component) =>
       bundled.has(component.name) || (installed.has(component["bom-ref"]) && !isCopyOfNode(component)),
@@ -42,7 +42,14 @@ function isCopyOfNode({ name }: Component): boolean {
   return /^node-(bin-)?(linux|darwin)-/.test(name);
 }
 
-function npmSbom(...options: string[]): Sbom {
-  const args = ["sbom", "--package-lock-only", "--sbom-format", "cyclonedx", ...options];
+function npmSbom(): Sbom {
+  const args = ["sbom", "--package-lock-only", "--sbom-format", "cyclonedx"];
   return JSON.parse(execFileSync("npm", args, { encoding: "utf8", maxBuffer: 1 << 28 }));
+}
+
+/** As references of an SBOM. `npm sbom --omit dev` leaves out those that tools need too. */
+function installedPackages(): ReadonlySet<string> {
+  const { packages } = JSON.parse(readFileSync("package-lock.json", "utf8"));
+  const entries = Object.entries<{ version: string; dev?: boolean }>(packages).filter(([, { dev }]) => !dev);
+  return new Set(entries.map(([path, { version }]) => `${path.split("node_modules/").at(-1)}@${version}`));
 }
