@@ -1,4 +1,6 @@
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, inject, test, vi } from "vitest";
@@ -8,6 +10,7 @@ import { startTestApp, type TestApp } from "../support/app.ts";
 import { type CellDatabase, createTwoCells, moveLane, writeCellsFile } from "../support/cells.ts";
 import { createTestDatabase } from "../support/database.ts";
 import { createTestKey, type Operator, operatorOf, type TestKey } from "../support/fixtures.ts";
+import { bearer } from "../support/protocols.ts";
 import { type SocketProxy, startSocketProxy } from "../support/socket-proxy.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { WebhookReceiver } from "../support/webhook-receiver.ts";
@@ -281,6 +284,34 @@ test("a webhook of operators starts anew in all cells when its address changes",
     await operator.deleteWebhook({ webhookId, reason });
     await receiver.stop();
   }
+});
+
+test("an operator who is revoked before the body arrives makes no cell deliver events again", async () => {
+  const reason = "test";
+  const leaver = await operator.createOperator({ name: "leaver", role: "support" });
+  const created = { url: "https://hooks.example.com/", types: ["credit.posted"], reason };
+  const webhookId = (await operator.createWebhook(created)).webhook?.id ?? "";
+  await operator.updateWebhook({ webhookId, state: "paused", reason });
+  const body = JSON.stringify({ webhookId, from: new Date(0), reason });
+  const call = request(`${app.adminUrl}/vx.admin.v1.AdminService/Redeliver`, {
+    method: "POST",
+    headers: {
+      ...bearer(leaver.secret),
+      "content-type": "application/json",
+      "content-length": body.length,
+      expect: "100-continue",
+    },
+  });
+  call.flushHeaders();
+  const answered = once(call, "response");
+  await once(call, "continue");
+  await operator.revokeOperator({ operatorId: leaver.operator?.id ?? "" });
+  call.end(body);
+  const [response] = (await answered) as [IncomingMessage];
+  expect(response.resume().statusCode).toBe(401);
+  for (const { owner } of cells)
+    expect(await owner`SELECT 1 FROM vx.deliveries WHERE webhook_id = ${webhookId}`).toHaveLength(0);
+  await operator.deleteWebhook({ webhookId, reason });
 });
 
 test("a re-rating and an export wait for lanes that no cell owns for a moment", async () => {
