@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { accountPageService } from "../api/account-page-service.ts";
 import { type Deps, withDeps } from "../api/define-service.ts";
+import { actionOf, recordRefusal } from "../api/operator-action.ts";
 import type { Meter } from "../billing/meter.ts";
 import { CallRate } from "../domain/call-rate.ts";
 import { fingerprintOf, generateSessionToken, isWellFormedSessionToken } from "../domain/credentials.ts";
@@ -61,6 +62,8 @@ export function createCustomerPage({ config, deps, meter, log, failures, createC
     sessions,
     findMember: (accountId, person) => findMember(database, accountId, person),
     rate: new CallRate(MAX_CALLS_PER_MINUTE, Date.now),
+    logRefusal: (call, actor, error) =>
+      recordRefusal(deps, actionOf(actor, call.method.name, call.requestId, {}), error),
   });
   prepareValidation([service]);
   const bound = withDeps(accountPageService, { ...deps, meter, signUp: config.signUp, now: Date.now });

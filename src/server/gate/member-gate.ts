@@ -4,6 +4,7 @@ import { DomainError } from "../../domain/errors.ts";
 import { isAccountId } from "../../domain/ids.ts";
 import { coversRole, SCOPES_OF_ROLE } from "../../domain/member.ts";
 import { SCOPES, toScopeBits } from "../../domain/scope.ts";
+import type { Actor } from "../../store/action.ts";
 import type { AdmittedKey } from "../../store/admit.ts";
 import type { Membership, PageSession } from "../../store/members.ts";
 import type { IncomingCall } from "../call.ts";
@@ -18,36 +19,41 @@ type MemberGateOptions = {
   ) => Promise<Membership | undefined>;
   /** Of each session. */
   readonly rate: CallRate;
+  /** Records that the member lacks the role for a call. */
+  readonly logRefusal: (call: IncomingCall, actor: Actor, error: DomainError) => Promise<void>;
 };
 
 /** Admits a member, or throws: session (401), rate (429), membership (404), role and suspension (403). */
-export function memberGate({ sessions, findMember, rate }: MemberGateOptions): Gate {
+export function memberGate({ sessions, findMember, rate, logRefusal }: MemberGateOptions): Gate {
   const admit = async (call: IncomingCall, isUse: boolean) => {
     const session = await sessions.authenticateCall(call, isUse);
     if (isUse) rate.add(session.id);
     const { memberRole } = call.policy;
-    const actor = { id: session.personId, name: "", fingerprint: fingerprintOf(sessions.tokenOf(call)) };
+    const { personId: id, operatorName: name, email } = session;
+    const actor = { id, name, fingerprint: fingerprintOf(sessions.tokenOf(call)) };
     if (memberRole === "person") {
       const member = { ...session, role: undefined };
       return { actor: { ...actor, kind: "person" as const }, member, key: undefined };
     }
     if (memberRole === undefined) throw new Error("a method of members has no role");
     const accountId = accountOf(call, session);
-    const { personId: id, email } = session;
     const membership = await findMember(accountId, id === "" ? undefined : { id, email });
     if (!membership) throw new DomainError("not_found", { message: "There is no such account." });
     const { role } = membership;
+    const ofAccount = { ...actor, kind: "member" as const, accountId, role };
     if (!coversRole(role, memberRole)) {
-      throw new DomainError("insufficient_role", {
+      const error = new DomainError("insufficient_role", {
         message: `This needs the role "${memberRole}" or "owner" in the account; yours is "${role}".`,
         metadata: { required_role: memberRole, role },
       });
+      await logRefusal(call, ofAccount, error);
+      throw error;
     }
     const isAllowedWhileSuspended = call.policy.whileSuspended;
     if (membership.is_suspended && !isAllowedWhileSuspended) throw new DomainError("account_suspended");
     const coveredScopes = toScopeBits(SCOPES_OF_ROLE[role]);
     return {
-      actor: { ...actor, kind: "member" as const, accountId, role, coveredScopes, isAllowedWhileSuspended },
+      actor: { ...ofAccount, coveredScopes, isAllowedWhileSuspended },
       member: { ...session, role },
       key: keyOf(accountId, membership),
     };

@@ -196,6 +196,24 @@ describe("members", () => {
     ).not.toContain("@example.com");
   });
 
+  test("the activity has the changes that a role refused, whoever tried them", async () => {
+    const { customer: owner, accountId } = await newOwner();
+    const member = await join(owner, accountId, "viewer");
+    const personId = await idOf(member);
+    const limit = { metric: "cost", window: "day", amount: "5" };
+    for (const method of ["SetLimit", "CreateKey", "RenameAccount"])
+      expect(await member.fail(method, { limit, name: "x" }, accountId)).toBe("403 insufficient_role");
+    const { activity } = await owner.do("ListActivity", { pageSize: 3 }, accountId);
+    expect(activity).toMatchObject(
+      ["RenameAccount", "CreateKey", "SetLimit"].map((method) => ({
+        method,
+        personId,
+        email: member.email,
+        outcome: "insufficient_role",
+      })),
+    );
+  });
+
   test("the activity is filtered by person, method and time, within the account", async () => {
     const { customer: owner, accountId } = await newOwner();
     const other = await newOwner();

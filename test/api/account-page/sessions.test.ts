@@ -133,16 +133,19 @@ describe("an operator who views the page", () => {
     });
     await view.do("ListEntries", {}, accountId);
     expect(await view.fail("CreateKey", { name: "x" }, accountId)).toBe("403 insufficient_role");
+    const [refused] = (await operatorOf(app).listOperatorEvents({ accountId })).events;
+    expect(refused).toMatchObject({ method: "CreateKey", outcome: "insufficient_role", actorId: "" });
+    expect(refused?.actorName).not.toBe("");
     expect(await view.fail("SignUp", { name: "x" })).toBe("403 sign_up_refused");
     expect(await view.fail("LeaveAccount", {}, accountId)).toBe("403 insufficient_role");
     const other = await Customer.signUp(app, "not-viewed@example.com");
     expect(await view.fail("GetAccount", {}, other.accountId)).toBe("404 not_found");
     expect((await open(tokenOf(url))).status).toBe(401);
     const { activity } = await customer.do("ListActivity", {}, accountId);
-    expect((activity as { method: string }[])[0]).toMatchObject({
-      method: "ViewCustomerPage",
-      outcome: "ok",
-    });
+    expect((activity as { method: string }[]).slice(0, 2)).toMatchObject([
+      { method: "CreateKey", outcome: "insufficient_role" },
+      { method: "ViewCustomerPage", outcome: "ok" },
+    ]);
     expect(JSON.stringify(activity)).not.toContain("ticket");
   });
 
