@@ -121,9 +121,13 @@ test("closing ends everything of an account, and leaves its ledger with valid ha
 });
 
 test("a closed account cannot be opened, changed or paid into by its operators", async () => {
-  await close();
+  await generate();
   const { operator } = metered;
   const { accountId } = key;
+  const [charge] = (await operator.listLedgerEntries({ accountId, kind: "generation" })).entries;
+  const credit = { accountId, amountMicros: 5_000_000n, reason, idempotencyKey: "before" };
+  const { entry } = await operator.creditAccount(credit);
+  await close();
   const auto = {
     enabled: true,
     thresholdMicros: 1n,
@@ -131,15 +135,28 @@ test("a closed account cannot be opened, changed or paid into by its operators",
     monthlyMaxMicros: 10_000_000n,
   };
   const webhook = { accountId, url: "https://hooks.example/", reason };
+  const late = { ...credit, idempotencyKey: "after" };
+  const limit = { metric: "generations", window: "day", amount: 1n };
   const changes = [
     operator.resumeAccount({ accountId }),
     operator.createKey({ accountId, name: "new" }),
     operator.updateAccount({ accountId, name: "new" }),
+    operator.updateAccount({ accountId, lowBalanceMicros: 1n }),
     operator.putAutoTopUp({ accountId, ...auto, reason }),
     operator.createWebhook(webhook),
+    operator.creditAccount(late),
+    operator.adjustAccount({ ...late, amountMicros: -1n }),
+    operator.refundEntry({ accountId, entryId: charge?.id ?? "", reason, idempotencyKey: "refund" }),
+    operator.setAccountPlan({ accountId, plan: "pro" }),
+    operator.setAccountPrices({ accountId, change: { case: "discountBps", value: 1_000 } }),
+    operator.setLimit({ owner: { case: "accountId", value: accountId }, limit }),
+    operator.setLimit({ owner: { case: "keyId", value: key.id }, limit }),
+    operator.setKeyLimit({ keyId: key.id, rateLimitRpm: 1 }),
   ];
   for (const change of await Promise.allSettled(changes))
     expect(String((change as PromiseRejectedResult).reason)).toMatch(/is closed, which is final/);
+  // A repetition of what was done before changes nothing.
+  expect((await operator.creditAccount(credit)).entry?.id).toBe(entry?.id);
 });
 
 test("a call that runs ends and is charged before the balance leaves; new calls are refused at once", async () => {

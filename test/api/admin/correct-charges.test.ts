@@ -128,6 +128,15 @@ test("a dry run counts, apply corrects each charge once by a linked adjustment, 
   });
 });
 
+test("a closed account is left out, with apply and without", async () => {
+  await generate();
+  await operator.closeAccount({ accountId: key.accountId, reason: "left", balance: "written_off" });
+  const prices = { request: 60n };
+  expect(await rerate({ prices })).toBeUndefined();
+  expect(await rerate({ prices, apply: true })).toBeUndefined();
+  expect(await balance()).toBe(0n);
+});
+
 test("a repeated re-rating does not take back what was refunded after it", async () => {
   const { id, cost } = await generate();
   const before = await balance();

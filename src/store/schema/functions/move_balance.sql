@@ -24,6 +24,7 @@ BEGIN
     RETURN QUERY SELECT * FROM get_entry(p_lane, p_account_id, v_row.id, v_row.month);
     RETURN;
   END IF;
+  PERFORM lock_open_account(p_lane, p_account_id);
   IF v_account.balance_micros + p_amount_micros < v_account.held_micros THEN
     PERFORM refuse('insufficient_balance', format('The adjustment would take {%s micros}, but only {%s micros} is free: the balance is {%s micros}, running calls hold {%s micros}.',
         -p_amount_micros, v_account.balance_micros - v_account.held_micros, v_account.balance_micros, v_account.held_micros),

@@ -24,6 +24,7 @@ BEGIN
     RETURN QUERY SELECT * FROM get_entry(p_lane, p_account_id, v_row.id, v_row.month);
     RETURN;
   END IF;
+  PERFORM lock_open_account(p_lane, p_account_id);
   SELECT l.* INTO v_entry FROM ledger l
     WHERE l.lane = p_lane AND l.id = p_entry_id AND l.month = p_month AND l.account_id = p_account_id AND l.kind = 'generation';
   IF NOT FOUND THEN

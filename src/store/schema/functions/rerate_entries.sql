@@ -2,7 +2,7 @@
 -- the discount that the account had. Without p_apply, only counts. With it, each difference becomes an adjustment of its own; a cause
 -- adjusts a generation once. An amount that the account owes and its free balance does not cover is refused. Generations that were
 -- charged at the account's own prices are skipped. A refund keeps its amount: it is subtracted from the new charge too. Reads at most
--- p_limit entries; next_seq is NULL after the last one.
+-- p_limit entries; next_seq is NULL after the last one. A closed account has no differences, because nobody could use a credit.
 CREATE OR REPLACE FUNCTION rerate_entries(
   p_caller caller, p_lane smallint, p_account_id text, p_first bigint, p_end bigint, p_model text, p_rates price_rates[], p_cause text,
   p_reason text, p_apply boolean, p_limit integer
@@ -16,6 +16,7 @@ AS $$
 DECLARE
   v_caller constant caller := prove(p_caller, CASE WHEN p_apply THEN p_lane ELSE no_lane() END);
   v_free bigint;
+  v_is_closed boolean;
   v_micros bigint;
   v_read integer := 0;
   r record;
@@ -23,9 +24,13 @@ BEGIN
   IF p_apply THEN
     PERFORM lock_account(p_lane, p_account_id);
   END IF;
-  SELECT a.balance_micros - a.held_micros, 0, 0, 0, 0, 0, 0
-    INTO v_free, adjusted, credit_micros, debit_micros, refused, refused_micros, skipped
+  SELECT a.balance_micros - a.held_micros, a.closed_at IS NOT NULL, 0, 0, 0, 0, 0, 0
+    INTO v_free, v_is_closed, adjusted, credit_micros, debit_micros, refused, refused_micros, skipped
     FROM accounts a WHERE a.lane = p_lane AND a.id = p_account_id;
+  IF v_is_closed THEN
+    RETURN NEXT;
+    RETURN;
+  END IF;
   FOR r IN
     SELECT l.seq, l.kind = 'generation' AND l.model = p_model AS is_rated, l.entry, a.rates IS NOT NULL AS has_own,
            charge_of(l.input, l.cached_input, l.cache_write, l.cache_write_1h, l.output, l.reasoning, l.images,

@@ -6,7 +6,7 @@ CREATE OR REPLACE FUNCTION set_account_prices(
 AS $$
 DECLARE
   v_caller constant caller := prove(p_caller, p_lane);
-  v_account constant accounts := lock_account(p_lane, p_account_id);
+  v_account constant accounts := lock_open_account(p_lane, p_account_id);
   v_latest account_prices;
   v_new account_prices;
 BEGIN
