@@ -10,6 +10,7 @@ if (cluster.isWorker) {
   const { runWorker } = await import("./cli/worker.ts");
   await runWorker();
 } else {
+  stopWithParent();
   const { runCommandLine } = await import("./cli/program.ts");
   await runCommandLine(process.argv.slice(2));
 }
@@ -21,4 +22,11 @@ if (cluster.isWorker) {
  */
 function keepTickClasses(): void {
   process.nextTick(() => kept.push(executionAsyncResource()));
+}
+
+/** If the process that started this one with a channel is killed, nobody else stops this one. */
+function stopWithParent(): void {
+  process.once("disconnect", () => process.kill(process.pid, "SIGTERM"));
+  // A command ends although the channel is open.
+  process.channel?.unref();
 }

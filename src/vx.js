@@ -21,7 +21,10 @@ if (major > 22 || (major === 22 && minor >= 18)) {
     console.error(`vx needs Node 22.18 or newer, this is ${process.versions.node}`);
     process.exit(1);
   }
-  const child = spawn(node, [...process.execArgv, ...process.argv.slice(1)], { stdio: "inherit" });
+  const child = spawn(node, [...process.execArgv, ...process.argv.slice(1)], {
+    // Over the channel, the child notices a kill that this process cannot forward: see main.ts.
+    stdio: ["inherit", "inherit", "inherit", "ipc"],
+  });
   // Signals are sent to this process, so they are forwarded, and its exit code is that of the child.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
   child.on("exit", (code, signal) => process.exit(code ?? 128 + constants.signals[signal]));
