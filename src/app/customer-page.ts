@@ -12,7 +12,6 @@ import { policiesOf } from "../rules/policy.ts";
 import { prepareValidation } from "../rules/validate.ts";
 import { credentialsOf } from "../server/call.ts";
 import { connectRpcs } from "../server/connect/connect-rpcs.ts";
-import { fromRequestError } from "../server/errors/connect-error.ts";
 import { sendError } from "../server/errors/http-error.ts";
 import { SessionAuthentication } from "../server/gate/authenticate-session.ts";
 import { bearerCredential, type Credentials } from "../server/gate/bearer.ts";
@@ -110,7 +109,7 @@ export function createCustomerPage({ config, deps, meter, log, failures, createC
       setCookie(response, sessionCookie({ isSecure, sessions }, token, VIEW_SECONDS));
       sendJson(response, 200, "{}");
     } catch (error) {
-      sendError(response, fromRequestError(error), requestId);
+      sendError(response, error, requestId);
     }
   };
   return {

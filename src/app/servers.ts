@@ -96,9 +96,10 @@ type PublicServerOptions = ServerOptions & {
 };
 
 /** Health and reflection, which need no key. */
-function openServices({ drainSignal, readiness }: ServerOptions, services: readonly DescService[]) {
+function openServices({ drainSignal, readiness, log }: ServerOptions, services: readonly DescService[]) {
   return openRpcs({
     drainSignal,
+    log,
     openCalls: new OpenCalls(defaultLimits),
     openRoutes: (router) => {
       const names = services.map(({ typeName }) => typeName);

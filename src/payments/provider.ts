@@ -55,6 +55,8 @@ export type FoundPayment = {
   readonly topUpId: string;
   readonly seen: SeenPayment;
   readonly charge: ChargeState;
+  /** The stored method that the payment is made with; undefined for a payment on a page. */
+  readonly methodId?: string | undefined;
 };
 
 /** Takes payments. All methods but `readEvent` throw a ProviderError. */
@@ -85,7 +87,7 @@ export type PaymentProvider = {
   expirePage(id: string): Promise<boolean>;
   /** Deletes a customer with all stored payment methods. */
   deleteCustomer(id: string): Promise<void>;
-  /** Verifies the signature and the age of an event. Undefined for an event that is not about payments of top-ups. */
+  /** Verifies the signature and the age of an event; throws an InvalidEvent. Undefined for an event that is not about payments of top-ups. */
   readEvent(body: Buffer, signature: string): Promise<PaymentEvent | undefined>;
   /** Recent events that could not be delivered, oldest first. */
   undelivered(): Promise<readonly PaymentEvent[]>;
@@ -115,5 +117,5 @@ export class ProviderError extends Error {
   }
 }
 
-/** The signature of an event is not valid. */
-export class InvalidSignature extends Error {}
+/** What was received is no event of the provider: its signature or its content is not valid. */
+export class InvalidEvent extends Error {}

@@ -5,7 +5,7 @@ import {
   type ChargeOrder,
   type ChargeState,
   type FoundPayment,
-  InvalidSignature,
+  InvalidEvent,
   type MethodPage,
   type Order,
   type PaymentEvent,
@@ -195,7 +195,8 @@ export class StripePayments implements PaymentProvider {
           description: `${this.#productName} credit`,
           metadata: { [TOP_UP]: topUpId, [ACCOUNT]: accountId },
         },
-        { idempotencyKey: topUpId },
+        // Stripe refuses another request with the same key, such as one with the method that replaces another.
+        { idempotencyKey: `${topUpId} with ${methodId}` },
       ),
     );
     return id;
@@ -269,6 +270,7 @@ export class StripePayments implements PaymentProvider {
       topUpId,
       seen: await this.#seenOf(intent, undefined),
       charge: CHARGES[intent.status] ?? "other",
+      methodId: idOf(intent.payment_method),
     };
   }
 
@@ -300,14 +302,17 @@ export class StripePayments implements PaymentProvider {
   }
 
   async readEvent(body: Buffer, signature: string): Promise<PaymentEvent | undefined> {
-    const { Stripe, client } = await this.#load();
+    const { client } = await this.#load();
+    let event: Stripe.Event;
     try {
-      return eventOf(client.webhooks.constructEvent(body, signature, this.#settings.webhookSecret));
-    } catch (error) {
-      if (error instanceof Stripe.errors.StripeSignatureVerificationError)
-        throw new InvalidSignature("the signature does not match the body, or is too old", { cause: error });
-      throw error;
+      // Whatever this throws is about the request: signatures of other lengths and bodies that are not JSON have errors of their own.
+      event = client.webhooks.constructEvent(body, signature, this.#settings.webhookSecret);
+    } catch (cause) {
+      const message = "The body is not an event that Stripe-Signature signs, or it is too old.";
+      throw new InvalidEvent(message, { cause });
     }
+    if (!isEvent(event)) throw new InvalidEvent("The body is not an event of Stripe.");
+    return eventOf(event);
   }
 
   async undelivered(): Promise<readonly PaymentEvent[]> {
@@ -365,6 +370,13 @@ export class StripePayments implements PaymentProvider {
   }
 }
 
+/** Types are not checked by Stripe's library. */
+function isEvent(body: unknown): boolean {
+  const { id, type, data } = Object(body) as Partial<Record<keyof Stripe.Event, unknown>>;
+  const { object } = Object(data) as { readonly object?: unknown };
+  return typeof id === "string" && typeof type === "string" && typeof object === "object" && object !== null;
+}
+
 /** Only names are read, so that the API version of the event does not matter. */
 function eventOf({ id, type, data: { object }, account }: Stripe.Event): PaymentEvent | undefined {
   // An event of a connected account is not about our payments.
@@ -385,8 +397,12 @@ function eventOf({ id, type, data: { object }, account }: Stripe.Event): Payment
     type,
     topUpId: named.client_reference_id ?? named.metadata?.[TOP_UP],
     pageId: PAGE_EVENTS.has(type) ? named.id : undefined,
-    paymentId: typeof payment === "object" ? payment?.id : payment,
+    paymentId: idOf(payment),
   };
+}
+
+function idOf(named: string | { readonly id: string } | null | undefined): string | undefined {
+  return typeof named === "string" ? named : named?.id;
 }
 
 /** The page asks for what an invoice contains, and Stripe keeps it with the customer. */

@@ -6,7 +6,6 @@ import { DomainError } from "../domain/errors.ts";
 import { type Action, SERVER } from "../store/action.ts";
 import type { Leak, LeakedKey } from "../store/keys.ts";
 import type { Log } from "../telemetry/log.ts";
-import { fromRequestError } from "./errors/connect-error.ts";
 import { sendError } from "./errors/http-error.ts";
 import { type HttpRequest, type ServePath, sendJson, stopBody } from "./http/message.ts";
 
@@ -51,7 +50,7 @@ export function leakReports(options: Options): ServePath {
       );
       sendJson(response, 200, JSON.stringify(findings.map((finding) => answerOf(finding, known))));
     } catch (error) {
-      sendError(response, fromRequestError(error), requestId);
+      sendError(response, error, requestId);
       stopBody(request, response);
     } finally {
       share.release();

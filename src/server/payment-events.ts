@@ -1,9 +1,8 @@
 import { readBytes } from "../codec/body.ts";
 import type { BodyBudget } from "../codec/body-budget.ts";
 import { DomainError } from "../domain/errors.ts";
-import { InvalidSignature, type PaymentEvent, ProviderError } from "../payments/provider.ts";
+import { InvalidEvent, type PaymentEvent, ProviderError } from "../payments/provider.ts";
 import type { Log } from "../telemetry/log.ts";
-import { fromRequestError } from "./errors/connect-error.ts";
 import { sendError } from "./errors/http-error.ts";
 import { type ServePath, sendJson, stopBody } from "./http/message.ts";
 
@@ -26,7 +25,7 @@ export function paymentEvents({ readEvent, handle, budget, log }: Options): Serv
     try {
       if (running > MAX_RUNNING) throw new DomainError("overloaded");
       const signature = request.headers["stripe-signature"];
-      if (typeof signature !== "string") throw invalid("is required");
+      if (typeof signature !== "string") throw invalid("The header Stripe-Signature is required.");
       const body = await readBytes(request, { maxBytes: MAX_BODY_BYTES, share, bodyMs: share.bodyMs });
       const event = await readEvent(body, signature);
       if (event) {
@@ -37,7 +36,7 @@ export function paymentEvents({ readEvent, handle, budget, log }: Options): Serv
     } catch (error) {
       if (error instanceof ProviderError)
         log.warn({ err: error, request_id: requestId }, "a payment event failed");
-      sendError(response, fromRequestError(publicError(error)), requestId);
+      sendError(response, publicError(error), requestId);
       stopBody(request, response);
     } finally {
       running--;
@@ -47,10 +46,10 @@ export function paymentEvents({ readEvent, handle, budget, log }: Options): Serv
 }
 
 function publicError(error: unknown): unknown {
-  if (error instanceof InvalidSignature) return invalid(error.message);
+  if (error instanceof InvalidEvent) return invalid(error.message);
   return error instanceof ProviderError ? new DomainError("unavailable", { cause: error }) : error;
 }
 
-function invalid(problem: string): DomainError {
-  return new DomainError("invalid_argument", { message: `Stripe-Signature: ${problem}.` });
+function invalid(message: string): DomainError {
+  return new DomainError("invalid_argument", { message });
 }

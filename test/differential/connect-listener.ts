@@ -51,6 +51,7 @@ export function createConnectListener(options: ConnectListenerOptions): Listener
   );
   const open = openRpcs({
     drainSignal: options.drainSignal,
+    log,
     openCalls: new OpenCalls(defaultLimits),
     openRoutes: (router) => bindHealth(router, [], readiness),
   });

@@ -93,15 +93,16 @@ export async function mount({ service }: Pick<TestFile, "service">, options: Mou
     services: [{ service, unknownFields: options.unknownFields ?? "refuse", methods }],
     ...(options.keepAliveMs === undefined ? {} : { keepAliveMs: options.keepAliveMs }),
   });
+  const log = {
+    error: (details: object) => ended.push({ rpc: "failed", code: -1, failure: details }),
+  } as never;
   const open = openRpcs({
     drainSignal: shutdownSignal,
+    log,
     openCalls: new OpenCalls({ ...defaultLimits, ...options.limits }),
     openRoutes: options.openRoutes ?? (() => undefined),
   });
   const newRequestId = () => "req_test";
-  const log = {
-    error: (details: object) => ended.push({ rpc: "failed", code: -1, failure: details }),
-  } as never;
   const { jsonOptions = {} } = options;
   const served = rpcMethods([{ service, methods: options.methods ?? {} }], { ...limits, jsonOptions });
   const { rpcs, serveStream } = directRpcs(

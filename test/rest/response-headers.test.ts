@@ -1,7 +1,12 @@
+import { connect } from "node:net";
+import { text } from "node:stream/consumers";
+import type { Message } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
+import { Health } from "../../gen/health/v1/health_pb.js";
 import type { ApiCall } from "../../src/api/define-service.ts";
 import type { ServiceCall } from "../../src/server/serve-call.ts";
-import { sendHttp1 } from "../support/raw.ts";
+import { envelope } from "../../src/server/wire/rpc.ts";
+import { type RawRequest, sendHttp1, sendHttp2 } from "../support/raw.ts";
 import { testFile } from "./descriptors.ts";
 import { mount } from "./mount.ts";
 
@@ -28,4 +33,85 @@ test("a header that is set twice has its last value, once", async () => {
   await server.stop();
   // Repeated headers would be joined.
   expect(answer.headers).toMatchObject({ ratelimit: "second", "x-other": "ratelimit" });
+});
+
+const ECHO = "/test.v1.TestService/Echo";
+const REPEAT = "/test.v1.TestService/Repeat";
+const CHECK = "/grpc.health.v1.Health/Check";
+const JSON_TYPE = { "content-type": "application/json" };
+const GRPC_TYPE = { "content-type": "application/grpc", te: "trailers" };
+const EMPTY = envelope(0, Buffer.alloc(0));
+
+test.each<[string, RawRequest]>([
+  ["a unary call over Connect", { path: ECHO, headers: JSON_TYPE, body: "{}" }],
+  ["an error over Connect", { path: ECHO, headers: JSON_TYPE, body: "{" }],
+  [
+    "an unknown compression over Connect",
+    { path: ECHO, headers: { ...JSON_TYPE, "content-encoding": "x" }, body: "{}" },
+  ],
+  [
+    "a stream over Connect",
+    {
+      path: REPEAT,
+      headers: { "content-type": "application/connect+json" },
+      body: envelope(0, Buffer.from("{}")),
+    },
+  ],
+  ["a method that Connect does not have", { method: "PUT", path: ECHO, headers: JSON_TYPE }],
+  ["an unknown RPC over Connect", { path: "/test.v1.TestService/Unknown", headers: JSON_TYPE, body: "{}" }],
+  [
+    "a call over gRPC-Web",
+    { path: ECHO, headers: { "content-type": "application/grpc-web+proto" }, body: EMPTY },
+  ],
+  ["a call over gRPC", { path: ECHO, headers: GRPC_TYPE, body: EMPTY }],
+  ["an unknown RPC over gRPC", { path: "/test.v1.TestService/Unknown", headers: GRPC_TYPE, body: EMPTY }],
+  ["a health check over Connect", { path: CHECK, headers: JSON_TYPE, body: "{}" }],
+  ["a health check over gRPC", { path: CHECK, headers: GRPC_TYPE, body: EMPTY }],
+])("%s may not be stored by caches", async (_, request) => {
+  const file = testFile(
+    { Text: ["string text"] },
+    {
+      Echo: { input: "Text", output: "Text" },
+      Repeat: { input: "Text", output: "Text", streams: true },
+    },
+  );
+  const server = await mount(file, {
+    methods: {
+      echo: (message: Message) => message,
+      repeat: async function* (message: Message) {
+        yield message;
+      },
+    },
+    openRoutes: (router) => router.rpc(Health.method.check, () => ({ status: 1 })),
+  });
+  const send = request.headers === GRPC_TYPE ? sendHttp2 : sendHttp1;
+  const { headers } = await send(server.url, request);
+  await server.stop();
+  expect(headers["cache-control"]).toBe("no-store");
+});
+
+test("a request that is not valid HTTP gets a response that may not be stored by caches", async () => {
+  const server = await mount(testFile({ Ask: [] }, {}), { methods: {} });
+  const { port } = new URL(server.url);
+  const socket = connect(Number(port), "127.0.0.1");
+  socket.end("GET / HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n");
+  expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 .*\r\ncache-control: no-store\r\n/s);
+  await server.stop();
+});
+
+test("a bug in a call without a key is logged with its request id", async () => {
+  const server = await mount(testFile({ Ask: [] }, {}), {
+    methods: {},
+    openRoutes: (router) =>
+      router.rpc(Health.method.check, () => {
+        throw new Error("a bug");
+      }),
+  });
+  const headers = { ...JSON_TYPE, "x-request-id": "req_bug" };
+  const { status } = await sendHttp1(server.url, { path: CHECK, headers, body: "{}" });
+  await server.stop();
+  expect(status).toBe(500);
+  expect(server.ended).toMatchObject([
+    { rpc: "failed", failure: { request_id: "req_bug", rpc: CHECK.slice(1), err: { message: "a bug" } } },
+  ]);
 });

@@ -73,6 +73,14 @@ test("a message of a GET that is not base64 is named", async () => {
   });
 });
 
+test.each([
+  ["with a result", 200, "/vx.v1.MeService/GetMe?connect=v1&encoding=json&message=%7B%7D"],
+  ["with an error", 404, `${path}?connect=v1&encoding=json&message=%7B%22keyId%22%3A%22key_none%22%7D`],
+])("a response to a GET over Connect %s may not be stored by caches", async (_, status, of) => {
+  const answer = await sendHttp1(app.url, { method: "GET", path: of, headers: bearer(secret) });
+  expect([answer.status, answer.headers["cache-control"]]).toEqual([status, "no-store"]);
+});
+
 test("an error of a service keeps its own details", async () => {
   const answer = await sendHttp1(app.url, send("application/json", Buffer.from('{"keyId":"key_none"}')));
   expect(answer.status).toBe(404);

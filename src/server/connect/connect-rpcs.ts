@@ -38,7 +38,7 @@ import {
   readMessage,
   timeoutMsOf,
 } from "../wire/rpc.ts";
-import { isRpcRefused, universalRequest, webHeaders, writeUniversal } from "./universal.ts";
+import { isRpcRefused, setRpcHeaders, universalRequest, webHeaders, writeUniversal } from "./universal.ts";
 
 /**
  * Serves every form of a call over gRPC, gRPC-Web and Connect, by the path of each method. Connect gets an empty message and
@@ -63,7 +63,7 @@ export function connectRpcs(calls: CallServer, methods: readonly RpcMethod[]): M
     router.handlers.map((handler, index) => [
       handler.requestPath,
       (request, response, requestId) => {
-        response.setHeader("x-request-id", requestId);
+        setRpcHeaders(response, requestId);
         if (isRpcRefused(handler, request, response)) return;
         const method = methods[index] as RpcMethod;
         return calls.serve(new ConnectExchange(handler, method, request, response, requestId));

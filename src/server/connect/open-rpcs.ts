@@ -1,14 +1,30 @@
 import { constants } from "node:http2";
 import { PassThrough } from "node:stream";
-import { Code, ConnectError, type ConnectRouter, createConnectRouter } from "@connectrpc/connect";
+import {
+  Code,
+  ConnectError,
+  type ConnectRouter,
+  createConnectRouter,
+  createContextKey,
+  createContextValues,
+  type Interceptor,
+} from "@connectrpc/connect";
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import { DomainError } from "../../domain/errors.ts";
 import { SMALL_BODY_BYTES } from "../../rules/limits.ts";
+import type { Log } from "../../telemetry/log.ts";
 import type { HttpRequest, HttpResponse, ServePath } from "../http/message.ts";
 import type { OpenCalls } from "../http/open-calls.ts";
 import { RunningCalls } from "../serve-call.ts";
 import { sendRpcRefusal } from "../wire/refusal.ts";
-import { abortOnClose, isRpcRefused, universalRequest, webHeaders, writeUniversal } from "./universal.ts";
+import {
+  abortOnClose,
+  isRpcRefused,
+  setRpcHeaders,
+  universalRequest,
+  webHeaders,
+  writeUniversal,
+} from "./universal.ts";
 
 type OpenRpcOptions = {
   /** Standard services that need no key: health and reflection. */
@@ -17,20 +33,28 @@ type OpenRpcOptions = {
   readonly openCalls: OpenCalls;
   /** Aborts the calls that would delay a drain: health watches. */
   readonly drainSignal: AbortSignal;
+  readonly log: Log;
 };
+
+const requestIdKey = createContextKey("");
 
 /** RPCs without a key. Connect decodes their requests. */
 export function openRpcs(options: OpenRpcOptions): Map<string, ServePath> {
   // Anyone may request these responses, so compressing each one is not worth its cost.
-  const router = createConnectRouter({ readMaxBytes: SMALL_BODY_BYTES });
+  const router = createConnectRouter({
+    readMaxBytes: SMALL_BODY_BYTES,
+    interceptors: [
+      (next) => (call) => next(call).catch((error: unknown) => logBug(options.log, call, error)),
+    ],
+  });
   options.openRoutes(router);
   const running = new RunningCalls(options.drainSignal);
   return new Map(
     router.handlers.map((handler) => [
       handler.requestPath,
       (request, response, requestId) => {
-        response.setHeader("x-request-id", requestId);
-        return serveOpenRpc(options.openCalls, running, handler, request, response);
+        setRpcHeaders(response, requestId);
+        return serveOpenRpc(options.openCalls, running, handler, request, response, requestId);
       },
     ]),
   );
@@ -42,6 +66,7 @@ async function serveOpenRpc(
   handler: UniversalHandler,
   request: HttpRequest,
   response: HttpResponse,
+  requestId: string,
 ): Promise<void> {
   if (isRpcRefused(handler, request, response)) return;
   const isStream = handler.method.methodKind !== "unary";
@@ -54,11 +79,23 @@ async function serveOpenRpc(
   try {
     const body = openBody(request, isStream ? MAX_OPEN_STREAM_BYTES : MAX_OPEN_UNARY_BYTES);
     const universal = universalRequest(request, webHeaders(request), body, aborted.signal);
-    await writeUniversal(await handler(universal), response);
+    const contextValues = createContextValues().set(requestIdKey, requestId);
+    await writeUniversal(await handler({ ...universal, contextValues }), response);
   } finally {
     running.remove(slot);
   }
 }
+
+/** Connect answers such an error as internal. */
+function logBug(log: Log, { method, contextValues }: Call, error: unknown): never {
+  if (!(error instanceof ConnectError)) {
+    const rpc = `${method.parent.typeName}/${method.name}`;
+    log.error({ err: error, request_id: contextValues.get(requestIdKey), rpc }, "call failed");
+  }
+  throw error;
+}
+
+type Call = Parameters<ReturnType<Interceptor>>[0];
 
 /** More than any reflection client sends on one stream. */
 const MAX_OPEN_STREAM_BYTES = 65_536;

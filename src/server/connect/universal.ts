@@ -11,6 +11,12 @@ import { type HttpRequest, type HttpResponse, isClosed, untilWritable } from "..
 import { encodeGrpcMessage } from "../wire/grpc.ts";
 import { sendRpcRefusal } from "../wire/refusal.ts";
 
+/** The headers of every response that Connect encodes. */
+export function setRpcHeaders(response: HttpResponse, requestId: string): void {
+  response.setHeader("x-request-id", requestId);
+  response.setHeader("cache-control", "no-store");
+}
+
 /** Refuses, in the format of the caller's protocol, a request that Connect cannot handle. */
 export function isRpcRefused(
   handler: UniversalHandler,

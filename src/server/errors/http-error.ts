@@ -1,9 +1,9 @@
 import type { Message } from "@bufbuild/protobuf";
 import { writerOf } from "../../codec/json/writer.ts";
-import { DomainError, ERRORS, type ErrorStatus } from "../../domain/errors.ts";
+import { type DomainError, ERRORS, type ErrorStatus } from "../../domain/errors.ts";
 import { RateLimitError, ScopeError, setRateHeaders } from "../gate/gate.ts";
 import { type HeaderSink, type HttpResponse, sendJson } from "../http/message.ts";
-import { errorDetails } from "./connect-error.ts";
+import { errorDetails, fromRequestError } from "./connect-error.ts";
 
 /** The JSON body of an error over plain HTTP, in the native API and in OpenAI's. */
 export function errorBody(error: DomainError, requestId: string): string {
@@ -77,11 +77,12 @@ export function anthropicErrorBody(error: DomainError, requestId: string): strin
   return `{"type":"error","error":{${members}},"request_id":${JSON.stringify(requestId)}}`;
 }
 
-/** Sends a DomainError as the response of a page. Any other error is a bug, and is thrown again. */
+/** Sends an error as the response of a page. A bug is thrown again: the handler of the listener logs it before it answers. */
 export function sendError(response: HttpResponse, error: unknown, requestId: string): void {
-  if (!(error instanceof DomainError)) throw error;
-  setErrorHeaders(response, error);
-  sendJson(response, errorStatus(error), errorBody(error, requestId));
+  const known = fromRequestError(error);
+  if (known.reason === "internal") throw error;
+  setErrorHeaders(response, known);
+  sendJson(response, errorStatus(known), errorBody(known, requestId));
 }
 
 /** The headers of an error: how to authenticate, whether to retry, and when. */

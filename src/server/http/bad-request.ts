@@ -51,6 +51,7 @@ function rawResponse(
     "connection: close",
     "content-type: application/json",
     `content-length: ${Buffer.byteLength(body)}`,
+    "cache-control: no-store",
     `x-request-id: ${requestId}`,
     ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
     "",

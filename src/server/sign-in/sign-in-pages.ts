@@ -1,5 +1,5 @@
 import { fingerprintOf } from "../../domain/credentials.ts";
-import { DomainError, ERRORS } from "../../domain/errors.ts";
+import { DomainError } from "../../domain/errors.ts";
 import type { Operator } from "../../domain/operator.ts";
 import type { Identity, Session } from "../../store/operators.ts";
 import type { Log } from "../../telemetry/log.ts";
@@ -94,7 +94,7 @@ export function signInPages(signIn: SignIn): Map<string, ServePath> {
       } catch (thrown) {
         const error = failureOf(thrown);
         if (!error) {
-          sendFailure(signIn, thrown, response, requestId);
+          sendError(response, thrown, requestId);
           return;
         }
         signIn.log.warn(
@@ -180,21 +180,11 @@ async function signOut(
     if (sessions.isCarriedBy(credentials))
       await signIn.end(fingerprintOf(sessions.tokenOf(credentials)), requestId);
   } catch (error) {
-    sendFailure(signIn, error, response, requestId);
+    sendError(response, error, requestId);
     return;
   }
   setCookie(response, sessionCookie(signIn, "", 0));
   sendJson(response, 200, "{}");
-}
-
-/** Logs the failures that are not the caller's. */
-function sendFailure({ log }: SignIn, error: unknown, response: HttpResponse, requestId: string): void {
-  if (statusOf(error) >= 500) log.error({ err: error, request_id: requestId }, "sign-in failed");
-  sendError(response, error, requestId);
-}
-
-function statusOf(error: unknown): number {
-  return ERRORS[fromRequestError(error).reason].status;
 }
 
 /** The provider redirects to this URL only if it is registered there, so a forged Host header has no effect. */

@@ -52,6 +52,7 @@ function isGrpc(request: HttpRequest): boolean {
 function sendGrpcRefusal(response: HttpResponse, type: string, error: ConnectError): void {
   for (const [name, value] of Object.entries(grpcStatusOf(error))) response.setHeader(name, value);
   response.setHeader("content-type", grpcTypeOf(type));
+  response.setHeader("cache-control", "no-store");
   response.end();
 }
 

@@ -149,7 +149,11 @@ export abstract class RpcExchange extends Exchange<RpcMethod> {
     super(method, request, channel, requestId, timeoutMs);
     this.format = format;
     this.#channel = channel;
-    this.responseHeaders = { "x-request-id": requestId, "content-type": format.contentType };
+    this.responseHeaders = {
+      "x-request-id": requestId,
+      "content-type": format.contentType,
+      "cache-control": "no-store",
+    };
     this.compression = compressionOf(format, request);
     if (this.compression && format.isEnveloped)
       this.responseHeaders[format.encodingHeader] = this.compression.name;
