@@ -42,13 +42,18 @@ async function closeInSteps(
   topUpIds: readonly string[],
 ) {
   let isEndedElsewhere = false;
+  let customerId: string | undefined;
   for (let i = 0; i < STEPS_PER_CALL; i++) {
-    const step = { reason, balance, isEndedElsewhere, isLogged: i === 0, rows: ROWS_PER_STEP };
+    const step = { reason, balance, isEndedElsewhere, customerId, isLogged: i === 0, rows: ROWS_PER_STEP };
     const { status, entry } = await stepOfClosing(database, action, accountId, step);
-    if (status === "closed") return { closed: true, entry };
+    if (status === "closed") {
+      // A call that ran meanwhile may have created another customer.
+      await topUps?.automatic.forget(accountId).catch(explainFailure);
+      return { closed: true, entry };
+    }
     if (status === "running") break;
     if (status === "elsewhere") {
-      await topUps?.forget(accountId, topUpIds).catch(explainFailure);
+      customerId = await topUps?.end(accountId, topUpIds).catch(explainFailure);
       // Before the members are deleted, so that a repetition finds them.
       for (const { person_id: personId } of await listMembers(database, accountId))
         await unlinkPerson(database, personId, accountId);

@@ -7,6 +7,7 @@ import {
   type AutoTopUpSettings,
   applyAutoTopUpPage,
   autoTopUpsDue,
+  forgetCustomer,
   getAutoTopUp,
   putAutoTopUp,
   resumeAutoTopUp,
@@ -82,13 +83,25 @@ export class AutoTopUps {
   }
 
   async #createPage(row: AutoTopUpRow, returnUrl: string): Promise<AutoTopUpRow> {
-    const { database, provider } = this.#options;
+    const { provider } = this.#options;
     const { account_id: accountId } = row;
     const order = { accountId, currency: paymentCurrency(), returnUrl: returnUrl || this.#options.returnUrl };
     return await this.withCustomer(accountId, async (customerId) => {
       const page = await provider.createMethodPage({ ...order, customerId });
-      return await setAutoTopUpPage(database, accountId, { id: customerId }, page);
+      return await this.#store(accountId, { id: customerId }, page);
     });
+  }
+
+  async #store(
+    accountId: string,
+    customer: Parameters<typeof setAutoTopUpPage>[2],
+    page?: Parameters<typeof setAutoTopUpPage>[3],
+  ): Promise<AutoTopUpRow> {
+    const row = await setAutoTopUpPage(this.#options.database, accountId, customer, page);
+    if (row) return row;
+    // The account was closed after the customer was looked up: nobody else deletes what was created since.
+    await this.forget(accountId);
+    throw DomainError.ofField("account_id", "is closed, which is final");
   }
 
   /**
@@ -109,7 +122,7 @@ export class AutoTopUps {
       }
     }
     const id = await provider.createCustomer(accountId, replaced);
-    const row = await setAutoTopUpPage(database, accountId, { id, replaced });
+    const row = await this.#store(accountId, { id, replaced });
     return await use(row.customer_id ?? id);
   }
 
@@ -131,11 +144,18 @@ export class AutoTopUps {
     }
   }
 
-  /** Deletes the customer of an account at the provider. */
-  async forget(accountId: string): Promise<void> {
+  /** Deletes the customer of an account at the provider, and returns its id. */
+  async deleteCustomer(accountId: string): Promise<string | undefined> {
     const { database, provider } = this.#options;
-    const { customer_id: customerId } = (await getAutoTopUp(database, accountId)) ?? {};
-    if (customerId) await provider.deleteCustomer(customerId);
+    const id = (await getAutoTopUp(database, accountId))?.customer_id ?? undefined;
+    if (id !== undefined) await provider.deleteCustomer(id);
+    return id;
+  }
+
+  /** Deletes the customer of an account that has closed. */
+  async forget(accountId: string): Promise<void> {
+    const id = await this.deleteCustomer(accountId);
+    if (id !== undefined) await forgetCustomer(this.#options.database, accountId, id);
   }
 
   /** Looks up a page for a payment method, and stores the method. */

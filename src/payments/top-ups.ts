@@ -88,6 +88,7 @@ export class TopUps {
       accountId,
       amountMicros,
       returnUrl: order.returnUrl || returnUrl,
+      hasDefaultUrl: order.returnUrl === "",
       idempotencyKey,
       action: order.action,
     });
@@ -167,11 +168,11 @@ export class TopUps {
    * the payment is stored before it is confirmed, and the provider makes it at most once.
    */
   async #charge(row: TopUpRow): Promise<SeenPayment | undefined> {
-    const { provider, database } = this.#options;
+    const { provider } = this.#options;
     const paymentId = row.payment_id ?? (await this.#createPayment(row));
     if (typeof paymentId !== "string") return paymentId;
     const found = await provider.lookUp({ paymentId });
-    const isAllowed = found?.charge === "unconfirmed" && (await topUpCharge(database, row.id)).is_allowed;
+    const isAllowed = found?.charge === "unconfirmed" && (await this.#mayConfirm(row.id, found.methodId));
     const isRefused = isAllowed && !(await provider.confirmPayment(paymentId));
     const confirmed = isAllowed ? await provider.lookUp({ paymentId }) : found;
     const isOpen = confirmed?.charge === "unconfirmed" || confirmed?.charge === "declined";
@@ -184,6 +185,12 @@ export class TopUps {
       status: "failed",
       failure: isRefused && failure === "stopped" ? "refused" : failure,
     };
+  }
+
+  /** Whether the settings still allow the payment, with the method that the account has now. */
+  async #mayConfirm(topUpId: string, methodId: string | undefined): Promise<boolean> {
+    const charge = await topUpCharge(this.#options.database, topUpId);
+    return charge.is_allowed && charge.method_id === methodId;
   }
 
   /** The id of the payment, or the state of the top-up if there can be none. */
@@ -209,15 +216,15 @@ export class TopUps {
     return isOver ? withoutPage(row, "expired") : undefined;
   }
 
-  /** Ends what the provider stores about an account that closes: the pages of its pending top-ups, and its payment method. */
-  async forget(accountId: string, pendingIds: readonly string[]): Promise<void> {
+  /** Ends what the provider stores about an account that closes: the pages of its pending top-ups, and its customer, which it returns. */
+  async end(accountId: string, pendingIds: readonly string[]): Promise<string | undefined> {
     const { database, provider } = this.#options;
     for (const id of pendingIds) {
       const row = await findTopUp(database, id);
       if (row?.page_id && !row.is_automatic) await provider.expirePage(row.page_id);
       await this.#refresh(id);
     }
-    await this.automatic.forget(accountId);
+    return await this.automatic.deleteCustomer(accountId);
   }
 
   /** Looks up the payments of a cell whose events may be missing. */

@@ -65,14 +65,14 @@ export async function putAutoTopUp(
 
 /**
  * Stores the customer at the provider, and the page for a payment method. The customer that was stored first stays, unless it is the
- * replaced one.
+ * replaced one. Undefined if the account was closed: then the customer is to be deleted.
  */
 export async function setAutoTopUpPage(
   database: Cells,
   accountId: string,
   customer: { readonly id: string; readonly replaced?: string | undefined },
   page?: { readonly id: string; readonly url: string },
-): Promise<AutoTopUpRow> {
+): Promise<AutoTopUpRow | undefined> {
   const lane = laneOfId(accountId);
   const [row] = await database
     .at(lane)
@@ -86,7 +86,13 @@ export async function setAutoTopUpPage(
       page?.id ?? null,
       page?.url ?? null,
     );
-  return row as AutoTopUpRow;
+  return row;
+}
+
+/** After the provider deleted the customer. */
+export async function forgetCustomer(database: Cells, accountId: string, customerId: string): Promise<void> {
+  const lane = laneOfId(accountId);
+  await database.at(lane).call("forget_customer", lane, accountId, customerId);
 }
 
 type SeenPage = {

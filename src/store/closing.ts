@@ -24,6 +24,8 @@ type ClosingStep = {
   readonly balance: string;
   /** Whether the first cell and the payment provider store nothing about the account any more. */
   readonly isEndedElsewhere: boolean;
+  /** The customer that the payment provider has deleted. */
+  readonly customerId?: string | undefined;
   /** Only of the first step of a call. */
   readonly isLogged: boolean;
   /** The number of rows of each table that the step erases. */
@@ -43,7 +45,7 @@ export async function stepOfClosing(
   database: Cells,
   action: Action,
   accountId: string,
-  { reason, balance, isEndedElsewhere, isLogged, rows }: ClosingStep,
+  { reason, balance, isEndedElsewhere, customerId, isLogged, rows }: ClosingStep,
 ): Promise<{ readonly status: StepRow["status"]; readonly entry: EntryRow | undefined }> {
   const lane = laneOfId(accountId);
   const cell = database.at(lane);
@@ -56,7 +58,7 @@ export async function stepOfClosing(
     accountId,
     reason,
     balance,
-    isEndedElsewhere,
+    isEndedElsewhere ? (customerId ?? "") : null,
     isLogged,
     rows,
   );

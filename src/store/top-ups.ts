@@ -40,13 +40,15 @@ type NewTopUp = {
   readonly accountId: string;
   readonly amountMicros: Micros;
   readonly returnUrl: string;
+  /** Whether the caller sent no address, so that it is that of the server. */
+  readonly hasDefaultUrl?: boolean;
   readonly idempotencyKey: string | undefined;
   readonly action: Action;
 };
 
 /** Creates a top-up, or returns the one that was created with the same idempotency key. */
 export async function createTopUp(database: Cells, topUp: NewTopUp): Promise<TopUpRow> {
-  const { id, accountId, amountMicros, returnUrl, idempotencyKey } = topUp;
+  const { id, accountId, amountMicros, returnUrl, hasDefaultUrl = false, idempotencyKey } = topUp;
   const lane = laneOfId(accountId);
   const [row] = await change<TopUpRow>(
     database,
@@ -59,6 +61,7 @@ export async function createTopUp(database: Cells, topUp: NewTopUp): Promise<Top
     amountMicros,
     paymentCurrency(),
     returnUrl,
+    hasDefaultUrl,
     idempotencyKey ?? null,
   );
   return row as TopUpRow;

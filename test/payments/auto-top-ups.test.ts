@@ -268,6 +268,53 @@ test("a stop between the creation and the confirmation of the payment cancels it
   expect(stripe.chargeOf(topUp.id).status).toBe("canceled");
 });
 
+async function replaceCard(): Promise<void> {
+  await send("PUT", AUTO, REPLACED);
+  await stripe.deliver(stripe.storeCard(stripe.setupOf(key.accountId), "4444"), metered.app.url);
+}
+
+test("a card that is replaced between the creation and the confirmation of the payment is not charged; the next payment uses the new one", async () => {
+  await ready();
+  let isReplaced = false;
+  stripe.before = async (request) => {
+    if (!request.startsWith("GET /v1/payment_intents/") || isReplaced) return undefined;
+    isReplaced = true;
+    await replaceCard();
+    return undefined;
+  };
+  await spend();
+  await until("failed");
+  const [stopped] = (await topUps()) as [TopUp];
+  expect(stopped.failure).toBe("stopped");
+  expect(stripe.chargeOf(stopped.id)).toMatchObject({ status: "canceled", payment_method: "pm_4242" });
+  expect(await auto()).toMatchObject({ state: "ready", failures: 0, payment_method: /4444/ });
+  await generate();
+  await until("paid");
+  const [paid] = (await topUps()) as [TopUp];
+  expect(stripe.chargeOf(paid.id)).toMatchObject({ status: "succeeded", payment_method: "pm_4444" });
+  expect(stripe.charges.get(stopped.id)).toBeUndefined();
+});
+
+test("a payment whose creation got no answer is created again with the card that is stored by then", async () => {
+  await ready();
+  const creation = "POST /v1/payment_intents";
+  // Stripe's client repeats the request twice.
+  let requests = 0;
+  stripe.before = async (request) => {
+    if (request !== creation || ++requests > 3) return undefined;
+    if (requests === 3) await replaceCard();
+    return requests === 1 ? undefined : 500;
+  };
+  stripe.losesAnswer = (request) => request === creation && requests === 1;
+  await spend();
+  await until("paid");
+  const [paid] = (await topUps()) as [TopUp];
+  expect(stripe.chargesOf(paid.id)).toMatchObject([
+    { status: "requires_confirmation", payment_method: "pm_4242" },
+    { status: "succeeded", payment_method: "pm_4444" },
+  ]);
+});
+
 test("a request that Stripe refuses fails the top-up", async () => {
   await ready();
   stripe.before = (request) => (request === "POST /v1/payment_intents" ? 400 : undefined);

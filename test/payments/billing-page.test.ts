@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { randomUUID } from "node:crypto";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { Customer, type CustomerApp, startCustomerApp, tokenOf } from "../support/customer.ts";
 import { FakeStripe } from "../support/fake-stripe.ts";
 import { operatorOf } from "../support/fixtures.ts";
@@ -85,4 +86,79 @@ test("an account gets ten pages per minute, so that it cannot use up the rate li
   expect(outcomes.length).toBeGreaterThan(10);
   expect(stripe.portals.length - before).toBe(outcomes.length - 1);
   expect((await owner.do("CreateBillingPage", {}, accountId)).url).toMatch(/^https:/);
+});
+
+describe("a page that is requested while the account closes leaves no customer at Stripe", () => {
+  let leaving: Customer;
+  let leavingId: string;
+
+  beforeEach(async () => {
+    ({ customer: leaving, accountId: leavingId } = await Customer.signUp(app, `${randomUUID()}@example.com`));
+  });
+  afterEach(() => {
+    stripe.before = () => undefined;
+  });
+
+  const close = () =>
+    operatorOf(app).closeAccount({ accountId: leavingId, reason: "left", balance: "written_off" });
+  /** Closes the account when Stripe gets the request, before it answers. */
+  const closeAt = (request: string) => {
+    let isClosing = false;
+    stripe.before = async (seen) => {
+      if (seen !== request || isClosing) return undefined;
+      isClosing = true;
+      expect(await close()).toMatchObject({ closed: true });
+      return undefined;
+    };
+  };
+  const requestPage = () => leaving.fail("CreateBillingPage", {}, leavingId);
+  const stored = () => app.database.owner`
+    SELECT FROM vx.auto_topups WHERE account_id = ${leavingId} AND customer_id IS NOT NULL`;
+
+  test("if the first customer is created after the account has closed", async () => {
+    closeAt("POST /v1/customers");
+    expect(await requestPage()).toBe("400 invalid_argument");
+    expect(stripe.customersOf(leavingId)).toEqual([]);
+    expect(await stored()).toHaveLength(0);
+  });
+
+  test("if a customer replaces the one that the closing deleted", async () => {
+    expect(await requestPage()).toBe("200 ");
+    expect(stripe.customersOf(leavingId)).toHaveLength(1);
+    closeAt("POST /v1/billing_portal/sessions");
+    expect(await requestPage()).toBe("400 invalid_argument");
+    expect(stripe.customersOf(leavingId)).toEqual([]);
+    expect(await stored()).toHaveLength(0);
+  });
+
+  test("if the customer is stored before the last step of the closing", async () => {
+    const { owner } = app.database;
+    let closing: ReturnType<typeof close> | undefined;
+    await owner.begin(async (sql) => {
+      await sql`SELECT FROM vx.person_accounts WHERE account_id = ${leavingId} FOR UPDATE`;
+      closing = close();
+      await vi.waitFor(async () =>
+        expect(
+          await owner`SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query ~ 'unlink_person'`,
+        ).toHaveLength(1),
+      );
+      expect(await requestPage()).toBe("200 ");
+      expect(stripe.customersOf(leavingId)).toHaveLength(1);
+    });
+    expect(await closing).toMatchObject({ closed: true });
+    expect(stripe.customersOf(leavingId)).toEqual([]);
+  });
+
+  test("if Stripe does not delete it at first, after closing again", async () => {
+    closeAt("POST /v1/customers");
+    const atClosing = stripe.before;
+    stripe.before = (seen) => (seen.startsWith("DELETE /v1/customers/") ? 500 : atClosing(seen));
+    expect(await requestPage()).toBe("503 unavailable");
+    expect(stripe.customersOf(leavingId)).toHaveLength(1);
+    await expect(close()).rejects.toThrow(/Repeat the call later/);
+    stripe.before = () => undefined;
+    expect(await close()).toMatchObject({ closed: true });
+    expect(stripe.customersOf(leavingId)).toEqual([]);
+    expect(await stored()).toHaveLength(0);
+  });
 });

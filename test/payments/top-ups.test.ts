@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { sendJson } from "../rest/send-json.ts";
-import { OPERATOR_TOKEN } from "../support/app.ts";
+import { OPERATOR_TOKEN, startTestApp } from "../support/app.ts";
 import { FakeStripe, type StripeEvent } from "../support/fake-stripe.ts";
 import { createTestKey, type TestKey } from "../support/fixtures.ts";
 import { type Metered, startMetered } from "../support/metered.ts";
@@ -150,6 +150,31 @@ describe("creating", () => {
     expect(new Set(all.map(({ id, url }) => `${id} ${url}`)).size).toBe(1);
     const other = await send("POST", "/v1/topups", { amount_micros: 6_000_000 }, header);
     expect(other.status).toBe(422);
+  });
+
+  test("a repetition at a server with another default address continues with the first one; a sent address is compared", async () => {
+    const env = { ...stripe.env, VX_MODELS: metered.modelsFile, VX_PUBLIC_URL: "https://other.example" };
+    const { database } = metered.app;
+    const other = await startTestApp({ env, database });
+    const sendTo = (url: string, body: Record<string, unknown>) =>
+      sendJson(url, {
+        verb: "POST",
+        path: "/v1/topups",
+        secret: key.secret,
+        headers: { "idempotency-key": "order-3" },
+        body: { amount_micros: 5_000_000, ...body },
+      });
+    stripe.before = () => 500;
+    expect((await sendTo(metered.app.url, {})).status).toBe(503);
+    stripe.before = () => undefined;
+    const { status, body } = await sendTo(other.url, {});
+    expect(status).toBe(200);
+    const { topup } = body as { topup: TopUp };
+    expect(stripe.sessionOf(topup.id).success_url).toMatch(/^https:\/\/api\.example\/account/);
+    expect(await sendTo(metered.app.url, {})).toMatchObject({ status: 200, body: { topup } });
+    const return_url = "https://api.example/account#/payments";
+    expect((await sendTo(metered.app.url, { return_url })).status).toBe(422);
+    await other.stop();
   });
 
   test("a repetition continues after Stripe failed, and after its answer was lost", async () => {
@@ -330,6 +355,35 @@ describe("an event", () => {
     const large = { method: "POST", headers, body: "x".repeat(600_000) };
     expect((await fetch(url, large)).status).toBe(413);
     expect((await fetch(url)).status).toBe(405);
+  });
+
+  test.each([
+    "t={now},v1=",
+    "t={now},v1=,v1=",
+    `t={now},v1=${"\u00e9".repeat(64)}`,
+    "t=,v1=00",
+    "v1=00",
+    ",,,=",
+  ])("with the signature %s is refused", async (signature) => {
+    const headers = {
+      "stripe-signature": signature.replace("{now}", String(Math.floor(Date.now() / 1_000))),
+    };
+    const answer = await fetch(`${metered.app.url}/stripe/events`, { method: "POST", headers, body: "{}" });
+    expect(answer.status).toBe(400);
+  });
+
+  test.each([
+    "",
+    "{",
+    "null",
+    "[]",
+    "1",
+    "{}",
+    '{"id":"evt_1","type":"charge.refunded"}',
+    '{"id":"evt_1","type":"charge.refunded","data":{"object":null}}',
+    '{"id":"evt_1","object":"v2.core.event","type":"charge.refunded"}',
+  ])("that is signed and has the body %j is refused", async (body) => {
+    expect(await stripe.deliver({ id: "", type: "", body }, metered.app.url)).toBe(400);
   });
 
   test("of another API version, whose object has other amounts, only names the payment", async () => {

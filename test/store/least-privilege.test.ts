@@ -63,6 +63,7 @@ const GRANTED = [
   "find_operator",
   "find_page_session",
   "find_session",
+  "forget_customer",
   "get_account",
   "get_account_prices",
   "get_answer",

@@ -75,6 +75,8 @@ export class FakeStripe {
   readonly #byKey = new Map<string, string>();
   readonly #signer = new Stripe("sk_test_signer");
   readonly deletedCustomers = new Set<string>();
+  /** The accounts of all customers, by id. */
+  readonly #customers = new Map<string, string>();
   /** The sessions of the customer portal. */
   readonly portals: {
     readonly customer: string;
@@ -171,6 +173,12 @@ export class FakeStripe {
     return this.#emit("invoice.paid", { ...session.invoice, payment_intent: session.payment_intent });
   }
 
+  /** Those that were not deleted. */
+  customersOf(accountId: string): string[] {
+    const own = [...this.#customers].filter(([id, of]) => of === accountId && !this.deletedCustomers.has(id));
+    return own.map(([id]) => id);
+  }
+
   setupOf(accountId: string): Setup {
     const setup = [...this.#setups.values()].filter((one) => one.metadata.vx_account === accountId).at(-1);
     if (!setup) throw new Error(`there is no page for a payment method of ${accountId}`);
@@ -193,9 +201,14 @@ export class FakeStripe {
 
   /** The payment of an automatic top-up. */
   chargeOf(topUpId: string): Intent {
-    const intent = [...this.#intents.values()].find(({ metadata }) => metadata.vx_topup === topUpId);
+    const [intent] = this.chargesOf(topUpId);
     if (!intent) throw new Error(`${topUpId} has no payment`);
     return intent;
+  }
+
+  /** Also those that were created and never made. */
+  chargesOf(topUpId: string): Intent[] {
+    return [...this.#intents.values()].filter(({ metadata }) => metadata.vx_topup === topUpId);
   }
 
   /** A payment that was processed succeeds. */
@@ -274,15 +287,15 @@ export class FakeStripe {
     return this.#intentOf(topUpId).id;
   }
 
+  sign(payload: string, secret = WEBHOOK_SECRET, ageSeconds = 0): string {
+    const timestamp = Math.floor(Date.now() / 1_000) - ageSeconds;
+    return this.#signer.webhooks.generateTestHeaderString({ payload, secret, timestamp });
+  }
+
   /** Posts an event as Stripe does, and returns the status of the response. */
   async deliver(event: StripeEvent, serverUrl: string, delivery: Delivery = {}): Promise<number> {
     const { secret = WEBHOOK_SECRET, ageSeconds = 0, body = event.body } = delivery;
-    const timestamp = Math.floor(Date.now() / 1_000) - ageSeconds;
-    const signature = this.#signer.webhooks.generateTestHeaderString({
-      payload: event.body,
-      secret,
-      timestamp,
-    });
+    const signature = this.sign(event.body, secret, ageSeconds);
     const response = await fetch(`${serverUrl}/stripe/events`, {
       method: "POST",
       headers: { "content-type": "application/json", "stripe-signature": signature },
@@ -348,8 +361,7 @@ export class FakeStripe {
   #answer(name: string, { searchParams }: URL, form: URLSearchParams, key: string): Json | undefined {
     const [, id = ""] = /\/([a-z]+_\w+)$/.exec(name) ?? [];
     if (this.deletedCustomers.has(form.get("customer") ?? "")) return NO_CUSTOMER;
-    if (name === "POST /v1/customers")
-      return { id: this.#byKeyOf(key, () => idOf("cus")), object: "customer" };
+    if (name === "POST /v1/customers") return this.#createCustomer(form, key);
     if (name === "POST /v1/billing_portal/sessions") return this.#openPortal(form);
     if (name.startsWith("DELETE /v1/customers/")) return this.#deleteCustomer(id);
     const [, pageId = ""] = /^POST \/v1\/checkout\/sessions\/(\w+)\/expire$/.exec(name) ?? [];
@@ -399,6 +411,12 @@ export class FakeStripe {
     return { object: "billing_portal.session", ...session };
   }
 
+  #createCustomer(form: URLSearchParams, key: string): Json {
+    const id = this.#byKeyOf(key, () => idOf("cus"));
+    this.#customers.set(id, form.get("metadata[vx_account]") ?? "");
+    return { id, object: "customer" };
+  }
+
   /** A repetition finds no customer. */
   #deleteCustomer(id: string): Json | undefined {
     if (this.deletedCustomers.has(id)) return undefined;
@@ -434,9 +452,12 @@ export class FakeStripe {
     return setup;
   }
 
-  #createIntent(form: URLSearchParams, key: string): Intent {
+  #createIntent(form: URLSearchParams, key: string): Json {
     const id = this.#byKeyOf(key, () => idOf("pi"));
-    const intent: Intent = this.#intents.get(id) ?? {
+    const known = this.#intents.get(id);
+    if (known && known.payment_method !== form.get("payment_method"))
+      return { error: { status: 400, type: "idempotency_error" } };
+    const intent: Intent = known ?? {
       id,
       status: "requires_confirmation",
       currency: form.get("currency") ?? "",

@@ -1033,6 +1033,7 @@ CREATE TABLE topups (
   amount_micros bigint NOT NULL,
   currency text NOT NULL,
   return_url text NOT NULL,
+  has_default_url boolean NOT NULL DEFAULT false,
   idempotency_key text,
   created_at timestamp with time zone NOT NULL,
   version bigint NOT NULL DEFAULT 0,
@@ -1285,7 +1286,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION claim_deliveries(p_any integer, p_hanging integer, p_fast integer, p_busy text[], p_max_lane smallint) RETURNS TABLE(lane smallint, webhook_id text, claim bigint, is_fast_only boolean, is_hanging boolean, account_id text, seq bigint, event_id text, type text, created_at timestamp with time zone, data text, attempts smallint, url text, secrets text, revision integer); for the server
 -- FUNCTION claim_lanes(p_id text) RETURNS void
 -- FUNCTION claim_sign_up(p_person_id text, p_account_id text, p_invitation_id text, p_fingerprint bytea) RETURNS TABLE(account_id text, gets_credit boolean); for the server
--- FUNCTION close_account(p_caller caller, p_lane smallint, p_id text, p_reason text, p_balance text, p_is_ended_elsewhere boolean, p_is_logged boolean, p_limit integer) RETURNS TABLE(status text, entry_id text, month integer); for the server
+-- FUNCTION close_account(p_caller caller, p_lane smallint, p_id text, p_reason text, p_balance text, p_ended_customer_id text, p_is_logged boolean, p_limit integer) RETURNS TABLE(status text, entry_id text, month integer); for the server
 -- FUNCTION closing_of(p_lane smallint, p_id text) RETURNS TABLE(active_keys bigint, webhooks bigint, pending_topups text, payment_method text); for the server
 -- FUNCTION copy_shared_data(p_version bigint, p_plans text, p_limits text, p_operators text, p_prices text, p_webhooks text) RETURNS void; for the server
 -- FUNCTION count_failures(p_lane smallint, p_account_id text, p_key_id text, p_model text, p_first text, p_end text, p_max integer, p_starts timestamp with time zone[]) RETURNS TABLE(period integer, code text, calls bigint); for the server
@@ -1305,7 +1306,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION create_operator(p_caller caller, p_id text, p_name text, p_role text, p_email text, p_fingerprint bytea) RETURNS SETOF operator_view; for the server
 -- FUNCTION create_sign_up_account(p_caller caller, p_lane smallint, p_id text, p_name text, p_plan text, p_email text) RETURNS void; for the server
 -- FUNCTION create_sign_up_invitation(p_caller caller, p_id text, p_fingerprint bytea, p_email text) RETURNS SETOF sign_up_invitations; for the server
--- FUNCTION create_topup(p_caller caller, p_lane smallint, p_account_id text, p_id text, p_amount_micros bigint, p_currency text, p_return_url text, p_idempotency_key text) RETURNS SETOF topups; for the server
+-- FUNCTION create_topup(p_caller caller, p_lane smallint, p_account_id text, p_id text, p_amount_micros bigint, p_currency text, p_return_url text, p_has_default_url boolean, p_idempotency_key text) RETURNS SETOF topups; for the server
 -- FUNCTION create_webhook(p_caller caller, p_lane smallint, p_account_id text, p_id text, p_url text, p_description text, p_types text, p_max integer) RETURNS webhook_view; for the server
 -- FUNCTION current_timeline() RETURNS text
 -- FUNCTION day_and_month(p_at timestamp with time zone) RETURNS TABLE(day integer, month integer)
@@ -1339,6 +1340,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION find_operator(p_fingerprint bytea) RETURNS TABLE(id text, name text, role operator_role); for the server
 -- FUNCTION find_page_session(p_fingerprint bytea) RETURNS TABLE(id text, person_id text, email text, operator_name text, account_id text, expires_at timestamp with time zone); for the server
 -- FUNCTION find_session(p_fingerprint bytea, p_is_use boolean) RETURNS TABLE(id text, name text, role operator_role, expires_at timestamp with time zone); for the server
+-- FUNCTION forget_customer(p_lane smallint, p_account_id text, p_customer_id text) RETURNS void; for the server
 -- FUNCTION forget_unfinished_archives() RETURNS void
 -- FUNCTION get_account(p_lane smallint, p_id text) RETURNS SETOF account_views; for the server
 -- FUNCTION get_account_prices(p_lane smallint, p_account_id text, p_version integer) RETURNS SETOF account_price_view; for the server

@@ -1,11 +1,13 @@
 -- Closes an account step by step: the caller repeats the call until the status is "closed", and can stop after any call.
 -- "running": calls run, whose charges are still to come. "elsewhere": the caller is to end what the first cell and the payment
--- provider store, and to repeat the call with p_is_ended_elsewhere. "erasing": more rows are to be erased. Each call first refuses new calls of the account.
+-- provider store, and to repeat the call with p_ended_customer_id: the deleted customer of the payment provider, empty without one, NULL
+-- before. "erasing": more rows are to be erased. Each call first refuses new calls of the account.
 -- p_balance says what becomes of a balance: "written_off" or "refunded". The row of the ledger and the erasure of the name are in the
 -- transaction that closes the account. A closed account that a late payment was credited to can be closed again. p_is_logged is
 -- for the first step of a call.
 CREATE OR REPLACE FUNCTION close_account(
-  p_caller caller, p_lane smallint, p_id text, p_reason text, p_balance text, p_is_ended_elsewhere boolean, p_is_logged boolean, p_limit integer
+  p_caller caller, p_lane smallint, p_id text, p_reason text, p_balance text, p_ended_customer_id text, p_is_logged boolean,
+  p_limit integer
 ) RETURNS TABLE (status text, entry_id text, month integer)
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
@@ -30,7 +32,7 @@ BEGIN
       v_account.balance_micros), '{"field":"balance"}');
   END IF;
   status := CASE WHEN EXISTS (SELECT 1 FROM holds h WHERE h.lane = p_lane AND h.account_id = p_id) THEN 'running'
-    WHEN NOT p_is_ended_elsewhere THEN 'elsewhere'
+    WHEN p_ended_customer_id IS NULL THEN 'elsewhere'
     WHEN NOT erase_account(p_lane, p_id, p_limit) THEN 'erasing' ELSE 'closed' END;
   IF status <> 'closed' THEN
     IF p_is_logged AND (v_is_new OR status <> 'running') THEN
@@ -55,7 +57,8 @@ BEGIN
   DELETE FROM previous_secrets s USING keys k WHERE s.lane = p_lane AND k.lane = p_lane AND k.id = s.key_id AND k.account_id = p_id;
   DELETE FROM members m WHERE m.lane = p_lane AND m.account_id = p_id;
   DELETE FROM account_profiles p WHERE p.lane = p_lane AND p.account_id = p_id;
-  UPDATE auto_topups s SET customer_id = NULL, method_id = NULL, method = '', page_id = NULL, page_url = '', due_at = NULL
+  -- A customer that a call stored meanwhile stays, until the payment provider has deleted it.
+  UPDATE auto_topups s SET customer_id = nullif(s.customer_id, p_ended_customer_id), method_id = NULL, method = '', page_id = NULL, page_url = '', due_at = NULL
     WHERE s.lane = p_lane AND s.account_id = p_id;
   UPDATE accounts a SET closed_at = coalesce(a.closed_at, v_now), name = 'closed', user_salt = NULL, low_balance_micros = NULL
     WHERE a.lane = p_lane AND a.id = p_id;

@@ -653,6 +653,8 @@ CREATE TABLE topups (
   -- Three letters in lower case.
   currency text NOT NULL,
   return_url text NOT NULL,
+  -- Whether the caller sent no return_url, so that it is that of the server.
+  has_default_url boolean NOT NULL DEFAULT false,
   -- NULL if the caller sent none.
   idempotency_key text,
   created_at timestamptz NOT NULL,
