@@ -1,8 +1,6 @@
 import { afterAll, expect, test, vi } from "vitest";
 import type { Billing } from "../../src/store/billing.ts";
-import { revokeKey } from "../../src/store/keys.ts";
 import { Presence } from "../../src/store/presence.ts";
-import { TEST_ACTION } from "../support/action.ts";
 import { createPayer, endOf, holdOf, moneyProblems, newGenerationId, type Payer } from "../support/payer.ts";
 import { clock, createTestBilling, useStore } from "../support/store.ts";
 
@@ -110,37 +108,6 @@ test.each([undefined, "key"])(
     const { payer, id } = await held("paused", 600, key);
     expect(await sweep()).toBe(0);
     expect(await serverOf("paused").end(endOf(payer, id, 10n))).toMatchObject({ outcome: "settled" });
-  },
-);
-
-test.each([undefined, "key"])(
-  "the revocation of a key waits for a hold that is being placed (%s)",
-  async (key) => {
-    const payer = await createPayer(store.database, 100n);
-    const asked = key === undefined ? undefined : { key, digest: "payload" };
-    const paused = `paused ${key}`;
-    const waiting = (n: number) =>
-      vi.waitFor(async () => {
-        const sessions = await store.owner`
-        SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-        expect(sessions).toHaveLength(n);
-      });
-    const heartbeats = await store.owner.reserve();
-    await heartbeats`BEGIN`;
-    await heartbeats`SELECT vx.heartbeat(${paused})`;
-    const id = newGenerationId(payer);
-    const hold = serverOf(paused).hold(holdOf(payer, 60n, id, asked));
-    await waiting(1);
-    const revocation = revokeKey(store.database, TEST_ACTION, payer.keyId);
-    await waiting(2);
-    await heartbeats`COMMIT`;
-    heartbeats.release();
-    expect(await hold).toMatchObject({ outcome: "held" });
-    expect(await revocation).toMatchObject({ state: "revoked" });
-    expect(await serverOf(paused).hold(holdOf(payer, 1n, newGenerationId(payer)))).toEqual({
-      outcome: "outdated",
-    });
-    await serverOf(paused).end(endOf(payer, id, undefined));
   },
 );
 
