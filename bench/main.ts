@@ -13,6 +13,7 @@ import { bigLedger } from "./parts/big-ledger.ts";
 import { billing } from "./parts/billing.ts";
 import { cells } from "./parts/cells.ts";
 import { citus } from "./parts/citus.ts";
+import { cutStreams } from "./parts/cut-streams.ts";
 import { distance } from "./parts/distance.ts";
 import { gateway } from "./parts/gateway.ts";
 import { generate } from "./parts/generate.ts";
@@ -78,6 +79,7 @@ const parts: Record<string, AnyPart> = {
   holds,
   turns,
   upstreams,
+  "cut-streams": cutStreams,
   "stream-readers": streamReaders,
   "idle-memory": idleMemory,
   "admission-memory": admissionMemory,

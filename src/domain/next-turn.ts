@@ -1,5 +1,8 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
+/** A turn with the ends of so many calls, which are aborted, charged and logged, takes a few milliseconds. */
+const ENDINGS_PER_TURN = 4;
+
 const currentAccount = new AsyncLocalStorage<string>();
 
 /** Waiting items, in a queue per account. Accounts take turns: one with many items delays the others as little as one with a single item. */
@@ -31,8 +34,33 @@ export class Rotation<Item> {
   }
 }
 
-/** Each call waits for one step at most. */
-const waiting = new Rotation<() => void>();
+/** Work that waits for its turn: each turn of the event loop does a limited number of steps. */
+class TurnQueue {
+  readonly #stepsPerTurn: number;
+  readonly #waiting = new Rotation<() => void>();
+  #isScheduled = false;
+
+  constructor(stepsPerTurn: number) {
+    this.#stepsPerTurn = stepsPerTurn;
+  }
+
+  add(owner: string | undefined, step: () => void): void {
+    this.#waiting.add(owner, step);
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setImmediate(this.#runTurn);
+  }
+
+  readonly #runTurn = (): void => {
+    for (let i = 0; i < this.#stepsPerTurn; i++) this.#waiting.take()?.();
+    this.#isScheduled = this.#waiting.size > 0;
+    if (this.#isScheduled) setImmediate(this.#runTurn);
+  };
+}
+
+/** Each large call waits for one step at most. */
+const largeCalls = new TurnQueue(1);
+const endings = new TurnQueue(ENDINGS_PER_TURN);
 
 /** Runs a call of an account. Everything that it awaits shares the turns of the account. */
 export function inTurnsOf<Result>(accountId: string | undefined, run: () => Result): Result {
@@ -45,10 +73,15 @@ export function inTurnsOf<Result>(accountId: string | undefined, run: () => Resu
  * as little as one with a single call. Work without an account has the turns of one more account.
  */
 export function nextTurn(): Promise<void> {
-  return new Promise((resolve) => {
-    waiting.add(currentAccount.getStore(), resolve);
-    if (waiting.size === 1) setImmediate(startNext);
-  });
+  return new Promise((resolve) => largeCalls.add(currentAccount.getStore(), resolve));
+}
+
+/**
+ * Resolves in the turn in which a connection or a call ends, because its caller has left. Many callers can leave at once, and the
+ * calls of others must not wait for their ends. Addresses take turns in rotation.
+ */
+export function turnToEnd(address: string): Promise<void> {
+  return new Promise((resolve) => endings.add(address, resolve));
 }
 
 /** Counts the work of a loop, which waits for a turn after so many units of it. */
@@ -67,9 +100,4 @@ export class TurnMeter {
     this.#done = 0;
     return true;
   }
-}
-
-function startNext(): void {
-  waiting.take()?.();
-  if (waiting.size > 0) setImmediate(startNext);
 }

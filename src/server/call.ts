@@ -3,6 +3,8 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { ApiCall, MethodFunction, RequestCheck } from "../api/define-service.ts";
 import type { BodyShare } from "../codec/body-budget.ts";
 import type { DomainError } from "../domain/errors.ts";
+import { networkOf } from "../domain/network.ts";
+import { turnToEnd } from "../domain/next-turn.ts";
 import { maxBodyBytesOf } from "../rules/limits.ts";
 import { type Policy, PolicyError } from "../rules/policy.ts";
 import type { HttpRoute } from "../telemetry/telemetry.ts";
@@ -218,6 +220,11 @@ export abstract class Exchange<Method extends ServedMethod = ServedMethod> imple
     return this.#isAbortSent ? this.#abortReason : undefined;
   }
 
+  /** Wait for this before a call ends because its caller has disconnected. */
+  turnToEnd(): Promise<void> {
+    return turnToEnd(networkOf(this.remoteAddress));
+  }
+
   /** Call this when the service has returned. */
   stopDeadline(): void {
     if (this.#timer) clearTimeout(this.#timer);
@@ -229,7 +236,9 @@ export abstract class Exchange<Method extends ServedMethod = ServedMethod> imple
     const onClose = () => {
       const { aborted: wasReset, writableEnded } = this.#channel;
       const isIncomplete = wasReset ?? !writableEnded;
-      if (isIncomplete) aborted.abort(new ConnectError("the caller disconnected", Code.Canceled));
+      if (!isIncomplete) return;
+      const abort = () => aborted.abort(new ConnectError("the caller disconnected", Code.Canceled));
+      void this.turnToEnd().then(abort);
     };
     if (isClosed(this.#channel)) onClose();
     else this.#channel.once("close", onClose);

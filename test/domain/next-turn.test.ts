@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { inTurnsOf, nextTurn } from "../../src/domain/next-turn.ts";
+import { inTurnsOf, nextTurn, turnToEnd } from "../../src/domain/next-turn.ts";
 
 test("a turn of the event loop has one step of all calls together, in order of arrival", async () => {
   const steps: { caller: string; turn: number }[] = [];
@@ -46,4 +46,23 @@ test("the turns of a call stay those of its account after other calls have run",
   };
   await Promise.all(["a", "a", "b"].map((account) => inTurnsOf(account, () => work(account))));
   expect(steps.join("")).toBe("ababaa");
+});
+
+test("a turn has a few ends of connections and calls, and addresses take turns", async () => {
+  const ends: { address: string; turn: number }[] = [];
+  let turn = 0;
+  const end = async (address: string) => {
+    await turnToEnd(address);
+    ends.push({ address, turn });
+  };
+  const addresses = [...Array.from({ length: 100 }, () => "many"), "one"];
+  let isOver = false;
+  const all = Promise.all(addresses.map(end)).finally(() => {
+    isOver = true;
+  });
+  for (; !isOver; turn++) await setImmediate();
+  await all;
+  const perTurn = Map.groupBy(ends, (one) => one.turn);
+  expect(Math.max(...[...perTurn.values()].map(({ length }) => length))).toBe(4);
+  expect(ends.findIndex(({ address }) => address === "one")).toBe(1);
 });

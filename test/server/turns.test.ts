@@ -1,23 +1,31 @@
 import { once } from "node:events";
+import { connect as connectHttp2, constants } from "node:http2";
 import { connect as connectTcp, type Socket } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { badRequestResponses } from "../../src/server/http/bad-request.ts";
 import { defaultLimits, type Limits } from "../../src/server/http/limits.ts";
 import { Listener } from "../../src/server/http/listener.ts";
-import { send } from "../../src/server/http/message.ts";
+import { type HttpResponse, send } from "../../src/server/http/message.ts";
 import { ReadingTurns } from "../../src/server/http/paced-socket.ts";
 import { END_HEADERS, END_STREAM, frame, PREFACE, REQUEST, SETTINGS } from "../support/http2-flood.ts";
 import { sendHttp1 } from "../support/raw.ts";
 
 const GOAWAY = 7;
 const NO_ERROR = 0;
+const ENHANCE_YOUR_CALM = 11;
 
 let listener: Listener;
 let url: string;
 let handled = 0;
 const sockets: Socket[] = [];
 
-async function open(limits: Partial<Limits> = {}, onData?: (chunk: Buffer) => void): Promise<void> {
+async function open(
+  limits: Partial<Limits> = {},
+  onData?: (chunk: Buffer) => void,
+  // After the other requests of the same packet.
+  answer = (response: HttpResponse): unknown =>
+    setImmediate(() => send(response, 200, "text/plain", "served")),
+): Promise<void> {
   handled = 0;
   listener = new Listener({
     host: "127.0.0.1",
@@ -26,8 +34,7 @@ async function open(limits: Partial<Limits> = {}, onData?: (chunk: Buffer) => vo
     handler: (request, response) => {
       handled++;
       if (onData) request.on("data", onData);
-      // After the other requests of the same packet.
-      setImmediate(() => send(response, 200, "text/plain", "served"));
+      answer(response);
     },
     refusals: badRequestResponses(() => "req_test"),
   });
@@ -64,8 +71,15 @@ function goawayCodes(bytes: Buffer): number[] {
   return codes;
 }
 
-const requests = (count: number) =>
-  Array.from({ length: count }, (_, i) => frame(1, END_HEADERS | END_STREAM, i * 2 + 1, REQUEST));
+const requests = (count: number, firstStream = 1) =>
+  Array.from({ length: count }, (_, i) => frame(1, END_HEADERS | END_STREAM, firstStream + i * 2, REQUEST));
+
+/** Requests that are reset in the packet that brings them. */
+const earlyResets = (count: number, firstStream = 1) =>
+  requests(count, firstStream).flatMap((request, i) => [
+    request,
+    frame(3, 0, firstStream + i * 2, Buffer.from([0, 0, 0, 8])),
+  ]);
 
 describe("the data of a connection", () => {
   const BODY = Buffer.alloc(1_048_576, "b");
@@ -124,12 +138,8 @@ describe("after many requests that are reset in the packet that brings them", ()
   /** Resolves when they, and a request after them, have been processed. Returns the connection. */
   async function resetEarly(): Promise<Socket> {
     const socket = await dial();
-    const taken = requests(EARLY_RESETS).flatMap((request, i) => [
-      request,
-      frame(3, 0, i * 2 + 1, Buffer.from([0, 0, 0, 8])),
-    ]);
-    const last = frame(1, END_HEADERS | END_STREAM, EARLY_RESETS * 2 + 1, REQUEST);
-    socket.write(Buffer.concat([PREFACE, SETTINGS, ...taken, last]));
+    const last = requests(1, EARLY_RESETS * 2 + 1);
+    socket.write(Buffer.concat([PREFACE, SETTINGS, ...earlyResets(EARLY_RESETS), ...last]));
     await untilServed(socket);
     return socket;
   }
@@ -149,13 +159,33 @@ describe("after many requests that are reset in the packet that brings them", ()
   });
 
   test("the session is closed after its running calls, and an idle one goes on", async () => {
-    await open({ http2EarlyResetBurst: EARLY_RESETS - 1, http2EarlyResetsPerSecond: 0.001 });
-    const idle = await dial();
+    const running: HttpResponse[] = [];
+    const limits = { http2EarlyResetBurst: EARLY_RESETS - 1, http2EarlyResetsPerSecond: 0.001 };
+    await open(limits, undefined, (response) => running.push(response));
+    const answerNext = async () => {
+      while (running.length === 0) await new Promise((resolve) => setImmediate(resolve));
+      send(running.pop() as HttpResponse, 200, "text/plain", "served");
+    };
+    const [idle, limited] = [await dial(), await dial()];
     idle.write(SESSION);
-    await untilServed(idle);
+    await Promise.all([untilServed(idle), answerNext()]);
+    const received: Buffer[] = [];
+    limited.on("data", (piece: Buffer) => received.push(piece));
+    limited.write(Buffer.concat([SESSION, ...earlyResets(EARLY_RESETS, 3)]));
+    while (!goawayCodes(Buffer.concat(received)).includes(ENHANCE_YOUR_CALM)) await once(limited, "data");
+    await Promise.all([once(limited, "close"), answerNext()]);
+    expect(String(Buffer.concat(received))).toContain("served");
+    idle.write(Buffer.concat(requests(1, 3)));
+    await Promise.all([untilServed(idle), answerNext()]);
+  });
+
+  test("a session is closed although connections per address are not limited, and new ones start at once", async () => {
+    const limits = { http2EarlyResetBurst: EARLY_RESETS - 1, http2EarlyResetsPerSecond: 0.001 };
+    await open({ ...limits, connectionsPerAddress: 0 });
     await untilClosed(await resetEarly());
-    idle.write(frame(1, END_HEADERS | END_STREAM, 3, REQUEST));
-    await untilServed(idle);
+    const next = await dial();
+    next.write(SESSION);
+    await untilServed(next);
   });
 
   test("a session that waits too long is closed", async () => {
@@ -174,33 +204,34 @@ describe("after many requests that are reset in the packet that brings them", ()
     await untilServed(waiting);
   }, 5_000);
 
-  test.each([
-    ["fewer requests than allowed were reset", { http2EarlyResetBurst: EARLY_RESETS + 1 }],
-    ["connections per address are not limited", { http2EarlyResetBurst: 0, connectionsPerAddress: 0 }],
-  ])(
-    "they start at once if %s",
-    async (_condition, limits) => {
-      await open({ http2EarlyResetsPerSecond: 0.001, ...limits });
-      await resetEarly();
-      const next = await dial();
-      next.write(SESSION);
-      await untilServed(next);
-      // Shorter than the wait.
-    },
-    5_000,
-  );
+  test("they start at once if fewer requests than allowed were reset", async () => {
+    await open({ http2EarlyResetBurst: EARLY_RESETS + 1, http2EarlyResetsPerSecond: 0.001 });
+    await resetEarly();
+    const next = await dial();
+    next.write(SESSION);
+    await untilServed(next);
+    // Shorter than the wait.
+  }, 5_000);
 });
 
-test("a session that resets more streams than allowed is closed", async () => {
-  await open();
-  const socket = await dial();
-  // The allowance grows while the requests are processed: 128 at once, then 33 per second.
-  const taken = requests(600).flatMap((request, i) => [
-    request,
-    frame(3, 0, i * 2 + 1, Buffer.from([0, 0, 0, 8])),
-  ]);
-  socket.write(Buffer.concat([PREFACE, SETTINGS, ...taken]));
-  await untilClosed(socket);
+test("a session may cancel any number of running calls, and its other calls go on", async () => {
+  const responses: HttpResponse[] = [];
+  await open({}, undefined, (response) => responses.push(response));
+  const session = connectHttp2(url);
+  const start = async () => {
+    const stream = session.request({ ":path": "/" });
+    const isAnswered = once(stream, "response");
+    while (responses.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    return { stream, isAnswered, response: responses.pop() as HttpResponse };
+  };
+  const lasting = await start();
+  for (let i = 0; i < 1_500; i++) (await start()).stream.close(constants.NGHTTP2_CANCEL);
+  send(lasting.response, 200, "text/plain", "served");
+  await lasting.isAnswered;
+  const next = await start();
+  send(next.response, 200, "text/plain", "served");
+  await next.isAnswered;
+  session.destroy();
 });
 
 test("the maximum number of streams of a session is served if all arrive in one packet", async () => {
@@ -270,8 +301,20 @@ test("input within the units of a turn is processed at once", async () => {
   expect(new Set(turnOf).size).toBe(1);
 });
 
+test("addresses take turns: many inputs of one delay that of another no longer than one does", async () => {
+  const addressOf = (input: number) => (input < 39 ? "many" : "other");
+  const { order } = await processInTurns({ unitsPerTurn: 8, inputs: 40, addressOf });
+  expect(order.indexOf(39)).toBeLessThanOrEqual(8 + 1);
+});
+
+type Inputs = {
+  readonly unitsPerTurn: number;
+  readonly inputs: number;
+  readonly addressOf?: (input: number) => string;
+};
+
 /** All inputs arrive in the same turn. */
-async function processInTurns({ unitsPerTurn, inputs }: { unitsPerTurn: number; inputs: number }) {
+async function processInTurns({ unitsPerTurn, inputs, addressOf = () => "one" }: Inputs) {
   await open();
   const turns = new ReadingTurns(unitsPerTurn);
   const turnOf: number[] = [];
@@ -283,7 +326,7 @@ async function processInTurns({ unitsPerTurn, inputs }: { unitsPerTurn: number; 
   });
   const isDone = Promise.withResolvers<void>();
   for (let i = 0; i < inputs; i++) {
-    turns.process(() => {
+    turns.process(addressOf(i), () => {
       turnOf[i] = turn;
       order.push(i);
       if (order.length === inputs) isDone.resolve();

@@ -41,9 +41,8 @@ type EarlyResetLimits = { readonly http2EarlyResetBurst: number; readonly http2E
 
 /**
  * Counts, per remote address, the HTTP/2 streams that are reset in the packet that opens them. They cost the caller
- * nothing, but Node's state for each is freed only by a full garbage collection. A session is closed
- * after a burst of them, so a flood opens many sessions. Above the limits, a session that sends one more is closed, and new
- * sessions of the address wait.
+ * nothing, but Node's state for each is freed only by a full garbage collection. Above the limits, a session that sends one more
+ * ends after its running calls, and new sessions of the address wait.
  */
 export class EarlyResets {
   readonly #msPerReset: number;
@@ -96,6 +95,7 @@ const CHECKS_PER_LIMIT = 4;
 export function closeWhenIdle(session: ServerHttp2Session, limits: SessionLimits): void {
   const { http2FirstCallMs, http2SessionIdleMs, http2StreamIdleMs } = limits;
   const streams = new SlotArray<Progress>();
+  const checkMs = Math.min(http2FirstCallMs, http2SessionIdleMs, http2StreamIdleMs) / CHECKS_PER_LIMIT;
   let maxIdleMs = Math.min(http2FirstCallMs, http2SessionIdleMs);
   let idleSinceMs = performance.now();
   const check = () => {
@@ -105,9 +105,11 @@ export function closeWhenIdle(session: ServerHttp2Session, limits: SessionLimits
       // Without an error code, close() waits until the response is read.
       progress.stream.close(constants.NGHTTP2_CANCEL);
     }
-    if (streams.size === 0 && nowMs - idleSinceMs >= maxIdleMs) session.close();
+    if (streams.size > 0) return;
+    // Node keeps a session open that was closed while its caller sent more than it read.
+    if (session.closed && nowMs - idleSinceMs >= checkMs) session.destroy();
+    else if (nowMs - idleSinceMs >= maxIdleMs) session.close();
   };
-  const checkMs = Math.min(http2FirstCallMs, http2SessionIdleMs, http2StreamIdleMs) / CHECKS_PER_LIMIT;
   const timer = setInterval(check, checkMs).unref();
   session.once("close", () => clearInterval(timer));
   session.on("stream", (stream) => {

@@ -18,6 +18,7 @@ export class Http2 {
   readonly #limits: Limits;
   readonly #turns: ReadingTurns;
   readonly #server: Http2Server;
+  /** Of all sessions of an address. */
   readonly #earlyResets: EarlyResets;
   readonly #sessions = new SlotArray<OpenSession>();
   #isClosing = false;
@@ -28,7 +29,7 @@ export class Http2 {
     this.#limits = limits;
     this.#turns = turns;
     this.#server = createHttp2(limits, requests);
-    this.#earlyResets = new EarlyResets(limits, () => performance.now());
+    this.#earlyResets = new EarlyResets(limits, now);
   }
 
   /** Waits for the address of the socket if it is above the limit on early resets. */
@@ -38,13 +39,14 @@ export class Http2 {
     giveUpAtMs = performance.now() + this.#limits.http2FirstCallMs,
   ): void {
     if (raw.destroyed) return;
-    const waitMs = this.#earlyResets.waitMs(addressOf(raw));
+    const address = addressOf(raw);
+    const waitMs = this.#earlyResets.waitMs(address);
     const leftMs = giveUpAtMs - performance.now();
     // A session that starts during a drain would serve new calls.
     if (this.#areSessionsEnded || (waitMs > 0 && leftMs <= 0)) raw.destroy();
     else if (waitMs === 0) this.#start(raw, firstBytes);
     else {
-      const again = () => this.#turns.process(() => this.serve(raw, firstBytes, giveUpAtMs));
+      const again = () => this.#turns.process(address, () => this.serve(raw, firstBytes, giveUpAtMs));
       setTimeout(again, Math.min(waitMs, leftMs)).unref();
     }
   }
@@ -66,7 +68,8 @@ export class Http2 {
 
   #start(raw: Socket, firstBytes: Buffer): void {
     this.#turns.count(START_UNITS + firstBytes.length / FIRST_BYTES_PER_UNIT);
-    const socket = new PacedSocket(raw, { turns: this.#turns, firstBytes, lingerMs: this.#limits.lingerMs });
+    const { lingerMs, http2LingerBytes: lingerBytes } = this.#limits;
+    const socket = new PacedSocket(raw, { turns: this.#turns, firstBytes, lingerMs, lingerBytes });
     const begin = (session: ServerHttp2Session) => this.#beginSession(session, socket);
     this.#server.once("session", begin);
     this.#server.emit("connection", socket);
@@ -78,10 +81,11 @@ export class Http2 {
     const slot = this.#sessions.insert({ session, socket });
     session.once("close", () => this.#sessions.remove(slot));
     session.on("error", () => undefined);
-    const address = addressOf(socket.raw);
+    const isAddressLimited = this.#limits.connectionsPerAddress > 0;
+    const earlyResets = isAddressLimited ? this.#earlyResets : new EarlyResets(this.#limits, now);
     session.on("stream", (stream) => {
       this.#turns.count();
-      if (stream.closed && this.#limits.connectionsPerAddress > 0) this.#countEarlyReset(session, address);
+      if (stream.closed) countEarlyReset(session, socket.address, earlyResets);
       socket.openCalls++;
       stream.on("close", () => {
         this.#turns.count();
@@ -96,14 +100,23 @@ export class Http2 {
     session.setLocalWindowSize(4_194_304);
     if (this.#isClosing) announceClose(session, socket);
   }
-
-  #countEarlyReset(session: ServerHttp2Session, address: string): void {
-    this.#earlyResets.add(address);
-    if (session.closed || session.destroyed || this.#earlyResets.waitMs(address) === 0) return;
-    session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-    session.close();
-  }
 }
+
+const now = () => performance.now();
+
+/** A session that exceeds the allowance ends after its running calls. */
+function countEarlyReset(session: ServerHttp2Session, address: string, earlyResets: EarlyResets): void {
+  earlyResets.add(address);
+  if (session.closed || session.destroyed || earlyResets.waitMs(address) === 0) return;
+  session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  session.close();
+}
+
+/**
+ * Node would destroy a session above its limit on resets, with all running calls, also those of other callers behind a proxy. Clients
+ * cancel streams that they no longer need. Only early resets are limited, see EarlyResets: others cost as much as their calls.
+ */
+const UNLIMITED = 2 ** 32 - 1;
 
 /**
  * Streams that `serveStream` does not take get a request and a response object, which cost more than the rest of a small call.
@@ -116,8 +129,8 @@ function createHttp2(limits: Limits, requests: RunningRequests): Http2Server {
       initialWindowSize: 1_048_576,
       enablePush: false,
     },
-    streamResetBurst: limits.http2ResetBurst,
-    streamResetRate: limits.http2ResetsPerSecond,
+    streamResetBurst: UNLIMITED,
+    streamResetRate: UNLIMITED,
     maxSessionMemory: limits.http2SessionMemoryMb,
     maxHeaderListPairs: limits.headerCount,
   });

@@ -24,6 +24,8 @@ export const defaultLimits = {
   goawayMs: 1_000,
   /** For an HTTP/1.1 caller that keeps sending after the last response of the connection. */
   lingerMs: 30_000,
+  /** Data that an HTTP/2 caller sends after the end of its session: twice the window of a session. */
+  http2LingerBytes: 8_388_608,
   /** For an HTTP/1.1 caller that does not read the response. */
   http1ReadIdleMs: 120_000,
   /**
@@ -38,9 +40,7 @@ export const defaultLimits = {
   http1Pipelined: 32,
   /** One packet can open or reset all of them, so this bounds the work of a connection in one turn. */
   http2ConcurrentStreams: 128,
-  http2ResetBurst: 128,
-  http2ResetsPerSecond: 33,
-  /** Shared by all sessions of an address (see EarlyResets); unlimited if its connections are. */
+  /** Shared by all sessions of an address (see EarlyResets); for each session if the connections of an address are unlimited. */
   http2EarlyResetBurst: 4_096,
   http2EarlyResetsPerSecond: 256,
   http2SessionMemoryMb: 64,

@@ -7,7 +7,7 @@ import {
 import { setImmediate as nextTurn, setTimeout as wait } from "node:timers/promises";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:tls";
 import { SlotArray } from "../../domain/slot-array.ts";
-import { ConnectionsPerAddress } from "./connections.ts";
+import { addressOf, ConnectionsPerAddress } from "./connections.ts";
 import { Http1 } from "./http1.ts";
 import { Http2 } from "./http2.ts";
 import { defaultLimits, type Limits } from "./limits.ts";
@@ -200,7 +200,7 @@ export class Listener {
   }
 
   #startInTurn(socket: Socket, version: HttpVersion, firstBytes: Buffer): void {
-    this.#turns.process(() => {
+    this.#turns.process(addressOf(socket), () => {
       if (socket.destroyed) return;
       if (version === "http1") this.#http1.serve(socket, firstBytes);
       else this.#http2.serve(socket, firstBytes);

@@ -1,7 +1,8 @@
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { freeChunk } from "../../codec/body.ts";
-import { nextTurn } from "../../domain/next-turn.ts";
+import { nextTurn, Rotation, turnToEnd } from "../../domain/next-turn.ts";
+import { addressOf } from "./connections.ts";
 
 /** The HTTP servers get data in pieces of this size: one piece can contain 220 of the shortest requests. */
 const MAX_PIECE_BYTES = 4_096;
@@ -9,9 +10,6 @@ const MAX_PIECE_BYTES = 4_096;
 const BODY_BYTES_PER_UNIT = 2_048;
 /** The first bytes of a connection are counted before they are processed. */
 export const FIRST_BYTES_PER_UNIT = 32;
-/** The units of closing a connection, and of each open call that this aborts: an abort is handled, logged and counted. */
-const UNITS_PER_CLOSE = 5;
-const UNITS_PER_ABORTED_CALL = 8;
 
 type PacedSocketOptions = {
   readonly turns: ReadingTurns;
@@ -19,42 +17,44 @@ type PacedSocketOptions = {
   readonly firstBytes: Buffer;
   /** Time for the caller to close the connection after its last response. */
   readonly lingerMs: number;
+  /** Data that is discarded meanwhile. Default: any amount, such as the rest of a body. */
+  readonly lingerBytes?: number;
 };
 
 type Chunk = { readonly chunk: Buffer | string; readonly encoding: BufferEncoding };
 
 /**
- * A connection whose input waits for its turn: data, the end of the data, and the close of the connection. Node
- * offers no way to pause a socket that an HTTP/2 session reads, so the HTTP servers get this stream instead.
+ * A connection whose input and close wait for their turns. Node offers no way to pause a socket that an HTTP/2 session reads, so
+ * the HTTP servers get this stream instead. They do not get the end of the data: the socket closes after it by itself.
  */
 export class PacedSocket extends Duplex {
   readonly raw: Socket;
   /** Requests whose response is not complete; kept by the HTTP servers. */
   openCalls = 0;
+  /** Read in the constructor: a closed socket has none. */
+  readonly address: string;
   readonly #turns: ReadingTurns;
   readonly #lingerMs: number;
+  #lingerBytes: number;
   #undelivered: Buffer | undefined;
   /** How many of the next bytes certainly belong to the current body. */
   #bodyBytes = 0;
   #isReaderReady = false;
   #isQueued = false;
-  #hasEnded = false;
   #lingerTimer: NodeJS.Timeout | undefined;
 
-  constructor(raw: Socket, { turns, firstBytes, lingerMs }: PacedSocketOptions) {
+  constructor(raw: Socket, { turns, firstBytes, lingerMs, lingerBytes }: PacedSocketOptions) {
     // At most one piece is buffered: a connection that is closed because of a piece reads no further ones.
     // The socket encodes strings while it writes them, without a buffer of their own.
     super({ readableHighWaterMark: MAX_PIECE_BYTES, decodeStrings: false });
     this.raw = raw;
+    this.address = addressOf(raw);
     this.#turns = turns;
     this.#undelivered = firstBytes;
     this.#lingerMs = lingerMs;
+    this.#lingerBytes = lingerBytes ?? Number.POSITIVE_INFINITY;
     raw.on("data", (bytes: Buffer) => this.#receive(bytes));
-    raw.once("end", () => {
-      this.#hasEnded = true;
-      this.#queueDelivery();
-    });
-    raw.once("close", () => turns.process(() => this.destroy()));
+    raw.once("close", () => void turnToEnd(this.address).then(() => this.destroy()));
   }
 
   /** Called while the piece with the end of the headers is read. It may contain the start of the body; the rest follows. */
@@ -65,7 +65,11 @@ export class PacedSocket extends Duplex {
   #receive(bytes: Buffer): void {
     // Data after the last response is discarded. Closing a connection with unread data would reset it, and the
     // caller would lose the response.
-    if (this.writableEnded) return;
+    if (this.writableEnded) {
+      this.#lingerBytes -= bytes.length;
+      if (this.#lingerBytes < 0) this.raw.destroy();
+      return;
+    }
     this.#undelivered = bytes;
     this.#queueDelivery();
     if (this.#undelivered) this.raw.pause();
@@ -76,7 +80,7 @@ export class PacedSocket extends Duplex {
     this.#isQueued = true;
     // A large body waits for its turns like all work of large calls, so that it leaves units for other input.
     if (this.#bodyBytes > MAX_PIECE_BYTES && this.#undelivered) void nextTurn().then(this.#deliver);
-    else this.#turns.process(this.#deliver);
+    else this.#turns.process(this.address, this.#deliver);
   }
 
   #deliver = (): void => {
@@ -95,36 +99,30 @@ export class PacedSocket extends Duplex {
       if (isOfBody && this.readableLength === 0) freeChunk(piece);
     }
     if (this.#undelivered) this.#queueDelivery();
-    else if (this.#hasEnded) this.#pushEnd();
     else if (this.#isReaderReady && this.raw.isPaused()) this.raw.resume();
   };
 
-  #pushEnd(): void {
-    this.#countAborts();
-    this.push(null);
-  }
-
-  /** The aborts happen later in this turn or in the next one, but no other connection may add to them. */
-  #countAborts(): void {
-    this.#turns.count(UNITS_PER_CLOSE + this.openCalls * UNITS_PER_ABORTED_CALL);
-  }
-
   override _read(): void {
     this.#isReaderReady = true;
-    if (this.#undelivered || this.#hasEnded) this.#queueDelivery();
+    if (this.#undelivered) this.#queueDelivery();
     else if (this.raw.isPaused()) this.raw.resume();
   }
 
   override _write(chunk: Buffer | string, encoding: BufferEncoding, done: () => void): void {
-    this.#afterWrite(this.raw.write(chunk, encoding), done);
+    this.#afterWrite(this.#writeRaw(chunk, encoding), done);
   }
 
   override _writev(chunks: readonly Chunk[], done: () => void): void {
     this.raw.cork();
     let hasRoom = true;
-    for (const { chunk, encoding } of chunks) hasRoom = this.raw.write(chunk, encoding);
+    for (const { chunk, encoding } of chunks) hasRoom = this.#writeRaw(chunk, encoding);
     this.raw.uncork();
     this.#afterWrite(hasRoom, done);
+  }
+
+  /** Until the turn of its close, a response may be written to a closed connection. An error for each piece is expensive. */
+  #writeRaw(chunk: Buffer | string, encoding: BufferEncoding): boolean {
+    return !this.raw.writable || this.raw.write(chunk, encoding);
   }
 
   #afterWrite(hasRoom: boolean, done: () => void): void {
@@ -140,7 +138,6 @@ export class PacedSocket extends Duplex {
   }
 
   override _destroy(_error: Error | null, done: (error?: Error | null) => void): void {
-    this.#countAborts();
     clearTimeout(this.#lingerTimer);
     this.#undelivered = undefined;
     this.raw.destroy();
@@ -150,12 +147,12 @@ export class PacedSocket extends Duplex {
 
 /**
  * Limits the work of one turn of the event loop, however much arrives on all connections at once. Work is
- * counted in units: a request, a stream, a piece of data, the end of any of them. When a turn has used its
- * units, further data waits for the next turns, in the order of arrival.
+ * counted in units: a request, a stream, a piece of data, the end of a request or a stream. When a turn has used its
+ * units, further input waits for the next turns. Addresses have turns in rotation, and input of one in the order of arrival.
  */
 export class ReadingTurns {
   readonly #maxUnits: number;
-  readonly #waiting: (() => void)[] = [];
+  readonly #waiting = new Rotation<() => void>();
   #usedUnits = 0;
   #isCounting = false;
 
@@ -171,20 +168,20 @@ export class ReadingTurns {
     setImmediate(this.#startTurn);
   }
 
-  /** Processes input now, or in the first turn that has units left. */
-  process(input: () => void): void {
+  /** Processes input of an address now, or in the first turn that has units left. */
+  process(address: string, input: () => void): void {
     this.count();
-    if (this.#waiting.length === 0 && this.#usedUnits <= this.#maxUnits) {
+    if (this.#waiting.size === 0 && this.#usedUnits <= this.#maxUnits) {
       input();
       return;
     }
-    this.#waiting.push(input);
+    this.#waiting.add(address, input);
     setImmediate(this.#processNext);
   }
 
   #startTurn = (): void => {
     this.#usedUnits = 0;
-    this.#isCounting = this.#waiting.length > 0;
+    this.#isCounting = this.#waiting.size > 0;
     if (this.#isCounting) setImmediate(this.#startTurn);
   };
 
@@ -198,6 +195,6 @@ export class ReadingTurns {
       return;
     }
     this.count();
-    this.#waiting.shift()?.();
+    this.#waiting.take()?.();
   };
 }

@@ -336,7 +336,10 @@ class RestExchange extends Exchange {
       const sink = open();
       if (!sink) return;
       for (; next.done !== true; next = await events.next()) {
-        if (isClosed(sink)) throw new CallerDisconnected();
+        if (isClosed(sink)) {
+          await this.turnToEnd();
+          throw new CallerDisconnected();
+        }
         if (!sink.write(this.#eventOf(next.value))) await untilWritable(sink, this.signal);
         position++;
         keepAlive.refresh();

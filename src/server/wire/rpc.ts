@@ -236,7 +236,10 @@ export abstract class RpcExchange extends Exchange<RpcMethod> {
       const bytes = this.#encode(create(output, result as never));
       const compressing = this.compress(bytes);
       const content = compressing === undefined ? bytes : await compressing;
-      if (this.isDone) throw new CallerDisconnected();
+      if (this.isDone) {
+        await this.turnToEnd();
+        throw new CallerDisconnected();
+      }
       const isWritable = this.sendMessage(content, compressing === undefined ? 0 : COMPRESSED);
       if (!isWritable) await this.#untilWritable();
     }
