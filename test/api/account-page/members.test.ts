@@ -92,6 +92,10 @@ describe("roles", () => {
     const { id: keyId } = apiKey as { id: string };
     for (const method of ["RotateKey", "UpdateKey", "RevokeKey"])
       expect(await developer.fail(method, { keyId, name: "y" }, accountId)).toBe("403 insufficient_role");
+    const { activity } = await owner.do("ListActivity", { pageSize: 3 }, accountId);
+    expect(activity).toMatchObject(
+      ["RevokeKey", "UpdateKey", "RotateKey"].map((method) => ({ method, outcome: "insufficient_role" })),
+    );
     const own = await developer.do("CreateKey", { name: "own", scopes: ["generate", "keys"] }, accountId);
     const { id } = own.apiKey as { id: string };
     await developer.do("UpdateKey", { keyId: id, name: "renamed" }, accountId);
