@@ -66,6 +66,9 @@ describe.skipIf(problem !== undefined).each(process.env.VX_TEST_SHORT === "1" ? 
       expect(response.status).toBe(200);
       const calling = { cwd: folder, env: { ...env, VX_ADMIN_PORT: adminPort } };
       expect((await run("npx", ["vx", "accounts", "list"], calling)).stdout).toContain("demo");
+      expect((await fetch(`${url}/account`)).status).toBe(200);
+      expect((await fetch(`http://127.0.0.1:${adminPort}`)).status).toBe(200);
+      expect(readFileSync(join(folder, ".vx/admin-token"), "utf8")).not.toBe("");
       await server.end("SIGINT");
     });
   },
