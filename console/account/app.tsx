@@ -2,6 +2,7 @@ import { createClient } from "@connectrpc/connect";
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import {
+  type ClosedAccount,
   type GetSessionResponse,
   AccountService as PageService,
 } from "../../gen/vx/account/v1/account_pb.js";
@@ -26,6 +27,7 @@ import { PaymentsSection } from "./payments-section.tsx";
 import {
   chooseAccount,
   chosenAccount,
+  closedAccount,
   type Link,
   personTransport,
   readPerson,
@@ -76,7 +78,12 @@ type State =
   | { readonly kind: "loading" }
   | { readonly kind: "signed out"; readonly notice?: string | undefined }
   | { readonly kind: "signed in"; readonly viewer: Viewer }
-  | { readonly kind: "welcome"; readonly person: GetSessionResponse; readonly link: Link | undefined };
+  | {
+      readonly kind: "welcome";
+      readonly person: GetSessionResponse;
+      readonly link: Link | undefined;
+      readonly closed: ClosedAccount | undefined;
+    };
 
 const NOT_ENDED = "The server did not end your session. Reload this page, then sign out again.";
 const INVALID_VIEW = "The link was used or has expired. Open the page from the console again.";
@@ -94,16 +101,24 @@ export function App() {
       if (link?.section === "view" && !(await startView(link.token))) return end(INVALID_VIEW);
       const person = PRODUCT.hasSignIn || link?.section === "view" ? await readPerson() : undefined;
       if (person === undefined) return end();
+      const closed = closedAccount(person);
       const account = chosenAccount(person);
-      if (account === undefined || (link !== undefined && link.section !== "view")) {
-        return setState({ kind: "welcome", person, link });
+      if (closed !== undefined || account === undefined || (link !== undefined && link.section !== "view")) {
+        return setState({ kind: "welcome", person, link, closed });
       }
-      const viewer = await openAccount(personTransport(account.id, end), { person, account });
+      const missing = () => void leaveIfLost(account.id);
+      const viewer = await openAccount(personTransport(account.id, end, missing), { person, account });
       setState({ kind: "signed in", viewer });
     } catch (error) {
       const { title, message } = problemOf(error);
       end(`${title}: ${message}`);
     }
+  };
+
+  /** An account that was closed, or that the person lost, must not stay on the page. */
+  const leaveIfLost = async (id: string) => {
+    const person = await readPerson().catch(() => undefined);
+    if (person && !person.accounts.some((account) => account.id === id)) await restore();
   };
 
   useEffect(() => {
@@ -157,6 +172,7 @@ export function App() {
         <Welcome
           person={state.person}
           link={state.link}
+          closed={state.closed}
           api={createClient(PageService, personTransport(undefined, end))}
           onOpen={(id) => void restore(id)}
           onSignOut={() => void signOut()}

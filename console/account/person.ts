@@ -1,6 +1,7 @@
 import { Code, ConnectError, createClient, type Interceptor, type Transport } from "@connectrpc/connect";
 import {
   type AccountOfPerson,
+  type ClosedAccount,
   type GetSessionResponse,
   AccountService as PageService,
 } from "../../gen/vx/account/v1/account_pb.js";
@@ -17,15 +18,22 @@ const ACCOUNT = "vx.account";
 
 /**
  * The calls of a person: the service of the page has methods with the names of those of vx.v1, with the same messages. The
- * account is undefined for methods of the person alone.
+ * account is undefined for methods of the person alone. `onMissing` is called when something was not found, which can be the account.
  */
-export function personTransport(accountId: string | undefined, onEnd: (message: string) => void): Transport {
-  const route: Interceptor = (next) => (request) => {
+export function personTransport(
+  accountId: string | undefined,
+  onEnd: (message: string) => void,
+  onMissing = () => {},
+): Transport {
+  const route: Interceptor = (next) => async (request) => {
     if (accountId !== undefined) request.header.set("x-vx-account", accountId);
-    return next({
-      ...request,
-      url: `${location.origin}/${PageService.typeName}/${request.method.name}`,
-    } as typeof request);
+    const url = `${location.origin}/${PageService.typeName}/${request.method.name}`;
+    try {
+      return await next({ ...request, url } as typeof request);
+    } catch (error) {
+      if (ConnectError.from(error).code === Code.NotFound) onMissing();
+      throw error;
+    }
   };
   return createSession(undefined, onEnd, [route]);
 }
@@ -77,6 +85,14 @@ export function forgetLink(): void {
 export function chosenAccount({ accounts }: GetSessionResponse): AccountOfPerson | undefined {
   const chosen = localStorage.getItem(ACCOUNT);
   return accounts.find(({ id }) => id === chosen) ?? (accounts.length === 1 ? accounts[0] : undefined);
+}
+
+/** The account that the person chose last, or the only one, if it was closed. */
+export function closedAccount({ accounts, closedAccounts }: GetSessionResponse): ClosedAccount | undefined {
+  const chosen = localStorage.getItem(ACCOUNT);
+  return (
+    closedAccounts.find(({ id }) => id === chosen) ?? (accounts.length === 0 ? closedAccounts[0] : undefined)
+  );
 }
 
 export function chooseAccount(id: string): void {

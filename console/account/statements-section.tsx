@@ -27,12 +27,7 @@ export function StatementsSection({ viewer }: { readonly viewer: Viewer }) {
         <Button onClick={() => setMonth(monthAfter(month, 1))} disabled={isCurrent}>
           Next month
         </Button>
-        <Button onClick={() => data && download(`statement-${month}.csv`, [csvOfStatement(data)])}>
-          Download CSV
-        </Button>
-        <Button tone="primary" onClick={() => print()}>
-          Print
-        </Button>
+        {data && <StatementButtons statement={data} />}
       </PageHeader>
       {problem && <ErrorState problem={problem} onRetry={reload} />}
       {data && (
@@ -41,17 +36,37 @@ export function StatementsSection({ viewer }: { readonly viewer: Viewer }) {
             {PRODUCT.name}, account <code>{data.accountId}</code>, in {data.currency}. Months are in UTC.
             {!data.isFinal && " The month is not over: the statement shows it until now."}
           </p>
-          <div class="panel">
-            <DataTable
-              caption={`Statement ${month}`}
-              columns={COLUMNS}
-              rows={data.lines}
-              keyOf={({ kind, id, model }) => `${kind} ${id} ${model}`}
-            />
-          </div>
+          <StatementTable statement={data} />
         </>
       )}
     </>
+  );
+}
+
+type StatementProps = { readonly statement: GetStatementResponse };
+
+export function StatementButtons({ statement }: StatementProps) {
+  const file = `statement-${statement.month}.csv`;
+  return (
+    <>
+      <Button onClick={() => download(file, [csvOfStatement(statement)])}>Download CSV</Button>
+      <Button tone="primary" onClick={() => print()}>
+        Print
+      </Button>
+    </>
+  );
+}
+
+export function StatementTable({ statement: { month, lines } }: StatementProps) {
+  return (
+    <div class="panel">
+      <DataTable
+        caption={`Statement ${month}`}
+        columns={COLUMNS}
+        rows={lines}
+        keyOf={({ kind, id, model }) => `${kind} ${id} ${model}`}
+      />
+    </div>
   );
 }
 

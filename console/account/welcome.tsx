@@ -4,18 +4,27 @@ import { useEffect, useState } from "preact/hooks";
 import type {
   AccountOfPerson,
   AccountService,
+  ClosedAccount,
   GetSessionResponse,
 } from "../../gen/vx/account/v1/account_pb.js";
+import type { GetStatementResponse } from "../../gen/vx/v1/statement_pb.js";
 import { Button } from "../shared/button.tsx";
 import { ProblemNotice, useAction } from "../shared/dialog.tsx";
 import { Brand } from "../shared/frame.tsx";
 import { PRODUCT } from "../shared/product.ts";
 import { TextField } from "../shared/text-field.tsx";
+import { longTimeText } from "../shared/time.tsx";
 import { forgetLink, type Link } from "./person.ts";
+import { StatementButtons, StatementTable } from "./statements-section.tsx";
+
+/** As long as the server keeps it. */
+const SHOWN_DAYS = 30;
 
 type WelcomeProps = {
   readonly person: GetSessionResponse;
   readonly link: Link | undefined;
+  /** The account that the page would show, if it was closed. */
+  readonly closed: ClosedAccount | undefined;
   readonly api: Client<typeof AccountService>;
   /** Opens an account; undefined reads again what the person can do. */
   readonly onOpen: (accountId: string | undefined) => void;
@@ -23,10 +32,13 @@ type WelcomeProps = {
   readonly footer: ComponentChildren;
 };
 
-/** What a signed-in person sees before an account: an invitation, the sign-up, or a choice among accounts. */
+/** What a signed-in person sees before an account: an invitation, that an account was closed, the sign-up, or a choice among accounts. */
 export function Welcome(props: WelcomeProps) {
-  const { person, link } = props;
+  const { person, link, closed } = props;
+  const [isClosedSeen, setClosedSeen] = useState(false);
   if (link?.section === "invitation") return <Invitation {...props} link={link} />;
+  if (closed && !isClosedSeen)
+    return <Closed {...props} closed={closed} onContinue={() => setClosedSeen(true)} />;
   if (person.accounts.length > 0 && link === undefined) return <Choice {...props} />;
   const needsInvitation = PRODUCT.signUp === "invite" && link?.section !== "sign-up";
   return person.canSignUp && !needsInvitation ? <SignUp {...props} /> : <NotInvited {...props} />;
@@ -56,6 +68,43 @@ function Card({ title, person, onSignOut, footer, children }: CardProps) {
       </main>
       <footer class="frame-footer small">{footer}</footer>
     </div>
+  );
+}
+
+type ClosedProps = WelcomeProps & { readonly closed: ClosedAccount; readonly onContinue: () => void };
+
+/** The name of the account and its other data are erased. */
+function Closed({ closed, onContinue, ...props }: ClosedProps) {
+  const [statement, setStatement] = useState<GetStatementResponse>();
+  const { isBusy, problem, perform } = useAction();
+  const load = () =>
+    perform(async () => {
+      setStatement((await props.api.getClosedStatement({ accountId: closed.id })).statement);
+    });
+  const canContinue = props.person.accounts.length > 0 || props.person.canSignUp;
+  return (
+    <Card {...props} title="Your account was closed">
+      <p>
+        The account <code>{closed.id}</code> was closed {closed.closedAt && longTimeText(closed.closedAt)}.
+        Its keys no longer work. You get its last statement here for {SHOWN_DAYS} days.
+      </p>
+      {problem && <ProblemNotice problem={problem} />}
+      {statement && <StatementTable statement={statement} />}
+      <div class="page-actions">
+        {statement ? (
+          <StatementButtons statement={statement} />
+        ) : (
+          <Button tone="primary" onClick={() => void load()} isBusy={isBusy}>
+            Show the last statement
+          </Button>
+        )}
+        {canContinue && (
+          <Button onClick={onContinue}>
+            {props.person.accounts.length > 0 ? "Choose another account" : "Create another account"}
+          </Button>
+        )}
+      </div>
+    </Card>
   );
 }
 

@@ -21,6 +21,7 @@ import {
   endPageSession,
   findMember,
   type InvitationToken,
+  listClosedAccounts,
   listInvitations,
   listMembers,
   listPageSessions,
@@ -40,7 +41,7 @@ import { createInvitation, removeMember, viewInvitation, viewMember } from "./ma
 import { modelService } from "./model-service.ts";
 import { actionOf, type Change, makeLoggedChange } from "./operator-action.ts";
 import { dateOf } from "./request-values.ts";
-import { statementService } from "./statement-service.ts";
+import { statementService, viewStatement } from "./statement-service.ts";
 import { createBillingPage, detailsOfAutoTopUp, topUpService } from "./top-up-service.ts";
 import { usageService } from "./usage/service.ts";
 import { viewLimit } from "./views.ts";
@@ -72,8 +73,20 @@ export const accountPageService = defineService<typeof AccountService, PageDeps>
     expiresAt: timestampFromDate(member.expiresAt),
     accounts: await accountsOf(deps, member),
     canSignUp: refusalOfSignUp(deps.signUp, member) === undefined,
+    closedAccounts: (await listClosedAccounts(deps.database, member.personId)).map((row) => ({
+      id: row.account_id,
+      closedAt: timestampFromDate(row.closed_at),
+    })),
   }),
   signUp,
+  getClosedStatement: async ({ database }, { accountId }, { member }) => {
+    const closed = await listClosedAccounts(database, member.personId);
+    const account = closed.find((row) => row.account_id === accountId);
+    if (!account)
+      throw new DomainError("not_found", { message: "You had no such account in the last 30 days." });
+    const month = account.closed_at.toISOString().slice(0, 7);
+    return { statement: await viewStatement(database, accountId, month) };
+  },
   acceptInvitation: async ({ database }, { token }, call) => {
     const { member } = call;
     requirePerson(member);

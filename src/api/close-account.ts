@@ -56,7 +56,7 @@ async function closeInSteps(
       customerId = await topUps?.end(accountId, topUpIds).catch(explainFailure);
       // Before the members are deleted, so that a repetition finds them.
       for (const { person_id: personId } of await listMembers(database, accountId))
-        await unlinkPerson(database, personId, accountId);
+        await unlinkPerson(database, personId, accountId, true);
       isEndedElsewhere = true;
     }
   }

@@ -27,7 +27,7 @@ export async function getAnyStatement(
   return { statement: await viewStatement(deps.database, id, month) };
 }
 
-async function viewStatement(database: Cells, accountId: string, month: string) {
+export async function viewStatement(database: Cells, accountId: string, month: string) {
   const from = new Date(`${month}-01T00:00:00Z`);
   const to = new Date(Date.UTC(from.getUTCFullYear(), from.getUTCMonth() + 1));
   const nowMs = await currentTimeMs(database.at(laneOfId(accountId)));

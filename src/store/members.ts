@@ -203,16 +203,21 @@ export async function removeMember(
 ): Promise<void> {
   const lane = laneOfId(accountId);
   await change(database, lane, action, "remove_member", lane, accountId, personId);
-  await unlinkPerson(database, personId, accountId);
+  await unlinkPerson(database, personId, accountId, false);
 }
 
-/** The account is not looked in for the person any more. */
+/** The account is not looked in for the person any more. If it is closed, the person sees that for 30 days. */
 export async function unlinkPerson(
   { home }: Pick<Cells, "home">,
   personId: string,
   accountId: string,
+  isClosed: boolean,
 ): Promise<void> {
-  await home.call("unlink_person", personId, accountId);
+  await home.call("unlink_person", personId, accountId, isClosed);
+}
+
+export async function listClosedAccounts({ home }: Pick<Cells, "home">, personId: string) {
+  return await home.call<{ account_id: string; closed_at: Date }>("list_closed_accounts", personId);
 }
 
 /** The account for which the person signs up, the same for each call, and whether it gets the starting credit. */
@@ -335,7 +340,7 @@ export async function acceptInvitation(
     // The link would keep the person's data for ever.
     const isRefused = error instanceof DomainError && ERRORS[error.reason].status < 500;
     if (isRefused && !(await findMember(database, accountId, { id: personId, email })))
-      await unlinkPerson(database, personId, accountId);
+      await unlinkPerson(database, personId, accountId, false);
     throw error;
   }
 }

@@ -55,8 +55,8 @@ describe.skipIf(!chromiumPath)("the customer page of a person", () => {
     models.remove();
     profile.remove();
   });
-  // Chromium reports the status 401 by which the page knows that nobody is signed in, and refusals.
-  afterEach(() => expect(watched.complaints.filter((text) => !/status of 40[13]/.test(text))).toEqual([]));
+  // Chromium reports the status 401 by which the page knows that nobody is signed in, refusals, and what is gone.
+  afterEach(() => expect(watched.complaints.filter((text) => !/status of 40[134]/.test(text))).toEqual([]));
 
   const { button, dialog, inDialog, heading, see, open, signIn, signUp, shownLink, invite } = personPage(
     () => ({
@@ -362,6 +362,31 @@ describe.skipIf(!chromiumPath)("the customer page of a person", () => {
     await heading("Choose an account");
     await expectLooks();
     await button(/First account/).press("Enter");
+    await heading("Overview");
+  });
+
+  test("a page that is open when its account is closed says so, also after a reload, and has the last statement", async () => {
+    await signUp("ivo@example.com", "Ivo's");
+    await see("$5.00");
+    const operator = operatorOf(app);
+    const { accounts } = await operator.listAccounts({ search: "Ivo's" });
+    const accountId = accounts[0]?.id ?? "";
+    while (!(await operator.closeAccount({ accountId, reason: "left", balance: "written_off" })).closed);
+    await button("Refresh").click();
+    await heading("Your account was closed");
+    expect(await page.getByText("$5.00").count()).toBe(0);
+    await page.reload();
+    await heading("Your account was closed");
+    await see(accountId);
+    await button("Show the last statement").click();
+    await page.getByRole("row", { name: /Closing balance/ }).waitFor();
+    await button("Download CSV").waitFor();
+    await expectLooks();
+    await button("Create another account").click();
+    await page.getByLabel("Name of the account").fill("Ivo's second");
+    await page.keyboard.press("Enter");
+    await heading("Overview");
+    await page.reload();
     await heading("Overview");
   });
 

@@ -84,6 +84,7 @@ const GRANTED = [
   "list_all_events",
   "list_all_topups",
   "list_archives",
+  "list_closed_accounts",
   "list_entries",
   "list_events",
   "list_failures",

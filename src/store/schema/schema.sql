@@ -520,6 +520,15 @@ CREATE TABLE cell_splits (
 );
 CREATE UNIQUE INDEX one_unfinished_split ON cell_splits USING btree ((true)) WHERE (state = ANY (ARRAY['begun'::text, 'released'::text, 'confirmed'::text]));
 
+CREATE TABLE closed_accounts (
+  person_id text NOT NULL,
+  account_id text NOT NULL,
+  closed_at timestamp with time zone NOT NULL,
+  CONSTRAINT closed_accounts_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id) ON DELETE CASCADE,
+  CONSTRAINT closed_accounts_pkey PRIMARY KEY (person_id, account_id)
+);
+CREATE INDEX closed_accounts_by_time ON closed_accounts USING btree (closed_at);
+
 CREATE TABLE currency (
   code text NOT NULL,
   is_only_row boolean NOT NULL DEFAULT true,
@@ -1379,6 +1388,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION list_all_events(p_types text, p_before_micros bigint, p_before_id text, p_limit integer) RETURNS SETOF event_view; for the server
 -- FUNCTION list_all_topups(p_state text, p_only_problems boolean, p_before text, p_limit integer) RETURNS SETOF topups; for the server
 -- FUNCTION list_archives() RETURNS TABLE(month integer, file text, sha256 bytea, entries bigint, removed_at timestamp with time zone); for the server
+-- FUNCTION list_closed_accounts(p_person_id text) RETURNS TABLE(account_id text, closed_at timestamp with time zone); for the server
 -- FUNCTION list_entries(p_lane smallint, p_account_id text, p_before bigint, p_limit integer) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION list_events(p_lane smallint, p_account_id text, p_types text, p_position bigint, p_is_newest_first boolean, p_limit integer) RETURNS SETOF event_view; for the server
 -- FUNCTION list_failures(p_lane smallint, p_account_id text, p_key_id text, p_model text, p_code text, p_first text, p_end text, p_max integer, p_limit integer) RETURNS SETOF failure_view; for the server
@@ -1512,7 +1522,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION topup_charge(p_lane smallint, p_id text) RETURNS TABLE(is_allowed boolean, customer_id text, method_id text); for the server
 -- FUNCTION topups_to_poll(p_limit integer) RETURNS TABLE(id text); for the server
 -- FUNCTION unblock_queues(p_lanes smallint[]) RETURNS void
--- FUNCTION unlink_person(p_person_id text, p_account_id text) RETURNS void; for the server
+-- FUNCTION unlink_person(p_person_id text, p_account_id text, p_is_closed boolean) RETURNS void; for the server
 -- FUNCTION unused_keys(p_days integer, p_after text, p_rows integer, p_limit integer) RETURNS TABLE(is_match boolean, account_name text, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone, previous_expires_at timestamp with time zone, models text, limits text, allowed_cidrs text); for the server
 -- FUNCTION update_account(p_caller caller, p_lane smallint, p_id text, p_name text, p_external_id text, p_email text, p_notes text, p_low_balance_micros bigint) RETURNS SETOF account_views; for the server
 -- FUNCTION update_key(p_caller caller, p_lane smallint, p_id text, p_changes text) RETURNS SETOF key_view; for the server

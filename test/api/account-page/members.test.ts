@@ -218,6 +218,39 @@ describe("members", () => {
     );
   });
 
+  test("members of a closed account learn of it for 30 days, and get its last statement", async () => {
+    const { customer: owner, accountId } = await newOwner();
+    const stranger = await newOwner();
+    const operator = operatorOf(app);
+    while (!(await operator.closeAccount({ accountId, reason: "left", balance: "written_off" })).closed);
+    expect(await owner.fail("GetAccount", {}, accountId)).toBe("404 not_found");
+    const session = await owner.do("GetSession");
+    expect(session).toMatchObject({ closedAccounts: [{ id: accountId }], canSignUp: true });
+    expect(session).not.toHaveProperty("accounts");
+    const [closed] = session.closedAccounts as { closedAt: string }[];
+    const { statement } = await owner.do("GetClosedStatement", { accountId });
+    expect(statement).toMatchObject({
+      accountId,
+      month: closed?.closedAt.slice(0, 7),
+      creditsMicros: "1000000",
+    });
+    expect(statement).not.toHaveProperty("closingBalanceMicros");
+    for (const other of [accountId, stranger.accountId, "acct_x"])
+      expect(await stranger.customer.fail("GetClosedStatement", { accountId: other })).toBe("404 not_found");
+    // A person who leaves an account does not get what happens in it later.
+    const member = await join(stranger.customer, stranger.accountId, "viewer");
+    await member.do("LeaveAccount", {}, stranger.accountId);
+    expect(await member.do("GetSession")).not.toHaveProperty("closedAccounts");
+
+    await app.database.owner`
+      UPDATE vx.closed_accounts SET closed_at = closed_at - interval '30 days' WHERE account_id = ${accountId}`;
+    expect(await owner.do("GetSession")).not.toHaveProperty("closedAccounts");
+    expect(await owner.fail("GetClosedStatement", { accountId })).toBe("404 not_found");
+    await Customer.signIn(app, owner.email);
+    const kept = await app.database.owner`SELECT FROM vx.closed_accounts WHERE account_id = ${accountId}`;
+    expect(kept).toHaveLength(0);
+  });
+
   test("the activity is filtered by person, method and time, within the account", async () => {
     const { customer: owner, accountId } = await newOwner();
     const other = await newOwner();

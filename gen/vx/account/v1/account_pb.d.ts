@@ -5,13 +5,13 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import type { GetStatementRequestSchema, GetStatementResponse, GetStatementResponseSchema } from "../../v1/statement_pb.js";
 import type { Limit, ListLimitsRequestSchema, ListLimitsResponseSchema } from "../../v1/limit_pb.js";
 import type { ApiKey, CreateKeyRequestSchema, CreateKeyResponseSchema, GetKeyRequestSchema, GetKeyResponseSchema, ListKeysRequestSchema, ListKeysResponseSchema, RevokeKeyRequestSchema, RevokeKeyResponseSchema, RotateKeyRequestSchema, RotateKeyResponseSchema, UpdateKeyRequestSchema, UpdateKeyResponseSchema } from "../../v1/key_pb.js";
 import type { GetAccountRequestSchema, GetAccountResponseSchema, UpdateAccountRequestSchema, UpdateAccountResponseSchema } from "../../v1/account_pb.js";
 import type { ListModelsRequestSchema, ListModelsResponseSchema } from "../../v1/model_pb.js";
 import type { GetGenerationRequestSchema, GetGenerationResponseSchema, ListEntriesRequestSchema, ListEntriesResponseSchema } from "../../v1/ledger_pb.js";
 import type { GetUsageRequestSchema, GetUsageResponseSchema } from "../../v1/usage_pb.js";
-import type { GetStatementRequestSchema, GetStatementResponseSchema } from "../../v1/statement_pb.js";
 import type { ListEventsRequestSchema, ListEventsResponseSchema, WatchEventsRequestSchema, WatchEventsResponseSchema } from "../../v1/event_pb.js";
 import type { CreateTopUpRequestSchema, CreateTopUpResponseSchema, GetAutoTopUpRequestSchema, GetAutoTopUpResponseSchema, GetTopUpRequestSchema, GetTopUpResponseSchema, ListTopUpsRequestSchema, ListTopUpsResponseSchema, PutAutoTopUpRequestSchema, PutAutoTopUpResponseSchema } from "../../v1/top_up_pb.js";
 import type { CountFailuresRequestSchema, CountFailuresResponseSchema, ListFailuresRequestSchema, ListFailuresResponseSchema } from "../../v1/failure_pb.js";
@@ -83,6 +83,13 @@ export declare type GetSessionResponse = Message<"vx.account.v1.GetSessionRespon
    * @generated from field: google.protobuf.Timestamp expires_at = 6;
    */
   expiresAt?: Timestamp | undefined;
+
+  /**
+   * The accounts of the person that were closed within 30 days, the last one first.
+   *
+   * @generated from field: repeated vx.account.v1.ClosedAccount closed_accounts = 7;
+   */
+  closedAccounts: ClosedAccount[];
 };
 
 /**
@@ -90,6 +97,73 @@ export declare type GetSessionResponse = Message<"vx.account.v1.GetSessionRespon
  * Use `create(GetSessionResponseSchema)` to create a new message.
  */
 export declare const GetSessionResponseSchema: GenMessage<GetSessionResponse>;
+
+/**
+ * An account that was closed. Its name is erased.
+ *
+ * @generated from message vx.account.v1.ClosedAccount
+ */
+export declare type ClosedAccount = Message<"vx.account.v1.ClosedAccount"> & {
+  /**
+   * The id of the account: "acct_…".
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * When the person lost the account.
+   *
+   * @generated from field: google.protobuf.Timestamp closed_at = 2;
+   */
+  closedAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message vx.account.v1.ClosedAccount.
+ * Use `create(ClosedAccountSchema)` to create a new message.
+ */
+export declare const ClosedAccountSchema: GenMessage<ClosedAccount>;
+
+/**
+ * Names a closed account.
+ *
+ * @generated from message vx.account.v1.GetClosedStatementRequest
+ */
+export declare type GetClosedStatementRequest = Message<"vx.account.v1.GetClosedStatementRequest"> & {
+  /**
+   * The id of the account: "acct_…".
+   *
+   * @generated from field: string account_id = 1;
+   */
+  accountId: string;
+};
+
+/**
+ * Describes the message vx.account.v1.GetClosedStatementRequest.
+ * Use `create(GetClosedStatementRequestSchema)` to create a new message.
+ */
+export declare const GetClosedStatementRequestSchema: GenMessage<GetClosedStatementRequest>;
+
+/**
+ * The last statement of a closed account.
+ *
+ * @generated from message vx.account.v1.GetClosedStatementResponse
+ */
+export declare type GetClosedStatementResponse = Message<"vx.account.v1.GetClosedStatementResponse"> & {
+  /**
+   * The statement.
+   *
+   * @generated from field: vx.v1.GetStatementResponse statement = 1;
+   */
+  statement?: GetStatementResponse | undefined;
+};
+
+/**
+ * Describes the message vx.account.v1.GetClosedStatementResponse.
+ * Use `create(GetClosedStatementResponseSchema)` to create a new message.
+ */
+export declare const GetClosedStatementResponseSchema: GenMessage<GetClosedStatementResponse>;
 
 /**
  * An account, and what the person may do in it.
@@ -1043,6 +1117,18 @@ export declare const AccountService: GenService<{
     methodKind: "unary";
     input: typeof GetSessionRequestSchema;
     output: typeof GetSessionResponseSchema;
+  },
+  /**
+   * Get closed statement
+   *
+   * Returns the last statement of an account of the person that was closed within 30 days: that of the month in which it was closed.
+   *
+   * @generated from rpc vx.account.v1.AccountService.GetClosedStatement
+   */
+  getClosedStatement: {
+    methodKind: "unary";
+    input: typeof GetClosedStatementRequestSchema;
+    output: typeof GetClosedStatementResponseSchema;
   },
   /**
    * Sign up

@@ -1,5 +1,5 @@
--- Starts a session of the person with this identity, who is p_new_id if the identity is new. Deletes some sessions that ended and some
--- people who joined no account within 30 days.
+-- Starts a session of the person with this identity, who is p_new_id if the identity is new. Deletes some sessions that ended, some people
+-- who joined no account within 30 days, and what is no longer shown of closed accounts.
 CREATE OR REPLACE FUNCTION sign_in_person(
   p_issuer text, p_subject text, p_email text, p_new_id text, p_session_id text, p_fingerprint bytea, p_user_agent text,
   p_address text
@@ -27,6 +27,9 @@ BEGIN
     SELECT o.id FROM people o WHERE o.signed_in_at < v_now - interval '30 days'
       AND NOT EXISTS (SELECT 1 FROM person_accounts a WHERE a.person_id = o.id)
     ORDER BY o.signed_in_at LIMIT c_max_deleted FOR UPDATE SKIP LOCKED);
+  DELETE FROM closed_accounts c WHERE (c.person_id, c.account_id) IN (
+    SELECT o.person_id, o.account_id FROM closed_accounts o WHERE o.closed_at <= v_now - interval '30 days'
+    ORDER BY o.closed_at LIMIT c_max_deleted FOR UPDATE SKIP LOCKED);
   INSERT INTO page_sessions (fingerprint, id, person_id, created_at, used_at, user_agent, address)
     VALUES (p_fingerprint, p_session_id, v_person_id, v_now, v_now, p_user_agent, p_address);
   RETURN QUERY SELECT v_person_id;

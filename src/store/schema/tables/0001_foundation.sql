@@ -1075,6 +1075,16 @@ CREATE TABLE person_accounts (
   PRIMARY KEY (person_id, account_id)
 );
 
+-- The accounts of people that were closed within 30 days. Their members are erased, so this is how a person learns of it and gets the last
+-- statement.
+CREATE TABLE closed_accounts (
+  person_id text NOT NULL REFERENCES people ON DELETE CASCADE,
+  account_id text NOT NULL,
+  closed_at timestamptz NOT NULL,
+  PRIMARY KEY (person_id, account_id)
+);
+CREATE INDEX closed_accounts_by_time ON closed_accounts (closed_at);
+
 -- The sessions of the customer page: of a person, or of an operator who views the page of one account.
 CREATE TABLE page_sessions (
   -- SHA-256 of the cookie. Before an operator opens the link to the page: of the token in the link.
