@@ -8,6 +8,7 @@ import { brotliDecompressSync, gunzipSync } from "node:zlib";
 /** Single files that generators write. */
 const WRITTEN = [
   "docs/anthropic.md",
+  "docs/clients.md",
   "docs/errors.md",
   "docs/openai.md",
   "docs/unsupported.md",

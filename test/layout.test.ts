@@ -227,7 +227,7 @@ test("the pages in console import only generated code, roles, forms of keys, amo
       .map((match) => normalize(join("console", dirname(file), match[1] ?? "")))
       .filter(
         (path) =>
-          !/^((console|gen)\/|src\/domain\/(csv|key-query|limit|member|money|operator|price|scope|usage)\.ts$)/.test(
+          !/^((console|gen)\/|src\/domain\/(anthropic-clients|csv|key-query|limit|member|money|operator|price|scope|usage)\.ts$)/.test(
             path,
           ),
       )

@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import type { Model } from "../../gen/vx/v1/model_pb.js";
 import { Button } from "../shared/button.tsx";
 import { ProblemNotice, useAction } from "../shared/dialog.tsx";
 import { SecretDialog } from "../shared/secret-dialog.tsx";
@@ -63,7 +64,11 @@ export function FirstKey({ viewer }: { readonly viewer: Viewer }) {
 
 async function exampleModel({ modelService }: Viewer, signal: AbortSignal): Promise<string> {
   const { data } = await modelService.listModels({ pageSize: 100 }, { signal });
-  return data.find(({ capabilities }) => !capabilities.includes("embeddings"))?.id ?? "";
+  return exampleOf(data);
+}
+
+export function exampleOf(models: readonly Model[]): string {
+  return models.find(({ capabilities }) => !capabilities.includes("embeddings"))?.id ?? "";
 }
 
 function generateCommand(secret: string, model: string): string {

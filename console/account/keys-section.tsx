@@ -16,6 +16,7 @@ import { usePages } from "../shared/use-pages.ts";
 import { useQuery } from "../shared/use-query.ts";
 import { hrefOf } from "../shared/use-route.ts";
 import { Action } from "./action.tsx";
+import { AnthropicClients } from "./anthropic-clients.tsx";
 import { CreateKeyDialog, noExpiryOf } from "./create-key-dialog.tsx";
 import { PlainForm } from "./key-page.tsx";
 import type { Viewer } from "./viewer.ts";
@@ -71,6 +72,7 @@ export function KeysSection({ viewer }: { readonly viewer: Viewer }) {
         empty={<EmptyState title="No keys" />}
       />
       <ZoneNote />
+      <AnthropicClients viewer={viewer} />
       {isCreating && (
         <CreateKeyDialog
           viewer={viewer}

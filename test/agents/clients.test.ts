@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { beforeAll, describe, expect, test } from "vitest";
 import { useTestApp } from "../support/app.ts";
@@ -57,8 +57,10 @@ describe.skipIf(missing.python)("libraries for Python", () => {
     ["langchain_anthropic", "from langchain_anthropic"],
     ["instructor", "import instructor"],
     ["llama_index", "from llama_index"],
-    ["litellm", "import litellm"],
+    ["litellm", "import litellm, os"],
+    ["litellm_anthropic", 'model="anthropic/'],
     ["pydantic_ai", "from pydantic_ai"],
+    ["strands", "from strands"],
   ])(
     "%s calls tools, returns objects and streams, and its example in docs/clients.md prints a reply",
     { timeout: TIMEOUT_MS },
@@ -83,7 +85,7 @@ describe.skipIf(missing.programs)("programs", () => {
       writeFileSync(join(folder.path, path), atThisServer(text));
     }
     try {
-      const call = run(join(PROGRAMS, "node_modules/.bin", program), args, {
+      const call = run(resolve(PROGRAMS, "node_modules/.bin", program), args, {
         cwd: folder.path,
         env: {
           ...process.env,
@@ -106,13 +108,25 @@ describe.skipIf(missing.programs)("programs", () => {
     const settings = clientExample("json", "ANTHROPIC_BASE_URL");
     const args = ["--print", "[[tool=Read]] hello", "--output-format", "json"];
     const output = await runIn({ ".claude/settings.json": settings }, "claude", args, {
-      ANTHROPIC_AUTH_TOKEN: keys.VX_KEY,
+      ANTHROPIC_API_KEY: keys.VX_KEY,
     });
     expect(JSON.parse(output)).toMatchObject({
       is_error: false,
       num_turns: 2,
       result: expect.stringMatching(REPLY),
     });
+  });
+
+  test("the variables for Claude Code in docs/clients.md select the server", {
+    timeout: TIMEOUT_MS,
+  }, async () => {
+    const script = clientExample("sh", "ANTHROPIC_BASE_URL").replace(
+      /\nclaude$/m,
+      '\nexec "$CLAUDE" --print hello',
+    );
+    const program = join(PROGRAMS, "node_modules/.bin/claude");
+    const output = await runIn({ "start.sh": script }, "/bin/sh", ["start.sh"], { CLAUDE: program });
+    expect(output).toMatch(REPLY);
   });
 
   test("Codex calls a tool and prints the reply", { timeout: TIMEOUT_MS }, async () => {

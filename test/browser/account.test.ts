@@ -4,7 +4,9 @@ import { promisify } from "node:util";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { BrowserContext, Download, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { anthropicClients } from "../../src/domain/anthropic-clients.ts";
 import { formatMicros } from "../../src/domain/money.ts";
+import { BUILT_IN_MODELS } from "../../src/models/built-in.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { chromiumPath, openBrowser } from "../support/browser.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";
@@ -614,6 +616,15 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
   });
 
   describe("the keys", () => {
+    test("the section shows how to set each client of Anthropic's API, with the address and a model", async () => {
+      await signIn(account.secret, "#/keys");
+      const section = page.getByRole("region", { name: "Clients of Anthropic's API" });
+      for (const { id, code } of anthropicClients(app.url, "vx-sandbox-large", BUILT_IN_MODELS)) {
+        await section.getByLabel("Client").selectOption(id);
+        expect(await section.locator("code.shown-command").textContent()).toBe(code);
+      }
+    });
+
     test("are created, with the secret shown once, and revoked after a confirmation", async () => {
       await signIn(account.secret, "#/keys");
       await button("Create key").click();

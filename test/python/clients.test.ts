@@ -65,7 +65,7 @@ describe.skipIf(missing !== undefined)("from Python", () => {
     await metered.stop();
   });
 
-  test.each(["from openai", "import anthropic"])(
+  test.each(["from openai", "from anthropic import"])(
     "the example with %s in docs/clients.md prints a reply",
     async (words) => {
       const example = atThisServer(clientExample("python", words));

@@ -36,7 +36,7 @@ describe.skipIf(missing !== undefined)("from Node", () => {
     },
   );
 
-  test.each(["@anthropic-ai/sdk", "@ai-sdk/openai", "@langchain/openai"])(
+  test.each(["@anthropic-ai/sdk", "@ai-sdk/anthropic", "@ai-sdk/openai", "@langchain/openai"])(
     "the example for %s in docs/clients.md prints a reply",
     async (name) => {
       const example = clientExample("ts", `from "${name}"`).replace("http://127.0.0.1:8080", app.url);

@@ -3,6 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { anthropicClients } from "../../src/domain/anthropic-clients.ts";
 import { ERRORS } from "../../src/domain/errors.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { cleanEnv } from "../support/clean-env.ts";
@@ -146,6 +147,16 @@ describe("the example", () => {
     const script = codeOf(id).replace("vx_live_…", secret);
     const { stdout } = await run("bash", ["-c", script], { env: env() });
     expect(JSON.parse(stdout)).toMatchObject(expected);
+  });
+
+  test.each(["openai-node", "openai-python"])("%s has the address of the server", (id) => {
+    expect(codeOf(id)).toContain(`"${app.url}/v1"`);
+  });
+
+  test("all clients of Anthropic's API are shown with the address and models of the server", () => {
+    const models = [{ id: "acme/dear", contextWindow: 200_000, capabilities: ["tools"] }];
+    for (const { id, code } of anthropicClients(app.url, "acme/cheap", models)) expect(codeOf(id)).toBe(code);
+    expect(codeOf("claude-code")).toContain("acme/dear");
   });
 
   test.each(["openai-node", "anthropic-node"])("%s works", async (id) => {

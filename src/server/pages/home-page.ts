@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { type AnthropicClient, anthropicClients } from "../../domain/anthropic-clients.ts";
 import type { Model } from "../../domain/model.ts";
 import { formatMicros, type Micros } from "../../domain/money.ts";
 import type { PriceTier } from "../../domain/price.ts";
@@ -18,7 +19,19 @@ export async function homePage(models: readonly Model[], product: Product): Prom
     note: missing === undefined ? "" : html`<p class="note">${missing.replaceAll("`", "")}</p>`,
     rows: modelRows(models),
   };
-  return (url) => fill(page, { ...values, url });
+  return (url) => fill(page, { ...values, url, clients: figures(anthropicClients(url, model.id, models)) });
+}
+
+const LANGUAGES = { typescript: "Node.js", python: "Python", shell: "shell" } as const;
+
+function figures(clients: readonly AnthropicClient[]): Html[] {
+  return clients.map(
+    ({ id, name, language, code }) => html`
+          <figure>
+            <figcaption>${name} <span>${LANGUAGES[language]}</span></figcaption>
+            <pre><code id="${id}">${code}</code></pre>
+          </figure>`,
+  );
 }
 
 /** The rows of the table of models. */

@@ -185,10 +185,11 @@ describe("errors", () => {
     assert(Number(error.headers.get("retry-after")) > 0);
   });
 
-  test("a hosted tool is a BadRequestError that names it", async () => {
-    const error = await errorOf(() =>
-      client.responses.create({ model: MODEL, input: "Hello", tools: [{ type: "web_search" }] }),
-    );
+  test("a hosted tool is left out and named, and refused if it must be called", async () => {
+    const body = { model: MODEL, input: "Hello", tools: [{ type: "web_search" as const }] };
+    const { response } = await client.responses.create(body).withResponse();
+    assert.equal(response.headers.get("x-vx-ignored"), "tools[0]");
+    const error = await errorOf(() => client.responses.create({ ...body, tool_choice: "required" }));
     assert(error instanceof OpenAI.BadRequestError);
     assert.match(error.message, /web_search/);
   });
