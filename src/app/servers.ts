@@ -53,11 +53,11 @@ import {
 import { sendRefusal } from "../server/wire/refusal.ts";
 import { restServer } from "../server/wire/rest.ts";
 import { rpcMethods } from "../server/wire/rpc.ts";
-import type { Action } from "../store/action.ts";
+import { SERVER } from "../store/action.ts";
 import type { Admitter } from "../store/admit.ts";
 import type { Cells } from "../store/driver/cells.ts";
 import type { FailedCall } from "../store/failures.ts";
-import { type Leak, reportLeaks } from "../store/keys.ts";
+import { reportLeaks } from "../store/keys.ts";
 import { endSession, findOperator, findSession, signInOperator } from "../store/operators.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
@@ -117,7 +117,10 @@ function signedPosts(
   const posts = new Map<string, ServePath>();
   if (leakKeys) {
     const keyOf = (identifier: string) => leakKeys.get(identifier);
-    const report = (action: Action, leaks: readonly Leak[]) => reportLeaks(deps.database, action, leaks);
+    const report: Parameters<typeof leakReports>[0]["report"] = (leaks, { identifier, requestId }) => {
+      const actor = { ...SERVER, id: "leak-report", name: `leak report: ${identifier}` };
+      return reportLeaks(deps.database, actionOf(actor, "ReportLeak", requestId, {}), leaks);
+    };
     posts.set("/leaks", leakReports({ keyOf, budget, report, log }));
   }
   if (payments) {

@@ -79,7 +79,6 @@ export function policyOf(method: DescMethod): Policy {
     throw new PolicyError(`${name} must declare a role of members if it is for members, and only then`);
   }
   if (scope !== "" && !isScope(scope)) throw new PolicyError(`${name} needs the unknown scope "${scope}"`);
-  if (rateLimited && scope === "") throw new PolicyError(`${name} is rate limited but needs no scope`);
   if (metered && !rateLimited) throw new PolicyError(`${name} is metered but not rate limited`);
   // Admission grants no slot to such a call of a suspended account.
   if (whileSuspended && scope === "generate")

@@ -3,7 +3,6 @@ import { readBytes } from "../codec/body.ts";
 import type { BodyBudget } from "../codec/body-budget.ts";
 import { fingerprintOf, isWellFormedKey, laneOfKey, redactKeys } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
-import { type Action, SERVER } from "../store/action.ts";
 import type { Leak, LeakedKey } from "../store/keys.ts";
 import type { Log } from "../telemetry/log.ts";
 import { sendError } from "./errors/http-error.ts";
@@ -24,7 +23,10 @@ type Options = {
   /** The public key of those who may report, by its identifier. */
   readonly keyOf: (identifier: string) => KeyObject | undefined;
   readonly budget: BodyBudget;
-  readonly report: (action: Action, leaks: readonly Leak[]) => Promise<LeakedKey[]>;
+  readonly report: (
+    leaks: readonly Leak[],
+    by: { readonly identifier: string; readonly requestId: string },
+  ) => Promise<LeakedKey[]>;
   readonly log: Log;
 };
 
@@ -41,7 +43,8 @@ export function leakReports(options: Options): ServePath {
       if (!verify("sha256", body, signature.key, signature.bytes))
         throw forbidden("The signature in Github-Public-Key-Signature does not match the body.");
       const findings = findingsOf(body);
-      const leaked = await report(actionOfReport(signature.identifier, requestId), leaksOf(findings));
+      const { identifier } = signature;
+      const leaked = await report(leaksOf(findings), { identifier, requestId });
       const known = new Set(leaked.map(({ fingerprint }) => fingerprint));
       const revoked = leaked.reduce((sum, { revoked_keys: keys }) => sum + keys, 0);
       log.info(
@@ -92,11 +95,6 @@ function isFinding(item: unknown): item is Finding {
   const { token, type, url, source } = Object(item) as Record<string, unknown>;
   const isOptional = (value: unknown) => typeof value === "string" || value === undefined || value === null;
   return typeof token === "string" && typeof type === "string" && isOptional(url) && isOptional(source);
-}
-
-function actionOfReport(identifier: string, requestId: string): Action {
-  const actor = { ...SERVER, id: "leak-report", name: `leak report: ${identifier}` };
-  return { actor, method: "ReportLeak", target: "", reason: "", details: {}, requestId };
 }
 
 function leaksOf(findings: readonly Finding[]): readonly Leak[] {

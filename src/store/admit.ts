@@ -131,8 +131,11 @@ export class Admitter {
   }
 }
 
+/** In the place of a scope, for methods that every key may call. */
+const ANY_SCOPE = "any_scope";
+
 /** Calls that need the scope and take a slot. */
-type SlotCounts = Record<Scope, number>;
+type SlotCounts = Record<Scope | typeof ANY_SCOPE, number>;
 
 /** All calls of a batch with the same key. */
 type Group = SlotCounts & {
@@ -248,9 +251,10 @@ function groupByKey(requests: readonly AdmissionRequest[], ranges: KnownRanges):
     if (!isFrom(group, request)) continue;
     group.isUsed = true;
     if (request.whileSuspended) group.whileSuspended ??= noSlots();
-    if (request.limited && request.scope) {
-      group[request.scope]++;
-      if (request.whileSuspended && group.whileSuspended) group.whileSuspended[request.scope]++;
+    if (request.limited) {
+      const scope = request.scope ?? ANY_SCOPE;
+      group[scope]++;
+      if (request.whileSuspended && group.whileSuspended) group.whileSuspended[scope]++;
     }
   }
   return groups;
@@ -261,7 +265,7 @@ function uncounted({ lane, fingerprint, cidrs }: Group) {
 }
 
 function noSlots(): SlotCounts {
-  return { generate: 0, read: 0, keys: 0, webhooks: 0, billing: 0 };
+  return { generate: 0, read: 0, keys: 0, webhooks: 0, billing: 0, any_scope: 0 };
 }
 
 /** Hands the granted slots to the calls of one key in the order they arrived. */

@@ -49,11 +49,6 @@ describe("the start fails for a method that", () => {
       text: 'needs the unknown scope "admin"',
     },
     {
-      what: "is rate limited without a scope",
-      declared: { access: Access.DEVELOPER, rateLimited: true },
-      text: "is rate limited but needs no scope",
-    },
-    {
       what: "is metered but not rate limited",
       declared: { access: Access.DEVELOPER, scope: "generate", metered: true },
       text: "is metered but not rate limited",

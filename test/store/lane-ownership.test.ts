@@ -23,6 +23,7 @@ function writesOf(payer: Payer, generationId: string): Record<string, Parameter[
     keys: 0,
     webhooks: 0,
     billing: 0,
+    any_scope: 0,
   };
   const ends = arrayOfEnds([{ kind: "end", lane, end: endOf(payer, generationId, 10n) }]);
   const holds = arrayOfHolds([{ kind: "hold", lane, hold: holdOf(payer, 5n, newGenerationId(payer)) }]);

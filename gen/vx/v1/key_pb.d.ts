@@ -595,8 +595,9 @@ export declare const KeyService: GenService<{
   /**
    * Revoke key
    *
-   * Revokes a key of the account permanently. Once the response is sent, every server rejects calls with the key.
-   * Revoking a revoked key has no effect. Works while the account is suspended. Fails with `not_found` if the account has no key with this id.
+   * Revokes a key permanently. Once the response is sent, every server rejects calls with the key. Every key can revoke
+   * itself. With the scope `keys`, it can also revoke the keys of the account whose scopes are among its own; others are
+   * `not_found`. Revoking a revoked key has no effect. Works while the account is suspended.
    *
    * @generated from rpc vx.v1.KeyService.RevokeKey
    */

@@ -26,6 +26,7 @@ CREATE TYPE admit_item AS (
   keys integer,
   webhooks integer,
   billing integer,
+  any_scope integer,
   cidrs text
 );
 

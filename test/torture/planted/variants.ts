@@ -420,8 +420,8 @@ export const VARIANTS: readonly Variant[] = [
       "ALTER FUNCTION vx.write_event SECURITY DEFINER SET search_path = vx; GRANT EXECUTE ON FUNCTION vx.write_event TO vx_app",
     code: {
       file: "src/store/ledger.ts",
-      find: "movement.isPromotional ?? false,\n    );\n",
-      put: "movement.isPromotional ?? false,\n    );\n  await database.at(lane).call('write_event', lane, movement.accountId, movement.kind + '.posted', JSON.stringify({ entry_id: row?.id }));\n",
+      find: "movement.isPromotional ?? false,\n  );\n",
+      put: "movement.isPromotional ?? false,\n  );\n  await database.at(lane).call('write_event', lane, movement.accountId, movement.kind + '.posted', JSON.stringify({ entry_id: row?.id }));\n",
     },
   },
   {
@@ -454,7 +454,7 @@ export const VARIANTS: readonly Variant[] = [
     rule: "14",
     sql: [
       {
-        function: "claim_deliveries",
+        function: "next_delivery",
         find: "ORDER BY d.due_at LIMIT 1",
         put: "ORDER BY d.due_at DESC LIMIT 1",
       },

@@ -33,7 +33,7 @@ BEGIN
   -- Most batches of calls that take no slot change no window. The statement below would lock the windows, and so write to
   -- the log.
   IF NOT EXISTS (
-    SELECT 1 FROM unnest(p_items) i WHERE i.generate + i.read + i.keys + i.webhooks + i.billing > 0
+    SELECT 1 FROM unnest(p_items) i WHERE i.generate + i.read + i.keys + i.webhooks + i.billing + i.any_scope > 0
       -- Not EXISTS: PostgreSQL might read and hash all windows.
       OR coalesce((
         SELECT w.minute FROM key_minutes w WHERE w.lane = i.lane AND w.key_id = (

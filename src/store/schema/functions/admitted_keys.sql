@@ -16,15 +16,15 @@ CREATE OR REPLACE FUNCTION admitted_keys(p_items admit_item[], p_while_suspended
 AS $$
 BEGIN
   RETURN QUERY
-  SELECT a.n::integer, a.generate + a.read + a.keys + a.webhooks + a.billing, c.generate IS NOT NULL AND v.is_checked,
+  SELECT a.n::integer, a.generate + a.read + a.keys + a.webhooks + a.billing + a.any_scope, c.generate IS NOT NULL AND v.is_checked,
          CASE WHEN v.is_checked THEN least(r.rpm, coalesce((k.scopes & 1) * c.generate + ((k.scopes >> 1) & 1) * c.read + ((k.scopes >> 2) & 1) * c.keys
-           + ((k.scopes >> 3) & 1) * c.webhooks + ((k.scopes >> 4) & 1) * c.billing, 0)) ELSE 0 END,
+           + ((k.scopes >> 3) & 1) * c.webhooks + ((k.scopes >> 4) & 1) * c.billing + c.any_scope, 0)) ELSE 0 END,
          k.lane, k.fingerprint, k.id, k.account_id, k.name, k.plan, k.scopes, r.rpm, k.visible_start, k.visible_end, k.expires_at,
          k.revoked_at, acc.suspended_at, acc.balance_micros, array_to_string(k.models, ','), v.cidrs,
          acc.price_list_version
   FROM unnest(p_items, p_while_suspended) WITH ORDINALITY AS a (
-    lane, fingerprint, generate, read, keys, webhooks, billing, cidrs, same_lane, same_fingerprint, suspended_generate, suspended_read,
-    suspended_keys, suspended_webhooks, suspended_billing, same_cidrs, n)
+    lane, fingerprint, generate, read, keys, webhooks, billing, any_scope, cidrs, same_lane, same_fingerprint, suspended_generate, suspended_read,
+    suspended_keys, suspended_webhooks, suspended_billing, suspended_any_scope, same_cidrs, n)
   JOIN keys k ON k.lane = a.lane AND k.fingerprint = a.fingerprint
   JOIN accounts acc ON acc.lane = k.lane AND acc.id = k.account_id
   JOIN plans p ON p.name = k.plan
@@ -36,7 +36,8 @@ BEGIN
            CASE WHEN acc.suspended_at IS NULL THEN a.read ELSE a.suspended_read END,
            CASE WHEN acc.suspended_at IS NULL THEN a.keys ELSE a.suspended_keys END,
            CASE WHEN acc.suspended_at IS NULL THEN a.webhooks ELSE a.suspended_webhooks END,
-           CASE WHEN acc.suspended_at IS NULL THEN a.billing ELSE a.suspended_billing END
-  ) AS c (generate, read, keys, webhooks, billing);
+           CASE WHEN acc.suspended_at IS NULL THEN a.billing ELSE a.suspended_billing END,
+           CASE WHEN acc.suspended_at IS NULL THEN a.any_scope ELSE a.suspended_any_scope END
+  ) AS c (generate, read, keys, webhooks, billing, any_scope);
 END
 $$;

@@ -4,8 +4,8 @@ CREATE OR REPLACE FUNCTION revoke_key(p_caller caller, p_lane smallint, p_id tex
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
-  c_keys constant smallint := 4;
   v_caller constant caller := prove(p_caller, p_lane);
+  c_keys constant smallint := 4;
   v_own constant keys := key_of_caller(p_caller, p_lane);
   v_key keys;
 BEGIN

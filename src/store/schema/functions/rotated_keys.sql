@@ -14,7 +14,7 @@ BEGIN
   SELECT i.n::integer, CASE WHEN k.revoked_at IS NOT NULL THEN 'revoked' WHEN s.expires_at <= v_now THEN 'expired' ELSE 'rotated' END,
          k.scopes, 0, NULL::integer, 0, 0, k.id, k.account_id, k.name, k.plan, s.visible_start, s.visible_end, 0::bigint, NULL::text, NULL::text, k.fingerprint,
          0
-  FROM unnest(p_items) WITH ORDINALITY AS i (lane, fingerprint, generate, read, keys, webhooks, billing, cidrs, n)
+  FROM unnest(p_items) WITH ORDINALITY AS i (lane, fingerprint, generate, read, keys, webhooks, billing, any_scope, cidrs, n)
   JOIN previous_secrets s ON s.lane = i.lane AND s.fingerprint = i.fingerprint
   JOIN keys k ON k.lane = s.lane AND k.id = s.key_id;
 END

@@ -782,7 +782,7 @@ CREATE TABLE holds (
 
 -- The items of a batch. Servers send arrays of them, with the fields in this order: see src/store/batch-items.ts.
 CREATE TYPE admit_item AS (
-  lane smallint, fingerprint bytea, generate integer, read integer, keys integer, webhooks integer, billing integer,
+  lane smallint, fingerprint bytea, generate integer, read integer, keys integer, webhooks integer, billing integer, any_scope integer,
   -- The address ranges that the server checked the addresses of the calls against, separated by commas; null for none.
   cidrs text
 );
