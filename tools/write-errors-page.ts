@@ -75,9 +75,9 @@ month, of all calls or of a key or model. At most the newest 100,000 rows of the
 
 ## Reasons
 
-If the column \`x-should-retry\` has a value, responses have this header: some clients retry even a 401 for minutes. Without it, the official OpenAI and Anthropic
-clients retry every 409, 429 and 5xx. A 402 is retried only with \`true\`. If the server knows when a retry can succeed, the response
-also has \`Retry-After\`, and RPCs have a \`RetryInfo\` detail.
+If the column \`x-should-retry\` has a value, responses have this header: some clients retry even a 401 for minutes. Without it,
+the official OpenAI and Anthropic clients retry every 409, 429 and 5xx. A 402 is retried only with \`true\`. If the server knows
+when a retry can succeed, the response also has \`Retry-After\`, and RPCs have a \`RetryInfo\` detail.
 
 | status | reason | gRPC code | type | \`x-should-retry\` | default message |
 |---|---|---|---|---|---|
