@@ -71,6 +71,12 @@ export function KeysSection({ viewer }: { readonly viewer: Viewer }) {
         pages={pages}
         empty={<EmptyState title="No keys" />}
       />
+      {viewer.membership && (
+        <p class="muted small">
+          The playground uses another key for each member, which expires after an hour, is not listed and
+          counts as an active key.
+        </p>
+      )}
       <ZoneNote />
       <AnthropicClients viewer={viewer} />
       {isCreating && (

@@ -133,7 +133,7 @@ function clientsOf(transport: Transport) {
         () => [],
       ),
     keyNames: () =>
-      keyService.listKeys({ pageSize: MAX_NAMES }).then(
+      keyService.listKeys({ pageSize: MAX_NAMES, includePlayground: true }).then(
         ({ apiKeys }) => new Map(apiKeys.map(({ id, name }) => [id, name])),
         () => new Map<string, string>(),
       ),

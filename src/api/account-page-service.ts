@@ -8,7 +8,7 @@ import type { Micros } from "../domain/money.ts";
 import { readPage } from "../domain/page.ts";
 import { updateAccount } from "../store/accounts.ts";
 import { SERVER } from "../store/action.ts";
-import { listKeys } from "../store/keys.ts";
+import { createKey as createKeyRow } from "../store/keys.ts";
 import { moveBalance } from "../store/ledger.ts";
 import { listLimits, removeLimit, setLimit } from "../store/limits.ts";
 import {
@@ -34,7 +34,7 @@ import { createAccountKey, revokeKey, rotateKey, updateKey } from "./admin-servi
 import { type ApiCall, type Deps, defineService, type Member, type ServiceDeps } from "./define-service.ts";
 import { eventService } from "./event-service.ts";
 import { failureService } from "./failure-service.ts";
-import { keyService } from "./key-service.ts";
+import { keyService, newKey } from "./key-service.ts";
 import { ledgerService } from "./ledger-service.ts";
 import { limitChangeOf, limitToSet } from "./limit-service.ts";
 import { createInvitation, removeMember, viewInvitation, viewMember } from "./manage-members.ts";
@@ -62,7 +62,6 @@ export type SignUp = {
 export type PageDeps = ServiceDeps & { readonly signUp: SignUp; readonly now: () => number };
 
 const PLAYGROUND_KEY_MS = 3_600_000;
-const NEWEST_KEYS = { list: "keys", size: 100, after: "" };
 const DAY_MS = 86_400_000;
 
 export const accountPageService = defineService<typeof AccountService, PageDeps>(AccountService, {
@@ -283,13 +282,21 @@ function ifUnavailable(error: unknown): undefined {
 
 /** A page that is loaded again gets the same key with another secret: each member has one, of the active keys that the plan allows. */
 async function createPlaygroundKey(deps: PageDeps, _request: unknown, call: ApiCall) {
-  const name = `Playground ${call.member.personId}`;
-  const { rows } = await listKeys(deps.database, call.key.accountId, NEWEST_KEYS);
-  const present = rows.find((row) => row.name === name && row.state === "active");
-  if (present) return await rotateKey(deps, { keyId: present.id, overlapSeconds: 0, reason: "" }, call);
+  const { accountId } = call.key;
   const expiresAt = timestampFromDate(new Date(deps.now() + PLAYGROUND_KEY_MS));
-  const key = { name, scopes: ["generate"], expiresAt, models: [], limits: [], allowedCidrs: [] };
-  return await createAccountKey(deps, { ...key, ...ofAccount(call) }, call);
+  const request = {
+    name: "Playground",
+    scopes: ["generate"],
+    expiresAt,
+    models: [],
+    limits: [],
+    allowedCidrs: [],
+  };
+  return await newKey(deps, accountId, request, (key, generated) =>
+    makeLoggedChange(deps, call, { target: accountId }, (action) =>
+      createKeyRow(deps.database, action, { ...key, isPlayground: true }, generated),
+    ),
+  );
 }
 
 /** Operators who view the page change nothing. */

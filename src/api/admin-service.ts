@@ -155,7 +155,8 @@ export async function createAccountKey(deps: Deps, request: Fields<CreateKeyRequ
 /** Throws not_found for an account that does not exist, instead of returning an empty list. */
 export async function listKeys(deps: Deps, request: ListKeysRequest, call: ApiCall) {
   const account = await accountToRead(deps, call, request.accountId);
-  const { rows, nextPageToken } = await listKeyRows(deps.database, account.id, readPage("keys", request));
+  const page = readPage("keys", request);
+  const { rows, nextPageToken } = await listKeyRows(deps.database, account.id, page, true);
   return { apiKeys: rows.map(viewKey), nextPageToken };
 }
 

@@ -24,7 +24,8 @@ export const keyService = defineService(KeyService, {
       createKey(deps.database, action, key, generated),
     ),
   listKeys: async ({ database }, request, { key }) => {
-    const { rows, nextPageToken } = await listKeys(database, key.accountId, readPage("keys", request));
+    const page = readPage("keys", request);
+    const { rows, nextPageToken } = await listKeys(database, key.accountId, page, request.includePlayground);
     return { apiKeys: rows.map(viewKey), nextPageToken };
   },
   /** A key of another account gives not_found, like a key that does not exist. */

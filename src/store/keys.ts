@@ -48,6 +48,8 @@ export type KeyToCreate = {
   readonly limits?: readonly NewLimit[] | undefined;
   /** Undefined for all addresses, or those of the parent. */
   readonly allowedCidrs?: readonly string[] | undefined;
+  /** The key of the playground of the member who creates it. */
+  readonly isPlayground?: boolean;
 };
 
 type GeneratedKey = Omit<NewKey, "secret">;
@@ -82,6 +84,7 @@ export async function createKey(
     models?.join(",") ?? null,
     limits ? JSON.stringify(limits) : null,
     allowedCidrs?.join(",") ?? null,
+    key.isPlayground ?? false,
   );
   if (!row) throw new Error("create_key returned nothing");
   const { wait_seconds: waitSeconds, max_keys_created_per_hour: max } = row;
@@ -98,11 +101,11 @@ export async function getKey(database: Cells, accountId: string, id: string): Pr
   return only(await database.at(lane).call<KeyRow>("view_keys", lane, accountId, id, "", 1), id);
 }
 
-export async function listKeys(database: Cells, accountId: string, page: Page) {
+export async function listKeys(database: Cells, accountId: string, page: Page, withPlayground: boolean) {
   const lane = laneOfId(accountId);
   const rows = await database
     .at(lane)
-    .call<KeyRow>("view_keys", lane, accountId, "", page.after, page.size + 1);
+    .call<KeyRow>("view_keys", lane, accountId, "", page.after, page.size + 1, withPlayground);
   return cutPage(rows, page, (row) => row.id);
 }
 

@@ -245,6 +245,13 @@ export declare type ListKeysRequest = Message<"vx.v1.ListKeysRequest"> & {
    * @generated from field: string page_token = 2;
    */
   pageToken: string;
+
+  /**
+   * Whether to include the keys of the playground of the customer page. Each member who uses it has one, which expires after an hour.
+   *
+   * @generated from field: bool include_playground = 3;
+   */
+  includePlayground: boolean;
 };
 
 /**

@@ -711,6 +711,7 @@ CREATE TABLE keys (
   models text[],
   allowed_cidrs cidr[],
   warned_days smallint,
+  playground_of text,
   CONSTRAINT at_most_eight_levels CHECK ((cardinality(ancestors) < 8)),
   CONSTRAINT fingerprint_is_sha256 CHECK ((length(fingerprint) = 32)),
   CONSTRAINT key_limit_positive CHECK ((rate_limit_rpm > 0)),
@@ -730,6 +731,7 @@ CREATE INDEX keys_by_name ON keys USING btree (lower(name) COLLATE "C", id COLLA
 CREATE INDEX keys_by_revocation ON keys USING btree (revoked_at) WHERE (revoked_at IS NOT NULL);
 CREATE INDEX keys_by_visible_characters ON keys USING btree (visible_start, id COLLATE "C");
 CREATE INDEX keys_not_revoked ON keys USING btree (lane, account_id, plan, COALESCE(expires_at, 'infinity'::timestamp with time zone)) WHERE (revoked_at IS NULL);
+CREATE UNIQUE INDEX one_playground_key ON keys USING btree (lane, account_id, playground_of) WHERE ((playground_of IS NOT NULL) AND (revoked_at IS NULL));
 
 CREATE TABLE lanes (
   lane smallint NOT NULL,
@@ -1311,7 +1313,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION create_account(p_caller caller, p_lane smallint, p_id text, p_name text, p_plan text, p_external_id text, p_email text, p_notes text) RETURNS SETOF account_views; for the server
 -- FUNCTION create_first_account(p_caller caller, p_lane smallint, p_id text, p_name text, p_plan text, p_entry_id text, p_month integer, p_amount_micros bigint, p_reason text, p_key_id text, p_fingerprint bytea, p_scopes smallint, p_visible_start text, p_visible_end text) RETURNS TABLE(created boolean); for the server
 -- FUNCTION create_invitation(p_caller caller, p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_role text, p_email text) RETURNS SETOF invitations; for the server
--- FUNCTION create_key(p_caller caller, p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan text, p_scopes smallint, p_default_scopes smallint, p_rate_limit_rpm integer, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text, p_models text, p_limits text, p_allowed_cidrs text) RETURNS TABLE(wait_seconds integer, max_keys_created_per_hour integer, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone, previous_expires_at timestamp with time zone, models text, limits text, allowed_cidrs text); for the server
+-- FUNCTION create_key(p_caller caller, p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan text, p_scopes smallint, p_default_scopes smallint, p_rate_limit_rpm integer, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text, p_models text, p_limits text, p_allowed_cidrs text, p_is_playground boolean) RETURNS TABLE(wait_seconds integer, max_keys_created_per_hour integer, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone, previous_expires_at timestamp with time zone, models text, limits text, allowed_cidrs text); for the server
 -- FUNCTION create_ledger_partitions() RETURNS TABLE(created text); for the server
 -- FUNCTION create_operator(p_caller caller, p_id text, p_name text, p_role text, p_email text, p_fingerprint bytea) RETURNS SETOF operator_view; for the server
 -- FUNCTION create_sign_up_account(p_caller caller, p_lane smallint, p_id text, p_name text, p_plan text, p_email text) RETURNS void; for the server
@@ -1364,7 +1366,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION heartbeat(p_server_id text, p_cells text) RETURNS TABLE(clock timestamp with time zone); for the server
 -- FUNCTION held_by_accounts(p_lane smallint, p_account_id text[]) RETURNS TABLE(account_id text, held_micros numeric)
 -- FUNCTION hold_figures() RETURNS TABLE(holds bigint, held_micros bigint, expired bigint); for the server
--- FUNCTION insert_key(p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan plans, p_scopes smallint, p_rate_limit_rpm integer, p_may_exceed_plan boolean, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text, p_ancestors text[], p_is_limited boolean, p_models text[], p_limits text, p_allowed_cidrs cidr[], p_actor text) RETURNS SETOF key_view
+-- FUNCTION insert_key(p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan plans, p_scopes smallint, p_rate_limit_rpm integer, p_may_exceed_plan boolean, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text, p_ancestors text[], p_is_limited boolean, p_models text[], p_limits text, p_allowed_cidrs cidr[], p_actor text, p_playground_of text) RETURNS SETOF key_view
 -- FUNCTION keep_an_admin(p_role operator_role) RETURNS void
 -- FUNCTION keep_currency(p_code text) RETURNS text; for the server
 -- FUNCTION key_in_reach(p_caller caller, p_lane smallint, p_id text) RETURNS keys
@@ -1465,6 +1467,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION remove_member(p_caller caller, p_lane smallint, p_account_id text, p_person_id text) RETURNS void; for the server
 -- FUNCTION remove_server(p_server_id text) RETURNS void; for the server
 -- FUNCTION remove_servers() RETURNS void; for the server
+-- FUNCTION renew_playground_key(p_caller caller, p_plan plans, p_fingerprint bytea, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text) RETURNS text
 -- FUNCTION replace_secret(p_key keys, p_fingerprint bytea, p_visible_start text, p_visible_end text, p_overlap_seconds integer) RETURNS void
 -- FUNCTION replay_grants(p_lane smallint, p_account_id text) RETURNS TABLE(rule text, detail text)
 -- FUNCTION report_depleted(p_lane smallint, p_account_id text, p_required_micros bigint) RETURNS integer; for the server
@@ -1478,6 +1481,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION return_lanes(p_id text) RETURNS void
 -- FUNCTION revoke_key(p_caller caller, p_lane smallint, p_id text) RETURNS SETOF key_view; for the server
 -- FUNCTION revoke_operator(p_caller caller, p_id text) RETURNS SETOF operator_view; for the server
+-- FUNCTION revoke_playground_key(p_lane smallint, p_account_id text, p_person_id text) RETURNS void
 -- FUNCTION rotate_key(p_caller caller, p_lane smallint, p_id text, p_fingerprint bytea, p_visible_start text, p_visible_end text, p_overlap_seconds integer) RETURNS SETOF key_view; for the server
 -- FUNCTION rotate_webhook(p_caller caller, p_lane smallint, p_account_id text, p_id text, p_overlap_seconds integer) RETURNS webhook_view; for the server
 -- FUNCTION rotated_keys(p_items admit_item[]) RETURNS TABLE(n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text, balance_micros bigint, models text, allowed_cidrs text, current_fingerprint bytea, price_list_version integer)
@@ -1536,7 +1540,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION use_page_link(p_link bytea, p_fingerprint bytea, p_user_agent text, p_address text) RETURNS TABLE(is_valid boolean); for the server
 -- FUNCTION user_digest(p_salt bytea, p_name text) RETURNS text
 -- FUNCTION view_deliveries(p_webhook_id text, p_state text, p_before_micros bigint, p_before_id text, p_limit integer) RETURNS TABLE(event_id text, account_id text, seq bigint, type text, created_at timestamp with time zone, created_micros bigint, state text, attempts smallint, due_at timestamp with time zone, attempted_at timestamp with time zone, status smallint, latency_ms integer, error text, answer text, data text); for the server
--- FUNCTION view_keys(p_lane smallint, p_account_id text, p_id text, p_before text, p_limit integer) RETURNS SETOF key_view; for the server
+-- FUNCTION view_keys(p_lane smallint, p_account_id text, p_id text, p_before text, p_limit integer, p_with_playground boolean) RETURNS SETOF key_view; for the server
 -- FUNCTION view_limits(p_lane smallint, p_owner_id text, p_user text) RETURNS SETOF limit_view; for the server
 -- FUNCTION view_operators(p_id text, p_before text, p_limit integer) RETURNS SETOF operator_view; for the server
 -- FUNCTION view_webhooks(p_lane smallint, p_account_id text, p_id text) RETURNS SETOF webhook_view; for the server

@@ -121,6 +121,47 @@ describe("roles", () => {
     expect([await statusOf(first.secret), await statusOf(second.secret)]).toEqual([401, 200]);
   });
 
+  test("the key of a playground names no person, and is in no list, event and change of others", async () => {
+    const { customer: owner, accountId } = await newOwner();
+    const member = await join(owner, accountId, "developer");
+    const { secret: own } = await owner.do("CreateKey", { name: "own", scopes: ["keys", "read"] }, accountId);
+    const { apiKey, secret } = await member.do("CreatePlaygroundKey", {}, accountId);
+    const { id: keyId, name } = apiKey as { id: string; name: string };
+    expect(name).toBe("Playground");
+    const namesOf = (keys: unknown) => (keys as { name: string }[]).map((key) => key.name);
+    expect(namesOf((await owner.do("ListKeys", {}, accountId)).apiKeys)).toEqual(["own"]);
+    const all = await owner.do("ListKeys", { includePlayground: true }, accountId);
+    expect(namesOf(all.apiKeys)).toEqual(["Playground", "own"]);
+    const headers = { authorization: `Bearer ${own}` };
+    const listed = await fetch(`${app.url}/v1/keys`, { headers });
+    expect(namesOf(((await listed.json()) as JsonObject).api_keys)).toEqual(["own"]);
+    for (const method of ["RotateKey", "UpdateKey"])
+      expect(await owner.fail(method, { keyId, name: "x" }, accountId)).toBe("400 invalid_argument");
+    // The plan "free" allows two active keys.
+    const refusal = await owner.call("CreateKey", { name: "third" }, accountId);
+    expect(refusal.body.message).toContain("Keys of the playground count too");
+    await app.database.owner`UPDATE vx.keys SET expires_at = now() - interval '1 s' WHERE id = ${keyId}`;
+    const renewed = await member.do("CreatePlaygroundKey", {}, accountId);
+    expect(renewed.apiKey).toMatchObject({ id: keyId, state: "active" });
+
+    const personId = await idOf(member);
+    await owner.do("SetMemberRole", { personId, role: "viewer" }, accountId);
+    const statusOf = async (key: unknown) =>
+      (await fetch(`${app.url}/v1/me`, { headers: { authorization: `Bearer ${key}` } })).status;
+    expect([await statusOf(secret), await statusOf(renewed.secret)]).toEqual([401, 401]);
+    await owner.do("SetMemberRole", { personId, role: "developer" }, accountId);
+    const { secret: last } = await member.do("CreatePlaygroundKey", {}, accountId);
+    expect(await statusOf(last)).toBe(200);
+    await owner.do("RemoveMember", { personId }, accountId);
+    expect(await statusOf(last)).toBe(401);
+    const { events } = await owner.do(
+      "ListEvents",
+      { types: ["key.created,key.rotated,key.revoked"] },
+      accountId,
+    );
+    expect(events).toMatchObject([{ data: { name: "own" } }]);
+  });
+
   test("a member cannot give a key more requests per minute than the plan", async () => {
     const { customer, accountId } = await newOwner();
     const request = { name: "fast", rateLimitRpm: 21 };

@@ -96,6 +96,7 @@ class ListModelsInput(TypedDict, total=False):
 class ListKeysInput(TypedDict, total=False):
     page_size: int
     page_token: str
+    include_playground: bool
 
 
 class LimitInput(TypedDict, total=False):

@@ -1,11 +1,12 @@
 -- Creates a key. A key that another one creates, its parent, has the parent's plan and at most its scopes, limit, expiry, models and
 -- addresses; what is omitted (NULL, or no scopes) is the parent's, and of the default scopes those that the parent has. A member's key has the plan
 -- of the account and at most its limit, and scopes that the role covers. Only an operator chooses the plan (by default the account's) and may
--- exceed its limit. Returns the key, or how many seconds the account must wait before its keys and members can create another.
+-- exceed its limit. A member has at most one key of the playground: a repetition renews it. Returns the key, or how many seconds the account must wait before its keys and members can create another.
 CREATE OR REPLACE FUNCTION create_key(
   p_caller caller, p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan text, p_scopes smallint,
   p_default_scopes smallint, p_rate_limit_rpm integer, p_expires_at timestamptz, p_visible_start text, p_visible_end text,
-  p_models text DEFAULT NULL, p_limits text DEFAULT NULL, p_allowed_cidrs text DEFAULT NULL
+  p_models text DEFAULT NULL, p_limits text DEFAULT NULL, p_allowed_cidrs text DEFAULT NULL,
+  p_is_playground boolean DEFAULT false
 ) RETURNS TABLE (
     wait_seconds integer, max_keys_created_per_hour integer, id text, account_id text, name text, plan text,
     scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamptz,
@@ -24,6 +25,7 @@ DECLARE
   v_models constant text[] := string_to_array(p_models, ',');
   v_cidrs constant cidr[] := string_to_array(p_allowed_cidrs, ',');
   v_scopes smallint := CASE p_scopes WHEN 0 THEN p_default_scopes ELSE p_scopes END;
+  v_renewed_id text;
 BEGIN
   IF v_parent.id IS NOT NULL THEN
     IF cardinality(v_parent.ancestors) >= 7 THEN
@@ -41,6 +43,14 @@ BEGIN
         '{"field":"scopes"}');
     END IF;
   END IF;
+  IF p_is_playground THEN
+    v_renewed_id := renew_playground_key(p_caller, v_plan, p_fingerprint, p_expires_at, p_visible_start, p_visible_end);
+    IF v_renewed_id IS NOT NULL THEN
+      RETURN QUERY SELECT 0, v_plan.max_keys_created_per_hour, k.* FROM view_keys(p_lane, v_account.id, v_renewed_id, '', 1) k;
+      PERFORM log_change(p_caller, p_lane, v_renewed_id, v_account.id);
+      RETURN;
+    END IF;
+  END IF;
   IF NOT v_is_operator THEN
     wait_seconds := count_key_creation(p_lane, v_account.id, v_plan.max_keys_created_per_hour);
     IF wait_seconds > 0 THEN
@@ -56,7 +66,7 @@ BEGIN
     coalesce(p_rate_limit_rpm, v_parent.rate_limit_rpm), v_is_operator AND p_rate_limit_rpm IS NOT NULL,
     coalesce(p_expires_at, v_parent.expires_at), p_visible_start, p_visible_end, CASE WHEN v_parent.id IS NULL THEN '{}' ELSE v_parent.ancestors || v_parent.id END,
     coalesce(v_parent.is_limited, false), coalesce(v_models, v_parent.models), p_limits, coalesce(v_cidrs, v_parent.allowed_cidrs),
-    actor_kind(p_caller)) k;
+    actor_kind(p_caller), CASE WHEN p_is_playground THEN p_caller.id END) k;
   PERFORM log_change(p_caller, p_lane, p_id, v_account.id);
 END
 $$;

@@ -30,7 +30,7 @@ BEGIN
   v_most := greatest(v_most, cardinality(v_places));
   v_places := ARRAY(SELECT k.ctid FROM keys k
     WHERE k.lane = p_lane AND k.account_id = p_id AND (k.name <> '' OR k.allowed_cidrs IS NOT NULL) LIMIT p_limit FOR UPDATE);
-  UPDATE keys k SET name = '', allowed_cidrs = NULL WHERE k.ctid = ANY (v_places);
+  UPDATE keys k SET name = '', allowed_cidrs = NULL, playground_of = NULL WHERE k.ctid = ANY (v_places);
   v_most := greatest(v_most, cardinality(v_places));
   v_places := ARRAY(SELECT t.ctid FROM topups t
     WHERE t.lane = p_lane AND t.account_id = p_id

@@ -9,6 +9,9 @@ BEGIN
   IF p_role <> 'owner' THEN
     PERFORM take_owner_role(p_lane, p_account_id, p_person_id);
   END IF;
+  IF p_role NOT IN ('developer', 'owner') THEN
+    PERFORM revoke_playground_key(p_lane, p_account_id, p_person_id);
+  END IF;
   PERFORM log_change(p_caller, p_lane, p_person_id, p_account_id);
   UPDATE members m SET role = p_role::member_role
     WHERE m.lane = p_lane AND m.account_id = p_account_id AND m.person_id = p_person_id;

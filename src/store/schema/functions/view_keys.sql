@@ -1,6 +1,7 @@
 -- A page of an account's keys, newest first, or the one key that p_id names. An empty account matches every account.
-CREATE OR REPLACE FUNCTION view_keys(p_lane smallint, p_account_id text, p_id text, p_before text, p_limit integer)
-  RETURNS SETOF key_view
+CREATE OR REPLACE FUNCTION view_keys(
+  p_lane smallint, p_account_id text, p_id text, p_before text, p_limit integer, p_with_playground boolean DEFAULT true
+) RETURNS SETOF key_view
   LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
@@ -11,9 +12,11 @@ BEGIN
     v_ids := ARRAY[p_id];
   ELSIF p_before = '' THEN
     v_ids := ARRAY(SELECT k.id FROM keys k WHERE k.lane = p_lane AND k.account_id = p_account_id
+                     AND (p_with_playground OR k.playground_of IS NULL)
                    ORDER BY k.id DESC LIMIT p_limit);
   ELSE
     v_ids := ARRAY(SELECT k.id FROM keys k WHERE k.lane = p_lane AND k.account_id = p_account_id AND k.id < p_before
+                     AND (p_with_playground OR k.playground_of IS NULL)
                    ORDER BY k.id DESC LIMIT p_limit);
   END IF;
   RETURN QUERY

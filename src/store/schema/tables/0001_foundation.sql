@@ -179,6 +179,8 @@ CREATE TABLE keys (
   allowed_cidrs cidr[],
   -- The days before its expiry of the last event key.expiring; NULL before the first one.
   warned_days smallint,
+  -- The member whose playground on the customer page uses the key. Such keys are in no list and no event of customers.
+  playground_of text,
   PRIMARY KEY (lane, fingerprint),
   UNIQUE (lane, id),
   FOREIGN KEY (lane, account_id) REFERENCES accounts (lane, id),
@@ -194,6 +196,7 @@ CREATE INDEX keys_by_account ON keys (lane, account_id, id);
 -- Counts active keys without reading revoked and expired ones.
 CREATE INDEX keys_not_revoked ON keys (lane, account_id, plan, coalesce(expires_at, 'infinity'))
   WHERE revoked_at IS NULL;
+CREATE UNIQUE INDEX one_playground_key ON keys (lane, account_id, playground_of) WHERE playground_of IS NOT NULL AND revoked_at IS NULL;
 CREATE INDEX keys_by_expiry ON keys (expires_at) WHERE revoked_at IS NULL AND expires_at IS NOT NULL;
 CREATE INDEX keys_by_revocation ON keys (revoked_at) WHERE revoked_at IS NOT NULL;
 CREATE INDEX keys_by_id ON keys (id COLLATE "C");

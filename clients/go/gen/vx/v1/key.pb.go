@@ -363,9 +363,11 @@ type ListKeysRequest struct {
 	// The maximum number of keys to return. Default: 50. Values above 1,000 count as 1,000.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// The `next_page_token` of the previous page. Empty for the first page.
-	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Whether to include the keys of the playground of the customer page. Each member who uses it has one, which expires after an hour.
+	IncludePlayground bool `protobuf:"varint,3,opt,name=include_playground,json=includePlayground,proto3" json:"include_playground,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *ListKeysRequest) Reset() {
@@ -410,6 +412,13 @@ func (x *ListKeysRequest) GetPageToken() string {
 		return x.PageToken
 	}
 	return ""
+}
+
+func (x *ListKeysRequest) GetIncludePlayground() bool {
+	if x != nil {
+		return x.IncludePlayground
+	}
+	return false
 }
 
 // One page of keys.
@@ -970,11 +979,12 @@ const file_vx_v1_key_proto_rawDesc = "" +
 	"\x0f_rate_limit_rpm\"S\n" +
 	"\x11CreateKeyResponse\x12&\n" +
 	"\aapi_key\x18\x01 \x01(\v2\r.vx.v1.ApiKeyR\x06apiKey\x12\x16\n" +
-	"\x06secret\x18\x02 \x01(\tR\x06secret\"M\n" +
+	"\x06secret\x18\x02 \x01(\tR\x06secret\"|\n" +
 	"\x0fListKeysRequest\x12\x1b\n" +
 	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x02 \x01(\tR\tpageToken\"d\n" +
+	"page_token\x18\x02 \x01(\tR\tpageToken\x12-\n" +
+	"\x12include_playground\x18\x03 \x01(\bR\x11includePlayground\"d\n" +
 	"\x10ListKeysResponse\x12(\n" +
 	"\bapi_keys\x18\x01 \x03(\v2\r.vx.v1.ApiKeyR\aapiKeys\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"&\n" +
