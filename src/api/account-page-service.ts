@@ -1,20 +1,19 @@
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { AccountService } from "../../gen/vx/account/v1/account_pb.js";
+import { AdminService } from "../../gen/vx/admin/v1/admin_pb.js";
 import { fingerprintOf, isWellFormedSessionToken } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
 import { laneOfId } from "../domain/lane.ts";
 import type { MemberRole } from "../domain/member.ts";
 import type { Micros } from "../domain/money.ts";
 import { readPage } from "../domain/page.ts";
+import { policyOf } from "../rules/policy.ts";
 import { updateAccount } from "../store/accounts.ts";
-import { SERVER } from "../store/action.ts";
 import { createKey as createKeyRow } from "../store/keys.ts";
-import { moveBalance } from "../store/ledger.ts";
 import { listLimits, removeLimit, setLimit } from "../store/limits.ts";
 import {
   acceptInvitation,
   accountOfInvitation,
-  addOwner,
   claimSignUp,
   createSignUpAccount,
   deleteInvitation,
@@ -39,7 +38,7 @@ import { ledgerService } from "./ledger-service.ts";
 import { limitChangeOf, limitToSet } from "./limit-service.ts";
 import { createInvitation, removeMember, viewInvitation, viewMember } from "./manage-members.ts";
 import { modelService } from "./model-service.ts";
-import { actionOf, type Change, makeLoggedChange } from "./operator-action.ts";
+import { type Change, makeLoggedChange } from "./operator-action.ts";
 import { dateOf } from "./request-values.ts";
 import { statementService, viewStatement } from "./statement-service.ts";
 import { createBillingPage, detailsOfAutoTopUp, topUpService } from "./top-up-service.ts";
@@ -86,14 +85,14 @@ export const accountPageService = defineService<typeof AccountService, PageDeps>
     const month = account.closed_at.toISOString().slice(0, 7);
     return { statement: await viewStatement(database, accountId, month) };
   },
-  acceptInvitation: async ({ database }, { token }, call) => {
+  acceptInvitation: async ({ database, ids }, { token }, call) => {
     const { member } = call;
     requirePerson(member);
     const invitation = invitationTokenOf(token, "inv");
     const accountId = await accountOfInvitation(database, invitation, member.email);
     if (accountId === undefined) throw new DomainError("invalid_invitation");
     const action = { ...call.action, target: invitation.id };
-    await acceptInvitation(database, action, accountId, invitation, member);
+    await acceptInvitation(database, action, { accountId, linkId: ids.link() }, invitation, member.email);
     return { accountId };
   },
   listSessions: async ({ database }, _request, { member }) => ({
@@ -106,8 +105,8 @@ export const accountPageService = defineService<typeof AccountService, PageDeps>
       current: row.id === member.id,
     })),
   }),
-  endSession: async ({ database }, { sessionId }, { member }) => {
-    await endPageSession(database, member.personId || undefined, sessionId || member.id);
+  endSession: async ({ database }, { sessionId }, { member, action }) => {
+    await endPageSession(database, action, sessionId || member.id);
     return {};
   },
 
@@ -220,7 +219,7 @@ export const accountPageService = defineService<typeof AccountService, PageDeps>
   putAutoTopUp: logged(topUpService.methods.putAutoTopUp, (request) => ({
     details: detailsOfAutoTopUp(request),
   })),
-  createBillingPage,
+  createBillingPage: logged(createBillingPage, () => ({})),
 
   getWebhook: webhookService.methods.getWebhook,
   listWebhooks: webhookService.methods.listWebhooks,
@@ -317,55 +316,32 @@ function refusalOfSignUp({ mode, domains }: SignUp, { personId, email }: Member)
   return undefined;
 }
 
-/**
- * Each step can be repeated: the account, the credit and the owner are the same ones for every call of a person. The owner
- * comes last, so an account that a person can see has its credit.
- */
+/** Can be repeated: all calls of a person get the same account, and the first one that creates it decides its name and its credit. */
 async function signUp(
   deps: PageDeps,
   { name, invitation }: { readonly name: string; readonly invitation: string },
   call: ApiCall,
 ) {
   const { database, ids, signUp: settings, now } = deps;
-  const { member } = call;
-  const refusal = refusalOfSignUp(settings, member);
+  const { email } = call.member;
+  const refusal = refusalOfSignUp(settings, call.member);
   if (refusal !== undefined) throw new DomainError("sign_up_refused", { message: refusal });
   const token = settings.mode === "invite" ? invitationTokenOf(invitation, "sinv") : undefined;
-  const claim = await claimSignUp(database, member.personId, ids.account(), token);
+  const inviterRole = policyOf(AdminService.method.createSignUpInvitation).role;
+  const claim = await claimSignUp(database, call.action, ids.account(), token, inviterRole);
   const { account_id: accountId } = claim;
-  const action = actionOf({ ...SERVER, accountId }, call.method, call.requestId, {
-    target: accountId,
-    details: { person_id: member.personId, plan: settings.plan },
+  const { plan, creditMicros, creditDays } = settings;
+  const action = { ...call.action, target: accountId, details: { plan } };
+  await createSignUpAccount(database, action, {
+    id: accountId,
+    name,
+    plan,
+    email,
+    creditMicros: claim.gets_credit ? creditMicros : 0n,
+    creditEntryId: ids.entry(laneOfId(accountId)),
+    creditExpiresAt: creditDays === undefined ? undefined : endOfDay(now() + creditDays * DAY_MS),
   });
-  const { email } = member;
-  await createSignUpAccount(database, action, { id: accountId, name, plan: settings.plan, email });
-  if (claim.gets_credit && settings.creditMicros > 0n) {
-    const { creditMicros: amountMicros, creditDays } = settings;
-    const lane = laneOfId(accountId);
-    const expiresAt = creditDays === undefined ? undefined : endOfDay(now() + creditDays * DAY_MS);
-    const details = { amount_micros: String(amountMicros) };
-    await moveBalance(
-      database,
-      { ...action, method: "CreditAccount", details },
-      {
-        entryId: ids.entry(lane),
-        accountId,
-        kind: "credit",
-        amountMicros,
-        reason: "Starting credit",
-        idempotencyKey: "sign-up",
-        expiresAt,
-        isPromotional: true,
-      },
-    ).catch(ifCreditedBefore);
-  }
-  await addOwner(database, action, accountId, member);
   return { accountId };
-}
-
-/** A repetition on another day has another expiry: the first credit counts. */
-function ifCreditedBefore(error: unknown): void {
-  if (!(error instanceof DomainError && error.reason === "idempotency_key_reused")) throw error;
 }
 
 function endOfDay(ms: number): Date {

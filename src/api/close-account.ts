@@ -55,8 +55,8 @@ async function closeInSteps(
     if (status === "elsewhere") {
       customerId = await topUps?.end(accountId, topUpIds).catch(explainFailure);
       // Before the members are deleted, so that a repetition finds them.
-      for (const { person_id: personId } of await listMembers(database, accountId))
-        await unlinkPerson(database, personId, accountId, true);
+      for (const { person_id: personId, link_id: linkId } of await listMembers(database, accountId))
+        await unlinkPerson(database, { personId, accountId, linkId }, true);
       isEndedElsewhere = true;
     }
   }

@@ -83,7 +83,7 @@ async function putAutoTopUp(deps: Deps, request: PutAutoTopUpRequest, call: ApiC
 }
 
 export async function createBillingPage(deps: Deps, _request: unknown, call: ApiCall) {
-  return { url: await topUpsOf(deps).automatic.createBillingPage(call.key.accountId) };
+  return { url: await topUpsOf(deps).automatic.createBillingPage(call.action, call.key.accountId) };
 }
 
 export async function getAnyAutoTopUp(deps: Deps, request: GetAnyAutoTopUpRequest, call: ApiCall) {

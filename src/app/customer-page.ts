@@ -21,7 +21,7 @@ import { memberGate } from "../server/gate/member-gate.ts";
 import { type ServePath, sendJson } from "../server/http/message.ts";
 import type { CallServer } from "../server/serve-call.ts";
 import { OidcClient } from "../server/sign-in/oidc-client.ts";
-import { sessionCookie, setCookie, signInPages } from "../server/sign-in/sign-in-pages.ts";
+import { setSession, signInPages } from "../server/sign-in/sign-in-pages.ts";
 import { rpcMethods } from "../server/wire/rpc.ts";
 import { type Browser, findMember, findPageSession, signInPerson, usePageLink } from "../store/members.ts";
 import type { Log } from "../telemetry/log.ts";
@@ -106,7 +106,7 @@ export function createCustomerPage({ config, deps, meter, log, failures, createC
         failures.addFailure(credentials.remoteAddress, fingerprintOf(link));
         throw new DomainError("invalid_session", { message: "The link was used or has expired." });
       }
-      setCookie(response, sessionCookie({ isSecure, sessions }, token, VIEW_SECONDS));
+      setSession(response, { isSecure, sessions }, token, VIEW_SECONDS);
       sendJson(response, 200, "{}");
     } catch (error) {
       sendError(response, error, requestId);

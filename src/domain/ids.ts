@@ -7,6 +7,8 @@ export type Ids = {
   operator(): string;
   person(): string;
   pageSession(): string;
+  /** Of a person with an account. */
+  link(): string;
   signUpInvitation(): string;
   /** Ids of an account's objects contain the account's lane, so the id is enough to locate the row. */
   key(lane: Lane): string;
@@ -51,6 +53,7 @@ export function createIds(
     operator: () => next("op", 0),
     person: () => next("usr", 0),
     pageSession: () => next("ses", 0),
+    link: () => next("lnk", 0),
     signUpInvitation: () => next("sinv", 0),
     key: (lane) => nextIn("key", lane),
     entry: (lane) => nextIn("led", lane),

@@ -14,6 +14,7 @@ import {
   setAutoTopUpPage,
 } from "../store/auto-top-ups.ts";
 import type { Cells } from "../store/driver/cells.ts";
+import { logOpenedPage } from "../store/members.ts";
 import { runAll } from "./failures.ts";
 import { type PaymentProvider, ProviderError } from "./provider.ts";
 
@@ -127,9 +128,10 @@ export class AutoTopUps {
   }
 
   /** A new page on which the customer manages stored payment methods, the billing address and tax ids. */
-  async createBillingPage(accountId: string): Promise<string> {
-    const { provider, returnUrl } = this.#options;
+  async createBillingPage(action: Action, accountId: string): Promise<string> {
+    const { database, provider, returnUrl } = this.#options;
     this.#billingPages.add(accountId);
+    await logOpenedPage(database, action, accountId);
     try {
       return await this.withCustomer(accountId, (customerId) =>
         provider.createBillingPage(customerId, returnUrl),

@@ -1,7 +1,10 @@
 import { DomainError, ERRORS } from "../domain/errors.ts";
+import { monthOfId } from "../domain/ids.ts";
 import { LANE_COUNT, laneOfId } from "../domain/lane.ts";
 import type { MemberRole } from "../domain/member.ts";
-import { type Action, change } from "./action.ts";
+import type { Micros } from "../domain/money.ts";
+import type { Role } from "../domain/operator.ts";
+import { type Action, callerOf, change, SERVER } from "./action.ts";
 import type { Cells } from "./driver/cells.ts";
 import type { Identity } from "./operators.ts";
 
@@ -119,10 +122,15 @@ export async function openCustomerPage(
   sessionId: string,
   fingerprint: string,
 ): Promise<void> {
-  const lane = laneOfId(accountId);
-  await change(database, lane, action, "log_page_view", lane, accountId);
+  await logOpenedPage(database, action, accountId);
   const parameters = [accountId, sessionId, bytes(fingerprint)];
   await change(database, LANE_COUNT, action, "open_customer_page", ...parameters);
+}
+
+/** Proves the right to open a page of the account, and logs it, before the page is created elsewhere. */
+export async function logOpenedPage(database: Cells, action: Action, accountId: string): Promise<void> {
+  const lane = laneOfId(accountId);
+  await change(database, lane, action, "log_opened_page", lane, accountId);
 }
 
 /** Turns the link of an operator into a session. Returns whether the link was valid. */
@@ -141,13 +149,9 @@ export async function listPageSessions({ home }: Pick<Cells, "home">, personId: 
   return await home.call<PageSessionRow>("list_page_sessions", personId);
 }
 
-/** Once this returns, every server rejects the session. The person is undefined for an operator. */
-export async function endPageSession(
-  { home }: Pick<Cells, "home">,
-  personId: string | undefined,
-  id: string,
-): Promise<void> {
-  await home.call("end_page_session", personId ?? null, id);
+/** Once this returns, every server rejects the session. */
+export async function endPageSession(database: Cells, action: Action, id: string): Promise<void> {
+  await change(database, LANE_COUNT, action, "end_page_session", id);
 }
 
 /** The accounts that the person may be a member of. */
@@ -169,9 +173,11 @@ export async function findMember(
   return row;
 }
 
-export async function listMembers(database: Cells, accountId: string): Promise<MemberRow[]> {
+export async function listMembers(database: Cells, accountId: string) {
   const lane = laneOfId(accountId);
-  return await database.at(lane).call<MemberRow>("list_members", lane, accountId);
+  return await database
+    .at(lane)
+    .call<MemberRow & { readonly link_id: string }>("list_members", lane, accountId);
 }
 
 export async function setMemberRole(
@@ -202,18 +208,29 @@ export async function removeMember(
   personId: string,
 ): Promise<void> {
   const lane = laneOfId(accountId);
-  await change(database, lane, action, "remove_member", lane, accountId, personId);
-  await unlinkPerson(database, personId, accountId, false);
+  const [removed] = await change<{ link_id: string }>(
+    database,
+    lane,
+    action,
+    "remove_member",
+    lane,
+    accountId,
+    personId,
+  );
+  if (removed && !database.owns(0, lane))
+    await unlinkPerson(database, { personId, accountId, linkId: removed.link_id });
 }
 
-/** The account is not looked in for the person any more. If it is closed, the person sees that for 30 days. */
+/** Why an account is looked in for a person. */
+type Link = { readonly personId: string; readonly accountId: string; readonly linkId: string };
+
+/** Deletes the link of a person who is no longer a member, or did not become one. If the account is closed, the person sees that for 30 days. */
 export async function unlinkPerson(
   { home }: Pick<Cells, "home">,
-  personId: string,
-  accountId: string,
-  isClosed: boolean,
+  { personId, accountId, linkId }: Link,
+  isClosed = false,
 ): Promise<void> {
-  await home.call("unlink_person", personId, accountId, isClosed);
+  await home.call("unlink_person", personId, accountId, linkId, isClosed);
 }
 
 export async function listClosedAccounts({ home }: Pick<Cells, "home">, personId: string) {
@@ -222,46 +239,71 @@ export async function listClosedAccounts({ home }: Pick<Cells, "home">, personId
 
 /** The account for which the person signs up, the same for each call, and whether it gets the starting credit. */
 export async function claimSignUp(
-  { home }: Pick<Cells, "home">,
-  personId: string,
+  database: Cells,
+  action: Action,
   accountId: string,
   invitation: InvitationToken | undefined,
+  inviterRole: Role | undefined,
 ) {
   type Row = { account_id: string; gets_credit: boolean };
-  const [row] = await home.call<Row>(
+  const [row] = await change<Row>(
+    database,
+    LANE_COUNT,
+    action,
     "claim_sign_up",
-    personId,
     accountId,
     invitation?.id ?? null,
     invitation ? bytes(invitation.fingerprint) : null,
+    inviterRole ?? null,
   );
   return row as Row;
 }
 
-/** Creates the account of a sign-up, unless an earlier call created it. */
+type SignUpAccount = {
+  readonly id: string;
+  readonly name: string;
+  readonly plan: string;
+  readonly email: string;
+  /** Zero for none. */
+  readonly creditMicros: Micros;
+  readonly creditEntryId: string;
+  readonly creditExpiresAt: Date | undefined;
+};
+
+/**
+ * Creates the account of a sign-up with its starting credit and its owner, unless an earlier call created it. Throws if the person was
+ * removed from it since.
+ */
 export async function createSignUpAccount(
   database: Cells,
   action: Action,
-  {
+  { id, name, plan, email, creditMicros, creditEntryId, creditExpiresAt }: SignUpAccount,
+): Promise<void> {
+  const lane = laneOfId(id);
+  const details = { amount_micros: String(creditMicros) };
+  const credit = { ...action, actor: { ...SERVER, accountId: id }, method: "CreditAccount", details };
+  const [row] = await change<{ is_member: boolean }>(
+    database,
+    lane,
+    action,
+    "create_sign_up_account",
+    lane,
     id,
     name,
     plan,
     email,
-  }: { readonly id: string; readonly name: string; readonly plan: string; readonly email: string },
-): Promise<void> {
-  const lane = laneOfId(id);
-  await change(database, lane, action, "create_sign_up_account", lane, id, name, plan, email);
-}
-
-/** Makes the person who signed up the owner. The claim of the sign-up has linked the person with the account. */
-export async function addOwner(
-  database: Cells,
-  action: Action,
-  accountId: string,
-  { personId, email }: Pick<PageSession, "personId" | "email">,
-): Promise<void> {
-  const lane = laneOfId(accountId);
-  await change(database, lane, action, "add_member", lane, accountId, personId, email, "owner");
+    callerOf(credit),
+    creditEntryId,
+    monthOfId(creditEntryId),
+    creditMicros,
+    creditExpiresAt ?? null,
+  );
+  if (row?.is_member) return;
+  await unlinkPerson(database, { personId: action.actor.id, accountId: id, linkId: "sign-up" });
+  throw new DomainError("sign_up_refused", {
+    message:
+      "You are no longer a member of the account for which you signed up. Sign up again for another one.",
+  });
 }
 
 export async function createInvitation(
@@ -323,24 +365,33 @@ export async function accountOfInvitation(
   return row?.account_id;
 }
 
-/** Makes the person a member. The account is linked with the person first: a person who is not linked cannot find it. */
+/**
+ * Makes the person a member. The account is linked with the person first: a person who is not linked cannot find it. The id of the link
+ * is new for each call.
+ */
 export async function acceptInvitation(
   database: Cells,
   action: Action,
-  accountId: string,
+  { accountId, linkId }: Omit<Link, "personId">,
   { id, fingerprint }: InvitationToken,
-  { personId, email }: Pick<PageSession, "personId" | "email">,
+  email: string,
 ): Promise<void> {
   const lane = laneOfId(accountId);
-  await database.home.call("link_person", personId, accountId);
-  const parameters = [lane, accountId, id, bytes(fingerprint), personId, email];
+  // The link would keep the person's data.
+  const unlink = () => unlinkPerson(database, { personId: action.actor.id, accountId, linkId });
+  await change(database, LANE_COUNT, action, "link_person", accountId, linkId);
+  const parameters = [lane, accountId, id, bytes(fingerprint), email, linkId];
   try {
-    await change(database, lane, action, "accept_invitation", ...parameters);
+    const [row] = await change<{ has_joined: boolean }>(
+      database,
+      lane,
+      action,
+      "accept_invitation",
+      ...parameters,
+    );
+    if (!row?.has_joined) await unlink();
   } catch (error) {
-    // The link would keep the person's data for ever.
-    const isRefused = error instanceof DomainError && ERRORS[error.reason].status < 500;
-    if (isRefused && !(await findMember(database, accountId, { id: personId, email })))
-      await unlinkPerson(database, personId, accountId, false);
+    if (error instanceof DomainError && ERRORS[error.reason].status < 500) await unlink();
     throw error;
   }
 }

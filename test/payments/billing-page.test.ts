@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import { Customer, type CustomerApp, startCustomerApp, tokenOf } from "../support/customer.ts";
+import { Customer, type CustomerApp, startCustomerApp, tokenOf, untilWaiting } from "../support/customer.ts";
 import { FakeStripe } from "../support/fake-stripe.ts";
 import { operatorOf } from "../support/fixtures.ts";
 
@@ -58,6 +58,27 @@ test.each([
   const { status } = await member.call("CreateBillingPage", {}, accountId);
   expect(status).toBe(isAllowed ? 200 : 403);
   expect(stripe.portals.length).toBe(isAllowed ? before + 1 : before);
+});
+
+test("the activity has each page, and nothing is created at Stripe for a member whose role was taken meanwhile", async () => {
+  const { owner: sql } = app.database;
+  const { activity } = await owner.do(
+    "ListActivity",
+    { method: "CreateBillingPage", pageSize: 1 },
+    accountId,
+  );
+  expect(activity).toMatchObject([{ email: "billing@example.com", target: accountId, outcome: "ok" }]);
+  const { customer, accountId: newId } = await Customer.signUp(app, "new@example.com");
+  const { personId } = await customer.do("GetSession");
+  const { call } = await sql.begin(async (transaction) => {
+    await transaction`SELECT FROM vx.lanes WHERE lane = vx.lane_of(${newId}) FOR UPDATE`;
+    const call = customer.fail("CreateBillingPage", {}, newId);
+    await untilWaiting(app, "log_opened_page");
+    await transaction`UPDATE vx.members SET role = 'viewer' WHERE person_id = ${personId as string}`;
+    return { call };
+  });
+  expect(await call).toBe("403 insufficient_role");
+  expect(stripe.customersOf(newId)).toEqual([]);
 });
 
 test("a suspended account still manages its cards", async () => {

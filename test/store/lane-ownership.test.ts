@@ -30,13 +30,12 @@ function writesOf(payer: Payer, generationId: string): Record<string, Parameter[
   const visible = ["abcd", "wxyz"];
   const act = TEST_CALLER;
   return {
-    accept_invitation: [act, lane, accountId, "inv_x", new Uint8Array(32), "usr_x", ""],
-    add_member: [act, lane, accountId, "usr_x", "", "owner"],
+    accept_invitation: [act, lane, accountId, "inv_x", new Uint8Array(32), "", "lnk_x"],
     create_invitation: [act, lane, accountId, "inv_x", new Uint8Array(32), "owner", ""],
-    create_sign_up_account: [act, lane, accountId, "new", "free", ""],
+    create_sign_up_account: [act, lane, accountId, "new", "free", "", act, "led_x", 1, 0n, null],
     delete_invitation: [act, lane, accountId, "inv_x"],
     find_member: [lane, accountId, "usr_x", ""],
-    log_page_view: [act, lane, accountId],
+    log_opened_page: [act, lane, accountId],
     remove_member: [act, lane, accountId, "usr_x"],
     set_member_role: [act, lane, accountId, "usr_x", "viewer"],
     admit: [admitItem.arrayOf([item])],

@@ -29,18 +29,13 @@ const WITHOUT_CALLER: Readonly<Record<string, readonly string[]>> = {
     "apply_payment",
     "forget_customer",
     "resume_auto_topup",
+    "set_auto_topup_page",
     "set_topup_page",
     "set_topup_payment",
     "top_up_after_refusal",
     "topup_charge",
     "topups_to_poll",
     "auto_topups_due",
-  ],
-  "steps of a person without an account": [
-    "claim_sign_up",
-    "end_page_session",
-    "link_person",
-    "set_auto_topup_page",
   ],
   "deliveries of webhooks": ["claim_deliveries", "disable_webhook", "store_attempts"],
   "servers, upkeep and audits": [
@@ -127,8 +122,8 @@ beforeEach(async () => {
     INSERT INTO vx.page_sessions (fingerprint, id, person_id, created_at, used_at, user_agent, address)
     VALUES (${bytes(session)}, 'pses_1', ${PERSON}, now(), now(), '', '')`;
   await owner()`
-    INSERT INTO vx.members (lane, account_id, person_id, email, role, joined_at)
-    VALUES (${lane}, ${payer.accountId}, ${PERSON}, '', 'owner', now())`;
+    INSERT INTO vx.members (lane, account_id, person_id, email, role, joined_at, link_id)
+    VALUES (${lane}, ${payer.accountId}, ${PERSON}, '', 'owner', now(), 'sign-up')`;
   await owner()`
     INSERT INTO vx.operators (id, name, role, email, fingerprint, created_at) VALUES (${OPERATOR}, 'ada', 'admin', '', ${bytes(token)}, now())`;
   await owner()`INSERT INTO vx.operator_sessions VALUES (${bytes(operatorSession)}, ${OPERATOR}, now(), now())`;

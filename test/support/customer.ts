@@ -1,5 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import { expect } from "vitest";
+import { expect, vi } from "vitest";
 import { AccountService } from "../../gen/vx/account/v1/account_pb.js";
 import { startTestApp, type TestApp } from "./app.ts";
 import { BrowserJar } from "./browser-jar.ts";
@@ -120,4 +120,13 @@ export class Customer {
 /** The token at the end of a link. */
 export function tokenOf(url: unknown): string {
   return new URL(String(url)).hash.split("token=")[1] ?? "";
+}
+
+/** Until a call of the function waits for a lock. */
+export async function untilWaiting({ database }: TestApp, name: string): Promise<void> {
+  await vi.waitFor(async () => {
+    const waiting = await database.owner`
+      SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ~ ${name}`;
+    expect(waiting.length).toBeGreaterThan(0);
+  });
 }

@@ -90,9 +90,9 @@ export class FilledAccount {
     await owner`
       INSERT INTO vx.people (id, issuer, subject, email, created_at, signed_in_at)
       VALUES (${accountId}, 'test', ${accountId}, 'ada@example.com', clock_timestamp(), clock_timestamp())`;
-    await owner`INSERT INTO vx.person_accounts VALUES (${accountId}, ${accountId})`;
+    await owner`INSERT INTO vx.person_accounts VALUES (${accountId}, ${accountId}, 'sign-up')`;
     await owner`
-      INSERT INTO vx.members VALUES (vx.lane_of(${accountId}), ${accountId}, ${accountId}, ${secret}, 'owner', clock_timestamp())`;
+      INSERT INTO vx.members VALUES (vx.lane_of(${accountId}), ${accountId}, ${accountId}, ${secret}, 'owner', clock_timestamp(), 'sign-up')`;
     await owner`
       INSERT INTO vx.invitations VALUES (vx.lane_of(${accountId}), 'inv_' || ${accountId}, ${accountId}, sha256(''), 'viewer', ${secret},
         ${accountId}, clock_timestamp(), clock_timestamp() + interval '1 day')`;

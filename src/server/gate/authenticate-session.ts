@@ -44,6 +44,22 @@ export class SessionAuthentication<Session> {
     return { ...cookie, name: `${cookie.path === "/" ? "__Host-" : "__Secure-"}${cookie.name}` };
   }
 
+  /**
+   * Another host of the domain can set a cookie with another path than "/", such as that of its own session. This second cookie, which
+   * it cannot set, names the token with which it was set.
+   */
+  get #binding(): SessionCookie | undefined {
+    const { cookie, isSecure } = this.#options;
+    return isSecure && cookie.path !== "/" ? { name: `__Host-${cookie.name}`, path: "/" } : undefined;
+  }
+
+  /** The cookies to set for a session, with their values; with an empty token, the cookies to delete. */
+  cookiesFor(token: string): readonly (SessionCookie & { readonly value: string })[] {
+    const binding = this.#binding;
+    const bound = binding && { ...binding, value: token && bindingOf(token) };
+    return [{ ...this.cookie, value: token }, ...(bound ? [bound] : [])];
+  }
+
   /** A token in the Authorization header has precedence. */
   isCarriedBy(request: Credentials): boolean {
     return request.headers("authorization").length === 0 && cookiesOf(request, this.cookie.name).length > 0;
@@ -81,7 +97,9 @@ export class SessionAuthentication<Session> {
 
   tokenOf(request: Credentials): string {
     const [token = "", ...others] = cookiesOf(request, this.cookie.name);
-    if (others.length > 0 || !isWellFormedSessionToken(token))
+    const binding = this.#binding;
+    const isBound = !binding || cookiesOf(request, binding.name).join() === bindingOf(token);
+    if (others.length > 0 || !isWellFormedSessionToken(token) || !isBound)
       throw this.#refused("The session is not valid. Sign in again.");
     return token;
   }
@@ -89,6 +107,11 @@ export class SessionAuthentication<Session> {
   #refused(message: string): DomainError {
     return new DomainError(this.#options.refusal, { message });
   }
+}
+
+/** Not the fingerprint by which the session is found: browsers send this to all paths. */
+function bindingOf(token: string): string {
+  return fingerprintOf(`cookie of ${token}`);
 }
 
 /** All values of a cookie: another host of the domain may have set a second one. */

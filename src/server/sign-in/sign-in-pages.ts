@@ -17,7 +17,7 @@ import { type OidcClient, SignInError, type SignInFailure } from "./oidc-client.
 /** Sign-in with OpenID Connect, of operators or of customers. */
 export type SignIn = {
   readonly provider: OidcClient;
-  readonly sessions: Pick<SessionAuthentication<unknown>, "cookie">;
+  readonly sessions: Pick<SessionAuthentication<unknown>, "cookiesFor">;
   /** The page that is shown after the sign-in, its name in texts, and with what one signs in without the provider. */
   readonly page: { readonly path: string; readonly name: string; readonly credential: string };
   /** The path of the pages of the sign-in. */
@@ -163,7 +163,7 @@ async function finishSignIn(
     throw error;
   }
   setCookie(response, signInCookie(signIn, "", 0));
-  setCookie(response, sessionCookie(signIn, token, signIn.sessionSeconds));
+  setSession(response, signIn, token, signIn.sessionSeconds);
   redirect(response, signIn.page.path);
 }
 
@@ -183,7 +183,7 @@ async function signOut(
     sendError(response, error, requestId);
     return;
   }
-  setCookie(response, sessionCookie(signIn, "", 0));
+  setSession(response, signIn, "", 0);
   sendJson(response, 200, "{}");
 }
 
@@ -201,12 +201,15 @@ function signInCookie({ isSecure }: SignIn, value: string, maxAgeSeconds: number
   return { name, path: "/", value, sameSite: "Lax", isSecure, maxAgeSeconds } as const;
 }
 
-type SessionCookie = Pick<SignIn, "isSecure"> & {
-  readonly sessions: Pick<SessionAuthentication<unknown>, "cookie">;
-};
-
-export function sessionCookie({ isSecure, sessions }: SessionCookie, value: string, maxAgeSeconds: number) {
-  return { ...sessions.cookie, value, sameSite: "Strict", isSecure, maxAgeSeconds } as const;
+/** An empty token deletes the session. */
+export function setSession(
+  response: HttpResponse,
+  { isSecure, sessions }: Pick<SignIn, "isSecure" | "sessions">,
+  token: string,
+  maxAgeSeconds: number,
+): void {
+  for (const cookie of sessions.cookiesFor(token))
+    setCookie(response, { ...cookie, sameSite: "Strict", isSecure, maxAgeSeconds });
 }
 
 function redirect(response: HttpResponse, location: string): void {
@@ -270,7 +273,7 @@ type Cookie = {
 };
 
 /** Scripts cannot read the cookie, and it belongs to this host only. */
-export function setCookie(response: HttpResponse, cookie: Cookie): void {
+function setCookie(response: HttpResponse, cookie: Cookie): void {
   const { name, path, value, sameSite, isSecure, maxAgeSeconds } = cookie;
   const secure = isSecure ? "; Secure" : "";
   const text = `${name}=${value}; Path=${path}; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=${sameSite}${secure}`;

@@ -843,6 +843,7 @@ CREATE TABLE members (
   email text NOT NULL,
   role member_role NOT NULL,
   joined_at timestamp with time zone NOT NULL,
+  link_id text NOT NULL,
   CONSTRAINT members_lane_account_id_fkey FOREIGN KEY (lane, account_id) REFERENCES accounts(lane, id),
   CONSTRAINT members_pkey PRIMARY KEY (lane, account_id, person_id)
 );
@@ -963,8 +964,9 @@ CREATE INDEX people_by_sign_in ON people USING btree (signed_in_at);
 CREATE TABLE person_accounts (
   person_id text NOT NULL,
   account_id text NOT NULL,
+  link_id text NOT NULL,
   CONSTRAINT person_accounts_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id) ON DELETE CASCADE,
-  CONSTRAINT person_accounts_pkey PRIMARY KEY (person_id, account_id)
+  CONSTRAINT person_accounts_pkey PRIMARY KEY (person_id, account_id, link_id)
 );
 
 CREATE TABLE plans (
@@ -1034,6 +1036,7 @@ CREATE TABLE sign_up_invitations (
 CREATE TABLE starting_credits (
   digest bytea NOT NULL,
   account_id text NOT NULL,
+  sign_ups timestamp with time zone[] NOT NULL,
   CONSTRAINT starting_credits_pkey PRIMARY KEY (digest)
 );
 
@@ -1250,7 +1253,7 @@ CREATE VIEW priced_ledger AS
      LEFT JOIN LATERAL unnest(COALESCE(a.rates, p.rates)) r(above_input_tokens, input, cached_input, cache_write, cache_write_1h, output, reasoning, image, request) ON ((r.above_input_tokens = l.price_tier)));
 
 -- FUNCTION abort_split(p_id text) RETURNS void
--- FUNCTION accept_invitation(p_caller caller, p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_person_id text, p_email text) RETURNS void; for the server
+-- FUNCTION accept_invitation(p_caller caller, p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_email text, p_link_id text) RETURNS TABLE(has_joined boolean); for the server
 -- FUNCTION account_grants(p_lane smallint, p_account_id text) RETURNS TABLE(balance_micros bigint, held_micros bigint, entry_id text, amount_micros bigint, rest_micros bigint, expires_at timestamp with time zone, is_promotional boolean); for the server
 -- FUNCTION account_price_hash(p_before bytea, p_row account_prices) RETURNS bytea
 -- FUNCTION account_with(p_lane smallint, p_id text, p_month integer) RETURNS SETOF account_views; for the server
@@ -1260,7 +1263,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION add_archive(p_month integer, p_file text, p_sha256 bytea, p_entries bigint) RETURNS void
 -- FUNCTION add_archived_heads(p_lane smallint, p_month integer) RETURNS TABLE(entries bigint)
 -- FUNCTION add_grant(p_lane smallint, p_account_id text, p_entry_id text, p_seq bigint, p_micros bigint, p_expires_at timestamp with time zone, p_is_promotional boolean) RETURNS void
--- FUNCTION add_member(p_caller caller, p_lane smallint, p_account_id text, p_person_id text, p_email text, p_role text) RETURNS void; for the server
+-- FUNCTION add_member(p_lane smallint, p_account_id text, p_person_id text, p_email text, p_role member_role, p_link_id text) RETURNS void
 -- FUNCTION add_usage(p_rows ledger[], p_users end_users[]) RETURNS void
 -- FUNCTION adjust_entry(p_entry ledger, p_cause text, p_micros bigint, p_reason text, p_refund_micros bigint) RETURNS ledger
 -- FUNCTION admit(p_items admit_item[], p_while_suspended admit_item[]) RETURNS TABLE(n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text, balance_micros bigint, models text, allowed_cidrs text, current_fingerprint bytea, price_list_version integer); for the server
@@ -1297,7 +1300,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION claim_audit(p_hours integer) RETURNS TABLE(is_due boolean); for the server
 -- FUNCTION claim_deliveries(p_any integer, p_hanging integer, p_fast integer, p_busy text[], p_max_lane smallint) RETURNS TABLE(lane smallint, webhook_id text, claim bigint, is_fast_only boolean, is_hanging boolean, account_id text, seq bigint, event_id text, type text, created_at timestamp with time zone, data text, attempts smallint, url text, secrets text, revision integer); for the server
 -- FUNCTION claim_lanes(p_id text) RETURNS void
--- FUNCTION claim_sign_up(p_person_id text, p_account_id text, p_invitation_id text, p_fingerprint bytea) RETURNS TABLE(account_id text, gets_credit boolean); for the server
+-- FUNCTION claim_sign_up(p_caller caller, p_account_id text, p_invitation_id text, p_fingerprint bytea, p_inviter_role text) RETURNS TABLE(account_id text, gets_credit boolean); for the server
 -- FUNCTION close_account(p_caller caller, p_lane smallint, p_id text, p_reason text, p_balance text, p_ended_customer_id text, p_is_logged boolean, p_limit integer) RETURNS TABLE(status text, entry_id text, month integer); for the server
 -- FUNCTION closing_of(p_lane smallint, p_id text) RETURNS TABLE(active_keys bigint, webhooks bigint, pending_topups text, payment_method text); for the server
 -- FUNCTION copy_shared_data(p_version bigint, p_plans text, p_limits text, p_operators text, p_prices text, p_webhooks text) RETURNS void; for the server
@@ -1316,7 +1319,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION create_key(p_caller caller, p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan text, p_scopes smallint, p_default_scopes smallint, p_rate_limit_rpm integer, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text, p_models text, p_limits text, p_allowed_cidrs text, p_is_playground boolean) RETURNS TABLE(wait_seconds integer, max_keys_created_per_hour integer, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone, previous_expires_at timestamp with time zone, models text, limits text, allowed_cidrs text); for the server
 -- FUNCTION create_ledger_partitions() RETURNS TABLE(created text); for the server
 -- FUNCTION create_operator(p_caller caller, p_id text, p_name text, p_role text, p_email text, p_fingerprint bytea) RETURNS SETOF operator_view; for the server
--- FUNCTION create_sign_up_account(p_caller caller, p_lane smallint, p_id text, p_name text, p_plan text, p_email text) RETURNS void; for the server
+-- FUNCTION create_sign_up_account(p_caller caller, p_lane smallint, p_id text, p_name text, p_plan text, p_email text, p_creditor caller, p_entry_id text, p_month integer, p_credit_micros bigint, p_expires_at timestamp with time zone) RETURNS TABLE(is_member boolean); for the server
 -- FUNCTION create_sign_up_invitation(p_caller caller, p_id text, p_fingerprint bytea, p_email text) RETURNS SETOF sign_up_invitations; for the server
 -- FUNCTION create_topup(p_caller caller, p_lane smallint, p_account_id text, p_id text, p_amount_micros bigint, p_currency text, p_return_url text, p_has_default_url boolean, p_idempotency_key text) RETURNS SETOF topups; for the server
 -- FUNCTION create_webhook(p_caller caller, p_lane smallint, p_account_id text, p_id text, p_url text, p_description text, p_types text, p_max integer) RETURNS webhook_view; for the server
@@ -1330,7 +1333,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION discounted(p_price bigint, p_discount integer) RETURNS bigint
 -- FUNCTION effective_rpm(p_own integer, p_may_exceed_plan boolean, p_plan integer) RETURNS integer
 -- FUNCTION end_auto_topup(p_lane smallint, p_account_id text, p_topup_id text, p_failure text) RETURNS void
--- FUNCTION end_page_session(p_person_id text, p_id text) RETURNS void; for the server
+-- FUNCTION end_page_session(p_caller caller, p_id text) RETURNS void; for the server
 -- FUNCTION end_session(p_fingerprint bytea, p_request_id text) RETURNS void; for the server
 -- FUNCTION entries_to_archive(p_lane smallint, p_month integer, p_account_id text, p_seq bigint, p_limit integer) RETURNS TABLE(account_id text, seq bigint, line text, is_charge_right boolean)
 -- FUNCTION entry_id(p_lane smallint, p_at timestamp with time zone) RETURNS text
@@ -1385,7 +1388,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION limited_plans() RETURNS plans_with_limits
 -- FUNCTION limits_apply(p_account_is_limited boolean, p_key_is_limited boolean, p_plan text, p_ancestors text[], p_limited_plans text[]) RETURNS boolean
 -- FUNCTION limits_of_keys(p_lane smallint, p_account_id text, p_key_ids text[], p_with_plans boolean, p_at timestamp with time zone) RETURNS SETOF applied_limit
--- FUNCTION link_person(p_person_id text, p_account_id text) RETURNS void; for the server
+-- FUNCTION link_person(p_caller caller, p_account_id text, p_link_id text) RETURNS void; for the server
 -- FUNCTION list_account_prices(p_lane smallint, p_account_id text, p_before integer, p_limit integer) RETURNS SETOF account_price_view; for the server
 -- FUNCTION list_accounts(p_before text, p_limit integer) RETURNS SETOF account_views; for the server
 -- FUNCTION list_all_events(p_types text, p_before_micros bigint, p_before_id text, p_limit integer) RETURNS SETOF event_view; for the server
@@ -1396,7 +1399,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION list_events(p_lane smallint, p_account_id text, p_types text, p_position bigint, p_is_newest_first boolean, p_limit integer) RETURNS SETOF event_view; for the server
 -- FUNCTION list_failures(p_lane smallint, p_account_id text, p_key_id text, p_model text, p_code text, p_first text, p_end text, p_max integer, p_limit integer) RETURNS SETOF failure_view; for the server
 -- FUNCTION list_invitations(p_lane smallint, p_account_id text) RETURNS SETOF invitations; for the server
--- FUNCTION list_members(p_lane smallint, p_account_id text) RETURNS TABLE(person_id text, email text, role text, joined_at timestamp with time zone); for the server
+-- FUNCTION list_members(p_lane smallint, p_account_id text) RETURNS TABLE(person_id text, email text, role text, joined_at timestamp with time zone, link_id text); for the server
 -- FUNCTION list_operator_events(p_actor_id text, p_method text, p_target text, p_account_id text, p_from timestamp with time zone, p_to timestamp with time zone, p_before_micros bigint, p_before_lane smallint, p_before_seq bigint, p_limit integer) RETURNS TABLE(lane smallint, seq bigint, created_at timestamp with time zone, created_micros bigint, actor_id text, actor_name text, method text, target text, account_id text, reason text, outcome text, details json, request_id text); for the server
 -- FUNCTION list_page_sessions(p_person_id text) RETURNS TABLE(id text, created_at timestamp with time zone, used_at timestamp with time zone, user_agent text, address text); for the server
 -- FUNCTION list_person_accounts(p_person_id text) RETURNS TABLE(account_id text); for the server
@@ -1409,11 +1412,13 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION lock_open_account(p_lane smallint, p_id text) RETURNS accounts
 -- FUNCTION lock_webhook(p_lane smallint, p_account_id text, p_id text) RETURNS webhooks
 -- FUNCTION log_change(p_caller caller, p_lane smallint, p_target text, p_account_id text) RETURNS void
--- FUNCTION log_page_view(p_caller caller, p_lane smallint, p_account_id text) RETURNS void; for the server
+-- FUNCTION log_opened_page(p_caller caller, p_lane smallint, p_account_id text) RETURNS void; for the server
 -- FUNCTION log_refusal(p_caller caller, p_lane smallint, p_account_id text, p_outcome text) RETURNS void; for the server
 -- FUNCTION log_session(p_operator operators, p_method text, p_details json, p_request_id text) RETURNS void
 -- FUNCTION log_webhook_change(p_caller caller, p_lane smallint, p_id text, p_account_id text) RETURNS void
+-- FUNCTION mailbox_of(p_email text) RETURNS text
 -- FUNCTION mark_limited(p_lane smallint, p_account_id text, p_owner_id text) RETURNS void
+-- FUNCTION may_invite(p_lane smallint, p_account_id text, p_created_by text, p_role member_role) RETURNS boolean
 -- FUNCTION months_without_partition() RETURNS TABLE(month integer, entries bigint); for the server
 -- FUNCTION move_balance(p_caller caller, p_lane smallint, p_account_id text, p_entry_id text, p_month integer, p_kind text, p_amount_micros bigint, p_reason text, p_idempotency_key text, p_expires_at timestamp with time zone, p_is_promotional boolean) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION move_other_month() RETURNS TABLE(partition text, entries bigint)
@@ -1464,7 +1469,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION release_lanes(p_id text) RETURNS void
 -- FUNCTION remove_archived_partition(p_month integer) RETURNS void
 -- FUNCTION remove_limit(p_lane smallint, p_account_id text, p_owner_id text, p_id text, p_actor text) RETURNS boolean
--- FUNCTION remove_member(p_caller caller, p_lane smallint, p_account_id text, p_person_id text) RETURNS void; for the server
+-- FUNCTION remove_member(p_caller caller, p_lane smallint, p_account_id text, p_person_id text) RETURNS TABLE(link_id text); for the server
 -- FUNCTION remove_server(p_server_id text) RETURNS void; for the server
 -- FUNCTION remove_servers() RETURNS void; for the server
 -- FUNCTION renew_playground_key(p_caller caller, p_plan plans, p_fingerprint bytea, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text) RETURNS text
@@ -1527,7 +1532,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION topup_charge(p_lane smallint, p_id text) RETURNS TABLE(is_allowed boolean, customer_id text, method_id text); for the server
 -- FUNCTION topups_to_poll(p_limit integer) RETURNS TABLE(id text); for the server
 -- FUNCTION unblock_queues(p_lanes smallint[]) RETURNS void
--- FUNCTION unlink_person(p_person_id text, p_account_id text, p_is_closed boolean) RETURNS void; for the server
+-- FUNCTION unlink_person(p_person_id text, p_account_id text, p_link_id text, p_is_closed boolean) RETURNS void; for the server
 -- FUNCTION unused_keys(p_days integer, p_after text, p_rows integer, p_limit integer) RETURNS TABLE(is_match boolean, account_name text, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone, previous_expires_at timestamp with time zone, models text, limits text, allowed_cidrs text); for the server
 -- FUNCTION update_account(p_caller caller, p_lane smallint, p_id text, p_name text, p_external_id text, p_email text, p_notes text, p_low_balance_micros bigint) RETURNS SETOF account_views; for the server
 -- FUNCTION update_key(p_caller caller, p_lane smallint, p_id text, p_changes text) RETURNS SETOF key_view; for the server

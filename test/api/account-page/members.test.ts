@@ -1,13 +1,13 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { ACTIVITY_METHODS } from "../../../console/account/activity-methods.ts";
 import { changesOf } from "../../../console/shared/method-text.ts";
 import { AccountService } from "../../../gen/vx/account/v1/account_pb.js";
 import { AdminService } from "../../../gen/vx/admin/v1/admin_pb.js";
 import { coversRole, type MemberRole } from "../../../src/domain/member.ts";
 import { policyOf } from "../../../src/rules/policy.ts";
-import { Customer, tokenOf, useCustomerApp } from "../../support/customer.ts";
+import { Customer, tokenOf, untilWaiting, useCustomerApp } from "../../support/customer.ts";
 import { operatorOf } from "../../support/fixtures.ts";
 
 const app = useCustomerApp({ VX_SIGN_UP: "open", VX_SIGN_UP_CREDIT: "1" });
@@ -28,15 +28,6 @@ async function join(owner: Customer, accountId: string, role: string): Promise<C
 
 async function idOf(person: Customer): Promise<string> {
   return String((await person.do("GetSession")).personId);
-}
-
-/** Resolves when a call of the function waits for a lock. */
-async function waitsForLane(name: string): Promise<void> {
-  await vi.waitFor(async () => {
-    const waiting = await app.database.owner`
-      SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ~ ${name}`;
-    expect(waiting.length).toBeGreaterThan(0);
-  });
 }
 
 describe("roles", () => {
@@ -413,7 +404,7 @@ describe("members", () => {
     const { call } = await app.database.owner.begin(async (sql) => {
       await sql`SELECT 1 FROM vx.lanes WHERE lane = vx.lane_of(${accountId}) FOR UPDATE`;
       const call = second.fail("CreateInvitation", { role: "owner" }, accountId);
-      await waitsForLane("create_invitation");
+      await untilWaiting(app, "create_invitation");
       await sql.unsafe(`${change} WHERE person_id = $1`, [personId]);
       return { call };
     });
@@ -470,5 +461,128 @@ describe("members", () => {
     expect(await person.do("GetSession")).toMatchObject({
       accounts: [{ name: "Old customer", role: "owner" }],
     });
+  });
+});
+
+describe("invitations of operators", () => {
+  const ALLOWED = {
+    support: ["viewer", "developer"],
+    finance: ["viewer", "developer", "billing"],
+    admin: ROLES,
+  };
+
+  async function newAccount() {
+    return (await operatorOf(app).createAccount({ name: "invited" })).account?.id ?? "";
+  }
+
+  async function newOperator(role: string) {
+    const { operator, secret } = await operatorOf(app).createOperator({ name: `operator ${++people}`, role });
+    return { operatorId: operator?.id ?? "", client: operatorOf(app, secret) };
+  }
+
+  const newPerson = () => Customer.signIn(app, `invited${++people}@example.com`);
+
+  test.each(Object.entries(ALLOWED))("%s invites %j, and nobody else", async (role, allowed) => {
+    const accountId = await newAccount();
+    const { client } = await newOperator(role);
+    for (const invited of ROLES) {
+      const invitation = client.createInvitation({ accountId, role: invited, reason: "r" });
+      if (allowed.includes(invited)) await invitation;
+      else await expect(invitation).rejects.toThrow(/The role support invites viewers and developers/);
+    }
+    const { invitations } = await client.listMembers({ accountId });
+    expect(invitations.map((invitation) => invitation.role).sort()).toEqual([...allowed].sort());
+  });
+
+  test.each<[string, (operatorId: string) => Promise<unknown>]>([
+    ["was revoked", (operatorId) => operatorOf(app).revokeOperator({ operatorId })],
+    ["has a lower role", (operatorId) => operatorOf(app).setOperatorRole({ operatorId, role: "finance" })],
+  ])("the links of an operator who %s are void", async (_, withdraw) => {
+    const accountId = await newAccount();
+    const { operatorId, client } = await newOperator("admin");
+    const { url } = await client.createInvitation({ accountId, role: "owner", reason: "r" });
+    await withdraw(operatorId);
+    const person = await newPerson();
+    expect(await person.fail("AcceptInvitation", { token: tokenOf(url) })).toBe("403 invalid_invitation");
+    expect(await operatorOf(app).listMembers({ accountId })).toMatchObject({ members: [], invitations: [] });
+  });
+
+  test("the revocation of the operator waits for an acceptance, and the next one is refused", async () => {
+    const { owner } = app.database;
+    const accountId = await newAccount();
+    const { operatorId, client } = await newOperator("admin");
+    const links: string[] = [];
+    for (let i = 0; i < 2; i++)
+      links.push((await client.createInvitation({ accountId, role: "viewer", reason: "r" })).url);
+    const [first, second] = [await newPerson(), await newPerson()];
+    const { answers } = await owner.begin(async (sql) => {
+      await sql`SELECT FROM vx.event_ends WHERE account_id = ${accountId} FOR UPDATE`;
+      const acceptance = first.fail("AcceptInvitation", { token: tokenOf(links[0]) });
+      await untilWaiting(app, "accept_invitation");
+      const revocation = operatorOf(app).revokeOperator({ operatorId });
+      await untilWaiting(app, "revoke_operator");
+      return { answers: Promise.all([acceptance, revocation]) };
+    });
+    expect((await answers)[0]).toBe("200 ");
+    expect(await second.fail("AcceptInvitation", { token: tokenOf(links[1]) })).toBe(
+      "403 invalid_invitation",
+    );
+  });
+});
+
+describe("a removed member", () => {
+  test("cannot use invitations for the own mailbox; those for others stay", async () => {
+    const { customer: owner, accountId } = await newOwner();
+    const member = await join(owner, accountId, "viewer");
+    const tagged = member.email.replace("@", "+again@").toUpperCase();
+    const ended = await owner.do("CreateInvitation", { role: "owner", email: member.email }, accountId);
+    await owner.do("CreateInvitation", { role: "owner", email: tagged }, accountId);
+    await owner.do("CreateInvitation", { role: "owner", email: "other@example.com" }, accountId);
+    await owner.do("RemoveMember", { personId: await idOf(member) }, accountId);
+    expect(await member.fail("AcceptInvitation", { token: tokenOf(ended.url) })).toBe(
+      "403 invalid_invitation",
+    );
+    expect((await owner.do("ListInvitations", {}, accountId)).invitations).toMatchObject([
+      { email: "other@example.com" },
+    ]);
+  });
+
+  test("loses the link to the account in the same transaction, and the link of the next membership stays", async () => {
+    const { owner: sql } = app.database;
+    const { customer: owner, accountId } = await newOwner();
+    const member = await join(owner, accountId, "viewer");
+    const personId = await idOf(member);
+    const linksOf = () => sql<{ link_id: string }[]>`
+      SELECT link_id FROM vx.person_accounts WHERE person_id = ${personId}`;
+    const { removal } = await sql.begin(async (transaction) => {
+      await transaction`SELECT FROM vx.person_accounts WHERE person_id = ${personId} FOR UPDATE`;
+      const removal = owner.do("RemoveMember", { personId }, accountId);
+      await untilWaiting(app, "remove_member");
+      return { removal };
+    });
+    const [former] = await linksOf();
+    await removal;
+    expect(await linksOf()).toHaveLength(0);
+    const { url } = await owner.do("CreateInvitation", { role: "viewer" }, accountId);
+    await member.do("AcceptInvitation", { token: tokenOf(url) });
+    // As a server does for an account of another cell, after the person has joined again.
+    await sql`SELECT vx.unlink_person(${personId}, ${accountId}, ${former?.link_id ?? ""}, false)`;
+    expect(await member.do("GetSession")).toMatchObject({ accounts: [{ id: accountId, role: "viewer" }] });
+  });
+
+  test("who accepts several invitations at once has one link, and none after the removal", async () => {
+    const { customer: owner, accountId } = await newOwner();
+    const person = await Customer.signIn(app, `eager${++people}@example.com`);
+    const links = [];
+    for (let i = 0; i < 3; i++)
+      links.push((await owner.do("CreateInvitation", { role: "viewer" }, accountId)).url);
+    const tokens = [...links, ...links].map(tokenOf);
+    await Promise.all(tokens.map((token) => person.call("AcceptInvitation", { token })));
+    const personId = await idOf(person);
+    const linked = () => app.database.owner`SELECT FROM vx.person_accounts WHERE person_id = ${personId}`;
+    expect(await linked()).toHaveLength(1);
+    expect((await owner.do("ListInvitations", {}, accountId)).invitations).toHaveLength(2);
+    await owner.do("RemoveMember", { personId }, accountId);
+    expect(await linked()).toHaveLength(0);
   });
 });

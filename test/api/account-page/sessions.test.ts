@@ -1,7 +1,10 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
+import { fingerprintOf } from "../../../src/domain/credentials.ts";
+import { startTestApp } from "../../support/app.ts";
 import { BrowserJar } from "../../support/browser-jar.ts";
 import { Customer, callbackOf, tokenOf, useCustomerApp } from "../../support/customer.ts";
 import { type Operator, operatorOf } from "../../support/fixtures.ts";
+import { CLIENT } from "../../support/identity-provider.ts";
 import { sendHttp1 } from "../../support/raw.ts";
 
 const app = useCustomerApp({ VX_SIGN_UP: "open" });
@@ -70,6 +73,99 @@ describe("the session", () => {
     expect(await other.fail("GetSession")).toBe("401 invalid_session");
     await one.do("EndSession");
     expect(await one.fail("GetSession")).toBe("401 invalid_session");
+  });
+
+  test("two sessions end each other at once, and each itself twice", async () => {
+    for (let round = 0; round < 10; round++) {
+      const one = await Customer.signIn(app, "pair@example.com");
+      const pair = [one, await Customer.signIn(app, "pair@example.com")];
+      const { sessions } = (await one.do("ListSessions")) as { sessions: { id: string }[] };
+      const calls = pair.flatMap((caller) =>
+        sessions.map(({ id }) => caller.fail("EndSession", { sessionId: id })),
+      );
+      for (const answer of await Promise.all(calls))
+        expect(answer).toBeOneOf(["200 ", "401 invalid_session"]);
+      for (const caller of pair) expect(await caller.fail("GetSession")).toBe("401 invalid_session");
+    }
+  });
+
+  test("a call whose body arrives after the session was ended changes nothing", async () => {
+    const { owner } = app.database;
+    const { customer, accountId } = await Customer.signUp(app, "inviting@example.com");
+    const invite = async () =>
+      tokenOf((await customer.do("CreateInvitation", { role: "viewer" }, accountId)).url);
+    const bystander = await Customer.signIn(app, "slow@example.com");
+    const { sessions } = (await bystander.do("ListSessions")) as { sessions: { id: string }[] };
+    for (const [method, request] of [
+      ["SignUp", { name: "Late" }],
+      ["AcceptInvitation", { token: await invite() }],
+      ["EndSession", { sessionId: sessions[0]?.id }],
+    ] as const) {
+      const slow = await Customer.signIn(app, "slow@example.com");
+      const { personId } = await slow.do("GetSession");
+      // An admitted call sets the time of the last use again.
+      await owner`UPDATE vx.page_sessions SET used_at = used_at - interval '2 minutes' WHERE person_id = ${personId as string}`;
+      const body = Promise.withResolvers<string>();
+      const answer = sendHttp1(app.url, {
+        path: `/vx.account.v1.AccountService/${method}`,
+        headers: {
+          "content-type": "application/json",
+          "connect-protocol-version": "1",
+          origin: app.url,
+          "sec-fetch-site": "same-origin",
+          cookie: slow.cookie,
+        },
+        body: body.promise,
+      });
+      const fingerprint = Buffer.from(fingerprintOf(slow.cookie.split("=")[1] ?? ""), "hex");
+      await vi.waitFor(async () => {
+        const used = await owner`
+          SELECT FROM vx.page_sessions WHERE fingerprint = ${fingerprint} AND used_at > clock_timestamp() - interval '1 minute'`;
+        expect(used).toHaveLength(1);
+      });
+      await owner`DELETE FROM vx.page_sessions WHERE fingerprint = ${fingerprint}`;
+      body.resolve(JSON.stringify(request));
+      expect([method, (await answer).status]).toEqual([method, 401]);
+    }
+    expect(await bystander.do("GetSession")).not.toHaveProperty("accounts");
+  });
+
+  test("over TLS, a session that another host of the domain plants is refused: it cannot set the second cookie", async () => {
+    const url = "https://api.example.com";
+    const { provider, database } = app;
+    const secure = await startTestApp({
+      database,
+      env: {
+        VX_PUBLIC_URL: url,
+        VX_CUSTOMER_OIDC_ISSUER: provider.issuer,
+        VX_CUSTOMER_OIDC_CLIENT_ID: CLIENT.id,
+        VX_CUSTOMER_OIDC_CLIENT_SECRET: CLIENT.secret,
+      },
+    });
+    try {
+      const { accountId } = await Customer.signUp(app, "planted@example.com");
+      const { url: link } = await operatorOf(app).viewCustomerPage({ accountId, reason: "r" });
+      const view = await sendHttp1(secure.url, {
+        path: "/account/auth/view",
+        headers: { origin: url, "sec-fetch-site": "same-origin", authorization: `Bearer ${tokenOf(link)}` },
+      });
+      const [, session = "", binding = ""] =
+        /^(__Secure-vx_account=vxs_\w+); Path=\/vx\.account\.v1\.AccountService; .*; Secure, ?(__Host-vx_account=\w{64}); Path=\/; Max-Age=3600; HttpOnly; SameSite=Strict; Secure$/.exec(
+          view.headers["set-cookie"] ?? "",
+        ) ?? [];
+      const browser = new Customer({ ...secure, provider }, "");
+      const answers = [];
+      for (const cookie of [
+        `${session}; ${binding}`,
+        session,
+        `${session}; __Host-vx_account=${"0".repeat(64)}`,
+        `${session}; ${binding}; ${binding}`,
+      ])
+        answers.push(await browser.fail("GetSession", {}, undefined, { origin: url, cookie }));
+      expect(answers).toEqual(["200 ", ...Array(3).fill("401 invalid_session")]);
+    } finally {
+      await secure.stop();
+    }
   });
 
   test("a session that a page brings along is not used: each sign-in gets a new one", async () => {

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
+import { startTestApp } from "../../support/app.ts";
 import { BrowserJar } from "../../support/browser-jar.ts";
-import { Customer, callbackOf, tokenOf, useCustomerApp } from "../../support/customer.ts";
+import { Customer, callbackOf, tokenOf, untilWaiting, useCustomerApp } from "../../support/customer.ts";
 import { operatorOf } from "../../support/fixtures.ts";
+import { CLIENT } from "../../support/identity-provider.ts";
 
 const open = useCustomerApp({
   VX_SIGN_UP: "open",
@@ -96,6 +98,88 @@ describe("open sign-up", () => {
     expect((await customer.do("GetAccount", {}, second)).balanceMicros ?? "0").toBe("0");
   });
 
+  test("a removed founder does not return by a sign-up that was repeated before the removal", async () => {
+    const { customer: founder, accountId } = await Customer.signUp(open, "founder@example.com");
+    const { url } = await founder.do("CreateInvitation", { role: "owner" }, accountId);
+    const second = await Customer.signIn(open, "second@example.com");
+    await second.do("AcceptInvitation", { token: tokenOf(url) });
+    const { personId } = await founder.do("GetSession");
+    const { calls } = await open.database.owner.begin(async (sql) => {
+      await sql`SELECT FROM vx.lanes WHERE lane = vx.lane_of(${accountId}) FOR UPDATE`;
+      const removal = second.fail("RemoveMember", { personId: personId ?? "" }, accountId);
+      await untilWaiting(open, "remove_member");
+      const repetition = founder.fail("SignUp", { name: "Again" });
+      await untilWaiting(open, "create_sign_up_account");
+      return { calls: Promise.all([removal, repetition]) };
+    });
+    expect(await calls).toEqual(["200 ", "403 sign_up_refused"]);
+    expect((await second.do("ListMembers", {}, accountId)).members).toMatchObject([{ email: second.email }]);
+    expect((await founder.do("SignUp", { name: "Another" })).accountId).not.toBe(accountId);
+  });
+
+  test("the credit is that of the first sign-up: neither a raised one nor a suspension adds to it", async () => {
+    const without = await startTestApp({
+      database: open.database,
+      env: {
+        VX_SIGN_UP: "open",
+        VX_CUSTOMER_OIDC_ISSUER: open.provider.issuer,
+        VX_CUSTOMER_OIDC_CLIENT_ID: CLIENT.id,
+        VX_CUSTOMER_OIDC_CLIENT_SECRET: CLIENT.secret,
+      },
+    });
+    try {
+      const customer = await Customer.signIn(open, "early@example.com");
+      const early = new Customer({ ...without, provider: open.provider }, customer.email);
+      early.cookie = customer.cookie;
+      const accountId = String((await early.do("SignUp", { name: "Early" })).accountId);
+      expect((await customer.do("SignUp", { name: "Early" })).accountId).toBe(accountId);
+      await operatorOf(open).suspendAccount({ accountId, reason: "r" });
+      expect((await customer.do("SignUp", { name: "Early" })).accountId).toBe(accountId);
+      const { entries } = await operatorOf(open).listLedgerEntries({ accountId });
+      expect(entries).toEqual([]);
+    } finally {
+      await without.stop();
+    }
+  });
+
+  test("a person signs up for at most three accounts in 30 days, with all identities of a mailbox", async () => {
+    const signUpAndLeave = async (email: string) => {
+      const customer = await Customer.signIn(open, email);
+      const { status, body } = await customer.call("SignUp", { name: "Short" });
+      if (status === 200)
+        await operatorOf(open).closeAccount({
+          accountId: String(body.accountId),
+          reason: "r",
+          balance: "written_off",
+        });
+      return status;
+    };
+    const emails = [
+      "serial@example.com",
+      "serial+1@example.com",
+      "serial@example.com",
+      "serial+2@example.com",
+    ];
+    const statuses = [];
+    for (const email of emails) statuses.push(await signUpAndLeave(email));
+    expect(statuses).toEqual([200, 200, 200, 403]);
+    await open.database.owner`
+      UPDATE vx.starting_credits SET sign_ups = ARRAY(SELECT t - interval '31 days' FROM unnest(sign_ups) t)`;
+    expect(await signUpAndLeave("serial+2@example.com")).toBe(200);
+  });
+
+  test.each([
+    ["Ada@Example.com", "ada@example.com"],
+    ["ada+x+y@example.com", "ada@example.com"],
+    ["ada@example.com.", "ada@example.com"],
+    ["a.da@example.com", "a.da@example.com"],
+    ["A.d.a+x@googlemail.com.", "ada@gmail.com"],
+    ["a.da@mail.gmail.com", "a.da@mail.gmail.com"],
+    ['"a@b"@example.com', '"a@b"@example.com'],
+  ])("the mailbox of %s is %s", async (email, mailbox) => {
+    expect(await open.database.owner`SELECT vx.mailbox_of(${email}) AS mailbox`).toEqual([{ mailbox }]);
+  });
+
   test("a first key is created and works", async () => {
     const { customer, accountId } = await Customer.signUp(open, "key@example.com");
     const { secret, apiKey } = await customer.do("CreateKey", { name: "first" }, accountId);
@@ -133,6 +217,24 @@ describe("sign-up by invitation", () => {
       expect(await dave.fail("SignUp", { name: "x", invitation: wrong })).toBe("403 invalid_invitation");
     const carol = await Customer.signIn(invited, "carol@example.com");
     await carol.do("SignUp", { name: "Carol", invitation });
+  });
+});
+
+describe("an invitation to sign up", () => {
+  test.each<[string, (operatorId: string) => Promise<unknown>]>([
+    ["was revoked", (operatorId) => operatorOf(invited).revokeOperator({ operatorId })],
+    ["is a viewer now", (operatorId) => operatorOf(invited).setOperatorRole({ operatorId, role: "viewer" })],
+  ])("of an operator who %s is void", async (what, withdraw) => {
+    const { operator, secret } = await operatorOf(invited).createOperator({ name: what, role: "support" });
+    const { url } = await operatorOf(invited, secret).createSignUpInvitation({ reason: "r" });
+    const kept = await operatorOf(invited, secret).createSignUpInvitation({ reason: "r" });
+    const person = await Customer.signIn(invited, `${what.replaceAll(" ", "-")}@example.com`);
+    await person.do("SignUp", { name: "In time", invitation: tokenOf(kept.url) });
+    await withdraw(operator?.id ?? "");
+    const late = await Customer.signIn(invited, `late-${what.replaceAll(" ", "-")}@example.com`);
+    expect(await late.fail("SignUp", { name: "Late", invitation: tokenOf(url) })).toBe(
+      "403 invalid_invitation",
+    );
   });
 });
 

@@ -126,8 +126,8 @@ const changes: Readonly<Record<string, Case>> = {
   RemoveMember: {
     call: async () => {
       await app.database.owner`
-        INSERT INTO vx.members (lane, account_id, person_id, email, role, joined_at)
-        SELECT a.lane, a.id, ${PERSON_ID}, '', 'viewer', a.created_at FROM vx.accounts a WHERE a.id = ${accountId}`;
+        INSERT INTO vx.members (lane, account_id, person_id, email, role, joined_at, link_id)
+        SELECT a.lane, a.id, ${PERSON_ID}, '', 'viewer', a.created_at, 'lnk_1' FROM vx.accounts a WHERE a.id = ${accountId}`;
       await admin.removeMember({ accountId, personId: PERSON_ID, reason });
     },
     event: () => ({ target: PERSON_ID, accountId, details: {} }),

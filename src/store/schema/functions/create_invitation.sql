@@ -10,7 +10,12 @@ DECLARE
   v_now constant timestamptz := clock_timestamp();
 BEGIN
   PERFORM lock_open_account(p_lane, p_account_id);
-  DELETE FROM invitations i WHERE i.lane = p_lane AND i.account_id = p_account_id AND i.expires_at <= v_now;
+  IF NOT may_invite(p_lane, p_account_id, p_caller.id, p_role::member_role) THEN
+    PERFORM refuse('insufficient_role',
+      'The role support invites viewers and developers, finance also members with the role billing, and admin also owners.');
+  END IF;
+  DELETE FROM invitations i WHERE i.lane = p_lane AND i.account_id = p_account_id
+    AND (i.expires_at <= v_now OR NOT may_invite(p_lane, p_account_id, i.created_by, i.role));
   IF (SELECT count(*) FROM invitations i WHERE i.lane = p_lane AND i.account_id = p_account_id) >= c_max_invitations THEN
     PERFORM refuse('member_limit_reached', format('An account can have at most %s open invitations.', c_max_invitations));
   END IF;

@@ -4,6 +4,8 @@ CREATE OR REPLACE FUNCTION list_invitations(p_lane smallint, p_account_id text) 
 AS $$
 BEGIN
   RETURN QUERY SELECT i.* FROM invitations i
-    WHERE i.lane = p_lane AND i.account_id = p_account_id AND i.expires_at > clock_timestamp() ORDER BY i.created_at DESC;
+    WHERE i.lane = p_lane AND i.account_id = p_account_id AND i.expires_at > clock_timestamp()
+      AND may_invite(p_lane, p_account_id, i.created_by, i.role)
+    ORDER BY i.created_at DESC;
 END
 $$;

@@ -17,8 +17,11 @@ BEGIN
     ON CONFLICT ON CONSTRAINT people_identity_unique DO UPDATE SET email = excluded.email, signed_in_at = excluded.signed_in_at
     RETURNING p.id INTO v_person_id;
   DELETE FROM page_sessions s WHERE s.fingerprint IN (
-    SELECT o.fingerprint FROM page_sessions o WHERE o.person_id = v_person_id
-    ORDER BY o.created_at DESC OFFSET c_max_sessions - 1);
+    SELECT n.fingerprint FROM page_sessions n WHERE n.fingerprint IN (
+      SELECT o.fingerprint FROM page_sessions o WHERE o.person_id = v_person_id
+      ORDER BY o.created_at DESC OFFSET c_max_sessions - 1)
+    -- A change that holds one of them can wait for the row of the person.
+    FOR UPDATE SKIP LOCKED);
   DELETE FROM page_sessions s WHERE s.fingerprint IN (
     SELECT o.fingerprint FROM page_sessions o WHERE o.used_at < v_now - interval '1 hour'
       AND page_session_expiry(ROW(o.*)::page_sessions) <= v_now

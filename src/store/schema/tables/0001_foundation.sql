@@ -1075,7 +1075,9 @@ CREATE INDEX people_by_sign_in ON people (signed_in_at);
 CREATE TABLE person_accounts (
   person_id text NOT NULL REFERENCES people ON DELETE CASCADE,
   account_id text NOT NULL,
-  PRIMARY KEY (person_id, account_id)
+  -- "sign-up", or an id for each attempt to accept an invitation. What ends one membership leaves the link of the next one.
+  link_id text NOT NULL,
+  PRIMARY KEY (person_id, account_id, link_id)
 );
 
 -- The accounts of people that were closed within 30 days. Their members are erased, so this is how a person learns of it and gets the last
@@ -1111,11 +1113,14 @@ CREATE INDEX page_sessions_by_person ON page_sessions (person_id, created_at) WH
 CREATE INDEX page_sessions_by_operator ON page_sessions (operator_id) WHERE operator_id IS NOT NULL;
 CREATE INDEX page_sessions_by_use ON page_sessions (used_at);
 
--- Identities that got the starting credit of a sign-up: digests of issuer and subject, and of the verified address. They stay when the
--- account is closed, so that nobody gets it again.
+-- Identities that signed up: digests of issuer and subject, and of the verified mailbox. They stay when the account is closed, so that
+-- nobody gets the starting credit again.
 CREATE TABLE starting_credits (
   digest bytea PRIMARY KEY,
-  account_id text NOT NULL
+  -- The first account, which got the credit.
+  account_id text NOT NULL,
+  -- The sign-ups of 30 days, which are bounded.
+  sign_ups timestamptz[] NOT NULL
 );
 
 -- Invitations to sign up, which operators create. The others are in the lane of their account, see invitations.
@@ -1142,6 +1147,8 @@ CREATE TABLE members (
   email text NOT NULL,
   role member_role NOT NULL,
   joined_at timestamptz NOT NULL,
+  -- The row of person_accounts.
+  link_id text NOT NULL,
   PRIMARY KEY (lane, account_id, person_id),
   FOREIGN KEY (lane, account_id) REFERENCES accounts (lane, id)
 );
