@@ -1,8 +1,11 @@
 import { chmodSync, existsSync, writeFileSync } from "node:fs";
 import { describe, expect, test, vi } from "vitest";
+import { AdminTokens } from "../../src/app/admin-tokens.ts";
 import { ConfigError } from "../../src/app/start-error.ts";
+import { createLog } from "../../src/telemetry/log.ts";
 import { createTestDatabase } from "../support/database.ts";
 import { bearer } from "../support/protocols.ts";
+import { sendHttp1 } from "../support/raw.ts";
 import { started } from "../support/started.ts";
 import { inDataFolder, ready, start, startHere, useDataFolder } from "./server-process.ts";
 
@@ -25,6 +28,50 @@ async function statusWith(adminUrl: string, token: string): Promise<number> {
 }
 
 describe("VX_ADMIN_TOKEN_FILE", () => {
+  test("a token that is removed while the body of a call arrives creates no operator", async () => {
+    write("late-tokens", `${OLD}\n`);
+    const server = start({ DATABASE_URL: database.url, VX_ADMIN_TOKEN_FILE: inDataFolder("late-tokens") });
+    await server.line(ready);
+    const adminUrl = /"admin":"([^"]+)"/.exec(server.stderr())?.[1] ?? "";
+    const body = Promise.withResolvers<string>();
+    const late = sendHttp1(adminUrl, {
+      path: "/vx.admin.v1.AdminService/CreateOperator",
+      headers: { "content-type": "application/json", ...bearer(OLD) },
+      body: body.promise,
+    });
+    // The head of the call was sent before.
+    expect(await statusWith(adminUrl, OLD)).toBe(200);
+    write("late-tokens", `${NEW}\n`);
+    server.child.kill("SIGHUP");
+    await vi.waitFor(() => expect(server.stderr()).toContain("reloaded operator tokens"));
+    body.resolve(JSON.stringify({ name: "late", role: "admin" }));
+    expect((await late).status).toBe(401);
+    expect(await database.owner`SELECT FROM vx.operators WHERE name = 'late'`).toHaveLength(0);
+  });
+
+  test("a reload that removes a token waits for the changes that were sent with it", async () => {
+    write("used-tokens", `${OLD}\n`);
+    const settings = {
+      dataDir: ".",
+      adminToken: undefined,
+      adminTokenFile: inDataFolder("used-tokens"),
+      metricsToken: undefined,
+    };
+    const log = createLog("silent", { write: () => undefined });
+    const tokens = AdminTokens.load(settings, log);
+    const order: string[] = [];
+    const sent = Promise.withResolvers<void>();
+    const change = tokens.whileValid(OLD, () => sent.promise).then(() => order.push("changed"));
+    write("used-tokens", `${NEW}\n`);
+    const reload = tokens.reload(log).then(() => order.push("reloaded"));
+    await expect(tokens.whileValid(OLD, async () => undefined)).rejects.toMatchObject({
+      reason: "invalid_operator_token",
+    });
+    sent.resolve();
+    await Promise.all([change, reload]);
+    expect(order).toEqual(["changed", "reloaded"]);
+  });
+
   test("SIGHUP replaces the tokens; two are valid at a time; an invalid file changes nothing and is not shown", async () => {
     write("tokens", `${OLD}\n`);
     const server = start({ DATABASE_URL: database.url, VX_ADMIN_TOKEN_FILE: inDataFolder("tokens") });
