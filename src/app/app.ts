@@ -29,7 +29,8 @@ type AppOptions = {
   readonly config: Config;
   readonly log: Log;
   /** Prints one line on the terminal. */
-  readonly print: (line: string) => void;
+  /** Prints a text for people; the fields are what programs read of it. */
+  readonly print: (text: string, fields?: Readonly<Record<string, string>>) => void;
   /** Ends the wait for the database. */
   readonly stopSignal: AbortSignal;
 };
@@ -115,7 +116,7 @@ export async function startApp({ config, log, print, stopSignal }: AppOptions): 
     // The key is shown only once, so it is created after every step that can fail.
     const demoKey = config.seedDemo ? await seedDemo(components.deps) : undefined;
     const url = urlOf(config.tls ? "https" : "http", publicAddress);
-    if (demoKey !== undefined) print(demoText(demoKey, url, catalog.list()));
+    if (demoKey !== undefined) print(demoText(demoKey, url, catalog.list()), { demo_key: demoKey });
     const reload = async () => {
       workers?.reload();
       await adminTokens.reload(log);

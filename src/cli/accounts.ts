@@ -211,6 +211,7 @@ function addExport(group: Command): void {
   ]);
   requiredOption(exporting, "--output <file>", "the file to write, which must not exist")
     .option("--archives <folder>", "the folder of vx archive, for the entries of archived months")
+    .option("--json", "print the result as JSON")
     .action(exportAccount);
 }
 

@@ -1,5 +1,5 @@
 import { Argument, type Command, type Option } from "commander";
-import { type Define, withExamples } from "./command.ts";
+import { type Define, type JsonOption, withExamples } from "./command.ts";
 import { printOut } from "./output.ts";
 
 /** A command with everything that can follow it. */
@@ -24,8 +24,10 @@ export const define: Define = (command) => {
     "vx completion fish > ~/.config/fish/completions/vx.fish",
   ])
     .addArgument(new Argument("<shell>", "the shell").choices(Object.keys(SHELLS)))
-    .action(async (shell: Shell, _options: object, running: Command) => {
-      await printOut(SHELLS[shell](nodesOf(running.parent as Command, "vx")));
+    .option("--json", "print the script as a JSON string")
+    .action(async (shell: Shell, { json }: JsonOption, running: Command) => {
+      const script = SHELLS[shell](nodesOf(running.parent as Command, "vx"));
+      await printOut(json ? `${JSON.stringify({ shell, script })}\n` : script);
     });
 };
 

@@ -29,6 +29,7 @@ import { writeNewFile } from "../backup/new-file.ts";
 import { END_BYTES, paddingOf, writeHeader } from "../backup/tar.ts";
 import { csvWriterOf } from "../codec/message-csv.ts";
 import { type Admin, withAdmin } from "./client.ts";
+import type { JsonOption } from "./command.ts";
 import { explained } from "./embedded-command.ts";
 import type { PageRequest } from "./list.ts";
 import { printError, printOut, visible } from "./output.ts";
@@ -118,9 +119,9 @@ const FILES: Readonly<Record<string, (source: Source) => Lines>> = {
  */
 export async function exportAccount(
   reference: string,
-  { output, archives }: { readonly output: string; readonly archives?: string },
+  { output, archives, json }: JsonOption & { readonly output: string; readonly archives?: string },
 ): Promise<void> {
-  await explained(output, "written", () =>
+  const accountId = await explained(output, "written", () =>
     withAdmin(async (admin) => {
       const { account } = await admin.getAccount({ accountId: reference });
       if (!account) throw new Error("the response has no account");
@@ -135,9 +136,10 @@ export async function exportAccount(
       } finally {
         await rm(folder, { recursive: true });
       }
+      return account.id;
     }),
   );
-  await printOut(`${visible(output)}\n`);
+  await printOut(`${json ? JSON.stringify({ account_id: accountId, file: output }) : visible(output)}\n`);
 }
 
 /** A tar archive. The header of a file has its size, so each one is written to the folder first, and deleted afterwards. */

@@ -4,13 +4,13 @@ import { migrateCell } from "../cells/migrate-cell.ts";
 import type { DatabaseAddress } from "../store/driver/connect.ts";
 import { type Distribution, migrate, readSchemaStatus, type SchemaChanges } from "../store/schema/migrate.ts";
 import { MigrationError } from "../store/schema/release.ts";
-import { type Define, withExamples } from "./command.ts";
+import { type Define, type JsonOption, withExamples } from "./command.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
 import { printOut } from "./output.ts";
 import { type Column, formatTable } from "./print.ts";
 import { readCellSettings, readSettings } from "./target.ts";
 
-type Options = { readonly dryRun?: true; readonly status?: true };
+type Options = JsonOption & { readonly dryRun?: true; readonly status?: true };
 
 export const define: Define = (command) => {
   withExamples(command, [
@@ -24,6 +24,7 @@ export const define: Define = (command) => {
         "dryRun",
       ),
     )
+    .option("--json", "print JSON: a line for each database")
     .action(run);
 };
 
@@ -38,12 +39,13 @@ type Target = {
 };
 
 /** A cell that cannot be migrated does not prevent the migration of the others. */
-async function run({ dryRun, status }: Options): Promise<void> {
+async function run({ dryRun, status, json }: Options): Promise<void> {
   const act = status ? showStatus : dryRun ? listPending : apply;
   const problems: string[] = [];
   for (const target of await readTargets()) {
     try {
-      await printOut(await act(target));
+      const { text, value } = await act(target);
+      await printOut(json ? `${JSON.stringify({ cell: target.cell ?? "", ...value })}\n` : text);
     } catch (error) {
       if (!(error instanceof MigrationError)) throw error;
       problems.push(prefixOf(target) + error.message);
@@ -73,16 +75,26 @@ async function readTargets(): Promise<readonly Target[]> {
   return [{ cell: undefined, address, migrate: () => migrate(address) }];
 }
 
-async function apply(target: Target): Promise<string> {
-  const lines = linesOf(target, await target.migrate(), ["applied", "moved"]);
-  return `${lines}${upToDate(target)}`;
+/** What a command did or found, for people and as JSON. */
+type Result = { readonly text: string; readonly value: object };
+
+async function apply(target: Target): Promise<Result> {
+  const changes = await target.migrate();
+  const lines = linesOf(target, changes, ["applied", "moved"]);
+  return { text: `${lines}${upToDate(target)}`, value: changesJson(changes) };
 }
 
-async function listPending(target: Target): Promise<string> {
+async function listPending(target: Target): Promise<Result> {
   const { tables, functions, moves } = await readSchemaStatus(target.address, target);
   const pending = tables.filter(({ appliedAt }) => appliedAt === undefined).map(({ name }) => name);
   const changes = { tables: pending, functions, moves };
-  return linesOf(target, changes, ["would apply", "would move"]) || upToDate(target);
+  const text = linesOf(target, changes, ["would apply", "would move"]) || upToDate(target);
+  return { text, value: changesJson(changes) };
+}
+
+function changesJson({ tables, functions, moves }: SchemaChanges) {
+  const moved = moves.map(({ partition, entries }) => ({ partition, entries: Number(entries) }));
+  return { tables, functions, moves: moved };
 }
 
 function linesOf(
@@ -122,14 +134,15 @@ const statusColumns: readonly Column<StatusRow>[] = [
   { title: "APPLIED", value: ({ state }) => state },
 ];
 
-async function showStatus(target: Target): Promise<string> {
+async function showStatus(target: Target): Promise<Result> {
   const { tables, functions } = await readSchemaStatus(target.address, target);
   const cell = target.cell ?? "";
-  const rows = tables.map(({ name, appliedAt }) => ({
-    cell,
+  const migrations = tables.map(({ name, appliedAt }) => ({
     name,
-    state: appliedAt?.toISOString().replace(/\.\d+Z$/, "Z") ?? "pending",
+    applied_at: appliedAt?.toISOString().replace(/\.\d+Z$/, "Z") ?? null,
   }));
+  const rows = migrations.map(({ name, applied_at: at }) => ({ cell, name, state: at ?? "pending" }));
   const state = functions === 0 ? "up to date" : `${functions} pending`;
-  return formatTable(statusColumns, [...rows, { cell, name: "functions", state }]);
+  const text = formatTable(statusColumns, [...rows, { cell, name: "functions", state }]);
+  return { text, value: { migrations, pending_functions: functions } };
 }

@@ -114,7 +114,7 @@ export async function runCommandLine(args: string[]): Promise<void> {
   }
 }
 
-async function createProgram(args: readonly string[]): Promise<Command> {
+export async function createProgram(args: readonly string[]): Promise<Command> {
   const program = new Command("vx")
     .description(
       "vx is a paid, metered generation API in front of your models. This program starts the server and manages it.",

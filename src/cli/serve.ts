@@ -10,7 +10,7 @@ import { EXIT_FAILED, EXIT_USAGE } from "./failure.ts";
 import { prepareForLoad, ReloadRequests, StopRequest } from "./server-process.ts";
 
 /** Runs the server until a signal stops it; returns the exit code. */
-export async function serve(): Promise<number> {
+export async function serve(isJson: boolean): Promise<number> {
   let config: Config;
   try {
     config = readConfig(process.env);
@@ -20,13 +20,19 @@ export async function serve(): Promise<number> {
   }
   const log = createLog(config.logLevel);
   try {
-    return await run(config, log);
+    return await run(config, log, isJson ? printJson : printText);
   } finally {
     await flushed(log);
   }
 }
 
-async function run(config: Config, log: Log): Promise<number> {
+type Print = Parameters<typeof startApp>[0]["print"];
+
+const printText: Print = (text) => process.stdout.write(`${text}\n`);
+const printJson: Print = (text, fields) =>
+  process.stdout.write(`${JSON.stringify({ message: text.trim(), ...fields })}\n`);
+
+async function run(config: Config, log: Log, print: Print): Promise<number> {
   const { modelsFile, cellsFile, adminTokenFile, leakKeysFile, tls, adminTls } = config;
   const hasFiles = [modelsFile, cellsFile, adminTokenFile, leakKeysFile, tls, adminTls].some(Boolean);
   // Without files to reload, SIGHUP stops the server: it is the signal of a terminal that was closed.
@@ -39,7 +45,7 @@ async function run(config: Config, log: Log): Promise<number> {
     app = await startApp({
       config,
       log,
-      print: (line) => process.stdout.write(`${line}\n`),
+      print,
       stopSignal: stop.signal,
     });
   } catch (error) {
@@ -61,7 +67,7 @@ async function run(config: Config, log: Log): Promise<number> {
   reloads.start(() => app.reload());
   // The ready line must come last, even if stdout and stderr go to the same place.
   if (log.isLevelEnabled("info")) await flushed(log);
-  process.stdout.write(`vx ready on ${app.url}\n`);
+  print(`vx ready on ${app.url}`, { url: app.url, admin_url: app.adminUrl });
   const { delayMs, isGraceful } = await stop.requested;
   log.info({ delay_ms: delayMs }, "stopping, waiting for running calls");
   try {

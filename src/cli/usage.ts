@@ -2,13 +2,14 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import {
   type AccountUsageRow,
+  ExportUsageResponseSchema,
   type GetUsageResponse,
   GetUsageResponseSchema,
 } from "../../gen/vx/admin/v1/admin_pb.js";
 import { ACCOUNT, collect, time } from "./arguments.ts";
 import { withAdmin } from "./client.ts";
 import { marginColumns, usageColumns } from "./columns.ts";
-import { callCommand, type Define, withExamples } from "./command.ts";
+import { callCommand, type Define, type JsonOption, withExamples } from "./command.ts";
 import { usageFailure } from "./failure.ts";
 import {
   addListOptions,
@@ -19,15 +20,13 @@ import {
   printList,
 } from "./list.ts";
 import { createProgress, printOut } from "./output.ts";
+import { jsonLine } from "./print.ts";
 
 type RangeOptions = { readonly account?: string; readonly from?: Date; readonly to?: Date };
 type ShowOptions = RangeOptions &
   ListOptions & { readonly groupBy?: string[]; readonly tz?: string; readonly sort?: Sort };
-type ExportOptions = RangeOptions & {
-  readonly format: string;
-  readonly focusVersion: string;
-  readonly costs?: true;
-};
+type ExportOptions = RangeOptions &
+  JsonOption & { readonly format: string; readonly focusVersion: string; readonly costs?: true };
 
 const SORTS = ["cost", "requests", "start"] as const;
 type Sort = (typeof SORTS)[number];
@@ -73,8 +72,10 @@ export const define: Define = (group) => {
     )
     .option("--tz <zone>", "the time zone of the periods (default: UTC)");
   addListOptions(margin).action(showMargin);
-  const exporting = withExamples(
-    group.command("export").description("Print the usage as a file. The finance role is required."),
+  const exporting = callCommand(
+    group,
+    "export",
+    "Print the usage as a file. The finance role is required. With --json, each line is a piece of it.",
     [
       "vx usage export --format csv > usage.csv",
       "vx usage export --format focus --from 2030-01-01 --to 2030-02-01",
@@ -185,7 +186,8 @@ async function exportFile(options: ExportOptions): Promise<void> {
     const progress = createProgress(process.stderr);
     try {
       for await (const piece of admin.exportUsage(request, { timeoutMs: NO_TIMEOUT_MS })) {
-        if (!(await printOut(piece.text))) return;
+        const text = options.json ? jsonLine(ExportUsageResponseSchema, piece) : piece.text;
+        if (!(await printOut(text))) return;
         const share = piece.lanes === 0 ? 0 : piece.lanesDone / piece.lanes;
         progress.show(share, `${piece.rows.toLocaleString("en")} lines`);
       }

@@ -121,3 +121,9 @@ test("an export has all pages of a long ledger, and the archived entries of the 
     [1, 2].map((seq) => ({ account_id: key.accountId, seq, reason: key.accountId })),
   );
 });
+
+test("the name of the file and the id of the account are printed as JSON", async () => {
+  const output = join(folder, "json.tar.gz");
+  const { code, stdout } = await run("--output", output, "--json");
+  expect([code, JSON.parse(stdout)]).toEqual([0, { account_id: key.accountId, file: output }]);
+});

@@ -24,8 +24,18 @@ test("migrate lists what it applies to an empty database, and can be repeated", 
   expect(status).toMatch(/^MIGRATION +APPLIED\n0001_foundation +\d{4}-\d\d-\d\dT[\d:]+Z\n/);
   expect(status).toMatch(/\nfunctions +up to date\n$/);
 
+  const json = async (...args: string[]) =>
+    JSON.parse((await vx(["migrate", ...args, "--json"], env)).stdout);
+  expect(await json()).toEqual({ cell: "", tables: [], functions: 0, moves: [] });
+  expect(await json("--status")).toEqual({
+    cell: "",
+    migrations: [{ name: "0001_foundation", applied_at: expect.stringMatching(/Z$/) }],
+    pending_functions: 0,
+  });
+
   await database.owner`UPDATE vx.functions SET checksum = '' WHERE name = 'bill'`;
   expect((await vx(["migrate", "--dry-run"], env)).stdout).toBe("would apply 1 function\n");
+  expect(await json("--dry-run")).toMatchObject({ tables: [], functions: 1 });
   expect((await vx(["migrate", "--status"], env)).stdout).toMatch(/\nfunctions +1 pending\n$/);
   expect((await vx(["migrate"], env)).stdout).toBe(`applied 1 function\n${upToDate.stdout}`);
 });

@@ -59,6 +59,15 @@ async function run(...args: string[]): Promise<string> {
   return stdout;
 }
 
+test("with --json, an export is the response messages, whose texts are the file", async () => {
+  const file = ["usage", "export", "--format", "csv", ...RANGE];
+  const pieces = (await run(...file, "--json"))
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as { text: string });
+  expect(pieces.map(({ text }) => text).join("")).toBe(await run(...file));
+});
+
 test("usage margin has charges, cost and margin, by model and upstream unless groups are given", async () => {
   const [header, first] = (await run("usage", "margin", ...RANGE)).split("\n");
   expect(header).toMatch(/^START +MODEL +REQUESTS +CHARGES +COST +MARGIN$/);

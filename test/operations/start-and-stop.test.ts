@@ -6,7 +6,7 @@ import { readConfig } from "../../src/app/settings/config.ts";
 import { ConfigError } from "../../src/app/start-error.ts";
 import { putDatabase } from "../support/data-folder.ts";
 import { createTestDatabase } from "../support/database.ts";
-import type { ServerProcess } from "../support/process.ts";
+import { SERVER, type ServerProcess } from "../support/process.ts";
 import { started } from "../support/started.ts";
 import {
   getMe,
@@ -48,6 +48,19 @@ test("the first start creates a demo key and an operator token that stay valid, 
   expect(second.stdout()).not.toContain("vx_live_");
   expect(readFileSync(tokenFile, "utf8")).toBe(token);
   await expectCleanEnd(second, "SIGINT");
+});
+
+test("with --json, a start prints JSON lines, with the demo key and then the addresses", async () => {
+  const server = start({}, { command: [process.execPath, SERVER, "serve", "--json"] });
+  const url = await server.line(/"url":"([^"]+)"/);
+  const lines = server
+    .stdout()
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Record<string, string>);
+  const { demo_key: secret = "" } = lines.at(-2) ?? {};
+  expect(lines.at(-1)).toMatchObject({ message: `vx ready on ${url}`, admin_url: expect.any(String) });
+  expect(await getMe(url, secret)).toMatchObject({ status: 200, body: { keyName: "demo" } });
 });
 
 test("without files to reload, SIGHUP to the process in the log stops the server as SIGTERM does", async () => {

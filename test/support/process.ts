@@ -5,7 +5,7 @@ import { Agent, getGlobalDispatcher, setGlobalDispatcher } from "undici";
 import { vi } from "vitest";
 import { cleanEnv } from "./clean-env.ts";
 
-const SERVER = fileURLToPath(new URL("../../src/vx.js", import.meta.url));
+export const SERVER: string = fileURLToPath(new URL("../../src/vx.js", import.meta.url));
 
 /** A server in a separate process, as in production. */
 export type ServerProcess = {
