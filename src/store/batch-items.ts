@@ -50,7 +50,13 @@ const ESCAPE = String.raw`\\\$&`;
 const HEX = String.raw`\\\\x`;
 
 /** An item of vx.admit: all calls of a batch with the same key. */
-export const admitItem = new CompositeType("admit_item", ["lane", "fingerprint", ...SCOPES, "any_scope", "cidrs"]);
+export const admitItem = new CompositeType("admit_item", [
+  "lane",
+  "fingerprint",
+  ...SCOPES,
+  "any_scope",
+  "cidrs",
+]);
 
 /** A hold that vx.bill places. */
 export const holdItem = new CompositeType("hold_item", [
