@@ -122,11 +122,11 @@ export function tokenOf(url: unknown): string {
   return new URL(String(url)).hash.split("token=")[1] ?? "";
 }
 
-/** Until a call of the function waits for a lock. */
-export async function untilWaiting({ database }: TestApp, name: string): Promise<void> {
+/** Until so many calls of the function wait for a lock. */
+export async function untilWaiting({ database }: TestApp, name: string, calls = 1): Promise<void> {
   await vi.waitFor(async () => {
     const waiting = await database.owner`
       SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ~ ${name}`;
-    expect(waiting.length).toBeGreaterThan(0);
+    expect(waiting).toHaveLength(calls);
   });
 }

@@ -528,6 +528,21 @@ describe("invitations of operators", () => {
       "403 invalid_invitation",
     );
   });
+
+  test("an acceptance that was admitted before the revocation of the operator is refused", async () => {
+    const accountId = await newAccount();
+    const { operatorId, client } = await newOperator("admin");
+    const { url } = await client.createInvitation({ accountId, role: "owner", reason: "r" });
+    const person = await newPerson();
+    const { acceptance } = await app.database.owner.begin(async (sql) => {
+      await sql`SELECT FROM vx.lanes WHERE lane = vx.lane_of(${accountId}) FOR UPDATE`;
+      const acceptance = person.fail("AcceptInvitation", { token: tokenOf(url) });
+      await untilWaiting(app, "accept_invitation");
+      await operatorOf(app).revokeOperator({ operatorId });
+      return { acceptance };
+    });
+    expect(await acceptance).toBe("403 invalid_invitation");
+  });
 });
 
 describe("a removed member", () => {

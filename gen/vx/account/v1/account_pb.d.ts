@@ -1134,7 +1134,8 @@ export declare const AccountService: GenService<{
    * Sign up
    *
    * Creates an account with the person as its owner, where the settings of the server allow it. A person can sign up for one
-   * account: a repetition returns the same one.
+   * account: a repetition returns the same one and changes nothing. A person who was removed from it can sign up for another one, at
+   * most three in 30 days.
    *
    * @generated from rpc vx.account.v1.AccountService.SignUp
    */
@@ -1204,7 +1205,7 @@ export declare const AccountService: GenService<{
   /**
    * Remove member
    *
-   * The last owner cannot be removed.
+   * Ends the invitations for the address of the person too. The last owner cannot be removed.
    *
    * @generated from rpc vx.account.v1.AccountService.RemoveMember
    */

@@ -5528,7 +5528,8 @@ export declare const AdminService: GenService<{
   /**
    * Create invitation
    *
-   * Returns a link that makes one person a member of an account. It works for seven days, once.
+   * Returns a link that makes one person a member of an account. It works for seven days, once, while the operator may create it: the
+   * role `support` invites viewers and developers, `finance` also members with the role `billing`, and `admin` also owners.
    *
    * @generated from rpc vx.admin.v1.AdminService.CreateInvitation
    */
@@ -5540,7 +5541,7 @@ export declare const AdminService: GenService<{
   /**
    * Create sign-up invitation
    *
-   * Returns a link with which one person signs up for a new account. It works for seven days, once.
+   * Returns a link with which one person signs up for a new account. It works for seven days, once, while the operator may create it.
    *
    * @generated from rpc vx.admin.v1.AdminService.CreateSignUpInvitation
    */
