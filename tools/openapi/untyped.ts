@@ -12,6 +12,8 @@ const ALWAYS_NULL: Schema = { type: ["string", "null"], const: null };
 /** The same schema, accepting null as well. */
 export function nullable(schema: Schema): Schema {
   const { type, anyOf } = schema;
+  // An empty schema accepts every value.
+  if (Object.keys(schema).length === 0) return schema;
   if (Array.isArray(anyOf)) return includesNull(anyOf) ? schema : { ...schema, anyOf: [...anyOf, NULL] };
   if (type === "null" || (Array.isArray(type) && type.includes("null"))) return schema;
   // Generators fail on an enum that contains null.

@@ -81,8 +81,9 @@ type KeyServiceClient interface {
 	RotateKey(context.Context, *connect.Request[v1.RotateKeyRequest]) (*connect.Response[v1.RotateKeyResponse], error)
 	// Revoke key
 	//
-	// Revokes a key of the account permanently. Once the response is sent, every server rejects calls with the key.
-	// Revoking a revoked key has no effect. Works while the account is suspended. Fails with `not_found` if the account has no key with this id.
+	// Revokes a key permanently. Once the response is sent, every server rejects calls with the key. Every key can revoke
+	// itself. With the scope `keys`, it can also revoke the keys of the account whose scopes are among its own; others are
+	// `not_found`. Revoking a revoked key has no effect. Works while the account is suspended.
 	RevokeKey(context.Context, *connect.Request[v1.RevokeKeyRequest]) (*connect.Response[v1.RevokeKeyResponse], error)
 }
 
@@ -214,8 +215,9 @@ type KeyServiceHandler interface {
 	RotateKey(context.Context, *connect.Request[v1.RotateKeyRequest]) (*connect.Response[v1.RotateKeyResponse], error)
 	// Revoke key
 	//
-	// Revokes a key of the account permanently. Once the response is sent, every server rejects calls with the key.
-	// Revoking a revoked key has no effect. Works while the account is suspended. Fails with `not_found` if the account has no key with this id.
+	// Revokes a key permanently. Once the response is sent, every server rejects calls with the key. Every key can revoke
+	// itself. With the scope `keys`, it can also revoke the keys of the account whose scopes are among its own; others are
+	// `not_found`. Revoking a revoked key has no effect. Works while the account is suspended.
 	RevokeKey(context.Context, *connect.Request[v1.RevokeKeyRequest]) (*connect.Response[v1.RevokeKeyResponse], error)
 }
 
