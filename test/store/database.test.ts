@@ -1,5 +1,6 @@
 import type postgres from "postgres";
 import { afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { DomainError } from "../../src/domain/errors.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { Database } from "../../src/store/driver/database.ts";
 import { TEST_CALLER } from "../support/action.ts";
@@ -141,8 +142,40 @@ test("waiting statements are rejected when the pool closes", async () => {
   await Promise.all(slow);
 });
 
+test("work under locks of this database fails without harm to its connections", async () => {
+  open({ connections: 1 });
+  await pool.call("schema_version");
+  const before = await pids();
+  const { promise: release, resolve: fail } = Promise.withResolvers<void>();
+  const cause = Object.assign(new Error("another database does not listen"), { code: "ECONNREFUSED" });
+  const work = pool.during("prove_person", TEST_CALLER, async () => {
+    await release;
+    throw new DomainError("unavailable", { cause });
+  });
+  const waiting = reasonOf(pool.call("schema_version"));
+  fail();
+  expect(await reasonOf(work)).toBe("unavailable ECONNREFUSED");
+  expect(await waiting).toBe("ok");
+  expect(await pids()).toEqual(before);
+});
+
+test("half of the connections keep locks for other work, and further work is rejected as overloaded", async () => {
+  open({ connections: 2 });
+  const { promise: release, resolve: end } = Promise.withResolvers<string>();
+  const work = pool.during("prove_person", TEST_CALLER, () => release);
+  expect(await reasonOf(pool.during("prove_person", TEST_CALLER, () => release))).toBe("overloaded");
+  expect(await reasonOf(pool.call("schema_version"))).toBe("ok");
+  end("done");
+  expect(await work).toBe("done");
+});
+
 async function connectionCount(): Promise<number> {
-  const [row] = await shared.owner<{ count: number }[]>`
-    SELECT count(*)::int FROM pg_stat_activity WHERE application_name = 'pool under test'`;
-  return row?.count ?? 0;
+  return (await pids()).length;
+}
+
+/** The server processes of the pool's connections. */
+async function pids(): Promise<number[]> {
+  const rows = await shared.owner<{ pid: number }[]>`
+    SELECT pid FROM pg_stat_activity WHERE application_name = 'pool under test'`;
+  return rows.map(({ pid }) => pid);
 }

@@ -66,15 +66,23 @@ export class Connection {
     return await this.#withSession(async ({ sql }) => await sql.unsafe(text, parameters, { prepare: true }));
   }
 
-  /** Keeps the locks that the statement takes until the work has ended, which is itself limited by its statements. */
-  async during<Result>(text: string, parameter: string, work: () => Promise<Result>): Promise<Result> {
+  /**
+   * Keeps the locks that the statement takes until the work has ended, which is itself limited by its statements. Returns how the work
+   * ended: its errors are not those of this connection.
+   */
+  async during<Result>(
+    text: string,
+    parameter: string,
+    work: () => Promise<Result>,
+  ): Promise<PromiseSettledResult<Result>> {
     const transaction = async ({ sql }: Session) =>
       await sql.begin(async (statements) => {
         await statements.unsafe("SET LOCAL idle_in_transaction_session_timeout = 0");
         await statements.unsafe(text, [parameter], { prepare: true });
-        return await work();
+        const [outcome] = await Promise.allSettled([work()]);
+        return outcome;
       });
-    return (await this.#withSession(transaction, MAX_DURING * this.#limitMs)) as Result;
+    return await this.#withSession(transaction, MAX_DURING * this.#limitMs);
   }
 
   /** Throws unless a new transaction can write. */

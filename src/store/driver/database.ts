@@ -116,7 +116,9 @@ export class Database implements Cells {
     this.#during++;
     const text = `SELECT * FROM ${this.#schema}.${name}($1)`;
     try {
-      return await this.#withConnection((connection) => connection.during(text, parameter, work));
+      const outcome = await this.#withConnection((connection) => connection.during(text, parameter, work));
+      if (outcome.status === "rejected") throw outcome.reason;
+      return outcome.value;
     } finally {
       this.#during--;
     }
