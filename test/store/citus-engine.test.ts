@@ -60,8 +60,7 @@ test("on Citus, every function that checks or locks the owner of a lane first ke
   expect(checking.map(({ name }) => name).sort()).toEqual([
     "admit",
     "bill",
-    "lock_account",
-    "prove",
+    "lock_lane",
     "record_failures",
     "require_lane",
     "store_attempts",
@@ -107,7 +106,7 @@ test("the other functions have the text of plain PostgreSQL", () => {
     "create_ledger_partitions",
     "keep_counts",
     "lanes_in_use",
-    "lock_account",
+    "lock_lane",
     "move_other_month",
     "partitions_at_coordinator",
     "pin_schema",

@@ -264,10 +264,25 @@ test.each(WITHDRAWALS)("no function writes for %s", async (_, actionOf, reason, 
   expect(after).toEqual(functions.map(({ name }) => [name, reason]));
 });
 
+async function setLowBalance(action: Action, sql: postgres.ISql): Promise<void> {
+  const lane = laneOfId(payer.accountId);
+  await sql`SELECT vx.set_low_balance(${callerOf(action)}, ${lane}::smallint, ${payer.accountId}, 1)`;
+}
+
+test.each<[string, () => Action, keyof Actor, string]>([
+  ["a key without its secret", key, "fingerprint", "invalid_api_key"],
+  ["a member without a role", member, "role", "insufficient_role"],
+  ["an operator without a token", operator, "fingerprint", "invalid_operator_token"],
+  ["an operator without a role", operator, "role", "insufficient_role"],
+])("%s has no right", async (_, actionOf, omitted, reason) => {
+  const action = actionOf();
+  const incomplete = { ...action, actor: { ...action.actor, [omitted]: undefined } };
+  await setLowBalance(action, owner());
+  await expect(setLowBalance(incomplete, owner())).rejects.toThrow(reason);
+});
+
 describe("a change and the withdrawal of its right wait for each other:", () => {
   const lane = () => laneOfId(payer.accountId);
-  const rename = (action: Action) => async (sql: postgres.ISql) =>
-    await sql`SELECT vx.set_low_balance(${callerOf(action)}, ${lane()}::smallint, ${payer.accountId}, 1)`;
   const CASES: readonly [string, () => Action, (sql: postgres.ISql) => PromiseLike<unknown>, string][] = [
     [
       "a key and its revocation",
@@ -338,10 +353,10 @@ describe("a change and the withdrawal of its right wait for each other:", () => 
   }
 
   test.each(CASES)("%s", async (_, actionOf, withdraw) => {
-    expect(await inOrder(rename(actionOf()), withdraw)).toBe("done");
+    expect(await inOrder((sql) => setLowBalance(actionOf(), sql), withdraw)).toBe("done");
   });
 
   test.each(CASES)("the reverse: %s", async (_, actionOf, withdraw, reason) => {
-    expect(await inOrder(withdraw, rename(actionOf()))).toBe(reason);
+    expect(await inOrder(withdraw, (sql) => setLowBalance(actionOf(), sql))).toBe(reason);
   });
 });

@@ -19,7 +19,7 @@ const FIRST_STATEMENTS: Readonly<Record<string, string>> = {
   bill: atWorker("bill", "p_server_id, p_not_after, p_lanes, p_ends, p_holds"),
   record_failures: atWorker("record_failures", "p_minutes, p_calls, p_max"),
   // They read or lock lanes before they write, see pin_schema.
-  lock_account: "PERFORM pin_schema();",
+  lock_lane: "PERFORM pin_schema();",
   prove: "PERFORM pin_schema();",
   require_lane: "PERFORM pin_schema();",
   store_attempts: "PERFORM pin_schema();",

@@ -1408,6 +1408,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION list_recent_entries(p_before text, p_month integer, p_limit integer) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION list_topups(p_lane smallint, p_account_id text, p_state text, p_only_problems boolean, p_before text, p_limit integer) RETURNS SETOF topups; for the server
 -- FUNCTION lock_account(p_lane smallint, p_id text) RETURNS accounts
+-- FUNCTION lock_lane(p_lane smallint) RETURNS void
 -- FUNCTION lock_limit_owner(p_lane smallint, p_owner_id text) RETURNS text
 -- FUNCTION lock_open_account(p_lane smallint, p_id text) RETURNS accounts
 -- FUNCTION lock_webhook(p_lane smallint, p_account_id text, p_id text) RETURNS webhooks

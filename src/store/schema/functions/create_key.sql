@@ -1,7 +1,8 @@
 -- Creates a key. A key that another one creates, its parent, has the parent's plan and at most its scopes, limit, expiry, models and
--- addresses; what is omitted (NULL, or no scopes) is the parent's, and of the default scopes those that the parent has. A member's key has the plan
--- of the account and at most its limit, and scopes that the role covers. Only an operator chooses the plan (by default the account's) and may
--- exceed its limit. A member has at most one key of the playground: a repetition renews it. Returns the key, or how many seconds the account must wait before its keys and members can create another.
+-- addresses; what is omitted (NULL, or no scopes) is the parent's, and of the default scopes those that the parent has. A member's key
+-- has the plan of the account and at most its limit, and scopes that the role covers. Only an operator chooses the plan (by default the
+-- account's) and may exceed its limit. A member has at most one key of the playground: a repetition renews it. Returns the key, or how
+-- many seconds the account must wait before its keys and members can create another.
 CREATE OR REPLACE FUNCTION create_key(
   p_caller caller, p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan text, p_scopes smallint,
   p_default_scopes smallint, p_rate_limit_rpm integer, p_expires_at timestamptz, p_visible_start text, p_visible_end text,
@@ -64,7 +65,8 @@ BEGIN
   RETURN QUERY SELECT 0, v_plan.max_keys_created_per_hour, k.* FROM insert_key(
     p_lane, v_account.id, p_id, p_fingerprint, p_name, v_plan, v_scopes,
     coalesce(p_rate_limit_rpm, v_parent.rate_limit_rpm), v_is_operator AND p_rate_limit_rpm IS NOT NULL,
-    coalesce(p_expires_at, v_parent.expires_at), p_visible_start, p_visible_end, CASE WHEN v_parent.id IS NULL THEN '{}' ELSE v_parent.ancestors || v_parent.id END,
+    coalesce(p_expires_at, v_parent.expires_at), p_visible_start, p_visible_end,
+    CASE WHEN v_parent.id IS NULL THEN '{}' ELSE v_parent.ancestors || v_parent.id END,
     coalesce(v_parent.is_limited, false), coalesce(v_models, v_parent.models), p_limits, coalesce(v_cidrs, v_parent.allowed_cidrs),
     actor_kind(p_caller), CASE WHEN p_is_playground THEN p_caller.id END) k;
   PERFORM log_change(p_caller, p_lane, p_id, v_account.id);

@@ -7,7 +7,8 @@ DECLARE
   v_key constant keys := key_in_reach(p_caller, p_lane, p_id);
 BEGIN
   IF p_caller.kind = 'key' AND p_caller.id <> ALL (v_key.ancestors || v_key.id) THEN
-    PERFORM refuse('not_found', 'The calling key can change itself and the keys that it created, directly or through other keys. This is another key of the account.');
+    PERFORM refuse('not_found',
+      'The calling key can change itself and the keys that it created, directly or through other keys. This is another key of the account.');
   ELSIF v_key.playground_of IS NOT NULL THEN
     PERFORM refuse('invalid_argument', 'must not be the key of a playground, which only its page renews', '{"field":"key_id"}');
   ELSIF v_key.revoked_at IS NOT NULL THEN

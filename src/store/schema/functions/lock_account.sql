@@ -5,10 +5,7 @@ AS $$
 DECLARE
   v_account accounts;
 BEGIN
-  PERFORM 1 FROM lanes WHERE lane = p_lane AND is_owned FOR UPDATE;
-  IF NOT FOUND THEN
-    PERFORM raise_lane_moved();
-  END IF;
+  PERFORM lock_lane(p_lane);
   SELECT * INTO v_account FROM accounts WHERE lane = p_lane AND id = p_id;
   IF NOT FOUND THEN
     PERFORM refuse('not_found', 'There is no such account.');

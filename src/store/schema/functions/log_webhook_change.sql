@@ -1,5 +1,4 @@
--- Logs a change of a webhook by an operator or a member, and shares it with the other cells if the webhook is one of operators. p_caller is NULL for a
--- change by a key of the account.
+-- Logs a change of a webhook, and shares it with the other cells if the webhook is one of operators.
 CREATE OR REPLACE FUNCTION log_webhook_change(p_caller caller, p_lane smallint, p_id text, p_account_id text) RETURNS void
   LANGUAGE plpgsql
 AS $$

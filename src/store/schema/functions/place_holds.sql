@@ -1,8 +1,8 @@
 -- Places holds, in the order given: each hold that fits the free balance of its account is placed, whether or not an earlier one
 -- fitted. p_plans are the plans that have limits. The caller holds the locks of the lanes. Outcomes: "held"; "insufficient", with the
 -- threshold of automatic top-ups as the amount, NULL if none can start; "owing" when a reversed payment is still owed, with what is
--- owed as the amount; "limited" when it does not fit a limit; "outdated" when the secret of the call is no longer valid, or the key or the
--- prices of the account are no longer those that the call was admitted with: the gate has to admit it again, or says why not; with an
+-- owed as the amount; "limited" when it does not fit a limit; "outdated" when the secret of the call is no longer valid, or the key or
+-- the prices of the account are no longer those that the call was admitted with: the gate admits the call again or refuses it; with an
 -- idempotency key also "answered", "running" and "reused". Each result has the balance and the amount held before the hold. The stored response of
 -- "answered" is read with get_answer: many long ones would delay the other items of the batch.
 CREATE OR REPLACE FUNCTION place_holds(p_server_id text, p_holds hold_item[], p_plans plans_with_limits) RETURNS item_result[]

@@ -7,10 +7,7 @@ CREATE OR REPLACE FUNCTION prove(p_caller caller, p_lane smallint DEFAULT no_lan
 AS $$
 BEGIN
   IF p_lane <> no_lane() THEN
-    PERFORM 1 FROM lanes WHERE lane = p_lane AND is_owned FOR UPDATE;
-    IF NOT FOUND THEN
-      PERFORM raise_lane_moved();
-    END IF;
+    PERFORM lock_lane(p_lane);
   END IF;
   CASE p_caller.kind
     WHEN 'key' THEN PERFORM prove_key(p_caller, p_lane);

@@ -7,9 +7,9 @@ DECLARE
   v_operator operators;
 BEGIN
   SELECT o.* INTO v_operator FROM operators o WHERE o.id = p_caller.id AND o.revoked_at IS NULL FOR SHARE;
-  IF NOT FOUND OR p_caller.kind = 'operator' AND v_operator.fingerprint <> p_caller.fingerprint THEN
+  IF NOT FOUND OR p_caller.kind = 'operator' AND v_operator.fingerprint IS DISTINCT FROM p_caller.fingerprint THEN
     PERFORM refuse('invalid_operator_token');
-  ELSIF v_operator.role::text <> p_caller.role THEN
+  ELSIF v_operator.role::text IS DISTINCT FROM p_caller.role THEN
     PERFORM refuse('insufficient_role', 'Your role was changed during the call. Repeat the call.');
   END IF;
   IF p_caller.kind = 'operator_session' AND p_caller.fingerprint IS NOT NULL THEN

@@ -1,5 +1,5 @@
--- Sets the automatic top-ups of an account; the amounts are kept if they are disabled. p_caller is that of an operator or a member, or NULL for a key of
--- the account, which may only lower and stop.
+-- Sets the automatic top-ups of an account. The amounts are kept when they are disabled. A key of the account may only lower and stop
+-- them.
 CREATE OR REPLACE FUNCTION put_auto_topup(
   p_caller caller, p_lane smallint, p_account_id text, p_is_enabled boolean, p_threshold_micros bigint, p_amount_micros bigint,
   p_monthly_max_micros bigint, p_currency text

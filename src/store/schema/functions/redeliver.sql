@@ -22,9 +22,6 @@ DECLARE
   v_end bigint;
   v_chosen events[];
 BEGIN
-  IF p_account_id <> '' THEN
-    PERFORM require_lane(p_lane);
-  END IF;
   IF p_event_id <> '' THEN
     v_chosen := ARRAY(SELECT e FROM events e WHERE e.lane IN (p_lane, p_max_lane) AND e.id = p_event_id
       AND p_account_id IN ('', e.account_id) AND NOT EXISTS (SELECT 1 FROM lanes l WHERE l.lane = e.lane AND NOT l.is_owned));

@@ -1,5 +1,5 @@
--- Revokes a key permanently. Each key may revoke itself. With the scope "keys", it may also revoke the keys of its account whose scopes are among its own. A
--- repetition keeps the time of the first revocation.
+-- Revokes a key permanently. Each key may revoke itself. With the scope "keys", it may also revoke the keys of its account whose scopes
+-- are among its own. A repetition keeps the time of the first revocation.
 CREATE OR REPLACE FUNCTION revoke_key(p_caller caller, p_lane smallint, p_id text) RETURNS SETOF key_view
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$

@@ -1,4 +1,4 @@
--- Sets the threshold of the event balance.low, for a key of the account, or for a member with p_caller. NULL for none.
+-- Sets the threshold of the event balance.low; NULL for none.
 CREATE OR REPLACE FUNCTION set_low_balance(p_caller caller, p_lane smallint, p_id text, p_micros bigint) RETURNS SETOF account_views
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$

@@ -13,7 +13,8 @@ DECLARE
 BEGIN
   IF v_own.id IS NOT NULL THEN
     PERFORM check_key_bounds(v_own,
-      effective_rpm(v_own.rate_limit_rpm, v_own.may_exceed_plan AND p_id = v_own.id, (require_plan(v_own.plan)).rpm), v_values.rate_limit_rpm, v_values.expires_at, v_values.models, v_values.allowed_cidrs);
+      effective_rpm(v_own.rate_limit_rpm, v_own.may_exceed_plan AND p_id = v_own.id, (require_plan(v_own.plan)).rpm),
+      v_values.rate_limit_rpm, v_values.expires_at, v_values.models, v_values.allowed_cidrs);
     PERFORM check_limit_bounds(v_own, (v_given -> 'limits')::json);
     IF p_id = v_own.id AND v_given ? 'limits' THEN
       PERFORM check_limits_kept(v_own, (v_given -> 'limits')::json);

@@ -1,4 +1,4 @@
--- What a test of a webhook needs, in any state of it. p_caller is NULL for a key of the account.
+-- What a test of a webhook needs, in any state of it.
 CREATE OR REPLACE FUNCTION webhook_to_test(p_caller caller, p_lane smallint, p_account_id text, p_id text)
   RETURNS TABLE (account_id text, url text, secrets text)
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
