@@ -3,6 +3,7 @@ import { expect, vi } from "vitest";
 import { AccountService } from "../../gen/vx/account/v1/account_pb.js";
 import { startTestApp, type TestApp } from "./app.ts";
 import { BrowserJar } from "./browser-jar.ts";
+import type { TestDatabase } from "./database.ts";
 import { CLIENT, IdentityProvider } from "./identity-provider.ts";
 import { sendHttp1 } from "./raw.ts";
 import { started } from "./started.ts";
@@ -10,7 +11,10 @@ import { started } from "./started.ts";
 export type CustomerApp = TestApp & { readonly provider: IdentityProvider };
 
 /** A server with sign-in of customers at a real provider. */
-export async function startCustomerApp(env: Record<string, string> = {}): Promise<CustomerApp> {
+export async function startCustomerApp(
+  env: Record<string, string> = {},
+  database?: TestDatabase,
+): Promise<CustomerApp> {
   const provider = await IdentityProvider.start();
   const app = await startTestApp({
     env: {
@@ -19,6 +23,7 @@ export async function startCustomerApp(env: Record<string, string> = {}): Promis
       VX_CUSTOMER_OIDC_CLIENT_SECRET: CLIENT.secret,
       ...env,
     },
+    ...(database && { database }),
   });
   provider.register(callbackOf(app));
   return {
