@@ -3,7 +3,7 @@ import type { MemberRole } from "../domain/member.ts";
 import type { Role } from "../domain/operator.ts";
 import type { ScopeBits } from "../domain/scope.ts";
 import { CompositeType } from "./batch-items.ts";
-import type { Cells, FunctionCaller } from "./driver/cells.ts";
+import type { Cell, Cells } from "./driver/cells.ts";
 import type { Parameter } from "./driver/connection.ts";
 
 /** Who makes a change, and what the database needs to prove the right to it in the transaction of the change: see prove.sql. */
@@ -75,24 +75,23 @@ export async function change<Row>(
   name: string,
   ...parameters: Parameter[]
 ): Promise<Row[]> {
-  const place = { cell: database.at(lane), isFirst: database.owns(0, lane) };
-  return await changeIn<Row>(database, place, action, name, ...parameters);
+  return await database.route(lane, (cell) => changeIn<Row>(database, cell, action, name, ...parameters));
 }
 
-/** The same in a given cell. */
+/** The same in a cell of `database.all`. */
 export async function changeIn<Row>(
   database: Cells,
-  { cell, isFirst }: { readonly cell: FunctionCaller; readonly isFirst: boolean },
+  cell: number,
   action: Action,
   name: string,
   ...parameters: Parameter[]
 ): Promise<Row[]> {
   const { actor } = action;
-  const send = (caller: string) => cell.call<Row>(name, caller, ...parameters);
+  const send = (caller: string) => (database.all[cell] as Cell).call<Row>(name, caller, ...parameters);
   const caller = callerOf(action);
   if (actor.whileValid) return await actor.whileValid(() => send(caller));
   const proof = PROOFS_OF_SESSIONS[actor.kind];
-  if (proof === undefined || isFirst) return await send(caller);
+  if (proof === undefined || cell === 0) return await send(caller);
   // The first cell has the sessions: its lock keeps this one until the other cell has committed the change.
   const proven = callerOf({ ...action, actor: { ...actor, fingerprint: undefined } });
   return await database.home.during(proof, caller, () => send(proven));

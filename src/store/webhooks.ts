@@ -3,6 +3,7 @@ import { LANE_COUNT, type Lane, laneOfId } from "../domain/lane.ts";
 import { badToken, cutPage, type Page } from "../domain/page.ts";
 import { type Action, change, changeIn } from "./action.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
+import type { Parameter } from "./driver/connection.ts";
 import { LaneMoved } from "./driver/store-error.ts";
 import { compareBytes, mergeCells } from "./merge-cells.ts";
 
@@ -199,25 +200,35 @@ export async function redeliver(
   const eventId = "eventId" in redelivery ? redelivery.eventId : "";
   const { from = null, to = null } = "from" in redelivery ? redelivery : {};
   const lane = isOfOperators(id) && eventId !== "" ? laneOfId(eventId) : laneOf(id);
-  const run = async (
-    cell: FunctionCaller,
-    isFirst: boolean,
-    maxLane: Lane,
-    isLogged: boolean,
-  ): Promise<Redelivered> => {
+  type Send = (...parameters: Parameter[]) => Promise<RedeliverRow[]>;
+  const run = async (send: Send, maxLane: Lane, isLogged: boolean): Promise<Redelivered> => {
     let events = 0;
     let last: RedeliverRow | undefined;
     do {
       const place = [last?.last ?? 0n, last?.last_id ?? "", EVENTS_PER_STATEMENT];
-      const given = [id, types, lane, accountId, eventId, from, to, maxLane, ...place, isLogged && !last];
-      [last] = await changeIn<RedeliverRow>(database, { cell, isFirst }, action, "redeliver", ...given);
+      [last] = await send(
+        id,
+        types,
+        lane,
+        accountId,
+        eventId,
+        from,
+        to,
+        maxLane,
+        ...place,
+        isLogged && !last,
+      );
       events += last?.renewed ?? 0;
     } while (last?.last && events < ENOUGH_REDELIVERED);
     return { events, hasMore: Boolean(last?.last) };
   };
   const results = isOfOperators(id)
-    ? await Promise.all(database.all.map((cell, i) => run(cell, i === 0, lastLaneOf(i), i === 0)))
-    : [await run(database.at(lane), database.owns(0, lane), LANE_COUNT - 1, true)];
+    ? await Promise.all(
+        database.all.map((_, i) =>
+          run((...given) => changeIn(database, i, action, "redeliver", ...given), lastLaneOf(i), i === 0),
+        ),
+      )
+    : [await run((...given) => change(database, lane, action, "redeliver", ...given), LANE_COUNT - 1, true)];
   const events = results.reduce((sum, result) => sum + result.events, 0);
   if (eventId !== "" && events === 0)
     throw new DomainError("not_found", { message: `There is no event ${eventId}.` });

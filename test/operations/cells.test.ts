@@ -1,11 +1,16 @@
-import { randomUUID } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, inject, test, vi } from "vitest";
+import { CellDirectory } from "../../src/cells/cell-directory.ts";
+import { CellRouter } from "../../src/cells/cell-router.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { QUARTER_MS } from "../../src/domain/periods.ts";
+import { setAccountSuspended } from "../../src/store/accounts.ts";
+import { Database } from "../../src/store/driver/database.ts";
+import { TEST_ACTION } from "../support/action.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { type CellDatabase, createTwoCells, moveLane, writeCellsFile } from "../support/cells.ts";
 import { createTestDatabase } from "../support/database.ts";
@@ -230,6 +235,42 @@ test("calls follow a lane that moves to another cell, and each is charged once",
   const { accounts } = await operator.listAccounts({ pageSize: 1_000 });
   expect(accounts.filter(({ id }) => id === key.accountId).length).toBe(1);
   expect((await operator.audit({})).findings).toEqual([]);
+});
+
+test("a change by a signed-in operator follows a lane that moves out of the first cell", async () => {
+  const { accountId } = await keyOf((lane) => lane < 512);
+  const id = (await operator.createOperator({ name: "signed-in", role: "admin" })).operator?.id ?? "";
+  const session = randomBytes(32);
+  await cells[0].owner`INSERT INTO vx.operator_sessions VALUES (${session}, ${id}, now(), now())`;
+  const pools = cells.map(({ address, name }) => ({
+    name,
+    assumedLanes: [],
+    prepare: () => Promise.resolve(),
+    pool: new Database(address, {
+      name,
+      connections: 2,
+      statementTimeoutMs: 5_000,
+      maxStatements: 10,
+      maxWaitMs: 5_000,
+    }),
+  }));
+  const directory = new CellDirectory(pools, () => undefined);
+  const router = new CellRouter(
+    pools.map(({ pool }) => pool),
+    directory,
+  );
+  try {
+    for (const i of router.all.keys()) await directory.maintain(i);
+    await moveLane(laneOfId(accountId), ...cells);
+    const fingerprint = session.toString("hex");
+    const actor = { kind: "operator_session", id, name: "signed-in", role: "admin", fingerprint } as const;
+    await setAccountSuspended(router, { ...TEST_ACTION, actor }, accountId, true);
+    expect(
+      await cells[1].owner`SELECT FROM vx.accounts WHERE id = ${accountId} AND suspended_at IS NOT NULL`,
+    ).toHaveLength(1);
+  } finally {
+    await router.close();
+  }
 });
 
 test("an attempt at a delivery that ends after its lane moved is stored in the new cell", async () => {
