@@ -135,11 +135,10 @@ describe("after many requests that are reset in the packet that brings them", ()
   const SESSION = Buffer.concat([PREFACE, SETTINGS, ...requests(1)]);
   const EARLY_RESETS = 100;
 
-  /** Resolves when they, and a request after them, have been processed. Returns the connection. */
+  /** Resolves when they, and a request before them, have been processed. Returns the connection. */
   async function resetEarly(): Promise<Socket> {
     const socket = await dial();
-    const last = requests(1, EARLY_RESETS * 2 + 1);
-    socket.write(Buffer.concat([PREFACE, SETTINGS, ...earlyResets(EARLY_RESETS), ...last]));
+    socket.write(Buffer.concat([SESSION, ...earlyResets(EARLY_RESETS, 3)]));
     await untilServed(socket);
     return socket;
   }
@@ -158,25 +157,44 @@ describe("after many requests that are reset in the packet that brings them", ()
     expect(waiting.bytesRead).toBe(0);
   });
 
-  test("the session is closed after its running calls, and an idle one goes on", async () => {
+  test("a session without running calls is closed at once", async () => {
+    await open({ http2EarlyResetBurst: EARLY_RESETS - 1, http2EarlyResetsPerSecond: 0.001 });
+    const socket = await dial();
+    socket.write(Buffer.concat([PREFACE, SETTINGS, ...earlyResets(EARLY_RESETS)]));
+    await untilClosed(socket);
+  });
+
+  /** A session above the limit, with a running call. */
+  async function limitedSession() {
     const running: HttpResponse[] = [];
     const limits = { http2EarlyResetBurst: EARLY_RESETS - 1, http2EarlyResetsPerSecond: 0.001 };
-    await open(limits, undefined, (response) => running.push(response));
+    await open({ ...limits, http2StreamIdleMs: 200 }, undefined, (response) => running.push(response));
     const answerNext = async () => {
       while (running.length === 0) await new Promise((resolve) => setImmediate(resolve));
       send(running.pop() as HttpResponse, 200, "text/plain", "served");
     };
-    const [idle, limited] = [await dial(), await dial()];
+    const [idle, socket] = [await dial(), await dial()];
     idle.write(SESSION);
     await Promise.all([untilServed(idle), answerNext()]);
     const received: Buffer[] = [];
-    limited.on("data", (piece: Buffer) => received.push(piece));
-    limited.write(Buffer.concat([SESSION, ...earlyResets(EARLY_RESETS, 3)]));
-    while (!goawayCodes(Buffer.concat(received)).includes(ENHANCE_YOUR_CALM)) await once(limited, "data");
-    await Promise.all([once(limited, "close"), answerNext()]);
-    expect(String(Buffer.concat(received))).toContain("served");
+    socket.on("data", (piece: Buffer) => received.push(piece));
+    socket.write(Buffer.concat([SESSION, ...earlyResets(EARLY_RESETS, 3)]));
+    while (!goawayCodes(Buffer.concat(received)).includes(ENHANCE_YOUR_CALM)) await once(socket, "data");
+    return { idle, socket, answerNext, text: () => String(Buffer.concat(received)) };
+  }
+
+  test("a session is closed after its running calls, and an idle one goes on", async () => {
+    const { idle, socket, answerNext, text } = await limitedSession();
+    await Promise.all([once(socket, "close"), answerNext()]);
+    expect(text()).toContain("served");
     idle.write(Buffer.concat(requests(1, 3)));
     await Promise.all([untilServed(idle), answerNext()]);
+  });
+
+  test("a limited session is closed although its caller sends many more requests", async () => {
+    const { socket, answerNext } = await limitedSession();
+    socket.write(Buffer.concat(earlyResets(5_000, 2 * EARLY_RESETS + 3)));
+    await Promise.all([once(socket, "close"), answerNext()]);
   });
 
   test("a session is closed although connections per address are not limited, and new ones start at once", async () => {

@@ -95,7 +95,6 @@ const CHECKS_PER_LIMIT = 4;
 export function closeWhenIdle(session: ServerHttp2Session, limits: SessionLimits): void {
   const { http2FirstCallMs, http2SessionIdleMs, http2StreamIdleMs } = limits;
   const streams = new SlotArray<Progress>();
-  const checkMs = Math.min(http2FirstCallMs, http2SessionIdleMs, http2StreamIdleMs) / CHECKS_PER_LIMIT;
   let maxIdleMs = Math.min(http2FirstCallMs, http2SessionIdleMs);
   let idleSinceMs = performance.now();
   const check = () => {
@@ -105,14 +104,13 @@ export function closeWhenIdle(session: ServerHttp2Session, limits: SessionLimits
       // Without an error code, close() waits until the response is read.
       progress.stream.close(constants.NGHTTP2_CANCEL);
     }
-    if (streams.size > 0) return;
-    // Node keeps a session open that was closed while its caller sent more than it read.
-    if (session.closed && nowMs - idleSinceMs >= checkMs) session.destroy();
-    else if (nowMs - idleSinceMs >= maxIdleMs) session.close();
+    if (streams.size === 0 && nowMs - idleSinceMs >= maxIdleMs) session.close();
   };
+  const checkMs = Math.min(http2FirstCallMs, http2SessionIdleMs, http2StreamIdleMs) / CHECKS_PER_LIMIT;
   const timer = setInterval(check, checkMs).unref();
   session.once("close", () => clearInterval(timer));
   session.on("stream", (stream) => {
+    if (stream.closed) return;
     maxIdleMs = http2SessionIdleMs;
     const slot = streams.insert({ stream, unreadBytes: 0, sinceMs: performance.now() });
     stream.on("close", () => {

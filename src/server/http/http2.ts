@@ -68,8 +68,7 @@ export class Http2 {
 
   #start(raw: Socket, firstBytes: Buffer): void {
     this.#turns.count(START_UNITS + firstBytes.length / FIRST_BYTES_PER_UNIT);
-    const { lingerMs, http2LingerBytes: lingerBytes } = this.#limits;
-    const socket = new PacedSocket(raw, { turns: this.#turns, firstBytes, lingerMs, lingerBytes });
+    const socket = new PacedSocket(raw, { turns: this.#turns, firstBytes, lingerMs: this.#limits.lingerMs });
     const begin = (session: ServerHttp2Session) => this.#beginSession(session, socket);
     this.#server.once("session", begin);
     this.#server.emit("connection", socket);
@@ -85,7 +84,11 @@ export class Http2 {
     const earlyResets = isAddressLimited ? this.#earlyResets : new EarlyResets(this.#limits, now);
     session.on("stream", (stream) => {
       this.#turns.count();
-      if (stream.closed) countEarlyReset(session, socket.address, earlyResets);
+      if (stream.closed) {
+        this.#turns.count();
+        countEarlyReset(session, socket, earlyResets);
+        return;
+      }
       socket.openCalls++;
       stream.on("close", () => {
         this.#turns.count();
@@ -104,10 +107,15 @@ export class Http2 {
 
 const now = () => performance.now();
 
-/** A session that exceeds the allowance ends after its running calls. */
-function countEarlyReset(session: ServerHttp2Session, address: string, earlyResets: EarlyResets): void {
+/** A session that exceeds the allowance ends after its running calls. Node ignores the requests that its caller sends meanwhile. */
+function countEarlyReset(session: ServerHttp2Session, socket: PacedSocket, earlyResets: EarlyResets): void {
+  const { address } = socket;
   earlyResets.add(address);
   if (session.closed || session.destroyed || earlyResets.waitMs(address) === 0) return;
+  if (socket.openCalls === 0) {
+    session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    return;
+  }
   session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
   session.close();
 }
@@ -142,6 +150,8 @@ function createHttp2(limits: Limits, requests: RunningRequests): Http2Server {
   compatible.on("checkContinue", continueOnRead(serveHttp2));
   compatible.on("checkExpectation", serveHttp2);
   server.on("stream", (stream, headers, flags, rawHeaders) => {
+    // The packet that brought the request has also reset it.
+    if (stream.closed) return;
     if (!serveStream(stream, headers, rawHeaders))
       compatible.emit("stream", stream, headers, flags, rawHeaders);
   });

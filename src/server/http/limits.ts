@@ -24,8 +24,6 @@ export const defaultLimits = {
   goawayMs: 1_000,
   /** For an HTTP/1.1 caller that keeps sending after the last response of the connection. */
   lingerMs: 30_000,
-  /** Data that an HTTP/2 caller sends after the end of its session: twice the window of a session. */
-  http2LingerBytes: 8_388_608,
   /** For an HTTP/1.1 caller that does not read the response. */
   http1ReadIdleMs: 120_000,
   /**

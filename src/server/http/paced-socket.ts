@@ -17,8 +17,6 @@ type PacedSocketOptions = {
   readonly firstBytes: Buffer;
   /** Time for the caller to close the connection after its last response. */
   readonly lingerMs: number;
-  /** Data that is discarded meanwhile. Default: any amount, such as the rest of a body. */
-  readonly lingerBytes?: number;
 };
 
 type Chunk = { readonly chunk: Buffer | string; readonly encoding: BufferEncoding };
@@ -35,7 +33,6 @@ export class PacedSocket extends Duplex {
   readonly address: string;
   readonly #turns: ReadingTurns;
   readonly #lingerMs: number;
-  #lingerBytes: number;
   #undelivered: Buffer | undefined;
   /** How many of the next bytes certainly belong to the current body. */
   #bodyBytes = 0;
@@ -43,7 +40,7 @@ export class PacedSocket extends Duplex {
   #isQueued = false;
   #lingerTimer: NodeJS.Timeout | undefined;
 
-  constructor(raw: Socket, { turns, firstBytes, lingerMs, lingerBytes }: PacedSocketOptions) {
+  constructor(raw: Socket, { turns, firstBytes, lingerMs }: PacedSocketOptions) {
     // At most one piece is buffered: a connection that is closed because of a piece reads no further ones.
     // The socket encodes strings while it writes them, without a buffer of their own.
     super({ readableHighWaterMark: MAX_PIECE_BYTES, decodeStrings: false });
@@ -52,7 +49,6 @@ export class PacedSocket extends Duplex {
     this.#turns = turns;
     this.#undelivered = firstBytes;
     this.#lingerMs = lingerMs;
-    this.#lingerBytes = lingerBytes ?? Number.POSITIVE_INFINITY;
     raw.on("data", (bytes: Buffer) => this.#receive(bytes));
     raw.once("close", () => void turnToEnd(this.address).then(() => this.destroy()));
   }
@@ -65,11 +61,7 @@ export class PacedSocket extends Duplex {
   #receive(bytes: Buffer): void {
     // Data after the last response is discarded. Closing a connection with unread data would reset it, and the
     // caller would lose the response.
-    if (this.writableEnded) {
-      this.#lingerBytes -= bytes.length;
-      if (this.#lingerBytes < 0) this.raw.destroy();
-      return;
-    }
+    if (this.writableEnded) return;
     this.#undelivered = bytes;
     this.#queueDelivery();
     if (this.#undelivered) this.raw.pause();
@@ -98,13 +90,16 @@ export class PacedSocket extends Duplex {
       // The HTTP servers copy what they read, and nothing is buffered at this point.
       if (isOfBody && this.readableLength === 0) freeChunk(piece);
     }
-    if (this.#undelivered) this.#queueDelivery();
+    if (this.#undelivered) process.nextTick(this.#deliverRest);
     else if (this.#isReaderReady && this.raw.isPaused()) this.raw.resume();
   };
 
+  /** Node emits the new streams of a piece in later ticks. So they are counted before the next piece. */
+  #deliverRest = (): void => this.#queueDelivery();
+
   override _read(): void {
     this.#isReaderReady = true;
-    if (this.#undelivered) this.#queueDelivery();
+    if (this.#undelivered) process.nextTick(this.#deliverRest);
     else if (this.raw.isPaused()) this.raw.resume();
   }
 

@@ -51,7 +51,7 @@ export class RunningRequests {
   /** Returns false for a stream that needs request and response objects. */
   readonly serveStream: StreamHandler = (stream, headers, rawHeaders) => {
     const { serveStream } = this.#options;
-    if (!serveStream || stream.closed || this.#isTooLarge(rawHeaders)) return false;
+    if (!serveStream || this.#isTooLarge(rawHeaders)) return false;
     if (!serveStream(stream, headers, rawHeaders)) return false;
     this.#add(stream);
     stream.on("error", ignore);
@@ -59,8 +59,6 @@ export class RunningRequests {
   };
 
   readonly serveHttp2: HttpHandler = (request, response) => {
-    // The packet that brought the request may also have reset it.
-    if ("stream" in request && request.stream.closed) return;
     this.serve(request, response, this.#isTooLarge(request.rawHeaders) ? "large_headers" : undefined);
   };
 
