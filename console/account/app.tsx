@@ -6,6 +6,7 @@ import {
   type GetSessionResponse,
   AccountService as PageService,
 } from "../../gen/vx/account/v1/account_pb.js";
+import { Button } from "../shared/button.tsx";
 import { Frame, type Section } from "../shared/frame.tsx";
 import { type Problem, problemOf } from "../shared/problem.ts";
 import { PRODUCT } from "../shared/product.ts";
@@ -32,6 +33,7 @@ import {
   personTransport,
   readPerson,
   SIGN_IN,
+  startDemo,
   startView,
   takeLink,
 } from "./person.ts";
@@ -85,7 +87,10 @@ type State =
       readonly closed: ClosedAccount | undefined;
     };
 
+/** Whether people have sessions here. */
+const hasSessions = PRODUCT.hasSignIn || PRODUCT.offersDemo;
 const NOT_ENDED = "The server did not end your session. Reload this page, then sign out again.";
+const NO_DEMO = "The server did not start the session of the demo owner. Reload this page.";
 const INVALID_VIEW = "The link was used or has expired. Open the page from the console again.";
 
 /** The page of a customer: signed in with an API key, which is kept in memory only, or as a person, with a cookie. */
@@ -99,7 +104,7 @@ export function App() {
     if (chosen !== undefined) chooseAccount(chosen);
     try {
       if (link?.section === "view" && !(await startView(link.token))) return end(INVALID_VIEW);
-      const person = PRODUCT.hasSignIn || link?.section === "view" ? await readPerson() : undefined;
+      const person = hasSessions || link?.section === "view" ? await readPerson() : undefined;
       if (person === undefined) return end();
       const closed = closedAccount(person);
       const account = chosenAccount(person);
@@ -151,6 +156,11 @@ export function App() {
       return problemOf(error);
     }
   };
+  const startDemoSession = async () => {
+    const isStarted = await startDemo().catch(() => false);
+    if (isStarted) await restore();
+    else end(NO_DEMO);
+  };
   const signOut = async () => {
     const api = createClient(
       PageService,
@@ -166,7 +176,7 @@ export function App() {
     case "loading":
       return null;
     case "signed out":
-      return <KeyForm notice={state.notice} onSubmit={submit} />;
+      return <KeyForm notice={state.notice} onSubmit={submit} onDemo={() => void startDemoSession()} />;
     case "welcome":
       return (
         <Welcome
@@ -198,9 +208,10 @@ export function App() {
 type KeyFormProps = {
   readonly notice: string | undefined;
   readonly onSubmit: (secret: string) => Promise<Problem | undefined>;
+  readonly onDemo: () => void;
 };
 
-function KeyForm(props: KeyFormProps) {
+function KeyForm({ onDemo, ...props }: KeyFormProps) {
   return (
     <SignIn
       title="Your account"
@@ -210,19 +221,26 @@ function KeyForm(props: KeyFormProps) {
       prefix="vx_live_"
       footer={<Links />}
       {...props}
-      {...(PRODUCT.hasSignIn && { first: <PersonSignIn /> })}
+      {...(hasSessions && { first: <PersonSignIn onDemo={onDemo} /> })}
     />
   );
 }
 
-function PersonSignIn() {
+function PersonSignIn({ onDemo }: Pick<KeyFormProps, "onDemo">) {
   const link = takeLink();
   return (
     <>
       {link && <Notice tone="info">Sign in to accept the invitation.</Notice>}
-      <a class="button button-primary" href={SIGN_IN}>
-        {PRODUCT.signUp === "open" ? "Sign in or sign up" : "Sign in"}
-      </a>
+      {PRODUCT.hasSignIn && (
+        <a class="button button-primary" href={SIGN_IN}>
+          {PRODUCT.signUp === "open" ? "Sign in or sign up" : "Sign in"}
+        </a>
+      )}
+      {PRODUCT.offersDemo && (
+        <Button tone={PRODUCT.hasSignIn ? "plain" : "primary"} onClick={onDemo}>
+          Sign in as the demo owner
+        </Button>
+      )}
       <p class="muted small sign-in-or">or with an API key</p>
     </>
   );
@@ -251,6 +269,11 @@ function Account({ viewer, onOpen, onSignOut }: AccountProps) {
         <Notice tone="warn">
           You view the page of “{viewer.account?.name}” as the operator {operator}. You cannot change
           anything, and the members see the view in their activity.
+        </Notice>
+      )}
+      {viewer.membership?.person.simulatesPayments && (
+        <Notice tone="info">
+          You are signed in as the owner of the demo account. Payments are simulated: no money moves.
         </Notice>
       )}
       {viewer.account?.state === "suspended" && (

@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import type { TopUp } from "../../gen/vx/v1/top_up_pb.js";
 import { AutoTopUpCard } from "../shared/auto-top-up.tsx";
 import { Button } from "../shared/button.tsx";
+import { ConfirmDialog } from "../shared/confirm-dialog.tsx";
 import { type Column, PagedTable } from "../shared/data-table.tsx";
 import { FormDialog } from "../shared/form-dialog.tsx";
 import { PageHeader } from "../shared/frame.tsx";
@@ -17,7 +18,7 @@ import { useQuery } from "../shared/use-query.ts";
 import { hrefOf, navigate } from "../shared/use-route.ts";
 import { Action } from "./action.tsx";
 import { PlainForm } from "./key-page.tsx";
-import { openProviderPage, ReturnedPayment } from "./provider-page.tsx";
+import { isProviderPage, openProviderPage, ReturnedPayment } from "./provider-page.tsx";
 import type { Viewer } from "./viewer.ts";
 
 /** The payments, with the dialog that asks for an amount. */
@@ -28,6 +29,8 @@ type PaymentsProps = { readonly viewer: Viewer; readonly params: URLSearchParams
 /** Payments into the account. Only for keys with the scope "billing", on servers that take payments. */
 export function PaymentsSection({ viewer, params }: PaymentsProps) {
   const { topUpService, accountService } = viewer;
+  const isSimulated = viewer.membership?.person.simulatesPayments === true;
+  const paidId = params.get("pay");
   const canAdd = viewer.refusalOf("createTopUp") === undefined && viewer.account?.state !== "suspended";
   const pages = usePages(async (pageToken, signal) => {
     const { topups, nextPageToken } = await topUpService.listTopUps({ pageToken }, { signal });
@@ -40,7 +43,7 @@ export function PaymentsSection({ viewer, params }: PaymentsProps) {
         <Button onClick={pages.reload} disabled={pages.isLoading}>
           Refresh
         </Button>
-        {viewer.membership && <BillingPageButton viewer={viewer} />}
+        {viewer.membership && !isSimulated && <BillingPageButton viewer={viewer} />}
         <Action
           viewer={viewer}
           method="createTopUp"
@@ -61,17 +64,35 @@ export function PaymentsSection({ viewer, params }: PaymentsProps) {
         empty={<EmptyState title="No payments" />}
       />
       <ZoneNote />
-      <AutoTopUpCard
-        version={pages.data}
-        get={(signal) => topUpService.getAutoTopUp({}, { signal })}
-        put={async (change) => {
-          const { autoTopup } = await topUpService.putAutoTopUp(change);
-          if (autoTopup) openProviderPage(viewer, autoTopup.setupUrl);
-        }}
-        refusal={viewer.refusalOf("putAutoTopUp")}
-        canRaise={viewer.membership !== undefined}
-        Form={PlainForm}
-      />
+      {!isSimulated && (
+        <AutoTopUpCard
+          version={pages.data}
+          get={(signal) => topUpService.getAutoTopUp({}, { signal })}
+          put={async (change) => {
+            const { autoTopup } = await topUpService.putAutoTopUp(change);
+            if (autoTopup) openProviderPage(viewer, autoTopup.setupUrl);
+          }}
+          refusal={viewer.refusalOf("putAutoTopUp")}
+          canRaise={viewer.membership !== undefined}
+          Form={PlainForm}
+        />
+      )}
+      {isSimulated && paidId !== null && (
+        <ConfirmDialog
+          title="Simulated payment page"
+          action="Pay without money"
+          onConfirm={async () => {
+            await viewer.pageService.paySimulatedTopUp({ id: paidId });
+            pages.reload();
+          }}
+          onClose={() => navigate(hrefOf("payments"))}
+        >
+          <p>
+            With payments configured, this is a page of Stripe. Here no money moves: the amount is credited to
+            the demo account.
+          </p>
+        </ConfirmDialog>
+      )}
       {canAdd && params.has("add") && (
         <AddCreditDialog
           create={async (amountMicros, idempotencyKey) => {
@@ -80,6 +101,7 @@ export function PaymentsSection({ viewer, params }: PaymentsProps) {
             pages.reload();
             return openProviderPage(viewer, topup?.url ?? "");
           }}
+          isSimulated={isSimulated}
           onClose={() => navigate(hrefOf("payments"))}
         />
       )}
@@ -124,7 +146,7 @@ function stateOf({ state, refundedMicros, automatic, failure }: TopUp) {
 /** They open in another tab: this one would forget the key. */
 function linksOf({ url, receiptUrl, invoiceUrl, amount }: TopUp) {
   const links = Object.entries({ [`Pay ${amount}`]: url, Receipt: receiptUrl, Invoice: invoiceUrl }).filter(
-    ([, href]) => href.startsWith("https://"),
+    ([, href]) => isProviderPage(href),
   );
   if (links.length === 0) return null;
   return (
@@ -141,10 +163,11 @@ function linksOf({ url, receiptUrl, invoiceUrl, amount }: TopUp) {
 type AddCreditDialogProps = {
   /** Returns whether the page of the payment opens. A repetition with the same key creates nothing more. */
   readonly create: (micros: bigint, idempotencyKey: string) => Promise<boolean>;
+  readonly isSimulated: boolean;
   readonly onClose: () => void;
 };
 
-function AddCreditDialog({ create, onClose }: AddCreditDialogProps) {
+function AddCreditDialog({ create, isSimulated, onClose }: AddCreditDialogProps) {
   const toast = useToast();
   const [text, setText] = useState("25.00");
   const [attempt] = useState(() => crypto.randomUUID());
@@ -168,7 +191,7 @@ function AddCreditDialog({ create, onClose }: AddCreditDialogProps) {
       {({ amount: error }) => (
         <TextField
           label="Amount"
-          hint={`${AMOUNT_HINT} You pay on a page of Stripe.`}
+          hint={`${AMOUNT_HINT} ${isSimulated ? "The payment is simulated." : "You pay on a page of Stripe."}`}
           error={error}
           value={text}
           maxLength={30}

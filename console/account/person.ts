@@ -64,6 +64,12 @@ export async function startView(token: string): Promise<boolean> {
   return response.ok;
 }
 
+/** Starts a session of the owner of the demo account, which the server permits only to callers of its own machine. */
+export async function startDemo(): Promise<boolean> {
+  const init = { method: "POST", credentials: "same-origin", redirect: "error" } as const;
+  return (await fetch("/account/auth/demo", init)).ok;
+}
+
 /** Takes the token of a link out of the address, so that it is in no history. It is kept over the sign-in. */
 export function takeLink(): Link | undefined {
   const [section = "", query = ""] = location.hash.replace(/^#\/?/, "").split("?", 2);

@@ -11,10 +11,15 @@ import type { Viewer } from "./viewer.ts";
  * viewer follows a link that opens another tab.
  */
 export function openProviderPage({ membership }: Viewer, url: string): boolean {
-  if (membership === undefined || !url.startsWith("https://")) return false;
+  if (membership === undefined || !isProviderPage(url)) return false;
   // After the dialog is closed, which changes the address.
   setTimeout(() => location.assign(url));
   return true;
+}
+
+/** Whether an address is that of a page of the provider, or of the simulated one. */
+export function isProviderPage(url: string): boolean {
+  return url.startsWith("https://") || url.startsWith("/account#");
 }
 
 type ReturnedProps = { readonly viewer: Viewer; readonly onDone: () => void };

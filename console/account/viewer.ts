@@ -106,7 +106,7 @@ export async function openAccount(transport: Transport, membership: Membership):
     refusalOf,
     refusalOfKey: (apiKey) => refusalOfScopes(SCOPES_OF_ROLE[role as MemberRole], apiKey),
     scopes: SCOPES_OF_ROLE[role as MemberRole],
-    canPay: PRODUCT.takesPayments,
+    canPay: PRODUCT.takesPayments || membership.person.simulatesPayments,
     canBill: refusalOf("updateAccount") === undefined,
   };
 }

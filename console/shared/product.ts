@@ -6,6 +6,7 @@ const {
   currency = "USD",
   signIn = "",
   signUp = "",
+  demo = "",
 } = document.body.dataset;
 
 /** The product that the server's settings name. `supportUrl` is empty if there is none. */
@@ -17,5 +18,7 @@ export const PRODUCT = {
   hasSignIn: signIn !== "",
   /** "closed", "invite" or "open": who may sign up. */
   signUp,
+  /** Whether the page offers the sign-in of the owner of the demo account. */
+  offersDemo: demo !== "",
   currency,
 } as const;

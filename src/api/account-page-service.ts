@@ -1,12 +1,16 @@
+import { create } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { AccountService } from "../../gen/vx/account/v1/account_pb.js";
 import { AdminService } from "../../gen/vx/admin/v1/admin_pb.js";
+import { GetTopUpRequestSchema } from "../../gen/vx/v1/top_up_pb.js";
 import { fingerprintOf, isWellFormedSessionToken } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
 import { laneOfId } from "../domain/lane.ts";
 import type { MemberRole } from "../domain/member.ts";
 import type { Micros } from "../domain/money.ts";
 import { readPage } from "../domain/page.ts";
+import { simulatedPaymentOf } from "../payments/simulated-payments.ts";
+import type { TopUps } from "../payments/top-ups.ts";
 import { policyOf } from "../rules/policy.ts";
 import { updateAccount } from "../store/accounts.ts";
 import { createKey as createKeyRow } from "../store/keys.ts";
@@ -58,7 +62,12 @@ export type SignUp = {
 };
 
 /** The dependencies of the customer page. */
-export type PageDeps = ServiceDeps & { readonly signUp: SignUp; readonly now: () => number };
+export type PageDeps = ServiceDeps & {
+  readonly signUp: SignUp;
+  readonly now: () => number;
+  /** The payments of the owner of the demo account, on a server that offers that sign-in and takes no payments. */
+  readonly simulatedTopUps: TopUps | undefined;
+};
 
 const PLAYGROUND_KEY_MS = 3_600_000;
 const DAY_MS = 86_400_000;
@@ -71,6 +80,7 @@ export const accountPageService = defineService<typeof AccountService, PageDeps>
     expiresAt: timestampFromDate(member.expiresAt),
     accounts: await accountsOf(deps, member),
     canSignUp: refusalOfSignUp(deps.signUp, member) === undefined,
+    simulatesPayments: member.isDemoOwner && deps.simulatedTopUps !== undefined,
     closedAccounts: (await listClosedAccounts(deps.database, member.personId)).map((row) => ({
       id: row.account_id,
       closedAt: timestampFromDate(row.closed_at),
@@ -210,11 +220,22 @@ export const accountPageService = defineService<typeof AccountService, PageDeps>
   listFailures: failureService.methods.listFailures,
   countFailures: failureService.methods.countFailures,
 
-  createTopUp: logged(topUpService.methods.createTopUp, ({ amountMicros }) => ({
-    details: { amount_micros: amountMicros },
-  })),
-  getTopUp: topUpService.methods.getTopUp,
-  listTopUps: topUpService.methods.listTopUps,
+  createTopUp: withSimulation(
+    logged(topUpService.methods.createTopUp, ({ amountMicros }) => ({
+      details: { amount_micros: amountMicros },
+    })),
+  ),
+  getTopUp: withSimulation(topUpService.methods.getTopUp),
+  listTopUps: withSimulation(topUpService.methods.listTopUps),
+  paySimulatedTopUp: withSimulation(async (deps, { id }, call) => {
+    const { topUps, simulatedTopUps } = deps;
+    if (topUps === undefined || topUps !== simulatedTopUps) throw new DomainError("payments_not_configured");
+    const request = create(GetTopUpRequestSchema, { id });
+    // Refuses the top-up of another account.
+    await topUpService.methods.getTopUp(deps, request, call);
+    await topUps.handle({ id, type: "simulated", topUpId: id, ...simulatedPaymentOf(id) });
+    return {};
+  }),
   getAutoTopUp: topUpService.methods.getAutoTopUp,
   putAutoTopUp: logged(topUpService.methods.putAutoTopUp, (request) => ({
     details: detailsOfAutoTopUp(request),
@@ -252,6 +273,16 @@ function logged<Request, Response>(
     makeLoggedChange(deps, call, { target: call.key.accountId, ...changeOf(request) }, (action) =>
       method(deps, request, call.withAction(action)),
     );
+}
+
+/** The payments of the owner of the demo account are simulated, and those of others are not. */
+function withSimulation<Request, Response>(
+  method: (deps: PageDeps, request: Request, call: ApiCall) => Response,
+) {
+  return (deps: PageDeps, request: Request, call: ApiCall): Response => {
+    const topUps = call.member.isDemoOwner ? (deps.topUps ?? deps.simulatedTopUps) : deps.topUps;
+    return method({ ...deps, topUps }, request, call);
+  };
 }
 
 function ofAccount({ key: { accountId } }: ApiCall) {

@@ -17,7 +17,7 @@ import { type DatabaseLogin, requireCurrency } from "./databases.ts";
 import { examineAtStart } from "./doctor.ts";
 import { warnOfExposedKeys } from "./exposed-file.ts";
 import { prepareDatabase } from "./prepare-database.ts";
-import { demoText, seedDemo } from "./seed-demo.ts";
+import { announceDemo } from "./seed-demo.ts";
 import { readCells } from "./settings/cells.ts";
 import { type Config, warnOfUnknownSettings } from "./settings/config.ts";
 import { LeakKeys } from "./settings/leak-keys.ts";
@@ -28,7 +28,6 @@ import { startWorkers, type Workers } from "./workers.ts";
 type AppOptions = {
   readonly config: Config;
   readonly log: Log;
-  /** Prints one line on the terminal. */
   /** Prints a text for people; the fields are what programs read of it. */
   readonly print: (text: string, fields?: Readonly<Record<string, string>>) => void;
   /** Ends the wait for the database. */
@@ -114,9 +113,8 @@ export async function startApp({ config, log, print, stopSignal }: AppOptions): 
     const adminAddress = await open(operator, config.adminHost, OPERATOR, listeners);
 
     // The key is shown only once, so it is created after every step that can fail.
-    const demoKey = config.seedDemo ? await seedDemo(components.deps) : undefined;
     const url = urlOf(config.tls ? "https" : "http", publicAddress);
-    if (demoKey !== undefined) print(demoText(demoKey, url, catalog.list()), { demo_key: demoKey });
+    if (config.seedDemo) await announceDemo({ config, deps: components.deps, url, print });
     const reload = async () => {
       workers?.reload();
       await adminTokens.reload(log);

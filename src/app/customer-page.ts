@@ -23,8 +23,17 @@ import type { CallServer } from "../server/serve-call.ts";
 import { OidcClient } from "../server/sign-in/oidc-client.ts";
 import { setSession, signInPages } from "../server/sign-in/sign-in-pages.ts";
 import { rpcMethods } from "../server/wire/rpc.ts";
-import { type Browser, findMember, findPageSession, signInPerson, usePageLink } from "../store/members.ts";
+import {
+  type Browser,
+  findMember,
+  findPageSession,
+  type PageSession,
+  signInPerson,
+  usePageLink,
+} from "../store/members.ts";
+import type { Identity } from "../store/operators.ts";
 import type { Log } from "../telemetry/log.ts";
+import { createDemoOwner } from "./demo-owner.ts";
 import type { Config } from "./settings/config.ts";
 
 const MAX_USER_AGENT = 300;
@@ -49,6 +58,7 @@ export function createCustomerPage({ config, deps, meter, log, failures, createC
   const isSecure = config.publicUrl.startsWith("https:");
   const url = config.isPublicUrlSet ? config.publicUrl : undefined;
   const { service } = accountPageService;
+  const browserOf = (credentials: Credentials) => browserOfRequest(credentials, config.trustedProxies);
   const sessions = new SessionAuthentication({
     cookie: { name: "vx_account", path: `/${service.typeName}` },
     url,
@@ -57,17 +67,38 @@ export function createCustomerPage({ config, deps, meter, log, failures, createC
     find: (fingerprint) => findPageSession(database, fingerprint),
     failures,
   });
+  const startSession = (identity: Identity, fingerprint: string, credentials: Credentials) =>
+    signInPerson(
+      database,
+      identity,
+      { person: ids.person(), session: ids.pageSession() },
+      fingerprint,
+      browserOf(credentials),
+    );
+  const demo = createDemoOwner({
+    config,
+    deps,
+    startSession,
+    requireSameOrigin: (credentials) => sessions.requireSameOrigin(credentials),
+    setSession: (response, token) => setSession(response, { isSecure, sessions }, token, SESSION_SECONDS),
+  });
   const gate = memberGate({
     sessions,
+    isDemoOwnerAllowed: (call) => demo?.isOffered(call) === true,
     findMember: (accountId, person) => findMember(database, accountId, person),
     rate: new CallRate(MAX_CALLS_PER_MINUTE, Date.now),
     logRefusal: (call, actor, error) =>
       recordRefusal(deps, actionOf(actor, call.method.name, call.requestId, {}), error),
   });
   prepareValidation([service]);
-  const bound = withDeps(accountPageService, { ...deps, meter, signUp: config.signUp, now: Date.now });
+  const bound = withDeps(accountPageService, {
+    ...deps,
+    meter,
+    signUp: config.signUp,
+    now: Date.now,
+    simulatedTopUps: demo?.topUps,
+  });
   const methods = rpcMethods([bound], { policies: policiesOf([service]), maxBodyBytes: SMALL_BODY_BYTES });
-  const browserOf = (credentials: Credentials) => browserOfRequest(credentials, config.trustedProxies);
   const signIn =
     config.customerOidc &&
     ({
@@ -80,19 +111,34 @@ export function createCustomerPage({ config, deps, meter, log, failures, createC
       isSecure,
       newToken: () => generateSessionToken(randomBytes),
       start: (identity, fingerprint, _requestId, credentials) =>
-        signInPerson(
-          database,
-          identity,
-          { person: ids.person(), session: ids.pageSession() },
-          fingerprint,
-          browserOf(credentials),
-        ),
+        startSession(identity, fingerprint, credentials),
       failures,
       log,
     } satisfies Parameters<typeof signInPages>[0]);
 
-  /** Starts the session of an operator from the link to the page: the token is in the header, because addresses are logged. */
-  const view: ServePath = async (request, response, requestId) => {
+  return {
+    rpcs: connectRpcs(createCalls(gate), methods),
+    pages: new Map<string, ServePath>([
+      ...(signIn ? signInPages(signIn) : []),
+      ...(demo ? [["/account", demo.page] as const] : []),
+    ]),
+    posts: new Map([
+      ["/account/auth/view", viewLinks({ database, sessions, isSecure, browserOf, failures })],
+      ...(demo ? [["/account/auth/demo", demo.signIn] as const] : []),
+    ]),
+  };
+}
+
+type ViewLinksOptions = Pick<CustomerPageOptions, "failures"> & {
+  readonly database: Deps["database"];
+  readonly sessions: SessionAuthentication<PageSession>;
+  readonly isSecure: boolean;
+  readonly browserOf: (credentials: Credentials) => Browser;
+};
+
+/** Starts the session of an operator from the link to the page: the token is in the header, because addresses are logged. */
+function viewLinks({ database, sessions, isSecure, browserOf, failures }: ViewLinksOptions): ServePath {
+  return async (request, response, requestId) => {
     try {
       const credentials = credentialsOf(request);
       sessions.requireSameOrigin(credentials);
@@ -111,11 +157,6 @@ export function createCustomerPage({ config, deps, meter, log, failures, createC
     } catch (error) {
       sendError(response, error, requestId);
     }
-  };
-  return {
-    rpcs: connectRpcs(createCalls(gate), methods),
-    pages: signIn ? signInPages(signIn) : new Map<string, ServePath>(),
-    posts: new Map([["/account/auth/view", view]]),
   };
 }
 

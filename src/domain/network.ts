@@ -96,3 +96,8 @@ function rangeText(start: bigint, bits: number): string {
   const hex = Array.from({ length: 8 }, (_, i) => group(i).toString(16)).join(":");
   return `${new SocketAddress({ address: hex, family: "ipv6" }).address}/${bits}`;
 }
+
+/** Whether a host, as in an address or a Host header without its port, always is this machine. */
+export function isLoopbackHost(host: string): boolean {
+  return /^(localhost|127(\.\d{1,3}){3}|::1|\[::1\])$/i.test(host);
+}

@@ -9,6 +9,7 @@ import { type Action, change } from "./action.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
 import { compareBytes, mergeCells, NAME_PIECES, readNameParts } from "./merge-cells.ts";
 import { namedCell } from "./named-cell.ts";
+import type { Identity } from "./operators.ts";
 
 export type AccountRow = {
   id: string;
@@ -293,6 +294,7 @@ export async function createFirstAccount(
   account: { readonly id: string; readonly name: string; readonly plan: string },
   credit: FirstCredit,
   key: FirstKey,
+  owner: (Identity & { readonly id: string }) | undefined,
 ): Promise<boolean> {
   const lane = laneOfId(account.id);
   const [row] = await change<{ created: boolean }>(
@@ -313,6 +315,10 @@ export async function createFirstAccount(
     key.scopes,
     key.generated.visibleStart,
     key.generated.visibleEnd,
+    owner?.id ?? null,
+    owner?.issuer ?? null,
+    owner?.subject ?? null,
+    owner?.verifiedEmail ?? null,
   );
   return row?.created === true;
 }

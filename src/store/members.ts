@@ -1,3 +1,4 @@
+import { DEMO_OWNER } from "../domain/demo-owner.ts";
 import { DomainError, ERRORS } from "../domain/errors.ts";
 import { monthOfId } from "../domain/ids.ts";
 import { LANE_COUNT, laneOfId } from "../domain/lane.ts";
@@ -22,6 +23,8 @@ export type PageSession = {
   /** The only account that an operator views; empty for a person. */
   readonly accountId: string;
   readonly expiresAt: Date;
+  /** Whether the person is the owner of the demo account, who signs in without a credential. */
+  readonly isDemoOwner: boolean;
 };
 
 export type PageSessionRow = {
@@ -100,6 +103,7 @@ export async function findPageSession(
     operator_name: string;
     account_id: string;
     expires_at: Date;
+    issuer: string;
   };
   const [row] = await home.call<Row>("find_page_session", bytes(fingerprint));
   return (
@@ -110,6 +114,7 @@ export async function findPageSession(
       operatorName: row.operator_name,
       accountId: row.account_id,
       expiresAt: row.expires_at,
+      isDemoOwner: row.issuer === DEMO_OWNER.issuer,
     }
   );
 }

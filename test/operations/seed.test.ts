@@ -27,11 +27,8 @@ afterEach(async () => {
 });
 
 function seed(ids: Ids = typeIds): Promise<string | undefined> {
-  return seedDemo({
-    database,
-    ids,
-    generateKey: (lane) => generateKey(lane, randomBytes),
-  });
+  const generate = (lane: Lane) => generateKey(lane, randomBytes);
+  return seedDemo({ database, ids, generateKey: generate }, false);
 }
 
 async function counts() {

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { z } from "zod";
 import type { Model } from "../../domain/model.ts";
 import { type Micros, parseAmount } from "../../domain/money.ts";
-import { AddressRanges, readRange } from "../../domain/network.ts";
+import { AddressRanges, isLoopbackHost, readRange } from "../../domain/network.ts";
 import { nearestOf } from "../../domain/text.ts";
 import type { Product } from "../../server/pages/site-header.ts";
 import { databaseUrlProblem } from "../../store/driver/endpoints.ts";
@@ -160,7 +160,6 @@ export function readConfig(env: NodeJS.ProcessEnv) {
   checkCombinations(values, isEmbedded ? embeddedConnections(sizes) : 0);
   const publicUrl = publicUrlOf(values);
   const payments = paymentSettings(env, values);
-  const ownTopUpUrl = payments ? `${publicUrl}/account` : undefined;
   return Object.freeze({
     databaseUrl: values.DATABASE_URL,
     /** Undefined for one cell. */
@@ -193,6 +192,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     ...sizes,
     logLevel: values.VX_LOG_LEVEL,
     seedDemo: values.VX_SEED_DEMO ?? isEmbedded,
+    ...demoSettings(values, isEmbedded, publicUrl, env),
     maxBodyBytes: values.VX_MAX_BODY_BYTES,
     authFailuresPerMinute: values.VX_AUTH_FAILURES_PER_MINUTE,
     maxConnectionsPerAddress: values.VX_MAX_CONNECTIONS_PER_ADDRESS,
@@ -203,7 +203,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     shutdownDelayMs: values.VX_SHUTDOWN_DELAY * 1_000,
     telemetry: readTelemetrySettings(env),
     /** Where customers add credit; the customer page if the server takes payments. */
-    topUpUrl: values.VX_TOP_UP_URL ?? ownTopUpUrl,
+    topUpUrl: values.VX_TOP_UP_URL ?? (payments && `${publicUrl}/account`),
     publicUrl,
     isPublicUrlSet: values.VX_PUBLIC_URL !== undefined,
     payments,
@@ -215,6 +215,22 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     currency: values.VX_CURRENCY,
     product: productOf(values, payments !== undefined),
   });
+}
+
+/** The sign-in of the owner of the demo account exists only where just callers of this machine reach the server, for trials. */
+function demoSettings(
+  values: z.infer<typeof schema>,
+  isEmbedded: boolean,
+  publicUrl: string,
+  env: NodeJS.ProcessEnv,
+) {
+  const hosts = [values.VX_HOST, new URL(publicUrl).hostname];
+  const isTrial = values.VX_TRUSTED_PROXIES === undefined && env.NODE_ENV !== "production";
+  return {
+    allowsDemoOwner: isEmbedded && isTrial && hosts.every(isLoopbackHost),
+    /** The least and the most that the payments of this owner can be, which are simulated. */
+    simulatedAmounts: { minMicros: values.VX_TOP_UP_MIN, maxMicros: values.VX_TOP_UP_MAX },
+  };
 }
 
 /** @param connections those that the embedded database must allow */

@@ -17,6 +17,8 @@ type MemberGateOptions = {
     accountId: string,
     person: { readonly id: string; readonly email: string } | undefined,
   ) => Promise<Membership | undefined>;
+  /** Whether the owner of the demo account may make the call. */
+  readonly isDemoOwnerAllowed: (call: IncomingCall) => boolean;
   /** Of each session. */
   readonly rate: CallRate;
   /** Records that the member lacks the role for a call. */
@@ -24,9 +26,12 @@ type MemberGateOptions = {
 };
 
 /** Admits a member, or throws: session (401), rate (429), membership (404), role and suspension (403). */
-export function memberGate({ sessions, findMember, rate, logRefusal }: MemberGateOptions): Gate {
+export function memberGate(options: MemberGateOptions): Gate {
+  const { sessions, findMember, isDemoOwnerAllowed, rate, logRefusal } = options;
   const admit = async (call: IncomingCall, isUse: boolean) => {
     const session = await sessions.authenticateCall(call, isUse);
+    if (session.isDemoOwner && !isDemoOwnerAllowed(call))
+      throw new DomainError("invalid_session", { message: "This server has no demo owner. Sign in again." });
     if (isUse) rate.add(session.id);
     const { memberRole } = call.policy;
     const { personId: id, operatorName: name, email } = session;

@@ -41,6 +41,7 @@ export function consolePages(page: keyof Pages, path: string, product: Product):
     payments: product.takesPayments ? "stripe" : "",
     signIn: product.hasSignIn ? "openid" : "",
     signUp: product.signUp,
+    demo: product.offersDemo ? "owner" : "",
     currency: currency().code,
     script: `${assets}/${script}`,
     style: `${assets}/${style}`,

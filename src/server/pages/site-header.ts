@@ -12,6 +12,8 @@ export type Product = {
   readonly takesPayments: boolean;
   /** Whether customers can sign in with OpenID Connect. */
   readonly hasSignIn: boolean;
+  /** Whether the page offers the sign-in of the owner of the demo account. */
+  readonly offersDemo?: boolean;
   /** Who can sign up. */
   readonly signUp: "closed" | "invite" | "open";
 };

@@ -90,6 +90,13 @@ export declare type GetSessionResponse = Message<"vx.account.v1.GetSessionRespon
    * @generated from field: repeated vx.account.v1.ClosedAccount closed_accounts = 7;
    */
   closedAccounts: ClosedAccount[];
+
+  /**
+   * Whether the payments of this session are simulated, so that no money moves.
+   *
+   * @generated from field: bool simulates_payments = 8;
+   */
+  simulatesPayments: boolean;
 };
 
 /**
@@ -124,6 +131,40 @@ export declare type ClosedAccount = Message<"vx.account.v1.ClosedAccount"> & {
  * Use `create(ClosedAccountSchema)` to create a new message.
  */
 export declare const ClosedAccountSchema: GenMessage<ClosedAccount>;
+
+/**
+ * Names a top-up.
+ *
+ * @generated from message vx.account.v1.PaySimulatedTopUpRequest
+ */
+export declare type PaySimulatedTopUpRequest = Message<"vx.account.v1.PaySimulatedTopUpRequest"> & {
+  /**
+   * The id of the top-up: "top_…".
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message vx.account.v1.PaySimulatedTopUpRequest.
+ * Use `create(PaySimulatedTopUpRequestSchema)` to create a new message.
+ */
+export declare const PaySimulatedTopUpRequestSchema: GenMessage<PaySimulatedTopUpRequest>;
+
+/**
+ * The top-up is paid.
+ *
+ * @generated from message vx.account.v1.PaySimulatedTopUpResponse
+ */
+export declare type PaySimulatedTopUpResponse = Message<"vx.account.v1.PaySimulatedTopUpResponse"> & {
+};
+
+/**
+ * Describes the message vx.account.v1.PaySimulatedTopUpResponse.
+ * Use `create(PaySimulatedTopUpResponseSchema)` to create a new message.
+ */
+export declare const PaySimulatedTopUpResponseSchema: GenMessage<PaySimulatedTopUpResponse>;
 
 /**
  * Names a closed account.
@@ -1498,6 +1539,18 @@ export declare const AccountService: GenService<{
     methodKind: "unary";
     input: typeof CreateTopUpRequestSchema;
     output: typeof CreateTopUpResponseSchema;
+  },
+  /**
+   * Pay simulated top-up
+   *
+   * Pays a top-up of the demo account without money. Only its owner, on a server that offers the sign-in of this person, can call it.
+   *
+   * @generated from rpc vx.account.v1.AccountService.PaySimulatedTopUp
+   */
+  paySimulatedTopUp: {
+    methodKind: "unary";
+    input: typeof PaySimulatedTopUpRequestSchema;
+    output: typeof PaySimulatedTopUpResponseSchema;
   },
   /**
    * Get top-up
