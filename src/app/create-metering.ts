@@ -76,7 +76,7 @@ export function createMetering(options: MeteringOptions): Metering {
     const watch = new RevocationWatch(databases.monitor.all[cell] as Cell, {
       now: () => performance.now(),
       isNeeded: () => running.hasAny((accountId) => mayOwn(databases.monitor, cell, laneOfId(accountId))),
-      onRevoked: (keyIds) => running.stopStreams(keyIds),
+      onWithdrawn: (reasons) => running.stopStreams(reasons),
     });
     watches.push(watch);
     if (!isStarted) return;

@@ -38,7 +38,14 @@ export type Ending =
   | { readonly kind: "stopped"; readonly why: Stop; readonly error: unknown };
 
 /** The reasons why a generation ends before its upstream is done. */
-export type Stop = "disconnected" | "deadline_exceeded" | "too_long" | "revoked_api_key" | "unavailable";
+export type Stop =
+  | "disconnected"
+  | "deadline_exceeded"
+  | "too_long"
+  | "revoked_api_key"
+  | "insufficient_scope"
+  | "account_suspended"
+  | "unavailable";
 
 type Rule = {
   /** The reason in the error that the caller gets, if it still reads, and in the stored answer. */
@@ -81,6 +88,18 @@ export const STOPS: Readonly<Record<Stop, Rule>> = {
     message: `The API key was revoked during the call. ${CHARGED}`,
     chargedOnceSent: true,
     text: "stopped, the API key was revoked",
+  },
+  insufficient_scope: {
+    reason: "insufficient_scope",
+    message: `The API key lost the scope "generate" during the call. ${CHARGED}`,
+    chargedOnceSent: true,
+    text: "stopped, the API key lost its scope",
+  },
+  account_suspended: {
+    reason: "account_suspended",
+    message: `The account was suspended during the call. ${CHARGED}`,
+    chargedOnceSent: true,
+    text: "stopped, the account was suspended",
   },
   unavailable: {
     reason: "unavailable",

@@ -380,11 +380,12 @@ export class RunningGenerations {
     return false;
   }
 
-  /** Stops the streams of revoked keys. Unary calls run to their end. */
-  stopStreams(keyIds: ReadonlySet<string>): void {
+  /** Stops the streams of keys that may no longer generate. Unary calls run to their end. */
+  stopStreams(reasons: ReadonlyMap<string, Stop>): void {
     for (const generation of this.#generations) {
       const { prompt, key } = generation.spec;
-      if (prompt.streamed && keyIds.has(key.keyId)) generation.stop("revoked_api_key");
+      const reason = reasons.get(key.keyId);
+      if (prompt.streamed && reason !== undefined) generation.stop(reason);
     }
   }
 

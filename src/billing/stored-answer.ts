@@ -82,5 +82,7 @@ const CAUSES: Partial<Record<Reason, string>> = {
   upstream_error: "the upstream failed",
   unavailable: "the server stopped",
   revoked_api_key: "its API key was revoked",
+  insufficient_scope: "its API key lost the scope",
+  account_suspended: "its account was suspended",
   deadline_exceeded: "it exceeded its time limit",
 };

@@ -21,7 +21,7 @@ export type EventWatcher = {
 };
 
 /** The id is empty for a member, who watches without a key. */
-type WatchingKey = Pick<AdmittedKey, "keyId" | "visibleStart" | "visibleEnd">;
+type WatchingKey = Pick<AdmittedKey, "keyId">;
 
 type Open = {
   readonly lane: Lane;
@@ -158,7 +158,6 @@ export class EventWatch {
       listOf(watchers.map(({ accountId }) => accountId)),
       listOf(watchers.map(({ waiting }) => waiting?.seq ?? NO_EVENT)),
       listOf(watchers.map(({ key }) => key.keyId)),
-      listOf(watchers.map(({ key }) => key.visibleStart + key.visibleEnd)),
     );
     for (const { n, seq, ended } of rows) {
       const watcher = watchers[Number(n) - 1];

@@ -1,21 +1,25 @@
 import type { FunctionCaller } from "./driver/cells.ts";
 
-/** Ten queries per second: a stream of a revoked key is cut within a second, even on a busy machine. */
+/** Ten queries per second: the streams of a key are cut within a second, even on a busy machine. */
 const POLL_MS = 100;
-/** A revocation becomes visible at its commit, which is later than its timestamp. */
+/** A withdrawal becomes visible at its commit, which is later than its timestamp. */
 const MARGIN_SECONDS = 30;
+
+/** Why keys may no longer generate, by their ids. */
+export type WithdrawnKeys = ReadonlyMap<string, WithdrawalReason>;
+type WithdrawalReason = "revoked_api_key" | "insufficient_scope" | "account_suspended";
 
 type RevocationWatchOptions = {
   /** A monotonic clock in milliseconds. */
   readonly now: () => number;
   /** Whether any stream could be cut; otherwise the database is not queried. */
   readonly isNeeded: () => boolean;
-  readonly onRevoked: (keyIds: ReadonlySet<string>) => void;
+  readonly onWithdrawn: (reasons: WithdrawnKeys) => void;
 };
 
 /**
- * Polls a cell for recently revoked keys to cut their running streams. New calls do not need it: admission reads the
- * key.
+ * Polls a cell for keys that were revoked, lost the scope of generations, or are of a suspended account, to cut their running streams. New
+ * calls do not need it: admission reads the key.
  */
 export class RevocationWatch {
   readonly #cell: FunctionCaller;
@@ -47,13 +51,13 @@ export class RevocationWatch {
   }
 
   async #poll(): Promise<void> {
-    const { now, isNeeded, onRevoked } = this.#options;
+    const { now, isNeeded, onWithdrawn } = this.#options;
     const startedAt = now();
     if (isNeeded()) {
       const seconds = Math.ceil((startedAt - this.#polledAt) / 1_000) + MARGIN_SECONDS;
-      type Row = { recently_revoked_keys: string };
-      const rows = await this.#cell.call<Row>("recently_revoked_keys", seconds);
-      if (rows.length > 0) onRevoked(new Set(rows.map((row) => row.recently_revoked_keys)));
+      type Row = { key_id: string; reason: WithdrawalReason };
+      const rows = await this.#cell.call<Row>("withdrawn_keys", seconds);
+      if (rows.length > 0) onWithdrawn(new Map(rows.map((row) => [row.key_id, row.reason])));
     }
     this.#polledAt = startedAt;
   }

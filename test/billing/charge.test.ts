@@ -59,6 +59,8 @@ const PAID_ONCE_SENT: readonly [Stop, string][] = [
   ["deadline_exceeded", "the caller's deadline passed"],
   ["too_long", "stopped after 10 minutes"],
   ["revoked_api_key", "stopped, the API key was revoked"],
+  ["insufficient_scope", "stopped, the API key lost its scope"],
+  ["account_suspended", "stopped, the account was suspended"],
 ];
 
 describe.each(PAID_ONCE_SENT)("a generation that ends with %s", (why, text) => {

@@ -1,3 +1,4 @@
+import { TEST_CALLER } from "../support/action.ts";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import postgres from "postgres";
@@ -63,7 +64,7 @@ test("the embedded database does not log rows that failed to be written", async 
   const server = startHere();
   await server.started;
   const role = postgres(loginIn(inDataFolder(), "vx_app"));
-  const broken = role`SELECT vx.put_plan('{}', 'name-of-a-customer', 0, 1, 1)`;
+  const broken = role`SELECT vx.put_plan(${TEST_CALLER}, 'name-of-a-customer', 0, 1, 1)`;
   await expect(broken).rejects.toMatchObject({ detail: expect.stringContaining("name-of-a-customer") });
   await role.end();
   await server.end();

@@ -10,7 +10,7 @@ const ACCOUNT = "acct_01kb0zq5p9e8tvm4x2c7h3j000";
 /** In lane 1. */
 const OTHER = "acct_01kb0zq5p9e8tvm4x2c7h3j001";
 /** As members watch. */
-const NO_KEY = { keyId: "", visibleStart: "", visibleEnd: "" };
+const NO_KEY = { keyId: "" };
 
 test("a cell that does not answer delays only its own watchers", async () => {
   const { database, owner } = store;

@@ -114,7 +114,6 @@ const GRANTED = [
   "read_invitation",
   "read_shared_data",
   "read_usage",
-  "recently_revoked_keys",
   "record_audit",
   "record_failures",
   "redeliver",
@@ -174,6 +173,7 @@ const GRANTED = [
   "warn_of_expiry",
   "watched_accounts",
   "webhook_to_test",
+  "withdrawn_keys",
 ];
 
 let database: TestDatabase;

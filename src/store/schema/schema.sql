@@ -437,6 +437,7 @@ CREATE TABLE accounts (
 ) WITH (fillfactor=70);
 CREATE INDEX accounts_by_id ON accounts USING btree (id);
 CREATE INDEX accounts_by_name ON accounts USING btree (lower(name) COLLATE "C", id COLLATE "C");
+CREATE INDEX accounts_by_suspension ON accounts USING btree (suspended_at) WHERE (suspended_at IS NOT NULL);
 CREATE INDEX accounts_with_grants ON accounts USING btree (grants_expire_at) WHERE (grants_expire_at IS NOT NULL);
 CREATE INDEX suspended_accounts ON accounts USING btree (id COLLATE "C") WHERE (suspended_at IS NOT NULL);
 CREATE INDEX suspended_accounts_by_name ON accounts USING btree (lower(name) COLLATE "C", id COLLATE "C") WHERE (suspended_at IS NOT NULL);
@@ -706,6 +707,7 @@ CREATE TABLE keys (
   created_at timestamp with time zone NOT NULL,
   expires_at timestamp with time zone,
   revoked_at timestamp with time zone,
+  scopes_reduced_at timestamp with time zone,
   ancestors text[] NOT NULL DEFAULT '{}'::text[],
   is_limited boolean NOT NULL DEFAULT false,
   models text[],
@@ -728,6 +730,7 @@ CREATE INDEX keys_by_account ON keys USING btree (lane, account_id, id);
 CREATE INDEX keys_by_expiry ON keys USING btree (expires_at) WHERE ((revoked_at IS NULL) AND (expires_at IS NOT NULL));
 CREATE INDEX keys_by_id ON keys USING btree (id COLLATE "C");
 CREATE INDEX keys_by_name ON keys USING btree (lower(name) COLLATE "C", id COLLATE "C");
+CREATE INDEX keys_by_reduction ON keys USING btree (scopes_reduced_at) WHERE (scopes_reduced_at IS NOT NULL);
 CREATE INDEX keys_by_revocation ON keys USING btree (revoked_at) WHERE (revoked_at IS NOT NULL);
 CREATE INDEX keys_by_visible_characters ON keys USING btree (visible_start, id COLLATE "C");
 CREATE INDEX keys_not_revoked ON keys USING btree (lane, account_id, plan, COALESCE(expires_at, 'infinity'::timestamp with time zone)) WHERE (revoked_at IS NULL);
@@ -1458,7 +1461,6 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION read_invitation(p_lane smallint, p_id text, p_fingerprint bytea, p_email text) RETURNS TABLE(account_id text); for the server
 -- FUNCTION read_shared_data() RETURNS TABLE(version bigint, plans text, limits text, operators text, prices text, webhooks text); for the server
 -- FUNCTION read_usage(p_lane smallint, p_account_id text, p_starts integer[], p_end integer, p_by_key boolean, p_by_model boolean, p_by_user boolean, p_by_upstream boolean, p_after text, p_position text, p_rows bigint, p_limit bigint) RETURNS TABLE(start integer, key_id text, model text, user_name text, upstream text, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, upstream_cost_micros bigint, uncosted_micros bigint, through_seq bigint, next text); for the server
--- FUNCTION recently_revoked_keys(p_seconds integer) RETURNS SETOF text; for the server
 -- FUNCTION record_audit(p_started_at timestamp with time zone, p_entries bigint, p_findings integer) RETURNS void; for the server
 -- FUNCTION record_failures(p_minutes failure_minute[], p_calls failure_item[], p_max integer) RETURNS TABLE(refused bigint); for the server
 -- FUNCTION redeliver(p_caller caller, p_webhook_id text, p_types text, p_lane smallint, p_account_id text, p_event_id text, p_from timestamp with time zone, p_to timestamp with time zone, p_max_lane smallint, p_after bigint, p_after_id text, p_limit integer, p_is_logged boolean) RETURNS TABLE(renewed integer, last bigint, last_id text); for the server
@@ -1552,10 +1554,11 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION view_webhooks(p_lane smallint, p_account_id text, p_id text) RETURNS SETOF webhook_view; for the server
 -- FUNCTION wake_queues(p_now timestamp with time zone) RETURNS void
 -- FUNCTION warn_of_expiry(p_lane smallint, p_id text) RETURNS void; for the server
--- FUNCTION watched_accounts(p_lanes smallint[], p_account_ids text[], p_seqs bigint[], p_key_ids text[], p_visible text[]) RETURNS TABLE(n bigint, seq bigint, ended text); for the server
+-- FUNCTION watched_accounts(p_lanes smallint[], p_account_ids text[], p_seqs bigint[], p_key_ids text[]) RETURNS TABLE(n bigint, seq bigint, ended text); for the server
 -- FUNCTION webhook_to_test(p_caller caller, p_lane smallint, p_account_id text, p_id text) RETURNS TABLE(account_id text, url text, secrets text); for the server
 -- FUNCTION window_end(p_period text, p_at timestamp with time zone) RETURNS timestamp with time zone
 -- FUNCTION window_start(p_period text, p_at timestamp with time zone) RETURNS timestamp with time zone
+-- FUNCTION withdrawn_keys(p_seconds integer) RETURNS TABLE(key_id text, reason text); for the server
 -- FUNCTION write_auto_topup_event(p_lane smallint, p_account_id text, p_type text, p_topup_id text, p_reason text) RETURNS void
 -- FUNCTION write_counters(p_places tid[], p_counters limit_counter[]) RETURNS void
 -- FUNCTION write_event(p_lane smallint, p_account_id text, p_type text, p_data jsonb) RETURNS void

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { silent, silentAfter } from "../../support/fake-upstreams/behaviours.ts";
 import type { Behaviour } from "../../support/fake-upstreams/fake-upstream.ts";
+import type { TestKey } from "../../support/fixtures.ts";
 import { type Generator, generators, type Refused } from "../../support/generators.ts";
 import { REQUEST, useMetered } from "../../support/metered.ts";
 
@@ -47,6 +48,34 @@ describe.each(generators)("over $name", ({ name, open }) => {
     );
     expect((await metered.account(key)).held).toBe(0);
     expect(await metered.account(other)).toEqual({ balance: 1_000, held: 0 });
+  });
+
+  test.each<[string, string, string, (key: TestKey) => Promise<unknown>]>([
+    [
+      "the suspension of the account",
+      "account_suspended",
+      "stopped, the account was suspended",
+      ({ accountId }) => metered.operator.suspendAccount({ accountId, reason: "test" }),
+    ],
+    [
+      "the loss of the scope",
+      "insufficient_scope",
+      "stopped, the API key lost its scope",
+      ({ id }) => metered.operator.updateKey({ keyId: id, scopes: ["read"] }),
+    ],
+  ])("%s stops the running streams of a key, and a rotation does not", async (_, reason, text, withdraw) => {
+    const key = await metered.payer(1_000n);
+    const generator = open(metered.app.url);
+    const running = Promise.withResolvers<void>();
+    metered.upstream.next(silentAfter(2));
+    const ended = read(generator, key.secret, () => running.resolve());
+    await running.promise;
+    await metered.operator.rotateKey({ keyId: key.id });
+    await withdraw(key);
+    expect((await ended).error).toMatchObject({ reason, code: "permission_denied" });
+    generator.close();
+    expect(await metered.rows(key)).toMatchObject([{ output: 3, reason: expect.stringContaining(text) }]);
+    expect((await metered.account(key)).held).toBe(0);
   });
 
   test("a stream stopped before its first token gets a 401 that says that the input is charged", async () => {

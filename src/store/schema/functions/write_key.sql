@@ -17,7 +17,8 @@ BEGIN
   ELSIF p_changes ? 'expires_at' AND v_new.expires_at <= clock_timestamp() THEN
     PERFORM refuse('invalid_argument', 'must be in the future', '{"field":"expires_at"}');
   END IF;
-  UPDATE keys SET name = v_new.name, scopes = v_new.scopes, expires_at = v_new.expires_at, rate_limit_rpm = v_new.rate_limit_rpm,
+  UPDATE keys SET name = v_new.name, scopes = v_new.scopes,
+      scopes_reduced_at = CASE WHEN v_new.scopes <> p_key.scopes THEN clock_timestamp() ELSE scopes_reduced_at END, expires_at = v_new.expires_at, rate_limit_rpm = v_new.rate_limit_rpm,
       models = v_new.models, allowed_cidrs = v_new.allowed_cidrs,
       warned_days = CASE WHEN p_changes ? 'expires_at' THEN days_warned(clock_timestamp(), v_new.expires_at)
                          ELSE warned_days END,

@@ -169,6 +169,8 @@ CREATE TABLE keys (
   created_at timestamptz NOT NULL,
   expires_at timestamptz,
   revoked_at timestamptz,
+  -- When it last lost scopes; NULL if never.
+  scopes_reduced_at timestamptz,
   -- The keys that created it, each by the one before; the first was created by an operator.
   ancestors text[] NOT NULL DEFAULT '{}',
   -- Whether the key or one of its ancestors has limits of its own: see set_limits.
@@ -199,6 +201,8 @@ CREATE INDEX keys_not_revoked ON keys (lane, account_id, plan, coalesce(expires_
 CREATE UNIQUE INDEX one_playground_key ON keys (lane, account_id, playground_of) WHERE playground_of IS NOT NULL AND revoked_at IS NULL;
 CREATE INDEX keys_by_expiry ON keys (expires_at) WHERE revoked_at IS NULL AND expires_at IS NOT NULL;
 CREATE INDEX keys_by_revocation ON keys (revoked_at) WHERE revoked_at IS NOT NULL;
+CREATE INDEX keys_by_reduction ON keys (scopes_reduced_at) WHERE scopes_reduced_at IS NOT NULL;
+CREATE INDEX accounts_by_suspension ON accounts (suspended_at) WHERE suspended_at IS NOT NULL;
 CREATE INDEX keys_by_id ON keys (id COLLATE "C");
 CREATE INDEX keys_by_visible_characters ON keys (visible_start, id COLLATE "C");
 CREATE INDEX keys_by_name ON keys (lower(name) COLLATE "C", id COLLATE "C");
