@@ -13,7 +13,11 @@ import { createTestKey, type TestKey, useOperator } from "../support/fixtures.ts
 import { bearer } from "../support/protocols.ts";
 import { type RawAnswer, sendHttp1, sendHttp2 } from "../support/raw.ts";
 
-const app = useCustomerApp({ VX_SIGN_UP: "open", VX_SIGN_UP_PLAN: "pro" });
+const app = useCustomerApp({
+  VX_SIGN_UP: "open",
+  VX_SIGN_UP_PLAN: "pro",
+  VX_AUTH_FAILURES_PER_MINUTE: "100000",
+});
 const root = useOperator(app);
 const sql = () => app.database.owner;
 

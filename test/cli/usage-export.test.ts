@@ -53,10 +53,16 @@ async function insertUsage(
 }
 
 async function run(...args: string[]): Promise<string> {
+  const { stdout, stderr } = await runWithNotes(...args);
+  expect(stderr).toBe("");
+  return stdout;
+}
+
+async function runWithNotes(...args: string[]) {
   const env = { VX_ADMIN_URL: app.adminUrl, VX_ADMIN_TOKEN: OPERATOR_TOKEN };
   const { code, stdout, stderr } = await vx(args, env);
-  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-  return stdout;
+  expect({ code, stderr: code === 0 ? "" : stderr }).toEqual({ code: 0, stderr: "" });
+  return { stdout, stderr };
 }
 
 test("with --json, an export is the response messages, whose texts are the file", async () => {
@@ -319,7 +325,9 @@ describe("focus", () => {
 
 test("one account is exported, by its name too", async () => {
   await operator.updateAccount({ accountId: keys[1]?.accountId ?? "", name: "acme" });
-  const { rows } = parseCsv(await run("usage", "export", "--account", "acme", ...RANGE));
+  const { stdout, stderr } = await runWithNotes("usage", "export", "--account", "acme", ...RANGE);
+  expect(stderr).toBe(`The account is ${keys[1]?.accountId}.\n`);
+  const { rows } = parseCsv(stdout);
   expect(rows.map(({ account_id }) => account_id)).toEqual([keys[1]?.accountId, keys[1]?.accountId]);
 });
 

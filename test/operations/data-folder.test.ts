@@ -1,8 +1,8 @@
-import { TEST_CALLER } from "../support/action.ts";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import postgres from "postgres";
 import { expect, test, vi } from "vitest";
+import { TEST_CALLER } from "../support/action.ts";
 import type { LaunchedApp } from "../support/app.ts";
 import { loginIn } from "../support/embedded.ts";
 import {
