@@ -10,12 +10,14 @@ const LANGUAGES = { typescript: "TypeScript", python: "Python", shell: "shell" }
 
 /** How to set the clients of Anthropic's API. Those of OpenAI's need only another address. */
 export function AnthropicClients({ viewer }: { readonly viewer: Viewer }) {
-  const { data: models = [] } = useQuery(
+  const { data: models } = useQuery(
     async (signal) => (await viewer.modelService.listModels({ pageSize: 100 }, { signal })).data,
     [viewer.id],
   );
-  const clients = anthropicClients(location.origin, exampleOf(models), models);
   const [id, setId] = useState("anthropic-node");
+  // The examples name a model.
+  if (!models) return null;
+  const clients = anthropicClients(location.origin, exampleOf(models), models);
   const code = clients.find((one) => one.id === id)?.code ?? "";
   return (
     <section class="card usage" aria-labelledby="anthropic-clients">

@@ -638,7 +638,7 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       await inDialog("Create key").click();
       await see("The key is shown only now.");
       const secret = await page.locator(".shown-secret").innerText();
-      const command = await page.locator(".shown-command").innerText();
+      const command = await dialog().locator(".shown-command").innerText();
       const { stdout } = await run("sh", ["-c", command.replace("curl ", "curl --silent ")]);
       expect(JSON.parse(stdout)).toMatchObject({ key_name: "deploy <b>" });
       await button("Copy command").click();
