@@ -167,7 +167,9 @@ describe.each(withBody)("nulls in $id", ({ id, binding }) => {
       ...(bodyOf({ body }) as object),
       [field]: null,
     });
-    const nullable = JSON.stringify(properties[field]).includes('"null"');
+    const { description: _, ...schema } = properties[field] as { description?: string };
+    // A schema without keywords accepts every value.
+    const nullable = Object.keys(schema).length === 0 || JSON.stringify(schema).includes('"null"');
     expect(answer.status, JSON.stringify(answer.body)).toBe(nullable ? 200 : 400);
     expect(nullable).toBe(!required.includes(field) && !(NEVER_NULL[id] ?? []).includes(field));
   });

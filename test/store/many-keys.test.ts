@@ -77,7 +77,7 @@ test.each([
 });
 
 test("a call that takes no slot reads few pages, even if its admission was planned with few windows", async () => {
-  const call = `admit(ARRAY[ROW(${LANE}, sha256('parent'), 0, 0, 0, 0, 0, NULL)::vx.admit_item])`;
+  const call = `admit(ARRAY[ROW(${LANE}, sha256('parent'), 0, 0, 0, 0, 0, 0, NULL)::vx.admit_item])`;
   await database.owner.begin(async (transaction) => {
     for (let i = 0; i < 2; i++) await pagesOfOneCall(transaction, call);
     await transaction`
