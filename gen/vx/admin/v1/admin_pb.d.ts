@@ -5052,8 +5052,9 @@ export declare const AdminService: GenService<{
   /**
    * Suspend account
    *
-   * Once the response is sent, every server refuses calls of the account with `account_suspended`, except GetMe. Calls that
-   * already run finish. Suspending a suspended account has no effect.
+   * Once the response is sent, every server refuses calls of the account with `account_suspended`, except GetMe. Running
+   * streams of generations end within a second and are charged; other running calls finish. Suspending a suspended account has no
+   * effect.
    *
    * @generated from rpc vx.admin.v1.AdminService.SuspendAccount
    */
