@@ -77,7 +77,7 @@ async function expectUnchanged(running: Promise<void>, message: string): Promise
 async function readOwners(): Promise<() => Promise<void>> {
   const session = await database.owner.reserve();
   await session`BEGIN`;
-  await session`SELECT vx.revoke_key(512::smallint, 'acct_x', 'key_x')`;
+  await session`SELECT vx.find_member(512::smallint, 'acct_x', 'usr_x', '')`;
   return async () => {
     await session`COMMIT`;
     session.release();

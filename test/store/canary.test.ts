@@ -5,6 +5,7 @@ import { expect, inject, test } from "vitest";
 import { operatorServices } from "../../src/api/services.ts";
 import { fingerprintOf } from "../../src/domain/credentials.ts";
 import { type HttpBinding, httpBindings } from "../../src/server/rest/http-rule.ts";
+import { TEST_CALLER } from "../support/action.ts";
 import { developerMethods, openAny, rpcMethods } from "../support/any-method.ts";
 import { OPERATOR_TOKEN, useTestApp } from "../support/app.ts";
 import { dumpTables } from "../support/database.ts";
@@ -198,10 +199,10 @@ test("errors of PostgreSQL contain no text of the caller, neither when thrown no
     operator.setAccountPlan({ accountId: noAccount, plan: words }),
     operator.creditAccount({ accountId: noAccount, amountMicros: 1n, reason: words, idempotencyKey: words }),
     ...[
-      `vx.create_account('{}', 1::smallint, '${words}', '${words}', '${words}')`,
-      `vx.set_account_plan('{}', 1::smallint, '${words}', 'free')`,
-      `vx.set_account_plan('{}', vx.lane_of('${accountId}'), '${accountId}', '${words}')`,
-      `vx.move_balance('{}', 1::smallint, '${words}', '${words}', 0, 'credit', 1, '${words}', '${words}')`,
+      `vx.create_account('${TEST_CALLER}', 1::smallint, '${words}', '${words}', '${words}')`,
+      `vx.set_account_plan('${TEST_CALLER}', 1::smallint, '${words}', 'free')`,
+      `vx.set_account_plan('${TEST_CALLER}', vx.lane_of('${accountId}'), '${accountId}', '${words}')`,
+      `vx.move_balance('${TEST_CALLER}', 1::smallint, '${words}', '${words}', 0, 'credit', 1, '${words}', '${words}')`,
     ].map((call) => app.database.owner.unsafe(`SELECT ${call}`)),
   ];
   for (const outcome of await Promise.allSettled(refused)) {
