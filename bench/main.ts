@@ -13,6 +13,7 @@ import { bigLedger } from "./parts/big-ledger.ts";
 import { billing } from "./parts/billing.ts";
 import { cells } from "./parts/cells.ts";
 import { citus } from "./parts/citus.ts";
+import { createKeys } from "./parts/create-keys.ts";
 import { cutStreams } from "./parts/cut-streams.ts";
 import { distance } from "./parts/distance.ts";
 import { gateway } from "./parts/gateway.ts";
@@ -71,6 +72,7 @@ const parts: Record<string, AnyPart> = {
   webhooks,
   "rest-me": restMe(64, { rest: { min: 0.33, goal: 0.42 }, connect: { min: 0.6, goal: 0.7 } }),
   "rest-me-256": restMe(256, { rest: { min: 0.38, goal: 0.45 }, connect: { min: 0.7 } }),
+  "create-keys": createKeys,
   replicas,
   cells,
   citus,

@@ -109,7 +109,8 @@ export class CallServer {
    * holds prove it again in the database, other methods ask the gate again.
    */
   async #readLate(exchange: Exchange, reading: Promise<Message>, { recheck }: Admitted): Promise<Message> {
-    const isLate = !exchange.policy.metered && (await Promise.race([reading.then(no, no), immediate(true)]));
+    const isChecked = exchange.policy.metered || exchange.request.complete;
+    const isLate = !isChecked && (await Promise.race([reading.then(no, no), immediate(true)]));
     const message = await reading;
     if (isLate) await recheck();
     return message;

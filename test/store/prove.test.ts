@@ -90,7 +90,7 @@ test("every function that may write begins with the proof, or has a reason why n
   expect(rows.map(({ name }) => name)).toEqual([...proving.map(({ name }) => name), ...exempt].sort());
   // Table locks come before all others.
   const first =
-    /^\s*(DECLARE\s+v_caller (constant )?caller := prove\(|(DECLARE[^;]*;([^;]*;)*?\s*)?BEGIN\s+(--[^\n]*\s+)*(LOCK TABLE [^;]*;\s*)?(PERFORM|v_caller :=) prove\()/;
+    /^\s*(DECLARE\s+v_\w+ constant keys := prove\(|(DECLARE[^;]*;([^;]*;)*?\s*)?BEGIN\s+(--[^\n]*\s+)*(LOCK TABLE [^;]*;\s*)?PERFORM prove\()/;
   expect(proving.filter(({ source }) => !first.test(source)).map(({ name }) => name)).toEqual([]);
 });
 

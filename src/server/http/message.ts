@@ -25,7 +25,11 @@ export type StreamHandler = (
 ) => boolean;
 
 /** What a call reads of its request; also that of an HTTP/2 stream, see StreamRequest. */
-export type RequestHead = Pick<HttpRequest, "headers" | "rawHeaders" | "url"> & Connection;
+export type RequestHead = Pick<HttpRequest, "headers" | "rawHeaders" | "url"> &
+  Connection & {
+    /** The whole body has arrived, read or not. */
+    readonly complete?: boolean;
+  };
 
 /** Over HTTP/2, the session of the stream; over HTTP/1.1, the socket. */
 type Connection = { readonly stream: Pick<ServerHttp2Stream, "session"> } | { readonly socket: Duplex };

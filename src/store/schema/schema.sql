@@ -1372,11 +1372,10 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION heartbeat(p_server_id text, p_cells text) RETURNS TABLE(clock timestamp with time zone); for the server
 -- FUNCTION held_by_accounts(p_lane smallint, p_account_id text[]) RETURNS TABLE(account_id text, held_micros numeric)
 -- FUNCTION hold_figures() RETURNS TABLE(holds bigint, held_micros bigint, expired bigint); for the server
--- FUNCTION insert_key(p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan plans, p_scopes smallint, p_rate_limit_rpm integer, p_may_exceed_plan boolean, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text, p_ancestors text[], p_is_limited boolean, p_models text[], p_limits text, p_allowed_cidrs cidr[], p_actor text, p_playground_of text) RETURNS SETOF key_view
+-- FUNCTION insert_key(p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan plans, p_scopes smallint, p_rate_limit_rpm integer, p_may_exceed_plan boolean, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text, p_ancestors text[], p_is_limited boolean, p_models text[], p_limits text, p_allowed_cidrs cidr[], p_actor text, p_playground_of text) RETURNS void
 -- FUNCTION keep_an_admin(p_role operator_role) RETURNS void
 -- FUNCTION keep_currency(p_code text) RETURNS text; for the server
 -- FUNCTION key_in_reach(p_caller caller, p_lane smallint, p_id text) RETURNS keys
--- FUNCTION key_of_caller(p_caller caller, p_lane smallint) RETURNS keys
 -- FUNCTION key_state(p_revoked_at timestamp with time zone, p_expires_at timestamp with time zone, p_suspended_at timestamp with time zone, p_now timestamp with time zone) RETURNS text
 -- FUNCTION key_to_change(p_caller caller, p_lane smallint, p_id text) RETURNS keys
 -- FUNCTION lane_of(p_id text) RETURNS smallint
@@ -1413,7 +1412,6 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION lock_account(p_lane smallint, p_id text) RETURNS accounts
 -- FUNCTION lock_lane(p_lane smallint) RETURNS void
 -- FUNCTION lock_limit_owner(p_lane smallint, p_owner_id text) RETURNS text
--- FUNCTION lock_open_account(p_lane smallint, p_id text) RETURNS accounts
 -- FUNCTION lock_webhook(p_lane smallint, p_account_id text, p_id text) RETURNS webhooks
 -- FUNCTION log_change(p_caller caller, p_lane smallint, p_target text, p_account_id text) RETURNS void
 -- FUNCTION log_opened_page(p_caller caller, p_lane smallint, p_account_id text) RETURNS void; for the server
@@ -1445,8 +1443,8 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION price_hash(p_before bytea, p_row price_versions) RETURNS bytea
 -- FUNCTION prices_json(p_rates price_rates[]) RETURNS jsonb
 -- FUNCTION probe_writes() RETURNS TABLE(clock timestamp with time zone); for the server
--- FUNCTION prove(p_caller caller, p_lane smallint) RETURNS caller
--- FUNCTION prove_key(p_caller caller, p_lane smallint) RETURNS void
+-- FUNCTION prove(p_caller caller, p_lane smallint) RETURNS keys
+-- FUNCTION prove_key(p_caller caller, p_lane smallint) RETURNS keys
 -- FUNCTION prove_member(p_caller caller, p_lane smallint) RETURNS void
 -- FUNCTION prove_operator(p_caller caller) RETURNS void; for the server
 -- FUNCTION prove_person(p_caller caller) RETURNS void; for the server
@@ -1480,7 +1478,9 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION replay_grants(p_lane smallint, p_account_id text) RETURNS TABLE(rule text, detail text)
 -- FUNCTION report_depleted(p_lane smallint, p_account_id text, p_required_micros bigint) RETURNS integer; for the server
 -- FUNCTION report_leaks(p_caller caller, p_lane smallint, p_leaks text) RETURNS TABLE(fingerprint text, key_id text, account_id text, revoked_keys integer); for the server
+-- FUNCTION require_account(p_lane smallint, p_id text) RETURNS accounts
 -- FUNCTION require_lane(p_lane smallint) RETURNS void
+-- FUNCTION require_open_account(p_lane smallint, p_id text) RETURNS accounts
 -- FUNCTION require_plan(p_name text) RETURNS plans
 -- FUNCTION rerate_entries(p_caller caller, p_lane smallint, p_account_id text, p_first bigint, p_end bigint, p_model text, p_rates price_rates[], p_cause text, p_reason text, p_apply boolean, p_limit integer) RETURNS TABLE(adjusted bigint, credit_micros bigint, debit_micros bigint, refused bigint, refused_micros bigint, skipped bigint, next_seq bigint); for the server
 -- FUNCTION restart_queues(p_lane smallint, p_ids text[]) RETURNS void
@@ -1563,6 +1563,6 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION write_counters(p_places tid[], p_counters limit_counter[]) RETURNS void
 -- FUNCTION write_event(p_lane smallint, p_account_id text, p_type text, p_data jsonb) RETURNS void
 -- FUNCTION write_key(p_key keys, p_changes jsonb, p_actor text) RETURNS void
--- FUNCTION write_key_event(p_lane smallint, p_id text, p_type text, p_data jsonb) RETURNS void
+-- FUNCTION write_key_event(p_key keys, p_type text, p_data jsonb) RETURNS void
 -- FUNCTION write_limit_events(p_lane smallint, p_account_id text, p_user text, p_counter limit_counter, p_i integer, p_spent bigint) RETURNS void
 -- FUNCTION write_topup_event(p_lane smallint, p_id text, p_type text, p_entry_id text) RETURNS void

@@ -6,10 +6,10 @@ CREATE OR REPLACE FUNCTION accept_invitation(
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
-  v_caller constant caller := prove(p_caller, p_lane);
+  v_proven constant keys := prove(p_caller, p_lane);
   v_invitation invitations;
 BEGIN
-  PERFORM lock_open_account(p_lane, p_account_id);
+  PERFORM require_open_account(p_lane, p_account_id);
   PERFORM 1 FROM members m WHERE m.lane = p_lane AND m.account_id = p_account_id AND m.person_id = p_caller.id;
   IF FOUND THEN
     RETURN QUERY SELECT false;

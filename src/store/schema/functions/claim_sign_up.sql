@@ -7,7 +7,7 @@ CREATE OR REPLACE FUNCTION claim_sign_up(
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
-  v_caller constant caller := prove(p_caller);
+  v_proven constant keys := prove(p_caller);
   c_max_sign_ups constant integer := 3;
   v_now constant timestamptz := clock_timestamp();
   v_person people;

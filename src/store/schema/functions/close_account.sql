@@ -12,8 +12,8 @@ CREATE OR REPLACE FUNCTION close_account(
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
-  v_caller constant caller := prove(p_caller, p_lane);
-  v_account accounts := lock_account(p_lane, p_id);
+  v_proven constant keys := prove(p_caller, p_lane);
+  v_account accounts := require_account(p_lane, p_id);
   v_now constant timestamptz := clock_timestamp();
   v_is_new boolean;
   v_entry record;

@@ -9,10 +9,10 @@ CREATE OR REPLACE FUNCTION create_first_account(
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
-  v_caller caller;
+  v_caller caller := p_caller;
 BEGIN
   LOCK TABLE accounts IN SHARE ROW EXCLUSIVE MODE;
-  v_caller := prove(p_caller, p_lane);
+  PERFORM prove(p_caller, p_lane);
   created := NOT EXISTS (SELECT 1 FROM accounts);
   IF created THEN
     v_caller.method := 'CreateAccount';

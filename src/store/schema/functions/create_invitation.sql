@@ -5,11 +5,11 @@ CREATE OR REPLACE FUNCTION create_invitation(
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
-  v_caller constant caller := prove(p_caller, p_lane);
+  v_proven constant keys := prove(p_caller, p_lane);
   c_max_invitations constant integer := 50;
   v_now constant timestamptz := clock_timestamp();
 BEGIN
-  PERFORM lock_open_account(p_lane, p_account_id);
+  PERFORM require_open_account(p_lane, p_account_id);
   IF NOT may_invite(p_lane, p_account_id, p_caller.id, p_role::member_role) THEN
     PERFORM refuse('insufficient_role',
       'The role support invites viewers and developers, finance also members with the role billing, and admin also owners.');

@@ -18,15 +18,14 @@ CREATE OR REPLACE FUNCTION create_key(
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
-  v_caller constant caller := prove(p_caller, p_lane);
-  v_account constant accounts := lock_open_account(p_lane, p_account_id);
+  v_parent constant keys := prove(p_caller, p_lane);
+  v_account constant accounts := require_open_account(p_lane, p_account_id);
   v_is_operator constant boolean := actor_kind(p_caller) = 'operator';
-  v_parent constant keys := key_of_caller(p_caller, p_lane);
   v_plan constant plans := require_plan(coalesce(v_parent.plan, CASE WHEN v_is_operator THEN nullif(p_plan, '') END, v_account.plan));
   v_models constant text[] := string_to_array(p_models, ',');
   v_cidrs constant cidr[] := string_to_array(p_allowed_cidrs, ',');
   v_scopes smallint := CASE p_scopes WHEN 0 THEN p_default_scopes ELSE p_scopes END;
-  v_renewed_id text;
+  v_id text;
 BEGIN
   IF v_parent.id IS NOT NULL THEN
     IF cardinality(v_parent.ancestors) >= 7 THEN
@@ -45,30 +44,29 @@ BEGIN
     END IF;
   END IF;
   IF p_is_playground THEN
-    v_renewed_id := renew_playground_key(p_caller, v_plan, p_fingerprint, p_expires_at, p_visible_start, p_visible_end);
-    IF v_renewed_id IS NOT NULL THEN
-      RETURN QUERY SELECT 0, v_plan.max_keys_created_per_hour, k.* FROM view_keys(p_lane, v_account.id, v_renewed_id, '', 1) k;
-      PERFORM log_change(p_caller, p_lane, v_renewed_id, v_account.id);
-      RETURN;
-    END IF;
+    v_id := renew_playground_key(p_caller, v_plan, p_fingerprint, p_expires_at, p_visible_start, p_visible_end);
   END IF;
-  IF NOT v_is_operator THEN
-    wait_seconds := count_key_creation(p_lane, v_account.id, v_plan.max_keys_created_per_hour);
-    IF wait_seconds > 0 THEN
-      max_keys_created_per_hour := v_plan.max_keys_created_per_hour;
-      plan := v_plan.name;
-      RETURN NEXT;
-      RETURN;
+  IF v_id IS NULL THEN
+    IF NOT v_is_operator THEN
+      wait_seconds := count_key_creation(p_lane, v_account.id, v_plan.max_keys_created_per_hour);
+      IF wait_seconds > 0 THEN
+        max_keys_created_per_hour := v_plan.max_keys_created_per_hour;
+        plan := v_plan.name;
+        RETURN NEXT;
+        RETURN;
+      END IF;
     END IF;
+    -- The limit of the parent is stored even if the plan's is lower, so that the new key stays below its parent when the plan is raised.
+    PERFORM insert_key(
+      p_lane, v_account.id, p_id, p_fingerprint, p_name, v_plan, v_scopes,
+      coalesce(p_rate_limit_rpm, v_parent.rate_limit_rpm), v_is_operator AND p_rate_limit_rpm IS NOT NULL,
+      coalesce(p_expires_at, v_parent.expires_at), p_visible_start, p_visible_end,
+      CASE WHEN v_parent.id IS NULL THEN '{}' ELSE v_parent.ancestors || v_parent.id END,
+      coalesce(v_parent.is_limited, false), coalesce(v_models, v_parent.models), p_limits, coalesce(v_cidrs, v_parent.allowed_cidrs),
+      actor_kind(p_caller), CASE WHEN p_is_playground THEN p_caller.id END);
+    v_id := p_id;
   END IF;
-  -- The limit of the parent is stored even if the plan's is lower, so that the new key stays below its parent when the plan is raised.
-  RETURN QUERY SELECT 0, v_plan.max_keys_created_per_hour, k.* FROM insert_key(
-    p_lane, v_account.id, p_id, p_fingerprint, p_name, v_plan, v_scopes,
-    coalesce(p_rate_limit_rpm, v_parent.rate_limit_rpm), v_is_operator AND p_rate_limit_rpm IS NOT NULL,
-    coalesce(p_expires_at, v_parent.expires_at), p_visible_start, p_visible_end,
-    CASE WHEN v_parent.id IS NULL THEN '{}' ELSE v_parent.ancestors || v_parent.id END,
-    coalesce(v_parent.is_limited, false), coalesce(v_models, v_parent.models), p_limits, coalesce(v_cidrs, v_parent.allowed_cidrs),
-    actor_kind(p_caller), CASE WHEN p_is_playground THEN p_caller.id END) k;
-  PERFORM log_change(p_caller, p_lane, p_id, v_account.id);
+  RETURN QUERY SELECT 0, v_plan.max_keys_created_per_hour, k.* FROM view_keys(p_lane, v_account.id, v_id, '', 1) k;
+  PERFORM log_change(p_caller, p_lane, v_id, v_account.id);
 END
 $$;

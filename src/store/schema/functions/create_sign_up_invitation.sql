@@ -4,7 +4,7 @@ CREATE OR REPLACE FUNCTION create_sign_up_invitation(p_caller caller, p_id text,
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
-  v_caller constant caller := prove(p_caller);
+  v_proven constant keys := prove(p_caller);
   v_now constant timestamptz := clock_timestamp();
 BEGIN
   PERFORM log_change(p_caller, no_lane(), p_id, '');

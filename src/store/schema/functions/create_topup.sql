@@ -7,9 +7,9 @@ CREATE OR REPLACE FUNCTION create_topup(
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
-  v_caller constant caller := prove(p_caller, p_lane);
+  v_proven constant keys := prove(p_caller, p_lane);
   c_max_pending constant integer := 20;
-  v_account constant accounts := lock_open_account(p_lane, p_account_id);
+  v_account constant accounts := require_open_account(p_lane, p_account_id);
   v_topup topups;
 BEGIN
   SELECT t.* INTO v_topup FROM topups t

@@ -5,12 +5,12 @@ CREATE OR REPLACE FUNCTION create_webhook(
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
-  v_caller constant caller := prove(p_caller, p_lane);
+  v_proven constant keys := prove(p_caller, p_lane);
   v_secret constant text := new_webhook_secret();
   v_view webhook_view;
 BEGIN
   IF p_lane <> no_lane() THEN
-    PERFORM lock_open_account(p_lane, p_account_id);
+    PERFORM require_open_account(p_lane, p_account_id);
   END IF;
   -- Before the webhooks are counted: the locks of the log order the creations of operators.
   PERFORM log_webhook_change(p_caller, p_lane, p_id, p_account_id);

@@ -4,7 +4,7 @@ CREATE OR REPLACE FUNCTION delete_limit(p_caller caller, p_lane smallint, p_owne
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
-  v_caller constant caller := prove(p_caller, p_lane);
+  v_proven constant keys := prove(p_caller, p_lane);
   v_account_id constant text := lock_limit_owner(p_lane, p_owner_id);
 BEGIN
   IF NOT remove_limit(p_lane, v_account_id, p_owner_id, p_id, actor_kind(p_caller)) THEN

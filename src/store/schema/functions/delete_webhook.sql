@@ -3,7 +3,7 @@ CREATE OR REPLACE FUNCTION delete_webhook(p_caller caller, p_lane smallint, p_ac
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
-  v_caller constant caller := prove(p_caller, p_lane);
+  v_proven constant keys := prove(p_caller, p_lane);
   v_old constant webhooks := lock_webhook(p_lane, p_account_id, p_id);
 BEGIN
   DELETE FROM webhooks w WHERE w.lane = p_lane AND w.id = p_id;

@@ -3,7 +3,7 @@ CREATE OR REPLACE FUNCTION link_person(p_caller caller, p_account_id text, p_lin
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
-  v_caller constant caller := prove(p_caller);
+  v_proven constant keys := prove(p_caller);
   c_max_accounts constant integer := 100;
 BEGIN
   -- The lock counts the accounts of a person one after the other.

@@ -14,7 +14,7 @@ BEGIN
   END IF;
   SELECT k.account_id INTO v_account_id FROM keys k WHERE k.lane = p_lane AND k.id = p_owner_id;
   v_account_id := coalesce(v_account_id, p_owner_id);
-  PERFORM lock_open_account(p_lane, v_account_id);
+  PERFORM require_open_account(p_lane, v_account_id);
   RETURN v_account_id;
 END
 $$;

@@ -4,7 +4,7 @@ CREATE OR REPLACE FUNCTION log_opened_page(p_caller caller, p_lane smallint, p_a
 AS $$
 BEGIN
   PERFORM prove(p_caller, p_lane);
-  PERFORM lock_account(p_lane, p_account_id);
+  PERFORM require_account(p_lane, p_account_id);
   PERFORM log_change(p_caller, p_lane, p_account_id, p_account_id);
 END
 $$;

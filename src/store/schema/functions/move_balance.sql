@@ -6,8 +6,8 @@ CREATE OR REPLACE FUNCTION move_balance(
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
-  v_caller constant caller := prove(p_caller, p_lane);
-  v_account constant accounts := lock_account(p_lane, p_account_id);
+  v_proven constant keys := prove(p_caller, p_lane);
+  v_account constant accounts := require_account(p_lane, p_account_id);
   v_row constant ledger := movement_of_key(p_lane, p_account_id, p_idempotency_key);
   v_expires_at timestamptz;
   v_is_promotional boolean;
@@ -24,7 +24,7 @@ BEGIN
     RETURN QUERY SELECT * FROM get_entry(p_lane, p_account_id, v_row.id, v_row.month);
     RETURN;
   END IF;
-  PERFORM lock_open_account(p_lane, p_account_id);
+  PERFORM require_open_account(p_lane, p_account_id);
   IF v_account.balance_micros + p_amount_micros < v_account.held_micros THEN
     PERFORM refuse('insufficient_balance', format('The adjustment would take {%s micros}, but only {%s micros} is free: the balance is {%s micros}, running calls hold {%s micros}.',
         -p_amount_micros, v_account.balance_micros - v_account.held_micros, v_account.balance_micros, v_account.held_micros),

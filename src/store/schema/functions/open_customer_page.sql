@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION open_customer_page(
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
-  v_caller constant caller := prove(p_caller);
+  v_proven constant keys := prove(p_caller);
   v_now constant timestamptz := clock_timestamp();
 BEGIN
   INSERT INTO page_sessions

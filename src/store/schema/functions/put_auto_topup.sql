@@ -7,10 +7,10 @@ CREATE OR REPLACE FUNCTION put_auto_topup(
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
-  v_caller constant caller := prove(p_caller, p_lane);
+  v_proven constant keys := prove(p_caller, p_lane);
   v_old auto_topups;
 BEGIN
-  PERFORM lock_open_account(p_lane, p_account_id);
+  PERFORM require_open_account(p_lane, p_account_id);
   SELECT s.* INTO v_old FROM auto_topups s WHERE s.lane = p_lane AND s.account_id = p_account_id;
   IF p_caller.kind = 'key' AND p_is_enabled AND (v_old.is_enabled IS NOT TRUE OR p_threshold_micros > v_old.threshold_micros
       OR p_amount_micros > v_old.amount_micros OR p_monthly_max_micros > v_old.monthly_max_micros) THEN

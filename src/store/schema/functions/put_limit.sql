@@ -4,7 +4,7 @@ CREATE OR REPLACE FUNCTION put_limit(p_caller caller, p_lane smallint, p_owner_i
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
-  v_caller constant caller := prove(p_caller, p_lane);
+  v_proven constant keys := prove(p_caller, p_lane);
   v_account_id constant text := lock_limit_owner(p_lane, p_owner_id);
   v_limit constant limits := json_populate_record(NULL::limits, p_limit::json);
 BEGIN

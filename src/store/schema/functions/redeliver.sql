@@ -11,7 +11,7 @@ CREATE OR REPLACE FUNCTION redeliver(
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
 DECLARE
-  v_caller constant caller := prove(p_caller, CASE p_account_id WHEN '' THEN no_lane() ELSE p_lane END);
+  v_proven constant keys := prove(p_caller, CASE p_account_id WHEN '' THEN no_lane() ELSE p_lane END);
   v_types constant text[] := string_to_array(p_types, ',');
   v_now constant timestamptz := clock_timestamp();
   v_from constant timestamptz := coalesce(p_from, '-infinity');

@@ -7,8 +7,8 @@ CREATE OR REPLACE FUNCTION refund_entry(
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
-  v_caller constant caller := prove(p_caller, p_lane);
-  v_account constant accounts := lock_account(p_lane, p_account_id);
+  v_proven constant keys := prove(p_caller, p_lane);
+  v_account constant accounts := require_account(p_lane, p_account_id);
   v_row ledger := movement_of_key(p_lane, p_account_id, p_idempotency_key);
   v_entry ledger;
   v_net bigint;
@@ -24,7 +24,7 @@ BEGIN
     RETURN QUERY SELECT * FROM get_entry(p_lane, p_account_id, v_row.id, v_row.month);
     RETURN;
   END IF;
-  PERFORM lock_open_account(p_lane, p_account_id);
+  PERFORM require_open_account(p_lane, p_account_id);
   SELECT l.* INTO v_entry FROM ledger l
     WHERE l.lane = p_lane AND l.id = p_entry_id AND l.month = p_month AND l.account_id = p_account_id AND l.kind = 'generation';
   IF NOT FOUND THEN

@@ -5,10 +5,10 @@ CREATE OR REPLACE FUNCTION remove_member(p_caller caller, p_lane smallint, p_acc
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
-  v_caller constant caller := prove(p_caller, p_lane);
+  v_proven constant keys := prove(p_caller, p_lane);
   v_member members;
 BEGIN
-  PERFORM lock_account(p_lane, p_account_id);
+  PERFORM require_account(p_lane, p_account_id);
   SELECT m.* INTO v_member FROM members m WHERE m.lane = p_lane AND m.account_id = p_account_id AND m.person_id = p_person_id;
   IF NOT FOUND THEN
     RETURN;

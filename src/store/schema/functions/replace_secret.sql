@@ -13,6 +13,6 @@ BEGIN
             v_until);
   UPDATE keys SET fingerprint = p_fingerprint, visible_start = p_visible_start, visible_end = p_visible_end
     WHERE lane = p_key.lane AND fingerprint = p_key.fingerprint;
-  PERFORM write_key_event(p_key.lane, p_key.id, 'key.rotated', jsonb_build_object('previous_expires_at', v_until));
+  PERFORM write_key_event(p_key, 'key.rotated', jsonb_build_object('previous_expires_at', v_until));
 END
 $$;

@@ -6,7 +6,8 @@ CREATE OR REPLACE FUNCTION report_leaks(p_caller caller, p_lane smallint, p_leak
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
-  v_caller caller := prove(p_caller, p_lane);
+  v_proven constant keys := prove(p_caller, p_lane);
+  v_caller caller := p_caller;
   v_leak json;
   v_secret bytea;
   v_works boolean;
@@ -43,7 +44,8 @@ BEGIN
     RETURN NEXT;
   END LOOP;
   -- After all keys, because other transactions lock a key before the events of its account and the operator log.
-  PERFORM write_key_event(p_lane, r.id, 'key.revoked', '{"by":"leak_report"}') FROM unnest(v_all_revoked) r (id);
+  PERFORM write_key_event(k, 'key.revoked', '{"by":"leak_report"}')
+    FROM unnest(v_all_revoked) r (id) JOIN keys k ON k.lane = p_lane AND k.id = r.id;
   FOR v_row IN SELECT l.reason, k.id, k.account_id FROM unnest(v_reasons, v_leaked) l (reason, key_id)
     JOIN keys k ON k.lane = p_lane AND k.id = l.key_id
   LOOP

@@ -14,7 +14,7 @@ CREATE OR REPLACE FUNCTION rerate_entries(
   SET enable_seqscan = off
 AS $$
 DECLARE
-  v_caller constant caller := prove(p_caller, CASE WHEN p_apply THEN p_lane ELSE no_lane() END);
+  v_proven constant keys := prove(p_caller, CASE WHEN p_apply THEN p_lane ELSE no_lane() END);
   v_free bigint;
   v_is_closed boolean;
   v_micros bigint;

@@ -4,9 +4,8 @@ CREATE OR REPLACE FUNCTION revoke_key(p_caller caller, p_lane smallint, p_id tex
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
-  v_caller constant caller := prove(p_caller, p_lane);
+  v_own constant keys := prove(p_caller, p_lane);
   c_keys constant smallint := 4;
-  v_own constant keys := key_of_caller(p_caller, p_lane);
   v_key keys;
 BEGIN
   IF p_id <> v_own.id AND v_own.scopes & c_keys = 0 THEN
@@ -18,7 +17,7 @@ BEGIN
   END IF;
   IF v_key.revoked_at IS NULL THEN
     UPDATE keys SET revoked_at = clock_timestamp() WHERE lane = p_lane AND id = p_id;
-    PERFORM write_key_event(p_lane, p_id, 'key.revoked', jsonb_build_object('by', actor_kind(p_caller)));
+    PERFORM write_key_event(v_key, 'key.revoked', jsonb_build_object('by', actor_kind(p_caller)));
     PERFORM log_change(p_caller, p_lane, p_id, v_key.account_id);
   END IF;
   RETURN QUERY SELECT * FROM view_keys(p_lane, '', p_id, '', 1);

@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION rotate_key(
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
-  v_caller constant caller := prove(p_caller, p_lane);
+  v_proven constant keys := prove(p_caller, p_lane);
   v_key constant keys := key_to_change(p_caller, p_lane, p_id);
 BEGIN
   PERFORM replace_secret(v_key, p_fingerprint, p_visible_start, p_visible_end, p_overlap_seconds);

@@ -4,8 +4,8 @@ CREATE OR REPLACE FUNCTION set_account_plan(p_caller caller, p_lane smallint, p_
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
-  v_caller constant caller := prove(p_caller, p_lane);
-  v_account constant accounts := lock_open_account(p_lane, p_id);
+  v_proven constant keys := prove(p_caller, p_lane);
+  v_account constant accounts := require_open_account(p_lane, p_id);
   v_plan constant plans := require_plan(p_plan);
   v_from_now_on constant int8multirange := int8multirange(int8range(v_account.last_seq + 1, NULL));
   v_moved text[];

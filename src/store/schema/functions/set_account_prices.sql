@@ -5,8 +5,8 @@ CREATE OR REPLACE FUNCTION set_account_prices(
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
-  v_caller constant caller := prove(p_caller, p_lane);
-  v_account constant accounts := lock_open_account(p_lane, p_account_id);
+  v_proven constant keys := prove(p_caller, p_lane);
+  v_account constant accounts := require_open_account(p_lane, p_account_id);
   v_latest account_prices;
   v_new account_prices;
 BEGIN

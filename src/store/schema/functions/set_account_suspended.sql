@@ -4,10 +4,10 @@ CREATE OR REPLACE FUNCTION set_account_suspended(p_caller caller, p_lane smallin
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
-  v_caller constant caller := prove(p_caller, p_lane);
+  v_proven constant keys := prove(p_caller, p_lane);
   v_now constant timestamptz := clock_timestamp();
 BEGIN
-  PERFORM lock_open_account(p_lane, p_id);
+  PERFORM require_open_account(p_lane, p_id);
   UPDATE accounts SET suspended_at = CASE WHEN p_suspended THEN v_now END
     WHERE lane = p_lane AND id = p_id AND (suspended_at IS NOT NULL) <> p_suspended;
   IF FOUND THEN

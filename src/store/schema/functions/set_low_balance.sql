@@ -4,7 +4,7 @@ CREATE OR REPLACE FUNCTION set_low_balance(p_caller caller, p_lane smallint, p_i
 AS $$
 BEGIN
   PERFORM prove(p_caller, p_lane);
-  PERFORM lock_open_account(p_lane, p_id);
+  PERFORM require_open_account(p_lane, p_id);
   UPDATE accounts SET low_balance_micros = p_micros WHERE lane = p_lane AND id = p_id;
   PERFORM log_change(p_caller, p_lane, p_id, p_id);
   RETURN QUERY SELECT * FROM get_account(p_lane, p_id);

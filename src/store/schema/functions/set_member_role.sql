@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION set_member_role(p_caller caller, p_lane smallint, p_a
 AS $$
 BEGIN
   PERFORM prove(p_caller, p_lane);
-  PERFORM lock_account(p_lane, p_account_id);
+  PERFORM require_account(p_lane, p_account_id);
   IF p_role <> 'owner' THEN
     PERFORM take_owner_role(p_lane, p_account_id, p_person_id);
   END IF;

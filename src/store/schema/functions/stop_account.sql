@@ -14,7 +14,8 @@ BEGIN
     UPDATE keys SET revoked_at = v_now WHERE lane = p_lane AND account_id = p_id AND revoked_at IS NULL RETURNING id
   )
   SELECT array_agg(r.id ORDER BY r.id) INTO v_key_ids FROM revoked r;
-  PERFORM write_key_event(p_lane, k.id, 'key.revoked', '{"by":"operator"}') FROM unnest(v_key_ids) k (id);
+  PERFORM write_key_event(k, 'key.revoked', '{"by":"operator"}')
+    FROM unnest(v_key_ids) r (id) JOIN keys k ON k.lane = p_lane AND k.id = r.id;
   -- The caller reads the members next, so no invitation may be accepted after that.
   DELETE FROM invitations WHERE lane = p_lane AND account_id = p_id;
   UPDATE auto_topups SET is_enabled = false WHERE lane = p_lane AND account_id = p_id AND is_enabled;

@@ -7,7 +7,7 @@ CREATE OR REPLACE FUNCTION update_account(
 AS $$
 BEGIN
   PERFORM prove(p_caller, p_lane);
-  PERFORM lock_open_account(p_lane, p_id);
+  PERFORM require_open_account(p_lane, p_id);
   IF p_name IS NOT NULL THEN
     UPDATE accounts SET name = p_name WHERE lane = p_lane AND id = p_id;
   END IF;

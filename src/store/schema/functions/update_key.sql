@@ -4,8 +4,7 @@ CREATE OR REPLACE FUNCTION update_key(p_caller caller, p_lane smallint, p_id tex
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
-  v_caller constant caller := prove(p_caller, p_lane);
-  v_own constant keys := key_of_caller(p_caller, p_lane);
+  v_own constant keys := prove(p_caller, p_lane);
   v_key constant keys := key_to_change(p_caller, p_lane, p_id);
   v_given constant jsonb := p_changes;
   v_values constant keys := jsonb_populate_record(NULL::keys, v_given);

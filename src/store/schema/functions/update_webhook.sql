@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION update_webhook(p_caller caller, p_lane smallint, p_ac
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
-  v_caller constant caller := prove(p_caller, p_lane);
+  v_proven constant keys := prove(p_caller, p_lane);
   v_old constant webhooks := lock_webhook(p_lane, p_account_id, p_id);
   v_new constant webhooks := jsonb_populate_record(v_old, p_changes::jsonb);
   v_starts_anew constant boolean := v_new.url <> v_old.url OR v_new.state = 'enabled' AND v_old.state <> 'enabled';

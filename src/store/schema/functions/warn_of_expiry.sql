@@ -11,7 +11,7 @@ BEGIN
     WHERE k.lane = p_lane AND k.id = p_id AND k.revoked_at IS NULL AND k.expires_at > v_now
       AND days_warned(v_now, k.expires_at) IS DISTINCT FROM k.warned_days;
   IF FOUND THEN
-    PERFORM write_key_event(p_lane, p_id, 'key.expiring',
+    PERFORM write_key_event(k, 'key.expiring',
         jsonb_build_object('expires_at', k.expires_at, 'days', k.warned_days))
       FROM keys k WHERE k.lane = p_lane AND k.id = p_id;
   END IF;

@@ -4,7 +4,7 @@ CREATE OR REPLACE FUNCTION webhook_to_test(p_caller caller, p_lane smallint, p_a
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
-  v_caller constant caller := prove(p_caller, p_lane);
+  v_proven constant keys := prove(p_caller, p_lane);
   v_webhook constant webhooks := lock_webhook(p_lane, p_account_id, p_id);
 BEGIN
   PERFORM log_change(p_caller, p_lane, p_id, v_webhook.account_id);

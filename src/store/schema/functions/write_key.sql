@@ -27,7 +27,7 @@ BEGIN
   IF p_changes ? 'limits' THEN
     PERFORM set_limits(p_key.lane, p_key.account_id, p_key.id, coalesce(p_changes ->> 'limits', '[]'), true, p_actor);
   END IF;
-  PERFORM write_key_event(p_key.lane, p_key.id, 'key.updated',
+  PERFORM write_key_event(v_new, 'key.updated',
     jsonb_build_object('fields', (SELECT jsonb_agg(f ORDER BY f) FROM jsonb_object_keys(p_changes) f)));
 END
 $$;
