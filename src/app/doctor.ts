@@ -7,6 +7,7 @@ import { readModels } from "../models/read-models.ts";
 import { connect, type DatabaseAddress, type Sql } from "../store/driver/connect.ts";
 import type { Engine } from "../store/driver/endpoints.ts";
 import { isEmpty, readPending } from "../store/schema/migrate.ts";
+import { checkPayments } from "./doctor-payments.ts";
 import { APP_ROLE } from "./prepare-database.ts";
 import { readCells } from "./settings/cells.ts";
 import { type Config, serverConnections } from "./settings/config.ts";
@@ -34,6 +35,7 @@ export async function examine({ config, env, embedded }: DoctorOptions): Promise
     embedded ? checkDisk(config.dataDir) : [],
     checkUpstreams(models.models),
     checkCertificates(config),
+    checkPayments(config),
   ]);
   return [...groups.flat(), ...models.findings];
 }

@@ -17,6 +17,7 @@ import { generateSessionToken } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
 import { createIds } from "../domain/ids.ts";
 import type { PaymentProvider } from "../payments/provider.ts";
+import { EVENTS_PATH } from "../payments/webhook-endpoint.ts";
 import { SMALL_BODY_BYTES } from "../rules/limits.ts";
 import { isRestOnly, policiesOf } from "../rules/policy.ts";
 import { prepareValidation } from "../rules/validate.ts";
@@ -127,7 +128,7 @@ function signedPosts(
     const { provider, topUps } = payments;
     const readEvent: PaymentProvider["readEvent"] = (body, signature) => provider.readEvent(body, signature);
     posts.set(
-      "/stripe/events",
+      EVENTS_PATH,
       paymentEvents({ readEvent, handle: (event) => topUps.handle(event), budget, log }),
     );
   }

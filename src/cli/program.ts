@@ -15,8 +15,12 @@ const GROUPS: Readonly<Record<string, Group>> = {
   },
   doctor: {
     description:
-      "Check the database, disk, models, upstreams and certificates of the server, with its settings. Exits with 1 on a problem.",
+      "Check the database, disk, models, upstreams, certificates and payments of the server, with its settings. Exits with 1 on a problem.",
     load: () => import("./doctor.ts"),
+  },
+  payments: {
+    description: "Set up payments at Stripe, with the settings of the server.",
+    load: () => import("./payments.ts"),
   },
   cells: { description: "Show the cells that share the accounts.", load: () => import("./cells.ts") },
   backup: {

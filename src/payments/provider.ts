@@ -115,6 +115,11 @@ export class ProviderError extends Error {
   get isMissing(): boolean {
     return this.#status === 404;
   }
+
+  /** Whether the secret key lacks the right to the request. */
+  get isForbidden(): boolean {
+    return this.#status === 403;
+  }
 }
 
 /** What was received is no event of the provider: its signature or its content is not valid. */

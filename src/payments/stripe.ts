@@ -13,18 +13,14 @@ import {
   type PaymentReference,
   ProviderError,
 } from "./provider.ts";
+import { type StripeAccess, StripeClient } from "./stripe-client.ts";
 
-export type StripeSettings = {
-  readonly secretKey: string;
+export type StripeSettings = StripeAccess & {
   readonly webhookSecret: string;
-  /** Another address of the API, for tests. */
-  readonly api: URL | undefined;
   /** Whether Stripe creates an invoice for each payment on a page, which Stripe charges for. */
   readonly invoices: boolean;
 };
 
-const REQUEST_MS = 10_000;
-const RETRIES = 2;
 /** Stripe delivers an event for three days. */
 const UNDELIVERED_DAYS = 3;
 const MAX_UNDELIVERED = 100;
@@ -45,7 +41,7 @@ const PAYMENT_EVENTS = new Set([
   "payment_intent.canceled",
 ]);
 /** Sent when the invoice of a payment exists, which can be after the events of the payment. It names the top-up. */
-const INVOICE_EVENT = "invoice.paid";
+export const INVOICE_EVENT = "invoice.paid";
 /** Their objects name the payment. */
 const CHARGE_EVENTS = new Set([
   "charge.refunded",
@@ -59,7 +55,7 @@ const CHARGE_EVENTS = new Set([
   "refund.updated",
   "refund.failed",
 ]);
-const EVENTS = [...PAGE_EVENTS, ...PAYMENT_EVENTS, ...CHARGE_EVENTS, INVOICE_EVENT];
+export const EVENTS: readonly string[] = [...PAGE_EVENTS, ...PAYMENT_EVENTS, ...CHARGE_EVENTS, INVOICE_EVENT];
 
 /** Disputes in these states withdraw nothing; "warning_…" are inquiries. */
 const HARMLESS_DISPUTE = /^(won|prevented|warning_.*)$/;
@@ -84,11 +80,12 @@ function unitOf(code: string): Micros {
 export class StripePayments implements PaymentProvider {
   readonly #settings: StripeSettings;
   readonly #productName: string;
-  #loaded: Promise<{ readonly Stripe: typeof Stripe; readonly client: Stripe }> | undefined;
+  readonly #client: StripeClient;
 
   constructor(settings: StripeSettings, productName: string) {
     this.#settings = settings;
     this.#productName = productName;
+    this.#client = new StripeClient(settings);
   }
 
   get createsInvoices(): boolean {
@@ -99,7 +96,7 @@ export class StripePayments implements PaymentProvider {
     const metadata = { [TOP_UP]: topUpId, [ACCOUNT]: accountId };
     const successUrl = new URL(returnUrl);
     successUrl.searchParams.set("topup", topUpId);
-    const session = await this.#request(({ checkout }) =>
+    const session = await this.#client.request(({ checkout }) =>
       checkout.sessions.create(
         {
           mode: "payment",
@@ -132,7 +129,7 @@ export class StripePayments implements PaymentProvider {
   async createCustomer(accountId: string, replaced?: string): Promise<string> {
     const metadata = { [ACCOUNT]: accountId };
     const idempotencyKey = `customer of ${accountId}${replaced === undefined ? "" : ` after ${replaced}`}`;
-    const { id } = await this.#request(({ customers }) =>
+    const { id } = await this.#client.request(({ customers }) =>
       customers.create({ metadata, description: accountId }, { idempotencyKey }),
     );
     return id;
@@ -144,7 +141,7 @@ export class StripePayments implements PaymentProvider {
     currency,
     returnUrl,
   }: Parameters<PaymentProvider["createMethodPage"]>[0]) {
-    const session = await this.#request(({ checkout }) =>
+    const session = await this.#client.request(({ checkout }) =>
       checkout.sessions.create({
         mode: "setup",
         customer: customerId,
@@ -158,7 +155,7 @@ export class StripePayments implements PaymentProvider {
   }
 
   async createBillingPage(customer: string, returnUrl: string): Promise<string> {
-    const { url } = await this.#request(({ billingPortal }) =>
+    const { url } = await this.#client.request(({ billingPortal }) =>
       billingPortal.sessions.create({ customer, return_url: returnUrl }),
     );
     return url;
@@ -184,7 +181,7 @@ export class StripePayments implements PaymentProvider {
 
   async createPayment(order: ChargeOrder): Promise<string> {
     const { topUpId, accountId, amountMicros, currency, customerId, methodId } = order;
-    const { id } = await this.#request(({ paymentIntents }) =>
+    const { id } = await this.#client.request(({ paymentIntents }) =>
       paymentIntents.create(
         {
           amount: Number(amountMicros / unitOf(currency)),
@@ -221,7 +218,7 @@ export class StripePayments implements PaymentProvider {
   /** False if the request was refused, as it is when the payment is in another state. */
   async #attempt(send: (client: Stripe) => Promise<unknown>): Promise<boolean> {
     try {
-      await this.#request(send);
+      await this.#client.request(send);
       return true;
     } catch (error) {
       if (error instanceof ProviderError && error.isRefused) return false;
@@ -295,14 +292,16 @@ export class StripePayments implements PaymentProvider {
 
   /** What disputes withdrew. A dispute in another currency is about the whole payment. */
   async #disputed({ id, currency, amount_received: amount }: Stripe.PaymentIntent): Promise<number> {
-    const { data } = await this.#request(({ disputes }) => disputes.list({ payment_intent: id, limit: 100 }));
+    const { data } = await this.#client.request(({ disputes }) =>
+      disputes.list({ payment_intent: id, limit: 100 }),
+    );
     return data
       .filter(({ status }) => !HARMLESS_DISPUTE.test(status))
       .reduce((sum, dispute) => sum + (dispute.currency === currency ? dispute.amount : amount), 0);
   }
 
   async readEvent(body: Buffer, signature: string): Promise<PaymentEvent | undefined> {
-    const { client } = await this.#load();
+    const { client } = await this.#client.load();
     let event: Stripe.Event;
     try {
       // Whatever this throws is about the request: signatures of other lengths and bodies that are not JSON have errors of their own.
@@ -317,10 +316,10 @@ export class StripePayments implements PaymentProvider {
 
   async undelivered(): Promise<readonly PaymentEvent[]> {
     const after = Math.floor(Date.now() / 1_000) - UNDELIVERED_DAYS * 86_400;
-    const { data } = await this.#request(({ events }) =>
+    const { data } = await this.#client.request(({ events }) =>
       events.list({
         delivery_success: false,
-        types: EVENTS,
+        types: [...EVENTS],
         created: { gte: after },
         limit: MAX_UNDELIVERED,
       }),
@@ -330,43 +329,10 @@ export class StripePayments implements PaymentProvider {
 
   /** Undefined if there is no such object. */
   async #find<Result>(retrieve: (client: Stripe) => Promise<Result>): Promise<Result | undefined> {
-    return await this.#request(retrieve).catch((error: unknown) => {
+    return await this.#client.request(retrieve).catch((error: unknown) => {
       if (error instanceof ProviderError && error.isMissing) return undefined;
       throw error;
     });
-  }
-
-  async #request<Result>(send: (client: Stripe) => Promise<Result>): Promise<Result> {
-    const { Stripe, client } = await this.#load();
-    try {
-      return await send(client);
-    } catch (error) {
-      if (!(error instanceof Stripe.errors.StripeError)) throw error;
-      const { statusCode = 0, type, code, param } = error;
-      const hasNoCustomer = code === "resource_missing" && param === "customer";
-      // The messages of Stripe can contain parts of the secret key.
-      throw new ProviderError(`Stripe answered ${statusCode} (${type})`, statusCode, { hasNoCustomer });
-    }
-  }
-
-  /** Loaded with the first use: the package is large. */
-  #load() {
-    this.#loaded ??= import("stripe").then(({ Stripe }) => {
-      const { secretKey, api } = this.#settings;
-      const address = api && {
-        protocol: api.protocol === "http:" ? ("http" as const) : ("https" as const),
-        host: api.hostname,
-        port: api.port || (api.protocol === "http:" ? 80 : 443),
-      };
-      const client = new Stripe(secretKey, {
-        ...address,
-        timeout: REQUEST_MS,
-        maxNetworkRetries: RETRIES,
-        telemetry: false,
-      });
-      return { Stripe, client };
-    });
-    return this.#loaded;
   }
 }
 

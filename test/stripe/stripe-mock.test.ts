@@ -5,6 +5,8 @@ import type { ClientRequest, IncomingMessage } from "node:http";
 import { createServer } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { StripePayments } from "../../src/payments/stripe.ts";
+import { StripeClient } from "../../src/payments/stripe-client.ts";
+import { WebhookEndpoints } from "../../src/payments/webhook-endpoint.ts";
 import { problemOf } from "../support/python.ts";
 
 /** Stripe's own mock, which checks each request against Stripe's OpenAPI document. It keeps no state. */
@@ -16,6 +18,7 @@ if (problem !== undefined) console.error(`SKIPPED: requests are not checked agai
 describe.skipIf(problem !== undefined)("stripe-mock", () => {
   let mock: ChildProcess;
   let payments: StripePayments;
+  let address: string;
   /** The requests and their statuses: some callers take a refusal for an answer. */
   const answers: string[] = [];
   const record = (message: unknown) => {
@@ -25,8 +28,8 @@ describe.skipIf(problem !== undefined)("stripe-mock", () => {
 
   beforeAll(async () => {
     const port = await freePort();
-    const address = `127.0.0.1:${port}`;
-    mock = spawn("go", ["run", MOCK, "-http-addr", address, "-strict-version-check=false"], {
+    address = `http://127.0.0.1:${port}`;
+    mock = spawn("go", ["run", MOCK, "-http-addr", `127.0.0.1:${port}`, "-strict-version-check=false"], {
       detached: true,
       stdio: ["ignore", "pipe", "inherit"],
     });
@@ -34,7 +37,7 @@ describe.skipIf(problem !== undefined)("stripe-mock", () => {
       mock.once("exit", () => reject(new Error(`go run ${MOCK} ended`)));
       mock.stdout?.on("data", (chunk: Buffer) => chunk.includes("Listening") && resolve());
     });
-    const api = new URL(`http://${address}`);
+    const api = new URL(address);
     const settings = { secretKey: "sk_test_x", webhookSecret: "whsec_x", api, invoices: true };
     payments = new StripePayments(settings, "vx");
     subscribe("http.client.response.finish", record);
@@ -93,6 +96,18 @@ describe.skipIf(problem !== undefined)("stripe-mock", () => {
 
   test("accepts the request for a page of the customer portal", async () => {
     expect(await payments.createBillingPage("cus_1a2b3c", "https://app.example/billing")).toMatch(/^https:/);
+  });
+
+  test("accepts the requests for the webhook endpoint, and lists the settings of the customer portal", async () => {
+    const client = new StripeClient({ secretKey: "sk_test_x", api: new URL(address) });
+    const endpoints = new WebhookEndpoints(client, "https://api.example", true);
+    const { endpoint } = await endpoints.create();
+    expect(endpoint.id).toMatch(/^we_/);
+    await endpoints.find();
+    await endpoints.repair({ ...endpoint, missing: ["invoice.paid"] });
+    await client.request(({ billingPortal }) =>
+      billingPortal.configurations.list({ active: true, is_default: true, limit: 1 }),
+    );
   });
 
   test("accepts the requests that end the pages and the customer of an account that closes", async () => {

@@ -53,6 +53,14 @@ type Session = {
   customer: string | null;
 };
 
+export type Endpoint = {
+  readonly id: string;
+  readonly url: string;
+  readonly livemode: boolean;
+  status: "enabled" | "disabled";
+  enabled_events: string[];
+};
+
 /** A server that is slower gets the event again. */
 const DELIVERY_MS = 20_000;
 
@@ -83,6 +91,10 @@ export class FakeStripe {
     readonly return_url: string | null;
     readonly url: string;
   }[] = [];
+  /** The webhook endpoints, which tests may change. */
+  readonly endpoints: Endpoint[] = [];
+  /** Whether the settings of the customer portal are saved. */
+  hasPortalSettings = true;
   /** Events in the order of their causes. */
   readonly events: StripeEvent[] = [];
   /** Those that the list of undelivered events returns. */
@@ -363,6 +375,11 @@ export class FakeStripe {
     if (this.deletedCustomers.has(form.get("customer") ?? "")) return NO_CUSTOMER;
     if (name === "POST /v1/customers") return this.#createCustomer(form, key);
     if (name === "POST /v1/billing_portal/sessions") return this.#openPortal(form);
+    if (name === "GET /v1/billing_portal/configurations")
+      return listOf(this.hasPortalSettings ? [{ id: idOf("bpc") }] : []);
+    if (name === "GET /v1/webhook_endpoints") return listOf(this.endpoints);
+    if (name === "POST /v1/webhook_endpoints") return this.#createEndpoint(form);
+    if (name.startsWith("POST /v1/webhook_endpoints/")) return this.#updateEndpoint(id, form);
     if (name.startsWith("DELETE /v1/customers/")) return this.#deleteCustomer(id);
     const [, pageId = ""] = /^POST \/v1\/checkout\/sessions\/(\w+)\/expire$/.exec(name) ?? [];
     if (pageId !== "") return this.#expirePage(this.#sessions.get(pageId));
@@ -497,6 +514,27 @@ export class FakeStripe {
     return intent;
   }
 
+  /** The secret is only in this answer. */
+  #createEndpoint(form: URLSearchParams): Json {
+    const endpoint: Endpoint = {
+      id: idOf("we"),
+      url: form.get("url") ?? "",
+      livemode: false,
+      status: "enabled",
+      enabled_events: listIn(form, "enabled_events"),
+    };
+    this.endpoints.push(endpoint);
+    return { ...endpoint, secret: WEBHOOK_SECRET };
+  }
+
+  #updateEndpoint(id: string, form: URLSearchParams): Json | undefined {
+    const endpoint = this.endpoints.find((one) => one.id === id);
+    if (!endpoint) return undefined;
+    endpoint.enabled_events = listIn(form, "enabled_events");
+    if (form.get("disabled") === "false") endpoint.status = "enabled";
+    return endpoint;
+  }
+
   #succeed(intent: Intent): void {
     const { amount = 0, metadata } = intent;
     Object.assign(intent, {
@@ -556,6 +594,11 @@ function chargeOf(metadata: Json): Charge {
 
 function viewOf({ intentMetadata: _, invoiceMetadata: _of, invoice, ...session }: Session): Json {
   return { object: "checkout.session", ...session, invoice: invoice?.id ?? null };
+}
+
+/** A list in a form: name[0], name[1], … */
+function listIn(form: URLSearchParams, name: string): string[] {
+  return [...form].filter(([field]) => field.startsWith(`${name}[`)).map(([, value]) => value);
 }
 
 function listOf(data: readonly unknown[]): Json {

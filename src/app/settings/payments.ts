@@ -27,7 +27,9 @@ export function paymentSettings(env: NodeJS.ProcessEnv, values: Values): Payment
   const { VX_STRIPE_SECRET_KEY: secretKey, VX_STRIPE_WEBHOOK_SECRET: webhookSecret } = values;
   if (secretKey === undefined && webhookSecret === undefined) return undefined;
   if (secretKey === undefined || webhookSecret === undefined)
-    throw new ConfigError("VX_STRIPE_SECRET_KEY, VX_STRIPE_WEBHOOK_SECRET: set both of them, or none");
+    throw new ConfigError(
+      "VX_STRIPE_SECRET_KEY, VX_STRIPE_WEBHOOK_SECRET: set both of them, or none; 'vx payments setup' creates the webhook endpoint and prints its secret",
+    );
   const { VX_TOP_UP_MIN: minMicros, VX_TOP_UP_MAX: maxMicros, VX_STRIPE_API: api } = values;
   const unit = paymentUnit(currencyOf(values.VX_CURRENCY));
   for (const name of ["VX_TOP_UP_MIN", "VX_TOP_UP_MAX"] as const)
