@@ -69,6 +69,10 @@ for (const { path, bytes } of contents) {
   if (!isReferred(path) && !matchesAny(path, FOUND))
     problems.push(`${path}: no other file names it; delete it, or refer to it`);
 }
+for (const [table, patterns] of Object.entries({ LARGE, BINARIES, FOUND }))
+  for (const pattern of Object.keys(patterns))
+    if (!files.some((path) => matchesGlob(path, pattern)))
+      problems.push(`.ci/check-files.ts: no file matches "${pattern}"; remove it from ${table}`);
 if (problems.length > 0) {
   console.error(problems.join("\n"));
   process.exitCode = 1;

@@ -15,7 +15,7 @@ test("npm run check finds no fault in the files of this repository", () => {
   expect(check(".")).toBe("");
 });
 
-test("npm run check names files that nothing refers to, binaries in other folders, and large files", () => {
+test("npm run check names files that nothing refers to, binaries in other folders, large files, and exceptions without a file", () => {
   const git = (...args: string[]) => execFileSync("git", args, { cwd: folder.path });
   git("init", "--quiet");
   mkdirSync(join(folder.path, "docs"));
@@ -31,7 +31,13 @@ test("npm run check names files that nothing refers to, binaries in other folder
   };
   for (const [name, content] of Object.entries(files)) writeFileSync(join(folder.path, name), content);
   git("add", "--all");
-  expect(check(folder.path).trim().split("\n")).toEqual([
+  const problems = check(folder.path).trim().split("\n");
+  // Most tables are about files that this repository does not have.
+  const isOfTable = (line: string) => line.startsWith(".ci/check-files.ts: no file matches");
+  expect(problems.filter(isOfTable)).toContain(
+    '.ci/check-files.ts: no file matches "docs/decisions/*.md"; remove it from FOUND',
+  );
+  expect(problems.filter((line) => !isOfTable(line))).toEqual([
     expect.stringMatching(/^docs\/forgotten\.md: no other file names it;/),
     expect.stringMatching(/^docs\/large\.md: 300002 bytes, more than 300000;/),
     expect.stringMatching(/^library-1\.0-py3-none-any\.whl: a binary;/),

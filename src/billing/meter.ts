@@ -87,12 +87,12 @@ export class Meter {
   /** The hold proves that the call may still run: its request may have arrived long after it was admitted. */
   async #start(caller: Caller, request: GenerationRequest, streamed: boolean): Promise<Generation | Replay> {
     let admitted = caller;
-    for (let repeats = 0; repeats <= MAX_REPEATS; repeats++) {
+    for (let repeats = 0; ; repeats++) {
       const started = await this.#startAdmitted(admitted, request, streamed);
       if (started) return started;
+      if (repeats === MAX_REPEATS) throw new DomainError("unavailable");
       admitted = { ...caller, key: await caller.readmit() };
     }
-    throw new DomainError("unavailable");
   }
 
   /** Undefined if the key or the prices of the account have changed since the call was admitted. */

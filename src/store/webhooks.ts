@@ -222,13 +222,17 @@ export async function redeliver(
     } while (last?.last && events < ENOUGH_REDELIVERED);
     return { events, hasMore: Boolean(last?.last) };
   };
-  const results = isOfOperators(id)
-    ? await Promise.all(
-        database.all.map((_, i) =>
-          run((...given) => changeIn(database, i, action, "redeliver", ...given), lastLaneOf(i), i === 0),
-        ),
-      )
-    : [await run((...given) => change(database, lane, action, "redeliver", ...given), LANE_COUNT - 1, true)];
+  const results: Redelivered[] = [];
+  if (isOfOperators(id)) {
+    // One cell after the other: each change in another cell keeps a connection of the first one.
+    for (const cell of database.all.keys()) {
+      const send: Send = (...given) => changeIn(database, cell, action, "redeliver", ...given);
+      results.push(await run(send, lastLaneOf(cell), cell === 0));
+    }
+  } else {
+    const send: Send = (...given) => change(database, lane, action, "redeliver", ...given);
+    results.push(await run(send, LANE_COUNT - 1, true));
+  }
   const events = results.reduce((sum, result) => sum + result.events, 0);
   if (eventId !== "" && events === 0)
     throw new DomainError("not_found", { message: `There is no event ${eventId}.` });

@@ -10,7 +10,7 @@ import {
 } from "../store/webhooks.ts";
 import type { DeliveryAddresses } from "./addresses.ts";
 import type { Outcome, Sender } from "./sender.ts";
-import { TestPlaces } from "./test-places.ts";
+import { TestSlots } from "./test-slots.ts";
 
 const POLL_MS = 500;
 /** Attempts at once of any kind, those of them to endpoints that hang, and those to fast endpoints only. */
@@ -47,7 +47,7 @@ export class Deliverer {
   readonly #options: DelivererOptions;
   readonly #stopped = new AbortController();
   readonly #running = new Set<Claim>();
-  readonly #tests = new TestPlaces();
+  readonly #tests = new TestSlots();
   /** What is reserved for claims that are under way. */
   readonly #reserved = { any: 0, hanging: 0, fast: 0 };
   /** By cell. */

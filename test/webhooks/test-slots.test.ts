@@ -1,16 +1,16 @@
 import { once } from "node:events";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { TestPlaces } from "../../src/webhooks/test-places.ts";
+import { TestSlots } from "../../src/webhooks/test-slots.ts";
 
 // Only timers are simulated.
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
 afterEach(() => void vi.useRealTimers());
 
-test("tests that wait get places in turn, each from the oldest test that had its share of two seconds", async () => {
-  const places = new TestPlaces();
+test("tests that wait get slots in turn, each from the oldest test that had its share of two seconds", async () => {
+  const slots = new TestSlots();
   const [started, ended]: [string[], string[]] = [[], []];
   const start = (account: string) =>
-    places.run(account, async (signal) => {
+    slots.run(account, async (signal) => {
       started.push(account);
       await once(signal, "abort");
       ended.push(account);
@@ -26,7 +26,7 @@ test("tests that wait get places in turn, each from the oldest test that had its
   await vi.advanceTimersByTimeAsync(1);
   expect(ended).toEqual(first);
   expect(started).toEqual([...first, ...others.slice(0, 16)]);
-  // The last sixteen keep their places, because no test waits for them.
+  // The last sixteen keep their slots, because no test waits for them.
   await vi.advanceTimersByTimeAsync(60_000);
   expect(started).toEqual([...first, ...others]);
   expect(ended).toEqual([...first, ...others.slice(0, -16)]);
@@ -34,5 +34,19 @@ test("tests that wait get places in turn, each from the oldest test that had its
   await Promise.all(tests.slice(0, -15));
   expect(started.at(-1)).toBe("c");
   expect(ended.at(-1)).toBe(others.at(-16));
-  expect(places.running).toBe(16);
+  expect(slots.running).toBe(16);
+});
+
+test("a test that waits ends one other test, however many had their share", async () => {
+  const slots = new TestSlots();
+  const ended: string[] = [];
+  const start = (account: string) =>
+    slots.run(account, async (signal) => {
+      await once(signal, "abort");
+      ended.push(account);
+    });
+  for (let i = 0; i < 17; i++) void start(`a${i}`);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(ended).toEqual(["a0"]);
+  expect(slots.running).toBe(16);
 });
