@@ -10,4 +10,6 @@ if (reports.length === 0 || reports.some(({ numTotalTests }) => numTotalTests ==
   console.error("no test was run");
   process.exit(1);
 }
-console.log(`${sum((report) => report.numPassedTests)} passed, ${sum((report) => report.numFailedTests)} failed`);
+console.log(
+  `${sum((report) => report.numPassedTests)} passed, ${sum((report) => report.numFailedTests)} failed`,
+);

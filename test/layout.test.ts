@@ -58,7 +58,7 @@ const ONLY_IN: readonly { packages: RegExp; places: readonly string[] }[] = [
   { packages: /^node:child_process$/, places: ["embedded-postgres/", "cli/"] },
   { packages: /^node:cluster$/, places: ["app/workers.ts", "main.ts", "cli/"] },
   { packages: /^commander$/, places: ["cli/"] },
-  { packages: /^stripe$/, places: ["payments/stripe.ts"] },
+  { packages: /^stripe$/, places: ["payments/stripe/"] },
   { packages: /^openid-client$/, places: ["server/sign-in/oidc-client.ts"] },
   { packages: /^pino$/, places: ["telemetry/log.ts"] },
   { packages: /^@opentelemetry\//, places: ["telemetry/otel/"] },

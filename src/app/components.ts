@@ -12,7 +12,7 @@ import { ModelsError } from "../models/problems.ts";
 import { readModels } from "../models/read-models.ts";
 import { Polling } from "../payments/polling.ts";
 import type { PaymentProvider } from "../payments/provider.ts";
-import { StripePayments } from "../payments/stripe.ts";
+import { StripePayments } from "../payments/stripe/stripe-payments.ts";
 import { ALERT_REASONS, TopUps } from "../payments/top-ups.ts";
 import type { Listener } from "../server/http/listener.ts";
 import { Admitter } from "../store/admit.ts";

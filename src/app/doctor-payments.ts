@@ -1,7 +1,7 @@
 import { ProviderError } from "../payments/provider.ts";
-import { StripeClient } from "../payments/stripe-client.ts";
-import { type Endpoint, WebhookEndpoints } from "../payments/webhook-endpoint.ts";
-import type { Finding } from "./doctor.ts";
+import { StripeClient } from "../payments/stripe/stripe-client.ts";
+import { type Endpoint, WebhookEndpoints } from "../payments/stripe/webhook-endpoint.ts";
+import type { Finding } from "./finding.ts";
 import type { Config } from "./settings/config.ts";
 
 /** What is missing at Stripe for the payments of customers. */

@@ -8,6 +8,7 @@ import { connect, type DatabaseAddress, type Sql } from "../store/driver/connect
 import type { Engine } from "../store/driver/endpoints.ts";
 import { isEmpty, readPending } from "../store/schema/migrate.ts";
 import { checkPayments } from "./doctor-payments.ts";
+import type { Finding } from "./finding.ts";
 import { APP_ROLE } from "./prepare-database.ts";
 import { readCells } from "./settings/cells.ts";
 import { type Config, serverConnections } from "./settings/config.ts";
@@ -136,14 +137,6 @@ function checkCertificate(check: string, setting: string, files: TlsFiles): Find
   const message = `expires on ${until}, in ${Math.floor(days)} days`;
   return days < FEW_DAYS ? { check, status: "warning", message, advice } : { check, status: "ok", message };
 }
-
-/** The result of one check. `advice` says what to do. */
-export type Finding = {
-  readonly check: string;
-  readonly status: "ok" | "warning" | "problem";
-  readonly message: string;
-  readonly advice?: string;
-};
 
 type DatabaseToCheck = {
   /** The name of the cell; undefined with one database. */

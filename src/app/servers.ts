@@ -17,7 +17,7 @@ import { generateSessionToken } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
 import { createIds } from "../domain/ids.ts";
 import type { PaymentProvider } from "../payments/provider.ts";
-import { EVENTS_PATH } from "../payments/webhook-endpoint.ts";
+import { EVENTS_PATH } from "../payments/stripe/webhook-endpoint.ts";
 import { SMALL_BODY_BYTES } from "../rules/limits.ts";
 import { isRestOnly, policiesOf } from "../rules/policy.ts";
 import { prepareValidation } from "../rules/validate.ts";

@@ -1,4 +1,5 @@
-import { examine, type Finding } from "../app/doctor.ts";
+import { examine } from "../app/doctor.ts";
+import type { Finding } from "../app/finding.ts";
 import { openEmbeddedDatabase } from "../app/prepare-database.ts";
 import { type Config, readConfig } from "../app/settings/config.ts";
 import { type Define, type JsonOption, withExamples } from "./command.ts";

@@ -1,8 +1,8 @@
 import type { Config } from "../app/settings/config.ts";
 import { readConfig } from "../app/settings/config.ts";
 import { ProviderError } from "../payments/provider.ts";
-import { StripeClient } from "../payments/stripe-client.ts";
-import { type Endpoint, WebhookEndpoints } from "../payments/webhook-endpoint.ts";
+import { StripeClient } from "../payments/stripe/stripe-client.ts";
+import { type Endpoint, WebhookEndpoints } from "../payments/stripe/webhook-endpoint.ts";
 import { type Define, type JsonOption, withExamples } from "./command.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
 import { printOut, visible } from "./output.ts";

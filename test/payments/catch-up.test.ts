@@ -1,5 +1,5 @@
 import { afterEach, beforeAll, expect, test } from "vitest";
-import { StripePayments } from "../../src/payments/stripe.ts";
+import { StripePayments } from "../../src/payments/stripe/stripe-payments.ts";
 import { TopUps } from "../../src/payments/top-ups.ts";
 import { getAutoTopUp } from "../../src/store/auto-top-ups.ts";
 import { getTopUp } from "../../src/store/top-ups.ts";

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { examine } from "../../src/app/doctor.ts";
 import { readConfig } from "../../src/app/settings/config.ts";
-import { EVENTS } from "../../src/payments/stripe.ts";
+import { EVENTS } from "../../src/payments/stripe/stripe-payments.ts";
 import { vx } from "../cli/support.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";

@@ -4,9 +4,9 @@ import { once } from "node:events";
 import type { ClientRequest, IncomingMessage } from "node:http";
 import { createServer } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { StripePayments } from "../../src/payments/stripe.ts";
-import { StripeClient } from "../../src/payments/stripe-client.ts";
-import { WebhookEndpoints } from "../../src/payments/webhook-endpoint.ts";
+import { StripeClient } from "../../src/payments/stripe/stripe-client.ts";
+import { StripePayments } from "../../src/payments/stripe/stripe-payments.ts";
+import { WebhookEndpoints } from "../../src/payments/stripe/webhook-endpoint.ts";
 import { problemOf } from "../support/python.ts";
 
 /** Stripe's own mock, which checks each request against Stripe's OpenAPI document. It keeps no state. */

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, describe, expect, test } from "vitest";
-import { StripePayments } from "../../src/payments/stripe.ts";
+import { StripePayments } from "../../src/payments/stripe/stripe-payments.ts";
 import { FakeStripe } from "../support/fake-stripe.ts";
 
 const KEY = process.env["VX_TEST_STRIPE_KEY"];

@@ -1,6 +1,6 @@
 import { currencyOf, type Micros } from "../../domain/money.ts";
 import { paymentUnit } from "../../domain/top-up.ts";
-import type { StripeSettings } from "../../payments/stripe.ts";
+import type { StripeSettings } from "../../payments/stripe/stripe-payments.ts";
 import { ConfigError } from "../start-error.ts";
 
 /** The settings of payments; undefined if the server takes none. */

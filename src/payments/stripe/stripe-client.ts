@@ -1,5 +1,5 @@
 import type { Stripe } from "stripe";
-import { ProviderError } from "./provider.ts";
+import { ProviderError } from "../provider.ts";
 
 export type StripeAccess = {
   readonly secretKey: string;

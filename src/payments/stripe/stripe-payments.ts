@@ -1,6 +1,6 @@
 import type { Stripe } from "stripe";
-import { currencyOf, type Micros } from "../domain/money.ts";
-import type { SeenPayment } from "../store/top-ups.ts";
+import { currencyOf, type Micros } from "../../domain/money.ts";
+import type { SeenPayment } from "../../store/top-ups.ts";
 import {
   type ChargeOrder,
   type ChargeState,
@@ -12,7 +12,7 @@ import {
   type PaymentProvider,
   type PaymentReference,
   ProviderError,
-} from "./provider.ts";
+} from "../provider.ts";
 import { type StripeAccess, StripeClient } from "./stripe-client.ts";
 
 export type StripeSettings = StripeAccess & {

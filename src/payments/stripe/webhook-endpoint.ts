@@ -1,6 +1,6 @@
 import type { Stripe } from "stripe";
-import { EVENTS, INVOICE_EVENT } from "./stripe.ts";
 import type { StripeClient } from "./stripe-client.ts";
+import { EVENTS, INVOICE_EVENT } from "./stripe-payments.ts";
 
 /** The path at which the public listener receives Stripe's events. */
 export const EVENTS_PATH = "/stripe/events";
