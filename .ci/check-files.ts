@@ -43,6 +43,7 @@ const FOUND: Readonly<Record<string, string>> = {
   "test/chart/values/*.yaml": "the tests of the chart",
   "test/grpc/**/*.go": "Go",
   "test/grpc/{java,rust}/**": "Maven and Cargo",
+  "test/mutants/*.json": "npm run test:mutants",
   "test/sdks/node/*.ts": "the tests, by the name of the library",
 };
 

@@ -4,6 +4,7 @@ import { spawnSync } from "node:child_process";
 const steps: [name: string, command: string, ...args: string[]][] = [
   ["format and lint", "biome", "ci", "--colors=off", "--error-on-warnings"],
   ["files", "node", ".ci/check-files.ts"],
+  ["mutants", "node", ".ci/check-mutants.ts"],
   ["generated code is fresh", "node", ".ci/check-generated.ts"],
   ["types", "tsc", "-p", "."],
   ["types of the pages", "tsc", "-p", "console"],

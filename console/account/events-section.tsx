@@ -1,10 +1,9 @@
 import { useState } from "preact/hooks";
-import { parseAmount } from "../../src/domain/money.ts";
 import { AccountEventList, EVENTS_PER_PAGE, type EventSource } from "../shared/account-event-list.tsx";
 import { ACCOUNT_EVENT_TYPES } from "../shared/account-event-text.ts";
 import { FormDialog } from "../shared/form-dialog.tsx";
 import { PageHeader } from "../shared/frame.tsx";
-import { AMOUNT_HINT, Money, moneyText } from "../shared/money.tsx";
+import { AMOUNT_HINT, amountOf, Money, moneyText } from "../shared/money.tsx";
 import { TextField } from "../shared/text-field.tsx";
 import { useToast } from "../shared/toast.tsx";
 import { useQuery } from "../shared/use-query.ts";
@@ -94,9 +93,8 @@ type LowBalanceDialogProps = {
 function LowBalanceDialog({ micros, save, onClose }: LowBalanceDialogProps) {
   const toast = useToast();
   const [text, setText] = useState(micros === undefined ? "" : moneyText(micros));
-  const plain = text.trim().replaceAll(/[$,]/g, "");
-  const amount = parseAmount(plain);
-  const isValid = plain === "" || (amount !== undefined && amount >= 0n);
+  const amount = amountOf(text);
+  const isValid = text.trim() === "" || (amount !== undefined && amount >= 0n);
   return (
     <FormDialog
       title="Low balance"

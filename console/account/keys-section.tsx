@@ -229,8 +229,7 @@ function columnsOf(
                 key={action}
                 viewer={viewer}
                 method={method}
-                // Everyone who manages keys may revoke one that leaked.
-                apiKey={action === "revoke" ? undefined : key}
+                apiKey={key}
                 onClick={() => onOpen({ key, action })}
                 label={`${text} ${key.name}`}
               >

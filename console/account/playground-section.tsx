@@ -105,6 +105,7 @@ function Playground({ viewer, models }: PlaygroundProps) {
     running.current = controller;
     setBusy(true);
     setProblem(undefined);
+    setReply(undefined);
     setHistory([...history, next]);
     change({ text: "", images: [] });
     let text = "";

@@ -1,7 +1,6 @@
 import { useState } from "preact/hooks";
 import type { Account } from "../../gen/vx/admin/v1/admin_pb.js";
-import { parseAmount } from "../../src/domain/money.ts";
-import { Money, moneyText } from "../shared/money.tsx";
+import { amountOf, Money, moneyText } from "../shared/money.tsx";
 import { randomText } from "../shared/random-text.ts";
 import { TextField } from "../shared/text-field.tsx";
 import { useQuery } from "../shared/use-query.ts";
@@ -25,7 +24,7 @@ export function MoveBalanceDialog({ kind, account, onDone, onClose }: MoveBalanc
     async (signal) => (await api.getAccount({ accountId: account.id }, { signal })).account,
     [account.id],
   );
-  const amount = parseAmount(text.trim().replace(/^\+/, "").replace("$", ""));
+  const amount = amountOf(text.trim().replace(/^\+/, ""));
   const move = async (reason: string) => {
     const request = { accountId: account.id, amountMicros: amount ?? 0n, reason, idempotencyKey };
     if (kind === "credit") await api.creditAccount(request);

@@ -1,11 +1,10 @@
 import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { Limit } from "../../gen/vx/v1/limit_pb.js";
 import { ALERT_WINDOWS, countsCost } from "../../src/domain/limit.ts";
-import { parseAmount } from "../../src/domain/money.ts";
 import { Field } from "./field.tsx";
 import type { FieldErrors } from "./form-dialog.tsx";
 import { isRaised, limitAmountText, METRICS } from "./limit-list.tsx";
-import { AMOUNT_HINT } from "./money.tsx";
+import { AMOUNT_HINT, amountOf } from "./money.tsx";
 import { TextField } from "./text-field.tsx";
 import { isoMinute } from "./time.tsx";
 
@@ -53,7 +52,7 @@ export function limitFormOf(limit: Limit): LimitForm {
 
 export function limitErrors(form: LimitForm): FieldErrors<LimitForm> {
   const { metric, amount, raised, until } = form;
-  const [low, high] = [amountOf(metric, amount), amountOf(metric, raised)];
+  const [low, high] = [limitAmountOf(metric, amount), limitAmountOf(metric, raised)];
   const isRaise = raised !== "" || until !== "";
   return {
     amount: amountError(metric, low),
@@ -73,20 +72,22 @@ function amountError(metric: string, amount: bigint | undefined): string | undef
 }
 
 /** Micros for cost. Undefined if the text is no amount. */
-function amountOf(metric: string, text: string): bigint | undefined {
+function limitAmountOf(metric: string, text: string): bigint | undefined {
+  if (countsCost(metric)) {
+    const amount = amountOf(text);
+    return amount === undefined || amount < 0n ? undefined : amount;
+  }
   const plain = text.trim().replaceAll(",", "");
-  const amount = countsCost(metric) ? parseAmount(plain.replace("$", "")) : undefined;
-  if (countsCost(metric)) return amount === undefined || amount < 0n ? undefined : amount;
   return /^\d{1,19}$/.test(plain) ? BigInt(plain) : undefined;
 }
 
 /** The limit of a request that sets it. */
 export function limitPropertiesOf({ metric, window, amount, model, per, raised, until }: LimitForm) {
-  const temporaryAmount = amountOf(metric, raised);
+  const temporaryAmount = limitAmountOf(metric, raised);
   return {
     metric,
     window: metric === "concurrent" ? "" : window,
-    amount: amountOf(metric, amount) ?? 0n,
+    amount: limitAmountOf(metric, amount) ?? 0n,
     model,
     per,
     ...(temporaryAmount !== undefined && {

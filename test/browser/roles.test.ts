@@ -136,7 +136,7 @@ const ACTIONS: readonly (readonly [
   ["keys", "Revoke Production", ["developer", "owner"]],
   ["keys", "Edit Payments", ["owner"]],
   ["keys", "Rotate Payments", ["owner"]],
-  ["keys", "Revoke Payments", ["developer", "owner"]],
+  ["keys", "Revoke Payments", ["owner"]],
 ];
 
 describe.skipIf(!chromiumPath)("a member", () => {
