@@ -3,22 +3,19 @@ CREATE OR REPLACE FUNCTION event_id(p_lane smallint, p_at timestamptz) RETURNS t
   LANGUAGE plpgsql
 AS $$
 DECLARE
+  c_digits constant text := '0123456789abcdefghjkmnpqrstvwxyz';
   v_ms constant bigint := floor(extract(epoch FROM p_at) * 1000);
+  -- Each digit stands for two of the 64 of base64. The ninth and the eleventh are not random, because a UUID has bits of its own there.
+  v_random constant text := translate(encode(uuid_send(gen_random_uuid()), 'base64'),
+    'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/', c_digits || c_digits);
   v_id text := 'evt_';
-  v_digit integer;
 BEGIN
-  FOR i IN 0..25 LOOP
-    v_digit := CASE
-      WHEN i < 10 THEN v_ms >> 45 - 5 * i
-      -- 0111 and a random bit.
-      WHEN i = 10 THEN 14 + floor(random() * 2)::bigint
-      -- A random bit, 10 and two random bits.
-      WHEN i = 13 THEN floor(random() * 2)::bigint << 4 | 8 | floor(random() * 4)::bigint
-      WHEN i < 24 THEN floor(random() * 32)::bigint
-      ELSE p_lane::bigint >> 125 - 5 * i
-    END & 31;
-    v_id := v_id || substr('0123456789abcdefghjkmnpqrstvwxyz', v_digit + 1, 1);
+  FOR i IN REVERSE 9..0 LOOP
+    v_id := v_id || substr(c_digits, (v_ms >> 5 * i & 31)::integer + 1, 1);
   END LOOP;
-  RETURN v_id;
+  -- 0111 and a random bit; ten random bits; a random bit, 10 and two random bits; fifty random bits; the lane.
+  RETURN v_id || substr('ef', floor(random() * 2)::integer + 1, 1) || left(v_random, 2)
+    || substr('89abrstv', floor(random() * 8)::integer + 1, 1) || substr(v_random, 12, 10)
+    || substr(c_digits, (p_lane >> 5 & 31) + 1, 1) || substr(c_digits, (p_lane & 31) + 1, 1);
 END
 $$;
