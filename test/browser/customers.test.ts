@@ -216,6 +216,13 @@ describe.skipIf(!chromiumPath)("the customer page of a person", () => {
     await expectLooks();
     // The call is charged as the page says, and the key of the page is one of the account.
     const cost = (await page.locator("[role=status] strong").innerText()).slice(1);
+    // The next reply does not begin with the text of the last one.
+    await page.getByLabel("Message").fill("[[tokens=3 delay_ms=10000]] And now?");
+    await button("Send").press("Enter");
+    const messages = page.locator(".conversation li");
+    expect(await messages.nth(3).locator(".lines").last().innerText()).toBe("");
+    await button("Stop").click();
+    await messages.nth(3).waitFor({ state: "detached" });
     await open("#/ledger?kind=generation");
     await see(new RegExp(`${cost.replace(".", "\\.")}`));
     await open("#/keys");
