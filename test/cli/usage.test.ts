@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { describe, expect, test } from "vitest";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { spawnVx, vx } from "./support.ts";
 
 const CALLS = [
@@ -261,7 +262,9 @@ describe("wrong usage exits 2 with an error on stderr", () => {
   });
 
   test("serve with a missing models file", async () => {
-    const { code, stderr } = await spawnVx(["serve"], { VX_MODELS: "/none.yaml", VX_DATA_DIR: "/none" });
+    const data = createTemporaryFolder("usage-data");
+    const { code, stderr } = await spawnVx(["serve"], { VX_MODELS: "/none.yaml", VX_DATA_DIR: data.path });
+    data.remove();
     expect({ code, stderr }).toEqual({
       code: 2,
       stderr:
