@@ -1378,6 +1378,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION key_in_reach(p_caller caller, p_lane smallint, p_id text) RETURNS keys
 -- FUNCTION key_state(p_revoked_at timestamp with time zone, p_expires_at timestamp with time zone, p_suspended_at timestamp with time zone, p_now timestamp with time zone) RETURNS text
 -- FUNCTION key_to_change(p_caller caller, p_lane smallint, p_id text) RETURNS keys
+-- FUNCTION keys_by_id(p_lane smallint, p_ids text[]) RETURNS SETOF key_view
 -- FUNCTION lane_of(p_id text) RETURNS smallint
 -- FUNCTION lanes_in_use() RETURNS SETOF smallint; for the server
 -- FUNCTION lanes_to_sweep(p_from smallint, p_to smallint) RETURNS SETOF smallint; for the server

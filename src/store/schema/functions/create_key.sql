@@ -66,7 +66,7 @@ BEGIN
       actor_kind(p_caller), CASE WHEN p_is_playground THEN p_caller.id END);
     v_id := p_id;
   END IF;
-  RETURN QUERY SELECT 0, v_plan.max_keys_created_per_hour, k.* FROM view_keys(p_lane, v_account.id, v_id, '', 1) k;
+  RETURN QUERY SELECT 0, v_plan.max_keys_created_per_hour, k.* FROM keys_by_id(p_lane, ARRAY[v_id]) k;
   PERFORM log_change(p_caller, p_lane, v_id, v_account.id);
 END
 $$;

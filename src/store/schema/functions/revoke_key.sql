@@ -20,6 +20,6 @@ BEGIN
     PERFORM write_key_event(v_key, 'key.revoked', jsonb_build_object('by', actor_kind(p_caller)));
     PERFORM log_change(p_caller, p_lane, p_id, v_key.account_id);
   END IF;
-  RETURN QUERY SELECT * FROM view_keys(p_lane, '', p_id, '', 1);
+  RETURN QUERY SELECT * FROM keys_by_id(p_lane, ARRAY[p_id]);
 END
 $$;

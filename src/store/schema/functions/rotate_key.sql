@@ -10,6 +10,6 @@ DECLARE
 BEGIN
   PERFORM replace_secret(v_key, p_fingerprint, p_visible_start, p_visible_end, p_overlap_seconds);
   PERFORM log_change(p_caller, p_lane, p_id, v_key.account_id);
-  RETURN QUERY SELECT * FROM view_keys(p_lane, '', p_id, '', 1);
+  RETURN QUERY SELECT * FROM keys_by_id(p_lane, ARRAY[p_id]);
 END
 $$;

@@ -29,7 +29,7 @@ BEGIN
   )
   SELECT 3, p.sorted_name::text, p.is_match, a.name, v.*
   FROM page p
-  CROSS JOIN LATERAL view_keys(p.lane, '', p.id, '', 1) v
+  CROSS JOIN LATERAL keys_by_id(p.lane, ARRAY[p.id]) v
   JOIN accounts a ON a.lane = p.lane AND a.id = v.account_id
   ORDER BY p.number;
 END

@@ -50,7 +50,7 @@ BEGIN
   )
   SELECT p.list, p.sorted_name::text, a.name, v.*
   FROM page p
-  CROSS JOIN LATERAL view_keys(p.lane, '', p.id, '', 1) v
+  CROSS JOIN LATERAL keys_by_id(p.lane, ARRAY[p.id]) v
   JOIN accounts a ON a.lane = p.lane AND a.id = v.account_id
   ORDER BY p.number;
 END

@@ -10,6 +10,6 @@ BEGIN
   PERFORM require_open_account(p_lane, v_key.account_id);
   UPDATE keys SET rate_limit_rpm = p_rate_limit_rpm, may_exceed_plan = p_rate_limit_rpm IS NOT NULL WHERE lane = p_lane AND id = p_id;
   PERFORM log_change(p_caller, p_lane, p_id, v_key.account_id);
-  RETURN QUERY SELECT * FROM view_keys(p_lane, '', p_id, '', 1);
+  RETURN QUERY SELECT * FROM keys_by_id(p_lane, ARRAY[p_id]);
 END
 $$;

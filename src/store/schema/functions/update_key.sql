@@ -28,6 +28,6 @@ BEGIN
   END IF;
   PERFORM write_key(v_key, v_changes, actor_kind(p_caller));
   PERFORM log_change(p_caller, p_lane, p_id, v_key.account_id);
-  RETURN QUERY SELECT * FROM view_keys(p_lane, '', p_id, '', 1);
+  RETURN QUERY SELECT * FROM keys_by_id(p_lane, ARRAY[p_id]);
 END
 $$;
