@@ -1,4 +1,4 @@
-// POST /v1/keys: each call creates a key that expires, in a transaction of its own. Compared with a bare node:http JSON echo.
+// POST /v1/keys: each call creates a key that expires, in a transaction of its own. The baseline is a JSON echo on node:http.
 import { cpuFigure, type ServerLoad, withCpuTime } from "../cpu-time.ts";
 import { httpArm, postRequest } from "../http-load.ts";
 import type { Load } from "../load.ts";

@@ -1,5 +1,4 @@
-import type { Config } from "../app/settings/config.ts";
-import { readConfig } from "../app/settings/config.ts";
+import { type Config, readConfig } from "../app/settings/config.ts";
 import { ProviderError } from "../payments/provider.ts";
 import { StripeClient } from "../payments/stripe/stripe-client.ts";
 import { type Endpoint, WebhookEndpoints } from "../payments/stripe/webhook-endpoint.ts";

@@ -11,6 +11,7 @@ import { type PlacedMutant, placeMutants, readMutants } from "./mutants.ts";
 const { values } = parseArgs({ options: { only: { type: "string", default: "" } } });
 /** A mutant can make a test hang. */
 const MAX_MS = 1_200_000;
+const FAULTS = ["--project", "measured", "--project", "long", "--project", "isolated"];
 
 const { placed, problems } = placeMutants(readMutants());
 if (problems.length > 0) throw new Error(problems.join("\n"));
@@ -64,8 +65,6 @@ function killerOf({ path, old, new: text }: PlacedMutant): string | undefined {
       cpSync(generated, join(copy.path, generated), { recursive: true });
   }
 }
-
-const FAULTS = ["--project", "measured", "--project", "long", "--project", "isolated"];
 
 type Report = {
   testResults: {

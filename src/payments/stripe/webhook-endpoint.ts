@@ -54,7 +54,7 @@ export class WebhookEndpoints {
     return { endpoint: this.#stateOf(created), secret: created.secret ?? "" };
   }
 
-  /** Enables an endpoint and adds the events that are missing. Keeps the others, which may be for somebody else. */
+  /** Enables an endpoint and adds the events that are missing. Keeps its other events. */
   async repair({ id, events, missing }: Endpoint): Promise<Endpoint> {
     const repaired = await this.#client.request(({ webhookEndpoints }) =>
       webhookEndpoints.update(id, {

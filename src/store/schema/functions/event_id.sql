@@ -5,7 +5,7 @@ AS $$
 DECLARE
   c_digits constant text := '0123456789abcdefghjkmnpqrstvwxyz';
   v_ms constant bigint := floor(extract(epoch FROM p_at) * 1000);
-  -- Each digit stands for two of the 64 of base64. The ninth and the eleventh are not random, because a UUID has bits of its own there.
+  -- Random digits: two of the 64 of base64 become one of these 32. The ninth and the eleventh contain the version and variant of the UUID.
   v_random constant text := translate(encode(uuid_send(gen_random_uuid()), 'base64'),
     'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/', c_digits || c_digits);
   v_id text := 'evt_';

@@ -1,4 +1,4 @@
--- A page of an account's keys, newest first, or the one key that p_id names. An empty account matches every account.
+-- A page of an account's keys, newest first, or the one key that p_id names.
 CREATE OR REPLACE FUNCTION view_keys(
   p_lane smallint, p_account_id text, p_id text, p_before text, p_limit integer, p_with_playground boolean DEFAULT true
 ) RETURNS SETOF key_view
@@ -19,6 +19,6 @@ BEGIN
                      AND (p_with_playground OR k.playground_of IS NULL)
                    ORDER BY k.id DESC LIMIT p_limit);
   END IF;
-  RETURN QUERY SELECT * FROM keys_by_id(p_lane, v_ids) k WHERE p_account_id = '' OR k.account_id = p_account_id;
+  RETURN QUERY SELECT * FROM keys_by_id(p_lane, v_ids) k WHERE k.account_id = p_account_id;
 END
 $$;
