@@ -9,7 +9,7 @@ import {
   REQUEST,
   SANDBOX_MODEL,
   SANDBOX_REQUEST,
-  useMetered,
+  useOwnMetered,
 } from "../support/metered.ts";
 import { bearer, protocols } from "../support/protocols.ts";
 
@@ -22,7 +22,7 @@ let poor: TestKey;
 /** A running call holds most of its balance. */
 let waiting: TestKey;
 
-const metered = useMetered({ env: { VX_TOP_UP_URL: TOP_UP_URL } });
+const metered = useOwnMetered({ env: { VX_TOP_UP_URL: TOP_UP_URL } });
 beforeAll(async () => {
   poor = await metered.payer(5n);
   waiting = await metered.payer(HELD_MICROS + 10n);

@@ -3,7 +3,7 @@ import { GenerateService } from "../../gen/vx/v1/generate_pb.js";
 import { KeyService } from "../../gen/vx/v1/key_pb.js";
 import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
 import { MeService } from "../../gen/vx/v1/me_pb.js";
-import { startTestApp, type TestApp, useTestApp } from "../support/app.ts";
+import { startTestApp, type TestApp, useOwnApp } from "../support/app.ts";
 import { createTestKey, type Operator, operatorOf } from "../support/fixtures.ts";
 import { bearer, protocols } from "../support/protocols.ts";
 
@@ -15,7 +15,7 @@ let second: TestApp;
 let direct: TestApp;
 let operator: Operator;
 
-const app = useTestApp({ env });
+const app = useOwnApp({ env });
 beforeAll(async () => {
   second = await startTestApp({ env, database: app.database });
   direct = await startTestApp({ database: app.database });

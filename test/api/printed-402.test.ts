@@ -5,11 +5,11 @@ import * as details from "../../gen/google/rpc/error_details_pb.js";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
 import { GenerateRequestSchema, GenerateService } from "../../gen/vx/v1/generate_pb.js";
 import type { TestKey } from "../support/fixtures.ts";
-import { SANDBOX_MODEL, useMetered } from "../support/metered.ts";
+import { SANDBOX_MODEL, useOwnMetered } from "../support/metered.ts";
 import { bearer } from "../support/protocols.ts";
 
 // An input token costs 1 micro, an output token 2.
-const metered = useMetered({ env: { VX_TOP_UP_URL: "https://pay.example/top-up" } });
+const metered = useOwnMetered({ env: { VX_TOP_UP_URL: "https://pay.example/top-up" } });
 let poor: TestKey;
 let client: grpc.Client;
 

@@ -13,7 +13,7 @@ import {
   silentAfter,
 } from "../support/fake-upstreams/behaviours.ts";
 import { type Generator, generators, type Refused } from "../support/generators.ts";
-import { CHEAP_MODEL, MODEL, REQUEST, useMetered, VECTOR_MODEL } from "../support/metered.ts";
+import { CHEAP_MODEL, MODEL, REQUEST, useOwnMetered, VECTOR_MODEL } from "../support/metered.ts";
 import { bearer, protocols } from "../support/protocols.ts";
 
 /**
@@ -22,7 +22,7 @@ import { bearer, protocols } from "../support/protocols.ts";
 
 let clients: Generator[];
 
-const metered = useMetered({ servers: 2 });
+const metered = useOwnMetered({ servers: 2 });
 beforeAll(() => {
   clients = metered.apps.flatMap(({ url }) => generators.map(({ open }) => open(url)));
 });

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ERRORS } from "../../src/domain/errors.ts";
-import { useTestApp } from "../support/app.ts";
+import { useOwnApp } from "../support/app.ts";
 import { clientEnv } from "../support/client-env.ts";
 import { installNode } from "../support/installed.ts";
 import { unusedPort } from "../support/unused-port.ts";
@@ -44,7 +44,7 @@ function reasonToSkip(name: string, prepare: () => string | undefined): string |
 let proxy: FaultProxy;
 let env: NodeJS.ProcessEnv;
 
-const app = useTestApp({ env: { VX_WEBHOOK_CUSTOMER_CIDRS: "127.0.0.1" } });
+const app = useOwnApp({ env: { VX_WEBHOOK_CUSTOMER_CIDRS: "127.0.0.1" } });
 beforeAll(async () => {
   proxy = await startFaultProxy(app.url);
   const className = (reason: string) =>

@@ -1,6 +1,6 @@
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { expectNoFailures, useTestApp } from "../support/app.ts";
+import { expectNoFailures, useOwnApp } from "../support/app.ts";
 import { useTestKey } from "../support/fixtures.ts";
 import { bearer } from "../support/protocols.ts";
 import { expectError, https, JSON_BODY, jsonOf } from "./answers.ts";
@@ -8,7 +8,7 @@ import { expectError, https, JSON_BODY, jsonOf } from "./answers.ts";
 const MAX_BYTES = 4_096;
 const BODY = '{"name":"x"}';
 
-const app = useTestApp({ env: { VX_MAX_BODY_BYTES: String(MAX_BYTES) } });
+const app = useOwnApp({ env: { VX_MAX_BODY_BYTES: String(MAX_BYTES) } });
 const key = useTestKey(app);
 expectNoFailures(app);
 

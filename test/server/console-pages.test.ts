@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { useTestApp } from "../support/app.ts";
+import { useOwnApp } from "../support/app.ts";
 import { type RawRequest, sendHttp1 } from "../support/raw.ts";
 
 const NAME = 'Acme <script>alert("1")</script>';
 
-const app = useTestApp({
+const app = useOwnApp({
   env: { VX_PRODUCT_NAME: NAME, VX_SUPPORT_URL: "https://help.example.com/?a='" },
 });
 

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { httpBindings } from "../../src/server/rest/http-rule.ts";
 import { https } from "../rest/answers.ts";
 import { developerMethods, pathOf } from "../support/any-method.ts";
-import { OPERATOR_TOKEN, useTestApp } from "../support/app.ts";
+import { OPERATOR_TOKEN, useOwnApp } from "../support/app.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";
 import { withinOneMinute } from "../support/minute.ts";
 import { createPaidKey } from "../support/openai.ts";
@@ -27,7 +27,7 @@ const NOT_ALLOWED = [
 
 let keys: CaseKeys;
 
-const app = useTestApp({
+const app = useOwnApp({
   env: { VX_CORS_ORIGINS: `${ALLOWED}, ${ALSO_ALLOWED}`, VX_MAX_BODY_BYTES: "2000000" },
 });
 beforeAll(async () => {

@@ -7,7 +7,7 @@ import { fingerprintOf } from "../../src/domain/credentials.ts";
 import { type HttpBinding, httpBindings } from "../../src/server/rest/http-rule.ts";
 import { TEST_CALLER } from "../support/action.ts";
 import { developerMethods, openAny, rpcMethods } from "../support/any-method.ts";
-import { OPERATOR_TOKEN, useTestApp } from "../support/app.ts";
+import { OPERATOR_TOKEN, useOwnApp } from "../support/app.ts";
 import { dumpTables } from "../support/database.ts";
 import { operatorOf, useTestKey } from "../support/fixtures.ts";
 import { bearer, protocols } from "../support/protocols.ts";
@@ -17,7 +17,7 @@ import { type RawAnswer, sendHttp1 } from "../support/raw.ts";
 /** All complete responses. */
 const answers: string[] = [];
 
-const app = useTestApp({ env: { VX_LOG_LEVEL: "trace" } });
+const app = useOwnApp({ env: { VX_LOG_LEVEL: "trace" } });
 const key = useTestKey(app, { scopes: ["generate", "read", "keys", "webhooks", "billing"] });
 
 type TextField = { readonly path: string; readonly json: (text: string) => Record<string, unknown> };

@@ -3,13 +3,13 @@ import { KeyService } from "../../gen/vx/v1/key_pb.js";
 import { MeService } from "../../gen/vx/v1/me_pb.js";
 import { fingerprintOf } from "../../src/domain/credentials.ts";
 import { openAny, rpcMethods } from "../support/any-method.ts";
-import { OPERATOR_TOKEN, useTestApp } from "../support/app.ts";
+import { OPERATOR_TOKEN, useOwnApp } from "../support/app.ts";
 import { dumpTables } from "../support/database.ts";
 import { createTestKey, useOperator } from "../support/fixtures.ts";
 import { bearer, protocols } from "../support/protocols.ts";
 import { sendHttp1 } from "../support/raw.ts";
 
-const app = useTestApp({ env: { VX_LOG_LEVEL: "trace" } });
+const app = useOwnApp({ env: { VX_LOG_LEVEL: "trace" } });
 const operator = useOperator(app);
 
 test("no table, log line or metric contains a full key", async () => {

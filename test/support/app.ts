@@ -22,8 +22,26 @@ export type TestApp = {
 
 type TestAppOptions = { readonly env?: Record<string, string>; readonly database?: TestDatabase };
 
-/** The same while the tests run. */
-export function useTestApp(options?: TestAppOptions): TestApp {
+let shared: Promise<TestApp> | undefined;
+
+/**
+ * The server that the files of a worker share: tests create accounts, and names of what a whole server has, such as plans, of their own.
+ * The log has what it has written since the tests of the file began.
+ */
+export function useTestApp(): TestApp {
+  return started(async () => {
+    shared ??= startTestApp();
+    return { ...sinceNow(await shared), stop: async () => undefined };
+  });
+}
+
+export function sinceNow(app: TestApp): TestApp {
+  const before = app.logText().length;
+  return { ...app, logText: () => app.logText().slice(before) };
+}
+
+/** A server while the tests run: for tests that need an empty database or settings of their own. */
+export function useOwnApp(options?: TestAppOptions): TestApp {
   return started(() => startTestApp(options));
 }
 

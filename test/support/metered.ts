@@ -1,5 +1,5 @@
 import { expect, vi } from "vitest";
-import { OPERATOR_TOKEN, startTestApp, type TestApp } from "./app.ts";
+import { OPERATOR_TOKEN, sinceNow, startTestApp, type TestApp } from "./app.ts";
 import { FakeUpstream } from "./fake-upstreams/fake-upstream.ts";
 import { createTestAccount, createTestKey, type Operator, operatorOf, type TestKey } from "./fixtures.ts";
 import type { GenerateFields } from "./generators.ts";
@@ -124,17 +124,33 @@ export type Metered = {
   missServerOf(key: TestKey): Promise<void>;
   /** Resolves when no generation runs or settles. */
   settled(): Promise<void>;
-  /** Checks that the ledger is consistent and nothing is held, then stops everything. */
+  /** Checks that the ledger is consistent and nothing is held. */
+  check(): Promise<void>;
+  /** Checks, then stops everything. */
   stop(): Promise<void>;
 };
 
 type MeteredOptions = { readonly servers?: number; readonly env?: Record<string, string> };
 
-export function useMetered(options?: MeteredOptions): Metered {
+let shared: Promise<Metered> | undefined;
+
+/** Those that the files of a worker share: see useTestApp. The upstream forgets what it was told before. */
+export function useMetered(): Metered {
+  return started(async () => {
+    shared ??= startMetered();
+    const metered = await shared;
+    metered.upstream.reset();
+    const apps = metered.apps.map(sinceNow);
+    return { ...metered, apps, app: apps[0] as TestApp, stop: metered.check };
+  });
+}
+
+/** The same while the tests run: for tests that need settings of their own. */
+export function useOwnMetered(options?: MeteredOptions): Metered {
   return started(() => startMetered(options));
 }
 
-export async function startMetered(options: MeteredOptions = {}) {
+export async function startMetered(options: MeteredOptions = {}): Promise<Metered> {
   const upstream = await FakeUpstream.start();
   const models = createModelsFile(modelsJson(upstream.baseUrl));
   const env = { VX_MODELS: models.path, VX_LOG_LEVEL: "warn", ...options.env };
@@ -155,7 +171,11 @@ export async function startMetered(options: MeteredOptions = {}) {
   };
   const becomesZero = (name: string) =>
     vi.waitFor(async () => expect(await metric(name)).toBe(0), { interval: 10, timeout: 10_000 });
-  const metered: Metered = {
+  const check = async () => {
+    expect(await moneyProblems(database)).toEqual([]);
+    expect(await owner`SELECT * FROM vx.holds`).toHaveLength(0);
+  };
+  return {
     apps,
     app,
     upstream,
@@ -189,15 +209,14 @@ export async function startMetered(options: MeteredOptions = {}) {
           ) THEN interval '30 seconds' ELSE '0' END`;
     },
     settled: () => becomesZero("vx_running_generations"),
+    check,
     stop: async () => {
-      expect(await moneyProblems(database)).toEqual([]);
-      expect(await owner`SELECT * FROM vx.holds`).toHaveLength(0);
+      await check();
       for (const one of [...apps].reverse()) await one.stop();
       await upstream.stop();
       models.remove();
     },
   };
-  return metered;
 }
 
 const ABLE = ["tools", "images", "json_schema", "reasoning"];

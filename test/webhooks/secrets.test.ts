@@ -4,14 +4,14 @@ import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { vx } from "../cli/support.ts";
 import { sendAnyJson } from "../support/any-json.ts";
-import { OPERATOR_TOKEN, useTestApp } from "../support/app.ts";
+import { OPERATOR_TOKEN, useOwnApp } from "../support/app.ts";
 import { dumpTables } from "../support/database.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";
 import { bearer } from "../support/protocols.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { WebhookReceiver } from "../support/webhook-receiver.ts";
 
-const app = useTestApp({
+const app = useOwnApp({
   env: {
     VX_WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8",
     VX_WEBHOOK_CUSTOMER_CIDRS: "127.0.0.0/8",

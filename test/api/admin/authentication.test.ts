@@ -17,7 +17,7 @@ import { ROLES, type Role } from "../../../src/domain/operator.ts";
 import { policyOf } from "../../../src/rules/policy.ts";
 import type { IncomingCall } from "../../../src/server/call.ts";
 import { operatorGate } from "../../../src/server/gate/gate.ts";
-import { OPERATOR_TOKEN, useTestApp } from "../../support/app.ts";
+import { OPERATOR_TOKEN, useOwnApp } from "../../support/app.ts";
 import { dumpTables } from "../../support/database.ts";
 import { createTestKey, operatorOf } from "../../support/fixtures.ts";
 import { operatorProtocols } from "../../support/operator.ts";
@@ -38,7 +38,7 @@ async function createOperator(role: Role) {
   return created;
 }
 
-const app = useTestApp({ env: { VX_METRICS_TOKEN: METRICS_TOKEN } });
+const app = useOwnApp({ env: { VX_METRICS_TOKEN: METRICS_TOKEN } });
 beforeAll(async () => {
   developerKey = (await createTestKey(operatorOf(app))).secret;
 });

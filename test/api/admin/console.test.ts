@@ -10,13 +10,13 @@ import {
 import { operatorServices } from "../../../src/api/services.ts";
 import { ROLES, type Role } from "../../../src/domain/operator.ts";
 import { policyOf } from "../../../src/rules/policy.ts";
-import { OPERATOR_TOKEN, startTestApp, useTestApp } from "../../support/app.ts";
+import { OPERATOR_TOKEN, startTestApp, useOwnApp } from "../../support/app.ts";
 import { createTestKey, operatorOf, type TestKey } from "../../support/fixtures.ts";
 import { bearer } from "../../support/protocols.ts";
 
 let key: TestKey;
 
-const app = useTestApp();
+const app = useOwnApp();
 beforeAll(async () => {
   const operator = operatorOf(app);
   key = await createTestKey(operator);

@@ -13,7 +13,7 @@ import { fingerprintOf } from "../../../src/domain/credentials.ts";
 import { callerOf, SERVER } from "../../../src/store/action.ts";
 import { pagesRead } from "../../store/pages-read.ts";
 import { TEST_ACTION, TEST_CALLER } from "../../support/action.ts";
-import { useTestApp } from "../../support/app.ts";
+import { useOwnApp } from "../../support/app.ts";
 import { createTestKey, type Operator, operatorOf, useOperator } from "../../support/fixtures.ts";
 import { bearer } from "../../support/protocols.ts";
 
@@ -23,7 +23,7 @@ let adminId: string;
 let viewer: Operator;
 let viewerId: string;
 
-const app = useTestApp({
+const app = useOwnApp({
   env: {
     VX_STRIPE_SECRET_KEY: "sk_test_unused",
     VX_STRIPE_WEBHOOK_SECRET: "whsec_unused",

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { AdminService } from "../../../gen/vx/admin/v1/admin_pb.js";
-import { useTestApp } from "../../support/app.ts";
+import { useOwnApp } from "../../support/app.ts";
 import { createTestAccount, createTestKey, useOperator } from "../../support/fixtures.ts";
 import { operatorCall, operatorProtocols } from "../../support/operator.ts";
 
 const { listPlans, putPlan, setAccountPlan } = AdminService.method;
 
-const app = useTestApp();
+const app = useOwnApp();
 const operator = useOperator(app);
 
 async function plansOfKeys(accountId: string): Promise<Record<string, string>> {

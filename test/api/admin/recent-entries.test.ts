@@ -1,11 +1,11 @@
 import { beforeAll, expect, test } from "vitest";
-import { useTestApp } from "../../support/app.ts";
+import { useOwnApp } from "../../support/app.ts";
 import { createTestKey, type TestKey, useOperator } from "../../support/fixtures.ts";
 import { bearer } from "../../support/protocols.ts";
 
 const keys: TestKey[] = [];
 
-const app = useTestApp();
+const app = useOwnApp();
 const operator = useOperator(app);
 beforeAll(async () => {
   for (const name of ["one", "two", "three"]) {

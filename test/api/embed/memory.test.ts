@@ -1,10 +1,10 @@
 import { expect, test, vi } from "vitest";
-import { OPERATOR_TOKEN, useTestApp } from "../../support/app.ts";
+import { OPERATOR_TOKEN, useOwnApp } from "../../support/app.ts";
 import { operatorOf } from "../../support/fixtures.ts";
 import { chargesOf, usePaidKey } from "../../support/openai.ts";
 import { bearer } from "../../support/protocols.ts";
 
-const app = useTestApp();
+const app = useOwnApp();
 const key = usePaidKey(app);
 const other = usePaidKey(app);
 

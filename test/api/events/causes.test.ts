@@ -2,10 +2,10 @@ import type { JsonValue } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { sendJson } from "../../rest/send-json.ts";
 import { createTestKey, type TestKey } from "../../support/fixtures.ts";
-import { COST_MICROS, HELD_MICROS, MODEL, SANDBOX_MODEL, useMetered } from "../../support/metered.ts";
+import { COST_MICROS, HELD_MICROS, MODEL, SANDBOX_MODEL, useOwnMetered } from "../../support/metered.ts";
 import { expectDescribed } from "../../support/webhook-bodies.ts";
 
-const metered = useMetered({ servers: 2 });
+const metered = useOwnMetered({ servers: 2 });
 
 type Event = {
   readonly id: string;

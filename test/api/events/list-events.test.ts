@@ -2,11 +2,11 @@ import { type CloudEvent, HTTP } from "cloudevents";
 import { beforeAll, describe, expect, test } from "vitest";
 import { EventService } from "../../../gen/vx/v1/event_pb.js";
 import { sendJson } from "../../rest/send-json.ts";
-import { useTestApp } from "../../support/app.ts";
+import { useOwnApp } from "../../support/app.ts";
 import { createTestKey, useOperator, useTestKey } from "../../support/fixtures.ts";
 import { bearer, protocols } from "../../support/protocols.ts";
 
-const app = useTestApp({ env: { VX_EVENTS_DAYS: "2" } });
+const app = useOwnApp({ env: { VX_EVENTS_DAYS: "2" } });
 const operator = useOperator(app);
 const key = useTestKey(app);
 beforeAll(async () => {

@@ -9,7 +9,7 @@ import {
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type Event, EventService } from "../../../gen/vx/v1/event_pb.js";
-import { startTestApp, type TestApp, useTestApp } from "../../support/app.ts";
+import { startTestApp, type TestApp, useOwnApp } from "../../support/app.ts";
 import { createTestKey, type Operator, operatorOf, type TestKey } from "../../support/fixtures.ts";
 import { bearer } from "../../support/protocols.ts";
 
@@ -17,7 +17,7 @@ import { bearer } from "../../support/protocols.ts";
 let other: TestApp;
 let operator: Operator;
 
-const app = useTestApp();
+const app = useOwnApp();
 beforeAll(async () => {
   other = await startTestApp({ database: app.database });
   operator = operatorOf(app);

@@ -6,10 +6,10 @@ import { refuse, reply, replyWhen, silent, silentAfter } from "../../support/fak
 import type { Behaviour } from "../../support/fake-upstreams/fake-upstream.ts";
 import type { TestKey } from "../../support/fixtures.ts";
 import { generators } from "../../support/generators.ts";
-import { lockMoney, REQUEST, useMetered } from "../../support/metered.ts";
+import { lockMoney, REQUEST, useOwnMetered } from "../../support/metered.ts";
 import { started } from "../../support/started.ts";
 
-const metered = useMetered({ env: { VX_LOG_LEVEL: "info" } });
+const metered = useOwnMetered({ env: { VX_LOG_LEVEL: "info" } });
 
 const UNTOUCHED = { balance: 1_000, held: 0 };
 const DISCONNECTED = expect.stringContaining("(the caller disconnected)");

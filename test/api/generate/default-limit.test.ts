@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { reply, replyWhen } from "../../support/fake-upstreams/behaviours.ts";
 import { type GenerateFields, type Generator, generators } from "../../support/generators.ts";
-import { REQUEST, TEMPLATE_MODEL, useMetered } from "../../support/metered.ts";
+import { REQUEST, TEMPLATE_MODEL, useOwnMetered } from "../../support/metered.ts";
 
-const metered = useMetered({ servers: 2 });
+const metered = useOwnMetered({ servers: 2 });
 
 /** 9 tokens, at most 26, and 64 + 16 for the chat template; an input token costs 1 micro, an output token 2. */
 const { messages } = REQUEST;

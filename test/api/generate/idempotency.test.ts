@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hangUpAfter, refuse, replyWhen, silentAfter } from "../../support/fake-upstreams/behaviours.ts";
 import { createTestKey, type TestKey } from "../../support/fixtures.ts";
 import { type Generator, generators, type Refused } from "../../support/generators.ts";
-import { REQUEST, useMetered } from "../../support/metered.ts";
+import { REQUEST, useOwnMetered } from "../../support/metered.ts";
 import { bearer } from "../../support/protocols.ts";
 
-const metered = useMetered({ servers: 2 });
+const metered = useOwnMetered({ servers: 2 });
 
 /** All events of a stream as one value. */
 async function whole(generator: Generator, key: TestKey, headers: Record<string, string>, request = REQUEST) {

@@ -1,7 +1,7 @@
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test, vi } from "vitest";
 import { AccountService } from "../../../gen/vx/v1/account_pb.js";
-import { useTestApp } from "../../support/app.ts";
+import { useOwnApp } from "../../support/app.ts";
 import { createTestKey, operatorOf } from "../../support/fixtures.ts";
 import { createPaidKey, usePaidKey } from "../../support/openai.ts";
 import { bearer, protocols } from "../../support/protocols.ts";
@@ -9,7 +9,7 @@ import { started } from "../../support/started.ts";
 
 const TOP_UP_URL = "https://pay.example.com/top-up";
 
-const app = useTestApp({ env: { VX_TOP_UP_URL: TOP_UP_URL } });
+const app = useOwnApp({ env: { VX_TOP_UP_URL: TOP_UP_URL } });
 const key = usePaidKey(app);
 
 const getRest = async (secret: string) => {

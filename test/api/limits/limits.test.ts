@@ -11,13 +11,13 @@ import {
   ONE_SLOW_CALL,
   SLOW_CALL,
 } from "../../support/limited-payer.ts";
-import { SANDBOX_MODEL, useMetered } from "../../support/metered.ts";
+import { SANDBOX_MODEL, useOwnMetered } from "../../support/metered.ts";
 import { openAi } from "../../support/openai.ts";
 import { bearer, protocols } from "../../support/protocols.ts";
 
 // An input token costs 1 micro, an output token 2.
 
-const metered = useMetered({ servers: 2, env: { VX_TOP_UP_URL: "https://pay.example/top-up" } });
+const metered = useOwnMetered({ servers: 2, env: { VX_TOP_UP_URL: "https://pay.example/top-up" } });
 
 const limitedPayer = (limits: readonly LimitInit[], balance?: bigint) =>
   createLimitedPayer(metered, limits, balance);

@@ -3,9 +3,9 @@ import { silent, silentAfter } from "../../support/fake-upstreams/behaviours.ts"
 import type { Behaviour } from "../../support/fake-upstreams/fake-upstream.ts";
 import type { TestKey } from "../../support/fixtures.ts";
 import { type Generator, generators, type Refused } from "../../support/generators.ts";
-import { REQUEST, useMetered } from "../../support/metered.ts";
+import { REQUEST, useOwnMetered } from "../../support/metered.ts";
 
-const metered = useMetered({ servers: 2 });
+const metered = useOwnMetered({ servers: 2 });
 
 /** Reads a stream, and returns its content and its end. */
 async function read(generator: Generator, secret: string, onPiece: (text: string) => void = () => undefined) {

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { sendAnyJson } from "../../support/any-json.ts";
-import { startTestApp, type TestApp, useTestApp } from "../../support/app.ts";
+import { startTestApp, type TestApp, useOwnApp } from "../../support/app.ts";
 import { createCertificate } from "../../support/certificate.ts";
 import { createTestKey, type Operator, operatorOf, type TestKey } from "../../support/fixtures.ts";
 import { bearer } from "../../support/protocols.ts";
@@ -16,7 +16,7 @@ let operator: Operator;
 let receiver: WebhookReceiver;
 const env = { VX_WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", VX_WEBHOOK_CUSTOMER_CIDRS: "127.0.0.0/8" };
 
-const app = useTestApp({ env });
+const app = useOwnApp({ env });
 beforeAll(async () => {
   other = await startTestApp({ env, database: app.database });
   operator = operatorOf(app);

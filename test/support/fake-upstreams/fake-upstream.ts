@@ -112,6 +112,13 @@ export class FakeUpstream {
     this.#script.length = 0;
   }
 
+  /** Forgets the calls and all behaviours that it was told. */
+  reset(): void {
+    this.calls.length = 0;
+    this.forgetNext();
+    this.#usual = reply();
+  }
+
   /** The behaviour of all further calls. */
   always(behaviour: Behaviour): void {
     this.#usual = behaviour;
