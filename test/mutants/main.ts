@@ -27,6 +27,7 @@ symlinkSync(resolve("node_modules"), join(copy.path, "node_modules"));
 // Tests of the repository read its files with git.
 execFileSync("git", ["init", "--quiet"], { cwd: copy.path });
 execFileSync("git", ["add", "--all"], { cwd: copy.path });
+run("npm", "run", "generate:protos");
 
 const survivors: string[] = [];
 for (const mutant of mutants) {
@@ -43,26 +44,22 @@ process.exitCode = survivors.length === 0 ? 0 : 1;
 /** The test that notices the mutant; undefined if none does. */
 function killerOf({ path, old, new: text }: PlacedMutant): string | undefined {
   const target = join(copy.path, path);
-  const original = readFileSync(target, "utf8");
   writeFileSync(
     target,
-    original.replace(old, () => text),
+    readFileSync(target, "utf8").replace(old, () => text),
   );
   try {
     const [, room = ""] = path.split("/");
-    if (path.startsWith("console/")) {
-      run("node", "tools/write-console-bundle.ts");
-      return failureOf(["--project", "browser"], { VX_TEST_EXTRA: "1" });
-    }
-    // The dump is compared with the schema: a mutant is to be noticed by what it does.
-    if (path.endsWith(".sql")) run("npx", "vitest", "run", "test/store/schema.test.ts", "-u");
+    // Tests compare generated files with what they are generated from: a mutant is to be noticed by what it does.
+    if (path.startsWith("console/")) run("npm", "run", "generate:console");
+    else if (path.endsWith(".sql")) run("npm", "run", "generate:schema");
+    else run("npm", "run", "generate:tables");
+    if (path.startsWith("console/")) return failureOf(["--project", "browser"], { VX_TEST_EXTRA: "1" });
     const ofRoom = `test/${room}/`;
     const first = existsSync(ofRoom) ? failureOf(["--project", "shared", ofRoom]) : undefined;
     return first ?? failureOf(["--project", "shared"]) ?? failureOf(FAULTS);
   } finally {
-    writeFileSync(target, original);
-    for (const generated of ["src/store/schema/schema.sql", "gen/console"])
-      cpSync(generated, join(copy.path, generated), { recursive: true });
+    execFileSync("git", ["checkout", "--quiet", "--", "."], { cwd: copy.path });
   }
 }
 
