@@ -1,12 +1,12 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { GenerateService } from "../../gen/vx/v1/generate_pb.js";
 import { KeyService } from "../../gen/vx/v1/key_pb.js";
 import type { LimitSchema } from "../../gen/vx/v1/limit_pb.js";
 import { useTestApp } from "../support/app.ts";
 import { createTestKey, type TestKey, useOperator } from "../support/fixtures.ts";
-import { bearer, type Caller, protocols } from "../support/protocols.ts";
+import { bearer, callOf } from "../support/protocols.ts";
 
 type LimitInit = MessageInitShape<typeof LimitSchema>;
 
@@ -17,6 +17,7 @@ const RUNNING: LimitInit = { metric: "concurrent", amount: 4n };
 
 const app = useTestApp();
 const operator = useOperator(app);
+const call = callOf(app);
 
 /** A key with limits, and credit to use them. */
 async function keyWith(limits: LimitInit[], plan = "scale"): Promise<TestKey> {
@@ -32,135 +33,111 @@ function inHours(hours: number) {
   return timestampFromDate(new Date(Date.now() + hours * 3_600_000));
 }
 
-describe.each(protocols)("$name", ({ open }) => {
-  async function calling<T>(run: (caller: Caller) => Promise<T>): Promise<T> {
-    const caller = open(app.url);
-    try {
-      return await run(caller);
-    } finally {
-      caller.close();
-    }
+const create = (key: TestKey, limits: LimitInit[]) =>
+  call(KeyService.method.createKey, { name: "child", scopes: ["generate", "keys"], limits }, key.secret);
+const update = (key: TestKey, keyId: string, limits: LimitInit[]) =>
+  call(KeyService.method.updateKey, { keyId, limits, updateMask: { paths: ["limits"] } }, key.secret);
+const generate = (secret: string, maxTokens = 10) =>
+  call(
+    GenerateService.method.generate,
+    { model: MODEL, messages: [{ role: "user", content: "hi" }], maxTokens },
+    secret,
+  );
+
+test("a key is created with its limits, which refuse calls from the first one on", async () => {
+  const parent = await keyWith([]);
+  const created = await create(parent, [TOKENS, { metric: "generations", window: "hour", amount: 1n }]);
+  if (!created.ok) throw new Error(created.text);
+  const { apiKey, secret } = created.message;
+  expect(apiKey?.limits).toMatchObject([
+    { metric: "generations", window: "hour", amount: 1n, owner: "key", ownerId: apiKey?.id, spent: 0n },
+    { metric: "tokens", window: "day", amount: 100_000n, remaining: 100_000n },
+  ]);
+  expect(await generate(secret)).toMatchObject({ ok: true });
+  expect(await generate(secret)).toMatchObject({ reason: "generation_limit_exceeded" });
+  const { apiKeys } = await operator.listKeys({ accountId: parent.accountId });
+  expect(apiKeys.find(({ id }) => id === apiKey?.id)?.limits).toMatchObject([
+    { metric: "generations", spent: 1n, remaining: 0n },
+    { metric: "tokens" },
+  ]);
+});
+
+test("a list replaces the present limits; those that it repeats keep their counts", async () => {
+  const parent = await keyWith([]);
+  const hourly: LimitInit = { metric: "generations", window: "hour", amount: 1n };
+  const created = await create(parent, [hourly, TOKENS]);
+  if (!created.ok) throw new Error(created.text);
+  const { apiKey, secret } = created.message;
+  const keyId = apiKey?.id ?? "";
+  await generate(secret);
+  const [{ id } = { id: "" }] = apiKey?.limits ?? [];
+  expect(await update(parent, keyId, [{ ...hourly, amount: 2n }, RUNNING])).toMatchObject({
+    message: {
+      apiKey: { limits: [{ metric: "concurrent" }, { id, metric: "generations", amount: 2n, spent: 1n }] },
+    },
+  });
+  expect(await generate(secret)).toMatchObject({ ok: true });
+  expect(await generate(secret)).toMatchObject({ reason: "generation_limit_exceeded" });
+  const cleared = await update(parent, keyId, []);
+  expect(cleared.ok && cleared.message.apiKey?.limits).toEqual([]);
+  expect(await generate(secret)).toMatchObject({ ok: true });
+});
+
+test("no limit is above the same limit of the calling key or of a key that created it", async () => {
+  const parent = await keyWith([TOKENS, COST]);
+  const above = { ...TOKENS, amount: 100_001n };
+  expect(await create(parent, [COST, above])).toMatchObject({ fields: ["limits[1].amount"] });
+  const child = await create(parent, [RUNNING]);
+  if (!child.ok) throw new Error(child.text);
+  const { secret, apiKey } = child.message;
+  const childKey = { ...parent, secret, id: apiKey?.id ?? "" };
+  expect(await create(childKey, [above])).toMatchObject({ fields: ["limits[0].amount"] });
+  expect(await update(parent, childKey.id, [above])).toMatchObject({ fields: ["limits[0].amount"] });
+  expect(await create(childKey, [{ ...RUNNING, amount: 5n }])).toMatchObject({
+    fields: ["limits[0].amount"],
+  });
+  // Other windows, models and users are other limits.
+  const others = [
+    { ...above, window: "week" },
+    { ...above, model: MODEL },
+    { ...above, per: "user" },
+  ];
+  expect(await create(childKey, [...others, TOKENS, COST])).toMatchObject({ ok: true });
+});
+
+test("a temporary amount is at most the temporary amount that the calling key has as long", async () => {
+  const until = inHours(2);
+  const raised = { ...TOKENS, temporaryAmount: 150_000n, temporaryUntil: until };
+  const parent = await keyWith([raised]);
+  expect(await create(parent, [raised])).toMatchObject({ ok: true });
+  for (const tooMuch of [{ temporaryAmount: 150_001n }, { temporaryUntil: inHours(3) }]) {
+    expect(await create(parent, [{ ...raised, ...tooMuch }])).toMatchObject({
+      fields: ["limits[0].temporary_amount"],
+    });
   }
-  const create = (key: TestKey, limits: LimitInit[]) =>
-    calling((caller) =>
-      caller.call(
-        KeyService.method.createKey,
-        { name: "child", scopes: ["generate", "keys"], limits },
-        bearer(key.secret),
-      ),
-    );
-  const update = (key: TestKey, keyId: string, limits: LimitInit[]) =>
-    calling((caller) =>
-      caller.call(
-        KeyService.method.updateKey,
-        { keyId, limits, updateMask: { paths: ["limits"] } },
-        bearer(key.secret),
-      ),
-    );
-  const generate = (secret: string, maxTokens = 10) =>
-    calling((caller) =>
-      caller.call(
-        GenerateService.method.generate,
-        { model: MODEL, messages: [{ role: "user", content: "hi" }], maxTokens },
-        bearer(secret),
-      ),
-    );
+});
 
-  test("a key is created with its limits, which refuse calls from the first one on", async () => {
-    const parent = await keyWith([]);
-    const created = await create(parent, [TOKENS, { metric: "generations", window: "hour", amount: 1n }]);
-    if (!created.ok) throw new Error(created.text);
-    const { apiKey, secret } = created.message;
-    expect(apiKey?.limits).toMatchObject([
-      { metric: "generations", window: "hour", amount: 1n, owner: "key", ownerId: apiKey?.id, spent: 0n },
-      { metric: "tokens", window: "day", amount: 100_000n, remaining: 100_000n },
-    ]);
-    expect(await generate(secret)).toMatchObject({ ok: true });
-    expect(await generate(secret)).toMatchObject({ reason: "generation_limit_exceeded" });
-    const { apiKeys } = await operator.listKeys({ accountId: parent.accountId });
-    expect(apiKeys.find(({ id }) => id === apiKey?.id)?.limits).toMatchObject([
-      { metric: "generations", spent: 1n, remaining: 0n },
-      { metric: "tokens" },
-    ]);
+test("a key adds and lowers its own limits, and neither raises nor removes them", async () => {
+  const key = await keyWith([TOKENS]);
+  const lower = { ...TOKENS, amount: 90_000n };
+  expect(await update(key, key.id, [lower, RUNNING])).toMatchObject({
+    message: { apiKey: { limits: [{ amount: 4n }, { amount: 90_000n }] } },
   });
+  expect(await update(key, key.id, [TOKENS, RUNNING])).toMatchObject({ fields: ["limits[0].amount"] });
+  expect(await update(key, key.id, [lower])).toMatchObject({ fields: ["limits"] });
+  expect(await update(key, key.id, [])).toMatchObject({ fields: ["limits"] });
+});
 
-  test("a list replaces the present limits; those that it repeats keep their counts", async () => {
-    const parent = await keyWith([]);
-    const hourly: LimitInit = { metric: "generations", window: "hour", amount: 1n };
-    const created = await create(parent, [hourly, TOKENS]);
-    if (!created.ok) throw new Error(created.text);
-    const { apiKey, secret } = created.message;
-    const keyId = apiKey?.id ?? "";
-    await generate(secret);
-    const [{ id } = { id: "" }] = apiKey?.limits ?? [];
-    expect(await update(parent, keyId, [{ ...hourly, amount: 2n }, RUNNING])).toMatchObject({
-      message: {
-        apiKey: { limits: [{ metric: "concurrent" }, { id, metric: "generations", amount: 2n, spent: 1n }] },
-      },
-    });
-    expect(await generate(secret)).toMatchObject({ ok: true });
-    expect(await generate(secret)).toMatchObject({ reason: "generation_limit_exceeded" });
-    const cleared = await update(parent, keyId, []);
-    expect(cleared.ok && cleared.message.apiKey?.limits).toEqual([]);
-    expect(await generate(secret)).toMatchObject({ ok: true });
-  });
-
-  test("no limit is above the same limit of the calling key or of a key that created it", async () => {
-    const parent = await keyWith([TOKENS, COST]);
-    const above = { ...TOKENS, amount: 100_001n };
-    expect(await create(parent, [COST, above])).toMatchObject({ fields: ["limits[1].amount"] });
-    const child = await create(parent, [RUNNING]);
-    if (!child.ok) throw new Error(child.text);
-    const { secret, apiKey } = child.message;
-    const childKey = { ...parent, secret, id: apiKey?.id ?? "" };
-    expect(await create(childKey, [above])).toMatchObject({ fields: ["limits[0].amount"] });
-    expect(await update(parent, childKey.id, [above])).toMatchObject({ fields: ["limits[0].amount"] });
-    expect(await create(childKey, [{ ...RUNNING, amount: 5n }])).toMatchObject({
-      fields: ["limits[0].amount"],
-    });
-    // Other windows, models and users are other limits.
-    const others = [
-      { ...above, window: "week" },
-      { ...above, model: MODEL },
-      { ...above, per: "user" },
-    ];
-    expect(await create(childKey, [...others, TOKENS, COST])).toMatchObject({ ok: true });
-  });
-
-  test("a temporary amount is at most the temporary amount that the calling key has as long", async () => {
-    const until = inHours(2);
-    const raised = { ...TOKENS, temporaryAmount: 150_000n, temporaryUntil: until };
-    const parent = await keyWith([raised]);
-    expect(await create(parent, [raised])).toMatchObject({ ok: true });
-    for (const tooMuch of [{ temporaryAmount: 150_001n }, { temporaryUntil: inHours(3) }]) {
-      expect(await create(parent, [{ ...raised, ...tooMuch }])).toMatchObject({
-        fields: ["limits[0].temporary_amount"],
-      });
-    }
-  });
-
-  test("a key adds and lowers its own limits, and neither raises nor removes them", async () => {
-    const key = await keyWith([TOKENS]);
-    const lower = { ...TOKENS, amount: 90_000n };
-    expect(await update(key, key.id, [lower, RUNNING])).toMatchObject({
-      message: { apiKey: { limits: [{ amount: 4n }, { amount: 90_000n }] } },
-    });
-    expect(await update(key, key.id, [TOKENS, RUNNING])).toMatchObject({ fields: ["limits[0].amount"] });
-    expect(await update(key, key.id, [lower])).toMatchObject({ fields: ["limits"] });
-    expect(await update(key, key.id, [])).toMatchObject({ fields: ["limits"] });
-  });
-
-  test.each<[what: string, limits: LimitInit[], field: string]>([
-    ["a window that is missing", [TOKENS, { metric: "cost", amount: 1n }], "limits[1].window"],
-    ["an unknown metric", [{ metric: "words", window: "day", amount: 1n }], "limits[0].metric"],
-    ["an unknown model", [{ ...TOKENS, model: "no-such-model" }], "limits[0].model"],
-    ["two amounts of one limit", [TOKENS, COST, { ...TOKENS, amount: 1n }], "limits[2]"],
-    ["21 limits", Array.from({ length: 21 }, () => TOKENS), "limits"],
-  ])("%s is a 400 that names the field, and creates no key", async (_, limits, field) => {
-    const parent = await keyWith([]);
-    expect(await create(parent, limits)).toMatchObject({ reason: "invalid_argument", fields: [field] });
-    expect((await operator.listKeys({ accountId: parent.accountId })).apiKeys).toHaveLength(2);
-  });
+test.each<[what: string, limits: LimitInit[], field: string]>([
+  ["a window that is missing", [TOKENS, { metric: "cost", amount: 1n }], "limits[1].window"],
+  ["an unknown metric", [{ metric: "words", window: "day", amount: 1n }], "limits[0].metric"],
+  ["an unknown model", [{ ...TOKENS, model: "no-such-model" }], "limits[0].model"],
+  ["two amounts of one limit", [TOKENS, COST, { ...TOKENS, amount: 1n }], "limits[2]"],
+  ["21 limits", Array.from({ length: 21 }, () => TOKENS), "limits"],
+])("%s is a 400 that names the field, and creates no key", async (_, limits, field) => {
+  const parent = await keyWith([]);
+  expect(await create(parent, limits)).toMatchObject({ reason: "invalid_argument", fields: [field] });
+  expect((await operator.listKeys({ accountId: parent.accountId })).apiKeys).toHaveLength(2);
 });
 
 test("a key can have 20 limits", async () => {

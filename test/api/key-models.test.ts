@@ -1,11 +1,11 @@
-import { beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { EmbedService } from "../../gen/vx/v1/embed_pb.js";
 import { GenerateService } from "../../gen/vx/v1/generate_pb.js";
 import { KeyService } from "../../gen/vx/v1/key_pb.js";
 import { ModelService } from "../../gen/vx/v1/model_pb.js";
 import { useTestApp } from "../support/app.ts";
 import { createTestKey, useOperator } from "../support/fixtures.ts";
-import { bearer, protocols } from "../support/protocols.ts";
+import { callOf } from "../support/protocols.ts";
 
 const SMALL = "vx-sandbox-small";
 const LARGE = "vx-sandbox-large";
@@ -14,6 +14,7 @@ let accountId: string;
 
 const app = useTestApp();
 const operator = useOperator(app);
+const call = callOf(app);
 beforeAll(async () => {
   ({ accountId } = await createTestKey(operator, { plan: "scale" }));
   await operator.creditAccount({
@@ -29,47 +30,37 @@ async function keyFor(...models: string[]): Promise<string> {
   return (await operator.createKey({ accountId, name: "models", plan: "scale", scopes, models })).secret;
 }
 
-describe.each(protocols)("$name", ({ open }) => {
-  test("a key with models uses these and lists only them", async () => {
-    const secret = await keyFor(SMALL);
-    const caller = open(app.url);
-    const { generate, quoteGenerate } = GenerateService.method;
-    const allowed = { model: SMALL, messages, maxTokens: 16 };
-    const other = { ...allowed, model: LARGE };
-    expect(await caller.call(generate, allowed, bearer(secret))).toMatchObject({ ok: true });
-    const refused = [
-      await caller.call(generate, other, bearer(secret)),
-      await caller.call(quoteGenerate, other, bearer(secret)),
-      await caller.call(ModelService.method.getModel, { model: LARGE }, bearer(secret)),
-      await caller.call(
-        EmbedService.method.embed,
-        { model: "vx-sandbox-embed", input: ["x"] },
-        bearer(secret),
-      ),
-    ];
-    for (const outcome of refused) expect(outcome).toMatchObject({ ok: false, reason: "model_not_allowed" });
-    const listed = await caller.call(ModelService.method.listModels, {}, bearer(secret));
-    expect(listed.ok && listed.message.data.map(({ id }) => id)).toEqual([SMALL]);
-    caller.close();
-  });
+test("a key with models uses these and lists only them", async () => {
+  const secret = await keyFor(SMALL);
+  const { generate, quoteGenerate } = GenerateService.method;
+  const allowed = { model: SMALL, messages, maxTokens: 16 };
+  const other = { ...allowed, model: LARGE };
+  expect(await call(generate, allowed, secret)).toMatchObject({ ok: true });
+  const refused = [
+    await call(generate, other, secret),
+    await call(quoteGenerate, other, secret),
+    await call(ModelService.method.getModel, { model: LARGE }, secret),
+    await call(EmbedService.method.embed, { model: "vx-sandbox-embed", input: ["x"] }, secret),
+  ];
+  for (const outcome of refused) expect(outcome).toMatchObject({ ok: false, reason: "model_not_allowed" });
+  const listed = await call(ModelService.method.listModels, {}, secret);
+  expect(listed.ok && listed.message.data.map(({ id }) => id)).toEqual([SMALL]);
+});
 
-  test("a key gives only models that it may use, which are also the default, and changes them", async () => {
-    const secret = await keyFor(SMALL, LARGE);
-    const caller = open(app.url);
-    const { createKey, updateKey } = KeyService.method;
-    const create = (models: string[]) => caller.call(createKey, { name: "child", models }, bearer(secret));
-    expect(await create(["vx-sandbox-embed"])).toMatchObject({ fields: ["models"] });
-    expect(await create(["no-such-model"])).toMatchObject({ fields: ["models[0]"] });
-    const child = await create([]);
-    expect(child).toMatchObject({ message: { apiKey: { models: [SMALL, LARGE] } } });
-    const keyId = child.ok ? (child.message.apiKey?.id ?? "") : "";
-    const update = (models: string[]) =>
-      caller.call(updateKey, { keyId, models, updateMask: { paths: ["models"] } }, bearer(secret));
-    expect(await update([LARGE])).toMatchObject({ message: { apiKey: { models: [LARGE] } } });
-    expect(await update(["vx-sandbox-embed"])).toMatchObject({ fields: ["models"] });
-    expect(await update([])).toMatchObject({ message: { apiKey: { models: [SMALL, LARGE] } } });
-    caller.close();
-  });
+test("a key gives only models that it may use, which are also the default, and changes them", async () => {
+  const secret = await keyFor(SMALL, LARGE);
+  const { createKey, updateKey } = KeyService.method;
+  const create = (models: string[]) => call(createKey, { name: "child", models }, secret);
+  expect(await create(["vx-sandbox-embed"])).toMatchObject({ fields: ["models"] });
+  expect(await create(["no-such-model"])).toMatchObject({ fields: ["models[0]"] });
+  const child = await create([]);
+  expect(child).toMatchObject({ message: { apiKey: { models: [SMALL, LARGE] } } });
+  const keyId = child.ok ? (child.message.apiKey?.id ?? "") : "";
+  const update = (models: string[]) =>
+    call(updateKey, { keyId, models, updateMask: { paths: ["models"] } }, secret);
+  expect(await update([LARGE])).toMatchObject({ message: { apiKey: { models: [LARGE] } } });
+  expect(await update(["vx-sandbox-embed"])).toMatchObject({ fields: ["models"] });
+  expect(await update([])).toMatchObject({ message: { apiKey: { models: [SMALL, LARGE] } } });
 });
 
 test.each([

@@ -1,122 +1,114 @@
-import { beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
 import { startTestApp, useTestApp } from "../support/app.ts";
 import { createTestAccount, createTestKey, type TestKeyOptions, useOperator } from "../support/fixtures.ts";
 import { withinOneMinute } from "../support/minute.ts";
-import { bearer, type Caller, protocols } from "../support/protocols.ts";
+import { callOf } from "../support/protocols.ts";
 
 const listEntries = LedgerService.method.listEntries;
 
 const app = useTestApp();
 const operator = useOperator(app);
+const call = callOf(app);
 beforeAll(async () => {
   await operator.putPlan({ name: "small", rpm: 3, maxActiveKeys: 1_000 });
 });
 
-describe.each(protocols)("$name", ({ open }) => {
-  /** Runs within one clock minute, with a separate key and connection. */
-  const withKey = async (
-    options: TestKeyOptions,
-    attempt: (take: () => ReturnType<Caller["call"]>, key: { id: string }) => Promise<void>,
-  ) => {
-    await withinOneMinute(async () => {
-      const key = await createTestKey(operator, options);
-      const caller = open(app.url);
-      try {
-        await attempt(() => caller.call(listEntries, {}, bearer(key.secret)), key);
-      } finally {
-        caller.close();
-      }
-    });
-  };
-
-  test("every response has the limit, the remaining calls and the seconds to the next minute", async () => {
-    await withKey({ plan: "small" }, async (take) => {
-      for (const remaining of [2, 1, 0]) {
-        const { ok, headers } = await take();
-        const seconds = secondsLeft(headers);
-        expect(ok).toBe(true);
-        expect(headers).toMatchObject({
-          "ratelimit-policy": '"rpm";q=3;w=60',
-          ratelimit: `"rpm";r=${remaining};t=${seconds}`,
-          "x-ratelimit-limit-requests": "3",
-          "x-ratelimit-remaining-requests": String(remaining),
-        });
-        expect(seconds).toBeGreaterThanOrEqual(1);
-        expect(seconds).toBeLessThanOrEqual(60);
-        expect(headers["retry-after"]).toBeUndefined();
-      }
-    });
+/** Runs within one clock minute, with a separate key. */
+const withKey = async (
+  options: TestKeyOptions,
+  attempt: (take: () => ReturnType<typeof call>, key: { id: string }) => Promise<void>,
+) => {
+  await withinOneMinute(async () => {
+    const key = await createTestKey(operator, options);
+    await attempt(() => call(listEntries, {}, key.secret), key);
   });
+};
 
-  test("the call above the limit gets 429 with the wait in headers and details", async () => {
-    await withKey({ plan: "small" }, async (take) => {
-      for (let i = 0; i < 3; i++) await take();
-      const atMost = secondsToNextMinute();
-      const refused = await take();
-      expect(refused).toMatchObject({
-        ok: false,
-        code: "resource_exhausted",
-        reason: "rate_limit_exceeded",
-        metadata: { rate_limit_rpm: "3" },
-      });
-      expect(refused.ok || refused.details.sort()).toEqual(["ErrorInfo", "QuotaFailure", "RetryInfo"]);
-      const seconds = secondsLeft(refused.headers);
-      expect(refused.headers).toMatchObject({
-        "retry-after": String(seconds),
-        ratelimit: `"rpm";r=0;t=${seconds}`,
+test("every response has the limit, the remaining calls and the seconds to the next minute", async () => {
+  await withKey({ plan: "small" }, async (take) => {
+    for (const remaining of [2, 1, 0]) {
+      const { ok, headers } = await take();
+      const seconds = secondsLeft(headers);
+      expect(ok).toBe(true);
+      expect(headers).toMatchObject({
         "ratelimit-policy": '"rpm";q=3;w=60',
+        ratelimit: `"rpm";r=${remaining};t=${seconds}`,
         "x-ratelimit-limit-requests": "3",
-        "x-ratelimit-remaining-requests": "0",
+        "x-ratelimit-remaining-requests": String(remaining),
       });
-      expect(seconds).toBeLessThanOrEqual(atMost);
-      expect(seconds).toBeGreaterThanOrEqual(secondsToNextMinute());
-    });
+      expect(seconds).toBeGreaterThanOrEqual(1);
+      expect(seconds).toBeLessThanOrEqual(60);
+      expect(headers["retry-after"]).toBeUndefined();
+    }
   });
+});
 
-  test.each([1, 5])("the limit %i of a key takes precedence over the plan's 3", async (limit) => {
-    await withKey({ plan: "small", rateLimitRpm: limit }, async (take) => {
-      const endings = [];
-      for (let i = 0; i < limit + 2; i++) endings.push((await take()).ok);
-      expect(endings).toEqual([...Array<boolean>(limit).fill(true), false, false]);
+test("the call above the limit gets 429 with the wait in headers and details", async () => {
+  await withKey({ plan: "small" }, async (take) => {
+    for (let i = 0; i < 3; i++) await take();
+    const atMost = secondsToNextMinute();
+    const refused = await take();
+    expect(refused).toMatchObject({
+      ok: false,
+      code: "resource_exhausted",
+      reason: "rate_limit_exceeded",
+      metadata: { rate_limit_rpm: "3" },
     });
+    expect(refused.ok || refused.details.sort()).toEqual(["ErrorInfo", "QuotaFailure", "RetryInfo"]);
+    const seconds = secondsLeft(refused.headers);
+    expect(refused.headers).toMatchObject({
+      "retry-after": String(seconds),
+      ratelimit: `"rpm";r=0;t=${seconds}`,
+      "ratelimit-policy": '"rpm";q=3;w=60',
+      "x-ratelimit-limit-requests": "3",
+      "x-ratelimit-remaining-requests": "0",
+    });
+    expect(seconds).toBeLessThanOrEqual(atMost);
+    expect(seconds).toBeGreaterThanOrEqual(secondsToNextMinute());
   });
+});
 
-  test("a changed limit of the key applies to the next call", async () => {
-    await withKey({ plan: "small", rateLimitRpm: 1 }, async (take, { id }) => {
-      expect((await take()).ok).toBe(true);
-      expect((await take()).ok).toBe(false);
-      await operator.setKeyLimit({ keyId: id, rateLimitRpm: 2 });
-      expect((await take()).headers["x-ratelimit-remaining-requests"]).toBe("0");
-      await operator.setKeyLimit({ keyId: id, rateLimitRpm: 1 });
-      expect((await take()).headers["x-ratelimit-limit-requests"]).toBe("1");
-      await operator.setKeyLimit({ keyId: id });
-      const outcome = await take();
-      expect(outcome.ok).toBe(true);
-      expect(outcome.headers["ratelimit-policy"]).toBe('"rpm";q=3;w=60');
-    });
+test.each([1, 5])("the limit %i of a key takes precedence over the plan's 3", async (limit) => {
+  await withKey({ plan: "small", rateLimitRpm: limit }, async (take) => {
+    const endings = [];
+    for (let i = 0; i < limit + 2; i++) endings.push((await take()).ok);
+    expect(endings).toEqual([...Array<boolean>(limit).fill(true), false, false]);
   });
+});
 
-  test("a rejected call does not count, so a raised limit allows exactly the difference", async () => {
-    await withKey({ plan: "small", rateLimitRpm: 1 }, async (take, { id }) => {
-      await take();
-      for (let i = 0; i < 10; i++) expect((await take()).ok).toBe(false);
-      await operator.setKeyLimit({ keyId: id, rateLimitRpm: 3 });
-      expect([(await take()).ok, (await take()).ok, (await take()).ok]).toEqual([true, true, false]);
-    });
+test("a changed limit of the key applies to the next call", async () => {
+  await withKey({ plan: "small", rateLimitRpm: 1 }, async (take, { id }) => {
+    expect((await take()).ok).toBe(true);
+    expect((await take()).ok).toBe(false);
+    await operator.setKeyLimit({ keyId: id, rateLimitRpm: 2 });
+    expect((await take()).headers["x-ratelimit-remaining-requests"]).toBe("0");
+    await operator.setKeyLimit({ keyId: id, rateLimitRpm: 1 });
+    expect((await take()).headers["x-ratelimit-limit-requests"]).toBe("1");
+    await operator.setKeyLimit({ keyId: id });
+    const outcome = await take();
+    expect(outcome.ok).toBe(true);
+    expect(outcome.headers["ratelimit-policy"]).toBe('"rpm";q=3;w=60');
   });
+});
 
-  test("a call that is rejected after admission counts", async () => {
-    await withinOneMinute(async () => {
-      const key = await createTestKey(operator, { plan: "small" });
-      const caller = open(app.url);
-      const refused = await caller.call(listEntries, { pageSize: -1 }, bearer(key.secret));
-      const next = await caller.call(listEntries, {}, bearer(key.secret));
-      caller.close();
-      expect(refused).toMatchObject({ reason: "invalid_argument" });
-      expect(refused.headers["x-ratelimit-remaining-requests"]).toBe("2");
-      expect(next.headers["x-ratelimit-remaining-requests"]).toBe("1");
-    });
+test("a rejected call does not count, so a raised limit allows exactly the difference", async () => {
+  await withKey({ plan: "small", rateLimitRpm: 1 }, async (take, { id }) => {
+    await take();
+    for (let i = 0; i < 10; i++) expect((await take()).ok).toBe(false);
+    await operator.setKeyLimit({ keyId: id, rateLimitRpm: 3 });
+    expect([(await take()).ok, (await take()).ok, (await take()).ok]).toEqual([true, true, false]);
+  });
+});
+
+test("a call that is rejected after admission counts", async () => {
+  await withinOneMinute(async () => {
+    const key = await createTestKey(operator, { plan: "small" });
+    const refused = await call(listEntries, { pageSize: -1 }, key.secret);
+    const next = await call(listEntries, {}, key.secret);
+    expect(refused).toMatchObject({ reason: "invalid_argument" });
+    expect(refused.headers["x-ratelimit-remaining-requests"]).toBe("2");
+    expect(next.headers["x-ratelimit-remaining-requests"]).toBe("1");
   });
 });
 
@@ -124,39 +116,33 @@ test("a new limit of the plan applies to the next call of its keys", async () =>
   await withinOneMinute(async () => {
     await operator.putPlan({ name: "growing", rpm: 1, maxActiveKeys: 1_000 });
     const { secret } = await createTestKey(operator, { plan: "growing" });
-    const caller = protocols[0]?.open(app.url) as Caller;
-    const take = async () => (await caller.call(listEntries, {}, bearer(secret))).ok;
+    const take = async () => (await call(listEntries, {}, secret)).ok;
     expect([await take(), await take()]).toEqual([true, false]);
     await operator.putPlan({ name: "growing", rpm: 2, maxActiveKeys: 1_000 });
     expect([await take(), await take()]).toEqual([true, false]);
-    caller.close();
   });
 });
 
 test("keys of one account have separate windows", async () => {
   await withinOneMinute(async () => {
     const accountId = await createTestAccount(operator, "small");
-    const caller = protocols[0]?.open(app.url) as Caller;
     for (let i = 0; i < 2; i++) {
       const { secret } = await createTestKey(operator, { accountId, plan: "small" });
-      const outcome = await caller.call(listEntries, {}, bearer(secret));
+      const outcome = await call(listEntries, {}, secret);
       expect(outcome.headers["x-ratelimit-remaining-requests"]).toBe("2");
     }
-    caller.close();
   });
 });
 
-test("ten times the limit at once, over two servers and all protocols: exactly the limit is admitted", async () => {
+test("ten times the limit at once, over two servers: exactly the limit is admitted", async () => {
   const second = await startTestApp({ database: app.database });
-  const callers = [app, second].flatMap(({ url }) => protocols.map(({ open }) => open(url)));
+  const calls = [app, second].map(callOf);
   try {
     await withinOneMinute(async () => {
       const limit = 20;
       const { secret } = await createTestKey(operator, { rateLimitRpm: limit });
       const outcomes = await Promise.all(
-        Array.from({ length: 10 * limit }, (_, i) =>
-          (callers[i % callers.length] as Caller).call(listEntries, {}, bearer(secret)),
-        ),
+        Array.from({ length: 10 * limit }, (_, i) => (calls[i % 2] as typeof call)(listEntries, {}, secret)),
       );
       const reasons = outcomes.map((outcome) => (outcome.ok ? "ok" : outcome.reason));
       expect(reasons.filter((reason) => reason === "ok")).toHaveLength(limit);
@@ -168,7 +154,6 @@ test("ten times the limit at once, over two servers and all protocols: exactly t
       expect(left.sort((a, b) => a - b)).toEqual(Array.from({ length: limit }, (_, i) => i));
     });
   } finally {
-    for (const caller of callers) caller.close();
     await second.stop();
   }
 });

@@ -14,7 +14,7 @@ import {
 import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { developerServices } from "../../src/api/services.ts";
 import { isRestOnly } from "../../src/rules/policy.ts";
-import type { Caller, ProtocolCase } from "./protocols.ts";
+import { bearer, type Caller, type ProtocolCase, protocols } from "./protocols.ts";
 
 /** Every method of the developer API, from the descriptors. */
 export const developerMethods: readonly DescMethod[] = developerServices.flatMap(({ methods }) => methods);
@@ -38,6 +38,16 @@ type AnyCaller = {
   end(method: DescMethod, headers?: Record<string, string>, request?: Message): Promise<Ending>;
   close(): void;
 };
+
+/** Calls unary and streaming methods alike over one protocol, with a key and an empty request by default. */
+export function callAny(server: { readonly url: string }) {
+  const protocol = protocols.find(({ name }) => name === "Connect binary over HTTP/2") as ProtocolCase;
+  let caller: AnyCaller | undefined;
+  return (method: DescMethod, secret: string, request?: Message) => {
+    caller ??= openAny(protocol, server.url);
+    return caller.end(method, bearer(secret), request);
+  };
+}
 
 /** Calls unary and streaming methods alike. */
 export function openAny(protocol: ProtocolCase, url: string): AnyCaller {

@@ -1,11 +1,12 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeEach, expect, test } from "vitest";
 import { AdminService, type SetAccountPricesRequestSchema } from "../../../gen/vx/admin/v1/admin_pb.js";
-import { startTestApp, type TestApp } from "../../support/app.ts";
-import { createTestKey, type Operator, operatorOf, type TestKey } from "../../support/fixtures.ts";
+import { startTestApp, useOwnApp } from "../../support/app.ts";
+import { createTestKey, type TestKey, useOperator } from "../../support/fixtures.ts";
 import { createModelsFile } from "../../support/models.ts";
-import { operatorCall, operatorProtocols } from "../../support/operator.ts";
+import { operatorCall } from "../../support/operator.ts";
 import { bearer } from "../../support/protocols.ts";
+import { started } from "../../support/started.ts";
 
 const file = createModelsFile(`
 models:
@@ -24,22 +25,15 @@ models:
     prices: {input: 1000001, output: 2000000}
     upstream: {kind: sandbox}
 `);
-let app: TestApp;
+const env = { VX_MODELS: file.path };
+const app = useOwnApp({ env });
 /** Another server on the same database. */
-let second: TestApp;
-let operator: Operator;
+const second = started(() => startTestApp({ env, database: app.database }));
+const operator = useOperator(app);
+const call = operatorCall(app);
 let key: TestKey;
 
-beforeAll(async () => {
-  app = await startTestApp({ env: { VX_MODELS: file.path } });
-  second = await startTestApp({ env: { VX_MODELS: file.path }, database: app.database });
-  operator = operatorOf(app);
-});
-afterAll(async () => {
-  await second.stop();
-  await app.stop();
-  file.remove();
-});
+afterAll(() => file.remove());
 beforeEach(async () => {
   key = await createTestKey(operator);
   await credit(1_000_000n);
@@ -79,10 +73,10 @@ async function generate(content: string, from = app, path = "/v1/generate"): Pro
   return (await answer.json()) as Json;
 }
 
-const pricesOf = async (model: string, from = app) => (await read(`/v1/models/${model}`, from))["prices"];
+const pricesOf = async (model: string, from = app) => (await read(`/v1/models/${model}`, from)).prices;
 
 async function lastEntry(): Promise<Json> {
-  return ((await read("/v1/ledger?page_size=1"))["entries"] as Json[])[0] ?? {};
+  return ((await read("/v1/ledger?page_size=1")).entries as Json[])[0] ?? {};
 }
 
 test("a discount is taken off each price of all tiers, rounded up to a micro, for this account alone", async () => {
@@ -115,19 +109,19 @@ test("a discount is taken off each price of all tiers, rounded up to a micro, fo
 
 test("hold, quote, charge and ledger entry have the prices of the account, which the next call on any server has", async () => {
   const prompt = `[[tokens=2]]${"x".repeat(84)}`;
-  const quoted = async (from = app) => (await generate(prompt, from, "/v1/generate:quote"))["hold_micros"];
+  const quoted = async (from = app) => (await generate(prompt, from, "/v1/generate:quote")).hold_micros;
   // 100 bytes at the price of a cache write for an hour, and two tokens.
   expect(await quoted()).toBe(200 + 4 + 3);
-  const listed = (await generate(prompt))["usage"] as Json;
+  const listed = (await generate(prompt)).usage as Json;
   await set(discountOf(5_000), "alias");
   for (const from of [second, app]) {
     expect(await quoted(from)).toBe(100 + 2 + 2);
     const { usage } = (await generate(prompt, from)) as { usage: Json };
-    const input = Number(usage["input_tokens"]);
-    expect(usage["cost_micros"]).toBe(Math.ceil((input * 500_000 + 2 * 1_000_000) / 1_000_000) + 2);
-    expect(usage["cost_micros"]).toBeLessThan(Number(listed["cost_micros"]));
+    const input = Number(usage.input_tokens);
+    expect(usage.cost_micros).toBe(Math.ceil((input * 500_000 + 2 * 1_000_000) / 1_000_000) + 2);
+    expect(usage.cost_micros).toBeLessThan(Number(listed.cost_micros));
     expect(await lastEntry()).toMatchObject({
-      amount_micros: -Number(usage["cost_micros"]),
+      amount_micros: -Number(usage.cost_micros),
       price_version: 1,
       price_list_version: 1,
       price_tier: 0,
@@ -152,7 +146,7 @@ test("an input above the bound has the discounted prices of its tier, whatever t
   await set(discountOf(2_500));
   await generate(`[[tokens=2]]${" word".repeat(300)}`);
   const entry = await lastEntry();
-  const input = Number(entry["input_tokens"]);
+  const input = Number(entry.input_tokens);
   expect(input).toBeGreaterThan(100);
   expect(entry).toMatchObject({
     price_tier: 100,
@@ -205,57 +199,48 @@ test("each change is an event of the account", async () => {
   ]);
 });
 
-describe.each(operatorProtocols)("$name", (protocol) => {
-  const call = operatorCall(protocol, () => app);
-
-  test("sets and lists prices", async () => {
-    const { accountId } = key;
-    const request = { accountId, model: "alias", change: discountOf(250), reason: "contract 7" };
-    const changed = await call(AdminService.method.setAccountPrices, request);
-    expect(changed).toMatchObject({
-      ok: true,
-      message: { prices: { version: 1, model: "m", discountBps: 250 } },
-    });
-    const listed = await call(AdminService.method.listAccountPrices, { accountId });
-    expect(listed).toMatchObject({
-      ok: true,
-      message: { versions: [{ version: 1, model: "m" }], nextPageToken: "" },
-    });
+test("sets and lists prices", async () => {
+  const { accountId } = key;
+  const request = { accountId, model: "alias", change: discountOf(250), reason: "contract 7" };
+  const changed = await call(AdminService.method.setAccountPrices, request);
+  expect(changed).toMatchObject({
+    ok: true,
+    message: { prices: { version: 1, model: "m", discountBps: 250 } },
   });
-
-  const tier = (aboveInputTokens: bigint) => ({ aboveInputTokens });
-  const own = (value: Extract<Change, { case: "prices" }>["value"]): Change => ({ case: "prices", value });
-  const refused: [string, string, Change, string][] = [
-    ["an unknown model", "none", discountOf(1), "model_not_found"],
-    ["a discount above 100 %", "m", discountOf(10_001), "invalid_argument"],
-    ["prices without a model", "", own({}), "model"],
-    ["a negative price", "m", own({ cacheWrite1h: -1n }), "prices.cache_write_1h"],
-    [
-      "a price that is too high",
-      "m",
-      own({ tiers: [{ aboveInputTokens: 1n, image: 10n ** 13n }] }),
-      "prices.tiers[0].image",
-    ],
-    [
-      "tiers in a wrong order",
-      "m",
-      own({ tiers: [tier(2n), tier(2n)] }),
-      "prices.tiers[1].above_input_tokens",
-    ],
-    [
-      "too many tiers",
-      "m",
-      own({ tiers: Array.from({ length: 9 }, (_, i) => tier(BigInt(i + 1))) }),
-      "prices.tiers",
-    ],
-  ];
-  test.each(refused)("refuses %s", async (_, model, change, expected) => {
-    const request = { accountId: key.accountId, model, change, reason: "contract 7" };
-    const outcome = await call(AdminService.method.setAccountPrices, request);
-    expect(outcome.ok).toBe(false);
-    expect(JSON.stringify(outcome)).toContain(expected);
-    expect((await operator.listAccountPrices({ accountId: key.accountId })).versions).toEqual([]);
+  const listed = await call(AdminService.method.listAccountPrices, { accountId });
+  expect(listed).toMatchObject({
+    ok: true,
+    message: { versions: [{ version: 1, model: "m" }], nextPageToken: "" },
   });
+});
+
+const tier = (aboveInputTokens: bigint) => ({ aboveInputTokens });
+const own = (value: Extract<Change, { case: "prices" }>["value"]): Change => ({ case: "prices", value });
+const refused: [string, string, Change, string][] = [
+  ["an unknown model", "none", discountOf(1), "model_not_found"],
+  ["a discount above 100 %", "m", discountOf(10_001), "invalid_argument"],
+  ["prices without a model", "", own({}), "model"],
+  ["a negative price", "m", own({ cacheWrite1h: -1n }), "prices.cache_write_1h"],
+  [
+    "a price that is too high",
+    "m",
+    own({ tiers: [{ aboveInputTokens: 1n, image: 10n ** 13n }] }),
+    "prices.tiers[0].image",
+  ],
+  ["tiers in a wrong order", "m", own({ tiers: [tier(2n), tier(2n)] }), "prices.tiers[1].above_input_tokens"],
+  [
+    "too many tiers",
+    "m",
+    own({ tiers: Array.from({ length: 9 }, (_, i) => tier(BigInt(i + 1))) }),
+    "prices.tiers",
+  ],
+];
+test.each(refused)("refuses %s", async (_, model, change, expected) => {
+  const request = { accountId: key.accountId, model, change, reason: "contract 7" };
+  const outcome = await call(AdminService.method.setAccountPrices, request);
+  expect(outcome.ok).toBe(false);
+  expect(JSON.stringify(outcome)).toContain(expected);
+  expect((await operator.listAccountPrices({ accountId: key.accountId })).versions).toEqual([]);
 });
 
 test("the audit finds changed and removed versions, and charges with other prices", async () => {

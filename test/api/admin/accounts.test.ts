@@ -6,12 +6,12 @@ import { AdminService } from "../../../gen/vx/admin/v1/admin_pb.js";
 import { GenerateService } from "../../../gen/vx/v1/generate_pb.js";
 import { LedgerService } from "../../../gen/vx/v1/ledger_pb.js";
 import { MeService } from "../../../gen/vx/v1/me_pb.js";
-import { openAny, rpcMethods } from "../../support/any-method.ts";
+import { callAny, rpcMethods } from "../../support/any-method.ts";
 import { useTestApp } from "../../support/app.ts";
 import { createTestAccount, createTestKey, type Operator, operatorOf } from "../../support/fixtures.ts";
 import { createPaidKey } from "../../support/openai.ts";
-import { operatorCall, operatorProtocols } from "../../support/operator.ts";
-import { bearer, protocols } from "../../support/protocols.ts";
+import { operatorCall } from "../../support/operator.ts";
+import { bearer } from "../../support/protocols.ts";
 
 const { createAccount, getAccount, listAccounts } = AdminService.method;
 
@@ -50,99 +50,97 @@ test("an account has its unspent credits, and its balance is that of the moment 
   ]);
 });
 
-describe.each(operatorProtocols)("$name", (protocol) => {
-  const call = operatorCall(protocol, () => app);
-  const create = async (request: { name: string; plan?: string }) => {
-    const outcome = await call(createAccount, request);
-    return outcome.ok ? outcome.message.account : undefined;
+const call = operatorCall(app);
+const create = async (request: { name: string; plan?: string }) => {
+  const outcome = await call(createAccount, request);
+  return outcome.ok ? outcome.message.account : undefined;
+};
+
+test("a new account has the plan free and a balance of zero, and can be read", async () => {
+  const startedAt = Date.now();
+  const account = await create({ name: "acme" });
+  expect(account).toMatchObject({
+    id: expect.stringMatching(/^acct_[0-9a-z]{26}$/),
+    name: "acme",
+    plan: "free",
+    balanceMicros: 0n,
+    balance: "$0.00",
+    heldMicros: 0n,
+  });
+  const createdAt = account?.createdAt ? timestampDate(account.createdAt).getTime() : 0;
+  expect(createdAt).toBeGreaterThanOrEqual(startedAt - 1);
+  expect(await call(getAccount, { accountId: account?.id ?? "" })).toMatchObject({ message: { account } });
+});
+
+test("an account can be created on another plan", async () => {
+  expect(await create({ name: "x".repeat(100), plan: "pro" })).toMatchObject({ plan: "pro" });
+});
+
+test.each([
+  { what: "no name", request: { name: "" }, field: "name" },
+  { what: "a name of 101 characters", request: { name: "x".repeat(101) }, field: "name" },
+  { what: "NUL in the name", request: { name: "\u0000" }, field: "name" },
+  { what: "an unknown plan", request: { name: "x", plan: "gold" }, field: "plan" },
+  { what: "an invalid plan name", request: { name: "x", plan: "Pro!" }, field: "plan" },
+])("$what is a 400 that names $field", async ({ request, field }) => {
+  expect(await call(createAccount, request)).toMatchObject({ reason: "invalid_argument", fields: [field] });
+});
+
+test("an unknown account is not found", async () => {
+  for (const accountId of ["acct_none", "key_1", "%"]) {
+    expect(await call(getAccount, { accountId })).toMatchObject({ code: "not_found", reason: "not_found" });
+  }
+  expect(await call(getAccount, { accountId: "" })).toMatchObject({ fields: ["account_id"] });
+});
+
+test("accounts are listed newest first, in stable pages while accounts are added", async () => {
+  const ids: string[] = [];
+  for (let i = 0; i < 3; i++) ids.unshift((await create({ name: `account ${i}` }))?.id ?? "");
+  const page = async (pageToken: string) => {
+    const outcome = await call(listAccounts, { pageSize: 2, pageToken });
+    return outcome.ok ? outcome.message : undefined;
   };
+  const first = await page("");
+  await create({ name: "later" });
+  const second = await page(first?.nextPageToken ?? "");
+  const listed = [...(first?.accounts ?? []), ...(second?.accounts ?? [])].map(({ id }) => id);
+  expect(listed.slice(0, 3)).toEqual(ids);
+  expect(await call(listAccounts, { pageSize: -1 })).toMatchObject({ fields: ["page_size"] });
+  expect(await call(listAccounts, { pageToken: "x" })).toMatchObject({ fields: ["page_token"] });
+});
 
-  test("a new account has the plan free and a balance of zero, and can be read", async () => {
-    const startedAt = Date.now();
-    const account = await create({ name: "acme" });
-    expect(account).toMatchObject({
-      id: expect.stringMatching(/^acct_[0-9a-z]{26}$/),
-      name: "acme",
-      plan: "free",
-      balanceMicros: 0n,
-      balance: "$0.00",
-      heldMicros: 0n,
-    });
-    const createdAt = account?.createdAt ? timestampDate(account.createdAt).getTime() : 0;
-    expect(createdAt).toBeGreaterThanOrEqual(startedAt - 1);
-    expect(await call(getAccount, { accountId: account?.id ?? "" })).toMatchObject({ message: { account } });
-  });
-
-  test("an account can be created on another plan", async () => {
-    expect(await create({ name: "x".repeat(100), plan: "pro" })).toMatchObject({ plan: "pro" });
-  });
-
-  test.each([
-    { what: "no name", request: { name: "" }, field: "name" },
-    { what: "a name of 101 characters", request: { name: "x".repeat(101) }, field: "name" },
-    { what: "NUL in the name", request: { name: "\u0000" }, field: "name" },
-    { what: "an unknown plan", request: { name: "x", plan: "gold" }, field: "plan" },
-    { what: "an invalid plan name", request: { name: "x", plan: "Pro!" }, field: "plan" },
-  ])("$what is a 400 that names $field", async ({ request, field }) => {
-    expect(await call(createAccount, request)).toMatchObject({ reason: "invalid_argument", fields: [field] });
-  });
-
-  test("an unknown account is not found", async () => {
-    for (const accountId of ["acct_none", "key_1", "%"]) {
-      expect(await call(getAccount, { accountId })).toMatchObject({ code: "not_found", reason: "not_found" });
-    }
-    expect(await call(getAccount, { accountId: "" })).toMatchObject({ fields: ["account_id"] });
-  });
-
-  test("accounts are listed newest first, in stable pages while accounts are added", async () => {
-    const ids: string[] = [];
-    for (let i = 0; i < 3; i++) ids.unshift((await create({ name: `account ${i}` }))?.id ?? "");
-    const page = async (pageToken: string) => {
-      const outcome = await call(listAccounts, { pageSize: 2, pageToken });
-      return outcome.ok ? outcome.message : undefined;
-    };
-    const first = await page("");
-    await create({ name: "later" });
-    const second = await page(first?.nextPageToken ?? "");
-    const listed = [...(first?.accounts ?? []), ...(second?.accounts ?? [])].map(({ id }) => id);
-    expect(listed.slice(0, 3)).toEqual(ids);
-    expect(await call(listAccounts, { pageSize: -1 })).toMatchObject({ fields: ["page_size"] });
-    expect(await call(listAccounts, { pageToken: "x" })).toMatchObject({ fields: ["page_token"] });
-  });
-
-  test("accounts are listed by name and by state; a token of one order is not valid for another", async () => {
-    const names = ["c", "a", "b"].map((letter) => `sorted ${protocol.name} ${letter}`);
-    for (const name of names) {
-      const accountId = (await create({ name }))?.id ?? "";
-      if (name.endsWith("b")) await operatorOf(app).suspendAccount({ accountId, reason: "test" });
-    }
-    const list = async (request: object) => {
-      const outcome = await call(listAccounts, { pageSize: 1_000, ...request });
-      if (!outcome.ok) throw new Error(outcome.reason);
-      return outcome.message.accounts.map(({ name }) => name).filter((name) => names.includes(name));
-    };
-    const [c, a, b] = names;
-    expect(await list({ sort: "name" })).toEqual([a, b, c]);
-    expect(await list({ sort: "name", state: "active" })).toEqual([a, c]);
-    expect(await list({ state: "suspended" })).toEqual([b]);
-    const first = await call(listAccounts, { sort: "name", pageSize: 1 });
-    const pageToken = first.ok ? first.message.nextPageToken : "";
-    for (const request of [
-      { sort: "spent_today", pageToken },
-      { sort: "name", state: "active", pageToken },
-      { pageToken },
-    ])
-      expect(await call(listAccounts, request)).toMatchObject({ fields: ["page_token"] });
-    const invalid: [request: object, field: string][] = [
-      [{ sort: "balance" }, "sort"],
-      [{ state: "open" }, "state"],
-      [{ search: "a", sort: "name" }, "search"],
-      [{ sort: "name", balanceBelowMicros: 1n }, "balance_below_micros"],
-      [{ sort: "lowest_balance", balanceBelowMicros: 0n }, "balance_below_micros"],
-    ];
-    for (const [request, field] of invalid)
-      expect(await call(listAccounts, request)).toMatchObject({ fields: [field] });
-  });
+test("accounts are listed by name and by state; a token of one order is not valid for another", async () => {
+  const names = ["c", "a", "b"].map((letter) => `sorted ${letter}`);
+  for (const name of names) {
+    const accountId = (await create({ name }))?.id ?? "";
+    if (name.endsWith("b")) await operatorOf(app).suspendAccount({ accountId, reason: "test" });
+  }
+  const list = async (request: object) => {
+    const outcome = await call(listAccounts, { pageSize: 1_000, ...request });
+    if (!outcome.ok) throw new Error(outcome.reason);
+    return outcome.message.accounts.map(({ name }) => name).filter((name) => names.includes(name));
+  };
+  const [c, a, b] = names;
+  expect(await list({ sort: "name" })).toEqual([a, b, c]);
+  expect(await list({ sort: "name", state: "active" })).toEqual([a, c]);
+  expect(await list({ state: "suspended" })).toEqual([b]);
+  const first = await call(listAccounts, { sort: "name", pageSize: 1 });
+  const pageToken = first.ok ? first.message.nextPageToken : "";
+  for (const request of [
+    { sort: "spent_today", pageToken },
+    { sort: "name", state: "active", pageToken },
+    { pageToken },
+  ])
+    expect(await call(listAccounts, request)).toMatchObject({ fields: ["page_token"] });
+  const invalid: [request: object, field: string][] = [
+    [{ sort: "balance" }, "sort"],
+    [{ state: "open" }, "state"],
+    [{ search: "a", sort: "name" }, "search"],
+    [{ sort: "name", balanceBelowMicros: 1n }, "balance_below_micros"],
+    [{ sort: "lowest_balance", balanceBelowMicros: 0n }, "balance_below_micros"],
+  ];
+  for (const [request, field] of invalid)
+    expect(await call(listAccounts, request)).toMatchObject({ fields: [field] });
 });
 
 describe("profiles", () => {
@@ -390,37 +388,33 @@ const OPEN_WHILE_SUSPENDED = [
 ];
 
 describe("a suspended account", () => {
-  test.each(protocols)(
-    "$name: every method returns account_suspended until it is resumed, except those that read or revoke",
-    async (protocol) => {
-      const operator = operatorOf(app);
-      const key = await createTestKey(operator, { scopes: ["generate", "read", "keys", "billing"] });
-      const { accountId } = key;
-      const { account } = await operator.suspendAccount({ accountId, reason: "overdue" });
-      expect(account).toMatchObject({ state: "suspended", suspendedAt: expect.anything() });
-      const caller = openAny(protocol, app.url);
-      for (const method of rpcMethods) {
-        const ending = await caller.end(method, bearer(key.secret));
-        if (OPEN_WHILE_SUSPENDED.includes(method.name)) {
-          // The empty request is not valid for some of them.
-          expect(ending.reason, method.name).not.toBe("account_suspended");
-          expect(ending.code, method.name).not.toBe("permission_denied");
-        } else {
-          expect(ending, method.name).toMatchObject({
-            code: "permission_denied",
-            reason: "account_suspended",
-          });
-        }
+  test("every method returns account_suspended until it is resumed, except those that read or revoke", async () => {
+    const operator = operatorOf(app);
+    const key = await createTestKey(operator, { scopes: ["generate", "read", "keys", "billing"] });
+    const { accountId } = key;
+    const { account } = await operator.suspendAccount({ accountId, reason: "overdue" });
+    expect(account).toMatchObject({ state: "suspended", suspendedAt: expect.anything() });
+    const end = callAny(app);
+    for (const method of rpcMethods) {
+      const ending = await end(method, key.secret);
+      if (OPEN_WHILE_SUSPENDED.includes(method.name)) {
+        // The empty request is not valid for some of them.
+        expect(ending.reason, method.name).not.toBe("account_suspended");
+        expect(ending.code, method.name).not.toBe("permission_denied");
+      } else {
+        expect(ending, method.name).toMatchObject({
+          code: "permission_denied",
+          reason: "account_suspended",
+        });
       }
-      expect((await operator.suspendAccount({ accountId, reason: "again" })).account).toEqual(account);
-      await operator.resumeAccount({ accountId });
-      expect(await caller.end(MeService.method.getMe, bearer(key.secret))).toMatchObject({ code: "ok" });
-      expect(await caller.end(LedgerService.method.listEntries, bearer(key.secret))).toMatchObject({
-        code: "ok",
-      });
-      caller.close();
-    },
-  );
+    }
+    expect((await operator.suspendAccount({ accountId, reason: "again" })).account).toEqual(account);
+    await operator.resumeAccount({ accountId });
+    expect(await end(MeService.method.getMe, key.secret)).toMatchObject({ code: "ok" });
+    expect(await end(LedgerService.method.listEntries, key.secret)).toMatchObject({
+      code: "ok",
+    });
+  });
 
   const send = (secret: string, method: string, path: string, body?: object) =>
     fetch(`${app.url}${path}`, {

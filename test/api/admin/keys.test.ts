@@ -1,177 +1,170 @@
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { AdminService } from "../../../gen/vx/admin/v1/admin_pb.js";
 import { MeService } from "../../../gen/vx/v1/me_pb.js";
 import { useTestApp } from "../../support/app.ts";
 import { createTestAccount, createTestKey, useOperator } from "../../support/fixtures.ts";
-import { operatorCall, operatorProtocols } from "../../support/operator.ts";
-import { bearer } from "../../support/protocols.ts";
+import { operatorCall } from "../../support/operator.ts";
+import { callOf } from "../../support/protocols.ts";
 
 const { createKey, listKeys, revokeKey, searchKeys, setKeyLimit } = AdminService.method;
 
 const app = useTestApp();
 const operator = useOperator(app);
 
-describe.each(operatorProtocols)("$name", (protocol) => {
-  const call = operatorCall(protocol, () => app);
-  const getMe = async (secret: string) => {
-    const caller = protocol.open(app.url);
-    const outcome = await caller.call(MeService.method.getMe, {}, bearer(secret));
-    caller.close();
-    return outcome;
+const call = operatorCall(app);
+const callWithKey = callOf(app);
+const getMe = (secret: string) => callWithKey(MeService.method.getMe, {}, secret);
+
+test("a key has the account's plan and the scopes generate and read, and works at once", async () => {
+  const accountId = await createTestAccount(operator, "pro");
+  const outcome = await call(createKey, { accountId, name: "ci" });
+  expect(outcome).toMatchObject({
+    message: {
+      apiKey: { plan: "pro", scopes: ["generate", "read"], rateLimitRpm: 600, state: "active" },
+      secret: expect.stringMatching(/^vx_live_[0-9A-Za-z]{32}$/),
+    },
+  });
+  expect(await getMe(outcome.ok ? outcome.message.secret : "")).toMatchObject({
+    message: { keyName: "ci" },
+  });
+});
+
+test("a key can have another plan, other scopes, and a limit above that of the plan", async () => {
+  const accountId = await createTestAccount(operator, "pro");
+  const request = { accountId, name: "ci", plan: "free", scopes: ["keys"], rateLimitRpm: 21 };
+  const { accountId: _, ...expected } = request;
+  expect(await call(createKey, request)).toMatchObject({ message: { apiKey: expected } });
+});
+
+test.each([
+  { what: "an unknown plan", change: { plan: "gold" }, field: "plan" },
+  { what: "a limit of 0", change: { rateLimitRpm: 0 }, field: "rate_limit_rpm" },
+  { what: "a scope twice", change: { scopes: ["keys", "keys"] }, field: "scopes" },
+  { what: "no name", change: { name: "" }, field: "name" },
+  { what: "an expiry in the past", change: { expiresAt: { seconds: 1n, nanos: 0 } }, field: "expires_at" },
+])("$what is a 400 that names $field", async ({ change, field }) => {
+  const accountId = await createTestAccount(operator);
+  expect(await call(createKey, { accountId, name: "ci", ...change })).toMatchObject({
+    reason: "invalid_argument",
+    fields: [field],
+  });
+});
+
+test("the maximum number of keys applies to operators too", async () => {
+  const accountId = await createTestAccount(operator, "free");
+  const create = () => call(createKey, { accountId, name: "ci" });
+  expect([(await create()).ok, (await create()).ok]).toEqual([true, true]);
+  expect(await create()).toMatchObject({ reason: "key_limit_reached" });
+});
+
+test("SetKeyLimit sets the limit of a key and restores the limit of the plan", async () => {
+  const { id: keyId, secret } = await createTestKey(operator, { plan: "pro" });
+  for (const rateLimitRpm of [1, 1_000_000]) {
+    expect(await call(setKeyLimit, { keyId, rateLimitRpm })).toMatchObject({
+      message: { apiKey: { rateLimitRpm } },
+    });
+    expect(await getMe(secret)).toMatchObject({ message: { rateLimitRpm } });
+  }
+  expect(await call(setKeyLimit, { keyId })).toMatchObject({ message: { apiKey: { rateLimitRpm: 600 } } });
+  expect(await getMe(secret)).toMatchObject({ message: { rateLimitRpm: 600 } });
+});
+
+test("SetKeyLimit rejects invalid limits and unknown keys", async () => {
+  const { id: keyId } = await createTestKey(operator);
+  for (const rateLimitRpm of [0, -1, 1_000_001]) {
+    expect(await call(setKeyLimit, { keyId, rateLimitRpm })).toMatchObject({ fields: ["rate_limit_rpm"] });
+  }
+  expect(await call(setKeyLimit, { keyId: "key_none", rateLimitRpm: 1 })).toMatchObject({
+    reason: "not_found",
+  });
+});
+
+test("RevokeKey revokes keys of every account and can be repeated", async () => {
+  const { id: keyId, secret } = await createTestKey(operator);
+  const first = await call(revokeKey, { keyId });
+  const second = await call(revokeKey, { keyId });
+  expect(first).toMatchObject({ message: { apiKey: { id: keyId, state: "revoked" } } });
+  expect(second.ok && second.message).toEqual(first.ok && first.message);
+  expect(await getMe(secret)).toMatchObject({ reason: "revoked_api_key" });
+  expect(await call(revokeKey, { keyId: "key_none" })).toMatchObject({ reason: "not_found" });
+});
+
+test("ListKeys lists the keys of one account, newest first", async () => {
+  const first = await createTestKey(operator);
+  const second = await createTestKey(operator, { accountId: first.accountId });
+  const outcome = await call(listKeys, { accountId: first.accountId });
+  expect(outcome.ok && outcome.message.apiKeys.map(({ id }) => id)).toEqual([second.id, first.id]);
+});
+
+test("SearchKeys finds keys of all accounts by id, visible characters and parts of the name", async () => {
+  const name = "Found by SearchKeys.";
+  const first = await createTestKey(operator, { name });
+  const second = await createTestKey(operator, { name: `${name} too` });
+  const found = async (query: string) => {
+    const outcome = await call(searchKeys, { query });
+    return outcome.ok ? outcome.message.keys.map((key) => key.apiKey?.id) : outcome.fields;
   };
-
-  test("a key has the account's plan and the scopes generate and read, and works at once", async () => {
-    const accountId = await createTestAccount(operator, "pro");
-    const outcome = await call(createKey, { accountId, name: "ci" });
-    expect(outcome).toMatchObject({
-      message: {
-        apiKey: { plan: "pro", scopes: ["generate", "read"], rateLimitRpm: 600, state: "active" },
-        secret: expect.stringMatching(/^vx_live_[0-9A-Za-z]{32}$/),
-      },
-    });
-    expect(await getMe(outcome.ok ? outcome.message.secret : "")).toMatchObject({
-      message: { keyName: "ci" },
-    });
+  const start = first.secret.slice(0, "vx_live_abcd".length);
+  const end = first.secret.slice(-4);
+  for (const query of [first.id, `${start}…${end}`, `${start.slice(8)}...${end}`, start, start.slice(8)]) {
+    expect(await found(query)).toEqual([first.id]);
+  }
+  expect(await found(` ${name.toLowerCase()} `)).toEqual([first.id, second.id]);
+  expect(await found(`${name} t`)).toEqual([second.id]);
+  expect(await found(" SearchKeys. TOO")).toEqual([second.id]);
+  expect(await found("ound by SearchKeys.")).toEqual([first.id, second.id]);
+  expect((await found(""))?.slice(0, 2)).toEqual([second.id, first.id]);
+  expect(await found("key_00000000000000000000000000")).toEqual([]);
+  expect(await found("vx_live_abc")).toEqual(["query"]);
+  expect(await found(first.secret)).toEqual(["query"]);
+  expect(await call(searchKeys, { query: first.id })).toMatchObject({
+    message: { keys: [{ accountId: first.accountId, accountName: "test" }] },
   });
+});
 
-  test("a key can have another plan, other scopes, and a limit above that of the plan", async () => {
-    const accountId = await createTestAccount(operator, "pro");
-    const request = { accountId, name: "ci", plan: "free", scopes: ["keys"], rateLimitRpm: 21 };
-    const { accountId: _, ...expected } = request;
-    expect(await call(createKey, request)).toMatchObject({ message: { apiKey: expected } });
-  });
+test("SearchKeys finds keys that were not used for some days", async () => {
+  const key = await createTestKey(operator, { name: "unused" });
+  const isFound = async () => {
+    const outcome = await call(searchKeys, { unusedDays: 30, pageSize: 1_000 });
+    return outcome.ok && outcome.message.keys.some(({ apiKey }) => apiKey?.id === key.id);
+  };
+  expect(await isFound()).toBe(false);
+  await app.database
+    .owner`UPDATE vx.keys SET created_at = created_at - interval '31 days' WHERE id = ${key.id}`;
+  expect(await isFound()).toBe(true);
+  await fetch(`${app.url}/v1/me`, { headers: { authorization: `Bearer ${key.secret}` } });
+  expect(await isFound()).toBe(false);
+  expect(await call(searchKeys, { unusedDays: 30, query: "x" })).toMatchObject({ fields: ["query"] });
+  expect(await call(searchKeys, { unusedDays: -1 })).toMatchObject({ fields: ["unused_days"] });
+});
 
-  test.each([
-    { what: "an unknown plan", change: { plan: "gold" }, field: "plan" },
-    { what: "a limit of 0", change: { rateLimitRpm: 0 }, field: "rate_limit_rpm" },
-    { what: "a scope twice", change: { scopes: ["keys", "keys"] }, field: "scopes" },
-    { what: "no name", change: { name: "" }, field: "name" },
-    { what: "an expiry in the past", change: { expiresAt: { seconds: 1n, nanos: 0 } }, field: "expires_at" },
-  ])("$what is a 400 that names $field", async ({ change, field }) => {
-    const accountId = await createTestAccount(operator);
-    expect(await call(createKey, { accountId, name: "ci", ...change })).toMatchObject({
-      reason: "invalid_argument",
-      fields: [field],
-    });
-  });
+test("pages of SearchKeys have every key once, and a token of another query is refused", async () => {
+  const ids: string[] = [];
+  for (let i = 0; i < 5; i++) ids.push((await createTestKey(operator, { name: "Page of SearchKeys." })).id);
+  for (const query of ["page of SearchKeys.", ""]) {
+    const seen: string[] = [];
+    let pageToken = "";
+    do {
+      const outcome = await call(searchKeys, { query, pageToken, pageSize: 2 });
+      if (!outcome.ok) throw new Error(outcome.reason);
+      seen.push(...outcome.message.keys.map((key) => key.apiKey?.id ?? ""));
+      pageToken = outcome.message.nextPageToken;
+      if (pageToken !== "") {
+        expect(await call(searchKeys, { query: "other", pageToken })).toMatchObject({
+          fields: ["page_token"],
+        });
+      }
+    } while (pageToken !== "");
+    expect(new Set(seen).size).toBe(seen.length);
+    expect(seen.filter((id) => ids.includes(id)).sort()).toEqual(ids.sort());
+  }
+});
 
-  test("the maximum number of keys applies to operators too", async () => {
-    const accountId = await createTestAccount(operator, "free");
-    const create = () => call(createKey, { accountId, name: "ci" });
-    expect([(await create()).ok, (await create()).ok]).toEqual([true, true]);
-    expect(await create()).toMatchObject({ reason: "key_limit_reached" });
-  });
-
-  test("SetKeyLimit sets the limit of a key and restores the limit of the plan", async () => {
-    const { id: keyId, secret } = await createTestKey(operator, { plan: "pro" });
-    for (const rateLimitRpm of [1, 1_000_000]) {
-      expect(await call(setKeyLimit, { keyId, rateLimitRpm })).toMatchObject({
-        message: { apiKey: { rateLimitRpm } },
-      });
-      expect(await getMe(secret)).toMatchObject({ message: { rateLimitRpm } });
-    }
-    expect(await call(setKeyLimit, { keyId })).toMatchObject({ message: { apiKey: { rateLimitRpm: 600 } } });
-    expect(await getMe(secret)).toMatchObject({ message: { rateLimitRpm: 600 } });
-  });
-
-  test("SetKeyLimit rejects invalid limits and unknown keys", async () => {
-    const { id: keyId } = await createTestKey(operator);
-    for (const rateLimitRpm of [0, -1, 1_000_001]) {
-      expect(await call(setKeyLimit, { keyId, rateLimitRpm })).toMatchObject({ fields: ["rate_limit_rpm"] });
-    }
-    expect(await call(setKeyLimit, { keyId: "key_none", rateLimitRpm: 1 })).toMatchObject({
-      reason: "not_found",
-    });
-  });
-
-  test("RevokeKey revokes keys of every account and can be repeated", async () => {
-    const { id: keyId, secret } = await createTestKey(operator);
-    const first = await call(revokeKey, { keyId });
-    const second = await call(revokeKey, { keyId });
-    expect(first).toMatchObject({ message: { apiKey: { id: keyId, state: "revoked" } } });
-    expect(second.ok && second.message).toEqual(first.ok && first.message);
-    expect(await getMe(secret)).toMatchObject({ reason: "revoked_api_key" });
-    expect(await call(revokeKey, { keyId: "key_none" })).toMatchObject({ reason: "not_found" });
-  });
-
-  test("ListKeys lists the keys of one account, newest first", async () => {
-    const first = await createTestKey(operator);
-    const second = await createTestKey(operator, { accountId: first.accountId });
-    const outcome = await call(listKeys, { accountId: first.accountId });
-    expect(outcome.ok && outcome.message.apiKeys.map(({ id }) => id)).toEqual([second.id, first.id]);
-  });
-
-  test("SearchKeys finds keys of all accounts by id, visible characters and parts of the name", async () => {
-    const name = `Found ${protocol.name}.`;
-    const first = await createTestKey(operator, { name });
-    const second = await createTestKey(operator, { name: `${name} too` });
-    const found = async (query: string) => {
-      const outcome = await call(searchKeys, { query });
-      return outcome.ok ? outcome.message.keys.map((key) => key.apiKey?.id) : outcome.fields;
-    };
-    const start = first.secret.slice(0, "vx_live_abcd".length);
-    const end = first.secret.slice(-4);
-    for (const query of [first.id, `${start}…${end}`, `${start.slice(8)}...${end}`, start, start.slice(8)]) {
-      expect(await found(query)).toEqual([first.id]);
-    }
-    expect(await found(` ${name.toLowerCase()} `)).toEqual([first.id, second.id]);
-    expect(await found(`${name} t`)).toEqual([second.id]);
-    expect(await found(` ${protocol.name}. TOO`)).toEqual([second.id]);
-    expect(await found(`ound ${protocol.name}.`)).toEqual([first.id, second.id]);
-    expect((await found(""))?.slice(0, 2)).toEqual([second.id, first.id]);
-    expect(await found("key_00000000000000000000000000")).toEqual([]);
-    expect(await found("vx_live_abc")).toEqual(["query"]);
-    expect(await found(first.secret)).toEqual(["query"]);
-    expect(await call(searchKeys, { query: first.id })).toMatchObject({
-      message: { keys: [{ accountId: first.accountId, accountName: "test" }] },
-    });
-  });
-
-  test("SearchKeys finds keys that were not used for some days", async () => {
-    const key = await createTestKey(operator, { name: `unused ${protocol.name}` });
-    const isFound = async () => {
-      const outcome = await call(searchKeys, { unusedDays: 30, pageSize: 1_000 });
-      return outcome.ok && outcome.message.keys.some(({ apiKey }) => apiKey?.id === key.id);
-    };
-    expect(await isFound()).toBe(false);
-    await app.database
-      .owner`UPDATE vx.keys SET created_at = created_at - interval '31 days' WHERE id = ${key.id}`;
-    expect(await isFound()).toBe(true);
-    await fetch(`${app.url}/v1/me`, { headers: { authorization: `Bearer ${key.secret}` } });
-    expect(await isFound()).toBe(false);
-    expect(await call(searchKeys, { unusedDays: 30, query: "x" })).toMatchObject({ fields: ["query"] });
-    expect(await call(searchKeys, { unusedDays: -1 })).toMatchObject({ fields: ["unused_days"] });
-  });
-
-  test("pages of SearchKeys have every key once, and a token of another query is refused", async () => {
-    const ids: string[] = [];
-    for (let i = 0; i < 5; i++)
-      ids.push((await createTestKey(operator, { name: `Page ${protocol.name}.` })).id);
-    for (const query of [`page ${protocol.name}.`, ""]) {
-      const seen: string[] = [];
-      let pageToken = "";
-      do {
-        const outcome = await call(searchKeys, { query, pageToken, pageSize: 2 });
-        if (!outcome.ok) throw new Error(outcome.reason);
-        seen.push(...outcome.message.keys.map((key) => key.apiKey?.id ?? ""));
-        pageToken = outcome.message.nextPageToken;
-        if (pageToken !== "") {
-          expect(await call(searchKeys, { query: "other", pageToken })).toMatchObject({
-            fields: ["page_token"],
-          });
-        }
-      } while (pageToken !== "");
-      expect(new Set(seen).size).toBe(seen.length);
-      expect(seen.filter((id) => ids.includes(id)).sort()).toEqual(ids.sort());
-    }
-  });
-
-  test("an unknown account is not found", async () => {
-    const accountId = "acct_none";
-    expect(await call(listKeys, { accountId })).toMatchObject({ reason: "not_found" });
-    expect(await call(createKey, { accountId, name: "ci" })).toMatchObject({ reason: "not_found" });
-    expect(await call(AdminService.method.listLedgerEntries, { accountId })).toMatchObject({
-      reason: "not_found",
-    });
+test("an unknown account is not found", async () => {
+  const accountId = "acct_none";
+  expect(await call(listKeys, { accountId })).toMatchObject({ reason: "not_found" });
+  expect(await call(createKey, { accountId, name: "ci" })).toMatchObject({ reason: "not_found" });
+  expect(await call(AdminService.method.listLedgerEntries, { accountId })).toMatchObject({
+    reason: "not_found",
   });
 });

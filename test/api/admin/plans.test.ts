@@ -1,8 +1,8 @@
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { AdminService } from "../../../gen/vx/admin/v1/admin_pb.js";
 import { useOwnApp } from "../../support/app.ts";
 import { createTestAccount, createTestKey, useOperator } from "../../support/fixtures.ts";
-import { operatorCall, operatorProtocols } from "../../support/operator.ts";
+import { operatorCall } from "../../support/operator.ts";
 
 const { listPlans, putPlan, setAccountPlan } = AdminService.method;
 
@@ -35,99 +35,95 @@ test("plans are counted only on request", async () => {
   expect(await countsOf({ counts: true })).toEqual([[1n, 2n]]);
 });
 
-describe.each(operatorProtocols)("$name", (protocol) => {
-  const call = operatorCall(protocol, () => app);
+const call = operatorCall(app);
 
-  test("PutPlan creates and updates a plan", async () => {
-    for (const rpm of [1, 1_000_000]) {
-      const plan = { name: "made-up_1", rpm, maxActiveKeys: rpm, maxKeysCreatedPerHour: 10 * rpm };
-      expect(await call(putPlan, plan)).toMatchObject({ message: { plan } });
-      const listed = await call(listPlans, {});
-      expect(listed.ok && listed.message.plans.filter(({ name }) => name === plan.name)).toMatchObject([
-        plan,
-      ]);
-    }
+test("PutPlan creates and updates a plan", async () => {
+  for (const rpm of [1, 1_000_000]) {
+    const plan = { name: "made-up_1", rpm, maxActiveKeys: rpm, maxKeysCreatedPerHour: 10 * rpm };
+    expect(await call(putPlan, plan)).toMatchObject({ message: { plan } });
+    const listed = await call(listPlans, {});
+    expect(listed.ok && listed.message.plans.filter(({ name }) => name === plan.name)).toMatchObject([plan]);
+  }
+});
+
+test("a plan without a limit on created keys allows 10 times its active keys", async () => {
+  const plan = { name: "default", rpm: 1, maxActiveKeys: 7 };
+  await call(putPlan, { ...plan, maxKeysCreatedPerHour: 1 });
+  expect(await call(putPlan, plan)).toMatchObject({ message: { plan: { maxKeysCreatedPerHour: 70 } } });
+});
+
+test.each([
+  { what: "no name", change: { name: "" }, field: "name" },
+  { what: "capitals in the name", change: { name: "Pro" }, field: "name" },
+  { what: "a name of 33 characters", change: { name: "x".repeat(33) }, field: "name" },
+  { what: "a line break after the name", change: { name: "x\n" }, field: "name" },
+  { what: "0 requests per minute", change: { rpm: 0 }, field: "rpm" },
+  { what: "1,000,001 requests per minute", change: { rpm: 1_000_001 }, field: "rpm" },
+  { what: "0 keys", change: { maxActiveKeys: 0 }, field: "max_active_keys" },
+  { what: "a negative number of keys", change: { maxActiveKeys: -1 }, field: "max_active_keys" },
+  { what: "0 created keys", change: { maxKeysCreatedPerHour: 0 }, field: "max_keys_created_per_hour" },
+  {
+    what: "10,000,001 created keys",
+    change: { maxKeysCreatedPerHour: 10_000_001 },
+    field: "max_keys_created_per_hour",
+  },
+])("$what is a 400 that names $field", async ({ change, field }) => {
+  const outcome = await call(putPlan, { name: "x", rpm: 1, maxActiveKeys: 1, ...change });
+  expect(outcome).toMatchObject({ reason: "invalid_argument", fields: [field] });
+});
+
+test("SetAccountPlan moves only the active keys on the previous plan", async () => {
+  const accountId = await createTestAccount(operator, "pro");
+  const active = await createTestKey(operator, { accountId });
+  const revoked = await createTestKey(operator, { accountId });
+  await operator.revokeKey({ keyId: revoked.id });
+  const elsewhere = await createTestKey(operator, { accountId, plan: "free" });
+
+  expect(await call(setAccountPlan, { accountId, plan: "scale" })).toMatchObject({
+    message: { account: { id: accountId, plan: "scale" } },
   });
-
-  test("a plan without a limit on created keys allows 10 times its active keys", async () => {
-    const plan = { name: "default", rpm: 1, maxActiveKeys: 7 };
-    await call(putPlan, { ...plan, maxKeysCreatedPerHour: 1 });
-    expect(await call(putPlan, plan)).toMatchObject({ message: { plan: { maxKeysCreatedPerHour: 70 } } });
+  expect(await plansOfKeys(accountId)).toEqual({
+    [active.id]: "scale",
+    [revoked.id]: "pro",
+    [elsewhere.id]: "free",
   });
+  const { apiKey } = await operator.createKey({ accountId, name: "new" });
+  expect(apiKey).toMatchObject({ plan: "scale", rateLimitRpm: 6000 });
+});
 
-  test.each([
-    { what: "no name", change: { name: "" }, field: "name" },
-    { what: "capitals in the name", change: { name: "Pro" }, field: "name" },
-    { what: "a name of 33 characters", change: { name: "x".repeat(33) }, field: "name" },
-    { what: "a line break after the name", change: { name: "x\n" }, field: "name" },
-    { what: "0 requests per minute", change: { rpm: 0 }, field: "rpm" },
-    { what: "1,000,001 requests per minute", change: { rpm: 1_000_001 }, field: "rpm" },
-    { what: "0 keys", change: { maxActiveKeys: 0 }, field: "max_active_keys" },
-    { what: "a negative number of keys", change: { maxActiveKeys: -1 }, field: "max_active_keys" },
-    { what: "0 created keys", change: { maxKeysCreatedPerHour: 0 }, field: "max_keys_created_per_hour" },
-    {
-      what: "10,000,001 created keys",
-      change: { maxKeysCreatedPerHour: 10_000_001 },
-      field: "max_keys_created_per_hour",
-    },
-  ])("$what is a 400 that names $field", async ({ change, field }) => {
-    const outcome = await call(putPlan, { name: "x", rpm: 1, maxActiveKeys: 1, ...change });
-    expect(outcome).toMatchObject({ reason: "invalid_argument", fields: [field] });
+test("SetAccountPlan with more keys than the new plan allows is rejected and changes nothing", async () => {
+  const accountId = await createTestAccount(operator, "pro");
+  for (let i = 0; i < 3; i++) await createTestKey(operator, { accountId });
+  const before = await plansOfKeys(accountId);
+  expect(await call(setAccountPlan, { accountId, plan: "free" })).toMatchObject({
+    code: "failed_precondition",
+    reason: "key_limit_reached",
+    metadata: { plan: "free", max_active_keys: "2" },
   });
+  expect(await plansOfKeys(accountId)).toEqual(before);
+  expect((await operator.getAccount({ accountId })).account?.plan).toBe("pro");
+});
 
-  test("SetAccountPlan moves only the active keys on the previous plan", async () => {
-    const accountId = await createTestAccount(operator, "pro");
-    const active = await createTestKey(operator, { accountId });
-    const revoked = await createTestKey(operator, { accountId });
-    await operator.revokeKey({ keyId: revoked.id });
-    const elsewhere = await createTestKey(operator, { accountId, plan: "free" });
-
-    expect(await call(setAccountPlan, { accountId, plan: "scale" })).toMatchObject({
-      message: { account: { id: accountId, plan: "scale" } },
-    });
-    expect(await plansOfKeys(accountId)).toEqual({
-      [active.id]: "scale",
-      [revoked.id]: "pro",
-      [elsewhere.id]: "free",
-    });
-    const { apiKey } = await operator.createKey({ accountId, name: "new" });
-    expect(apiKey).toMatchObject({ plan: "scale", rateLimitRpm: 6000 });
+test("SetAccountPlan counts the existing keys on the new plan", async () => {
+  const accountId = await createTestAccount(operator, "pro");
+  for (const plan of ["free", "free", "pro"]) await createTestKey(operator, { accountId, plan });
+  expect(await call(setAccountPlan, { accountId, plan: "free" })).toMatchObject({
+    reason: "key_limit_reached",
   });
+});
 
-  test("SetAccountPlan with more keys than the new plan allows is rejected and changes nothing", async () => {
-    const accountId = await createTestAccount(operator, "pro");
-    for (let i = 0; i < 3; i++) await createTestKey(operator, { accountId });
-    const before = await plansOfKeys(accountId);
-    expect(await call(setAccountPlan, { accountId, plan: "free" })).toMatchObject({
-      code: "failed_precondition",
-      reason: "key_limit_reached",
-      metadata: { plan: "free", max_active_keys: "2" },
-    });
-    expect(await plansOfKeys(accountId)).toEqual(before);
-    expect((await operator.getAccount({ accountId })).account?.plan).toBe("pro");
-  });
+test("SetAccountPlan to the same plan changes nothing", async () => {
+  const accountId = await createTestAccount(operator, "pro");
+  const key = await createTestKey(operator, { accountId });
+  expect(await call(setAccountPlan, { accountId, plan: "pro" })).toMatchObject({ ok: true });
+  expect(await plansOfKeys(accountId)).toEqual({ [key.id]: "pro" });
+});
 
-  test("SetAccountPlan counts the existing keys on the new plan", async () => {
-    const accountId = await createTestAccount(operator, "pro");
-    for (const plan of ["free", "free", "pro"]) await createTestKey(operator, { accountId, plan });
-    expect(await call(setAccountPlan, { accountId, plan: "free" })).toMatchObject({
-      reason: "key_limit_reached",
-    });
-  });
-
-  test("SetAccountPlan to the same plan changes nothing", async () => {
-    const accountId = await createTestAccount(operator, "pro");
-    const key = await createTestKey(operator, { accountId });
-    expect(await call(setAccountPlan, { accountId, plan: "pro" })).toMatchObject({ ok: true });
-    expect(await plansOfKeys(accountId)).toEqual({ [key.id]: "pro" });
-  });
-
-  test("SetAccountPlan rejects unknown plans and accounts", async () => {
-    const accountId = await createTestAccount(operator, "pro");
-    expect(await call(setAccountPlan, { accountId, plan: "gold" })).toMatchObject({ fields: ["plan"] });
-    expect(await call(setAccountPlan, { accountId, plan: "" })).toMatchObject({ fields: ["plan"] });
-    expect(await call(setAccountPlan, { accountId: "acct_none", plan: "pro" })).toMatchObject({
-      reason: "not_found",
-    });
+test("SetAccountPlan rejects unknown plans and accounts", async () => {
+  const accountId = await createTestAccount(operator, "pro");
+  expect(await call(setAccountPlan, { accountId, plan: "gold" })).toMatchObject({ fields: ["plan"] });
+  expect(await call(setAccountPlan, { accountId, plan: "" })).toMatchObject({ fields: ["plan"] });
+  expect(await call(setAccountPlan, { accountId: "acct_none", plan: "pro" })).toMatchObject({
+    reason: "not_found",
   });
 });

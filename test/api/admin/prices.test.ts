@@ -1,10 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { AdminService } from "../../../gen/vx/admin/v1/admin_pb.js";
-import { startTestApp, type TestApp } from "../../support/app.ts";
-import { createTestKey, type Operator, operatorOf } from "../../support/fixtures.ts";
+import { afterAll, expect, test } from "vitest";
+import { startTestApp, useOwnApp } from "../../support/app.ts";
+import { createTestKey, useOperator } from "../../support/fixtures.ts";
 import { createModelsFile } from "../../support/models.ts";
-import { operatorCall, operatorProtocols } from "../../support/operator.ts";
 import { bearer } from "../../support/protocols.ts";
+import { started } from "../../support/started.ts";
 
 /** Two servers on one database whose files have different prices, as during a rollout. */
 const files = [1_000_000, 3_000_000].map((input) =>
@@ -18,47 +17,30 @@ models:
     upstream: {kind: sandbox}
 `),
 );
-let old: TestApp;
-let current: TestApp;
-let operator: Operator;
-
-beforeAll(async () => {
-  const [first, second] = files as [(typeof files)[0], (typeof files)[0]];
-  old = await startTestApp({ env: { VX_MODELS: first.path } });
-  current = await startTestApp({ env: { VX_MODELS: second.path }, database: old.database });
-  operator = operatorOf(current);
-});
-afterAll(async () => {
-  await current.stop();
-  await old.stop();
+const [first, second] = files as [(typeof files)[0], (typeof files)[0]];
+const old = useOwnApp({ env: { VX_MODELS: first.path } });
+const current = started(() => startTestApp({ env: { VX_MODELS: second.path }, database: old.database }));
+const operator = useOperator(current);
+afterAll(() => {
   for (const file of files) file.remove();
 });
 
-describe.each(operatorProtocols)("$name", (protocol) => {
-  test.each(["m", "alias"])("lists the price versions of %s, latest first", async (model) => {
-    const call = operatorCall(protocol, () => current);
-    const outcome = await call(AdminService.method.listPrices, { model });
-    if (!outcome.ok) throw new Error(outcome.text);
-    expect(outcome.message).toMatchObject({
-      versions: [
-        {
-          model: "m",
-          version: 2,
-          prices: { input: 3_000_000n, cachedInput: 3_000_000n, output: 2_000_000n },
-        },
-        { model: "m", version: 1, prices: { input: 1_000_000n, output: 2_000_000n, request: 0n } },
-      ],
-      nextPageToken: "",
-    });
+test.each(["m", "alias"])("lists the price versions of %s, latest first", async (model) => {
+  expect(await operator.listPrices({ model })).toMatchObject({
+    versions: [
+      {
+        model: "m",
+        version: 2,
+        prices: { input: 3_000_000n, cachedInput: 3_000_000n, output: 2_000_000n },
+      },
+      { model: "m", version: 1, prices: { input: 1_000_000n, output: 2_000_000n, request: 0n } },
+    ],
+    nextPageToken: "",
   });
+});
 
-  test("a model that never had prices is not found", async () => {
-    const call = operatorCall(protocol, () => current);
-    expect(await call(AdminService.method.listPrices, { model: "none" })).toMatchObject({
-      ok: false,
-      reason: "model_not_found",
-    });
-  });
+test("a model that never had prices is not found", async () => {
+  await expect(operator.listPrices({ model: "none" })).rejects.toThrow(/not_found.*"none"/);
 });
 
 test("pages have no gap and no overlap", async () => {
@@ -102,8 +84,8 @@ test("each server charges the prices that it loaded, and the entry names their v
   };
   expect(older).toMatchObject({ ...both, price_version: 1, prices: { input: 1_000_000, output: 2_000_000 } });
   expect(newer).toMatchObject({ ...both, price_version: 2, prices: { input: 3_000_000, image: 0 } });
-  expect(newer?.["generation_id"]).toBe(String(newer?.["id"]).replace("led_", "gen_"));
-  expect(Number(newer?.["amount_micros"])).toBeLessThan(Number(older?.["amount_micros"]));
+  expect(newer?.generation_id).toBe(String(newer?.id).replace("led_", "gen_"));
+  expect(Number(newer?.amount_micros)).toBeLessThan(Number(older?.amount_micros));
   expect(credit).toMatchObject({ generation_id: "", user: "", trace_id: "", price_version: 0, prices: null });
   expect(await operator.audit({})).toMatchObject({ consistent: true, entries: 3n });
 });

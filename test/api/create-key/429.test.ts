@@ -1,47 +1,37 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { KeyService } from "../../../gen/vx/v1/key_pb.js";
 import { MeService } from "../../../gen/vx/v1/me_pb.js";
-import { startTestApp, type TestApp } from "../../support/app.ts";
-import { createTestKey, type Operator, operatorOf, type TestKey } from "../../support/fixtures.ts";
+import { startTestApp, useTestApp } from "../../support/app.ts";
+import { createTestKey, type TestKey, useOperator } from "../../support/fixtures.ts";
 import { withinOneMinute } from "../../support/minute.ts";
-import { bearer, type Caller, protocols } from "../../support/protocols.ts";
+import { bearer, callOf } from "../../support/protocols.ts";
+import { started } from "../../support/started.ts";
 
 const createKey = KeyService.method.createKey;
 const LIMIT = 3;
 const REFUSED = "key_creation_limit_reached";
-let servers: TestApp[];
-let app: TestApp;
-let operator: Operator;
 
+const app = useTestApp();
+const second = started(() => startTestApp({ database: app.database }));
+const operator = useOperator(app);
+const call = callOf(app);
 beforeAll(async () => {
-  app = await startTestApp();
-  servers = [app, await startTestApp({ database: app.database })];
-  operator = operatorOf(app);
   const plan = { name: "three", rpm: 6000, maxActiveKeys: 100, maxKeysCreatedPerHour: LIMIT };
   await operator.putPlan(plan);
   await operator.putPlan({ name: "two-keys", rpm: 6000, maxActiveKeys: 2 });
 });
-afterAll(async () => {
-  for (const server of servers.reverse()) await server.stop();
-});
 
-/** Runs within one clock hour, with a key on the plan and a separate connection. */
+/** Runs within one clock hour, with a key on the plan. */
 async function withKey(
-  attempt: (create: (name?: string) => ReturnType<Caller["call"]>, key: TestKey) => Promise<void>,
-  open = protocols[0]?.open,
+  attempt: (create: (name?: string) => ReturnType<typeof call>, key: TestKey) => Promise<void>,
 ) {
   await withinOneMinute(async () => {
     const key = await createTestKey(operator, { plan: "three" });
-    const caller = open?.(app.url) as Caller;
-    try {
-      await attempt((name = "child") => caller.call(createKey, { name }, bearer(key.secret)), key);
-    } finally {
-      caller.close();
-    }
+    await attempt((name = "child") => call(createKey, { name }, key.secret), key);
   });
 }
 
-async function reasonsOf(create: () => ReturnType<Caller["call"]>, times: number) {
+async function reasonsOf(create: () => ReturnType<typeof call>, times: number) {
   const reasons = [];
   for (let i = 0; i < times; i++) {
     const outcome = await create();
@@ -52,7 +42,7 @@ async function reasonsOf(create: () => ReturnType<Caller["call"]>, times: number
 
 const upToLimit = [...Array<string>(LIMIT).fill("ok"), REFUSED];
 
-test.each(protocols)("$name: a key above the limit per hour is a 429 with the end of the hour", ({ open }) =>
+test("a key above the limit per hour is a 429 with the end of the hour", () =>
   withKey(async (create, { accountId }) => {
     expect(await reasonsOf(create, LIMIT)).toEqual(upToLimit.slice(0, LIMIT));
     const atMost = secondsToNextHour();
@@ -67,8 +57,7 @@ test.each(protocols)("$name: a key above the limit per hour is a 429 with the en
     expect(seconds).toBeLessThanOrEqual(atMost);
     expect(seconds).toBeGreaterThanOrEqual(secondsToNextHour());
     expect((await operator.listKeys({ accountId })).apiKeys).toHaveLength(1 + LIMIT);
-  }, open),
-);
+  }));
 
 test("REST sends Retry-After and x-should-retry: false", () =>
   withKey(async (create, { secret }) => {
@@ -87,61 +76,49 @@ test("REST sends Retry-After and x-should-retry: false", () =>
 test("a loop that creates, uses and revokes keys is limited to ten times the active keys", async () => {
   await withinOneMinute(async () => {
     const { secret } = await createTestKey(operator, { plan: "two-keys" });
-    const caller = protocols[0]?.open(app.url) as Caller;
     const reasons = await reasonsOf(async () => {
-      const outcome = await caller.call(createKey, { name: "child" }, bearer(secret));
+      const outcome = await call(createKey, { name: "child" }, secret);
       if (outcome.ok) {
         const keyId = outcome.message.apiKey?.id ?? "";
-        const used = await caller.call(MeService.method.getMe, {}, bearer(outcome.message.secret));
+        const used = await call(MeService.method.getMe, {}, outcome.message.secret);
         expect(used.ok).toBe(true);
-        await caller.call(KeyService.method.revokeKey, { keyId }, bearer(secret));
+        await call(KeyService.method.revokeKey, { keyId }, secret);
       }
       return outcome;
     }, 22);
-    caller.close();
     expect(reasons).toEqual([...Array<string>(20).fill("ok"), REFUSED, REFUSED]);
   });
 });
 
 test("concurrent creations with several keys over two servers succeed exactly up to the limit", async () => {
-  const callers = servers.flatMap(({ url }) => protocols.map(({ open }) => open(url)));
-  try {
-    await withinOneMinute(async () => {
-      const first = await createTestKey(operator, { plan: "three" });
-      const second = await createTestKey(operator, { plan: "three", accountId: first.accountId });
-      const outcomes = await Promise.all(
-        Array.from({ length: 48 }, (_, i) =>
-          (callers[i % callers.length] as Caller).call(
-            createKey,
-            { name: `child ${i}` },
-            bearer((i % 5 < 2 ? first : second).secret),
-          ),
-        ),
-      );
-      const reasons = outcomes.map((outcome) => (outcome.ok ? "ok" : outcome.reason));
-      expect(reasons.filter((reason) => reason === "ok")).toHaveLength(LIMIT);
-      expect(reasons.filter((reason) => reason === REFUSED)).toHaveLength(48 - LIMIT);
-      const { apiKeys } = await operator.listKeys({ accountId: first.accountId });
-      expect(apiKeys).toHaveLength(2 + LIMIT);
-    });
-  } finally {
-    for (const caller of callers) caller.close();
-  }
+  const calls = [app, second].map(callOf);
+  await withinOneMinute(async () => {
+    const first = await createTestKey(operator, { plan: "three" });
+    const other = await createTestKey(operator, { plan: "three", accountId: first.accountId });
+    const outcomes = await Promise.all(
+      Array.from({ length: 48 }, (_, i) =>
+        (calls[i % 2] as typeof call)(createKey, { name: `child ${i}` }, (i % 5 < 2 ? first : other).secret),
+      ),
+    );
+    const reasons = outcomes.map((outcome) => (outcome.ok ? "ok" : outcome.reason));
+    expect(reasons.filter((reason) => reason === "ok")).toHaveLength(LIMIT);
+    expect(reasons.filter((reason) => reason === REFUSED)).toHaveLength(48 - LIMIT);
+    const { apiKeys } = await operator.listKeys({ accountId: first.accountId });
+    expect(apiKeys).toHaveLength(2 + LIMIT);
+  });
 });
 
 test("only keys created with keys of the same account count", () =>
   withKey(async (create, { accountId, secret }) => {
     for (let i = 0; i <= LIMIT; i++) await createTestKey(operator, { accountId, plan: "three" });
     const other = await createTestKey(operator, { plan: "three" });
-    const caller = protocols[0]?.open(app.url) as Caller;
-    await reasonsOf(() => caller.call(createKey, { name: "child" }, bearer(other.secret)), LIMIT);
+    await reasonsOf(() => call(createKey, { name: "child" }, other.secret), LIMIT);
     const refused = { name: "child", rateLimitRpm: 6001 };
     for (let i = 0; i <= LIMIT; i++) {
-      expect(await caller.call(createKey, refused, bearer(secret))).toMatchObject({
+      expect(await call(createKey, refused, secret)).toMatchObject({
         reason: "invalid_argument",
       });
     }
-    caller.close();
     expect(await reasonsOf(create, LIMIT + 1)).toEqual(upToLimit);
   }));
 
@@ -149,13 +126,11 @@ test("a creation rejected because of the active keys does not count", async () =
   await operator.putPlan({ name: "cap", rpm: 6000, maxActiveKeys: 2, maxKeysCreatedPerHour: 2 });
   await withinOneMinute(async () => {
     const { secret } = await createTestKey(operator, { plan: "cap" });
-    const caller = protocols[0]?.open(app.url) as Caller;
-    const create = () => caller.call(createKey, { name: "child" }, bearer(secret));
+    const create = () => call(createKey, { name: "child" }, secret);
     const first = await create();
     expect(await reasonsOf(create, 3)).toEqual(Array(3).fill("key_limit_reached"));
     await operator.revokeKey({ keyId: (first.ok && first.message.apiKey?.id) || "" });
     expect(await reasonsOf(create, 2)).toEqual(["ok", REFUSED]);
-    caller.close();
   });
 });
 
@@ -165,14 +140,12 @@ test("a changed limit of the plan applies to the next creation", async () => {
   await withinOneMinute(async () => {
     await put(1);
     const { secret } = await createTestKey(operator, { plan: "moving" });
-    const caller = protocols[0]?.open(app.url) as Caller;
-    const create = () => caller.call(createKey, { name: "child" }, bearer(secret));
+    const create = () => call(createKey, { name: "child" }, secret);
     expect(await reasonsOf(create, 2)).toEqual(["ok", REFUSED]);
     await put(3);
     expect(await reasonsOf(create, 3)).toEqual(["ok", "ok", REFUSED]);
     await put(2);
     expect(await reasonsOf(create, 1)).toEqual([REFUSED]);
-    caller.close();
   });
 });
 

@@ -4,10 +4,11 @@ import { EventService } from "../../../gen/vx/v1/event_pb.js";
 import { sendJson } from "../../rest/send-json.ts";
 import { useOwnApp } from "../../support/app.ts";
 import { createTestKey, useOperator, useTestKey } from "../../support/fixtures.ts";
-import { bearer, protocols } from "../../support/protocols.ts";
+import { bearer, callOf } from "../../support/protocols.ts";
 
 const app = useOwnApp({ env: { VX_EVENTS_DAYS: "2" } });
 const operator = useOperator(app);
+const call = callOf(app);
 const key = useTestKey(app);
 beforeAll(async () => {
   for (let i = 1; i <= 4; i++) {
@@ -168,17 +169,13 @@ test("operators list the events of all accounts or of one, newest first", async 
   expect(times).toEqual([...times].sort((one, other) => Number(other - one)));
 });
 
-describe.each(protocols)("over $name", ({ open }) => {
-  test("events are listed with their data", async () => {
-    const caller = open(app.url);
-    const request = { types: ["credit.posted"], pageSize: 1 };
-    const answer = await caller.call(EventService.method.listEvents, request, bearer(key.secret));
-    caller.close();
-    expect(answer).toMatchObject({
-      message: {
-        hasMore: true,
-        events: [{ seq: 2n, accountId: key.accountId, data: { amount_micros: 1, reason: "test" } }],
-      },
-    });
+test("events are listed with their data", async () => {
+  const request = { types: ["credit.posted"], pageSize: 1 };
+  const answer = await call(EventService.method.listEvents, request, key.secret);
+  expect(answer).toMatchObject({
+    message: {
+      hasMore: true,
+      events: [{ seq: 2n, accountId: key.accountId, data: { amount_micros: 1, reason: "test" } }],
+    },
   });
 });

@@ -1,15 +1,15 @@
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { describe, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { AccountService } from "../../../gen/vx/v1/account_pb.js";
 import { useOwnApp } from "../../support/app.ts";
 import { createTestKey, operatorOf } from "../../support/fixtures.ts";
 import { createPaidKey, usePaidKey } from "../../support/openai.ts";
-import { bearer, protocols } from "../../support/protocols.ts";
-import { started } from "../../support/started.ts";
+import { bearer, callOf } from "../../support/protocols.ts";
 
 const TOP_UP_URL = "https://pay.example.com/top-up";
 
 const app = useOwnApp({ env: { VX_TOP_UP_URL: TOP_UP_URL } });
+const call = callOf(app);
 const key = usePaidKey(app);
 
 const getRest = async (secret: string) => {
@@ -75,13 +75,9 @@ test("a key without the scope read gets 403", async () => {
   });
 });
 
-describe.each(protocols)("over $name", ({ open }) => {
-  const caller = started(() => open(app.url));
-
-  test("the account is returned", async () => {
-    expect(await caller.call(AccountService.method.getAccount, {}, bearer(key.secret))).toMatchObject({
-      message: { id: key.accountId, balanceMicros: 10_000_000n, key: { id: key.id }, topUpUrl: TOP_UP_URL },
-    });
+test("the account is returned", async () => {
+  expect(await call(AccountService.method.getAccount, {}, key.secret)).toMatchObject({
+    message: { id: key.accountId, balanceMicros: 10_000_000n, key: { id: key.id }, topUpUrl: TOP_UP_URL },
   });
 });
 

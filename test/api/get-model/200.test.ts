@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { ModelService } from "../../../gen/vx/v1/model_pb.js";
-import { startTestApp, type TestApp } from "../../support/app.ts";
-import { createTestKey, operatorOf, type TestKey } from "../../support/fixtures.ts";
+import { useOwnApp } from "../../support/app.ts";
+import { createTestKey, operatorOf, type TestKey, useTestKey } from "../../support/fixtures.ts";
 import { createModelsFile, modelsYaml } from "../../support/models.ts";
-import { bearer, protocols } from "../../support/protocols.ts";
+import { bearer, callOf } from "../../support/protocols.ts";
 
 const IDS = [
   "plain",
@@ -26,27 +26,16 @@ const file = createModelsFile(
     upstream: {kind: sandbox}
 `,
 );
-let app: TestApp;
-let key: TestKey;
+const app = useOwnApp({ env: { VX_MODELS: file.path } });
+const key = useTestKey(app, { scopes: ["read"] });
+const call = callOf(app);
+afterAll(() => file.remove());
 
-beforeAll(async () => {
-  app = await startTestApp({ env: { VX_MODELS: file.path } });
-  key = await createTestKey(operatorOf(app), { scopes: ["read"] });
-});
-afterAll(async () => {
-  await app.stop();
-  file.remove();
-});
-
-describe.each(protocols)("$name", ({ open }) => {
-  test.each(IDS)("%.30s", async (id) => {
-    const caller = open(app.url);
-    const outcome = await caller.call(ModelService.method.getModel, { model: id }, bearer(key.secret));
-    caller.close();
-    expect(outcome).toMatchObject({
-      ok: true,
-      message: { model: { id, object: "model", contextWindow: 100 } },
-    });
+test.each(IDS)("%.30s", async (id) => {
+  const outcome = await call(ModelService.method.getModel, { model: id }, key.secret);
+  expect(outcome).toMatchObject({
+    ok: true,
+    message: { model: { id, object: "model", contextWindow: 100 } },
   });
 });
 

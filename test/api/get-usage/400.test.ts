@@ -6,10 +6,11 @@ import { readPage } from "../../../src/domain/page.ts";
 import { sendJson } from "../../rest/send-json.ts";
 import { useTestApp } from "../../support/app.ts";
 import { useOperator, useTestKey } from "../../support/fixtures.ts";
-import { bearer, protocols } from "../../support/protocols.ts";
+import { callOf } from "../../support/protocols.ts";
 
 const app = useTestApp();
 const operator = useOperator(app);
+const call = callOf(app);
 const key = useTestKey(app);
 
 const token = (text: string) => Buffer.from(text).toString("base64url");
@@ -106,11 +107,9 @@ test("a token of other filters is a 400 that names page_token", async () => {
   }
 });
 
-test.each(protocols)("$name names the field too", async ({ open }) => {
-  const caller = open(app.url);
+test("over Connect, the error names the field too", async () => {
   const request = { from: timestampFromMs(1), tz: "Europe/Berlin" };
-  const outcome = await caller.call(UsageService.method.getUsage, request, bearer(key.secret));
-  caller.close();
+  const outcome = await call(UsageService.method.getUsage, request, key.secret);
   expect(outcome).toMatchObject({ reason: "invalid_argument", fields: ["from"] });
 });
 

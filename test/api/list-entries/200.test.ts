@@ -4,10 +4,11 @@ import { describe, expect, test } from "vitest";
 import { LedgerService, type ListEntriesRequestSchema } from "../../../gen/vx/v1/ledger_pb.js";
 import { useTestApp } from "../../support/app.ts";
 import { createTestKey, useOperator } from "../../support/fixtures.ts";
-import { bearer, protocols } from "../../support/protocols.ts";
+import { bearer, callOf, messageOf } from "../../support/protocols.ts";
 
 const app = useTestApp();
 const operator = useOperator(app);
+const call = callOf(app);
 
 async function accountWithCredits(count: number) {
   const key = await createTestKey(operator);
@@ -24,99 +25,80 @@ async function credit(accountId: string, n: number) {
   });
 }
 
-describe.each(protocols)("$name", ({ open }) => {
-  const lister = (secret: string) => {
-    const caller = open(app.url);
-    return {
-      list: async (request: { pageSize?: number; pageToken?: string } = {}) => {
-        const outcome = await caller.call(LedgerService.method.listEntries, request, bearer(secret));
-        if (!outcome.ok) throw new Error(outcome.text);
-        return { seqs: outcome.message.entries.map(({ seq }) => Number(seq)), ...outcome.message };
-      },
-      close: () => caller.close(),
-    };
-  };
+async function list(secret: string, request: { pageSize?: number; pageToken?: string } = {}) {
+  const message = messageOf(await call(LedgerService.method.listEntries, request, secret));
+  return { seqs: message.entries.map(({ seq }) => Number(seq)), ...message };
+}
 
-  test("a new account has an empty ledger", async () => {
-    const { secret } = await createTestKey(operator);
-    const { list, close } = lister(secret);
-    expect(await list()).toMatchObject({ entries: [], nextPageToken: "" });
-    close();
+test("a new account has an empty ledger", async () => {
+  const { secret } = await createTestKey(operator);
+  expect(await list(secret)).toMatchObject({ entries: [], nextPageToken: "" });
+});
+
+test("every change of the balance has an entry with amount, balance and reason, newest first", async () => {
+  const { secret, accountId } = await createTestKey(operator);
+  const startedAt = Date.now();
+  const move = { accountId, reason: "invoice 1001", idempotencyKey: "a" };
+  await operator.creditAccount({ ...move, amountMicros: 25_000_000n });
+  await operator.adjustAccount({
+    accountId,
+    amountMicros: -1n,
+    reason: "rounding — ½ µ$",
+    idempotencyKey: "b",
   });
-
-  test("every change of the balance has an entry with amount, balance and reason, newest first", async () => {
-    const { secret, accountId } = await createTestKey(operator);
-    const startedAt = Date.now();
-    const move = { accountId, reason: "invoice 1001", idempotencyKey: "a" };
-    await operator.creditAccount({ ...move, amountMicros: 25_000_000n });
-    await operator.adjustAccount({
-      accountId,
+  const { entries } = await list(secret);
+  const none = { requestId: "", keyId: "", model: "", inputTokens: 0n, outputTokens: 0n };
+  expect(entries).toMatchObject([
+    {
+      id: expect.stringMatching(/^led_[0-9a-z]{26}$/),
+      seq: 2n,
+      kind: "adjustment",
       amountMicros: -1n,
+      amount: "-$0.000001",
+      balanceAfterMicros: 24_999_999n,
+      balanceAfter: "$24.999999",
       reason: "rounding — ½ µ$",
-      idempotencyKey: "b",
-    });
-    const { list, close } = lister(secret);
-    const { entries } = await list();
-    close();
-    const none = { requestId: "", keyId: "", model: "", inputTokens: 0n, outputTokens: 0n };
-    expect(entries).toMatchObject([
-      {
-        id: expect.stringMatching(/^led_[0-9a-z]{26}$/),
-        seq: 2n,
-        kind: "adjustment",
-        amountMicros: -1n,
-        amount: "-$0.000001",
-        balanceAfterMicros: 24_999_999n,
-        balanceAfter: "$24.999999",
-        reason: "rounding — ½ µ$",
-        ...none,
-      },
-      {
-        seq: 1n,
-        kind: "credit",
-        amountMicros: 25_000_000n,
-        amount: "$25.00",
-        balanceAfterMicros: 25_000_000n,
-        balanceAfter: "$25.00",
-        reason: "invoice 1001",
-        ...none,
-      },
-    ]);
-    for (const { createdAt } of entries) {
-      const time = createdAt ? timestampDate(createdAt).getTime() : 0;
-      expect(time).toBeGreaterThanOrEqual(startedAt - 1);
-      expect(time).toBeLessThanOrEqual(Date.now() + 1);
-    }
-  });
+      ...none,
+    },
+    {
+      seq: 1n,
+      kind: "credit",
+      amountMicros: 25_000_000n,
+      amount: "$25.00",
+      balanceAfterMicros: 25_000_000n,
+      balanceAfter: "$25.00",
+      reason: "invoice 1001",
+      ...none,
+    },
+  ]);
+  for (const { createdAt } of entries) {
+    const time = createdAt ? timestampDate(createdAt).getTime() : 0;
+    expect(time).toBeGreaterThanOrEqual(startedAt - 1);
+    expect(time).toBeLessThanOrEqual(Date.now() + 1);
+  }
+});
 
-  test("pages have no gap and no overlap while entries are added", async () => {
-    const { secret, accountId } = await accountWithCredits(5);
-    const { list, close } = lister(secret);
-    const first = await list({ pageSize: 2 });
-    await credit(accountId, 6);
-    const second = await list({ pageSize: 2, pageToken: first.nextPageToken });
-    const third = await list({ pageSize: 2, pageToken: second.nextPageToken });
-    close();
-    expect([first.seqs, second.seqs, third.seqs]).toEqual([[5, 4], [3, 2], [1]]);
-    expect(third.nextPageToken).toBe("");
-  });
+test("pages have no gap and no overlap while entries are added", async () => {
+  const { secret, accountId } = await accountWithCredits(5);
+  const first = await list(secret, { pageSize: 2 });
+  await credit(accountId, 6);
+  const second = await list(secret, { pageSize: 2, pageToken: first.nextPageToken });
+  const third = await list(secret, { pageSize: 2, pageToken: second.nextPageToken });
+  expect([first.seqs, second.seqs, third.seqs]).toEqual([[5, 4], [3, 2], [1]]);
+  expect(third.nextPageToken).toBe("");
+});
 
-  test("the default page_size is 50", async () => {
-    const { secret } = await accountWithCredits(51);
-    const { list, close } = lister(secret);
-    const { entries, nextPageToken } = await list();
-    expect(entries).toHaveLength(50);
-    expect((await list({ pageToken: nextPageToken })).seqs).toEqual([1]);
-    close();
-  });
+test("the default page_size is 50", async () => {
+  const { secret } = await accountWithCredits(51);
+  const { entries, nextPageToken } = await list(secret);
+  expect(entries).toHaveLength(50);
+  expect((await list(secret, { pageToken: nextPageToken })).seqs).toEqual([1]);
+});
 
-  test("entries of other accounts are not returned", async () => {
-    await accountWithCredits(1);
-    const { secret } = await accountWithCredits(2);
-    const { list, close } = lister(secret);
-    expect((await list()).seqs).toEqual([2, 1]);
-    close();
-  });
+test("entries of other accounts are not returned", async () => {
+  await accountWithCredits(1);
+  const { secret } = await accountWithCredits(2);
+  expect((await list(secret)).seqs).toEqual([2, 1]);
 });
 
 describe("one generation", () => {
@@ -147,12 +129,12 @@ describe("one generation", () => {
     const { secret, accountId } = await createTestKey(operator);
     await operator.creditAccount({ accountId, amountMicros: 1_000_000n, reason: "x", idempotencyKey: "x" });
     const { body: reply } = await send(secret, path, request);
-    const id = String(reply["id"]);
+    const id = String(reply.id);
     expect(id.startsWith(prefix)).toBe(true);
     const { status, body } = await send(secret, `/v1/generations/${id}`);
     const [charge, credited] = (await operator.listLedgerEntries({ accountId })).entries;
     expect(status).toBe(200);
-    expect(body["entry"]).toMatchObject({
+    expect(body.entry).toMatchObject({
       id: charge?.id,
       kind: "generation",
       generation_id: charge?.generationId,
@@ -171,7 +153,7 @@ describe("one generation", () => {
       [secret, "gen_"],
     ] as const) {
       const refused = await send(caller, `/v1/generations/${unknown}`);
-      expect([unknown, refused.status, refused.body["error"]?.["code"]]).toEqual([unknown, 404, "not_found"]);
+      expect([unknown, refused.status, refused.body.error?.code]).toEqual([unknown, 404, "not_found"]);
     }
   });
 });
@@ -193,13 +175,12 @@ describe("filters", () => {
         timestamptz '2020-01-01Z' + (i / 4) * interval '1 day', 1, ''
       FROM generate_series(0, 19) i`;
     await app.database.owner`UPDATE vx.accounts SET last_seq = 20 WHERE id = ${accountId}`;
-    const caller = (protocols[0] as (typeof protocols)[number]).open(app.url);
     const day = (n: number) => timestampFromDate(new Date(Date.UTC(2020, 0, n)));
     const list = async (filter: MessageInitShape<typeof ListEntriesRequestSchema>) => {
       const seqs: number[] = [];
       let pageToken = "";
       do {
-        const page = await caller.call(listEntries, { pageSize: 2, ...filter, pageToken }, bearer(secret));
+        const page = await call(listEntries, { pageSize: 2, ...filter, pageToken }, secret);
         if (!page.ok) return page.fields;
         seqs.unshift(...page.message.entries.map(({ seq }) => Number(seq)).reverse());
         pageToken = page.message.nextPageToken;
@@ -217,7 +198,6 @@ describe("filters", () => {
     expect(await list({ from: day(6) })).toEqual([]);
     expect(await list({ to: day(1) })).toEqual([]);
     expect(await list({ kind: "gift" })).toEqual(["kind"]);
-    caller.close();
     const query = `kind=credit&from=2020-01-04T00:00:00Z&page_size=1`;
     const response = await fetch(`${app.url}/v1/ledger?${query}`, { headers: bearer(secret) });
     expect(((await response.json()) as { entries: { seq: number }[] }).entries).toMatchObject([{ seq: 17 }]);

@@ -2,68 +2,54 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { KeyService } from "../../../gen/vx/v1/key_pb.js";
 import { useTestApp } from "../../support/app.ts";
 import { createTestAccount, createTestKey, useOperator } from "../../support/fixtures.ts";
-import { bearer, protocols } from "../../support/protocols.ts";
+import { callOf, messageOf } from "../../support/protocols.ts";
 
 const app = useTestApp();
 const operator = useOperator(app);
+const call = callOf(app);
 
-describe.each(protocols)("$name", ({ open }) => {
-  const lister = (secret: string) => {
-    const caller = open(app.url);
-    return {
-      list: async (request: { pageSize?: number; pageToken?: string } = {}) => {
-        const outcome = await caller.call(KeyService.method.listKeys, request, bearer(secret));
-        if (!outcome.ok) throw new Error(outcome.text);
-        return { ids: outcome.message.apiKeys.map(({ id }) => id), ...outcome.message };
-      },
-      close: () => caller.close(),
-    };
-  };
+async function list(secret: string, request: { pageSize?: number; pageToken?: string } = {}) {
+  const message = messageOf(await call(KeyService.method.listKeys, request, secret));
+  return { ids: message.apiKeys.map(({ id }) => id), ...message };
+}
 
-  test("lists only the keys of the account, newest first, in every state", async () => {
-    const calling = await createTestKey(operator);
-    const { accountId } = calling;
-    await createTestKey(operator);
-    const revoked = await createTestKey(operator, { accountId });
-    const newest = await createTestKey(operator, { accountId });
-    await operator.revokeKey({ keyId: revoked.id });
-    const { list, close } = lister(calling.secret);
-    const { apiKeys, nextPageToken } = await list();
-    close();
-    expect(apiKeys).toMatchObject([
-      { id: newest.id, state: "active" },
-      { id: revoked.id, state: "revoked" },
-      { id: calling.id, state: "active" },
-    ]);
-    expect(nextPageToken).toBe("");
-    expect(JSON.stringify(apiKeys, (_, value) => (typeof value === "bigint" ? "" : value))).not.toContain(
-      newest.secret.slice(12, -4),
-    );
-  });
+test("lists only the keys of the account, newest first, in every state", async () => {
+  const calling = await createTestKey(operator);
+  const { accountId } = calling;
+  await createTestKey(operator);
+  const revoked = await createTestKey(operator, { accountId });
+  const newest = await createTestKey(operator, { accountId });
+  await operator.revokeKey({ keyId: revoked.id });
+  const { apiKeys, nextPageToken } = await list(calling.secret);
+  expect(apiKeys).toMatchObject([
+    { id: newest.id, state: "active" },
+    { id: revoked.id, state: "revoked" },
+    { id: calling.id, state: "active" },
+  ]);
+  expect(nextPageToken).toBe("");
+  expect(JSON.stringify(apiKeys, (_, value) => (typeof value === "bigint" ? "" : value))).not.toContain(
+    newest.secret.slice(12, -4),
+  );
+});
 
-  test("pages have no gap and no overlap while keys are added", async () => {
-    const calling = await createTestKey(operator);
-    const { accountId } = calling;
-    const ids = [calling.id];
-    for (let i = 0; i < 4; i++) ids.unshift((await createTestKey(operator, { accountId })).id);
-    const { list, close } = lister(calling.secret);
-    const first = await list({ pageSize: 2 });
-    await createTestKey(operator, { accountId });
-    const second = await list({ pageSize: 2, pageToken: first.nextPageToken });
-    await createTestKey(operator, { accountId });
-    const third = await list({ pageSize: 2, pageToken: second.nextPageToken });
-    close();
-    expect([first.ids, second.ids, third.ids]).toEqual([ids.slice(0, 2), ids.slice(2, 4), ids.slice(4)]);
-    expect(third.nextPageToken).toBe("");
-  });
+test("pages have no gap and no overlap while keys are added", async () => {
+  const calling = await createTestKey(operator);
+  const { accountId } = calling;
+  const ids = [calling.id];
+  for (let i = 0; i < 4; i++) ids.unshift((await createTestKey(operator, { accountId })).id);
+  const first = await list(calling.secret, { pageSize: 2 });
+  await createTestKey(operator, { accountId });
+  const second = await list(calling.secret, { pageSize: 2, pageToken: first.nextPageToken });
+  await createTestKey(operator, { accountId });
+  const third = await list(calling.secret, { pageSize: 2, pageToken: second.nextPageToken });
+  expect([first.ids, second.ids, third.ids]).toEqual([ids.slice(0, 2), ids.slice(2, 4), ids.slice(4)]);
+  expect(third.nextPageToken).toBe("");
+});
 
-  test("a full last page has no token", async () => {
-    const calling = await createTestKey(operator);
-    await createTestKey(operator, { accountId: calling.accountId });
-    const { list, close } = lister(calling.secret);
-    expect(await list({ pageSize: 2 })).toMatchObject({ nextPageToken: "" });
-    close();
-  });
+test("a full last page has no token", async () => {
+  const calling = await createTestKey(operator);
+  await createTestKey(operator, { accountId: calling.accountId });
+  expect(await list(calling.secret, { pageSize: 2 })).toMatchObject({ nextPageToken: "" });
 });
 
 describe("of 1,001 keys", () => {
@@ -81,13 +67,9 @@ describe("of 1,001 keys", () => {
     { pageSize: 1_001, returned: 1_000 },
     { pageSize: 2_147_483_647, returned: 1_000 },
   ])("page_size $pageSize returns $returned", async ({ pageSize, returned }) => {
-    for (const { open } of protocols) {
-      const caller = open(app.url);
-      const outcome = await caller.call(KeyService.method.listKeys, { pageSize }, bearer(secret));
-      caller.close();
-      expect(outcome.ok && outcome.message.apiKeys.length).toBe(returned);
-      expect(outcome.ok && outcome.message.nextPageToken).not.toBe("");
-    }
+    const outcome = await call(KeyService.method.listKeys, { pageSize }, secret);
+    expect(outcome.ok && outcome.message.apiKeys.length).toBe(returned);
+    expect(outcome.ok && outcome.message.nextPageToken).not.toBe("");
   });
 });
 

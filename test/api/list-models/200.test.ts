@@ -1,69 +1,53 @@
 import Anthropic from "@anthropic-ai/sdk";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { ModelService } from "../../../gen/vx/v1/model_pb.js";
-import { startTestApp, type TestApp } from "../../support/app.ts";
-import { createTestKey, operatorOf, type TestKey } from "../../support/fixtures.ts";
+import { useOwnApp, useTestApp } from "../../support/app.ts";
+import { useTestKey } from "../../support/fixtures.ts";
 import { createModelsFile, modelsYaml } from "../../support/models.ts";
-import { bearer, protocols } from "../../support/protocols.ts";
+import { bearer, callOf, messageOf } from "../../support/protocols.ts";
 
 const IDS = ["a", "b:free", "meta/llama-3", "B", "z.9"];
 /** In the order of page tokens. */
 const SORTED = ["B", "a", "b:free", "meta/llama-3", "z.9"];
 
 const file = createModelsFile(modelsYaml(IDS));
-let app: TestApp;
-let builtIn: TestApp;
-let key: TestKey;
-let builtInKey: TestKey;
+const app = useOwnApp({ env: { VX_MODELS: file.path } });
+const builtIn = useTestApp();
+const key = useTestKey(app, { scopes: ["read"] });
+const builtInKey = useTestKey(builtIn);
+const call = callOf(app);
+const { listModels } = ModelService.method;
+afterAll(() => file.remove());
 
-beforeAll(async () => {
-  app = await startTestApp({ env: { VX_MODELS: file.path } });
-  builtIn = await startTestApp();
-  key = await createTestKey(operatorOf(app), { scopes: ["read"] });
-  builtInKey = await createTestKey(operatorOf(builtIn));
+test("lists the built-in models with their limits and prices", async () => {
+  const message = messageOf(await callOf(builtIn)(listModels, {}, builtInKey.secret));
+  expect(message).toMatchObject({ object: "list", nextPageToken: "" });
+  expect(message.data).toMatchObject([
+    { id: "vx-sandbox-embed", capabilities: ["embeddings"] },
+    { id: "vx-sandbox-large", contextWindow: 128_000, maxOutputTokens: 32_000 },
+    {
+      id: "vx-sandbox-small",
+      object: "model",
+      created: 1_763_683_200n,
+      ownedBy: "vx",
+      contextWindow: 8_192,
+      maxOutputTokens: 4_096,
+      inputMicrosPerMillionTokens: 250_000n,
+      outputMicrosPerMillionTokens: 1_250_000n,
+    },
+  ]);
 });
-afterAll(async () => {
-  await Promise.all([app.stop(), builtIn.stop()]);
-  file.remove();
-});
 
-describe.each(protocols)("$name", ({ open }) => {
-  test("lists the built-in models with their limits and prices", async () => {
-    const caller = open(builtIn.url);
-    const outcome = await caller.call(ModelService.method.listModels, {}, bearer(builtInKey.secret));
-    caller.close();
-    if (!outcome.ok) throw new Error(outcome.text);
-    expect(outcome.message).toMatchObject({ object: "list", nextPageToken: "" });
-    expect(outcome.message.data).toMatchObject([
-      { id: "vx-sandbox-embed", capabilities: ["embeddings"] },
-      { id: "vx-sandbox-large", contextWindow: 128_000, maxOutputTokens: 32_000 },
-      {
-        id: "vx-sandbox-small",
-        object: "model",
-        created: 1_763_683_200n,
-        ownedBy: "vx",
-        contextWindow: 8_192,
-        maxOutputTokens: 4_096,
-        inputMicrosPerMillionTokens: 250_000n,
-        outputMicrosPerMillionTokens: 1_250_000n,
-      },
-    ]);
-  });
-
-  test("pages have no gap and no overlap, and the last one has no token", async () => {
-    const caller = open(app.url);
-    const ids: string[][] = [];
-    let pageToken = "";
-    do {
-      const request = { pageSize: 2, pageToken };
-      const outcome = await caller.call(ModelService.method.listModels, request, bearer(key.secret));
-      if (!outcome.ok) throw new Error(outcome.text);
-      ids.push(outcome.message.data.map(({ id }) => id));
-      pageToken = outcome.message.nextPageToken;
-    } while (pageToken !== "");
-    caller.close();
-    expect(ids).toEqual([SORTED.slice(0, 2), SORTED.slice(2, 4), SORTED.slice(4)]);
-  });
+test("pages have no gap and no overlap, and the last one has no token", async () => {
+  const ids: string[][] = [];
+  let pageToken = "";
+  do {
+    const request = { pageSize: 2, pageToken };
+    const { data, nextPageToken } = messageOf(await call(listModels, request, key.secret));
+    ids.push(data.map(({ id }) => id));
+    pageToken = nextPageToken;
+  } while (pageToken !== "");
+  expect(ids).toEqual([SORTED.slice(0, 2), SORTED.slice(2, 4), SORTED.slice(4)]);
 });
 
 test("the REST response suits native and OpenAI clients, and the call counts against the limit", async () => {

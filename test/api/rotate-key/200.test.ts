@@ -1,5 +1,5 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { KeyService } from "../../../gen/vx/v1/key_pb.js";
 import { LedgerService } from "../../../gen/vx/v1/ledger_pb.js";
 import { MeService } from "../../../gen/vx/v1/me_pb.js";
@@ -7,126 +7,109 @@ import { maskOfKey } from "../../../src/domain/credentials.ts";
 import { useTestApp } from "../../support/app.ts";
 import { createTestKey, type TestKey, useOperator } from "../../support/fixtures.ts";
 import { withinOneMinute } from "../../support/minute.ts";
-import { bearer, protocols } from "../../support/protocols.ts";
+import { callOf } from "../../support/protocols.ts";
 
 const { getMe } = MeService.method;
 const { listEntries } = LedgerService.method;
 
 const app = useTestApp();
 const operator = useOperator(app);
+const call = callOf(app);
 
-describe.each(protocols)("$name", ({ open }) => {
-  async function rotate(calling: string, keyId: string, overlapSeconds: number) {
-    const caller = open(app.url);
-    const outcome = await caller.call(
-      KeyService.method.rotateKey,
-      { keyId, overlapSeconds },
-      bearer(calling),
+async function rotate(calling: string, keyId: string, overlapSeconds: number) {
+  const outcome = await call(KeyService.method.rotateKey, { keyId, overlapSeconds }, calling);
+  return outcome;
+}
+
+async function rotated(key: TestKey, calling: string, overlapSeconds: number) {
+  const outcome = await rotate(calling, key.id, overlapSeconds);
+  if (!outcome.ok) throw new Error(outcome.text);
+  expect(outcome.message.apiKey?.id).toBe(key.id);
+  return outcome.message;
+}
+
+/** Whose key it is, or why the call was refused. */
+async function me(secret: string) {
+  const outcome = await call(getMe, {}, secret);
+  return outcome.ok ? outcome.message.key : outcome.reason;
+}
+
+test("both secrets work during the overlap, and the old one shows its own mask", async () => {
+  const key = await createTestKey(operator);
+  const before = Date.now();
+  const { apiKey, secret } = await rotated(key, key.secret, 3_600);
+  expect(apiKey?.maskedKey).toBe(maskOfKey(secret));
+  const endsAt = apiKey?.previousExpiresAt ? timestampDate(apiKey.previousExpiresAt).getTime() : 0;
+  expect(endsAt).toBeGreaterThan(before + 3_590_000);
+  expect(endsAt).toBeLessThan(Date.now() + 3_610_000);
+  for (const sent of [key.secret, secret]) expect(await me(sent)).toBe(maskOfKey(sent));
+});
+
+test("without an overlap the old secret ends at once", async () => {
+  const key = await createTestKey(operator);
+  const { apiKey, secret } = await rotated(key, key.secret, 0);
+  expect(apiKey?.previousExpiresAt).toBeUndefined();
+  expect(await me(key.secret)).toBe("expired_api_key");
+  expect(await me(secret)).toBe(maskOfKey(secret));
+});
+
+test("a key has at most two secrets", async () => {
+  const key = await createTestKey(operator);
+  const { secret: second } = await rotated(key, key.secret, 3_600);
+  const { secret: third } = await rotated(key, second, 3_600);
+  expect(await me(key.secret)).toBe("invalid_api_key");
+  expect(await me(second)).toBe(maskOfKey(second));
+  expect(await me(third)).toBe(maskOfKey(third));
+});
+
+test.each([3_600, 0])("revocation ends both secrets, with an overlap of %i s", async (overlapSeconds) => {
+  const key = await createTestKey(operator);
+  const { secret } = await rotated(key, key.secret, overlapSeconds);
+  await operator.revokeKey({ keyId: key.id });
+  for (const sent of [key.secret, secret]) expect(await me(sent)).toBe("revoked_api_key");
+  await expect(operator.rotateKey({ keyId: key.id })).rejects.toThrow("revoked");
+});
+
+test("both secrets share one window, and the calls of both in one batch", async () => {
+  const key = await createTestKey(operator, { rateLimitRpm: 5 });
+  const { secret } = await operator.rotateKey({ keyId: key.id, overlapSeconds: 3_600 });
+  await withinOneMinute(async () => {
+    await app.database.owner`DELETE FROM vx.key_minutes WHERE key_id = ${key.id}`;
+    const outcomes = await Promise.all(
+      Array.from({ length: 10 }, (_, i) => call(listEntries, {}, i % 2 === 0 ? key.secret : secret)),
     );
-    caller.close();
-    return outcome;
-  }
-
-  async function rotated(key: TestKey, calling: string, overlapSeconds: number) {
-    const outcome = await rotate(calling, key.id, overlapSeconds);
-    if (!outcome.ok) throw new Error(outcome.text);
-    expect(outcome.message.apiKey?.id).toBe(key.id);
-    return outcome.message;
-  }
-
-  /** Whose key it is, or why the call was refused. */
-  async function me(secret: string) {
-    const caller = open(app.url);
-    const outcome = await caller.call(getMe, {}, bearer(secret));
-    caller.close();
-    return outcome.ok ? outcome.message.key : outcome.reason;
-  }
-
-  test("both secrets work during the overlap, and the old one shows its own mask", async () => {
-    const key = await createTestKey(operator);
-    const before = Date.now();
-    const { apiKey, secret } = await rotated(key, key.secret, 3_600);
-    expect(apiKey?.maskedKey).toBe(maskOfKey(secret));
-    const endsAt = apiKey?.previousExpiresAt ? timestampDate(apiKey.previousExpiresAt).getTime() : 0;
-    expect(endsAt).toBeGreaterThan(before + 3_590_000);
-    expect(endsAt).toBeLessThan(Date.now() + 3_610_000);
-    for (const sent of [key.secret, secret]) expect(await me(sent)).toBe(maskOfKey(sent));
+    expect(outcomes.filter(({ ok }) => ok)).toHaveLength(5);
   });
+});
 
-  test("without an overlap the old secret ends at once", async () => {
-    const key = await createTestKey(operator);
-    const { apiKey, secret } = await rotated(key, key.secret, 0);
-    expect(apiKey?.previousExpiresAt).toBeUndefined();
-    expect(await me(key.secret)).toBe("expired_api_key");
-    expect(await me(secret)).toBe(maskOfKey(secret));
+test("a rotation does not restart the window", async () => {
+  await withinOneMinute(async () => {
+    const key = await createTestKey(operator, { rateLimitRpm: 2 });
+    const first = await call(listEntries, {}, key.secret);
+    const { secret } = await operator.rotateKey({ keyId: key.id, overlapSeconds: 0 });
+    const second = await call(listEntries, {}, secret);
+    const third = await call(listEntries, {}, secret);
+    expect([first.ok, second.ok]).toEqual([true, true]);
+    expect(third).toMatchObject({ reason: "rate_limit_exceeded" });
   });
+});
 
-  test("a key has at most two secrets", async () => {
-    const key = await createTestKey(operator);
-    const { secret: second } = await rotated(key, key.secret, 3_600);
-    const { secret: third } = await rotated(key, second, 3_600);
-    expect(await me(key.secret)).toBe("invalid_api_key");
-    expect(await me(second)).toBe(maskOfKey(second));
-    expect(await me(third)).toBe(maskOfKey(third));
-  });
+test("a key rotates itself and its descendants, and no other key", async () => {
+  const parent = await createTestKey(operator);
+  const other = await createTestKey(operator, { accountId: parent.accountId });
+  expect(await rotate(parent.secret, other.id, 0)).toMatchObject({ reason: "not_found" });
+  const created = await call(KeyService.method.createKey, { name: "child" }, parent.secret);
+  if (!created.ok) throw new Error(created.text);
+  const child = { id: created.message.apiKey?.id ?? "", accountId: "", secret: created.message.secret };
+  const { secret } = await rotated(child, parent.secret, 0);
+  expect(await me(child.secret)).toBe("expired_api_key");
+  expect(await me(secret)).toBe(maskOfKey(secret));
+});
 
-  test.each([3_600, 0])("revocation ends both secrets, with an overlap of %i s", async (overlapSeconds) => {
-    const key = await createTestKey(operator);
-    const { secret } = await rotated(key, key.secret, overlapSeconds);
-    await operator.revokeKey({ keyId: key.id });
-    for (const sent of [key.secret, secret]) expect(await me(sent)).toBe("revoked_api_key");
-    await expect(operator.rotateKey({ keyId: key.id })).rejects.toThrow("revoked");
-  });
-
-  test("both secrets share one window, and the calls of both in one batch", async () => {
-    const key = await createTestKey(operator, { rateLimitRpm: 5 });
-    const { secret } = await operator.rotateKey({ keyId: key.id, overlapSeconds: 3_600 });
-    await withinOneMinute(async () => {
-      await app.database.owner`DELETE FROM vx.key_minutes WHERE key_id = ${key.id}`;
-      const caller = open(app.url);
-      const outcomes = await Promise.all(
-        Array.from({ length: 10 }, (_, i) =>
-          caller.call(listEntries, {}, bearer(i % 2 === 0 ? key.secret : secret)),
-        ),
-      );
-      caller.close();
-      expect(outcomes.filter(({ ok }) => ok)).toHaveLength(5);
-    });
-  });
-
-  test("a rotation does not restart the window", async () => {
-    await withinOneMinute(async () => {
-      const key = await createTestKey(operator, { rateLimitRpm: 2 });
-      const caller = open(app.url);
-      const first = await caller.call(listEntries, {}, bearer(key.secret));
-      const { secret } = await operator.rotateKey({ keyId: key.id, overlapSeconds: 0 });
-      const second = await caller.call(listEntries, {}, bearer(secret));
-      const third = await caller.call(listEntries, {}, bearer(secret));
-      caller.close();
-      expect([first.ok, second.ok]).toEqual([true, true]);
-      expect(third).toMatchObject({ reason: "rate_limit_exceeded" });
-    });
-  });
-
-  test("a key rotates itself and its descendants, and no other key", async () => {
-    const parent = await createTestKey(operator);
-    const other = await createTestKey(operator, { accountId: parent.accountId });
-    expect(await rotate(parent.secret, other.id, 0)).toMatchObject({ reason: "not_found" });
-    const caller = open(app.url);
-    const created = await caller.call(KeyService.method.createKey, { name: "child" }, bearer(parent.secret));
-    caller.close();
-    if (!created.ok) throw new Error(created.text);
-    const child = { id: created.message.apiKey?.id ?? "", accountId: "", secret: created.message.secret };
-    const { secret } = await rotated(child, parent.secret, 0);
-    expect(await me(child.secret)).toBe("expired_api_key");
-    expect(await me(secret)).toBe(maskOfKey(secret));
-  });
-
-  test.each([-1, 2_592_001])("an overlap of %i s is a 400", async (overlapSeconds) => {
-    const key = await createTestKey(operator);
-    expect(await rotate(key.secret, key.id, overlapSeconds)).toMatchObject({ fields: ["overlap_seconds"] });
-    expect((await operator.rotateKey({ keyId: key.id, overlapSeconds: 2_592_000 })).secret).toMatch(
-      /^vx_live_/,
-    );
-  });
+test.each([-1, 2_592_001])("an overlap of %i s is a 400", async (overlapSeconds) => {
+  const key = await createTestKey(operator);
+  expect(await rotate(key.secret, key.id, overlapSeconds)).toMatchObject({ fields: ["overlap_seconds"] });
+  expect((await operator.rotateKey({ keyId: key.id, overlapSeconds: 2_592_000 })).secret).toMatch(
+    /^vx_live_/,
+  );
 });

@@ -3,142 +3,137 @@ import { describe, expect, test } from "vitest";
 import { KeyService } from "../../../gen/vx/v1/key_pb.js";
 import { useTestApp } from "../../support/app.ts";
 import { createTestKey, useOperator } from "../../support/fixtures.ts";
-import { bearer, protocols } from "../../support/protocols.ts";
+import { callOf } from "../../support/protocols.ts";
 
 type Fields = { name?: string; scopes?: string[]; rateLimitRpm?: number; expiresAt?: Timestamp };
 
 const app = useTestApp();
 const operator = useOperator(app);
+const call = callOf(app);
 
 function inHours(hours: number): Timestamp {
   return timestampFromDate(new Date(Date.now() + hours * 3_600_000));
 }
 
-describe.each(protocols)("$name", ({ open }) => {
-  async function create(secret: string, fields: Fields = {}) {
-    const caller = open(app.url);
-    const outcome = await caller.call(
-      KeyService.method.createKey,
-      { name: "child", scopes: ["generate", "read", "keys"], ...fields },
-      bearer(secret),
-    );
-    caller.close();
-    if (!outcome.ok) throw new Error(outcome.text);
-    return { id: outcome.message.apiKey?.id ?? "", secret: outcome.message.secret };
+async function create(secret: string, fields: Fields = {}) {
+  const outcome = await call(
+    KeyService.method.createKey,
+    { name: "child", scopes: ["generate", "read", "keys"], ...fields },
+    secret,
+  );
+  if (!outcome.ok) throw new Error(outcome.text);
+  return { id: outcome.message.apiKey?.id ?? "", secret: outcome.message.secret };
+}
+
+async function update(secret: string, keyId: string, fields: Fields, paths?: string[]) {
+  const request = { keyId, ...fields, ...(paths ? { updateMask: { paths } } : {}) };
+  const outcome = await call(KeyService.method.updateKey, request, secret);
+  return outcome;
+}
+
+test("the fields that are given change, and the others stay", async () => {
+  const parent = await createTestKey(operator, { plan: "pro" });
+  const child = await create(parent.secret, { rateLimitRpm: 10 });
+  const expiresAt = inHours(1);
+  expect(await update(parent.secret, child.id, { name: "renamed", expiresAt })).toMatchObject({
+    message: {
+      apiKey: { name: "renamed", expiresAt, rateLimitRpm: 10, scopes: ["generate", "read", "keys"] },
+    },
+  });
+  expect(await update(parent.secret, child.id, { rateLimitRpm: 20, scopes: ["read"] })).toMatchObject({
+    message: { apiKey: { name: "renamed", expiresAt, rateLimitRpm: 20, scopes: ["read"] } },
+  });
+  expect(await update(child.secret, child.id, {})).toMatchObject({ reason: "insufficient_scope" });
+});
+
+test("the mask selects the fields, and one that is not set is cleared", async () => {
+  const parent = await createTestKey(operator, { plan: "pro" });
+  const child = await create(parent.secret, { rateLimitRpm: 10, expiresAt: inHours(1) });
+  const paths = ["rate_limit_rpm", "expires_at"];
+  expect(await update(parent.secret, child.id, { name: "ignored" }, paths)).toMatchObject({
+    message: { apiKey: { name: "child", rateLimitRpm: 600 } },
+  });
+  const { apiKeys } = await operator.listKeys({ accountId: parent.accountId });
+  expect(apiKeys.find(({ id }) => id === child.id)?.expiresAt).toBeUndefined();
+  for (const path of ["name", "scopes"])
+    expect(await update(parent.secret, child.id, {}, [path])).toMatchObject({ fields: [path] });
+  expect(await update(parent.secret, child.id, {}, ["plan"])).toMatchObject({ fields: ["update_mask"] });
+});
+
+test("a key can only tighten itself", async () => {
+  const key = await createTestKey(operator, { plan: "pro", rateLimitRpm: 100 });
+  expect(await update(key.secret, key.id, { rateLimitRpm: 101 })).toMatchObject({
+    fields: ["rate_limit_rpm"],
+  });
+  const expiresAt = inHours(1);
+  const tighter = { rateLimitRpm: 50, expiresAt, scopes: ["read", "keys"] };
+  expect(await update(key.secret, key.id, tighter)).toMatchObject({
+    message: { apiKey: { rateLimitRpm: 50, expiresAt, scopes: ["read", "keys"] } },
+  });
+  expect(await update(key.secret, key.id, { rateLimitRpm: 51 })).toMatchObject({
+    fields: ["rate_limit_rpm"],
+  });
+  expect(await update(key.secret, key.id, { expiresAt: inHours(2) })).toMatchObject({
+    fields: ["expires_at"],
+  });
+  expect(await update(key.secret, key.id, { scopes: ["generate"] })).toMatchObject({ fields: ["scopes"] });
+  // Cleared fields get the values of the calling key.
+  expect(await update(key.secret, key.id, {}, ["rate_limit_rpm", "expires_at"])).toMatchObject({
+    message: { apiKey: { rateLimitRpm: 50, expiresAt } },
+  });
+});
+
+test("a key changes what it created, directly or not, up to its own values, and no other key", async () => {
+  const parent = await createTestKey(operator, { plan: "pro", rateLimitRpm: 100 });
+  const child = await create(parent.secret, { rateLimitRpm: 10 });
+  const grandchild = await create(child.secret, { rateLimitRpm: 5 });
+  const other = await createTestKey(operator, { accountId: parent.accountId });
+  expect(await update(parent.secret, grandchild.id, { rateLimitRpm: 100 })).toMatchObject({
+    message: { apiKey: { rateLimitRpm: 100 } },
+  });
+  expect(await update(child.secret, grandchild.id, { rateLimitRpm: 11 })).toMatchObject({
+    fields: ["rate_limit_rpm"],
+  });
+  for (const { secret, id } of [
+    { secret: child.secret, id: parent.id },
+    { secret: parent.secret, id: other.id },
+    { secret: grandchild.secret, id: child.id },
+  ]) {
+    expect(await update(secret, id, { name: "taken" })).toMatchObject({ reason: "not_found" });
   }
-
-  async function update(secret: string, keyId: string, fields: Fields, paths?: string[]) {
-    const caller = open(app.url);
-    const request = { keyId, ...fields, ...(paths ? { updateMask: { paths } } : {}) };
-    const outcome = await caller.call(KeyService.method.updateKey, request, bearer(secret));
-    caller.close();
-    return outcome;
-  }
-
-  test("the fields that are given change, and the others stay", async () => {
-    const parent = await createTestKey(operator, { plan: "pro" });
-    const child = await create(parent.secret, { rateLimitRpm: 10 });
-    const expiresAt = inHours(1);
-    expect(await update(parent.secret, child.id, { name: "renamed", expiresAt })).toMatchObject({
-      message: {
-        apiKey: { name: "renamed", expiresAt, rateLimitRpm: 10, scopes: ["generate", "read", "keys"] },
-      },
-    });
-    expect(await update(parent.secret, child.id, { rateLimitRpm: 20, scopes: ["read"] })).toMatchObject({
-      message: { apiKey: { name: "renamed", expiresAt, rateLimitRpm: 20, scopes: ["read"] } },
-    });
-    expect(await update(child.secret, child.id, {})).toMatchObject({ reason: "insufficient_scope" });
+  await update(parent.secret, parent.id, { scopes: ["read", "keys"] });
+  expect(await update(parent.secret, child.id, { scopes: ["generate"] })).toMatchObject({
+    fields: ["scopes"],
   });
+});
 
-  test("the mask selects the fields, and one that is not set is cleared", async () => {
-    const parent = await createTestKey(operator, { plan: "pro" });
-    const child = await create(parent.secret, { rateLimitRpm: 10, expiresAt: inHours(1) });
-    const paths = ["rate_limit_rpm", "expires_at"];
-    expect(await update(parent.secret, child.id, { name: "ignored" }, paths)).toMatchObject({
-      message: { apiKey: { name: "child", rateLimitRpm: 600 } },
-    });
-    const { apiKeys } = await operator.listKeys({ accountId: parent.accountId });
-    expect(apiKeys.find(({ id }) => id === child.id)?.expiresAt).toBeUndefined();
-    for (const path of ["name", "scopes"])
-      expect(await update(parent.secret, child.id, {}, [path])).toMatchObject({ fields: [path] });
-    expect(await update(parent.secret, child.id, {}, ["plan"])).toMatchObject({ fields: ["update_mask"] });
+test("a scope that a key lacks cannot be given, and a revoked key cannot be changed", async () => {
+  const parent = await createTestKey(operator, { plan: "pro" });
+  const child = await create(parent.secret, { scopes: ["read"] });
+  expect(await update(parent.secret, child.id, { scopes: ["read", "keys"] })).toMatchObject({
+    fields: ["scopes"],
   });
+  expect(await update(parent.secret, child.id, { expiresAt: inHours(-1) })).toMatchObject({
+    fields: ["expires_at"],
+  });
+  await operator.revokeKey({ keyId: child.id });
+  expect(await update(parent.secret, child.id, { name: "late" })).toMatchObject({
+    reason: "invalid_argument",
+    fields: ["key_id"],
+  });
+  await expect(operator.updateKey({ keyId: child.id, name: "late" })).rejects.toThrow("revoked");
+});
 
-  test("a key can only tighten itself", async () => {
-    const key = await createTestKey(operator, { plan: "pro", rateLimitRpm: 100 });
-    expect(await update(key.secret, key.id, { rateLimitRpm: 101 })).toMatchObject({
-      fields: ["rate_limit_rpm"],
-    });
-    const expiresAt = inHours(1);
-    const tighter = { rateLimitRpm: 50, expiresAt, scopes: ["read", "keys"] };
-    expect(await update(key.secret, key.id, tighter)).toMatchObject({
-      message: { apiKey: { rateLimitRpm: 50, expiresAt, scopes: ["read", "keys"] } },
-    });
-    expect(await update(key.secret, key.id, { rateLimitRpm: 51 })).toMatchObject({
-      fields: ["rate_limit_rpm"],
-    });
-    expect(await update(key.secret, key.id, { expiresAt: inHours(2) })).toMatchObject({
-      fields: ["expires_at"],
-    });
-    expect(await update(key.secret, key.id, { scopes: ["generate"] })).toMatchObject({ fields: ["scopes"] });
-    // Cleared fields get the values of the calling key.
-    expect(await update(key.secret, key.id, {}, ["rate_limit_rpm", "expires_at"])).toMatchObject({
-      message: { apiKey: { rateLimitRpm: 50, expiresAt } },
-    });
+test("an expired key cannot be changed, and so cannot be used again", async () => {
+  const parent = await createTestKey(operator, { plan: "pro" });
+  const child = await create(parent.secret);
+  await app.database.owner`UPDATE vx.keys SET expires_at = clock_timestamp() WHERE id = ${child.id}`;
+  expect(await update(parent.secret, child.id, { expiresAt: inHours(1) })).toMatchObject({
+    reason: "invalid_argument",
+    fields: ["key_id"],
   });
-
-  test("a key changes what it created, directly or not, up to its own values, and no other key", async () => {
-    const parent = await createTestKey(operator, { plan: "pro", rateLimitRpm: 100 });
-    const child = await create(parent.secret, { rateLimitRpm: 10 });
-    const grandchild = await create(child.secret, { rateLimitRpm: 5 });
-    const other = await createTestKey(operator, { accountId: parent.accountId });
-    expect(await update(parent.secret, grandchild.id, { rateLimitRpm: 100 })).toMatchObject({
-      message: { apiKey: { rateLimitRpm: 100 } },
-    });
-    expect(await update(child.secret, grandchild.id, { rateLimitRpm: 11 })).toMatchObject({
-      fields: ["rate_limit_rpm"],
-    });
-    for (const { secret, id } of [
-      { secret: child.secret, id: parent.id },
-      { secret: parent.secret, id: other.id },
-      { secret: grandchild.secret, id: child.id },
-    ]) {
-      expect(await update(secret, id, { name: "taken" })).toMatchObject({ reason: "not_found" });
-    }
-    await update(parent.secret, parent.id, { scopes: ["read", "keys"] });
-    expect(await update(parent.secret, child.id, { scopes: ["generate"] })).toMatchObject({
-      fields: ["scopes"],
-    });
-  });
-
-  test("a scope that a key lacks cannot be given, and a revoked key cannot be changed", async () => {
-    const parent = await createTestKey(operator, { plan: "pro" });
-    const child = await create(parent.secret, { scopes: ["read"] });
-    expect(await update(parent.secret, child.id, { scopes: ["read", "keys"] })).toMatchObject({
-      fields: ["scopes"],
-    });
-    expect(await update(parent.secret, child.id, { expiresAt: inHours(-1) })).toMatchObject({
-      fields: ["expires_at"],
-    });
-    await operator.revokeKey({ keyId: child.id });
-    expect(await update(parent.secret, child.id, { name: "late" })).toMatchObject({
-      reason: "invalid_argument",
-      fields: ["key_id"],
-    });
-    await expect(operator.updateKey({ keyId: child.id, name: "late" })).rejects.toThrow("revoked");
-  });
-
-  test("an expired key cannot be changed, and so cannot be used again", async () => {
-    const parent = await createTestKey(operator, { plan: "pro" });
-    const child = await create(parent.secret);
-    await app.database.owner`UPDATE vx.keys SET expires_at = clock_timestamp() WHERE id = ${child.id}`;
-    expect(await update(parent.secret, child.id, { expiresAt: inHours(1) })).toMatchObject({
-      reason: "invalid_argument",
-      fields: ["key_id"],
-    });
-    await expect(operator.updateKey({ keyId: child.id, expiresAt: inHours(1) })).rejects.toThrow("expired");
-    await expect(operator.rotateKey({ keyId: child.id })).rejects.toThrow("expired");
-  });
+  await expect(operator.updateKey({ keyId: child.id, expiresAt: inHours(1) })).rejects.toThrow("expired");
+  await expect(operator.rotateKey({ keyId: child.id })).rejects.toThrow("expired");
 });
 
 describe("PATCH /v1/keys/{key_id}", () => {
@@ -179,7 +174,7 @@ describe("PATCH /v1/keys/{key_id}", () => {
       body: { api_key: { rate_limit_rpm: 600, name: "x", scopes: ["generate", "read"] } },
     });
     expect(await patch(key.secret, child.id, {})).toMatchObject({ body: { api_key: { name: "x" } } });
-    expect(await patch(key.secret, child.id, "\ufeff" + JSON.stringify({ name: "y" }))).toMatchObject({
+    expect(await patch(key.secret, child.id, `\ufeff${JSON.stringify({ name: "y" })}`)).toMatchObject({
       status: 200,
       body: { api_key: { name: "y" } },
     });

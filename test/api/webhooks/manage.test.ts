@@ -1,9 +1,10 @@
+import type { DescMessage, DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { WebhookService } from "../../../gen/vx/v1/webhook_pb.js";
 import { sendAnyJson } from "../../support/any-json.ts";
 import { useTestApp } from "../../support/app.ts";
 import { createTestKey, type TestKey, useOperator } from "../../support/fixtures.ts";
-import { bearer, protocols } from "../../support/protocols.ts";
+import { callOf } from "../../support/protocols.ts";
 
 const { createWebhook, deleteWebhook, getWebhook, listWebhooks, rotateWebhook, updateWebhook } =
   WebhookService.method;
@@ -11,74 +12,62 @@ const URL_OF_OTHERS = "https://hooks.example.com/vx";
 
 const app = useTestApp();
 const operator = useOperator(app);
+const call = callOf(app);
 
 const newKey = (scopes = ["webhooks"]) => createTestKey(operator, { scopes });
 
-describe.each(protocols)("$name", ({ open }) => {
-  function clientOf({ secret }: TestKey) {
-    const caller = open(app.url);
-    return {
-      call: ((method: never, request: never) => caller.call(method, request, bearer(secret))) as <
-        Method extends Parameters<typeof caller.call>[0],
-      >(
-        method: Method,
-        request: Parameters<typeof caller.call<Method["input"], Method["output"]>>[1],
-      ) => ReturnType<typeof caller.call<Method["input"], Method["output"]>>,
-      close: () => caller.close(),
-    };
+/** Calls a method with the key. */
+function clientOf({ secret }: TestKey) {
+  return <I extends DescMessage, O extends DescMessage>(
+    method: DescMethodUnary<I, O>,
+    request: MessageInitShape<I>,
+  ) => call(method, request, secret);
+}
+
+test("creates, reads, changes, rotates and deletes a webhook", async () => {
+  const client = clientOf(await newKey());
+  const created = await client(createWebhook, { url: URL_OF_OTHERS, types: ["balance.low"] });
+  if (!created.ok) throw new Error(created.text);
+  const { webhook, secret } = created.message;
+  expect(secret).toMatch(/^whsec_[0-9A-Za-z+/]{43}=$/);
+  expect(webhook).toMatchObject({
+    id: expect.stringMatching(/^wh_/),
+    url: URL_OF_OTHERS,
+    types: ["balance.low"],
+    state: "enabled",
+    disabledReason: "",
+  });
+  const webhookId = webhook?.id ?? "";
+  const changes = { description: "alerts", state: "paused" };
+  const changed = await client(updateWebhook, { webhookId, ...changes });
+  expect(changed).toMatchObject({
+    message: { webhook: { ...changes, url: URL_OF_OTHERS, types: ["balance.low"] } },
+  });
+  const rotated = await client(rotateWebhook, { webhookId, overlapSeconds: 60 });
+  if (!rotated.ok) throw new Error(rotated.text);
+  expect(rotated.message.secret).not.toBe(secret);
+  expect(rotated.message.webhook?.previousExpiresAt).toBeDefined();
+  const listed = await client(listWebhooks, {});
+  expect(listed).toMatchObject({ message: { webhooks: [{ id: webhookId, description: "alerts" }] } });
+  expect(JSON.stringify(listed, (_, value) => String(value))).not.toContain("whsec_");
+  expect(await client(deleteWebhook, { webhookId })).toMatchObject({ ok: true });
+  expect(await client(getWebhook, { webhookId })).toMatchObject({ reason: "not_found" });
+});
+
+test("needs the scope webhooks, and finds no webhook of another account", async () => {
+  const [owner, other, reader] = [await newKey(), await newKey(), await newKey(["read", "keys", "billing"])];
+  const [ofOwner, ofOther, ofReader] = [clientOf(owner), clientOf(other), clientOf(reader)];
+  const created = await ofOwner(createWebhook, { url: URL_OF_OTHERS });
+  const webhookId = (created.ok && created.message.webhook?.id) || "";
+  for (const method of Object.values(WebhookService.method)) {
+    const unary = method as DescMethodUnary;
+    const request = { webhookId, url: URL_OF_OTHERS, eventId: `evt_${"0".repeat(26)}` };
+    expect(await ofReader(unary, request), method.name).toMatchObject({
+      reason: "insufficient_scope",
+    });
+    if (method.name === "CreateWebhook" || method.name === "ListWebhooks") continue;
+    expect(await ofOther(unary, request), method.name).toMatchObject({ reason: "not_found" });
   }
-
-  test("creates, reads, changes, rotates and deletes a webhook", async () => {
-    const client = clientOf(await newKey());
-    const created = await client.call(createWebhook, { url: URL_OF_OTHERS, types: ["balance.low"] });
-    if (!created.ok) throw new Error(created.text);
-    const { webhook, secret } = created.message;
-    expect(secret).toMatch(/^whsec_[0-9A-Za-z+/]{43}=$/);
-    expect(webhook).toMatchObject({
-      id: expect.stringMatching(/^wh_/),
-      url: URL_OF_OTHERS,
-      types: ["balance.low"],
-      state: "enabled",
-      disabledReason: "",
-    });
-    const webhookId = webhook?.id ?? "";
-    const changes = { description: "alerts", state: "paused" };
-    const changed = await client.call(updateWebhook, { webhookId, ...changes });
-    expect(changed).toMatchObject({
-      message: { webhook: { ...changes, url: URL_OF_OTHERS, types: ["balance.low"] } },
-    });
-    const rotated = await client.call(rotateWebhook, { webhookId, overlapSeconds: 60 });
-    if (!rotated.ok) throw new Error(rotated.text);
-    expect(rotated.message.secret).not.toBe(secret);
-    expect(rotated.message.webhook?.previousExpiresAt).toBeDefined();
-    const listed = await client.call(listWebhooks, {});
-    expect(listed).toMatchObject({ message: { webhooks: [{ id: webhookId, description: "alerts" }] } });
-    expect(JSON.stringify(listed, (_, value) => String(value))).not.toContain("whsec_");
-    expect(await client.call(deleteWebhook, { webhookId })).toMatchObject({ ok: true });
-    expect(await client.call(getWebhook, { webhookId })).toMatchObject({ reason: "not_found" });
-    client.close();
-  });
-
-  test("needs the scope webhooks, and finds no webhook of another account", async () => {
-    const [owner, other, reader] = [
-      await newKey(),
-      await newKey(),
-      await newKey(["read", "keys", "billing"]),
-    ];
-    const [ofOwner, ofOther, ofReader] = [clientOf(owner), clientOf(other), clientOf(reader)];
-    const created = await ofOwner.call(createWebhook, { url: URL_OF_OTHERS });
-    const webhookId = (created.ok && created.message.webhook?.id) || "";
-    for (const method of Object.values(WebhookService.method)) {
-      if (method.methodKind !== "unary") continue;
-      const request = { webhookId, url: URL_OF_OTHERS, eventId: `evt_${"0".repeat(26)}` };
-      expect(await ofReader.call(method, request), method.name).toMatchObject({
-        reason: "insufficient_scope",
-      });
-      if (method.name === "CreateWebhook" || method.name === "ListWebhooks") continue;
-      expect(await ofOther.call(method, request), method.name).toMatchObject({ reason: "not_found" });
-    }
-    for (const client of [ofOwner, ofOther, ofReader]) client.close();
-  });
 });
 
 describe("over REST", () => {
