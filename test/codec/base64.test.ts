@@ -20,15 +20,15 @@ test.each(["A", "AB*C", "+/-_", "AB=C", "ABC===", "AAAAA"])("%s is not base64", 
   expect(finish(base64Bytes(text))).toBeUndefined();
 });
 
-const image = Buffer.alloc(20_971_520, "\u{1f600}é");
+const image = Buffer.alloc(4_194_304, "\u{1f600}é");
 
-test("20 MiB are decoded in parts", () => {
+test("4 MiB are decoded in parts", () => {
   const steps = base64Bytes(image.toString("base64"));
   let count = 1;
   let step = steps.next();
   for (; !step.done; step = steps.next()) count++;
   expect(Buffer.from(step.value ?? []).equals(image)).toBe(true);
-  expect(count).toBeGreaterThanOrEqual(27);
+  expect(count).toBeGreaterThanOrEqual(6);
 });
 
 test("an invalid character in the last part is found, and so are two alphabets in two parts", () => {

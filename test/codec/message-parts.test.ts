@@ -1,5 +1,4 @@
-import { create, type DescMessage, type Message, toBinary, toJsonString } from "@bufbuild/protobuf";
-import fc from "fast-check";
+import { create, type Message } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { EmbedResponseSchema } from "../../gen/vx/v1/embed_pb.js";
 import { hasLongList, writeInParts, writerOf } from "../../src/codec/json/writer.ts";
@@ -11,43 +10,7 @@ import {
   piecesOf,
   protoJsonParts,
 } from "../../src/codec/message-parts.ts";
-import { runs } from "../support/runs.ts";
 import { turnsOf } from "../support/turns.ts";
-import { anyMessage } from "./any-message.ts";
-import { messageTypes, testTypes } from "./messages.ts";
-
-/** Makes the lists of messages long, if they are not empty. */
-function withLongLists(desc: DescMessage, message: Message): Message {
-  const fields = message as unknown as Record<string, unknown[]>;
-  for (const { fieldKind, localName, message: item } of desc.fields) {
-    const items = fields[localName];
-    if (fieldKind !== "list" || !item || !items?.length) continue;
-    fields[localName] = Array.from({ length: 101 }, (_, i) => items[i % items.length]);
-  }
-  return message;
-}
-
-const types = [...messageTypes, ...testTypes].filter(
-  ({ typeName, fields }) =>
-    !typeName.startsWith("google.protobuf.") &&
-    fields.some(({ fieldKind, message }) => fieldKind === "list" && message),
-);
-
-describe.each(types)("$typeName", (desc) => {
-  test("the parts of a message with long lists are its whole form", () => {
-    fc.assert(
-      fc.property(anyMessage(desc), (message) => {
-        const long = withLongLists(desc, message);
-        fc.pre(hasLongList(desc, long));
-        const write = writerOf(desc);
-        expect([...writeInParts(write, desc, long)].join("")).toBe(write(long));
-        expect(Buffer.concat([...binaryParts(desc, long)])).toEqual(Buffer.from(toBinary(desc, long)));
-        expect([...protoJsonParts(desc, long, {})].join("")).toBe(toJsonString(desc, long));
-      }),
-      { numRuns: runs(10) },
-    );
-  });
-});
 
 const embeddings = (count: number) =>
   create(EmbedResponseSchema, {
@@ -69,7 +32,7 @@ const FORMS: Readonly<Record<string, (message: Message) => Parts>> = {
 
 describe.each(Object.entries(FORMS))("%s", (_name, partsOf) => {
   test("pieces have about 64 KiB, and each takes a turn", async () => {
-    const parts = () => partsOf(embeddings(2_000));
+    const parts = () => partsOf(embeddings(1_000));
     const pieces: Buffer[] = [];
     const turns = await turnsOf(async () => {
       for await (const piece of piecesOf(parts())) pieces.push(Buffer.from(piece));
@@ -78,14 +41,14 @@ describe.each(Object.entries(FORMS))("%s", (_name, partsOf) => {
     expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThan(80_000);
     expect(Math.min(...pieces.slice(0, -1).map(({ length }) => length))).toBeGreaterThanOrEqual(65_536);
     const whole = Buffer.concat([...parts()].map((part) => Buffer.from(part)));
-    expect(Buffer.concat(pieces)).toEqual(whole);
+    expect(Buffer.concat(pieces).equals(whole)).toBe(true);
     expect(await lengthOf(parts())).toBe(whole.length);
   });
 
   test("parts are joined if they are short", async () => {
     const short = [...partsOf(embeddings(101))].map((part) => Buffer.from(part));
     expect(await joinShort(partsOf(embeddings(101)))).toEqual(Buffer.concat(short));
-    expect(await joinShort(partsOf(embeddings(2_000)))).toBeUndefined();
+    expect(await joinShort(partsOf(embeddings(1_000)))).toBeUndefined();
   });
 });
 

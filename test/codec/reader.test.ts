@@ -1,21 +1,11 @@
-import {
-  type DescMessage,
-  fromJson,
-  type JsonValue,
-  type Message,
-  toBinary,
-  toJsonString,
-} from "@bufbuild/protobuf";
-import fc from "fast-check";
+import { type DescMessage, fromJson, type JsonValue, type Message, toBinary } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { JsonScanner } from "../../src/codec/json/json-scanner.ts";
 import { Readers } from "../../src/codec/json/reader.ts";
 import { writerOf } from "../../src/codec/json/writer.ts";
 import { RequestProblem } from "../../src/codec/problem.ts";
 import { finish } from "../../src/codec/steps.ts";
-import { runs } from "../support/runs.ts";
-import { anyMessage } from "./any-message.ts";
-import { everything, messageTypes, testTypes } from "./messages.ts";
+import { everything } from "./messages.ts";
 
 const readers = new Readers("refuse");
 
@@ -30,32 +20,6 @@ function read(desc: DescMessage, text: string, unknown = readers): Message {
 function bytes(desc: DescMessage, message: Message): string {
   return Buffer.from(toBinary(desc, message)).toString("hex");
 }
-
-describe.each([...messageTypes, ...testTypes])("$typeName", (desc) => {
-  test("the output of REST is read back unchanged", () => {
-    fc.assert(
-      fc.property(anyMessage(desc), (message) => {
-        expect(bytes(desc, read(desc, writerOf(desc)(message)))).toBe(bytes(desc, message));
-      }),
-      { numRuns: runs(15) },
-    );
-  });
-
-  test("canonical ProtoJSON is read like the library reads it", () => {
-    fc.assert(
-      fc.property(
-        anyMessage(desc),
-        fc.boolean(),
-        fc.boolean(),
-        (message, useProtoFieldName, alwaysEmitImplicit) => {
-          const text = toJsonString(desc, message, { useProtoFieldName, alwaysEmitImplicit });
-          expect(bytes(desc, read(desc, text))).toBe(bytes(desc, fromJson(desc, JSON.parse(text))));
-        },
-      ),
-      { numRuns: runs(15) },
-    );
-  });
-});
 
 const { message } = everything;
 const plain = (text: string) => read(message("Plain"), text) as unknown as Record<string, unknown>;

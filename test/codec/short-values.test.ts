@@ -5,6 +5,7 @@ import { readJsonValue } from "../../src/codec/json/json-value-reader.ts";
 import { MAX_SHORT_UNITS, readShortValue } from "../../src/codec/json/short-values.ts";
 import { finish } from "../../src/codec/steps.ts";
 import { knownJsonText } from "../../src/domain/json.ts";
+import { runs } from "../support/runs.ts";
 
 const LEVELS = 8;
 const LONG = `"${"x".repeat(MAX_SHORT_UNITS)}"`;
@@ -66,7 +67,7 @@ test("a value that is read at once has the same outcome as one that is read in p
     fc.property(value, (text) => {
       expect(outcome(text)).toBe(outcomeInParts(text));
     }),
-    { numRuns: 400 },
+    { numRuns: runs(200) },
   );
 });
 
