@@ -11,8 +11,8 @@ if (cluster.isWorker) {
   await runWorker();
 } else {
   stopWithParent();
-  const { runCommandLine } = await import("./cli/program.ts");
-  await runCommandLine(process.argv.slice(2));
+  const { run } = await import("./cli/program.ts");
+  await run(process.argv.slice(2), process);
 }
 
 /**

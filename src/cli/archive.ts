@@ -56,7 +56,7 @@ async function archive(folder: string, options: Options): Promise<void> {
   const before = firstKeptMonth(options);
   const problems: string[] = [];
   const archived = await explained(folder, "written", async (signal) => {
-    const progress = createProgress(process.stderr);
+    const progress = createProgress();
     const ledgers = await openOwnedLedgers(folder);
     const all: CellArchive[] = [];
     try {
@@ -145,11 +145,7 @@ type OwnedLedgers = {
  * DATABASE_URL, or the embedded one, even while a server uses it.
  */
 async function openOwnedLedgers(folder: string): Promise<OwnedLedgers> {
-  const { databaseUrl, dataDir, cellsFile } = readSettings(process.env, [
-    "DATABASE_URL",
-    "VX_DATA_DIR",
-    "VX_CELLS",
-  ]);
+  const { databaseUrl, dataDir, cellsFile } = readSettings(["DATABASE_URL", "VX_DATA_DIR", "VX_CELLS"]);
   const close = async () => undefined;
   if (cellsFile !== undefined) {
     const cells = await readCellSettings();
@@ -172,7 +168,7 @@ async function openOwnedLedgers(folder: string): Promise<OwnedLedgers> {
 /** Audits the database, even while no server runs, and the archived entries that it continues. */
 export async function auditWithArchives(folder: string, isJson: boolean): Promise<void> {
   const { audit, archives } = await explained(folder, "read", async (signal) => {
-    const progress = createProgress(process.stderr);
+    const progress = createProgress();
     const ledgers = await openOwnedLedgers(folder);
     try {
       // The database comes first, so that entries that are archived meanwhile are read in the files.

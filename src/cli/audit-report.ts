@@ -40,10 +40,10 @@ export function showAudit(progress: Progress, { partsDone, parts, entries }: Aud
 
 /** Audits the embedded database while no server runs. */
 export async function auditStopped(signal: AbortSignal): Promise<AuditResponse> {
-  const progress = createProgress(process.stderr);
+  const progress = createProgress();
   try {
     const report = await auditEmbeddedDatabase({
-      config: readSettings(process.env, ["VX_DATA_DIR"]),
+      config: readSettings(["VX_DATA_DIR"]),
       log: createLog("error"),
       signal,
       print: (line) => void printError(visible(line)),

@@ -30,7 +30,7 @@ async function audit(options: JsonOption & { readonly archive?: string }): Promi
 }
 
 async function watchAudit(console: Console): Promise<AuditResponse> {
-  const progress = createProgress(process.stderr);
+  const progress = createProgress();
   try {
     for await (const step of console.watchAudit({}, { timeoutMs: NO_TIMEOUT_MS })) {
       if (step.result) return step.result;

@@ -56,7 +56,7 @@ async function create(file: string, options: JsonOption): Promise<void> {
   if (!existsSync(dataDir)) throw noDatabase(dataDir);
   const createdAt = new Date();
   const created = await explained(file, "written", async (signal) => {
-    const progress = createProgress(process.stderr);
+    const progress = createProgress();
     const database = await openEmbeddedDatabase(dataDir, "backup", (line) => void tell(line));
     try {
       return await createBackup({
@@ -88,7 +88,7 @@ async function restore(file: string, { json, replace }: RestoreOptions): Promise
   const { dataDir } = embeddedSettings();
   const now = new Date().toISOString().replaceAll(/[:-]|\.\d+/g, "");
   const { restored, audit } = await explained(file, "read", async (signal) => {
-    const progress = createProgress(process.stderr);
+    const progress = createProgress();
     let restored: RestoredBackup;
     try {
       restored = await restoreBackup({

@@ -10,6 +10,7 @@ import { type Define, type JsonOption, withExamples } from "./command.ts";
 import { CommandFailure, EXIT_FAILED, usageFailure } from "./failure.ts";
 import { createProgress, printError, printOut, visible } from "./output.ts";
 import { type Column, formatTable } from "./print.ts";
+import { shell } from "./shell.ts";
 import { readCellSettings } from "./target.ts";
 
 export const define: Define = (group) => {
@@ -40,7 +41,7 @@ async function showStatus(options: JsonOption): Promise<void> {
     const cells = states.map(({ lanes, ...cell }) => ({ ...cell, lanes: laneRanges(lanes) }));
     await printOut(`${JSON.stringify({ cells })}\n`);
   } else await printOut(formatTable(columns, states));
-  if (states.some(({ problem }) => problem !== undefined)) process.exitCode = EXIT_FAILED;
+  if (states.some(({ problem }) => problem !== undefined)) shell.exitCode = EXIT_FAILED;
 }
 
 const STATEMENT_TIMEOUT_MS = 5_000;
@@ -144,7 +145,7 @@ async function split(
 ): Promise<void> {
   const problem = databaseUrlProblem(to);
   if (problem !== undefined) throw usageFailure(`--to ${problem}`);
-  const progress = createProgress(process.stderr);
+  const progress = createProgress();
   let share = 0;
   let text = "starting";
   const show = () => progress.show(share, text);

@@ -26,7 +26,7 @@ const CALL_TIMEOUT_MS = 60_000;
 export async function withAdmin<Result>(
   use: (admin: Admin, console: Console) => Promise<Result>,
 ): Promise<Result> {
-  const target = readTarget(process.env);
+  const target = readTarget();
   const { url, token } = target;
   const agent = agentFor(target);
   const transport = createConnectTransport({

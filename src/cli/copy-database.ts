@@ -26,7 +26,7 @@ async function copy({ to, json }: JsonOption & { readonly to: string }): Promise
   if (problem !== undefined) throw usageFailure(`--to ${problem}`);
   const { dataDir } = embeddedSettings();
   const report = await explained(dataDir, "read", async (signal) => {
-    const progress = createProgress(process.stderr);
+    const progress = createProgress();
     try {
       return await copyEmbeddedDatabase({
         dataDir,

@@ -6,6 +6,7 @@ import { type Define, type JsonOption, withExamples } from "./command.ts";
 import { explained } from "./embedded-command.ts";
 import { EXIT_FAILED } from "./failure.ts";
 import { printError, printOut, visible } from "./output.ts";
+import { shell } from "./shell.ts";
 import { orUsageFailure } from "./target.ts";
 
 export const define: Define = (command) => {
@@ -15,14 +16,14 @@ export const define: Define = (command) => {
 };
 
 async function run({ json }: JsonOption): Promise<void> {
-  const config = orUsageFailure(() => readConfig(process.env));
+  const config = orUsageFailure(() => readConfig(shell.env));
   const isEmbedded = config.databaseUrl === undefined && config.cellsFile === undefined;
   const findings = await (isEmbedded
     ? examineEmbedded(config)
-    : examine({ config, env: process.env, embedded: undefined }));
+    : examine({ config, env: shell.env, embedded: undefined }));
   if (json) await printOut(`${JSON.stringify({ findings })}\n`);
   else await printOut(findings.map(lineOf).join(""));
-  if (findings.some(({ status }) => status === "problem")) process.exitCode = EXIT_FAILED;
+  if (findings.some(({ status }) => status === "problem")) shell.exitCode = EXIT_FAILED;
 }
 
 /** Uses the database of a running server, or starts it for the checks. */
@@ -30,7 +31,7 @@ async function examineEmbedded(config: Config): Promise<Finding[]> {
   return await explained(config.dataDir, "read", async () => {
     const database = await openEmbeddedDatabase(config.dataDir, "doctor", (line) => void printError(line));
     try {
-      return await examine({ config, env: process.env, embedded: database.address });
+      return await examine({ config, env: shell.env, embedded: database.address });
     } finally {
       await database.close();
     }

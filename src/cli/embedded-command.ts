@@ -7,7 +7,7 @@ import { readSettings } from "./target.ts";
 
 /** The settings of the embedded database. Other databases have better tools. */
 export function embeddedSettings(): { readonly dataDir: string } {
-  const { databaseUrl, dataDir } = readSettings(process.env, ["DATABASE_URL", "VX_DATA_DIR"]);
+  const { databaseUrl, dataDir } = readSettings(["DATABASE_URL", "VX_DATA_DIR"]);
   if (databaseUrl === undefined) return { dataDir };
   throw usageFailure(
     "DATABASE_URL is set, and this command is only for the embedded database: copy and upgrade your own PostgreSQL with " +

@@ -25,6 +25,7 @@ import { limitAmount } from "./limits.ts";
 import { addListOptions, callAndPrintList, type ListOptions } from "./list.ts";
 import { printError, visible } from "./output.ts";
 import { tableOf } from "./print.ts";
+import { shell } from "./shell.ts";
 
 type LimitInit = MessageInitShape<typeof LimitSchema>;
 type AccountOption = { readonly account?: string };
@@ -254,9 +255,9 @@ async function reportLeak(options: JsonOption & ReasonOption & { url?: string })
 
 /** The first line of the input: arguments of commands are visible to other users and stored in histories. */
 async function readKey(): Promise<string> {
-  const { isTTY: terminal = false } = process.stdin;
+  const { isTTY: terminal = false } = shell.stdin;
   // On a terminal, the interface reads key by key and would echo them to its output.
-  const lines = createInterface({ input: process.stdin, output: new PassThrough().resume(), terminal });
+  const lines = createInterface({ input: shell.stdin, output: new PassThrough().resume(), terminal });
   if (terminal) await printError("Paste the leaked key and press Enter. It is not shown:");
   const first = await Promise.race([once(lines, "line"), once(lines, "close")]);
   lines.close();

@@ -55,7 +55,7 @@ async function run({ dryRun, status, json }: Options): Promise<void> {
 }
 
 async function readTargets(): Promise<readonly Target[]> {
-  const { databaseUrl, cellsFile } = readSettings(process.env, ["DATABASE_URL", "VX_CELLS"]);
+  const { databaseUrl, cellsFile } = readSettings(["DATABASE_URL", "VX_CELLS"]);
   if (cellsFile !== undefined) {
     const cells = await readCellSettings();
     return cells.map((cell) => ({

@@ -1,11 +1,13 @@
+import type { Writable } from "node:stream";
 import { CommandFailure } from "./failure.ts";
+import { type Shell, shell } from "./shell.ts";
 
 /**
  * Writes the text and waits until the stream accepts it, so that a slow pipe applies backpressure instead of
  * filling the memory. Returns false if the reader closed the pipe, as with `| head`.
  */
 export async function printOut(text: string): Promise<boolean> {
-  const error = await write(process.stdout, text);
+  const error = await write(shell.stdout, text);
   if (error === undefined) return true;
   if (error.code === "EPIPE") return false;
   throw new CommandFailure(`the output cannot be written: ${error.message}`);
@@ -13,15 +15,15 @@ export async function printOut(text: string): Promise<boolean> {
 
 /** Writes one line. A write error is ignored: the exit code reports the failure. */
 export async function printError(line: string): Promise<void> {
-  await write(process.stderr, `${line}\n`);
+  await write(shell.stderr, `${line}\n`);
 }
 
 /** Ignores errors of a closed pipe, which would otherwise end the process with a stack trace. */
 export function surviveClosedOutput(): void {
-  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
+  for (const stream of [shell.stdout, shell.stderr]) stream.on("error", () => undefined);
 }
 
-function write(stream: NodeJS.WriteStream, text: string): Promise<NodeJS.ErrnoException | undefined> {
+function write(stream: Writable, text: string): Promise<NodeJS.ErrnoException | undefined> {
   if (text === "") return Promise.resolve(undefined);
   return new Promise((resolve) => stream.write(text, (error) => resolve(error ?? undefined)));
 }
@@ -37,12 +39,12 @@ export function visible(text: string): string {
 /** A progress bar on a terminal. Elsewhere it prints nothing. */
 export type Progress = { show(share: number, text: string): void; clear(): void };
 
-type Terminal = Pick<NodeJS.WriteStream, "isTTY" | "write">;
+type Terminal = Pick<Shell["stderr"], "isTTY" | "write">;
 
 const WIDTH = 30;
 const ERASE_LINE = "\r\x1b[2K";
 
-export function createProgress(terminal: Terminal): Progress {
+export function createProgress(terminal: Terminal = shell.stderr): Progress {
   let shown = "";
   return {
     show: (share, text) => {

@@ -5,6 +5,7 @@ import { type Endpoint, WebhookEndpoints } from "../payments/stripe/webhook-endp
 import { type Define, type JsonOption, withExamples } from "./command.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
 import { printOut, visible } from "./output.ts";
+import { shell } from "./shell.ts";
 import { orUsageFailure } from "./target.ts";
 
 export const define: Define = (group) => {
@@ -33,7 +34,7 @@ type Result = {
 };
 
 async function setUp({ json }: JsonOption): Promise<void> {
-  const { payments, publicUrl, isPublicUrlSet } = readSettings(process.env);
+  const { payments, publicUrl, isPublicUrlSet } = readSettings(shell.env);
   if (!payments || !isPublicUrlSet) {
     const [name, what] = payments
       ? ["VX_PUBLIC_URL", "the address at which Stripe reaches the server, such as https://api.example.com"]
@@ -85,7 +86,7 @@ Set its secret and restart the servers. Stripe shows the secret only once:
 VX_STRIPE_WEBHOOK_SECRET=${visible(secret ?? "")}
 `;
   }
-  const hint = process.env.VX_STRIPE_WEBHOOK_SECRET
+  const hint = shell.env.VX_STRIPE_WEBHOOK_SECRET
     ? ""
     : "VX_STRIPE_WEBHOOK_SECRET is not set: copy the signing secret of the endpoint from Stripe's dashboard, or delete the endpoint there and run this command again.\n";
   const state = added.length > 0 ? `Added to ${name}: ${added.join(", ")}.` : `Enabled ${name}.`;

@@ -3,6 +3,7 @@ import { Command, CommanderError } from "commander";
 import type { Define } from "./command.ts";
 import { CommandFailure, EXIT_FAILED, EXIT_USAGE } from "./failure.ts";
 import { printError, surviveClosedOutput, visible } from "./output.ts";
+import { type Shell, setShell, shell } from "./shell.ts";
 
 type Group = { readonly description: string; readonly load: () => Promise<{ readonly define: Define }> };
 
@@ -108,13 +109,14 @@ Exit codes: 0 success, 1 failure, 2 wrong usage, 70 violated invariant (see docs
 `;
 
 /** Runs a command and sets the exit code, so that all output is written before the process exits. */
-export async function runCommandLine(args: string[]): Promise<void> {
+export async function run(args: readonly string[], process: Shell): Promise<void> {
+  setShell(process);
   surviveClosedOutput();
   try {
     const program = await createProgram(args);
     await program.parseAsync(args, { from: "user" });
   } catch (error) {
-    process.exitCode = await tell(error);
+    shell.exitCode = await tell(error);
   }
 }
 
@@ -127,14 +129,20 @@ export async function createProgram(args: readonly string[]): Promise<Command> {
     .option("--url <url>", "the operator listener, such as https://ops.example:8081 (default: VX_ADMIN_URL)")
     .hook("preAction", (root) => {
       const { url } = root.opts<{ url?: string }>();
-      if (url !== undefined) process.env.VX_ADMIN_URL = url;
+      if (url !== undefined) shell.env.VX_ADMIN_URL = url;
     })
     .exitOverride()
     // Options after a command belong to the command, not to vx.
     .enablePositionalOptions()
     .showHelpAfterError("(--help shows the usage and examples)")
     // Gives Commander's errors the prefix of every other message of vx.
-    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, "vx: ")) })
+    .configureOutput({
+      writeOut: (text) => shell.stdout.write(text),
+      writeErr: (text) => shell.stderr.write(text),
+      getOutHelpWidth: () => shell.stdout.columns as number,
+      getErrHelpWidth: () => shell.stderr.columns as number,
+      outputError: (text, write) => write(text.replace(/^error: /, "vx: ")),
+    })
     .addHelpText("after", NOTES);
   for (const [name, { description, load }] of Object.entries(GROUPS)) {
     const command = program.command(name).description(description);

@@ -1,6 +1,7 @@
 import { type Define, type JsonOption, withExamples } from "./command.ts";
 import { EXIT_FAILED } from "./failure.ts";
 import { printError } from "./output.ts";
+import { shell } from "./shell.ts";
 
 /** Separate from the server code, so that help does not load the server. */
 export const define: Define = (command) => {
@@ -21,5 +22,5 @@ async function run({ json }: JsonOption): Promise<void> {
     exitCode = EXIT_FAILED;
   }
   // Exit explicitly: a partly started server or an unread output would keep the process alive.
-  process.exit(exitCode);
+  shell.exit(exitCode);
 }

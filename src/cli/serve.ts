@@ -8,12 +8,13 @@ import { MigrationError } from "../store/schema/release.ts";
 import { createLog, flushed, type Log } from "../telemetry/log.ts";
 import { EXIT_FAILED, EXIT_USAGE } from "./failure.ts";
 import { prepareForLoad, ReloadRequests, StopRequest } from "./server-process.ts";
+import { shell } from "./shell.ts";
 
 /** Runs the server until a signal stops it; returns the exit code. */
 export async function serve(isJson: boolean): Promise<number> {
   let config: Config;
   try {
-    config = readConfig(process.env);
+    config = readConfig(shell.env);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     return endWithConfigError(error);
@@ -28,9 +29,9 @@ export async function serve(isJson: boolean): Promise<number> {
 
 type Print = Parameters<typeof startApp>[0]["print"];
 
-const printText: Print = (text) => process.stdout.write(`${text}\n`);
+const printText: Print = (text) => shell.stdout.write(`${text}\n`);
 const printJson: Print = (text, fields) =>
-  process.stdout.write(`${JSON.stringify({ message: text.trim(), ...fields })}\n`);
+  shell.stdout.write(`${JSON.stringify({ message: text.trim(), ...fields })}\n`);
 
 async function run(config: Config, log: Log, print: Print): Promise<number> {
   const { modelsFile, cellsFile, adminTokenFile, leakKeysFile, tls, adminTls } = config;
@@ -55,11 +56,11 @@ async function run(config: Config, log: Log, print: Print): Promise<number> {
     }
     if (error instanceof ConfigError) return endWithConfigError(error);
     if (error instanceof ModelsError) {
-      process.stderr.write(`vx: invalid models file\n${error.message}\n`);
+      shell.stderr.write(`vx: invalid models file\n${error.message}\n`);
       return EXIT_USAGE;
     }
     if (!isForPeople(error)) throw error;
-    process.stderr.write(`vx: ${(error as Error).message}\n`);
+    shell.stderr.write(`vx: ${(error as Error).message}\n`);
     return EXIT_FAILED;
   }
   log.info({ admin: app.adminUrl, pid: process.pid }, "operator listener is open");
@@ -81,7 +82,7 @@ async function run(config: Config, log: Log, print: Print): Promise<number> {
 }
 
 function endWithConfigError(error: ConfigError): number {
-  process.stderr.write(`vx: invalid settings\n${error.message}\n`);
+  shell.stderr.write(`vx: invalid settings\n${error.message}\n`);
   return EXIT_USAGE;
 }
 

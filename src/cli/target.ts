@@ -7,6 +7,7 @@ import { type Config, readConfig } from "../app/settings/config.ts";
 import { ConfigError } from "../app/start-error.ts";
 import type { CellToMigrate } from "../cells/migrate-cell.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
+import { shell } from "./shell.ts";
 
 /** The operator listener to connect to. */
 export type Target = {
@@ -16,16 +17,16 @@ export type Target = {
   readonly cert: Buffer | undefined;
 };
 
-export function readTarget(env: NodeJS.ProcessEnv): Target {
-  const config = readSettings(env, [
+export function readTarget(): Target {
+  const config = readSettings([
     "VX_ADMIN_HOST",
     "VX_ADMIN_PORT",
     "VX_ADMIN_TOKEN",
     "VX_ADMIN_TOKEN_FILE",
     "VX_DATA_DIR",
   ]);
-  const cert = readCertificate(env.VX_ADMIN_TLS_CERT);
-  const url = givenUrl(env.VX_ADMIN_URL) ?? localUrl(cert ? "https" : "http", config);
+  const cert = readCertificate(shell.env.VX_ADMIN_TLS_CERT);
+  const url = givenUrl(shell.env.VX_ADMIN_URL) ?? localUrl(cert ? "https" : "http", config);
   return { url, token: tokenOf(config), cert };
 }
 
@@ -54,8 +55,10 @@ function readCertificate(path: string | undefined): Buffer | undefined {
 }
 
 /** Reads only the settings a command needs, so that other invalid settings do not stop it. */
-export function readSettings(env: NodeJS.ProcessEnv, names: readonly string[]): Config {
-  return orUsageFailure(() => readConfig(Object.fromEntries(names.map((name) => [name, env[name] ?? ""]))));
+export function readSettings(names: readonly string[]): Config {
+  return orUsageFailure(() =>
+    readConfig(Object.fromEntries(names.map((name) => [name, shell.env[name] ?? ""]))),
+  );
 }
 
 /** An error of the settings is one of the usage. */
@@ -108,7 +111,7 @@ function tokenOf({ adminToken, adminTokenFile, dataDir }: Config): string {
 
 /** The cells of VX_CELLS. */
 export async function readCellSettings(): Promise<readonly CellToMigrate[]> {
-  const { cellsFile } = readSettings(process.env, ["VX_CELLS"]);
+  const { cellsFile } = readSettings(["VX_CELLS"]);
   if (cellsFile === undefined) throw usageFailure("VX_CELLS is not set; set it to the path of cells.yaml");
   try {
     return (await readCells(cellsFile)) ?? [];

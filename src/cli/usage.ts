@@ -183,7 +183,7 @@ async function exportFile(options: ExportOptions): Promise<void> {
     throw usageFailure("--focus-version: must be 1.2 or 1.3");
   await withAdmin(async (admin) => {
     const request = { ...rangeOf(options), format, includeCosts, focusVersion };
-    const progress = createProgress(process.stderr);
+    const progress = createProgress();
     try {
       for await (const piece of admin.exportUsage(request, { timeoutMs: NO_TIMEOUT_MS })) {
         const text = options.json ? jsonLine(ExportUsageResponseSchema, piece) : piece.text;

@@ -5,11 +5,11 @@ import { type AddressInfo, createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { Writable } from "node:stream";
+import { Readable, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { vi } from "vitest";
-import { runCommandLine } from "../../src/cli/program.ts";
+import { run } from "../../src/cli/program.ts";
+import type { Shell } from "../../src/cli/shell.ts";
 import { cleanEnv } from "../support/clean-env.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { closeIdleConnections } from "../support/process.ts";
@@ -52,36 +52,35 @@ export async function spawnVx(
 
 let isRunning = false;
 
-/**
- * Runs a command in the process of the test, which takes a small part of the time of a spawn. Only one command
- * runs at a time, because it uses the environment, the output and the exit code of the process.
- */
+type Run = {
+  readonly input?: string;
+  /** Whether errors go to a terminal. */
+  readonly isTerminal?: boolean;
+};
+
+/** Runs a command in the process of the test: one at a time, which takes a small part of the time of a spawn. */
 export async function vx(
   args: readonly string[],
   env: Env = {},
-  { isTerminal = false } = {},
+  { input = "", isTerminal = false }: Run = {},
 ): Promise<Ended> {
   if (isRunning) throw new Error("another command is running in this process");
   isRunning = true;
   const stdout = new CollectedOutput();
   const stderr = Object.assign(new CollectedOutput(), { isTTY: isTerminal });
-  const spies = [
-    vi.spyOn(process, "stdout", "get").mockReturnValue(stdout as never),
-    vi.spyOn(process, "stderr", "get").mockReturnValue(stderr as never),
-    vi.spyOn(process, "exit").mockImplementation(((code: number) => {
-      process.exitCode = code;
-    }) as never),
-  ];
-  const { env: envBefore, exitCode: exitCodeBefore } = process;
-  process.env = cleanEnv(env);
-  process.exitCode = undefined;
+  const shell: Shell = {
+    stdin: Readable.from([input]),
+    stdout,
+    stderr,
+    env: cleanEnv(env),
+    exit: (code) => {
+      shell.exitCode = code;
+    },
+  };
   try {
-    await runCommandLine([...args]);
-    return { code: Number(process.exitCode ?? 0), stdout: stdout.text, stderr: stderr.text };
+    await run(args, shell);
+    return { code: Number(shell.exitCode ?? 0), stdout: stdout.text, stderr: stderr.text };
   } finally {
-    process.env = envBefore;
-    process.exitCode = exitCodeBefore;
-    for (const spy of spies) spy.mockRestore();
     isRunning = false;
   }
 }
