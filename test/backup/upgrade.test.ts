@@ -2,11 +2,12 @@ import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { audit } from "../../src/store/audit.ts";
 import { Database } from "../../src/store/driver/database.ts";
 import { migrate } from "../../src/store/schema/migrate.ts";
-import { freePort, spawnVx, vx } from "../cli/support.ts";
+import { spawnVx, vx } from "../cli/support.ts";
 import { createTestDatabase, functionsOf, type TestDatabase } from "../support/database.ts";
 import { createNextRelease, NEXT_MIGRATION } from "../support/next-release.ts";
 import { type ServerProcess, startServerProcess } from "../support/process.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { unusedPort } from "../support/unused-port.ts";
 import { startLoad } from "./load.ts";
 
 const ready = /^vx ready on (\S+)$/m;
@@ -62,7 +63,7 @@ function serve(adminPort: number, program: string | undefined): ServerProcess {
 }
 
 test("the next release migrates the schema under load, and its servers run beside those of this one", async () => {
-  const adminPort = await freePort();
+  const adminPort = await unusedPort();
   const old = await serve(adminPort, undefined).line(ready);
   const env = { VX_ADMIN_TOKEN: TOKEN, VX_ADMIN_PORT: String(adminPort) };
   await vx(["accounts", "create", "--name", "load", "--external-id", "load", "--plan", "scale"], env);
@@ -75,7 +76,7 @@ test("the next release migrates the schema under load, and its servers run besid
   const migrated = await runNext(["migrate"]);
   expect(migrated).toMatchObject({ code: 0, stderr: "" });
   expect(migrated.stdout).toMatch(new RegExp(`^applied ${NEXT_MIGRATION}\napplied 3 functions\n`));
-  const onNew = startLoad(await serve(await freePort(), next.program).line(ready), secret);
+  const onNew = startLoad(await serve(await unusedPort(), next.program).line(ready), secret);
   await Promise.all([onNew.reached(40), onOld.reached(onOld.charged.length + 40)]);
   await Promise.all([onNew.stop(), onOld.stop()]);
 

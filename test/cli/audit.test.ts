@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from "vitest";
 import { OPERATOR_TOKEN, useTestApp } from "../support/app.ts";
-import { spawnVx, vx } from "./support.ts";
+import { vx } from "./support.ts";
 
 let env: Record<string, string>;
 
@@ -38,7 +38,7 @@ test("audit exits 0 if the ledger is consistent, and 1 if one balance differs by
   });
 
   await app.database.owner`UPDATE vx.accounts SET balance_micros = balance_micros + 1 WHERE id = ${id}`;
-  const bad = await spawnVx(["audit", "--json"], env);
+  const bad = await vx(["audit", "--json"], env);
   expect(bad.code).toBe(1);
   expect(JSON.parse(bad.stdout)).toMatchObject({
     consistent: false,

@@ -1,25 +1,24 @@
 import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { setTimeout as pause } from "node:timers/promises";
+import { afterAll, describe, expect, test } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { TEST_CALLER } from "../support/action.ts";
+import { useTestApp } from "../support/app.ts";
 import { cleanEnv } from "../support/clean-env.ts";
+import { useOperator } from "../support/fixtures.ts";
+import { SERVER as VX } from "../support/process.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { typeIds } from "../support/type-ids.ts";
-import { type Ended, type RunningServer, spawnVx, startServer, VX, vx } from "./support.ts";
+import { envOf, refused, spawnVx, vx, words } from "./support.ts";
 
-let server: RunningServer;
+const server = useTestApp();
+const operator = useOperator(server);
+const folder = createTemporaryFolder("commands");
+afterAll(folder.remove);
 
-beforeAll(async () => {
-  server = await startServer();
-});
-afterAll(async () => {
-  await server?.stop();
-});
-
-const run = (...args: string[]) => vx(args, server.env);
+const run = (...args: string[]) => vx(args, envOf(server));
 
 /** Runs a command that must succeed, and returns its response message. */
 // biome-ignore lint/suspicious/noExplicitAny: the tests read messages of different types
@@ -37,23 +36,13 @@ async function newAccount(): Promise<string> {
   return id;
 }
 
-function refused({ code, stdout, stderr }: Ended, message: RegExp): void {
-  expect(stderr).toMatch(message);
-  expect({ code, stdout, lines: stderr.trimEnd().split("\n").length }).toEqual({
-    code: 1,
-    stdout: "",
-    lines: 1,
-  });
-}
-
 test("an empty list prints a message on stderr", async () => {
-  expect(await run("accounts", "list")).toEqual({
+  const account = await newAccount();
+  expect(await run("keys", "list", account)).toEqual({
     code: 0,
     stdout: "",
-    stderr: "There are no accounts.\n",
+    stderr: "The account has no keys.\n",
   });
-  const account = await newAccount();
-  expect((await run("keys", "list", account)).stderr).toBe("The account has no keys.\n");
   expect((await run("ledger", "list", account)).stderr).toBe("The ledger of the account is empty.\n");
 });
 
@@ -105,30 +94,35 @@ describe("events", () => {
     expect(uncounted).toMatchObject({ stdout: "", stderr: "There are no such calls.\n" });
   });
 
-  test("watch prints only new events, each once", async () => {
-    const account = await newAccount();
-    await json("accounts", "suspend", account, "--reason", "overdue");
-    const watch = spawn(process.execPath, [VX, "events", "watch", "--account", account, "--json"], {
-      env: cleanEnv(server.env),
-    });
-    const printed: string[] = [];
-    watch.stdout.setEncoding("utf8").on("data", (text: string) => printed.push(text));
-    const ended = once(watch, "close");
-    const lines = () => printed.join("").split("\n").slice(0, -1);
+  test("watch prints only new events, each once, until its output is closed", async () => {
+    const accountId = await newAccount();
+    const reason = "overdue";
+    await operator.suspendAccount({ accountId, reason });
+    let isWatched = true;
     // The first events may come before the watcher knows which one is the last.
-    await expect
-      .poll(
-        async () => {
-          await json("accounts", "resume", account);
-          await json("accounts", "suspend", account, "--reason", "overdue");
-          return lines().length;
-        },
-        { timeout: 30_000, interval: 1_000 },
-      )
-      .toBeGreaterThan(3);
-    watch.kill();
-    await ended;
-    const seqs = lines().map((line) => JSON.parse(line).seq as number);
+    const changes = (async () => {
+      for (; isWatched; await pause(200)) {
+        await operator.resumeAccount({ accountId });
+        await operator.suspendAccount({ accountId, reason });
+      }
+    })();
+    const printed: { seq: number }[] = [];
+    const watch = words(`events watch --account ${accountId} --json`);
+    const ended = await vx(watch, envOf(server), {
+      accepts: (text) => {
+        printed.push(
+          ...text
+            .trimEnd()
+            .split("\n")
+            .map((line) => JSON.parse(line)),
+        );
+        return printed.length < 4;
+      },
+    });
+    isWatched = false;
+    await changes;
+    expect(ended).toMatchObject({ code: 0, stderr: "" });
+    const seqs = printed.map(({ seq }) => seq);
     expect(seqs).toEqual(seqs.map((_, i) => (seqs[0] ?? 0) + i));
     expect(seqs[0]).toBeGreaterThan(1);
   });
@@ -172,32 +166,14 @@ describe("accounts", () => {
 
   test("credit adds the exact amount once per idempotency key", async () => {
     const account = await newAccount();
-    const credit = [
-      "accounts",
-      "credit",
-      account,
-      "25.00",
-      "--reason",
-      "invoice 1001",
-      "--idempotency-key",
-      "i1001",
-    ];
-    const first = await json(...credit);
+    const once = (amount: string) =>
+      words(`accounts credit ${account} ${amount} --reason 'invoice 1001' --idempotency-key i1001`);
+    const first = await json(...once("25.00"));
     expect(first.entry).toMatchObject({ kind: "credit", amount_micros: 25_000_000, reason: "invoice 1001" });
-    expect(await json(...credit)).toEqual(first);
+    expect(await json(...once("25.00"))).toEqual(first);
     const second = await json("accounts", "credit", account, "0.000001", "--reason", "a second one");
     expect(second.account.balance).toBe("$25.000001");
-    const conflict = [
-      "accounts",
-      "credit",
-      account,
-      "26.00",
-      "--reason",
-      "other",
-      "--idempotency-key",
-      "i1001",
-    ];
-    refused(await run(...conflict, "--json"), /^vx: .*idempotency/i);
+    refused(await run(...once("26.00"), "--json"), /^vx: .*idempotency/i);
   });
 
   test("a credit expires at the end of a day in UTC", async () => {
@@ -366,11 +342,11 @@ describe("models", () => {
     expect(await set("--discount", "12.5%")).toMatchObject({
       prices: { version: 1, model: "", discount_bps: 1_250, prices: null },
     });
-    using file = temporaryFile(
+    const file = temporaryFile(
       "prices.yaml",
       "prices: {input: 3, output: 5, tiers: [{above_input_tokens: 9, input: 4, output: 6}]}",
     );
-    expect(await set(...model, "--file", file.path)).toMatchObject({
+    expect(await set(...model, "--file", file)).toMatchObject({
       prices: {
         version: 2,
         model: "vx-sandbox-small",
@@ -397,31 +373,22 @@ describe("models", () => {
     for (const [args, message] of [
       [[], /add one of --discount, --file and --remove/],
       [["--discount", "101%"], /--discount: must be a percentage/],
-      [["--file", file.path], /--file needs --model/],
+      [["--file", file], /--file needs --model/],
     ] as const) {
       const { code, stderr } = await run("prices", "set-account", account, ...args);
       expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
     }
-    using wrong = temporaryFile("wrong.yaml", "input: 3\noutput: -1\n");
+    const wrong = temporaryFile("wrong.yaml", "input: 3\noutput: -1\n");
     refused(
-      await run("prices", "set-account", account, ...model, "--file", wrong.path),
+      await run("prices", "set-account", account, ...model, "--file", wrong),
       /output: must be at least 0/,
     );
   });
 });
 
 test("rerate prints what accounts get back, and needs all of its options", async () => {
-  using file = temporaryFile("prices.yaml", "input: 3\noutput: 5\n");
-  const args = [
-    "--model",
-    "vx-sandbox-small",
-    "--from",
-    "2030-01-01",
-    "--to",
-    "2030-02-01",
-    "--prices",
-    file.path,
-  ];
+  const file = temporaryFile("prices.yaml", "input: 3\noutput: 5\n");
+  const args = words(`--model vx-sandbox-small --from 2030-01-01 --to 2030-02-01 --prices ${file}`);
   expect(await run("rerate", ...args, "--reason", "wrong price")).toEqual({
     code: 0,
     stdout: "",
@@ -438,12 +405,10 @@ test("ledger refund needs a generation of the account", async () => {
   refused(await run("ledger", "refund", account, entry, "--reason", "empty"), /no charged generation/);
 });
 
-/** A file that is removed at the end of the block. */
-function temporaryFile(name: string, text: string) {
-  const folder = mkdtempSync(join(tmpdir(), "vx-prices-"));
-  const path = join(folder, name);
+function temporaryFile(name: string, text: string): string {
+  const path = join(folder.path, name);
   writeFileSync(path, text);
-  return { path, [Symbol.dispose]: () => rmSync(folder, { recursive: true }) };
+  return path;
 }
 
 describe("plans, keys and their limits", () => {
@@ -481,13 +446,7 @@ describe("plans, keys and their limits", () => {
   test("create prints the full key on stdout and a warning on stderr", async () => {
     const account = await newAccount();
     const { code, stdout, stderr } = await run(
-      "keys",
-      "create",
-      account,
-      "--name",
-      "ci",
-      "--expires-at",
-      "2100-01-31",
+      ...words(`keys create ${account} --name ci --expires-at 2100-01-31`),
     );
     expect({ code, stderr }).toEqual({ code: 0, stderr: "The full key is shown only once. Store it now.\n" });
     const secret = /\n(vx_live_\w+)\n$/.exec(stdout)?.[1] ?? "";
@@ -500,13 +459,8 @@ describe("plans, keys and their limits", () => {
   test("report-leak reads the key from the input and revokes it and the keys that it created", async () => {
     const account = await newAccount();
     const { secret } = await json("keys", "create", account, "--name", "leaked");
-    const report = (input: string, ...args: string[]) =>
-      spawnVx(["keys", "report-leak", ...args], { ...server.env, INPUT: input }, [
-        "sh",
-        "-c",
-        'printf "%s\\n" "$INPUT" | "$@"',
-        "sh",
-      ]);
+    const report = (key: string, ...args: string[]) =>
+      vx(["keys", "report-leak", ...args], envOf(server), { input: `${key}\n` });
     const { code, stdout, stderr } = await report(secret, "--url", "https://paste.example/1");
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toMatch(/^Revoked 1 key: key_\w+ of acct_\w+ and those that it created\.\n$/);
@@ -524,7 +478,7 @@ describe("plans, keys and their limits", () => {
     const { secret } = await json("keys", "create", await newAccount(), "--name", "leaked");
     const command = `exec "${process.execPath}" "${VX}" keys report-leak`;
     const terminal = spawn("script", ["--quiet", "--return", "--command", command, "/dev/null"], {
-      env: cleanEnv(server.env),
+      env: cleanEnv(envOf(server)),
     });
     let shown = "";
     for await (const output of terminal.stdout.setEncoding("utf8")) {
@@ -544,23 +498,11 @@ describe("plans, keys and their limits", () => {
 
   test("create and update set models and limits of a key, and all and none remove them", async () => {
     const models = ["--model", "vx-sandbox-small", "--model", "vx-sandbox-large"];
-    const limits = [
-      "--limit",
-      "cost/month=25.00",
-      "--limit",
-      "tokens/minute=5000,model=vx-sandbox-small,per=user",
-      "--limit",
-      "cost_alert/week=12.50",
-    ];
-    const { api_key: key } = await json(
-      "keys",
-      "create",
-      await newAccount(),
-      "--name",
-      "ci",
-      ...models,
-      ...limits,
+    const limits = words(
+      "--limit cost/month=25.00 --limit tokens/minute=5000,model=vx-sandbox-small,per=user --limit cost_alert/week=12.50",
     );
+    const create = words(`keys create ${await newAccount()} --name ci`);
+    const { api_key: key } = await json(...create, ...models, ...limits);
     expect(key).toMatchObject({
       models: ["vx-sandbox-small", "vx-sandbox-large"],
       limits: [
@@ -569,16 +511,7 @@ describe("plans, keys and their limits", () => {
         { metric: "tokens", window: "minute", amount: 5000, model: "vx-sandbox-small", per: "user" },
       ],
     });
-    const one = [
-      "--model",
-      "vx-sandbox-large",
-      "--limit",
-      "concurrent=4",
-      "--cidr",
-      "10.0.0.0/8",
-      "--cidr",
-      "::1",
-    ];
+    const one = words("--model vx-sandbox-large --limit concurrent=4 --cidr 10.0.0.0/8 --cidr ::1");
     expect((await json("keys", "update", key.id, ...one)).api_key).toMatchObject({
       models: ["vx-sandbox-large"],
       limits: [{ metric: "concurrent", window: "", amount: 4 }],
@@ -661,16 +594,8 @@ describe("plans, keys and their limits", () => {
   });
 
   test("an expiry in the past is an error that names the field", async () => {
-    const create = [
-      "keys",
-      "create",
-      await newAccount(),
-      "--name",
-      "ci",
-      "--expires-at",
-      "2001-01-01T00:00:00Z",
-    ];
-    refused(await run(...create, "--json"), /^vx: .*expires_at/);
+    const create = words(`keys create ${await newAccount()} --name ci --expires-at 2001-01-01 --json`);
+    refused(await run(...create), /^vx: .*expires_at/);
   });
 });
 
@@ -690,7 +615,7 @@ test("operators are created, listed, given other roles and revoked, and their to
     code: 0,
     stderr: "The token is shown only once. Set it as VX_ADMIN_TOKEN to use it.\n",
   });
-  const viewer = { ...server.env, VX_ADMIN_TOKEN: /\n(vxo_\w+)\n$/.exec(stdout)?.[1] ?? "" };
+  const viewer = { ...envOf(server), VX_ADMIN_TOKEN: /\n(vxo_\w+)\n$/.exec(stdout)?.[1] ?? "" };
   const list = await vx(["operators", "list"], viewer);
   expect(list.stdout).toMatch(/^ID .*\nop_\S+ +vic +viewer +active .*\nop_\S+ +ada +admin +active /);
   expect(list.stdout).not.toContain("vxo_");
@@ -698,7 +623,7 @@ test("operators are created, listed, given other roles and revoked, and their to
     await vx(["plans", "set", "x", "--rpm", "5", "--max-active-keys", "2"], viewer),
     /requires the role "admin"/,
   );
-  const admin = { ...server.env, VX_ADMIN_TOKEN: secret };
+  const admin = { ...envOf(server), VX_ADMIN_TOKEN: secret };
   expect(await vx(["operators", "create", "--name", "eve", "--role", "admin"], admin)).toMatchObject({
     code: 0,
   });
@@ -742,7 +667,7 @@ describe("lists", () => {
     const some = (await run("ledger", "list", account, "--limit", "1000")).stdout.trimEnd().split("\n");
     expect(some).toHaveLength(1001);
     // Much more than a pipe buffers: the process must not exit before the output is read.
-    const page = await spawnVx(["ledger", "list", account, "--page-size", "5000", "--json"], server.env);
+    const page = await spawnVx(["ledger", "list", account, "--page-size", "5000", "--json"], envOf(server));
     expect(page).toMatchObject({ code: 0, stderr: "" });
     expect(JSON.parse(page.stdout).entries).toHaveLength(1000);
   });
@@ -757,15 +682,17 @@ describe("lists", () => {
 });
 
 test("an invalid operator token is rejected", async () => {
-  const env = { ...server.env, VX_ADMIN_TOKEN: "not-the-token-of-this-server" };
+  const env = { ...envOf(server), VX_ADMIN_TOKEN: "not-the-token-of-this-server" };
   refused(
-    await spawnVx(["plans", "list", "--json"], env),
+    await vx(["plans", "list", "--json"], env),
     /^vx: The operator token is missing, invalid or revoked/,
   );
 });
 
 test("a host of 0.0.0.0 connects to the loopback address", async () => {
-  expect(await vx(["plans", "list"], { ...server.env, VX_ADMIN_HOST: "0.0.0.0" })).toMatchObject({ code: 0 });
+  const { VX_ADMIN_URL: url, ...env } = envOf(server);
+  const address = { VX_ADMIN_HOST: "0.0.0.0", VX_ADMIN_PORT: new URL(url ?? "").port };
+  expect(await vx(["plans", "list"], { ...env, ...address })).toMatchObject({ code: 0 });
 });
 
 describe("limits", () => {
@@ -822,18 +749,7 @@ describe("limits", () => {
       code: 2,
       stderr: expect.stringMatching(/--plan, --account/),
     });
-    const wrong = await run(
-      "limits",
-      "set",
-      "--plan",
-      "pro",
-      "--metric",
-      "tokens",
-      "--window",
-      "day",
-      "--amount",
-      "2.5",
-    );
+    const wrong = await run(...words("limits set --plan pro --metric tokens --window day --amount 2.5"));
     expect(wrong).toMatchObject({ code: 2, stderr: expect.stringMatching(/a whole number/) });
   });
 });

@@ -12,7 +12,8 @@ import { createCertificate } from "../support/certificate.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { createPayer } from "../support/payer.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
-import { freePort, spawnVx, vx } from "./support.ts";
+import { unusedPort } from "../support/unused-port.ts";
+import { vx } from "./support.ts";
 
 const UP_TO_DATE = "The schema of the database is up to date.\n";
 const folder = createTemporaryFolder("doctor");
@@ -60,14 +61,14 @@ test("every check of a healthy server is ok, with the login of the server", asyn
 
 describe("the command", () => {
   test("prints a line for each check and what to do, and exits with 1 only on a problem", async () => {
-    const healthy = await spawnVx(["doctor"], { DATABASE_URL: database.url });
+    const healthy = await vx(["doctor"], { DATABASE_URL: database.url });
     expect(healthy.code).toBe(0);
     expect(healthy.stdout).toMatch(/^ok {7}clock: /m);
     expect(healthy.stdout).toMatch(
       /^warning {2}privileges: postgres is the owner.*\n {9}for servers, use a login/m,
     );
-    const url = `postgres://vx@127.0.0.1:${await freePort()}/vx`;
-    const lost = await spawnVx(["doctor", "--json"], { DATABASE_URL: url });
+    const url = `postgres://vx@127.0.0.1:${await unusedPort()}/vx`;
+    const lost = await vx(["doctor", "--json"], { DATABASE_URL: url });
     expect(lost.code).toBe(1);
     expect(JSON.parse(lost.stdout).findings).toContainEqual(
       expect.objectContaining({
@@ -79,7 +80,7 @@ describe("the command", () => {
   });
 
   test("refuses settings that the server refuses", async () => {
-    const { code, stderr } = await spawnVx(["doctor"], { VX_WORKERS: "many" });
+    const { code, stderr } = await vx(["doctor"], { VX_WORKERS: "many" });
     expect(code).toBe(2);
     expect(stderr).toContain("VX_WORKERS");
   });
@@ -138,32 +139,28 @@ test("a missing partition is a warning, and rows in the default partition are a 
   await own.drop();
 });
 
-test("a migration that was not applied is a warning", async () => {
+test.each([
+  [
+    "a migration that was not applied",
+    "DELETE FROM vx.migrations WHERE version = (SELECT max(version) FROM vx.migrations)",
+    ["migrations", "warning", "1 migrations and 0 functions are pending"],
+  ],
+  [
+    "a function of another release",
+    "UPDATE vx.functions SET checksum = 'other' WHERE name = (SELECT min(name) FROM vx.functions)",
+    ["migrations", "warning", "0 migrations and 1 functions are pending"],
+  ],
+  [
+    "a server role that may change the ledger",
+    "GRANT UPDATE ON vx.ledger TO vx_app",
+    ["privileges", "problem", "may change the ledger"],
+  ],
+] as const)("%s is found", async (_, change, [check, status, message]) => {
   const own = await createTestDatabase();
-  await own.owner`DELETE FROM vx.migrations WHERE version = (SELECT max(version) FROM vx.migrations)`;
-  expect(await finding("migrations", { DATABASE_URL: own.url })).toMatchObject({
-    status: "warning",
-    message: expect.stringContaining("1 migrations and 0 functions are pending"),
-  });
-  await own.drop();
-});
-
-test("a function of another release is a warning", async () => {
-  const own = await createTestDatabase();
-  await own.owner`UPDATE vx.functions SET checksum = 'other' WHERE name = (SELECT min(name) FROM vx.functions)`;
-  expect(await finding("migrations", { DATABASE_URL: own.url })).toMatchObject({
-    status: "warning",
-    message: expect.stringContaining("0 migrations and 1 functions are pending"),
-  });
-  await own.drop();
-});
-
-test("a server role that may change the ledger is a problem", async () => {
-  const own = await createTestDatabase();
-  await own.owner`GRANT UPDATE ON vx.ledger TO vx_app`;
-  expect(await finding("privileges", { DATABASE_URL: own.url })).toMatchObject({
-    status: "problem",
-    message: expect.stringContaining("may change the ledger"),
+  await own.owner.unsafe(change);
+  expect(await finding(check, { DATABASE_URL: own.url })).toMatchObject({
+    status,
+    message: expect.stringContaining(message),
   });
   await own.drop();
 });
@@ -204,7 +201,7 @@ test("a wrong models file is a problem, and so is an upstream that cannot be rea
     { check: "models file", status: "ok", message: "1 models" },
   ]);
   server.close();
-  write(await freePort());
+  write(await unusedPort());
   expect(await finding("upstream", env)).toMatchObject({
     status: "problem",
     message: expect.stringContaining("cannot be reached"),

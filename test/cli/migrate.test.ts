@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { createTestDatabase } from "../support/database.ts";
-import { freePort, spawnVx, vx } from "./support.ts";
+import { unusedPort } from "../support/unused-port.ts";
+import { vx } from "./support.ts";
 
 test("migrate lists what it applies to an empty database, and can be repeated", async () => {
   const database = await createTestDatabase({ template: "template0" });
@@ -14,11 +15,11 @@ test("migrate lists what it applies to an empty database, and can be repeated", 
   expect((await vx(["migrate", "--status"], env)).stdout).toMatch(/^0001_foundation +pending$/m);
   expect(await database.owner`SELECT FROM pg_namespace WHERE nspname = 'vx'`).toEqual([]);
 
-  expect(await spawnVx(["migrate"], env)).toEqual({
+  expect(await vx(["migrate"], env)).toEqual({
     ...upToDate,
     stdout: planned.stdout.replaceAll("would apply", "applied") + upToDate.stdout,
   });
-  expect(await spawnVx(["migrate"], env)).toEqual(upToDate);
+  expect(await vx(["migrate"], env)).toEqual(upToDate);
   expect(await vx(["migrate", "--dry-run"], env)).toEqual(upToDate);
   const status = (await vx(["migrate", "--status"], env)).stdout;
   expect(status).toMatch(/^MIGRATION +APPLIED\n0001_foundation +\d{4}-\d\d-\d\dT[\d:]+Z\n/);
@@ -54,7 +55,7 @@ test("a login that may not read the migrations gets an error that says so", asyn
 });
 
 test("an unreachable database is a one-line error without the password", async () => {
-  const url = `postgres://owner:secret@127.0.0.1:${await freePort()}/vx`;
+  const url = `postgres://owner:secret@127.0.0.1:${await unusedPort()}/vx`;
   const { code, stdout, stderr } = await vx(["migrate"], { DATABASE_URL: url });
   expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
   expect(stderr).toMatch(/^vx: the database cannot be reached.*\n$/);

@@ -1,20 +1,14 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { type AddressInfo, createServer, type Server } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { createInterface } from "node:readline";
+import { createServer, type Server } from "node:net";
 import { Readable, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
-import { fileURLToPath } from "node:url";
+import { expect } from "vitest";
 import { run } from "../../src/cli/program.ts";
 import type { Shell } from "../../src/cli/shell.ts";
+import { OPERATOR_TOKEN } from "../support/app.ts";
 import { cleanEnv } from "../support/clean-env.ts";
-import { createTestDatabase, type TestDatabase } from "../support/database.ts";
-import { closeIdleConnections } from "../support/process.ts";
-
-export const VX: string = fileURLToPath(new URL("../../src/vx.js", import.meta.url));
+import { SERVER as VX } from "../support/process.ts";
 
 export type Ended = { readonly code: number | null; readonly stdout: string; readonly stderr: string };
 export type Env = Readonly<Record<string, string>>;
@@ -56,17 +50,19 @@ type Run = {
   readonly input?: string;
   /** Whether errors go to a terminal. */
   readonly isTerminal?: boolean;
+  /** Returns false to close the output, as `| head` does. */
+  readonly accepts?: (text: string) => boolean;
 };
 
 /** Runs a command in the process of the test: one at a time, which takes a small part of the time of a spawn. */
 export async function vx(
   args: readonly string[],
   env: Env = {},
-  { input = "", isTerminal = false }: Run = {},
+  { input = "", isTerminal = false, accepts }: Run = {},
 ): Promise<Ended> {
   if (isRunning) throw new Error("another command is running in this process");
   isRunning = true;
-  const stdout = new CollectedOutput();
+  const stdout = new CollectedOutput(accepts);
   const stderr = Object.assign(new CollectedOutput(), { isTTY: isTerminal });
   const shell: Shell = {
     stdin: Readable.from([input]),
@@ -87,63 +83,34 @@ export async function vx(
 
 class CollectedOutput extends Writable {
   text = "";
+  readonly #accepts: (text: string) => boolean;
 
-  override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
+  constructor(accepts = (_: string) => true) {
+    super({ autoDestroy: false });
+    this.#accepts = accepts;
+  }
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error) => void): void {
     this.text += chunk.toString();
-    done();
+    done(this.#accepts(chunk.toString()) ? undefined : Object.assign(new Error(), { code: "EPIPE" }));
   }
 }
 
-export type RunningServer = {
-  /** The environment variables with which a command connects to the server. */
-  readonly env: Env;
-  /** Of the public listener. */
-  readonly url: string;
-  readonly database: TestDatabase;
-  stop(): Promise<void>;
-};
-
-/** Runs `vx serve` in a process. */
-export async function startServer(): Promise<RunningServer> {
-  const database = await createTestDatabase();
-  const dataDir = mkdtempSync(join(tmpdir(), "vx-test-cli-"));
-  const env = { VX_DATA_DIR: dataDir, VX_ADMIN_PORT: String(await freePort()) };
-  const child = startVx(["serve"], { ...env, PORT: "0", DATABASE_URL: database.url, VX_LOG_LEVEL: "warn" });
-  const exit = once(child, "exit");
-  const stderr = text(child.stderr as NodeJS.ReadableStream);
-  const url = await ready(child, stderr);
-  return {
-    env,
-    url,
-    database,
-    stop: async () => {
-      closeIdleConnections();
-      child.kill("SIGTERM");
-      const [code] = await exit;
-      await database.drop();
-      rmSync(dataDir, { recursive: true, force: true });
-      if (code !== 0) throw new Error(`the server ended with ${code}: ${await stderr}`);
-    },
-  };
+/** The words of a line; quotes join several. */
+export function words(line: string): string[] {
+  return [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, word]) => quoted ?? word ?? "");
 }
 
-async function ready(child: ChildProcess, stderr: Promise<string>): Promise<string> {
-  const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream });
-  for await (const line of lines) {
-    const url = /^vx ready on (\S+)/.exec(line)?.[1];
-    if (url === undefined) continue;
-    child.stdout?.resume();
-    return url;
-  }
-  throw new Error(`the server did not start: ${await stderr}`);
+/** The environment variables with which a command connects to the server. */
+export function envOf({ adminUrl }: { readonly adminUrl: string }): Record<string, string> {
+  return { VX_ADMIN_URL: adminUrl, VX_ADMIN_TOKEN: OPERATOR_TOKEN };
 }
 
-/** A port on which nothing listens at the moment. */
-export async function freePort(): Promise<number> {
-  const server = await listen(() => undefined);
-  const { port } = server.address() as AddressInfo;
-  await closeServer(server);
-  return port;
+/** The command failed with one line. */
+export function refused({ code, stdout, stderr }: Ended, message: RegExp): void {
+  expect(stderr).toMatch(message);
+  const lines = stderr.trimEnd().split("\n").length;
+  expect({ code, stdout, lines }).toEqual({ code: 1, stdout: "", lines: 1 });
 }
 
 export async function listen(onConnection: Parameters<typeof createServer>[1] & {}): Promise<Server> {

@@ -4,7 +4,8 @@ import type { AddressInfo, Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { closeServer, type Ended, ended, freePort, listen, spawnVx, startVx, vx } from "./support.ts";
+import { unusedPort } from "../support/unused-port.ts";
+import { closeServer, ended, listen, refused, spawnVx, startVx, vx } from "./support.ts";
 
 const TOKEN = "a-token-of-some-length";
 const CREDIT = ["accounts", "credit", "acct_1", "25.00", "--reason", "invoice 1001"];
@@ -22,27 +23,18 @@ async function listenWith(onConnection: (socket: Socket) => void): Promise<{ VX_
   return { VX_ADMIN_PORT: String((server.address() as AddressInfo).port) };
 }
 
-function failed({ code, stdout, stderr }: Ended, message: RegExp): void {
-  expect(stderr).toMatch(message);
-  expect({ code, stdout, lines: stderr.trimEnd().split("\n").length }).toEqual({
-    code: 1,
-    stdout: "",
-    lines: 1,
-  });
-}
-
 describe("without a response", () => {
   test("the error contains the address of the server", async () => {
-    const port = String(await freePort());
+    const port = String(await unusedPort());
     const env = { VX_ADMIN_TOKEN: TOKEN, VX_ADMIN_PORT: port };
-    const outcome = await spawnVx(["plans", "list", "--json"], env);
-    failed(outcome, new RegExp(`^vx: cannot connect to http://127\\.0\\.0\\.1:${port} .*vx serve`));
+    const outcome = await vx(["plans", "list", "--json"], env);
+    refused(outcome, new RegExp(`^vx: cannot connect to http://127\\.0\\.0\\.1:${port} .*vx serve`));
   });
 
   test("a credit that cannot connect prints an idempotency key for a retry", async () => {
-    const env = { VX_ADMIN_TOKEN: TOKEN, VX_ADMIN_PORT: String(await freePort()) };
-    failed(await vx(CREDIT, env), /--idempotency-key [0-9a-f-]{36}\n$/);
-    failed(
+    const env = { VX_ADMIN_TOKEN: TOKEN, VX_ADMIN_PORT: String(await unusedPort()) };
+    refused(await vx(CREDIT, env), /--idempotency-key [0-9a-f-]{36}\n$/);
+    refused(
       await vx([...CREDIT, "--idempotency-key", "my key's"], env),
       /--idempotency-key 'my key'\\''s'\n$/,
     );
@@ -50,7 +42,7 @@ describe("without a response", () => {
 
   test("a credit whose connection breaks prints an idempotency key for a retry", async () => {
     const port = await listenWith((socket) => socket.once("data", () => socket.resetAndDestroy()));
-    failed(await vx(CREDIT, { VX_ADMIN_TOKEN: TOKEN, ...port }), /--idempotency-key [0-9a-f-]{36}\n$/);
+    refused(await vx(CREDIT, { VX_ADMIN_TOKEN: TOKEN, ...port }), /--idempotency-key [0-9a-f-]{36}\n$/);
   });
 
   test("a credit that is interrupted prints an idempotency key for a retry", async () => {
@@ -60,7 +52,7 @@ describe("without a response", () => {
     const outcome = ended(child);
     await asked.promise;
     child.kill("SIGINT");
-    failed(await outcome, /^vx: the call was cancelled; .*--idempotency-key [0-9a-f-]{36}\n$/);
+    refused(await outcome, /^vx: the call was cancelled; .*--idempotency-key [0-9a-f-]{36}\n$/);
   });
 
   test("a server that is not vx is an error", async () => {
@@ -69,7 +61,7 @@ describe("without a response", () => {
         socket.end("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"),
       ),
     );
-    failed(
+    refused(
       await vx(["audit"], { VX_ADMIN_TOKEN: TOKEN, ...port }),
       /^vx: http:\/\/127\.0\.0\.1:\d+ is not the operator listener of a vx server \(HTTP 404\)\. Set VX_ADMIN_HOST/,
     );
@@ -84,7 +76,7 @@ describe("without a response", () => {
         ),
       ),
     );
-    failed(
+    refused(
       await vx(["plans", "list"], { VX_ADMIN_TOKEN: TOKEN, ...port }),
       /of a vx server \("Unimplemented" without a message\)\. Set VX_ADMIN_HOST/,
     );
@@ -100,7 +92,7 @@ describe("without an operator token", () => {
 
   test("the error names the settings", async () => {
     const dataDir = folder();
-    failed(
+    refused(
       await vx(["plans", "list"], { VX_DATA_DIR: dataDir }),
       new RegExp(`^vx: ${dataDir} has no file admin-token; set VX_ADMIN_TOKEN, or VX_DATA_DIR`),
     );
@@ -109,7 +101,7 @@ describe("without an operator token", () => {
   test("a file without a valid token is not sent", async () => {
     const dataDir = folder();
     writeFileSync(join(dataDir, "admin-token"), "two\nlines\n");
-    failed(
+    refused(
       await vx(["plans", "list"], { VX_DATA_DIR: dataDir }),
       /^vx: the file admin-token in .* has no valid token/,
     );
@@ -118,11 +110,11 @@ describe("without an operator token", () => {
 
 test("serve with an unreachable database is a one-line error", async () => {
   const env = {
-    DATABASE_URL: `postgres://owner:secret@127.0.0.1:${await freePort()}/vx`,
+    DATABASE_URL: `postgres://owner:secret@127.0.0.1:${await unusedPort()}/vx`,
     VX_DATABASE_WAIT: "0",
     VX_ADMIN_TOKEN: TOKEN,
   };
-  failed(await spawnVx(["serve"], env), /^vx: the database cannot be reached(?!.*secret)/);
+  refused(await spawnVx(["serve"], env), /^vx: the database cannot be reached(?!.*secret)/);
 });
 
 test("closed output ends the command without an error", async () => {

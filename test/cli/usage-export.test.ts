@@ -6,7 +6,7 @@ import { OPERATOR_TOKEN, useTestApp } from "../support/app.ts";
 import { parseCsv } from "../support/csv.ts";
 import { createTestKey, type TestKey, useOperator } from "../support/fixtures.ts";
 import { FOCUS } from "../support/focus-columns.ts";
-import { vx } from "./support.ts";
+import { envOf, vx, words } from "./support.ts";
 
 const MODEL = "vx-sandbox-small";
 const RANGE = ["--from", "2026-05-01", "--to", "2026-06-01"];
@@ -22,18 +22,9 @@ beforeAll(async () => {
     await insertUsage(accountId, id, "2026-05-01T10:15Z", { requests: 2, input: 8, output: 4, cost: 7 });
     await insertUsage(accountId, id, "2026-05-02T00:00Z", { requests: 1, input: 10, output: 0, cost: 3 });
     await insertUsage(accountId, id, "2026-06-01T00:00Z", { requests: 9, input: 9, output: 9, cost: 99 });
-    await operator.creditAccount({
-      accountId,
-      amountMicros: 5_000_000n,
-      reason: '=1+1, "gift"',
-      idempotencyKey: "a",
-    });
-    await operator.adjustAccount({
-      accountId,
-      amountMicros: -1_500_000n,
-      reason: "chargeback",
-      idempotencyKey: "b",
-    });
+    const [gift, back] = [{ idempotencyKey: "a" }, { idempotencyKey: "b", reason: "chargeback" }];
+    await operator.creditAccount({ ...gift, accountId, amountMicros: 5_000_000n, reason: '=1+1, "gift"' });
+    await operator.adjustAccount({ ...back, accountId, amountMicros: -1_500_000n });
     await app.database
       .owner`UPDATE vx.ledger SET created_at = '2026-05-03T12:00Z' WHERE account_id = ${accountId}`;
   }
@@ -59,8 +50,7 @@ async function run(...args: string[]): Promise<string> {
 }
 
 async function runWithNotes(...args: string[]) {
-  const env = { VX_ADMIN_URL: app.adminUrl, VX_ADMIN_TOKEN: OPERATOR_TOKEN };
-  const { code, stdout, stderr } = await vx(args, env);
+  const { code, stdout, stderr } = await vx(args, envOf(app));
   expect({ code, stderr: code === 0 ? "" : stderr }).toEqual({ code: 0, stderr: "" });
   return { stdout, stderr };
 }
@@ -175,52 +165,13 @@ describe("focus", () => {
     const usage = rows.filter(
       (row) => row.ChargeCategory === "Usage" && row.BillingAccountId === keys[0]?.accountId,
     );
-    expect(
-      usage.map((row) => [
-        row.ChargePeriodStart,
-        row.SkuMeter,
-        row.ConsumedQuantity,
-        row.ConsumedUnit,
-        row.PricingQuantity,
-        row.PricingUnit,
-        row.ListUnitPrice,
-        row.ListCost,
-        row.EffectiveCost,
-      ]),
-    ).toEqual([
-      [
-        "2026-05-01T00:00:00Z",
-        "Input Tokens",
-        "8",
-        "Tokens",
-        "0.000008",
-        "1000000 Tokens",
-        "0.25",
-        "0.000002",
-        "0.000002",
-      ],
-      [
-        "2026-05-01T00:00:00Z",
-        "Output Tokens",
-        "4",
-        "Tokens",
-        "0.000004",
-        "1000000 Tokens",
-        "1.25",
-        "0.000005",
-        "0.000005",
-      ],
-      [
-        "2026-05-02T00:00:00Z",
-        "Input Tokens",
-        "10",
-        "Tokens",
-        "0.00001",
-        "1000000 Tokens",
-        "0.25",
-        "0.0000025",
-        "0.000003",
-      ],
+    const ofMeter = words(
+      "ChargePeriodStart SkuMeter ConsumedQuantity ConsumedUnit PricingQuantity PricingUnit ListUnitPrice ListCost EffectiveCost",
+    );
+    expect(usage.map((row) => ofMeter.map((name) => row[name]).join(" "))).toEqual([
+      "2026-05-01T00:00:00Z Input Tokens 8 Tokens 0.000008 1000000 Tokens 0.25 0.000002 0.000002",
+      "2026-05-01T00:00:00Z Output Tokens 4 Tokens 0.000004 1000000 Tokens 1.25 0.000005 0.000005",
+      "2026-05-02T00:00:00Z Input Tokens 10 Tokens 0.00001 1000000 Tokens 0.25 0.0000025 0.000003",
     ]);
     expect(usage[0]).toMatchObject({
       SkuId: MODEL,
@@ -259,15 +210,8 @@ describe("focus", () => {
     const movements = rows.filter(
       (row) => row.BillingAccountId === keys[0]?.accountId && row.ChargeCategory !== "Usage",
     );
-    expect(
-      movements.map((row) => [
-        row.ChargeCategory,
-        row.ChargeClass,
-        row.BilledCost,
-        row.EffectiveCost,
-        row.ChargeDescription,
-      ]),
-    ).toEqual([
+    const names = words("ChargeCategory ChargeClass BilledCost EffectiveCost ChargeDescription");
+    expect(movements.map((row) => names.map((name) => row[name]))).toEqual([
       ["Purchase", "", "5", "0", `'=1+1, "gift"`],
       ["Adjustment", "Correction", "0", "1.5", "chargeback"],
     ]);
@@ -332,16 +276,8 @@ test("one account is exported, by its name too", async () => {
 });
 
 test("show prints the usage as a table, and with --json as the response message", async () => {
-  const table = await run(
-    "usage",
-    "show",
-    keys[0]?.accountId ?? "",
-    ...RANGE,
-    "--group-by",
-    "day,model",
-    "--tz",
-    "Asia/Kathmandu",
-  );
+  const groups = words("--group-by day,model --tz Asia/Kathmandu");
+  const table = await run("usage", "show", keys[0]?.accountId ?? "", ...RANGE, ...groups);
   expect(table.split("\n").slice(1, 3)).toEqual([
     expect.stringMatching(/^2026-05-01T00:00:00Z +acct_\S+ +test +vx-sandbox-small +2 +8 +4 +\$0\.000007$/),
     expect.stringMatching(/^2026-05-01T18:15:00Z .* 1 +10 +0 +\$0\.000003$/),
@@ -355,18 +291,9 @@ test("show prints the usage as a table, and with --json as the response message"
 test("show sorts groups without a period by their cost, over all pages, and names the account of a key", async () => {
   const [first, second] = keys.map(({ accountId, id }) => ({ accountId, id })) as [TestKey, TestKey];
   const later = ["--from", "2026-07-01", "--to", "2026-08-01"];
-  await insertUsage(first.accountId, first.id, "2026-07-01T00:00Z", {
-    requests: 9,
-    input: 1,
-    output: 1,
-    cost: 5,
-  });
-  await insertUsage(second.accountId, second.id, "2026-07-02T00:00Z", {
-    requests: 1,
-    input: 1,
-    output: 1,
-    cost: 8,
-  });
+  const sum = { input: 1, output: 1 };
+  await insertUsage(first.accountId, first.id, "2026-07-01T00:00Z", { ...sum, requests: 9, cost: 5 });
+  await insertUsage(second.accountId, second.id, "2026-07-02T00:00Z", { ...sum, requests: 1, cost: 8 });
   const order = (table: string) =>
     table
       .split("\n")
@@ -393,18 +320,7 @@ test("show sorts groups without a period by their cost, over all pages, and name
     SELECT vx.lane_of(${first.accountId}), ${first.accountId}, ${Date.parse("2026-08-01T00:00Z") / QUARTER_MS}, ${first.id},
       ${MODEL}, 'user' || lpad(n::text, 4, '0'), 1, 1, 1, 0, 0, 1, 0, 0, 0, CASE WHEN n % 1000 = 999 THEN n ELSE 1 END
     FROM generate_series(1, 2500) n`;
-  const users = [
-    "usage",
-    "show",
-    "--from",
-    "2026-08-01",
-    "--to",
-    "2026-09-01",
-    "--group-by",
-    "user",
-    "--limit",
-    "2",
-  ];
+  const users = words("usage show --from 2026-08-01 --to 2026-09-01 --group-by user --limit 2");
   expect((await run(...users)).match(/user\d+/g)).toEqual(["user1999", "user0999"]);
 });
 

@@ -1,6 +1,5 @@
 import { resolve } from "node:path";
 import { describe, expect, test } from "vitest";
-import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { spawnVx, vx } from "./support.ts";
 
 const CALLS = [
@@ -92,7 +91,7 @@ describe("help", () => {
   });
 
   test("without a command is printed as wrong usage", async () => {
-    const { code, stdout, stderr } = await spawnVx([]);
+    const { code, stdout, stderr } = await vx([]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toMatch(/^Usage: vx /);
   });
@@ -209,15 +208,6 @@ describe("wrong usage exits 2 with an error on stderr", () => {
     });
   });
 
-  test("serve with an invalid setting", async () => {
-    const outcome = await spawnVx(["serve"], { PORT: "http" });
-    expect(outcome).toMatchObject({
-      code: 2,
-      stdout: "",
-      stderr: 'vx: invalid settings\nPORT: must be a whole number from 0 to 65535, not "http"\n',
-    });
-  });
-
   test.for<[Record<string, string>, string]>([
     [{ PORT: "1.5" }, 'PORT: must be a whole number from 0 to 65535, not "1.5"'],
     [{ PORT: "65536" }, 'PORT: must be a whole number from 0 to 65535, not "65536"'],
@@ -259,16 +249,5 @@ describe("wrong usage exits 2 with an error on stderr", () => {
   ])("serve with %o", async ([env, line]) => {
     const { code, stderr } = await vx(["serve"], env);
     expect({ code, stderr }).toEqual({ code: 2, stderr: `vx: invalid settings\n${line}\n` });
-  });
-
-  test("serve with a missing models file", async () => {
-    const data = createTemporaryFolder("usage-data");
-    const { code, stderr } = await spawnVx(["serve"], { VX_MODELS: "/none.yaml", VX_DATA_DIR: data.path });
-    data.remove();
-    expect({ code, stderr }).toEqual({
-      code: 2,
-      stderr:
-        "vx: invalid models file\nVX_MODELS: /none.yaml cannot be read: no such file or directory (ENOENT)\n",
-    });
   });
 });

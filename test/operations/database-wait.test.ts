@@ -3,11 +3,11 @@ import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest"
 import { DatabaseWait, StartInterrupted } from "../../src/app/database-wait.ts";
 import { readConfig } from "../../src/app/settings/config.ts";
 import { createLog } from "../../src/telemetry/log.ts";
-import { freePort } from "../cli/support.ts";
 import { type CellDatabase, createTwoCells, writeCellsFile } from "../support/cells.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { type SocketProxy, startSocketProxy } from "../support/socket-proxy.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { unusedPort } from "../support/unused-port.ts";
 import { ready, start, startHere, useDataFolder } from "./server-process.ts";
 
 useDataFolder();
@@ -50,7 +50,7 @@ async function startProcessOnPorts(env: Record<string, string>): Promise<Waiting
 }
 
 async function portsAnd(env: Record<string, string>) {
-  const [port, adminPort] = [await freePort(), await freePort()];
+  const [port, adminPort] = [await unusedPort(), await unusedPort()];
   const settings = { PORT: String(port), VX_ADMIN_PORT: String(adminPort), VX_DATABASE_WAIT: "3600", ...env };
   return [settings, [`http://127.0.0.1:${port}`, `http://127.0.0.1:${adminPort}`]] as const;
 }
@@ -170,7 +170,7 @@ async function refusingServer(code: string): Promise<{ server: Server; url: stri
     socket.on("error", () => undefined);
     socket.once("data", () => socket.end(Buffer.concat([head, body])));
   });
-  const port = await freePort();
+  const port = await unusedPort();
   await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
   return { server, url: `postgres://vx@127.0.0.1:${port}/vx` };
 }
@@ -232,7 +232,7 @@ test("the start does not wait for a schema that this login cannot create", async
 });
 
 test("a port in use ends the start, even while the database is away", async () => {
-  const port = await freePort();
+  const port = await unusedPort();
   const other = createServer().listen(port, "127.0.0.1");
   await failsAtOnce({ DATABASE_URL: "postgres://nobody@127.0.0.1:1/none", PORT: String(port) }, "PORT");
   other.close();

@@ -11,13 +11,13 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { AdminService } from "../../gen/vx/admin/v1/admin_pb.js";
 import { GenerateRequestSchema, GenerateResponseSchema } from "../../gen/vx/v1/generate_pb.js";
 import { MeService } from "../../gen/vx/v1/me_pb.js";
-import { freePort } from "../cli/support.ts";
 import { createCertificate } from "../support/certificate.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { createTestKey } from "../support/fixtures.ts";
 import { type ServerProcess, startServerProcess } from "../support/process.ts";
 import { bearer } from "../support/protocols.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { unusedPort } from "../support/unused-port.ts";
 
 const RESTARTS = process.env.VX_TEST_SHORT === "1" ? 4 : 10;
 const TOKEN = "operator-token-of-the-tests";
@@ -194,7 +194,7 @@ describe.skipIf(missing.length > 0)("two servers behind nginx and HAProxy", () =
   beforeAll(async () => {
     database = await createTestDatabase();
     for (let i = 0; i < 2; i++) {
-      const port = await freePort();
+      const port = await unusedPort();
       backends.push({ port, server: await startBackend(port) });
     }
     const adminUrl = /"admin":"([^"]+)"/.exec(backends[0]?.server.stderr() ?? "")?.[1] as string;
@@ -222,7 +222,7 @@ describe.skipIf(missing.length > 0)("two servers behind nginx and HAProxy", () =
       idempotencyKey: "proxies",
     });
     for (const name of NAMES) {
-      const port = await freePort();
+      const port = await unusedPort();
       const { program, start } = PROXIES[name];
       const child = spawn(program, start(port), { stdio: ["ignore", "ignore", "pipe"] });
       child.stderr?.on("data", (chunk: Buffer) => {
