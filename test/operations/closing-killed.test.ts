@@ -16,8 +16,10 @@ const TIMEOUT_MS = 120_000;
 
 let stripe: FakeStripe;
 let metered: Metered;
-let account: FilledAccount;
-let topUpId: string;
+/** An account with the page of a top-up that is not paid. */
+type Filled = FilledAccount & { readonly page: ReturnType<FakeStripe["sessionOf"]> };
+
+let account: Filled;
 let folder: ReturnType<typeof createTemporaryFolder>;
 let victim: ServerProcess;
 /** What closing leaves if nothing interrupts it. */
@@ -27,12 +29,12 @@ beforeAll(async () => {
   stripe = await FakeStripe.start();
   metered = await startMetered({ env: { ...stripe.env, VX_PUBLIC_URL: "https://api.example" } });
   folder = createTemporaryFolder("closing-killed");
-  await fill();
+  account = await fill();
   expect(await close()).toMatchObject({ closed: true });
   expected = await traces();
 });
 beforeEach(async () => {
-  await fill();
+  account = await fill();
   victim = startServerProcess({
     ...stripe.env,
     DATABASE_URL: metered.app.database.url,
@@ -54,13 +56,14 @@ afterAll(async () => {
   folder.remove();
 });
 
-async function fill(): Promise<void> {
-  account = await FilledAccount.create(metered, stripe);
-  topUpId = await account.fill();
+async function fill(): Promise<Filled> {
+  const account = await FilledAccount.create(metered, stripe);
+  const page = stripe.sessionOf(await account.fill());
   const { accountId } = account.key;
   await metered.app.database.owner`
     INSERT INTO vx.end_users
       SELECT vx.lane_of(${accountId}), ${accountId}, 'user_' || n, ${`${account.secret} `} || n FROM generate_series(1, ${END_USERS}) n`;
+  return Object.assign(account, { page });
 }
 
 function close(operator = metered.operator) {
@@ -88,7 +91,7 @@ async function expectCompletion(): Promise<void> {
   expect(await close()).toMatchObject({ closed: true, account: { state: "closed", balanceMicros: 0n } });
   expect(await traces()).toEqual(expected);
   expect(await account.remains()).toEqual([]);
-  expect(stripe.sessionOf(topUpId).status).toBe("expired");
+  expect(account.page.status).toBe("expired");
   expect((await metered.operator.audit({})).findings).toEqual([]);
   const { owner } = metered.app.database;
   const { accountId } = account.key;
@@ -98,44 +101,60 @@ async function expectCompletion(): Promise<void> {
   expect(await traces()).toEqual(before);
 }
 
-test.each(
-  ["POST /v1/checkout/sessions/", "GET /v1/checkout/sessions/", "DELETE /v1/customers/"].flatMap(
-    (request) => [
-      [request, "before"],
-      [request, "after"],
-    ],
-  ),
-)(
-  "a server killed at %s, %s the provider did it, leaves a closing that continues",
-  async (request, moment) => {
-    const kill = (seen: string) => seen.startsWith(request) && victim.child.kill("SIGKILL");
-    if (moment === "after") stripe.losesAnswer = kill;
-    else stripe.before = (seen) => (kill(seen) ? 500 : undefined);
-    await closeAtVictim();
-    expect(await victim.exited()).toBe("SIGKILL");
-    stripe.before = () => undefined;
-    stripe.losesAnswer = () => false;
-    const { account: stopped } = await metered.operator.getAccount({ accountId: account.key.accountId });
-    expect(stopped).toMatchObject({ state: "suspended" });
-    expect((await account.generate()).status).toBe(401);
-    await expectCompletion();
-  },
-  TIMEOUT_MS,
-);
+const REQUESTS = ["POST /v1/checkout/sessions/", "GET /v1/checkout/sessions/", "DELETE /v1/customers/"];
 
+/** Each closing has an account of its own and waits where the server is killed. */
 test(
-  "a server killed while it unlinks the members leaves a closing that continues",
+  "a server killed at a request to the provider, before or after the provider did it, or while it unlinks the members, leaves closings that continue",
   async () => {
     const { owner } = metered.app.database;
+    const cases: { request: string; moment: string; account: Filled }[] = [];
+    for (const request of REQUESTS)
+      for (const moment of ["before", "after"]) cases.push({ request, moment, account: await fill() });
+    const customers = await owner<{ account: string; customer: string }[]>`
+      SELECT account_id AS account, customer_id AS customer FROM vx.auto_topups`;
+    const reached = new Set<string>();
+    /** Whether a closing waits at this moment of the request; if so, until the server is killed. */
+    const waits = async (seen: string, moment: string) => {
+      const found = cases.find((one) => {
+        const ids = [
+          one.account.page.id,
+          customers.find((row) => row.account === one.account.key.accountId)?.customer,
+        ];
+        return (
+          one.moment === moment && seen.startsWith(one.request) && ids.some((id) => id && seen.includes(id))
+        );
+      });
+      if (!found) return false;
+      reached.add(`${moment} ${found.request}`);
+      await victim.exited();
+      return true;
+    };
+    stripe.before = async (seen) => ((await waits(seen, "before")) ? 500 : undefined);
+    stripe.losesAnswer = (seen) => waits(seen, "after");
+    const members = account;
     await owner.begin(async (sql) => {
-      await sql`SELECT FROM vx.person_accounts WHERE account_id = ${account.key.accountId} FOR UPDATE`;
-      const closing = closeAtVictim();
+      await sql`SELECT FROM vx.person_accounts WHERE account_id = ${members.key.accountId} FOR UPDATE`;
+      const closings = [closeAtVictim()];
+      for (const one of cases) {
+        account = one.account;
+        closings.push(closeAtVictim());
+      }
+      await vi.waitFor(() => expect(reached.size).toBe(cases.length));
       await waitersFor(1);
       await victim.end("SIGKILL");
-      await closing;
+      await Promise.all(closings);
     });
+    stripe.before = () => undefined;
+    stripe.losesAnswer = () => false;
     await nothingRuns();
-    await expectCompletion();
+    for (const one of [...cases, { account: members }]) {
+      account = one.account;
+      const { account: stopped } = await metered.operator.getAccount({ accountId: account.key.accountId });
+      expect(stopped).toMatchObject({ state: "suspended" });
+      expect((await account.generate()).status).toBe(401);
+      await expectCompletion();
+    }
   },
   TIMEOUT_MS,
 );

@@ -104,7 +104,7 @@ export class FakeStripe {
   /** Called before a request is answered; the status that it returns is sent in place of the answer. */
   before: (request: string) => Promise<number | undefined> | number | undefined = () => undefined;
   /** Called after a request took effect; if it returns true, the connection ends without an answer. */
-  losesAnswer: (request: string) => boolean = () => false;
+  losesAnswer: (request: string) => Promise<boolean> | boolean = () => false;
 
   private constructor() {
     this.#server = createServer((request, response) => void this.#serve(request, response));
@@ -358,7 +358,7 @@ export class FakeStripe {
       return send(response, status, { error: { type: "api_error", message: "fake" } });
     const key = request.headers["idempotency-key"];
     const answer = this.#answer(name, url, new URLSearchParams(form), typeof key === "string" ? key : "");
-    if (this.losesAnswer(name)) {
+    if (await this.losesAnswer(name)) {
       response.destroy();
       return;
     }
