@@ -27,8 +27,6 @@ import {
 } from "./ledger-of-months.ts";
 import { thisMonth } from "./past-months.ts";
 
-const PIECES = [1, 3, 1_000];
-
 let ledger: LedgerOfMonths;
 let database: LedgerOfMonths["database"];
 let pool: LedgerOfMonths["pool"];
@@ -46,8 +44,8 @@ afterEach(() => ledger.drop());
 const archive: LedgerOfMonths["archive"] = (...options) => ledger.archive(...options);
 const auditFiles = () => ledger.auditFiles();
 
-async function expectConsistent(entriesInLedger: number): Promise<void> {
-  for (const pieceRows of PIECES) {
+async function expectConsistent(entriesInLedger: number, pieces = [3]): Promise<void> {
+  for (const pieceRows of pieces) {
     const report = await audit(pool, NOT_ABORTED, pieceRows);
     expect(report, `pieces of ${pieceRows}`).toMatchObject({ findings: [], accounts: 3n });
     expect(Number(report.entries), `pieces of ${pieceRows}`).toBe(entriesInLedger);
@@ -88,7 +86,7 @@ test("a month is moved to a file with the entries charged in it, and the ledger 
   expect(await archive(thisMonth)).toMatchObject([{ entries: 4 }, { entries: 2 }]);
   expect(linesOf(fileOf(SECOND_LAST)).map(({ seq }) => seq)).toEqual([5, 6, 7, 8]);
   expect(await seqsInLedger(busy)).toEqual([11, 12, 13]);
-  await expectConsistent(5);
+  await expectConsistent(5, [1, 3, 1_000]);
   expect(await auditFiles()).toEqual({ archives: 3, entries: 13, findings: [] });
   expect(await archive(thisMonth + 1)).toEqual([]);
 });
@@ -116,9 +114,8 @@ test("pages end where the archives begin", async () => {
   expect(none).toEqual({ rows: [], nextPageToken: "" });
 });
 
-test.each(["select", "write", "verify", "remove"] as const)(
-  "an interruption at the step %s loses no entry, and the next call continues",
-  async (step) => {
+test("an interruption at any step loses no entry, and the next call continues", async () => {
+  for (const step of ["select", "write", "verify", "remove"]) {
     const interrupted = archive(thisMonth, (progress) => {
       if (progress.step === step && progress.file === fileOf(SECOND_LAST)) throw new Error("interrupted");
     });
@@ -126,12 +123,11 @@ test.each(["select", "write", "verify", "remove"] as const)(
     await expectConsistent(ENTRIES - 7);
     expect(await auditFiles()).toMatchObject({ archives: 1, findings: [] });
     expect(readdirSync(ledger.folder).filter((name) => name.includes(".new-"))).toEqual([]);
-
-    expect(await archive(thisMonth)).toMatchObject([{ entries: 4 }, { entries: 2 }]);
-    await expectConsistent(5);
-    expect(await auditFiles()).toEqual({ archives: 3, entries: 13, findings: [] });
-  },
-);
+  }
+  expect(await archive(thisMonth)).toMatchObject([{ entries: 4 }, { entries: 2 }]);
+  await expectConsistent(5);
+  expect(await auditFiles()).toEqual({ archives: 3, entries: 13, findings: [] });
+});
 
 test("an entry that is charged in an archived month while its file is written stays in the ledger", async () => {
   const insert = async () => {

@@ -157,7 +157,7 @@ test("a stopping server continues for a minute, then reports unsettled generatio
   const id = newGenerationId(payer);
   const nowhere = new Database(
     { kind: "socket", folder: "/nonexistent", user: "x", database: "x" },
-    { connections: 1, statementTimeoutMs: 1_000, name: "test", maxStatements: 10, maxWaitMs: 1_000 },
+    { connections: 1, statementTimeoutMs: 1_000, name: "test", maxStatements: 10, maxWaitMs: 20 },
   );
   const { settler, told, elapsedMs } = settlerWith({
     billing: createTestBilling(nowhere),

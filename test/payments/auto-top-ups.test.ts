@@ -171,29 +171,28 @@ test("a customer who was deleted at Stripe is replaced with the next page", asyn
   await until("paid");
 });
 
-test.each([["insufficient_funds"], ["authentication_required"], ["expired_card"]])(
-  "a payment declined with %s is cancelled and told; after three in a row they are off until they are started again",
-  async (code) => {
+test("a declined payment is cancelled and told; after three in a row they are off until they are started again", async () => {
+  const codes = ["insufficient_funds", "authentication_required", "expired_card"];
+  await ready();
+  for (const [i, code] of codes.entries()) {
     stripe.decide = () => code;
-    await ready();
-    await spend();
-    for (let failures = 1; failures <= 3; failures++) {
-      await expect.poll(async () => (await auto()).failures).toBe(failures);
-      if (failures < 3) expect((await generate()).status).toBe(200);
-    }
-    const all = await topUps();
-    expect(all.map(({ state, failure }) => `${state} ${failure}`)).toEqual(Array(3).fill(`failed ${code}`));
-    for (const { id } of all) expect(stripe.chargeOf(id).status).toBe("canceled");
-    expect(await auto()).toMatchObject({ enabled: false, state: "off", last_failure: code });
-    expect((await events()).map(({ type, data }) => `${type} ${data.reason}`)).toEqual([
-      ...Array(3).fill(`topup.auto_failed ${code}`),
-      "topup.auto_disabled failures",
-    ]);
-    expect((await generate()).status).toBe(200);
-    expect(await topUps()).toHaveLength(3);
-  },
-  60_000,
-);
+    if (i === 0) await spend();
+    else expect((await generate()).status).toBe(200);
+    await expect.poll(async () => (await auto()).failures).toBe(i + 1);
+  }
+  const all = (await topUps()).toReversed();
+  expect(all.map(({ state, failure }) => `${state} ${failure}`)).toEqual(
+    codes.map((code) => `failed ${code}`),
+  );
+  for (const { id } of all) expect(stripe.chargeOf(id).status).toBe("canceled");
+  expect(await auto()).toMatchObject({ enabled: false, state: "off", last_failure: "expired_card" });
+  expect((await events()).map(({ type, data }) => `${type} ${data.reason}`)).toEqual([
+    ...codes.map((code) => `topup.auto_failed ${code}`),
+    "topup.auto_disabled failures",
+  ]);
+  expect((await generate()).status).toBe(200);
+  expect(await topUps()).toHaveLength(3);
+});
 
 test("running calls that hold the balance start one only when a call is refused", async () => {
   // The bytes of a call need 46 and its tokens 29. One call runs, so 29 are free.

@@ -6,7 +6,7 @@ import { sendJson } from "../rest/send-json.ts";
 import { OPERATOR_TOKEN, startTestApp } from "../support/app.ts";
 import { createTestDatabase } from "../support/database.ts";
 import { FakeStripe } from "../support/fake-stripe.ts";
-import { createTestKey } from "../support/fixtures.ts";
+import { createTestAccount, createTestKey, operatorOf } from "../support/fixtures.ts";
 import { startMetered } from "../support/metered.ts";
 
 afterEach(() => setCurrency("USD"));
@@ -47,9 +47,10 @@ test("the database keeps the currency of its amounts, which commands and exports
   // No ledger row exists yet, but a server that uses the currency.
   expect(await database.owner`SELECT vx.keep_currency('EUR') AS code`).toEqual([{ code: "CHF" }]);
   const env = { VX_ADMIN_URL: app.adminUrl, VX_ADMIN_TOKEN: OPERATOR_TOKEN };
-  const { stdout: id } = await spawnVx(["accounts", "create", "--name", "acme", "--json"], env);
-  const { id: account } = (JSON.parse(id) as { account: { id: string } }).account;
-  await spawnVx(["accounts", "credit", account, "12.5", "--reason", "invoice"], env);
+  const operator = operatorOf(app);
+  const accountId = await createTestAccount(operator);
+  const credit = { accountId, amountMicros: 12_500_000n, reason: "invoice", idempotencyKey: "once" };
+  await operator.creditAccount(credit);
   expect((await spawnVx(["accounts", "list"], env)).stdout).toContain("CHF 12.50");
   expect(
     (await spawnVx(["usage", "export", "--format", "focus", "--from", "2020-01-01"], env)).stdout,

@@ -5,7 +5,7 @@ import { createTestBilling, useStore } from "../support/store.ts";
 
 const store = useStore();
 
-const PIECES = [1, 2, 3, 7, 8, 9, 1_000];
+const PIECES = [1, 8, 1_000];
 
 test("the audit reads the old sums of an account in pieces, and finds each difference in them", async () => {
   const [payer, other] = await Promise.all([

@@ -10,7 +10,7 @@ import { developerMethods, openAny, rpcMethods } from "../support/any-method.ts"
 import { OPERATOR_TOKEN, useOwnApp } from "../support/app.ts";
 import { dumpTables } from "../support/database.ts";
 import { operatorOf, useTestKey } from "../support/fixtures.ts";
-import { bearer, protocols } from "../support/protocols.ts";
+import { bearer, type ProtocolCase, protocols } from "../support/protocols.ts";
 import { type RawAnswer, sendHttp1 } from "../support/raw.ts";
 
 /** A valid key is sent in every string field of every RPC; then all stored and logged data is searched. */
@@ -49,21 +49,18 @@ test("many methods have a string field", () => {
   expect(new Set(cases.map(({ method }) => method)).size).toBeGreaterThanOrEqual(15);
 });
 
-const [firstProtocol] = protocols;
+const protocol = protocols.find(({ name }) => name === "Connect binary over HTTP/2") as ProtocolCase;
 
-test.each(protocols)("$name: a key in any string field of a request is rejected", async (protocol) => {
-  const texts = protocol === firstProtocol ? [key.secret, `the key ${key.secret}!`] : [key.secret];
+test("a key in any string field of a request is rejected", async () => {
   const [callers, ids] = [
     { developer: openAny(protocol, app.url), operator: openAny(protocol, app.adminUrl) },
     { developer: bearer(key.secret), operator: bearer(OPERATOR_TOKEN) },
   ];
-  const turn = protocols.indexOf(protocol);
   for (const [number, { method, field }] of cases.entries()) {
-    // The first protocol gets every field, and the others get them in turn: a field is checked after it was decoded.
-    if (turn > 0 && number % (protocols.length - 1) !== turn - 1) continue;
     if (!rpcMethods.includes(method) && !operatorMethods.includes(method as never)) continue;
     const side = operatorMethods.includes(method as never) ? "operator" : "developer";
-    for (const text of texts) {
+    // A key inside a text is found too.
+    for (const text of [number % 2 === 0 ? key.secret : `the key ${key.secret}!`]) {
       const ending = await callers[side].end(
         method,
         ids[side],
@@ -74,10 +71,7 @@ test.each(protocols)("$name: a key in any string field of a request is rejected"
         code: "invalid_argument",
         reason: "invalid_argument",
       });
-      // grpc-js does not encode the colon on the wire.
-      expect(ending.text.replaceAll("%3A", ":"), `${method}`).toContain(
-        `${field.path}: must not contain an API key`,
-      );
+      expect(ending.text, `${method}`).toContain(`${field.path}: must not contain an API key`);
     }
   }
   callers.developer.close();

@@ -298,6 +298,6 @@ test("random holds, settlements, voids, windows and changed limits have the resu
       for (const [at, one] of steps.entries()) await world.run(one, at);
       await world.check();
     }),
-    { numRuns: runs(25) },
+    { numRuns: runs(10) },
   );
 });

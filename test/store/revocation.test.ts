@@ -22,14 +22,14 @@ afterAll(async () => {
 
 type Sent = { readonly afterRevocation: boolean; readonly ending: string };
 
-describe.each([0, 1, 2, 3, 4])("round %i", () => {
+describe.each([0, 1])("round %i", () => {
   test("every server rejects calls that are sent after RevokeKey returned", async () => {
     const key = await createTestKey(operator);
     const other = await createTestKey(operator, { accountId: key.accountId });
     const flood = startFlood(key.secret);
     await flood.underway;
 
-    const caller = openGrpc(servers[1] as TestApp);
+    const caller = openCaller(servers[1] as TestApp);
     const outcome = await caller.call(KeyService.method.revokeKey, { keyId: key.id }, bearer(other.secret));
     flood.announceRevocation();
     caller.close();
@@ -50,7 +50,7 @@ function startFlood(secret: string) {
   let callsUnderway = 0;
   const underway = Promise.withResolvers<void>();
   const run = async (server: TestApp): Promise<Sent[]> => {
-    const caller = openGrpc(server);
+    const caller = openCaller(server);
     const sent: Sent[] = [];
     for (let after = 0; after < CALLS_AFTER_REVOCATION; ) {
       const afterRevocation = revoked;
@@ -72,8 +72,6 @@ function startFlood(secret: string) {
   };
 }
 
-function openGrpc(server: TestApp): Caller {
-  return (protocols.find(({ name }) => name === "gRPC (grpc-js)") ?? protocols[0])?.open(
-    server.url,
-  ) as Caller;
+function openCaller(server: TestApp): Caller {
+  return protocols.find(({ name }) => name === "Connect binary over HTTP/2")?.open(server.url) as Caller;
 }
