@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { expect, inject, onTestFinished, test } from "vitest";
 import { migrate } from "../../src/store/schema/migrate.ts";
-import { spawnVx, vx } from "../cli/support.ts";
+import { vx } from "../cli/support.ts";
 import { createTestDatabase } from "../support/database.ts";
 import { bearer } from "../support/protocols.ts";
-import { getMe, inDataFolder, ready, start, useDataFolder } from "./server-process.ts";
+import { getMe, inDataFolder, startHere, useDataFolder } from "./server-process.ts";
 
 useDataFolder({ withDatabase: true });
 
@@ -32,9 +32,9 @@ async function createOwnDatabase() {
 }
 
 test("the embedded database is copied to another PostgreSQL with the same money, keys and hashes", async () => {
-  const server = start();
-  const secret = await server.line(/(vx_live_\w+)/);
-  const url = await server.line(ready);
+  const server = startHere();
+  const { url } = await server.started;
+  const secret = /vx_live_\w+/.exec(server.printed.join())?.[0] ?? "";
   for (const max_tokens of [3, 5]) {
     const response = await fetch(`${url}/v1/generate`, {
       method: "POST",
@@ -62,7 +62,7 @@ test("the embedded database is copied to another PostgreSQL with the same money,
     stdout: "",
     stderr: expect.stringMatching(/^vx: a server uses the embedded database; stop it first\n$/),
   });
-  expect(await server.end("SIGTERM")).toBe(0);
+  await server.end();
   // Also without accounts, the target may have been in use.
   await migrate({ kind: "url", url: target.url });
   await target.owner`INSERT INTO vx.write_probes VALUES (clock_timestamp(), '')`;
@@ -71,7 +71,7 @@ test("the embedded database is copied to another PostgreSQL with the same money,
     stderr: "vx: the target has rows in vx.write_probes; use an empty database\n",
   });
   await target.owner`TRUNCATE vx.write_probes`;
-  const { code, stdout, stderr } = await spawnVx(copy, env);
+  const { code, stdout, stderr } = await vx(copy, env);
   expect(stderr).toMatch(/^the database is copied; start the servers with DATABASE_URL/);
   expect(code).toBe(0);
   const { audit } = JSON.parse(stdout);
@@ -81,13 +81,11 @@ test("the embedded database is copied to another PostgreSQL with the same money,
     stderr: expect.stringMatching(/^vx: the target has rows in vx\.\w+; use an empty database\n$/),
   });
 
-  const moved = start({ VX_DATA_DIR: inDataFolder("other"), DATABASE_URL: target.url });
-  const movedUrl = await moved.line(ready);
+  const moved = startHere({ VX_DATA_DIR: inDataFolder("other"), DATABASE_URL: target.url });
+  const { url: movedUrl, adminUrl } = await moved.started;
   expect(await getMe(movedUrl, secret)).toEqual(me);
   expect(await ledgerAt(movedUrl)).toEqual(ledger);
-  const adminUrl = /"admin":"([^"]+)"/.exec(moved.stderr())?.[1] ?? "";
   const again = await vx(["audit", "--json"], { VX_DATA_DIR: inDataFolder("other"), VX_ADMIN_URL: adminUrl });
   expect(again.code).toBe(0);
   expect(JSON.parse(again.stdout)).toEqual(audit);
-  expect(await moved.end("SIGTERM")).toBe(0);
 });

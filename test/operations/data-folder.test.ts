@@ -19,31 +19,27 @@ import {
 
 useDataFolder({ withDatabase: true });
 
-test("after kill -9 the next start reuses the database without data loss", async () => {
+test("a data folder has one server; after kill -9 the next one reuses the database without data loss, with more connections", async () => {
   const first = start();
   const secret = await first.line(/(vx_live_\w+)/);
-  await first.line(ready);
+  const url = await first.line(ready);
+  await expect(startHere().started).rejects.toThrow(`is in use by vx server, process ${first.child.pid}`);
+  expect(await getMe(url, secret)).toMatchObject({ status: 200 });
   expect(await first.end("SIGKILL")).toBe("SIGKILL");
 
-  const second = start();
+  const second = start({ VX_WORKERS: "2", VX_BILLING_PIPELINES: "64" });
   expect(await getMe(await second.line(ready), secret)).toMatchObject({ status: 200 });
+  const owner = postgres(loginIn(inDataFolder()));
+  const [row] = await owner`SELECT current_setting('max_connections')::int AS max`;
+  await owner.end();
+  // Two workers and their parent process.
+  expect(row?.max).toBeGreaterThan(3 * (64 + 8 + 2 + 1));
   const postmaster = postmasterPid();
   expect(await second.end("SIGTERM")).toBe(0);
   expect(isAlive(postmaster)).toBe(false);
 });
 
-test("a second server on the same data folder exits with an error and does not affect the first", async () => {
-  const first = start();
-  const secret = await first.line(/(vx_live_\w+)/);
-  const url = await first.line(ready);
-  const second = start();
-  expect(await second.exited()).toBe(1);
-  expect(second.stderr().trim().split("\n")).toHaveLength(1);
-  expect(second.stderr()).toContain(`is in use by vx server, process ${first.child.pid}`);
-  expect(await getMe(url, secret)).toMatchObject({ status: 200 });
-});
-
-test("an embedded database that is killed with all its children is restarted", async () => {
+test("an embedded database that is killed with all its children is restarted, and logs no rows", async () => {
   const server = startHere();
   const { url } = await server.started;
   const secret = keyOf(server);
@@ -58,11 +54,7 @@ test("an embedded database that is killed with all its children is restarted", a
     { timeout: 15_000, interval: 50 },
   );
   await vi.waitFor(async () => expect((await fetch(`${url}/readyz`)).status).toBe(200));
-});
-
-test("the embedded database does not log rows that failed to be written", async () => {
-  const server = startHere();
-  await server.started;
+  // Its log has no rows that failed to be written.
   const role = postgres(loginIn(inDataFolder(), "vx_app"));
   const broken = role`SELECT vx.put_plan(${TEST_CALLER}, 'name-of-a-customer', 0, 1, 1)`;
   await expect(broken).rejects.toMatchObject({ detail: expect.stringContaining("name-of-a-customer") });
@@ -72,19 +64,6 @@ test("the embedded database does not log rows that failed to be written", async 
   const text = readdirSync(logs).map((name) => readFileSync(join(logs, name), "utf8"));
   expect(text.join("")).toContain("violates check constraint");
   expect(text.join("")).not.toContain("Failing row");
-});
-
-test("the embedded database allows the configured connections, even if it was left running", async () => {
-  const first = start();
-  await first.line(ready);
-  await first.end("SIGKILL");
-  const second = start({ VX_WORKERS: "2", VX_BILLING_PIPELINES: "64" });
-  await second.line(ready);
-  const owner = postgres(loginIn(inDataFolder()));
-  const [row] = await owner`SELECT current_setting('max_connections')::int AS max`;
-  await owner.end();
-  // Two workers and their parent process.
-  expect(row?.max).toBeGreaterThan(3 * (64 + 8 + 2 + 1));
 });
 
 test("the lock of a data folder is renewed after it lost its connection", async () => {

@@ -1,10 +1,13 @@
 import { writeFileSync } from "node:fs";
-import { describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { readConfig } from "../../src/app/settings/config.ts";
+import { type LaunchedApp, launchTestApp } from "../support/app.ts";
+import { createDataFolder } from "../support/data-folder.ts";
 import { createTestDatabase } from "../support/database.ts";
 import { createModelsFile } from "../support/models.ts";
 import { bearer } from "../support/protocols.ts";
 import { sendHttp1 } from "../support/raw.ts";
+import { started } from "../support/started.ts";
 import { startHere, useDataFolder } from "./server-process.ts";
 
 useDataFolder({ withDatabase: true });
@@ -49,8 +52,7 @@ async function offers(url: string, headers: Headers = {}): Promise<boolean> {
   return body.toString().includes('data-demo="owner"');
 }
 
-async function openDemo() {
-  const app = startHere();
+async function openDemo(app: LaunchedApp) {
   const { url } = await app.started;
   const { status, cookie } = await signIn(url);
   expect(status).toBe(200);
@@ -58,11 +60,12 @@ async function openDemo() {
   const [account] = session.body.accounts as { id: string }[];
   const of = (method: string, request?: object) =>
     call(url, cookie, method, request, { "x-vx-account": account?.id ?? "" });
-  return { app, url, cookie, session, of };
+  return { url, cookie, session, of };
 }
 
 test("a caller of this machine signs in as the demo owner, whose payments are simulated", async () => {
-  const { app, url, session, of } = await openDemo();
+  const app = startHere();
+  const { url, session, of } = await openDemo(app);
   const printed = app.printed.join("");
   expect(await offers(url)).toBe(true);
   expect(printed).toContain(`Open ${url}/account and sign in as the demo owner`);
@@ -94,6 +97,13 @@ test("a caller of this machine signs in as the demo owner, whose payments are si
 });
 
 describe("requests that another machine may have caused", () => {
+  const folder = createDataFolder("demo");
+  const app = started(() => launchTestApp({ VX_DATA_DIR: folder.path }));
+  afterAll(async () => {
+    await app.end();
+    folder.remove();
+  });
+
   test.each<{ what: string; headers: Headers }>([
     { what: "another host", headers: { host: "vx.example" } },
     { what: "a host that begins like this machine", headers: { host: "127.0.0.1.example.com" } },
@@ -103,7 +113,7 @@ describe("requests that another machine may have caused", () => {
     { what: "Via", headers: { via: "1.1 proxy" } },
     { what: "X-Real-IP", headers: { "x-real-ip": "203.0.113.7" } },
   ])("with $what neither get the sign-in nor use its sessions", async ({ headers }) => {
-    const { url, cookie } = await openDemo();
+    const { url, cookie } = await openDemo(app);
     const sent = headers.host === undefined ? headers : { ...headers, origin: `http://${headers.host}` };
     expect(await offers(url, sent)).toBe(false);
     expect((await signIn(url, sent)).status).toBe(404);
@@ -111,7 +121,7 @@ describe("requests that another machine may have caused", () => {
   });
 
   test("of a page of another origin are refused", async () => {
-    const { url } = await openDemo();
+    const { url } = await openDemo(app);
     expect((await signIn(url, { origin: "http://localhost:1" })).status).toBe(401);
     expect((await signIn(url, { "sec-fetch-site": "cross-site" })).status).toBe(401);
   });
@@ -144,7 +154,8 @@ test("with a model that is not of the sandbox there is no demo owner, also after
 });
 
 test("a session of the demo owner ends where the server has none", async () => {
-  const { app, cookie } = await openDemo();
+  const app = startHere();
+  const { cookie } = await openDemo(app);
   await app.end();
   for (const env of [{ NODE_ENV: "production" }, { VX_TRUSTED_PROXIES: "10.0.0.0/8" }]) {
     const next = startHere(env);

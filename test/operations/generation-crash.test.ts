@@ -1,28 +1,17 @@
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { replyWhen } from "../support/fake-upstreams/behaviours.ts";
 import { generators } from "../support/generators.ts";
-import { lockMoney, type Metered, REQUEST, startMetered } from "../support/metered.ts";
-import { type ServerProcess, startServerProcess } from "../support/process.ts";
+import { lockMoney, REQUEST, useMetered } from "../support/metered.ts";
+import { startServerProcess } from "../support/process.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 
 const [{ open }] = generators as [(typeof generators)[number]];
-let metered: Metered;
-let folder: ReturnType<typeof createTemporaryFolder>;
-let server: ServerProcess;
-
-beforeEach(async () => {
-  metered = await startMetered();
-  folder = createTemporaryFolder("crash");
-});
-afterEach(async () => {
-  if (server.child.exitCode === null && server.child.signalCode === null) await server.end("SIGKILL");
-  await metered.stop();
-  folder.remove();
-});
+const metered = useMetered();
 
 test("a server killed between the upstream's response and the settlement charges nothing, and a retry works", async () => {
+  const folder = createTemporaryFolder("crash");
   const { database } = metered.app;
-  server = startServerProcess({
+  const server = startServerProcess({
     DATABASE_URL: database.url,
     VX_DATA_DIR: folder.path,
     VX_MODELS: metered.modelsFile,
@@ -62,4 +51,5 @@ test("a server killed between the upstream's response and the settlement charges
   survivor.close();
   await vi.waitFor(async () => expect((await metered.account(other)).held).toBe(0));
   expect(await metered.account(other)).toEqual({ balance: 1_000, held: 0 });
+  folder.remove();
 });

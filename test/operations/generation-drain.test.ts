@@ -1,22 +1,16 @@
 import { readFileSync } from "node:fs";
-import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
+import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { ModelService } from "../../gen/vx/v1/model_pb.js";
 import { startTestApp } from "../support/app.ts";
 import { replyWhen, silentAfter } from "../support/fake-upstreams/behaviours.ts";
 import { generators } from "../support/generators.ts";
-import { type Metered, MODEL, REQUEST, startMetered } from "../support/metered.ts";
+import { MODEL, REQUEST, useMetered } from "../support/metered.ts";
 import { createModelsFile, modelsYaml } from "../support/models.ts";
-import { startServerProcess } from "../support/process.ts";
 import { bearer, protocols } from "../support/protocols.ts";
-import { createTemporaryFolder } from "../support/temporary-folder.ts";
 
 const { open } = generators.at(-1) as (typeof generators)[number];
-let metered: Metered;
-
-beforeEach(async () => {
-  metered = await startMetered();
-});
-afterEach(() => metered.stop());
+const metered = useMetered();
+beforeEach(() => metered.upstream.reset());
 
 test("a stop waits for a call that continues without its caller, and a retry after the restart gets its response", async () => {
   const { database } = metered.app;
@@ -96,13 +90,9 @@ test("a drain finishes and charges a running stream", async () => {
 
 test("a call whose model is removed from the file continues and is charged at its original price", async () => {
   const models = createModelsFile(readFileSync(metered.modelsFile, "utf8"));
-  const folder = createTemporaryFolder("reload");
-  const server = startServerProcess({
-    DATABASE_URL: metered.app.database.url,
-    VX_DATA_DIR: folder.path,
-    VX_MODELS: models.path,
-  });
-  const url = await server.line(/^vx ready on (\S+)$/m);
+  const { database } = metered.app;
+  const app = await startTestApp({ env: { VX_MODELS: models.path }, database });
+  const { url } = app;
   const key = await metered.payer(1_000n);
   const rest = Promise.withResolvers<void>();
   metered.upstream.next(replyWhen(rest.promise, 1));
@@ -110,19 +100,16 @@ test("a call whose model is removed from the file continues and is charged at it
   await metered.upstream.until(({ executions }) => executions.length === 1);
 
   models.write(modelsYaml(["another"]));
-  server.child.kill("SIGHUP");
+  await app.reload();
   const caller = (protocols[0] as (typeof protocols)[number]).open(url);
-  await vi.waitFor(async () => {
-    const listed = await caller.call(ModelService.method.listModels, {}, bearer(key.secret));
-    expect(listed.ok && listed.message.data.map(({ id }) => id)).toEqual(["another"]);
-  });
+  const listed = await caller.call(ModelService.method.listModels, {}, bearer(key.secret));
+  expect(listed.ok && listed.message.data.map(({ id }) => id)).toEqual(["another"]);
   await expect(open(url).generate(REQUEST, { secret: key.secret })).rejects.toMatchObject({
     reason: "model_not_found",
   });
   rest.resolve();
   expect(await answered).toMatchObject({ model: MODEL, usage: { costMicros: 19n }, balanceMicros: 981n });
   caller.close();
-  expect(await server.end("SIGTERM")).toBe(0);
+  await app.stop();
   models.remove();
-  folder.remove();
 });

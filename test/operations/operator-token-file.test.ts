@@ -7,7 +7,7 @@ import { createTestDatabase } from "../support/database.ts";
 import { bearer } from "../support/protocols.ts";
 import { sendHttp1 } from "../support/raw.ts";
 import { started } from "../support/started.ts";
-import { inDataFolder, ready, start, startHere, useDataFolder } from "./server-process.ts";
+import { inDataFolder, startHere, useDataFolder } from "./server-process.ts";
 
 const [OLD, NEW] = ["old-operator-token-1", "new-operator-token-2"];
 
@@ -30,9 +30,11 @@ async function statusWith(adminUrl: string, token: string): Promise<number> {
 describe("VX_ADMIN_TOKEN_FILE", () => {
   test("a token that is removed while the body of a call arrives creates no operator", async () => {
     write("late-tokens", `${OLD}\n`);
-    const server = start({ DATABASE_URL: database.url, VX_ADMIN_TOKEN_FILE: inDataFolder("late-tokens") });
-    await server.line(ready);
-    const adminUrl = /"admin":"([^"]+)"/.exec(server.stderr())?.[1] ?? "";
+    const server = startHere({
+      DATABASE_URL: database.url,
+      VX_ADMIN_TOKEN_FILE: inDataFolder("late-tokens"),
+    });
+    const { adminUrl, reload } = await server.started;
     const body = Promise.withResolvers<string>();
     const late = sendHttp1(adminUrl, {
       path: "/vx.admin.v1.AdminService/CreateOperator",
@@ -42,8 +44,8 @@ describe("VX_ADMIN_TOKEN_FILE", () => {
     // The head of the call was sent before.
     expect(await statusWith(adminUrl, OLD)).toBe(200);
     write("late-tokens", `${NEW}\n`);
-    server.child.kill("SIGHUP");
-    await vi.waitFor(() => expect(server.stderr()).toContain("reloaded operator tokens"));
+    void reload();
+    await vi.waitFor(() => expect(server.logText()).toContain("reloaded operator tokens"));
     body.resolve(JSON.stringify({ name: "late", role: "admin" }));
     expect((await late).status).toBe(401);
     expect(await database.owner`SELECT FROM vx.operators WHERE name = 'late'`).toHaveLength(0);
@@ -72,18 +74,17 @@ describe("VX_ADMIN_TOKEN_FILE", () => {
     expect(order).toEqual(["changed", "reloaded"]);
   });
 
-  test("SIGHUP replaces the tokens; two are valid at a time; an invalid file changes nothing and is not shown", async () => {
+  test("a reload replaces the tokens; two are valid at a time; an invalid file changes nothing and is not shown", async () => {
     write("tokens", `${OLD}\n`);
-    const server = start({ DATABASE_URL: database.url, VX_ADMIN_TOKEN_FILE: inDataFolder("tokens") });
-    await server.line(ready);
-    const adminUrl = /"admin":"([^"]+)"/.exec(server.stderr())?.[1] ?? "";
+    const server = startHere({ DATABASE_URL: database.url, VX_ADMIN_TOKEN_FILE: inDataFolder("tokens") });
+    const { adminUrl, reload } = await server.started;
     expect(existsSync(inDataFolder("admin-token"))).toBe(false);
-    const logged = (text: string) => server.stderr().split(text).length - 1;
+    const logged = (text: string) => server.logText().split(text).length - 1;
     const valid = () => Promise.all([OLD, NEW].map((token) => statusWith(adminUrl, token)));
     expect(await valid()).toEqual([200, 401]);
 
     write("tokens", `${OLD}\r\n${NEW}`);
-    server.child.kill("SIGHUP");
+    void reload();
     await vi.waitFor(() => expect(logged("reloaded operator tokens")).toBe(1));
     expect(await valid()).toEqual([200, 200]);
 
@@ -94,7 +95,7 @@ describe("VX_ADMIN_TOKEN_FILE", () => {
     ];
     for (const [i, [text, problem]] of invalid.entries()) {
       write("tokens", text);
-      server.child.kill("SIGHUP");
+      void reload();
       await vi.waitFor(() => expect(logged("reloading operator tokens failed")).toBe(i + 1));
       expect(logged(problem)).toBeGreaterThan(0);
     }
@@ -103,11 +104,11 @@ describe("VX_ADMIN_TOKEN_FILE", () => {
 
     write("tokens", `${NEW}\n`);
     chmodSync(inDataFolder("tokens"), 0o644);
-    server.child.kill("SIGHUP");
+    void reload();
     await vi.waitFor(() => expect(logged("reloaded operator tokens")).toBe(2));
     expect(await valid()).toEqual([401, 200]);
-    expect(server.stderr()).toMatch(/"mode":"0644".*can access a file with a secret/);
-    for (const token of [OLD, NEW, "third"]) expect(server.stderr()).not.toContain(token);
+    expect(server.logText()).toMatch(/"mode":"0644".*can access a file with a secret/);
+    for (const token of [OLD, NEW, "third"]) expect(server.logText()).not.toContain(token);
   });
 
   test.each([
