@@ -14,16 +14,16 @@ import {
 afterEach(cleanUp);
 
 describe("after a crash of the database", patient, () => {
-  test("ensureRunning does nothing while the database runs", async () => {
-    const server = await start(await makeDataFolder());
+  test("ensureRunning does nothing while the database runs, and several restart a killed one once, with all commits", async () => {
+    const events = ["exit", "beforeExit", "SIGINT", "SIGTERM", "SIGHUP"];
+    const handlers = () => events.map((name) => process.listenerCount(name));
+    const before = handlers();
+    const dataDir = await makeDataFolder();
+    const server = await start(dataDir);
+    expect(handlers()).toEqual(before);
     const pid = await postmasterPid(server);
     await server.ensureRunning();
     expect(await postmasterPid(server)).toBe(pid);
-  });
-
-  test("concurrent ensureRunning calls restart a killed database once, with all commits", async () => {
-    const dataDir = await makeDataFolder();
-    const server = await start(dataDir);
     await query(server, "create table kept as select 42 as answer");
     await killProcessesIn(dataDir);
 
@@ -50,12 +50,5 @@ describe("after a crash of the database", patient, () => {
     process.kill(await postmasterPid(server), "SIGKILL");
     const again = await start(dataDir);
     expect(await query(again, "select 1 as one")).toEqual([{ one: 1 }]);
-  });
-
-  test("ensureRunning adds no handler to the process", async () => {
-    const events = ["exit", "beforeExit", "SIGINT", "SIGTERM", "SIGHUP"];
-    const before = events.map((name) => process.listenerCount(name));
-    await start(await makeDataFolder());
-    expect(events.map((name) => process.listenerCount(name))).toEqual(before);
   });
 });

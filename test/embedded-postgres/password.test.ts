@@ -52,8 +52,8 @@ describe("the password of the embedded database", patient, () => {
     expect(other.password).not.toBe(first.password);
   });
 
-  test("is required for every login, and differs for each role", async () => {
-    const server = await start(await makeDataFolder());
+  test("is required for every login, differs for each role, appears in no log, and PostgreSQL stores only its verifier", async () => {
+    const server = await start(await makeFolder());
     await query(server, "CREATE ROLE app LOGIN");
     expect(await tryToLogIn(server, "app", server.passwordOf("app"))).toBe(refused);
     await query(server, `ALTER ROLE app PASSWORD '${server.verifierOf("app")}'`);
@@ -61,21 +61,14 @@ describe("the password of the embedded database", patient, () => {
     expect(await tryToLogIn(server, "postgres", server.passwordOf("app"))).toBe(refused);
     expect(await tryToLogIn(server, "app", server.password)).toBe(refused);
     expect(await tryToLogIn(server, "postgres", "guess")).toBe(refused);
-  });
 
-  test("appears in no log, and PostgreSQL stores only its verifier", async () => {
-    const server = await start(await makeFolder());
     await query(server, "SET log_statement = 'all'; SELECT 1");
-    const texts = await Promise.all(
-      (await readdir(server.logDir)).map((name) => readFile(join(server.logDir, name), "utf8")),
-    );
+    const names = await readdir(server.logDir);
+    const texts = await Promise.all(names.map((name) => readFile(join(server.logDir, name), "utf8")));
     expect(texts.join("")).toContain("database system is ready");
     expect([...texts, ...server.said].join("")).not.toContain(server.password);
-    const [row] = await query(
-      server,
-      "SELECT rolpassword AS stored FROM pg_authid WHERE rolname = 'postgres'",
-    );
-    expect(row?.stored).toMatch(/^SCRAM-SHA-256\$4096:/);
+    const stored = "SELECT rolpassword AS stored FROM pg_authid WHERE rolname = 'postgres'";
+    expect((await query(server, stored))[0]?.stored).toMatch(/^SCRAM-SHA-256\$4096:/);
   });
 
   test("is replaced if its file is missing, also for a database with trust authentication", async () => {

@@ -47,34 +47,25 @@ describe("leftovers of an earlier server", patient, () => {
     expect(await processesIn(dataDir)).toEqual([]);
   });
 
-  test.each(["postmaster.pid", "socket lock", "both"])(
-    "a stale file is removed although its pid belongs to another program now (%s)",
-    async (which) => {
-      const dataDir = await makeDataFolder();
-      const server = await start(dataDir);
-      const pidFile = join(server.clusterDir, "postmaster.pid");
-      const socketLock = join(server.socketDir, ".s.PGSQL.5432.lock");
-      const texts = new Map([
-        [pidFile, await readFile(pidFile, "utf8")],
-        [socketLock, await readFile(socketLock, "utf8")],
-      ]);
-      await server.stop();
-      if (which === "postmaster.pid") texts.delete(socketLock);
-      if (which === "socket lock") texts.delete(pidFile);
-      const bystander = await spawnBystander();
-      for (const [path, text] of texts) await writeFile(path, text.replace(/^\d+/, String(bystander)));
-
-      const again = await start(dataDir);
-      expect(again.adopted).toBe(false);
-      expect(await query(again, "select 1 as one")).toEqual([{ one: 1 }]);
-      await again.stop();
-      expect(() => process.kill(bystander, 0)).not.toThrow();
-    },
-  );
-
-  test("an empty pid file, as after a power failure, is removed", async () => {
+  test("a stale file is removed although its pid belongs to another program now", async () => {
     const dataDir = await makeDataFolder();
-    await writeFile(join(dataDir, "postgres", "postmaster.pid"), "");
+    let server = await start(dataDir);
+    const pidFile = join(server.clusterDir, "postmaster.pid");
+    const socketLock = join(server.socketDir, ".s.PGSQL.5432.lock");
+    const bystander = await spawnBystander();
+    for (const paths of [[pidFile], [socketLock], [pidFile, socketLock]]) {
+      const texts = await Promise.all(paths.map((path) => readFile(path, "utf8")));
+      await server.stop();
+      for (const [i, path] of paths.entries())
+        await writeFile(path, texts[i]?.replace(/^\d+/, String(bystander)) ?? "");
+      server = await start(dataDir);
+      expect(server.adopted, paths.join()).toBe(false);
+      expect(await query(server, "select 1 as one")).toEqual([{ one: 1 }]);
+    }
+    await server.stop();
+    expect(() => process.kill(bystander, 0)).not.toThrow();
+    // As after a power failure.
+    await writeFile(pidFile, "");
     expect(await start(dataDir)).toMatchObject({ adopted: false });
   });
 
@@ -86,14 +77,10 @@ describe("leftovers of an earlier server", patient, () => {
     const again = await start(dataDir);
     expect(await query(again, "select 1 as one")).toEqual([{ one: 1 }]);
     expect(await postmasterPid(again)).not.toBe(pid);
-  });
-
-  test("a postmaster without its socket is restarted", async () => {
-    const dataDir = await makeDataFolder();
-    const server = await start(dataDir);
-    await rm(server.socketDir, { recursive: true });
-    const again = await start(dataDir);
-    expect(await query(again, "select 1 as one")).toEqual([{ one: 1 }]);
+    // Without its socket, it is restarted.
+    await rm(again.socketDir, { recursive: true });
+    const third = await start(dataDir);
+    expect(await query(third, "select 1 as one")).toEqual([{ one: 1 }]);
   });
 
   test("a new database replaces one whose folder was deleted while it ran", async () => {
