@@ -1,4 +1,4 @@
-import { afterAll, expect } from "vitest";
+import { afterAll, beforeEach, expect } from "vitest";
 import { type Running, startApp } from "../../src/app/app.ts";
 import { readConfig } from "../../src/app/settings/config.ts";
 import { createLog } from "../../src/telemetry/log.ts";
@@ -7,6 +7,9 @@ import { started } from "./started.ts";
 import { createTemporaryFolder } from "./temporary-folder.ts";
 
 export const OPERATOR_TOKEN = "operator-token-of-the-tests";
+
+/** Of the log that a failure prints, in characters. */
+const MAX_TOLD = 5_000;
 
 /** A whole server on free ports, with its own database unless it shares one. */
 export type TestApp = {
@@ -29,10 +32,12 @@ let shared: Promise<TestApp> | undefined;
  * The log has what it has written since the tests of the file began.
  */
 export function useTestApp(): TestApp {
-  return started(async () => {
+  const app = started(async () => {
     shared ??= startTestApp();
     return { ...sinceNow(await shared), stop: async () => undefined };
   });
+  tellOnFailure(() => [app]);
+  return app;
 }
 
 export function sinceNow(app: TestApp): TestApp {
@@ -42,7 +47,20 @@ export function sinceNow(app: TestApp): TestApp {
 
 /** A server while the tests run: for tests that need an empty database or settings of their own. */
 export function useOwnApp(options?: TestAppOptions): TestApp {
-  return started(() => startTestApp(options));
+  const app = started(() => startTestApp(options));
+  tellOnFailure(() => [app]);
+  return app;
+}
+
+/** A test that fails prints what the servers have logged since it began. */
+export function tellOnFailure(apps: () => readonly TestApp[]): void {
+  beforeEach(({ onTestFailed }) => {
+    const before = apps().map(({ logText }) => logText().length);
+    onTestFailed(() => {
+      for (const [i, { logText }] of apps().entries())
+        console.error(`server ${i + 1} logged:\n${logText().slice(before[i]).slice(-MAX_TOLD)}`);
+    });
+  });
 }
 
 /** Checks after the tests that nothing failed in the server itself. */
@@ -84,8 +102,13 @@ export type LaunchedApp = {
 /** Starts a server on free ports with these settings, as `vx serve` does. */
 export function launchTestApp(env: Record<string, string>): LaunchedApp {
   const config = readConfig({ PORT: "0", VX_ADMIN_PORT: "0", ...env });
-  const [lines, printed]: [string[], string[]] = [[], []];
-  const log = createLog(config.logLevel, { write: (line) => lines.push(line) });
+  const printed: string[] = [];
+  let logged = "";
+  const log = createLog(config.logLevel, {
+    write: (line) => {
+      logged += line;
+    },
+  });
   const stopping = new AbortController();
   const started = startApp({
     config,
@@ -98,7 +121,7 @@ export function launchTestApp(env: Record<string, string>): LaunchedApp {
   return {
     started,
     printed,
-    logText: () => lines.join(""),
+    logText: () => logged,
     end: async () => {
       stopping.abort();
       const app = await started.catch(() => undefined);

@@ -1,5 +1,5 @@
 import { expect, vi } from "vitest";
-import { OPERATOR_TOKEN, sinceNow, startTestApp, type TestApp } from "./app.ts";
+import { OPERATOR_TOKEN, sinceNow, startTestApp, type TestApp, tellOnFailure } from "./app.ts";
 import { FakeUpstream } from "./fake-upstreams/fake-upstream.ts";
 import { createTestAccount, createTestKey, type Operator, operatorOf, type TestKey } from "./fixtures.ts";
 import type { GenerateFields } from "./generators.ts";
@@ -136,18 +136,22 @@ let shared: Promise<Metered> | undefined;
 
 /** Those that the files of a worker share: see useTestApp. The upstream forgets what it was told before. */
 export function useMetered(): Metered {
-  return started(async () => {
+  const metered = started(async () => {
     shared ??= startMetered();
-    const metered = await shared;
-    metered.upstream.reset();
-    const apps = metered.apps.map(sinceNow);
-    return { ...metered, apps, app: apps[0] as TestApp, stop: metered.check };
+    const { upstream, check, ...rest } = await shared;
+    upstream.reset();
+    const apps = rest.apps.map(sinceNow);
+    return { ...rest, upstream, check, apps, app: apps[0] as TestApp, stop: check };
   });
+  tellOnFailure(() => metered.apps);
+  return metered;
 }
 
 /** The same while the tests run: for tests that need settings of their own. */
 export function useOwnMetered(options?: MeteredOptions): Metered {
-  return started(() => startMetered(options));
+  const metered = started(() => startMetered(options));
+  tellOnFailure(() => metered.apps);
+  return metered;
 }
 
 export async function startMetered(options: MeteredOptions = {}): Promise<Metered> {
