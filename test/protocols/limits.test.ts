@@ -4,7 +4,7 @@ import { GenerateService } from "../../gen/vx/v1/generate_pb.js";
 import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
 import { generateKey } from "../../src/domain/credentials.ts";
 import type { Lane } from "../../src/domain/lane.ts";
-import { useTestApp } from "../support/app.ts";
+import { useOwnApp } from "../support/app.ts";
 import { createTestKey, useTestKey } from "../support/fixtures.ts";
 import { type LimitInit, limitedPayer } from "../support/limited-payer.ts";
 import { REQUEST, useMetered } from "../support/metered.ts";
@@ -99,7 +99,7 @@ test.each<[string, string, LimitInit, RegExp]>([
 });
 
 describe("a server with low limits", () => {
-  const app = useTestApp({ env: { VX_MAX_BODY_BYTES: "4096", VX_AUTH_FAILURES_PER_MINUTE: "3" } });
+  const app = useOwnApp({ env: { VX_MAX_BODY_BYTES: "4096", VX_AUTH_FAILURES_PER_MINUTE: "3" } });
   const key = useTestKey(app);
   const low = useClients(wires, () => app.url);
 

@@ -28,6 +28,8 @@ test.each(wires)("$name: every field of a reply, its headers and its ledger entr
   const [row, ...others] = await metered.rows(key);
   expect(others).toEqual([]);
   expect(row).toMatchObject({ amount: 811, input: 11, output: 400, request_id: "my-request-1" });
+  expect(row?.reason).toBe("Generation with fake: 11 tokens in, 400 tokens out");
+  expect(await metered.account(key)).toEqual({ balance: 1_189, held: 0 });
   expect(answer.messages).toEqual([
     {
       id: row?.id.replace("led_", "gen_"),

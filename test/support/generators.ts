@@ -17,6 +17,7 @@ import {
 import { openGrpcJs } from "./generators-grpc.ts";
 import { openRest } from "./generators-rest.ts";
 import { bearer } from "./protocols.ts";
+import { started } from "./started.ts";
 
 export type GenerateFields = {
   readonly model: string;
@@ -110,6 +111,15 @@ export const generators: readonly GeneratorCase[] = [
   { name: "REST over HTTP/1.1", hasDeadlines: false, open: (url) => openRest(url, "1.1") },
   { name: "REST over HTTP/2", hasDeadlines: false, open: (url) => openRest(url, "2") },
 ];
+
+/** A client of a quick protocol: for rules that are the same for all, which test/protocols compares. */
+export function openGenerator(baseUrl: string): Generator {
+  return openConnect(createConnectTransport({ baseUrl, httpVersion: "2" }));
+}
+
+export function useGenerator(app: { readonly url: string }): Generator {
+  return started(() => openGenerator(app.url));
+}
 
 function openConnect(transport: Transport): Generator {
   const client = createClient(GenerateService, transport);

@@ -1,9 +1,8 @@
-import { beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import type { TestKey } from "../../support/fixtures.ts";
-import { type GenerateFields, generators } from "../../support/generators.ts";
+import { type GenerateFields, useGenerator } from "../../support/generators.ts";
 import { REQUEST, useMetered, WIDE_MODEL } from "../../support/metered.ts";
 import { withinOneMinute } from "../../support/minute.ts";
-import { started } from "../../support/started.ts";
 
 let key: TestKey;
 
@@ -50,67 +49,64 @@ const edges: [string, Partial<GenerateFields>, Partial<GenerateFields>, string][
   ],
 ];
 
-describe.each(generators)("over $name", ({ open }) => {
-  const generator = started(() => open(metered.app.url));
+const generator = useGenerator(metered.app);
 
-  const unary = (request: GenerateFields) => generator.generate(request, { secret: key.secret });
-  /** Reads the stream to its end. */
-  const stream = async (request: GenerateFields) => {
-    for await (const { event } of generator.stream(request, { secret: key.secret }))
-      if (event.case === "done") return event.value;
-    return undefined;
-  };
+const unary = (request: GenerateFields) => generator.generate(request, { secret: key.secret });
+/** Reads the stream to its end. */
+const stream = async (request: GenerateFields) => {
+  for await (const { event } of generator.stream(request, { secret: key.secret }))
+    if (event.case === "done") return event.value;
+  return undefined;
+};
 
-  test.each(edges)(
-    "%s: the limit is accepted, one more is rejected with the name of the field",
-    async (_, at, beyond, field) => {
-      const wide = { ...REQUEST, model: WIDE_MODEL };
-      for (const call of [unary, stream])
-        expect(await call({ ...wide, ...at })).toMatchObject({ model: WIDE_MODEL });
-      const { balance } = await metered.account(key);
-      const before = metered.upstream.calls.length;
-      for (const call of [unary, stream])
-        await expect(call({ ...wide, ...beyond })).rejects.toMatchObject({
-          reason: "invalid_argument",
-          code: "invalid_argument",
-          message: expect.stringContaining(field),
-        });
-      expect(metered.upstream.calls).toHaveLength(before);
-      expect(await metered.account(key)).toEqual({ balance, held: 0 });
-    },
-  );
-
-  test("messages that exceed the context window get context_length_exceeded with the name of the field", async () => {
-    // 996 words and four delimiter tokens leave no token for the reply.
-    const words = (count: number) => [said("hi".concat(" hi".repeat(count - 1)))];
+test.each(edges)(
+  "%s: the limit is accepted, one more is rejected with the name of the field",
+  async (_, at, beyond, field) => {
+    const wide = { ...REQUEST, model: WIDE_MODEL };
+    for (const call of [unary, stream])
+      expect(await call({ ...wide, ...at })).toMatchObject({ model: WIDE_MODEL });
+    const { balance } = await metered.account(key);
     const before = metered.upstream.calls.length;
     for (const call of [unary, stream])
-      await expect(call({ ...REQUEST, messages: words(996) })).rejects.toMatchObject({
-        reason: "context_length_exceeded",
+      await expect(call({ ...wide, ...beyond })).rejects.toMatchObject({
+        reason: "invalid_argument",
         code: "invalid_argument",
-        message: expect.stringContaining("messages"),
-        metadata: { context_window: "1000", input_tokens: "1000" },
+        message: expect.stringContaining(field),
       });
     expect(metered.upstream.calls).toHaveLength(before);
-    const { balance } = await metered.account(key);
-    await unary({ ...REQUEST, messages: words(995) });
-    expect(metered.upstream.calls.at(-1)?.body).toMatchObject({ max_tokens: 1 });
-    expect((await metered.account(key)).balance).toBeLessThan(balance);
-  });
+    expect(await metered.account(key)).toEqual({ balance, held: 0 });
+  },
+);
 
-  test("an unknown model is a 404 that names the field, before the balance is checked", async () => {
-    const poor = await metered.payer(0n);
-    await expect(
-      generator.generate({ ...REQUEST, model: "none" }, { secret: poor.secret }),
-    ).rejects.toMatchObject({
-      reason: "model_not_found",
-      code: "not_found",
+test("messages that exceed the context window get context_length_exceeded with the name of the field", async () => {
+  // 996 words and four delimiter tokens leave no token for the reply.
+  const words = (count: number) => [said("hi".concat(" hi".repeat(count - 1)))];
+  const before = metered.upstream.calls.length;
+  for (const call of [unary, stream])
+    await expect(call({ ...REQUEST, messages: words(996) })).rejects.toMatchObject({
+      reason: "context_length_exceeded",
+      code: "invalid_argument",
+      message: expect.stringContaining("messages"),
+      metadata: { context_window: "1000", input_tokens: "1000" },
     });
+  expect(metered.upstream.calls).toHaveLength(before);
+  const { balance } = await metered.account(key);
+  await unary({ ...REQUEST, messages: words(995) });
+  expect(metered.upstream.calls.at(-1)?.body).toMatchObject({ max_tokens: 1 });
+  expect((await metered.account(key)).balance).toBeLessThan(balance);
+});
+
+test("an unknown model is a 404 that names the field, before the balance is checked", async () => {
+  const poor = await metered.payer(0n);
+  await expect(
+    generator.generate({ ...REQUEST, model: "none" }, { secret: poor.secret }),
+  ).rejects.toMatchObject({
+    reason: "model_not_found",
+    code: "not_found",
   });
 });
 
 test("the order of checks: scope, rate, fields, model, balance", async () => {
-  const generator = (generators.at(-1) as (typeof generators)[number]).open(metered.app.url);
   const wrong = { ...REQUEST, model: "none", maxTokens: 0 };
   const { accountId } = await metered.payer(0n);
   const keyWith = async (scopes: string[], rateLimitRpm: number) =>

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import {
   endAfter,
   errorInside,
@@ -9,9 +9,8 @@ import {
   reply,
 } from "../../support/fake-upstreams/behaviours.ts";
 import type { Behaviour } from "../../support/fake-upstreams/fake-upstream.ts";
-import { generators } from "../../support/generators.ts";
+import { useGenerator } from "../../support/generators.ts";
 import { REQUEST, useMetered } from "../../support/metered.ts";
-import { started } from "../../support/started.ts";
 
 const metered = useMetered();
 
@@ -32,50 +31,43 @@ const afterSomeTokens: [string, Behaviour][] = [
   ["sends an error during the reply", errorInside(2)],
 ];
 
-/** Upstream behaviour is independent of the protocol, so slow cases run over one protocol only. */
-const THOROUGH = ["gRPC", "REST over HTTP/1.1"];
+const generator = useGenerator(metered.app);
 
-describe.each(generators)("over $name", ({ name, open }) => {
-  const some = (cases: [string, Behaviour][]) => (THOROUGH.includes(name) ? cases : cases.slice(0, 1));
+/** The upstream fails every attempt of the call and works again afterwards. */
+async function failing(behaviour: Behaviour, call: () => Promise<unknown>): Promise<void> {
+  metered.upstream.always(behaviour);
+  await expect(call()).rejects.toMatchObject(FAILED);
+  metered.upstream.always(reply());
+  // A success between the failures: the breaker does not count them together.
+  await generator.generate(REQUEST, { secret: (await metered.payer(100n)).secret });
+}
 
-  const generator = started(() => open(metered.app.url));
-
-  /** The upstream fails every attempt of the call and works again afterwards. */
-  async function failing(behaviour: Behaviour, call: () => Promise<unknown>): Promise<void> {
-    metered.upstream.always(behaviour);
-    await expect(call()).rejects.toMatchObject(FAILED);
-    metered.upstream.always(reply());
-    // A success between the failures: the breaker does not count them together.
-    await generator.generate(REQUEST, { secret: (await metered.payer(100n)).secret });
+async function read(secret: string): Promise<string> {
+  let text = "";
+  for await (const { event } of generator.stream(REQUEST, { secret })) {
+    if (event.case === "delta") text += event.value.content;
   }
+  return text;
+}
 
-  async function read(secret: string): Promise<string> {
-    let text = "";
-    for await (const { event } of generator.stream(REQUEST, { secret })) {
-      if (event.case === "delta") text += event.value.content;
-    }
-    return text;
-  }
+test.each(beforeAnyToken)("an upstream that %s is not charged", async (_, behaviour) => {
+  const key = await metered.payer(1_000n);
+  await failing(behaviour, () => generator.generate(REQUEST, { secret: key.secret }));
+  await failing(behaviour, () => read(key.secret));
+  expect(await metered.rows(key)).toEqual([]);
+  expect(await metered.account(key)).toEqual({ balance: 1_000, held: 0 });
+});
 
-  test.each(some(beforeAnyToken))("an upstream that %s is not charged", async (_, behaviour) => {
+test.each(afterSomeTokens)(
+  "an upstream that %s: a stream is charged for its output, a unary call is not charged",
+  async (_, behaviour) => {
     const key = await metered.payer(1_000n);
     await failing(behaviour, () => generator.generate(REQUEST, { secret: key.secret }));
-    await failing(behaviour, () => read(key.secret));
     expect(await metered.rows(key)).toEqual([]);
-    expect(await metered.account(key)).toEqual({ balance: 1_000, held: 0 });
-  });
-
-  test.each(some(afterSomeTokens))(
-    "an upstream that %s: a stream is charged for its output, a unary call is not charged",
-    async (_, behaviour) => {
-      const key = await metered.payer(1_000n);
-      await failing(behaviour, () => generator.generate(REQUEST, { secret: key.secret }));
-      expect(await metered.rows(key)).toEqual([]);
-      await failing(behaviour, () => read(key.secret));
-      expect(await metered.rows(key)).toMatchObject([
-        { amount: 15, reason: "Generation with fake: 9 tokens in, 3 tokens out (the upstream failed)" },
-      ]);
-      expect(await metered.account(key)).toEqual({ balance: 985, held: 0 });
-    },
-  );
-});
+    await failing(behaviour, () => read(key.secret));
+    expect(await metered.rows(key)).toMatchObject([
+      { amount: 15, reason: "Generation with fake: 9 tokens in, 3 tokens out (the upstream failed)" },
+    ]);
+    expect(await metered.account(key)).toEqual({ balance: 985, held: 0 });
+  },
+);

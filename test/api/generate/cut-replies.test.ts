@@ -2,9 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RemoteKind } from "../../../src/domain/model.ts";
 import { type Dialects, KINDS, startDialects } from "../../support/dialects.ts";
 import { raw, reply } from "../../support/fake-upstreams/behaviours.ts";
-import { generators } from "../../support/generators.ts";
+import { openGenerator } from "../../support/generators.ts";
 
-const { open } = generators[0] as (typeof generators)[number];
 let dialects: Dialects;
 
 beforeAll(async () => {
@@ -87,7 +86,7 @@ describe.each(KINDS)("a call above the size limit that arrives in one piece from
     const expected = `${ARGS.slice(0, 129_024 - "call_1look".length)}`;
     const usage = { outputTokens: 1_000n };
     upstreams[kind].next(behaviour);
-    const unary = await open(app.url).generate(requestOf(kind, 1_000), { secret: key.secret });
+    const unary = await openGenerator(app.url).generate(requestOf(kind, 1_000), { secret: key.secret });
     expect(unary).toMatchObject({ finishReason: "length", usage });
     expect(unary.message?.toolCalls).toMatchObject([{ name: "look", arguments: expected }]);
     expect(await lastEntry()).toMatchObject({
@@ -99,7 +98,9 @@ describe.each(KINDS)("a call above the size limit that arrives in one piece from
     upstreams[kind].next(behaviour);
     let text = "";
     let end: unknown;
-    for await (const { event } of open(app.url).stream(requestOf(kind, 1_000), { secret: key.secret })) {
+    for await (const { event } of openGenerator(app.url).stream(requestOf(kind, 1_000), {
+      secret: key.secret,
+    })) {
       if (event.case === "delta") text += event.value.toolCall?.arguments ?? "";
       else end = event.value;
     }
@@ -120,14 +121,14 @@ describe("max_tokens below the minimum of openai-responses", () => {
     const said = reply({ pieces, finishReason: "length", usage: { input: 20, output: 8 } });
     const request = { ...requestOf("openai-responses", 3), tools: [] };
     upstream.next(said, said);
-    expect(await open(app.url).generate(request, { secret: key.secret })).toMatchObject({
+    expect(await openGenerator(app.url).generate(request, { secret: key.secret })).toMatchObject({
       message: { content: "one two three" },
       finishReason: "length",
       usage: { inputTokens: 20n, outputTokens: 3n },
     });
     expect(upstream.calls.at(-1)?.body).toMatchObject({ max_output_tokens: 16 });
     let text = "";
-    for await (const { event } of open(app.url).stream(request, { secret: key.secret })) {
+    for await (const { event } of openGenerator(app.url).stream(request, { secret: key.secret })) {
       if (event.case === "delta") text += event.value.content;
     }
     expect(text).toBe("one two three");
@@ -140,7 +141,7 @@ describe("max_tokens below the minimum of openai-responses", () => {
       reply({ pieces: ["one two three four"], usage: { input: 20, output: 3 } }),
     );
     const request = { ...requestOf("openai-responses", 3), tools: [] };
-    expect(await open(app.url).generate(request, { secret: key.secret })).toMatchObject({
+    expect(await openGenerator(app.url).generate(request, { secret: key.secret })).toMatchObject({
       message: { content: "one two three four" },
       finishReason: "stop",
       usage: { outputTokens: 3n },

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { hangUpAfter, refuse, replyWhen, silentAfter } from "../../support/fake-upstreams/behaviours.ts";
 import { createTestKey, type TestKey } from "../../support/fixtures.ts";
-import { type Generator, generators, type Refused } from "../../support/generators.ts";
+import { type Generator, openGenerator, type Refused } from "../../support/generators.ts";
 import { REQUEST, useOwnMetered } from "../../support/metered.ts";
 import { bearer } from "../../support/protocols.ts";
+import { started } from "../../support/started.ts";
 
 const metered = useOwnMetered({ servers: 2 });
 
@@ -29,126 +30,117 @@ const names = [
   ["in gRPC's metadata", { request_id: "my key" }],
 ] as const;
 
-describe.each(generators)("over $name", ({ open }) => {
-  let here: Generator;
-  let there: Generator;
-  beforeAll(() => {
-    [here, there] = metered.apps.map(({ url }) => open(url)) as [Generator, Generator];
-  });
-  afterAll(() => {
-    here.close();
-    there.close();
-  });
+const [here, there] = [0, 1].map((i) => started(() => openGenerator(metered.apps[i]?.url ?? ""))) as [
+  Generator,
+  Generator,
+];
 
-  describe.each(["unary", "stream"] as const)("%s", (kind) => {
-    const call = calls[kind];
+describe.each(["unary", "stream"] as const)("%s", (kind) => {
+  const call = calls[kind];
 
-    test("the same key and payload get the same response and one charge on every server", async () => {
-      const key = await metered.payer(1_000n);
-      const before = metered.upstream.calls.length;
-      const first = await call(here, key, names[0][1]);
-      for (const [name, headers] of names) expect(await call(there, key, headers), name).toEqual(first);
-      expect(metered.upstream.calls).toHaveLength(before + 1);
-      expect(await metered.rows(key)).toHaveLength(1);
-      expect(await metered.account(key)).toEqual({ balance: 981, held: 0 });
-    });
-
-    test("a retry during the call gets 409; another payload gets 422", async () => {
-      const key = await metered.payer(1_000n);
-      const headers = { "idempotency-key": "one" };
-      const rest = Promise.withResolvers<void>();
-      const before = metered.upstream.calls.length;
-      metered.upstream.next(replyWhen(rest.promise));
-      const running = call(here, key, headers);
-      await metered.upstream.until((fake) => fake.calls.length > before);
-      const other = { ...REQUEST, maxTokens: 11 };
-      await expect(call(there, key, headers)).rejects.toMatchObject({
-        reason: "idempotency_in_progress",
-        code: "aborted",
-      });
-      await expect(call(there, key, headers, other)).rejects.toMatchObject({
-        reason: "idempotency_key_reused",
-      });
-      rest.resolve();
-      await running;
-      await expect(call(there, key, headers, other)).rejects.toMatchObject({
-        reason: "idempotency_key_reused",
-        code: "invalid_argument",
-      });
-      // Another account can use the same key.
-      expect(await call(there, await metered.payer(1_000n), headers, other)).toBeDefined();
-      expect(await metered.rows(key)).toHaveLength(1);
-    });
-
-    test("the key of a call without output can be used again", async () => {
-      const key = await metered.payer(1_000n);
-      const headers = { "idempotency-key": "one" };
-      metered.upstream.next(refuse(400));
-      await expect(call(here, key, headers)).rejects.toMatchObject({ reason: "upstream_error" });
-      expect(await call(there, key, headers)).toBeDefined();
-      expect(await metered.rows(key)).toHaveLength(1);
-    });
-  });
-
-  /** Reads a stream to its error, and returns the delivered content. */
-  async function cut(generator: Generator, secret: string, headers: Record<string, string>) {
-    let text = "";
-    const read = async () => {
-      for await (const { event } of generator.stream(REQUEST, { secret, headers }))
-        if (event.case === "delta") text += event.value.content;
-    };
-    return {
-      error: await read().then(
-        () => undefined,
-        (error: Refused) => error,
-      ),
-      text: () => text,
-    };
-  }
-
-  test("an interrupted stream is replayed with its content and then the cause, and is charged once", async () => {
+  test("the same key and payload get the same response and one charge on every server", async () => {
     const key = await metered.payer(1_000n);
-    const headers = { "idempotency-key": "broken" };
-    metered.upstream.next(hangUpAfter(2));
-    const first = await cut(here, key.secret, headers);
-    expect(first.error).toMatchObject({ reason: "upstream_error", code: "unavailable" });
-    const { error, text } = await cut(there, key.secret, headers);
-    expect([first.text(), text()]).toEqual(["Hello, ", "Hello, "]);
-    expect(error).toMatchObject({
-      reason: "generation_interrupted",
-      code: "aborted",
-      message: expect.stringContaining("the upstream failed"),
-      metadata: { first_reason: "upstream_error" },
-    });
-    expect(await metered.rows(key)).toMatchObject([
-      { output: 3, reason: expect.stringContaining("the upstream failed") },
-    ]);
-  });
-
-  test("the replay of a stream whose key was revoked does not report the valid key as revoked", async () => {
-    const key = await metered.payer(1_000n);
-    const valid = await createTestKey(metered.operator, { accountId: key.accountId });
-    const headers = { "idempotency-key": "revoked" };
     const before = metered.upstream.calls.length;
-    metered.upstream.next(silentAfter(2));
-    const running = cut(here, key.secret, headers);
-    await metered.upstream.until(({ calls }) => calls[before]?.pieces === 2);
-    await metered.operator.revokeKey({ keyId: key.id });
-    expect((await running).error).toMatchObject({ reason: "revoked_api_key" });
-    await metered.settled();
-    const { error, text } = await cut(there, valid.secret, headers);
-    expect(text()).toBe("Hello, ");
-    expect(error).toMatchObject({
-      reason: "generation_interrupted",
-      message: expect.stringContaining("its API key was revoked"),
+    const first = await call(here, key, names[0][1]);
+    for (const [name, headers] of names) expect(await call(there, key, headers), name).toEqual(first);
+    expect(metered.upstream.calls).toHaveLength(before + 1);
+    expect(await metered.rows(key)).toHaveLength(1);
+    expect(await metered.account(key)).toEqual({ balance: 981, held: 0 });
+  });
+
+  test("a retry during the call gets 409; another payload gets 422", async () => {
+    const key = await metered.payer(1_000n);
+    const headers = { "idempotency-key": "one" };
+    const rest = Promise.withResolvers<void>();
+    const before = metered.upstream.calls.length;
+    metered.upstream.next(replyWhen(rest.promise));
+    const running = call(here, key, headers);
+    await metered.upstream.until((fake) => fake.calls.length > before);
+    const other = { ...REQUEST, maxTokens: 11 };
+    await expect(call(there, key, headers)).rejects.toMatchObject({
+      reason: "idempotency_in_progress",
+      code: "aborted",
     });
+    await expect(call(there, key, headers, other)).rejects.toMatchObject({
+      reason: "idempotency_key_reused",
+    });
+    rest.resolve();
+    await running;
+    await expect(call(there, key, headers, other)).rejects.toMatchObject({
+      reason: "idempotency_key_reused",
+      code: "invalid_argument",
+    });
+    // Another account can use the same key.
+    expect(await call(there, await metered.payer(1_000n), headers, other)).toBeDefined();
+    expect(await metered.rows(key)).toHaveLength(1);
+  });
+
+  test("the key of a call without output can be used again", async () => {
+    const key = await metered.payer(1_000n);
+    const headers = { "idempotency-key": "one" };
+    metered.upstream.next(refuse(400));
+    await expect(call(here, key, headers)).rejects.toMatchObject({ reason: "upstream_error" });
+    expect(await call(there, key, headers)).toBeDefined();
     expect(await metered.rows(key)).toHaveLength(1);
   });
 });
 
-describe("the key itself", () => {
-  const generator = () => (generators.at(-1) as (typeof generators)[number]).open(metered.app.url);
+/** Reads a stream to its error, and returns the delivered content. */
+async function cut(generator: Generator, secret: string, headers: Record<string, string>) {
+  let text = "";
+  const read = async () => {
+    for await (const { event } of generator.stream(REQUEST, { secret, headers }))
+      if (event.case === "delta") text += event.value.content;
+  };
+  return {
+    error: await read().then(
+      () => undefined,
+      (error: Refused) => error,
+    ),
+    text: () => text,
+  };
+}
 
+test("an interrupted stream is replayed with its content and then the cause, and is charged once", async () => {
+  const key = await metered.payer(1_000n);
+  const headers = { "idempotency-key": "broken" };
+  metered.upstream.next(hangUpAfter(2));
+  const first = await cut(here, key.secret, headers);
+  expect(first.error).toMatchObject({ reason: "upstream_error", code: "unavailable" });
+  const { error, text } = await cut(there, key.secret, headers);
+  expect([first.text(), text()]).toEqual(["Hello, ", "Hello, "]);
+  expect(error).toMatchObject({
+    reason: "generation_interrupted",
+    code: "aborted",
+    message: expect.stringContaining("the upstream failed"),
+    metadata: { first_reason: "upstream_error" },
+  });
+  expect(await metered.rows(key)).toMatchObject([
+    { output: 3, reason: expect.stringContaining("the upstream failed") },
+  ]);
+});
+
+test("the replay of a stream whose key was revoked does not report the valid key as revoked", async () => {
+  const key = await metered.payer(1_000n);
+  const valid = await createTestKey(metered.operator, { accountId: key.accountId });
+  const headers = { "idempotency-key": "revoked" };
+  const before = metered.upstream.calls.length;
+  metered.upstream.next(silentAfter(2));
+  const running = cut(here, key.secret, headers);
+  await metered.upstream.until(({ calls }) => calls[before]?.pieces === 2);
+  await metered.operator.revokeKey({ keyId: key.id });
+  expect((await running).error).toMatchObject({ reason: "revoked_api_key" });
+  await metered.settled();
+  const { error, text } = await cut(there, valid.secret, headers);
+  expect(text()).toBe("Hello, ");
+  expect(error).toMatchObject({
+    reason: "generation_interrupted",
+    message: expect.stringContaining("its API key was revoked"),
+  });
+  expect(await metered.rows(key)).toHaveLength(1);
+});
+
+describe("the key itself", () => {
   test.each([
     ["255 characters", "k".repeat(255), true],
     ["255 characters in quotes", `"${"k".repeat(255)}"`, true],
@@ -159,7 +151,7 @@ describe("the key itself", () => {
   ])("%s", async (_name, value, isAccepted) => {
     const key = await metered.payer(1_000n);
     const headers = { "idempotency-key": value };
-    const answered = generator().generate(REQUEST, { secret: key.secret, headers });
+    const answered = here.generate(REQUEST, { secret: key.secret, headers });
     if (isAccepted) expect(await answered).toMatchObject({ balanceMicros: 981n });
     else await expect(answered).rejects.toMatchObject({ reason: "invalid_argument" });
   });
@@ -167,7 +159,7 @@ describe("the key itself", () => {
   test("two different keys are rejected and nothing runs", async () => {
     const key = await metered.payer(1_000n);
     const headers = { "idempotency-key": "one", request_id: "two" };
-    await expect(generator().generate(REQUEST, { secret: key.secret, headers })).rejects.toMatchObject({
+    await expect(here.generate(REQUEST, { secret: key.secret, headers })).rejects.toMatchObject({
       reason: "invalid_argument",
     });
     expect(await metered.rows(key)).toEqual([]);
@@ -197,12 +189,12 @@ describe("the key itself", () => {
   test("expires after 24 hours", async () => {
     const key = await metered.payer(1_000n);
     const options = { secret: key.secret, headers: { "idempotency-key": "old" } };
-    const first = await generator().generate(REQUEST, options);
+    const first = await here.generate(REQUEST, options);
     await metered.app.database.owner`
       UPDATE vx.answers SET created_at = created_at - interval '23 hours 59 minutes' WHERE account_id = ${key.accountId}`;
-    expect((await generator().generate(REQUEST, options)).id).toBe(first.id);
+    expect((await here.generate(REQUEST, options)).id).toBe(first.id);
     await metered.app.database.owner`
       UPDATE vx.answers SET created_at = created_at - interval '1 minute' WHERE account_id = ${key.accountId}`;
-    expect((await generator().generate(REQUEST, options)).id).not.toBe(first.id);
+    expect((await here.generate(REQUEST, options)).id).not.toBe(first.id);
   });
 });

@@ -1,55 +1,52 @@
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { replyWhen } from "../../support/fake-upstreams/behaviours.ts";
-import { generators } from "../../support/generators.ts";
+import { useGenerator } from "../../support/generators.ts";
 import { HELD_MICROS, REQUEST, useMetered } from "../../support/metered.ts";
-import { started } from "../../support/started.ts";
 
 const metered = useMetered();
 
 // The input has 9 tokens of one micro each, and each of the 10 output tokens costs two.
-describe.each(generators)("over $name", ({ open }) => {
-  const generator = started(() => open(metered.app.url));
+const generator = useGenerator(metered.app);
 
-  test.each([
-    ["the byte bound fits", HELD_MICROS, 10, 46],
-    ["only the counted input fits", HELD_MICROS - 1n, 10, 29],
-    ["the counted input fits exactly", 29n, 10, 29],
-    ["nine tokens fit", 28n, 9, 27],
-    ["one token fits", 11n, 1, 11],
-  ])("when %s into max_cost_micros, the limit is lowered to it", async (_, maxCostMicros, limit, held) => {
-    const key = await metered.payer(1_000n);
-    const rest = Promise.withResolvers<void>();
-    const before = metered.upstream.calls.length;
-    metered.upstream.next(replyWhen(rest.promise));
-    const running = generator.generate({ ...REQUEST, maxCostMicros }, { secret: key.secret });
-    await metered.upstream.until(({ calls }) => calls.length > before);
-    expect(metered.upstream.calls.at(-1)?.body).toMatchObject({ max_tokens: limit });
-    expect(await metered.account(key)).toEqual({ balance: 1_000, held });
-    rest.resolve();
-    expect((await running).usage?.costMicros).toBeLessThanOrEqual(maxCostMicros);
-  });
+test.each([
+  ["the byte bound fits", HELD_MICROS, 10, 46],
+  ["only the counted input fits", HELD_MICROS - 1n, 10, 29],
+  ["the counted input fits exactly", 29n, 10, 29],
+  ["nine tokens fit", 28n, 9, 27],
+  ["one token fits", 11n, 1, 11],
+])("when %s into max_cost_micros, the limit is lowered to it", async (_, maxCostMicros, limit, held) => {
+  const key = await metered.payer(1_000n);
+  const rest = Promise.withResolvers<void>();
+  const before = metered.upstream.calls.length;
+  metered.upstream.next(replyWhen(rest.promise));
+  const running = generator.generate({ ...REQUEST, maxCostMicros }, { secret: key.secret });
+  await metered.upstream.until(({ calls }) => calls.length > before);
+  expect(metered.upstream.calls.at(-1)?.body).toMatchObject({ max_tokens: limit });
+  expect(await metered.account(key)).toEqual({ balance: 1_000, held });
+  rest.resolve();
+  expect((await running).usage?.costMicros).toBeLessThanOrEqual(maxCostMicros);
+});
 
-  test("when not even one token fits, nothing is held or called", async () => {
-    const key = await metered.payer(1_000n);
-    const before = metered.upstream.calls.length;
-    for (const maxCostMicros of [10n, 0n]) {
-      await expect(
-        generator.generate({ ...REQUEST, maxCostMicros }, { secret: key.secret }),
-      ).rejects.toMatchObject({
-        reason: "max_cost_too_low",
-        code: "invalid_argument",
-        metadata: { max_cost_micros: String(maxCostMicros), required_micros: "11" },
-      });
-    }
-    expect(metered.upstream.calls).toHaveLength(before);
-    expect(await metered.account(key)).toEqual({ balance: 1_000, held: 0 });
-  });
-
-  test("a balance below the lowered hold is a 402", async () => {
-    const { secret } = await metered.payer(15n);
-    await expect(generator.generate({ ...REQUEST, maxCostMicros: 20n }, { secret })).rejects.toMatchObject({
-      reason: "insufficient_balance",
-      metadata: { required_micros: "19" },
+test("when not even one token fits, nothing is held or called", async () => {
+  const key = await metered.payer(1_000n);
+  const before = metered.upstream.calls.length;
+  for (const maxCostMicros of [10n, 0n]) {
+    await expect(
+      generator.generate({ ...REQUEST, maxCostMicros }, { secret: key.secret }),
+    ).rejects.toMatchObject({
+      reason: "max_cost_too_low",
+      code: "invalid_argument",
+      metadata: { max_cost_micros: String(maxCostMicros), required_micros: "11" },
     });
+  }
+  expect(metered.upstream.calls).toHaveLength(before);
+  expect(await metered.account(key)).toEqual({ balance: 1_000, held: 0 });
+});
+
+test("a balance below the lowered hold is a 402", async () => {
+  const { secret } = await metered.payer(15n);
+  await expect(generator.generate({ ...REQUEST, maxCostMicros: 20n }, { secret })).rejects.toMatchObject({
+    reason: "insufficient_balance",
+    metadata: { required_micros: "19" },
   });
 });

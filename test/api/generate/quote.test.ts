@@ -1,28 +1,21 @@
-import { type Client, createClient } from "@connectrpc/connect";
-import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
-import { describe, expect, test } from "vitest";
+import { createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { expect, test } from "vitest";
 import { GenerateService } from "../../../gen/vx/v1/generate_pb.js";
 import { replyWhen } from "../../support/fake-upstreams/behaviours.ts";
-import { generators } from "../../support/generators.ts";
+import { useGenerator } from "../../support/generators.ts";
 import { PNG } from "../../support/images.ts";
 import { HELD_MICROS, REQUEST, SANDBOX_MODEL, useMetered } from "../../support/metered.ts";
 import { bearer } from "../../support/protocols.ts";
+import { started } from "../../support/started.ts";
 
 const metered = useMetered();
 
-type QuoteClient = Pick<Client<typeof GenerateService>, "quoteGenerate">;
+const client = started(() =>
+  createClient(GenerateService, createGrpcTransport({ baseUrl: metered.app.url })),
+);
 
-const protocols: readonly [string, (baseUrl: string) => QuoteClient][] = [
-  ["gRPC", (baseUrl) => createClient(GenerateService, createGrpcTransport({ baseUrl }))],
-  [
-    "Connect JSON",
-    (baseUrl) =>
-      createClient(
-        GenerateService,
-        createConnectTransport({ baseUrl, httpVersion: "1.1", useBinaryFormat: false }),
-      ),
-  ],
-];
+const generator = useGenerator(metered.app);
 
 const FITTING = {
   model: "fake",
@@ -35,79 +28,75 @@ const FITTING = {
   refusal: "",
 };
 
-describe.each(protocols)("over %s", (_, open) => {
-  const quote = async (secret: string, fields: object = {}) =>
-    await open(metered.app.url).quoteGenerate({ ...REQUEST, ...fields }, { headers: bearer(secret) });
+const quote = async (secret: string, fields: object = {}) =>
+  await client.quoteGenerate({ ...REQUEST, ...fields }, { headers: bearer(secret) });
 
-  test("a quote has the hold that the call places, and holds, runs and charges nothing", async () => {
-    const key = await metered.payer(1_000n);
-    const before = metered.upstream.calls.length;
-    expect(await quote(key.secret)).toMatchObject(FITTING);
-    expect(await metered.account(key)).toEqual({ balance: 1_000, held: 0 });
-    expect(await metered.rows(key)).toEqual([]);
-    expect(metered.upstream.calls).toHaveLength(before);
-  });
+test("a quote has the hold that the call places, and holds, runs and charges nothing", async () => {
+  const key = await metered.payer(1_000n);
+  const before = metered.upstream.calls.length;
+  expect(await quote(key.secret)).toMatchObject(FITTING);
+  expect(await metered.account(key)).toEqual({ balance: 1_000, held: 0 });
+  expect(await metered.rows(key)).toEqual([]);
+  expect(metered.upstream.calls).toHaveLength(before);
+});
 
-  test("funds that running calls hold do not count", async () => {
-    const key = await metered.payer(HELD_MICROS + 28n);
-    const rest = Promise.withResolvers<void>();
-    const before = metered.upstream.calls.length;
-    metered.upstream.next(replyWhen(rest.promise));
-    const generator = (generators[0] as (typeof generators)[0]).open(metered.app.url);
-    const running = generator.generate(REQUEST, { secret: key.secret });
-    await metered.upstream.until(({ calls }) => calls.length > before);
-    expect(await quote(key.secret)).toMatchObject({
-      fits: false,
-      refusal: "insufficient_balance",
-      maxTokens: 10,
-      holdMicros: 29n,
-    });
-    rest.resolve();
-    await running;
-    generator.close();
-    expect(await quote(key.secret)).toMatchObject(FITTING);
+test("funds that running calls hold do not count", async () => {
+  const key = await metered.payer(HELD_MICROS + 28n);
+  const rest = Promise.withResolvers<void>();
+  const before = metered.upstream.calls.length;
+  metered.upstream.next(replyWhen(rest.promise));
+  const running = generator.generate(REQUEST, { secret: key.secret });
+  await metered.upstream.until(({ calls }) => calls.length > before);
+  expect(await quote(key.secret)).toMatchObject({
+    fits: false,
+    refusal: "insufficient_balance",
+    maxTokens: 10,
+    holdMicros: 29n,
   });
+  rest.resolve();
+  await running;
+  expect(await quote(key.secret)).toMatchObject(FITTING);
+});
 
-  test.each([
-    ["a low balance", 0n, {}, { refusal: "insufficient_balance", maxTokens: 10, holdMicros: 29n }],
-    [
-      "a lowered default limit",
-      200n,
-      { maxTokens: undefined },
-      { refusal: "", maxTokens: 95, holdMicros: 199n },
-    ],
-    ["a maximum cost", 1_000n, { maxCostMicros: 20n }, { refusal: "", maxTokens: 5, holdMicros: 19n }],
-    [
-      "a maximum cost that is too low",
-      1_000n,
-      { maxCostMicros: 10n },
-      { refusal: "max_cost_too_low", inputTokens: 9n, maxTokens: 0, holdMicros: 0n },
-    ],
-    [
-      "too long messages",
-      10_000n,
-      { messages: [{ role: "user", content: "hi ".repeat(2_000) }] },
-      { refusal: "context_length_exceeded", maxTokens: 0, holdMicros: 0n },
-    ],
-    [
-      "an image",
-      100_000n,
-      { model: SANDBOX_MODEL, messages: [{ role: "user", parts: [{ image: { data: PNG } }] }] },
-      { refusal: "", inputTokens: 4n + 1_000n },
-    ],
-  ])("a quote shows %s as the call would", async (_name, balance, fields, expected) => {
-    const { secret } = await metered.payer(balance);
-    const { maxTokens: __, ...others } = REQUEST;
-    const request = "maxTokens" in fields ? { ...others } : { ...REQUEST, ...fields };
-    const quoted = await open(metered.app.url).quoteGenerate(request, { headers: bearer(secret) });
-    expect(quoted).toMatchObject({ ...expected, fits: expected.refusal === "" });
-  });
+test.each([
+  ["a low balance", 0n, {}, { refusal: "insufficient_balance", maxTokens: 10, holdMicros: 29n }],
+  [
+    "a lowered default limit",
+    200n,
+    { maxTokens: undefined },
+    { refusal: "", maxTokens: 95, holdMicros: 199n },
+  ],
+  ["a maximum cost", 1_000n, { maxCostMicros: 20n }, { refusal: "", maxTokens: 5, holdMicros: 19n }],
+  [
+    "a maximum cost that is too low",
+    1_000n,
+    { maxCostMicros: 10n },
+    { refusal: "max_cost_too_low", inputTokens: 9n, maxTokens: 0, holdMicros: 0n },
+  ],
+  [
+    "too long messages",
+    10_000n,
+    { messages: [{ role: "user", content: "hi ".repeat(2_000) }] },
+    { refusal: "context_length_exceeded", maxTokens: 0, holdMicros: 0n },
+  ],
+  [
+    "an image",
+    100_000n,
+    { model: SANDBOX_MODEL, messages: [{ role: "user", parts: [{ image: { data: PNG } }] }] },
+    { refusal: "", inputTokens: 4n + 1_000n },
+  ],
+])("a quote shows %s as the call would", async (_name, balance, fields, expected) => {
+  const { secret } = await metered.payer(balance);
+  const { maxTokens: __, ...others } = REQUEST;
+  const request = "maxTokens" in fields ? { ...others } : { ...REQUEST, ...fields };
+  const quoted = await client.quoteGenerate(request, { headers: bearer(secret) });
+  expect(quoted).toMatchObject({ ...expected, fits: expected.refusal === "" });
+});
 
-  test("an invalid request is an error of the quote", async () => {
-    const { secret } = await metered.payer(1_000n);
-    await expect(quote(secret, { tools: [{ name: "a" }] })).rejects.toThrow(/tools: requires the capability/);
-    await expect(quote(secret, { model: "none" })).rejects.toThrow(/There is no model "none"/);
-  });
+test("an invalid request is an error of the quote", async () => {
+  const { secret } = await metered.payer(1_000n);
+  await expect(quote(secret, { tools: [{ name: "a" }] })).rejects.toThrow(/tools: requires the capability/);
+  await expect(quote(secret, { model: "none" })).rejects.toThrow(/There is no model "none"/);
 });
 
 test("over REST, the same body as for the call gets every field, and the headers of the rate window", async () => {

@@ -63,8 +63,8 @@ async function entryOf(model: string) {
   const { usage } = (await answer.json()) as { usage: Record<string, number> };
   const { entries } = await operator.listLedgerEntries({ accountId, pageSize: 1 });
   const [entry] = entries;
-  expect(usage["cost_micros"]).toBe(-Number(entry?.amountMicros));
-  expect(usage["cached_input_tokens"]).toBe(Number(entry?.cachedInputTokens));
+  expect(usage.cost_micros).toBe(-Number(entry?.amountMicros));
+  expect(usage.cached_input_tokens).toBe(Number(entry?.cachedInputTokens));
   return entry;
 }
 

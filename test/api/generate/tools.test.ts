@@ -1,10 +1,9 @@
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { TokenCounter } from "../../../src/tokens/token-counter.ts";
 import type { Behaviour } from "../../support/fake-upstreams/fake-upstream.ts";
-import { type GenerateFields, type Generator, generators } from "../../support/generators.ts";
+import { type GenerateFields, type Generator, useGenerator } from "../../support/generators.ts";
 import { GIF, imageOfSize, PNG } from "../../support/images.ts";
 import { ABLE_MODEL, SANDBOX_MODEL, useMetered } from "../../support/metered.ts";
-import { started } from "../../support/started.ts";
 
 const metered = useMetered();
 
@@ -43,184 +42,179 @@ async function joined(generator: Generator, request: GenerateFields, secret: str
   throw new Error("the stream ended without its last event");
 }
 
-describe.each(generators)("over $name", ({ open }) => {
-  const generator = started(() => open(metered.app.url));
+const generator = useGenerator(metered.app);
 
-  test("a tool is called, its result is sent back with the reply, and the next reply is text", async () => {
-    const { secret } = await metered.payer(1_000_000n);
-    const { message, finishReason } = await generator.generate(ASKED, { secret });
-    expect(finishReason).toBe("tool_calls");
-    const [call, ...others] = message?.toolCalls ?? [];
-    expect(others).toEqual([]);
-    expect(call).toMatchObject({ id: expect.stringMatching(/^call_/), name: "get_weather" });
-    expect(JSON.parse(call?.arguments ?? "")).toMatchObject({ city: expect.any(String) });
-    if (!message || !call) return;
-    const result = { role: "tool", toolCallId: call.id, parts: [{ text: "sunny, " }, { text: "21 °C" }] };
-    const { toolChoice: _, tools: __, ...without } = ASKED;
-    for (const request of [ASKED, without]) {
-      const reply = await generator.generate(
-        { ...request, messages: [QUESTION, message, result] },
-        { secret },
-      );
-      expect(reply).toMatchObject({ finishReason: "stop", message: { toolCalls: [] } });
-      expect(reply.message?.content).not.toBe("");
-    }
-  });
+test("a tool is called, its result is sent back with the reply, and the next reply is text", async () => {
+  const { secret } = await metered.payer(1_000_000n);
+  const { message, finishReason } = await generator.generate(ASKED, { secret });
+  expect(finishReason).toBe("tool_calls");
+  const [call, ...others] = message?.toolCalls ?? [];
+  expect(others).toEqual([]);
+  expect(call).toMatchObject({ id: expect.stringMatching(/^call_/), name: "get_weather" });
+  expect(JSON.parse(call?.arguments ?? "")).toMatchObject({ city: expect.any(String) });
+  if (!message || !call) return;
+  const result = { role: "tool", toolCallId: call.id, parts: [{ text: "sunny, " }, { text: "21 °C" }] };
+  const { toolChoice: _, tools: __, ...without } = ASKED;
+  for (const request of [ASKED, without]) {
+    const reply = await generator.generate({ ...request, messages: [QUESTION, message, result] }, { secret });
+    expect(reply).toMatchObject({ finishReason: "stop", message: { toolCalls: [] } });
+    expect(reply.message?.content).not.toBe("");
+  }
+});
 
-  test("a stream has the same tool calls and reasoning as the reply in one piece", async () => {
-    const { secret } = await metered.payer(1_000_000n);
-    const request: GenerateFields = {
-      ...ASKED,
-      messages: [{ role: "user", content: "[[tools=2 tokens=9]] What is the weather?" }],
-      toolChoice: "auto",
-      reasoningEffort: "low",
-    };
-    const { message, usage, finishReason } = await generator.generate(request, { secret });
-    const streamed = await joined(generator, request, secret);
-    const calls = message?.toolCalls.map(({ id, name, arguments: text }) => ({ id, name, arguments: text }));
-    expect(calls?.map(({ name }) => name)).toEqual(["get_weather", "get_time"]);
-    expect(streamed).toMatchObject({ content: message?.content, calls, finishReason });
-    const [block, ...others] = message?.reasoning ?? [];
-    expect(others).toEqual([]);
-    expect(block).toMatchObject({ text: streamed.reasoning.text, signature: streamed.reasoning.signature });
-    expect(block?.text).not.toBe("");
-    expect(usage).toEqual(streamed.usage);
-    expect(usage?.reasoningTokens).toBe(16n);
-    expect(usage?.outputTokens).toBeGreaterThan(25n);
-  });
+test("a stream has the same tool calls and reasoning as the reply in one piece", async () => {
+  const { secret } = await metered.payer(1_000_000n);
+  const request: GenerateFields = {
+    ...ASKED,
+    messages: [{ role: "user", content: "[[tools=2 tokens=9]] What is the weather?" }],
+    toolChoice: "auto",
+    reasoningEffort: "low",
+  };
+  const { message, usage, finishReason } = await generator.generate(request, { secret });
+  const streamed = await joined(generator, request, secret);
+  const calls = message?.toolCalls.map(({ id, name, arguments: text }) => ({ id, name, arguments: text }));
+  expect(calls?.map(({ name }) => name)).toEqual(["get_weather", "get_time"]);
+  expect(streamed).toMatchObject({ content: message?.content, calls, finishReason });
+  const [block, ...others] = message?.reasoning ?? [];
+  expect(others).toEqual([]);
+  expect(block).toMatchObject({ text: streamed.reasoning.text, signature: streamed.reasoning.signature });
+  expect(block?.text).not.toBe("");
+  expect(usage).toEqual(streamed.usage);
+  expect(usage?.reasoningTokens).toBe(16n);
+  expect(usage?.outputTokens).toBeGreaterThan(25n);
+});
 
-  test("reasoning is sent back, also with a signature that no model made", async () => {
-    const { secret } = await metered.payer(1_000_000n);
-    const reasoning = [{ text: "Hm.", signature: "forged" }, { encrypted: "opaque" }];
-    const assistant = { role: "assistant", content: "Sunny.", reasoning };
-    const messages = [QUESTION, assistant, { role: "user", content: "Thank you." }];
-    const reply = await generator.generate({ model: SANDBOX_MODEL, messages }, { secret });
-    expect(reply.finishReason).toBe("stop");
-  });
+test("reasoning is sent back, also with a signature that no model made", async () => {
+  const { secret } = await metered.payer(1_000_000n);
+  const reasoning = [{ text: "Hm.", signature: "forged" }, { encrypted: "opaque" }];
+  const assistant = { role: "assistant", content: "Sunny.", reasoning };
+  const messages = [QUESTION, assistant, { role: "user", content: "Thank you." }];
+  const reply = await generator.generate({ model: SANDBOX_MODEL, messages }, { secret });
+  expect(reply.finishReason).toBe("stop");
+});
 
-  test("images are counted, and the usage shows their tokens within the input tokens", async () => {
-    const { secret } = await metered.payer(100_000_000n);
-    const parts = [
-      { text: "What is this?" },
-      { image: { data: PNG, mediaType: "image/png", detail: "low" } },
-      { image: { data: imageOfSize(5_000_000) } },
-      { image: { url: "https://example.com/cat.png" } },
-    ];
-    const request = { model: SANDBOX_MODEL, messages: [{ role: "user", parts }], maxTokens: 20 };
-    const { usage } = await generator.generate(request, { secret });
-    expect(usage?.imageTokens).toBe(3n * 85n);
-    expect(usage?.inputTokens).toBeGreaterThan(3n * 85n);
-  });
+test("images are counted, and the usage shows their tokens within the input tokens", async () => {
+  const { secret } = await metered.payer(100_000_000n);
+  const parts = [
+    { text: "What is this?" },
+    { image: { data: PNG, mediaType: "image/png", detail: "low" } },
+    { image: { data: imageOfSize(5_000_000) } },
+    { image: { url: "https://example.com/cat.png" } },
+  ];
+  const request = { model: SANDBOX_MODEL, messages: [{ role: "user", parts }], maxTokens: 20 };
+  const { usage } = await generator.generate(request, { secret });
+  expect(usage?.imageTokens).toBe(3n * 85n);
+  expect(usage?.inputTokens).toBeGreaterThan(3n * 85n);
+});
 
-  test("a reply follows a JSON schema", async () => {
-    const { secret } = await metered.payer(1_000_000n);
-    const schema = { type: "object", properties: { ok: { type: "boolean" } }, required: ["ok"] };
-    const request = { ...ASKED, tools: [], toolChoice: undefined as never };
-    const { toolChoice: _, ...plain } = request;
-    const reply = await generator.generate(
-      { ...plain, responseFormat: { type: "json_schema", schema } },
-      { secret },
-    );
-    expect(JSON.parse(reply.message?.content ?? "")).toMatchObject({ ok: expect.any(Boolean) });
-  });
+test("a reply follows a JSON schema", async () => {
+  const { secret } = await metered.payer(1_000_000n);
+  const schema = { type: "object", properties: { ok: { type: "boolean" } }, required: ["ok"] };
+  const request = { ...ASKED, tools: [], toolChoice: undefined as never };
+  const { toolChoice: _, ...plain } = request;
+  const reply = await generator.generate(
+    { ...plain, responseFormat: { type: "json_schema", schema } },
+    { secret },
+  );
+  expect(JSON.parse(reply.message?.content ?? "")).toMatchObject({ ok: expect.any(Boolean) });
+});
 
-  test("a retry gets the stored tool calls and reasoning; a changed tool schema is another payload", async () => {
-    const key = await metered.payer(1_000_000n);
-    const headers = { "idempotency-key": "weather" };
-    const request = { ...ASKED, reasoningEffort: "minimal" };
-    const first = await generator.generate(request, { secret: key.secret, headers });
-    expect(first.message).toMatchObject({ toolCalls: [{}], reasoning: [{}] });
-    expect(await generator.generate(request, { secret: key.secret, headers })).toEqual(first);
-    const other = [{ ...WEATHER, parameters: { ...WEATHER.parameters, required: [] } }];
-    for (const changed of [{ tools: other }, { toolChoice: "required" }, { user: "someone" }]) {
-      await expect(
-        generator.generate({ ...request, ...changed }, { secret: key.secret, headers }),
-      ).rejects.toMatchObject({ reason: "idempotency_key_reused" });
-    }
-    const replayed = { "idempotency-key": "streamed" };
-    const stream = await joined(generator, request, key.secret, replayed);
-    expect(await joined(generator, request, key.secret, replayed)).toEqual(stream);
-    expect(await metered.rows(key)).toHaveLength(2);
-  });
+test("a retry gets the stored tool calls and reasoning; a changed tool schema is another payload", async () => {
+  const key = await metered.payer(1_000_000n);
+  const headers = { "idempotency-key": "weather" };
+  const request = { ...ASKED, reasoningEffort: "minimal" };
+  const first = await generator.generate(request, { secret: key.secret, headers });
+  expect(first.message).toMatchObject({ toolCalls: [{}], reasoning: [{}] });
+  expect(await generator.generate(request, { secret: key.secret, headers })).toEqual(first);
+  const other = [{ ...WEATHER, parameters: { ...WEATHER.parameters, required: [] } }];
+  for (const changed of [{ tools: other }, { toolChoice: "required" }, { user: "someone" }]) {
+    await expect(
+      generator.generate({ ...request, ...changed }, { secret: key.secret, headers }),
+    ).rejects.toMatchObject({ reason: "idempotency_key_reused" });
+  }
+  const replayed = { "idempotency-key": "streamed" };
+  const stream = await joined(generator, request, key.secret, replayed);
+  expect(await joined(generator, request, key.secret, replayed)).toEqual(stream);
+  expect(await metered.rows(key)).toHaveLength(2);
+});
 
-  test("a disconnect in the middle of arguments is charged for the input and the arguments until then", async () => {
-    const key = await metered.payer(10_000n);
-    metered.upstream.next(partOfCall);
-    const request = { ...ASKED, model: ABLE_MODEL };
-    for await (const { event } of generator.stream(request, { secret: key.secret })) {
-      expect(event.value).toMatchObject({ toolCall: { id: "call_1", arguments: PART } });
-      break;
-    }
-    await metered.settled();
-    const tokens = new TokenCounter();
-    const output = await tokens.countTexts(["get_weather", PART]);
-    await tokens.close();
-    const rows = await metered.rows(key);
-    expect(rows).toMatchObject([{ output, reason: expect.stringContaining("(the caller disconnected)") }]);
-    // The definitions of the tools are a part of the input.
-    expect(rows[0]?.input).toBeGreaterThan(30);
-    expect((await metered.account(key)).held).toBe(0);
-  });
+test("a disconnect in the middle of arguments is charged for the input and the arguments until then", async () => {
+  const key = await metered.payer(10_000n);
+  metered.upstream.next(partOfCall);
+  const request = { ...ASKED, model: ABLE_MODEL };
+  for await (const { event } of generator.stream(request, { secret: key.secret })) {
+    expect(event.value).toMatchObject({ toolCall: { id: "call_1", arguments: PART } });
+    break;
+  }
+  await metered.settled();
+  const tokens = new TokenCounter();
+  const output = await tokens.countTexts(["get_weather", PART]);
+  await tokens.close();
+  const rows = await metered.rows(key);
+  expect(rows).toMatchObject([{ output, reason: expect.stringContaining("(the caller disconnected)") }]);
+  // The definitions of the tools are a part of the input.
+  expect(rows[0]?.input).toBeGreaterThan(30);
+  expect((await metered.account(key)).held).toBe(0);
+});
 
-  test.each<[string, Partial<GenerateFields>, string]>([
-    ["content and parts", { messages: [{ ...QUESTION, parts: [{ text: "x" }] }] }, "messages[0].parts"],
-    ["no content", { messages: [{ role: "assistant", reasoning: [{ text: "x" }] }] }, "messages[0].content"],
-    ["an empty part", { messages: [{ role: "user", parts: [{}] }] }, "messages[0].parts[0]"],
-    [
-      "a part with text and image",
-      { messages: [{ role: "user", parts: [{ text: "x", image: { data: PNG } }] }] },
-      "messages[0].parts[0]",
-    ],
-    [
-      "an image without a source",
-      { messages: [{ role: "user", parts: [{ image: {} }] }] },
-      "messages[0].parts[0].image",
-    ],
-    [
-      "an image of another type",
-      { messages: [{ role: "user", parts: [{ image: { data: GIF, mediaType: "image/png" } }] }] },
-      "messages[0].parts[0].image.data",
-    ],
-    [
-      "the media type of a URL",
-      { messages: [{ role: "user", parts: [{ image: { url: "https://a.b/", mediaType: "image/png" } }] }] },
-      "messages[0].parts[0].image.media_type",
-    ],
-    [
-      "an image at a private address",
-      { messages: [{ role: "user", parts: [{ image: { url: "http://169.254.169.254/" } }] }] },
-      "messages[0].parts[0].image.url",
-    ],
-    [
-      "an image of the assistant",
-      { messages: [{ role: "assistant", parts: [{ image: { data: PNG } }] }] },
-      "messages[0].parts",
-    ],
-    [
-      "a result without its call",
-      { messages: [{ role: "tool", content: "x", toolCallId: "a" }] },
-      "messages[0].tool_call_id",
-    ],
-    [
-      "arguments that are not JSON",
-      {
-        messages: [{ role: "assistant", toolCalls: [{ id: "a", name: "b", arguments: "{city}" }] }],
-      },
-      "messages[0].tool_calls[0]",
-    ],
-    ["an unknown tool", { toolChoice: "get_news" }, "tool_choice"],
-    ["two tools of one name", { tools: [WEATHER, WEATHER] }, "tools[1].name"],
-    ["257 tools", { tools: Array(257).fill(WEATHER) }, "tools"],
-    ["a schema with another type", { responseFormat: { type: "json", schema: {} } }, "response_format"],
-    ["a missing schema", { responseFormat: { type: "json_schema" } }, "response_format.schema"],
-    ["another effort", { reasoningEffort: "extreme" }, "reasoning_effort"],
-    ["a user of 129 characters", { user: "x".repeat(129) }, "user"],
-  ])("%s is refused with the name of the field", async (_, fields, field) => {
-    const { secret } = await metered.payer(1_000n);
-    await expect(generator.generate({ ...ASKED, ...fields }, { secret })).rejects.toMatchObject({
-      reason: "invalid_argument",
-      message: expect.stringContaining(`${field}: `),
-    });
+test.each<[string, Partial<GenerateFields>, string]>([
+  ["content and parts", { messages: [{ ...QUESTION, parts: [{ text: "x" }] }] }, "messages[0].parts"],
+  ["no content", { messages: [{ role: "assistant", reasoning: [{ text: "x" }] }] }, "messages[0].content"],
+  ["an empty part", { messages: [{ role: "user", parts: [{}] }] }, "messages[0].parts[0]"],
+  [
+    "a part with text and image",
+    { messages: [{ role: "user", parts: [{ text: "x", image: { data: PNG } }] }] },
+    "messages[0].parts[0]",
+  ],
+  [
+    "an image without a source",
+    { messages: [{ role: "user", parts: [{ image: {} }] }] },
+    "messages[0].parts[0].image",
+  ],
+  [
+    "an image of another type",
+    { messages: [{ role: "user", parts: [{ image: { data: GIF, mediaType: "image/png" } }] }] },
+    "messages[0].parts[0].image.data",
+  ],
+  [
+    "the media type of a URL",
+    { messages: [{ role: "user", parts: [{ image: { url: "https://a.b/", mediaType: "image/png" } }] }] },
+    "messages[0].parts[0].image.media_type",
+  ],
+  [
+    "an image at a private address",
+    { messages: [{ role: "user", parts: [{ image: { url: "http://169.254.169.254/" } }] }] },
+    "messages[0].parts[0].image.url",
+  ],
+  [
+    "an image of the assistant",
+    { messages: [{ role: "assistant", parts: [{ image: { data: PNG } }] }] },
+    "messages[0].parts",
+  ],
+  [
+    "a result without its call",
+    { messages: [{ role: "tool", content: "x", toolCallId: "a" }] },
+    "messages[0].tool_call_id",
+  ],
+  [
+    "arguments that are not JSON",
+    {
+      messages: [{ role: "assistant", toolCalls: [{ id: "a", name: "b", arguments: "{city}" }] }],
+    },
+    "messages[0].tool_calls[0]",
+  ],
+  ["an unknown tool", { toolChoice: "get_news" }, "tool_choice"],
+  ["two tools of one name", { tools: [WEATHER, WEATHER] }, "tools[1].name"],
+  ["257 tools", { tools: Array(257).fill(WEATHER) }, "tools"],
+  ["a schema with another type", { responseFormat: { type: "json", schema: {} } }, "response_format"],
+  ["a missing schema", { responseFormat: { type: "json_schema" } }, "response_format.schema"],
+  ["another effort", { reasoningEffort: "extreme" }, "reasoning_effort"],
+  ["a user of 129 characters", { user: "x".repeat(129) }, "user"],
+])("%s is refused with the name of the field", async (_, fields, field) => {
+  const { secret } = await metered.payer(1_000n);
+  await expect(generator.generate({ ...ASKED, ...fields }, { secret })).rejects.toMatchObject({
+    reason: "invalid_argument",
+    message: expect.stringContaining(`${field}: `),
   });
 });
 
