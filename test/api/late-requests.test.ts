@@ -71,6 +71,20 @@ function reasonsIn({ headers, body }: RawAnswer): string {
   return `${details} ${decoded?.join(" ")}`.toLowerCase();
 }
 
+/**
+ * The first withdrawal is tried with every method; the others with one method of each policy, because the policy is all that
+ * the gate knows of a method.
+ */
+function methodsFor(
+  all: readonly DescMethod[],
+  isFirst: boolean,
+  applies: (policy: Policy) => boolean,
+): readonly DescMethod[] {
+  const methods = all.filter((method) => applies(policyOf(method)));
+  if (isFirst) return methods;
+  return [...new Map(methods.map((method) => [JSON.stringify(policyOf(method)), method])).values()];
+}
+
 const eventually = (rows: () => PromiseLike<readonly object[]>) =>
   vi.waitFor(async () => expect(await rows()).toHaveLength(1), { interval: 5 });
 
@@ -113,13 +127,15 @@ describe("a key", () => {
   ];
 
   test.each(
-    FORMS.flatMap(([name, form]) =>
-      WITHDRAWALS.map(([what, ...rest]) => [what, name, form, ...rest] as const),
+    FORMS.flatMap(([name, form], i) =>
+      WITHDRAWALS.slice(0, i === 0 ? WITHDRAWALS.length : 1).map(
+        ([what, ...rest]) => [what, name, form, ...rest] as const,
+      ),
     ),
   )("that %s, over %s", async (_what, _form, form, reason, applies, withdraw) => {
     const scopes = ["generate", "read", "keys", "webhooks", "billing"];
-    const methods = METHODS.filter(
-      (method) => applies(policyOf(method)) && policyOf(method).scope !== "generate",
+    const methods = methodsFor(METHODS, reason === "revoked_api_key", applies).filter(
+      (method) => policyOf(method).scope !== "generate",
     );
     const found = await Promise.all(
       methods.map(async (method) => {
@@ -134,7 +150,7 @@ describe("a key", () => {
       }),
     );
     expect(found).toEqual(methods.map((method) => [pathOf(method), reason]));
-    expect(found.length).toBeGreaterThan(15);
+    expect(found.length).toBeGreaterThan(reason === "revoked_api_key" ? 15 : 3);
   });
 });
 
@@ -176,7 +192,7 @@ describe("a member", () => {
   ];
 
   test.each(WITHDRAWALS)("%s", async (_, reason, applies, withdraw) => {
-    const methods = METHODS.filter((method) => applies(policyOf(method)));
+    const methods = methodsFor(METHODS, reason === "invalid_session", applies);
     const found = [];
     for (const method of methods) {
       const { customer, accountId } = await Customer.signUp(app, `late${++people}@example.com`);
@@ -205,7 +221,7 @@ describe("a member", () => {
       found.push([pathOf(method), reasons.includes(reason) ? reason : reasons]);
     }
     expect(found).toEqual(methods.map((method) => [pathOf(method), reason]));
-    expect(found.length).toBeGreaterThan(10);
+    expect(found.length).toBeGreaterThan(reason === "invalid_session" ? 10 : 2);
   });
 });
 
@@ -234,7 +250,7 @@ describe("an operator", () => {
   ];
 
   test.each(WITHDRAWALS)("%s", async (_, reason, applies, withdraw) => {
-    const methods = METHODS.filter((method) => applies(policyOf(method)));
+    const methods = methodsFor(METHODS, reason === "invalid_operator_token", applies);
     // The last admin could not be revoked.
     await root.createOperator({ name: `other${++people}`, role: "admin" });
     const found = [];
@@ -251,6 +267,6 @@ describe("an operator", () => {
       found.push([pathOf(method), reasons.includes(reason) ? reason : reasons]);
     }
     expect(found).toEqual(methods.map((method) => [pathOf(method), reason]));
-    expect(found.length).toBeGreaterThan(20);
+    expect(found.length).toBeGreaterThan(reason === "invalid_operator_token" ? 20 : 2);
   });
 });

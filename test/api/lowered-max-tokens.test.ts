@@ -1,8 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { GenerateService } from "../../gen/vx/v1/generate_pb.js";
-import { REQUEST, SANDBOX_MODEL, TEMPLATE_MODEL, useMetered } from "../support/metered.ts";
-import { bearer, protocols } from "../support/protocols.ts";
-import { started } from "../support/started.ts";
+import { SANDBOX_MODEL, TEMPLATE_MODEL, useMetered } from "../support/metered.ts";
+import { bearer } from "../support/protocols.ts";
 
 // The models have at most 500 output tokens. An input token costs 1 micro, an output token 2.
 
@@ -42,13 +40,10 @@ const COMPATIBLE: readonly [path: string, field: string, body: Body][] = [
 
 describe.each([false, true])("with stream: %s", (stream) => {
   describe.each(COMPATIBLE)("POST %s with %s", (path, field, body) => {
-    test.each([501, 32_000, 64_000, 2_147_483_647])(
-      "above the model's maximum, %i is lowered",
-      async (limit) => {
-        const answer = await post(path, { ...body, stream, [field]: limit });
-        expect(answer).toMatchObject({ status: 200, lowered: "500" });
-      },
-    );
+    test.each([501, 2_147_483_647])("above the model's maximum, %i is lowered", async (limit) => {
+      const answer = await post(path, { ...body, stream, [field]: limit });
+      expect(answer).toMatchObject({ status: 200, lowered: "500" });
+    });
 
     test("the model's maximum is not lowered", async () => {
       expect(await post(path, { ...body, stream, [field]: 500 })).toMatchObject({
@@ -99,30 +94,5 @@ describe.each([false, true])("with stream: %s", (stream) => {
     expect(first).toMatchObject({ status: 200, lowered: "500" });
     expect(again).toMatchObject({ lowered: "500" });
     expect(maxTokensOf(again.text)).toBe(500);
-  });
-});
-
-describe.each(protocols)("over $name", ({ open }) => {
-  const caller = started(() => open(metered.app.url));
-
-  test("the header and the field show the lowered limit, and nothing else", async () => {
-    const { secret } = await metered.payer(10_000n);
-    const generate = (maxTokens: number) =>
-      caller.call(GenerateService.method.generate, { ...REQUEST, maxTokens }, bearer(secret));
-    expect(await generate(501)).toMatchObject({ headers: { [HEADER]: "500" }, message: { maxTokens: 500 } });
-    const usual = await generate(10);
-    expect(usual).toMatchObject({ ok: true });
-    expect(usual.ok && usual.message.maxTokens).toBeUndefined();
-    expect(usual.headers).not.toHaveProperty(HEADER);
-  });
-
-  test("32,001 is a 400", async () => {
-    const { secret } = await metered.payer(10_000n);
-    const refused = await caller.call(
-      GenerateService.method.generate,
-      { ...REQUEST, maxTokens: 32_001 },
-      bearer(secret),
-    );
-    expect(refused).toMatchObject({ ok: false, reason: "invalid_argument", fields: ["max_tokens"] });
   });
 });

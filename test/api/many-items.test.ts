@@ -13,8 +13,11 @@ beforeAll(async () => {
   ({ secret } = await createTestKey(operatorOf(app)));
 });
 
+/** JSON and binary. */
+const encodings = protocols.filter(({ name }) => name.startsWith("Connect"));
+
 describe("a list with too many items is rejected by its length, without validating each item", () => {
-  test.each(protocols)("$name", async ({ open }) => {
+  test.each(encodings)("$name", async ({ open }) => {
     const caller = open(app.url);
     const scopes = Array<string>(5_000).fill("x");
     const outcome = await caller.call(KeyService.method.createKey, { name: "many", scopes }, bearer(secret));
@@ -22,9 +25,9 @@ describe("a list with too many items is rejected by its length, without validati
     caller.close();
   });
 
-  test.each(protocols)("$name, with a method that accepts large requests", async ({ open }) => {
+  test.each(encodings)("$name, with a method that accepts large requests", async ({ open }) => {
     const caller = open(app.url);
-    const messages = Array(90_000).fill({ role: "user", content: "" });
+    const messages = Array(20_000).fill({ role: "user", content: "" });
     const { generate } = GenerateService.method;
     const outcome = await caller.call(generate, { model: "m", messages }, bearer(secret));
     expect(outcome).toMatchObject({ ok: false, reason: "invalid_argument", fields: ["messages"] });
@@ -33,7 +36,7 @@ describe("a list with too many items is rejected by its length, without validati
 
   test.each([
     ["/v1/keys", `{"name":"many","scopes":[${Array<string>(10_000).fill('"x"').join(",")}]}`, "scopes"],
-    ["/v1/generate", `{"stop":[${Array<string>(1_000_000).fill('"x"').join(",")}]}`, "stop"],
+    ["/v1/generate", `{"stop":[${Array<string>(200_000).fill('"x"').join(",")}]}`, "stop"],
   ])("REST, %s", async (path, body, field) => {
     const headers = { "content-type": "application/json", ...bearer(secret) };
     const answer = await sendHttp1(app.url, { path, headers, body });
