@@ -1,10 +1,10 @@
 import { mkdirSync, readdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { Database } from "../../src/store/driver/database.ts";
 import { vx } from "../cli/support.ts";
 import { type CellDatabase, createTwoCells, writeCellsFile } from "../support/cells.ts";
 import { createPayer } from "../support/payer.ts";
+import { openDatabase } from "../support/store.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { createPastPartitions, moveToPast, thisMonth } from "./past-months.ts";
 
@@ -17,13 +17,7 @@ let file: string;
 beforeAll(async () => {
   cells = await createTwoCells();
   for (const [i, { owner, address }] of cells.entries()) {
-    const pool = new Database(address, {
-      name: "archive",
-      connections: 1,
-      statementTimeoutMs: 5_000,
-      maxStatements: 10,
-      maxWaitMs: 5_000,
-    });
+    const pool = openDatabase(address);
     const payer = await createPayer(pool, 1_000n, i * 512);
     await pool.close();
     await createPastPartitions(owner, 1);

@@ -1,10 +1,10 @@
 import type { LedgerPlace } from "../../src/archive/archive-database.ts";
 import { type ArchiveProgress, archiveLedger } from "../../src/archive/archive-ledger.ts";
 import { auditArchives } from "../../src/archive/audit-archives.ts";
-import { Database } from "../../src/store/driver/database.ts";
+import type { Database } from "../../src/store/driver/database.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { charge, createPayer, type Payer } from "../support/payer.ts";
-import { createTestBilling } from "../support/store.ts";
+import { createTestBilling, openDatabase } from "../support/store.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { createPastPartitions, moveToPast, thisMonth } from "./past-months.ts";
 
@@ -24,20 +24,10 @@ export const placeOf = ({ url }: Pick<TestDatabase, "url">): LedgerPlace => ({
   cell: undefined,
 });
 
-function openPool({ address }: TestDatabase): Database {
-  return new Database(address, {
-    connections: 2,
-    statementTimeoutMs: 5_000,
-    maxStatements: 100,
-    maxWaitMs: 5_000,
-    name: "archive",
-  });
-}
-
 /** Prepares a database with entries in each of the last months, of which every test gets a copy. */
 export async function prepareLedgers() {
   const original = await createTestDatabase();
-  const pool = openPool(original);
+  const pool = openDatabase(original.address);
   const payers = await createEntries(original, pool);
   await pool.close();
   // PostgreSQL copies a database only while there are no connections to it.
@@ -82,7 +72,7 @@ async function createEntries(database: TestDatabase, pool: Database): Promise<Pa
 /** A copy of the database, and a folder for its archives. */
 async function createLedger(template: string, payers: Payers) {
   const database = await createTestDatabase({ template });
-  const pool = openPool(database);
+  const pool = openDatabase(database.address);
   const place = placeOf(database);
   const folder = createTemporaryFolder("archive");
   return {

@@ -13,10 +13,10 @@ import { TEST_ACTION } from "../support/action.ts";
 import { createPayer, type Payer } from "../support/payer.ts";
 import { runs } from "../support/runs.ts";
 import { modelOf, requestOf } from "../support/samples.ts";
-import { clock, useStore } from "../support/store.ts";
+import { clock, useOwnStore } from "../support/store.ts";
 import { typeIds } from "../support/type-ids.ts";
 
-const store = useStore();
+const store = useOwnStore();
 let metering: Metering;
 let tokens: TokenCounter;
 let payer: Payer;

@@ -1,11 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { LANE_COUNT, laneOfId } from "../../src/domain/lane.ts";
-import { createTestDatabase } from "../support/database.ts";
-import { started } from "../support/started.ts";
+import { useStore } from "../support/store.ts";
 import { typeIds } from "../support/type-ids.ts";
 
-const database = started(() => createTestDatabase());
+const database = useStore();
 
 const texts = fc.string({ unit: "grapheme" });
 

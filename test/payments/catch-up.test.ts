@@ -7,10 +7,10 @@ import { TEST_ACTION } from "../support/action.ts";
 import { FakeStripe, WEBHOOK_SECRET } from "../support/fake-stripe.ts";
 import { createPayer } from "../support/payer.ts";
 import { started } from "../support/started.ts";
-import { useStore } from "../support/store.ts";
+import { useOwnStore } from "../support/store.ts";
 import { typeIds } from "../support/type-ids.ts";
 
-const store = useStore();
+const store = useOwnStore();
 let topUps: TopUps;
 let provider: StripePayments;
 let nowMs = Date.now();

@@ -1,12 +1,13 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { stepOfClosing } from "../../src/store/closing.ts";
-import { Database } from "../../src/store/driver/database.ts";
+import type { Database } from "../../src/store/driver/database.ts";
 import { TEST_ACTION } from "../support/action.ts";
 import { FakeStripe } from "../support/fake-stripe.ts";
 import { replyWhen } from "../support/fake-upstreams/behaviours.ts";
 import { COST, FilledAccount } from "../support/filled-account.ts";
 import type { TestKey } from "../support/fixtures.ts";
 import { type Metered, startMetered } from "../support/metered.ts";
+import { openDatabase } from "../support/store.ts";
 
 const reason = "the customer left";
 
@@ -21,13 +22,7 @@ let database: Database;
 beforeAll(async () => {
   stripe = await FakeStripe.start();
   metered = await startMetered({ env: { ...stripe.env, VX_PUBLIC_URL: "https://api.example" } });
-  database = new Database(metered.app.database.address, {
-    connections: 1,
-    statementTimeoutMs: 5_000,
-    name: "test",
-    maxStatements: 10,
-    maxWaitMs: 5_000,
-  });
+  database = openDatabase(metered.app.database.address);
 });
 beforeEach(async () => {
   account = await FilledAccount.create(metered, stripe);

@@ -14,7 +14,6 @@ afterEach(() => setCurrency("USD"));
 /** What Stripe gets for 1,250 units of the currency, and how the amount is written. */
 const CASES = [
   { code: "JPY", stripe: 1_250, text: "¥1250" },
-  { code: "EUR", stripe: 125_000, text: "€1250.00" },
   { code: "KWD", stripe: 1_250_000, text: "KWD 1250.000" },
   { code: "UGX", stripe: 125_000, text: "UGX 1250" },
 ];

@@ -1,11 +1,10 @@
 import { expect, test } from "vitest";
 import { LANE_COUNT, laneOfId } from "../../src/domain/lane.ts";
 import { TEST_CALLER } from "../support/action.ts";
-import { createTestDatabase } from "../support/database.ts";
-import { started } from "../support/started.ts";
+import { useStore } from "../support/store.ts";
 import { typeIds } from "../support/type-ids.ts";
 
-const database = started(() => createTestDatabase());
+const database = useStore();
 
 test("an account is created only in the lane of its id", async () => {
   const { owner } = database;

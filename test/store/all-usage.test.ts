@@ -5,9 +5,9 @@ import { readPage } from "../../src/domain/page.ts";
 import { namesOf } from "../../src/store/accounts.ts";
 import { readAllUsage, TooMuchUsage, type UsageQuery, type UsageSum } from "../../src/store/usage-sums.ts";
 import { createPayer, type Payer } from "../support/payer.ts";
-import { useStore, withCall } from "../support/store.ts";
+import { useOwnStore, withCall } from "../support/store.ts";
 
-const store = useStore();
+const store = useOwnStore();
 const NO_GROUPS = { account: false, key: false, model: false, user: false, upstream: false };
 const page = (pageSize: number, pageToken = "") => readPage("usage", { pageSize, pageToken }, []);
 

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { AuditSchedule } from "../../src/app/audit-schedule.ts";
 import { type AuditReport, audit, claimAudit, lastAudit, recordAudit } from "../../src/store/audit.ts";
-import { useStore } from "../support/store.ts";
+import { useOwnStore } from "../support/store.ts";
 
-const store = useStore();
+const store = useOwnStore();
 const log = { info: () => undefined, error: () => undefined } as never;
 
 test("one of several servers begins each scheduled audit", async () => {

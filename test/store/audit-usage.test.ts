@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { audit } from "../../src/store/audit.ts";
 import { charge, createPayer } from "../support/payer.ts";
-import { createTestBilling, useStore } from "../support/store.ts";
+import { createTestBilling, useOwnStore } from "../support/store.ts";
 
-const store = useStore();
+const store = useOwnStore();
 
 const PIECES = [1, 8, 1_000];
 

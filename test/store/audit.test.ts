@@ -3,11 +3,11 @@ import { withLane } from "../../src/domain/lane.ts";
 import { readPage } from "../../src/domain/page.ts";
 import { type AuditReport, audit } from "../../src/store/audit.ts";
 import type { Parameter } from "../../src/store/driver/connection.ts";
-import { Database } from "../../src/store/driver/database.ts";
+import type { Database } from "../../src/store/driver/database.ts";
 import { listFilteredEntries } from "../../src/store/ledger.ts";
 import { TEST_CALLER } from "../support/action.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
-import { withCall } from "../support/store.ts";
+import { openDatabase, withCall } from "../support/store.ts";
 
 const LANE = 7;
 /** All in one lane, so that pieces of an audit end within and between accounts. */
@@ -33,13 +33,7 @@ beforeAll(async () => {
 afterAll(() => filled.drop());
 beforeEach(async () => {
   database = await createTestDatabase({ template: new URL(filled.url).pathname.slice(1) });
-  pool = new Database(database.address, {
-    connections: 3,
-    statementTimeoutMs: 5_000,
-    maxStatements: 100,
-    maxWaitMs: 5_000,
-    name: "audit",
-  });
+  pool = openDatabase(database.address, { connections: 3 });
 });
 afterEach(async () => {
   await pool.close();

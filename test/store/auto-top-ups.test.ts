@@ -36,7 +36,7 @@ import {
 import { createTestBilling, useStore } from "../support/store.ts";
 import { typeIds } from "../support/type-ids.ts";
 
-const store = useStore({ connections: 8 });
+const store = useStore();
 
 /** 10 dollars when the balance is below 5, at most 30 in a month. */
 const SETTINGS: AutoTopUpSettings = {

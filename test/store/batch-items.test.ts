@@ -1,9 +1,8 @@
 import { expect, test } from "vitest";
 import { admitItem, CompositeType, entryItem, holdItem, priceItem } from "../../src/store/batch-items.ts";
-import { createTestDatabase } from "../support/database.ts";
-import { started } from "../support/started.ts";
+import { useStore } from "../support/store.ts";
 
-const database = started(() => createTestDatabase());
+const database = useStore();
 
 test.each([admitItem, entryItem, holdItem, priceItem])(
   "the fields of $name are in the order of its SQL type",

@@ -5,11 +5,11 @@ import { type BillItem, bill, type Charge, type EndRequest, type HoldRequest } f
 import type { Billing } from "../../src/store/billing.ts";
 import { NO_USAGE } from "../support/no-usage.ts";
 import { createPayer, endOf, holdOf, newGenerationId, type Payer } from "../support/payer.ts";
-import { clock, createTestBilling, useStore } from "../support/store.ts";
+import { clock, createTestBilling, useOwnStore } from "../support/store.ts";
 import { typeIds } from "../support/type-ids.ts";
 import { replaceInFunction } from "../torture/planted/plant.ts";
 
-const store = useStore();
+const store = useOwnStore();
 let billing: Billing;
 let payer: Payer;
 let violations: InvariantViolation[];

@@ -19,7 +19,7 @@ import { createTestBilling, useStore } from "../support/store.ts";
 import { typeIds } from "../support/type-ids.ts";
 import { UncheckedBilling } from "../support/unchecked-billing.ts";
 
-const store = useStore({ connections: 4 });
+const store = useStore();
 /** Two servers. */
 let billings: [Billing, Billing];
 let unchecked: UncheckedBilling;

@@ -4,9 +4,9 @@ import { type Rerating, rerate } from "../../src/store/correct-charges.ts";
 import { TEST_ACTION } from "../support/action.ts";
 import { charge, createPayer, type Payer } from "../support/payer.ts";
 import { modelOf } from "../support/samples.ts";
-import { createTestBilling, useStore } from "../support/store.ts";
+import { createTestBilling, useOwnStore } from "../support/store.ts";
 
-const store = useStore();
+const store = useOwnStore();
 const MODEL = modelOf();
 const ALL: Rerating = {
   model: MODEL.id,

@@ -6,11 +6,11 @@ import { listEntries } from "../../src/store/ledger.ts";
 import { dumpTables } from "../support/database.ts";
 import { limitProblems, setTestLimit } from "../support/limits.ts";
 import { charge, createPayer, holdOf, moneyProblems, newGenerationId, type Payer } from "../support/payer.ts";
-import { createTestBilling, useStore } from "../support/store.ts";
+import { createTestBilling, useOwnStore } from "../support/store.ts";
 
 const NAME = "ada@example.com";
 
-const store = useStore();
+const store = useOwnStore();
 let billing: Billing;
 
 beforeAll(() => {

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { EventUpkeep } from "../../src/store/events.ts";
-import { useStore } from "../support/store.ts";
+import { useOwnStore } from "../support/store.ts";
 
-const store = useStore();
+const store = useOwnStore();
 
 test("old events are deleted every second until none are left, and otherwise once in a minute", async () => {
   const { owner } = store;

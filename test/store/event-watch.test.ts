@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import type { Cells } from "../../src/store/driver/cells.ts";
 import { EventWatch } from "../../src/store/event-watch.ts";
-import { useStore, withCall } from "../support/store.ts";
+import { useOwnStore, withCall } from "../support/store.ts";
 
-const store = useStore();
+const store = useOwnStore();
 
 /** In lane 0. */
 const ACCOUNT = "acct_01kb0zq5p9e8tvm4x2c7h3j000";

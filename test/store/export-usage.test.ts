@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 import { laneOfId, withLane } from "../../src/domain/lane.ts";
 import { exportLanes, exportMovementsOfLane, exportUsageOfLane } from "../../src/store/export-usage.ts";
 import { TEST_CALLER } from "../support/action.ts";
-import { useStore } from "../support/store.ts";
+import { useOwnStore } from "../support/store.ts";
 
-const store = useStore();
+const store = useOwnStore();
 const LANE = 7;
 const IDS = Array.from({ length: 4 }, (_, i) => withLane(`acct_${String(i).padStart(24, "0")}00`, LANE));
 

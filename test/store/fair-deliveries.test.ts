@@ -3,9 +3,9 @@ import type { Cells } from "../../src/store/driver/cells.ts";
 import { LaneMoved } from "../../src/store/driver/store-error.ts";
 import { Deliverer } from "../../src/webhooks/deliverer.ts";
 import type { Endpoint, Outcome, Sender } from "../../src/webhooks/sender.ts";
-import { useStore, withCall } from "../support/store.ts";
+import { useOwnStore, withCall } from "../support/store.ts";
 
-const store = useStore();
+const store = useOwnStore();
 const ACCEPTED: Outcome = { status: 204, latencyMs: 2_000, error: "", answer: "", retryAfterMs: undefined };
 
 /** The endpoints that were called, in this order. */

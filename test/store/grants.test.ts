@@ -17,10 +17,10 @@ import {
   type Payer,
 } from "../support/payer.ts";
 import { runs } from "../support/runs.ts";
-import { createTestBilling, useStore } from "../support/store.ts";
+import { createTestBilling, useOwnStore } from "../support/store.ts";
 import { typeIds } from "../support/type-ids.ts";
 
-const store = useStore({ connections: 4 });
+const store = useOwnStore({ connections: 4 });
 const DAY_MS = 86_400_000;
 
 /** A credit that expires after some days; without days, it does not expire. */

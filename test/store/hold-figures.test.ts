@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { readHoldFigures } from "../../src/store/service-figures.ts";
-import { useStore } from "../support/store.ts";
+import { useOwnStore } from "../support/store.ts";
 
-const store = useStore();
+const store = useOwnStore();
 
 test("open and expired holds are counted separately", async () => {
   expect(await readHoldFigures(store.database)).toEqual({ open: 0, heldMicros: 0, expired: 0 });

@@ -7,9 +7,9 @@ import { LaneMoved } from "../../src/store/driver/store-error.ts";
 import { TEST_CALLER } from "../support/action.ts";
 import { dumpTables } from "../support/database.ts";
 import { createPayer, endOf, holdOf, newGenerationId, type Payer, payerOf } from "../support/payer.ts";
-import { createTestBilling, useStore } from "../support/store.ts";
+import { createTestBilling, useOwnStore } from "../support/store.ts";
 
-const store = useStore();
+const store = useOwnStore();
 
 /** The parameters of each function that writes about a lane. */
 function writesOf(payer: Payer, generationId: string): Record<string, Parameter[]> {

@@ -20,7 +20,7 @@ import {
 } from "../support/payer.ts";
 import { createTestBilling, useStore } from "../support/store.ts";
 
-const store = useStore({ connections: 4 });
+const store = useStore();
 /** Two servers. */
 let billings: [Billing, Billing];
 

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { useStore } from "../support/store.ts";
+import { useOwnStore } from "../support/store.ts";
 import { pagesRead } from "./pages-read.ts";
 
-const store = useStore();
+const store = useOwnStore();
 
 /** A list of 50 events reads a page of 8 KiB for each of them and few others. */
 const FEW_PAGES = 300;

@@ -6,10 +6,10 @@ import { searchAccounts } from "../../src/store/accounts.ts";
 import type { Cells } from "../../src/store/driver/cells.ts";
 import { searchKeys } from "../../src/store/keys.ts";
 import type { NAME_PIECES } from "../../src/store/merge-cells.ts";
-import { useStore, withCall } from "../support/store.ts";
+import { useOwnStore, withCall } from "../support/store.ts";
 import { typeIds } from "../support/type-ids.ts";
 
-const store = useStore();
+const store = useOwnStore();
 
 beforeAll(async () => {
   for (const name of ["a", "b", "c Nord", "d", "Nord z", "e", "f", "g", "h nOrD", "i nord", "j"]) {

@@ -2,9 +2,9 @@ import { afterAll, expect, test, vi } from "vitest";
 import type { Billing } from "../../src/store/billing.ts";
 import { Presence } from "../../src/store/presence.ts";
 import { createPayer, endOf, holdOf, moneyProblems, newGenerationId, type Payer } from "../support/payer.ts";
-import { clock, createTestBilling, useStore } from "../support/store.ts";
+import { clock, createTestBilling, useOwnStore } from "../support/store.ts";
 
-const store = useStore();
+const store = useOwnStore();
 
 afterAll(async () => {
   expect(await moneyProblems(store)).toEqual([]);

@@ -4,7 +4,7 @@ import { audit } from "../../src/store/audit.ts";
 import { listPrices, pricesOfRow, registerPrices } from "../../src/store/prices.ts";
 import { createPayer, endOf, holdOf, newGenerationId } from "../support/payer.ts";
 import { modelOf } from "../support/samples.ts";
-import { createTestBilling, useStore } from "../support/store.ts";
+import { createTestBilling, useOwnStore } from "../support/store.ts";
 
 const PRICES: Prices = {
   input: 1n,
@@ -19,7 +19,7 @@ const PRICES: Prices = {
 };
 const PAGE = { list: "prices", size: 100, after: "" } as const;
 
-const store = useStore({ connections: 5 });
+const store = useOwnStore({ connections: 5 });
 
 beforeEach(() => store.owner`DELETE FROM vx.price_versions`);
 async function versionOf(prices: Partial<Prices> = {}): Promise<number | undefined> {

@@ -7,9 +7,9 @@ import { laneOfId } from "../../src/domain/lane.ts";
 import { type Action, type Actor, callerOf } from "../../src/store/action.ts";
 import { actionOfKey, TEST_ACTION, TEST_CALLER } from "../support/action.ts";
 import { createPayer, type Payer } from "../support/payer.ts";
-import { useStore } from "../support/store.ts";
+import { useOwnStore } from "../support/store.ts";
 
-const store = useStore({ connections: 4 });
+const store = useOwnStore({ connections: 4 });
 const owner = () => store.owner;
 
 /** Functions that the server may execute, that may write, and that prove nothing, by the reason. */

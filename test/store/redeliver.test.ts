@@ -1,9 +1,9 @@
 import type postgres from "postgres";
 import { expect, test } from "vitest";
 import { TEST_CALLER } from "../support/action.ts";
-import { useStore } from "../support/store.ts";
+import { useOwnStore } from "../support/store.ts";
 
-const store = useStore();
+const store = useOwnStore();
 
 const EVENTS = 2_000;
 type Redelivered = {

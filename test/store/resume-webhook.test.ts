@@ -1,9 +1,9 @@
 import { expect, test, vi } from "vitest";
 import { type Claim, storeAttempts } from "../../src/store/webhooks.ts";
 import { TEST_CALLER } from "../support/action.ts";
-import { useStore, withCall } from "../support/store.ts";
+import { useOwnStore, withCall } from "../support/store.ts";
 
-const store = useStore();
+const store = useOwnStore();
 
 test("a webhook that is resumed while a claim still finds it paused is due at once", async () => {
   const { owner, database } = store;

@@ -1,11 +1,10 @@
 import type postgres from "postgres";
 import { expect, test } from "vitest";
-import { createTestDatabase } from "../support/database.ts";
-import { started } from "../support/started.ts";
+import { useStore } from "../support/store.ts";
 
 // `npm run generate:schema` writes the file.
 
-const database = started(() => createTestDatabase());
+const database = useStore();
 
 test("schema.sql is the dump of the migrated schema", async () => {
   const { owner } = database;

@@ -3,9 +3,9 @@ import { expect, test, vi } from "vitest";
 import { type Claim, storeAttempts } from "../../src/store/webhooks.ts";
 import { Deliverer } from "../../src/webhooks/deliverer.ts";
 import type { Endpoint, Sender } from "../../src/webhooks/sender.ts";
-import { useStore } from "../support/store.ts";
+import { useOwnStore } from "../support/store.ts";
 
-const store = useStore();
+const store = useOwnStore();
 
 test("an endpoint is fast after ten minutes without a slow attempt, and a new one after its first fast attempt", async () => {
   const { owner } = store;

@@ -4,11 +4,11 @@ import { readPage } from "../../src/domain/page.ts";
 import { type AccountSort, FiguresUpkeep, sortAccounts } from "../../src/store/accounts.ts";
 import type { Cells } from "../../src/store/driver/cells.ts";
 import { countPlans } from "../../src/store/plans.ts";
-import { useStore } from "../support/store.ts";
+import { useOwnStore } from "../support/store.ts";
 import { typeIds } from "../support/type-ids.ts";
 import { pagesRead } from "./pages-read.ts";
 
-const cells = [useStore(), useStore()] as const;
+const cells = [useOwnStore(), useOwnStore()] as const;
 const FEW_PAGES = 120;
 
 /** The first cell owns the lower half of the lanes. */

@@ -27,7 +27,7 @@ import { createTestBilling, useStore } from "../support/store.ts";
 import { typeIds } from "../support/type-ids.ts";
 import { pagesRead } from "./pages-read.ts";
 
-const store = useStore({ connections: 8 });
+const store = useStore();
 
 const AMOUNT = 10_000_000n;
 

@@ -2,10 +2,10 @@ import { beforeAll, expect, test } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { readPage } from "../../src/domain/page.ts";
 import { listUnusedKeys } from "../../src/store/keys.ts";
-import { useStore } from "../support/store.ts";
+import { useOwnStore } from "../support/store.ts";
 import { typeIds } from "../support/type-ids.ts";
 
-const store = useStore();
+const store = useOwnStore();
 
 type TestKey = {
   readonly name: string;

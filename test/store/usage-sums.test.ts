@@ -12,9 +12,9 @@ import {
   type UsageSum,
 } from "../../src/store/usage-sums.ts";
 import { charge, createPayer, endOf, holdOf, newGenerationId, type Payer } from "../support/payer.ts";
-import { createTestBilling, useStore, withCall } from "../support/store.ts";
+import { createTestBilling, useOwnStore, withCall } from "../support/store.ts";
 
-const store = useStore();
+const store = useOwnStore();
 const NO_GROUPS: Grouping = { account: false, key: false, model: false, user: false, upstream: false };
 const page = (pageSize = 1_000, pageToken = "") => readPage("usage", { pageSize, pageToken }, []);
 

@@ -1,16 +1,16 @@
 import { randomBytes } from "node:crypto";
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
 import { MeService } from "../../gen/vx/v1/me_pb.js";
 import { fingerprintOf, generateKey, laneOfKey } from "../../src/domain/credentials.ts";
 import type { Scope } from "../../src/domain/scope.ts";
 import { type Admission, Admitter } from "../../src/store/admit.ts";
-import { Database } from "../../src/store/driver/database.ts";
+import type { Database } from "../../src/store/driver/database.ts";
 import { useTestApp } from "../support/app.ts";
 import { createTestKey, useOperator } from "../support/fixtures.ts";
 import { withinOneMinute } from "../support/minute.ts";
-import { bearer, type Caller, protocols } from "../support/protocols.ts";
-import { clock } from "../support/store.ts";
+import { bearer, type Caller, type ProtocolCase, protocols } from "../support/protocols.ts";
+import { clock, openDatabase } from "../support/store.ts";
 
 let caller: Caller;
 let database: Database;
@@ -19,14 +19,8 @@ let admitter: Admitter;
 const app = useTestApp();
 const operator = useOperator(app);
 beforeAll(() => {
-  caller = protocols[0]?.open(app.url) as Caller;
-  database = new Database(app.database.address, {
-    connections: 2,
-    statementTimeoutMs: 5_000,
-    name: "test",
-    maxStatements: 100,
-    maxWaitMs: 5_000,
-  });
+  caller = (protocols[0] as ProtocolCase).open(app.url);
+  database = openDatabase(app.database.address);
   admitter = new Admitter(database, { pipelines: 2, maxWaiting: 10_000, clocks: [clock] });
 });
 afterEach(() => {
@@ -64,37 +58,34 @@ test("the whole limit is available in the next minute", async () => {
   });
 });
 
-describe.each(protocols)("$name", ({ open }) => {
-  test.each([
-    { ahead: 1, after: "calls count in the later minute, and the retry delay is 60 s" },
-    { ahead: 2, after: "counting restarts in the current minute, with what was used" },
-    { ahead: 30, after: "counting restarts in the current minute, with what was used" },
-    { ahead: 525_600, after: "counting restarts in the current minute, with what was used" },
-  ])("after the clock was set back $ahead minutes, $after", async ({ ahead }) => {
-    const { secret } = await createTestKey(operator, { rateLimitRpm: 3 });
-    const own = open(app.url);
-    await withinOneMinute(async () => {
-      // Removes the counts of an attempt that was interrupted by the end of the minute.
-      await app.database
-        .owner`DELETE FROM vx.key_minutes WHERE key_id = (SELECT id FROM vx.keys WHERE fingerprint = ${Buffer.from(fingerprintOf(secret), "hex")})`;
-      const call = () => own.call(LedgerService.method.listEntries, {}, bearer(secret));
-      expect((await call()).headers["x-ratelimit-remaining-requests"]).toBe("2");
-      const before = await minuteOf(secret);
-      await shiftWindow(secret, ahead);
-      for (const remaining of [1, 0, undefined]) {
-        const atMost = secondsToNextMinute();
-        const { ok, headers } = await call();
-        const left = Number(/t=(\d+)$/.exec(headers.ratelimit ?? "")?.[1]);
-        expect(ok).toBe(remaining !== undefined);
-        expect(headers.ratelimit).toBe(`"rpm";r=${remaining ?? 0};t=${left}`);
-        expect(headers["x-ratelimit-reset-requests"]).toBe(`${left}s`);
-        expect(headers["retry-after"]).toBe(remaining === undefined ? String(left) : undefined);
-        expect(left).toBeLessThanOrEqual(ahead === 1 ? 60 : atMost);
-        expect(left).toBeGreaterThanOrEqual(ahead === 1 ? 60 : secondsToNextMinute());
-      }
-      expect(await minuteOf(secret)).toBe(Number(before) + (ahead === 1 ? 1 : 0));
-    });
-    own.close();
+const RESTART = "counting restarts in the current minute, with what was used";
+
+test.each([
+  { ahead: 1, after: "calls count in the later minute, and the retry delay is 60 s" },
+  { ahead: 2, after: RESTART },
+  { ahead: 525_600, after: RESTART },
+])("after the clock was set back $ahead minutes, $after", async ({ ahead }) => {
+  const { secret } = await createTestKey(operator, { rateLimitRpm: 3 });
+  await withinOneMinute(async () => {
+    // Removes the counts of an attempt that was interrupted by the end of the minute.
+    await app.database
+      .owner`DELETE FROM vx.key_minutes WHERE key_id = (SELECT id FROM vx.keys WHERE fingerprint = ${Buffer.from(fingerprintOf(secret), "hex")})`;
+    const call = () => caller.call(LedgerService.method.listEntries, {}, bearer(secret));
+    expect((await call()).headers["x-ratelimit-remaining-requests"]).toBe("2");
+    const before = await minuteOf(secret);
+    await shiftWindow(secret, ahead);
+    for (const remaining of [1, 0, undefined]) {
+      const atMost = secondsToNextMinute();
+      const { ok, headers } = await call();
+      const left = Number(/t=(\d+)$/.exec(headers.ratelimit ?? "")?.[1]);
+      expect(ok).toBe(remaining !== undefined);
+      expect(headers.ratelimit).toBe(`"rpm";r=${remaining ?? 0};t=${left}`);
+      expect(headers["x-ratelimit-reset-requests"]).toBe(`${left}s`);
+      expect(headers["retry-after"]).toBe(remaining === undefined ? String(left) : undefined);
+      expect(left).toBeLessThanOrEqual(ahead === 1 ? 60 : atMost);
+      expect(left).toBeGreaterThanOrEqual(ahead === 1 ? 60 : secondsToNextMinute());
+    }
+    expect(await minuteOf(secret)).toBe(Number(before) + (ahead === 1 ? 1 : 0));
   });
 });
 

@@ -12,7 +12,7 @@ import { TEST_ACTION } from "../support/action.ts";
 import { createPayer, endOf, holdOf, newGenerationId, type Payer } from "../support/payer.ts";
 import { createTestBilling, useStore } from "../support/store.ts";
 
-const store = useStore({ connections: 3 });
+const store = useStore();
 
 /** Until so many sessions wait for a lock. */
 async function untilWaiting(sessions: number): Promise<void> {

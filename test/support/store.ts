@@ -1,39 +1,46 @@
-import { afterAll, beforeAll } from "vitest";
 import { Billing } from "../../src/store/billing.ts";
 import type { Cells, FunctionCaller } from "../../src/store/driver/cells.ts";
-import { Database } from "../../src/store/driver/database.ts";
+import { Database, type DatabaseOptions } from "../../src/store/driver/database.ts";
 import { DatabaseClock } from "../../src/store/driver/database-clock.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
+import { started } from "./started.ts";
 
 /** The connections of a server to a separate database, and a login as its owner. */
 type TestStore = { readonly database: Database; readonly owner: TestDatabase["owner"] };
 
-/** Creates a store for the tests of a file. */
-export function useStore({ connections = 2 } = {}): TestStore {
-  let testDatabase: TestDatabase;
-  let database: Database;
-  beforeAll(async () => {
-    testDatabase = await createTestDatabase();
-    database = new Database(testDatabase.address, {
-      connections,
-      statementTimeoutMs: 5_000,
-      name: "test",
-      maxStatements: 1_000,
-      maxWaitMs: 5_000,
-    });
+let shared: Promise<TestStore> | undefined;
+
+/** The store that the files of a worker share: tests create accounts, and names of what a whole database has, of their own. */
+export function useStore(): TestStore {
+  return started(async () => {
+    shared ??= createTestStore({ connections: 8 });
+    const { database, owner } = await shared;
+    return { database, owner };
   });
-  afterAll(async () => {
+}
+
+/** A store while the tests run: for tests that need an empty database, or change more than their own accounts. */
+export function useOwnStore(options?: { readonly connections: number }): TestStore {
+  return started(() => createTestStore(options));
+}
+
+async function createTestStore({ connections = 2 } = {}) {
+  const { address, owner, drop } = await createTestDatabase();
+  const database = openDatabase(address, { connections });
+  const close = async () => {
     await database.close();
-    await testDatabase.drop();
-  });
-  return {
-    get database() {
-      return database;
-    },
-    get owner() {
-      return testDatabase.owner;
-    },
+    await drop();
   };
+  return { database, owner, close };
+}
+
+/** The connections of a server. */
+export function openDatabase(
+  address: ConstructorParameters<typeof Database>[0],
+  options: Partial<DatabaseOptions> = {},
+): Database {
+  const limits = { connections: 2, statementTimeoutMs: 5_000, maxStatements: 1_000, maxWaitMs: 5_000 };
+  return new Database(address, { ...limits, name: "test", ...options });
 }
 
 /** The same database, whose functions are called in another way. */

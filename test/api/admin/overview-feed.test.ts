@@ -2,9 +2,9 @@ import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { OverviewFeed } from "../../../src/app/overview-feed.ts";
 import { createMetrics } from "../../../src/telemetry/metrics.ts";
-import { useStore } from "../../support/store.ts";
+import { useOwnStore } from "../../support/store.ts";
 
-const store = useStore();
+const store = useOwnStore();
 
 /** A feed whose minutes the test ends, and what counts a minute of calls, of which `failed` failed, and their charge. */
 async function startFeed() {
