@@ -7,7 +7,6 @@ import {
   eventually,
   killOwner,
   launchOwner,
-  makeDataFolder,
   makeFolder,
   patient,
   postmasterPid,

@@ -136,8 +136,6 @@ const rest = "x".repeat(200_000);
 
 describe.each([
   ["REST over HTTP/1.1", slowHttp1, "/v1/measure", "application/json"],
-  ["REST over HTTP/2", slowHttp2, "/v1/measure", "application/json"],
-  ["Connect over HTTP/1.1", slowHttp1, "/test.v1.TestService/Measure", "application/json"],
   ["Connect over HTTP/2", slowHttp2, "/test.v1.TestService/Measure", "application/json"],
   ["Connect's own handler", slowHttp1, "/test.v1.TestService/Measure", "application/json;charset=utf-8"],
 ] as const)("%s", (_name, open, path, type) => {

@@ -2,186 +2,83 @@ import { envelope } from "../../src/server/wire/rpc.ts";
 import { bearer } from "../support/protocols.ts";
 import type { RawRequest } from "../support/raw.ts";
 
-const GENERATE = { model: "vx-sandbox-small", messages: [{ role: "user", content: "[[tokens=3]]" }] };
-const FAILING = { model: "vx-sandbox-small", messages: [{ role: "user", content: "[[fail_after=0]]" }] };
-const INTERRUPTED = {
+const generation = (content: string) => ({
   model: "vx-sandbox-small",
-  messages: [{ role: "user", content: "[[tokens=5 fail_after=2]]" }],
-};
+  messages: [{ role: "user", content }],
+});
+const GENERATE = generation("[[tokens=3]]");
+const FAILING = generation("[[fail_after=0]]");
+const INTERRUPTED = generation("[[tokens=5 fail_after=2]]");
 
-/** `full` allows one call per minute. */
+/** `full` allows one call per minute: its window is full. */
 export type CaseKeys = { readonly paid: string; readonly unpaid: string; readonly full: string };
 
-export type CorsCase = {
-  readonly what: string;
-  /** 200 for gRPC-Web and Connect streams, whose errors are in the trailers or the body. */
-  readonly status: number;
-  /** The call is refused because the window of its key is full. */
-  readonly usesFullWindow?: true;
-  readonly request: (keys: CaseKeys) => RawRequest;
-};
+/** The key with which a request is sent; "" for none. */
+type Key = keyof CaseKeys | "";
+type Case = readonly [what: string, status: number, key: Key, request: (secret: string) => RawRequest];
 
-const post = (path: string, type: string, body: string | Uint8Array, key: string): RawRequest => ({
+const post = (path: string, type: string, body: string | Uint8Array) => (secret: string) => ({
   path,
-  headers: { "content-type": type, ...(key === "" ? {} : bearer(key)) },
+  headers: { "content-type": type, ...(secret === "" ? {} : bearer(secret)) },
   body,
 });
-const rest = (path: string, message: object, key: string) =>
-  post(path, "application/json", JSON.stringify(message), key);
-const framedJson = (message: object) => envelope(0, Buffer.from(JSON.stringify(message)));
-const grpcWeb = (rpc: string, message: object, key: string) =>
-  post(`/vx.v1.${rpc}`, "application/grpc-web+json", framedJson(message), key);
-const connectStream = (rpc: string, message: object, key: string) =>
-  post(`/vx.v1.${rpc}`, "application/connect+json", framedJson(message), key);
+const rest = (path: string, message: object) => post(path, "application/json", JSON.stringify(message));
+const framed = (type: string, rpc: string, message: object) =>
+  post(rpc, type, envelope(0, Buffer.from(JSON.stringify(message))));
+const grpcWeb = (rpc: string, message: object) => framed("application/grpc-web+json", rpc, message);
+const connectStream = (message: object) => framed("application/connect+json", STREAM, message);
+const get =
+  (path: string, method = "GET") =>
+  (secret: string): RawRequest => ({ method, path, headers: secret === "" ? {} : bearer(secret) });
 
-/** Requests with every kind of response: calls, streams and errors of each protocol, and pages. */
-export const corsCases: readonly CorsCase[] = [
-  {
-    what: "a REST call",
-    status: 200,
-    request: (keys) => ({ method: "GET", path: "/v1/me", headers: bearer(keys.paid) }),
-  },
-  { what: "a REST generation", status: 200, request: (keys) => rest("/v1/generate", GENERATE, keys.paid) },
-  {
-    what: "a REST stream",
-    status: 200,
-    request: (keys) => rest("/v1/generate", { ...GENERATE, stream: true }, keys.paid),
-  },
-  {
-    what: "an interrupted REST stream",
-    status: 200,
-    request: (keys) => rest("/v1/generate", { ...INTERRUPTED, stream: true }, keys.paid),
-  },
-  {
-    what: "a generation that is repeated with its idempotency key",
-    status: 200,
-    request: ({ paid }) => ({
-      path: "/v1/generate",
-      headers: { "content-type": "application/json", "idempotency-key": "once", ...bearer(paid) },
-      body: JSON.stringify(GENERATE),
-    }),
-  },
-  {
-    what: "a chat completion",
-    status: 200,
-    request: (keys) => rest("/v1/chat/completions", GENERATE, keys.paid),
-  },
-  {
-    what: "OPTIONS that is no preflight",
-    status: 204,
-    request: (keys) => ({ method: "OPTIONS", path: "/v1/me", headers: bearer(keys.paid) }),
-  },
-  { what: "REST 400", status: 400, request: (keys) => rest("/v1/generate", { model: 1 }, keys.paid) },
-  { what: "REST 401", status: 401, request: () => rest("/v1/generate", GENERATE, "") },
-  { what: "REST 402", status: 402, request: (keys) => rest("/v1/generate", GENERATE, keys.unpaid) },
-  { what: "REST 404", status: 404, request: (keys) => rest("/v1/nothing", {}, keys.paid) },
-  { what: "REST 405", status: 405, request: (keys) => rest("/v1/me", {}, keys.paid) },
-  {
-    what: "REST 413",
-    status: 413,
-    request: (keys) => rest("/v1/generate", { text: "a".repeat(2_000_000) }, keys.paid),
-  },
-  { what: "REST 415", status: 415, request: (keys) => post("/v1/generate", "text/plain", "a", keys.paid) },
-  {
-    what: "REST 429",
-    usesFullWindow: true,
-    status: 429,
-    request: (keys) => rest("/v1/generate", GENERATE, keys.full),
-  },
-  { what: "REST 502", status: 502, request: (keys) => rest("/v1/generate", FAILING, keys.paid) },
-  {
-    what: "a Connect call",
-    status: 200,
-    request: (keys) => rest("/vx.v1.GenerateService/Generate", GENERATE, keys.paid),
-  },
-  {
-    what: "a Connect GET",
-    status: 200,
-    request: (keys) => ({
-      method: "GET",
-      path: "/vx.v1.MeService/GetMe?connect=v1&encoding=json&message=%7B%7D",
-      headers: bearer(keys.paid),
-    }),
-  },
-  {
-    what: "a Connect stream",
-    status: 200,
-    request: (keys) => connectStream("GenerateService/StreamGenerate", GENERATE, keys.paid),
-  },
-  {
-    what: "an interrupted Connect stream",
-    status: 200,
-    request: (keys) => connectStream("GenerateService/StreamGenerate", INTERRUPTED, keys.paid),
-  },
-  {
-    what: "a refused Connect stream",
-    usesFullWindow: true,
-    status: 200,
-    request: (keys) => connectStream("GenerateService/StreamGenerate", GENERATE, keys.full),
-  },
-  {
-    what: "Connect 401",
-    status: 401,
-    request: () => rest("/vx.v1.GenerateService/Generate", GENERATE, ""),
-  },
-  {
-    what: "Connect 404",
-    status: 404,
-    request: (keys) => rest("/vx.v1.MeService/Nothing", {}, keys.paid),
-  },
-  {
-    what: "Connect 415",
-    status: 415,
-    request: (keys) => post("/vx.v1.MeService/GetMe", "text/plain", "a", keys.paid),
-  },
-  {
-    what: "Connect 429",
-    usesFullWindow: true,
-    status: 429,
-    request: (keys) => rest("/vx.v1.GenerateService/Generate", GENERATE, keys.full),
-  },
-  {
-    what: "Connect 503",
-    status: 503,
-    request: (keys) => rest("/vx.v1.GenerateService/Generate", FAILING, keys.paid),
-  },
-  {
-    what: "a gRPC-Web call",
-    status: 200,
-    request: (keys) => grpcWeb("GenerateService/Generate", GENERATE, keys.paid),
-  },
-  {
-    what: "a gRPC-Web stream",
-    status: 200,
-    request: (keys) => grpcWeb("GenerateService/StreamGenerate", GENERATE, keys.paid),
-  },
-  {
-    what: "an interrupted gRPC-Web stream",
-    status: 200,
-    request: (keys) => grpcWeb("GenerateService/StreamGenerate", INTERRUPTED, keys.paid),
-  },
-  {
-    what: "gRPC-Web UNAUTHENTICATED",
-    status: 200,
-    request: () => grpcWeb("GenerateService/Generate", GENERATE, ""),
-  },
-  {
-    what: "gRPC-Web RESOURCE_EXHAUSTED",
-    usesFullWindow: true,
-    status: 200,
-    request: (keys) => grpcWeb("GenerateService/Generate", GENERATE, keys.full),
-  },
-  {
-    what: "gRPC-Web UNIMPLEMENTED",
-    status: 200,
-    request: (keys) => grpcWeb("MeService/Nothing", {}, keys.paid),
-  },
-  {
-    what: "gRPC-Web health",
-    status: 200,
-    request: () => post("/grpc.health.v1.Health/Check", "application/grpc-web+json", framedJson({}), ""),
-  },
-  { what: "an unknown path", status: 404, request: () => ({ method: "GET", path: "/nothing" }) },
-  { what: "/readyz", status: 200, request: () => ({ method: "GET", path: "/readyz" }) },
-  { what: "/openapi.json", status: 200, request: () => ({ method: "GET", path: "/openapi.json" }) },
+const ONCE = "/vx.v1.GenerateService/Generate";
+const STREAM = "/vx.v1.GenerateService/StreamGenerate";
+const GET_ME = "/vx.v1.MeService/GetMe";
+
+/**
+ * Requests with every kind of response: calls, streams and errors of each protocol, and pages. The status is 200 for gRPC-Web and Connect
+ * streams, whose errors are in the trailers or the body.
+ */
+export const corsCases: readonly Case[] = [
+  ["a REST call", 200, "paid", get("/v1/me")],
+  ["a REST generation", 200, "paid", rest("/v1/generate", GENERATE)],
+  ["a REST stream", 200, "paid", rest("/v1/generate", { ...GENERATE, stream: true })],
+  ["an interrupted REST stream", 200, "paid", rest("/v1/generate", { ...INTERRUPTED, stream: true })],
+  ["a repeated generation", 200, "paid", repeated],
+  ["a chat completion", 200, "paid", rest("/v1/chat/completions", GENERATE)],
+  ["OPTIONS that is no preflight", 204, "paid", get("/v1/me", "OPTIONS")],
+  ["REST 400", 400, "paid", rest("/v1/generate", { model: 1 })],
+  ["REST 401", 401, "", rest("/v1/generate", GENERATE)],
+  ["REST 402", 402, "unpaid", rest("/v1/generate", GENERATE)],
+  ["REST 404", 404, "paid", rest("/v1/nothing", {})],
+  ["REST 405", 405, "paid", rest("/v1/me", {})],
+  ["REST 413", 413, "paid", rest("/v1/generate", { text: "a".repeat(2_000_000) })],
+  ["REST 415", 415, "paid", post("/v1/generate", "text/plain", "a")],
+  ["REST 429", 429, "full", rest("/v1/generate", GENERATE)],
+  ["REST 502", 502, "paid", rest("/v1/generate", FAILING)],
+  ["a Connect call", 200, "paid", rest(ONCE, GENERATE)],
+  ["a Connect GET", 200, "paid", get(`${GET_ME}?connect=v1&encoding=json&message=%7B%7D`)],
+  ["a Connect stream", 200, "paid", connectStream(GENERATE)],
+  ["an interrupted Connect stream", 200, "paid", connectStream(INTERRUPTED)],
+  ["a refused Connect stream", 200, "full", connectStream(GENERATE)],
+  ["Connect 401", 401, "", rest(ONCE, GENERATE)],
+  ["Connect 404", 404, "paid", rest("/vx.v1.MeService/Nothing", {})],
+  ["Connect 415", 415, "paid", post(GET_ME, "text/plain", "a")],
+  ["Connect 429", 429, "full", rest(ONCE, GENERATE)],
+  ["Connect 503", 503, "paid", rest(ONCE, FAILING)],
+  ["a gRPC-Web call", 200, "paid", grpcWeb(ONCE, GENERATE)],
+  ["a gRPC-Web stream", 200, "paid", grpcWeb(STREAM, GENERATE)],
+  ["an interrupted gRPC-Web stream", 200, "paid", grpcWeb(STREAM, INTERRUPTED)],
+  ["gRPC-Web UNAUTHENTICATED", 200, "", grpcWeb(ONCE, GENERATE)],
+  ["gRPC-Web RESOURCE_EXHAUSTED", 200, "full", grpcWeb(ONCE, GENERATE)],
+  ["gRPC-Web UNIMPLEMENTED", 200, "paid", grpcWeb("/vx.v1.MeService/Nothing", {})],
+  ["gRPC-Web health", 200, "", grpcWeb("/grpc.health.v1.Health/Check", {})],
+  ["an unknown path", 404, "", get("/nothing")],
+  ["/readyz", 200, "", get("/readyz")],
+  ["/openapi.json", 200, "", get("/openapi.json")],
 ];
+
+function repeated(secret: string): RawRequest {
+  const request = rest("/v1/generate", GENERATE)(secret);
+  return { ...request, headers: { ...request.headers, "idempotency-key": "once" } };
+}

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { connect as connectTcp, type Socket } from "node:net";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { badRequestResponses } from "../../src/server/http/bad-request.ts";
 import { defaultLimits, type Limits } from "../../src/server/http/limits.ts";
 import { Listener } from "../../src/server/http/listener.ts";
@@ -15,6 +15,7 @@ const ACK = 1;
 const MAX_STREAM = 2 ** 31 - 1;
 const GET = "GET / HTTP/1.1\r\nhost: vx\r\n\r\n";
 const DRAIN_MS = 50_000;
+const GOAWAY_MS = 30_000;
 
 let listener: Listener;
 let port: number;
@@ -38,6 +39,7 @@ async function open(limits: Partial<Limits>, isHeld = false): Promise<void> {
 }
 
 afterEach(() => {
+  vi.useRealTimers();
   for (const socket of sockets.splice(0)) socket.destroy();
 });
 
@@ -168,28 +170,32 @@ test("connections that wait to be accepted when the listener closes are served",
 });
 
 test("over HTTP/2, streams sent before the first GOAWAY was seen are served, and the final one names the last of them", async () => {
-  await open({ goawayMs: 3_000 });
+  await open({ goawayMs: GOAWAY_MS });
   const socket = await dial();
   const frames = framesOf(socket);
   socket.write(Buffer.concat([PREFACE, SETTINGS, requestOn(1)]));
   expect((await next(frames, HEADERS)).stream).toBe(1);
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   const closed = closeGracefully();
   const first = await next(frames, GOAWAY);
   expect([lastStreamOf(first), first.payload.readUInt32BE(4)]).toEqual([MAX_STREAM, 0]);
   socket.write(requestOn(3));
   expect((await next(frames, HEADERS)).stream).toBe(3);
+  vi.advanceTimersByTime(GOAWAY_MS);
   const final = await next(frames, GOAWAY);
   expect([lastStreamOf(final), final.payload.readUInt32BE(4)]).toEqual([3, 0]);
+  socket.destroy();
   await closed;
 });
 
 test("an HTTP/2 session that begins while the listener closes is served, and its first frame is SETTINGS", async () => {
-  await open({ goawayMs: 3_000 });
+  await open({ goawayMs: GOAWAY_MS });
   const socket = await dial();
   // A second connection has a reply, so the first one was accepted before.
   const other = await dial();
   other.write(GET);
   await reply(other);
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   const closed = closeGracefully();
   const frames = framesOf(socket);
   socket.write(Buffer.concat([PREFACE, SETTINGS, requestOn(1)]));
@@ -197,7 +203,7 @@ test("an HTTP/2 session that begins while the listener closes is served, and its
   expect(value?.type).toBe(SETTINGS_TYPE);
   expect((await next(frames, HEADERS)).stream).toBe(1);
   expect(lastStreamOf(await next(frames, GOAWAY))).toBe(MAX_STREAM);
-  other.destroy();
+  for (const one of [socket, other]) one.destroy();
   await closed;
 });
 

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { useTestApp } from "../support/app.ts";
 import { type RawRequest, sendHttp1, sendHttp2 } from "../support/raw.ts";
 
@@ -22,46 +22,33 @@ const PAGES = [
   ["/openapi.json", "application/json"],
 ] as const;
 
-describe.each(PAGES)("%s", (path, contentType) => {
-  test("is served without a key, over HTTP/1.1 and HTTP/2", async () => {
-    for (const answer of [await get(path), await sendHttp2(app.url, { method: "GET", path, headers: {} })]) {
+test.each(PAGES)(
+  "%s is served to everyone, compressed and cached, with security headers",
+  async (path, contentType) => {
+    const plain = await get(path);
+    for (const answer of [plain, await sendHttp2(app.url, { method: "GET", path, headers: {} })]) {
       expect(answer.status).toBe(200);
       expect(answer.headers["content-type"]).toBe(contentType);
       expect(answer.body.length).toBe(Number(answer.headers["content-length"]));
     }
-  });
-
-  test("is equal when compressed; HEAD returns the same headers without a body", async () => {
-    const plain = await get(path);
-    const compressed = await get(path, { "accept-encoding": "br, gzip" });
-    expect(compressed.headers["content-encoding"]).toBe("gzip");
-    expect(gunzipSync(compressed.body)).toEqual(plain.body);
-    const head = await get(path, {}, "HEAD");
-    expect(head.status).toBe(200);
-    expect(head.body.length).toBe(0);
-    expect(head.headers["content-length"]).toBe(plain.headers["content-length"]);
-  });
-
-  test("returns 304 for a matching If-None-Match", async () => {
-    const { headers } = await get(path);
-    const again = await get(path, { "if-none-match": headers.etag ?? "" });
-    expect([again.status, again.body.length]).toEqual([304, 0]);
-  });
-
-  test("has security headers and sets no cookie", async () => {
-    const { headers } = await get(path);
+    const { headers } = plain;
     expect(headers["content-security-policy"]).toContain("default-src 'none'");
     expect(headers["content-security-policy"]).toContain("frame-ancestors 'none'");
     expect(headers["x-content-type-options"]).toBe("nosniff");
     expect(headers["referrer-policy"]).toBe("no-referrer");
     expect(Object.keys(headers).filter((name) => /^(set-cookie|access-control-.*)$/.test(name))).toEqual([]);
-  });
-
-  test("accepts only GET and HEAD", async () => {
-    const answer = await get(path, {}, "POST");
-    expect([answer.status, answer.headers.allow]).toEqual([405, "GET, HEAD"]);
-  });
-});
+    const compressed = await get(path, { "accept-encoding": "br, gzip" });
+    expect(compressed.headers["content-encoding"]).toBe("gzip");
+    expect(gunzipSync(compressed.body)).toEqual(plain.body);
+    const head = await get(path, {}, "HEAD");
+    expect([head.status, head.body.length]).toEqual([200, 0]);
+    expect(head.headers["content-length"]).toBe(headers["content-length"]);
+    const again = await get(path, { "if-none-match": headers.etag ?? "" });
+    expect([again.status, again.body.length]).toEqual([304, 0]);
+    const refused = await get(path, {}, "POST");
+    expect([refused.status, refused.headers.allow]).toEqual([405, "GET, HEAD"]);
+  },
+);
 
 test("the document for the built-in models equals the committed one, with the server address", async () => {
   const served = JSON.parse((await get("/openapi.json")).body.toString());

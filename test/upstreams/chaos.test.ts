@@ -6,7 +6,7 @@ import { anthropicWire, openaiWire } from "../support/fake-upstreams/wire.ts";
 import { createTestRunner, modelOf } from "./runner-support.ts";
 import { callOf } from "./support.ts";
 
-const CALLS = 500;
+const CALLS = 250;
 const CALLERS = 50;
 const WHOLE = DEFAULT_REPLY.pieces.join("");
 const BEHAVIOURS: readonly Behaviour[] = [

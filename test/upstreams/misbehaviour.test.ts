@@ -16,27 +16,41 @@ import {
   silent,
 } from "../support/fake-upstreams/behaviours.ts";
 import { type Behaviour, FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
+import { openaiJsonWire, openaiWire, type Wire } from "../support/fake-upstreams/wire.ts";
 import { NO_USAGE } from "../support/no-usage.ts";
 import { WIRES } from "./subjects.ts";
 import { kindOf, NEVER, openRemote, PROMPT, read } from "./support.ts";
 
 const GOOD = { failure: undefined, text: "Hello, world." };
 
-describe.each(WIRES)("$name", (wire) => {
-  let fake: FakeUpstream;
-  let upstream: Upstream;
+/** Starts a fake upstream with this wire format before each test. */
+function useFake(wire: Wire) {
+  const state = {} as { fake: FakeUpstream; upstream: Upstream };
   beforeEach(async () => {
-    fake = await FakeUpstream.start({ wire });
-    upstream = openRemote(fake.settings());
+    state.fake = await FakeUpstream.start({ wire });
+    state.upstream = openRemote(state.fake.settings());
   });
   afterEach(async () => {
-    await upstream.close();
-    await fake.stop();
+    await state.upstream.close();
+    await state.fake.stop();
   });
   const ask = (behaviour: Behaviour) => {
-    fake.next(behaviour);
-    return read(upstream.generate(PROMPT, NEVER));
+    state.fake.next(behaviour);
+    return read(state.upstream.generate(PROMPT, NEVER));
   };
+  const failsWith = async (behaviour: Behaviour, kind: string) => {
+    const { failure, pieces } = await ask(behaviour);
+    expect(kindOf(failure)).toBe(kind);
+    expect(pieces).toEqual([]);
+    expect(state.fake.calls.length).toBe(1);
+    expect(await ask(reply())).toMatchObject(GOOD);
+  };
+  return { state, ask, failsWith };
+}
+
+describe.each(WIRES)("$name", (wire) => {
+  const { state, ask, failsWith } = useFake(wire);
+  const isJson = wire.contentType.includes("json");
 
   test("a valid reply is read with its finish reason and its usage", async () => {
     expect(await ask(reply())).toMatchObject({
@@ -76,28 +90,43 @@ describe.each(WIRES)("$name", (wire) => {
     expect(done?.usage).toEqual({ ...NO_USAGE, output: 4 });
   });
 
-  const failures: [what: string, behaviour: Behaviour, kind: string][] = [
-    ["a reset instead of a response", resetAtOnce, "dropped"],
-    [
-      "a response that ends before the reply",
-      endAfter(0),
-      wire.contentType.includes("json") ? "garbled" : "dropped",
-    ],
-    ["a disconnect during the response", hangUpAfter(0), "dropped"],
+  test.each<[what: string, behaviour: Behaviour, kind: string]>([
+    ["a response that ends before the reply", endAfter(0), isJson ? "garbled" : "dropped"],
     ["an error inside a 200", errorInside(0), "failed"],
     ["an error about the request inside a 200", errorInside(0, "invalid_request_error"), "rejected"],
-    [
-      "malformed JSON",
-      raw(wire.contentType.includes("json") ? '{"choices":[' : 'data: {"choices":[\n\n'),
-      "garbled",
-    ],
-    ["JSON of another type", raw(wire.contentType.includes("json") ? "[1]" : "data: 17\n\n"), "garbled"],
+    ["malformed JSON", raw(isJson ? '{"choices":[' : 'data: {"choices":[\n\n'), "garbled"],
+    ["JSON of another type", raw(isJson ? "[1]" : "data: 17\n\n"), "garbled"],
+    ["an empty body", raw(""), isJson ? "garbled" : "dropped"],
+  ])("%s is a failure", async (_, behaviour, kind) => await failsWith(behaviour, kind));
+
+  test("the failure message contains no key and is truncated", async () => {
+    const apiKey = "secret-of-the-operator";
+    const keyed = openRemote(state.fake.settings({ apiKeyEnv: "KEY" }), { KEY: apiKey });
+    const message = `wrong key ${apiKey} or sk-abcdefgh or Bearer zzz ${"long ".repeat(1_000)}`;
+    state.fake.next(refuse(401, {}, JSON.stringify({ error: { type: "t", code: "c", message } })));
+    const { failure } = await read(keyed.generate(PROMPT, NEVER));
+    const text = (failure as Error).message;
+    expect(text).toMatch(
+      /^the upstream responded with 401: t, c, wrong key \[redacted\] or \[redacted\] or \[redacted\]/,
+    );
+    expect(text.length).toBeLessThanOrEqual(400);
+    await keyed.close();
+  });
+});
+
+/** What HTTP carries is the same for every kind of upstream; streams and whole replies are read in different ways. */
+describe.each([openaiWire, openaiJsonWire])("HTTP: $name", (wire) => {
+  const { state, ask, failsWith } = useFake(wire);
+  const isJson = wire.contentType.includes("json");
+
+  test.each<[what: string, behaviour: Behaviour, kind: string]>([
+    ["a reset instead of a response", resetAtOnce, "dropped"],
+    ["a disconnect during the response", hangUpAfter(0), "dropped"],
     [
       "bytes instead of text",
       raw(Buffer.from([0xff, 0xfe, 0, 1, 0x0a, 0x0a, 0xc0])),
-      wire.contentType.includes("json") ? "garbled" : "dropped",
+      isJson ? "garbled" : "dropped",
     ],
-    ["an empty body", raw(""), wire.contentType.includes("json") ? "garbled" : "dropped"],
     ["an HTML page", raw("<html></html>", { "content-type": "text/html" }), "garbled"],
     ["no content type", raw("{}", { "content-type": "" }), "garbled"],
     ["a compressed response", gzipped, "garbled"],
@@ -112,30 +141,23 @@ describe.each(WIRES)("$name", (wire) => {
     ["529", refuse(529), "failed"],
     ["500 with a body of 100 kB", refuse(500, {}, "x".repeat(100_000)), "failed"],
     ["500 with a body that does not end", refuseWithoutEnd(500), "failed"],
-  ];
-  test.each(failures)("%s is a failure", async (_, behaviour, kind) => {
-    const { failure, pieces } = await ask(behaviour);
-    expect(kindOf(failure)).toBe(kind);
-    expect(pieces).toEqual([]);
-    expect(fake.calls.length).toBe(1);
-    expect(await ask(reply())).toMatchObject(GOOD);
-  });
+  ])("%s is a failure", async (_, behaviour, kind) => await failsWith(behaviour, kind));
 
   test.each([
     ["without a response", silent],
     ["with interim responses only", onlyInterim],
   ])("a call %s ends after timeout_ms", async (_, behaviour) => {
-    const impatient = openRemote(fake.settings({ timeoutMs: 300 }));
-    fake.next(behaviour);
+    const impatient = openRemote(state.fake.settings({ timeoutMs: 300 }));
+    state.fake.next(behaviour);
     expect(kindOf((await read(impatient.generate(PROMPT, NEVER))).failure)).toBe("timeout");
-    await fake.until(({ calls }) => calls[0]?.ended === "left");
+    await state.fake.until(({ calls }) => calls[0]?.ended === "left");
     await impatient.close();
   });
 
   test("a refused connection is a failure", async () => {
-    await fake.stop();
-    expect(kindOf((await read(upstream.generate(PROMPT, NEVER))).failure)).toBe("unreachable");
-    fake = await FakeUpstream.start({ wire });
+    await state.fake.stop();
+    expect(kindOf((await read(state.upstream.generate(PROMPT, NEVER))).failure)).toBe("unreachable");
+    state.fake = await FakeUpstream.start({ wire });
   });
 
   test("Retry-After is read if it is a number of seconds", async () => {
@@ -151,50 +173,36 @@ describe.each(WIRES)("$name", (wire) => {
     }
   });
 
-  test("the failure message contains no key and is truncated", async () => {
-    const apiKey = "secret-of-the-operator";
-    const keyed = openRemote(fake.settings({ apiKeyEnv: "KEY" }), { KEY: apiKey });
-    const message = `wrong key ${apiKey} or sk-abcdefgh or Bearer zzz ${"long ".repeat(1_000)}`;
-    fake.next(refuse(401, {}, JSON.stringify({ error: { type: "t", code: "c", message } })));
-    const { failure } = await read(keyed.generate(PROMPT, NEVER));
-    const text = (failure as Error).message;
-    expect(text).toMatch(
-      /^the upstream responded with 401: t, c, wrong key \[redacted\] or \[redacted\] or \[redacted\]/,
-    );
-    expect(text.length).toBeLessThanOrEqual(400);
-    await keyed.close();
-  });
-
   test("a connection is reused if the reader stops at the end of the reply", async () => {
     for (let i = 0; i < 20; i++) {
-      fake.next(reply());
-      for await (const event of upstream.generate(PROMPT, NEVER)) if (event.kind === "done") break;
+      state.fake.next(reply());
+      for await (const event of state.upstream.generate(PROMPT, NEVER)) if (event.kind === "done") break;
     }
     // The reply ends before its response does: the connection may still be busy when the next call starts.
-    expect(fake.connections).toBeLessThanOrEqual(2);
+    expect(state.fake.connections).toBeLessThanOrEqual(2);
   });
 
   test("a connection that the upstream closed between calls is not reused", async () => {
     for (let i = 0; i < 5; i++) {
       expect(await ask(replyAndClose)).toMatchObject(GOOD);
-      await fake.until(({ openConnections }) => openConnections === 0);
+      await state.fake.until(({ openConnections }) => openConnections === 0);
     }
   });
 
-  describe.skipIf(wire.contentType.includes("json"))("a response that ends after the reply", () => {
+  describe.skipIf(isJson)("a response that ends after the reply", () => {
     test("is limited in size, even while the reader has not taken the end of the reply", async () => {
       const garbage = `: ${"g".repeat(65_000)}\n\n`;
       let sent = 0;
-      fake.next(async (turn) => {
+      state.fake.next(async (turn) => {
         turn.head();
         let isOpen = await turn.send(turn.whole());
         for (; isOpen && sent < 64 * 1_048_576; sent += garbage.length) isOpen = await turn.send(garbage);
       });
-      const events = upstream.generate(PROMPT, NEVER);
+      const events = state.upstream.generate(PROMPT, NEVER);
       const iterator = events[Symbol.asyncIterator]();
       await iterator.next();
-      await fake.until(({ calls }) => calls[0]?.ended !== "running");
-      expect(fake.calls[0]?.ended).toBe("left");
+      await state.fake.until(({ calls }) => calls[0]?.ended !== "running");
+      expect(state.fake.calls[0]?.ended).toBe("left");
       expect(sent).toBeLessThan(16 * 1_048_576);
       expect(await read({ [Symbol.asyncIterator]: () => iterator })).toMatchObject({
         failure: undefined,
@@ -204,17 +212,17 @@ describe.each(WIRES)("$name", (wire) => {
 
     test("is awaited, and its connection is reused", async () => {
       const gate = Promise.withResolvers<void>();
-      fake.next(replyAndEndWhen(gate.promise));
-      for await (const event of upstream.generate(PROMPT, NEVER)) if (event.kind === "done") break;
+      state.fake.next(replyAndEndWhen(gate.promise));
+      for await (const event of state.upstream.generate(PROMPT, NEVER)) if (event.kind === "done") break;
       expect(await ask(reply())).toMatchObject(GOOD);
       gate.resolve();
-      await fake.until(({ calls }) => calls[0]?.ended !== "running");
-      expect([fake.connections, fake.openConnections]).toEqual([2, 2]);
+      await state.fake.until(({ calls }) => calls[0]?.ended !== "running");
+      expect([state.fake.connections, state.fake.openConnections]).toEqual([2, 2]);
     });
 
     test("is aborted after a timeout", async () => {
       expect(await ask(replyAndEndWhen(new Promise(() => undefined)))).toMatchObject(GOOD);
-      await fake.until(({ calls }) => calls[0]?.ended === "left");
+      await state.fake.until(({ calls }) => calls[0]?.ended === "left");
     });
   });
 });

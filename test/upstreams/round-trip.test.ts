@@ -9,7 +9,7 @@ import { atomsOf, DECODERS, normalized } from "./body-decoders.ts";
 import { randomPrompt } from "./random-prompts.ts";
 import { bytesOf } from "./requests-support.ts";
 
-const RUNS = runs(300);
+const RUNS = runs(100);
 
 describe.each(REMOTE_KINDS)("%s", (kind) => {
   const settings = { kind, baseUrl: "http://127.0.0.1", apiKeyEnv: undefined, model: "m", timeoutMs: 1_000 };

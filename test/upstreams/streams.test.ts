@@ -13,29 +13,34 @@ import {
 } from "../support/fake-upstreams/behaviours.ts";
 import { type Behaviour, DEFAULT_REPLY, FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
 import type { Turn } from "../support/fake-upstreams/turn.ts";
+import { openaiWire, type Wire } from "../support/fake-upstreams/wire.ts";
 import { STREAMED_WIRES } from "./subjects.ts";
 import { kindOf, NEVER, openRemote, PROMPT, read } from "./support.ts";
 
 /** Characters of every length in UTF-8. */
 const CHARACTERS = ["a", "é", "語", "😀", "👩‍👩‍👧", "\u2028", '\\n"\n'];
 
-describe.each(STREAMED_WIRES)("$name", (wire) => {
-  let fake: FakeUpstream;
-  let upstream: Upstream;
+function useUpstream(wire: Wire) {
+  const state = {} as { fake: FakeUpstream; upstream: Upstream };
   beforeEach(async () => {
-    fake = await FakeUpstream.start({ wire });
-    upstream = openRemote(fake.settings());
+    state.fake = await FakeUpstream.start({ wire });
+    state.upstream = openRemote(state.fake.settings());
   });
   afterEach(async () => {
-    await upstream.close();
-    await fake.stop();
+    await state.upstream.close();
+    await state.fake.stop();
   });
   const ask = (behaviour: Behaviour, prompt = PROMPT) => {
-    fake.next(behaviour);
-    return read(upstream.generate(prompt, NEVER));
+    state.fake.next(behaviour);
+    return read(state.upstream.generate(prompt, NEVER));
   };
   const whole =
     wire.begin(DEFAULT_REPLY) + DEFAULT_REPLY.pieces.map(wire.piece).join("") + wire.end(DEFAULT_REPLY);
+  return { state, ask, whole };
+}
+
+describe.each(STREAMED_WIRES)("$name", (wire) => {
+  const { state, ask, whole } = useUpstream(wire);
 
   test.each<[what: string, behaviour: Behaviour, kind: string]>([
     ["the response ends", endAfter(2), "dropped"],
@@ -44,23 +49,6 @@ describe.each(STREAMED_WIRES)("$name", (wire) => {
   ])("received text is delivered before the failure when %s", async (_, behaviour, kind) => {
     const { text, failure, done } = await ask(behaviour);
     expect({ text, kind: kindOf(failure), done }).toEqual({ text: "Hello, ", kind, done: undefined });
-  });
-
-  test("a reset during the reply is a failure after the received text", async () => {
-    fake.next(silentAfter(2));
-    const events = upstream.generate(PROMPT, NEVER)[Symbol.asyncIterator]();
-    expect((await events.next()).value).toEqual({ kind: "text", text: "Hello, " });
-    fake.cutConnections();
-    await expect(events.next()).rejects.toMatchObject({ kind: "dropped" });
-  });
-
-  test("a reply without further data ends after timeout_ms", async () => {
-    const impatient = openRemote(fake.settings({ timeoutMs: 300 }));
-    fake.next(silentAfter(2));
-    const { text, failure } = await read(impatient.generate(PROMPT, NEVER));
-    expect({ text, kind: kindOf(failure) }).toEqual({ text: "Hello, ", kind: "timeout" });
-    await fake.until(({ calls }) => calls[0]?.ended === "left");
-    await impatient.close();
   });
 
   // In the Responses API, one event has the finish reason and ends the reply.
@@ -78,6 +66,42 @@ describe.each(STREAMED_WIRES)("$name", (wire) => {
       });
     },
   );
+
+  test("a reader that stops ends the request at the upstream", async () => {
+    state.fake.next(silentAfter(1));
+    for await (const _ of state.upstream.generate(PROMPT, NEVER)) break;
+    await state.fake.until(({ calls }) => calls[0]?.ended === "left");
+    expect(state.fake.executions.length).toBe(1);
+  });
+
+  test("pieces smaller than tokens are not truncated", async () => {
+    const pieces = [..."Sixty letters, each in a piece of its own, are fifteen tokens"];
+    const { text, done } = await ask(reply({ pieces }), { ...PROMPT, maxTokens: 15 });
+    expect({ text, reason: done?.finishReason }).toEqual({ text: pieces.join(""), reason: "stop" });
+  });
+});
+
+/** The format of the events, aborts and limits are the same for every kind of upstream. */
+describe("every stream", () => {
+  const wire = openaiWire;
+  const { state, ask, whole } = useUpstream(wire);
+
+  test("a reset during the reply is a failure after the received text", async () => {
+    state.fake.next(silentAfter(2));
+    const events = state.upstream.generate(PROMPT, NEVER)[Symbol.asyncIterator]();
+    expect((await events.next()).value).toEqual({ kind: "text", text: "Hello, " });
+    state.fake.cutConnections();
+    await expect(events.next()).rejects.toMatchObject({ kind: "dropped" });
+  });
+
+  test("a reply without further data ends after timeout_ms", async () => {
+    const impatient = openRemote(state.fake.settings({ timeoutMs: 300 }));
+    state.fake.next(silentAfter(2));
+    const { text, failure } = await read(impatient.generate(PROMPT, NEVER));
+    expect({ text, kind: kindOf(failure) }).toEqual({ text: "Hello, ", kind: "timeout" });
+    await state.fake.until(({ calls }) => calls[0]?.ended === "left");
+    await impatient.close();
+  });
 
   test("characters may be split into single bytes", async () => {
     expect((await ask(byteByByte({ pieces: CHARACTERS }))).text).toBe(CHARACTERS.join(""));
@@ -98,21 +122,14 @@ describe.each(STREAMED_WIRES)("$name", (wire) => {
   test("an abort ends the request at the upstream at once", async () => {
     for (const behaviour of [silent, silentAfter(0), silentAfter(1)]) {
       const leaving = new AbortController();
-      fake.next(behaviour);
-      const calls = fake.calls.length;
-      const outcome = read(upstream.generate(PROMPT, leaving.signal));
-      await fake.until(() => fake.calls.length > calls);
+      state.fake.next(behaviour);
+      const calls = state.fake.calls.length;
+      const outcome = read(state.upstream.generate(PROMPT, leaving.signal));
+      await state.fake.until(() => state.fake.calls.length > calls);
       leaving.abort(new Error("gone"));
       expect((await outcome).failure).toBe(leaving.signal.reason);
-      await fake.until(() => fake.calls.at(-1)?.ended === "left");
+      await state.fake.until(() => state.fake.calls.at(-1)?.ended === "left");
     }
-  });
-
-  test("a reader that stops ends the request at the upstream", async () => {
-    fake.next(silentAfter(1));
-    for await (const _ of upstream.generate(PROMPT, NEVER)) break;
-    await fake.until(({ calls }) => calls[0]?.ended === "left");
-    expect(fake.executions.length).toBe(1);
   });
 
   test("a reply that exceeds max_tokens is truncated", async () => {
@@ -123,7 +140,7 @@ describe.each(STREAMED_WIRES)("$name", (wire) => {
       failure: undefined,
     });
     expect(text.length).toBeLessThanOrEqual(10 * 8 + "word ".length);
-    await fake.until(({ calls }) => calls[0]?.ended === "left");
+    await state.fake.until(({ calls }) => calls[0]?.ended === "left");
   });
 
   test("one piece that exceeds max_tokens is truncated", async () => {
@@ -134,11 +151,5 @@ describe.each(STREAMED_WIRES)("$name", (wire) => {
     expect(done).toMatchObject({ finishReason: "length", usage: { input: 11, output: 4 } });
     expect(text.length).toBeLessThanOrEqual(1_024 + 1_280);
     expect(text.isWellFormed()).toBe(true);
-  });
-
-  test("pieces smaller than tokens are not truncated", async () => {
-    const pieces = [..."Sixty letters, each in a piece of its own, are fifteen tokens"];
-    const { text, done } = await ask(reply({ pieces }), { ...PROMPT, maxTokens: 15 });
-    expect({ text, reason: done?.finishReason }).toEqual({ text: pieces.join(""), reason: "stop" });
   });
 });

@@ -6,7 +6,7 @@ import { FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
 import { WIRES_OF_KIND, type Wire } from "../support/fake-upstreams/wire.ts";
 import { openRemote } from "./support.ts";
 
-/** Every kind of upstream, open and working. */
+/** An upstream, open and working. */
 export type Subject = {
   readonly name: string;
   /** Replies to PROMPT with some text, slowly enough for an abort during the reply. */
@@ -16,8 +16,9 @@ export type Subject = {
 export const WIRES: readonly Wire[] = Object.values(WIRES_OF_KIND).flat();
 export const STREAMED_WIRES = WIRES.filter(({ contentType }) => !contentType.includes("json"));
 
+/** A stream, a whole reply and the sandbox; the other kinds of upstreams differ from the first two only in their bodies. */
 export const SUBJECTS: readonly Subject[] = [
-  ...WIRES.map((wire) => ({ name: wire.name, open: () => openFake(wire) })),
+  ...WIRES_OF_KIND.openai.map((wire) => ({ name: wire.name, open: () => openFake(wire) })),
   { name: "sandbox", open: openSandbox },
 ];
 
