@@ -12,142 +12,143 @@ const app = useTestApp();
 const key = useTestKey(app);
 expectNoFailures(app);
 
-describe.each(https)("over $name", ({ send }) => {
-  const call = (method: string, path: string, headers: Record<string, string> = {}) =>
-    send(app.url, { method, path, headers: { ...bearer(key.secret), ...headers } });
+/** Of both versions of HTTP; the forms of requests are read from either in the same way. */
+const [{ send }] = https;
+const call = (method: string, path: string, headers: Record<string, string> = {}, over = send) =>
+  over(app.url, { method, path, headers: { ...bearer(key.secret), ...headers } });
 
-  test.each(["/v1", "/v1/", "/v1/nothing", "/v1/me/", "/v1/keys/", "/v1//me", "/v1/me/more", "/v1/Me"])(
-    "%s returns 404",
-    async (path) => {
-      expectError(await call("GET", path), "not_found");
-    },
-  );
-
-  test.each([
-    ["POST", "/v1/me", "GET, HEAD, OPTIONS"],
-    ["DELETE", "/v1/keys", "GET, POST, HEAD, OPTIONS"],
-    ["GET", "/v1/generate", "POST, OPTIONS"],
-    ["HEAD", "/v1/generate", "POST, OPTIONS"],
-    ["HEAD", "/v1/events:watch", "GET, OPTIONS"],
-    ["PUT", "/v1/keys/key_x", "GET, DELETE, PATCH, HEAD, OPTIONS"],
-    ["GET", "/v1/keys/key_x:revoke", "POST, OPTIONS"],
-  ])("%s %s returns 405 and lists the allowed methods", async (method, path, allowed) => {
-    const answer = await call(method, path);
-    expect(answer.status).toBe(405);
-    expect(answer.headers.allow?.split(", ").sort()).toEqual(allowed.split(", ").sort());
-    if (method !== "HEAD") expectError(answer, "method_not_allowed");
-  });
-
-  test.each([
-    ["/v1/me", "GET, HEAD, OPTIONS"],
-    ["/v1/keys", "GET, HEAD, OPTIONS, POST"],
-    ["/v1/keys/key_x", "DELETE, GET, HEAD, OPTIONS, PATCH"],
-    ["/v1/chat/completions", "OPTIONS, POST"],
-  ])("OPTIONS %s returns the allowed methods and no CORS headers", async (path, allowed) => {
-    const preflight = { origin: "https://example.com", "access-control-request-method": "POST" };
-    const answer = await call("OPTIONS", path, preflight);
-    expect({ status: answer.status, bytes: answer.body.length }).toEqual({ status: 204, bytes: 0 });
-    expect(answer.headers.allow?.split(", ").sort().join(", ")).toBe(allowed);
-    expect(answer.headers["content-length"]).toBeUndefined();
-    expect(Object.keys(answer.headers).join(" ")).not.toMatch(/access-control/);
-  });
-
-  test("OPTIONS of an unknown path returns 404", async () => {
-    expectError(await call("OPTIONS", "/v1/nothing"), "not_found");
-  });
-
-  test("every path of every method returns 401 without a key and with an invalid key", async () => {
-    for (const method of developerMethods) {
-      const expectRefusal = surfaceOf(method.parent) === "anthropic" ? expectAnthropicError : expectError;
-      for (const { verb, path, selectedByHeader } of httpBindings(method)) {
-        const selected = selectedByHeader === "" ? {} : { [selectedByHeader]: "2023-06-01" };
-        const without = await send(app.url, { method: verb, path, headers: { ...JSON_BODY, ...selected } });
-        expectRefusal(without, "missing_api_key");
-        expect(without.headers["www-authenticate"]).toBe("Bearer");
-        const wrong = await send(app.url, {
-          method: verb,
-          path,
-          headers: { ...bearer(`${key.secret}x`), ...selected },
-        });
-        expectRefusal(wrong, "invalid_api_key");
-        expect(wrong.headers["www-authenticate"]).toBe("Bearer");
-      }
-    }
-  });
-
-  test.each([
-    ["GET", "/v1"],
-    ["GET", "/v1/nothing"],
-    ["GET", "/v1/%ff"],
-    ["OPTIONS", "/v1/me"],
-    ["POST", "/v1/me"],
-  ])("%s %s without a key returns 401, so that it does not reveal routes", async (method, path) => {
-    expectError(await send(app.url, { method, path }), "missing_api_key");
-  });
-
-  test.each(["/v1/me", "/v1/keys", "/v1/ledger"])(
-    "HEAD %s returns the headers of GET without the body",
-    async (path) => {
-      const [get, head] = [await call("GET", path), await call("HEAD", path)];
-      expect(head.status).toBe(200);
-      expect(head.body.length).toBe(0);
-      const same = ["content-type", "content-length", "cache-control"];
-      expect(same.map((name) => head.headers[name])).toEqual(same.map((name) => get.headers[name]));
-    },
-  );
-
-  test.each(["/v1/nothing", "/v1/me?x=1"])("HEAD %s returns the error without its body", async (path) => {
-    const [get, head] = [await call("GET", path), await call("HEAD", path)];
-    checkEnvelope(get);
-    expect({ status: head.status, bytes: head.body.length }).toEqual({ status: get.status, bytes: 0 });
-  });
-
-  test("a percent-encoded path matches the same route", async () => {
-    expect(jsonOf(await call("GET", "/v1/%6De")).key_name).toBe("test");
-    const found = await call("GET", `/v1/keys/${key.id.replace("_", "%5F")}`);
-    expect((jsonOf(found).api_key as { id: string }).id).toBe(key.id);
-  });
-
-  test.each(["a%2Fb", "a%2fb", "%C3%A4", "a%25b", "..%2f..", "a+b"])(
-    "the id %s is one segment and returns 404",
-    async (id) => {
-      expectError(await call("GET", `/v1/keys/${id}`), "not_found");
-    },
-  );
-
-  test("control characters in an id are rejected with the name of the field", async () => {
-    expectError(await call("GET", "/v1/keys/a%00b"), "invalid_argument", "key_id");
-  });
-
-  test.each([
-    "/v1/keys/%",
-    "/v1/keys/%zz",
-    "/v1/keys/%ff",
-    "/v1/keys/%ed%a0%80",
-    "/v1/%c0%ae",
-    "/v1/keys/%E0%A4%A",
-  ])("%s returns 404", async (path) => {
+test.each(["/v1", "/v1/", "/v1/nothing", "/v1/me/", "/v1/keys/", "/v1//me", "/v1/me/more", "/v1/Me"])(
+  "%s returns 404",
+  async (path) => {
     expectError(await call("GET", path), "not_found");
-  });
+  },
+);
 
-  test("a verb without a route is part of the last segment", async () => {
-    expectError(await call("GET", `/v1/keys/${key.id}:nothing`), "not_found");
-    expectError(await call("GET", "/v1/me:revoke"), "not_found");
-  });
+test.each([
+  ["POST", "/v1/me", "GET, HEAD, OPTIONS"],
+  ["DELETE", "/v1/keys", "GET, POST, HEAD, OPTIONS"],
+  ["GET", "/v1/generate", "POST, OPTIONS"],
+  ["HEAD", "/v1/generate", "POST, OPTIONS"],
+  ["HEAD", "/v1/events:watch", "GET, OPTIONS"],
+  ["PUT", "/v1/keys/key_x", "GET, DELETE, PATCH, HEAD, OPTIONS"],
+  ["GET", "/v1/keys/key_x:revoke", "POST, OPTIONS"],
+])("%s %s returns 405 and lists the allowed methods", async (method, path, allowed) => {
+  const answer = await call(method, path);
+  expect(answer.status).toBe(405);
+  expect(answer.headers.allow?.split(", ").sort()).toEqual(allowed.split(", ").sort());
+  if (method !== "HEAD") expectError(answer, "method_not_allowed");
+});
 
-  test("a valid request id is returned in header and body; an invalid one is replaced", async () => {
-    const answer = await call("GET", "/v1/nothing", { "x-request-id": "my-id.1" });
-    expect(expectError(answer, "not_found").request_id).toBe("my-id.1");
-    const insane = await call("GET", "/v1/nothing", { "x-request-id": 'a"b' });
-    expect(expectError(insane, "not_found").request_id).toMatch(/^req_/);
-  });
+test.each([
+  ["/v1/me", "GET, HEAD, OPTIONS"],
+  ["/v1/keys", "GET, HEAD, OPTIONS, POST"],
+  ["/v1/keys/key_x", "DELETE, GET, HEAD, OPTIONS, PATCH"],
+  ["/v1/chat/completions", "OPTIONS, POST"],
+])("OPTIONS %s returns the allowed methods and no CORS headers", async (path, allowed) => {
+  const preflight = { origin: "https://example.com", "access-control-request-method": "POST" };
+  const answer = await call("OPTIONS", path, preflight);
+  expect({ status: answer.status, bytes: answer.body.length }).toEqual({ status: 204, bytes: 0 });
+  expect(answer.headers.allow?.split(", ").sort().join(", ")).toBe(allowed);
+  expect(answer.headers["content-length"]).toBeUndefined();
+  expect(Object.keys(answer.headers).join(" ")).not.toMatch(/access-control/);
+});
 
-  test("no response sets a cookie or CORS headers", async () => {
-    const answer = await call("GET", "/v1/me", { cookie: "a=b", origin: "https://example.com" });
-    expect(answer.status).toBe(200);
-    const names = Object.keys(answer.headers);
-    expect(names.filter((name) => /^(set-cookie|access-control-)/.test(name))).toEqual([]);
-  });
+test("OPTIONS of an unknown path returns 404", async () => {
+  expectError(await call("OPTIONS", "/v1/nothing"), "not_found");
+});
+
+test("every path of every method returns 401 without a key and with an invalid key", async () => {
+  for (const method of developerMethods) {
+    const expectRefusal = surfaceOf(method.parent) === "anthropic" ? expectAnthropicError : expectError;
+    for (const { verb, path, selectedByHeader } of httpBindings(method)) {
+      const selected = selectedByHeader === "" ? {} : { [selectedByHeader]: "2023-06-01" };
+      const without = await send(app.url, { method: verb, path, headers: { ...JSON_BODY, ...selected } });
+      expectRefusal(without, "missing_api_key");
+      expect(without.headers["www-authenticate"]).toBe("Bearer");
+      const wrong = await send(app.url, {
+        method: verb,
+        path,
+        headers: { ...bearer(`${key.secret}x`), ...selected },
+      });
+      expectRefusal(wrong, "invalid_api_key");
+      expect(wrong.headers["www-authenticate"]).toBe("Bearer");
+    }
+  }
+});
+
+test.each([
+  ["GET", "/v1"],
+  ["GET", "/v1/nothing"],
+  ["GET", "/v1/%ff"],
+  ["OPTIONS", "/v1/me"],
+  ["POST", "/v1/me"],
+])("%s %s without a key returns 401, so that it does not reveal routes", async (method, path) => {
+  expectError(await send(app.url, { method, path }), "missing_api_key");
+});
+
+test.each(https.flatMap((http) => ["/v1/me", "/v1/keys", "/v1/ledger"].map((path) => ({ ...http, path }))))(
+  "HEAD $path returns the headers of GET without the body, over $name",
+  async ({ path, send }) => {
+    const [get, head] = [await call("GET", path, {}, send), await call("HEAD", path, {}, send)];
+    expect(head.status).toBe(200);
+    expect(head.body.length).toBe(0);
+    const same = ["content-type", "content-length", "cache-control"];
+    expect(same.map((name) => head.headers[name])).toEqual(same.map((name) => get.headers[name]));
+  },
+);
+
+test.each(https)("HEAD returns the error without its body, over $name", async ({ send }) => {
+  const path = "/v1/nothing";
+  const [get, head] = [await call("GET", path, {}, send), await call("HEAD", path, {}, send)];
+  checkEnvelope(get);
+  expect({ status: head.status, bytes: head.body.length }).toEqual({ status: get.status, bytes: 0 });
+});
+
+test("a percent-encoded path matches the same route", async () => {
+  expect(jsonOf(await call("GET", "/v1/%6De")).key_name).toBe("test");
+  const found = await call("GET", `/v1/keys/${key.id.replace("_", "%5F")}`);
+  expect((jsonOf(found).api_key as { id: string }).id).toBe(key.id);
+});
+
+test.each(["a%2Fb", "a%2fb", "%C3%A4", "a%25b", "..%2f..", "a+b"])(
+  "the id %s is one segment and returns 404",
+  async (id) => {
+    expectError(await call("GET", `/v1/keys/${id}`), "not_found");
+  },
+);
+
+test("control characters in an id are rejected with the name of the field", async () => {
+  expectError(await call("GET", "/v1/keys/a%00b"), "invalid_argument", "key_id");
+});
+
+test.each([
+  "/v1/keys/%",
+  "/v1/keys/%zz",
+  "/v1/keys/%ff",
+  "/v1/keys/%ed%a0%80",
+  "/v1/%c0%ae",
+  "/v1/keys/%E0%A4%A",
+])("%s returns 404", async (path) => {
+  expectError(await call("GET", path), "not_found");
+});
+
+test("a verb without a route is part of the last segment", async () => {
+  expectError(await call("GET", `/v1/keys/${key.id}:nothing`), "not_found");
+  expectError(await call("GET", "/v1/me:revoke"), "not_found");
+});
+
+test("a valid request id is returned in header and body; an invalid one is replaced", async () => {
+  const answer = await call("GET", "/v1/nothing", { "x-request-id": "my-id.1" });
+  expect(expectError(answer, "not_found").request_id).toBe("my-id.1");
+  const insane = await call("GET", "/v1/nothing", { "x-request-id": 'a"b' });
+  expect(expectError(insane, "not_found").request_id).toMatch(/^req_/);
+});
+
+test("no response sets a cookie or CORS headers", async () => {
+  const answer = await call("GET", "/v1/me", { cookie: "a=b", origin: "https://example.com" });
+  expect(answer.status).toBe(200);
+  const names = Object.keys(answer.headers);
+  expect(names.filter((name) => /^(set-cookie|access-control-)/.test(name))).toEqual([]);
 });
 
 describe("request targets that client libraries do not send", () => {

@@ -83,25 +83,14 @@ const FIRST = 'data: {"text":"a\\n\\ndata: b\\r\\n","number":9007199254740993}\n
 const END = 'data: {"text":"end","number":0}\n\n';
 const DONE = "data: [DONE]\n\n";
 
-describe.each(https)("over $name", ({ name, send }) => {
+describe("how a request selects a stream, and how it fails", () => {
+  const [{ send }] = https;
   const say = (body: object | string, headers: Record<string, string> = {}) =>
     send(mounted.url, {
       path: "/v1/say",
       headers: { ...JSON_BODY, ...headers },
       body: typeof body === "string" ? body : JSON.stringify(body),
     });
-
-  test("messages are sent as server-sent events, followed by [DONE]", async () => {
-    const answer = await say({ stream: true });
-    expect(answer.status).toBe(200);
-    expect(answer.headers).toMatchObject({
-      "content-type": "text/event-stream",
-      "cache-control": "no-store",
-    });
-    expect(answer.body.toString()).toBe(FIRST + END + DONE);
-    expect(mounted.ended).toEqual([{ rpc: "test.v1.TestService/StreamSay", code: 0, failure: undefined }]);
-    expect(finished).toBe("ended");
-  });
 
   test("a stream without messages contains only [DONE]", async () => {
     expect((await say({ stream: true, kind: "nothing" })).body.toString()).toBe(DONE);
@@ -190,6 +179,27 @@ describe.each(https)("over $name", ({ name, send }) => {
     expect(error.message).toContain(text);
     expect(answer.body.toString()).not.toContain("secret");
     expect(mounted.ended[0]?.failure).toBeInstanceOf(Error);
+  });
+});
+
+describe.each(https)("over $name", ({ name, send }) => {
+  const say = (body: object | string, headers: Record<string, string> = {}) =>
+    send(mounted.url, {
+      path: "/v1/say",
+      headers: { ...JSON_BODY, ...headers },
+      body: typeof body === "string" ? body : JSON.stringify(body),
+    });
+
+  test("messages are sent as server-sent events, followed by [DONE]", async () => {
+    const answer = await say({ stream: true });
+    expect(answer.status).toBe(200);
+    expect(answer.headers).toMatchObject({
+      "content-type": "text/event-stream",
+      "cache-control": "no-store",
+    });
+    expect(answer.body.toString()).toBe(FIRST + END + DONE);
+    expect(mounted.ended).toEqual([{ rpc: "test.v1.TestService/StreamSay", code: 0, failure: undefined }]);
+    expect(finished).toBe("ended");
   });
 
   test("comments keep the connection alive between events", async () => {

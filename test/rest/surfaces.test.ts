@@ -145,7 +145,8 @@ const ANTHROPIC_TYPES: Record<ErrorStatus, string> = {
   504: "timeout_error",
 };
 
-describe.each(https)("errors of the Anthropic surface over $name", ({ send }) => {
+describe("errors of the Anthropic surface", () => {
+  const [{ send }] = https;
   const mounted = started(() => serve(Surface.ANTHROPIC));
 
   const call = (body: string, options: object = {}) =>
