@@ -44,8 +44,8 @@ const form = fc.record({ useProtoFieldName: fc.boolean(), alwaysEmitImplicit: fc
 
 // The test types have all kinds of fields, so most random values are theirs.
 test.each([
-  ...messageTypes.map((desc) => [desc.typeName, desc, 4] as const),
-  ...testTypes.map((desc) => [desc.typeName, desc, 20] as const),
+  ...messageTypes.map((desc) => [desc.typeName, desc, 3] as const),
+  ...testTypes.map((desc) => [desc.typeName, desc, 12] as const),
 ])("%s is read and written in every form as the library does it", (_, desc, count) => {
   const property = fc.property(anyMessage(desc), changes, form, (message, changed, jsonForm) => {
     const binary = toBinary(desc, message);

@@ -3,12 +3,12 @@ import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
 import { SlotArray } from "../../src/domain/slot-array.ts";
 
-const INSERTED = 30_000;
+const INSERTED = 10_000;
 const ITEM_WORDS = 128;
 const WORD_BYTES = 8;
 const MAX_SIZE = 64;
 /** Insertions between two minor collections. */
-const INSERTIONS_PER_COLLECTION = 1_000;
+const INSERTIONS_PER_COLLECTION = 500;
 
 test("an item is listed until it is removed, and its slot is reused", () => {
   const slots = new SlotArray<string>();

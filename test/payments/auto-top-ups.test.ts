@@ -97,7 +97,7 @@ async function events(): Promise<{ type: string; data: { reason?: string } }[]> 
 }
 
 const until = (state: string) =>
-  expect.poll(async () => (await topUps()).map((one) => one.state)).toContain(state);
+  expect.poll(async () => (await topUps()).map((one) => one.state), { interval: 150 }).toContain(state);
 
 test("an operator starts them, the customer stores a card, and a charge below the threshold is paid once by one of two servers", async () => {
   expect(await auto()).toMatchObject({ enabled: false, state: "off", setup_url: "" });

@@ -43,7 +43,7 @@ async function withDatabase(
 
 test("concurrent servers on an empty database create one schema", async () => {
   await withDatabase("template0", async ({ owner }, as) => {
-    await Promise.all(Array.from({ length: 6 }, () => migrate(as("postgres"))));
+    await Promise.all(Array.from({ length: 3 }, () => migrate(as("postgres"))));
     const applied = await owner`SELECT version, name FROM vx.migrations ORDER BY version`;
     expect([...applied]).toEqual(tables.map((name, i) => ({ version: i + 1, name })));
     expect((await owner`SELECT name FROM vx.functions ORDER BY name`).map(({ name }) => name)).toEqual(

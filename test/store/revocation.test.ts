@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { KeyService } from "../../gen/vx/v1/key_pb.js";
 import { MeService } from "../../gen/vx/v1/me_pb.js";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { createTestKey, type Operator, operatorOf } from "../support/fixtures.ts";
 import { bearer, type Caller, protocols } from "../support/protocols.ts";
 
-const CALLERS_PER_SERVER = 6;
+const CALLERS_PER_SERVER = 4;
 const CALLS_AFTER_REVOCATION = 10;
 
 let servers: TestApp[];
@@ -22,26 +22,24 @@ afterAll(async () => {
 
 type Sent = { readonly afterRevocation: boolean; readonly ending: string };
 
-describe.each([0, 1])("round %i", () => {
-  test("every server rejects calls that are sent after RevokeKey returned", async () => {
-    const key = await createTestKey(operator);
-    const other = await createTestKey(operator, { accountId: key.accountId });
-    const flood = startFlood(key.secret);
-    await flood.underway;
+test("every server rejects calls that are sent after RevokeKey returned", async () => {
+  const key = await createTestKey(operator);
+  const other = await createTestKey(operator, { accountId: key.accountId });
+  const flood = startFlood(key.secret);
+  await flood.underway;
 
-    const caller = openCaller(servers[1] as TestApp);
-    const outcome = await caller.call(KeyService.method.revokeKey, { keyId: key.id }, bearer(other.secret));
-    flood.announceRevocation();
-    caller.close();
-    expect(outcome.ok).toBe(true);
+  const caller = openCaller(servers[1] as TestApp);
+  const outcome = await caller.call(KeyService.method.revokeKey, { keyId: key.id }, bearer(other.secret));
+  flood.announceRevocation();
+  caller.close();
+  expect(outcome.ok).toBe(true);
 
-    const sent = await flood.ended;
-    const before = sent.filter(({ afterRevocation }) => !afterRevocation);
-    const after = sent.filter(({ afterRevocation }) => afterRevocation);
-    expect(before.filter(({ ending }) => ending === "ok").length).toBeGreaterThan(0);
-    expect(after).toHaveLength(2 * CALLERS_PER_SERVER * CALLS_AFTER_REVOCATION);
-    expect(new Set(after.map(({ ending }) => ending))).toEqual(new Set(["revoked_api_key"]));
-  });
+  const sent = await flood.ended;
+  const before = sent.filter(({ afterRevocation }) => !afterRevocation);
+  const after = sent.filter(({ afterRevocation }) => afterRevocation);
+  expect(before.filter(({ ending }) => ending === "ok").length).toBeGreaterThan(0);
+  expect(after).toHaveLength(2 * CALLERS_PER_SERVER * CALLS_AFTER_REVOCATION);
+  expect(new Set(after.map(({ ending }) => ending))).toEqual(new Set(["revoked_api_key"]));
 });
 
 /** Callers on both servers that send calls continuously until each has sent several after the revocation. */
