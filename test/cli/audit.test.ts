@@ -1,10 +1,10 @@
 import { beforeAll, expect, test } from "vitest";
-import { OPERATOR_TOKEN, useTestApp } from "../support/app.ts";
+import { OPERATOR_TOKEN, useOwnApp } from "../support/app.ts";
 import { vx } from "./support.ts";
 
 let env: Record<string, string>;
 
-const app = useTestApp();
+const app = useOwnApp();
 beforeAll(() => {
   env = { VX_ADMIN_URL: app.adminUrl, VX_ADMIN_TOKEN: OPERATOR_TOKEN };
 });

@@ -5,7 +5,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, describe, expect, test } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { TEST_CALLER } from "../support/action.ts";
-import { useTestApp } from "../support/app.ts";
+import { useOwnApp } from "../support/app.ts";
 import { cleanEnv } from "../support/clean-env.ts";
 import { useOperator } from "../support/fixtures.ts";
 import { SERVER as VX } from "../support/process.ts";
@@ -13,7 +13,7 @@ import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { typeIds } from "../support/type-ids.ts";
 import { envOf, refused, spawnVx, vx, words } from "./support.ts";
 
-const server = useTestApp();
+const server = useOwnApp();
 const operator = useOperator(server);
 const folder = createTemporaryFolder("commands");
 afterAll(folder.remove);
@@ -657,8 +657,12 @@ describe("lists", () => {
   test("a table contains the rows of all pages", async () => {
     const account = await newAccount();
     await server.database.owner`
-      SELECT vx.move_balance(${TEST_CALLER}, vx.lane_of(${account}), ${account}, 'led_' || i, 0, 'credit', 1, 'many', 'key' || i)
-      FROM generate_series(1, 1001) i`;
+      INSERT INTO vx.ledger (lane, account_id, seq, id, month, kind, amount_micros, balance_after_micros, reason,
+        request_id, key_id, model, price_version, input, cached_input, cache_write, output, reasoning, images,
+        image_tokens, user_id, trace_id, created_at, hash_version, hash)
+      SELECT vx.lane_of(${account}), ${account}, i, 'led_' || i, 0, 'credit', 0, 0, 'many', '', '', '', 0, 0, 0, 0, 0, 0, 0,
+        0, '', '', clock_timestamp(), 1, '' FROM generate_series(1, 1001) i`;
+    await server.database.owner`UPDATE vx.accounts SET last_seq = 1001 WHERE id = ${account}`;
     const all = (await run("ledger", "list", account)).stdout.trimEnd().split("\n");
     expect(all.map((line) => line.trim().split(" ")[0])).toEqual([
       "SEQ",

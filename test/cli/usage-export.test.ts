@@ -2,7 +2,7 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { beforeAll, describe, expect, test } from "vitest";
 import { createProgress } from "../../src/cli/output.ts";
 import { QUARTER_MS } from "../../src/domain/periods.ts";
-import { OPERATOR_TOKEN, useTestApp } from "../support/app.ts";
+import { OPERATOR_TOKEN, useOwnApp } from "../support/app.ts";
 import { parseCsv } from "../support/csv.ts";
 import { createTestKey, type TestKey, useOperator } from "../support/fixtures.ts";
 import { FOCUS } from "../support/focus-columns.ts";
@@ -13,7 +13,7 @@ const RANGE = ["--from", "2026-05-01", "--to", "2026-06-01"];
 
 let keys: TestKey[];
 
-const app = useTestApp();
+const app = useOwnApp();
 const operator = useOperator(app);
 beforeAll(async () => {
   keys = [await createTestKey(operator), await createTestKey(operator)];

@@ -41,7 +41,13 @@ function urlIn(path: string, page: string): string | undefined {
   return /VX_URL=(\S+)/.exec(page)?.[1];
 }
 
-describe.each(ADDRESSED)("the server address on %s", (path) => {
+test("the document has the host of the request too", async () => {
+  expect(await shownTo("/openapi.json", { host: "api.example.com" })).toBe("http://api.example.com");
+});
+
+describe("the server address on the page", () => {
+  const path = "/";
+
   test.each(["api.example.com", "API.example.com:8443", "10.0.0.7:80", "[2001:db8::1]:9000", "vx_1"])(
     "is the host of the request, %s",
     async (host) => {

@@ -55,6 +55,8 @@ describe("Forwarded", () => {
 
 test("a long header takes no time that grows with the square of its length", () => {
   expect(addressOf({ forwarded: [`${" ".repeat(400_000)}!`] })).toBe(UNKNOWN_ADDRESS);
+  for (const part of ['for="\\', "for=a;", " ", '"', "for=10.0.0.1,"])
+    addressOf({ forwarded: [part.repeat(400_000)] });
 });
 
 test("the address is unknown if the two headers differ, and equal ones count", () => {
@@ -79,12 +81,4 @@ test("VX_TRUSTED_PROXIES is a list of addresses and ranges, and another value st
   for (const list of ["10.0.0.1/8", "proxy.example", "10.0.0.1,"]) {
     expect(() => readConfig({ VX_TRUSTED_PROXIES: list })).toThrow(/^VX_TRUSTED_PROXIES: ".*" must/);
   }
-});
-
-test("a long header is read in time that grows with its length", () => {
-  const startedAt = performance.now();
-  for (const part of ['for="\\', "for=a;", " ", '"', "for=10.0.0.1,"]) {
-    addressOf({ forwarded: [part.repeat(20_000)] });
-  }
-  expect(performance.now() - startedAt).toBeLessThan(1_000);
 });

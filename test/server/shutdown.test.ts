@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { ApiCall } from "../../src/api/define-service.ts";
 import { shutdownReason } from "../../src/app/drain.ts";
-import { https } from "../rest/answers.ts";
 import { testFile } from "../rest/descriptors.ts";
 import { mount } from "../rest/mount.ts";
+import { sendHttp1 } from "../support/raw.ts";
 
 const post = (path: string) => ({ pattern: { case: "post", value: path } as const, body: "*" });
 const file = testFile(
@@ -14,7 +14,7 @@ const file = testFile(
   },
 );
 
-describe.each(https)("over $name, at the end of a drain", ({ send }) => {
+describe("at the end of a drain", () => {
   async function cut(
     path: string,
     methods: (started: () => void) => Record<string, (request: never, call: ApiCall) => unknown>,
@@ -22,7 +22,11 @@ describe.each(https)("over $name, at the end of a drain", ({ send }) => {
     const shutdown = new AbortController();
     const started = Promise.withResolvers<void>();
     const server = await mount(file, { shutdownSignal: shutdown.signal, methods: methods(started.resolve) });
-    const answer = send(server.url, { path, headers: { "content-type": "application/json" }, body: "{}" });
+    const answer = sendHttp1(server.url, {
+      path,
+      headers: { "content-type": "application/json" },
+      body: "{}",
+    });
     await started.promise;
     shutdown.abort(shutdownReason());
     const { status, body } = await answer;
