@@ -14,7 +14,8 @@ const GOAWAY = 7;
 const ACK = 1;
 const MAX_STREAM = 2 ** 31 - 1;
 const GET = "GET / HTTP/1.1\r\nhost: vx\r\n\r\n";
-const DRAIN_MS = 50_000;
+/** Longer than a test may take: a close that waits for it fails. */
+const DRAIN_MS = 500_000;
 const GOAWAY_MS = 30_000;
 
 let listener: Listener;
@@ -170,7 +171,7 @@ test("connections that wait to be accepted when the listener closes are served",
 });
 
 test("over HTTP/2, streams sent before the first GOAWAY was seen are served, and the final one names the last of them", async () => {
-  await open({ goawayMs: GOAWAY_MS });
+  await open({ goawayMs: GOAWAY_MS, idleWhileStoppingMs: DRAIN_MS });
   const socket = await dial();
   const frames = framesOf(socket);
   socket.write(Buffer.concat([PREFACE, SETTINGS, requestOn(1)]));
@@ -189,7 +190,7 @@ test("over HTTP/2, streams sent before the first GOAWAY was seen are served, and
 });
 
 test("an HTTP/2 session that begins while the listener closes is served, and its first frame is SETTINGS", async () => {
-  await open({ goawayMs: GOAWAY_MS });
+  await open({ goawayMs: GOAWAY_MS, idleWhileStoppingMs: DRAIN_MS });
   const socket = await dial();
   // A second connection has a reply, so the first one was accepted before.
   const other = await dial();
