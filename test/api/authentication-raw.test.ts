@@ -4,6 +4,8 @@ import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
+import { GenerateService } from "../../gen/vx/v1/generate_pb.js";
+import { MeService } from "../../gen/vx/v1/me_pb.js";
 import { generateKey } from "../../src/domain/credentials.ts";
 import { pathOf, rpcMethods } from "../support/any-method.ts";
 import { OPERATOR_TOKEN, useTestApp } from "../support/app.ts";
@@ -12,6 +14,9 @@ import { type RawAnswer, type RawRequest, sendHttp1, sendHttp2 } from "../suppor
 
 const app = useTestApp();
 const key = useTestKey(app);
+
+/** A unary method, and a stream. That every method authenticates is tested in authentication.test.ts. */
+const samples = [MeService.method.getMe, GenerateService.method.streamGenerate];
 
 const ways = [
   { name: "Connect over HTTP/1.1", send: sendHttp1, type: connectType, details: connectDetails },
@@ -26,8 +31,8 @@ const ways = [
 ];
 
 describe.each(ways)("$name", ({ send, type, details }) => {
-  const everyMethod = async (reason: string, raw: (method: DescMethod) => Partial<RawRequest>) => {
-    for (const method of rpcMethods) {
+  const eachMethod = async (reason: string, raw: (method: DescMethod) => Partial<RawRequest>) => {
+    for (const method of samples) {
       const { headers, ...rest } = raw(method);
       const answer = await send(app.url, {
         path: pathOf(method),
@@ -44,28 +49,28 @@ describe.each(ways)("$name", ({ send, type, details }) => {
 
   test("two Authorization headers are rejected, even with a valid key in both", async () => {
     const authorization = [`Bearer ${key.secret}`, `Bearer ${key.secret}`];
-    await everyMethod("invalid_api_key", () => ({ headers: { authorization } }));
+    await eachMethod("invalid_api_key", () => ({ headers: { authorization } }));
   });
 
   test("two credentials in one header are rejected", async () => {
     const authorization = `Bearer ${key.secret}, Bearer ${key.secret}`;
-    await everyMethod("invalid_api_key", () => ({ headers: { authorization } }));
+    await eachMethod("invalid_api_key", () => ({ headers: { authorization } }));
   });
 
   test("a key in the URL is rejected, with and without the header", async () => {
-    await everyMethod("invalid_api_key", (method) => ({ path: `${pathOf(method)}?api_key=${key.secret}` }));
-    await everyMethod("invalid_api_key", (method) => ({
+    await eachMethod("invalid_api_key", (method) => ({ path: `${pathOf(method)}?api_key=${key.secret}` }));
+    await eachMethod("invalid_api_key", (method) => ({
       path: `${pathOf(method)}?key=${key.secret}`,
       headers: { authorization: `Bearer ${key.secret}` },
     }));
   });
 
   test("a key that is only in the body does not authenticate", async () => {
-    await everyMethod("missing_api_key", () => ({ body: JSON.stringify({ authorization: key.secret }) }));
+    await eachMethod("missing_api_key", () => ({ body: JSON.stringify({ authorization: key.secret }) }));
   });
 
   test("401 is sent before the body is read", async () => {
-    await everyMethod("missing_api_key", () => ({
+    await eachMethod("missing_api_key", () => ({
       withoutBody: true,
       headers: { "content-length": "1000000" },
     }));
@@ -76,18 +81,20 @@ const readOnly = rpcMethods.filter(
   ({ idempotency }) => idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS,
 );
 
-test.each(readOnly)("Connect GET of $name with a key in the URL is rejected", async (method) => {
-  const answer = await sendHttp1(app.url, {
-    method: "GET",
-    path: `${pathOf(method)}?connect=v1&encoding=json&message=%7B%7D&api_key=${key.secret}`,
-  });
-  expect(answer.status).toBe(401);
-  expect(connectDetails(answer).reason).toBe("INVALID_API_KEY");
-  expect(answer.headers["www-authenticate"]).toBe("Bearer");
-  expect(app.logText()).not.toContain(key.secret);
+test("a Connect GET with a key in the URL is rejected", async () => {
+  for (const method of readOnly) {
+    const answer = await sendHttp1(app.url, {
+      method: "GET",
+      path: `${pathOf(method)}?connect=v1&encoding=json&message=%7B%7D&api_key=${key.secret}`,
+    });
+    expect(answer.status).toBe(401);
+    expect(connectDetails(answer).reason).toBe("INVALID_API_KEY");
+    expect(answer.headers["www-authenticate"]).toBe("Bearer");
+    expect(app.logText()).not.toContain(key.secret);
+  }
 });
 
-test.each(rpcMethods)("a preflight for $name gets no CORS header", async (method) => {
+test.each(samples)("a preflight for $name gets no CORS header", async (method) => {
   const headers = {
     origin: "https://example.com",
     "access-control-request-method": "POST",

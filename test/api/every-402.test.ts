@@ -11,7 +11,7 @@ import {
   SANDBOX_REQUEST,
   useOwnMetered,
 } from "../support/metered.ts";
-import { bearer, type Caller, protocols } from "../support/protocols.ts";
+import { bearer, callOf } from "../support/protocols.ts";
 
 const TOP_UP_URL = "https://pay.example/top-up";
 
@@ -91,12 +91,10 @@ describe.each(METERED_SURFACES)("POST %s %o", (path, body) => {
   });
 });
 
-describe("over gRPC", () => {
+describe("over Connect", () => {
   const call = async (key: TestKey) => {
-    const caller = protocols[0]?.open(metered.app.url) as Caller;
     const request = { ...REQUEST, model: SANDBOX_MODEL };
-    const outcome = await caller.call(GenerateService.method.generate, request, bearer(key.secret));
-    caller.close();
+    const outcome = await callOf(metered.app)(GenerateService.method.generate, request, key.secret);
     if (outcome.ok) throw new Error("the call succeeded");
     return { ...outcome, details: outcome.details.map((name) => name.split(".").at(-1)) };
   };

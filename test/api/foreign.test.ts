@@ -1,11 +1,11 @@
 import { create, type DescField, type DescMethod, type Message } from "@bufbuild/protobuf";
-import { beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { KeyService } from "../../gen/vx/v1/key_pb.js";
 import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
-import { developerMethods, openAny } from "../support/any-method.ts";
+import { callAny, developerMethods } from "../support/any-method.ts";
 import { useTestApp } from "../support/app.ts";
 import { createTestKey, useOperator, useTestKey } from "../support/fixtures.ts";
-import { bearer, protocols } from "../support/protocols.ts";
+import { callOf } from "../support/protocols.ts";
 
 /** The page tokens of the other account, by method. */
 const foreignPages = new Map<DescMethod, string>();
@@ -14,6 +14,7 @@ const app = useTestApp();
 const operator = useOperator(app);
 const calling = useTestKey(app);
 const foreign = useTestKey(app);
+const [call, end] = [callOf(app), callAny(app)];
 beforeAll(async () => {
   for (const { accountId } of [calling, foreign]) {
     await createTestKey(operator, { accountId });
@@ -21,16 +22,10 @@ beforeAll(async () => {
       await operator.creditAccount({ accountId, amountMicros: 1_000n, reason: "test", idempotencyKey });
     }
   }
-  const caller = protocols[0]?.open(app.url);
   for (const method of [KeyService.method.listKeys, LedgerService.method.listEntries] as const) {
-    const page = await caller?.call(
-      method as typeof KeyService.method.listKeys,
-      { pageSize: 1 },
-      bearer(foreign.secret),
-    );
+    const page = await call(method as typeof KeyService.method.listKeys, { pageSize: 1 }, foreign.secret);
     if (page?.ok) foreignPages.set(method, page.message.nextPageToken);
   }
-  caller?.close();
 });
 
 type Place = { readonly name: string; readonly method: DescMethod; readonly field: DescField };
@@ -88,41 +83,31 @@ test("the fields that can refer to data of an account are complete", () => {
   ]);
 });
 
-describe.each(protocols)("$name", (protocol) => {
-  test.each(
-    places.filter(({ method, field }) => field.name === "key_id" && !/^(List|Count)/.test(method.name)),
-  )("$name of another account is not found", async ({ method, field }) => {
-    const caller = openAny(protocol, app.url);
-    const ending = await caller.end(method, bearer(calling.secret), requestWith(method, field, foreign.id));
-    caller.close();
-    expect(ending).toMatchObject({ code: "not_found", reason: "not_found" });
-    const { apiKeys } = await operator.listKeys({ accountId: foreign.accountId });
-    expect(apiKeys.every(({ state }) => state === "active")).toBe(true);
-  });
+test.each(
+  places.filter(({ method, field }) => field.name === "key_id" && !/^(List|Count)/.test(method.name)),
+)("$name of another account is not found", async ({ method, field }) => {
+  const ending = await end(method, calling.secret, requestWith(method, field, foreign.id));
+  expect(ending).toMatchObject({ code: "not_found", reason: "not_found" });
+  const { apiKeys } = await operator.listKeys({ accountId: foreign.accountId });
+  expect(apiKeys.every(({ state }) => state === "active")).toBe(true);
+});
 
-  test("a page token of another account returns only rows of the calling account", async () => {
-    const caller = protocol.open(app.url);
-    const [keysToken, entriesToken] = foreignPages.values();
-    const keys = await caller.call(
-      KeyService.method.listKeys,
-      { pageToken: keysToken ?? "" },
-      bearer(calling.secret),
-    );
-    const entries = await caller.call(
-      LedgerService.method.listEntries,
-      { pageToken: entriesToken ?? "" },
-      bearer(calling.secret),
-    );
-    caller.close();
-    const own = await operator.listKeys({ accountId: calling.accountId });
-    const ownIds = own.apiKeys.map(({ id }) => id);
-    if (keys.ok) for (const { id } of keys.message.apiKeys) expect(ownIds).toContain(id);
-    else expect(keys.reason).toBe("invalid_argument");
-    const ledger = await operator.listLedgerEntries({ accountId: calling.accountId });
-    const ownEntries = ledger.entries.map(({ id }) => id);
-    if (entries.ok) for (const { id } of entries.message.entries) expect(ownEntries).toContain(id);
-    else expect(entries.reason).toBe("invalid_argument");
-  });
+test("a page token of another account returns only rows of the calling account", async () => {
+  const [keysToken, entriesToken] = foreignPages.values();
+  const keys = await call(KeyService.method.listKeys, { pageToken: keysToken ?? "" }, calling.secret);
+  const entries = await call(
+    LedgerService.method.listEntries,
+    { pageToken: entriesToken ?? "" },
+    calling.secret,
+  );
+  const own = await operator.listKeys({ accountId: calling.accountId });
+  const ownIds = own.apiKeys.map(({ id }) => id);
+  if (keys.ok) for (const { id } of keys.message.apiKeys) expect(ownIds).toContain(id);
+  else expect(keys.reason).toBe("invalid_argument");
+  const ledger = await operator.listLedgerEntries({ accountId: calling.accountId });
+  const ownEntries = ledger.entries.map(({ id }) => id);
+  if (entries.ok) for (const { id } of entries.message.entries) expect(ownEntries).toContain(id);
+  else expect(entries.reason).toBe("invalid_argument");
 });
 
 function requestWith(method: DescMethod, field: DescField, value: string): Message {

@@ -1,11 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { GenerateService } from "../../gen/vx/v1/generate_pb.js";
 import { KeyService } from "../../gen/vx/v1/key_pb.js";
 import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
 import { MeService } from "../../gen/vx/v1/me_pb.js";
+import { QUICKEST } from "../support/any-method.ts";
 import { startTestApp, type TestApp, useOwnApp } from "../support/app.ts";
 import { createTestKey, type Operator, operatorOf } from "../support/fixtures.ts";
-import { bearer, protocols } from "../support/protocols.ts";
+import { bearer } from "../support/protocols.ts";
 
 const env = { VX_TRUSTED_PROXIES: "127.0.0.1,10.0.0.0/8,::1" };
 const HOME = "203.0.113.7";
@@ -45,72 +46,70 @@ async function listEntries(url: string, headers: Record<string, string>) {
   return { status: response.status, left, text: await response.text() };
 }
 
-describe.each(protocols)("$name", ({ open }) => {
-  test("a key works only from its addresses, in unary calls and streams", async () => {
-    const { secret } = await keyOf(["203.0.113.0/24", "2001:db8::/32"]);
-    const caller = open(app.url);
-    const request = { model: "vx-sandbox-small", messages: [{ role: "user", content: "hi" }] };
-    for (const address of [HOME, "2001:db8::1", "::ffff:203.0.113.9"]) {
-      expect(await caller.call(MeService.method.getMe, {}, from(address, secret))).toMatchObject({
-        ok: true,
-      });
-    }
-    for (const address of [AWAY, "2001:db9::1", "unknown"]) {
-      const refused = { ok: false, reason: "address_not_allowed" };
-      const headers = from(address, secret);
-      expect(await caller.call(MeService.method.getMe, {}, headers)).toMatchObject(refused);
-      expect(await caller.call(LedgerService.method.listEntries, {}, headers)).toMatchObject(refused);
-      expect(await caller.call(GenerateService.method.generate, request, headers)).toMatchObject(refused);
-    }
-    caller.close();
-  });
+test("a key works only from its addresses, in unary calls and streams", async () => {
+  const { secret } = await keyOf(["203.0.113.0/24", "2001:db8::/32"]);
+  const caller = QUICKEST.open(app.url);
+  const request = { model: "vx-sandbox-small", messages: [{ role: "user", content: "hi" }] };
+  for (const address of [HOME, "2001:db8::1", "::ffff:203.0.113.9"]) {
+    expect(await caller.call(MeService.method.getMe, {}, from(address, secret))).toMatchObject({
+      ok: true,
+    });
+  }
+  for (const address of [AWAY, "2001:db9::1", "unknown"]) {
+    const refused = { ok: false, reason: "address_not_allowed" };
+    const headers = from(address, secret);
+    expect(await caller.call(MeService.method.getMe, {}, headers)).toMatchObject(refused);
+    expect(await caller.call(LedgerService.method.listEntries, {}, headers)).toMatchObject(refused);
+    expect(await caller.call(GenerateService.method.generate, request, headers)).toMatchObject(refused);
+  }
+  caller.close();
+});
 
-  test("a key gives only addresses within its own, which are also the default, and changes them", async () => {
-    const { secret } = await keyOf(["203.0.113.0/24", "2001:db8::/32"]);
-    const caller = open(app.url);
-    const { createKey, updateKey } = KeyService.method;
-    const create = (allowedCidrs: string[]) =>
-      caller.call(createKey, { name: "child", allowedCidrs }, from(HOME, secret));
-    for (const wider of ["203.0.112.0/23", "198.51.100.1", "::/0", "2001:db8::/31"]) {
-      expect(await create(["203.0.113.1", wider])).toMatchObject({ fields: ["allowed_cidrs"] });
-    }
-    const child = await create([]);
-    expect(child).toMatchObject({
-      message: { apiKey: { allowedCidrs: ["203.0.113.0/24", "2001:db8::/32"] } },
-    });
-    const keyId = child.ok ? (child.message.apiKey?.id ?? "") : "";
-    const update = (allowedCidrs: string[], id = keyId) =>
-      caller.call(
-        updateKey,
-        { keyId: id, allowedCidrs, updateMask: { paths: ["allowed_cidrs"] } },
-        from(HOME, secret),
-      );
-    expect(await update(["203.0.113.0/25"])).toMatchObject({
-      message: { apiKey: { allowedCidrs: ["203.0.113.0/25"] } },
-    });
-    expect(await update(["0.0.0.0/0"])).toMatchObject({ fields: ["allowed_cidrs"] });
-    expect(await update([])).toMatchObject({
-      message: { apiKey: { allowedCidrs: ["203.0.113.0/24", "2001:db8::/32"] } },
-    });
-    caller.close();
+test("a key gives only addresses within its own, which are also the default, and changes them", async () => {
+  const { secret } = await keyOf(["203.0.113.0/24", "2001:db8::/32"]);
+  const caller = QUICKEST.open(app.url);
+  const { createKey, updateKey } = KeyService.method;
+  const create = (allowedCidrs: string[]) =>
+    caller.call(createKey, { name: "child", allowedCidrs }, from(HOME, secret));
+  for (const wider of ["203.0.112.0/23", "198.51.100.1", "::/0", "2001:db8::/31"]) {
+    expect(await create(["203.0.113.1", wider])).toMatchObject({ fields: ["allowed_cidrs"] });
+  }
+  const child = await create([]);
+  expect(child).toMatchObject({
+    message: { apiKey: { allowedCidrs: ["203.0.113.0/24", "2001:db8::/32"] } },
   });
+  const keyId = child.ok ? (child.message.apiKey?.id ?? "") : "";
+  const update = (allowedCidrs: string[], id = keyId) =>
+    caller.call(
+      updateKey,
+      { keyId: id, allowedCidrs, updateMask: { paths: ["allowed_cidrs"] } },
+      from(HOME, secret),
+    );
+  expect(await update(["203.0.113.0/25"])).toMatchObject({
+    message: { apiKey: { allowedCidrs: ["203.0.113.0/25"] } },
+  });
+  expect(await update(["0.0.0.0/0"])).toMatchObject({ fields: ["allowed_cidrs"] });
+  expect(await update([])).toMatchObject({
+    message: { apiKey: { allowedCidrs: ["203.0.113.0/24", "2001:db8::/32"] } },
+  });
+  caller.close();
+});
 
-  test.each([
-    ["203.0.113.1/24", "203.0.113.0/24"],
-    ["203.0.113.0/33", "at most 32"],
-    ["2001:db8::/129", "at most 128"],
-    ["example.com", "IPv4 or IPv6"],
-    ["203.0.113.0/", "IPv4 or IPv6"],
-    ["fe80::1%eth0", "IPv4 or IPv6"],
-  ])("%s is a 400 that names the item and says %s", async (range, text) => {
-    const { secret } = await keyOf([]);
-    const caller = open(app.url);
-    const request = { name: "child", allowedCidrs: ["203.0.113.1", range] };
-    const outcome = await caller.call(KeyService.method.createKey, request, bearer(secret));
-    expect(outcome).toMatchObject({ reason: "invalid_argument", fields: ["allowed_cidrs[1]"] });
-    expect(outcome.ok || outcome.text).toContain(text);
-    caller.close();
-  });
+test.each([
+  ["203.0.113.1/24", "203.0.113.0/24"],
+  ["203.0.113.0/33", "at most 32"],
+  ["2001:db8::/129", "at most 128"],
+  ["example.com", "IPv4 or IPv6"],
+  ["203.0.113.0/", "IPv4 or IPv6"],
+  ["fe80::1%eth0", "IPv4 or IPv6"],
+])("%s is a 400 that names the item and says %s", async (range, text) => {
+  const { secret } = await keyOf([]);
+  const caller = QUICKEST.open(app.url);
+  const request = { name: "child", allowedCidrs: ["203.0.113.1", range] };
+  const outcome = await caller.call(KeyService.method.createKey, request, bearer(secret));
+  expect(outcome).toMatchObject({ reason: "invalid_argument", fields: ["allowed_cidrs[1]"] });
+  expect(outcome.ok || outcome.text).toContain(text);
+  caller.close();
 });
 
 test("ranges are stored in canonical form, once each", async () => {

@@ -5,7 +5,7 @@ import { developerMethods, pathOf } from "../../support/any-method.ts";
 import { OPERATOR_TOKEN, useTestApp } from "../../support/app.ts";
 import { createTestKey, operatorOf } from "../../support/fixtures.ts";
 import { operatorProtocols } from "../../support/operator.ts";
-import { bearer } from "../../support/protocols.ts";
+import { bearer, callOf } from "../../support/protocols.ts";
 import { sendHttp1 } from "../../support/raw.ts";
 
 let developerKey: string;
@@ -21,21 +21,27 @@ const sides: readonly { what: string; methods: readonly DescMethod[]; url: () =>
 ];
 
 describe.each(sides)("$what does not exist", ({ methods, url }) => {
-  describe.each(operatorProtocols)("$name", ({ open }) => {
-    test("with any credential", async () => {
-      const caller = open(url());
-      for (const method of methods.filter((one) => one.methodKind === "unary") as DescMethodUnary[]) {
-        for (const headers of [{}, bearer(OPERATOR_TOKEN), bearer(developerKey)]) {
-          const outcome = await caller.call(method, create(method.input), headers);
-          expect(outcome, method.name).toMatchObject({ ok: false, code: "unimplemented" });
-        }
-      }
-      caller.close();
-    });
+  test("with any credential", async () => {
+    const call = callOf({ url: url() });
+    for (const method of methods.filter((one) => one.methodKind === "unary") as DescMethodUnary[]) {
+      for (const credential of ["", OPERATOR_TOKEN, developerKey])
+        expect(await call(method, create(method.input), credential), method.name).toMatchObject({
+          ok: false,
+          code: "unimplemented",
+        });
+    }
+  });
+
+  test.each(operatorProtocols)("over $name", async ({ open }) => {
+    const caller = open(url());
+    const method = methods.find(({ name }) => name === "ListKeys") as DescMethodUnary;
+    const outcome = await caller.call(method, create(method.input), bearer(OPERATOR_TOKEN));
+    expect(outcome).toMatchObject({ ok: false, code: "unimplemented" });
+    caller.close();
   });
 
   test("over Connect it returns 404 with the reason not_found", async () => {
-    for (const method of methods) {
+    for (const method of methods.slice(0, 3)) {
       const answer = await sendHttp1(url(), {
         path: pathOf(method),
         headers: { "content-type": "application/json", ...bearer(OPERATOR_TOKEN) },

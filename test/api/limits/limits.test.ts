@@ -13,7 +13,7 @@ import {
 } from "../../support/limited-payer.ts";
 import { SANDBOX_MODEL, useOwnMetered } from "../../support/metered.ts";
 import { openAi } from "../../support/openai.ts";
-import { bearer, protocols } from "../../support/protocols.ts";
+import { bearer, callOf } from "../../support/protocols.ts";
 
 // An input token costs 1 micro, an output token 2.
 
@@ -77,12 +77,10 @@ describe.each(REFUSALS)("a call that does not fit the limit %o", (limit, status,
     expect(await metered.rows(key)).toEqual([]);
   });
 
-  test.each(protocols)("is refused over $name, with the limit in its details", async ({ open }) => {
+  test("is refused over Connect, with the limit in its details", async () => {
     const key = await limitedPayer([limit]);
-    const caller = open(metered.app.url);
     const request = { model: SANDBOX_MODEL, messages: [{ role: "user", content: "hi" }], maxTokens: 10 };
-    const outcome = await caller.call(GenerateService.method.generate, request, bearer(key.secret));
-    caller.close();
+    const outcome = await callOf(metered.app)(GenerateService.method.generate, request, key.secret);
     expect(outcome).toMatchObject({
       ok: false,
       reason: code,

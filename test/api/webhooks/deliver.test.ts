@@ -1,7 +1,7 @@
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { JsonObject } from "@bufbuild/protobuf";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { sendAnyJson } from "../../support/any-json.ts";
 import { startTestApp, type TestApp, useOwnApp } from "../../support/app.ts";
 import { createCertificate } from "../../support/certificate.ts";
@@ -47,12 +47,15 @@ async function deliveries(key: TestKey, id: string, query = "") {
   return (await api(key, "GET", `/${id}/deliveries${query}`)).body.deliveries;
 }
 
+const POLL = { interval: 10 };
+
 /** Resolves when the newest delivery has this state and so many attempts. */
 async function settled(key: TestKey, id: string, state: string, attempts: number) {
-  for (;;) {
+  return await vi.waitFor(async () => {
     const [delivery] = await deliveries(key, id);
-    if (delivery?.state === state && delivery.attempts === attempts) return delivery;
-  }
+    expect(delivery).toMatchObject({ state, attempts });
+    return delivery;
+  }, POLL);
 }
 
 /** Makes the next attempt of a webhook due now. */
@@ -312,10 +315,7 @@ describe("a webhook", () => {
       await owner`UPDATE vx.webhook_queues SET failing_since = clock_timestamp() - make_interval(days => ${days}) WHERE webhook_id = ${id}`;
       await makeDue(id);
       await receiver.until(attempts);
-      for (;;) {
-        const [delivery] = await deliveries(key, id);
-        if (delivery.attempts === attempts && (state === "enabled" || delivery.state === "failed")) break;
-      }
+      await settled(key, id, state === "enabled" ? "pending" : "failed", attempts);
       expect((await api(key, "GET", `/${id}`)).body.webhook.state).toBe(state);
     }
   });
@@ -422,11 +422,13 @@ describe("a webhook", () => {
     await api(key, "PATCH", `/${id}`, { state: "paused" });
     for (let i = 0; i < 3; i++) await credit(key);
     const { owner } = app.database;
-    for (;;) {
-      const [row] = await owner`
-        SELECT 1 FROM vx.webhook_queues WHERE webhook_id = ${id} AND blocked_until > clock_timestamp()`;
-      if (row) break;
-    }
+    await expect
+      .poll(
+        () => owner`
+      SELECT 1 FROM vx.webhook_queues WHERE webhook_id = ${id} AND blocked_until > clock_timestamp()`,
+        POLL,
+      )
+      .toHaveLength(1);
     expect(receiver.received).toEqual([]);
     await api(key, "PATCH", `/${id}`, { state: "enabled" });
     expect((await receiver.until(3)).map((each) => eventOf(each).seq)).toEqual([2, 3, 4]);
@@ -541,10 +543,9 @@ describe("a webhook", () => {
     await api(key, "DELETE", `/${id}`);
     await makeDue(id);
     const { owner } = app.database;
-    for (;;) {
-      const rows = await owner`SELECT 1 FROM vx.webhook_queues WHERE webhook_id = ${id}`;
-      if (rows.length === 0) break;
-    }
+    await expect
+      .poll(() => owner`SELECT 1 FROM vx.webhook_queues WHERE webhook_id = ${id}`, POLL)
+      .toHaveLength(0);
     expect(receiver.received).toHaveLength(1);
   });
 });
