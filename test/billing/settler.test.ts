@@ -3,7 +3,7 @@ import { Settler } from "../../src/billing/settler.ts";
 import type { DomainError } from "../../src/domain/errors.ts";
 import type { Billing } from "../../src/store/billing.ts";
 import { Database } from "../../src/store/driver/database.ts";
-import { createPayer, endOf, holdOf, moneyProblems, newGenerationId } from "../support/payer.ts";
+import { createPayer, endOf, holdOf, moneyProblems, newGenerationId, placeHold } from "../support/payer.ts";
 import { createTestBilling, useStore } from "../support/store.ts";
 
 const store = useStore();
@@ -39,8 +39,7 @@ function settlerWith({ billing, wait }: Setup) {
 
 test("a settlement that fails with an unexpected error is retried until it succeeds", async () => {
   const payer = await createPayer(store.database, 100n);
-  const id = newGenerationId(payer);
-  await billing.hold(holdOf(payer, 60n, id));
+  const id = await placeHold(billing, payer, 60n);
   const { owner } = store;
   await owner`ALTER FUNCTION vx.bill RENAME TO renamed`;
   const { settler, told, elapsedMs } = settlerWith({
@@ -71,8 +70,7 @@ test.each(["53100", "25006"])(
   "a charge that the database refuses with %s for ten seconds becomes a release",
   async (code) => {
     const payer = await createPayer(store.database, 100n);
-    const id = newGenerationId(payer);
-    await billing.hold(holdOf(payer, 60n, id));
+    const id = await placeHold(billing, payer, 60n);
     const refusal = await refuseCharges(code);
     const { settler, told, elapsedMs } = settlerWith({ billing, wait: async () => undefined });
     const givenUp: number[] = [];
@@ -92,8 +90,7 @@ test.each([
   ["a part of the reply was delivered", "53100", false],
 ] as const)("a refused charge is made once the database accepts it, if %s", async (_, first, mayGiveUp) => {
   const payer = await createPayer(store.database, 100n);
-  const id = newGenerationId(payer);
-  await billing.hold(holdOf(payer, 60n, id));
+  const id = await placeHold(billing, payer, 60n);
   const refusal = await refuseCharges(first);
   const { settler, elapsedMs } = settlerWith({
     billing,
@@ -112,8 +109,7 @@ test.each([
 
 test("a release that follows a refused charge is no unsettled generation when the server stops", async () => {
   const payer = await createPayer(store.database, 100n);
-  const id = newGenerationId(payer);
-  await billing.hold(holdOf(payer, 60n, id));
+  const id = await placeHold(billing, payer, 60n);
   const refusal = await refuseCharges("53100");
   const { owner } = store;
   let isGivenUp = false;

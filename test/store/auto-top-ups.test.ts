@@ -32,6 +32,7 @@ import {
   newGenerationId,
   type Payer,
   payerOf,
+  placeHold,
 } from "../support/payer.ts";
 import { createTestBilling, useStore } from "../support/store.ts";
 import { typeIds } from "../support/type-ids.ts";
@@ -319,8 +320,7 @@ test("none starts while the account owes something or is suspended, and none tha
   const paid = await pendingOf(payer);
   const allowed = async () => (await topUpCharge(store.database, paid.id)).is_allowed;
   expect(await allowed()).toBe(true);
-  const first = newGenerationId(payer);
-  await billing.hold(holdOf(payer, 1n, first));
+  const first = await placeHold(billing, payer, 1n);
   await setAccountSuspended(store.database, TEST_ACTION, payer.accountId, true);
   expect(await allowed()).toBe(false);
   await see(payer, "failed", "stopped");
@@ -328,8 +328,7 @@ test("none starts while the account owes something or is suspended, and none tha
   expect(await statesOf(payer)).toEqual(["failed"]);
   await setAccountSuspended(store.database, TEST_ACTION, payer.accountId, false);
   await credit(store.database, payer.accountId, 1_000_000n);
-  const running = newGenerationId(payer);
-  await billing.hold(holdOf(payer, 1_000n, running));
+  const running = await placeHold(billing, payer, 1_000n);
   await store.owner`UPDATE vx.accounts SET owed_micros = 1000000000 WHERE id = ${payer.accountId}`;
   await billing.end(endOf(payer, running, 1n));
   expect(await statesOf(payer)).toEqual(["failed"]);

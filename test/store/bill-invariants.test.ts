@@ -4,7 +4,7 @@ import { laneOfId } from "../../src/domain/lane.ts";
 import { type BillItem, bill, type Charge, type EndRequest, type HoldRequest } from "../../src/store/bill.ts";
 import type { Billing } from "../../src/store/billing.ts";
 import { NO_USAGE } from "../support/no-usage.ts";
-import { createPayer, endOf, holdOf, newGenerationId, type Payer } from "../support/payer.ts";
+import { createPayer, endOf, holdOf, newGenerationId, type Payer, placeHold } from "../support/payer.ts";
 import { clock, createTestBilling, useOwnStore } from "../support/store.ts";
 import { typeIds } from "../support/type-ids.ts";
 import { replaceInFunction } from "../torture/planted/plant.ts";
@@ -81,8 +81,7 @@ describe("a hold is not sent", () => {
   });
 
   test("a second time", async () => {
-    const id = newGenerationId(payer);
-    await billing.hold(holdOf(payer, 10n, id));
+    const id = await placeHold(billing, payer, 10n);
     await expectViolation(billing.hold(holdOf(payer, 10n, id)), "a hold is placed once");
     await billing.end(endOf(payer, id, undefined));
   });
@@ -131,15 +130,13 @@ describe("an ending is not sent", () => {
     ],
   ];
   test.each(cases)("%s", async (_, change, invariant) => {
-    const id = newGenerationId(payer);
-    await billing.hold(holdOf(payer, 60n, id));
+    const id = await placeHold(billing, payer, 60n);
     await expectViolation(billing.end(change(endOf(payer, id, 10n))), invariant);
     expect(await billing.end(endOf(payer, id, undefined))).toEqual({ outcome: "released" });
   });
 
   test("with a second charge, but the same one is sent again", async () => {
-    const id = newGenerationId(payer);
-    await billing.hold(holdOf(payer, 60n, id));
+    const id = await placeHold(billing, payer, 60n);
     const end = endOf(payer, id, 10n);
     const { owner } = store;
     await owner`ALTER FUNCTION vx.bill RENAME TO renamed`;
@@ -218,8 +215,7 @@ describe("a result is not accepted", () => {
   });
 
   test("of an earlier attempt with another charge", async () => {
-    const id = newGenerationId(payer);
-    await billing.hold(holdOf(payer, 60n, id));
+    const id = await placeHold(billing, payer, 60n);
     const end = endOf(payer, id, 10n);
     const find = "v_amount := greatest(r.amount, -r.held);";
     const put = "v_amount := r.amount - 1;";

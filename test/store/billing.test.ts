@@ -14,6 +14,7 @@ import {
   newGenerationId,
   type Payer,
   payerOf,
+  placeHold,
 } from "../support/payer.ts";
 import { createTestBilling, useStore } from "../support/store.ts";
 import { typeIds } from "../support/type-ids.ts";
@@ -72,8 +73,7 @@ test("a hold reserves its amount; its settlement charges the usage and appends o
 
 test("a charge is at most the amount held", async () => {
   const payer = await createPayer(store.database, 1_000n);
-  const id = newGenerationId(payer);
-  await billings[0].hold(holdOf(payer, 600n, id));
+  const id = await placeHold(billings[0], payer, 600n);
   expect(await unchecked.end(endOf(payer, id, 999n))).toMatchObject({
     chargedMicros: 600n,
     balanceMicros: 400n,
@@ -82,8 +82,7 @@ test("a charge is at most the amount held", async () => {
 
 test("a hold that ends without a charge does not change the balance and writes no row", async () => {
   const payer = await createPayer(store.database, 1_000n);
-  const id = newGenerationId(payer);
-  await billings[0].hold(holdOf(payer, 600n, id));
+  const id = await placeHold(billings[0], payer, 600n);
   await billings[0].end(endOf(payer, id, undefined));
   expect(await balanceOf(payer)).toEqual({ balance: 1_000, held: 0 });
   const [row] = await store.owner`SELECT count(*)::int FROM vx.ledger WHERE account_id = ${payer.accountId}`;
@@ -92,8 +91,7 @@ test("a hold that ends without a charge does not change the balance and writes n
 
 test("a settlement that is sent again, in the same batch or later, charges once and finds its row", async () => {
   const payer = await createPayer(store.database, 1_000n);
-  const id = newGenerationId(payer);
-  await billings[0].hold(holdOf(payer, 600n, id));
+  const id = await placeHold(billings[0], payer, 600n);
   const outcomes = await Promise.all([1, 2, 3].map(() => unchecked.end(endOf(payer, id, 250n))));
   outcomes.push(await unchecked.end(endOf(payer, id, 250n)));
   expect(outcomes).toEqual(Array(4).fill({ outcome: "settled", balanceMicros: 750n, chargedMicros: 250n }));
@@ -106,8 +104,7 @@ test.each(["alone", "with other items"])(
     const payer = await createPayer(store.database, 1_000n);
     const lane = laneOfId(payer.accountId);
     const stranger = typeIds.generation(lane);
-    const id = newGenerationId(payer);
-    await billings[0].hold(holdOf(payer, 600n, id));
+    const id = await placeHold(billings[0], payer, 600n);
     const end = { ...endOf(payer, id, 250n), accountId: stranger };
     const outcomes = await Promise.all((how === "alone" ? [end] : [end, end]).map((e) => unchecked.end(e)));
     expect(outcomes[0]).toEqual({ outcome: "missing" });
@@ -143,8 +140,7 @@ test("a hold that exceeds the free balance does not block a later, smaller hold"
 
 test("the amount that an ending releases can be held in the same batch", async () => {
   const payer = await createPayer(store.database, 100n);
-  const id = newGenerationId(payer);
-  await billings[0].hold(holdOf(payer, 100n, id));
+  const id = await placeHold(billings[0], payer, 100n);
   const [held] = await Promise.all([
     billings[0].hold(holdOf(payer, 90n, newGenerationId(payer))),
     billings[0].end(endOf(payer, id, 10n)),
@@ -282,8 +278,7 @@ test.each(Object.keys(usageOf({ inputTokens: 0, outputTokens: 0 })))(
   "the ledger refuses a negative count of %s",
   async (meter) => {
     const payer = await createPayer(store.database, 100n);
-    const id = newGenerationId(payer);
-    await unchecked.hold(holdOf(payer, 60n, id));
+    const id = await placeHold(unchecked, payer, 60n);
     const end = endOf(payer, id, 10n);
     const charge = end.charge as Charge;
     const negative = unchecked.end({

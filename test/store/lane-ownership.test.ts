@@ -6,7 +6,15 @@ import type { Parameter } from "../../src/store/driver/connection.ts";
 import { LaneMoved } from "../../src/store/driver/store-error.ts";
 import { TEST_CALLER } from "../support/action.ts";
 import { dumpTables } from "../support/database.ts";
-import { createPayer, endOf, holdOf, newGenerationId, type Payer, payerOf } from "../support/payer.ts";
+import {
+  createPayer,
+  endOf,
+  holdOf,
+  newGenerationId,
+  type Payer,
+  payerOf,
+  placeHold,
+} from "../support/payer.ts";
 import { createTestBilling, useOwnStore } from "../support/store.ts";
 
 const store = useOwnStore();
@@ -110,8 +118,7 @@ const READERS = ["audit", "audit_grants", "audit_limits", "audit_usage"];
 test("a lane that another cell owns is refused by every function that writes, before its first write, and by reads that have to be complete", async () => {
   const payer = await createPayer(store.database, 1_000n);
   const billing = createTestBilling(store.database);
-  const generationId = newGenerationId(payer);
-  await billing.hold(holdOf(payer, 50n, generationId));
+  const generationId = await placeHold(billing, payer, 50n);
   const lane = laneOfId(payer.accountId);
   const setOwned = async (isOwned: boolean) => {
     await store.owner`UPDATE vx.lanes SET is_owned = ${isOwned}, epoch = epoch + 1 WHERE lane = ${lane}`;

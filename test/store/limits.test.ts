@@ -17,6 +17,7 @@ import {
   moneyProblems,
   newGenerationId,
   type Payer,
+  placeHold,
 } from "../support/payer.ts";
 import { createTestBilling, useStore } from "../support/store.ts";
 
@@ -96,8 +97,7 @@ test("spent restarts with the next window, held does not", async () => {
 test("a settlement counts in the window in which it commits", async () => {
   const payer = await createPayer(store.database, 1_000_000n);
   const id = await setTestLimit(store.database, accountOf(payer), { metric: "cost", amount: 100n });
-  const generation = newGenerationId(payer);
-  await billings[0].hold(holdOf(payer, 70n, generation));
+  const generation = await placeHold(billings[0], payer, 70n);
   await addToCounters(store.owner, id, { spent: 90 });
   await passTime(store.owner, payer.accountId, "1 day");
   await billings[0].end(endOf(payer, generation, 30n));
@@ -183,8 +183,7 @@ test("each key of a plan has the limits of the plan, and those of its ancestors"
 test("a new limit counts what its window has spent, and calls that run", async () => {
   const payer = await createPayer(store.database, 1_000_000n);
   await charge(billings[0], payer, 60n, "ada");
-  const running = newGenerationId(payer);
-  await billings[0].hold(holdOf(payer, 30n, running));
+  const running = await placeHold(billings[0], payer, 30n);
   for (const window of ["hour", "week", "month", "total"] as const)
     await setTestLimit(store.database, keyOf(payer), { metric: "cost", amount: 100n, window });
   await setTestLimit(store.database, accountOf(payer), { metric: "tokens", amount: 100n, perUser: true });

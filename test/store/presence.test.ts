@@ -1,7 +1,15 @@
 import { afterAll, expect, test, vi } from "vitest";
 import type { Billing } from "../../src/store/billing.ts";
 import { Presence } from "../../src/store/presence.ts";
-import { createPayer, endOf, holdOf, moneyProblems, newGenerationId, type Payer } from "../support/payer.ts";
+import {
+  createPayer,
+  endOf,
+  holdOf,
+  moneyProblems,
+  newGenerationId,
+  type Payer,
+  placeHold,
+} from "../support/payer.ts";
 import { clock, createTestBilling, useOwnStore } from "../support/store.ts";
 
 const store = useOwnStore();
@@ -140,8 +148,7 @@ test("a server releases its holds that it does not track, in any lane, and keeps
   await heartbeat("owner");
   const leftovers = [await held("owner", 600, "k"), await held("owner"), await held("owner")];
   const known = await createPayer(store.database, 100n);
-  const id = newGenerationId(known);
-  await billing.hold(holdOf(known, 60n, id));
+  const id = await placeHold(billing, known, 60n);
   expect(await Promise.all(leftovers.map(({ payer }) => heldOf(payer)))).toEqual([60, 60, 60]);
   for (let round = 0; round < 16; round++) await presence.releaseAbandoned();
   expect(await Promise.all(leftovers.map(({ payer }) => heldOf(payer)))).toEqual([0, 0, 0]);

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test, vi } from "vitest";
 import type { Prices } from "../../src/domain/price.ts";
 import { audit } from "../../src/store/audit.ts";
 import { listPrices, pricesOfRow, registerPrices } from "../../src/store/prices.ts";
-import { createPayer, endOf, holdOf, newGenerationId } from "../support/payer.ts";
+import { createPayer, endOf, placeHold } from "../support/payer.ts";
 import { modelOf } from "../support/samples.ts";
 import { createTestBilling, useOwnStore } from "../support/store.ts";
 
@@ -145,8 +145,7 @@ describe("the audit", () => {
     const { owner } = store;
     const payer = await createPayer(store.database, 1_000n);
     const billing = createTestBilling(store.database);
-    const id = newGenerationId(payer);
-    await billing.hold(holdOf(payer, 600n, id));
+    const id = await placeHold(billing, payer, 600n);
     await billing.end(endOf(payer, id, 250n));
     expect(await findings()).toEqual([]);
     const isCharge = owner`account_id = ${payer.accountId} AND kind = 'generation'`;

@@ -8,6 +8,7 @@ import { type Action, type Actor, callerOf } from "../../src/store/action.ts";
 import { actionOfKey, TEST_ACTION, TEST_CALLER } from "../support/action.ts";
 import { createPayer, type Payer } from "../support/payer.ts";
 import { useOwnStore } from "../support/store.ts";
+import { words } from "../support/words.ts";
 
 const store = useOwnStore({ connections: 4 });
 const owner = () => store.owner;
@@ -24,43 +25,16 @@ const WITHOUT_CALLER: Readonly<Record<string, readonly string[]>> = {
     "use_page_link",
   ],
   "records of refusals and failures": ["log_refusal", "record_failures", "report_depleted"],
-  "what the payment provider says": [
-    "apply_auto_topup_page",
-    "apply_payment",
-    "forget_customer",
-    "resume_auto_topup",
-    "set_auto_topup_page",
-    "set_topup_page",
-    "set_topup_payment",
-    "top_up_after_refusal",
-    "topup_charge",
-    "topups_to_poll",
-    "auto_topups_due",
-  ],
+  "what the payment provider says": words(`
+    apply_auto_topup_page apply_payment forget_customer resume_auto_topup set_auto_topup_page set_topup_page
+    set_topup_payment top_up_after_refusal topup_charge topups_to_poll auto_topups_due
+  `),
   "deliveries of webhooks": ["claim_deliveries", "disable_webhook", "store_attempts"],
-  "servers, upkeep and audits": [
-    "audit",
-    "audit_grants",
-    "audit_limits",
-    "audit_usage",
-    "claim_audit",
-    "copy_shared_data",
-    "create_ledger_partitions",
-    "expire_account_grants",
-    "heartbeat",
-    "keep_currency",
-    "probe_writes",
-    "record_audit",
-    "refresh_figures",
-    "register_prices",
-    "remove_server",
-    "remove_servers",
-    "sweep",
-    "sweep_events",
-    "sweep_failures",
-    "unlink_person",
-    "warn_of_expiry",
-  ],
+  "servers, upkeep and audits": words(`
+    audit audit_grants audit_limits audit_usage claim_audit copy_shared_data create_ledger_partitions
+    expire_account_grants heartbeat keep_currency probe_writes record_audit refresh_figures register_prices
+    remove_server remove_servers sweep sweep_events sweep_failures unlink_person warn_of_expiry
+  `),
 };
 
 type Writer = {

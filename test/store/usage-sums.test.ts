@@ -11,7 +11,15 @@ import {
   type UsageQuery,
   type UsageSum,
 } from "../../src/store/usage-sums.ts";
-import { charge, createPayer, endOf, holdOf, newGenerationId, type Payer } from "../support/payer.ts";
+import {
+  charge,
+  createPayer,
+  endOf,
+  holdOf,
+  newGenerationId,
+  type Payer,
+  placeHold,
+} from "../support/payer.ts";
 import { createTestBilling, useOwnStore, withCall } from "../support/store.ts";
 
 const store = useOwnStore();
@@ -85,8 +93,7 @@ test("a page that is read in pieces includes all entries up to its number", asyn
 test("credits and released holds are not counted as usage", async () => {
   const payer = await createPayer(store.database, 1_000n);
   const billing = createTestBilling(store.database);
-  const id = newGenerationId(payer);
-  await billing.hold(holdOf(payer, 5n, id));
+  const id = await placeHold(billing, payer, 5n);
   await billing.end(endOf(payer, id, undefined));
   expect((await readUsage(store.database, payer.accountId, await today(), page())).rows).toEqual([]);
 });

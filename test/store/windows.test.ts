@@ -4,7 +4,7 @@ import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
 import { MeService } from "../../gen/vx/v1/me_pb.js";
 import { fingerprintOf, generateKey, laneOfKey } from "../../src/domain/credentials.ts";
 import type { Scope } from "../../src/domain/scope.ts";
-import { type Admission, Admitter } from "../../src/store/admit.ts";
+import { type Admission, type AdmissionRequest, Admitter } from "../../src/store/admit.ts";
 import type { Database } from "../../src/store/driver/database.ts";
 import { useTestApp } from "../support/app.ts";
 import { createTestKey, useOperator } from "../support/fixtures.ts";
@@ -31,9 +31,25 @@ afterAll(async () => {
   await database.close();
 });
 
-async function take(secret: string) {
-  const outcome = await caller.call(LedgerService.method.listEntries, {}, bearer(secret));
-  return outcome.ok ? outcome.headers["x-ratelimit-remaining-requests"] : outcome.reason;
+/** What is left after each of some calls, or why it is refused. */
+async function take(secret: string, calls: number) {
+  const left: (string | undefined)[] = [];
+  for (let i = 0; i < calls; i++) {
+    const outcome = await caller.call(LedgerService.method.listEntries, {}, bearer(secret));
+    left.push(outcome.ok ? outcome.headers["x-ratelimit-remaining-requests"] : outcome.reason);
+  }
+  return left;
+}
+
+/** A call of the key, by default one that counts for its limit. */
+function admit(secret: string, changes: Partial<AdmissionRequest> = {}): Promise<Admission> {
+  const usual = { scope: "read", limited: true, address: "127.0.0.1", whileSuspended: false } as const;
+  return admitter.admit({
+    lane: laneOfKey(secret),
+    fingerprint: fingerprintOf(secret),
+    ...usual,
+    ...changes,
+  });
 }
 
 async function shiftWindow(secret: string, minutes: number): Promise<void> {
@@ -44,17 +60,9 @@ async function shiftWindow(secret: string, minutes: number): Promise<void> {
 test("the whole limit is available in the next minute", async () => {
   await withinOneMinute(async () => {
     const { secret } = await createTestKey(operator, { rateLimitRpm: 2 });
-    expect([await take(secret), await take(secret), await take(secret)]).toEqual([
-      "1",
-      "0",
-      "rate_limit_exceeded",
-    ]);
+    expect(await take(secret, 3)).toEqual(["1", "0", "rate_limit_exceeded"]);
     await shiftWindow(secret, -1);
-    expect([await take(secret), await take(secret), await take(secret)]).toEqual([
-      "1",
-      "0",
-      "rate_limit_exceeded",
-    ]);
+    expect(await take(secret, 3)).toEqual(["1", "0", "rate_limit_exceeded"]);
   });
 });
 
@@ -92,29 +100,18 @@ test.each([
 test("after the clock was set back, an exhausted key has its whole limit in the next minute", async () => {
   await withinOneMinute(async () => {
     const { secret } = await createTestKey(operator, { rateLimitRpm: 2 });
-    expect([await take(secret), await take(secret)]).toEqual(["1", "0"]);
+    expect(await take(secret, 2)).toEqual(["1", "0"]);
     await shiftWindow(secret, 30);
-    expect(await take(secret)).toBe("rate_limit_exceeded");
+    expect(await take(secret, 1)).toEqual(["rate_limit_exceeded"]);
     await shiftWindow(secret, -1);
-    expect([await take(secret), await take(secret), await take(secret)]).toEqual([
-      "1",
-      "0",
-      "rate_limit_exceeded",
-    ]);
+    expect(await take(secret, 3)).toEqual(["1", "0", "rate_limit_exceeded"]);
   });
 });
 
 test("exactly the limit is admitted of ten times as many calls around a step of the clock", async () => {
   await withinOneMinute(async () => {
     const { secret } = await createTestKey(operator, { rateLimitRpm: 50 });
-    const request = {
-      ...identityOf(secret),
-      scope: "read",
-      limited: true,
-      address: "127.0.0.1",
-      whileSuspended: false,
-    } as const;
-    const all = (count: number) => Promise.all(Array.from({ length: count }, () => admitter.admit(request)));
+    const all = (count: number) => Promise.all(Array.from({ length: count }, () => admit(secret)));
     const before = await all(20);
     await shiftWindow(secret, 30);
     const after = await all(480);
@@ -158,35 +155,15 @@ test("one batch admits calls of many keys, scopes and states, each key in the or
     const narrow = await createTestKey(operator, { scopes: ["read"], rateLimitRpm: 3 });
     const revoked = await createTestKey(operator);
     await operator.revokeKey({ keyId: revoked.id });
-    const read = (secret: string) =>
-      admitter.admit({
-        ...identityOf(secret),
-        scope: "read",
-        limited: true,
-        address: "127.0.0.1",
-        whileSuspended: false,
-      });
     const admissions = await Promise.all([
-      read(narrow.secret),
-      admitter.admit({
-        ...identityOf(narrow.secret),
-        scope: "keys",
-        limited: true,
-        address: "127.0.0.1",
-        whileSuspended: false,
-      }),
-      read(revoked.secret),
-      admitter.admit({
-        ...identityOf(narrow.secret),
-        scope: undefined,
-        address: "127.0.0.1",
-        limited: false,
-        whileSuspended: false,
-      }),
-      read(narrow.secret),
-      read(generateKey(1, randomBytes).secret),
-      read(narrow.secret),
-      read(narrow.secret),
+      admit(narrow.secret),
+      admit(narrow.secret, { scope: "keys" }),
+      admit(revoked.secret),
+      admit(narrow.secret, { scope: undefined, limited: false }),
+      admit(narrow.secret),
+      admit(generateKey(1, randomBytes).secret),
+      admit(narrow.secret),
+      admit(narrow.secret),
     ]);
     expect(admissions.map(tell)).toEqual([
       "admitted, 2 left",
@@ -208,49 +185,44 @@ test("calls refused because the account is suspended take no slot and do not cou
       scopes: ["read", "generate"],
     });
     await operator.suspendAccount({ accountId, reason: "test" });
-    const admit = (scope: Scope | undefined, whileSuspended: boolean) =>
-      admitter.admit({
-        ...identityOf(secret),
-        scope,
-        limited: scope !== undefined,
-        whileSuspended,
-        address: "127.0.0.1",
-      });
+    const suspended = (scope: Scope, whileSuspended: boolean) => admit(secret, { scope, whileSuspended });
     const lastUse = async () => {
       const { apiKeys } = await operator.listKeys({ accountId });
       return apiKeys.find((key) => key.id === id)?.lastUsedAt;
     };
     const refused = await Promise.all(
-      Array.from({ length: 10 }, (_, i) => admit(i % 2 ? "read" : "generate", false)),
+      Array.from({ length: 10 }, (_, i) => suspended(i % 2 ? "read" : "generate", false)),
     );
     expect(refused.map(tell)).toEqual(Array(10).fill("suspended"));
     expect(await lastUse()).toBeUndefined();
     expect(
       (
         await Promise.all([
-          admit("read", false),
-          admit("read", true),
-          admit("keys", true),
-          admit("read", true),
-          admit("keys", false),
+          suspended("read", false),
+          suspended("read", true),
+          suspended("keys", true),
+          suspended("read", true),
+          suspended("keys", false),
         ])
       ).map(tell),
     ).toEqual(["suspended", "admitted, 2 left", "out_of_scope, 2 left", "admitted, 1 left", "suspended"]);
     const used = await lastUse();
     expect(used).toBeDefined();
-    expect((await Promise.all([admit("generate", false), admit("keys", true)])).map(tell)).toEqual([
+    expect((await Promise.all([suspended("generate", false), suspended("keys", true)])).map(tell)).toEqual([
       "suspended",
       "out_of_scope, 1 left",
     ]);
     expect(await lastUse()).toEqual(used);
     await shiftWindow(secret, -1);
-    expect(tell(await admit("read", false))).toBe("suspended");
+    expect(tell(await suspended("read", false))).toBe("suspended");
     expect(await lastUse()).toEqual(used);
     // A call of a method that is not limited is recorded once a minute.
-    expect(tell(await admit(undefined, true))).toBe("admitted");
+    expect(tell(await admit(secret, { scope: undefined, limited: false, whileSuspended: true }))).toBe(
+      "admitted",
+    );
     expect(await lastUse()).not.toEqual(used);
     await operator.resumeAccount({ accountId, reason: "test" });
-    expect((await Promise.all([1, 2, 3, 4].map(() => admit("read", false)))).map(tell)).toEqual([
+    expect((await Promise.all([1, 2, 3, 4].map(() => admit(secret)))).map(tell)).toEqual([
       "admitted, 2 left",
       "admitted, 1 left",
       "admitted, 0 left",
@@ -262,14 +234,8 @@ test("calls refused because the account is suspended take no slot and do not cou
 test("calls that take no slot write a window once a minute", async () => {
   await withinOneMinute(async () => {
     const { secret } = await createTestKey(operator);
-    const request = {
-      ...identityOf(secret),
-      scope: undefined,
-      address: "127.0.0.1",
-      limited: false,
-      whileSuspended: false,
-    } as const;
-    const admit = async () => expect((await admitter.admit(request)).outcome).toBe("admitted");
+    const use = async () =>
+      expect((await admit(secret, { scope: undefined, limited: false })).outcome).toBe("admitted");
     // A row that was locked or written has another xmax or another place.
     const versionOf = async () => {
       const [row] = await app.database.owner<{ version: string }[]>`
@@ -277,15 +243,15 @@ test("calls that take no slot write a window once a minute", async () => {
         WHERE key_id = (SELECT id FROM vx.keys WHERE fingerprint = ${Buffer.from(fingerprintOf(secret), "hex")})`;
       return row?.version;
     };
-    await admit();
+    await use();
     const first = await versionOf();
     expect(first).toBeDefined();
-    await admit();
-    await Promise.all([admit(), admit()]);
+    await use();
+    await Promise.all([use(), use()]);
     expect(await versionOf()).toBe(first);
     const minute = await minuteOf(secret);
     await shiftWindow(secret, -1);
-    await admit();
+    await use();
     expect(await minuteOf(secret)).toBe(minute);
   });
 });
@@ -297,14 +263,7 @@ test("3,000 concurrent calls over many batches give each key exactly its limit",
     const admissions = await Promise.all(
       Array.from({ length: 3_000 }, async (_, i) => {
         const { secret } = keys[i % keys.length] as { secret: string };
-        const request = {
-          ...identityOf(secret),
-          scope: "generate",
-          address: "127.0.0.1",
-          limited: true,
-          whileSuspended: false,
-        } as const;
-        return { key: i % keys.length, outcome: (await admitter.admit(request)).outcome };
+        return { key: i % keys.length, outcome: (await admit(secret, { scope: "generate" })).outcome };
       }),
     );
     const admitted = limits.map(
@@ -317,8 +276,4 @@ test("3,000 concurrent calls over many batches give each key exactly its limit",
 function tell(admission: Admission): string {
   const window = "window" in admission ? admission.window : undefined;
   return window ? `${admission.outcome}, ${window.remaining} left` : admission.outcome;
-}
-
-function identityOf(secret: string) {
-  return { lane: laneOfKey(secret), fingerprint: fingerprintOf(secret) };
 }

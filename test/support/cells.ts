@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
+import { words } from "./words.ts";
 
 export type CellDatabase = TestDatabase & { readonly name: string; readonly lanes: string };
 
@@ -28,35 +29,13 @@ export function writeCellsFile(
   return path;
 }
 
-const TABLES = [
-  "accounts",
-  "account_profiles",
-  "keys",
-  "key_minutes",
-  "key_creations",
-  "holds",
-  "answers",
-  "ledger",
-];
-const MORE_TABLES = [
-  "movement_keys",
-  "usage_quarters",
-  "end_users",
-  "usage_users",
-  "usage_user_counts",
-  "operator_events",
-  "topups",
-  "account_prices",
-  "entry_adjustments",
-  "auto_topups",
-  "grants",
-  "webhooks",
-  "event_ends",
-  "events",
-  "deliveries",
-  "webhook_queues",
-  "woken_queues",
-];
+const TABLES = words(`
+    accounts account_profiles keys key_minutes key_creations holds answers ledger
+  `);
+const MORE_TABLES = words(`
+    movement_keys usage_quarters end_users usage_users usage_user_counts operator_events topups account_prices
+    entry_adjustments auto_topups grants webhooks event_ends events deliveries webhook_queues woken_queues
+  `);
 
 /** Moves a lane as an operator would: it has no owner while its rows are copied. */
 export async function moveLane(lane: number, from: CellDatabase, to: CellDatabase): Promise<void> {

@@ -123,10 +123,20 @@ export function endOf(
   return { generationId, accountId: payer.accountId, charge };
 }
 
+/** Holds the amount for a new generation of the payer, and returns its id. */
+export async function placeHold(
+  billing: { hold(request: HoldRequest): Promise<object> },
+  payer: Payer,
+  amountMicros: bigint,
+): Promise<string> {
+  const id = newGenerationId(payer);
+  await billing.hold(holdOf(payer, amountMicros, id));
+  return id;
+}
+
 /** A generation of the payer, from its hold to its charge. */
 export async function charge(billing: Billing, payer: Payer, micros: bigint, user = ""): Promise<void> {
-  const id = newGenerationId(payer);
-  await billing.hold(holdOf(payer, micros, id));
+  const id = await placeHold(billing, payer, micros);
   const end = endOf(payer, id, micros);
   await billing.end({ ...end, charge: end.charge && { ...end.charge, user } });
 }
