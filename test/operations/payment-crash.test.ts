@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { laneOfId } from "../../src/domain/lane.ts";
 import { sendJson } from "../rest/send-json.ts";
 import { OPERATOR_TOKEN, startTestApp, type TestApp } from "../support/app.ts";
 import { FakeStripe, type StripeEvent } from "../support/fake-stripe.ts";
@@ -20,7 +21,7 @@ beforeAll(async () => {
   server = await start();
 });
 beforeEach(async () => {
-  key = await createTestKey(operatorOf(app), { scopes: ["read", "billing"] });
+  key = await newKey();
 });
 afterEach(() => {
   stripe.before = () => undefined;
@@ -45,29 +46,26 @@ async function start() {
   return { process, url: await process.line(/vx ready on (http\S+)/) };
 }
 
-async function restart(): Promise<void> {
-  await server.process.end("SIGKILL");
-  server = await start();
-}
+const newKey = () => createTestKey(operatorOf(app), { scopes: ["read", "billing"] });
 
-const create = () =>
+const create = ({ secret }: TestKey) =>
   sendJson(server.url, {
     verb: "POST",
     path: "/v1/topups",
-    secret: key.secret,
+    secret,
     body: { amount_micros: 5_000_000 },
     headers: { "idempotency-key": "order-1" },
   });
 
-async function topUpId(): Promise<string> {
-  const { status, body } = await create();
+async function topUpId(payer: TestKey): Promise<string> {
+  const { status, body } = await create(payer);
   expect(status).toBe(200);
   return (body as { topup: { id: string } }).topup.id;
 }
 
-async function rows(): Promise<string[]> {
+async function rows({ accountId }: TestKey): Promise<string[]> {
   const found = await app.database.owner<{ kind: string }[]>`
-    SELECT kind FROM vx.ledger WHERE account_id = ${key.accountId} ORDER BY seq`;
+    SELECT kind FROM vx.ledger WHERE account_id = ${accountId} ORDER BY seq`;
   return found.map(({ kind }) => kind);
 }
 
@@ -76,55 +74,6 @@ function lost(event: StripeEvent | undefined): Promise<unknown> {
   if (!event) throw new Error("there is no event");
   return stripe.deliver(event, server.url).catch((error: unknown) => error);
 }
-
-test.each([
-  ["before Stripe creates the page", "before"],
-  ["after Stripe created the page", "losesAnswer"],
-] as const)("a server that is killed %s loses nothing: the repetition has the only page", async (_, step) => {
-  const killed = Promise.withResolvers<void>();
-  const kill = () => {
-    server.process.child.kill("SIGKILL");
-    killed.resolve();
-  };
-  if (step === "before") {
-    stripe.before = async () => {
-      kill();
-      await server.process.exited();
-      return 500;
-    };
-  } else {
-    stripe.losesAnswer = () => {
-      kill();
-      return true;
-    };
-  }
-  const call = create().catch(() => undefined);
-  await killed.promise;
-  await call;
-  stripe.before = () => undefined;
-  stripe.losesAnswer = () => false;
-  server = await start();
-  const id = await topUpId();
-  const found = await app.database.owner<{ id: string; page: string }[]>`
-    SELECT id, page_id AS page FROM vx.topups WHERE account_id = ${key.accountId}`;
-  expect(found).toEqual([{ id, page: stripe.sessionOf(id).id }]);
-});
-
-test("a server that is killed while it asks Stripe credits nothing, and the next delivery credits once", async () => {
-  const id = await topUpId();
-  const [event] = stripe.pay(id);
-  stripe.before = async () => {
-    server.process.child.kill("SIGKILL");
-    await server.process.exited();
-    return 500;
-  };
-  await lost(event);
-  stripe.before = () => undefined;
-  expect(await rows()).toEqual([]);
-  server = await start();
-  expect(await stripe.deliver(event as StripeEvent, server.url)).toBe(200);
-  expect(await rows()).toEqual(["topup"]);
-});
 
 /** Resolves when the statement that credits a payment waits for a lock. */
 function creditWaits(): Promise<void> {
@@ -136,39 +85,77 @@ function creditWaits(): Promise<void> {
   });
 }
 
-/** Blocks the statement that credits the payment until the test has done its damage. */
-async function whileCrediting(event: StripeEvent | undefined, damage: () => Promise<unknown>): Promise<void> {
-  const { owner } = app.database;
-  const delivered = await owner.begin(async (sql) => {
-    await sql`SELECT 1 FROM vx.lanes WHERE lane = vx.lane_of(${key.accountId}) FOR UPDATE`;
-    const delivery = lost(event);
-    await creditWaits();
-    await damage();
-    return { delivery };
-  });
-  await delivered.delivery;
+/** Resolves when the next request to Stripe of this work waits there, until the server is killed. */
+async function untilHeld(moment: "before" | "after", work: () => Promise<unknown>) {
+  const reached = Promise.withResolvers<void>();
+  const wait = async () => {
+    [stripe.before, stripe.losesAnswer] = [() => undefined, () => false];
+    reached.resolve();
+    await server.process.exited();
+    return true;
+  };
+  if (moment === "after") stripe.losesAnswer = wait;
+  else stripe.before = async () => ((await wait()) ? 500 : undefined);
+  const ended = work().catch(() => undefined);
+  await reached.promise;
+  return { ended };
 }
 
-test("a server that is killed while its statement runs credits once", async () => {
-  const id = await topUpId();
-  const events = stripe.pay(id);
-  await whileCrediting(events[0], () => restart());
-  for (const event of [...events, ...events]) expect(await stripe.deliver(event, server.url)).toBe(200);
-  expect(await rows()).toEqual(["topup"]);
+/** Their lanes differ, so that a lock on one of them does not stop the others. */
+async function newKeys(count: number): Promise<TestKey[]> {
+  const byLane = new Map<number, TestKey>();
+  while (byLane.size < count) {
+    const one = await newKey();
+    byLane.set(laneOfId(one.accountId), one);
+  }
+  return [...byLane.values()];
+}
+
+test("a server that is killed before or after Stripe creates a page, while it asks Stripe and while it credits loses nothing, and credits once", async () => {
+  const [before, after, asking, crediting] = (await newKeys(4)) as [TestKey, TestKey, TestKey, TestKey];
+  const [asked] = stripe.pay(await topUpId(asking)) as [StripeEvent];
+  const credited = stripe.pay(await topUpId(crediting));
+  await app.database.owner.begin(async (sql) => {
+    await sql`SELECT 1 FROM vx.lanes WHERE lane = vx.lane_of(${crediting.accountId}) FOR UPDATE`;
+    const delivery = lost(credited[0]);
+    await creditWaits();
+    const held = [
+      await untilHeld("before", () => create(before)),
+      await untilHeld("after", () => create(after)),
+      await untilHeld("before", () => lost(asked)),
+    ];
+    await server.process.end("SIGKILL");
+    await Promise.all([delivery, ...held.map(({ ended }) => ended)]);
+  });
+  expect(await rows(asking)).toEqual([]);
+  server = await start();
+  for (const payer of [before, after]) {
+    const id = await topUpId(payer);
+    const found = await app.database.owner<{ id: string; page: string }[]>`
+      SELECT id, page_id AS page FROM vx.topups WHERE account_id = ${payer.accountId}`;
+    // The repetition has the only page.
+    expect(found).toEqual([{ id, page: stripe.sessionOf(id).id }]);
+  }
+  for (const event of [asked, ...credited, ...credited])
+    expect(await stripe.deliver(event, server.url)).toBe(200);
+  for (const payer of [asking, crediting]) expect(await rows(payer)).toEqual(["topup"]);
 });
 
 test("a database that breaks off while it credits credits nothing, and the next delivery credits once", async () => {
-  const id = await topUpId();
-  const events = stripe.pay(id);
+  const events = stripe.pay(await topUpId(key));
   const { owner } = app.database;
-  await whileCrediting(
-    events[0],
-    () => owner`
-      SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query ~ 'vx\\.apply_payment\\('`,
-  );
-  expect(await rows()).toEqual([]);
+  const { delivery } = await owner.begin(async (sql) => {
+    await sql`SELECT 1 FROM vx.lanes WHERE lane = vx.lane_of(${key.accountId}) FOR UPDATE`;
+    const delivery = lost(events[0]);
+    await creditWaits();
+    await owner`
+      SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query ~ 'vx\\.apply_payment\\('`;
+    return { delivery };
+  });
+  await delivery;
+  expect(await rows(key)).toEqual([]);
   for (const event of events) expect(await stripe.deliver(event, server.url)).toBe(200);
-  expect(await rows()).toEqual(["topup"]);
+  expect(await rows(key)).toEqual(["topup"]);
 });
 
 /** Starts a top-up: the balance of the new account is 0. */
