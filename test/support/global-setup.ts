@@ -22,13 +22,20 @@ declare module "vitest" {
   }
 }
 
+/** Each worker has servers that its files share, besides those of a file. */
+const MAX_CONNECTIONS = 400;
+
 /** Starts one PostgreSQL for all tests, with a migrated database that each test file clones. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const template = createTemporaryFolder("template");
   await createCluster(template.path);
   const folder = createTemporaryFolder("test");
   copyDataFolder(template.path, folder.path);
-  const embedded = await startEmbeddedPostgres({ dataDir: folder.path, print });
+  const embedded = await startEmbeddedPostgres({
+    dataDir: folder.path,
+    maxConnections: MAX_CONNECTIONS,
+    print,
+  });
   const sql = postgres({ ...loginTo(embedded), max: 1 });
   // Nothing has to survive a power failure, and each new and each dropped database causes a checkpoint.
   await sql`ALTER SYSTEM SET fsync = off`;
