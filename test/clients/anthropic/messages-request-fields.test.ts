@@ -22,23 +22,26 @@ import type {
   ToolUseBlockParam,
 } from "@anthropic-ai/sdk/resources/messages/messages";
 import { test } from "vitest";
-import { useTestApp } from "../../support/app.ts";
 import { PNG } from "../../support/images.ts";
-import { SMALL, said, usePaidKey } from "../../support/openai.ts";
+import { ABLE_MODEL, useMetered } from "../../support/metered.ts";
+import { said } from "../../support/openai.ts";
+import { started } from "../../support/started.ts";
 import {
-  accepted,
   expectHandled,
   type FieldCases,
+  ignored,
   type Kinds,
   refused,
   refusedKinds,
   rowsOf,
+  shown,
+  used,
 } from "../field-cases.ts";
 
-const app = useTestApp();
-const key = usePaidKey(app, { plan: "scale" });
+const metered = useMetered();
+const key = started(() => metered.payer(100_000_000n));
 
-const base = { model: SMALL, max_tokens: 2_000, messages: [said("Hello")] };
+const base = { model: ABLE_MODEL, max_tokens: 2_000, messages: [said("Hello")] };
 const tool: Tool = { name: "f", input_schema: { type: "object" } };
 const image = {
   type: "image",
@@ -49,15 +52,15 @@ const result = { type: "tool_result", tool_use_id: "a" } as const;
 const ephemeral = { type: "ephemeral" } as const;
 
 const counted: FieldCases<Omit<MessageCountTokensParams, "user_profile_id" | "workspace_id">> = {
-  messages: accepted([said("Hello")]),
-  model: accepted(SMALL),
-  cache_control: accepted(ephemeral),
-  output_config: accepted({ effort: "low" }),
-  speed: accepted("standard"),
-  system: accepted([{ type: "text", text: "a" }]),
-  thinking: accepted({ type: "disabled" }),
-  tool_choice: accepted({ type: "none" }),
-  tools: accepted([tool]),
+  messages: ignored([said("Hello")]),
+  model: shown(ABLE_MODEL),
+  cache_control: ignored(ephemeral),
+  output_config: ignored({ effort: "low" }),
+  speed: ignored("standard"),
+  system: shown([{ type: "text", text: "a" }]),
+  thinking: ignored({ type: "disabled" }),
+  tool_choice: ignored({ type: "none" }),
+  tools: shown([tool]),
 };
 
 /** The SDK sends the other two fields of its type as headers. Older SDKs sent output_format. */
@@ -66,91 +69,98 @@ const fields: FieldCases<
     Pick<BetaParams, "output_format">
 > = {
   ...counted,
-  max_tokens: accepted(5),
+  messages: used([said("Hello")]),
+  model: used(ABLE_MODEL),
+  output_config: used({ effort: "low" }),
+  system: used([{ type: "text", text: "a" }]),
+  thinking: used({ type: "disabled" }),
+  tool_choice: used({ type: "none" }),
+  tools: used([tool]),
+  max_tokens: used(5),
   container: refused("a"),
   diagnostics: refused({ previous_message_id: "msg_a" }),
   inference_geo: refused("eu"),
-  metadata: accepted({ user_id: "a" }),
+  metadata: used({ user_id: "a" }),
   output_format: refused({ type: "json_schema", schema: { type: "object" } }),
-  service_tier: accepted("standard_only"),
+  service_tier: ignored("standard_only"),
   speed: refused("fast"),
-  stop_sequences: accepted(["a"]),
-  stream: accepted(false),
+  stop_sequences: used(["a"]),
+  stream: ignored(false),
 };
 
-const metadata: FieldCases<Metadata> = { user_id: accepted("a") };
+const metadata: FieldCases<Metadata> = { user_id: used("a") };
 const outputConfig: FieldCases<OutputConfig> = {
-  effort: accepted("max"),
-  format: accepted({ type: "json_schema", schema: { type: "object" } }),
+  effort: used("max"),
+  format: used({ type: "json_schema", schema: { type: "object" } }),
 };
 const outputFormat: FieldCases<JSONOutputFormat> = {
-  type: accepted("json_schema"),
-  schema: accepted({ type: "object" }),
+  type: used("json_schema"),
+  schema: used({ type: "object" }),
 };
 const enabled: FieldCases<ThinkingConfigEnabled> = {
-  type: accepted("enabled"),
-  budget_tokens: accepted(1_024),
+  type: used("enabled"),
+  budget_tokens: used(1_024),
   display: refused("omitted"),
 };
 const adaptive: FieldCases<ThinkingConfigAdaptive> = {
-  type: accepted("adaptive"),
+  type: used("adaptive"),
   display: refused("omitted"),
 };
 
 const toolFields: FieldCases<Tool> = {
-  type: accepted("custom"),
-  name: accepted("f"),
-  description: accepted("a"),
-  input_schema: accepted({ type: "object" }),
-  cache_control: accepted(ephemeral),
-  strict: accepted(true),
-  eager_input_streaming: accepted(true),
+  type: ignored("custom"),
+  name: used("f"),
+  description: used("a"),
+  input_schema: used({ type: "object" }),
+  cache_control: ignored(ephemeral),
+  strict: used(true),
+  eager_input_streaming: ignored(true),
   allowed_callers: refused(["code_execution_20250825"]),
   defer_loading: refused(true),
   input_examples: refused([{ a: 1 }]),
 };
 const toolChoice: FieldCases<ToolChoiceTool> = {
-  type: accepted("tool"),
-  name: accepted("f"),
-  disable_parallel_tool_use: accepted(true),
+  type: used("tool"),
+  name: used("f"),
+  disable_parallel_tool_use: used(true),
 };
 
 const textBlock: FieldCases<TextBlockParam> = {
-  type: accepted("text"),
-  text: accepted("a"),
-  cache_control: accepted(ephemeral),
-  citations: accepted([]),
+  type: used("text"),
+  text: used("a"),
+  cache_control: ignored(ephemeral),
+  citations: ignored([]),
 };
 const imageBlock: FieldCases<ImageBlockParam> = {
-  type: accepted("image"),
-  source: accepted(image.source),
-  cache_control: accepted(ephemeral),
+  type: used("image"),
+  source: used(image.source),
+  cache_control: ignored(ephemeral),
   transformations: refused({ oversized_image: "error" }),
 };
 const thinkingBlock: FieldCases<ThinkingBlockParam> = {
-  type: accepted("thinking"),
-  thinking: accepted("a"),
-  signature: accepted("a"),
+  type: used("thinking"),
+  thinking: used("a"),
+  signature: ignored("a"),
 };
 const redactedBlock: FieldCases<RedactedThinkingBlockParam> = {
-  type: accepted("redacted_thinking"),
-  data: accepted("a"),
+  type: used("redacted_thinking"),
+  data: used("a"),
 };
 const useBlock: FieldCases<ToolUseBlockParam> = {
-  type: accepted("tool_use"),
-  id: accepted("a"),
-  name: accepted("f"),
-  input: accepted({}),
-  cache_control: accepted(ephemeral),
+  type: used("tool_use"),
+  id: used("a"),
+  name: used("f"),
+  input: used({}),
+  cache_control: ignored(ephemeral),
   caller: refused({ type: "code_execution_20250825", tool_id: "a" }),
   toolset_name: refused("a"),
 };
 const resultBlock: FieldCases<ToolResultBlockParam> = {
-  type: accepted("tool_result"),
-  tool_use_id: accepted("a"),
-  content: accepted([{ type: "text", text: "a" }]),
-  is_error: accepted(true),
-  cache_control: accepted(ephemeral),
+  type: used("tool_result"),
+  tool_use_id: used("a"),
+  content: used([{ type: "text", text: "a" }]),
+  is_error: ignored(true),
+  cache_control: ignored(ephemeral),
   toolset_name: refused("a"),
 };
 
@@ -256,10 +266,10 @@ test.each([
     inMessages(said("a"), { role: "assistant", content: [use] }, { role: "user", content: [block] }),
   ),
 ])("the field %s of a message", async (...row) => {
-  await expectHandled(app, key.secret, "/v1/messages", row);
+  await expectHandled(metered, key, "/v1/messages", row);
 });
 
-test.each(rowsOf("", counted, { model: SMALL, messages: [said("a")], tools: [tool] }))(
+test.each(rowsOf("", counted, { model: ABLE_MODEL, messages: [said("a")], tools: [tool] }))(
   "the field %s of a count of tokens",
-  async (...row) => expectHandled(app, key.secret, "/v1/messages/count_tokens", row),
+  async (...row) => expectHandled(metered, key, "/v1/messages/count_tokens", row),
 );

@@ -21,82 +21,86 @@ import type { EmbeddingCreateParams } from "openai/resources/embeddings";
 import { expect, test } from "vitest";
 import { useTestApp } from "../../support/app.ts";
 import { PNG } from "../../support/images.ts";
+import { ABLE_MODEL, useMetered } from "../../support/metered.ts";
 import { SMALL, said, usePaidKey } from "../../support/openai.ts";
+import { started } from "../../support/started.ts";
 import {
-  accepted,
   expectHandled,
   type FieldCases,
+  ignored,
   type Kinds,
   refused,
   refusedKinds,
   rowsOf,
+  shown,
+  used,
 } from "../field-cases.ts";
 
-const app = useTestApp();
-const key = usePaidKey(app, { plan: "scale" });
+const metered = useMetered();
+const key = started(() => metered.payer(100_000_000n));
 
-const chat = { model: SMALL, max_tokens: 5, messages: [said("Hello")] };
+const chat = { model: ABLE_MODEL, max_tokens: 5, messages: [said("Hello")] };
 const tool: ChatCompletionFunctionTool = { type: "function", function: { name: "f" } };
 const call = { id: "a", type: "function", function: { name: "f", arguments: "{}" } } as const;
 const image = { url: `data:image/png;base64,${PNG.toString("base64")}` };
 
 const chatFields: FieldCases<ChatCompletionCreateParamsNonStreaming> = {
-  messages: accepted([said("Hello")]),
-  model: accepted(SMALL),
+  messages: used([said("Hello")]),
+  model: used(ABLE_MODEL),
   audio: refused({ format: "mp3", voice: "alloy" }),
-  frequency_penalty: accepted(1),
+  frequency_penalty: used(1),
   function_call: refused({ name: "f" }),
   functions: refused([{ name: "f" }]),
   logit_bias: refused({ "1": 5 }),
   logprobs: refused(true),
-  max_completion_tokens: accepted(5),
-  max_tokens: accepted(5),
-  metadata: accepted({ a: "b" }),
+  max_completion_tokens: ignored(5),
+  max_tokens: used(5),
+  metadata: ignored({ a: "b" }),
   modalities: refused(["text", "audio"]),
   moderation: refused({ model: "m" }),
   n: refused(2),
-  parallel_tool_calls: accepted(false),
-  prediction: accepted({ type: "content", content: "Hi" }),
-  presence_penalty: accepted(1),
-  prompt_cache_key: accepted("a"),
-  prompt_cache_options: accepted({ mode: "explicit" }),
-  prompt_cache_retention: accepted("24h"),
-  reasoning_effort: accepted("xhigh"),
-  response_format: accepted({ type: "json_object" }),
-  safety_identifier: accepted("a"),
-  seed: accepted(1),
+  parallel_tool_calls: ignored(false),
+  prediction: ignored({ type: "content", content: "Hi" }),
+  presence_penalty: used(1),
+  prompt_cache_key: ignored("a"),
+  prompt_cache_options: ignored({ mode: "explicit" }),
+  prompt_cache_retention: ignored("24h"),
+  reasoning_effort: used("xhigh"),
+  response_format: used({ type: "json_object" }),
+  safety_identifier: used("a"),
+  seed: used(1),
   service_tier: refused("flex"),
-  stop: accepted(["a"]),
+  stop: used(["a"]),
   store: refused(true),
-  stream: accepted(false),
-  stream_options: accepted({ include_usage: true }),
-  temperature: accepted(1),
-  tool_choice: accepted("none"),
-  tools: accepted([tool]),
+  stream: ignored(false),
+  stream_options: ignored({ include_usage: true }),
+  temperature: used(1),
+  tool_choice: ignored("none"),
+  tools: used([tool]),
   top_logprobs: refused(2),
-  top_p: accepted(1),
-  user: accepted("a"),
+  top_p: used(1),
+  user: used("a"),
   verbosity: refused("high"),
   web_search_options: refused({}),
 };
 
 const streamOptions: FieldCases<ChatCompletionStreamOptions> = {
-  include_obfuscation: accepted(true),
-  include_usage: accepted(true),
+  include_obfuscation: ignored(true),
+  include_usage: shown(true),
 };
 
 const schemaFields: FieldCases<ResponseFormatJSONSchema.JSONSchema> = {
-  name: accepted("a"),
-  description: accepted("a"),
-  schema: accepted({ type: "object" }),
-  strict: accepted(true),
+  name: used("a"),
+  description: used("a"),
+  schema: used({ type: "object" }),
+  strict: used(true),
 };
 
 const functionFields: FieldCases<ChatCompletionFunctionTool["function"]> = {
-  name: accepted("f"),
-  description: accepted("a"),
-  parameters: accepted({ type: "object" }),
-  strict: accepted(true),
+  name: used("f"),
+  description: used("a"),
+  parameters: used({ type: "object" }),
+  strict: used(true),
 };
 
 const tools: Kinds<ChatCompletionTool["type"]> = { function: true, custom: false };
@@ -117,49 +121,49 @@ const roles: Readonly<Record<ChatCompletionMessageParam["role"], boolean>> = {
 };
 
 const systemMessage: FieldCases<ChatCompletionSystemMessageParam> = {
-  role: accepted("system"),
-  content: accepted("Hello"),
-  name: accepted("a"),
+  role: used("system"),
+  content: used("Hello"),
+  name: ignored("a"),
 };
 const developerMessage: FieldCases<ChatCompletionDeveloperMessageParam> = {
   ...systemMessage,
-  role: accepted("developer"),
+  role: used("developer"),
 };
 const userMessage: FieldCases<ChatCompletionUserMessageParam> = {
-  role: accepted("user"),
-  content: accepted([
+  role: used("user"),
+  content: used([
     { type: "text", text: "Hello" },
     { type: "image_url", image_url: image },
   ]),
-  name: accepted("a"),
+  name: ignored("a"),
 };
 const assistantMessage: FieldCases<ChatCompletionAssistantMessageParam> = {
-  role: accepted("assistant"),
-  content: accepted("Hello"),
-  name: accepted("a"),
-  refusal: accepted("No."),
-  tool_calls: accepted([call]),
+  role: used("assistant"),
+  content: used("Hello"),
+  name: ignored("a"),
+  refusal: ignored("No."),
+  tool_calls: used([call]),
   audio: refused({ id: "a" }),
   function_call: refused({ name: "f", arguments: "{}" }),
 };
 const toolMessage: FieldCases<ChatCompletionToolMessageParam> = {
-  role: accepted("tool"),
-  content: accepted("Hello"),
-  tool_call_id: accepted("a"),
+  role: used("tool"),
+  content: used("Hello"),
+  tool_call_id: used("a"),
 };
 
 const textPart: FieldCases<ChatCompletionContentPartText> = {
-  type: accepted("text"),
-  text: accepted("Hello"),
-  prompt_cache_breakpoint: accepted({ mode: "explicit" }),
+  type: used("text"),
+  text: used("Hello"),
+  prompt_cache_breakpoint: ignored({ mode: "explicit" }),
 };
 const imagePart: FieldCases<ChatCompletionContentPartImage> = {
-  type: accepted("image_url"),
-  image_url: accepted(image),
-  prompt_cache_breakpoint: accepted({ mode: "explicit" }),
+  type: used("image_url"),
+  image_url: used(image),
+  prompt_cache_breakpoint: ignored({ mode: "explicit" }),
 };
 const imageUrl: FieldCases<ChatCompletionContentPartImage.ImageURL> = {
-  url: accepted(image.url),
+  url: used(image.url),
   detail: refused("original"),
 };
 
@@ -199,56 +203,65 @@ test.each([
     inPart({ type: "image_url", image_url }),
   ),
 ])("the field %s of a chat completion", async (...row) => {
-  await expectHandled(app, key.secret, "/v1/chat/completions", row);
+  await expectHandled(metered, key, "/v1/chat/completions", row);
 });
 
 test.each(Object.entries(roles))("a chat completion with a message of the role %s", async (role, isKnown) => {
   if (isKnown) return;
-  const row = [role, inMessages({ role, name: "f", content: "a" }), "messages[0].role"] as const;
-  await expectHandled(app, key.secret, "/v1/chat/completions", row);
+  const row = [
+    role,
+    inMessages({ role, name: "f", content: "a" }),
+    "messages[0].role",
+    undefined,
+    undefined,
+  ] as const;
+  await expectHandled(metered, key, "/v1/chat/completions", row);
 });
 
+const app = useTestApp();
+const paid = usePaidKey(app);
+
 const completionFields: FieldCases<CompletionCreateParamsNonStreaming> = {
-  model: accepted(SMALL),
+  model: shown(SMALL),
   prompt: refused(["a", "b"]),
   best_of: refused(2),
   echo: refused(true),
-  frequency_penalty: accepted(1),
+  frequency_penalty: ignored(1),
   logit_bias: refused({ "1": 5 }),
   logprobs: refused(1),
-  max_tokens: accepted(5),
+  max_tokens: shown(5),
   n: refused(2),
-  presence_penalty: accepted(1),
-  seed: accepted(1),
-  stop: accepted("a"),
-  stream: accepted(false),
-  stream_options: accepted({ include_usage: true }),
-  suffix: accepted("a"),
-  temperature: accepted(1),
-  top_p: accepted(1),
-  user: accepted("a"),
+  presence_penalty: ignored(1),
+  seed: ignored(1),
+  stop: shown("a"),
+  stream: ignored(false),
+  stream_options: ignored({ include_usage: true }),
+  suffix: shown("a"),
+  temperature: ignored(1),
+  top_p: ignored(1),
+  user: used("a"),
 };
 
 test.each(rowsOf("", completionFields, { model: SMALL, prompt: "Hello", max_tokens: 5 }))(
   "the field %s of a text completion",
-  async (...row) => expectHandled(app, key.secret, "/v1/completions", row),
+  async (...row) => expectHandled({ app }, paid, "/v1/completions", row),
 );
 
 const embeddingFields: FieldCases<EmbeddingCreateParams> = {
-  input: accepted(["a", "b"]),
-  model: accepted("vx-sandbox-embed"),
-  dimensions: accepted(8),
-  encoding_format: accepted("base64"),
-  user: accepted("a"),
+  input: shown(["a", "b"]),
+  model: shown("vx-sandbox-embed"),
+  dimensions: shown(8),
+  encoding_format: shown("base64"),
+  user: used("a"),
 };
 
 test.each(rowsOf("", embeddingFields, { model: "vx-sandbox-embed", input: "a" }))(
   "the field %s of embeddings",
-  async (...row) => expectHandled(app, key.secret, "/v1/embeddings", row),
+  async (...row) => expectHandled({ app }, paid, "/v1/embeddings", row),
 );
 
 test("a field that is missing in a table is an error of the compiler", () => {
   // @ts-expect-error: the other fields are missing.
-  const cases: FieldCases<EmbeddingCreateParams> = { model: accepted("a") };
+  const cases: FieldCases<EmbeddingCreateParams> = { model: used("a") };
   expect(cases).toBeDefined();
 });

@@ -18,23 +18,25 @@ import type {
 } from "openai/resources/responses/responses";
 import type { Reasoning } from "openai/resources/shared";
 import { test } from "vitest";
-import { useTestApp } from "../../support/app.ts";
 import { PNG } from "../../support/images.ts";
-import { SMALL, usePaidKey } from "../../support/openai.ts";
+import { ABLE_MODEL, useMetered } from "../../support/metered.ts";
+import { started } from "../../support/started.ts";
 import {
-  accepted,
   expectHandled,
   type FieldCases,
+  ignored,
   type Kinds,
   refused,
   refusedKinds,
   rowsOf,
+  shown,
+  used,
 } from "../field-cases.ts";
 
-const app = useTestApp();
-const key = usePaidKey(app, { plan: "scale" });
+const metered = useMetered();
+const key = started(() => metered.payer(100_000_000n));
 
-const base = { model: SMALL, max_output_tokens: 20, input: "Hello" };
+const base = { model: ABLE_MODEL, max_output_tokens: 20, input: "Hello" };
 const tool = { type: "function", name: "f", parameters: { type: "object" }, strict: false } as const;
 const call = { type: "function_call", call_id: "a", name: "f", arguments: "{}" } as const;
 const url = `data:image/png;base64,${PNG.toString("base64")}`;
@@ -45,65 +47,65 @@ const fields: FieldCases<ResponseCreateParamsNonStreaming> = {
   context_management: refused([{ type: "compaction" }]),
   conversation: refused("conv_a"),
   image: refused({ context_compression: "enabled" }),
-  include: accepted(["reasoning.encrypted_content"]),
-  input: accepted("Hello"),
-  instructions: accepted("Be short."),
-  max_output_tokens: accepted(20),
+  include: ignored(["reasoning.encrypted_content"]),
+  input: used("Hello"),
+  instructions: used("Be short."),
+  max_output_tokens: used(20),
   max_tool_calls: refused(1),
-  metadata: accepted({ a: "b" }),
-  model: accepted(SMALL),
+  metadata: shown({ a: "b" }),
+  model: used(ABLE_MODEL),
   moderation: refused({ model: "m" }),
-  parallel_tool_calls: accepted(false),
+  parallel_tool_calls: shown(false),
   previous_response_id: refused("resp_a"),
   prompt: refused({ id: "a" }),
-  prompt_cache_key: accepted("a"),
+  prompt_cache_key: shown("a"),
   prompt_cache_options: refused({ prewarm: true }),
-  prompt_cache_retention: accepted("24h"),
-  reasoning: accepted({ effort: "low" }),
-  safety_identifier: accepted("a"),
+  prompt_cache_retention: ignored("24h"),
+  reasoning: used({ effort: "low" }),
+  safety_identifier: used("a"),
   service_tier: refused("flex"),
   store: refused(true),
-  stream: accepted(false),
-  stream_options: accepted({ include_obfuscation: true }),
-  temperature: accepted(1),
-  text: accepted({ format: { type: "json_object" } }),
-  tool_choice: accepted("none"),
-  tools: accepted([tool]),
+  stream: ignored(false),
+  stream_options: ignored({ include_obfuscation: true }),
+  temperature: used(1),
+  text: used({ format: { type: "json_object" } }),
+  tool_choice: shown("none"),
+  tools: used([tool]),
   top_logprobs: refused(1),
-  top_p: accepted(1),
+  top_p: used(1),
   truncation: refused("auto"),
-  user: accepted("a"),
+  user: used("a"),
 };
 
-const streamOptions: FieldCases<ResponseCreateParams.StreamOptions> = { include_obfuscation: accepted(true) };
+const streamOptions: FieldCases<ResponseCreateParams.StreamOptions> = { include_obfuscation: ignored(true) };
 
 const reasoning: FieldCases<Reasoning> = {
   context: refused("all_turns"),
-  effort: accepted("max"),
+  effort: used("max"),
   generate_summary: refused("auto"),
   mode: refused("pro"),
-  summary: accepted("auto"),
+  summary: shown("auto"),
 };
 
 const text: FieldCases<ResponseTextConfig> = {
-  format: accepted({ type: "text" }),
+  format: ignored({ type: "text" }),
   verbosity: refused("low"),
 };
 
 const schemaFormat: FieldCases<ResponseFormatTextJSONSchemaConfig> = {
-  type: accepted("json_schema"),
-  name: accepted("a"),
-  schema: accepted({ type: "object" }),
-  description: accepted("a"),
-  strict: accepted(true),
+  type: used("json_schema"),
+  name: used("a"),
+  schema: used({ type: "object" }),
+  description: used("a"),
+  strict: used(true),
 };
 
 const functionFields: FieldCases<FunctionTool> = {
-  type: accepted("function"),
-  name: accepted("f"),
-  parameters: accepted({ type: "object" }),
-  strict: accepted(true),
-  description: accepted("a"),
+  type: used("function"),
+  name: used("f"),
+  parameters: used({ type: "object" }),
+  strict: used(true),
+  description: used("a"),
   allowed_callers: refused(["programmatic"]),
   async: refused(true),
   defer_loading: refused(true),
@@ -111,58 +113,58 @@ const functionFields: FieldCases<FunctionTool> = {
 };
 
 const callFields: FieldCases<ResponseFunctionToolCall> = {
-  type: accepted("function_call"),
-  id: accepted("fc_a"),
-  call_id: accepted("a"),
-  name: accepted("f"),
-  arguments: accepted("{}"),
-  status: accepted("completed"),
+  type: used("function_call"),
+  id: ignored("fc_a"),
+  call_id: used("a"),
+  name: used("f"),
+  arguments: used("{}"),
+  status: ignored("completed"),
   async: refused(true),
   caller: refused({ type: "program", caller_id: "a" }),
   namespace: refused("a"),
 };
 
 const outputFields: FieldCases<ResponseInputItem.FunctionCallOutput> = {
-  type: accepted("function_call_output"),
-  id: accepted("a"),
-  call_id: accepted("a"),
-  output: accepted("Hello"),
-  name: accepted("f"),
-  status: accepted("completed"),
+  type: used("function_call_output"),
+  id: ignored("a"),
+  call_id: used("a"),
+  output: used("Hello"),
+  name: ignored("f"),
+  status: ignored("completed"),
   caller: refused({ type: "program", caller_id: "a" }),
   namespace: refused("a"),
 };
 
 const messageFields: FieldCases<ResponseOutputMessage> = {
-  type: accepted("message"),
-  id: accepted("msg_a"),
-  role: accepted("assistant"),
-  content: accepted([{ type: "output_text", text: "Hello", annotations: [], logprobs: [] }]),
-  status: accepted("completed"),
-  phase: accepted("commentary"),
+  type: ignored("message"),
+  id: ignored("msg_a"),
+  role: used("assistant"),
+  content: used([{ type: "output_text", text: "Hello", annotations: [], logprobs: [] }]),
+  status: ignored("completed"),
+  phase: ignored("commentary"),
 };
 
 const reasoningFields: FieldCases<ResponseReasoningItem> = {
-  type: accepted("reasoning"),
-  id: accepted("rs_a"),
-  summary: accepted([{ type: "summary_text", text: "a" }]),
-  content: accepted([{ type: "reasoning_text", text: "a" }]),
-  status: accepted("completed"),
-  encrypted_content: accepted("a"),
+  type: used("reasoning"),
+  id: ignored("rs_a"),
+  summary: ignored([{ type: "summary_text", text: "a" }]),
+  content: ignored([{ type: "reasoning_text", text: "a" }]),
+  status: ignored("completed"),
+  encrypted_content: ignored("a"),
 };
 
 const inputText: FieldCases<ResponseInputText> = {
-  type: accepted("input_text"),
-  text: accepted("Hello"),
-  prompt_cache_breakpoint: accepted({ mode: "explicit" }),
+  type: used("input_text"),
+  text: used("Hello"),
+  prompt_cache_breakpoint: ignored({ mode: "explicit" }),
 };
 
 const inputImage: FieldCases<ResponseInputImage> = {
-  type: accepted("input_image"),
-  image_url: accepted(url),
+  type: used("input_image"),
+  image_url: used(url),
   detail: refused("original"),
   file_id: refused("file_a"),
-  prompt_cache_breakpoint: accepted({ mode: "explicit" }),
+  prompt_cache_breakpoint: ignored({ mode: "explicit" }),
 };
 
 const contents: Kinds<ResponseInputContent["type"]> = {
@@ -290,10 +292,10 @@ test.each([
   ...rowsOf("input[0].content[0].", inputImage, { type: "input_image", image_url: url }, inContent),
   ...refusedKinds(contents, "input[0].content[0].type", inContent),
 ])("the field %s of a response", async (...row) => {
-  await expectHandled(app, key.secret, "/v1/responses", row);
+  await expectHandled(metered, key, "/v1/responses", row);
 });
 
 test.each(Object.entries(includes).filter(([, isKnown]) => !isKnown))("%s is not included", async (name) => {
   const body = { ...base, include: [name] };
-  await expectHandled(app, key.secret, "/v1/responses", [name, body, "include[0]"]);
+  await expectHandled(metered, key, "/v1/responses", [name, body, "include[0]", undefined, undefined]);
 });
