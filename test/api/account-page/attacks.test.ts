@@ -70,8 +70,9 @@ describe("redirects", () => {
   }
 
   test("of the sign-in lead to the provider and back to the page, whatever the address says", async () => {
-    for (const evil of EVIL) {
-      for (const name of NAMES) {
+    for (const [place, evil] of EVIL.entries()) {
+      // Each name once, and each address.
+      for (const name of NAMES.filter((_, number) => number % EVIL.length === place)) {
         const path = `/account/auth/sign-in?${name}=${evil}`;
         const { status, headers } = await sendHttp1(app.url, { method: "GET", path });
         expect([path, status, isOwn(headers.location ?? "")]).toEqual([path, 303, true]);
@@ -162,14 +163,17 @@ describe("requests that another page can cause", () => {
     const before = await rowsAbout(marks);
     expect(before.length).toBeGreaterThan(5);
     for (const [number, { name }] of AccountService.methods.entries()) {
-      // Each method gets each content type and each origin, and each content type comes from each origin.
+      // The first method gets each content type from each origin, every other method gets one of each.
       for (const [place, type] of CONTENT_TYPES.entries()) {
-        const headers = ORIGINS[(number + place) % ORIGINS.length];
-        const isRefused = await refuses(customer, name, accountId, { ...headers, "content-type": type });
-        expect([name, type, headers, isRefused]).toEqual([name, type, headers, true]);
+        if (number > 0 && place !== number % CONTENT_TYPES.length) continue;
+        for (const [turn, headers] of ORIGINS.entries()) {
+          if (number > 0 && turn !== (number + (number >> 3)) % ORIGINS.length) continue;
+          const isRefused = await refuses(customer, name, accountId, { ...headers, "content-type": type });
+          expect([name, type, headers, isRefused]).toEqual([name, type, headers, true]);
+        }
       }
       // Pages of the same origin are trusted, forms are not: they cannot send the header of the protocol.
-      for (const type of CONTENT_TYPES.slice(0, 4)) {
+      for (const type of CONTENT_TYPES.slice(number % 4, (number % 4) + 1)) {
         const headers = { "content-type": type, "connect-protocol-version": undefined };
         const isRefused = await refuses(customer, name, accountId, headers);
         expect([name, type, isRefused]).toEqual([name, type, true]);
@@ -474,9 +478,7 @@ describe("every method", () => {
   test("answers ids that are none with an error of the caller", async () => {
     const { customer: owner, accountId } = await newOwner();
     const prefixes = ["", "acct_", "key_", "inv_", "sinv_"];
-    const wellFormed = ["z", "i", "0"].flatMap((letter) =>
-      prefixes.map((prefix) => `${prefix}${letter.repeat(26)}`),
-    );
+    const wellFormed = prefixes.map((prefix, place) => `${prefix}${"zi0".charAt(place % 3).repeat(26)}`);
     const malformed = ["", "'", "%00", "../..", "é", "\ud83d\ude00"].map(
       (text, number) => `${prefixes[number % prefixes.length]}${text}`,
     );

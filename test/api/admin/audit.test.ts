@@ -128,13 +128,18 @@ describe("audit of data changed by the owner of the database", () => {
       SELECT column_name AS name, data_type AS type FROM information_schema.columns
       WHERE table_schema = 'vx' AND table_name = 'ledger' AND column_name NOT IN ('lane', 'account_id', 'seq')`;
     expect(columns.length).toBeGreaterThanOrEqual(15);
+    const { owner } = app.database;
+    const accountId = await accountWithRows();
+    const row = owner`account_id = ${accountId} AND seq = 2`;
+    await owner`CREATE TABLE vx.kept_row AS SELECT * FROM vx.ledger WHERE ${row}`;
     for (const { name, type } of columns) {
-      const accountId = await accountWithRows();
-      await app.database.owner.unsafe(
-        `UPDATE vx.ledger SET ${name} = ${otherValue(name, type)} WHERE account_id = '${accountId}' AND seq = 2`,
-      );
+      await owner`UPDATE vx.ledger SET ${owner.unsafe(name)} = ${owner.unsafe(otherValue(name, type))} WHERE ${row}`;
       expect(await rulesBroken(accountId), name).toContain("ledger_unchanged");
+      await owner`DELETE FROM vx.ledger WHERE ${row}`;
+      await owner`INSERT INTO vx.ledger SELECT * FROM vx.kept_row`;
     }
+    expect(await rulesBroken(accountId)).toEqual([]);
+    await owner`DROP TABLE vx.kept_row`;
   });
 
   test("has no findings for other accounts", async () => {
