@@ -108,7 +108,7 @@ describe("a prompt counted in a thread", () => {
   });
 
   test("does not wait for a large one if it is small", async () => {
-    const large = Promise.resolve(counter.countPrompt(prompt(HOSTILE["random text"])));
+    const large = Promise.resolve(counter.countPrompt(prompt(HOSTILE["random text"].repeat(4))));
     const order: string[] = [];
     await Promise.all([
       large.then(() => order.push("large")),
@@ -210,7 +210,7 @@ describe("a counter", () => {
     const order: string[] = [];
     const count = (accountId: string, text: string) =>
       own.countTexts([text], { accountId }).then(() => order.push(accountId));
-    const hostile = Array.from({ length: 20 }, () => count("hostile", "漢字仮名交文".repeat(16_000)));
+    const hostile = Array.from({ length: 20 }, () => count("hostile", "漢字仮名交文".repeat(66_000)));
     await count("modest", LARGE);
     expect(order).toEqual(["modest"]);
     await Promise.all([own.close(), Promise.allSettled(hostile)]);
