@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { laneOfId, withLane } from "../../src/domain/lane.ts";
 import { TEST_CALLER } from "../support/action.ts";
-import { useTestApp } from "../support/app.ts";
+import { useOwnApp } from "../support/app.ts";
 import { createTestKey, type TestKey, useOperator } from "../support/fixtures.ts";
 import { bearer } from "../support/protocols.ts";
 import { typeIds } from "../support/type-ids.ts";
@@ -10,7 +10,7 @@ import { typeIds } from "../support/type-ids.ts";
 let first: TestKey;
 let second: TestKey;
 
-const app = useTestApp();
+const app = useOwnApp();
 const operator = useOperator(app);
 beforeAll(async () => {
   await operator.putPlan({ name: "two", rpm: 100_000, maxActiveKeys: 2, maxKeysCreatedPerHour: 1 });

@@ -23,11 +23,11 @@ import {
   type Payer,
 } from "../support/payer.ts";
 import { runs } from "../support/runs.ts";
-import { createTestBilling, useStore } from "../support/store.ts";
+import { createTestBilling, useOwnStore } from "../support/store.ts";
 import { typeIds } from "../support/type-ids.ts";
 import { pagesRead } from "./pages-read.ts";
 
-const store = useStore();
+const store = useOwnStore();
 
 const AMOUNT = 10_000_000n;
 

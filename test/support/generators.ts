@@ -117,8 +117,8 @@ export function openGenerator(baseUrl: string): Generator {
   return openConnect(createConnectTransport({ baseUrl, httpVersion: "2" }));
 }
 
-export function useGenerator(app: { readonly url: string }): Generator {
-  return started(() => openGenerator(app.url));
+export function useGenerator(metered: { readonly app: { readonly url: string } }): Generator {
+  return started(() => openGenerator(metered.app.url));
 }
 
 function openConnect(transport: Transport): Generator {

@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 
 const said = (content: string) => ({ role: "user", content });
-const generator = useGenerator(metered.app);
+const generator = useGenerator(metered);
 
 const unary = (request: GenerateFields) => generator.generate(request, { secret: key.secret });
 /** Reads the stream to its end. */

@@ -5,7 +5,7 @@ import { HELD_MICROS, REQUEST, useMetered } from "../../support/metered.ts";
 
 const metered = useMetered();
 
-const generator = useGenerator(metered.app);
+const generator = useGenerator(metered);
 
 const calls = {
   unary: (secret: string) => generator.generate(REQUEST, { secret }),

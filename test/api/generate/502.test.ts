@@ -31,7 +31,7 @@ const afterSomeTokens: [string, Behaviour][] = [
   ["sends an error during the reply", errorInside(2)],
 ];
 
-const generator = useGenerator(metered.app);
+const generator = useGenerator(metered);
 
 /** The upstream fails every attempt of the call and works again afterwards. */
 async function failing(behaviour: Behaviour, call: () => Promise<unknown>): Promise<void> {

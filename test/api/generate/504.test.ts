@@ -26,7 +26,7 @@ test.each(generators.filter(({ hasDeadlines }) => hasDeadlines))("over $name", a
   generator.close();
 });
 
-const generator = useGenerator(metered.app);
+const generator = useGenerator(metered);
 
 const calls = {
   unary: (options: GenerateOptions) => generator.generate(REQUEST, options),

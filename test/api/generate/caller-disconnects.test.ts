@@ -29,7 +29,7 @@ function codeInLog(requestId: string): unknown {
   return line && (JSON.parse(line) as { code: unknown }).code;
 }
 
-const own = useGenerator(metered.app);
+const own = useGenerator(metered);
 
 /** Starts a call; the returned function disconnects. */
 function leaving(

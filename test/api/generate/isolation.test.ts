@@ -14,7 +14,7 @@ const poisonable: Behaviour = (turn) =>
   JSON.stringify(turn.call.body).includes(POISON) ? refuse(500)(turn) : reply()(turn);
 
 const metered = useMetered();
-const generator = useGenerator(metered.app);
+const generator = useGenerator(metered);
 
 /** Repeats the failing prompt, and returns the number of failed calls. */
 async function attack({ secret }: TestKey, isOver: () => boolean): Promise<number> {

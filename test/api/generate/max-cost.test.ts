@@ -6,7 +6,7 @@ import { HELD_MICROS, REQUEST, useMetered } from "../../support/metered.ts";
 const metered = useMetered();
 
 // The input has 9 tokens of one micro each, and each of the 10 output tokens costs two.
-const generator = useGenerator(metered.app);
+const generator = useGenerator(metered);
 
 test.each([
   ["the byte bound fits", HELD_MICROS, 10, 46],

@@ -15,7 +15,7 @@ const client = started(() =>
   createClient(GenerateService, createGrpcTransport({ baseUrl: metered.app.url })),
 );
 
-const generator = useGenerator(metered.app);
+const generator = useGenerator(metered);
 
 const FITTING = {
   model: "fake",

@@ -42,7 +42,7 @@ async function joined(generator: Generator, request: GenerateFields, secret: str
   throw new Error("the stream ended without its last event");
 }
 
-const generator = useGenerator(metered.app);
+const generator = useGenerator(metered);
 
 test("a tool is called, its result is sent back with the reply, and the next reply is text", async () => {
   const { secret } = await metered.payer(1_000_000n);
