@@ -43,17 +43,17 @@ const ofKeyId = (method: typeof getKey) =>
     ["a C1 control character in the id", "key_id", { keyId: "key_\u0085" }],
   );
 
-const ofPages = (method: typeof listKeys) =>
+const ofPages = (method: typeof listKeys, list: string) =>
   rowsOf(
     method,
     ["a negative page_size", "page_size", { pageSize: -1 }],
     ["the smallest page_size", "page_size", { pageSize: -2_147_483_648 }],
     ["a made-up token", "page_token", { pageToken: "next" }],
     ["a token that is not base64url", "page_token", { pageToken: "MTprZXk=" }],
-    ["a token of another version", "page_token", { pageToken: token("2:1") }],
-    ["a token with SQL in it", "page_token", { pageToken: token("1:' OR 1=1") }],
-    ["a token with NUL in it", "page_token", { pageToken: token("1:key_\u0000") }],
-    ["an empty position", "page_token", { pageToken: token("1:") }],
+    ["a token of another list", "page_token", { pageToken: token("models:a") }],
+    ["a token with SQL in it", "page_token", { pageToken: token(`${list}:' OR 1=1`) }],
+    ["a token with NUL in it", "page_token", { pageToken: token(`${list}:key_\u0000`) }],
+    ["an empty position", "page_token", { pageToken: token(`${list}:`) }],
     ["a token of 513 characters", "page_token", { pageToken: "M".repeat(513) }],
   );
 
@@ -67,13 +67,13 @@ const expiring = (seconds: bigint) => ci({ expiresAt: { seconds, nanos: 0 } });
 const rows: readonly Row[] = [
   ...ofKeyId(getKey),
   ...ofKeyId(revokeKey as unknown as typeof getKey),
-  ...ofPages(listKeys),
-  ...ofPages(listEntries as unknown as typeof listKeys),
+  ...ofPages(listKeys, "keys"),
+  ...ofPages(listEntries as unknown as typeof listKeys, "entries"),
   ...rowsOf(
     listEntries,
-    ["a position of 19 digits", "page_token", { pageToken: token(`1:${"9".repeat(19)}`) }],
-    ["a position of 100 digits", "page_token", { pageToken: token(`1:${"9".repeat(100)}`) }],
-    ["a position of another list", "page_token", { pageToken: token("1:key_01") }],
+    ["a position of 19 digits", "page_token", { pageToken: token(`entries:${"9".repeat(19)}`) }],
+    ["a position of 100 digits", "page_token", { pageToken: token(`entries:${"9".repeat(100)}`) }],
+    ["a position that is no number", "page_token", { pageToken: token("entries:key_01") }],
   ),
   ...rowsOf(
     getModel,
