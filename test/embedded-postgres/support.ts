@@ -138,6 +138,8 @@ export async function postmasterPid(server: { clusterDir: string }): Promise<num
 export async function processesIn(folder: string): Promise<number[]> {
   const found = new Set<number>();
   for (const { pid, parent, command } of (await listProcesses()).sort((a, b) => a.pid - b.pid)) {
+    // A process that is exiting has no command line any more, and no memory.
+    if (command === "") continue;
     // In a container root may lack the permission to read the working folder of another user's process.
     const cwd = await readlink(`/proc/${pid}/cwd`).catch(() => "");
     const isIn = command.includes(folder) || cwd.startsWith(folder) || found.has(parent);

@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
 import { AdminService } from "../../../gen/vx/admin/v1/admin_pb.js";
 import { MeService } from "../../../gen/vx/v1/me_pb.js";
-import { useTestApp } from "../../support/app.ts";
+import { useOwnApp } from "../../support/app.ts";
 import { createTestAccount, createTestKey, useOperator } from "../../support/fixtures.ts";
 import { operatorCall } from "../../support/operator.ts";
 import { callOf } from "../../support/protocols.ts";
 
 const { createKey, listKeys, revokeKey, searchKeys, setKeyLimit } = AdminService.method;
 
-const app = useTestApp();
+const app = useOwnApp();
 const operator = useOperator(app);
 
 const call = operatorCall(app);
