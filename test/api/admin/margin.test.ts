@@ -221,7 +221,7 @@ test("no response to a customer has a cost or an upstream", async () => {
   ];
   expect((await lastEntry()).cost?.upstreamCostMicros).toBe(BigInt(CANARY));
   const { generation_id: id } =
-    ((await read("/v1/ledger")).json["entries"] as Record<string, unknown>[])[0] ?? {};
+    ((await read("/v1/ledger")).json.entries as Record<string, unknown>[])[0] ?? {};
   const paths = [
     "ledger",
     "usage",
