@@ -40,11 +40,7 @@ const MEASURED = ["test/field/memory.test.ts", "test/server/floods.test.ts", "te
 const ISOLATED = ["test/embedded-postgres/**/*.test.ts", "test/operations/**/*.test.ts"];
 
 /** Small files that take long. Vitest starts large files first, and one process would run these alone at the end. */
-const LONG = [
-  "test/differential/differential.test.ts",
-  "test/field/large-work.test.ts",
-  "test/fuzz/fuzz.test.ts",
-];
+const LONG = ["test/differential/differential.test.ts", "test/field/large-work.test.ts", "test/fuzz/fuzz.test.ts"];
 
 const include = ["test/**/*.test.ts"];
 

@@ -46,9 +46,7 @@ function baseCommit(): string | undefined {
     remote !== undefined && remote !== head ? remote : undefined,
     git("rev-parse", "--verify", "--quiet", "HEAD~1"),
   ];
-  return candidates.find(
-    (commit) => commit !== undefined && git("cat-file", "-e", `${commit}:buf.yaml`) !== undefined,
-  );
+  return candidates.find((commit) => commit !== undefined && git("cat-file", "-e", `${commit}:buf.yaml`) !== undefined);
 }
 
 function git(...args: string[]): string | undefined {

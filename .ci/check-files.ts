@@ -9,8 +9,7 @@ const MAX_BYTES = 300_000;
 /** Files above the limit, each with the reason why the repository has it. */
 const LARGE: Readonly<Record<string, string>> = {
   "gen/openapi.json": "npm start sends it at /openapi.json, and generators of clients read it",
-  "gen/reference/reference.js":
-    "npm start sends it to the reference at /docs; its package would double an installation",
+  "gen/reference/reference.js": "npm start sends it to the reference at /docs; its package would double an installation",
 };
 
 /** Folders with binaries, each with what they are. */
@@ -49,9 +48,7 @@ const FOUND: Readonly<Record<string, string>> = {
 
 const problems: string[] = [];
 const files = execFileSync("git", ["ls-files", "-z"], { encoding: "utf8" }).split("\0").filter(Boolean);
-const contents = files
-  .filter((path) => existsSync(path))
-  .map((path) => ({ path, bytes: readFileSync(path) }));
+const contents = files.filter((path) => existsSync(path)).map((path) => ({ path, bytes: readFileSync(path) }));
 const texts = contents.filter(({ bytes }) => !bytes.includes(0));
 
 /** Words of the files, each with one file that has it, or with undefined if several do. */
@@ -62,13 +59,10 @@ for (const { path, bytes } of texts)
 
 for (const { path, bytes } of contents) {
   if (bytes.length > MAX_BYTES && LARGE[path] === undefined)
-    problems.push(
-      `${path}: ${bytes.length} bytes, more than ${MAX_BYTES}; make it smaller, or add it to LARGE with a reason`,
-    );
+    problems.push(`${path}: ${bytes.length} bytes, more than ${MAX_BYTES}; make it smaller, or add it to LARGE with a reason`);
   if (bytes.includes(0) && !matchesAny(path, BINARIES))
     problems.push(`${path}: a binary; delete it, or add its folder to BINARIES`);
-  if (!isReferred(path) && !matchesAny(path, FOUND))
-    problems.push(`${path}: no other file names it; delete it, or refer to it`);
+  if (!isReferred(path) && !matchesAny(path, FOUND)) problems.push(`${path}: no other file names it; delete it, or refer to it`);
 }
 for (const [table, patterns] of Object.entries({ LARGE, BINARIES, FOUND }))
   for (const pattern of Object.keys(patterns))

@@ -23,9 +23,7 @@ const WRITTEN = [
 const before = contents();
 execFileSync("npm", ["run", "--silent", "generate"], { stdio: ["ignore", "ignore", "inherit"] });
 const after = contents();
-const stale = [...new Set([...before.keys(), ...after.keys()])].filter(
-  (file) => before.get(file) !== after.get(file),
-);
+const stale = [...new Set([...before.keys(), ...after.keys()])].filter((file) => before.get(file) !== after.get(file));
 if (stale.length > 0) {
   console.error(`stale before, fresh now; commit it:\n${stale.join("\n")}`);
   process.exit(1);

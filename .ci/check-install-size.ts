@@ -13,15 +13,12 @@ const folders = execFileSync("npm", ["ls", "--omit=dev", "--all", "--parseable"]
   .trim()
   .split("\n")
   .filter((folder) => folder !== process.cwd());
-const sizes = folders
-  .map((folder) => ({ folder, megabytes: diskUse(folder) / 1e6 }))
-  .sort((a, b) => b.megabytes - a.megabytes);
+const sizes = folders.map((folder) => ({ folder, megabytes: diskUse(folder) / 1e6 })).sort((a, b) => b.megabytes - a.megabytes);
 const total = sizes.reduce((sum, { megabytes }) => sum + megabytes, 0);
 console.log(`${total.toFixed(0)} MB in ${sizes.length} packages without development dependencies`);
 if (total > MAX_MEGABYTES) {
   console.error(`the limit is ${MAX_MEGABYTES} MB; the largest packages:`);
-  for (const { folder, megabytes } of sizes.slice(0, 10))
-    console.error(`${megabytes.toFixed(1)} MB ${folder}`);
+  for (const { folder, megabytes } of sizes.slice(0, 10)) console.error(`${megabytes.toFixed(1)} MB ${folder}`);
   process.exitCode = 1;
 }
 

@@ -14,10 +14,7 @@ export function cpuFigure<Arm extends string>(arm: Arm): Figure<Record<Arm, Serv
 }
 
 /** Adds the CPU time per call of the processes and their descendants. */
-export function withCpuTime(
-  pids: number | readonly number[],
-  arm: () => Promise<Load>,
-): () => Promise<ServerLoad> {
+export function withCpuTime(pids: number | readonly number[], arm: () => Promise<Load>): () => Promise<ServerLoad> {
   const read = () => [pids].flat().reduce((sum, pid) => sum + cpuMicrosOf(pid), 0);
   return async () => {
     const [cpuBefore, startedAt] = [read(), performance.now()];
@@ -56,9 +53,7 @@ function readProcesses(): Process[] {
       try {
         // The fields after the program's name, which may contain spaces: state, parent, …, utime, stime.
         const fields = readFileSync(`/proc/${name}/stat`, "utf8").split(") ").at(-1)?.split(" ") ?? [];
-        return [
-          { pid: Number(name), parent: Number(fields[1]), ticks: Number(fields[11]) + Number(fields[12]) },
-        ];
+        return [{ pid: Number(name), parent: Number(fields[1]), ticks: Number(fields[11]) + Number(fields[12]) }];
       } catch {
         // The process has ended.
         return [];

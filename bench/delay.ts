@@ -10,11 +10,7 @@ const SOURCE = join(import.meta.dirname, "clients", "delay");
 const PROGRAM = join(import.meta.dirname, "..", ".clients", "bench-delay");
 
 /** Starts a proxy to a Unix socket or address, written in Go, that adds a round trip. Returns its host and port. */
-export async function startDelay(
-  cleanup: AsyncDisposableStack,
-  upstream: string,
-  roundTripMs: number,
-): Promise<string> {
+export async function startDelay(cleanup: AsyncDisposableStack, upstream: string, roundTripMs: number): Promise<string> {
   try {
     await promisify(execFile)("go", ["build", "-o", PROGRAM, "."], { cwd: SOURCE });
   } catch (error) {

@@ -48,8 +48,7 @@ function bodyOf(model: string, fields: object): string {
 }
 
 function promptOf(tokens: number, callers: number): LargeChat {
-  const text = (count: number) =>
-    Array.from({ length: count }, (_, at) => WORDS[(at * 31 + (at % 7)) % WORDS.length]).join(" ");
+  const text = (count: number) => Array.from({ length: count }, (_, at) => WORDS[(at * 31 + (at % 7)) % WORDS.length]).join(" ");
   const perMessage = Math.min(tokens, TOKENS_PER_MESSAGE);
   const message = { role: "user", content: text(perMessage) };
   const messages = Array.from({ length: tokens / perMessage }, () => message);

@@ -43,11 +43,7 @@ export function largeArm(chat: LargeChat, target: ChatTarget): () => Promise<Lar
 }
 
 /** Adds the CPU time per call of the server. */
-export function largeServerArm(
-  pid: number,
-  chat: LargeChat,
-  target: ChatTarget,
-): () => Promise<LargeServerLoad> {
+export function largeServerArm(pid: number, chat: LargeChat, target: ChatTarget): () => Promise<LargeServerLoad> {
   const arm = largeArm(chat, target);
   return async () => {
     const before = cpuMicrosOf(pid);
@@ -83,8 +79,7 @@ export function smallCallsArm(
   const body = { messages: [{ role: "user", content: "Say hello." }], max_tokens: 100 };
   const smallChat = postRequest(CHAT_PATH, JSON.stringify({ model: small.model, ...body }), small.secret);
   return async () => {
-    const large =
-      largeCallers > 0 ? send(largeCallers, SECONDS + (2 * HEAD_START_MS) / 1_000) : Promise.resolve();
+    const large = largeCallers > 0 ? send(largeCallers, SECONDS + (2 * HEAD_START_MS) / 1_000) : Promise.resolve();
     await setTimeout(HEAD_START_MS);
     const probes = { Callers: 1, Seconds: SECONDS, PauseMs: PROBE_PAUSE_MS };
     const [me, chats] = await Promise.all([
@@ -106,8 +101,7 @@ export function smallCallsArm(
 function senderOf(chat: LargeChat, { url, model, secret, headers }: ChatTarget) {
   const request = postRequest(CHAT_PATH, chat.bodyFor(model), secret, headers);
   const expect = chat.pieces === undefined ? {} : { Expect: "data: [DONE]" };
-  return (callers: number, seconds: number) =>
-    sendRequest(url, request, { Callers: callers, Seconds: seconds, ...expect });
+  return (callers: number, seconds: number) => sendRequest(url, request, { Callers: callers, Seconds: seconds, ...expect });
 }
 
 type Callers = {

@@ -60,8 +60,7 @@ export async function compare(part: AnyPart, other: Checkout, rounds: number): P
   }
   const pairs: { ours: Sample; theirs: Sample; arm: string }[] = [];
   for (let round = 0; round < rounds; round++) {
-    for (const arm of Object.keys(ours))
-      pairs.push({ arm, ...(await measurePair(ours, theirs, arm, round)) });
+    for (const arm of Object.keys(ours)) pairs.push({ arm, ...(await measurePair(ours, theirs, arm, round)) });
   }
   for (const arm of Object.keys(ours)) {
     const samples = pairs.filter((pair) => pair.arm === arm);

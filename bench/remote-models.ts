@@ -3,10 +3,7 @@ import { createModelsFile } from "../test/support/models.ts";
 /**
  * The path of a models.yaml: model ids with the URLs of their model servers. The context windows fit every body.
  */
-export function createRemoteModels(
-  cleanup: AsyncDisposableStack,
-  servers: Readonly<Record<string, string>>,
-): string {
+export function createRemoteModels(cleanup: AsyncDisposableStack, servers: Readonly<Record<string, string>>): string {
   const models = Object.entries(servers).map(
     ([id, url]) => `  - id: ${id}
     context_window: 100000000

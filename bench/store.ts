@@ -47,9 +47,7 @@ export async function openCells(
   const { Database } = await checkout.load<DatabaseModule>("src/store/driver/database.ts");
   const { CellRouter } = await checkout.load<RouterModule>("src/cells/cell-router.ts");
   const { CellDirectory } = await checkout.load<DirectoryModule>("src/cells/cell-directory.ts");
-  const pools = cells.map(
-    ({ servers, schema }) => new Database(servers, { ...OPTIONS, schema, connections }),
-  );
+  const pools = cells.map(({ servers, schema }) => new Database(servers, { ...OPTIONS, schema, connections }));
   const directory = new CellDirectory(
     cells.map(({ name }, i) => {
       return { name, pool: pools[i] as Database, assumedLanes: [], prepare: () => Promise.resolve() };

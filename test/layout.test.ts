@@ -96,9 +96,7 @@ const files = readdirSync("src", { recursive: true, encoding: "utf8" })
 const sources = new Map(files.map((file) => [file, readFileSync(join("src", file), "utf8")]));
 const imports: readonly Import[] = files.flatMap((file) =>
   [
-    ...(sources.get(file) ?? "").matchAll(
-      /^(?:import|export)\b[^;]*?\bfrom "([^"]+)"|^import "([^"]+)"|\bimport\("([^"]+)"\)/gm,
-    ),
+    ...(sources.get(file) ?? "").matchAll(/^(?:import|export)\b[^;]*?\bfrom "([^"]+)"|^import "([^"]+)"|\bimport\("([^"]+)"\)/gm),
   ].map((match) => ({
     file,
     part: partOf(file),
@@ -149,9 +147,7 @@ describe.each(Object.entries(MAY_IMPORT))("src/%s", (part, allowed) => {
 });
 
 test("only the entry point imports the command line", () => {
-  const wrong = own.filter(
-    (one) => partOf(resolved(one)) === "cli" && !["cli", "main.ts"].includes(one.part),
-  );
+  const wrong = own.filter((one) => partOf(resolved(one)) === "cli" && !["cli", "main.ts"].includes(one.part));
   expect(wrong.map(({ file }) => file)).toEqual([]);
 });
 
@@ -219,9 +215,7 @@ test("a start loads no package of a feature that its settings do not use", () =>
 });
 
 test("the pages in console import only generated code, roles, forms of keys, amounts, charges and CSV of this repository", () => {
-  const pageFiles = readdirSync("console", { recursive: true, encoding: "utf8" }).filter((file) =>
-    /\.tsx?$/.test(file),
-  );
+  const pageFiles = readdirSync("console", { recursive: true, encoding: "utf8" }).filter((file) => /\.tsx?$/.test(file));
   const wrong = pageFiles.flatMap((file) =>
     [...readFileSync(join("console", file), "utf8").matchAll(/\bfrom "(\.[^"]+)"/g)]
       .map((match) => normalize(join("console", dirname(file), match[1] ?? "")))
@@ -239,9 +233,7 @@ test("the pages in console import only generated code, roles, forms of keys, amo
 test("the pages in console do not import each other, only shared modules", () => {
   const wrong = ["account", "operator"].flatMap((page) =>
     readdirSync(`console/${page}`)
-      .filter((file) =>
-        /from "\.\.\/(?!shared\/|\.\.\/)/.test(readFileSync(`console/${page}/${file}`, "utf8")),
-      )
+      .filter((file) => /from "\.\.\/(?!shared\/|\.\.\/)/.test(readFileSync(`console/${page}/${file}`, "utf8")))
       .map((file) => `console/${page}/${file}`),
   );
   expect(wrong).toEqual([]);
@@ -250,8 +242,7 @@ test("the pages in console do not import each other, only shared modules", () =>
 test("domain, api, billing and store get the clock and randomness as parameters", () => {
   const fetched = /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|\bperformance\.now\b/;
   const wrong = files.filter(
-    (file) =>
-      ["domain", "api", "billing", "store"].includes(partOf(file)) && fetched.test(sources.get(file) ?? ""),
+    (file) => ["domain", "api", "billing", "store"].includes(partOf(file)) && fetched.test(sources.get(file) ?? ""),
   );
   expect(wrong).toEqual([]);
 });
@@ -259,9 +250,7 @@ test("domain, api, billing and store get the clock and randomness as parameters"
 test("only src/domain/lane.ts and the schema contain the number of lanes", () => {
   const number = /\b1_?02[34]\b/;
   const wrong = files.filter((file) =>
-    (sources.get(file) ?? "")
-      .split("\n")
-      .some((line) => /lane/i.test(line) && number.test(line.replace(/"[^"]*"/g, ""))),
+    (sources.get(file) ?? "").split("\n").some((line) => /lane/i.test(line) && number.test(line.replace(/"[^"]*"/g, ""))),
   );
   expect(wrong).toEqual(["domain/lane.ts"]);
 });

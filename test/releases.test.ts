@@ -60,17 +60,14 @@ test("workflows use actions by their commit, and Helm of the version that the ch
   expect(workflows.join("")).toContain(`go install ${helm}\n`);
 });
 
-test.each(PROTOS)(
-  "the packages of the code generated from %s have the names of clients/names.json",
-  (file) => {
-    const text = readFileSync(file, "utf8");
-    const name = /^package (\S+);$/m.exec(text)?.[1] ?? "";
-    const goPackage = `${NAMES.go}/gen/${name.replaceAll(".", "/")};${name.split(".").slice(-2).join("")}`;
-    expect(text).toContain(`\noption go_package = "${goPackage}";\n`);
-    expect(text).toContain(`\noption java_package = "${NAMES.java}${name.replace(/^vx/, "")}";\n`);
-    expect(text).toContain("\noption java_multiple_files = true;\n");
-    // Without it, the class of usage.proto would have the name of the message Usage.
-    expect(text).toMatch(/\noption java_outer_classname = "\w+Proto";\n/);
-    expect(text).toMatch(new RegExp(`\\noption csharp_namespace = "${NAMES.csharp}\\.[\\w.]+";\\n`));
-  },
-);
+test.each(PROTOS)("the packages of the code generated from %s have the names of clients/names.json", (file) => {
+  const text = readFileSync(file, "utf8");
+  const name = /^package (\S+);$/m.exec(text)?.[1] ?? "";
+  const goPackage = `${NAMES.go}/gen/${name.replaceAll(".", "/")};${name.split(".").slice(-2).join("")}`;
+  expect(text).toContain(`\noption go_package = "${goPackage}";\n`);
+  expect(text).toContain(`\noption java_package = "${NAMES.java}${name.replace(/^vx/, "")}";\n`);
+  expect(text).toContain("\noption java_multiple_files = true;\n");
+  // Without it, the class of usage.proto would have the name of the message Usage.
+  expect(text).toMatch(/\noption java_outer_classname = "\w+Proto";\n/);
+  expect(text).toMatch(new RegExp(`\\noption csharp_namespace = "${NAMES.csharp}\\.[\\w.]+";\\n`));
+});

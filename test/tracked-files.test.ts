@@ -34,9 +34,7 @@ test("npm run check names files that nothing refers to, binaries in other folder
   const problems = check(folder.path).trim().split("\n");
   // Most tables are about files that this repository does not have.
   const isOfTable = (line: string) => line.startsWith(".ci/check-files.ts: no file matches");
-  expect(problems.filter(isOfTable)).toContain(
-    '.ci/check-files.ts: no file matches "docs/decisions/*.md"; remove it from FOUND',
-  );
+  expect(problems.filter(isOfTable)).toContain('.ci/check-files.ts: no file matches "docs/decisions/*.md"; remove it from FOUND');
   expect(problems.filter((line) => !isOfTable(line))).toEqual([
     expect.stringMatching(/^docs\/forgotten\.md: no other file names it;/),
     expect.stringMatching(/^docs\/large\.md: 300002 bytes, more than 300000;/),

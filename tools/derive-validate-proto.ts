@@ -22,16 +22,14 @@ function typeOf(field: AnyField): string {
       if (field.listKind === "scalar") return scalar(field.scalar);
       return field.listKind === "enum" ? `.${field.enum.typeName}` : `.${field.message.typeName}`;
     case "map": {
-      const value =
-        field.mapKind === "scalar" ? scalar(field.scalar) : `.${(field.enum ?? field.message).typeName}`;
+      const value = field.mapKind === "scalar" ? scalar(field.scalar) : `.${(field.enum ?? field.message).typeName}`;
       return `map<${scalar(field.mapKey)}, ${value}>`;
     }
   }
 }
 
 function fieldLine(field: AnyField): string {
-  const label =
-    field.fieldKind === "map" || field.oneof ? "" : field.fieldKind === "list" ? "repeated " : "optional ";
+  const label = field.fieldKind === "map" || field.oneof ? "" : field.fieldKind === "list" ? "repeated " : "optional ";
   return `${label}${typeOf(field)} ${field.name} = ${field.number};`;
 }
 
@@ -40,11 +38,7 @@ function enumLines(desc: DescEnum): string[] {
 }
 
 function messageLines(desc: DescMessage): string[] {
-  const oneofs = desc.oneofs.flatMap((oneof) => [
-    `oneof ${oneof.name} {`,
-    ...oneof.fields.map(fieldLine),
-    "}",
-  ]);
+  const oneofs = desc.oneofs.flatMap((oneof) => [`oneof ${oneof.name} {`, ...oneof.fields.map(fieldLine), "}"]);
   // The end of a range is exclusive in a descriptor and inclusive in a .proto.
   const ranges = desc.proto.extensionRange.map((range) => `extensions ${range.start} to ${range.end - 1};`);
   return [
@@ -64,11 +58,7 @@ const lines = [
   ...file.proto.dependency.map((name) => `import "${name}";`),
   ...file.enums.flatMap(enumLines),
   ...file.messages.flatMap(messageLines),
-  ...file.extensions.flatMap((extension) => [
-    `extend .${extension.extendee.typeName} {`,
-    fieldLine(extension),
-    "}",
-  ]),
+  ...file.extensions.flatMap((extension) => [`extend .${extension.extendee.typeName} {`, fieldLine(extension), "}"]),
 ];
 mkdirSync(".buf/buf/validate", { recursive: true });
 // A program that reads the file at the same time gets the old text or the new one.

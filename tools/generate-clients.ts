@@ -41,8 +41,7 @@ for (const { name, code, template, prepare, path } of LANGUAGES) {
   const env = { ...process.env, PATH: `${path}${delimiter}${process.env.PATH}` };
   const commands = [...prepare, ["buf", "generate", "--template", template]];
   const failed = commands.find(([command = "", ...args]) => spawnSync(command, args, { env }).status !== 0);
-  if (failed)
-    console.error(`SKIPPED: the code of the client for ${name} was not generated: ${failed.join(" ")}`);
+  if (failed) console.error(`SKIPPED: the code of the client for ${name} was not generated: ${failed.join(" ")}`);
   else if (process.argv.includes("--check") && digestOf(code) !== before) {
     console.error(`The code of the client for ${name} was not fresh; it is now. Commit it.`);
     process.exitCode = 1;

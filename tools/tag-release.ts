@@ -19,8 +19,7 @@ writeFileSync("CHANGELOG.md", changelog.replace(heading, `## ${version} (${day})
 if (version !== RELEASE) setVersions();
 git("commit", "--all", "--message", `Release ${version}`);
 // Go finds the versions of a module in a folder by tags with its path.
-for (const tag of [`v${version}`, `clients/go/v${version}`])
-  git("tag", "--annotate", tag, "--message", `vx ${version}`);
+for (const tag of [`v${version}`, `clients/go/v${version}`]) git("tag", "--annotate", tag, "--message", `vx ${version}`);
 console.log(`Release ${version} is committed and tagged. Publish it with: git push --follow-tags`);
 
 /** The clients for Python and Go get their version from the generator. */

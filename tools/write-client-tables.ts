@@ -45,10 +45,7 @@ function pascal(name: string): string {
   return name.replace(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-writeFileSync(
-  "clients/typescript/src/gen/version.ts",
-  `// ${SOURCE}\nexport const VERSION = "${RELEASE}";\n`,
-);
+writeFileSync("clients/typescript/src/gen/version.ts", `// ${SOURCE}\nexport const VERSION = "${RELEASE}";\n`);
 writeFileSync("clients/python/src/vx/_version.py", `# ${SOURCE}\n__version__ = "${RELEASE}"\n`);
 writeFileSync(
   "clients/go/version.go",
@@ -189,10 +186,7 @@ package vx
 // The reasons of errors. Each is an error itself, for errors.Is.
 const (
 ${reasons
-  .map(
-    ({ reason, message }) =>
-      `\t// ${pascal(reason)} is ${message}\n\t${pascal(reason)} Reason = "${reason}"\n`,
-  )
+  .map(({ reason, message }) => `\t// ${pascal(reason)} is ${message}\n\t${pascal(reason)} Reason = "${reason}"\n`)
   .join("")})
 
 // retried has the reasons for which the same call can succeed later.

@@ -29,9 +29,7 @@ writeFileSync(`${FOLDER}/pages.json`, `${JSON.stringify(names, null, 2)}\n`);
 writeFileSync(`${FOLDER}/licenses.txt`, notices("the pages", [...packages].sort()));
 
 /** A page has one script and one style sheet: the pages are on different listeners, so they would share no cached file. */
-async function bundle(
-  page: string,
-): Promise<{ readonly chunk: Rolldown.OutputChunk; readonly style: Rolldown.OutputAsset }> {
+async function bundle(page: string): Promise<{ readonly chunk: Rolldown.OutputChunk; readonly style: Rolldown.OutputAsset }> {
   const result = await build({
     configFile: false,
     root: "console",
@@ -65,7 +63,5 @@ function write(name: string, source: string | Uint8Array): number {
 }
 
 function packagesIn(chunk: Rolldown.OutputChunk): string[] {
-  return Object.keys(chunk.modules).flatMap(
-    (id) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(id)?.[1] ?? [],
-  );
+  return Object.keys(chunk.modules).flatMap((id) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(id)?.[1] ?? []);
 }

@@ -25,8 +25,6 @@ for (const path of ["docs/openai.md", "docs/anthropic.md"]) {
 function tableOf(name: string): string {
   const table = TABLES[name];
   if (!table) throw new Error(`There is no table of the members of ${name}.`);
-  const rows = table.rows.map(
-    ({ paths, text }) => `| ${paths.map((path) => `\`${path}\``).join(", ")} | ${text} |`,
-  );
+  const rows = table.rows.map(({ paths, text }) => `| ${paths.map((path) => `\`${path}\``).join(", ")} | ${text} |`);
   return ["| member | what the server does |", "|---|---|", ...rows].join("\n");
 }

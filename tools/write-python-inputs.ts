@@ -7,11 +7,7 @@ import { field as fieldRules } from "@bufbuild/protovalidate/gen/buf/validate/va
 import { EmbedRequestSchema } from "../gen/vx/v1/embed_pb.js";
 import { ListEventsRequestSchema, WatchEventsRequestSchema } from "../gen/vx/v1/event_pb.js";
 import { GenerateRequestSchema } from "../gen/vx/v1/generate_pb.js";
-import {
-  CreateKeyRequestSchema,
-  ListKeysRequestSchema,
-  UpdateKeyRequestSchema,
-} from "../gen/vx/v1/key_pb.js";
+import { CreateKeyRequestSchema, ListKeysRequestSchema, UpdateKeyRequestSchema } from "../gen/vx/v1/key_pb.js";
 import { ListEntriesRequestSchema } from "../gen/vx/v1/ledger_pb.js";
 import { ListModelsRequestSchema } from "../gen/vx/v1/model_pb.js";
 import { GetUsageRequestSchema } from "../gen/vx/v1/usage_pb.js";

@@ -5,10 +5,7 @@ const FOLDER = "clients/python/src/vx";
 
 /** What differs, in order. */
 const REPLACEMENTS: readonly (readonly [RegExp, string])[] = [
-  [
-    /^"""The asynchronous client\..*"""$/m,
-    '"""The synchronous client. Written by tools/write-python-sync.ts."""',
-  ],
+  [/^"""The asynchronous client\..*"""$/m, '"""The synchronous client. Written by tools/write-python-sync.ts."""'],
   [/^from dataclasses/m, "import time\nfrom dataclasses"],
   [/^import anyio\n/m, ""],
   [/\banyio\.sleep\b/g, "time.sleep"],

@@ -37,8 +37,7 @@ writeFileSync("gen/reference/licenses.txt", notices("reference.js", packagesInBu
 function corrected(text: string): string {
   return CORRECTIONS.reduce((current, { from, to }) => {
     const parts = current.split(from);
-    if (parts.length !== 2)
-      throw new Error(`the script contains ${JSON.stringify(from)} ${parts.length - 1} times`);
+    if (parts.length !== 2) throw new Error(`the script contains ${JSON.stringify(from)} ${parts.length - 1} times`);
     return parts.join(to);
   }, text);
 }

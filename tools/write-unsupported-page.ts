@@ -2,9 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { UNSUPPORTED_APIS } from "../src/server/rest/unsupported-apis.ts";
 
-const rows = UNSUPPORTED_APIS.map(
-  ({ path, name, instead }) => `| \`${path}\` | ${name} | ${instead ?? ""} |`,
-);
+const rows = UNSUPPORTED_APIS.map(({ path, name, instead }) => `| \`${path}\` | ${name} | ${instead ?? ""} |`);
 writeFileSync(
   "docs/unsupported.md",
   `# Unsupported APIs

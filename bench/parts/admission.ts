@@ -18,10 +18,7 @@ export const admission: Part<{ batched: Load; hot: Load; single: Load }> = {
     const pool = await openStore(checkout, cleanup, { dataDir, connections: 16 });
     const { Admitter } = await checkout.load<AdmitModule>("src/store/admit.ts");
     // One batcher per caller, so each call is a batch of its own.
-    const admitters = Array.from(
-      { length: CALLERS },
-      () => new Admitter(pool, { pipelines: 1, maxWaiting: 1, clocks: [NEAR] }),
-    );
+    const admitters = Array.from({ length: CALLERS }, () => new Admitter(pool, { pipelines: 1, maxWaiting: 1, clocks: [NEAR] }));
     const single = (caller: number, at: number) =>
       admitters[caller]?.admit({
         ...(keys[at] as (typeof keys)[number]),

@@ -18,10 +18,7 @@ export const alone: Part<{ metered: ServerLoad; free: ServerLoad }> = {
       const server = await startServer(checkout, cleanup, { preload });
       const payers = await createPayers(server, ACCOUNTS);
       const requests = payers.map(({ secret }) => postRequest("/v1/generate", generateBody(), secret));
-      return withCpuTime(
-        server.pid,
-        httpArm({ url: server.url, requests, connections: 1, seconds: SECONDS }),
-      );
+      return withCpuTime(server.pid, httpArm({ url: server.url, requests, connections: 1, seconds: SECONDS }));
     };
     return { metered: await openArm([]), free: await openArm([FREE_BILLING]) };
   },

@@ -98,10 +98,8 @@ async function openLedger(checkout: Checkout, cleanup: AsyncDisposableStack, row
   // One account has half of all rows, so its list is the longest.
   const secret = payers[0]?.secret ?? "";
   const deep = Buffer.from(`entries:${Math.floor(rows / 4)}`).toString("base64url");
-  const arm = (requests: readonly string[]) =>
-    httpArm({ url: server.url, requests, connections: CONNECTIONS, seconds: SECONDS });
-  const one = (requests: readonly string[]) =>
-    httpArm({ url: server.url, requests, connections: 1, seconds: SECONDS });
+  const arm = (requests: readonly string[]) => httpArm({ url: server.url, requests, connections: CONNECTIONS, seconds: SECONDS });
+  const one = (requests: readonly string[]) => httpArm({ url: server.url, requests, connections: 1, seconds: SECONDS });
   const range = "from=2026-01-01T00:00:00Z&to=2026-01-31T00:00:00Z";
   return {
     generate: arm(payers.map((payer) => postRequest("/v1/generate", generateBody(), payer.secret))),
@@ -176,8 +174,6 @@ async function createMonths(sql: postgres.TransactionSql): Promise<number> {
   if (!first) throw new Error("the ledger has no first partition");
   await sql`ALTER TABLE vx.ledger DETACH PARTITION vx.${sql(first.name)}`;
   for (let month = first.current - MONTHS; month <= first.current; month++)
-    await sql.unsafe(
-      `CREATE TABLE vx.ledger_month_${month} PARTITION OF vx.ledger FOR VALUES FROM (${month}) TO (${month + 1})`,
-    );
+    await sql.unsafe(`CREATE TABLE vx.ledger_month_${month} PARTITION OF vx.ledger FOR VALUES FROM (${month}) TO (${month + 1})`);
   return first.current;
 }

@@ -59,10 +59,7 @@ async function startCells(
       withCpuTime(pids, httpArm({ url: server.url, requests, connections, seconds: SECONDS }));
     return [
       [`me${connections}`, arm(payers.map(({ secret }) => getRequest("/v1/me", secret)))],
-      [
-        `generate${connections}`,
-        arm(payers.map(({ secret }) => postRequest("/v1/generate", generateBody(), secret))),
-      ],
+      [`generate${connections}`, arm(payers.map(({ secret }) => postRequest("/v1/generate", generateBody(), secret)))],
     ];
   });
   return Object.fromEntries(arms) as Record<Call, () => Promise<ServerLoad>>;

@@ -67,12 +67,7 @@ async function cut(checkout: Checkout, dataDir: string, version: keyof Versions)
 }
 
 /** Sends one request after the other. */
-async function longestWaitMs(
-  { url }: Server,
-  request: string,
-  keepsConnection: boolean,
-  durationMs: number,
-): Promise<number> {
+async function longestWaitMs({ url }: Server, request: string, keepsConnection: boolean, durationMs: number): Promise<number> {
   const { hostname, port } = new URL(url);
   const dial = () => connect({ host: hostname, port: Number(port), noDelay: true });
   const endMs = performance.now() + durationMs;

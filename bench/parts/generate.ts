@@ -33,9 +33,7 @@ export const generate = (connections: number, limit: { min: number; goal: number
     };
   },
   openBaselines: async (cleanup) => ({
-    echo: arm(await startBaseline(cleanup, "echo-server"), connections, [
-      postRequest(PATH, generateBody(), "none"),
-    ]),
+    echo: arm(await startBaseline(cleanup, "echo-server"), connections, [postRequest(PATH, generateBody(), "none")]),
   }),
   figures: [
     {

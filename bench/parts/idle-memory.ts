@@ -21,7 +21,5 @@ export const idleMemory: Part<{ idle: { residentMib: number } }> = {
       },
     };
   },
-  figures: [
-    { name: "resident memory of an idle server", unit: "MiB", max: 120, value: (r) => r.idle.residentMib },
-  ],
+  figures: [{ name: "resident memory of an idle server", unit: "MiB", max: 120, value: (r) => r.idle.residentMib }],
 };

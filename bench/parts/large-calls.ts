@@ -2,14 +2,7 @@
 // kind of model server, and the delay that they cause to small calls. One part for each kind of large call.
 import type { Checkout } from "../checkout.ts";
 import { LARGE_CHATS, type LargeChat } from "../large-chats.ts";
-import {
-  type LargeLoad,
-  type LargeServerLoad,
-  largeArm,
-  largeServerArm,
-  type SmallCalls,
-  smallCallsArm,
-} from "../large-load.ts";
+import { type LargeLoad, type LargeServerLoad, largeArm, largeServerArm, type SmallCalls, smallCallsArm } from "../large-load.ts";
 import { buildLoadProgram } from "../load-program.ts";
 import type { AnyPart, Figure } from "../part.ts";
 import { createPayers, type Payer } from "../payers.ts";

@@ -30,9 +30,7 @@ export const limitsNone: Part<{ none: ServerLoad }> = {
     const server = await startServer(checkout, cleanup);
     return { none: await openKeys(server, []) };
   },
-  figures: [
-    { ...cpuFigure("none"), name: `POST /v1/generate, ${KEYS} keys without limits, CPU time per call` },
-  ],
+  figures: [{ ...cpuFigure("none"), name: `POST /v1/generate, ${KEYS} keys without limits, CPU time per call` }],
 };
 
 export const limitsFive: Part<{ five: ServerLoad; none: ServerLoad }> = {
@@ -94,8 +92,7 @@ type Limits = readonly { readonly metric: string; readonly window: string; reado
 async function openKeys(server: Server, limits: Limits): Promise<() => Promise<ServerLoad>> {
   const payers = await createPayers(server, KEYS);
   for (const limit of limits) {
-    const set = ({ keyId }: { keyId: string }) =>
-      server.operate("SetLimit", { keyId, limit: { ...limit, amount: AMOUNT } });
+    const set = ({ keyId }: { keyId: string }) => server.operate("SetLimit", { keyId, limit: { ...limit, amount: AMOUNT } });
     for (const payer of payers) await set(payer);
   }
   const requests = payers.map(({ secret }) => postRequest("/v1/generate", generateBody(), secret));

@@ -40,9 +40,7 @@ export const replicas: Part<Record<Arm, ReplicasLoad>> = {
     const payers = await createPayers(first, ACCOUNTS);
     const requests = payers.map(({ secret }) => postRequest("/v1/generate", generateBody(), secret));
     for (const { url } of servers) await httpArm({ ...WARM_UP, url, requests })();
-    const postmaster = Number(
-      readFileSync(join(first.dataDir, "postgres/postmaster.pid"), "utf8").split("\n")[0],
-    );
+    const postmaster = Number(readFileSync(join(first.dataDir, "postgres/postmaster.pid"), "utf8").split("\n")[0]);
     const arm = (count: Count, connections: number) => () =>
       measureServers(servers.slice(0, count), { postmaster, requests, connections });
     const arms = COUNTS.flatMap((count) => [
@@ -74,11 +72,7 @@ async function startServers(checkout: Checkout, cleanup: AsyncDisposableStack): 
 
 async function measureServers(
   servers: readonly Server[],
-  {
-    postmaster,
-    requests,
-    connections,
-  }: { postmaster: number; requests: readonly string[]; connections: number },
+  { postmaster, requests, connections }: { postmaster: number; requests: readonly string[]; connections: number },
 ): Promise<ReplicasLoad> {
   const read = async () => ({
     ...cpuTimes(servers, postmaster),
@@ -87,9 +81,7 @@ async function measureServers(
   });
   const before = await read();
   const startedAt = performance.now();
-  const loads = await Promise.all(
-    servers.map(({ url }) => httpArm({ url, requests, connections, seconds: SECONDS })()),
-  );
+  const loads = await Promise.all(servers.map(({ url }) => httpArm({ url, requests, connections, seconds: SECONDS })()));
   const seconds = (performance.now() - startedAt) / 1_000;
   const after = await read();
   const perSecond = loads.reduce((sum, load) => sum + load.perSecond, 0);
@@ -116,16 +108,11 @@ function cpuTimes(servers: readonly Server[], postmaster: number) {
   };
 }
 
-async function batchesOf(
-  servers: readonly Server[],
-  batcher: string,
-): Promise<{ items: number; batches: number }> {
+async function batchesOf(servers: readonly Server[], batcher: string): Promise<{ items: number; batches: number }> {
   const texts = await Promise.all(servers.map((server) => server.readMetrics()));
   const sum = (name: string) =>
     texts.reduce((total, text) => {
-      const value = new RegExp(`^vx_batch_size_${name}\\{batcher="${batcher}"\\} (\\S+)$`, "m").exec(
-        text,
-      )?.[1];
+      const value = new RegExp(`^vx_batch_size_${name}\\{batcher="${batcher}"\\} (\\S+)$`, "m").exec(text)?.[1];
       return total + Number(value ?? 0);
     }, 0);
   return { items: sum("sum"), batches: sum("count") };

@@ -110,9 +110,8 @@ async function openExchange(checkout: Checkout, cleanup: AsyncDisposableStack): 
   const { Connections } = await checkout.load<typeof import("../../src/upstreams/http/connection-pool.ts")>(
     "src/upstreams/http/connection-pool.ts",
   );
-  const { openUpstream } = await checkout.load<typeof import("../../src/upstreams/open-upstream.ts")>(
-    "src/upstreams/open-upstream.ts",
-  );
+  const { openUpstream } =
+    await checkout.load<typeof import("../../src/upstreams/open-upstream.ts")>("src/upstreams/open-upstream.ts");
   const baseUrl = `${await startServer(cleanup)}/v1`;
   const upstream = openUpstream(
     { kind: "openai", baseUrl, apiKeyEnv: undefined, model: "m", timeoutMs: 30_000 },

@@ -51,8 +51,7 @@ async function runStreams(checkout: Checkout, dataDir: string): Promise<Streams>
   await using started = new AsyncDisposableStack();
   const server = await startServer(checkout, started, { dataDir });
   const payers = await createPayers(server, STREAMS);
-  const requests = (delayMs: number) =>
-    payers.map(({ secret }) => postRequest("/v1/generate", body(delayMs), secret));
+  const requests = (delayMs: number) => payers.map(({ secret }) => postRequest("/v1/generate", body(delayMs), secret));
   // Warm up, so that the growth of the young generation is not counted as memory of the streams.
   const quick = requests(0).slice(0, WARM_UP_STREAMS);
   for (let round = 0; round < WARM_UP_ROUNDS; round++) {

@@ -30,13 +30,12 @@ export const turns: AnyPart = {
     name: concurrent > 1 ? `${concurrent} × ${name}` : name,
     unit: "ms",
     max: MAX_TURN_MS,
-    value: (round) => round[name]?.["longestTurnMs"] ?? Number.NaN,
+    value: (round) => round[name]?.longestTurnMs ?? Number.NaN,
   })),
 };
 
 async function workOf(checkout: Checkout) {
-  const { LARGE_WORK: all } = await checkout.load<typeof import("../../test/support/large-work.ts")>(
-    "test/support/large-work.ts",
-  );
+  const { LARGE_WORK: all } =
+    await checkout.load<typeof import("../../test/support/large-work.ts")>("test/support/large-work.ts");
   return all;
 }

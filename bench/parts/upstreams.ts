@@ -59,14 +59,11 @@ async function openRunner(checkout: Checkout, cleanup: AsyncDisposableStack) {
   const { Connections } = await checkout.load<typeof import("../../src/upstreams/http/connection-pool.ts")>(
     "src/upstreams/http/connection-pool.ts",
   );
-  const { openUpstream } = await checkout.load<typeof import("../../src/upstreams/open-upstream.ts")>(
-    "src/upstreams/open-upstream.ts",
-  );
-  const { Progress } =
-    await checkout.load<typeof import("../../src/upstreams/upstream.ts")>("src/upstreams/upstream.ts");
-  const { Runner, RUNNER_LIMITS } = await checkout.load<
-    typeof import("../../src/upstreams/runner/runner.ts")
-  >("src/upstreams/runner/runner.ts");
+  const { openUpstream } =
+    await checkout.load<typeof import("../../src/upstreams/open-upstream.ts")>("src/upstreams/open-upstream.ts");
+  const { Progress } = await checkout.load<typeof import("../../src/upstreams/upstream.ts")>("src/upstreams/upstream.ts");
+  const { Runner, RUNNER_LIMITS } =
+    await checkout.load<typeof import("../../src/upstreams/runner/runner.ts")>("src/upstreams/runner/runner.ts");
   const baseUrl = `${await startBaseline(cleanup, "upstream-server")}/v1`;
   const connections = new Connections();
   const runner = new Runner({

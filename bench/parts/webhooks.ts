@@ -38,9 +38,7 @@ export const webhooks: Part<{
     const server = await startServer(checkout, cleanup, {
       env: { VX_WEBHOOK_ALLOWED_CIDRS: "127.0.0.1", VX_WEBHOOK_CUSTOMER_CIDRS: "127.0.0.1" },
     });
-    const requests = (await createPayers(server, KEYS)).map(({ secret }) =>
-      postRequest("/v1/generate", generateBody(), secret),
-    );
+    const requests = (await createPayers(server, KEYS)).map(({ secret }) => postRequest("/v1/generate", generateBody(), secret));
     const accounts = await createPayers(server, ACCOUNTS);
     for (const { accountId } of accounts)
       for (let i = 0; i < WEBHOOKS; i++)
@@ -121,7 +119,6 @@ async function whileDelivering(
 }
 
 async function readAccepted(server: Server): Promise<number> {
-  const [, count = "0"] =
-    /^vx_webhook_attempts_total\{outcome="accepted"\} (\d+)/m.exec(await server.readMetrics()) ?? [];
+  const [, count = "0"] = /^vx_webhook_attempts_total\{outcome="accepted"\} (\d+)/m.exec(await server.readMetrics()) ?? [];
   return Number(count);
 }

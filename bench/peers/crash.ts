@@ -15,12 +15,7 @@ const UNCHANGED_POLLS = 20;
 
 export type Charged = { readonly answered: number; readonly charged: number };
 
-export async function countCharged(
-  peer: Peer,
-  meter: Meter,
-  chat: Chat,
-  isKilled: boolean,
-): Promise<Charged> {
+export async function countCharged(peer: Peer, meter: Meter, chat: Chat, isKilled: boolean): Promise<Charged> {
   const before = await readSettled(meter);
   if (!(await isAnswered(peer, chat))) return { answered: 0, charged: 0 };
   const price = (await readSettled(meter)) - before;

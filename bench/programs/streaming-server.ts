@@ -25,8 +25,4 @@ async function* streamGenerate(_: StreamGenerateRequest, { signal }: HandlerCont
   }
 }
 
-serve(
-  createServer(
-    connectNodeAdapter({ routes: (router) => router.service(GenerateService, { streamGenerate }) }),
-  ),
-);
+serve(createServer(connectNodeAdapter({ routes: (router) => router.service(GenerateService, { streamGenerate }) })));

@@ -55,10 +55,7 @@ export function ActivitySection({ viewer, params }: ActivitySectionProps) {
     const page = await viewer.pageService.listActivity(request, options);
     return { rows: page.activity, nextPageToken: page.nextPageToken };
   };
-  const pages = usePages(
-    (pageToken, signal) => load(pageToken, 25, { signal }),
-    JSON.stringify([viewer.id, filter]),
-  );
+  const pages = usePages((pageToken, signal) => load(pageToken, 25, { signal }), JSON.stringify([viewer.id, filter]));
   const isFiltered = Object.values(filter).some((value) => value !== "");
   return (
     <>

@@ -47,10 +47,7 @@ import { WebhooksSection } from "./webhooks-section.tsx";
 import { AccountSwitcher, Welcome } from "./welcome.tsx";
 
 type AccountSection = Section & {
-  readonly Content: (props: {
-    readonly viewer: Viewer;
-    readonly params: URLSearchParams;
-  }) => ComponentChildren;
+  readonly Content: (props: { readonly viewer: Viewer; readonly params: URLSearchParams }) => ComponentChildren;
   readonly isFor?: (viewer: Viewer) => boolean;
 };
 
@@ -267,14 +264,12 @@ function Account({ viewer, onOpen, onSignOut }: AccountProps) {
     >
       {operator !== "" && (
         <Notice tone="warn">
-          You view the page of “{viewer.account?.name}” as the operator {operator}. You cannot change
-          anything, and the members see the view in their activity.
+          You view the page of “{viewer.account?.name}” as the operator {operator}. You cannot change anything, and the members
+          see the view in their activity.
         </Notice>
       )}
       {viewer.membership?.person.simulatesPayments && (
-        <Notice tone="info">
-          You are signed in as the owner of the demo account. Payments are simulated: no money moves.
-        </Notice>
+        <Notice tone="info">You are signed in as the owner of the demo account. Payments are simulated: no money moves.</Notice>
       )}
       {viewer.account?.state === "suspended" && (
         <Notice tone="warn">

@@ -110,13 +110,7 @@ with vx.Client().stream(${all.join(", ")}) as stream:
 `;
 }
 
-function typeScriptText({
-  model,
-  messages,
-  maxTokens,
-  temperature,
-  reasoningEffort,
-}: PlaygroundCall): string {
+function typeScriptText({ model, messages, maxTokens, temperature, reasoningEffort }: PlaygroundCall): string {
   const list = messagesText(messages, (name) => `readFileSync(${JSON.stringify(name)})`);
   const options = [
     ...(maxTokens === undefined ? [] : [`maxTokens: ${maxTokens}`]),

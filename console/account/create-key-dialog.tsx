@@ -34,13 +34,7 @@ export function CreateKeyDialog({ viewer, onCreated, onClose }: CreateKeyDialogP
     onCreated(secret);
   };
   return (
-    <FormDialog
-      title="Create key"
-      action="Create key"
-      errors={newKeyErrors(form)}
-      onSubmit={create}
-      onClose={onClose}
-    >
+    <FormDialog title="Create key" action="Create key" errors={newKeyErrors(form)} onSubmit={create} onClose={onClose}>
       {(errors) => (
         <NewKeyFields
           form={form}

@@ -23,10 +23,7 @@ export function EventsSection({ viewer, params }: EventsSectionProps) {
       return { rows: events, nextPageToken: hasMore ? nextAfter : "" };
     },
     watch: (type, signal) =>
-      viewer.eventService.watchEvents(
-        { types: type === "" ? [] : [type], after: "now" },
-        { signal, timeoutMs: 0 },
-      ),
+      viewer.eventService.watchEvents({ types: type === "" ? [] : [type], after: "now" }, { signal, timeoutMs: 0 }),
     types: ACCOUNT_EVENT_TYPES,
     section: "events",
   };

@@ -12,19 +12,13 @@ import type { Viewer } from "./viewer.ts";
 const REFRESH_MS = 30_000;
 
 /** Customers need no reason for a change. */
-export const PlainForm: ChangeDialog = ({ onSubmit, ...form }) => (
-  <FormDialog {...form} onSubmit={() => onSubmit("")} />
-);
+export const PlainForm: ChangeDialog = ({ onSubmit, ...form }) => <FormDialog {...form} onSubmit={() => onSubmit("")} />;
 
 /** The limits of a key itself, without those of its plan, its account and its ancestors. */
 export function KeyPage({ viewer, id }: { readonly viewer: Viewer; readonly id: string }) {
   const key = useQuery(async (signal) => await keyOf(viewer, id, signal), [id]);
   const { data: models = [] } = useQuery(viewer.modelIds, []);
-  const limits = useLimits(
-    async (_, signal) => (await keyOf(viewer, id, signal))?.limits ?? [],
-    id,
-    REFRESH_MS,
-  );
+  const limits = useLimits(async (_, signal) => (await keyOf(viewer, id, signal))?.limits ?? [], id, REFRESH_MS);
   /** A request has all limits of a key. */
   const replace = async (change: (limits: ApiKey["limits"]) => readonly LimitProperties[]) => {
     const present = (await keyOf(viewer, id))?.limits ?? [];
@@ -65,10 +59,6 @@ function isSame(one: LimitProperties, other: LimitProperties): boolean {
   return limitText(one) === limitText(other) && one.model === other.model && one.per === other.per;
 }
 
-async function keyOf(
-  { keyService }: Viewer,
-  keyId: string,
-  signal?: AbortSignal,
-): Promise<ApiKey | undefined> {
+async function keyOf({ keyService }: Viewer, keyId: string, signal?: AbortSignal): Promise<ApiKey | undefined> {
   return (await keyService.getKey({ keyId }, signal ? { signal } : {})).apiKey;
 }

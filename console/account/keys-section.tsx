@@ -73,18 +73,13 @@ export function KeysSection({ viewer }: { readonly viewer: Viewer }) {
       />
       {viewer.membership && (
         <p class="muted small">
-          The playground uses another key for each member, which expires after an hour, is not listed and
-          counts as an active key.
+          The playground uses another key for each member, which expires after an hour, is not listed and counts as an active key.
         </p>
       )}
       <ZoneNote />
       <AnthropicClients viewer={viewer} />
       {isCreating && (
-        <CreateKeyDialog
-          viewer={viewer}
-          onCreated={(secret) => closeAndShow({ secret })}
-          onClose={() => setCreating(false)}
-        />
+        <CreateKeyDialog viewer={viewer} onCreated={(secret) => closeAndShow({ secret })} onClose={() => setCreating(false)} />
       )}
       {edited && (
         <EditKeyDialog
@@ -124,12 +119,10 @@ export function KeysSection({ viewer }: { readonly viewer: Viewer }) {
           onClose={close}
         >
           <p>
-            Every server rejects calls with <code>{revoked.maskedKey}</code> at once, and streams of the key
-            are cut. This cannot be undone.
+            Every server rejects calls with <code>{revoked.maskedKey}</code> at once, and streams of the key are cut. This cannot
+            be undone.
           </p>
-          {revoked.maskedKey === viewer.me?.key && (
-            <p>You are signed in with this key. Revoking it signs you out.</p>
-          )}
+          {revoked.maskedKey === viewer.me?.key && <p>You are signed in with this key. Revoking it signs you out.</p>}
         </ConfirmDialog>
       )}
     </>
@@ -246,10 +239,7 @@ function columnsOf(
 async function spentOf({ usageService }: Viewer, signal: AbortSignal) {
   const now = new Date();
   const from = timestampFromDate(new Date(now.getFullYear(), now.getMonth(), 1));
-  const { rows } = await usageService.getUsage(
-    { from, groupBy: ["key"], tz: ZONE, pageSize: 1_000 },
-    { signal },
-  );
+  const { rows } = await usageService.getUsage({ from, groupBy: ["key"], tz: ZONE, pageSize: 1_000 }, { signal });
   return new Map(rows.map(({ keyId, costMicros }) => [keyId, costMicros]));
 }
 
@@ -260,8 +250,8 @@ function WithoutScope({ viewer: { me } }: { readonly viewer: Viewer }) {
       <div class="panel">
         <EmptyState title="This key cannot manage keys">
           <p>
-            The list of keys needs a key with the scope “keys”. You are signed in with “{me?.keyName}” (
-            {me?.key}), which does not have it. Sign out, then sign in with a key that does.
+            The list of keys needs a key with the scope “keys”. You are signed in with “{me?.keyName}” ({me?.key}), which does not
+            have it. Sign out, then sign in with a key that does.
           </p>
         </EmptyState>
       </div>

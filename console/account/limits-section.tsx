@@ -21,8 +21,8 @@ export function LimitsSection({ viewer }: { readonly viewer: Viewer }) {
     <>
       <PageHeader title="Limits" />
       <p>
-        A call that could exceed one of these limits is refused before it runs, and costs nothing. Only the
-        operator of this service can change a limit that it set.
+        A call that could exceed one of these limits is refused before it runs, and costs nothing. Only the operator of this
+        service can change a limit that it set.
       </p>
       {viewer.membership ? (
         <LimitEditor
@@ -40,9 +40,7 @@ export function LimitsSection({ viewer }: { readonly viewer: Viewer }) {
       ) : (
         <LimitTable
           limits={limits}
-          ownerOf={(limit) =>
-            limit.owner === "key" ? `Key “${names?.get(limit.ownerId) ?? limit.ownerId}”` : ownerText(limit)
-          }
+          ownerOf={(limit) => (limit.owner === "key" ? `Key “${names?.get(limit.ownerId) ?? limit.ownerId}”` : ownerText(limit))}
         />
       )}
     </>

@@ -48,12 +48,7 @@ export function MembersSection({ viewer }: { readonly viewer: Viewer }) {
             Leave
           </Action>
         )}
-        <Action
-          viewer={viewer}
-          method="createInvitation"
-          tone="primary"
-          onClick={() => setOpen({ action: "invite" })}
-        >
+        <Action viewer={viewer} method="createInvitation" tone="primary" onClick={() => setOpen({ action: "invite" })}>
           Invite
         </Action>
       </PageHeader>
@@ -112,9 +107,7 @@ export function MembersSection({ viewer }: { readonly viewer: Viewer }) {
           </section>
         </>
       )}
-      {open && (
-        <MemberDialog viewer={viewer} open={open} onDone={reload} onClose={() => setOpen(undefined)} />
-      )}
+      {open && <MemberDialog viewer={viewer} open={open} onDone={reload} onClose={() => setOpen(undefined)} />}
     </>
   );
 }
@@ -171,8 +164,7 @@ function MemberDialog({ viewer, open, onDone, onClose }: MemberDialogProps) {
           onClose={onClose}
         >
           <p>
-            The person can no longer open this account. The keys of the account stay valid: rotate those that
-            the person knows.
+            The person can no longer open this account. The keys of the account stay valid: rotate those that the person knows.
           </p>
         </ConfirmDialog>
       );
@@ -218,13 +210,7 @@ type RoleDialogProps = {
 function RoleDialog({ member, save, onClose }: RoleDialogProps) {
   const [role, setRole] = useState(member.role);
   return (
-    <FormDialog
-      title={`Role of ${memberName(member)}`}
-      action="Save"
-      errors={{}}
-      onSubmit={() => save(role)}
-      onClose={onClose}
-    >
+    <FormDialog title={`Role of ${memberName(member)}`} action="Save" errors={{}} onSubmit={() => save(role)} onClose={onClose}>
       {() => <RoleField value={role} onChange={setRole} />}
     </FormDialog>
   );
@@ -244,9 +230,7 @@ function RenameDialog({ viewer, onClose }: { readonly viewer: Viewer; readonly o
       }}
       onClose={onClose}
     >
-      {(errors) => (
-        <TextField label="Name" error={errors.name} value={name} maxLength={100} onChange={setName} />
-      )}
+      {(errors) => <TextField label="Name" error={errors.name} value={name} maxLength={100} onChange={setName} />}
     </FormDialog>
   );
 }

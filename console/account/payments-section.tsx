@@ -88,8 +88,7 @@ export function PaymentsSection({ viewer, params }: PaymentsProps) {
           onClose={() => navigate(hrefOf("payments"))}
         >
           <p>
-            With payments configured, this is a page of Stripe. Here no money moves: the amount is credited to
-            the demo account.
+            With payments configured, this is a page of Stripe. Here no money moves: the amount is credited to the demo account.
           </p>
         </ConfirmDialog>
       )}
@@ -145,8 +144,8 @@ function stateOf({ state, refundedMicros, automatic, failure }: TopUp) {
 
 /** They open in another tab: this one would forget the key. */
 function linksOf({ url, receiptUrl, invoiceUrl, amount }: TopUp) {
-  const links = Object.entries({ [`Pay ${amount}`]: url, Receipt: receiptUrl, Invoice: invoiceUrl }).filter(
-    ([, href]) => isProviderPage(href),
+  const links = Object.entries({ [`Pay ${amount}`]: url, Receipt: receiptUrl, Invoice: invoiceUrl }).filter(([, href]) =>
+    isProviderPage(href),
   );
   if (links.length === 0) return null;
   return (
@@ -180,11 +179,7 @@ function AddCreditDialog({ create, isSimulated, onClose }: AddCreditDialogProps)
       errors={{ amount: isValid ? undefined : "Enter an amount with at most two decimals, such as 25.00." }}
       onSubmit={async () => {
         const isOpening = await create(amount ?? 0n, `${attempt} ${amount}`);
-        toast(
-          isOpening
-            ? "The payment page opens."
-            : "The payment page is ready: follow the link “Pay” in the list.",
-        );
+        toast(isOpening ? "The payment page opens." : "The payment page is ready: follow the link “Pay” in the list.");
       }}
       onClose={onClose}
     >

@@ -96,9 +96,7 @@ export function chosenAccount({ accounts }: GetSessionResponse): AccountOfPerson
 /** The account that the person chose last, or the only one, if it was closed. */
 export function closedAccount({ accounts, closedAccounts }: GetSessionResponse): ClosedAccount | undefined {
   const chosen = localStorage.getItem(ACCOUNT);
-  return (
-    closedAccounts.find(({ id }) => id === chosen) ?? (accounts.length === 0 ? closedAccounts[0] : undefined)
-  );
+  return closedAccounts.find(({ id }) => id === chosen) ?? (accounts.length === 0 ? closedAccounts[0] : undefined);
 }
 
 export function chooseAccount(id: string): void {

@@ -29,11 +29,7 @@ export function PlaygroundFields({ models, form, onChange }: PlaygroundFieldsPro
     <div class="filters">
       <Field label="Model" hint={model ? priceText(model) : ""}>
         {(control) => (
-          <select
-            {...control}
-            value={form.model}
-            onChange={(event) => onChange({ model: event.currentTarget.value })}
-          >
+          <select {...control} value={form.model} onChange={(event) => onChange({ model: event.currentTarget.value })}>
             {models.map(({ id }) => (
               <option key={id} value={id}>
                 {id}
@@ -62,11 +58,7 @@ export function PlaygroundFields({ models, form, onChange }: PlaygroundFieldsPro
       {supports(model, "reasoning") && (
         <Field label="Reasoning effort">
           {(control) => (
-            <select
-              {...control}
-              value={form.effort}
-              onChange={(event) => onChange({ effort: event.currentTarget.value })}
-            >
+            <select {...control} value={form.effort} onChange={(event) => onChange({ effort: event.currentTarget.value })}>
               <option value="">Default of the model</option>
               {EFFORTS.map((effort) => (
                 <option key={effort} value={effort}>

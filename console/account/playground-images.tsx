@@ -34,11 +34,7 @@ export function ImageField({ images, sent, onChange }: ImageFieldProps) {
   };
   return (
     <>
-      <Field
-        label="Images"
-        hint={`PNG, JPEG, GIF or WebP; at most ${MAX_MEBIBYTES} MiB in a conversation.`}
-        error={error}
-      >
+      <Field label="Images" hint={`PNG, JPEG, GIF or WebP; at most ${MAX_MEBIBYTES} MiB in a conversation.`} error={error}>
         {(control) => (
           <input
             {...control}
@@ -54,10 +50,7 @@ export function ImageField({ images, sent, onChange }: ImageFieldProps) {
         )}
       </Field>
       {images.length > 0 && (
-        <Thumbnails
-          images={images}
-          onRemove={(removed) => onChange(images.filter((image) => image !== removed))}
-        />
+        <Thumbnails images={images} onRemove={(removed) => onChange(images.filter((image) => image !== removed))} />
       )}
     </>
   );
@@ -90,9 +83,7 @@ export function Thumbnails({ images, onRemove }: ThumbnailsProps) {
 function problemOf(files: readonly File[], others: readonly PlaygroundImage[]): string | undefined {
   const wrong = files.find(({ type }) => !TYPES.includes(type));
   if (wrong) return `${wrong.name} is not a PNG, JPEG, GIF or WebP image.`;
-  const bytes =
-    files.reduce((sum, { size }) => sum + size, 0) +
-    others.reduce((sum, { bytes: { length } }) => sum + length, 0);
+  const bytes = files.reduce((sum, { size }) => sum + size, 0) + others.reduce((sum, { bytes: { length } }) => sum + length, 0);
   if (bytes <= MAX_MEBIBYTES * MEBIBYTE) return undefined;
   return `The images of a conversation can have ${MAX_MEBIBYTES} MiB together.`;
 }

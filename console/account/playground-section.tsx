@@ -17,13 +17,7 @@ import { useQuery } from "../shared/use-query.ts";
 import { Action } from "./action.tsx";
 import { callTexts, environmentText, type PlaygroundCall, type PlaygroundMessage } from "./call-texts.ts";
 import { ADD_CREDIT } from "./payments-section.tsx";
-import {
-  isTemperature,
-  PlaygroundFields,
-  type PlaygroundForm,
-  parametersOf,
-  supports,
-} from "./playground-fields.tsx";
+import { isTemperature, PlaygroundFields, type PlaygroundForm, parametersOf, supports } from "./playground-fields.tsx";
 import { ImageField, type ShownImage, Thumbnails } from "./playground-images.tsx";
 import type { Viewer } from "./viewer.ts";
 
@@ -57,9 +51,7 @@ export function PlaygroundSection({ viewer }: { readonly viewer: Viewer }) {
   return (
     <>
       <PageHeader title="Playground" />
-      <p>
-        Calls are charged to the account. They use a key that the page creates, which expires after an hour.
-      </p>
+      <p>Calls are charged to the account. They use a key that the page creates, which expires after an hour.</p>
       {problem && <ErrorState problem={problem} onRetry={reload} />}
       {data === undefined && !problem && <Skeleton width="100%" height="20rem" />}
       {data?.length === 0 && <EmptyState title="No models" />}
@@ -159,13 +151,7 @@ function Playground({ viewer, models }: PlaygroundProps) {
             </a>
           </div>
         )}
-        <TextField
-          label="Message"
-          value={form.text}
-          rows={3}
-          maxLength={MAX_LENGTH}
-          onChange={(text) => change({ text })}
-        />
+        <TextField label="Message" value={form.text} rows={3} maxLength={MAX_LENGTH} onChange={(text) => change({ text })} />
         {supportsImages && (
           <ImageField
             images={form.images}
@@ -177,13 +163,7 @@ function Playground({ viewer, models }: PlaygroundProps) {
           {isBusy ? (
             <Button onClick={() => running.current?.abort()}>Stop</Button>
           ) : (
-            <Action
-              viewer={viewer}
-              method="createPlaygroundKey"
-              tone="primary"
-              disabled={!canSend}
-              onClick={() => void run()}
-            >
+            <Action viewer={viewer} method="createPlaygroundKey" tone="primary" disabled={!canSend} onClick={() => void run()}>
               Send
             </Action>
           )}
@@ -216,22 +196,20 @@ function Conversation({ history, reply, isBusy }: ConversationProps) {
   };
   return (
     <ol class="plain-list conversation" aria-busy={isBusy} aria-label="Conversation">
-      {[...history, ...(isBusy ? [growing] : [])].map(
-        ({ role, content, images = [], reasoning = "" }, index) => (
-          // Messages are only added.
-          <li key={index} class={`message message-${role}`}>
-            <span class="muted small">{role === "user" ? "You" : "Model"}</span>
-            {reasoning !== "" && (
-              <details class="small">
-                <summary>Reasoning</summary>
-                <div class="wrap lines muted">{reasoning}</div>
-              </details>
-            )}
-            <div class="wrap lines">{content}</div>
-            {images.length > 0 && <Thumbnails images={images} />}
-          </li>
-        ),
-      )}
+      {[...history, ...(isBusy ? [growing] : [])].map(({ role, content, images = [], reasoning = "" }, index) => (
+        // Messages are only added.
+        <li key={index} class={`message message-${role}`}>
+          <span class="muted small">{role === "user" ? "You" : "Model"}</span>
+          {reasoning !== "" && (
+            <details class="small">
+              <summary>Reasoning</summary>
+              <div class="wrap lines muted">{reasoning}</div>
+            </details>
+          )}
+          <div class="wrap lines">{content}</div>
+          {images.length > 0 && <Thumbnails images={images} />}
+        </li>
+      ))}
     </ol>
   );
 }
@@ -249,8 +227,7 @@ function Cost({ model, call, reply, isBusy }: CostProps) {
     const { cost, inputTokens, outputTokens } = reply.done.usage;
     return (
       <p class="small" role="status">
-        Cost: <strong>{cost}</strong> for {numberText(inputTokens)} input and {numberText(outputTokens)}{" "}
-        output tokens.
+        Cost: <strong>{cost}</strong> for {numberText(inputTokens)} input and {numberText(outputTokens)} output tokens.
         {reply.done.finishReason === "length" && " The reply ended at the maximum of output tokens."}
       </p>
     );
@@ -259,13 +236,8 @@ function Cost({ model, call, reply, isBusy }: CostProps) {
   const { input = 0n, output = 0n, image = 0n, request = 0n } = model.prices ?? {};
   const sumOf = (lengthOf: (message: PlaygroundMessage) => number) =>
     BigInt(call.messages.reduce((sum, message) => sum + lengthOf(message), 0));
-  const texts =
-    sumOf(({ content }) => content.length) * input +
-    BigInt(reply.text.length + reply.reasoning.length) * output;
-  const estimate =
-    texts / BigInt(CHARACTERS_PER_TOKEN * 1_000_000) +
-    sumOf(({ images = [] }) => images.length) * image +
-    request;
+  const texts = sumOf(({ content }) => content.length) * input + BigInt(reply.text.length + reply.reasoning.length) * output;
+  const estimate = texts / BigInt(CHARACTERS_PER_TOKEN * 1_000_000) + sumOf(({ images = [] }) => images.length) * image + request;
   return <p class="muted small">Cost so far: about {moneyText(estimate)}</p>;
 }
 
@@ -286,8 +258,7 @@ function CallTexts({ call }: { readonly call: PlaygroundCall }) {
         />
       </div>
       <p class="small">
-        Set the address and a <a href="#/keys">key of your own</a> first:{" "}
-        <code>{environmentText(location.origin)}</code>
+        Set the address and a <a href="#/keys">key of your own</a> first: <code>{environmentText(location.origin)}</code>
       </p>
       <code class="shown-command">{text}</code>
       <div class="page-actions">

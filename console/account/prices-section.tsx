@@ -39,9 +39,7 @@ export function PricesSection({ viewer }: { readonly viewer: Viewer }) {
   return (
     <>
       <PageHeader title="Prices" />
-      <p>
-        What the models cost your account, per million tokens; images and requests have a price of their own.
-      </p>
+      <p>What the models cost your account, per million tokens; images and requests have a price of their own.</p>
       <PagedTable
         caption="Prices"
         columns={COLUMNS}

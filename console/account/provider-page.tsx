@@ -41,9 +41,7 @@ export function ReturnedPayment({ viewer: { topUpService }, onDone }: ReturnedPr
 
 function Text({ topUp: { state, amount } }: { readonly topUp: TopUp }) {
   if (state === "pending")
-    return (
-      <Notice tone="info">Your payment of {amount} is being confirmed. This takes a few seconds.</Notice>
-    );
+    return <Notice tone="info">Your payment of {amount} is being confirmed. This takes a few seconds.</Notice>;
   if (state !== "paid") return null;
   return (
     <Notice tone="good">

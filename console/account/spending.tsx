@@ -10,8 +10,7 @@ type SpendingProps = { readonly viewer: Viewer; readonly availableMicros: bigint
 export function Spending({ viewer, availableMicros, version }: SpendingProps) {
   const { data, problem } = useQuery((signal) => spentOf(usageOf(viewer), signal), [viewer.id, version]);
   const rate = data && data.week / BigInt(RATE_DAYS);
-  const money = (micros: bigint | undefined) =>
-    problem ? "–" : micros === undefined ? undefined : <Money micros={micros} />;
+  const money = (micros: bigint | undefined) => (problem ? "–" : micros === undefined ? undefined : <Money micros={micros} />);
   return (
     <>
       <Stat label="Spent today" value={money(data?.today)} />

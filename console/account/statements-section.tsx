@@ -15,10 +15,7 @@ import type { Viewer } from "./viewer.ts";
 /** What changed the balance in a month, in a form that can be printed. */
 export function StatementsSection({ viewer }: { readonly viewer: Viewer }) {
   const [month, setMonth] = useState(() => new Date().toISOString().slice(0, 7));
-  const { data, problem, reload } = useQuery(
-    (signal) => viewer.statementService.getStatement({ month }, { signal }),
-    [month],
-  );
+  const { data, problem, reload } = useQuery((signal) => viewer.statementService.getStatement({ month }, { signal }), [month]);
   const isCurrent = month === new Date().toISOString().slice(0, 7);
   return (
     <>
@@ -109,18 +106,7 @@ function countOf({ kind }: StatementLine, count: bigint): string {
 /** As the API returns it for `Accept: text/csv`. */
 function csvOfStatement({ lines }: GetStatementResponse): string {
   return csvOf([
-    [
-      "kind",
-      "created_at",
-      "id",
-      "description",
-      "model",
-      "entries",
-      "input_tokens",
-      "output_tokens",
-      "amount_micros",
-      "amount",
-    ],
+    ["kind", "created_at", "id", "description", "model", "entries", "input_tokens", "output_tokens", "amount_micros", "amount"],
     ...lines.map((line) => [
       line.kind,
       line.createdAt ? timestampDate(line.createdAt).toISOString() : "",

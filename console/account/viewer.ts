@@ -72,10 +72,7 @@ const MAX_NAMES = 1_000;
 /** Throws if the server does not accept the key. */
 export async function signInWithKey(transport: Transport): Promise<Viewer> {
   const clients = clientsOf(transport);
-  const [me, account] = await Promise.all([
-    createClient(MeService, transport).getMe({}),
-    accountOf(clients.accountService),
-  ]);
+  const [me, account] = await Promise.all([createClient(MeService, transport).getMe({}), accountOf(clients.accountService)]);
   const canBill = account?.key?.scopes.includes("billing") === true;
   return {
     ...clients,

@@ -16,9 +16,7 @@ export function WebhooksSection({ viewer, params }: WebhooksSectionProps) {
   const api = webhooksOf(viewer);
   const id = params.get("id");
   if (id === null) return <AllWebhooks viewer={viewer} api={api} />;
-  return (
-    <WebhookPage api={api} id={id} key={id} state={params.get("state") ?? ""} listHref={hrefOf("webhooks")} />
-  );
+  return <WebhookPage api={api} id={id} key={id} state={params.get("state") ?? ""} listHref={hrefOf("webhooks")} />;
 }
 
 function AllWebhooks({ viewer: { me }, api }: { readonly viewer: Viewer; readonly api: WebhookApi }) {

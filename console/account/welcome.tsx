@@ -1,12 +1,7 @@
 import type { Client } from "@connectrpc/connect";
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import type {
-  AccountOfPerson,
-  AccountService,
-  ClosedAccount,
-  GetSessionResponse,
-} from "../../gen/vx/account/v1/account_pb.js";
+import type { AccountOfPerson, AccountService, ClosedAccount, GetSessionResponse } from "../../gen/vx/account/v1/account_pb.js";
 import type { GetStatementResponse } from "../../gen/vx/v1/statement_pb.js";
 import { Button } from "../shared/button.tsx";
 import { ProblemNotice, useAction } from "../shared/dialog.tsx";
@@ -37,8 +32,7 @@ export function Welcome(props: WelcomeProps) {
   const { person, link, closed } = props;
   const [isClosedSeen, setClosedSeen] = useState(false);
   if (link?.section === "invitation") return <Invitation {...props} link={link} />;
-  if (closed && !isClosedSeen)
-    return <Closed {...props} closed={closed} onContinue={() => setClosedSeen(true)} />;
+  if (closed && !isClosedSeen) return <Closed {...props} closed={closed} onContinue={() => setClosedSeen(true)} />;
   if (person.accounts.length > 0 && link === undefined) return <Choice {...props} />;
   const needsInvitation = PRODUCT.signUp === "invite" && link?.section !== "sign-up";
   return person.canSignUp && !needsInvitation ? <SignUp {...props} /> : <NotInvited {...props} />;
@@ -85,8 +79,8 @@ function Closed({ closed, onContinue, ...props }: ClosedProps) {
   return (
     <Card {...props} title="Your account was closed">
       <p>
-        The account <code>{closed.id}</code> was closed {closed.closedAt && longTimeText(closed.closedAt)}.
-        Its keys no longer work. You get its last statement here for {SHOWN_DAYS} days.
+        The account <code>{closed.id}</code> was closed {closed.closedAt && longTimeText(closed.closedAt)}. Its keys no longer
+        work. You get its last statement here for {SHOWN_DAYS} days.
       </p>
       {problem && <ProblemNotice problem={problem} />}
       {statement && <StatementTable statement={statement} />}
@@ -124,10 +118,7 @@ function Invitation(props: WelcomeProps & { readonly link: Link }) {
   };
   return (
     <Card {...props} title="You are invited">
-      <p>
-        Someone invites you to work with an account of {PRODUCT.name}. Accept only if you expected the
-        invitation.
-      </p>
+      <p>Someone invites you to work with an account of {PRODUCT.name}. Accept only if you expected the invitation.</p>
       {problem && <ProblemNotice problem={problem} />}
       <div class="dialog-actions">
         <Button onClick={ignore} disabled={isBusy}>
@@ -197,8 +188,8 @@ function NotInvited(props: WelcomeProps) {
       <p>There are two ways to get one:</p>
       <ul class="text-list">
         <li>
-          If your team uses {PRODUCT.name}, ask an owner of its account for an invitation, and open the link
-          in this browser{person.email !== "" && <> as {person.email}</>}.
+          If your team uses {PRODUCT.name}, ask an owner of its account for an invitation, and open the link in this browser
+          {person.email !== "" && <> as {person.email}</>}.
         </li>
         <li>
           Otherwise ask the operator of this service for an account
@@ -251,12 +242,7 @@ type SwitcherProps = {
 /** Changes between the accounts of the person. */
 export function AccountSwitcher({ accounts, current, onOpen }: SwitcherProps) {
   return (
-    <select
-      class="account-switcher"
-      aria-label="Account"
-      value={current}
-      onChange={(event) => onOpen(event.currentTarget.value)}
-    >
+    <select class="account-switcher" aria-label="Account" value={current} onChange={(event) => onOpen(event.currentTarget.value)}>
       {accounts.map(({ id, name }) => (
         <option key={id} value={id}>
           {name}

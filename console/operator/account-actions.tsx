@@ -41,10 +41,7 @@ export function AccountActions({ account, onChanged }: AccountActionsProps) {
       <ActionButton method="setAccountPlan" onClick={() => setOpen("plan")}>
         Change plan
       </ActionButton>
-      <ActionButton
-        method={isActive ? "suspendAccount" : "resumeAccount"}
-        onClick={() => setOpen("suspension")}
-      >
+      <ActionButton method={isActive ? "suspendAccount" : "resumeAccount"} onClick={() => setOpen("suspension")}>
         {isActive ? "Suspend" : "Resume"}
       </ActionButton>
       <ActionButton method="closeAccount" onClick={() => setOpen("close")}>

@@ -14,11 +14,7 @@ export function EventsSection({ params }: { readonly params: URLSearchParams }) 
   return (
     <>
       <PageHeader title="Events" />
-      <AccountEventList
-        source={source}
-        type={params.get("type") ?? ""}
-        accountHref={(id) => accountHref(id, { tab: "events" })}
-      >
+      <AccountEventList source={source} type={params.get("type") ?? ""} accountHref={(id) => accountHref(id, { tab: "events" })}>
         <AccountFilter section="events" value={account} />
       </AccountEventList>
     </>

@@ -24,8 +24,7 @@ const ALL: Choice = { id: "", name: "All accounts", note: "" };
 export function AccountFilter({ section, value }: AccountFilterProps) {
   const api = useApi();
   const { data: account } = useQuery(
-    async (signal) =>
-      value === "" ? undefined : (await api.getAccount({ accountId: value }, { signal })).account,
+    async (signal) => (value === "" ? undefined : (await api.getAccount({ accountId: value }, { signal })).account),
     [value],
   );
   return (
@@ -35,9 +34,7 @@ export function AccountFilter({ section, value }: AccountFilterProps) {
       shown={value === "" ? "" : (account?.name ?? value)}
       first={[ALL]}
       // The models and keys of another account are others.
-      onSelect={(id) =>
-        changeParams(section, { account: id, key: "", keys: "", models: "", target: "", entry: "" })
-      }
+      onSelect={(id) => changeParams(section, { account: id, key: "", keys: "", models: "", target: "", entry: "" })}
     />
   );
 }
@@ -144,9 +141,7 @@ export function AccountCombobox({ label, placeholder, shown, first, onSelect }: 
             </button>
           ))}
         </div>
-        {choices.length === 0 && (
-          <p class="muted small">{found?.search === search ? "No account matches" : "Searching …"}</p>
-        )}
+        {choices.length === 0 && <p class="muted small">{found?.search === search ? "No account matches" : "Searching …"}</p>}
       </div>
     </div>
   );

@@ -48,12 +48,8 @@ export function AccountKeys({ account }: AccountTabProps) {
         empty={<EmptyState title="No keys yet">Calls to the API need a key.</EmptyState>}
       />
       <ZoneNote />
-      {isCreating && (
-        <CreateKeyDialog account={account} onCreated={created} onClose={() => setCreating(false)} />
-      )}
-      {secret !== undefined && (
-        <SecretDialog what="key" secret={secret} onClose={() => setSecret(undefined)} />
-      )}
+      {isCreating && <CreateKeyDialog account={account} onCreated={created} onClose={() => setCreating(false)} />}
+      {secret !== undefined && <SecretDialog what="key" secret={secret} onClose={() => setSecret(undefined)} />}
       <KeyDialogs open={open} onDone={changed} onClose={() => setOpen(undefined)} />
     </>
   );

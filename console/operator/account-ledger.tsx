@@ -26,19 +26,13 @@ export function AccountLedger({ account, params }: AccountTabProps) {
 }
 
 /** The place is where the ledger is shown. */
-export function ledgerOf(
-  api: AdminClient,
-  accountId: string,
-  place: Pick<LedgerSource, "section" | "href">,
-): LedgerSource {
+export function ledgerOf(api: AdminClient, accountId: string, place: Pick<LedgerSource, "section" | "href">): LedgerSource {
   return {
     ...place,
     id: accountId,
     list: (request, options) => api.listLedgerEntries({ ...request, accountId }, options),
     find: async (id, options) =>
-      (await findEntries(api, id, options))
-        .filter((found) => found.accountId === accountId)
-        .flatMap(({ entry }) => entry ?? []),
+      (await findEntries(api, id, options)).filter((found) => found.accountId === accountId).flatMap(({ entry }) => entry ?? []),
     choicesOf: async (signal) => {
       const [{ models }, { apiKeys }] = await Promise.all([
         api.listModels({ pageSize: MAX_CHOICES }, { signal }),

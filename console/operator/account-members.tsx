@@ -18,10 +18,7 @@ export function AccountMembers({ account }: AccountTabProps) {
   const [isInviting, setInviting] = useState(false);
   const [removed, setRemoved] = useState<Member>();
   const accountId = account.id;
-  const { data, problem, reload } = useQuery(
-    (signal) => api.listMembers({ accountId }, { signal }),
-    [accountId],
-  );
+  const { data, problem, reload } = useQuery((signal) => api.listMembers({ accountId }, { signal }), [accountId]);
   return (
     <>
       <div class="page-actions">
@@ -34,8 +31,7 @@ export function AccountMembers({ account }: AccountTabProps) {
       {data?.members.length === 0 && (
         <div class="panel">
           <EmptyState title="No members">
-            Members sign in to the customer page. Invite the first owner; the account can also be used with
-            its keys alone.
+            Members sign in to the customer page. Invite the first owner; the account can also be used with its keys alone.
           </EmptyState>
         </div>
       )}
@@ -43,11 +39,7 @@ export function AccountMembers({ account }: AccountTabProps) {
         <MemberTable
           members={data.members}
           actionsOf={(member) => (
-            <ActionButton
-              method="removeMember"
-              label={`Remove ${memberName(member)}`}
-              onClick={() => setRemoved(member)}
-            >
+            <ActionButton method="removeMember" label={`Remove ${memberName(member)}`} onClick={() => setRemoved(member)}>
               Remove
             </ActionButton>
           )}
@@ -59,9 +51,7 @@ export function AccountMembers({ account }: AccountTabProps) {
         <InviteDialog
           title="Invite a member"
           hasRole
-          create={async (invitation, reason) =>
-            (await api.createInvitation({ accountId, ...invitation, reason })).url
-          }
+          create={async (invitation, reason) => (await api.createInvitation({ accountId, ...invitation, reason })).url}
           onDone={reload}
           onClose={() => setInviting(false)}
           Form={ReasonDialog}

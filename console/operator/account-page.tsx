@@ -58,10 +58,7 @@ type AccountPageProps = { readonly id: string; readonly params: URLSearchParams 
 /** One account: its balance, its keys, its ledger, and what operators changed. */
 export function AccountPage({ id, params }: AccountPageProps) {
   const api = useApi();
-  const query = useQuery(
-    async (signal) => (await api.getAccount({ accountId: id }, { signal })).account,
-    [id],
-  );
+  const query = useQuery(async (signal) => (await api.getAccount({ accountId: id }, { signal })).account, [id]);
   const { data: account, problem } = query;
   const tab = TABS.find((one) => one.id === params.get("tab")) ?? TABS[0];
   const addressOf = useLastAddresses(tab.id, (route) => route.params.get("id") === id);
@@ -144,8 +141,7 @@ function AccountStats({ account }: { readonly account?: Account }) {
 function Spent({ accountId }: { readonly accountId: string }) {
   const api = useApi();
   const { data, problem } = useQuery((signal) => spentOf(usageOf(api, accountId), signal), [accountId]);
-  const money = (micros: bigint | undefined) =>
-    problem ? "–" : micros === undefined ? undefined : <Money micros={micros} />;
+  const money = (micros: bigint | undefined) => (problem ? "–" : micros === undefined ? undefined : <Money micros={micros} />);
   return (
     <>
       <Stat label="Spent today" value={money(data?.today)} />

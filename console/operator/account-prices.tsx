@@ -59,8 +59,8 @@ export function AccountPrices({ account }: AccountTabProps) {
         empty={<EmptyState title="The account has the prices of the models" />}
       />
       <p class="muted small">
-        For a model, its last row counts, and without one the last row of all models. To give prices of its
-        own, use “vx prices set-account”.
+        For a model, its last row counts, and without one the last row of all models. To give prices of its own, use “vx prices
+        set-account”.
       </p>
       {isOpen && <DiscountDialog account={account} onDone={done} onClose={() => setOpen(false)} />}
     </>
@@ -75,8 +75,7 @@ function Change({ version: { discountBps, prices } }: { readonly version: Versio
       <Money micros={prices.input} /> in, <Money micros={prices.output} /> out
       {prices.tiers.map(({ aboveInputTokens, input, output }) => (
         <div key={aboveInputTokens} class="muted small">
-          Above {numberText(aboveInputTokens)} input tokens: <Money micros={input} /> in,{" "}
-          <Money micros={output} /> out
+          Above {numberText(aboveInputTokens)} input tokens: <Money micros={input} /> in, <Money micros={output} /> out
         </div>
       ))}
     </>

@@ -30,18 +30,12 @@ function AccountDetails({ account }: Pick<AccountTabProps, "account">) {
           <IdDetail name="External id" id={externalId} />
         )}
         <Detail name="E-mail address">
-          {email === "" ? (
-            <span class="muted">None</span>
-          ) : (
-            <a href={`mailto:${encodeURIComponent(email)}`}>{email}</a>
-          )}
+          {email === "" ? <span class="muted">None</span> : <a href={`mailto:${encodeURIComponent(email)}`}>{email}</a>}
         </Detail>
         <Detail name="Created">
           <Time at={createdAt} />
         </Detail>
-        <Detail name="Notes">
-          {notes === "" ? <span class="muted">None</span> : <span class="lines">{notes}</span>}
-        </Detail>
+        <Detail name="Notes">{notes === "" ? <span class="muted">None</span> : <span class="lines">{notes}</span>}</Detail>
       </Details>
     </section>
   );

@@ -126,8 +126,7 @@ export function AccountsSection({ params }: { readonly params: URLSearchParams }
             <EmptyState title="No accounts yet">Create the first one, then credit it.</EmptyState>
           ) : (
             <EmptyState title="No account matches the search">
-              The search finds parts of names, the start of an external id or an e-mail address, and whole
-              account ids.
+              The search finds parts of names, the start of an external id or an e-mail address, and whole account ids.
             </EmptyState>
           )
         }

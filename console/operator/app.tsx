@@ -7,13 +7,7 @@ import { Toasts } from "../shared/toast.tsx";
 import { useRoute } from "../shared/use-route.ts";
 import { FindField } from "./find-field.tsx";
 import { LiveProvider } from "./live-figures.tsx";
-import {
-  endSession,
-  type OperatorSession,
-  readSession,
-  SessionProvider,
-  sessionOf,
-} from "./operator-session.ts";
+import { endSession, type OperatorSession, readSession, SessionProvider, sessionOf } from "./operator-session.ts";
 import { SECTIONS, sectionOf } from "./sections.tsx";
 
 const NOT_ENDED =

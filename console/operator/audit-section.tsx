@@ -36,8 +36,7 @@ export function AuditSection() {
       if (signal.aborted) return;
       throw error;
     }
-    if (!last?.result)
-      throw new ConnectError("The server ended the audit before its result.", Code.Unavailable);
+    if (!last?.result) throw new ConnectError("The server ended the audit before its result.", Code.Unavailable);
   };
   const result = isBusy ? undefined : progress?.result;
   return (
@@ -52,8 +51,8 @@ export function AuditSection() {
         )}
       </PageHeader>
       <p>
-        An audit recomputes every balance, the usage and every hash from the ledger entries, the prices and
-        the operator log. It changes nothing, and the service keeps accepting calls.
+        An audit recomputes every balance, the usage and every hash from the ledger entries, the prices and the operator log. It
+        changes nothing, and the service keeps accepting calls.
       </p>
       <LastAudit />
       {problem && <ProblemNotice problem={problem} />}
@@ -123,8 +122,7 @@ const COLUMNS: readonly Column<AuditFinding>[] = [
   { header: "Rule", isRowHeader: true, cell: ({ rule }) => <code class="nowrap">{rule}</code> },
   {
     header: "Account",
-    cell: ({ accountId }) =>
-      accountId === "" ? <span class="muted">–</span> : <a href={accountHref(accountId)}>{accountId}</a>,
+    cell: ({ accountId }) => (accountId === "" ? <span class="muted">–</span> : <a href={accountHref(accountId)}>{accountId}</a>),
   },
   { header: "Difference", isLong: true, cell: ({ detail }) => <span class="wrap">{detail}</span> },
 ];
@@ -134,10 +132,8 @@ function Result({ result }: { readonly result: AuditResponse }) {
   return (
     <>
       <Notice tone={consistent ? "good" : "bad"}>
-        {consistent
-          ? "Consistent: the audit found no difference."
-          : `The audit found ${differencesText(findings.length)}.`}{" "}
-        The sum of all balances is {moneyText(balanceMicros)}.
+        {consistent ? "Consistent: the audit found no difference." : `The audit found ${differencesText(findings.length)}.`} The
+        sum of all balances is {moneyText(balanceMicros)}.
       </Notice>
       <Stats>
         <Stat label="Accounts" value={numberText(accounts)} />

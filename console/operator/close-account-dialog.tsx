@@ -21,10 +21,7 @@ export function CloseAccountDialog({ account, onDone, onClose }: AccountDialogPr
   const { id: accountId, name, balanceMicros } = account;
   const [form, setForm] = useState({ balance: "", exported: [] as readonly string[], typed: "" });
   const change = (part: Partial<typeof form>) => setForm((before) => ({ ...before, ...part }));
-  const ending = useQuery(
-    (signal) => api.closeAccount({ accountId, reason: "shown", dryRun: true }, { signal }),
-    [accountId],
-  );
+  const ending = useQuery((signal) => api.closeAccount({ accountId, reason: "shown", dryRun: true }, { signal }), [accountId]);
   const [controller] = useState(() => new AbortController());
   useEffect(() => () => controller.abort(), []);
   const close = async (reason: string) => {
@@ -41,8 +38,7 @@ export function CloseAccountDialog({ account, onDone, onClose }: AccountDialogPr
       tone="danger"
       errors={{
         balance: balanceMicros > 0n && form.balance === "" ? "Say what becomes of the balance." : undefined,
-        exported:
-          form.exported.length === 0 ? "Export the account first, or say that it is not needed." : undefined,
+        exported: form.exported.length === 0 ? "Export the account first, or say that it is not needed." : undefined,
         typed: form.typed.trim() === name.trim() ? undefined : "Enter the name of the account.",
       }}
       hint="Shown in the operator log and, if there is a balance, in the ledger."
@@ -52,9 +48,8 @@ export function CloseAccountDialog({ account, onDone, onClose }: AccountDialogPr
       {(errors) => (
         <>
           <Notice tone="warn">
-            This cannot be undone. Calls are refused at once, and the name, the profile, the members, the
-            names of keys and end users, and stored replies are erased. The ledger, the statements and the log
-            stay.
+            This cannot be undone. Calls are refused at once, and the name, the profile, the members, the names of keys and end
+            users, and stored replies are erased. The ledger, the statements and the log stay.
           </Notice>
           {ending.problem && <ErrorState problem={ending.problem} onRetry={ending.reload} />}
           {ending.data && <Ending {...ending.data} />}
@@ -70,16 +65,9 @@ export function CloseAccountDialog({ account, onDone, onClose }: AccountDialogPr
             onChange={(exported) => change({ exported })}
           />
           {balanceMicros > 0n && (
-            <Field
-              label={`What becomes of the balance of ${moneyText(balanceMicros)}`}
-              error={errors.balance}
-            >
+            <Field label={`What becomes of the balance of ${moneyText(balanceMicros)}`} error={errors.balance}>
               {(control) => (
-                <select
-                  {...control}
-                  value={form.balance}
-                  onChange={(event) => change({ balance: event.currentTarget.value })}
-                >
+                <select {...control} value={form.balance} onChange={(event) => change({ balance: event.currentTarget.value })}>
                   <option value="">Choose</option>
                   <option value="written_off">It is lost</option>
                   <option value="refunded">The customer got it back</option>

@@ -31,13 +31,7 @@ type ContactFieldsProps = {
 export function ContactFields({ form, errors, onChange }: ContactFieldsProps) {
   return (
     <>
-      <TextField
-        label="Name"
-        error={errors.name}
-        value={form.name}
-        maxLength={100}
-        onChange={(name) => onChange({ name })}
-      />
+      <TextField label="Name" error={errors.name} value={form.name} maxLength={100} onChange={(name) => onChange({ name })} />
       <TextField
         label="External id"
         hint="The id of the account in another system. No other account has it."

@@ -18,25 +18,11 @@ export function CreateAccountDialog({ onCreated, onClose }: CreateAccountDialogP
     if (account) onCreated(account);
   };
   return (
-    <ReasonDialog
-      title="Create account"
-      action="Create account"
-      errors={contactErrors(form)}
-      onSubmit={create}
-      onClose={onClose}
-    >
+    <ReasonDialog title="Create account" action="Create account" errors={contactErrors(form)} onSubmit={create} onClose={onClose}>
       {(errors) => (
         <>
-          <ContactFields
-            form={form}
-            errors={errors}
-            onChange={(part) => setForm((before) => ({ ...before, ...part }))}
-          />
-          <PlanField
-            value={form.plan}
-            none="Default (free)"
-            onChange={(plan) => setForm((before) => ({ ...before, plan }))}
-          />
+          <ContactFields form={form} errors={errors} onChange={(part) => setForm((before) => ({ ...before, ...part }))} />
+          <PlanField value={form.plan} none="Default (free)" onChange={(plan) => setForm((before) => ({ ...before, plan }))} />
         </>
       )}
     </ReasonDialog>

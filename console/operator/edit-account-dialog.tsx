@@ -13,19 +13,9 @@ export function EditAccountDialog({ account, onDone, onClose }: AccountDialogPro
     onDone("The account is changed.");
   };
   return (
-    <ReasonDialog
-      title={`Edit “${account.name}”`}
-      action="Save"
-      errors={contactErrors(form)}
-      onSubmit={save}
-      onClose={onClose}
-    >
+    <ReasonDialog title={`Edit “${account.name}”`} action="Save" errors={contactErrors(form)} onSubmit={save} onClose={onClose}>
       {(errors) => (
-        <ContactFields
-          form={form}
-          errors={errors}
-          onChange={(part) => setForm((before) => ({ ...before, ...part }))}
-        />
+        <ContactFields form={form} errors={errors} onChange={(part) => setForm((before) => ({ ...before, ...part }))} />
       )}
     </ReasonDialog>
   );

@@ -33,11 +33,7 @@ export function EventFilters({ filter }: { readonly filter: EventFilter }) {
     <fieldset class="filters filters-wide">
       <legend class="hidden">Filters</legend>
       <SelectFilter {...filterOf("method")} label="Action" options={[["", "All actions"], ...METHODS]} />
-      <SelectFilter
-        {...filterOf("actor")}
-        label="Operator"
-        options={[["", "All operators"], ...operators, ...OTHER_ACTORS]}
-      />
+      <SelectFilter {...filterOf("actor")} label="Operator" options={[["", "All operators"], ...operators, ...OTHER_ACTORS]} />
       <AccountFilter section="log" value={filter.account} />
       <SelectFilter {...filterOf("target")} label="Object" options={[["", "All objects"], ...targets]} />
       <DayFilters section="log" from={filter.from} to={filter.to} />

@@ -120,16 +120,10 @@ function EventDialog({ event, onClose }: EventDialogProps) {
         <Detail name="Reason">{reason}</Detail>
         <Detail name="By">{actorOf(event)}</Detail>
         {actorId !== actorName && (
-          <IdDetail
-            name={isMember(event) ? "Member id" : "Operator id"}
-            id={actorId}
-            href={hrefOf("log", { actor: actorId })}
-          />
+          <IdDetail name={isMember(event) ? "Member id" : "Operator id"} id={actorId} href={hrefOf("log", { actor: actorId })} />
         )}
         <Detail name="Time">{createdAt && longTimeText(createdAt)}</Detail>
-        <Detail name="Account">
-          {accountName === "" ? undefined : <a href={accountHref(accountId)}>{accountName}</a>}
-        </Detail>
+        <Detail name="Account">{accountName === "" ? undefined : <a href={accountHref(accountId)}>{accountName}</a>}</Detail>
         <IdDetail name="Account id" id={accountId} href={accountHref(accountId)} />
         {target !== accountId && <IdDetail name="Target" id={target} href={targetHref(target)} />}
         {Object.entries(event.details).map(([name, value]) => {

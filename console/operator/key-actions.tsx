@@ -142,15 +142,9 @@ function RevokeDialog({ apiKey, onDone, onClose }: DialogProps & { readonly apiK
     onDone(`The key “${apiKey.name}” is revoked.`);
   };
   return (
-    <ReasonDialog
-      title={`Revoke “${apiKey.name}”?`}
-      action="Revoke key"
-      tone="danger"
-      onSubmit={revoke}
-      onClose={onClose}
-    >
-      Every server rejects calls with <code>{apiKey.maskedKey}</code> at once, and streams of the key are cut.
-      This cannot be undone.
+    <ReasonDialog title={`Revoke “${apiKey.name}”?`} action="Revoke key" tone="danger" onSubmit={revoke} onClose={onClose}>
+      Every server rejects calls with <code>{apiKey.maskedKey}</code> at once, and streams of the key are cut. This cannot be
+      undone.
     </ReasonDialog>
   );
 }

@@ -24,30 +24,21 @@ import { RefundButton } from "./refund-button.tsx";
 export function LedgerSection({ params }: { readonly params: URLSearchParams }) {
   const named = params.get("account") ?? "";
   const entry = params.get("entry") ?? "";
-  return named === "" ? (
-    <RecentEntries key={entry} entry={entry} />
-  ) : (
-    <LedgerOfAccount named={named} params={params} />
-  );
+  return named === "" ? <RecentEntries key={entry} entry={entry} /> : <LedgerOfAccount named={named} params={params} />;
 }
 
 type LedgerOfAccountProps = { readonly named: string; readonly params: URLSearchParams };
 
 function LedgerOfAccount({ named, params }: LedgerOfAccountProps) {
   const api = useApi();
-  const query = useQuery(
-    async (signal) => (await api.getAccount({ accountId: named }, { signal })).account,
-    [named],
-  );
+  const query = useQuery(async (signal) => (await api.getAccount({ accountId: named }, { signal })).account, [named]);
   const account = query.problem ? undefined : query.data;
   const filter = filterOf(params);
   const href = hrefOf("ledger", { account: named });
   const source = account && ledgerOf(api, account.id, { section: "ledger", href });
   return (
     <>
-      <PageHeader title="Ledger">
-        {source && <LedgerDownload source={source} request={requestOf(filter)} />}
-      </PageHeader>
+      <PageHeader title="Ledger">{source && <LedgerDownload source={source} request={requestOf(filter)} />}</PageHeader>
       {account && (
         <p>
           Entries of <a href={accountHref(account.id)}>{account.name}</a>
@@ -122,9 +113,7 @@ function RecentEntries({ entry }: { readonly entry: string }) {
           )
         }
       />
-      <p class="muted small">
-        The last 12 months of all accounts. Select an account for filters and for all of its entries.
-      </p>
+      <p class="muted small">The last 12 months of all accounts. Select an account for filters and for all of its entries.</p>
       <ZoneNote />
       {opened && (
         <EntryDialog

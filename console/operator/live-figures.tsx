@@ -38,9 +38,7 @@ export function LiveProvider({ children }: { readonly children: ComponentChildre
   }, [session, attempt]);
   return (
     <LiveContext.Provider value={live}>
-      {live.retryAt !== undefined && (
-        <Banner retryAt={live.retryAt} onRetry={() => setAttempt((number) => number + 1)} />
-      )}
+      {live.retryAt !== undefined && <Banner retryAt={live.retryAt} onRetry={() => setAttempt((number) => number + 1)} />}
       {children}
     </LiveContext.Provider>
   );

@@ -73,9 +73,8 @@ export function MarginTable({ accountId, range }: MarginTableProps) {
         empty={<EmptyState title="No charged calls" />}
       />
       <p class="muted small">
-        The margin is that of all models and keys in the range. The cost is that of upstreams with a “cost” in
-        models.yaml. Calls that were not charged have no cost here. Charges include what promotional credit
-        paid.
+        The margin is that of all models and keys in the range. The cost is that of upstreams with a “cost” in models.yaml. Calls
+        that were not charged have no cost here. Charges include what promotional credit paid.
       </p>
     </section>
   );

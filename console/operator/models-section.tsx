@@ -34,8 +34,8 @@ export function ModelsSection() {
         empty={<EmptyState title="No models" />}
       />
       <p class="muted small">
-        Prices and costs are per million tokens; those of images and requests are for each. To change models
-        or prices, edit models.yaml and send SIGHUP to the server.
+        Prices and costs are per million tokens; those of images and requests are for each. To change models or prices, edit
+        models.yaml and send SIGHUP to the server.
       </p>
       {opened && <PriceHistoryDialog model={opened.id} onClose={() => setOpened(undefined)} />}
     </>
@@ -45,10 +45,7 @@ export function ModelsSection() {
 /** The prices with a column. The dialog has all of them. */
 const LISTED = ["input", "cachedInput", "output"] as const;
 
-function columnsOf(
-  onOpen: (model: CatalogModel) => void,
-  health: readonly UpstreamHealth[],
-): readonly Column<CatalogModel>[] {
+function columnsOf(onOpen: (model: CatalogModel) => void, health: readonly UpstreamHealth[]): readonly Column<CatalogModel>[] {
   return [
     {
       header: "Model",
@@ -103,9 +100,7 @@ type UpstreamProps = {
 };
 
 function Upstream({ upstream: { kind, baseUrl, model, weight, cost }, health }: UpstreamProps) {
-  const details = [hostOf(baseUrl), model, weight > 0 ? `weight ${weight}` : ""].filter(
-    (text) => text !== "",
-  );
+  const details = [hostOf(baseUrl), model, weight > 0 ? `weight ${weight}` : ""].filter((text) => text !== "");
   return (
     <>
       {kind} {health && <Health upstream={health} />}

@@ -91,7 +91,5 @@ function amountError(
   if (kind === "credit" && amount < 0n) return "Enter an amount above 0. “Adjust” can subtract.";
   const free = balanceMicros - heldMicros;
   if (amount < -free) return `At most ${moneyText(free)} can be subtracted.`;
-  return balanceMicros + amount > MAX_BALANCE_MICROS
-    ? `A balance can be at most ${moneyText(MAX_BALANCE_MICROS)}.`
-    : undefined;
+  return balanceMicros + amount > MAX_BALANCE_MICROS ? `A balance can be at most ${moneyText(MAX_BALANCE_MICROS)}.` : undefined;
 }

@@ -60,13 +60,7 @@ export function CreateOperatorDialog({ onCreated, onClose }: CreateOperatorDialo
     >
       {(errors) => (
         <>
-          <TextField
-            label="Name"
-            error={errors.name}
-            value={form.name}
-            maxLength={100}
-            onChange={(name) => change({ name })}
-          />
+          <TextField label="Name" error={errors.name} value={form.name} maxLength={100} onChange={(name) => change({ name })} />
           <RoleField value={form.role} onChange={(role) => change({ role })} />
           <TextField
             label="E-mail address"

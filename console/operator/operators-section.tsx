@@ -77,9 +77,7 @@ export function OperatorsSection() {
         </Details>
       </section>
       {isCreating && <CreateOperatorDialog onCreated={created} onClose={() => setCreating(false)} />}
-      {secret !== undefined && (
-        <SecretDialog what="token" secret={secret} onClose={() => setSecret(undefined)} />
-      )}
+      {secret !== undefined && <SecretDialog what="token" secret={secret} onClose={() => setSecret(undefined)} />}
       {changed && (
         <OperatorRoleDialog
           operator={changed}
@@ -144,11 +142,7 @@ function columnsOf(
       isAction: true,
       cell: (operator) => (
         <div class="row-actions">
-          <a
-            class="button button-plain"
-            href={hrefOf("log", { actor: operator.id })}
-            aria-label={`Log of ${operator.name}`}
-          >
+          <a class="button button-plain" href={hrefOf("log", { actor: operator.id })} aria-label={`Log of ${operator.name}`}>
             Log
           </a>
           {operator.state === "active" && (
@@ -160,11 +154,7 @@ function columnsOf(
               >
                 Role
               </ActionButton>
-              <ActionButton
-                method="revokeOperator"
-                label={`Revoke ${operator.name}`}
-                onClick={() => onRevoke(operator)}
-              >
+              <ActionButton method="revokeOperator" label={`Revoke ${operator.name}`} onClick={() => onRevoke(operator)}>
                 Revoke
               </ActionButton>
             </>

@@ -37,9 +37,8 @@ export function OverviewSection({ params }: { readonly params: URLSearchParams }
         <DatabaseStats last={last} />
       </section>
       <p class="muted small">
-        Calls, errors, charges and upstreams: the server that this page is connected to, since its start; the
-        attempts of upstreams are those of the last minute. Running generations, holds, usage and servers: the
-        whole service.
+        Calls, errors, charges and upstreams: the server that this page is connected to, since its start; the attempts of
+        upstreams are those of the last minute. Running generations, holds, usage and servers: the whole service.
       </p>
     </>
   );
@@ -61,10 +60,7 @@ function LiveStats({ last }: FiguresProps) {
           hour && (
             <>
               {numberText(hour.calls)} calls {hourText(hour.seconds)}
-              <Sparkline
-                label="Calls in each minute of the last hour"
-                values={minutes.map(({ calls }) => Number(calls))}
-              />
+              <Sparkline label="Calls in each minute of the last hour" values={minutes.map(({ calls }) => Number(calls))} />
             </>
           )
         }
@@ -139,16 +135,9 @@ function DatabaseStats({ last }: FiguresProps) {
     <Stats>
       <Stat
         label="State"
-        value={
-          database && (
-            <Badge tone={isReachable ? "good" : "bad"}>{isReachable ? "Available" : "Not available"}</Badge>
-          )
-        }
+        value={database && <Badge tone={isReachable ? "good" : "bad"}>{isReachable ? "Available" : "Not available"}</Badge>}
       />
-      <Stat
-        label="Response time"
-        value={database && (isReachable ? `${database.latencyMs.toFixed(1)} ms` : "–")}
-      />
+      <Stat label="Response time" value={database && (isReachable ? `${database.latencyMs.toFixed(1)} ms` : "–")} />
       <Stat
         label="Statements"
         value={database && numberText(database.statements)}

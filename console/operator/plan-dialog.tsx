@@ -20,8 +20,7 @@ type PlanDialogProps = {
 export function PlanDialog({ plan, names, onSaved, onClose }: PlanDialogProps) {
   const api = useApi();
   const [form, setForm] = useState(formOf(plan));
-  const set = (field: keyof PlanForm) => (text: string) =>
-    setForm((before) => ({ ...before, [field]: text.trim() }));
+  const set = (field: keyof PlanForm) => (text: string) => setForm((before) => ({ ...before, [field]: text.trim() }));
   const { name, rpm, maxActiveKeys, maxKeysCreatedPerHour } = form;
   const save = async (reason: string) => {
     await api.putPlan({
@@ -96,8 +95,7 @@ function formOf(plan: Plan | undefined): PlanForm {
 }
 
 function errorsOf(form: PlanForm, taken: readonly string[]): FieldErrors<PlanForm> {
-  const whole = (text: string, lowest: RegExp) =>
-    lowest.test(text) ? undefined : "Enter a whole number of at least 1.";
+  const whole = (text: string, lowest: RegExp) => (lowest.test(text) ? undefined : "Enter a whole number of at least 1.");
   return {
     name: nameError(form.name, taken),
     rpm: whole(form.rpm, /^[1-9]\d*$/),
@@ -107,7 +105,6 @@ function errorsOf(form: PlanForm, taken: readonly string[]): FieldErrors<PlanFor
 }
 
 function nameError(name: string, taken: readonly string[]): string | undefined {
-  if (!/^[a-z][a-z0-9_-]{0,31}$/.test(name))
-    return "Enter a lower-case letter, then letters, digits, _ and -.";
+  if (!/^[a-z][a-z0-9_-]{0,31}$/.test(name)) return "Enter a lower-case letter, then letters, digits, _ and -.";
   return taken.includes(name) ? "A plan with this name exists. Edit it instead." : undefined;
 }

@@ -42,8 +42,8 @@ export function PlansSection() {
         empty={<EmptyState title="No plans" />}
       />
       <p class="muted small">
-        A plan’s page has its limits of cost, tokens and generations. The limits apply to each key. New limits
-        apply from the next call.
+        A plan’s page has its limits of cost, tokens and generations. The limits apply to each key. New limits apply from the next
+        call.
       </p>
       {edited && (
         <PlanDialog

@@ -69,8 +69,8 @@ export function PriceHistoryDialog({ model, onClose }: PriceHistoryDialogProps) 
     <Dialog title={`Prices of ${model}`} onClose={onClose} isWide>
       <div class="dialog-body">
         <p class="muted small">
-          Per million tokens; per unit for images and requests. A call with more input tokens than a bound has
-          the prices above it.
+          Per million tokens; per unit for images and requests. A call with more input tokens than a bound has the prices above
+          it.
         </p>
         <PagedTable
           caption={`Prices of ${model}`}

@@ -19,14 +19,7 @@ type ReasonDialogProps<Form> = {
 
 /** A change that an operator confirms with a written reason. */
 export function ReasonDialog<Form = unknown>(props: ReasonDialogProps<Form>) {
-  const {
-    errors = {},
-    hint = "Shown in the operator log.",
-    maxLength = 500,
-    onSubmit,
-    children,
-    ...dialog
-  } = props;
+  const { errors = {}, hint = "Shown in the operator log.", maxLength = 500, onSubmit, children, ...dialog } = props;
   const [text, setText] = useState("");
   const reason = text.trim();
   const missing = reason === "" ? "Write a reason: it is recorded." : undefined;
@@ -38,19 +31,8 @@ export function ReasonDialog<Form = unknown>(props: ReasonDialogProps<Form>) {
     >
       {(shown) => (
         <>
-          {typeof children === "function" ? (
-            children(shown as FieldErrors<Form>)
-          ) : (
-            <div class="wrap">{children}</div>
-          )}
-          <TextField
-            label="Reason"
-            hint={hint}
-            error={shown.reason}
-            value={text}
-            maxLength={maxLength}
-            onChange={setText}
-          />
+          {typeof children === "function" ? children(shown as FieldErrors<Form>) : <div class="wrap">{children}</div>}
+          <TextField label="Reason" hint={hint} error={shown.reason} value={text} maxLength={maxLength} onChange={setText} />
         </>
       )}
     </FormDialog>

@@ -60,9 +60,7 @@ function RefundDialog({ accountId, entry, onDone, onClose }: RefundProps & { rea
     >
       {(errors) => (
         <>
-          <p>
-            The charge was {moneyText(charge)}. All refunds and corrections together never give back more.
-          </p>
+          <p>The charge was {moneyText(charge)}. All refunds and corrections together never give back more.</p>
           <TextField
             label="Amount"
             hint={`${AMOUNT_HINT} Empty: all that is left of the charge.`}

@@ -32,11 +32,7 @@ export const SECTIONS: readonly [OperatorSection, ...OperatorSection[]] = [
     label: "Accounts",
     Section: ({ params }) => {
       const id = params.get("id");
-      return id === null ? (
-        <AccountsSection params={params} />
-      ) : (
-        <AccountPage id={id} key={id} params={params} />
-      );
+      return id === null ? <AccountsSection params={params} /> : <AccountPage id={id} key={id} params={params} />;
     },
   },
   {

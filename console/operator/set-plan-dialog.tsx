@@ -12,18 +12,9 @@ export function SetPlanDialog({ account, onDone, onClose }: AccountDialogProps) 
     onDone(`The account is on the plan “${plan}”.`);
   };
   return (
-    <ReasonDialog
-      title={`Change the plan of “${account.name}”`}
-      action="Change plan"
-      onSubmit={save}
-      onClose={onClose}
-    >
+    <ReasonDialog title={`Change the plan of “${account.name}”`} action="Change plan" onSubmit={save} onClose={onClose}>
       {() => (
-        <PlanField
-          value={plan}
-          hint={`Active keys on the plan “${account.plan}” move with the account.`}
-          onChange={setPlan}
-        />
+        <PlanField value={plan} hint={`Active keys on the plan “${account.plan}” move with the account.`} onChange={setPlan} />
       )}
     </ReasonDialog>
   );

@@ -16,15 +16,9 @@ export function SuspensionDialog({ account, onDone, onClose }: AccountDialogProp
   };
   if (account.state === "active") {
     return (
-      <ReasonDialog
-        title={`Suspend “${name}”?`}
-        action="Suspend account"
-        tone="danger"
-        onSubmit={suspend}
-        onClose={onClose}
-      >
-        All servers refuse new calls with its keys at once, except those that read its data or revoke keys.
-        Running calls finish and are charged. You can resume the account at any time.
+      <ReasonDialog title={`Suspend “${name}”?`} action="Suspend account" tone="danger" onSubmit={suspend} onClose={onClose}>
+        All servers refuse new calls with its keys at once, except those that read its data or revoke keys. Running calls finish
+        and are charged. You can resume the account at any time.
       </ReasonDialog>
     );
   }

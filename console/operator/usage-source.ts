@@ -10,8 +10,7 @@ export function usageOf(api: AdminClient, accountId: string): UsageSource {
       const isOfAccounts = accountId === "" && request.groupBy.includes("key");
       const groupBy = isOfAccounts ? [...request.groupBy, "account"] : request.groupBy;
       const { rows, nextPageToken } = await api.getUsage({ ...request, groupBy, accountId }, options);
-      const nameOf = ({ keyName, accountName }: AccountUsageRow) =>
-        isOfAccounts ? `${keyName} · ${accountName}` : keyName;
+      const nameOf = ({ keyName, accountName }: AccountUsageRow) => (isOfAccounts ? `${keyName} · ${accountName}` : keyName);
       return {
         rows: rows.flatMap((row) => (row.usage ? [{ ...row, usage: row.usage, keyName: nameOf(row) }] : [])),
         nextPageToken,

@@ -17,13 +17,7 @@ export function ViewPageDialog({ account, onClose }: ViewPageDialogProps) {
         <div class="dialog-body">
           <p>The link works once, within a minute. The view ends after an hour.</p>
           <div class="dialog-actions">
-            <a
-              class="button button-primary"
-              href={url}
-              target="_blank"
-              rel="noopener noreferrer"
-              onClick={onClose}
-            >
+            <a class="button button-primary" href={url} target="_blank" rel="noopener noreferrer" onClick={onClose}>
               Open the page of “{account.name}”
             </a>
           </div>
@@ -44,8 +38,8 @@ export function ViewPageDialog({ account, onClose }: ViewPageDialogProps) {
       onClose={() => isCreated.current || onClose()}
     >
       <p>
-        You see what the members of “{account.name}” see, and can change nothing. A session of your own on the
-        customer page is replaced.
+        You see what the members of “{account.name}” see, and can change nothing. A session of your own on the customer page is
+        replaced.
       </p>
     </ReasonDialog>
   );

@@ -31,9 +31,7 @@ function OperatorWebhooks({ api }: { readonly api: WebhookApi }) {
   return (
     <>
       <PageHeader title="Webhooks" />
-      <p>
-        They get the events of all accounts and of prices. The page of an account has those of the account.
-      </p>
+      <p>They get the events of all accounts and of prices. The page of an account has those of the account.</p>
       <WebhookList api={api} pages={useWebhooks(api)} />
     </>
   );

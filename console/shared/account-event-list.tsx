@@ -69,17 +69,12 @@ export function AccountEventList({ source, type, accountHref, children }: Accoun
         }
       />
       <ZoneNote />
-      {opened && (
-        <EventDialog event={opened} accountHref={accountHref} onClose={() => setOpened(undefined)} />
-      )}
+      {opened && <EventDialog event={opened} accountHref={accountHref} onClose={() => setOpened(undefined)} />}
     </>
   );
 }
 
-function columnsOf(
-  onOpen: (event: Event) => void,
-  accountHref: AccountEventListProps["accountHref"],
-): readonly Column<Event>[] {
+function columnsOf(onOpen: (event: Event) => void, accountHref: AccountEventListProps["accountHref"]): readonly Column<Event>[] {
   return [
     {
       header: "Event",
@@ -130,9 +125,7 @@ function EventDialog({ event, accountHref, onClose }: EventDialogProps) {
         <Detail name="Type">{event.type}</Detail>
         <Detail name="Time">{event.createdAt && longTimeText(event.createdAt)}</Detail>
         <Detail name="Number">{event.seq.toString()}</Detail>
-        {accountHref && (
-          <IdDetail name="Account id" id={event.accountId} href={accountHref(event.accountId)} />
-        )}
+        {accountHref && <IdDetail name="Account id" id={event.accountId} href={accountHref(event.accountId)} />}
         <IdDetail name="Event id" id={event.id} />
       </Details>
       <EventJson event={event} />

@@ -20,10 +20,8 @@ const TEXTS: Readonly<Record<string, (data: JsonObject) => string>> = {
   "topup.paid": (data) => `A payment of ${amount(data.amount_micros)} was credited`,
   "topup.failed": (data) => `A payment of ${amount(data.amount_micros)} failed`,
   "topup.expired": (data) => `A payment of ${amount(data.amount_micros)} was not made in time`,
-  "topup.refunded": (data) =>
-    `${amount(data.refunded_micros)} of a payment of ${amount(data.amount_micros)} are refunded`,
-  "topup.disputed": (data) =>
-    `${amount(data.disputed_micros)} of a payment of ${amount(data.amount_micros)} are disputed`,
+  "topup.refunded": (data) => `${amount(data.refunded_micros)} of a payment of ${amount(data.amount_micros)} are refunded`,
+  "topup.disputed": (data) => `${amount(data.disputed_micros)} of a payment of ${amount(data.amount_micros)} are disputed`,
   "topup.auto_failed": (data) =>
     `An automatic top-up of ${amount(data.amount_micros)} was not paid: ${wordsOf(String(data.reason))}`,
   "topup.auto_disabled": (data) => `Automatic top-ups were stopped: ${stopText(data.reason)}`,

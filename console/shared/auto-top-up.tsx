@@ -52,9 +52,7 @@ export function AutoTopUpCard({ version, get, put, refusal, canRaise, Form }: Au
     <section class="card" aria-labelledby="auto-top-up-title">
       <h2 id="auto-top-up-title">Automatic top-ups</h2>
       {(auto.enabled ? auto.failures > 0 : auto.failures >= MAX_FAILURES) && <FailureNotice auto={auto} />}
-      {!auto.enabled && !canRaise && (
-        <p class="muted">The operator of this service can start them for your account.</p>
-      )}
+      {!auto.enabled && !canRaise && <p class="muted">The operator of this service can start them for your account.</p>}
       <AutoTopUpDetails auto={auto} />
       {(auto.enabled || canRaise) && (
         <div class="dialog-actions">
@@ -99,8 +97,8 @@ function StopDialog({ put, canRaise, onClose, Form }: DialogProps) {
       {() => (
         <div class="wrap">
           Calls are refused when the balance is used up.
-          {!canRaise && " Only the operator of this service can start automatic top-ups again."} A payment
-          that is already under way may still be made.
+          {!canRaise && " Only the operator of this service can start automatic top-ups again."} A payment that is already under
+          way may still be made.
         </div>
       )}
     </Form>
@@ -172,11 +170,7 @@ function SettingsDialog({ auto, put, canRaise, onClose, Form }: SettingsDialogPr
             onChange={(monthlyMax) => set({ monthlyMax })}
           />
           <label class="choice">
-            <input
-              type="checkbox"
-              checked={form.replaces}
-              onChange={(event) => set({ replaces: event.currentTarget.checked })}
-            />
+            <input type="checkbox" checked={form.replaces} onChange={(event) => set({ replaces: event.currentTarget.checked })} />
             Ask for a page on which to store another payment method
           </label>
         </>

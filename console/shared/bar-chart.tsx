@@ -125,8 +125,7 @@ function optionsOf(
         size: 32,
         space: 64,
         incrs: [...steps],
-        splits: (_chart, _axis, _min, _max, step) =>
-          points.flatMap(({ place }, index) => (place % step === 0 ? [index] : [])),
+        splits: (_chart, _axis, _min, _max, step) => points.flatMap(({ place }, index) => (place % step === 0 ? [index] : [])),
         values: (_chart, splits) => splits.map((index) => points[index]?.shortLabel ?? ""),
       },
       {
@@ -161,9 +160,7 @@ function optionsOf(
 }
 
 /** Values are whole micros, tokens or requests. */
-const INTEGER_STEPS = Array.from({ length: 15 }, (_, power) =>
-  [1, 2, 5].map((step) => step * 10 ** power),
-).flat();
+const INTEGER_STEPS = Array.from({ length: 15 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat();
 
 function widthOf(chart: uPlot, labels: readonly string[] | null, font: string): number {
   chart.ctx.font = font;
@@ -191,13 +188,7 @@ export function placeInChart(place: number, groups: number): number {
 
 /** The color of a series. */
 export function Swatch({ index }: { readonly index: number }) {
-  return (
-    <span
-      class="swatch"
-      style={{ background: `var(${COLORS[index] ?? "--chart-other"})` }}
-      aria-hidden="true"
-    />
-  );
+  return <span class="swatch" style={{ background: `var(${COLORS[index] ?? "--chart-other"})` }} aria-hidden="true" />;
 }
 
 type TooltipProps = BarChartProps & { readonly hovered: Hovered };
@@ -210,11 +201,7 @@ function Tooltip({ points, series, format, hovered }: TooltipProps) {
     .reverse();
   const total = shown.reduce((sum, { value }) => sum + value, 0n);
   return (
-    <div
-      class={`tooltip small ${isRight ? "tooltip-left" : ""}`}
-      style={{ "--left": `${left}px` }}
-      aria-hidden="true"
-    >
+    <div class={`tooltip small ${isRight ? "tooltip-left" : ""}`} style={{ "--left": `${left}px` }} aria-hidden="true">
       <div class="tooltip-title">
         <span>{points[index]?.label}</span>
         <strong>{format(total)}</strong>

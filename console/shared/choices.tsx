@@ -13,8 +13,7 @@ type ChoicesProps = {
 export function Choices({ label, hint, choices, selected, error, onChange }: ChoicesProps) {
   const noteId = useId();
   const note = error ?? hint;
-  const toggle = (id: string, isOn: boolean) =>
-    onChange(isOn ? [...selected, id] : selected.filter((one) => one !== id));
+  const toggle = (id: string, isOn: boolean) => onChange(isOn ? [...selected, id] : selected.filter((one) => one !== id));
   return (
     <fieldset class="choices" aria-describedby={note === undefined ? undefined : noteId}>
       <legend class="field-name">{label}</legend>

@@ -39,13 +39,7 @@ export function Copyable({ text, what, href, isMuted = false }: CopyableProps) {
           <code>{text}</code>
         </a>
       )}
-      <button
-        type="button"
-        class="copy-icon"
-        aria-label={`Copy ${what}`}
-        title={`Copy ${what}`}
-        onClick={copy}
-      >
+      <button type="button" class="copy-icon" aria-label={`Copy ${what}`} title={`Copy ${what}`} onClick={copy}>
         <svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true">
           <path
             d={state === "copied" ? "m3 8.5 3.5 3.5L13 4.5" : "M5.5 5.5h7v8h-7zM10.5 5.5v-3h-7v8h2"}
@@ -78,9 +72,7 @@ function useCopy(text: string): Copying {
     return () => clearTimeout(timer);
   }, [state]);
   const copy = () =>
-    void copyText(text, place.current ?? document.body).then((isCopied) =>
-      setState(isCopied ? "copied" : "failed"),
-    );
+    void copyText(text, place.current ?? document.body).then((isCopied) => setState(isCopied ? "copied" : "failed"));
   return { state, place, copy };
 }
 

@@ -21,9 +21,7 @@ export function Credits({ grants }: { readonly grants: readonly Grant[] }) {
     <section class="usage" aria-labelledby="credits">
       <div>
         <h2 id="credits">Credits</h2>
-        <p class="muted small">
-          Charges take these credits first, in this order. The rest of the balance does not expire.
-        </p>
+        <p class="muted small">Charges take these credits first, in this order. The rest of the balance does not expire.</p>
       </div>
       <div class="panel">
         <DataTable caption="Credits" columns={COLUMNS} rows={grants} keyOf={({ id }) => id} />

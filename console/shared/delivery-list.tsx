@@ -119,11 +119,7 @@ function columnsOf(
       header: "Actions",
       isAction: true,
       cell: (delivery) => (
-        <api.Action
-          method="redeliver"
-          label={`Send again ${delivery.type} ${delivery.seq}`}
-          onClick={() => onRepeat(delivery)}
-        >
+        <api.Action method="redeliver" label={`Send again ${delivery.type} ${delivery.seq}`} onClick={() => onRepeat(delivery)}>
           Send again
         </api.Action>
       ),
@@ -156,9 +152,7 @@ export function OutcomeDetails({ outcome }: { readonly outcome: DeliveryOutcome 
     <>
       <Detail name="Outcome">{outcomeText(outcome)}</Detail>
       <Detail name="Error">{outcome.error}</Detail>
-      <Detail name="Answer">
-        {outcome.answer === "" ? undefined : <span class="lines">{outcome.answer}</span>}
-      </Detail>
+      <Detail name="Answer">{outcome.answer === "" ? undefined : <span class="lines">{outcome.answer}</span>}</Detail>
     </>
   );
 }
@@ -181,9 +175,7 @@ function DeliveryDialog({ delivery, onClose }: DeliveryDialogProps) {
         <IdDetail name="Account id" id={accountId} />
         <IdDetail name="Event id" id={eventId} />
       </Details>
-      {data && (
-        <EventJson event={{ id: eventId, type, accountId, seq, data, ...(createdAt && { createdAt }) }} />
-      )}
+      {data && <EventJson event={{ id: eventId, type, accountId, seq, data, ...(createdAt && { createdAt }) }} />}
     </Dialog>
   );
 }
@@ -207,13 +199,7 @@ function RepeatDialog({
     onDone();
   };
   return (
-    <api.Form
-      title={`Send “${type}” again?`}
-      action="Send again"
-      errors={{}}
-      onSubmit={repeat}
-      onClose={onClose}
-    >
+    <api.Form title={`Send “${type}” again?`} action="Send again" errors={{}} onSubmit={repeat} onClose={onClose}>
       {() => <p>The event has the same id as before, and new attempts.</p>}
     </api.Form>
   );
@@ -253,9 +239,7 @@ function RangeDialog({ api, webhook, onDone, onClose }: RepeatDialogProps) {
     >
       {(errors) => (
         <>
-          <p>
-            Sends the events of this time that failed, or that were not sent while the webhook was disabled.
-          </p>
+          <p>Sends the events of this time that failed, or that were not sent while the webhook was disabled.</p>
           {(["from", "to"] as const).map((name) => (
             <Field
               key={name}

@@ -17,8 +17,7 @@ const LISTS: readonly string[] = ["fields", "scopes"];
 export function detailText(name: string, value: string): [name: string, value: string] {
   const shown = DETAIL_NAMES[name] ?? name.replaceAll("_", " ");
   if (LISTS.includes(name)) return [shown, listText(value)];
-  if (name.endsWith("_at") && !Number.isNaN(Date.parse(value)))
-    return [shown, longTimeText(timestampFromDate(new Date(value)))];
+  if (name.endsWith("_at") && !Number.isNaN(Date.parse(value))) return [shown, longTimeText(timestampFromDate(new Date(value)))];
   return [shown, name.endsWith("_micros") && /^-?\d+$/.test(value) ? moneyText(BigInt(value)) : value];
 }
 

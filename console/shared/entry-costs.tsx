@@ -21,12 +21,7 @@ export function EntryCosts({ entry }: { readonly entry: LedgerEntry }) {
     ["Read from cache", usage.cachedInput, prices.cachedInput, costs.cachedInput],
     ["Written to cache", usage.cacheWrite - usage.cacheWrite1h, prices.cacheWrite, costs.cacheWrite],
     ["Written for 1 hour", usage.cacheWrite1h, prices.cacheWrite1h, costs.cacheWrite1h],
-    [
-      usage.reasoning > 0 ? "Output of the reply" : "Output tokens",
-      usage.output,
-      prices.output,
-      costs.output,
-    ],
+    [usage.reasoning > 0 ? "Output of the reply" : "Output tokens", usage.output, prices.output, costs.output],
     ["Reasoning tokens", usage.reasoning, prices.reasoning, costs.reasoning],
   ];
   return (

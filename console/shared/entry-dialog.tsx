@@ -37,9 +37,7 @@ export function EntryDialog({ entry, keyName, keyHref, onClose, children, action
         <Detail name="Model">{entry.model}</Detail>
         <Detail name="End user">{entry.user}</Detail>
         {entry.kind === "generation" && <EntryCosts entry={entry} />}
-        {entry.priceTier > 0n && (
-          <Detail name="Prices">Above {numberText(entry.priceTier)} input tokens</Detail>
-        )}
+        {entry.priceTier > 0n && <Detail name="Prices">Above {numberText(entry.priceTier)} input tokens</Detail>}
         <IdDetail name="Generation id" id={entry.generationId} />
         <IdDetail name="Request id" id={entry.requestId} />
         <Detail name="Key">{keyName}</Detail>

@@ -74,13 +74,9 @@ export function FailureCounts({ id, count, filter, section }: FailureCountsProps
     <section class="card usage" aria-labelledby="failure-counts">
       <div class="usage-header">
         <h2 id="failure-counts">Failed calls by {periods.unit}</h2>
-        {range.from > range.to && (
-          <Button onClick={() => changeParams(section, { from: range.to })}>Back to the day</Button>
-        )}
+        {range.from > range.to && <Button onClick={() => changeParams(section, { from: range.to })}>Back to the day</Button>}
         {range.from === range.to && (
-          <Button onClick={() => changeParams(section, { from: "", to: "" })}>
-            Back to {NORMAL_DAYS} days
-          </Button>
+          <Button onClick={() => changeParams(section, { from: "", to: "" })}>Back to {NORMAL_DAYS} days</Button>
         )}
       </div>
       <p class="muted small">
@@ -115,11 +111,7 @@ function sumsOf(rows: readonly Count[]): Count[] {
     .sort((one, other) => Number(other.calls - one.calls));
 }
 
-function columnsOf(
-  groups: readonly Count[],
-  chosen: string,
-  onChoose: (code: string) => void,
-): readonly Column<Count>[] {
+function columnsOf(groups: readonly Count[], chosen: string, onChoose: (code: string) => void): readonly Column<Count>[] {
   return [
     {
       header: "Error",

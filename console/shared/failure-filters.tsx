@@ -95,13 +95,7 @@ export function FailureFilters({ filter, choices: { models, keys }, section }: F
         options={[["", "All models"], ...models.map((id) => [id, id] as const)]}
       />
       {(keys.size > 0 || filter.key !== "") && (
-        <SelectFilter
-          label="Key"
-          section={section}
-          name="key"
-          value={filter.key}
-          options={[["", "All keys"], ...keys]}
-        />
+        <SelectFilter label="Key" section={section} name="key" value={filter.key} options={[["", "All keys"], ...keys]} />
       )}
       <DayFilters section={section} from={filter.from.slice(0, DAY_LENGTH)} to={filter.to} />
     </fieldset>

@@ -4,13 +4,7 @@ import { type Column, PagedTable } from "./data-table.tsx";
 import { Detail, Details, IdDetail } from "./details.tsx";
 import { Dialog } from "./dialog.tsx";
 import { type FailureCounter, FailureCounts } from "./failure-counts.tsx";
-import {
-  FAILURE_TITLES,
-  type FailureFilter,
-  FailureFilters,
-  type FailureRequest,
-  failureRequestOf,
-} from "./failure-filters.tsx";
+import { FAILURE_TITLES, type FailureFilter, FailureFilters, type FailureRequest, failureRequestOf } from "./failure-filters.tsx";
 import type { LedgerChoices } from "./ledger-filters.tsx";
 import { numberText } from "./money.tsx";
 import { Badge, EmptyState } from "./states.tsx";
@@ -109,14 +103,12 @@ function columnsOf({ keys }: LedgerChoices, onOpen: (failure: Failure) => void):
     },
     {
       header: "Status",
-      cell: ({ status }) =>
-        status === 0 ? none : <Badge tone={status >= 500 ? "bad" : "warn"}>{String(status)}</Badge>,
+      cell: ({ status }) => (status === 0 ? none : <Badge tone={status >= 500 ? "bad" : "warn"}>{String(status)}</Badge>),
     },
     { header: "Model", cell: ({ model }) => (model === "" ? none : <span class="wrap">{model}</span>) },
     {
       header: "Key",
-      cell: ({ keyId }) =>
-        keyId === "" ? none : <span class="wrap">{keys.get(keyId) ?? `…${keyId.slice(-6)}`}</span>,
+      cell: ({ keyId }) => (keyId === "" ? none : <span class="wrap">{keys.get(keyId) ?? `…${keyId.slice(-6)}`}</span>),
     },
     { header: "Time", isNumber: true, cell: ({ time }) => <Time at={time} /> },
   ];

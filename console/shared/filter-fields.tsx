@@ -4,10 +4,7 @@ import { changeParams } from "./use-route.ts";
 /** The values of filters by their names in the URL; empty if not set. Days are in the zone of the viewer, both included. */
 export type FilterValues<Name extends string> = Readonly<Record<Name, string>>;
 
-export function filterValuesOf<Name extends string>(
-  params: URLSearchParams,
-  names: readonly Name[],
-): FilterValues<Name> {
+export function filterValuesOf<Name extends string>(params: URLSearchParams, names: readonly Name[]): FilterValues<Name> {
   return Object.fromEntries(names.map((name) => [name, params.get(name) ?? ""])) as FilterValues<Name>;
 }
 
@@ -50,11 +47,7 @@ export function SelectFilter({ options, ...props }: SelectFilterProps) {
 }
 
 /** The first and the last day. */
-export function DayFilters({
-  section,
-  from,
-  to,
-}: Pick<FilterProps, "section"> & FilterValues<"from" | "to">) {
+export function DayFilters({ section, from, to }: Pick<FilterProps, "section"> & FilterValues<"from" | "to">) {
   const days = [
     { label: "From", section, name: "from", value: from, max: to },
     { label: "Until", section, name: "to", value: to, min: from },
@@ -63,16 +56,7 @@ export function DayFilters({
     <>
       {days.map(({ min, max, ...props }) => (
         <Field key={props.name} label={props.label}>
-          {(control) => (
-            <input
-              {...control}
-              type="date"
-              value={props.value}
-              min={min}
-              max={max}
-              onChange={change(props)}
-            />
-          )}
+          {(control) => <input {...control} type="date" value={props.value} min={min} max={max} onChange={change(props)} />}
         </Field>
       ))}
     </>

@@ -12,10 +12,7 @@ type InviteDialogProps = {
   /** Whether the link gives a role in an account, which is chosen. */
   readonly hasRole: boolean;
   /** Returns the link. */
-  readonly create: (
-    invitation: { readonly role: string; readonly email: string },
-    reason: string,
-  ) => Promise<string>;
+  readonly create: (invitation: { readonly role: string; readonly email: string }, reason: string) => Promise<string>;
   readonly onDone: () => void;
   readonly onClose: () => void;
   readonly Form: ChangeDialog;
@@ -35,10 +32,7 @@ export function InviteDialog({ title, hasRole, create, onDone, onClose, Form }: 
       title={title}
       action="Create link"
       errors={{
-        email:
-          address === "" || /^[^@\s]+@[^@\s]+$/.test(address)
-            ? undefined
-            : "Enter an e-mail address, or nothing.",
+        email: address === "" || /^[^@\s]+@[^@\s]+$/.test(address) ? undefined : "Enter an e-mail address, or nothing.",
       }}
       onSubmit={async (reason) => {
         const link = await create({ role, email: address }, reason);

@@ -12,10 +12,7 @@ const HINTS = {
 type EditKeyDialogProps = {
   readonly apiKey: ApiKey;
   readonly models: readonly string[];
-  readonly update: (
-    request: ReturnType<typeof keyChangesOf> & { readonly keyId: string },
-    reason: string,
-  ) => Promise<unknown>;
+  readonly update: (request: ReturnType<typeof keyChangesOf> & { readonly keyId: string }, reason: string) => Promise<unknown>;
   /** Gets a message such as “The key “ci” is changed.” */
   readonly onDone: (text: string) => void;
   readonly onClose: () => void;
@@ -24,15 +21,7 @@ type EditKeyDialogProps = {
 };
 
 /** Changes the name, scopes, requests per minute, expiry, models and addresses of a key. */
-export function EditKeyDialog({
-  apiKey,
-  models,
-  update,
-  onDone,
-  onClose,
-  noExpiry,
-  Form,
-}: EditKeyDialogProps) {
+export function EditKeyDialog({ apiKey, models, update, onDone, onClose, noExpiry, Form }: EditKeyDialogProps) {
   const [before] = useState(() => keyFormOf(apiKey));
   const [form, setForm] = useState(before);
   const save = async (reason: string) => {
@@ -40,13 +29,7 @@ export function EditKeyDialog({
     onDone(`The key “${form.name.trim()}” is changed.`);
   };
   return (
-    <Form
-      title={`Edit “${apiKey.name}”`}
-      action="Save"
-      errors={keyFormErrors(form)}
-      onSubmit={save}
-      onClose={onClose}
-    >
+    <Form title={`Edit “${apiKey.name}”`} action="Save" errors={keyFormErrors(form)} onSubmit={save} onClose={onClose}>
       {(errors) => (
         <KeyFields
           form={form}
@@ -69,10 +52,7 @@ export type RotatedKey = { readonly apiKey?: ApiKey | undefined; readonly secret
 
 type RotateKeyDialogProps = {
   readonly apiKey: ApiKey;
-  readonly rotate: (
-    request: { readonly keyId: string; readonly overlapSeconds: number },
-    reason: string,
-  ) => Promise<RotatedKey>;
+  readonly rotate: (request: { readonly keyId: string; readonly overlapSeconds: number }, reason: string) => Promise<RotatedKey>;
   readonly onRotated: (rotated: RotatedKey) => void;
   readonly onClose: () => void;
   readonly Form: ChangeDialog;
@@ -81,18 +61,13 @@ type RotateKeyDialogProps = {
 /** Gives a key a new secret. */
 export function RotateKeyDialog({ apiKey, rotate, onRotated, onClose, Form }: RotateKeyDialogProps) {
   const [overlap, setOverlap] = useState("86400");
-  const save = async (reason: string) =>
-    onRotated(await rotate({ keyId: apiKey.id, overlapSeconds: Number(overlap) }, reason));
+  const save = async (reason: string) => onRotated(await rotate({ keyId: apiKey.id, overlapSeconds: Number(overlap) }, reason));
   return (
     <Form title={`Rotate “${apiKey.name}”`} action="Rotate key" errors={{}} onSubmit={save} onClose={onClose}>
       {() => (
         <>
           <p>The key gets a new secret. Its id, its limits and its history stay.</p>
-          <OverlapField
-            value={overlap}
-            onChange={setOverlap}
-            hasPrevious={apiKey.previousExpiresAt !== undefined}
-          />
+          <OverlapField value={overlap} onChange={setOverlap} hasPrevious={apiKey.previousExpiresAt !== undefined} />
         </>
       )}
     </Form>

@@ -134,16 +134,8 @@ export function KeyFields(props: KeyFieldsProps) {
       />
       <Field label="Expires" hint={hints.expiry}>
         {(control) => (
-          <select
-            {...control}
-            value={form.days}
-            onChange={(event) => onChange({ days: event.currentTarget.value })}
-          >
-            {apiKey && (
-              <option value="keep">
-                Unchanged{apiKey.expiresAt ? `: ${longTimeText(apiKey.expiresAt)}` : ""}
-              </option>
-            )}
+          <select {...control} value={form.days} onChange={(event) => onChange({ days: event.currentTarget.value })}>
+            {apiKey && <option value="keep">Unchanged{apiKey.expiresAt ? `: ${longTimeText(apiKey.expiresAt)}` : ""}</option>}
             <option value="">{noExpiry}</option>
             <option value="1">In 1 day</option>
             <option value="7">In 7 days</option>

@@ -6,12 +6,8 @@ import { longTimeText } from "./time.tsx";
 const TONES = { active: "good", expired: "warn", revoked: "neutral" } as const;
 
 /** Until when the secret before the last rotation works; undefined if it does not. */
-export function previousText({
-  previousExpiresAt: at,
-}: Pick<ApiKey, "previousExpiresAt">): string | undefined {
-  return at && timestampDate(at) > new Date()
-    ? `The previous secret works until ${longTimeText(at)}.`
-    : undefined;
+export function previousText({ previousExpiresAt: at }: Pick<ApiKey, "previousExpiresAt">): string | undefined {
+  return at && timestampDate(at) > new Date() ? `The previous secret works until ${longTimeText(at)}.` : undefined;
 }
 
 /** Whether a key works: "active", "expired" or "revoked". */

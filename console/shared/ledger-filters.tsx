@@ -66,21 +66,9 @@ export function LedgerFilters({ filter, choices: { models, keys }, section, chil
       <legend class="hidden">Filters</legend>
       {children}
       <SelectFilter label="Kind" section={section} name="kind" value={filter.kind} options={KINDS} />
-      <SelectFilter
-        label="Model"
-        section={section}
-        name="model"
-        value={filter.model}
-        options={modelOptions}
-      />
+      <SelectFilter label="Model" section={section} name="model" value={filter.model} options={modelOptions} />
       {(keys.size > 0 || filter.key !== "") && (
-        <SelectFilter
-          label="Key"
-          section={section}
-          name="key"
-          value={filter.key}
-          options={[["", "All keys"], ...keys]}
-        />
+        <SelectFilter label="Key" section={section} name="key" value={filter.key} options={[["", "All keys"], ...keys]} />
       )}
       <DayFilters section={section} from={filter.from} to={filter.to} />
     </fieldset>

@@ -4,13 +4,7 @@ import type { LedgerEntry } from "../../gen/vx/v1/ledger_pb.js";
 import { capitalized } from "./capitalized.ts";
 import { type Column, PagedTable } from "./data-table.tsx";
 import { EntryDialog } from "./entry-dialog.tsx";
-import {
-  type LedgerChoices,
-  type LedgerFilter,
-  LedgerFilters,
-  type LedgerRequest,
-  requestOf,
-} from "./ledger-filters.tsx";
+import { type LedgerChoices, type LedgerFilter, LedgerFilters, type LedgerRequest, requestOf } from "./ledger-filters.tsx";
 import { Money, numberText } from "./money.tsx";
 import { SearchField } from "./search-field.tsx";
 import { Badge, EmptyState } from "./states.tsx";
@@ -77,9 +71,7 @@ export function LedgerList({ source, filter, children }: LedgerListProps) {
         keyOf={(entry) => entry.id}
         pages={pages}
         empty={
-          <EmptyState
-            title={id !== "" ? NO_ENTRY : isFiltered ? "No entries match the filters" : "No entries yet"}
-          >
+          <EmptyState title={id !== "" ? NO_ENTRY : isFiltered ? "No entries match the filters" : "No entries yet"}>
             {id !== "" ? null : isFiltered ? (
               <a href={source.href}>Show all entries</a>
             ) : (
@@ -130,9 +122,7 @@ function isFirstMissing({ data }: Pages<LedgerEntry>, isFiltered: boolean): bool
   return oldest !== undefined && oldest.seq > 1n;
 }
 
-export function entryColumnsOf<Entry extends LedgerEntry>(
-  onOpen: (entry: Entry) => void,
-): readonly Column<Entry>[] {
+export function entryColumnsOf<Entry extends LedgerEntry>(onOpen: (entry: Entry) => void): readonly Column<Entry>[] {
   return [
     {
       header: "Description",
@@ -145,9 +135,7 @@ export function entryColumnsOf<Entry extends LedgerEntry>(
     },
     {
       header: "Kind",
-      cell: ({ kind }) => (
-        <Badge tone={kind === "generation" ? "neutral" : "good"}>{capitalized(kind)}</Badge>
-      ),
+      cell: ({ kind }) => <Badge tone={kind === "generation" ? "neutral" : "good"}>{capitalized(kind)}</Badge>,
     },
     {
       header: "Tokens",

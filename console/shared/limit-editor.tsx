@@ -66,16 +66,8 @@ export function LimitEditor(props: LimitEditorProps) {
           })}
         </div>
       )}
-      <LimitTable
-        limits={limits}
-        ownerOf={ownerOf}
-        actionsOf={actionsOf}
-        isOfPlan={isOfPlan}
-        isOfAccount={isOfAccount}
-      />
-      {open && (
-        <SetDialog {...props} limit={open === "new" ? undefined : open} onClose={() => setOpen(undefined)} />
-      )}
+      <LimitTable limits={limits} ownerOf={ownerOf} actionsOf={actionsOf} isOfPlan={isOfPlan} isOfAccount={isOfAccount} />
+      {open && <SetDialog {...props} limit={open === "new" ? undefined : open} onClose={() => setOpen(undefined)} />}
       {removed && <RemoveDialog {...props} limit={removed} onClose={() => setRemoved(undefined)} />}
     </>
   );

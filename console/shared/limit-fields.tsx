@@ -22,9 +22,7 @@ const WINDOWS = {
 } as const;
 
 /** A limit as it is typed. */
-export type LimitForm = Readonly<
-  Record<"metric" | "window" | "amount" | "model" | "per" | "raised" | "until", string>
->;
+export type LimitForm = Readonly<Record<"metric" | "window" | "amount" | "model" | "per" | "raised" | "until", string>>;
 
 export const NEW_LIMIT: LimitForm = {
   metric: "cost",
@@ -134,11 +132,7 @@ export function LimitFields({ form, errors, onChange, isFixed, models }: LimitFi
   );
 }
 
-export function LimitAmount({
-  form,
-  errors,
-  onChange,
-}: Pick<LimitFieldsProps, "form" | "errors" | "onChange">) {
+export function LimitAmount({ form, errors, onChange }: Pick<LimitFieldsProps, "form" | "errors" | "onChange">) {
   return (
     <TextField
       label="Amount"
@@ -155,11 +149,7 @@ export function LimitAmount({
 const ALERT_HINT = "Refuses no call: an event is written at 80 and at 100 % of the amount.";
 
 /** What the limit counts. A limit with the same values is changed. */
-export function LimitIdentity({
-  form,
-  onChange,
-  models,
-}: Pick<LimitFieldsProps, "form" | "onChange" | "models">) {
+export function LimitIdentity({ form, onChange, models }: Pick<LimitFieldsProps, "form" | "onChange" | "models">) {
   type Choice = readonly [name: keyof LimitForm, label: string, options: readonly (readonly string[])[]];
   const isAlert = form.metric === "cost_alert";
   const windows = Object.entries(WINDOWS).filter(([id]) => !isAlert || ALERT_WINDOWS.includes(id));

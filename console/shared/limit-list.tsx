@@ -83,12 +83,7 @@ export function LimitTable({ limits: { pages, onUser }, ownerOf, actionsOf, ...l
   return (
     <>
       {isPerUser && !list.isOfPlan && (
-        <SearchField
-          label="End user"
-          placeholder="End user whose use is shown"
-          maxLength={128}
-          onSearch={onUser}
-        />
+        <SearchField label="End user" placeholder="End user whose use is shown" maxLength={128} onSearch={onUser} />
       )}
       <PagedTable
         caption="Limits"
@@ -108,8 +103,7 @@ function columnsOf(
   actionsOf: LimitTableProps["actionsOf"],
   { isOfPlan = false, isOfAccount = false }: OfList,
 ): readonly Column<Limit>[] {
-  const isOfEachKey = ({ owner, metric }: Limit) =>
-    isOfAccount && owner === "plan" && metric !== "active_keys";
+  const isOfEachKey = ({ owner, metric }: Limit) => isOfAccount && owner === "plan" && metric !== "active_keys";
   const columns: Column<Limit>[] = [
     {
       header: "Limit",
@@ -138,8 +132,7 @@ function columnsOf(
       {
         header: "Use",
         isLong: true,
-        cell: (limit) =>
-          isOfEachKey(limit) ? <span class="muted">Counted for each key</span> : <Use limit={limit} />,
+        cell: (limit) => (isOfEachKey(limit) ? <span class="muted">Counted for each key</span> : <Use limit={limit} />),
       },
       {
         header: "Resets",
@@ -189,9 +182,7 @@ function Use({ limit }: { readonly limit: Limit }) {
         <span class="limit-used" style={{ width: `${(Number(spent) / whole) * 100}%` }} />
         <span class="limit-held" style={{ width: `${(Number(held) / whole) * 100}%` }} />
       </div>
-      <div class="small">
-        {parts.map(({ name, part }) => `${limitAmountText(limit, part)} ${name}`).join(" · ")}
-      </div>
+      <div class="small">{parts.map(({ name, part }) => `${limitAmountText(limit, part)} ${name}`).join(" · ")}</div>
       {countedSince && !(metric in HELD) && (
         <div class="muted small">
           Counted since <Time at={countedSince} />

@@ -54,9 +54,7 @@ function DownloadDialog<Row>({ file: list, onClose }: DownloadDialogProps<Row>) 
   useEffect(() => () => controller.abort(), [controller]);
   const { isBusy, problem, perform } = useAction();
   const save = async () => {
-    const file = await openSavedFile(
-      part.number === 1 ? `${fileName}.csv` : `${fileName}-${part.number}.csv`,
-    );
+    const file = await openSavedFile(part.number === 1 ? `${fileName}.csv` : `${fileName}-${part.number}.csv`);
     if (!file) return;
     setLoaded(0);
     const pageToken = await savePart(file, part.pageToken, {
@@ -99,11 +97,7 @@ type Download<Row> = {
 };
 
 /** Writes the pages from this one on, and returns the first page that does not fit the file; empty if all do. */
-async function savePart<Row>(
-  file: SavedFile,
-  firstPage: string,
-  { list, signal, onProgress }: Download<Row>,
-): Promise<string> {
+async function savePart<Row>(file: SavedFile, firstPage: string, { list, signal, onProgress }: Download<Row>): Promise<string> {
   const maxEntries = file.isOnDisk ? Number.POSITIVE_INFINITY : MAX_IN_MEMORY;
   let pageToken = firstPage;
   let saved = 0;

@@ -18,8 +18,7 @@ export function MemberTable({ members, ownId, actionsOf }: MemberTableProps) {
       isRowHeader: true,
       cell: ({ personId, email }) => (
         <>
-          <span class="wrap">{memberName({ personId, email })}</span>{" "}
-          {personId === ownId && <Badge tone="neutral">You</Badge>}
+          <span class="wrap">{memberName({ personId, email })}</span> {personId === ownId && <Badge tone="neutral">You</Badge>}
         </>
       ),
     },

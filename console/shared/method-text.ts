@@ -4,10 +4,7 @@ import { capitalized } from "./capitalized.ts";
 export function changesOf(services: readonly { readonly methods: readonly { readonly name: string }[] }[]) {
   return services
     .flatMap(({ methods }) => methods.map(({ name }) => name))
-    .filter(
-      (name) =>
-        !/^(Get|List|Search|Count|Audit|Export|Watch|EndSession|CreateBillingPage|PaySimulated)/.test(name),
-    );
+    .filter((name) => !/^(Get|List|Search|Count|Audit|Export|Watch|EndSession|CreateBillingPage|PaySimulated)/.test(name));
 }
 
 /** Options of a filter by these methods, in the order of their texts. */

@@ -50,10 +50,7 @@ export function Money({ micros, isAligned = false }: MoneyProps) {
   const [whole = "", decimals = ""] = text.split(".");
   const coarse = currency().decimals === 0 ? whole.length : whole.length + 1 + currency().decimals;
   return (
-    <span
-      class="money"
-      style={isAligned ? { "--missing-digits": String(MAX_DECIMALS - decimals.length) } : undefined}
-    >
+    <span class="money" style={isAligned ? { "--missing-digits": String(MAX_DECIMALS - decimals.length) } : undefined}>
       {text.slice(0, coarse)}
       {text.length > coarse && <span class="money-fine">{text.slice(coarse)}</span>}
     </span>

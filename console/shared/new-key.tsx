@@ -1,20 +1,7 @@
 import { Button } from "./button.tsx";
 import type { FieldErrors } from "./form-dialog.tsx";
-import {
-  KeyFields,
-  type KeyFieldsProps,
-  type KeyForm,
-  keyFormErrors,
-  keyPropertiesOf,
-} from "./key-fields.tsx";
-import {
-  LimitAmount,
-  type LimitForm,
-  LimitIdentity,
-  limitErrors,
-  limitPropertiesOf,
-  NEW_LIMIT,
-} from "./limit-fields.tsx";
+import { KeyFields, type KeyFieldsProps, type KeyForm, keyFormErrors, keyPropertiesOf } from "./key-fields.tsx";
+import { LimitAmount, type LimitForm, LimitIdentity, limitErrors, limitPropertiesOf, NEW_LIMIT } from "./limit-fields.tsx";
 
 /** As the API limits it. */
 const MAX_LIMITS = 20;
@@ -71,17 +58,12 @@ export function NewKeyFields(props: NewKeyFieldsProps) {
             onChange={(part) => change(i, part)}
           />
           <div>
-            <Button onClick={() => onChange({ limits: limits.filter((_, other) => other !== i) })}>
-              Remove limit {i + 1}
-            </Button>
+            <Button onClick={() => onChange({ limits: limits.filter((_, other) => other !== i) })}>Remove limit {i + 1}</Button>
           </div>
         </fieldset>
       ))}
       <div>
-        <Button
-          disabled={limits.length >= MAX_LIMITS}
-          onClick={() => onChange({ limits: [...limits, NEW_LIMIT] })}
-        >
+        <Button disabled={limits.length >= MAX_LIMITS} onClick={() => onChange({ limits: [...limits, NEW_LIMIT] })}>
           Add limit
         </Button>
       </div>

@@ -11,9 +11,7 @@ const NAMES = [
 
 /** The prices that differ from those of input and output. */
 export function OtherPrices({ prices }: { readonly prices: Prices | undefined }) {
-  const shown = NAMES.filter(
-    ([name, , usual]) => prices?.[name] !== (usual === undefined ? 0n : prices?.[usual]),
-  );
+  const shown = NAMES.filter(([name, , usual]) => prices?.[name] !== (usual === undefined ? 0n : prices?.[usual]));
   if (shown.length === 0) return <span class="muted">–</span>;
   return (
     <>

@@ -20,10 +20,7 @@ type OverlapFieldProps = {
 /** How long the present secret works after a rotation. */
 export function OverlapField({ value, onChange, hasPrevious }: OverlapFieldProps) {
   return (
-    <Field
-      label="The present secret works for"
-      {...(hasPrevious && { hint: "The secret before it ends at once." })}
-    >
+    <Field label="The present secret works for" {...(hasPrevious && { hint: "The secret before it ends at once." })}>
       {(control) => (
         <select {...control} value={value} onChange={(event) => onChange(event.currentTarget.value)}>
           {OVERLAPS.map(([seconds, text]) => (

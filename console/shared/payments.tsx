@@ -16,8 +16,8 @@ export function OwedNotice({ micros }: { readonly micros: bigint }) {
   if (micros === 0n) return null;
   return (
     <Notice tone="warn">
-      A payment was refunded or disputed after it was spent: {moneyText(micros)} is owed. Calls that generate
-      are refused until it is paid; new credit pays it first.
+      A payment was refunded or disputed after it was spent: {moneyText(micros)} is owed. Calls that generate are refused until it
+      is paid; new credit pays it first.
     </Notice>
   );
 }

@@ -19,9 +19,7 @@ export function SecretDialog({ what, secret, command, note, onClose }: SecretDia
   return (
     <Dialog title={`Save the new ${what}`} onClose={onClose} canClose={false}>
       <div class="dialog-body">
-        <Notice tone="warn">
-          The {what} is shown only now. Copy it to the place where you keep secrets.
-        </Notice>
+        <Notice tone="warn">The {what} is shown only now. Copy it to the place where you keep secrets.</Notice>
         <code class="shown-secret">{secret}</code>
         {note !== undefined && <p>{note}</p>}
         {command !== undefined && (

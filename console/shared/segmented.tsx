@@ -15,12 +15,7 @@ export function Segmented<Value extends string>({ label, options, value, onChang
       <legend class="hidden">{label}</legend>
       {options.map((option) => (
         <label key={option.value}>
-          <input
-            type="radio"
-            name={name}
-            checked={option.value === value}
-            onChange={() => onChange(option.value)}
-          />
+          <input type="radio" name={name} checked={option.value === value} onChange={() => onChange(option.value)} />
           <span>{option.text}</span>
         </label>
       ))}

@@ -27,18 +27,7 @@ type SignInProps = {
 };
 
 /** Asks for a secret. It is a text control without a name: browsers neither store it nor offer to do so. */
-export function SignIn({
-  title,
-  lead,
-  secretName,
-  hint,
-  prefix,
-  notice,
-  onSubmit,
-  footer,
-  first,
-  children,
-}: SignInProps) {
+export function SignIn({ title, lead, secretName, hint, prefix, notice, onSubmit, footer, first, children }: SignInProps) {
   const [secret, setSecret] = useState("");
   const [error, setError] = useState<string>();
   const [problem, setProblem] = useState<Problem>();

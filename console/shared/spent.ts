@@ -14,8 +14,7 @@ export async function spentOf({ list }: UsageSource, signal: AbortSignal) {
   const from = timestampFromDate(week < month ? week : month);
   const request = { from, groupBy: ["day"], tz: ZONE, pageSize: 100, pageToken: "" };
   const { rows } = await list(request, { signal });
-  const since = (start: Date) =>
-    rows.reduce((sum, { usage }) => (isFrom(usage.start, start) ? sum + usage.costMicros : sum), 0n);
+  const since = (start: Date) => rows.reduce((sum, { usage }) => (isFrom(usage.start, start) ? sum + usage.costMicros : sum), 0n);
   return { today: since(today), month: since(month), week: since(week) };
 }
 

@@ -13,15 +13,7 @@ type TextFieldProps = {
 };
 
 /** A text of one line, or of several if it has rows. */
-export function TextField({
-  label,
-  hint,
-  error,
-  rows,
-  onChange,
-  inputMode = "text",
-  ...rest
-}: TextFieldProps) {
+export function TextField({ label, hint, error, rows, onChange, inputMode = "text", ...rest }: TextFieldProps) {
   return (
     <Field label={label} error={error} {...(hint !== undefined && { hint })}>
       {(control) =>
@@ -34,12 +26,7 @@ export function TextField({
             onInput={(event) => onChange(event.currentTarget.value)}
           />
         ) : (
-          <textarea
-            {...control}
-            {...rest}
-            rows={rows}
-            onInput={(event) => onChange(event.currentTarget.value)}
-          />
+          <textarea {...control} {...rest} rows={rows} onInput={(event) => onChange(event.currentTarget.value)} />
         )
       }
     </Field>

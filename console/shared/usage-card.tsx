@@ -29,12 +29,7 @@ export function UsageCard(props: UsageCardProps) {
       <div class="usage-header">
         <h2 id="usage">Usage by {usage.data?.periods.unit ?? "day"}</h2>
         <div class="page-actions">
-          <Segmented
-            label="Measure"
-            options={MEASURES}
-            value={view.measure}
-            onChange={(measure) => onChange({ measure })}
-          />
+          <Segmented label="Measure" options={MEASURES} value={view.measure} onChange={(measure) => onChange({ measure })} />
           <Segmented
             label="Split"
             options={splits.map((split) => SPLITS[split])}

@@ -3,15 +3,7 @@ import { BarChart } from "./bar-chart.tsx";
 import { capitalized } from "./capitalized.ts";
 import { moneyText, numberText } from "./money.tsx";
 import { dayText, hourText, shortDayText, shortHourText } from "./time.tsx";
-import {
-  type Group,
-  type Measure,
-  type PeriodCount,
-  type Split,
-  type SplitUsage,
-  seriesOf,
-  VALUES,
-} from "./usage.ts";
+import { type Group, type Measure, type PeriodCount, type Split, type SplitUsage, seriesOf, VALUES } from "./usage.ts";
 import type { Periods } from "./usage-range.tsx";
 import { NOUNS } from "./usage-view.ts";
 

@@ -38,8 +38,7 @@ export function rangeOf(params: URLSearchParams, count = NORMAL_DAYS): Range {
   const from = params.get("from") ?? "";
   const day = from.slice(0, to.length);
   const start = startOfDay(day, 0);
-  if (start === undefined || start > end || Number(end) - Number(start) >= MAX_DAYS * DAY_MS)
-    return lastDays(count, end);
+  if (start === undefined || start > end || Number(end) - Number(start) >= MAX_DAYS * DAY_MS) return lastDays(count, end);
   return { from: day === to ? from : day, to };
 }
 

@@ -81,9 +81,7 @@ export function UsageReport(props: UsageReportProps) {
       >
         <div class="usage-header">
           <p class="muted small">{isDivided && `Choose a bar to see its ${data.periods.unit}.`}</p>
-          {range.from === range.to && (
-            <Button onClick={() => show({ from: "", to: "" })}>Back to {NORMAL_DAYS} days</Button>
-          )}
+          {range.from === range.to && <Button onClick={() => show({ from: "", to: "" })}>Back to {NORMAL_DAYS} days</Button>}
           {range.from > range.to && <Button onClick={() => show({ from: range.to })}>Back to the day</Button>}
         </div>
       </UsageCard>
@@ -99,12 +97,7 @@ export function UsageReport(props: UsageReportProps) {
 type Option = readonly [id: string, name: string];
 
 /** What has usage in the range; undefined if it is too much to show. */
-async function loadOptions(
-  source: UsageSource,
-  split: Split,
-  range: Range,
-  signal: AbortSignal,
-): Promise<Option[] | undefined> {
+async function loadOptions(source: UsageSource, split: Split, range: Range, signal: AbortSignal): Promise<Option[] | undefined> {
   const [names, rows] = await Promise.all([
     source.namesOf?.(split),
     loadUsage(source, [split], { ...periodsOf(range), unit: undefined }, signal),
@@ -131,10 +124,7 @@ function ChoiceMenu({ label, load, inputs, selected, onChange }: ChoiceMenuProps
   );
   const options = data?.options ?? [];
   const none = data?.options ? "None in this range" : "Too many to show";
-  const shown = [
-    ...options,
-    ...selected.filter((id) => !options.some(([one]) => one === id)).map((id) => [id, id] as const),
-  ];
+  const shown = [...options, ...selected.filter((id) => !options.some(([one]) => one === id)).map((id) => [id, id] as const)];
   return (
     <details class="choice-menu" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary class="button button-plain">
@@ -149,9 +139,7 @@ function ChoiceMenu({ label, load, inputs, selected, onChange }: ChoiceMenuProps
               type="checkbox"
               checked={selected.includes(id)}
               onChange={(event) =>
-                onChange(
-                  event.currentTarget.checked ? [...selected, id] : selected.filter((one) => one !== id),
-                )
+                onChange(event.currentTarget.checked ? [...selected, id] : selected.filter((one) => one !== id))
               }
             />
             <span class="wrap">{name}</span>

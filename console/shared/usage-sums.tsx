@@ -80,12 +80,7 @@ export function UsageSums({ rows, groups, split, names, periods, hrefOf }: Usage
 }
 
 /** The sums of each day or hour. */
-function usageCsv(
-  rows: readonly SplitUsage[],
-  split: Split,
-  names: ReadonlyMap<string, string>,
-  { unit }: Periods,
-): string {
+function usageCsv(rows: readonly SplitUsage[], split: Split, names: ReadonlyMap<string, string>, { unit }: Periods): string {
   const hasNames = split === "key" || split === "account";
   const header = [unit, ...(hasNames ? [`${split}_id`, `${split}_name`] : [split]), ...COUNTS];
   const startText = unit === "day" ? isoDay : isoMinute;
@@ -103,11 +98,4 @@ function usageCsv(
   return csvOf([header, ...lines]);
 }
 
-const COUNTS = [
-  "requests",
-  "input_tokens",
-  "cached_input_tokens",
-  "output_tokens",
-  "reasoning_tokens",
-  "cost_micros",
-];
+const COUNTS = ["requests", "input_tokens", "cached_input_tokens", "output_tokens", "reasoning_tokens", "cost_micros"];

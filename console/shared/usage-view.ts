@@ -1,13 +1,5 @@
 import { useMemo } from "preact/hooks";
-import {
-  type Group,
-  groupsOf,
-  loadUsage,
-  type Measure,
-  mergeUsage,
-  type Split,
-  type UsageSource,
-} from "./usage.ts";
+import { type Group, groupsOf, loadUsage, type Measure, mergeUsage, type Split, type UsageSource } from "./usage.ts";
 import { periodsOf, type Range } from "./usage-range.tsx";
 import { useQuery } from "./use-query.ts";
 
@@ -87,20 +79,14 @@ export function useUsage(
       ]);
       const isShown = (ids: readonly string[], one: string) => ids.length === 0 || ids.includes(one);
       const rows =
-        loaded &&
-        mergeUsage(
-          loaded.filter(({ model, keyId }) => isShown(filter.model, model) && isShown(filter.key, keyId)),
-        );
+        loaded && mergeUsage(loaded.filter(({ model, keyId }) => isShown(filter.model, model) && isShown(filter.key, keyId)));
       const names = new Map(known);
       for (const { id, name } of rows ?? []) if (name !== "") names.set(id, name);
       return { rows, names, periods, split };
     },
     [split, range.from, range.to, JSON.stringify(filter), id],
   );
-  const groups: readonly Group[] = useMemo(
-    () => groupsOf(query.data?.rows ?? [], measure),
-    [query.data, measure],
-  );
+  const groups: readonly Group[] = useMemo(() => groupsOf(query.data?.rows ?? [], measure), [query.data, measure]);
   return { ...query, groups };
 }
 

@@ -95,15 +95,8 @@ export function mergeUsage(rows: readonly SplitUsage[]): SplitUsage[] {
   for (const row of rows) {
     const place = `${row.start?.seconds} ${row.id}`;
     const before = merged.get(place);
-    const sum = (
-      name:
-        | "requests"
-        | "inputTokens"
-        | "cachedInputTokens"
-        | "outputTokens"
-        | "reasoningTokens"
-        | "costMicros",
-    ) => row[name] + (before?.[name] ?? 0n);
+    const sum = (name: "requests" | "inputTokens" | "cachedInputTokens" | "outputTokens" | "reasoningTokens" | "costMicros") =>
+      row[name] + (before?.[name] ?? 0n);
     merged.set(place, {
       ...row,
       requests: sum("requests"),

@@ -12,10 +12,7 @@ export type Pages<Row> = Query<Page<Row>> & {
 };
 
 /** Loads one page at a time. `filter` identifies the list: with another filter, the first page is shown. */
-export function usePages<Row>(
-  load: (pageToken: string, signal: AbortSignal) => Promise<Page<Row>>,
-  filter: string,
-): Pages<Row> {
+export function usePages<Row>(load: (pageToken: string, signal: AbortSignal) => Promise<Page<Row>>, filter: string): Pages<Row> {
   const [visited, setVisited] = useState<{ filter: string; tokens: readonly string[] }>({
     filter,
     tokens: [],

@@ -19,10 +19,7 @@ export function reloadFailed(): void {
 }
 
 /** Loads data, again whenever one of the inputs changes. A newer load cancels an older one. */
-export function useQuery<Data>(
-  load: (signal: AbortSignal) => Promise<Data>,
-  inputs: readonly unknown[],
-): Query<Data> {
+export function useQuery<Data>(load: (signal: AbortSignal) => Promise<Data>, inputs: readonly unknown[]): Query<Data> {
   const [state, setState] = useState<State<Data>>({ data: undefined, problem: undefined, isLoading: true });
   const [attempt, setAttempt] = useState(0);
   useEffect(() => {

@@ -56,13 +56,7 @@ export type WebhookApi = {
 };
 
 export type WebhookActionProps = {
-  readonly method:
-    | "createWebhook"
-    | "updateWebhook"
-    | "deleteWebhook"
-    | "rotateWebhook"
-    | "testWebhook"
-    | "redeliver";
+  readonly method: "createWebhook" | "updateWebhook" | "deleteWebhook" | "rotateWebhook" | "testWebhook" | "redeliver";
   readonly tone?: "primary" | "plain" | "danger";
   readonly label?: string;
   readonly onClick: () => void;

@@ -50,12 +50,7 @@ export function WebhookFormDialog(props: WebhookFormDialogProps) {
             selected={types}
             onChange={(selected) => change({ types: [...selected] })}
           />
-          <TextField
-            label="Description"
-            value={description}
-            maxLength={200}
-            onChange={(text) => change({ description: text })}
-          />
+          <TextField label="Description" value={description} maxLength={200} onChange={(text) => change({ description: text })} />
         </>
       )}
     </api.Form>

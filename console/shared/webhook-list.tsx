@@ -56,9 +56,7 @@ export function WebhookList({ api, pages }: WebhookListProps) {
           onClose={() => setCreating(false)}
         />
       )}
-      {secret !== undefined && (
-        <SecretDialog what="secret" secret={secret} onClose={() => setSecret(undefined)} />
-      )}
+      {secret !== undefined && <SecretDialog what="secret" secret={secret} onClose={() => setSecret(undefined)} />}
     </>
   );
 }

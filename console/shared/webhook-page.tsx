@@ -218,11 +218,7 @@ function RotateDialog({ api, webhook, onRotated, onClose }: RotateDialogProps) {
       {() => (
         <>
           <p>Meanwhile, deliveries have the signatures of both secrets.</p>
-          <OverlapField
-            value={overlap}
-            onChange={setOverlap}
-            hasPrevious={webhook.previousExpiresAt !== undefined}
-          />
+          <OverlapField value={overlap} onChange={setOverlap} hasPrevious={webhook.previousExpiresAt !== undefined} />
         </>
       )}
     </api.Form>
@@ -237,14 +233,7 @@ function DeleteDialog({ api, webhook, listHref, onClose }: DialogProps) {
     navigate(listHref);
   };
   return (
-    <api.Form
-      title="Delete the webhook?"
-      action="Delete webhook"
-      tone="danger"
-      errors={{}}
-      onSubmit={remove}
-      onClose={onClose}
-    >
+    <api.Form title="Delete the webhook?" action="Delete webhook" tone="danger" errors={{}} onSubmit={remove} onClose={onClose}>
       {() => <p class="wrap">{webhook.url} gets no more events. This cannot be undone.</p>}
     </api.Form>
   );

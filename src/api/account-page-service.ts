@@ -90,8 +90,7 @@ export const accountPageService = defineService<typeof AccountService, PageDeps>
   getClosedStatement: async ({ database }, { accountId }, { member }) => {
     const closed = await listClosedAccounts(database, member.personId);
     const account = closed.find((row) => row.account_id === accountId);
-    if (!account)
-      throw new DomainError("not_found", { message: "You had no such account in the last 30 days." });
+    if (!account) throw new DomainError("not_found", { message: "You had no such account in the last 30 days." });
     const month = account.closed_at.toISOString().slice(0, 7);
     return { statement: await viewStatement(database, accountId, month) };
   },
@@ -130,10 +129,8 @@ export const accountPageService = defineService<typeof AccountService, PageDeps>
     return { member: viewMember(row) };
   },
   removeMember: (deps, { personId }, call) => removeMember(deps, { personId, ...ofAccount(call) }, call),
-  leaveAccount: (deps, _request, call) =>
-    removeMember(deps, { personId: requirePerson(call.member), ...ofAccount(call) }, call),
-  createInvitation: (deps, { role, email }, call) =>
-    createInvitation(deps, { role, email, ...ofAccount(call) }, call),
+  leaveAccount: (deps, _request, call) => removeMember(deps, { personId: requirePerson(call.member), ...ofAccount(call) }, call),
+  createInvitation: (deps, { role, email }, call) => createInvitation(deps, { role, email, ...ofAccount(call) }, call),
   listInvitations: async ({ database }, _request, { key }) => ({
     invitations: (await listInvitations(database, key.accountId)).map(viewInvitation),
   }),
@@ -146,9 +143,7 @@ export const accountPageService = defineService<typeof AccountService, PageDeps>
   renameAccount: async (deps, { name }, call) => {
     const { accountId } = call.key;
     const change = { target: accountId, details: { fields: "name" } };
-    await makeLoggedChange(deps, call, change, (action) =>
-      updateAccount(deps.database, action, accountId, { name }),
-    );
+    await makeLoggedChange(deps, call, change, (action) => updateAccount(deps.database, action, accountId, { name }));
     return {};
   },
   listActivity: async ({ database }, request, { key: { accountId } }) => {
@@ -180,20 +175,15 @@ export const accountPageService = defineService<typeof AccountService, PageDeps>
   setLimit: async (deps, { limit }, call) => {
     const owner = { kind: "account", id: call.key.accountId } as const;
     const toSet = limitToSet(deps, limit, "limit");
-    const row = await makeLoggedChange(
-      deps,
-      call,
-      { target: owner.id, details: limitChangeOf(toSet) },
-      (action) => setLimit(deps.database, action, owner, toSet, deps.ids),
+    const row = await makeLoggedChange(deps, call, { target: owner.id, details: limitChangeOf(toSet) }, (action) =>
+      setLimit(deps.database, action, owner, toSet, deps.ids),
     );
     return { limit: viewLimit(row, owner) };
   },
   removeLimit: async (deps, { limitId }, call) => {
     const owner = { kind: "account", id: call.key.accountId } as const;
     const change = { target: owner.id, details: { limit_id: limitId } };
-    await makeLoggedChange(deps, call, change, (action) =>
-      removeLimit(deps.database, action, owner, limitId),
-    );
+    await makeLoggedChange(deps, call, change, (action) => removeLimit(deps.database, action, owner, limitId));
     return {};
   },
 
@@ -276,9 +266,7 @@ function logged<Request, Response>(
 }
 
 /** The payments of the owner of the demo account are simulated, and those of others are not. */
-function withSimulation<Request, Response>(
-  method: (deps: PageDeps, request: Request, call: ApiCall) => Response,
-) {
+function withSimulation<Request, Response>(method: (deps: PageDeps, request: Request, call: ApiCall) => Response) {
   return (deps: PageDeps, request: Request, call: ApiCall): Response => {
     const topUps = call.member.isDemoOwner ? (deps.topUps ?? deps.simulatedTopUps) : deps.topUps;
     return method({ ...deps, topUps }, request, call);
@@ -331,8 +319,7 @@ async function createPlaygroundKey(deps: PageDeps, _request: unknown, call: ApiC
 
 /** Operators who view the page change nothing. */
 function requirePerson({ personId }: Member): string {
-  if (personId === "")
-    throw new DomainError("insufficient_role", { message: "An operator only views the page." });
+  if (personId === "") throw new DomainError("insufficient_role", { message: "An operator only views the page." });
   return personId;
 }
 

@@ -25,10 +25,7 @@ export const accountService = defineService(AccountService, {
 });
 
 /** Undefined for a call of a member. */
-async function keyOf(
-  database: Deps["database"],
-  { key: { accountId, keyId } }: ApiCall,
-): Promise<KeyRow | undefined> {
+async function keyOf(database: Deps["database"], { key: { accountId, keyId } }: ApiCall): Promise<KeyRow | undefined> {
   return keyId === "" ? undefined : await getKey(database, accountId, keyId);
 }
 
@@ -38,11 +35,7 @@ async function viewOwnAccount(
   reading: Promise<AccountRow>,
 ): Promise<MessageInitShape<typeof GetAccountResponseSchema>> {
   const [account, key] = await Promise.all([reading, keyOf(database, call)]);
-  const {
-    grants,
-    balance_micros: balanceMicros,
-    held_micros: heldMicros,
-  } = await readGrants(database, account);
+  const { grants, balance_micros: balanceMicros, held_micros: heldMicros } = await readGrants(database, account);
   const { low_balance_micros: low } = account;
   const availableMicros = balanceMicros - heldMicros;
   return {

@@ -34,11 +34,7 @@ import {
   setKeyLimit as setKeyLimitRow,
   updateKey as updateKeyRow,
 } from "../store/keys.ts";
-import {
-  findEntries,
-  listFilteredEntries,
-  listRecentEntries as listRecentEntryRows,
-} from "../store/ledger.ts";
+import { findEntries, listFilteredEntries, listRecentEntries as listRecentEntryRows } from "../store/ledger.ts";
 import { countPlans, listPlans as listPlanRows, putPlan as putPlanRow } from "../store/plans.ts";
 import { closeAccount } from "./close-account.ts";
 import { refundEntry, rerate } from "./correct-charges.ts";
@@ -59,20 +55,8 @@ import {
   suspendAccount,
   updateAccount,
 } from "./manage-accounts.ts";
-import {
-  createInvitation,
-  createSignUpInvitation,
-  listMembers,
-  removeMember,
-  viewCustomerPage,
-} from "./manage-members.ts";
-import {
-  createOperator,
-  listOperatorEvents,
-  listOperators,
-  revokeOperator,
-  setOperatorRole,
-} from "./manage-operators.ts";
+import { createInvitation, createSignUpInvitation, listMembers, removeMember, viewCustomerPage } from "./manage-members.ts";
+import { createOperator, listOperatorEvents, listOperators, revokeOperator, setOperatorRole } from "./manage-operators.ts";
 import { listAccountPrices, listPrices, setAccountPrices } from "./manage-prices.ts";
 import { pageOfModels } from "./model-service.ts";
 import { accountIdToChange, accountToRead } from "./named-account.ts";
@@ -104,10 +88,7 @@ export async function adjustAccount(deps: Deps, request: AdjustAccountRequest, c
 }
 
 export async function listPlans({ database }: Deps, { counts }: ListPlansRequest) {
-  const [rows, found] = await Promise.all([
-    listPlanRows(database),
-    counts ? countPlans(database) : undefined,
-  ]);
+  const [rows, found] = await Promise.all([listPlanRows(database), counts ? countPlans(database) : undefined]);
   return { plans: rows.map((row) => viewPlan(row, found?.get(row.name))) };
 }
 
@@ -164,10 +145,7 @@ export async function searchKeys({ database }: Deps, request: SearchKeysRequest)
   const text = request.query.trim();
   const query = keyQueryOf(text);
   if (!query) {
-    throw DomainError.ofField(
-      "query",
-      "must have at least four characters after vx_live_, such as vx_live_abcd",
-    );
+    throw DomainError.ofField("query", "must have at least four characters after vx_live_, such as vx_live_abcd");
   }
   const { unusedDays } = request;
   if (unusedDays > 0 && text !== "") throw DomainError.ofField("query", "must be empty for unused keys");
@@ -195,8 +173,7 @@ export async function reportLeak(deps: Deps, request: ReportLeakRequest, call: A
   const { fingerprint, keyStart, url, reason } = request;
   const lane = laneOfKey(keyStart);
   const key = await makeLoggedChange(deps, call, { reason, details: { url } }, async (action) => {
-    const [found] =
-      lane < LANE_COUNT ? await reportLeaks(deps.database, action, [{ lane, fingerprint, reason }]) : [];
+    const [found] = lane < LANE_COUNT ? await reportLeaks(deps.database, action, [{ lane, fingerprint, reason }]) : [];
     if (found) return found;
     throw new DomainError("not_found", { message: "No key of this service has this secret." });
   });
@@ -207,9 +184,7 @@ export async function updateKey(deps: Deps, request: Fields<UpdateKeyRequest>, c
   const { keyId, reason } = request;
   const changes = keyChangesOf(deps, request);
   const change = { target: keyId, reason, details: detailsOfChanges(changes) };
-  const row = await makeLoggedChange(deps, call, change, (action) =>
-    updateKeyRow(deps.database, action, keyId, changes),
-  );
+  const row = await makeLoggedChange(deps, call, change, (action) => updateKeyRow(deps.database, action, keyId, changes));
   return { apiKey: viewKey(row) };
 }
 
@@ -235,12 +210,7 @@ export async function setKeyLimit(deps: Deps, request: SetKeyLimitRequest, call:
 export async function listLedgerEntries(deps: Deps, request: ListLedgerEntriesRequest, call: ApiCall) {
   const account = await accountToRead(deps, call, request.accountId);
   const page = readPage("entries", request);
-  const { rows, nextPageToken } = await listFilteredEntries(
-    deps.database,
-    account.id,
-    entryFilterOf(request),
-    page,
-  );
+  const { rows, nextPageToken } = await listFilteredEntries(deps.database, account.id, entryFilterOf(request), page);
   const costs = rows.filter(({ kind }) => kind === "generation").map(viewEntryCost);
   return { entries: rows.map(viewEntry), nextPageToken, costs };
 }

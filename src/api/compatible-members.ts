@@ -10,37 +10,23 @@ import { isObject } from "./untyped-members.ts";
 const LIMIT = refused("max_cost_micros", "refused: only the native API has it");
 const OUTPUT_LIMIT =
   "at least 1. A value above `max_output_tokens` of the model is lowered to it; the header `x-vx-max-tokens` then has the limit";
-const END_USER =
-  "the end user in the ledger; `user` takes precedence. More than 128 characters are stored as their SHA-256";
-const LEFT_OUT =
-  "Tools of other types are left out if `tool_choice` is absent or `auto`, and refused otherwise";
+const END_USER = "the end user in the ledger; `user` takes precedence. More than 128 characters are stored as their SHA-256";
+const LEFT_OUT = "Tools of other types are left out if `tool_choice` is absent or `auto`, and refused otherwise";
 const UNLESS_LISTED = "refused, unless `extra_fields` of the model lists them";
 
 const oneOf = (...values: readonly JsonValue[]) =>
-  [
-    (value: JsonValue) => values.includes(value),
-    values.map((value) => JSON.stringify(value)).join(" or "),
-  ] as const;
+  [(value: JsonValue) => values.includes(value), values.map((value) => JSON.stringify(value)).join(" or ")] as const;
 const emptyList = [(value: JsonValue) => Array.isArray(value) && value.length === 0, "[]"] as const;
 const emptyObject = [(value: JsonValue) => isObject(value) && Object.keys(value).length === 0, "{}"] as const;
 const listOf = (item: string) =>
-  [
-    (value: JsonValue) => Array.isArray(value) && value.every((one) => one === item),
-    JSON.stringify([item]),
-  ] as const;
+  [(value: JsonValue) => Array.isArray(value) && value.every((one) => one === item), JSON.stringify([item])] as const;
 /** Called by the model itself, and not by a program that a hosted tool runs. */
-const direct = [
-  (value: JsonValue) => isObject(value) && value.type === "direct",
-  '{"type": "direct"}',
-] as const;
+const direct = [(value: JsonValue) => isObject(value) && value.type === "direct", '{"type": "direct"}'] as const;
 
 export const CHAT = memberTable(
   read("model", "an id or an alias"),
   read("messages", "1 to `max_messages` of the model (200, at most 2,000)"),
-  read(
-    "messages[].role",
-    "`system`, `developer` (the same as `system`), `user`, `assistant`, `tool`; `function` is refused",
-  ),
+  read("messages[].role", "`system`, `developer` (the same as `system`), `user`, `assistant`, `tool`; `function` is refused"),
   read(
     "messages[].content",
     "a string, or 1 to 1,000 parts: `text`; `image_url` in messages of users, with an https or data URL (PNG, JPEG, GIF, WebP) and `detail`; `refusal` in messages of assistants. Texts without an image are joined. At most 400,000 characters in a message, tool calls and reasoning included. An empty text is accepted. Audio, files and other parts are refused. Null or absent is accepted only beside `tool_calls` or `refusal`",
@@ -57,18 +43,12 @@ export const CHAT = memberTable(
     "messages[].tool_calls[].id messages[].tool_calls[].type messages[].tool_calls[].function messages[].tool_calls[].function.name messages[].tool_calls[].function.arguments",
     "required",
   ),
-  read(
-    "messages[].reasoning_content messages[].refusal",
-    "the reasoning or the refusal of an assistant, as in the reply",
-  ),
+  read("messages[].reasoning_content messages[].refusal", "the reasoning or the refusal of an assistant, as in the reply"),
   noEffect(
     "messages[].name messages[].annotations messages[].parsed messages[].content[].prompt_cache_breakpoint messages[].tool_calls[].function.parsed_arguments",
   ),
   refused("messages[].function_call messages[].audio"),
-  read(
-    "max_tokens max_completion_tokens",
-    `synonyms, ${OUTPUT_LIMIT}. If both are given, they must be equal`,
-  ),
+  read("max_tokens max_completion_tokens", `synonyms, ${OUTPUT_LIMIT}. If both are given, they must be equal`),
   read("temperature top_p presence_penalty frequency_penalty seed", "supported"),
   read("stop", "a string, or a list of up to 4, of 1 to 200 characters each"),
   tools("function", `up to 256 functions, with or without \`strict\`. ${LEFT_OUT}`),
@@ -76,10 +56,7 @@ export const CHAT = memberTable(
     "tools[].type tools[].function tools[].function.name tools[].function.description tools[].function.parameters tools[].function.strict",
     "the function",
   ),
-  read(
-    "tool_choice",
-    "`none`, `auto`, `required`, or a function of `tools`; `allowed_tools` and custom tools are refused",
-  ),
+  read("tool_choice", "`none`, `auto`, `required`, or a function of `tools`; `allowed_tools` and custom tools are refused"),
   read("tool_choice.type tool_choice.function tool_choice.function.name", "the function"),
   read("parallel_tool_calls", "supported"),
   read("response_format response_format.type", "`text`, `json_object`, `json_schema`"),
@@ -88,10 +65,7 @@ export const CHAT = memberTable(
     "the schema of the reply",
   ),
   read("reasoning_effort", "`none`, `minimal`, `low`, `medium`, `high`; `xhigh` and `max` count as `high`"),
-  read(
-    "stream stream_options stream_options.include_usage",
-    "supported; `stream_options` without `stream` is ignored",
-  ),
+  read("stream stream_options stream_options.include_usage", "supported; `stream_options` without `stream` is ignored"),
   read("user safety_identifier", END_USER),
   only("n", ...oneOf(1)),
   only("top_logprobs", ...oneOf(0)),
@@ -140,10 +114,7 @@ export const RESPONSES = memberTable(
   read("tool_choice tool_choice.type tool_choice.name", "as in chat completions, in the flat form"),
   read("parallel_tool_calls", "as in chat completions"),
   read("text text.format text.format.type", "`text`, `json_object`, `json_schema`"),
-  read(
-    "text.format.name text.format.description text.format.schema text.format.strict",
-    "the schema of the text",
-  ),
+  read("text.format.name text.format.description text.format.schema text.format.strict", "the schema of the text"),
   only("text.verbosity", ...oneOf("medium")),
   read(
     "reasoning reasoning.effort reasoning.summary",
@@ -158,10 +129,7 @@ export const RESPONSES = memberTable(
   ),
   read("max_output_tokens temperature top_p stream", "as in chat completions"),
   read("user safety_identifier", END_USER),
-  read(
-    "metadata prompt_cache_key",
-    "repeated in the response; `metadata` has up to 16 texts of 512 characters",
-  ),
+  read("metadata prompt_cache_key", "repeated in the response; `metadata` has up to 16 texts of 512 characters"),
   only("store background", ...oneOf(false)),
   read("previous_response_id", "refused: responses are not stored"),
   refused("conversation prompt max_tool_calls moderation"),
@@ -176,10 +144,7 @@ export const RESPONSES = memberTable(
 
 export const COMPLETIONS = memberTable(
   read("model", "an id or an alias"),
-  read(
-    "prompt",
-    "a string, or a list of one; at most 400,000 characters. Tokens of the encoding `cl100k_base` are decoded",
-  ),
+  read("prompt", "a string, or a list of one; at most 400,000 characters. Tokens of the encoding `cl100k_base` are decoded"),
   read(
     "suffix",
     "the text after the completion: the model generates the text between prompt and suffix, if the upstream supports that",
@@ -237,31 +202,19 @@ export const MESSAGES = memberTable(
   read("stop_sequences", "at most 4"),
   read("temperature top_p top_k stream", "as in Anthropic's API"),
   tools("custom", `up to 256 tools with an \`input_schema\`. ${LEFT_OUT}`),
-  read(
-    "tools[].type tools[].name tools[].description tools[].input_schema tools[].strict tools[].cache_control",
-    "the tool",
-  ),
+  read("tools[].type tools[].name tools[].description tools[].input_schema tools[].strict tools[].cache_control", "the tool"),
   only("tools[].allowed_callers", ...listOf("direct")),
   only("tools[].defer_loading", ...oneOf(false)),
   only("tools[].input_examples", ...emptyList),
-  read(
-    "tool_choice tool_choice.type tool_choice.name tool_choice.disable_parallel_tool_use",
-    "`auto`, `any`, `tool`, `none`",
-  ),
-  read(
-    "thinking thinking.type thinking.budget_tokens",
-    "`enabled` with `budget_tokens`, `adaptive`, `disabled`",
-  ),
+  read("tool_choice tool_choice.type tool_choice.name tool_choice.disable_parallel_tool_use", "`auto`, `any`, `tool`, `none`"),
+  read("thinking thinking.type thinking.budget_tokens", "`enabled` with `budget_tokens`, `adaptive`, `disabled`"),
   only("thinking.display", ...oneOf("summarized")),
   read(
     "output_config output_config.effort output_config.format output_config.format.type output_config.format.schema",
     "the effort, and a JSON schema",
   ),
   refused("output_format", "refused: use `output_config.format`"),
-  read(
-    "metadata metadata.user_id",
-    "the end user in the ledger; an id of more than 128 characters as its SHA-256",
-  ),
+  read("metadata metadata.user_id", "the end user in the ledger; an id of more than 128 characters as its SHA-256"),
   only("service_tier", ...oneOf("auto", "standard_only")),
   only("speed", ...oneOf("standard")),
   only("mcp_servers", ...emptyList),

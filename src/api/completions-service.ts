@@ -14,10 +14,7 @@ export const completionsService = defineService(
   CompletionsService,
   {
     createCompletion: async ({ meter, decodeTokens }, request, call) => {
-      const reply = await meter.complete(
-        call.caller(request),
-        await generationRequestOfCompletion(request, decodeTokens),
-      );
+      const reply = await meter.complete(call.caller(request), await generationRequestOfCompletion(request, decodeTokens));
       return {
         ...headOf(reply.id, reply.model),
         choices: [choiceOf(reply.output.text, reply.finishReason)],
@@ -27,10 +24,7 @@ export const completionsService = defineService(
     },
     /** Sends the pieces, then a chunk with the finish reason, then, if requested, a chunk with the usage. */
     streamCompletion: async function* ({ meter, decodeTokens }, request, call) {
-      const pieces = meter.stream(
-        call.caller(request),
-        await generationRequestOfCompletion(request, decodeTokens),
-      );
+      const pieces = meter.stream(call.caller(request), await generationRequestOfCompletion(request, decodeTokens));
       for await (const piece of pieces) {
         if (piece.kind === "delta") {
           if (piece.delta.kind !== "text") continue;
@@ -58,17 +52,11 @@ function choiceOf(text: string, finishReason?: string) {
 }
 
 /** Converts OpenAI's request. The prompt is a text and not a message, because base models have no template for one. */
-async function generationRequestOfCompletion(
-  request: CreateCompletionRequest,
-  decode: DecodeTokens,
-): Promise<GenerationRequest> {
+async function generationRequestOfCompletion(request: CreateCompletionRequest, decode: DecodeTokens): Promise<GenerationRequest> {
   const { texts } = await textsAt(jsonIn(request.prompt), "prompt", decode);
   const [content, ...others] = texts;
   if (content === undefined || others.length > 0) {
-    throw DomainError.ofField(
-      "prompt",
-      "must be one text: several completions in one call are not supported",
-    );
+    throw DomainError.ofField("prompt", "must be one text: several completions in one call are not supported");
   }
   return {
     format: "openai-chat",

@@ -1,10 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
-import type {
-  RefundEntryRequest,
-  RerateRequest,
-  RerateResponseSchema,
-} from "../../gen/vx/admin/v1/admin_pb.js";
+import type { RefundEntryRequest, RerateRequest, RerateResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
 import { unknownModel } from "../billing/refusals.ts";
 import { DomainError } from "../domain/errors.ts";
 import { refundEntry as refundEntryRow, rerate as rerateAccounts } from "../store/correct-charges.ts";

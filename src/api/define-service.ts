@@ -32,10 +32,7 @@ export type ServiceDeps = Deps & { readonly meter: Meter };
 
 /** The methods of a service, independent of the protocol. Each method is required. */
 type MethodsOf<Service extends DescService, Needs> = {
-  [Name in keyof Service["method"]]: Service["method"][Name] extends DescMethodUnary<
-    infer Input,
-    infer Output
-  >
+  [Name in keyof Service["method"]]: Service["method"][Name] extends DescMethodUnary<infer Input, infer Output>
     ? (deps: Needs, request: MessageShape<Input>, call: ApiCall) => Promise<MessageInitShape<Output>>
     : Service["method"][Name] extends DescMethodServerStreaming<infer Input, infer Output>
       ? (deps: Needs, request: MessageShape<Input>, call: ApiCall) => AsyncIterable<MessageInitShape<Output>>
@@ -77,10 +74,7 @@ export function withDeps<Needs extends Pick<Deps, "catalog">>(
     (request, call) => method(deps, request, call),
   ]);
   const checks = members
-    ? Object.values(service.method).map((method) => [
-        method.localName,
-        checkOf(memberCheck(members, method.input), deps),
-      ])
+    ? Object.values(service.method).map((method) => [method.localName, checkOf(memberCheck(members, method.input), deps)])
     : [];
   return {
     service,

@@ -44,8 +44,7 @@ export const embeddingsService = defineService(
       call.reserveMemory(memoryOfVectors(asked, call.idempotencyKey));
       const reply = await meter.complete(call.caller(request), asked);
       const promptTokens = BigInt(inputTokensOf(reply.usage));
-      const jsonOfVector =
-        encodingFormat === "base64" ? base64OfVector : (vector: Float32Array) => [...vector];
+      const jsonOfVector = encodingFormat === "base64" ? base64OfVector : (vector: Float32Array) => [...vector];
       return {
         object: "list",
         data: (reply.vectors ?? []).map((vector, index) => ({
@@ -82,10 +81,7 @@ const BYTES_PER_VALUE = 10;
 /** In the base64 and the JSON of the stored answer, and in the statement that stores it. */
 const STORED_BYTES_PER_VALUE = 16;
 
-function memoryOfVectors(
-  { messages, options: { task } }: GenerationRequest,
-  idempotencyKey?: string,
-): number {
+function memoryOfVectors({ messages, options: { task } }: GenerationRequest, idempotencyKey?: string): number {
   const { dimensions = USUAL_DIMENSIONS } = task?.kind === "embed" ? task : {};
   const bytesPerValue = BYTES_PER_VALUE + (idempotencyKey === undefined ? 0 : STORED_BYTES_PER_VALUE);
   return bytesPerValue * Math.min(messages.length * dimensions, MAX_VALUES);

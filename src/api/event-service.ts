@@ -17,9 +17,7 @@ import { accountIdToRead } from "./named-account.ts";
 
 /** The types of events, and the messages that describe their data. */
 export const EVENT_TYPES: ReadonlyMap<string, DescMessage> = new Map(
-  file_vx_v1_event.messages.flatMap((message) =>
-    getOption(message, eventTypes).map((type) => [type, message] as const),
-  ),
+  file_vx_v1_event.messages.flatMap((message) => getOption(message, eventTypes).map((type) => [type, message] as const)),
 );
 
 /** A watcher that does not read keeps them in memory. */
@@ -30,8 +28,7 @@ export const eventService = defineService(EventService, {
     const types = eventTypesOf(request);
     const size = pageSizeOf(request);
     const isLatest = request.order === "desc";
-    if (isLatest && request.after === "now")
-      throw DomainError.ofField("after", 'must not be "now" with "desc"');
+    if (isLatest && request.after === "now") throw DomainError.ofField("after", 'must not be "now" with "desc"');
     const position = await eventPosition(database, accountId, request.after, eventsDays);
     const place = isLatest ? { before: request.after === "" ? undefined : position } : { after: position };
     const rows = await listEvents(database, accountId, types, place, size + 1);
@@ -73,9 +70,7 @@ export async function listAllEvents(deps: Deps, request: ListAllEventsRequest, c
   const accountId = await accountIdToRead(deps, call, request.accountId);
   const page = readPage("events", request, [accountId, types]);
   const { rows, nextPageToken } =
-    accountId === ""
-      ? await listAllEventRows(database, types, page)
-      : await listLatestEvents(database, accountId, types, page);
+    accountId === "" ? await listAllEventRows(database, types, page) : await listLatestEvents(database, accountId, types, page);
   return { events: rows.map(viewEvent), nextPageToken };
 }
 
@@ -87,8 +82,7 @@ function eventTypesOf(request: { readonly types: readonly string[] }): string[] 
 }
 
 export function checkEventType(field: string, type: string): void {
-  if (!EVENT_TYPES.has(type))
-    throw DomainError.ofField(field, `must be among ${[...EVENT_TYPES.keys()].join(", ")}`);
+  if (!EVENT_TYPES.has(type)) throw DomainError.ofField(field, `must be among ${[...EVENT_TYPES.keys()].join(", ")}`);
 }
 
 function viewEvent({ id, type, created_at, account_id, data, seq }: EventRow) {

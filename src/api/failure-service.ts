@@ -3,11 +3,7 @@ import type {
   CountFailuresRequest as CountAnyFailuresRequest,
   ListFailuresRequest as ListAnyFailuresRequest,
 } from "../../gen/vx/admin/v1/admin_pb.js";
-import {
-  type CountFailuresRequest,
-  FailureService,
-  type ListFailuresRequest,
-} from "../../gen/vx/v1/failure_pb.js";
+import { type CountFailuresRequest, FailureService, type ListFailuresRequest } from "../../gen/vx/v1/failure_pb.js";
 import { laneOfId } from "../domain/lane.ts";
 import { readPage } from "../domain/page.ts";
 import { QUARTER_MS } from "../domain/periods.ts";
@@ -37,22 +33,14 @@ export async function countFailuresOfAccount(deps: Deps, request: CountAnyFailur
   return await count(deps, await accountIdToRead(deps, call, request.accountId), request);
 }
 
-async function list(
-  { database }: Deps,
-  accountId: string,
-  request: ListFailuresRequest | ListAnyFailuresRequest,
-) {
+async function list({ database }: Deps, accountId: string, request: ListFailuresRequest | ListAnyFailuresRequest) {
   const { keyId, model, code } = request;
   const filter = { keyId, model, code, from: dateOf("from", request.from), to: dateOf("to", request.to) };
   const page = readPage("failures", request);
   return await listRows(database, accountId, filter, page);
 }
 
-async function count(
-  { database }: Deps,
-  accountId: string,
-  request: CountFailuresRequest | CountAnyFailuresRequest,
-) {
+async function count({ database }: Deps, accountId: string, request: CountFailuresRequest | CountAnyFailuresRequest) {
   const groupBy = request.groupBy === "" ? [] : [request.groupBy];
   const { starts, end } = await usageQueryOf(database.at(laneOfId(accountId)), { ...request, groupBy }, []);
   const timeOf = (quarter: number) => new Date(quarter * QUARTER_MS);

@@ -47,8 +47,7 @@ const REQUIRED: readonly string[] = ["name", "scopes"] satisfies (keyof KeyChang
 export function keyChangesOf(deps: Deps, request: UpdateRequest): KeyChanges {
   const named = request.updateMask?.paths;
   const unknown = named?.find((path) => !(NAMES as string[]).includes(path));
-  if (unknown !== undefined)
-    throw DomainError.ofField("update_mask", `must have only these fields: ${NAMES.join(", ")}`);
+  if (unknown !== undefined) throw DomainError.ofField("update_mask", `must have only these fields: ${NAMES.join(", ")}`);
   const changes = NAMES.map((name) => [name, VALUES[name](request, deps) ?? null] as const).filter(
     ([name, value]) => named?.includes(name) ?? value !== null,
   );
@@ -115,10 +114,7 @@ export function scopesOf(request: { readonly scopes: readonly string[] }): Scope
 }
 
 /** The ids of the models that the request names, by id or alias. Undefined if it names none. */
-export function modelIdsOf(
-  catalog: Catalog,
-  { models }: { readonly models: readonly string[] },
-): string[] | undefined {
+export function modelIdsOf(catalog: Catalog, { models }: { readonly models: readonly string[] }): string[] | undefined {
   const ids = models.map((name, i) => {
     const model = catalog.get(name);
     if (!model) throw DomainError.ofField(`models[${i}]`, "is not the id or alias of a model");

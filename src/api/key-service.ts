@@ -2,16 +2,7 @@ import { KeyService } from "../../gen/vx/v1/key_pb.js";
 import type { NewKey } from "../domain/credentials.ts";
 import { laneOfId } from "../domain/lane.ts";
 import { readPage } from "../domain/page.ts";
-import {
-  createKey,
-  getKey,
-  type KeyRow,
-  type KeyToCreate,
-  listKeys,
-  revokeKey,
-  rotateKey,
-  updateKey,
-} from "../store/keys.ts";
+import { createKey, getKey, type KeyRow, type KeyToCreate, listKeys, revokeKey, rotateKey, updateKey } from "../store/keys.ts";
 import { type Deps, defineService } from "./define-service.ts";
 import { cidrsOf, type KeyFields, keyChangesOf, modelIdsOf, newLimitsOf, scopesOf } from "./key-changes.ts";
 import { dateOf } from "./request-values.ts";
@@ -20,9 +11,7 @@ import { viewKey } from "./views.ts";
 export const keyService = defineService(KeyService, {
   /** The database limits the new key to the scopes, limit and expiry that the calling key has at that moment. */
   createKey: async (deps, request, { key: { accountId }, action }) =>
-    await newKey(deps, accountId, request, (key, generated) =>
-      createKey(deps.database, action, key, generated),
-    ),
+    await newKey(deps, accountId, request, (key, generated) => createKey(deps.database, action, key, generated)),
   listKeys: async ({ database }, request, { key }) => {
     const page = readPage("keys", request);
     const { rows, nextPageToken } = await listKeys(database, key.accountId, page, request.includePlayground);

@@ -27,11 +27,7 @@ export const limitService = defineService(LimitService, {
 });
 
 /** What operators call. */
-export async function listLimitsOfOwner(
-  deps: Deps,
-  { owner: of, user }: ListLimitsOfOwnerRequest,
-  call: ApiCall,
-) {
+export async function listLimitsOfOwner(deps: Deps, { owner: of, user }: ListLimitsOfOwnerRequest, call: ApiCall) {
   const named = ownerOf(of);
   const id = named.kind === "account" ? await accountIdToRead(deps, call, named.id) : named.id;
   const owner = { ...named, id };
@@ -65,11 +61,7 @@ export function limitChangeOf({ metric, window, amount, model, perUser, temporar
   };
 }
 
-export async function removeLimit(
-  deps: Deps,
-  { owner: of, limitId, reason }: RemoveLimitRequest,
-  call: ApiCall,
-) {
+export async function removeLimit(deps: Deps, { owner: of, limitId, reason }: RemoveLimitRequest, call: ApiCall) {
   const details = { limit_id: limitId };
   const owner = await changed(deps, call, ownerOf(of), { reason, details });
   await makeLoggedChange(deps, call, { target: owner.id, reason, details }, (action) =>
@@ -79,12 +71,7 @@ export async function removeLimit(
 }
 
 /** The owner of a change, with the id of an account. */
-async function changed(
-  deps: Deps,
-  call: ApiCall,
-  owner: LimitOwner,
-  change: Omit<Change, "target">,
-): Promise<LimitOwner> {
+async function changed(deps: Deps, call: ApiCall, owner: LimitOwner, change: Omit<Change, "target">): Promise<LimitOwner> {
   if (owner.kind !== "account") return owner;
   return { ...owner, id: await accountIdToChange(deps, call, owner.id, change) };
 }
@@ -99,9 +86,7 @@ function ownerOf(owner: SetLimitRequest["owner"]): LimitOwner {
 /** The limits of one owner, which must differ in what they limit. */
 export function limitsToSet(deps: Pick<Deps, "catalog">, limits: readonly Limit[]): LimitToSet[] {
   const toSet = limits.map((limit, i) => limitToSet(deps, limit, `limits[${i}]`));
-  const subjects = toSet.map(({ metric, window, model, perUser }) =>
-    JSON.stringify([metric, window, model, perUser]),
-  );
+  const subjects = toSet.map(({ metric, window, model, perUser }) => JSON.stringify([metric, window, model, perUser]));
   subjects.forEach((subject, i) => {
     const first = subjects.indexOf(subject);
     if (first < i) {
@@ -113,11 +98,7 @@ export function limitsToSet(deps: Pick<Deps, "catalog">, limits: readonly Limit[
 }
 
 /** Checks what the rules of the .proto cannot. The model of a limit is stored under its id, not an alias. */
-export function limitToSet(
-  { catalog }: Pick<Deps, "catalog">,
-  limit: Limit = create(LimitSchema),
-  field: string,
-): LimitToSet {
+export function limitToSet({ catalog }: Pick<Deps, "catalog">, limit: Limit = create(LimitSchema), field: string): LimitToSet {
   const { metric, window, amount, model, temporaryAmount, temporaryUntil } = limit;
   if ((window === "") !== (metric === "concurrent")) {
     const rule = metric === "concurrent" ? 'must be empty for the metric "concurrent"' : "is required";

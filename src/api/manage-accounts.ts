@@ -74,18 +74,14 @@ export async function updateAccount(deps: Deps, request: UpdateAccountRequest, c
   const { accountId, reason, name, externalId, email, notes, lowBalanceMicros } = request;
   const given = { name, external_id: externalId, email, notes, low_balance_micros: lowBalanceMicros };
   const fields = Object.entries(given).flatMap(([field, value]) => (value === undefined ? [] : [field]));
-  const row = await makeLoggedChange(
-    deps,
-    call,
-    { target: accountId, reason, details: { fields: fields.join(",") } },
-    (action) =>
-      updateAccountRow(deps.database, action, accountId, {
-        name,
-        externalId,
-        email,
-        notes,
-        lowBalanceMicros,
-      }),
+  const row = await makeLoggedChange(deps, call, { target: accountId, reason, details: { fields: fields.join(",") } }, (action) =>
+    updateAccountRow(deps.database, action, accountId, {
+      name,
+      externalId,
+      email,
+      notes,
+      lowBalanceMicros,
+    }),
   );
   return { account: viewAccount(row) };
 }

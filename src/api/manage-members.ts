@@ -25,10 +25,7 @@ import { makeLoggedChange } from "./operator-action.ts";
 
 export async function listMembers(deps: Deps, { accountId }: ListMembersRequest, call: ApiCall) {
   const { id } = await accountToRead(deps, call, accountId);
-  const [members, invitations] = await Promise.all([
-    listMemberRows(deps.database, id),
-    listInvitations(deps.database, id),
-  ]);
+  const [members, invitations] = await Promise.all([listMemberRows(deps.database, id), listInvitations(deps.database, id)]);
   return { members: members.map(viewMember), invitations: invitations.map(viewInvitation) };
 }
 
@@ -48,16 +45,10 @@ export async function createInvitation(
   return { invitation: viewInvitation(row), url: linkTo(deps, "invitation", `${token.id}.${secret}`) };
 }
 
-export async function createSignUpInvitation(
-  deps: Deps,
-  { email, reason }: CreateSignUpInvitationRequest,
-  call: ApiCall,
-) {
+export async function createSignUpInvitation(deps: Deps, { email, reason }: CreateSignUpInvitationRequest, call: ApiCall) {
   const secret = deps.generateLinkSecret();
   const token = { id: deps.ids.signUpInvitation(), fingerprint: fingerprintOf(secret) };
-  const row = await makeLoggedChange(deps, call, { reason }, (action) =>
-    createSignUpRow(deps.database, action, token, email),
-  );
+  const row = await makeLoggedChange(deps, call, { reason }, (action) => createSignUpRow(deps.database, action, token, email));
   const url = linkTo(deps, "sign-up", `${token.id}.${secret}`);
   return { id: row.id, expiresAt: timestampFromDate(row.expires_at), url };
 }
@@ -73,11 +64,7 @@ export async function removeMember(
   return {};
 }
 
-export async function viewCustomerPage(
-  deps: Deps,
-  { accountId, reason }: ViewCustomerPageRequest,
-  call: ApiCall,
-) {
+export async function viewCustomerPage(deps: Deps, { accountId, reason }: ViewCustomerPageRequest, call: ApiCall) {
   const secret = deps.generateLinkSecret();
   await makeLoggedChange(deps, call, { target: accountId, reason }, (action) =>
     openCustomerPage(deps.database, action, accountId, deps.ids.pageSession(), fingerprintOf(secret)),

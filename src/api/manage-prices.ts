@@ -1,8 +1,4 @@
-import type {
-  ListAccountPricesRequest,
-  ListPricesRequest,
-  SetAccountPricesRequest,
-} from "../../gen/vx/admin/v1/admin_pb.js";
+import type { ListAccountPricesRequest, ListPricesRequest, SetAccountPricesRequest } from "../../gen/vx/admin/v1/admin_pb.js";
 import type { Prices as PricesMessage } from "../../gen/vx/v1/prices_pb.js";
 import { unknownModel } from "../billing/refusals.ts";
 import { DomainError } from "../domain/errors.ts";
@@ -64,8 +60,7 @@ function changeOf({ catalog }: Deps, request: SetAccountPricesRequest): AccountP
 
 /** The prices of a request. */
 export function pricesOf({ tiers, ...rates }: PricesMessage): Prices {
-  if (tiers.length > MAX_TIERS)
-    throw DomainError.ofField("prices.tiers", `must have at most ${MAX_TIERS} entries`);
+  if (tiers.length > MAX_TIERS) throw DomainError.ofField("prices.tiers", `must have at most ${MAX_TIERS} entries`);
   return {
     ...ratesOf(rates, "prices"),
     tiers: tiers.map(({ aboveInputTokens, ...ofTier }, i) => {

@@ -17,8 +17,7 @@ export function selectModels(
   const { pageSize, limit, pageToken, afterId, beforeId } = request;
   if (limit > 0 && pageSize > 0 && limit !== pageSize)
     throw DomainError.ofField("limit", 'must be equal to "page_size" if both are given');
-  if (afterId !== "" && beforeId !== "")
-    throw DomainError.ofField("before_id", 'cannot be given together with "after_id"');
+  if (afterId !== "" && beforeId !== "") throw DomainError.ofField("before_id", 'cannot be given together with "after_id"');
   if (pageToken !== "" && afterId + beforeId !== "")
     throw DomainError.ofField("page_token", 'cannot be given together with "after_id" or "before_id"');
   const page = readPage("models", { pageSize: limit || pageSize, pageToken });

@@ -7,11 +7,7 @@ type Named = Pick<Deps, "database">;
 type NamingCall = Pick<ApiCall, "nameAccount">;
 
 /** The account of a method that changes nothing, by its id, its external id or its name. A name can change, so the response says which account it is. */
-export async function accountToRead(
-  { database }: Named,
-  call: NamingCall,
-  reference: string,
-): Promise<AccountRow> {
+export async function accountToRead({ database }: Named, call: NamingCall, reference: string): Promise<AccountRow> {
   const account = await findAccount(database, reference);
   if (account.id !== reference && account.external_id !== reference) call.nameAccount(account.id);
   return account;
@@ -24,13 +20,6 @@ export async function accountIdToRead(deps: Named, call: NamingCall, reference: 
 }
 
 /** The id of the account of a change, by its id or its external id. A change of an unknown account is logged as refused. */
-export function accountIdToChange(
-  deps: Deps,
-  call: ApiCall,
-  reference: string,
-  change: Omit<Change, "target">,
-): Promise<string> {
-  return makeLoggedChange(deps, call, { target: reference, ...change }, () =>
-    accountIdOf(deps.database, reference),
-  );
+export function accountIdToChange(deps: Deps, call: ApiCall, reference: string, change: Omit<Change, "target">): Promise<string> {
+  return makeLoggedChange(deps, call, { target: reference, ...change }, () => accountIdOf(deps.database, reference));
 }

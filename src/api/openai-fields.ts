@@ -60,10 +60,7 @@ export function requireType(object: JsonObject, type: string, field: string): vo
 }
 
 /** `nameOf` reads the name of the function from the object that the caller chose. */
-export function toolChoiceOf(
-  choice: JsonValue | undefined,
-  nameOf: (choice: JsonObject) => string,
-): ToolChoice | undefined {
+export function toolChoiceOf(choice: JsonValue | undefined, nameOf: (choice: JsonObject) => string): ToolChoice | undefined {
   if (isAbsent(choice)) return undefined;
   if (typeof choice === "string") {
     return { kind: choiceAt(choice, "tool_choice", ["auto", "none", "required"]) };

@@ -88,8 +88,7 @@ type CheckedField = {
 function checkedFields({ members }: Node, desc: DescMessage): readonly CheckedField[] {
   return desc.fields.flatMap((field) => {
     const node = members.get(field.name);
-    if (!node || (node.members.size === 0 && (node.rule?.kind === "read" || node.rule?.kind === "no effect")))
-      return [];
+    if (!node || (node.members.size === 0 && (node.rule?.kind === "read" || node.rule?.kind === "no effect"))) return [];
     const isOpen = !field.message || isUntyped(field.message);
     return { field, node, below: isOpen ? undefined : checkedFields(node, field.message as DescMessage) };
   });
@@ -172,10 +171,7 @@ class Walk {
     if (rule?.kind !== "tools" || !isOtherTool(tool, rule.type)) return false;
     if (!this.#isCallOptional) {
       const hint = 'It would be left out if tool_choice were absent or "auto"';
-      throw DomainError.ofField(
-        `${path}.type`,
-        `must be "${rule.type}": ${shown(tool.type)} is not supported. ${hint}`,
-      );
+      throw DomainError.ofField(`${path}.type`, `must be "${rule.type}": ${shown(tool.type)} is not supported. ${hint}`);
     }
     this.#ignoredMembers().addWhole(path);
     return true;
@@ -202,8 +198,5 @@ function isCallOptional(request: Message): boolean {
 
 /** The error also names the value that is accepted. */
 function unsupported(field: string, accepted?: string): DomainError {
-  return DomainError.ofField(
-    field,
-    accepted === undefined ? "is not supported" : `only ${accepted} is supported`,
-  );
+  return DomainError.ofField(field, accepted === undefined ? "is not supported" : `only ${accepted} is supported`);
 }

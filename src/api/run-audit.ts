@@ -35,11 +35,7 @@ export async function* watchAudit(
   }
 }
 
-export function viewReport({
-  findings,
-  startedAt: _,
-  ...totals
-}: AuditReport): MessageInitShape<typeof AuditResponseSchema> {
+export function viewReport({ findings, startedAt: _, ...totals }: AuditReport): MessageInitShape<typeof AuditResponseSchema> {
   return {
     ...totals,
     consistent: findings.length === 0,

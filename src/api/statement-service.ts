@@ -14,15 +14,10 @@ import { accountIdToRead } from "./named-account.ts";
 const LAST_CHARGES_MS = 60_000;
 
 export const statementService = defineService(StatementService, {
-  getStatement: async ({ database }, { month }, { key: { accountId } }) =>
-    await viewStatement(database, accountId, month),
+  getStatement: async ({ database }, { month }, { key: { accountId } }) => await viewStatement(database, accountId, month),
 });
 
-export async function getAnyStatement(
-  deps: Pick<Deps, "database">,
-  { accountId, month }: GetStatementRequest,
-  call: ApiCall,
-) {
+export async function getAnyStatement(deps: Pick<Deps, "database">, { accountId, month }: GetStatementRequest, call: ApiCall) {
   const id = await accountIdToRead(deps, call, accountId);
   return { statement: await viewStatement(deps.database, id, month) };
 }

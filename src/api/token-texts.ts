@@ -15,11 +15,7 @@ const TOKENS_PER_TURN = 8_192;
  * The texts of an input in any format that OpenAI accepts. LangChain's clients send tokens by default. Upstreams may have
  * another encoding, so they get the text.
  */
-export async function textsAt(
-  input: JsonValue | undefined,
-  name: string,
-  decode: DecodeTokens,
-): Promise<Texts> {
+export async function textsAt(input: JsonValue | undefined, name: string, decode: DecodeTokens): Promise<Texts> {
   if (typeof input === "string") return { texts: [input], fields: [name] };
   if (!Array.isArray(input)) throw DomainError.ofField(name, FORMS);
   if (input.length > 0 && input.every(isNumber)) {
@@ -43,8 +39,7 @@ async function textOfTokens(tokens: readonly number[], field: string, decode: De
   const parts: Buffer[] = [];
   for (let start = 0; start < tokens.length; start += TOKENS_PER_TURN) {
     const part = await decode(tokens.slice(start, start + TOKENS_PER_TURN));
-    if (part === undefined)
-      throw DomainError.ofField(field, "must have only tokens of the encoding cl100k_base");
+    if (part === undefined) throw DomainError.ofField(field, "must have only tokens of the encoding cl100k_base");
     parts.push(part);
     await nextTurn();
   }

@@ -126,19 +126,13 @@ function changeOf(request: PutAutoTopUpRequest | PutAnyAutoTopUpRequest) {
 }
 
 /** The top-ups of all accounts, or of one, for operators. */
-export async function listAllTopUps(
-  deps: Pick<Deps, "database">,
-  request: ListAllTopUpsRequest,
-  call: ApiCall,
-) {
+export async function listAllTopUps(deps: Pick<Deps, "database">, request: ListAllTopUpsRequest, call: ApiCall) {
   const { database } = deps;
   const { state, onlyProblems } = request;
   const accountId = await accountIdToRead(deps, call, request.accountId);
   const page = readPage("topups", request, [accountId, state, String(onlyProblems)]);
   const { rows, nextPageToken } =
-    accountId === ""
-      ? await listAllTopUpRows(database, page, request)
-      : await listTopUpRows(database, accountId, page, request);
+    accountId === "" ? await listAllTopUpRows(database, page, request) : await listTopUpRows(database, accountId, page, request);
   const names = await namesOf(
     database,
     rows.map((row) => row.account_id),
@@ -147,10 +141,7 @@ export async function listAllTopUps(
   return { topups: rows.map((row) => viewAccountTopUp(row, names)), nextPageToken };
 }
 
-function viewAccountTopUp(
-  row: TopUpRow,
-  names: ReadonlyMap<string, string>,
-): MessageInitShape<typeof AccountTopUpSchema> {
+function viewAccountTopUp(row: TopUpRow, names: ReadonlyMap<string, string>): MessageInitShape<typeof AccountTopUpSchema> {
   const { account_id: accountId, problem } = row;
   return {
     topup: viewTopUp(row),

@@ -26,11 +26,7 @@ export function listAt(value: JsonValue | undefined, field: string, maxItems: nu
   return value;
 }
 
-export function optionalListAt(
-  value: JsonValue | undefined,
-  field: string,
-  maxItems: number,
-): readonly JsonValue[] | undefined {
+export function optionalListAt(value: JsonValue | undefined, field: string, maxItems: number): readonly JsonValue[] | undefined {
   return isAbsent(value) ? undefined : listAt(value, field, maxItems);
 }
 
@@ -49,12 +45,7 @@ export function optionalBooleanAt(value: JsonValue | undefined, field: string): 
   return value;
 }
 
-export function optionalNumberAt(
-  value: JsonValue | undefined,
-  field: string,
-  min: number,
-  max: number,
-): number | undefined {
+export function optionalNumberAt(value: JsonValue | undefined, field: string, min: number, max: number): number | undefined {
   if (isAbsent(value)) return undefined;
   if (typeof value !== "number" || value < min || value > max) {
     throw mustBe(field, `a number from ${min} to ${max}`);
@@ -67,11 +58,7 @@ export function optionalObjectAt(value: JsonValue | undefined, field: string): J
 }
 
 /** One of the texts. */
-export function choiceAt<Choice extends string>(
-  value: JsonValue | undefined,
-  field: string,
-  choices: readonly Choice[],
-): Choice {
+export function choiceAt<Choice extends string>(value: JsonValue | undefined, field: string, choices: readonly Choice[]): Choice {
   const choice = choices.find((one) => one === value);
   if (choice === undefined) {
     throw mustBe(field, choices.map((one) => JSON.stringify(one)).join(" or "));

@@ -57,10 +57,7 @@ export function viewKey(row: KeyRow): MessageInitShape<typeof ApiKeySchema> {
   };
 }
 
-export function viewAccount(
-  row: AccountRow,
-  grants: readonly GrantRow[] = [],
-): MessageInitShape<typeof AccountSchema> {
+export function viewAccount(row: AccountRow, grants: readonly GrantRow[] = []): MessageInitShape<typeof AccountSchema> {
   return {
     id: row.id,
     name: row.name,
@@ -279,9 +276,7 @@ export function viewPriceVersion(row: PriceRow): MessageInitShape<typeof PriceVe
 }
 
 /** The public counts of tokens include their details; the stored ones are disjoint. */
-export function inclusiveTokensOf(
-  sum: Pick<UsageSum, "input" | "cached_input" | "cache_write" | "output" | "reasoning">,
-) {
+export function inclusiveTokensOf(sum: Pick<UsageSum, "input" | "cached_input" | "cache_write" | "output" | "reasoning">) {
   return { input: sum.input + sum.cached_input + sum.cache_write, output: sum.output + sum.reasoning };
 }
 
@@ -299,9 +294,7 @@ export function viewMargin(sum: UsageSum) {
   };
 }
 
-export function marginOf(
-  sum: Pick<UsageSum, "cost_micros" | "uncosted_micros" | "upstream_cost_micros">,
-): bigint {
+export function marginOf(sum: Pick<UsageSum, "cost_micros" | "uncosted_micros" | "upstream_cost_micros">): bigint {
   return sum.cost_micros - sum.uncosted_micros - sum.upstream_cost_micros;
 }
 

@@ -70,11 +70,7 @@ async function test(deps: Deps, actor: WebhookActor, id: string, call: ApiCall, 
   return { outcome: { status, latencyMs, error, answer: [...answer].slice(0, maxAnswer).join("") } };
 }
 
-async function listDeliveries(
-  deps: Deps,
-  accountId: string,
-  request: ListDeliveriesRequest | ListAllDeliveriesRequest,
-) {
+async function listDeliveries(deps: Deps, accountId: string, request: ListDeliveriesRequest | ListAllDeliveriesRequest) {
   const { webhookId: id, state } = request;
   await getRow(deps.database, accountId, id);
   const page = readPage("deliveries", request, [id, state]);
@@ -94,8 +90,7 @@ function redeliveryOf(request: RedeliverRequest | RedeliverAnyRequest): Redelive
   const to = dateOf("to", request.to);
   if (eventId === "") return { from, to };
   if (from || to) throw DomainError.ofField("event_id", "must not be set together with from or to");
-  if (!/^evt_[0-9a-z]{26}$/.test(eventId))
-    throw DomainError.ofField("event_id", 'must be the id of an event: "evt_…"');
+  if (!/^evt_[0-9a-z]{26}$/.test(eventId)) throw DomainError.ofField("event_id", 'must be the id of an event: "evt_…"');
   return { eventId };
 }
 
@@ -193,9 +188,7 @@ export const webhookService = defineService(WebhookService, {
     webhook: viewWebhook(await getRow(database, key.accountId, webhookId)),
   }),
   updateWebhook: async (deps, request, call) => ({
-    webhook: viewWebhook(
-      await updateRow(deps.database, actorOf(call), request.webhookId, changesOf(deps, request)),
-    ),
+    webhook: viewWebhook(await updateRow(deps.database, actorOf(call), request.webhookId, changesOf(deps, request))),
   }),
   deleteWebhook: async ({ database }, { webhookId }, call) => {
     await deleteRow(database, actorOf(call), webhookId);
@@ -217,10 +210,7 @@ export const webhooksOfOperators = {
   createWebhook: async (deps: Deps, request: CreateAnyWebhookRequest, call: ApiCall) => {
     const { reason } = request;
     const details = { types: request.types.join(","), description: request.description };
-    const accountId =
-      request.accountId === ""
-        ? ""
-        : await accountIdToChange(deps, call, request.accountId, { reason, details });
+    const accountId = request.accountId === "" ? "" : await accountIdToChange(deps, call, request.accountId, { reason, details });
     return await makeLoggedChange(deps, call, { target: accountId, reason, details }, (action) =>
       create(deps, accountId, request, { action }),
     );

@@ -60,10 +60,7 @@ export class AdminTokens {
       log.info({ tokens: tokens.length }, "reloaded operator tokens");
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
-      log.error(
-        { problem: error.message },
-        "reloading operator tokens failed, the previous ones stay in use",
-      );
+      log.error({ problem: error.message }, "reloading operator tokens failed, the previous ones stay in use");
     }
   }
 }
@@ -89,11 +86,9 @@ export function readAdminTokenFile(path: string): readonly string[] {
   }
   if (bytes.length > MAX_FILE_BYTES) throw refuse(`${path} is larger than ${MAX_FILE_BYTES} bytes`);
   const lines = bytes.toString("utf8").trimEnd().split(/\r?\n/);
-  if (lines.length > MAX_TOKENS || lines[0] === "")
-    throw refuse(`${path} must have one or two tokens, one a line`);
+  if (lines.length > MAX_TOKENS || lines[0] === "") throw refuse(`${path} must have one or two tokens, one a line`);
   for (const [i, line] of lines.entries()) {
-    if (!TOKEN.test(line))
-      throw refuse(`${path}:${i + 1}: a token must have 16 to 512 visible ASCII characters`);
+    if (!TOKEN.test(line)) throw refuse(`${path}:${i + 1}: a token must have 16 to 512 visible ASCII characters`);
   }
   return lines;
 }

@@ -94,12 +94,7 @@ export async function startApp({ config, log, print, stopSignal }: AppOptions): 
       publicServer = createPublicServer({ ...components, config, log });
       publicAddress = await open(publicServer, config.host, PUBLIC, listeners);
     } else {
-      workers = await startWorkers(
-        config.workers,
-        { address: prepared.address, role: prepared.role },
-        log,
-        stopSignal,
-      );
+      workers = await startWorkers(config.workers, { address: prepared.address, role: prepared.role }, log, stopSignal);
       publicAddress = workers.address;
     }
 
@@ -137,11 +132,7 @@ async function readFirstModels({ modelsFile }: Config, log: Log): Promise<readon
 }
 
 /** Runs while the rest starts, which a cell that does not respond would delay. */
-async function warnOfFindings(
-  config: Config,
-  embedded: DatabaseAddress | undefined,
-  log: Log,
-): Promise<void> {
+async function warnOfFindings(config: Config, embedded: DatabaseAddress | undefined, log: Log): Promise<void> {
   try {
     for (const { check, status, message, advice } of await examineAtStart({ config, embedded })) {
       if (status !== "ok") log.warn({ check, advice }, message);
@@ -236,12 +227,7 @@ export async function closeAll(closers: readonly (() => Promise<void>)[]): Promi
 const PUBLIC: ListenSettings = { host: "VX_HOST", port: "PORT" };
 const OPERATOR: ListenSettings = { host: "VX_ADMIN_HOST", port: "VX_ADMIN_PORT" };
 
-async function open(
-  listener: Listener,
-  host: string,
-  settings: ListenSettings,
-  opened: Listener[],
-): Promise<AddressInfo> {
+async function open(listener: Listener, host: string, settings: ListenSettings, opened: Listener[]): Promise<AddressInfo> {
   try {
     const address = await listener.open();
     opened.push(listener);

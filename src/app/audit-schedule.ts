@@ -46,9 +46,7 @@ export class AuditSchedule {
     const report = await audit(database, this.#stop.signal);
     await onAudit(report);
     const { entries, findings } = report;
-    if (findings.length === 0)
-      log.info({ entries: String(entries) }, "the scheduled audit found no difference");
-    else
-      log.error({ findings: findings.length, first: findings[0] }, "the scheduled audit found differences");
+    if (findings.length === 0) log.info({ entries: String(entries) }, "the scheduled audit found no difference");
+    else log.error({ findings: findings.length, first: findings[0] }, "the scheduled audit found differences");
   }
 }

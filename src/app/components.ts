@@ -40,14 +40,7 @@ import { Sender } from "../webhooks/sender.ts";
 import { AuditSchedule } from "./audit-schedule.ts";
 import { createMetering, type Metering } from "./create-metering.ts";
 import { DatabaseHealth, type Maintenance } from "./database-health.ts";
-import {
-  closeDatabases,
-  type DatabaseLogin,
-  type Databases,
-  idsOf,
-  openDatabases,
-  timeOf,
-} from "./databases.ts";
+import { closeDatabases, type DatabaseLogin, type Databases, idsOf, openDatabases, timeOf } from "./databases.ts";
 import { Drain } from "./drain.ts";
 import { warnOfExposedKeys } from "./exposed-file.ts";
 import { readCells } from "./settings/cells.ts";
@@ -175,10 +168,7 @@ type Shared = Pick<Deps, "database" | "ids" | "eventWatch" | "deliverer"> & {
 };
 
 /** The dependencies of the services of both listeners. */
-function createDeps(
-  { config, log, catalog }: ComponentsOptions,
-  { metrics, metering, payments, ...others }: Shared,
-): Deps {
+function createDeps({ config, log, catalog }: ComponentsOptions, { metrics, metering, payments, ...others }: Shared): Deps {
   return {
     ...others,
     topUps: payments?.topUps,
@@ -244,11 +234,7 @@ function createPayments(
 /** What tells customers about events. */
 function createNotices(
   { config, log, listeners }: ComponentsOptions,
-  {
-    databases,
-    drain,
-    metrics,
-  }: { readonly databases: Databases; readonly drain: Drain; readonly metrics: Metrics },
+  { databases, drain, metrics }: { readonly databases: Databases; readonly drain: Drain; readonly metrics: Metrics },
 ): Pick<Deps, "eventWatch"> & { readonly deliverer: Deliverer } {
   const { single: database, monitor } = databases;
   const isOwnPort = (port: number) =>
@@ -292,16 +278,8 @@ function createFailureRecorder(
 }
 
 function registerGauges(metrics: Metrics, admitter: Admitter, database: Databases["single"]): void {
-  metrics.gauge(
-    "vx_admission_queue_depth",
-    "Calls that wait for the next admission batch.",
-    () => admitter.depth,
-  );
-  metrics.gauge(
-    "vx_database_connections",
-    "Open connections for single statements.",
-    () => database.connections,
-  );
+  metrics.gauge("vx_admission_queue_depth", "Calls that wait for the next admission batch.", () => admitter.depth);
+  metrics.gauge("vx_database_connections", "Open connections for single statements.", () => database.connections);
   metrics.gauge("vx_database_statements", "Single statements that run or wait.", () => database.running);
 }
 
@@ -348,17 +326,11 @@ export function createUpstreams(options: UpstreamsOptions): Runner {
   metrics.gaugesOf("vx_upstream_waiting", "Calls that wait for an upstream.", "upstream", () =>
     runner.status().map(({ name, waiting }) => [name, waiting]),
   );
-  metrics.gaugesOf(
-    "vx_upstream_open",
-    "1 while the breaker of an upstream is open for all accounts.",
-    "upstream",
-    () => runner.status().map(({ name, breaker }) => [name, breaker === "closed" ? 0 : 1]),
+  metrics.gaugesOf("vx_upstream_open", "1 while the breaker of an upstream is open for all accounts.", "upstream", () =>
+    runner.status().map(({ name, breaker }) => [name, breaker === "closed" ? 0 : 1]),
   );
-  metrics.gaugesOf(
-    "vx_upstream_open_accounts",
-    "Accounts for which the breaker of an upstream is open.",
-    "upstream",
-    () => runner.status().map(({ name, openAccounts }) => [name, openAccounts]),
+  metrics.gaugesOf("vx_upstream_open_accounts", "Accounts for which the breaker of an upstream is open.", "upstream", () =>
+    runner.status().map(({ name, openAccounts }) => [name, openAccounts]),
   );
   return runner;
 }

@@ -38,8 +38,7 @@ export async function copyEmbeddedDatabase(options: CopyOptions): Promise<AuditR
     await copyDatabase({ from: source, to: target, signal, onProgress: onCopied });
     const after = await audit(target, "auditing the copy");
     const isSame = after.entries === before.entries && after.balanceMicros === before.balanceMicros;
-    if (after.findings.length > 0 || !isSame)
-      throw new BackupError("the audit of the copy has findings: do not use the copy");
+    if (after.findings.length > 0 || !isSame) throw new BackupError("the audit of the copy has findings: do not use the copy");
     return after;
   } finally {
     await embedded.close();
@@ -48,24 +47,15 @@ export async function copyEmbeddedDatabase(options: CopyOptions): Promise<AuditR
 
 /** What operators and servers change in these is also in other tables. */
 const FILLED_BY_MIGRATION = new Set(
-  [
-    "audit_state",
-    "currency",
-    "functions",
-    "lanes",
-    "migrations",
-    "operator_chains",
-    "plans",
-    "releases",
-    "shared_data",
-  ].map((table) => `vx.${table}`),
+  ["audit_state", "currency", "functions", "lanes", "migrations", "operator_chains", "plans", "releases", "shared_data"].map(
+    (table) => `vx.${table}`,
+  ),
 );
 
 async function requireUnused(address: DatabaseAddress): Promise<void> {
   const sql = await connect(address, { statementTimeoutMs: 60_000, name: "vx copy" });
   try {
-    const [server] =
-      await sql`SELECT FROM vx.servers WHERE seen_at > clock_timestamp() - interval '20 seconds' LIMIT 1`;
+    const [server] = await sql`SELECT FROM vx.servers WHERE seen_at > clock_timestamp() - interval '20 seconds' LIMIT 1`;
     if (server) throw new BackupError("a server uses the target; stop it first");
     for (const { name } of await tablesOf(sql)) {
       if (FILLED_BY_MIGRATION.has(name)) continue;

@@ -86,11 +86,7 @@ export function createMetering(options: MeteringOptions): Metering {
   };
   for (const cell of databases.monitor.all.keys()) appendCell(cell);
   databases.waiting?.onUse(appendCell);
-  metrics.gauge(
-    "vx_billing_queue_depth",
-    "Holds and settlements that wait for the next batch.",
-    () => billing.depth,
-  );
+  metrics.gauge("vx_billing_queue_depth", "Holds and settlements that wait for the next batch.", () => billing.depth);
   metrics.gauge("vx_running_generations", "Generations that run or are being settled.", () => running.count);
   return {
     meter: new Meter({
@@ -178,8 +174,7 @@ function createPresence(cell: number, { options, serverId, billing }: PresenceOp
       metrics.releasedHolds.inc(holds);
       log.warn({ holds }, "released abandoned holds");
     },
-    onFailure: (what, error) =>
-      log.error({ err: error, cell: databases.directory?.nameOf(cell) }, `${what} failed`),
+    onFailure: (what, error) => log.error({ err: error, cell: databases.directory?.nameOf(cell) }, `${what} failed`),
   });
 }
 

@@ -23,14 +23,7 @@ import type { CallServer } from "../server/serve-call.ts";
 import { OidcClient } from "../server/sign-in/oidc-client.ts";
 import { setSession, signInPages } from "../server/sign-in/sign-in-pages.ts";
 import { rpcMethods } from "../server/wire/rpc.ts";
-import {
-  type Browser,
-  findMember,
-  findPageSession,
-  type PageSession,
-  signInPerson,
-  usePageLink,
-} from "../store/members.ts";
+import { type Browser, findMember, findPageSession, type PageSession, signInPerson, usePageLink } from "../store/members.ts";
 import type { Identity } from "../store/operators.ts";
 import type { Log } from "../telemetry/log.ts";
 import { createDemoOwner } from "./demo-owner.ts";
@@ -68,13 +61,7 @@ export function createCustomerPage({ config, deps, meter, log, failures, createC
     failures,
   });
   const startSession = (identity: Identity, fingerprint: string, credentials: Credentials) =>
-    signInPerson(
-      database,
-      identity,
-      { person: ids.person(), session: ids.pageSession() },
-      fingerprint,
-      browserOf(credentials),
-    );
+    signInPerson(database, identity, { person: ids.person(), session: ids.pageSession() }, fingerprint, browserOf(credentials));
   const demo = createDemoOwner({
     config,
     deps,
@@ -87,8 +74,7 @@ export function createCustomerPage({ config, deps, meter, log, failures, createC
     isDemoOwnerAllowed: (call) => demo?.isOffered(call) === true,
     findMember: (accountId, person) => findMember(database, accountId, person),
     rate: new CallRate(MAX_CALLS_PER_MINUTE, Date.now),
-    logRefusal: (call, actor, error) =>
-      recordRefusal(deps, actionOf(actor, call.method.name, call.requestId, {}), error),
+    logRefusal: (call, actor, error) => recordRefusal(deps, actionOf(actor, call.method.name, call.requestId, {}), error),
   });
   prepareValidation([service]);
   const bound = withDeps(accountPageService, {
@@ -110,8 +96,7 @@ export function createCustomerPage({ config, deps, meter, log, failures, createC
       url,
       isSecure,
       newToken: () => generateSessionToken(randomBytes),
-      start: (identity, fingerprint, _requestId, credentials) =>
-        startSession(identity, fingerprint, credentials),
+      start: (identity, fingerprint, _requestId, credentials) => startSession(identity, fingerprint, credentials),
       failures,
       log,
     } satisfies Parameters<typeof signInPages>[0]);

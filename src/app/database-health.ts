@@ -59,10 +59,7 @@ export class DatabaseHealth {
       "vx_cell_up",
       "1 while the cell can be reached and written to. Only with several cells.",
       "cell",
-      () =>
-        directory
-          ? [...monitor.all.keys()].map((cell) => [directory.nameOf(cell), Number(directory.isUsable(cell))])
-          : [],
+      () => (directory ? [...monitor.all.keys()].map((cell) => [directory.nameOf(cell), Number(directory.isUsable(cell))]) : []),
       "min",
     );
     metrics.gaugesOf(
@@ -76,10 +73,8 @@ export class DatabaseHealth {
         }),
       "max",
     );
-    metrics.gauge(
-      "vx_ledger_entries_without_partition",
-      "Ledger entries in the default partition whose month has none.",
-      () => this.#entriesWithoutPartition.reduce((sum, entries) => sum + entries, 0),
+    metrics.gauge("vx_ledger_entries_without_partition", "Ledger entries in the default partition whose month has none.", () =>
+      this.#entriesWithoutPartition.reduce((sum, entries) => sum + entries, 0),
     );
   }
 
@@ -173,8 +168,7 @@ export class DatabaseHealth {
     const partitions = new LedgerPartitions(single.all[cell] as Cell, (months) => {
       const entries = months.reduce((sum, month) => sum + month.entries, 0);
       this.#entriesWithoutPartition[cell] = entries;
-      if (entries > 0)
-        log.error({ ...details, months }, "entries of the ledger have no partition, run vx migrate");
+      if (entries > 0) log.error({ ...details, months }, "entries of the ledger have no partition, run vx migrate");
     });
     const events = new EventUpkeep(single.all[cell] as Cell, this.#config.eventsDays);
     const failures = new FailureUpkeep(single.all[cell] as Cell, this.#config.failuresDays);

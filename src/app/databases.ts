@@ -40,11 +40,7 @@ const PURPOSES = { single: "vx", admission: "vx admission", billing: "vx billing
 type Pools = Readonly<Record<keyof typeof PURPOSES, Database>>;
 
 /** Opens the pools of the only database or, if there are any, of the cells. All amounts are in the currency of the settings. */
-export function openDatabases(
-  config: Config,
-  { address, role }: DatabaseLogin,
-  cells?: readonly CellToMigrate[],
-): Databases {
+export function openDatabases(config: Config, { address, role }: DatabaseLogin, cells?: readonly CellToMigrate[]): Databases {
   setCurrency(config.currency);
   if (!cells) {
     const pools = openPools(config, role, new Hosts(address));
@@ -122,11 +118,7 @@ export function idsOf(databases: Databases): Ids {
   );
 }
 
-export function serversOf({
-  engine,
-  address,
-  schema,
-}: Pick<CellToMigrate, "engine" | "address" | "schema">): Servers {
+export function serversOf({ engine, address, schema }: Pick<CellToMigrate, "engine" | "address" | "schema">): Servers {
   return engine === "citus" ? new CitusWorkers(address, schema) : new Hosts(address);
 }
 

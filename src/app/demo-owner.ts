@@ -32,11 +32,7 @@ type DemoOwnerOptions = {
   readonly config: Config;
   readonly deps: Deps;
   /** Starts the session of a person in the browser that the response goes to. */
-  readonly startSession: (
-    identity: typeof DEMO_OWNER,
-    fingerprint: string,
-    credentials: Credentials,
-  ) => Promise<unknown>;
+  readonly startSession: (identity: typeof DEMO_OWNER, fingerprint: string, credentials: Credentials) => Promise<unknown>;
   readonly requireSameOrigin: (credentials: Credentials) => void;
   readonly setSession: (response: Parameters<ServePath>[1], token: string) => void;
 };

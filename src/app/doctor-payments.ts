@@ -42,8 +42,7 @@ async function checkEndpoint(endpoints: WebhookEndpoints): Promise<Result> {
     return { status: "problem", message, advice };
   }
   const problem = problemOf(endpoint);
-  if (problem !== undefined)
-    return { status: "problem", message: `the webhook endpoint ${endpoint.id} ${problem}`, advice: fix };
+  if (problem !== undefined) return { status: "problem", message: `the webhook endpoint ${endpoint.id} ${problem}`, advice: fix };
   const mode = endpoint.isLive ? "live" : "test";
   return {
     status: "ok",

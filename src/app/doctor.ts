@@ -48,10 +48,7 @@ export async function examineAtStart({ config, embedded }: Omit<DoctorOptions, "
   return [...(await Promise.all(groups)).flat(), ...checkCertificates(config)];
 }
 
-async function databasesOf(
-  config: Config,
-  embedded: DatabaseAddress | undefined,
-): Promise<readonly DatabaseToCheck[]> {
+async function databasesOf(config: Config, embedded: DatabaseAddress | undefined): Promise<readonly DatabaseToCheck[]> {
   const cells = await readCells(config.cellsFile);
   if (cells) return cells.map((cell) => ({ ...cell, isEmbedded: false }));
   const only = { schema: "vx", engine: "postgresql" } as const;
@@ -66,8 +63,7 @@ async function checkDisk(dataDir: string): Promise<Finding[]> {
   const free = bavail * bsize;
   const message = `${(free / GIB).toFixed(1)} GiB free for ${dataDir}`;
   if (free >= FEW_FREE_BYTES) return [{ check, status: "ok", message }];
-  const advice =
-    "free space on this file system, or move old months away with 'vx archive'; calls fail when it is full";
+  const advice = "free space on this file system, or move old months away with 'vx archive'; calls fail when it is full";
   return [{ check, status: free < MIN_FREE_BYTES ? "problem" : "warning", message, advice }];
 }
 
@@ -75,8 +71,7 @@ async function checkModels(path: string | undefined, env: NodeJS.ProcessEnv) {
   const check = "models file";
   try {
     const models = await readModels(path, env);
-    const message =
-      path === undefined ? "VX_MODELS is not set: the sandbox models" : `${models.length} models`;
+    const message = path === undefined ? "VX_MODELS is not set: the sandbox models" : `${models.length} models`;
     return { models, findings: [{ check, status: "ok", message } satisfies Finding] };
   } catch (error) {
     if (!(error instanceof ModelsError)) throw error;
@@ -169,11 +164,7 @@ const OTHER_CHECKS: Readonly<Record<string, Check>> = {
   "database size": checkSize,
 };
 
-async function checkDatabase(
-  database: DatabaseToCheck,
-  config: Config,
-  { isStart = false } = {},
-): Promise<Finding[]> {
+async function checkDatabase(database: DatabaseToCheck, config: Config, { isStart = false } = {}): Promise<Finding[]> {
   const prefix = database.name === undefined ? "" : `cell ${database.name}: `;
   let sql: Sql;
   try {
@@ -199,9 +190,7 @@ function failed(error: unknown): Result {
   const { message, code } = error as { message: string; code?: string };
   // The login of a server may read no table and few views.
   const isHidden = code === "42501";
-  const advice = isHidden
-    ? "run 'vx doctor' with the login of the owner to see it"
-    : "run 'vx migrate' if the schema is missing";
+  const advice = isHidden ? "run 'vx doctor' with the login of the owner to see it" : "run 'vx migrate' if the schema is missing";
   return { status: isHidden ? "warning" : "problem", message: `cannot be read: ${message}`, advice };
 }
 
@@ -238,8 +227,7 @@ async function checkPartitions(sql: Sql, { schema }: DatabaseToCheck): Promise<R
     `SELECT count(*)::int AS months FROM ${schema}.months_without_partition()`,
   );
   if (other && other.months > 0) {
-    const message =
-      "the default partition ledger_other_months has rows: entries of months without a partition";
+    const message = "the default partition ledger_other_months has rows: entries of months without a partition";
     return { status: "problem", message, advice };
   }
   // From the catalog, which every login may read.
@@ -249,8 +237,7 @@ async function checkPartitions(sql: Sql, { schema }: DatabaseToCheck): Promise<R
     )
     SELECT 'ledger_' || month AS next, to_regclass(${schema} || '.ledger_' || month) IS NOT NULL AS exists
     FROM next`;
-  if (!row?.exists)
-    return { status: "warning", message: `the partition ${row?.next} of the next month is missing`, advice };
+  if (!row?.exists) return { status: "warning", message: `the partition ${row?.next} of the next month is missing`, advice };
   return { status: "ok", message: `${row.next} exists, and every entry is in the partition of its month` };
 }
 
@@ -316,8 +303,7 @@ async function checkSlots(sql: Sql): Promise<Result> {
   if (!most) return { status: "ok", message: "no replication slot retains the write-ahead log" };
   const lost = slots.find((slot) => slot.lost);
   const message = `the slot ${most.name} retains ${(most.bytes / GIB).toFixed(1)} GiB of the write-ahead log`;
-  const advice =
-    "bring its standby back, or drop the slot with pg_drop_replication_slot; else the disk fills up";
+  const advice = "bring its standby back, or drop the slot with pg_drop_replication_slot; else the disk fills up";
   if (lost)
     return {
       status: "problem",

@@ -14,8 +14,7 @@ export function collectAfterLargeRequests(budget: BodyBudget, log: Log, signal: 
   let wasLarge = false;
   const timer = setInterval(() => {
     const isLarge = budget.takePeakBytes() >= LARGE_BYTES;
-    if (wasLarge && !isLarge)
-      collectGarbage().catch((error: unknown) => log.warn({ err: error }, "garbage not collected"));
+    if (wasLarge && !isLarge) collectGarbage().catch((error: unknown) => log.warn({ err: error }, "garbage not collected"));
     wasLarge = isLarge;
   }, QUIET_MS).unref();
   signal.addEventListener("abort", () => clearInterval(timer), { once: true });

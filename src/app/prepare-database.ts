@@ -77,9 +77,7 @@ function supervise(embedded: EmbeddedPostgres, lock: DatabaseLock, log: Log): Pr
     const wasOurs = isOurs;
     isOurs = await lock.ensureHeld();
     if (wasOurs && !isOurs) {
-      log.error(
-        "another server uses the data folder too; this server will not stop the database when it exits",
-      );
+      log.error("another server uses the data folder too; this server will not stop the database when it exits");
     }
     if (!wasOurs && isOurs) log.info("this server now has the lock of the data folder");
   };
@@ -96,9 +94,7 @@ function supervise(embedded: EmbeddedPostgres, lock: DatabaseLock, log: Log): Pr
       await embedded.trimLogs();
     },
     stop: async () => {
-      await keepLock().catch((error: unknown) =>
-        log.warn({ err: error }, "renewing the lock of the data folder failed"),
-      );
+      await keepLock().catch((error: unknown) => log.warn({ err: error }, "renewing the lock of the data folder failed"));
       await lock.close();
       if (isOurs) await embedded.stop();
     },

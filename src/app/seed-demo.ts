@@ -39,8 +39,7 @@ export function isDemoOwnerOffered(
   { allowsDemoOwner, seedDemo }: Pick<Config, "allowsDemoOwner" | "seedDemo">,
   catalog: Pick<Catalog, "list">,
 ): boolean {
-  const isSandbox = () =>
-    catalog.list().every(({ upstreams }) => upstreams.every(({ kind }) => kind === "sandbox"));
+  const isSandbox = () => catalog.list().every(({ upstreams }) => upstreams.every(({ kind }) => kind === "sandbox"));
   return allowsDemoOwner && seedDemo && isSandbox();
 }
 

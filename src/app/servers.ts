@@ -5,12 +5,7 @@ import { ServerReflection as ServerReflectionAlpha } from "../../gen/grpc/reflec
 import { Health } from "../../gen/health/v1/health_pb.js";
 import { type Deps, withDeps } from "../api/define-service.ts";
 import { actionOf, recordRefusal } from "../api/operator-action.ts";
-import {
-  DEVELOPER_SERVICES,
-  developerServices,
-  OPERATOR_SERVICES,
-  operatorServices,
-} from "../api/services.ts";
+import { DEVELOPER_SERVICES, developerServices, OPERATOR_SERVICES, operatorServices } from "../api/services.ts";
 import type { Meter } from "../billing/meter.ts";
 import { BodyBudget } from "../codec/body-budget.ts";
 import { generateSessionToken } from "../domain/credentials.ts";
@@ -45,12 +40,7 @@ import { metricsPage, probePages } from "../server/pages/probes.ts";
 import { paymentEvents } from "../server/payment-events.ts";
 import { CallServer } from "../server/serve-call.ts";
 import { OidcClient } from "../server/sign-in/oidc-client.ts";
-import {
-  type OperatorSignIn,
-  sessionPage,
-  signInPages,
-  signOutPosts,
-} from "../server/sign-in/sign-in-pages.ts";
+import { type OperatorSignIn, sessionPage, signInPages, signOutPosts } from "../server/sign-in/sign-in-pages.ts";
 import { sendRefusal } from "../server/wire/refusal.ts";
 import { restServer } from "../server/wire/rest.ts";
 import { rpcMethods } from "../server/wire/rpc.ts";
@@ -111,10 +101,7 @@ function openServices({ drainSignal, readiness, log }: ServerOptions, services: 
 }
 
 /** Requests of other services, which sign them. */
-function signedPosts(
-  { leakKeys, payments, deps, log }: PublicServerOptions,
-  budget: BodyBudget,
-): Map<string, ServePath> {
+function signedPosts({ leakKeys, payments, deps, log }: PublicServerOptions, budget: BodyBudget): Map<string, ServePath> {
   const posts = new Map<string, ServePath>();
   if (leakKeys) {
     const keyOf = (identifier: string) => leakKeys.get(identifier);
@@ -127,10 +114,7 @@ function signedPosts(
   if (payments) {
     const { provider, topUps } = payments;
     const readEvent: PaymentProvider["readEvent"] = (body, signature) => provider.readEvent(body, signature);
-    posts.set(
-      EVENTS_PATH,
-      paymentEvents({ readEvent, handle: (event) => topUps.handle(event), budget, log }),
-    );
+    posts.set(EVENTS_PATH, paymentEvents({ readEvent, handle: (event) => topUps.handle(event), budget, log }));
   }
   return posts;
 }
@@ -153,8 +137,7 @@ export function createPublicServer(options: PublicServerOptions): Listener {
   const services = DEVELOPER_SERVICES.map((definition) => withDeps(definition, { ...deps, meter }));
   const rpcServices = services.filter(({ service }) => !isRestOnly(service));
   const { shutdownSignal } = options;
-  const createCalls = (gate: Gate) =>
-    new CallServer({ gate, budget, shutdownSignal, observe: createObserver(options) });
+  const createCalls = (gate: Gate) => new CallServer({ gate, budget, shutdownSignal, observe: createObserver(options) });
   const calls = createCalls(gate);
   const limits = { policies, maxBodyBytes: config.maxBodyBytes };
   const methods = rpcMethods(rpcServices, limits);
@@ -187,11 +170,7 @@ export function createPublicServer(options: PublicServerOptions): Listener {
     limits: { ...defaultLimits, connectionsPerAddress: config.maxConnectionsPerAddress },
     refusals: badRequestResponses(deps.ids.request, cors),
   });
-  metrics.gauge(
-    "vx_body_bytes",
-    "Bytes of requests in memory, as bodies and decoded.",
-    () => budget.usedBytes,
-  );
+  metrics.gauge("vx_body_bytes", "Bytes of requests in memory, as bodies and decoded.", () => budget.usedBytes);
   metrics.gauge("vx_running_calls", "Calls that are running.", () => listener.running);
   metrics.gauge("vx_connections", "Open connections of the public listener.", () => listener.connections);
   return listener;
@@ -219,8 +198,7 @@ export function createOperatorServer(options: OperatorServerOptions): Listener {
   const calls = new CallServer({
     gate: operatorGate({
       authenticate,
-      logRefusal: (call, actor, error) =>
-        recordRefusal(deps, actionOf(actor, call.method.name, call.requestId, {}), error),
+      logRefusal: (call, actor, error) => recordRefusal(deps, actionOf(actor, call.method.name, call.requestId, {}), error),
     }),
     budget: new BodyBudget(bodyBudget),
     shutdownSignal: options.shutdownSignal,
@@ -296,8 +274,7 @@ function createSignIn({ config, database, failures, log }: SignInOptions): Opera
     url,
     isSecure,
     newToken: () => generateSessionToken(randomBytes),
-    start: async (identity, fingerprint, requestId) =>
-      (await signInOperator(database, identity, fingerprint, requestId))?.id,
+    start: async (identity, fingerprint, requestId) => (await signInOperator(database, identity, fingerprint, requestId))?.id,
     end: (fingerprint, requestId) => endSession(database, fingerprint, requestId),
     failures,
     log,

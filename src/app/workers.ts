@@ -40,12 +40,7 @@ const RESTART_MS = 1_000;
 const METRICS_WAIT_MS = 2_000;
 
 /** Until all workers are ready, `stopSignal` stops them, and this throws StartInterrupted. */
-export async function startWorkers(
-  count: number,
-  database: WorkerDatabase,
-  log: Log,
-  stopSignal: AbortSignal,
-): Promise<Workers> {
+export async function startWorkers(count: number, database: WorkerDatabase, log: Log, stopSignal: AbortSignal): Promise<Workers> {
   let stopping = false;
   const metrics = new WorkerMetrics();
   const fork = (): Promise<AddressInfo> => {
@@ -59,8 +54,7 @@ export async function startWorkers(
       isReplaced = true;
       log.error({ ...details, pid: worker.process.pid }, message);
       setTimeout(() => {
-        if (!stopping)
-          fork().catch((error: unknown) => log.error({ err: error }, "starting a worker failed"));
+        if (!stopping) fork().catch((error: unknown) => log.error({ err: error }, "starting a worker failed"));
       }, RESTART_MS);
     };
     return new Promise((resolve, reject) => {
@@ -71,9 +65,7 @@ export async function startWorkers(
         if (message.kind === "crashed") replace({}, "worker crashed, starting another one");
         if (message.kind === "violated") {
           stopping = true;
-          reportViolation(
-            new InvariantViolation("a worker keeps the invariants", { pid: worker.process.pid }),
-          );
+          reportViolation(new InvariantViolation("a worker keeps the invariants", { pid: worker.process.pid }));
         }
         if (message.kind === "metrics") metrics.record(worker.id, message.metrics);
       });

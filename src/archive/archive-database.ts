@@ -79,8 +79,7 @@ export class ArchiveDatabase {
   /** A database whose cell was never split does not store the name of the cell. */
   async #requireName(cell: string): Promise<void> {
     const [row] = await this.#sql<{ name: string | null }[]>`SELECT name FROM ${this.#in}.cell_state()`;
-    if (row?.name != null && row.name !== cell)
-      throw new ArchiveError(`the database is the cell "${row.name}"`);
+    if (row?.name != null && row.name !== cell) throw new ArchiveError(`the database is the cell "${row.name}"`);
   }
 
   get #in() {
@@ -107,9 +106,7 @@ export class ArchiveDatabase {
 
   /** The partitions that can be archived, oldest first. */
   async partitions(): Promise<{ name: string; last_month: number }[]> {
-    return await this.#sql<
-      { name: string; last_month: number }[]
-    >`SELECT * FROM ${this.#in}.archivable_partitions()`;
+    return await this.#sql<{ name: string; last_month: number }[]>`SELECT * FROM ${this.#in}.archivable_partitions()`;
   }
 
   async archives(): Promise<Archive[]> {
@@ -125,9 +122,7 @@ export class ArchiveDatabase {
   }
 
   async lanes(): Promise<Lane[]> {
-    const rows = await this.#sql<
-      { lane: Lane }[]
-    >`SELECT lane FROM ${this.#in}.lanes_in_use() AS l (lane) ORDER BY lane`;
+    const rows = await this.#sql<{ lane: Lane }[]>`SELECT lane FROM ${this.#in}.lanes_in_use() AS l (lane) ORDER BY lane`;
     return rows.map(({ lane }) => lane);
   }
 
@@ -147,16 +142,12 @@ export class ArchiveDatabase {
     for (const lane of await this.lanes()) {
       let [accountId, seq] = ["", 0n];
       for (;;) {
-        const rows = await this.#sql<
-          { account_id: string; seq: bigint; line: string; is_charge_right: boolean }[]
-        >`
+        const rows = await this.#sql<{ account_id: string; seq: bigint; line: string; is_charge_right: boolean }[]>`
           SELECT * FROM ${this.#in}.entries_to_archive(${lane}::smallint, ${month}::integer, ${accountId}, ${seq}::bigint,
             ${LINES_PER_STATEMENT}::integer)`;
         const wrong = rows.find((row) => !row.is_charge_right);
         if (wrong) {
-          throw new ArchiveError(
-            `row ${wrong.seq} of ${wrong.account_id} was not charged at its prices; run vx audit`,
-          );
+          throw new ArchiveError(`row ${wrong.seq} of ${wrong.account_id} was not charged at its prices; run vx audit`);
         }
         if (rows.length > 0) yield rows.map(({ line }) => line);
         const last = rows.at(-1);

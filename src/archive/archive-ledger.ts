@@ -78,8 +78,7 @@ async function archivePartition(
   // A file of an interrupted call, or of the time before a backup was restored, is used if it has the same entries.
   if (!(await keepIfExists(path))) await writeEntries(path, database.lines(month), report("write"), signal);
   const verified = await verifyEntries(path, database.heads(month), report("verify"));
-  if (verified.entries !== entries)
-    throw new ArchiveError(`${path} has ${verified.entries} entries instead of ${entries}`);
+  if (verified.entries !== entries) throw new ArchiveError(`${path} has ${verified.entries} entries instead of ${entries}`);
   const manifest = join(folder, `${name}.json`);
   if (!(await keepIfExists(manifest))) await writeManifest(manifest, file, month, verified);
   await database.add({ month, file, sha256: verified.sha256, entries });
@@ -117,12 +116,7 @@ async function writeEntries(
 }
 
 /** Information for people who look at the file. vx does not read it. */
-async function writeManifest(
-  path: string,
-  file: string,
-  month: number,
-  verified: VerifiedEntries,
-): Promise<void> {
+async function writeManifest(path: string, file: string, month: number, verified: VerifiedEntries): Promise<void> {
   const { totals, ...counts } = verified;
   const manifest = { file, last_month: monthText(month), ...counts, ...totals, release: RELEASE };
   await writeNewFile(path, (handle) => handle.writeFile(`${JSON.stringify(manifest, undefined, 2)}\n`));

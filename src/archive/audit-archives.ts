@@ -49,8 +49,7 @@ async function problemOf(
   const path = join(folder, file);
   try {
     const verified = await verifyEntries(path, database.heads(month), onRead);
-    if (verified.sha256 !== sha256)
-      return `${path} is not the file that was archived: its SHA-256 hash differs`;
+    if (verified.sha256 !== sha256) return `${path} is not the file that was archived: its SHA-256 hash differs`;
     if (verified.entries !== entries) return `${path} has ${verified.entries} entries instead of ${entries}`;
     return undefined;
   } catch (error) {

@@ -34,8 +34,7 @@ class Totals {
     const total = this.kinds[kind];
     total.entries++;
     total.amount_micros += amount_micros;
-    if (this.first_created_at === null || created_at < this.first_created_at)
-      this.first_created_at = created_at;
+    if (this.first_created_at === null || created_at < this.first_created_at) this.first_created_at = created_at;
     if (this.last_created_at === null || created_at > this.last_created_at) this.last_created_at = created_at;
   }
 }
@@ -129,9 +128,7 @@ function continueChain(chain: Chain, { lane, accountId }: ArchivedHead, line: Le
     throw new ArchiveError(`entry ${line.seq} of ${accountId} has a wrong balance`);
   chain.hash = ledgerHash(chain.hash, line);
   if (line.hash !== chain.hash)
-    throw new ArchiveError(
-      `the hash of entry ${line.seq} of ${accountId} does not match it and the entries before`,
-    );
+    throw new ArchiveError(`the hash of entry ${line.seq} of ${accountId} does not match it and the entries before`);
 }
 
 /** A ledger row as the archives have it. */
@@ -176,8 +173,7 @@ export type LedgerLine = {
  * so that archives can be verified by a program that does not trust the database.
  */
 export function ledgerHash(before: string, line: LedgerLine): string {
-  const { account_id, id, reason, request_id, key_id, model, user_id, trace_id, upstream, adjusted_id } =
-    line;
+  const { account_id, id, reason, request_id, key_id, model, user_id, trace_id, upstream, adjusted_id } = line;
   const fields = [
     line.hash_version,
     line.seq,
@@ -198,9 +194,10 @@ export function ledgerHash(before: string, line: LedgerLine): string {
     line.price_tier,
     line.price_list_version,
     line.upstream_cost_micros ?? "-",
-    ...[account_id, id, reason, request_id, key_id, model, user_id, trace_id, upstream, adjusted_id].flatMap(
-      (text) => [Buffer.byteLength(text), text],
-    ),
+    ...[account_id, id, reason, request_id, key_id, model, user_id, trace_id, upstream, adjusted_id].flatMap((text) => [
+      Buffer.byteLength(text),
+      text,
+    ]),
   ];
   return createHash("sha256").update(Buffer.from(before, "hex")).update(fields.join(":")).digest("hex");
 }

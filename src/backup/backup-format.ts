@@ -32,14 +32,11 @@ export function describe(fields: Omit<Description, "format">): string {
 export function parseDescription(text: string): Description {
   const fields = parseObject(text, DESCRIPTION);
   if (fields.format !== FORMAT) {
-    throw new BackupError(
-      `the backup has format ${JSON.stringify(fields.format)}, this release reads format ${FORMAT}`,
-    );
+    throw new BackupError(`the backup has format ${JSON.stringify(fields.format)}, this release reads format ${FORMAT}`);
   }
   const { release, postgresql_major, created_at, database_bytes } = fields;
   const isValid =
-    [release, postgresql_major, created_at].every((field) => typeof field === "string") &&
-    typeof database_bytes === "number";
+    [release, postgresql_major, created_at].every((field) => typeof field === "string") && typeof database_bytes === "number";
   if (!isValid) throw damaged(DESCRIPTION);
   return fields as Description;
 }
@@ -60,8 +57,7 @@ export function checkManifest(text: string, files: ReadonlyMap<string, FileRecor
     if (file === undefined) throw new BackupError(`the backup is incomplete: ${name} is missing`);
     if (file.bytes !== bytes || file.sha256 !== sha256) throw damaged(name);
   }
-  if (listed.length !== files.size)
-    throw new BackupError("the backup has files that its manifest does not name");
+  if (listed.length !== files.size) throw new BackupError("the backup has files that its manifest does not name");
 }
 
 function parseObject(text: string, name: string): Record<string, unknown> {
@@ -83,8 +79,7 @@ const SEGMENT = /^[A-Za-z0-9_][A-Za-z0-9_.-]*$/;
 /** The path of a file below the PostgreSQL folder of a cell. Refuses every name that could be outside it. */
 export function clusterPathOf(name: string): string {
   const path = name.startsWith(CELL) ? name.slice(CELL.length) : "";
-  if (!isPlainPath(path))
-    throw new BackupError(`the backup has a file with the name ${JSON.stringify(name)}`);
+  if (!isPlainPath(path)) throw new BackupError(`the backup has a file with the name ${JSON.stringify(name)}`);
   return path;
 }
 

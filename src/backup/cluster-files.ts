@@ -38,19 +38,14 @@ export async function listClusterFiles(clusterDir: string): Promise<ClusterFile[
     const entry = await lstat(join(clusterDir, path)).catch(ignoreMissing);
     if (entry === undefined || entry.isDirectory()) continue;
     if (!entry.isFile()) {
-      throw new BackupError(
-        `${join(clusterDir, path)} is not a regular file; a backup cannot contain tablespaces or links`,
-      );
+      throw new BackupError(`${join(clusterDir, path)} is not a regular file; a backup cannot contain tablespaces or links`);
     }
     if (!isPlainPath(path)) {
       throw new BackupError(`${join(clusterDir, path)} is not a file of PostgreSQL; move it away`);
     }
     files.push({ path, bytes: entry.size });
   }
-  return [
-    ...files.filter(({ path }) => path !== CONTROL_FILE),
-    ...files.filter(({ path }) => path === CONTROL_FILE),
-  ];
+  return [...files.filter(({ path }) => path !== CONTROL_FILE), ...files.filter(({ path }) => path === CONTROL_FILE)];
 }
 
 function isCopied(path: string): boolean {

@@ -80,8 +80,7 @@ async function copyTables(
 
 async function compare(source: Sql, target: Sql, name: string): Promise<void> {
   const [before, after] = await Promise.all([fingerprint(source, name), fingerprint(target, name)]);
-  if (before !== after)
-    throw new BackupError(`the rows of ${name} differ after the copy: ${before}, ${after}`);
+  if (before !== after) throw new BackupError(`the rows of ${name} differ after the copy: ${before}, ${after}`);
 }
 
 /** The number of rows, and the sum of their hashes. */

@@ -6,15 +6,7 @@ import { pipeline } from "node:stream/promises";
 import { constants, createZstdCompress } from "node:zlib";
 import { connect, type DatabaseAddress, type Sql } from "../store/driver/connect.ts";
 import { RELEASE } from "../store/schema/release.ts";
-import {
-  BackupError,
-  CELL,
-  DESCRIPTION,
-  describe,
-  type FileRecord,
-  MANIFEST,
-  writeManifest,
-} from "./backup-format.ts";
+import { BackupError, CELL, DESCRIPTION, describe, type FileRecord, MANIFEST, writeManifest } from "./backup-format.ts";
 import { CONTROL_FILE, ignoreMissing, listClusterFiles } from "./cluster-files.ts";
 import { writeNewFile } from "./new-file.ts";
 import { END_BYTES, paddingOf, writeHeader } from "./tar.ts";
@@ -95,10 +87,7 @@ async function* contentOf(
   );
   for (const { path } of files) {
     const from = join(clusterDir, path);
-    const chunks =
-      path === CONTROL_FILE
-        ? content.text(CELL + path, await readUnchanged(from))
-        : content.file(CELL + path, from);
+    const chunks = path === CONTROL_FILE ? content.text(CELL + path, await readUnchanged(from)) : content.file(CELL + path, from);
     for await (const chunk of chunks) {
       counts.databaseBytes += chunk.length;
       onProgress(counts.databaseBytes, inTotal);

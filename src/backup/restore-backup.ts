@@ -121,8 +121,7 @@ async function readFrom(file: FileHandle, signal: AbortSignal, sink: ArchiveSink
 async function requireNoContent(file: FileHandle, position: number, end: number): Promise<void> {
   if (position === end) return;
   const { bytesRead, buffer } = await file.read({ buffer: Buffer.alloc(EMPTY_FRAME.length), position });
-  if (end - position !== bytesRead || !buffer.equals(EMPTY_FRAME))
-    throw new BackupError("the backup has content after its end");
+  if (end - position !== bytesRead || !buffer.equals(EMPTY_FRAME)) throw new BackupError("the backup has content after its end");
 }
 
 async function* chunksOf(file: FileHandle, onRead: (bytesRead: number) => void): AsyncGenerator<Buffer> {
@@ -182,10 +181,7 @@ async function requireEnd(bytes: Bytes): Promise<void> {
     throw new BackupError("the backup has content after its manifest");
 }
 
-async function* hashed(
-  content: AsyncIterable<Buffer>,
-  digest: ReturnType<typeof createHash>,
-): AsyncGenerator<Buffer> {
+async function* hashed(content: AsyncIterable<Buffer>, digest: ReturnType<typeof createHash>): AsyncGenerator<Buffer> {
   for await (const chunk of content) {
     digest.update(chunk);
     yield chunk;
@@ -203,8 +199,7 @@ class Bytes {
 
   async *next(bytes: number): AsyncGenerator<Buffer> {
     for (let missing = bytes; missing > 0; ) {
-      if (this.#rest.length === 0 && !(await this.#read()))
-        throw new BackupError("the backup ends too early");
+      if (this.#rest.length === 0 && !(await this.#read())) throw new BackupError("the backup ends too early");
       const part = this.#rest.subarray(0, missing);
       this.#rest = this.#rest.subarray(part.length);
       missing -= part.length;

@@ -46,11 +46,7 @@ export function readHeader(header: Buffer): TarHeader | undefined {
   if (header.every((byte) => byte === 0)) return undefined;
   const text = ([start, end]: readonly [number, number]) => header.toString("latin1", start, end);
   const number = (range: readonly [number, number]) => Number.parseInt(text(range), 8);
-  const isValid =
-    text(MAGIC) === USTAR &&
-    text(TYPE) === "0" &&
-    number(CHECKSUM) === checksumOf(header) &&
-    number(SIZE) >= 0;
+  const isValid = text(MAGIC) === USTAR && text(TYPE) === "0" && number(CHECKSUM) === checksumOf(header) && number(SIZE) >= 0;
   if (!isValid) throw new BackupError("a file header is damaged, or this is not a backup made by vx");
   return { name: text(NAME).replace(/\0.*$/s, ""), bytes: number(SIZE) };
 }

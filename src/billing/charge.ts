@@ -125,9 +125,7 @@ export type Ended = {
 export function chargeOf(ended: Ended, tokens: Tokens): Charge | undefined | Promise<Charge> {
   if (!isCharged(ended)) return undefined;
   const reported = finalUsage(ended);
-  return reported
-    ? chargeFor(ended, reported)
-    : countUsage(ended, tokens).then((counted) => chargeFor(ended, counted));
+  return reported ? chargeFor(ended, reported) : countUsage(ended, tokens).then((counted) => chargeFor(ended, counted));
 }
 
 /** What the upstream reported for all of the charged output; undefined if it has to be counted. */
@@ -209,11 +207,7 @@ async function countUsage(ended: Ended, tokens: Tokens): Promise<Usage> {
  * An image costs its maximum, because its tokens depend on its size and on the upstream: otherwise a call that is cut before
  * the upstream reports its usage would get images for free.
  */
-async function countInput(
-  { model, prompt, size }: GenerationSpec,
-  tokens: Tokens,
-  options: CountOptions,
-): Promise<Usage> {
+async function countInput({ model, prompt, size }: GenerationSpec, tokens: Tokens, options: CountOptions): Promise<Usage> {
   const imageTokens = size.images * model.imageTokens;
   const promptTokens = size.counted
     ? size.promptTokens
@@ -232,10 +226,7 @@ function countTexts(texts: readonly string[], tokens: Tokens, options: CountOpti
 }
 
 /** The estimate if counting fails or takes too long, for example because of too many calls of the account at once. */
-async function estimatedOnFailure(
-  count: () => number | Promise<number>,
-  estimate: () => Promise<number>,
-): Promise<number> {
+async function estimatedOnFailure(count: () => number | Promise<number>, estimate: () => Promise<number>): Promise<number> {
   try {
     return await count();
   } catch {

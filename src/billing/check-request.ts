@@ -77,8 +77,7 @@ async function checkOptions(model: Model, options: PromptOptions, format: Format
   }
   if (tools.length > 0) requireCapability(model, "tools", "tools");
   if (responseFormat) requireCapability(model, "json_schema", formatField);
-  if (reasoningEffort !== "none")
-    requireCapability(model, "reasoning", fieldName(format, "reasoning_effort"));
+  if (reasoningEffort !== "none") requireCapability(model, "reasoning", fieldName(format, "reasoning_effort"));
 }
 
 /** Measuring large definitions, and the work before and after it, each take up to 20 ms: they have turns of their own. */
@@ -105,8 +104,7 @@ function checkUpstreams(model: Model, request: GenerationRequest): void {
   }
   if (!problem) return;
   const { field, message, description } = problem;
-  const place =
-    message === undefined ? fieldName(format, field) : (fields?.[message] ?? `messages[${message}]`);
+  const place = message === undefined ? fieldName(format, field) : (fields?.[message] ?? `messages[${message}]`);
   throw DomainError.ofField(place, description);
 }
 
@@ -138,10 +136,7 @@ function nameRule(max: number): string {
 
 function requireCapability(model: Model, capability: Capability, field: string): void {
   if (model.capabilities.includes(capability)) return;
-  throw DomainError.ofField(
-    field,
-    `requires the capability "${capability}", which "${model.id}" does not have`,
-  );
+  throw DomainError.ofField(field, `requires the capability "${capability}", which "${model.id}" does not have`);
 }
 
 const MAX_INPUTS = 2_048;
@@ -164,13 +159,9 @@ function checkTask({ id, capabilities, upstreams }: Model, task: Task | undefine
 }
 
 /** The texts are the messages of the request. */
-function checkEmbedding(
-  { messages, fields }: GenerationRequest,
-  { dimensions = 1 }: Extract<Task, { kind: "embed" }>,
-): void {
+function checkEmbedding({ messages, fields }: GenerationRequest, { dimensions = 1 }: Extract<Task, { kind: "embed" }>): void {
   if (messages.length === 0) throw DomainError.ofField("input", "must not be empty");
-  if (messages.length > MAX_INPUTS)
-    throw DomainError.ofField("input", `must have at most ${MAX_INPUTS} texts`);
+  if (messages.length > MAX_INPUTS) throw DomainError.ofField("input", `must have at most ${MAX_INPUTS} texts`);
   for (const [i, { content }] of messages.entries()) {
     const field = fields?.[i] ?? `input[${i}]`;
     if (typeof content !== "string" || content === "") throw DomainError.ofField(field, "must not be empty");

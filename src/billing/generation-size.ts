@@ -3,13 +3,7 @@ import type { LimitMetric } from "../domain/limit.ts";
 import type { Model } from "../domain/model.ts";
 import type { Micros } from "../domain/money.ts";
 import { affordableOutput, type Extent, maxCostOf } from "../domain/price.ts";
-import {
-  type CountOptions,
-  imagesIn,
-  inputTokenBound,
-  opaqueTokenBound,
-  type PromptInput,
-} from "../domain/prompt-texts.ts";
+import { type CountOptions, imagesIn, inputTokenBound, opaqueTokenBound, type PromptInput } from "../domain/prompt-texts.ts";
 import type { ShortHold } from "../store/bill.ts";
 import { fieldName } from "./check-request.ts";
 import type { GenerationRequest } from "./generation-request.ts";
@@ -149,10 +143,7 @@ export function needOf(model: Model, request: GenerationRequest, size: Size): Ne
 }
 
 /** A limit that the caller set is lowered only to the model's maximum; the default may be lowered further. */
-function outputRange(
-  model: Model,
-  { maxTokens: requested, options }: GenerationRequest,
-): Pick<Size, "maxTokens" | "minTokens"> {
+function outputRange(model: Model, { maxTokens: requested, options }: GenerationRequest): Pick<Size, "maxTokens" | "minTokens"> {
   if (options.task?.kind === "embed") return { maxTokens: 0, minTokens: 0 };
   const maxTokens = Math.min(requested ?? model.defaultOutputTokens, model.maxOutputTokens);
   return {
@@ -208,9 +199,7 @@ type Input = {
 
 /** Whether a request with at most these tokens surely fits. Each text of an embedding has the window for itself. */
 function fitsWindow({ contextWindow }: Model, request: GenerationRequest, maxTokens: number): boolean {
-  return (
-    maxTokens <= contextWindow || (isEmbedding(request) && longTextsOf(request, contextWindow).length === 0)
-  );
+  return maxTokens <= contextWindow || (isEmbedding(request) && longTextsOf(request, contextWindow).length === 0);
 }
 
 /** The maximum tokens of the images. */
@@ -251,9 +240,7 @@ function isEmbedding({ options }: GenerationRequest): boolean {
 
 /** The positions of the texts that may not fit: a text has at most one token for each byte. */
 function longTextsOf({ messages }: GenerationRequest, maxTokens: number): number[] {
-  return messages.flatMap(({ content }, i) =>
-    typeof content === "string" && Buffer.byteLength(content) > maxTokens ? [i] : [],
-  );
+  return messages.flatMap(({ content }, i) => (typeof content === "string" && Buffer.byteLength(content) > maxTokens ? [i] : []));
 }
 
 function tooLong({ id, contextWindow }: Model, field: string, counted: number): DomainError {

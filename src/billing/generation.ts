@@ -143,15 +143,11 @@ export class Generation {
   }
 
   #become(next: GenerationState): void {
-    assertInvariant(
-      canBecome(this.#state.kind, next.kind),
-      "a generation makes only allowed changes of state",
-      {
-        generation: this.spec.id,
-        from: this.#state.kind,
-        to: next.kind,
-      },
-    );
+    assertInvariant(canBecome(this.#state.kind, next.kind), "a generation makes only allowed changes of state", {
+      generation: this.spec.id,
+      from: this.#state.kind,
+      to: next.kind,
+    });
     this.#state = next;
   }
 
@@ -205,9 +201,7 @@ export class Generation {
       const charge = charging instanceof Promise ? await charging : charging;
       const end = { generationId, accountId: key.accountId, charge };
       const refuse = (error: unknown) =>
-        this.#reply.reject(
-          ending.kind === "completed" || charge !== undefined ? refused(error) : ending.error,
-        );
+        this.#reply.reject(ending.kind === "completed" || charge !== undefined ? refused(error) : ending.error);
       const giveUp = isDelivered(stopped) ? undefined : refuse;
       const ended = await measured(trace?.startStage("settlement"), settler.end(end, giveUp));
       this.#become({ kind: "settled", charge: ended.outcome === "settled" ? charge : undefined });

@@ -9,15 +9,7 @@ import type { Billing } from "../store/billing.ts";
 import { checkRequest } from "./check-request.ts";
 import type { RunningGenerations } from "./generation.ts";
 import type { Caller, GenerationRequest } from "./generation-request.ts";
-import {
-  boundedSize,
-  imageTokensOf,
-  needOf,
-  nextSize,
-  type Payer,
-  type Size,
-  type Tokens,
-} from "./generation-size.ts";
+import { boundedSize, imageTokensOf, needOf, nextSize, type Payer, type Size, type Tokens } from "./generation-size.ts";
 import { insufficientBalance, limitExceeded, type Need, paymentReversed } from "./refusals.ts";
 import type { Settler } from "./settler.ts";
 
@@ -101,13 +93,7 @@ function tryHold(deps: HoldDeps, pending: PendingGeneration, size: Size): Promis
 }
 
 function holdRequestOf(
-  {
-    id,
-    caller: { key },
-    request,
-    model,
-    idempotency,
-  }: Omit<PendingGeneration, "caller"> & { caller: { key: HoldKey } },
+  { id, caller: { key }, request, model, idempotency }: Omit<PendingGeneration, "caller"> & { caller: { key: HoldKey } },
   size: Size,
 ): HoldRequest {
   return {
@@ -131,9 +117,7 @@ function isShort(held: HoldOutcome): held is ShortHold {
 }
 
 function refusalOf(short: ShortHold, need: Need, topUpUrl: string | undefined): DomainError {
-  return short.outcome === "limited"
-    ? limitExceeded(short.limit, short, need)
-    : insufficientBalance(short, need, topUpUrl);
+  return short.outcome === "limited" ? limitExceeded(short.limit, short, need) : insufficientBalance(short, need, topUpUrl);
 }
 
 function placedOf(held: Exclude<HoldOutcome, ShortHold | OwingHold>, size: Size): Placed {

@@ -96,11 +96,7 @@ export class Meter {
   }
 
   /** Undefined if the key or the prices of the account have changed since the call was admitted. */
-  async #startAdmitted(
-    caller: Caller,
-    request: GenerationRequest,
-    streamed: boolean,
-  ): Promise<Generation | Replay | undefined> {
+  async #startAdmitted(caller: Caller, request: GenerationRequest, streamed: boolean): Promise<Generation | Replay | undefined> {
     const { running, ids } = this.#deps;
     const { accountId } = caller.key;
     const known = this.#deps.models.get(request.model);
@@ -194,11 +190,7 @@ function watchEnd(generation: Generation, { signal, endReason }: Caller): () => 
   };
 }
 
-function specOf(
-  { id, caller, request, model, idempotency }: PendingGeneration,
-  size: Size,
-  streamed: boolean,
-): GenerationSpec {
+function specOf({ id, caller, request, model, idempotency }: PendingGeneration, size: Size, streamed: boolean): GenerationSpec {
   return {
     id,
     key: caller.key,
@@ -213,10 +205,7 @@ function specOf(
   };
 }
 
-async function idempotencyOf(
-  { key, digest }: Idempotency,
-  request: GenerationRequest,
-): Promise<HoldRequest["idempotency"]> {
+async function idempotencyOf({ key, digest }: Idempotency, request: GenerationRequest): Promise<HoldRequest["idempotency"]> {
   checkStorable(request);
   return { key, digest: await digest() };
 }

@@ -44,11 +44,7 @@ export function insufficientBalance(funds: Funds, need: Need, topUpUrl: string |
 }
 
 /** The 402 error of an account that owes an amount. A credit or a top-up pays this amount first. */
-export function paymentReversed(
-  { owedMicros, ...funds }: OwingHold,
-  need: Need,
-  topUpUrl: string | undefined,
-): DomainError {
+export function paymentReversed({ owedMicros, ...funds }: OwingHold, need: Need, topUpUrl: string | undefined): DomainError {
   return new DomainError("payment_reversed", {
     message: `A payment into the account was refunded or disputed after it was spent: ${formatMicros(owedMicros)} is owed. Top up the account.`,
     metadata: {
@@ -106,21 +102,14 @@ export function limitExceeded(limit: RefusingLimit, funds: Funds, need: Need): D
 }
 
 /** Whether the call fits the limit and the balance with a lower max_tokens. */
-function canLowerTo(
-  { metric, amount, spent, held }: RefusingLimit,
-  funds: Funds,
-  { minimum }: Need,
-): boolean {
+function canLowerTo({ metric, amount, spent, held }: RefusingLimit, funds: Funds, { minimum }: Need): boolean {
   if (minimum === undefined || minimum.micros > funds.balanceMicros - funds.heldMicros) return false;
   if (metric !== "cost" && metric !== "tokens") return false;
   return spent + held + minimum[metric === "cost" ? "micros" : "tokens"] <= amount;
 }
 
 /** The seconds after which a retry can succeed, if that is soon, and the advice for the caller. */
-function waitOf(
-  { metric, amount, spent, needed, reset }: RefusingLimit,
-  canLower: boolean,
-): [number | undefined, string] {
+function waitOf({ metric, amount, spent, needed, reset }: RefusingLimit, canLower: boolean): [number | undefined, string] {
   if (needed > amount) {
     const advice = canLower ? "Lower max_tokens, or raise the limit." : "Raise the limit.";
     return [undefined, `The call alone needs more than the limit. ${advice}`];

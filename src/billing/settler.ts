@@ -50,11 +50,7 @@ export class Settler {
     return this.#options.billing.end(end).catch((error: unknown) => this.#retry(end, error, giveUp));
   }
 
-  async #retry(
-    wanted: EndRequest,
-    firstError: unknown,
-    giveUp: ((error: unknown) => void) | undefined,
-  ): Promise<EndOutcome> {
+  async #retry(wanted: EndRequest, firstError: unknown, giveUp: ((error: unknown) => void) | undefined): Promise<EndOutcome> {
     const { billing, now, wait, onRetry, onRefusal, onFailure } = this.#options;
     const refusals = new Refusals(now);
     let end = wanted;

@@ -194,10 +194,7 @@ export class CellDirectory {
   }
 }
 
-async function copyShared(
-  { version, plans, limits, operators, prices, webhooks }: SharedRow,
-  cell: Cell,
-): Promise<void> {
+async function copyShared({ version, plans, limits, operators, prices, webhooks }: SharedRow, cell: Cell): Promise<void> {
   await cell.call("copy_shared_data", version, plans, limits, operators, prices, webhooks);
 }
 

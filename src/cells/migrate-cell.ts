@@ -20,10 +20,7 @@ const TIMEOUT_MS = 5_000;
  * Creates or migrates a cell. A cell that would begin with lanes is created only after all other cells were asked whether they
  * own them, so that no lane has two owners.
  */
-export async function migrateCell(
-  cell: CellToMigrate,
-  all: readonly CellToMigrate[],
-): Promise<SchemaChanges> {
+export async function migrateCell(cell: CellToMigrate, all: readonly CellToMigrate[]): Promise<SchemaChanges> {
   const { name, address, schema, engine, lanes } = cell;
   if (lanes.length > 0 && (await ownedLanes(cell)) === undefined) {
     for (const other of all) {

@@ -8,15 +8,7 @@ import { SplitStandby, startTimeOf } from "./split-standby.ts";
 import { type Split, SplitError } from "./split-state.ts";
 
 /** The steps, in their order. Until "confirmed" the source can take the lanes back. */
-export const SPLIT_STEPS = [
-  "begun",
-  "ready",
-  "released",
-  "confirmed",
-  "promoted",
-  "claimed",
-  "finished",
-] as const;
+export const SPLIT_STEPS = ["begun", "ready", "released", "confirmed", "promoted", "claimed", "finished"] as const;
 export type SplitStep = (typeof SPLIT_STEPS)[number];
 
 export type SplitOptions = {
@@ -117,27 +109,16 @@ async function findTarget({ source, cells }: SplitOptions, standby: SplitStandby
   }
   const [target, ...others] = [...new Set(found)];
   if (target === undefined)
-    throw new SplitError(
-      "no cell of VX_CELLS is on the standby; add one, without lanes, there and for all servers",
-    );
+    throw new SplitError("no cell of VX_CELLS is on the standby; add one, without lanes, there and for all servers");
   if (target === source.name || others.length > 0)
-    throw new SplitError(
-      `the standby is among the hosts of the cells ${found.join(", ")}; only the new cell may name it`,
-    );
+    throw new SplitError(`the standby is among the hosts of the cells ${found.join(", ")}; only the new cell may name it`);
   if (cells.find(({ name }) => name === target)?.schema !== source.schema)
-    throw new SplitError(
-      `the cell "${target}" must have the schema of the cell "${source.name}", "${source.schema}"`,
-    );
+    throw new SplitError(`the cell "${target}" must have the schema of the cell "${source.name}", "${source.schema}"`);
   return target;
 }
 
 /** The split to continue: the one that an earlier command left, or a new one. */
-async function findOrBegin(
-  options: SplitOptions,
-  target: string,
-  source: SplitSource,
-  standby: SplitStandby,
-): Promise<Split> {
+async function findOrBegin(options: SplitOptions, target: string, source: SplitSource, standby: SplitStandby): Promise<Split> {
   const { lanes, newId } = options;
   const last = await source.lastSplit();
   if (last?.state === "released" || last?.state === "confirmed") {
@@ -150,9 +131,7 @@ async function findOrBegin(
   const problem = await standby.problem();
   if (problem !== undefined) throw new SplitError(`the standby ${problem}`);
   if (await source.isSynchronous((await standby.receiver()).name)) {
-    throw new SplitError(
-      "commits of the source wait for this standby; take it out of synchronous_standby_names there first",
-    );
+    throw new SplitError("commits of the source wait for this standby; take it out of synchronous_standby_names there first");
   }
   const name = options.source.name;
   const strangers = await source.serversWithout(name);
@@ -194,20 +173,14 @@ async function untilReady(
   }
 }
 
-async function reasonToWait(
-  target: string,
-  source: SplitSource,
-  standby: SplitStandby,
-  id: string,
-): Promise<string | undefined> {
+async function reasonToWait(target: string, source: SplitSource, standby: SplitStandby, id: string): Promise<string | undefined> {
   const servers = await source.serversWithout(target);
   if (servers.length > 0)
     return `the servers ${servers.join(", ")} cannot use the cell "${target}": add it to their cells.yaml, send them SIGHUP, and check that they reach it`;
   if (!(await followsWithin(() => QUIET_MS, source, standby, id)))
     return `the standby replays changes of the source more than ${QUIET_MS} ms late`;
   const behind = await standbysBehindAfter(QUIET_MS, await source.position(), source);
-  if (behind.length > 0)
-    return `the standbys ${behind.join(", ")} of the source receive changes more than ${QUIET_MS} ms late`;
+  if (behind.length > 0) return `the standbys ${behind.join(", ")} of the source receive changes more than ${QUIET_MS} ms late`;
   if (!(await haveEnded(await source.transactions(), source, QUIET_MS)))
     return "a transaction at the source uses the table of lanes for long, such as pg_dump";
   return undefined;
@@ -231,9 +204,7 @@ async function handOver(source: SplitSource, standby: SplitStandby, id: string):
       throw new SplitError("a transaction at the source did not end in time");
     const behind = await standbysBehindAfter(left(), await source.position(), source);
     if (behind.length > 0)
-      throw new SplitError(
-        `the standbys ${behind.join(", ")} of the source did not receive the release in time`,
-      );
+      throw new SplitError(`the standbys ${behind.join(", ")} of the source did not receive the release in time`);
     // Replaying the release is not enough: after a failover, the standby must follow the new source.
     if (!(await followsWithin(left, source, standby, id)))
       throw new SplitError("the standby did not replay the change of the owner in time");
@@ -246,12 +217,7 @@ async function handOver(source: SplitSource, standby: SplitStandby, id: string):
 }
 
 /** Whether the standby replays, within this time, what the source writes now and everything before it. */
-async function followsWithin(
-  ms: () => number,
-  source: SplitSource,
-  standby: SplitStandby,
-  id: string,
-): Promise<boolean> {
+async function followsWithin(ms: () => number, source: SplitSource, standby: SplitStandby, id: string): Promise<boolean> {
   const touchedAt = await source.touch(id);
   return await isTrueWithin(ms(), async () => {
     // Equal, not later: after a failover, the source's clock may be behind the times that the standby has.
@@ -272,31 +238,21 @@ async function requireConfirmation(source: SplitSource, id: string): Promise<voi
 async function promote(standby: SplitStandby, id: string): Promise<void> {
   if (!(await standby.isInRecovery())) return;
   if (!(await isTrueWithin(CONFIRM_MS, async () => await hasState(standby, id, "confirmed"))))
-    throw new SplitError(
-      "the standby does not follow the source; attach it again, then run the command again",
-    );
+    throw new SplitError("the standby does not follow the source; attach it again, then run the command again");
   // It may have replaced the standby that was checked when the split began.
   const problem = await standby.promotionProblem();
   if (problem !== undefined) throw new SplitError(`the standby ${problem}`);
   await standby.promote();
 }
 
-async function hasState(
-  at: Pick<SplitSource, "findSplit">,
-  id: string,
-  state: Split["state"],
-): Promise<boolean> {
+async function hasState(at: Pick<SplitSource, "findSplit">, id: string, state: Split["state"]): Promise<boolean> {
   return (await at.findSplit(id))?.state === state;
 }
 
 const POLL_MS = 5;
 
 /** The standbys of the source that are still behind the position when the time is over. */
-async function standbysBehindAfter(
-  withinMs: number,
-  position: string,
-  source: SplitSource,
-): Promise<readonly string[]> {
+async function standbysBehindAfter(withinMs: number, position: string, source: SplitSource): Promise<readonly string[]> {
   let behind: readonly string[] = [];
   await isTrueWithin(withinMs, async () => {
     behind = await source.standbysBehind(position);
@@ -306,11 +262,7 @@ async function standbysBehindAfter(
 }
 
 /** Transactions that begin later see the current owners. */
-async function haveEnded(
-  transactions: ReadonlySet<string>,
-  source: SplitSource,
-  withinMs: number,
-): Promise<boolean> {
+async function haveEnded(transactions: ReadonlySet<string>, source: SplitSource, withinMs: number): Promise<boolean> {
   let running = transactions;
   return await isTrueWithin(withinMs, async () => {
     const current = await source.transactions();

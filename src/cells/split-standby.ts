@@ -75,8 +75,7 @@ export class SplitStandby {
   async promote(): Promise<void> {
     const [row] = await this.#session.sql<{ done: boolean }[]>`
       SELECT pg_promote(true, ${PROMOTION_SECONDS}) AS done`;
-    if (row?.done !== true)
-      throw new SplitError(`the standby was not promoted within ${PROMOTION_SECONDS} s`);
+    if (row?.done !== true) throw new SplitError(`the standby was not promoted within ${PROMOTION_SECONDS} s`);
   }
 
   async claim(id: string): Promise<void> {

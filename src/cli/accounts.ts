@@ -33,17 +33,13 @@ export const define: Define = (group) => {
   withExamples(group, ["vx accounts create --name acme --plan pro", "vx accounts list"]);
   const creating = reasonOption(
     profileOptions(
-      callCommand(group, "create", "Create an account with a balance of zero.", [
-        "vx accounts create --name acme --plan pro",
-      ]),
+      callCommand(group, "create", "Create an account with a balance of zero.", ["vx accounts create --name acme --plan pro"]),
     ),
   );
   requiredOption(creating, "--name <name>", "the name of the account")
     .option("--plan <plan>", 'the plan of the account (default: "free")')
     .action(create);
-  addListOptions(
-    callCommand(group, "list", "List accounts, newest first.", ["vx accounts list --limit 20"]),
-  ).action(list);
+  addListOptions(callCommand(group, "list", "List accounts, newest first.", ["vx accounts list --limit 20"])).action(list);
   addListOptions(
     callCommand(
       group,
@@ -58,21 +54,16 @@ export const define: Define = (group) => {
   addProfileCommands(group);
   addMovements(group);
   reasonOption(
-    callCommand(
-      group,
-      "set-plan",
-      "Move an account and its active keys on the previous plan to another plan.",
-      ["vx accounts set-plan acct_… scale"],
-    ),
+    callCommand(group, "set-plan", "Move an account and its active keys on the previous plan to another plan.", [
+      "vx accounts set-plan acct_… scale",
+    ]),
   )
     .argument("<account>", ACCOUNT)
     .argument("<plan>", "the new plan")
     .action(setPlan);
 };
 
-async function create(
-  options: JsonOption & ReasonOption & ProfileOptions & { name: string; plan?: string },
-): Promise<void> {
+async function create(options: JsonOption & ReasonOption & ProfileOptions & { name: string; plan?: string }): Promise<void> {
   const { name, plan = "", reason = "", externalId = "", email = "", notes = "" } = options;
   const request = { name, plan, reason, externalId, email, notes };
   await callAndShow(options, "createAccount", request, accountTable);
@@ -125,9 +116,7 @@ function profileOptions(command: Command): Command {
 
 /** The commands that change the name, the profile and the suspension of an account. */
 function addProfileCommands(group: Command): void {
-  reasonOption(
-    callCommand(group, "rename", "Change the name of an account.", ["vx accounts rename acct_… acme-europe"]),
-  )
+  reasonOption(callCommand(group, "rename", "Change the name of an account.", ["vx accounts rename acct_… acme-europe"]))
     .argument("<account>", ACCOUNT)
     .argument("<name>", "the new name")
     .action((account: string, name: string, options: ChangeOptions) => update(account, { name }, options));
@@ -153,9 +142,7 @@ function addProfileCommands(group: Command): void {
   )
     .argument("<account>", ACCOUNT)
     .action(suspend);
-  reasonOption(
-    callCommand(group, "resume", "End the suspension of an account.", ["vx accounts resume acct_…"]),
-  )
+  reasonOption(callCommand(group, "resume", "End the suspension of an account.", ["vx accounts resume acct_…"]))
     .argument("<account>", ACCOUNT)
     .action(resume);
   addExport(group);
@@ -179,11 +166,7 @@ async function updateProfile(
   await update(account, profile, options);
 }
 
-async function update(
-  accountId: string,
-  changes: RequestOf<"updateAccount">,
-  options: ChangeOptions,
-): Promise<void> {
+async function update(accountId: string, changes: RequestOf<"updateAccount">, options: ChangeOptions): Promise<void> {
   const { reason = "" } = options;
   await callAndShow(options, "updateAccount", { ...changes, accountId, reason }, accountTable);
 }
@@ -201,9 +184,7 @@ async function resume(accountId: string, options: ChangeOptions): Promise<void> 
 function addExport(group: Command): void {
   const exporting = group
     .command("export")
-    .description(
-      "Write what is stored about an account into an archive of JSON lines and CSV. Needs the role finance.",
-    )
+    .description("Write what is stored about an account into an archive of JSON lines and CSV. Needs the role finance.")
     .argument("<account>", ACCOUNT);
   withExamples(exporting, [
     "vx accounts export acct_… --output acme.tar.gz",

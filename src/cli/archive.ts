@@ -30,10 +30,7 @@ export const define: Define = (command) => {
     "DATABASE_URL=postgres://owner@db.example/vx vx archive --before 2030-01 /archives",
     "VX_CELLS=owners.yaml vx archive /archives",
   ])
-    .argument(
-      "<folder>",
-      "the folder of the files; an existing one. Each cell of VX_CELLS has a folder in it",
-    )
+    .argument("<folder>", "the folder of the files; an existing one. Each cell of VX_CELLS has a folder in it")
     .option("--before <month>", "archive the months before this one, such as 2030-01")
     .option(
       "--keep <months>",
@@ -63,8 +60,7 @@ async function archive(folder: string, options: Options): Promise<void> {
       for (const { folder: files, ...place } of ledgers.all) {
         const prefix = place.cell === undefined ? "" : `${place.cell}: `;
         try {
-          if (place.engine === "citus")
-            throw new ArchiveError("the cell is on Citus, where entries cannot be archived");
+          if (place.engine === "citus") throw new ArchiveError("the cell is on Citus, where entries cannot be archived");
           if (place.cell !== undefined) await makeFolder(files);
           const ofCell = await archiveLedger({
             place,
@@ -159,8 +155,7 @@ async function openOwnedLedgers(folder: string): Promise<OwnedLedgers> {
     return { all, close };
   }
   const only = { schema: "vx", engine: "postgresql", cell: undefined, folder } as const;
-  if (databaseUrl !== undefined)
-    return { all: [{ ...only, address: { kind: "url", url: databaseUrl } }], close };
+  if (databaseUrl !== undefined) return { all: [{ ...only, address: { kind: "url", url: databaseUrl } }], close };
   const embedded = await openEmbeddedDatabase(dataDir, "archive", (line) => void printError(visible(line)));
   return { all: [{ ...only, address: embedded.address }], close: () => embedded.close() };
 }

@@ -22,9 +22,7 @@ const totalColumns: readonly Column<AuditResponse>[] = [
 
 export function requireConsistent(response: AuditResponse): void {
   if (!response.consistent) {
-    throw new CommandFailure(
-      "the stored values differ from the ledger entries or from the log; see the findings",
-    );
+    throw new CommandFailure("the stored values differ from the ledger entries or from the log; see the findings");
   }
 }
 

@@ -12,10 +12,7 @@ const NO_TIMEOUT_MS = 0;
 export const define: Define = (command) => {
   withExamples(command, ["vx audit", "vx audit --json", "vx audit --archive /archives"])
     .option("--json", "print the response message as JSON")
-    .option(
-      "--archive <folder>",
-      "read the database directly, and also check the files of vx archive in this folder",
-    )
+    .option("--archive <folder>", "read the database directly, and also check the files of vx archive in this folder")
     .action(audit);
 };
 

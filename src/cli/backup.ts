@@ -12,12 +12,9 @@ import { type Column, formatTable } from "./print.ts";
 
 export const define: Define = (group) => {
   withExamples(group, ["vx backup create /backups/vx-2030-01-31.tar.zst"]);
-  backupCommand(
-    group,
-    "create <file>",
-    "Copy the embedded database into one file, even while the server runs.",
-    ["vx backup create /backups/vx-2030-01-31.tar.zst"],
-  ).action(create);
+  backupCommand(group, "create <file>", "Copy the embedded database into one file, even while the server runs.", [
+    "vx backup create /backups/vx-2030-01-31.tar.zst",
+  ]).action(create);
   backupCommand(
     group,
     "restore <file>",
@@ -102,9 +99,7 @@ async function restore(file: string, { json, replace }: RestoreOptions): Promise
     } finally {
       progress.clear();
     }
-    await tell(
-      `restored the database to ${restored.clusterDir}, as of ${restored.description.created_at} or later`,
-    );
+    await tell(`restored the database to ${restored.clusterDir}, as of ${restored.description.created_at} or later`);
     if (restored.movedTo !== undefined) await tell(`the former database is in ${restored.movedTo}`);
     return { restored, audit: await auditStopped(signal) };
   });
@@ -120,9 +115,7 @@ async function restore(file: string, { json, replace }: RestoreOptions): Promise
 }
 
 function noDatabase(dataDir: string): CommandFailure {
-  return new CommandFailure(
-    `there is no folder ${dataDir}; set VX_DATA_DIR to the data folder of the server`,
-  );
+  return new CommandFailure(`there is no folder ${dataDir}; set VX_DATA_DIR to the data folder of the server`);
 }
 
 function tell(line: string): Promise<void> {

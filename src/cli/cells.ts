@@ -18,9 +18,7 @@ export const define: Define = (group) => {
   withExamples(group, [example]);
   const status = group
     .command("status")
-    .description(
-      "Show the cells of VX_CELLS and the lanes that they own. Exits with 1 if one cannot be reached.",
-    )
+    .description("Show the cells of VX_CELLS and the lanes that they own. Exits with 1 if one cannot be reached.")
     .option("--json", "print the result as JSON")
     .action(showStatus);
   withExamples(status, [example]);
@@ -93,10 +91,7 @@ function defineSplit(command: Command): void {
       "Move lanes of a cell to a standby of its PostgreSQL, which becomes a cell. After an interruption, run the same command again to continue.",
     )
     .argument("<source>", "the name of the cell that gives up lanes")
-    .option(
-      "--to <url>",
-      "the standby; the login must own the tables and be allowed to promote it (required)",
-    )
+    .option("--to <url>", "the standby; the login must own the tables and be allowed to promote it (required)")
     .option("--lanes <lanes>", "the lanes to move, such as 512-767,800 (required)")
     .option(
       "--abort",
@@ -108,8 +103,7 @@ function defineSplit(command: Command): void {
 
 async function run(name: string, options: Options): Promise<void> {
   const { to, lanes, abort } = options;
-  if (abort && (to !== undefined || lanes !== undefined))
-    throw usageFailure("--abort needs neither --to nor --lanes");
+  if (abort && (to !== undefined || lanes !== undefined)) throw usageFailure("--abort needs neither --to nor --lanes");
   const cells = await readCellSettings();
   const source = cells.find((cell) => cell.name === name);
   if (!source) throw usageFailure(`VX_CELLS has no cell "${name}"`);

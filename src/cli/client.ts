@@ -23,9 +23,7 @@ const CALL_TIMEOUT_MS = 60_000;
  * Calls `use` with clients of the operator listener, then closes the connection so that the process can
  * exit.
  */
-export async function withAdmin<Result>(
-  use: (admin: Admin, console: Console) => Promise<Result>,
-): Promise<Result> {
+export async function withAdmin<Result>(use: (admin: Admin, console: Console) => Promise<Result>): Promise<Result> {
   const target = readTarget();
   const { url, token } = target;
   const agent = agentFor(target);
@@ -92,8 +90,7 @@ export async function callAndShowSecret<Name extends SecretName>(
   const response = await withAdmin((admin) => callMethod(admin, name, request));
   const { table, lost, note } = textsOf(response);
   const forPeople = () => `${table}\n${visible(response.secret)}\n`;
-  if (!(await show(options, AdminService.method[name].output, response, forPeople)))
-    throw new CommandFailure(lost);
+  if (!(await show(options, AdminService.method[name].output, response, forPeople))) throw new CommandFailure(lost);
   if (!options.json) await printError(note);
 }
 
@@ -164,10 +161,7 @@ function explain(error: ConnectError, url: string): CallFailure {
   if (error.code === Code.DeadlineExceeded) return new CallFailure(`${url} did not respond in time`, refused);
   const errno = errnoOf(error);
   if (errno !== undefined) {
-    return new CallFailure(
-      `cannot connect to ${url} (${errno}). Check that 'vx serve' is running. ${REMEDY}`,
-      refused,
-    );
+    return new CallFailure(`cannot connect to ${url} (${errno}). Check that 'vx serve' is running. ${REMEDY}`, refused);
   }
   const reply = error.rawMessage || `"${Code[error.code]}" without a message`;
   return new CallFailure(`${url} is not the operator listener of a vx server (${reply}). ${REMEDY}`, refused);
@@ -175,9 +169,7 @@ function explain(error: ConnectError, url: string): CallFailure {
 
 /** Adds the names of the fields if the message does not contain them. */
 function withFields(error: ConnectError): string {
-  const fields = error
-    .findDetails(BadRequestSchema)
-    .flatMap((detail) => detail.fieldViolations.map(({ field }) => field));
+  const fields = error.findDetails(BadRequestSchema).flatMap((detail) => detail.fieldViolations.map(({ field }) => field));
   const unnamed = fields.filter((field) => field !== "" && !error.rawMessage.includes(field));
   return unnamed.length === 0 ? error.rawMessage : `${error.rawMessage} (${unnamed.join(", ")})`;
 }

@@ -193,8 +193,7 @@ export const failureColumns: readonly Column<Failure>[] = [
   { title: "REQUEST ID", value: (failure) => failure.requestId },
   {
     title: "MESSAGE",
-    value: ({ message, omitted }) =>
-      omitted === 0 ? message : `${omitted} more calls failed in this minute`,
+    value: ({ message, omitted }) => (omitted === 0 ? message : `${omitted} more calls failed in this minute`),
   },
 ];
 

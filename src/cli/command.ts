@@ -29,8 +29,7 @@ export function requiredOption(
 
 export type ReasonOption = { readonly reason?: string };
 
-const REASON =
-  "why the change is made, for the operator log and, if the balance changes, the ledger of the account";
+const REASON = "why the change is made, for the operator log and, if the balance changes, the ledger of the account";
 
 /** The reason of a change. The server requires it for changes that an account may question. */
 export function reasonOption(command: Command, { isRequired = false } = {}): Command {
@@ -39,12 +38,7 @@ export function reasonOption(command: Command, { isRequired = false } = {}): Com
 }
 
 /** A command that makes a call. `usage` is its name with its arguments. */
-export function callCommand(
-  group: Command,
-  usage: string,
-  description: string,
-  examples: readonly string[],
-): Command {
+export function callCommand(group: Command, usage: string, description: string, examples: readonly string[]): Command {
   const command = group.command(usage).description(description);
   return withExamples(command.option("--json", "print the response message as JSON"), examples);
 }

@@ -56,9 +56,7 @@ const valuesOf = (nodes: readonly Node[]) =>
 
 /** Without a word of vx, such as after an option with a value, bash completes names of files. */
 function bashScript(nodes: readonly Node[]): string {
-  const cases = nodes.map(
-    ({ path, words }) => `    "${path}") words="${words.map(({ text }) => text).join(" ")}" ;;`,
-  );
+  const cases = nodes.map(({ path, words }) => `    "${path}") words="${words.map(({ text }) => text).join(" ")}" ;;`);
   return `# bash completion of vx
 _vx() {
   local at="vx" word words=""

@@ -14,11 +14,7 @@ export const define: Define = (command) => {
     "--json",
     "print the result as JSON",
   );
-  requiredOption(
-    command,
-    "--to <url>",
-    "an empty database of PostgreSQL 15 or newer; the login must own it",
-  ).action(copy);
+  requiredOption(command, "--to <url>", "an empty database of PostgreSQL 15 or newer; the login must own it").action(copy);
 };
 
 async function copy({ to, json }: JsonOption & { readonly to: string }): Promise<void> {

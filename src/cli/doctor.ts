@@ -18,9 +18,7 @@ export const define: Define = (command) => {
 async function run({ json }: JsonOption): Promise<void> {
   const config = orUsageFailure(() => readConfig(shell.env));
   const isEmbedded = config.databaseUrl === undefined && config.cellsFile === undefined;
-  const findings = await (isEmbedded
-    ? examineEmbedded(config)
-    : examine({ config, env: shell.env, embedded: undefined }));
+  const findings = await (isEmbedded ? examineEmbedded(config) : examine({ config, env: shell.env, embedded: undefined }));
   if (json) await printOut(`${JSON.stringify({ findings })}\n`);
   else await printOut(findings.map(lineOf).join(""));
   if (findings.some(({ status }) => status === "problem")) shell.exitCode = EXIT_FAILED;

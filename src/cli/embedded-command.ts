@@ -25,16 +25,13 @@ export async function explained<Result>(
     return await withInterrupt(work);
   } catch (error) {
     if (isForPeople(error)) throw new CommandFailure((error as Error).message);
-    if (error instanceof Error && "errno" in error)
-      throw new CommandFailure(fileProblem(file, error, action));
+    if (error instanceof Error && "errno" in error) throw new CommandFailure(fileProblem(file, error, action));
     throw error;
   }
 }
 
 function isForPeople(error: unknown): boolean {
-  return (
-    error instanceof BackupError || error instanceof EmbeddedPostgresError || error instanceof MigrationError
-  );
+  return error instanceof BackupError || error instanceof EmbeddedPostgresError || error instanceof MigrationError;
 }
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;

@@ -78,18 +78,13 @@ const FILES: Readonly<Record<string, (source: Source) => Lines>> = {
   "account.json": ({ account }) => [jsonLine(AccountSchema, account)],
   "keys.jsonl": ({ admin, account }) =>
     pages(ApiKeySchema, (page) => admin.listKeys({ accountId: account.id, ...page }), "apiKeys"),
-  "members.jsonl": ({ admin, account }) =>
-    pages(MemberSchema, () => admin.listMembers({ accountId: account.id }), "members"),
+  "members.jsonl": ({ admin, account }) => pages(MemberSchema, () => admin.listMembers({ accountId: account.id }), "members"),
   "limits.jsonl": ({ admin, account: { id } }) => {
     const owner = { case: "accountId", value: id } as const;
     return pages(LimitSchema, () => admin.listLimits({ owner }), "limits");
   },
   "prices.jsonl": ({ admin, account }) =>
-    pages(
-      AccountPricesSchema,
-      (page) => admin.listAccountPrices({ accountId: account.id, ...page }),
-      "versions",
-    ),
+    pages(AccountPricesSchema, (page) => admin.listAccountPrices({ accountId: account.id, ...page }), "versions"),
   "ledger.jsonl": (source) => pages(LedgerEntrySchema, entriesOf(source), "entries"),
   "ledger.csv": ledgerTable,
   "archived-ledger.jsonl": archivedEntries,
@@ -102,15 +97,10 @@ const FILES: Readonly<Record<string, (source: Source) => Lines>> = {
     pages(EventSchema, (page) => admin.listEvents({ accountId: account.id, ...page }), "events"),
   "failures.jsonl": ({ admin, account }) =>
     pages(FailureSchema, (page) => admin.listFailures({ accountId: account.id, ...page }), "failures"),
-  "webhooks.jsonl": ({ admin, account }) =>
-    pages(WebhookSchema, () => admin.listWebhooks({ accountId: account.id }), "webhooks"),
+  "webhooks.jsonl": ({ admin, account }) => pages(WebhookSchema, () => admin.listWebhooks({ accountId: account.id }), "webhooks"),
   "deliveries.jsonl": deliveries,
   "log.jsonl": ({ admin, account }) =>
-    pages(
-      OperatorEventSchema,
-      (page) => admin.listOperatorEvents({ accountId: account.id, ...page }),
-      "events",
-    ),
+    pages(OperatorEventSchema, (page) => admin.listOperatorEvents({ accountId: account.id, ...page }), "events"),
 };
 
 /**
@@ -207,10 +197,7 @@ async function* usageTable({ admin, account }: Source): AsyncGenerator<string> {
 /** Until now; entries of archived months have none. */
 async function* statements({ admin, account }: Source): AsyncGenerator<string> {
   const created = timestampDate(account.createdAt as Timestamp);
-  for (
-    let month = new Date(Date.UTC(created.getUTCFullYear(), created.getUTCMonth()));
-    month < new Date();
-  ) {
+  for (let month = new Date(Date.UTC(created.getUTCFullYear(), created.getUTCMonth())); month < new Date(); ) {
     const request = { accountId: account.id, month: month.toISOString().slice(0, 7) };
     const { statement } = await unless(Code.NotFound, admin.getStatement(request));
     if (statement) yield jsonLine(GetStatementResponseSchema, statement);
@@ -218,10 +205,7 @@ async function* statements({ admin, account }: Source): AsyncGenerator<string> {
   }
 }
 
-async function unless<Response extends object>(
-  code: Code,
-  call: Promise<Response>,
-): Promise<Partial<Response>> {
+async function unless<Response extends object>(code: Code, call: Promise<Response>): Promise<Partial<Response>> {
   return await call.catch((error: unknown) => {
     if (error instanceof ConnectError && error.code === code) return {};
     throw error;

@@ -23,10 +23,7 @@ export const define: Define = (group) => {
     "vx failures list --account acme --limit 20",
     "vx failures list acme --code insufficient_balance --from 2030-01-01",
   ]);
-  addFilters(listing).option(
-    "--code <code>",
-    "only calls that ended with this error, such as insufficient_balance",
-  );
+  addFilters(listing).option("--code <code>", "only calls that ended with this error, such as insufficient_balance");
   addListOptions(listing).action(list);
   const counting = callCommand(group, "count", "Count the calls of an account that failed, by error.", [
     "vx failures count acme",
@@ -73,9 +70,5 @@ async function count(argument: string | undefined, options: CountOptions): Promi
     response.counts.length === 0 ? "" : formatTable(failureCountColumns, response.counts),
   );
   if (options.json) return;
-  await printError(
-    counts.length === 0
-      ? "There are no such calls."
-      : `Calls are counted from ${formatTime(countedFrom)} on.`,
-  );
+  await printError(counts.length === 0 ? "There are no such calls." : `Calls are counted from ${formatTime(countedFrom)} on.`);
 }

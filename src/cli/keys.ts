@@ -43,11 +43,7 @@ type CreateOptions = JsonOption &
   };
 
 export const define: Define = (group) => {
-  withExamples(group, [
-    "vx keys create --account acct_… --name ci",
-    "vx keys search vx_live_abcd",
-    "vx keys revoke key_…",
-  ]);
+  withExamples(group, ["vx keys create --account acct_… --name ci", "vx keys search vx_live_abcd", "vx keys revoke key_…"]);
   const create = withAccount(
     callCommand(group, "create", "Create a key. The full key is shown only once.", [
       "vx keys create --account acct_… --name ci --scope generate --scope read",
@@ -57,16 +53,8 @@ export const define: Define = (group) => {
   );
   requiredOption(create, "--name <name>", "the name of the key")
     .option("--plan <plan>", "the plan of the key (default: the plan of the account)")
-    .option(
-      "--scope <scope>",
-      "generate, read, keys, webhooks or billing; can be repeated (default: generate and read)",
-      collect,
-    )
-    .option(
-      "--rpm <n>",
-      "requests per minute of the key (default: the limit of the plan)",
-      positiveNumber("--rpm", MAX_RPM),
-    )
+    .option("--scope <scope>", "generate, read, keys, webhooks or billing; can be repeated (default: generate and read)", collect)
+    .option("--rpm <n>", "requests per minute of the key (default: the limit of the plan)", positiveNumber("--rpm", MAX_RPM))
     .option("--model <model>", "a model that the key may use; can be repeated (default: all)", collect)
     .option("--expires-at <time>", "the time at which the key expires (default: never)", time("--expires-at"))
     .option("--limit <limit>", `${LIMIT}; can be repeated`, collectLimits)
@@ -77,9 +65,7 @@ export const define: Define = (group) => {
     )
     .action(createKey);
   reasonOption(create);
-  const listing = callCommand(group, "list", "List the keys of an account, newest first.", [
-    "vx keys list --account acct_…",
-  ]);
+  const listing = callCommand(group, "list", "List the keys of an account, newest first.", ["vx keys list --account acct_…"]);
   addListOptions(withAccount(listing)).action(list);
   addListOptions(
     callCommand(
@@ -89,9 +75,7 @@ export const define: Define = (group) => {
       ["vx keys search key_…", "vx keys search vx_live_abcd…wxyz", "vx keys search ci"],
     ).argument("<text>", "the text; a full key is masked before it is sent"),
   ).action(search);
-  reasonOption(
-    callCommand(group, "revoke", "Revoke a key immediately and permanently.", ["vx keys revoke key_…"]),
-  )
+  reasonOption(callCommand(group, "revoke", "Revoke a key immediately and permanently.", ["vx keys revoke key_…"]))
     .argument("<key_id>", "the id of the key")
     .action(revoke);
   defineReportLeak(group);
@@ -104,11 +88,7 @@ export const define: Define = (group) => {
     ]),
   )
     .argument("<key_id>", "the id of the key")
-    .option(
-      "--rpm <n>",
-      "requests per minute of the key (this or --default is required)",
-      positiveNumber("--rpm", MAX_RPM),
-    )
+    .option("--rpm <n>", "requests per minute of the key (this or --default is required)", positiveNumber("--rpm", MAX_RPM))
     .addOption(new Option("--default", "restore the limit of the plan").conflicts("rpm"))
     .action(setLimit);
 };
@@ -141,11 +121,7 @@ function defineUpdate(group: Command): void {
       "requests per minute of the key, or default: the limit of the plan",
       orWord("default", positiveNumber("--rpm", MAX_RPM)),
     )
-    .option(
-      "--expires-at <time>",
-      "the time at which the key expires, or never",
-      orWord("never", time("--expires-at")),
-    )
+    .option("--expires-at <time>", "the time at which the key expires, or never", orWord("never", time("--expires-at")))
     .option("--limit <limit>", `${LIMIT}, or none; can be repeated, and the others are removed`, orNone)
     .option(
       "--cidr <range>",
@@ -156,12 +132,9 @@ function defineUpdate(group: Command): void {
 }
 
 function defineRotate(group: Command): void {
-  const rotate = callCommand(
-    group,
-    "rotate",
-    "Give a key a new secret, which is shown only once. Its id stays.",
-    ["vx keys rotate key_… --overlap-seconds 86400"],
-  );
+  const rotate = callCommand(group, "rotate", "Give a key a new secret, which is shown only once. Its id stays.", [
+    "vx keys rotate key_… --overlap-seconds 86400",
+  ]);
   reasonOption(rotate)
     .argument("<key_id>", "the id of the key")
     .option(
@@ -290,9 +263,7 @@ async function updateKey(keyId: string, options: UpdateOptions): Promise<void> {
   };
   const paths = Object.entries(given).flatMap(([path, value]) => (value === undefined ? [] : [path]));
   if (paths.length === 0)
-    throw usageFailure(
-      "nothing to change; add --name, --scope, --model, --rpm, --expires-at, --limit or --cidr",
-    );
+    throw usageFailure("nothing to change; add --name, --scope, --model, --rpm, --expires-at, --limit or --cidr");
   const request = {
     keyId,
     reason,
@@ -311,22 +282,15 @@ async function updateKey(keyId: string, options: UpdateOptions): Promise<void> {
 /** 30 days. */
 const MAX_OVERLAP_SECONDS = 2_592_000;
 
-async function rotateKey(
-  keyId: string,
-  options: JsonOption & ReasonOption & { overlapSeconds?: number },
-): Promise<void> {
+async function rotateKey(keyId: string, options: JsonOption & ReasonOption & { overlapSeconds?: number }): Promise<void> {
   const { overlapSeconds = 0, reason = "" } = options;
   const request = { keyId, overlapSeconds, reason };
   await callAndShowSecret(options, "rotateKey", request, secretTexts("has a new secret"));
 }
 
-async function setLimit(
-  keyId: string,
-  options: JsonOption & ReasonOption & { rpm?: number; default?: true },
-): Promise<void> {
+async function setLimit(keyId: string, options: JsonOption & ReasonOption & { rpm?: number; default?: true }): Promise<void> {
   const { rpm, reason = "" } = options;
-  if (rpm === undefined && !options.default)
-    throw usageFailure("the limit is missing; add --rpm N or --default");
+  if (rpm === undefined && !options.default) throw usageFailure("the limit is missing; add --rpm N or --default");
   const request = { keyId, reason, ...(rpm === undefined ? {} : { rateLimitRpm: rpm }) };
   await callAndShow(options, "setKeyLimit", request, keyTable);
 }

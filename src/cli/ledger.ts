@@ -5,14 +5,7 @@ import type { Micros } from "../domain/money.ts";
 import { ACCOUNT, ACCOUNT_OPTION, accountOf, creditAmount, time } from "./arguments.ts";
 import { callAndShow, withAdmin } from "./client.ts";
 import { entryColumns } from "./columns.ts";
-import {
-  callCommand,
-  type Define,
-  type JsonOption,
-  type ReasonOption,
-  reasonOption,
-  withExamples,
-} from "./command.ts";
+import { callCommand, type Define, type JsonOption, type ReasonOption, reasonOption, withExamples } from "./command.ts";
 import { addListOptions, callAndPrintList, type ListOptions, printCsv } from "./list.ts";
 import { tableOf } from "./print.ts";
 
@@ -35,10 +28,7 @@ export const define: Define = (group) => {
     .argument("[account]", "the same as --account")
     .option("--account <account>", ACCOUNT_OPTION);
   listing
-    .option(
-      "--kind <kind>",
-      "only entries of this kind: generation, credit, topup, refund, adjustment or expiry",
-    )
+    .option("--kind <kind>", "only entries of this kind: generation, credit, topup, refund, adjustment or expiry")
     .option("--key <id>", "only entries of calls with this key")
     .option("--model <id>", "only entries of this model")
     .option("--from <time>", "only entries at this time or later", time("--from"))
@@ -58,8 +48,7 @@ export const define: Define = (group) => {
   reasonOption(refunding, { isRequired: true });
 };
 
-type RefundOptions = JsonOption &
-  ReasonOption & { readonly amount?: Micros; readonly idempotencyKey?: string };
+type RefundOptions = JsonOption & ReasonOption & { readonly amount?: Micros; readonly idempotencyKey?: string };
 
 async function refund(accountId: string, entryId: string, options: RefundOptions): Promise<void> {
   const { amount: amountMicros = 0n, reason = "", idempotencyKey = randomUUID() } = options;

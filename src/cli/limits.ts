@@ -37,29 +37,19 @@ export const define: Define = (group) => {
     "vx limits set --account acct_… --metric cost --window month --amount 25.00",
     "vx limits list --key key_…",
   ]);
-  const list = callCommand(
-    group,
-    "list",
-    "List the limits of a plan or an account, or all that apply to a key.",
-    ["vx limits list --account acct_…", "vx limits list --key key_… --user ada"],
-  );
+  const list = callCommand(group, "list", "List the limits of a plan or an account, or all that apply to a key.", [
+    "vx limits list --account acct_…",
+    "vx limits list --key key_… --user ada",
+  ]);
   ownerOptions(list)
-    .option(
-      "--user <user>",
-      "the end user whose use of limits per user is shown (default: calls without a user)",
-    )
+    .option("--user <user>", "the end user whose use of limits per user is shown (default: calls without a user)")
     .action(listLimits);
-  const setting = callCommand(
-    group,
-    "set",
-    "Set a limit, or change its amount. It applies from the next call.",
-    [
-      "vx limits set --plan pro --metric tokens --window minute --amount 100000",
-      "vx limits set --key key_… --metric concurrent --amount 4",
-      "vx limits set --account acct_… --metric cost --window month --amount 50.00 --until 2030-01-31",
-      "vx limits set --account acct_… --metric cost_alert --window month --amount 40.00",
-    ],
-  );
+  const setting = callCommand(group, "set", "Set a limit, or change its amount. It applies from the next call.", [
+    "vx limits set --plan pro --metric tokens --window minute --amount 100000",
+    "vx limits set --key key_… --metric concurrent --amount 4",
+    "vx limits set --account acct_… --metric cost --window month --amount 50.00 --until 2030-01-31",
+    "vx limits set --account acct_… --metric cost_alert --window month --amount 40.00",
+  ]);
   ownerOptions(setting)
     .addOption(
       new Option("--window <window>", "the window, in UTC (none for concurrent)").choices([

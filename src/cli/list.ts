@@ -34,20 +34,13 @@ const MAX_SORTED_ROWS = 100_000;
 
 export function addListOptions(command: Command): Command {
   return command
-    .option(
-      "--limit <n>",
-      "the maximum number to print (default: all; with --json, one page)",
-      positiveNumber("--limit"),
-    )
+    .option("--limit <n>", "the maximum number to print (default: all; with --json, one page)", positiveNumber("--limit"))
     .option("--page-size <n>", "with --json: the maximum size of the page", positiveNumber("--page-size"))
     .option("--page-token <token>", "with --json: the next_page_token of the previous page");
 }
 
 /** With --json, prints one page; otherwise prints all pages as a table. */
-export async function printList<Page extends ListPage, Row>(
-  options: ListOptions,
-  list: List<Page, Row>,
-): Promise<void> {
+export async function printList<Page extends ListPage, Row>(options: ListOptions, list: List<Page, Row>): Promise<void> {
   const { json, limit, pageSize, pageToken = "" } = options;
   if (json) {
     // With 0 the server chooses the size.
@@ -56,9 +49,7 @@ export async function printList<Page extends ListPage, Row>(
     return;
   }
   if (pageSize !== undefined || pageToken !== "") {
-    throw usageFailure(
-      "--page-size and --page-token require --json; a table contains all pages, or --limit rows",
-    );
+    throw usageFailure("--page-size and --page-token require --json; a table contains all pages, or --limit rows");
   }
   const printed = await printPages(list, limit ?? Number.POSITIVE_INFINITY);
   if (printed === 0) await printError(list.none);

@@ -39,9 +39,7 @@ const METHODS = [
 
 function methodOf(text: string): string {
   if (METHODS.includes(text)) return text;
-  throw usageFailure(
-    `--method: there is no method ${JSON.stringify(text)}; did you mean ${nearestOf(text, METHODS)}?`,
-  );
+  throw usageFailure(`--method: there is no method ${JSON.stringify(text)}; did you mean ${nearestOf(text, METHODS)}?`);
 }
 
 async function list(options: Options): Promise<void> {
@@ -67,7 +65,5 @@ async function list(options: Options): Promise<void> {
 
 /** The log keeps the events of an account by its id. */
 async function idOf(admin: Admin, accountId: string): Promise<string> {
-  return /^acct_[0-9a-z]{26}$/.test(accountId)
-    ? accountId
-    : ((await admin.getAccount({ accountId })).account?.id ?? "");
+  return /^acct_[0-9a-z]{26}$/.test(accountId) ? accountId : ((await admin.getAccount({ accountId })).account?.id ?? "");
 }

@@ -2,21 +2,12 @@ import type { Command } from "commander";
 import { ACCOUNT } from "./arguments.ts";
 import { callAndShow } from "./client.ts";
 import { invitationColumns, memberColumns } from "./columns.ts";
-import {
-  callCommand,
-  type Define,
-  type JsonOption,
-  type ReasonOption,
-  reasonOption,
-  requiredOption,
-} from "./command.ts";
+import { callCommand, type Define, type JsonOption, type ReasonOption, reasonOption, requiredOption } from "./command.ts";
 import { visible } from "./output.ts";
 import { formatTable } from "./print.ts";
 
 export const define: Define = (group) => {
-  ofAccount(group, "list", "List the members of an account and its open invitations.", [
-    "vx members list acme",
-  ]).action(list);
+  ofAccount(group, "list", "List the members of an account and its open invitations.", ["vx members list acme"]).action(list);
   const inviting = ofAccount(group, "invite", "Print a link that makes one person a member of an account.", [
     "vx members invite acct_… --role owner --email ada@example.com --reason 'ticket 4711'",
   ]);
@@ -65,9 +56,7 @@ async function list(accountId: string, options: JsonOption): Promise<void> {
 
 async function invite(accountId: string, options: InviteOptions & { readonly role: string }): Promise<void> {
   const { role, email = "", reason = "" } = options;
-  await callAndShow(options, "createInvitation", { accountId, role, email, reason }, ({ url }) =>
-    visible(url),
-  );
+  await callAndShow(options, "createInvitation", { accountId, role, email, reason }, ({ url }) => visible(url));
 }
 
 async function inviteSignUp(options: InviteOptions): Promise<void> {
@@ -75,11 +64,7 @@ async function inviteSignUp(options: InviteOptions): Promise<void> {
   await callAndShow(options, "createSignUpInvitation", { email, reason }, ({ url }) => visible(url));
 }
 
-async function remove(
-  accountId: string,
-  personId: string,
-  options: JsonOption & ReasonOption,
-): Promise<void> {
+async function remove(accountId: string, personId: string, options: JsonOption & ReasonOption): Promise<void> {
   const { reason = "" } = options;
   await callAndShow(options, "removeMember", { accountId, personId, reason }, () => "The member is removed.");
 }

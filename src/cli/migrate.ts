@@ -19,11 +19,7 @@ export const define: Define = (command) => {
     "VX_CELLS=/etc/vx/cells.yaml vx migrate --status",
   ])
     .option("--dry-run", "list what would be applied, and change nothing")
-    .addOption(
-      new Option("--status", "list all migrations with the time at which they were applied").conflicts(
-        "dryRun",
-      ),
-    )
+    .addOption(new Option("--status", "list all migrations with the time at which they were applied").conflicts("dryRun"))
     .option("--json", "print JSON: a line for each database")
     .action(run);
 };
@@ -97,15 +93,9 @@ function changesJson({ tables, functions, moves }: SchemaChanges) {
   return { tables, functions, moves: moved };
 }
 
-function linesOf(
-  target: Target,
-  { tables, functions, moves }: SchemaChanges,
-  [apply, move]: readonly [string, string],
-): string {
+function linesOf(target: Target, { tables, functions, moves }: SchemaChanges, [apply, move]: readonly [string, string]): string {
   const texts = [
-    ...[...tables, ...(functions > 0 ? [countOf(functions, "function")] : [])].map(
-      (text) => `${apply} ${text}`,
-    ),
+    ...[...tables, ...(functions > 0 ? [countOf(functions, "function")] : [])].map((text) => `${apply} ${text}`),
     ...moves.map(
       ({ partition, entries }) =>
         `${move} ${countOf(Number(entries), "ledger entry", "ledger entries")} to the new partition ${partition}`,

@@ -25,21 +25,15 @@ export const define: Define = (group) => {
   requiredOption(creating, "--role <role>", `the role: ${ROLES.join(", ")}`, roleOf("--role"))
     .option("--email <email>", "the address with which the operator signs in to the console")
     .action(create);
-  addListOptions(callCommand(group, "list", "List operators, newest first.", ["vx operators list"])).action(
-    list,
-  );
+  addListOptions(callCommand(group, "list", "List operators, newest first.", ["vx operators list"])).action(list);
   reasonOption(
-    callCommand(group, "set-role", "Change the role of an operator immediately.", [
-      "vx operators set-role op_… finance",
-    ]),
+    callCommand(group, "set-role", "Change the role of an operator immediately.", ["vx operators set-role op_… finance"]),
   )
     .argument("<operator_id>", "the id of the operator")
     .argument("<role>", `the new role: ${ROLES.join(", ")}`, roleOf("role"))
     .action(setRole);
   reasonOption(
-    callCommand(group, "revoke", "Revoke the token of an operator immediately and permanently.", [
-      "vx operators revoke op_…",
-    ]),
+    callCommand(group, "revoke", "Revoke the token of an operator immediately and permanently.", ["vx operators revoke op_…"]),
   )
     .argument("<operator_id>", "the id of the operator")
     .action(revoke);
@@ -82,7 +76,5 @@ async function setRole(operatorId: string, role: string, options: JsonOption & R
 
 async function revoke(operatorId: string, options: JsonOption & ReasonOption): Promise<void> {
   const { reason = "" } = options;
-  await callAndShow(options, "revokeOperator", { operatorId, reason }, ({ operator }) =>
-    tableOf(operatorColumns, operator),
-  );
+  await callAndShow(options, "revokeOperator", { operatorId, reason }, ({ operator }) => tableOf(operatorColumns, operator));
 }

@@ -61,9 +61,7 @@ async function setUp({ json }: JsonOption): Promise<void> {
 function readSettings(env: NodeJS.ProcessEnv): Config {
   const { VX_STRIPE_SECRET_KEY: key, VX_STRIPE_WEBHOOK_SECRET: secret } = env;
   const isNew = key !== undefined && key !== "" && (secret === undefined || secret === "");
-  return orUsageFailure(() =>
-    readConfig(isNew ? { ...env, VX_STRIPE_WEBHOOK_SECRET: "whsec_unknown" } : env),
-  );
+  return orUsageFailure(() => readConfig(isNew ? { ...env, VX_STRIPE_WEBHOOK_SECRET: "whsec_unknown" } : env));
 }
 
 async function prepare(endpoints: WebhookEndpoints): Promise<Result> {

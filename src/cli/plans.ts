@@ -16,12 +16,9 @@ import { formatTable, tableOf } from "./print.ts";
 export const define: Define = (group) => {
   withExamples(group, ["vx plans list", "vx plans set tiny --rpm 5 --max-active-keys 2"]);
   callCommand(group, "list", "List plans, sorted by name.", ["vx plans list"]).action(list);
-  const setting = callCommand(
-    group,
-    "set",
-    "Create a plan or replace its limits. New limits apply from the next call.",
-    ["vx plans set tiny --rpm 5 --max-active-keys 2"],
-  )
+  const setting = callCommand(group, "set", "Create a plan or replace its limits. New limits apply from the next call.", [
+    "vx plans set tiny --rpm 5 --max-active-keys 2",
+  ])
     .argument("<name>", "the name of the plan")
     .option(
       "--max-keys-created-per-hour <n>",

@@ -8,14 +8,7 @@ import { parsePrices } from "../models/models-file.ts";
 import { ACCOUNT, discount } from "./arguments.ts";
 import { callAndShow } from "./client.ts";
 import { accountPriceColumns, priceVersionColumns } from "./columns.ts";
-import {
-  callCommand,
-  type Define,
-  type JsonOption,
-  type ReasonOption,
-  reasonOption,
-  withExamples,
-} from "./command.ts";
+import { callCommand, type Define, type JsonOption, type ReasonOption, reasonOption, withExamples } from "./command.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
 import { addListOptions, callAndPrintList, type ListOptions } from "./list.ts";
 import { tableOf } from "./print.ts";
@@ -32,11 +25,7 @@ export const define: Define = (command) => {
   command.argument("<model>", "the id or an alias of the model");
   command.option("--json", "print the response message as JSON");
   addListOptions(
-    withExamples(command, [
-      "vx prices acme-large",
-      "vx prices acme-large --json",
-      "vx prices set-account acct_… --discount 15%",
-    ]),
+    withExamples(command, ["vx prices acme-large", "vx prices acme-large --json", "vx prices set-account acct_… --discount 15%"]),
   ).action(list);
   const setting = callCommand(
     command,
@@ -53,18 +42,11 @@ export const define: Define = (command) => {
     .option("--model <model>", "the id or an alias of the model (default: all models)")
     .option("--discount <percent>", "what is taken off each price, such as 15% or 12.5%", discount)
     .option("--file <file>", "a YAML file with the prices of the model, in the form of models.yaml")
-    .addOption(
-      new Option("--remove", "end the discount or the prices that the account has").conflicts([
-        "discount",
-        "file",
-      ]),
-    )
+    .addOption(new Option("--remove", "end the discount or the prices that the account has").conflicts(["discount", "file"]))
     .action(set);
   reasonOption(setting);
   addListOptions(
-    callCommand(command, "account", "List the prices that an account got, latest first.", [
-      "vx prices account acct_…",
-    ]),
+    callCommand(command, "account", "List the prices that an account got, latest first.", ["vx prices account acct_…"]),
   )
     .argument("<account>", ACCOUNT)
     .action(listOfAccount);
@@ -91,17 +73,10 @@ async function listOfAccount(accountId: string, options: ListOptions): Promise<v
 async function set(accountId: string, options: ChangeOptions): Promise<void> {
   const { model = "", reason = "" } = options;
   const request = { accountId, model, change: await changeOf(options), reason };
-  await callAndShow(options, "setAccountPrices", request, ({ prices }) =>
-    tableOf(accountPriceColumns, prices),
-  );
+  await callAndShow(options, "setAccountPrices", request, ({ prices }) => tableOf(accountPriceColumns, prices));
 }
 
-async function changeOf({
-  model,
-  discount: bps,
-  file,
-  remove,
-}: ChangeOptions): Promise<SetAccountPricesRequest["change"]> {
+async function changeOf({ model, discount: bps, file, remove }: ChangeOptions): Promise<SetAccountPricesRequest["change"]> {
   if ([bps, file, remove].filter((one) => one !== undefined).length !== 1)
     throw usageFailure("the prices are missing; add one of --discount, --file and --remove");
   if (bps !== undefined) return { case: "discountBps", value: bps };

@@ -33,9 +33,7 @@ export function createTable<Row>(columns: readonly Column<Row>[]): (rows: readon
   let shown: ReadonlySet<number> = new Set();
   return (rows) => {
     const lines = rows.map((row) => columns.map(({ value }) => visible(value(row))));
-    const needed = [...columns.keys()].filter(
-      (i) => rows.length === 0 || shown.has(i) || lines.some((line) => line[i] !== ""),
-    );
+    const needed = [...columns.keys()].filter((i) => rows.length === 0 || shown.has(i) || lines.some((line) => line[i] !== ""));
     if (needed.length > shown.size) lines.unshift(columns.map(({ title }) => title));
     shown = new Set(needed);
     for (const line of lines) {

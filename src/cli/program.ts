@@ -122,9 +122,7 @@ export async function run(args: readonly string[], process: Shell): Promise<void
 
 export async function createProgram(args: readonly string[]): Promise<Command> {
   const program = new Command("vx")
-    .description(
-      "vx is a paid, metered generation API in front of your models. This program starts the server and manages it.",
-    )
+    .description("vx is a paid, metered generation API in front of your models. This program starts the server and manages it.")
     .version(version())
     .option("--url <url>", "the operator listener, such as https://ops.example:8081 (default: VX_ADMIN_URL)")
     .hook("preAction", (root) => {

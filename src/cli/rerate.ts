@@ -3,14 +3,7 @@ import { RerateResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
 import { time } from "./arguments.ts";
 import { withAdmin } from "./client.ts";
 import { rerateColumns } from "./columns.ts";
-import {
-  type Define,
-  type JsonOption,
-  type ReasonOption,
-  reasonOption,
-  requiredOption,
-  withExamples,
-} from "./command.ts";
+import { type Define, type JsonOption, type ReasonOption, reasonOption, requiredOption, withExamples } from "./command.ts";
 import { printError, printOut } from "./output.ts";
 import { pricesIn, pricesMessage } from "./prices.ts";
 import { formatTable, jsonLine } from "./print.ts";
@@ -60,7 +53,6 @@ async function rerate({ model, from, to, prices, reason = "", apply = false, jso
     if (json) return;
     if (rows.length === 0) await printError("No charge differs.");
     else await printOut(formatTable(rerateColumns, rows));
-    if (!apply && rows.length > 0)
-      await printError("Nothing was changed. Add --apply to correct the charges.");
+    if (!apply && rows.length > 0) await printError("Nothing was changed. Add --apply to correct the charges.");
   });
 }

@@ -30,8 +30,7 @@ export async function serve(isJson: boolean): Promise<number> {
 type Print = Parameters<typeof startApp>[0]["print"];
 
 const printText: Print = (text) => shell.stdout.write(`${text}\n`);
-const printJson: Print = (text, fields) =>
-  shell.stdout.write(`${JSON.stringify({ message: text.trim(), ...fields })}\n`);
+const printJson: Print = (text, fields) => shell.stdout.write(`${JSON.stringify({ message: text.trim(), ...fields })}\n`);
 
 async function run(config: Config, log: Log, print: Print): Promise<number> {
   const { modelsFile, cellsFile, adminTokenFile, leakKeysFile, tls, adminTls } = config;
@@ -87,7 +86,5 @@ function endWithConfigError(error: ConfigError): number {
 }
 
 function isForPeople(error: unknown): boolean {
-  return (
-    error instanceof StartError || error instanceof MigrationError || error instanceof EmbeddedPostgresError
-  );
+  return error instanceof StartError || error instanceof MigrationError || error instanceof EmbeddedPostgresError;
 }

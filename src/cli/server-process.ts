@@ -24,8 +24,7 @@ export class StopRequest {
     for (const signal of signals) {
       process.on(signal, () => {
         // A second signal is ignored: npm and systemd may both send one for the same stop.
-        if (this.#isRequested)
-          log.warn({ signal }, "already stopping, running calls have up to 30 s to finish");
+        if (this.#isRequested) log.warn({ signal }, "already stopping, running calls have up to 30 s to finish");
         else this.#request({ delayMs: signalDelayMs, isGraceful: true });
       });
     }
@@ -112,6 +111,5 @@ export async function prepareForLoad(): Promise<void> {
   // The memory of large bodies counts as garbage of a heap that is much smaller: V8 would collect it for every third of them.
   setFlagsFromString("--heap-growing-percent=100");
   // Otherwise V8 collects the whole heap for each 64 MiB of bodies and long strings, however many are alive. Node 22 does not have it.
-  if (Number.parseInt(process.versions.node, 10) >= 24)
-    setFlagsFromString("--external-memory-accounted-in-global-limit");
+  if (Number.parseInt(process.versions.node, 10) >= 24) setFlagsFromString("--external-memory-accounted-in-global-limit");
 }

@@ -18,13 +18,7 @@ export type Target = {
 };
 
 export function readTarget(): Target {
-  const config = readSettings([
-    "VX_ADMIN_HOST",
-    "VX_ADMIN_PORT",
-    "VX_ADMIN_TOKEN",
-    "VX_ADMIN_TOKEN_FILE",
-    "VX_DATA_DIR",
-  ]);
+  const config = readSettings(["VX_ADMIN_HOST", "VX_ADMIN_PORT", "VX_ADMIN_TOKEN", "VX_ADMIN_TOKEN_FILE", "VX_DATA_DIR"]);
   const cert = readCertificate(shell.env.VX_ADMIN_TLS_CERT);
   const url = givenUrl(shell.env.VX_ADMIN_URL) ?? localUrl(cert ? "https" : "http", config);
   return { url, token: tokenOf(config), cert };
@@ -56,9 +50,7 @@ function readCertificate(path: string | undefined): Buffer | undefined {
 
 /** Reads only the settings a command needs, so that other invalid settings do not stop it. */
 export function readSettings(names: readonly string[]): Config {
-  return orUsageFailure(() =>
-    readConfig(Object.fromEntries(names.map((name) => [name, shell.env[name] ?? ""]))),
-  );
+  return orUsageFailure(() => readConfig(Object.fromEntries(names.map((name) => [name, shell.env[name] ?? ""]))));
 }
 
 /** An error of the settings is one of the usage. */
@@ -97,15 +89,11 @@ function tokenOf({ adminToken, adminTokenFile, dataDir }: Config): string {
     token = readAdminToken(dataDir);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    const why =
-      code === "ENOENT"
-        ? `${dataDir} has no file admin-token`
-        : `the operator token cannot be read: ${message}`;
+    const why = code === "ENOENT" ? `${dataDir} has no file admin-token` : `the operator token cannot be read: ${message}`;
     throw new CommandFailure(`${why}; ${remedy}`);
   }
   // A header cannot contain other characters.
-  if (!/^[!-~]+$/.test(token))
-    throw new CommandFailure(`the file admin-token in ${dataDir} has no valid token; ${remedy}`);
+  if (!/^[!-~]+$/.test(token)) throw new CommandFailure(`the file admin-token in ${dataDir} has no valid token; ${remedy}`);
   return token;
 }
 

@@ -4,14 +4,7 @@ import type { Micros } from "../domain/money.ts";
 import { ACCOUNT, positiveAmount } from "./arguments.ts";
 import { callAndShow } from "./client.ts";
 import { autoTopUpColumns, topUpColumns } from "./columns.ts";
-import {
-  callCommand,
-  type Define,
-  type JsonOption,
-  type ReasonOption,
-  reasonOption,
-  requiredOption,
-} from "./command.ts";
+import { callCommand, type Define, type JsonOption, type ReasonOption, reasonOption, requiredOption } from "./command.ts";
 import { addListOptions, callAndPrintList, type ListOptions } from "./list.ts";
 import { tableOf } from "./print.ts";
 
@@ -39,12 +32,7 @@ export const define: Define = (group) => {
   const set = ofAccount(group, "set-auto", "Start or change the automatic top-ups of an account.", [
     "vx topups set-auto acct_… --threshold 10.00 --amount 25.00 --monthly-max 100.00",
   ]);
-  requiredOption(
-    set,
-    "--threshold <amount>",
-    "top up when a charge takes the balance below it",
-    positiveAmount("--threshold"),
-  );
+  requiredOption(set, "--threshold <amount>", "top up when a charge takes the balance below it", positiveAmount("--threshold"));
   requiredOption(set, "--amount <amount>", "the amount of each top-up", positiveAmount("--amount"));
   requiredOption(
     set,
@@ -53,16 +41,11 @@ export const define: Define = (group) => {
     positiveAmount("--monthly-max"),
   );
   reasonOption(
-    set.option(
-      "--replace-payment-method",
-      "ask for a page on which the customer stores another payment method",
-    ),
+    set.option("--replace-payment-method", "ask for a page on which the customer stores another payment method"),
   ).action(put);
-  reasonOption(
-    ofAccount(group, "stop-auto", "Stop the automatic top-ups of an account.", [
-      "vx topups stop-auto acct_…",
-    ]),
-  ).action(stop);
+  reasonOption(ofAccount(group, "stop-auto", "Stop the automatic top-ups of an account.", ["vx topups stop-auto acct_…"])).action(
+    stop,
+  );
 };
 
 function ofAccount(group: Command, name: string, description: string, examples: readonly string[]): Command {

@@ -11,20 +11,12 @@ import { withAdmin } from "./client.ts";
 import { marginColumns, usageColumns } from "./columns.ts";
 import { callCommand, type Define, type JsonOption, withExamples } from "./command.ts";
 import { usageFailure } from "./failure.ts";
-import {
-  addListOptions,
-  callAndPrintList,
-  firstRows,
-  type ListOptions,
-  type PageRequest,
-  printList,
-} from "./list.ts";
+import { addListOptions, callAndPrintList, firstRows, type ListOptions, type PageRequest, printList } from "./list.ts";
 import { createProgress, printOut } from "./output.ts";
 import { jsonLine } from "./print.ts";
 
 type RangeOptions = { readonly account?: string; readonly from?: Date; readonly to?: Date };
-type ShowOptions = RangeOptions &
-  ListOptions & { readonly groupBy?: string[]; readonly tz?: string; readonly sort?: Sort };
+type ShowOptions = RangeOptions & ListOptions & { readonly groupBy?: string[]; readonly tz?: string; readonly sort?: Sort };
 type ExportOptions = RangeOptions &
   JsonOption & { readonly format: string; readonly focusVersion: string; readonly costs?: true };
 
@@ -36,10 +28,7 @@ const PERIODS = ["hour", "day", "month"];
 const NO_TIMEOUT_MS = 0;
 
 export const define: Define = (group) => {
-  withExamples(group, [
-    "vx usage show acme --group-by day,model",
-    "vx usage export --format focus --from 2030-01-01",
-  ]);
+  withExamples(group, ["vx usage show acme --group-by day,model", "vx usage export --format focus --from 2030-01-01"]);
   const showing = callCommand(group, "show", "Show the usage of an account, or of all accounts.", [
     "vx usage show acme --group-by day,key --tz Europe/Berlin",
     "vx usage show --from 2030-01-01 --to 2030-02-01 --group-by month,account",
@@ -58,28 +47,17 @@ export const define: Define = (group) => {
     group,
     "margin",
     "Show the charges, also those that promotional credit paid, the cost at the upstreams and the margin.",
-    [
-      "vx usage margin",
-      "vx usage margin acme --group-by day,model",
-      "vx usage margin --group-by upstream --from 2030-01-01",
-    ],
+    ["vx usage margin", "vx usage margin acme --group-by day,model", "vx usage margin --group-by upstream --from 2030-01-01"],
   ).argument("[account]", "the same as --account");
   addRange(margin)
-    .option(
-      "--group-by <names>",
-      "hour, day or month; account, key, model, user, upstream (default: model,upstream)",
-      collect,
-    )
+    .option("--group-by <names>", "hour, day or month; account, key, model, user, upstream (default: model,upstream)", collect)
     .option("--tz <zone>", "the time zone of the periods (default: UTC)");
   addListOptions(margin).action(showMargin);
   const exporting = callCommand(
     group,
     "export",
     "Print the usage as a file. The finance role is required. With --json, each line is a piece of it.",
-    [
-      "vx usage export --format csv > usage.csv",
-      "vx usage export --format focus --from 2030-01-01 --to 2030-02-01",
-    ],
+    ["vx usage export --format csv > usage.csv", "vx usage export --format focus --from 2030-01-01 --to 2030-02-01"],
   );
   addRange(exporting)
     .option("--format <format>", "csv: a line per quarter of an hour, or focus: a FOCUS file", "csv")
@@ -179,8 +157,7 @@ async function readSorted(
 async function exportFile(options: ExportOptions): Promise<void> {
   const { format, focusVersion, costs: includeCosts = false } = options;
   if (format !== "csv" && format !== "focus") throw usageFailure("--format: must be csv or focus");
-  if (focusVersion !== "1.2" && focusVersion !== "1.3")
-    throw usageFailure("--focus-version: must be 1.2 or 1.3");
+  if (focusVersion !== "1.2" && focusVersion !== "1.3") throw usageFailure("--focus-version: must be 1.2 or 1.3");
   await withAdmin(async (admin) => {
     const request = { ...rangeOf(options), format, includeCosts, focusVersion };
     const progress = createProgress();

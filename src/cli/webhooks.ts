@@ -33,9 +33,9 @@ export const define: Define = (group) => {
     "Create a webhook for the events of an account, or of all accounts. Its secret is shown only once.",
     ["vx webhooks create --account acct_… --url https://hooks.example.com/vx --reason 'ticket 4711'"],
   );
-  fieldOptions(
-    accountOption(requiredOption(create, "--url <url>", "the address that receives the events")),
-  ).action(createWebhook);
+  fieldOptions(accountOption(requiredOption(create, "--url <url>", "the address that receives the events"))).action(
+    createWebhook,
+  );
   reasonOption(create, { isRequired: true });
   accountOption(
     callCommand(group, "list", "List the webhooks of an account, or those for all accounts.", [
@@ -50,10 +50,9 @@ export const define: Define = (group) => {
     .addOption(new Option("--state <state>", "the new state").choices(["enabled", "paused"]))
     .action(updateWebhook);
   reasonOption(update, { isRequired: true });
-  reasonOption(
-    ofWebhook(group, "delete", "Delete a webhook.", ["vx webhooks delete wh_… --reason 'ticket 4711'"]),
-    { isRequired: true },
-  ).action(deleteWebhook);
+  reasonOption(ofWebhook(group, "delete", "Delete a webhook.", ["vx webhooks delete wh_… --reason 'ticket 4711'"]), {
+    isRequired: true,
+  }).action(deleteWebhook);
   reasonOption(
     ofWebhook(group, "rotate", "Give a webhook a new secret, which is shown only once.", [
       "vx webhooks rotate wh_… --overlap-seconds 86400 --reason 'ticket 4711'",
@@ -65,12 +64,9 @@ export const define: Define = (group) => {
     { isRequired: true },
   ).action(rotate);
   reasonOption(
-    ofWebhook(
-      group,
-      "test",
-      "Send a delivery now and show the outcome. Exits with 1 if it is not accepted.",
-      ["vx webhooks test wh_…"],
-    ),
+    ofWebhook(group, "test", "Send a delivery now and show the outcome. Exits with 1 if it is not accepted.", [
+      "vx webhooks test wh_…",
+    ]),
   ).action(testWebhook);
   defineDeliveries(group);
 };
@@ -81,13 +77,7 @@ function defineDeliveries(group: Command): void {
       "vx webhooks deliveries wh_… --state failed",
     ]),
   )
-    .addOption(
-      new Option("--state <state>", "only deliveries in this state").choices([
-        "pending",
-        "delivered",
-        "failed",
-      ]),
-    )
+    .addOption(new Option("--state <state>", "only deliveries in this state").choices(["pending", "delivered", "failed"]))
     .action(deliveries);
   reasonOption(
     ofWebhook(group, "redeliver", "Deliver one event again, or the events of a time that did not arrive.", [
@@ -142,8 +132,7 @@ async function updateWebhook(webhookId: string, options: UpdateOptions): Promise
   const { url, type, description, state, reason = "" } = options;
   const given = { url, types: type && typesOf(type), description, state };
   const paths = Object.entries(given).flatMap(([field, value]) => (value === undefined ? [] : [field]));
-  if (paths.length === 0)
-    throw usageFailure("nothing to change; add --url, --type, --description or --state");
+  if (paths.length === 0) throw usageFailure("nothing to change; add --url, --type, --description or --state");
   const request = {
     webhookId,
     url: url ?? "",
@@ -180,10 +169,7 @@ async function testWebhook(webhookId: string, options: JsonOption & ReasonOption
   if (response.outcome?.error) throw new CommandFailure("the endpoint did not accept the test");
 }
 
-async function deliveries(
-  webhookId: string,
-  options: ListOptions & { readonly state?: string },
-): Promise<void> {
+async function deliveries(webhookId: string, options: ListOptions & { readonly state?: string }): Promise<void> {
   await callAndPrintList(options, "listDeliveries", {
     request: { webhookId, state: options.state ?? "" },
     rows: (page) => page.deliveries,
@@ -192,8 +178,7 @@ async function deliveries(
   });
 }
 
-type RedeliverOptions = JsonOption &
-  ReasonOption & { readonly event?: string; readonly from?: Date; readonly to?: Date };
+type RedeliverOptions = JsonOption & ReasonOption & { readonly event?: string; readonly from?: Date; readonly to?: Date };
 
 async function redeliver(webhookId: string, options: RedeliverOptions): Promise<void> {
   const { event, from, to, reason = "" } = options;

@@ -16,8 +16,7 @@ export async function runWorker(): Promise<void> {
   const log = createLog(config.logLevel);
   // Ignored, because a terminal signals every process of the group. A worker stops when its parent requests it.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
-  const { promise: started, resolve: start } =
-    Promise.withResolvers<Extract<ToWorker, { kind: "start" }>["database"]>();
+  const { promise: started, resolve: start } = Promise.withResolvers<Extract<ToWorker, { kind: "start" }>["database"]>();
   const { promise: stopped, resolve: stop } = Promise.withResolvers<Parameters<Worker["stop"]>>();
   const stopping = new AbortController();
   void stopped.then(() => stopping.abort());

@@ -46,9 +46,7 @@ export const KNOWN_ENCODINGS = Object.keys(DECODERS).join(", ");
 /** The bytes of a JSON body, decompressed; empty if there is no body. */
 export function readJsonBytes(source: BodySource, limits: BodyLimits): Buffer | Promise<Buffer> {
   const bytes = readBytes(source, limits);
-  return bytes instanceof Promise
-    ? bytes.then((body) => plainJson(source, body, limits))
-    : plainJson(source, bytes, limits);
+  return bytes instanceof Promise ? bytes.then((body) => plainJson(source, body, limits)) : plainJson(source, bytes, limits);
 }
 
 function plainJson({ headers }: BodySource, bytes: Buffer, limits: BodyLimits): Buffer | Promise<Buffer> {
@@ -101,8 +99,7 @@ export function readBytes(source: BodySource, limits: BodyLimits): Buffer | Prom
     // response.
     if (source.stream) source.pause();
   };
-  const onTimeout = () =>
-    stop(new DomainError("deadline_exceeded", { message: "The request body was not received in time." }));
+  const onTimeout = () => stop(new DomainError("deadline_exceeded", { message: "The request body was not received in time." }));
   const timer = source.complete ? undefined : setTimeout(onTimeout, limits.bodyMs);
   source.on("data", (chunk) => {
     if (!isWanted) {
@@ -150,11 +147,7 @@ function checkContentType(header: string | string[] | undefined): void {
   }
 }
 
-export function decompress(
-  bytes: Buffer,
-  header: string | string[] | undefined,
-  limits: BodyLimits,
-): Buffer | Promise<Buffer> {
+export function decompress(bytes: Buffer, header: string | string[] | undefined, limits: BodyLimits): Buffer | Promise<Buffer> {
   if (header === undefined) return bytes;
   const encoding = String(header).trim().toLowerCase();
   return encoding === "identity" || encoding === "" ? bytes : decompressFrom(encoding, bytes, limits);
@@ -172,11 +165,7 @@ function decompressFrom(encoding: string, bytes: Buffer, limits: BodyLimits): Pr
 }
 
 /** A few kilobytes can decompress to 32 MiB, so each chunk of the output counts against the budget. */
-async function decompressWith(
-  encoding: keyof typeof DECODERS,
-  bytes: Buffer,
-  { maxBytes, share }: BodyLimits,
-): Promise<Buffer> {
+async function decompressWith(encoding: keyof typeof DECODERS, bytes: Buffer, { maxBytes, share }: BodyLimits): Promise<Buffer> {
   const plain = new GatheredBytes(0);
   const chunks: AsyncIterable<Buffer> = DECODERS[encoding]().end(bytes);
   try {
@@ -200,10 +189,7 @@ function isKnown(encoding: string): encoding is keyof typeof DECODERS {
 }
 
 function tooLarge(maxBytes: number): RequestProblem {
-  return new RequestProblem(
-    "too_large",
-    `The request body can have at most ${maxBytes} bytes, before and after decompression.`,
-  );
+  return new RequestProblem("too_large", `The request body can have at most ${maxBytes} bytes, before and after decompression.`);
 }
 
 /** The capacity of the first block; it doubles when it is full, up to that of the others. */
@@ -257,8 +243,7 @@ export class GatheredBytes {
     const isFirst = this.#size === 0;
     if (isFirst) this.#only = chunk;
     else {
-      if (this.#last === undefined || this.#last.length < this.#used + chunk.length)
-        this.#makeRoom(chunk.length);
+      if (this.#last === undefined || this.#last.length < this.#used + chunk.length) this.#makeRoom(chunk.length);
       chunk.copy(this.#last as Buffer, this.#used);
     }
     this.#used += chunk.length;

@@ -20,8 +20,7 @@ export function csvWriterOf(desc: DescMessage): CsvWriter {
 function columnsOf(desc: DescMessage, prefix: string): Column[] {
   return desc.fields.flatMap((field): Column[] => {
     const name = prefix + field.name;
-    if (field.fieldKind !== "message" || isWellKnown(field.message))
-      return [{ name, read: textReader(field) }];
+    if (field.fieldKind !== "message" || isWellKnown(field.message)) return [{ name, read: textReader(field) }];
     return columnsOf(field.message, `${name}_`).map((column) => ({
       name: column.name,
       read: (message) => {

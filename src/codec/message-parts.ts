@@ -16,16 +16,11 @@ export type Parts = Generator<string> | Generator<Uint8Array>;
 
 /** The binary form of a message, in parts: each item of a long list is one. */
 export function* binaryParts(desc: DescMessage, message: Message): Generator<Uint8Array> {
-  for (const { parts } of dividedFieldsOf(desc, message))
-    for (const part of parts) yield toBinary(desc, part);
+  for (const { parts } of dividedFieldsOf(desc, message)) for (const part of parts) yield toBinary(desc, part);
 }
 
 /** The same as ProtoJSON. */
-export function* protoJsonParts(
-  desc: DescMessage,
-  message: Message,
-  options: Partial<JsonWriteOptions>,
-): Generator<string> {
+export function* protoJsonParts(desc: DescMessage, message: Message, options: Partial<JsonWriteOptions>): Generator<string> {
   let separator = "{";
   for (const { field, isLong, parts } of dividedFieldsOf(desc, message)) {
     const name = `${JSON.stringify(field.jsonName)}:[`;

@@ -18,11 +18,7 @@ type ListedModel = {
  * Examples with the model, and for agents, which send long prompts, with the largest of the models with tools. The home page, the customer page and docs/clients.md show these; `npm run test:extra -- sdks agents python` runs
  * each.
  */
-export function anthropicClients(
-  url: string,
-  model: string,
-  models: readonly ListedModel[],
-): readonly AnthropicClient[] {
+export function anthropicClients(url: string, model: string, models: readonly ListedModel[]): readonly AnthropicClient[] {
   const withTools = models.filter(({ capabilities }) => capabilities.includes("tools"));
   const [largest] = withTools.toSorted((one, other) => other.contextWindow - one.contextWindow);
   const agentModel = largest?.id ?? model;

@@ -64,8 +64,7 @@ export function isShortText({ role, content, toolCalls, reasoning, toolCallId }:
 }
 
 const TOO_MANY_IMAGES = `has image ${MAX_IMAGES + 1} of the request, and the maximum is ${MAX_IMAGES}`;
-const NO_SUCH_CALL =
-  "must be the id of a tool call of the last assistant message, and each call has at most one result";
+const NO_SUCH_CALL = "must be the id of a tool call of the last assistant message, and each call has at most one result";
 const NOT_ARGUMENTS = `must have arguments that are the JSON text of an object with at most ${MAX_ARGUMENT_LEVELS} levels`;
 
 /** Refuses members of other roles, and too many of them. */
@@ -111,11 +110,7 @@ function textsOfReasoning({ text, signature = "", encrypted = "" }: Reasoning): 
 }
 
 /** The ids of tool calls that a later message can be the result of. */
-function unansweredAfter(
-  conversation: Conversation,
-  i: number,
-  unanswered: Set<string> | undefined,
-): Set<string> | undefined {
+function unansweredAfter(conversation: Conversation, i: number, unanswered: Set<string> | undefined): Set<string> | undefined {
   const { role, toolCalls, toolCallId = "" } = conversation.messages[i] as PromptMessage;
   if (role === "assistant") return toolCalls && idsOf(conversation, i, toolCalls);
   if (role !== "tool") return unanswered;
@@ -136,11 +131,7 @@ function idsOf(conversation: Conversation, i: number, toolCalls: readonly ToolCa
   return ids;
 }
 
-async function checkArguments(
-  conversation: Conversation,
-  i: number,
-  parsing: { characters: number },
-): Promise<void> {
+async function checkArguments(conversation: Conversation, i: number, parsing: { characters: number }): Promise<void> {
   const { toolCalls = [] } = conversation.messages[i] as PromptMessage;
   for (const [j, { arguments: text }] of toolCalls.entries()) {
     parsing.characters += text.length;

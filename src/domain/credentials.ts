@@ -84,9 +84,7 @@ const OPERATOR_MARK = OPERATOR_PREFIX.slice(OPERATOR_PREFIX.indexOf("_"));
 export function containsKey(text: string): boolean {
   return (
     (text.includes(KEY_MARK) && hasMatch(text, FULL_KEYS, isWellFormedKey)) ||
-    (text.includes(OPERATOR_MARK) &&
-      text.includes(OPERATOR_PREFIX) &&
-      hasMatch(text, FULL_TOKENS, isWellFormedOperatorToken))
+    (text.includes(OPERATOR_MARK) && text.includes(OPERATOR_PREFIX) && hasMatch(text, FULL_TOKENS, isWellFormedOperatorToken))
   );
 }
 
@@ -100,8 +98,7 @@ export function redactKeys(text: string): string {
   const withoutSecrets = text.includes(WEBHOOK_PREFIX)
     ? text.replace(PARTS_OF_WEBHOOK_SECRETS, `${WEBHOOK_PREFIX}[redacted]`)
     : text;
-  if (!text.includes(KEY_PREFIX) && !text.includes(OPERATOR_PREFIX) && !text.includes(SESSION_PREFIX))
-    return withoutSecrets;
+  if (!text.includes(KEY_PREFIX) && !text.includes(OPERATOR_PREFIX) && !text.includes(SESSION_PREFIX)) return withoutSecrets;
   return withoutSecrets.replace(PARTS_OF_KEYS, "$1[redacted]");
 }
 

@@ -64,36 +64,16 @@ export const ERRORS = {
     "authentication_error",
     "No API key was sent. Send it in the header 'Authorization: Bearer <API_KEY>'.",
   ),
-  invalid_api_key: row(
-    "UNAUTHENTICATED",
-    401,
-    "authentication_error",
-    "The API key is not valid. Check that it is complete.",
-  ),
-  revoked_api_key: row(
-    "UNAUTHENTICATED",
-    401,
-    "authentication_error",
-    "The API key was revoked. Use another key.",
-  ),
-  expired_api_key: row(
-    "UNAUTHENTICATED",
-    401,
-    "authentication_error",
-    "The API key has expired. Use another key.",
-  ),
+  invalid_api_key: row("UNAUTHENTICATED", 401, "authentication_error", "The API key is not valid. Check that it is complete."),
+  revoked_api_key: row("UNAUTHENTICATED", 401, "authentication_error", "The API key was revoked. Use another key."),
+  expired_api_key: row("UNAUTHENTICATED", 401, "authentication_error", "The API key has expired. Use another key."),
   invalid_operator_token: row(
     "UNAUTHENTICATED",
     401,
     "authentication_error",
     "The operator token is missing, invalid or revoked. Send the token of an operator, the value of VX_ADMIN_TOKEN, or the content of the file 'admin-token' in the data folder.",
   ),
-  invalid_session: row(
-    "UNAUTHENTICATED",
-    401,
-    "authentication_error",
-    "The session has expired or was ended. Sign in again.",
-  ),
+  invalid_session: row("UNAUTHENTICATED", 401, "authentication_error", "The session has expired or was ended. Sign in again."),
   insufficient_balance: row(
     "FAILED_PRECONDITION",
     402,
@@ -126,12 +106,7 @@ export const ERRORS = {
     "permission_error",
     "The API key cannot use this model. GET /v1/models lists the models that it can use.",
   ),
-  address_not_allowed: row(
-    "PERMISSION_DENIED",
-    403,
-    "permission_error",
-    "The API key cannot be used from this address.",
-  ),
+  address_not_allowed: row("PERMISSION_DENIED", 403, "permission_error", "The API key cannot be used from this address."),
   account_suspended: row(
     "PERMISSION_DENIED",
     403,
@@ -169,12 +144,7 @@ export const ERRORS = {
     "invalid_request_error",
     "The model does not exist. List the models with GET /v1/models.",
   ),
-  method_not_allowed: row(
-    "UNIMPLEMENTED",
-    405,
-    "invalid_request_error",
-    "This path does not support this HTTP method.",
-  ),
+  method_not_allowed: row("UNIMPLEMENTED", 405, "invalid_request_error", "This path does not support this HTTP method."),
   cursor_expired: row(
     "FAILED_PRECONDITION",
     410,
@@ -237,12 +207,7 @@ export const ERRORS = {
     "The response of the first call with this idempotency key was interrupted. To generate again, send a new idempotency key.",
     false,
   ),
-  request_too_large: row(
-    "RESOURCE_EXHAUSTED",
-    413,
-    "invalid_request_error",
-    "The request body is too large. Send less data.",
-  ),
+  request_too_large: row("RESOURCE_EXHAUSTED", 413, "invalid_request_error", "The request body is too large. Send less data."),
   unsupported_media_type: row(
     "INVALID_ARGUMENT",
     415,
@@ -319,12 +284,7 @@ export const ERRORS = {
     false,
   ),
   unimplemented: row("UNIMPLEMENTED", 501, "api_error", "This method is not available yet.", false),
-  upstream_error: row(
-    "UNAVAILABLE",
-    502,
-    "api_error",
-    "The upstream of the model failed or is not reachable. Retry later.",
-  ),
+  upstream_error: row("UNAVAILABLE", 502, "api_error", "The upstream of the model failed or is not reachable. Retry later."),
   unavailable: row("UNAVAILABLE", 503, "api_error", "The service is temporarily unavailable. Retry later."),
   overloaded: row("UNAVAILABLE", 503, "api_error", "The service is overloaded. Retry later."),
   // A call that reached an upstream is charged, so a retry costs again.
@@ -339,8 +299,7 @@ export const ERRORS = {
 
 export type Reason = keyof typeof ERRORS;
 
-const LIMIT_COVERS =
-  "the limit covers the call when running calls have ended, or when it resets within a minute";
+const LIMIT_COVERS = "the limit covers the call when running calls have ended, or when it resets within a minute";
 
 /** When `x-should-retry` is true, for the reasons where it depends on the call. Otherwise it is false. */
 export const RETRIED_IF: Partial<Record<Reason, string>> = {
@@ -386,9 +345,7 @@ export class DomainError extends Error {
       field: presentable(field),
       description: presentable(description),
     }));
-    this.metadata = Object.fromEntries(
-      Object.entries(options.metadata ?? {}).map((entry) => entry.map(presentable)),
-    );
+    this.metadata = Object.fromEntries(Object.entries(options.metadata ?? {}).map((entry) => entry.map(presentable)));
     this.retryAfterSeconds = options.retryAfterSeconds;
     this.shouldRetry = options.shouldRetry ?? ERRORS[reason].shouldRetry;
   }
@@ -411,27 +368,9 @@ export function isReason(text: string): text is Reason {
   return Object.hasOwn(ERRORS, text);
 }
 
-function row(
-  code: GrpcCode,
-  status: RetriedStatus,
-  type: ErrorType,
-  message: string,
-  shouldRetry: boolean,
-): Row;
-function row(
-  code: GrpcCode,
-  status: OtherStatus,
-  type: ErrorType,
-  message: string,
-  shouldRetry?: boolean,
-): Row;
-function row(
-  code: GrpcCode,
-  status: ErrorStatus,
-  type: ErrorType,
-  message: string,
-  shouldRetry?: boolean,
-): Row {
+function row(code: GrpcCode, status: RetriedStatus, type: ErrorType, message: string, shouldRetry: boolean): Row;
+function row(code: GrpcCode, status: OtherStatus, type: ErrorType, message: string, shouldRetry?: boolean): Row;
+function row(code: GrpcCode, status: ErrorStatus, type: ErrorType, message: string, shouldRetry?: boolean): Row {
   // Some SDKs retry a 401 or a 403 for minutes and show nothing meanwhile. It heals only when the caller changes something.
   return { code, status, type, message, shouldRetry: status === 401 || status === 403 ? false : shouldRetry };
 }

@@ -158,8 +158,7 @@ class TypeIdSource {
     }
     this.#writeSequence(this.#sequence);
     const random = takeRandomBytes(CHARS - RANDOM_START);
-    for (let i = 0; i < random.length; i++)
-      this.#write(random[i] as number, RANDOM_START + i, RANDOM_START + i + 1);
+    for (let i = 0; i < random.length; i++) this.#write(random[i] as number, RANDOM_START + i, RANDOM_START + i + 1);
     return `${prefix}_${this.#suffix.toString("latin1")}`;
   }
 

@@ -65,8 +65,7 @@ export async function checkBase64(base64: string, field: string): Promise<void> 
     await nextTurn();
     // A decoder reads only the low byte of characters outside ASCII.
     const slice = base64.slice(at, at + BASE64_SLICE);
-    if (Buffer.byteLength(slice) > slice.length || !isBase64Slice(base64, at))
-      throw DomainError.ofField(field, NOT_BASE64);
+    if (Buffer.byteLength(slice) > slice.length || !isBase64Slice(base64, at)) throw DomainError.ofField(field, NOT_BASE64);
   }
 }
 

@@ -21,11 +21,7 @@ export class InvariantViolation extends DomainError {
 const violations = channel("vx.invariant-violation");
 
 /** Pass facts that are costly to collect as a function. */
-export function assertInvariant(
-  condition: boolean,
-  invariant: string,
-  facts: Facts | (() => Facts),
-): asserts condition {
+export function assertInvariant(condition: boolean, invariant: string, facts: Facts | (() => Facts)): asserts condition {
   if (condition) return;
   throw reportViolation(new InvariantViolation(invariant, typeof facts === "function" ? facts() : facts));
 }

@@ -1,13 +1,7 @@
 import { randomUUID } from "node:crypto";
 
 /** A value that JSON can express. */
-export type JsonValue =
-  | string
-  | number
-  | boolean
-  | null
-  | readonly JsonValue[]
-  | { readonly [name: string]: JsonValue };
+export type JsonValue = string | number | boolean | null | readonly JsonValue[] | { readonly [name: string]: JsonValue };
 
 export type JsonObject = { readonly [name: string]: JsonValue };
 
@@ -135,11 +129,8 @@ function withNames(value: unknown, names: readonly string[]): unknown {
     for (const name in members) members[name] = withNames(members[name], names);
     return value;
   }
-  const nameOf = (key: string) =>
-    key.startsWith(PLACEHOLDER) ? names[Number(key.slice(PLACEHOLDER.length))] : key;
-  return Object.fromEntries(
-    Object.entries(value).map(([key, member]) => [nameOf(key), withNames(member, names)]),
-  );
+  const nameOf = (key: string) => (key.startsWith(PLACEHOLDER) ? names[Number(key.slice(PLACEHOLDER.length))] : key);
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [nameOf(key), withNames(member, names)]));
 }
 
 /** Or a name that cannot be assigned. */

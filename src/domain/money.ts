@@ -41,10 +41,7 @@ export function currency(): Currency {
 /** The exact amount with the decimals of the currency and up to 6: 9999986n is "$9.999986", -500000n is "-$0.50". */
 export function formatMicros(micros: Micros): string {
   const positive = micros < 0n ? -micros : micros;
-  const decimals = (positive % MICROS_PER_UNIT)
-    .toString()
-    .padStart(MAX_DECIMALS, "0")
-    .replace(current.surplus, "");
+  const decimals = (positive % MICROS_PER_UNIT).toString().padStart(MAX_DECIMALS, "0").replace(current.surplus, "");
   const fraction = decimals === "" ? "" : `.${decimals}`;
   return `${micros < 0n ? "-" : ""}${current.sign}${positive / MICROS_PER_UNIT}${fraction}`;
 }

@@ -56,11 +56,7 @@ export function pageSizeOf({ pageSize }: { readonly pageSize: number }): number 
 }
 
 /** Splits the result of a query for one row more than the page size. */
-export function cutPage<Row>(
-  rows: Row[],
-  page: Page,
-  position: (row: Row) => string,
-): { rows: Row[]; nextPageToken: string } {
+export function cutPage<Row>(rows: Row[], page: Page, position: (row: Row) => string): { rows: Row[]; nextPageToken: string } {
   const last = rows[page.size - 1];
   if (rows.length <= page.size || last === undefined) return { rows, nextPageToken: "" };
   return { rows: rows.slice(0, page.size), nextPageToken: encodeToken(page.list, position(last)) };

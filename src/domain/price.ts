@@ -93,8 +93,7 @@ export function costOf(prices: Prices, usage: Usage): Micros {
   const { tiers } = prices;
   const rates = tiers.length === 0 ? prices : (reachedTier(tiers, inputTokensOf(usage)) ?? prices);
   const cost = meterCosts(rates, usage);
-  const tokens =
-    cost.input + cost.cachedInput + cost.cacheWrite + cost.cacheWrite1h + cost.output + cost.reasoning;
+  const tokens = cost.input + cost.cachedInput + cost.cacheWrite + cost.cacheWrite1h + cost.output + cost.reasoning;
   return roundedUp(tokens + cost.image + cost.request);
 }
 

@@ -107,15 +107,11 @@ export function opaqueTokenBound(input: OpaqueInput, extraFieldNames: readonly s
   return bound;
 }
 
-function opaqueTexts(
-  { messages, options, stop }: OpaqueInput,
-  extraFieldNames: readonly string[],
-): readonly string[] {
+function opaqueTexts({ messages, options, stop }: OpaqueInput, extraFieldNames: readonly string[]): readonly string[] {
   const texts = [...stop];
   for (const message of messages) appendOpaqueTexts(texts, message);
   if (options.toolChoice?.kind === "tool") texts.push(options.toolChoice.name);
-  if (options.extraFields)
-    texts.push(JSON.stringify(listedFields(options.extraFields.fields, extraFieldNames)));
+  if (options.extraFields) texts.push(JSON.stringify(listedFields(options.extraFields.fields, extraFieldNames)));
   return texts;
 }
 

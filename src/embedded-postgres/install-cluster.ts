@@ -9,12 +9,7 @@ import { choosePlacement, type Placement } from "./placement.ts";
 import { lastLines } from "./run-program.ts";
 import { replaceServerFile, type ServerUser } from "./server-user.ts";
 import { configuration } from "./settings.ts";
-import {
-  dropTemporary,
-  makeTemporarySibling,
-  moveUnlessTaken,
-  removeAbandonedSiblings,
-} from "./temporary-folder.ts";
+import { dropTemporary, makeTemporarySibling, moveUnlessTaken, removeAbandonedSiblings } from "./temporary-folder.ts";
 
 /** Writes the files of a cluster into an empty folder, without its configuration. */
 type ClusterFiller = (folder: ClusterFolder, major: string) => Promise<void>;
@@ -38,8 +33,7 @@ export async function installCluster(options: InstallOptions, fill: ClusterFille
   await checkOwner(place);
   const replaces = await requireFree(place, replaceAs !== undefined);
   const binaries = await prepareBinaries(place, print);
-  const passwords =
-    (await Passwords.read(place.dataDir)) ?? (await Passwords.generate().store(place.dataDir));
+  const passwords = (await Passwords.read(place.dataDir)) ?? (await Passwords.generate().store(place.dataDir));
   await removeAbandonedSiblings(place.clusterDir);
   const folder = await makeTemporarySibling(place.clusterDir, 0o700);
   try {
@@ -58,11 +52,7 @@ export async function installCluster(options: InstallOptions, fill: ClusterFille
 }
 
 /** Moves a complete cluster into place, and an existing one aside. Returns the new path of the existing one. */
-async function replaceCluster(
-  place: Placement,
-  folder: string,
-  replaceAs: string | undefined,
-): Promise<string | undefined> {
+async function replaceCluster(place: Placement, folder: string, replaceAs: string | undefined): Promise<string | undefined> {
   const movedTo = replaceAs && `${place.clusterDir}.replaced-${replaceAs}`;
   if (movedTo !== undefined) await rename(place.clusterDir, movedTo);
   if (!(await moveUnlessTaken(folder, place.clusterDir))) throw inUse(place);
@@ -89,12 +79,7 @@ function inUse({ clusterDir }: Placement): EmbeddedPostgresError {
 }
 
 /** A server in single-user mode replays the write-ahead log, then sets the password of this data folder. */
-async function recover(
-  place: Placement,
-  binaries: Binaries,
-  folder: string,
-  passwords: Passwords,
-): Promise<void> {
+async function recover(place: Placement, binaries: Binaries, folder: string, passwords: Passwords): Promise<void> {
   const { ok, output } = await runSetPassword(place, binaries, folder, passwords);
   if (ok) return;
   const reason = /(?:FATAL|PANIC):\s+(.*)/.exec(output)?.[1] ?? lastLines(output);

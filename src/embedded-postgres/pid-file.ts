@@ -25,8 +25,7 @@ export async function removeForeignLocks(place: Placement): Promise<void> {
   const socketLock = join(place.socketDir, ".s.PGSQL.5432.lock");
   for (const path of [join(place.clusterDir, "postmaster.pid"), socketLock]) {
     const text = await readText(path);
-    if (text !== undefined && (await isForeign(path, text, place.clusterDir)))
-      await removeIfStill(path, text);
+    if (text !== undefined && (await isForeign(path, text, place.clusterDir))) await removeIfStill(path, text);
   }
 }
 

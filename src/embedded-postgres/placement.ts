@@ -4,14 +4,7 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { EmbeddedPostgresError, errnoOf, ignoring } from "./error.ts";
 import { runProgram } from "./run-program.ts";
-import {
-  isShared,
-  makeOpenFolder,
-  ownUid,
-  type ServerUser,
-  serverUser,
-  unprivilegedUser,
-} from "./server-user.ts";
+import { isShared, makeOpenFolder, ownUid, type ServerUser, serverUser, unprivilegedUser } from "./server-user.ts";
 import { dropTemporary, makeTemporarySibling, removeAbandonedSiblings } from "./temporary-folder.ts";
 
 /** The paths of an embedded PostgreSQL and the user it runs as. */

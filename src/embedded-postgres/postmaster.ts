@@ -86,8 +86,7 @@ async function launchPostmaster(
     }
     const excerpt = await log.excerpt();
     if ((await findPostmaster(place)) !== undefined) return "again";
-    if (/pre-existing shared memory block|lock file ".*" (already exists|is empty)/.test(excerpt))
-      return "again";
+    if (/pre-existing shared memory block|lock file ".*" (already exists|is empty)/.test(excerpt)) return "again";
     throw new EmbeddedPostgresError(`PostgreSQL did not start (${child.ended}): ${reasonIn(excerpt)}`);
   } finally {
     await log.file.close();

@@ -20,12 +20,7 @@ export function programEnvironment(): NodeJS.ProcessEnv {
 }
 
 /** Runs a program until it exits. Never rejects: a program that cannot be started is a failed outcome. */
-export async function runProgram(
-  user: ServerUser,
-  file: string,
-  args: readonly string[],
-  input = "",
-): Promise<Outcome> {
+export async function runProgram(user: ServerUser, file: string, args: readonly string[], input = ""): Promise<Outcome> {
   const { promise, resolve } = Promise.withResolvers<Outcome>();
   let output = "";
   try {

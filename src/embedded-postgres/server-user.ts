@@ -52,9 +52,7 @@ export function identity(user: ServerUser): { uid?: number; gid?: number } {
 /** Uses the `id` program, because users may be defined outside /etc/passwd. */
 async function idsOf(name: string): Promise<Ids | undefined> {
   try {
-    const [uid, gid] = await Promise.all(
-      ["-u", "-g"].map((option) => promisify(execFile)("id", [option, name])),
-    );
+    const [uid, gid] = await Promise.all(["-u", "-g"].map((option) => promisify(execFile)("id", [option, name])));
     return { uid: Number(uid?.stdout), gid: Number(gid?.stdout) };
   } catch {
     return undefined;
@@ -68,8 +66,7 @@ async function idsOf(name: string): Promise<Ids | undefined> {
 export async function makeOpenFolder(path: string): Promise<void> {
   const first = makeFolders(path);
   if (first === undefined || ownUid() !== 0) return;
-  for (let folder = resolve(path); folder.length >= first.length; folder = dirname(folder))
-    await chmod(folder, 0o755);
+  for (let folder = resolve(path); folder.length >= first.length; folder = dirname(folder)) await chmod(folder, 0o755);
 }
 
 /**

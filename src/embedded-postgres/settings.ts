@@ -34,12 +34,7 @@ export function configuration(input: SettingsInput): Readonly<Record<string, str
  * `vx.conf` is rewritten at every start, so that a new version can change settings. ALTER SYSTEM overrides
  * it.
  */
-function settingsText({
-  clusterName,
-  socketDir,
-  logDir,
-  maxConnections = USUAL_CONNECTIONS,
-}: SettingsInput): string {
+function settingsText({ clusterName, socketDir, logDir, maxConnections = USUAL_CONNECTIONS }: SettingsInput): string {
   const settings: Record<string, string> = {
     cluster_name: clusterName,
     listen_addresses: "",

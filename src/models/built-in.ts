@@ -68,8 +68,7 @@ type ExampleModels = {
 const createsVectors = ({ capabilities }: Model) => capabilities.includes("embeddings");
 const generates = (model: Model) => !createsVectors(model);
 const callsTools = (model: Model) => generates(model) && model.capabilities.includes("tools");
-const completesTexts = (model: Model) =>
-  generates(model) && model.upstreams.every(({ kind }) => TASK_KINDS.includes(kind));
+const completesTexts = (model: Model) => generates(model) && model.upstreams.every(({ kind }) => TASK_KINDS.includes(kind));
 
 /** For each need the cheapest model that meets it, because people run the examples. */
 export function exampleModels(models: readonly Model[]): ExampleModels {

@@ -23,8 +23,6 @@ export class Catalog {
   replace(models: readonly Model[]): void {
     // Sorted by code units, the order that page tokens use.
     this.#sorted = models.toSorted((one, other) => (one.id < other.id ? -1 : 1));
-    this.#byName = new Map(
-      models.flatMap((model) => [model.id, ...model.aliases].map((name) => [name, model] as const)),
-    );
+    this.#byName = new Map(models.flatMap((model) => [model.id, ...model.aliases].map((name) => [name, model] as const)));
   }
 }

@@ -44,9 +44,7 @@ function parseFile<Schema extends z.ZodType>(
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, logLevel: "error" });
   if (document.errors.length > 0) {
-    throw listed(
-      document.errors.map(({ pos, message }) => `${file}:${lines.linePos(pos[0]).line}: ${oneLine(message)}`),
-    );
+    throw listed(document.errors.map(({ pos, message }) => `${file}:${lines.linePos(pos[0]).line}: ${oneLine(message)}`));
   }
   let content: unknown;
   try {
@@ -95,8 +93,7 @@ function wrongKeys(models: readonly Model[], content: unknown, env: Env): Mistak
       if (message === undefined) return [];
       const single = ["models", at, "upstream"];
       const place = valueAt(content, single) === undefined ? ["models", at, "upstreams", index] : single;
-      const field =
-        "apiKeyFile" in upstream && upstream.apiKeyFile !== undefined ? "api_key_file" : "api_key_env";
+      const field = "apiKeyFile" in upstream && upstream.apiKeyFile !== undefined ? "api_key_file" : "api_key_env";
       return [{ path: [...place, field], message }];
     }),
   );
@@ -114,9 +111,7 @@ function keyProblem(upstream: RemoteSettings, env: Env): string | undefined {
 
 function listed(lines: readonly string[]): ModelsError {
   const more = lines.length - MAX_MISTAKES;
-  return new ModelsError(
-    [...lines.slice(0, MAX_MISTAKES), ...(more > 0 ? [`… and ${more} more`] : [])].join("\n"),
-  );
+  return new ModelsError([...lines.slice(0, MAX_MISTAKES), ...(more > 0 ? [`… and ${more} more`] : [])].join("\n"));
 }
 
 function oneLine(text: string): string {

@@ -236,8 +236,7 @@ const model = z
     upstreams: z.array(upstream).min(1).max(MAX_UPSTREAMS).optional(),
   })
   .superRefine((values, context) => {
-    const wrong = (field: string, message: string) =>
-      context.addIssue({ code: "custom", path: [field], message });
+    const wrong = (field: string, message: string) => context.addIssue({ code: "custom", path: [field], message });
     if (values.max_output_tokens > values.context_window) {
       wrong("max_output_tokens", "must not be more than context_window");
     }
@@ -246,14 +245,10 @@ const model = z
     }
     checkPrices(values, wrong);
     if (values.upstream && values.upstreams) wrong("upstreams", 'must not be given together with "upstream"');
-    if (!values.upstream && !values.upstreams)
-      wrong("upstream", 'is missing; give "upstream" or "upstreams"');
+    if (!values.upstream && !values.upstreams) wrong("upstream", 'is missing; give "upstream" or "upstreams"');
     const createVectors = upstreamsOf(values).every(({ kind }) => TASK_KINDS.includes(kind));
     if (values.capabilities.includes("embeddings") && !createVectors) {
-      wrong(
-        "capabilities",
-        `must not have "embeddings" with an upstream that is not ${TASK_KINDS.join(" or ")}`,
-      );
+      wrong("capabilities", `must not have "embeddings" with an upstream that is not ${TASK_KINDS.join(" or ")}`);
     }
   })
   .transform((values) => ({
@@ -262,8 +257,7 @@ const model = z
     createdSeconds: values.created,
     contextWindow: values.context_window,
     maxOutputTokens: values.max_output_tokens,
-    defaultOutputTokens:
-      values.default_output_tokens ?? Math.min(DEFAULT_OUTPUT_TOKENS, values.max_output_tokens),
+    defaultOutputTokens: values.default_output_tokens ?? Math.min(DEFAULT_OUTPUT_TOKENS, values.max_output_tokens),
     promptOverheadTokens: values.prompt_overhead_tokens,
     imageTokens: values.image_tokens,
     maxMessages: values.max_messages,
@@ -325,7 +319,6 @@ function checkPrices(values: PriceValues, wrong: (field: string, message: string
 
 /** The prices of values that passed the check. */
 function pricesOf(values: PriceValues): Prices {
-  const { input_micros_per_million_tokens: input = 0n, output_micros_per_million_tokens: output = 0n } =
-    values;
+  const { input_micros_per_million_tokens: input = 0n, output_micros_per_million_tokens: output = 0n } = values;
   return values.prices ?? tokenPrices(input, output);
 }

@@ -79,8 +79,7 @@ export class AutoTopUps {
   #check({ thresholdMicros, amountMicros, monthlyMaxMicros }: AutoTopUpSettings): void {
     this.#options.checkAmount(amountMicros);
     if (thresholdMicros === 0n) throw DomainError.ofField("threshold_micros", "must be greater than 0");
-    if (monthlyMaxMicros < amountMicros)
-      throw DomainError.ofField("monthly_max_micros", "must not be below amount_micros");
+    if (monthlyMaxMicros < amountMicros) throw DomainError.ofField("monthly_max_micros", "must not be below amount_micros");
   }
 
   async #createPage(row: AutoTopUpRow, returnUrl: string): Promise<AutoTopUpRow> {
@@ -109,10 +108,7 @@ export class AutoTopUps {
    * Calls `use` with the customer of an account at the provider. The first use creates the customer. A customer that was deleted at the
    * provider is replaced: vx deletes one only when its account closes.
    */
-  async withCustomer<Result>(
-    accountId: string,
-    use: (customerId: string) => Promise<Result>,
-  ): Promise<Result> {
+  async withCustomer<Result>(accountId: string, use: (customerId: string) => Promise<Result>): Promise<Result> {
     const { database, provider } = this.#options;
     const replaced = (await getAutoTopUp(database, accountId))?.customer_id ?? undefined;
     if (replaced !== undefined) {
@@ -133,14 +129,11 @@ export class AutoTopUps {
     this.#billingPages.add(accountId);
     await logOpenedPage(database, action, accountId);
     try {
-      return await this.withCustomer(accountId, (customerId) =>
-        provider.createBillingPage(customerId, returnUrl),
-      );
+      return await this.withCustomer(accountId, (customerId) => provider.createBillingPage(customerId, returnUrl));
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error;
       throw new DomainError("unavailable", {
-        message:
-          "The payment provider did not create the page. Retry later, or ask the operator of this service.",
+        message: "The payment provider did not create the page. Retry later, or ask the operator of this service.",
         cause: error,
       });
     }

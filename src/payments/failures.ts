@@ -5,6 +5,5 @@ export async function runAll(tasks: readonly Promise<void>[]): Promise<void> {
 }
 
 export function throwFailures(failures: readonly unknown[]): void {
-  if (failures.length > 0)
-    throw new AggregateError(failures, `looking up ${failures.length} payments failed`);
+  if (failures.length > 0) throw new AggregateError(failures, `looking up ${failures.length} payments failed`);
 }

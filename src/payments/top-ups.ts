@@ -110,9 +110,7 @@ export class TopUps {
     const { id: topUpId, account_id: accountId, amount_micros: amountMicros, currency } = row;
     const order = { topUpId, accountId, amountMicros, currency, returnUrl: row.return_url };
     const createPage = (customerId?: string) => provider.createPage({ ...order, customerId });
-    return await (provider.createsInvoices
-      ? this.automatic.withCustomer(accountId, createPage)
-      : createPage());
+    return await (provider.createsInvoices ? this.automatic.withCustomer(accountId, createPage) : createPage());
   }
 
   #checkAmount(micros: Micros): void {
@@ -146,11 +144,7 @@ export class TopUps {
       if (!row) return;
       const seen = row.is_automatic ? await this.#charge(row) : await this.#lookUp(row, reference);
       if (!seen) return;
-      const {
-        outcome,
-        account_id: accountId,
-        alert,
-      } = await applyPayment(database, topUpId, row.version, seen);
+      const { outcome, account_id: accountId, alert } = await applyPayment(database, topUpId, row.version, seen);
       if (alert !== "") onAlert({ topUpId, accountId, reason: alert });
       if (outcome !== "stale") return;
     }

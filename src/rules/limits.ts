@@ -1,8 +1,5 @@
 import { type DescField, type DescMessage, getOption, hasOption, ScalarType } from "@bufbuild/protobuf";
-import {
-  type FieldRules,
-  field as fieldRules,
-} from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import { type FieldRules, field as fieldRules } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 
 /** The minimum limit, for requests that carry almost no data. */
 export const SMALL_BODY_BYTES = 65_536;
@@ -16,11 +13,7 @@ const VALUE_BYTES = 64;
 /** Quotes, a colon, a comma, and white space around them. */
 const PUNCTUATION_BYTES = 64;
 
-const SHORT_WELL_KNOWN = new Set([
-  "google.protobuf.Timestamp",
-  "google.protobuf.Duration",
-  "google.protobuf.FieldMask",
-]);
+const SHORT_WELL_KNOWN = new Set(["google.protobuf.Timestamp", "google.protobuf.Duration", "google.protobuf.FieldMask"]);
 
 /** The largest body that the rules of the request allow, capped by the setting. */
 export function maxBodyBytesOf(input: DescMessage, settingBytes: number): number {
@@ -67,8 +60,7 @@ const knownRules = new WeakMap<DescField, FieldRules["type"] | undefined>();
 
 /** The rules of a field; those of a list are rules for the whole list. They are decoded once: each start asks for them several times. */
 function rulesOf(field: DescField): FieldRules["type"] | undefined {
-  if (!knownRules.has(field))
-    knownRules.set(field, hasOption(field, fieldRules) ? getOption(field, fieldRules).type : undefined);
+  if (!knownRules.has(field)) knownRules.set(field, hasOption(field, fieldRules) ? getOption(field, fieldRules).type : undefined);
   return knownRules.get(field);
 }
 

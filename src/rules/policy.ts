@@ -1,11 +1,4 @@
-import {
-  type DescField,
-  type DescMessage,
-  type DescMethod,
-  type DescService,
-  getOption,
-  hasOption,
-} from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, type DescMethod, type DescService, getOption, hasOption } from "@bufbuild/protobuf";
 import {
   Access,
   base_path as basePathOption,
@@ -65,10 +58,7 @@ const MEMBER_ROLES: Readonly<Record<MemberRoleNumber, NeededRole | undefined>> =
 export function policyOf(method: DescMethod): Policy {
   const name = `${method.parent.typeName}.${method.name}`;
   if (!hasOption(method, policyOption)) throw new PolicyError(`${name} declares no policy`);
-  const { access, scope, rateLimited, metered, whileSuspended, ...declared } = getOption(
-    method,
-    policyOption,
-  );
+  const { access, scope, rateLimited, metered, whileSuspended, ...declared } = getOption(method, policyOption);
   const role = ROLES[declared.role];
   if (access === Access.UNSPECIFIED) throw new PolicyError(`${name} declares no access`);
   if ((access === Access.OPERATOR) !== (role !== undefined)) {
@@ -95,9 +85,7 @@ export function policyOf(method: DescMethod): Policy {
 }
 
 export function policiesOf(services: readonly DescService[]): Map<DescMethod, Policy> {
-  return new Map(
-    services.flatMap((service) => service.methods.map((method) => [method, policyOf(method)] as const)),
-  );
+  return new Map(services.flatMap((service) => service.methods.map((method) => [method, policyOf(method)] as const)));
 }
 
 /** The API whose conventions a service follows over REST. */

@@ -94,10 +94,7 @@ function checkCollectedFields(desc: DescMessage, message: Message): void {
   if (collected === undefined) return;
   const entries = Object.entries(collected);
   if (entries.length > MAX_COLLECTED_NAMES) {
-    throw DomainError.ofField(
-      field.name,
-      `the request has more than ${MAX_COLLECTED_NAMES} fields that are not known`,
-    );
+    throw DomainError.ofField(field.name, `the request has more than ${MAX_COLLECTED_NAMES} fields that are not known`);
   }
   for (const [name, value] of entries) {
     if (bytesLeft(value, MAX_COLLECTED_BYTES) < 0) {
@@ -109,8 +106,7 @@ function checkCollectedFields(desc: DescMessage, message: Message): void {
 
 /** How many of the bytes the JSON of a value leaves; negative, and not read to its end, if it takes more. */
 function bytesLeft(value: JsonValue, bytes: number): number {
-  if (typeof value === "string")
-    return value.length > bytes ? -1 : bytes - Buffer.byteLength(JSON.stringify(value));
+  if (typeof value === "string") return value.length > bytes ? -1 : bytes - Buffer.byteLength(JSON.stringify(value));
   if (typeof value !== "object" || value === null) return bytes - String(value).length;
   const items = Array.isArray(value) ? (value as readonly JsonValue[]) : Object.entries(value).flat();
   // Two brackets; and for each item a comma or a colon, except for one.
@@ -179,9 +175,7 @@ function findInList(field: DescField & { fieldKind: "list" }, items: readonly un
 }
 
 function findInMap(field: DescField & { fieldKind: "map" }, map: Record<string, unknown>): boolean {
-  return Object.entries(map).some(
-    ([key, value]) => containsKey(key) || findInItem(field, value, "") !== undefined,
-  );
+  return Object.entries(map).some(([key, value]) => containsKey(key) || findInItem(field, value, "") !== undefined);
 }
 
 /** Looks into one value of a field at the path. Names inside untyped values are not part of the path. */
@@ -189,8 +183,7 @@ function findInItem(field: DescField, value: unknown, path: string): string | un
   const { message } = field;
   if (!message) return field.scalar === ScalarType.STRING && containsKey(value as string) ? path : undefined;
   if (isUntyped(message)) return isInJson(jsonOf(value as Value)) ? path : undefined;
-  if (holdsPlainObject(field))
-    return isInJson(value as JsonObject) ? (sentName(field, value as JsonObject) ?? path) : undefined;
+  if (holdsPlainObject(field)) return isInJson(value as JsonObject) ? (sentName(field, value as JsonObject) ?? path) : undefined;
   const inner = findInMessage(message, value as Message);
   return inner === undefined ? undefined : `${path}.${inner}`;
 }
@@ -241,8 +234,7 @@ function hasLongTexts(desc: DescMessage, message: Message): boolean {
   const fields = message as unknown as Record<string, unknown>;
   return textPlanOf(desc).some(({ field, inner }) => {
     const value = fields[field.localName];
-    const isLong = (item: unknown) =>
-      inner ? hasLongTexts(inner, item as Message) : (item as string).length > LONG_UNITS;
+    const isLong = (item: unknown) => (inner ? hasLongTexts(inner, item as Message) : (item as string).length > LONG_UNITS);
     if (!Array.isArray(value)) return value !== undefined && isLong(value);
     return inner ? value.some(isLong) : unitsOf(value) > LONG_UNITS;
   });
@@ -312,8 +304,7 @@ function hasLengthAsOnlyRule(field: DescField): boolean {
   const { type, cel } = getOption(field, fieldRules);
   if (type.case === "repeated" && type.value.unique) return false;
   const rules = type.case === "repeated" ? type.value.items : { type, cel };
-  if (rules?.type.case !== "string" || rules.cel.length > 0 || maxCharactersOf(field) <= LONG_UNITS)
-    return false;
+  if (rules?.type.case !== "string" || rules.cel.length > 0 || maxCharactersOf(field) <= LONG_UNITS) return false;
   const { $typeName, $unknown, maxLen, minLen, wellKnown, ...others } = rules.type.value;
   const isAllowed = maxLen > 0n && minLen <= CHECKED.length && wellKnown.case === undefined;
   return isAllowed && Object.values(others).every(isUnset);

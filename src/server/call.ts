@@ -8,13 +8,7 @@ import { turnToEnd } from "../domain/next-turn.ts";
 import { maxBodyBytesOf } from "../rules/limits.ts";
 import { type Policy, PolicyError } from "../rules/policy.ts";
 import type { HttpRoute } from "../telemetry/telemetry.ts";
-import {
-  contentLengthOf,
-  headerValues,
-  isClosed,
-  type RequestHead,
-  remoteAddressOf,
-} from "./http/message.ts";
+import { contentLengthOf, headerValues, isClosed, type RequestHead, remoteAddressOf } from "./http/message.ts";
 
 export type Protocol = "grpc" | "grpc-web" | "connect" | "rest";
 
@@ -78,9 +72,7 @@ export type IncomingCall = {
 };
 
 /** What authentication reads of a request that is no call. */
-export function credentialsOf(
-  request: RequestHead,
-): Pick<IncomingCall, "target" | "headers" | "remoteAddress"> {
+export function credentialsOf(request: RequestHead): Pick<IncomingCall, "target" | "headers" | "remoteAddress"> {
   return {
     target: request.url ?? "",
     remoteAddress: remoteAddressOf(request),
@@ -122,13 +114,7 @@ export abstract class Exchange<Method extends ServedMethod = ServedMethod> imple
   #abortReason: DomainError | undefined;
   #isAbortSent = false;
 
-  constructor(
-    method: Method,
-    request: RequestHead,
-    channel: Channel,
-    requestId: string,
-    timeoutMs: number | undefined,
-  ) {
+  constructor(method: Method, request: RequestHead, channel: Channel, requestId: string, timeoutMs: number | undefined) {
     this.method = method;
     this.request = request;
     this.requestId = requestId;
@@ -249,8 +235,7 @@ export abstract class Exchange<Method extends ServedMethod = ServedMethod> imple
   #startDeadline(aborted: AbortController): void {
     const remainingMs = this.remainingMs();
     if (remainingMs === undefined) return;
-    const onDeadline = () =>
-      aborted.abort(new ConnectError("the operation timed out", Code.DeadlineExceeded));
+    const onDeadline = () => aborted.abort(new ConnectError("the operation timed out", Code.DeadlineExceeded));
     if (remainingMs <= 0) onDeadline();
     else this.#timer = setTimeout(onDeadline, remainingMs);
   }

@@ -55,12 +55,10 @@ export function directRpcs(
     if (Number.isNaN(timeoutMs)) return false;
     const requestId = requestIdFrom(headers["x-request-id"], newRequestId);
     const request = new StreamRequest(stream, headers, rawHeaders);
-    calls
-      .serve(new GrpcExchange(method, format, request, stream, requestId, timeoutMs))
-      .catch((error: unknown) => {
-        log.error({ err: error, request_id: requestId }, "request failed");
-        stream.destroy();
-      });
+    calls.serve(new GrpcExchange(method, format, request, stream, requestId, timeoutMs)).catch((error: unknown) => {
+      log.error({ err: error, request_id: requestId }, "request failed");
+      stream.destroy();
+    });
     return true;
   };
   return { rpcs, serveStream };

@@ -57,8 +57,7 @@ function serve(
   const path = pathOf(request) ?? "";
   const isHostValid = hasValidHost(request);
   // Only browsers send an origin.
-  const isOriginAllowed =
-    request.headers.origin !== undefined && cors?.setHeaders(request, response) === true;
+  const isOriginAllowed = request.headers.origin !== undefined && cors?.setHeaders(request, response) === true;
   if (isOriginAllowed && isHostValid && isPreflight(request)) {
     answerPreflight(response, requestId);
     return;

@@ -322,13 +322,11 @@ function snakeCase(name: string): string {
 }
 
 /** Version, trace id, id of the caller's span, flags; later versions may append fields. */
-const TRACEPARENT =
-  /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
+const TRACEPARENT = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 const MAX_STATE_CHARACTERS = 512;
 const MAX_STATE_MEMBERS = 32;
 /** A key and a value, by the W3C recommendation. The value has neither "," nor "=", and does not end in a space. */
-const STATE_MEMBER =
-  /^([a-z0-9][a-z0-9_*/@-]{0,255})=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/;
+const STATE_MEMBER = /^([a-z0-9][a-z0-9_*/@-]{0,255})=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/;
 
 /** The trace that the caller continues; undefined without exactly one valid traceparent header. */
 export function traceParentOf(call: Pick<IncomingCall, "headers">): TraceParent | undefined {

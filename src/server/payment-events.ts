@@ -34,8 +34,7 @@ export function paymentEvents({ readEvent, handle, budget, log }: Options): Serv
       }
       sendJson(response, 200, '{"received":true}');
     } catch (error) {
-      if (error instanceof ProviderError)
-        log.warn({ err: error, request_id: requestId }, "a payment event failed");
+      if (error instanceof ProviderError) log.warn({ err: error, request_id: requestId }, "a payment event failed");
       sendError(response, publicError(error), requestId);
       stopBody(request, response);
     } finally {

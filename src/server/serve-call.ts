@@ -19,13 +19,7 @@ import type { Action, Actor } from "../store/action.ts";
 import type { AdmittedKey } from "../store/admit.ts";
 import type { Exchange, IncomingCall } from "./call.ts";
 import { fromRequestError } from "./errors/connect-error.ts";
-import {
-  type Admitted,
-  checkAnnouncedSize,
-  type Gate,
-  setLimitHeaders,
-  setRateHeaders,
-} from "./gate/gate.ts";
+import { type Admitted, checkAnnouncedSize, type Gate, setLimitHeaders, setRateHeaders } from "./gate/gate.ts";
 import type { Observation, Observe } from "./observation.ts";
 
 type CallServerOptions = {
@@ -87,8 +81,7 @@ export class CallServer {
     try {
       checkAnnouncedSize(exchange);
       const reading = exchange.read(share);
-      const message =
-        reading instanceof Promise ? await this.#readLate(exchange, reading, admitted) : reading;
+      const message = reading instanceof Promise ? await this.#readLate(exchange, reading, admitted) : reading;
       const { method } = exchange;
       observation.setRpc(method.rpc);
       method.check?.(message, call);
@@ -184,13 +177,7 @@ export class ServiceCall implements ApiCall {
 
   readonly #action: Action | undefined;
 
-  constructor(
-    exchange: Exchange,
-    admitted: Admitted,
-    observation: Observation,
-    share: BodyShare,
-    action?: Action,
-  ) {
+  constructor(exchange: Exchange, admitted: Admitted, observation: Observation, share: BodyShare, action?: Action) {
     this.exchange = exchange;
     this.#action = action;
     this.#admitted = admitted;
@@ -273,8 +260,7 @@ export class ServiceCall implements ApiCall {
   }
 
   caller(request: Message): Caller {
-    if (!this.exchange.policy.metered)
-      throw new Error(`${this.exchange.method.rpc} is not declared as metered`);
+    if (!this.exchange.policy.metered) throw new Error(`${this.exchange.method.rpc} is not declared as metered`);
     const { exchange, idempotencyKey } = this;
     const { rpc, input } = exchange.method;
     const observation = this.#observation;
@@ -284,9 +270,7 @@ export class ServiceCall implements ApiCall {
       key: this.key,
       readmit: () => this.#readmit(),
       idempotency:
-        idempotencyKey === undefined
-          ? undefined
-          : { key: idempotencyKey, digest: () => digestOfRequest(rpc, input, request) },
+        idempotencyKey === undefined ? undefined : { key: idempotencyKey, digest: () => digestOfRequest(rpc, input, request) },
       signal: exchange.signal,
       endReason: () => endReasonOf(exchange),
       onModel: (modelId) => observation.setModel(modelId),

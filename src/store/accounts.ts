@@ -148,8 +148,7 @@ export async function sortAccounts(database: Cells, { sort, state, belowMicros }
       const after = last ?? { term, id };
       return cell.call("sort_accounts", sort, state, belowMicros ?? null, after.term, after.id, limit);
     },
-    compare: (one, other) =>
-      direction * (compareTerms(one.term, other.term) || compareBytes(one.id, other.id)),
+    compare: (one, other) => direction * (compareTerms(one.term, other.term) || compareBytes(one.id, other.id)),
     laneOf: (row) => laneOfId(row.id),
   });
   return cutPage(rows, page, (row) => joinPosition([0, row.term, row.id]));
@@ -176,12 +175,7 @@ export class FiguresUpkeep {
   }
 }
 
-export async function setAccountPlan(
-  database: Cells,
-  action: Action,
-  id: string,
-  plan: string,
-): Promise<AccountRow> {
+export async function setAccountPlan(database: Cells, action: Action, id: string, plan: string): Promise<AccountRow> {
   const lane = laneOfId(id);
   const [row] = await change<AccountRow>(database, lane, action, "set_account_plan", lane, id, plan);
   return row as AccountRow;
@@ -245,34 +239,16 @@ export async function expireGrants(cell: FunctionCaller): Promise<void> {
 }
 
 /** Sets the threshold of the event balance.low; null for none. */
-export async function setLowBalance(
-  database: Cells,
-  action: Action,
-  id: string,
-  micros: Micros | null,
-): Promise<AccountRow> {
+export async function setLowBalance(database: Cells, action: Action, id: string, micros: Micros | null): Promise<AccountRow> {
   const lane = laneOfId(id);
   const [row] = await change<AccountRow>(database, lane, action, "set_low_balance", lane, id, micros);
   return row as AccountRow;
 }
 
 /** Once this returns, every server refuses the account's calls, or admits them again. */
-export async function setAccountSuspended(
-  database: Cells,
-  action: Action,
-  id: string,
-  suspended: boolean,
-): Promise<AccountRow> {
+export async function setAccountSuspended(database: Cells, action: Action, id: string, suspended: boolean): Promise<AccountRow> {
   const lane = laneOfId(id);
-  const [row] = await change<AccountRow>(
-    database,
-    lane,
-    action,
-    "set_account_suspended",
-    lane,
-    id,
-    suspended,
-  );
+  const [row] = await change<AccountRow>(database, lane, action, "set_account_suspended", lane, id, suspended);
   return row as AccountRow;
 }
 
@@ -354,11 +330,8 @@ export async function searchAccounts(database: Cells, text: string, page: Page, 
       read: (cell, last, count) => {
         const after = last ?? { term, id };
         return name === "part"
-          ? readNameParts<FoundRow & { is_match: boolean }, typeof after>(
-              after,
-              count,
-              pieces,
-              (start, read, missing) => cell.call("search_names", text, start.term, start.id, read, missing),
+          ? readNameParts<FoundRow & { is_match: boolean }, typeof after>(after, count, pieces, (start, read, missing) =>
+              cell.call("search_names", text, start.term, start.id, read, missing),
             )
           : cell.call("search_accounts", name, text, after.term, after.id, count);
       },

@@ -47,11 +47,7 @@ const START: Position = {
 /** How far an audit is. Its parts are, of each cell, the lanes in use, the prices and the operator log. */
 export type AuditProgress = { readonly partsDone: number; readonly parts: number; readonly entries: bigint };
 
-export async function audit(
-  database: Cells,
-  signal: AbortSignal,
-  pieceRows = PIECE_ROWS,
-): Promise<AuditReport> {
+export async function audit(database: Cells, signal: AbortSignal, pieceRows = PIECE_ROWS): Promise<AuditReport> {
   const steps = auditInSteps(database, signal, pieceRows);
   for (;;) {
     const step = await steps.next();
@@ -166,9 +162,7 @@ async function* auditCell(
       }
     }
   }
-  report.findings.push(
-    ...(await cell.call<AuditFinding>("audit_prices", MAX_FINDINGS - report.findings.length)),
-  );
+  report.findings.push(...(await cell.call<AuditFinding>("audit_prices", MAX_FINDINGS - report.findings.length)));
   let event: EventPosition | undefined = FIRST_EVENT;
   while (event) {
     yield lanes.length + 1;
@@ -271,10 +265,7 @@ async function auditAccounts(
 /** The event after which the next piece of the operator log starts. */
 type EventPosition = { next_lane: number; next_seq: bigint; next_hash: Uint8Array };
 
-type EventAuditRow = AuditFinding & { events: bigint } & (
-    | EventPosition
-    | { [Name in keyof EventPosition]: null }
-  );
+type EventAuditRow = AuditFinding & { events: bigint } & (EventPosition | { [Name in keyof EventPosition]: null });
 
 const FIRST_EVENT: EventPosition = { next_lane: 0, next_seq: 0n, next_hash: new Uint8Array() };
 

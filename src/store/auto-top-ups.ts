@@ -112,17 +112,7 @@ export async function applyAutoTopUpPage(
   const lane = laneOfId(accountId);
   await database
     .at(lane)
-    .call(
-      "apply_auto_topup_page",
-      lane,
-      accountId,
-      id,
-      createdAt,
-      customerId,
-      isOver,
-      method?.id ?? null,
-      method?.text ?? null,
-    );
+    .call("apply_auto_topup_page", lane, accountId, id, createdAt, customerId, isOver, method?.id ?? null, method?.text ?? null);
 }
 
 /** The accounts of a cell to look at now. Each is returned to one server. */

@@ -51,13 +51,7 @@ const IN_ROW = { quote: '"', escape: String.raw`\$&`, hex: String.raw`\\x` };
 const IN_ARRAY = { quote: String.raw`\"`, escape: String.raw`\\\$&`, hex: String.raw`\\\\x` };
 
 /** An item of vx.admit: all calls of a batch with the same key. */
-export const admitItem = new CompositeType("admit_item", [
-  "lane",
-  "fingerprint",
-  ...SCOPES,
-  "any_scope",
-  "cidrs",
-]);
+export const admitItem = new CompositeType("admit_item", ["lane", "fingerprint", ...SCOPES, "any_scope", "cidrs"]);
 
 /** A hold that vx.bill places. */
 export const holdItem = new CompositeType("hold_item", [
@@ -111,14 +105,7 @@ export const entryItem = new CompositeType("entry_item", [
 ]);
 
 /** A minute of an account with failed calls, for vx.record_failures. */
-export const failureMinute = new CompositeType("failure_minute", [
-  "lane",
-  "account_id",
-  "id",
-  "at_ms",
-  "calls",
-  "omitted",
-]);
+export const failureMinute = new CompositeType("failure_minute", ["lane", "account_id", "id", "at_ms", "calls", "omitted"]);
 
 /** A failed call. */
 export const failureItem = new CompositeType("failure_item", [

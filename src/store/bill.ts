@@ -280,14 +280,10 @@ function holdOutcome({ hold }: Pick<HoldItem, "hold">, row: BillRow): HoldOutcom
       return withLimits(outcome, row);
     case "owing": {
       const { balance_micros: balanceMicros, held_micros: heldMicros, amount_micros: owedMicros } = row;
-      assertInvariant(
-        owedMicros !== null && owedMicros > 0n,
-        "an account that owes something owes an amount",
-        {
-          hold: hold.generationId,
-          owedMicros: owedMicros ?? 0n,
-        },
-      );
+      assertInvariant(owedMicros !== null && owedMicros > 0n, "an account that owes something owes an amount", {
+        hold: hold.generationId,
+        owedMicros: owedMicros ?? 0n,
+      });
       return { outcome, balanceMicros, heldMicros, owedMicros };
     }
     default:
@@ -306,9 +302,7 @@ type LimitJson = {
     | null;
   readonly cost_room: string | null;
   readonly token_room: string | null;
-  readonly minutes:
-    | readonly { metric: LimitMetric; amount: string; remaining: string; seconds_left: number }[]
-    | null;
+  readonly minutes: readonly { metric: LimitMetric; amount: string; remaining: string; seconds_left: number }[] | null;
 };
 
 function withLimits(outcome: "held" | ShortHold["outcome"], row: BillRow): HoldOutcome {
@@ -322,8 +316,7 @@ function withLimits(outcome: "held" | ShortHold["outcome"], row: BillRow): HoldO
     costRoom: bigintOf(limits?.cost_room),
     tokenRoom: bigintOf(limits?.token_room),
   };
-  if (outcome === "insufficient")
-    return { outcome, ...short, autoTopUpBelowMicros: row.amount_micros ?? undefined };
+  if (outcome === "insufficient") return { outcome, ...short, autoTopUpBelowMicros: row.amount_micros ?? undefined };
   const refusal = limits?.refusal ?? undefined;
   assertInvariant(refusal !== undefined, "a hold that is refused by a limit names it", { outcome });
   return { outcome, ...short, limit: refusingLimitOf(refusal) };
@@ -382,11 +375,7 @@ export function assertHold(hold: HoldRequest, open: OpenHold | undefined): void 
   const { generationId, accountId, keyId, amountMicros } = hold;
   const facts = { hold: generationId, account: accountId, key: keyId, amountMicros };
   assertInvariant(isAmount(amountMicros), "the amount of a hold is an int64 of at least 0", facts);
-  assertInvariant(
-    areInOneLane(accountId, generationId, keyId),
-    "hold and key are in the account's lane",
-    facts,
-  );
+  assertInvariant(areInOneLane(accountId, generationId, keyId), "hold and key are in the account's lane", facts);
   assertInvariant(open === undefined, "a hold is placed once", facts);
 }
 
@@ -436,11 +425,7 @@ function assertHoldRow(hold: HoldRequest, row: BillRow): void {
   const { generationId, amountMicros } = hold;
   const facts = { hold: generationId, outcome, balanceMicros, heldMicros, amountMicros };
   assertInvariant(isLegalHoldOutcome(hold, row), "a hold has an outcome that its request allows", facts);
-  assertInvariant(
-    0n <= heldMicros && heldMicros <= balanceMicros,
-    "an account holds at least 0 and at most its balance",
-    facts,
-  );
+  assertInvariant(0n <= heldMicros && heldMicros <= balanceMicros, "an account holds at least 0 and at most its balance", facts);
   // The balance and the amount held are those before this hold.
   const fits = amountMicros <= balanceMicros - heldMicros;
   assertInvariant(outcome !== "held" || fits, "a hold that is placed fits the free balance", facts);

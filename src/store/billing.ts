@@ -170,14 +170,8 @@ function isInvalidData(error: DomainError): boolean {
 }
 
 /** The stored response of the first call with an idempotency key. It may be long, so vx.bill does not return it. */
-export async function findAnswer(
-  database: Cells,
-  accountId: string,
-  idempotencyKey: string,
-): Promise<string | undefined> {
+export async function findAnswer(database: Cells, accountId: string, idempotencyKey: string): Promise<string | undefined> {
   const lane = laneOfId(accountId);
-  const [row] = await database
-    .at(lane)
-    .call<{ answer: string }>("get_answer", lane, accountId, idempotencyKey);
+  const [row] = await database.at(lane).call<{ answer: string }>("get_answer", lane, accountId, idempotencyKey);
   return row?.answer;
 }

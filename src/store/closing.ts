@@ -63,7 +63,6 @@ export async function stepOfClosing(
     rows,
   );
   const { status, entry_id: entryId, month } = step as StepRow;
-  const [entry] =
-    entryId === null ? [] : await cell.call<EntryRow>("get_entry", lane, accountId, entryId, month);
+  const [entry] = entryId === null ? [] : await cell.call<EntryRow>("get_entry", lane, accountId, entryId, month);
   return { status, entry };
 }

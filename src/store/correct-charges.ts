@@ -87,13 +87,7 @@ async function rerateAccount(
   const { model, from, to, prices, reason, apply } = rerating;
   const lane = laneOfId(accountId);
   const cell = database.at(lane);
-  const [range] = await cell.call<{ first_seq: bigint; end_seq: bigint }>(
-    "ledger_range",
-    lane,
-    accountId,
-    from,
-    to,
-  );
+  const [range] = await cell.call<{ first_seq: bigint; end_seq: bigint }>("ledger_range", lane, accountId, from, to);
   const sum = {
     adjusted: 0n,
     credit_micros: 0n,

@@ -84,8 +84,7 @@ export class EventWatch {
   /** @param onEnd called when the watcher ends, even if its caller reads nothing */
   open(accountId: string, key: WatchingKey, onEnd: Open["onEnd"]): EventWatcher {
     const own = this.#counts.get(accountId) ?? 0;
-    if (own >= MAX_WATCHERS_PER_ACCOUNT || this.#watchers.size >= MAX_WATCHERS)
-      throw new DomainError("overloaded");
+    if (own >= MAX_WATCHERS_PER_ACCOUNT || this.#watchers.size >= MAX_WATCHERS) throw new DomainError("overloaded");
     this.#counts.set(accountId, own + 1);
     const watcher: Open = {
       lane: laneOfId(accountId),

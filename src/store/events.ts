@@ -26,20 +26,13 @@ const MAX_TIME_MS = Date.UTC(9999, 11, 31);
  * @param after the id of the event; empty for none, "now" for all events until now
  * @param days for how long events are kept
  */
-export async function eventPosition(
-  database: Cells,
-  accountId: string,
-  after: string,
-  days: number,
-): Promise<bigint> {
+export async function eventPosition(database: Cells, accountId: string, after: string, days: number): Promise<bigint> {
   if (after === "") return 0n;
   if (after !== "now" && !/^evt_[0-9a-hjkmnp-tv-z]{26}$/.test(after))
     throw DomainError.ofField("after", 'must be the id of an event: "evt_…", or "now"');
   const lane = laneOfId(accountId);
   const at = after === "now" ? null : new Date(Math.min(millisecondsOfId(after), MAX_TIME_MS));
-  const [row] = await database
-    .at(lane)
-    .call<{ event_position: bigint }>("event_position", lane, accountId, after, at, days);
+  const [row] = await database.at(lane).call<{ event_position: bigint }>("event_position", lane, accountId, after, at, days);
   return row?.event_position ?? 0n;
 }
 
@@ -53,18 +46,11 @@ export async function listEvents(
 ): Promise<EventRow[]> {
   const lane = laneOfId(accountId);
   const position = "after" in place ? [place.after, false] : [place.before ?? null, true];
-  return await database
-    .at(lane)
-    .call<EventRow>("list_events", lane, accountId, types.join(","), ...position, limit);
+  return await database.at(lane).call<EventRow>("list_events", lane, accountId, types.join(","), ...position, limit);
 }
 
 /** A page of the events of one account, newest first. */
-export async function listLatestEvents(
-  database: Cells,
-  accountId: string,
-  types: readonly string[],
-  page: Page,
-) {
+export async function listLatestEvents(database: Cells, accountId: string, types: readonly string[], page: Page) {
   if (!/^\d{0,18}$/.test(page.after)) throw badToken();
   const before = page.after === "" ? undefined : BigInt(page.after);
   const rows = await listEvents(database, accountId, types, { before }, page.size + 1);
@@ -77,15 +63,8 @@ export async function listAllEvents(database: Cells, types: readonly string[], p
   if (page.after !== "" && id === "") throw badToken();
   const rows = await mergeCells<EventRow>(database, page.size + 1, {
     read: (cell, last, limit) =>
-      cell.call(
-        "list_all_events",
-        types.join(","),
-        last?.created_micros ?? BigInt(micros),
-        last?.id ?? id,
-        limit,
-      ),
-    compare: (one, other) =>
-      Number(other.created_micros - one.created_micros) || compareBytes(other.id, one.id),
+      cell.call("list_all_events", types.join(","), last?.created_micros ?? BigInt(micros), last?.id ?? id, limit),
+    compare: (one, other) => Number(other.created_micros - one.created_micros) || compareBytes(other.id, one.id),
     laneOf: ({ account_id }) => (account_id === "" ? LANE_COUNT : laneOfId(account_id)),
   });
   return cutPage(rows, page, (row) => `${row.created_micros}_${row.id}`);
@@ -144,11 +123,7 @@ export class EventUpkeep {
       for (const { lane, id } of keys) await this.#cell.call("warn_of_expiry", lane, id);
     }
     if (!isRound && !this.#hasOldEvents) return;
-    const [row] = await this.#cell.call<{ sweep_events: number }>(
-      "sweep_events",
-      this.#days,
-      DELETED_AT_ONCE,
-    );
+    const [row] = await this.#cell.call<{ sweep_events: number }>("sweep_events", this.#days, DELETED_AT_ONCE);
     this.#hasOldEvents = row?.sweep_events === DELETED_AT_ONCE;
   }
 }

@@ -68,9 +68,7 @@ export async function* exportUsageOfLane(
   let position = "";
   let rows: ExportRow[];
   do {
-    rows = await database
-      .at(lane)
-      .call<ExportRow>("export_usage", lane, accountId, from, to, position, pieceRows);
+    rows = await database.at(lane).call<ExportRow>("export_usage", lane, accountId, from, to, position, pieceRows);
     if (rows.length > 0) yield rows;
     const last = rows.at(-1);
     if (last) {
@@ -101,9 +99,7 @@ export async function* exportMovementsOfLane(
   let rows: MovementRow[];
   do {
     const position = [afterId, seq, pieceRows] as const;
-    rows = await database
-      .at(lane)
-      .call<MovementRow>("export_movements", lane, accountId, first, end, ...position);
+    rows = await database.at(lane).call<MovementRow>("export_movements", lane, accountId, first, end, ...position);
     if (rows.length > 0) yield rows;
     const last = rows.at(-1);
     if (last) [afterId, seq] = [last.account_id, last.seq];

@@ -103,9 +103,7 @@ export async function getKey(database: Cells, accountId: string, id: string): Pr
 
 export async function listKeys(database: Cells, accountId: string, page: Page, withPlayground: boolean) {
   const lane = laneOfId(accountId);
-  const rows = await database
-    .at(lane)
-    .call<KeyRow>("view_keys", lane, accountId, "", page.after, page.size + 1, withPlayground);
+  const rows = await database.at(lane).call<KeyRow>("view_keys", lane, accountId, "", page.after, page.size + 1, withPlayground);
   return cutPage(rows, page, (row) => row.id);
 }
 
@@ -135,12 +133,8 @@ export async function searchKeys(database: Cells, query: KeyQuery, page: Page, p
   if (name !== "" && found.length < limit) {
     const first = list < PARTS ? { sorted_name: "", id: "" } : { sorted_name: afterName, id: afterId };
     const read = (cell: FunctionCaller, last: FoundKeyRow | undefined, count: number) =>
-      readNameParts<FoundKeyRow & { is_match: boolean }, typeof first>(
-        last ?? first,
-        count,
-        pieces,
-        (after, rows, missing) =>
-          cell.call("search_key_names", name, after.sorted_name, after.id, rows, missing),
+      readNameParts<FoundKeyRow & { is_match: boolean }, typeof first>(last ?? first, count, pieces, (after, rows, missing) =>
+        cell.call("search_key_names", name, after.sorted_name, after.id, rows, missing),
       );
     found.push(...(await mergeCells(database, limit - found.length, { ...order, read })));
   }
@@ -190,16 +184,10 @@ export type Leak = {
 export type LeakedKey = { fingerprint: string; key_id: string; account_id: string; revoked_keys: number };
 
 /** Revokes the keys of leaked secrets and all keys that they created. Omits secrets that belong to no key. */
-export async function reportLeaks(
-  database: Cells,
-  action: Action,
-  leaks: readonly Leak[],
-): Promise<LeakedKey[]> {
+export async function reportLeaks(database: Cells, action: Action, leaks: readonly Leak[]): Promise<LeakedKey[]> {
   const lanes = [...Map.groupBy(leaks, ({ lane }) => lane)];
   const found = await Promise.all(
-    lanes.map(([lane, items]) =>
-      change<LeakedKey>(database, lane, action, "report_leaks", lane, JSON.stringify(items)),
-    ),
+    lanes.map(([lane, items]) => change<LeakedKey>(database, lane, action, "report_leaks", lane, JSON.stringify(items))),
   );
   return found.flat();
 }
@@ -215,12 +203,7 @@ export type KeyChanges = {
   readonly allowed_cidrs?: readonly string[] | null;
 };
 
-export async function updateKey(
-  database: Cells,
-  action: Action,
-  id: string,
-  changes: KeyChanges,
-): Promise<KeyRow> {
+export async function updateKey(database: Cells, action: Action, id: string, changes: KeyChanges): Promise<KeyRow> {
   const lane = laneOfChange(action, id);
   const rows = await change<KeyRow>(database, lane, action, "update_key", lane, id, JSON.stringify(changes));
   return only(rows, id);

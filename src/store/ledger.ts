@@ -209,11 +209,7 @@ export async function listFilteredEntries(
     const low: bigint = isIndexed || end - pieces.rows < first ? first : end - pieces.rows;
     const limit = page.size + 1 - rows.length;
     const filters = [kind, keyId, model] as const;
-    rows.push(
-      ...(await database
-        .at(lane)
-        .call<EntryRow>("filter_entries", lane, accountId, ...filters, low, end, limit)),
-    );
+    rows.push(...(await database.at(lane).call<EntryRow>("filter_entries", lane, accountId, ...filters, low, end, limit)));
     end = low;
   }
   return pageUpTo(rows, page, (row) => row.seq.toString(), end > first ? end.toString() : undefined);
@@ -251,8 +247,6 @@ export class LedgerPartitions {
     if (this.#checks++ % CHECKS_PER_ATTEMPT !== 0) return;
     await this.#cell.call("create_ledger_partitions");
     const rows = await this.#cell.call<{ month: number; entries: bigint }>("months_without_partition");
-    this.#onChecked(
-      rows.map(({ month, entries }) => ({ month: monthText(month), entries: Number(entries) })),
-    );
+    this.#onChecked(rows.map(({ month, entries }) => ({ month: monthText(month), entries: Number(entries) })));
   }
 }

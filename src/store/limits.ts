@@ -45,12 +45,7 @@ export async function setLimit(
   return row as LimitRow;
 }
 
-export async function removeLimit(
-  database: Cells,
-  action: Action,
-  owner: LimitOwner,
-  id: string,
-): Promise<void> {
+export async function removeLimit(database: Cells, action: Action, owner: LimitOwner, id: string): Promise<void> {
   const lane = laneOfOwner(owner);
   await change(database, lane, action, "delete_limit", lane, owner.id, id);
   if (owner.kind === "plan") await database.share();

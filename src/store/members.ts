@@ -92,10 +92,7 @@ export async function signInPerson(
 }
 
 /** Undefined if the session is unknown, expired or ended. */
-export async function findPageSession(
-  { home }: Pick<Cells, "home">,
-  fingerprint: string,
-): Promise<PageSession | undefined> {
+export async function findPageSession({ home }: Pick<Cells, "home">, fingerprint: string): Promise<PageSession | undefined> {
   type Row = {
     id: string;
     person_id: string;
@@ -172,17 +169,13 @@ export async function findMember(
   person: { readonly id: string; readonly email: string } | undefined,
 ): Promise<Membership | undefined> {
   const lane = laneOfId(accountId);
-  const [row] = await database
-    .at(lane)
-    .call<Membership>("find_member", lane, accountId, person?.id ?? null, person?.email ?? "");
+  const [row] = await database.at(lane).call<Membership>("find_member", lane, accountId, person?.id ?? null, person?.email ?? "");
   return row;
 }
 
 export async function listMembers(database: Cells, accountId: string) {
   const lane = laneOfId(accountId);
-  return await database
-    .at(lane)
-    .call<MemberRow & { readonly link_id: string }>("list_members", lane, accountId);
+  return await database.at(lane).call<MemberRow & { readonly link_id: string }>("list_members", lane, accountId);
 }
 
 export async function setMemberRole(
@@ -193,37 +186,14 @@ export async function setMemberRole(
   role: MemberRole,
 ): Promise<MemberRow> {
   const lane = laneOfId(accountId);
-  const [row] = await change<MemberRow>(
-    database,
-    lane,
-    action,
-    "set_member_role",
-    lane,
-    accountId,
-    personId,
-    role,
-  );
+  const [row] = await change<MemberRow>(database, lane, action, "set_member_role", lane, accountId, personId, role);
   return row as MemberRow;
 }
 
-export async function removeMember(
-  database: Cells,
-  action: Action,
-  accountId: string,
-  personId: string,
-): Promise<void> {
+export async function removeMember(database: Cells, action: Action, accountId: string, personId: string): Promise<void> {
   const lane = laneOfId(accountId);
-  const [removed] = await change<{ link_id: string }>(
-    database,
-    lane,
-    action,
-    "remove_member",
-    lane,
-    accountId,
-    personId,
-  );
-  if (removed && !database.owns(0, lane))
-    await unlinkPerson(database, { personId, accountId, linkId: removed.link_id });
+  const [removed] = await change<{ link_id: string }>(database, lane, action, "remove_member", lane, accountId, personId);
+  if (removed && !database.owns(0, lane)) await unlinkPerson(database, { personId, accountId, linkId: removed.link_id });
 }
 
 /** Why an account is looked in for a person. */
@@ -306,8 +276,7 @@ export async function createSignUpAccount(
   if (row?.is_member) return;
   await unlinkPerson(database, { personId: action.actor.id, accountId: id, linkId: "sign-up" });
   throw new DomainError("sign_up_refused", {
-    message:
-      "You are no longer a member of the account for which you signed up. Sign up again for another one.",
+    message: "You are no longer a member of the account for which you signed up. Sign up again for another one.",
   });
 }
 
@@ -332,13 +301,7 @@ export async function createSignUpInvitation(
   email: string,
 ): Promise<Omit<InvitationRow, "role">> {
   const parameters = [id, bytes(fingerprint), email];
-  const [row] = await change<InvitationRow>(
-    database,
-    LANE_COUNT,
-    action,
-    "create_sign_up_invitation",
-    ...parameters,
-  );
+  const [row] = await change<InvitationRow>(database, LANE_COUNT, action, "create_sign_up_invitation", ...parameters);
   return row as InvitationRow;
 }
 
@@ -347,12 +310,7 @@ export async function listInvitations(database: Cells, accountId: string): Promi
   return await database.at(lane).call<InvitationRow>("list_invitations", lane, accountId);
 }
 
-export async function deleteInvitation(
-  database: Cells,
-  action: Action,
-  accountId: string,
-  id: string,
-): Promise<void> {
+export async function deleteInvitation(database: Cells, action: Action, accountId: string, id: string): Promise<void> {
   const lane = laneOfId(accountId);
   await change(database, lane, action, "delete_invitation", lane, accountId, id);
 }
@@ -364,9 +322,7 @@ export async function accountOfInvitation(
   email: string,
 ): Promise<string | undefined> {
   const lane = laneOfId(id);
-  const [row] = await database
-    .at(lane)
-    .call<{ account_id: string }>("read_invitation", lane, id, bytes(fingerprint), email);
+  const [row] = await database.at(lane).call<{ account_id: string }>("read_invitation", lane, id, bytes(fingerprint), email);
   return row?.account_id;
 }
 
@@ -387,13 +343,7 @@ export async function acceptInvitation(
   await change(database, LANE_COUNT, action, "link_person", accountId, linkId);
   const parameters = [lane, accountId, id, bytes(fingerprint), email, linkId];
   try {
-    const [row] = await change<{ has_joined: boolean }>(
-      database,
-      lane,
-      action,
-      "accept_invitation",
-      ...parameters,
-    );
+    const [row] = await change<{ has_joined: boolean }>(database, lane, action, "accept_invitation", ...parameters);
     if (!row?.has_joined) await unlink();
   } catch (error) {
     if (error instanceof DomainError && ERRORS[error.reason].status < 500) await unlink();

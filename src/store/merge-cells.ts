@@ -28,9 +28,7 @@ type Source<Row> = {
 export async function mergeCells<Row>(database: Cells, limit: number, list: SortedList<Row>): Promise<Row[]> {
   const { all } = database;
   if (all.length === 1) return await list.read(database.home, undefined, limit);
-  const sources = all.map(
-    (_, cell): Source<Row> => ({ cell, rows: [], next: 0, last: undefined, isComplete: false }),
-  );
+  const sources = all.map((_, cell): Source<Row> => ({ cell, rows: [], next: 0, last: undefined, isComplete: false }));
   const merged: Row[] = [];
   while (merged.length < limit) {
     await Promise.all(sources.map((source) => refill(database, source, limit, list)));
@@ -57,10 +55,7 @@ async function refill<Row>(
   }
 }
 
-function firstOf<Row>(
-  sources: readonly Source<Row>[],
-  compare: SortedList<Row>["compare"],
-): Source<Row> | undefined {
+function firstOf<Row>(sources: readonly Source<Row>[], compare: SortedList<Row>["compare"]): Source<Row> | undefined {
   let first: Source<Row> | undefined;
   for (const source of sources) {
     const row = source.rows[source.next];

@@ -30,17 +30,7 @@ export async function createOperator(
   fingerprint: string,
 ): Promise<OperatorRow> {
   const bytes = Buffer.from(fingerprint, "hex");
-  const row = await change<OperatorRow>(
-    database,
-    LANE_COUNT,
-    action,
-    "create_operator",
-    id,
-    name,
-    role,
-    email,
-    bytes,
-  );
+  const row = await change<OperatorRow>(database, LANE_COUNT, action, "create_operator", id, name, role, email, bytes);
   await database.share();
   return row[0] as OperatorRow;
 }
@@ -59,12 +49,7 @@ export async function revokeOperator(database: Cells, action: Action, id: string
 }
 
 /** Once this returns, every server applies the role, also to open sessions. */
-export async function setOperatorRole(
-  database: Cells,
-  action: Action,
-  id: string,
-  role: Role,
-): Promise<OperatorRow> {
+export async function setOperatorRole(database: Cells, action: Action, id: string, role: Role): Promise<OperatorRow> {
   const [row] = await change<OperatorRow>(database, LANE_COUNT, action, "set_operator_role", id, role);
   if (!row) throw unknownOperator(id);
   await database.share();
@@ -94,23 +79,12 @@ export async function signInOperator(
   requestId: string,
 ): Promise<Operator | undefined> {
   const bytes = Buffer.from(fingerprint, "hex");
-  const [row] = await database.home.call<Operator>(
-    "sign_in_operator",
-    issuer,
-    subject,
-    verifiedEmail,
-    bytes,
-    requestId,
-  );
+  const [row] = await database.home.call<Operator>("sign_in_operator", issuer, subject, verifiedEmail, bytes, requestId);
   return row;
 }
 
 /** Undefined if the session is unknown, expired or ended, or its operator is revoked. */
-export async function findSession(
-  database: Cells,
-  fingerprint: string,
-  isUse: boolean,
-): Promise<Session | undefined> {
+export async function findSession(database: Cells, fingerprint: string, isUse: boolean): Promise<Session | undefined> {
   type Row = Operator & { readonly expires_at: Date };
   const [row] = await database.home.call<Row>("find_session", Buffer.from(fingerprint, "hex"), isUse);
   return row && { id: row.id, name: row.name, role: row.role, expiresAt: row.expires_at };

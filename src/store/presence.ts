@@ -57,9 +57,7 @@ export class Presence {
     } finally {
       this.#loops = Promise.all([
         this.#repeat(() => this.#heartbeat().catch((error) => onFailure("heartbeat", error))),
-        this.#repeat(() =>
-          this.releaseAbandoned().catch((error) => onFailure("release of abandoned holds", error)),
-        ),
+        this.#repeat(() => this.releaseAbandoned().catch((error) => onFailure("release of abandoned holds", error))),
       ]);
     }
   }
@@ -114,9 +112,7 @@ export class Presence {
     type Row = { readonly id: string; readonly account_id: string };
     const rows = await this.#cell.call<Row>("own_holds", serverId, first, last);
     const unknown = rows.filter(({ id }) => !isOpen(id));
-    const ended = await Promise.all(
-      unknown.map(({ id, account_id }) => release({ generationId: id, accountId: account_id })),
-    );
+    const ended = await Promise.all(unknown.map(({ id, account_id }) => release({ generationId: id, accountId: account_id })));
     // The other holds were ended while their rows were in transit.
     const released = ended.filter(({ outcome }) => outcome === "released").length;
     if (released > 0) onReleased(released);

@@ -30,9 +30,7 @@ export async function registerPrices(database: Cells, models: readonly Model[]):
 type Versions = ReadonlyMap<string, number>;
 
 async function versionsOf(database: Cells, models: readonly Model[]): Promise<Versions> {
-  const items = priceItem.arrayOf(
-    models.map(({ id, prices }) => ({ model: id, rates: arrayOfRates(prices) })),
-  );
+  const items = priceItem.arrayOf(models.map(({ id, prices }) => ({ model: id, rates: arrayOfRates(prices) })));
   try {
     const rows = await database.home.call<{ model: string; version: number }>("register_prices", items);
     await database.share();
@@ -159,9 +157,7 @@ export class PriceLists {
 
   async #read(accountId: string, version: number): Promise<ReadonlyMap<string, AccountPriceRow>> {
     const lane = laneOfId(accountId);
-    const rows = await this.#database
-      .at(lane)
-      .call<AccountPriceRow>("get_account_prices", lane, accountId, version);
+    const rows = await this.#database.at(lane).call<AccountPriceRow>("get_account_prices", lane, accountId, version);
     return new Map(rows.map((row) => [row.model, row]));
   }
 }

@@ -3,15 +3,7 @@ import { laneOfId } from "../domain/lane.ts";
 import type { Cells } from "./driver/cells.ts";
 
 export type StatementRow = {
-  kind:
-    | "opening_balance"
-    | "credit"
-    | "topup"
-    | "refund"
-    | "adjustment"
-    | "expiry"
-    | "generation"
-    | "closing_balance";
+  kind: "opening_balance" | "credit" | "topup" | "refund" | "adjustment" | "expiry" | "generation" | "closing_balance";
   id: string;
   created_at: Date | null;
   reason: string;
@@ -23,15 +15,9 @@ export type StatementRow = {
 };
 
 /** What changed the balance of an account from one time until before another, between the two balances. */
-export async function getStatement(
-  database: Cells,
-  accountId: string,
-  from: Date,
-  to: Date,
-): Promise<StatementRow[]> {
+export async function getStatement(database: Cells, accountId: string, from: Date, to: Date): Promise<StatementRow[]> {
   const lane = laneOfId(accountId);
   const rows = await database.at(lane).call<StatementRow>("get_statement", lane, accountId, from, to);
-  if (rows.length === 0)
-    throw new DomainError("not_found", { message: "Ledger entries of this month are archived." });
+  if (rows.length === 0) throw new DomainError("not_found", { message: "Ledger entries of this month are archived." });
   return rows;
 }

@@ -130,12 +130,7 @@ export type TopUpFilter = {
 
 const ALL: TopUpFilter = { state: "", onlyProblems: false };
 
-export async function listTopUps(
-  database: Cells,
-  accountId: string,
-  page: Page,
-  { state, onlyProblems } = ALL,
-) {
+export async function listTopUps(database: Cells, accountId: string, page: Page, { state, onlyProblems } = ALL) {
   const lane = laneOfId(accountId);
   const rows = await database
     .at(lane)
@@ -146,8 +141,7 @@ export async function listTopUps(
 /** Those of all accounts. */
 export async function listAllTopUps(database: Cells, page: Page, { state, onlyProblems }: TopUpFilter) {
   const rows = await mergeCells<TopUpRow>(database, page.size + 1, {
-    read: (cell, last, limit) =>
-      cell.call("list_all_topups", state, onlyProblems, last?.id ?? before(page), limit),
+    read: (cell, last, limit) => cell.call("list_all_topups", state, onlyProblems, last?.id ?? before(page), limit),
     compare: (one, other) => compareBytes(other.id, one.id),
     laneOf: ({ id }) => laneOfId(id),
   });
@@ -189,12 +183,7 @@ export type Applied = {
 };
 
 /** @param version that of the top-up before the payment was read */
-export async function applyPayment(
-  database: Cells,
-  id: string,
-  version: bigint,
-  seen: SeenPayment,
-): Promise<Applied> {
+export async function applyPayment(database: Cells, id: string, version: bigint, seen: SeenPayment): Promise<Applied> {
   const lane = laneOfId(id);
   const json = JSON.stringify({
     status: seen.status,

@@ -128,12 +128,7 @@ export async function getWebhook(database: Cells, accountId: string, id: string)
   return row;
 }
 
-export function updateWebhook(
-  database: Cells,
-  actor: WebhookActor,
-  id: string,
-  changes: WebhookChanges,
-): Promise<WebhookRow> {
+export function updateWebhook(database: Cells, actor: WebhookActor, id: string, changes: WebhookChanges): Promise<WebhookRow> {
   return changeWebhook(database, "update_webhook", actor, id, JSON.stringify(changes));
 }
 
@@ -141,12 +136,7 @@ export async function deleteWebhook(database: Cells, actor: WebhookActor, id: st
   await changeWebhook(database, "delete_webhook", actor, id);
 }
 
-export function rotateWebhook(
-  database: Cells,
-  actor: WebhookActor,
-  id: string,
-  overlapSeconds: number,
-): Promise<WebhookRow> {
+export function rotateWebhook(database: Cells, actor: WebhookActor, id: string, overlapSeconds: number): Promise<WebhookRow> {
   return changeWebhook(database, "rotate_webhook", actor, id, overlapSeconds);
 }
 
@@ -177,8 +167,7 @@ export async function listDeliveries(database: Cells, id: string, state: string,
   const rows = isOfOperators(id)
     ? await mergeCells<DeliveryRow>(database, limit, {
         read,
-        compare: (one, other) =>
-          Number(other.created_micros - one.created_micros) || compareBytes(other.event_id, one.event_id),
+        compare: (one, other) => Number(other.created_micros - one.created_micros) || compareBytes(other.event_id, one.event_id),
         laneOf: ({ account_id: accountId }) => (accountId === "" ? LANE_COUNT : laneOfId(accountId)),
       })
     : await read(database.at(laneOfId(id)), undefined, limit);
@@ -186,9 +175,7 @@ export async function listDeliveries(database: Cells, id: string, state: string,
 }
 
 /** The event, or the time, whose events a webhook receives again. */
-export type Redelivery =
-  | { readonly eventId: string }
-  | { readonly from: Date | undefined; readonly to: Date | undefined };
+export type Redelivery = { readonly eventId: string } | { readonly from: Date | undefined; readonly to: Date | undefined };
 
 /** Returns the number of events, and whether there may be more of that time. */
 export async function redeliver(
@@ -206,18 +193,7 @@ export async function redeliver(
     let last: RedeliverRow | undefined;
     do {
       const place = [last?.last ?? 0n, last?.last_id ?? "", EVENTS_PER_STATEMENT];
-      [last] = await send(
-        id,
-        types,
-        lane,
-        accountId,
-        eventId,
-        from,
-        to,
-        maxLane,
-        ...place,
-        isLogged && !last,
-      );
+      [last] = await send(id, types, lane, accountId, eventId, from, to, maxLane, ...place, isLogged && !last);
       events += last?.renewed ?? 0;
     } while (last?.last && events < ENOUGH_REDELIVERED);
     return { events, hasMore: Boolean(last?.last) };
@@ -234,8 +210,7 @@ export async function redeliver(
     results.push(await run(send, LANE_COUNT - 1, true));
   }
   const events = results.reduce((sum, result) => sum + result.events, 0);
-  if (eventId !== "" && events === 0)
-    throw new DomainError("not_found", { message: `There is no event ${eventId}.` });
+  if (eventId !== "" && events === 0) throw new DomainError("not_found", { message: `There is no event ${eventId}.` });
   return { events, hasMore: results.some(({ hasMore }) => hasMore) };
 }
 
@@ -320,11 +295,7 @@ export type Attempt = {
  *
  * @param cell where the attempts were claimed
  */
-export async function storeAttempts(
-  database: Cells,
-  cell: number,
-  attempts: readonly Attempt[],
-): Promise<void> {
+export async function storeAttempts(database: Cells, cell: number, attempts: readonly Attempt[]): Promise<void> {
   const list = attempts.map(({ claim, outcome }) => ({
     lane: claim.lane,
     webhook_id: claim.webhook_id,
@@ -344,10 +315,7 @@ export async function storeAttempts(
     }),
   }));
   const store = (caller: FunctionCaller, given: readonly object[]) =>
-    caller.call<{ webhook_id: string; revision: number; reason: string }>(
-      "store_attempts",
-      JSON.stringify(given),
-    );
+    caller.call<{ webhook_id: string; revision: number; reason: string }>("store_attempts", JSON.stringify(given));
   const rows = await store(database.all[cell] as FunctionCaller, list).catch(async (error: unknown) => {
     if (!(error instanceof LaneMoved)) throw error;
     const stored = list.map((given) =>

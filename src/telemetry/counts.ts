@@ -26,8 +26,7 @@ type Sample = { readonly value: number; readonly labels: Readonly<Record<string,
 const NEUTRAL_OUTCOMES: ReadonlySet<string | undefined> = new Set(["cancelled", "busy", "down"]);
 
 export async function readCounts(registry: Registry): Promise<Counts> {
-  const read = async (name: string) =>
-    ((await registry.getSingleMetric(name)?.get())?.values ?? []) as Sample[];
+  const read = async (name: string) => ((await registry.getSingleMetric(name)?.get())?.values ?? []) as Sample[];
   const calls = (await read("vx_calls_total")).filter(({ labels }) => !labels.rpc?.startsWith("vx.admin."));
   const failures = await read("vx_failed_calls_total");
   return {
@@ -39,9 +38,7 @@ export async function readCounts(registry: Registry): Promise<Counts> {
   };
 }
 
-async function readUpstreams(
-  read: (name: string) => Promise<Sample[]>,
-): Promise<Map<string, UpstreamCounts>> {
+async function readUpstreams(read: (name: string) => Promise<Sample[]>): Promise<Map<string, UpstreamCounts>> {
   const upstreams = new Map<string, UpstreamCounts>();
   const gauges = {
     running: "vx_upstream_running",

@@ -69,11 +69,7 @@ function recordedMetrics(registry: Registry) {
   return {
     calls: counter("vx_calls_total", "Calls by RPC, protocol and gRPC code.", "rpc", "protocol", "code"),
     failures: counter("vx_failed_calls_total", "Failed calls of the developer API by reason.", "reason"),
-    omittedFailures: counter(
-      "vx_omitted_failures_total",
-      "Failed calls that are only counted in the list of failures.",
-      "cause",
-    ),
+    omittedFailures: counter("vx_omitted_failures_total", "Failed calls that are only counted in the list of failures.", "cause"),
     latency: histogram(
       "vx_call_seconds",
       "Duration from the request headers to the end of the response.",
@@ -83,12 +79,7 @@ function recordedMetrics(registry: Registry) {
     ),
     batchSize: histogram("vx_batch_size", "Items per statement.", BATCH_SIZES, "batcher"),
     paymentAlerts: counter("vx_payment_alerts_total", "Payments that operators should look at.", "reason"),
-    upstreamAttempts: counter(
-      "vx_upstream_attempts_total",
-      "Upstream attempts by outcome.",
-      "upstream",
-      "outcome",
-    ),
+    upstreamAttempts: counter("vx_upstream_attempts_total", "Upstream attempts by outcome.", "upstream", "outcome"),
     attemptDuration: histogram(
       "vx_upstream_attempt_seconds",
       "Duration of upstream attempts, from the request to the end of the reply.",
@@ -107,18 +98,12 @@ function recordedMetrics(registry: Registry) {
       TOKENS_PER_SECOND,
       "model",
     ),
-    settlementRetries: total(
-      "vx_settlement_retries_total",
-      "Holds whose settlement failed at first and is retried.",
-    ),
+    settlementRetries: total("vx_settlement_retries_total", "Holds whose settlement failed at first and is retried."),
     refusedSettlements: total(
       "vx_refused_settlements_total",
       "Calls that failed without a charge because the database refused to write.",
     ),
-    unsettled: total(
-      "vx_unsettled_generations_total",
-      "Generations that were not settled before the server stopped.",
-    ),
+    unsettled: total("vx_unsettled_generations_total", "Generations that were not settled before the server stopped."),
     releasedHolds: total("vx_released_holds_total", "Abandoned holds that this server released."),
     audits: counter("vx_audits_total", "Complete audits by result.", "result"),
     auditFindings: new Gauge({
@@ -132,16 +117,8 @@ function recordedMetrics(registry: Registry) {
 function webhookMetrics(registry: Registry) {
   const { counter, histogram } = labelledMetrics(registry);
   return {
-    webhookAttempts: counter(
-      "vx_webhook_attempts_total",
-      "Attempts to deliver events by outcome.",
-      "outcome",
-    ),
-    webhookDuration: histogram(
-      "vx_webhook_attempt_seconds",
-      "Duration of attempts to deliver events.",
-      ATTEMPT_SECONDS,
-    ),
+    webhookAttempts: counter("vx_webhook_attempts_total", "Attempts to deliver events by outcome.", "outcome"),
+    webhookDuration: histogram("vx_webhook_attempt_seconds", "Duration of attempts to deliver events.", ATTEMPT_SECONDS),
   };
 }
 
@@ -181,13 +158,7 @@ function readMetrics(registers: Registry[]) {
       }
     },
     /** A gauge with one labelled value per item. */
-    gaugesOf(
-      name: string,
-      help: string,
-      label: string,
-      read: () => [string, number][],
-      aggregator: Aggregator = "sum",
-    ): void {
+    gaugesOf(name: string, help: string, label: string, read: () => [string, number][], aggregator: Aggregator = "sum"): void {
       new Gauge({
         name,
         help,
@@ -235,12 +206,7 @@ export function labelledMetrics(registry: Registry) {
         },
       };
     },
-    histogram<const Names extends readonly string[]>(
-      name: string,
-      help: string,
-      bounds: number[],
-      ...labelNames: Names
-    ) {
+    histogram<const Names extends readonly string[]>(name: string, help: string, bounds: number[], ...labelNames: Names) {
       const series = seriesByLabels(labelNames, (labels) => ({
         labels,
         buckets: [...bounds, Number.POSITIVE_INFINITY].map((bound) => ({ bound, count: 0 })),
@@ -274,10 +240,7 @@ export function labelledMetrics(registry: Registry) {
 type LabelNode<Series> = { series?: Series; readonly children: Map<string, LabelNode<Series>> };
 
 /** Finds a series by the value of one label after the other. prom-client joins the labels to a string for each event. */
-function seriesByLabels<Series extends object>(
-  labelNames: readonly string[],
-  create: (labels: Labels) => Series,
-) {
+function seriesByLabels<Series extends object>(labelNames: readonly string[], create: (labels: Labels) => Series) {
   const all: Series[] = [];
   const root: LabelNode<Series> = { children: new Map() };
   const append = (node: LabelNode<Series>, values: readonly string[]): Series => {

@@ -47,10 +47,7 @@ export type Telemetry = {
   shutdown(): Promise<void>;
 };
 
-export type RecordAttempt = (
-  attempt: Pick<StartedAttempt, "model" | "settings" | "prompt">,
-  result: AttemptResult,
-) => void;
+export type RecordAttempt = (attempt: Pick<StartedAttempt, "model" | "settings" | "prompt">, result: AttemptResult) => void;
 
 /** The trace of a call that this server exports. */
 export type ServerTrace = CallTrace & {

@@ -1,9 +1,4 @@
-import {
-  type CountOptions,
-  type PromptInput,
-  templateTokensOf,
-  textsOfPrompt,
-} from "../domain/prompt-texts.ts";
+import { type CountOptions, type PromptInput, templateTokensOf, textsOfPrompt } from "../domain/prompt-texts.ts";
 import { unitsOf } from "../domain/text.ts";
 import { CountingThread, type ThreadLimits } from "./counting-thread.ts";
 import { codePointEnd } from "./split-texts.ts";
@@ -35,9 +30,7 @@ export class TokenCounter {
     const texts = textsOfPrompt(prompt);
     const ofTemplate = templateTokensOf(prompt);
     const tokens = this.#countAtOnce(texts, options);
-    return tokens === undefined
-      ? this.#countLater(texts, options).then((later) => later + ofTemplate)
-      : tokens + ofTemplate;
+    return tokens === undefined ? this.#countLater(texts, options).then((later) => later + ofTemplate) : tokens + ofTemplate;
   }
 
   /** A function that cuts a text. It is for short texts: it runs on the main thread. */

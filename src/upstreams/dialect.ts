@@ -62,10 +62,7 @@ export function unsupported(field: PromptField): PromptProblem {
 }
 
 /** The first of these parameters that the prompt sets; a penalty of 0 counts as unset. */
-export function firstSetOf(
-  names: readonly (keyof typeof SAMPLING)[],
-  prompt: UnsizedPrompt,
-): PromptProblem | undefined {
+export function firstSetOf(names: readonly (keyof typeof SAMPLING)[], prompt: UnsizedPrompt): PromptProblem | undefined {
   if (prompt.options === NO_OPTIONS && prompt.stop.length === 0) return undefined;
   const name = names.find((one) => SAMPLING[one](prompt));
   return name && unsupported(name);

@@ -22,10 +22,6 @@ export function createDialect(settings: RemoteSettings): Dialects {
 }
 
 /** Why an upstream cannot get the prompt; undefined if it can. The sandbox can get every prompt. */
-export function problemWith(
-  { kind }: UpstreamSettings,
-  prompt: UnsizedPrompt,
-  traits: ModelTraits,
-): PromptProblem | undefined {
+export function problemWith({ kind }: UpstreamSettings, prompt: UnsizedPrompt, traits: ModelTraits): PromptProblem | undefined {
   return kind === "sandbox" ? undefined : KINDS[kind].problemWith(prompt, traits);
 }

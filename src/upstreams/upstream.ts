@@ -29,12 +29,7 @@ export type Upstream = {
    * Records in `progress` that the request has started and, after an abort or a failure, the unread text and the usage
    * reported so far.
    */
-  generate(
-    prompt: Prompt,
-    signal: AbortSignal,
-    progress?: Progress,
-    trace?: TraceHeaders,
-  ): AsyncIterable<UpstreamEvent>;
+  generate(prompt: Prompt, signal: AbortSignal, progress?: Progress, trace?: TraceHeaders): AsyncIterable<UpstreamEvent>;
   /** Reads the key again. Throws if it is missing or malformed. Returns a function that uses it from then on. */
   prepareKey?(): () => void;
   /** Resolves after the running responses have ended. */

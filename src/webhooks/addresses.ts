@@ -48,8 +48,7 @@ export class DeliveryAddresses {
   /** The normal form of an URL, or what is wrong with it. Names are not resolved yet. */
   readUrl(text: string): { readonly url: string } | { readonly problem: string } {
     const url = URL.parse(text);
-    if (!url || !/^https?:$/.test(url.protocol))
-      return { problem: "must be an address such as https://example.com/hook" };
+    if (!url || !/^https?:$/.test(url.protocol)) return { problem: "must be an address such as https://example.com/hook" };
     if (url.protocol === "http:" && !this.#allowed) return { problem: "must begin with https://" };
     if (url.username !== "" || url.password !== "" || text.includes("#"))
       return { problem: "must have no user name, password or fragment" };
@@ -80,10 +79,7 @@ export class DeliveryAddresses {
   }
 
   async #resolve(host: string, target: Target): Promise<LookupAddress[]> {
-    const [four, six] = await Promise.allSettled([
-      this.#resolver.resolve4(host),
-      this.#resolver.resolve6(host),
-    ]);
+    const [four, six] = await Promise.allSettled([this.#resolver.resolve4(host), this.#resolver.resolve6(host)]);
     if (four.status === "rejected" && six.status === "rejected")
       throw new Error(`${host} cannot be resolved (${four.reason.code})`);
     const listOf = (found: typeof four, family: number) =>

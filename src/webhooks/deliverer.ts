@@ -18,12 +18,7 @@ const MAX_ROOM: Room = { any: 9, hanging: 4, fast: 10 };
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
 /** The pauses after failed attempts. The attempt after the last pause is the last one. */
-const RETRIES_MS = [
-  5 * SECOND,
-  300 * SECOND,
-  0.5 * HOUR,
-  ...[2, 5, 10, 14, 20, 24].map((hours) => hours * HOUR),
-];
+const RETRIES_MS = [5 * SECOND, 300 * SECOND, 0.5 * HOUR, ...[2, 5, 10, 14, 20, 24].map((hours) => hours * HOUR)];
 const JITTER = 0.1;
 const MAX_RETRY_AFTER_MS = 24 * HOUR;
 const MAX_BODY_BYTES = 20_000;
@@ -201,8 +196,7 @@ export class Deliverer {
       claim,
       outcome: {
         ...stored,
-        retryMs:
-          stored.error === "" || retryMs === undefined ? undefined : Math.max(asked, this.#jitter(retryMs)),
+        retryMs: stored.error === "" || retryMs === undefined ? undefined : Math.max(asked, this.#jitter(retryMs)),
         pauseMs: asked === 0 ? undefined : asked,
       },
     };
@@ -214,9 +208,7 @@ export class Deliverer {
 }
 
 /** What an endpoint receives. An event that is too large is sent without its data, which GET /v1/events has. */
-function bodyOf(
-  event: Pick<Claim, "event_id" | "type" | "created_at" | "account_id" | "seq" | "data">,
-): string {
+function bodyOf(event: Pick<Claim, "event_id" | "type" | "created_at" | "account_id" | "seq" | "data">): string {
   const { event_id: id, type, created_at: time, account_id, seq, data } = event;
   const start = JSON.stringify({ id, type, timestamp: time.toISOString(), account_id, seq: Number(seq) });
   const body = `${start.slice(0, -1)},"data":${data}}`;

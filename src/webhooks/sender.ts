@@ -146,8 +146,7 @@ class Answer implements Dispatcher.DispatchHandler {
     if (status < 200) return;
     this.status = status;
     this.retryAfterMs = readRetryAfter(headers["retry-after"]);
-    if (status >= 300 && status < 400)
-      this.error = `The endpoint answered ${status}. Redirects are not followed.`;
+    if (status >= 300 && status < 400) this.error = `The endpoint answered ${status}. Redirects are not followed.`;
     else if (status >= 400) this.error = `The endpoint answered ${status}.`;
   }
 

@@ -38,9 +38,7 @@ function withMistake(text: string, column: string): string {
   const row = rows.find((one) => /^-?[\d.]*[1-9]$/.test(one[column] ?? "")) as Record<string, string>;
   row[column] = (row[column] as string).replace(/\d$/, (digit) => String((Number(digit) + 1) % 10));
   const lines = [header, ...rows.map((one) => header.map((name) => one[name] ?? ""))];
-  return lines
-    .map((cells) => `${cells.map((cell) => `"${cell.replaceAll('"', '""')}"`).join(",")}\r\n`)
-    .join("");
+  return lines.map((cells) => `${cells.map((cell) => `"${cell.replaceAll('"', '""')}"`).join(",")}\r\n`).join("");
 }
 
 describe.skipIf(isMissing)("the exported books", () => {

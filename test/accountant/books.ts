@@ -116,12 +116,7 @@ export class Books {
   readonly #discounts: Record<string, number> = {};
   readonly #reratings: Record<string, object> = {};
 
-  private constructor(
-    app: TestApp,
-    stripe: FakeStripe,
-    upstream: Server,
-    models: ReturnType<typeof createModelsFile>,
-  ) {
+  private constructor(app: TestApp, stripe: FakeStripe, upstream: Server, models: ReturnType<typeof createModelsFile>) {
     this.#app = app;
     this.#stripe = stripe;
     this.#upstream = upstream;
@@ -355,8 +350,7 @@ export class Books {
     mkdirSync(folder, { recursive: true });
     const put = (name: string, text: string) => writeFileSync(join(folder, name), text);
     const now = new Date();
-    const firstOf = (offset: number) =>
-      new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + offset)).toISOString();
+    const firstOf = (offset: number) => new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + offset)).toISOString();
     const months = Array.from({ length: MONTHS }, (_, i) => firstOf(i + 1 - MONTHS).slice(0, 7));
     const range = [
       "--from",
@@ -373,10 +367,7 @@ export class Books {
         const path = `/v1/statements/${month}`;
         statements[month] = (await this.#send(key, "GET", path)).body;
         const headers = { ...bearer(key.secret), accept: "text/csv" };
-        put(
-          `statement-${accountId}-${month}.csv`,
-          await (await fetch(`${this.#app.url}${path}`, { headers })).text(),
-        );
+        put(`statement-${accountId}-${month}.csv`, await (await fetch(`${this.#app.url}${path}`, { headers })).text());
       }
       accounts[accountId] = { account: (await this.#send(key, "GET", "/v1/account")).body, statements };
     }

@@ -120,10 +120,7 @@ describe.skipIf(missing.programs)("programs", () => {
   test("the variables for Claude Code in docs/clients.md select the server", {
     timeout: TIMEOUT_MS,
   }, async () => {
-    const script = clientExample("sh", "ANTHROPIC_BASE_URL").replace(
-      /\nclaude$/m,
-      '\nexec "$CLAUDE" --print hello',
-    );
+    const script = clientExample("sh", "ANTHROPIC_BASE_URL").replace(/\nclaude$/m, '\nexec "$CLAUDE" --print hello');
     const program = join(PROGRAMS, "node_modules/.bin/claude");
     const output = await runIn({ "start.sh": script }, "/bin/sh", ["start.sh"], { CLAUDE: program });
     expect(output).toMatch(REPLY);

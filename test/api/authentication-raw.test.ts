@@ -77,9 +77,7 @@ describe.each(ways)("$name", ({ send, type, details }) => {
   });
 });
 
-const readOnly = rpcMethods.filter(
-  ({ idempotency }) => idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS,
-);
+const readOnly = rpcMethods.filter(({ idempotency }) => idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS);
 
 test("a Connect GET with a key in the URL is rejected", async () => {
   for (const method of readOnly) {
@@ -145,8 +143,7 @@ type Info = { domain: string; reason: string };
 /** Reads the error from the body of a unary call, or from the last envelope of a stream. */
 function connectDetails(answer: RawAnswer): Info {
   const text = answer.body.toString();
-  const error =
-    answer.body[0] === 2 ? JSON.parse(answer.body.subarray(5).toString()).error : JSON.parse(text);
+  const error = answer.body[0] === 2 ? JSON.parse(answer.body.subarray(5).toString()).error : JSON.parse(text);
   const info = error.details.find(({ type }: { type: string }) => type === "google.rpc.ErrorInfo");
   return fromBinary(ErrorInfoSchema, Buffer.from(info.value, "base64"));
 }

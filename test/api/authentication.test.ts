@@ -45,11 +45,7 @@ type Refusal = readonly [what: string, reason: string, headers: () => Record<str
 /** Every kind of missing or invalid key in a header, with the expected reason. */
 const refused: readonly Refusal[] = [
   ["no header", "missing_api_key", () => ({})],
-  [
-    "only a cookie",
-    "missing_api_key",
-    () => ({ cookie: `s=1; authorization=${token()}; key=${secrets.valid}` }),
-  ],
+  ["only a cookie", "missing_api_key", () => ({ cookie: `s=1; authorization=${token()}; key=${secrets.valid}` })],
   ["the key in a header of another name", "missing_api_key", () => ({ "x-api-key": secrets.valid })],
   ["garbage", "invalid_api_key", () => ({ authorization: "%%% garbage" })],
   ["an empty header", "invalid_api_key", () => ({ authorization: "Bearer" })],
@@ -67,11 +63,7 @@ const token = () => `Bearer ${secrets.valid}`;
 /** A unary method, and a stream. */
 const samples = [MeService.method.getMe, GenerateService.method.streamGenerate];
 
-async function expect401(
-  protocol: ProtocolCase,
-  methods: readonly DescMethod[],
-  [, reason, headers]: Refusal,
-) {
+async function expect401(protocol: ProtocolCase, methods: readonly DescMethod[], [, reason, headers]: Refusal) {
   const caller = openAny(protocol, app.url);
   for (const method of methods) {
     const ending = await caller.end(method, headers());
@@ -97,8 +89,7 @@ test.each(protocols)("every method returns 401 without a key over $name", async 
 test("every method returns 401 for an unknown key, and accepts a valid one", async () => {
   await expect401(QUICKEST, rpcMethods, ["an unknown key", "invalid_api_key", () => bearer(secrets.unknown)]);
   const end = callAny(app);
-  for (const method of rpcMethods)
-    expect((await end(method, secrets.valid)).code, method.name).not.toBe("unauthenticated");
+  for (const method of rpcMethods) expect((await end(method, secrets.valid)).code, method.name).not.toBe("unauthenticated");
 });
 
 test.each(["bearer", "BEARER", "Bearer  "])("the scheme may be written %j", async (scheme) => {

@@ -127,14 +127,11 @@ describe("the text", () => {
     return key;
   };
 
-  test.each(["cost", "tokens"])(
-    "of a limit of %s advises a lower max_tokens only if one fits",
-    async (metric) => {
-      const key = await limited({ metric, amount: 60n });
-      const fits = await post("/v1/generate", key, { ...SANDBOX_REQUEST, max_tokens: 400 });
-      expect(fits.error.message).toContain("Lower max_tokens, or raise the limit.");
-      const { error } = await post("/v1/generate", key, longCall);
-      expect(error.message).toMatch(/needs more than the limit\. Raise the limit\.$/);
-    },
-  );
+  test.each(["cost", "tokens"])("of a limit of %s advises a lower max_tokens only if one fits", async (metric) => {
+    const key = await limited({ metric, amount: 60n });
+    const fits = await post("/v1/generate", key, { ...SANDBOX_REQUEST, max_tokens: 400 });
+    expect(fits.error.message).toContain("Lower max_tokens, or raise the limit.");
+    const { error } = await post("/v1/generate", key, longCall);
+    expect(error.message).toMatch(/needs more than the limit\. Raise the limit\.$/);
+  });
 });

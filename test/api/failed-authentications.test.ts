@@ -43,8 +43,7 @@ const spoiled: readonly { readonly state: string; readonly reason: string; reado
   {
     state: "expired",
     reason: "expired_api_key",
-    spoil: (app, { id }) =>
-      app.database.owner`UPDATE vx.keys SET expires_at = clock_timestamp() WHERE id = ${id}`,
+    spoil: (app, { id }) => app.database.owner`UPDATE vx.keys SET expires_at = clock_timestamp() WHERE id = ${id}`,
   },
 ];
 
@@ -110,12 +109,7 @@ test("malformed and valid keys are not counted; unknown operator tokens are coun
         .listPlans({})
         .catch((error: ConnectError) => error.code);
     const [denied, limited] = [Code.Unauthenticated, Code.ResourceExhausted];
-    expect([await guess(), await guess(), await guess(), await guess()]).toEqual([
-      denied,
-      denied,
-      denied,
-      limited,
-    ]);
+    expect([await guess(), await guess(), await guess(), await guess()]).toEqual([denied, denied, denied, limited]);
     // The setting's token needs no look-up, so it is never limited.
     expect((await operatorOf(app).listPlans({})).plans).toHaveLength(3);
     expect(await caller.call(getMe, {}, bearer(key.secret))).toMatchObject({ ok: true });

@@ -83,23 +83,20 @@ test("the fields that can refer to data of an account are complete", () => {
   ]);
 });
 
-test.each(
-  places.filter(({ method, field }) => field.name === "key_id" && !/^(List|Count)/.test(method.name)),
-)("$name of another account is not found", async ({ method, field }) => {
-  const ending = await end(method, calling.secret, requestWith(method, field, foreign.id));
-  expect(ending).toMatchObject({ code: "not_found", reason: "not_found" });
-  const { apiKeys } = await operator.listKeys({ accountId: foreign.accountId });
-  expect(apiKeys.every(({ state }) => state === "active")).toBe(true);
-});
+test.each(places.filter(({ method, field }) => field.name === "key_id" && !/^(List|Count)/.test(method.name)))(
+  "$name of another account is not found",
+  async ({ method, field }) => {
+    const ending = await end(method, calling.secret, requestWith(method, field, foreign.id));
+    expect(ending).toMatchObject({ code: "not_found", reason: "not_found" });
+    const { apiKeys } = await operator.listKeys({ accountId: foreign.accountId });
+    expect(apiKeys.every(({ state }) => state === "active")).toBe(true);
+  },
+);
 
 test("a page token of another account returns only rows of the calling account", async () => {
   const [keysToken, entriesToken] = foreignPages.values();
   const keys = await call(KeyService.method.listKeys, { pageToken: keysToken ?? "" }, calling.secret);
-  const entries = await call(
-    LedgerService.method.listEntries,
-    { pageToken: entriesToken ?? "" },
-    calling.secret,
-  );
+  const entries = await call(LedgerService.method.listEntries, { pageToken: entriesToken ?? "" }, calling.secret);
   const own = await operator.listKeys({ accountId: calling.accountId });
   const ownIds = own.apiKeys.map(({ id }) => id);
   if (keys.ok) for (const { id } of keys.message.apiKeys) expect(ownIds).toContain(id);

@@ -17,8 +17,7 @@ beforeEach(async () => {
 type Line = { kind: string; model: string; entries: number; amount_micros: number; description: string };
 type Statement = Record<string, number> & { readonly lines: Line[]; readonly is_final: boolean };
 
-const get = (month: string) =>
-  sendJson(app.url, { verb: "GET", path: `/v1/statements/${month}`, secret: key.secret });
+const get = (month: string) => sendJson(app.url, { verb: "GET", path: `/v1/statements/${month}`, secret: key.secret });
 
 async function statement(month: string): Promise<Statement> {
   const { status, body } = await get(month);
@@ -62,9 +61,7 @@ function expectAddsUp(one: Statement): void {
   const parts = ["credits", "topups", "charges", "refunds", "adjustments", "expiries"];
   const sum = parts.reduce((total, name) => total + (one[`${name}_micros`] ?? 0), 0);
   expect((one.opening_balance_micros ?? 0) + sum).toBe(one.closing_balance_micros);
-  expect(one.lines.slice(0, -1).reduce((total, line) => total + line.amount_micros, 0)).toBe(
-    one.closing_balance_micros,
-  );
+  expect(one.lines.slice(0, -1).reduce((total, line) => total + line.amount_micros, 0)).toBe(one.closing_balance_micros);
 }
 
 test("a statement has the charges by model and the other entries between its balances; the closing balance is the next opening balance", async () => {
@@ -110,9 +107,7 @@ test("with Accept: text/csv, the lines are CSV and the sums are headers", async 
   expect(response.headers.get("content-type")).toBe("text/csv; charset=utf-8");
   expect(response.headers.get("x-closing-balance-micros")).toBe("10000000");
   const [header, opening, line, closing] = (await response.text()).split("\r\n");
-  expect(header).toBe(
-    "kind,created_at,id,description,model,entries,input_tokens,output_tokens,amount_micros,amount",
-  );
+  expect(header).toBe("kind,created_at,id,description,model,entries,input_tokens,output_tokens,amount_micros,amount");
   expect(opening).toBe("opening_balance,,,,,0,0,0,0,$0.00");
   expect(line).toMatch(/^credit,\d{4}-\S+Z,led_\w+,"invoice ""1001"", paid",,1,0,0,10000000,\$10\.00$/);
   expect(closing).toBe("closing_balance,,,,,0,0,0,10000000,$10.00");

@@ -54,10 +54,6 @@ test("the order of JSON members and members that are null change no request", as
   const tool = (parameters: object) => [{ type: "function", function: { name: "f", parameters } }];
   const first = await send("/v1/chat/completions", { ...texts, tools: tool(schema) }, "order");
   const { model, ...rest } = texts;
-  const second = await send(
-    "/v1/chat/completions",
-    { seed: null, tools: tool(reversed), ...rest, model },
-    "order",
-  );
+  const second = await send("/v1/chat/completions", { seed: null, tools: tool(reversed), ...rest, model }, "order");
   expect(second).toEqual(first);
 });

@@ -1,10 +1,7 @@
 // The header `x-vx-ignored` names what a call in the format of another vendor ignores.
 import type { DescMessage } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import {
-  CountTokensRequestSchema,
-  CreateMessageRequestSchema,
-} from "../../gen/vx/anthropic/v1/messages_pb.js";
+import { CountTokensRequestSchema, CreateMessageRequestSchema } from "../../gen/vx/anthropic/v1/messages_pb.js";
 import { CreateChatCompletionRequestSchema } from "../../gen/vx/openai/v1/chat_pb.js";
 import { CreateCompletionRequestSchema } from "../../gen/vx/openai/v1/completions_pb.js";
 import { CreateEmbeddingsRequestSchema } from "../../gen/vx/openai/v1/embeddings_pb.js";
@@ -131,9 +128,7 @@ test("the header is also on errors, and the native API still refuses unknown mem
 test("names are printable, contain no key, and have at most 1,000 characters together", async () => {
   const answer = await post("/v1/chat/completions", { ...CHAT_CALL, "a,b\r\nä%": 1, [`${key.secret}x`]: 1 });
   expect(answer.status).toBe(400);
-  expect((await post("/v1/chat/completions", { ...CHAT_CALL, "a,b\r\nä%": 1 })).ignored).toBe(
-    "a%2Cb%0D%0A%C3%A4%25",
-  );
+  expect((await post("/v1/chat/completions", { ...CHAT_CALL, "a,b\r\nä%": 1 })).ignored).toBe("a%2Cb%0D%0A%C3%A4%25");
   const messages = Array.from({ length: 200 }, () => ({ ...said("Hi"), tag: 1 }));
   const { status, ignored } = await post("/v1/chat/completions", { ...CHAT_CALL, messages });
   expect(status).toBe(200);
@@ -149,26 +144,23 @@ describe("tools of other types", () => {
     ["/v1/messages", { ...CHAT_CALL, max_tokens: 200 }, CUSTOM, [{ type: "auto" }, { type: "any" }]],
   ];
 
-  test.each(cases)(
-    "%s leaves them out if the model decides which it calls",
-    async (path, body, tool, [automatic]) => {
-      for (const choice of [{}, { tool_choice: automatic }]) {
-        const mixed = await post(path, {
-          ...body,
-          ...choice,
-          tools: [search, tool, { type: "namespace", name: "n" }],
-        });
-        expect([mixed.status, mixed.ignored], mixed.text).toEqual([200, "tools[0], tools[2]"]);
-        const alone = await post(path, {
-          ...body,
-          ...choice,
-          parallel_tool_calls: undefined,
-          tools: [search],
-        });
-        expect([alone.status, alone.ignored], alone.text).toEqual([200, "tools[0]"]);
-      }
-    },
-  );
+  test.each(cases)("%s leaves them out if the model decides which it calls", async (path, body, tool, [automatic]) => {
+    for (const choice of [{}, { tool_choice: automatic }]) {
+      const mixed = await post(path, {
+        ...body,
+        ...choice,
+        tools: [search, tool, { type: "namespace", name: "n" }],
+      });
+      expect([mixed.status, mixed.ignored], mixed.text).toEqual([200, "tools[0], tools[2]"]);
+      const alone = await post(path, {
+        ...body,
+        ...choice,
+        parallel_tool_calls: undefined,
+        tools: [search],
+      });
+      expect([alone.status, alone.ignored], alone.text).toEqual([200, "tools[0]"]);
+    }
+  });
 
   test.each(cases)("%s refuses them otherwise", async (path, body, tool, [, other]) => {
     const answer = await post(path, { ...body, tools: [tool, search], tool_choice: other });

@@ -69,8 +69,7 @@ test("a key gives only addresses within its own, which are also the default, and
   const { secret } = await keyOf(["203.0.113.0/24", "2001:db8::/32"]);
   const caller = QUICKEST.open(app.url);
   const { createKey, updateKey } = KeyService.method;
-  const create = (allowedCidrs: string[]) =>
-    caller.call(createKey, { name: "child", allowedCidrs }, from(HOME, secret));
+  const create = (allowedCidrs: string[]) => caller.call(createKey, { name: "child", allowedCidrs }, from(HOME, secret));
   for (const wider of ["203.0.112.0/23", "198.51.100.1", "::/0", "2001:db8::/31"]) {
     expect(await create(["203.0.113.1", wider])).toMatchObject({ fields: ["allowed_cidrs"] });
   }
@@ -80,11 +79,7 @@ test("a key gives only addresses within its own, which are also the default, and
   });
   const keyId = child.ok ? (child.message.apiKey?.id ?? "") : "";
   const update = (allowedCidrs: string[], id = keyId) =>
-    caller.call(
-      updateKey,
-      { keyId: id, allowedCidrs, updateMask: { paths: ["allowed_cidrs"] } },
-      from(HOME, secret),
-    );
+    caller.call(updateKey, { keyId: id, allowedCidrs, updateMask: { paths: ["allowed_cidrs"] } }, from(HOME, secret));
   expect(await update(["203.0.113.0/25"])).toMatchObject({
     message: { apiKey: { allowedCidrs: ["203.0.113.0/25"] } },
   });
@@ -113,13 +108,7 @@ test.each([
 });
 
 test("ranges are stored in canonical form, once each", async () => {
-  const { allowedCidrs } = await keyOf([
-    "203.0.113.7",
-    "203.0.113.7/32",
-    "2001:0DB8:0:0::/32",
-    "::ffff:10.0.0.0/104",
-    "::",
-  ]);
+  const { allowedCidrs } = await keyOf(["203.0.113.7", "203.0.113.7/32", "2001:0DB8:0:0::/32", "::ffff:10.0.0.0/104", "::"]);
   expect(allowedCidrs).toEqual(["203.0.113.7/32", "2001:db8::/32", "10.0.0.0/8", "::/128"]);
 });
 

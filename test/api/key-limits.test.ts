@@ -38,11 +38,7 @@ const create = (key: TestKey, limits: LimitInit[]) =>
 const update = (key: TestKey, keyId: string, limits: LimitInit[]) =>
   call(KeyService.method.updateKey, { keyId, limits, updateMask: { paths: ["limits"] } }, key.secret);
 const generate = (secret: string, maxTokens = 10) =>
-  call(
-    GenerateService.method.generate,
-    { model: MODEL, messages: [{ role: "user", content: "hi" }], maxTokens },
-    secret,
-  );
+  call(GenerateService.method.generate, { model: MODEL, messages: [{ role: "user", content: "hi" }], maxTokens }, secret);
 
 test("a key is created with its limits, which refuse calls from the first one on", async () => {
   const parent = await keyWith([]);
@@ -144,10 +140,7 @@ test("a key can have 20 limits", async () => {
   const windows = ["minute", "hour", "day", "week", "month", "total"];
   const limits = ["cost", "tokens", "generations"]
     .flatMap((metric) => windows.map((window) => ({ metric, window, amount: 10n })))
-    .concat(
-      { metric: "concurrent", window: "", amount: 1n },
-      { metric: "concurrent", window: "", amount: 1n },
-    )
+    .concat({ metric: "concurrent", window: "", amount: 1n }, { metric: "concurrent", window: "", amount: 1n })
     .map((limit, i) => (i === 19 ? { ...limit, per: "user" } : limit));
   const key = await keyWith(limits);
   const { apiKeys } = await operator.listKeys({ accountId: key.accountId });

@@ -56,8 +56,7 @@ test("a key gives only models that it may use, which are also the default, and c
   const child = await create([]);
   expect(child).toMatchObject({ message: { apiKey: { models: [SMALL, LARGE] } } });
   const keyId = child.ok ? (child.message.apiKey?.id ?? "") : "";
-  const update = (models: string[]) =>
-    call(updateKey, { keyId, models, updateMask: { paths: ["models"] } }, secret);
+  const update = (models: string[]) => call(updateKey, { keyId, models, updateMask: { paths: ["models"] } }, secret);
   expect(await update([LARGE])).toMatchObject({ message: { apiKey: { models: [LARGE] } } });
   expect(await update(["vx-sandbox-embed"])).toMatchObject({ fields: ["models"] });
   expect(await update([])).toMatchObject({ message: { apiKey: { models: [SMALL, LARGE] } } });

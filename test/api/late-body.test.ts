@@ -5,13 +5,7 @@ import { developerServices } from "../../src/api/services.ts";
 import { policiesOf } from "../../src/rules/policy.ts";
 import { envelope } from "../../src/server/wire/rpc.ts";
 import { createTestKey, type TestKey } from "../support/fixtures.ts";
-import {
-  CHEAP_MODEL,
-  METERED_SURFACES,
-  SANDBOX_MODEL,
-  useMetered,
-  VECTOR_MODEL,
-} from "../support/metered.ts";
+import { CHEAP_MODEL, METERED_SURFACES, SANDBOX_MODEL, useMetered, VECTOR_MODEL } from "../support/metered.ts";
 import { bearer } from "../support/protocols.ts";
 import { type RawAnswer, sendHttp1, sendHttp2 } from "../support/raw.ts";
 
@@ -96,8 +90,7 @@ async function expectCharged(calls: number): Promise<void> {
 
 const setKey = (changes: object, paths: string[]) => () =>
   metered.operator.updateKey({ keyId: key.id, ...changes, updateMask: { paths } });
-const rotate = (overlapSeconds: number) => () =>
-  metered.operator.rotateKey({ keyId: key.id, overlapSeconds });
+const rotate = (overlapSeconds: number) => () => metered.operator.rotateKey({ keyId: key.id, overlapSeconds });
 const setModels = (models: string[]) => setKey({ models }, ["models"]);
 const setAddresses = (allowedCidrs: string[]) => setKey({ allowedCidrs }, ["allowed_cidrs"]);
 const suspend = () => metered.operator.suspendAccount({ accountId: key.accountId, reason: "test" });
@@ -105,11 +98,7 @@ const suspend = () => metered.operator.suspendAccount({ accountId: key.accountId
 const WITHDRAWALS: readonly [string, string, () => Promise<unknown>][] = [
   ["is revoked", "revoked_api_key", () => metered.operator.revokeKey({ keyId: key.id })],
   ["is rotated without an overlap", "expired_api_key", rotate(0)],
-  [
-    "expires",
-    "expired_api_key",
-    () => metered.app.database.owner`UPDATE vx.keys SET expires_at = now() WHERE id = ${key.id}`,
-  ],
+  ["expires", "expired_api_key", () => metered.app.database.owner`UPDATE vx.keys SET expires_at = now() WHERE id = ${key.id}`],
   ["is of an account that is suspended", "account_suspended", suspend],
   [
     "is of an account that is closed",
@@ -127,9 +116,7 @@ const WITHDRAWALS: readonly [string, string, () => Promise<unknown>][] = [
 /** The reason of an error is in its body, or in a detail of gRPC, where it is in upper case. */
 function reasonsIn({ headers, body }: RawAnswer): string {
   const details = `${headers["grpc-status-details-bin"] ?? ""} ${body.toString("latin1")}`;
-  const decoded = details
-    .match(/[\w+/]{40,}/g)
-    ?.map((text) => Buffer.from(text, "base64").toString("latin1"));
+  const decoded = details.match(/[\w+/]{40,}/g)?.map((text) => Buffer.from(text, "base64").toString("latin1"));
   return `${details} ${decoded?.join(" ")}`.toLowerCase();
 }
 
@@ -140,18 +127,13 @@ const WITHOUT_MODEL = WITHDRAWALS.at(-1) as typeof REVOKED;
 // Every withdrawal over one address; over each form a right of the key, and that to the model, which is proved elsewhere.
 test.each([
   ...WITHDRAWALS.map((row) => [...FIRST, ...row] as const),
-  ...[...RPCS, ...REST.slice(1)].flatMap((form) =>
-    [REVOKED, WITHOUT_MODEL].map((row) => [...form, ...row] as const),
-  ),
-])(
-  "a late body over %s, %o, is refused as a new call if its key %s",
-  async (_, of, _what, reason, change) => {
-    const late = await lateCall(of, change);
-    expect(reasonsIn(late)).toContain(reason);
-    expect(seen(late)).toEqual(seen(await callOf(of, Promise.resolve())));
-    await expectCharged(0);
-  },
-);
+  ...[...RPCS, ...REST.slice(1)].flatMap((form) => [REVOKED, WITHOUT_MODEL].map((row) => [...form, ...row] as const)),
+])("a late body over %s, %o, is refused as a new call if its key %s", async (_, of, _what, reason, change) => {
+  const late = await lateCall(of, change);
+  expect(reasonsIn(late)).toContain(reason);
+  expect(seen(late)).toEqual(seen(await callOf(of, Promise.resolve())));
+  await expectCharged(0);
+});
 
 test("these are all metered methods", () => {
   const rpcs = [...policiesOf(developerServices)].filter(([, { metered: isMetered }]) => isMetered);
@@ -179,8 +161,7 @@ test.each<[string, () => Promise<unknown>]>([
   for (const [, of] of [...RPCS.slice(0, 1), ...REST.slice(0, 2)]) {
     key = await createTestKey(metered.operator, { accountId: payer.accountId });
     answers.push(await lateCall(of, change));
-    const [window] = await metered.app.database
-      .owner`SELECT used FROM vx.key_minutes WHERE key_id = ${key.id}`;
+    const [window] = await metered.app.database.owner`SELECT used FROM vx.key_minutes WHERE key_id = ${key.id}`;
     expect(window).toEqual({ used: 1 });
   }
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
@@ -201,9 +182,7 @@ test("a call with a late body is charged at the prices of its account that apply
   const [, of] = REST[0] as [string, Request];
   const costOf = ({ body }: RawAnswer): number => JSON.parse(body.toString()).usage.cost_micros;
   const change = { case: "discountBps" as const, value: 5_000 };
-  const late = await lateCall(of, () =>
-    metered.operator.setAccountPrices({ accountId: key.accountId, reason: "test", change }),
-  );
+  const late = await lateCall(of, () => metered.operator.setAccountPrices({ accountId: key.accountId, reason: "test", change }));
   const discounted = costOf(await callOf(of, Promise.resolve()));
   expect(costOf(late)).toBe(discounted);
   await metered.operator.setAccountPrices({ accountId: key.accountId, reason: "test" });

@@ -65,9 +65,7 @@ async function lateCall(method: DescMethod, { send, type }: Form, late: Late): P
 /** The reason of an error is in its body, or in a detail of gRPC, where it is in upper case. */
 function reasonsIn({ headers, body }: RawAnswer): string {
   const details = `${headers["grpc-status-details-bin"] ?? ""} ${body.toString("latin1")}`;
-  const decoded = details
-    .match(/[\w+/]{40,}/g)
-    ?.map((text) => Buffer.from(text, "base64").toString("latin1"));
+  const decoded = details.match(/[\w+/]{40,}/g)?.map((text) => Buffer.from(text, "base64").toString("latin1"));
   return `${details} ${decoded?.join(" ")}`.toLowerCase();
 }
 
@@ -75,11 +73,7 @@ function reasonsIn({ headers, body }: RawAnswer): string {
  * The first withdrawal is tried with every method; the others with one method of each policy, because the policy is all that
  * the gate knows of a method.
  */
-function methodsFor(
-  all: readonly DescMethod[],
-  isFirst: boolean,
-  applies: (policy: Policy) => boolean,
-): readonly DescMethod[] {
+function methodsFor(all: readonly DescMethod[], isFirst: boolean, applies: (policy: Policy) => boolean): readonly DescMethod[] {
   const methods = all.filter((method) => applies(policyOf(method)));
   if (isFirst) return methods;
   return [...new Map(methods.map((method) => [JSON.stringify(policyOf(method)), method])).values()];
@@ -92,20 +86,10 @@ describe("a key", () => {
   const METHODS = rpcMethods.filter((method) => !policyOf(method).metered);
   const setKey = (key: TestKey, change: object, path: string) =>
     root.updateKey({ keyId: key.id, ...change, updateMask: { paths: [path] } });
-  const WITHDRAWALS: readonly [
-    string,
-    string,
-    (policy: Policy) => boolean,
-    (key: TestKey) => PromiseLike<unknown>,
-  ][] = [
+  const WITHDRAWALS: readonly [string, string, (policy: Policy) => boolean, (key: TestKey) => PromiseLike<unknown>][] = [
     ["is revoked", "revoked_api_key", () => true, ({ id }) => root.revokeKey({ keyId: id })],
     ["is rotated", "expired_api_key", () => true, ({ id }) => root.rotateKey({ keyId: id })],
-    [
-      "expires",
-      "expired_api_key",
-      () => true,
-      ({ id }) => sql()`UPDATE vx.keys SET expires_at = now() WHERE id = ${id}`,
-    ],
+    ["expires", "expired_api_key", () => true, ({ id }) => sql()`UPDATE vx.keys SET expires_at = now() WHERE id = ${id}`],
     [
       "is of an account that is suspended",
       "account_suspended",
@@ -128,9 +112,7 @@ describe("a key", () => {
 
   test.each(
     FORMS.flatMap(([name, form], i) =>
-      WITHDRAWALS.slice(0, i === 0 ? WITHDRAWALS.length : 1).map(
-        ([what, ...rest]) => [what, name, form, ...rest] as const,
-      ),
+      WITHDRAWALS.slice(0, i === 0 ? WITHDRAWALS.length : 1).map(([what, ...rest]) => [what, name, form, ...rest] as const),
     ),
   )("that %s, over %s", async (_what, _form, form, reason, applies, withdraw) => {
     const scopes = ["generate", "read", "keys", "webhooks", "billing"];
@@ -171,12 +153,7 @@ describe("a member", () => {
       () => true,
       (id) => sql()`DELETE FROM vx.page_sessions WHERE person_id = ${id}`,
     ],
-    [
-      "who was removed",
-      "not_found",
-      isOfAccount,
-      (id) => sql()`DELETE FROM vx.members WHERE person_id = ${id}`,
-    ],
+    ["who was removed", "not_found", isOfAccount, (id) => sql()`DELETE FROM vx.members WHERE person_id = ${id}`],
     [
       "who has another role",
       "insufficient_role",
@@ -226,21 +203,9 @@ describe("a member", () => {
 });
 
 describe("an operator", () => {
-  const METHODS = OPERATOR_SERVICES.flatMap(({ service }) => service.methods).filter(
-    ({ name }) => !name.startsWith("Watch"),
-  );
-  const WITHDRAWALS: readonly [
-    string,
-    string,
-    (policy: Policy) => boolean,
-    (id: string) => PromiseLike<unknown>,
-  ][] = [
-    [
-      "who was revoked",
-      "invalid_operator_token",
-      () => true,
-      (operatorId) => root.revokeOperator({ operatorId }),
-    ],
+  const METHODS = OPERATOR_SERVICES.flatMap(({ service }) => service.methods).filter(({ name }) => !name.startsWith("Watch"));
+  const WITHDRAWALS: readonly [string, string, (policy: Policy) => boolean, (id: string) => PromiseLike<unknown>][] = [
+    ["who was revoked", "invalid_operator_token", () => true, (operatorId) => root.revokeOperator({ operatorId })],
     [
       "with another role",
       "insufficient_role",
@@ -260,8 +225,7 @@ describe("an operator", () => {
       const reasons = await lateCall(method, CONNECT, {
         url: app.adminUrl,
         headers: bearer(secret),
-        admitted: () =>
-          eventually(() => sql()`SELECT FROM vx.operators WHERE id = ${id} AND last_used_at IS NOT NULL`),
+        admitted: () => eventually(() => sql()`SELECT FROM vx.operators WHERE id = ${id} AND last_used_at IS NOT NULL`),
         withdraw: () => withdraw(id),
       });
       found.push([pathOf(method), reasons.includes(reason) ? reason : reasons]);

@@ -277,8 +277,6 @@ describe("ReportLeak", () => {
     const { secret } = generateKey(5, (size) => new Uint8Array(size).fill(9));
     const outside = { ...requestOf(secret), keyStart: "vx_live_0000zz" };
     for (const request of [requestOf(secret), outside])
-      await expect(metered.operator.reportLeak(request)).rejects.toThrow(
-        "No key of this service has this secret.",
-      );
+      await expect(metered.operator.reportLeak(request)).rejects.toThrow("No key of this service has this secret.");
   });
 });

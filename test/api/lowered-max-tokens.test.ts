@@ -12,11 +12,7 @@ const own = { model: SANDBOX_MODEL, messages };
 
 type Body = Readonly<Record<string, unknown>>;
 
-async function post(
-  path: string,
-  body: Body,
-  options: { balance?: bigint; secret?: string; key?: string } = {},
-) {
+async function post(path: string, body: Body, options: { balance?: bigint; secret?: string; key?: string } = {}) {
   const secret = options.secret ?? (await metered.payer(options.balance ?? 10_000n)).secret;
   const answer = await fetch(`${metered.app.url}${path}`, {
     method: "POST",

@@ -105,9 +105,7 @@ const INPUT: OpenAI.Responses.ResponseInput = [
 const RESPONSE = {
   instructions: "Be brief.",
   input: INPUT,
-  tools: [
-    { type: "function" as const, name: "weather", description: "d", parameters: SCHEMA, strict: false },
-  ],
+  tools: [{ type: "function" as const, name: "weather", description: "d", parameters: SCHEMA, strict: false }],
   tool_choice: "auto" as const,
   parallel_tool_calls: false,
   max_output_tokens: 2_000,

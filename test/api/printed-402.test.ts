@@ -49,8 +49,7 @@ function grpcResponse(): Promise<string> {
   return new Promise((resolve) => {
     client.makeUnaryRequest(
       `/${GenerateService.typeName}/Generate`,
-      (message: object) =>
-        Buffer.from(toBinary(GenerateRequestSchema, create(GenerateRequestSchema, message))),
+      (message: object) => Buffer.from(toBinary(GenerateRequestSchema, create(GenerateRequestSchema, message))),
       (bytes: Buffer) => bytes,
       request,
       metadata,
@@ -74,8 +73,7 @@ function grpcText(error: grpc.ServiceError | null): string {
 
 test("docs/errors.md shows the whole 402 of each surface", async () => {
   const shown: string[] = [];
-  for (const [surface, path] of REST)
-    shown.push(`**${surface}**, \`POST ${path}\`:\n\n${indented(await restResponse(path))}\n`);
+  for (const [surface, path] of REST) shown.push(`**${surface}**, \`POST ${path}\`:\n\n${indented(await restResponse(path))}\n`);
   shown.push(`**gRPC**, \`${GenerateService.typeName}/Generate\`:\n\n${indented(await grpcResponse())}\n`);
   await expect(shown.join("\n")).toMatchFileSnapshot("../../tools/responses-402.md");
 });

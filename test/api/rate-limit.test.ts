@@ -147,9 +147,7 @@ test("ten times the limit at once, over two servers: exactly the limit is admitt
       const reasons = outcomes.map((outcome) => (outcome.ok ? "ok" : outcome.reason));
       expect(reasons.filter((reason) => reason === "ok")).toHaveLength(limit);
       expect(reasons.filter((reason) => reason === "rate_limit_exceeded")).toHaveLength(9 * limit);
-      const left = outcomes
-        .filter(({ ok }) => ok)
-        .map(({ headers }) => Number(headers["x-ratelimit-remaining-requests"]));
+      const left = outcomes.filter(({ ok }) => ok).map(({ headers }) => Number(headers["x-ratelimit-remaining-requests"]));
       // Each admitted call has a different remaining count.
       expect(left.sort((a, b) => a - b)).toEqual(Array.from({ length: limit }, (_, i) => i));
     });

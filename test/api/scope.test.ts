@@ -47,8 +47,7 @@ test.each(rpcMethods.filter((method) => policyOf(method).scope === undefined))(
   "$name accepts a key with any scope",
   async (method) => {
     // An empty request names no key to revoke.
-    for (const scope of SCOPES)
-      expect((await end(method, secretOf(scope))).code, scope).toMatch(/^(ok|invalid_argument)$/);
+    for (const scope of SCOPES) expect((await end(method, secretOf(scope))).code, scope).toMatch(/^(ok|invalid_argument)$/);
   },
 );
 

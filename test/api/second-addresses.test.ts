@@ -75,9 +75,7 @@ describe("below /anthropic", () => {
     expect((await post(path, { ...bearer(key.secret), "x-api-key": "other" })).status).toBe(200);
     const refused = await post(path, { ...bearer("other"), "x-api-key": key.secret });
     expect(refused.status).toBe(401);
-    expect(refused.json.error?.message).toContain(
-      "The value of the header 'Authorization' does not have the form",
-    );
+    expect(refused.json.error?.message).toContain("The value of the header 'Authorization' does not have the form");
   });
 
   test("a 401 names the header and the masked key, never the key", async () => {
@@ -128,14 +126,11 @@ describe("under /v1", () => {
     expect(json.error?.message).toContain("'Authorization'");
   });
 
-  test.each(["/v1/messages", "/v1/generate"])(
-    "x-api-key alone is a 401 for %s that names the base URL",
-    async (path) => {
-      const { status, json } = await post(path, { "x-api-key": key.secret });
-      expect([status, json.error?.code]).toEqual([401, "missing_api_key"]);
-      expect(json.error?.message).toContain("/anthropic");
-    },
-  );
+  test.each(["/v1/messages", "/v1/generate"])("x-api-key alone is a 401 for %s that names the base URL", async (path) => {
+    const { status, json } = await post(path, { "x-api-key": key.secret });
+    expect([status, json.error?.code]).toEqual([401, "missing_api_key"]);
+    expect(json.error?.message).toContain("/anthropic");
+  });
 
   test("models have Anthropic's form only for calls with anthropic-version", async () => {
     const own = await call("GET", `/v1/models/${SMALL}`, bearer(key.secret));
@@ -215,11 +210,11 @@ test.each([
   expect([status, json.error?.message]).toEqual([400, text]);
 });
 
-test.each([
-  { input: [{ type: "item_reference", id: "msg_1" }] },
-  { input: "Hello", previous_response_id: "resp_1" },
-])("/v1/responses with %j says what to set in the clients", async (body) => {
-  const { status, json } = await call("POST", "/v1/responses", bearer(key.secret), { model: SMALL, ...body });
-  expect(status).toBe(400);
-  expect(json.error?.message).toMatch(/providerOptions\.openai\.store to false.*"store" to false/);
-});
+test.each([{ input: [{ type: "item_reference", id: "msg_1" }] }, { input: "Hello", previous_response_id: "resp_1" }])(
+  "/v1/responses with %j says what to set in the clients",
+  async (body) => {
+    const { status, json } = await call("POST", "/v1/responses", bearer(key.secret), { model: SMALL, ...body });
+    expect(status).toBe(400);
+    expect(json.error?.message).toMatch(/providerOptions\.openai\.store to false.*"store" to false/);
+  },
+);

@@ -31,24 +31,21 @@ async function someoneWaits(): Promise<void> {
   }
 }
 
-test.each(["audit", "audit_usage"])(
-  "%s finds nothing if it waits for the removal of a month",
-  async (name) => {
-    const { archive, database, pool, busy } = ledger;
-    const interrupted = archive(SECOND_LAST, ({ step }) => {
-      if (step === "remove") throw new Error("interrupted");
-    });
-    await expect(interrupted).rejects.toThrow("interrupted");
-    const start = name === "audit" ? [0, 0, "0", Buffer.alloc(0)] : [0, "0", "0", 0];
-    const { waiting } = await database.owner.begin(async (transaction) => {
-      await transaction`SELECT vx.remove_archived_partition(${THIRD_LAST}::integer)`;
-      const waiting = pool.call<{ rule: string }>(name, laneOfId(busy.accountId), "", ...start, 1_000, 10);
-      await someoneWaits();
-      return { waiting };
-    });
-    expect((await waiting).filter(({ rule }) => rule !== "")).toEqual([]);
-  },
-);
+test.each(["audit", "audit_usage"])("%s finds nothing if it waits for the removal of a month", async (name) => {
+  const { archive, database, pool, busy } = ledger;
+  const interrupted = archive(SECOND_LAST, ({ step }) => {
+    if (step === "remove") throw new Error("interrupted");
+  });
+  await expect(interrupted).rejects.toThrow("interrupted");
+  const start = name === "audit" ? [0, 0, "0", Buffer.alloc(0)] : [0, "0", "0", 0];
+  const { waiting } = await database.owner.begin(async (transaction) => {
+    await transaction`SELECT vx.remove_archived_partition(${THIRD_LAST}::integer)`;
+    const waiting = pool.call<{ rule: string }>(name, laneOfId(busy.accountId), "", ...start, 1_000, 10);
+    await someoneWaits();
+    return { waiting };
+  });
+  expect((await waiting).filter(({ rule }) => rule !== "")).toEqual([]);
+});
 
 test("filtered lists end where the archives begin", async () => {
   const { archive, pool, busy } = ledger;
@@ -56,13 +53,7 @@ test("filtered lists end where the archives begin", async () => {
   const filter = { kind: "generation", keyId: "", model: "", from: undefined, to: undefined };
   const pieces = { rows: 1n, max: 3 };
   const list = async (pageToken: string) =>
-    await listFilteredEntries(
-      pool,
-      busy.accountId,
-      filter,
-      readPage("entries", { pageSize: 10, pageToken }),
-      pieces,
-    );
+    await listFilteredEntries(pool, busy.accountId, filter, readPage("entries", { pageSize: 10, pageToken }), pieces);
   const page = await list("");
   expect(page.rows.map(({ seq }) => Number(seq))).toEqual([13, 12, 11]);
   expect(page.nextPageToken).toBe("");

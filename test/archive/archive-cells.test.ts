@@ -72,10 +72,7 @@ test("a cell that cannot be reached is named, and the others are archived", asyn
 
 test("a cell on Citus is not archived", async () => {
   const path = join(folder.path, "on-citus.yaml");
-  writeFileSync(
-    path,
-    JSON.stringify({ cells: [{ name: "c", engine: "citus", database_url: cells[0].url }] }),
-  );
+  writeFileSync(path, JSON.stringify({ cells: [{ name: "c", engine: "citus", database_url: cells[0].url }] }));
   expect(await vx(["archive", "--keep", "1", folder.path], { VX_CELLS: path })).toMatchObject({
     code: 1,
     stderr: "vx: c: the cell is on Citus, where entries cannot be archived\n",

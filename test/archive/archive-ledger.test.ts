@@ -103,11 +103,7 @@ test("pages end where the archives begin", async () => {
   await archive(LAST);
   const page = await listEntries(pool, busy.accountId, readPage("entries", { pageSize: 4, pageToken: "" }));
   expect(page.rows.map(({ seq }) => Number(seq))).toEqual([13, 12, 11, 10]);
-  const next = await listEntries(
-    pool,
-    busy.accountId,
-    readPage("entries", { pageSize: 4, pageToken: page.nextPageToken }),
-  );
+  const next = await listEntries(pool, busy.accountId, readPage("entries", { pageSize: 4, pageToken: page.nextPageToken }));
   expect(next.rows.map(({ seq }) => Number(seq))).toEqual([9]);
   expect(next.nextPageToken).toBe("");
   const none = await listEntries(pool, idle.accountId, readPage("entries", { pageSize: 4, pageToken: "" }));
@@ -132,18 +128,7 @@ test("an interruption at any step loses no entry, and the next call continues", 
 test("an entry that is charged in an archived month while its file is written stays in the ledger", async () => {
   const insert = async () => {
     const id = busy.accountId;
-    await pool.call(
-      "move_balance",
-      TEST_CALLER,
-      laneOfId(id),
-      id,
-      "led_late",
-      THIRD_LAST,
-      "credit",
-      1,
-      "late",
-      "late",
-    );
+    await pool.call("move_balance", TEST_CALLER, laneOfId(id), id, "led_late", THIRD_LAST, "credit", 1, "late", "late");
   };
   let done: Promise<void> | undefined;
   await archive(SECOND_LAST, ({ step }) => {
@@ -196,9 +181,7 @@ test("the audit finds changes of archived entries, of their usage, and of what t
 
   await database.owner`
     UPDATE vx.usage_quarters SET input = input + 1 WHERE account_id = ${idle.accountId}`;
-  expect((await audit(pool, NOT_ABORTED)).findings).toMatchObject([
-    { account_id: idle.accountId, rule: "usage_equals_ledger" },
-  ]);
+  expect((await audit(pool, NOT_ABORTED)).findings).toMatchObject([{ account_id: idle.accountId, rule: "usage_equals_ledger" }]);
   await database.owner`
     UPDATE vx.usage_quarters SET input = input - 1 WHERE account_id = ${idle.accountId}`;
   await database.owner`

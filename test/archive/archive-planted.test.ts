@@ -12,15 +12,10 @@ beforeEach(async () => {
 });
 afterEach(() => ledger.drop());
 
-const plant = (name: string, find: string, put: string) =>
-  replaceInFunction(ledger.database.owner, name, { find, put });
+const plant = (name: string, find: string, put: string) => replaceInFunction(ledger.database.owner, name, { find, put });
 
 test.each([
-  [
-    "late entries are dropped with the partition",
-    "INSERT INTO ledger SELECT * FROM pg_temp.later_entries;",
-    "",
-  ],
+  ["late entries are dropped with the partition", "INSERT INTO ledger SELECT * FROM pg_temp.later_entries;", ""],
   ["the archive is not recorded", "SET removed_at = v_now", "SET removed_at = NULL"],
 ])("the audit finds it if %s", async (_, find, put) => {
   await plant("remove_archived_partition", find, put);

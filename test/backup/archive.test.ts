@@ -57,9 +57,7 @@ test("a backup is read back as it was written", async () => {
 test("a backup that was cut off anywhere is refused", async () => {
   const compressed = zstdCompressSync(whole);
   for (const cut of [0, 1, 10, compressed.length - 1]) {
-    expect((await readBytes(compressed.subarray(0, cut))).error, `compressed, ${cut}`).toBeInstanceOf(
-      BackupError,
-    );
+    expect((await readBytes(compressed.subarray(0, cut))).error, `compressed, ${cut}`).toBeInstanceOf(BackupError);
   }
   for (let end = 0; end < whole.length - 1; end += 256) {
     const { error } = await readBytes(zstdCompressSync(whole.subarray(0, end)));
@@ -121,11 +119,7 @@ test("links, duplicates, files after the manifest and other formats are refused"
   const at = link.indexOf(`${CELL}PG_VERSION`);
   link[at + 156] = "2".charCodeAt(0);
   const name = `${CELL}twice`;
-  const extra = Buffer.concat([
-    writeHeader({ name, bytes: 1 }),
-    Buffer.from("x"),
-    Buffer.alloc(paddingOf(1)),
-  ]);
+  const extra = Buffer.concat([writeHeader({ name, bytes: 1 }), Buffer.from("x"), Buffer.alloc(paddingOf(1))]);
   const endless = writeHeader({ name: MANIFEST, bytes: 8_000_000_000 });
   const cases = {
     link,

@@ -1,13 +1,4 @@
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-  truncateSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
@@ -189,19 +180,13 @@ test("a backup is refused where it would replace a file, restored over a running
   };
   expect(await refusal(["create", file])).toBe(`1 vx: ${file} already exists; choose another file name\n`);
   expect(await refusal(["restore", "--replace", file])).toMatch(/^1 vx: the database in .* is running/);
-  expect(
-    await refusal(["restore", join(target.path, "none")], { VX_DATA_DIR: join(target.path, "new") }),
-  ).toMatch(/^1 vx: .*none cannot be read: no such file/);
+  expect(await refusal(["restore", join(target.path, "none")], { VX_DATA_DIR: join(target.path, "new") })).toMatch(
+    /^1 vx: .*none cannot be read: no such file/,
+  );
   const url = { DATABASE_URL: "postgres://owner@db.example/vx" };
-  expect(await refusal(["create", `${file}2`], url)).toMatch(
-    /^2 vx: DATABASE_URL is set.*pg_basebackup.*pg_dump/,
-  );
-  expect(await refusal(["create", `${file}2`], { VX_DATA_DIR: join(target.path, "empty") })).toMatch(
-    /^1 vx: there is no folder/,
-  );
-  expect(await refusal(["create", `${file}2`], { VX_DATA_DIR: target.path })).toMatch(
-    /^1 vx: there is no database/,
-  );
+  expect(await refusal(["create", `${file}2`], url)).toMatch(/^2 vx: DATABASE_URL is set.*pg_basebackup.*pg_dump/);
+  expect(await refusal(["create", `${file}2`], { VX_DATA_DIR: join(target.path, "empty") })).toMatch(/^1 vx: there is no folder/);
+  expect(await refusal(["create", `${file}2`], { VX_DATA_DIR: target.path })).toMatch(/^1 vx: there is no database/);
   expect(existsSync(`${file}2`)).toBe(false);
 });
 
@@ -261,12 +246,7 @@ test("a backup that does not fit on the disk leaves no file", async () => {
   // A limit on the size of a file, which gives an error as a full disk does.
   const limited = `trap "" XFSZ; ulimit -f 200; exec "$@"`;
   const env = { VX_DATA_DIR: source.path };
-  const { code, stderr } = await spawnVx(["backup", "create", join(folder.path, "file")], env, [
-    "/bin/sh",
-    "-c",
-    limited,
-    "sh",
-  ]);
+  const { code, stderr } = await spawnVx(["backup", "create", join(folder.path, "file")], env, ["/bin/sh", "-c", limited, "sh"]);
   expect({ code, stderr }).toEqual({
     code: 1,
     stderr: expect.stringMatching(/^vx: .*file cannot be written: file too large/),

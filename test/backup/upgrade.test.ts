@@ -89,9 +89,7 @@ test("this release does not change the schema of the next one", async () => {
   const before = await functionsOf(database.owner);
   await migrate({ kind: "url", url: database.url });
   expect(await functionsOf(database.owner)).toEqual(before);
-  expect((await runNext(["migrate", "--dry-run"])).stdout).toBe(
-    "The schema of the database is up to date.\n",
-  );
+  expect((await runNext(["migrate", "--dry-run"])).stdout).toBe("The schema of the database is up to date.\n");
 });
 
 function runNext(args: readonly string[]) {

@@ -25,9 +25,7 @@ test("the interval covers the true ratio in about 95 of 100 experiments", () => 
   const normal = () => Math.sqrt(-2 * Math.log(random())) * Math.cos(2 * Math.PI * random());
   const trueRatio = 1.03;
   const covers = (rounds: number) => {
-    const { low, high } = meanRatioInterval(
-      Array.from({ length: rounds }, () => trueRatio * Math.exp(0.05 * normal())),
-    );
+    const { low, high } = meanRatioInterval(Array.from({ length: rounds }, () => trueRatio * Math.exp(0.05 * normal())));
     return low <= trueRatio && trueRatio <= high;
   };
   for (const rounds of [3, 7, 25]) {

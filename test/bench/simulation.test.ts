@@ -35,8 +35,7 @@ test("a call alone takes its three statements, their round trips and two commits
 test("batches grow with the load of a server, and shrink if servers or cells divide it", () => {
   const batchOf = (changes: Partial<Scenario>) => run({ callsPerSecond: 800, ...changes }).batch;
   const batch = batchOf({});
-  for (const smaller of [{ servers: 4 }, { cells: 4 }, { callsPerSecond: 200 }])
-    expect(batchOf(smaller)).toBeLessThan(batch);
+  for (const smaller of [{ servers: 4 }, { cells: 4 }, { callsPerSecond: 200 }]) expect(batchOf(smaller)).toBeLessThan(batch);
 });
 
 test("to a distant database, batches follow each other: a call waits little longer than its three round trips", () => {

@@ -53,10 +53,7 @@ test.each([
   ["without a call", messagesOf(result("a"))],
   ["of a call that has another id", messagesOf(asked(call("a")), result("b"))],
   ["of a call that already has one", messagesOf(asked(call("a")), result("a"), result("a"))],
-  [
-    "of a call before the last assistant message",
-    messagesOf(asked(call("a")), { role: "assistant", content: "" }, result("a")),
-  ],
+  ["of a call before the last assistant message", messagesOf(asked(call("a")), { role: "assistant", content: "" }, result("a"))],
   ["without the id of a call", messagesOf(asked(call("a")), { role: "tool", content: "" })],
 ])("a tool result %s is refused", async (_, values) => {
   expect(await refusal(values)).toMatch(/^messages\[\d\]\.tool_call_id: must be the id of a tool call/);
@@ -67,9 +64,7 @@ test.each([
   ["an empty id", [call("")], "must have an id of 1 to 256 characters"],
   ["a name that is too long", [{ ...call("a"), name: "n".repeat(257) }], "must have a name of 1 to 256"],
 ])("tool calls with %s are refused", async (_, calls, text) => {
-  expect(await refusal(messagesOf(asked(...calls)))).toMatch(
-    new RegExp(`^messages\\[0\\]\\.tool_calls\\[\\d\\]: ${text}`),
-  );
+  expect(await refusal(messagesOf(asked(...calls)))).toMatch(new RegExp(`^messages\\[0\\]\\.tool_calls\\[\\d\\]: ${text}`));
 });
 
 test.each([
@@ -121,12 +116,12 @@ test("all texts of a message have at most 400,000 characters together; a surroga
   const content = "x".repeat(399_990);
   const reasoning = [{ text: "1234", signature: "56", encrypted: "78901" }];
   expect(await refusal(messagesOf({ role: "assistant", content, reasoning }))).toMatch("messages[0].content");
-  expect(
-    await refusal(messagesOf({ role: "assistant", content, toolCalls: [call("a", '{"abc":1}')] })),
-  ).toMatch("messages[0].content");
-  expect(
-    await refusal(messagesOf(asked(call("a")), { ...result("a"), content: "x".repeat(400_001) })),
-  ).toMatch("messages[1].content");
+  expect(await refusal(messagesOf({ role: "assistant", content, toolCalls: [call("a", '{"abc":1}')] }))).toMatch(
+    "messages[0].content",
+  );
+  expect(await refusal(messagesOf(asked(call("a")), { ...result("a"), content: "x".repeat(400_001) }))).toMatch(
+    "messages[1].content",
+  );
 });
 
 test("a request has at most 100 images", async () => {
@@ -138,16 +133,12 @@ test("a request has at most 100 images", async () => {
 
 test("an image with bad base64 is refused with the name of its part", async () => {
   const base64 = `${imageOfSize(300).toString("base64").slice(0, 300)}!${"A".repeat(99)}`;
-  expect(await refusal(messagesOf({ role: "user", content: image(base64) }))).toMatch(
-    "messages[0].parts[1]: must be base64",
-  );
+  expect(await refusal(messagesOf({ role: "user", content: image(base64) }))).toMatch("messages[0].parts[1]: must be base64");
 });
 
 test("errors name the fields of the caller's format", async () => {
   const conversation = { messages: [asked(call("a")), result("b")], fields: ["input[0]", "input[4]"] };
-  expect(await refusal({ ...conversation, format: "openai-responses" })).toMatch(
-    /^input\[4\]: must be the id/,
-  );
+  expect(await refusal({ ...conversation, format: "openai-responses" })).toMatch(/^input\[4\]: must be the id/);
   const long = messagesOf({ role: "user", content: "x".repeat(400_001) });
   expect(await refusal({ ...long, format: "openai-chat" })).toMatch(/^messages\[0\]\.content: /);
   const schema = options({ responseFormat: { kind: "json" } });
@@ -175,9 +166,7 @@ test("formats other than the native one have as many messages as the model allow
   await check({ messages }, model);
   await check({ messages: messages.slice(1), format: "openai-chat" }, model);
   expect(await refusal({ messages, format: "openai-chat" }, model)).toMatch("messages: must have at most 2");
-  expect(await refusal({ messages, format: "openai-responses" }, model)).toMatch(
-    "input: must have at most 2",
-  );
+  expect(await refusal({ messages, format: "openai-responses" }, model)).toMatch("input: must have at most 2");
 });
 
 test.each([
@@ -187,9 +176,7 @@ test.each([
   ["images", messagesOf({ role: "user", content: image() }), "messages"],
 ] as const)("a model without the capability %s refuses what needs it", async (capability, values, field) => {
   const without = modelOf({ capabilities: ABILITIES.filter((other) => other !== capability) });
-  expect(await refusal(values, without)).toBe(
-    `${field}: requires the capability "${capability}", which "m" does not have`,
-  );
+  expect(await refusal(values, without)).toBe(`${field}: requires the capability "${capability}", which "m" does not have`);
   await check(values, modelOf({ capabilities: [capability] }));
 });
 
@@ -216,9 +203,7 @@ test.each([
 
 test("schemas are data: recursion and 10,000 properties are accepted, 1 MiB of JSON is the limit", async () => {
   const recursive = { $ref: "#", properties: { next: { $ref: "#/properties/next" } } };
-  const properties = Object.fromEntries(
-    Array.from({ length: 10_000 }, (_, i) => [`p${i}`, { type: "null" }]),
-  );
+  const properties = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`p${i}`, { type: "null" }]));
   await check(options({ tools: [tool("a", recursive), tool("b", { type: "object", properties })] }));
   const large = { description: "x".repeat(600_000) };
   await check(options({ tools: [tool("a", large)] }));
@@ -226,9 +211,9 @@ test("schemas are data: recursion and 10,000 properties are accepted, 1 MiB of J
     "tools: must be at most 1048576 characters of JSON",
   );
   const schema = { kind: "json_schema", name: "a", strict: undefined } as const;
-  expect(
-    await refusal(options({ responseFormat: { ...schema, schema: { enum: ["x".repeat(1_048_576)] } } })),
-  ).toMatch("response_format: must be at most 1048576 characters of JSON");
+  expect(await refusal(options({ responseFormat: { ...schema, schema: { enum: ["x".repeat(1_048_576)] } } }))).toMatch(
+    "response_format: must be at most 1048576 characters of JSON",
+  );
   expect(await refusal(options({ responseFormat: { ...schema, name: "a b", schema: {} } }))).toMatch(
     "response_format.name: must be 1 to 64 letters",
   );

@@ -10,16 +10,8 @@ import { modelOf, promptOf } from "../support/samples.ts";
 const KINDS: GenerationState["kind"][] = ["running", "detached", "settling", "settled", "unsettled"];
 
 test("a generation settles once, and is detached only while it runs", () => {
-  const legal = KINDS.flatMap((from) =>
-    KINDS.filter((to) => canBecome(from, to)).map((to) => `${from} ${to}`),
-  );
-  expect(legal).toEqual([
-    "running detached",
-    "running settling",
-    "detached settling",
-    "settling settled",
-    "settling unsettled",
-  ]);
+  const legal = KINDS.flatMap((from) => KINDS.filter((to) => canBecome(from, to)).map((to) => `${from} ${to}`));
+  expect(legal).toEqual(["running detached", "running settling", "detached settling", "settling settled", "settling unsettled"]);
 });
 
 test("usage below 0 is not charged", async () => {
@@ -32,9 +24,7 @@ test("usage below 0 is not charged", async () => {
     output: { text: "", reasoning: [], toolCalls: [] },
   };
   const invariant = "the usage is within the size of the hold";
-  expect(() => chargeOf(ended, new TokenCounter())).toThrow(
-    expect.objectContaining({ reason: "internal", invariant }),
-  );
+  expect(() => chargeOf(ended, new TokenCounter())).toThrow(expect.objectContaining({ reason: "internal", invariant }));
 });
 
 test("reasoning that the upstream did not report is counted, even if it was not read", async () => {
@@ -46,12 +36,7 @@ test("reasoning that the upstream did not report is counted, even if it was not 
   const reasoning = [{ text: "two words", signature: undefined, encrypted: undefined }];
   const stopped = { kind: "stopped", why: "disconnected", error: undefined } as const;
   const chargeFor = async (text: string) =>
-    (
-      await chargeOf(
-        { spec, ending: stopped, progress, output: { text, reasoning, toolCalls: [] } },
-        new TokenCounter(),
-      )
-    )?.usage;
+    (await chargeOf({ spec, ending: stopped, progress, output: { text, reasoning, toolCalls: [] } }, new TokenCounter()))?.usage;
   expect(await chargeFor("")).toMatchObject({ input: 5, output: 0, reasoning: 4 });
   expect(await chargeFor("reply")).toMatchObject({ input: 5, output: 3, reasoning: 2 });
 });
@@ -79,13 +64,7 @@ describe("a generation that ends before its upstream does", () => {
   }
 
   test.each([
-    [
-      "whole report, whatever was counted",
-      disconnected,
-      { input: 40, output: 1 },
-      true,
-      { input: 40, output: 1 },
-    ],
+    ["whole report, whatever was counted", disconnected, { input: 40, output: 1 }, true, { input: 40, output: 1 }],
     [
       "report that is higher than the count",
       disconnected,
@@ -100,27 +79,9 @@ describe("a generation that ends before its upstream does", () => {
       false,
       { input: 3, cachedInput: 37, output: 2, reasoning: 0 },
     ],
-    [
-      "count of the prompt, if the report has none",
-      disconnected,
-      { input: 0, output: 1 },
-      false,
-      { input: 5, output: 2 },
-    ],
-    [
-      "delivered output only, if the server shuts down",
-      shutDown,
-      { input: 40, output: 60 },
-      true,
-      { input: 40, output: 2 },
-    ],
-    [
-      "delivered output only, if the upstream fails",
-      failed,
-      { input: 40, output: 60 },
-      false,
-      { input: 40, output: 2 },
-    ],
+    ["count of the prompt, if the report has none", disconnected, { input: 0, output: 1 }, false, { input: 5, output: 2 }],
+    ["delivered output only, if the server shuts down", shutDown, { input: 40, output: 60 }, true, { input: 40, output: 2 }],
+    ["delivered output only, if the upstream fails", failed, { input: 40, output: 60 }, false, { input: 40, output: 2 }],
   ])("is charged for the %s", async (_what, ending, usage, isFinal, charged) => {
     expect((await chargedFor(ending, usage, isFinal))?.usage).toMatchObject(charged);
   });

@@ -113,9 +113,7 @@ async function chargeAfter(images: number, priceListVersion: number) {
       onStart: () => undefined,
     },
     requestOf({
-      messages: [
-        { role: "user", content: images === 0 ? "Hello" : [...parts, { kind: "text", text: "Hello" }] },
-      ],
+      messages: [{ role: "user", content: images === 0 ? "Hello" : [...parts, { kind: "text", text: "Hello" }] }],
       maxTokens: OUTPUT,
     }),
   );
@@ -126,28 +124,22 @@ async function chargeAfter(images: number, priceListVersion: number) {
 
 test("a charge is the upstream's invoice, or less where the usage exceeds the hold", async () => {
   await fc.assert(
-    fc.asyncProperty(
-      prices,
-      accountPrices,
-      reports(2 * OUTPUT),
-      fc.nat(3),
-      async (prices, own, reported, images) => {
-        usage = usageOf(reported);
-        const change = { accountId: payer.accountId, model: "m", ...own };
-        const { version } = await setAccountPrices(store.database, TEST_ACTION, change);
-        const unregistered = modelOf({
-          capabilities: ["images"],
-          imageTokens: 1,
-          promptOverheadTokens: { base: INPUT, perMessage: 0 },
-          prices,
-        });
-        [model] = (await registerPrices(store.database, [unregistered])) as [Model];
-        const charged = await chargeAfter(images, version);
-        const invoice = invoiceOf(own.prices ?? prices, own.discount ?? 0, reported, images);
-        if (reported.outputTokens <= OUTPUT) expect(charged).toBe(invoice);
-        else expect(charged).toBeLessThanOrEqual(invoice);
-      },
-    ),
+    fc.asyncProperty(prices, accountPrices, reports(2 * OUTPUT), fc.nat(3), async (prices, own, reported, images) => {
+      usage = usageOf(reported);
+      const change = { accountId: payer.accountId, model: "m", ...own };
+      const { version } = await setAccountPrices(store.database, TEST_ACTION, change);
+      const unregistered = modelOf({
+        capabilities: ["images"],
+        imageTokens: 1,
+        promptOverheadTokens: { base: INPUT, perMessage: 0 },
+        prices,
+      });
+      [model] = (await registerPrices(store.database, [unregistered])) as [Model];
+      const charged = await chargeAfter(images, version);
+      const invoice = invoiceOf(own.prices ?? prices, own.discount ?? 0, reported, images);
+      if (reported.outputTokens <= OUTPUT) expect(charged).toBe(invoice);
+      else expect(charged).toBeLessThanOrEqual(invoice);
+    }),
     { numRuns: runs(100) },
   );
   const { findings } = await audit(store.database, new AbortController().signal);

@@ -72,8 +72,7 @@ function callerOf(signal: AbortSignal, idempotencyKey?: string): Caller {
     readmit: async () => {
       throw new DomainError("revoked_api_key");
     },
-    idempotency:
-      idempotencyKey === undefined ? undefined : { key: idempotencyKey, digest: async () => "digest" },
+    idempotency: idempotencyKey === undefined ? undefined : { key: idempotencyKey, digest: async () => "digest" },
     signal,
     endReason: () => "disconnected",
     onModel: () => undefined,
@@ -109,9 +108,7 @@ test("no call runs for more than ten minutes; the output until then is charged",
   vi.advanceTimersByTime(1);
   vi.useRealTimers();
   await expect(rest).rejects.toMatchObject({ reason: "deadline_exceeded" });
-  expect(await rowsOf(payer)).toMatchObject([
-    { reason: expect.stringContaining("stopped after 10 minutes") },
-  ]);
+  expect(await rowsOf(payer)).toMatchObject([{ reason: expect.stringContaining("stopped after 10 minutes") }]);
 });
 
 test("an overloaded counter does not prevent the charge: tokens are estimated from a sample", async () => {

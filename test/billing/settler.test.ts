@@ -54,9 +54,7 @@ test("a settlement that fails with an unexpected error is retried until it succe
 });
 
 /** From now on, charges fail with this error, until `end` is called. Releases succeed. */
-async function refuseCharges(
-  code: string,
-): Promise<{ as(code: string): Promise<unknown>; end(): Promise<unknown> }> {
+async function refuseCharges(code: string): Promise<{ as(code: string): Promise<unknown>; end(): Promise<unknown> }> {
   const { owner } = store;
   const refuse = (sqlstate: string) =>
     owner.unsafe(`CREATE OR REPLACE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -66,24 +64,21 @@ async function refuseCharges(
   return { as: refuse, end: () => owner`DROP TRIGGER refuse ON vx.ledger` };
 }
 
-test.each(["53100", "25006"])(
-  "a charge that the database refuses with %s for ten seconds becomes a release",
-  async (code) => {
-    const payer = await createPayer(store.database, 100n);
-    const id = await placeHold(billing, payer, 60n);
-    const refusal = await refuseCharges(code);
-    const { settler, told, elapsedMs } = settlerWith({ billing, wait: async () => undefined });
-    const givenUp: number[] = [];
-    const ended = await settler.end(endOf(payer, id, 10n), () => givenUp.push(elapsedMs()));
-    await refusal.end();
-    expect(ended).toEqual({ outcome: "released" });
-    expect(givenUp).toHaveLength(1);
-    expect(givenUp[0]).toBeGreaterThanOrEqual(10_000);
-    expect(givenUp[0]).toBeLessThanOrEqual(13_000);
-    expect(told).toEqual([`retry ${id}`, `refusal ${id}`]);
-    expect(await billing.findEntry(payer.accountId, id)).toBeUndefined();
-  },
-);
+test.each(["53100", "25006"])("a charge that the database refuses with %s for ten seconds becomes a release", async (code) => {
+  const payer = await createPayer(store.database, 100n);
+  const id = await placeHold(billing, payer, 60n);
+  const refusal = await refuseCharges(code);
+  const { settler, told, elapsedMs } = settlerWith({ billing, wait: async () => undefined });
+  const givenUp: number[] = [];
+  const ended = await settler.end(endOf(payer, id, 10n), () => givenUp.push(elapsedMs()));
+  await refusal.end();
+  expect(ended).toEqual({ outcome: "released" });
+  expect(givenUp).toHaveLength(1);
+  expect(givenUp[0]).toBeGreaterThanOrEqual(10_000);
+  expect(givenUp[0]).toBeLessThanOrEqual(13_000);
+  expect(told).toEqual([`retry ${id}`, `refusal ${id}`]);
+  expect(await billing.findEntry(payer.accountId, id)).toBeUndefined();
+});
 
 test.each([
   ["the outcome of an attempt is unknown", "57014", true],
@@ -99,10 +94,7 @@ test.each([
       if (attempts === 20) await refusal.end();
     },
   });
-  const ended = await settler.end(
-    endOf(payer, id, 10n),
-    mayGiveUp ? () => expect.unreachable("gave up") : undefined,
-  );
+  const ended = await settler.end(endOf(payer, id, 10n), mayGiveUp ? () => expect.unreachable("gave up") : undefined);
   expect(ended).toMatchObject({ outcome: "settled", chargedMicros: 10n });
   expect(elapsedMs()).toBeGreaterThan(20_000);
 });
@@ -139,10 +131,7 @@ test("charges that a full disk refuses do not fail the releases in their batch",
   await billing.hold(holdOf(payer, 40n, released));
   const refusal = await refuseCharges("53100");
   const charge = endOf(payer, charged, 10n);
-  const ends = [
-    billing.end(charge).catch((error: DomainError) => error.reason),
-    billing.end(endOf(payer, released, undefined)),
-  ];
+  const ends = [billing.end(charge).catch((error: DomainError) => error.reason), billing.end(endOf(payer, released, undefined))];
   expect(await Promise.all(ends)).toEqual(["unavailable", { outcome: "released" }]);
   await refusal.end();
   expect(await billing.end(charge)).toMatchObject({ outcome: "settled" });

@@ -90,9 +90,7 @@ test("a maximum cost lowers the limit to exactly what it covers, and is refused 
     fc.asyncProperty(model, generationRequest, micros, async (model, request, maxCostMicros) => {
       const balance = 10n ** 12n;
       const free = await sized(model, request, balance);
-      const limited = await sized(model, { ...request, maxCostMicros }, balance).catch(
-        (error: unknown) => error,
-      );
+      const limited = await sized(model, { ...request, maxCostMicros }, balance).catch((error: unknown) => error);
       if (!free) return;
       if (free.size.amountMicros <= maxCostMicros) {
         expect(limited).toEqual(free);
@@ -102,8 +100,7 @@ test("a maximum cost lowers the limit to exactly what it covers, and is refused 
       const inputTokens = free.counted + base + perMessage * request.messages.length;
       const room = model.contextWindow - free.counted;
       const wanted = Math.min(request.maxTokens ?? model.defaultOutputTokens, model.maxOutputTokens, room);
-      const cost = (outputTokens: number) =>
-        maxCostOf(model.prices, { inputTokens, outputTokens, images: 0 });
+      const cost = (outputTokens: number) => maxCostOf(model.prices, { inputTokens, outputTokens, images: 0 });
       if (cost(1) > maxCostMicros) {
         expect(limited).toMatchObject({ reason: "max_cost_too_low" });
         return;

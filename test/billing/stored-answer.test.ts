@@ -14,10 +14,7 @@ test("an answer with vectors is stored and read", () => {
   expect(decodeAnswer(encodeAnswer(ANSWER))).toEqual(ANSWER);
 });
 
-test.each(["", "AAA=", "AADAfw=="])(
-  "the invalid stored vector %j is an error, not an empty vector",
-  (base64) => {
-    const stored = { ...(JSON.parse(encodeAnswer(ANSWER)) as object), vectors: [base64] };
-    expect(() => decodeAnswer(JSON.stringify(stored))).toThrow("invalid vector");
-  },
-);
+test.each(["", "AAA=", "AADAfw=="])("the invalid stored vector %j is an error, not an empty vector", (base64) => {
+  const stored = { ...(JSON.parse(encodeAnswer(ANSWER)) as object), vectors: [base64] };
+  expect(() => decodeAnswer(JSON.stringify(stored))).toThrow("invalid vector");
+});

@@ -72,12 +72,7 @@ async function insertUsage(app: TestApp, { accountId, id }: TestKey): Promise<vo
 }
 
 /** A charge at a time in the past, which must be on a quarter of an hour. */
-export async function insertCharge(
-  app: TestApp,
-  { accountId, id }: TestKey,
-  timeMs: number,
-  micros: number,
-): Promise<void> {
+export async function insertCharge(app: TestApp, { accountId, id }: TestKey, timeMs: number, micros: number): Promise<void> {
   await app.database.owner`
     INSERT INTO vx.usage_quarters
     VALUES (vx.lane_of(${accountId}), ${accountId}, ${timeMs / QUARTER_MS}, ${id}, 'acme-large', '', 1,

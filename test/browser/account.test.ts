@@ -27,9 +27,7 @@ import {
 import { openWatchedPage, type WatchedPage } from "./watched-page.ts";
 
 if (!chromiumPath) {
-  console.error(
-    "SKIPPED: the customer page was tested in no browser. Install chromium, or name one in CHROMIUM.",
-  );
+  console.error("SKIPPED: the customer page was tested in no browser. Install chromium, or name one in CHROMIUM.");
 }
 
 const run = promisify(execFile);
@@ -71,8 +69,7 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
   });
 
   const button = (name: string | RegExp) => page.getByRole("button", { name });
-  const link = (name: string) =>
-    page.getByRole("navigation", { name: "Sections" }).getByRole("link", { name });
+  const link = (name: string) => page.getByRole("navigation", { name: "Sections" }).getByRole("link", { name });
   /** In a narrow window, the sections are in a menu. */
   async function select(section: string): Promise<void> {
     if (await button("Menu").isVisible()) await button("Menu").click();
@@ -191,20 +188,17 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
     });
   });
 
-  test.each(["overview", "ledger", "failures", "events", "limits", "keys"])(
-    "%s fits windows of every width",
-    async (section) => {
-      await signIn(account.secret, `#/${section}`);
-      await (section === "overview" ? chart().waitFor() : see(FIRST[section] ?? "invoice 28"));
-      for (const width of [320, 600, 768, 899, 900, 1024, 1150, 1600]) {
-        await page.setViewportSize({ width, height: 900 });
-        await page.evaluate(RESIZED);
-        expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(width);
-        expect(await outside(page, `main :not(.uplot *), header *`)).toEqual([]);
-        expect(await page.evaluate<string[]>(CUT_OFF)).toEqual([]);
-      }
-    },
-  );
+  test.each(["overview", "ledger", "failures", "events", "limits", "keys"])("%s fits windows of every width", async (section) => {
+    await signIn(account.secret, `#/${section}`);
+    await (section === "overview" ? chart().waitFor() : see(FIRST[section] ?? "invoice 28"));
+    for (const width of [320, 600, 768, 899, 900, 1024, 1150, 1600]) {
+      await page.setViewportSize({ width, height: 900 });
+      await page.evaluate(RESIZED);
+      expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(width);
+      expect(await outside(page, `main :not(.uplot *), header *`)).toEqual([]);
+      expect(await page.evaluate<string[]>(CUT_OFF)).toEqual([]);
+    }
+  });
 
   test("failures are filtered by error, key and day, page by page, and show what the caller got", async () => {
     await signIn(account.secret, "#/failures");
@@ -251,15 +245,12 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
     await page.getByText("Show as table").click();
     const days = page.getByRole("table", { name: "Failed calls by day and error" });
     expect(await days.getByRole("row").count()).toBe(1 + 7);
-    const filled = (table: Locator) =>
-      table.getByRole("row").filter({ hasText: "41,234" }).getByRole("button");
+    const filled = (table: Locator) => table.getByRole("row").filter({ hasText: "41,234" }).getByRole("button");
     await filled(days).click();
     await see("Choose a bar to see its hour.");
     const hours = page.getByRole("table", { name: "Failed calls by hour and error" });
     await filled(hours).click();
-    await expect
-      .poll(() => new URL(page.url()).hash)
-      .toMatch(/^#\/failures\?from=[\d-]+T\d\d%3A00&to=[\d-]+$/);
+    await expect.poll(() => new URL(page.url()).hash).toMatch(/^#\/failures\?from=[\d-]+T\d\d%3A00&to=[\d-]+$/);
     await button("Back to the day").click();
     await button("Back to 7 days").click();
     await expect.poll(() => new URL(page.url()).hash).toBe("#/failures");
@@ -279,9 +270,7 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       };
       const sum = formatMicros(BigInt(rows.reduce((total, row) => total + row.cost_micros, 0)));
       expect((await figure("Spent in 30 days").innerText()).replaceAll(",", "")).toBe(sum);
-      expect(await figure("Balance").innerText()).toBe(
-        ((await get("/v1/me")) as { balance: string }).balance,
-      );
+      expect(await figure("Balance").innerText()).toBe(((await get("/v1/me")) as { balance: string }).balance);
       await page.getByText("Show as table").click();
       const table = page.getByRole("table", { name: "Cost by day and model" });
       expect(await table.getByRole("row").count()).toBe(1 + 30);
@@ -317,8 +306,7 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
     test("changes with its choices, which are in the address", async () => {
       await signIn(account.secret);
       await chart().waitFor();
-      for (const choice of ["7 days", "Tokens", "By key"])
-        await page.locator(".segmented label", { hasText: choice }).click();
+      for (const choice of ["7 days", "Tokens", "By key"]) await page.locator(".segmented label", { hasText: choice }).click();
       await page.getByRole("img", { name: "Tokens by day and key" }).waitFor();
       expect(new URL(page.url()).hash).toBe("#/overview?range=7&measure=tokens&split=key");
       // The name of a key that can be read, and the id of one that is not the account's.
@@ -722,8 +710,7 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
     test("get the limits and addresses of the form, and none once they are revoked", async () => {
       const { secret, accountId } = await createTestKey(operatorOf(app));
       const operator = operatorOf(app);
-      const childOf = async () =>
-        (await operator.listKeys({ accountId })).apiKeys.find(({ name }) => name === "bounded");
+      const childOf = async () => (await operator.listKeys({ accountId })).apiKeys.find(({ name }) => name === "bounded");
       await signIn(secret, "#/keys");
       await button("Create key").click();
       await dialog().getByLabel("Name").fill("bounded");
@@ -963,9 +950,7 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
 
   test("everything can be reached with the keyboard, and a dialog returns the focus", async () => {
     const focused = () =>
-      page.evaluate<string>(
-        "(document.activeElement.textContent || document.activeElement.ariaLabel || '').trim()",
-      );
+      page.evaluate<string>("(document.activeElement.textContent || document.activeElement.ariaLabel || '').trim()");
     const tabTo = async (name: string) => {
       for (let i = 0; i < 60; i++) {
         await page.keyboard.press("Tab");

@@ -57,11 +57,7 @@ describe.skipIf(!chromiumPath).each(["HTTP/1.1", "HTTP/2 with TLS"])("over %s", 
   });
 
   /** Makes a call in a page. */
-  function call<Name extends keyof Calls>(
-    page: Page,
-    name: Name,
-    ...args: Parameters<Calls[Name]>
-  ): ReturnType<Calls[Name]> {
+  function call<Name extends keyof Calls>(page: Page, name: Name, ...args: Parameters<Calls[Name]>): ReturnType<Calls[Name]> {
     const list = args.map((arg) => JSON.stringify(arg) ?? "undefined").join(", ");
     return page.evaluate(`calls.${name}(${list})`) as ReturnType<Calls[Name]>;
   }
@@ -112,9 +108,7 @@ describe.skipIf(!chromiumPath).each(["HTTP/1.1", "HTTP/2 with TLS"])("over %s", 
         reason: "INVALID_API_KEY",
         headers: { "www-authenticate": "Bearer" },
       });
-      const limited = await withFullWindow((key) =>
-        call(pages.allowed, "generated", target(key), client, SMALL, isStream),
-      );
+      const limited = await withFullWindow((key) => call(pages.allowed, "generated", target(key), client, SMALL, isStream));
       expect(limited).toMatchObject({
         code: "ResourceExhausted",
         reason: "RATE_LIMIT_EXCEEDED",
@@ -166,9 +160,7 @@ describe.skipIf(!chromiumPath).each(["HTTP/1.1", "HTTP/2 with TLS"])("over %s", 
       });
       const unknown = await call(pages.allowed, "plainFetch", target(), "/v1/nothing");
       expect(unknown).toMatchObject({ status: 404, text: expect.stringContaining('"code":"not_found"') });
-      const limited = await withFullWindow((key) =>
-        call(pages.allowed, "plainFetch", target(key), "/v1/generate", {}, GENERATE),
-      );
+      const limited = await withFullWindow((key) => call(pages.allowed, "plainFetch", target(key), "/v1/generate", {}, GENERATE));
       expect(limited).toMatchObject({
         status: 429,
         headers: { "retry-after": expect.stringMatching(/^\d+$/), "x-ratelimit-remaining-requests": "0" },

@@ -95,8 +95,7 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
     const secret = (await dialog.locator("code").innerText()).trim();
     await page.keyboard.press("Escape");
     await dialog.getByRole("button", { name: "Done" }).click();
-    const callWith = (text: string) =>
-      fetch(`${app.url}/v1/me`, { headers: { authorization: `Bearer ${text}` } });
+    const callWith = (text: string) => fetch(`${app.url}/v1/me`, { headers: { authorization: `Bearer ${text}` } });
     const call = () => callWith(secret);
     expect(await (await call()).json()).toMatchObject({ rate_limit_rpm: 7 });
     await console.seen("7/min");
@@ -305,10 +304,7 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
     expect((await operatorOf(app, token).listPlans({})).plans.map(({ name }) => name)).toContain("tiny");
     await perform("Change role of ada", "Change role", { Role: "finance" });
     await console.seen("The operator “ada” has the role “finance”.");
-    await page
-      .getByRole("row", { name: /ada/ })
-      .getByRole("cell", { name: "finance", exact: true })
-      .waitFor();
+    await page.getByRole("row", { name: /ada/ }).getByRole("cell", { name: "finance", exact: true }).waitFor();
     await perform("Revoke ada", "Revoke operator");
     await console.seen("revoked");
     await expect(operatorOf(app, token).listPlans({})).rejects.toThrow();

@@ -135,8 +135,7 @@ describe.skipIf(!chromiumPath)("the lists and corrections of the operator consol
       await operator.putPlan({ name: plan, rpm: 10, maxActiveKeys: 5 });
       const { id, accountId } = await createTestKey(operator, { name: `old ${width}`, plan });
       await createTestKey(operator, { name: `new ${width}`, accountId, plan });
-      await app.database
-        .owner`UPDATE vx.keys SET created_at = created_at - interval '40 days' WHERE id = ${id}`;
+      await app.database.owner`UPDATE vx.keys SET created_at = created_at - interval '40 days' WHERE id = ${id}`;
       await open("plans");
       const cells = page.getByRole("row", { name: plan }).getByRole("cell");
       await eventually(async () => (await cells.allInnerTexts()).slice(0, 2)).toEqual(["1", "2"]);
@@ -287,9 +286,7 @@ describe.skipIf(!chromiumPath)("the lists and corrections of the operator consol
       await eventually(await find(`thing ${width}`)).toBe(`#/accounts?id=${accountId}`);
       await page.getByRole("heading", { name: `Anything ${width}` }).waitFor();
       await eventually(await find(key.id)).toBe(`#/keys?id=${key.id}`);
-      await eventually(await find(webhook?.id ?? "")).toBe(
-        `#/webhooks?id=${webhook?.id}&account=${accountId}`,
-      );
+      await eventually(await find(webhook?.id ?? "")).toBe(`#/webhooks?id=${webhook?.id}&account=${accountId}`);
       await page.getByRole("heading", { name: "https://hooks.example.com" }).waitFor();
       await eventually(await find(event?.id ?? "")).toBe(`#/accounts?id=${accountId}&tab=events`);
       for (const id of [entry?.id ?? "", generationId]) {
@@ -323,9 +320,7 @@ describe.skipIf(!chromiumPath)("the lists and corrections of the operator consol
       await page.getByLabel("Order").selectOption("Name");
       await eventually(hash).toBe("#/accounts?sort=name");
       // If the address changes twice before the page handles the first change, the page sees only the second.
-      await page.evaluate(
-        "new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))",
-      );
+      await page.evaluate("new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))");
       await page.goto(`${app.adminUrl}/#/accounts?id=${accountId}&tab=failures`);
       await page.getByLabel("Error", { exact: true }).selectOption("Model failed");
       await eventually(hash).toMatch(/&code=upstream_error$/);

@@ -58,13 +58,11 @@ describe.skipIf(!chromiumPath)("the customer page of a person", () => {
   // Chromium reports the status 401 by which the page knows that nobody is signed in, refusals, and what is gone.
   afterEach(() => expect(watched.complaints.filter((text) => !/status of 40[134]/.test(text))).toEqual([]));
 
-  const { button, dialog, inDialog, heading, see, open, signIn, signUp, shownLink, invite } = personPage(
-    () => ({
-      app,
-      browser,
-      page,
-    }),
-  );
+  const { button, dialog, inDialog, heading, see, open, signIn, signUp, shownLink, invite } = personPage(() => ({
+    app,
+    browser,
+    page,
+  }));
 
   /** The view fits the window, has the colors of the setting and violates no rule of accessibility. */
   async function expectLooks(): Promise<void> {
@@ -117,10 +115,7 @@ describe.skipIf(!chromiumPath)("the customer page of a person", () => {
   test("every section fits, is accessible and shows markup in names as text", async () => {
     await signUp('"<img/src=x>"@example.com', MARKUP.slice(0, 90));
     await invite("billing", "bob@example.com");
-    const sections = await page
-      .getByRole("navigation", { name: "Sections" })
-      .getByRole("link")
-      .allInnerTexts();
+    const sections = await page.getByRole("navigation", { name: "Sections" }).getByRole("link").allInnerTexts();
     expect(sections).toEqual([
       "Overview",
       "Usage",
@@ -138,10 +133,7 @@ describe.skipIf(!chromiumPath)("the customer page of a person", () => {
       "Your sessions",
     ]);
     for (const section of sections) {
-      await page
-        .getByRole("navigation", { name: "Sections" })
-        .getByRole("link", { name: section, exact: true })
-        .click();
+      await page.getByRole("navigation", { name: "Sections" }).getByRole("link", { name: section, exact: true }).click();
       await heading(section === "Statements" ? /^Statement/ : section);
       await page.locator(".skeleton, [aria-busy=true]").first().waitFor({ state: "detached" });
       await expectLooks();
@@ -184,8 +176,7 @@ describe.skipIf(!chromiumPath)("the customer page of a person", () => {
     await expectLooks();
     const { accounts } = await operatorOf(app).listAccounts({ search: "See" });
     const generationsOf = async () =>
-      (await operatorOf(app).listLedgerEntries({ accountId: accounts[0]?.id ?? "", kind: "generation" }))
-        .entries;
+      (await operatorOf(app).listLedgerEntries({ accountId: accounts[0]?.id ?? "", kind: "generation" })).entries;
     expect(await generationsOf()).toMatchObject([{ images: 1n, reasoningTokens: 16n, outputTokens: 25n }]);
 
     // The images of the conversation and the effort are not sent to a model that has neither.
@@ -246,11 +237,7 @@ describe.skipIf(!chromiumPath)("the customer page of a person", () => {
     await expectLooks();
     expect(new URL(page.url()).hash).toContain("models=vx-sandbox-small");
     await page.getByText("Show as table").click();
-    await page
-      .getByRole("table", { name: "Cost by day and model" })
-      .getByRole("button")
-      .last()
-      .press("Enter");
+    await page.getByRole("table", { name: "Cost by day and model" }).getByRole("button").last().press("Enter");
     await see("Back to 30 days");
     const today = new Date().toISOString().slice(0, 10);
     expect(new URL(page.url()).hash).toContain(`from=${today}&to=${today}`);
@@ -314,9 +301,7 @@ describe.skipIf(!chromiumPath)("the customer page of a person", () => {
     await page.getByText("Remove member", { exact: true }).waitFor({ state: "hidden" });
     await page.getByLabel("Person").selectOption("boss@example.com");
     await page.getByLabel("From").fill("2026-01-01");
-    expect(new URL(page.url()).hash).toMatch(
-      /^#\/activity\?method=SetMemberRole&person=usr_\w{26}&from=2026-01-01$/,
-    );
+    expect(new URL(page.url()).hash).toMatch(/^#\/activity\?method=SetMemberRole&person=usr_\w{26}&from=2026-01-01$/);
     await expect.poll(() => page.getByRole("row").count()).toBe(2);
     await expectLooks();
     await page.evaluate("delete globalThis.showSaveFilePicker");
@@ -458,15 +443,10 @@ describe.skipIf(!chromiumPath)("the customer page of a person", () => {
     const { accounts } = await operator.listAccounts({ search: "Greta" });
     const owner = { case: "accountId", value: accounts[0]?.id ?? "" } as const;
     await operator.setLimit({ owner, limit: { metric: "cost", window: "month", amount: 5_000_000n } });
-    await page
-      .getByRole("navigation", { name: "Sections" })
-      .getByRole("link", { name: "Limits", exact: true })
-      .click();
+    await page.getByRole("navigation", { name: "Sections" }).getByRole("link", { name: "Limits", exact: true }).click();
     await see("set by the operator");
     const limits = page.getByRole("table", { name: "Limits" });
-    await limits
-      .getByRole("row", { name: /Requests per minute.*Plan “free”.*each key.*20.*Counted for each key/ })
-      .waitFor();
+    await limits.getByRole("row", { name: /Requests per minute.*Plan “free”.*each key.*20.*Counted for each key/ }).waitFor();
     await limits.getByRole("row", { name: /Active keys.*Plan “free”.*2.*0 active · 2 left/ }).waitFor();
     await button("Set limit").waitFor();
     expect(await page.getByRole("button", { name: /^(Change|Remove) / }).count()).toBe(0);

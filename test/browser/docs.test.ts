@@ -21,9 +21,7 @@ const SIZES = [
   { width: 1280, height: 900 },
   { width: 390, height: 844 },
 ] as const;
-const LOOKS = SIZES.flatMap((size) =>
-  (["light", "dark"] as const).map((colorScheme) => ({ ...size, colorScheme })),
-);
+const LOOKS = SIZES.flatMap((size) => (["light", "dark"] as const).map((colorScheme) => ({ ...size, colorScheme })));
 
 describe.skipIf(!chromiumPath)("in a browser", () => {
   const profile = createTemporaryFolder("browser");
@@ -225,9 +223,7 @@ describe.skipIf(!chromiumPath)("in a browser", () => {
 
   test("no file of the browser's profile contains the key", async () => {
     await browser.close();
-    const files = readdirSync(profile.path, { recursive: true, withFileTypes: true }).filter((one) =>
-      one.isFile(),
-    );
+    const files = readdirSync(profile.path, { recursive: true, withFileTypes: true }).filter((one) => one.isFile());
     expect(files.length).toBeGreaterThan(10);
     const holding = files
       .map(({ parentPath, name }) => join(parentPath, name))

@@ -13,9 +13,7 @@ import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { outside, violations } from "./page-checks.ts";
 
 if (!chromiumPath) {
-  console.error(
-    "SKIPPED: costs of entries were tested in no browser. Install chromium, or name one in CHROMIUM.",
-  );
+  console.error("SKIPPED: costs of entries were tested in no browser. Install chromium, or name one in CHROMIUM.");
 }
 
 const USAGE = {
@@ -63,9 +61,7 @@ describe.skipIf(!chromiumPath)("the costs of a ledger entry", () => {
     file = createModelsFile(JSON.stringify({ models: [model] }));
     app = await startTestApp({ env: { VX_MODELS: file.path } });
     key = await createPaidKey(operatorOf(app));
-    upstream.next(
-      raw(REPLY.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join("")),
-    );
+    upstream.next(raw(REPLY.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join("")));
     const response = await fetch(`${app.url}/v1/generate`, {
       method: "POST",
       headers: { ...bearer(key.secret), "content-type": "application/json" },
@@ -111,9 +107,7 @@ describe.skipIf(!chromiumPath)("the costs of a ledger entry", () => {
       const rows = await dialog
         .locator(".details > div")
         .evaluateAll((all) =>
-          all.map((row) =>
-            [row.firstElementChild, row.lastElementChild].map((part) => part?.textContent ?? ""),
-          ),
+          all.map((row) => [row.firstElementChild, row.lastElementChild].map((part) => part?.textContent ?? "")),
         );
       const shown = new Map(rows.map(([name = "", value = ""]) => [name, value]));
       const costs = await dialog.locator(".cost > :last-child").allInnerTexts();

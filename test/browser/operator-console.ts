@@ -57,9 +57,7 @@ export class OperatorConsole {
     if (await menu.isVisible()) await menu.click();
     const nav = this.page.getByRole("navigation", { name: "Sections" });
     await nav.getByRole("link", { name, exact: true }).click();
-    await this.page
-      .locator(".frame-nav [aria-current=page]", { hasText: name })
-      .waitFor({ state: "attached" });
+    await this.page.locator(".frame-nav [aria-current=page]", { hasText: name }).waitFor({ state: "attached" });
     await this.loaded();
   }
 

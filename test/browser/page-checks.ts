@@ -67,8 +67,7 @@ export const STORED = `(async () => ({
 }))()`;
 
 /** Evaluates to a promise that charts have the size of their window: they get it in the frame that shows a new one. */
-export const RESIZED =
-  "new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve())))";
+export const RESIZED = "new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve())))";
 
 /** Pairs of visible elements in the container that cover each other. */
 export function overlapping(page: Page, container: string, elements: string): Promise<string[]> {

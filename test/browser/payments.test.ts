@@ -125,9 +125,7 @@ describe.skipIf(!chromiumPath)("payments on the customer page and in the console
       page.getByRole("button", { name: "Download CSV" }).click(),
     ]);
     const lines = readFileSync(await download.path(), "utf8").split("\r\n");
-    expect(lines[0]).toBe(
-      "kind,created_at,id,description,model,entries,input_tokens,output_tokens,amount_micros,amount",
-    );
+    expect(lines[0]).toBe("kind,created_at,id,description,model,entries,input_tokens,output_tokens,amount_micros,amount");
     expect(lines.find((line) => line.startsWith("topup,"))).toMatch(/^topup,\d{4}-\S+Z,led_/);
     expect(await violations(page)).toEqual([]);
     await page.emulateMedia({ media: "print" });

@@ -116,11 +116,7 @@ describe.skipIf(!chromiumPath)("who may sign up", () => {
 const ROLES: readonly MemberRole[] = ["viewer", "developer", "billing", "owner"];
 
 /** The actions on limits, payments, members and keys, and the roles that may use them. */
-const ACTIONS: readonly (readonly [
-  section: string,
-  action: string | RegExp,
-  roles: readonly MemberRole[],
-])[] = [
+const ACTIONS: readonly (readonly [section: string, action: string | RegExp, roles: readonly MemberRole[]])[] = [
   ["limits", "Set limit", ["billing", "owner"]],
   ["limits", /^Change Cost per month/, ["billing", "owner"]],
   ["limits", /^Remove Cost per month/, ["billing", "owner"]],
@@ -196,39 +192,33 @@ describe.skipIf(!chromiumPath)("a member", () => {
     await heading("Overview");
   }
 
-  test.each(ROLES)(
-    "with the role %s sees every action, and can use exactly those of the role",
-    async (role) => {
-      await signInAs(role);
-      let opened = "";
-      for (const [section, action, roles] of ACTIONS) {
-        if (opened !== section) await open(`#/${section}`);
-        opened = section;
-        const one = page.getByRole("button", { name: action, exact: typeof action === "string" });
-        // Buttons that need data of the page are disabled until it is loaded.
-        await page.locator(".skeleton, [aria-busy=true]").first().waitFor({ state: "detached" });
-        await page.locator("button:not([disabled])").and(one).waitFor();
-        const isAllowed = roles.includes(role);
-        expect([action, await one.getAttribute("aria-disabled")]).toEqual([
-          action,
-          isAllowed ? null : "true",
-        ]);
-        await one.press("Enter");
-        if (isAllowed) {
-          await dialog().waitFor();
-          await page.keyboard.press("Escape");
-          await dialog().waitFor({ state: "detached" });
-        } else {
-          await see(/Your role is “\w+”\.|which your role does not cover/);
-          expect([action, await dialog().count()]).toEqual([action, 0]);
-        }
+  test.each(ROLES)("with the role %s sees every action, and can use exactly those of the role", async (role) => {
+    await signInAs(role);
+    let opened = "";
+    for (const [section, action, roles] of ACTIONS) {
+      if (opened !== section) await open(`#/${section}`);
+      opened = section;
+      const one = page.getByRole("button", { name: action, exact: typeof action === "string" });
+      // Buttons that need data of the page are disabled until it is loaded.
+      await page.locator(".skeleton, [aria-busy=true]").first().waitFor({ state: "detached" });
+      await page.locator("button:not([disabled])").and(one).waitFor();
+      const isAllowed = roles.includes(role);
+      expect([action, await one.getAttribute("aria-disabled")]).toEqual([action, isAllowed ? null : "true"]);
+      await one.press("Enter");
+      if (isAllowed) {
+        await dialog().waitFor();
+        await page.keyboard.press("Escape");
+        await dialog().waitFor({ state: "detached" });
+      } else {
+        await see(/Your role is “\w+”\.|which your role does not cover/);
+        expect([action, await dialog().count()]).toEqual([action, 0]);
       }
-      await open("#/members");
-      await see("boss@example.com");
-      const isOwner = role === "owner";
-      expect(await page.getByRole("table", { name: "Open invitations" }).count()).toBe(isOwner ? 1 : 0);
-    },
-  );
+    }
+    await open("#/members");
+    await see("boss@example.com");
+    const isOwner = role === "owner";
+    expect(await page.getByRole("table", { name: "Open invitations" }).count()).toBe(isOwner ? 1 : 0);
+  });
 
   test("a button keeps the focus when data of its page arrives", async () => {
     await signInAs("viewer");

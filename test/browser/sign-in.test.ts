@@ -48,11 +48,7 @@ describe.skipIf(!chromiumPath)("sign-in with OpenID Connect in a browser", () =>
           (error: Error) => error.message,
         );
       },
-      [
-        `${own}/vx.admin.v1.AdminService/CreateOperator`,
-        JSON.stringify({ name, role: "admin" }),
-        headers,
-      ] as const,
+      [`${own}/vx.admin.v1.AdminService/CreateOperator`, JSON.stringify({ name, role: "admin" }), headers] as const,
     );
   }
 
@@ -79,9 +75,7 @@ describe.skipIf(!chromiumPath)("sign-in with OpenID Connect in a browser", () =>
     }
     expect(await operatorNames()).toEqual(["own", "ada"]);
     await page.goto(own);
-    const signedOut = await page.evaluate(
-      async () => (await fetch("/auth/sign-out", { method: "POST" })).status,
-    );
+    const signedOut = await page.evaluate(async () => (await fetch("/auth/sign-out", { method: "POST" })).status);
     expect(signedOut).toBe(200);
     expect(await createOperator("late", connect)).toBe(401);
   });

@@ -9,10 +9,7 @@ export type WatchedPage = {
 };
 
 /** Requests to other hosts are aborted. */
-export async function openWatchedPage(
-  browser: BrowserContext,
-  urls: readonly string[],
-): Promise<WatchedPage> {
+export async function openWatchedPage(browser: BrowserContext, urls: readonly string[]): Promise<WatchedPage> {
   const complaints: string[] = [];
   const foreign: string[] = [];
   const hosts = urls.map((url) => new URL(url).host);

@@ -50,25 +50,21 @@ test("the values of the chart match their schema, and a misspelt one does not", 
   );
   const values = parse(readFileSync("deploy/helm/vx/values.yaml", "utf8"));
   expect(matches(values) || matches.errors).toBe(true);
-  for (const name of VALUES)
-    expect(matches(parse(readFileSync(fileOf(name), "utf8"))) || matches.errors).toBe(true);
+  for (const name of VALUES) expect(matches(parse(readFileSync(fileOf(name), "utf8"))) || matches.errors).toBe(true);
   expect(matches({ ...values, replica: 3 })).toBe(false);
   expect(matches({ settings: { VX_ADMIN_TOKEN: "a secret in the values" } })).toBe(false);
 });
 
 describe.skipIf(problem !== undefined)("the chart", () => {
-  test.each(VALUES)(
-    "with %s values passes helm lint and the schemas of three versions of Kubernetes",
-    (values) => {
-      expect(lint(fileOf(values))).toMatchObject({ status: 0 });
-      const all = manifestsOf(values);
-      expect(all.length).toBeGreaterThan(5);
-      const own = all.filter(({ kind }) => !CUSTOM_KINDS.includes(kind));
-      const file = join(folder.path, `${values}.yaml`);
-      writeFileSync(file, own.map((manifest) => JSON.stringify(manifest)).join("\n---\n"));
-      for (const version of KUBERNETES) expect(validate(file, version)).toMatchObject({ status: 0 });
-    },
-  );
+  test.each(VALUES)("with %s values passes helm lint and the schemas of three versions of Kubernetes", (values) => {
+    expect(lint(fileOf(values))).toMatchObject({ status: 0 });
+    const all = manifestsOf(values);
+    expect(all.length).toBeGreaterThan(5);
+    const own = all.filter(({ kind }) => !CUSTOM_KINDS.includes(kind));
+    const file = join(folder.path, `${values}.yaml`);
+    writeFileSync(file, own.map((manifest) => JSON.stringify(manifest)).join("\n---\n"));
+    for (const version of KUBERNETES) expect(validate(file, version)).toMatchObject({ status: 0 });
+  });
 
   test("is refused without the repository of an image", () => {
     const file = join(folder.path, "empty.yaml");
@@ -129,8 +125,7 @@ describe.skipIf(problem !== undefined)("the chart", () => {
     const pods = manifestsOf("cells")
       .flatMap(podOf)
       .filter(({ volumes }) => volumes.some(({ name }) => name === "cells"));
-    const secretOf = ({ volumes }: PodSpec) =>
-      volumes.find(({ name }) => name === "cells")?.secret?.secretName;
+    const secretOf = ({ volumes }: PodSpec) => volumes.find(({ name }) => name === "cells")?.secret?.secretName;
     const byArgs = pods.map((pod) => [pod.containers[0].args?.slice(0, 2).join(" "), secretOf(pod)]);
     expect(Object.fromEntries(byArgs)).toEqual({
       undefined: "vx-cells",
@@ -184,9 +179,7 @@ describe.skipIf(problem !== undefined)("the chart", () => {
   });
 
   test("helm test audits the ledger through the operator listener", () => {
-    const [pod] = manifestsOf("tls").filter(
-      ({ metadata }) => metadata.annotations?.["helm.sh/hook"] === "test",
-    );
+    const [pod] = manifestsOf("tls").filter(({ metadata }) => metadata.annotations?.["helm.sh/hook"] === "test");
     expect(pod?.spec.containers[0].args).toEqual(["vx", "audit"]);
     expect(pod?.spec.containers[0].env).toContainEqual({
       name: "VX_ADMIN_URL",
@@ -209,9 +202,7 @@ describe.skipIf(problem !== undefined)("the chart", () => {
     "trustedProxies={proxy.example}",
     "settings.VX_TRUSTED_PROXIES=10.0.0.1",
   ])("%s is refused", (wrong) =>
-    expect(render(fileOf("minimal"), "--set", wrong).output).toContain(
-      "values don't meet the specifications",
-    ),
+    expect(render(fileOf("minimal"), "--set", wrong).output).toContain("values don't meet the specifications"),
   );
 });
 

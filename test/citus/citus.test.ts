@@ -3,12 +3,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { auditDatabases } from "../../src/app/audit-embedded.ts";
-import {
-  changeAllNodes,
-  distributionOf,
-  functionsForCitus,
-  withShards,
-} from "../../src/cells/citus/distribution.ts";
+import { changeAllNodes, distributionOf, functionsForCitus, withShards } from "../../src/cells/citus/distribution.ts";
 import { CitusWorkers } from "../../src/cells/citus/workers.ts";
 import { splitCell } from "../../src/cells/split-cell.ts";
 import { generateKey } from "../../src/domain/credentials.ts";
@@ -129,23 +124,17 @@ describe.skipIf(!SOURCE)("a cell on Citus", () => {
   });
 
   test("is not created without workers, at a worker, or as plain PostgreSQL", async () => {
-    await expect(migrateAt(onCoordinator())).rejects.toThrow(
-      "the Citus cluster has no worker: run citus_add_node",
-    );
+    await expect(migrateAt(onCoordinator())).rejects.toThrow("the Citus cluster has no worker: run citus_add_node");
     await connectNodes(coordinator, cluster.ports);
-    await expect(migrateAt(onWorker())).rejects.toThrow(
-      "a worker of its Citus cluster; use the URL of the coordinator",
-    );
+    await expect(migrateAt(onWorker())).rejects.toThrow("a worker of its Citus cluster; use the URL of the coordinator");
     await migrateAt(onCoordinator());
-    for (const url of urls)
-      await expect(migrateAt(url, "postgresql")).rejects.toThrow('"vx" is distributed by Citus');
+    for (const url of urls) await expect(migrateAt(url, "postgresql")).rejects.toThrow('"vx" is distributed by Citus');
   });
 
   test("has the same functions on every node, and the next migration changes nothing", async () => {
     const read = async (url: string) => {
       const sql = postgres(url, { max: 1 });
-      const rows =
-        await sql`SELECT oid::regprocedure::text AS name, md5(prosrc) AS text, xmin::text FROM pg_proc
+      const rows = await sql`SELECT oid::regprocedure::text AS name, md5(prosrc) AS text, xmin::text FROM pg_proc
         WHERE pronamespace = 'vx'::regnamespace ORDER BY 1`;
       await sql.end();
       return rows;
@@ -211,10 +200,7 @@ describe.skipIf(!SOURCE)("a cell on Citus", () => {
           "out_of_scope, 1 left",
         ]);
         await setAccountSuspended(database, TEST_ACTION, payer.accountId, false);
-        expect(await Promise.all([admit("keys"), admit("read")])).toEqual([
-          "out_of_scope, 1 left",
-          "admitted, 0 left",
-        ]);
+        expect(await Promise.all([admit("keys"), admit("read")])).toEqual(["out_of_scope, 1 left", "admitted, 0 left"]);
         expect(await admit("read")).toBe("rate_limited, 0 left");
       });
       await database.close();
@@ -283,10 +269,9 @@ describe.skipIf(!SOURCE)("a cell on Citus", () => {
       await transaction`BEGIN`;
       await transaction`SELECT pg_current_xact_id()`;
       const moved = moveSchema(coordinator, "vx_b", target);
-      await vi.waitFor(
-        async () => expect((await worker`SELECT FROM pg_replication_slots`).length).toBeGreaterThan(0),
-        { timeout: MOVE_MS },
-      );
+      await vi.waitFor(async () => expect((await worker`SELECT FROM pg_replication_slots`).length).toBeGreaterThan(0), {
+        timeout: MOVE_MS,
+      });
       const release = await holdCommits(worker);
       const admitted = admit();
       try {
@@ -307,10 +292,7 @@ describe.skipIf(!SOURCE)("a cell on Citus", () => {
   );
 
   test("gets the names of other shards, as in a restored cluster, by the next migration", async () => {
-    const sql = await connect(
-      { kind: "url", url: onCoordinator() },
-      { statementTimeoutMs: MOVE_MS, name: "restore" },
-    );
+    const sql = await connect({ kind: "url", url: onCoordinator() }, { statementTimeoutMs: MOVE_MS, name: "restore" });
     await changeAllNodes(sql);
     await sql.begin(async (transaction) => {
       await transaction`SET LOCAL search_path = vx_b, pg_temp`;
@@ -356,8 +338,7 @@ describe.skipIf(!SOURCE)("a cell on Citus", () => {
       const databases = [startServer("one"), startServer("two")];
       const billings = servers.slice(-2).map(({ billing }) => billing);
       const payers: Payer[] = [];
-      for (let i = 0; i < ACCOUNTS; i++)
-        payers.push(await createPayer(databases[0] as Database, 1_000_000_000n));
+      for (let i = 0; i < ACCOUNTS; i++) payers.push(await createPayer(databases[0] as Database, 1_000_000_000n));
       const callers = new Callers(billings, payers, CALLERS);
       for (let move = 0; move < MOVES; move++) {
         const endedBefore = callers.ended;

@@ -55,9 +55,7 @@ test("archive prints the files that it wrote, and the audit reads them", async (
   expect(table).toMatchObject({ code: 0, stderr: "" });
   const month = monthText(THIRD_LAST);
   expect(table.stdout).toMatch(
-    new RegExp(
-      `^FILE +LAST MONTH +ENTRIES +SHA-256\nledger-${month}.jsonl.zst +${month} +7 +[0-9a-f]{64}\n$`,
-    ),
+    new RegExp(`^FILE +LAST MONTH +ENTRIES +SHA-256\nledger-${month}.jsonl.zst +${month} +7 +[0-9a-f]{64}\n$`),
   );
   const json = await vx(["archive", "--keep", "2", "--json", ledger.folder], env);
   expect(JSON.parse(json.stdout)).toEqual({
@@ -83,7 +81,5 @@ test("archive prints the files that it wrote, and the audit reads them", async (
   rmSync(join(ledger.folder, `ledger-${month}.jsonl.zst`));
   const bad = await vx(["audit", "--archive", ledger.folder], env);
   expect(bad.code).toBe(1);
-  expect(bad.stdout).toMatch(
-    new RegExp(`archive_matches_ledger +.*ledger-${month}.jsonl.zst cannot be read`),
-  );
+  expect(bad.stdout).toMatch(new RegExp(`archive_matches_ledger +.*ledger-${month}.jsonl.zst cannot be read`));
 });

@@ -46,7 +46,5 @@ test("audit exits 0 if the ledger is consistent, and 1 if one balance differs by
   });
   const table = await vx(["audit"], env);
   expect(table).toMatchObject({ code: 1, stderr: expect.stringMatching(/^vx: .*differ/) });
-  expect(table.stdout).toMatch(
-    new RegExp(`\\$25\\.000001 +2 +NO\\n\\nACCOUNT +RULE +DETAIL\\n${id} +balance_equals_ledger `),
-  );
+  expect(table.stdout).toMatch(new RegExp(`\\$25\\.000001 +2 +NO\\n\\nACCOUNT +RULE +DETAIL\\n${id} +balance_equals_ledger `));
 });

@@ -39,17 +39,13 @@ test("migrate creates the cells with their lanes, and later only migrates them",
   ];
   writeCells(halves);
   const upToDate = ["a", "b"].map((cell) => `The schema of the cell "${cell}" is up to date.\n`).join("");
-  expect((await run("migrate", "--dry-run")).stdout).toMatch(
-    /^a: would apply 0001_foundation\n.*\nb: would/s,
-  );
+  expect((await run("migrate", "--dry-run")).stdout).toMatch(/^a: would apply 0001_foundation\n.*\nb: would/s);
   const created = await run("migrate");
   expect(created).toMatchObject({ code: 0, stderr: "" });
   expect(created.stdout).toMatch(/^a: applied 0001_foundation\n.*\nb: applied \d+ functions\n/s);
   expect(created.stdout.replaceAll(/^\w: .*\n/gm, "")).toBe(upToDate);
   expect(await run("migrate")).toEqual({ code: 0, stdout: upToDate, stderr: "" });
-  expect((await run("migrate", "--status")).stdout).toMatch(
-    /^CELL +MIGRATION +APPLIED\na +0001_foundation +20/,
-  );
+  expect((await run("migrate", "--status")).stdout).toMatch(/^CELL +MIGRATION +APPLIED\na +0001_foundation +20/);
   // Who owns a lane is decided by the cells.
   writeCells([{ name: "a" }, { name: "b" }]);
   expect((await run("migrate")).code).toBe(0);
@@ -151,16 +147,8 @@ test("a server that is started on one of several cells without VX_CELLS exits wi
 
 test.each([
   ["no list", "{}", /cells: must be a list/],
-  [
-    "an unknown field",
-    '{"cells": [{"name": "a", "database_url": "postgres://x/y", "lane": 1}]}',
-    /cells\[0\]: .*"lane"/,
-  ],
-  [
-    "a bad range",
-    '{"cells": [{"name": "a", "database_url": "postgres://x/y", "lanes": "5-1024"}]}',
-    /cells\[0\]\.lanes: /,
-  ],
+  ["an unknown field", '{"cells": [{"name": "a", "database_url": "postgres://x/y", "lane": 1}]}', /cells\[0\]: .*"lane"/],
+  ["a bad range", '{"cells": [{"name": "a", "database_url": "postgres://x/y", "lanes": "5-1024"}]}', /cells\[0\]\.lanes: /],
   [
     "another engine",
     '{"cells": [{"name": "a", "database_url": "postgres://x/y", "engine": "mysql"}]}',

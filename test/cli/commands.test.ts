@@ -31,8 +31,7 @@ async function json(...args: string[]): Promise<any> {
 
 async function newAccount(): Promise<string> {
   const id = typeIds.account();
-  await server.database
-    .owner`SELECT vx.create_account(${TEST_CALLER}, vx.lane_of(${id}), ${id}, 'acme', 'pro')`;
+  await server.database.owner`SELECT vx.create_account(${TEST_CALLER}, vx.lane_of(${id}), ${id}, 'acme', 'pro')`;
   return id;
 }
 
@@ -80,9 +79,7 @@ describe("events", () => {
     const { stdout } = await run("failures", "list", account, "--model", "vx-sandbox-small");
     expect(stdout.split("\n")).toEqual([
       expect.stringMatching(/^TIME +STATUS +CODE +METHOD +MODEL +KEY +MS +REQUEST ID +MESSAGE$/),
-      expect.stringMatching(
-        / 402 +insufficient_balance +POST \/v1\/generate +vx-sandbox-small .* Top up the account/,
-      ),
+      expect.stringMatching(/ 402 +insufficient_balance +POST \/v1\/generate +vx-sandbox-small .* Top up the account/),
       "",
     ]);
     const none = await run("failures", "list", account, "--code", "upstream_error");
@@ -200,10 +197,7 @@ describe("accounts", () => {
   test("set-plan changes the plan of the account", async () => {
     const account = await newAccount();
     expect((await json("accounts", "set-plan", account, "scale")).account.plan).toBe("scale");
-    refused(
-      await run("accounts", "set-plan", account, "nonesuch", "--json"),
-      /^vx: plan: there is no such plan/,
-    );
+    refused(await run("accounts", "set-plan", account, "nonesuch", "--json"), /^vx: plan: there is no such plan/);
   });
 
   test("an account is named by its id or its external id, and by its unique name where nothing changes", async () => {
@@ -249,20 +243,12 @@ describe("accounts", () => {
     const { account } = await json("accounts", "create", "--name", "acme", "--external-id", "leaving");
     await json("accounts", "credit", "leaving", "5", "--reason", "invoice 1003");
     await json("keys", "create", "--account", "leaving", "--name", "ci");
-    const close = (...more: string[]) =>
-      run("accounts", "close", "leaving", "--reason", "the customer left", ...more);
+    const close = (...more: string[]) => run("accounts", "close", "leaving", "--reason", "the customer left", ...more);
     expect((await close("--write-off", "--refunded")).code).toBe(2);
-    refused(
-      await close(),
-      /^vx: balance: must say whether the balance of \$5\.00 is written off or was refunded/,
-    );
-    expect((await close("--dry-run")).stdout).toMatch(
-      /keys revoked: 1\n.*\n.*\n.*none\n +balance: \$5\.00\n$/,
-    );
+    refused(await close(), /^vx: balance: must say whether the balance of \$5\.00 is written off or was refunded/);
+    expect((await close("--dry-run")).stdout).toMatch(/keys revoked: 1\n.*\n.*\n.*none\n +balance: \$5\.00\n$/);
     expect((await json("accounts", "get", "leaving")).account.state).toBe("active");
-    expect((await close("--refunded")).stdout).toMatch(
-      / closed .*\n +ledger entry of the balance: led_\w+ -\$5\.00\n$/s,
-    );
+    expect((await close("--refunded")).stdout).toMatch(/ closed .*\n +ledger entry of the balance: led_\w+ -\$5\.00\n$/s);
     expect((await json("accounts", "get", account.id)).account).toMatchObject({
       name: "closed",
       state: "closed",
@@ -314,20 +300,14 @@ describe("models", () => {
 
   test("the table of models contains prices as amounts", async () => {
     const [header, , , small] = (await run("models", "list")).stdout.split("\n");
-    expect(header).toMatch(
-      /^ID +CONTEXT +MAX OUTPUT +INPUT \/ 1M +CACHED .* OUTPUT \/ 1M .* CAPABILITIES +UPSTREAMS$/,
-    );
-    expect(small).toMatch(
-      /^vx-sandbox-small +8192 +4096 +\$0\.25 +\$0\.25 +\$0\.25 +\$0\.25 +\$1\.25 .* sandbox$/,
-    );
+    expect(header).toMatch(/^ID +CONTEXT +MAX OUTPUT +INPUT \/ 1M +CACHED .* OUTPUT \/ 1M .* CAPABILITIES +UPSTREAMS$/);
+    expect(small).toMatch(/^vx-sandbox-small +8192 +4096 +\$0\.25 +\$0\.25 +\$0\.25 +\$0\.25 +\$1\.25 .* sandbox$/);
   });
 
   test("prices lists the versions of a model", async () => {
     const { versions, next_page_token } = await json("prices", "vx-sandbox-small");
     expect(next_page_token).toBe("");
-    expect(versions).toMatchObject([
-      { model: "vx-sandbox-small", version: 1, prices: { input: 250_000, output: 1_250_000 } },
-    ]);
+    expect(versions).toMatchObject([{ model: "vx-sandbox-small", version: 1, prices: { input: 250_000, output: 1_250_000 } }]);
     const [header, first] = (await run("prices", "vx-sandbox-small")).stdout.split("\n");
     expect(header).toMatch(/^VERSION +EFFECTIVE FROM +INPUT \/ 1M .* REQUEST$/);
     expect(first).toMatch(/^ +1 +\d{4}-\S+ +\$0\.25 /);
@@ -337,8 +317,7 @@ describe("models", () => {
   test("prices set-account gives an account a discount, and a model prices of its own", async () => {
     const account = await newAccount();
     const model = ["--model", "vx-sandbox-small"];
-    const set = (...args: string[]) =>
-      json("prices", "set-account", account, "--reason", "contract 7", ...args);
+    const set = (...args: string[]) => json("prices", "set-account", account, "--reason", "contract 7", ...args);
     expect(await set("--discount", "12.5%")).toMatchObject({
       prices: { version: 1, model: "", discount_bps: 1_250, prices: null },
     });
@@ -367,9 +346,7 @@ describe("models", () => {
       expect.stringMatching(/^ +1 .* all +12\.5 %/),
       "",
     ]);
-    expect((await run("prices", "account", await newAccount())).stderr).toBe(
-      "The account has the prices of the models.\n",
-    );
+    expect((await run("prices", "account", await newAccount())).stderr).toBe("The account has the prices of the models.\n");
     for (const [args, message] of [
       [[], /add one of --discount, --file and --remove/],
       [["--discount", "101%"], /--discount: must be a percentage/],
@@ -379,10 +356,7 @@ describe("models", () => {
       expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
     }
     const wrong = temporaryFile("wrong.yaml", "input: 3\noutput: -1\n");
-    refused(
-      await run("prices", "set-account", account, ...model, "--file", wrong),
-      /output: must be at least 0/,
-    );
+    refused(await run("prices", "set-account", account, ...model, "--file", wrong), /output: must be at least 0/);
   });
 });
 
@@ -445,9 +419,7 @@ describe("plans, keys and their limits", () => {
 
   test("create prints the full key on stdout and a warning on stderr", async () => {
     const account = await newAccount();
-    const { code, stdout, stderr } = await run(
-      ...words(`keys create ${account} --name ci --expires-at 2100-01-31`),
-    );
+    const { code, stdout, stderr } = await run(...words(`keys create ${account} --name ci --expires-at 2100-01-31`));
     expect({ code, stderr }).toEqual({ code: 0, stderr: "The full key is shown only once. Store it now.\n" });
     const secret = /\n(vx_live_\w+)\n$/.exec(stdout)?.[1] ?? "";
     expect(secret.length).toBeGreaterThan(30);
@@ -459,8 +431,7 @@ describe("plans, keys and their limits", () => {
   test("report-leak reads the key from the input and revokes it and the keys that it created", async () => {
     const account = await newAccount();
     const { secret } = await json("keys", "create", account, "--name", "leaked");
-    const report = (key: string, ...args: string[]) =>
-      vx(["keys", "report-leak", ...args], envOf(server), { input: `${key}\n` });
+    const report = (key: string, ...args: string[]) => vx(["keys", "report-leak", ...args], envOf(server), { input: `${key}\n` });
     const { code, stdout, stderr } = await report(secret, "--url", "https://paste.example/1");
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toMatch(/^Revoked 1 key: key_\w+ of acct_\w+ and those that it created\.\n$/);
@@ -530,10 +501,7 @@ describe("plans, keys and their limits", () => {
       });
     }
     refused(await run("keys", "update", key.id, "--limit", "concurrent/day=4"), /limits\[0\]\.window/);
-    refused(
-      await run("keys", "update", key.id, "--cidr", "10.0.0.1/8"),
-      /allowed_cidrs\[0\].*10\.0\.0\.0\/8/,
-    );
+    refused(await run("keys", "update", key.id, "--cidr", "10.0.0.1/8"), /allowed_cidrs\[0\].*10\.0\.0\.0\/8/);
     refused(await run("keys", "update", key.id, "--model", "no-such-model"), /models\[0\]/);
   });
 
@@ -619,10 +587,7 @@ test("operators are created, listed, given other roles and revoked, and their to
   const list = await vx(["operators", "list"], viewer);
   expect(list.stdout).toMatch(/^ID .*\nop_\S+ +vic +viewer +active .*\nop_\S+ +ada +admin +active /);
   expect(list.stdout).not.toContain("vxo_");
-  refused(
-    await vx(["plans", "set", "x", "--rpm", "5", "--max-active-keys", "2"], viewer),
-    /requires the role "admin"/,
-  );
+  refused(await vx(["plans", "set", "x", "--rpm", "5", "--max-active-keys", "2"], viewer), /requires the role "admin"/);
   const admin = { ...envOf(server), VX_ADMIN_TOKEN: secret };
   expect(await vx(["operators", "create", "--name", "eve", "--role", "admin"], admin)).toMatchObject({
     code: 0,
@@ -647,9 +612,7 @@ describe("lists", () => {
     const page = await json("ledger", "list", account, "--page-size", "2");
     expect(page.entries.map((entry: { seq: number }) => entry.seq)).toEqual([3, 2]);
     const last = await json("ledger", "list", account, "--page-token", page.next_page_token);
-    expect(last.entries).toEqual([
-      expect.objectContaining({ seq: 1, amount_micros: 1_000_000, reason: "first" }),
-    ]);
+    expect(last.entries).toEqual([expect.objectContaining({ seq: 1, amount_micros: 1_000_000, reason: "first" })]);
     expect(last.next_page_token).toBe("");
     expect((await json("ledger", "list", account, "--limit", "1")).entries).toHaveLength(1);
   });
@@ -687,10 +650,7 @@ describe("lists", () => {
 
 test("an invalid operator token is rejected", async () => {
   const env = { ...envOf(server), VX_ADMIN_TOKEN: "not-the-token-of-this-server" };
-  refused(
-    await vx(["plans", "list", "--json"], env),
-    /^vx: The operator token is missing, invalid or revoked/,
-  );
+  refused(await vx(["plans", "list", "--json"], env), /^vx: The operator token is missing, invalid or revoked/);
 });
 
 test("a host of 0.0.0.0 connects to the loopback address", async () => {
@@ -733,10 +693,7 @@ describe("limits", () => {
   test("of a plan apply to each key, and a limit that does not exist is not raised", async () => {
     await json("plans", "set", "capped", "--rpm", "5", "--max-active-keys", "2");
     const plan = ["--plan", "capped", "--metric", "concurrent"];
-    refused(
-      await run("limits", "set", ...plan, "--amount", "2", "--until", "2130-01-31"),
-      /no such limit to raise/,
-    );
+    refused(await run("limits", "set", ...plan, "--amount", "2", "--until", "2130-01-31"), /no such limit to raise/);
     await json("limits", "set", ...plan, "--amount", "2");
     const account = await newAccount();
     const { api_key: key } = await json("keys", "create", account, "--name", "ci", "--plan", "capped");

@@ -20,8 +20,7 @@ beforeAll(async () => {
 afterAll(() => folder.remove());
 
 test("each command accepts --json", async () => {
-  const leaves = (command: Command): Command[] =>
-    command.commands.length === 0 ? [command] : command.commands.flatMap(leaves);
+  const leaves = (command: Command): Command[] => (command.commands.length === 0 ? [command] : command.commands.flatMap(leaves));
   const commands = leaves(await createProgram(["completion"]));
   expect(commands.length).toBeGreaterThan(60);
   const without = commands.filter(({ options }) => !options.some(({ long }) => long === "--json"));
@@ -50,8 +49,7 @@ const SHELLS = {
     )
       .map((item) => item.split(":")[0] ?? "")
       .filter((item) => item.startsWith(line.split(" ").at(-1) ?? "")),
-  fish: (line: string) =>
-    run("fish", `source ${fileOf("fish")}; complete -C '${line}'`).map((item) => item.split("\t")[0] ?? ""),
+  fish: (line: string) => run("fish", `source ${fileOf("fish")}; complete -C '${line}'`).map((item) => item.split("\t")[0] ?? ""),
 };
 
 function run(shell: string, script: string): string[] {
@@ -84,15 +82,11 @@ describe.each(Object.entries(SHELLS))("in %s", (shell, complete) => {
     expect([...complete(line)].sort()).toEqual(expected);
   });
 
-  test.skipIf(!isInstalled)(
-    "every word of vx is offered, and no command after an option with a value",
-    () => {
-      const offered = complete("vx ");
-      for (const name of ["serve", "usage", "copy-database", "log", "completion"])
-        expect(offered).toContain(name);
-      expect(complete("vx accounts list --limit ")).not.toContain("--json");
-    },
-  );
+  test.skipIf(!isInstalled)("every word of vx is offered, and no command after an option with a value", () => {
+    const offered = complete("vx ");
+    for (const name of ["serve", "usage", "copy-database", "log", "completion"]) expect(offered).toContain(name);
+    expect(complete("vx accounts list --limit ")).not.toContain("--json");
+  });
 });
 
 test("another shell is wrong usage", async () => {

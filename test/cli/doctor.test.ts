@@ -23,9 +23,7 @@ let serverUrl: string;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  serverUrl = database.url
-    .replace("user=postgres", "user=vx_app")
-    .replace(/password=.*/, `password=${inject("passwords").app}`);
+  serverUrl = database.url.replace("user=postgres", "user=vx_app").replace(/password=.*/, `password=${inject("passwords").app}`);
 });
 afterAll(async () => {
   await database.drop();
@@ -33,8 +31,7 @@ afterAll(async () => {
 });
 afterEach(() => vi.useRealTimers());
 
-const settings = (env: Record<string, string> = {}) =>
-  readConfig({ DATABASE_URL: serverUrl, VX_DATA_DIR: folder.path, ...env });
+const settings = (env: Record<string, string> = {}) => readConfig({ DATABASE_URL: serverUrl, VX_DATA_DIR: folder.path, ...env });
 
 async function findings(env: Record<string, string> = {}): Promise<Finding[]> {
   return await examine({ config: settings(env), env, embedded: undefined });
@@ -64,9 +61,7 @@ describe("the command", () => {
     const healthy = await vx(["doctor"], { DATABASE_URL: database.url });
     expect(healthy.code).toBe(0);
     expect(healthy.stdout).toMatch(/^ok {7}clock: /m);
-    expect(healthy.stdout).toMatch(
-      /^warning {2}privileges: postgres is the owner.*\n {9}for servers, use a login/m,
-    );
+    expect(healthy.stdout).toMatch(/^warning {2}privileges: postgres is the owner.*\n {9}for servers, use a login/m);
     const url = `postgres://vx@127.0.0.1:${await unusedPort()}/vx`;
     const lost = await vx(["doctor", "--json"], { DATABASE_URL: url });
     expect(lost.code).toBe(1);
@@ -112,9 +107,7 @@ test("a missing partition is a warning, and rows in the default partition are a 
   expect(await finding("partitions", env)).toMatchObject({ status: "warning" });
   await own.owner`SELECT vx.create_ledger_partitions()`;
   expect(await finding("partitions", env)).toMatchObject({ status: "ok" });
-  const partitions = await own.owner<
-    { name: string }[]
-  >`SELECT 'vx.' || name AS name FROM vx.ledger_partitions()`;
+  const partitions = await own.owner<{ name: string }[]>`SELECT 'vx.' || name AS name FROM vx.ledger_partitions()`;
   for (const { name } of partitions) await own.owner.unsafe(`DROP TABLE ${name}`);
   const store = new Database(own.address, {
     name: "test",
@@ -194,9 +187,7 @@ test("a wrong models file is a problem, and so is an upstream that cannot be rea
 `,
     );
   write(port);
-  expect(
-    (await findings(env)).filter(({ check }) => check === "models file" || check === "upstream"),
-  ).toEqual([
+  expect((await findings(env)).filter(({ check }) => check === "models file" || check === "upstream")).toEqual([
     { check: "upstream", status: "ok", message: `127.0.0.1:${port} answers (HTTP 401)` },
     { check: "models file", status: "ok", message: "1 models" },
   ]);

@@ -33,8 +33,7 @@ beforeAll(async () => {
   // Its event is delivered to the webhook.
   await operator.creditAccount({ accountId, amountMicros: 1_000_000n, reason: "x", idempotencyKey: "1" });
   const messages = [{ role: "user", content: "Hello" }];
-  for (const user of ["ada", "bob"])
-    await send("/v1/generate", { model: "vx-sandbox-small", messages, max_tokens: 5, user });
+  for (const user of ["ada", "bob"]) await send("/v1/generate", { model: "vx-sandbox-small", messages, max_tokens: 5, user });
   const limit = { metric: "cost", window: "day", amount: 1_000_000n };
   await operator.setLimit({ owner: { case: "accountId", value: accountId }, limit });
 });

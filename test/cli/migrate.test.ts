@@ -25,8 +25,7 @@ test("migrate lists what it applies to an empty database, and can be repeated", 
   expect(status).toMatch(/^MIGRATION +APPLIED\n0001_foundation +\d{4}-\d\d-\d\dT[\d:]+Z\n/);
   expect(status).toMatch(/\nfunctions +up to date\n$/);
 
-  const json = async (...args: string[]) =>
-    JSON.parse((await vx(["migrate", ...args, "--json"], env)).stdout);
+  const json = async (...args: string[]) => JSON.parse((await vx(["migrate", ...args, "--json"], env)).stdout);
   expect(await json()).toEqual({ cell: "", tables: [], functions: 0, moves: [] });
   expect(await json("--status")).toEqual({
     cell: "",

@@ -20,9 +20,7 @@ test("columns are as wide as their widest cell, and amounts are right-aligned", 
     { name: "a", amount: "$1.00" },
     { name: "größer ✓", amount: "-$1000.50" },
   ];
-  expect(formatTable(columns, rows)).toBe(
-    ["NAME         AMOUNT", "a             $1.00", "größer ✓  -$1000.50", ""].join("\n"),
-  );
+  expect(formatTable(columns, rows)).toBe(["NAME         AMOUNT", "a             $1.00", "größer ✓  -$1000.50", ""].join("\n"));
 });
 
 test("a column without any value is left out, and another empty cell is a dash", () => {

@@ -14,12 +14,7 @@ export type Ended = { readonly code: number | null; readonly stdout: string; rea
 export type Env = Readonly<Record<string, string>>;
 
 /** `wrapper` is a program that runs the command, such as a shell with limits; `vx` is that of another release. */
-export function startVx(
-  args: readonly string[],
-  env: Env,
-  wrapper: readonly string[] = [],
-  vx = VX,
-): ChildProcess {
+export function startVx(args: readonly string[], env: Env, wrapper: readonly string[] = [], vx = VX): ChildProcess {
   const [program = "", ...rest] = [...wrapper, process.execPath, vx, ...args];
   return spawn(program, rest, { env: cleanEnv(env), stdio: ["ignore", "pipe", "pipe"] });
 }
@@ -35,12 +30,7 @@ export async function ended(child: ChildProcess): Promise<Ended> {
 }
 
 /** Runs a command in a process, as a shell does. */
-export async function spawnVx(
-  args: readonly string[],
-  env: Env = {},
-  wrapper: readonly string[] = [],
-  vx = VX,
-): Promise<Ended> {
+export async function spawnVx(args: readonly string[], env: Env = {}, wrapper: readonly string[] = [], vx = VX): Promise<Ended> {
   return await ended(startVx(args, env, wrapper, vx));
 }
 

@@ -58,11 +58,7 @@ test("--url takes precedence over VX_ADMIN_URL", async () => {
 
 test.each([
   ["another certificate", { VX_ADMIN_TLS_CERT: inFolder("other.crt") }, /self-signed certificate/],
-  [
-    "another certificate before it",
-    { VX_ADMIN_TLS_CERT: inFolder("both.crt") },
-    /is not the one in VX_ADMIN_TLS_CERT/,
-  ],
+  ["another certificate before it", { VX_ADMIN_TLS_CERT: inFolder("both.crt") }, /is not the one in VX_ADMIN_TLS_CERT/],
   ["no certificate", {}, /self-signed certificate/],
 ])("with %s the listener is not trusted", async (_what, env, problem) => {
   const { code, stdout, stderr } = await plans({ VX_ADMIN_URL: app.adminUrl, ...env });

@@ -34,10 +34,7 @@ describe("without a response", () => {
   test("a credit that cannot connect prints an idempotency key for a retry", async () => {
     const env = { VX_ADMIN_TOKEN: TOKEN, VX_ADMIN_PORT: String(await unusedPort()) };
     refused(await vx(CREDIT, env), /--idempotency-key [0-9a-f-]{36}\n$/);
-    refused(
-      await vx([...CREDIT, "--idempotency-key", "my key's"], env),
-      /--idempotency-key 'my key'\\''s'\n$/,
-    );
+    refused(await vx([...CREDIT, "--idempotency-key", "my key's"], env), /--idempotency-key 'my key'\\''s'\n$/);
   });
 
   test("a credit whose connection breaks prints an idempotency key for a retry", async () => {
@@ -57,9 +54,7 @@ describe("without a response", () => {
 
   test("a server that is not vx is an error", async () => {
     const port = await listenWith((socket) =>
-      socket.once("data", () =>
-        socket.end("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"),
-      ),
+      socket.once("data", () => socket.end("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")),
     );
     refused(
       await vx(["audit"], { VX_ADMIN_TOKEN: TOKEN, ...port }),
@@ -101,10 +96,7 @@ describe("without an operator token", () => {
   test("a file without a valid token is not sent", async () => {
     const dataDir = folder();
     writeFileSync(join(dataDir, "admin-token"), "two\nlines\n");
-    refused(
-      await vx(["plans", "list"], { VX_DATA_DIR: dataDir }),
-      /^vx: the file admin-token in .* has no valid token/,
-    );
+    refused(await vx(["plans", "list"], { VX_DATA_DIR: dataDir }), /^vx: the file admin-token in .* has no valid token/);
   });
 });
 

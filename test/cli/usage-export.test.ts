@@ -25,8 +25,7 @@ beforeAll(async () => {
     const [gift, back] = [{ idempotencyKey: "a" }, { idempotencyKey: "b", reason: "chargeback" }];
     await operator.creditAccount({ ...gift, accountId, amountMicros: 5_000_000n, reason: '=1+1, "gift"' });
     await operator.adjustAccount({ ...back, accountId, amountMicros: -1_500_000n });
-    await app.database
-      .owner`UPDATE vx.ledger SET created_at = '2026-05-03T12:00Z' WHERE account_id = ${accountId}`;
+    await app.database.owner`UPDATE vx.ledger SET created_at = '2026-05-03T12:00Z' WHERE account_id = ${accountId}`;
   }
 });
 
@@ -154,17 +153,12 @@ describe("focus", () => {
       if (row.ChargeCategory === "Credit") expect(row.EffectiveCost).toBe(row.BilledCost);
       const [start = "", end = ""] = [row.ChargePeriodStart, row.ChargePeriodEnd];
       expect(Date.parse(end) - Date.parse(start)).toBe(86_400_000);
-      expect([start >= (row.BillingPeriodStart ?? ""), end <= (row.BillingPeriodEnd ?? "")]).toEqual([
-        true,
-        true,
-      ]);
+      expect([start >= (row.BillingPeriodStart ?? ""), end <= (row.BillingPeriodEnd ?? "")]).toEqual([true, true]);
     }
   });
 
   test("has the list price of each meter, and costs that add up to the charges", () => {
-    const usage = rows.filter(
-      (row) => row.ChargeCategory === "Usage" && row.BillingAccountId === keys[0]?.accountId,
-    );
+    const usage = rows.filter((row) => row.ChargeCategory === "Usage" && row.BillingAccountId === keys[0]?.accountId);
     const ofMeter = words(
       "ChargePeriodStart SkuMeter ConsumedQuantity ConsumedUnit PricingQuantity PricingUnit ListUnitPrice ListCost EffectiveCost",
     );
@@ -197,9 +191,7 @@ describe("focus", () => {
     await insertUsage(accountId, id, "2026-04-01T00:00Z", { ...sum, cost: 200 }, { list: 1 });
     await insertUsage(accountId, id, "2026-04-02T00:00Z", { ...sum, cost: 60 }, { list: 2, tier: 100 });
     const range = ["--from", "2026-04-01", "--to", "2026-05-01"];
-    const { rows } = parseCsv(
-      await run("usage", "export", "--account", accountId, "--format", "focus", ...range),
-    );
+    const { rows } = parseCsv(await run("usage", "export", "--account", accountId, "--format", "focus", ...range));
     expect(rows).toMatchObject([
       { ListUnitPrice: "0.25", ListCost: "0.00025", ContractedUnitPrice: "0.2", EffectiveCost: "0.0002" },
       { ListUnitPrice: "0.25", ListCost: "0.00025", ContractedUnitPrice: "0.06", EffectiveCost: "0.00006" },
@@ -207,9 +199,7 @@ describe("focus", () => {
   });
 
   test("has purchases, credits, corrections and expiries with their reasons", () => {
-    const movements = rows.filter(
-      (row) => row.BillingAccountId === keys[0]?.accountId && row.ChargeCategory !== "Usage",
-    );
+    const movements = rows.filter((row) => row.BillingAccountId === keys[0]?.accountId && row.ChargeCategory !== "Usage");
     const names = words("ChargeCategory ChargeClass BilledCost EffectiveCost ChargeDescription");
     expect(movements.map((row) => names.map((name) => row[name]))).toEqual([
       ["Purchase", "", "5", "0", `'=1+1, "gift"`],
@@ -218,13 +208,8 @@ describe("focus", () => {
   });
 
   test("version 1.3 also names the providers of the service and of the host", async () => {
-    const newer = parseCsv(
-      await run("usage", "export", "--format", "focus", "--focus-version", "1.3", ...RANGE),
-    );
-    expect(newer.header.filter((name) => !header.includes(name))).toEqual([
-      "HostProviderName",
-      "ServiceProviderName",
-    ]);
+    const newer = parseCsv(await run("usage", "export", "--format", "focus", "--focus-version", "1.3", ...RANGE));
+    expect(newer.header.filter((name) => !header.includes(name))).toEqual(["HostProviderName", "ServiceProviderName"]);
     const known = newer.header.filter((name) => !name.startsWith("x_"));
     expect(known).toEqual(known.toSorted());
     expect([rows[0]?.x_FocusVersion, newer.rows[0]?.x_FocusVersion]).toEqual(["1.2", "1.3"]);

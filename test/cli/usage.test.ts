@@ -30,18 +30,7 @@ const CALLS = [
   "log",
   "audit",
 ];
-const OTHERS = [
-  "",
-  "serve",
-  "migrate",
-  "copy-database",
-  "accounts",
-  "keys",
-  "plans",
-  "models",
-  "ledger",
-  "operators",
-];
+const OTHERS = ["", "serve", "migrate", "copy-database", "accounts", "keys", "plans", "models", "ledger", "operators"];
 
 describe("help", () => {
   test.for(CALLS)("of 'vx %s' has an example and --json", async (command) => {
@@ -76,15 +65,11 @@ describe("help", () => {
   });
 
   test("of every command with a reason describes it in the same way", async () => {
-    const commands = CALLS.filter((command) =>
-      /^(accounts|keys|plans|operators) (?!list|get|search)/.test(command),
-    );
+    const commands = CALLS.filter((command) => /^(accounts|keys|plans|operators) (?!list|get|search)/.test(command));
     const texts = new Set<string>();
     for (const command of commands) {
       const { stdout } = await vx([...command.split(" "), "--help"]);
-      const reason = /^ {2}--reason <text> +([^-]*?)(?: \(required\))?$/m.exec(
-        stdout.replaceAll(/\n {10,}/g, " "),
-      );
+      const reason = /^ {2}--reason <text> +([^-]*?)(?: \(required\))?$/m.exec(stdout.replaceAll(/\n {10,}/g, " "));
       texts.add(reason?.[1] ?? `none of ${command}`);
     }
     expect([...texts]).toEqual([expect.stringMatching(/^why the change is made, /)]);
@@ -135,10 +120,7 @@ describe("wrong usage exits 2 with an error on stderr", () => {
       "accounts credit acct_1 25,00 --reason r",
       /^vx: <amount>: must be an amount such as 25\.00, with a dot and at most 6 decimals, not "25,00" \(--help/,
     ],
-    [
-      "accounts credit acct_1 9000000000 --reason r",
-      /^vx: <amount>: must be between -1000000000\.00 and 1000000000\.00/,
-    ],
+    ["accounts credit acct_1 9000000000 --reason r", /^vx: <amount>: must be between -1000000000\.00 and 1000000000\.00/],
     ["accounts credit acct_1 1.0000001 --reason r", /amount/],
     ["accounts credit acct_1 9999999999999 --reason r", /amount/],
     ["accounts adjust acct_1 -0.00 --reason r", /amount/],
@@ -150,26 +132,17 @@ describe("wrong usage exits 2 with an error on stderr", () => {
     ],
     ["keys create acct_1 --name n --rpm 0", /^vx: --rpm: must be a whole number from 1 to 1000000, not "0"/],
     ["keys create acct_1 --name n --rpm 99999999999", /--rpm/],
-    [
-      "keys create acct_1 --name n --expires-at tomorrow",
-      /^vx: --expires-at: must be a time such as .* not "tomorrow"/,
-    ],
+    ["keys create acct_1 --name n --expires-at tomorrow", /^vx: --expires-at: must be a time such as .* not "tomorrow"/],
     ["keys create acct_1 --name n --expires-at 2030-02-30", /--expires-at/],
     ["keys set-limit key_1", /--rpm N or --default/],
     ["keys set-limit key_1 --rpm 5 --default", /cannot be used/],
     ["plans set tiny --rpm five --max-active-keys 2", /--rpm/],
     ["operators create --name ada", /--role/],
-    [
-      "operators create --name ada --role root",
-      /^vx: --role: must be one of viewer, support, finance, admin/,
-    ],
+    ["operators create --name ada --role root", /^vx: --role: must be one of viewer, support, finance, admin/],
     ["operators set-role op_1", /role/],
     ["operators set-role op_1 root", /^vx: role: must be one of viewer, support, finance, admin/],
     ["ledger list", /--account/],
-    [
-      "log --method CreditAcount",
-      /^vx: --method: there is no method "CreditAcount"; did you mean CreditAccount\?\n$/,
-    ],
+    ["log --method CreditAcount", /^vx: --method: there is no method "CreditAcount"; did you mean CreditAccount\?\n$/],
     ["ledger list acct_1 --limit -1", /--limit/],
     ["migrate", /DATABASE_URL/],
     ["migrate --dry-run --status", /cannot be used/],
@@ -212,15 +185,9 @@ describe("wrong usage exits 2 with an error on stderr", () => {
     [{ PORT: "1.5" }, 'PORT: must be a whole number from 0 to 65535, not "1.5"'],
     [{ PORT: "65536" }, 'PORT: must be a whole number from 0 to 65535, not "65536"'],
     [{ VX_WORKERS: "0" }, 'VX_WORKERS: must be a whole number from 1 to 64, not "0"'],
-    [
-      { VX_MAX_BODY_BYTES: "10MB" },
-      'VX_MAX_BODY_BYTES: must be a whole number from 1024 to 1073741824, not "10MB"',
-    ],
+    [{ VX_MAX_BODY_BYTES: "10MB" }, 'VX_MAX_BODY_BYTES: must be a whole number from 1024 to 1073741824, not "10MB"'],
     [{ VX_SEED_DEMO: "yes" }, 'VX_SEED_DEMO: must be 0 or 1, not "yes"'],
-    [
-      { VX_LOG_LEVEL: "loud" },
-      'VX_LOG_LEVEL: must be one of fatal, error, warn, info, debug, trace, silent, not "loud"',
-    ],
+    [{ VX_LOG_LEVEL: "loud" }, 'VX_LOG_LEVEL: must be one of fatal, error, warn, info, debug, trace, silent, not "loud"'],
     [{ VX_TLS_CERT: "a.pem" }, "VX_TLS_KEY: is missing; set both VX_TLS_CERT and VX_TLS_KEY, or neither"],
     [
       { VX_TLS_CERT: "/none.pem", VX_TLS_KEY: "/none.pem" },
@@ -229,10 +196,7 @@ describe("wrong usage exits 2 with an error on stderr", () => {
     [{ VX_PRODUCT_NAME: "Ac\nme" }, "VX_PRODUCT_NAME: must not contain control characters"],
     [{ VX_PRODUCT_NAME: " " }, "VX_PRODUCT_NAME: must not be blank"],
     [{ VX_PRODUCT_NAME: "a".repeat(61) }, "VX_PRODUCT_NAME: must have at most 60 characters, not 61"],
-    [
-      { VX_PRODUCT_LOGO: "/none.png" },
-      "VX_PRODUCT_LOGO: /none.png cannot be read: no such file or directory (ENOENT)",
-    ],
+    [{ VX_PRODUCT_LOGO: "/none.png" }, "VX_PRODUCT_LOGO: /none.png cannot be read: no such file or directory (ENOENT)"],
     [
       { VX_PRODUCT_LOGO: resolve("package.json") },
       `VX_PRODUCT_LOGO: ${resolve("package.json")} must be an SVG, PNG, JPEG, GIF or WebP image`,

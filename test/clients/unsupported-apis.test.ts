@@ -16,9 +16,7 @@ const key = useTestKey(app);
 function pathsOf(sdk: string, prefix: string): string[] {
   const files = globSync(`node_modules/${sdk}/resources/**/*.mjs`);
   const calls = files.flatMap((file) => [
-    ...readFileSync(file, "utf8").matchAll(
-      /\.(?:get|post|put|patch|delete|getAPIList)\((?:path )?[`'](\/[^`'?]*)/g,
-    ),
+    ...readFileSync(file, "utf8").matchAll(/\.(?:get|post|put|patch|delete|getAPIList)\((?:path )?[`'](\/[^`'?]*)/g),
   ]);
   return [...new Set(calls.map(([, path]) => prefix + (path as string).replaceAll(/\$\{\w+\}/g, "x")))];
 }
@@ -70,8 +68,7 @@ test("no route hides a row of the table", async () => {
 });
 
 test("a path that only starts like a path of the table is not found", async () => {
-  for (const path of ["/v1/batchesx", "/v1/audiobooks/x", "/v1/message"])
-    expect((await get(path)).status).toBe(404);
+  for (const path of ["/v1/batchesx", "/v1/audiobooks/x", "/v1/message"]) expect((await get(path)).status).toBe(404);
 });
 
 test("below a path with a route, another method is a 405 that names the API as well", async () => {

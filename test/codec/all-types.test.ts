@@ -27,13 +27,7 @@ import { Digits, type ExactJson, parseExact } from "./exact-json.ts";
 import { messageTypes, testTypes } from "./messages.ts";
 
 const readers = new Readers("refuse");
-const INT64 = new Set([
-  ScalarType.INT64,
-  ScalarType.UINT64,
-  ScalarType.SINT64,
-  ScalarType.FIXED64,
-  ScalarType.SFIXED64,
-]);
+const INT64 = new Set([ScalarType.INT64, ScalarType.UINT64, ScalarType.SINT64, ScalarType.FIXED64, ScalarType.SFIXED64]);
 
 /** The bytes that change in an encoded message. */
 const changes = fc.array(fc.tuple(fc.nat(), fc.integer({ min: 0, max: 255 })), {
@@ -58,9 +52,7 @@ test.each([
     expect(parseExact(written), "REST").toEqual(expected(desc, message, canonical));
     expect(hexOf(desc, readJson(desc, written)), "REST, read back").toBe(hex);
     const text = toJsonString(desc, message, jsonForm);
-    expect(hexOf(desc, readJson(desc, text)), "ProtoJSON").toBe(
-      hexOf(desc, fromJson(desc, JSON.parse(text))),
-    );
+    expect(hexOf(desc, readJson(desc, text)), "ProtoJSON").toBe(hexOf(desc, fromJson(desc, JSON.parse(text))));
     checkParts(desc, message);
   });
   fc.assert(property, { numRuns: runs(count) });
@@ -82,11 +74,7 @@ function readJson(desc: DescMessage, text: string): Message {
 }
 
 /** Changed bytes are rejected, or decoded as the library decodes them. */
-function checkChanged(
-  desc: DescMessage,
-  binary: Uint8Array,
-  changed: readonly (readonly [number, number])[],
-): void {
+function checkChanged(desc: DescMessage, binary: Uint8Array, changed: readonly (readonly [number, number])[]): void {
   const bytes = binary.slice();
   for (const [at, byte] of changed) if (bytes.length > 0) bytes[at % bytes.length] = byte;
   let read: Message;
@@ -110,12 +98,8 @@ function checkParts(desc: DescMessage, message: Message): void {
   if (desc.typeName.startsWith("google.protobuf.") || !hasLongList(desc, message)) return;
   const write = writerOf(desc);
   expect([...writeInParts(write, desc, message)].join("") === write(message), "parts of REST").toBe(true);
-  expect(Buffer.concat([...binaryParts(desc, message)]).equals(toBinary(desc, message)), "binary parts").toBe(
-    true,
-  );
-  expect([...protoJsonParts(desc, message, {})].join("") === toJsonString(desc, message), "ProtoJSON").toBe(
-    true,
-  );
+  expect(Buffer.concat([...binaryParts(desc, message)]).equals(toBinary(desc, message)), "binary parts").toBe(true);
+  expect([...protoJsonParts(desc, message, {})].join("") === toJsonString(desc, message), "ProtoJSON").toBe(true);
 }
 
 /** Canonical ProtoJSON with the changes of REST: int64 as numbers, and null for absent fields outside oneofs. */
@@ -167,10 +151,7 @@ function exact(value: JsonValue): ExactJson {
 }
 
 function hasOwnJson(desc: DescMessage): boolean {
-  return (
-    /^google\.protobuf\.(Timestamp|Duration|FieldMask|Struct|Value|ListValue|Any)$/.test(desc.typeName) ||
-    isWrapper(desc)
-  );
+  return /^google\.protobuf\.(Timestamp|Duration|FieldMask|Struct|Value|ListValue|Any)$/.test(desc.typeName) || isWrapper(desc);
 }
 
 function define(object: Record<string, ExactJson>, name: string, value: ExactJson): void {

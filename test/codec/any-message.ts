@@ -74,26 +74,18 @@ export function anyMessage(desc: DescMessage, depth = 3): Arbitrary<Message> {
         const value = anyField(field, depth);
         return value ? [value.map((one) => ({ case: field.localName, value: one }))] : [];
       });
-      entries[member.localName] = fc.oneof(
-        fc.constant({ case: undefined }),
-        ...(cases as Arbitrary<object>[]),
-      );
+      entries[member.localName] = fc.oneof(fc.constant({ case: undefined }), ...(cases as Arbitrary<object>[]));
     }
   }
   return fc.record(entries).map((init) => {
     const message = create(desc);
-    for (const [name, value] of Object.entries(init))
-      if (value !== undefined) Object.assign(message, { [name]: value });
+    for (const [name, value] of Object.entries(init)) if (value !== undefined) Object.assign(message, { [name]: value });
     return message;
   });
 }
 
 function canBeAbsent(field: DescField): boolean {
-  return (
-    field.presence === FeatureSet_FieldPresence.EXPLICIT &&
-    field.fieldKind !== "list" &&
-    field.fieldKind !== "map"
-  );
+  return field.presence === FeatureSet_FieldPresence.EXPLICIT && field.fieldKind !== "list" && field.fieldKind !== "map";
 }
 
 function maybe(value: Arbitrary<Value>): Arbitrary<Value> {
@@ -113,8 +105,7 @@ function anyField(field: DescField, depth: number): Arbitrary<Value> | undefined
     }
     case "message":
       // Outside oneofs a wrapper is represented by its value.
-      if (!field.oneof && isWrapper(field.message))
-        return SCALARS[field.message.fields[0]?.scalar as ScalarType];
+      if (!field.oneof && isWrapper(field.message)) return SCALARS[field.message.fields[0]?.scalar as ScalarType];
       return anyElement(field, depth);
     default:
       return anyElement(field, depth);
@@ -128,9 +119,7 @@ function anyElement(field: DescField, depth: number): Arbitrary<Value> | undefin
   }
   if (field.enum) {
     const numbers = fc.constantFrom(...field.enum.values.map(({ number }) => number));
-    return field.enum.open && field.enum.typeName !== "google.protobuf.NullValue"
-      ? fc.oneof(numbers, int32)
-      : numbers;
+    return field.enum.open && field.enum.typeName !== "google.protobuf.NullValue" ? fc.oneof(numbers, int32) : numbers;
   }
   return SCALARS[field.scalar as ScalarType];
 }
@@ -151,8 +140,7 @@ function structOf(desc: DescMessage, fields: Record<string, unknown>): Message {
 
 function asValue(desc: DescMessage, value: unknown): Message {
   const kind = (name: string, one: unknown) => create(desc, { kind: { case: name, value: one } } as never);
-  const typeOf = (name: string) =>
-    desc.fields.find((field) => field.localName === name)?.message as DescMessage;
+  const typeOf = (name: string) => desc.fields.find((field) => field.localName === name)?.message as DescMessage;
   if (value === null) return kind("nullValue", 0);
   if (typeof value === "string") return kind("stringValue", value);
   if (typeof value === "number") return kind("numberValue", value);

@@ -48,9 +48,7 @@ describe.each(["gzip", "br"] as const)("a body compressed with %s", (encoding) =
   });
 
   test("is refused when it is one byte larger than the limit", async () => {
-    const result = Promise.resolve(
-      decompress(compressed, encoding, limits(shareOf(PLAIN.length), PLAIN.length - 1)),
-    );
+    const result = Promise.resolve(decompress(compressed, encoding, limits(shareOf(PLAIN.length), PLAIN.length - 1)));
     await expect(result).rejects.toMatchObject({ kind: "too_large" });
   });
 
@@ -69,9 +67,7 @@ test("Brotli decoders, which hold output that they have not returned, run one at
   const inTurn = Promise.withResolvers<void>();
   const before = budget.inTurn("other", () => inTurn.promise);
   const limits = (share: BodyShare) => ({ maxBytes: PLAIN.length, share, bodyMs: 1_000 });
-  const waiting = Promise.resolve(
-    decompress(Buffer.from(compressed), "br", limits(budget.openShare("account"))),
-  );
+  const waiting = Promise.resolve(decompress(Buffer.from(compressed), "br", limits(budget.openShare("account"))));
   // Gzip needs no turn.
   await decompress(gzipSync(PLAIN), "gzip", limits(budget.openShare("account")));
   expect(budget.usedBytes).toBe(PLAIN.length);

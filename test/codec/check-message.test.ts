@@ -22,11 +22,7 @@ describe("a violated limit of the .proto is rejected with the field name before 
     ["201 messages", { messages: Array(201).fill({}) }, "messages"],
     ["five stops", { stop: Array(5).fill("x") }, "stop"],
     ["a stop that cannot have 200 characters", { stop: ["x", "x".repeat(801)] }, "stop[1]"],
-    [
-      "a text that cannot have 400,000 characters",
-      { messages: [{}, { content: "x".repeat(1_600_001) }] },
-      "messages[1].content",
-    ],
+    ["a text that cannot have 400,000 characters", { messages: [{}, { content: "x".repeat(1_600_001) }] }, "messages[1].content"],
   ])("%s", (_name, init, field) => {
     expect(generate(init)).toMatchObject({ reason: "invalid_argument", fields: [{ field }] });
   });

@@ -16,9 +16,7 @@ test("a small body with many values waits for its turn; one with a long text is 
   const long = json("x".repeat(LARGE_BYTES - 100));
   expect(many.length).toBeLessThan(LARGE_BYTES);
   let isManyDone = false;
-  const waiting = Promise.resolve(
-    decode(many, budget.openShare(undefined), readJsonMessage(reader, many)),
-  ).then(() => {
+  const waiting = Promise.resolve(decode(many, budget.openShare(undefined), readJsonMessage(reader, many))).then(() => {
     isManyDone = true;
   });
   await decode(long, budget.openShare(undefined), readJsonMessage(reader, long));

@@ -23,16 +23,11 @@ const heads = fc.constantFrom("", "data:image/png;base64,", "data:a/b;c=d;base64
 const tails = fc.constantFrom("", "=", "==", "A", "-", "ä", "😀", " ", "\n", '"', "\\", "\u0001");
 /** Around the size that is decoded at once, the decoded windows, the checked slices, and the longest text outside ASCII. */
 const sizes = fc
-  .tuple(
-    fc.constantFrom(65_536, 131_136, 262_272, 1_048_576, 1_310_000, 2_097_152),
-    fc.integer({ min: -70, max: 70 }),
-  )
+  .tuple(fc.constantFrom(65_536, 131_136, 262_272, 1_048_576, 1_310_000, 2_097_152), fc.integer({ min: -70, max: 70 }))
   .map(([size, more]) => size + more);
 const strings = fc
   .tuple(heads, fc.constantFrom(BASE64, WIDE), sizes, tails, fc.boolean())
-  .map(([head, text, units, tail, isInside]) =>
-    `${head}${long(units, text)}${tail}${isInside ? long(400) : ""}`.toWellFormed(),
-  );
+  .map(([head, text, units, tail, isInside]) => `${head}${long(units, text)}${tail}${isInside ? long(400) : ""}`.toWellFormed());
 
 test("long strings are read with every character, one after the other", () => {
   fc.assert(

@@ -2,14 +2,7 @@ import { create, type Message } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { EmbedResponseSchema } from "../../gen/vx/v1/embed_pb.js";
 import { hasLongList, writeInParts, writerOf } from "../../src/codec/json/writer.ts";
-import {
-  binaryParts,
-  joinShort,
-  lengthOf,
-  type Parts,
-  piecesOf,
-  protoJsonParts,
-} from "../../src/codec/message-parts.ts";
+import { binaryParts, joinShort, lengthOf, type Parts, piecesOf, protoJsonParts } from "../../src/codec/message-parts.ts";
 import { turnsOf } from "../support/turns.ts";
 
 const embeddings = (count: number) =>

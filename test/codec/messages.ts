@@ -11,10 +11,9 @@ const generated = await Promise.all(
     .map((name) => import(new URL(name, GEN).href) as Promise<object>),
 );
 
-const SCALARS =
-  "double float int32 int64 uint32 uint64 sint32 sint64 fixed32 fixed64 sfixed32 sfixed64 bool string bytes".split(
-    " ",
-  );
+const SCALARS = "double float int32 int64 uint32 uint64 sint32 sint64 fixed32 fixed64 sfixed32 sfixed64 bool string bytes".split(
+  " ",
+);
 const KEYS = SCALARS.filter((name) => !/double|float|bytes/.test(name));
 const WELL_KNOWN =
   "Timestamp Duration FieldMask Empty Struct Value ListValue DoubleValue FloatValue Int64Value UInt64Value Int32Value UInt32Value BoolValue StringValue BytesValue"
@@ -34,17 +33,8 @@ export const everything = testFile({
     ...KEYS.map((type) => `map<${type},string> keyed_by_${type}`),
     ...values.map((type) => `map<string,${type}> map_of_${type.split(".").at(-1)?.toLowerCase()}`),
   ],
-  Choice: [
-    ...values.map((type) => `choice: ${named("one", type)}`),
-    "choice: google.protobuf.NullValue nothing",
-  ],
-  Names: [
-    "string snake_case",
-    "string camelCase",
-    "string _leading",
-    "string with_1_digit",
-    "string __proto__",
-  ],
+  Choice: [...values.map((type) => `choice: ${named("one", type)}`), "choice: google.protobuf.NullValue nothing"],
+  Names: ["string snake_case", "string camelCase", "string _leading", "string with_1_digit", "string __proto__"],
 });
 
 /** All message types that the .proto files define or use, and the well-known types. */

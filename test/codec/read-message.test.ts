@@ -29,8 +29,7 @@ test("large halves of one message inside another are merged", () => {
 });
 
 describe("values of an object with fields that encoders do not write are refused:", () => {
-  const field = (number: number, content: Buffer) =>
-    Buffer.concat([varint((number << 3) | 2), varint(content.length), content]);
+  const field = (number: number, content: Buffer) => Buffer.concat([varint((number << 3) | 2), varint(content.length), content]);
   /** A field without content, many times. */
   const empty = (number: number) =>
     Buffer.from(

@@ -48,9 +48,7 @@ test.each([
   ["int64value", '"5"', 5n],
   ["boolvalue", "false", false],
 ])("a field of type %s takes %s", (type, text, value) => {
-  expect(plain(`{"plain_${type}":${text}}`)[`plain${type.charAt(0).toUpperCase()}${type.slice(1)}`]).toEqual(
-    value,
-  );
+  expect(plain(`{"plain_${type}":${text}}`)[`plain${type.charAt(0).toUpperCase()}${type.slice(1)}`]).toEqual(value);
 });
 
 test.each([
@@ -121,8 +119,7 @@ test("names of object prototypes are ordinary map keys", () => {
 });
 
 test("names of object prototypes are ordinary Struct keys", () => {
-  const text =
-    '{"plain_struct":{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}}';
+  const text = '{"plain_struct":{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}}';
   expect(writerOf(message("Plain"))(plain(text) as unknown as Message)).toContain(text.slice(1, -1));
   expect(({} as Record<string, unknown>).polluted).toBe(undefined);
 });
@@ -140,18 +137,14 @@ test("a oneof accepts only one of its fields", () => {
     choice: { case: "nothing", value: 0 },
   });
   expect(read(message("Choice"), '{"one_bool":null}')).toMatchObject({ choice: { case: undefined } });
-  expect(() => read(message("Choice"), '{"one_bool":true,"one_int32":1}')).toThrow(
-    /must not be set together/,
-  );
+  expect(() => read(message("Choice"), '{"one_bool":true,"one_int32":1}')).toThrow(/must not be set together/);
 });
 
 test("a null member of a oneof does not conflict with another member before or after it", () => {
   for (const text of ['{"one_bool":null,"one_int32":1}', '{"one_int32":1,"one_bool":null,"one_tree":null}'])
     expect(read(message("Choice"), text)).toMatchObject({ choice: { case: "oneInt32", value: 1 } });
   expect(() => read(message("Choice"), '{"one_int32":1,"nothing":null}')).toThrow(/must not be set together/);
-  expect(() => read(message("Choice"), '{"one_value":null,"one_int32":1}')).toThrow(
-    /must not be set together/,
-  );
+  expect(() => read(message("Choice"), '{"one_value":null,"one_int32":1}')).toThrow(/must not be set together/);
 });
 
 describe("an enum value with an unknown name", () => {
@@ -183,27 +176,14 @@ test("the values of ignored names must be valid JSON", () => {
   const ignoring = new Readers("ignore");
   const tree = (text: string) => read(message("Tree"), text, ignoring);
   expect(tree('{"name":"x","other":{"a":[1,"b",null,true,{}]}}')).toMatchObject({ name: "x" });
-  for (const wrong of [
-    "[1,]",
-    '{"a"}',
-    '"\\x"',
-    '"\\ud800"',
-    "01",
-    "tru",
-    "[",
-    '{"a":1,"a":2}',
-    "[".repeat(100_000),
-  ]) {
+  for (const wrong of ["[1,]", '{"a"}', '"\\x"', '"\\ud800"', "01", "tru", "[", '{"a":1,"a":2}', "[".repeat(100_000)]) {
     expect(() => tree(`{"other":${wrong}}`), wrong.slice(0, 20)).toThrow(RequestProblem);
   }
 });
 
-test.each(["{", "[", '{"left":', '{"children":['])(
-  "a message nested without limit by %j is rejected",
-  (piece) => {
-    expect(() => read(message("Tree"), piece.repeat(100_000))).toThrow(RequestProblem);
-  },
-);
+test.each(["{", "[", '{"left":', '{"children":['])("a message nested without limit by %j is rejected", (piece) => {
+  expect(() => read(message("Tree"), piece.repeat(100_000))).toThrow(RequestProblem);
+});
 
 test("64 levels are accepted, 65 are rejected", () => {
   const nested = (depth: number) => `${'{"left":'.repeat(depth - 1)}{}${"}".repeat(depth - 1)}`;

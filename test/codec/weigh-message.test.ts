@@ -29,9 +29,7 @@ test("many values are weighed in steps", () => {
 });
 
 test("a text that is not Latin-1 weighs two bytes per unit, and its UTF-8", () => {
-  const [narrow, wide] = ["e", "€"].map((unit) =>
-    weigh(create(StringValueSchema, { value: unit.repeat(10_000) })),
-  );
+  const [narrow, wide] = ["e", "€"].map((unit) => weigh(create(StringValueSchema, { value: unit.repeat(10_000) })));
   expect(narrow?.bytes).toBeGreaterThan(20_000);
   expect(narrow?.bytes).toBeLessThan(21_000);
   expect(wide?.bytes).toBeGreaterThan(50_000);

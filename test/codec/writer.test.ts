@@ -7,20 +7,12 @@ import { testFile } from "../rest/descriptors.ts";
 test("a message with the option omit_unset leaves out its unset fields with presence", () => {
   const messages = {
     Inner: ["string name"],
-    Event: [
-      "string type",
-      "optional int32 index",
-      "Inner inner",
-      "repeated string list",
-      "optional string text",
-    ],
+    Event: ["string type", "optional int32 index", "Inner inner", "repeated string list", "optional string text"],
   };
   const desc = testFile(messages, {}, Surface.UNSPECIFIED, { omitsUnset: "Event" }).message("Event");
   const write = (init: object) => writerOf(desc)(create(desc, init as never));
   expect(write({ type: "a" })).toBe('{"type":"a","list":[]}');
-  expect(write({ index: 0, text: "", inner: {} })).toBe(
-    '{"type":"","index":0,"inner":{"name":""},"list":[],"text":""}',
-  );
+  expect(write({ index: 0, text: "", inner: {} })).toBe('{"type":"","index":0,"inner":{"name":""},"list":[],"text":""}');
   const usual = testFile(messages).message("Event");
   expect(writerOf(usual)(create(usual))).toBe('{"type":"","index":null,"inner":null,"list":[],"text":null}');
 });

@@ -115,9 +115,7 @@ describe.skipIf(problem !== undefined)("an OpenTelemetry collector", { timeout: 
     for (const config of ["file:deploy/compose/otel-collector.yaml", `yaml:${example}`])
       expect(problemOf(join(FOLDER, "collector"), "validate", `--config=${config}`)).toBeUndefined();
     const unknown = example.replaceAll("debug", "debugger");
-    expect(problemOf(join(FOLDER, "collector"), "validate", `--config=yaml:${unknown}`)).toContain(
-      "debugger",
-    );
+    expect(problemOf(join(FOLDER, "collector"), "validate", `--config=yaml:${unknown}`)).toContain("debugger");
   });
 
   test("gets the traces and metrics of all workers, including those that are not yet sent when the server stops", async () => {
@@ -125,22 +123,14 @@ describe.skipIf(problem !== undefined)("an OpenTelemetry collector", { timeout: 
     const ids = Array.from({ length: 40 }, (_, i) => `call-${i}`);
     for (const id of ids) expect((await generate(id)).status).toBe(200);
     expect(await server.end("SIGTERM")).toBe(0);
-    const calls = () =>
-      receiver.spans.filter(({ attributes }) => String(attributes["vx.request_id"]).startsWith("call-"));
+    const calls = () => receiver.spans.filter(({ attributes }) => String(attributes["vx.request_id"]).startsWith("call-"));
     await vi.waitFor(() => expect(calls()).toHaveLength(ids.length));
     for (const call of calls()) {
       const children = receiver.spans.filter(({ parentSpanId }) => parentSpanId === call.spanId);
-      expect(children.map(({ name }) => name).sort()).toEqual([
-        "chat vx-sandbox-small",
-        "gate",
-        "hold",
-        "settlement",
-      ]);
+      expect(children.map(({ name }) => name).sort()).toEqual(["chat vx-sandbox-small", "gate", "hold", "settlement"]);
       expect(call.resource).toMatchObject({ "service.name": "vx-tests" });
     }
-    await vi.waitFor(() =>
-      expect([...receiver.metrics.keys()]).toContain("gen_ai.client.inference.duration"),
-    );
+    await vi.waitFor(() => expect([...receiver.metrics.keys()]).toContain("gen_ai.client.inference.duration"));
   });
 
   test("may stop while calls run: they succeed, and the server stops", async () => {

@@ -52,9 +52,7 @@ describe.skipIf(problem !== undefined)("the Compose file", () => {
   afterAll(() => folder.remove());
 
   test("is valid and names files that exist", () => {
-    expect(Object.keys(services).sort()).toEqual(
-      ["grafana", "migrate", "otel-collector", "postgres", "prometheus", "vx"].sort(),
-    );
+    expect(Object.keys(services).sort()).toEqual(["grafana", "migrate", "otel-collector", "postgres", "prometheus", "vx"].sort());
     const sources = Object.values(services)
       .flatMap(({ volumes = [] }) => volumes)
       .filter(({ type }) => type === "bind")
@@ -65,12 +63,8 @@ describe.skipIf(problem !== undefined)("the Compose file", () => {
 
   test("of a Citus cluster is valid, and the server does not use the login of the schema's owner", () => {
     const { services: nodes, configs } = load(join(folder.path, "deploy/citus.yaml"));
-    expect(Object.keys(nodes).sort()).toEqual(
-      ["cluster", "coordinator", "migrate", "vx", "worker-1", "worker-2"].sort(),
-    );
-    expect(configs?.["cells.yaml"]?.content).toContain(
-      "postgres://vx_server@coordinator/vx\n    engine: citus",
-    );
+    expect(Object.keys(nodes).sort()).toEqual(["cluster", "coordinator", "migrate", "vx", "worker-1", "worker-2"].sort());
+    expect(configs?.["cells.yaml"]?.content).toContain("postgres://vx_server@coordinator/vx\n    engine: citus");
   });
 
   test("is refused if a name is misspelt", () => {

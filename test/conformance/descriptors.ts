@@ -1,12 +1,5 @@
 import { readFileSync } from "node:fs";
-import {
-  create,
-  createFileRegistry,
-  type DescMessage,
-  type FileRegistry,
-  fromBinary,
-  type Message,
-} from "@bufbuild/protobuf";
+import { create, createFileRegistry, type DescMessage, type FileRegistry, fromBinary, type Message } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 
 /** The message types and services of a suite, from the output of `buf build`. */

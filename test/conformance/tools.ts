@@ -46,8 +46,7 @@ export function protobufSuite(version: string): { readonly runner: string; reado
       });
     });
   }
-  if (!existsSync(runner))
-    throw new Unavailable(`there is no runner for ${process.platform} on ${process.arch}`);
+  if (!existsSync(runner)) throw new Unavailable(`there is no runner for ${process.platform} on ${process.arch}`);
   if (!existsSync(descriptors))
     execFileSync("buf", ["build", join(unpacked, "include"), "--output", descriptors], { stdio: "inherit" });
   return { runner, descriptors };

@@ -17,9 +17,7 @@ const TIMEOUT_MS = 120_000;
 
 const problem = problemOf("promtool", "--version") ?? problemOf("prometheus", "--version");
 if (problem !== undefined)
-  console.error(
-    `SKIPPED: neither the alert rules nor the dashboard were tested. Install Prometheus. ${problem}`,
-  );
+  console.error(`SKIPPED: neither the alert rules nor the dashboard were tested. Install Prometheus. ${problem}`);
 
 type Panel = {
   readonly title: string;
@@ -189,8 +187,7 @@ describe.skipIf(problem !== undefined)("a Prometheus that scrapes a server", { t
     const failures = async () => {
       const answers = QUERIES.map(async (query) => ({ ...query, series: await seriesOf(query.query) }));
       return (await Promise.all(answers)).filter(
-        ({ series, labels }) =>
-          series.length === 0 || !series.every(({ metric }) => labels.every((label) => metric[label])),
+        ({ series, labels }) => series.length === 0 || !series.every(({ metric }) => labels.every((label) => metric[label])),
       );
     };
     await vi.waitFor(async () => expect(await failures()).toEqual([]), {
@@ -201,8 +198,7 @@ describe.skipIf(problem !== undefined)("a Prometheus that scrapes a server", { t
 
   test("answers the queries of the variables of the dashboard", async () => {
     const values = dashboard.templating.list.flatMap(({ name, query }) => {
-      const found =
-        typeof query === "string" ? null : /^label_values\((.+), (\w+)\)$/.exec(withVariables(query.query));
+      const found = typeof query === "string" ? null : /^label_values\((.+), (\w+)\)$/.exec(withVariables(query.query));
       return found === null ? [] : [{ name, metric: found[1] ?? "", label: found[2] ?? "" }];
     });
     expect(values.map(({ name }) => name)).toEqual(["job", "instance"]);
@@ -212,8 +208,7 @@ describe.skipIf(problem !== undefined)("a Prometheus that scrapes a server", { t
 
   test("evaluates all rules, and no alert fires", async () => {
     type Rule = { readonly name: string; readonly health: string; readonly state?: string };
-    const rules = async () =>
-      (await read<{ groups: { rules: Rule[] }[] }>("rules")).groups.flatMap((group) => group.rules);
+    const rules = async () => (await read<{ groups: { rules: Rule[] }[] }>("rules")).groups.flatMap((group) => group.rules);
     await vi.waitFor(async () => {
       for (const rule of await rules()) expect(rule).toMatchObject({ health: "ok" });
     });
@@ -224,8 +219,6 @@ describe.skipIf(problem !== undefined)("a Prometheus that scrapes a server", { t
 test("the dashboard can be provisioned: no id, a variable for the data source, no inputs", () => {
   expect(dashboard.id).toBeNull();
   expect(dashboard).not.toHaveProperty("__inputs");
-  expect(dashboard.templating.list).toContainEqual(
-    expect.objectContaining({ name: "datasource", type: "datasource" }),
-  );
+  expect(dashboard.templating.list).toContainEqual(expect.objectContaining({ name: "datasource", type: "datasource" }));
   expect(QUERIES.length).toBeGreaterThan(30);
 });

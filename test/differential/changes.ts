@@ -11,21 +11,11 @@ export type Change = (draft: Draft, random: Random) => void;
 const BODIES: Record<string, Change> = {
   cut: (draft, random) => draft.bodyChanges.push((body) => body.subarray(0, random.below(body.length + 1))),
   garbageAfter: (draft, random) =>
-    draft.bodyChanges.push((body) =>
-      Buffer.concat([body, Buffer.alloc(1 + random.below(8), random.below(256))]),
-    ),
+    draft.bodyChanges.push((body) => Buffer.concat([body, Buffer.alloc(1 + random.below(8), random.below(256))])),
   wrongLength: (draft, random) =>
     draft.bodyChanges.push((body) => {
       const changed = Buffer.from(body);
-      const length = random.pick([
-        0,
-        1,
-        body.length,
-        MAX_BODY_BYTES,
-        MAX_BODY_BYTES + 1,
-        2 ** 31,
-        2 ** 32 - 1,
-      ]);
+      const length = random.pick([0, 1, body.length, MAX_BODY_BYTES, MAX_BODY_BYTES + 1, 2 ** 31, 2 ** 32 - 1]);
       if (changed.length >= 5) changed.writeUInt32BE(length, 1);
       return changed;
     }),
@@ -40,12 +30,8 @@ const BODIES: Record<string, Change> = {
     for (const frame of draft.frames) frame.flags = random.pick([1, 2, 3, 4, 0x80, 0x81, 0xff]);
   },
   endOfStream: (draft, random) => {
-    const payload = Buffer.from(
-      random.pick(["{}", "", '{"metadata":{"a":["b"]}}', '{"error":{"code":"aborted"}}', "x"]),
-    );
-    draft.bodyChanges.push((body) =>
-      Buffer.concat([body, envelopeOf(random.pick([2, 2, 3, 0x80]), payload)]),
-    );
+    const payload = Buffer.from(random.pick(["{}", "", '{"metadata":{"a":["b"]}}', '{"error":{"code":"aborted"}}', "x"]));
+    draft.bodyChanges.push((body) => Buffer.concat([body, envelopeOf(random.pick([2, 2, 3, 0x80]), payload)]));
   },
   changedBytes: (draft, random) => {
     for (const frame of draft.frames) frame.payload = mutate(random, frame.payload);
@@ -90,19 +76,7 @@ const header =
   (draft, random) =>
     setHeader(draft, name, random.pick(values));
 
-const ACCEPTED_ENCODINGS = [
-  "gzip",
-  "br",
-  "gzip,br",
-  "br, gzip",
-  "identity",
-  "zstd,deflate",
-  "*",
-  "",
-  ",",
-  "GZIP",
-  "gzip;q=0",
-];
+const ACCEPTED_ENCODINGS = ["gzip", "br", "gzip,br", "br, gzip", "identity", "zstd,deflate", "*", "", ",", "GZIP", "gzip;q=0"];
 
 export function acceptEncoding(draft: Draft, encodings: string): void {
   const { form } = draft;
@@ -115,9 +89,7 @@ const HEADERS: Record<string, Change> = {
   timeout: (draft, random) => {
     const isGrpc = draft.form.protocol !== "connect";
     // Either longer than the test or over at once, so that both servers decide the same.
-    const valid = isGrpc
-      ? ["1H", "99999999H", "100S", "60000m", "0n", "0S", "1n"]
-      : ["3600000", "9999999999", "0"];
+    const valid = isGrpc ? ["1H", "99999999H", "100S", "60000m", "0n", "0S", "1n"] : ["3600000", "9999999999", "0"];
     const invalid = ["", "x", "-1", "1.5", "1s", "999999999S", " 1H", "1H ", "S", "99999999999", "1e3"];
     // In Connect, this is a millisecond.
     if (isGrpc) invalid.push("1");
@@ -164,8 +136,7 @@ const HEADERS: Record<string, Change> = {
   },
   twice: (draft, random) => {
     const [name, value] = random.pick(draft.headers);
-    if (name !== "host" && name !== "content-type")
-      draft.headers.push([name, random.chance(0.5) ? value : "x"]);
+    if (name !== "host" && name !== "content-type") draft.headers.push([name, random.chance(0.5) ? value : "x"]);
   },
   acceptEncoding: (draft, random) => acceptEncoding(draft, random.pick(ACCEPTED_ENCODINGS)),
   protocolVersion: header("connect-protocol-version", "1", "2", "", "x"),
@@ -195,9 +166,7 @@ const HEADERS: Record<string, Change> = {
 /** Changes of the address, the verb and the transfer. */
 const TRANSFERS: Record<string, Change> = {
   query: (draft, random) => {
-    draft.target +=
-      (draft.target.includes("?") ? "&" : "?") +
-      random.pick(["", "a=b", "connect=v1", "encoding=json&message={}"]);
+    draft.target += (draft.target.includes("?") ? "&" : "?") + random.pick(["", "a=b", "connect=v1", "encoding=json&message={}"]);
   },
   path: (draft, random) => {
     const path = pathOf(draft.rpc);

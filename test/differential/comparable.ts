@@ -73,8 +73,7 @@ function framesOf(body: Buffer): { flags: number; payload: Buffer }[] {
 }
 
 function contentOf(method: DescMethod, bytes: Buffer, encoding: string | undefined, isText: boolean): object {
-  const plain =
-    encoding === "gzip" ? gunzipSync(bytes) : encoding === "br" ? brotliDecompressSync(bytes) : bytes;
+  const plain = encoding === "gzip" ? gunzipSync(bytes) : encoding === "br" ? brotliDecompressSync(bytes) : bytes;
   if (isText) return { encoding, text: fixed(withReadableDetails(plain.toString("utf8"))) };
   try {
     const message = fromBinary(method.output, plain);
@@ -91,8 +90,7 @@ function headersOf(headers: HeaderList, bodyBytes: number): Record<string, strin
     all[name] ??= [];
     if (VARIABLE_HEADERS.has(name)) all[name].push("VARIABLE");
     // Times and compressed ids differ in length.
-    else if (name === "content-length" && Number(value) === bodyBytes)
-      all[name].push("the length of the body");
+    else if (name === "content-length" && Number(value) === bodyBytes) all[name].push("the length of the body");
     else all[name].push(name === "grpc-status-details-bin" ? statusOf(value) : fixed(value));
   }
   return all;
@@ -123,15 +121,10 @@ function fixed(text: string): string {
 export function differencesOf(a: unknown, b: unknown, path = ""): string[] {
   if (Object.is(a, b)) return [];
   if (typeof a === "string" && typeof b === "string") return [`${path}: ${excerpts(a, b)}`];
-  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null)
-    return [`${path}: ${shown(a)} and ${shown(b)}`];
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return [`${path}: ${shown(a)} and ${shown(b)}`];
   const names = new Set([...Object.keys(a), ...Object.keys(b)]);
   return [...names].flatMap((name) =>
-    differencesOf(
-      (a as Record<string, unknown>)[name],
-      (b as Record<string, unknown>)[name],
-      `${path}/${name}`,
-    ),
+    differencesOf((a as Record<string, unknown>)[name], (b as Record<string, unknown>)[name], `${path}/${name}`),
   );
 }
 

@@ -35,10 +35,7 @@ const ENDINGS = [
   "unsupported_media_type",
   "upstream_error",
 ];
-const FORMS = ["grpc", "grpc-web", "connect"].flatMap((protocol) => [
-  `${protocol} binary`,
-  `${protocol} json`,
-]);
+const FORMS = ["grpc", "grpc-web", "connect"].flatMap((protocol) => [`${protocol} binary`, `${protocol} json`]);
 
 /** The share of calls that must get a response of the database in time. */
 const MIN_COMPARED = 0.98;

@@ -91,9 +91,7 @@ export function draftOf(method: DescMethod, form: Form, message: Message, secret
 
 export function requestOf(draft: Draft): WireRequest {
   const { form, frames, bodyChanges, headers, trailers } = draft;
-  const bodies = frames.map(({ flags, payload }) =>
-    form.isEnveloped ? envelopeOf(flags, payload) : payload,
-  );
+  const bodies = frames.map(({ flags, payload }) => (form.isEnveloped ? envelopeOf(flags, payload) : payload));
   const body = bodyChanges.reduce<Buffer>((bytes, change) => change(bytes), Buffer.concat(bodies));
   return { ...draft, method: draft.verb, headers, trailers, body };
 }

@@ -83,12 +83,7 @@ function lineOf([name, value]: readonly [string, string]): string {
 type Parsed = { readonly exchange: Exchange; readonly bytes: number };
 
 /** The first final response; undefined until it is complete. */
-function parseResponse(
-  bytes: Buffer,
-  isHead: boolean,
-  isClosed: boolean,
-  interim: number[] = [],
-): Parsed | undefined {
+function parseResponse(bytes: Buffer, isHead: boolean, isClosed: boolean, interim: number[] = []): Parsed | undefined {
   const end = bytes.indexOf("\r\n\r\n");
   if (end < 0) return undefined;
   const [first = "", ...lines] = bytes.subarray(0, end).toString("latin1").split("\r\n");
@@ -111,9 +106,7 @@ function parseResponse(
   if (isHead || status === 204 || status === 304) return complete(Buffer.alloc(0), 0);
   if (value("transfer-encoding") === "chunked") {
     const chunks = readChunks(rest);
-    return chunks.length === undefined
-      ? cut(chunks.body)
-      : complete(chunks.body, chunks.length, chunks.trailers);
+    return chunks.length === undefined ? cut(chunks.body) : complete(chunks.body, chunks.length, chunks.trailers);
   }
   const announced = value("content-length");
   if (announced === undefined) return cut(rest);

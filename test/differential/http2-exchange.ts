@@ -75,13 +75,7 @@ export class Http2Sender {
   }
 }
 
-function headersOf({
-  method,
-  target,
-  headers,
-  body,
-  framing,
-}: WireRequest): Record<string, string | string[]> {
+function headersOf({ method, target, headers, body, framing }: WireRequest): Record<string, string | string[]> {
   const all = { ":method": method, ":path": target, ":authority": "vx", ...valuesOf(headers) };
   return framing === "length" ? { ...all, "content-length": String(body.length) } : all;
 }
@@ -92,9 +86,7 @@ function valuesOf(headers: HeaderList): Record<string, string | string[]> {
     values[name] ??= [];
     values[name].push(value);
   }
-  return Object.fromEntries(
-    Object.entries(values).map(([name, all]) => [name, all.length === 1 ? (all[0] as string) : all]),
-  );
+  return Object.fromEntries(Object.entries(values).map(([name, all]) => [name, all.length === 1 ? (all[0] as string) : all]));
 }
 
 /** Raw headers alternate names and values. */

@@ -7,8 +7,7 @@ export function loggedCalls(lines: readonly string[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const line of lines) {
     const fields = JSON.parse(line) as Readonly<Record<string, unknown>>;
-    const isCompared =
-      fields.protocol !== "rest" && String(fields.rpc ?? "vx.admin").startsWith("vx.admin") === false;
+    const isCompared = fields.protocol !== "rest" && String(fields.rpc ?? "vx.admin").startsWith("vx.admin") === false;
     if (!isCompared) continue;
     const names = fields.reason === "deadline_exceeded" ? COMPARED : [...COMPARED, ...CHARGES];
     const call = JSON.stringify(names.map((name) => fields[name]));

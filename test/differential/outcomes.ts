@@ -37,12 +37,9 @@ const authorization =
     for (const value of values) draft.headers.push(["authorization", value]);
   };
 const timeout = (grpc: string, connect: string) => (draft: Draft) =>
-  draft.form.protocol === "connect"
-    ? setHeader(draft, "connect-timeout-ms", connect)
-    : setHeader(draft, "grpc-timeout", grpc);
+  draft.form.protocol === "connect" ? setHeader(draft, "connect-timeout-ms", connect) : setHeader(draft, "grpc-timeout", grpc);
 const idempotency = (key: string) => (draft: Draft) => setHeader(draft, "idempotency-key", key);
-const newIdempotencyKey = (draft: Draft, random: Random) =>
-  setHeader(draft, "idempotency-key", String(random.next()));
+const newIdempotencyKey = (draft: Draft, random: Random) => setHeader(draft, "idempotency-key", String(random.next()));
 
 const LARGE_REPLY = said("[[tokens=5000]]", { maxTokens: 5_000 });
 const FAILURE = said("[[tokens=40 fail_after=8]]");
@@ -66,8 +63,7 @@ export const OUTCOMES: readonly Outcome[] = [
   {
     name: "a key without the scope",
     methods: "scoped",
-    secret: ({ readOnly, generateOnly }, method) =>
-      policyOf(method).scope === "read" ? generateOnly : readOnly,
+    secret: ({ readOnly, generateOnly }, method) => (policyOf(method).scope === "read" ? generateOnly : readOnly),
   },
   {
     name: "a used up window",

@@ -155,9 +155,7 @@ async function exchangeBoth(
   round: number,
 ): Promise<[Exchange, Exchange]> {
   const exchanges = await Promise.all(
-    twins.map((tenant, i) =>
-      send(urls[i] as URL, senders[i] as Http2Sender, requestOf(one.build(tenant, round)), one),
-    ),
+    twins.map((tenant, i) => send(urls[i] as URL, senders[i] as Http2Sender, requestOf(one.build(tenant, round)), one)),
   );
   return exchanges as [Exchange, Exchange];
 }
@@ -192,9 +190,7 @@ function describe(one: Case, tenant: Tenant, round: number): string {
   const { http, method, target, headers, body, framing } = requestOf(one.build(tenant, round));
   const sent = headers.filter(([name]) => name !== "authorization").map((header) => header.join(": "));
   const shownBody =
-    body.length > 300
-      ? `${body.subarray(0, 300).toString("latin1")}… (${body.length} bytes)`
-      : body.toString("latin1");
+    body.length > 300 ? `${body.subarray(0, 300).toString("latin1")}… (${body.length} bytes)` : body.toString("latin1");
   return `${one.name}\n    HTTP/${http} ${method} ${target.slice(0, 300)} [${sent.join("; ").slice(0, 1_000)}] ${framing} ${JSON.stringify(shownBody)}`;
 }
 

@@ -73,9 +73,7 @@ export async function startTwinServers(): Promise<TwinServers> {
     VX_CORS_ORIGINS: ALLOWED_ORIGIN,
   });
   const logs: [string[], string[]] = [[], []];
-  const [log, connectLog] = logs.map((lines) =>
-    createLog(config.logLevel, { write: (line) => lines.push(line) }),
-  ) as [Log, Log];
+  const [log, connectLog] = logs.map((lines) => createLog(config.logLevel, { write: (line) => lines.push(line) })) as [Log, Log];
   const prepared = await prepareDatabase({ config, log, print: () => undefined, onWait: () => undefined });
   const catalog = new Catalog(await readModels(models.path, {}));
   const components = createComponents({
@@ -102,11 +100,7 @@ export async function startTwinServers(): Promise<TwinServers> {
   ];
   const ports: number[] = [];
   for (const listener of listeners) ports.push((await listener.open()).port);
-  const [direct, connect, admin] = ports.map((port) => new URL(`http://127.0.0.1:${port}`)) as [
-    URL,
-    URL,
-    URL,
-  ];
+  const [direct, connect, admin] = ports.map((port) => new URL(`http://127.0.0.1:${port}`)) as [URL, URL, URL];
   const operator = operatorOf({ adminUrl: admin.href } as never);
   await operator.putPlan({
     name: "large",

@@ -2,13 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { crc32 } from "node:zlib";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import {
-  fingerprintOf,
-  generateKey,
-  isWellFormedKey,
-  laneOfKey,
-  maskKey,
-} from "../../src/domain/credentials.ts";
+import { fingerprintOf, generateKey, isWellFormedKey, laneOfKey, maskKey } from "../../src/domain/credentials.ts";
 import { LANE_COUNT } from "../../src/domain/lane.ts";
 import { runs } from "../support/runs.ts";
 
@@ -51,8 +45,7 @@ describe("a new key", () => {
     for (let i = 0; i < keyCount; i++) {
       const body = generateKey(i % LANE_COUNT, randomBytes).secret.slice(PREFIX.length, PREFIX.length + 26);
       // The fifth and the sixth character are the lane.
-      for (const character of body.slice(0, 4) + body.slice(6))
-        counts.set(character, (counts.get(character) ?? 0) + 1);
+      for (const character of body.slice(0, 4) + body.slice(6)) counts.set(character, (counts.get(character) ?? 0) + 1);
     }
     const expected = (keyCount * 24) / ALPHABET.length;
     expect(counts.size).toBe(ALPHABET.length);
@@ -82,8 +75,7 @@ describe("a new key", () => {
     const expected = generateKey(0, source).secret;
     // The same bytes, each followed by one from 248 on. Modulo 62 these would give the first 8 characters.
     taken = 0;
-    const biased = (size: number) =>
-      Buffer.from([...source(size / 2)].flatMap((byte, i) => [byte, 248 + (i % 8)]));
+    const biased = (size: number) => Buffer.from([...source(size / 2)].flatMap((byte, i) => [byte, 248 + (i % 8)]));
     expect(generateKey(0, biased).secret).toBe(expected);
   });
 });

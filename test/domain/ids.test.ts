@@ -32,9 +32,7 @@ test("ids have the time of the cell of their lane, and keep their order while it
     (cell) => times[cell] as number,
     (lane) => (lane < 512 ? 0 : 1),
   );
-  expect([ids.account(), ids.entry(1), ids.entry(600)].map(secondsOfId)).toEqual([
-    1_000_000_000, 1_000_000_000, 2_000_000_000,
-  ]);
+  expect([ids.account(), ids.entry(1), ids.entry(600)].map(secondsOfId)).toEqual([1_000_000_000, 1_000_000_000, 2_000_000_000]);
   times[1] = 1_999_999_990_000;
   const second = ids.entry(600);
   expect(secondsOfId(second)).toBe(2_000_000_000);

@@ -1,12 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
-import {
-  checkBase64,
-  imageOfBase64,
-  imageOfBytes,
-  imageOfUrl,
-  MAX_IMAGE_BYTES,
-} from "../../src/domain/image.ts";
+import { checkBase64, imageOfBase64, imageOfBytes, imageOfUrl, MAX_IMAGE_BYTES } from "../../src/domain/image.ts";
 import { GIF, imageOfSize, JPEG, PNG, WEBP } from "../support/images.ts";
 
 const refused = (field: string, text: string | RegExp) =>
@@ -37,27 +31,19 @@ test("a media type in capitals or with the name image/jpg is accepted", () => {
 test("an image whose bytes are of another type is refused", () => {
   const base64 = PNG.toString("base64");
   expect(() => imageOfBase64("image/jpeg", base64, "f")).toThrow(refused("f", /those of image\/png/));
-  expect(() => imageOfBase64("image/png", btoa("<svg></svg>."), "f")).toThrow(
-    refused("f", /not those of an/),
-  );
+  expect(() => imageOfBase64("image/png", btoa("<svg></svg>."), "f")).toThrow(refused("f", /not those of an/));
   expect(() => imageOfBase64("image/svg+xml", base64, "f")).toThrow(refused("f", /media types/));
   expect(() => imageOfBytes("image/gif", PNG, "f")).toThrow(refused("f", /those of image\/png/));
   expect(() => imageOfBytes("", Buffer.from("text"), "f")).toThrow(refused("f", /bytes of an image/));
 });
 
 test("a text that is not base64 is refused as such", () => {
-  expect(() => imageOfUrl("data:image/png;base64,not base64 at all!!!", "f")).toThrow(
-    refused("f", /must be base64/),
-  );
+  expect(() => imageOfUrl("data:image/png;base64,not base64 at all!!!", "f")).toThrow(refused("f", /must be base64/));
 });
 
-test.each([
-  "data:,",
-  "data:image/png,abc",
-  "data:image/png;charset=utf-8;base64,AAAA",
-  "data:image/png;base64",
-])("%s is not the data URL of an image", (url) =>
-  expect(() => imageOfUrl(url, "f")).toThrow(refused("f", /must have the form/)),
+test.each(["data:,", "data:image/png,abc", "data:image/png;charset=utf-8;base64,AAAA", "data:image/png;base64"])(
+  "%s is not the data URL of an image",
+  (url) => expect(() => imageOfUrl(url, "f")).toThrow(refused("f", /must have the form/)),
 );
 
 const LARGEST = imageOfSize(MAX_IMAGE_BYTES);
@@ -67,9 +53,7 @@ test("an image of 20 MiB is accepted, and one byte more is refused", () => {
   expect(imageOfBytes("image/png", LARGEST, "f")).toMatchObject({ kind: "data" });
   expect(() => imageOfBytes("image/png", larger, "f")).toThrow(refused("f", /20971520 bytes/));
   expect(imageOfBase64("image/png", LARGEST.toString("base64"), "f")).toMatchObject({ kind: "data" });
-  expect(() => imageOfBase64("image/png", larger.toString("base64"), "f")).toThrow(
-    refused("f", /20971520 bytes/),
-  );
+  expect(() => imageOfBase64("image/png", larger.toString("base64"), "f")).toThrow(refused("f", /20971520 bytes/));
 });
 
 const LONG = imageOfSize(3_000_000).toString("base64");

@@ -30,8 +30,6 @@ test("every text maps to one of 1,024 lanes", async () => {
 
 test("the database sorts ids as the server does", async () => {
   const ids = Array.from({ length: 300 }, (_, i) => typeIds.key(i % LANE_COUNT));
-  const rows = await database.owner<
-    { id: string }[]
-  >`SELECT id FROM unnest(${ids.toReversed()}::text[]) id ORDER BY id`;
+  const rows = await database.owner<{ id: string }[]>`SELECT id FROM unnest(${ids.toReversed()}::text[]) id ORDER BY id`;
   expect(rows.map(({ id }) => id)).toEqual(ids);
 });

@@ -77,9 +77,7 @@ describe("parseAmount", () => {
       fc.property(fc.boolean(), whole, decimals, (negative, units, rest) => {
         const micros = BigInt(units) * 1_000_000n + BigInt(rest.padEnd(6, "0"));
         expect(parseAmount(`${negative ? "-" : ""}${units}.${rest}`)).toBe(negative ? -micros : micros);
-        expect(parseAmount(`${negative ? "-" : ""}${units}`)).toBe(
-          (negative ? -1n : 1n) * BigInt(units) * 1_000_000n,
-        );
+        expect(parseAmount(`${negative ? "-" : ""}${units}`)).toBe((negative ? -1n : 1n) * BigInt(units) * 1_000_000n);
       }),
     );
   });

@@ -1,11 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
-import {
-  containsKey,
-  generateOperatorToken,
-  isWellFormedOperatorToken,
-  redactKeys,
-} from "../../src/domain/credentials.ts";
+import { containsKey, generateOperatorToken, isWellFormedOperatorToken, redactKeys } from "../../src/domain/credentials.ts";
 
 const token = generateOperatorToken(randomBytes);
 

@@ -27,19 +27,16 @@ test("a token continues where its page ended", () => {
 test("a token has exactly one encoding, and any other text is rejected", () => {
   const mangled = fc.tuple(positions, fc.string({ maxLength: 3 })).map(([at, rest]) => tokenOf(at) + rest);
   fc.assert(
-    fc.property(
-      fc.oneof(fc.string({ minLength: 1 }), fc.base64String({ minLength: 4 }), mangled),
-      (pageToken) => {
-        let after: string | undefined;
-        try {
-          after = readPage("keys", { pageSize: 1, pageToken }).after;
-        } catch (error) {
-          expect(error).toBeInstanceOf(DomainError);
-          expect((error as DomainError).fields).toMatchObject([{ field: "page_token" }]);
-        }
-        if (after !== undefined) expect(tokenOf(after)).toBe(pageToken);
-      },
-    ),
+    fc.property(fc.oneof(fc.string({ minLength: 1 }), fc.base64String({ minLength: 4 }), mangled), (pageToken) => {
+      let after: string | undefined;
+      try {
+        after = readPage("keys", { pageSize: 1, pageToken }).after;
+      } catch (error) {
+        expect(error).toBeInstanceOf(DomainError);
+        expect((error as DomainError).fields).toMatchObject([{ field: "page_token" }]);
+      }
+      if (after !== undefined) expect(tokenOf(after)).toBe(pageToken);
+    }),
     { numRuns: runs(500) },
   );
 });
@@ -77,8 +74,7 @@ describe("pagination with tokens", () => {
 });
 
 test("a token of a list with filters is rejected with other filters", () => {
-  const read = (pageToken: string, ...filters: (string | string[])[]) =>
-    readPage("usage", { pageSize: 1, pageToken }, filters);
+  const read = (pageToken: string, ...filters: (string | string[])[]) => readPage("usage", { pageSize: 1, pageToken }, filters);
   const { list } = read("", "acct_1", ["day", "key"]);
   const { nextPageToken } = cutPage(["1", "2"], { list, size: 1, after: "" }, (row) => row);
   expect(read(nextPageToken, "acct_1", ["day", "key"]).after).toBe("1");

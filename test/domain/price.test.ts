@@ -1,13 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import {
-  affordableOutput,
-  costOf,
-  maxCostOf,
-  type Prices,
-  tierOf,
-  tokenPrices,
-} from "../../src/domain/price.ts";
+import { affordableOutput, costOf, maxCostOf, type Prices, tierOf, tokenPrices } from "../../src/domain/price.ts";
 import { clampUsage, inputTokensOf, outputTokensOf, type Usage, usageOf } from "../../src/domain/usage.ts";
 
 const price = fc.bigInt({ min: 0n, max: 1_000_000_000_000n });
@@ -89,8 +82,7 @@ test("for any reported usage, the charge is at most the hold", () => {
       };
       expect(costOf(prices, charged)).toBeLessThanOrEqual(maxCostOf(prices, extent));
       if (counts.inputTokens <= extent.inputTokens) expect(inputTokensOf(charged)).toBe(counts.inputTokens);
-      if (counts.outputTokens <= extent.outputTokens)
-        expect(outputTokensOf(charged)).toBe(counts.outputTokens);
+      if (counts.outputTokens <= extent.outputTokens) expect(outputTokensOf(charged)).toBe(counts.outputTokens);
     }),
   );
 });
@@ -118,9 +110,7 @@ function invoice(prices: Prices, usage: Usage): { tier: number; cost: bigint } {
     [usage.output, list.output],
     [usage.reasoning, list.reasoning],
   ];
-  const tokens = lines
-    .map(([count, micros]): Fraction => ({ over: BigInt(count) * micros, under: 1_000_000n }))
-    .reduce(plus);
+  const tokens = lines.map(([count, micros]): Fraction => ({ over: BigInt(count) * micros, under: 1_000_000n })).reduce(plus);
   const tier = "aboveInputTokens" in list ? Math.max(0, Number(list.aboveInputTokens)) : 0;
   return { tier, cost: roundedUp(tokens) + BigInt(usage.images) * list.image + list.request };
 }
@@ -167,9 +157,7 @@ test("only the input selects the tier, cached tokens included, and it must excee
   const tier = (counts: Parameters<typeof usageOf>[0]) => tierOf(prices, usageOf(counts));
   expect(tier({ inputTokens: 200_000, outputTokens: 900_000 })).toBe(0);
   expect(tier({ inputTokens: 200_001, outputTokens: 1 })).toBe(200_000);
-  expect(tier({ inputTokens: 200_001, outputTokens: 1, cachedInput: 150_000, cacheWrite: 50_000 })).toBe(
-    200_000,
-  );
+  expect(tier({ inputTokens: 200_001, outputTokens: 1, cachedInput: 150_000, cacheWrite: 50_000 })).toBe(200_000);
 });
 
 test("a hold has the highest prices of the tiers that the call can reach, and no others", () => {

@@ -74,11 +74,7 @@ const NOTATIONS = [
 
 /** Every notation of an IPv4 address that URLs can have: each number in three bases, and the last ones joined. */
 const notation = fc
-  .tuple(
-    privateAddress,
-    fc.integer({ min: 1, max: 4 }),
-    fc.array(fc.nat({ max: 2 }), { minLength: 4, maxLength: 4 }),
-  )
+  .tuple(privateAddress, fc.integer({ min: 1, max: 4 }), fc.array(fc.nat({ max: 2 }), { minLength: 4, maxLength: 4 }))
   .map(([address, parts, bases]) => {
     const rest = address.slice(parts - 1).reduce((sum, value) => sum * 256 + value, 0);
     const numbers = [...address.slice(0, parts - 1), rest];

@@ -1,14 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { REMOTE_KINDS, type RemoteKind } from "../../src/domain/model.ts";
-import type {
-  CacheControl,
-  ContentPart,
-  Format,
-  Prompt,
-  PromptMessage,
-  Reasoning,
-} from "../../src/domain/prompt.ts";
+import type { CacheControl, ContentPart, Format, Prompt, PromptMessage, Reasoning } from "../../src/domain/prompt.ts";
 import { charactersIn, inputTokenBound, opaqueTokenBound } from "../../src/domain/prompt-texts.ts";
 import { createDialect, problemWith } from "../../src/upstreams/dialects.ts";
 import { openaiBody } from "../../src/upstreams/openai/body.ts";
@@ -44,10 +37,7 @@ const word = fc.string({ unit: fc.constantFrom("é", "日", "😀"), minLength: 
 const longWord = word.map((text) => `${text}${"日".repeat(200)}`);
 const maybe = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: undefined, freq: 1 });
 const object = fc.dictionary(word, word, { minKeys: 1, maxKeys: 3 });
-const cacheControl: fc.Arbitrary<{ cacheControl?: CacheControl }> = fc.record(
-  { cacheControl: object },
-  { requiredKeys: [] },
-);
+const cacheControl: fc.Arbitrary<{ cacheControl?: CacheControl }> = fc.record({ cacheControl: object }, { requiredKeys: [] });
 const part: fc.Arbitrary<ContentPart> = fc
   .tuple(word, cacheControl)
   .map(([text, control]) => ({ kind: "text", text, ...control }));

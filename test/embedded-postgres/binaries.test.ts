@@ -17,13 +17,7 @@ async function copyInto(folder: string): Promise<{ root: string; copied: boolean
 }
 
 async function runs(root: string): Promise<boolean> {
-  return (
-    await runProgram(
-      serverUser(undefined, await unprivilegedUser()),
-      join(root, "native", "bin", "postgres"),
-      ["-V"],
-    )
-  ).ok;
+  return (await runProgram(serverUser(undefined, await unprivilegedUser()), join(root, "native", "bin", "postgres"), ["-V"])).ok;
 }
 
 describe("PostgreSQL binaries", patient, () => {

@@ -14,8 +14,7 @@ async function failure(work: Promise<unknown>): Promise<EmbeddedPostgresError> {
     () => undefined,
     (reason: unknown) => reason,
   );
-  if (!(error instanceof EmbeddedPostgresError))
-    throw new Error(`not an EmbeddedPostgresError: ${String(error)}`);
+  if (!(error instanceof EmbeddedPostgresError)) throw new Error(`not an EmbeddedPostgresError: ${String(error)}`);
   expect(error.message).not.toContain("\n");
   return error;
 }

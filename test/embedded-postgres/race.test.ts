@@ -2,17 +2,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import {
-  cleanUp,
-  eventually,
-  killOwner,
-  launchOwner,
-  makeFolder,
-  patient,
-  postmasterPid,
-  query,
-  start,
-} from "./support.ts";
+import { cleanUp, eventually, killOwner, launchOwner, makeFolder, patient, postmasterPid, query, start } from "./support.ts";
 
 afterEach(cleanUp);
 

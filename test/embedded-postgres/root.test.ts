@@ -143,9 +143,7 @@ describe.skipIf(!isRoot)("started by root (skipped: this is not root)", patient,
     expect((await stat(`/proc/${await postmasterPid(server)}`)).uid).toBe(65533);
     await server.stop();
     const owners = await Promise.all(
-      (await readdir(dataDir, { recursive: true })).map(
-        async (name) => (await lstat(join(dataDir, name))).uid,
-      ),
+      (await readdir(dataDir, { recursive: true })).map(async (name) => (await lstat(join(dataDir, name))).uid),
     );
     expect(new Set(owners)).toEqual(new Set([65533]));
 

@@ -46,9 +46,7 @@ describe("start of the embedded database", patient, () => {
     expect(await query(server, "select type, auth_method from pg_hba_file_rules")).toEqual([
       { type: "local", auth_method: "scram-sha-256" },
     ]);
-    expect(await query(server, "select datcollate from pg_database where datname = 'postgres'")).toEqual([
-      { datcollate: "C" },
-    ]);
+    expect(await query(server, "select datcollate from pg_database where datname = 'postgres'")).toEqual([{ datcollate: "C" }]);
     expect((await stat(server.socketDir)).mode & 0o777).toBe(0o700);
     expect((await stat(server.clusterDir)).mode & 0o777).toBe(0o700);
     if (process.platform === "linux") {

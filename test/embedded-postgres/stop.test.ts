@@ -1,13 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
-import {
-  beginEndless,
-  cleanUp,
-  killProcessesIn,
-  makeDataFolder,
-  patient,
-  processesIn,
-  start,
-} from "./support.ts";
+import { beginEndless, cleanUp, killProcessesIn, makeDataFolder, patient, processesIn, start } from "./support.ts";
 
 afterEach(cleanUp);
 

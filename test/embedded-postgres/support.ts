@@ -4,10 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import postgres from "postgres";
-import {
-  type EmbeddedPostgres,
-  startEmbeddedPostgres,
-} from "../../src/embedded-postgres/embedded-postgres.ts";
+import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/embedded-postgres/embedded-postgres.ts";
 import { errnoOf } from "../../src/embedded-postgres/error.ts";
 import { listProcesses } from "../../src/embedded-postgres/processes.ts";
 import { putDatabase } from "../support/data-folder.ts";
@@ -59,10 +56,7 @@ export type Owner = { readonly report: Report; kill(): Promise<void> };
 type OwnerOptions = { uid?: number; umask?: string; script?: string; path?: string };
 
 /** Another process that starts the database; `kill` sends SIGKILL to its whole process group. */
-export function launchOwner(
-  dataDir: string,
-  options: OwnerOptions = {},
-): { process: ChildProcess; ready: Promise<Owner> } {
+export function launchOwner(dataDir: string, options: OwnerOptions = {}): { process: ChildProcess; ready: Promise<Owner> } {
   const script = options.script ?? join(import.meta.dirname, "start-and-wait.ts");
   const identity = options.uid === undefined ? {} : { uid: options.uid, gid: options.uid };
   const shell = `umask ${options.umask ?? "022"}; exec "$0" "$@"`;

@@ -56,8 +56,7 @@ describe("leftovers of an earlier server", patient, () => {
     for (const paths of [[pidFile], [socketLock], [pidFile, socketLock]]) {
       const texts = await Promise.all(paths.map((path) => readFile(path, "utf8")));
       await server.stop();
-      for (const [i, path] of paths.entries())
-        await writeFile(path, texts[i]?.replace(/^\d+/, String(bystander)) ?? "");
+      for (const [i, path] of paths.entries()) await writeFile(path, texts[i]?.replace(/^\d+/, String(bystander)) ?? "");
       server = await start(dataDir);
       expect(server.adopted, paths.join()).toBe(false);
       expect(await query(server, "select 1 as one")).toEqual([{ one: 1 }]);

@@ -4,14 +4,7 @@ import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
 import { developerServices } from "../../src/api/services.ts";
 import { policiesOf } from "../../src/rules/policy.ts";
 import { httpBindings } from "../../src/server/rest/http-rule.ts";
-import {
-  flood,
-  hangUpAfter,
-  refuse,
-  reply,
-  replyWhen,
-  silentAfter,
-} from "../support/fake-upstreams/behaviours.ts";
+import { flood, hangUpAfter, refuse, reply, replyWhen, silentAfter } from "../support/fake-upstreams/behaviours.ts";
 import { type Generator, type GeneratorCase, generators, type Refused } from "../support/generators.ts";
 import { CHEAP_MODEL, MODEL, REQUEST, useOwnMetered, VECTOR_MODEL } from "../support/metered.ts";
 import { bearer, protocols } from "../support/protocols.ts";
@@ -42,8 +35,7 @@ const outcomeOf = (call: Promise<unknown>) =>
     (error: Refused) => error.reason,
   );
 
-const sseDelta = (text: string) =>
-  `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: text } }] })}\n\n`;
+const sseDelta = (text: string) => `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: text } }] })}\n\n`;
 
 test("with funds for 10 of 100 concurrent calls, exactly 10 run", async () => {
   const funded = 10;
@@ -139,9 +131,7 @@ test("without funds each metered method returns 402 and sends nothing to the ups
   }
   for (const client of clients) {
     expect(await outcomeOf(client.generate(REQUEST, { secret: key.secret }))).toBe("insufficient_balance");
-    expect(await outcomeOf(client.stream(REQUEST, { secret: key.secret }).next())).toBe(
-      "insufficient_balance",
-    );
+    expect(await outcomeOf(client.stream(REQUEST, { secret: key.secret }).next())).toBe("insufficient_balance");
   }
   expect(metered.upstream.calls).toHaveLength(before);
 });
@@ -230,9 +220,7 @@ test("one idempotency key sent 100 times at once over two servers is charged onc
   const before = metered.upstream.calls.length;
   const options = { secret: key.secret, headers: { "idempotency-key": "one" } };
   const outcomes = await Promise.all(
-    Array.from({ length: 100 }, (_, i) =>
-      outcomeOf((clients[i % clients.length] as Generator).generate(REQUEST, options)),
-    ),
+    Array.from({ length: 100 }, (_, i) => outcomeOf((clients[i % clients.length] as Generator).generate(REQUEST, options))),
   );
   expect(new Set(outcomes).has("ok")).toBe(true);
   expect(outcomes.every((outcome) => outcome === "ok" || outcome === "idempotency_in_progress")).toBe(true);

@@ -41,8 +41,7 @@ function faultOfEnvelope(status: number, headers: FuzzAnswer["headers"], body: B
   }
   const { code, request_id: requestId, details, message } = envelope ?? {};
   if (typeof code !== "string" || !isReason(code)) return `the unknown code ${code}`;
-  const fits =
-    ERRORS[code].status === status || (code === "invalid_argument" && PARSER_STATUSES.includes(status));
+  const fits = ERRORS[code].status === status || (code === "invalid_argument" && PARSER_STATUSES.includes(status));
   if (!fits) return `status ${status} with the code ${code}`;
   if (requestId !== headers["x-request-id"]) return "another request id in the body";
   if (!Array.isArray(details) || details.length === 0) return "no details";

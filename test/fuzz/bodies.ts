@@ -4,11 +4,7 @@ import type { Random } from "./random.ts";
 export type AnyBody = Buffer;
 
 const NAMES = [
-  ...new Set(
-    developerServices.flatMap(({ methods }) =>
-      methods.flatMap(({ input }) => input.fields.map((f) => f.name)),
-    ),
-  ),
+  ...new Set(developerServices.flatMap(({ methods }) => methods.flatMap(({ input }) => input.fields.map((f) => f.name)))),
   "role",
   "content",
   "type",
@@ -81,10 +77,7 @@ const CHATS = [
   '{"model":"vx-sandbox-small","messages":[{"role":"user","content":"hi"}],"tools":[],"user":"someone","metadata":{"a":"b"},"stop":null}',
 ];
 
-const KEYS = [
-  '{"name":"fuzz","scopes":["read"],"rate_limit_rpm":5,"expires_at":"2099-01-01T00:00:00Z"}',
-  '{"name":"fuzz"}',
-];
+const KEYS = ['{"name":"fuzz","scopes":["read"],"rate_limit_rpm":5,"expires_at":"2099-01-01T00:00:00Z"}', '{"name":"fuzz"}'];
 
 /** Bodies that are valid for one method each. */
 const VALID = new Map([
@@ -102,9 +95,7 @@ export function anyBody(random: Random, path: string): AnyBody {
   if (kind < 0.9) return Buffer.from(anyJson(random, 4));
   if (kind < 0.95) return Buffer.from(random.list(200, () => random.below(256)));
   if (kind < 0.98)
-    return Buffer.from(
-      random.pick(["[", '{"a":', '{"messages":[', "\\", "9", " ", '"']).repeat(random.below(20_000)),
-    );
+    return Buffer.from(random.pick(["[", '{"a":', '{"messages":[', "\\", "9", " ", '"']).repeat(random.below(20_000)));
   return Buffer.alloc(0);
 }
 

@@ -2,10 +2,7 @@ import { expect, test } from "vitest";
 import { fuzz } from "./run.ts";
 import { startFuzzServer } from "./server.ts";
 
-const GENERATIONS = ["POST /v1/generate", "POST /v1/chat/completions"].flatMap((sort) => [
-  sort,
-  `${sort} streamed`,
-]);
+const GENERATIONS = ["POST /v1/generate", "POST /v1/chat/completions"].flatMap((sort) => [sort, `${sort} streamed`]);
 
 test("1,500 random requests violate no rule", { timeout: 60_000 }, async () => {
   const server = await startFuzzServer();
@@ -16,8 +13,7 @@ test("1,500 random requests violate no rule", { timeout: 60_000 }, async () => {
     // Otherwise all requests would be rejected by the gate.
     for (const status of ["200", "400", "401", "404", "405", "413", "415"])
       expect(statuses.get(status), status).toBeGreaterThan(0);
-    for (const sort of ["GET /v1/models", "GET /v1/ledger", ...GENERATIONS])
-      expect(reached.get(sort), sort).toBeGreaterThan(0);
+    for (const sort of ["GET /v1/models", "GET /v1/ledger", ...GENERATIONS]) expect(reached.get(sort), sort).toBeGreaterThan(0);
   } finally {
     await server.stop();
   }

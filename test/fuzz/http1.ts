@@ -29,8 +29,7 @@ export class RawConnection {
       this.#socket = undefined;
       return await this.send(request, random);
     }
-    if (answer === "closed" || answer === "silent" || request.broken || answer.headers.connection === "close")
-      this.close();
+    if (answer === "closed" || answer === "silent" || request.broken || answer.headers.connection === "close") this.close();
     if (answer === "silent" && !request.broken) throw new Error(`no answer within ${PATIENCE_MS} ms`);
     if (answer === "closed" && !request.broken) throw new Error("closed without an answer");
     return typeof answer === "string" ? undefined : answer;
@@ -53,17 +52,10 @@ export class RawConnection {
 }
 
 function bytesOf({ method, target, headers, body }: FuzzRequest, random: Random): Buffer {
-  const lines = [
-    `${method} ${target} HTTP/1.1`,
-    "host: vx",
-    ...headers.map(([name, value]) => `${name}: ${value}`),
-  ];
+  const lines = [`${method} ${target} HTTP/1.1`, "host: vx", ...headers.map(([name, value]) => `${name}: ${value}`)];
   if (body === undefined) return Buffer.from(`${lines.join("\r\n")}\r\n\r\n`);
   if (random.chance(0.8)) {
-    return Buffer.concat([
-      Buffer.from(`${lines.join("\r\n")}\r\ncontent-length: ${body.length}\r\n\r\n`),
-      body,
-    ]);
+    return Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\ncontent-length: ${body.length}\r\n\r\n`), body]);
   }
   const pieces: Uint8Array[] = [Buffer.from(`${lines.join("\r\n")}\r\ntransfer-encoding: chunked\r\n\r\n`)];
   for (let at = 0; at < body.length; ) {
@@ -74,11 +66,7 @@ function bytesOf({ method, target, headers, body }: FuzzRequest, random: Random)
   return Buffer.concat([...pieces, Buffer.from("0\r\n\r\n")]);
 }
 
-function exchange(
-  socket: Socket,
-  bytes: Uint8Array,
-  request: FuzzRequest,
-): Promise<FuzzAnswer | "closed" | "silent"> {
+function exchange(socket: Socket, bytes: Uint8Array, request: FuzzRequest): Promise<FuzzAnswer | "closed" | "silent"> {
   return new Promise((resolve) => {
     let seen = Buffer.alloc(0);
     const timer = setTimeout(() => finish("silent"), request.broken ? BROKEN_PATIENCE_MS : PATIENCE_MS);
@@ -107,13 +95,9 @@ function parseAnswer(bytes: Buffer, method: string): FuzzAnswer | undefined {
   const rest = bytes.subarray(end + 4);
   if (status === 100) return parseAnswer(rest, method);
   const headers = Object.fromEntries(
-    lines.map((line) => [
-      line.slice(0, line.indexOf(":")).toLowerCase(),
-      line.slice(line.indexOf(":") + 1).trim(),
-    ]),
+    lines.map((line) => [line.slice(0, line.indexOf(":")).toLowerCase(), line.slice(line.indexOf(":") + 1).trim()]),
   );
-  if (method === "HEAD" || status === 204 || status === 304)
-    return { status, headers, body: Buffer.alloc(0) };
+  if (method === "HEAD" || status === 204 || status === 304) return { status, headers, body: Buffer.alloc(0) };
   if (headers["transfer-encoding"] === "chunked") {
     return rest.subarray(-5).toString() === "0\r\n\r\n" ? { status, headers, body: rest } : undefined;
   }

@@ -38,9 +38,7 @@ export class Session {
         });
         stream.on("data", (chunk: Buffer) => chunks.push(chunk));
         stream.on("error", () => undefined);
-        stream.on("close", () =>
-          finish(status === 0 ? undefined : { status, headers: received, body: Buffer.concat(chunks) }),
-        );
+        stream.on("close", () => finish(status === 0 ? undefined : { status, headers: received, body: Buffer.concat(chunks) }));
         if (body !== undefined) stream.end(body);
       } catch {
         finish();

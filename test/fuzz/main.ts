@@ -19,12 +19,7 @@ console.log(`seed ${seed}, ${requests} requests`);
 const server = await startFuzzServer();
 try {
   const startedAt = performance.now();
-  const { sent, statuses, reached, faults } = await fuzz(
-    server,
-    seed,
-    requests,
-    startedAt + MAX_MINUTES * 60_000,
-  );
+  const { sent, statuses, reached, faults } = await fuzz(server, seed, requests, startedAt + MAX_MINUTES * 60_000);
   const seconds = (performance.now() - startedAt) / 1_000;
   console.log(`${sent} requests in ${seconds.toFixed(1)} s`);
   for (const [status, count] of [...statuses].sort()) console.log(`  ${status} ${count}`);

@@ -26,29 +26,10 @@ const PATHS = [
   "/v1",
 ];
 const BODY_PATHS = ["/v1/generate", "/v1/chat/completions", "/v1/keys"];
-const SEGMENTS =
-  "v1 me generate keys models ledger x : :revoke %2F %00 %ff %zz % ** * {a} .. . __proto__ ä ~ ; @".split(
-    " ",
-  );
+const SEGMENTS = "v1 me generate keys models ledger x : :revoke %2F %00 %ff %zz % ** * {a} .. . __proto__ ä ~ ; @".split(" ");
 const METHODS = "GET POST DELETE PUT PATCH HEAD OPTIONS TRACE PROPFIND get".split(" ");
-const NAMES = "page_size pageSize page_token key_id name __proto__ constructor a.b page_size.x %ff".split(
-  " ",
-);
-const VALUES = [
-  "",
-  "1",
-  "0",
-  "-1",
-  "1001",
-  "9e9",
-  "abc",
-  "%00",
-  "%ff",
-  "%",
-  "%F0%9F%98%80",
-  "a".repeat(600),
-  "🎉",
-];
+const NAMES = "page_size pageSize page_token key_id name __proto__ constructor a.b page_size.x %ff".split(" ");
+const VALUES = ["", "1", "0", "-1", "1001", "9e9", "abc", "%00", "%ff", "%", "%F0%9F%98%80", "a".repeat(600), "🎉"];
 const TYPES = [
   "application/json",
   "application/json; charset=utf-8",
@@ -91,8 +72,7 @@ export function anyRequest(random: Random, secret: string): FuzzRequest {
   const method = random.chance(0.8) ? usual : random.pick(METHODS);
   const encoded = encode(random, body);
   const headers: [string, string][] = [];
-  for (const authorization of anyAuthorization(random, secret))
-    headers.push(["authorization", authorization]);
+  for (const authorization of anyAuthorization(random, secret)) headers.push(["authorization", authorization]);
   if (body !== undefined || random.chance(0.2))
     headers.push(["content-type", random.chance(0.85) ? "application/json" : random.pick(TYPES)]);
   if (encoded.encoding !== undefined) headers.push(["content-encoding", encoded.encoding]);
@@ -113,14 +93,7 @@ export function anyRequest(random: Random, secret: string): FuzzRequest {
 /** Usually the valid key, because other requests are rejected by the gate. */
 function anyAuthorization(random: Random, secret: string): string[] {
   if (random.chance(0.9)) return [`Bearer ${secret}`];
-  const wrong = [
-    "",
-    "Bearer",
-    `bearer  ${secret} `,
-    `Basic ${secret}`,
-    `Bearer ${secret}x`,
-    `Bearer ${secret} x`,
-  ];
+  const wrong = ["", "Bearer", `bearer  ${secret} `, `Basic ${secret}`, `Bearer ${secret}x`, `Bearer ${secret} x`];
   return random.list(3, () => random.pick(wrong));
 }
 
@@ -132,10 +105,7 @@ function anyPath(random: Random, hasBody: boolean): string {
 /** Rarely together with a body, because this is always a 400. */
 function withQuery(random: Random, path: string, hasBody: boolean): string {
   if (random.chance(hasBody ? 0.9 : 0.6)) return path;
-  const pairs = random.list(
-    4,
-    () => `${random.pick(NAMES)}${random.pick(["=", "", "=="])}${random.pick(VALUES)}`,
-  );
+  const pairs = random.list(4, () => `${random.pick(NAMES)}${random.pick(["=", "", "=="])}${random.pick(VALUES)}`);
   return `${path}?${pairs.join(random.pick(["&", "&&", ";"]))}`;
 }
 
@@ -143,8 +113,7 @@ function encode(random: Random, body: AnyBody | undefined): { bytes: Buffer | un
   if (body === undefined) return { bytes: undefined };
   if (random.chance(0.85)) return { bytes: body };
   const encoding = random.pick(["gzip", "br", "deflate", "identity", "x", "gzip, br"]);
-  const compressed =
-    encoding === "gzip" ? gzipSync(body) : encoding === "br" ? brotliCompressSync(body) : deflateSync(body);
+  const compressed = encoding === "gzip" ? gzipSync(body) : encoding === "br" ? brotliCompressSync(body) : deflateSync(body);
   if (random.chance(0.5)) return { bytes: compressed, encoding };
   return { bytes: random.chance(0.5) ? body : mutate(random, compressed), encoding };
 }

@@ -78,7 +78,6 @@ function sortOf({ method, target }: FuzzRequest, { headers }: FuzzAnswer): strin
 function describe(request: FuzzRequest, number: number): string {
   const { http, method, target, headers, body, broken } = request;
   const shown = headers.filter(([name]) => name !== "authorization").map((header) => header.join(": "));
-  const text =
-    body === undefined ? "" : ` ${body.length} bytes ${JSON.stringify(body.toString().slice(0, 200))}`;
+  const text = body === undefined ? "" : ` ${body.length} bytes ${JSON.stringify(body.toString().slice(0, 200))}`;
   return `request ${number}, HTTP/${http}${broken ? " broken" : ""} ${method} ${target} [${shown.join(", ")}]${text}`;
 }

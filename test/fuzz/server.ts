@@ -68,8 +68,7 @@ export async function startFuzzServer(): Promise<FuzzServer> {
       secret: await createKey(operator),
       exitCode: () => child.exitCode,
       logText,
-      auditFindings: async () =>
-        (await operator.audit({})).findings.map(({ rule, detail }) => `${rule}: ${detail}`),
+      auditFindings: async () => (await operator.audit({})).findings.map(({ rule, detail }) => `${rule}: ${detail}`),
       stop,
     };
   } catch (error) {

@@ -28,9 +28,7 @@ export function prepareJava(): Program {
   const folder = sourcesOf("java");
   const compile = ["compile", "dependency:build-classpath", "-Dmdep.outputFile=target/classpath"];
   const problem =
-    problemOf("mvn", "-version") ??
-    exportProtos(folder) ??
-    inFolder(folder, "mvn", "--quiet", "--batch-mode", ...compile);
+    problemOf("mvn", "-version") ?? exportProtos(folder) ?? inFolder(folder, "mvn", "--quiet", "--batch-mode", ...compile);
   if (problem !== undefined) return { problem };
   const libraries = readFileSync(join(folder, "target/classpath"), "utf8").trim();
   return { command: ["java", "-cp", [join(folder, "target/classes"), libraries].join(delimiter), "Client"] };
@@ -39,9 +37,7 @@ export function prepareJava(): Program {
 export function prepareRust(): Program {
   const folder = sourcesOf("rust");
   const problem =
-    problemOf("cargo", "--version") ??
-    exportProtos(folder) ??
-    inFolder(folder, "cargo", "build", "--quiet", "--locked");
+    problemOf("cargo", "--version") ?? exportProtos(folder) ?? inFolder(folder, "cargo", "build", "--quiet", "--locked");
   return problem === undefined ? { command: [join(folder, "target/debug/client")] } : { problem };
 }
 

@@ -1,14 +1,5 @@
 import { execFileSync } from "node:child_process";
-import {
-  copyFileSync,
-  existsSync,
-  globSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-} from "node:fs";
+import { copyFileSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join, resolve } from "node:path";
 import { CLIENTS } from "../support/installed.ts";
@@ -36,9 +27,7 @@ export type Image = {
 /** Why the images cannot be built here. */
 export function missingTools(): string | undefined {
   if (process.getuid?.() !== 0) return "building needs root";
-  return (
-    problemOf("buildah", "--version") ?? problemOf("debootstrap", "--version") ?? problemOf("unshare", "-V")
-  );
+  return problemOf("buildah", "--version") ?? problemOf("debootstrap", "--version") ?? problemOf("unshare", "-V");
 }
 
 /** Builds both images on a minimal Debian, without a daemon. */

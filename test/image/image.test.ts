@@ -42,17 +42,7 @@ describe.skipIf(problem !== undefined)("the images", () => {
   function start(image: Image, env: Record<string, string> = {}): ServerProcess {
     const { Env, Entrypoint, Cmd } = image.config;
     const own = image === images.postgres ? data : noData;
-    const command = [
-      own,
-      data,
-      String(idsOf(image)[0]),
-      "env",
-      "-i",
-      ...Env,
-      ...pairs(env),
-      ...Entrypoint,
-      ...Cmd,
-    ];
+    const command = [own, data, String(idsOf(image)[0]), "env", "-i", ...Env, ...pairs(env), ...Entrypoint, ...Cmd];
     return startServerProcess({}, { command: ["test/image/start-container", image.root, ...command] });
   }
 
@@ -75,26 +65,11 @@ describe.skipIf(problem !== undefined)("the images", () => {
 
   test("have the labels of OCI, a numeric user and no settings of the build machine", () => {
     for (const { config, root } of [images.vx, images.postgres]) {
-      const names = [
-        "created",
-        "source",
-        "version",
-        "revision",
-        "licenses",
-        "title",
-        "description",
-        "documentation",
-      ];
-      expect(Object.keys(config.Labels)).toEqual(
-        expect.arrayContaining(names.map((name) => `org.opencontainers.image.${name}`)),
-      );
+      const names = ["created", "source", "version", "revision", "licenses", "title", "description", "documentation"];
+      expect(Object.keys(config.Labels)).toEqual(expect.arrayContaining(names.map((name) => `org.opencontainers.image.${name}`)));
       expect(config.Labels["org.opencontainers.image.version"]).toBe("1.2.3");
       expect(config.User).toMatch(/^[1-9]\d+:[1-9]\d+$/);
-      expect(
-        [".npmrc", "opt/vx/.npmrc", "root/.npmrc", "root/.npm"].filter((path) =>
-          existsSync(join(root, path)),
-        ),
-      ).toEqual([]);
+      expect([".npmrc", "opt/vx/.npmrc", "root/.npmrc", "root/.npm"].filter((path) => existsSync(join(root, path)))).toEqual([]);
     }
   });
 
@@ -111,14 +86,7 @@ describe.skipIf(problem !== undefined)("the images", () => {
   test("the health check passes while the server responds, and fails otherwise", () => {
     const [program, ...args] = images.vx.config.Healthcheck.Test.slice(1);
     const check = (port: string) =>
-      spawnSync("chroot", [
-        images.vx.root,
-        "env",
-        `PORT=${port}`,
-        "VX_HOST=0.0.0.0",
-        program as string,
-        ...args,
-      ]).status;
+      spawnSync("chroot", [images.vx.root, "env", `PORT=${port}`, "VX_HOST=0.0.0.0", program as string, ...args]).status;
     expect(check(new URL(url).port)).toBe(0);
     expect(check("1")).toBe(1);
   });
@@ -128,9 +96,7 @@ describe.skipIf(problem !== undefined)("the images", () => {
     process.kill(pid, "SIGKILL");
     await vi.waitFor(async () => expect(await generate()).toBe(200), { timeout: 30_000 });
     expect(processOf(server, "postgres").pid).not.toBe(pid);
-    await vi.waitFor(() =>
-      expect(descendants(server).filter(({ status }) => /^State:\tZ/m.test(status))).toEqual([]),
-    );
+    await vi.waitFor(() => expect(descendants(server).filter(({ status }) => /^State:\tZ/m.test(status))).toEqual([]));
   });
 
   test("the image without PostgreSQL asks for DATABASE_URL, and runs with it", async () => {
@@ -199,9 +165,7 @@ function descendants({ child }: ServerProcess): Process[] {
     .filter((name) => /^\d+$/.test(name))
     .map((name) => ({ pid: Number(name), status: statusOf(name) }));
   const below = (parent: number): Process[] =>
-    all
-      .filter(({ status }) => new RegExp(`^PPid:\\t${parent}$`, "m").test(status))
-      .flatMap((one) => [one, ...below(one.pid)]);
+    all.filter(({ status }) => new RegExp(`^PPid:\\t${parent}$`, "m").test(status)).flatMap((one) => [one, ...below(one.pid)]);
   return below(child.pid as number);
 }
 

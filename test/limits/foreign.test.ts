@@ -25,8 +25,7 @@ type Counts = {
   readonly Unexpected: Readonly<Record<number, string>>;
 };
 
-const problem =
-  problemOf("go", "version") ?? problemOf("go", "build", "-C", "test/limits/go", "-o", PROGRAM, ".");
+const problem = problemOf("go", "version") ?? problemOf("go", "build", "-C", "test/limits/go", "-o", PROGRAM, ".");
 if (problem !== undefined) console.warn(`SKIPPED: limits as a Go program sees them: ${problem}`);
 
 describe.skipIf(problem !== undefined)("200 goroutines against two servers", () => {

@@ -20,9 +20,7 @@ const sections = new Map(
     .map((section) => [section.split("\n")[0], section]),
 );
 /** The lines are indented, as code, and between the lines of a here-document. */
-const inReadme = (
-  /<<'END'\n([\s\S]*?)\n {4}END\n/.exec(readFileSync("README.md", "utf8"))?.[1] ?? ""
-).replace(/^ {4}/gm, "");
+const inReadme = (/<<'END'\n([\s\S]*?)\n {4}END\n/.exec(readFileSync("README.md", "utf8"))?.[1] ?? "").replace(/^ {4}/gm, "");
 
 /** What each provider documents: the address of its API and the header with the key. */
 const EXAMPLES = [
@@ -85,9 +83,7 @@ describe.each(EXAMPLES)("the example for $name", ({ text, address, wire, headers
       messages: [said("What is a ledger?")],
     });
     expect(choices[0]?.message.content).toBe("Hello, world.");
-    expect(upstream.calls).toEqual([
-      expect.objectContaining({ model, headers: expect.objectContaining(headers) }),
-    ]);
+    expect(upstream.calls).toEqual([expect.objectContaining({ model, headers: expect.objectContaining(headers) })]);
     const [charge] = await chargesOf(operatorOf(app), key);
     expect(charge?.amountMicros).toBeLessThan(0n);
   });

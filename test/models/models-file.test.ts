@@ -152,13 +152,10 @@ models:
 });
 
 /** One model with the prices of this group. */
-const priced = (prices: string) =>
-  yaml({ input_micros_per_million_tokens: "", output_micros_per_million_tokens: "", prices });
+const priced = (prices: string) => yaml({ input_micros_per_million_tokens: "", output_micros_per_million_tokens: "", prices });
 
 test("omitted prices default to those of input and output, or to 0", () => {
-  expect(parseModels(priced("{input: 3, output: 5}"), "models.yaml", env)[0]?.prices).toEqual(
-    tokenPrices(3n, 5n),
-  );
+  expect(parseModels(priced("{input: 3, output: 5}"), "models.yaml", env)[0]?.prices).toEqual(tokenPrices(3n, 5n));
 });
 
 test("a call whose every limit and price is at its maximum costs less than 2^53 micros", () => {
@@ -182,8 +179,7 @@ test("a call whose every limit and price is at its maximum costs less than 2^53 
   const { base, perMessage } = model.promptOverheadTokens;
   const outputTokens = model.maxOutputTokens;
   const images = 100;
-  const inputTokens =
-    model.contextWindow - outputTokens + images * model.imageTokens + base + perMessage * model.maxMessages;
+  const inputTokens = model.contextWindow - outputTokens + images * model.imageTokens + base + perMessage * model.maxMessages;
   expect(maxCostOf(model.prices, { inputTokens, outputTokens, images })).toBeLessThan(220_000_000_000_000n);
 });
 
@@ -195,11 +191,7 @@ describe("a mistake is reported with its line and its field", () => {
     ["a number as the id", { id: "7" }, /^models.yaml:2: models\[0\]\.id: must be a text$/],
     ["an id with a space", { id: "a b" }, /^models.yaml:2: models\[0\]\.id: must consist of letters/],
     ["an id with a parent folder", { id: "a/../b" }, /^models.yaml:2: models\[0\]\.id: /],
-    [
-      "an id of 129 characters",
-      { id: "a".repeat(129) },
-      /^models.yaml:2: models\[0\]\.id: must have at most 128 characters$/,
-    ],
+    ["an id of 129 characters", { id: "a".repeat(129) }, /^models.yaml:2: models\[0\]\.id: must have at most 128 characters$/],
     [
       "a default limit above the maximum",
       { default_output_tokens: "100000000" },
@@ -221,27 +213,15 @@ describe("a mistake is reported with its line and its field", () => {
       { context_window: "large" },
       /^models.yaml:3: models\[0\]\.context_window: must be a whole number$/,
     ],
-    [
-      "an output of 0",
-      { max_output_tokens: "0" },
-      /^models.yaml:4: models\[0\]\.max_output_tokens: must be at least 1$/,
-    ],
+    ["an output of 0", { max_output_tokens: "0" }, /^models.yaml:4: models\[0\]\.max_output_tokens: must be at least 1$/],
     [
       "an output beyond the window",
       { max_output_tokens: "8193" },
       /^models.yaml:4: models\[0\]\.max_output_tokens: must not be more than context_window$/,
     ],
     ["a negative price", { input_micros_per_million_tokens: "-1" }, /^models.yaml:5: .*input_micros/],
-    [
-      "half a micro",
-      { output_micros_per_million_tokens: "0.5" },
-      /^models.yaml:6: .*output_micros.*: must be a whole number$/,
-    ],
-    [
-      "a price above the maximum",
-      { output_micros_per_million_tokens: "1000000000001" },
-      /^models.yaml:6: .*output_micros/,
-    ],
+    ["half a micro", { output_micros_per_million_tokens: "0.5" }, /^models.yaml:6: .*output_micros.*: must be a whole number$/],
+    ["a price above the maximum", { output_micros_per_million_tokens: "1000000000001" }, /^models.yaml:6: .*output_micros/],
     ["a price in quotes", { input_micros_per_million_tokens: '"1"' }, /^models.yaml:5: .*input_micros/],
     [
       "both forms of prices",
@@ -279,21 +259,9 @@ describe("a mistake is reported with its line and its field", () => {
       },
       /capabilities: must not have "embeddings" with an upstream that is not sandbox or openai$/,
     ],
-    [
-      "an extra field that vx sets",
-      { extra_fields: "[top_k, stream]" },
-      /extra_fields\[1\]: is a field that/,
-    ],
-    [
-      "an extra field that multiplies the output",
-      { extra_fields: "[n]" },
-      /extra_fields\[0\]: is a field that/,
-    ],
-    [
-      "a malformed extra field",
-      { extra_fields: "[__proto__]" },
-      /extra_fields\[0\]: must be the name of a field$/,
-    ],
+    ["an extra field that vx sets", { extra_fields: "[top_k, stream]" }, /extra_fields\[1\]: is a field that/],
+    ["an extra field that multiplies the output", { extra_fields: "[n]" }, /extra_fields\[0\]: is a field that/],
+    ["a malformed extra field", { extra_fields: "[__proto__]" }, /extra_fields\[0\]: must be the name of a field$/],
     ["a weight of 0", { upstream: "{kind: sandbox, weight: 0}" }, /upstream\.weight: must be at least 1$/],
     ["the id as an alias", { aliases: "[acme-1]" }, /aliases\[0\]: "acme-1" is used twice$/],
     ["a malformed alias", { aliases: '["a b"]' }, /aliases\[0\]: must consist of letters/],
@@ -311,17 +279,9 @@ describe("a mistake is reported with its line and its field", () => {
       /^models.yaml:7: models\[0\]\.upstream\.kind: must be one of "sandbox", "openai", "openai-responses", "anthropic"$/,
     ],
     ["no kind", { upstream: "{}" }, /^models.yaml:7: models\[0\]\.upstream\.kind: is missing$/],
-    [
-      "a field of another kind",
-      { upstream: "{kind: sandbox, model: x}" },
-      /upstream\.model: is not a known field$/,
-    ],
+    ["a field of another kind", { upstream: "{kind: sandbox, model: x}" }, /upstream\.model: is not a known field$/],
     ["no base_url", { upstream: "{kind: openai, model: m}" }, /upstream\.base_url: is missing$/],
-    [
-      "a file as an upstream",
-      { upstream: '{kind: openai, base_url: "file:///etc", model: m}' },
-      /base_url: must begin/,
-    ],
+    ["a file as an upstream", { upstream: '{kind: openai, base_url: "file:///etc", model: m}' }, /base_url: must begin/],
     [
       "credentials in the address",
       { upstream: `{kind: openai, base_url: "https://u:${SECRET}@x.example", model: m}` },
@@ -354,11 +314,7 @@ describe("a mistake is reported with its line and its field", () => {
       { upstream: openai(", api_key_env: BROKEN_KEY, api_key_file: /nonesuch") },
       /upstream\.api_key_file: must not be given together with "api_key_env"$/,
     ],
-    [
-      "a key instead of its name",
-      { upstream: openai(`, api_key_env: ${SECRET}`) },
-      /api_key_env: must be the name/,
-    ],
+    ["a key instead of its name", { upstream: openai(`, api_key_env: ${SECRET}`) }, /api_key_env: must be the name/],
   ])("%s", (_, changes, expected) => {
     const lines = mistakes(yaml(changes));
     expect(lines).toEqual([expect.stringMatching(expected)]);
@@ -372,9 +328,7 @@ describe("a mistake is reported with its line and its field", () => {
 
   test("an alias of another model", () => {
     const other = yaml({ id: "acme-2", aliases: "[acme-1]" }).replace("models:\n", "");
-    expect(mistakes(yaml() + other)).toEqual([
-      'models.yaml:14: models[1].aliases[0]: "acme-1" is used twice',
-    ]);
+    expect(mistakes(yaml() + other)).toEqual(['models.yaml:14: models[1].aliases[0]: "acme-1" is used twice']);
   });
 
   test("several mistakes, one per line", () => {
@@ -423,11 +377,7 @@ describe("the file", () => {
       () => join(folder.path, "none.yaml"),
       /^VX_MODELS: .*none\.yaml cannot be read: no such file or directory \(ENOENT\)$/,
     ],
-    [
-      "that is a folder",
-      () => folder.path,
-      /^VX_MODELS: \S+ cannot be read: illegal operation on a directory \(EISDIR\)$/,
-    ],
+    ["that is a folder", () => folder.path, /^VX_MODELS: \S+ cannot be read: illegal operation on a directory \(EISDIR\)$/],
     ["that is too large", () => file("#".repeat(131_073)), /is larger than 131072 bytes$/],
     ["that is endless", () => "/dev/zero", /is larger than 131072 bytes$/],
     ["that is not UTF-8", () => file(Buffer.from([0x23, 0xff])), /^VX_MODELS: \S+ is not UTF-8 text$/],

@@ -86,9 +86,7 @@ function failureOf(args: readonly string[], env: Record<string, string> = {}): s
   if (status === 0) return undefined;
   if (!existsSync(report)) return "the tests do not start";
   const { testResults } = JSON.parse(readFileSync(report, "utf8")) as Report;
-  const failed = testResults
-    .flatMap(({ assertionResults }) => assertionResults)
-    .find((one) => one.status === "failed");
+  const failed = testResults.flatMap(({ assertionResults }) => assertionResults).find((one) => one.status === "failed");
   return failed?.fullName ?? "a file of tests fails";
 }
 

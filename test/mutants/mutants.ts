@@ -12,9 +12,7 @@ const GENERATED = "src/store/schema/schema.sql";
 /** The mutants of all files of this folder. */
 export function readMutants(): Mutant[] {
   const files = readdirSync(import.meta.dirname).filter((name) => name.endsWith(".json"));
-  return files.flatMap(
-    (name) => JSON.parse(readFileSync(join(import.meta.dirname, name), "utf8")) as Mutant[],
-  );
+  return files.flatMap((name) => JSON.parse(readFileSync(join(import.meta.dirname, name), "utf8")) as Mutant[]);
 }
 
 /** Finds the file of each mutant in the repository of the current folder. */

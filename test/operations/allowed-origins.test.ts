@@ -15,10 +15,7 @@ test.each([
   ["HTTPS://App.Example.com:443,http://a.example:80", ["https://app.example.com", "http://a.example"]],
   ["http://[::1]:3000,http://127.0.0.1:3000", ["http://[::1]:3000", "http://127.0.0.1:3000"]],
   ["https://xn--bcher-kva.example", ["https://xn--bcher-kva.example"]],
-  [
-    "capacitor://localhost,chrome-extension://abcdefghijklmnop",
-    ["capacitor://localhost", "chrome-extension://abcdefghijklmnop"],
-  ],
+  ["capacitor://localhost,chrome-extension://abcdefghijklmnop", ["capacitor://localhost", "chrome-extension://abcdefghijklmnop"]],
 ])("%s is read as browsers send it", (list, origins) => {
   expect(originsOf(list)).toEqual(origins);
 });
@@ -45,7 +42,5 @@ test.each([
   "https://a.example,",
 ])("%s is an error that names the setting", (list) => {
   expect(() => originsOf(list)).toThrow(ConfigError);
-  expect(() => originsOf(list)).toThrow(
-    /^VX_CORS_ORIGINS: ".*" is not an origin; list origins such as https:/,
-  );
+  expect(() => originsOf(list)).toThrow(/^VX_CORS_ORIGINS: ".*" is not an origin; list origins such as https:/);
 });

@@ -139,9 +139,7 @@ test("upstreams get the trace of the caller", async () => {
   const { headers, ...options } = optionsOf("traced");
   await rest().generate(REQUEST, { ...options, headers: { ...headers, tracestate: "a=1" } });
   await rest().generate(REQUEST, { ...options, headers: { "x-request-id": "untraced" } });
-  expect(
-    first.calls.slice(sent).map(({ headers: { traceparent, tracestate } }) => [traceparent, tracestate]),
-  ).toEqual([
+  expect(first.calls.slice(sent).map(({ headers: { traceparent, tracestate } }) => [traceparent, tracestate])).toEqual([
     [`00-${TRACE}-00f067aa0ba902b7-01`, "a=1"],
     [undefined, undefined],
   ]);
@@ -211,17 +209,14 @@ test("the log line of a generation that continues without its caller is written 
   const options = optionsOf("goes-on");
   const headers = { ...options.headers, "idempotency-key": "goes-on" };
   for await (const _ of rest().stream(REQUEST, { ...options, headers })) break;
-  const metrics = async () =>
-    await (await fetch(`${app.adminUrl}/metrics`, { headers: bearer(OPERATOR_TOKEN) })).text();
+  const metrics = async () => await (await fetch(`${app.adminUrl}/metrics`, { headers: bearer(OPERATOR_TOKEN) })).text();
   await expect.poll(metrics).toMatch(/^vx_calls_total\{[^}]*code="canceled"\} 2$/m);
   gate.resolve();
   expect((await loggedBy("goes-on")).at(-1)).toMatchObject({ code: "canceled", ...USED });
 });
 
 test("an unknown model name is not logged", async () => {
-  await expect(
-    rest().generate({ ...REQUEST, model: "sent-by-the-caller" }, optionsOf("unknown")),
-  ).rejects.toThrow();
+  await expect(rest().generate({ ...REQUEST, model: "sent-by-the-caller" }, optionsOf("unknown"))).rejects.toThrow();
   expect(JSON.stringify(await loggedBy("unknown"))).not.toContain("sent-by-the-caller");
 });
 

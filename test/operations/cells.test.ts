@@ -106,19 +106,9 @@ test("each account is served by the cell of its lane, and no other cell has its 
     await expect.poll(failures).toMatchObject({ failures: [{ code: "invalid_argument" }] });
   }
   for (const [i, cell] of cells.entries()) {
-    const tables = [
-      "accounts",
-      "keys",
-      "key_minutes",
-      "ledger",
-      "usage_quarters",
-      "key_creations",
-      "failures",
-    ];
+    const tables = ["accounts", "keys", "key_minutes", "ledger", "usage_quarters", "key_creations", "failures"];
     for (const table of tables) {
-      const rows = await cell.owner<
-        { lane: number }[]
-      >`SELECT DISTINCT lane FROM ${cell.owner(`vx.${table}`)}`;
+      const rows = await cell.owner<{ lane: number }[]>`SELECT DISTINCT lane FROM ${cell.owner(`vx.${table}`)}`;
       expect(rows.length, table).toBeGreaterThan(0);
       expect(
         rows.filter(({ lane }) => lane < 512 !== (i === 0)),
@@ -270,9 +260,7 @@ test("a change by a signed-in operator follows a lane that moves out of the firs
     const fingerprint = session.toString("hex");
     const actor = { kind: "operator_session", id, name: "signed-in", role: "admin", fingerprint } as const;
     await setAccountSuspended(router, { ...TEST_ACTION, actor }, accountId, true);
-    expect(
-      await cells[1].owner`SELECT FROM vx.accounts WHERE id = ${accountId} AND suspended_at IS NOT NULL`,
-    ).toHaveLength(1);
+    expect(await cells[1].owner`SELECT FROM vx.accounts WHERE id = ${accountId} AND suspended_at IS NOT NULL`).toHaveLength(1);
   } finally {
     await router.close();
   }
@@ -314,10 +302,7 @@ test("a webhook of operators starts anew in all cells when its address changes",
     await keyOf((lane) => lane >= 512);
     const { owner } = cells[1];
     await expect
-      .poll(
-        () =>
-          owner`SELECT 1 FROM vx.webhook_queues WHERE webhook_id = ${webhookId} AND blocked_until > now()`,
-      )
+      .poll(() => owner`SELECT 1 FROM vx.webhook_queues WHERE webhook_id = ${webhookId} AND blocked_until > now()`)
       .toHaveLength(1);
     await operator.updateWebhook({
       webhookId,
@@ -355,8 +340,7 @@ test("an operator who is revoked before the body arrives makes no cell deliver e
   call.end(body);
   const [response] = (await answered) as [IncomingMessage];
   expect(response.resume().statusCode).toBe(401);
-  for (const { owner } of cells)
-    expect(await owner`SELECT 1 FROM vx.deliveries WHERE webhook_id = ${webhookId}`).toHaveLength(0);
+  for (const { owner } of cells) expect(await owner`SELECT 1 FROM vx.deliveries WHERE webhook_id = ${webhookId}`).toHaveLength(0);
   await operator.deleteWebhook({ webhookId, reason });
 });
 
@@ -365,8 +349,7 @@ test("a re-rating and an export wait for lanes that no cell owns for a moment", 
   expect((await generate(key)).status).toBe(200);
   const lane = laneOfId(key.accountId);
   const { owner } = cells[0];
-  const setOwned = (isOwned: boolean) =>
-    owner`UPDATE vx.lanes SET is_owned = ${isOwned}, epoch = epoch + 1 WHERE lane = ${lane}`;
+  const setOwned = (isOwned: boolean) => owner`UPDATE vx.lanes SET is_owned = ${isOwned}, epoch = epoch + 1 WHERE lane = ${lane}`;
   const [{ start, end }] = await owner<[{ start: bigint; end: bigint }]>`
     SELECT min(quarter) AS start, max(quarter) + 1 AS end FROM vx.usage_quarters WHERE account_id = ${key.accountId}`;
   const timeOf = (quarter: bigint) => timestampFromMs(Number(quarter) * QUARTER_MS);
@@ -405,9 +388,7 @@ test("a cell that is added to the file is used as soon as a lane has no other ow
   const ready = async () => await (await fetch(`${app.url}/readyz`)).text();
   expect(await ready()).toBe("ready\n");
   // A split waits until each server has announced that it reaches the new cell.
-  await vi.waitFor(async () =>
-    expect(await a.owner`SELECT cells FROM vx.servers`).toEqual([{ cells: '["a","b","c"]' }]),
-  );
+  await vi.waitFor(async () => expect(await a.owner`SELECT cells FROM vx.servers`).toEqual([{ cells: '["a","b","c"]' }]));
 
   await moveLane(laneOfId(key.accountId), a, c);
   const running = Array.from({ length: 10 }, () => generate(key));

@@ -44,9 +44,7 @@ test("a server whose clock is 430 days ahead writes entries of this month, signs
   ]);
   expect(await sql`SELECT FROM vx.ledger_other_months`).toHaveLength(0);
   await sql.end();
-  await vi.waitFor(() =>
-    expect(server.stderr()).toContain("the clock of this machine is not that of the database"),
-  );
+  await vi.waitFor(() => expect(server.stderr()).toContain("the clock of this machine is not that of the database"));
   const adminUrl = /"admin":"([^"]+)"/.exec(server.stderr())?.[1] ?? "";
   const metrics = await (await fetch(`${adminUrl}/metrics`, { headers: bearer(OPERATOR_TOKEN) })).text();
   const [, offset] = /^vx_clock_offset_seconds\{cell=""\} (\S+)$/m.exec(metrics) ?? [];

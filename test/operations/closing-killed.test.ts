@@ -117,13 +117,8 @@ test(
     /** Whether a closing waits at this moment of the request; if so, until the server is killed. */
     const waits = async (seen: string, moment: string) => {
       const found = cases.find((one) => {
-        const ids = [
-          one.account.page.id,
-          customers.find((row) => row.account === one.account.key.accountId)?.customer,
-        ];
-        return (
-          one.moment === moment && seen.startsWith(one.request) && ids.some((id) => id && seen.includes(id))
-        );
+        const ids = [one.account.page.id, customers.find((row) => row.account === one.account.key.accountId)?.customer];
+        return one.moment === moment && seen.startsWith(one.request) && ids.some((id) => id && seen.includes(id));
       });
       if (!found) return false;
       reached.add(`${moment} ${found.request}`);

@@ -21,23 +21,17 @@ async function connectionsOf(config: Config): Promise<number> {
 test("the embedded database allows all connections that the settings permit", async () => {
   const count = (max: number) => fc.integer({ min: 1, max });
   await fc.assert(
-    fc.asyncProperty(
-      count(4),
-      count(200),
-      count(64),
-      count(64),
-      async (workers, single, admission, billing) => {
-        const config = readConfig({
-          VX_WORKERS: `${workers}`,
-          VX_DATABASE_CONNECTIONS: `${single}`,
-          VX_ADMISSION_PIPELINES: `${admission}`,
-          VX_BILLING_PIPELINES: `${billing}`,
-        });
-        const processes = workers === 1 ? 1 : workers + 1;
-        const opened = processes * (await connectionsOf(config));
-        expect(embeddedConnections(config)).toBeGreaterThanOrEqual(opened + OTHERS);
-      },
-    ),
+    fc.asyncProperty(count(4), count(200), count(64), count(64), async (workers, single, admission, billing) => {
+      const config = readConfig({
+        VX_WORKERS: `${workers}`,
+        VX_DATABASE_CONNECTIONS: `${single}`,
+        VX_ADMISSION_PIPELINES: `${admission}`,
+        VX_BILLING_PIPELINES: `${billing}`,
+      });
+      const processes = workers === 1 ? 1 : workers + 1;
+      const opened = processes * (await connectionsOf(config));
+      expect(embeddedConnections(config)).toBeGreaterThanOrEqual(opened + OTHERS);
+    }),
     { numRuns: runs(30) },
   );
 });

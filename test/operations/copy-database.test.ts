@@ -22,9 +22,7 @@ async function createOwnDatabase() {
   await owner.unsafe(`ALTER DATABASE ${name} SET DateStyle = 'SQL, DMY'`);
   await owner.unsafe(`ALTER DATABASE ${name} SET bytea_output = 'escape'`);
   onTestFinished(async () => {
-    await owner.unsafe(
-      `REASSIGN OWNED BY ${login} TO CURRENT_USER; DROP OWNED BY ${login}; DROP ROLE ${login}`,
-    );
+    await owner.unsafe(`REASSIGN OWNED BY ${login} TO CURRENT_USER; DROP OWNED BY ${login}; DROP ROLE ${login}`);
     await database.drop();
   });
   const host = encodeURIComponent(inject("socketDir"));

@@ -49,8 +49,7 @@ describe("an uncaught exception", () => {
     await reader.read();
     server.child.kill("SIGUSR2");
     let text = "";
-    for (let part = await reader.read(); !part.done; part = await reader.read())
-      text += Buffer.from(part.value).toString();
+    for (let part = await reader.read(); !part.done; part = await reader.read()) text += Buffer.from(part.value).toString();
     expect(text).toMatch(/"done"[\s\S]*\[DONE\]\n\n$/);
     expect(await server.exited()).toBe(1);
     const lines = server.stderr().split("\n");

@@ -70,23 +70,20 @@ async function isWaiting(server: Waiting) {
 test.each([
   { processes: "one process", begin: startOnPorts, workers: "1" },
   { processes: "worker processes", begin: startProcessOnPorts, workers: "2" },
-])(
-  "with $processes, the start waits for a database that does not answer, and answers probes",
-  async ({ begin, workers }) => {
-    await proxy.sever();
-    const server = await begin({ DATABASE_URL: proxy.urlOf(database.url), VX_WORKERS: workers });
-    await isWaiting(server);
-    const [url] = server.urls;
-    const refused = await fetch(`${url}/v1/me`);
-    expect(refused.status).toBe(503);
-    expect(await refused.json()).toMatchObject({ error: { code: "unavailable" } });
-    await proxy.restore();
-    expect(await server.ready()).toBe(url);
-    expect(await statusOf(`${url}/readyz`)).toBe(200);
-    expect(await statusOf(`${url}/v1/me`)).toBe(401);
-    await server.end();
-  },
-);
+])("with $processes, the start waits for a database that does not answer, and answers probes", async ({ begin, workers }) => {
+  await proxy.sever();
+  const server = await begin({ DATABASE_URL: proxy.urlOf(database.url), VX_WORKERS: workers });
+  await isWaiting(server);
+  const [url] = server.urls;
+  const refused = await fetch(`${url}/v1/me`);
+  expect(refused.status).toBe(503);
+  expect(await refused.json()).toMatchObject({ error: { code: "unavailable" } });
+  await proxy.restore();
+  expect(await server.ready()).toBe(url);
+  expect(await statusOf(`${url}/readyz`)).toBe(200);
+  expect(await statusOf(`${url}/v1/me`)).toBe(401);
+  await server.end();
+});
 
 test("the start waits for the cells while none of them answers", async () => {
   const cells: readonly CellDatabase[] = await createTwoCells();
@@ -205,16 +202,8 @@ test("the wait ends after VX_DATABASE_WAIT", async () => {
 });
 
 test.each([
-  [
-    "a wrong password",
-    (url: string) => url.replace(/password=.*/, "password=wrong"),
-    "check the user and the password",
-  ],
-  [
-    "a database that does not exist",
-    (url: string) => url.replace(/\/t_\w+/, "/missing"),
-    "create the database",
-  ],
+  ["a wrong password", (url: string) => url.replace(/password=.*/, "password=wrong"), "check the user and the password"],
+  ["a database that does not exist", (url: string) => url.replace(/\/t_\w+/, "/missing"), "create the database"],
 ])("the start does not wait with %s, and says what to do", async (_, change, advice) => {
   await failsAtOnce({ DATABASE_URL: change(database.url) }, advice);
 });

@@ -29,13 +29,7 @@ async function signIn(url: string, headers: Headers = {}) {
   return { status: answer.status, cookie };
 }
 
-async function call(
-  url: string,
-  cookie: string,
-  method: string,
-  request: object = {},
-  headers: Headers = {},
-) {
+async function call(url: string, cookie: string, method: string, request: object = {}, headers: Headers = {}) {
   const connect = { "content-type": "application/json", "connect-protocol-version": "1" };
   const answer = await sendHttp1(url, {
     path: SERVICE + method,
@@ -58,8 +52,7 @@ async function openDemo(app: LaunchedApp) {
   expect(status).toBe(200);
   const session = await call(url, cookie, "GetSession");
   const [account] = session.body.accounts as { id: string }[];
-  const of = (method: string, request?: object) =>
-    call(url, cookie, method, request, { "x-vx-account": account?.id ?? "" });
+  const of = (method: string, request?: object) => call(url, cookie, method, request, { "x-vx-account": account?.id ?? "" });
   return { url, cookie, session, of };
 }
 

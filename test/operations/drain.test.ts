@@ -69,25 +69,21 @@ test("a drain finishes the running call and rejects new ones", async () => {
 /** A stop that waits for calls to end takes 30 s. */
 const NO_WAIT = { timeout: 25_000 };
 
-test(
-  "idle connections and an open health watch do not delay a stop; the watch gets NOT_SERVING",
-  NO_WAIT,
-  async () => {
-    const app = await startTestApp();
-    const session = connect(app.url);
-    await new Promise((resolve) => session.once("remoteSettings", resolve));
-    await fetch(`${app.url}/livez`, { keepalive: true });
-    const health = createClient(Health, createGrpcTransport({ baseUrl: app.url }));
-    const told: Status[] = [];
-    const watched = (async () => {
-      for await (const { status } of health.watch({})) told.push(status);
-    })();
-    await vi.waitFor(() => expect(told).toEqual([Status.SERVING]));
-    await app.stop();
-    await watched.catch(() => undefined);
-    expect(told).toEqual([Status.SERVING, Status.NOT_SERVING]);
-  },
-);
+test("idle connections and an open health watch do not delay a stop; the watch gets NOT_SERVING", NO_WAIT, async () => {
+  const app = await startTestApp();
+  const session = connect(app.url);
+  await new Promise((resolve) => session.once("remoteSettings", resolve));
+  await fetch(`${app.url}/livez`, { keepalive: true });
+  const health = createClient(Health, createGrpcTransport({ baseUrl: app.url }));
+  const told: Status[] = [];
+  const watched = (async () => {
+    for await (const { status } of health.watch({})) told.push(status);
+  })();
+  await vi.waitFor(() => expect(told).toEqual([Status.SERVING]));
+  await app.stop();
+  await watched.catch(() => undefined);
+  expect(told).toEqual([Status.SERVING, Status.NOT_SERVING]);
+});
 
 describe.each([1, 2])("with a shutdown delay and %i server process(es)", (workers) => {
   test("after SIGTERM the server is not ready but still accepts connections and calls", async () => {

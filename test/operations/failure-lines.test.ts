@@ -66,16 +66,8 @@ test.each<[string, string, () => Sent]>([
     "admit",
     () => ({ url: `${app.url}/vx.v1.MeService/GetMe`, headers: { ...json, ...bearer(secret) }, body: "{}" }),
   ],
-  [
-    "the metrics",
-    "find_operator",
-    () => ({ url: `${app.adminUrl}/metrics`, headers: bearer(operatorToken) }),
-  ],
-  [
-    "the session",
-    "find_operator",
-    () => ({ url: `${app.adminUrl}/auth/session`, headers: bearer(operatorToken) }),
-  ],
+  ["the metrics", "find_operator", () => ({ url: `${app.adminUrl}/metrics`, headers: bearer(operatorToken) })],
+  ["the session", "find_operator", () => ({ url: `${app.adminUrl}/auth/session`, headers: bearer(operatorToken) })],
   [
     "a call of an operator",
     "list_plans",

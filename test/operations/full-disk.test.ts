@@ -29,9 +29,7 @@ afterAll(async () => {
 /** Writes to the table fail as on a full disk until the returned function is called. */
 async function refuseWrites(table: string): Promise<() => Promise<unknown>> {
   const { owner } = app.database;
-  await owner.unsafe(
-    `CREATE TRIGGER refuse BEFORE INSERT ON ${table} FOR EACH ROW EXECUTE FUNCTION public.refuse()`,
-  );
+  await owner.unsafe(`CREATE TRIGGER refuse BEFORE INSERT ON ${table} FOR EACH ROW EXECUTE FUNCTION public.refuse()`);
   return () => owner.unsafe(`DROP TRIGGER refuse ON ${table}`);
 }
 
@@ -120,10 +118,9 @@ test("all processes together write one probe a second, in little space, and do n
 
 test("while the ledger refuses rows, a unary call fails without a charge, and a delivered stream waits and is charged", async () => {
   const entries = async () =>
-    (
-      await app.database
-        .owner`SELECT replace(id, 'led_', 'gen_') AS id FROM vx.ledger WHERE kind = 'generation'`
-    ).map(({ id }) => id as string);
+    (await app.database.owner`SELECT replace(id, 'led_', 'gen_') AS id FROM vx.ledger WHERE kind = 'generation'`).map(
+      ({ id }) => id as string,
+    );
   const before = await entries();
   const accept = await refuseWrites("vx.ledger");
   const streamed = generate(app.url, key.secret, { stream: true });

@@ -43,8 +43,7 @@ test.each(["1", "2"])(
     expect(await failed.json()).toMatchObject({ error: { code: "internal" } });
     await vi.waitFor(() => expect(generate(url, secret as string, "[[tokens=1]]", false)).rejects.toThrow());
     let text = "";
-    for (let part = await reader.read(); !part.done; part = await reader.read())
-      text += Buffer.from(part.value).toString();
+    for (let part = await reader.read(); !part.done; part = await reader.read()) text += Buffer.from(part.value).toString();
     expect(text).toMatch(/"done"[\s\S]*\[DONE\]\n\n$/);
 
     expect(await server.exited()).toBe(EXIT_INVARIANT);

@@ -24,8 +24,7 @@ async function readMetrics() {
       labels,
       value: Number(value),
     }));
-  const valueAt = (name: string, labels = "") =>
-    samples(name).find((sample) => sample.labels === labels)?.value;
+  const valueAt = (name: string, labels = "") => samples(name).find((sample) => sample.labels === labels)?.value;
   return { text, types, samples, valueAt };
 }
 
@@ -40,9 +39,7 @@ test("docs/metrics.md lists exactly the metrics of the server, with their types 
   await generate(MODEL);
   await operatorOf(app).audit({});
   const { types, samples } = await readMetrics();
-  const rows = readFileSync("docs/metrics.md", "utf8").matchAll(
-    /^\| `(vx_\w+)(?:\{([\w,]+)\})?` \| (\w+) \|/gm,
-  );
+  const rows = readFileSync("docs/metrics.md", "utf8").matchAll(/^\| `(vx_\w+)(?:\{([\w,]+)\})?` \| (\w+) \|/gm);
   const documented = [...rows].map(([, name = "", labels = "", type]) => ({ name, labels, type }));
   const own = [...types].filter(([name]) => name?.startsWith("vx_"));
   expect(documented.map(({ name, type }) => [name, type]).sort()).toEqual(own.sort());
@@ -67,8 +64,7 @@ test("calls, tokens, cost and speed are counted by model", async () => {
   const before = await readMetrics();
   const { body } = await generate(MODEL);
   const after = await readMetrics();
-  const added = (name: string, labels: string) =>
-    (after.valueAt(name, labels) ?? 0) - (before.valueAt(name, labels) ?? 0);
+  const added = (name: string, labels: string) => (after.valueAt(name, labels) ?? 0) - (before.valueAt(name, labels) ?? 0);
   const model = `model="${MODEL}"`;
   expect(added("vx_model_calls_total", `${model},code="ok"`)).toBe(1);
   expect(added("vx_tokens_total", `${model},kind="input"`)).toBe(body.usage?.input_tokens);

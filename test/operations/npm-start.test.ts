@@ -35,19 +35,16 @@ describe("an old Node version starts the bundled one", () => {
   test.each([
     ["SIGTERM", 0, 1],
     ["SIGKILL", "SIGKILL", 2],
-  ] as const)(
-    "which stops after %s to the launcher, whose exit code is %s",
-    async (signal, expected, workers) => {
-      const launcher = start({ DATABASE_URL: database.url, VX_WORKERS: `${workers}`, ...env });
-      await launcher.line(ready);
-      const [server = 0] = childrenOf(launcher.child.pid as number);
-      const processes = [server, ...workersOf(server)];
-      expect(processes).toHaveLength(workers === 1 ? 1 : 1 + workers);
-      expect(await launcher.end(signal)).toBe(expected);
-      await vi.waitFor(() => expect(processes.filter(isAlive)).toEqual([]));
-      await vi.waitFor(() => expect(launcher.stderr()).toContain('"msg":"stopped"'));
-    },
-  );
+  ] as const)("which stops after %s to the launcher, whose exit code is %s", async (signal, expected, workers) => {
+    const launcher = start({ DATABASE_URL: database.url, VX_WORKERS: `${workers}`, ...env });
+    await launcher.line(ready);
+    const [server = 0] = childrenOf(launcher.child.pid as number);
+    const processes = [server, ...workersOf(server)];
+    expect(processes).toHaveLength(workers === 1 ? 1 : 1 + workers);
+    expect(await launcher.end(signal)).toBe(expected);
+    await vi.waitFor(() => expect(processes.filter(isAlive)).toEqual([]));
+    await vi.waitFor(() => expect(launcher.stderr()).toContain('"msg":"stopped"'));
+  });
 
   test("whose commands end although the channel to the launcher is open", async () => {
     const launcher = start(env, { command: [process.execPath, "src/vx.js", "models", "--help"] });

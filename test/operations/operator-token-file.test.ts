@@ -112,14 +112,8 @@ describe("VX_ADMIN_TOKEN_FILE", () => {
   });
 
   test.each([
-    [
-      { VX_ADMIN_TOKEN: OLD, VX_ADMIN_TOKEN_FILE: "/nonesuch" },
-      "VX_ADMIN_TOKEN, VX_ADMIN_TOKEN_FILE: set one of them",
-    ],
-    [
-      { VX_ADMIN_TOKEN_FILE: "/nonesuch" },
-      "VX_ADMIN_TOKEN_FILE: /nonesuch cannot be read: no such file or directory (ENOENT)",
-    ],
+    [{ VX_ADMIN_TOKEN: OLD, VX_ADMIN_TOKEN_FILE: "/nonesuch" }, "VX_ADMIN_TOKEN, VX_ADMIN_TOKEN_FILE: set one of them"],
+    [{ VX_ADMIN_TOKEN_FILE: "/nonesuch" }, "VX_ADMIN_TOKEN_FILE: /nonesuch cannot be read: no such file or directory (ENOENT)"],
     [{ VX_ADMIN_TOKEN_FILE: "tokens", VX_METRICS_TOKEN: NEW }, "VX_METRICS_TOKEN: must not be a token in"],
   ])("the server does not start with %o", async (env, problem) => {
     write("tokens", `${OLD}\n${NEW}\n`);

@@ -136,8 +136,7 @@ test("a server that is killed before or after Stripe creates a page, while it as
     // The repetition has the only page.
     expect(found).toEqual([{ id, page: stripe.sessionOf(id).id }]);
   }
-  for (const event of [asked, ...credited, ...credited])
-    expect(await stripe.deliver(event, server.url)).toBe(200);
+  for (const event of [asked, ...credited, ...credited]) expect(await stripe.deliver(event, server.url)).toBe(200);
   for (const payer of [asking, crediting]) expect(await rows(payer)).toEqual(["topup"]);
 });
 
@@ -192,11 +191,7 @@ async function expectPaidOnce(): Promise<void> {
 const CREATE = "POST /v1/payment_intents";
 
 test.each([
-  [
-    "after the payment was created, before it is stored",
-    "losesAnswer",
-    (request: string) => request === CREATE,
-  ],
+  ["after the payment was created, before it is stored", "losesAnswer", (request: string) => request === CREATE],
   ["before the payment is confirmed", "before", (request: string) => request.endsWith("/confirm")],
   ["after the payment was confirmed", "losesAnswer", (request: string) => request.endsWith("/confirm")],
 ] as const)(
@@ -235,8 +230,7 @@ test("a server that is killed while it credits pays and credits once", async () 
   await owner.begin(async (sql) => {
     stripe.before = async (request) => {
       // The lock is taken when the payment is confirmed, so that only the credit waits for it.
-      if (request.endsWith("/confirm"))
-        await sql`SELECT 1 FROM vx.lanes WHERE lane = vx.lane_of(${key.accountId}) FOR UPDATE`;
+      if (request.endsWith("/confirm")) await sql`SELECT 1 FROM vx.lanes WHERE lane = vx.lane_of(${key.accountId}) FOR UPDATE`;
       return undefined;
     };
     await startTopUp();

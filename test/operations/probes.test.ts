@@ -33,10 +33,7 @@ describe.each(["url", "adminUrl"] as const)("on the listener of %s", (listener) 
     ["v1", ServerReflection],
     ["v1alpha", ServerReflectionAlpha],
   ] as const)("reflection %s lists the services and hands out their files", async (_version, service) => {
-    const client = createClient(
-      service as typeof ServerReflection,
-      createGrpcTransport({ baseUrl: app[listener] }),
-    );
+    const client = createClient(service as typeof ServerReflection, createGrpcTransport({ baseUrl: app[listener] }));
     const symbol = listener === "url" ? "vx.v1.MeService.GetMe" : "vx.admin.v1.AdminService";
     async function* ask() {
       yield { messageRequest: { case: "listServices", value: "" } } as const;
@@ -76,9 +73,7 @@ describe("metrics", () => {
     const text = await (await fetch(`${app.adminUrl}/metrics`, { headers: bearer(OPERATOR_TOKEN) })).text();
     for (const protocol of ["grpc", "grpc-web", "connect"]) {
       for (const code of ["ok", "unauthenticated"]) {
-        expect(text).toContain(
-          `vx_calls_total{rpc="vx.v1.MeService/GetMe",protocol="${protocol}",code="${code}"} 2`,
-        );
+        expect(text).toContain(`vx_calls_total{rpc="vx.v1.MeService/GetMe",protocol="${protocol}",code="${code}"} 2`);
       }
       expect(text).toContain(`vx_call_seconds_count{rpc="vx.v1.MeService/GetMe",protocol="${protocol}"} 4`);
     }

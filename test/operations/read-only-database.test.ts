@@ -1,10 +1,7 @@
 import { join } from "node:path";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import {
-  type EmbeddedPostgres,
-  startEmbeddedPostgres,
-} from "../../src/embedded-postgres/embedded-postgres.ts";
+import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/embedded-postgres/embedded-postgres.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { createDataFolder } from "../support/data-folder.ts";
 import { loginTo } from "../support/embedded.ts";
@@ -98,8 +95,7 @@ test("a read-only database at start is a one-line error", async () => {
 test("a promoted standby is used although the old primary still accepts writes, in any order and after a restart", async () => {
   const toStandby = await Line.start({ path: standby.socketPath });
   const [old, promoted] = [`127.0.0.1:${route.port}`, `127.0.0.1:${toStandby.port}`];
-  const urlTo = (hosts: string) =>
-    `postgres://postgres@${hosts}/postgres?password=${primary.passwordOf("postgres")}`;
+  const urlTo = (hosts: string) => `postgres://postgres@${hosts}/postgres?password=${primary.passwordOf("postgres")}`;
   const before = await startTestApp({ env: { DATABASE_URL: urlTo(`${old},${promoted}`) } });
   expect(await generate(before)).toBe(200);
   const count = charged;
@@ -110,9 +106,7 @@ test("a promoted standby is used although the old primary still accepts writes, 
   const [promotion] = await promotedOwner<{ at: Date }[]>`SELECT clock_timestamp() AS at`;
   // No error leads the server there, and its first heartbeat there shows that it moved.
   await vi.waitFor(async () =>
-    expect(await promotedOwner`SELECT FROM vx.servers WHERE seen_at > ${promotion?.at as Date}`).toHaveLength(
-      1,
-    ),
+    expect(await promotedOwner`SELECT FROM vx.servers WHERE seen_at > ${promotion?.at as Date}`).toHaveLength(1),
   );
   expect(await generate(before)).toBe(200);
   await before.stop();

@@ -65,46 +65,43 @@ async function startWorkersWith(env: Record<string, string>) {
 test.each([
   { processes: "one process", begin: startHereWith },
   { processes: "worker processes", begin: startWorkersWith },
-])(
-  "with $processes, a reload reads the certificates of both listeners, and open connections continue",
-  async ({ begin }) => {
-    const [first, second, admin, nextAdmin] = [0, 1, 2, 3].map(createCertificate) as [
-      Certificate,
-      Certificate,
-      Certificate,
-      Certificate,
-    ];
-    write("public", first);
-    write("admin", admin);
-    const { url, adminUrl, workers, log, requestReload, end } = await begin({
-      DATABASE_URL: database.url,
-      VX_TLS_CERT: inDataFolder("public.crt"),
-      VX_TLS_KEY: inDataFolder("public.key"),
-      VX_ADMIN_TLS_CERT: inDataFolder("admin.crt"),
-      VX_ADMIN_TLS_KEY: inDataFolder("admin.key"),
-    });
-    expect([url, adminUrl]).toEqual([expect.stringMatching(/^https:/), expect.stringMatching(/^https:/)]);
-    const logged = (text: string) => log().split(text).length - 1;
-    const before = await Promise.all([open(url, first), open(adminUrl, admin)]);
+])("with $processes, a reload reads the certificates of both listeners, and open connections continue", async ({ begin }) => {
+  const [first, second, admin, nextAdmin] = [0, 1, 2, 3].map(createCertificate) as [
+    Certificate,
+    Certificate,
+    Certificate,
+    Certificate,
+  ];
+  write("public", first);
+  write("admin", admin);
+  const { url, adminUrl, workers, log, requestReload, end } = await begin({
+    DATABASE_URL: database.url,
+    VX_TLS_CERT: inDataFolder("public.crt"),
+    VX_TLS_KEY: inDataFolder("public.key"),
+    VX_ADMIN_TLS_CERT: inDataFolder("admin.crt"),
+    VX_ADMIN_TLS_KEY: inDataFolder("admin.key"),
+  });
+  expect([url, adminUrl]).toEqual([expect.stringMatching(/^https:/), expect.stringMatching(/^https:/)]);
+  const logged = (text: string) => log().split(text).length - 1;
+  const before = await Promise.all([open(url, first), open(adminUrl, admin)]);
 
-    // A certificate whose key is not written yet, and an unreadable one.
-    writeFileSync(inDataFolder("public.crt"), second.cert);
-    rmSync(inDataFolder("admin.key"));
-    requestReload();
-    await vi.waitFor(() => expect(logged("the previous one stays in use")).toBe(workers + 1), WAIT);
-    expect(log()).toContain("VX_TLS_KEY: must contain the unencrypted private key of");
-    expect(log()).toMatch(/VX_ADMIN_TLS_KEY: \S+ cannot be read: no such file or directory \(ENOENT\)/);
-    for (let i = 0; i < 2 * workers; i++) await isServed(url, first);
-    await isServed(adminUrl, admin);
+  // A certificate whose key is not written yet, and an unreadable one.
+  writeFileSync(inDataFolder("public.crt"), second.cert);
+  rmSync(inDataFolder("admin.key"));
+  requestReload();
+  await vi.waitFor(() => expect(logged("the previous one stays in use")).toBe(workers + 1), WAIT);
+  expect(log()).toContain("VX_TLS_KEY: must contain the unencrypted private key of");
+  expect(log()).toMatch(/VX_ADMIN_TLS_KEY: \S+ cannot be read: no such file or directory \(ENOENT\)/);
+  for (let i = 0; i < 2 * workers; i++) await isServed(url, first);
+  await isServed(adminUrl, admin);
 
-    write("public", second);
-    write("admin", nextAdmin);
-    requestReload();
-    await vi.waitFor(() => expect(logged("reloaded TLS certificate")).toBe(workers + 1), WAIT);
-    for (let i = 0; i < 2 * workers; i++) await isServed(url, second);
-    await isServed(adminUrl, nextAdmin);
-    await expect(isServed(url, first)).rejects.toThrow(/self-signed|unable to verify/);
-    for (const socket of before) await answersOn(socket);
-    await end();
-  },
-);
+  write("public", second);
+  write("admin", nextAdmin);
+  requestReload();
+  await vi.waitFor(() => expect(logged("reloaded TLS certificate")).toBe(workers + 1), WAIT);
+  for (let i = 0; i < 2 * workers; i++) await isServed(url, second);
+  await isServed(adminUrl, nextAdmin);
+  await expect(isServed(url, first)).rejects.toThrow(/self-signed|unable to verify/);
+  for (const socket of before) await answersOn(socket);
+  await end();
+});

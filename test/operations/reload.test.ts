@@ -122,10 +122,7 @@ describe.each([
     }
 
     expect(await priceVersions()).toEqual(["first 1", "second 1", "third 1"]);
-    write(
-      "models.yaml",
-      modelsYaml(["second", "third"]).replace("input_micros_per_million_tokens: 1", "$&0"),
-    );
+    write("models.yaml", modelsYaml(["second", "third"]).replace("input_micros_per_million_tokens: 1", "$&0"));
     expect(await reload()).toBe(server.processes);
     expect(await priceVersions()).toEqual(["first 1", "second 1", "second 2", "third 1"]);
   });

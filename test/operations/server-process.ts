@@ -70,10 +70,7 @@ export function workersOf(pid: number): number[] {
   return childrenOf(pid).filter((child) => readFileSync(`/proc/${child}/cmdline`, "utf8").includes("vx.js"));
 }
 
-export async function getMe(
-  url: string,
-  secret: string,
-): Promise<{ status: number; body: Record<string, unknown> }> {
+export async function getMe(url: string, secret: string): Promise<{ status: number; body: Record<string, unknown> }> {
   const answer = await fetch(`${url}/vx.v1.MeService/GetMe`, {
     method: "POST",
     headers: { "content-type": "application/json", ...bearer(secret) },

@@ -8,16 +8,7 @@ import { putDatabase } from "../support/data-folder.ts";
 import { createTestDatabase } from "../support/database.ts";
 import { SERVER, type ServerProcess } from "../support/process.ts";
 import { started } from "../support/started.ts";
-import {
-  getMe,
-  inDataFolder,
-  isAlive,
-  postmasterPid,
-  ready,
-  start,
-  startHere,
-  useDataFolder,
-} from "./server-process.ts";
+import { getMe, inDataFolder, isAlive, postmasterPid, ready, start, startHere, useDataFolder } from "./server-process.ts";
 
 useDataFolder();
 
@@ -153,11 +144,7 @@ test("an address of another machine exits 2 with workers too", async () => {
 
 test.each([
   ["is a file", "package.json", /^VX_DATA_DIR: \S+admin-token cannot be (read|written): not a directory/],
-  [
-    "the file system does not accept",
-    "/proc/vx/data",
-    /^VX_DATA_DIR: \S+admin-token cannot be written: no such/,
-  ],
+  ["the file system does not accept", "/proc/vx/data", /^VX_DATA_DIR: \S+admin-token cannot be written: no such/],
 ])("a data folder that %s is a clear line", async (_, folder, line) => {
   const error = await startHere({ VX_DATA_DIR: folder }).started.catch((problem: unknown) => problem);
   const [problem, ...more] = linesOf(error);

@@ -18,9 +18,7 @@ const HANGING_SERVER = (cause: string) => `
 function exitCodeAfter(cause: string): Promise<number | string | undefined> {
   const args = ["--input-type=module", "--eval", HANGING_SERVER(cause)];
   return new Promise((resolve) => {
-    const child = execFile(process.execPath, args, () =>
-      resolve(child.exitCode ?? child.signalCode ?? undefined),
-    );
+    const child = execFile(process.execPath, args, () => resolve(child.exitCode ?? child.signalCode ?? undefined));
   });
 }
 

@@ -8,14 +8,8 @@ test.each([
   ["nothing", {}],
   ["only a service name", { OTEL_SERVICE_NAME: "vx" }],
   ["empty values", { OTEL_EXPORTER_OTLP_ENDPOINT: "", OTEL_TRACES_EXPORTER: "" }],
-  [
-    "exporters of none",
-    { OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_TRACES_EXPORTER: "none", OTEL_METRICS_EXPORTER: "none" },
-  ],
-  [
-    "a disabled SDK",
-    { OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_SDK_DISABLED: "true", OTEL_TRACES_EXPORTER: "zipkin" },
-  ],
+  ["exporters of none", { OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_TRACES_EXPORTER: "none", OTEL_METRICS_EXPORTER: "none" }],
+  ["a disabled SDK", { OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_SDK_DISABLED: "true", OTEL_TRACES_EXPORTER: "zipkin" }],
 ])("%s enables no export", (_, env) => {
   expect(readTelemetrySettings(env)).toBeUndefined();
 });
@@ -30,9 +24,7 @@ test("an endpoint enables traces and metrics, an exporter enables its own", () =
     traces: {},
     metrics: undefined,
   });
-  expect(
-    readTelemetrySettings({ OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_METRICS_EXPORTER: "prometheus" })?.metrics,
-  ).toBeUndefined();
+  expect(readTelemetrySettings({ OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_METRICS_EXPORTER: "prometheus" })?.metrics).toBeUndefined();
 });
 
 test.each([
@@ -44,9 +36,7 @@ test.each([
   ["OTEL_TRACES_SAMPLER_ARG", "2", "must be a number from 0 to 1"],
   ["OTEL_BSP_MAX_QUEUE_SIZE", "-1", "must be a number of spans"],
 ])("%s=%s is refused", (name, value, problem) => {
-  expect(() => readTelemetrySettings({ OTEL_EXPORTER_OTLP_ENDPOINT, [name]: value })).toThrow(
-    `${name}: ${problem}`,
-  );
+  expect(() => readTelemetrySettings({ OTEL_EXPORTER_OTLP_ENDPOINT, [name]: value })).toThrow(`${name}: ${problem}`);
 });
 
 test("a ratio samples new traces only, and samplers without a parent ignore the caller", () => {

@@ -169,11 +169,7 @@ test("each failed attempt has a span with its error, also in the log", async () 
     ["rejected", true],
     [undefined, false],
   ]);
-  expect(attempts.map(({ attributes }) => attributes["server.port"])).toEqual([
-    first.port,
-    first.port,
-    second.port,
-  ]);
+  expect(attempts.map(({ attributes }) => attributes["server.port"])).toEqual([first.port, first.port, second.port]);
   expect(call.isError).toBe(false);
 });
 
@@ -184,9 +180,7 @@ test("refused calls name their reason, and only failures of the server are error
   expect((await generate({ "x-request-id": "all-fail" })).status).toBe(502);
   const forged = await spansOf("forged");
   expect(forged.call).toMatchObject({ isError: false, attributes: { "error.type": "invalid_api_key" } });
-  expect(forged.children).toMatchObject([
-    { name: "gate", isError: false, attributes: { "error.type": "invalid_api_key" } },
-  ]);
+  expect(forged.children).toMatchObject([{ name: "gate", isError: false, attributes: { "error.type": "invalid_api_key" } }]);
   const failed = await spansOf("all-fail");
   expect(failed.call).toMatchObject({
     isError: true,

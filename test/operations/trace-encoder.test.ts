@@ -16,13 +16,7 @@ const text = fc.oneof(
 );
 const attributes: fc.Arbitrary<Attributes> = fc.dictionary(
   fc.string({ minLength: 1 }).filter((key) => key !== "__proto__"),
-  fc.oneof(
-    text,
-    fc.boolean(),
-    fc.maxSafeNat(),
-    fc.double({ min: 0, max: 1e15 }),
-    fc.array(text, { maxLength: 3 }),
-  ),
+  fc.oneof(text, fc.boolean(), fc.maxSafeNat(), fc.double({ min: 0, max: 1e15 }), fc.array(text, { maxLength: 3 })),
 );
 const context = fc.record({
   traceId: hex(16),

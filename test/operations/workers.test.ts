@@ -84,8 +84,7 @@ test("operators sign in with a token or through the provider, until both are rev
   }
 
   await callOperator("RevokeOperator", { operatorId: operator.id, reason: "left" }, bearer(TOKEN));
-  for (const headers of [bearer(token), session])
-    expect((await callOperator("ListAccounts", {}, headers)).status).toBe(401);
+  for (const headers of [bearer(token), session]) expect((await callOperator("ListAccounts", {}, headers)).status).toBe(401);
 });
 
 test("the counters of a worker are kept after it exits", async () => {
@@ -111,8 +110,7 @@ test("a connection that a worker had not accepted when it was killed does not st
     await new Promise((resolve) => connection.once("close", resolve));
   });
   await Promise.all(connections.map((connection) => once(connection, "connect")));
-  for (const connection of connections)
-    connection.write("GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  for (const connection of connections) connection.write("GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   await Promise.race(closed);
   process.kill(first as number, "SIGKILL");
   await Promise.all(closed);

@@ -59,13 +59,7 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
   };
 }
 
-function pass(
-  incoming: IncomingMessage,
-  body: Buffer,
-  outgoing: ServerResponse,
-  target: string,
-  fault: Fault | undefined,
-): void {
+function pass(incoming: IncomingMessage, body: Buffer, outgoing: ServerResponse, target: string, fault: Fault | undefined): void {
   if (fault?.["retry-after"]) outgoing.setHeader("retry-after", fault["retry-after"]);
   if (fault?.status) {
     outgoing.writeHead(Number(fault.status), { "content-type": "text/html" }).end("<h1>no server</h1>");

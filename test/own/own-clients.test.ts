@@ -85,11 +85,7 @@ async function outputOf(code: string, command: string, args: readonly string[], 
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
 
 /** The receiver of webhooks of a README accepts a signed event, and refuses it when it is changed. `start` gets its code. */
-async function expectReceives(
-  readme: string,
-  language: string,
-  start: (code: string) => [string, string[], string],
-) {
+async function expectReceives(readme: string, language: string, start: (code: string) => [string, string[], string]) {
   const port = await unusedPort();
   const [code = ""] = examplesOf(readme, language).filter((each) => each.includes("VX_WEBHOOK_SECRET"));
   const [command, args, cwd] = start(code.replace("8000", String(port)));
@@ -97,17 +93,14 @@ async function expectReceives(
   const lines = createInterface({ input: program.stdout });
   const nextLine = async () => String((await once(lines, "line"))[0]);
   expect(await nextLine()).toBe("listening");
-  const body = JSON.stringify(
-    describedWebhooks.get("webhook.test")?.requestBody.content["application/json"].example,
-  );
+  const body = JSON.stringify(describedWebhooks.get("webhook.test")?.requestBody.content["application/json"].example);
   const at = new Date();
   const headers = {
     "webhook-id": "test_1",
     "webhook-timestamp": String(Math.floor(at.getTime() / 1000)),
     "webhook-signature": new Webhook(SECRET).sign("test_1", at, body),
   };
-  const post = async (text: string) =>
-    (await fetch(`http://127.0.0.1:${port}/`, { method: "POST", headers, body: text })).status;
+  const post = async (text: string) => (await fetch(`http://127.0.0.1:${port}/`, { method: "POST", headers, body: text })).status;
   const line = nextLine();
   expect(await post(body)).toBe(204);
   expect(await line).toMatch(/^webhook\.test .*/);
@@ -131,9 +124,7 @@ describe.skipIf(reasonToSkip("typescript", prepareTypeScript))("the npm package"
 
   async function expectNodeTests(node: string): Promise<void> {
     const tests = globSync(join(TYPESCRIPT, "compiled/*.test.js"));
-    const { stdout } = await run(node, ["--test", ...tests], { cwd: TYPESCRIPT, env }).catch(
-      (error) => error,
-    );
+    const { stdout } = await run(node, ["--test", ...tests], { cwd: TYPESCRIPT, env }).catch((error) => error);
     expect(stdout).toMatch(/fail 0\n/);
     expect(stdout).toMatch(/pass [1-9]\d*\n/);
   }
@@ -157,8 +148,7 @@ describe.skipIf(reasonToSkip("typescript", prepareTypeScript))("the npm package"
     }));
 
   test("can be required", async () => {
-    const code =
-      'const { Client } = require("vx-client"); new Client().me().then((me) => console.log(me.balance))';
+    const code = 'const { Client } = require("vx-client"); new Client().me().then((me) => console.log(me.balance))';
     const { stdout } = await run(process.execPath, ["--input-type=commonjs", "--eval", code], {
       cwd: TYPESCRIPT,
       env,
@@ -191,19 +181,14 @@ describe.skipIf(pythonProblem)("the wheel", () => {
     async (_, code) => {
       const { stdout } = await outputOf(code, python, ["-c", code], { ...at, env });
       if (code.includes("watch(")) expect(stdout).toMatch(EVENT);
-      else
-        expect(stdout).toMatch(code.includes("except") ? /^InvalidApiKeyError invalid_api_key req_/ : REPLY);
+      else expect(stdout).toMatch(code.includes("except") ? /^InvalidApiKeyError invalid_api_key req_/ : REPLY);
     },
   );
 });
 
 describe.skipIf(pythonProblem)("the receiver of the README for Python", () => {
   test("verifies events", () =>
-    expectReceives("clients/python/README.md", "python", (code) => [
-      join(PYTHON, "venv/bin/python"),
-      ["-c", code],
-      PYTHON,
-    ]));
+    expectReceives("clients/python/README.md", "python", (code) => [join(PYTHON, "venv/bin/python"), ["-c", code], PYTHON]));
 });
 
 describe.skipIf(pythonProblem)("the wheel beside stubs of its user", () => {
@@ -222,8 +207,7 @@ describe.skipIf(pythonProblem)("the wheel beside stubs of its user", () => {
   });
 
   const CLIENT = "import vx; reply = vx.Client().generate(model='vx-sandbox-small', messages=MESSAGES)";
-  const STUBS =
-    "from vx.v1 import generate_pb2, generate_pb2_grpc, me_pb2; sent = generate_pb2.Message(role='user')";
+  const STUBS = "from vx.v1 import generate_pb2, generate_pb2_grpc, me_pb2; sent = generate_pb2.Message(role='user')";
   test.each([
     ["the client first", [CLIENT, STUBS]],
     ["the stubs first", [STUBS, CLIENT]],
@@ -240,9 +224,7 @@ describe.skipIf(pythonProblem)("the wheel beside stubs of its user", () => {
 describe.skipIf(reasonToSkip("go", prepareGo))("the Go module", () => {
   test("passes its tests", { timeout: TIMEOUT_MS }, async () => {
     await run("go", ["vet", "./..."], { cwd: "clients/go", env });
-    const { stdout } = await run("go", ["test", "-count=1", "."], { cwd: "clients/go", env }).catch(
-      (error) => error,
-    );
+    const { stdout } = await run("go", ["test", "-count=1", "."], { cwd: "clients/go", env }).catch((error) => error);
     expect(stdout).toMatch(/^ok\s/m);
   });
 

@@ -43,16 +43,10 @@ function installByReadme(
 export const TYPESCRIPT = join(FOLDER, "typescript");
 
 /** Installs the npm package, with the other packages that are named. */
-export function prepareTypeScript(
-  folder = TYPESCRIPT,
-  others: Record<string, string> = {},
-): string | undefined {
+export function prepareTypeScript(folder = TYPESCRIPT, others: Record<string, string> = {}): string | undefined {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  writeFileSync(
-    join(folder, "package.json"),
-    JSON.stringify({ private: true, type: "module", dependencies: others }),
-  );
+  writeFileSync(join(folder, "package.json"), JSON.stringify({ private: true, type: "module", dependencies: others }));
   cpSync("clients/typescript/test", folder, { recursive: true });
   const compilerOptions = {
     target: "es2022",
@@ -72,10 +66,7 @@ export function prepareTypeScript(
 export const PYTHON = join(FOLDER, "python");
 
 /** Installs the wheel beside the libraries of the requirements. */
-export function preparePython(
-  folder = PYTHON,
-  requirements = "test/own/python/requirements.txt",
-): string | undefined {
+export function preparePython(folder = PYTHON, requirements = "test/own/python/requirements.txt"): string | undefined {
   const problem = createVenv(join(folder, "venv"), requirements);
   if (problem !== undefined) return problem;
   const pip = [join(folder, "venv/bin/python"), "-m", "pip", "--quiet"] as const;
@@ -101,12 +92,7 @@ export function prepareGo(folder = GO): string | undefined {
   writeFileSync(join(folder, "go.mod"), `module example\n\ngo ${version}\n`);
   const [example = ""] = examplesOf("clients/go/README.md", "go");
   writeFileSync(join(folder, "main.go"), example);
-  return installByReadme("clients/go/README.md", folder, [
-    "go",
-    "list",
-    "-m",
-    "connectrpc.com/connect@latest",
-  ]);
+  return installByReadme("clients/go/README.md", folder, ["go", "list", "-m", "connectrpc.com/connect@latest"]);
 }
 
 export const JAVA = join(FOLDER, "java");
@@ -115,9 +101,7 @@ export const JAVA = join(FOLDER, "java");
 export function prepareJava(): string | undefined {
   const compile = ["compile", "dependency:build-classpath", "-Dmdep.outputFile=target/classpath"];
   return (
-    problemOf("mvn", "-version") ??
-    copyExample("java", JAVA) ??
-    inFolder(JAVA, "mvn", "--quiet", "--batch-mode", ...compile)
+    problemOf("mvn", "-version") ?? copyExample("java", JAVA) ?? inFolder(JAVA, "mvn", "--quiet", "--batch-mode", ...compile)
   );
 }
 
@@ -125,11 +109,7 @@ export const RUST = join(FOLDER, "rust");
 
 /** Generates the stubs of the example for Rust and compiles it. */
 export function prepareRust(): string | undefined {
-  return (
-    problemOf("cargo", "--version") ??
-    copyExample("rust", RUST) ??
-    inFolder(RUST, "cargo", "build", "--quiet", "--locked")
-  );
+  return problemOf("cargo", "--version") ?? copyExample("rust", RUST) ?? inFolder(RUST, "cargo", "build", "--quiet", "--locked");
 }
 
 /** Copies an example, with the .proto files and those that they import. */

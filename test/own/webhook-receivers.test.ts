@@ -45,9 +45,7 @@ function prepare({ language, file }: (typeof RECEIVERS)[number], port: number): 
     case "go":
       writeFileSync(join(AT, "go.mod"), GO_MODULE);
       return (
-        problemOf("go", "version") ??
-        inFolder(AT, "go", "mod", "tidy") ??
-        inFolder(AT, "go", "build", "-o", "receiver", ".")
+        problemOf("go", "version") ?? inFolder(AT, "go", "mod", "tidy") ?? inFolder(AT, "go", "build", "-o", "receiver", ".")
       );
   }
 }
@@ -92,9 +90,7 @@ for (const receiver of RECEIVERS) {
     test("accepts either of the two signatures of a rotation", async () => {
       // All of the same second, which the signatures contain.
       const at = Date.now();
-      const signatures = [OTHER_SECRET, SECRET].map(
-        (secret) => signed(BODY, { secret, at })["webhook-signature"],
-      );
+      const signatures = [OTHER_SECRET, SECRET].map((secret) => signed(BODY, { secret, at })["webhook-signature"]);
       for (const both of [signatures, signatures.toReversed()]) {
         const headers = { ...signed(BODY, { at }), "webhook-signature": both.join(" ") };
         expect(await post(headers, BODY)).toBe(204);

@@ -1,14 +1,6 @@
 // A release as `npm run release` writes it: its files, and each package installed from there.
 import { execFile, execFileSync } from "node:child_process";
-import {
-  appendFileSync,
-  globSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { appendFileSync, globSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
@@ -154,8 +146,7 @@ describe.skipIf(problem !== undefined)("the folder of a release", () => {
     async ({ name, find }) => {
       const folder = folderOf(name.replaceAll(" ", "-"));
       giveToOrdinaryUser(folder);
-      const [documented = ""] =
-        /npx --package .* vx serve/.exec(readFileSync("docs/deploying.md", "utf8")) ?? [];
+      const [documented = ""] = /npx --package .* vx serve/.exec(readFileSync("docs/deploying.md", "utf8")) ?? [];
       const npx = documented.replace("/path/to/vx/dist/vx-server-*.tgz", tarball);
       const server = startServerProcess(
         {

@@ -85,14 +85,10 @@ async function topUps(): Promise<TopUp[]> {
   return (body as { topups: TopUp[] }).topups;
 }
 
-const balance = async () =>
-  ((await send("GET", "/v1/account")).body as { balance_micros: number }).balance_micros;
+const balance = async () => ((await send("GET", "/v1/account")).body as { balance_micros: number }).balance_micros;
 
 async function events(): Promise<{ type: string; data: { reason?: string } }[]> {
-  const { body } = await send(
-    "GET",
-    "/v1/events?types=topup.paid,topup.failed,topup.auto_failed,topup.auto_disabled",
-  );
+  const { body } = await send("GET", "/v1/events?types=topup.paid,topup.failed,topup.auto_failed,topup.auto_disabled");
   return (body as { events: { type: string; data: { reason?: string } }[] }).events;
 }
 
@@ -181,9 +177,7 @@ test("a declined payment is cancelled and told; after three in a row they are of
     await expect.poll(async () => (await auto()).failures).toBe(i + 1);
   }
   const all = (await topUps()).toReversed();
-  expect(all.map(({ state, failure }) => `${state} ${failure}`)).toEqual(
-    codes.map((code) => `failed ${code}`),
-  );
+  expect(all.map(({ state, failure }) => `${state} ${failure}`)).toEqual(codes.map((code) => `failed ${code}`));
   for (const { id } of all) expect(stripe.chargeOf(id).status).toBe("canceled");
   expect(await auto()).toMatchObject({ enabled: false, state: "off", last_failure: "expired_card" });
   expect((await events()).map(({ type, data }) => `${type} ${data.reason}`)).toEqual([
@@ -227,9 +221,7 @@ test("a payment that is processed for long blocks the next one, and is credited 
   stripe.decide = () => "processing";
   await ready();
   await spend();
-  await vi.waitFor(async () =>
-    expect(stripe.chargeOf((await topUps())[0]?.id ?? "").status).toBe("processing"),
-  );
+  await vi.waitFor(async () => expect(stripe.chargeOf((await topUps())[0]?.id ?? "").status).toBe("processing"));
   await generate();
   const [topUp, ...others] = await topUps();
   expect(others).toEqual([]);

@@ -62,11 +62,7 @@ test.each([
 
 test("the activity has each page, and nothing is created at Stripe for a member whose role was taken meanwhile", async () => {
   const { owner: sql } = app.database;
-  const { activity } = await owner.do(
-    "ListActivity",
-    { method: "CreateBillingPage", pageSize: 1 },
-    accountId,
-  );
+  const { activity } = await owner.do("ListActivity", { method: "CreateBillingPage", pageSize: 1 }, accountId);
   expect(activity).toMatchObject([{ email: "billing@example.com", target: accountId, outcome: "ok" }]);
   const { customer, accountId: newId } = await Customer.signUp(app, "new@example.com");
   const { personId } = await customer.do("GetSession");
@@ -120,8 +116,7 @@ describe("a page that is requested while the account closes leaves no customer a
     stripe.before = () => undefined;
   });
 
-  const close = () =>
-    operatorOf(app).closeAccount({ accountId: leavingId, reason: "left", balance: "written_off" });
+  const close = () => operatorOf(app).closeAccount({ accountId: leavingId, reason: "left", balance: "written_off" });
   /** Closes the account when Stripe gets the request, before it answers. */
   const closeAt = (request: string) => {
     let isClosing = false;
@@ -159,9 +154,9 @@ describe("a page that is requested while the account closes leaves no customer a
       await sql`SELECT FROM vx.person_accounts WHERE account_id = ${leavingId} FOR UPDATE`;
       closing = close();
       await vi.waitFor(async () =>
-        expect(
-          await owner`SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query ~ 'unlink_person'`,
-        ).toHaveLength(1),
+        expect(await owner`SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query ~ 'unlink_person'`).toHaveLength(
+          1,
+        ),
       );
       expect(await requestPage()).toBe("200 ");
       expect(stripe.customersOf(leavingId)).toHaveLength(1);

@@ -95,16 +95,13 @@ test("closing ends everything of an account, and leaves its ledger with valid ha
   expect(stripe.sessionOf(topUpId).status).toBe("expired");
   expect(await remains()).toEqual([]);
   expect(await auditFindings()).toEqual([]);
-  const [charge] = (
-    await metered.operator.listLedgerEntries({ accountId: key.accountId, kind: "generation" })
-  ).entries;
+  const [charge] = (await metered.operator.listLedgerEntries({ accountId: key.accountId, kind: "generation" })).entries;
   expect(charge?.user).toMatch(/^user_[0-9a-f]{32}$/);
   const { webhooks } = await metered.operator.listWebhooks({ accountId: key.accountId });
   expect(webhooks).toEqual([]);
   const usage = await metered.operator.getUsage({ accountId: key.accountId, groupBy: ["user"] });
   expect(usage.rows.map(({ usage: row }) => row?.user)).toContain(charge?.user);
-  const links = await metered.app.database
-    .owner`SELECT FROM vx.person_accounts WHERE account_id = ${key.accountId}`;
+  const links = await metered.app.database.owner`SELECT FROM vx.person_accounts WHERE account_id = ${key.accountId}`;
   expect(links).toHaveLength(0);
   const month = new Date().toISOString().slice(0, 7);
   const { statement } = await metered.operator.getStatement({ accountId: key.accountId, month });

@@ -51,9 +51,7 @@ test("the database keeps the currency of its amounts, which commands and exports
   const credit = { accountId, amountMicros: 12_500_000n, reason: "invoice", idempotencyKey: "once" };
   await operator.creditAccount(credit);
   expect((await spawnVx(["accounts", "list"], env)).stdout).toContain("CHF 12.50");
-  expect(
-    (await spawnVx(["usage", "export", "--format", "focus", "--from", "2020-01-01"], env)).stdout,
-  ).toContain("CHF");
+  expect((await spawnVx(["usage", "export", "--format", "focus", "--from", "2020-01-01"], env)).stdout).toContain("CHF");
   await app.stop();
   await expect(startTestApp({ database, env: { VX_CURRENCY: "EUR" } })).rejects.toThrow(
     "VX_CURRENCY: is EUR, but the database, or a server that uses it, has amounts in CHF; set VX_CURRENCY=CHF",

@@ -25,10 +25,7 @@ test("with them, customers pay 5 to 1,000 dollars, and add credit on the custome
 });
 
 test.each([
-  [
-    { VX_STRIPE_SECRET_KEY: "sk_test_1" },
-    "VX_STRIPE_SECRET_KEY, VX_STRIPE_WEBHOOK_SECRET: set both of them, or none",
-  ],
+  [{ VX_STRIPE_SECRET_KEY: "sk_test_1" }, "VX_STRIPE_SECRET_KEY, VX_STRIPE_WEBHOOK_SECRET: set both of them, or none"],
   [{ VX_STRIPE_WEBHOOK_SECRET: "whsec_1" }, "set both of them, or none"],
   [{ ...SECRETS, VX_STRIPE_SECRET_KEY: "" }, "VX_STRIPE_SECRET_KEY: must not be empty"],
   [{ ...SECRETS, VX_STRIPE_WEBHOOK_SECRET: "" }, "VX_STRIPE_WEBHOOK_SECRET: must not be empty"],
@@ -39,10 +36,7 @@ test.each([
   [{ ...SECRETS, VX_TOP_UP_MIN: "0" }, "VX_TOP_UP_MIN: must be an amount above 0"],
   [{ VX_CURRENCY: "eur" }, "VX_CURRENCY: must be a code of ISO 4217"],
   [{ VX_CURRENCY: "XXXX" }, "VX_CURRENCY: must be a code of ISO 4217"],
-  [
-    { ...SECRETS, VX_TOP_UP_MIN: "20.00", VX_TOP_UP_MAX: "10.00" },
-    "VX_TOP_UP_MIN: must not be above VX_TOP_UP_MAX",
-  ],
+  [{ ...SECRETS, VX_TOP_UP_MIN: "20.00", VX_TOP_UP_MAX: "10.00" }, "VX_TOP_UP_MIN: must not be above VX_TOP_UP_MAX"],
   [{ ...SECRETS, VX_STRIPE_INVOICES: "yes" }, "VX_STRIPE_INVOICES: "],
   [{ ...SECRETS, VX_STRIPE_API: "stripe.example" }, "VX_STRIPE_API: must be a URL"],
   [{ ...SECRETS, VX_PUBLIC_URL: "https://api.example/path" }, "VX_PUBLIC_URL: must be a URL"],

@@ -105,9 +105,7 @@ test("adds the events that an endpoint lacks, keeps its others, and enables it",
 test("invoices need one more event", async () => {
   add();
   const invoices = { VX_STRIPE_INVOICES: "on" };
-  expect(await problems(invoices)).toEqual([
-    "problem payment events: the webhook endpoint we_0 does not get invoice.paid",
-  ]);
+  expect(await problems(invoices)).toEqual(["problem payment events: the webhook endpoint we_0 does not get invoice.paid"]);
   expect((await setUp(invoices)).stdout).toContain("(live mode): invoice.paid.\n");
   expect(await problems(invoices)).toEqual([]);
 });
@@ -138,22 +136,17 @@ test("the doctor says what is missing", async () => {
 test.each([
   [403, "warning"],
   [401, "problem"],
-])(
-  "a %i of Stripe is a %s of the doctor and an error of the command, without the secret key",
-  async (status, level) => {
-    stripe.before = () => status;
-    expect(await problems()).toEqual([
-      expect.stringMatching(`^${level} payment events: Stripe answered ${status} `),
-      expect.stringMatching(`^${level} customer portal: Stripe answered ${status} `),
-    ]);
-    const { code, stderr } = await setUp();
-    expect(code).toBe(1);
-    expect(stderr).toMatch(
-      /^vx: Stripe answered 40[13] .*; check VX_STRIPE_SECRET_KEY: a restricted key needs/,
-    );
-    expect(stderr).not.toContain("sk_test");
-  },
-);
+])("a %i of Stripe is a %s of the doctor and an error of the command, without the secret key", async (status, level) => {
+  stripe.before = () => status;
+  expect(await problems()).toEqual([
+    expect.stringMatching(`^${level} payment events: Stripe answered ${status} `),
+    expect.stringMatching(`^${level} customer portal: Stripe answered ${status} `),
+  ]);
+  const { code, stderr } = await setUp();
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/^vx: Stripe answered 40[13] .*; check VX_STRIPE_SECRET_KEY: a restricted key needs/);
+  expect(stderr).not.toContain("sk_test");
+});
 
 test.each([
   [{ VX_STRIPE_SECRET_KEY: "" }, "VX_STRIPE_SECRET_KEY: must"],

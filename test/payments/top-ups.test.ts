@@ -68,10 +68,7 @@ async function entries(): Promise<[kind: string, micros: number][]> {
 }
 
 async function eventTypes(): Promise<string[]> {
-  const { body } = await send(
-    "GET",
-    "/v1/events?types=topup.paid,topup.failed,topup.expired,topup.refunded,topup.disputed",
-  );
+  const { body } = await send("GET", "/v1/events?types=topup.paid,topup.failed,topup.expired,topup.refunded,topup.disputed");
   return (body as { events: { type: string }[] }).events.map(({ type }) => type);
 }
 
@@ -211,9 +208,7 @@ describe("a payment", () => {
     const topUp = await create();
     const events = stripe.pay(topUp.id);
     await Promise.all(
-      [...events, ...events, ...[...events].reverse()].map((event, i) =>
-        stripe.deliver(event, metered.apps[i % 2]?.url ?? ""),
-      ),
+      [...events, ...events, ...[...events].reverse()].map((event, i) => stripe.deliver(event, metered.apps[i % 2]?.url ?? "")),
     );
     await deliver(events);
     expect(await entries()).toEqual([["topup", 25_000_000]]);
@@ -298,8 +293,7 @@ describe("a payment", () => {
     await deliver(stripe.pay(other.id, { currency: "jpy" }));
     const list = async (request: { accountId?: string; state?: string; onlyProblems?: boolean }) =>
       (await metered.operator.listTopUps(request)).topups.filter((row) => row.accountId === accountId);
-    const idsOf = async (...request: Parameters<typeof list>) =>
-      (await list(...request)).map(({ topup }) => topup?.id);
+    const idsOf = async (...request: Parameters<typeof list>) => (await list(...request)).map(({ topup }) => topup?.id);
     for (const of of [{ accountId }, {}]) {
       expect(await idsOf(of)).toEqual([pending.id, other.id, refunded.id, paid.id]);
       expect(await idsOf({ ...of, state: "pending" })).toEqual([pending.id, other.id]);
@@ -357,20 +351,16 @@ describe("an event", () => {
     expect((await fetch(url)).status).toBe(405);
   });
 
-  test.each([
-    "t={now},v1=",
-    "t={now},v1=,v1=",
-    `t={now},v1=${"\u00e9".repeat(64)}`,
-    "t=,v1=00",
-    "v1=00",
-    ",,,=",
-  ])("with the signature %s is refused", async (signature) => {
-    const headers = {
-      "stripe-signature": signature.replace("{now}", String(Math.floor(Date.now() / 1_000))),
-    };
-    const answer = await fetch(`${metered.app.url}/stripe/events`, { method: "POST", headers, body: "{}" });
-    expect(answer.status).toBe(400);
-  });
+  test.each(["t={now},v1=", "t={now},v1=,v1=", `t={now},v1=${"\u00e9".repeat(64)}`, "t=,v1=00", "v1=00", ",,,="])(
+    "with the signature %s is refused",
+    async (signature) => {
+      const headers = {
+        "stripe-signature": signature.replace("{now}", String(Math.floor(Date.now() / 1_000))),
+      };
+      const answer = await fetch(`${metered.app.url}/stripe/events`, { method: "POST", headers, body: "{}" });
+      expect(answer.status).toBe(400);
+    },
+  );
 
   test.each([
     "",

@@ -124,9 +124,7 @@ describe("curl", () => {
     expect([...quickStart.keys()]).toEqual(["me", "curl", "python", "typescript", "go", "grpcurl"]);
     // The reader puts the key in.
     const me = printed("me").replace("vx_live_…", String(env.VX_KEY));
-    const [first, second] = (
-      await shell(`${me} --silent\necho\n${printed("curl")} --silent`, { VX_URL: "", VX_KEY: "" })
-    )
+    const [first, second] = (await shell(`${me} --silent\necho\n${printed("curl")} --silent`, { VX_URL: "", VX_KEY: "" }))
       .trim()
       .split("\n");
     expect(JSON.parse(first ?? "")).toMatchObject({ plan: "scale" });
@@ -142,46 +140,40 @@ describe("curl", () => {
 });
 
 const python = join(FOLDER, "python");
-describe.skipIf(reasonToSkip("python", () => preparePython(python, "test/printed/requirements.txt")))(
-  "Python",
-  () => {
-    const runPython = async (code: string) => {
-      writeImages(python);
-      return (await run(join(python, "venv/bin/python"), ["-c", code], { cwd: python, env })).stdout;
-    };
+describe.skipIf(reasonToSkip("python", () => preparePython(python, "test/printed/requirements.txt")))("Python", () => {
+  const runPython = async (code: string) => {
+    writeImages(python);
+    return (await run(join(python, "venv/bin/python"), ["-c", code], { cwd: python, env })).stdout;
+  };
 
-    test("of the quick start", async () => {
-      expect(await runPython(printed("python"))).toMatch(REPLY);
-    });
+  test("of the quick start", async () => {
+    expect(await runPython(printed("python"))).toMatch(REPLY);
+  });
 
-    test.each(CALLS)("of the playground, with %s", async (_, call) => {
-      expect(await runPython(callTexts(call, app.url).Python ?? "")).toMatch(REPLY);
-      await expectImages(call);
-    });
-  },
-);
+  test.each(CALLS)("of the playground, with %s", async (_, call) => {
+    expect(await runPython(callTexts(call, app.url).Python ?? "")).toMatch(REPLY);
+    await expectImages(call);
+  });
+});
 
 const typescript = join(FOLDER, "typescript");
 const { version: openai } = JSON.parse(readFileSync("node_modules/openai/package.json", "utf8"));
-describe.skipIf(reasonToSkip("typescript", () => prepareTypeScript(typescript, { openai })))(
-  "TypeScript",
-  () => {
-    const runTypeScript = async (code: string) => {
-      writeFileSync(join(typescript, "printed.ts"), code);
-      writeImages(typescript);
-      return (await run(process.execPath, ["printed.ts"], { cwd: typescript, env })).stdout;
-    };
+describe.skipIf(reasonToSkip("typescript", () => prepareTypeScript(typescript, { openai })))("TypeScript", () => {
+  const runTypeScript = async (code: string) => {
+    writeFileSync(join(typescript, "printed.ts"), code);
+    writeImages(typescript);
+    return (await run(process.execPath, ["printed.ts"], { cwd: typescript, env })).stdout;
+  };
 
-    test("of the quick start", async () => {
-      expect(await runTypeScript(printed("typescript"))).toMatch(REPLY);
-    });
+  test("of the quick start", async () => {
+    expect(await runTypeScript(printed("typescript"))).toMatch(REPLY);
+  });
 
-    test.each(CALLS)("of the playground, with %s", async (_, call) => {
-      expect(await runTypeScript(callTexts(call, app.url).TypeScript ?? "")).toMatch(REPLY);
-      await expectImages(call);
-    });
-  },
-);
+  test.each(CALLS)("of the playground, with %s", async (_, call) => {
+    expect(await runTypeScript(callTexts(call, app.url).TypeScript ?? "")).toMatch(REPLY);
+    await expectImages(call);
+  });
+});
 
 const go = join(FOLDER, "go");
 describe.skipIf(reasonToSkip("go", () => prepareGo(go)))("Go", () => {

@@ -84,13 +84,11 @@ const first = (method: Method, secret: string, request: Request) =>
   );
 
 const root = async () => OPERATOR_TOKEN;
-const viewer = async () =>
-  (await metered.operator.createOperator({ name: randomUUID().slice(0, 20), role: "viewer" })).secret;
+const viewer = async () => (await metered.operator.createOperator({ name: randomUUID().slice(0, 20), role: "viewer" })).secret;
 
 const COST_TEXT = "is $0.00001, but the input and one token of output can cost $0.000011";
 const LONG = [{ role: "user", content: "hi ".repeat(2_000) }];
-const LONG_TEXT =
-  'have at least 2005 tokens, but the context window of "fake" has 1000 for messages and reply';
+const LONG_TEXT = 'have at least 2005 tokens, but the context window of "fake" has 1000 for messages and reply';
 const BALANCE_TEXT = "This call can cost up to $0.000029, but the balance is $0.000005. Top up the account.";
 const AMOUNTS = {
   balance_micros: "5",
@@ -241,8 +239,6 @@ describe("every reason of the table", () => {
   test("an error that is not expected is hidden", async () => {
     const { code, message: text } = ERRORS.internal;
     expectRefusals(plainWires, await call("Say", "bug"), { code, reason: "internal", text });
-    expectRefusals(plainWires, await call("StreamSay", "bug"), { code, reason: "internal", text }, [
-      { text: "first" },
-    ]);
+    expectRefusals(plainWires, await call("StreamSay", "bug"), { code, reason: "internal", text }, [{ text: "first" }]);
   });
 });

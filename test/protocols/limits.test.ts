@@ -66,12 +66,7 @@ test("requests per minute: the window is in every answer, and the wait in the re
 test.each<[string, string, LimitInit, RegExp]>([
   ["budget_exceeded", "FAILED_PRECONDITION", { metric: "cost", window: "month", amount: 5n }, /\$0\.000029/],
   ["token_limit_exceeded", "RESOURCE_EXHAUSTED", { metric: "tokens", window: "month", amount: 5n }, /19/],
-  [
-    "generation_limit_exceeded",
-    "RESOURCE_EXHAUSTED",
-    { metric: "generations", window: "day", amount: 0n },
-    /1/,
-  ],
+  ["generation_limit_exceeded", "RESOURCE_EXHAUSTED", { metric: "generations", window: "day", amount: 0n }, /1/],
   ["concurrency_limit_reached", "RESOURCE_EXHAUSTED", { metric: "concurrent", amount: 0n }, /running/],
 ])("%s: the refusal has the limit", async (reason, code, limit, needed) => {
   const { accountId, secret } = await limitedPayer(metered, [limit]);

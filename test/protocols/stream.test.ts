@@ -20,8 +20,7 @@ const callOf = ({ secret }: TestKey, headers = {}) => ({
   request: REQUEST,
   headers: { ...bearer(secret), ...headers },
 });
-const textOf = (messages: readonly unknown[]) =>
-  (messages as Event[]).map(({ delta }) => delta?.content ?? "").join("");
+const textOf = (messages: readonly unknown[]) => (messages as Event[]).map(({ delta }) => delta?.content ?? "").join("");
 
 describe.each(wires)("$name", ({ name }) => {
   const call = (call: Call) => clients.of(name).call(call);
@@ -112,9 +111,7 @@ describe.each(wires)("$name", ({ name }) => {
     await left.catch(() => undefined);
     await metered.upstream.until(({ calls }) => calls[before]?.ended === "left");
     await metered.settled();
-    expect(await metered.rows(key)).toMatchObject([
-      { output: 3, reason: expect.stringContaining("(the caller disconnected)") },
-    ]);
+    expect(await metered.rows(key)).toMatchObject([{ output: 3, reason: expect.stringContaining("(the caller disconnected)") }]);
     expect((await metered.account(key)).held).toBe(0);
   });
 });

@@ -56,10 +56,7 @@ export type Client = {
 export type Wire = { readonly name: string; open(url: string): Client };
 
 const GZIP = { sendCompression: compressionGzip, acceptCompression: [compressionGzip], compressMinBytes: 0 };
-type Options = Pick<
-  ConnectTransportOptions,
-  "useBinaryFormat" | "sendCompression" | "acceptCompression" | "compressMinBytes"
->;
+type Options = Pick<ConnectTransportOptions, "useBinaryFormat" | "sendCompression" | "acceptCompression" | "compressMinBytes">;
 const JSON_FORMAT: Options = { useBinaryFormat: false };
 
 /** Every protocol and encoding of RPCs: those that both ports serve. */
@@ -73,10 +70,8 @@ export const rpcWires: readonly Wire[] = [
   connect("gRPC with JSON", (baseUrl) => createGrpcTransport({ baseUrl, ...JSON_FORMAT })),
   connect("gRPC with gzip", (baseUrl) => createGrpcTransport({ baseUrl, ...GZIP })),
   ...(["1.1", "2"] as const).flatMap((httpVersion) => {
-    const web = (options: Options) => (baseUrl: string) =>
-      createGrpcWebTransport({ baseUrl, httpVersion, ...options });
-    const own = (options: Options) => (baseUrl: string) =>
-      createConnectTransport({ baseUrl, httpVersion, ...options });
+    const web = (options: Options) => (baseUrl: string) => createGrpcWebTransport({ baseUrl, httpVersion, ...options });
+    const own = (options: Options) => (baseUrl: string) => createConnectTransport({ baseUrl, httpVersion, ...options });
     return [
       connect(`gRPC-Web over HTTP/${httpVersion}`, web({})),
       connect(`gRPC-Web with JSON over HTTP/${httpVersion}`, web(JSON_FORMAT)),
@@ -177,8 +172,7 @@ function openGrpcJs(url: string, options: object): Client {
       // Unary calls and streams are the same in gRPC.
       const call = client.makeServerStreamRequest(
         `/${method.parent.typeName}/${method.name}`,
-        (message: Readonly<Record<string, unknown>>) =>
-          Buffer.from(toBinary(method.input, create(method.input, message))),
+        (message: Readonly<Record<string, unknown>>) => Buffer.from(toBinary(method.input, create(method.input, message))),
         (bytes) => fromBinary(method.output, bytes),
         request,
         metadata,
@@ -277,10 +271,7 @@ async function bytesOf(chunks: Opened["chunks"]): Promise<Buffer> {
   return Buffer.concat(all);
 }
 
-async function readEvents(
-  chunks: Opened["chunks"],
-  add: (value: JsonValue) => void,
-): Promise<Pick<Answer, "error">> {
+async function readEvents(chunks: Opened["chunks"], add: (value: JsonValue) => void): Promise<Pick<Answer, "error">> {
   let text = "";
   for await (const chunk of chunks) {
     text += chunk.toString();
@@ -333,11 +324,7 @@ export function useClients(over: readonly Wire[], url: () => string): Clients {
 }
 
 /** Makes the same call with each client, one after the other, and returns the answers by the names of the wires. */
-export async function callEach(
-  clients: Clients,
-  callOf: () => Call,
-  over = clients.wires,
-): Promise<Record<string, Answer>> {
+export async function callEach(clients: Clients, callOf: () => Call, over = clients.wires): Promise<Record<string, Answer>> {
   const answers: Record<string, Answer> = {};
   for (const { name } of over) answers[name] = await clients.of(name).call(callOf());
   return answers;

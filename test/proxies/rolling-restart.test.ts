@@ -85,9 +85,7 @@ const PROXIES = {
     start: (port: number) => {
       const root = join(folder.path, "nginx");
       mkdirSync(join(root, "logs"), { recursive: true });
-      const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
-        (kind) => `${kind}_temp_path ${root}/${kind};`,
-      );
+      const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((kind) => `${kind}_temp_path ${root}/${kind};`);
       writeFileSync(join(root, "vx.conf"), adapted("nginx.conf", port));
       const isRoot = process.getuid?.() === 0;
       writeFileSync(
@@ -229,9 +227,7 @@ describe.skipIf(missing.length > 0)("two servers behind nginx and HAProxy", () =
         outputs += chunk.toString();
       });
       proxies.push({ port, child });
-      await vi.waitFor(async () =>
-        expect((await post(`https://127.0.0.1:${port}`, UNARY, name)).status).toBe(200),
-      );
+      await vi.waitFor(async () => expect((await post(`https://127.0.0.1:${port}`, UNARY, name)).status).toBe(200));
     }
     startOutputs = outputs;
   }, 120_000);
@@ -265,8 +261,7 @@ describe.skipIf(missing.length > 0)("two servers behind nginx and HAProxy", () =
     console.log(traffic.done);
     expect(traffic.failures, outputs.slice(-3_000)).toEqual([]);
     for (const name of NAMES) {
-      for (const kind of Object.keys(CALLERS))
-        expect(traffic.done[`${name} ${kind}`]).toBeGreaterThan(RESTARTS);
+      for (const kind of Object.keys(CALLERS)) expect(traffic.done[`${name} ${kind}`]).toBeGreaterThan(RESTARTS);
     }
   });
 
@@ -286,10 +281,7 @@ describe.skipIf(missing.length > 0)("two servers behind nginx and HAProxy", () =
         const nodeOptions = { ca: cert, localAddress };
         const transport = createGrpcTransport({ baseUrl, nodeOptions, idleConnectionTimeoutMs: 1 });
         const call = createClient(MeService, transport).getMe({}, { headers: sent });
-        outcomes.push(
-          statusCode,
-          await call.then(() => "ok").catch((error: ConnectError) => Code[error.code]),
-        );
+        outcomes.push(statusCode, await call.then(() => "ok").catch((error: ConnectError) => Code[error.code]));
       }
       await agent.close();
       return outcomes;

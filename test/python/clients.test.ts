@@ -35,12 +35,9 @@ describe.skipIf(missing !== undefined)("from Python", () => {
   /** The last lines that the test runner prints. */
   const passed = /Ran [1-9]\d* tests? in .*\n\nOK\n$/;
 
-  test.each(["openai_client", "openai_features", "anthropic_client"])(
-    "%s works with another address and key",
-    async (name) => {
-      expect((await python(`test/python/${name}.py`)).stderr).toMatch(passed);
-    },
-  );
+  test.each(["openai_client", "openai_features", "anthropic_client"])("%s works with another address and key", async (name) => {
+    expect((await python(`test/python/${name}.py`)).stderr).toMatch(passed);
+  });
 
   test("limits make the clients wait for running calls, and stop when a window is used up", async () => {
     const metered = await startMetered();
@@ -65,13 +62,10 @@ describe.skipIf(missing !== undefined)("from Python", () => {
     await metered.stop();
   });
 
-  test.each(["from openai", "from anthropic import"])(
-    "the example with %s in docs/clients.md prints a reply",
-    async (words) => {
-      const example = atThisServer(clientExample("python", words));
-      expect((await python("-c", example)).stdout).toMatch(/^This is a reply of the sandbox\./);
-    },
-  );
+  test.each(["from openai", "from anthropic import"])("the example with %s in docs/clients.md prints a reply", async (words) => {
+    const example = atThisServer(clientExample("python", words));
+    expect((await python("-c", example)).stdout).toMatch(/^This is a reply of the sandbox\./);
+  });
 
   describe("over gRPC, with generated stubs", () => {
     beforeAll(async () => {

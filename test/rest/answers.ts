@@ -51,15 +51,7 @@ export function checkEnvelope(answer: RawAnswer): Envelope {
   expect(answer.headers["content-type"]).toBe("application/json");
   const { error: envelope, ...rest } = jsonOf(answer) as { error: Envelope };
   expect(rest).toEqual({});
-  expect(Object.keys(envelope)).toEqual([
-    "code",
-    "type",
-    "message",
-    "param",
-    "status",
-    "details",
-    "request_id",
-  ]);
+  expect(Object.keys(envelope)).toEqual(["code", "type", "message", "param", "status", "details", "request_id"]);
   const { code, status, type, shouldRetry } = ERRORS[envelope.code];
   expect(answer.headers["x-should-retry"]).toBe(shouldRetry?.toString());
   expect({ http: answer.status, status: envelope.status, type: envelope.type }).toEqual({

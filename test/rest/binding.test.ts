@@ -151,10 +151,7 @@ describe("parameters in the query", () => {
   });
 
   test("64-bit integers keep every digit", async () => {
-    const answer = await send(
-      "GET",
-      "/v1/get/x?big=-9223372036854775808&numbers=9007199254740993&wrapped=9007199254740995",
-    );
+    const answer = await send("GET", "/v1/get/x?big=-9223372036854775808&numbers=9007199254740993&wrapped=9007199254740995");
     const text = answer.body.toString();
     expect(text).toContain('"big":-9223372036854775808');
     expect(text).toContain('"numbers":[9007199254740993]');
@@ -182,9 +179,7 @@ describe("parameters in the query", () => {
     ["left=a&left=b", "left", /more than once/],
     ["wrapped=1&wrapped=1", "wrapped", /more than once/],
   ])("?%s is rejected", async (query, field, message) => {
-    expect(expectError(await send("GET", `/v1/get/x?${query}`), "invalid_argument", field).message).toMatch(
-      message,
-    );
+    expect(expectError(await send("GET", `/v1/get/x?${query}`), "invalid_argument", field).message).toMatch(message);
   });
 });
 
@@ -215,10 +210,7 @@ describe("bodies", () => {
     expect(jsonOf(await send("POST", "/v1/list", '[{"name":"a"},{}]')).asked).toMatchObject({
       subs: [{ name: "a" }, { name: "" }],
     });
-    expect(jsonOf(await send("POST", "/v1/count", '{"a":1,"__proto__":2}')).asked).toHaveProperty(
-      "counts.a",
-      1,
-    );
+    expect(jsonOf(await send("POST", "/v1/count", '{"a":1,"__proto__":2}')).asked).toHaveProperty("counts.a", 1);
     expect(jsonOf(await send("POST", "/v1/text", '"x"')).asked).toMatchObject({ two_words: "x" });
   });
 
@@ -254,15 +246,13 @@ describe("custom verbs", () => {
   });
 
   test("the custom verb * matches every verb", async () => {
-    for (const verb of ["GET", "DELETE", "PROPFIND"])
-      expect(jsonOf(await send(verb, "/v1/any")).rpc).toBe("Any");
+    for (const verb of ["GET", "DELETE", "PROPFIND"]) expect(jsonOf(await send(verb, "/v1/any")).rpc).toBe("Any");
     expect((await send("HEAD", "/v1/any")).status).toBe(200);
   });
 });
 
 describe("an invalid HTTP rule fails the startup with the name of the method:", () => {
-  const bindings = (http: Rule) =>
-    httpBindings(testFile(MESSAGES, { Do: { input: "Ask", output: "Ask", http } }).method("Do"));
+  const bindings = (http: Rule) => httpBindings(testFile(MESSAGES, { Do: { input: "Ask", output: "Ask", http } }).method("Do"));
 
   test.each<[string, Rule, RegExp]>([
     ["no path", rule({}), /names no path/],
@@ -303,8 +293,7 @@ describe("an invalid HTTP rule fails the startup with the name of the method:", 
       });
       const methods = Object.fromEntries(service.methods.map(({ localName }) => [localName, () => ({})]));
       const policies = new Map(service.methods.map((method) => [method, OPEN]));
-      return () =>
-        restRoutes([{ service, unknownFields: "refuse", methods }], { policies, maxBodyBytes: 1_024 });
+      return () => restRoutes([{ service, unknownFields: "refuse", methods }], { policies, maxBodyBytes: 1_024 });
     };
     const message = "test.v1.TestService.One and test.v1.TestService.Other have the same route";
     expect(both(get("/v1/x"), get("/v1/x"))).toThrow(new DuplicateRouteError(message));
@@ -324,8 +313,8 @@ describe("an invalid HTTP rule fails the startup with the name of the method:", 
     );
     const methods = Object.fromEntries(service.methods.map(({ localName }) => [localName, () => ({})]));
     const policies = new Map(service.methods.map((method) => [method, OPEN]));
-    expect(() =>
-      restRoutes([{ service, unknownFields: "refuse", methods }], { policies, maxBodyBytes: 1_024 }),
-    ).toThrow("test.v1.TestService/One shares its route with a method that has other fields");
+    expect(() => restRoutes([{ service, unknownFields: "refuse", methods }], { policies, maxBodyBytes: 1_024 })).toThrow(
+      "test.v1.TestService/One shares its route with a method that has other fields",
+    );
   });
 });

@@ -21,8 +21,7 @@ const post = (path: string, body: string) =>
 const bodyOf = (fields: object) => JSON.stringify({ model: WIDE_MODEL, messages: [hello], ...fields });
 
 /** Every half of a surrogate pair as an escape. */
-const escaped = (text: string) =>
-  text.replaceAll(/[\ud800-\udfff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16)}`);
+const escaped = (text: string) => text.replaceAll(/[\ud800-\udfff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16)}`);
 
 /** The upstream gets these fields of the request, and the caller the reply. */
 async function expectSent(body: string, sent: object): Promise<void> {
@@ -62,11 +61,7 @@ describe.each([{ stream: false }, { stream: true }])("with %j", (kind) => {
     ["max_tokens 32,000", { max_tokens: 32_000 }, { max_tokens: 32_000 }],
     ["temperature 0", { temperature: 0 }, { temperature: 0 }],
     ["temperature 2", { temperature: 2 }, { temperature: 2 }],
-    [
-      "four stops of 200 characters",
-      { stop: Array(4).fill(ASTRAL.repeat(200)) },
-      { stop: Array(4).fill(ASTRAL.repeat(200)) },
-    ],
+    ["four stops of 200 characters", { stop: Array(4).fill(ASTRAL.repeat(200)) }, { stop: Array(4).fill(ASTRAL.repeat(200)) }],
   ])("%s reach the upstream", async (_name, fields, sent) => {
     await expectSent(bodyOf({ ...fields, ...kind }), sent);
   });

@@ -11,13 +11,7 @@ import { type Mounted, mount } from "./mount.ts";
 
 const MESSAGES = {
   Inner: ["string name"],
-  Ask: [
-    "string model",
-    "int32 max_tokens",
-    "Inner inner",
-    "google.protobuf.Struct extra_fields",
-    "bool stream",
-  ],
+  Ask: ["string model", "int32 max_tokens", "Inner inner", "google.protobuf.Struct extra_fields", "bool stream"],
   Reply: ["string model"],
 };
 const http = { pattern: { case: "post", value: "/v1/say" }, body: "*" } as const;
@@ -58,13 +52,10 @@ const say = (body: unknown, path = "/v1/say") =>
     body: typeof body === "string" ? body : JSON.stringify(body),
   });
 
-test.each(["/v1/say", "/test.v1.TestService/Say"])(
-  "unknown names of a body at %s are collected",
-  async (path) => {
-    expect((await say({ model: "m", ...EXTRA }, path)).status).toBe(200);
-    expect(received).toMatchObject({ model: "m", extraFields: EXTRA });
-  },
-);
+test.each(["/v1/say", "/test.v1.TestService/Say"])("unknown names of a body at %s are collected", async (path) => {
+  expect((await say({ model: "m", ...EXTRA }, path)).status).toBe(200);
+  expect(received).toMatchObject({ model: "m", extraFields: EXTRA });
+});
 
 test("unknown names are also collected for the streaming method", async () => {
   expect((await say({ stream: true, ...EXTRA })).headers["content-type"]).toBe("text/event-stream");

@@ -66,9 +66,7 @@ test("a list is compressed with the preferred encoding and decompresses to the s
 });
 
 test("compressible responses have Vary: Accept-Encoding", async () => {
-  expect((await get("/v1/keys?page_size=5", { "accept-encoding": "gzip" })).headers.vary).toBe(
-    "accept-encoding",
-  );
+  expect((await get("/v1/keys?page_size=5", { "accept-encoding": "gzip" })).headers.vary).toBe("accept-encoding");
   expect((await get("/v1/keys?page_size=5")).headers.vary).toBe("accept-encoding");
   expect((await get("/v1/me", { "accept-encoding": "gzip" })).headers.vary).toBe(undefined);
 });
@@ -79,16 +77,13 @@ test("small responses and errors are not compressed", async () => {
   }
 });
 
-test.each(https)(
-  "HEAD of a compressed response has its headers and no body, over $name",
-  async ({ send }) => {
-    const answer = await send(app.url, {
-      method: "HEAD",
-      path: "/v1/keys?page_size=5",
-      headers: { ...bearer(key.secret), "accept-encoding": "gzip" },
-    });
-    expect(answer.headers["content-encoding"]).toBe("gzip");
-    expect(Number(answer.headers["content-length"])).toBeGreaterThan(100);
-    expect(answer.body.length).toBe(0);
-  },
-);
+test.each(https)("HEAD of a compressed response has its headers and no body, over $name", async ({ send }) => {
+  const answer = await send(app.url, {
+    method: "HEAD",
+    path: "/v1/keys?page_size=5",
+    headers: { ...bearer(key.secret), "accept-encoding": "gzip" },
+  });
+  expect(answer.headers["content-encoding"]).toBe("gzip");
+  expect(Number(answer.headers["content-length"])).toBeGreaterThan(100);
+  expect(answer.body.length).toBe(0);
+});

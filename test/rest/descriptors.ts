@@ -105,10 +105,7 @@ export function testFile(
     ],
   });
   for (const message of file.messageType) setMessageOptions(message, options);
-  const registry = createFileRegistry(
-    file,
-    (name) => WELL_KNOWN.find(({ proto }) => proto.name === name)?.proto,
-  );
+  const registry = createFileRegistry(file, (name) => WELL_KNOWN.find(({ proto }) => proto.name === name)?.proto);
   const service = existing(registry.getService("test.v1.TestService"));
   return {
     message: (name) => existing(registry.getMessage(`test.v1.${name}`)),
@@ -199,8 +196,7 @@ function toMessage(name: string, specs: readonly string[], names: ReadonlySet<st
 
 function typeOf(type: string, names: ReadonlySet<string>) {
   if (type === "Color") return { type: FieldDescriptorProto_Type.ENUM, typeName: ".test.v1.Color" };
-  if (type === "google.protobuf.NullValue")
-    return { type: FieldDescriptorProto_Type.ENUM, typeName: `.${type}` };
+  if (type === "google.protobuf.NullValue") return { type: FieldDescriptorProto_Type.ENUM, typeName: `.${type}` };
   const scalar = FieldDescriptorProto_Type[type.toUpperCase() as keyof typeof FieldDescriptorProto_Type];
   if (scalar !== undefined) return { type: scalar };
   return { type: FieldDescriptorProto_Type.MESSAGE, typeName: typeName(type, names) };

@@ -57,13 +57,7 @@ describe("Expect: 100-continue over HTTP/1.1", () => {
     const call = head("POST /v1/keys", expecting(body)) + body;
     const last = head("GET /v1/me", ["connection: close"]);
     const { text } = await talk(app.url, call + call + last);
-    expect(text.match(/HTTP\/1\.1 \d+/g)?.map((line) => line.slice(9))).toEqual([
-      "100",
-      "200",
-      "100",
-      "200",
-      "200",
-    ]);
+    expect(text.match(/HTTP\/1\.1 \d+/g)?.map((line) => line.slice(9))).toEqual(["100", "200", "100", "200", "200"]);
   });
 
   test("other expectations are ignored", async () => {

@@ -66,9 +66,7 @@ function headers(fields: Record<string, string>): Buffer {
     const bytes = Buffer.from(value);
     return Buffer.concat([Buffer.from([bytes.length]), bytes]);
   };
-  const sorted = Object.entries(all).sort(
-    ([a], [b]) => Number(b.startsWith(":")) - Number(a.startsWith(":")),
-  );
+  const sorted = Object.entries(all).sort(([a], [b]) => Number(b.startsWith(":")) - Number(a.startsWith(":")));
   return Buffer.concat(sorted.flatMap(([name, value]) => [Buffer.from([0]), text(name), text(value)]));
 }
 

@@ -14,12 +14,7 @@ test.each([
   ["POST /vx.v1.MeService/GetMe", "application/proto", 200],
   ["POST /grpc.health.v1.Health/Check", "application/proto", 200],
 ])("%s without headers about its body has an empty body", async (line, type, status) => {
-  const headers = [
-    "host: vx",
-    `authorization: Bearer ${key.secret}`,
-    `content-type: ${type}`,
-    "connection: close",
-  ];
+  const headers = ["host: vx", `authorization: Bearer ${key.secret}`, `content-type: ${type}`, "connection: close"];
   const { text } = await talk(app.url, `${[`${line} HTTP/1.1`, ...headers].join("\r\n")}\r\n\r\n`);
   expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
 });
@@ -31,8 +26,7 @@ const post = (path: string, body: string | Uint8Array) =>
 const generate = (body: string | Uint8Array) => post("/v1/generate", body);
 
 /** A body that is parsed fails later, because the model does not exist. */
-const expectAccepted = async (body: string | Uint8Array) =>
-  expectError(await generate(body), "model_not_found", "model");
+const expectAccepted = async (body: string | Uint8Array) => expectError(await generate(body), "model_not_found", "model");
 
 const valid = '{"model":"m","messages":[{"role":"user","content":"hi"}]}';
 
@@ -67,10 +61,7 @@ test("an empty body needs no content type", async () => {
 
 test.each([
   ['{"modle":"m"}', "modle"],
-  [
-    '{"model":"m","messages":[{"role":"user","content":"a"},{"role":"user","contents":"b"}]}',
-    "messages[1].contents",
-  ],
+  ['{"model":"m","messages":[{"role":"user","content":"a"},{"role":"user","contents":"b"}]}', "messages[1].contents"],
   ['{"messages":[{},{},{},{"a":{"b":1}}]}', "messages[3].a"],
   ['{"__proto__":{"model":"m"}}', "__proto__"],
   ['{"constructor":1}', "constructor"],
@@ -177,9 +168,7 @@ test("a string keeps every character", async () => {
   const name = 'ä😀"\\/\u2028 e\u0301 __proto__';
   const answer = await post("/v1/keys", JSON.stringify({ name }));
   expect((jsonOf(answer).api_key as { name: string }).name).toBe(name);
-  const escaped = [...name]
-    .flatMap((c) => c.split(""))
-    .map((c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  const escaped = [...name].flatMap((c) => c.split("")).map((c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
   const again = await post("/v1/keys", `{"name":"${escaped.join("")}"}`);
   expect((jsonOf(again).api_key as { name: string }).name).toBe(name);
 });
@@ -214,11 +203,7 @@ test("the last day of a month is accepted", async () => {
 });
 
 test("a timestamp in every form of RFC 3339 is accepted", async () => {
-  for (const moment of [
-    "2099-01-01T00:00:00Z",
-    "2099-01-01T01:00:00+01:00",
-    "2099-01-01T00:00:00.000000000Z",
-  ]) {
+  for (const moment of ["2099-01-01T00:00:00Z", "2099-01-01T01:00:00+01:00", "2099-01-01T00:00:00.000000000Z"]) {
     const answer = await post("/v1/keys", JSON.stringify({ name: "x", expires_at: moment }));
     expect((jsonOf(answer).api_key as { expires_at: string }).expires_at).toBe("2099-01-01T00:00:00Z");
   }

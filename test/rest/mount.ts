@@ -82,10 +82,7 @@ export async function mount({ service }: Pick<TestFile, "service">, options: Mou
     budget: options.budget ?? new BodyBudget(bodyBudget),
     shutdownSignal,
     observe: (call: IncomingCall, rpc: string) =>
-      new Observation(
-        { call, rpc, route: undefined, trace: undefined, startedAt: performance.now() },
-        report,
-      ),
+      new Observation({ call, rpc, route: undefined, trace: undefined, startedAt: performance.now() }, report),
   });
   const rest = restServer({
     calls,

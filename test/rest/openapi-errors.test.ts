@@ -183,8 +183,7 @@ const FAILING: Partial<Record<Reason, () => Promise<JsonAnswer>>> = {
         env: { VX_AUTH_FAILURES_PER_MINUTE: "1" },
       });
       try {
-        const unknown = () =>
-          send("GET", "/v1/me", undefined, generateKey(3, randomBytes).secret, {}, strict.url);
+        const unknown = () => send("GET", "/v1/me", undefined, generateKey(3, randomBytes).secret, {}, strict.url);
         expect((await unknown()).status).toBe(401);
         return await unknown();
       } finally {
@@ -220,19 +219,14 @@ const FAILING: Partial<Record<Reason, () => Promise<JsonAnswer>>> = {
 };
 
 /** Of some generations at once, one that the limit of their account refuses. */
-async function limited(
-  limit: { metric: string; window: string; amount: bigint },
-  calls = 1,
-): Promise<JsonAnswer> {
+async function limited(limit: { metric: string; window: string; amount: bigint }, calls = 1): Promise<JsonAnswer> {
   const operator = operatorOf(app);
   const limitedKey = await createTestKey(operator);
   const { accountId } = limitedKey;
   const credit = { accountId, amountMicros: 10_000_000n, reason: "test", idempotencyKey: accountId };
   await operator.creditAccount(credit);
   await operator.setLimit({ owner: { case: "accountId", value: accountId }, limit });
-  const answers = await Promise.all(
-    Array.from({ length: calls }, () => generate(limitedKey, "[[tokens=1 delay_ms=500]]")),
-  );
+  const answers = await Promise.all(Array.from({ length: calls }, () => generate(limitedKey, "[[tokens=1 delay_ms=500]]")));
   return answers.find(({ status }) => status !== 200) as JsonAnswer;
 }
 

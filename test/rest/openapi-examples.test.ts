@@ -51,9 +51,7 @@ beforeAll(async () => {
   webhookToDelete = await createWebhook("https://hooks.example.com/");
   // Nothing can pay for it yet: a failed call.
   await send("POST", "/v1/generate", EXAMPLES.Generate?.body);
-  await vi.waitFor(async () =>
-    expect((await send("GET", "/v1/failures", undefined)).body).not.toMatchObject({ failures: [] }),
-  );
+  await vi.waitFor(async () => expect((await send("GET", "/v1/failures", undefined)).body).not.toMatchObject({ failures: [] }));
   await operator.creditAccount({
     accountId,
     amountMicros: 10_000_000n,
@@ -64,11 +62,7 @@ beforeAll(async () => {
   const [credited] = await receiver.until(1);
   eventId = String(credited?.headers["webhook-id"]);
   await vi.waitFor(async () => {
-    const { body: page } = await send(
-      "GET",
-      `/v1/webhooks/${webhookId}/deliveries?state=delivered`,
-      undefined,
-    );
+    const { body: page } = await send("GET", `/v1/webhooks/${webhookId}/deliveries?state=delivered`, undefined);
     expect((page as { deliveries: unknown[] }).deliveries).not.toEqual([]);
   });
   await send("PATCH", "/v1/account", { low_balance_micros: 1 });
@@ -176,10 +170,9 @@ describe.each(withBody)("nulls in $id", ({ id, binding }) => {
 });
 
 describe("untyped fields accept exactly the values that the document allows:", () => {
-  const untyped: DescField[] = [
-    ...CreateChatCompletionRequestSchema.fields,
-    ...ChatMessageSchema.fields,
-  ].filter((field) => field.message && isUntyped(field.message) && getOption(field, json_schema) !== "{}");
+  const untyped: DescField[] = [...CreateChatCompletionRequestSchema.fields, ...ChatMessageSchema.fields].filter(
+    (field) => field.message && isUntyped(field.message) && getOption(field, json_schema) !== "{}",
+  );
   const complete = (field: DescField, value: unknown) => {
     const { body } = EXAMPLES.CreateChatCompletion as { body: object };
     const described = { name: "x", arguments: "{}" };
@@ -230,10 +223,7 @@ function bodyOf({ body }: Pick<OperationExample, "body">): unknown {
 
 type OperationBinding = { readonly verb: string; readonly path: string };
 
-function addressOf(
-  { verb, path: template }: OperationBinding,
-  { path = {}, query = {} }: OperationExample,
-): string {
+function addressOf({ verb, path: template }: OperationBinding, { path = {}, query = {} }: OperationExample): string {
   const keyId = verb === "PATCH" || template.endsWith(":rotate") ? childKeyId : otherKeyId;
   const id = template.startsWith("/v1/topups") ? topUpId : generationId;
   const own = {

@@ -21,7 +21,5 @@ test.each([
   ["an amount as text", { data: { balance_micros: "1" } }],
 ])("a body with %s does not match", (_, change) => {
   const example = describedWebhooks.get("balance.low")?.requestBody.content["application/json"].example;
-  expect(() => expectDescribed({ ...example, data: {}, type: "balance.low", ...change })).toThrow(
-    "balance.low: data",
-  );
+  expect(() => expectDescribed({ ...example, data: {}, type: "balance.low", ...change })).toThrow("balance.low: data");
 });

@@ -38,16 +38,9 @@ test("the document has exactly the REST routes of the methods", () => {
   const described = operations.map(({ path, verb }) => `${verb} ${path}`);
   // Paths below /anthropic are second addresses of the operations: the same paths with another base URL. A method that a
   // header selects has only that address of its own.
-  const served = bindings.filter(
-    ({ path, selectedByHeader }) => path.startsWith("/anthropic/") === (selectedByHeader !== ""),
-  );
-  expect(described.toSorted()).toEqual(
-    [...new Set(served.map(({ path, verb }) => `${verb} ${path}`))].sort(),
-  );
-  expect(at(document, "paths", "/v1/messages", "post", "servers")).toMatchObject([
-    { url: "/" },
-    { url: "/anthropic" },
-  ]);
+  const served = bindings.filter(({ path, selectedByHeader }) => path.startsWith("/anthropic/") === (selectedByHeader !== ""));
+  expect(described.toSorted()).toEqual([...new Set(served.map(({ path, verb }) => `${verb} ${path}`))].sort());
+  expect(at(document, "paths", "/v1/messages", "post", "servers")).toMatchObject([{ url: "/" }, { url: "/anthropic" }]);
   expect(bindings.length).toBeGreaterThan(10);
 });
 
@@ -62,9 +55,7 @@ test.each([
   });
   const operation = at(document, "paths", second, "get");
   expect(operation.operationId).toBe(id);
-  expect(at(operation, "servers")).toMatchObject([
-    { url: "/", description: expect.stringContaining("x-api-key") },
-  ]);
+  expect(at(operation, "servers")).toMatchObject([{ url: "/", description: expect.stringContaining("x-api-key") }]);
 });
 
 test("gen/openapi.json is up to date", { timeout: 60_000 }, () => {
@@ -134,15 +125,11 @@ describe("requirements of client generators", () => {
     const arrays = schemas.filter(({ type }) => [type].flat().includes("array" as never));
     expect(arrays.length).toBeGreaterThan(10);
     expect(arrays.filter((schema) => !("items" in schema))).toEqual([]);
-    expect(
-      schemas.filter((schema) => ("enum" in schema || "const" in schema) && !("type" in schema)),
-    ).toEqual([]);
+    expect(schemas.filter((schema) => ("enum" in schema || "const" in schema) && !("type" in schema))).toEqual([]);
   });
 
   test("no enum contains null, and no field has a default", () => {
-    const enums = schemas.flatMap((schema) =>
-      "enum" in schema ? [schema.enum as unknown as unknown[]] : [],
-    );
+    const enums = schemas.flatMap((schema) => ("enum" in schema ? [schema.enum as unknown as unknown[]] : []));
     expect(enums.filter((values) => values.includes(null))).toEqual([]);
     expect(schemas.filter((schema) => "default" in schema)).toEqual([]);
   });

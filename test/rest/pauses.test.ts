@@ -39,10 +39,7 @@ describe("other calls run while 30 MB of JSON are decoded:", () => {
         .fill(`"${"\\n".repeat(150)}"`)
         .join(",")}]}`,
     ],
-    [
-      "unknown names",
-      `{${Array.from({ length: 90_000 }, (_, i) => `"${i}${"x".repeat(300)}":1`).join(",")}}`,
-    ],
+    ["unknown names", `{${Array.from({ length: 90_000 }, (_, i) => `"${i}${"x".repeat(300)}":1`).join(",")}}`],
   ])("%s", (_name, text) => {
     expect(rests(readJson(GenerateRequestSchema, text))).toBeGreaterThan(100);
   });

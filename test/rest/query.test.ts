@@ -72,12 +72,9 @@ test("a field of the path is rejected in the query", async () => {
   expectError(await get(`/v1/keys/${key.id}?key_id=${key.id}`), "invalid_argument", "key_id");
 });
 
-test.each(["page_size=%", "page_size=%zz", "%ff=1", "page_token=%ed%a0%80"])(
-  "?%s is no text",
-  async (query) => {
-    expectError(await get(`/v1/keys?${query}`), "invalid_argument");
-  },
-);
+test.each(["page_size=%", "page_size=%zz", "%ff=1", "page_token=%ed%a0%80"])("?%s is no text", async (query) => {
+  expectError(await get(`/v1/keys?${query}`), "invalid_argument");
+});
 
 test("a path that reads its parameters from the body rejects them in the query", async () => {
   const headers = { ...JSON_BODY, ...bearer(key.secret) };
@@ -86,11 +83,7 @@ test("a path that reads its parameters from the body rejects them in the query",
 });
 
 test("the error shortens a very long name", async () => {
-  const { message } = expectError(
-    await get(`/v1/keys?${"x".repeat(5_000)}=1`),
-    "invalid_argument",
-    `${"x".repeat(200)}…`,
-  );
+  const { message } = expectError(await get(`/v1/keys?${"x".repeat(5_000)}=1`), "invalid_argument", `${"x".repeat(200)}…`);
   expect(message.length).toBeLessThan(400);
 });
 

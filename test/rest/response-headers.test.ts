@@ -45,10 +45,7 @@ const EMPTY = envelope(0, Buffer.alloc(0));
 test.each<[string, RawRequest]>([
   ["a unary call over Connect", { path: ECHO, headers: JSON_TYPE, body: "{}" }],
   ["an error over Connect", { path: ECHO, headers: JSON_TYPE, body: "{" }],
-  [
-    "an unknown compression over Connect",
-    { path: ECHO, headers: { ...JSON_TYPE, "content-encoding": "x" }, body: "{}" },
-  ],
+  ["an unknown compression over Connect", { path: ECHO, headers: { ...JSON_TYPE, "content-encoding": "x" }, body: "{}" }],
   [
     "a stream over Connect",
     {
@@ -59,10 +56,7 @@ test.each<[string, RawRequest]>([
   ],
   ["a method that Connect does not have", { method: "PUT", path: ECHO, headers: JSON_TYPE }],
   ["an unknown RPC over Connect", { path: "/test.v1.TestService/Unknown", headers: JSON_TYPE, body: "{}" }],
-  [
-    "a call over gRPC-Web",
-    { path: ECHO, headers: { "content-type": "application/grpc-web+proto" }, body: EMPTY },
-  ],
+  ["a call over gRPC-Web", { path: ECHO, headers: { "content-type": "application/grpc-web+proto" }, body: EMPTY }],
   ["a call over gRPC", { path: ECHO, headers: GRPC_TYPE, body: EMPTY }],
   ["an unknown RPC over gRPC", { path: "/test.v1.TestService/Unknown", headers: GRPC_TYPE, body: EMPTY }],
   ["a health check over Connect", { path: CHECK, headers: JSON_TYPE, body: "{}" }],

@@ -152,10 +152,7 @@ describe("errors of the Anthropic surface", () => {
   const call = (body: string, options: object = {}) =>
     send(mounted.url, { method: "POST", path: "/v1/say", headers: JSON_BODY, body, ...options });
 
-  function expectAnthropic(
-    answer: Awaited<ReturnType<typeof call>>,
-    reason: Reason,
-  ): Record<string, unknown> {
+  function expectAnthropic(answer: Awaited<ReturnType<typeof call>>, reason: Reason): Record<string, unknown> {
     const { status, code } = ERRORS[reason];
     expect(answer.status).toBe(status);
     expect(answer.headers["content-type"]).toBe("application/json");
@@ -168,20 +165,17 @@ describe("errors of the Anthropic surface", () => {
     return known;
   }
 
-  test.each(Object.keys(ERRORS) as Reason[])(
-    "%s keeps its status, its code and its headers",
-    async (reason) => {
-      for (const stream of [false, true]) {
-        const answer = await call(JSON.stringify({ kind: reason, stream }));
-        if (stream) expect(answer.body.toString()).toContain(`"code":"${reason}"`);
-        else {
-          expectAnthropic(answer, reason);
-          expect(answer.headers["retry-after"]).toBe("7");
-          expect(answer.headers["x-should-retry"]).toBe(ERRORS[reason].shouldRetry?.toString());
-        }
+  test.each(Object.keys(ERRORS) as Reason[])("%s keeps its status, its code and its headers", async (reason) => {
+    for (const stream of [false, true]) {
+      const answer = await call(JSON.stringify({ kind: reason, stream }));
+      if (stream) expect(answer.body.toString()).toContain(`"code":"${reason}"`);
+      else {
+        expectAnthropic(answer, reason);
+        expect(answer.headers["retry-after"]).toBe("7");
+        expect(answer.headers["x-should-retry"]).toBe(ERRORS[reason].shouldRetry?.toString());
       }
-    },
-  );
+    }
+  });
 
   test("an unknown field is named", async () => {
     expect(expectAnthropic(await call('{"nothing":1}'), "invalid_argument")).toMatchObject({
@@ -204,12 +198,9 @@ describe("errors of the Anthropic surface", () => {
     expectAnthropic(await call("{}", options), reason);
   });
 
-  test.each(["/v1/sayings", "/v1", "/v1/", "/v1/other/say"])(
-    "%s is not a path of the service",
-    async (path) => {
-      expect(jsonOf(await call("{}", { path }))).toMatchObject({ error: { type: "invalid_request_error" } });
-    },
-  );
+  test.each(["/v1/sayings", "/v1", "/v1/", "/v1/other/say"])("%s is not a path of the service", async (path) => {
+    expect(jsonOf(await call("{}", { path }))).toMatchObject({ error: { type: "invalid_request_error" } });
+  });
 
   test("the headers of Anthropic's clients are ignored", async () => {
     const headers = { ...JSON_BODY, "anthropic-version": "2023-06-01", "anthropic-beta": "x-2025-01-01,y" };
@@ -273,9 +264,7 @@ describe("the server does not start with", () => {
     return restRoutes(
       services.map((service) => ({ service, unknownFields: "refuse", methods })),
       {
-        policies: new Map(
-          services.flatMap((service) => service.methods.map((method) => [method, OPEN] as const)),
-        ),
+        policies: new Map(services.flatMap((service) => service.methods.map((method) => [method, OPEN] as const))),
         maxBodyBytes: 1_024,
       },
     );
@@ -291,9 +280,7 @@ describe("the server does not start with", () => {
 
   test("two surfaces at one address", () => {
     const unary = testFile(MESSAGES, { Say }, Surface.OPENAI);
-    expect(() => routesOf(unary, testFile(MESSAGES, { StreamSay }, Surface.ANTHROPIC))).toThrow(
-      /another surface/,
-    );
+    expect(() => routesOf(unary, testFile(MESSAGES, { StreamSay }, Surface.ANTHROPIC))).toThrow(/another surface/);
     expect(() => routesOf(unary, testFile(MESSAGES, { StreamSay }, Surface.OPENAI))).not.toThrow();
   });
 });

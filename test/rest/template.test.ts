@@ -86,9 +86,7 @@ describe("templates", () => {
   });
 
   test("an error names the position in the template", () => {
-    expect(() => parseTemplate("/v1/{a=**}/x")).toThrow(
-      'the template "/v1/{a=**}/x" has a segment after "**"',
-    );
+    expect(() => parseTemplate("/v1/{a=**}/x")).toThrow('the template "/v1/{a=**}/x" has a segment after "**"');
     expect(() => parseTemplate("/v1/{a}/{a}")).toThrow('names "a" twice');
   });
 
@@ -185,21 +183,13 @@ describe("the trie", () => {
     ] as const)
       trie.insert(parseTemplate(text), verb, text, (route) => route);
     const find = (verb: string) => trie.find("/v1/foo", (routes) => routes.get(verb))?.picked;
-    expect(["POST", "GET", "PUT", "DELETE"].map(find)).toEqual([
-      "/v1/foo",
-      "/v1/{name}",
-      "/v1/**",
-      undefined,
-    ]);
+    expect(["POST", "GET", "PUT", "DELETE"].map(find)).toEqual(["/v1/foo", "/v1/{name}", "/v1/**", undefined]);
   });
 
   test("two equal routes are rejected with both names", () => {
     const trie = trieOf("/v1/{a}/x");
-    const add = (text: string, verb: string) =>
-      trie.insert(parseTemplate(text), verb, text, (route) => route);
-    expect(() => add("/v1/{b=*}/x", "GET")).toThrow(
-      new DuplicateRouteError("/v1/{a}/x and /v1/{b=*}/x have the same route"),
-    );
+    const add = (text: string, verb: string) => trie.insert(parseTemplate(text), verb, text, (route) => route);
+    expect(() => add("/v1/{b=*}/x", "GET")).toThrow(new DuplicateRouteError("/v1/{a}/x and /v1/{b=*}/x have the same route"));
     add("/v1/{b}/x", "POST");
     add("/v1/{b}/x:go", "GET");
     expect([...trie.routes()].sort()).toEqual(["/v1/{a}/x", "/v1/{b}/x", "/v1/{b}/x:go"]);
@@ -208,17 +198,10 @@ describe("the trie", () => {
   test("finds the same route as a linear search through all templates", () => {
     const segment = fc.constantFrom("a", "b", "*");
     const template = fc
-      .tuple(
-        fc.array(segment, { minLength: 1, maxLength: 3 }),
-        fc.constantFrom("", "/**"),
-        fc.constantFrom("", ":go"),
-      )
+      .tuple(fc.array(segment, { minLength: 1, maxLength: 3 }), fc.constantFrom("", "/**"), fc.constantFrom("", ":go"))
       .map(([segments, rest, verb]) => `/${segments.join("/")}${rest}${verb}`);
     const path = fc
-      .tuple(
-        fc.array(fc.constantFrom("a", "b", "c"), { minLength: 1, maxLength: 4 }),
-        fc.constantFrom("", ":go"),
-      )
+      .tuple(fc.array(fc.constantFrom("a", "b", "c"), { minLength: 1, maxLength: 4 }), fc.constantFrom("", ":go"))
       .map(([segments, verb]) => `/${segments.join("/")}${verb}`);
     fc.assert(
       fc.property(fc.uniqueArray(template, { maxLength: 6 }), path, (templates, wanted) => {

@@ -11,15 +11,8 @@ import {
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import {
-  CreateChatCompletionRequestSchema as Chat,
-  type CreateChatCompletionRequest,
-} from "../../gen/vx/openai/v1/chat_pb.js";
-import {
-  GenerateRequestSchema as Generate,
-  type GenerateRequest,
-  ToolSchema,
-} from "../../gen/vx/v1/generate_pb.js";
+import { CreateChatCompletionRequestSchema as Chat, type CreateChatCompletionRequest } from "../../gen/vx/openai/v1/chat_pb.js";
+import { GenerateRequestSchema as Generate, type GenerateRequest, ToolSchema } from "../../gen/vx/v1/generate_pb.js";
 import { readBinary } from "../../src/codec/binary/read-message.ts";
 import { readJsonMessage } from "../../src/codec/decode.ts";
 import { Readers } from "../../src/codec/json/reader.ts";
@@ -143,15 +136,12 @@ test("the library reads an untyped value from JSON like one of its own messages"
 test("the limit applies to the values of all fields together", () => {
   const many = Array(32_768).fill(1);
   const text = JSON.stringify({ tools: many, functions: many });
-  expect(() => finish(readJsonMessage(reader, Buffer.from(text)))).toThrow(
-    expect.objectContaining({ field: "functions" }),
-  );
+  expect(() => finish(readJsonMessage(reader, Buffer.from(text)))).toThrow(expect.objectContaining({ field: "functions" }));
 });
 
 describe("a binary value is rejected if", () => {
   const field = (number: number, content: number[]) => [(number << 3) | 2, content.length, ...content];
-  const numberOf = (desc: DescMessage, name: string) =>
-    desc.fields.find((one) => one.name === name)?.number ?? 0;
+  const numberOf = (desc: DescMessage, name: string) => desc.fields.find((one) => one.name === name)?.number ?? 0;
   /** Reads a member of the object in the only tool. */
   const read = (value: number[]) => {
     const entry = [...field(1, [0x61]), ...field(2, value)];

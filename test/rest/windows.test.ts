@@ -18,9 +18,7 @@ test("a large body is decoded equally at every window boundary", () => {
   for (let after = 0; after <= bytes.length; after++) {
     const filling = "x".repeat(MIB - start.length - 1 - after);
     const body = Buffer.concat([Buffer.from(`${start}${filling}"`), bytes]);
-    expect(
-      equals(CreateKeyRequestSchema, finish(readJsonMessage(read, body)) as never, expected as never),
-    ).toBe(true);
+    expect(equals(CreateKeyRequestSchema, finish(readJsonMessage(read, body)) as never, expected as never)).toBe(true);
   }
 });
 

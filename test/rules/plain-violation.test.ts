@@ -32,11 +32,7 @@ test.each<[Validated[0], Record<string, unknown>, string]>([
     "messages[0].role: must be one of: system, user, assistant, tool",
   ],
   [CreateKeyRequestSchema, { name: "a", scopes: ["read", "read"] }, "scopes: must not contain duplicates"],
-  [
-    ListEntriesRequestSchema,
-    { kind: "gift" },
-    "kind: must be one of: generation, credit, topup, refund, adjustment, expiry",
-  ],
+  [ListEntriesRequestSchema, { kind: "gift" }, "kind: must be one of: generation, credit, topup, refund, adjustment, expiry"],
   [ListKeysRequestSchema, { pageSize: -1 }, "page_size: must be at least 0"],
 ])("%s: %o", (desc, fields, text) => {
   expect(textOf(desc, fields)).toBe(text);

@@ -1,10 +1,4 @@
-import {
-  create,
-  createFileRegistry,
-  type DescService,
-  type MessageInitShape,
-  setExtension,
-} from "@bufbuild/protobuf";
+import { create, createFileRegistry, type DescService, type MessageInitShape, setExtension } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema, MethodOptionsSchema } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { Health } from "../../gen/health/v1/health_pb.js";

@@ -31,11 +31,7 @@ test.each<[string, GenerateFields, GenerateFields]>([
   ["a text in another field", { model: "a" }, { user: "a" }],
   ["a number that is not set", {}, { temperature: 0 }],
   ["bytes", { messages: [image(Uint8Array.of(1))] }, { messages: [image(Uint8Array.of(2))] }],
-  [
-    "members of a schema",
-    { tools: [{ name: "a", parameters: { a: 1 } }] },
-    { tools: [{ name: "a", parameters: { a: "1" } }] },
-  ],
+  ["members of a schema", { tools: [{ name: "a", parameters: { a: 1 } }] }, { tools: [{ name: "a", parameters: { a: "1" } }] }],
 ])("requests that differ have different digests: %s", async (_, one, other) => {
   expect(await digestOf(one)).toBe(await digestOf(one));
   expect(await digestOf(one)).not.toBe(await digestOf(other));

@@ -33,9 +33,7 @@ test("RPCs, REST routes, scopes and limits match routes.golden.txt", async () =>
 
 test("every service is served, operator services on the operator listener", async () => {
   const memberServices = [accountPageService.service];
-  const served = [...developerServices, ...operatorServices, ...memberServices].map(
-    ({ typeName }) => typeName,
-  );
+  const served = [...developerServices, ...operatorServices, ...memberServices].map(({ typeName }) => typeName);
   expect((await describedServices()).map(({ typeName }) => typeName)).toEqual(served.sort());
   const access = (services: readonly DescService[]) => [
     ...new Set(services.flatMap(({ methods }) => methods.map((method) => policyOf(method).access))),

@@ -14,9 +14,7 @@ import { createTemporaryFolder } from "../support/temporary-folder.ts";
 
 const model = (id: string, price: number) =>
   `  - {id: "${id}", context_window: 5000, max_output_tokens: 50, input_micros_per_million_tokens: ${price}, output_micros_per_million_tokens: 1, upstream: {kind: sandbox}}`;
-const file = createModelsFile(
-  `models:\n${model("acme/dear", 9_000_000)}\n${model("acme/cheap:v2", 1_000_000)}\n`,
-);
+const file = createModelsFile(`models:\n${model("acme/dear", 9_000_000)}\n${model("acme/cheap:v2", 1_000_000)}\n`);
 
 let app: TestApp;
 
@@ -82,8 +80,7 @@ describe("the server address on the page", () => {
   });
 
   test("has a separate ETag for each host", async () => {
-    const tag = async (host: string) =>
-      (await sendHttp1(app.url, { method: "GET", path, headers: { host } })).headers.etag;
+    const tag = async (host: string) => (await sendHttp1(app.url, { method: "GET", path, headers: { host } })).headers.etag;
     const hosts = Array.from({ length: 10 }, (_, i) => `host-${i}`);
     const tags = await Promise.all(hosts.map(tag));
     expect(new Set(tags).size).toBe(hosts.length);
@@ -132,8 +129,7 @@ describe("the models of the examples", () => {
     expect(example.data).toMatchObject([
       { id: "acme/cheap:v2", context_window: 5_000, input_micros_per_million_tokens: 1_000_000 },
     ]);
-    const generated =
-      paths["/v1/generate"].post.responses["200"].content["application/json"].examples.Simple.value;
+    const generated = paths["/v1/generate"].post.responses["200"].content["application/json"].examples.Simple.value;
     expect(generated).toMatchObject({ usage: { cost_micros: 22 }, balance_micros: 9_999_978 });
     const { message } = components.examples.context_length_exceeded.value.error;
     expect(message).toContain('the context window of "acme/cheap:v2" has 5000');

@@ -55,8 +55,7 @@ describe("Forwarded", () => {
 
 test("a long header takes no time that grows with the square of its length", () => {
   expect(addressOf({ forwarded: [`${" ".repeat(400_000)}!`] })).toBe(UNKNOWN_ADDRESS);
-  for (const part of ['for="\\', "for=a;", " ", '"', "for=10.0.0.1,"])
-    addressOf({ forwarded: [part.repeat(400_000)] });
+  for (const part of ['for="\\', "for=a;", " ", '"', "for=10.0.0.1,"]) addressOf({ forwarded: [part.repeat(400_000)] });
 });
 
 test("the address is unknown if the two headers differ, and equal ones count", () => {

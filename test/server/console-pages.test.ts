@@ -14,14 +14,11 @@ describe.each([
   ["the customer page", "/account", "/account/assets/", () => app.url],
   ["the operator console", "/", "/assets/", () => app.adminUrl],
 ] as const)("%s", (_, path, assets, url) => {
-  const get = (target: string, headers: RawRequest["headers"] = {}) =>
-    sendHttp1(url(), { method: "GET", path: target, headers });
+  const get = (target: string, headers: RawRequest["headers"] = {}) => sendHttp1(url(), { method: "GET", path: target, headers });
 
   async function filesOf(): Promise<string[]> {
     const source = (await get(path)).body.toString();
-    return [...source.matchAll(/<(?:script|link)[^>]* (?:src|href)="(\/[^"]*)"/g)].map(
-      ([, file]) => file ?? "",
-    );
+    return [...source.matchAll(/<(?:script|link)[^>]* (?:src|href)="(\/[^"]*)"/g)].map(([, file]) => file ?? "");
   }
 
   test("runs only scripts and styles of this server, and is revalidated each time", async () => {
@@ -45,9 +42,7 @@ describe.each([
       "require-trusted-types-for": "'script'",
       "trusted-types": "'none'",
     });
-    expect(body.toString()).not.toMatch(
-      /<script(?![^>]*\bsrc="\/)|<style|style=|\son\w+=|="(https?:)?\/\/(?!help)/,
-    );
+    expect(body.toString()).not.toMatch(/<script(?![^>]*\bsrc="\/)|<style|style=|\son\w+=|="(https?:)?\/\/(?!help)/);
   });
 
   test("shows the name of the product as text", async () => {
@@ -58,17 +53,11 @@ describe.each([
 
   test("has files that are cached forever, equal in every encoding, and found under no other name", async () => {
     const files = await filesOf();
-    expect(files).toEqual([
-      expect.stringMatching(/-[\w-]{8}\.css$/),
-      expect.stringMatching(/-[\w-]{8}\.js$/),
-    ]);
+    expect(files).toEqual([expect.stringMatching(/-[\w-]{8}\.css$/), expect.stringMatching(/-[\w-]{8}\.js$/)]);
     for (const file of files) {
       expect(file.startsWith(assets)).toBe(true);
       const plain = await get(file);
-      expect([plain.status, plain.headers["cache-control"]]).toEqual([
-        200,
-        "public, max-age=31536000, immutable",
-      ]);
+      expect([plain.status, plain.headers["cache-control"]]).toEqual([200, "public, max-age=31536000, immutable"]);
       const brotli = await get(file, { "accept-encoding": "gzip, deflate, br, zstd" });
       const gzip = await get(file, { "accept-encoding": "gzip, br;q=0" });
       expect([brotli, gzip].map(({ headers }) => headers["content-encoding"])).toEqual(["br", "gzip"]);

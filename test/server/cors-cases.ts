@@ -23,8 +23,7 @@ const post = (path: string, type: string, body: string | Uint8Array) => (secret:
   body,
 });
 const rest = (path: string, message: object) => post(path, "application/json", JSON.stringify(message));
-const framed = (type: string, rpc: string, message: object) =>
-  post(rpc, type, envelope(0, Buffer.from(JSON.stringify(message))));
+const framed = (type: string, rpc: string, message: object) => post(rpc, type, envelope(0, Buffer.from(JSON.stringify(message))));
 const grpcWeb = (rpc: string, message: object) => framed("application/grpc-web+json", rpc, message);
 const connectStream = (message: object) => framed("application/connect+json", STREAM, message);
 const get =

@@ -41,8 +41,7 @@ beforeAll(async () => {
 const NEEDS_NO_LIST =
   /^(cache-control|content-language|content-length|content-type|expires|last-modified|pragma|date|connection|keep-alive|transfer-encoding|vary|x-accel-buffering|access-control-.*)$/;
 /** Headers of pages for people. */
-const OF_PAGES =
-  /^(content-security-policy|cross-origin-opener-policy|referrer-policy|x-content-type-options|etag)$/;
+const OF_PAGES = /^(content-security-policy|cross-origin-opener-policy|referrer-policy|x-content-type-options|etag)$/;
 
 function withOrigin(request: RawRequest, origin: string): RawRequest {
   return { ...request, headers: { ...request.headers, origin } };
@@ -63,10 +62,7 @@ test.each(corsCases)("%s can be read by allowed origins only", async (_what, sta
     });
   const answer = await answerTo(ALLOWED);
   expect(answer.status).toBe(status);
-  expect(corsHeaders(answer).sort()).toEqual([
-    "access-control-allow-origin",
-    "access-control-expose-headers",
-  ]);
+  expect(corsHeaders(answer).sort()).toEqual(["access-control-allow-origin", "access-control-expose-headers"]);
   expect(answer.headers["access-control-allow-origin"]).toBe(ALLOWED);
   expect(answer.headers.vary?.split(", ")).toContain("Origin");
   const exposed = answer.headers["access-control-expose-headers"]?.split(", ") ?? [];
@@ -148,11 +144,7 @@ describe("preflights", () => {
 
   test("are answered without a key on every path, and allow the method and its headers", async () => {
     expect(routes.length).toBeGreaterThan(20);
-    for (const { path, verb } of [
-      ...routes,
-      { path: "/v1/nothing", verb: "POST" },
-      { path: "/", verb: "GET" },
-    ]) {
+    for (const { path, verb } of [...routes, { path: "/v1/nothing", verb: "POST" }, { path: "/", verb: "GET" }]) {
       const answer = await send(preflightOf(path, verb));
       expect({ status: answer.status, bytes: answer.body.length }, path).toEqual({ status: 204, bytes: 0 });
       expect(answer.headers).toMatchObject({
@@ -212,12 +204,7 @@ test("OPTIONS of an allowed origin without Access-Control-Request-Method needs a
 });
 
 test("a preflight with an invalid Host is refused", async () => {
-  const lines = [
-    "OPTIONS /v1/me HTTP/1.1",
-    "host: a b",
-    `origin: ${ALLOWED}`,
-    "access-control-request-method: GET",
-  ];
+  const lines = ["OPTIONS /v1/me HTTP/1.1", "host: a b", `origin: ${ALLOWED}`, "access-control-request-method: GET"];
   const { text } = await talk(app.url, [...lines, "connection: close", "", ""].join("\r\n"));
   expect(text).toMatch(/^HTTP\/1\.1 400 /);
   expect(text).toContain(`access-control-allow-origin: ${ALLOWED}\r\n`);
@@ -236,11 +223,7 @@ describe("refusals of the HTTP layer", () => {
     ["an unknown transfer coding", () => ["transfer-encoding: gzip, chunked"], ""],
     [
       "an invalid chunk",
-      () => [
-        "transfer-encoding: chunked",
-        "content-type: application/json",
-        `authorization: Bearer ${keys.paid}`,
-      ],
+      () => ["transfer-encoding: chunked", "content-type: application/json", `authorization: Bearer ${keys.paid}`],
       "no length\r\n",
     ],
   ])("%s: an allowed origin can read the error, another one cannot", async (_what, lines, body) => {

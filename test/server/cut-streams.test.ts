@@ -60,8 +60,7 @@ async function openHttp1(): Promise<() => void> {
   const sockets = await Promise.all(
     Array.from({ length: STREAMS }, async () => {
       const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
-      const head =
-        "POST /v1/watch HTTP/1.1\r\nhost: vx\r\ncontent-type: application/json\r\ncontent-length: 2\r\n";
+      const head = "POST /v1/watch HTTP/1.1\r\nhost: vx\r\ncontent-type: application/json\r\ncontent-length: 2\r\n";
       socket.write(`${head}\r\n{}`);
       await once(socket, "data");
       return socket;

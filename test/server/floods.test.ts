@@ -5,16 +5,7 @@ import { badRequestResponses } from "../../src/server/http/bad-request.ts";
 import { defaultLimits } from "../../src/server/http/limits.ts";
 import { Listener } from "../../src/server/http/listener.ts";
 import { send } from "../../src/server/http/message.ts";
-import {
-  END_HEADERS,
-  END_STREAM,
-  FLOODS,
-  flood,
-  frame,
-  PREFACE,
-  REQUEST,
-  SETTINGS,
-} from "../support/http2-flood.ts";
+import { END_HEADERS, END_STREAM, FLOODS, flood, frame, PREFACE, REQUEST, SETTINGS } from "../support/http2-flood.ts";
 import { sendHttp1 } from "../support/raw.ts";
 
 let listener: Listener;
@@ -42,10 +33,7 @@ const MANY_BYTES = 64 * 1_048_576;
 
 describe("a flooding connection is closed while other connections are served", () => {
   test.each(Object.entries(FLOODS))("with %s", async (_name, next) => {
-    const [sent, answer] = await Promise.all([
-      flood(url, next, MANY_BYTES),
-      sendHttp1(url, { path: "/", method: "GET" }),
-    ]);
+    const [sent, answer] = await Promise.all([flood(url, next, MANY_BYTES), sendHttp1(url, { path: "/", method: "GET" })]);
     expect(sent).toBeLessThan(MANY_BYTES);
     expect(answer.status).toBe(200);
     expect(served).toBeLessThan(20_000);

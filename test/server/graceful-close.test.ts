@@ -62,10 +62,9 @@ async function reply(socket: Socket): Promise<string> {
 
 async function isRefused(): Promise<boolean> {
   const socket = connectTcp(port, "127.0.0.1");
-  const outcome = await Promise.race([
-    once(socket, "connect").then(() => false),
-    once(socket, "error").then(() => true),
-  ]).catch(() => true);
+  const outcome = await Promise.race([once(socket, "connect").then(() => false), once(socket, "error").then(() => true)]).catch(
+    () => true,
+  );
   socket.destroy();
   return outcome;
 }

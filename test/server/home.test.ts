@@ -111,10 +111,9 @@ test("the quick start of /docs works, also the page of errors names each error t
   expect((await run(process.execPath, program, { env })).stdout).toContain("This is a reply");
   expect(codeOf("start-grpcurl")).toContain(`}' ${new URL(app.url).host} vx.v1.GenerateService/Generate`);
   for (const [reason, { status }] of Object.entries(ERRORS))
-    expect(
-      new RegExp(`<tr id="${reason}">.*?<td data-label="Status">${status}<`, "s").test(docs),
-      reason,
-    ).toBe(!/operator|role|admin|report|session|sign_up|invitation|member|owner/.test(reason));
+    expect(new RegExp(`<tr id="${reason}">.*?<td data-label="Status">${status}<`, "s").test(docs), reason).toBe(
+      !/operator|role|admin|report|session|sign_up|invitation|member|owner/.test(reason),
+    );
   expect(docs).toContain('href="#tag/keyservice/POST/v1/keys/{key_id}:rotate">Rotate key</a>');
 });
 

@@ -29,12 +29,7 @@ const path = "/vx.v1.MeService/GetMe";
 const end = "\r\n\r\n";
 
 function request(line: string, headers: string[] = [], body = "{}"): string {
-  const all = [
-    "content-type: application/json",
-    `authorization: Bearer ${secret}`,
-    `content-length: ${body.length}`,
-    ...headers,
-  ];
+  const all = ["content-type: application/json", `authorization: Bearer ${secret}`, `content-length: ${body.length}`, ...headers];
   return `${line}\r\n${all.join("\r\n")}${end}${body}`;
 }
 
@@ -49,35 +44,20 @@ describe("hosts and targets", () => {
     expect((await talk(app.url, request(`POST ${path} HTTP/1.1`))).text).toMatch(/^HTTP\/1\.1 400 /);
   });
 
-  test.each(["a b", "<script>", "x/y", "a@b", '"', "\\"])(
-    "the Host header %j is a 400 in the envelope",
-    async (host) => {
-      const { text } = await talk(
-        app.url,
-        request(`POST ${path} HTTP/1.1`, [`host: ${host}`, "connection: close"]),
-      );
-      expect(text).toMatch(/^HTTP\/1\.1 400 /);
-      expect(text).toContain('"code":"invalid_argument"');
+  test.each(["a b", "<script>", "x/y", "a@b", '"', "\\"])("the Host header %j is a 400 in the envelope", async (host) => {
+    const { text } = await talk(app.url, request(`POST ${path} HTTP/1.1`, [`host: ${host}`, "connection: close"]));
+    expect(text).toMatch(/^HTTP\/1\.1 400 /);
+    expect(text).toContain('"code":"invalid_argument"');
+  });
+
+  test.each(["//", "///x", "/%", "/%zz", "/../../etc/passwd", "/vx.v1.MeService/", "/vx.v1.MeService/GetMe/", "*"])(
+    "the target %j is a 404 in the envelope",
+    async (target) => {
+      const { text } = await talk(app.url, request(`POST ${target} HTTP/1.1`, ["host: vx", "connection: close"]));
+      expect(text).toMatch(/^HTTP\/1\.1 404 /);
+      expect(text).toContain('"code":"not_found"');
     },
   );
-
-  test.each([
-    "//",
-    "///x",
-    "/%",
-    "/%zz",
-    "/../../etc/passwd",
-    "/vx.v1.MeService/",
-    "/vx.v1.MeService/GetMe/",
-    "*",
-  ])("the target %j is a 404 in the envelope", async (target) => {
-    const { text } = await talk(
-      app.url,
-      request(`POST ${target} HTTP/1.1`, ["host: vx", "connection: close"]),
-    );
-    expect(text).toMatch(/^HTTP\/1\.1 404 /);
-    expect(text).toContain('"code":"not_found"');
-  });
 
   test("an absolute target without a host is refused and nothing breaks", async () => {
     const { text } = await talk(app.url, request("POST http:// HTTP/1.1", ["host: vx", "connection: close"]));
@@ -85,22 +65,15 @@ describe("hosts and targets", () => {
   });
 
   test("CONNECT and upgrades are refused", async () => {
-    expect((await talk(app.url, `CONNECT vx:443 HTTP/1.1\r\nhost: vx${end}`)).text).not.toMatch(
-      /^HTTP\/1\.1 2/,
-    );
+    expect((await talk(app.url, `CONNECT vx:443 HTTP/1.1\r\nhost: vx${end}`)).text).not.toMatch(/^HTTP\/1\.1 2/);
     const upgrade = ["host: vx", "connection: upgrade", "upgrade: websocket"];
-    expect((await talk(app.url, request(`POST ${path} HTTP/1.1`, upgrade), /}$/)).text).not.toMatch(
-      /^HTTP\/1\.1 101/,
-    );
+    expect((await talk(app.url, request(`POST ${path} HTTP/1.1`, upgrade), /}$/)).text).not.toMatch(/^HTTP\/1\.1 101/);
   });
 });
 
 describe("bytes that are not a request", () => {
   test("garbage before the preface gets a 400 and the connection closes", async () => {
-    const { text, closedByServer } = await talk(
-      app.url,
-      "\u0000\u0001garbage PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-    );
+    const { text, closedByServer } = await talk(app.url, "\u0000\u0001garbage PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
     expect(text).toMatch(/^HTTP\/1\.1 400 /);
     expect(closedByServer).toBe(true);
   });
@@ -114,10 +87,7 @@ describe("bytes that are not a request", () => {
   });
 
   test("headers beyond 16 KiB get a 431 with an error body", async () => {
-    const { text } = await talk(
-      app.url,
-      request(`POST ${path} HTTP/1.1`, ["host: vx", `x-long: ${"a".repeat(20_000)}`]),
-    );
+    const { text } = await talk(app.url, request(`POST ${path} HTTP/1.1`, ["host: vx", `x-long: ${"a".repeat(20_000)}`]));
     expect(text).toMatch(/^HTTP\/1\.1 431 /);
     expect(text).toContain('"code":"invalid_argument"');
   });
@@ -133,16 +103,12 @@ describe("bytes that are not a request", () => {
 describe("requests that a proxy may parse differently", () => {
   const chunked = `${end}2\r\n{}\r\n0${end}`;
   const head = `POST ${path} HTTP/1.1\r\ncontent-type: application/json\r\nhost: vx`;
-  const hidden = () =>
-    `GET /v1/me HTTP/1.1\r\nhost: vx\r\nauthorization: Bearer ${secret}\r\nx-request-id: hidden${end}`;
+  const hidden = () => `GET /v1/me HTTP/1.1\r\nhost: vx\r\nauthorization: Bearer ${secret}\r\nx-request-id: hidden${end}`;
 
   test.each([
     ["two Host headers", `${head}\r\nHOST: other\r\ncontent-length: 2${end}{}`],
     ["the same Host header twice", `${head}\r\nhost: vx\r\ncontent-length: 2${end}{}`],
-    [
-      "two Host headers beside a target with a host",
-      `GET http://vx/v1/me HTTP/1.1\r\nhost: vx\r\nhost: other${end}`,
-    ],
+    ["two Host headers beside a target with a host", `GET http://vx/v1/me HTTP/1.1\r\nhost: vx\r\nhost: other${end}`],
     ["another coding before chunked", `${head}\r\ntransfer-encoding: gzip, chunked${chunked}`],
     ["the same in two headers", `${head}\r\ntransfer-encoding: gzip\r\ntransfer-encoding: chunked${chunked}`],
     ["another coding after chunked", `${head}\r\ntransfer-encoding: chunked, gzip${chunked}`],
@@ -181,11 +147,7 @@ describe("bodies", () => {
   test("a chunked body of 33 MiB is rejected at the limit", async () => {
     const chunk = Buffer.concat([Buffer.from("100000\r\n"), Buffer.alloc(0x100000, 32), Buffer.from("\r\n")]);
     const head = `POST ${path} HTTP/1.1\r\nhost: vx\r\ncontent-type: application/json\r\nauthorization: Bearer ${secret}\r\ntransfer-encoding: chunked${end}`;
-    const { text } = await talk(
-      app.url,
-      [head, ...Array<Buffer>(33).fill(chunk), `0${end}`],
-      /resource_exhausted/,
-    );
+    const { text } = await talk(app.url, [head, ...Array<Buffer>(33).fill(chunk), `0${end}`], /resource_exhausted/);
     expect(text).toContain('"code":"resource_exhausted"');
   });
 
@@ -207,24 +169,15 @@ describe("bodies", () => {
     expect(text).toMatch(/gzip,br/);
   });
 
-  test.each(["{", "[]", '{"a":', "\u0000", '"x"', "nul"])(
-    "the malformed JSON %j returns 400",
-    async (body) => {
-      const { text } = await talk(
-        app.url,
-        request(`POST ${path} HTTP/1.1`, ["host: vx", "connection: close"], body),
-      );
-      expect(text).toMatch(/^HTTP\/1\.1 400 /);
-    },
-  );
+  test.each(["{", "[]", '{"a":', "\u0000", '"x"', "nul"])("the malformed JSON %j returns 400", async (body) => {
+    const { text } = await talk(app.url, request(`POST ${path} HTTP/1.1`, ["host: vx", "connection: close"], body));
+    expect(text).toMatch(/^HTTP\/1\.1 400 /);
+  });
 
   test("a disconnect during the body leaves no running call", async () => {
     const { hostname, port } = new URL(app.url);
     const socket = connect(Number(port), hostname);
-    const head = request(`POST ${path} HTTP/1.1`, ["host: vx"], "").replace(
-      "content-length: 0",
-      "content-length: 100",
-    );
+    const head = request(`POST ${path} HTTP/1.1`, ["host: vx"], "").replace("content-length: 0", "content-length: 100");
     await new Promise((resolve) => socket.write(head, resolve));
     socket.destroy();
     await vi.waitFor(() => expect(app.logText().includes('"code":"canceled"')).toBe(true));
@@ -235,30 +188,19 @@ describe("bodies", () => {
     const bad = request("POST /nothing HTTP/1.1", ["host: vx"]);
     const last = request(`POST ${path} HTTP/1.1`, ["host: vx", "connection: close"]);
     const { text } = await talk(app.url, one + bad + one + last);
-    expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual([
-      "HTTP/1.1 200",
-      "HTTP/1.1 404",
-      "HTTP/1.1 200",
-      "HTTP/1.1 200",
-    ]);
+    expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 404", "HTTP/1.1 200", "HTTP/1.1 200"]);
   });
 });
 
 describe("credentials outside the Authorization header", () => {
   test("a key in the query is rejected and never logged", async () => {
-    const { text } = await talk(
-      app.url,
-      request(`POST ${path}?key=${secret} HTTP/1.1`, ["host: vx", "connection: close"]),
-    );
+    const { text } = await talk(app.url, request(`POST ${path}?key=${secret} HTTP/1.1`, ["host: vx", "connection: close"]));
     expect(text).toMatch(/^HTTP\/1\.1 401 /);
     expect(text).not.toContain(secret);
   });
 
   test("a key in a path returns a 404 that does not repeat it", async () => {
-    const { text } = await talk(
-      app.url,
-      request(`POST /${secret} HTTP/1.1`, ["host: vx", "connection: close"]),
-    );
+    const { text } = await talk(app.url, request(`POST /${secret} HTTP/1.1`, ["host: vx", "connection: close"]));
     expect(text).toMatch(/^HTTP\/1\.1 404 /);
     expect(text).not.toContain(secret);
   });

@@ -69,21 +69,14 @@ describe("gRPC frames", () => {
 
 describe("connections", () => {
   test("a preface followed by garbage ends only its connection", async () => {
-    expect(
-      (await talk(app.url, [PREFACE, "this is no frame, and it is long enough to be read as one"]))
-        .closedByServer,
-    ).toBe(true);
+    expect((await talk(app.url, [PREFACE, "this is no frame, and it is long enough to be read as one"])).closedByServer).toBe(
+      true,
+    );
   });
 
   test("a first frame that is not SETTINGS ends only its connection", async () => {
     expect(
-      (
-        await talk(app.url, [
-          PREFACE,
-          Buffer.from("00000806000000000000000000000000", "hex"),
-          Buffer.alloc(64),
-        ])
-      ).closedByServer,
+      (await talk(app.url, [PREFACE, Buffer.from("00000806000000000000000000000000", "hex"), Buffer.alloc(64)])).closedByServer,
     ).toBe(true);
   });
 

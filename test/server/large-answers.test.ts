@@ -72,8 +72,7 @@ function framed(message: Uint8Array): Buffer {
   return Buffer.concat([head, message]);
 }
 
-const askOf = (count: number) =>
-  toBinary(file.message("Ask"), create(file.message("Ask"), { count } as never));
+const askOf = (count: number) => toBinary(file.message("Ask"), create(file.message("Ask"), { count } as never));
 
 describe("REST", () => {
   const get = (url: string, count: number, headers: Record<string, string> = {}, method = "GET") =>
@@ -155,8 +154,7 @@ describe.each(FORMATS)("%s", (_name, type, send) => {
     expect(answer.body.subarray(0, expected.length).equals(expected)).toBe(true);
     const rest = answer.body.subarray(expected.length + 5).toString();
     expect(rest).toBe(type.startsWith("application/grpc-web") ? "grpc-status: 0\r\n" : "");
-    if (type.startsWith("application/grpc") && !type.includes("web"))
-      expect(answer.headers["grpc-status"]).toBe("0");
+    if (type.startsWith("application/grpc") && !type.includes("web")) expect(answer.headers["grpc-status"]).toBe("0");
     expect(answer.headers["content-encoding"]).toBeUndefined();
     await vi.waitFor(() => expect(ended).toMatchObject([{ code: 0, failure: undefined }]));
   });

@@ -76,9 +76,7 @@ describe.each(wires.filter(({ name }) => /Connect/.test(name)))("over $name", (w
 });
 
 /** Protocols differ in what is compressed: the message in its envelope, or the body. */
-test.each(
-  wires.flatMap((wire) => (["gzip", "br"] as const).map((encoding) => ({ wire, encoding, name: wire.name }))),
-)(
+test.each(wires.flatMap((wire) => (["gzip", "br"] as const).map((encoding) => ({ wire, encoding, name: wire.name }))))(
   "over $name, 33 MiB that are compressed as $encoding, and bytes that are not, are rejected",
   async ({ wire, encoding }) => {
     const send = (message: Uint8Array) => wire.send(app.url, PATH, message, { headers, encoding });
@@ -89,11 +87,7 @@ test.each(
 );
 
 test.each<[string, string, string | Uint8Array, string?]>([
-  [
-    "/v1/keys/key_x:rotate",
-    "65 KiB for a method with small limits",
-    `{"overlap_seconds":1${" ".repeat(65_536)}}`,
-  ],
+  ["/v1/keys/key_x:rotate", "65 KiB for a method with small limits", `{"overlap_seconds":1${" ".repeat(65_536)}}`],
   ["/v1/keys/key_x:rotate", "the same, compressed", gzipSync(Buffer.alloc(70_000, 0x20)), "gzip"],
   ["/v1/generate", "a gzip bomb", BOMBS.gzip, "gzip"],
   ["/v1/generate", "a br bomb", BOMBS.br, "br"],

@@ -54,14 +54,11 @@ describe.each(wires.filter(({ name }) => /Connect/.test(name)))("over $name", (w
   });
 });
 
-test.each([...LARGEST, ...HOSTILE])(
-  "over REST, %s are rejected with the name of the field",
-  async (_name, field, value) => {
-    const all = { "content-type": "application/json", ...headers };
-    const body = JSON.stringify({ model: "none", messages: said, [field]: value });
-    const answer = await sendHttp1(app.url, { path: "/v1/chat/completions", headers: all, body });
-    const { error } = JSON.parse(answer.body.toString()) as { error: { code: string; param: string } };
-    expect({ status: answer.status, code: error.code }).toEqual({ status: 400, code: "invalid_argument" });
-    expect(error.param).toContain(field);
-  },
-);
+test.each([...LARGEST, ...HOSTILE])("over REST, %s are rejected with the name of the field", async (_name, field, value) => {
+  const all = { "content-type": "application/json", ...headers };
+  const body = JSON.stringify({ model: "none", messages: said, [field]: value });
+  const answer = await sendHttp1(app.url, { path: "/v1/chat/completions", headers: all, body });
+  const { error } = JSON.parse(answer.body.toString()) as { error: { code: string; param: string } };
+  expect({ status: answer.status, code: error.code }).toEqual({ status: 400, code: "invalid_argument" });
+  expect(error.param).toContain(field);
+});

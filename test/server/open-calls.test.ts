@@ -1,10 +1,4 @@
-import {
-  type ClientHttp2Session,
-  type ClientHttp2Stream,
-  type ClientSessionOptions,
-  connect,
-  type Settings,
-} from "node:http2";
+import { type ClientHttp2Session, type ClientHttp2Stream, type ClientSessionOptions, connect, type Settings } from "node:http2";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { bindHealth } from "../../src/server/connect/health.ts";
 import type { Limits } from "../../src/server/http/limits.ts";

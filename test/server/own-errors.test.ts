@@ -25,9 +25,7 @@ describe("a message that cannot be parsed is the caller's mistake, with reason a
     const { headers } = await sendHttp2(app.url, send("application/grpc+proto", framed, { te: "trailers" }));
     expect(headers["grpc-status"]).toBe("3");
     const status = fromBinary(StatusSchema, Buffer.from(headers["grpc-status-details-bin"] ?? "", "base64"));
-    expect(status.details.map(({ typeUrl }) => typeUrl)).toContain(
-      "type.googleapis.com/google.rpc.ErrorInfo",
-    );
+    expect(status.details.map(({ typeUrl }) => typeUrl)).toContain("type.googleapis.com/google.rpc.ErrorInfo");
   });
 
   test("over gRPC-Web", async () => {

@@ -9,10 +9,7 @@ const BODY = Buffer.from(Array.from({ length: 1_000_000 }, (_, at) => at % 251))
 const bytesOf = (pieces: readonly Buffer[]) => pieces.reduce((sum, { length }) => sum + length, 0);
 
 /** Sends the body on a connection, and passes the other end to `read`, until all of it was read. */
-async function received(
-  read: (socket: PacedSocket) => Promise<void>,
-  turns = new ReadingTurns(1_000),
-): Promise<void> {
+async function received(read: (socket: PacedSocket) => Promise<void>, turns = new ReadingTurns(1_000)): Promise<void> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const caller = connect((server.address() as AddressInfo).port, "127.0.0.1");

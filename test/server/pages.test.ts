@@ -6,8 +6,7 @@ import { type RawRequest, sendHttp1, sendHttp2 } from "../support/raw.ts";
 
 const app = useTestApp();
 
-const get = (path: string, headers: RawRequest["headers"] = {}, method = "GET") =>
-  sendHttp1(app.url, { method, path, headers });
+const get = (path: string, headers: RawRequest["headers"] = {}, method = "GET") => sendHttp1(app.url, { method, path, headers });
 
 const PAGES = [
   ["/", "text/html; charset=utf-8"],
@@ -22,33 +21,30 @@ const PAGES = [
   ["/openapi.json", "application/json"],
 ] as const;
 
-test.each(PAGES)(
-  "%s is served to everyone, compressed and cached, with security headers",
-  async (path, contentType) => {
-    const plain = await get(path);
-    for (const answer of [plain, await sendHttp2(app.url, { method: "GET", path, headers: {} })]) {
-      expect(answer.status).toBe(200);
-      expect(answer.headers["content-type"]).toBe(contentType);
-      expect(answer.body.length).toBe(Number(answer.headers["content-length"]));
-    }
-    const { headers } = plain;
-    expect(headers["content-security-policy"]).toContain("default-src 'none'");
-    expect(headers["content-security-policy"]).toContain("frame-ancestors 'none'");
-    expect(headers["x-content-type-options"]).toBe("nosniff");
-    expect(headers["referrer-policy"]).toBe("no-referrer");
-    expect(Object.keys(headers).filter((name) => /^(set-cookie|access-control-.*)$/.test(name))).toEqual([]);
-    const compressed = await get(path, { "accept-encoding": "br, gzip" });
-    expect(compressed.headers["content-encoding"]).toBe("gzip");
-    expect(gunzipSync(compressed.body)).toEqual(plain.body);
-    const head = await get(path, {}, "HEAD");
-    expect([head.status, head.body.length]).toEqual([200, 0]);
-    expect(head.headers["content-length"]).toBe(headers["content-length"]);
-    const again = await get(path, { "if-none-match": headers.etag ?? "" });
-    expect([again.status, again.body.length]).toEqual([304, 0]);
-    const refused = await get(path, {}, "POST");
-    expect([refused.status, refused.headers.allow]).toEqual([405, "GET, HEAD"]);
-  },
-);
+test.each(PAGES)("%s is served to everyone, compressed and cached, with security headers", async (path, contentType) => {
+  const plain = await get(path);
+  for (const answer of [plain, await sendHttp2(app.url, { method: "GET", path, headers: {} })]) {
+    expect(answer.status).toBe(200);
+    expect(answer.headers["content-type"]).toBe(contentType);
+    expect(answer.body.length).toBe(Number(answer.headers["content-length"]));
+  }
+  const { headers } = plain;
+  expect(headers["content-security-policy"]).toContain("default-src 'none'");
+  expect(headers["content-security-policy"]).toContain("frame-ancestors 'none'");
+  expect(headers["x-content-type-options"]).toBe("nosniff");
+  expect(headers["referrer-policy"]).toBe("no-referrer");
+  expect(Object.keys(headers).filter((name) => /^(set-cookie|access-control-.*)$/.test(name))).toEqual([]);
+  const compressed = await get(path, { "accept-encoding": "br, gzip" });
+  expect(compressed.headers["content-encoding"]).toBe("gzip");
+  expect(gunzipSync(compressed.body)).toEqual(plain.body);
+  const head = await get(path, {}, "HEAD");
+  expect([head.status, head.body.length]).toEqual([200, 0]);
+  expect(head.headers["content-length"]).toBe(headers["content-length"]);
+  const again = await get(path, { "if-none-match": headers.etag ?? "" });
+  expect([again.status, again.body.length]).toEqual([304, 0]);
+  const refused = await get(path, {}, "POST");
+  expect([refused.status, refused.headers.allow]).toEqual([405, "GET, HEAD"]);
+});
 
 test("the document for the built-in models equals the committed one, with the server address", async () => {
   const served = JSON.parse((await get("/openapi.json")).body.toString());
@@ -66,10 +62,7 @@ test("inline, evaluated and foreign scripts are forbidden", async () => {
   }
 });
 
-test.each(["gzip;q=0", "br", "identity", ""])(
-  "accept-encoding %j gets the page uncompressed",
-  async (accepted) => {
-    const { headers } = await get("/", { "accept-encoding": accepted });
-    expect(headers["content-encoding"]).toBeUndefined();
-  },
-);
+test.each(["gzip;q=0", "br", "identity", ""])("accept-encoding %j gets the page uncompressed", async (accepted) => {
+  const { headers } = await get("/", { "accept-encoding": accepted });
+  expect(headers["content-encoding"]).toBeUndefined();
+});

@@ -15,10 +15,7 @@ const file = testFile(
 );
 
 describe("at the end of a drain", () => {
-  async function cut(
-    path: string,
-    methods: (started: () => void) => Record<string, (request: never, call: ApiCall) => unknown>,
-  ) {
+  async function cut(path: string, methods: (started: () => void) => Record<string, (request: never, call: ApiCall) => unknown>) {
     const shutdown = new AbortController();
     const started = Promise.withResolvers<void>();
     const server = await mount(file, { shutdownSignal: shutdown.signal, methods: methods(started.resolve) });
@@ -71,21 +68,16 @@ describe("at the end of a drain", () => {
     expect(JSON.parse(text).error.code).toBe("unavailable");
   });
 
-  test.each([["before its first event"], ["after its first event"]])(
-    "a stream, %s, ends with the error",
-    async (when) => {
-      const isLate = when.startsWith("after");
-      const { status, text } = await cut("/v1/stream", (started) => ({
-        async *stream() {
-          if (isLate) yield { text: "one" };
-          started();
-          await new Promise(() => undefined);
-        },
-      }));
-      expect(status).toBe(isLate ? 200 : 503);
-      expect(text).toMatch(
-        isLate ? /^data: \{"text":"one"\}\n\ndata: \{"error":\{"code":"unavailable".*\n\n$/ : /unavailable/,
-      );
-    },
-  );
+  test.each([["before its first event"], ["after its first event"]])("a stream, %s, ends with the error", async (when) => {
+    const isLate = when.startsWith("after");
+    const { status, text } = await cut("/v1/stream", (started) => ({
+      async *stream() {
+        if (isLate) yield { text: "one" };
+        started();
+        await new Promise(() => undefined);
+      },
+    }));
+    expect(status).toBe(isLate ? 200 : 503);
+    expect(text).toMatch(isLate ? /^data: \{"text":"one"\}\n\ndata: \{"error":\{"code":"unavailable".*\n\n$/ : /unavailable/);
+  });
 });

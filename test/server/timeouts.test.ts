@@ -54,10 +54,7 @@ test("incomplete headers time out with 408", async () => {
 });
 
 test("an incomplete body times out with 408", async () => {
-  const { text, closedByServer } = await talk(
-    url,
-    "POST / HTTP/1.1\r\nhost: vx\r\ncontent-length: 10\r\n\r\nabc",
-  );
+  const { text, closedByServer } = await talk(url, "POST / HTTP/1.1\r\nhost: vx\r\ncontent-length: 10\r\n\r\nabc");
   expect(text).toMatch(/^HTTP\/1\.1 408 /);
   expect(closedByServer).toBe(true);
 });

@@ -23,8 +23,7 @@ async function open(
   limits: Partial<Limits> = {},
   onData?: (chunk: Buffer) => void,
   // After the other requests of the same packet.
-  answer = (response: HttpResponse): unknown =>
-    setImmediate(() => send(response, 200, "text/plain", "served")),
+  answer = (response: HttpResponse): unknown => setImmediate(() => send(response, 200, "text/plain", "served")),
 ): Promise<void> {
   handled = 0;
   listener = new Listener({
@@ -76,10 +75,7 @@ const requests = (count: number, firstStream = 1) =>
 
 /** Requests that are reset in the packet that brings them. */
 const earlyResets = (count: number, firstStream = 1) =>
-  requests(count, firstStream).flatMap((request, i) => [
-    request,
-    frame(3, 0, firstStream + i * 2, Buffer.from([0, 0, 0, 8])),
-  ]);
+  requests(count, firstStream).flatMap((request, i) => [request, frame(3, 0, firstStream + i * 2, Buffer.from([0, 0, 0, 8]))]);
 
 describe("the data of a connection", () => {
   const BODY = Buffer.alloc(1_048_576, "b");
@@ -257,8 +253,7 @@ test("the maximum number of streams of a session is served if all arrive in one 
   const socket = await dial();
   let text = "";
   socket.write(Buffer.concat([PREFACE, SETTINGS, ...requests(defaultLimits.http2ConcurrentStreams)]));
-  while (text.split("served").length <= defaultLimits.http2ConcurrentStreams)
-    text += String((await once(socket, "data"))[0]);
+  while (text.split("served").length <= defaultLimits.http2ConcurrentStreams) text += String((await once(socket, "data"))[0]);
 });
 
 test("a session without a first call is closed, even if it sends pings", async () => {

@@ -86,10 +86,7 @@ async function readOwners(): Promise<() => Promise<void>> {
 
 test("the source takes the lanes back if the standby does not replay the release in time", async () => {
   const pause = () => onStandby`SELECT pg_wal_replay_pause()`;
-  await expectUnchanged(
-    split({ ready: pause }),
-    "did not replay the change of the owner in time; the source owns",
-  );
+  await expectUnchanged(split({ ready: pause }), "did not replay the change of the owner in time; the source owns");
   await onStandby`SELECT pg_wal_replay_resume()`;
 });
 
@@ -120,19 +117,10 @@ test("a server that is not the standby of exactly one further cell is refused", 
   const [source, target] = [a as CellToMigrate, b as CellToMigrate];
   const among = { ...source, address: { kind: "url", url: `${urlTo(standby)}` } } as const;
   await expectUnchanged(split({}, { cells: [source] }), "no cell of VX_CELLS is on the standby");
-  await expectUnchanged(
-    split({}, { cells: [source, target, { ...target, name: "c" }] }),
-    "among the hosts of the cells b, c",
-  );
+  await expectUnchanged(split({}, { cells: [source, target, { ...target, name: "c" }] }), "among the hosts of the cells b, c");
   await expectUnchanged(split({}, { cells: [among] }), "among the hosts of the cells a");
-  await expectUnchanged(
-    split({}, { cells: [source, { ...target, schema: "other" }] }),
-    "must have the schema",
-  );
-  await expectUnchanged(
-    split({}, { standby: source.address, cells: [cellOn("b", database.primary)], source }),
-    "not a standby",
-  );
+  await expectUnchanged(split({}, { cells: [source, { ...target, schema: "other" }] }), "must have the schema");
+  await expectUnchanged(split({}, { standby: source.address, cells: [cellOn("b", database.primary)], source }), "not a standby");
   await expectUnchanged(split({}, { lanes: Array.from(Array(1_024).keys()) }), "must keep a lane");
 });
 
@@ -159,9 +147,7 @@ test("a standby that is promoted manually during a split owns nothing, and the s
   const promoted = split({ ready: () => other.promote() }, { standby: cell.address, cells });
   await expectUnchanged(promoted, "the source owns the lanes again");
   const onOther = postgres({ ...loginTo(other), max: 1 });
-  const [last] = await onOther<
-    { id: string }[]
-  >`SELECT id FROM vx.cell_splits ORDER BY changed_at DESC LIMIT 1`;
+  const [last] = await onOther<{ id: string }[]>`SELECT id FROM vx.cell_splits ORDER BY changed_at DESC LIMIT 1`;
   await expect(onOther`SELECT vx.claim_lanes(${last?.id ?? ""})`).rejects.toThrow("not in the state");
   expect(await onOther`SELECT name FROM vx.cell_name`).toEqual([{ name: "a" }]);
   await expectUnchanged(split({}, { standby: cell.address, cells }), "the server is not a standby");
@@ -206,9 +192,7 @@ test("if the source loses its confirmation in a failover, nothing is claimed, an
   expect(await onOther`SELECT name FROM vx.cell_name`).toEqual([{ name: "a" }]);
   await split({}, changes);
   expect(await onOther`SELECT name FROM vx.cell_name`).toEqual([{ name: "other" }]);
-  expect(await onOther`SELECT lane FROM vx.lanes WHERE is_owned ORDER BY lane`).toEqual(
-    changes.lanes.map((lane) => ({ lane })),
-  );
+  expect(await onOther`SELECT lane FROM vx.lanes WHERE is_owned ORDER BY lane`).toEqual(changes.lanes.map((lane) => ({ lane })));
   expect(await database.owner`SELECT FROM vx.lanes WHERE is_owned AND lane < 3`).toHaveLength(0);
   await onOther.end();
   await other.stop();

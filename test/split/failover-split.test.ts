@@ -37,8 +37,7 @@ async function attach(primary: PrimaryServer, name: string): Promise<Standby> {
   return standby;
 }
 
-const addressOf = (primary: PrimaryServer, name: string) =>
-  `host=${primary.socketDir} application_name=${name}`;
+const addressOf = (primary: PrimaryServer, name: string) => `host=${primary.socketDir} application_name=${name}`;
 
 async function countReceivers(syncState: string): Promise<number> {
   const rows = await database.owner`SELECT FROM pg_stat_replication WHERE sync_state = ${syncState}`;
@@ -62,10 +61,7 @@ async function split(step?: SplitStep, action?: () => Promise<unknown>, to = tar
   const url = urlTo(to);
   await splitCell({
     source: source(),
-    cells: [
-      source(),
-      { name: "b", address: { kind: "url", url }, schema: "vx", engine: "postgresql", lanes: [] },
-    ],
+    cells: [source(), { name: "b", address: { kind: "url", url }, schema: "vx", engine: "postgresql", lanes: [] }],
     standby: { kind: "url", url },
     lanes: LANES,
     newId: randomUUID,
@@ -95,15 +91,11 @@ async function commitAlone(standby: Standby): Promise<void> {
   const sql = sqlOn(standby);
   await sql`ALTER SYSTEM RESET synchronous_standby_names`;
   await sql`SELECT pg_reload_conf()`;
-  await expect
-    .poll(async () => await sql`SHOW synchronous_standby_names`)
-    .toMatchObject([{ synchronous_standby_names: "" }]);
+  await expect.poll(async () => await sql`SHOW synchronous_standby_names`).toMatchObject([{ synchronous_standby_names: "" }]);
 }
 
 async function ownedBy(server: PrimaryServer): Promise<number[]> {
-  const rows = await sqlOn(server)<
-    { lane: number }[]
-  >`SELECT lane FROM vx.lanes WHERE is_owned ORDER BY lane`;
+  const rows = await sqlOn(server)<{ lane: number }[]>`SELECT lane FROM vx.lanes WHERE is_owned ORDER BY lane`;
   return rows.map(({ lane }) => lane);
 }
 

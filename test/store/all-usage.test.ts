@@ -85,9 +85,7 @@ test("pages of any size, read in pieces of any size, are the sums of all account
 });
 
 test("a page by account reads only accounts of the page, and a page that needs too many statements is refused", async () => {
-  await replaceSums(
-    ids.map((_, account) => ({ account, quarter: 100, key: "key_a", model: "m", requests: account + 1 })),
-  );
+  await replaceSums(ids.map((_, account) => ({ account, quarter: 100, key: "key_a", model: "m", requests: account + 1 })));
   let statements = 0;
   const database = withCall(store.database, (...call) => {
     statements++;

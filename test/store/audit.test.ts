@@ -120,15 +120,12 @@ test("the audit reports rows of a deleted account", async () => {
   });
   for (const piece of PIECES) {
     const { findings } = await auditIn(piece);
-    expect(findings.map(({ account_id, rule }) => `${account_id} ${rule}`)).toContain(
-      `${deleted} ledger_has_account`,
-    );
+    expect(findings.map(({ account_id, rule }) => `${account_id} ${rule}`)).toContain(`${deleted} ledger_has_account`);
   }
 });
 
 test("the audit names lanes without an owner, but not those that are moved while it runs", async () => {
-  const own = (isOwned: boolean) =>
-    database.owner`UPDATE vx.lanes SET is_owned = ${isOwned} WHERE lane IN (3, 4, 9)`;
+  const own = (isOwned: boolean) => database.owner`UPDATE vx.lanes SET is_owned = ${isOwned} WHERE lane IN (3, 4, 9)`;
   await own(false);
   expect((await auditIn(1_000)).findings).toEqual([
     {

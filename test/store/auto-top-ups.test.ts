@@ -139,16 +139,12 @@ test("a charge that takes the balance below the threshold starts one top-up; aft
 });
 
 test("many charges and refused calls at the same time start one", async () => {
-  const billings = ["one", "two"].map((serverId) =>
-    createTestBilling(store.database, { serverId, pipelines: 2 }),
-  );
+  const billings = ["one", "two"].map((serverId) => createTestBilling(store.database, { serverId, pipelines: 2 }));
   const payer = await createAutoPayer(5_000_000n);
   await Promise.all(
     Array.from({ length: 24 }, (_, i) => {
       const billing = billings[i % 2] as (typeof billings)[0];
-      return i % 3 === 0
-        ? topUpAfterRefusal(store.database, payer.accountId)
-        : charge(billing, payer, 10_000n);
+      return i % 3 === 0 ? topUpAfterRefusal(store.database, payer.accountId) : charge(billing, payer, 10_000n);
     }),
   );
   expect(await statesOf(payer)).toEqual(["pending"]);
@@ -236,11 +232,7 @@ test("those of a month never exceed its maximum, one that is not decided include
   await charge(billing, payer, 10_000_000n);
   await charge(billing, payer, 1n);
   expect(await statesOf(payer)).toEqual(["paid", "paid"]);
-  expect(await eventsOf(payer)).toEqual([
-    "topup.paid",
-    "topup.paid",
-    "topup.auto_failed monthly_max_reached 0",
-  ]);
+  expect(await eventsOf(payer)).toEqual(["topup.paid", "topup.paid", "topup.auto_failed monthly_max_reached 0"]);
   // The page for another card is looked up meanwhile.
   await storeCard(payer, { createdAt: new Date(2_000) });
   expect(await eventsOf(payer)).toHaveLength(3);
@@ -338,22 +330,19 @@ test("none starts while the account owes something or is suspended, and none tha
 test.each([
   ["stopped", { isEnabled: false }],
   ["lowered", { amountMicros: 9_000_000n }],
-])(
-  "one that waits is not paid after they were %s, and that is no failure of the card",
-  async (_, changes) => {
-    const payer = await createAutoPayer(1n);
-    const { id } = await pendingOf(payer);
-    expect(await topUpCharge(store.database, id)).toEqual({
-      is_allowed: true,
-      customer_id: `cus_${payer.accountId}`,
-      method_id: "pm_1",
-    });
-    await putByKey(payer, changes);
-    expect((await topUpCharge(store.database, id)).is_allowed).toBe(false);
-    await see(payer, "failed", "stopped");
-    expect((await eventsOf(payer)).at(-1)).toBe("topup.auto_failed stopped 0");
-  },
-);
+])("one that waits is not paid after they were %s, and that is no failure of the card", async (_, changes) => {
+  const payer = await createAutoPayer(1n);
+  const { id } = await pendingOf(payer);
+  expect(await topUpCharge(store.database, id)).toEqual({
+    is_allowed: true,
+    customer_id: `cus_${payer.accountId}`,
+    method_id: "pm_1",
+  });
+  await putByKey(payer, changes);
+  expect((await topUpCharge(store.database, id)).is_allowed).toBe(false);
+  await see(payer, "failed", "stopped");
+  expect((await eventsOf(payer)).at(-1)).toBe("topup.auto_failed stopped 0");
+});
 
 test("one that waits is not paid after the monthly maximum was lowered below it", async () => {
   const payer = await createAutoPayer(1n);

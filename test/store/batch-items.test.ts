@@ -16,9 +16,7 @@ test.each([admitItem, entryItem, holdItem, priceItem])(
 test("bytes arrive unchanged", async () => {
   const type = new CompositeType("bytes", ["value"]);
   await database.owner`CREATE TYPE bytes AS (value bytea)`;
-  const read = await database.owner.unsafe("SELECT * FROM unnest($1::bytes[])", [
-    type.arrayOf([{ value: { hex: "00ff5c22" } }]),
-  ]);
+  const read = await database.owner.unsafe("SELECT * FROM unnest($1::bytes[])", [type.arrayOf([{ value: { hex: "00ff5c22" } }])]);
   expect([...read]).toEqual([{ value: Buffer.from([0x00, 0xff, 0x5c, 0x22]) }]);
 });
 

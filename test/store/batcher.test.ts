@@ -11,9 +11,7 @@ const NEAR = { now: () => performance.now(), roundTripMs: 0 };
 type Batch = { readonly items: readonly string[]; answer(): void; fail(error: Error): void };
 
 /** A batcher whose batches wait until the test completes them. */
-function createBatcher(
-  options: { pipelines?: number; maxBatch?: number; maxWaiting?: number; hasOthers?: () => boolean } = {},
-) {
+function createBatcher(options: { pipelines?: number; maxBatch?: number; maxWaiting?: number; hasOthers?: () => boolean } = {}) {
   const batches: Batch[] = [];
   const sizes: number[] = [];
   const batcher = new Batcher<string, string>({
@@ -183,14 +181,11 @@ test("to a distant database, a batch follows the last one when that one's work i
 test.each([
   { roundTripMs: 0, workMs: 4 },
   { roundTripMs: 3, workMs: 4 },
-])(
-  "a second batch is not sent while the work takes longer than the round trip: $roundTripMs ms",
-  async (distance) => {
-    const { load, maxRunning } = createDistantBatcher(distance);
-    await load(100);
-    expect(maxRunning()).toBe(1);
-  },
-);
+])("a second batch is not sent while the work takes longer than the round trip: $roundTripMs ms", async (distance) => {
+  const { load, maxRunning } = createDistantBatcher(distance);
+  await load(100);
+  expect(maxRunning()).toBe(1);
+});
 
 test("no more batches run at once than there are pipelines", async () => {
   const { load, maxRunning } = createDistantBatcher({ roundTripMs: 40, workMs: 1, pipelines: 3 });
@@ -211,12 +206,7 @@ test("an item beyond the limit of waiting items is rejected as overloaded at onc
   batches[1]?.answer();
   await settle();
   batches[2]?.answer();
-  expect(await Promise.all([first, ...waiting, next])).toEqual([
-    "done on its way",
-    "done a",
-    "done b",
-    "done e",
-  ]);
+  expect(await Promise.all([first, ...waiting, next])).toEqual(["done on its way", "done a", "done b", "done e"]);
 });
 
 test("a batch that fails rejects only the items in it, and the next batch runs", async () => {

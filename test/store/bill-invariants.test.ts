@@ -68,11 +68,7 @@ describe("a hold is not sent", () => {
       () => ({ generationId: strangerOf(payer, typeIds.generation) }),
       "hold and key are in the account's lane",
     ],
-    [
-      "of a key in another lane",
-      () => ({ keyId: strangerOf(payer, typeIds.key) }),
-      "hold and key are in the account's lane",
-    ],
+    ["of a key in another lane", () => ({ keyId: strangerOf(payer, typeIds.key) }), "hold and key are in the account's lane"],
   ];
   test.each(cases)("%s", async (_, change, invariant) => {
     const hold = holdOf(payer, 60n, newGenerationId(payer));
@@ -113,11 +109,7 @@ describe("an ending is not sent", () => {
       ({ generationId }) => endOf(payer, generationId, 61n),
       "a charge is at least 0 and at most its hold",
     ],
-    [
-      "with a negative charge",
-      (end) => changed(end, { amountMicros: -1n }),
-      "a charge is at least 0 and at most its hold",
-    ],
+    ["with a negative charge", (end) => changed(end, { amountMicros: -1n }), "a charge is at least 0 and at most its hold"],
     [
       "with another amount than the usage costs",
       (end) => changed(end, { amountMicros: 11n }),
@@ -159,19 +151,9 @@ describe("a result is not accepted", () => {
   /** What changes a result of vx.bill, and whether a hold, an ending or a release gets it. */
   const cases: [string, "hold" | "end" | "release", string, string][] = [
     ["that is missing", "hold", "CONTINUE;", "every item of a batch has a result"],
-    [
-      "for an item that was not sent",
-      "hold",
-      "v_result.n := 2;",
-      "a result belongs to one item of the batch",
-    ],
+    ["for an item that was not sent", "hold", "v_result.n := 2;", "a result belongs to one item of the batch"],
     ["with an unknown outcome", "hold", "v_result.outcome := 'lent';", HOLD_OUTCOME],
-    [
-      "of a retry for a call without an idempotency key",
-      "hold",
-      "v_result.outcome := 'answered';",
-      HOLD_OUTCOME,
-    ],
+    ["of a retry for a call without an idempotency key", "hold", "v_result.outcome := 'answered';", HOLD_OUTCOME],
     ["with a negative amount held", "hold", "v_result.held_micros := -1;", HELD],
     ["with more held than the balance", "hold", "v_result.held_micros := v_result.balance_micros + 1;", HELD],
     [
@@ -180,36 +162,19 @@ describe("a result is not accepted", () => {
       "v_result.held_micros := v_result.balance_micros - 59;",
       "a hold that is placed fits the free balance",
     ],
-    [
-      "insufficient for a hold that fits",
-      "hold",
-      "v_result.outcome := 'insufficient';",
-      "a hold that fits is not insufficient",
-    ],
+    ["insufficient for a hold that fits", "hold", "v_result.outcome := 'insufficient';", "a hold that fits is not insufficient"],
     ["with an unknown ending", "end", "v_result.outcome := 'lost';", END_OUTCOME],
     ["without the charge", "end", "v_result.amount_micros := NULL;", END_OUTCOME],
     ["with a charge for a release", "release", "v_result.amount_micros := -1;", END_OUTCOME],
-    [
-      "with another charge",
-      "end",
-      "v_result.amount_micros := -11;",
-      "the database charges the requested amount",
-    ],
-    [
-      "with a negative balance",
-      "end",
-      "v_result.balance_micros := -1;",
-      "a charge leaves a balance of at least 0",
-    ],
+    ["with another charge", "end", "v_result.amount_micros := -11;", "the database charges the requested amount"],
+    ["with a negative balance", "end", "v_result.balance_micros := -1;", "a charge leaves a balance of at least 0"],
   ];
   test.each(cases)("%s (%s)", async (_, kind, change, invariant) => {
     const id = newGenerationId(payer);
     if (kind !== "hold") await billing.hold(holdOf(payer, 60n, id));
     const restore = await plantInBill(kind === "hold" ? HOLDS : ENDS, change);
     const sent =
-      kind === "hold"
-        ? billing.hold(holdOf(payer, 60n, id))
-        : billing.end(endOf(payer, id, kind === "end" ? 10n : undefined));
+      kind === "hold" ? billing.hold(holdOf(payer, 60n, id)) : billing.end(endOf(payer, id, kind === "end" ? 10n : undefined));
     await expectViolation(sent, invariant);
     await restore();
   });
@@ -228,13 +193,8 @@ describe("a result is not accepted", () => {
 
   test("fails only its item: the other items of the batch get their results", async () => {
     const other = await createPayer(store.database, 1n);
-    const restore = await plantInBill(
-      HOLDS,
-      "IF v_result.balance_micros = 1 THEN v_result.balance_micros := -1; END IF;",
-    );
-    const outcomes = await Promise.allSettled(
-      [payer, other].map((one) => billing.hold(holdOf(one, 1n, newGenerationId(one)))),
-    );
+    const restore = await plantInBill(HOLDS, "IF v_result.balance_micros = 1 THEN v_result.balance_micros := -1; END IF;");
+    const outcomes = await Promise.allSettled([payer, other].map((one) => billing.hold(holdOf(one, 1n, newGenerationId(one)))));
     await restore();
     expect(outcomes).toMatchObject([
       { value: { outcome: "held" } },

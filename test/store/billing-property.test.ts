@@ -2,15 +2,7 @@ import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
 import { revokeKey } from "../../src/store/keys.ts";
 import { TEST_ACTION } from "../support/action.ts";
-import {
-  createPayer,
-  credit,
-  endOf,
-  holdOf,
-  moneyProblems,
-  newGenerationId,
-  type Payer,
-} from "../support/payer.ts";
+import { createPayer, credit, endOf, holdOf, moneyProblems, newGenerationId, type Payer } from "../support/payer.ts";
 import { runs } from "../support/runs.ts";
 import { useStore } from "../support/store.ts";
 import { UncheckedBilling } from "../support/unchecked-billing.ts";
@@ -89,10 +81,7 @@ class Reference {
   readonly answers = new Map<string, { payload: number; hold: ReferenceHold; isAnswered: boolean }>();
 
   held(payer: number): bigint {
-    return this.holds.reduce(
-      (sum, hold) => (hold.open && hold.payer === payer ? sum + hold.amount : sum),
-      0n,
-    );
+    return this.holds.reduce((sum, hold) => (hold.open && hold.payer === payer ? sum + hold.amount : sum), 0n);
   }
 
   credit(payer: number, amount: bigint): void {
@@ -156,25 +145,15 @@ async function run(turns: readonly Turn[], steps: "together" | "one by one"): Pr
     }
   }
   for (const [i, { accountId }] of payers.entries()) {
-    const [account] =
-      await store.owner`SELECT balance_micros, held_micros FROM vx.accounts WHERE id = ${accountId}`;
-    expect([account?.balance_micros, account?.held_micros].map(BigInt)).toEqual([
-      reference.balances[i],
-      reference.held(i),
-    ]);
-    const rows =
-      await store.owner`SELECT amount_micros FROM vx.ledger WHERE account_id = ${accountId} ORDER BY seq`;
+    const [account] = await store.owner`SELECT balance_micros, held_micros FROM vx.accounts WHERE id = ${accountId}`;
+    expect([account?.balance_micros, account?.held_micros].map(BigInt)).toEqual([reference.balances[i], reference.held(i)]);
+    const rows = await store.owner`SELECT amount_micros FROM vx.ledger WHERE account_id = ${accountId} ORDER BY seq`;
     expect(rows.map((row) => BigInt(row.amount_micros))).toEqual(reference.rows[i]);
   }
 }
 
 /** A hold is ended once per batch here: which of two ends comes first is not promised. */
-async function runBatch(
-  steps: readonly Step[],
-  payers: readonly Payer[],
-  reference: Reference,
-  ids: string[],
-) {
+async function runBatch(steps: readonly Step[], payers: readonly Payer[], reference: Reference, ids: string[]) {
   const before = ids.length;
   const ended = new Set<number>();
   const ends = steps.flatMap((step) => {
@@ -196,10 +175,7 @@ async function runBatch(
       const payer = payers[step.payer] as Payer;
       const id = newGenerationId(payer);
       ids.push(id);
-      const asked =
-        step.idempotency === undefined
-          ? undefined
-          : { key: `${step.idempotency}`, digest: `${step.payload}` };
+      const asked = step.idempotency === undefined ? undefined : { key: `${step.idempotency}`, digest: `${step.payload}` };
       return billing.hold(holdOf(payer, step.amount, id, asked));
     }),
   ]);

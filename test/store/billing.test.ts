@@ -6,16 +6,7 @@ import { Billing, findAnswer } from "../../src/store/billing.ts";
 import { DatabaseClock } from "../../src/store/driver/database-clock.ts";
 import { revokeKey } from "../../src/store/keys.ts";
 import { TEST_ACTION } from "../support/action.ts";
-import {
-  createPayer,
-  endOf,
-  holdOf,
-  moneyProblems,
-  newGenerationId,
-  type Payer,
-  payerOf,
-  placeHold,
-} from "../support/payer.ts";
+import { createPayer, endOf, holdOf, moneyProblems, newGenerationId, type Payer, payerOf, placeHold } from "../support/payer.ts";
 import { createTestBilling, useStore } from "../support/store.ts";
 import { typeIds } from "../support/type-ids.ts";
 import { UncheckedBilling } from "../support/unchecked-billing.ts";
@@ -27,10 +18,7 @@ let unchecked: UncheckedBilling;
 
 beforeAll(async () => {
   const options = { pipelines: 2, maxWaiting: 20_000 };
-  billings = [
-    createTestBilling(store.database, options),
-    createTestBilling(store.database, { ...options, serverId: "two" }),
-  ];
+  billings = [createTestBilling(store.database, options), createTestBilling(store.database, { ...options, serverId: "two" })];
   unchecked = new UncheckedBilling(store.database, "one");
 });
 
@@ -98,19 +86,16 @@ test("a settlement that is sent again, in the same batch or later, charges once 
   expect(await balanceOf(payer)).toEqual({ balance: 750, held: 0 });
 });
 
-test.each(["alone", "with other items"])(
-  "an ending %s with the id of another account changes nothing",
-  async (how) => {
-    const payer = await createPayer(store.database, 1_000n);
-    const lane = laneOfId(payer.accountId);
-    const stranger = typeIds.generation(lane);
-    const id = await placeHold(billings[0], payer, 600n);
-    const end = { ...endOf(payer, id, 250n), accountId: stranger };
-    const outcomes = await Promise.all((how === "alone" ? [end] : [end, end]).map((e) => unchecked.end(e)));
-    expect(outcomes[0]).toEqual({ outcome: "missing" });
-    expect(await balanceOf(payer)).toEqual({ balance: 1_000, held: 600 });
-  },
-);
+test.each(["alone", "with other items"])("an ending %s with the id of another account changes nothing", async (how) => {
+  const payer = await createPayer(store.database, 1_000n);
+  const lane = laneOfId(payer.accountId);
+  const stranger = typeIds.generation(lane);
+  const id = await placeHold(billings[0], payer, 600n);
+  const end = { ...endOf(payer, id, 250n), accountId: stranger };
+  const outcomes = await Promise.all((how === "alone" ? [end] : [end, end]).map((e) => unchecked.end(e)));
+  expect(outcomes[0]).toEqual({ outcome: "missing" });
+  expect(await balanceOf(payer)).toEqual({ balance: 1_000, held: 600 });
+});
 
 test("a settlement after the release of its hold charges nothing and reports that", async () => {
   const payer = await createPayer(store.database, 1_000n);
@@ -121,9 +106,7 @@ test("a settlement after the release of its hold charges nothing and reports tha
 test("funds for 100 holds and 400 at once over two servers: exactly 100 are placed", async () => {
   const payer = await createPayer(store.database, 100n * 7n + 6n);
   const outcomes = await Promise.all(
-    Array.from({ length: 400 }, (_, i) =>
-      (billings[i % 2] as Billing).hold(holdOf(payer, 7n, newGenerationId(payer))),
-    ),
+    Array.from({ length: 400 }, (_, i) => (billings[i % 2] as Billing).hold(holdOf(payer, 7n, newGenerationId(payer)))),
   );
   expect(outcomes.filter(({ outcome }) => outcome === "held")).toHaveLength(100);
   expect(outcomes.find(({ outcome }) => outcome === "insufficient")).toMatchObject({ balanceMicros: 706n });
@@ -159,8 +142,7 @@ test("an idempotency key is held once, answered after that, and refused for anot
   const id = newGenerationId(payer);
   const asked = { key: 'k "1" \\', digest: "payload" };
   const again = () => billings[1].hold(holdOf(payer, 10n, newGenerationId(payer), asked));
-  const other = () =>
-    billings[1].hold(holdOf(payer, 10n, newGenerationId(payer), { ...asked, digest: "another" }));
+  const other = () => billings[1].hold(holdOf(payer, 10n, newGenerationId(payer), { ...asked, digest: "another" }));
   const first = await Promise.all([
     billings[0].hold(holdOf(payer, 10n, id, asked)),
     billings[0].hold(holdOf(payer, 10n, newGenerationId(payer), asked)),
@@ -181,18 +163,13 @@ test("an idempotency key is held once, answered after that, and refused for anot
 });
 
 test("retries of a call with a long answer do not fail the other holds of their batch", async () => {
-  const [payer, other] = [
-    await createPayer(store.database, 1_000n),
-    await createPayer(store.database, 1_000n),
-  ];
+  const [payer, other] = [await createPayer(store.database, 1_000n), await createPayer(store.database, 1_000n)];
   const idempotency = { key: "k", digest: "payload" };
   const id = newGenerationId(payer);
   const pipeline = createTestBilling(store.database, { maxWaiting: 1_000 });
   await pipeline.hold(holdOf(payer, 10n, id, idempotency));
   await pipeline.end(endOf(payer, id, 10n, "x".repeat(2_500_000)));
-  const retries = Array.from({ length: 511 }, () =>
-    pipeline.hold(holdOf(payer, 10n, newGenerationId(payer), idempotency)),
-  );
+  const retries = Array.from({ length: 511 }, () => pipeline.hold(holdOf(payer, 10n, newGenerationId(payer), idempotency)));
   expect(await pipeline.hold(holdOf(other, 10n, newGenerationId(other)))).toEqual({ outcome: "held" });
   expect(await Promise.all(retries)).toEqual(retries.map(() => ({ outcome: "answered" })));
 });
@@ -200,11 +177,7 @@ test("retries of a call with a long answer do not fail the other holds of their 
 test("an idempotency key can be used again after its call failed and after 24 hours", async () => {
   const payer = await createPayer(store.database, 100n);
   const asked = { key: "k", digest: "payload" };
-  const [first, second, third] = [
-    newGenerationId(payer),
-    newGenerationId(payer),
-    newGenerationId(payer),
-  ] as const;
+  const [first, second, third] = [newGenerationId(payer), newGenerationId(payer), newGenerationId(payer)] as const;
   await billings[0].hold(holdOf(payer, 10n, first, asked));
   await billings[0].end(endOf(payer, first, undefined));
   expect(await store.owner`SELECT FROM vx.answers WHERE account_id = ${payer.accountId}`).toHaveLength(0);
@@ -265,9 +238,7 @@ test("an item that violates a constraint fails alone, without the other items of
     return i === 3 ? { ...end, charge: { ...(end.charge as Charge), reason: "" } } : end;
   });
   const outcomes = await Promise.allSettled(ends.map((end) => billings[0].end(end)));
-  expect(outcomes.map(({ status }) => status)).toEqual(
-    [0, 1, 2, 3, 4].map((i) => (i === 3 ? "rejected" : "fulfilled")),
-  );
+  expect(outcomes.map(({ status }) => status)).toEqual([0, 1, 2, 3, 4].map((i) => (i === 3 ? "rejected" : "fulfilled")));
   expect(await Promise.all(payers.map(balanceOf))).toEqual(
     [0, 1, 2, 3, 4].map((i) => (i === 3 ? { balance: 100, held: 60 } : { balance: 90, held: 0 })),
   );
@@ -318,24 +289,21 @@ test("when a batch is split, an error of one part does not fail the items of ano
   await billing.end(endOf(fine, id, undefined));
 });
 
-test.each(["hold", "end"])(
-  "a %s that names an account that does not exist is an error, not an outcome",
-  async (kind) => {
-    const accountId = typeIds.account();
-    const nobody = payerOf(accountId, typeIds.key(laneOfId(accountId)));
-    const id = newGenerationId(nobody);
-    if (kind === "hold") {
-      await expect(billings[0].hold(holdOf(nobody, 1n, id))).rejects.toMatchObject({ reason: "internal" });
-      expect(await store.owner`SELECT FROM vx.holds WHERE id = ${id}`).toHaveLength(0);
-      return;
-    }
-    await store.owner`
+test.each(["hold", "end"])("a %s that names an account that does not exist is an error, not an outcome", async (kind) => {
+  const accountId = typeIds.account();
+  const nobody = payerOf(accountId, typeIds.key(laneOfId(accountId)));
+  const id = newGenerationId(nobody);
+  if (kind === "hold") {
+    await expect(billings[0].hold(holdOf(nobody, 1n, id))).rejects.toMatchObject({ reason: "internal" });
+    expect(await store.owner`SELECT FROM vx.holds WHERE id = ${id}`).toHaveLength(0);
+    return;
+  }
+  await store.owner`
     INSERT INTO vx.holds (lane, id, account_id, server_id, amount_micros, expires_at)
     VALUES (${laneOfId(nobody.accountId)}, ${id}, ${nobody.accountId}, 'one', 0, now() + interval '1 hour')`;
-    await expect(unchecked.end(endOf(nobody, id, 1n))).rejects.toMatchObject({ reason: "internal" });
-    await store.owner`DELETE FROM vx.holds WHERE id = ${id}`;
-  },
-);
+  await expect(unchecked.end(endOf(nobody, id, 1n))).rejects.toMatchObject({ reason: "internal" });
+  await store.owner`DELETE FROM vx.holds WHERE id = ${id}`;
+});
 
 test("accounts of one lane have idempotency keys of their own", async () => {
   const first = await createPayer(store.database, 100n);

@@ -61,11 +61,7 @@ test("a key in any string field of a request is rejected", async () => {
     const side = operatorMethods.includes(method as never) ? "operator" : "developer";
     // A key inside a text is found too.
     for (const text of [number % 2 === 0 ? key.secret : `the key ${key.secret}!`]) {
-      const ending = await callers[side].end(
-        method,
-        ids[side],
-        fromJson(method.input, field.json(text) as never),
-      );
+      const ending = await callers[side].end(method, ids[side], fromJson(method.input, field.json(text) as never));
       answers.push(JSON.stringify(ending));
       expect(ending, `${method} ${field.path}`).toMatchObject({
         code: "invalid_argument",
@@ -103,12 +99,7 @@ test("no response contains a key from an unknown field, a header or an invalid b
     await send({ path: "/v1/keys", headers: json, body: JSON.stringify(body) });
     await send({ path: "/vx.v1.KeyService/CreateKey", headers: json, body: JSON.stringify(body) });
   }
-  for (const body of [
-    key.secret,
-    `{"name": "${key.secret}`,
-    `{"name": ${key.secret}}`,
-    `["${key.secret}"]`,
-  ]) {
+  for (const body of [key.secret, `{"name": "${key.secret}`, `{"name": ${key.secret}}`, `["${key.secret}"]`]) {
     await send({ path: "/v1/keys", headers: json, body });
     await send({ path: "/vx.v1.KeyService/CreateKey", headers: json, body });
   }
@@ -155,9 +146,7 @@ test("an idempotency key that contains a key is rejected, over every protocol th
 });
 
 test("no table, file, log or response contains the key", async () => {
-  const logs = readdirSync(inject("logDir")).map((name) =>
-    readFileSync(join(inject("logDir"), name), "utf8"),
-  );
+  const logs = readdirSync(inject("logDir")).map((name) => readFileSync(join(inject("logDir"), name), "utf8"));
   const metrics = await fetch(`${app.adminUrl}/metrics`, { headers: bearer(OPERATOR_TOKEN) });
   const written = {
     tables: await dumpTables(app.database),
@@ -205,9 +194,7 @@ test("errors of PostgreSQL contain no text of the caller, neither when thrown no
     expect(`${message} ${detail} ${hint}`).not.toContain(words);
   }
   // The log contains the statements of the owner's session; the server never writes a value into a statement.
-  const logs = readdirSync(inject("logDir")).map((name) =>
-    readFileSync(join(inject("logDir"), name), "utf8"),
-  );
+  const logs = readdirSync(inject("logDir")).map((name) => readFileSync(join(inject("logDir"), name), "utf8"));
   const lines = logs
     .join("")
     .split("\n")
@@ -238,8 +225,6 @@ function sendRest(binding: HttpBinding, field: TextField, text: string): Promise
 
 async function send(request: Parameters<typeof sendHttp1>[1]): Promise<RawAnswer> {
   const answer = await sendHttp1(app.url, request);
-  answers.push(
-    `${request.path} ${JSON.stringify(answer.headers)} ${answer.body.toString()}`.slice(request.path.length),
-  );
+  answers.push(`${request.path} ${JSON.stringify(answer.headers)} ${answer.body.toString()}`.slice(request.path.length));
   return answer;
 }

@@ -109,10 +109,7 @@ test("billing waits until admission of its cell has no items", async () => {
   void billing.batchers.submit(0, "hold");
   void admission.batchers.submit(2, "admit b");
   await complete(admission.ofFirstCell()[0]);
-  expect([admission.itemsOfFirstCell(), billing.itemsOfFirstCell()]).toEqual([
-    [["admit a"], ["admit b"]],
-    [],
-  ]);
+  expect([admission.itemsOfFirstCell(), billing.itemsOfFirstCell()]).toEqual([[["admit a"], ["admit b"]], []]);
   await complete(admission.ofFirstCell()[1]);
   expect(billing.itemsOfFirstCell()).toEqual([["hold"]]);
 });

@@ -24,8 +24,7 @@ async function begin(target = "b"): Promise<string> {
   return id;
 }
 
-const setState = (id: string, from: string, to: string) =>
-  store.owner`SELECT vx.set_split_state(${id}, ${from}, ${to})`;
+const setState = (id: string, from: string, to: string) => store.owner`SELECT vx.set_split_state(${id}, ${from}, ${to})`;
 const release = (id: string) => store.owner`SELECT vx.release_lanes(${id})`;
 const takeBack = (id: string) => store.owner`SELECT vx.return_lanes(${id})`;
 const claim = (id: string) => store.owner`SELECT vx.claim_lanes(${id})`;
@@ -105,9 +104,7 @@ test("a statement that checked the owner before the release is waited for, a lat
       const [held] = await store.owner<{ id: string }[]>`
         SELECT virtualtransaction AS id FROM pg_locks WHERE pid = ${pid?.pid ?? 0} LIMIT 1`;
       expect([...(await source.transactions())]).toEqual([held?.id]);
-      await expect(store.owner`SELECT vx.find_member(512::smallint, 'acct_x', 'usr_x', '')`).rejects.toThrow(
-        "lane_moved",
-      );
+      await expect(store.owner`SELECT vx.find_member(512::smallint, 'acct_x', 'usr_x', '')`).rejects.toThrow("lane_moved");
       await reserved`COMMIT`;
       expect([...(await source.transactions())]).toEqual([]);
     } finally {
@@ -128,9 +125,7 @@ test("accounts of lanes that another cell owns are not found by their name or ex
     await release(id);
     expect(await store.owner`SELECT id FROM vx.find_accounts('twin', true)`).toEqual([{ id: account(0, 2) }]);
     expect(await store.owner`SELECT id FROM vx.find_accounts('twin-0', true)`).toEqual([]);
-    expect(await store.owner`SELECT id FROM vx.find_accounts('twin-2', true)`).toEqual([
-      { id: account(0, 2) },
-    ]);
+    expect(await store.owner`SELECT id FROM vx.find_accounts('twin-2', true)`).toEqual([{ id: account(0, 2) }]);
   });
 });
 
@@ -153,8 +148,7 @@ describe("deliveries of lanes that another cell owns", () => {
   async function writeEvents(...lanes: number[]): Promise<void> {
     await store.owner.begin(async (transaction) => {
       await transaction`SET LOCAL search_path = vx`;
-      for (const lane of lanes)
-        await transaction`SELECT write_event(${lane}::smallint, 'acct_1', 'test', '{}')`;
+      for (const lane of lanes) await transaction`SELECT write_event(${lane}::smallint, 'acct_1', 'test', '{}')`;
     });
   }
 

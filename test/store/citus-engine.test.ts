@@ -1,10 +1,5 @@
 import { describe, expect, test } from "vitest";
-import {
-  clusterProblem,
-  distributionOf,
-  functionsForCitus,
-  withShards,
-} from "../../src/cells/citus/distribution.ts";
+import { clusterProblem, distributionOf, functionsForCitus, withShards } from "../../src/cells/citus/distribution.ts";
 import { migrate } from "../../src/store/schema/migrate.ts";
 import { readFiles } from "../../src/store/schema/sql-files.ts";
 import { createTestDatabase } from "../support/database.ts";
@@ -16,9 +11,7 @@ const CLUSTER = { version: "13.2-1", coordinates: true, workers: 2 };
 test("a cell on Citus is refused if the database does not have the extension", async () => {
   const database = await createTestDatabase();
   const migration = migrate({ kind: "url", url: database.url }, { distribution: distributionOf("citus") });
-  await expect(migration).rejects.toThrow(
-    "its database does not have the extension: run CREATE EXTENSION citus",
-  );
+  await expect(migration).rejects.toThrow("its database does not have the extension: run CREATE EXTENSION citus");
   await database.drop();
 });
 
@@ -26,11 +19,7 @@ describe("a cluster can have a cell", () => {
   test.each([
     ["with a coordinator and two workers", {}, undefined],
     ["but not if its Citus is too old", { version: "12.1-1" }, "Citus 13 or newer is needed, this is 12.1-1"],
-    [
-      "but not at a worker",
-      { coordinates: false },
-      "is a worker of its Citus cluster; use the URL of the coordinator",
-    ],
+    ["but not at a worker", { coordinates: false }, "is a worker of its Citus cluster; use the URL of the coordinator"],
     ["but not without workers", { workers: 0 }, "has no worker: run citus_add_node"],
   ])("%s", (_what, change, problem) => {
     const found = clusterProblem({ ...CLUSTER, ...change });
@@ -54,9 +43,7 @@ test("on Citus, every function that checks or locks the owner of a lane first ke
       !name.endsWith("_at_shards") &&
       /raise_lane_moved\(\)|is_owned[^;]*FOR UPDATE(?! OF)/.test(sql),
   );
-  const others = checking.filter(
-    ({ sql }) => !/^BEGIN\n {2}(PERFORM pin_schema\(\);|IF pin_schema\(\) THEN)$/m.test(sql),
-  );
+  const others = checking.filter(({ sql }) => !/^BEGIN\n {2}(PERFORM pin_schema\(\);|IF pin_schema\(\) THEN)$/m.test(sql));
   expect(others.map(({ name }) => name)).toEqual([]);
   expect(checking.map(({ name }) => name).sort()).toEqual(
     words(`
@@ -75,17 +62,13 @@ test("an audit reads only at the worker, in one snapshot that is taken after the
   );
   for (const { sql } of refusing) {
     expect(sql).not.toMatch(/\bSTABLE\b|^DECLARE$/m);
-    expect(
-      sql.match(/^BEGIN\n {2}PERFORM require_schema\(\);\n {2}RETURN QUERY [^;]*_at_shards\([^;]*;\nEND$/m),
-    ).not.toBeNull();
+    expect(sql.match(/^BEGIN\n {2}PERFORM require_schema\(\);\n {2}RETURN QUERY [^;]*_at_shards\([^;]*;\nEND$/m)).not.toBeNull();
   }
 });
 
 test("the other functions have the text of plain PostgreSQL", () => {
   const texts = new Map(PLAIN.map(({ name, checksum }) => [name, checksum]));
-  const own = ON_CITUS.filter(
-    ({ name, checksum }) => !name.endsWith("_at_shards") && texts.get(name) !== checksum,
-  );
+  const own = ON_CITUS.filter(({ name, checksum }) => !name.endsWith("_at_shards") && texts.get(name) !== checksum);
   expect(own.map(({ name }) => name).sort()).toEqual(
     words(`
     admit audit audit_archived_usage audit_grants audit_limits audit_operator_events audit_prices audit_usage
@@ -101,13 +84,9 @@ describe("functions that work on the shards", () => {
   const usedBy = (sql: string) => [...sql.matchAll(USE)].map(([, table]) => table as string);
 
   test("name no table", () => {
-    expect(
-      AT_SHARDS.flatMap(({ sql }) => usedBy(sql)).filter((name) => TABLES.includes(name)).length,
-    ).toBeGreaterThan(20);
+    expect(AT_SHARDS.flatMap(({ sql }) => usedBy(sql)).filter((name) => TABLES.includes(name)).length).toBeGreaterThan(20);
     expect(named.flatMap(({ sql }) => usedBy(sql)).filter((name) => TABLES.includes(name))).toEqual([]);
-    expect(named.flatMap(({ sql }) => sql.match(/ON CONSTRAINT \w+/g) ?? [])).toContain(
-      "ON CONSTRAINT key_minutes_pkey_7",
-    );
+    expect(named.flatMap(({ sql }) => sql.match(/ON CONSTRAINT \w+/g) ?? [])).toContain("ON CONSTRAINT key_minutes_pkey_7");
     expect(named.filter(({ sql }) => /_pkey\b/.test(sql))).toEqual([]);
   });
 

@@ -45,8 +45,7 @@ test("reads the accounts of a lane and their entries in pieces", async () => {
 test("stops between two pieces of an account", async () => {
   const [payer] = await payersIn(8, [2]);
   const corrected = async () =>
-    (await store.owner`SELECT 1 FROM vx.entry_adjustments WHERE account_id = ${payer?.accountId ?? ""}`)
-      .length;
+    (await store.owner`SELECT 1 FROM vx.entry_adjustments WHERE account_id = ${payer?.accountId ?? ""}`).length;
   const check = async () => {
     if ((await corrected()) === 1) throw new Error("stopped");
   };

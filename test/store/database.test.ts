@@ -50,18 +50,7 @@ function open(options: Partial<ConstructorParameters<typeof Database>[1]> = {}):
 
 /** A statement that waits for the locked lane. */
 function blocked(): Promise<unknown> {
-  return pool.call(
-    "move_balance",
-    TEST_CALLER,
-    LANE,
-    ACCOUNT,
-    `led_${Math.random()}`,
-    0,
-    "credit",
-    1,
-    "test",
-    "1",
-  );
+  return pool.call("move_balance", TEST_CALLER, LANE, ACCOUNT, `led_${Math.random()}`, 0, "credit", 1, "test", "1");
 }
 
 async function reasonOf(statement: Promise<unknown>): Promise<string> {

@@ -83,8 +83,7 @@ describe.each(["without", "with"])("%s statistics", (statistics) => {
     "listing $what reads few disk pages: $plan",
     async ({ call, plan }) => {
       const { owner } = database;
-      const [known] =
-        await owner`SELECT reltuples >= 0 AS "isKnown" FROM pg_class WHERE oid = 'vx.ledger'::regclass`;
+      const [known] = await owner`SELECT reltuples >= 0 AS "isKnown" FROM pg_class WHERE oid = 'vx.ledger'::regclass`;
       expect(known?.isKnown).toBe(statistics === "with");
       const pages: number[] = [];
       await owner.begin(async (transaction) => {

@@ -53,9 +53,9 @@ test("a refused call leaves no name", async () => {
     { kind: "account", id: payer.accountId },
     { metric: "cost", amount: 0n, window: "day", perUser: true },
   );
-  expect(await billing.hold({ ...holdOf(payer, 1n, newGenerationId(payer)), user: "refused" })).toMatchObject(
-    { outcome: "limited" },
-  );
+  expect(await billing.hold({ ...holdOf(payer, 1n, newGenerationId(payer)), user: "refused" })).toMatchObject({
+    outcome: "limited",
+  });
   expect(await dumpTables(store)).not.toContain("refused");
 });
 

@@ -10,20 +10,14 @@ function read(url: string) {
 }
 
 test.each([
-  [
-    "postgres://a:b@db.example:6543/vx",
-    [{ name: "db.example:6543", user: "a", password: "b", database: "vx" }],
-  ],
+  ["postgres://a:b@db.example:6543/vx", [{ name: "db.example:6543", user: "a", password: "b", database: "vx" }]],
   ["postgresql://db.example", [{ name: "db.example:5432" }]],
   ["postgres:///vx", [{ name: "localhost:5432", database: "vx" }]],
   ["postgres://a%40b:p%2Fq%3A@h/d%20e", [{ user: "a@b", password: "p/q:", database: "d e" }]],
   ["postgres://a:b@c@h/d", [{ name: "h:5432", user: "a", password: "b@c" }]],
   ["postgres://[::1]:6543/vx", [{ name: "::1:6543" }]],
   ["postgres://one,two:6543,[::1]/vx", [{ name: "one:5432" }, { name: "two:6543" }, { name: "::1:5432" }]],
-  [
-    "postgres:///vx?host=/run/a b&user=u&password=p",
-    [{ name: "/run/a b/.s.PGSQL.5432", user: "u", password: "p" }],
-  ],
+  ["postgres:///vx?host=/run/a b&user=u&password=p", [{ name: "/run/a b/.s.PGSQL.5432", user: "u", password: "p" }]],
   ["postgres:///vx?host=one,two&port=1,2", [{ name: "one:1" }, { name: "two:2" }]],
   ["postgres:///?host=one,two&port=7&dbname=vx", [{ name: "one:7", database: "vx" }, { name: "two:7" }]],
 ])("%s is parsed", (url, expected) => {
@@ -34,9 +28,7 @@ test.each([
 });
 
 test("parameters that the driver would send to the server are removed; others are kept", () => {
-  const [endpoint] = read(
-    "postgres://h/d?host=k&user=u&target_session_attrs=any&sslmode=require&search_path=x",
-  );
+  const [endpoint] = read("postgres://h/d?host=k&user=u&target_session_attrs=any&sslmode=require&search_path=x");
   expect(endpoint?.driverUrl).toBe("postgres://localhost/?sslmode=require&search_path=x");
 });
 

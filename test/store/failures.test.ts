@@ -2,13 +2,7 @@ import { beforeEach, expect, test, vi } from "vitest";
 import { createIds, lowestIdAt, millisecondsOfId } from "../../src/domain/ids.ts";
 import { type Lane, laneOfId } from "../../src/domain/lane.ts";
 import { QUARTER_MS } from "../../src/domain/periods.ts";
-import {
-  countFailures,
-  type FailedCall,
-  FailureRecorder,
-  FailureUpkeep,
-  listFailures,
-} from "../../src/store/failures.ts";
+import { countFailures, type FailedCall, FailureRecorder, FailureUpkeep, listFailures } from "../../src/store/failures.ts";
 import { useStore } from "../support/store.ts";
 
 const store = useStore();
@@ -143,8 +137,7 @@ test("calls are counted by error and period, those that are not listed too, up t
 test("what the database cannot store now is stored later, once", async () => {
   const recorder = createRecorder();
   const lane = laneOfId(accountId);
-  const setOwned = (isOwned: boolean) =>
-    store.owner`UPDATE vx.lanes SET is_owned = ${isOwned} WHERE lane = ${lane}`;
+  const setOwned = (isOwned: boolean) => store.owner`UPDATE vx.lanes SET is_owned = ${isOwned} WHERE lane = ${lane}`;
   await setOwned(false);
   recorder.record(call({ requestId: "first" }));
   await recorder.flush();

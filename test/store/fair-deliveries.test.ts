@@ -134,8 +134,7 @@ test("an outcome does not count for another event that has the number of the del
         await owner`UPDATE vx.${owner(table)} SET ${owner(column)} = 'evt_of_copy'`;
     return ACCEPTED;
   });
-  const claimOver = () =>
-    owner`UPDATE vx.webhook_queues SET due_at = now() WHERE claimed_until = '-infinity'`;
+  const claimOver = () => owner`UPDATE vx.webhook_queues SET due_at = now() WHERE claimed_until = '-infinity'`;
   await vi.waitFor(async () => {
     await claimOver();
     expect(called).toEqual(["whk_a", "whk_a"]);

@@ -6,16 +6,7 @@ import { audit } from "../../src/store/audit.ts";
 import { arrayOfEnds, arrayOfHolds } from "../../src/store/bill.ts";
 import { moveBalance } from "../../src/store/ledger.ts";
 import { TEST_ACTION } from "../support/action.ts";
-import {
-  charge,
-  createPayer,
-  credit,
-  endOf,
-  holdOf,
-  moneyProblems,
-  newGenerationId,
-  type Payer,
-} from "../support/payer.ts";
+import { charge, createPayer, credit, endOf, holdOf, moneyProblems, newGenerationId, type Payer } from "../support/payer.ts";
 import { runs } from "../support/runs.ts";
 import { createTestBilling, useOwnStore } from "../support/store.ts";
 import { typeIds } from "../support/type-ids.ts";
@@ -55,9 +46,7 @@ async function pass({ accountId }: Payer, days: number): Promise<void> {
 }
 
 const restsOf = async ({ accountId }: Payer) =>
-  (await readGrants(store.database, await getAccount(store.database, accountId))).grants.map((row) =>
-    Number(row.rest_micros),
-  );
+  (await readGrants(store.database, await getAccount(store.database, accountId))).grants.map((row) => Number(row.rest_micros));
 
 async function rowsOf({ accountId }: Payer): Promise<[kind: string, micros: number][]> {
   const rows = await store.owner<{ kind: string; amount: number }[]>`
@@ -260,9 +249,7 @@ test("the audit finds a wrong rest, a wrong next expiry, and charges and expirie
   ]);
   await expireGrants(store.database);
   await owner`UPDATE vx.grants SET expires_at = expires_at + interval '9 days' WHERE account_id = ${accountId}`;
-  expect(await findings()).toEqual([
-    "grant_expires_in_time: row 3 is the expiry of the credit of row 1, which had not expired",
-  ]);
+  expect(await findings()).toEqual(["grant_expires_in_time: row 3 is the expiry of the credit of row 1, which had not expired"]);
   await owner`
     UPDATE vx.grants SET expires_at = (SELECT max(created_at) FROM vx.ledger WHERE account_id = ${accountId})
     WHERE account_id = ${accountId}`;

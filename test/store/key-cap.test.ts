@@ -27,11 +27,7 @@ test("50 concurrent creations over two servers leave exactly the plan's maximum 
   const calling = await createTestKey(operators[0] as Operator, { plan: "seven" });
   const outcomes = await Promise.all(
     Array.from({ length: 50 }, (_, i) =>
-      (callers[i % callers.length] as Caller).call(
-        KeyService.method.createKey,
-        { name: `key ${i}` },
-        bearer(calling.secret),
-      ),
+      (callers[i % callers.length] as Caller).call(KeyService.method.createKey, { name: `key ${i}` }, bearer(calling.secret)),
     ),
   );
   const reasons = outcomes.map((outcome) => (outcome.ok ? "ok" : outcome.reason));

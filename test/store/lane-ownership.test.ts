@@ -6,15 +6,7 @@ import type { Parameter } from "../../src/store/driver/connection.ts";
 import { LaneMoved } from "../../src/store/driver/store-error.ts";
 import { TEST_CALLER } from "../support/action.ts";
 import { dumpTables } from "../support/database.ts";
-import {
-  createPayer,
-  endOf,
-  holdOf,
-  newGenerationId,
-  type Payer,
-  payerOf,
-  placeHold,
-} from "../support/payer.ts";
+import { createPayer, endOf, holdOf, newGenerationId, type Payer, payerOf, placeHold } from "../support/payer.ts";
 import { createTestBilling, useOwnStore } from "../support/store.ts";
 
 const store = useOwnStore();
@@ -67,12 +59,7 @@ function writesOf(payer: Payer, generationId: string): Record<string, Parameter[
       failureItem.arrayOf([]),
       600,
     ],
-    put_limit: [
-      act,
-      lane,
-      accountId,
-      '{"metric":"cost","period":"day","amount":1,"model":"","per_user":false}',
-    ],
+    put_limit: [act, lane, accountId, '{"metric":"cost","period":"day","amount":1,"model":"","per_user":false}'],
     put_auto_topup: [act, lane, accountId, true, 1n, 1n, 1n, "usd"],
     redeliver: [act, "wh_x", "", lane, accountId, "evt_x", new Date(0), new Date(0), 1_023, 0n, "", 10, true],
     refund_entry: [act, lane, accountId, "led_x", 1, 0n, "test", "key"],

@@ -52,9 +52,7 @@ beforeAll(async () => {
     max: 1,
     onnotice: () => undefined,
   });
-  await database.owner.unsafe(
-    `SELECT vx.create_account('${TEST_CALLER}', vx.lane_of('acct_1'), 'acct_1', 'test', 'free')`,
-  );
+  await database.owner.unsafe(`SELECT vx.create_account('${TEST_CALLER}', vx.lane_of('acct_1'), 'acct_1', 'test', 'free')`);
   await database.owner.unsafe(
     `SELECT vx.move_balance('${TEST_CALLER}', vx.lane_of('acct_1'), 'acct_1', 'led_1', 0, 'credit', 5, 'test', '1')`,
   );

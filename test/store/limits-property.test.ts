@@ -108,9 +108,7 @@ class Reference {
               : path.filter((key) => key === OWNERS.indexOf(limit.owner) - 1);
         return subjects.map((subject) => ({
           limit,
-          keys: [0, 1, 2].filter(
-            (key) => subject === "account" || ANCESTORS[key]?.includes(subject as number),
-          ),
+          keys: [0, 1, 2].filter((key) => subject === "account" || ANCESTORS[key]?.includes(subject as number)),
           name: `${limit.id} ${subject} ${user}`,
         }));
       });
@@ -200,11 +198,7 @@ class World {
         const hold = reference.holds[step.of % Math.max(1, reference.holds.length)];
         if (!hold) return;
         const cost = step.do === "settle" ? Math.min(step.cost, hold.amount) : undefined;
-        const end = endOf(
-          this.keys[hold.key] as Payer,
-          hold.id,
-          cost === undefined ? undefined : BigInt(cost),
-        );
+        const end = endOf(this.keys[hold.key] as Payer, hold.id, cost === undefined ? undefined : BigInt(cost));
         const tokens = step.do === "settle" ? step.tokens : 0;
         const { charge } = end;
         const usage = usageOf({ inputTokens: tokens, outputTokens: 0 });
@@ -263,13 +257,8 @@ class World {
         const own = rows.filter(({ id }) => id !== "");
         const expected = MODELS.flatMap((model) => this.reference.counters({ key, user, model }));
         const found = own.map((row) => [row.id, Number(row.spent), Number(row.held)].join(" "));
-        const wanted = [...new Map(expected.map((counter) => [counter.name, counter])).values()].map(
-          ({ limit, keys, name }) =>
-            [
-              limit.id,
-              this.reference.spent(limit, keys, { key, user, model: "" }),
-              this.reference.held(name),
-            ].join(" "),
+        const wanted = [...new Map(expected.map((counter) => [counter.name, counter])).values()].map(({ limit, keys, name }) =>
+          [limit.id, this.reference.spent(limit, keys, { key, user, model: "" }), this.reference.held(name)].join(" "),
         );
         expect(found.sort()).toEqual(wanted.sort());
       }

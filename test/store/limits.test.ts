@@ -9,16 +9,7 @@ import { listLimits, removeLimit } from "../../src/store/limits.ts";
 import { putPlan } from "../../src/store/plans.ts";
 import { TEST_ACTION } from "../support/action.ts";
 import { addToCounters, createChild, limitProblems, passTime, setTestLimit } from "../support/limits.ts";
-import {
-  charge,
-  createPayer,
-  endOf,
-  holdOf,
-  moneyProblems,
-  newGenerationId,
-  type Payer,
-  placeHold,
-} from "../support/payer.ts";
+import { charge, createPayer, endOf, holdOf, moneyProblems, newGenerationId, type Payer, placeHold } from "../support/payer.ts";
 import { createTestBilling, useStore } from "../support/store.ts";
 
 const store = useStore();
@@ -27,10 +18,7 @@ let billings: [Billing, Billing];
 
 beforeAll(() => {
   const options = { pipelines: 2, maxWaiting: 20_000 };
-  billings = [
-    createTestBilling(store.database, options),
-    createTestBilling(store.database, { ...options, serverId: "two" }),
-  ];
+  billings = [createTestBilling(store.database, options), createTestBilling(store.database, { ...options, serverId: "two" })];
 });
 
 function hold(payer: Payer, amount: bigint, more: Partial<HoldRequest> = {}): Promise<HoldOutcome> {
@@ -51,23 +39,18 @@ test.each([
   ["tokens", 700n, 100],
   ["generations", 100n, 100],
   ["concurrent", 100n, 100],
-] as const)(
-  "a limit of %s admits exactly what fits it, of 400 holds at once over two servers",
-  async (metric, amount, count) => {
-    const payer = await createPayer(store.database, 1_000_000n);
-    await setTestLimit(store.database, accountOf(payer), { metric, amount });
-    const outcomes = await Promise.all(
-      Array.from({ length: 400 }, (_, i) =>
-        (billings[i % 2] as Billing).hold(holdOf(payer, 7n, newGenerationId(payer))),
-      ),
-    );
-    expect(outcomes.filter(({ outcome }) => outcome === "held")).toHaveLength(count);
-    expect(outcomes.find(({ outcome }) => outcome === "limited")).toMatchObject({
-      limit: { metric, amount },
-    });
-    expect(await problems(payer)).toEqual([]);
-  },
-);
+] as const)("a limit of %s admits exactly what fits it, of 400 holds at once over two servers", async (metric, amount, count) => {
+  const payer = await createPayer(store.database, 1_000_000n);
+  await setTestLimit(store.database, accountOf(payer), { metric, amount });
+  const outcomes = await Promise.all(
+    Array.from({ length: 400 }, (_, i) => (billings[i % 2] as Billing).hold(holdOf(payer, 7n, newGenerationId(payer)))),
+  );
+  expect(outcomes.filter(({ outcome }) => outcome === "held")).toHaveLength(count);
+  expect(outcomes.find(({ outcome }) => outcome === "limited")).toMatchObject({
+    limit: { metric, amount },
+  });
+  expect(await problems(payer)).toEqual([]);
+});
 
 test("a settlement moves the actual value from held to spent, a release frees it", async () => {
   const payer = await createPayer(store.database, 1_000_000n);
@@ -213,8 +196,7 @@ test("setting a limit again changes its amount and keeps what was counted; remov
 
 test("an owner can have 20 limits of operators", async () => {
   const payer = await createPayer(store.database, 0n);
-  const set = (n: number) =>
-    setTestLimit(store.database, accountOf(payer), { metric: "cost", amount: 1n, model: `m${n}` });
+  const set = (n: number) => setTestLimit(store.database, accountOf(payer), { metric: "cost", amount: 1n, model: `m${n}` });
   for (let n = 1; n <= 20; n++) await set(n);
   await set(20);
   await expect(set(21)).rejects.toMatchObject({ reason: "invalid_argument" });
@@ -233,8 +215,7 @@ test("a temporary amount is valid until its end", async () => {
 
 test("of several limits, the one with the longest wait is reported", async () => {
   const payer = await createPayer(store.database, 1_000_000n);
-  const set = (limit: Parameters<typeof setTestLimit>[2]) =>
-    setTestLimit(store.database, accountOf(payer), limit);
+  const set = (limit: Parameters<typeof setTestLimit>[2]) => setTestLimit(store.database, accountOf(payer), limit);
   const refusing = async (amount: bigint) => {
     const outcome = await hold(payer, amount);
     return outcome.outcome === "limited" && `${outcome.limit.metric} ${outcome.limit.window}`.trim();
@@ -351,9 +332,7 @@ test("a counter of a plan counts the calls on that plan only, also after a retur
   };
   const spent = async (user: string) =>
     (await listLimits(store.database, keyOf(payer), user))
-      .filter(
-        ({ id, subject_id, period }) => ids.includes(id) && subject_id === payer.keyId && period !== "minute",
-      )
+      .filter(({ id, subject_id, period }) => ids.includes(id) && subject_id === payer.keyId && period !== "minute")
       .map((limit) => `${limit.metric} ${limit.period} ${limit.spent}`);
 
   await charge(billings[0], child, 10n, "ada");

@@ -36,9 +36,7 @@ test("lists of events read few pages, whatever the type and the number of events
       for (const call of calls) {
         const { pages, rows } = await pagesRead(session, call);
         expect(pages, call).toBeLessThan(FEW_PAGES);
-        expect(rows, call).toBe(
-          call.includes("'key.created'") || call.includes(",account") ? 2 : call.includes("51") ? 51 : 1,
-        );
+        expect(rows, call).toBe(call.includes("'key.created'") || call.includes(",account") ? 2 : call.includes("51") ? 51 : 1);
       }
     }
   });

@@ -46,9 +46,7 @@ test("concurrent servers on an empty database create one schema", async () => {
     await Promise.all(Array.from({ length: 3 }, () => migrate(as("postgres"))));
     const applied = await owner`SELECT version, name FROM vx.migrations ORDER BY version`;
     expect([...applied]).toEqual(tables.map((name, i) => ({ version: i + 1, name })));
-    expect((await owner`SELECT name FROM vx.functions ORDER BY name`).map(({ name }) => name)).toEqual(
-      functions,
-    );
+    expect((await owner`SELECT name FROM vx.functions ORDER BY name`).map(({ name }) => name)).toEqual(functions);
     expect(await owner`SELECT name FROM vx.plans ORDER BY name`).toHaveLength(3);
   });
 });
@@ -60,13 +58,8 @@ test("the numbers of table migrations have no gaps", () => {
 
 test("each function file defines the function of its name and has a comment on it", () => {
   for (const name of functions) {
-    const text = readFileSync(
-      new URL(`../../src/store/schema/functions/${name}.sql`, import.meta.url),
-      "utf8",
-    );
-    expect(text.match(/CREATE OR REPLACE FUNCTION (\w+)\(/g), name).toEqual([
-      `CREATE OR REPLACE FUNCTION ${name}(`,
-    ]);
+    const text = readFileSync(new URL(`../../src/store/schema/functions/${name}.sql`, import.meta.url), "utf8");
+    expect(text.match(/CREATE OR REPLACE FUNCTION (\w+)\(/g), name).toEqual([`CREATE OR REPLACE FUNCTION ${name}(`]);
     expect(text, name).toMatch(/^-- /);
   }
 });
@@ -94,8 +87,7 @@ test("changed functions are replaced, and functions without a file are dropped",
     const [state] = await owner`SELECT release FROM vx.schema_version()`;
     expect(state?.release).toBe(packageJson.version);
     expect(await owner`SELECT FROM pg_proc WHERE proname = 'dropped_later'`).toHaveLength(0);
-    const [granted] =
-      await owner`SELECT has_function_privilege('vx_app', 'vx.schema_version()', 'EXECUTE') AS ok`;
+    const [granted] = await owner`SELECT has_function_privilege('vx_app', 'vx.schema_version()', 'EXECUTE') AS ok`;
     expect(granted?.ok).toBe(true);
   });
 });
@@ -152,12 +144,7 @@ test("a migration that fails is rolled back completely", async () => {
     await owner`CREATE TABLE vx.ledger (in_the_way integer)`;
     expect(await failureOf(as("postgres"))).toBeInstanceOf(MigrationError);
     const present = await owner`SELECT tablename FROM pg_tables WHERE schemaname = 'vx' ORDER BY tablename`;
-    expect(present.map(({ tablename }) => tablename)).toEqual([
-      "functions",
-      "ledger",
-      "migrations",
-      "releases",
-    ]);
+    expect(present.map(({ tablename }) => tablename)).toEqual(["functions", "ledger", "migrations", "releases"]);
     await owner`DROP TABLE vx.ledger`;
     await migrate(as("postgres"));
     expect(await owner`SELECT version FROM vx.migrations`).toHaveLength(tables.length);
@@ -267,13 +254,9 @@ describe("an owner of the database who is no superuser", () => {
   test("may assume the role of the servers after a migration, also of a copy, and audits without the role", async () => {
     await withDatabase("template0", async ({ owner }, as) => {
       const address = as(login);
-      await owner.unsafe(
-        `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I OWNER TO ${login}', current_database()); END $$`,
-      );
+      await owner.unsafe(`DO $$ BEGIN EXECUTE format('ALTER DATABASE %I OWNER TO ${login}', current_database()); END $$`);
       for (const _ of ["empty", "up to date"]) {
-        await admin.owner.unsafe(
-          `REVOKE vx_app FROM ${login} CASCADE; GRANT vx_app TO ${login} ${AS_CREATOR}`,
-        );
+        await admin.owner.unsafe(`REVOKE vx_app FROM ${login} CASCADE; GRANT vx_app TO ${login} ${AS_CREATOR}`);
         expect(await failureOf(address)).toBeUndefined();
         const sql = await connect(address, { statementTimeoutMs: 10_000, name: "test", role: "vx_app" });
         expect([...(await sql`SELECT current_user AS name`)]).toEqual([{ name: "vx_app" }]);

@@ -31,8 +31,7 @@ const searches = [
   {
     what: "accounts",
     statement: "search_names",
-    search: (cells: Cells, text: string, page: Page, pieces?: Pieces) =>
-      searchAccounts(cells, text, page, pieces),
+    search: (cells: Cells, text: string, page: Page, pieces?: Pieces) => searchAccounts(cells, text, page, pieces),
   },
   {
     what: "keys",

@@ -68,9 +68,7 @@ test("the subject of another issuer is another identity", async () => {
   });
   for (const verifiedEmail of ["", "nobody@example.com", operator.email]) {
     const other = { ...identity, issuer: "https://other", verifiedEmail };
-    expect(
-      await signInOperator(database, other, fingerprintOf(`other ${verifiedEmail}`), ""),
-    ).toBeUndefined();
+    expect(await signInOperator(database, other, fingerprintOf(`other ${verifiedEmail}`), "")).toBeUndefined();
   }
   expect(await owner`SELECT FROM vx.operator_sessions WHERE operator_id = ${operator.id}`).toHaveLength(1);
 });

@@ -1,15 +1,7 @@
 import { afterAll, expect, test, vi } from "vitest";
 import type { Billing } from "../../src/store/billing.ts";
 import { Presence } from "../../src/store/presence.ts";
-import {
-  createPayer,
-  endOf,
-  holdOf,
-  moneyProblems,
-  newGenerationId,
-  type Payer,
-  placeHold,
-} from "../support/payer.ts";
+import { createPayer, endOf, holdOf, moneyProblems, newGenerationId, type Payer, placeHold } from "../support/payer.ts";
 import { clock, createTestBilling, useOwnStore } from "../support/store.ts";
 
 const store = useOwnStore();
@@ -39,11 +31,7 @@ async function pass(seconds: number, ...seen: string[]): Promise<void> {
 
 async function sweep(): Promise<number> {
   let swept = 0;
-  for (const { lanes_to_sweep } of await store.database.call<{ lanes_to_sweep: number }>(
-    "lanes_to_sweep",
-    0,
-    1_023,
-  )) {
+  for (const { lanes_to_sweep } of await store.database.call<{ lanes_to_sweep: number }>("lanes_to_sweep", 0, 1_023)) {
     const [row] = await store.database.call<{ sweep: bigint }>("sweep", lanes_to_sweep);
     swept += Number(row?.sweep);
   }
@@ -108,16 +96,13 @@ test("a server with a gap in its heartbeats removes no other server for 20 s", a
   await serverOf("other").end(endOf(payer, id, undefined));
 });
 
-test.each([undefined, "key"])(
-  "a hold of a server that was removed and registers again is kept (%s)",
-  async (key) => {
-    await heartbeat("paused");
-    await store.database.call("remove_server", "paused");
-    const { payer, id } = await held("paused", 600, key);
-    expect(await sweep()).toBe(0);
-    expect(await serverOf("paused").end(endOf(payer, id, 10n))).toMatchObject({ outcome: "settled" });
-  },
-);
+test.each([undefined, "key"])("a hold of a server that was removed and registers again is kept (%s)", async (key) => {
+  await heartbeat("paused");
+  await store.database.call("remove_server", "paused");
+  const { payer, id } = await held("paused", 600, key);
+  expect(await sweep()).toBe(0);
+  expect(await serverOf("paused").end(endOf(payer, id, 10n))).toMatchObject({ outcome: "settled" });
+});
 
 test("a server without a heartbeat for 20 s is not removed while it places a hold", async () => {
   await heartbeat("observer");

@@ -47,13 +47,10 @@ describe("registering the prices of a catalog", () => {
     expect(await findings()).toEqual([]);
   });
 
-  test.each(Object.keys(PRICES).filter((name) => name !== "tiers"))(
-    "a change of the price %s makes a version",
-    async (name) => {
-      await versionOf();
-      expect(await versionOf({ [name]: 8n })).toBe(2);
-    },
-  );
+  test.each(Object.keys(PRICES).filter((name) => name !== "tiers"))("a change of the price %s makes a version", async (name) => {
+    await versionOf();
+    expect(await versionOf({ [name]: 8n })).toBe(2);
+  });
 
   test("a change of a tier makes a version", async () => {
     const { tiers: _, ...rates } = PRICES;
@@ -149,15 +146,7 @@ describe("the audit", () => {
     await billing.end(endOf(payer, id, 250n));
     expect(await findings()).toEqual([]);
     const isCharge = owner`account_id = ${payer.accountId} AND kind = 'generation'`;
-    for (const meter of [
-      "input",
-      "cached_input",
-      "cache_write",
-      "output",
-      "reasoning",
-      "price_version",
-      "price_tier",
-    ]) {
+    for (const meter of ["input", "cached_input", "cache_write", "output", "reasoning", "price_version", "price_tier"]) {
       await owner`UPDATE vx.ledger SET ${owner(meter)} = ${owner(meter)} + 1 WHERE ${isCharge}`;
       expect(
         (await findings()).map(({ rule }) => rule),

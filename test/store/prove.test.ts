@@ -18,12 +18,7 @@ const WITHOUT_CALLER: Readonly<Record<string, readonly string[]>> = {
   "proofs, which the server calls alone to keep a session locked": ["prove_operator", "prove_person"],
   "look-ups that record a use": ["find_member", "find_operator", "find_page_session", "find_session"],
   "admission, and holds, which prove their key": ["admit", "bill"],
-  "sign-in and sign-out, by the secret itself": [
-    "end_session",
-    "sign_in_operator",
-    "sign_in_person",
-    "use_page_link",
-  ],
+  "sign-in and sign-out, by the secret itself": ["end_session", "sign_in_operator", "sign_in_person", "use_page_link"],
   "records of refusals and failures": ["log_refusal", "record_failures", "report_depleted"],
   "what the payment provider says": words(`
     apply_auto_topup_page apply_payment forget_customer resume_auto_topup set_auto_topup_page set_topup_page
@@ -80,11 +75,7 @@ const bytes = (hex: string) => Buffer.from(hex, "hex");
 
 beforeEach(async () => {
   payer = await createPayer(store.database, 0n);
-  [session, token, operatorSession] = [1, 2, 3].map(() => randomBytes(32).toString("hex")) as [
-    string,
-    string,
-    string,
-  ];
+  [session, token, operatorSession] = [1, 2, 3].map(() => randomBytes(32).toString("hex")) as [string, string, string];
   await owner()`DELETE FROM vx.operator_sessions`;
   await owner()`DELETE FROM vx.operators`;
   await owner()`DELETE FROM vx.page_sessions`;
@@ -123,8 +114,7 @@ const member = () =>
   });
 const person = () => as({ kind: "person", id: PERSON, fingerprint: session });
 const operator = () => as({ kind: "operator", id: OPERATOR, fingerprint: token, role: "admin" });
-const signedIn = () =>
-  as({ kind: "operator_session", id: OPERATOR, fingerprint: operatorSession, role: "admin" });
+const signedIn = () => as({ kind: "operator_session", id: OPERATOR, fingerprint: operatorSession, role: "admin" });
 
 const change = (table: string, sets: string, id: () => string) => (sql: postgres.Sql) =>
   sql.unsafe(`UPDATE vx.${table} SET ${sets} WHERE ${table === "members" ? "person_id" : "id"} = '${id()}'`);
@@ -140,36 +130,17 @@ const WITHDRAWALS: readonly [string, () => Action, string, (sql: postgres.Sql) =
   ["a key with other address ranges", key, "address_not_allowed", ofKey("allowed_cidrs = '{192.0.2.0/24}'")],
   ["a key of a suspended account", key, "account_suspended", suspend],
   ["a member who was removed", member, "not_found", endAll("members")],
-  [
-    "a member with another role",
-    member,
-    "insufficient_role",
-    change("members", "role = 'viewer'", () => PERSON),
-  ],
+  ["a member with another role", member, "insufficient_role", change("members", "role = 'viewer'", () => PERSON)],
   ["a member whose session was ended", member, "invalid_session", endAll("page_sessions")],
   ["a member of a suspended account", member, "account_suspended", suspend],
   ["a person whose session was ended", person, "invalid_session", endAll("page_sessions")],
-  [
-    "an operator who was revoked",
-    operator,
-    "invalid_operator_token",
-    change("operators", "revoked_at = now()", () => OPERATOR),
-  ],
-  [
-    "an operator with another role",
-    operator,
-    "insufficient_role",
-    change("operators", "role = 'support'", () => OPERATOR),
-  ],
+  ["an operator who was revoked", operator, "invalid_operator_token", change("operators", "revoked_at = now()", () => OPERATOR)],
+  ["an operator with another role", operator, "insufficient_role", change("operators", "role = 'support'", () => OPERATOR)],
   ["an operator whose session was ended", signedIn, "invalid_operator_token", endAll("operator_sessions")],
 ];
 
 /** Calls a function for the caller, in the lane of the account; its other parameters are NULL. */
-async function callFor(
-  action: Action,
-  { name, types, names }: Writer,
-  sql: postgres.ISql = owner(),
-): Promise<string> {
+async function callFor(action: Action, { name, types, names }: Writer, sql: postgres.ISql = owner()): Promise<string> {
   const values = types.map((type, i) => {
     if (i === 0) return `'${callerOf(action).replaceAll("'", "''")}'::vx.caller`;
     if (names[i] === "p_lane") return `${laneOfId(payer.accountId)}::smallint`;
@@ -247,15 +218,13 @@ describe("a change and the withdrawal of its right wait for each other:", () => 
     [
       "a key and the suspension of its account",
       key,
-      (sql) =>
-        sql`SELECT vx.set_account_suspended(${TEST_CALLER}, ${lane()}::smallint, ${payer.accountId}, true)`,
+      (sql) => sql`SELECT vx.set_account_suspended(${TEST_CALLER}, ${lane()}::smallint, ${payer.accountId}, true)`,
       "account_suspended",
     ],
     [
       "a member and another role",
       member,
-      (sql) =>
-        sql`SELECT vx.set_member_role(${TEST_CALLER}, ${lane()}::smallint, ${payer.accountId}, ${PERSON}, 'owner')`,
+      (sql) => sql`SELECT vx.set_member_role(${TEST_CALLER}, ${lane()}::smallint, ${payer.accountId}, ${PERSON}, 'owner')`,
       "done",
     ],
     ["a member and the end of the session", member, endAll("page_sessions"), "invalid_session"],
@@ -265,12 +234,7 @@ describe("a change and the withdrawal of its right wait for each other:", () => 
       (sql) => sql`UPDATE vx.operators SET revoked_at = clock_timestamp() WHERE id = ${OPERATOR}`,
       "invalid_operator_token",
     ],
-    [
-      "an operator and the end of the session",
-      signedIn,
-      endAll("operator_sessions"),
-      "invalid_operator_token",
-    ],
+    ["an operator and the end of the session", signedIn, endAll("operator_sessions"), "invalid_operator_token"],
   ];
 
   /** Runs the second while the first has not committed, and returns once the second waits. */

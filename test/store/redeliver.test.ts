@@ -47,9 +47,7 @@ test("a redelivery of a time makes failed events due at once, and calls no funct
     const due = await session<{ seq: bigint }[]>`
       SELECT seq FROM vx.deliveries
       WHERE webhook_id = 'whk_1' AND state = 'pending' AND attempts = 0 AND due_at <= clock_timestamp() ORDER BY due_at`;
-    expect(due.map(({ seq }) => Number(seq))).toEqual(
-      Array.from({ length: EVENTS / 10 }, (_, i) => 10 * (i + 1)),
-    );
+    expect(due.map(({ seq }) => Number(seq))).toEqual(Array.from({ length: EVENTS / 10 }, (_, i) => 10 * (i + 1)));
     const [called] = await session<{ calls: number }[]>`
       SELECT sum(calls)::integer AS calls FROM pg_stat_xact_user_functions`;
     expect(called?.calls).toBeGreaterThan(0);
@@ -57,23 +55,20 @@ test("a redelivery of a time makes failed events due at once, and calls no funct
   });
 });
 
-test.each(["acct_1", ""])(
-  "a statement looks at a limited number of events, for the account %j",
-  async (accountId) => {
-    await withEvents(async (session) => {
-      const renewed: number[] = [];
-      let last: Redelivered | undefined;
-      do {
-        const call = CALL(accountId, last?.last ?? 0n, last?.last_id ?? "", 300);
-        [last] = await session.unsafe<Redelivered[]>(call);
-        renewed.push(last?.renewed ?? -1);
-      } while (last?.last);
-      expect(renewed).toEqual([30, 30, 30, 30, 30, 30, 20]);
-      const due = await session<{ seq: bigint }[]>`
+test.each(["acct_1", ""])("a statement looks at a limited number of events, for the account %j", async (accountId) => {
+  await withEvents(async (session) => {
+    const renewed: number[] = [];
+    let last: Redelivered | undefined;
+    do {
+      const call = CALL(accountId, last?.last ?? 0n, last?.last_id ?? "", 300);
+      [last] = await session.unsafe<Redelivered[]>(call);
+      renewed.push(last?.renewed ?? -1);
+    } while (last?.last);
+    expect(renewed).toEqual([30, 30, 30, 30, 30, 30, 20]);
+    const due = await session<{ seq: bigint }[]>`
       SELECT seq FROM vx.deliveries WHERE webhook_id = 'whk_1' AND state = 'pending' ORDER BY due_at`;
-      expect(due.map(({ seq }) => Number(seq))).toEqual(Array.from({ length: 200 }, (_, i) => 10 * (i + 1)));
-    });
-  },
-);
+    expect(due.map(({ seq }) => Number(seq))).toEqual(Array.from({ length: 200 }, (_, i) => 10 * (i + 1)));
+  });
+});
 
 const ROLLBACK = new Error("rolled back");

@@ -14,14 +14,7 @@ test("a webhook that is resumed while a claim still finds it paused is due at on
   let resumed: Promise<unknown> | undefined;
   await owner.begin(async (claim) => {
     await claim`SELECT vx.claim_deliveries(9, 4, 9, '{}', 1023::smallint)`;
-    resumed = database.call(
-      "update_webhook",
-      TEST_CALLER,
-      1,
-      "acct_1",
-      "whk_1",
-      JSON.stringify({ state: "enabled" }),
-    );
+    resumed = database.call("update_webhook", TEST_CALLER, 1, "acct_1", "whk_1", JSON.stringify({ state: "enabled" }));
     await vi.waitFor(async () => {
       const waiting = await owner`
         SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%update_webhook%'
@@ -79,7 +72,6 @@ test("a thousand paused webhooks with events take no turns from others in each m
     const [ready] = await owner`SELECT FROM vx.webhook_queues WHERE ready_at <= clock_timestamp()`;
     if (!ready) break;
   }
-  const soon =
-    await owner`SELECT FROM vx.webhook_queues WHERE ready_at < clock_timestamp() + interval '10 minutes'`;
+  const soon = await owner`SELECT FROM vx.webhook_queues WHERE ready_at < clock_timestamp() + interval '10 minutes'`;
   expect(soon).toHaveLength(0);
 });

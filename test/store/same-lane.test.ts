@@ -18,8 +18,7 @@ beforeAll(async () => {
   const accountId = account?.id ?? "";
   const lane = laneOfId(accountId);
   const otherId = withLane(typeIds.account(), lane);
-  await app.database
-    .owner`SELECT vx.create_account(${TEST_CALLER}, ${lane}::smallint, ${otherId}, 'second', 'two')`;
+  await app.database.owner`SELECT vx.create_account(${TEST_CALLER}, ${lane}::smallint, ${otherId}, 'second', 'two')`;
   first = await createTestKey(operator, { accountId });
   second = await createTestKey(operator, { accountId: otherId });
 });
@@ -48,8 +47,7 @@ const generate = (key: TestKey, content: string) =>
 test("a credit with the same idempotency key is one for each account", async () => {
   for (const { accountId } of [first, second]) {
     const credit = { accountId, amountMicros: 1_000_000n, reason: "test", idempotencyKey: "same" };
-    for (let i = 0; i < 2; i++)
-      expect((await operator.creditAccount(credit)).entry?.amountMicros).toBe(1_000_000n);
+    for (let i = 0; i < 2; i++) expect((await operator.creditAccount(credit)).entry?.amountMicros).toBe(1_000_000n);
     const { account } = await operator.getAccount({ accountId });
     expect(account?.balanceMicros).toBe(1_000_000n);
   }
@@ -69,13 +67,7 @@ test("generations, entries and usage are those of the account", async () => {
   for (const [i, key] of [first, second].entries()) {
     expect((await call(key, "GET", `/v1/generations/${ids[i]}`)).status).toBe(200);
     expect((await call(key, "GET", `/v1/generations/${ids[1 - i]}`)).status).toBe(404);
-    const filters = [
-      "",
-      "?kind=generation",
-      `?key_id=${key.id}`,
-      "?model=vx-sandbox-small",
-      "?from=2020-01-01T00:00:00Z",
-    ];
+    const filters = ["", "?kind=generation", `?key_id=${key.id}`, "?model=vx-sandbox-small", "?from=2020-01-01T00:00:00Z"];
     for (const filter of filters) {
       const { entries } = (await call(key, "GET", `/v1/ledger${filter}`)).body as {
         entries: { id: string }[];
@@ -86,9 +78,7 @@ test("generations, entries and usage are those of the account", async () => {
     }
     const usage = JSON.stringify((await call(key, "GET", "/v1/usage")).body);
     expect(usage).toContain('"requests":1');
-    expect(
-      (await call(key, "GET", `/v1/ledger?key_id=${i === 0 ? second.id : first.id}`)).body,
-    ).toMatchObject({
+    expect((await call(key, "GET", `/v1/ledger?key_id=${i === 0 ? second.id : first.id}`)).body).toMatchObject({
       entries: [],
     });
   }

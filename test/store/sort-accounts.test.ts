@@ -43,10 +43,7 @@ const ACCOUNTS: readonly TestAccount[] = [
 const isFirstDay = new Date().getUTCDate() === 1;
 
 /** Inserts the account into the cell of the lane. */
-async function insert(
-  lane: number,
-  { name, balance, state, today = 0, earlier = 0 }: TestAccount,
-): Promise<void> {
+async function insert(lane: number, { name, balance, state, today = 0, earlier = 0 }: TestAccount): Promise<void> {
   const id = withLane(typeIds.account(), lane);
   const { owner } = cells[lane < 512 ? 0 : 1];
   await owner`
@@ -109,15 +106,12 @@ const lists: [query: Partial<AccountSort>, names: string][] = [
   [{ sort: "spent_month", state: "active" }, isFirstDay ? "Emil Ada" : "Emil Ada Carl"],
 ];
 
-test.each(lists)(
-  "%o lists the accounts of all cells in order, on pages of every size",
-  async (query, names) => {
-    for (const pageSize of [1, 2, 3, 100]) {
-      const rows = await list(query, pageSize);
-      expect(rows.map(({ name }) => name).join(" ")).toBe(names);
-    }
-  },
-);
+test.each(lists)("%o lists the accounts of all cells in order, on pages of every size", async (query, names) => {
+  for (const pageSize of [1, 2, 3, 100]) {
+    const rows = await list(query, pageSize);
+    expect(rows.map(({ name }) => name).join(" ")).toBe(names);
+  }
+});
 
 test("figures have what was charged today and in this month, and follow the ledger and the state", async () => {
   const figures = async () =>

@@ -13,15 +13,7 @@ import {
   topUpsToPoll,
 } from "../../src/store/top-ups.ts";
 import { TEST_ACTION } from "../support/action.ts";
-import {
-  createPayer,
-  credit,
-  endOf,
-  holdOf,
-  moneyProblems,
-  newGenerationId,
-  type Payer,
-} from "../support/payer.ts";
+import { createPayer, credit, endOf, holdOf, moneyProblems, newGenerationId, type Payer } from "../support/payer.ts";
 import { runs } from "../support/runs.ts";
 import { createTestBilling, useOwnStore } from "../support/store.ts";
 import { typeIds } from "../support/type-ids.ts";
@@ -343,8 +335,7 @@ test("whatever happens in whatever order, a payment is credited once and taken b
         // Only what running calls hold can be missing.
         expect(owed === 0n || balance === held).toBe(true);
         const rows = await rowsOf(payer);
-        const sumOf = (kind: string) =>
-          rows.filter(([of]) => of === kind).reduce((sum, [, amount]) => sum + BigInt(amount), 0n);
+        const sumOf = (kind: string) => rows.filter(([of]) => of === kind).reduce((sum, [, amount]) => sum + BigInt(amount), 0n);
         expect(sumOf("topup")).toBe(AMOUNT);
         expect(sumOf("refund")).toBe(owed - reversed);
       }

@@ -48,22 +48,19 @@ test.each([
   [30, ["never used", "used long ago", "used a month ago"]],
   [90, ["used long ago"]],
   [365, []],
-])(
-  "keys that were not used for %i days are found once, in pieces and pages of every size",
-  async (days, names) => {
-    for (const pageSize of [1, 2, 100]) {
-      for (const rows of [1, 2, 3, 100]) {
-        const found: string[] = [];
-        let pageToken = "";
-        do {
-          const page = readPage("keys", { pageSize, pageToken }, []);
-          const list = await listUnusedKeys(store.database, days, page, { rows, max: 100 });
-          found.push(...list.rows.map(({ name }) => name));
-          expect(list.rows.every(({ account_name: name }) => name === "acme")).toBe(true);
-          pageToken = list.nextPageToken;
-        } while (pageToken !== "");
-        expect(found).toEqual(names);
-      }
+])("keys that were not used for %i days are found once, in pieces and pages of every size", async (days, names) => {
+  for (const pageSize of [1, 2, 100]) {
+    for (const rows of [1, 2, 3, 100]) {
+      const found: string[] = [];
+      let pageToken = "";
+      do {
+        const page = readPage("keys", { pageSize, pageToken }, []);
+        const list = await listUnusedKeys(store.database, days, page, { rows, max: 100 });
+        found.push(...list.rows.map(({ name }) => name));
+        expect(list.rows.every(({ account_name: name }) => name === "acme")).toBe(true);
+        pageToken = list.nextPageToken;
+      } while (pageToken !== "");
+      expect(found).toEqual(names);
     }
-  },
-);
+  }
+});

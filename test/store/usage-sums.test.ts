@@ -11,15 +11,7 @@ import {
   type UsageQuery,
   type UsageSum,
 } from "../../src/store/usage-sums.ts";
-import {
-  charge,
-  createPayer,
-  endOf,
-  holdOf,
-  newGenerationId,
-  type Payer,
-  placeHold,
-} from "../support/payer.ts";
+import { charge, createPayer, endOf, holdOf, newGenerationId, type Payer, placeHold } from "../support/payer.ts";
 import { createTestBilling, useOwnStore, withCall } from "../support/store.ts";
 
 const store = useOwnStore();
@@ -77,13 +69,10 @@ test("a page that is read in pieces includes all entries up to its number", asyn
     for (const user of ["a", "d"]) await charge(billing, payer, 1n, user);
     return rows;
   });
-  const { rows, throughSeq } = await readUsage(
-    database,
-    payer.accountId,
-    await today({ user: true }),
-    page(),
-    { rows: 1n, max: 5 },
-  );
+  const { rows, throughSeq } = await readUsage(database, payer.accountId, await today({ user: true }), page(), {
+    rows: 1n,
+    max: 5,
+  });
   const requests = rows.reduce((sum, row) => sum + row.requests, 0n);
   // The first entry is a credit.
   expect(throughSeq).toBe(3n);
@@ -102,9 +91,7 @@ test("after 1,000 users of a day, further ones count for (other); users that hav
   const payer = await createPayer(store.database, 100_000n);
   const billing = createTestBilling(store.database, { maxWaiting: 5_000 });
   for (const end of [998, 1_003]) {
-    await Promise.all(
-      Array.from({ length: end === 998 ? 998 : 5 }, (_, i) => charge(billing, payer, 1n, `user ${end - i}`)),
-    );
+    await Promise.all(Array.from({ length: end === 998 ? 998 : 5 }, (_, i) => charge(billing, payer, 1n, `user ${end - i}`)));
   }
   await charge(billing, payer, 1n, "user 1");
   await charge(billing, payer, 1n, "late");
@@ -112,9 +99,7 @@ test("after 1,000 users of a day, further ones count for (other); users that hav
   const users = await today({ user: true });
   const first = await readUsage(store.database, payer.accountId, users, page());
   const second = await readUsage(store.database, payer.accountId, users, page(1_000, first.nextPageToken));
-  const rows = new Map(
-    [...first.rows, ...second.rows].map(({ user_name, requests }) => [user_name, requests]),
-  );
+  const rows = new Map([...first.rows, ...second.rows].map(({ user_name, requests }) => [user_name, requests]));
   expect(rows.size).toBe(1_002);
   expect([rows.get("user 1"), rows.get("(other)"), rows.get("")]).toEqual([2n, 4n, 1n]);
   expect(second.nextPageToken).toBe("");
@@ -146,8 +131,7 @@ test("each day has its own count of users", async () => {
   await store.owner`UPDATE vx.usage_user_counts SET day = day - 1, users = 1000 WHERE account_id = ${payer.accountId}`;
   await store.owner`UPDATE vx.usage_users SET day = day - 1 WHERE account_id = ${payer.accountId}`;
   await charge(billing, payer, 1n, "bob");
-  const [row] =
-    await store.owner`SELECT users FROM vx.usage_user_counts WHERE account_id = ${payer.accountId}`;
+  const [row] = await store.owner`SELECT users FROM vx.usage_user_counts WHERE account_id = ${payer.accountId}`;
   const users = await store.owner`
     SELECT n.name FROM vx.usage_users JOIN vx.end_users n USING (lane, account_id, user_id) WHERE account_id = ${payer.accountId}`;
   expect([row?.users, users.map(({ name }) => name)]).toEqual([1, ["bob"]]);
@@ -206,9 +190,7 @@ function expectedGroups(sums: TestSum[], { starts, end, by }: UsageQuery): unkno
     const id = [start, by.key ? key : "", by.model ? model : "", by.user ? user : ""];
     // Hexadecimal UTF-8 sorts as the database does.
     const sortable = id
-      .map((part) =>
-        typeof part === "number" ? String(part).padStart(4) : Buffer.from(part).toString("hex"),
-      )
+      .map((part) => (typeof part === "number" ? String(part).padStart(4) : Buffer.from(part).toString("hex")))
       .join("|");
     groups.set(sortable, (groups.get(sortable) ?? 0) + requests);
   }
@@ -227,9 +209,7 @@ test("a page that needs too many statements is refused", async () => {
     Array.from({ length: 30 }, (_, i) => ({ quarter: i, key: "k", model: "m", user: "", requests: 1 })),
   );
   const query = { starts: [0], end: 50, by: NO_GROUPS };
-  await expect(
-    readUsage(store.database, payer.accountId, query, page(), { rows: 10n, max: 3 }),
-  ).rejects.toThrow(TooMuchUsage);
+  await expect(readUsage(store.database, payer.accountId, query, page(), { rows: 10n, max: 3 })).rejects.toThrow(TooMuchUsage);
   const { rows } = await readUsage(store.database, payer.accountId, query, page(), { rows: 10n, max: 4 });
   expect(rows.map(({ requests }) => requests)).toEqual([30n]);
 });

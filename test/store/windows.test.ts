@@ -190,9 +190,7 @@ test("calls refused because the account is suspended take no slot and do not cou
       const { apiKeys } = await operator.listKeys({ accountId });
       return apiKeys.find((key) => key.id === id)?.lastUsedAt;
     };
-    const refused = await Promise.all(
-      Array.from({ length: 10 }, (_, i) => suspended(i % 2 ? "read" : "generate", false)),
-    );
+    const refused = await Promise.all(Array.from({ length: 10 }, (_, i) => suspended(i % 2 ? "read" : "generate", false)));
     expect(refused.map(tell)).toEqual(Array(10).fill("suspended"));
     expect(await lastUse()).toBeUndefined();
     expect(
@@ -217,9 +215,7 @@ test("calls refused because the account is suspended take no slot and do not cou
     expect(tell(await suspended("read", false))).toBe("suspended");
     expect(await lastUse()).toEqual(used);
     // A call of a method that is not limited is recorded once a minute.
-    expect(tell(await admit(secret, { scope: undefined, limited: false, whileSuspended: true }))).toBe(
-      "admitted",
-    );
+    expect(tell(await admit(secret, { scope: undefined, limited: false, whileSuspended: true }))).toBe("admitted");
     expect(await lastUse()).not.toEqual(used);
     await operator.resumeAccount({ accountId, reason: "test" });
     expect((await Promise.all([1, 2, 3, 4].map(() => admit(secret)))).map(tell)).toEqual([
@@ -234,8 +230,7 @@ test("calls refused because the account is suspended take no slot and do not cou
 test("calls that take no slot write a window once a minute", async () => {
   await withinOneMinute(async () => {
     const { secret } = await createTestKey(operator);
-    const use = async () =>
-      expect((await admit(secret, { scope: undefined, limited: false })).outcome).toBe("admitted");
+    const use = async () => expect((await admit(secret, { scope: undefined, limited: false })).outcome).toBe("admitted");
     // A row that was locked or written has another xmax or another place.
     const versionOf = async () => {
       const [row] = await app.database.owner<{ version: string }[]>`
@@ -266,9 +261,7 @@ test("3,000 concurrent calls over many batches give each key exactly its limit",
         return { key: i % keys.length, outcome: (await admit(secret, { scope: "generate" })).outcome };
       }),
     );
-    const admitted = limits.map(
-      (_, key) => admissions.filter((one) => one.key === key && one.outcome === "admitted").length,
-    );
+    const admitted = limits.map((_, key) => admissions.filter((one) => one.key === key && one.outcome === "admitted").length);
     expect(admitted).toEqual(limits);
   });
 });

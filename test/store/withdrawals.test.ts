@@ -50,24 +50,12 @@ const WITHDRAWALS: readonly [string, (payer: Payer) => Promise<unknown>][] = [
     ({ accountId, fingerprint }) =>
       reportLeaks(store.database, TEST_ACTION, [{ lane: laneOfId(accountId), fingerprint, reason: "test" }]),
   ],
-  [
-    "the rotation of the secret",
-    (payer) => rotateKey(store.database, TEST_ACTION, payer.keyId, newSecret(payer), 0),
-  ],
+  ["the rotation of the secret", (payer) => rotateKey(store.database, TEST_ACTION, payer.keyId, newSecret(payer), 0)],
   ["fewer scopes", ({ keyId }) => updateKey(store.database, TEST_ACTION, keyId, { scopes: 2 })],
   ["fewer models", ({ keyId }) => updateKey(store.database, TEST_ACTION, keyId, { models: ["other"] })],
-  [
-    "fewer addresses",
-    ({ keyId }) => updateKey(store.database, TEST_ACTION, keyId, { allowed_cidrs: ["192.0.2.0/24"] }),
-  ],
-  [
-    "the suspension of the account",
-    ({ accountId }) => setAccountSuspended(store.database, TEST_ACTION, accountId, true),
-  ],
-  [
-    "the closing of the account",
-    ({ accountId }) => stepOfClosing(store.database, TEST_ACTION, accountId, CLOSING),
-  ],
+  ["fewer addresses", ({ keyId }) => updateKey(store.database, TEST_ACTION, keyId, { allowed_cidrs: ["192.0.2.0/24"] })],
+  ["the suspension of the account", ({ accountId }) => setAccountSuspended(store.database, TEST_ACTION, accountId, true)],
+  ["the closing of the account", ({ accountId }) => stepOfClosing(store.database, TEST_ACTION, accountId, CLOSING)],
   [
     "other prices of the account",
     ({ accountId }) =>

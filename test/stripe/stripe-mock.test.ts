@@ -55,20 +55,17 @@ describe.skipIf(problem !== undefined)("stripe-mock", () => {
     await once(mock, "exit");
   });
 
-  test.each([undefined, "cus_1a2b3c"])(
-    "accepts the request for a page of the customer %s",
-    async (customerId) => {
-      const page = await payments.createPage({
-        customerId,
-        topUpId: "top_01kb0zq5p9e8tvm4x2c7h3j6rq",
-        accountId: "acct_01kam4xxa5fzsbw0pdmm2h60vq",
-        amountMicros: 25_000_000n,
-        currency: "usd",
-        returnUrl: "https://app.example/billing?tab=credit",
-      });
-      expect(page.id).toMatch(/^cs_/);
-    },
-  );
+  test.each([undefined, "cus_1a2b3c"])("accepts the request for a page of the customer %s", async (customerId) => {
+    const page = await payments.createPage({
+      customerId,
+      topUpId: "top_01kb0zq5p9e8tvm4x2c7h3j6rq",
+      accountId: "acct_01kam4xxa5fzsbw0pdmm2h60vq",
+      amountMicros: 25_000_000n,
+      currency: "usd",
+      returnUrl: "https://app.example/billing?tab=credit",
+    });
+    expect(page.id).toMatch(/^cs_/);
+  });
 
   test("accepts the look-ups of pages and payments, and the list of undelivered events", async () => {
     await payments.lookUp({ pageId: "cs_test_a1b2c3" });
@@ -105,18 +102,13 @@ describe.skipIf(problem !== undefined)("stripe-mock", () => {
     expect(endpoint.id).toMatch(/^we_/);
     await endpoints.find();
     await endpoints.repair({ ...endpoint, missing: ["invoice.paid"] });
-    await client.request(({ billingPortal }) =>
-      billingPortal.configurations.list({ active: true, is_default: true, limit: 1 }),
-    );
+    await client.request(({ billingPortal }) => billingPortal.configurations.list({ active: true, is_default: true, limit: 1 }));
   });
 
   test("accepts the requests that end the pages and the customer of an account that closes", async () => {
     expect(await payments.expirePage("cs_test_a1b2c3")).toBe(true);
     await payments.deleteCustomer("cus_1a2b3c");
-    expect(answers).toEqual([
-      "POST /v1/checkout/sessions/cs_test_a1b2c3/expire 200",
-      "DELETE /v1/customers/cus_1a2b3c 200",
-    ]);
+    expect(answers).toEqual(["POST /v1/checkout/sessions/cs_test_a1b2c3/expire 200", "DELETE /v1/customers/cus_1a2b3c 200"]);
   });
 });
 

@@ -3,7 +3,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { StripePayments } from "../../src/payments/stripe/stripe-payments.ts";
 import { FakeStripe } from "../support/fake-stripe.ts";
 
-const KEY = process.env["VX_TEST_STRIPE_KEY"];
+const KEY = process.env.VX_TEST_STRIPE_KEY;
 
 if (KEY === undefined) console.error("SKIPPED: no request is sent to Stripe: VX_TEST_STRIPE_KEY is not set");
 if (KEY !== undefined && !/^[sr]k_test_/.test(KEY))

@@ -11,11 +11,7 @@ export const TEST_ACTION: Action = {
 };
 
 /** The same for a key of an account. */
-export function actionOfKey(key: {
-  readonly accountId: string;
-  readonly keyId: string;
-  readonly fingerprint: string;
-}): Action {
+export function actionOfKey(key: { readonly accountId: string; readonly keyId: string; readonly fingerprint: string }): Action {
   const { accountId, keyId: id, fingerprint } = key;
   return { ...TEST_ACTION, actor: { kind: "key", id, name: "", accountId, fingerprint } };
 }

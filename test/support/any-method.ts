@@ -1,16 +1,6 @@
-import {
-  create,
-  type DescMethod,
-  type DescMethodServerStreaming,
-  type DescMethodUnary,
-  type Message,
-} from "@bufbuild/protobuf";
+import { create, type DescMethod, type DescMethodServerStreaming, type DescMethodUnary, type Message } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
-import {
-  createConnectTransport,
-  createGrpcTransport,
-  createGrpcWebTransport,
-} from "@connectrpc/connect-node";
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { developerServices } from "../../src/api/services.ts";
 import { isRestOnly } from "../../src/rules/policy.ts";
@@ -77,8 +67,7 @@ const STREAMS: Record<string, (baseUrl: string) => Transport> = {
   gRPC: (baseUrl) => createGrpcTransport({ baseUrl }),
   "gRPC-Web over HTTP/1.1": (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" }),
   "gRPC-Web over HTTP/2": (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "2" }),
-  "Connect JSON over HTTP/1.1": (baseUrl) =>
-    createConnectTransport({ baseUrl, httpVersion: "1.1", useBinaryFormat: false }),
+  "Connect JSON over HTTP/1.1": (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1", useBinaryFormat: false }),
   "Connect binary over HTTP/2": (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "2" }),
 };
 

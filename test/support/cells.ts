@@ -17,14 +17,9 @@ export async function createTwoCells(): Promise<readonly [CellDatabase, CellData
 }
 
 /** Writes cells.yaml into the folder and returns its path. */
-export function writeCellsFile(
-  folder: string,
-  cells: readonly Pick<CellDatabase, "name" | "url" | "lanes">[],
-): string {
+export function writeCellsFile(folder: string, cells: readonly Pick<CellDatabase, "name" | "url" | "lanes">[]): string {
   const path = join(folder, "cells.yaml");
-  const entries = cells.map(
-    ({ name, url, lanes }) => `  - name: ${name}\n    database_url: "${url}"\n    lanes: "${lanes}"\n`,
-  );
+  const entries = cells.map(({ name, url, lanes }) => `  - name: ${name}\n    database_url: "${url}"\n    lanes: "${lanes}"\n`);
   writeFileSync(path, `cells:\n${entries.join("")}`);
   return path;
 }

@@ -5,10 +5,7 @@ export function createCertificate(): { cert: string; key: string } {
   const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const algorithm = sequence(objectId("2a8648ce3d040302"));
   const name = sequence(set(sequence(objectId("550403"), der(0x0c, Buffer.from("localhost")))));
-  const dates = sequence(
-    utcTime(new Date(Date.now() - 86_400_000)),
-    utcTime(new Date(Date.now() + 86_400_000)),
-  );
+  const dates = sequence(utcTime(new Date(Date.now() - 86_400_000)), utcTime(new Date(Date.now() + 86_400_000)));
   const altName = sequence(der(0x82, Buffer.from("localhost")), der(0x87, Buffer.from([127, 0, 0, 1])));
   const extensions = sequence(sequence(objectId("551d11"), der(0x04, altName)));
   const body = sequence(
@@ -32,12 +29,7 @@ export function createCertificate(): { cert: string; key: string } {
 
 function der(tag: number, value: Buffer): Buffer {
   const { length } = value;
-  const head =
-    length < 128
-      ? [tag, length]
-      : length < 256
-        ? [tag, 0x81, length]
-        : [tag, 0x82, length >> 8, length & 255];
+  const head = length < 128 ? [tag, length] : length < 256 ? [tag, 0x81, length] : [tag, 0x82, length >> 8, length & 255];
   return Buffer.concat([Buffer.from(head), value]);
 }
 

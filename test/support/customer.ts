@@ -11,10 +11,7 @@ import { started } from "./started.ts";
 export type CustomerApp = TestApp & { readonly provider: IdentityProvider };
 
 /** A server with sign-in of customers at a real provider. */
-export async function startCustomerApp(
-  env: Record<string, string> = {},
-  database?: TestDatabase,
-): Promise<CustomerApp> {
+export async function startCustomerApp(env: Record<string, string> = {}, database?: TestDatabase): Promise<CustomerApp> {
   const provider = await IdentityProvider.start();
   const app = await startTestApp({
     env: {

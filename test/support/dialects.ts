@@ -21,9 +21,7 @@ export type Dialects = {
 
 export async function startDialects(): Promise<Dialects> {
   const started = await Promise.all(
-    KINDS.map(
-      async (kind) => [kind, await FakeUpstream.start({ wire: WIRES_OF_KIND[kind][0] as Wire })] as const,
-    ),
+    KINDS.map(async (kind) => [kind, await FakeUpstream.start({ wire: WIRES_OF_KIND[kind][0] as Wire })] as const),
   );
   const upstreams = Object.fromEntries(started) as Record<RemoteKind, FakeUpstream>;
   const model = (id: string, upstream: object) => ({

@@ -354,8 +354,7 @@ export class FakeStripe {
     const form = await text(request).catch(() => undefined);
     if (form === undefined) return;
     const status = await this.before(name);
-    if (status !== undefined)
-      return send(response, status, { error: { type: "api_error", message: "fake" } });
+    if (status !== undefined) return send(response, status, { error: { type: "api_error", message: "fake" } });
     const key = request.headers["idempotency-key"];
     const answer = this.#answer(name, url, new URLSearchParams(form), typeof key === "string" ? key : "");
     if (await this.losesAnswer(name)) {
@@ -375,8 +374,7 @@ export class FakeStripe {
     if (this.deletedCustomers.has(form.get("customer") ?? "")) return NO_CUSTOMER;
     if (name === "POST /v1/customers") return this.#createCustomer(form, key);
     if (name === "POST /v1/billing_portal/sessions") return this.#openPortal(form);
-    if (name === "GET /v1/billing_portal/configurations")
-      return listOf(this.hasPortalSettings ? [{ id: idOf("bpc") }] : []);
+    if (name === "GET /v1/billing_portal/configurations") return listOf(this.hasPortalSettings ? [{ id: idOf("bpc") }] : []);
     if (name === "GET /v1/webhook_endpoints") return listOf(this.endpoints);
     if (name === "POST /v1/webhook_endpoints") return this.#createEndpoint(form);
     if (name.startsWith("POST /v1/webhook_endpoints/")) return this.#updateEndpoint(id, form);
@@ -390,8 +388,7 @@ export class FakeStripe {
     if (name.startsWith("GET /v1/checkout/sessions/") && this.#setups.has(id))
       return { object: "checkout.session", ...this.#setups.get(id) };
     if (name === "POST /v1/payment_intents") return this.#createIntent(form, key);
-    const [, intentId = "", action = ""] =
-      /^POST \/v1\/payment_intents\/(\w+)\/(confirm|cancel)$/.exec(name) ?? [];
+    const [, intentId = "", action = ""] = /^POST \/v1\/payment_intents\/(\w+)\/(confirm|cancel)$/.exec(name) ?? [];
     if (action !== "") return this.#act(this.#intents.get(intentId) as Intent, action);
     if (name.startsWith("GET /v1/checkout/sessions/")) {
       const session = this.#sessions.get(id);
@@ -408,8 +405,7 @@ export class FakeStripe {
       const of = searchParams.get("payment_intent");
       return listOf(this.#disputes.filter(({ payment_intent: paymentId }) => paymentId === of));
     }
-    if (name === "GET /v1/events")
-      return listOf([...this.undelivered].reverse().map(({ body }) => JSON.parse(body)));
+    if (name === "GET /v1/events") return listOf([...this.undelivered].reverse().map(({ body }) => JSON.parse(body)));
     throw new Error(`the fake of Stripe has no ${name}`);
   }
 

@@ -28,19 +28,10 @@ export class FilledAccount {
 
   static async create(metered: Metered, stripe: FakeStripe): Promise<FilledAccount> {
     const { accountId } = await metered.payer(BALANCE);
-    return new FilledAccount(
-      metered,
-      stripe,
-      await createTestKey(metered.operator, { accountId, scopes: SCOPES }),
-    );
+    return new FilledAccount(metered, stripe, await createTestKey(metered.operator, { accountId, scopes: SCOPES }));
   }
 
-  async send(
-    verb: string,
-    path: string,
-    body?: unknown,
-    headers: Record<string, string> = {},
-  ): Promise<JsonAnswer> {
+  async send(verb: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<JsonAnswer> {
     return await sendJson(this.#metered.app.url, {
       verb,
       path,
@@ -70,8 +61,7 @@ export class FilledAccount {
     });
     const limit = { metric: "cost", window: "day", amount: LIMIT, per: "user" };
     await operator.setLimit({ owner: { case: "accountId", value: accountId }, limit });
-    for (const i of [1, 2, 3, 4])
-      expect((await this.generate({ "idempotency-key": `${secret} ${i}` })).status).toBe(200);
+    for (const i of [1, 2, 3, 4]) expect((await this.generate({ "idempotency-key": `${secret} ${i}` })).status).toBe(200);
     const named = { name: `${secret}'s laptop`, allowed_cidrs: ["203.0.113.77/32"] };
     expect((await this.send("POST", "/v1/keys", named)).status).toBe(200);
     const webhook = { url: `https://hooks.example/${secret}`, description: secret };

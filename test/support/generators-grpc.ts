@@ -17,8 +17,7 @@ import { bearer } from "./protocols.ts";
 /** Google's client, grpc-js. */
 export function openGrpcJs(url: string): Generator {
   const client = new grpc.Client(new URL(url).host, grpc.credentials.createInsecure());
-  const write = (request: GenerateFields) =>
-    Buffer.from(toBinary(GenerateRequestSchema, create(GenerateRequestSchema, request)));
+  const write = (request: GenerateFields) => Buffer.from(toBinary(GenerateRequestSchema, create(GenerateRequestSchema, request)));
   return {
     generate: (request, options) =>
       new Promise<GenerateResponse>((resolve, reject) => {
@@ -68,9 +67,7 @@ function deadlineOf({ deadlineMs }: GenerateOptions): grpc.CallOptions {
 function refusedOf(error: grpc.ServiceError | null): Refused {
   const [bytes] = error?.metadata?.get("grpc-status-details-bin") ?? [];
   const details = bytes === undefined ? [] : fromBinary(StatusSchema, bytes as Buffer).details;
-  const info = details
-    .map((any) => anyUnpack(any, ErrorInfoSchema))
-    .find((found): found is ErrorInfo => found !== undefined);
+  const info = details.map((any) => anyUnpack(any, ErrorInfoSchema)).find((found): found is ErrorInfo => found !== undefined);
   const code = (grpc.status[error?.code ?? grpc.status.UNKNOWN] ?? "").toLowerCase();
   return new Refused(
     info?.reason.toLowerCase() ?? "",

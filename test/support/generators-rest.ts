@@ -2,11 +2,7 @@ import { request as http1Request, type IncomingMessage } from "node:http";
 import { connect } from "node:http2";
 import type { Readable } from "node:stream";
 import { create, fromJson, type JsonValue, toJson } from "@bufbuild/protobuf";
-import {
-  GenerateRequestSchema,
-  GenerateResponseSchema,
-  StreamGenerateResponseSchema,
-} from "../../gen/vx/v1/generate_pb.js";
+import { GenerateRequestSchema, GenerateResponseSchema, StreamGenerateResponseSchema } from "../../gen/vx/v1/generate_pb.js";
 import { type GenerateFields, type GenerateOptions, type Generator, Refused } from "./generators.ts";
 import { onAbort } from "./on-abort.ts";
 import { bearer } from "./protocols.ts";

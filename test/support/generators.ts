@@ -1,10 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
-import {
-  createConnectTransport,
-  createGrpcTransport,
-  createGrpcWebTransport,
-} from "@connectrpc/connect-node";
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import {
   type GenerateResponse,
@@ -100,8 +96,7 @@ export const generators: readonly GeneratorCase[] = [
   {
     name: "Connect JSON over HTTP/1.1",
     hasDeadlines: true,
-    open: (baseUrl) =>
-      openConnect(createConnectTransport({ baseUrl, httpVersion: "1.1", useBinaryFormat: false })),
+    open: (baseUrl) => openConnect(createConnectTransport({ baseUrl, httpVersion: "1.1", useBinaryFormat: false })),
   },
   {
     name: "Connect binary over HTTP/2",

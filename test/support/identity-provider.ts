@@ -93,9 +93,7 @@ export class IdentityProvider {
       pkce: { required: () => true },
       features: { devInteractions: { enabled: false } },
       interactions: { url: (_: unknown, interaction: { uid: string }) => `/interaction/${interaction.uid}` },
-      loadExistingGrant: async (context: {
-        oidc: { client: { clientId: string }; session: { accountId: string } };
-      }) => {
+      loadExistingGrant: async (context: { oidc: { client: { clientId: string }; session: { accountId: string } } }) => {
         const { client, session } = context.oidc;
         const { Grant } = this.#provider as Provider;
         const grant = new Grant({ clientId: client.clientId, accountId: session.accountId });

@@ -12,24 +12,13 @@ export function installPackages(source: string, folder: string): string | undefi
   const wanted = readFileSync(join(source, "package.json"), "utf8");
   const stamp = join(folder, "node_modules", "installed.json");
   if (existsSync(stamp) && readFileSync(stamp, "utf8") === wanted) return undefined;
-  const problem = problemOf(
-    "npm",
-    "install",
-    "--prefix",
-    folder,
-    "--no-audit",
-    "--no-fund",
-    "--prefer-offline",
-  );
+  const problem = problemOf("npm", "install", "--prefix", folder, "--no-audit", "--no-fund", "--prefer-offline");
   if (problem === undefined) writeFileSync(stamp, wanted);
   return problem;
 }
 
 /** Installs a Node from npm, with an npm of its age. Returns the folder of the programs, or the reason if that fails. */
-export function installNode(
-  version: string,
-  npm: string,
-): { readonly bin: string } | { readonly problem: string } {
+export function installNode(version: string, npm: string): { readonly bin: string } | { readonly problem: string } {
   const name = `node-${process.platform}-${process.arch}`;
   const folder = join(CLIENTS, `node-${version}`);
   mkdirSync(folder, { recursive: true });

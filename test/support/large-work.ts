@@ -58,23 +58,15 @@ const chatReader = new Readers("ignore").of(CreateChatCompletionRequestSchema);
 function decoding(tools: JsonValue, isJson: boolean): () => Promise<unknown> {
   const bytes = isJson
     ? Buffer.from(JSON.stringify({ tools }))
-    : Buffer.from(
-        toBinary(
-          GenerateRequestSchema,
-          create(GenerateRequestSchema, { tools: [{ parameters: { tools } }] }),
-        ),
-      );
+    : Buffer.from(toBinary(GenerateRequestSchema, create(GenerateRequestSchema, { tools: [{ parameters: { tools } }] })));
   const budget = new BodyBudget(bodyBudget);
-  const stepsOf = () =>
-    isJson ? readJsonMessage(chatReader, bytes) : readBinary(GenerateRequestSchema, bytes);
+  const stepsOf = () => (isJson ? readJsonMessage(chatReader, bytes) : readBinary(GenerateRequestSchema, bytes));
   return async () => decode(bytes, budget.openShare(undefined), stepsOf());
 }
 
 const BODIES: Readonly<Record<string, JsonValue>> = {
   "16,000 lists": Array(16_000).fill([]),
-  "15,000 names in objects of 60": Array(250).fill(
-    Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`k${i}`, 1])),
-  ),
+  "15,000 names in objects of 60": Array(250).fill(Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`k${i}`, 1]))),
   "lists in each other": Array(250).fill(JSON.parse(`${"[".repeat(60)}${"]".repeat(60)}`)),
 };
 
@@ -137,11 +129,7 @@ const REQUESTS: readonly [name: string, minTurns: number, fields: () => Omit<Gen
       })),
     }),
   ],
-  [
-    "30 MB of surrogate pairs",
-    40,
-    () => ({ messages: Array(20).fill({ role: "user", content: "\u{1f600}".repeat(390_000) }) }),
-  ],
+  ["30 MB of surrogate pairs", 40, () => ({ messages: Array(20).fill({ role: "user", content: "\u{1f600}".repeat(390_000) }) })],
   [
     "30 MB of arguments",
     112,
@@ -191,8 +179,7 @@ const digests: readonly LargeWork[] = [
   {
     name: "30 MB of images: digest",
     minTurns: 58,
-    prepare: () =>
-      digestOf({ messages: [{ role: "user", parts: [{ image: { data: new Uint8Array(30_000_000) } }] }] }),
+    prepare: () => digestOf({ messages: [{ role: "user", parts: [{ image: { data: new Uint8Array(30_000_000) } }] }] }),
   },
 ];
 
@@ -278,11 +265,7 @@ const schemas: readonly LargeWork[] = Object.entries(HOSTILE_SCHEMAS).map(([name
 
 const embeddingForms: readonly LargeWork[] = (
   [
-    [
-      "REST JSON",
-      153,
-      (message) => writeInParts(writerOf(EmbedResponseSchema), EmbedResponseSchema, message),
-    ],
+    ["REST JSON", 153, (message) => writeInParts(writerOf(EmbedResponseSchema), EmbedResponseSchema, message)],
     ["ProtoJSON", 153, (message) => protoJsonParts(EmbedResponseSchema, message, {})],
     ["binary", 31, (message) => binaryParts(EmbedResponseSchema, message)],
   ] satisfies [name: string, minTurns: number, partsOf: (message: EmbedResponse) => Parts][]

@@ -6,11 +6,7 @@ import type { Metered } from "./metered.ts";
 export type LimitInit = MessageInitShape<typeof LimitSchema>;
 
 /** A key whose account has a balance and limits. */
-export async function limitedPayer(
-  metered: Metered,
-  limits: readonly LimitInit[],
-  balance = 1_000_000n,
-): Promise<TestKey> {
+export async function limitedPayer(metered: Metered, limits: readonly LimitInit[], balance = 1_000_000n): Promise<TestKey> {
   const key = await metered.payer(balance);
   for (const limit of limits) {
     await metered.operator.setLimit({ owner: { case: "accountId", value: key.accountId }, limit });

@@ -16,11 +16,7 @@ export function limitOf(limit: Partial<LimitToSet> & Pick<LimitToSet, "metric" |
   return { window, model: "", perUser: false, temporary: undefined, ...limit };
 }
 
-export async function setTestLimit(
-  database: Database,
-  owner: LimitOwner,
-  limit: Parameters<typeof limitOf>[0],
-): Promise<string> {
+export async function setTestLimit(database: Database, owner: LimitOwner, limit: Parameters<typeof limitOf>[0]): Promise<string> {
   const row = await setLimit(database, TEST_ACTION, owner, limitOf(limit), typeIds);
   return row.id;
 }

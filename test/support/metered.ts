@@ -189,8 +189,7 @@ export async function startMetered(options: MeteredOptions = {}): Promise<Metere
       const accountId = await createTestAccount(operator, "tests");
       const idempotencyKey = accountId;
       const amountMicros = balanceMicros;
-      if (balanceMicros > 0n)
-        await operator.creditAccount({ accountId, amountMicros, reason: "test", idempotencyKey });
+      if (balanceMicros > 0n) await operator.creditAccount({ accountId, amountMicros, reason: "test", idempotencyKey });
       return await createTestKey(operator, { accountId });
     },
     account: async ({ accountId }) => {

@@ -95,12 +95,7 @@ export function holdOf(
   };
 }
 
-export function endOf(
-  payer: Payer,
-  generationId: string,
-  amountMicros: bigint | undefined,
-  answer?: string,
-): EndRequest {
+export function endOf(payer: Payer, generationId: string, amountMicros: bigint | undefined, answer?: string): EndRequest {
   const charge: Charge | undefined =
     amountMicros === undefined
       ? undefined

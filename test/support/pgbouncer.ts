@@ -51,8 +51,7 @@ pool_mode = ${mode}
   return {
     socketDir: folder.path,
     port: 6432,
-    urlOf: (database: string) =>
-      `postgres:///${database}?host=${encodeURIComponent(folder.path)}&port=6432&user=postgres`,
+    urlOf: (database: string) => `postgres:///${database}?host=${encodeURIComponent(folder.path)}&port=6432&user=postgres`,
     stop: async () => {
       child.kill("SIGKILL");
       await ended;

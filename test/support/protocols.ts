@@ -10,11 +10,7 @@ import {
 } from "@bufbuild/protobuf";
 import { anyUnpack } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, createContextValues, type Transport } from "@connectrpc/connect";
-import {
-  createConnectTransport,
-  createGrpcTransport,
-  createGrpcWebTransport,
-} from "@connectrpc/connect-node";
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import * as grpc from "@grpc/grpc-js";
 import * as details from "../../gen/google/rpc/error_details_pb.js";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
@@ -61,13 +57,11 @@ export const protocols: readonly ProtocolCase[] = [
   },
   {
     name: "Connect JSON over HTTP/1.1",
-    open: (url) =>
-      openConnect(createConnectTransport({ baseUrl: url, httpVersion: "1.1", useBinaryFormat: false })),
+    open: (url) => openConnect(createConnectTransport({ baseUrl: url, httpVersion: "1.1", useBinaryFormat: false })),
   },
   {
     name: "Connect binary over HTTP/2",
-    open: (url) =>
-      openConnect(createConnectTransport({ baseUrl: url, httpVersion: "2", useBinaryFormat: true })),
+    open: (url) => openConnect(createConnectTransport({ baseUrl: url, httpVersion: "2", useBinaryFormat: true })),
   },
 ];
 
@@ -109,26 +103,12 @@ function openConnect(transport: Transport): Caller {
   return {
     async call(method, request, headers = {}) {
       try {
-        const response = await transport.unary(
-          method,
-          undefined,
-          undefined,
-          headers,
-          request,
-          createContextValues(),
-        );
+        const response = await transport.unary(method, undefined, undefined, headers, request, createContextValues());
         return { ok: true, message: response.message, headers: Object.fromEntries(response.header) };
       } catch (error) {
         const failure = ConnectError.from(error);
-        const unpacked = [...registry].flatMap((desc) =>
-          desc.kind === "message" ? failure.findDetails(desc) : [],
-        );
-        return failureOf(
-          snake(Code[failure.code]),
-          failure.rawMessage,
-          Object.fromEntries(failure.metadata),
-          unpacked,
-        );
+        const unpacked = [...registry].flatMap((desc) => (desc.kind === "message" ? failure.findDetails(desc) : []));
+        return failureOf(snake(Code[failure.code]), failure.rawMessage, Object.fromEntries(failure.metadata), unpacked);
       }
     },
     close: () => undefined,
@@ -155,9 +135,7 @@ function openGrpcJs(url: string): Caller {
           },
         );
         call.on("metadata", (received) => {
-          answered = Object.fromEntries(
-            Object.entries(received.getMap()).map(([name, value]) => [name, String(value)]),
-          );
+          answered = Object.fromEntries(Object.entries(received.getMap()).map(([name, value]) => [name, String(value)]));
         });
       });
     },
@@ -175,18 +153,9 @@ function grpcFailure<Output>(error: grpc.ServiceError, headers: Record<string, s
 
 type Detail = { $typeName: string };
 
-function failureOf<Output>(
-  code: string,
-  text: string,
-  headers: Record<string, string>,
-  unpacked: Detail[],
-): Outcome<Output> {
-  const info = unpacked.find((detail) => detail.$typeName === "google.rpc.ErrorInfo") as
-    | details.ErrorInfo
-    | undefined;
-  const bad = unpacked.find((detail) => detail.$typeName === "google.rpc.BadRequest") as
-    | details.BadRequest
-    | undefined;
+function failureOf<Output>(code: string, text: string, headers: Record<string, string>, unpacked: Detail[]): Outcome<Output> {
+  const info = unpacked.find((detail) => detail.$typeName === "google.rpc.ErrorInfo") as details.ErrorInfo | undefined;
+  const bad = unpacked.find((detail) => detail.$typeName === "google.rpc.BadRequest") as details.BadRequest | undefined;
   return {
     ok: false,
     code,

@@ -56,9 +56,7 @@ export function refusalOf(answer: RawAnswer): string {
   const trailer = answer.body.toString("latin1");
   const inBody = /grpc-status-details-bin: ?([\w+/=-]+)/.exec(trailer)?.[1];
   const json = answer.headers["content-type"] === "application/json" ? JSON.parse(trailer) : undefined;
-  const values = (json?.details ?? []).map((one: { value: string }) =>
-    Buffer.from(one.value, "base64").toString("latin1"),
-  );
+  const values = (json?.details ?? []).map((one: { value: string }) => Buffer.from(one.value, "base64").toString("latin1"));
   return [...details, Buffer.from(inBody ?? "", "base64").toString("latin1"), ...values].join("\n");
 }
 

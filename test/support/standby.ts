@@ -121,18 +121,8 @@ async function commandOf({ clusterDir }: PrimaryServer): Promise<string[]> {
   return (await readFile(`/proc/${pid}/cmdline`, "utf8")).split("\0");
 }
 
-function launch(
-  program: string,
-  cluster: string,
-  socketDir: string,
-  identity: { uid: number; gid: number },
-): ChildProcess {
-  const settings = [
-    `unix_socket_directories=${socketDir}`,
-    "logging_collector=off",
-    "cluster_name=standby",
-    "hot_standby=on",
-  ];
+function launch(program: string, cluster: string, socketDir: string, identity: { uid: number; gid: number }): ChildProcess {
+  const settings = [`unix_socket_directories=${socketDir}`, "logging_collector=off", "cluster_name=standby", "hot_standby=on"];
   const args = ["-D", cluster, ...settings.flatMap((setting) => ["-c", setting])];
   return spawn(program, args, {
     cwd: "/",

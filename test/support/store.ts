@@ -52,9 +52,6 @@ export function withCall(database: Database, call: FunctionCaller["call"]): Cell
 export const clock = new DatabaseClock(() => performance.now());
 
 /** The billing of one server. */
-export function createTestBilling(
-  database: Database,
-  { serverId = "one", pipelines = 1, maxWaiting = 100 } = {},
-): Billing {
+export function createTestBilling(database: Database, { serverId = "one", pipelines = 1, maxWaiting = 100 } = {}): Billing {
   return new Billing(database, { serverId, pipelines, maxWaiting, clocks: [clock] });
 }

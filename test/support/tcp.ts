@@ -3,11 +3,7 @@ import { connect, type Socket } from "node:net";
 type TcpTalk = { readonly text: string; readonly bytes: Buffer; readonly closedByServer: boolean };
 
 /** Sends raw bytes and reads until the server closes the connection or `until` appears. */
-export function talk(
-  url: string,
-  bytes: string | Uint8Array | (string | Uint8Array)[],
-  until?: RegExp,
-): Promise<TcpTalk> {
+export function talk(url: string, bytes: string | Uint8Array | (string | Uint8Array)[], until?: RegExp): Promise<TcpTalk> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];

@@ -40,6 +40,5 @@ export function expectDescribed(body: WebhookBody): void {
   // References of the schema lead to the components of the document.
   const validate = compiled.get(type) ?? ajv.compile({ ...schema, components });
   compiled.set(type, validate);
-  if (!validate(body))
-    throw new Error(`${type}: ${ajv.errorsText(validate.errors)}\n${JSON.stringify(body)}`);
+  if (!validate(body)) throw new Error(`${type}: ${ajv.errorsText(validate.errors)}\n${JSON.stringify(body)}`);
 }

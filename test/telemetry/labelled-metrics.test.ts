@@ -61,9 +61,7 @@ test("labelled metrics of several processes are added like those of prom-client"
   const [first, second, third] = await Promise.all(
     [7, 40, 100].map(async (events) =>
       // As the processes send them to each other.
-      Promise.all(
-        registries(events).map(async (one) => JSON.parse(JSON.stringify(await one.getMetricsAsJSON()))),
-      ),
+      Promise.all(registries(events).map(async (one) => JSON.parse(JSON.stringify(await one.getMetricsAsJSON())))),
     ),
   );
   const added = [0, 1].map((of) => {

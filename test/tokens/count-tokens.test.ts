@@ -68,9 +68,7 @@ test("groups of parts keep the order and the maximum length, and split no surrog
   const maxCharacters = 256;
   fc.assert(
     fc.property(
-      fc.array(
-        fc.oneof(fc.string({ unit: "grapheme", maxLength: 2_000 }), fc.constant(`x${"😀".repeat(500)}`)),
-      ),
+      fc.array(fc.oneof(fc.string({ unit: "grapheme", maxLength: 2_000 }), fc.constant(`x${"😀".repeat(500)}`))),
       (all) => {
         const groups = [...splitTexts(all, maxCharacters)];
         expect(groups.flat().join("")).toBe(all.join(""));

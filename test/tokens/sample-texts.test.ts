@@ -18,24 +18,14 @@ test("a quarter of the sample is from a random place of each quarter of the text
 
 test("a part continues in the next text, and after the last one in the first", () => {
   expect(sampleOf(["ab", "", "cd", "ef", "gh"], 4, at(0.5))).toEqual(["b", "d", "f", "h"]);
-  expect(sampleOf(["abc", "def", "ghi", "jkl"], 8, at(0.9))).toEqual([
-    "c",
-    "d",
-    "f",
-    "g",
-    "i",
-    "j",
-    "l",
-    "a",
-  ]);
+  expect(sampleOf(["abc", "def", "ghi", "jkl"], 8, at(0.9))).toEqual(["c", "d", "f", "g", "i", "j", "l", "a"]);
 });
 
 test("every character is taken with the same probability", () => {
   const texts = Array.from({ length: 40 }, () => "abcdefghij");
   const taken = new Map<string, number>();
   for (let i = 0; i < 1_000; i++)
-    for (const one of sampleOf(texts, 24, at((i + 0.5) / 1_000)).join(""))
-      taken.set(one, (taken.get(one) ?? 0) + 1);
+    for (const one of sampleOf(texts, 24, at((i + 0.5) / 1_000)).join("")) taken.set(one, (taken.get(one) ?? 0) + 1);
   expect([...taken.values()]).toEqual(Array.from({ length: 10 }, () => 2_400));
 });
 

@@ -18,13 +18,10 @@ const prompt = (...contents: string[]): PromptInput => ({
 
 test("any text, also with lone surrogates, has no more tokens than the bound", async () => {
   await fc.assert(
-    fc.asyncProperty(
-      fc.array(fc.string({ unit: "binary", maxLength: 600 }), { maxLength: 5 }),
-      async (texts) => {
-        const messages = prompt(...texts, "\ud83d", "\ude00x");
-        expect(await counter.countPrompt(messages)).toBeLessThanOrEqual(await inputTokenBound(messages));
-      },
-    ),
+    fc.asyncProperty(fc.array(fc.string({ unit: "binary", maxLength: 600 }), { maxLength: 5 }), async (texts) => {
+      const messages = prompt(...texts, "\ud83d", "\ude00x");
+      expect(await counter.countPrompt(messages)).toBeLessThanOrEqual(await inputTokenBound(messages));
+    }),
     { numRuns: runs(15) },
   );
 });
@@ -75,26 +72,21 @@ describe("a prompt counted in a thread", () => {
     "Chinese and Japanese": "漢字仮名交文".repeat(16_000),
     "halves of surrogate pairs": "\ud83d".repeat(100_000),
     spaces: " ".repeat(100_000),
-    "random text": Array.from({ length: 100_000 }, (_, i) => String.fromCharCode((i * 7919) % 55_000)).join(
-      "",
-    ),
+    "random text": Array.from({ length: 100_000 }, (_, i) => String.fromCharCode((i * 7919) % 55_000)).join(""),
   };
 
-  test.each(Object.entries(HOSTILE))(
-    "100,000 characters do not block the event loop: %s",
-    async (_, text) => {
-      // Loads the tokenizer of this thread.
-      await counter.countTexts(["short"]);
-      const order: string[] = [];
-      const count = counter.countTexts([text]).finally(() => order.push("long"));
-      // This one is counted in this thread, so its result is there before any message of another thread.
-      await counter.countTexts(["short"]).finally(() => order.push("short"));
-      const tokens = await count;
-      expect(order).toEqual(["short", "long"]);
-      expect(tokens).toBeGreaterThan(0);
-      expect(tokens).toBeLessThanOrEqual(Buffer.byteLength(text));
-    },
-  );
+  test.each(Object.entries(HOSTILE))("100,000 characters do not block the event loop: %s", async (_, text) => {
+    // Loads the tokenizer of this thread.
+    await counter.countTexts(["short"]);
+    const order: string[] = [];
+    const count = counter.countTexts([text]).finally(() => order.push("long"));
+    // This one is counted in this thread, so its result is there before any message of another thread.
+    await counter.countTexts(["short"]).finally(() => order.push("short"));
+    const tokens = await count;
+    expect(order).toEqual(["short", "long"]);
+    expect(tokens).toBeGreaterThan(0);
+    expect(tokens).toBeLessThanOrEqual(Buffer.byteLength(text));
+  });
 
   test("each of several concurrent prompts gets the right count", async () => {
     const texts = Array.from({ length: 8 }, (_, i) => "many words ".repeat(400 * (i + 1)));
@@ -124,8 +116,7 @@ describe("a counter", () => {
 
   test("stops counting when the signal aborts, frees the capacity, and counts other prompts", async () => {
     const own = new TokenCounter({ maxPrompts: 3, maxCharacters: 1_000_000 });
-    const count = (signal?: AbortSignal) =>
-      own.countTexts([LONG], { accountId: "one", ...(signal && { signal }) });
+    const count = (signal?: AbortSignal) => own.countTexts([LONG], { accountId: "one", ...(signal && { signal }) });
     const [running, waiting] = [new AbortController(), new AbortController()];
     const counts = [running, waiting].map(({ signal }) => count(signal));
     const rejected = expect(count()).rejects.toMatchObject({ reason: "overloaded" });
@@ -196,8 +187,7 @@ describe("a counter", () => {
   test("reserves capacity for other accounts, and counts their prompts before the next one of the first", async () => {
     const own = new TokenCounter({ maxPrompts: 16, maxCharacters: 100_000_000 });
     const order: string[] = [];
-    const count = (accountId: string) =>
-      own.countTexts([LONG], { accountId }).then(() => order.push(accountId));
+    const count = (accountId: string) => own.countTexts([LONG], { accountId }).then(() => order.push(accountId));
     const greedy = Array.from({ length: 14 }, () => count("greedy"));
     await expect(count("greedy")).rejects.toMatchObject({ reason: "overloaded" });
     await Promise.all([...greedy, count("modest")]);
@@ -208,8 +198,7 @@ describe("a counter", () => {
   test("counts a prompt of another account between the tasks of the largest ones", async () => {
     const own = new TokenCounter();
     const order: string[] = [];
-    const count = (accountId: string, text: string) =>
-      own.countTexts([text], { accountId }).then(() => order.push(accountId));
+    const count = (accountId: string, text: string) => own.countTexts([text], { accountId }).then(() => order.push(accountId));
     const hostile = Array.from({ length: 20 }, () => count("hostile", "漢字仮名交文".repeat(66_000)));
     await count("modest", LARGE);
     expect(order).toEqual(["modest"]);

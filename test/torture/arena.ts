@@ -33,14 +33,7 @@ export type ArenaOptions = {
 
 type ArenaParts = Pick<
   Arena,
-  | "store"
-  | "upstream"
-  | "endpoint"
-  | "stripe"
-  | "servers"
-  | "databaseLines"
-  | "standbyLines"
-  | "upstreamLines"
+  "store" | "upstream" | "endpoint" | "stripe" | "servers" | "databaseLines" | "standbyLines" | "upstreamLines"
 > & { readonly cells: ArenaCells | undefined };
 
 /**
@@ -81,9 +74,7 @@ export class Arena {
 
   static async start(options: ArenaOptions): Promise<Arena> {
     const folder = createTemporaryFolder("torture");
-    const database = options.isCitus
-      ? undefined
-      : await RunDatabase.start(options.databaseFolder ?? folder.path);
+    const database = options.isCitus ? undefined : await RunDatabase.start(options.databaseFolder ?? folder.path);
     const store = database ?? (await CitusStore.start());
     const upstream = await TortureUpstream.start();
     const endpoint = await TortureEndpoint.start();
@@ -145,10 +136,7 @@ export class Arena {
   }
 
   /** Opens the proxies of one server. Returns its environment. */
-  async #openLines(
-    { hasStandby, hasCells, roundTripMs = 0 }: ArenaOptions,
-    absent: string,
-  ): Promise<Record<string, string>> {
+  async #openLines({ hasStandby, hasCells, roundTripMs = 0 }: ArenaOptions, absent: string): Promise<Record<string, string>> {
     const open = async (lines: Line[], path: string) => {
       const line = await Line.start({ path }, roundTripMs / 2);
       lines.push(line);

@@ -78,9 +78,7 @@ export class Client {
           ...(secret === undefined ? {} : { authorization: `Bearer ${secret}` }),
           ...(body === undefined ? {} : { "content-type": "application/json" }),
           ...headers,
-          ...(call.idempotencyKey !== undefined && call.reply
-            ? { "idempotency-key": call.idempotencyKey }
-            : {}),
+          ...(call.idempotencyKey !== undefined && call.reply ? { "idempotency-key": call.idempotencyKey } : {}),
         },
       });
       const patience = setTimeout(() => finish("silent"), PATIENCE_MS);

@@ -2,10 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import postgres from "postgres";
-import {
-  type EmbeddedPostgres,
-  startEmbeddedPostgres,
-} from "../../src/embedded-postgres/embedded-postgres.ts";
+import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/embedded-postgres/embedded-postgres.ts";
 import { migrate } from "../../src/store/schema/migrate.ts";
 import { loginTo, urlTo } from "../support/embedded.ts";
 import { allowReplication, type PrimaryServer, type Standby, startStandby } from "../support/standby.ts";
@@ -77,9 +74,7 @@ export class RunDatabase implements RunStore {
     const embedded = await startEmbeddedPostgres({ dataDir: folder, print: () => undefined });
     await migrate({ kind: "url", url: urlTo(embedded) });
     const database = new RunDatabase(folder, embedded);
-    await database.owner.unsafe(
-      `CREATE ROLE ${SERVER_LOGIN} LOGIN PASSWORD '${SERVER_LOGIN}'; GRANT vx_app TO ${SERVER_LOGIN}`,
-    );
+    await database.owner.unsafe(`CREATE ROLE ${SERVER_LOGIN} LOGIN PASSWORD '${SERVER_LOGIN}'; GRANT vx_app TO ${SERVER_LOGIN}`);
     await createViews(database.owner, "vx", "owned");
     await allowReplication(database.owner);
     await embedded.restart();

@@ -203,9 +203,7 @@ class RowWatch {
 
   look(entry: Entry, tenants: Tenants): void {
     if (!isReply(entry)) return;
-    const looked = this.#look(entry, tenants.keys.get(entry.key)?.accountId ?? "").finally(() =>
-      this.#running.delete(looked),
-    );
+    const looked = this.#look(entry, tenants.keys.get(entry.key)?.accountId ?? "").finally(() => this.#running.delete(looked));
     this.#running.add(looked);
   }
 

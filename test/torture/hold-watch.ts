@@ -64,10 +64,7 @@ async function longestPresence(arena: Arena, deadServerId: string): Promise<numb
 /** Returns undefined while the database is unreachable. */
 export async function countHolds(arena: Arena, serverId: string): Promise<number | undefined> {
   try {
-    const rows = await ofCells(
-      arena.owners,
-      (owner) => owner`SELECT 1 FROM holds WHERE server_id = ${serverId}`,
-    );
+    const rows = await ofCells(arena.owners, (owner) => owner`SELECT 1 FROM holds WHERE server_id = ${serverId}`);
     return rows.length;
   } catch {
     return undefined;

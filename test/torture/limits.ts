@@ -43,14 +43,10 @@ export const RICH_KEY_LIMITS: readonly LimitSpec[] = [
   { metric: "tokens", window: "total", amount: NEVER },
 ];
 
-export const RICH_PLAN_LIMITS: readonly LimitSpec[] = [
-  { metric: "generations", window: "day", amount: NEVER },
-];
+export const RICH_PLAN_LIMITS: readonly LimitSpec[] = [{ metric: "generations", window: "day", amount: NEVER }];
 
 /** The limits below refuse calls. Their generations hold about 200 tokens and 400 micros, and use a quarter of that. */
-export const LIMITED_PLAN_LIMITS: readonly LimitSpec[] = [
-  { metric: "generations", window: "day", amount: 30 },
-];
+export const LIMITED_PLAN_LIMITS: readonly LimitSpec[] = [{ metric: "generations", window: "day", amount: 30 }];
 
 type LimitedKey = {
   readonly name: string;
@@ -107,9 +103,7 @@ export const LIMITED_ACCOUNTS: readonly {
   },
 ];
 
-export const LIMITED_KEYS: readonly string[] = LIMITED_ACCOUNTS.flatMap(({ keys }) =>
-  keys.map(({ name }) => name),
-);
+export const LIMITED_KEYS: readonly string[] = LIMITED_ACCOUNTS.flatMap(({ keys }) => keys.map(({ name }) => name));
 
 /** The end users of calls with limits; calls without a user share the limits per user. */
 export const LIMITED_USERS: readonly (string | undefined)[] = ["ada", "bo", undefined];

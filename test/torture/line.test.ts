@@ -49,13 +49,10 @@ test("under normal conditions bytes are forwarded in both directions", async () 
   await say("abc", "ABC");
 });
 
-test.each([{ sliceBytes: 1 }, { latencyMs: 20 }])(
-  "with %o bytes are forwarded in order",
-  async (conditions) => {
-    line.set(conditions);
-    await say("abcdefgh", "ABCDEFGH");
-  },
-);
+test.each([{ sliceBytes: 1 }, { latencyMs: 20 }])("with %o bytes are forwarded in order", async (conditions) => {
+  line.set(conditions);
+  await say("abcdefgh", "ABCDEFGH");
+});
 
 test("held bytes are sent without loss when the conditions change", async () => {
   await say("a", "A");

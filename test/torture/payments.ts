@@ -68,12 +68,7 @@ const RETRY_MS = 500;
 export const MICROS_PER_CENT = 10_000n;
 
 /** Depends only on the seed. */
-export function planPurchases(
-  random: Random,
-  episode: number,
-  seconds: number,
-  servers: number,
-): PurchasePlan[] {
+export function planPurchases(random: Random, episode: number, seconds: number, servers: number): PurchasePlan[] {
   const deliver = () => ({ afterMs: random.below(MAX_DELIVERY_MS), server: random.below(servers) });
   return Array.from({ length: seconds * PURCHASES_PER_SECOND }, (_, i) => ({
     customer: random.pick(CUSTOMERS),
@@ -208,22 +203,15 @@ async function deliver({ stripe, servers }: Arena, server: number, event: Stripe
 /**
  * Delivers what no server has accepted, as Stripe does for days, and makes look-ups of pending payments due, until every payment is known.
  */
-export async function settlePurchases(
-  arena: Arena,
-  episodes: readonly Episode[],
-  patienceMs: number,
-): Promise<Violation[]> {
+export async function settlePurchases(arena: Arena, episodes: readonly Episode[], patienceMs: number): Promise<Violation[]> {
   const until = performance.now() + patienceMs;
   const events = episodes.flatMap(({ purchases, lostCommits, splitBrain }) =>
     purchases.flatMap((purchase) =>
       // What a lost primary had accepted is delivered again.
-      purchase.events.filter(
-        ({ isLost, isAccepted }) => lostCommits || splitBrain || !(isLost || isAccepted),
-      ),
+      purchase.events.filter(({ isLost, isAccepted }) => lostCommits || splitBrain || !(isLost || isAccepted)),
     ),
   );
-  for (const { event } of events)
-    while (!(await deliver(arena, 0, event)) && performance.now() < until) await wait(RETRY_MS);
+  for (const { event } of events) while (!(await deliver(arena, 0, event)) && performance.now() < until) await wait(RETRY_MS);
   const made = arena.stripe.payments().map(({ topUpId }) => topUpId);
   const open = () =>
     ofCells(

@@ -14,9 +14,7 @@ test("the same seed gives the same plan, another seed another one", () => {
 test("a plan has every kind of call, sorted by time, each with a unique request id", () => {
   const calls = plan(7);
   expect(new Set(calls.map(({ kind }) => kind)).size).toBe(16);
-  expect(new Set(calls.map(({ race }) => race))).toEqual(
-    new Set([undefined, "funds", "rate", "cap", "revocation", "limits"]),
-  );
+  expect(new Set(calls.map(({ race }) => race))).toEqual(new Set([undefined, "funds", "rate", "cap", "revocation", "limits"]));
   expect(calls.filter(({ leavesAfterMs }) => leavesAfterMs !== undefined).length).toBeGreaterThan(10);
   expect(calls.filter(({ deadlineMs }) => deadlineMs !== undefined).length).toBeGreaterThan(10);
   expect(calls.map(({ atMs }) => atMs)).toEqual(calls.map(({ atMs }) => atMs).sort((a, b) => a - b));

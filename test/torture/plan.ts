@@ -1,16 +1,7 @@
 import type { Random } from "../fuzz/random.ts";
 import { ABOVE, CHANGING_KEY, LIMIT_CHANGES, LIMITED_KEYS, LIMITED_USERS, type LimitSpec } from "./limits.ts";
 import { OWN_PRICES, PRICED_MODEL, RERATINGS, type Terms } from "./prices.ts";
-import {
-  CUSTOMERS,
-  EXPIRING,
-  FUNDED_CALLS,
-  KEY_CAP,
-  type KeyName,
-  RICH_KEYS,
-  TIGHT_LIMIT,
-  VICTIMS,
-} from "./tenants.ts";
+import { CUSTOMERS, EXPIRING, FUNDED_CALLS, KEY_CAP, type KeyName, RICH_KEYS, TIGHT_LIMIT, VICTIMS } from "./tenants.ts";
 import type { ReplyPlan } from "./upstream.ts";
 
 export type CallKind =
@@ -155,10 +146,8 @@ class Planner {
       }
     }
     const cap = at();
-    for (let i = 0; i < KEY_CAP * 4; i++)
-      this.#add({ kind: "create_key", atMs: burst(cap), key: "capped", race: "cap" });
-    for (let i = 0; i < VICTIMS; i++)
-      this.#addRevocation(`victim${i}`, RICH_KEYS[(i % 3) * 2] as KeyName, at());
+    for (let i = 0; i < KEY_CAP * 4; i++) this.#add({ kind: "create_key", atMs: burst(cap), key: "capped", race: "cap" });
+    for (let i = 0; i < VICTIMS; i++) this.#addRevocation(`victim${i}`, RICH_KEYS[(i % 3) * 2] as KeyName, at());
   }
 
   /** Concurrent calls of all keys with limits, and changes of one's limits, also while its calls run. */
@@ -194,12 +183,10 @@ class Planner {
   /** Discounts and prices of accounts, and re-ratings, each at several servers at once and once more later. */
   addPriceChanges(): void {
     const { seconds, servers } = this.#options;
-    for (const { at, key, terms } of TERM_CHANGES)
-      this.#add({ kind: "set_prices", atMs: at * seconds * 1_000, key, terms });
+    for (const { at, key, terms } of TERM_CHANGES) this.#add({ kind: "set_prices", atMs: at * seconds * 1_000, key, terms });
     for (const rerating of RERATINGS.keys()) {
       const atMs = (0.5 + 0.2 * rerating) * seconds * 1_000;
-      for (let server = 0; server < servers; server++)
-        this.#add({ kind: "rerate", atMs, key: "", rerating, server });
+      for (let server = 0; server < servers; server++) this.#add({ kind: "rerate", atMs, key: "", rerating, server });
       this.#add({ kind: "rerate", atMs: atMs + 0.25 * seconds * 1_000, key: "", rerating });
     }
   }
@@ -219,8 +206,7 @@ class Planner {
     const refund = { kind: "refund_entry", key, idempotencyKey: `refund-${op}` } as const;
     if (random.chance(0.5)) {
       const micros = random.pick([0, 100, 300, 700]);
-      for (const laterMs of [0, random.below(100)])
-        this.#add({ ...refund, micros, atMs: atMs + laterMs, op });
+      for (const laterMs of [0, random.below(100)]) this.#add({ ...refund, micros, atMs: atMs + laterMs, op });
       // The same key for a later charge.
       this.#add({ ...refund, micros, atMs: atMs + 1_000 });
       return;
@@ -260,8 +246,7 @@ class Planner {
       });
       for (let i = -10; i < 30; i++) {
         const kind = (["me", "models", "generate"] as const)[(i + 30) % 3] as CallKind;
-        const short =
-          kind === "generate" ? { reply: { ...REPLY, pieces: 2, outputTokens: 2 }, maxTokens: 50 } : {};
+        const short = kind === "generate" ? { reply: { ...REPLY, pieces: 2, outputTokens: 2 }, maxTokens: 50 } : {};
         this.#add({ kind, atMs: atMs + i * 30, key: victim, server, race, ...short });
       }
     }
@@ -321,8 +306,7 @@ class Planner {
     const op = this.#op;
     const idempotencyKey = `credit-${op}`;
     this.#add({ kind: "credit", atMs, key, idempotencyKey });
-    if (random.chance(0.5))
-      this.#add({ kind: "credit", atMs: atMs + random.below(300), key, idempotencyKey, op });
+    if (random.chance(0.5)) this.#add({ kind: "credit", atMs: atMs + random.below(300), key, idempotencyKey, op });
   }
 
   #addRefused(atMs: number, key: KeyName): void {

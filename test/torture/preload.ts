@@ -85,10 +85,7 @@ function probe(file: string): void {
     const handles = process.getActiveResourcesInfo().length;
     delay.reset();
     const at = performance.timeOrigin + performance.now();
-    appendFileSync(
-      file,
-      `${JSON.stringify({ at, rss, heapUsed, heapKept, external, handles, pauseMs, workMs: work() })}\n`,
-    );
+    appendFileSync(file, `${JSON.stringify({ at, rss, heapUsed, heapKept, external, handles, pauseMs, workMs: work() })}\n`);
   }, PROBE_MS).unref();
 }
 

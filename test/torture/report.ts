@@ -64,9 +64,7 @@ export function printTable(rows: readonly TableRow[]): void {
 function lineOf(name: string, rows: readonly TableRow[]): string {
   const sum = (value: (row: TableRow) => number) => rows.reduce((total, row) => total + value(row), 0);
   const most = (value: (row: TableRow) => number) => Math.max(...rows.map(value));
-  const back = rows
-    .filter(({ orphans }) => orphans > 0)
-    .map(({ givenBackMs }) => givenBackMs ?? Number.POSITIVE_INFINITY);
+  const back = rows.filter(({ orphans }) => orphans > 0).map(({ givenBackMs }) => givenBackMs ?? Number.POSITIVE_INFINITY);
   const cells = [
     name,
     rows.length,

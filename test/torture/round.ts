@@ -90,9 +90,7 @@ export async function runRound(options: RoundOptions): Promise<RoundResult> {
   violations.push(...(await runAudit(arena)));
   const paid = await checkPayments(arena, episodes);
   violations.push(...paid.violations);
-  say(
-    `${paid.payments.made} payments, ${paid.payments.reversed} of them reversed; ${corrections} corrections of charges`,
-  );
+  say(`${paid.payments.made} payments, ${paid.payments.reversed} of them reversed; ${corrections} corrections of charges`);
   const tenants = episodes.map((episode) => episode.tenants);
   const entries = episodes.flatMap(({ history }) => history.entries);
   const secrets = await checkSecrets(arena, tenants, entries);
@@ -133,12 +131,7 @@ function progressOf({ name, history }: Episode, tookMs: number): string {
   return `${name.padEnd(50)} ${calls} calls ${(tookMs / 1_000).toFixed(1).padStart(6)} s`;
 }
 
-async function rowOf(
-  episode: Episode,
-  verdict: Verdict,
-  violations: number,
-  failedAt: number,
-): Promise<TableRow> {
+async function rowOf(episode: Episode, verdict: Verdict, violations: number, failedAt: number): Promise<TableRow> {
   const { entries, dropped, late } = episode.history;
   const latencies = entries
     .filter(({ ending, status, reply }) => ending === "answered" && status === 200 && !reply)
@@ -151,8 +144,7 @@ async function rowOf(
     dropped,
     late,
     ok: entries.filter(({ ending, status }) => ending === "answered" && status === 200).length,
-    refused: entries.filter(({ ending, status }) => ending === "answered" && status >= 400 && status < 500)
-      .length,
+    refused: entries.filter(({ ending, status }) => ending === "answered" && status >= 400 && status < 500).length,
     failed: entries.filter(({ ending, status }) => ending === "answered" && status >= 500).length,
     unreached: entries.filter(({ ending }) => ending === "unreached").length,
     unknown: entries.filter(({ ending }) => ending === "broken" || ending === "silent").length,
@@ -166,9 +158,7 @@ async function rowOf(
     givenBackMs:
       back.length === 0
         ? undefined
-        : Math.max(
-            ...back.map(({ killedAt, givenBackAt }) => (givenBackAt ?? Number.POSITIVE_INFINITY) - killedAt),
-          ),
+        : Math.max(...back.map(({ killedAt, givenBackAt }) => (givenBackAt ?? Number.POSITIVE_INFINITY) - killedAt)),
     orphans: back.reduce((sum, { holds }) => sum + holds, 0),
     afterRevoke: verdict.revocations,
     exactness: verdict.exactness,

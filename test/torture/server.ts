@@ -61,8 +61,7 @@ export class RunServer {
   async start(): Promise<void> {
     const until = performance.now() + START_MS;
     while (!(await this.#tryToStart())) {
-      if (performance.now() > until)
-        throw new Error(`the server does not start:\n${this.logText().slice(-2_000)}`);
+      if (performance.now() > until) throw new Error(`the server does not start:\n${this.logText().slice(-2_000)}`);
       await wait(200);
     }
   }

@@ -121,13 +121,7 @@ const GRANT_MICROS = "2000";
 /** The webhook of operators gets the events of all accounts. */
 const ACCOUNTS_WITH_WEBHOOKS = 3;
 
-export async function createTenants({
-  operator,
-  url,
-  endpoint,
-  stripe,
-  fundedMicros,
-}: TenantOptions): Promise<Tenants> {
+export async function createTenants({ operator, url, endpoint, stripe, fundedMicros }: TenantOptions): Promise<Tenants> {
   const startedAt = Date.now();
   const keys = new Map<KeyName, Key>();
   const accountIds: string[] = [];
@@ -213,12 +207,7 @@ export async function createTenants({
 }
 
 /** The customer stores a card, with which the servers pay whenever the balance is low. */
-async function startAutoTopUps(
-  operator: Operator,
-  stripe: FakeStripe,
-  url: string,
-  accountId: string,
-): Promise<void> {
+async function startAutoTopUps(operator: Operator, stripe: FakeStripe, url: string, accountId: string): Promise<void> {
   await operator.must("PutAutoTopUp", {
     accountId,
     enabled: true,

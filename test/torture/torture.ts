@@ -99,10 +99,7 @@ function stopAllOnSignal(): void {
 }
 
 /** Stops everything that was started, even after an error or a signal. */
-export async function withArena<Result>(
-  options: ArenaOptions,
-  use: (arena: Arena) => Promise<Result>,
-): Promise<Result> {
+export async function withArena<Result>(options: ArenaOptions, use: (arena: Arena) => Promise<Result>): Promise<Result> {
   const arena = await Arena.start(options);
   arenas.add(arena);
   if (arenas.size === 1) {
@@ -145,9 +142,7 @@ function isChosen({ only }: TortureOptions, name: string): boolean {
   return only === undefined || only.split(",").some((part) => name.includes(part));
 }
 
-async function withFullDisk<Result>(
-  use: (fault: Fault, folder: string) => Promise<Result>,
-): Promise<Result | undefined> {
+async function withFullDisk<Result>(use: (fault: Fault, folder: string) => Promise<Result>): Promise<Result | undefined> {
   const disk = await mountSmallDisk();
   if (!disk) return undefined;
   try {

@@ -35,11 +35,8 @@ describe.skipIf(isMissing)("the systemd unit", () => {
 
 test("the unit starts the server with the arguments of npm start, and does not restart it on wrong settings or money", () => {
   const unit = readFileSync(UNIT, "utf8");
-  expect(unit).toContain(
-    ` ${START.join(" ").replace("src/vx.js", "/opt/vx/lib/node_modules/vx-server/src/vx.js")}\n`,
-  );
-  for (const [name, value] of Object.entries(START_ENV))
-    expect(unit).toContain(`Environment=${name}=${value}\n`);
+  expect(unit).toContain(` ${START.join(" ").replace("src/vx.js", "/opt/vx/lib/node_modules/vx-server/src/vx.js")}\n`);
+  for (const [name, value] of Object.entries(START_ENV)) expect(unit).toContain(`Environment=${name}=${value}\n`);
   expect(unit).toContain("RestartPreventExitStatus=2 70\n");
 });
 

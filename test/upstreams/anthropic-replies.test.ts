@@ -9,16 +9,10 @@ const start = (index: number, content_block: object) => ({
 });
 const delta = (index: number, value: object) => ({ type: "content_block_delta", index, delta: value });
 const stop = (index: number) => ({ type: "content_block_stop", index });
-const json = (index: number, partial_json: unknown) =>
-  delta(index, { type: "input_json_delta", partial_json });
+const json = (index: number, partial_json: unknown) => delta(index, { type: "input_json_delta", partial_json });
 
 /** A reply of these blocks, with a stop reason and the usual end. */
-function streamed(
-  blocks: readonly object[],
-  reason = "end_turn",
-  usage: object = { output_tokens: 5 },
-  first = {},
-) {
+function streamed(blocks: readonly object[], reason = "end_turn", usage: object = { output_tokens: 5 }, first = {}) {
   return replyOf(anthropicDialect, [
     { type: "message_start", message: { usage: { input_tokens: 10, output_tokens: 1, ...first } } },
     ...blocks,
@@ -204,13 +198,11 @@ describe("usage", () => {
 
   test("the totals at the end replace those of the start; null keeps them", () => {
     const first = { cache_read_input_tokens: 100, cache_creation_input_tokens: 7 };
-    expect(usage({ input_tokens: 20, cache_read_input_tokens: null, output_tokens: 5 }, first)).toMatchObject(
-      {
-        input: 20,
-        cachedInput: 100,
-        cacheWrite: 7,
-      },
-    );
+    expect(usage({ input_tokens: 20, cache_read_input_tokens: null, output_tokens: 5 }, first)).toMatchObject({
+      input: 20,
+      cachedInput: 100,
+      cacheWrite: 7,
+    });
     expect(usage({ input_tokens: null, cache_read_input_tokens: 1, output_tokens: 5 }, first)).toMatchObject({
       input: 10,
       cachedInput: 1,
@@ -224,9 +216,7 @@ describe("usage", () => {
       null,
     ];
     expect(usage({ output_tokens: 5, iterations })).toMatchObject({ input: 65, output: 11 });
-    expect(
-      usage({ output_tokens: 5, iterations: [{ type: "compaction", output_tokens: -1 }] }),
-    ).toBeUndefined();
+    expect(usage({ output_tokens: 5, iterations: [{ type: "compaction", output_tokens: -1 }] })).toBeUndefined();
   });
 
   test("is unknown without a valid count at the end", () => {

@@ -47,9 +47,7 @@ describe("anthropic", () => {
           { role: "tool", content: "It failed.", toolCallId: "1", isError: true, cacheControl },
         ],
         options: {
-          tools: [
-            { name: "a", description: undefined, parameters: undefined, strict: undefined, cacheControl },
-          ],
+          tools: [{ name: "a", description: undefined, parameters: undefined, strict: undefined, cacheControl }],
         },
       }),
     );
@@ -172,11 +170,7 @@ describe("anthropic", () => {
   });
 
   describe("reasoning_effort", () => {
-    const fieldsOf = async (
-      reasoningEffort: ReasoningEffort,
-      model: string,
-      prompt: Partial<Prompt> = {},
-    ) => {
+    const fieldsOf = async (reasoningEffort: ReasoningEffort, model: string, prompt: Partial<Prompt> = {}) => {
       const { thinking, output_config } = (
         await sent(promptOf({ maxTokens: 10_000, ...prompt, options: { reasoningEffort } }), { model })
       ).body;
@@ -197,12 +191,7 @@ describe("anthropic", () => {
     });
 
     test("gives older Claude models, and other models, a budget below max_tokens", async () => {
-      for (const model of [
-        "claude-sonnet-4-5-20250929",
-        "claude-opus-4-20250514",
-        "claude-3-7-sonnet-latest",
-        "kimi-k2",
-      ]) {
+      for (const model of ["claude-sonnet-4-5-20250929", "claude-opus-4-20250514", "claude-3-7-sonnet-latest", "kimi-k2"]) {
         const budget = async (effort: ReasoningEffort, maxTokens: number) =>
           (await fieldsOf(effort, model, { maxTokens })).thinking;
         expect(await budget("medium", 10_000)).toEqual({ type: "enabled", budget_tokens: 5_000 });

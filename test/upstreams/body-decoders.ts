@@ -22,8 +22,7 @@ export function atomsOf({ messages }: Prompt, kind: RemoteKind): Atom[] {
   const isKept: Readonly<Record<RemoteKind, (block: Reasoning) => boolean>> = {
     openai: () => false,
     "openai-responses": ({ encrypted }) => encrypted !== undefined,
-    anthropic: ({ signature, encrypted }) =>
-      (signature === undefined) !== (encrypted === undefined) && !encrypted?.includes(":"),
+    anthropic: ({ signature, encrypted }) => (signature === undefined) !== (encrypted === undefined) && !encrypted?.includes(":"),
   };
   const atoms = messages.flatMap(({ role, content, reasoning = [], toolCalls = [], toolCallId }): Atom[] => [
     ...(toolCallId === undefined ? [] : [[role, "result", toolCallId] as const]),
@@ -38,9 +37,7 @@ export function atomsOf({ messages }: Prompt, kind: RemoteKind): Atom[] {
           encrypted,
         ],
     ),
-    ...(typeof content === "string"
-      ? [[role, "text", content] as const]
-      : content.map((part) => partAtom(role, part))),
+    ...(typeof content === "string" ? [[role, "text", content] as const] : content.map((part) => partAtom(role, part))),
     ...toolCalls.map((call): Atom => [role, "call", call.id, call.name, JSON.parse(call.arguments)]),
   ]);
   return normalized(atoms, kind);
@@ -49,8 +46,7 @@ export function atomsOf({ messages }: Prompt, kind: RemoteKind): Atom[] {
 /** System messages have a place of their own in one format. */
 export function normalized(atoms: readonly Atom[], kind: RemoteKind): Atom[] {
   const isSystem = ([role]: Atom) => role === "system";
-  const ordered =
-    kind === "anthropic" ? [...atoms.filter(isSystem), ...atoms.filter((atom) => !isSystem(atom))] : atoms;
+  const ordered = kind === "anthropic" ? [...atoms.filter(isSystem), ...atoms.filter((atom) => !isSystem(atom))] : atoms;
   const joined: Atom[] = [];
   for (const atom of ordered) {
     const [role, what, text] = atom;
@@ -71,11 +67,7 @@ function isLost(kind: RemoteKind, text: string): boolean {
 function partAtom(role: string, part: ContentPart): Atom {
   if (part.kind === "text") return [role, "text", part.text];
   const { image } = part;
-  return [
-    role,
-    "image",
-    image.kind === "url" ? image.url : `data:${image.mediaType};base64,${base64Of(image.data)}`,
-  ];
+  return [role, "image", image.kind === "url" ? image.url : `data:${image.mediaType};base64,${base64Of(image.data)}`];
 }
 
 function base64Of(data: ImageData): string {
@@ -85,24 +77,15 @@ function base64Of(data: ImageData): string {
 function decodeChat({ messages }: Json): Atom[] {
   return messages.flatMap(({ role, content = [], tool_calls = [], tool_call_id }: Json) => [
     ...(tool_call_id === undefined ? [] : [[role, "result", tool_call_id]]),
-    ...partsOf(content).map((part) =>
-      part.type === "text" ? [role, "text", part.text] : [role, "image", part.image_url.url],
-    ),
-    ...tool_calls.map((call: Json) => [
-      role,
-      "call",
-      call.id,
-      call.function.name,
-      JSON.parse(call.function.arguments),
-    ]),
+    ...partsOf(content).map((part) => (part.type === "text" ? [role, "text", part.text] : [role, "image", part.image_url.url])),
+    ...tool_calls.map((call: Json) => [role, "call", call.id, call.function.name, JSON.parse(call.function.arguments)]),
   ]);
 }
 
 function decodeResponses({ input }: Json): Atom[] {
   const contents = (role: string, content: Json) =>
     partsOf(content).map(
-      (part): Atom =>
-        part.type === "input_image" ? [role, "image", part.image_url] : [role, "text", part.text],
+      (part): Atom => (part.type === "input_image" ? [role, "image", part.image_url] : [role, "text", part.text]),
     );
   return input.flatMap((item: Json) => {
     switch (item.type) {
@@ -138,10 +121,7 @@ function decodeMessages({ system = [], messages }: Json): Atom[] {
       case "tool_use":
         return [[role, "call", value.id, value.name, value.input]];
       default:
-        return [
-          ["tool", "result", value.tool_use_id],
-          ...partsOf(value.content ?? []).flatMap((part) => block("tool", part)),
-        ];
+        return [["tool", "result", value.tool_use_id], ...partsOf(value.content ?? []).flatMap((part) => block("tool", part))];
     }
   };
   return [

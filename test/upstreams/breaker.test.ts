@@ -2,14 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Model } from "../../src/domain/model.ts";
 import { Breaker, type Pass } from "../../src/upstreams/runner/breaker.ts";
 import { UpstreamFailure } from "../../src/upstreams/upstream-failure.ts";
-import {
-  hangUpAfter,
-  refuse,
-  reply,
-  replyWhen,
-  resetAtOnce,
-  silent,
-} from "../support/fake-upstreams/behaviours.ts";
+import { hangUpAfter, refuse, reply, replyWhen, resetAtOnce, silent } from "../support/fake-upstreams/behaviours.ts";
 import { FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
 import { createTestRunner, modelOf, type TestRunner } from "./runner-support.ts";
 import { callOf, NEVER, read } from "./support.ts";
@@ -37,8 +30,7 @@ afterEach(async () => {
   await fake.stop();
 });
 
-const run = (accountId = "acct_1", signal = NEVER) =>
-  read(runner.streamEvents(callOf(model, { accountId, signal })));
+const run = (accountId = "acct_1", signal = NEVER) => read(runner.streamEvents(callOf(model, { accountId, signal })));
 const state = () => runner.status()[0]?.breaker;
 const openAccounts = () => runner.status()[0]?.openAccounts;
 const TEXT = "Hello, world.";
@@ -153,10 +145,7 @@ describe("failed calls of one account", () => {
 
   test("are kept for at most 4,096 accounts; the oldest is removed first", () => {
     const tools = { now: () => 0, random: () => 0.5 };
-    const breaker = new Breaker(
-      { ...LIMITS.breaker, maxFailures: 1, healthyMs: Number.POSITIVE_INFINITY },
-      tools,
-    );
+    const breaker = new Breaker({ ...LIMITS.breaker, maxFailures: 1, healthyMs: Number.POSITIVE_INFINITY }, tools);
     const failFor = (accountId: string) => {
       // A recent reply keeps the shared circuit closed.
       breaker.succeed(breaker.admit("acct_honest", false) as Pass);

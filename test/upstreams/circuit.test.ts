@@ -57,9 +57,7 @@ describe("a circuit", () => {
 
   test("doubles its wait up to the maximum until it is reset", () => {
     const circuit = createCircuit(100, 300);
-    expect([openFor(circuit), openFor(circuit), openFor(circuit), openFor(circuit)]).toEqual([
-      100, 200, 300, 300,
-    ]);
+    expect([openFor(circuit), openFor(circuit), openFor(circuit), openFor(circuit)]).toEqual([100, 200, 300, 300]);
     circuit.close();
     expect(openFor(circuit)).toBe(300);
     circuit.reset();

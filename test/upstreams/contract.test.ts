@@ -52,9 +52,7 @@ describe.each(SUBJECTS)("$name", ({ open }) => {
   });
 
   test("serves concurrent calls", async () => {
-    const replies = await Promise.all(
-      Array.from({ length: 5 }, () => read(upstream.generate(PROMPT, NEVER))),
-    );
+    const replies = await Promise.all(Array.from({ length: 5 }, () => read(upstream.generate(PROMPT, NEVER))));
     expect(new Set(replies.map(({ text }) => text)).size).toBe(1);
     expect(replies.every(({ done }) => done !== undefined)).toBe(true);
   });

@@ -97,9 +97,7 @@ describe("a response is refused with", () => {
   });
 
   test("other dimensions than requested", () => {
-    expect(() => read({ data: [item(0, ONE), item(1, TWO)] }, 3)).toThrow(
-      "has a vector of 2 instead of 3 dimensions",
-    );
+    expect(() => read({ data: [item(0, ONE), item(1, TWO)] }, 3)).toThrow("has a vector of 2 instead of 3 dimensions");
   });
 
   test("events", () => {

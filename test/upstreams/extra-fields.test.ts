@@ -16,10 +16,7 @@ describe.each([
   const sentFields = async (from: Format, names: readonly string[]) => {
     const fake = await FakeUpstream.start({ wire });
     const extraFields = { format: from, fields: { [name as string]: value ?? null, other: 1 } };
-    const { body } = await sentTo(
-      fake,
-      promptOf({ options: { extraFields }, traits: { capabilities: [], extraFields: names } }),
-    );
+    const { body } = await sentTo(fake, promptOf({ options: { extraFields }, traits: { capabilities: [], extraFields: names } }));
     await fake.stop();
     return [body[name as string], body.other];
   };

@@ -40,8 +40,7 @@ async function readFlood(wire: Wire, block: string, { prefix = "", prompt = PROM
   let blocks = 0;
   const measured = () => {
     // At 8, 16, 32 … blocks: a collection takes longer than to read a block.
-    if (++blocks >= 8 && Number.isInteger(Math.log2(blocks)))
-      mostBytes = Math.max(mostBytes, usedBytes() - before);
+    if (++blocks >= 8 && Number.isInteger(Math.log2(blocks))) mostBytes = Math.max(mostBytes, usedBytes() - before);
     return block;
   };
   fake = await FakeUpstream.start({ wire, usual: flood(measured, HUNDRED_MB, prefix) });
@@ -58,9 +57,7 @@ describe.each(WIRES)("$name", (wire) => {
 
   test("reading stops in 100 MB without a line end", async () => {
     const { message, mostBytes } = await readFlood(wire, BLANKS, { prefix, prompt: LONGEST });
-    expect(message).toBe(
-      isJson ? "the response has more than 2097152 bytes" : "an event of the response is too large",
-    );
+    expect(message).toBe(isJson ? "the response has more than 2097152 bytes" : "an event of the response is too large");
     expect(mostBytes).toBeLessThan(MAX_BYTES);
   });
 });
@@ -133,9 +130,7 @@ test("a large conversation arrives unchanged", async () => {
     role: "user" as const,
     content: `${i}語`.repeat(50_000),
   }));
-  expect((await read(upstream.generate({ ...PROMPT, messages }, NEVER))).text).toBe(
-    DEFAULT_REPLY.pieces.join(""),
-  );
+  expect((await read(upstream.generate({ ...PROMPT, messages }, NEVER))).text).toBe(DEFAULT_REPLY.pieces.join(""));
   expect(fake.calls[0]?.body.messages).toEqual(messages);
   await upstream.close();
 });

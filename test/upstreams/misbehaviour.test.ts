@@ -106,9 +106,7 @@ describe.each(WIRES)("$name", (wire) => {
     state.fake.next(refuse(401, {}, JSON.stringify({ error: { type: "t", code: "c", message } })));
     const { failure } = await read(keyed.generate(PROMPT, NEVER));
     const text = (failure as Error).message;
-    expect(text).toMatch(
-      /^the upstream responded with 401: t, c, wrong key \[redacted\] or \[redacted\] or \[redacted\]/,
-    );
+    expect(text).toMatch(/^the upstream responded with 401: t, c, wrong key \[redacted\] or \[redacted\] or \[redacted\]/);
     expect(text.length).toBeLessThanOrEqual(400);
     await keyed.close();
   });
@@ -122,11 +120,7 @@ describe.each([openaiWire, openaiJsonWire])("HTTP: $name", (wire) => {
   test.each<[what: string, behaviour: Behaviour, kind: string]>([
     ["a reset instead of a response", resetAtOnce, "dropped"],
     ["a disconnect during the response", hangUpAfter(0), "dropped"],
-    [
-      "bytes instead of text",
-      raw(Buffer.from([0xff, 0xfe, 0, 1, 0x0a, 0x0a, 0xc0])),
-      isJson ? "garbled" : "dropped",
-    ],
+    ["bytes instead of text", raw(Buffer.from([0xff, 0xfe, 0, 1, 0x0a, 0x0a, 0xc0])), isJson ? "garbled" : "dropped"],
     ["an HTML page", raw("<html></html>", { "content-type": "text/html" }), "garbled"],
     ["no content type", raw("{}", { "content-type": "" }), "garbled"],
     ["a compressed response", gzipped, "garbled"],

@@ -86,11 +86,7 @@ describe("tool calls", () => {
   });
 
   test("a call begins when its name is known, with the arguments that came before", () => {
-    const { output, deltas } = streamed([
-      call(0, "a", null, '{"x":'),
-      call(0, null, "late", "1"),
-      call(0, null, null, "}"),
-    ]);
+    const { output, deltas } = streamed([call(0, "a", null, '{"x":'), call(0, null, "late", "1"), call(0, null, null, "}")]);
     expect(output.toolCalls).toEqual([{ id: "a", name: "late", arguments: '{"x":1}' }]);
     expect(deltas.length).toBe(2);
   });
@@ -101,11 +97,7 @@ describe("tool calls", () => {
   });
 
   test("a call without arguments gets an empty object, even if the response ends after the finish reason", () => {
-    const { output } = streamed([
-      call(0, "a", "f", ""),
-      call(1, "b", "g", null),
-      call(2, "c", "h", undefined),
-    ]);
+    const { output } = streamed([call(0, "a", "f", ""), call(1, "b", "g", null), call(2, "c", "h", undefined)]);
     expect(output.toolCalls.map((one) => one.arguments)).toEqual(["{}", "{}", "{}"]);
     const events = [{ choices: [{ delta: call(0, "a", "f", ""), finish_reason: "tool_calls" }] }];
     expect(replyOf(openai, events).output.toolCalls).toEqual([{ id: "a", name: "f", arguments: "{}" }]);
@@ -188,9 +180,7 @@ test("a refusal is a text that ends with content_filter", () => {
 });
 
 test("the text may be a list of parts", () => {
-  const { output } = streamed([
-    { content: [{ type: "text", text: "a" }, { type: "other" }, null, { type: "text", text: "b" }] },
-  ]);
+  const { output } = streamed([{ content: [{ type: "text", text: "a" }, { type: "other" }, null, { type: "text", text: "b" }] }]);
   expect(output.text).toBe("ab");
 });
 
@@ -204,12 +194,9 @@ test.each([
   expect(streamed([{ content: "x" }], sent).done?.finishReason).toBe(expected);
 });
 
-test.each(["stop", "tool_calls", "function_call"])(
-  "with tool calls, the finish reason %s is tool_calls",
-  (sent) => {
-    expect(streamed([call(0, "a", "f", "{}")], sent).done?.finishReason).toBe("tool_calls");
-  },
-);
+test.each(["stop", "tool_calls", "function_call"])("with tool calls, the finish reason %s is tool_calls", (sent) => {
+  expect(streamed([call(0, "a", "f", "{}")], sent).done?.finishReason).toBe("tool_calls");
+});
 
 test("usage has all its details; the last report counts, and a detail never exceeds its total", () => {
   const usage = (cached: number) => ({

@@ -158,14 +158,8 @@ describe("openai", () => {
   });
 
   test("OpenAI and Azure get max_completion_tokens", () => {
-    const names = [
-      "https://api.openai.com/v1",
-      "https://x.openai.azure.com/openai/v1",
-      "https://notopenai.com/v1",
-    ].map((baseUrl) =>
-      Object.keys(createOpenaiDialect({ baseUrl }).body(PROMPT, "m")).filter((name) =>
-        name.startsWith("max"),
-      ),
+    const names = ["https://api.openai.com/v1", "https://x.openai.azure.com/openai/v1", "https://notopenai.com/v1"].map(
+      (baseUrl) => Object.keys(createOpenaiDialect({ baseUrl }).body(PROMPT, "m")).filter((name) => name.startsWith("max")),
     );
     expect(names).toEqual([["max_completion_tokens"], ["max_completion_tokens"], ["max_tokens"]]);
   });

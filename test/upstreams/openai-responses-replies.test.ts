@@ -62,11 +62,7 @@ describe("tool calls", () => {
   });
 
   test("are read from their last event if there are no others", () => {
-    const { output } = streamed([
-      done(0, call("a", "f", '{"x":1}')),
-      added(1, call("b", "g", "")),
-      done(1, call("b", "g", "")),
-    ]);
+    const { output } = streamed([done(0, call("a", "f", '{"x":1}')), added(1, call("b", "g", "")), done(1, call("b", "g", ""))]);
     expect(output.toolCalls).toEqual([
       { id: "a", name: "f", arguments: '{"x":1}' },
       { id: "b", name: "g", arguments: "{}" },
@@ -74,11 +70,7 @@ describe("tool calls", () => {
   });
 
   test("without arguments get an empty object, which the next request can send back", () => {
-    const { output, deltas } = streamed([
-      added(0, call("a", "f", "")),
-      argument(0, ""),
-      done(0, call("a", "f", "")),
-    ]);
+    const { output, deltas } = streamed([added(0, call("a", "f", "")), argument(0, ""), done(0, call("a", "f", ""))]);
     expect(output.toolCalls).toEqual([{ id: "a", name: "f", arguments: "{}" }]);
     expect(deltas.at(-1)).toEqual({
       kind: "tool_call",
@@ -92,8 +84,7 @@ describe("tool calls", () => {
 });
 
 describe("reasoning", () => {
-  const part = (summary_index: number) =>
-    event("reasoning_summary_part.added", { output_index: 0, summary_index });
+  const part = (summary_index: number) => event("reasoning_summary_part.added", { output_index: 0, summary_index });
   const summary = (delta: string) => event("reasoning_summary_text.delta", { output_index: 0, delta });
 
   test("is read with its parts, its id and its encrypted form", () => {
@@ -213,9 +204,6 @@ test("a reply that is not streamed has all of it", () => {
   });
 });
 
-test.each(["failed", "cancelled", "in_progress", "queued"])(
-  "a whole reply with the status %s is a failure",
-  (status) => {
-    expect(() => replyOf(openaiResponsesDialect, { whole: { status, output: [] } })).toThrow("not completed");
-  },
-);
+test.each(["failed", "cancelled", "in_progress", "queued"])("a whole reply with the status %s is a failure", (status) => {
+  expect(() => replyOf(openaiResponsesDialect, { whole: { status, output: [] } })).toThrow("not completed");
+});

@@ -78,11 +78,7 @@ describe("openai-responses", () => {
     ];
     const { body } = await sent(
       promptOf({
-        messages: [
-          { role: "user", content: "Go." },
-          { role: "assistant", content: "", reasoning },
-          ...PROMPT.messages,
-        ],
+        messages: [{ role: "user", content: "Go." }, { role: "assistant", content: "", reasoning }, ...PROMPT.messages],
         traits: { capabilities: ["reasoning"], extraFields: [] },
       }),
     );
@@ -104,9 +100,7 @@ describe("openai-responses", () => {
 
   test("a message with only the reasoning of another server is not sent", async () => {
     const reasoning = [{ text: "Hm.", signature: undefined, encrypted: undefined }];
-    const { body } = await sent(
-      promptOf({ messages: [{ role: "assistant", content: "", reasoning }, ...PROMPT.messages] }),
-    );
+    const { body } = await sent(promptOf({ messages: [{ role: "assistant", content: "", reasoning }, ...PROMPT.messages] }));
     expect(body.input).toMatchObject([{ role: "user" }]);
   });
 

@@ -3,14 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { RUNNER_LIMITS, Runner, type RunnerLimits } from "../../src/upstreams/runner/runner.ts";
 import { Progress } from "../../src/upstreams/upstream.ts";
 import { UpstreamFailure } from "../../src/upstreams/upstream-failure.ts";
-import {
-  endAfter,
-  refuse,
-  refuseWithoutEnd,
-  replyWhen,
-  resetAtOnce,
-  silent,
-} from "../support/fake-upstreams/behaviours.ts";
+import { endAfter, refuse, refuseWithoutEnd, replyWhen, resetAtOnce, silent } from "../support/fake-upstreams/behaviours.ts";
 import { FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
 import type { Turn } from "../support/fake-upstreams/turn.ts";
 import { NO_USAGE } from "../support/no-usage.ts";
@@ -135,65 +128,60 @@ test("unread holds the received text that was not read before the abort", async 
   await expect(events.next()).rejects.toBe(leaving.signal.reason);
 });
 
-describe.each(WIRES.filter(({ contentType }) => !contentType.includes("json")))(
-  "the report of $name",
-  (wire) => {
-    /** The reports right after an abort, and after a failure of the upstream. */
-    async function reportsAfter(textOf: (turn: Turn) => string) {
-      const upstream = await FakeUpstream.start({ wire });
-      const remote = openRemote(upstream.settings());
-      const reports = [];
-      for (const isAborted of [true, false]) {
-        const left = new AbortController();
-        const known = new Progress();
-        const gate = Promise.withResolvers<void>();
-        upstream.next(async (turn) => {
-          turn.head();
-          await turn.send(textOf(turn));
-          await gate.promise;
-          turn.response.destroy();
-        });
-        const events = remote
-          .generate(PROMPT, isAborted ? left.signal : NEVER, known)
-          [Symbol.asyncIterator]();
-        await events.next();
-        if (isAborted) left.abort(new Error("gone"));
-        const { report } = known;
-        gate.resolve();
-        await read({ [Symbol.asyncIterator]: () => events });
-        reports.push(isAborted ? report : known.report);
-      }
-      await remote.close();
-      await upstream.stop();
-      return reports;
+describe.each(WIRES.filter(({ contentType }) => !contentType.includes("json")))("the report of $name", (wire) => {
+  /** The reports right after an abort, and after a failure of the upstream. */
+  async function reportsAfter(textOf: (turn: Turn) => string) {
+    const upstream = await FakeUpstream.start({ wire });
+    const remote = openRemote(upstream.settings());
+    const reports = [];
+    for (const isAborted of [true, false]) {
+      const left = new AbortController();
+      const known = new Progress();
+      const gate = Promise.withResolvers<void>();
+      upstream.next(async (turn) => {
+        turn.head();
+        await turn.send(textOf(turn));
+        await gate.promise;
+        turn.response.destroy();
+      });
+      const events = remote.generate(PROMPT, isAborted ? left.signal : NEVER, known)[Symbol.asyncIterator]();
+      await events.next();
+      if (isAborted) left.abort(new Error("gone"));
+      const { report } = known;
+      gate.resolve();
+      await read({ [Symbol.asyncIterator]: () => events });
+      reports.push(isAborted ? report : known.report);
     }
+    await remote.close();
+    await upstream.stop();
+    return reports;
+  }
 
-    test("is undefined or has the input at the start of a reply", async () => {
-      const usage = { ...NO_USAGE, input: 11 };
-      const expected = wire.kind === "anthropic" ? { usage, isFinal: false } : undefined;
-      expect(await reportsAfter((turn) => turn.beginning(1))).toEqual([expected, expected]);
-    });
+  test("is undefined or has the input at the start of a reply", async () => {
+    const usage = { ...NO_USAGE, input: 11 };
+    const expected = wire.kind === "anthropic" ? { usage, isFinal: false } : undefined;
+    expect(await reportsAfter((turn) => turn.beginning(1))).toEqual([expected, expected]);
+  });
 
-    test.runIf(wire.kind === "openai")("is not final if it came before the finish reason", async () => {
-      const usage = '"usage":{"prompt_tokens":11,"completion_tokens":1}';
-      const [aborted] = await reportsAfter((turn) => {
-        const first = turn.beginning(1).replace(/(.*)"choices"/s, `$1${usage},"choices"`);
-        return first + turn.wire.end({ ...turn.reply, usage: undefined }).replace("data: [DONE]\n\n", "");
-      });
-      expect(aborted).toEqual({ usage: { ...NO_USAGE, input: 11, output: 1 }, isFinal: false });
+  test.runIf(wire.kind === "openai")("is not final if it came before the finish reason", async () => {
+    const usage = '"usage":{"prompt_tokens":11,"completion_tokens":1}';
+    const [aborted] = await reportsAfter((turn) => {
+      const first = turn.beginning(1).replace(/(.*)"choices"/s, `$1${usage},"choices"`);
+      return first + turn.wire.end({ ...turn.reply, usage: undefined }).replace("data: [DONE]\n\n", "");
     });
+    expect(aborted).toEqual({ usage: { ...NO_USAGE, input: 11, output: 1 }, isFinal: false });
+  });
 
-    // The API "responses" reports its usage with the last event.
-    test.skipIf(wire.kind === "openai-responses")("is final before the last event", async () => {
-      const report = { usage: { ...NO_USAGE, input: 11, output: 4 }, isFinal: true };
-      const [aborted] = await reportsAfter((turn) => {
-        const text = turn.whole();
-        return text.slice(0, text.lastIndexOf("\n\n", text.length - 3) + 2);
-      });
-      expect(aborted).toEqual(report);
+  // The API "responses" reports its usage with the last event.
+  test.skipIf(wire.kind === "openai-responses")("is final before the last event", async () => {
+    const report = { usage: { ...NO_USAGE, input: 11, output: 4 }, isFinal: true };
+    const [aborted] = await reportsAfter((turn) => {
+      const text = turn.whole();
+      return text.slice(0, text.lastIndexOf("\n\n", text.length - 3) + 2);
     });
-  },
-);
+    expect(aborted).toEqual(report);
+  });
+});
 
 test("the report of a failed upstream is discarded when another one is asked", async () => {
   const asked = Promise.withResolvers<void>();

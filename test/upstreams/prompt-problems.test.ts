@@ -40,27 +40,15 @@ describe("a prompt is refused by the upstreams that cannot get", () => {
       { "openai-responses": "frequency_penalty", anthropic: "frequency_penalty" },
     ],
     ["top_k", { options: { topK: 1 } }, { openai: "top_k", "openai-responses": "top_k" }],
-    [
-      "a suffix",
-      { options: { suffix: "" } },
-      { openai: "suffix", "openai-responses": "suffix", anthropic: "suffix" },
-    ],
+    ["a suffix", { options: { suffix: "" } }, { openai: "suffix", "openai-responses": "suffix", anthropic: "suffix" }],
     [
       "nothing but reasoning",
       { messages: [{ role: "assistant", content: "", reasoning: [reasoning] }] },
       { openai: "messages", "openai-responses": "messages", anthropic: "messages" },
     ],
     ["stop sequences", { stop: ["END"] }, { "openai-responses": "stop" }],
-    [
-      "a stop sequence of white space",
-      { stop: ["x", "\n"] },
-      { "openai-responses": "stop", anthropic: "stop" },
-    ],
-    [
-      "JSON without a schema",
-      { options: { responseFormat: { kind: "json" } } },
-      { anthropic: "response_format" },
-    ],
+    ["a stop sequence of white space", { stop: ["x", "\n"] }, { "openai-responses": "stop", anthropic: "stop" }],
+    ["JSON without a schema", { options: { responseFormat: { kind: "json" } } }, { anthropic: "response_format" }],
     ["a temperature with reasoning", { temperature: 0, options: thinking }, { anthropic: "temperature" }],
     ["a low top_p with reasoning", { options: { ...thinking, topP: 0.9 } }, { anthropic: "top_p" }],
     [
@@ -73,11 +61,7 @@ describe("a prompt is refused by the upstreams that cannot get", () => {
       { messages: [{ role: "tool", toolCallId: "a", content: [image] }] },
       { openai: "messages" },
     ],
-    [
-      "nothing but a system message",
-      { messages: [{ role: "system", content: "Be kind." }] },
-      { anthropic: "messages" },
-    ],
+    ["nothing but a system message", { messages: [{ role: "system", content: "Be kind." }] }, { anthropic: "messages" }],
     ["nothing but empty texts", { messages: [{ role: "user", content: "" }] }, { anthropic: "messages" }],
   ])("%s", (_, prompt, expected) => {
     expect(refusals(promptOf(prompt))).toEqual(expected);
@@ -91,14 +75,8 @@ describe("no upstream refuses", () => {
     ["an image", { messages: [{ role: "user", content: [image] }] }],
     ["reasoning with the default temperature", { temperature: 1, options: { ...thinking, topP: 0.95 } }],
     ["no reasoning with a temperature", { temperature: 0, options: { reasoningEffort: "none" } }],
-    [
-      "a schema",
-      { options: { responseFormat: { kind: "json_schema", name: "n", schema: {}, strict: true } } },
-    ],
-    [
-      "top_k, if the model lists it",
-      { options: { topK: 1 }, traits: { capabilities: [], extraFields: ["top_k"] } },
-    ],
+    ["a schema", { options: { responseFormat: { kind: "json_schema", name: "n", schema: {}, strict: true } } }],
+    ["top_k, if the model lists it", { options: { topK: 1 }, traits: { capabilities: [], extraFields: ["top_k"] } }],
   ])("%s", (_, prompt) => {
     expect(refusals(promptOf(prompt))).toEqual({});
   });

@@ -1,20 +1,10 @@
 import fc from "fast-check";
 import type { JsonObject } from "../../src/domain/json.ts";
-import type {
-  ContentPart,
-  Prompt,
-  PromptMessage,
-  PromptOptions,
-  Reasoning,
-  ToolCall,
-} from "../../src/domain/prompt.ts";
+import type { ContentPart, Prompt, PromptMessage, PromptOptions, Reasoning, ToolCall } from "../../src/domain/prompt.ts";
 
 /** Random prompts that pass the checks of requests: every result of a tool follows its call. */
 
-const anyText = fc.oneof(
-  fc.string({ unit: "grapheme", maxLength: 20 }),
-  fc.constantFrom("", " ", '"\n\\', "\u2028😀"),
-);
+const anyText = fc.oneof(fc.string({ unit: "grapheme", maxLength: 20 }), fc.constantFrom("", " ", '"\n\\', "\u2028😀"));
 const name = fc.stringMatching(/^[a-zA-Z0-9_-]{1,12}$/);
 const jsonObject = fc
   .dictionary(fc.string({ maxLength: 5 }), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 3 })
@@ -68,10 +58,7 @@ const exchange = fc
       ...(toolCalls.length > 0 ? { toolCalls } : {}),
       ...(blocks.length > 0 ? { reasoning: blocks } : {}),
     };
-    return [
-      reply,
-      ...calls.map(({ result }, i) => ({ role: "tool" as const, toolCallId: idOf(i), content: result })),
-    ];
+    return [reply, ...calls.map(({ result }, i) => ({ role: "tool" as const, toolCallId: idOf(i), content: result }))];
   });
 
 const messages = fc

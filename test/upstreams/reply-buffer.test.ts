@@ -127,10 +127,8 @@ test("an abort replaces every state and returns the unread text", () => {
 
 test("unread pieces are joined with the one before them, and keep their order", () => {
   const reply = new ReplyBuffer(100);
-  const call = (index: number, text: string) =>
-    reply.appendToolCall({ index, id: "", name: "", arguments: text });
-  const think = (text: string, signature?: string) =>
-    reply.appendReasoning({ text, signature, encrypted: undefined });
+  const call = (index: number, text: string) => reply.appendToolCall({ index, id: "", name: "", arguments: text });
+  const think = (text: string, signature?: string) => reply.appendReasoning({ text, signature, encrypted: undefined });
   think("a");
   think("b", "s");
   think("c");
@@ -167,8 +165,7 @@ test("an abort returns the unread texts of all kinds, but no read ones", () => {
 test("a character that the upstream splits between two pieces is joined, in texts, reasoning and arguments", () => {
   const [high = "", low = ""] = "\u{1f600}".split("");
   const reply = new ReplyBuffer(100);
-  const call = (text: string, id = "", name = "") =>
-    reply.appendToolCall({ index: 0, id, name, arguments: text });
+  const call = (text: string, id = "", name = "") => reply.appendToolCall({ index: 0, id, name, arguments: text });
   const think = (text: string) => reply.appendReasoning({ text, signature: undefined, encrypted: undefined });
   const taken: unknown[] = [];
   const take = () => {

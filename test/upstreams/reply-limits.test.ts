@@ -29,32 +29,20 @@ const block = (i: number, content_block: object) => [
   { type: "content_block_start", index: i, content_block },
   { type: "content_block_stop", index: i },
 ];
-const use = (i: number, name: string) =>
-  block(i, { type: "tool_use", id: `toolu_${i}`, name, input: { a: 1 } });
+const use = (i: number, name: string) => block(i, { type: "tool_use", id: `toolu_${i}`, name, input: { a: 1 } });
 const thinking = (i: number, signature: string) => block(i, { type: "thinking", thinking: "Hm.", signature });
 const messageEnd = [{ type: "message_delta", delta: { stop_reason: "end_turn" } }, { type: "message_stop" }];
 
-const many = (make: (i: number) => object | object[]) =>
-  Array.from({ length: MANY }, (_, i) => make(i)).flat();
+const many = (make: (i: number) => object | object[]) => Array.from({ length: MANY }, (_, i) => make(i)).flat();
 
 describe.each([
   ["a chat completion with too many calls", openai, [...many((i) => chatCall(i, "f")), ...chatEnd], 256],
   ["a response with too many calls", openaiResponsesDialect, many((i) => responseCall(i, "f")), 256],
   ["a message with too many calls", anthropicDialect, [...many((i) => use(i, "f")), ...messageEnd], 256],
   ["a chat completion with a long name", openai, [chatCall(0, "f"), chatCall(1, LONG), ...chatEnd], 1],
-  [
-    "a response with a long name",
-    openaiResponsesDialect,
-    [responseCall(0, "f"), responseCall(1, LONG)].flat(),
-    1,
-  ],
+  ["a response with a long name", openaiResponsesDialect, [responseCall(0, "f"), responseCall(1, LONG)].flat(), 1],
   ["a message with a long name", anthropicDialect, [use(0, "f"), use(1, LONG), messageEnd].flat(), 1],
-  [
-    "a chat completion with too much text",
-    openai,
-    [chatCall(0, "f"), ...many(() => chunk({ content: LONG }))],
-    1,
-  ],
+  ["a chat completion with too much text", openai, [chatCall(0, "f"), ...many(() => chunk({ content: LONG }))], 1],
   ["a response with long encrypted reasoning", openaiResponsesDialect, many((i) => encrypted(i, LONG)), 0],
   ["a message with long signatures", anthropicDialect, many((i) => thinking(i, LONG)), 0],
   ["a response with many blocks of reasoning", openaiResponsesDialect, many((i) => encrypted(i, "x")), 0],
@@ -128,12 +116,7 @@ describe.each([
     chatReply({ tool_calls: [{ index: 0, id: HEAD.id, function: { name: "f", arguments: args } }] }),
     { toolCalls: [CUT_CALL] },
   ],
-  [
-    "the reasoning of a chat completion",
-    openai,
-    chatReply({ reasoning_content: HUGE }),
-    { reasoning: [CUT_REASONING] },
-  ],
+  ["the reasoning of a chat completion", openai, chatReply({ reasoning_content: HUGE }), { reasoning: [CUT_REASONING] }],
   [
     "a call of a response",
     openaiResponsesDialect,
@@ -159,10 +142,7 @@ describe.each([
   [
     "the thinking of a message",
     anthropicDialect,
-    messageReply(
-      { type: "thinking", thinking: HUGE, signature: "s" },
-      { type: "thinking_delta", thinking: HUGE },
-    ),
+    messageReply({ type: "thinking", thinking: HUGE, signature: "s" }, { type: "thinking_delta", thinking: HUGE }),
     { reasoning: [CUT_REASONING] },
   ],
 ] as const)("%s that arrives in one piece", (_, dialect, { stream, whole }, output) => {

@@ -47,8 +47,7 @@ describe.each(REMOTE_KINDS)("%s", (kind) => {
         const sent = JSON.parse(text) as Record<string, unknown>;
         expect(sent.top_p).toBe(topP);
         for (const tool of tools) expect(text).toContain(`"name":"${tool.name}"`);
-        if (responseFormat?.kind === "json_schema")
-          expect(text).toContain(JSON.stringify(responseFormat.schema));
+        if (responseFormat?.kind === "json_schema") expect(text).toContain(JSON.stringify(responseFormat.schema));
         const { budget_tokens: budget = 0 } = (sent.thinking ?? {}) as { budget_tokens?: number };
         expect(budget).toBeLessThan(prompt.maxTokens);
       }),

@@ -70,10 +70,7 @@ export function createTestRunner(limits: Partial<RunnerLimits> = {}): TestRunner
       return Promise.resolve();
     },
   };
-  return new TestRunner(
-    { breaker: { maxFailures: 1_000, healthyMs: 0, openMs: 1, maxOpenMs: 1 }, ...limits },
-    state,
-  );
+  return new TestRunner({ breaker: { maxFailures: 1_000, healthyMs: 0, openMs: 1, maxOpenMs: 1 }, ...limits }, state);
 }
 
 export function modelOf(...upstreams: Model["upstreams"]): Model {

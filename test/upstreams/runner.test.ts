@@ -42,8 +42,7 @@ async function start(limits: Partial<RunnerLimits> = {}): Promise<void> {
 }
 
 const run = (signal = NEVER, asked = model) => read(runner.streamEvents(callOf(asked, { signal })));
-const runFor = (accountId: string, signal = NEVER) =>
-  read(runner.streamEvents(callOf(model, { accountId, signal })));
+const runFor = (accountId: string, signal = NEVER) => read(runner.streamEvents(callOf(model, { accountId, signal })));
 const reasonOf = (failure: unknown) => (failure instanceof DomainError ? failure.reason : failure);
 const counts = () => [first.calls.length, second.calls.length];
 
@@ -317,8 +316,7 @@ describe("slots", () => {
 });
 
 describe("with weights", () => {
-  const weighted = () =>
-    modelOf(first.settings(), second.settings({ weight: 1 }), second.settings({ model: "b", weight: 1 }));
+  const weighted = () => modelOf(first.settings(), second.settings({ weight: 1 }), second.settings({ model: "b", weight: 1 }));
 
   test("calls with the same idempotency key use the same upstream, other calls use both", async () => {
     model = weighted();

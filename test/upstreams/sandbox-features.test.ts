@@ -50,18 +50,8 @@ describe("a tool is called", () => {
     ["by the directive", "[[tool]] hello", { tools: TOOLS }, ["weather"]],
     ["by the directive with a name", "[[tool=clock]]", { tools: TOOLS }, ["clock"]],
     ["by the directive with a number", "[[tools=3]]", { tools: TOOLS }, ["weather", "clock", "weather"]],
-    [
-      "by a choice that requires one",
-      "hello",
-      { tools: TOOLS, toolChoice: { kind: "required" } },
-      ["weather"],
-    ],
-    [
-      "by a choice with a name",
-      "hello",
-      { tools: TOOLS, toolChoice: { kind: "tool", name: "clock" } },
-      ["clock"],
-    ],
+    ["by a choice that requires one", "hello", { tools: TOOLS, toolChoice: { kind: "required" } }, ["weather"]],
+    ["by a choice with a name", "hello", { tools: TOOLS, toolChoice: { kind: "tool", name: "clock" } }, ["clock"]],
     ["once without parallel calls", "[[tools=3]]", { tools: TOOLS, parallelToolCalls: false }, ["weather"]],
     ["never without a reason", "hello", { tools: TOOLS }, []],
     ["never without tools", "[[tool]]", {}, []],
@@ -77,15 +67,10 @@ describe("a tool is called", () => {
 
   test("with arguments that match its schema, in pieces", async () => {
     const { toolCalls, events, usage } = await reply(prompt("[[tools=2]]", { tools: TOOLS }));
-    expect(toolCalls.map((call) => JSON.parse(call.arguments))).toEqual([
-      { city: "city 1", unit: "celsius" },
-      {},
-    ]);
+    expect(toolCalls.map((call) => JSON.parse(call.arguments))).toEqual([{ city: "city 1", unit: "celsius" }, {}]);
     const pieces = events.filter((event) => event.kind === "tool_call").map(({ toolCall }) => toolCall);
     expect(pieces).toHaveLength(4);
-    expect(pieces.filter(({ id, name }) => id !== "" && name !== "").map(({ index }) => index)).toEqual([
-      0, 1,
-    ]);
+    expect(pieces.filter(({ id, name }) => id !== "" && name !== "").map(({ index }) => index)).toEqual([0, 1]);
     expect(pieces.every((piece) => piece.arguments !== "")).toBe(true);
     expect(usage.output).toBe(Math.ceil('{"city":"city 1","unit":"celsius"}'.length / 4) + 1);
   });
@@ -148,9 +133,7 @@ describe("a tool is called", () => {
 
 describe("max_tokens and stop", () => {
   test("max_tokens cuts the arguments of a call", async () => {
-    const { toolCalls, finishReason, usage } = await reply(
-      prompt("[[tools=2]]", { tools: TOOLS }, { maxTokens: 3 }),
-    );
+    const { toolCalls, finishReason, usage } = await reply(prompt("[[tools=2]]", { tools: TOOLS }, { maxTokens: 3 }));
     expect(toolCalls.map((call) => call.arguments)).toEqual(['{"city":"cit']);
     expect(finishReason).toBe("length");
     expect(usage.output).toBe(3);
@@ -167,9 +150,7 @@ describe("max_tokens and stop", () => {
   test("stop ends JSON, but neither reasoning nor arguments", async () => {
     const stop = ["sandbox", "city"];
     const format: PromptOptions = { responseFormat: { kind: "json" } };
-    const { text, finishReason, usage, reasoning } = await reply(
-      prompt("[[reasoning=20]]", format, { stop }),
-    );
+    const { text, finishReason, usage, reasoning } = await reply(prompt("[[reasoning=20]]", format, { stop }));
     expect(text).toBe('{"reply":"This is a reply of the ');
     expect(finishReason).toBe("stop");
     expect(usage).toMatchObject({ reasoning: 20, output: Math.ceil(text.length / 4) });
@@ -220,9 +201,7 @@ describe("reasoning", () => {
     const tokens = async (options: PromptOptions) => (await reply(prompt("hello", options))).usage.reasoning;
     expect(await tokens({ reasoningEffort: "none" })).toBe(0);
     expect(await tokens({ reasoningEffort: "low" })).toBeGreaterThan(0);
-    expect(await tokens({ reasoningEffort: "high" })).toBeGreaterThan(
-      await tokens({ reasoningEffort: "low" }),
-    );
+    expect(await tokens({ reasoningEffort: "high" })).toBeGreaterThan(await tokens({ reasoningEffort: "low" }));
   });
 });
 

@@ -230,8 +230,7 @@ test("omits optional parts without an end, and ends required ones", () => {
     $defs: { endless: { type: "object", properties: { a: { $ref: "#/$defs/endless" } }, required: ["a"] } },
   });
   expect(
-    JSON.stringify(valueOfSchema({ type: "object", properties: { a: { $ref: "#" } }, required: ["a"] }))
-      .length,
+    JSON.stringify(valueOfSchema({ type: "object", properties: { a: { $ref: "#" } }, required: ["a"] })).length,
   ).toBeLessThan(1_000);
 });
 

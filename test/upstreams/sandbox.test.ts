@@ -55,10 +55,7 @@ describe("the reply", () => {
     expect(streamed.pieces.length).toBeGreaterThan(100);
     const texts: string[] = [];
     const failing = async () => {
-      const events = sandbox.generate(
-        prompt("[[fail_after=6]]", { streamed: false }),
-        new AbortController().signal,
-      );
+      const events = sandbox.generate(prompt("[[fail_after=6]]", { streamed: false }), new AbortController().signal);
       for await (const event of events) if (event.kind === "text") texts.push(event.text);
     };
     await expect(failing()).rejects.toBeInstanceOf(UpstreamFailure);

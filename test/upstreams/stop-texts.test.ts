@@ -45,20 +45,15 @@ test("without stop texts, or with empty ones, pieces pass unchanged", () => {
 });
 
 test("the size of the pieces has no effect", () => {
-  const short = (min: number, max: number) =>
-    fc.string({ unit: fc.constantFrom("a", "b", "c"), minLength: min, maxLength: max });
+  const short = (min: number, max: number) => fc.string({ unit: fc.constantFrom("a", "b", "c"), minLength: min, maxLength: max });
   fc.assert(
-    fc.property(
-      fc.array(short(0, 6), { maxLength: 12 }),
-      fc.array(short(1, 5), { maxLength: 4 }),
-      (pieces, stop) => {
-        const [inPieces, letterByLetter] = [cut(pieces, stop), cut([...pieces.join("")], stop)];
-        expect(inPieces.text).toBe(letterByLetter.text);
-        expect(inPieces.stopped).toBe(stop.some((text) => pieces.join("").includes(text)));
-        expect(stop.some((text) => inPieces.text.includes(text))).toBe(false);
-        expect(pieces.join("").startsWith(inPieces.text)).toBe(true);
-      },
-    ),
+    fc.property(fc.array(short(0, 6), { maxLength: 12 }), fc.array(short(1, 5), { maxLength: 4 }), (pieces, stop) => {
+      const [inPieces, letterByLetter] = [cut(pieces, stop), cut([...pieces.join("")], stop)];
+      expect(inPieces.text).toBe(letterByLetter.text);
+      expect(inPieces.stopped).toBe(stop.some((text) => pieces.join("").includes(text)));
+      expect(stop.some((text) => inPieces.text.includes(text))).toBe(false);
+      expect(pieces.join("").startsWith(inPieces.text)).toBe(true);
+    }),
     { numRuns: runs(2_000) },
   );
 });

@@ -34,8 +34,7 @@ function useUpstream(wire: Wire) {
     state.fake.next(behaviour);
     return read(state.upstream.generate(prompt, NEVER));
   };
-  const whole =
-    wire.begin(DEFAULT_REPLY) + DEFAULT_REPLY.pieces.map(wire.piece).join("") + wire.end(DEFAULT_REPLY);
+  const whole = wire.begin(DEFAULT_REPLY) + DEFAULT_REPLY.pieces.map(wire.piece).join("") + wire.end(DEFAULT_REPLY);
   return { state, ask, whole };
 }
 
@@ -56,10 +55,7 @@ describe.each(STREAMED_WIRES)("$name", (wire) => {
     "a reply with a finish reason is complete, however the response ends",
     async () => {
       const last = wire.end({ ...DEFAULT_REPLY, finishReason: "length" }).split("\n\n");
-      const withFinishReason = whole.replace(
-        wire.end(DEFAULT_REPLY),
-        `${last.slice(0, -2).join("\n\n")}\n\n`,
-      );
+      const withFinishReason = whole.replace(wire.end(DEFAULT_REPLY), `${last.slice(0, -2).join("\n\n")}\n\n`);
       expect(await ask(raw(withFinishReason))).toMatchObject({
         failure: undefined,
         done: { finishReason: "length" },

@@ -16,8 +16,7 @@ const weights = fc.array(fc.option(fc.integer({ min: 1, max: 20 }), { nil: undef
   maxLength: 8,
 });
 const KEYS = Array.from({ length: 2_000 }, (_, i) => `key ${i}`);
-const order = (upstreams: readonly UpstreamSettings[], key: string) =>
-  orderOf(upstreams, drawByKey("acct_1", key));
+const order = (upstreams: readonly UpstreamSettings[], key: string) => orderOf(upstreams, drawByKey("acct_1", key));
 
 describe("the order of upstreams", () => {
   test("has each upstream once: those with a weight, then the others in the order of the list", () => {
@@ -41,9 +40,7 @@ describe("the order of upstreams", () => {
         const urls = (list: readonly UpstreamSettings[]) =>
           order(list, key).map((upstream) => "baseUrl" in upstream && upstream.baseUrl);
         expect(urls(upstreams.toReversed())).toEqual(urls(upstreams));
-        expect(urls(upstreams.map((upstream) => ({ ...upstream, timeoutMs: 1_000 })))).toEqual(
-          urls(upstreams),
-        );
+        expect(urls(upstreams.map((upstream) => ({ ...upstream, timeoutMs: 1_000 })))).toEqual(urls(upstreams));
       }),
     );
   });
@@ -81,8 +78,7 @@ describe("the order of upstreams", () => {
   test("a raised weight moves calls only to its upstream, and a removed upstream moves only its calls", () => {
     const upstreams = [upstreamOf(0, 2), upstreamOf(1, 3), upstreamOf(2, 4)];
     const raised = [upstreamOf(0, 2), upstreamOf(1, 6), upstreamOf(2, 4)];
-    const urlOf = (upstream: UpstreamSettings | undefined) =>
-      upstream && "baseUrl" in upstream ? upstream.baseUrl : "";
+    const urlOf = (upstream: UpstreamSettings | undefined) => (upstream && "baseUrl" in upstream ? upstream.baseUrl : "");
     let moved = 0;
     for (const key of KEYS) {
       const before = order(upstreams, key);

@@ -17,11 +17,7 @@ let ownPort = 0;
 
 beforeAll(async () => {
   await receiver.start();
-  addresses = new DeliveryAddresses(
-    new AddressRanges("127.0.0.1/32"),
-    (port) => port === ownPort,
-    await nameServer.start(),
-  );
+  addresses = new DeliveryAddresses(new AddressRanges("127.0.0.1/32"), (port) => port === ownPort, await nameServer.start());
   sender = new Sender(addresses, "test", Date.now);
 });
 afterAll(async () => {
@@ -33,18 +29,11 @@ afterAll(async () => {
 /** The addresses to which a connection may be made. */
 const resolve = (host: string) =>
   new Promise<unknown>((done) => {
-    addresses.lookup(new URL(`https://${host}`))(host, { all: true }, (error, found) =>
-      done(error ? error.message : found),
-    );
+    addresses.lookup(new URL(`https://${host}`))(host, { all: true }, (error, found) => done(error ? error.message : found));
   });
 
 const send = () =>
-  sender.send(
-    { url: `http://name.test:${receiver.port}/`, secrets: SECRETS },
-    "evt_1",
-    "{}",
-    new AbortController().signal,
-  );
+  sender.send({ url: `http://name.test:${receiver.port}/`, secrets: SECRETS }, "evt_1", "{}", new AbortController().signal);
 
 test("a name with public and private addresses is connected to the public ones only", async () => {
   nameServer.names.set("mixed.test", ["10.0.0.1", "8.8.8.8", "169.254.169.254", "1.1.1.1"]);
@@ -78,10 +67,7 @@ test("a name that changes after it was checked does not reach its new address", 
 test.each(["127.0.0.1", "127.0.0.2", "0.0.0.0", "::1", "::", "::ffff:127.0.0.1", ...interfaceAddresses()])(
   "the ports on which the server listens receive nothing at %s, although the address is allowed",
   (address) => {
-    const own = new DeliveryAddresses(
-      new AddressRanges("0.0.0.0/0,::/0"),
-      (port) => port === 8080 || port === 443,
-    );
+    const own = new DeliveryAddresses(new AddressRanges("0.0.0.0/0,::/0"), (port) => port === 8080 || port === 443);
     const host = isIPv6(address) ? `[${address}]` : address;
     expect(own.readUrl(`http://${host}:8080/`)).toEqual({ problem: REFUSED_ADDRESS });
     expect(own.readUrl(`https://${host}/`)).toEqual({ problem: REFUSED_ADDRESS });

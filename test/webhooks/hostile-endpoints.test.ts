@@ -5,11 +5,7 @@ import { AddressRanges } from "../../src/domain/network.ts";
 import { DeliveryAddresses } from "../../src/webhooks/addresses.ts";
 import { Sender } from "../../src/webhooks/sender.ts";
 
-const sender = new Sender(
-  new DeliveryAddresses(new AddressRanges("127.0.0.1/32"), () => false),
-  "test",
-  Date.now,
-);
+const sender = new Sender(new DeliveryAddresses(new AddressRanges("127.0.0.1/32"), () => false), "test", Date.now);
 afterAll(() => sender.close());
 
 function writeForever(socket: Socket, text: string): void {

@@ -18,11 +18,7 @@ test("an idle connection closes after half a minute, although the endpoint asks 
   server.keepAliveTimeout = 0;
   server.on("connection", () => connections++);
   await once(server.listen(0, "127.0.0.1"), "listening");
-  const sender = new Sender(
-    new DeliveryAddresses(new AddressRanges("127.0.0.1/32"), () => false),
-    "test",
-    Date.now,
-  );
+  const sender = new Sender(new DeliveryAddresses(new AddressRanges("127.0.0.1/32"), () => false), "test", Date.now);
   const { port } = server.address() as AddressInfo;
   const endpoint = {
     url: `http://127.0.0.1:${port}/`,

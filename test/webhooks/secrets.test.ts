@@ -46,8 +46,7 @@ test("no table but that of webhooks, and no answer, log, metric or export has th
     return answer.body;
   };
   // It answers with all that it knows.
-  receiver.respond = (response, { headers }) =>
-    response.writeHead(500).end(`${secrets.join(" ")} ${JSON.stringify(headers)}`);
+  receiver.respond = (response, { headers }) => response.writeHead(500).end(`${secrets.join(" ")} ${JSON.stringify(headers)}`);
   const { webhook } = await send("POST", "", { url: receiver.url(), types: ["credit.posted"] });
   await send("POST", `/${webhook.id}:rotate`, { overlap_seconds: 60 });
   await send("POST", `/${webhook.id}:rotate`, { overlap_seconds: -1 });
@@ -63,9 +62,7 @@ test("no table but that of webhooks, and no answer, log, metric or export has th
   secrets.push(ofOperators.secret, rotated.secret);
   await operator.creditAccount({ accountId, amountMicros: 1n, reason: "test", idempotencyKey: "1" });
   await Promise.all([receiver.until(2), receiver.until(1, "/all")]);
-  await expect
-    .poll(async () => (await send("GET", `/${webhook.id}/deliveries`)).deliveries[0].attempts)
-    .toBe(1);
+  await expect.poll(async () => (await send("GET", `/${webhook.id}/deliveries`)).deliveries[0].attempts).toBe(1);
   await send("GET", "");
   const file = join(folder.path, "account.tar.gz");
   const { code } = await vx(["accounts", "export", accountId, "--output", file], {

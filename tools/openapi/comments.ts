@@ -21,10 +21,7 @@ const SERVICE = { method: 2 } as const;
 
 function fileComments(file: FileDescriptorProto): [string, string][] {
   const texts = new Map(
-    file.sourceCodeInfo?.location.map(({ path, leadingComments }) => [
-      path.join("."),
-      unwrap(leadingComments),
-    ]),
+    file.sourceCodeInfo?.location.map(({ path, leadingComments }) => [path.join("."), unwrap(leadingComments)]),
   );
   const found: [string, string][] = [];
   const note = (name: string, path: string) => found.push([name, texts.get(path) ?? ""]);

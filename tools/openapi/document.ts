@@ -167,9 +167,7 @@ function success(operation: Operation, schemas: Schemas, commentOf: CommentOf): 
   const { responseBody } = binding;
   const schema = responseBody ? schemas.responseField(responseBody) : schemas.response(usual.output);
   const isStream = usual.methodKind === "server_streaming";
-  const stream = isStream
-    ? watched(responseBody?.message ?? usual.output, schema)
-    : events(streamed, schemas);
+  const stream = isStream ? watched(responseBody?.message ?? usual.output, schema) : events(streamed, schemas);
   return {
     description: commentOf(responseBody?.message ?? usual.output),
     headers: answerHeaders(operation, 200),

@@ -42,10 +42,8 @@ const IS_RETURNED_BY: Readonly<Record<Reason, (operation: Operation) => boolean>
   account_suspended: ({ policy }) => policy.scope !== undefined,
   insufficient_scope: ({ policy }) => policy.scope !== undefined,
   not_found: ({ usual, pathFields }) => pathFields.length > 0 && !/^GetModel(Info)?$/.test(usual.name),
-  model_not_found: ({ pathFields, bodyFields }) =>
-    [...pathFields, ...bodyFields].some(({ name }) => name === "model"),
-  model_not_allowed: ({ pathFields, bodyFields }) =>
-    [...pathFields, ...bodyFields].some(({ name }) => name === "model"),
+  model_not_found: ({ pathFields, bodyFields }) => [...pathFields, ...bodyFields].some(({ name }) => name === "model"),
+  model_not_allowed: ({ pathFields, bodyFields }) => [...pathFields, ...bodyFields].some(({ name }) => name === "model"),
   idempotency_in_progress: metered,
   generation_interrupted: metered,
   cursor_expired: ({ queryFields }) => queryFields.some(({ name }) => name === "after"),
@@ -79,8 +77,7 @@ const REASONS = Object.keys(ERRORS) as Reason[];
 
 /** `npm run generate` runs without the compiler, so a forgotten reason is reported here. */
 function occursIn(operation: Operation, reason: Reason): boolean {
-  if (!Object.hasOwn(IS_RETURNED_BY, reason))
-    throw new Error(`add "${reason}" to IS_RETURNED_BY in tools/openapi/errors.ts`);
+  if (!Object.hasOwn(IS_RETURNED_BY, reason)) throw new Error(`add "${reason}" to IS_RETURNED_BY in tools/openapi/errors.ts`);
   return IS_RETURNED_BY[reason](operation);
 }
 
@@ -91,9 +88,7 @@ export function errorResponses(operation: Operation): Schema {
     (reason) => ERRORS[reason].status,
   );
   const sorted = [...byStatus].sort(([one], [other]) => one - other);
-  return Object.fromEntries(
-    sorted.map(([status, reasons]) => [String(status), errorResponse(operation, status, reasons)]),
-  );
+  return Object.fromEntries(sorted.map(([status, reasons]) => [String(status), errorResponse(operation, status, reasons)]));
 }
 
 function errorResponse(operation: Operation, status: number, reasons: readonly Reason[]): Schema {
@@ -123,10 +118,7 @@ export function errorExampleNames(operations: readonly Operation[]): string[] {
   const [anthropic = [], others = []] = [true, false].map((isAnthropic) =>
     operations.filter(({ usual }) => (surfaceOf(usual.parent) === "anthropic") === isAnthropic),
   );
-  return [
-    ...documentedReasons(others),
-    ...documentedReasons(anthropic).map((reason) => `anthropic_${reason}`),
-  ];
+  return [...documentedReasons(others), ...documentedReasons(anthropic).map((reason) => `anthropic_${reason}`)];
 }
 
 /** What only a 402 has. */

@@ -188,8 +188,7 @@ function failureExample({ id }: ExampleValues["generation"]) {
     upstream: "",
     status: 402,
     code: "insufficient_balance",
-    message:
-      "This call can cost up to $0.004, but the balance is $0.001. Top up the account, or lower max_tokens.",
+    message: "This call can cost up to $0.004, but the balance is $0.001. Top up the account, or lower max_tokens.",
     latency_ms: 3,
     request_id: REQUEST_ID,
     omitted: 0,

@@ -5,22 +5,19 @@ import type { Schema } from "./schema.ts";
 
 /** The response headers, under the names that operations refer to. */
 export const HEADERS = {
-  "x-request-id": header(
-    "The id of the call: the `x-request-id` of the request if it is valid, otherwise a new id.",
-    {
-      type: "string",
-    },
-  ),
+  "x-request-id": header("The id of the call: the `x-request-id` of the request if it is valid, otherwise a new id.", {
+    type: "string",
+  }),
   "WWW-Authenticate": header("Always `Bearer`.", { type: "string", const: "Bearer" }),
   "Retry-After": header("The number of seconds to wait before a retry.", {
     type: "integer",
     minimum: 1,
     maximum: 3600,
   }),
-  "x-should-retry": header(
-    "Whether a retry can succeed. The official OpenAI and Anthropic clients use this header.",
-    { type: "string", enum: ["true", "false"] },
-  ),
+  "x-should-retry": header("Whether a retry can succeed. The official OpenAI and Anthropic clients use this header.", {
+    type: "string",
+    enum: ["true", "false"],
+  }),
   "RateLimit-Policy": header("The rate limit of the key: `q` requests in `w` seconds.", {
     type: "string",
     examples: ['"rpm";q=60;w=60'],

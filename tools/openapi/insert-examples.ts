@@ -104,9 +104,7 @@ function mapValues<Value, Result>(
 }
 
 /** An error of a limit, with the same code as in responses. */
-function limitFacts(
-  limit: Partial<RefusingLimit> & Pick<RefusingLimit, "metric" | "window" | "amount">,
-): DomainErrorOptions {
+function limitFacts(limit: Partial<RefusingLimit> & Pick<RefusingLimit, "metric" | "window" | "amount">): DomainErrorOptions {
   const reset = { at: new Date("2026-12-01T00:00:00Z"), seconds: 86_400 };
   const refusing = {
     id: "lim_01kam4xxa5fzsbw0pdmm2h60vq",
@@ -190,8 +188,7 @@ function factsOf(model: ErrorModel): Partial<Record<Reason, DomainErrorOptions>>
       metadata: { max_cost_micros: "20", required_micros: "29" },
     },
     payment_reversed: {
-      message:
-        "A payment into the account was refunded or disputed after it was spent: $4.20 is owed. Top up the account.",
+      message: "A payment into the account was refunded or disputed after it was spent: $4.20 is owed. Top up the account.",
       metadata: {
         balance_micros: "0",
         held_micros: "0",
@@ -202,8 +199,7 @@ function factsOf(model: ErrorModel): Partial<Record<Reason, DomainErrorOptions>>
       },
     },
     insufficient_balance: {
-      message:
-        "This call can cost up to $0.000029, but the balance is $0.000028. Top up the account, or lower max_tokens.",
+      message: "This call can cost up to $0.000029, but the balance is $0.000028. Top up the account, or lower max_tokens.",
       metadata: {
         balance_micros: "28",
         held_micros: "0",

@@ -4,10 +4,7 @@ import type { OperationExample } from "./operation-example.ts";
 type Done = { readonly id: string; readonly usage: object; readonly balance_micros: number };
 
 /** The examples of generations in the native format, with the usage and the charge of `done`. */
-export function nativeExamples(
-  { generation, tools }: ExampleValues,
-  done: Done,
-): Readonly<Record<string, OperationExample>> {
+export function nativeExamples({ generation, tools }: ExampleValues, done: Done): Readonly<Record<string, OperationExample>> {
   const { id: model, missing } = generation;
   const { id, usage, balance_micros } = done;
   const body = {

@@ -6,11 +6,7 @@ import type { OperationExample } from "./operation-example.ts";
 type Chat = { readonly id: string; readonly created: number; readonly model: string };
 
 /** `end` is the usage and the balance. */
-export function chatExamples(
-  chat: Chat,
-  end: object,
-  missing: string,
-): Readonly<Record<string, OperationExample>> {
+export function chatExamples(chat: Chat, end: object, missing: string): Readonly<Record<string, OperationExample>> {
   const finish_reason = "stop";
   const chunk = (delta: object, finishReason: string | null) => ({
     ...chat,

@@ -65,8 +65,7 @@ function toOperation({ service, bindings, basePath, additional }: Address): Omit
   const binding = bindings.find(({ selectedBy }) => !selectedBy);
   if (!binding) throw new Error(`${bindings[0]?.path} is served only when a field is set`);
   const { method, template, verb, body } = binding;
-  if (body !== "*" && body !== undefined)
-    throw new Error(`${method.name}: a body field is not described yet`);
+  if (body !== "*" && body !== undefined) throw new Error(`${method.name}: a body field is not described yet`);
   const inPath = template.variables.map(({ fieldPath }) => fieldPath);
   const pathFields = inPath.map((name) => {
     const field = method.input.fields.find((candidate) => candidate.name === name);
@@ -93,12 +92,7 @@ function streamedOf(usual: DescMethod, bindings: readonly HttpBinding[]): Operat
   if (!binding?.selectedBy) return undefined;
   const fieldsOf = ({ input }: DescMethod) =>
     JSON.stringify(
-      input.fields.map((field) => [
-        field.name,
-        field.proto.type,
-        rulesOf(field),
-        getOption(field, jsonSchemaOption),
-      ]),
+      input.fields.map((field) => [field.name, field.proto.type, rulesOf(field), getOption(field, jsonSchemaOption)]),
     );
   // Both methods share one description of the body.
   if (fieldsOf(usual) !== fieldsOf(binding.method)) {

@@ -1,10 +1,6 @@
 import { type DescField, getOption, hasOption } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence as Presence } from "@bufbuild/protobuf/wkt";
-import {
-  type FieldRules,
-  field as fieldOption,
-  Ignore,
-} from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import { type FieldRules, field as fieldOption, Ignore } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 
 import { clean, type Schema } from "./schema.ts";
 

@@ -102,9 +102,7 @@ export class Schemas {
   #object(fields: readonly DescField[]): Schema {
     return {
       type: "object",
-      properties: Object.fromEntries(
-        fields.map((field) => [field.name, this.#described(field, this.#responseValue(field))]),
-      ),
+      properties: Object.fromEntries(fields.map((field) => [field.name, this.#described(field, this.#responseValue(field))])),
       required: fields.filter((field) => !isOmittable(field)).map(({ name }) => name),
     };
   }
@@ -135,8 +133,7 @@ export class Schemas {
         return isUntyped(field.message) ? untypedSchema(field) : messageSchema(field.message, nested);
       case "list":
         if (field.listKind === "scalar") return { type: "array", items: scalarSchema(field.scalar) };
-        if (field.listKind === "message")
-          return { type: "array", items: messageSchema(field.message, nested) };
+        if (field.listKind === "message") return { type: "array", items: messageSchema(field.message, nested) };
     }
     throw new Error(`${field.parent.typeName}.${field.name}: such a field is not described yet`);
   }

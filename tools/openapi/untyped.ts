@@ -27,9 +27,7 @@ function includesNull(schemas: readonly Schema[]): boolean {
 
 /** The schema of a google.protobuf.Value, from its json_schema option. */
 export function untypedSchema(field: DescField): Schema {
-  return hasOption(field, jsonSchemaOption)
-    ? property(JSON.parse(getOption(field, jsonSchemaOption)) as Schema)
-    : {};
+  return hasOption(field, jsonSchemaOption) ? property(JSON.parse(getOption(field, jsonSchemaOption)) as Schema) : {};
 }
 
 function property(schema: Schema): Schema {
@@ -61,8 +59,7 @@ function explicitConst(value: unknown, { const: _, ...others }: Schema): Schema 
 function explicitEnum(values: readonly unknown[], { enum: _, ...others }: Schema): Schema {
   const present = values.filter((value) => value !== null);
   const [first] = present;
-  const schema =
-    present.length === 1 ? explicitConst(first, others) : { type: typeOf(first), ...others, enum: present };
+  const schema = present.length === 1 ? explicitConst(first, others) : { type: typeOf(first), ...others, enum: present };
   return present.length < values.length ? nullable(schema) : schema;
 }
 

@@ -59,12 +59,7 @@ function writeGo(): void {
   writeFileSync(join(OUT, file("list")), `v${RELEASE}\n`);
   writeFileSync(join(OUT, file(`v${RELEASE}.info`)), JSON.stringify({ Version: `v${RELEASE}`, Time: time }));
   copyFileSync("clients/go/go.mod", join(OUT, file(`v${RELEASE}.mod`)));
-  archive(
-    file(`v${RELEASE}.zip`),
-    `${NAMES.go}@v${RELEASE}/`,
-    "--add-file=LICENSE",
-    `${revision}:clients/go`,
-  );
+  archive(file(`v${RELEASE}.zip`), `${NAMES.go}@v${RELEASE}/`, "--add-file=LICENSE", `${revision}:clients/go`);
 }
 
 function archive(file: string, prefix: string, ...args: string[]): void {
@@ -105,9 +100,7 @@ function writeProvenance(): void {
       },
       runDetails: {
         builder: { id: isWorkflow ? `${NAMES.repository}/blob/main/.github/workflows/release.yml` : "local" },
-        metadata: isWorkflow
-          ? { invocationId: `${GITHUB_SERVER_URL}/${GITHUB_REPOSITORY}/actions/runs/${GITHUB_RUN_ID}` }
-          : {},
+        metadata: isWorkflow ? { invocationId: `${GITHUB_SERVER_URL}/${GITHUB_REPOSITORY}/actions/runs/${GITHUB_RUN_ID}` } : {},
       },
     },
   };

@@ -13,13 +13,10 @@ type Sbom = {
 /** The packages that the server's package installs, and those in the bundles of its pages. */
 export function writeSbom(file: string, name: string): void {
   const all = npmSbom();
-  const bundled = new Set(
-    globSync("gen/*/licenses.txt").flatMap((path) => packagesOfNotices(readFileSync(path, "utf8"))),
-  );
+  const bundled = new Set(globSync("gen/*/licenses.txt").flatMap((path) => packagesOfNotices(readFileSync(path, "utf8"))));
   const installed = installedPackages();
   const components = all.components.filter(
-    (component) =>
-      bundled.has(component.name) || (installed.has(component["bom-ref"]) && !isCopyOfNode(component)),
+    (component) => bundled.has(component.name) || (installed.has(component["bom-ref"]) && !isCopyOfNode(component)),
   );
   const refs = new Set(components.map((component) => component["bom-ref"]));
   const root = all.metadata.component;

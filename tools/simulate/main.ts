@@ -34,13 +34,7 @@ const costs: Costs = {
 };
 const postgresCores = Number(values["postgres-cores"]);
 const pipelines = Number(values.pipelines);
-const all = [
-  ...numbers(values.servers),
-  ...numbers(values.cells),
-  postgresCores,
-  pipelines,
-  ...Object.values(costs),
-];
+const all = [...numbers(values.servers), ...numbers(values.cells), postgresCores, pipelines, ...Object.values(costs)];
 if (all.some((value) => !(value > 0))) {
   console.error("all options are positive numbers; --servers and --cells are lists of them, such as 1,2,4");
   process.exit(2);
@@ -72,9 +66,7 @@ for (const servers of numbers(values.servers)) {
     const cellsText = [
       servers,
       cells,
-      isOverloaded
-        ? `${callsPerSecond}, too many: ${Math.round(outcome.completedPerSecond)} completed`
-        : callsPerSecond,
+      isOverloaded ? `${callsPerSecond}, too many: ${Math.round(outcome.completedPerSecond)} completed` : callsPerSecond,
       outcome.batch.toFixed(1),
       outcome.maxInFlight,
       isOverloaded ? "–" : times,

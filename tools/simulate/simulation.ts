@@ -164,8 +164,7 @@ class Simulation {
       batcher.isTimed = true;
       this.#events.after(Math.max(0, pace.untilNextMs), () => {
         batcher.isTimed = false;
-        if (batcher.waiting.length > 0 && batcher.busy < this.#scenario.pipelines)
-          this.#send(server, cell, batcher);
+        if (batcher.waiting.length > 0 && batcher.busy < this.#scenario.pipelines) this.#send(server, cell, batcher);
       });
     }
   }

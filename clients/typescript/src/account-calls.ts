@@ -30,17 +30,13 @@ export class ModelCalls {
   list(input: Input<typeof ListModelsRequestSchema> = {}, options: CallOptions = {}): Pages<Model> {
     return new Pages(async (pageToken) => {
       const request = { ...input, pageToken: pageToken || (input.pageToken ?? "") };
-      const response = await this.#caller.call("read", options, (attempt) =>
-        this.#models.listModels(request, attempt),
-      );
+      const response = await this.#caller.call("read", options, (attempt) => this.#models.listModels(request, attempt));
       return { items: response.data, nextPageToken: response.nextPageToken };
     });
   }
 
   async get(model: string, options: CallOptions = {}): Promise<Model> {
-    const response = await this.#caller.call("read", options, (attempt) =>
-      this.#models.getModel({ model }, attempt),
-    );
+    const response = await this.#caller.call("read", options, (attempt) => this.#models.getModel({ model }, attempt));
     return response.model as Model;
   }
 }
@@ -58,17 +54,13 @@ export class KeyCalls {
   list(input: Input<typeof ListKeysRequestSchema> = {}, options: CallOptions = {}): Pages<ApiKey> {
     return new Pages(async (pageToken) => {
       const request = { ...input, pageToken: pageToken || (input.pageToken ?? "") };
-      const response = await this.#caller.call("read", options, (attempt) =>
-        this.#keys.listKeys(request, attempt),
-      );
+      const response = await this.#caller.call("read", options, (attempt) => this.#keys.listKeys(request, attempt));
       return { items: response.apiKeys, nextPageToken: response.nextPageToken };
     });
   }
 
   async get(keyId: string, options: CallOptions = {}): Promise<ApiKey> {
-    const response = await this.#caller.call("read", options, (attempt) =>
-      this.#keys.getKey({ keyId }, attempt),
-    );
+    const response = await this.#caller.call("read", options, (attempt) => this.#keys.getKey({ keyId }, attempt));
     return response.apiKey as ApiKey;
   }
 
@@ -80,9 +72,7 @@ export class KeyCalls {
   /** Changes the fields that are set, or those that `updateMask` names. */
   async update(input: Input<typeof UpdateKeyRequestSchema>, options: CallOptions = {}): Promise<ApiKey> {
     // The same change twice has the effect of one.
-    const response = await this.#caller.call("read", options, (attempt) =>
-      this.#keys.updateKey(input, attempt),
-    );
+    const response = await this.#caller.call("read", options, (attempt) => this.#keys.updateKey(input, attempt));
     return response.apiKey as ApiKey;
   }
 
@@ -94,9 +84,7 @@ export class KeyCalls {
   /** Revokes a key permanently. */
   async revoke(keyId: string, options: CallOptions = {}): Promise<ApiKey> {
     // To revoke a revoked key has no effect.
-    const response = await this.#caller.call("read", options, (attempt) =>
-      this.#keys.revokeKey({ keyId }, attempt),
-    );
+    const response = await this.#caller.call("read", options, (attempt) => this.#keys.revokeKey({ keyId }, attempt));
     return response.apiKey as ApiKey;
   }
 }
@@ -115,28 +103,21 @@ export class LedgerCalls {
   list(input: Input<typeof ListEntriesRequestSchema> = {}, options: CallOptions = {}): Pages<LedgerEntry> {
     return new Pages(async (pageToken) => {
       const request = { ...input, pageToken: pageToken || (input.pageToken ?? "") };
-      const response = await this.#caller.call("read", options, (attempt) =>
-        this.#ledger.listEntries(request, attempt),
-      );
+      const response = await this.#caller.call("read", options, (attempt) => this.#ledger.listEntries(request, attempt));
       return { items: response.entries, nextPageToken: response.nextPageToken };
     });
   }
 
   /** The entry of a generation, by the id of its reply. */
   async generation(id: string, options: CallOptions = {}): Promise<LedgerEntry> {
-    const response = await this.#caller.call("read", options, (attempt) =>
-      this.#ledger.getGeneration({ id }, attempt),
-    );
+    const response = await this.#caller.call("read", options, (attempt) => this.#ledger.getGeneration({ id }, attempt));
     return response.entry as LedgerEntry;
   }
 }
 
 export function limitsOf(caller: Caller) {
   const service = createClient(LimitService, caller.transport);
-  return async (
-    input: Input<typeof ListLimitsRequestSchema> = {},
-    options: CallOptions = {},
-  ): Promise<Limit[]> =>
+  return async (input: Input<typeof ListLimitsRequestSchema> = {}, options: CallOptions = {}): Promise<Limit[]> =>
     (await caller.call("read", options, (attempt) => service.listLimits(input, attempt))).limits;
 }
 

@@ -8,9 +8,5 @@ export type Input<Desc extends DescMessage> = Omit<MessageInitShape<Desc>, "$typ
 /** The client, as groups of its calls see it. */
 export type Caller = {
   readonly transport: Transport;
-  call<Result>(
-    effect: Effect,
-    options: CallOptions,
-    attempt: (options: ConnectOptions) => Promise<Result>,
-  ): Promise<Result>;
+  call<Result>(effect: Effect, options: CallOptions, attempt: (options: ConnectOptions) => Promise<Result>): Promise<Result>;
 };

@@ -129,11 +129,7 @@ export class Client implements Caller {
   }
 
   /** Makes a call of a generated client with the retries, time limits and errors of this one. */
-  call<Result>(
-    effect: Effect,
-    options: CallOptions,
-    attempt: (options: ConnectOptions) => Promise<Result>,
-  ): Promise<Result> {
+  call<Result>(effect: Effect, options: CallOptions, attempt: (options: ConnectOptions) => Promise<Result>): Promise<Result> {
     return withRetries(effect, options, this.#defaults, attempt);
   }
 }
@@ -142,8 +138,7 @@ export class Client implements Caller {
 function keyOf(options: ClientOptions): string {
   const key = (options.key ?? variable("VX_KEY"))?.trim();
   if (!key) throw new TypeError("There is no API key: set the option `key` or the variable VX_KEY.");
-  if (!/^[!-~]+$/.test(key))
-    throw new TypeError("The API key has a space, a line end or another character that no key has.");
+  if (!/^[!-~]+$/.test(key)) throw new TypeError("The API key has a space, a line end or another character that no key has.");
   return key;
 }
 
@@ -160,9 +155,7 @@ function createTransport(options: ClientOptions, key: string): Transport {
         for (const [name, value] of headers) request.header.set(name, value);
         const { input, output } = request.method;
         if (!request.stream) checkTypes(input, request.message);
-        const response = await next(
-          request.stream ? { ...request, message: checked(input, request.message) } : request,
-        );
+        const response = await next(request.stream ? { ...request, message: checked(input, request.message) } : request);
         if (!response.stream) addToJson(output, response.message);
         return response.stream ? { ...response, message: withJson(output, response.message) } : response;
       },

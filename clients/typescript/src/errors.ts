@@ -60,21 +60,12 @@ export class VxError extends Error {
 
   /** The fields of the request that are not valid. */
   get fields(): readonly { readonly field: string; readonly description: string }[] {
-    return this.details.flatMap((detail) =>
-      detail.$typeName === "google.rpc.BadRequest" ? detail.fieldViolations : [],
-    );
+    return this.details.flatMap((detail) => (detail.$typeName === "google.rpc.BadRequest" ? detail.fieldViolations : []));
   }
 
   /** The limit that refused the call, if one did. */
   get limit(): LimitDetails | undefined {
-    const {
-      limit_id: id,
-      limit_owner: ownerId = "",
-      metric = "",
-      window = "",
-      model = "",
-      per = "",
-    } = this.metadata;
+    const { limit_id: id, limit_owner: ownerId = "", metric = "", window = "", model = "", per = "" } = this.metadata;
     const { amount = "", spent = "", held = "", needed = "", resets_at: resetsAt } = this.metadata;
     const isComplete = [amount, spent, held, needed].every((text) => /^\d{1,19}$/.test(text));
     if (id === undefined || !isComplete) return undefined;

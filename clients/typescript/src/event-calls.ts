@@ -93,8 +93,7 @@ export class EventCalls {
 
   /** Where "now" is, for all connections of a watch. Empty if there is no event. */
   async #lastId(options: CallOptions): Promise<string> {
-    for await (const { items } of this.list({ order: "desc", pageSize: 1 }, options).pages())
-      return items[0]?.id ?? "";
+    for await (const { items } of this.list({ order: "desc", pageSize: 1 }, options).pages()) return items[0]?.id ?? "";
     return "";
   }
 }
@@ -110,56 +109,40 @@ export class WebhookCalls {
   }
 
   /** Creates a webhook. Only this response has its secret. Not repeated if its connection ends. */
-  create(
-    input: Input<typeof CreateWebhookRequestSchema>,
-    options: CallOptions = {},
-  ): Promise<CreateWebhookResponse> {
+  create(input: Input<typeof CreateWebhookRequestSchema>, options: CallOptions = {}): Promise<CreateWebhookResponse> {
     return this.#caller.call("write", options, (attempt) => this.#webhooks.createWebhook(input, attempt));
   }
 
   async list(options: CallOptions = {}): Promise<Webhook[]> {
-    const response = await this.#caller.call("read", options, (attempt) =>
-      this.#webhooks.listWebhooks({}, attempt),
-    );
+    const response = await this.#caller.call("read", options, (attempt) => this.#webhooks.listWebhooks({}, attempt));
     return response.webhooks;
   }
 
   async get(webhookId: string, options: CallOptions = {}): Promise<Webhook> {
-    const response = await this.#caller.call("read", options, (attempt) =>
-      this.#webhooks.getWebhook({ webhookId }, attempt),
-    );
+    const response = await this.#caller.call("read", options, (attempt) => this.#webhooks.getWebhook({ webhookId }, attempt));
     return response.webhook as Webhook;
   }
 
   /** Changes the fields that are set, or those that `updateMask` names. */
   async update(input: Input<typeof UpdateWebhookRequestSchema>, options: CallOptions = {}): Promise<Webhook> {
     // The same change twice has the effect of one.
-    const response = await this.#caller.call("read", options, (attempt) =>
-      this.#webhooks.updateWebhook(input, attempt),
-    );
+    const response = await this.#caller.call("read", options, (attempt) => this.#webhooks.updateWebhook(input, attempt));
     return response.webhook as Webhook;
   }
 
   /** Deletes a webhook. Not repeated if its connection ends, because it may not exist then. */
   async delete(webhookId: string, options: CallOptions = {}): Promise<void> {
-    await this.#caller.call("write", options, (attempt) =>
-      this.#webhooks.deleteWebhook({ webhookId }, attempt),
-    );
+    await this.#caller.call("write", options, (attempt) => this.#webhooks.deleteWebhook({ webhookId }, attempt));
   }
 
   /** Gives a webhook a new secret. Not repeated if its connection ends, because the webhook may have it then. */
-  rotate(
-    input: Input<typeof RotateWebhookRequestSchema>,
-    options: CallOptions = {},
-  ): Promise<RotateWebhookResponse> {
+  rotate(input: Input<typeof RotateWebhookRequestSchema>, options: CallOptions = {}): Promise<RotateWebhookResponse> {
     return this.#caller.call("write", options, (attempt) => this.#webhooks.rotateWebhook(input, attempt));
   }
 
   /** Sends an event of the type "webhook.test", and returns the outcome. */
   async test(webhookId: string, options: CallOptions = {}): Promise<DeliveryOutcome> {
-    const response = await this.#caller.call("write", options, (attempt) =>
-      this.#webhooks.testWebhook({ webhookId }, attempt),
-    );
+    const response = await this.#caller.call("write", options, (attempt) => this.#webhooks.testWebhook({ webhookId }, attempt));
     return response.outcome as DeliveryOutcome;
   }
 
@@ -167,18 +150,13 @@ export class WebhookCalls {
   deliveries(input: Input<typeof ListDeliveriesRequestSchema>, options: CallOptions = {}): Pages<Delivery> {
     return new Pages(async (pageToken) => {
       const request = { ...input, pageToken: pageToken || (input.pageToken ?? "") };
-      const response = await this.#caller.call("read", options, (attempt) =>
-        this.#webhooks.listDeliveries(request, attempt),
-      );
+      const response = await this.#caller.call("read", options, (attempt) => this.#webhooks.listDeliveries(request, attempt));
       return { items: response.deliveries, nextPageToken: response.nextPageToken };
     });
   }
 
   /** Delivers one event, or those of a time, again. */
-  redeliver(
-    input: Input<typeof RedeliverRequestSchema>,
-    options: CallOptions = {},
-  ): Promise<RedeliverResponse> {
+  redeliver(input: Input<typeof RedeliverRequestSchema>, options: CallOptions = {}): Promise<RedeliverResponse> {
     return this.#caller.call("write", options, (attempt) => this.#webhooks.redeliver(input, attempt));
   }
 }
@@ -211,10 +189,7 @@ export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly
 export function verifyWebhook(body: string | Uint8Array, headers: WebhookHeaders, secret: string): Event {
   const text = typeof body === "string" ? body : new TextDecoder().decode(body);
   const entries = headers instanceof Headers ? [...headers] : Object.entries(headers);
-  new Verifier(secret).verify(
-    text,
-    Object.fromEntries(entries.map(([name, value]) => [name, String(value)])),
-  );
+  new Verifier(secret).verify(text, Object.fromEntries(entries.map(([name, value]) => [name, String(value)])));
   const received = JSON.parse(text) as Received;
   return create(EventSchema, {
     id: received.id,

@@ -1,11 +1,4 @@
-import {
-  type DescField,
-  type DescMessage,
-  type JsonValue,
-  type Message,
-  ScalarType,
-  toJson,
-} from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, type JsonValue, type Message, ScalarType, toJson } from "@bufbuild/protobuf";
 import { InvalidRequestError } from "./errors.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -70,13 +63,8 @@ export function addToJson(desc: DescMessage, message: Message): void {
 function valuesOf(desc: DescMessage, message: Message): [DescField, unknown][] {
   const fields = message as unknown as Fields;
   return desc.fields.flatMap((field): [DescField, unknown][] => {
-    const oneof =
-      field.oneof && (fields[field.oneof.localName] as { case?: string; value?: unknown } | undefined);
-    const value = field.oneof
-      ? oneof?.case === field.localName
-        ? oneof.value
-        : undefined
-      : fields[field.localName];
+    const oneof = field.oneof && (fields[field.oneof.localName] as { case?: string; value?: unknown } | undefined);
+    const value = field.oneof ? (oneof?.case === field.localName ? oneof.value : undefined) : fields[field.localName];
     return value === undefined ? [] : [[field, value]];
   });
 }

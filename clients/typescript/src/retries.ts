@@ -46,8 +46,7 @@ export async function withRetries<Result>(
   const maxRetries = options.maxRetries ?? defaults.maxRetries;
   const endsAt = timeoutMs > 0 ? Date.now() + timeoutMs : Number.POSITIVE_INFINITY;
   const headers = new Headers(options.headers);
-  const idempotencyKey =
-    effect === "keyed" ? (givenIdempotencyKey(options) ?? newIdempotencyKey()) : undefined;
+  const idempotencyKey = effect === "keyed" ? (givenIdempotencyKey(options) ?? newIdempotencyKey()) : undefined;
   if (idempotencyKey !== undefined) headers.set("idempotency-key", idempotencyKey);
   else headers.delete("idempotency-key");
   for (let retries = 0; ; retries++) {
@@ -89,20 +88,11 @@ export function delayOf(error: VxError, retries: number): number {
   return Math.min(FIRST_DELAY_MS * 2 ** retries, MAX_DELAY_MS) * spread;
 }
 
-export function delay(
-  ms: number,
-  signal: AbortSignal | undefined,
-  idempotencyKey: string | undefined,
-): Promise<void> {
+export function delay(ms: number, signal: AbortSignal | undefined, idempotencyKey: string | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const abort = () => {
       clearTimeout(timer);
-      reject(
-        toVxError(
-          ConnectError.from(signal?.reason ?? new DOMException("aborted", "AbortError")),
-          idempotencyKey,
-        ),
-      );
+      reject(toVxError(ConnectError.from(signal?.reason ?? new DOMException("aborted", "AbortError")), idempotencyKey));
     };
     const timer = setTimeout(() => {
       signal?.removeEventListener("abort", abort);

@@ -1,8 +1,7 @@
 /** The signal of the controller, which also aborts with another one. Node 18 has no AbortSignal.any. */
 export function abortedWith(signal: AbortSignal, abort: AbortController): AbortSignal {
   if (signal.aborted) abort.abort(signal.reason);
-  else
-    signal.addEventListener("abort", () => abort.abort(signal.reason), { once: true, signal: abort.signal });
+  else signal.addEventListener("abort", () => abort.abort(signal.reason), { once: true, signal: abort.signal });
   return abort.signal;
 }
 

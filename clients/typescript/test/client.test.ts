@@ -33,8 +33,7 @@ function fault(parts: string) {
   return {
     user: id,
     headers: { "x-fault": `id=${id};${parts}` },
-    attempts: async () =>
-      (await (await fetch(`${env.VX_FAULT_URL}/attempts?id=${id}`)).json()) as (string | null)[],
+    attempts: async () => (await (await fetch(`${env.VX_FAULT_URL}/attempts?id=${id}`)).json()) as (string | null)[],
   };
 }
 
@@ -65,12 +64,7 @@ test("a reply, each part of it and the events of a stream can be written as JSON
   assert.equal(JSON.parse(JSON.stringify(await client.me())).keyName, (await client.me()).keyName);
 });
 
-for (const content of [
-  "hello",
-  "[[reasoning=20]] hello",
-  "[[tool]] hello",
-  "[[tools=2 reasoning=8]] hello",
-]) {
+for (const content of ["hello", "[[reasoning=20]] hello", "[[tool]] hello", "[[tools=2 reasoning=8]] hello"]) {
   test(`the final response of a stream of "${content}" is the reply without a stream`, async () => {
     const parameters = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
     const input = {
@@ -211,10 +205,7 @@ test("a call that a running call refuses succeeds by itself, and an error has th
   assert.ok(refused instanceof vx.ConcurrencyLimitReachedError);
   assert.equal(refused.retryAfterSeconds, 1);
   assert.equal(refused.limit?.resetsAt, undefined);
-  assert.deepEqual(
-    [refused.limit?.metric, refused.limit?.held, refused.limit?.needed],
-    ["concurrent", 1n, 1n],
-  );
+  assert.deepEqual([refused.limit?.metric, refused.limit?.held, refused.limit?.needed], ["concurrent", 1n, 1n]);
 
   const key = await limitedKey({ metric: "generations", window: "month", amount: 1n });
   const used = new vx.Client({ url: env.VX_FAULT_URL, key });
@@ -316,9 +307,7 @@ test("a key in the headers is the key of the call, and an empty key is none", as
   await faulty.generate(asks("hello"), { headers: { ...given.headers, "Idempotency-Key": key } });
   assert.deepEqual(await given.attempts(), [key, key]);
   const empty = fault("lose=1");
-  await failure(() =>
-    faulty.stream(asks("hello"), { headers: empty.headers, idempotencyKey: "" }).finalResponse(),
-  );
+  await failure(() => faulty.stream(asks("hello"), { headers: empty.headers, idempotencyKey: "" }).finalResponse());
   assert.deepEqual(await empty.attempts(), [null]);
 });
 
@@ -328,9 +317,7 @@ test("a stream without a key is repeated only if the server says that it failed"
   assert.deepEqual(await refused.attempts(), [null, null]);
   for (const parts of ["status=503;retry-after=0", "lose=1"]) {
     const lost = fault(parts);
-    const error = await failure(() =>
-      faulty.stream(asks("hello"), { headers: lost.headers }).finalResponse(),
-    );
+    const error = await failure(() => faulty.stream(asks("hello"), { headers: lost.headers }).finalResponse());
     assert.ok(error instanceof (parts === "lose=1" ? vx.ConnectionError : vx.ServerError));
     assert.equal((await lost.attempts()).length, 1);
   }

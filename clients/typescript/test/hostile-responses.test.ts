@@ -54,9 +54,7 @@ test("a message of a stream has a limit, wherever its frame is cut", async () =>
       response.writeHead(200, { "content-type": "application/connect+proto" });
       response.write(announced.subarray(0, cut), () => response.write(announced.subarray(cut)));
     };
-    const error = await failureOf(answer, (client) =>
-      client.stream({ model: "m", messages: [] }).finalResponse(),
-    );
+    const error = await failureOf(answer, (client) => client.stream({ model: "m", messages: [] }).finalResponse());
     assert.ok(error instanceof vx.ServerError, inspect(error));
     assert.match(error.message, /more than 67108864 bytes/);
   }
@@ -72,9 +70,7 @@ test("a tool call follows the one before it", async () => {
       response.writeHead(200, { "content-type": "application/connect+proto" });
       response.end(Buffer.from([0, 0, 0, 0, event.length, ...event, 2, 0, 0, 0, 2, 123, 125]));
     };
-    const error = await failureOf(answer, (client) =>
-      client.stream({ model: "m", messages: [] }).finalResponse(),
-    );
+    const error = await failureOf(answer, (client) => client.stream({ model: "m", messages: [] }).finalResponse());
     assert.ok(error instanceof vx.ServerError, inspect(error));
     assert.match(error.message, /no tool call before/);
   }
@@ -98,10 +94,7 @@ test("a value of a wrong type is refused with the name of its field, before the 
   const cases: [object, string][] = [
     [{ model: "x", messages, maxTokens: "5" }, "maxTokens: must be an integer"],
     [{ model: 5, messages }, "model: must be a string"],
-    [
-      { model: "x", messages: [...messages, { role: "user", content: 5 }] },
-      "messages[1].content: must be a string",
-    ],
+    [{ model: "x", messages: [...messages, { role: "user", content: 5 }] }, "messages[1].content: must be a string"],
     [{ model: "x", messages: "hello" }, "messages: must be an array"],
   ];
   for (const [input, message] of cases) {

@@ -10,11 +10,7 @@ import { valueOfJson } from "../../rules/plain-values.ts";
 /** Null, not absent: OpenAI's clients expect the member in every choice. */
 export const NO_LOGPROBS = { kind: { case: "nullValue", value: NullValue.NULL_VALUE } } as const;
 
-export function chatReplyOf({
-  text,
-  reasoning,
-  toolCalls,
-}: Output): MessageInitShape<typeof ChatReplySchema> {
+export function chatReplyOf({ text, reasoning, toolCalls }: Output): MessageInitShape<typeof ChatReplySchema> {
   const reasoningContent = reasoning.map((block) => block.text).join("");
   return {
     role: "assistant",

@@ -4,14 +4,7 @@ import { MAX_CALLS, MAX_PARTS } from "../../domain/conversation.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { imageOfUrl } from "../../domain/image.ts";
 import type { JsonValue } from "../../domain/json.ts";
-import type {
-  ContentPart,
-  PromptMessage,
-  PromptOptions,
-  ResponseFormat,
-  Tool,
-  ToolCall,
-} from "../../domain/prompt.ts";
+import type { ContentPart, PromptMessage, PromptOptions, ResponseFormat, Tool, ToolCall } from "../../domain/prompt.ts";
 import {
   callArgumentsOf,
   effortOf,
@@ -93,9 +86,7 @@ function optionsOfChat(request: CreateChatCompletionRequest): PromptOptions {
 }
 
 function toolsOf(tools: JsonValue | undefined): readonly Tool[] | undefined {
-  return toolsAt(tools, (tool, field) =>
-    toolOf(objectAt(tool.function, `${field}.function`), `${field}.function`),
-  );
+  return toolsAt(tools, (tool, field) => toolOf(objectAt(tool.function, `${field}.function`), `${field}.function`));
 }
 
 function responseFormatOf(value: JsonValue | undefined): ResponseFormat | undefined {
@@ -176,9 +167,6 @@ function partOf(value: JsonValue, field: string): ContentPart {
       };
     }
     default:
-      throw DomainError.ofField(
-        `${field}.type`,
-        `must be "text" or "image_url": ${shown(part.type)} is not supported`,
-      );
+      throw DomainError.ofField(`${field}.type`, `must be "text" or "image_url": ${shown(part.type)} is not supported`);
   }
 }

@@ -1,10 +1,5 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type {
-  GenerateDeltaSchema,
-  MessageSchema,
-  ReasoningSchema,
-  UsageSchema,
-} from "../../../gen/vx/v1/generate_pb.js";
+import type { GenerateDeltaSchema, MessageSchema, ReasoningSchema, UsageSchema } from "../../../gen/vx/v1/generate_pb.js";
 import type { Reply } from "../../billing/generation-request.ts";
 import { formatMicros } from "../../domain/money.ts";
 import type { Delta, Output } from "../../domain/output.ts";
@@ -44,11 +39,7 @@ export function deltaOf(delta: Delta): MessageInitShape<typeof GenerateDeltaSche
   }
 }
 
-function reasoningOf({
-  text,
-  signature = "",
-  encrypted = "",
-}: Reasoning): MessageInitShape<typeof ReasoningSchema> {
+function reasoningOf({ text, signature = "", encrypted = "" }: Reasoning): MessageInitShape<typeof ReasoningSchema> {
   return { text, signature, encrypted };
 }
 

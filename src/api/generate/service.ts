@@ -107,15 +107,11 @@ function toolChoiceOf(text: string): ToolChoice {
 function responseFormatOf(format: ResponseFormatMessage): ResponseFormat | undefined {
   const { type, name, schema, strict } = format;
   if (type === "json_schema") {
-    if (!schema)
-      throw DomainError.ofField("response_format.schema", 'is required with the type "json_schema"');
+    if (!schema) throw DomainError.ofField("response_format.schema", 'is required with the type "json_schema"');
     return { kind: "json_schema", name: name === "" ? "response" : name, schema, strict };
   }
   if (name !== "" || schema || strict !== undefined) {
-    throw DomainError.ofField(
-      "response_format",
-      'must have no name, schema or strict, except with the type "json_schema"',
-    );
+    throw DomainError.ofField("response_format", 'must have no name, schema or strict, except with the type "json_schema"');
   }
   return type === "json" ? { kind: "json" } : undefined;
 }
@@ -131,13 +127,7 @@ function promptMessageOf(message: Message, i: number): PromptMessage {
 }
 
 function isTextAlone({ content, parts, toolCallId, toolCalls, reasoning }: Message): boolean {
-  return (
-    content !== undefined &&
-    parts.length === 0 &&
-    toolCallId === "" &&
-    toolCalls.length === 0 &&
-    reasoning.length === 0
-  );
+  return content !== undefined && parts.length === 0 && toolCallId === "" && toolCalls.length === 0 && reasoning.length === 0;
 }
 
 function membersOf(message: Message, field: string): Omit<PromptMessage, "role"> {
@@ -149,8 +139,7 @@ function membersOf(message: Message, field: string): Omit<PromptMessage, "role">
     throw DomainError.ofField(`${field}.content`, "is required without parts, tool_calls or tool_call_id");
   }
   return {
-    content:
-      parts.length > 0 ? parts.map((part, i) => partOf(part, `${field}.parts[${i}]`)) : (content ?? ""),
+    content: parts.length > 0 ? parts.map((part, i) => partOf(part, `${field}.parts[${i}]`)) : (content ?? ""),
     ...(toolCallId === "" ? {} : { toolCallId }),
     ...(toolCalls.length === 0
       ? {}

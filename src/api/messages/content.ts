@@ -5,15 +5,7 @@ import { imageOfBase64, imageOfUrl } from "../../domain/image.ts";
 import { isJsonLonger, type JsonObject, type JsonValue } from "../../domain/json.ts";
 import type { ContentPart, PromptMessage, Reasoning, ToolCall } from "../../domain/prompt.ts";
 import { jsonOf } from "../../rules/plain-values.ts";
-import {
-  choiceAt,
-  listAt,
-  memberOf,
-  objectAt,
-  optionalBooleanAt,
-  optionalTextAt,
-  textAt,
-} from "../untyped-members.ts";
+import { choiceAt, listAt, memberOf, objectAt, optionalBooleanAt, optionalTextAt, textAt } from "../untyped-members.ts";
 
 const MAX_BLOCKS = 1_000;
 /** Cache controls are sent to upstreams unchanged. Neither the hold nor the text limits count them. */
@@ -23,8 +15,7 @@ const MAX_CACHE_CONTROL_CHARACTERS = 1_000;
 export function appendMessages(messages: PromptMessage[], param: MessageParam, field: string): void {
   const content = contentOf(param, `${field}.content`);
   if (typeof content === "string") messages.push({ role: roleOf(param), content });
-  else if (param.role === "system")
-    messages.push({ role: "system", content: textBlocks(content, `${field}.content`) });
+  else if (param.role === "system") messages.push({ role: "system", content: textBlocks(content, `${field}.content`) });
   else if (param.role === "assistant") messages.push(assistantMessage(content, `${field}.content`));
   else appendUserMessages(messages, content, `${field}.content`);
 }

@@ -9,8 +9,7 @@ const YES = { supported: true };
 
 /** A model in Anthropic's format. */
 export function modelInfoOf(model: Model) {
-  const can = (capability: Model["capabilities"][number]) =>
-    model.capabilities.includes(capability) ? YES : NO;
+  const can = (capability: Model["capabilities"][number]) => (model.capabilities.includes(capability) ? YES : NO);
   const reasons = can("reasoning");
   return {
     type: "model",

@@ -89,11 +89,7 @@ function cacheCreationOf({ cacheWrite, cacheWrite1h }: Usage) {
 }
 
 function blocksOf({ reasoning, text, toolCalls }: Output): Block[] {
-  return [
-    ...reasoning.flatMap(thinkingBlocks),
-    ...(text === "" ? [] : [{ type: "text", text }]),
-    ...toolCalls.map(toolUseBlock),
-  ];
+  return [...reasoning.flatMap(thinkingBlocks), ...(text === "" ? [] : [{ type: "text", text }]), ...toolCalls.map(toolUseBlock)];
 }
 
 /** The format has separate blocks for the text and the encrypted form. */

@@ -103,9 +103,7 @@ function samplingOf({ topP, topK, extraFields }: CreateMessageRequest): PromptOp
   return {
     ...(topP === undefined ? {} : { topP }),
     ...(topK === undefined ? {} : { topK }),
-    ...(extraFields === undefined
-      ? {}
-      : { extraFields: { format: "anthropic-messages", fields: extraFields } }),
+    ...(extraFields === undefined ? {} : { extraFields: { format: "anthropic-messages", fields: extraFields } }),
   };
 }
 
@@ -147,10 +145,7 @@ function choiceOf(type: string, name: string): ToolChoice {
 }
 
 /** A budget sets the effort for upstreams that have no budgets. */
-function effortOf(
-  thinking: ThinkingConfig | undefined,
-  effort: string | undefined,
-): ReasoningEffort | undefined {
+function effortOf(thinking: ThinkingConfig | undefined, effort: string | undefined): ReasoningEffort | undefined {
   const named = effort === undefined ? undefined : effort === "low" || effort === "medium" ? effort : "high";
   switch (thinking?.type) {
     case "disabled":

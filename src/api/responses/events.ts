@@ -3,22 +3,8 @@ import type { StreamResponseResponseSchema } from "../../../gen/vx/openai/v1/res
 import type { Reply } from "../../billing/generation-request.ts";
 import { type Delta, deltasOf, OutputBuilder } from "../../domain/output.ts";
 import { valueOfJson } from "../../rules/plain-values.ts";
-import {
-  callItem,
-  type Item,
-  itemIdOf,
-  messageItem,
-  reasoningItem,
-  summaryPartOf,
-  textPartOf,
-} from "./items.ts";
-import {
-  failedResponse,
-  finishedResponse,
-  isIncomplete,
-  type ResponseInit,
-  startedResponse,
-} from "./reply.ts";
+import { callItem, type Item, itemIdOf, messageItem, reasoningItem, summaryPartOf, textPartOf } from "./items.ts";
+import { failedResponse, finishedResponse, isIncomplete, type ResponseInit, startedResponse } from "./reply.ts";
 
 /** What the events of one stream have in common. */
 type StreamedResponse = {

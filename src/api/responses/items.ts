@@ -69,9 +69,7 @@ export function itemsOf(
 ): readonly Item[] {
   const status = options.isIncomplete ? "incomplete" : "completed";
   const idOf = (kind: keyof typeof PREFIXES, position: number) => itemIdOf(kind, generationId, position);
-  const items = reasoning.map((block, i) =>
-    reasoningItem(idOf("reasoning", i), block, options.isEncryptedIncluded),
-  );
+  const items = reasoning.map((block, i) => reasoningItem(idOf("reasoning", i), block, options.isEncryptedIncluded));
   if (text !== "" || (reasoning.length === 0 && toolCalls.length === 0)) {
     items.push(messageItem(idOf("message", 0), text, toolCalls.length === 0 ? status : "completed"));
   }

@@ -21,8 +21,7 @@ const NULL = valueOfJson(null);
 
 /** The settings of the request, as every response repeats them: without members that this server does not know. */
 export function settingsOf(request: CreateResponseRequest, options: PromptOptions): ResponseInit {
-  const { instructions, maxOutputTokens, temperature, topP, user, safetyIdentifier, promptCacheKey } =
-    request;
+  const { instructions, maxOutputTokens, temperature, topP, user, safetyIdentifier, promptCacheKey } = request;
   return {
     object: "response",
     accessPrograms: NULL,
@@ -83,11 +82,7 @@ export function startedResponse(generationId: string, model: string, settings: R
   };
 }
 
-export function finishedResponse(
-  reply: Reply,
-  output: readonly Item[],
-  settings: ResponseInit,
-): ResponseInit {
+export function finishedResponse(reply: Reply, output: readonly Item[], settings: ResponseInit): ResponseInit {
   const reason = INCOMPLETE_REASONS[reply.finishReason];
   return {
     ...startedResponse(reply.id, reply.model, settings),
@@ -101,9 +96,7 @@ export function finishedResponse(
 
 export function failedResponse(started: ResponseInit, output: readonly Item[], error: unknown): ResponseInit {
   const { reason, message } =
-    error instanceof DomainError
-      ? error
-      : ({ reason: "internal", message: ERRORS.internal.message } as const);
+    error instanceof DomainError ? error : ({ reason: "internal", message: ERRORS.internal.message } as const);
   return { ...started, status: "failed", output: [...output], error: { code: reason, message } };
 }
 

@@ -2,12 +2,7 @@ import type { CreateResponseRequest } from "../../../gen/vx/openai/v1/responses_
 import type { GenerationRequest } from "../../billing/generation-request.ts";
 import { DomainError } from "../../domain/errors.ts";
 import type { JsonValue } from "../../domain/json.ts";
-import {
-  type PromptOptions,
-  REASONING_SUMMARIES,
-  type ReasoningSummary,
-  type ResponseFormat,
-} from "../../domain/prompt.ts";
+import { type PromptOptions, REASONING_SUMMARIES, type ReasoningSummary, type ResponseFormat } from "../../domain/prompt.ts";
 import { effortOf, schemaFormatOf, toolChoiceOf, toolOf, toolsAt } from "../openai-fields.ts";
 import { presentOptions, recordedUser } from "../request-values.ts";
 import { choiceAt, isAbsent, jsonIn, optionalListAt, optionalObjectAt, textAt } from "../untyped-members.ts";

@@ -16,15 +16,7 @@ import { namedCell } from "../../store/named-cell.ts";
 import type { ApiCall, Deps } from "../define-service.ts";
 import { accountToRead } from "../named-account.ts";
 import { inclusiveTokensOf, marginOf } from "../views.ts";
-import {
-  EXPORT_COUNTS,
-  FocusDays,
-  type FocusFile,
-  type FocusRow,
-  focusColumns,
-  focusRowOfMovement,
-  timeText,
-} from "./focus.ts";
+import { EXPORT_COUNTS, FocusDays, type FocusFile, type FocusRow, focusColumns, focusRowOfMovement, timeText } from "./focus.ts";
 import { usageRangeOf } from "./request.ts";
 
 /** A part of the file. A piece of usage has the quarter of its last row; a piece of movements has none. */
@@ -114,12 +106,7 @@ function csvColumns(costs: boolean): typeof CSV_COLUMNS {
   return costs ? { ...CSV_COLUMNS, ...COST_COLUMNS } : CSV_COLUMNS;
 }
 
-async function* csvPieces(
-  { database }: Exported,
-  lane: number,
-  range: ExportRange,
-  costs: boolean,
-): AsyncGenerator<Piece> {
+async function* csvPieces({ database }: Exported, lane: number, range: ExportRange, costs: boolean): AsyncGenerator<Piece> {
   const values = Object.values(csvColumns(costs));
   const pieces = exportUsageOfLane(database, lane, range);
   for await (const rows of costs ? pieces : withoutUpstreams(pieces)) {
@@ -160,12 +147,7 @@ function isSameSum(one: ExportRow, other: ExportRow): boolean {
   return SUM_KEYS.every((name) => one[name] === other[name]);
 }
 
-async function* focusPieces(
-  { database }: Exported,
-  lane: number,
-  range: ExportRange,
-  file: FocusFile,
-): AsyncGenerator<Piece> {
+async function* focusPieces({ database }: Exported, lane: number, range: ExportRange, file: FocusFile): AsyncGenerator<Piece> {
   const days = new FocusDays(file);
   const focusPiece = (rows: readonly FocusRow[]) => pieceOf(rows, focusColumns(file));
   for await (const rows of exportUsageOfLane(database, lane, range)) {

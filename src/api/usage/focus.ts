@@ -93,14 +93,7 @@ export class FocusDays {
     const done = current === this.#current ? [] : this.finish();
     this.#current = current;
     const upstream = this.#file.costs ? row.upstream : "";
-    const key = JSON.stringify([
-      row.key_id,
-      row.price_version,
-      row.price_tier,
-      row.price_list_version,
-      row.model,
-      upstream,
-    ]);
+    const key = JSON.stringify([row.key_id, row.price_version, row.price_tier, row.price_list_version, row.model, upstream]);
     const sum = this.#sums.get(key);
     if (!sum) this.#sums.set(key, { ...row, quarter: day * DAY_QUARTERS });
     else for (const count of EXPORT_COUNTS) sum[count] += row[count];
@@ -137,8 +130,7 @@ function metersOf(sum: DaySum): Meter[] {
     listPrice: sum[`${of}_list_price`] ?? 0n,
     price: discountedPrice(sum[`${of}_price`] ?? 0n, sum.discount ?? 0),
   });
-  const tokens = (name: string, quantity: bigint, of: PricedMeter) =>
-    meter(name, "Tokens", MICRO, quantity, of);
+  const tokens = (name: string, quantity: bigint, of: PricedMeter) => meter(name, "Tokens", MICRO, quantity, of);
   const units = (name: string, quantity: bigint, of: PricedMeter) => meter(name, name, 1n, quantity, of);
   const all = [
     tokens("Input Tokens", sum.input, "input"),
@@ -249,11 +241,7 @@ function categoryOf({ kind, is_promotional: isPromotional }: MovementRow) {
   return isPromotional ? "Credit" : "Purchase";
 }
 
-function commonFields(
-  row: { account_id: string; account_name: string },
-  dayMs: number,
-  { productName, version }: FocusFile,
-) {
+function commonFields(row: { account_id: string; account_name: string }, dayMs: number, { productName, version }: FocusFile) {
   const day = new Date(dayMs);
   const month = (offset: number) => new Date(Date.UTC(day.getUTCFullYear(), day.getUTCMonth() + offset));
   return {

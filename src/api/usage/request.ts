@@ -37,10 +37,7 @@ export async function usageQueryOf(
   const { from, to } = await rangeOf(cell, request, zone);
   const starts = period && from < to ? await periodStarts(zone, period, { from, to }, MAX_PERIODS) : [from];
   if (!starts) {
-    throw DomainError.ofField(
-      "from",
-      `the range can have at most ${MAX_PERIODS} periods; this has more ${period}s`,
-    );
+    throw DomainError.ofField("from", `the range can have at most ${MAX_PERIODS} periods; this has more ${period}s`);
   }
   return { starts, end: to, by };
 }
@@ -71,18 +68,11 @@ function textOf(time: Timestamp | undefined): string {
 }
 
 /** The range of a request without periods. */
-export async function usageRangeOf(
-  cell: FunctionCaller,
-  request: Pick<UsageFields, "from" | "to">,
-): Promise<QuarterRange> {
+export async function usageRangeOf(cell: FunctionCaller, request: Pick<UsageFields, "from" | "to">): Promise<QuarterRange> {
   return await rangeOf(cell, request, timeZoneOf("UTC"));
 }
 
-async function rangeOf(
-  cell: FunctionCaller,
-  request: Pick<UsageFields, "from" | "to">,
-  zone: TimeZone,
-): Promise<QuarterRange> {
+async function rangeOf(cell: FunctionCaller, request: Pick<UsageFields, "from" | "to">, zone: TimeZone): Promise<QuarterRange> {
   const [first, end] = [quarterAt("from", request.from), quarterAt("to", request.to)];
   const isComplete = first !== undefined && end !== undefined;
   const now = isComplete ? 0 : await currentQuarter(cell);
@@ -98,10 +88,8 @@ const FIRST_YEAR = 2000;
 function quarterAt(field: string, timestamp: Timestamp | undefined): Quarter | undefined {
   const date = dateOf(field, timestamp);
   if (date === undefined) return undefined;
-  if (date.getUTCFullYear() < FIRST_YEAR)
-    throw DomainError.ofField(field, `must not be before ${FIRST_YEAR}`);
+  if (date.getUTCFullYear() < FIRST_YEAR) throw DomainError.ofField(field, `must not be before ${FIRST_YEAR}`);
   const isWhole = date.getTime() % QUARTER_MS === 0 && timestamp?.nanos === 0;
-  if (!isWhole)
-    throw DomainError.ofField(field, "must be on a quarter of an hour, such as 2030-01-31T13:45:00Z");
+  if (!isWhole) throw DomainError.ofField(field, "must be on a quarter of an hour, such as 2030-01-31T13:45:00Z");
   return date.getTime() / QUARTER_MS;
 }

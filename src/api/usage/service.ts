@@ -23,13 +23,7 @@ export const usageService = defineService(UsageService, {
 /** The usage of one account or of all accounts, for operators. */
 export async function getAccountUsage(deps: Deps, request: GetAccountUsageRequest, call: ApiCall) {
   const { database } = deps;
-  const { by, ...range } = await usageQueryOf(database.home, request, [
-    "account",
-    "key",
-    "model",
-    "user",
-    "upstream",
-  ]);
+  const { by, ...range } = await usageQueryOf(database.home, request, ["account", "key", "model", "user", "upstream"]);
   // A key belongs to one account, so this adds no rows.
   const query = { ...range, by: { ...by, account: by.account || by.key } };
   const page = readPage("usage", request, usageFiltersOf(request, request.accountId));
@@ -60,9 +54,6 @@ async function withUsageLimitError<Result>(reading: Promise<Result>): Promise<Re
     return await reading;
   } catch (error) {
     if (!(error instanceof TooMuchUsage)) throw error;
-    throw DomainError.ofField(
-      "from",
-      "the range has too much usage for one page; choose a later time, or group by hour or day",
-    );
+    throw DomainError.ofField("from", "the range has too much usage for one page; choose a later time, or group by hour or day");
   }
 }

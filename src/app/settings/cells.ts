@@ -10,9 +10,7 @@ const MAX_FILE_BYTES = 131_072;
 const MAX_CELLS = 64;
 const NAME = /^[a-z][a-z0-9_]{0,30}$/;
 
-const name = z
-  .string()
-  .regex(NAME, "must be 1 to 31 lower-case letters, digits and _, and start with a letter");
+const name = z.string().regex(NAME, "must be 1 to 31 lower-case letters, digits and _, and start with a letter");
 const cellSchema = z.strictObject({
   name,
   database_url: z.string().superRefine((url, context) => {
@@ -73,8 +71,7 @@ function lanesOf(text: string | number, context: z.RefinementCtx): readonly Lane
 /** A name, a place and a lane belong to one cell. */
 function requireDistinct(cells: readonly CellEntry[], context: z.RefinementCtx): void {
   const seen = new Map<string, number>();
-  const refuse = (at: number, field: string, message: string) =>
-    context.addIssue({ code: "custom", path: [at, field], message });
+  const refuse = (at: number, field: string, message: string) => context.addIssue({ code: "custom", path: [at, field], message });
   for (const [at, cell] of cells.entries()) {
     const claim = (field: string, value: string, what: string) => {
       const other = seen.get(value);

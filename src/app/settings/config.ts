@@ -30,11 +30,10 @@ const text = z.string().min(1);
 const path = text.transform((file) => resolve(file));
 export const TOKEN = /^[!-~]{16,512}$/;
 const token = z.string().regex(TOKEN, "must have 16 to 512 visible ASCII characters");
-const checkedBy =
-  (problemOf: (value: string) => string | undefined) => (value: string, context: z.RefinementCtx) => {
-    const problem = problemOf(value);
-    if (problem !== undefined) context.addIssue({ code: "custom", message: problem });
-  };
+const checkedBy = (problemOf: (value: string) => string | undefined) => (value: string, context: z.RefinementCtx) => {
+  const problem = problemOf(value);
+  if (problem !== undefined) context.addIssue({ code: "custom", message: problem });
+};
 const origin = z
   .string()
   .superRefine(checkedBy(originProblem))
@@ -56,9 +55,7 @@ const creditAmount = z
   })
   .transform((amount) => (amount === "0" ? 0n : (parseAmount(amount) as Micros)));
 const SIGN_UP_MODES = ["closed", "invite", "open"] as const;
-const flag = z
-  .enum(["0", "1"], { error: (issue) => `must be 0 or 1${not(issue)}` })
-  .transform((value) => value === "1");
+const flag = z.enum(["0", "1"], { error: (issue) => `must be 0 or 1${not(issue)}` }).transform((value) => value === "1");
 
 /** scheme://host[:port]. Schemes other than http and https are those of web views and browser extensions. */
 const ORIGIN = /^[a-z][a-z\d+.-]*:\/\/(?:[\w.-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
@@ -100,9 +97,7 @@ const schema = z.object({
   VX_SIGN_UP_CREDIT_DAYS: count(1, 3_650).optional(),
   VX_SIGN_UP_DOMAINS: z.string().superRefine(checkedBy(domainsProblem)).transform(domainsOf).default([]),
   VX_WORKERS: count(1, 64).default(1),
-  VX_LOG_LEVEL: z
-    .enum(LOG_LEVELS, { error: (issue) => `must be one of ${LOG_LEVELS.join(", ")}${not(issue)}` })
-    .default("info"),
+  VX_LOG_LEVEL: z.enum(LOG_LEVELS, { error: (issue) => `must be one of ${LOG_LEVELS.join(", ")}${not(issue)}` }).default("info"),
   VX_SEED_DEMO: flag.optional(),
   VX_MAX_BODY_BYTES: count(1_024, 1_073_741_824).default(33_554_432),
   VX_AUTH_FAILURES_PER_MINUTE: count(0, 1_000_000_000).default(6_000),
@@ -145,9 +140,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ""));
   const parsed = schema.safeParse(set);
   if (!parsed.success) {
-    throw new ConfigError(
-      parsed.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`).join("\n"),
-    );
+    throw new ConfigError(parsed.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`).join("\n"));
   }
   const values = parsed.data;
   const sizes = {
@@ -180,12 +173,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     /** Undefined for the built-in models. */
     modelsFile: values.VX_MODELS,
     tls: TlsFiles.of("VX_TLS_CERT", values.VX_TLS_CERT, "VX_TLS_KEY", values.VX_TLS_KEY),
-    adminTls: TlsFiles.of(
-      "VX_ADMIN_TLS_CERT",
-      values.VX_ADMIN_TLS_CERT,
-      "VX_ADMIN_TLS_KEY",
-      values.VX_ADMIN_TLS_KEY,
-    ),
+    adminTls: TlsFiles.of("VX_ADMIN_TLS_CERT", values.VX_ADMIN_TLS_CERT, "VX_ADMIN_TLS_KEY", values.VX_ADMIN_TLS_KEY),
     /** Where browsers reach the operator listener; undefined if they use its own address. */
     adminUrl: values.VX_ADMIN_URL,
     ...signInSettings(values),
@@ -218,12 +206,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
 }
 
 /** The sign-in of the owner of the demo account exists only where just callers of this machine reach the server, for trials. */
-function demoSettings(
-  values: z.infer<typeof schema>,
-  isEmbedded: boolean,
-  publicUrl: string,
-  env: NodeJS.ProcessEnv,
-) {
+function demoSettings(values: z.infer<typeof schema>, isEmbedded: boolean, publicUrl: string, env: NodeJS.ProcessEnv) {
   const hosts = [values.VX_HOST, new URL(publicUrl).hostname];
   const isTrial = values.VX_TRUSTED_PROXIES === undefined && env.NODE_ENV !== "production";
   return {
@@ -236,9 +219,7 @@ function demoSettings(
 /** @param connections those that the embedded database must allow */
 function checkCombinations(values: z.infer<typeof schema>, connections: number): void {
   if (values.VX_CELLS !== undefined && values.DATABASE_URL !== undefined)
-    throw new ConfigError(
-      "VX_CELLS, DATABASE_URL: set one of them; VX_CELLS names the databases of all cells",
-    );
+    throw new ConfigError("VX_CELLS, DATABASE_URL: set one of them; VX_CELLS names the databases of all cells");
   if (values.VX_CELLS !== undefined && values.VX_SEED_DEMO === true)
     throw new ConfigError("VX_SEED_DEMO: must not be 1 with VX_CELLS");
   if (connections > MAX_EMBEDDED_CONNECTIONS) {
@@ -252,9 +233,7 @@ function checkCombinations(values: z.infer<typeof schema>, connections: number):
   if (values.VX_ADMIN_TOKEN !== undefined && values.VX_ADMIN_TOKEN_FILE !== undefined)
     throw new ConfigError("VX_ADMIN_TOKEN, VX_ADMIN_TOKEN_FILE: set one of them");
   if (isSamePort(values)) {
-    throw new ConfigError(
-      `PORT, VX_ADMIN_PORT: both listeners would use port ${values.PORT}; set one of them to another port`,
-    );
+    throw new ConfigError(`PORT, VX_ADMIN_PORT: both listeners would use port ${values.PORT}; set one of them to another port`);
   }
 }
 

@@ -39,10 +39,7 @@ export class LeakKeys {
       log.info({ keys: this.#keys.size }, "reloaded keys of leak reports");
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
-      log.error(
-        { problem: error.message },
-        "reloading keys of leak reports failed, the previous ones stay in use",
-      );
+      log.error({ problem: error.message }, "reloading keys of leak reports failed, the previous ones stay in use");
     }
   }
 }

@@ -13,8 +13,7 @@ export function nameProblem(name: string): string | undefined {
   if (/\p{Cc}/u.test(name)) return "must not contain control characters";
   if (name.trim() === "") return "must not be blank";
   const { length } = [...name];
-  if (length > MAX_NAME_CHARACTERS)
-    return `must have at most ${MAX_NAME_CHARACTERS} characters, not ${length}`;
+  if (length > MAX_NAME_CHARACTERS) return `must have at most ${MAX_NAME_CHARACTERS} characters, not ${length}`;
   return undefined;
 }
 
@@ -30,11 +29,9 @@ export function readLogo(setting: string, path: string | undefined): Logo | unde
   if (path === undefined) return undefined;
   const absolute = resolve(path);
   const bytes = readImage(setting, absolute);
-  if (bytes.length > MAX_LOGO_BYTES)
-    throw new ConfigError(`${setting}: ${absolute} is larger than ${MAX_LOGO_BYTES} bytes`);
+  if (bytes.length > MAX_LOGO_BYTES) throw new ConfigError(`${setting}: ${absolute} is larger than ${MAX_LOGO_BYTES} bytes`);
   const contentType = sniffedType(bytes) ?? (isSvg(bytes) ? "image/svg+xml" : undefined);
-  if (contentType === undefined)
-    throw new ConfigError(`${setting}: ${absolute} must be an SVG, PNG, JPEG, GIF or WebP image`);
+  if (contentType === undefined) throw new ConfigError(`${setting}: ${absolute} must be an SVG, PNG, JPEG, GIF or WebP image`);
   return { bytes, contentType };
 }
 

@@ -67,10 +67,7 @@ function oidcSettings(prefix: "VX_OIDC" | "VX_CUSTOMER_OIDC", values: Values): O
     [`${prefix}_CLIENT_ID` as const]: clientId,
     [`${prefix}_CLIENT_SECRET` as const]: clientSecret,
   } = values;
-  if (issuer !== undefined && clientId !== undefined && clientSecret !== undefined)
-    return { issuer, clientId, clientSecret };
+  if (issuer !== undefined && clientId !== undefined && clientSecret !== undefined) return { issuer, clientId, clientSecret };
   if (issuer === undefined && clientId === undefined && clientSecret === undefined) return undefined;
-  throw new ConfigError(
-    `${prefix}_ISSUER, ${prefix}_CLIENT_ID, ${prefix}_CLIENT_SECRET: set all of them, or none`,
-  );
+  throw new ConfigError(`${prefix}_ISSUER, ${prefix}_CLIENT_ID, ${prefix}_CLIENT_SECRET: set all of them, or none`);
 }

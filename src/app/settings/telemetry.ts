@@ -27,9 +27,7 @@ const schema = z.object({
   OTEL_SDK_DISABLED: flag,
   OTEL_TRACES_EXPORTER: z.enum(["otlp", "none"], { error: "must be otlp or none" }).optional(),
   // "prometheus" enables no export: Prometheus reads /metrics.
-  OTEL_METRICS_EXPORTER: z
-    .enum(["otlp", "none", "prometheus"], { error: "must be otlp, prometheus or none" })
-    .optional(),
+  OTEL_METRICS_EXPORTER: z.enum(["otlp", "none", "prometheus"], { error: "must be otlp, prometheus or none" }).optional(),
   OTEL_LOGS_EXPORTER: z
     .enum(["none"], { error: "must be none: the server writes its logs to stderr, with the ids of traces" })
     .optional(),
@@ -39,9 +37,7 @@ const schema = z.object({
   OTEL_EXPORTER_OTLP_PROTOCOL: protocol.default("http/protobuf"),
   OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: protocol.optional(),
   OTEL_EXPORTER_OTLP_METRICS_PROTOCOL: protocol.optional(),
-  OTEL_TRACES_SAMPLER: z
-    .enum(SAMPLERS, { error: `must be one of ${SAMPLERS.join(", ")}` })
-    .default("parentbased_always_on"),
+  OTEL_TRACES_SAMPLER: z.enum(SAMPLERS, { error: `must be one of ${SAMPLERS.join(", ")}` }).default("parentbased_always_on"),
   OTEL_TRACES_SAMPLER_ARG: z
     .string()
     .refine((text) => Number(text) >= 0 && Number(text) <= 1, "must be a number from 0 to 1")
@@ -67,9 +63,7 @@ export function readTelemetrySettings(env: NodeJS.ProcessEnv): TelemetrySettings
   const parsed = schema.safeParse(Object.fromEntries(set));
   if (env.OTEL_SDK_DISABLED?.toLowerCase() === "true") return undefined;
   if (!parsed.success) {
-    throw new ConfigError(
-      parsed.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`).join("\n"),
-    );
+    throw new ConfigError(parsed.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`).join("\n"));
   }
   const { data } = parsed;
   const traces = isExported(

@@ -49,14 +49,10 @@ export class TlsFiles {
     const cert = readFile(this.#certSetting, this.#certPath);
     const key = readFile(this.#keySetting, this.#keyPath);
     check(this.#certSetting, "must contain a certificate in PEM format", { cert });
-    check(
-      this.#keySetting,
-      `must contain the unencrypted private key of ${this.#certSetting} in PEM format`,
-      {
-        cert,
-        key,
-      },
-    );
+    check(this.#keySetting, `must contain the unencrypted private key of ${this.#certSetting} in PEM format`, {
+      cert,
+      key,
+    });
     return { cert, key };
   }
 }

@@ -213,20 +213,14 @@ async function nameShards(sql: Sql, schema: string, files: readonly SqlFile[]): 
 
 /** @param shards the id of the shard of each table */
 export function withShards(files: readonly SqlFile[], shards: ReadonlyMap<string, string>): SqlFile[] {
-  const tables = new RegExp(
-    `\\b(FROM|JOIN|INTO|UPDATE|USING|LOCK TABLE)\\s+(${[...shards.keys()].join("|")})\\b(?!\\()`,
-    "g",
-  );
+  const tables = new RegExp(`\\b(FROM|JOIN|INTO|UPDATE|USING|LOCK TABLE)\\s+(${[...shards.keys()].join("|")})\\b(?!\\()`, "g");
   const shardOf = (table: string) => `${table}_${shards.get(table)}`;
   return files.map((file) => {
     const sql = file.sql.replaceAll(":shard_of_lanes", shards.get("lanes") ?? "");
     if (!file.name.endsWith(SUFFIX)) return fileOf(file.name, sql);
     const named = sql
       .replace(tables, (_, keyword, table) => `${keyword} ${shardOf(table)}`)
-      .replace(
-        /\bON CONSTRAINT (\w+)_pkey\b/g,
-        (_, table) => `ON CONSTRAINT ${table}_pkey_${shards.get(table)}`,
-      );
+      .replace(/\bON CONSTRAINT (\w+)_pkey\b/g, (_, table) => `ON CONSTRAINT ${table}_pkey_${shards.get(table)}`);
     return fileOf(file.name, named);
   });
 }
@@ -238,9 +232,7 @@ export function withShards(files: readonly SqlFile[], shards: ReadonlyMap<string
 const NESTED_READS = ["ledger_range"];
 
 /** They lock the ledger. Citus would lock its tables at all nodes, and fail if one of them does. */
-const LOCAL_LOCKS = ["audit", "audit_grants", "audit_limits", "audit_usage"].map(
-  (name) => `${name}${SUFFIX}`,
-);
+const LOCAL_LOCKS = ["audit", "audit_grants", "audit_limits", "audit_usage"].map((name) => `${name}${SUFFIX}`);
 
 /** Citus creates functions on all nodes itself. It crashes with forced generic plans of distributed tables. */
 async function adaptFunctions(transaction: Sql, schema: string): Promise<void> {
@@ -249,12 +241,9 @@ async function adaptFunctions(transaction: Sql, schema: string): Promise<void> {
            coalesce('plan_cache_mode=force_generic_plan' = ANY (proconfig), false) AS is_generic
     FROM pg_proc WHERE pronamespace = ${schema}::regnamespace`;
   for (const { signature, name, is_generic } of rows) {
-    if (is_generic && !name.endsWith(SUFFIX))
-      await transaction.unsafe(`ALTER FUNCTION ${signature} RESET plan_cache_mode`);
+    if (is_generic && !name.endsWith(SUFFIX)) await transaction.unsafe(`ALTER FUNCTION ${signature} RESET plan_cache_mode`);
     if (NESTED_READS.includes(name)) {
-      await transaction.unsafe(
-        `ALTER FUNCTION ${signature} SET citus.allow_nested_distributed_execution = on`,
-      );
+      await transaction.unsafe(`ALTER FUNCTION ${signature} SET citus.allow_nested_distributed_execution = on`);
     }
     if (LOCAL_LOCKS.includes(name))
       await transaction.unsafe(`ALTER FUNCTION ${signature} SET citus.enable_ddl_propagation = off`);

@@ -1,14 +1,7 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { WireType } from "@bufbuild/protobuf/wire";
 import { DomainError } from "../../domain/errors.ts";
-import {
-  maxBytesOf,
-  maxCharactersOf,
-  maxItemsOf,
-  tooLong,
-  tooMany,
-  tooManyBytes,
-} from "../../rules/limits.ts";
+import { maxBytesOf, maxCharactersOf, maxItemsOf, tooLong, tooMany, tooManyBytes } from "../../rules/limits.ts";
 import { holdsPlainObject } from "../../rules/plain-values.ts";
 import { Cursor, malformed } from "./cursor.ts";
 
@@ -178,8 +171,7 @@ function planField(field: DescField, counter: number): FieldPlan {
     };
   }
   const plan = plain(name, field.scalar, field.message);
-  const maxCharacters =
-    field.scalar === ScalarType.STRING ? maxCharactersOf(field) : Number.POSITIVE_INFINITY;
+  const maxCharacters = field.scalar === ScalarType.STRING ? maxCharactersOf(field) : Number.POSITIVE_INFINITY;
   const maxBytes = field.scalar === ScalarType.BYTES ? maxBytesOf(field) : maxCharacters * 4;
   return {
     ...plan,

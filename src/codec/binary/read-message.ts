@@ -95,13 +95,7 @@ class MessageReader {
     else holder[localName] = value;
   }
 
-  *#readValue(
-    { inner }: OwnField,
-    before: Message | undefined,
-    start: number,
-    end: number,
-    path: string,
-  ): Steps<unknown> {
+  *#readValue({ inner }: OwnField, before: Message | undefined, start: number, end: number, path: string): Steps<unknown> {
     if (!inner) return yield* this.#json.object(start, end, path);
     const message = before ?? create(inner);
     yield* this.readInto(inner, message, start, end, `${path}.`);
@@ -149,8 +143,7 @@ function ownField(field: DescField): OwnField | undefined {
   if (!message) return undefined;
   if (field.fieldKind === "map") {
     // The library would decode the objects without their limits.
-    if (containsObjects(message))
-      throw new Error(`${field}: maps of messages with objects are not supported`);
+    if (containsObjects(message)) throw new Error(`${field}: maps of messages with objects are not supported`);
     return undefined;
   }
   if (holdsPlainObject(field)) return { field, inner: undefined, isAlways: true };
@@ -210,8 +203,7 @@ class JsonValues {
         const from = lengthDelimited(entry, tag);
         const number = tag >>> 3;
         if (number === 1 && name === undefined) name = yield* this.#text(from, entry.at);
-        else if (number === 2 && value === undefined)
-          value = yield* this.#value(from, entry.at, path, depth + 1);
+        else if (number === 2 && value === undefined) value = yield* this.#value(from, entry.at, path, depth + 1);
         else throw malformed();
       }
       if (value === undefined) throw DomainError.ofField(path, "must have a value for each name");

@@ -128,8 +128,7 @@ class JsonStrings extends TextWindow {
 
   /** Whether enough was read since the last time that other calls should run now. */
   isDue(): boolean {
-    if (this.place - this.#restedAt < STEP_UNITS && this.values - this.#restedValues < STEP_VALUES)
-      return false;
+    if (this.place - this.#restedAt < STEP_UNITS && this.values - this.#restedValues < STEP_VALUES) return false;
     this.#restedAt = this.place;
     this.#restedValues = this.values;
     return true;
@@ -141,8 +140,7 @@ class JsonStrings extends TextWindow {
    */
   *string(maxCharacters = Number.POSITIVE_INFINITY): Steps<string | undefined> {
     const maxUnits = maxCharacters * UNITS_PER_CHARACTER;
-    const text =
-      this.shortString(maxUnits) ?? (yield* this.#plain(maxUnits)) ?? (yield* this.#joined(maxUnits));
+    const text = this.shortString(maxUnits) ?? (yield* this.#plain(maxUnits)) ?? (yield* this.#joined(maxUnits));
     return text !== undefined && isTooLong(text, maxCharacters) ? undefined : text;
   }
 

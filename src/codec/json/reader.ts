@@ -10,14 +10,7 @@ import {
 } from "@bufbuild/protobuf";
 import { base64Length } from "../../domain/base64.ts";
 import { parseJson } from "../../domain/json.ts";
-import {
-  maxBytesOf,
-  maxCharactersOf,
-  maxItemsOf,
-  tooLong,
-  tooMany,
-  tooManyBytes,
-} from "../../rules/limits.ts";
+import { maxBytesOf, maxCharactersOf, maxItemsOf, tooLong, tooMany, tooManyBytes } from "../../rules/limits.ts";
 import { holdsPlainObject, isUntyped, valueOfJson } from "../../rules/plain-values.ts";
 import { fieldForUnknown } from "../../rules/policy.ts";
 import { invalid, RequestProblem } from "../problem.ts";
@@ -122,8 +115,7 @@ export class Readers {
           if (item !== IGNORED) list.push(item);
         }
       };
-      const read: FieldReader["read"] = (scanner, path, into) =>
-        isNull(scanner) ? undefined : readItems(scanner, path, into);
+      const read: FieldReader["read"] = (scanner, path, into) => (isNull(scanner) ? undefined : readItems(scanner, path, into));
       return { field, read };
     }
     if (field.fieldKind === "map") return { field, read: this.#mapReader(field) };
@@ -248,8 +240,7 @@ class MemberNames {
     const { oneof } = field;
     // A member that is null counts as absent, so another one may be set.
     if (!oneof || (this.#scanner.peek() === "null" && !hasOwnNull(field))) return;
-    if (this.#given.includes(oneof))
-      throw invalid(where, `must not be set together with another field of "${oneof.name}"`);
+    if (this.#given.includes(oneof)) throw invalid(where, `must not be set together with another field of "${oneof.name}"`);
     this.#remember(oneof, name);
   }
 
@@ -391,8 +382,7 @@ function* longScalar(scanner: JsonScanner, path: string, type: ScalarType): Step
 
 function readShort(scanner: JsonScanner, path: string, what: string): string {
   const text = scanner.stringAtOnce(MAX_SHORT_CHARACTERS);
-  if (text === undefined || isTooLong(text, MAX_SHORT_CHARACTERS))
-    throw invalid(path, `is too long for a ${what}`);
+  if (text === undefined || isTooLong(text, MAX_SHORT_CHARACTERS)) throw invalid(path, `is too long for a ${what}`);
   return text;
 }
 

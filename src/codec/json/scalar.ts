@@ -47,8 +47,7 @@ export function parseScalar(type: ScalarType, text: string): unknown {
 
 export function parseEnum(desc: DescEnum, text: string): number {
   const number = findEnumNumber(desc, text);
-  if (number === undefined)
-    throw new Error(`must be one of ${desc.values.map(({ name }) => name).join(", ")}`);
+  if (number === undefined) throw new Error(`must be one of ${desc.values.map(({ name }) => name).join(", ")}`);
   return number;
 }
 

@@ -1,8 +1,6 @@
 import { type DescField, type DescMessage, fromJson, type JsonValue, type Message } from "@bufbuild/protobuf";
 
-const WRAPPERS = named(
-  "DoubleValue FloatValue Int64Value UInt64Value Int32Value UInt32Value BoolValue StringValue BytesValue",
-);
+const WRAPPERS = named("DoubleValue FloatValue Int64Value UInt64Value Int32Value UInt32Value BoolValue StringValue BytesValue");
 const OTHERS = named("Timestamp Duration FieldMask Struct Value ListValue Any");
 
 /** Timestamp, Duration, wrappers, Struct and the like have JSON forms of their own. */

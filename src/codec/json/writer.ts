@@ -56,9 +56,7 @@ function longListsOf(desc: DescMessage, message: Message) {
 }
 
 export function isLongList(field: DescField, message: Message): boolean {
-  return (
-    field.fieldKind === "list" && field.listKind === "message" && itemsOf(field, message).length > SHORT_ITEMS
-  );
+  return field.fieldKind === "list" && field.listKind === "message" && itemsOf(field, message).length > SHORT_ITEMS;
 }
 
 export function itemsOf({ localName }: DescField, message: Message): readonly unknown[] {
@@ -104,9 +102,7 @@ function messageWriter(desc: DescMessage): Writer {
     }));
   const oneofs = desc.oneofs.map((oneof) => ({
     oneof,
-    members: new Map(
-      oneof.fields.map((field) => [field.localName, { name: label(field), write: fieldWriter(field) }]),
-    ),
+    members: new Map(oneof.fields.map((field) => [field.localName, { name: label(field), write: fieldWriter(field) }])),
   }));
   return (message) => {
     const fields = message as unknown as Record<string, unknown>;
@@ -182,12 +178,7 @@ function scalarWriter(type: ScalarType): ValueWriter {
     case ScalarType.FLOAT:
     case ScalarType.DOUBLE:
       // NaN and the infinities are strings in ProtoJSON; -0 keeps its sign.
-      return (value) =>
-        Number.isFinite(value)
-          ? Object.is(value, -0)
-            ? "-0"
-            : String(value)
-          : JSON.stringify(String(value));
+      return (value) => (Number.isFinite(value) ? (Object.is(value, -0) ? "-0" : String(value)) : JSON.stringify(String(value)));
     default:
       return String;
   }

@@ -35,11 +35,7 @@ const PAGE_EVENTS = new Set([
   "checkout.session.async_payment_failed",
   "checkout.session.expired",
 ]);
-const PAYMENT_EVENTS = new Set([
-  "payment_intent.succeeded",
-  "payment_intent.payment_failed",
-  "payment_intent.canceled",
-]);
+const PAYMENT_EVENTS = new Set(["payment_intent.succeeded", "payment_intent.payment_failed", "payment_intent.canceled"]);
 /** Sent when the invoice of a payment exists, which can be after the events of the payment. It names the top-up. */
 export const INVOICE_EVENT = "invoice.paid";
 /** Their objects name the payment. */
@@ -135,12 +131,7 @@ export class StripePayments implements PaymentProvider {
     return id;
   }
 
-  async createMethodPage({
-    accountId,
-    customerId,
-    currency,
-    returnUrl,
-  }: Parameters<PaymentProvider["createMethodPage"]>[0]) {
+  async createMethodPage({ accountId, customerId, currency, returnUrl }: Parameters<PaymentProvider["createMethodPage"]>[0]) {
     const session = await this.#client.request(({ checkout }) =>
       checkout.sessions.create({
         mode: "setup",
@@ -162,9 +153,7 @@ export class StripePayments implements PaymentProvider {
   }
 
   async lookUpMethodPage(id: string): Promise<MethodPage | undefined> {
-    const page = await this.#find(({ checkout }) =>
-      checkout.sessions.retrieve(id, { expand: ["setup_intent.payment_method"] }),
-    );
+    const page = await this.#find(({ checkout }) => checkout.sessions.retrieve(id, { expand: ["setup_intent.payment_method"] }));
     const accountId = page?.metadata?.[ACCOUNT] ?? "";
     if (page?.mode !== "setup" || accountId === "") return undefined;
     const intent = typeof page.setup_intent === "object" ? page.setup_intent : null;
@@ -227,9 +216,7 @@ export class StripePayments implements PaymentProvider {
   }
 
   async lookUp(reference: PaymentReference): Promise<FoundPayment | undefined> {
-    return "pageId" in reference
-      ? await this.#lookUpPage(reference.pageId)
-      : await this.#lookUpPayment(reference.paymentId);
+    return "pageId" in reference ? await this.#lookUpPage(reference.pageId) : await this.#lookUpPayment(reference.paymentId);
   }
 
   async #lookUpPage(id: string) {
@@ -258,9 +245,7 @@ export class StripePayments implements PaymentProvider {
   }
 
   async #lookUpPayment(id: string) {
-    const intent = await this.#find(({ paymentIntents }) =>
-      paymentIntents.retrieve(id, { expand: ["latest_charge"] }),
-    );
+    const intent = await this.#find(({ paymentIntents }) => paymentIntents.retrieve(id, { expand: ["latest_charge"] }));
     const topUpId = intent?.metadata[TOP_UP] ?? "";
     if (!intent || topUpId === "") return undefined;
     return {
@@ -292,9 +277,7 @@ export class StripePayments implements PaymentProvider {
 
   /** What disputes withdrew. A dispute in another currency is about the whole payment. */
   async #disputed({ id, currency, amount_received: amount }: Stripe.PaymentIntent): Promise<number> {
-    const { data } = await this.#client.request(({ disputes }) =>
-      disputes.list({ payment_intent: id, limit: 100 }),
-    );
+    const { data } = await this.#client.request(({ disputes }) => disputes.list({ payment_intent: id, limit: 100 }));
     return data
       .filter(({ status }) => !HARMLESS_DISPUTE.test(status))
       .reduce((sum, dispute) => sum + (dispute.currency === currency ? dispute.amount : amount), 0);
@@ -372,10 +355,7 @@ function idOf(named: string | { readonly id: string } | null | undefined): strin
 }
 
 /** The page asks for what an invoice contains, and Stripe keeps it with the customer. */
-function invoiceFor(
-  customer: string,
-  metadata: Stripe.MetadataParam,
-): Partial<Stripe.Checkout.SessionCreateParams> {
+function invoiceFor(customer: string, metadata: Stripe.MetadataParam): Partial<Stripe.Checkout.SessionCreateParams> {
   return {
     customer,
     customer_update: { name: "auto", address: "auto" },

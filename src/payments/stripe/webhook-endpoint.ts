@@ -36,9 +36,7 @@ export class WebhookEndpoints {
 
   /** The endpoints with the address of the server. More than one would deliver each event several times. */
   async find(): Promise<readonly Endpoint[]> {
-    const { data } = await this.#client.request(({ webhookEndpoints }) =>
-      webhookEndpoints.list({ limit: MAX_ENDPOINTS }),
-    );
+    const { data } = await this.#client.request(({ webhookEndpoints }) => webhookEndpoints.list({ limit: MAX_ENDPOINTS }));
     return data.filter(({ url }) => url === this.url).map((endpoint) => this.#stateOf(endpoint));
   }
 

@@ -9,11 +9,7 @@ import {
   createContextValues,
   type HandlerContext,
 } from "@connectrpc/connect";
-import {
-  compressionNegotiate,
-  createAsyncIterable,
-  type UniversalHandler,
-} from "@connectrpc/connect/protocol";
+import { compressionNegotiate, createAsyncIterable, type UniversalHandler } from "@connectrpc/connect/protocol";
 import { decompress } from "../../codec/body.ts";
 import type { BodyShare } from "../../codec/body-budget.ts";
 import { decode } from "../../codec/decode.ts";
@@ -72,9 +68,7 @@ export function connectRpcs(calls: CallServer, methods: readonly RpcMethod[]): M
   );
 }
 
-const exchangeKey: ContextKey<ConnectExchange | undefined> = createContextKey<ConnectExchange | undefined>(
-  undefined,
-);
+const exchangeKey: ContextKey<ConnectExchange | undefined> = createContextKey<ConnectExchange | undefined>(undefined);
 
 function exchangeOf(values: ContextValues): ConnectExchange {
   const exchange = values.get(exchangeKey);
@@ -95,13 +89,7 @@ class ConnectExchange extends Exchange<RpcMethod> {
   /** Why a stream ended after its start. */
   #streamError: unknown;
 
-  constructor(
-    handler: UniversalHandler,
-    method: RpcMethod,
-    request: HttpRequest,
-    response: HttpResponse,
-    requestId: string,
-  ) {
+  constructor(handler: UniversalHandler, method: RpcMethod, request: HttpRequest, response: HttpResponse, requestId: string) {
     const format = request.method === "GET" ? queryFormatOf(request) : formatOf(request.headers);
     const timeoutMs = timeoutMsOf(format, request.headers);
     super(method, request, response, requestId, Number.isNaN(timeoutMs) ? undefined : timeoutMs);
@@ -224,8 +212,7 @@ class ConnectExchange extends Exchange<RpcMethod> {
 /** The headers for Connect, whose message is empty, and whose signal has the deadline. */
 function decodedHeaders(request: HttpRequest): Headers {
   const headers = webHeaders(request);
-  for (const name of ["content-length", "content-encoding", "grpc-timeout", "connect-timeout-ms"])
-    headers.delete(name);
+  for (const name of ["content-length", "content-encoding", "grpc-timeout", "connect-timeout-ms"]) headers.delete(name);
   return headers;
 }
 
@@ -246,12 +233,10 @@ async function readQuery(
   limits: MessageLimits,
 ): Promise<Message> {
   const query = queryOf(request);
-  if (!["json", "proto"].includes(query.get("encoding") ?? ""))
-    throw new DomainError("unsupported_media_type");
+  if (!["json", "proto"].includes(query.get("encoding") ?? "")) throw new DomainError("unsupported_media_type");
   const text = query.get("message") ?? "";
   const sent = query.get("base64") === "1" ? fromBase64(text) : Buffer.from(text);
-  const bytes =
-    sent.length === 0 ? sent : await decompress(sent, query.get("compression") ?? undefined, limits);
+  const bytes = sent.length === 0 ? sent : await decompress(sent, query.get("compression") ?? undefined, limits);
   return decode(bytes, limits.share, encoding.read(method, bytes));
 }
 

@@ -17,14 +17,7 @@ import type { HttpRequest, HttpResponse, ServePath } from "../http/message.ts";
 import type { OpenCalls } from "../http/open-calls.ts";
 import { RunningCalls } from "../serve-call.ts";
 import { sendRpcRefusal } from "../wire/refusal.ts";
-import {
-  abortOnClose,
-  isRpcRefused,
-  setRpcHeaders,
-  universalRequest,
-  webHeaders,
-  writeUniversal,
-} from "./universal.ts";
+import { abortOnClose, isRpcRefused, setRpcHeaders, universalRequest, webHeaders, writeUniversal } from "./universal.ts";
 
 type OpenRpcOptions = {
   /** Standard services that need no key: health and reflection. */
@@ -43,9 +36,7 @@ export function openRpcs(options: OpenRpcOptions): Map<string, ServePath> {
   // Anyone may request these responses, so compressing each one is not worth its cost.
   const router = createConnectRouter({
     readMaxBytes: SMALL_BODY_BYTES,
-    interceptors: [
-      (next) => (call) => next(call).catch((error: unknown) => logBug(options.log, call, error)),
-    ],
+    interceptors: [(next) => (call) => next(call).catch((error: unknown) => logBug(options.log, call, error))],
   });
   options.openRoutes(router);
   const running = new RunningCalls(options.drainSignal);

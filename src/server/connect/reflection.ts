@@ -12,10 +12,7 @@ import { file_google_rpc_error_details } from "../../../gen/google/rpc/error_det
 import * as v1 from "../../../gen/grpc/reflection/v1/reflection_pb.js";
 import * as v1alpha from "../../../gen/grpc/reflection/v1alpha/reflection_pb.js";
 
-type ReflectionResult = Omit<
-  MessageInitShape<typeof v1.ServerReflectionResponseSchema>,
-  "$typeName"
->["messageResponse"];
+type ReflectionResult = Omit<MessageInitShape<typeof v1.ServerReflectionResponseSchema>, "$typeName">["messageResponse"];
 
 /** Everything that reflection returns. It is built once, because anyone may request it, but not at the start, because few do. */
 type ReflectionIndex = {
@@ -50,8 +47,7 @@ export function bindReflection(router: ConnectRouter, services: readonly DescSer
     async *serverReflectionInfo(requests: AsyncIterable<v1alpha.ServerReflectionRequest>) {
       for await (const request of requests) {
         // The two versions differ only in their name.
-        const messageRequest =
-          request.messageRequest as unknown as v1.ServerReflectionRequest["messageRequest"];
+        const messageRequest = request.messageRequest as unknown as v1.ServerReflectionRequest["messageRequest"];
         yield {
           validHost: request.host,
           originalRequest: request,
@@ -67,11 +63,8 @@ function buildIndex(services: readonly DescService[]): ReflectionIndex {
   for (const service of services) collect(service.file, files);
   // Services do not refer to them, but every error contains some.
   collect(file_google_rpc_error_details, files);
-  const bytes = new Map(
-    [...files].map(([name, { proto }]) => [name, toBinary(FileDescriptorProtoSchema, proto)] as const),
-  );
-  const withImports = (file: DescFile) =>
-    [...collect(file, new Map()).keys()].map((name) => bytes.get(name) as Uint8Array);
+  const bytes = new Map([...files].map(([name, { proto }]) => [name, toBinary(FileDescriptorProtoSchema, proto)] as const));
+  const withImports = (file: DescFile) => [...collect(file, new Map()).keys()].map((name) => bytes.get(name) as Uint8Array);
   const registry = createRegistry(...files.values());
   const extensions = new Map<string, number[]>();
   for (const desc of registry) {
@@ -95,10 +88,7 @@ function buildIndex(services: readonly DescService[]): ReflectionIndex {
   };
 }
 
-function reflect(
-  request: v1.ServerReflectionRequest["messageRequest"],
-  index: ReflectionIndex,
-): ReflectionResult {
+function reflect(request: v1.ServerReflectionRequest["messageRequest"], index: ReflectionIndex): ReflectionResult {
   const { registry } = index;
   switch (request.case) {
     case "listServices":

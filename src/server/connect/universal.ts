@@ -1,10 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { Code, ConnectError } from "@connectrpc/connect";
-import type {
-  UniversalHandler,
-  UniversalServerRequest,
-  UniversalServerResponse,
-} from "@connectrpc/connect/protocol";
+import type { UniversalHandler, UniversalServerRequest, UniversalServerResponse } from "@connectrpc/connect/protocol";
 import { CallerDisconnected } from "../../codec/body.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { type HttpRequest, type HttpResponse, isClosed, untilWritable } from "../http/message.ts";
@@ -18,11 +14,7 @@ export function setRpcHeaders(response: HttpResponse, requestId: string): void {
 }
 
 /** Refuses, in the format of the caller's protocol, a request that Connect cannot handle. */
-export function isRpcRefused(
-  handler: UniversalHandler,
-  request: HttpRequest,
-  response: HttpResponse,
-): boolean {
+export function isRpcRefused(handler: UniversalHandler, request: HttpRequest, response: HttpResponse): boolean {
   const problem = requestProblem(handler, request);
   if (!problem) return false;
   if (problem.reason === "method_not_allowed") response.setHeader("allow", verbsOf(handler).join(", "));
@@ -32,9 +24,7 @@ export function isRpcRefused(
 
 /** Connect accepts the base64 form of gRPC-Web here, and refuses it later without saying why. */
 function isSupported(handler: UniversalHandler, type: string | undefined): boolean {
-  return (
-    type !== undefined && !/^application\/grpc-web-text\b/i.test(type) && handler.supportedContentType(type)
-  );
+  return type !== undefined && !/^application\/grpc-web-text\b/i.test(type) && handler.supportedContentType(type);
 }
 
 /** Connect's handlers list GET also for streams without side effects, but cannot answer it. */
@@ -104,10 +94,7 @@ export function abortOnClose(response: HttpResponse): AbortController {
 }
 
 /** Sends a response of Connect in pieces, with backpressure. Returns its gRPC code. */
-export async function writeUniversal(
-  result: UniversalServerResponse,
-  response: HttpResponse,
-): Promise<Code | 0> {
+export async function writeUniversal(result: UniversalServerResponse, response: HttpResponse): Promise<Code | 0> {
   const pieces = result.body?.[Symbol.asyncIterator]();
   // TypeScript cannot call these methods on the union: the two response types declare them differently.
   const writer = response as ServerResponse;

@@ -32,13 +32,7 @@ const CODES: Record<GrpcCode, Code> = {
 export function toConnectError(error: unknown): ConnectError {
   if (error instanceof ConnectError) return withoutKeys(error);
   const known = ensureDomainError(error);
-  return new ConnectError(
-    known.message,
-    CODES[ERRORS[known.reason].code],
-    undefined,
-    errorDetails(known) as never,
-    error,
-  );
+  return new ConnectError(known.message, CODES[ERRORS[known.reason].code], undefined, errorDetails(known) as never, error);
 }
 
 /** Removes keys from an error of Connect itself, whose text may repeat caller input. */
@@ -82,9 +76,7 @@ const QUOTAS: Partial<Record<Reason, string>> = {
 
 /** The google.rpc details of an error: ErrorInfo always, the others if they apply. */
 export function errorDetails(error: DomainError): ErrorDetail[] {
-  const details = [
-    detail(ErrorInfoSchema, { reason: error.reason.toUpperCase(), domain: "vx", metadata: error.metadata }),
-  ];
+  const details = [detail(ErrorInfoSchema, { reason: error.reason.toUpperCase(), domain: "vx", metadata: error.metadata })];
   if (error.fields.length > 0) {
     details.push(detail(BadRequestSchema, { fieldViolations: [...error.fields] }));
   }

@@ -93,7 +93,6 @@ export function setErrorHeaders(response: HeaderSink, error: DomainError): void 
     if (error.window) setRateHeaders(response, error.window);
   }
   if (status === 401) response.setHeader("www-authenticate", "Bearer");
-  if (error.retryAfterSeconds !== undefined)
-    response.setHeader("retry-after", String(error.retryAfterSeconds));
+  if (error.retryAfterSeconds !== undefined) response.setHeader("retry-after", String(error.retryAfterSeconds));
   if (shouldRetry !== undefined) response.setHeader("x-should-retry", String(shouldRetry));
 }

@@ -14,10 +14,7 @@ type OperatorActor = Actor & { readonly role: Role };
 /**
  * Returns the operator whose token or session the request carries, or throws. A use delays the expiry of an idle session.
  */
-export type AuthenticateOperator = (
-  request: Credentials,
-  options?: { readonly isUse: boolean },
-) => Promise<OperatorActor>;
+export type AuthenticateOperator = (request: Credentials, options?: { readonly isUse: boolean }) => Promise<OperatorActor>;
 
 export function operatorOf({ id, name, role }: OperatorActor): Operator {
   return { id, name, role };
@@ -36,12 +33,7 @@ type Options = {
   readonly sessions: SessionAuthentication<Session> | undefined;
 };
 
-export function operatorAuthentication({
-  adminTokens,
-  find,
-  failures,
-  sessions,
-}: Options): AuthenticateOperator {
+export function operatorAuthentication({ adminTokens, find, failures, sessions }: Options): AuthenticateOperator {
   return async (request, { isUse } = { isUse: true }) => {
     if (sessions?.isCarriedBy(request)) {
       const { id, name, role } = await sessions.authenticateCall(request, isUse);

@@ -69,9 +69,7 @@ export class SessionAuthentication<Session> {
   async authenticateCall(request: Credentials, isUse: boolean): Promise<Session> {
     this.requireSameOrigin(request);
     if (request.headers("connect-protocol-version").length !== 1)
-      throw this.#refused(
-        "A session requires the header 'Connect-Protocol-Version' of the Connect protocol.",
-      );
+      throw this.#refused("A session requires the header 'Connect-Protocol-Version' of the Connect protocol.");
     return await this.authenticate(request, isUse);
   }
 
@@ -134,14 +132,9 @@ function isSameOrigin(request: Credentials, ownUrl: string | undefined): boolean
   const hosts = hostsOf(request);
   // A proxy may replace the host, so a configured address counts in its place.
   const isOwn = (origin: string) =>
-    ownUrl === undefined
-      ? URL.canParse(origin) && hosts.every((host) => new URL(origin).host === host)
-      : origin === ownUrl;
+    ownUrl === undefined ? URL.canParse(origin) && hosts.every((host) => new URL(origin).host === host) : origin === ownUrl;
   return (
-    hosts.length > 0 &&
-    sites.length + origins.length > 0 &&
-    sites.every((site) => site === "same-origin") &&
-    origins.every(isOwn)
+    hosts.length > 0 && sites.length + origins.length > 0 && sites.every((site) => site === "same-origin") && origins.every(isOwn)
   );
 }
 

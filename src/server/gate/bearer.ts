@@ -16,8 +16,7 @@ export function sentKeyOf(call: Pick<IncomingCall, "target" | "headers" | "accep
   const [value, ...others] = call.headers("x-api-key");
   if (value === undefined) {
     throw new DomainError("missing_api_key", {
-      message:
-        "No API key was sent. Send it in the header 'Authorization: Bearer <API_KEY>' or 'x-api-key: <API_KEY>'.",
+      message: "No API key was sent. Send it in the header 'Authorization: Bearer <API_KEY>' or 'x-api-key: <API_KEY>'.",
     });
   }
   if (others.length > 0) {

@@ -36,8 +36,7 @@ export class FailedAuthentications {
   /** Throws if a call with this key from this address is not looked up in this minute. */
   refuseBlocked(address: string, fingerprint: string): void {
     const retryAfterSeconds = this.blockedSeconds(address, fingerprint);
-    if (retryAfterSeconds > 0)
-      throw new DomainError("too_many_failed_authentications", { retryAfterSeconds });
+    if (retryAfterSeconds > 0) throw new DomainError("too_many_failed_authentications", { retryAfterSeconds });
   }
 
   /** Seconds until a call with this key from this address is looked up; 0 if it is looked up now. */

@@ -212,10 +212,7 @@ export class RateLimitError extends GateError {
 export class ScopeError extends GateError {
   readonly window: RateWindow | undefined;
 
-  constructor(
-    scope: string,
-    { key, window }: { readonly key: RefusedKey; readonly window: RateWindow | undefined },
-  ) {
+  constructor(scope: string, { key, window }: { readonly key: RefusedKey; readonly window: RateWindow | undefined }) {
     super("insufficient_scope", key, {
       message: `The API key lacks the scope "${scope}".`,
       metadata: { scope },
@@ -234,11 +231,7 @@ export function setRateHeaders(response: HeaderSink, { limit, remaining, seconds
 }
 
 /** Announces the limits of the minute of a metered call beside its rate window: of each metric the tightest. */
-export function setLimitHeaders(
-  response: HeaderSink,
-  window: RateWindow | undefined,
-  limits: readonly MinuteLimit[],
-): void {
+export function setLimitHeaders(response: HeaderSink, window: RateWindow | undefined, limits: readonly MinuteLimit[]): void {
   const tightest = new Map<string, MinuteLimit>();
   for (const limit of limits) {
     const other = tightest.get(limit.metric);
@@ -246,9 +239,7 @@ export function setLimitHeaders(
   }
   const items = [...tightest.values()];
   const policies = items.map(({ metric, amount }) => `"${metric}";q=${amount};w=60`);
-  const states = items.map(
-    ({ metric, remaining, secondsLeft }) => `"${metric}";r=${remaining};t=${secondsLeft}`,
-  );
+  const states = items.map(({ metric, remaining, secondsLeft }) => `"${metric}";r=${remaining};t=${secondsLeft}`);
   if (window) {
     policies.unshift(`"rpm";q=${window.limit};w=60`);
     states.unshift(`"rpm";r=${window.remaining};t=${window.secondsLeft}`);
@@ -271,10 +262,7 @@ export const UNKNOWN_ADDRESS = "unknown";
  * Forwarded is malformed or the two headers differ: most proxies set one of them and pass on the other as the caller sent it, and a
  * caller must not get the address of a proxy by that.
  */
-export function clientAddress(
-  call: Pick<IncomingCall, "remoteAddress" | "headers">,
-  proxies: AddressRanges | undefined,
-): string {
+export function clientAddress(call: Pick<IncomingCall, "remoteAddress" | "headers">, proxies: AddressRanges | undefined): string {
   const { remoteAddress } = call;
   if (!proxies?.has(remoteAddress)) return remoteAddress;
   const forwarded = call.headers("forwarded");
@@ -292,11 +280,7 @@ export function clientAddress(
 }
 
 /** `hops` are in the order of the header: the last one was added by the proxy that connects to us. */
-function nearest(
-  remoteAddress: string,
-  hops: readonly (string | undefined)[],
-  proxies: AddressRanges,
-): string {
+function nearest(remoteAddress: string, hops: readonly (string | undefined)[], proxies: AddressRanges): string {
   let address = remoteAddress;
   for (const hop of hops.toReversed()) {
     const next = hop === undefined ? undefined : addressOf(hop.trim());

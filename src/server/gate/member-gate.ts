@@ -72,8 +72,7 @@ export function memberGate(options: MemberGateOptions): Gate {
 /** The account that the header names. An operator views one account only. */
 function accountOf(call: IncomingCall, session: PageSession): string {
   const [accountId = "", ...others] = call.headers("x-vx-account");
-  if (others.length > 0 || !isAccountId(accountId))
-    throw DomainError.ofField("x-vx-account", "must be the id of an account");
+  if (others.length > 0 || !isAccountId(accountId)) throw DomainError.ofField("x-vx-account", "must be the id of an account");
   if (session.personId === "" && accountId !== session.accountId)
     throw new DomainError("not_found", { message: "There is no such account." });
   return accountId;

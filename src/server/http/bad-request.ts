@@ -24,8 +24,7 @@ export type BadRequestResponses = {
 
 export function badRequestResponses(newRequestId: () => string, cors?: Cors): BadRequestResponses {
   return {
-    rawResponse: (problem, request) =>
-      rawResponse(problem, newRequestId(), (request && cors?.headersFor(request)) ?? {}),
+    rawResponse: (problem, request) => rawResponse(problem, newRequestId(), (request && cors?.headersFor(request)) ?? {}),
     answer: (problem, request, response) => {
       cors?.setHeaders(request, response);
       const requestId = newRequestId();
@@ -39,11 +38,7 @@ function bodyOf(problem: BadRequest, requestId: string): string {
   return errorBody(new DomainError("invalid_argument", { message: PROBLEMS[problem][1] }), requestId);
 }
 
-function rawResponse(
-  problem: BadRequest,
-  requestId: string,
-  headers: Readonly<Record<string, string>>,
-): string {
+function rawResponse(problem: BadRequest, requestId: string, headers: Readonly<Record<string, string>>): string {
   const [status] = PROBLEMS[problem];
   const body = bodyOf(problem, requestId);
   return [

@@ -33,11 +33,7 @@ export class Http2 {
   }
 
   /** Waits for the address of the socket if it is above the limit on early resets. */
-  serve(
-    raw: Socket,
-    firstBytes: Buffer,
-    giveUpAtMs = performance.now() + this.#limits.http2FirstCallMs,
-  ): void {
+  serve(raw: Socket, firstBytes: Buffer, giveUpAtMs = performance.now() + this.#limits.http2FirstCallMs): void {
     if (raw.destroyed) return;
     const address = addressOf(raw);
     const waitMs = this.#earlyResets.waitMs(address);
@@ -152,8 +148,7 @@ function createHttp2(limits: Limits, requests: RunningRequests): Http2Server {
   server.on("stream", (stream, headers, flags, rawHeaders) => {
     // The packet that brought the request has also reset it.
     if (stream.closed) return;
-    if (!serveStream(stream, headers, rawHeaders))
-      compatible.emit("stream", stream, headers, flags, rawHeaders);
+    if (!serveStream(stream, headers, rawHeaders)) compatible.emit("stream", stream, headers, flags, rawHeaders);
   });
   return server;
 }

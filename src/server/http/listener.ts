@@ -1,9 +1,4 @@
-import {
-  type AddressInfo,
-  createServer as createNetServer,
-  type Server as NetServer,
-  type Socket,
-} from "node:net";
+import { type AddressInfo, createServer as createNetServer, type Server as NetServer, type Socket } from "node:net";
 import { setImmediate as nextTurn, setTimeout as wait } from "node:timers/promises";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:tls";
 import { SlotArray } from "../../domain/slot-array.ts";
@@ -67,10 +62,7 @@ export class Listener {
       // it.
       this.#server.on("connection", (socket: Socket) => this.#track(socket));
     } else {
-      this.#server = createNetServer(
-        { noDelay: true, highWaterMark: this.#limits.socketBufferBytes },
-        accept,
-      );
+      this.#server = createNetServer({ noDelay: true, highWaterMark: this.#limits.socketBufferBytes }, accept);
     }
     this.#server.maxConnections = this.#limits.connections;
   }
@@ -175,10 +167,7 @@ export class Listener {
   async #socketsClose(maxMs?: number): Promise<void> {
     const closed = Promise.all(
       [...this.#sockets].map(
-        (socket) =>
-          new Promise<void>((resolve) =>
-            socket.destroyed ? resolve() : socket.once("close", () => resolve()),
-          ),
+        (socket) => new Promise<void>((resolve) => (socket.destroyed ? resolve() : socket.once("close", () => resolve()))),
       ),
     );
     if (maxMs === undefined) {
@@ -228,11 +217,7 @@ const ignore = () => undefined;
  * Reads just enough of a new connection to distinguish HTTP/2 with prior knowledge from HTTP/1.1, and passes it
  * on with the paused socket. A silent connection is closed.
  */
-function sniff(
-  socket: Socket,
-  timeoutMs: number,
-  found: (version: HttpVersion, firstBytes: Buffer) => void,
-): void {
+function sniff(socket: Socket, timeoutMs: number, found: (version: HttpVersion, firstBytes: Buffer) => void): void {
   let seen: Buffer = Buffer.alloc(0);
   const timer = setTimeout(() => socket.destroy(), timeoutMs);
   const stop = () => {

@@ -18,11 +18,7 @@ export type HttpResponse = ServerResponse | Http2ServerResponse;
 export type HttpHandler = (request: HttpRequest, response: HttpResponse) => void;
 
 /** Serves an HTTP/2 stream without request and response objects; returns false for a stream that needs them. */
-export type StreamHandler = (
-  stream: ServerHttp2Stream,
-  headers: IncomingHttpHeaders,
-  rawHeaders: string[],
-) => boolean;
+export type StreamHandler = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rawHeaders: string[]) => boolean;
 
 /** What a call reads of its request; also that of an HTTP/2 stream, see StreamRequest. */
 export type RequestHead = Pick<HttpRequest, "headers" | "rawHeaders" | "url"> &
@@ -35,11 +31,7 @@ export type RequestHead = Pick<HttpRequest, "headers" | "rawHeaders" | "url"> &
 type Connection = { readonly stream: Pick<ServerHttp2Stream, "session"> } | { readonly socket: Duplex };
 
 /** Serves the requests to one path. */
-export type ServePath = (
-  request: HttpRequest,
-  response: HttpResponse,
-  requestId: string,
-) => void | Promise<void>;
+export type ServePath = (request: HttpRequest, response: HttpResponse, requestId: string) => void | Promise<void>;
 
 export type HeaderSink = { setHeader(name: string, value: string): unknown };
 
@@ -94,10 +86,7 @@ export function pathOf(request: HttpRequest): string | undefined {
 }
 
 /** A Host header must be a valid host (RFC 9110, 7.2), and HTTP/1.1 requires one (RFC 9112, 3.2). */
-export function hasValidHost({
-  headers: { host },
-  httpVersion,
-}: Pick<HttpRequest, "headers" | "httpVersion">): boolean {
+export function hasValidHost({ headers: { host }, httpVersion }: Pick<HttpRequest, "headers" | "httpVersion">): boolean {
   if (host === undefined) return httpVersion !== "1.1";
   return /^[\w.~!$&'()*+,;=%:[\]-]*$/.test(host);
 }
@@ -111,12 +100,7 @@ export function sendJson(response: HttpResponse, status: number, body: string | 
   send(response, status, "application/json", body);
 }
 
-export function send(
-  response: HttpResponse,
-  status: number,
-  contentType: string,
-  body: string | Buffer,
-): void {
+export function send(response: HttpResponse, status: number, contentType: string, body: string | Buffer): void {
   if (response.headersSent || isClosed(response)) return;
   const headers = {
     "content-type": contentType,

@@ -1,11 +1,5 @@
 import type { BadRequest, BadRequestResponses } from "./bad-request.ts";
-import {
-  type HttpHandler,
-  type HttpRequest,
-  type HttpResponse,
-  headerBytes,
-  type StreamHandler,
-} from "./message.ts";
+import { type HttpHandler, type HttpRequest, type HttpResponse, headerBytes, type StreamHandler } from "./message.ts";
 import type { ReadingTurns } from "./paced-socket.ts";
 
 export type RequestOptions = {

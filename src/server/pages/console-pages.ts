@@ -59,9 +59,7 @@ export function consolePages(page: keyof Pages, path: string, product: Product):
 
 /** The generator has compressed the file. */
 async function readCompressed(name: string): Promise<Packed> {
-  const [brotli, gzipped] = await Promise.all(
-    [".br", ".gz"].map((ending) => readFile(new URL(name + ending, FOLDER))),
-  );
+  const [brotli, gzipped] = await Promise.all([".br", ".gz"].map((ending) => readFile(new URL(name + ending, FOLDER))));
   if (!brotli || !gzipped) throw new Error(`${name} is not compressed`);
   return { ...uncompressed(await gunzipAsync(gzipped)), gzipped: [gzipped], brotli };
 }

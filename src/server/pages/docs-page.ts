@@ -17,10 +17,7 @@ export async function docsPage(models: readonly Model[], product: Product): Prom
     ...siteValues(product, "/docs"),
     model: model.id,
     note: missing === undefined ? "" : html`<p class="note">${missing.replaceAll("`", "")}</p>`,
-    support:
-      supportUrl === undefined
-        ? "the operator of this service"
-        : html`<a href="${supportUrl}">the support</a>`,
+    support: supportUrl === undefined ? "the operator of this service" : html`<a href="${supportUrl}">the support</a>`,
     errors: errorRows(),
     methods: methodLists(JSON.parse(document) as OpenApi),
   };

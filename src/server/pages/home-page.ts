@@ -49,10 +49,7 @@ function modelRows(models: readonly Model[]): Html[] {
       ...differing("reasoning", prices.reasoning, prices.output),
       ...prices.tiers.map((tier) => tierText(tier, tier.output)),
     ];
-    const units = [
-      ...differing("per image", prices.image, 0n),
-      ...differing("per request", prices.request, 0n),
-    ];
+    const units = [...differing("per image", prices.image, 0n), ...differing("per request", prices.request, 0n)];
     const names = model.aliases.length > 0 ? [`also ${model.aliases.join(", ")}`] : [];
     return html`
           <tr>

@@ -27,8 +27,7 @@ export async function openApiPage(models: readonly Model[], product: Product): P
   const values = exampleValues(models);
   for (const [place, text] of Object.entries(places)) replace(committed, place, fill(text as string, values));
   const { info, servers, ...others } = committed;
-  const contact =
-    product.supportUrl === undefined ? {} : { contact: { name: "Support", url: product.supportUrl } };
+  const contact = product.supportUrl === undefined ? {} : { contact: { name: "Support", url: product.supportUrl } };
   const named = {
     openapi: others.openapi,
     info: { ...(info as Json), title: product.name, ...contact },

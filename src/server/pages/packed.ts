@@ -80,12 +80,7 @@ function lastBlock(content: Buffer, { checksum, bytes }: { checksum: number; byt
 }
 
 /** Sends the content in response to a GET or HEAD. */
-export function sendPacked(
-  request: HttpRequest,
-  anyResponse: HttpResponse,
-  packed: Packed,
-  options: PageOptions,
-): void {
+export function sendPacked(request: HttpRequest, anyResponse: HttpResponse, packed: Packed, options: PageOptions): void {
   // TypeScript cannot call writeHead on the union: the two response types declare it differently.
   const response = anyResponse as ServerResponse;
   const vary = varyWith(response, options.vary ?? "accept-encoding");

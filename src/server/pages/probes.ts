@@ -13,12 +13,7 @@ export function probePages(readiness: Readiness): Map<string, ServePath> {
       (_request, response) => {
         const ready = readiness.isReady();
         const failed = readiness.failedCells().map((name) => `the cell "${name}" cannot be used\n`);
-        send(
-          response,
-          ready ? 200 : 503,
-          "text/plain",
-          (ready ? "ready\n" : "not ready\n") + failed.join(""),
-        );
+        send(response, ready ? 200 : 503, "text/plain", (ready ? "ready\n" : "not ready\n") + failed.join(""));
       },
     ],
   ]);

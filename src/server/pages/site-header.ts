@@ -27,9 +27,7 @@ export function siteValues(product: Product, current: "/" | "/docs"): Record<str
   const { name, supportUrl } = product;
   const icon = iconOf(product, LOGO_PATH);
   const link = (href: string, text: string) =>
-    href === current
-      ? html`<a href="${href}" aria-current="page">${text}</a>`
-      : html`<a href="${href}">${text}</a>`;
+    href === current ? html`<a href="${href}" aria-current="page">${text}</a>` : html`<a href="${href}">${text}</a>`;
   const account = product.hasSignIn && product.signUp === "open" ? "Sign in or sign up" : "Account";
   const support = supportUrl === undefined ? [] : [link(supportUrl, "Support")];
   const header = html`<nav class="site" aria-label="Site">

@@ -30,8 +30,7 @@ export function bindQuery({ binding, surface }: QueryRules, query: string, messa
     const name = decodeQuery(equals < 0 ? pair : pair.slice(0, equals));
     const text = decodeQuery(equals < 0 ? "" : pair.slice(equals + 1));
     if (surface.ignoredParameters.includes(name)) continue;
-    if (binding.body === "*")
-      throw invalid(shorten(name), "is in the query, but this path reads its parameters from the body");
+    if (binding.body === "*") throw invalid(shorten(name), "is in the query, but this path reads its parameters from the body");
     setField(queryFields(binding, name), name, text, message, set);
   }
 }
@@ -51,13 +50,7 @@ function queryFields(binding: HttpBinding, name: string): DescField[] {
   return fields;
 }
 
-function setField(
-  path: readonly DescField[],
-  name: string,
-  text: string,
-  message: Message,
-  set: Set<string>,
-): void {
+function setField(path: readonly DescField[], name: string, text: string, message: Message, set: Set<string>): void {
   const field = path.at(-1) as DescField;
   const key = path.map((one) => one.name).join(".");
   if (field.fieldKind !== "list" && set.has(key)) throw invalid(shorten(name), "is given more than once");

@@ -47,8 +47,7 @@ function toBinding(method: DescMethod, rule: HttpRule): HttpBinding {
     const template = parseTemplate(path);
     for (const { fieldPath } of template.variables) {
       const field = findFieldPath(method.input, fieldPath).at(-1);
-      if (field?.fieldKind === "list" || field?.fieldKind === "map")
-        throw new HttpRuleError(`${fieldPath} is repeated`);
+      if (field?.fieldKind === "list" || field?.fieldKind === "map") throw new HttpRuleError(`${fieldPath} is repeated`);
       if (field && !isParameter(field)) throw new HttpRuleError(`${fieldPath} has no form in a path`);
     }
     return {
@@ -60,9 +59,7 @@ function toBinding(method: DescMethod, rule: HttpRule): HttpBinding {
       responseBody: rule.responseBody === "" ? undefined : responseBody(method, rule.responseBody),
       selectedBy: selectedBy(method),
       selectedByHeader: getOption(method, selectedByHeaderOption),
-      resumedBy: hasOption(method, resumedByOption)
-        ? findField(method, getOption(method, resumedByOption), "input")
-        : undefined,
+      resumedBy: hasOption(method, resumedByOption) ? findField(method, getOption(method, resumedByOption), "input") : undefined,
     };
   } catch (error) {
     throw new HttpRuleError(`${nameOf(method)}: ${(error as Error).message}`);
@@ -211,9 +208,7 @@ export function findFieldPath(desc: DescMessage, path: string): DescField[] {
   const fields: DescField[] = [];
   let inside: DescMessage | undefined = desc;
   for (const name of path.split(".")) {
-    const field: DescField | undefined = inside?.fields.find(
-      (one) => one.name === name || one.jsonName === name,
-    );
+    const field: DescField | undefined = inside?.fields.find((one) => one.name === name || one.jsonName === name);
     if (!field) throw new Error(`${desc.typeName} has no field "${path}"`);
     fields.push(field);
     inside = field.fieldKind === "message" ? field.message : undefined;

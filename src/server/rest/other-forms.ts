@@ -1,8 +1,5 @@
 import { type DescField, type DescMethod, getOption, hasOption, type Message } from "@bufbuild/protobuf";
-import {
-  cloud_events as cloudEventsOption,
-  csv_rows as csvRowsOption,
-} from "../../../gen/vx/options/v1/options_pb.js";
+import { cloud_events as cloudEventsOption, csv_rows as csvRowsOption } from "../../../gen/vx/options/v1/options_pb.js";
 import { writerOf } from "../../codec/json/writer.ts";
 import { csvWriterOf } from "../../codec/message-csv.ts";
 
@@ -17,8 +14,7 @@ export type OtherForm = {
 /** Undefined if the responses of the method are only JSON. */
 export function otherFormOf(method: DescMethod): OtherForm | undefined {
   if (hasOption(method, csvRowsOption)) return csvForm(method, getOption(method, csvRowsOption));
-  if (hasOption(method, cloudEventsOption))
-    return cloudEventsForm(method, getOption(method, cloudEventsOption));
+  if (hasOption(method, cloudEventsOption)) return cloudEventsForm(method, getOption(method, cloudEventsOption));
   return undefined;
 }
 
@@ -44,10 +40,7 @@ function cloudEventsForm(method: DescMethod, name: string): OtherForm {
   return {
     mediaType: CLOUD_EVENTS,
     contentType: `${CLOUD_EVENTS}; charset=utf-8`,
-    text: (message) =>
-      JSON.stringify(
-        messagesOf(rows, message).map((event) => cloudEventOf(JSON.parse(write(event)) as Event)),
-      ),
+    text: (message) => JSON.stringify(messagesOf(rows, message).map((event) => cloudEventOf(JSON.parse(write(event)) as Event))),
     headers: headersOf(method, rows),
   };
 }
@@ -80,11 +73,7 @@ function listOf(method: DescMethod, name: string): MessageList {
 /** The fields beside the messages, as headers. */
 function headersOf({ output }: DescMethod, rows: MessageList): OtherForm["headers"] {
   const others = output.fields.filter((field) => field !== rows);
-  return (message) =>
-    others.map((field) => [
-      `x-${field.name.replaceAll("_", "-")}`,
-      String(fieldOf(message, field.localName)),
-    ]);
+  return (message) => others.map((field) => [`x-${field.name.replaceAll("_", "-")}`, String(fieldOf(message, field.localName))]);
 }
 
 function messagesOf(rows: MessageList, message: Message): Message[] {

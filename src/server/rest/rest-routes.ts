@@ -14,23 +14,9 @@ import { KEY_PREFIX } from "../../domain/credentials.ts";
 import { readField } from "../../rules/plain-values.ts";
 import { PolicyError, surfaceOf } from "../../rules/policy.ts";
 import { type PrepareOptions, prepareMethod, type ServedMethod } from "../call.ts";
-import {
-  type HttpBinding,
-  HttpRuleError,
-  httpBindings,
-  type Literal,
-  type Segment,
-  type Template,
-} from "./http-rule.ts";
+import { type HttpBinding, HttpRuleError, httpBindings, type Literal, type Segment, type Template } from "./http-rule.ts";
 import { type OtherForm, otherFormOf } from "./other-forms.ts";
-import {
-  basePathsOf,
-  isAtOrBelow,
-  type RestSurface,
-  restSurfaceOf,
-  surfacesBelow,
-  surfacesByPath,
-} from "./surfaces.ts";
+import { basePathsOf, isAtOrBelow, type RestSurface, restSurfaceOf, surfacesBelow, surfacesByPath } from "./surfaces.ts";
 import { type UnsupportedApi, unsupportedApiAt } from "./unsupported-apis.ts";
 
 /** A method at an address, with everything that can be prepared before the first call. */
@@ -110,8 +96,7 @@ export function restRoutes(services: readonly RestService[], options: PrepareOpt
     const { template, verb, method } = firstOf(route).binding;
     // The answer to a HEAD is complete when GET's would be, so a stream has none.
     const verbs = verb === "GET" && method.methodKind === "unary" ? ["GET", "HEAD"] : [verb];
-    for (const one of verbs)
-      trie.insert(template, one, toRoute(route), ({ first }) => nameOf(first.binding.method));
+    for (const one of verbs) trie.insert(template, one, toRoute(route), ({ first }) => nameOf(first.binding.method));
   }
   return {
     trie,
@@ -132,18 +117,12 @@ export type RouteMatch = {
   readonly correction: string;
 };
 
-export function findRestRoute(
-  routes: RestRoutes,
-  verb: string,
-  path: string,
-  headers: IncomingHttpHeaders,
-): RouteMatch {
+export function findRestRoute(routes: RestRoutes, verb: string, path: string, headers: IncomingHttpHeaders): RouteMatch {
   const { trie, surfaceOfPath, basePaths } = routes;
   const match = trie.find(path, (routes) => routes.get(verb) ?? routes.get("*"));
   if (match) {
     const { picked: usual, segments } = match;
-    const picked =
-      usual.withHeader && headers[usual.withHeader.name] !== undefined ? usual.withHeader.route : usual;
+    const picked = usual.withHeader && headers[usual.withHeader.name] !== undefined ? usual.withHeader.route : usual;
     return {
       route: picked,
       allowed: [],
@@ -177,9 +156,7 @@ function isPlainPath(path: string): boolean {
 
 /** The message of the 404 at a path without a route. */
 export function describeNoRoute(path: string, correction: string): string {
-  return isPlainPath(path)
-    ? `No route matches the path ${path}.${correction}`
-    : "No route matches this path.";
+  return isPlainPath(path) ? `No route matches the path ${path}.${correction}` : "No route matches this path.";
 }
 
 /** Other vendors have their API there. */
@@ -190,11 +167,7 @@ export function correctionOf({ trie, basePaths }: RestRoutes, path: string): str
   if (!isPlainPath(path)) return "";
   if (isAtOrBelow(path, OTHER_START)) return didYouMean(path.slice("/api".length));
   const below = basePaths.find((above) => path.startsWith(`${above}/`)) ?? "";
-  const candidates = [
-    path.replace("/v1/v1/", "/v1/"),
-    `${below}/v1${path.slice(below.length)}`,
-    path.slice(below.length),
-  ];
+  const candidates = [path.replace("/v1/v1/", "/v1/"), `${below}/v1${path.slice(below.length)}`, path.slice(below.length)];
   const correct = candidates.find((candidate) => trie.find(candidate, ({ size }) => size > 0 || undefined));
   return correct === undefined ? "" : didYouMean(correct);
 }
@@ -289,9 +262,7 @@ function nameOf({ parent, name }: DescMethod): string {
 }
 
 function duplicate(one: Endpoint, other: Endpoint): DuplicateRouteError {
-  return new DuplicateRouteError(
-    `${nameOf(one.binding.method)} and ${nameOf(other.binding.method)} have the same route`,
-  );
+  return new DuplicateRouteError(`${nameOf(one.binding.method)} and ${nameOf(other.binding.method)} have the same route`);
 }
 
 /** The route picked for a path, and the path segments as matched. */
@@ -338,8 +309,7 @@ export class RouteTrie<Route> {
     const byVerb = node.routes.get(template.verb ?? "") ?? new Map<string, Route>();
     node.routes.set(template.verb ?? "", byVerb);
     const taken = byVerb.get(httpVerb);
-    if (taken !== undefined)
-      throw new DuplicateRouteError(`${describe(taken)} and ${describe(route)} have the same route`);
+    if (taken !== undefined) throw new DuplicateRouteError(`${describe(taken)} and ${describe(route)} have the same route`);
     byVerb.set(httpVerb, route);
     const segments = template.segments.flatMap((segment) => (isPlain(segment) ? [segment.text] : []));
     if (template.verb === undefined && segments.length === template.segments.length)
@@ -368,25 +338,17 @@ export class RouteTrie<Route> {
     const colon = text.lastIndexOf(":");
     if (colon >= 0 && colon < text.length - 1) {
       let isVerb = false;
-      const match = this.#match(
-        segments.with(last, text.slice(0, colon)),
-        text.slice(colon + 1),
-        (routes) => {
-          isVerb = true;
-          return pick(routes);
-        },
-      );
+      const match = this.#match(segments.with(last, text.slice(0, colon)), text.slice(colon + 1), (routes) => {
+        isVerb = true;
+        return pick(routes);
+      });
       // If a template with this verb matches the path, the path is not also matched without a verb.
       if (isVerb) return match;
     }
     return this.#match(segments, "", pick);
   }
 
-  #match<Picked>(
-    segments: readonly string[],
-    verb: string,
-    pick: Pick<Route, Picked>,
-  ): TrieMatch<Picked> | undefined {
+  #match<Picked>(segments: readonly string[], verb: string, pick: Pick<Route, Picked>): TrieMatch<Picked> | undefined {
     // "/" has no segments.
     const matched = segments.length === 1 && segments[0] === "" ? [] : segments;
     const picked = walk(this.#root, matched, 0, verb, pick);

@@ -110,9 +110,7 @@ export function surfacesByPath(
   }
   return (path, headers) => {
     const [, selected] = [...byHeader].find(([name]) => headers[name] !== undefined) ?? [];
-    return (
-      surfaceBelow(path) ?? selected ?? byPath.find(([above]) => isAtOrBelow(path, above))?.[1] ?? native
-    );
+    return surfaceBelow(path) ?? selected ?? byPath.find(([above]) => isAtOrBelow(path, above))?.[1] ?? native;
   };
 }
 

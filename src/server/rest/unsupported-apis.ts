@@ -11,8 +11,7 @@ export type UnsupportedApi = {
 
 const WHOLE_CONVERSATION = "Nothing is stored: send the whole conversation with each request.";
 const FILES_IN_MESSAGES = "Send images in the messages, as base64 or data URLs.";
-const OWN_AGENT =
-  "Run the agent in your own program, with the tools of POST /v1/responses or POST /v1/messages.";
+const OWN_AGENT = "Run the agent in your own program, with the tools of POST /v1/responses or POST /v1/messages.";
 const OPERATORS = "Use /v1/keys, /v1/usage and /v1/ledger, or ask the operator of this server.";
 
 /** `npm run generate` writes docs/unsupported.md from this table. */

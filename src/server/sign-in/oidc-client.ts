@@ -91,9 +91,7 @@ export class OidcClient {
       if (!claims) throw new SignInError("refused", "the provider sent no ID token");
       const hasUserInfo = configuration.serverMetadata().userinfo_endpoint !== undefined;
       const emailClaims =
-        claims.email === undefined && hasUserInfo
-          ? await fetchUserInfo(configuration, tokens.access_token, claims.sub)
-          : claims;
+        claims.email === undefined && hasUserInfo ? await fetchUserInfo(configuration, tokens.access_token, claims.sub) : claims;
       if (claims.sub.length > MAX_SUBJECT_CHARACTERS || CONTROL.test(claims.sub))
         throw new SignInError("refused", "the subject is too long or has control characters");
       return { issuer: claims.iss, subject: claims.sub, verifiedEmail: verifiedEmailOf(emailClaims) };
@@ -138,8 +136,7 @@ async function discover({ issuer, clientId, clientSecret }: OidcSettings): Promi
   });
   // The library accepts templates of issuers, with which users of every tenant could sign in.
   const metadata = configuration.serverMetadata();
-  if (new URL(metadata.issuer).href !== url.href)
-    throw new Error(`the issuer of the provider is ${metadata.issuer}`);
+  if (new URL(metadata.issuer).href !== url.href) throw new Error(`the issuer of the provider is ${metadata.issuer}`);
   for (const name of ["authorization_endpoint", "token_endpoint", "jwks_uri"] as const)
     requireEndpoint(name, metadata[name], url.protocol);
   return configuration;

@@ -48,10 +48,7 @@ export type OperatorSignIn = SignIn & {
 const SIGN_IN_SECONDS = 600;
 
 /** Who the caller is, for the console. A token that is not valid is an error; a missing or ended session is not. */
-export function sessionPage(
-  authenticate: AuthenticateOperator,
-  signIn: OperatorSignIn | undefined,
-): ServePath {
+export function sessionPage(authenticate: AuthenticateOperator, signIn: OperatorSignIn | undefined): ServePath {
   return async (request, response, requestId) => {
     const credentials = credentialsOf(request);
     let operator: (Operator & Partial<Session>) | undefined;
@@ -97,20 +94,14 @@ export function signInPages(signIn: SignIn): Map<string, ServePath> {
           sendError(response, thrown, requestId);
           return;
         }
-        signIn.log.warn(
-          { request_id: requestId, reason: error.failure, detail: error.message },
-          "sign-in failed",
-        );
+        signIn.log.warn({ request_id: requestId, reason: error.failure, detail: error.message }, "sign-in failed");
         setCookie(response, signInCookie(signIn, "", 0));
         failurePage(response, error.failure, signIn.page);
       }
     };
   return new Map([
     [`${signIn.path}/sign-in`, guarded((request, response) => startSignIn(signIn, request, response))],
-    [
-      `${signIn.path}/callback`,
-      guarded((request, response, requestId) => finishSignIn(signIn, request, response, requestId)),
-    ],
+    [`${signIn.path}/callback`, guarded((request, response, requestId) => finishSignIn(signIn, request, response, requestId))],
   ]);
 }
 
@@ -124,27 +115,17 @@ function failureOf(error: unknown): SignInError | undefined {
 
 /** The paths that take a POST. */
 export function signOutPosts(signIn: OperatorSignIn): Map<string, ServePath> {
-  return new Map([
-    ["/auth/sign-out", (request, response, requestId) => signOut(signIn, request, response, requestId)],
-  ]);
+  return new Map([["/auth/sign-out", (request, response, requestId) => signOut(signIn, request, response, requestId)]]);
 }
 
 async function startSignIn(signIn: SignIn, request: HttpRequest, response: HttpResponse): Promise<void> {
   const secret = signIn.newToken();
-  const url = await signIn.provider.authorizationUrl(
-    secret,
-    callbackUrl(signIn, credentialsOf(request)).href,
-  );
+  const url = await signIn.provider.authorizationUrl(secret, callbackUrl(signIn, credentialsOf(request)).href);
   setCookie(response, signInCookie(signIn, secret, SIGN_IN_SECONDS));
   redirect(response, url.href);
 }
 
-async function finishSignIn(
-  signIn: SignIn,
-  request: HttpRequest,
-  response: HttpResponse,
-  requestId: string,
-): Promise<void> {
+async function finishSignIn(signIn: SignIn, request: HttpRequest, response: HttpResponse, requestId: string): Promise<void> {
   const credentials = credentialsOf(request);
   const [secret, ...others] = cookiesOf(credentials, signInCookie(signIn, "", 0).name);
   if (!secret || others.length > 0) throw new SignInError("outdated", "the cookie of the sign-in is missing");
@@ -167,18 +148,12 @@ async function finishSignIn(
   redirect(response, signIn.page.path);
 }
 
-async function signOut(
-  signIn: OperatorSignIn,
-  request: HttpRequest,
-  response: HttpResponse,
-  requestId: string,
-): Promise<void> {
+async function signOut(signIn: OperatorSignIn, request: HttpRequest, response: HttpResponse, requestId: string): Promise<void> {
   const credentials = credentialsOf(request);
   const { sessions } = signIn;
   try {
     sessions.requireSameOrigin(credentials);
-    if (sessions.isCarriedBy(credentials))
-      await signIn.end(fingerprintOf(sessions.tokenOf(credentials)), requestId);
+    if (sessions.isCarriedBy(credentials)) await signIn.end(fingerprintOf(sessions.tokenOf(credentials)), requestId);
   } catch (error) {
     sendError(response, error, requestId);
     return;

@@ -14,8 +14,7 @@ const brotliAsync = promisify(brotliCompress);
 const gzipAsync = promisify(gzip);
 
 const ENCODERS = {
-  br: (text: string | Uint8Array) =>
-    brotliAsync(text, { params: { [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY } }),
+  br: (text: string | Uint8Array) => brotliAsync(text, { params: { [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY } }),
   gzip: (text: string | Uint8Array) => gzipAsync(text),
 } as const;
 
@@ -48,10 +47,7 @@ const STREAMS = {
 } as const;
 
 /** Compresses pieces as they are read. */
-export function compressPieces(
-  encoding: Encoding,
-  pieces: AsyncIterable<string | Buffer>,
-): AsyncIterable<Buffer> {
+export function compressPieces(encoding: Encoding, pieces: AsyncIterable<string | Buffer>): AsyncIterable<Buffer> {
   // An error ends the reading too.
   return pipeline(pieces, STREAMS[encoding](), () => undefined);
 }

@@ -43,10 +43,7 @@ export const connectStream: RpcFormats = withEncodings(
 
 const END_OF_STREAM: LastFrame = { flags: endStreamFlag, content: Buffer.from("{}") };
 
-function endOfStream(
-  error: ConnectError | undefined,
-  trailers: Record<string, string> | undefined,
-): LastFrame {
+function endOfStream(error: ConnectError | undefined, trailers: Record<string, string> | undefined): LastFrame {
   if (!error && !trailers) return END_OF_STREAM;
   const end = endStreamToJson(new Headers(trailers), error, undefined);
   return { flags: endStreamFlag, content: Buffer.from(JSON.stringify(end)) };

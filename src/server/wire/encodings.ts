@@ -1,11 +1,4 @@
-import {
-  type DescMessage,
-  type DescMethod,
-  type Message,
-  type Registry,
-  toBinary,
-  toJsonString,
-} from "@bufbuild/protobuf";
+import { type DescMessage, type DescMethod, type Message, type Registry, toBinary, toJsonString } from "@bufbuild/protobuf";
 import { readBinary } from "../../codec/binary/read-message.ts";
 import { readJsonMessage } from "../../codec/decode.ts";
 import type { Reader } from "../../codec/json/reader.ts";

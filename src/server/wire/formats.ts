@@ -20,11 +20,7 @@ const FORMATS: ReadonlyMap<string, RpcFormat> = new Map([
 ]);
 
 /** Undefined if Connect serves the request: a GET, an unknown compression, a rare content type. */
-export function commonFormatOf(
-  headers: IncomingHttpHeaders,
-  verb: string | undefined,
-  isStream: boolean,
-): RpcFormat | undefined {
+export function commonFormatOf(headers: IncomingHttpHeaders, verb: string | undefined, isStream: boolean): RpcFormat | undefined {
   const format = verb === "POST" ? FORMATS.get(headers["content-type"] ?? "") : undefined;
   if (!format || !isKnownEncoding(headers[format.encodingHeader])) return undefined;
   // Connect has content types of its own for streams.

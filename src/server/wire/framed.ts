@@ -43,9 +43,7 @@ export class FramedExchange extends RpcExchange {
     const last = this.#lastFrame(error);
     this.sendHeaders();
     stopBody(this.#request, this.#response);
-    this.sendLast(last.content, (content, flags) =>
-      this.#response.end(envelope(last.flags | flags, content)),
-    );
+    this.sendLast(last.content, (content, flags) => this.#response.end(envelope(last.flags | flags, content)));
   }
 
   protected reset(): void {

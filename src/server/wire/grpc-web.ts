@@ -12,10 +12,7 @@ export const grpcWeb: RpcFormats = withEncodings(
 
 const OK_TRAILERS: LastFrame = { flags: trailerFlag, content: Buffer.from("grpc-status: 0\r\n") };
 
-function trailersFrame(
-  error: ConnectError | undefined,
-  trailers: Record<string, string> | undefined,
-): LastFrame {
+function trailersFrame(error: ConnectError | undefined, trailers: Record<string, string> | undefined): LastFrame {
   if (!error && !trailers) return OK_TRAILERS;
   const headers = new Headers(trailers);
   setTrailerStatus(headers, error);

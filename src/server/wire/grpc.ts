@@ -3,14 +3,7 @@ import type { ConnectError } from "@connectrpc/connect";
 import { parseTimeout, setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import type { BodySource } from "../../codec/body.ts";
 import type { RequestHead } from "../http/message.ts";
-import {
-  envelope,
-  RpcExchange,
-  type RpcFormat,
-  type RpcFormats,
-  type RpcMethod,
-  withEncodings,
-} from "./rpc.ts";
+import { envelope, RpcExchange, type RpcFormat, type RpcFormats, type RpcMethod, withEncodings } from "./rpc.ts";
 
 /** The protocol; also that of gRPC-Web, but for the trailers. */
 export const GRPC = {

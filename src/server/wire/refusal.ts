@@ -26,12 +26,7 @@ const CODES_OF_STATUS: Partial<Record<Reason, Code>> = {
 };
 
 /** Refuses a request that no handler accepted, in the protocol of the caller. */
-export function sendRefusal(
-  request: HttpRequest,
-  response: HttpResponse,
-  error: DomainError,
-  requestId: string,
-): void {
+export function sendRefusal(request: HttpRequest, response: HttpResponse, error: DomainError, requestId: string): void {
   if (isGrpc(request) || RPC_PATH.test(pathOf(request) ?? "")) sendRpcRefusal(request, response, error);
   else sendJson(response, errorStatus(error), errorBody(error, requestId));
 }
@@ -59,9 +54,7 @@ function sendGrpcRefusal(response: HttpResponse, type: string, error: ConnectErr
 /** The caller's own content type if it is known: clients reject a response of another type. */
 function grpcTypeOf(type: string): string {
   const known = GRPC_TYPE.exec(type)?.[0];
-  return (
-    known ?? (type.startsWith("application/grpc-web") ? "application/grpc-web+proto" : "application/grpc")
-  );
+  return known ?? (type.startsWith("application/grpc-web") ? "application/grpc-web+proto" : "application/grpc");
 }
 
 function sendConnectRefusal(response: HttpResponse, type: string, error: DomainError): void {

@@ -17,15 +17,7 @@ import { Exchange, type PrepareOptions, type ServedMethod } from "../call.ts";
 import { ensureDomainError, fromRequestError } from "../errors/connect-error.ts";
 import { errorStatus, setErrorHeaders } from "../errors/http-error.ts";
 import { varyWith } from "../http/cors.ts";
-import {
-  type HttpRequest,
-  type HttpResponse,
-  isClosed,
-  pathOf,
-  stopBody,
-  untilWritable,
-  writePieces,
-} from "../http/message.ts";
+import { type HttpRequest, type HttpResponse, isClosed, pathOf, stopBody, untilWritable, writePieces } from "../http/message.ts";
 import { bindPath, bindQuery } from "../rest/address-fields.ts";
 import type { HttpBinding } from "../rest/http-rule.ts";
 import { prefers } from "../rest/other-forms.ts";
@@ -54,12 +46,7 @@ type RestOptions = PrepareOptions & {
 export type RestServer = {
   /** Whether REST serves the path, known or not. */
   readonly serves: (path: string) => boolean;
-  readonly serve: (
-    request: HttpRequest,
-    response: HttpResponse,
-    path: string,
-    requestId: string,
-  ) => Promise<void>;
+  readonly serve: (request: HttpRequest, response: HttpResponse, path: string, requestId: string) => Promise<void>;
   /** What to add to the refusal of a path that no one serves. */
   readonly correctionOf: (path: string) => string;
 };
@@ -75,9 +62,7 @@ export function restServer(options: RestOptions): RestServer {
       return calls.serve(new RestExchange(match, request, response, requestId, keepAliveMs));
     },
     serves: (path) =>
-      above.some(
-        (start) => path.startsWith(start) && (path.length === start.length || path[start.length] === "/"),
-      ),
+      above.some((start) => path.startsWith(start) && (path.length === start.length || path[start.length] === "/")),
     correctionOf: (path) => correctionOf(routes, path),
   };
 }
@@ -125,13 +110,7 @@ class RestExchange extends Exchange {
   #sink: ServerResponse | undefined;
   #openStream: (() => unknown) | undefined;
 
-  constructor(
-    match: RouteMatch,
-    request: HttpRequest,
-    response: HttpResponse,
-    requestId: string,
-    keepAliveMs: number,
-  ) {
+  constructor(match: RouteMatch, request: HttpRequest, response: HttpResponse, requestId: string, keepAliveMs: number) {
     super(match.route?.first ?? NO_ROUTE, request, response, requestId, undefined);
     this.#match = match;
     this.#surface = match.surface;
@@ -204,8 +183,7 @@ class RestExchange extends Exchange {
     const { resumedBy } = endpoint.binding;
     const [lastId = ""] = resumedBy ? this.headers("last-event-id") : [];
     if (resumedBy && lastId !== "") Object.assign(message, { [resumedBy.localName]: lastId });
-    if (endpoint.binding.template.variables.length > 0)
-      bindPath(endpoint.binding, this.#match.segments, message);
+    if (endpoint.binding.template.variables.length > 0) bindPath(endpoint.binding, this.#match.segments, message);
     return message;
   }
 
@@ -361,14 +339,7 @@ class RestExchange extends Exchange {
   /** Sends the headers of a stream; undefined if a response was sent or has ended. */
   #sendStreamHeaders(): ServerResponse | undefined {
     if (this.headersSent || isClosed(this.#response)) return undefined;
-    this.#headers.push(
-      "content-type",
-      "text/event-stream",
-      "cache-control",
-      "no-store",
-      "x-accel-buffering",
-      "no",
-    );
+    this.#headers.push("content-type", "text/event-stream", "cache-control", "no-store", "x-accel-buffering", "no");
     return this.#writeHead(200);
   }
 
@@ -424,10 +395,7 @@ class EventReader {
 
 type BodyReaders = Pick<Endpoint, "binding" | "input" | "readBody" | "readBodyField">;
 
-export function* decodeBody(
-  { binding, input, readBody, readBodyField }: BodyReaders,
-  bytes: Buffer,
-): Steps<Message> {
+export function* decodeBody({ binding, input, readBody, readBodyField }: BodyReaders, bytes: Buffer): Steps<Message> {
   // An empty body is an empty object.
   if (bytes.length === 0) return create(input);
   if (!readBodyField) {

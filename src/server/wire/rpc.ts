@@ -4,14 +4,7 @@ import { type Compression, compressionNegotiate } from "@connectrpc/connect/prot
 import type { parseTimeout } from "@connectrpc/connect/protocol-grpc";
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import type { MethodFunction } from "../../api/define-service.ts";
-import {
-  type BodyLimits,
-  type BodySource,
-  CallerDisconnected,
-  decompress,
-  freeBytes,
-  readBytes,
-} from "../../codec/body.ts";
+import { type BodyLimits, type BodySource, CallerDisconnected, decompress, freeBytes, readBytes } from "../../codec/body.ts";
 import type { BodyShare } from "../../codec/body-budget.ts";
 import { decode } from "../../codec/decode.ts";
 import { Readers } from "../../codec/json/reader.ts";
@@ -41,10 +34,7 @@ export type RpcFormat = {
   /** As Connect parses it: the milliseconds, or an error. */
   readonly parseTimeout: typeof parseTimeout;
   /** The last envelope of a response, with the status and the trailers; undefined if they are not in the body. */
-  readonly lastFrame?: (
-    error: ConnectError | undefined,
-    trailers: Record<string, string> | undefined,
-  ) => LastFrame;
+  readonly lastFrame?: (error: ConnectError | undefined, trailers: Record<string, string> | undefined) => LastFrame;
 };
 
 export type LastFrame = { readonly flags: number; readonly content: Uint8Array };
@@ -86,10 +76,7 @@ export function rpcMethods(
 const MAX_DEADLINE_MS = 3_600_000;
 
 /** The deadline of a call, at most an hour; undefined if it has none, NaN if the header is not valid. */
-export function timeoutMsOf(
-  { timeoutHeader, parseTimeout }: RpcFormat,
-  headers: RequestHead["headers"],
-): number | undefined {
+export function timeoutMsOf({ timeoutHeader, parseTimeout }: RpcFormat, headers: RequestHead["headers"]): number | undefined {
   const header = headers[timeoutHeader];
   if (header === undefined) return undefined;
   const { timeoutMs = Number.NaN } = parseTimeout(String(header), Number.POSITIVE_INFINITY);
@@ -155,8 +142,7 @@ export abstract class RpcExchange extends Exchange<RpcMethod> {
       "cache-control": "no-store",
     };
     this.compression = compressionOf(format, request);
-    if (this.compression && format.isEnveloped)
-      this.responseHeaders[format.encodingHeader] = this.compression.name;
+    if (this.compression && format.isEnveloped) this.responseHeaders[format.encodingHeader] = this.compression.name;
   }
 
   /** Sends the whole response of a unary method. */
@@ -197,9 +183,7 @@ export abstract class RpcExchange extends Exchange<RpcMethod> {
   async respond(result: unknown): Promise<void> {
     const { output } = this.method.desc;
     const message = create(output, result as never);
-    const bytes = hasLongList(output, message)
-      ? await joinShort(this.#partsOf(message))
-      : this.#encode(message);
+    const bytes = hasLongList(output, message) ? await joinShort(this.#partsOf(message)) : this.#encode(message);
     if (bytes === undefined) {
       await this.#sendParts(message);
       return;
@@ -292,8 +276,7 @@ function compressionOf(format: RpcFormat, { headers }: RequestHead): Compression
   const accepted = headers[format.acceptHeader];
   const sent = format.isEnveloped ? headers[format.encodingHeader] : undefined;
   if (accepted === undefined && sent === undefined) return null;
-  return compressionNegotiate(acceptCompression, textOf(sent), textOf(accepted), format.acceptHeader)
-    .response;
+  return compressionNegotiate(acceptCompression, textOf(sent), textOf(accepted), format.acceptHeader).response;
 }
 
 function textOf(header: string | string[] | undefined): string | null {
@@ -331,11 +314,7 @@ export async function readMessage(
   }
 }
 
-function decompressBody(
-  body: Buffer,
-  encoding: string | string[] | undefined,
-  limits: BodyLimits,
-): Buffer | Promise<Buffer> {
+function decompressBody(body: Buffer, encoding: string | string[] | undefined, limits: BodyLimits): Buffer | Promise<Buffer> {
   return body.length === 0 ? body : decompress(body, encoding, limits);
 }
 

@@ -220,10 +220,7 @@ function noResult(): DomainError {
 }
 
 /** The limits apply per cell, so a full queue of one delays no call of another. */
-type CellBatchersOptions<Item, Result> = Omit<
-  BatcherOptions<Item, Result>,
-  "execute" | "hasOthers" | "turns" | "clock"
-> & {
+type CellBatchersOptions<Item, Result> = Omit<BatcherOptions<Item, Result>, "execute" | "hasOthers" | "turns" | "clock"> & {
   /** One per cell. */
   readonly clocks: readonly BatcherOptions<Item, Result>["clock"][];
   /** Shared by all batchers of the server. Default: their statements do not wait for each other. */
@@ -306,8 +303,7 @@ export class CellTurns {
   of(cell: number): Turns {
     const batchers = this.#cells[cell] ?? [];
     this.#cells[cell] = batchers;
-    const areOthersBusy = () =>
-      this.#cells.some((others) => others !== batchers && others.some(({ isBusy }) => isBusy));
+    const areOthersBusy = () => this.#cells.some((others) => others !== batchers && others.some(({ isBusy }) => isBusy));
     const turns = new BatcherTurns(batchers, areOthersBusy);
     batchers.push(turns);
     return turns;

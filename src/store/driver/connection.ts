@@ -70,11 +70,7 @@ export class Connection {
    * Keeps the locks that the statement takes until the work has ended, which is itself limited by its statements. Returns how the work
    * ended: its errors are not those of this connection.
    */
-  async during<Result>(
-    text: string,
-    parameter: string,
-    work: () => Promise<Result>,
-  ): Promise<PromiseSettledResult<Result>> {
+  async during<Result>(text: string, parameter: string, work: () => Promise<Result>): Promise<PromiseSettledResult<Result>> {
     const transaction = async ({ sql }: Session) =>
       await sql.begin(async (statements) => {
         await statements.unsafe("SET LOCAL idle_in_transaction_session_timeout = 0");
@@ -107,10 +103,7 @@ export class Connection {
   }
 
   /** A connection whose peer disappeared never responds, so this also limits the wait. */
-  async #withSession<Result>(
-    work: (session: Session) => Promise<Result>,
-    limitMs = this.#limitMs,
-  ): Promise<Result> {
+  async #withSession<Result>(work: (session: Session) => Promise<Result>, limitMs = this.#limitMs): Promise<Result> {
     let used: Session | undefined;
     let isLate = false;
     let timer: NodeJS.Timeout | undefined;
@@ -276,9 +269,7 @@ export class Session {
 
   /** Throws unless a new transaction can write. */
   async requireWritable(): Promise<void> {
-    const [row] = await this.sql.unsafe<{ state: string }[]>(
-      "SELECT current_setting('transaction_read_only') AS state",
-    );
+    const [row] = await this.sql.unsafe<{ state: string }[]>("SELECT current_setting('transaction_read_only') AS state");
     if (row?.state !== "off") throw new ReadOnlyError(this.#endpoint.name);
   }
 
@@ -368,9 +359,7 @@ function setupText({ statementTimeoutMs, role, readsHistory }: SessionOptions): 
     ["jit", "off"],
     ...(role === undefined ? [] : [["role", role] as [string, string]]),
   ];
-  const calls = settings.map(
-    ([name, value]) => `set_config('${name}', '${value.replaceAll("'", "''")}', false)`,
-  );
+  const calls = settings.map(([name, value]) => `set_config('${name}', '${value.replaceAll("'", "''")}', false)`);
   const columns = ["pg_backend_pid() AS pid", READ_ONLY, ...(readsHistory ? [HISTORY] : []), ...calls];
   return `SELECT ${columns.join(", ")}`;
 }

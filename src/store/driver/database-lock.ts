@@ -39,10 +39,7 @@ export class DatabaseLock {
   /** Whether this server holds the lock. A lock lost with its connection is acquired again if it is free. */
   async ensureHeld(): Promise<boolean> {
     // Succeeds at once in the session that holds the lock.
-    const [row] = await this.#query<{ ours: boolean }>(
-      "SELECT pg_try_advisory_lock($1::bigint) AS ours",
-      LOCK,
-    );
+    const [row] = await this.#query<{ ours: boolean }>("SELECT pg_try_advisory_lock($1::bigint) AS ours", LOCK);
     return row?.ours === true;
   }
 

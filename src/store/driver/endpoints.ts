@@ -52,8 +52,7 @@ export function endpointsOf(address: DatabaseAddress): Endpoint[] {
 
 /** Another server with the login and settings of the address. */
 export function endpointAt(address: DatabaseAddress, host: string, port: number): Endpoint {
-  const { login, driverUrl } =
-    address.kind === "url" ? partsOf(address.url) : { login: socketLogin(address), driverUrl: "" };
+  const { login, driverUrl } = address.kind === "url" ? partsOf(address.url) : { login: socketLogin(address), driverUrl: "" };
   return tcpEndpoint(host, port, login, driverUrl);
 }
 
@@ -64,9 +63,7 @@ function socketLogin({ user, password, database }: DatabaseAddress & { kind: "so
 function parseUrl(url: string): Endpoint[] {
   const { login, driverUrl, hosts } = partsOf(url);
   return hosts.map(({ host, port }) =>
-    host.startsWith("/")
-      ? socketEndpoint(host, port, login, driverUrl)
-      : tcpEndpoint(host, port, login, driverUrl),
+    host.startsWith("/") ? socketEndpoint(host, port, login, driverUrl) : tcpEndpoint(host, port, login, driverUrl),
   );
 }
 
@@ -129,9 +126,7 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw new Error(
-      "has a % that is not followed by two hexadecimal digits of UTF-8; a % itself is written %25",
-    );
+    throw new Error("has a % that is not followed by two hexadecimal digits of UTF-8; a % itself is written %25");
   }
 }
 

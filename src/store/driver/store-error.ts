@@ -111,11 +111,7 @@ export function fromDatabaseError(error: unknown): DomainError {
   return new DomainError("internal", { cause: error });
 }
 
-function refusal(
-  reason: ConstructorParameters<typeof DomainError>[0],
-  detail = "",
-  hint = "{}",
-): DomainError {
+function refusal(reason: ConstructorParameters<typeof DomainError>[0], detail = "", hint = "{}"): DomainError {
   const text = detail.replace(/\{(-?\d+) micros\}/g, (_, micros: string) => formatMicros(BigInt(micros)));
   const { field, ...metadata } = JSON.parse(hint) as Record<string, string>;
   if (field !== undefined) return DomainError.ofField(field, text);

@@ -80,10 +80,7 @@ type OpenSchema = {
  * Migrates the schema to the version of this code. Each numbered file changes tables and is applied once;
  * function files are applied again when their text changes. Several servers can start at once.
  */
-export async function migrate(
-  address: DatabaseAddress,
-  target: MigrationTarget = {},
-): Promise<SchemaChanges> {
+export async function migrate(address: DatabaseAddress, target: MigrationTarget = {}): Promise<SchemaChanges> {
   return await withSchema(address, target, async (at) => {
     const { sql, schema, tables, state } = at;
     if (at.isNewer) return NO_CHANGES;
@@ -98,10 +95,7 @@ export async function migrate(
 }
 
 /** The applied migrations and those that `migrate` would apply. Changes nothing. */
-export async function readSchemaStatus(
-  address: DatabaseAddress,
-  target: MigrationTarget = {},
-): Promise<SchemaStatus> {
+export async function readSchemaStatus(address: DatabaseAddress, target: MigrationTarget = {}): Promise<SchemaStatus> {
   return await withSchema(address, target, async (at) => {
     const { sql, schema, tables, state } = at;
     if (!state) {
@@ -121,19 +115,14 @@ export async function readSchemaStatus(
     );
     const pending = at.isNewer ? NO_FILES : await pendingFiles(at);
     const missing = pending.tables.map((name) => ({ name, appliedAt: undefined }));
-    const months = await sql.unsafe<{ month: number; entries: bigint }[]>(
-      `SELECT * FROM ${schema}.months_without_partition()`,
-    );
+    const months = await sql.unsafe<{ month: number; entries: bigint }[]>(`SELECT * FROM ${schema}.months_without_partition()`);
     const moves = months.map(({ month, entries }) => ({ partition: partitionOf(month), entries }));
     return { tables: [...applied, ...missing], functions: pending.functions, moves };
   });
 }
 
 /** What `migrate` would apply. A login that may not read which functions were applied sees only the numbered files. */
-export async function readPending(
-  address: DatabaseAddress,
-  target: MigrationTarget = {},
-): Promise<AppliedFiles> {
+export async function readPending(address: DatabaseAddress, target: MigrationTarget = {}): Promise<AppliedFiles> {
   return await withSchema(address, target, async (at) => {
     const { sql, schema, tables, functions, state } = at;
     if (at.isNewer) return NO_FILES;
@@ -174,10 +163,7 @@ async function withSchema<Result>(
   }
 }
 
-async function functionsFor(
-  { schema, distribution, functions }: OpenSchema,
-  sql: Sql,
-): Promise<readonly SqlFile[]> {
+async function functionsFor({ schema, distribution, functions }: OpenSchema, sql: Sql): Promise<readonly SqlFile[]> {
   return (await distribution?.withNames(sql, schema, functions)) ?? functions;
 }
 
@@ -310,18 +296,13 @@ async function joinRole(sql: Sql): Promise<void> {
 function verify(applied: ReadonlyMap<string, string>, files: readonly SqlFile[]): void {
   [...applied].forEach(([name, checksum], i) => {
     if (checksum !== files[i]?.checksum) {
-      throw new MigrationError(
-        `the migration ${name} differs from the one that was applied to this database`,
-      );
+      throw new MigrationError(`the migration ${name} differs from the one that was applied to this database`);
     }
   });
 }
 
 /** Outside of a transaction, so that no lock is kept while rows are read. */
-async function prepareOnline(
-  { sql, schema, online }: OpenSchema,
-  pending: readonly SqlFile[],
-): Promise<void> {
+async function prepareOnline({ sql, schema, online }: OpenSchema, pending: readonly SqlFile[]): Promise<void> {
   const names = new Set(pending.map(({ name }) => `${name}${ONLINE}`));
   for (const file of online) {
     if (!names.has(file.name)) continue;
@@ -359,11 +340,7 @@ function partitionOf(month: number): string {
   return `ledger_${monthText(month).replace("-", "_")}`;
 }
 
-async function applyTables(
-  transaction: Sql,
-  schema: string,
-  { name, sql: text, checksum }: SqlFile,
-): Promise<void> {
+async function applyTables(transaction: Sql, schema: string, { name, sql: text, checksum }: SqlFile): Promise<void> {
   await transaction.unsafe(text);
   await transaction`REVOKE ALL ON ALL TABLES IN SCHEMA ${transaction(schema)} FROM PUBLIC`;
   const version = Number.parseInt(name, 10);
@@ -398,8 +375,7 @@ function explain(error: unknown): MigrationError {
     );
   }
   const advice = code !== undefined && ADVICE[code] ? `; ${ADVICE[code]}` : "";
-  return new MigrationError(
-    `the database cannot be reached or prepared: ${message || code || String(error)}${advice}`,
-    { cause: error },
-  );
+  return new MigrationError(`the database cannot be reached or prepared: ${message || code || String(error)}${advice}`, {
+    cause: error,
+  });
 }

@@ -1,9 +1,7 @@
 import { readFileSync } from "node:fs";
 
 /** The release of this code. */
-export const RELEASE: string = JSON.parse(
-  readFileSync(new URL("../../../package.json", import.meta.url), "utf8"),
-).version;
+export const RELEASE: string = JSON.parse(readFileSync(new URL("../../../package.json", import.meta.url), "utf8")).version;
 
 /** Compares release numbers such as "1.10.2" part by part; negative if the first is older. */
 export function compareReleases(a: string, b: string): number {

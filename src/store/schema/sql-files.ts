@@ -16,11 +16,7 @@ export function readFiles(folder: URL): SqlFile[] {
 }
 
 /** The checksums of the files that were applied. */
-export async function readChecksums(
-  sql: Sql,
-  schema: string,
-  table: "migrations" | "functions",
-): Promise<Map<string, string>> {
+export async function readChecksums(sql: Sql, schema: string, table: "migrations" | "functions"): Promise<Map<string, string>> {
   const rows = await sql.unsafe<{ name: string; checksum: string }[]>(
     `SELECT name, checksum FROM ${schema}.${table} ORDER BY name`,
   );
@@ -38,11 +34,7 @@ export function changedNames(known: ReadonlyMap<string, string>, files: readonly
 const OLDEST_RELEASE = "0.1.0";
 
 /** Creates the functions whose text changed and drops those without a file. Returns the number of both. */
-export async function applyFunctions(
-  transaction: Sql,
-  schema: string,
-  files: readonly SqlFile[],
-): Promise<number> {
+export async function applyFunctions(transaction: Sql, schema: string, files: readonly SqlFile[]): Promise<number> {
   const known = await readChecksums(transaction, schema, "functions");
   const changed = changedNames(known, files);
   if (changed.length === 0) return 0;

@@ -49,12 +49,7 @@ export async function lockTables(transaction: Sql, schema: string, attempts: num
  * Runs statements outside of a transaction, each of which needs a lock of one table. Callers queue behind a statement that
  * waits for a lock, so each attempt waits only for as long as it takes to end autovacuum.
  */
-export async function withShortWaits(
-  sql: Sql,
-  schema: string,
-  attempts: number,
-  run: () => Promise<unknown>,
-): Promise<void> {
+export async function withShortWaits(sql: Sql, schema: string, attempts: number, run: () => Promise<unknown>): Promise<void> {
   const [row] = await sql<{ deadlock_ms: number }[]>`
     SELECT setting::integer AS deadlock_ms FROM pg_settings WHERE name = 'deadlock_timeout'`;
   await sql.unsafe(`SET lock_timeout = ${Math.ceil((row?.deadlock_ms ?? 1_000) * 1.5)}`);
@@ -65,12 +60,7 @@ export async function withShortWaits(
   }
 }
 
-async function tryWithin(
-  sql: Sql,
-  schema: string,
-  attempts: number,
-  run: () => Promise<unknown>,
-): Promise<void> {
+async function tryWithin(sql: Sql, schema: string, attempts: number, run: () => Promise<unknown>): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
       await run();

@@ -62,11 +62,7 @@ export function requestAttributes({ model, settings, prompt }: Request): Attribu
   };
 }
 
-export function attemptAttributes(
-  attempt: StartedAttempt,
-  result: AttemptResult,
-  oldNames: boolean,
-): Attributes {
+export function attemptAttributes(attempt: StartedAttempt, result: AttemptResult, oldNames: boolean): Attributes {
   const { prompt, number } = attempt;
   const { usage, startedAtMs, firstPieceAtMs } = result;
   const attributes = requestAttributes(attempt);
@@ -74,8 +70,7 @@ export function attemptAttributes(
   attributes["gen_ai.request.max_tokens"] = prompt.maxTokens;
   if (prompt.temperature !== undefined) attributes["gen_ai.request.temperature"] = prompt.temperature;
   if (prompt.options.topP !== undefined) attributes["gen_ai.request.top_p"] = prompt.options.topP;
-  if (firstPieceAtMs !== undefined)
-    attributes["gen_ai.response.time_to_first_chunk"] = (firstPieceAtMs - startedAtMs) / 1_000;
+  if (firstPieceAtMs !== undefined) attributes["gen_ai.response.time_to_first_chunk"] = (firstPieceAtMs - startedAtMs) / 1_000;
   if (result.finishReason !== undefined) attributes["gen_ai.response.finish_reasons"] = [result.finishReason];
   if (result.outcome !== "ok") attributes["error.type"] = result.outcome;
   if (oldNames) attributes["gen_ai.system"] = attributes["gen_ai.provider.name"];

@@ -40,8 +40,7 @@ function tokenCounters(meter: Meter): (attributes: Attributes, usage: Usage) => 
   const sums = new Map<string, { readonly attributes: Attributes; readonly tokens: number[] }>();
   const observe = (observer: BatchObservableResult) => {
     for (const { attributes, tokens } of sums.values())
-      for (const [i, { counter }] of counters.entries())
-        if (tokens[i]) observer.observe(counter, tokens[i], attributes);
+      for (const [i, { counter }] of counters.entries()) if (tokens[i]) observer.observe(counter, tokens[i], attributes);
   };
   meter.addBatchObservableCallback(
     observe,

@@ -3,12 +3,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { context, DiagLogLevel, diag, SpanKind, trace } from "@opentelemetry/api";
 import { OTLPMetricExporter as JsonMetricExporter } from "@opentelemetry/exporter-metrics-otlp-http";
 import { OTLPMetricExporter } from "@opentelemetry/exporter-metrics-otlp-proto";
-import {
-  detectResources,
-  envDetector,
-  type Resource,
-  resourceFromAttributes,
-} from "@opentelemetry/resources";
+import { detectResources, envDetector, type Resource, resourceFromAttributes } from "@opentelemetry/resources";
 import { MeterProvider, PeriodicExportingMetricReader } from "@opentelemetry/sdk-metrics";
 import {
   AlwaysOffSampler,
@@ -21,14 +16,7 @@ import {
   TraceIdRatioBasedSampler,
 } from "@opentelemetry/sdk-trace";
 import type { Log } from "../log.ts";
-import type {
-  MetricSettings,
-  RecordAttempt,
-  StartTrace,
-  Telemetry,
-  TelemetrySettings,
-  TraceSettings,
-} from "../telemetry.ts";
+import type { MetricSettings, RecordAttempt, StartTrace, Telemetry, TelemetrySettings, TraceSettings } from "../telemetry.ts";
 import { inferenceMetrics } from "./inference-metrics.ts";
 import { RecordedTrace } from "./recorded-trace.ts";
 import { traceExporter } from "./trace-exporter.ts";
@@ -81,9 +69,7 @@ function traceExport(settings: TraceSettings, resource: Resource, scope: Scope, 
   const parts = { ids, resource, scope, oldNames, now, onEnd: processor.onEnd.bind(processor) };
   const startTrace: StartTrace = (parent, startedAtMs) => {
     const traceId = parent?.traceId ?? ids.generateTraceId();
-    const from = parent
-      ? trace.setSpanContext(root, { ...parent, traceFlags: parent.flags, isRemote: true })
-      : root;
+    const from = parent ? trace.setSpanContext(root, { ...parent, traceFlags: parent.flags, isRemote: true }) : root;
     const { decision } = sampler.shouldSample(from, traceId, "call", SpanKind.SERVER, {}, []);
     const isSampled = decision === SamplingDecision.RECORD_AND_SAMPLED;
     return new RecordedTrace(parts, { parent, traceId, isSampled, startedAtMs, epochMs: Date.now() });
@@ -96,10 +82,7 @@ function metricExport(settings: MetricSettings, resource: Resource, scope: Scope
   const { exportIntervalMillis, exportTimeoutMillis } = settings;
   const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis, exportTimeoutMillis });
   const provider = new MeterProvider({ resource, readers: [reader] });
-  const recordAttempt: RecordAttempt = inferenceMetrics(
-    provider.getMeter(scope.name, scope.version),
-    oldNames,
-  );
+  const recordAttempt: RecordAttempt = inferenceMetrics(provider.getMeter(scope.name, scope.version), oldNames);
   return { recordAttempt, shutdown: () => provider.shutdown() };
 }
 

@@ -1,10 +1,7 @@
 import type { Attributes, AttributeValue } from "@opentelemetry/api";
 import { OTLPTraceExporter as JsonTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
 import { OTLPExporterBase } from "@opentelemetry/otlp-exporter-base";
-import {
-  convertLegacyHttpOptions,
-  createOtlpHttpExportDelegate,
-} from "@opentelemetry/otlp-exporter-base/node-http";
+import { convertLegacyHttpOptions, createOtlpHttpExportDelegate } from "@opentelemetry/otlp-exporter-base/node-http";
 import { ProtobufTraceSerializer, TraceExporterMetricsHelper } from "@opentelemetry/otlp-transformer";
 import type { ReadableSpan, SpanExporter } from "@opentelemetry/sdk-trace";
 import type { TraceSettings } from "../telemetry.ts";
@@ -20,9 +17,7 @@ export function traceExporter(protocol: TraceSettings["protocol"]): SpanExporter
   const headers = { "Content-Type": "application/x-protobuf" };
   const options = convertLegacyHttpOptions({}, "TRACES", "v1/traces", headers);
   const name = "otlp_http_span_exporter";
-  return new OTLPExporterBase(
-    createOtlpHttpExportDelegate(options, serializer, name, TraceExporterMetricsHelper, undefined),
-  );
+  return new OTLPExporterBase(createOtlpHttpExportDelegate(options, serializer, name, TraceExporterMetricsHelper, undefined));
 }
 
 /** Wire types of protobuf. */
@@ -142,8 +137,7 @@ export class TraceEncoder {
     this.#reserve(hex.length / 2);
     const bytes = this.#bytes;
     let at = this.#at;
-    for (let i = 0; i < hex.length; i += 2)
-      bytes[at++] = (digitOf(hex.charCodeAt(i)) << 4) | digitOf(hex.charCodeAt(i + 1));
+    for (let i = 0; i < hex.length; i += 2) bytes[at++] = (digitOf(hex.charCodeAt(i)) << 4) | digitOf(hex.charCodeAt(i + 1));
     this.#at = at;
     this.#end(start);
   }

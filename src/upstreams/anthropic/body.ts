@@ -40,10 +40,7 @@ function temperatureOf({ temperature, options }: Prompt): number | undefined {
 function fieldsOf(prompt: Prompt, model: string): object {
   const { topP, topK, responseFormat } = prompt.options;
   const { thinking, effort } = thinkingOf(prompt, model);
-  const format =
-    responseFormat?.kind === "json_schema"
-      ? { type: "json_schema", schema: responseFormat.schema }
-      : undefined;
+  const format = responseFormat?.kind === "json_schema" ? { type: "json_schema", schema: responseFormat.schema } : undefined;
   return {
     top_p: topP,
     top_k: topK,
@@ -200,9 +197,7 @@ function contentOf(message: PromptMessage): Content {
 
 function blocksOf(parts: readonly ContentPart[]): Block[] {
   return parts.flatMap((part) =>
-    part.kind === "text"
-      ? textBlocks(part.text, part.cacheControl)
-      : [imageBlock(part.image, part.cacheControl)],
+    part.kind === "text" ? textBlocks(part.text, part.cacheControl) : [imageBlock(part.image, part.cacheControl)],
   );
 }
 
@@ -223,9 +218,7 @@ function imageBlock(image: Image, cacheControl?: CacheControl): Block {
 }
 
 function reasoningBlock({ text, signature, encrypted }: Reasoning): Block {
-  return encrypted
-    ? { type: "redacted_thinking", data: encrypted }
-    : { type: "thinking", thinking: text, signature };
+  return encrypted ? { type: "redacted_thinking", data: encrypted } : { type: "thinking", thinking: text, signature };
 }
 
 function callBlock({ id, name, arguments: text }: ToolCall): Block {

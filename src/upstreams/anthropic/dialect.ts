@@ -1,11 +1,5 @@
 import { NO_OPTIONS } from "../../domain/prompt.ts";
-import {
-  type Dialect,
-  firstSetOf,
-  type PromptField,
-  type PromptProblem,
-  type UnsizedPrompt,
-} from "../dialect.ts";
+import { type Dialect, firstSetOf, type PromptField, type PromptProblem, type UnsizedPrompt } from "../dialect.ts";
 import { anthropicBody, hasContent } from "./body.ts";
 import { AnthropicReader } from "./reader.ts";
 
@@ -33,22 +27,13 @@ export function anthropicProblem(prompt: UnsizedPrompt): PromptProblem | undefin
     return problem("messages", "must have a message that is neither blank nor of the system");
   }
   if (stop.some((text) => text.trim() === "")) {
-    return problem(
-      "stop",
-      "must have a character other than white space in each text, for the upstream of this model",
-    );
+    return problem("stop", "must have a character other than white space in each text, for the upstream of this model");
   }
   if (options === NO_OPTIONS) return undefined;
   if (options.responseFormat?.kind === "json") {
-    return problem(
-      "response_format",
-      'must have a schema, with the type "json_schema", for the upstream of this model',
-    );
+    return problem("response_format", 'must have a schema, with the type "json_schema", for the upstream of this model');
   }
-  return (
-    firstSetOf(["seed", "presence_penalty", "frequency_penalty", "suffix"], prompt) ??
-    problemOfThinking(prompt)
-  );
+  return firstSetOf(["seed", "presence_penalty", "frequency_penalty", "suffix"], prompt) ?? problemOfThinking(prompt);
 }
 
 /** Parameters that the API refuses while the model thinks. A temperature of 1 is the default. */
@@ -59,8 +44,7 @@ function problemOfThinking({ temperature = 1, options }: UnsizedPrompt): PromptP
   if (temperature !== 1) return problem("temperature", description);
   if (topK !== undefined) return problem("top_k", description);
   if (topP < MIN_TOP_P) return problem("top_p", description);
-  if (toolChoice?.kind === "required" || toolChoice?.kind === "tool")
-    return problem("tool_choice", description);
+  if (toolChoice?.kind === "required" || toolChoice?.kind === "tool") return problem("tool_choice", description);
   return undefined;
 }
 

@@ -177,8 +177,7 @@ function compactionOf(usage: JsonObject | undefined): {
 } {
   const iterations = Array.isArray(usage?.iterations) ? usage.iterations.slice(0, MAX_ITERATIONS) : [];
   const compactions = iterations.map(asObject).filter((one) => one?.type === "compaction");
-  const total = (...names: string[]) =>
-    sum(...compactions.flatMap((one) => names.map((name) => asCount(one?.[name] ?? 0))));
+  const total = (...names: string[]) => sum(...compactions.flatMap((one) => names.map((name) => asCount(one?.[name] ?? 0))));
   return {
     input: total("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"),
     output: total("output_tokens"),

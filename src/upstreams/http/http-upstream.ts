@@ -114,17 +114,11 @@ export class HttpUpstream implements Upstream {
   #dialectFor({ options: { task } }: Prompt): Dialect {
     const dialect = task ? this.#dialects.tasks?.[task.kind] : this.#dialects;
     // Requests for tasks that an upstream cannot do are refused before they get here.
-    if (!dialect)
-      throw new UpstreamFailure("rejected", `the upstream has no API for the task "${task?.kind}"`);
+    if (!dialect) throw new UpstreamFailure("rejected", `the upstream has no API for the task "${task?.kind}"`);
     return dialect;
   }
 
-  #send(
-    path: string,
-    { parts, bytes }: RequestBody,
-    trace: TraceHeaders | undefined,
-    exchange: UpstreamExchange,
-  ): void {
+  #send(path: string, { parts, bytes }: RequestBody, trace: TraceHeaders | undefined, exchange: UpstreamExchange): void {
     const { timeoutMs } = this.#settings;
     const length = bytes === undefined ? undefined : { "content-length": String(bytes) };
     this.#pool.dispatch(

@@ -14,9 +14,7 @@ function parseObject(text: string): JsonObject | undefined {
 }
 
 export function asObject(value: unknown): JsonObject | undefined {
-  return typeof value === "object" && value !== null && !Array.isArray(value)
-    ? (value as JsonObject)
-    : undefined;
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined;
 }
 
 export function firstObject(value: unknown): JsonObject | undefined {
@@ -94,14 +92,9 @@ const STATUS_OF_TYPE: Readonly<Record<string, number>> = {
 };
 
 /** The failure for a status other than 200, with the error message of the body. */
-export function failureOfStatus(
-  status: number,
-  body: string,
-  retryAfter: string | undefined,
-): UpstreamFailure {
+export function failureOfStatus(status: number, body: string, retryAfter: string | undefined): UpstreamFailure {
   const details = describe(asObject(parseObject(body)?.error));
-  const retryAfterMs =
-    retryAfter !== undefined && SECONDS.test(retryAfter) ? Number(retryAfter) * 1_000 : undefined;
+  const retryAfterMs = retryAfter !== undefined && SECONDS.test(retryAfter) ? Number(retryAfter) * 1_000 : undefined;
   return UpstreamFailure.ofStatus(status, `the upstream responded with ${status}${details}`, retryAfterMs);
 }
 

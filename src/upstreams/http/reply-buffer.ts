@@ -22,10 +22,7 @@ const CUT: State = { kind: "cut" };
 const MAX_TOKENS_PER_UNIT = 3;
 
 /** The start of a text that has at most this many tokens, and their number. */
-export type FirstTokens = (
-  text: string,
-  maxTokens: number,
-) => { readonly text: string; readonly tokens: number };
+export type FirstTokens = (text: string, maxTokens: number) => { readonly text: string; readonly tokens: number };
 
 /** The received, unread part of a reply. */
 export class ReplyBuffer {
@@ -97,8 +94,7 @@ export class ReplyBuffer {
     }
     const text = this.#withinRoom(piece);
     // A signature is valid only for the whole text.
-    if (text.length === piece.length)
-      this.#unread.append({ kind: "reasoning", reasoning: { ...reasoning, text } });
+    if (text.length === piece.length) this.#unread.append({ kind: "reasoning", reasoning: { ...reasoning, text } });
     else if (text !== "") this.#unread.append(reasoningDelta(text));
   }
 
@@ -116,8 +112,7 @@ export class ReplyBuffer {
     }
     this.#hasToolCalls = true;
     const text = this.#withinRoom(piece, head);
-    if (head + text.length > 0)
-      this.#unread.append({ kind: "tool_call", toolCall: { index, id, name, arguments: text } });
+    if (head + text.length > 0) this.#unread.append({ kind: "tool_call", toolCall: { index, id, name, arguments: text } });
   }
 
   /** The stop sequence is undefined if the upstream does not report one, and null if it does not report which. */
@@ -262,9 +257,7 @@ export class ReplyBuffer {
 
   #isOpaqueTooLong(): boolean {
     return (
-      this.#room() < 0 ||
-      this.#opaqueChars > maxOpaqueChars(this.#maxTokens) ||
-      this.#reasoningBlocks > MAX_REASONING_BLOCKS
+      this.#room() < 0 || this.#opaqueChars > maxOpaqueChars(this.#maxTokens) || this.#reasoningBlocks > MAX_REASONING_BLOCKS
     );
   }
 

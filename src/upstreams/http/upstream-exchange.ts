@@ -30,18 +30,11 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | undefined;
   #receivedBytes = 0;
 
-  constructor(
-    dialect: Dialect,
-    prompt: Prompt,
-    progress: Progress,
-    timeoutMs: number,
-    firstTokens?: FirstTokens,
-  ) {
+  constructor(dialect: Dialect, prompt: Prompt, progress: Progress, timeoutMs: number, firstTokens?: FirstTokens) {
     const { maxTokens } = prompt;
     this.reply = new ReplyBuffer(maxTokens, firstTokens);
     this.#reader = dialect.createReader(this.reply, prompt);
-    this.#maxJsonBytes =
-      dialect.maxJsonBytes ?? Math.min(maxStreamBytes(maxTokens), RESPONSE_LIMITS.jsonBytes);
+    this.#maxJsonBytes = dialect.maxJsonBytes ?? Math.min(maxStreamBytes(maxTokens), RESPONSE_LIMITS.jsonBytes);
     this.#progress = progress;
     this.#maxTokens = maxTokens;
     this.#timeoutMs = timeoutMs;
@@ -115,9 +108,7 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
   #limitWait(): void {
     if (this.#state !== SENT) return;
     const timer = setTimeout(() => {
-      this.#fail(
-        new UpstreamFailure("timeout", "the upstream sent only interim responses within its timeout"),
-      );
+      this.#fail(new UpstreamFailure("timeout", "the upstream sent only interim responses within its timeout"));
       this.reply.wakeReader();
     }, this.#timeoutMs);
     this.#change({ kind: "sent", timer });

@@ -1,12 +1,5 @@
 import type { ModelTraits } from "../../domain/model.ts";
-import {
-  type Dialect,
-  firstSetOf,
-  isExtraField,
-  type PromptProblem,
-  reasoningProblem,
-  type UnsizedPrompt,
-} from "../dialect.ts";
+import { type Dialect, firstSetOf, isExtraField, type PromptProblem, reasoningProblem, type UnsizedPrompt } from "../dialect.ts";
 import { MIN_OUTPUT_TOKENS, openaiResponsesBody } from "./body.ts";
 import { OpenaiResponsesReader } from "./reader.ts";
 
@@ -22,12 +15,6 @@ export const openaiResponsesDialect: Dialect = {
 const UNSUPPORTED = ["stop", "seed", "presence_penalty", "frequency_penalty", "suffix"] as const;
 
 /** What the Responses API cannot express. */
-export function openaiResponsesProblem(
-  prompt: UnsizedPrompt,
-  traits: ModelTraits,
-): PromptProblem | undefined {
-  return (
-    reasoningProblem(prompt) ??
-    firstSetOf(isExtraField(traits, "top_k") ? UNSUPPORTED : ["top_k", ...UNSUPPORTED], prompt)
-  );
+export function openaiResponsesProblem(prompt: UnsizedPrompt, traits: ModelTraits): PromptProblem | undefined {
+  return reasoningProblem(prompt) ?? firstSetOf(isExtraField(traits, "top_k") ? UNSUPPORTED : ["top_k", ...UNSUPPORTED], prompt);
 }

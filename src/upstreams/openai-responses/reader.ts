@@ -1,15 +1,7 @@
 import type { FinishReason } from "../../domain/output.ts";
 import type { Usage } from "../../domain/usage.ts";
 import { joinItemId, type ResponseReader } from "../dialect.ts";
-import {
-  asCount,
-  asObject,
-  asText,
-  failureOf,
-  type JsonObject,
-  readObject,
-  reportedUsage,
-} from "../http/json-value.ts";
+import { asCount, asObject, asText, failureOf, type JsonObject, readObject, reportedUsage } from "../http/json-value.ts";
 import type { ReplyBuffer } from "../http/reply-buffer.ts";
 import { ToolCalls } from "../http/tool-calls.ts";
 import { UpstreamFailure } from "../upstream-failure.ts";
@@ -77,11 +69,7 @@ export class OpenaiResponsesReader implements ResponseReader {
     if (!Array.isArray(response.output)) {
       throw new UpstreamFailure("garbled", "the response is not an object of the Responses API");
     }
-    if (
-      response.status !== undefined &&
-      response.status !== "completed" &&
-      response.status !== "incomplete"
-    ) {
+    if (response.status !== undefined && response.status !== "completed" && response.status !== "incomplete") {
       throw new UpstreamFailure("failed", "the response was not completed");
     }
     this.#end(response);

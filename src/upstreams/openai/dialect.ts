@@ -1,13 +1,6 @@
 import type { ModelTraits, RemoteSettings } from "../../domain/model.ts";
 import type { ContentPart } from "../../domain/prompt.ts";
-import {
-  type Dialects,
-  firstSetOf,
-  isExtraField,
-  type PromptProblem,
-  reasoningProblem,
-  type UnsizedPrompt,
-} from "../dialect.ts";
+import { type Dialects, firstSetOf, isExtraField, type PromptProblem, reasoningProblem, type UnsizedPrompt } from "../dialect.ts";
 import { openaiBody, openaiHeaders } from "./body.ts";
 import { openaiCompletionsDialect } from "./completions.ts";
 import { openaiEmbeddingsDialect } from "./embeddings.ts";
@@ -18,9 +11,7 @@ const HOSTS_WITH_MAX_COMPLETION_TOKENS = /(^|\.)(openai\.com|openai\.azure\.com)
 
 /** Servers with an OpenAI-compatible API for chat completions: vLLM, Ollama, llama.cpp and hosted ones. */
 export function createOpenaiDialect({ baseUrl }: Pick<RemoteSettings, "baseUrl">): Dialects {
-  const maxTokensName = HOSTS_WITH_MAX_COMPLETION_TOKENS.test(new URL(baseUrl).hostname)
-    ? "max_completion_tokens"
-    : "max_tokens";
+  const maxTokensName = HOSTS_WITH_MAX_COMPLETION_TOKENS.test(new URL(baseUrl).hostname) ? "max_completion_tokens" : "max_tokens";
   return {
     path: (basePath) => `${basePath}/chat/completions`,
     headers: openaiHeaders,
@@ -40,8 +31,7 @@ export function openaiProblem(prompt: UnsizedPrompt, traits: ModelTraits): Promp
     return {
       field: "messages",
       message,
-      description:
-        "must not have images: the upstream of this model accepts only text as the result of a tool",
+      description: "must not have images: the upstream of this model accepts only text as the result of a tool",
     };
   }
   const problem = isExtraField(traits, "reasoning_content") ? undefined : reasoningProblem(prompt);

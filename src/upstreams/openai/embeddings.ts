@@ -45,20 +45,16 @@ class EmbeddingsReader implements ResponseReader {
 
   readWhole(body: string): void {
     const { data, usage } = readObject(body);
-    if (!Array.isArray(data) || data.length !== this.#count)
-      throw garbled(`does not have ${this.#count} vectors`);
+    if (!Array.isArray(data) || data.length !== this.#count) throw garbled(`does not have ${this.#count} vectors`);
     const vectors = new Map<number, Float32Array>();
     for (const [position, value] of data.entries()) {
       const item: JsonObject = asObject(value) ?? {};
       // Servers that leave out the index send the vectors in order.
       const index = item.index === undefined ? position : asCount(item.index);
-      if (index === undefined || index >= this.#count || vectors.has(index))
-        throw garbled("has wrong indexes");
+      if (index === undefined || index >= this.#count || vectors.has(index)) throw garbled("has wrong indexes");
       vectors.set(index, this.#vectorOf(item.embedding));
     }
-    this.#reply.setVectors(
-      Array.from({ length: this.#count }, (_, i) => vectors.get(i) ?? new Float32Array()),
-    );
+    this.#reply.setVectors(Array.from({ length: this.#count }, (_, i) => vectors.get(i) ?? new Float32Array()));
     this.#reply.setUsage(reportedUsage({ inputTokens: asObject(usage)?.prompt_tokens, outputTokens: 0 }));
     this.#reply.complete();
   }

@@ -2,15 +2,7 @@ import type { FinishReason } from "../../domain/output.ts";
 import type { Reasoning } from "../../domain/prompt.ts";
 import type { Usage } from "../../domain/usage.ts";
 import type { ResponseReader } from "../dialect.ts";
-import {
-  asCount,
-  asObject,
-  asText,
-  firstObject,
-  type JsonObject,
-  readObject,
-  reportedUsage,
-} from "../http/json-value.ts";
+import { asCount, asObject, asText, firstObject, type JsonObject, readObject, reportedUsage } from "../http/json-value.ts";
 import type { ReplyBuffer } from "../http/reply-buffer.ts";
 import { type ToolCallPart, ToolCalls } from "../http/tool-calls.ts";
 import { UpstreamFailure } from "../upstream-failure.ts";

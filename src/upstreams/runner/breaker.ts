@@ -27,9 +27,7 @@ export type Pass = {
   /** A retry within the same call: another failure is not counted again. */
   readonly isRetry: boolean;
   /** The failures that the first piece of the reply cleared; they are restored if the reply fails. */
-  cleared:
-    | { readonly run: Run; readonly account: FailingAccount | undefined; readonly atMs: number }
-    | undefined;
+  cleared: { readonly run: Run; readonly account: FailingAccount | undefined; readonly atMs: number } | undefined;
 };
 
 /**

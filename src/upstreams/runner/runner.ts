@@ -203,9 +203,7 @@ class ReplyEvents implements AsyncIterableIterator<UpstreamEvent, undefined> {
 
   next(): Promise<NextEvent> {
     const reading =
-      this.#attempt && this.#state === "begun"
-        ? this.#attempt.next().then(this.#onEvent, this.#onError)
-        : this.#readFirst();
+      this.#attempt && this.#state === "begun" ? this.#attempt.next().then(this.#onEvent, this.#onError) : this.#readFirst();
     this.#reading = reading;
     return reading;
   }
@@ -286,9 +284,7 @@ export function orderOf(upstreams: readonly UpstreamSettings[], draw: Draw): rea
 /** The same numbers on every server and after every restart, so that a retry uses the same upstream. */
 export function drawByKey(accountId: string, idempotencyKey: string): Draw {
   return (upstream) => {
-    const hash = createHash("sha256").update(
-      JSON.stringify([accountId, idempotencyKey, addressOf(upstream)]),
-    );
+    const hash = createHash("sha256").update(JSON.stringify([accountId, idempotencyKey, addressOf(upstream)]));
     return (hash.digest().readUIntBE(0, 6) + 1) / 2 ** 48;
   };
 }

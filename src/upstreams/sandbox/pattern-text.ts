@@ -23,8 +23,7 @@ const CONTROLS: { readonly [letter: string]: string } = {
 };
 const QUANTIFIER = /(?:[*+?]|\{(\d{1,6})(,?)(\d{0,6})\})\??/y;
 const GROUP = /\((?:\?(?:[:=!]|<[=!]|<\w{1,64}>))?/y;
-const ESCAPE =
-  /\\(?:u\{([\da-fA-F]{1,6})\}|u([\da-fA-F]{4})|x([\da-fA-F]{2})|([pP])\{([^}]{1,64})\}|([\s\S]))/y;
+const ESCAPE = /\\(?:u\{([\da-fA-F]{1,6})\}|u([\da-fA-F]{4})|x([\da-fA-F]{2})|([pP])\{([^}]{1,64})\}|([\s\S]))/y;
 
 type Options = {
   /** Selects other characters of classes. */
@@ -89,8 +88,7 @@ class PatternWriter {
     const quantifier = this.#take(QUANTIFIER);
     if (!quantifier || this.#at === start) return;
     const times = this.#timesOf(quantifier);
-    this.#text =
-      this.#text.slice(0, length) + once.repeat(Math.min(times, MAX_CHARACTERS / Math.max(1, once.length)));
+    this.#text = this.#text.slice(0, length) + once.repeat(Math.min(times, MAX_CHARACTERS / Math.max(1, once.length)));
     this.#text = this.#text.slice(0, MAX_CHARACTERS);
   }
 
@@ -151,8 +149,7 @@ class PatternWriter {
     if (all === "\\") this.#at++;
     const hex = code ?? unit ?? byte;
     if (hex !== undefined) return String.fromCodePoint(Math.min(Number.parseInt(hex, 16), 0x10_ffff));
-    if (property)
-      return property === "P" ? "-" : /^N/.test(name) ? "0123456789" : /^Lu/.test(name) ? "ABC" : "abc";
+    if (property) return property === "P" ? "-" : /^N/.test(name) ? "0123456789" : /^Lu/.test(name) ? "ABC" : "abc";
     if (/[bB1-9k]/.test(other)) return "";
     return CLASSES[other] ?? CONTROLS[other] ?? other;
   }

@@ -128,8 +128,7 @@ function writerOf(segment: Segment, stop: readonly string[]): SegmentWriter {
     case "reasoning":
       return {
         write: (text) => (text === "" ? undefined : { kind: "reasoning", reasoning: { ...UNSIGNED, text } }),
-        end: (isWhole) =>
-          isWhole ? { kind: "reasoning", reasoning: { ...UNSIGNED, signature: part.signature } } : undefined,
+        end: (isWhole) => (isWhole ? { kind: "reasoning", reasoning: { ...UNSIGNED, signature: part.signature } } : undefined),
         stopped: () => undefined,
       };
     case "tool_call":
@@ -162,9 +161,7 @@ class TextWriter implements SegmentWriter {
 
   stopped(): { readonly stop: string; readonly tokens: number } | undefined {
     const stop = this.#stops.found;
-    return stop === undefined
-      ? undefined
-      : { stop, tokens: tokensWithin(this.#segment.tokens(), this.#characters) };
+    return stop === undefined ? undefined : { stop, tokens: tokensWithin(this.#segment.tokens(), this.#characters) };
   }
 }
 
@@ -231,8 +228,7 @@ export class StopTexts {
       const start = text.indexOf(stop);
       const end = start + stop.length;
       if (start < 0) continue;
-      if (!first || end < first.end || (end === first.end && start < first.start))
-        first = { stop, start, end };
+      if (!first || end < first.end || (end === first.end && start < first.start)) first = { stop, start, end };
     }
     return first;
   }

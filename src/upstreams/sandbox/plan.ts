@@ -43,8 +43,7 @@ export function planOf(prompt: Prompt): Plan {
     });
   }
   const tools = toolsToCall(prompt, directive, calledSince(messages, lastUser));
-  if (tools.length === 0 || directive.tokens !== undefined)
-    segments.push(textSegment(prompt, directive, seed));
+  if (tools.length === 0 || directive.tokens !== undefined) segments.push(textSegment(prompt, directive, seed));
   if (tools.length > 0) segments.push(...callSegments(tools, seed));
   return { directive, segments };
 }
@@ -69,11 +68,7 @@ function calledSince(messages: readonly PromptMessage[], start: number): Readonl
  * A choice that requires a tool, or a directive, gets calls. So that loops of agents end, a reply to results calls a
  * tool only if the choice requires one, and none for the second time.
  */
-function toolsToCall(
-  { options }: Prompt,
-  directive: Directive,
-  called: ReadonlySet<string>,
-): readonly Tool[] {
+function toolsToCall({ options }: Prompt, directive: Directive, called: ReadonlySet<string>): readonly Tool[] {
   const { toolChoice, parallelToolCalls } = options;
   const tools = (options.tools ?? []).filter(({ name }) => !called.has(name));
   if (tools.length === 0 || toolChoice?.kind === "none") return [];

@@ -39,12 +39,7 @@ export class SandboxUpstream implements Upstream {
 
   #plan(prompt: Prompt, textTokens: number): PlannedReply {
     const plan = planOf(prompt);
-    const {
-      delay_ms: delayMs = this.#options.settings.delayMs,
-      cached,
-      cache_write,
-      cache_write_1h,
-    } = plan.directive;
+    const { delay_ms: delayMs = this.#options.settings.delayMs, cached, cache_write, cache_write_1h } = plan.directive;
     const pieces = new SandboxPieces(plan, prompt);
     const imageTokens = imagesIn(prompt.messages) * SANDBOX_IMAGE_TOKENS;
     const end = (): UpstreamEnd => {

@@ -252,9 +252,7 @@ function isLeaf(flat: FlatSchema): boolean {
 /** The schemas of the properties and items that every value has. */
 function requiredParts(flat: FlatSchema): JsonValue[] {
   const properties = isObject(flat.properties) ? flat.properties : {};
-  const parts = namesIn(flat.required).flatMap((name) =>
-    Object.hasOwn(properties, name) ? [properties[name] ?? {}] : [],
-  );
+  const parts = namesIn(flat.required).flatMap((name) => (Object.hasOwn(properties, name) ? [properties[name] ?? {}] : []));
   const items = (numberIn(flat.minItems) ?? 0) > 0 ? [flat.items ?? {}] : [];
   return [...parts, ...items, ...listOf(flat.prefixItems)];
 }
@@ -314,11 +312,7 @@ function day(variant: number): string {
 }
 
 /** A text with the format, the pattern or the length of a schema, or else with the name of the property. */
-function textFor(
-  { format, pattern, minLength, maxLength }: FlatSchema,
-  name: string,
-  variant: number,
-): string {
+function textFor({ format, pattern, minLength, maxLength }: FlatSchema, name: string, variant: number): string {
   if (typeof format === "string" && Object.hasOwn(FORMATS, format)) return FORMATS[format]?.(variant) ?? "";
   const min = Math.min(numberIn(minLength) ?? 0, MAX_CHARACTERS);
   if (typeof pattern === "string") {

@@ -45,23 +45,8 @@ async function rowsAbout(marks: readonly string[], other?: string): Promise<stri
 }
 
 describe("redirects", () => {
-  const EVIL = [
-    "//evil.example",
-    "https://evil.example",
-    "/\\evil.example",
-    "%2F%2Fevil.example",
-    "https:%0d%0aevil.example",
-  ];
-  const NAMES = [
-    "next",
-    "return_to",
-    "return_url",
-    "redirect_uri",
-    "redirect",
-    "url",
-    "target_link_uri",
-    "iss",
-  ];
+  const EVIL = ["//evil.example", "https://evil.example", "/\\evil.example", "%2F%2Fevil.example", "https:%0d%0aevil.example"];
+  const NAMES = ["next", "return_to", "return_url", "redirect_uri", "redirect", "url", "target_link_uri", "iss"];
 
   /** Whether a browser that follows it stays at the server or goes to the provider. */
   function isOwn(location: string): boolean {
@@ -77,10 +62,7 @@ describe("redirects", () => {
         const { status, headers } = await sendHttp1(app.url, { method: "GET", path });
         expect([path, status, isOwn(headers.location ?? "")]).toEqual([path, 303, true]);
         const target = new URL(headers.location ?? "");
-        expect([target.origin, target.searchParams.get("redirect_uri")]).toEqual([
-          app.provider.issuer,
-          callbackOf(app),
-        ]);
+        expect([target.origin, target.searchParams.get("redirect_uri")]).toEqual([app.provider.issuer, callbackOf(app)]);
       }
       for (const path of [
         `/account/auth/sign-in/${evil}`,
@@ -240,17 +222,8 @@ describe("a session", () => {
   test("that was guessed is refused, and so is the fingerprint of one in the database", async () => {
     const { customer, accountId } = await newOwner();
     const [name, token = ""] = customer.cookie.split("=");
-    for (const guess of [
-      fingerprintOf(token),
-      token.slice(0, -1),
-      `${token}x`,
-      token.toUpperCase(),
-      "",
-      "vxs_",
-    ])
-      expect(await customer.fail("GetAccount", {}, accountId, { cookie: `${name}=${guess}` })).toBe(
-        "401 invalid_session",
-      );
+    for (const guess of [fingerprintOf(token), token.slice(0, -1), `${token}x`, token.toUpperCase(), "", "vxs_"])
+      expect(await customer.fail("GetAccount", {}, accountId, { cookie: `${name}=${guess}` })).toBe("401 invalid_session");
   });
 
   test("of a removed member, of one with another role and of a closed account has the rights of now", async () => {
@@ -380,9 +353,7 @@ describe("another server with the same database", () => {
       const elsewhere = new Customer({ ...second, provider: app.provider }, one.email);
       elsewhere.cookie = one.cookie;
       const answers = await Promise.all(
-        Array.from({ length: 20 }, (_, n) =>
-          (n % 2 ? one : elsewhere).do("SignUp", { name: `Account ${n}` }),
-        ),
+        Array.from({ length: 20 }, (_, n) => (n % 2 ? one : elsewhere).do("SignUp", { name: `Account ${n}` })),
       );
       const [accountId, ...others] = new Set(answers.map((answer) => String(answer.accountId)));
       expect(others).toEqual([]);
@@ -442,11 +413,7 @@ describe("every method", () => {
       const { customer: owner, accountId } = await newOwner();
       const member = await join(owner, accountId, role);
       const personId = await idOf(member);
-      const { apiKey } = await owner.do(
-        "CreateKey",
-        { name: "theirs", scopes: ["billing", "generate"] },
-        accountId,
-      );
+      const { apiKey } = await owner.do("CreateKey", { name: "theirs", scopes: ["billing", "generate"] }, accountId);
       const greedy = {
         personId,
         role: "owner",
@@ -457,14 +424,9 @@ describe("every method", () => {
         accountId,
         email: "",
       };
-      for (const method of unary.filter(
-        ({ name }) => !/^(LeaveAccount|RevokeKey|RemoveMember|EndSession)$/.test(name),
-      ))
+      for (const method of unary.filter(({ name }) => !/^(LeaveAccount|RevokeKey|RemoveMember|EndSession)$/.test(name)))
         await member.call(method.name, requestOf(method, greedy), accountId);
-      expect((await owner.do("ListMembers", {}, accountId)).members).toMatchObject([
-        { role: "owner" },
-        { role },
-      ]);
+      expect((await owner.do("ListMembers", {}, accountId)).members).toMatchObject([{ role: "owner" }, { role }]);
       expect(await owner.do("ListInvitations", {}, accountId)).not.toHaveProperty("invitations");
       const { apiKeys } = await owner.do("ListKeys", {}, accountId);
       const scopes = (apiKeys as { name: string; scopes: string[] }[])
@@ -491,17 +453,8 @@ describe("every method", () => {
         const secret = /token|invitation/.test(localName) ? `.vxs_${"a".repeat(32)}` : "";
         for (const text of [...wellFormed, ...malformed]) {
           const value = `${text}${secret}`;
-          const { status } = await session.call(
-            method.name,
-            { [localName]: value, name: "x", role: "viewer" },
-            accountId,
-          );
-          expect([method.name, localName, value, status < 429 || status === 501]).toEqual([
-            method.name,
-            localName,
-            value,
-            true,
-          ]);
+          const { status } = await session.call(method.name, { [localName]: value, name: "x", role: "viewer" }, accountId);
+          expect([method.name, localName, value, status < 429 || status === 501]).toEqual([method.name, localName, value, true]);
         }
       }
     }
@@ -511,8 +464,7 @@ describe("every method", () => {
     const { customer: owner, accountId } = await newOwner();
     const mark = "belongs-to-the-other";
     const other = await newOwner();
-    const foreign = (method: string, request: JsonObject = {}) =>
-      other.customer.do(method, request, other.accountId);
+    const foreign = (method: string, request: JsonObject = {}) => other.customer.do(method, request, other.accountId);
     await foreign("RenameAccount", { name: mark });
     const { apiKey, secret } = await foreign("CreateKey", { name: mark });
     const { webhook } = await foreign("CreateWebhook", {
@@ -592,11 +544,7 @@ test("no token, code, cookie or key is in the logs or in the database", async ()
   secrets.set("the key", String(secret));
   const playground = await customer.do("CreatePlaygroundKey", {}, accountId);
   secrets.set("the key of the playground", String(playground.secret));
-  const webhook = await customer.do(
-    "CreateWebhook",
-    { url: "https://example.com/hook", types: [UNSENT] },
-    accountId,
-  );
+  const webhook = await customer.do("CreateWebhook", { url: "https://example.com/hook", types: [UNSENT] }, accountId);
   const { url } = await customer.do("CreateInvitation", { role: "viewer" }, accountId);
   secrets.set("the invitation", tokenOf(url).split(".")[1] ?? "");
   await customer.fail("AcceptInvitation", { token: `${tokenOf(url)}x` });

@@ -30,8 +30,7 @@ test("a person signs up, is removed, does not return by a sign-up, and joins aga
   const { customer: founder, accountId } = founded;
   expect(await founder.do("GetAccount", {}, accountId)).toMatchObject({ balanceMicros: "1000000" });
   expect((await founder.do("SignUp", { name: "Again" })).accountId).toBe(accountId);
-  const invite = async (by: Customer, role: string) =>
-    tokenOf((await by.do("CreateInvitation", { role }, accountId)).url);
+  const invite = async (by: Customer, role: string) => tokenOf((await by.do("CreateInvitation", { role }, accountId)).url);
   const second = await Customer.signIn(app, "second@example.com");
   await second.do("AcceptInvitation", { token: await invite(founder, "owner") });
   const { personId } = await founder.do("GetSession");
@@ -42,9 +41,7 @@ test("a person signs up, is removed, does not return by a sign-up, and joins aga
   expect((await founder.do("SignUp", { name: "Another" })).accountId).not.toBe(accountId);
   await founder.do("AcceptInvitation", { token: await invite(second, "viewer") });
   expect(await links()).toHaveLength(1);
-  expect((await founder.do("GetSession")).accounts).toContainEqual(
-    expect.objectContaining({ id: accountId, role: "viewer" }),
-  );
+  expect((await founder.do("GetSession")).accounts).toContainEqual(expect.objectContaining({ id: accountId, role: "viewer" }));
 });
 
 test("the links of an operator are void in each cell once the revocation is acknowledged", async () => {
@@ -54,12 +51,9 @@ test("the links of an operator are void in each cell once the revocation is ackn
     let accountId: string;
     do accountId = (await operatorOf(app).createAccount({ name: "invited" })).account?.id ?? "";
     while (!matches(laneOfId(accountId)));
-    urls.push(
-      (await operatorOf(app, secret).createInvitation({ accountId, role: "billing", reason: "r" })).url,
-    );
+    urls.push((await operatorOf(app, secret).createInvitation({ accountId, role: "billing", reason: "r" })).url);
   }
   await operatorOf(app).revokeOperator({ operatorId: operator?.id ?? "" });
   const person = await Customer.signIn(app, "invited@example.com");
-  for (const url of urls)
-    expect(await person.fail("AcceptInvitation", { token: tokenOf(url) })).toBe("403 invalid_invitation");
+  for (const url of urls) expect(await person.fail("AcceptInvitation", { token: tokenOf(url) })).toBe("403 invalid_invitation");
 });

@@ -24,9 +24,7 @@ test("the limit that a member gives to a key does not outlast the plan", async (
   await operatorOf(app).setAccountPlan({ accountId, plan: "free" });
   const { apiKey: found } = (await customer.do("GetKey", { keyId: apiKey.id }, accountId)) as KeyOf;
   expect(found.rateLimitRpm).toBe(20);
-  expect(await customer.fail("CreateKey", { name: "more", rateLimitRpm: 21 }, accountId)).toBe(
-    "400 invalid_argument",
-  );
+  expect(await customer.fail("CreateKey", { name: "more", rateLimitRpm: 21 }, accountId)).toBe("400 invalid_argument");
 });
 
 test("a member creates as many keys in an hour as the plan allows, the playground's included", async () => {
@@ -39,9 +37,7 @@ test("a member creates as many keys in an hour as the plan allows, the playgroun
     const { apiKey } = (await create()) as KeyOf;
     await customer.do("RevokeKey", { keyId: apiKey.id }, accountId);
   }
-  expect(await customer.fail("CreateKey", { name: "fourth" }, accountId)).toBe(
-    "429 key_creation_limit_reached",
-  );
+  expect(await customer.fail("CreateKey", { name: "fourth" }, accountId)).toBe("429 key_creation_limit_reached");
   // A page that is loaded again gets its key with another secret.
   await customer.do("CreatePlaygroundKey", {}, accountId);
   await operator.createKey({ accountId, name: "by the operator" });

@@ -43,12 +43,7 @@ describe("roles", () => {
       for (const role of ROLES) {
         const answer = await members.get(role)?.fail(method.name, {}, accountId);
         const isRefused = answer === "403 insufficient_role";
-        expect([method.name, role, isRefused, answer]).toEqual([
-          method.name,
-          role,
-          !coversRole(role, memberRole),
-          answer,
-        ]);
+        expect([method.name, role, isRefused, answer]).toEqual([method.name, role, !coversRole(role, memberRole), answer]);
       }
       expect(await stranger.fail(method.name, {}, accountId)).toBe("404 not_found");
     }
@@ -68,17 +63,14 @@ describe("roles", () => {
       const key = policyOf(own.get(method.name) as typeof method);
       expect([method.name, method.idempotency]).toEqual([method.name, own.get(method.name)?.idempotency]);
       const changes = policyOf(method).memberRole !== "viewer";
-      if (changes)
-        expect([method.name, policyOf(method).whileSuspended]).toEqual([method.name, key.whileSuspended]);
+      if (changes) expect([method.name, policyOf(method).whileSuspended]).toEqual([method.name, key.whileSuspended]);
     }
   });
 
   test("a developer gives keys only the scopes of the role, and gets no key with others", async () => {
     const { customer: owner, accountId } = await newOwner();
     const developer = await join(owner, accountId, "developer");
-    expect(await developer.fail("CreateKey", { name: "x", scopes: ["billing"] }, accountId)).toBe(
-      "400 invalid_argument",
-    );
+    expect(await developer.fail("CreateKey", { name: "x", scopes: ["billing"] }, accountId)).toBe("400 invalid_argument");
     const { apiKey } = await owner.do("CreateKey", { name: "paying", scopes: ["billing"] }, accountId);
     const { id: keyId } = apiKey as { id: string };
     for (const method of ["RotateKey", "UpdateKey", "RevokeKey"])
@@ -145,11 +137,7 @@ describe("roles", () => {
     expect(await statusOf(last)).toBe(200);
     await owner.do("RemoveMember", { personId }, accountId);
     expect(await statusOf(last)).toBe(401);
-    const { events } = await owner.do(
-      "ListEvents",
-      { types: ["key.created,key.rotated,key.revoked"] },
-      accountId,
-    );
+    const { events } = await owner.do("ListEvents", { types: ["key.created,key.rotated,key.revoked"] }, accountId);
     expect(events).toMatchObject([{ data: { name: "own" } }]);
   });
 
@@ -159,9 +147,7 @@ describe("roles", () => {
     expect(await customer.fail("CreateKey", request, accountId)).toBe("400 invalid_argument");
     const { apiKey } = await customer.do("CreateKey", { ...request, rateLimitRpm: 20 }, accountId);
     const { id: keyId } = apiKey as { id: string };
-    expect(await customer.fail("UpdateKey", { keyId, rateLimitRpm: 21 }, accountId)).toBe(
-      "400 invalid_argument",
-    );
+    expect(await customer.fail("UpdateKey", { keyId, rateLimitRpm: 21 }, accountId)).toBe("400 invalid_argument");
   });
 
   test("keys, webhooks and members of another account do not exist, for a member of both too", async () => {
@@ -173,21 +159,12 @@ describe("roles", () => {
     const { id: keyId } = apiKey as { id: string };
     for (const method of ["GetKey", "RevokeKey", "RotateKey", "UpdateKey"])
       expect(await one.customer.fail(method, { keyId, name: "x" }, one.accountId)).toBe("404 not_found");
-    const { webhook } = await other.customer.do(
-      "CreateWebhook",
-      { url: "https://example.com/hook" },
-      other.accountId,
-    );
+    const { webhook } = await other.customer.do("CreateWebhook", { url: "https://example.com/hook" }, other.accountId);
     const { id: webhookId } = webhook as { id: string };
     for (const method of ["GetWebhook", "DeleteWebhook", "RotateWebhook", "TestWebhook", "ListDeliveries"])
-      expect([method, await one.customer.fail(method, { webhookId }, one.accountId)]).toEqual([
-        method,
-        "404 not_found",
-      ]);
+      expect([method, await one.customer.fail(method, { webhookId }, one.accountId)]).toEqual([method, "404 not_found"]);
     const personId = await idOf(other.customer);
-    expect(await one.customer.fail("SetMemberRole", { personId, role: "viewer" }, one.accountId)).toBe(
-      "404 not_found",
-    );
+    expect(await one.customer.fail("SetMemberRole", { personId, role: "viewer" }, one.accountId)).toBe("404 not_found");
   });
 });
 
@@ -205,11 +182,7 @@ describe("members", () => {
     await owner.do("RemoveMember", { personId }, accountId);
     expect(await member.fail("GetAccount", {}, accountId)).toBe("404 not_found");
     expect(await member.do("GetSession")).not.toHaveProperty("accounts");
-    const { events } = await owner.do(
-      "ListEvents",
-      { types: ["member.invited,member.joined,member.removed"] },
-      accountId,
-    );
+    const { events } = await owner.do("ListEvents", { types: ["member.invited,member.joined,member.removed"] }, accountId);
     expect((events as { type: string }[]).map(({ type }) => type)).toEqual([
       "member.joined",
       "member.invited",
@@ -227,9 +200,7 @@ describe("members", () => {
       { method: "SignUp" },
     ]);
     const { events: log } = await operatorOf(app).listOperatorEvents({ accountId });
-    expect(
-      JSON.stringify(log, (_, value) => (typeof value === "bigint" ? String(value) : value)),
-    ).not.toContain("@example.com");
+    expect(JSON.stringify(log, (_, value) => (typeof value === "bigint" ? String(value) : value))).not.toContain("@example.com");
   });
 
   test("the activity has the changes that a role refused, whoever tried them", async () => {
@@ -297,10 +268,7 @@ describe("members", () => {
       return (activity as JsonObject[]).map(({ method }) => method);
     };
     const both = ["RenameAccount", "RenameAccount"];
-    expect(await methodsOf({ personId: await idOf(member) })).toEqual([
-      "CreatePlaygroundKey",
-      "AcceptInvitation",
-    ]);
+    expect(await methodsOf({ personId: await idOf(member) })).toEqual(["CreatePlaygroundKey", "AcceptInvitation"]);
     expect(await methodsOf({ method: "RenameAccount" })).toEqual(both);
     expect(await methodsOf({ method: "RenameAccount", personId: await idOf(member) })).toEqual([]);
     expect(await methodsOf({ from: at })).toEqual(["CreatePlaygroundKey", ...both]);
@@ -333,9 +301,7 @@ describe("members", () => {
     const personId = await idOf(owner);
     expect(await owner.fail("LeaveAccount", {}, accountId)).toBe("400 last_owner");
     expect(await owner.fail("SetMemberRole", { personId, role: "viewer" }, accountId)).toBe("400 last_owner");
-    await expect(operatorOf(app).removeMember({ accountId, personId, reason: "r" })).rejects.toThrow(
-      /no other owner/,
-    );
+    await expect(operatorOf(app).removeMember({ accountId, personId, reason: "r" })).rejects.toThrow(/no other owner/);
     const second = await join(owner, accountId, "owner");
     const secondId = await idOf(second);
     await Promise.all([
@@ -350,14 +316,10 @@ describe("members", () => {
     const { customer: owner, accountId } = await newOwner();
     const first = await owner.do("CreateInvitation", { role: "viewer", email: "zoe@example.com" }, accountId);
     const other = await Customer.signIn(app, `other${++people}@example.com`);
-    expect(await other.fail("AcceptInvitation", { token: tokenOf(first.url) })).toBe(
-      "403 invalid_invitation",
-    );
+    expect(await other.fail("AcceptInvitation", { token: tokenOf(first.url) })).toBe("403 invalid_invitation");
     const zoe = await Customer.signIn(app, "Zoe@Example.com");
     await zoe.do("AcceptInvitation", { token: tokenOf(first.url) });
-    expect(await other.fail("AcceptInvitation", { token: tokenOf(first.url) })).toBe(
-      "403 invalid_invitation",
-    );
+    expect(await other.fail("AcceptInvitation", { token: tokenOf(first.url) })).toBe("403 invalid_invitation");
 
     const second = await owner.do("CreateInvitation", { role: "owner" }, accountId);
     const { invitations } = await owner.do("ListInvitations", {}, accountId);
@@ -365,9 +327,7 @@ describe("members", () => {
     expect(JSON.stringify(invitations)).not.toContain(tokenOf(second.url).split(".")[1]);
     const [{ id: invitationId }] = invitations as [{ id: string }];
     await owner.do("DeleteInvitation", { invitationId }, accountId);
-    expect(await other.fail("AcceptInvitation", { token: tokenOf(second.url) })).toBe(
-      "403 invalid_invitation",
-    );
+    expect(await other.fail("AcceptInvitation", { token: tokenOf(second.url) })).toBe("403 invalid_invitation");
   });
 
   test.each([
@@ -384,13 +344,9 @@ describe("members", () => {
     expect((await owner.do("ListInvitations", {}, accountId)).invitations).toHaveLength(2);
     const request = by === "self" ? {} : { personId, ...(method === "SetMemberRole" && { role: "viewer" }) };
     await (by === "self" ? second : owner).do(method, request, accountId);
-    expect((await owner.do("ListInvitations", {}, accountId)).invitations).toMatchObject([
-      { createdBy: await idOf(owner) },
-    ]);
+    expect((await owner.do("ListInvitations", {}, accountId)).invitations).toMatchObject([{ createdBy: await idOf(owner) }]);
     const stranger = await Customer.signIn(app, `stranger${++people}@example.com`);
-    expect(await stranger.fail("AcceptInvitation", { token: tokenOf(ended.url) })).toBe(
-      "403 invalid_invitation",
-    );
+    expect(await stranger.fail("AcceptInvitation", { token: tokenOf(ended.url) })).toBe("403 invalid_invitation");
     await stranger.do("AcceptInvitation", { token: tokenOf(kept.url) });
   });
 
@@ -417,9 +373,7 @@ describe("members", () => {
     const { url } = await owner.do("CreateInvitation", { role: "viewer" }, accountId);
     const crowd = [];
     for (let n = 0; n < 10; n++) crowd.push(await Customer.signIn(app, `crowd${n}-${++people}@example.com`));
-    const answers = await Promise.all(
-      crowd.map((person) => person.call("AcceptInvitation", { token: tokenOf(url) })),
-    );
+    const answers = await Promise.all(crowd.map((person) => person.call("AcceptInvitation", { token: tokenOf(url) })));
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
     expect((await owner.do("ListMembers", {}, accountId)).members).toHaveLength(2);
     // The others are not kept as people with an account.
@@ -446,9 +400,7 @@ describe("members", () => {
     await customer.do("GetAccount", {}, accountId);
     await customer.do("ListKeys", {}, accountId);
     expect(await customer.fail("CreateKey", { name: "x" }, accountId)).toBe("403 account_suspended");
-    expect(await customer.fail("CreateInvitation", { role: "viewer" }, accountId)).toBe(
-      "403 account_suspended",
-    );
+    expect(await customer.fail("CreateInvitation", { role: "viewer" }, accountId)).toBe("403 account_suspended");
   });
 
   test("an operator invites the first owner of an account", async () => {
@@ -512,8 +464,7 @@ describe("invitations of operators", () => {
     const accountId = await newAccount();
     const { operatorId, client } = await newOperator("admin");
     const links: string[] = [];
-    for (let i = 0; i < 2; i++)
-      links.push((await client.createInvitation({ accountId, role: "viewer", reason: "r" })).url);
+    for (let i = 0; i < 2; i++) links.push((await client.createInvitation({ accountId, role: "viewer", reason: "r" })).url);
     const [first, second] = [await newPerson(), await newPerson()];
     const { answers } = await owner.begin(async (sql) => {
       await sql`SELECT FROM vx.event_ends WHERE account_id = ${accountId} FOR UPDATE`;
@@ -524,9 +475,7 @@ describe("invitations of operators", () => {
       return { answers: Promise.all([acceptance, revocation]) };
     });
     expect((await answers)[0]).toBe("200 ");
-    expect(await second.fail("AcceptInvitation", { token: tokenOf(links[1]) })).toBe(
-      "403 invalid_invitation",
-    );
+    expect(await second.fail("AcceptInvitation", { token: tokenOf(links[1]) })).toBe("403 invalid_invitation");
   });
 
   test("an acceptance that was admitted before the revocation of the operator is refused", async () => {
@@ -554,12 +503,8 @@ describe("a removed member", () => {
     await owner.do("CreateInvitation", { role: "owner", email: tagged }, accountId);
     await owner.do("CreateInvitation", { role: "owner", email: "other@example.com" }, accountId);
     await owner.do("RemoveMember", { personId: await idOf(member) }, accountId);
-    expect(await member.fail("AcceptInvitation", { token: tokenOf(ended.url) })).toBe(
-      "403 invalid_invitation",
-    );
-    expect((await owner.do("ListInvitations", {}, accountId)).invitations).toMatchObject([
-      { email: "other@example.com" },
-    ]);
+    expect(await member.fail("AcceptInvitation", { token: tokenOf(ended.url) })).toBe("403 invalid_invitation");
+    expect((await owner.do("ListInvitations", {}, accountId)).invitations).toMatchObject([{ email: "other@example.com" }]);
   });
 
   test("loses the link to the account in the same transaction, and the link of the next membership stays", async () => {
@@ -589,8 +534,7 @@ describe("a removed member", () => {
     const { customer: owner, accountId } = await newOwner();
     const person = await Customer.signIn(app, `eager${++people}@example.com`);
     const links = [];
-    for (let i = 0; i < 3; i++)
-      links.push((await owner.do("CreateInvitation", { role: "viewer" }, accountId)).url);
+    for (let i = 0; i < 3; i++) links.push((await owner.do("CreateInvitation", { role: "viewer" }, accountId)).url);
     const tokens = [...links, ...links].map(tokenOf);
     await Promise.all(tokens.map((token) => person.call("AcceptInvitation", { token })));
     const personId = await idOf(person);

@@ -58,22 +58,14 @@ test("a member can neither change nor remove a limit that an operator set on the
   expect([own?.text, ofOperator?.text]).toEqual(["hour 9 false", "month 1000 true"]);
   expect(await set("2000")).toBe("400 invalid_argument");
   expect(await set("500")).toBe("400 invalid_argument");
-  expect(await customer.fail("RemoveLimit", { limitId: ofOperator?.id ?? "" }, accountId)).toBe(
-    "400 invalid_argument",
-  );
+  expect(await customer.fail("RemoveLimit", { limitId: ofOperator?.id ?? "" }, accountId)).toBe("400 invalid_argument");
   // The same again changes nothing, and does not make it a limit of the customer.
   await customer.do("SetLimit", { limit: { ...MONTH, amount: "1000" } }, accountId);
-  expect((await limitsOf(customer, accountId)).map(({ text }) => text)).toEqual([
-    "hour 9 false",
-    "month 1000 true",
-  ]);
+  expect((await limitsOf(customer, accountId)).map(({ text }) => text)).toEqual(["hour 9 false", "month 1000 true"]);
   // An operator who sets a limit of the customer takes it over, and the operator's own can be removed.
   await operator.setLimit({ owner, limit: { ...HOUR, amount: 9n } });
-  expect(await customer.fail("RemoveLimit", { limitId: own?.id ?? "" }, accountId)).toBe(
-    "400 invalid_argument",
-  );
-  for (const { id: limitId } of await limitsOf(customer, accountId))
-    await operator.removeLimit({ owner, limitId });
+  expect(await customer.fail("RemoveLimit", { limitId: own?.id ?? "" }, accountId)).toBe("400 invalid_argument");
+  for (const { id: limitId } of await limitsOf(customer, accountId)) await operator.removeLimit({ owner, limitId });
   expect(await limitsOf(customer, accountId)).toEqual([]);
   await customer.do("SetLimit", { limit: { ...MONTH, amount: "2000" } }, accountId);
 });
@@ -83,12 +75,10 @@ test("an owner can have 20 limits of operators and 20 others, whoever sets them 
   const operator = operatorOf(app);
   const owner = { case: "accountId", value: accountId } as const;
   const [ofCustomer, ofOperator] = [MANY.slice(0, 21), MANY.slice(21, 42)];
-  for (const limit of ofCustomer.slice(0, 20))
-    await customer.do("SetLimit", { limit: { ...limit, amount: "9" } }, accountId);
+  for (const limit of ofCustomer.slice(0, 20)) await customer.do("SetLimit", { limit: { ...limit, amount: "9" } }, accountId);
   const one = { ...ofCustomer[20], amount: "9" };
   expect(await customer.fail("SetLimit", { limit: one }, accountId)).toBe("400 invalid_argument");
-  for (const limit of ofOperator.slice(0, 20))
-    await operator.setLimit({ owner, limit: { ...limit, amount: 9n } });
+  for (const limit of ofOperator.slice(0, 20)) await operator.setLimit({ owner, limit: { ...limit, amount: 9n } });
   for (const limit of [ofOperator[20], ofCustomer[0]])
     await expect(operator.setLimit({ owner, limit: { ...limit, amount: 8n } })).rejects.toThrow("at most 20");
   expect(await limitsOf(customer, accountId)).toHaveLength(40);
@@ -132,12 +122,10 @@ test("a raise of an operator that has ended does not keep a member from repeatin
     limits: [{ ...MONTH, amount: 1_000n, ...raise }],
   });
   const keyId = apiKey?.id ?? "";
-  const update = (limits: JsonObject[]) =>
-    customer.fail("UpdateKey", { keyId, limits, updateMask: "limits" }, accountId);
+  const update = (limits: JsonObject[]) => customer.fail("UpdateKey", { keyId, limits, updateMask: "limits" }, accountId);
   expect(await update([{ ...MONTH, amount: "1000" }])).toBe("400 invalid_argument");
   expect(await update([])).toBe("400 invalid_argument");
-  await app.database
-    .owner`UPDATE vx.limits SET temporary_until = now() - interval '1 s' WHERE owner_id = ${keyId}`;
+  await app.database.owner`UPDATE vx.limits SET temporary_until = now() - interval '1 s' WHERE owner_id = ${keyId}`;
   await customer.do(
     "UpdateKey",
     {

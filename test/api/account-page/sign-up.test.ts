@@ -44,9 +44,7 @@ describe("open sign-up", () => {
 
   test("twenty simultaneous sign-ups of a person give one account and one credit", async () => {
     const bob = await Customer.signIn(open, "bob@example.com");
-    const answers = await Promise.all(
-      Array.from({ length: 20 }, (_, n) => bob.do("SignUp", { name: `Account ${n}` })),
-    );
+    const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => bob.do("SignUp", { name: `Account ${n}` })));
     const ids = new Set(answers.map(({ accountId }) => accountId));
     expect(ids.size).toBe(1);
     const [accountId] = ids;
@@ -154,12 +152,7 @@ describe("open sign-up", () => {
         });
       return status;
     };
-    const emails = [
-      "serial@example.com",
-      "serial+1@example.com",
-      "serial@example.com",
-      "serial+2@example.com",
-    ];
+    const emails = ["serial@example.com", "serial+1@example.com", "serial@example.com", "serial+2@example.com"];
     const statuses = [];
     for (const email of emails) statuses.push(await signUpAndLeave(email));
     expect(statuses).toEqual([200, 200, 200, 403]);
@@ -199,9 +192,7 @@ describe("sign-up by invitation", () => {
     const { accountId } = await ada.do("SignUp", { name: "Ada", invitation: tokenOf(url) });
     expect(accountId).toMatch(/^acct_/);
     const bob = await Customer.signIn(invited, "bob@example.com");
-    expect(await bob.fail("SignUp", { name: "Bob", invitation: tokenOf(url) })).toBe(
-      "403 invalid_invitation",
-    );
+    expect(await bob.fail("SignUp", { name: "Bob", invitation: tokenOf(url) })).toBe("403 invalid_invitation");
   });
 
   test("an invitation with an address is only for that person; another id or secret does not work", async () => {
@@ -232,9 +223,7 @@ describe("an invitation to sign up", () => {
     await person.do("SignUp", { name: "In time", invitation: tokenOf(kept.url) });
     await withdraw(operator?.id ?? "");
     const late = await Customer.signIn(invited, `late-${what.replaceAll(" ", "-")}@example.com`);
-    expect(await late.fail("SignUp", { name: "Late", invitation: tokenOf(url) })).toBe(
-      "403 invalid_invitation",
-    );
+    expect(await late.fail("SignUp", { name: "Late", invitation: tokenOf(url) })).toBe("403 invalid_invitation");
   });
 });
 

@@ -91,9 +91,7 @@ test("a discount is taken off each price of all tiers, rounded up to a micro, fo
     reasoning: 1_690_000,
     image: 6,
     request: 3,
-    tiers: [
-      expect.objectContaining({ above_input_tokens: 100, input: 3_380_000, output: 6_760_000, image: 6 }),
-    ],
+    tiers: [expect.objectContaining({ above_input_tokens: 100, input: 3_380_000, output: 6_760_000, image: 6 })],
   };
   expect(await pricesOf("m")).toEqual(expected);
   expect(await pricesOf("other")).toMatchObject({ input: 845_001 });
@@ -177,9 +175,7 @@ test("prices of a model count instead of a discount on all models, until they en
   await set(undefined);
   expect(await pricesOf("m")).toMatchObject({ input: 1_000_000 });
   const { versions } = await operator.listAccountPrices({ accountId: key.accountId });
-  expect(
-    versions.map(({ version, model, discountBps, prices }) => [version, model, discountBps, prices?.input]),
-  ).toEqual([
+  expect(versions.map(({ version, model, discountBps, prices }) => [version, model, discountBps, prices?.input])).toEqual([
     [4, "", undefined, undefined],
     [3, "m", undefined, undefined],
     [2, "m", undefined, 5n],
@@ -221,19 +217,9 @@ const refused: [string, string, Change, string][] = [
   ["a discount above 100 %", "m", discountOf(10_001), "invalid_argument"],
   ["prices without a model", "", own({}), "model"],
   ["a negative price", "m", own({ cacheWrite1h: -1n }), "prices.cache_write_1h"],
-  [
-    "a price that is too high",
-    "m",
-    own({ tiers: [{ aboveInputTokens: 1n, image: 10n ** 13n }] }),
-    "prices.tiers[0].image",
-  ],
+  ["a price that is too high", "m", own({ tiers: [{ aboveInputTokens: 1n, image: 10n ** 13n }] }), "prices.tiers[0].image"],
   ["tiers in a wrong order", "m", own({ tiers: [tier(2n), tier(2n)] }), "prices.tiers[1].above_input_tokens"],
-  [
-    "too many tiers",
-    "m",
-    own({ tiers: Array.from({ length: 9 }, (_, i) => tier(BigInt(i + 1))) }),
-    "prices.tiers",
-  ],
+  ["too many tiers", "m", own({ tiers: Array.from({ length: 9 }, (_, i) => tier(BigInt(i + 1))) }), "prices.tiers"],
 ];
 test.each(refused)("refuses %s", async (_, model, change, expected) => {
   const request = { accountId: key.accountId, model, change, reason: "contract 7" };

@@ -126,11 +126,7 @@ test("accounts are listed by name and by state; a token of one order is not vali
   expect(await list({ state: "suspended" })).toEqual([b]);
   const first = await call(listAccounts, { sort: "name", pageSize: 1 });
   const pageToken = first.ok ? first.message.nextPageToken : "";
-  for (const request of [
-    { sort: "spent_today", pageToken },
-    { sort: "name", state: "active", pageToken },
-    { pageToken },
-  ])
+  for (const request of [{ sort: "spent_today", pageToken }, { sort: "name", state: "active", pageToken }, { pageToken }])
     expect(await call(listAccounts, request)).toMatchObject({ fields: ["page_token"] });
   const invalid: [request: object, field: string][] = [
     [{ sort: "balance" }, "sort"],
@@ -139,8 +135,7 @@ test("accounts are listed by name and by state; a token of one order is not vali
     [{ sort: "name", balanceBelowMicros: 1n }, "balance_below_micros"],
     [{ sort: "lowest_balance", balanceBelowMicros: 0n }, "balance_below_micros"],
   ];
-  for (const [request, field] of invalid)
-    expect(await call(listAccounts, request)).toMatchObject({ fields: [field] });
+  for (const [request, field] of invalid) expect(await call(listAccounts, request)).toMatchObject({ fields: [field] });
 });
 
 describe("profiles", () => {
@@ -157,8 +152,7 @@ describe("profiles", () => {
     });
     const accountId = account?.id ?? "";
     expect(account).toMatchObject({ externalId: "crm-1", email: "", notes: "a\n\tb", state: "active" });
-    const update = async (changes: object) =>
-      (await operator.updateAccount({ accountId, ...changes })).account;
+    const update = async (changes: object) => (await operator.updateAccount({ accountId, ...changes })).account;
     expect(await update({ email: "ops@initech.example" })).toMatchObject({
       externalId: "crm-1",
       email: "ops@initech.example",
@@ -179,13 +173,10 @@ describe("profiles", () => {
 
   test("an external id belongs to one account, even when several set it at once", async () => {
     const ids = await Promise.all([1, 2, 3].map(() => createTestAccount(operator)));
-    const outcomes = await Promise.allSettled(
-      ids.map((accountId) => operator.updateAccount({ accountId, externalId: "crm-2" })),
-    );
+    const outcomes = await Promise.allSettled(ids.map((accountId) => operator.updateAccount({ accountId, externalId: "crm-2" })));
     expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
     for (const outcome of outcomes) {
-      if (outcome.status === "rejected")
-        expect(`${outcome.reason}`).toMatch(/external_id: is the external id of another/);
+      if (outcome.status === "rejected") expect(`${outcome.reason}`).toMatch(/external_id: is the external id of another/);
     }
     await expect(operator.createAccount({ name: "x", externalId: "crm-2" })).rejects.toThrow(/external_id/);
   });
@@ -233,8 +224,7 @@ describe("profiles", () => {
   });
 
   test("a change does not accept a name, and a name is not taken for the external id of another account", async () => {
-    const victim =
-      (await operator.createAccount({ name: "pied piper", externalId: "crm-4" })).account?.id ?? "";
+    const victim = (await operator.createAccount({ name: "pied piper", externalId: "crm-4" })).account?.id ?? "";
     const key = await createTestKey(operator);
     // What a customer can do on the page or with a sign-up.
     const rename = (name: string) => operator.updateAccount({ accountId: key.accountId, name });
@@ -295,8 +285,7 @@ describe("profiles", () => {
       found.push((await operator.createAccount({ name: "y", ...fields })).account?.id ?? "");
     }
     for (const name of ["500 off", "50%_of"]) await operator.createAccount({ name });
-    for (const name of ["a 50%_off", "B50%_OFF 50%_off"])
-      found.push((await operator.createAccount({ name })).account?.id ?? "");
+    for (const name of ["a 50%_off", "B50%_OFF 50%_off"]) found.push((await operator.createAccount({ name })).account?.id ?? "");
     // Found by its e-mail address before.
     await operator.updateAccount({ accountId: found[2] ?? "", name: "c 50%_off" });
     for (const pageSize of [1, 2, 3, 100]) {
@@ -330,23 +319,12 @@ describe("profiles", () => {
     const [entry] = (await operator.listLedgerEntries({ accountId })).entries;
     const [event] = (await operator.listEvents({ accountId })).events;
     const other = (prefix: string) => keyId.replace("key", prefix);
-    await app.database
-      .owner`INSERT INTO vx.topups (lane, id, account_id, state, amount_micros, currency, return_url, created_at)
+    await app.database.owner`INSERT INTO vx.topups (lane, id, account_id, state, amount_micros, currency, return_url, created_at)
       VALUES (vx.lane_of(${accountId}), ${other("top")}, ${accountId}, 'pending', 1, 'USD', '', now())`;
     await app.database.owner`INSERT INTO vx.failures (lane, account_id, id, created_at)
       VALUES (vx.lane_of(${accountId}), ${accountId}, ${other("fail")}, now())`;
     const suffix = id.slice(4);
-    const ids = [
-      keyId,
-      webhook?.id,
-      id,
-      `resp_${suffix}`,
-      `msg_${suffix}`,
-      entry?.id,
-      event?.id,
-      other("top"),
-      other("fail"),
-    ];
+    const ids = [keyId, webhook?.id, id, `resp_${suffix}`, `msg_${suffix}`, entry?.id, event?.id, other("top"), other("fail")];
     for (const search of ids) {
       const { accounts } = await operator.listAccounts({ search: search ?? "none" });
       expect(
@@ -363,9 +341,7 @@ describe("profiles", () => {
   test.each([" ", "\u00a0\u2003", "\u200b\u2060"])("a blank name is refused", async (name) => {
     await expect(operator.createAccount({ name })).rejects.toThrow("name: must not be blank");
     const { account } = await operator.createAccount({ name: "not blank" });
-    await expect(operator.updateAccount({ accountId: account?.id ?? "", name })).rejects.toThrow(
-      "name: must not be blank",
-    );
+    await expect(operator.updateAccount({ accountId: account?.id ?? "", name })).rejects.toThrow("name: must not be blank");
   });
 });
 
@@ -427,9 +403,7 @@ describe("a suspended account", () => {
     const operator = operatorOf(app);
     const key = await createTestKey(operator, { rateLimitRpm: 1 });
     await operator.suspendAccount({ accountId: key.accountId, reason: "overdue" });
-    await expect(operator.suspendAccount({ accountId: key.accountId, reason: " " })).rejects.toThrow(
-      /reason/,
-    );
+    await expect(operator.suspendAccount({ accountId: key.accountId, reason: " " })).rejects.toThrow(/reason/);
     const refused = await send(key.secret, "POST", "/v1/generate", {});
     expect([refused.status, ((await refused.json()) as { error: { code: string } }).error.code]).toEqual([
       403,
@@ -473,9 +447,7 @@ describe("a suspended account", () => {
         }),
       });
     const running = generate();
-    await expect
-      .poll(async () => (await operator.getAccount({ accountId })).account?.heldMicros)
-      .toBeGreaterThan(0n);
+    await expect.poll(async () => (await operator.getAccount({ accountId })).account?.heldMicros).toBeGreaterThan(0n);
     await operator.suspendAccount({ accountId, reason: "overdue" });
     expect((await generate()).status).toBe(403);
     expect(await (await running).json()).toMatchObject({ finish_reason: "stop" });

@@ -80,13 +80,7 @@ describe("audit of data changed by the owner of the database", () => {
     {
       what: "the first row deleted",
       sql: "DELETE FROM vx.ledger WHERE account_id = $1 AND seq = 1",
-      rules: [
-        "balance_after_correct",
-        "balance_equals_ledger",
-        "ledger_complete",
-        "ledger_unchanged",
-        "ledger_without_gaps",
-      ],
+      rules: ["balance_after_correct", "balance_equals_ledger", "ledger_complete", "ledger_unchanged", "ledger_without_gaps"],
     },
     {
       what: "the last row deleted",

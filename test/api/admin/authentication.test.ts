@@ -1,10 +1,5 @@
 import { randomBytes } from "node:crypto";
-import {
-  create,
-  type DescMethod,
-  type DescMethodServerStreaming,
-  type DescMethodUnary,
-} from "@bufbuild/protobuf";
+import { create, type DescMethod, type DescMethodServerStreaming, type DescMethodUnary } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
@@ -64,8 +59,7 @@ const refused: readonly { what: string; headers: () => Record<string, string> }[
 
 const operatorMethods: readonly DescMethod[] = operatorServices.flatMap(({ methods }) => methods);
 const isUnary = (method: DescMethod): method is DescMethodUnary => method.methodKind === "unary";
-const isServerStream = (method: DescMethod): method is DescMethodServerStreaming =>
-  method.methodKind === "server_streaming";
+const isServerStream = (method: DescMethod): method is DescMethodServerStreaming => method.methodKind === "server_streaming";
 const unaryMethods = operatorMethods.filter(isUnary);
 
 test("every method of the operator API is unary or a stream of the server", () => {
@@ -86,11 +80,7 @@ async function expect401(open: ProtocolCase["open"], methods: readonly DescMetho
 }
 
 test.each(refused)("$what returns 401", async ({ headers }) => {
-  await expect401(
-    QUICKEST.open,
-    [AdminService.method.listPlans, AdminService.method.creditAccount],
-    headers(),
-  );
+  await expect401(QUICKEST.open, [AdminService.method.listPlans, AdminService.method.creditAccount], headers());
 });
 
 test("every method of the operator API returns 401 without a token and with an unknown one", async () => {
@@ -125,13 +115,11 @@ test("/auth/session returns the operator of a token; without settings there is n
     role: "support",
   });
   expect((await get("/auth/session", bearer(`${secret}x`))).status).toBe(401);
-  for (const path of ["/auth/sign-in", "/auth/callback", "/auth/sign-out"])
-    expect((await get(path)).status).toBe(404);
+  for (const path of ["/auth/sign-in", "/auth/callback", "/auth/sign-out"]) expect((await get(path)).status).toBe(404);
 });
 
 test("the token for metrics reads /metrics, and no method accepts it", async () => {
-  const get = (token: string) =>
-    sendHttp1(app.adminUrl, { method: "GET", path: "/metrics", headers: bearer(token) });
+  const get = (token: string) => sendHttp1(app.adminUrl, { method: "GET", path: "/metrics", headers: bearer(token) });
   expect((await get(METRICS_TOKEN)).status).toBe(200);
   expect((await get(`${METRICS_TOKEN}x`)).status).toBe(401);
   const caller = QUICKEST.open(app.adminUrl);
@@ -169,9 +157,7 @@ describe("operators with tokens of their own", () => {
         const isAllowed = ROLES.indexOf(role) >= ROLES.indexOf(needed);
         const what = `${role}: ${method.name}`;
         if (isAllowed) {
-          expect(outcome.ok || outcome.reason, what).toSatisfy(
-            (reason) => reason === true || reason === "invalid_argument",
-          );
+          expect(outcome.ok || outcome.reason, what).toSatisfy((reason) => reason === true || reason === "invalid_argument");
         } else {
           expect(outcome, what).toMatchObject({
             code: "permission_denied",
@@ -221,8 +207,7 @@ describe("operators with tokens of their own", () => {
   test("a revoked token is refused at once, by every method and by /metrics", async () => {
     const { operator, secret } = await createOperator("finance");
     const call = QUICKEST.open(app.adminUrl);
-    const metrics = () =>
-      sendHttp1(app.adminUrl, { method: "GET", path: "/metrics", headers: bearer(secret) });
+    const metrics = () => sendHttp1(app.adminUrl, { method: "GET", path: "/metrics", headers: bearer(secret) });
     expect((await metrics()).status).toBe(200);
     const revoked = await admin().revokeOperator({ operatorId: operator?.id ?? "" });
     expect(revoked.operator).toMatchObject({ state: "revoked", lastUsedAt: expect.anything() });
@@ -231,9 +216,7 @@ describe("operators with tokens of their own", () => {
       expect(outcome, method.name).toMatchObject({ reason: "invalid_operator_token" });
     }
     expect((await metrics()).status).toBe(401);
-    expect((await admin().revokeOperator({ operatorId: operator?.id ?? "" })).operator).toEqual(
-      revoked.operator,
-    );
+    expect((await admin().revokeOperator({ operatorId: operator?.id ?? "" })).operator).toEqual(revoked.operator);
     call.close();
   });
 
@@ -257,9 +240,7 @@ describe("operators with tokens of their own", () => {
     await expect(admin().setOperatorRole({ operatorId, role: "admin" })).rejects.toThrow(
       /operator_id: must be an active operator/,
     );
-    await expect(admin().setOperatorRole({ operatorId: "op_none", role: "admin" })).rejects.toThrow(
-      /no operator "op_none"/,
-    );
+    await expect(admin().setOperatorRole({ operatorId: "op_none", role: "admin" })).rejects.toThrow(/no operator "op_none"/);
   });
 
   test.each([
@@ -300,10 +281,7 @@ describe("operators with tokens of their own", () => {
       authenticate: async () => operator,
       logRefusal: async (_call, _operator, { reason }) => void logged.push(reason),
     });
-    const { recheck } = await gate(
-      { policy: policyOf(AdminService.method.exportUsage) } as IncomingCall,
-      undefined,
-    );
+    const { recheck } = await gate({ policy: policyOf(AdminService.method.exportUsage) } as IncomingCall, undefined);
     await recheck();
     operator.role = "support";
     await expect(recheck()).rejects.toMatchObject({ reason: "insufficient_role" });
@@ -323,9 +301,7 @@ describe("operators with tokens of their own", () => {
     await expect(admin().createOperator({ name, role: "viewer" })).rejects.toThrow(/another active operator/);
     const { operators, nextPageToken } = await admin().listOperators({ pageSize: 1 });
     expect(operators).toEqual([operator]);
-    expect((await admin().listOperators({ pageToken: nextPageToken })).operators).not.toContainEqual(
-      operator,
-    );
+    expect((await admin().listOperators({ pageToken: nextPageToken })).operators).not.toContainEqual(operator);
     await admin().revokeOperator({ operatorId: operator?.id ?? "" });
     expect((await admin().createOperator({ name, role: "viewer" })).operator?.name).toBe(name);
     await expect(admin().revokeOperator({ operatorId: "op_none" })).rejects.toThrow(/no operator "op_none"/);

@@ -2,11 +2,7 @@ import type { DescMethodServerStreaming } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { beforeAll, describe, expect, test } from "vitest";
-import {
-  ConsoleService,
-  type WatchAuditResponse,
-  type WatchOverviewResponse,
-} from "../../../gen/vx/admin/v1/console_pb.js";
+import { ConsoleService, type WatchAuditResponse, type WatchOverviewResponse } from "../../../gen/vx/admin/v1/console_pb.js";
 import { operatorServices } from "../../../src/api/services.ts";
 import { ROLES, type Role } from "../../../src/domain/operator.ts";
 import { policyOf } from "../../../src/rules/policy.ts";
@@ -29,14 +25,9 @@ beforeAll(async () => {
 });
 
 function watch(token = OPERATOR_TOKEN) {
-  const client = createClient(
-    ConsoleService,
-    createConnectTransport({ baseUrl: app.adminUrl, httpVersion: "2" }),
-  );
+  const client = createClient(ConsoleService, createConnectTransport({ baseUrl: app.adminUrl, httpVersion: "2" }));
   const stop = new AbortController();
-  const stream = client
-    .watchOverview({}, { headers: bearer(token), signal: stop.signal })
-    [Symbol.asyncIterator]();
+  const stream = client.watchOverview({}, { headers: bearer(token), signal: stop.signal })[Symbol.asyncIterator]();
   const next = async () => (await stream.next()).value as WatchOverviewResponse;
   return { next, stop: () => stop.abort() };
 }
@@ -123,10 +114,10 @@ describe("streams", () => {
     .flatMap(({ methods }) => methods)
     .filter(({ methodKind }) => methodKind === "server_streaming") as DescMethodServerStreaming[];
   const first = async (method: DescMethodServerStreaming, headers: Record<string, string>) => {
-    const client = createClient(
-      method.parent,
-      createConnectTransport({ baseUrl: app.adminUrl, httpVersion: "2" }),
-    ) as Record<string, (request: object, options: object) => AsyncIterable<unknown>>;
+    const client = createClient(method.parent, createConnectTransport({ baseUrl: app.adminUrl, httpVersion: "2" })) as Record<
+      string,
+      (request: object, options: object) => AsyncIterable<unknown>
+    >;
     const stop = new AbortController();
     const messages = client[method.localName]?.({}, { headers, signal: stop.signal });
     for await (const message of messages ?? []) {
@@ -149,19 +140,14 @@ describe("streams", () => {
     }
     const refused = [{}, bearer("wrong"), bearer(key.secret), { cookie: `vx_session=${OPERATOR_TOKEN}` }];
     for (const method of streams)
-      for (const headers of refused)
-        await expect(first(method, headers), method.name).rejects.toThrow(/unauthenticated/);
+      for (const headers of refused) await expect(first(method, headers), method.name).rejects.toThrow(/unauthenticated/);
   });
 });
 
 test("an audit sends its progress and its result", async () => {
-  const client = createClient(
-    ConsoleService,
-    createConnectTransport({ baseUrl: app.adminUrl, httpVersion: "2" }),
-  );
+  const client = createClient(ConsoleService, createConnectTransport({ baseUrl: app.adminUrl, httpVersion: "2" }));
   const messages: WatchAuditResponse[] = [];
-  for await (const message of client.watchAudit({}, { headers: bearer(OPERATOR_TOKEN) }))
-    messages.push(message);
+  for await (const message of client.watchAudit({}, { headers: bearer(OPERATOR_TOKEN) })) messages.push(message);
   const done = messages.map(({ partsDone }) => partsDone);
   expect([...new Set(done)]).toEqual([0, 2, 3]);
   expect(done).toEqual(done.toSorted());
@@ -177,10 +163,7 @@ test(
   "a drain ends the streams at once",
   async () => {
     const other = await startTestApp({ database: app.database });
-    const client = createClient(
-      ConsoleService,
-      createConnectTransport({ baseUrl: other.adminUrl, httpVersion: "2" }),
-    );
+    const client = createClient(ConsoleService, createConnectTransport({ baseUrl: other.adminUrl, httpVersion: "2" }));
     const stream = client.watchOverview({}, { headers: bearer(OPERATOR_TOKEN) })[Symbol.asyncIterator]();
     await stream.next();
     const stopped = other.stop();

@@ -92,10 +92,8 @@ const refund = (entryId: string, change: RefundChange = {}) =>
     ...change,
   });
 
-const balance = async () =>
-  (await operator.getAccount({ accountId: key.accountId })).account?.balanceMicros ?? 0n;
-const ledger = async (kind: string) =>
-  (await operator.listLedgerEntries({ accountId: key.accountId, kind })).entries;
+const balance = async () => (await operator.getAccount({ accountId: key.accountId })).account?.balanceMicros ?? 0n;
+const ledger = async (kind: string) => (await operator.listLedgerEntries({ accountId: key.accountId, kind })).entries;
 const findings = async () => (await operator.audit({})).findings;
 
 test("a dry run counts, apply corrects each charge once by a linked adjustment, and a repeated one changes nothing", async () => {

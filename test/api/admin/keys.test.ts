@@ -129,8 +129,7 @@ test("SearchKeys finds keys that were not used for some days", async () => {
     return outcome.ok && outcome.message.keys.some(({ apiKey }) => apiKey?.id === key.id);
   };
   expect(await isFound()).toBe(false);
-  await app.database
-    .owner`UPDATE vx.keys SET created_at = created_at - interval '31 days' WHERE id = ${key.id}`;
+  await app.database.owner`UPDATE vx.keys SET created_at = created_at - interval '31 days' WHERE id = ${key.id}`;
   expect(await isFound()).toBe(true);
   await fetch(`${app.url}/v1/me`, { headers: { authorization: `Bearer ${key.secret}` } });
   expect(await isFound()).toBe(false);

@@ -25,11 +25,7 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => broken.listen(0, "127.0.0.1", resolve));
   const { port } = broken.address() as AddressInfo;
   const upstreams: Record<string, string[]> = {
-    m: [
-      sandbox(
-        "{input: 400000, output: 900000, tiers: [{above_input_tokens: 50, input: 5000000, output: 0}]}",
-      ),
-    ],
+    m: [sandbox("{input: 400000, output: 900000, tiers: [{above_input_tokens: 50, input: 5000000, output: 0}]}")],
     shared: [sandbox(`{input: 0, output: 0, request: ${CANARY}}`)],
     unknown: ["{kind: sandbox}"],
     failover: [
@@ -60,11 +56,7 @@ beforeEach(async () => {
   await operator.creditAccount({ accountId, amountMicros: 1_000_000n, reason: "test", idempotencyKey: "1" });
 });
 
-async function generate(
-  model: string,
-  content = "[[tokens=2]] Hello",
-  path = "/v1/generate",
-): Promise<string> {
+async function generate(model: string, content = "[[tokens=2]] Hello", path = "/v1/generate"): Promise<string> {
   const body = JSON.stringify({ model, messages: [{ role: "user", content }], max_tokens: 2 });
   const headers = {
     ...bearer(key.secret),
@@ -205,9 +197,7 @@ test("exports have upstreams and costs only if they are asked for", async () => 
   ]);
   const focus = await exported("focus", false);
   expect(Object.keys(focus[0] ?? {}).filter((name) => name.includes("Upstream"))).toEqual([]);
-  const costs = (await exported("focus", true)).map(({ x_UpstreamCost: one = "" }) =>
-    Math.round(Number(one) * 1e6),
-  );
+  const costs = (await exported("focus", true)).map(({ x_UpstreamCost: one = "" }) => Math.round(Number(one) * 1e6));
   expect(costs.reduce((sum, one) => sum + one, 0)).toBe(Number(cost) + 5);
   expect((await exported("focus", true)).length).toBeGreaterThan(focus.length);
 });
@@ -220,21 +210,10 @@ test("no response to a customer has a cost or an upstream", async () => {
     await generate("shared", "Hello", "/v1/generate:quote"),
   ];
   expect((await lastEntry()).cost?.upstreamCostMicros).toBe(BigInt(CANARY));
-  const { generation_id: id } =
-    ((await read("/v1/ledger")).json.entries as Record<string, unknown>[])[0] ?? {};
-  const paths = [
-    "ledger",
-    "usage",
-    "usage?group_by=day,key,model,user",
-    "events",
-    "models",
-    "models/shared",
-    "account",
-    "me",
-  ];
+  const { generation_id: id } = ((await read("/v1/ledger")).json.entries as Record<string, unknown>[])[0] ?? {};
+  const paths = ["ledger", "usage", "usage?group_by=day,key,model,user", "events", "models", "models/shared", "account", "me"];
   for (const path of [...paths, "keys", "limits", `generations/${id}`])
-    for (const accept of ["application/json", "text/csv"])
-      texts.push((await read(`/v1/${path}`, accept)).text);
+    for (const accept of ["application/json", "text/csv"]) texts.push((await read(`/v1/${path}`, accept)).text);
   expect(texts).toHaveLength(4 + 2 * (paths.length + 3));
   for (const text of texts) expect(text).not.toMatch(/7654321|7\.654321|upstream|sandbox(?! models)|margin/i);
   const grouped = await fetch(`${app.url}/v1/usage?group_by=upstream`, { headers: bearer(key.secret) });

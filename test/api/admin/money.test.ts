@@ -88,10 +88,7 @@ describe.each([
 ])("$name", ({ method }) => {
   test("two calls with one idempotency key change the balance once and return the same response", async () => {
     const accountId = await accountWith(0n);
-    const [first, second] = [
-      await call(method, move(accountId, 5n)),
-      await call(method, move(accountId, 5n)),
-    ];
+    const [first, second] = [await call(method, move(accountId, 5n)), await call(method, move(accountId, 5n))];
     expect(first.ok && second.ok && second.message).toEqual(first.ok && first.message);
     expect([await balanceOf(accountId), await rowsOf(accountId)]).toEqual([5n, 1]);
   });

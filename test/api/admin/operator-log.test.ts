@@ -214,8 +214,7 @@ const changes: Readonly<Record<string, Case>> = {
   SetLimit: {
     call: async () => {
       const limit = { metric: "cost", window: "day", amount: 5n };
-      limitId =
-        (await admin.setLimit({ owner: { case: "keyId", value: keyId }, limit, reason })).limit?.id ?? "";
+      limitId = (await admin.setLimit({ owner: { case: "keyId", value: keyId }, limit, reason })).limit?.id ?? "";
     },
     event: () => ({ target: keyId, accountId, details: { metric: "cost", window: "day", amount: "5" } }),
   },
@@ -244,8 +243,7 @@ const changes: Readonly<Record<string, Case>> = {
     }),
   },
   RefundEntry: {
-    call: () =>
-      admin.refundEntry({ accountId: chargedId, entryId: generationId, reason, idempotencyKey: "1" }),
+    call: () => admin.refundEntry({ accountId: chargedId, entryId: generationId, reason, idempotencyKey: "1" }),
     event: () => ({
       target: chargedId,
       accountId: chargedId,
@@ -277,14 +275,12 @@ const changes: Readonly<Record<string, Case>> = {
   CreateWebhook: {
     call: async () => {
       const url = "https://10.0.0.1.example/?token=x";
-      webhookId =
-        (await admin.createWebhook({ accountId, url, types: ["key.created"], reason })).webhook?.id ?? "";
+      webhookId = (await admin.createWebhook({ accountId, url, types: ["key.created"], reason })).webhook?.id ?? "";
     },
     event: () => ({ target: webhookId, accountId, details: { types: "key.created" } }),
   },
   UpdateWebhook: {
-    call: () =>
-      admin.updateWebhook({ webhookId, state: "paused", reason, updateMask: { paths: ["types", "state"] } }),
+    call: () => admin.updateWebhook({ webhookId, state: "paused", reason, updateMask: { paths: ["types", "state"] } }),
     event: () => ({ target: webhookId, accountId, details: { fields: "types,state", state: "paused" } }),
   },
   RotateWebhook: {
@@ -390,9 +386,7 @@ describe("a change", () => {
     const { operator, secret } = await root.createOperator({ name: "gone", role: "admin" });
     await root.revokeOperator({ operatorId: operator?.id ?? "" });
     const act = callerOfOperator(operator?.id ?? "", secret);
-    await expect(app.database.owner`SELECT vx.put_plan(${act}, 'late', 1, 1, NULL)`).rejects.toThrow(
-      "invalid_operator_token",
-    );
+    await expect(app.database.owner`SELECT vx.put_plan(${act}, 'late', 1, 1, NULL)`).rejects.toThrow("invalid_operator_token");
     expect((await root.listPlans({})).plans.map(({ name }) => name)).not.toContain("late");
   });
 
@@ -404,9 +398,7 @@ describe("a change", () => {
     const { owner } = app.database;
     await expect(owner`SELECT vx.put_plan(${act}, 'late', 1, 1, NULL)`).rejects.toThrow("insufficient_role");
     // A call that began with the old role cannot restore it.
-    await expect(owner`SELECT vx.set_operator_role(${act}, ${operatorId}, 'admin')`).rejects.toThrow(
-      "insufficient_role",
-    );
+    await expect(owner`SELECT vx.set_operator_role(${act}, ${operatorId}, 'admin')`).rejects.toThrow("insufficient_role");
     expect((await root.listPlans({})).plans.map(({ name }) => name)).not.toContain("late");
   });
 });
@@ -455,8 +447,7 @@ describe("a refused change", () => {
 
   test("is logged at most 100 times a minute for one operator", async () => {
     const act = callerOf({ ...TEST_ACTION, actor: { ...SERVER, id: "op_noisy" } });
-    await app.database
-      .owner`SELECT vx.log_refusal(${act}, 0::smallint, '', 'not_found') FROM generate_series(1, 150)`;
+    await app.database.owner`SELECT vx.log_refusal(${act}, 0::smallint, '', 'not_found') FROM generate_series(1, 150)`;
     expect(await events({ actorId: "op_noisy", pageSize: 1000 })).toHaveLength(100);
     expect(await events({ method: TEST_ACTION.method, pageSize: 1000 })).toHaveLength(100);
   });
@@ -473,10 +464,7 @@ describe("the list", () => {
     const times = all.map(({ createdAt }) => (createdAt ? timestampDate(createdAt).getTime() : 0));
     expect(times).toEqual(times.toSorted((a, b) => b - a));
     const middle = timestampFromDate(new Date(times[Math.floor(times.length / 2)] ?? 0));
-    const [newer, older] = [
-      await events({ from: middle, pageSize: 1000 }),
-      await events({ to: middle, pageSize: 1000 }),
-    ];
+    const [newer, older] = [await events({ from: middle, pageSize: 1000 }), await events({ to: middle, pageSize: 1000 })];
     expect([...newer, ...older].map(({ id }) => id)).toEqual(all.map(({ id }) => id));
     const paged: string[] = [];
     let pageToken = "";
@@ -493,13 +481,8 @@ describe("the list", () => {
     const created = await root.createKey({ accountId, name: "secret" });
     const operator = await root.createOperator({ name: "secret", role: "viewer" });
     // A token that is sent in the wrong header.
-    await root.setKeyLimit(
-      { keyId: created.apiKey?.id ?? "" },
-      { headers: { "x-request-id": operator.secret } },
-    );
-    const text = (await events({ pageSize: 1000 }))
-      .map((event) => toJsonString(OperatorEventSchema, event))
-      .join("");
+    await root.setKeyLimit({ keyId: created.apiKey?.id ?? "" }, { headers: { "x-request-id": operator.secret } });
+    const text = (await events({ pageSize: 1000 })).map((event) => toJsonString(OperatorEventSchema, event)).join("");
     for (const secret of [created.secret, operator.secret]) {
       expect(text).not.toContain(secret.slice(8, -8));
       expect(text).not.toContain(fingerprintOf(secret));
@@ -507,13 +490,7 @@ describe("the list", () => {
   });
 
   test("reads few pages of the disk, for each filter and far from the first page", async () => {
-    const filters = [
-      "'', '', '', ''",
-      "'op_7', '', '', ''",
-      "'', 'M7', '', ''",
-      "'', '', 't7', ''",
-      "'', '', '', 'a7'",
-    ];
+    const filters = ["'', '', '', ''", "'op_7', '', '', ''", "'', 'M7', '', ''", "'', '', 't7', ''", "'', '', '', 'a7'"];
     const reads: Awaited<ReturnType<typeof pagesRead>>[] = [];
     const undo = new Error("undo");
     const measured = app.database.owner.begin(async (sql) => {
@@ -525,8 +502,7 @@ describe("the list", () => {
       const before = "NULL, NULL, 1577845800000000, 9::smallint, 1009000, 10";
       // The first call also reads the catalogs of PostgreSQL.
       await pagesRead(sql, `list_operator_events(${filters[0]}, ${before})`);
-      for (const filter of filters)
-        reads.push(await pagesRead(sql, `list_operator_events(${filter}, ${before})`));
+      for (const filter of filters) reads.push(await pagesRead(sql, `list_operator_events(${filter}, ${before})`));
       throw undo;
     });
     await expect(measured).rejects.toBe(undo);
@@ -589,11 +565,7 @@ describe("the audit", () => {
       `UPDATE vx.operator_events SET details = '{"role": "viewer"}' WHERE lane = 1024 AND seq = 1`,
       /^operator_log_unchanged: event 1/,
     ],
-    [
-      "a deleted event",
-      "DELETE FROM vx.operator_events WHERE lane = 1024 AND seq = 2",
-      /^operator_log_unchanged: event 3/,
-    ],
+    ["a deleted event", "DELETE FROM vx.operator_events WHERE lane = 1024 AND seq = 2", /^operator_log_unchanged: event 3/],
     [
       "deleted last events",
       "DELETE FROM vx.operator_events WHERE lane = 1024 AND seq > 3",

@@ -96,10 +96,7 @@ test("an entry of any account is found by its id and by that of its generation",
   const generation = entries.find(({ entry }) => entry?.kind === "generation")?.entry;
   const credited = entries.find(({ entry }) => entry?.reason === "found again")?.entry;
   const find = async (id: string) =>
-    (await operator.listRecentEntries({ id })).entries.map(({ entry, accountName }) => [
-      entry?.id,
-      accountName,
-    ]);
+    (await operator.listRecentEntries({ id })).entries.map(({ entry, accountName }) => [entry?.id, accountName]);
   expect(await find(generation?.generationId ?? "")).toEqual([[generation?.id, "account three"]]);
   expect(await find(generation?.id ?? "")).toEqual([[generation?.id, "account three"]]);
   expect(await find(credited?.id ?? "")).toEqual([[credited?.id, "account one"]]);

@@ -51,22 +51,20 @@ afterAll(async () => {
 type Sent = { readonly method?: string; readonly headers?: Record<string, string>; readonly body?: string };
 
 async function send(app: TestApp, path: string, { method = "GET", headers = {}, body }: Sent = {}) {
-  return await new Promise<{ status: number; headers: IncomingHttpHeaders; text: string }>(
-    (resolve, reject) => {
-      const options = {
-        method,
-        headers: { host: HOST, ...headers },
-        rejectUnauthorized: false,
-        agent: false,
-      };
-      const call = request(new URL(path, app.adminUrl), options, (response) => {
-        const { statusCode = 0, headers } = response;
-        text(response).then((body) => resolve({ status: statusCode, headers, text: body }), reject);
-      });
-      call.on("error", reject);
-      call.end(body);
-    },
-  );
+  return await new Promise<{ status: number; headers: IncomingHttpHeaders; text: string }>((resolve, reject) => {
+    const options = {
+      method,
+      headers: { host: HOST, ...headers },
+      rejectUnauthorized: false,
+      agent: false,
+    };
+    const call = request(new URL(path, app.adminUrl), options, (response) => {
+      const { statusCode = 0, headers } = response;
+      text(response).then((body) => resolve({ status: statusCode, headers, text: body }), reject);
+    });
+    call.on("error", reject);
+    call.end(body);
+  });
 }
 
 /** The cookies that a response sets, as a browser sends them. */

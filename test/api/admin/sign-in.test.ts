@@ -72,10 +72,7 @@ function ownHeaders(browser: BrowserJar): Record<string, string> {
 }
 
 async function call(method: DescMethod | string, headers: Record<string, string | string[]>, body = "{}") {
-  const name =
-    typeof method === "string"
-      ? `vx.admin.v1.AdminService/${method}`
-      : `${method.parent.typeName}/${method.name}`;
+  const name = typeof method === "string" ? `vx.admin.v1.AdminService/${method}` : `${method.parent.typeName}/${method.name}`;
   const answer = await sendHttp1(app.adminUrl, { path: `/${name}`, headers, body });
   return { status: answer.status, body: JSON.parse(answer.body.toString()) };
 }
@@ -109,15 +106,11 @@ describe("sign-in", () => {
     const { id, name, subject } = await createOperator("finance");
     const browser = new BrowserJar();
     const started = await browser.get(`${app.adminUrl}/auth/sign-in`);
-    expect(started.headers["set-cookie"]).toMatch(
-      /^vx_sign_in=vxs_\w+; Path=\/; Max-Age=600; HttpOnly; SameSite=Lax$/,
-    );
+    expect(started.headers["set-cookie"]).toMatch(/^vx_sign_in=vxs_\w+; Path=\/; Max-Age=600; HttpOnly; SameSite=Lax$/);
     expect(started.headers).toMatchObject({ "referrer-policy": "no-referrer", "cache-control": "no-store" });
     const returned = await browser.follow(started.headers.location ?? "", callback());
     const finished = await browser.get(returned);
-    expect(finished.headers["set-cookie"]).toMatch(
-      /vx_session=vxs_\w+; Path=\/; Max-Age=28800; HttpOnly; SameSite=Strict$/,
-    );
+    expect(finished.headers["set-cookie"]).toMatch(/vx_session=vxs_\w+; Path=\/; Max-Age=28800; HttpOnly; SameSite=Strict$/);
     expect(browser.header(app.adminUrl)).not.toContain("vx_sign_in");
 
     const session = await sessionOf({ cookie: browser.header(app.adminUrl) });
@@ -128,9 +121,7 @@ describe("sign-in", () => {
       session_expires_at: expect.stringMatching(/^\d{4}-.*Z$/),
     });
     expect(await listPlans(ownHeaders(browser))).toBe(200);
-    expect((await admin().listOperators({})).operators).toContainEqual(
-      expect.objectContaining({ id, identityBound: true }),
-    );
+    expect((await admin().listOperators({})).operators).toContainEqual(expect.objectContaining({ id, identityBound: true }));
 
     const headers = ownHeaders(browser);
     const signedOut = await sendHttp1(app.adminUrl, { path: "/auth/sign-out", headers });
@@ -146,18 +137,11 @@ describe("sign-in", () => {
     expect(await sessions(id)).toBe(0);
 
     const { events } = await admin().listOperatorEvents({ actorId: id });
-    expect(
-      events.map(({ method, target, outcome, details }) => ({ method, target, outcome, details })),
-    ).toEqual([
+    expect(events.map(({ method, target, outcome, details }) => ({ method, target, outcome, details }))).toEqual([
       { method: "SignOut", target: id, outcome: "ok", details: {} },
       { method: "SignIn", target: id, outcome: "ok", details: { identity: "bound" } },
     ]);
-    const secrets = [
-      subject,
-      new URL(returned).searchParams.get("code") ?? "",
-      CLIENT.secret,
-      headers.cookie as string,
-    ];
+    const secrets = [subject, new URL(returned).searchParams.get("code") ?? "", CLIENT.secret, headers.cookie as string];
     for (const secret of secrets) expect(app.logText()).not.toContain(secret);
   });
 
@@ -193,15 +177,9 @@ describe("sign-in", () => {
   test("two active operators cannot have one address; it must be ASCII, and a name not blank", async () => {
     const { email } = await createOperator();
     const other = { name: "other", role: "viewer", email: email.toUpperCase() };
-    await expect(admin().createOperator(other)).rejects.toThrow(
-      /email: is the address of another active operator/,
-    );
-    await expect(admin().createOperator({ ...other, email: "user\u212A@example.com" })).rejects.toThrow(
-      /ASCII/,
-    );
-    await expect(admin().createOperator({ name: " \u00a0", role: "viewer" })).rejects.toThrow(
-      /must not be blank/,
-    );
+    await expect(admin().createOperator(other)).rejects.toThrow(/email: is the address of another active operator/);
+    await expect(admin().createOperator({ ...other, email: "user\u212A@example.com" })).rejects.toThrow(/ASCII/);
+    await expect(admin().createOperator({ name: " \u00a0", role: "viewer" })).rejects.toThrow(/must not be blank/);
   });
 
   test.each([
@@ -385,9 +363,7 @@ describe("settings", () => {
     });
     try {
       const { headers } = await sendHttp1(other.adminUrl, { method: "GET", path: "/auth/sign-in" });
-      expect(headers["set-cookie"]).toMatch(
-        /^__Host-vx_sign_in=.*; Path=\/; .*; HttpOnly; SameSite=Lax; Secure$/,
-      );
+      expect(headers["set-cookie"]).toMatch(/^__Host-vx_sign_in=.*; Path=\/; .*; HttpOnly; SameSite=Lax; Secure$/);
       const redirectUri = new URL(headers.location ?? "").searchParams.get("redirect_uri");
       expect(redirectUri).toBe("https://ops.example/auth/callback");
     } finally {
@@ -453,9 +429,7 @@ describe("a session", () => {
     expect(await listPlans({ ...bare, ...bearer(OPERATOR_TOKEN) })).toBe(200);
 
     const path = `/vx.admin.v1.AdminService/ListPlans?connect=v1&encoding=json&message={}`;
-    expect(
-      (await sendHttp1(app.adminUrl, { method: "GET", path, headers: { cookie: own.cookie ?? "" } })).status,
-    ).toBe(401);
+    expect((await sendHttp1(app.adminUrl, { method: "GET", path, headers: { cookie: own.cookie ?? "" } })).status).toBe(401);
     const metrics = { method: "GET", path: "/metrics", headers: own };
     expect((await sendHttp1(app.adminUrl, metrics)).status).toBe(401);
     for (const headers of refused.slice(3, 10))
@@ -503,13 +477,9 @@ describe("a session", () => {
   test("is not kept alive by a stream, which ends with it", async () => {
     const { id } = await createOperator();
     const { cookie = "", origin = "" } = ownHeaders(await signIn());
-    const client = createClient(
-      ConsoleService,
-      createConnectTransport({ baseUrl: app.adminUrl, httpVersion: "1.1" }),
-    );
+    const client = createClient(ConsoleService, createConnectTransport({ baseUrl: app.adminUrl, httpVersion: "1.1" }));
     // Uses are recorded once a minute.
-    const usedAt = () =>
-      app.database.owner`SELECT used_at::text FROM vx.operator_sessions WHERE operator_id = ${id}`;
+    const usedAt = () => app.database.owner`SELECT used_at::text FROM vx.operator_sessions WHERE operator_id = ${id}`;
     await app.database.owner`
       UPDATE vx.operator_sessions SET used_at = clock_timestamp() - interval '50 minutes' WHERE operator_id = ${id}`;
     const stream = client.watchOverview({}, { headers: { cookie, origin } })[Symbol.asyncIterator]();

@@ -39,9 +39,7 @@ beforeAll(async () => {
     output_micros_per_million_tokens: 2_000_000,
     upstream: { kind, base_url, model: "fake" },
   });
-  models = createModelsFile(
-    JSON.stringify({ models: [model("coder", "openai"), model("claude", "anthropic")] }),
-  );
+  models = createModelsFile(JSON.stringify({ models: [model("coder", "openai"), model("claude", "anthropic")] }));
   app = await startTestApp({ env: { VX_MODELS: models.path } });
   operator = operatorOf(app);
 });

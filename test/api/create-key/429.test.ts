@@ -22,9 +22,7 @@ beforeAll(async () => {
 });
 
 /** Runs within one clock hour, with a key on the plan. */
-async function withKey(
-  attempt: (create: (name?: string) => ReturnType<typeof call>, key: TestKey) => Promise<void>,
-) {
+async function withKey(attempt: (create: (name?: string) => ReturnType<typeof call>, key: TestKey) => Promise<void>) {
   await withinOneMinute(async () => {
     const key = await createTestKey(operator, { plan: "three" });
     await attempt((name = "child") => call(createKey, { name }, key.secret), key);
@@ -170,22 +168,20 @@ describe("the hour of the database clock", () => {
       expect((await create()).headers["retry-after"]).toBe("3600");
     }));
 
-  test.each([2, 30, 8_760])(
-    "after the clock is set back by %i hours, the current hour starts with the previous count",
-    (hours) =>
-      withKey(async (create, key) => {
-        expect(await reasonsOf(create, LIMIT)).toEqual(upToLimit.slice(0, LIMIT));
-        await shiftHour(key, hours);
-        const atMost = secondsToNextHour();
-        const outcome = await create();
-        expect(outcome).toMatchObject({ reason: REFUSED });
-        const seconds = Number(outcome.headers["retry-after"]);
-        expect(seconds).toBeLessThanOrEqual(atMost);
-        expect(seconds).toBeGreaterThanOrEqual(secondsToNextHour());
-        // A rejected creation updates the hour too, so the next hour has the full limit.
-        await shiftHour(key, -1);
-        expect(await reasonsOf(create, LIMIT + 1)).toEqual(upToLimit);
-      }),
+  test.each([2, 30, 8_760])("after the clock is set back by %i hours, the current hour starts with the previous count", (hours) =>
+    withKey(async (create, key) => {
+      expect(await reasonsOf(create, LIMIT)).toEqual(upToLimit.slice(0, LIMIT));
+      await shiftHour(key, hours);
+      const atMost = secondsToNextHour();
+      const outcome = await create();
+      expect(outcome).toMatchObject({ reason: REFUSED });
+      const seconds = Number(outcome.headers["retry-after"]);
+      expect(seconds).toBeLessThanOrEqual(atMost);
+      expect(seconds).toBeGreaterThanOrEqual(secondsToNextHour());
+      // A rejected creation updates the hour too, so the next hour has the full limit.
+      await shiftHour(key, -1);
+      expect(await reasonsOf(create, LIMIT + 1)).toEqual(upToLimit);
+    }),
   );
 });
 

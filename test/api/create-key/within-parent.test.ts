@@ -190,10 +190,7 @@ describe("a parent that changes between admission and creation", () => {
   test("the child gets the limit that the parent has at that moment", async () => {
     const parent = await createTestKey(operator);
     const { owner } = app.database;
-    const outcome = await createDuring(
-      parent,
-      () => owner`UPDATE vx.keys SET rate_limit_rpm = 7 WHERE id = ${parent.id}`,
-    );
+    const outcome = await createDuring(parent, () => owner`UPDATE vx.keys SET rate_limit_rpm = 7 WHERE id = ${parent.id}`);
     expect(outcome).toMatchObject({ message: { apiKey: { rateLimitRpm: 7 } } });
   });
 

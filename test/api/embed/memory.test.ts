@@ -27,8 +27,7 @@ test("vectors of one account wait in memory only as far as the budget of request
   const refused = large.filter(({ status }) => status !== 200);
   expect(accepted.length).toBeGreaterThanOrEqual(1);
   expect(accepted.length).toBeLessThanOrEqual(3);
-  for (const response of refused)
-    expect(await response.json()).toMatchObject({ error: { code: "overloaded" } });
+  for (const response of refused) expect(await response.json()).toMatchObject({ error: { code: "overloaded" } });
   // The answers are not read yet, and another account is served beside them.
   expect(await bodyBytes()).toBeGreaterThan(accepted.length * 40_000_000);
   expect((await embed(other.secret, 256, 1_024)).status).toBe(200);

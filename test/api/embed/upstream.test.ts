@@ -85,16 +85,13 @@ test("each text may fill the context window", async () => {
   handler = answer();
   const input = Array.from({ length: 5 }, () => "word ".repeat(60));
   await openAi(app, payer).embeddings.create({ model: "vectors", input });
-  const failure = await failureOf(
-    openAi(app, payer).embeddings.create({ model: "vectors", input: ["a", "word ".repeat(101)] }),
-  );
+  const failure = await failureOf(openAi(app, payer).embeddings.create({ model: "vectors", input: ["a", "word ".repeat(101)] }));
   expect(failure).toMatchObject({ status: 400, code: "context_length_exceeded", param: "input[1]" });
 });
 
 test("a failed call is not charged", async () => {
   const payer = await createPaidKey(operator);
-  handler = (_, response) =>
-    response.writeHead(200, { "content-type": "application/json" }).end('{"data":[]}');
+  handler = (_, response) => response.writeHead(200, { "content-type": "application/json" }).end('{"data":[]}');
   const failure = await failureOf(openAi(app, payer).embeddings.create({ model: "vectors", input: "one" }));
   expect(failure.status).toBe(502);
   expect(await chargesOf(operator, payer)).toEqual([]);
@@ -109,7 +106,5 @@ test("a disconnect after the request was sent is charged", async () => {
     { signal: controller.signal },
   );
   await expect(call).rejects.toThrow();
-  await vi.waitFor(async () =>
-    expect(await chargesOf(operator, payer)).toMatchObject([{ inputTokens: 3n, outputTokens: 0n }]),
-  );
+  await vi.waitFor(async () => expect(await chargesOf(operator, payer)).toMatchObject([{ inputTokens: 3n, outputTokens: 0n }]));
 });

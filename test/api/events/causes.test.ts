@@ -149,10 +149,7 @@ describe("the balance", () => {
     const limit = { metric: "cost_alert", window: "month", amount: 3n * spent - 1n };
     await metered.operator.setLimit({ owner, limit });
     await metered.operator.setLimit({ owner, limit: { ...limit, metric: "cost", amount: 5_000n } });
-    expect(await listed()).toMatchObject([
-      { metric: "cost" },
-      { spent, held: 0n, remaining: 2n * spent - 1n },
-    ]);
+    expect(await listed()).toMatchObject([{ metric: "cost" }, { spent, held: 0n, remaining: 2n * spent - 1n }]);
     await generate(key.secret);
     expect(await alerts()).toEqual([]);
     // The alert does not cover the next call.
@@ -235,15 +232,13 @@ describe("keys", () => {
     const own = { key_id: child.id, name: "renamed" };
     const overlap = { previous_expires_at: expect.any(String) };
     expect(secret).toContain("vx_live_");
-    expect((await eventsOf(key)).filter(({ data }) => JSON.stringify(data).includes(child.id))).toMatchObject(
-      [
-        { type: "key.created", data: { key_id: child.id, name: "child" } },
-        { type: "key.updated", data: { ...own, fields: ["name", "rate_limit_rpm"] } },
-        { type: "key.rotated", data: { ...own, ...overlap } },
-        { type: "key.rotated", data: { ...own, ...overlap } },
-        { type: "key.revoked", data: { ...own, by: "key" } },
-      ],
-    );
+    expect((await eventsOf(key)).filter(({ data }) => JSON.stringify(data).includes(child.id))).toMatchObject([
+      { type: "key.created", data: { key_id: child.id, name: "child" } },
+      { type: "key.updated", data: { ...own, fields: ["name", "rate_limit_rpm"] } },
+      { type: "key.rotated", data: { ...own, ...overlap } },
+      { type: "key.rotated", data: { ...own, ...overlap } },
+      { type: "key.revoked", data: { ...own, by: "key" } },
+    ]);
   });
 
   test("an operator's revocation names the operator, but not which one", async () => {

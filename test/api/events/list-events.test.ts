@@ -70,10 +70,7 @@ test("with order=desc, pages begin with the newest event and continue with older
 test("types select events, also in one parameter, and pages of them are full", async () => {
   const types = (query: string) => list(query).then(({ events }) => events.map(({ type }) => type));
   expect(await types("?types=key.created")).toEqual(["key.created"]);
-  expect(await types("?types=key.created,credit.posted&page_size=2")).toEqual([
-    "key.created",
-    "credit.posted",
-  ]);
+  expect(await types("?types=key.created,credit.posted&page_size=2")).toEqual(["key.created", "credit.posted"]);
   expect(await types("?types=key.created&types=credit.posted")).toHaveLength(5);
   const page = await list("?types=credit.posted&page_size=4");
   expect(page).toMatchObject({ has_more: false, events: [{ seq: 2 }, { seq: 3 }, { seq: 4 }, { seq: 5 }] });
@@ -131,9 +128,7 @@ test("the official SDK of CloudEvents reads a batch of the same events", async (
   const own = await list("?page_size=2");
   expect(headers).toMatchObject({ "x-next-after": own.next_after, "x-has-more": "true", vary: "accept" });
   for (const event of events) expect(event.validate()).toBe(true);
-  expect(
-    events.map(({ id, type, subject, data, sequence }) => ({ id, type, subject, data, sequence })),
-  ).toEqual(
+  expect(events.map(({ id, type, subject, data, sequence }) => ({ id, type, subject, data, sequence }))).toEqual(
     own.events.map(({ id, type, data, seq }) => {
       return { id, type, subject: key.accountId, data, sequence: String(seq) };
     }),

@@ -1,11 +1,7 @@
 import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
 import { createClient, type Transport } from "@connectrpc/connect";
-import {
-  createConnectTransport,
-  createGrpcTransport,
-  createGrpcWebTransport,
-} from "@connectrpc/connect-node";
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type Event, EventService } from "../../../gen/vx/v1/event_pb.js";
@@ -49,12 +45,8 @@ class RestWatch {
 
   constructor(response: Response) {
     this.response = response;
-    const text = (response.body as ReadableStream<Uint8Array<ArrayBuffer>>).pipeThrough(
-      new TextDecoderStream(),
-    );
-    this.#reader = text
-      .pipeThrough(new EventSourceParserStream())
-      .getReader() as ReadableStreamDefaultReader<Message>;
+    const text = (response.body as ReadableStream<Uint8Array<ArrayBuffer>>).pipeThrough(new TextDecoderStream());
+    this.#reader = text.pipeThrough(new EventSourceParserStream()).getReader() as ReadableStreamDefaultReader<Message>;
   }
 
   static async open({ secret }: TestKey, query = "", headers = {}): Promise<RestWatch> {
@@ -269,15 +261,11 @@ describe("callers that read nothing", () => {
     await addLargeEvents(key, 2_000);
     const { secret } = await operator.createKey({ accountId: key.accountId, name: "b", scopes: ["read"] });
     const unread = await Promise.all(
-      Array.from({ length: 100 }, () =>
-        fetch(`${other.url}/v1/events:watch`, { headers: bearer(key.secret) }),
-      ),
+      Array.from({ length: 100 }, () => fetch(`${other.url}/v1/events:watch`, { headers: bearer(key.secret) })),
     );
     expect((await RestWatch.open({ ...key, secret }, "?after=now")).response.status).toBe(503);
     await operator.revokeKey({ keyId: key.id });
-    await expect
-      .poll(async () => (await RestWatch.open({ ...key, secret }, "?after=now")).response.status)
-      .toBe(200);
+    await expect.poll(async () => (await RestWatch.open({ ...key, secret }, "?after=now")).response.status).toBe(200);
     for (const { body } of unread) await body?.cancel();
   }, 30_000);
 });

@@ -289,18 +289,9 @@ test("nothing of a prompt is stored, however the call fails", async () => {
     ["generate", { ...prompt, messages: [message(words.repeat(1_000))] }],
     ["chat/completions", { ...prompt, messages: [message(words, "tool")] }],
     ["chat/completions", { ...prompt, messages: [message([{ type: "poem", text: words }])] }],
-    [
-      "chat/completions",
-      { ...prompt, messages: [{ role: "assistant", tool_calls: [{ ...tool, id: "1" }] }] },
-    ],
-    [
-      "chat/completions",
-      { ...prompt, messages: [message([{ type: "image_url", image_url: { url: words } }])] },
-    ],
-    [
-      "chat/completions",
-      { ...prompt, messages: [message(words)], tools: [{ type: "function", function: { name: words } }] },
-    ],
+    ["chat/completions", { ...prompt, messages: [{ role: "assistant", tool_calls: [{ ...tool, id: "1" }] }] }],
+    ["chat/completions", { ...prompt, messages: [message([{ type: "image_url", image_url: { url: words } }])] }],
+    ["chat/completions", { ...prompt, messages: [message(words)], tools: [{ type: "function", function: { name: words } }] }],
     ["chat/completions", { ...prompt, messages: [message(words)], tool_choice: words }],
     ["responses", { model: MODEL, input: [{ type: "poem", content: words }] }],
     ["responses", { model: MODEL, input: words, instructions: [words] }],

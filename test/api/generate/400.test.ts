@@ -17,8 +17,7 @@ const generator = useGenerator(metered);
 const unary = (request: GenerateFields) => generator.generate(request, { secret: key.secret });
 /** Reads the stream to its end. */
 const stream = async (request: GenerateFields) => {
-  for await (const { event } of generator.stream(request, { secret: key.secret }))
-    if (event.case === "done") return event.value;
+  for await (const { event } of generator.stream(request, { secret: key.secret })) if (event.case === "done") return event.value;
   return undefined;
 };
 
@@ -42,9 +41,7 @@ test("messages that exceed the context window get context_length_exceeded with t
 
 test("an unknown model is a 404 that names the field, before the balance is checked", async () => {
   const poor = await metered.payer(0n);
-  await expect(
-    generator.generate({ ...REQUEST, model: "none" }, { secret: poor.secret }),
-  ).rejects.toMatchObject({
+  await expect(generator.generate({ ...REQUEST, model: "none" }, { secret: poor.secret })).rejects.toMatchObject({
     reason: "model_not_found",
     code: "not_found",
   });

@@ -1,13 +1,5 @@
 import { expect, test } from "vitest";
-import {
-  endAfter,
-  errorInside,
-  gzipped,
-  hangUpAfter,
-  raw,
-  refuse,
-  reply,
-} from "../../support/fake-upstreams/behaviours.ts";
+import { endAfter, errorInside, gzipped, hangUpAfter, raw, refuse, reply } from "../../support/fake-upstreams/behaviours.ts";
 import type { Behaviour } from "../../support/fake-upstreams/fake-upstream.ts";
 import { useGenerator } from "../../support/generators.ts";
 import { REQUEST, useMetered } from "../../support/metered.ts";

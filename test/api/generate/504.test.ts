@@ -10,9 +10,7 @@ const EXPIRED = { code: "deadline_exceeded" };
 const UNTOUCHED = { balance: 1_000, held: 0 };
 
 /** Repeats the call with longer deadlines until it reaches the upstream, because the time depends on the machine. */
-async function withLongerDeadlines<Result>(
-  call: (deadlineMs: number) => Promise<Result | undefined>,
-): Promise<Result> {
+async function withLongerDeadlines<Result>(call: (deadlineMs: number) => Promise<Result | undefined>): Promise<Result> {
   for (let deadlineMs = 100; ; deadlineMs *= 2) {
     const result = await call(deadlineMs);
     if (result !== undefined) return result;
@@ -88,9 +86,7 @@ test.each(["unary", "stream"] as const)(
     await metered.settled();
     await calls[kind]({ secret: key.secret, headers });
     expect(metered.upstream.calls).toHaveLength(before + 1);
-    expect(await metered.rows(key)).toMatchObject([
-      { amount: 19, reason: "Generation with fake: 11 tokens in, 4 tokens out" },
-    ]);
+    expect(await metered.rows(key)).toMatchObject([{ amount: 19, reason: "Generation with fake: 11 tokens in, 4 tokens out" }]);
   },
 );
 
@@ -98,9 +94,7 @@ test("a deadline that passes during the hold runs nothing", async () => {
   const key = await metered.payer(1_000n);
   const before = metered.upstream.calls.length;
   const lock = await lockMoney(metered, key);
-  await expect(generator.generate(REQUEST, { secret: key.secret, deadlineMs: 150 })).rejects.toMatchObject(
-    EXPIRED,
-  );
+  await expect(generator.generate(REQUEST, { secret: key.secret, deadlineMs: 150 })).rejects.toMatchObject(EXPIRED);
   await lock.free();
   await metered.settled();
   expect(metered.upstream.calls).toHaveLength(before);

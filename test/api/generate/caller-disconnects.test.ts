@@ -32,12 +32,7 @@ function codeInLog(requestId: string): unknown {
 const own = useGenerator(metered);
 
 /** Starts a call; the returned function disconnects. */
-function leaving(
-  kind: "unary" | "stream",
-  key: TestKey,
-  headers: Record<string, string> = {},
-  generator: Generator = own,
-) {
+function leaving(kind: "unary" | "stream", key: TestKey, headers: Record<string, string> = {}, generator: Generator = own) {
   const left = new AbortController();
   const options = { secret: key.secret, signal: left.signal, headers };
   const ended = async () => {
@@ -162,32 +157,28 @@ describe.each(["unary", "stream"] as const)("%s", (kind) => {
   test.each([
     { moment: "before the first token", pieces: 0 },
     { moment: "during the reply", pieces: 2 },
-  ])(
-    "with an idempotency key, a retry after a disconnect $moment gets the response and is charged once",
-    async ({ pieces }) => {
-      const key = await metered.payer(1_000n);
-      const rest = Promise.withResolvers<void>();
-      const headers = { "idempotency-key": "again" };
-      const { start, leave } = leaving(kind, key, headers);
-      const call = await seen(replyWhen(rest.promise, pieces), start, pieces);
-      const calls = metered.upstream.calls.length;
-      leave();
-      await metered.gone();
-      rest.resolve();
-      await metered.settled();
-      expect(call.ended).toBe("finished");
-      const options = { secret: key.secret, headers };
-      let text = "";
-      if (kind === "unary") text = (await own.generate(REQUEST, options)).message?.content ?? "";
-      else {
-        for await (const { event } of own.stream(REQUEST, options))
-          if (event.case === "delta") text += event.value.content;
-      }
-      expect(text).toBe("Hello, world.");
-      expect(metered.upstream.calls).toHaveLength(calls);
-      expect((await metered.rows(key)).map(({ amount }) => amount)).toEqual([19]);
-    },
-  );
+  ])("with an idempotency key, a retry after a disconnect $moment gets the response and is charged once", async ({ pieces }) => {
+    const key = await metered.payer(1_000n);
+    const rest = Promise.withResolvers<void>();
+    const headers = { "idempotency-key": "again" };
+    const { start, leave } = leaving(kind, key, headers);
+    const call = await seen(replyWhen(rest.promise, pieces), start, pieces);
+    const calls = metered.upstream.calls.length;
+    leave();
+    await metered.gone();
+    rest.resolve();
+    await metered.settled();
+    expect(call.ended).toBe("finished");
+    const options = { secret: key.secret, headers };
+    let text = "";
+    if (kind === "unary") text = (await own.generate(REQUEST, options)).message?.content ?? "";
+    else {
+      for await (const { event } of own.stream(REQUEST, options)) if (event.case === "delta") text += event.value.content;
+    }
+    expect(text).toBe("Hello, world.");
+    expect(metered.upstream.calls).toHaveLength(calls);
+    expect((await metered.rows(key)).map(({ amount }) => amount)).toEqual([19]);
+  });
 });
 
 test("a disconnect between the last part and the end is charged for the produced output", async () => {

@@ -137,9 +137,7 @@ describe("max_tokens below the minimum of openai-responses", () => {
 
   test("delivers a reply whole that has as many tokens for the upstream", async () => {
     const { app, key, upstreams } = dialects;
-    upstreams["openai-responses"].next(
-      reply({ pieces: ["one two three four"], usage: { input: 20, output: 3 } }),
-    );
+    upstreams["openai-responses"].next(reply({ pieces: ["one two three four"], usage: { input: 20, output: 3 } }));
     const request = { ...requestOf("openai-responses", 3), tools: [] };
     expect(await openGenerator(app.url).generate(request, { secret: key.secret })).toMatchObject({
       message: { content: "one two three four" },

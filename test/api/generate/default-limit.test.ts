@@ -12,17 +12,13 @@ const OPEN = { model: TEMPLATE_MODEL, messages };
 const COUNTED = 9 + 80;
 const BOUND = 26 + 80;
 
-const [here, there] = [0, 1].map((i) => started(() => openGenerator(metered.apps[i]?.url ?? ""))) as [
-  Generator,
-  Generator,
-];
+const [here, there] = [0, 1].map((i) => started(() => openGenerator(metered.apps[i]?.url ?? ""))) as [Generator, Generator];
 
 const calls = {
   unary: async (generator: Generator, secret: string, request: GenerateFields = OPEN) =>
     await generator.generate(request, { secret }),
   stream: async (generator: Generator, secret: string, request: GenerateFields = OPEN) => {
-    for await (const { event } of generator.stream(request, { secret }))
-      if (event.case === "done") return event.value;
+    for await (const { event } of generator.stream(request, { secret })) if (event.case === "done") return event.value;
     return undefined;
   },
 };

@@ -30,10 +30,7 @@ const names = [
   ["in gRPC's metadata", { request_id: "my key" }],
 ] as const;
 
-const [here, there] = [0, 1].map((i) => started(() => openGenerator(metered.apps[i]?.url ?? ""))) as [
-  Generator,
-  Generator,
-];
+const [here, there] = [0, 1].map((i) => started(() => openGenerator(metered.apps[i]?.url ?? ""))) as [Generator, Generator];
 
 describe.each(["unary", "stream"] as const)("%s", (kind) => {
   const call = calls[kind];
@@ -115,9 +112,7 @@ test("an interrupted stream is replayed with its content and then the cause, and
     message: expect.stringContaining("the upstream failed"),
     metadata: { first_reason: "upstream_error" },
   });
-  expect(await metered.rows(key)).toMatchObject([
-    { output: 3, reason: expect.stringContaining("the upstream failed") },
-  ]);
+  expect(await metered.rows(key)).toMatchObject([{ output: 3, reason: expect.stringContaining("the upstream failed") }]);
 });
 
 test("the replay of a stream whose key was revoked does not report the valid key as revoked", async () => {

@@ -10,8 +10,7 @@ const HONEST_CALLS = 10;
 const POISON = "a prompt that the upstream answers with 500";
 
 /** An upstream that fails for one prompt only. */
-const poisonable: Behaviour = (turn) =>
-  JSON.stringify(turn.call.body).includes(POISON) ? refuse(500)(turn) : reply()(turn);
+const poisonable: Behaviour = (turn) => (JSON.stringify(turn.call.body).includes(POISON) ? refuse(500)(turn) : reply()(turn));
 
 const metered = useMetered();
 const generator = useGenerator(metered);

@@ -31,9 +31,7 @@ test("when not even one token fits, nothing is held or called", async () => {
   const key = await metered.payer(1_000n);
   const before = metered.upstream.calls.length;
   for (const maxCostMicros of [10n, 0n]) {
-    await expect(
-      generator.generate({ ...REQUEST, maxCostMicros }, { secret: key.secret }),
-    ).rejects.toMatchObject({
+    await expect(generator.generate({ ...REQUEST, maxCostMicros }, { secret: key.secret })).rejects.toMatchObject({
       reason: "max_cost_too_low",
       code: "invalid_argument",
       metadata: { max_cost_micros: String(maxCostMicros), required_micros: "11" },

@@ -11,9 +11,7 @@ import { started } from "../../support/started.ts";
 
 const metered = useMetered();
 
-const client = started(() =>
-  createClient(GenerateService, createGrpcTransport({ baseUrl: metered.app.url })),
-);
+const client = started(() => createClient(GenerateService, createGrpcTransport({ baseUrl: metered.app.url })));
 
 const generator = useGenerator(metered);
 
@@ -60,12 +58,7 @@ test("funds that running calls hold do not count", async () => {
 
 test.each([
   ["a low balance", 0n, {}, { refusal: "insufficient_balance", maxTokens: 10, holdMicros: 29n }],
-  [
-    "a lowered default limit",
-    200n,
-    { maxTokens: undefined },
-    { refusal: "", maxTokens: 95, holdMicros: 199n },
-  ],
+  ["a lowered default limit", 200n, { maxTokens: undefined }, { refusal: "", maxTokens: 95, holdMicros: 199n }],
   ["a maximum cost", 1_000n, { maxCostMicros: 20n }, { refusal: "", maxTokens: 5, holdMicros: 19n }],
   [
     "a maximum cost that is too low",

@@ -123,9 +123,7 @@ test("a usage report without tokens is ignored, and the server counts the tokens
 });
 
 test("the last of two usage reports is charged, once", async () => {
-  openai.next(
-    raw(chunks({ ...said, ...reports(10, 0, 1, 0), choices: said.choices }, reports(30, 10, 9, 4))),
-  );
+  openai.next(raw(chunks({ ...said, ...reports(10, 0, 1, 0), choices: said.choices }, reports(30, 10, 9, 4))));
   expect(await entryOf("openai")).toMatchObject({
     amountMicros: -4_522n,
     inputTokens: 30n,
@@ -145,9 +143,7 @@ test("tokens of an Anthropic server that the cache read or wrote are added to it
     { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 5 } },
     { type: "message_stop" },
   ];
-  anthropic.next(
-    raw(events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join("")),
-  );
+  anthropic.next(raw(events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join("")));
   expect(await entryOf("anthropic")).toMatchObject({
     amountMicros: -(20n + 1n + 30n + 500n + 1n),
     inputTokens: 33n,

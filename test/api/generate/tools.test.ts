@@ -112,10 +112,7 @@ test("a reply follows a JSON schema", async () => {
   const schema = { type: "object", properties: { ok: { type: "boolean" } }, required: ["ok"] };
   const request = { ...ASKED, tools: [], toolChoice: undefined as never };
   const { toolChoice: _, ...plain } = request;
-  const reply = await generator.generate(
-    { ...plain, responseFormat: { type: "json_schema", schema } },
-    { secret },
-  );
+  const reply = await generator.generate({ ...plain, responseFormat: { type: "json_schema", schema } }, { secret });
   expect(JSON.parse(reply.message?.content ?? "")).toMatchObject({ ok: expect.any(Boolean) });
 });
 
@@ -128,9 +125,9 @@ test("a retry gets the stored tool calls and reasoning; a changed tool schema is
   expect(await generator.generate(request, { secret: key.secret, headers })).toEqual(first);
   const other = [{ ...WEATHER, parameters: { ...WEATHER.parameters, required: [] } }];
   for (const changed of [{ tools: other }, { toolChoice: "required" }, { user: "someone" }]) {
-    await expect(
-      generator.generate({ ...request, ...changed }, { secret: key.secret, headers }),
-    ).rejects.toMatchObject({ reason: "idempotency_key_reused" });
+    await expect(generator.generate({ ...request, ...changed }, { secret: key.secret, headers })).rejects.toMatchObject({
+      reason: "idempotency_key_reused",
+    });
   }
   const replayed = { "idempotency-key": "streamed" };
   const stream = await joined(generator, request, key.secret, replayed);
@@ -166,11 +163,7 @@ test.each<[string, Partial<GenerateFields>, string]>([
     { messages: [{ role: "user", parts: [{ text: "x", image: { data: PNG } }] }] },
     "messages[0].parts[0]",
   ],
-  [
-    "an image without a source",
-    { messages: [{ role: "user", parts: [{ image: {} }] }] },
-    "messages[0].parts[0].image",
-  ],
+  ["an image without a source", { messages: [{ role: "user", parts: [{ image: {} }] }] }, "messages[0].parts[0].image"],
   [
     "an image of another type",
     { messages: [{ role: "user", parts: [{ image: { data: GIF, mediaType: "image/png" } }] }] },
@@ -186,16 +179,8 @@ test.each<[string, Partial<GenerateFields>, string]>([
     { messages: [{ role: "user", parts: [{ image: { url: "http://169.254.169.254/" } }] }] },
     "messages[0].parts[0].image.url",
   ],
-  [
-    "an image of the assistant",
-    { messages: [{ role: "assistant", parts: [{ image: { data: PNG } }] }] },
-    "messages[0].parts",
-  ],
-  [
-    "a result without its call",
-    { messages: [{ role: "tool", content: "x", toolCallId: "a" }] },
-    "messages[0].tool_call_id",
-  ],
+  ["an image of the assistant", { messages: [{ role: "assistant", parts: [{ image: { data: PNG } }] }] }, "messages[0].parts"],
+  ["a result without its call", { messages: [{ role: "tool", content: "x", toolCallId: "a" }] }, "messages[0].tool_call_id"],
   [
     "arguments that are not JSON",
     {

@@ -70,13 +70,11 @@ afterAll(async () => {
 
 /** The Responses API has no stop sequences. */
 const CASES = WIRES.flatMap(({ kind }) =>
-  CONVERSATIONS.filter(({ request }) => kind !== "openai-responses" || !request.stop).map(
-    ({ name, request }) => ({
-      kind,
-      name,
-      request: { model: kind, ...request },
-    }),
-  ),
+  CONVERSATIONS.filter(({ request }) => kind !== "openai-responses" || !request.stop).map(({ name, request }) => ({
+    kind,
+    name,
+    request: { model: kind, ...request },
+  })),
 );
 
 const generator = started(() => openGenerator(app.url));

@@ -5,15 +5,7 @@ import { createTestKey, operatorOf, type TestKey, useTestKey } from "../../suppo
 import { createModelsFile, modelsYaml } from "../../support/models.ts";
 import { bearer, callOf } from "../../support/protocols.ts";
 
-const IDS = [
-  "plain",
-  "with.dots_and-dashes",
-  "meta/llama-3",
-  "a/b/c",
-  "vendor/model:free",
-  "a:revoke",
-  "x".repeat(128),
-];
+const IDS = ["plain", "with.dots_and-dashes", "meta/llama-3", "a/b/c", "vendor/model:free", "a:revoke", "x".repeat(128)];
 
 const file = createModelsFile(
   `${modelsYaml(IDS)}
@@ -47,41 +39,38 @@ test.each(IDS)("REST: %.30s, percent-encoded", async (id) => {
   expect(await answer.json()).toMatchObject({ id, object: "model", created: 0, owned_by: "vx" });
 });
 
-test.each(["detailed", "latest", "vendor%2Flatest"])(
-  "%s: capabilities, aliases and all prices",
-  async (name) => {
-    const answer = await fetch(`${app.url}/v1/models/${name}`, { headers: bearer(key.secret) });
-    expect(answer.status).toBe(200);
-    expect(await answer.json()).toMatchObject({
-      id: "detailed",
-      capabilities: ["tools", "images"],
-      aliases: ["latest", "vendor/latest"],
-      prices: {
-        input: 10,
-        cached_input: 1,
-        cache_write: 12,
-        cache_write_1h: 16,
-        output: 20,
-        reasoning: 30,
-        image: 4,
-        request: 5,
-        tiers: [
-          {
-            above_input_tokens: 50,
-            input: 40,
-            cached_input: 40,
-            cache_write: 40,
-            cache_write_1h: 40,
-            output: 50,
-            reasoning: 50,
-            image: 4,
-            request: 5,
-          },
-        ],
-      },
-    });
-  },
-);
+test.each(["detailed", "latest", "vendor%2Flatest"])("%s: capabilities, aliases and all prices", async (name) => {
+  const answer = await fetch(`${app.url}/v1/models/${name}`, { headers: bearer(key.secret) });
+  expect(answer.status).toBe(200);
+  expect(await answer.json()).toMatchObject({
+    id: "detailed",
+    capabilities: ["tools", "images"],
+    aliases: ["latest", "vendor/latest"],
+    prices: {
+      input: 10,
+      cached_input: 1,
+      cache_write: 12,
+      cache_write_1h: 16,
+      output: 20,
+      reasoning: 30,
+      image: 4,
+      request: 5,
+      tiers: [
+        {
+          above_input_tokens: 50,
+          input: 40,
+          cached_input: 40,
+          cache_write: 40,
+          cache_write_1h: 40,
+          output: 50,
+          reasoning: 50,
+          image: 4,
+          request: 5,
+        },
+      ],
+    },
+  });
+});
 
 async function createPayer(): Promise<TestKey> {
   const operator = operatorOf(app);

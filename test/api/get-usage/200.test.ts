@@ -18,8 +18,7 @@ beforeEach(async () => {
   key = await createTestKey(operator);
 });
 
-const get = (query: string) =>
-  sendJson(app.url, { verb: "GET", path: `/v1/usage?${query}`, secret: key.secret });
+const get = (query: string) => sendJson(app.url, { verb: "GET", path: `/v1/usage?${query}`, secret: key.secret });
 
 async function generate(user: string) {
   const messages = [{ role: "user", content: "[[reasoning=5]] hi" }];
@@ -47,8 +46,7 @@ async function insertUsage(times: string[]) {
 }
 
 type Row = { start: string; requests: number } & Record<string, unknown>;
-const rowsOf = (body: unknown) =>
-  (body as { rows: Row[] }).rows.map(({ start, requests }) => [start, requests]);
+const rowsOf = (body: unknown) => (body as { rows: Row[] }).rows.map(({ start, requests }) => [start, requests]);
 
 test("a charge is in the usage at once, with the sums of the replies and the number of the last entry", async () => {
   await operator.creditAccount({
@@ -59,8 +57,7 @@ test("a charge is in the usage at once, with the sums of the replies and the num
   });
   const usages = [await generate("ada"), await generate("ada")];
   const { body } = await get("group_by=day,key,model,user");
-  const sum = (name: keyof (typeof usages)[number]) =>
-    usages.reduce((total, usage) => total + usage[name], 0);
+  const sum = (name: keyof (typeof usages)[number]) => usages.reduce((total, usage) => total + usage[name], 0);
   expect(body).toMatchObject({
     rows: [
       {
@@ -83,9 +80,7 @@ test("a charge is in the usage at once, with the sums of the replies and the num
   });
   expect(sum("reasoning_tokens")).toBe(10);
   const { rows } = await operator.getUsage({ accountId: key.accountId, groupBy: ["month"] });
-  expect(rows).toMatchObject([
-    { accountId: key.accountId, usage: { requests: 2n, costMicros: BigInt(sum("cost_micros")) } },
-  ]);
+  expect(rows).toMatchObject([{ accountId: key.accountId, usage: { requests: 2n, costMicros: BigInt(sum("cost_micros")) } }]);
 });
 
 test("counts include their details, as in the ledger", async () => {
@@ -116,13 +111,7 @@ describe("days", () => {
     ["Asia/Kolkata", ["2026-10-24T22:00:00Z", "2026-10-25T18:30:00Z"], [2, 3]],
     ["Asia/Kathmandu", ["2026-10-24T22:00:00Z", "2026-10-25T18:15:00Z"], [2, 3]],
   ])("are those of %s, even when its clocks change", async (tz, starts, requests) => {
-    await insertUsage([
-      "2026-10-24T23:00Z",
-      "2026-10-25T00:45Z",
-      "2026-10-25T22:45Z",
-      "2026-10-25T23:00Z",
-      "2026-10-25T23:45Z",
-    ]);
+    await insertUsage(["2026-10-24T23:00Z", "2026-10-25T00:45Z", "2026-10-25T22:45Z", "2026-10-25T23:00Z", "2026-10-25T23:45Z"]);
     const { body } = await get(`from=2026-10-24T22:00:00Z&to=2026-10-26T00:00:00Z&tz=${tz}`);
     expect(rowsOf(body)).toEqual(starts.map((start, i) => [start, requests[i]]));
   });
@@ -140,9 +129,7 @@ test("hours, months and the whole range are added up too; times may have any off
     ["2026-01-31T18:15:00Z", 3],
     ["2026-02-28T18:15:00Z", 1],
   ]);
-  expect(rowsOf((await get(`${range}&group_by=model&group_by=key`)).body)).toEqual([
-    ["2026-01-31T18:00:00Z", 4],
-  ]);
+  expect(rowsOf((await get(`${range}&group_by=model&group_by=key`)).body)).toEqual([["2026-01-31T18:00:00Z", 4]]);
 });
 
 test("an empty range has no rows, but the number of the last entry", async () => {
@@ -184,15 +171,11 @@ test("returns the same pages", async () => {
 });
 
 describe("CSV", () => {
-  const getCsv = (path: string, accept: string) =>
-    fetch(`${app.url}${path}`, { headers: { ...bearer(key.secret), accept } });
+  const getCsv = (path: string, accept: string) => fetch(`${app.url}${path}`, { headers: { ...bearer(key.secret), accept } });
 
   test("has the same rows as JSON; the other fields are headers", async () => {
     await insertUsage(["2026-05-01T00:00Z", "2026-05-02T00:00Z"]);
-    const response = await getCsv(
-      "/v1/usage?from=2026-05-01T00:00:00Z&group_by=day,key&page_size=1",
-      "text/csv",
-    );
+    const response = await getCsv("/v1/usage?from=2026-05-01T00:00:00Z&group_by=day,key&page_size=1", "text/csv");
     const { headers } = response;
     expect(headers.get("content-type")).toBe("text/csv; charset=utf-8");
     expect([headers.get("x-through-seq"), headers.get("vary")]).toEqual(["0", "accept"]);
@@ -222,9 +205,7 @@ describe("CSV", () => {
     });
     const text = await (await getCsv("/v1/ledger", "text/csv, application/json")).text();
     const [header = "", adjustment = "", ...credits] = text.split("\r\n");
-    expect(header).toContain(
-      "created_at,generation_id,user,trace_id,price_version,prices_input,prices_cached_input",
-    );
+    expect(header).toContain("created_at,generation_id,user,trace_id,price_version,prices_input,prices_cached_input");
     expect(adjustment).toContain(",adjustment,-1,-$0.000001,");
     expect(credits.map((line) => line.split(/,\$0\.0000\d+,/)[2]?.split(",,,")[0])).toEqual([
       "-5",
@@ -235,11 +216,8 @@ describe("CSV", () => {
     ]);
   });
 
-  test.each(["application/json, text/csv", "*/*", "text/*", "text/csv;q=0", ""])(
-    "is not sent for Accept: %s",
-    async (accept) => {
-      const response = await getCsv("/v1/usage", accept);
-      expect(response.headers.get("content-type")).toBe("application/json");
-    },
-  );
+  test.each(["application/json, text/csv", "*/*", "text/*", "text/csv;q=0", ""])("is not sent for Accept: %s", async (accept) => {
+    const response = await getCsv("/v1/usage", accept);
+    expect(response.headers.get("content-type")).toBe("application/json");
+  });
 });

@@ -115,7 +115,5 @@ test("over Connect, the error names the field too", async () => {
 
 test("operators get the same errors, and not_found for an unknown account", async () => {
   await expect(operator.getUsage({ tz: "Mars/Olympus" })).rejects.toThrow("tz: must be a time zone");
-  await expect(operator.getUsage({ accountId: "acct_00000000000000000000000000" })).rejects.toThrow(
-    "There is no account",
-  );
+  await expect(operator.getUsage({ accountId: "acct_00000000000000000000000000" })).rejects.toThrow("There is no account");
 });

@@ -19,8 +19,7 @@ import { bearer, callOf } from "../../support/protocols.ts";
 
 const metered = useOwnMetered({ servers: 2, env: { VX_TOP_UP_URL: "https://pay.example/top-up" } });
 
-const limitedPayer = (limits: readonly LimitInit[], balance?: bigint) =>
-  createLimitedPayer(metered, limits, balance);
+const limitedPayer = (limits: readonly LimitInit[], balance?: bigint) => createLimitedPayer(metered, limits, balance);
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -176,10 +175,7 @@ describe.each(SDKS)("the SDK of %s, with its default retries,", (_, open) => {
   }
 
   test("repeats a call until the running calls that refuse it have ended", async () => {
-    const keys = await Promise.all([
-      ...ONE_SLOW_CALL.map((limit) => limitedPayer([limit])),
-      limitedPayer([], 400n),
-    ]);
+    const keys = await Promise.all([...ONE_SLOW_CALL.map((limit) => limitedPayer([limit])), limitedPayer([], 400n)]);
     const outcomes = await Promise.all(keys.map(waiting));
     for (const [i, refusal] of [429, 402, 429, 402].entries()) {
       expect(outcomes[i]?.at(0)).toBe(refusal);
@@ -187,18 +183,15 @@ describe.each(SDKS)("the SDK of %s, with its default retries,", (_, open) => {
     }
   });
 
-  test.each(ONE_LARGE_CALL)(
-    "does not repeat a call that is refused until the next window: %o",
-    async (limit) => {
-      const { ask, statuses } = open(await limitedPayer([limit]));
-      await ask(LARGE_CALL);
-      const status = limit.metric === "cost" ? 402 : 429;
-      const error = await Promise.resolve(ask(LARGE_CALL)).catch((thrown: unknown) => thrown);
-      expect(statuses).toEqual([200, status]);
-      expect(error).toMatchObject({ status });
-      if (status === 429) expect((error as Error).constructor.name).toBe("RateLimitError");
-    },
-  );
+  test.each(ONE_LARGE_CALL)("does not repeat a call that is refused until the next window: %o", async (limit) => {
+    const { ask, statuses } = open(await limitedPayer([limit]));
+    await ask(LARGE_CALL);
+    const status = limit.metric === "cost" ? 402 : 429;
+    const error = await Promise.resolve(ask(LARGE_CALL)).catch((thrown: unknown) => thrown);
+    expect(statuses).toEqual([200, status]);
+    expect(error).toMatchObject({ status });
+    if (status === 429) expect((error as Error).constructor.name).toBe("RateLimitError");
+  });
 });
 
 test("the output limit of a call is lowered to what the limits leave, at least 64 tokens", async () => {

@@ -22,10 +22,7 @@ const app = useTestApp();
 const key = usePaidKey(app);
 const client = started(() => anthropic(app, key));
 
-const ask = (
-  content: Anthropic.MessageParam["content"],
-  rest: Partial<Anthropic.MessageCreateParamsNonStreaming> = {},
-) =>
+const ask = (content: Anthropic.MessageParam["content"], rest: Partial<Anthropic.MessageCreateParamsNonStreaming> = {}) =>
   client.messages.create({ model: MODEL, max_tokens: 500, messages: [{ role: "user", content }], ...rest });
 
 test("system messages between others, and the query of the beta client, are accepted", async () => {
@@ -104,9 +101,7 @@ describe("tools", () => {
     messages.push({ role: "assistant", content: first.content });
     messages.push({
       role: "user",
-      content: [
-        { type: "tool_result", tool_use_id: call?.id ?? "", content: [{ type: "text", text: "20 °C" }] },
-      ],
+      content: [{ type: "tool_result", tool_use_id: call?.id ?? "", content: [{ type: "text", text: "20 °C" }] }],
     });
     const second = await client.messages.create({
       model: MODEL,
@@ -215,5 +210,4 @@ test("tokens are counted without a charge", async () => {
 });
 
 /** One pixel. */
-const PNG =
-  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";

@@ -14,16 +14,11 @@ const client = started(() => anthropic(app, key));
 const HELLO = [{ role: "user" as const, content: "Hello" }];
 
 /** Sends a body that the client's types may not allow. */
-const send = (body: object) =>
-  client.post("/v1/messages", { body: { model: MODEL, max_tokens: 10, messages: HELLO, ...body } });
+const send = (body: object) => client.post("/v1/messages", { body: { model: MODEL, max_tokens: 10, messages: HELLO, ...body } });
 
 const refused: [what: string, body: object, field: string][] = [
   ["no max_tokens", { max_tokens: undefined }, "max_tokens"],
-  [
-    "an unknown block",
-    { messages: [{ role: "user", content: [{ type: "document" }] }] },
-    "messages[0].content[0].type",
-  ],
+  ["an unknown block", { messages: [{ role: "user", content: [{ type: "document" }] }] }, "messages[0].content[0].type"],
   ["an empty list of blocks", { messages: [{ role: "user", content: [] }] }, "messages[0].content"],
   ["a number as content", { messages: [{ role: "user", content: 7 }] }, "messages[0].content"],
   ["a role of another API", { messages: [{ role: "tool", content: "x" }] }, "messages[0].role"],
@@ -57,10 +52,7 @@ const refused: [what: string, body: object, field: string][] = [
   [
     "an input that is not an object",
     {
-      messages: [
-        ...HELLO,
-        { role: "assistant", content: [{ type: "tool_use", id: "1", name: "a", input: "x" }] },
-      ],
+      messages: [...HELLO, { role: "assistant", content: [{ type: "tool_use", id: "1", name: "a", input: "x" }] }],
     },
     "messages[1].content[0].input",
   ],
@@ -70,9 +62,7 @@ const refused: [what: string, body: object, field: string][] = [
       messages: [
         {
           role: "user",
-          content: [
-            { type: "image", source: { type: "base64", media_type: "image/png", data: "/9j/4AAQSkZJRgAB" } },
-          ],
+          content: [{ type: "image", source: { type: "base64", media_type: "image/png", data: "/9j/4AAQSkZJRgAB" } }],
         },
       ],
     },
@@ -93,9 +83,7 @@ const refused: [what: string, body: object, field: string][] = [
   [
     "a long cache control of a block",
     {
-      messages: [
-        { role: "user", content: [{ type: "text", text: "x", cache_control: { type: "x".repeat(1_000) } }] },
-      ],
+      messages: [{ role: "user", content: [{ type: "text", text: "x", cache_control: { type: "x".repeat(1_000) } }] }],
     },
     "messages[0].content[0].cache_control",
   ],
@@ -171,18 +159,14 @@ describe("errors have Anthropic's form", () => {
   });
 
   test("with an unknown model", async () => {
-    const error = await refusalOf(
-      client.messages.create({ model: "nobody", max_tokens: 10, messages: HELLO }),
-    );
+    const error = await refusalOf(client.messages.create({ model: "nobody", max_tokens: 10, messages: HELLO }));
     expect(error.status).toBe(404);
     expect(error.error).toMatchObject({ error: { type: "not_found_error" } });
   });
 
   test("when the upstream fails before and during a stream", async () => {
     const failing = (content: string) =>
-      client.messages
-        .stream({ model: MODEL, max_tokens: 100, messages: [{ role: "user", content }] })
-        .finalMessage();
+      client.messages.stream({ model: MODEL, max_tokens: 100, messages: [{ role: "user", content }] }).finalMessage();
     expect((await refusalOf(failing("[[fail_after=0]]"))).status).toBe(502);
     const later = await refusalOf(failing("[[fail_after=8]]"));
     expect(later.error).toMatchObject({ type: "error", error: { type: "api_error" } });

@@ -29,11 +29,9 @@ async function eventsOf(...deltas: Delta[]): Promise<string[]> {
   }
   const events: string[] = [];
   for await (const { type, index, contentBlock, delta } of messageEvents(pieces())) {
-    if (type === "content_block_start")
-      events.push(`+${index} ${contentBlock?.type} ${contentBlock?.id ?? ""}`.trim());
+    if (type === "content_block_start") events.push(`+${index} ${contentBlock?.type} ${contentBlock?.id ?? ""}`.trim());
     else if (type === "content_block_stop") events.push(`-${index}`);
-    else if (type === "content_block_delta")
-      events.push(delta?.text ?? delta?.partialJson ?? delta?.thinking ?? "signature");
+    else if (type === "content_block_delta") events.push(delta?.text ?? delta?.partialJson ?? delta?.thinking ?? "signature");
     else events.push(type ?? "");
   }
   return events;
@@ -104,16 +102,7 @@ test("reasoning with a text and an encrypted form has a block for each, in repli
     kind: "reasoning",
     reasoning: { text: "", signature: undefined, encrypted: undefined, ...part },
   });
-  const expected = [
-    "message_start",
-    "+0 thinking",
-    "why",
-    "-0",
-    "+1 redacted_thinking",
-    "-1",
-    "message_delta",
-    "message_stop",
-  ];
+  const expected = ["message_start", "+0 thinking", "why", "-0", "+1 redacted_thinking", "-1", "message_delta", "message_stop"];
   expect(await eventsOf(reasoning({ text: "why" }), reasoning({ encrypted: "e" }))).toEqual(expected);
   expect(await eventsOf(reasoning(block))).toEqual(expected);
   const message = messageOf({ ...REPLY, output: { text: "", reasoning: [block], toolCalls: [] } });

@@ -58,12 +58,7 @@ describe("a message names the stop sequence that ended it", () => {
   const UNKNOWN = { stop_reason: "stop_sequence", stop_sequence: null };
   const NONE = { stop_reason: "end_turn", stop_sequence: null };
   test.each([
-    [
-      "anthropic reports it",
-      "anthropic",
-      message({ stop_reason: "stop_sequence", stop_sequence: "END" }),
-      END,
-    ],
+    ["anthropic reports it", "anthropic", message({ stop_reason: "stop_sequence", stop_sequence: "END" }), END],
     ["anthropic does not report which", "anthropic", message({ stop_reason: "stop_sequence" }), UNKNOWN],
     ["anthropic reports another end", "anthropic", message({ stop_reason: "end_turn" }), NONE],
     ["the text of a chat completion ends with it", "openai", reply({ pieces: ["Yes. E", "ND"] }), END],

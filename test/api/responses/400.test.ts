@@ -61,10 +61,7 @@ describe("a 400 names the field:", () => {
     ["input[0].content[0].type", { input: [user({ type: "input_audio" })] }],
     ["input[0].content[0].file_id", { input: [user({ type: "input_image", file_id: "file_1" })] }],
     ["input[0].content[0].image_url", { input: [user({ type: "input_image", image_url: "ftp://a.b/c" })] }],
-    [
-      "input[0].content[0].image_url",
-      { input: [user({ type: "input_image", image_url: "http://127.0.0.1/" })] },
-    ],
+    ["input[0].content[0].image_url", { input: [user({ type: "input_image", image_url: "http://127.0.0.1/" })] }],
     ["input[0].call_id", { input: [{ ...call, call_id: undefined }] }],
     ["input[0]", { input: [{ ...call, arguments: "not JSON" }, output] }],
     ["input[0]", { input: [output] }],

@@ -32,17 +32,9 @@ const reasoning = (content: string, signature?: string): Delta => ({
 });
 
 test("calls whose pieces alternate are sent one after the other", () => {
-  const events = eventsOf(
-    piece(0, "{", "a"),
-    piece(1, "[", "b"),
-    piece(0, "}"),
-    piece(2, "(", "c"),
-    piece(1, "]"),
-  );
+  const events = eventsOf(piece(0, "{", "a"), piece(1, "[", "b"), piece(0, "}"), piece(2, "(", "c"), piece(1, "]"));
   const items = events.filter(({ type }) => type === "response.output_item.done");
-  expect(
-    items.map(({ outputIndex, item }) => [outputIndex, item?.id, item?.callId, item?.arguments]),
-  ).toEqual([
+  expect(items.map(({ outputIndex, item }) => [outputIndex, item?.id, item?.callId, item?.arguments])).toEqual([
     [0, "fc_1", "a", "{}"],
     [1, "fc_1_1", "b", "[]"],
     [2, "fc_1_2", "c", "("],

@@ -43,7 +43,6 @@ test("a key with the scope keys revokes the keys of its account whose scopes its
   const paying = await createTestKey(operator, { accountId, scopes: ["read", "billing"] });
   const foreign = await createTestKey(operator, { scopes: ["read"] });
   expect(await revoke(key.secret, covered.id)).toMatchObject({ status: 200 });
-  for (const { id } of [paying, foreign])
-    expect(await revoke(key.secret, id)).toMatchObject({ status: 404, code: "not_found" });
+  for (const { id } of [paying, foreign]) expect(await revoke(key.secret, id)).toMatchObject({ status: 404, code: "not_found" });
   expect(await revoke(paying.secret, paying.id)).toMatchObject({ status: 200 });
 });

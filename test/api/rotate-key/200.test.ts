@@ -109,7 +109,5 @@ test("a key rotates itself and its descendants, and no other key", async () => {
 test.each([-1, 2_592_001])("an overlap of %i s is a 400", async (overlapSeconds) => {
   const key = await createTestKey(operator);
   expect(await rotate(key.secret, key.id, overlapSeconds)).toMatchObject({ fields: ["overlap_seconds"] });
-  expect((await operator.rotateKey({ keyId: key.id, overlapSeconds: 2_592_000 })).secret).toMatch(
-    /^vx_live_/,
-  );
+  expect((await operator.rotateKey({ keyId: key.id, overlapSeconds: 2_592_000 })).secret).toMatch(/^vx_live_/);
 });

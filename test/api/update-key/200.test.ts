@@ -178,8 +178,7 @@ describe("PATCH /v1/keys/{key_id}", () => {
       status: 200,
       body: { api_key: { name: "y" } },
     });
-    for (const name of [null, " ", "\u202e"])
-      expect(await patch(key.secret, child.id, { name })).toMatchObject({ status: 400 });
+    for (const name of [null, " ", "\u202e"]) expect(await patch(key.secret, child.id, { name })).toMatchObject({ status: 400 });
     expect(await patch(key.secret, child.id, { plan: "scale" })).toMatchObject({ status: 400 });
   });
 });

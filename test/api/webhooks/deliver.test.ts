@@ -86,8 +86,7 @@ describe("a delivery", () => {
     expect(Number(first.headers["content-length"])).toBeLessThan(20_000);
 
     const lost = [secret];
-    for (let i = 0; i < 2; i++)
-      lost.push((await api(key, "POST", `/${id}:rotate`, { overlap_seconds: 60 })).body.secret);
+    for (let i = 0; i < 2; i++) lost.push((await api(key, "POST", `/${id}:rotate`, { overlap_seconds: 60 })).body.secret);
     const { body } = await api(key, "POST", `/${id}:rotate`, { overlap_seconds: 60 });
     await credit(key);
     const [, second] = await receiver.until(2);
@@ -543,9 +542,7 @@ describe("a webhook", () => {
     await api(key, "DELETE", `/${id}`);
     await makeDue(id);
     const { owner } = app.database;
-    await expect
-      .poll(() => owner`SELECT 1 FROM vx.webhook_queues WHERE webhook_id = ${id}`, POLL)
-      .toHaveLength(0);
+    await expect.poll(() => owner`SELECT 1 FROM vx.webhook_queues WHERE webhook_id = ${id}`, POLL).toHaveLength(0);
     expect(receiver.received).toHaveLength(1);
   });
 });

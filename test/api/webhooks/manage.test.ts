@@ -6,8 +6,7 @@ import { useTestApp } from "../../support/app.ts";
 import { createTestKey, type TestKey, useOperator } from "../../support/fixtures.ts";
 import { callOf } from "../../support/protocols.ts";
 
-const { createWebhook, deleteWebhook, getWebhook, listWebhooks, rotateWebhook, updateWebhook } =
-  WebhookService.method;
+const { createWebhook, deleteWebhook, getWebhook, listWebhooks, rotateWebhook, updateWebhook } = WebhookService.method;
 const URL_OF_OTHERS = "https://hooks.example.com/vx";
 
 const app = useTestApp();
@@ -18,10 +17,8 @@ const newKey = (scopes = ["webhooks"]) => createTestKey(operator, { scopes });
 
 /** Calls a method with the key. */
 function clientOf({ secret }: TestKey) {
-  return <I extends DescMessage, O extends DescMessage>(
-    method: DescMethodUnary<I, O>,
-    request: MessageInitShape<I>,
-  ) => call(method, request, secret);
+  return <I extends DescMessage, O extends DescMessage>(method: DescMethodUnary<I, O>, request: MessageInitShape<I>) =>
+    call(method, request, secret);
 }
 
 test("creates, reads, changes, rotates and deletes a webhook", async () => {
@@ -140,9 +137,7 @@ describe("over REST", () => {
     });
     for (const description of [" ", "\u202e"])
       expect(await send(key, "POST", "", { url: URL_OF_OTHERS, description })).toMatchObject({ status: 400 });
-    const created = await Promise.all(
-      Array.from({ length: 18 }, () => send(key, "POST", "", { url: URL_OF_OTHERS })),
-    );
+    const created = await Promise.all(Array.from({ length: 18 }, () => send(key, "POST", "", { url: URL_OF_OTHERS })));
     expect(created.filter(({ status }) => status === 200)).toHaveLength(16);
     expect(created.filter(({ status }) => status === 409)).toHaveLength(2);
   });
@@ -158,9 +153,7 @@ describe("for operators", () => {
     expect(all.webhook).toMatchObject({ accountId: "", id: expect.stringMatching(/^who_/) });
     const webhookId = all.webhook?.id ?? "";
     expect((await operator.listWebhooks({})).webhooks.map(({ id }) => id)).toContain(webhookId);
-    expect((await operator.listWebhooks({ accountId })).webhooks.map(({ id }) => id)).toEqual([
-      own.webhook?.id,
-    ]);
+    expect((await operator.listWebhooks({ accountId })).webhooks.map(({ id }) => id)).toEqual([own.webhook?.id]);
     await operator.updateWebhook({ webhookId, state: "paused", reason, updateMask: { paths: ["state"] } });
     await operator.rotateWebhook({ webhookId, overlapSeconds: 0, reason });
     await operator.redeliver({ webhookId, from: { seconds: 0n }, reason });
@@ -174,8 +167,8 @@ describe("for operators", () => {
       "CreateWebhook",
       "CreateWebhook",
     ]);
-    expect(
-      JSON.stringify(events, (_, value) => (typeof value === "bigint" ? String(value) : value)),
-    ).not.toContain("token=secret");
+    expect(JSON.stringify(events, (_, value) => (typeof value === "bigint" ? String(value) : value))).not.toContain(
+      "token=secret",
+    );
   });
 });

@@ -42,12 +42,7 @@ function messageOf(model: string) {
   return { model, messages: [{ role: "user" as const, content: "[[tokens=5]]" }] };
 }
 
-async function generated(
-  target: Target,
-  name: GeneratedClient,
-  model: string,
-  isStream: boolean,
-): Promise<CallResult> {
+async function generated(target: Target, name: GeneratedClient, model: string, isStream: boolean): Promise<CallResult> {
   const client = createClient(GenerateService, TRANSPORTS[name](target.url));
   let headers: ReadHeaders | undefined;
   const options = {
@@ -131,12 +126,7 @@ async function openAi({ url, key }: Target, model: string, isStream: boolean): P
 }
 
 /** The client of clients/typescript. Without `isAllowed`, it refuses to run in a page. */
-async function own(
-  { url, key }: Target,
-  model: string,
-  isStream: boolean,
-  isAllowed: boolean,
-): Promise<CallResult> {
+async function own({ url, key }: Target, model: string, isStream: boolean, isAllowed: boolean): Promise<CallResult> {
   try {
     const client = new Client({ url, key, dangerouslyAllowBrowser: isAllowed });
     if (!isStream) {

@@ -21,9 +21,7 @@ export async function startOrigin(script: string): Promise<Origin> {
   const server = createServer(({ url }, response) => {
     const isScript = url === "/calls.js";
     response.setHeader("content-type", isScript ? "text/javascript" : "text/html; charset=utf-8");
-    response.end(
-      isScript ? script : '<!doctype html><link rel="icon" href="data:,"><script src="/calls.js"></script>',
-    );
+    response.end(isScript ? script : '<!doctype html><link rel="icon" href="data:,"><script src="/calls.js"></script>');
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {

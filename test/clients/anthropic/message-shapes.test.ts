@@ -67,9 +67,7 @@ const BLOCKS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   tool_use: useBlock,
 };
 
-const tools = [
-  { name: "f", input_schema: { type: "object" as const, properties: { city: { type: "string" } } } },
-];
+const tools = [{ name: "f", input_schema: { type: "object" as const, properties: { city: { type: "string" } } } }];
 const requestOf = (content: string) => ({ model: SMALL, max_tokens: 200, messages: [said(content)], tools });
 const CALLING = "[[tool]] Hello";
 const TALKING = "[[reasoning=5]] Hello";

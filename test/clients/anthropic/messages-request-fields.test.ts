@@ -65,8 +65,7 @@ const counted: FieldCases<Omit<MessageCountTokensParams, "user_profile_id" | "wo
 
 /** The SDK sends the other two fields of its type as headers. Older SDKs sent output_format. */
 const fields: FieldCases<
-  Omit<MessageCreateParamsNonStreaming, "user_profile_id" | "workspace_id"> &
-    Pick<BetaParams, "output_format">
+  Omit<MessageCreateParamsNonStreaming, "user_profile_id" | "workspace_id"> & Pick<BetaParams, "output_format">
 > = {
   ...counted,
   messages: used([said("Hello")]),
@@ -250,17 +249,10 @@ test.each([
   ...refusedKinds(choices, "tool_choice.type", (tool_choice) => ({ ...base, tool_choice })),
   ...rowsOf("messages[0].content[0].", textBlock, { type: "text", text: "a" }, inUser),
   ...rowsOf("messages[0].content[0].", imageBlock, image, inUser),
-  ...refusedKinds(sources, "messages[0].content[0].source.type", (source) =>
-    inUser({ type: "image", source }),
-  ),
+  ...refusedKinds(sources, "messages[0].content[0].source.type", (source) => inUser({ type: "image", source })),
   ...refusedKinds(blocks, "messages[0].content[0].type", inUser),
   ...rowsOf("messages[1].content[0].", thinkingBlock, { type: "thinking", thinking: "a" }, afterThinking),
-  ...rowsOf(
-    "messages[1].content[0].",
-    redactedBlock,
-    { type: "redacted_thinking", data: "a" },
-    afterThinking,
-  ),
+  ...rowsOf("messages[1].content[0].", redactedBlock, { type: "redacted_thinking", data: "a" }, afterThinking),
   ...rowsOf("messages[1].content[0].", useBlock, use, inAssistant),
   ...rowsOf("messages[2].content[0].", resultBlock, result, (block) =>
     inMessages(said("a"), { role: "assistant", content: [use] }, { role: "user", content: [block] }),

@@ -182,13 +182,9 @@ test.each([
     ...chat,
     response_format: { type: "json_schema", json_schema },
   })),
-  ...rowsOf("tools[0].function.", functionFields, tool.function, (one) =>
-    inTools({ ...tool, function: one }),
-  ),
+  ...rowsOf("tools[0].function.", functionFields, tool.function, (one) => inTools({ ...tool, function: one })),
   ...refusedKinds(tools, "tools[0].type", (one) => ({ ...inTools(one), tool_choice: "required" })),
-  ...refusedKinds(calls, "messages[0].tool_calls[0].type", (one) =>
-    inMessages({ role: "assistant", tool_calls: [one] }),
-  ),
+  ...refusedKinds(calls, "messages[0].tool_calls[0].type", (one) => inMessages({ role: "assistant", tool_calls: [one] })),
   ...refusedKinds(parts, "messages[0].content[0].type", inPart),
   ...rowsOf("messages[0].", systemMessage, { role: "system", content: "a" }, inMessages),
   ...rowsOf("messages[0].", developerMessage, { role: "developer", content: "a" }, inMessages),
@@ -199,22 +195,14 @@ test.each([
   ),
   ...rowsOf("messages[0].content[0].", textPart, { type: "text", text: "a" }, inPart),
   ...rowsOf("messages[0].content[0].", imagePart, { type: "image_url", image_url: image }, inPart),
-  ...rowsOf("messages[0].content[0].image_url.", imageUrl, image, (image_url) =>
-    inPart({ type: "image_url", image_url }),
-  ),
+  ...rowsOf("messages[0].content[0].image_url.", imageUrl, image, (image_url) => inPart({ type: "image_url", image_url })),
 ])("the field %s of a chat completion", async (...row) => {
   await expectHandled(metered, key, "/v1/chat/completions", row);
 });
 
 test.each(Object.entries(roles))("a chat completion with a message of the role %s", async (role, isKnown) => {
   if (isKnown) return;
-  const row = [
-    role,
-    inMessages({ role, name: "f", content: "a" }),
-    "messages[0].role",
-    undefined,
-    undefined,
-  ] as const;
+  const row = [role, inMessages({ role, name: "f", content: "a" }), "messages[0].role", undefined, undefined] as const;
   await expectHandled(metered, key, "/v1/chat/completions", row);
 });
 
@@ -255,9 +243,8 @@ const embeddingFields: FieldCases<EmbeddingCreateParams> = {
   user: used("a"),
 };
 
-test.each(rowsOf("", embeddingFields, { model: "vx-sandbox-embed", input: "a" }))(
-  "the field %s of embeddings",
-  async (...row) => expectHandled({ app }, paid, "/v1/embeddings", row),
+test.each(rowsOf("", embeddingFields, { model: "vx-sandbox-embed", input: "a" }))("the field %s of embeddings", async (...row) =>
+  expectHandled({ app }, paid, "/v1/embeddings", row),
 );
 
 test("a field that is missing in a table is an error of the compiler", () => {

@@ -19,9 +19,7 @@ describe("a completion", () => {
   test("has all fields of the SDK's type, and its cost", async () => {
     const { id, object, choices, usage } = await complete({ prompt: "[[tokens=7]] Once", suffix: " end." });
     expect({ id, object }).toEqual({ id: expect.stringMatching(/^gen_/), object: "text_completion" });
-    expect(choices).toEqual([
-      { text: "This is a reply of the sandbox", index: 0, logprobs: null, finish_reason: "stop" },
-    ]);
+    expect(choices).toEqual([{ text: "This is a reply of the sandbox", index: 0, logprobs: null, finish_reason: "stop" }]);
     expect(usage?.completion_tokens).toBe(7);
     // No tokens of a message template: the prompt and the suffix alone.
     expect(usage?.prompt_tokens).toBe(encode("[[tokens=7]] Once").length + encode(" end.").length);
@@ -61,9 +59,7 @@ test("a stream has the same text, then the finish reason, then the usage", async
   const chunks: OpenAI.Completion[] = [];
   for await (const chunk of stream) chunks.push(chunk);
   expect(chunks.every(({ object }) => object === "text_completion")).toBe(true);
-  expect(chunks.flatMap(({ choices }) => choices.map(({ text }) => text)).join("")).toBe(
-    whole.choices[0]?.text,
-  );
+  expect(chunks.flatMap(({ choices }) => choices.map(({ text }) => text)).join("")).toBe(whole.choices[0]?.text);
   expect(chunks.at(-2)?.choices).toEqual([{ text: "", index: 0, logprobs: null, finish_reason: "stop" }]);
   expect(chunks.at(-1)).toMatchObject({
     choices: [],

@@ -6,15 +6,7 @@ import { describe, expect, test } from "vitest";
 import { EmbedService } from "../../../gen/vx/v1/embed_pb.js";
 import { useTestApp } from "../../support/app.ts";
 import { useOperator } from "../../support/fixtures.ts";
-import {
-  chargesOf,
-  createPaidKey,
-  failureOf,
-  openAi,
-  SMALL,
-  said,
-  usePaidKey,
-} from "../../support/openai.ts";
+import { chargesOf, createPaidKey, failureOf, openAi, SMALL, said, usePaidKey } from "../../support/openai.ts";
 import { bearer } from "../../support/protocols.ts";
 import { started } from "../../support/started.ts";
 import { turnsOf } from "../../support/turns.ts";
@@ -74,9 +66,7 @@ describe("vectors", () => {
     const texts = ["What is a ledger?", "<|endoftext|> Überraschung 🎈"];
     const tokens = texts.map((text) => encode(text, { disallowedSpecial: new Set() }));
     expect(await vectorsOf({ input: tokens })).toEqual(await vectorsOf({ input: texts }));
-    expect(await vectorsOf({ input: tokens[0] ?? [] })).toEqual(
-      await vectorsOf({ input: texts[0] as string }),
-    );
+    expect(await vectorsOf({ input: tokens[0] ?? [] })).toEqual(await vectorsOf({ input: texts[0] as string }));
   });
 
   test("have the same order over REST, gRPC and OpenAI's API", async () => {
@@ -169,9 +159,7 @@ describe("a call is refused:", () => {
   });
 
   test("a chat call of an embedding model, with the name of the right API", async () => {
-    const { status, message, param } = await failureOf(
-      client.chat.completions.create({ ...MODEL, messages: [said("hello")] }),
-    );
+    const { status, message, param } = await failureOf(client.chat.completions.create({ ...MODEL, messages: [said("hello")] }));
     expect({ status, param }).toEqual({ status: 400, param: "model" });
     expect(message).toContain("/v1/embeddings");
   });

@@ -3,15 +3,7 @@ import { describe, expect, test, vi } from "vitest";
 import { useTestApp } from "../../support/app.ts";
 import { createTestKey, operatorOf } from "../../support/fixtures.ts";
 import { withinOneMinute } from "../../support/minute.ts";
-import {
-  chargesOf,
-  createPaidKey,
-  failureOf,
-  openAi,
-  SMALL,
-  said,
-  usePaidKey,
-} from "../../support/openai.ts";
+import { chargesOf, createPaidKey, failureOf, openAi, SMALL, said, usePaidKey } from "../../support/openai.ts";
 
 const app = useTestApp();
 const key = usePaidKey(app);
@@ -121,10 +113,7 @@ describe("an unsupported option is a BadRequestError with its name:", () => {
     ["tools[1].type", { tools: [tool, { type: "web_search" }], tool_choice: "none" }],
     ["tools[0].function", { tools: [{ type: "function" }] }],
     ["tools[0].function.name", { tools: [{ type: "function", function: {} }] }],
-    [
-      "tools[0].function.parameters",
-      { tools: [{ type: "function", function: { name: "f", parameters: [] } }] },
-    ],
+    ["tools[0].function.parameters", { tools: [{ type: "function", function: { name: "f", parameters: [] } }] }],
     ["tools[0].function.strict", { tools: [{ type: "function", function: { name: "f", strict: 1 } }] }],
     ["tool_choice", { tools: [tool], tool_choice: "any" }],
     ["tool_choice", { tools: [tool], tool_choice: { type: "function", function: { name: "g" } } }],
@@ -186,16 +175,11 @@ describe("an unsupported option is a BadRequestError with its name:", () => {
       "messages[0].content[0].image_url.url",
       { messages: [{ role: "user", content: [image("http://169.254.169.254/latest/meta-data")] }] },
     ],
-    [
-      "messages[0].content",
-      { messages: [{ role: "system", content: [image("https://example.com/a.png")] }] },
-    ],
+    ["messages[0].content", { messages: [{ role: "system", content: [image("https://example.com/a.png")] }] }],
     [
       "messages[0].content[0].type",
       {
-        messages: [
-          { role: "user", content: [{ type: "input_audio", input_audio: { data: "", format: "mp3" } }] },
-        ],
+        messages: [{ role: "user", content: [{ type: "input_audio", input_audio: { data: "", format: "mp3" } }] }],
       },
     ],
     [
@@ -218,14 +202,8 @@ describe("an unsupported option is a BadRequestError with its name:", () => {
       "messages[0].tool_calls[0].type",
       { messages: [{ role: "assistant", tool_calls: [{ type: "custom", id: "1", custom: {} }] }] },
     ],
-    [
-      "messages[0].tool_calls[1]",
-      { messages: [{ role: "assistant", content: null, tool_calls: [call, call] }] },
-    ],
-    [
-      "messages[0].function_call",
-      { messages: [{ role: "assistant", content: "", function_call: { name: "f" } }] },
-    ],
+    ["messages[0].tool_calls[1]", { messages: [{ role: "assistant", content: null, tool_calls: [call, call] }] }],
+    ["messages[0].function_call", { messages: [{ role: "assistant", content: "", function_call: { name: "f" } }] }],
     ["messages[0].audio", { messages: [{ role: "assistant", content: "", audio: { id: "a" } }] }],
   ])("%s", async (param, fields) => {
     const { completions } = openAi(app, key).chat;

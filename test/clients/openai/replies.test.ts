@@ -11,8 +11,7 @@ const client = started(() => openAi(app, key));
 
 type Body = OpenAI.Chat.ChatCompletionCreateParamsNonStreaming;
 
-const ask = (body: Partial<Body> = {}) =>
-  client.chat.completions.create({ model: SMALL, messages: [said("Hello")], ...body });
+const ask = (body: Partial<Body> = {}) => client.chat.completions.create({ model: SMALL, messages: [said("Hello")], ...body });
 
 test("a reply has all fields of the SDK's type, and its cost", async () => {
   const reply = await ask();
@@ -65,9 +64,7 @@ test("a string and text parts with the same content get the same reply", async (
 
 test("the roles developer and system are equivalent", async () => {
   const replies = await Promise.all(
-    (["developer", "system"] as const).map((role) =>
-      ask({ messages: [{ role, content: "Be short." }, said("Hello")] }),
-    ),
+    (["developer", "system"] as const).map((role) => ask({ messages: [{ role, content: "Be short." }, said("Hello")] })),
   );
   expect(replies[0]?.choices[0]?.message.content).toBe(replies[1]?.choices[0]?.message.content);
 });
@@ -145,10 +142,7 @@ describe("an idempotency key", () => {
     const { completions } = openAi(app, payer, { maxRetries: 5 }).chat;
     const body = { model: SMALL, messages: [said("[[tokens=40 delay_ms=50]] Twice at once.")] };
     const options = { headers: { "Idempotency-Key": "order-3" } };
-    const [one, other] = await Promise.all([
-      completions.create(body, options),
-      completions.create(body, options),
-    ]);
+    const [one, other] = await Promise.all([completions.create(body, options), completions.create(body, options)]);
     expect(other).toEqual(one);
     expect(await chargesOf(operatorOf(app), payer)).toHaveLength(1);
   });

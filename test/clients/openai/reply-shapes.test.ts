@@ -196,9 +196,7 @@ test.each([
   expectResponse(reply);
 });
 
-type EventShape<Type extends ResponseStreamEvent["type"]> = Shape<
-  Extract<ResponseStreamEvent, { type: Type }>
->;
+type EventShape<Type extends ResponseStreamEvent["type"]> = Shape<Extract<ResponseStreamEvent, { type: Type }>>;
 type EventShapes<Types extends ResponseStreamEvent["type"]> = { readonly [Type in Types]: EventShape<Type> };
 
 const place = {

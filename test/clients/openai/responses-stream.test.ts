@@ -36,12 +36,7 @@ async function eventsOf(body: Body = {}): Promise<Event[]> {
 const typesOf = (events: readonly { type: string }[]) =>
   events.map(({ type }) => type).filter((type, i, all) => type !== all[i - 1]);
 
-const around = (...types: string[]) => [
-  "response.created",
-  "response.in_progress",
-  ...types,
-  "response.completed",
-];
+const around = (...types: string[]) => ["response.created", "response.in_progress", ...types, "response.completed"];
 const item = (...types: string[]) => ["response.output_item.added", ...types, "response.output_item.done"];
 const MESSAGE = item(
   "response.content_part.added",
@@ -50,12 +45,7 @@ const MESSAGE = item(
   "response.content_part.done",
 );
 const CALL = item(`${CALLS}.delta`, `${CALLS}.done`);
-const REASONING = item(
-  `${SUMMARY}_part.added`,
-  `${SUMMARY}_text.delta`,
-  `${SUMMARY}_text.done`,
-  `${SUMMARY}_part.done`,
-);
+const REASONING = item(`${SUMMARY}_part.added`, `${SUMMARY}_text.delta`, `${SUMMARY}_text.done`, `${SUMMARY}_part.done`);
 
 test.each<[string, Body, string[]]>([
   ["a text", {}, MESSAGE],
@@ -114,12 +104,7 @@ test("the stream helper of the SDK assembles the response", async () => {
   stream.on("response.output_text.delta", ({ delta }) => deltas.push(delta));
   const final = await stream.finalResponse();
   expect(final.output_text).toBe(deltas.join(""));
-  expect(final.output.map(({ type }) => type)).toEqual([
-    "reasoning",
-    "message",
-    "function_call",
-    "function_call",
-  ]);
+  expect(final.output.map(({ type }) => type)).toEqual(["reasoning", "message", "function_call", "function_call"]);
 });
 
 test("a failure during the stream is response.failed with its reason, then an error", async () => {

@@ -25,11 +25,9 @@ function toolOf(name: string): OpenAI.Responses.FunctionTool {
   return { type: "function", name, description: `The ${name} of a city.`, parameters: CITY, strict: false };
 }
 
-const create = (body: Partial<Body> = {}) =>
-  client.responses.create({ model: SMALL, input: "Hello", ...body });
+const create = (body: Partial<Body> = {}) => client.responses.create({ model: SMALL, input: "Hello", ...body });
 
-const callsOf = ({ output }: OpenAI.Responses.Response) =>
-  output.filter((item): item is Call => item.type === "function_call");
+const callsOf = ({ output }: OpenAI.Responses.Response) => output.filter((item): item is Call => item.type === "function_call");
 
 test("a response has all fields of the SDK's type, its settings and its cost", async () => {
   const response = await create({
@@ -126,9 +124,7 @@ test("a text, a message without a type and text parts get the same response", as
       },
     ],
   ];
-  const texts = await Promise.all(
-    inputs.map(async (input) => (await create({ input: input as Input })).output_text),
-  );
+  const texts = await Promise.all(inputs.map(async (input) => (await create({ input: input as Input })).output_text));
   expect(new Set(texts).size).toBe(1);
 });
 
@@ -190,10 +186,7 @@ describe("reasoning", () => {
   const asked: Partial<Body> = { reasoning: { effort: "low", summary: "auto" } };
 
   test("is an item before the message, and has an encrypted form on request", async () => {
-    const [plain, encrypted] = await Promise.all([
-      create(asked),
-      create({ ...asked, include: ["reasoning.encrypted_content"] }),
-    ]);
+    const [plain, encrypted] = await Promise.all([create(asked), create({ ...asked, include: ["reasoning.encrypted_content"] })]);
     expect(plain.output.map(({ type }) => type)).toEqual(["reasoning", "message"]);
     expect(plain.usage?.output_tokens_details.reasoning_tokens).toBe(16);
     expect(plain.output[0]).not.toHaveProperty("encrypted_content");

@@ -2,15 +2,7 @@ import OpenAI from "openai";
 import { describe, expect, test, vi } from "vitest";
 import { useTestApp } from "../../support/app.ts";
 import { operatorOf, type TestKey } from "../../support/fixtures.ts";
-import {
-  chargesOf,
-  createPaidKey,
-  failureOf,
-  openAi,
-  SMALL,
-  said,
-  usePaidKey,
-} from "../../support/openai.ts";
+import { chargesOf, createPaidKey, failureOf, openAi, SMALL, said, usePaidKey } from "../../support/openai.ts";
 import { started } from "../../support/started.ts";
 
 const app = useTestApp();
@@ -25,16 +17,12 @@ const SLOW = { model: SMALL, messages: [said("[[tokens=4000 delay_ms=20]] Hello"
 
 async function chunksOf(body: Partial<Body> = {}, options = {}): Promise<Chunk[]> {
   const chunks: Chunk[] = [];
-  for await (const chunk of await client.chat.completions.create(
-    { ...hello, ...body, stream: true },
-    options,
-  ))
+  for await (const chunk of await client.chat.completions.create({ ...hello, ...body, stream: true }, options))
     chunks.push(chunk);
   return chunks;
 }
 
-const textOf = (chunks: readonly Chunk[]) =>
-  chunks.map(({ choices }) => choices[0]?.delta.content ?? "").join("");
+const textOf = (chunks: readonly Chunk[]) => chunks.map(({ choices }) => choices[0]?.delta.content ?? "").join("");
 
 test("the chunks contain the complete reply in the expected order", async () => {
   const whole = await client.chat.completions.create(hello);
@@ -54,9 +42,7 @@ test("the chunks contain the complete reply in the expected order", async () => 
   const heads = chunks.map(({ id, object, created, model }) => ({ id, object, created, model }));
   const { id, created } = first as Chunk;
   expect(id).toMatch(/^gen_/);
-  expect(heads).toEqual(
-    Array(heads.length).fill({ id, object: "chat.completion.chunk", created, model: SMALL }),
-  );
+  expect(heads).toEqual(Array(heads.length).fill({ id, object: "chat.completion.chunk", created, model: SMALL }));
 });
 
 test("usage is sent only on request, after the reply, in a chunk without choices", async () => {

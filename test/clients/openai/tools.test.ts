@@ -85,8 +85,7 @@ describe("a reply with tool calls", () => {
   test("is streamed in pieces, and only the first piece of a call has its id, type and name", async () => {
     const body = { model: SMALL, messages: [said("[[tools=2]] Both.")], tools: [weather, time] };
     const chunks: Chunk[] = [];
-    for await (const chunk of await client.chat.completions.create({ ...body, stream: true }))
-      chunks.push(chunk);
+    for await (const chunk of await client.chat.completions.create({ ...body, stream: true })) chunks.push(chunk);
     expect(chunks[0]?.choices[0]?.delta.role).toBe("assistant");
     expect(chunks.at(-1)?.choices[0]?.finish_reason).toBe("tool_calls");
     const pieces = chunks.flatMap(({ choices }) => choices[0]?.delta.tool_calls ?? []);
@@ -195,9 +194,7 @@ test("images count as input tokens, and cached tokens are part of the prompt", a
   const text = { type: "text", text: "[[cached=7 cache_write=5]] What is this?" } as const;
   const image = { type: "image_url", image_url: { url: PNG_URL, detail: "low" } } as const;
   const usages = await Promise.all(
-    [[text], [text, image]].map(
-      async (content) => (await create({ messages: [{ role: "user", content }] })).usage,
-    ),
+    [[text], [text, image]].map(async (content) => (await create({ messages: [{ role: "user", content }] })).usage),
   );
   const [plain, seen] = usages as [OpenAI.CompletionUsage, OpenAI.CompletionUsage];
   const details = seen.prompt_tokens_details as { image_tokens?: number };
@@ -223,9 +220,7 @@ test("a refusal takes the place of missing content", async () => {
 });
 
 test("a schema of 10,000 properties is refused by name", async () => {
-  const properties = Object.fromEntries(
-    Array.from({ length: 10_000 }, (_, i) => [`p${i}`, { type: "string" }]),
-  );
+  const properties = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`p${i}`, { type: "string" }]));
   const parameters = { type: "object", properties, description: "x".repeat(1_000_000) };
   const tools: Tool[] = [{ type: "function", function: { name: "f", parameters } }];
   const error = await failureOf(create({ tools }));

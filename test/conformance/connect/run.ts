@@ -19,14 +19,7 @@ export function runConnectSuite(): boolean {
   const { status, stdout, stderr } = spawnSync(
     runner,
     [
-      ...[
-        "--mode",
-        "server",
-        "--conf",
-        `${FOLDER}/config.yaml`,
-        "--known-failing",
-        `@${FOLDER}/known-failing.txt`,
-      ],
+      ...["--mode", "server", "--conf", `${FOLDER}/config.yaml`, "--known-failing", `@${FOLDER}/known-failing.txt`],
       ...["--", process.execPath, `${FOLDER}/server.ts`, descriptors],
     ],
     { encoding: "utf8", maxBuffer: 1 << 28 },
@@ -52,7 +45,5 @@ function reportsIn(output: string): Report[] {
 
 /** A known failure must be caused only by the extra detail. */
 function isWrong({ title, complaints }: Report): boolean {
-  return (
-    title.startsWith("FAILED") || !complaints.every((text) => EXTRA_DETAIL.some((known) => known.test(text)))
-  );
+  return title.startsWith("FAILED") || !complaints.every((text) => EXTRA_DETAIL.some((known) => known.test(text)));
 }

@@ -153,8 +153,7 @@ export class ConformanceService {
       const data = definition?.responseData[sent];
       if (data === undefined) break;
       await sleep(definition?.responseDelayMs);
-      const requestInfo =
-        sent++ === 0 ? this.#requestInfo([next.value], context) : { requests: this.#pack([next.value]) };
+      const requestInfo = sent++ === 0 ? this.#requestInfo([next.value], context) : { requests: this.#pack([next.value]) };
       yield { payload: { data, requestInfo } };
     }
     if (definition?.error)

@@ -36,8 +36,7 @@ function respond(request: Request): [result: string, value: unknown] {
   // The first request of the suite is for a list of failures, which is in a file.
   if (request.messageType === "conformance.FailureSet") return ["protobufPayload", new Uint8Array()];
   const isJson = payload.case === "jsonPayload";
-  if (!isJson && (payload.case !== "protobufPayload" || format !== JSON_FORMAT))
-    return ["skipped", "not JSON"];
+  if (!isJson && (payload.case !== "protobufPayload" || format !== JSON_FORMAT)) return ["skipped", "not JSON"];
   if (format !== PROTOBUF && format !== JSON_FORMAT) return ["skipped", "not JSON"];
   const desc = messageType(registry, request.messageType);
   let message: Message;
@@ -54,9 +53,7 @@ function respond(request: Request): [result: string, value: unknown] {
     return ["parseError", String(error)];
   }
   try {
-    return format === PROTOBUF
-      ? ["protobufPayload", toBinary(desc, message)]
-      : ["jsonPayload", writerOf(desc)(message)];
+    return format === PROTOBUF ? ["protobufPayload", toBinary(desc, message)] : ["jsonPayload", writerOf(desc)(message)];
   } catch (error) {
     return ["serializeError", String(error)];
   }

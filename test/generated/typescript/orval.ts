@@ -10,10 +10,7 @@ const request = {
 };
 
 const generated = await generate(request, options);
-const chat = await createChatCompletion(
-  { model: request.model, messages: [{ role: "user", content: "Hi" }] },
-  options,
-);
+const chat = await createChatCompletion({ model: request.model, messages: [{ role: "user", content: "Hi" }] }, options);
 const refused = await generate({ ...request, model: "none" }, options);
 const ledger = await listEntries({ page_size: 1 }, options);
 

@@ -1,11 +1,5 @@
 // Calls the server with the client that the generator typescript-fetch of openapi-generator wrote.
-import {
-  ChatServiceApi,
-  Configuration,
-  GenerateServiceApi,
-  LedgerServiceApi,
-  ResponseError,
-} from "./typescript-fetch/index.ts";
+import { ChatServiceApi, Configuration, GenerateServiceApi, LedgerServiceApi, ResponseError } from "./typescript-fetch/index.ts";
 
 declare const process: { readonly env: Readonly<Record<string, string>> };
 

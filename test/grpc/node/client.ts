@@ -1,13 +1,6 @@
 // Calls the server with grpc-js, and prints what it receives as JSON. The test says when the server stops and starts again.
 import { createInterface } from "node:readline";
-import {
-  create,
-  type DescMessage,
-  fromBinary,
-  type MessageInitShape,
-  type MessageShape,
-  toBinary,
-} from "@bufbuild/protobuf";
+import { create, type DescMessage, fromBinary, type MessageInitShape, type MessageShape, toBinary } from "@bufbuild/protobuf";
 import { anyUnpack } from "@bufbuild/protobuf/wkt";
 import * as grpc from "@grpc/grpc-js";
 import { BadRequestSchema, ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
@@ -44,8 +37,7 @@ const pingingClient = open({ "grpc.keepalive_time_ms": 1_000, "grpc.keepalive_pe
 
 function metadataOf({ headers = {}, key: own = key, waitsForReady = false }: Options): grpc.Metadata {
   const metadata = new grpc.Metadata({ waitForReady: waitsForReady });
-  for (const [name, value] of Object.entries({ authorization: `Bearer ${own}`, ...headers }))
-    metadata.add(name, value);
+  for (const [name, value] of Object.entries({ authorization: `Bearer ${own}`, ...headers })) metadata.add(name, value);
   return metadata;
 }
 
@@ -80,8 +72,7 @@ function unary<I extends DescMessage, O extends DescMessage>(
   });
 }
 
-const getMe = (options?: Options) =>
-  unary("/vx.v1.MeService/GetMe", [GetMeRequestSchema, GetMeResponseSchema], {}, options);
+const getMe = (options?: Options) => unary("/vx.v1.MeService/GetMe", [GetMeRequestSchema, GetMeResponseSchema], {}, options);
 const generate = (request: MessageInitShape<typeof GenerateRequestSchema>, options?: Options) =>
   unary("/vx.v1.GenerateService/Generate", [GenerateRequestSchema, GenerateResponseSchema], request, options);
 
@@ -173,26 +164,21 @@ async function large() {
   const data = Buffer.concat([Buffer.from("\x89PNG\r\n\x1a\n", "latin1"), Buffer.alloc(5 << 20)]);
   const parts = [{ text: "What is this?" }, { image: { data } }];
   const { error: sent } = await generate({ model: MODEL, messages: [{ role: "user", parts }] });
-  const { error: received, message } = await unary(
-    "/vx.v1.EmbedService/Embed",
-    [EmbedRequestSchema, EmbedResponseSchema],
-    { model: "vx-sandbox-embed", input: Array.from({ length: 512 }, () => "a"), dimensions: 2_600 },
-  );
+  const { error: received, message } = await unary("/vx.v1.EmbedService/Embed", [EmbedRequestSchema, EmbedResponseSchema], {
+    model: "vx-sandbox-embed",
+    input: Array.from({ length: 512 }, () => "a"),
+    dimensions: 2_600,
+  });
   const values = message?.embeddings.reduce((sum, embedding) => sum + embedding.values.length, 0);
   return { sent: codeOf(sent), received: codeOf(received), values };
 }
 
 /** More calls at once than the server allows on one connection. */
 async function concurrent() {
-  const calls = Array.from({ length: 300 }, async () => [
-    codeOf((await getMe()).error),
-    (await stream("[[tokens=12]]")).code,
-  ]);
+  const calls = Array.from({ length: 300 }, async () => [codeOf((await getMe()).error), (await stream("[[tokens=12]]")).code]);
   const codes = (await Promise.all(calls)).flat();
   return {
-    counts: Object.fromEntries(
-      [...new Set(codes)].map((code) => [code, codes.filter((one) => one === code).length]),
-    ),
+    counts: Object.fromEntries([...new Set(codes)].map((code) => [code, codes.filter((one) => one === code).length])),
   };
 }
 

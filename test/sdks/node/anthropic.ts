@@ -35,8 +35,7 @@ describe("messages", () => {
 
   test("cached tokens are not part of the input tokens", async () => {
     const words = "word ".repeat(200);
-    const create = (text: string) =>
-      client.messages.create({ model: MODEL, max_tokens: LIMIT, messages: [said(text)] });
+    const create = (text: string) => client.messages.create({ model: MODEL, max_tokens: LIMIT, messages: [said(text)] });
     const { usage } = await create(`[[cached=100]] ${words}`);
     assert.equal(usage.cache_read_input_tokens, 100);
     assert(usage.input_tokens > 50 && usage.input_tokens < 200);
@@ -166,9 +165,7 @@ describe("errors", () => {
   });
 
   test("an unknown model is a NotFoundError", async () => {
-    const error = await errorOf(() =>
-      client.messages.create({ model: "nothing", max_tokens: 1, messages: [said("Hello")] }),
-    );
+    const error = await errorOf(() => client.messages.create({ model: "nothing", max_tokens: 1, messages: [said("Hello")] }));
     assert(error instanceof Anthropic.NotFoundError);
   });
 });

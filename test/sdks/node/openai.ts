@@ -163,8 +163,7 @@ describe("embeddings", () => {
 });
 
 describe("errors", () => {
-  const ask = (key: Parameters<typeof keyOf>[0]) => () =>
-    clientOf(key).responses.create({ model: MODEL, input: "Hello" });
+  const ask = (key: Parameters<typeof keyOf>[0]) => () => clientOf(key).responses.create({ model: MODEL, input: "Hello" });
 
   test("an unknown key is an AuthenticationError", async () => {
     const error = await errorOf(ask("VX_NO_KEY"));

@@ -1,15 +1,4 @@
-import {
-  anyObject,
-  count,
-  either,
-  flag,
-  list,
-  object,
-  oneOf,
-  type Schema,
-  share,
-  text,
-} from "./schema-parts.ts";
+import { anyObject, count, either, flag, list, object, oneOf, type Schema, share, text } from "./schema-parts.ts";
 
 /**
  * MessageCreateParams of the package @anthropic-ai/sdk, without what tools of the server need. The sampling
@@ -65,10 +54,10 @@ const assistantBlock = either(
   block("redacted_thinking", { data: visibleText }),
   block("tool_use", { id: text, name: toolName, input: anyObject }),
 );
-const assistantMessage = object(
-  { role: { const: "assistant" }, content: either(visibleText, list(assistantBlock, 1)) },
-  ["role", "content"],
-);
+const assistantMessage = object({ role: { const: "assistant" }, content: either(visibleText, list(assistantBlock, 1)) }, [
+  "role",
+  "content",
+]);
 
 const tool = object(
   {

@@ -68,9 +68,7 @@ export const resetAtOnce: Behaviour = ({ response }) => {
 export function refuse(status: number, headers: Record<string, string> = {}, body?: string): Behaviour {
   return ({ response }) => {
     response.writeHead(status, { "content-type": "application/json", ...headers });
-    response.end(
-      body ?? JSON.stringify({ error: { type: "some_error", message: `refused with ${status}` } }),
-    );
+    response.end(body ?? JSON.stringify({ error: { type: "some_error", message: `refused with ${status}` } }));
   };
 }
 
@@ -119,11 +117,7 @@ export function byteByByte(said: Partial<Reply>): Behaviour {
 }
 
 /** Repeats the block until this many bytes are sent or the client has disconnected. */
-export function flood(
-  block: (turn: Parameters<Behaviour>[0]) => string,
-  bytes: number,
-  before = "",
-): Behaviour {
+export function flood(block: (turn: Parameters<Behaviour>[0]) => string, bytes: number, before = ""): Behaviour {
   return async (turn) => {
     turn.head();
     await turn.send(before);

@@ -1,10 +1,4 @@
-import {
-  createServer,
-  type IncomingHttpHeaders,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-} from "node:http";
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { RemoteSettings } from "../../../src/domain/model.ts";
 import { reply } from "./behaviours.ts";
@@ -164,9 +158,7 @@ export class FakeUpstream {
     const problems = requestProblems(this.#wire.kind, body);
     if (problems.length > 0) {
       response.writeHead(400, { "content-type": "application/json" });
-      response.end(
-        JSON.stringify({ error: { type: "invalid_request_error", message: problems.join("; ") } }),
-      );
+      response.end(JSON.stringify({ error: { type: "invalid_request_error", message: problems.join("; ") } }));
       return;
     }
     const behaviour = this.#script.shift() ?? this.#usual;

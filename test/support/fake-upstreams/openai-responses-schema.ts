@@ -1,15 +1,4 @@
-import {
-  anyObject,
-  count,
-  either,
-  flag,
-  list,
-  object,
-  oneOf,
-  type Schema,
-  share,
-  text,
-} from "./schema-parts.ts";
+import { anyObject, count, either, flag, list, object, oneOf, type Schema, share, text } from "./schema-parts.ts";
 
 /** ResponseCreateParams of the package openai, without hosted tools and stored state. */
 
@@ -38,11 +27,7 @@ const inputItem = either(
   ]),
 );
 
-const tool = item("function", { name, description: text, parameters: anyObject, strict: flag }, [
-  "name",
-  "parameters",
-  "strict",
-]);
+const tool = item("function", { name, description: text, parameters: anyObject, strict: flag }, ["name", "parameters", "strict"]);
 
 const format = either(
   item("text", {}),

@@ -6,10 +6,9 @@ const textPart = object({ type: { const: "text" }, text }, ["type", "text"]);
 const imagePart = object(
   {
     type: { const: "image_url" },
-    image_url: object(
-      { url: { type: "string", pattern: "^(https?://|data:image/)" }, detail: oneOf("auto", "low", "high") },
-      ["url"],
-    ),
+    image_url: object({ url: { type: "string", pattern: "^(https?://|data:image/)" }, detail: oneOf("auto", "low", "high") }, [
+      "url",
+    ]),
   },
   ["type", "image_url"],
 );
@@ -26,19 +25,12 @@ const texts = either(text, list(textPart, 1));
 // The content of an assistant may be absent or null in the published format. The server of llama-cpp-python fails then.
 const message = either(
   object({ role: oneOf("system", "developer"), content: texts, name: text }, ["role", "content"]),
-  object(
-    { role: { const: "user" }, content: either(text, list(either(textPart, imagePart), 1)), name: text },
-    ["role", "content"],
-  ),
-  object({ role: { const: "assistant" }, content: texts, name: text, tool_calls: list(toolCall, 1) }, [
+  object({ role: { const: "user" }, content: either(text, list(either(textPart, imagePart), 1)), name: text }, [
     "role",
     "content",
   ]),
-  object({ role: { const: "tool" }, content: texts, tool_call_id: text }, [
-    "role",
-    "content",
-    "tool_call_id",
-  ]),
+  object({ role: { const: "assistant" }, content: texts, name: text, tool_calls: list(toolCall, 1) }, ["role", "content"]),
+  object({ role: { const: "tool" }, content: texts, tool_call_id: text }, ["role", "content", "tool_call_id"]),
 );
 
 const name = { type: "string", pattern: "^[a-zA-Z0-9_-]{1,64}$" };

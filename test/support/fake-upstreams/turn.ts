@@ -33,9 +33,7 @@ export class Turn {
 
   /** The encoding of a whole reply. */
   whole(reply: Reply = this.reply): string {
-    return (
-      this.wire.begin(reply) + reply.pieces.map((piece) => this.make(piece)).join("") + this.wire.end(reply)
-    );
+    return this.wire.begin(reply) + reply.pieces.map((piece) => this.make(piece)).join("") + this.wire.end(reply);
   }
 
   /** The encoding of a reply up to this many pieces. */

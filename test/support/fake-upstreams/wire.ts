@@ -33,9 +33,7 @@ export const openaiWire: Wire = {
   begin: () => chunk({ role: "assistant", content: "" }, null),
   piece: (text) => chunk({ content: text }, null),
   end: ({ finishReason, usage }) =>
-    chunk({}, finishReason) +
-    (usage ? data({ ...COMPLETION, choices: [], usage: openaiUsage(usage) }) : "") +
-    "data: [DONE]\n\n",
+    `${chunk({}, finishReason) + (usage ? data({ ...COMPLETION, choices: [], usage: openaiUsage(usage) }) : "")}data: [DONE]\n\n`,
   error: (type, message) => data({ error: { type, message } }),
 };
 
@@ -50,9 +48,7 @@ export const openaiJsonWire: Wire = {
     JSON.stringify({
       ...COMPLETION,
       object: "chat.completion",
-      choices: [
-        { index: 0, message: { role: "assistant", content: pieces.join("") }, finish_reason: finishReason },
-      ],
+      choices: [{ index: 0, message: { role: "assistant", content: pieces.join("") }, finish_reason: finishReason }],
       usage: usage && openaiUsage(usage),
     }),
   error: (type, message) => JSON.stringify({ error: { type, message } }),

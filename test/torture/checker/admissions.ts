@@ -45,9 +45,7 @@ export function checkAdmissions(facts: Facts): { violations: Violation[]; exactn
     }
     if (outcome === "admitted" && first === last) {
       at(first).certain++;
-      const isForgotten = facts.databaseKills.some(
-        (kill) => entry.endedAt > kill - FORGOTTEN_MS && entry.sentAt < kill,
-      );
+      const isForgotten = facts.databaseKills.some((kill) => entry.endedAt > kill - FORGOTTEN_MS && entry.sentAt < kill);
       if (isForgotten || isDuring(entry, facts.lostCommits)) {
         at(first).forgotten++;
       }

@@ -27,8 +27,7 @@ export function checkCharges(facts: Facts): Violation[] {
   for (const row of facts.rows) {
     if (row.kind !== "generation") continue;
     const entry = requests.get(row.requestId);
-    if (!entry || !isGeneration(entry))
-      fault(`row ${row.id} has request ${row.requestId}, which is not a generation`);
+    if (!entry || !isGeneration(entry)) fault(`row ${row.id} has request ${row.requestId}, which is not a generation`);
     else checkRow(facts, row, entry, fault);
   }
   for (const entry of facts.entries) checkEntry(facts, entry, fault);
@@ -38,8 +37,7 @@ export function checkCharges(facts: Facts): Violation[] {
 function checkEntry(facts: Facts, entry: Entry, fault: (text: string) => void): void {
   const rows = facts.rowsByRequest.get(entry.requestId) ?? [];
   if (rows.length > 1) fault(`${rows.length} rows for ${describe(entry)}`);
-  if (isRefusal(entry) && !isCutByRevocation(entry) && rows.length > 0)
-    fault(`a row for a refused call: ${describe(entry)}`);
+  if (isRefusal(entry) && !isCutByRevocation(entry) && rows.length > 0) fault(`a row for a refused call: ${describe(entry)}`);
   if (!isGeneration(entry)) return;
   // A unary call that fails on the server's side is free; one that exceeds the caller's deadline is not.
   const isFailed = entry.kind === "generate" && entry.ending === "answered" && entry.status >= 500;
@@ -61,14 +59,12 @@ function checkEntry(facts: Facts, entry: Entry, fault: (text: string) => void): 
 
 /** Without faults the outcome of every call is known. */
 function checkCalm(facts: Facts, entry: Entry, rows: readonly Row[], fault: (text: string) => void): void {
-  if (isUnplannedFailure(entry) && !isFailureOfOthers(entry))
-    fault(`failed without a fault: ${describe(entry)}`);
+  if (isUnplannedFailure(entry) && !isFailureOfOthers(entry)) fault(`failed without a fault: ${describe(entry)}`);
   if (entry.idempotencyKey !== undefined) return;
   const executions = facts.executions.get(entry.op) ?? [];
   // An upstream that ran until the end, the disconnect or the deadline is paid for.
   const worked = executions.filter(({ ended }) => ended === "whole" || ended === "left");
-  if (worked.length > 0 && rows.length !== 1)
-    fault(`${worked.length} executions, ${rows.length} rows: ${describe(entry)}`);
+  if (worked.length > 0 && rows.length !== 1) fault(`${worked.length} executions, ${rows.length} rows: ${describe(entry)}`);
   if (isRefusal(entry) && !isCutByRevocation(entry) && executions.length > 0)
     fault(`executed although refused: ${describe(entry)}`);
   if (isReply(entry) && entry.reply?.mode !== "flaky" && executions.length !== 1) {
@@ -95,9 +91,7 @@ function checkRow(facts: Facts, row: Row, entry: Entry, fault: (text: string) =>
   const { reply, maxTokens } = entry;
   if (!reply || maxTokens === undefined) return;
   const charge = -row.amountMicros;
-  const possible = entry.model
-    ? possibleCharges(facts, row, entry)
-    : [priceOf(row.inputTokens, row.outputTokens)];
+  const possible = entry.model ? possibleCharges(facts, row, entry) : [priceOf(row.inputTokens, row.outputTokens)];
   if (!possible.includes(charge)) {
     fault(`${charge} micros for ${row.inputTokens} + ${row.outputTokens} tokens: ${describe(entry)}`);
   }
@@ -106,19 +100,15 @@ function checkRow(facts: Facts, row: Row, entry: Entry, fault: (text: string) =>
     fault(`more than the hold: ${row.inputTokens} + ${row.outputTokens} tokens: ${describe(entry)}`);
   }
   if (!isReply(entry)) {
-    if (entry.pieces > row.outputTokens)
-      fault(`${row.outputTokens} tokens for ${entry.pieces} pieces: ${describe(entry)}`);
+    if (entry.pieces > row.outputTokens) fault(`${row.outputTokens} tokens for ${entry.pieces} pieces: ${describe(entry)}`);
     return;
   }
   const { inputTokens, outputTokens, mode } = reply;
   const isExact = mode === "fine" || mode === "flaky";
   if (isExact && (row.inputTokens !== BigInt(inputTokens) || row.outputTokens !== BigInt(outputTokens))) {
-    fault(
-      `${row.inputTokens} + ${row.outputTokens} tokens, reported ${inputTokens} + ${outputTokens}: ${describe(entry)}`,
-    );
+    fault(`${row.inputTokens} + ${row.outputTokens} tokens, reported ${inputTokens} + ${outputTokens}: ${describe(entry)}`);
   }
   // In the race for funds, tokens are counted if the bound does not fit the available balance.
-  const isWholeHold =
-    row.outputTokens === BigInt(maxTokens) && (entry.race === "funds" || row.inputTokens === mostInput);
+  const isWholeHold = row.outputTokens === BigInt(maxTokens) && (entry.race === "funds" || row.inputTokens === mostInput);
   if (mode === "boast" && !isWholeHold) fault(`less than the hold: ${describe(entry)}`);
 }

@@ -85,11 +85,7 @@ function checkRefunds(facts: Facts, fault: (text: string) => void): void {
     const [first] = tries as [Entry];
     const confirmed = tries.filter(({ ending, status }) => ending === "answered" && status === 200);
     const isLost = tries.some((entry) => isDuring(entry, facts.lostCommits));
-    if (
-      made.length > 1 ||
-      (confirmed.length > 0 && made.length !== 1 && !isLost) ||
-      (tries.every(isRefusal) && made.length > 0)
-    )
+    if (made.length > 1 || (confirmed.length > 0 && made.length !== 1 && !isLost) || (tries.every(isRefusal) && made.length > 0))
       fault(`${made.length} entries of ${key}: ${describe(first)}`);
     const possible = confirmed.length > 0 && !isLost ? confirmed : tries;
     const isPossible = ({ amountMicros }: Row) =>

@@ -12,18 +12,13 @@ type Delivery = { readonly of: string; readonly event_id: string; readonly state
  * Invariant 14: the events of each account have no gap and a cause, each has a delivery for each webhook, what is listed as delivered was accepted,
  * and first attempts are in order. Nothing arrives that was not committed. Retries are made due at once.
  */
-export async function checkDeliveries(
-  arena: Arena,
-  episodes: readonly Episode[],
-  patienceMs: number,
-): Promise<Violation[]> {
+export async function checkDeliveries(arena: Arena, episodes: readonly Episode[], patienceMs: number): Promise<Violation[]> {
   const { endpoint } = arena;
   const violations: Violation[] = [];
   const report = (text: string) => violations.push({ rule: RULE, text });
   const losesCommits = episodes.some((episode) => episode.lostCommits || episode.splitBrain);
   if (!episodes.some(({ hasClockSteps }) => hasClockSteps))
-    for (const { id } of await ofCells(arena.owners, endlessClaims))
-      report(`the claim of ${id} does not end`);
+    for (const { id } of await ofCells(arena.owners, endlessClaims)) report(`the claim of ${id} does not end`);
   endpoint.isCalm = true;
   const until = performance.now() + patienceMs;
   let deliveries: Awaited<ReturnType<typeof listDeliveries>>;
@@ -50,8 +45,7 @@ export async function checkDeliveries(
     if (seen.has(`${of} ${eventId}`)) continue;
     seen.add(`${of} ${eventId}`);
     const queue = `${of} ${accountId}`;
-    if (seq < (last.get(queue) ?? 0))
-      report(`${eventId} with seq ${seq} arrived at ${of} after ${last.get(queue)}`);
+    if (seq < (last.get(queue) ?? 0)) report(`${eventId} with seq ${seq} arrived at ${of} after ${last.get(queue)}`);
     last.set(queue, Math.max(seq, last.get(queue) ?? 0));
   }
   return violations;

@@ -65,10 +65,7 @@ export type Facts = {
 /** A broken invariant, with the details. */
 export type Violation = { readonly rule: string; readonly text: string };
 
-export async function readRows(
-  owners: readonly postgres.Sql[],
-  accountIds: readonly string[],
-): Promise<Row[]> {
+export async function readRows(owners: readonly postgres.Sql[], accountIds: readonly string[]): Promise<Row[]> {
   return await ofCells(
     owners,
     (owner) => owner<Row[]>`
@@ -92,10 +89,7 @@ export async function ofCells<Result>(
 }
 
 export async function countActiveKeys(owners: readonly postgres.Sql[], accountId: string): Promise<number> {
-  const rows = await ofCells(
-    owners,
-    (owner) => owner`SELECT 1 FROM keys WHERE account_id = ${accountId} AND revoked_at IS NULL`,
-  );
+  const rows = await ofCells(owners, (owner) => owner`SELECT 1 FROM keys WHERE account_id = ${accountId} AND revoked_at IS NULL`);
   return rows.length;
 }
 

@@ -13,10 +13,7 @@ const CLOCK_MS = 1_000;
 
 /** The details of a refusal: the limit, and what it had counted. */
 type Refusal = Readonly<
-  Record<
-    "limit_owner" | "metric" | "window" | "model" | "per" | "amount" | "spent" | "held" | "needed",
-    string
-  >
+  Record<"limit_owner" | "metric" | "window" | "model" | "per" | "amount" | "spent" | "held" | "needed", string>
 >;
 
 /**
@@ -52,18 +49,13 @@ function refusalOf(entry: Entry): Refusal | undefined {
 }
 
 function problemWith(facts: Facts, entry: Entry, refusal: Refusal): string | undefined {
-  const [amount, used, needed] = [
-    BigInt(refusal.amount),
-    BigInt(refusal.spent) + BigInt(refusal.held),
-    BigInt(refusal.needed),
-  ];
+  const [amount, used, needed] = [BigInt(refusal.amount), BigInt(refusal.spent) + BigInt(refusal.held), BigInt(refusal.needed)];
   if (used + needed <= amount) return "the call fits";
   const most = mostOf(entry)[refusal.metric as Metric];
   if (needed > most) return `the call needs at most ${most}`;
   // What a failed primary had committed is not known.
   if (facts.lostCommits || facts.splitBrain) return undefined;
-  if (!validAmounts(facts, entry, refusal).includes(Number(amount)))
-    return "the limit did not have this amount";
+  if (!validAmounts(facts, entry, refusal).includes(Number(amount))) return "the limit did not have this amount";
   const bound = facts.entries
     .filter((other) => other !== entry && isCounted(facts, other, entry, refusal))
     .reduce((sum, other) => sum + useOf(facts, other, entry, refusal), 0n);
@@ -77,16 +69,12 @@ function problemWith(facts: Facts, entry: Entry, refusal: Refusal): string | und
 function validAmounts(facts: Facts, entry: Entry, refusal: Refusal): number[] {
   const changes = facts.entries.filter(
     ({ kind, victim = "", sentAt }) =>
-      kind === "set_limits" &&
-      facts.tenants.keys.get(victim)?.id === refusal.limit_owner &&
-      sentAt < entry.endedAt,
+      kind === "set_limits" && facts.tenants.keys.get(victim)?.id === refusal.limit_owner && sentAt < entry.endedAt,
   );
   const isCertain = ({ ending, status }: Entry) => ending === "answered" && status === 200;
   const before = changes.filter((change) => isCertain(change) && change.endedAt < entry.sentAt);
   const last = Math.max(...before.map(({ sentAt }) => sentAt));
-  const possible = changes.filter(
-    (change) => !isRefusal(change) && (!isCertain(change) || change.endedAt >= last),
-  );
+  const possible = changes.filter((change) => !isRefusal(change) && (!isCertain(change) || change.endedAt >= last));
   const first = before.length === 0 ? (facts.tenants.limits.get(refusal.limit_owner) ?? []) : [];
   const later = possible.flatMap(({ limits = [], endedAt }) =>
     limits.map(({ temporaryMs = 0, temporaryAmount, ...limit }) => {
@@ -103,19 +91,10 @@ function validAmounts(facts: Facts, entry: Entry, refusal: Refusal): number[] {
 }
 
 /** Whether the limit counts the other call: one of its account, of its key or of a key created by it, or of a key of its plan. */
-function isCounted(
-  { tenants }: Facts,
-  other: Entry,
-  entry: Entry,
-  { limit_owner: owner, per }: Refusal,
-): boolean {
+function isCounted({ tenants }: Facts, other: Entry, entry: Entry, { limit_owner: owner, per }: Refusal): boolean {
   if (!isGeneration(other) || isRefusal(other) || other.sentAt > entry.endedAt) return false;
   const key = tenants.keys.get(other.key);
-  if (
-    key?.accountId !== tenants.keys.get(entry.key)?.accountId ||
-    (per === "user" && other.user !== entry.user)
-  )
-    return false;
+  if (key?.accountId !== tenants.keys.get(entry.key)?.accountId || (per === "user" && other.user !== entry.user)) return false;
   return !owner.startsWith("key_") || key?.id === owner || key?.ancestors.includes(owner) === true;
 }
 

@@ -67,7 +67,5 @@ function lostChange(
   if (kind === "credit") return stored.movements.has(idempotencyKey) ? undefined : "credit";
   if (kind === "create_key") return facts.keyStates.has(id) ? undefined : "key";
   if (kind !== "revoke_key") return undefined;
-  return facts.keyStates.get(facts.tenants.keys.get(victim)?.id ?? "") === "revoked"
-    ? undefined
-    : "revocation";
+  return facts.keyStates.get(facts.tenants.keys.get(victim)?.id ?? "") === "revoked" ? undefined : "revocation";
 }

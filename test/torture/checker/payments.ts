@@ -49,15 +49,12 @@ export async function checkPayments(
       fault(`${topUpId} of ${ordered} was paid with ${paid}, credited: ${textOf(credits)}`);
     const debits = entries.get(`Reversal of top-up ${topUpId}`) ?? [];
     const returned = entries.get(`End of the reversal of top-up ${topUpId}`) ?? [];
-    if (-sum(debits) - sum(returned) > paid)
-      fault(`more than ${paid} of ${topUpId} is debited: ${textOf(debits)}`);
+    if (-sum(debits) - sum(returned) > paid) fault(`more than ${paid} of ${topUpId} is debited: ${textOf(debits)}`);
   }
   const paidIds = new Set(payments.map(({ topUpId }) => `Top-up ${topUpId}`));
   for (const [reason, of] of entries)
-    if (of.some(({ kind }) => kind === "topup") && !paidIds.has(reason))
-      fault(`credited without a payment: ${textOf(of)}`);
-  for (const [topUpId, times] of arena.stripe.charges)
-    if (times > 1) fault(`the card paid ${times} times for ${topUpId}`);
+    if (of.some(({ kind }) => kind === "topup") && !paidIds.has(reason)) fault(`credited without a payment: ${textOf(of)}`);
+  for (const [topUpId, times] of arena.stripe.charges) if (times > 1) fault(`the card paid ${times} times for ${topUpId}`);
   const refunds = groupBy(
     [...entries.values()].flat().filter(({ kind }) => kind === "refund"),
     ({ accountId }) => accountId,
@@ -70,9 +67,7 @@ export async function checkPayments(
     );
     const debited = -sum(refunds.get(id) ?? []);
     if (debited + owed !== BigInt(cents) * MICROS_PER_CENT)
-      fault(
-        `${cents} cents of the payments of ${id} are reversed, ${debited} micros debited and ${owed} owed`,
-      );
+      fault(`${cents} cents of the payments of ${id} are reversed, ${debited} micros debited and ${owed} owed`);
   }
   const isReversed = ({ refunded, disputed }: (typeof payments)[number]) => refunded + disputed > 0;
   return { violations, payments: { made: payments.length, reversed: payments.filter(isReversed).length } };

@@ -19,10 +19,7 @@ export function checkRaces(facts: Facts): { violations: Violation[]; figures: Ra
   // funds.
   const charged = rows.reduce((sum, { amountMicros }) => sum - amountMicros, 0n);
   if (charged > facts.fundedMicros || (facts.isCalm && (funded !== FUNDED_CALLS || rows.length !== funded))) {
-    fault(
-      "3 funds for K, exactly K",
-      `${funded} replies, ${rows.length} rows, ${charged} of ${facts.fundedMicros} micros`,
-    );
+    fault("3 funds for K, exactly K", `${funded} replies, ${rows.length} rows, ${charged} of ${facts.fundedMicros} micros`);
   }
   const made = facts.entries.filter((entry) => entry.race === "cap" && entry.status === 200).length;
   const { activeKeys } = facts;

@@ -16,8 +16,7 @@ export function checkRepeats(facts: Facts): Violation[] {
     if (!first) continue;
     if (rows.length !== 1) fault(`${rows.length} rows for a reply: ${describe(first)}`);
     for (const reply of replies) {
-      const isSame =
-        reply.id === first.id && reply.content === first.content && reply.costMicros === first.costMicros;
+      const isSame = reply.id === first.id && reply.content === first.content && reply.costMicros === first.costMicros;
       if (!isSame) fault(`op ${op} has the replies ${first.id} and ${reply.id}: ${describe(reply)}`);
     }
     const whole = (facts.executions.get(op) ?? []).filter(({ ended }) => ended === "whole");

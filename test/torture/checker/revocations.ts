@@ -12,8 +12,7 @@ export function checkRevocations(facts: Facts): { violations: Violation[]; figur
   const violations: Violation[] = [];
   let [revoked, after, admitted] = [0, 0, 0];
   for (const revocation of facts.entries) {
-    if (revocation.kind !== "revoke_key" || revocation.ending !== "answered" || revocation.status !== 200)
-      continue;
+    if (revocation.kind !== "revoke_key" || revocation.ending !== "answered" || revocation.status !== 200) continue;
     revoked++;
     for (const entry of facts.entries) {
       if (entry.key !== revocation.victim || entry.ending === "unreached") continue;

@@ -24,8 +24,7 @@ export async function checkSecrets(
     ["the requests to the upstream", arena.upstream.heardText],
     ["errors", entries.map(({ errorText }) => errorText).join("\n")],
   ]);
-  for (const [i, server] of arena.servers.entries())
-    places.set(`the metrics of server ${i}`, await metricsOf(server.adminPort));
+  for (const [i, server] of arena.servers.entries()) places.set(`the metrics of server ${i}`, await metricsOf(server.adminPort));
   const violations: Violation[] = [];
   for (const [place, text] of places) {
     // Twelve characters of the random part identify a key, even if it was truncated.

@@ -37,8 +37,7 @@ export function moveSchemas({ count, cell: only, isAudited = false, onMove }: Mo
         await citus.move(cell, target);
         onMove(performance.now() - startedAt);
         for (const { rule, text } of await audited) onViolation(rule, `during a move: ${text}`);
-        if ((await citus.workerOf(cell)) !== target)
-          onViolation(MOVE_RULE, `${cell.name} is not at its target`);
+        if ((await citus.workerOf(cell)) !== target) onViolation(MOVE_RULE, `${cell.name} is not at its target`);
       }
     },
   };

@@ -30,8 +30,7 @@ export async function runCitusTorture({ seed, moves, isShort, only }: CitusOptio
   const startedAt = performance.now();
   const moved: number[] = [];
   const scenes = (isShort ? shortScenes : allScenes)(moves, (ms) => moved.push(ms)).filter(
-    (faults) =>
-      only === undefined || only.split(",").some((part) => faults.some(({ name }) => name.includes(part))),
+    (faults) => only === undefined || only.split(",").some((part) => faults.some(({ name }) => name.includes(part))),
   );
   const { table, violations } = await withArena({ servers: 2, isCitus: true }, (arena) =>
     runRound({
@@ -59,10 +58,7 @@ export async function runCitusTorture({ seed, moves, isShort, only }: CitusOptio
 
 type Scenes = (moves: number, onMove: (ms: number) => void) => (readonly Fault[])[];
 
-const shortScenes: Scenes = (count, onMove) => [
-  [moveSchemas({ count, isAudited: true, onMove })],
-  [killWorker("b")],
-];
+const shortScenes: Scenes = (count, onMove) => [[moveSchemas({ count, isAudited: true, onMove })], [killWorker("b")]];
 
 const allScenes: Scenes = (moves, onMove) => {
   // Beside servers that fail, and that end.

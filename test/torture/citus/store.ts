@@ -4,14 +4,7 @@ import postgres from "postgres";
 import { distributionOf } from "../../../src/cells/citus/distribution.ts";
 import type { Lane } from "../../../src/domain/lane.ts";
 import { migrate } from "../../../src/store/schema/migrate.ts";
-import {
-  connectNodes,
-  moveSchema,
-  type Node,
-  type Nodes,
-  startNodes,
-  workerPort,
-} from "../../citus/cluster.ts";
+import { connectNodes, moveSchema, type Node, type Nodes, startNodes, workerPort } from "../../citus/cluster.ts";
 import { createViews, killPostgres, type RunStore, SERVER_LOGIN } from "../database.ts";
 
 export type CitusCell = {
@@ -122,10 +115,7 @@ export class CitusStore implements RunStore {
       nodes.map(({ port }) => port),
     );
     for (const { schema, lanes } of CELLS) {
-      await migrate(
-        { kind: "url", url: this.coordinator.url },
-        { schema, lanes, distribution: distributionOf("citus") },
-      );
+      await migrate({ kind: "url", url: this.coordinator.url }, { schema, lanes, distribution: distributionOf("citus") });
       await createViews(this.#owner, schema, `owned_${schema}`);
     }
     await this.separate();

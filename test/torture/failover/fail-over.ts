@@ -22,11 +22,7 @@ const RULE = "nothing is written to an old primary";
  * The primary fails and its standby is promoted. A paused primary continues afterwards; one that is cut off from the failover
  * manager alone never stops. Both still accept writes.
  */
-export function failOver(
-  loss: Loss,
-  replication: Replication,
-  { isSynchronous, lagMs }: ReplicationMode,
-): Fault {
+export function failOver(loss: Loss, replication: Replication, { isSynchronous, lagMs }: ReplicationMode): Fault {
   return {
     name: `primary ${loss}, ${isSynchronous ? "synchronous" : `asynchronous, ${lagMs} ms lag`}`,
     lastsSeconds: loss === "killed" ? 1 : 8,

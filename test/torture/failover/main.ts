@@ -34,9 +34,7 @@ const violations: Violation[] = [];
 for (const [i, mode] of (values.short ? SHORT_MODES : MODES).entries()) {
   const result = await withArena({ servers: 2, hasStandby: true }, async (arena) => {
     const replication = new Replication(arena, mode);
-    const once = (values.short ? LOSSES.slice(0, 1) : LOSSES).map((loss) => [
-      failOver(loss, replication, mode),
-    ]);
+    const once = (values.short ? LOSSES.slice(0, 1) : LOSSES).map((loss) => [failOver(loss, replication, mode)]);
     const scenes = Array.from({ length: values.short ? 1 : rounds }, () => once).flat();
     try {
       const first = i * 100 + 1;

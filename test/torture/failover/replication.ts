@@ -78,8 +78,7 @@ export class Replication {
     await owner`SELECT pg_reload_conf()`;
     const until = performance.now() + READY_MS;
     for (;;) {
-      const rows =
-        await owner`SELECT FROM pg_stat_replication WHERE sync_state = 'sync' AND state = 'streaming'`;
+      const rows = await owner`SELECT FROM pg_stat_replication WHERE sync_state = 'sync' AND state = 'streaming'`;
       if (rows.length === 1) return;
       if (performance.now() > until) throw new Error("the standby does not become synchronous");
       await wait(50);

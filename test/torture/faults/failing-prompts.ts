@@ -38,9 +38,7 @@ export const failingPrompts: Fault = {
   strike: async ({ arena }) => {
     const secret = attackers.get(arena) ?? "";
     for (let i = 0; i < BURSTS; i++) {
-      const burst = arena.servers.flatMap(({ url }) =>
-        Array.from({ length: BURST }, () => attack(url, secret)),
-      );
+      const burst = arena.servers.flatMap(({ url }) => Array.from({ length: BURST }, () => attack(url, secret)));
       await Promise.all(burst);
       await wait(PAUSE_MS);
     }

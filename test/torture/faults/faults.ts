@@ -12,14 +12,7 @@ import { failingPrompts } from "./failing-prompts.ts";
 import type { Fault } from "./fault.ts";
 import { databaseNetwork, upstreamNetwork } from "./network.ts";
 import { readOnlyDatabase, routeToStandby } from "./read-only.ts";
-import {
-  killAfterCommit,
-  killBeforeSettle,
-  killServer,
-  pauseServer,
-  shiftClocks,
-  terminateServer,
-} from "./servers.ts";
+import { killAfterCommit, killBeforeSettle, killServer, pauseServer, shiftClocks, terminateServer } from "./servers.ts";
 
 export const NO_FAULT: Fault = { name: "none", isHarmless: true, strike: async () => undefined };
 

@@ -17,14 +17,7 @@ export type SmallDisk = { readonly path: string; remove(): Promise<void> };
 export async function mountSmallDisk(): Promise<SmallDisk | undefined> {
   const folder = createTemporaryFolder("small-disk");
   try {
-    await promisify(execFile)("mount", [
-      "-t",
-      "tmpfs",
-      "-o",
-      `size=${DISK_MIB}m,mode=0755`,
-      "tmpfs",
-      folder.path,
-    ]);
+    await promisify(execFile)("mount", ["-t", "tmpfs", "-o", `size=${DISK_MIB}m,mode=0755`, "tmpfs", folder.path]);
   } catch {
     folder.remove();
     return undefined;

@@ -9,12 +9,7 @@ type Wire = { readonly name: string; readonly of: (scene: FaultScene) => Line | 
 const database: Wire = { name: "database", of: ({ arena, victim }) => arena.databaseLines[victim] };
 const upstream: Wire = { name: "upstream", of: ({ arena, victim }) => arena.upstreamLines[victim] };
 
-function withConditions(
-  line: Wire,
-  what: string,
-  conditions: Partial<NetworkConditions>,
-  more: Partial<Fault> = {},
-): Fault {
+function withConditions(line: Wire, what: string, conditions: Partial<NetworkConditions>, more: Partial<Fault> = {}): Fault {
   return {
     name: `${line.name}: ${what}`,
     strike: async (scene) => {

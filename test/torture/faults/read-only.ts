@@ -48,8 +48,7 @@ async function expectNotReady({ onViolation }: FaultScene, servers: Servers): Pr
   const until = performance.now() + LASTS_MS;
   for (const server of servers) {
     while ((await readiness(server)) === 200 && performance.now() < until) await wait(50);
-    if ((await readiness(server)) === 200)
-      onViolation(RULE, "/readyz is 200 while the database is read-only");
+    if ((await readiness(server)) === 200) onViolation(RULE, "/readyz is 200 while the database is read-only");
   }
 }
 

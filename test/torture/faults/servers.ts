@@ -77,10 +77,8 @@ export const terminateServer: Fault = {
     const { id } = server;
     const code = await server.terminate();
     // With several faults, another one may have killed it first.
-    if (code !== 0 && code !== "SIGKILL")
-      onViolation("drain", `the server exited with ${code} after SIGTERM`);
-    if (code === 0 && ((await countHolds(arena, id)) ?? 0) > 0)
-      onViolation("drain", "unreleased holds after SIGTERM");
+    if (code !== 0 && code !== "SIGKILL") onViolation("drain", `the server exited with ${code} after SIGTERM`);
+    if (code === 0 && ((await countHolds(arena, id)) ?? 0) > 0) onViolation("drain", "unreleased holds after SIGTERM");
     await arena.startServer(server);
   },
 };

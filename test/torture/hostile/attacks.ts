@@ -1,15 +1,6 @@
 import { connect, type Socket } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
-import {
-  END_HEADERS,
-  END_STREAM,
-  FLOODS,
-  flood,
-  frame,
-  PREFACE,
-  REQUEST,
-  SETTINGS,
-} from "../../support/http2-flood.ts";
+import { END_HEADERS, END_STREAM, FLOODS, flood, frame, PREFACE, REQUEST, SETTINGS } from "../../support/http2-flood.ts";
 
 export type Target = { readonly url: string; readonly secret: string; readonly untilAt: number };
 
@@ -38,9 +29,7 @@ const zeroWindow: Attack = {
   name: "HTTP/2: zero window",
   run: async ({ url, untilAt }) => {
     const noWindow = frame(4, 0, 0, Buffer.from([0, 4, 0, 0, 0, 0]));
-    const requests = Array.from({ length: STALLED_REQUESTS }, (_, i) =>
-      frame(1, END_HEADERS | END_STREAM, i * 2 + 1, REQUEST),
-    );
+    const requests = Array.from({ length: STALLED_REQUESTS }, (_, i) => frame(1, END_HEADERS | END_STREAM, i * 2 + 1, REQUEST));
     const sockets = await open(url, STALLED_CONNECTIONS);
     for (const socket of sockets) socket.write(Buffer.concat([PREFACE, noWindow, ...requests]));
     await waitUntil(untilAt);
@@ -95,11 +84,7 @@ function slow(name: string, head: (target: Target) => string, byte: string): Att
   };
 }
 
-const slowHeaders = slow(
-  "HTTP/1.1: headers one byte at a time",
-  () => "GET /v1/me HTTP/1.1\r\nhost: vx\r\nx-a: ",
-  "a",
-);
+const slowHeaders = slow("HTTP/1.1: headers one byte at a time", () => "GET /v1/me HTTP/1.1\r\nhost: vx\r\nx-a: ", "a");
 const slowBodies = slow(
   "HTTP/1.1: bodies one byte at a time, with a key",
   ({ secret }) =>
@@ -123,15 +108,7 @@ const largeBodies: Attack = {
   },
 };
 
-export const ATTACKS: readonly Attack[] = [
-  ...floods,
-  zeroWindow,
-  atOnce,
-  pipelined,
-  slowHeaders,
-  slowBodies,
-  largeBodies,
-];
+export const ATTACKS: readonly Attack[] = [...floods, zeroWindow, atOnce, pipelined, slowHeaders, slowBodies, largeBodies];
 
 async function repeat({ untilAt }: Target, once: () => Promise<void>): Promise<void> {
   const attacker = async () => {

@@ -136,8 +136,7 @@ function encoded(random: Random, plain: LargeRequest): LargeRequest {
   const encoding = random.pick(["identity", "identity", "gzip", "br"]);
   if (encoding === "identity") return plain;
   const params = { [constants.BROTLI_PARAM_QUALITY]: 1, [constants.BROTLI_PARAM_LGWIN]: 24 };
-  const body =
-    encoding === "br" ? brotliCompressSync(plain.body, { params }) : gzipSync(plain.body, { level: 1 });
+  const body = encoding === "br" ? brotliCompressSync(plain.body, { params }) : gzipSync(plain.body, { level: 1 });
   return {
     ...plain,
     name: `${plain.name}, ${encoding}`,
@@ -147,22 +146,13 @@ function encoded(random: Random, plain: LargeRequest): LargeRequest {
 }
 
 /** A message with an image and texts over gRPC, gRPC-Web or Connect. */
-function binaryRequest(
-  random: Random,
-  model: string,
-  bytes: number,
-  headers: Record<string, string>,
-): LargeRequest {
+function binaryRequest(random: Random, model: string, bytes: number, headers: Record<string, string>): LargeRequest {
   const parts = [{ image: { data: imageOfSize(Math.min(bytes, 20 * MEBIBYTE)) } }];
   const content = "lorem ipsum ".repeat(33_000);
   const isImage = random.chance(0.5);
   const count = Math.max(1, Math.floor(bytes / content.length) - 1);
-  const messages = isImage
-    ? [{ role: "user", parts }]
-    : Array.from({ length: count }, () => ({ role: "user", content }));
-  const message = Buffer.from(
-    toBinary(GenerateRequestSchema, create(GenerateRequestSchema, { model, messages })),
-  );
+  const messages = isImage ? [{ role: "user", parts }] : Array.from({ length: count }, () => ({ role: "user", content }));
+  const message = Buffer.from(toBinary(GenerateRequestSchema, create(GenerateRequestSchema, { model, messages })));
   const protocol = random.pick(["grpc", "grpc-web", "proto"]);
   const head = Buffer.alloc(5);
   head.writeUInt32BE(message.length, 1);

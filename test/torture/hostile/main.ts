@@ -47,8 +47,7 @@ const isFine = await withArena({ servers: 1 }, async (arena) => {
   for (const attack of [CALM, ...chosen]) results.push(await attackWith(attack, arena, secret));
   return results.every(Boolean);
 });
-const isMemoryFine =
-  !isChosen("bursts of large requests") || (await tortureMemory(seed, Number(values.bursts)));
+const isMemoryFine = !isChosen("bursts of large requests") || (await tortureMemory(seed, Number(values.bursts)));
 process.exit(isFine && isMemoryFine ? 0 : 1);
 
 async function attackWith({ name, run }: Attack, arena: Arena, secret: string): Promise<boolean> {

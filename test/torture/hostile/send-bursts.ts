@@ -25,14 +25,7 @@ const KINDS = 6;
 const LEAVING = 8;
 const LEAVE_MS = 700;
 
-const {
-  url,
-  secrets,
-  seed,
-  bursts,
-  kind: kindOfBursts,
-  concurrent,
-} = JSON.parse(process.argv[2] ?? "{}") as Bursts;
+const { url, secrets, seed, bursts, kind: kindOfBursts, concurrent } = JSON.parse(process.argv[2] ?? "{}") as Bursts;
 const random = new Random(seed);
 const statuses = new Map<string, number>();
 for (let burst = 0; burst < bursts; burst++) {

@@ -60,15 +60,11 @@ export class Witness {
   #ask(): Promise<number> {
     return new Promise((resolve) => {
       const headers = { authorization: `Bearer ${this.#secret}` };
-      const call = request(
-        `${this.#url}/v1/me`,
-        { agent: this.#agent, headers, timeout: PATIENCE_MS },
-        (answer) => {
-          answer.resume();
-          answer.on("end", () => resolve(answer.statusCode ?? 0));
-          answer.on("error", () => resolve(0));
-        },
-      );
+      const call = request(`${this.#url}/v1/me`, { agent: this.#agent, headers, timeout: PATIENCE_MS }, (answer) => {
+        answer.resume();
+        answer.on("end", () => resolve(answer.statusCode ?? 0));
+        answer.on("error", () => resolve(0));
+      });
       call.on("timeout", () => call.destroy());
       call.on("error", () => resolve(0));
       call.end();

@@ -48,7 +48,6 @@ async function rulesBrokenBy(variant: Variant, seed: number): Promise<string[]> 
     });
   });
   const counts = new Map<string, number>();
-  for (const { rule } of violations)
-    if (rule.startsWith(variant.rule ?? "")) counts.set(rule, (counts.get(rule) ?? 0) + 1);
+  for (const { rule } of violations) if (rule.startsWith(variant.rule ?? "")) counts.set(rule, (counts.get(rule) ?? 0) + 1);
   return [...counts].map(([rule, count]) => `${rule} (${count})`);
 }

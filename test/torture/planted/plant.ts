@@ -42,11 +42,7 @@ export async function replaceInFunction(
 }
 
 /** Throws if the text that the bug replaces is missing. */
-export function withBug(
-  text: string,
-  { find, put }: { readonly find: string; readonly put: string },
-  place: string,
-): string {
+export function withBug(text: string, { find, put }: { readonly find: string; readonly put: string }, place: string): string {
   if (!text.includes(find)) throw new Error(`${place} does not contain "${find}": update the planted bug`);
   return text.replaceAll(find, put);
 }

@@ -36,8 +36,7 @@ process.exit((await withArena({ servers: 2, env: { TORTURE_COLLECTS: "1" } }, so
 async function soak(arena: Arena): Promise<boolean> {
   const probe = await Probe.create(arena);
   await probe.areServing(10_000);
-  const perSecond =
-    values["per-second"] === undefined ? (await topRate(arena, seed)) / 2 : Number(values["per-second"]);
+  const perSecond = values["per-second"] === undefined ? (await topRate(arena, seed)) / 2 : Number(values["per-second"]);
   console.log(`${perSecond} calls per second for ${minutes} minutes`);
   const from = performance.timeOrigin + performance.now();
   const gauges = new GaugeWatch(arena);
@@ -62,9 +61,7 @@ async function soak(arena: Arena): Promise<boolean> {
   }
   await gauges.stop();
   printViolations(violations);
-  console.log(
-    `${calls} calls, ${late} sent more than 50 ms late, ${rows} ledger rows, ${violations.length} violations`,
-  );
+  console.log(`${calls} calls, ${late} sent more than 50 ms late, ${rows} ledger rows, ${violations.length} violations`);
   const probes = arena.servers.map((server) => readProbe(server.probeText()).filter(({ at }) => at >= from));
   const series = seriesOf(probes, gauges.samples);
   writeFileSync(CHART, chartOf(`Two servers, ${perSecond} calls per second`, minutes, series));
@@ -74,9 +71,7 @@ async function soak(arena: Arena): Promise<boolean> {
 function seriesOf(probes: readonly (readonly ProbeLine[])[], gauges: readonly Gauges[]): Series[] {
   const length = Math.min(...probes.map((lines) => lines.length));
   const sum = (value: (line: ProbeLine) => number) =>
-    Array.from({ length }, (_, i) =>
-      probes.reduce((total, lines) => total + value(lines[i] as ProbeLine), 0),
-    );
+    Array.from({ length }, (_, i) => probes.reduce((total, lines) => total + value(lines[i] as ProbeLine), 0));
   const most = (value: (line: ProbeLine) => number) =>
     Array.from({ length }, (_, i) => Math.max(...probes.map((lines) => value(lines[i] as ProbeLine))));
   return [
@@ -95,9 +90,7 @@ function seriesOf(probes: readonly (readonly ProbeLine[])[], gauges: readonly Ga
 /** The minimum of each chunk. */
 function leastOf(values: readonly number[]): number[] {
   const chunks = Math.floor(values.length / CHUNK_SECONDS);
-  return Array.from({ length: chunks }, (_, i) =>
-    Math.min(...values.slice(i * CHUNK_SECONDS, (i + 1) * CHUNK_SECONDS)),
-  );
+  return Array.from({ length: chunks }, (_, i) => Math.min(...values.slice(i * CHUNK_SECONDS, (i + 1) * CHUNK_SECONDS)));
 }
 
 /** Servers collect at different times, so this gives one value for each time that all of them have. */
