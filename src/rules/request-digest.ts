@@ -15,25 +15,27 @@ const END = "0";
 
 /**
  * The digest of a request to a method. It covers every field, so requests have the same digest only if they are equal;
- * it does not depend on the protocol of the call or on the order of JSON members.
+ * it does not depend on the protocol of the call or on the order of JSON members. The field `selectedBy`, with which REST
+ * selects the method, is left out: over RPC the name of the method says the same.
  */
-export async function digestOfRequest(rpc: string, desc: DescMessage, request: Message): Promise<string> {
+export async function digestOfRequest(rpc: string, desc: DescMessage, request: Message, selectedBy = ""): Promise<string> {
   const hash = new SlicedHash();
-  for (const _ of rpcSteps(hash, rpc, desc, request)) await nextTurn();
+  for (const _ of rpcSteps(hash, rpc, desc, request, selectedBy)) await nextTurn();
   return hash.digest();
 }
 
 /** Yields when other work should run. */
 type Pauses = Generator<undefined, void, undefined>;
 
-function* rpcSteps(hash: SlicedHash, rpc: string, desc: DescMessage, request: Message): Pauses {
+function* rpcSteps(hash: SlicedHash, rpc: string, desc: DescMessage, request: Message, selectedBy: string): Pauses {
   yield* hash.text(rpc);
-  yield* messageSteps(hash, desc, request);
+  const fields = desc.fields.filter(({ name }) => name !== selectedBy);
+  yield* fieldsSteps(hash, fields, request);
 }
 
 /** The number of each field that is set, followed by its value, in the order of the .proto. */
-function* messageSteps(hash: SlicedHash, desc: DescMessage, message: Message): Pauses {
-  for (const field of desc.fields) {
+function* fieldsSteps(hash: SlicedHash, fields: readonly DescField[], message: Message): Pauses {
+  for (const field of fields) {
     const value = readField(field, message);
     if (value === undefined) continue;
     yield* hash.text(String(field.number));
@@ -65,7 +67,7 @@ function* valueSteps(hash: SlicedHash, field: DescField, value: unknown): Pauses
   if (message) {
     if (isUntyped(message)) yield* jsonSteps(hash, jsonOf(value as Value));
     else if (holdsPlainObject(field)) yield* jsonSteps(hash, value as JsonValue);
-    else yield* messageSteps(hash, message, value as Message);
+    else yield* fieldsSteps(hash, message.fields, value as Message);
   } else if (field.scalar === ScalarType.BYTES) yield* hash.bytes(value as Uint8Array);
   else yield* hash.text(String(value));
 }

@@ -1,5 +1,6 @@
-import type { DescMessage, DescMethod, Message } from "@bufbuild/protobuf";
+import { type DescMessage, type DescMethod, getOption, type Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { selected_by as selectedBy } from "../../gen/vx/options/v1/options_pb.js";
 import type { ApiCall, MethodFunction, RequestCheck } from "../api/define-service.ts";
 import type { BodyShare } from "../codec/body-budget.ts";
 import type { DomainError } from "../domain/errors.ts";
@@ -19,6 +20,8 @@ export type ServedMethod = {
   /** "GetMe" */
   readonly name: string;
   readonly input: DescMessage;
+  /** The field of the request with which REST selects the method; empty if none does. */
+  readonly selectedBy: string;
   readonly isStream: boolean;
   readonly policy: Policy;
   readonly maxBodyBytes: number;
@@ -46,6 +49,7 @@ export function prepareMethod(
     rpc,
     name: method.name,
     input: method.input,
+    selectedBy: getOption(method, selectedBy),
     isStream: method.methodKind !== "unary",
     policy,
     maxBodyBytes: maxBodyBytesOf(method.input, maxBodyBytes),

@@ -262,7 +262,7 @@ export class ServiceCall implements ApiCall {
   caller(request: Message): Caller {
     if (!this.exchange.policy.metered) throw new Error(`${this.exchange.method.rpc} is not declared as metered`);
     const { exchange, idempotencyKey } = this;
-    const { rpc, input } = exchange.method;
+    const { rpc, input, selectedBy } = exchange.method;
     const observation = this.#observation;
     return {
       requestId: exchange.requestId,
@@ -270,7 +270,9 @@ export class ServiceCall implements ApiCall {
       key: this.key,
       readmit: () => this.#readmit(),
       idempotency:
-        idempotencyKey === undefined ? undefined : { key: idempotencyKey, digest: () => digestOfRequest(rpc, input, request) },
+        idempotencyKey === undefined
+          ? undefined
+          : { key: idempotencyKey, digest: () => digestOfRequest(rpc, input, request, selectedBy) },
       signal: exchange.signal,
       endReason: () => endReasonOf(exchange),
       onModel: (modelId) => observation.setModel(modelId),

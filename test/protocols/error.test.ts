@@ -28,13 +28,6 @@ type Provoked = {
   readonly end?: () => Promise<unknown>;
 };
 
-/** As REST sends it: `stream` is a part of the payload. */
-const requestOf = (method: Method, request: Request | undefined) => ({
-  ...REQUEST,
-  ...request,
-  stream: method === streamGenerate,
-});
-
 /** A key whose rights have changed. */
 const changed = (change: (key: TestKey) => Promise<unknown>) => async (): Promise<Provoked> => {
   const key = await metered.payer(1_000n);
@@ -77,7 +70,7 @@ const first = (method: Method, secret: string, request: Request) =>
     clients,
     () => ({
       method,
-      request: requestOf(method, request),
+      request: { ...REQUEST, ...request },
       headers: { ...bearer(secret), "idempotency-key": "one" },
     }),
     wires.slice(0, 1),
@@ -135,7 +128,7 @@ describe.each([generate, streamGenerate])("$name", (method) => {
     const { secret, request, end } = await provoke(method);
     const answers = await callEach(clients, () => ({
       method,
-      request: requestOf(method, request),
+      request: { ...REQUEST, ...request },
       headers: secret === "" ? {} : { ...bearer(secret), "idempotency-key": "one" },
     }));
     await end?.();

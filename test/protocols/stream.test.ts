@@ -126,8 +126,6 @@ test("a stream with reasoning, tool calls and text has the same events over all 
       tools: [{ name: "get_weather" }, { name: "get_time" }],
       reasoningEffort: "low",
       maxTokens: 200,
-      // As REST sends it: it is a part of the payload.
-      stream: true,
     },
     headers: { ...bearer(key.secret), "idempotency-key": "same" },
   });

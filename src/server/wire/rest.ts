@@ -82,6 +82,7 @@ const NO_ROUTE: ServedMethod = {
   rpc: "none",
   name: "none",
   input: EmptySchema,
+  selectedBy: "",
   isStream: false,
   policy: NO_ROUTE_POLICY,
   // The body is not read, so its size does not matter.
