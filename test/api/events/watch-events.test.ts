@@ -229,6 +229,9 @@ describe("callers that read nothing", () => {
     const key = await createTestKey(operator);
     const reader = await createTestKey(operator);
     await addLargeEvents(key, 100);
+    // Before the others: a server whose turn takes long refuses new calls.
+    const watch = await RestWatch.open(reader, "?after=now");
+    expect(watch.response.status).toBe(200);
     const session = connectHttp2(other.url, { settings: { initialWindowSize: 0 } });
     session.on("error", () => undefined);
     const streams = Array.from({ length: 100 }, () => {
@@ -244,7 +247,6 @@ describe("callers that read nothing", () => {
       return stream;
     });
     await Promise.all(streams.map((stream) => once(stream, "response")));
-    const watch = await RestWatch.open(reader, "?after=now");
     await credit(reader);
     expect((await watch.next()).type).toBe("credit.posted");
     await watch.close();
