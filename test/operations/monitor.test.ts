@@ -8,6 +8,8 @@ import { TEST_CALLER } from "../support/action.ts";
 import { createTestDatabase } from "../support/database.ts";
 import { started } from "../support/started.ts";
 
+type Wait = PromiseWithResolvers<void>;
+
 const shared = started(() => createTestDatabase());
 
 test("too many statements do not make the database unreachable", async () => {
@@ -41,6 +43,34 @@ test("too many statements do not make the database unreachable", async () => {
     blocked.catch(() => undefined);
   });
   await pool.close();
+});
+
+test.each(["check", "maintenance"])("a stop during a %s, which closes the pool, reports no failure", async (step) => {
+  const options = { connections: 1, statementTimeoutMs: 30_000, maxStatements: 10, maxWaitMs: 20, name: "monitor" };
+  const pool = new Database(shared.address, options);
+  const [reached, closed, ended] = [0, 1, 2].map(() => Promise.withResolvers<void>()) as [Wait, Wait, Wait];
+  const work = async (current: string) => {
+    if (current !== step) return;
+    reached.resolve();
+    await closed.promise;
+    await pool.requireWritable().finally(ended.resolve);
+  };
+  const reports: unknown[] = [];
+  const monitor = new DatabaseMonitor(pool, {
+    clock: new DatabaseClock(() => performance.now()),
+    prepare: () => work("check"),
+    onChange: (_, error) => reports.push(error),
+    revive: async () => undefined,
+    maintain: () => work("maintenance"),
+    onFailure: (error) => reports.push(error),
+  });
+  monitor.start();
+  await reached.promise;
+  monitor.stop();
+  await pool.close();
+  closed.resolve();
+  await expect(ended.promise.then(() => pool.requireWritable())).rejects.toMatchObject({ reason: "unavailable" });
+  expect(reports).toEqual([]);
 });
 
 test("a component that fails to close does not prevent the others from closing", async () => {

@@ -64,9 +64,9 @@ export class DatabaseMonitor {
   }
 
   async #checkAndMaintain(): Promise<void> {
-    const { revive, maintain, onFailure } = this.#options;
+    const { revive, maintain } = this.#options;
     const isReachable = await this.#check();
-    if (!this.#stopped) await (isReachable ? maintain() : revive()).catch(onFailure);
+    if (!this.#stopped) await (isReachable ? maintain() : revive()).catch((error: unknown) => this.#report(error));
     if (!this.#stopped) this.start();
   }
 
@@ -82,8 +82,13 @@ export class DatabaseMonitor {
     return this.#reachable;
   }
 
+  /** A stop closes the pools, which interrupts a check or maintenance that is running. */
+  #report(error: unknown): void {
+    if (!this.#stopped) this.#options.onFailure(error);
+  }
+
   #set(reachable: boolean, error?: unknown): void {
-    if (this.#reachable === reachable) return;
+    if (this.#stopped || this.#reachable === reachable) return;
     this.#reachable = reachable;
     this.#options.onChange(reachable, error);
   }
