@@ -109,6 +109,16 @@ test("serve with an unreachable database is a one-line error", async () => {
   refused(await spawnVx(["serve"], env), /^vx: the database cannot be reached(?!.*secret)/);
 });
 
+test("a signal ends the watch for events", async () => {
+  const asked = Promise.withResolvers<void>();
+  const port = await listenWith((socket) => socket.once("data", () => asked.resolve()));
+  const child = startVx(["events", "watch"], { VX_ADMIN_TOKEN: TOKEN, ...port });
+  const exited = once(child, "exit");
+  await asked.promise;
+  child.kill("SIGINT");
+  expect(await exited).toEqual([null, "SIGINT"]);
+});
+
 test("closed output ends the command without an error", async () => {
   const child = startVx(["--help"], {});
   child.stdout?.destroy();

@@ -128,6 +128,7 @@ test(
     stripe.before = async (seen) => ((await waits(seen, "before")) ? 500 : undefined);
     stripe.losesAnswer = (seen) => waits(seen, "after");
     const members = account;
+    stripe.abandoned = [];
     await owner.begin(async (sql) => {
       await sql`SELECT FROM vx.person_accounts WHERE account_id = ${members.key.accountId} FOR UPDATE`;
       const closings = [closeAtVictim()];
@@ -137,6 +138,10 @@ test(
       }
       await vi.waitFor(() => expect(reached.size).toBe(cases.length));
       await waitersFor(1);
+      victim.child.kill("SIGSTOP");
+      await waitersFor(1);
+      // A closing whose request timed out is at another step.
+      expect(stripe.abandoned).toEqual([]);
       await victim.end("SIGKILL");
       await Promise.all(closings);
     });

@@ -1,9 +1,15 @@
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { OPERATOR_TOKEN } from "../support/app.ts";
 import { createTestDatabase } from "../support/database.ts";
+import { createModelsFile, modelsYaml } from "../support/models.ts";
+import { bearer } from "../support/protocols.ts";
+import { sendHttp1 } from "../support/raw.ts";
 import { started } from "../support/started.ts";
 import { childrenOf, isAlive, ready, start, useDataFolder, workersOf } from "./server-process.ts";
 
 useDataFolder();
+
+const JSON_HEADERS = { "content-type": "application/json", ...bearer(OPERATOR_TOKEN) };
 
 const database = started(() => createTestDatabase());
 
@@ -32,16 +38,42 @@ describe("an old Node version starts the bundled one", () => {
     }`)}`;
   const env = { CLAIMS_TO_BE_OLD: "1", NODE_OPTIONS: `--import ${old}` };
 
-  test.each([
-    ["SIGTERM", 0, 1],
-    ["SIGKILL", "SIGKILL", 2],
-  ] as const)("which stops after %s to the launcher, whose exit code is %s", async (signal, expected, workers) => {
-    const launcher = start({ DATABASE_URL: database.url, VX_WORKERS: `${workers}`, ...env });
+  test("which SIGHUP to the launcher reloads, and SIGINT or SIGTERM stops with exit code 0", async () => {
+    const models = createModelsFile(modelsYaml(["first"]));
+    onTestFinished(models.remove);
+    const files = { VX_MODELS: models.path, VX_ADMIN_TOKEN: OPERATOR_TOKEN };
+    const launcher = start({ DATABASE_URL: database.url, ...files, ...env });
+    await launcher.line(ready);
+    const servers = childrenOf(launcher.child.pid as number);
+    expect(servers).toHaveLength(1);
+    const logged = (text: string) => vi.waitFor(() => expect(launcher.stderr()).toContain(text));
+    launcher.child.kill("SIGHUP");
+    await logged('"msg":"reloaded models"');
+
+    const body = Promise.withResolvers<string>();
+    const adminUrl = /"admin":"([^"]+)"/.exec(launcher.stderr())?.[1] as string;
+    const call = { path: "/vx.admin.v1.AdminService/ListPlans", headers: JSON_HEADERS };
+    const running = sendHttp1(adminUrl, { ...call, body: body.promise });
+    // The head of the running call was sent before.
+    expect(await sendHttp1(adminUrl, { ...call, body: "{}" })).toMatchObject({ status: 200 });
+    launcher.child.kill("SIGINT");
+    await logged('"msg":"stopping, waiting for running calls"');
+    launcher.child.kill("SIGTERM");
+    await logged('"signal":"SIGTERM","msg":"already stopping');
+    body.resolve("{}");
+    expect(await running).toMatchObject({ status: 200 });
+    expect(await launcher.exited()).toBe(0);
+    expect(servers.filter(isAlive)).toEqual([]);
+    await logged('"msg":"stopped"');
+  });
+
+  test("which stops with its workers after SIGKILL to the launcher", async () => {
+    const launcher = start({ DATABASE_URL: database.url, VX_WORKERS: "2", ...env });
     await launcher.line(ready);
     const [server = 0] = childrenOf(launcher.child.pid as number);
     const processes = [server, ...workersOf(server)];
-    expect(processes).toHaveLength(workers === 1 ? 1 : 1 + workers);
-    expect(await launcher.end(signal)).toBe(expected);
+    expect(processes).toHaveLength(3);
+    expect(await launcher.end("SIGKILL")).toBe("SIGKILL");
     await vi.waitFor(() => expect(processes.filter(isAlive)).toEqual([]));
     await vi.waitFor(() => expect(launcher.stderr()).toContain('"msg":"stopped"'));
   });

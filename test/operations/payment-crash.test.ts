@@ -115,6 +115,7 @@ test("a server that is killed before or after Stripe creates a page, while it as
   const [before, after, asking, crediting] = (await newKeys(4)) as [TestKey, TestKey, TestKey, TestKey];
   const [asked] = stripe.pay(await topUpId(asking)) as [StripeEvent];
   const credited = stripe.pay(await topUpId(crediting));
+  stripe.abandoned = [];
   await app.database.owner.begin(async (sql) => {
     await sql`SELECT 1 FROM vx.lanes WHERE lane = vx.lane_of(${crediting.accountId}) FOR UPDATE`;
     const delivery = lost(credited[0]);
@@ -124,6 +125,10 @@ test("a server that is killed before or after Stripe creates a page, while it as
       await untilHeld("after", () => create(after)),
       await untilHeld("before", () => lost(asked)),
     ];
+    server.process.child.kill("SIGSTOP");
+    await creditWaits();
+    // A step whose request timed out has ended.
+    expect(stripe.abandoned).toEqual([]);
     await server.process.end("SIGKILL");
     await Promise.all([delivery, ...held.map(({ ended }) => ended)]);
   });

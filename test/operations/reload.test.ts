@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { ConfigError } from "../../src/app/start-error.ts";
+import { ModelsError } from "../../src/models/problems.ts";
 import { launchTestApp, OPERATOR_TOKEN } from "../support/app.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
@@ -183,6 +184,12 @@ describe("a start", () => {
     expect(await server.exited()).toBe(2);
     expect(server.stderr()).toBe(`vx: invalid models file\n${file}:3: models[1].id: "a" is used twice\n`);
     expect(server.stdout()).toBe("");
+  });
+
+  test("without the models file fails", async () => {
+    const { started } = launchTestApp({ VX_DATA_DIR: folder.path, VX_MODELS: "/none.yaml" });
+    await expect(started).rejects.toThrow(ModelsError);
+    await expect(started).rejects.toThrow(/^VX_MODELS: \/none\.yaml cannot be read: no such file or directory \(ENOENT\)$/);
   });
 
   test("without the keys of leak reports fails", async () => {

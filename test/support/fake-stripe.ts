@@ -101,6 +101,8 @@ export class FakeStripe {
   undelivered: StripeEvent[] = [];
   /** The method and path of each request. */
   readonly requests: string[] = [];
+  /** The requests whose client closed the connection before the answer. */
+  abandoned: string[] = [];
   /** Called before a request is answered; the status that it returns is sent in place of the answer. */
   before: (request: string) => Promise<number | undefined> | number | undefined = () => undefined;
   /** Called after a request took effect; if it returns true, the connection ends without an answer. */
@@ -350,6 +352,7 @@ export class FakeStripe {
     const url = new URL(request.url ?? "", this.url);
     const name = `${request.method} ${url.pathname}`;
     this.requests.push(name);
+    response.once("close", () => !response.writableFinished && this.abandoned.push(name));
     // A server that is killed breaks its requests off.
     const form = await text(request).catch(() => undefined);
     if (form === undefined) return;
