@@ -1,4 +1,4 @@
-import { afterAll, beforeEach, expect } from "vitest";
+import { afterAll, beforeEach, expect, inject } from "vitest";
 import { type Running, startApp } from "../../src/app/app.ts";
 import { readConfig } from "../../src/app/settings/config.ts";
 import { createLog } from "../../src/telemetry/log.ts";
@@ -70,7 +70,7 @@ export function expectNoFailures(app: TestApp): void {
 
 export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   const database = options.database ?? (await createTestDatabase());
-  const folder = createTemporaryFolder("app");
+  const folder = createTemporaryFolder("app", inject("runFolder"));
   const env = { VX_ADMIN_TOKEN: OPERATOR_TOKEN, VX_DATA_DIR: folder.path, ...options.env };
   const launched = launchTestApp({ DATABASE_URL: database.url, ...env });
   const app = await launched.started;

@@ -17,6 +17,8 @@ declare module "vitest" {
     passwords: { readonly owner: string; readonly app: string };
     /** The folder of its logs. */
     logDir: string;
+    /** Removed after the last test: for files of servers that nothing stops before. */
+    runFolder: string;
     /** A data folder with a new database, which tests copy. */
     dataTemplate: string;
   }
@@ -49,6 +51,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     owner: embedded.passwordOf("postgres"),
     app: embedded.passwordOf("vx_app"),
   });
+  project.provide("runFolder", folder.path);
   project.provide("logDir", embedded.logDir);
   project.provide("dataTemplate", template.path);
   return async () => {

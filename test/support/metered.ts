@@ -1,4 +1,4 @@
-import { expect, vi } from "vitest";
+import { expect, inject, vi } from "vitest";
 import { OPERATOR_TOKEN, sinceNow, startTestApp, type TestApp, tellOnFailure } from "./app.ts";
 import { FakeUpstream } from "./fake-upstreams/fake-upstream.ts";
 import { createTestAccount, createTestKey, type Operator, operatorOf, type TestKey } from "./fixtures.ts";
@@ -156,7 +156,7 @@ export function useOwnMetered(options?: MeteredOptions): Metered {
 
 export async function startMetered(options: MeteredOptions = {}): Promise<Metered> {
   const upstream = await FakeUpstream.start();
-  const models = createModelsFile(modelsJson(upstream.baseUrl));
+  const models = createModelsFile(modelsJson(upstream.baseUrl), inject("runFolder"));
   const env = { VX_MODELS: models.path, VX_LOG_LEVEL: "warn", ...options.env };
   const app = await startTestApp({ env });
   const { database } = app;

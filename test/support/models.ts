@@ -12,8 +12,8 @@ export function modelsYaml(ids: readonly string[]): string {
 }
 
 /** Writes the file into a new temporary folder. */
-export function createModelsFile(text: string) {
-  const folder = createTemporaryFolder("models");
+export function createModelsFile(text: string, parent?: string) {
+  const folder = createTemporaryFolder("models", parent);
   const path = join(folder.path, "models.yaml");
   const write = (content: string) => writeFileSync(path, content);
   write(text);
