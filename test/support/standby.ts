@@ -82,7 +82,7 @@ export async function startStandby(
 async function promote(server: PrimaryServer): Promise<void> {
   const owner = postgres({ ...loginTo(server), max: 1 });
   await owner`SELECT pg_promote(true)`;
-  await owner.end();
+  await owner.end({ timeout: 5 });
 }
 
 /** Makes an online backup. The standby gets the write-ahead log from the primary afterwards. */

@@ -16,6 +16,7 @@ import { FUNDED_MAX_TOKENS, planCalls } from "./plan.ts";
 import { PRICE_SETS, type PriceSet } from "./prices.ts";
 import { createTenants, FUNDED_CALLS, fundedCallMicros, Operator, type Tenants } from "./tenants.ts";
 import { promptOf } from "./upstream.ts";
+import { within } from "./within.ts";
 
 export type EpisodeOptions = {
   readonly arena: Arena;
@@ -59,6 +60,10 @@ export type Episode = {
 const FAULT_AFTER_MS = 1_500;
 const MONEY_CHECK_MS = 1_000;
 const PRICE_CHANGES = 2;
+/** The answer to a query can be lost with its database. The checker reads the same again at the end. */
+const QUERY_MS = 30_000;
+/** In this time after the last call is planned, all calls, purchases and faults end by their own limits. */
+const ENDING_MS = 300_000;
 
 /** Runs load and injects faults meanwhile. */
 export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
@@ -120,11 +125,13 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
   };
   let purchases: readonly Purchase[] = [];
   try {
+    const limitMs = seconds * 1_000 + ENDING_MS;
+    const calls = runLoad(plan, { client, tenants, history, onEnded: (entry) => rows.look(entry, tenants) });
     [purchases] = await Promise.all([
-      runPurchases(arena, tenants, purchasePlans, shopping),
-      changePrices(arena, number, seconds),
-      runLoad(plan, { client, tenants, history, onEnded: (entry) => rows.look(entry, tenants) }),
-      ...faults.map((fault, i) => strike(fault, FAULT_AFTER_MS + i * 500)),
+      within(limitMs, "purchases", runPurchases(arena, tenants, purchasePlans, shopping)),
+      within(limitMs, "changes of prices", changePrices(arena, number, seconds)),
+      within(limitMs, "calls", calls),
+      ...faults.map((fault, i) => within(limitMs, fault.name, strike(fault, FAULT_AFTER_MS + i * 500))),
     ]);
   } finally {
     client.close();
@@ -214,9 +221,13 @@ class RowWatch {
   async #look(entry: Entry, accountId: string): Promise<void> {
     try {
       const id = entry.id.replace("gen_", "led_");
-      const rows = await ofCells(
-        this.#arena.owners,
-        (owner) => owner`SELECT 1 FROM all_entries WHERE lane = lane_of(${accountId}) AND id = ${id}`,
+      const rows = await within(
+        QUERY_MS,
+        `the ledger row of ${entry.requestId}`,
+        ofCells(
+          this.#arena.owners,
+          (owner) => owner`SELECT 1 FROM all_entries WHERE lane = lane_of(${accountId}) AND id = ${id}`,
+        ),
       );
       this.checks++;
       if (rows.length === 0) this.#withoutRow.push(entry);
@@ -248,8 +259,8 @@ class MoneyWatch {
   async #run(): Promise<void> {
     while (!this.#stopped) {
       try {
-        this.#violations.push(...(await ofCells(this.#arena.owners, checkMoney)));
-        this.#violations.push(...(await ofCells(this.#arena.owners, checkCounters)));
+        this.#violations.push(...(await within(QUERY_MS, "balances", ofCells(this.#arena.owners, checkMoney))));
+        this.#violations.push(...(await within(QUERY_MS, "counters", ofCells(this.#arena.owners, checkCounters))));
         this.checks++;
       } catch {
         // The database is unreachable.

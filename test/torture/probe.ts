@@ -70,7 +70,8 @@ export class Probe {
 /** The body of /readyz names the cells that cannot be used. */
 async function hasAllCells(url: string): Promise<boolean> {
   try {
-    return (await (await fetch(`${url}/readyz`)).text()) === "ready\n";
+    const answer = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(10_000) });
+    return (await answer.text()) === "ready\n";
   } catch {
     return false;
   }
