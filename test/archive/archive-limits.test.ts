@@ -30,11 +30,7 @@ test("the audit compares counters whose entries are archived with the usage, if 
   await charge(createTestBilling(pool), busy, 13n, "ada");
   // The charges of the third last month are those of one minute: 1, 2 and 3. The plan has counted from then on.
   const start = new Date(Date.UTC(1970, THIRD_LAST, 2));
-  await changeCounter(minute, {
-    spent: 6,
-    windowEnd: new Date(start.getTime() + 60_000),
-    countedSince: start,
-  });
+  await changeCounter(minute, { spent: 6, windowEnd: new Date(start.getTime() + 60_000), countedSince: start });
   await changeCounter(ofPlan, { spent: 91, countedSince: start });
   expect(await problems()).toEqual([]);
   await ledger.archive(thisMonth);

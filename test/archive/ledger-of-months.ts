@@ -33,10 +33,7 @@ export async function prepareLedgers() {
   // PostgreSQL copies a database only while there are no connections to it.
   await original.owner.end();
   const template = new URL(original.url).pathname.slice(1);
-  return {
-    create: async () => await createLedger(template, payers),
-    drop: () => original.drop(),
-  };
+  return { create: async () => await createLedger(template, payers), drop: () => original.drop() };
 }
 
 async function createEntries(database: TestDatabase, pool: Database): Promise<Payers> {

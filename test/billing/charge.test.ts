@@ -17,25 +17,11 @@ const tokens = {
   estimateTexts: async () => 0,
 };
 
-type How = {
-  streamed: boolean;
-  wasSent: boolean;
-  unread?: string;
-  output?: Output;
-  report?: Progress["report"];
-};
+type How = { streamed: boolean; wasSent: boolean; unread?: string; output?: Output; report?: Progress["report"] };
 
 async function chargedFor(ending: Ending, { streamed, wasSent, unread = "", output = EMPTY, report }: How) {
   const progress = Object.assign(new Progress(), { wasSent, unread, report });
-  const size = {
-    promptTokens: 7,
-    images: 0,
-    counted: true,
-    inputTokens: 100,
-    maxTokens: 100,
-    minTokens: 1,
-    amountMicros: 0n,
-  };
+  const size = { promptTokens: 7, images: 0, counted: true, inputTokens: 100, maxTokens: 100, minTokens: 1, amountMicros: 0n };
   const spec = {
     id: "gen_1",
     key: { accountId: "acct_1", keyId: "key_1" },

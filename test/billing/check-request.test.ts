@@ -25,12 +25,7 @@ const messagesOf = (...messages: PromptMessage[]) => ({ messages });
 const call = (id: string, text = "{}"): ToolCall => ({ id, name: "weather", arguments: text });
 const asked = (...toolCalls: ToolCall[]): PromptMessage => ({ role: "assistant", content: "", toolCalls });
 const result = (toolCallId: string): PromptMessage => ({ role: "tool", content: "sunny", toolCallId });
-const tool = (name: string, parameters?: JsonObject): Tool => ({
-  name,
-  description: undefined,
-  parameters,
-  strict: undefined,
-});
+const tool = (name: string, parameters?: JsonObject): Tool => ({ name, description: undefined, parameters, strict: undefined });
 const image = (base64 = PNG.toString("base64")): PromptMessage["content"] => [
   { kind: "text", text: "What is this?" },
   { kind: "image", image: { kind: "data", mediaType: "image/png", data: base64 }, detail: undefined },

@@ -43,13 +43,7 @@ test("reasoning that the upstream did not report is counted, even if it was not 
 
 describe("a generation that ends before its upstream does", () => {
   const size = { inputTokens: 100, maxTokens: 100, promptTokens: 5, counted: true, images: 0 };
-  const spec = {
-    id: "gen_1",
-    size,
-    key: {},
-    model: modelOf(),
-    prompt: promptOf({ streamed: true }),
-  } as GenerationSpec;
+  const spec = { id: "gen_1", size, key: {}, model: modelOf(), prompt: promptOf({ streamed: true }) } as GenerationSpec;
   // Two tokens.
   const output = { text: "two words", reasoning: [], toolCalls: [] };
   const disconnected = { kind: "stopped", why: "disconnected", error: undefined } as const;

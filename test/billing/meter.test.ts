@@ -24,12 +24,7 @@ beforeEach(async () => {
   // It refuses every text that is not short.
   const tokens = new TokenCounter({ maxPrompts: 0, maxCharacters: 0 });
   metering = createMetering({
-    databases: {
-      single: store.database,
-      billing: store.database,
-      monitor: store.database,
-      clocks: [clock],
-    } as never,
+    databases: { single: store.database, billing: store.database, monitor: store.database, clocks: [clock] } as never,
     topUpUrl: undefined,
     pipelines: 1,
     models: { get: () => MODEL, list: () => [MODEL] },
@@ -137,9 +132,7 @@ test("at its time limit, the drain also stops generations without a caller, and 
   metering.stopGenerations();
   await metering.settle();
   expect(await rowsOf(payer)).toMatchObject([{ reason: expect.stringContaining("the server shut down") }]);
-  await expect(metering.meter.complete(callerOf(NEVER), REQUEST)).rejects.toMatchObject({
-    reason: "unavailable",
-  });
+  await expect(metering.meter.complete(callerOf(NEVER), REQUEST)).rejects.toMatchObject({ reason: "unavailable" });
 });
 
 test("a reader that stops while its call starts ends the generation, and its usage is charged", async () => {

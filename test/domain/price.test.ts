@@ -76,10 +76,7 @@ test("for any reported usage, the charge is at most the hold", () => {
   fc.assert(
     fc.property(prices, reported, held, (prices, counts, extent) => {
       const usage = usageOf(counts);
-      const charged = {
-        ...clampUsage(usage, extent.inputTokens, extent.outputTokens),
-        images: extent.images,
-      };
+      const charged = { ...clampUsage(usage, extent.inputTokens, extent.outputTokens), images: extent.images };
       expect(costOf(prices, charged)).toBeLessThanOrEqual(maxCostOf(prices, extent));
       if (counts.inputTokens <= extent.inputTokens) expect(inputTokensOf(charged)).toBe(counts.inputTokens);
       if (counts.outputTokens <= extent.outputTokens) expect(outputTokensOf(charged)).toBe(counts.outputTokens);
@@ -136,10 +133,7 @@ const pricedUsage = fc
   .tuple(prices, used, fc.nat(3), fc.integer({ min: -1, max: 1 }), fc.boolean())
   .map(([all, usage, at, offset, isNear]) => {
     const near = (all.tiers[at]?.aboveInputTokens ?? 1) + offset;
-    return {
-      prices: all,
-      usage: isNear ? { ...usage, ...usageOf({ inputTokens: near, outputTokens: 7 }) } : usage,
-    };
+    return { prices: all, usage: isNear ? { ...usage, ...usageOf({ inputTokens: near, outputTokens: 7 }) } : usage };
   });
 
 test("a call costs what exact fractions of the prices of its tier add up to", () => {

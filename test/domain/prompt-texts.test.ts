@@ -8,11 +8,7 @@ import { openaiBody } from "../../src/upstreams/openai/body.ts";
 import { runs } from "../support/runs.ts";
 import { promptOf } from "../support/samples.ts";
 
-const reasoned = (reasoning: Reasoning): PromptMessage => ({
-  role: "assistant",
-  content: "",
-  reasoning: [reasoning],
-});
+const reasoned = (reasoning: Reasoning): PromptMessage => ({ role: "assistant", content: "", reasoning: [reasoning] });
 
 test("the text of reasoning counts as input beside its encrypted form, because upstreams can get it", async () => {
   const text = "x ".repeat(1_000);
@@ -25,9 +21,7 @@ test("the text of reasoning counts as input beside its encrypted form, because u
 });
 
 test("the size of a prompt includes signatures", () => {
-  const prompt = promptOf({
-    messages: [reasoned({ text: "", signature: "s".repeat(1_000), encrypted: undefined })],
-  });
+  const prompt = promptOf({ messages: [reasoned({ text: "", signature: "s".repeat(1_000), encrypted: undefined })] });
   expect(charactersIn(prompt)).toBeGreaterThanOrEqual(1_000);
 });
 
@@ -42,11 +36,7 @@ const part: fc.Arbitrary<ContentPart> = fc
   .tuple(word, cacheControl)
   .map(([text, control]) => ({ kind: "text", text, ...control }));
 const content = fc.oneof(word, fc.array(part, { minLength: 1, maxLength: 3 }));
-const reasoning: fc.Arbitrary<Reasoning> = fc.record({
-  text: word,
-  signature: maybe(longWord),
-  encrypted: maybe(word),
-});
+const reasoning: fc.Arbitrary<Reasoning> = fc.record({ text: word, signature: maybe(longWord), encrypted: maybe(word) });
 const exchange = fc
   .record({
     content,
@@ -64,13 +54,7 @@ const exchange = fc
       reasoning,
       toolCalls: calls.map(({ id, name, args }) => ({ id, name, arguments: JSON.stringify(args) })),
     },
-    ...calls.map(({ id, result }) => ({
-      role: "tool" as const,
-      content: result,
-      toolCallId: id,
-      isError: true,
-      ...control,
-    })),
+    ...calls.map(({ id, result }) => ({ role: "tool" as const, content: result, toolCallId: id, isError: true, ...control })),
   ]);
 const message = fc
   .record({ role: fc.constantFrom("system" as const, "user" as const), content })
@@ -93,10 +77,7 @@ const prompt = (format: Format): fc.Arbitrary<Prompt> =>
       promptOf({
         messages: task ? [{ role: "user", content: "é" }] : messages.flat(),
         stop,
-        traits: {
-          capabilities: ["reasoning"],
-          extraFields: ["reasoning_content", ...(isExtraListed ? Object.keys(extra) : [])],
-        },
+        traits: { capabilities: ["reasoning"], extraFields: ["reasoning_content", ...(isExtraListed ? Object.keys(extra) : [])] },
         options: {
           tools,
           toolChoice: isChosen ? { kind: "tool", name: tools[0]?.name ?? "" } : { kind: "auto" },

@@ -78,10 +78,7 @@ describe.each(EXAMPLES)("the example for $name", ({ text, address, wire, headers
 
   test("needs only a key, calls the provider's address, and charges the call", async () => {
     const client = openAi(app, key);
-    const { choices } = await client.chat.completions.create({
-      model: id,
-      messages: [said("What is a ledger?")],
-    });
+    const { choices } = await client.chat.completions.create({ model: id, messages: [said("What is a ledger?")] });
     expect(choices[0]?.message.content).toBe("Hello, world.");
     expect(upstream.calls).toEqual([expect.objectContaining({ model, headers: expect.objectContaining(headers) })]);
     const [charge] = await chargesOf(operatorOf(app), key);

@@ -69,10 +69,7 @@ test("pages of any size, read in pieces of any size, are the sums of all account
         const read: UsageSum[] = [];
         let token = "";
         do {
-          const next = await readAllUsage(store.database, query, page(pageSize, token), {
-            ...pieces,
-            max: 1_000,
-          });
+          const next = await readAllUsage(store.database, query, page(pageSize, token), { ...pieces, max: 1_000 });
           expect(next.rows.length).toBeLessThanOrEqual(pageSize);
           read.push(...next.rows);
           token = next.nextPageToken;
@@ -94,10 +91,7 @@ test("a page by account reads only accounts of the page, and a page that needs t
   const query = { starts: [100], end: 101, by: { ...NO_GROUPS, account: true } };
   const pieces = { rows: 1n, accounts: 1, max: 2 };
   const first = await readAllUsage(database, query, page(1), pieces);
-  const second = await readAllUsage(database, query, page(1, first.nextPageToken), {
-    ...pieces,
-    max: 3,
-  });
+  const second = await readAllUsage(database, query, page(1, first.nextPageToken), { ...pieces, max: 3 });
   expect(second.rows.map(({ account_id }) => account_id)).toEqual([ids[1]]);
   // Two for each page, and the account that ended the first page once more.
   expect(statements).toBe(5);

@@ -64,11 +64,7 @@ function inOrder({ findings, startedAt: _, ...totals }: AuditReport) {
 test("the audit counts each row and each account once, for any size of its pieces", async () => {
   const entries = ROWS.reduce((sum, rows) => sum + rows, 0);
   for (const piece of PIECES) {
-    expect(await auditIn(piece), `pieces of ${piece}`).toMatchObject({
-      accounts: 12n,
-      entries: BigInt(entries),
-      findings: [],
-    });
+    expect(await auditIn(piece), `pieces of ${piece}`).toMatchObject({ accounts: 12n, entries: BigInt(entries), findings: [] });
   }
 });
 
@@ -192,10 +188,7 @@ test("a filtered page ends after a number of pieces, and the next pages find the
   let pageToken = "";
   do {
     const page = readPage("entries", { pageSize: 5, pageToken });
-    const { rows, nextPageToken } = await listFilteredEntries(pool, accountId, filter, page, {
-      rows: 2n,
-      max: 2,
-    });
+    const { rows, nextPageToken } = await listFilteredEntries(pool, accountId, filter, page, { rows: 2n, max: 2 });
     pages.push(rows.map(({ seq }) => seq));
     pageToken = nextPageToken;
   } while (pageToken !== "");

@@ -210,11 +210,7 @@ test("refunds and adjustments start none", async () => {
   const payer = await createAutoPayer(6_000_000n);
   const entryId = typeIds.entry(laneOfId(payer.accountId));
   const adjustment = { entryId, kind: "adjustment" as const, amountMicros: -5_000_000n, reason: "test" };
-  await moveBalance(store.database, TEST_ACTION, {
-    accountId: payer.accountId,
-    idempotencyKey: entryId,
-    ...adjustment,
-  });
+  await moveBalance(store.database, TEST_ACTION, { accountId: payer.accountId, idempotencyKey: entryId, ...adjustment });
   expect(await statesOf(payer)).toEqual([]);
   await charge(createTestBilling(store.database), payer, 1n);
   expect(await statesOf(payer)).toEqual(["pending"]);
@@ -288,10 +284,7 @@ test("the third failure in a row stops them; a payment in between counts anew", 
     last_failure: "insufficient_funds",
   });
   await put(payer);
-  expect(await getAutoTopUp(store.database, payer.accountId)).toMatchObject({
-    is_enabled: true,
-    failures: 0,
-  });
+  expect(await getAutoTopUp(store.database, payer.accountId)).toMatchObject({ is_enabled: true, failures: 0 });
 });
 
 test("a payment that is not decided blocks the next, also while the settings change", async () => {
@@ -372,15 +365,9 @@ test("a key lowers and stops them, and neither starts nor raises them", async ()
     await putByKey(payer, { [name]: SETTINGS[name] });
   }
   const lower = { thresholdMicros: 4_000_000n, amountMicros: 9_000_000n, monthlyMaxMicros: 20_000_000n };
-  expect(await putByKey(payer, lower)).toMatchObject({
-    threshold_micros: 4_000_000n,
-    amount_micros: 9_000_000n,
-  });
+  expect(await putByKey(payer, lower)).toMatchObject({ threshold_micros: 4_000_000n, amount_micros: 9_000_000n });
   await expect(putByKey(payer)).rejects.toMatchObject(refused);
-  expect(await putByKey(payer, { isEnabled: false })).toMatchObject({
-    is_enabled: false,
-    threshold_micros: 4_000_000n,
-  });
+  expect(await putByKey(payer, { isEnabled: false })).toMatchObject({ is_enabled: false, threshold_micros: 4_000_000n });
   await expect(putByKey(payer, lower)).rejects.toMatchObject(refused);
   expect(await eventsOf(payer)).toEqual(["topup.auto_disabled key 0"]);
 });
@@ -409,10 +396,7 @@ test("the newest page decides the payment method, and only pages of the account'
     page_id: "cs_4",
   });
   await storeCard(payer, { id: "cs_4", method: undefined });
-  expect(await getAutoTopUp(store.database, payer.accountId)).toMatchObject({
-    method_id: "pm_2",
-    page_id: null,
-  });
+  expect(await getAutoTopUp(store.database, payer.accountId)).toMatchObject({ method_id: "pm_2", page_id: null });
 });
 
 test("the page of an account that is not here is ignored", async () => {

@@ -56,10 +56,7 @@ const turn: fc.Arbitrary<Turn> = fc.oneof(
     weight: 6,
     arbitrary: fc.record({ kind: fc.constant("batch" as const), steps: fc.array(step, { maxLength: 12 }) }),
   },
-  {
-    weight: 2,
-    arbitrary: fc.record({ kind: fc.constant("credit" as const), payer, amount: fc.bigInt(1n, 100n) }),
-  },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("credit" as const), payer, amount: fc.bigInt(1n, 100n) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("revoke" as const), payer }) },
 );
 

@@ -33,11 +33,7 @@ test("a hold reserves its amount; its settlement charges the usage and appends o
   const id = newGenerationId(payer);
   expect(await billings[0].hold(holdOf(payer, 600n, id))).toEqual({ outcome: "held" });
   expect(await balanceOf(payer)).toEqual({ balance: 1_000, held: 600 });
-  expect(await billings[0].end(endOf(payer, id, 250n))).toEqual({
-    outcome: "settled",
-    balanceMicros: 750n,
-    chargedMicros: 250n,
-  });
+  expect(await billings[0].end(endOf(payer, id, 250n))).toEqual({ outcome: "settled", balanceMicros: 750n, chargedMicros: 250n });
   expect(await balanceOf(payer)).toEqual({ balance: 750, held: 0 });
   const rows = await store.owner`
     SELECT id, seq::int, kind, amount_micros::int, reason, model, price_version, input, n.name AS user, trace_id
@@ -62,10 +58,7 @@ test("a hold reserves its amount; its settlement charges the usage and appends o
 test("a charge is at most the amount held", async () => {
   const payer = await createPayer(store.database, 1_000n);
   const id = await placeHold(billings[0], payer, 600n);
-  expect(await unchecked.end(endOf(payer, id, 999n))).toMatchObject({
-    chargedMicros: 600n,
-    balanceMicros: 400n,
-  });
+  expect(await unchecked.end(endOf(payer, id, 999n))).toMatchObject({ chargedMicros: 600n, balanceMicros: 400n });
 });
 
 test("a hold that ends without a charge does not change the balance and writes no row", async () => {
@@ -157,9 +150,7 @@ test("an idempotency key is held once, answered after that, and refused for anot
   expect(await balanceOf(payer)).toEqual({ balance: 90, held: 0 });
   // Another account may use the same key.
   const stranger = await createPayer(store.database, 100n);
-  expect(await billings[0].hold(holdOf(stranger, 10n, newGenerationId(stranger), asked))).toEqual({
-    outcome: "held",
-  });
+  expect(await billings[0].hold(holdOf(stranger, 10n, newGenerationId(stranger), asked))).toEqual({ outcome: "held" });
 });
 
 test("retries of a call with a long answer do not fail the other holds of their batch", async () => {
@@ -181,9 +172,7 @@ test("an idempotency key can be used again after its call failed and after 24 ho
   await billings[0].hold(holdOf(payer, 10n, first, asked));
   await billings[0].end(endOf(payer, first, undefined));
   expect(await store.owner`SELECT FROM vx.answers WHERE account_id = ${payer.accountId}`).toHaveLength(0);
-  expect(await billings[0].hold(holdOf(payer, 10n, second, { ...asked, digest: "other" }))).toEqual({
-    outcome: "held",
-  });
+  expect(await billings[0].hold(holdOf(payer, 10n, second, { ...asked, digest: "other" }))).toEqual({ outcome: "held" });
   await billings[0].end(endOf(payer, second, 10n, "answer"));
   await store.owner`
     UPDATE vx.answers SET created_at = created_at - interval '24 hours' WHERE account_id = ${payer.accountId}`;
@@ -217,12 +206,7 @@ test("a statement that arrives too late changes nothing and returns the time of 
 test("a batch succeeds after the clock of the database is set forward", async () => {
   const behind = new DatabaseClock(() => performance.now());
   behind.set(new Date(Date.now() - 3_600_000), behind.now());
-  const billing = new Billing(store.database, {
-    pipelines: 1,
-    maxWaiting: 10,
-    serverId: "one",
-    clocks: [behind],
-  });
+  const billing = new Billing(store.database, { pipelines: 1, maxWaiting: 10, serverId: "one", clocks: [behind] });
   const payer = await createPayer(store.database, 100n);
   const id = newGenerationId(payer);
   expect(await billing.hold(holdOf(payer, 60n, id))).toEqual({ outcome: "held" });
@@ -252,10 +236,7 @@ test.each(Object.keys(usageOf({ inputTokens: 0, outputTokens: 0 })))(
     const id = await placeHold(unchecked, payer, 60n);
     const end = endOf(payer, id, 10n);
     const charge = end.charge as Charge;
-    const negative = unchecked.end({
-      ...end,
-      charge: { ...charge, usage: { ...charge.usage, [meter]: -1 } },
-    });
+    const negative = unchecked.end({ ...end, charge: { ...charge, usage: { ...charge.usage, [meter]: -1 } } });
     await expect(negative).rejects.toMatchObject({ cause: { code: "23514" } });
     expect(await balanceOf(payer)).toEqual({ balance: 100, held: 60 });
   },
@@ -312,9 +293,7 @@ test("accounts of one lane have idempotency keys of their own", async () => {
   const ids = [first, second].map(newGenerationId) as [string, string];
   for (const [i, payer] of [first, second].entries()) {
     expect(await billings[0].hold(holdOf(payer, 10n, ids[i] as string, asked))).toEqual({ outcome: "held" });
-    expect(await billings[0].end(endOf(payer, ids[i] as string, 10n, `"${i}"`))).toMatchObject({
-      outcome: "settled",
-    });
+    expect(await billings[0].end(endOf(payer, ids[i] as string, 10n, `"${i}"`))).toMatchObject({ outcome: "settled" });
   }
   expect(await findAnswer(store.database, first.accountId, asked.key)).toBe('"0"');
   expect(await findAnswer(store.database, second.accountId, asked.key)).toBe('"1"');

@@ -63,10 +63,7 @@ test("a key in any string field of a request is rejected", async () => {
     for (const text of [number % 2 === 0 ? key.secret : `the key ${key.secret}!`]) {
       const ending = await callers[side].end(method, ids[side], fromJson(method.input, field.json(text) as never));
       answers.push(JSON.stringify(ending));
-      expect(ending, `${method} ${field.path}`).toMatchObject({
-        code: "invalid_argument",
-        reason: "invalid_argument",
-      });
+      expect(ending, `${method} ${field.path}`).toMatchObject({ code: "invalid_argument", reason: "invalid_argument" });
       expect(ending.text, `${method}`).toContain(`${field.path}: must not contain an API key`);
     }
   }

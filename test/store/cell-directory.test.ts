@@ -18,12 +18,7 @@ function cellNamed(name: string, assumedLanes: readonly Lane[], call: () => Prom
   return { name, pool, assumedLanes, prepare: () => Promise.resolve() };
 }
 
-const STATE = {
-  lanes: ALL_LANES.join(","),
-  epochs: ALL_LANES.map(() => 1).join(","),
-  shared_version: 0n,
-  name: null,
-};
+const STATE = { lanes: ALL_LANES.join(","), epochs: ALL_LANES.map(() => 1).join(","), shared_version: 0n, name: null };
 
 test("while another cell does not respond, a call whose lane moved is not repeated for longer", async () => {
   const owner = cellNamed("a", ALL_LANES, () => Promise.resolve([STATE]));

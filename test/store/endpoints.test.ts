@@ -2,11 +2,7 @@ import { expect, test } from "vitest";
 import { databaseUrlProblem, endpointsOf } from "../../src/store/driver/endpoints.ts";
 
 function read(url: string) {
-  return endpointsOf({ kind: "url", url }).map(({ name, login, driverUrl }) => ({
-    name,
-    ...login,
-    driverUrl,
-  }));
+  return endpointsOf({ kind: "url", url }).map(({ name, login, driverUrl }) => ({ name, ...login, driverUrl }));
 }
 
 test.each([

@@ -19,12 +19,7 @@ async function grant({ accountId }: Payer, amountMicros: bigint, days?: number, 
   const entryId = typeIds.entry(laneOfId(accountId));
   const expiresAt = days === undefined ? undefined : new Date(Date.now() + days * DAY_MS);
   const movement = { entryId, accountId, kind: "credit" as const, amountMicros, reason: "test" };
-  await moveBalance(store.database, TEST_ACTION, {
-    ...movement,
-    idempotencyKey: entryId,
-    expiresAt,
-    isPromotional,
-  });
+  await moveBalance(store.database, TEST_ACTION, { ...movement, idempotencyKey: entryId, expiresAt, isPromotional });
 }
 
 async function adjust({ accountId }: Payer, amountMicros: bigint) {
@@ -203,9 +198,7 @@ test("an idempotency key posts one credit, and refuses another expiry", async ()
   const first = await post({ expiresAt });
   expect(await post({ expiresAt })).toMatchObject({ id: first.id });
   await expect(post({})).rejects.toMatchObject({ reason: "idempotency_key_reused" });
-  await expect(post({ expiresAt, isPromotional: true })).rejects.toMatchObject({
-    reason: "idempotency_key_reused",
-  });
+  await expect(post({ expiresAt, isPromotional: true })).rejects.toMatchObject({ reason: "idempotency_key_reused" });
 });
 
 test("an expiry in the past, and more than 100 credits that expire, are refused", async () => {
@@ -256,11 +249,7 @@ test("the audit finds a wrong rest, a wrong next expiry, and charges and expirie
   expect(await findings()).toEqual([]);
 });
 
-type Model = {
-  balance: number;
-  held: number;
-  grants: { day: number; seq: number; rest: number; isExpired: boolean }[];
-};
+type Model = { balance: number; held: number; grants: { day: number; seq: number; rest: number; isExpired: boolean }[] };
 
 /** The plain rules, against which the database is compared. */
 function spend(model: Model, amount: number): void {

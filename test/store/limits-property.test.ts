@@ -62,18 +62,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
   {
     weight: 5,
-    arbitrary: fc.record({
-      do: fc.constant("settle" as const),
-      of: fc.nat(30),
-      cost: fc.nat(6),
-      tokens: fc.nat(6),
-    }),
+    arbitrary: fc.record({ do: fc.constant("settle" as const), of: fc.nat(30), cost: fc.nat(6), tokens: fc.nat(6) }),
   },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("void" as const), of: fc.nat(30) }) },
-  {
-    weight: 4,
-    arbitrary: fc.record({ do: fc.constant("set" as const), limit: definition, amount: fc.nat(14) }),
-  },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant("set" as const), limit: definition, amount: fc.nat(14) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("remove" as const), of: fc.nat(10) }) },
   { weight: 1, arbitrary: fc.constant({ do: "next day" as const }) },
 );

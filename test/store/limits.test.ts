@@ -46,9 +46,7 @@ test.each([
     Array.from({ length: 400 }, (_, i) => (billings[i % 2] as Billing).hold(holdOf(payer, 7n, newGenerationId(payer)))),
   );
   expect(outcomes.filter(({ outcome }) => outcome === "held")).toHaveLength(count);
-  expect(outcomes.find(({ outcome }) => outcome === "limited")).toMatchObject({
-    limit: { metric, amount },
-  });
+  expect(outcomes.find(({ outcome }) => outcome === "limited")).toMatchObject({ limit: { metric, amount } });
   expect(await problems(payer)).toEqual([]);
 });
 
@@ -265,26 +263,10 @@ test("a quote asks the same rule and holds nothing", async () => {
 test("the audit finds counters that differ from the ledger or from the open holds", async () => {
   const payer = await createPayer(store.database, 1_000n);
   const limits = {
-    minute: await setTestLimit(store.database, keyOf(payer), {
-      metric: "cost",
-      amount: 100n,
-      window: "minute",
-    }),
-    month: await setTestLimit(store.database, accountOf(payer), {
-      metric: "tokens",
-      amount: 100n,
-      window: "month",
-    }),
-    user: await setTestLimit(store.database, accountOf(payer), {
-      metric: "generations",
-      amount: 9n,
-      perUser: true,
-    }),
-    total: await setTestLimit(store.database, keyOf(payer), {
-      metric: "cost",
-      amount: 100n,
-      window: "total",
-    }),
+    minute: await setTestLimit(store.database, keyOf(payer), { metric: "cost", amount: 100n, window: "minute" }),
+    month: await setTestLimit(store.database, accountOf(payer), { metric: "tokens", amount: 100n, window: "month" }),
+    user: await setTestLimit(store.database, accountOf(payer), { metric: "generations", amount: 9n, perUser: true }),
+    total: await setTestLimit(store.database, keyOf(payer), { metric: "cost", amount: 100n, window: "total" }),
   };
   await charge(billings[0], payer, 10n, "ada");
   await hold(payer, 7n, { user: "ada" });
@@ -306,23 +288,13 @@ test("a counter of a plan counts the calls on that plan only, also after a retur
   const payer = await createPayer(store.database, 1_000n);
   const child = await childOf(payer);
   for (const name of ["left", "visited"])
-    await putPlan(store.database, TEST_ACTION, {
-      name,
-      rpm: 1_000,
-      max_active_keys: 10,
-      max_keys_created_per_hour: undefined,
-    });
+    await putPlan(store.database, TEST_ACTION, { name, rpm: 1_000, max_active_keys: 10, max_keys_created_per_hour: undefined });
   const moveTo = (plan: string) => setAccountPlan(store.database, TEST_ACTION, payer.accountId, plan);
   const plan = { kind: "plan", id: "left" } as const;
   const ids = [
     await setTestLimit(store.database, plan, { metric: "cost", amount: 1_000n, window: "minute" }),
     await setTestLimit(store.database, plan, { metric: "generations", amount: 100n, window: "month" }),
-    await setTestLimit(store.database, plan, {
-      metric: "cost",
-      amount: 1_000n,
-      window: "total",
-      perUser: true,
-    }),
+    await setTestLimit(store.database, plan, { metric: "cost", amount: 1_000n, window: "total", perUser: true }),
   ];
   await setTestLimit(store.database, { ...plan, id: "visited" }, { metric: "cost", amount: 1_000n });
   await moveTo("left");

@@ -33,11 +33,7 @@ beforeAll(async () => {
   await owner`ANALYZE`;
 });
 
-const PARENT = {
-  accountId: ACCOUNT,
-  keyId: "key_parent",
-  fingerprint: createHash("sha256").update("parent").digest("hex"),
-};
+const PARENT = { accountId: ACCOUNT, keyId: "key_parent", fingerprint: createHash("sha256").update("parent").digest("hex") };
 
 test.each([
   {

@@ -63,9 +63,7 @@ test("the subject of another issuer is another identity", async () => {
   const operator = { id: "op_3", name: "cyd", role: "viewer", email: "cyd@example.com" } as const;
   await createOperator(database, TEST_ACTION, operator, fingerprintOf("token of cyd"));
   const identity = { issuer: "https://issuer", subject: "3", verifiedEmail: operator.email };
-  expect(await signInOperator(database, identity, fingerprintOf("own"), "")).toMatchObject({
-    id: operator.id,
-  });
+  expect(await signInOperator(database, identity, fingerprintOf("own"), "")).toMatchObject({ id: operator.id });
   for (const verifiedEmail of ["", "nobody@example.com", operator.email]) {
     const other = { ...identity, issuer: "https://other", verifiedEmail };
     expect(await signInOperator(database, other, fingerprintOf(`other ${verifiedEmail}`), "")).toBeUndefined();

@@ -32,12 +32,7 @@ const WITHOUT_CALLER: Readonly<Record<string, readonly string[]>> = {
   `),
 };
 
-type Writer = {
-  readonly name: string;
-  readonly types: string[];
-  readonly names: string[];
-  readonly source: string;
-};
+type Writer = { readonly name: string; readonly types: string[]; readonly names: string[]; readonly source: string };
 
 /** The functions whose first parameter is the caller. */
 async function writers(): Promise<Writer[]> {
@@ -95,23 +90,13 @@ beforeEach(async () => {
 });
 
 const READ = 2;
-const as = (actor: Partial<Actor> & Pick<Actor, "kind">): Action => ({
-  ...TEST_ACTION,
-  actor: { id: "", name: "", ...actor },
-});
+const as = (actor: Partial<Actor> & Pick<Actor, "kind">): Action => ({ ...TEST_ACTION, actor: { id: "", name: "", ...actor } });
 const key = () => {
   const action = actionOfKey(payer);
   return { ...action, actor: { ...action.actor, scope: READ } };
 };
 const member = () =>
-  as({
-    kind: "member",
-    id: PERSON,
-    accountId: payer.accountId,
-    fingerprint: session,
-    role: "owner",
-    coveredScopes: 31,
-  });
+  as({ kind: "member", id: PERSON, accountId: payer.accountId, fingerprint: session, role: "owner", coveredScopes: 31 });
 const person = () => as({ kind: "person", id: PERSON, fingerprint: session });
 const operator = () => as({ kind: "operator", id: OPERATOR, fingerprint: token, role: "admin" });
 const signedIn = () => as({ kind: "operator_session", id: OPERATOR, fingerprint: operatorSession, role: "admin" });

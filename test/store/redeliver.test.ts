@@ -6,11 +6,7 @@ import { useOwnStore } from "../support/store.ts";
 const store = useOwnStore();
 
 const EVENTS = 2_000;
-type Redelivered = {
-  readonly renewed: number;
-  readonly last: bigint | null;
-  readonly last_id: string | null;
-};
+type Redelivered = { readonly renewed: number; readonly last: bigint | null; readonly last_id: string | null };
 
 const CALL = (accountId: string, after: bigint, afterId: string, limit: number) =>
   `SELECT * FROM vx.redeliver('${TEST_CALLER}', 'whk_1', '', 1::smallint, '${accountId}', '', NULL, NULL, 1023::smallint, ${after}, '${afterId}', ${limit}, true)`;

@@ -34,15 +34,7 @@ test("a webhook that gets another address just before it is disabled stays enabl
   const times = { created_at: new Date(), enabled_at: new Date() };
   await owner`INSERT INTO vx.webhooks ${owner({ ...webhook, description: "", types: [], secret: "whsec_", ...times })}`;
   await owner`INSERT INTO vx.webhook_queues (lane, webhook_id, is_of_operators, due_at) VALUES (1, 'wh_01', false, now())`;
-  const claim = {
-    lane: 1,
-    webhook_id: "wh_01",
-    claim: 0n,
-    revision: 0,
-    account_id: "acct_1",
-    seq: 1n,
-    attempts: 0,
-  };
+  const claim = { lane: 1, webhook_id: "wh_01", claim: 0n, revision: 0, account_id: "acct_1", seq: 1n, attempts: 0 };
   const gone = { status: 410, latencyMs: 1, error: "gone", answer: "", retryMs: 1_000, pauseMs: undefined };
   const store410 = async (change?: object) => {
     const cells = withCall(database, async (name, ...parameters) => {

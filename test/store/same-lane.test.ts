@@ -69,18 +69,14 @@ test("generations, entries and usage are those of the account", async () => {
     expect((await call(key, "GET", `/v1/generations/${ids[1 - i]}`)).status).toBe(404);
     const filters = ["", "?kind=generation", `?key_id=${key.id}`, "?model=vx-sandbox-small", "?from=2020-01-01T00:00:00Z"];
     for (const filter of filters) {
-      const { entries } = (await call(key, "GET", `/v1/ledger${filter}`)).body as {
-        entries: { id: string }[];
-      };
+      const { entries } = (await call(key, "GET", `/v1/ledger${filter}`)).body as { entries: { id: string }[] };
       const generations = entries.map(({ id }) => id).filter((id) => id.slice(4) === String(ids[i]).slice(4));
       expect(generations, filter).toHaveLength(1);
       expect(entries.length, filter).toBeLessThanOrEqual(2);
     }
     const usage = JSON.stringify((await call(key, "GET", "/v1/usage")).body);
     expect(usage).toContain('"requests":1');
-    expect((await call(key, "GET", `/v1/ledger?key_id=${i === 0 ? second.id : first.id}`)).body).toMatchObject({
-      entries: [],
-    });
+    expect((await call(key, "GET", `/v1/ledger?key_id=${i === 0 ? second.id : first.id}`)).body).toMatchObject({ entries: [] });
   }
 });
 

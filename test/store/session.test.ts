@@ -79,9 +79,7 @@ test("a statement whose connection takes too long to open is not executed later"
   const url = `postgres://postgres:${password}@127.0.0.1:${route.port}/${nameOf(shared)}`;
   const slow = new Connection(new Hosts({ kind: "url", url }), OPTIONS);
   route.set({ holdsBack: true });
-  await expect(slow.query(writing("acct_late"), [])).rejects.toMatchObject({
-    reason: "unavailable",
-  });
+  await expect(slow.query(writing("acct_late"), [])).rejects.toMatchObject({ reason: "unavailable" });
   route.set({});
   // The connection opens now and executes the next statement.
   await slow.query("SELECT $1::int", [1]);

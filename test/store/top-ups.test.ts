@@ -185,9 +185,7 @@ test("a refund takes what is free; calls are refused until released holds and cr
   expect(await stateOf(topUp)).toMatchObject({ state: "refunded" });
   const refused = await billing.hold(holdOf(payer, 1n, newGenerationId(payer)));
   expect(refused).toMatchObject({ outcome: "owing", owedMicros: 5_000_000n });
-  expect(await billing.quoteHold(holdOf(payer, 1n, newGenerationId(payer)))).toMatchObject({
-    outcome: "owing",
-  });
+  expect(await billing.quoteHold(holdOf(payer, 1n, newGenerationId(payer)))).toMatchObject({ outcome: "owing" });
   // The running call used half of its hold: the other half pays a part.
   await billing.end(endOf(payer, open, 1_000_000n));
   expect(await accountOf(payer)).toEqual({ balance: 0n, held: 0n, owed: 4_000_000n });

@@ -44,12 +44,7 @@ async function take(secret: string, calls: number) {
 /** A call of the key, by default one that counts for its limit. */
 function admit(secret: string, changes: Partial<AdmissionRequest> = {}): Promise<Admission> {
   const usual = { scope: "read", limited: true, address: "127.0.0.1", whileSuspended: false } as const;
-  return admitter.admit({
-    lane: laneOfKey(secret),
-    fingerprint: fingerprintOf(secret),
-    ...usual,
-    ...changes,
-  });
+  return admitter.admit({ lane: laneOfKey(secret), fingerprint: fingerprintOf(secret), ...usual, ...changes });
 }
 
 async function shiftWindow(secret: string, minutes: number): Promise<void> {
@@ -180,10 +175,7 @@ test("one batch admits calls of many keys, scopes and states, each key in the or
 
 test("calls refused because the account is suspended take no slot and do not count as use of the key", async () => {
   await withinOneMinute(async () => {
-    const { id, accountId, secret } = await createTestKey(operator, {
-      rateLimitRpm: 3,
-      scopes: ["read", "generate"],
-    });
+    const { id, accountId, secret } = await createTestKey(operator, { rateLimitRpm: 3, scopes: ["read", "generate"] });
     await operator.suspendAccount({ accountId, reason: "test" });
     const suspended = (scope: Scope, whileSuspended: boolean) => admit(secret, { scope, whileSuspended });
     const lastUse = async () => {

@@ -35,13 +35,7 @@ async function during(statement: string, parameter: string, run: () => Promise<v
 }
 
 const newSecret = ({ accountId }: Payer) => generateKey(laneOfId(accountId), randomBytes);
-const CLOSING = {
-  reason: "test",
-  balance: "written_off",
-  isEndedElsewhere: false,
-  isLogged: false,
-  rows: 1,
-} as const;
+const CLOSING = { reason: "test", balance: "written_off", isEndedElsewhere: false, isLogged: false, rows: 1 } as const;
 
 const WITHDRAWALS: readonly [string, (payer: Payer) => Promise<unknown>][] = [
   ["the revocation of the key", ({ keyId }) => revokeKey(store.database, TEST_ACTION, keyId)],
@@ -59,12 +53,7 @@ const WITHDRAWALS: readonly [string, (payer: Payer) => Promise<unknown>][] = [
   [
     "other prices of the account",
     ({ accountId }) =>
-      setAccountPrices(store.database, TEST_ACTION, {
-        accountId,
-        model: "",
-        discount: 5_000,
-        prices: undefined,
-      }),
+      setAccountPrices(store.database, TEST_ACTION, { accountId, model: "", discount: 5_000, prices: undefined }),
   ],
 ];
 

@@ -12,11 +12,7 @@ import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { WebhookReceiver } from "../support/webhook-receiver.ts";
 
 const app = useOwnApp({
-  env: {
-    VX_WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8",
-    VX_WEBHOOK_CUSTOMER_CIDRS: "127.0.0.0/8",
-    VX_LOG_LEVEL: "debug",
-  },
+  env: { VX_WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", VX_WEBHOOK_CUSTOMER_CIDRS: "127.0.0.0/8", VX_LOG_LEVEL: "debug" },
 });
 const receiver = new WebhookReceiver();
 const folder = createTemporaryFolder("export");
@@ -54,11 +50,7 @@ test("no table but that of webhooks, and no answer, log, metric or export has th
   await send("POST", `/${webhook.id}:test`, {});
   const ofOperators = await operator.createWebhook({ url: receiver.url("/all"), reason: "test" });
   const operatorsId = ofOperators.webhook?.id ?? "";
-  const rotated = await operator.rotateWebhook({
-    webhookId: operatorsId,
-    overlapSeconds: 60,
-    reason: "test",
-  });
+  const rotated = await operator.rotateWebhook({ webhookId: operatorsId, overlapSeconds: 60, reason: "test" });
   secrets.push(ofOperators.secret, rotated.secret);
   await operator.creditAccount({ accountId, amountMicros: 1n, reason: "test", idempotencyKey: "1" });
   await Promise.all([receiver.until(2), receiver.until(1, "/all")]);
