@@ -47,10 +47,9 @@ const SETTINGS: AutoTopUpSettings = {
   monthlyMaxMicros: 30_000_000n,
 };
 
-const put = ({ accountId }: Payer, changes: Partial<AutoTopUpSettings> = {}) =>
-  putAutoTopUp(store.database, TEST_ACTION, accountId, { ...SETTINGS, ...changes });
-const putByKey = (payer: Payer, changes: Partial<AutoTopUpSettings> = {}) =>
-  putAutoTopUp(store.database, actionOfKey(payer), payer.accountId, { ...SETTINGS, ...changes });
+const put = (payer: Payer, changes: Partial<AutoTopUpSettings> = {}, action = TEST_ACTION) =>
+  putAutoTopUp(store.database, action, payer.accountId, { ...SETTINGS, ...changes });
+const putByKey = (payer: Payer, changes?: Partial<AutoTopUpSettings>) => put(payer, changes, actionOfKey(payer));
 
 const PAGE = { id: "cs_1", url: "https://pay.example/" };
 
@@ -112,13 +111,19 @@ async function see(payer: Payer, status: SeenPayment["status"], failure = "") {
   });
 }
 
-type EventRow = { type: string; reason: string | null; failures: string | null };
-
 async function eventsOf({ accountId }: Payer): Promise<string[]> {
-  const rows = await store.owner<EventRow[]>`
-    SELECT type, data->>'reason' AS reason, data->>'failures' AS failures FROM vx.events
+  const rows = await store.owner<{ text: string }[]>`
+    SELECT concat_ws(' ', type, data->>'reason', data->>'failures') AS text FROM vx.events
     WHERE account_id = ${accountId} AND type LIKE 'topup.%' ORDER BY seq`;
-  return rows.map(({ type, reason, failures }) => (reason === null ? type : `${type} ${reason} ${failures}`));
+  return rows.map(({ text }) => text);
+}
+
+/** A credit or an adjustment. */
+async function move({ accountId }: Payer, amountMicros: bigint, expiresAt?: Date): Promise<void> {
+  const entryId = typeIds.entry(laneOfId(accountId));
+  const kind = amountMicros < 0n ? "adjustment" : "credit";
+  const movement = { entryId, accountId, kind, amountMicros, reason: "test", idempotencyKey: entryId, expiresAt } as const;
+  await moveBalance(store.database, TEST_ACTION, movement);
 }
 
 test("a charge that takes the balance below the threshold starts one top-up; after it was paid, the next charge below starts another", async () => {
@@ -158,7 +163,7 @@ test("a call that is refused while less than the threshold is free starts one; a
   expect(await tooMuch()).toMatchObject(short);
   await topUpAfterRefusal(store.database, payer.accountId);
   expect(await statesOf(payer)).toEqual([]);
-  await billing.hold(holdOf(payer, 4_000_000n, newGenerationId(payer)));
+  await placeHold(billing, payer, 4_000_000n);
   expect(await tooMuch()).toMatchObject(short);
   expect(await statesOf(payer)).toEqual([]);
   await topUpAfterRefusal(store.database, payer.accountId);
@@ -168,17 +173,8 @@ test("a call that is refused while less than the threshold is free starts one; a
 
 test("credit that has expired is not free", async () => {
   const payer = await createAutoPayer(8_000_000n);
-  const entryId = typeIds.entry(laneOfId(payer.accountId));
-  await moveBalance(store.database, TEST_ACTION, {
-    entryId,
-    accountId: payer.accountId,
-    kind: "credit",
-    amountMicros: 4_000_000n,
-    reason: "test",
-    idempotencyKey: entryId,
-    expiresAt: new Date(Date.now() + 86_400_000),
-  });
-  await createTestBilling(store.database).hold(holdOf(payer, 4_000_000n, newGenerationId(payer)));
+  await move(payer, 4_000_000n, new Date(Date.now() + 86_400_000));
+  await placeHold(createTestBilling(store.database), payer, 4_000_000n);
   await topUpAfterRefusal(store.database, payer.accountId);
   expect(await statesOf(payer)).toEqual([]);
   await store.owner`
@@ -208,9 +204,7 @@ test("one starts at once when the payment method is stored, or the top-ups are s
 
 test("refunds and adjustments start none", async () => {
   const payer = await createAutoPayer(6_000_000n);
-  const entryId = typeIds.entry(laneOfId(payer.accountId));
-  const adjustment = { entryId, kind: "adjustment" as const, amountMicros: -5_000_000n, reason: "test" };
-  await moveBalance(store.database, TEST_ACTION, { accountId: payer.accountId, idempotencyKey: entryId, ...adjustment });
+  await move(payer, -5_000_000n);
   expect(await statesOf(payer)).toEqual([]);
   await charge(createTestBilling(store.database), payer, 1n);
   expect(await statesOf(payer)).toEqual(["pending"]);
@@ -323,27 +317,18 @@ test("none starts while the account owes something or is suspended, and none tha
 test.each([
   ["stopped", { isEnabled: false }],
   ["lowered", { amountMicros: 9_000_000n }],
+  ["limited to less in a month", { monthlyMaxMicros: 19_000_000n }],
 ])("one that waits is not paid after they were %s, and that is no failure of the card", async (_, changes) => {
-  const payer = await createAutoPayer(1n);
-  const { id } = await pendingOf(payer);
-  expect(await topUpCharge(store.database, id)).toEqual({
-    is_allowed: true,
-    customer_id: `cus_${payer.accountId}`,
-    method_id: "pm_1",
-  });
-  await putByKey(payer, changes);
-  expect((await topUpCharge(store.database, id)).is_allowed).toBe(false);
-  await see(payer, "failed", "stopped");
-  expect((await eventsOf(payer)).at(-1)).toBe("topup.auto_failed stopped 0");
-});
-
-test("one that waits is not paid after the monthly maximum was lowered below it", async () => {
   const payer = await createAutoPayer(1n);
   await see(payer, "paid");
   await charge(createTestBilling(store.database), payer, 10_000_000n);
   const { id } = await pendingOf(payer);
-  await putByKey(payer, { monthlyMaxMicros: 19_000_000n });
+  const customer = { customer_id: `cus_${payer.accountId}`, method_id: "pm_1" };
+  expect(await topUpCharge(store.database, id)).toEqual({ is_allowed: true, ...customer });
+  await putByKey(payer, changes);
   expect((await topUpCharge(store.database, id)).is_allowed).toBe(false);
+  await see(payer, "failed", "stopped");
+  expect((await eventsOf(payer)).at(-1)).toBe("topup.auto_failed stopped 0");
 });
 
 test("one that is late is not paid if the balance has risen meanwhile", async () => {
@@ -382,15 +367,7 @@ test("the newest page decides the payment method, and only pages of the account'
   expect(await method()).toBe("pm_1");
   await storeCard(payer, { id: "cs_2", method: other, createdAt: new Date(2_000) });
   expect(await method()).toBe("pm_2");
-  await setAutoTopUpPage(
-    store.database,
-    payer.accountId,
-    { id: "cus_second" },
-    {
-      id: "cs_4",
-      url: "https://pay.example/",
-    },
-  );
+  await setAutoTopUpPage(store.database, payer.accountId, { id: "cus_second" }, { ...PAGE, id: "cs_4" });
   expect(await getAutoTopUp(store.database, payer.accountId)).toMatchObject({
     customer_id: `cus_${payer.accountId}`,
     page_id: "cs_4",

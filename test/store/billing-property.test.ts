@@ -1,5 +1,7 @@
 import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
+import { laneOfId } from "../../src/domain/lane.ts";
+import { findAnswer } from "../../src/store/billing.ts";
 import { revokeKey } from "../../src/store/keys.ts";
 import { TEST_ACTION } from "../support/action.ts";
 import { createPayer, credit, endOf, holdOf, moneyProblems, newGenerationId, type Payer } from "../support/payer.ts";
@@ -17,48 +19,24 @@ beforeAll(async () => {
   billing = new UncheckedBilling(store.database, "one");
 });
 
-type Step =
-  | {
-      readonly do: "hold";
-      readonly payer: number;
-      readonly amount: bigint;
-      readonly idempotency: number | undefined;
-      readonly payload: number;
-    }
-  | { readonly do: "settle"; readonly of: number; readonly charge: bigint }
-  | { readonly do: "void"; readonly of: number };
-type Turn =
-  | { readonly kind: "batch"; readonly steps: readonly Step[] }
-  | { readonly kind: "credit"; readonly payer: number; readonly amount: bigint }
-  | { readonly kind: "revoke"; readonly payer: number };
-
 const PAYERS = 3;
 const payer = fc.nat(PAYERS - 1);
-const step: fc.Arbitrary<Step> = fc.oneof(
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      do: fc.constant("hold" as const),
-      payer,
-      amount: fc.bigInt(0n, 60n),
-      idempotency: fc.option(fc.nat(3), { nil: undefined, freq: 2 }),
-      payload: fc.nat(1),
-    }),
-  },
-  {
-    weight: 2,
-    arbitrary: fc.record({ do: fc.constant("settle" as const), of: fc.nat(30), charge: fc.bigInt(0n, 80n) }),
-  },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant("void" as const), of: fc.nat(30) }) },
-);
-const turn: fc.Arbitrary<Turn> = fc.oneof(
-  {
-    weight: 6,
-    arbitrary: fc.record({ kind: fc.constant("batch" as const), steps: fc.array(step, { maxLength: 12 }) }),
-  },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant("credit" as const), payer, amount: fc.bigInt(1n, 100n) }) },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant("revoke" as const), payer }) },
-);
+const idempotency = fc.option(fc.nat(3), { nil: undefined, freq: 2 });
+const hold = fc.record({ do: fc.constant("hold" as const), payer, amount: fc.bigInt(0n, 60n), idempotency, payload: fc.nat(1) });
+const settle = fc.record({ do: fc.constant("settle" as const), of: fc.nat(30), charge: fc.bigInt(0n, 80n) });
+const release = fc.record({ do: fc.constant("void" as const), of: fc.nat(30) });
+const step = fc.oneof({ weight: 3, arbitrary: hold }, { weight: 2, arbitrary: settle }, { weight: 1, arbitrary: release });
+const batch = fc.record({ kind: fc.constant("batch" as const), steps: fc.array(step, { maxLength: 12 }) });
+const posted = fc.record({ kind: fc.constant("credit" as const), payer, amount: fc.bigInt(1n, 100n) });
+const revoke = fc.record({ kind: fc.constant("revoke" as const), payer });
+const turn = fc.oneof({ weight: 6, arbitrary: batch }, { weight: 2, arbitrary: posted }, { weight: 1, arbitrary: revoke });
+type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
+type Turn = typeof turn extends fc.Arbitrary<infer Value> ? Value : never;
+
+/** A key that has to be quoted in an array of rows. */
+const keyOf = (idempotency: number) => `k "${idempotency}" \\`;
+/** The answer to the hold. */
+const answerOf = (index: number) => `{"text":"a \\"${index}\\" {c}, é"}`;
 
 type ReferenceHold = {
   payer: number;
@@ -125,7 +103,9 @@ class Reference {
 
 async function run(turns: readonly Turn[], steps: "together" | "one by one"): Promise<void> {
   const payers: Payer[] = [];
-  for (let i = 0; i < PAYERS; i++) payers.push(await createPayer(store.database, 100n));
+  // Two have the same lane, and keys of their own.
+  for (let i = 0; i < PAYERS; i++)
+    payers.push(await createPayer(store.database, 100n, i === 1 ? laneOfId(payers[0]?.accountId ?? "") : undefined));
   const reference = new Reference();
   const ids: string[] = [];
   for (const turn of turns) {
@@ -146,6 +126,12 @@ async function run(turns: readonly Turn[], steps: "together" | "one by one"): Pr
     expect([account?.balance_micros, account?.held_micros].map(BigInt)).toEqual([reference.balances[i], reference.held(i)]);
     const rows = await store.owner`SELECT amount_micros FROM vx.ledger WHERE account_id = ${accountId} ORDER BY seq`;
     expect(rows.map((row) => BigInt(row.amount_micros))).toEqual(reference.rows[i]);
+    for (const [index, hold] of reference.holds.entries()) {
+      const known = reference.answers.get(`${i}/${hold.idempotency}`);
+      if (known?.hold !== hold) continue;
+      const answer = await findAnswer(store.database, accountId, keyOf(hold.idempotency ?? 0));
+      expect(answer).toBe(known.isAnswered ? answerOf(index) : undefined);
+    }
   }
 }
 
@@ -166,13 +152,13 @@ async function runBatch(steps: readonly Step[], payers: readonly Payer[], refere
   const outcomes = Promise.all([
     ...ends.map(({ index, charge }) => {
       const owner = payers[reference.holds[index]?.payer ?? 0] as Payer;
-      return billing.end(endOf(owner, ids[index] as string, charge, `answer ${index}`));
+      return billing.end(endOf(owner, ids[index] as string, charge, answerOf(index)));
     }),
     ...holds.map((step) => {
       const payer = payers[step.payer] as Payer;
       const id = newGenerationId(payer);
       ids.push(id);
-      const asked = step.idempotency === undefined ? undefined : { key: `${step.idempotency}`, digest: `${step.payload}` };
+      const asked = step.idempotency === undefined ? undefined : { key: keyOf(step.idempotency), digest: `${step.payload}` };
       return billing.hold(holdOf(payer, step.amount, id, asked));
     }),
   ]);

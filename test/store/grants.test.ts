@@ -6,7 +6,19 @@ import { audit } from "../../src/store/audit.ts";
 import { arrayOfEnds, arrayOfHolds } from "../../src/store/bill.ts";
 import { moveBalance } from "../../src/store/ledger.ts";
 import { TEST_ACTION } from "../support/action.ts";
-import { charge, createPayer, credit, endOf, holdOf, moneyProblems, newGenerationId, type Payer } from "../support/payer.ts";
+import {
+  charge,
+  createPayer,
+  credit,
+  endOf,
+  entriesOf,
+  holdOf,
+  moneyOf,
+  moneyProblems,
+  newGenerationId,
+  type Payer,
+  placeHold,
+} from "../support/payer.ts";
 import { runs } from "../support/runs.ts";
 import { createTestBilling, useOwnStore } from "../support/store.ts";
 import { typeIds } from "../support/type-ids.ts";
@@ -43,11 +55,7 @@ async function pass({ accountId }: Payer, days: number): Promise<void> {
 const restsOf = async ({ accountId }: Payer) =>
   (await readGrants(store.database, await getAccount(store.database, accountId))).grants.map((row) => Number(row.rest_micros));
 
-async function rowsOf({ accountId }: Payer): Promise<[kind: string, micros: number][]> {
-  const rows = await store.owner<{ kind: string; amount: number }[]>`
-    SELECT kind, amount_micros::int AS amount FROM vx.ledger WHERE account_id = ${accountId} ORDER BY seq`;
-  return rows.map(({ kind, amount }) => [kind, amount]);
-}
+const rowsOf = (payer: Payer) => entriesOf(store, payer);
 
 async function findings(): Promise<string[]> {
   const report = await audit(store.database, new AbortController().signal);
@@ -71,16 +79,6 @@ test("charges take credit that expires first, then promotional credit, then the 
   expect(await moneyProblems(store)).toEqual([]);
 });
 
-test("adjustments and refunds take credit that does not expire first, then what expires last", async () => {
-  const payer = await createPayer(store.database, 10n);
-  await grant(payer, 20n, 3);
-  await grant(payer, 30n, 9);
-  await adjust(payer, -10n);
-  expect(await restsOf(payer)).toEqual([20, 30]);
-  await adjust(payer, -25n);
-  expect(await restsOf(payer)).toEqual([20, 5]);
-});
-
 test("what an account owes is paid from a credit that expires", async () => {
   const payer = await createPayer(store.database, 0n);
   await store.owner`UPDATE vx.accounts SET owed_micros = 30 WHERE id = ${payer.accountId}`;
@@ -96,7 +94,7 @@ test("what is owed while calls hold the balance is taken from what expires last,
   const billing = createTestBilling(store.database);
   const payer = await createPayer(store.database, 0n);
   await grant(payer, 50n, undefined, true);
-  await billing.hold(holdOf(payer, 50n, newGenerationId(payer)));
+  await placeHold(billing, payer, 50n);
   await store.owner`UPDATE vx.accounts SET owed_micros = 30 WHERE id = ${payer.accountId}`;
   await grant(payer, 100n, 3);
   expect(await restsOf(payer)).toEqual([100, 20]);
@@ -107,8 +105,7 @@ test("a charge takes the credit that expires first, also after a release in the 
   const billing = createTestBilling(store.database);
   const payer = await createPayer(store.database, 100n);
   await grant(payer, 100n, 3);
-  const [one, two] = [newGenerationId(payer), newGenerationId(payer)];
-  for (const id of [one, two]) await billing.hold(holdOf(payer, 50n, id));
+  const [one, two] = [await placeHold(billing, payer, 50n), await placeHold(billing, payer, 50n)];
   const lane = laneOfId(payer.accountId);
   const ends = [endOf(payer, one, undefined), endOf(payer, two, 50n)];
   const items = arrayOfEnds(ends.map((end) => ({ kind: "end", lane, end })));
@@ -122,9 +119,7 @@ test("on expiry the rest leaves as a row of its own, with an event; what running
   const payer = await createPayer(store.database, 0n);
   await grant(payer, 100n, 3);
   await grant(payer, 50n, 9);
-  const [one, two] = [newGenerationId(payer), newGenerationId(payer)];
-  await billing.hold(holdOf(payer, 80n, one));
-  await billing.hold(holdOf(payer, 40n, two));
+  const [one, two] = [await placeHold(billing, payer, 80n), await placeHold(billing, payer, 40n)];
   await pass(payer, 5);
   await expireGrants(store.database);
   expect(await rowsOf(payer)).toEqual([
@@ -154,26 +149,24 @@ test("what has expired cannot be held, also before it has left the balance", asy
   const payer = await createPayer(store.database, 10n);
   await grant(payer, 100n, 3);
   await pass(payer, 5);
-  expect((await billing.hold(holdOf(payer, 11n, newGenerationId(payer)))).outcome).toBe("insufficient");
-  expect(await billing.quoteHold(holdOf(payer, 11n, newGenerationId(payer)))).toMatchObject({
-    outcome: "insufficient",
-    balanceMicros: 10n,
-  });
+  const hold = (micros: bigint) => holdOf(payer, micros, newGenerationId(payer));
+  expect(await billing.hold(hold(11n))).toMatchObject({ outcome: "insufficient" });
+  expect(await billing.quoteHold(hold(11n))).toMatchObject({ outcome: "insufficient", balanceMicros: 10n });
   await charge(billing, payer, 10n);
   // The charge took from the expired credit, and the rest of it left with the end of the call.
   expect((await rowsOf(payer)).slice(2)).toEqual([
     ["generation", -10],
     ["expiry", -90],
   ]);
-  expect((await billing.hold(holdOf(payer, 11n, newGenerationId(payer)))).outcome).toBe("insufficient");
-  expect((await billing.hold(holdOf(payer, 10n, newGenerationId(payer)))).outcome).toBe("held");
+  expect(await billing.hold(hold(11n))).toMatchObject({ outcome: "insufficient" });
+  expect(await billing.hold(hold(10n))).toMatchObject({ outcome: "held" });
 });
 
 test("what an abandoned hold releases expires too", async () => {
   const payer = await createPayer(store.database, 0n);
   await grant(payer, 100n, 3);
   const billing = createTestBilling(store.database, { serverId: "gone" });
-  await billing.hold(holdOf(payer, 100n, newGenerationId(payer)));
+  await placeHold(billing, payer, 100n);
   await pass(payer, 5);
   await expireGrants(store.database);
   expect(await rowsOf(payer)).toHaveLength(1);
@@ -337,9 +330,7 @@ test("whatever happens in whatever order, the rests are those of the plain rules
             expire(model);
           }
         }
-        const [row] = await store.owner<{ balance: number; held: number }[]>`
-          SELECT balance_micros::int AS balance, held_micros::int AS held FROM vx.accounts WHERE id = ${payer.accountId}`;
-        expect(row).toEqual({ balance: model.balance, held: model.held });
+        expect(await moneyOf(store, payer)).toEqual({ balance: model.balance, held: model.held, owed: 0 });
         expect(await restsOf(payer)).toEqual(model.grants.map(({ rest }) => rest).filter((rest) => rest > 0));
       }
       for (const { id } of open) await billing.end(endOf(payer, id, undefined));

@@ -23,7 +23,7 @@ beforeAll(() => {
 });
 
 const OWNERS = ["account", "parent", "child", "other", "plan"] as const;
-const USERS = ["", "ada", "bob"];
+const USERS = ["", 'a "user" \\ é', "bob"];
 const MODELS = ["m", "n"];
 
 type Definition = {
@@ -33,14 +33,6 @@ type Definition = {
   readonly model: string;
   readonly perUser: boolean;
 };
-type Step =
-  | { do: "hold"; key: number; user: string; model: string; amount: number; tokens: number }
-  | { do: "settle"; of: number; cost: number; tokens: number }
-  | { do: "void"; of: number }
-  | { do: "set"; limit: Definition; amount: number }
-  | { do: "remove"; of: number }
-  | { do: "next day" };
-
 const definition = fc.record<Definition>({
   owner: fc.constantFrom(...OWNERS),
   metric: fc.constantFrom("cost", "tokens", "generations", "concurrent"),
@@ -48,27 +40,24 @@ const definition = fc.record<Definition>({
   model: fc.constantFrom("", ...MODELS),
   perUser: fc.boolean(),
 });
-const step: fc.Arbitrary<Step> = fc.oneof(
-  {
-    weight: 8,
-    arbitrary: fc.record({
-      do: fc.constant("hold" as const),
-      key: fc.nat(2),
-      user: fc.constantFrom(...USERS),
-      model: fc.constantFrom(...MODELS),
-      amount: fc.nat(6),
-      tokens: fc.nat(6),
-    }),
-  },
-  {
-    weight: 5,
-    arbitrary: fc.record({ do: fc.constant("settle" as const), of: fc.nat(30), cost: fc.nat(6), tokens: fc.nat(6) }),
-  },
+const place = fc.record({
+  do: fc.constant("hold" as const),
+  key: fc.nat(2),
+  user: fc.constantFrom(...USERS),
+  model: fc.constantFrom(...MODELS),
+  amount: fc.nat(6),
+  tokens: fc.nat(6),
+});
+const settle = fc.record({ do: fc.constant("settle" as const), of: fc.nat(30), cost: fc.nat(6), tokens: fc.nat(6) });
+const step = fc.oneof(
+  { weight: 8, arbitrary: place },
+  { weight: 5, arbitrary: settle },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("void" as const), of: fc.nat(30) }) },
   { weight: 4, arbitrary: fc.record({ do: fc.constant("set" as const), limit: definition, amount: fc.nat(14) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("remove" as const), of: fc.nat(10) }) },
   { weight: 1, arbitrary: fc.constant({ do: "next day" as const }) },
 );
+type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 
 type Call = { readonly key: number; readonly user: string; readonly model: string };
 type Entry = Call & { readonly day: number; readonly cost: number; readonly tokens: number };
@@ -142,16 +131,7 @@ class Reference {
 }
 
 function amountOf(metric: LimitMetric, cost: number, tokens: number, running: number): number {
-  switch (metric) {
-    case "cost":
-      return cost;
-    case "tokens":
-      return tokens;
-    case "generations":
-      return 1;
-    case "concurrent":
-      return running;
-  }
+  return { cost, tokens, generations: 1, concurrent: running }[metric];
 }
 
 class World {
@@ -221,13 +201,8 @@ class World {
     const { limits, entries } = this.reference;
     const window = limit.metric === "concurrent" ? "" : limit.isTotal ? "total" : "day";
     const { metric, model, perUser } = limit;
-    const id = await setTestLimit(store.database, this.ownerOf(limit.owner), {
-      metric,
-      model,
-      perUser,
-      window,
-      amount: BigInt(amount),
-    });
+    const changes = { metric, model, perUser, window, amount: BigInt(amount) } as const;
+    const id = await setTestLimit(store.database, this.ownerOf(limit.owner), changes);
     const known = limits.find((other) => other.id === id);
     if (known) known.amount = amount;
     // A new limit of a plan starts at zero.

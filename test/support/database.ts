@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import postgres from "postgres";
-import { inject } from "vitest";
+import { expect, inject, vi } from "vitest";
 import type { DatabaseAddress } from "../../src/store/driver/connect.ts";
 
 /** A separate database, cloned from the migrated template. */
@@ -33,6 +33,17 @@ export async function createTestDatabase(options: { template?: string } = {}): P
       await admin.end();
     },
   };
+}
+
+/** Waits until so many sessions of the database, with such a statement, wait for a lock. */
+export async function untilWaiting({ owner }: Pick<TestDatabase, "owner">, sessions = 1, statement = ""): Promise<void> {
+  const check = async () => {
+    const waiting = await owner`
+      SELECT FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ~ ${statement}`;
+    expect(waiting).toHaveLength(sessions);
+  };
+  await vi.waitFor(check, { interval: 5 });
 }
 
 /** Every function of the schema, with its text and who may execute it. */

@@ -136,6 +136,23 @@ export async function charge(billing: Billing, payer: Payer, micros: bigint, use
   await billing.end({ ...end, charge: end.charge && { ...end.charge, user } });
 }
 
+/** The entries of an account in order, by their kind and amount. */
+export async function entriesOf(
+  { owner }: Pick<TestDatabase, "owner">,
+  { accountId }: Payer,
+): Promise<[kind: string, micros: number][]> {
+  const rows = await owner<{ kind: string; amount: number }[]>`
+    SELECT kind, amount_micros::int AS amount FROM vx.ledger WHERE account_id = ${accountId} ORDER BY seq`;
+  return rows.map(({ kind, amount }) => [kind, amount]);
+}
+
+/** What an account has, what its calls hold, and what it owes. */
+export async function moneyOf({ owner }: Pick<TestDatabase, "owner">, { accountId }: Payer) {
+  const [row] = await owner<{ balance: number; held: number; owed: number }[]>`
+    SELECT balance_micros::int AS balance, held_micros::int AS held, owed_micros::int AS owed FROM vx.accounts WHERE id = ${accountId}`;
+  return row;
+}
+
 /** Checks the money invariants of every account directly in the tables. Empty if all hold. */
 export async function moneyProblems({ owner }: Pick<TestDatabase, "owner">): Promise<object[]> {
   return await owner`

@@ -1,3 +1,5 @@
+import { laneOfId } from "../../src/domain/lane.ts";
+import { type AuditFinding, audit } from "../../src/store/audit.ts";
 import { Billing } from "../../src/store/billing.ts";
 import type { Cells, FunctionCaller } from "../../src/store/driver/cells.ts";
 import { Database, type DatabaseOptions } from "../../src/store/driver/database.ts";
@@ -47,6 +49,14 @@ export function openDatabase(
 export function withCall(database: Database, call: FunctionCaller["call"]): Cells {
   const cell: Database = Object.create(database);
   return Object.assign(cell, { call, all: [cell] });
+}
+
+/** What an audit finds in an account. Of the lanes, only that of the account is read. */
+export async function findingsOf(database: Database, accountId: string): Promise<AuditFinding[]> {
+  const cell = withCall(database, (...call) => database.call(...call));
+  const ofLane = Object.assign(cell, { owns: (_cell: number, lane: number) => lane === laneOfId(accountId) });
+  const { findings } = await audit(ofLane, new AbortController().signal);
+  return findings.filter(({ account_id }) => account_id === accountId);
 }
 
 export const clock = new DatabaseClock(() => performance.now());
