@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { sendJson } from "../rest/send-json.ts";
 import { OPERATOR_TOKEN, startTestApp, type TestApp } from "../support/app.ts";
@@ -10,46 +10,51 @@ import { createTemporaryFolder } from "../support/temporary-folder.ts";
 
 const folder = createTemporaryFolder("payments");
 let stripe: FakeStripe;
-/** Takes no payments; another server on its database does, and is killed. */
+/** Takes no payments. Other servers on its database do: one that is killed, and one in this process that continues. */
 let app: TestApp;
-let server: { readonly process: ServerProcess; readonly url: string };
-let key: TestKey;
+let victim: ServerProcess;
+let url: string;
+let successor: TestApp | undefined;
 
 beforeAll(async () => {
   stripe = await FakeStripe.start();
   app = await startTestApp();
-  server = await start();
 });
-beforeEach(async () => {
-  key = await newKey();
-});
-afterEach(() => {
-  stripe.before = () => undefined;
-  stripe.losesAnswer = () => false;
-  stripe.decide = () => "succeeded";
+afterEach(async () => {
+  resetStripe();
+  await successor?.stop();
+  successor = undefined;
 });
 afterAll(async () => {
   expect(await moneyProblems(app.database)).toEqual([]);
-  await server.process.end("SIGKILL");
   await stripe.stop();
   await app.stop();
   folder.remove();
 });
 
-async function start() {
-  const process = startServerProcess({
-    ...stripe.env,
-    DATABASE_URL: app.database.url,
-    VX_DATA_DIR: folder.path,
-    VX_ADMIN_TOKEN: OPERATOR_TOKEN,
-  });
-  return { process, url: await process.line(/vx ready on (http\S+)/) };
+function resetStripe(): void {
+  stripe.before = () => undefined;
+  stripe.losesAnswer = () => false;
+  stripe.decide = () => "succeeded";
+}
+
+async function startVictim(): Promise<void> {
+  const env = { ...stripe.env, DATABASE_URL: app.database.url, VX_DATA_DIR: folder.path, VX_ADMIN_TOKEN: OPERATOR_TOKEN };
+  victim = startServerProcess(env);
+  onTestFinished(() => void victim.child.kill("SIGKILL"));
+  url = await victim.line(/vx ready on (http\S+)/);
+}
+
+async function startSuccessor(): Promise<void> {
+  resetStripe();
+  successor = await startTestApp({ database: app.database, env: stripe.env });
+  ({ url } = successor);
 }
 
 const newKey = () => createTestKey(operatorOf(app), { scopes: ["read", "billing"] });
 
 const create = ({ secret }: TestKey) =>
-  sendJson(server.url, {
+  sendJson(url, {
     verb: "POST",
     path: "/v1/topups",
     secret,
@@ -72,7 +77,7 @@ async function rows({ accountId }: TestKey): Promise<string[]> {
 /** Delivers the event of a payment to the server, which is about to fail. */
 function lost(event: StripeEvent | undefined): Promise<unknown> {
   if (!event) throw new Error("there is no event");
-  return stripe.deliver(event, server.url).catch((error: unknown) => error);
+  return stripe.deliver(event, url).catch((error: unknown) => error);
 }
 
 /** Resolves when the statement that credits a payment waits for a lock. */
@@ -85,13 +90,21 @@ function creditWaits(): Promise<void> {
   });
 }
 
+async function killWhileCreditWaits(): Promise<void> {
+  victim.child.kill("SIGSTOP");
+  await creditWaits();
+  // A step whose request timed out has ended.
+  expect(stripe.abandoned).toEqual([]);
+  await victim.end("SIGKILL");
+}
+
 /** Resolves when the next request to Stripe of this work waits there, until the server is killed. */
 async function untilHeld(moment: "before" | "after", work: () => Promise<unknown>) {
   const reached = Promise.withResolvers<void>();
   const wait = async () => {
     [stripe.before, stripe.losesAnswer] = [() => undefined, () => false];
     reached.resolve();
-    await server.process.exited();
+    await victim.exited();
     return true;
   };
   if (moment === "after") stripe.losesAnswer = wait;
@@ -112,6 +125,7 @@ async function newKeys(count: number): Promise<TestKey[]> {
 }
 
 test("a server that is killed before or after Stripe creates a page, while it asks Stripe and while it credits loses nothing, and credits once", async () => {
+  await startVictim();
   const [before, after, asking, crediting] = (await newKeys(4)) as [TestKey, TestKey, TestKey, TestKey];
   const [asked] = stripe.pay(await topUpId(asking)) as [StripeEvent];
   const credited = stripe.pay(await topUpId(crediting));
@@ -125,15 +139,11 @@ test("a server that is killed before or after Stripe creates a page, while it as
       await untilHeld("after", () => create(after)),
       await untilHeld("before", () => lost(asked)),
     ];
-    server.process.child.kill("SIGSTOP");
-    await creditWaits();
-    // A step whose request timed out has ended.
-    expect(stripe.abandoned).toEqual([]);
-    await server.process.end("SIGKILL");
+    await killWhileCreditWaits();
     await Promise.all([delivery, ...held.map(({ ended }) => ended)]);
   });
   expect(await rows(asking)).toEqual([]);
-  server = await start();
+  await startSuccessor();
   for (const payer of [before, after]) {
     const id = await topUpId(payer);
     const found = await app.database.owner<{ id: string; page: string }[]>`
@@ -141,11 +151,13 @@ test("a server that is killed before or after Stripe creates a page, while it as
     // The repetition has the only page.
     expect(found).toEqual([{ id, page: stripe.sessionOf(id).id }]);
   }
-  for (const event of [asked, ...credited, ...credited]) expect(await stripe.deliver(event, server.url)).toBe(200);
+  for (const event of [asked, ...credited, ...credited]) expect(await stripe.deliver(event, url)).toBe(200);
   for (const payer of [asking, crediting]) expect(await rows(payer)).toEqual(["topup"]);
 });
 
 test("a database that breaks off while it credits credits nothing, and the next delivery credits once", async () => {
+  await startSuccessor();
+  const key = await newKey();
   const events = stripe.pay(await topUpId(key));
   const { owner } = app.database;
   const { delivery } = await owner.begin(async (sql) => {
@@ -158,110 +170,75 @@ test("a database that breaks off while it credits credits nothing, and the next 
   });
   await delivery;
   expect(await rows(key)).toEqual([]);
-  for (const event of events) expect(await stripe.deliver(event, server.url)).toBe(200);
+  for (const event of events) expect(await stripe.deliver(event, url)).toBe(200);
   expect(await rows(key)).toEqual(["topup"]);
 });
 
-/** Starts a top-up: the balance of the new account is 0. */
-async function startTopUp(): Promise<void> {
-  const { owner } = app.database;
-  await owner`
-    INSERT INTO vx.auto_topups (lane, account_id, is_enabled, threshold_micros, amount_micros, monthly_max_micros, currency,
-      customer_id, method_id) VALUES (vx.lane_of(${key.accountId}), ${key.accountId}, true, 1000000, 5000000, 50000000, 'usd', 'cus_1', 'pm_1')`;
-  await owner`SELECT vx.resume_auto_topup(vx.lane_of(${key.accountId}), ${key.accountId})`;
-}
-
-/** Skips the minute after which another server continues. */
-async function makeDue(): Promise<void> {
-  await app.database.owner`
-    UPDATE vx.topups SET next_poll_at = now() WHERE account_id = ${key.accountId} AND state = 'pending'`;
-}
-
-async function topUps() {
-  const { body } = await sendJson(server.url, { verb: "GET", path: "/v1/topups", secret: key.secret });
-  return (body as { topups: { id: string; state: string }[] }).topups;
-}
-
-async function expectPaidOnce(): Promise<void> {
-  server = await start();
-  await makeDue();
-  await vi.waitFor(async () => expect(await topUps()).toMatchObject([{ state: "paid" }]));
-  const [topUp] = await topUps();
-  expect(stripe.charges.get(topUp?.id ?? "")).toBe(1);
-  const found = await app.database.owner`
-    SELECT kind, amount_micros::integer AS micros FROM vx.ledger WHERE account_id = ${key.accountId}`;
-  expect(found).toEqual([{ kind: "topup", micros: 5_000_000 }]);
-}
-
-const CREATE = "POST /v1/payment_intents";
-
-test.each([
-  ["after the payment was created, before it is stored", "losesAnswer", (request: string) => request === CREATE],
-  ["before the payment is confirmed", "before", (request: string) => request.endsWith("/confirm")],
-  ["after the payment was confirmed", "losesAnswer", (request: string) => request.endsWith("/confirm")],
-] as const)(
-  "a server that is killed %s pays once",
-  async (_, step, isStep) => {
-    const killed = Promise.withResolvers<void>();
-    const kill = () => {
-      server.process.child.kill("SIGKILL");
-      killed.resolve();
-    };
-    if (step === "before") {
-      stripe.before = async (request) => {
-        if (!isStep(request)) return undefined;
-        kill();
-        await server.process.exited();
-        return 500;
-      };
-    } else {
-      stripe.losesAnswer = (request) => {
-        if (isStep(request)) kill();
-        return isStep(request);
-      };
+/** Starts a top-up of each account: the new balances are 0. Its id is also that of its card. */
+async function startTopUps(keys: readonly TestKey[]): Promise<void> {
+  await app.database.owner.begin(async (sql) => {
+    for (const { accountId } of keys) {
+      await sql`
+        INSERT INTO vx.auto_topups (lane, account_id, is_enabled, threshold_micros, amount_micros, monthly_max_micros, currency,
+          customer_id, method_id)
+        VALUES (vx.lane_of(${accountId}), ${accountId}, true, 1000000, 5000000, 50000000, 'usd', 'cus_1', ${accountId})`;
+      await sql`SELECT vx.resume_auto_topup(vx.lane_of(${accountId}), ${accountId})`;
     }
-    await startTopUp();
-    await killed.promise;
-    await server.process.exited();
-    stripe.before = () => undefined;
-    stripe.losesAnswer = () => false;
-    await expectPaidOnce();
-  },
-  40_000,
-);
+  });
+}
 
-test("a server that is killed while it credits pays and credits once", async () => {
+test("a server that is killed at any step of automatic top-ups pays once, credits once, and reports a declined card once", async () => {
+  await startVictim();
+  const keys = (await newKeys(5)) as [TestKey, TestKey, TestKey, TestKey, TestKey];
+  const [created, confirming, confirmed, crediting, declined] = keys;
   const { owner } = app.database;
+  const reached = new Set<TestKey>();
+  const wait = async (key: TestKey) => {
+    reached.add(key);
+    await victim.exited();
+  };
+  /** The account whose payment this request confirms or cancels. */
+  const payerOf = (request: string, action: string) =>
+    keys.find((key) => request === `POST /v1/payment_intents/${stripe.intentOf(key.accountId)?.id}/${action}`);
+  stripe.abandoned = [];
+  stripe.decide = (card) => (card === declined.accountId ? "insufficient_funds" : "succeeded");
+  stripe.losesAnswer = async (request) => {
+    // Called as soon as the payment exists.
+    const isCreation = request === "POST /v1/payment_intents" && !reached.has(created) && stripe.intentOf(created.accountId);
+    if (isCreation) await wait(created);
+    else if (payerOf(request, "confirm") === confirmed) await wait(confirmed);
+    else return false;
+    return true;
+  };
   await owner.begin(async (sql) => {
     stripe.before = async (request) => {
-      // The lock is taken when the payment is confirmed, so that only the credit waits for it.
-      if (request.endsWith("/confirm")) await sql`SELECT 1 FROM vx.lanes WHERE lane = vx.lane_of(${key.accountId}) FOR UPDATE`;
-      return undefined;
+      const confirms = payerOf(request, "confirm");
+      // Only the credit waits for the lock, which is taken when the payment is confirmed.
+      if (confirms === crediting) await sql`SELECT 1 FROM vx.lanes WHERE lane = vx.lane_of(${crediting.accountId}) FOR UPDATE`;
+      if (confirms === confirming) await wait(confirming);
+      else if (payerOf(request, "cancel") === declined) await wait(declined);
+      else return undefined;
+      return 500;
     };
-    await startTopUp();
+    await startTopUps(keys);
     await creditWaits();
-    await server.process.end("SIGKILL");
+    await vi.waitFor(() => expect(reached.size).toBe(4));
+    await killWhileCreditWaits();
   });
-  stripe.before = () => undefined;
-  await expectPaidOnce();
-}, 40_000);
-
-test("a server that is killed after a card was declined, before the payment is cancelled, reports one failure", async () => {
-  stripe.decide = () => "insufficient_funds";
-  stripe.before = async (request) => {
-    if (!request.endsWith("/cancel")) return undefined;
-    server.process.child.kill("SIGKILL");
-    await server.process.exited();
-    return 500;
-  };
-  await startTopUp();
-  await vi.waitFor(() => expect(server.process.child.killed).toBe(true));
-  await server.process.exited();
-  stripe.before = () => undefined;
-  server = await start();
-  await makeDue();
-  await vi.waitFor(async () => expect(await topUps()).toMatchObject([{ state: "failed" }]));
-  const found = await app.database.owner`
-    SELECT failures FROM vx.auto_topups WHERE account_id = ${key.accountId}`;
-  expect(found).toEqual([{ failures: 1 }]);
-}, 40_000);
+  await startSuccessor();
+  stripe.decide = (card) => (card === declined.accountId ? "insufficient_funds" : "succeeded");
+  // Skips the minute after which another server continues.
+  await owner`UPDATE vx.topups SET next_poll_at = now() WHERE is_automatic AND state = 'pending'`;
+  for (const { accountId } of keys) {
+    const isDeclined = accountId === declined.accountId;
+    const topUps = () => owner<{ id: string; state: string }[]>`SELECT id, state FROM vx.topups WHERE account_id = ${accountId}`;
+    await vi.waitFor(async () => expect(await topUps()).toMatchObject([{ state: isDeclined ? "failed" : "paid" }]));
+    const [topUp] = await topUps();
+    expect(stripe.charges.get(topUp?.id ?? "")).toBe(isDeclined ? undefined : 1);
+    const entries = await owner`
+      SELECT kind, amount_micros::integer AS micros FROM vx.ledger WHERE account_id = ${accountId}`;
+    expect(entries).toEqual(isDeclined ? [] : [{ kind: "topup", micros: 5_000_000 }]);
+    const [settings] = await owner`SELECT failures FROM vx.auto_topups WHERE account_id = ${accountId}`;
+    expect(settings).toEqual({ failures: isDeclined ? 1 : 0 });
+  }
+});

@@ -220,6 +220,11 @@ export class FakeStripe {
     return intent;
   }
 
+  /** The first payment of an account with a stored method. */
+  intentOf(accountId: string): Intent | undefined {
+    return [...this.#intents.values()].find(({ metadata }) => metadata.vx_account === accountId);
+  }
+
   /** Also those that were created and never made. */
   chargesOf(topUpId: string): Intent[] {
     return [...this.#intents.values()].filter(({ metadata }) => metadata.vx_topup === topUpId);
@@ -234,7 +239,7 @@ export class FakeStripe {
 
   arrive(topUpId: string): StripeEvent {
     const session = this.sessionOf(topUpId);
-    Object.assign(this.#intentOf(topUpId), {
+    Object.assign(this.#paymentOf(topUpId), {
       status: "succeeded",
       amount_received: session.amount_total,
       latest_charge: chargeOf(session.intentMetadata),
@@ -244,7 +249,7 @@ export class FakeStripe {
   }
 
   fail(topUpId: string): StripeEvent {
-    this.#intentOf(topUpId).status = "requires_payment_method";
+    this.#paymentOf(topUpId).status = "requires_payment_method";
     return this.#emit("checkout.session.async_payment_failed", viewOf(this.sessionOf(topUpId)));
   }
 
@@ -255,14 +260,14 @@ export class FakeStripe {
   }
 
   refund(topUpId: string, amount: number): StripeEvent {
-    const intent = this.#intentOf(topUpId);
+    const intent = this.#paymentOf(topUpId);
     const charge = intent.latest_charge as Charge;
     charge.amount_refunded += amount;
     return this.#emit("charge.refunded", { ...charge, object: "charge", payment_intent: intent.id });
   }
 
   dispute(topUpId: string, amount: number): StripeEvent {
-    const intent = this.#intentOf(topUpId);
+    const intent = this.#paymentOf(topUpId);
     (intent.latest_charge as Charge).disputed = true;
     const dispute = {
       id: idOf("dp"),
@@ -276,7 +281,7 @@ export class FakeStripe {
   }
 
   closeDispute(topUpId: string, status: "won" | "lost"): StripeEvent {
-    const { id } = this.#intentOf(topUpId);
+    const { id } = this.#paymentOf(topUpId);
     const dispute = this.#disputes.find(({ payment_intent: of }) => of === id) as Dispute;
     dispute.status = status;
     return this.#emit("charge.dispute.closed", { ...dispute, metadata: {} });
@@ -298,7 +303,7 @@ export class FakeStripe {
   }
 
   paymentOf(topUpId: string): string {
-    return this.#intentOf(topUpId).id;
+    return this.#paymentOf(topUpId).id;
   }
 
   sign(payload: string, secret = WEBHOOK_SECRET, ageSeconds = 0): string {
@@ -325,7 +330,7 @@ export class FakeStripe {
     return this.#emit(type, object, fields);
   }
 
-  #intentOf(topUpId: string): Intent {
+  #paymentOf(topUpId: string): Intent {
     const intent = this.#intents.get(this.sessionOf(topUpId).payment_intent ?? "");
     if (!intent) throw new Error(`${topUpId} has no payment`);
     return intent;
