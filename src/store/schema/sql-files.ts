@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import type { Sql } from "../driver/connect.ts";
 import { RELEASE } from "./release.ts";
+import { inSavepoint } from "./savepoint.ts";
 
 export type SqlFile = { readonly name: string; readonly sql: string; readonly checksum: string };
 
@@ -42,7 +43,8 @@ export async function applyFunctions(transaction: Sql, schema: string, files: re
   await transaction`SET LOCAL check_function_bodies = off`;
   for (const { name, sql: text, checksum } of files) {
     if (known.get(name) === checksum) continue;
-    await transaction.unsafe(text);
+    if (known.has(name)) await replaceFunction(transaction, schema, name, text);
+    else await transaction.unsafe(text);
     await transaction`
       INSERT INTO functions AS f VALUES (${name}, ${checksum}, clock_timestamp())
       ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at`;
@@ -56,6 +58,20 @@ export async function applyFunctions(transaction: Sql, schema: string, files: re
     ON CONFLICT (release) DO UPDATE
       SET oldest_release = excluded.oldest_release, applied_at = excluded.applied_at`;
   return changed.length;
+}
+
+/** The error of CREATE OR REPLACE for a function whose result, or the name of a parameter, is another one. */
+const INVALID_FUNCTION_DEFINITION = "42P13";
+
+/** Drops the old form only if it cannot be replaced: sessions may be running it, and find a replaced function by its id. */
+async function replaceFunction(transaction: Sql, schema: string, name: string, text: string): Promise<void> {
+  try {
+    await inSavepoint(transaction, (statements) => statements.unsafe(text));
+  } catch (error) {
+    if ((error as { code?: string }).code !== INVALID_FUNCTION_DEFINITION) throw error;
+    await dropFunction(transaction, schema, name);
+    await transaction.unsafe(text);
+  }
 }
 
 async function dropFunction(transaction: Sql, schema: string, name: string): Promise<void> {

@@ -1,5 +1,6 @@
 import { setTimeout } from "node:timers/promises";
 import type { Sql } from "../driver/connect.ts";
+import { inSavepoint } from "./savepoint.ts";
 
 /** The error codes of a wait for a lock that exceeds lock_timeout or statement_timeout. */
 const LOCK_NOT_AVAILABLE = "55P03";
@@ -27,22 +28,16 @@ export async function lockTables(transaction: Sql, schema: string, attempts: num
     WHERE c.relnamespace = ${schema}::regnamespace AND c.relkind IN ('r', 'p', 'v') AND NOT c.relispartition`;
   if (!row) throw new Error(`the schema ${schema} has no tables`);
   const collectMs = Math.max(1, Math.floor(row.deadlock_ms * 0.8));
-  await tryWithin(transaction, schema, attempts, async () => {
-    await transaction`SAVEPOINT locks`;
-    try {
+  await tryWithin(transaction, schema, attempts, () =>
+    inSavepoint(transaction, async (attempt) => {
       // Autovacuum gives way to a statement that has waited for deadlock_timeout. This lock waits for that without blocking
       // reads or writes of callers.
-      await transaction.unsafe(`LOCK TABLE ${row.names} IN SHARE UPDATE EXCLUSIVE MODE`);
-      await transaction.unsafe(`SET LOCAL statement_timeout = ${collectMs}`);
-      await transaction.unsafe(`LOCK TABLE ${row.names} IN ACCESS EXCLUSIVE MODE`);
-    } catch (error) {
-      await transaction`ROLLBACK TO SAVEPOINT locks`;
-      throw error;
-    } finally {
-      await transaction`RELEASE SAVEPOINT locks`;
-    }
-    await transaction`SELECT set_config('statement_timeout', ${row.timeout}, true)`;
-  });
+      await attempt.unsafe(`LOCK TABLE ${row.names} IN SHARE UPDATE EXCLUSIVE MODE`);
+      await attempt.unsafe(`SET LOCAL statement_timeout = ${collectMs}`);
+      await attempt.unsafe(`LOCK TABLE ${row.names} IN ACCESS EXCLUSIVE MODE`);
+      await attempt`SELECT set_config('statement_timeout', ${row.timeout}, true)`;
+    }),
+  );
 }
 
 /**
