@@ -1,12 +1,15 @@
+import { randomBytes } from "node:crypto";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { expect, vi } from "vitest";
 import { AccountService } from "../../gen/vx/account/v1/account_pb.js";
+import { fingerprintOf, generateSessionToken } from "../../src/domain/credentials.ts";
 import { startTestApp, type TestApp } from "./app.ts";
 import { BrowserJar } from "./browser-jar.ts";
 import type { TestDatabase } from "./database.ts";
-import { CLIENT, IdentityProvider } from "./identity-provider.ts";
+import { type Behaviour, CLIENT, IdentityProvider } from "./identity-provider.ts";
 import { sendHttp1 } from "./raw.ts";
 import { started } from "./started.ts";
+import { typeIds } from "./type-ids.ts";
 
 export type CustomerApp = TestApp & { readonly provider: IdentityProvider };
 
@@ -41,46 +44,78 @@ export function callbackOf({ url }: { readonly url: string }): string {
   return `${url}/account/auth/callback`;
 }
 
+type Headers = Readonly<Record<string, string | undefined>>;
+
 type Answer = { readonly status: number; readonly body: JsonObject & { readonly code?: string } };
+
+/** Addresses that no other person has. */
+let people = 0;
+const newEmail = () => `person${++people}@example.com`;
 
 /** A person in a browser. */
 export class Customer {
   readonly #app: CustomerApp;
   readonly email: string;
   /** The cookie of the session. */
-  cookie = "";
+  cookie: string;
 
-  constructor(app: CustomerApp, email: string) {
+  constructor(app: CustomerApp, email = "", cookie = "") {
     this.#app = app;
     this.email = email;
+    this.cookie = cookie;
   }
 
-  /** Signs in; the subject is the address. */
-  static async signIn(app: CustomerApp, email: string, emailVerified: unknown = true): Promise<Customer> {
-    const customer = new Customer(app, email);
-    Object.assign(app.provider.behaviour, { subject: `subject of ${email}`, email, emailVerified });
+  /** Has a session as after a sign-in at the provider; the subject is the address. */
+  static async signIn(app: CustomerApp, email = newEmail(), isVerified = true): Promise<Customer> {
+    const token = generateSessionToken(randomBytes);
+    const fingerprint = Buffer.from(fingerprintOf(token), "hex");
+    await app.database.owner`
+      SELECT vx.sign_in_person(${app.provider.issuer}, ${subjectOf(email)}, ${isVerified ? email : ""}, ${typeIds.person()},
+        ${typeIds.pageSession()}, ${fingerprint}, '', '')`;
+    return new Customer(app, email, `vx_account=${token}`);
+  }
+
+  /** Signs in at the provider. */
+  static async signInAtProvider(app: CustomerApp, email: string, behaviour: Partial<Behaviour> = {}): Promise<Customer> {
+    Object.assign(app.provider.behaviour, { subject: subjectOf(email), email, emailVerified: true, ...behaviour });
     const browser = new BrowserJar();
-    const returned = await browser.follow(`${app.url}/account/auth/sign-in`, callbackOf(app));
-    const answer = await browser.get(returned);
+    const answer = await browser.get(await browser.follow(`${app.url}/account/auth/sign-in`, callbackOf(app)));
     expect([answer.status, answer.headers.location]).toEqual([303, "/account"]);
-    customer.cookie = browser.header(app.url);
-    return customer;
+    return new Customer(app, email, browser.header(app.url));
   }
 
   /** Signs in and signs up for an account. Returns its id too. */
-  static async signUp(app: CustomerApp, email: string): Promise<{ customer: Customer; accountId: string }> {
+  static async signUp(app: CustomerApp, email?: string): Promise<{ customer: Customer; accountId: string }> {
     const customer = await Customer.signIn(app, email);
-    const { body } = await customer.call("SignUp", { name: `Account of ${email.split("@")[0]}` });
+    const { body } = await customer.call("SignUp", { name: `Account of ${customer.email.split("@")[0]}` });
     return { customer, accountId: body.accountId as string };
   }
 
-  async call(
-    method: string,
-    request: JsonObject = {},
-    accountId?: string,
-    headers: Record<string, string | undefined> = {},
-  ): Promise<Answer> {
-    const all: Record<string, string | undefined> = {
+  /** The same session at another server. */
+  at(app: CustomerApp): Customer {
+    return new Customer(app, this.email, this.cookie);
+  }
+
+  async personId(): Promise<string> {
+    return String((await this.do("GetSession")).personId);
+  }
+
+  /** Returns the token of the link. */
+  async invite(role: string, accountId: string, email = ""): Promise<string> {
+    return tokenOf((await this.do("CreateInvitation", { role, email }, accountId)).url);
+  }
+
+  /** A person who joins the account with this role. */
+  async admit(role: string, accountId: string): Promise<Customer> {
+    const token = await this.invite(role, accountId);
+    const person = await Customer.signIn(this.#app);
+    await person.do("AcceptInvitation", { token });
+    return person;
+  }
+
+  /** The headers are those of the page itself, unless others are given. */
+  async send(method: string, body: string, accountId?: string, headers: Headers = {}) {
+    const all: Headers = {
       "content-type": "application/json",
       "connect-protocol-version": "1",
       origin: this.#app.url,
@@ -90,12 +125,14 @@ export class Customer {
       ...headers,
     };
     const sent = Object.entries(all).filter((header): header is [string, string] => header[1] !== undefined);
-    const answer = await sendHttp1(this.#app.url, {
-      path: `/${AccountService.typeName}/${method}`,
-      headers: Object.fromEntries(sent),
-      body: JSON.stringify(request),
-    });
-    return { status: answer.status, body: JSON.parse(answer.body.toString()) };
+    const path = `/${AccountService.typeName}/${method}`;
+    const answer = await sendHttp1(this.#app.url, { path, headers: Object.fromEntries(sent), body });
+    return { status: answer.status, headers: answer.headers, text: answer.body.toString() };
+  }
+
+  async call(method: string, request: JsonObject = {}, accountId?: string, headers: Headers = {}): Promise<Answer> {
+    const { status, text } = await this.send(method, JSON.stringify(request), accountId, headers);
+    return { status, body: JSON.parse(text) };
   }
 
   /** The call must succeed. */
@@ -106,17 +143,16 @@ export class Customer {
   }
 
   /** The call must fail. Returns its status and the reason of the error. */
-  async fail(
-    method: string,
-    request: JsonObject = {},
-    accountId?: string,
-    headers: Record<string, string | undefined> = {},
-  ): Promise<string> {
+  async fail(method: string, request: JsonObject = {}, accountId?: string, headers: Headers = {}): Promise<string> {
     const { status, body } = await this.call(method, request, accountId, headers);
     const details = (body.details ?? []) as { type: string; debug?: { reason?: string } }[];
     const reason = details.find(({ debug }) => debug?.reason !== undefined)?.debug?.reason;
     return `${status} ${(reason ?? body.code ?? "").toLowerCase()}`;
   }
+}
+
+function subjectOf(email: string): string {
+  return `subject of ${email}`;
 }
 
 /** The token at the end of a link. */

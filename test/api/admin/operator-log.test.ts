@@ -11,11 +11,12 @@ import {
 } from "../../../gen/vx/admin/v1/admin_pb.js";
 import { fingerprintOf } from "../../../src/domain/credentials.ts";
 import { callerOf, SERVER } from "../../../src/store/action.ts";
+import { sendJson } from "../../rest/send-json.ts";
 import { pagesRead } from "../../store/pages-read.ts";
 import { TEST_ACTION, TEST_CALLER } from "../../support/action.ts";
 import { useOwnApp } from "../../support/app.ts";
-import { createTestKey, type Operator, operatorOf, useOperator } from "../../support/fixtures.ts";
-import { bearer } from "../../support/protocols.ts";
+import { createTestAccount, createTestKey, type Operator, operatorOf, useOperator } from "../../support/fixtures.ts";
+import { createPaidKey } from "../../support/openai.ts";
 
 /** The holder of VX_ADMIN_TOKEN, and an operator of each kind. */
 let admin: Operator;
@@ -58,9 +59,6 @@ async function findings(): Promise<string[]> {
   return (await root.audit({})).findings.map(({ rule, detail }) => `${rule}: ${detail}`);
 }
 
-/** One call of each method that changes something, with the event that it must log. */
-type Case = { readonly call: () => Promise<unknown>; readonly event: () => Partial<OperatorEvent> };
-
 /** As an admin with this token makes a change, by the role that it had when the call was admitted. */
 function callerOfOperator(id: string, token: string): string {
   const fingerprint = fingerprintOf(token);
@@ -68,255 +66,182 @@ function callerOfOperator(id: string, token: string): string {
 }
 
 /** Another account, with one charge. */
-async function chargedAccount() {
-  const { id, secret, accountId: chargedId } = await createTestKey(root);
-  const amount = { amountMicros: 1_000_000n, reason, idempotencyKey: id };
-  await root.creditAccount({ accountId: chargedId, ...amount });
-  const body = JSON.stringify({
-    model: "vx-sandbox-small",
-    messages: [{ role: "user", content: "Hello" }],
-    max_tokens: 5,
-  });
-  const headers = { ...bearer(secret), "content-type": "application/json" };
-  const answer = await fetch(`${app.url}/v1/generate`, { method: "POST", headers, body });
-  return { chargedId, generationId: ((await answer.json()) as { id: string }).id };
+async function chargeAccount() {
+  const { secret, accountId: chargedId } = await createPaidKey(root);
+  const body = { model: "vx-sandbox-small", messages: [{ role: "user", content: "Hello" }], max_tokens: 5 };
+  const answer = await sendJson(app.url, { verb: "POST", path: "/v1/generate", secret, body });
+  Object.assign(ids, { charged: chargedId, generation: (answer.body as { id: string }).id });
 }
 
 const PERSON_ID = "usr_01kb12q4cse5fsbw0pdmm2h60v";
-let chargedId = "";
-let generationId = "";
-let accountId = "";
-let leftId = "";
-let limitId = "";
-let webhookId = "";
-let keyId = "";
-let leakedId = "";
-let otherId = "";
+const LEAK = "https://paste.example/1";
+const ids = { account: "", left: "", key: "", leaked: "", limit: "", webhook: "", charged: "", generation: "", other: "" };
 const reason = "ticket 7 <b>";
-const changes: Readonly<Record<string, Case>> = {
-  CreateAccount: {
-    call: async () => {
-      const { account } = await admin.createAccount({ name: "acme", plan: "pro", reason });
-      accountId = account?.id ?? "";
-    },
-    event: () => ({ target: accountId, accountId, details: { plan: "pro" } }),
-  },
-  UpdateAccount: {
-    call: () => admin.updateAccount({ accountId, email: "a@b.example", notes: "", reason }),
-    event: () => ({
-      target: accountId,
-      targetName: "",
-      accountId,
-      accountName: "acme",
-      details: { fields: "email,notes" },
-    }),
-  },
-  CreateInvitation: {
-    call: () => admin.createInvitation({ accountId, role: "owner", reason }),
-    event: () => ({ target: expect.stringMatching(/^inv_/), accountId, details: { role: "owner" } }),
-  },
-  CreateSignUpInvitation: {
-    call: () => admin.createSignUpInvitation({ reason }),
-    event: () => ({ target: expect.stringMatching(/^sinv_/), accountId: "", details: {} }),
-  },
-  ViewCustomerPage: {
-    call: () => admin.viewCustomerPage({ accountId, reason }),
-    event: () => ({ target: accountId, accountId, details: {} }),
-  },
-  RemoveMember: {
-    call: async () => {
+const at = (time: string) => timestampFromDate(new Date(time));
+const ofKey = () => ({ case: "keyId", value: ids.key }) as const;
+const ofAccount = () => ({ accountId: ids.account, reason });
+
+/** One call of each method that changes something, the details of its event, and what else it has: by default, its target is the account. */
+type Lazy = (() => object) | undefined;
+type Change = [call: () => Promise<unknown>, details?: Lazy, event?: Lazy];
+
+const toKey = () => ({ target: ids.key });
+const toWebhook = () => ({ target: ids.webhook });
+const toCharged = () => ({ target: ids.charged, accountId: ids.charged });
+const toNoAccount = (target: unknown, more = {}) => ({ target, accountId: "", accountName: "", ...more });
+
+const changes: Readonly<Record<string, Change>> = {
+  CreateAccount: [
+    async () => (ids.account = (await admin.createAccount({ name: "acme", plan: "pro", reason })).account?.id ?? ""),
+    () => ({ plan: "pro" }),
+  ],
+  UpdateAccount: [
+    () => admin.updateAccount({ ...ofAccount(), email: "a@b.example", notes: "" }),
+    () => ({ fields: "email,notes" }),
+    () => ({ targetName: "", accountName: "acme" }),
+  ],
+  CreateInvitation: [
+    () => admin.createInvitation({ ...ofAccount(), role: "owner" }),
+    () => ({ role: "owner" }),
+    () => ({ target: expect.stringMatching(/^inv_/) }),
+  ],
+  CreateSignUpInvitation: [
+    () => admin.createSignUpInvitation({ reason }),
+    undefined,
+    () => toNoAccount(expect.stringMatching(/^sinv_/)),
+  ],
+  ViewCustomerPage: [() => admin.viewCustomerPage(ofAccount())],
+  RemoveMember: [
+    async () => {
       await app.database.owner`
         INSERT INTO vx.members (lane, account_id, person_id, email, role, joined_at, link_id)
-        SELECT a.lane, a.id, ${PERSON_ID}, '', 'viewer', a.created_at, 'lnk_1' FROM vx.accounts a WHERE a.id = ${accountId}`;
-      await admin.removeMember({ accountId, personId: PERSON_ID, reason });
+        SELECT a.lane, a.id, ${PERSON_ID}, '', 'viewer', a.created_at, 'lnk_1' FROM vx.accounts a WHERE a.id = ${ids.account}`;
+      await admin.removeMember({ ...ofAccount(), personId: PERSON_ID });
     },
-    event: () => ({ target: PERSON_ID, accountId, details: {} }),
-  },
-  SuspendAccount: {
-    call: () => admin.suspendAccount({ accountId, reason }),
-    event: () => ({ target: accountId, accountId, details: {} }),
-  },
-  ResumeAccount: {
-    call: () => admin.resumeAccount({ accountId, reason }),
-    event: () => ({ target: accountId, accountId, details: {} }),
-  },
-  CloseAccount: {
-    call: async () => {
-      leftId = (await root.createAccount({ name: "left", plan: "pro" })).account?.id ?? "";
-      await admin.closeAccount({ accountId: leftId, balance: "written_off", reason });
+    undefined,
+    () => ({ target: PERSON_ID }),
+  ],
+  SuspendAccount: [() => admin.suspendAccount(ofAccount())],
+  ResumeAccount: [() => admin.resumeAccount(ofAccount())],
+  CloseAccount: [
+    async () => {
+      ids.left = await createTestAccount(root);
+      await admin.closeAccount({ accountId: ids.left, balance: "written_off", reason });
     },
-    event: () => ({ target: leftId, accountId: leftId, details: { balance: "written_off" } }),
-  },
-  CreditAccount: {
-    call: () => admin.creditAccount({ accountId, amountMicros: 25n, reason, idempotencyKey: "1" }),
-    event: () => ({
-      target: accountId,
-      accountId,
-      details: { amount_micros: "25", entry_id: expect.stringMatching(/^led_/) },
-    }),
-  },
-  AdjustAccount: {
-    call: () => admin.adjustAccount({ accountId, amountMicros: -5n, reason, idempotencyKey: "2" }),
-    event: () => ({
-      target: accountId,
-      accountId,
-      details: { amount_micros: "-5", entry_id: expect.stringMatching(/^led_/) },
-    }),
-  },
-  PutAutoTopUp: {
-    call: () => admin.putAutoTopUp({ accountId, enabled: false, reason }),
-    event: () => ({ target: accountId, accountId, details: { enabled: "false" } }),
-  },
-  PutPlan: {
-    call: () => admin.putPlan({ name: "tiny", rpm: 5, maxActiveKeys: 2, reason }),
-    event: () => ({ target: "tiny", accountId: "", details: { rpm: "5", max_active_keys: "2" } }),
-  },
-  SetAccountPlan: {
-    call: () => admin.setAccountPlan({ accountId, plan: "scale", reason }),
-    event: () => ({ target: accountId, accountId, details: { plan: "scale" } }),
-  },
-  CreateKey: {
-    call: async () => {
-      const expiresAt = timestampFromDate(new Date("2100-01-02T03:04:05Z"));
-      const key = { accountId, name: "ci", rateLimitRpm: 7, expiresAt };
-      keyId = (await admin.createKey({ ...key, reason })).apiKey?.id ?? "";
+    () => ({ balance: "written_off" }),
+    () => ({ target: ids.left, accountId: ids.left }),
+  ],
+  CreditAccount: [
+    () => admin.creditAccount({ ...ofAccount(), amountMicros: 25n, idempotencyKey: "1" }),
+    () => ({ amount_micros: "25", entry_id: expect.stringMatching(/^led_/) }),
+  ],
+  AdjustAccount: [
+    () => admin.adjustAccount({ ...ofAccount(), amountMicros: -5n, idempotencyKey: "2" }),
+    () => ({ amount_micros: "-5", entry_id: expect.stringMatching(/^led_/) }),
+  ],
+  PutAutoTopUp: [() => admin.putAutoTopUp({ ...ofAccount(), enabled: false }), () => ({ enabled: "false" })],
+  PutPlan: [
+    () => admin.putPlan({ name: "tiny", rpm: 5, maxActiveKeys: 2, reason }),
+    () => ({ rpm: "5", max_active_keys: "2" }),
+    () => toNoAccount("tiny"),
+  ],
+  SetAccountPlan: [() => admin.setAccountPlan({ ...ofAccount(), plan: "scale" }), () => ({ plan: "scale" })],
+  CreateKey: [
+    async () => {
+      const key = { name: "ci", rateLimitRpm: 7, expiresAt: at("2100-01-02T03:04:05Z") };
+      ids.key = (await admin.createKey({ ...ofAccount(), ...key })).apiKey?.id ?? "";
     },
-    event: () => ({
-      target: keyId,
-      accountId,
-      details: {
-        name: "ci",
-        scopes: "generate,read",
-        rate_limit_rpm: "7",
-        expires_at: "2100-01-02T03:04:05.000Z",
-      },
-    }),
-  },
-  RotateKey: {
-    call: () => admin.rotateKey({ keyId, reason, overlapSeconds: 60 }),
-    event: () => ({ target: keyId, accountId, details: { overlap_seconds: "60" } }),
-  },
-  UpdateKey: {
-    call: () =>
-      admin.updateKey({
-        keyId,
-        reason,
-        name: "ci",
-        scopes: ["read"],
-        updateMask: { paths: ["name", "scopes", "expires_at"] },
-      }),
-    event: () => ({
-      target: keyId,
-      accountId,
-      details: { name: "ci", scopes: "read", expires_at: "never" },
-    }),
-  },
-  SetLimit: {
-    call: async () => {
+    () => ({ name: "ci", scopes: "generate,read", rate_limit_rpm: "7", expires_at: "2100-01-02T03:04:05.000Z" }),
+    toKey,
+  ],
+  RotateKey: [() => admin.rotateKey({ keyId: ids.key, reason, overlapSeconds: 60 }), () => ({ overlap_seconds: "60" }), toKey],
+  UpdateKey: [
+    () => {
+      const updateMask = { paths: ["name", "scopes", "expires_at"] };
+      return admin.updateKey({ keyId: ids.key, reason, name: "ci", scopes: ["read"], updateMask });
+    },
+    () => ({ name: "ci", scopes: "read", expires_at: "never" }),
+    toKey,
+  ],
+  SetLimit: [
+    async () => {
       const limit = { metric: "cost", window: "day", amount: 5n };
-      limitId = (await admin.setLimit({ owner: { case: "keyId", value: keyId }, limit, reason })).limit?.id ?? "";
+      ids.limit = (await admin.setLimit({ owner: ofKey(), limit, reason })).limit?.id ?? "";
     },
-    event: () => ({ target: keyId, accountId, details: { metric: "cost", window: "day", amount: "5" } }),
-  },
-  RemoveLimit: {
-    call: () => admin.removeLimit({ owner: { case: "keyId", value: keyId }, limitId, reason }),
-    event: () => ({ target: keyId, accountId, details: { limit_id: limitId } }),
-  },
-  Rerate: {
-    call: async () => {
-      ({ chargedId, generationId } = await chargedAccount());
-      const range = {
-        from: timestampFromDate(new Date("2026-01-01")),
-        to: timestampFromDate(new Date("2100-01-01")),
-      };
+    () => ({ metric: "cost", window: "day", amount: "5" }),
+    toKey,
+  ],
+  RemoveLimit: [() => admin.removeLimit({ owner: ofKey(), limitId: ids.limit, reason }), () => ({ limit_id: ids.limit }), toKey],
+  Rerate: [
+    async () => {
+      await chargeAccount();
+      const range = { from: at("2026-01-01"), to: at("2100-01-01") };
       const request = { model: "vx-sandbox-small", ...range, prices: { request: 1n }, reason, apply: true };
       for await (const _ of admin.rerate(request));
     },
-    event: () => ({
-      target: chargedId,
-      accountId: chargedId,
-      details: {
-        model: "vx-sandbox-small",
-        from: "2026-01-01T00:00:00.000Z",
-        to: "2100-01-01T00:00:00.000Z",
-      },
-    }),
-  },
-  RefundEntry: {
-    call: () => admin.refundEntry({ accountId: chargedId, entryId: generationId, reason, idempotencyKey: "1" }),
-    event: () => ({
-      target: chargedId,
-      accountId: chargedId,
-      details: { entry_id: generationId, amount_micros: "0" },
-    }),
-  },
-  SetAccountPrices: {
-    call: () => admin.setAccountPrices({ accountId, change: { case: "discountBps", value: 1_500 }, reason }),
-    event: () => ({ target: accountId, accountId, details: { change: "discountBps", discount_bps: "1500" } }),
-  },
-  SetKeyLimit: {
-    call: () => admin.setKeyLimit({ keyId, reason }),
-    event: () => ({ target: keyId, accountId, details: { rate_limit_rpm: "default" } }),
-  },
-  ReportLeak: {
-    call: async () => {
-      const { apiKey, secret } = await root.createKey({ accountId, name: "leaked" });
-      leakedId = apiKey?.id ?? "";
-      const url = "https://paste.example/1";
-      await admin.reportLeak({
-        fingerprint: fingerprintOf(secret),
-        keyStart: secret.slice(0, 14),
-        url,
-        reason,
-      });
+    () => ({ model: "vx-sandbox-small", from: "2026-01-01T00:00:00.000Z", to: "2100-01-01T00:00:00.000Z" }),
+    toCharged,
+  ],
+  RefundEntry: [
+    () => admin.refundEntry({ accountId: ids.charged, entryId: ids.generation, reason, idempotencyKey: "1" }),
+    () => ({ entry_id: ids.generation, amount_micros: "0" }),
+    toCharged,
+  ],
+  SetAccountPrices: [
+    () => admin.setAccountPrices({ ...ofAccount(), change: { case: "discountBps", value: 1_500 } }),
+    () => ({ change: "discountBps", discount_bps: "1500" }),
+  ],
+  SetKeyLimit: [() => admin.setKeyLimit({ keyId: ids.key, reason }), () => ({ rate_limit_rpm: "default" }), toKey],
+  ReportLeak: [
+    async () => {
+      const { id, secret } = await createTestKey(root, { accountId: ids.account });
+      ids.leaked = id;
+      await admin.reportLeak({ fingerprint: fingerprintOf(secret), keyStart: secret.slice(0, 14), url: LEAK, reason });
     },
-    event: () => ({ target: leakedId, accountId, details: { url: "https://paste.example/1" } }),
-  },
-  CreateWebhook: {
-    call: async () => {
-      const url = "https://10.0.0.1.example/?token=x";
-      webhookId = (await admin.createWebhook({ accountId, url, types: ["key.created"], reason })).webhook?.id ?? "";
+    () => ({ url: LEAK }),
+    () => ({ target: ids.leaked }),
+  ],
+  CreateWebhook: [
+    async () => {
+      const webhook = { url: "https://10.0.0.1.example/?token=x", types: ["key.created"] };
+      ids.webhook = (await admin.createWebhook({ ...ofAccount(), ...webhook })).webhook?.id ?? "";
     },
-    event: () => ({ target: webhookId, accountId, details: { types: "key.created" } }),
-  },
-  UpdateWebhook: {
-    call: () => admin.updateWebhook({ webhookId, state: "paused", reason, updateMask: { paths: ["types", "state"] } }),
-    event: () => ({ target: webhookId, accountId, details: { fields: "types,state", state: "paused" } }),
-  },
-  RotateWebhook: {
-    call: () => admin.rotateWebhook({ webhookId, overlapSeconds: 60, reason }),
-    event: () => ({ target: webhookId, accountId, details: { overlap_seconds: "60" } }),
-  },
-  TestWebhook: {
-    call: () => admin.testWebhook({ webhookId, reason }),
-    event: () => ({ target: webhookId, accountId, details: {} }),
-  },
-  Redeliver: {
-    call: () => admin.redeliver({ webhookId, from: timestampFromDate(new Date(0)), reason }),
-    event: () => ({ target: webhookId, accountId, details: { from: "1970-01-01T00:00:00.000Z" } }),
-  },
-  DeleteWebhook: {
-    call: () => admin.deleteWebhook({ webhookId, reason }),
-    event: () => ({ target: webhookId, accountId, details: {} }),
-  },
-  RevokeKey: {
-    call: () => admin.revokeKey({ keyId, reason }),
-    event: () => ({ target: keyId, accountId, details: {} }),
-  },
-  CreateOperator: {
-    call: async () => {
-      otherId = (await admin.createOperator({ name: "eve", role: "support", reason })).operator?.id ?? "";
-    },
-    event: () => ({ target: otherId, accountId: "", details: { name: "eve", role: "support" } }),
-  },
-  SetOperatorRole: {
-    call: () => admin.setOperatorRole({ operatorId: otherId, role: "finance", reason }),
-    event: () => ({ target: otherId, targetName: "eve", accountId: "", details: { role: "finance" } }),
-  },
-  RevokeOperator: {
-    call: () => admin.revokeOperator({ operatorId: otherId, reason }),
-    event: () => ({ target: otherId, targetName: "eve", accountId: "", accountName: "", details: {} }),
-  },
+    () => ({ types: "key.created" }),
+    toWebhook,
+  ],
+  UpdateWebhook: [
+    () => admin.updateWebhook({ webhookId: ids.webhook, state: "paused", reason, updateMask: { paths: ["types", "state"] } }),
+    () => ({ fields: "types,state", state: "paused" }),
+    toWebhook,
+  ],
+  RotateWebhook: [
+    () => admin.rotateWebhook({ webhookId: ids.webhook, overlapSeconds: 60, reason }),
+    () => ({ overlap_seconds: "60" }),
+    toWebhook,
+  ],
+  TestWebhook: [() => admin.testWebhook({ webhookId: ids.webhook, reason }), undefined, toWebhook],
+  Redeliver: [
+    () => admin.redeliver({ webhookId: ids.webhook, from: at("1970-01-01"), reason }),
+    () => ({ from: "1970-01-01T00:00:00.000Z" }),
+    toWebhook,
+  ],
+  DeleteWebhook: [() => admin.deleteWebhook({ webhookId: ids.webhook, reason }), undefined, toWebhook],
+  RevokeKey: [() => admin.revokeKey({ keyId: ids.key, reason }), undefined, toKey],
+  CreateOperator: [
+    async () => (ids.other = (await admin.createOperator({ name: "eve", role: "support", reason })).operator?.id ?? ""),
+    () => ({ name: "eve", role: "support" }),
+    () => toNoAccount(ids.other),
+  ],
+  SetOperatorRole: [
+    () => admin.setOperatorRole({ operatorId: ids.other, role: "finance", reason }),
+    () => ({ role: "finance" }),
+    () => toNoAccount(ids.other, { targetName: "eve" }),
+  ],
+  RevokeOperator: [
+    () => admin.revokeOperator({ operatorId: ids.other, reason }),
+    undefined,
+    () => toNoAccount(ids.other, { targetName: "eve" }),
+  ],
 };
 
 test("every method that changes something is tested here", () => {
@@ -327,29 +252,24 @@ test("every method that changes something is tested here", () => {
 });
 
 describe("a change", () => {
-  test.each(Object.entries(changes))("by %s is logged with its operator and reason", async (method, one) => {
+  test.each(Object.keys(changes))("by %s is logged with its operator and reason", async (method) => {
+    const [call, details, event] = changes[method] as Change;
     const before = (await events({ actorId: adminId })).length;
-    await one.call();
+    await call();
     const logged = await events({ actorId: adminId });
     expect(logged).toHaveLength(before + 1);
-    expect(logged[0]).toMatchObject({
-      id: expect.stringMatching(/^evt_\d+_\d+$/),
-      actorId: adminId,
-      actorName: "ada",
-      method,
-      reason,
-      outcome: "ok",
-      requestId: expect.stringMatching(/^req_/),
-      ...one.event(),
-    });
+    const byAdmin = { actorId: adminId, actorName: "ada", method, reason, outcome: "ok" };
+    const own = { id: expect.stringMatching(/^evt_\d+_\d+$/), requestId: expect.stringMatching(/^req_/), ...byAdmin };
+    const ofAccount = { target: ids.account, accountId: ids.account };
+    expect(logged[0]).toMatchObject({ ...own, ...ofAccount, details: details?.() ?? {}, ...event?.() });
   });
 
   test("that repeats an earlier one without an effect is not logged again", async () => {
     const before = (await events({ pageSize: 1000 })).length;
     await admin.setOperatorRole({ operatorId: viewerId, role: "viewer" });
-    await admin.creditAccount({ accountId, amountMicros: 25n, reason, idempotencyKey: "1" });
-    await admin.revokeKey({ keyId });
-    await admin.revokeOperator({ operatorId: otherId });
+    await admin.creditAccount({ accountId: ids.account, amountMicros: 25n, reason, idempotencyKey: "1" });
+    await admin.revokeKey({ keyId: ids.key });
+    await admin.revokeOperator({ operatorId: ids.other });
     expect(await events({ pageSize: 1000 })).toHaveLength(before);
   });
 
@@ -359,10 +279,10 @@ describe("a change", () => {
     const before = await state();
     for (const call of [
       () => admin.createAccount({ name: "x" }),
-      () => admin.creditAccount({ accountId, amountMicros: 1n, reason, idempotencyKey: "9" }),
+      () => admin.creditAccount({ accountId: ids.account, amountMicros: 1n, reason, idempotencyKey: "9" }),
       () => admin.putPlan({ name: "tiny", rpm: 6, maxActiveKeys: 2 }),
-      () => admin.setAccountPlan({ accountId, plan: "free" }),
-      () => admin.createKey({ accountId, name: "x" }),
+      () => admin.setAccountPlan({ accountId: ids.account, plan: "free" }),
+      () => admin.createKey({ accountId: ids.account, name: "x" }),
       () => admin.createOperator({ name: "x", role: "viewer" }),
       () => admin.revokeOperator({ operatorId: viewerId }),
       () => admin.setOperatorRole({ operatorId: viewerId, role: "support" }),
@@ -404,16 +324,17 @@ describe("a change", () => {
 });
 
 describe("a refused change", () => {
+  const movement = (amountMicros: bigint) => ({ ...ofAccount(), amountMicros, idempotencyKey: String(amountMicros) });
   test.each<[string, () => Promise<unknown>, () => Partial<OperatorEvent>]>([
     [
       "insufficient_role",
-      () => viewer.creditAccount({ accountId, amountMicros: 1n, reason, idempotencyKey: "3" }),
+      () => viewer.creditAccount(movement(1n)),
       () => ({ actorName: "vic", method: "CreditAccount", target: "" }),
     ],
     [
       "insufficient_balance",
-      () => root.adjustAccount({ accountId, amountMicros: -500n, reason, idempotencyKey: "4" }),
-      () => ({ actorId: "break-glass", target: accountId, accountId, reason }),
+      () => root.adjustAccount(movement(-500n)),
+      () => ({ actorId: "break-glass", target: ids.account, accountId: ids.account, reason }),
     ],
     [
       "not_found",
@@ -457,9 +378,9 @@ describe("the list", () => {
   test("is filtered by method, target, account and time, and paged", async () => {
     expect((await events({ method: "PutPlan" })).map(({ target }) => target)).toEqual(["tiny"]);
     expect((await events({ target: "tiny" })).map(({ method }) => method)).toEqual(["PutPlan"]);
-    const ofAccount = await events({ accountId });
-    expect(ofAccount.map(({ target }) => target)).toContain(keyId);
-    expect(ofAccount.every((event) => event.accountId === accountId)).toBe(true);
+    const ofAccount = await events({ accountId: ids.account });
+    expect(ofAccount.map(({ target }) => target)).toContain(ids.key);
+    expect(ofAccount.every(({ accountId }) => accountId === ids.account)).toBe(true);
     const all = await events({ pageSize: 1000 });
     const times = all.map(({ createdAt }) => (createdAt ? timestampDate(createdAt).getTime() : 0));
     expect(times).toEqual(times.toSorted((a, b) => b - a));
@@ -478,7 +399,7 @@ describe("the list", () => {
   });
 
   test("contains no secret of a key or an operator, and no fingerprint", async () => {
-    const created = await root.createKey({ accountId, name: "secret" });
+    const created = await root.createKey({ accountId: ids.account, name: "secret" });
     const operator = await root.createOperator({ name: "secret", role: "viewer" });
     // A token that is sent in the wrong header.
     await root.setKeyLimit({ keyId: created.apiKey?.id ?? "" }, { headers: { "x-request-id": operator.secret } });
@@ -531,12 +452,7 @@ describe("a refusal", () => {
       .filter(({ msg }) => msg === "logging a refused change failed");
     expect(unlogged).toEqual(
       ["insufficient_role", "not_found"].map((outcome) =>
-        expect.objectContaining({
-          level: "error",
-          method: "RevokeOperator",
-          target: expect.anything(),
-          outcome,
-        }),
+        expect.objectContaining({ level: "error", method: "RevokeOperator", target: expect.anything(), outcome }),
       ),
     );
   });
