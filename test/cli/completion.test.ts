@@ -1,9 +1,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Command } from "commander";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createProgram } from "../../src/cli/program.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { vx } from "./support.ts";
 
@@ -18,14 +16,6 @@ beforeAll(async () => {
   }
 });
 afterAll(() => folder.remove());
-
-test("each command accepts --json", async () => {
-  const leaves = (command: Command): Command[] => (command.commands.length === 0 ? [command] : command.commands.flatMap(leaves));
-  const commands = leaves(await createProgram(["completion"]));
-  expect(commands.length).toBeGreaterThan(60);
-  const without = commands.filter(({ options }) => !options.some(({ long }) => long === "--json"));
-  expect(without.map((command) => `${command.parent?.name()} ${command.name()}`)).toEqual([]);
-});
 
 test("the script is printed as a JSON string too", async () => {
   const [text, json] = [await vx(["completion", "fish"]), await vx(["completion", "fish", "--json"])];

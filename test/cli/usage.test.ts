@@ -1,48 +1,29 @@
 import { resolve } from "node:path";
+import type { Command } from "commander";
 import { describe, expect, test } from "vitest";
+import { createProgram } from "../../src/cli/program.ts";
 import { spawnVx, vx } from "./support.ts";
 
-const CALLS = [
-  "accounts create",
-  "accounts list",
-  "accounts get",
-  "accounts credit",
-  "accounts adjust",
-  "accounts set-plan",
-  "accounts search",
-  "accounts rename",
-  "accounts update",
-  "accounts suspend",
-  "accounts resume",
-  "keys create",
-  "keys list",
-  "keys revoke",
-  "keys set-limit",
-  "plans list",
-  "plans set",
-  "models list",
-  "prices",
-  "ledger list",
-  "operators create",
-  "operators list",
-  "operators set-role",
-  "operators revoke",
-  "log",
-  "audit",
-];
-const OTHERS = ["", "serve", "migrate", "copy-database", "accounts", "keys", "plans", "models", "ledger", "operators"];
+/** All commands with a path of words, such as "accounts create". */
+function commandsOf(command: Command, path: readonly string[] = []): { path: string; isLeaf: boolean }[] {
+  const own = { path: path.join(" "), isLeaf: command.commands.length === 0 };
+  return [own, ...command.commands.flatMap((child) => commandsOf(child, [...path, child.name()]))];
+}
+const commands = commandsOf(await createProgram(["completion"])).filter(({ path }) => !/^help$/.test(path));
+
+const help = (command: string) => vx([...command.split(" "), "--help"].filter(Boolean));
+const WRAPPED = /\n {10,}/g;
 
 describe("help", () => {
-  test.for(CALLS)("of 'vx %s' has an example and --json", async (command) => {
-    const { code, stdout, stderr } = await vx([...command.split(" "), "--help"]);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    expect(stdout).toMatch(new RegExp(`^Usage: vx ${command} [^]*--json[^]*Examples?:\\n +vx ${command}`));
-  });
-
-  test.for(OTHERS)("of 'vx %s' has an example", async (command) => {
-    const { code, stdout, stderr } = await vx([...command.split(" "), "--help"].filter(Boolean));
-    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    expect(stdout).toMatch(new RegExp(`Examples?:\\n.*vx ${command}`));
+  test("of every command that calls something has an example and --json", async () => {
+    expect(commands.length).toBeGreaterThan(70);
+    for (const { path, isLeaf } of commands) {
+      const { code, stdout, stderr } = await help(path);
+      expect({ path, code, stderr }).toEqual({ path, code: 0, stderr: "" });
+      const hasExample = isLeaf || /^(accounts|keys|plans|models|ledger|operators)?$/.test(path);
+      const json = isLeaf ? "[^]*--json" : "";
+      expect(stdout).toMatch(new RegExp(`^Usage: vx ${path}${json}${hasExample ? `[^]*Examples?:\\n.*vx ${path}` : ""}`));
+    }
   });
 
   test.for([
@@ -58,20 +39,22 @@ describe("help", () => {
     ["cells split", ["--to <url>", "--lanes <lanes>"]],
     ["copy-database", ["--to <url>"]],
   ] as const)("of 'vx %s' marks the required options %j", async ([command, required]) => {
-    const { stdout } = await vx([...command.split(" "), "--help"]);
-    // A description may need several lines.
-    const options = stdout.replaceAll(/\n {10,}/g, " ").match(/^ {2}--.*\(required.*$/gm) ?? [];
+    const { stdout } = await help(command);
+    const options = stdout.replaceAll(WRAPPED, " ").match(/^ {2}--.*\(required.*$/gm) ?? [];
     expect(options.map((line) => line.trim().split(/ {2,}/)[0]).sort()).toEqual([...required].sort());
   });
 
   test("of every command with a reason describes it in the same way", async () => {
-    const commands = CALLS.filter((command) => /^(accounts|keys|plans|operators) (?!list|get|search)/.test(command));
     const texts = new Set<string>();
-    for (const command of commands) {
-      const { stdout } = await vx([...command.split(" "), "--help"]);
-      const reason = /^ {2}--reason <text> +([^-]*?)(?: \(required\))?$/m.exec(stdout.replaceAll(/\n {10,}/g, " "));
-      texts.add(reason?.[1] ?? `none of ${command}`);
+    let commandsWithReason = 0;
+    for (const { path } of commands.filter(({ isLeaf }) => isLeaf)) {
+      const { stdout } = await help(path);
+      const reason = /^ {2}--reason <text> +([^-]*?)(?: \(required\))?$/m.exec(stdout.replaceAll(WRAPPED, " "))?.[1];
+      if (reason === undefined) continue;
+      commandsWithReason++;
+      texts.add(reason);
     }
+    expect(commandsWithReason).toBeGreaterThan(15);
     expect([...texts]).toEqual([expect.stringMatching(/^why the change is made, /)]);
   });
 
@@ -82,16 +65,13 @@ describe("help", () => {
   });
 
   test("--version prints the version", async () => {
-    expect(await spawnVx(["--version"])).toEqual({
-      code: 0,
-      stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
-      stderr: "",
-    });
+    const version = expect.stringMatching(/^\d+\.\d+\.\d+\n$/);
+    expect(await spawnVx(["--version"])).toEqual({ code: 0, stdout: version, stderr: "" });
   });
 });
 
 describe("wrong usage exits 2 with an error on stderr", () => {
-  const WRONG: readonly [args: string, why: RegExp][] = [
+  const WRONG: readonly (readonly [args: string, why: RegExp])[] = [
     ["nonesuch", /unknown command/],
     ["accounts nonesuch", /unknown command/],
     ["accounts list --nonesuch", /unknown option/],
@@ -104,15 +84,12 @@ describe("wrong usage exits 2 with an error on stderr", () => {
     ["accounts get", /account/],
     ["accounts update acme", /^vx: nothing to change; add --external-id, --email, --notes or --low-balance/],
     ["accounts suspend acme", /--reason/],
-    ["webhooks create --url https://hooks.example.com", /'--reason <text>' is missing/],
-    ["webhooks update wh_1 --state paused", /'--reason <text>' is missing/],
-    ["webhooks delete wh_1", /'--reason <text>' is missing/],
-    ["webhooks rotate wh_1", /'--reason <text>' is missing/],
-    ["webhooks redeliver wh_1 --event evt_1", /'--reason <text>' is missing/],
-    ["members invite acme --role owner", /'--reason <text>' is missing/],
-    ["members invite-sign-up", /'--reason <text>' is missing/],
-    ["members remove acme usr_1", /'--reason <text>' is missing/],
-    ["members view acme", /'--reason <text>' is missing/],
+    ...[
+      "webhooks create --url https://hooks.example.com",
+      ...["webhooks update wh_1 --state paused", "webhooks delete wh_1", "webhooks rotate wh_1"],
+      ...["webhooks redeliver wh_1 --event evt_1", "members invite acme --role owner", "members invite-sign-up"],
+      ...["members remove acme usr_1", "members view acme"],
+    ].map((args) => [args, /'--reason <text>' is missing/] as const),
     ["accounts credit acct_1 --reason r", /amount/],
     ["accounts credit acct_1 25.00", /--reason/],
     ["accounts credit acct_1 -1 --reason r", /amount/],
@@ -125,6 +102,25 @@ describe("wrong usage exits 2 with an error on stderr", () => {
     ["accounts credit acct_1 9999999999999 --reason r", /amount/],
     ["accounts adjust acct_1 -0.00 --reason r", /amount/],
     ["accounts adjust acct_1 -x --reason r", /-x/],
+    ...["2099-02-30", "2099-01-31T00:00:00Z", "soon"].map(
+      (day) => [`accounts credit acct_1 5 --reason r --expires ${day}`, /--expires/] as const,
+    ),
+    ["accounts close acct_1 --reason r --write-off --refunded", /exclude each other/],
+    ["accounts list --page-size 2", /--json/],
+    ["prices set-account acct_1 --reason r", /add one of --discount, --file and --remove/],
+    ["prices set-account acct_1 --reason r --discount 101%", /--discount: must be a percentage/],
+    ["prices set-account acct_1 --reason r --file prices.yaml", /--file needs --model/],
+    ["rerate --model m --from 2030-01-01 --to 2030-02-01 --prices prices.yaml", /'--reason <text>' is missing/],
+    ["keys update key_1", /nothing to change; add --name/],
+    ...["tokens", "tokens/day=", "tokens/day=5,user", "cost/day=1,000"].map(
+      (limit) => [`keys update key_1 --limit ${limit}`, /--limit: must be a/] as const,
+    ),
+    ["keys rotate key_1 --overlap-seconds 2592001", /--overlap-seconds/],
+    ["limits list", /--plan, --account/],
+    ["limits set --plan pro --metric tokens --window day --amount 2.5", /a whole number/],
+    ["usage show --sort name", /--sort: must be one of cost, requests, start/],
+    ["usage export --format xml", /--format: must be csv or focus/],
+    ["ledger list acct_00000000000000000000000000 --csv --json", /--csv contains all pages/],
     ["keys create --name n", /--account/],
     [
       "keys create acct_1 --account acct_2 --name n",
@@ -151,7 +147,7 @@ describe("wrong usage exits 2 with an error on stderr", () => {
   ];
 
   test.for(WRONG)("vx %s", async ([args, why]) => {
-    const { code, stdout, stderr } = await vx(args.split(" "));
+    const { code, stdout, stderr } = await vx(args.split(" "), { VX_ADMIN_TOKEN: "a-token-of-some-length" });
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toMatch(why);
     expect(stderr).not.toMatch(/^ +at /m);
@@ -165,10 +161,7 @@ describe("wrong usage exits 2 with an error on stderr", () => {
     { VX_ADMIN_HOST: "host/path" },
     { VX_ADMIN_TOKEN: "short" },
   ])("a call with %o", async (env) => {
-    const { code, stdout, stderr } = await vx(["plans", "list"], {
-      VX_ADMIN_TOKEN: "a-token-of-some-length",
-      ...env,
-    });
+    const { code, stdout, stderr } = await vx(["plans", "list"], { VX_ADMIN_TOKEN: "a-token-of-some-length", ...env });
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toMatch(new RegExp(`^vx: invalid setting: ${Object.keys(env)[0]}: `));
   });
@@ -181,37 +174,35 @@ describe("wrong usage exits 2 with an error on stderr", () => {
     });
   });
 
-  test.for<[Record<string, string>, string]>([
-    [{ PORT: "1.5" }, 'PORT: must be a whole number from 0 to 65535, not "1.5"'],
-    [{ PORT: "65536" }, 'PORT: must be a whole number from 0 to 65535, not "65536"'],
-    [{ VX_WORKERS: "0" }, 'VX_WORKERS: must be a whole number from 1 to 64, not "0"'],
-    [{ VX_MAX_BODY_BYTES: "10MB" }, 'VX_MAX_BODY_BYTES: must be a whole number from 1024 to 1073741824, not "10MB"'],
-    [{ VX_SEED_DEMO: "yes" }, 'VX_SEED_DEMO: must be 0 or 1, not "yes"'],
-    [{ VX_LOG_LEVEL: "loud" }, 'VX_LOG_LEVEL: must be one of fatal, error, warn, info, debug, trace, silent, not "loud"'],
-    [{ VX_TLS_CERT: "a.pem" }, "VX_TLS_KEY: is missing; set both VX_TLS_CERT and VX_TLS_KEY, or neither"],
-    [
-      { VX_TLS_CERT: "/none.pem", VX_TLS_KEY: "/none.pem" },
-      "VX_TLS_CERT: /none.pem cannot be read: no such file or directory (ENOENT)",
-    ],
-    [{ VX_PRODUCT_NAME: "Ac\nme" }, "VX_PRODUCT_NAME: must not contain control characters"],
-    [{ VX_PRODUCT_NAME: " " }, "VX_PRODUCT_NAME: must not be blank"],
-    [{ VX_PRODUCT_NAME: "a".repeat(61) }, "VX_PRODUCT_NAME: must have at most 60 characters, not 61"],
-    [{ VX_PRODUCT_LOGO: "/none.png" }, "VX_PRODUCT_LOGO: /none.png cannot be read: no such file or directory (ENOENT)"],
-    [
-      { VX_PRODUCT_LOGO: resolve("package.json") },
-      `VX_PRODUCT_LOGO: ${resolve("package.json")} must be an SVG, PNG, JPEG, GIF or WebP image`,
-    ],
-    [{ VX_PRODUCT_LOGO: "/dev/zero" }, "VX_PRODUCT_LOGO: /dev/zero is larger than 262144 bytes"],
-    [
-      { VX_SUPPORT_URL: "javascript:alert(1)" },
-      'VX_SUPPORT_URL: must be an https, http or mailto URL of at most 2000 characters, not "javascript:alert(1)"',
-    ],
-    [
-      { VX_SUPPORT_URL: "https://a b" },
-      'VX_SUPPORT_URL: must be an https, http or mailto URL of at most 2000 characters, not "https://a b"',
-    ],
-  ])("serve with %o", async ([env, line]) => {
-    const { code, stderr } = await vx(["serve"], env);
-    expect({ code, stderr }).toEqual({ code: 2, stderr: `vx: invalid settings\n${line}\n` });
+  type WrongSetting = [name: string, value: string, problem: string, others?: Record<string, string>];
+  test.for<WrongSetting>([
+    ["PORT", "1.5", 'must be a whole number from 0 to 65535, not "1.5"'],
+    ["PORT", "65536", 'must be a whole number from 0 to 65535, not "65536"'],
+    ["VX_WORKERS", "0", 'must be a whole number from 1 to 64, not "0"'],
+    ["VX_MAX_BODY_BYTES", "10MB", 'must be a whole number from 1024 to 1073741824, not "10MB"'],
+    ["VX_SEED_DEMO", "yes", 'must be 0 or 1, not "yes"'],
+    ["VX_LOG_LEVEL", "loud", 'must be one of fatal, error, warn, info, debug, trace, silent, not "loud"'],
+    ["VX_TLS_CERT", "/none.pem", "/none.pem cannot be read: no such file or directory (ENOENT)", { VX_TLS_KEY: "/none.pem" }],
+    ["VX_PRODUCT_NAME", "Ac\nme", "must not contain control characters"],
+    ["VX_PRODUCT_NAME", " ", "must not be blank"],
+    ["VX_PRODUCT_NAME", "a".repeat(61), "must have at most 60 characters, not 61"],
+    ["VX_PRODUCT_LOGO", "/none.png", "/none.png cannot be read: no such file or directory (ENOENT)"],
+    ["VX_PRODUCT_LOGO", resolve("package.json"), `${resolve("package.json")} must be an SVG, PNG, JPEG, GIF or WebP image`],
+    ["VX_PRODUCT_LOGO", "/dev/zero", "/dev/zero is larger than 262144 bytes"],
+    ...["javascript:alert(1)", "https://a b"].map(
+      (url): WrongSetting => [
+        "VX_SUPPORT_URL",
+        url,
+        `must be an https, http or mailto URL of at most 2000 characters, not "${url}"`,
+      ],
+    ),
+  ])("serve with %s=%j", async ([name, value, problem, others]) => {
+    const { code, stderr } = await vx(["serve"], { [name]: value, ...others });
+    expect({ code, stderr }).toEqual({ code: 2, stderr: `vx: invalid settings\n${name}: ${problem}\n` });
+  });
+
+  test("serve with a certificate without its key", async () => {
+    const line = "VX_TLS_KEY: is missing; set both VX_TLS_CERT and VX_TLS_KEY, or neither";
+    expect(await vx(["serve"], { VX_TLS_CERT: "a.pem" })).toMatchObject({ code: 2, stderr: `vx: invalid settings\n${line}\n` });
   });
 });

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { create, type DescMethod, type DescMethodServerStreaming, type DescMethodUnary } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
-import { Code, ConnectError, type Transport } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { beforeAll, describe, expect, test, vi } from "vitest";
 import { ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
@@ -15,7 +15,7 @@ import { operatorGate } from "../../../src/server/gate/gate.ts";
 import { QUICKEST } from "../../support/any-method.ts";
 import { OPERATOR_TOKEN, useOwnApp } from "../../support/app.ts";
 import { dumpTables } from "../../support/database.ts";
-import { createTestKey, operatorOf } from "../../support/fixtures.ts";
+import { createTestKey, operatorOf, useOperator } from "../../support/fixtures.ts";
 import { operatorProtocols } from "../../support/operator.ts";
 import { bearer, type ProtocolCase } from "../../support/protocols.ts";
 import { sendHttp1 } from "../../support/raw.ts";
@@ -26,177 +26,131 @@ let developerKey: string;
 /** The tokens of all operators of this file. */
 const secrets: string[] = [];
 
-const admin = () => operatorOf(app);
-
 async function createOperator(role: Role) {
-  const created = await admin().createOperator({ name: `${role} ${secrets.length}`, role });
+  const created = await admin.createOperator({ name: `${role} ${secrets.length}`, role });
   secrets.push(created.secret);
   return created;
 }
 
 const app = useOwnApp({ env: { VX_METRICS_TOKEN: METRICS_TOKEN } });
+const admin = useOperator(app);
 beforeAll(async () => {
-  developerKey = (await createTestKey(operatorOf(app))).secret;
+  developerKey = (await createTestKey(admin)).secret;
 });
 
-const refused: readonly { what: string; headers: () => Record<string, string> }[] = [
-  { what: "no token", headers: () => ({}) },
-  { what: "a wrong token", headers: () => bearer("operator-token-of-the-testS") },
-  { what: "a shorter token", headers: () => bearer(OPERATOR_TOKEN.slice(0, -1)) },
-  { what: "a longer token", headers: () => bearer(`${OPERATOR_TOKEN}x`) },
-  { what: "an empty token", headers: () => ({ authorization: "Bearer " }) },
-  {
-    what: "another scheme",
-    headers: () => ({ authorization: `Basic ${Buffer.from(`x:${OPERATOR_TOKEN}`).toString("base64")}` }),
-  },
-  {
-    what: "an unknown token of an operator",
-    headers: () => bearer(generateOperatorToken(randomBytes)),
-  },
-  { what: "a developer's key", headers: () => bearer(developerKey) },
-  { what: "only a cookie", headers: () => ({ cookie: `token=${OPERATOR_TOKEN}` }) },
+const refused: readonly [what: string, headers: () => Record<string, string>][] = [
+  ["no token", () => ({})],
+  ["a wrong token", () => bearer("operator-token-of-the-testS")],
+  ["a shorter token", () => bearer(OPERATOR_TOKEN.slice(0, -1))],
+  ["a longer token", () => bearer(`${OPERATOR_TOKEN}x`)],
+  ["an empty token", () => ({ authorization: "Bearer " })],
+  ["another scheme", () => ({ authorization: `Basic ${Buffer.from(`x:${OPERATOR_TOKEN}`).toString("base64")}` })],
+  ["an unknown token of an operator", () => bearer(generateOperatorToken(randomBytes))],
+  ["a developer's key", () => bearer(developerKey)],
+  ["only a cookie", () => ({ cookie: `token=${OPERATOR_TOKEN}; vx_session=${OPERATOR_TOKEN}` })],
 ];
 
 const operatorMethods: readonly DescMethod[] = operatorServices.flatMap(({ methods }) => methods);
 const isUnary = (method: DescMethod): method is DescMethodUnary => method.methodKind === "unary";
 const isServerStream = (method: DescMethod): method is DescMethodServerStreaming => method.methodKind === "server_streaming";
-const unaryMethods = operatorMethods.filter(isUnary);
 
 test("every method of the operator API is unary or a stream of the server", () => {
   expect(operatorMethods.filter((method) => !isUnary(method) && !isServerStream(method))).toEqual([]);
 });
 
-async function expect401(open: ProtocolCase["open"], methods: readonly DescMethodUnary[], headers: object) {
+async function expect401(open: ProtocolCase["open"], headers: Record<string, string>) {
   const caller = open(app.adminUrl);
-  for (const method of methods) {
-    const outcome = await caller.call(method, create(method.input), { ...headers });
-    expect(outcome, method.name).toMatchObject({
-      code: "unauthenticated",
-      reason: "invalid_operator_token",
-      headers: { "www-authenticate": "Bearer" },
-    });
+  for (const method of [AdminService.method.listPlans, AdminService.method.creditAccount] as readonly DescMethodUnary[]) {
+    const refusal = { code: "unauthenticated", reason: "invalid_operator_token", headers: { "www-authenticate": "Bearer" } };
+    expect(await caller.call(method, create(method.input), headers), method.name).toMatchObject(refusal);
   }
   caller.close();
 }
 
-test.each(refused)("$what returns 401", async ({ headers }) => {
-  await expect401(QUICKEST.open, [AdminService.method.listPlans, AdminService.method.creditAccount], headers());
-});
+const getMetrics = (headers: Record<string, string | string[]>, query = "") =>
+  sendHttp1(app.adminUrl, { method: "GET", path: `/metrics${query}`, headers });
 
-test("every method of the operator API returns 401 without a token and with an unknown one", async () => {
-  await expect401(QUICKEST.open, unaryMethods, {});
-  await expect401(QUICKEST.open, unaryMethods, bearer(generateOperatorToken(randomBytes)));
-});
-
-test.each(operatorProtocols)("without a token, 401 over $name", async ({ open }) => {
-  await expect401(open, [AdminService.method.listPlans], {});
-});
-
-test.each(refused)("$what: /metrics returns 401", async ({ headers }) => {
-  const answer = await sendHttp1(app.adminUrl, { method: "GET", path: "/metrics", headers: headers() });
-  expect(answer.status).toBe(401);
-  expect(answer.headers["www-authenticate"]).toBe("Bearer");
+test.each(refused)("%s returns 401", async (_, headers) => {
+  await expect401(QUICKEST.open, headers());
+  const answer = await getMetrics(headers());
+  expect([answer.status, answer.headers["www-authenticate"]]).toEqual([401, "Bearer"]);
   expect(JSON.parse(answer.body.toString()).error.code).toBe("invalid_operator_token");
 });
+
+test.each(operatorProtocols)("without a token, 401 over $name", ({ open }) => expect401(open, {}));
 
 test("/auth/session returns the operator of a token; without settings there is no sign-in", async () => {
   const get = async (path: string, headers: Record<string, string> = {}) => {
     const { status, body } = await sendHttp1(app.adminUrl, { method: "GET", path, headers });
     return { status, body: JSON.parse(body.toString()) };
   };
-  expect(await get("/auth/session")).toEqual({
-    status: 200,
-    body: { operator: null, session_expires_at: null, openid_connect: false },
-  });
+  const nobody = { operator: null, session_expires_at: null, openid_connect: false };
+  expect(await get("/auth/session")).toEqual({ status: 200, body: nobody });
   const { operator, secret } = await createOperator("support");
-  expect((await get("/auth/session", bearer(secret))).body.operator).toEqual({
-    id: operator?.id,
-    name: operator?.name,
-    role: "support",
-  });
+  const own = { id: operator?.id, name: operator?.name, role: "support" };
+  expect((await get("/auth/session", bearer(secret))).body.operator).toEqual(own);
   expect((await get("/auth/session", bearer(`${secret}x`))).status).toBe(401);
   for (const path of ["/auth/sign-in", "/auth/callback", "/auth/sign-out"]) expect((await get(path)).status).toBe(404);
 });
 
 test("the token for metrics reads /metrics, and no method accepts it", async () => {
-  const get = (token: string) => sendHttp1(app.adminUrl, { method: "GET", path: "/metrics", headers: bearer(token) });
-  expect((await get(METRICS_TOKEN)).status).toBe(200);
-  expect((await get(`${METRICS_TOKEN}x`)).status).toBe(401);
-  const caller = QUICKEST.open(app.adminUrl);
-  for (const method of unaryMethods) {
-    const outcome = await caller.call(method, create(method.input), bearer(METRICS_TOKEN));
-    expect(outcome, method.name).toMatchObject({ reason: "invalid_operator_token" });
-  }
-  caller.close();
+  expect((await getMetrics(bearer(METRICS_TOKEN))).status).toBe(200);
+  expect((await getMetrics(bearer(`${METRICS_TOKEN}x`))).status).toBe(401);
+  await expect401(QUICKEST.open, bearer(METRICS_TOKEN));
   expect(app.logText()).not.toContain(METRICS_TOKEN);
 });
 
 test("the token is accepted once and only in the header, not in the URL", async () => {
-  const get = (path: string, headers: Record<string, string | string[]>) =>
-    sendHttp1(app.adminUrl, { method: "GET", path, headers });
   const authorization = `Bearer ${OPERATOR_TOKEN}`;
-  expect((await get("/metrics", { authorization })).status).toBe(200);
-  expect((await get("/metrics", { authorization: [authorization, authorization] })).status).toBe(401);
-  expect((await get(`/metrics?token=${OPERATOR_TOKEN}`, {})).status).toBe(401);
+  expect((await getMetrics({ authorization })).status).toBe(200);
+  expect((await getMetrics({ authorization: [authorization, authorization] })).status).toBe(401);
+  expect((await getMetrics({}, `?token=${OPERATOR_TOKEN}`)).status).toBe(401);
 });
 
-/** A request that lacks required fields was allowed. */
-function ifInvalid(error: unknown): unknown {
-  if (ConnectError.from(error).code === Code.InvalidArgument) return error;
-  throw error;
-}
-
 describe("operators with tokens of their own", () => {
-  test("a role may call its methods and those of the roles before it", async () => {
-    const caller = QUICKEST.open(app.adminUrl);
-    for (const role of ROLES) {
-      const { secret } = await createOperator(role);
-      for (const method of unaryMethods) {
-        const needed = policyOf(method).role as Role;
-        const outcome = await caller.call(method, create(method.input), bearer(secret));
-        const isAllowed = ROLES.indexOf(role) >= ROLES.indexOf(needed);
-        const what = `${role}: ${method.name}`;
-        if (isAllowed) {
-          expect(outcome.ok || outcome.reason, what).toSatisfy((reason) => reason === true || reason === "invalid_argument");
-        } else {
-          expect(outcome, what).toMatchObject({
-            code: "permission_denied",
-            reason: "insufficient_role",
-            metadata: { role, required_role: needed },
-          });
-        }
-      }
+  test("every method is open to its role, and neither to the role before it nor without a token", async () => {
+    const tokens = new Map<Role | undefined, string>();
+    for (const role of ROLES) tokens.set(role, (await createOperator(role)).secret);
+    for (const method of operatorMethods) {
+      const { role } = policyOf(method) as { role: Role };
+      const before = ROLES[ROLES.indexOf(role) - 1];
+      expect(await refusalOf(method, bearer(tokens.get(role) ?? "")), method.name).toBe("");
+      expect(await refusalOf(method, {}), method.name).toBe("invalid_operator_token");
+      if (before) expect(await refusalOf(method, bearer(tokens.get(before) ?? "")), method.name).toBe("insufficient_role");
     }
-    caller.close();
+    const support = bearer(tokens.get("support") ?? "");
+    const outcome = await QUICKEST.open(app.adminUrl).call(AdminService.method.putPlan, {}, support);
+    expect(outcome).toMatchObject({ code: "permission_denied", metadata: { role: "support", required_role: "admin" } });
   });
 
-  test.each(ROLES)("the role %s may read the streams of its role and those before it", async (role) => {
+  test.each(ROLES)("the role %s may call the methods of the roles before it, and no other ones", async (role) => {
     const { secret } = await createOperator(role);
-    const transport = createConnectTransport({ baseUrl: app.adminUrl, httpVersion: "1.1" });
-    for (const method of operatorMethods.filter(isServerStream)) {
-      const needed = policyOf(method).role as Role;
-      const first = firstMessage(transport, method, bearer(secret));
-      const isAllowed = ROLES.indexOf(role) >= ROLES.indexOf(needed);
-      if (isAllowed) expect(await first.catch(ifInvalid), method.name).toBeDefined();
-      else await expect(first, method.name).rejects.toThrow(/permission_denied.*role/);
-    }
+    const methods = ROLES.map((needed) => operatorMethods.find((method) => isUnary(method) && policyOf(method).role === needed));
+    const refusals = await Promise.all(methods.map((method) => method && refusalOf(method, bearer(secret))));
+    expect(refusals).toEqual(ROLES.map((_, place) => (place <= ROLES.indexOf(role) ? "" : "insufficient_role")));
   });
 
-  async function firstMessage(
-    transport: Transport,
-    method: DescMethodServerStreaming,
-    headers: Record<string, string>,
-  ): Promise<unknown> {
+  /** Why a call without the required fields is refused; empty if it is allowed. */
+  async function refusalOf(method: DescMethod, headers: Record<string, string>): Promise<string> {
+    const error = await first(method, headers).catch(ConnectError.from);
+    if (!(error instanceof ConnectError) || error.code === Code.InvalidArgument) return "";
+    return error.findDetails(ErrorInfoSchema)[0]?.reason.toLowerCase() ?? error.message;
+  }
+
+  /** The first message of a response. */
+  async function first(method: DescMethod, headers: Record<string, string>): Promise<unknown> {
+    const transport = createConnectTransport({ baseUrl: app.adminUrl, httpVersion: "1.1" });
+    if (isUnary(method)) return await transport.unary(method, undefined, undefined, headers, create(method.input));
     const request = (async function* () {
       yield create(method.input);
     })();
-    const { message } = await transport.stream(method, undefined, undefined, headers, request);
-    for await (const first of message) return first;
+    const { message } = await transport.stream(method as DescMethodServerStreaming, undefined, undefined, headers, request);
+    for await (const one of message) return one;
     return undefined;
   }
 
   test("only methods that change nothing are open to viewers", () => {
-    for (const method of operatorServices.flatMap(({ methods }) => methods)) {
+    for (const method of operatorMethods) {
       // Exports are for the role finance.
       if (method.name === "ExportUsage") continue;
       const reads = method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
@@ -204,20 +158,15 @@ describe("operators with tokens of their own", () => {
     }
   });
 
-  test("a revoked token is refused at once, by every method and by /metrics", async () => {
+  test("a revoked token is refused at once, by methods and by /metrics", async () => {
     const { operator, secret } = await createOperator("finance");
-    const call = QUICKEST.open(app.adminUrl);
-    const metrics = () => sendHttp1(app.adminUrl, { method: "GET", path: "/metrics", headers: bearer(secret) });
-    expect((await metrics()).status).toBe(200);
-    const revoked = await admin().revokeOperator({ operatorId: operator?.id ?? "" });
+    const operatorId = operator?.id ?? "";
+    expect((await getMetrics(bearer(secret))).status).toBe(200);
+    const revoked = await admin.revokeOperator({ operatorId });
     expect(revoked.operator).toMatchObject({ state: "revoked", lastUsedAt: expect.anything() });
-    for (const method of unaryMethods) {
-      const outcome = await call.call(method, create(method.input), bearer(secret));
-      expect(outcome, method.name).toMatchObject({ reason: "invalid_operator_token" });
-    }
-    expect((await metrics()).status).toBe(401);
-    expect((await admin().revokeOperator({ operatorId: operator?.id ?? "" })).operator).toEqual(revoked.operator);
-    call.close();
+    await expect401(QUICKEST.open, bearer(secret));
+    expect((await getMetrics(bearer(secret))).status).toBe(401);
+    expect((await admin.revokeOperator({ operatorId })).operator).toEqual(revoked.operator);
   });
 
   test("a new role applies at once, and only admins give roles", async () => {
@@ -229,23 +178,22 @@ describe("operators with tokens of their own", () => {
     };
     await exportUsage();
     expect(await outcomeOf(own.setOperatorRole({ operatorId, role: "admin" }))).toBe("INSUFFICIENT_ROLE");
-    const lowered = await admin().setOperatorRole({ operatorId, role: "viewer", reason: "holiday" });
+    const lowered = await admin.setOperatorRole({ operatorId, role: "viewer", reason: "holiday" });
     expect(lowered.operator).toMatchObject({ id: operatorId, role: "viewer", state: "active" });
     expect(await outcomeOf(exportUsage())).toBe("INSUFFICIENT_ROLE");
     expect(await outcomeOf(own.listPlans({}))).toBe("done");
-    await admin().setOperatorRole({ operatorId, role: "admin" });
+    await admin.setOperatorRole({ operatorId, role: "admin" });
     expect(await outcomeOf(own.setOperatorRole({ operatorId, role: "support" }))).toBe("done");
     expect(await outcomeOf(own.setOperatorRole({ operatorId, role: "admin" }))).toBe("INSUFFICIENT_ROLE");
-    await admin().revokeOperator({ operatorId });
-    await expect(admin().setOperatorRole({ operatorId, role: "admin" })).rejects.toThrow(
-      /operator_id: must be an active operator/,
-    );
-    await expect(admin().setOperatorRole({ operatorId: "op_none", role: "admin" })).rejects.toThrow(/no operator "op_none"/);
+    await admin.revokeOperator({ operatorId });
+    const reactivated = admin.setOperatorRole({ operatorId, role: "admin" });
+    await expect(reactivated).rejects.toThrow(/operator_id: must be an active operator/);
+    await expect(admin.setOperatorRole({ operatorId: "op_none", role: "admin" })).rejects.toThrow(/no operator "op_none"/);
   });
 
   test.each([
-    ["revoked", (operatorId: string) => admin().revokeOperator({ operatorId })],
-    ["lowered", (operatorId: string) => admin().setOperatorRole({ operatorId, role: "viewer" })],
+    ["revoked", (operatorId: string) => admin.revokeOperator({ operatorId })],
+    ["lowered", (operatorId: string) => admin.setOperatorRole({ operatorId, role: "viewer" })],
   ])("one of two admins that are %s at once remains", async (_, change) => {
     await app.database.owner`UPDATE vx.operators SET revoked_at = clock_timestamp()`;
     const admins = [await createOperator("admin"), await createOperator("admin")];
@@ -298,20 +246,20 @@ describe("operators with tokens of their own", () => {
   test("operators are listed newest first, in pages; a name is used by one active operator", async () => {
     const { operator } = await createOperator("viewer");
     const name = operator?.name ?? "";
-    await expect(admin().createOperator({ name, role: "viewer" })).rejects.toThrow(/another active operator/);
-    const { operators, nextPageToken } = await admin().listOperators({ pageSize: 1 });
+    await expect(admin.createOperator({ name, role: "viewer" })).rejects.toThrow(/another active operator/);
+    const { operators, nextPageToken } = await admin.listOperators({ pageSize: 1 });
     expect(operators).toEqual([operator]);
-    expect((await admin().listOperators({ pageToken: nextPageToken })).operators).not.toContainEqual(operator);
-    await admin().revokeOperator({ operatorId: operator?.id ?? "" });
-    expect((await admin().createOperator({ name, role: "viewer" })).operator?.name).toBe(name);
-    await expect(admin().revokeOperator({ operatorId: "op_none" })).rejects.toThrow(/no operator "op_none"/);
+    expect((await admin.listOperators({ pageToken: nextPageToken })).operators).not.toContainEqual(operator);
+    await admin.revokeOperator({ operatorId: operator?.id ?? "" });
+    expect((await admin.createOperator({ name, role: "viewer" })).operator?.name).toBe(name);
+    await expect(admin.revokeOperator({ operatorId: "op_none" })).rejects.toThrow(/no operator "op_none"/);
   });
 });
 
 test("no token is logged or stored, and none may be part of a request", async () => {
   const { operator, secret } = await createOperator("viewer");
   await operatorOf(app, secret).listPlans({});
-  await expect(admin().createAccount({ name: `x ${secret}` })).rejects.toThrow(/must not contain an API key/);
+  await expect(admin.createAccount({ name: `x ${secret}` })).rejects.toThrow(/must not contain an API key/);
   const written = app.logText() + (await dumpTables(app.database));
   expect(written).toContain(fingerprintOf(secret));
   expect(app.logText()).toContain(`"operator_id":"${operator?.id}"`);
