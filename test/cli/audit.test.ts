@@ -1,24 +1,21 @@
-import { beforeAll, expect, test } from "vitest";
-import { OPERATOR_TOKEN, useOwnApp } from "../support/app.ts";
-import { vx } from "./support.ts";
-
-let env: Record<string, string>;
+import { expect, test } from "vitest";
+import { useOwnApp } from "../support/app.ts";
+import { envOf, vx } from "./support.ts";
 
 const app = useOwnApp();
-beforeAll(() => {
-  env = { VX_ADMIN_URL: app.adminUrl, VX_ADMIN_TOKEN: OPERATOR_TOKEN };
-});
 
 test("audit exits 0 if the ledger is consistent, and 1 if one balance differs by one micro", async () => {
+  const env = envOf(app);
   const created = await vx(["accounts", "create", "--name", "acme", "--json"], env);
   const { id } = JSON.parse(created.stdout).account;
+  await vx(["keys", "create", id, "--name", "ci"], env);
   await vx(["accounts", "credit", id, "25.00", "--reason", "invoice 1001"], env);
 
   const good = await vx(["audit", "--json"], env);
   expect(good).toMatchObject({ code: 0, stderr: "" });
-  const totals = { accounts: 1, entries: 1, keys: 0, balance_micros: 25_000_000, operator_events: 2 };
+  const totals = { accounts: 1, entries: 1, keys: 1, balance_micros: 25_000_000, operator_events: 3 };
   expect(JSON.parse(good.stdout)).toEqual({ consistent: true, ...totals, findings: [] });
-  expect((await vx(["audit"], env)).stdout).toMatch(/CONSISTENT\n +1 +1 +0 +\$25\.00 +2 +yes\n$/);
+  expect((await vx(["audit"], env)).stdout).toMatch(/CONSISTENT\n +1 +1 +1 +\$25\.00 +3 +yes\n$/);
 
   const onTerminal = await vx(["audit"], env, { isTerminal: true });
   expect(onTerminal).toMatchObject({ code: 0, stdout: expect.stringMatching(/ yes\n$/) });
@@ -46,5 +43,5 @@ test("audit exits 0 if the ledger is consistent, and 1 if one balance differs by
   });
   const table = await vx(["audit"], env);
   expect(table).toMatchObject({ code: 1, stderr: expect.stringMatching(/^vx: .*differ/) });
-  expect(table.stdout).toMatch(new RegExp(`\\$25\\.000001 +2 +NO\\n\\nACCOUNT +RULE +DETAIL\\n${id} +balance_equals_ledger `));
+  expect(table.stdout).toMatch(new RegExp(`\\$25\\.000001 +3 +NO\\n\\nACCOUNT +RULE +DETAIL\\n${id} +balance_equals_ledger `));
 });

@@ -1,11 +1,11 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { afterAll, beforeEach, expect, test } from "vitest";
 import { AdminService, type SetAccountPricesRequestSchema } from "../../../gen/vx/admin/v1/admin_pb.js";
+import { sendJson } from "../../rest/send-json.ts";
 import { startTestApp, useOwnApp } from "../../support/app.ts";
 import { createTestKey, type TestKey, useOperator } from "../../support/fixtures.ts";
 import { createModelsFile } from "../../support/models.ts";
 import { operatorCall } from "../../support/operator.ts";
-import { bearer } from "../../support/protocols.ts";
 import { started } from "../../support/started.ts";
 
 const file = createModelsFile(`
@@ -40,13 +40,8 @@ beforeEach(async () => {
 });
 
 async function credit(amountMicros: bigint): Promise<void> {
-  const { accountId } = key;
-  await operator.creditAccount({
-    accountId,
-    amountMicros,
-    reason: "test",
-    idempotencyKey: String(amountMicros),
-  });
+  const once = { reason: "test", idempotencyKey: String(amountMicros) };
+  await operator.creditAccount({ accountId: key.accountId, amountMicros, ...once });
 }
 
 type Change = NonNullable<MessageInitShape<typeof SetAccountPricesRequestSchema>["change"]>;
@@ -61,16 +56,14 @@ async function set(change: Change | undefined, model = ""): Promise<number> {
 type Json = Record<string, unknown>;
 
 async function read(path: string, from = app): Promise<Json> {
-  const answer = await fetch(`${from.url}${path}`, { headers: bearer(key.secret) });
-  expect(answer.status).toBe(200);
-  return (await answer.json()) as Json;
+  const { status, body } = await sendJson(from.url, { verb: "GET", path, secret: key.secret });
+  expect(status).toBe(200);
+  return body as Json;
 }
 
 async function generate(content: string, from = app, path = "/v1/generate"): Promise<Json> {
-  const body = JSON.stringify({ model: "m", messages: [{ role: "user", content }], max_tokens: 2 });
-  const headers = { ...bearer(key.secret), "content-type": "application/json" };
-  const answer = await fetch(`${from.url}${path}`, { method: "POST", headers, body });
-  return (await answer.json()) as Json;
+  const body = { model: "m", messages: [{ role: "user", content }], max_tokens: 2 };
+  return (await sendJson(from.url, { verb: "POST", path, secret: key.secret, body })).body as Json;
 }
 
 const pricesOf = async (model: string, from = app) => (await read(`/v1/models/${model}`, from)).prices;
@@ -83,14 +76,8 @@ test("a discount is taken off each price of all tiers, rounded up to a micro, fo
   const before = await pricesOf("m");
   expect(await set(discountOf(1_550))).toBe(1);
   const expected = {
-    input: 845_000,
-    cached_input: 281_667,
-    cache_write: 1_056_250,
-    cache_write_1h: 1_690_000,
-    output: 1_690_000,
-    reasoning: 1_690_000,
-    image: 6,
-    request: 3,
+    ...{ input: 845_000, cached_input: 281_667, cache_write: 1_056_250, cache_write_1h: 1_690_000 },
+    ...{ output: 1_690_000, reasoning: 1_690_000, image: 6, request: 3 },
     tiers: [expect.objectContaining({ above_input_tokens: 100, input: 3_380_000, output: 6_760_000, image: 6 })],
   };
   expect(await pricesOf("m")).toEqual(expected);
@@ -133,9 +120,7 @@ test("a balance that covers only the discounted hold is enough", async () => {
   key = await createTestKey(operator);
   await credit(40n);
   const prompt = `[[tokens=2]]${"x".repeat(84)}`;
-  expect(await generate(prompt)).toMatchObject({
-    error: { code: "insufficient_balance", required_micros: 47 },
-  });
+  expect(await generate(prompt)).toMatchObject({ error: { code: "insufficient_balance", required_micros: 47 } });
   await set(discountOf(5_000));
   expect(await generate(prompt)).toMatchObject({ finish_reason: "stop" });
 });
@@ -159,14 +144,7 @@ test("prices of a model count instead of a discount on all models, until they en
   await set(discountOf(10_000));
   await set({ case: "prices", value: own }, "alias");
   expect(await pricesOf("m")).toEqual({
-    input: 5,
-    cached_input: 1,
-    cache_write: 0,
-    cache_write_1h: 0,
-    output: 6,
-    reasoning: 0,
-    image: 0,
-    request: 0,
+    ...{ input: 5, cached_input: 1, cache_write: 0, cache_write_1h: 0, output: 6, reasoning: 0, image: 0, request: 0 },
     tiers: [expect.objectContaining({ above_input_tokens: 7, input: 8, output: 0 })],
   });
   expect(await pricesOf("other")).toMatchObject({ input: 0, output: 0 });
@@ -193,21 +171,6 @@ test("each change is an event of the account", async () => {
     { model: "m", version: 2, prices: { input: 5, output: 0 } },
     { model: "m", version: 3 },
   ]);
-});
-
-test("sets and lists prices", async () => {
-  const { accountId } = key;
-  const request = { accountId, model: "alias", change: discountOf(250), reason: "contract 7" };
-  const changed = await call(AdminService.method.setAccountPrices, request);
-  expect(changed).toMatchObject({
-    ok: true,
-    message: { prices: { version: 1, model: "m", discountBps: 250 } },
-  });
-  const listed = await call(AdminService.method.listAccountPrices, { accountId });
-  expect(listed).toMatchObject({
-    ok: true,
-    message: { versions: [{ version: 1, model: "m" }], nextPageToken: "" },
-  });
 });
 
 const tier = (aboveInputTokens: bigint) => ({ aboveInputTokens });

@@ -1,34 +1,24 @@
 import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { createClient } from "@connectrpc/connect";
-import { createGrpcTransport } from "@connectrpc/connect-node";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { AdminService } from "../../../gen/vx/admin/v1/admin_pb.js";
-import { GenerateService } from "../../../gen/vx/v1/generate_pb.js";
-import { LedgerService } from "../../../gen/vx/v1/ledger_pb.js";
 import { MeService } from "../../../gen/vx/v1/me_pb.js";
+import { sendJson } from "../../rest/send-json.ts";
 import { callAny, rpcMethods } from "../../support/any-method.ts";
 import { useTestApp } from "../../support/app.ts";
-import { createTestAccount, createTestKey, type Operator, operatorOf } from "../../support/fixtures.ts";
+import { createTestAccount, createTestKey, useOperator } from "../../support/fixtures.ts";
 import { createPaidKey } from "../../support/openai.ts";
 import { operatorCall } from "../../support/operator.ts";
-import { bearer } from "../../support/protocols.ts";
 
-const { createAccount, getAccount, listAccounts } = AdminService.method;
+const { createAccount, getAccount, listAccounts, updateAccount } = AdminService.method;
 
 const app = useTestApp();
+const operator = useOperator(app);
 
 test("an account has its unspent credits, and its balance is that of the moment at which they are read", async () => {
-  const operator = operatorOf(app);
   const accountId = await createTestAccount(operator);
   const expiresAt = timestampFromDate(new Date("2099-02-01T00:00:00Z"));
-  const credit = async (idempotencyKey: string) =>
-    await operator.creditAccount({
-      accountId,
-      amountMicros: 1_000_000n,
-      reason: "r",
-      idempotencyKey,
-      expiresAt,
-    });
+  const credit = (idempotencyKey: string) =>
+    operator.creditAccount({ accountId, amountMicros: 1_000_000n, reason: "r", idempotencyKey, expiresAt });
   let isDone = false;
   const crediting = async () => {
     for (let i = 0; i < 20; i++) await credit(String(i));
@@ -50,6 +40,13 @@ test("an account has its unspent credits, and its balance is that of the moment 
   ]);
 });
 
+async function generate(secret: string, content = "hi"): Promise<{ id: string }> {
+  const request = { model: "vx-sandbox-small", messages: [{ role: "user", content }] };
+  const { status, body } = await sendJson(app.url, { verb: "POST", path: "/v1/generate", secret, body: request });
+  if (status !== 200) throw new Error(String(status));
+  return body as { id: string };
+}
+
 const call = operatorCall(app);
 const create = async (request: { name: string; plan?: string }) => {
   const outcome = await call(createAccount, request);
@@ -57,33 +54,36 @@ const create = async (request: { name: string; plan?: string }) => {
 };
 
 test("a new account has the plan free and a balance of zero, and can be read", async () => {
-  const startedAt = Date.now();
   const account = await create({ name: "acme" });
   expect(account).toMatchObject({
-    id: expect.stringMatching(/^acct_[0-9a-z]{26}$/),
-    name: "acme",
-    plan: "free",
-    balanceMicros: 0n,
-    balance: "$0.00",
-    heldMicros: 0n,
+    ...{ id: expect.stringMatching(/^acct_[0-9a-z]{26}$/), name: "acme", plan: "free" },
+    ...{ balanceMicros: 0n, balance: "$0.00", heldMicros: 0n, createdAt: expect.anything() },
   });
-  const createdAt = account?.createdAt ? timestampDate(account.createdAt).getTime() : 0;
-  expect(createdAt).toBeGreaterThanOrEqual(startedAt - 1);
+  const createdAt = account?.createdAt && timestampDate(account.createdAt);
+  const [row] = await app.database.owner`SELECT created_at FROM vx.accounts WHERE id = ${account?.id ?? ""}`;
+  expect(createdAt).toEqual(row?.created_at);
   expect(await call(getAccount, { accountId: account?.id ?? "" })).toMatchObject({ message: { account } });
-});
-
-test("an account can be created on another plan", async () => {
   expect(await create({ name: "x".repeat(100), plan: "pro" })).toMatchObject({ plan: "pro" });
 });
 
 test.each([
-  { what: "no name", request: { name: "" }, field: "name" },
-  { what: "a name of 101 characters", request: { name: "x".repeat(101) }, field: "name" },
-  { what: "NUL in the name", request: { name: "\u0000" }, field: "name" },
-  { what: "an unknown plan", request: { name: "x", plan: "gold" }, field: "plan" },
-  { what: "an invalid plan name", request: { name: "x", plan: "Pro!" }, field: "plan" },
-])("$what is a 400 that names $field", async ({ request, field }) => {
-  expect(await call(createAccount, request)).toMatchObject({ reason: "invalid_argument", fields: [field] });
+  ["no name", { name: "" }, "name"],
+  ["a name of 101 characters", { name: "x".repeat(101) }, "name"],
+  ["NUL in the name", { name: "\u0000" }, "name"],
+  ["a name of spaces", { name: "\u00a0\u2003" }, "name"],
+  ["an invisible name", { name: "\u200b\u2060" }, "name"],
+  ["an unknown plan", { plan: "gold" }, "plan"],
+  ["an invalid plan name", { plan: "Pro!" }, "plan"],
+  ["an external id that starts as an id does", { externalId: "acct_1" }, "external_id"],
+  ["an external id of 101 characters", { externalId: "x".repeat(101) }, "external_id"],
+  ["an address without a host", { email: "nobody" }, "email"],
+  ["an address with a space", { email: "a b@c" }, "email"],
+  ["NUL in the notes", { notes: "\u0000" }, "notes"],
+])("%s is a 400 that names the field", async (_, change, field) => {
+  expect(await call(createAccount, { name: "x", ...change })).toMatchObject({ reason: "invalid_argument", fields: [field] });
+  const isOfPlan = "plan" in change;
+  const updated = isOfPlan ? undefined : await call(updateAccount, { accountId: await createTestAccount(operator), ...change });
+  if (updated) expect(updated).toMatchObject({ reason: "invalid_argument", fields: [field] });
 });
 
 test("an unknown account is not found", async () => {
@@ -105,69 +105,42 @@ test("accounts are listed newest first, in stable pages while accounts are added
   const second = await page(first?.nextPageToken ?? "");
   const listed = [...(first?.accounts ?? []), ...(second?.accounts ?? [])].map(({ id }) => id);
   expect(listed.slice(0, 3)).toEqual(ids);
-  expect(await call(listAccounts, { pageSize: -1 })).toMatchObject({ fields: ["page_size"] });
-  expect(await call(listAccounts, { pageToken: "x" })).toMatchObject({ fields: ["page_token"] });
 });
 
 test("accounts are listed by name and by state; a token of one order is not valid for another", async () => {
-  const names = ["c", "a", "b"].map((letter) => `sorted ${letter}`);
-  for (const name of names) {
-    const accountId = (await create({ name }))?.id ?? "";
-    if (name.endsWith("b")) await operatorOf(app).suspendAccount({ accountId, reason: "test" });
-  }
-  const list = async (request: object) => {
-    const outcome = await call(listAccounts, { pageSize: 1_000, ...request });
-    if (!outcome.ok) throw new Error(outcome.reason);
-    return outcome.message.accounts.map(({ name }) => name).filter((name) => names.includes(name));
-  };
-  const [c, a, b] = names;
-  expect(await list({ sort: "name" })).toEqual([a, b, c]);
-  expect(await list({ sort: "name", state: "active" })).toEqual([a, c]);
-  expect(await list({ state: "suspended" })).toEqual([b]);
+  const names = ["sorted a", "sorted b"];
+  for (const name of names.toReversed()) await create({ name });
+  const listed = await call(listAccounts, { sort: "name", state: "active", pageSize: 1_000 });
+  const found = listed.ok ? listed.message.accounts.map(({ name }) => name) : [];
+  expect(found.filter((name) => names.includes(name))).toEqual(names);
   const first = await call(listAccounts, { sort: "name", pageSize: 1 });
   const pageToken = first.ok ? first.message.nextPageToken : "";
   for (const request of [{ sort: "spent_today", pageToken }, { sort: "name", state: "active", pageToken }, { pageToken }])
     expect(await call(listAccounts, request)).toMatchObject({ fields: ["page_token"] });
-  const invalid: [request: object, field: string][] = [
-    [{ sort: "balance" }, "sort"],
-    [{ state: "open" }, "state"],
-    [{ search: "a", sort: "name" }, "search"],
-    [{ sort: "name", balanceBelowMicros: 1n }, "balance_below_micros"],
-    [{ sort: "lowest_balance", balanceBelowMicros: 0n }, "balance_below_micros"],
-  ];
-  for (const [request, field] of invalid) expect(await call(listAccounts, request)).toMatchObject({ fields: [field] });
+});
+
+test.each([
+  [{ pageSize: -1 }, "page_size"],
+  [{ pageToken: "x" }, "page_token"],
+  [{ sort: "balance" }, "sort"],
+  [{ state: "open" }, "state"],
+  [{ search: "a", sort: "name" }, "search"],
+  [{ sort: "name", balanceBelowMicros: 1n }, "balance_below_micros"],
+  [{ sort: "lowest_balance", balanceBelowMicros: 0n }, "balance_below_micros"],
+])("a list of %o is a 400 that names %s", async (request, field) => {
+  expect(await call(listAccounts, request)).toMatchObject({ fields: [field] });
 });
 
 describe("profiles", () => {
-  let operator: Operator;
-  beforeAll(() => {
-    operator = operatorOf(app);
-  });
-
   test("each field is set, kept and removed on its own", async () => {
-    const { account } = await operator.createAccount({
-      name: "initech",
-      externalId: "crm-1",
-      notes: "a\n\tb",
-    });
+    const profile = { name: "initech", externalId: "crm-1", notes: "a\n\tb" };
+    const { account } = await operator.createAccount(profile);
+    expect(account).toMatchObject({ ...profile, email: "", state: "active" });
     const accountId = account?.id ?? "";
-    expect(account).toMatchObject({ externalId: "crm-1", email: "", notes: "a\n\tb", state: "active" });
-    const update = async (changes: object) => (await operator.updateAccount({ accountId, ...changes })).account;
-    expect(await update({ email: "ops@initech.example" })).toMatchObject({
-      externalId: "crm-1",
-      email: "ops@initech.example",
-      notes: "a\n\tb",
-    });
-    expect(await update({ externalId: "", notes: "" })).toMatchObject({
-      name: "initech",
-      externalId: "",
-      email: "ops@initech.example",
-      notes: "",
-    });
-    expect(await update({ name: "initrode" })).toMatchObject({
-      name: "initrode",
-      email: "ops@initech.example",
-    });
+    for (const changes of [{ email: "ops@initech.example" }, { externalId: "", notes: "" }, { name: "initrode" }]) {
+      Object.assign(profile, changes);
+      expect((await operator.updateAccount({ accountId, ...changes })).account).toMatchObject(profile);
+    }
     await expect(operator.updateAccount({ accountId: "acct_none", name: "x" })).rejects.toThrow(/not_found/);
   });
 
@@ -179,16 +152,6 @@ describe("profiles", () => {
       if (outcome.status === "rejected") expect(`${outcome.reason}`).toMatch(/external_id: is the external id of another/);
     }
     await expect(operator.createAccount({ name: "x", externalId: "crm-2" })).rejects.toThrow(/external_id/);
-  });
-
-  test.each([
-    { externalId: "acct_1" },
-    { externalId: "x".repeat(101) },
-    { email: "nobody" },
-    { email: "a b@c" },
-    { notes: "\u0000" },
-  ])("a profile with %o is refused", async (profile) => {
-    await expect(operator.createAccount({ name: "x", ...profile })).rejects.toThrow(/invalid_argument/);
   });
 
   test("an account is found by its id, its external id and a name that no other account has", async () => {
@@ -249,12 +212,8 @@ describe("profiles", () => {
     await rename("crm-4");
     for (const [, change] of changes.slice(0, 8)) await change();
     const { events } = await operator.listOperatorEvents({ accountId: victim });
-    expect(
-      events
-        .map(({ method }) => method)
-        .reverse()
-        .slice(1),
-    ).toEqual(changes.slice(0, 8).map(([method]) => method));
+    const methods = events.map(({ method }) => method).reverse();
+    expect(methods.slice(1)).toEqual(changes.slice(0, 8).map(([method]) => method));
     let found: string | null = "";
     const onHeader = (headers: Headers) => (found = headers.get("x-vx-account"));
     expect((await operator.getAccount(named, { onHeader })).account?.id).toBe(victim);
@@ -307,15 +266,9 @@ describe("profiles", () => {
   test("a search finds the account of anything that belongs to it by its id", async () => {
     const { accountId, secret, id: keyId } = await createPaidKey(operator);
     await createPaidKey(operator);
-    const { webhook } = await operator.createWebhook({
-      accountId,
-      url: "https://hooks.example.com",
-      reason: "test",
-    });
-    const { id } = await createClient(GenerateService, createGrpcTransport({ baseUrl: app.url })).generate(
-      { model: "vx-sandbox-small", messages: [{ role: "user", content: "hi" }] },
-      { headers: bearer(secret) },
-    );
+    const hook = { accountId, url: "https://hooks.example.com", reason: "test" };
+    const { webhook } = await operator.createWebhook(hook);
+    const { id } = await generate(secret);
     const [entry] = (await operator.listLedgerEntries({ accountId })).entries;
     const [event] = (await operator.listEvents({ accountId })).events;
     const other = (prefix: string) => keyId.replace("key", prefix);
@@ -327,45 +280,22 @@ describe("profiles", () => {
     const ids = [keyId, webhook?.id, id, `resp_${suffix}`, `msg_${suffix}`, entry?.id, event?.id, other("top"), other("fail")];
     for (const search of ids) {
       const { accounts } = await operator.listAccounts({ search: search ?? "none" });
-      expect(
-        accounts.map((account) => account.id),
-        search,
-      ).toEqual([accountId]);
+      expect([search, ...accounts.map((account) => account.id)]).toEqual([search, accountId]);
     }
     for (const search of ids) {
       const unknown = `${search?.slice(0, 10)}0000000000${search?.slice(20)}`;
       expect((await operator.listAccounts({ search: unknown })).accounts, unknown).toEqual([]);
     }
   });
-
-  test.each([" ", "\u00a0\u2003", "\u200b\u2060"])("a blank name is refused", async (name) => {
-    await expect(operator.createAccount({ name })).rejects.toThrow("name: must not be blank");
-    const { account } = await operator.createAccount({ name: "not blank" });
-    await expect(operator.updateAccount({ accountId: account?.id ?? "", name })).rejects.toThrow("name: must not be blank");
-  });
 });
 
 const OPEN_WHILE_SUSPENDED = [
-  "GetMe",
-  "GetAccount",
-  "ListEntries",
-  "GetGeneration",
-  "GetUsage",
-  "ListEvents",
-  "WatchEvents",
-  "GetTopUp",
-  "ListTopUps",
-  "GetAutoTopUp",
-  "GetStatement",
-  "ListFailures",
-  "CountFailures",
-  "PutAutoTopUp",
-  "RevokeKey",
+  ...["GetMe", "GetAccount", "ListEntries", "GetGeneration", "GetUsage", "ListEvents", "WatchEvents", "GetTopUp", "ListTopUps"],
+  ...["GetAutoTopUp", "GetStatement", "ListFailures", "CountFailures", "PutAutoTopUp", "RevokeKey"],
 ];
 
 describe("a suspended account", () => {
   test("every method returns account_suspended until it is resumed, except those that read or revoke", async () => {
-    const operator = operatorOf(app);
     const key = await createTestKey(operator, { scopes: ["generate", "read", "keys", "billing"] });
     const { accountId } = key;
     const { account } = await operator.suspendAccount({ accountId, reason: "overdue" });
@@ -378,55 +308,33 @@ describe("a suspended account", () => {
         expect(ending.reason, method.name).not.toBe("account_suspended");
         expect(ending.code, method.name).not.toBe("permission_denied");
       } else {
-        expect(ending, method.name).toMatchObject({
-          code: "permission_denied",
-          reason: "account_suspended",
-        });
+        expect(ending, method.name).toMatchObject({ code: "permission_denied", reason: "account_suspended" });
       }
     }
     expect((await operator.suspendAccount({ accountId, reason: "again" })).account).toEqual(account);
     await operator.resumeAccount({ accountId });
     expect(await end(MeService.method.getMe, key.secret)).toMatchObject({ code: "ok" });
-    expect(await end(LedgerService.method.listEntries, key.secret)).toMatchObject({
-      code: "ok",
-    });
   });
 
-  const send = (secret: string, method: string, path: string, body?: object) =>
-    fetch(`${app.url}${path}`, {
-      method,
-      headers: { ...bearer(secret), "content-type": "application/json" },
-      ...(body && { body: JSON.stringify(body) }),
-    });
+  const send = async (secret: string, verb: string, path: string, body?: object) =>
+    (await sendJson(app.url, { verb, path, secret, body })) as { status: number; body: { error?: { code: string } } };
 
   test("uses no slot of its keys for a refused generation, and the REST error has the status 403", async () => {
-    const operator = operatorOf(app);
     const key = await createTestKey(operator, { rateLimitRpm: 1 });
     await operator.suspendAccount({ accountId: key.accountId, reason: "overdue" });
     await expect(operator.suspendAccount({ accountId: key.accountId, reason: " " })).rejects.toThrow(/reason/);
     const refused = await send(key.secret, "POST", "/v1/generate", {});
-    expect([refused.status, ((await refused.json()) as { error: { code: string } }).error.code]).toEqual([
-      403,
-      "account_suspended",
-    ]);
+    expect([refused.status, refused.body.error?.code]).toEqual([403, "account_suspended"]);
     const list = () => send(key.secret, "GET", "/v1/ledger");
     expect([(await list()).status, (await list()).status]).toEqual([200, 429]);
-    expect((await send(key.secret, "GET", "/v1/me")).status).toBe(200);
-    expect((await send(key.secret, "GET", "/v1/account")).status).toBe(200);
   });
 
   test("reads its ledger and revokes a leaked key, which is then invalid", async () => {
-    const operator = operatorOf(app);
     const key = await createPaidKey(operator);
     const leaked = await createTestKey(operator, { accountId: key.accountId });
     await operator.suspendAccount({ accountId: key.accountId, reason: "overdue" });
-    expect(await (await send(key.secret, "GET", "/v1/account")).json()).toMatchObject({
-      state: "suspended",
-      balance_micros: 10_000_000,
-    });
-    expect(await (await send(key.secret, "GET", "/v1/ledger")).json()).toMatchObject({
-      entries: [{ kind: "credit" }],
-    });
+    const account = { state: "suspended", balance_micros: 10_000_000 };
+    expect(await send(key.secret, "GET", "/v1/account")).toMatchObject({ body: account });
     expect((await send(leaked.secret, "GET", "/v1/ledger")).status).toBe(200);
     expect((await send(key.secret, "POST", "/v1/keys", { name: "new" })).status).toBe(403);
     expect((await send(key.secret, "GET", "/v1/keys")).status).toBe(403);
@@ -435,22 +343,12 @@ describe("a suspended account", () => {
   });
 
   test("lets a running call finish, and charges it", async () => {
-    const operator = operatorOf(app);
     const { accountId, secret } = await createPaidKey(operator);
-    const generate = () =>
-      fetch(`${app.url}/v1/generate`, {
-        method: "POST",
-        headers: { ...bearer(secret), "content-type": "application/json" },
-        body: JSON.stringify({
-          model: "vx-sandbox-small",
-          messages: [{ role: "user", content: "[[tokens=20 delay_ms=50]] hi" }],
-        }),
-      });
-    const running = generate();
+    const running = generate(secret, "[[tokens=20 delay_ms=50]] hi");
     await expect.poll(async () => (await operator.getAccount({ accountId })).account?.heldMicros).toBeGreaterThan(0n);
     await operator.suspendAccount({ accountId, reason: "overdue" });
-    expect((await generate()).status).toBe(403);
-    expect(await (await running).json()).toMatchObject({ finish_reason: "stop" });
+    await expect(generate(secret)).rejects.toThrow("403");
+    expect(await running).toMatchObject({ finish_reason: "stop" });
     const { entries } = await operator.listLedgerEntries({ accountId });
     expect(entries.map(({ kind }) => kind)).toEqual(["generation", "credit"]);
   });

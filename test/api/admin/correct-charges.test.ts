@@ -1,12 +1,11 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import type { RerateResponse } from "../../../gen/vx/admin/v1/admin_pb.js";
-import type { PricesSchema } from "../../../gen/vx/v1/prices_pb.js";
-import { startTestApp, type TestApp } from "../../support/app.ts";
-import { createTestKey, type Operator, operatorOf, type TestKey } from "../../support/fixtures.ts";
+import { afterAll, beforeEach, expect, test } from "vitest";
+import type { RerateRequestSchema, RerateResponse } from "../../../gen/vx/admin/v1/admin_pb.js";
+import { sendJson } from "../../rest/send-json.ts";
+import { useOwnApp } from "../../support/app.ts";
+import { createTestKey, type TestKey, useOperator } from "../../support/fixtures.ts";
 import { createModelsFile } from "../../support/models.ts";
-import { bearer } from "../../support/protocols.ts";
 
 const file = createModelsFile(`
 models:
@@ -21,18 +20,10 @@ models:
     prices: {input: 1000000, output: 2000000}
     upstream: {kind: sandbox}
 `);
-let app: TestApp;
-let operator: Operator;
+const app = useOwnApp({ env: { VX_MODELS: file.path } });
+const operator = useOperator(app);
 let key: TestKey;
-
-beforeAll(async () => {
-  app = await startTestApp({ env: { VX_MODELS: file.path } });
-  operator = operatorOf(app);
-});
-afterAll(async () => {
-  await app.stop();
-  file.remove();
-});
+afterAll(() => file.remove());
 beforeEach(async () => {
   key = await createTestKey(operator);
   await credit(100_000n);
@@ -43,54 +34,26 @@ async function credit(amountMicros: bigint, idempotencyKey = "1"): Promise<void>
 }
 
 async function generate(model = "m"): Promise<{ id: string; cost: bigint }> {
-  const body = JSON.stringify({
-    model,
-    messages: [{ role: "user", content: "[[tokens=2]] Hello" }],
-    max_tokens: 2,
-  });
-  const headers = { ...bearer(key.secret), "content-type": "application/json" };
-  const answer = await fetch(`${app.url}/v1/generate`, { method: "POST", headers, body });
-  const { id, usage } = (await answer.json()) as { id: string; usage: { cost_micros: number } };
+  const body = { model, messages: [{ role: "user", content: "[[tokens=2]] Hello" }], max_tokens: 2 };
+  const answer = await sendJson(app.url, { verb: "POST", path: "/v1/generate", secret: key.secret, body });
+  const { id, usage } = answer.body as { id: string; usage: { cost_micros: number } };
   return { id, cost: BigInt(usage.cost_micros) };
 }
 
-type Change = Partial<RerateRequestInit>;
-type RerateRequestInit = {
-  model: string;
-  to: ReturnType<typeof timestampFromDate>;
-  reason: string;
-  apply: boolean;
-  prices: MessageInitShape<typeof PricesSchema>;
-};
+type Change = Omit<MessageInitShape<typeof RerateRequestSchema>, "$typeName">;
+const at = (day: string) => timestampFromDate(new Date(day));
 
 /** The row of the account of the key. */
 async function rerate(change: Change): Promise<RerateResponse | undefined> {
-  const range = {
-    from: timestampFromDate(new Date("2026-01-01")),
-    to: timestampFromDate(new Date("2100-01-01")),
-  };
-  const rows: RerateResponse[] = [];
-  for await (const row of operator.rerate({
-    model: "m",
-    ...range,
-    reason: "wrong price",
-    prices: {},
-    ...change,
-  }))
-    rows.push(row);
-  return rows.find(({ accountId }) => accountId === key.accountId);
+  const request = { model: "m", from: at("2026-01-01"), to: at("2100-01-01"), reason: "wrong price", prices: {}, ...change };
+  let own: RerateResponse | undefined;
+  for await (const row of operator.rerate(request)) if (row.accountId === key.accountId) own = row;
+  return own;
 }
 
-type RefundChange = { entryId?: string; amountMicros?: bigint; reason?: string; idempotencyKey?: string };
-
-const refund = (entryId: string, change: RefundChange = {}) =>
-  operator.refundEntry({
-    accountId: key.accountId,
-    entryId,
-    reason: "empty reply",
-    idempotencyKey: "a",
-    ...change,
-  });
+const movement = () => ({ accountId: key.accountId, reason: "empty reply", idempotencyKey: "a" });
+const refund = (entryId: string, change: { amountMicros?: bigint; reason?: string; idempotencyKey?: string } = {}) =>
+  operator.refundEntry({ ...movement(), entryId, ...change });
 
 const balance = async () => (await operator.getAccount({ accountId: key.accountId })).account?.balanceMicros ?? 0n;
 const ledger = async (kind: string) => (await operator.listLedgerEntries({ accountId: key.accountId, kind })).entries;
@@ -107,10 +70,7 @@ test("a dry run counts, apply corrects each charge once by a linked adjustment, 
   expect(await rerate({ prices, apply: true })).toMatchObject(expected);
   expect(await balance()).toBe(before + 200n);
   const adjustments = await ledger("adjustment");
-  expect(adjustments).toMatchObject([
-    { amountMicros: 100n, reason: "wrong price" },
-    { amountMicros: 100n, reason: "wrong price" },
-  ]);
+  expect(adjustments).toMatchObject(Array(2).fill({ amountMicros: 100n, reason: "wrong price" }));
   expect(new Set(adjustments.map(({ adjustedEntryId }) => adjustedEntryId))).toEqual(
     new Set(charged.map(({ id }) => id.replace("gen_", "led_"))),
   );
@@ -118,11 +78,9 @@ test("a dry run counts, apply corrects each charge once by a linked adjustment, 
   expect(await rerate({ prices, apply: true, reason: "once more" })).toBeUndefined();
   expect(await balance()).toBe(before + 200n);
   expect(await findings()).toEqual([]);
-  const answer = await fetch(`${app.url}/v1/ledger?kind=adjustment`, { headers: bearer(key.secret) });
-  const { entries } = (await answer.json()) as { entries: Record<string, unknown>[] };
-  expect(entries[0]).toMatchObject({
-    adjusted_entry_id: charged[1]?.id.replace("gen_", "led_"),
-    amount_micros: 100,
+  const answer = await sendJson(app.url, { verb: "GET", path: "/v1/ledger?kind=adjustment", secret: key.secret });
+  expect(answer.body).toMatchObject({
+    entries: [{ adjusted_entry_id: charged[1]?.id.replace("gen_", "led_"), amount_micros: 100 }, {}],
   });
 });
 
@@ -193,10 +151,7 @@ test("later prices are compared with the charge after earlier corrections", asyn
   const before = await balance();
   await rerate({ prices: { request: 50n }, apply: true });
   expect(await balance()).toBe(before + cost - 50n);
-  expect(await rerate({ prices: { request: 80n }, apply: true })).toMatchObject({
-    creditMicros: 0n,
-    debitMicros: 30n,
-  });
+  expect(await rerate({ prices: { request: 80n }, apply: true })).toMatchObject({ creditMicros: 0n, debitMicros: 30n });
   expect(await balance()).toBe(before + cost - 80n);
 });
 
@@ -204,33 +159,25 @@ test("what the balance does not cover is refused and listed, never below zero", 
   await generate();
   const { cost } = await generate();
   const spent = (await balance()) - 1_000n;
-  await operator.adjustAccount({
-    accountId: key.accountId,
-    amountMicros: -spent,
-    reason: "test",
-    idempotencyKey: "2",
-  });
+  await operator.adjustAccount({ ...movement(), amountMicros: -spent });
   const prices = { request: cost + 700n };
   const expected = { adjusted: 1n, debitMicros: 700n, refused: 1n, refusedMicros: 700n };
   expect(await rerate({ prices })).toMatchObject(expected);
   expect(await rerate({ prices, apply: true })).toMatchObject(expected);
   expect(await balance()).toBe(300n);
   await credit(10_000n, "3");
-  expect(await rerate({ prices, apply: true })).toMatchObject({
-    adjusted: 1n,
-    debitMicros: 700n,
-    refused: 0n,
-  });
+  expect(await rerate({ prices, apply: true })).toMatchObject({ adjusted: 1n, debitMicros: 700n, refused: 0n });
   expect(await balance()).toBe(9_600n);
   expect(await findings()).toEqual([]);
 });
 
 test("limits are not changed", async () => {
   const limit = { metric: "cost", window: "day", amount: 10_000n };
-  await operator.setLimit({ owner: { case: "accountId", value: key.accountId }, limit, reason: "test" });
+  const owner = { case: "accountId", value: key.accountId } as const;
+  await operator.setLimit({ owner, limit, reason: "test" });
   const { cost } = await generate();
   await rerate({ prices: {}, apply: true });
-  const { limits } = await operator.listLimits({ owner: { case: "accountId", value: key.accountId } });
+  const { limits } = await operator.listLimits({ owner });
   expect(limits.find(({ metric, window }) => metric === "cost" && window === "day")?.spent).toBe(cost);
   expect(await findings()).toEqual([]);
 });
@@ -239,11 +186,8 @@ test("refunds of an entry never exceed its charge", async () => {
   const { id, cost } = await generate();
   const before = await balance();
   const first = await refund(id, { amountMicros: 40n });
-  expect(first.entry).toMatchObject({
-    kind: "adjustment",
-    amountMicros: 40n,
-    adjustedEntryId: id.replace("gen_", "led_"),
-  });
+  const adjustedEntryId = id.replace("gen_", "led_");
+  expect(first.entry).toMatchObject({ kind: "adjustment", amountMicros: 40n, adjustedEntryId });
   const b = { idempotencyKey: "b" };
   await expect(refund(id, { ...b, amountMicros: cost - 39n })).rejects.toThrow("can be refunded");
   await expect(refund(first.entry?.id ?? "", b)).rejects.toThrow("no charged generation");
@@ -265,9 +209,8 @@ test("a key refunds once, and is refused with another charge, amount or reason, 
   const other = await generate();
   await expect(refund(other.id, part)).rejects.toThrow("another movement");
   await expect(refund(id, { ...part, idempotencyKey: "1" })).rejects.toThrow("another movement");
-  const movement = { accountId: key.accountId, ...part, reason: "empty reply", idempotencyKey: "a" };
-  await expect(operator.creditAccount(movement)).rejects.toThrow("another movement");
-  await expect(operator.adjustAccount(movement)).rejects.toThrow("another movement");
+  for (const method of ["creditAccount", "adjustAccount"] as const)
+    await expect(operator[method]({ ...movement(), ...part })).rejects.toThrow("another movement");
   const all = { idempotencyKey: "all" };
   const rest = await refund(id, all);
   expect((await refund(id, all)).entry?.id).toBe(rest.entry?.id);
@@ -276,13 +219,10 @@ test("a key refunds once, and is refused with another charge, amount or reason, 
   expect(await findings()).toEqual([]);
 });
 
-test("refuses unknown models, empty ranges and wrong prices", async () => {
-  const refused = (change: Change) =>
-    rerate({ prices: {}, ...change }).then(
-      () => "accepted",
-      (error: Error) => error.message,
-    );
-  expect(await refused({ model: "none" })).toContain("none");
-  expect(await refused({ to: timestampFromDate(new Date("2026-01-01")) })).toContain("from");
-  expect(await refused({ prices: { input: -1n } })).toContain("prices.input");
+test.each<[Change, string]>([
+  [{ model: "none" }, "none"],
+  [{ to: at("2026-01-01") }, "from"],
+  [{ prices: { input: -1n } }, "prices.input"],
+])("refuses the unknown model, empty range or wrong price %o", async (change, message) => {
+  await expect(rerate(change)).rejects.toThrow(message);
 });

@@ -1,28 +1,28 @@
-import { createServer, type Server } from "node:http";
+import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { startTestApp, type TestApp } from "../../support/app.ts";
+import { beforeEach, expect, test } from "vitest";
+import { startTestApp } from "../../support/app.ts";
 import { parseCsv } from "../../support/csv.ts";
-import { createTestKey, type Operator, operatorOf, type TestKey } from "../../support/fixtures.ts";
+import { createTestKey, type TestKey, useOperator } from "../../support/fixtures.ts";
 import { createModelsFile } from "../../support/models.ts";
 import { bearer } from "../../support/protocols.ts";
+import { started } from "../../support/started.ts";
 
 /** A cost that no response has by chance. */
 const CANARY = 7_654_321;
 
 /** An upstream that refuses every request. */
-let broken: Server;
-let file: ReturnType<typeof createModelsFile>;
-let app: TestApp;
-let operator: Operator;
+const broken = started(async () => {
+  const server = createServer((_, response) => response.writeHead(400).end("{}"));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return server;
+});
 let key: TestKey;
 
 const sandbox = (cost: string) => `{kind: sandbox, cost: ${cost}}`;
 
-beforeAll(async () => {
-  broken = createServer((_, response) => response.writeHead(400).end("{}"));
-  await new Promise<void>((resolve) => broken.listen(0, "127.0.0.1", resolve));
+const file = started(() => {
   const { port } = broken.address() as AddressInfo;
   const upstreams: Record<string, string[]> = {
     m: [sandbox("{input: 400000, output: 900000, tiers: [{above_input_tokens: 50, input: 5000000, output: 0}]}")],
@@ -41,15 +41,10 @@ beforeAll(async () => {
     prices: {input: 1000000, output: 2000000}
     upstreams: [${list.join(", ")}]`,
   );
-  file = createModelsFile(`models:${models.join("")}\n`);
-  app = await startTestApp({ env: { VX_MODELS: file.path } });
-  operator = operatorOf(app);
+  return createModelsFile(`models:${models.join("")}\n`);
 });
-afterAll(async () => {
-  await app.stop();
-  broken.close();
-  file.remove();
-});
+const app = started(() => startTestApp({ env: { VX_MODELS: file.path } }));
+const operator = useOperator(app);
 beforeEach(async () => {
   key = await createTestKey(operator);
   const { accountId } = key;
@@ -58,12 +53,12 @@ beforeEach(async () => {
 
 async function generate(model: string, content = "[[tokens=2]] Hello", path = "/v1/generate"): Promise<string> {
   const body = JSON.stringify({ model, messages: [{ role: "user", content }], max_tokens: 2 });
-  const headers = {
-    ...bearer(key.secret),
-    "content-type": "application/json",
-    "anthropic-version": "2023-06-01",
-  };
-  const answer = await fetch(`${app.url}${path}`, { method: "POST", headers, body });
+  const headers = { ...bearer(key.secret), "content-type": "application/json", "anthropic-version": "2023-06-01" };
+  return await textOf(path, { method: "POST", headers, body });
+}
+
+async function textOf(path: string, request: RequestInit): Promise<string> {
+  const answer = await fetch(`${app.url}${path}`, request);
   const text = await answer.text();
   expect([answer.status, text]).toEqual([200, text]);
   return text;
@@ -76,18 +71,14 @@ async function lastEntry() {
   return { entry, cost: costs.find(({ entryId }) => entryId === entry.id) };
 }
 
-const costAt = (tokens: bigint, price: bigint) => tokens * price;
 const rounded = (millionths: bigint) => (millionths + 999_999n) / 1_000_000n;
 
 test("an entry has the upstream and the cost of its tokens there, for operators", async () => {
   await generate("m");
   const { entry, cost } = await lastEntry();
-  const expected = rounded(costAt(entry.inputTokens, 400_000n) + costAt(entry.outputTokens, 900_000n));
-  expect(cost).toMatchObject({
-    upstream: "sandbox",
-    upstreamCostMicros: expected,
-    marginMicros: -entry.amountMicros - expected,
-  });
+  const expected = rounded(entry.inputTokens * 400_000n + entry.outputTokens * 900_000n);
+  const marginMicros = -entry.amountMicros - expected;
+  expect(cost).toMatchObject({ upstream: "sandbox", upstreamCostMicros: expected, marginMicros });
   await generate("m", `[[tokens=2]]${" word".repeat(100)}`);
   const long = await lastEntry();
   expect(long.cost?.upstreamCostMicros).toBe(long.entry.inputTokens * 5n);
@@ -95,7 +86,8 @@ test("an entry has the upstream and the cost of its tokens there, for operators"
   expect(recent.entries[0]?.cost).toEqual(long.cost);
 });
 
-test("models that share an upstream pay their own prices there", async () => {
+test("a credit has no upstream, and models that share one pay their own prices there", async () => {
+  expect((await lastEntry()).cost).toBeUndefined();
   await generate("shared");
   expect((await lastEntry()).cost).toMatchObject({ upstream: "sandbox", upstreamCostMicros: BigInt(CANARY) });
 });
@@ -104,27 +96,19 @@ test("without a cost, the cost is not known", async () => {
   await generate("unknown");
   const { cost } = await lastEntry();
   expect(cost).toMatchObject({ upstream: "sandbox" });
-  expect(cost?.upstreamCostMicros).toBeUndefined();
-  expect(cost?.marginMicros).toBeUndefined();
+  expect([cost?.upstreamCostMicros, cost?.marginMicros]).toEqual([undefined, undefined]);
 });
 
 test("after a failover, the cost is that of the upstream that replied", async () => {
   await generate("failover");
   const { entry, cost } = await lastEntry();
   const tokens = entry.inputTokens + entry.outputTokens;
-  expect(cost).toMatchObject({ upstream: "sandbox", upstreamCostMicros: rounded(costAt(tokens, 100_000n)) });
-});
-
-test("a credit has no upstream", async () => {
-  expect((await lastEntry()).cost).toBeUndefined();
+  expect(cost).toMatchObject({ upstream: "sandbox", upstreamCostMicros: rounded(tokens * 100_000n) });
 });
 
 /** The sums of the entries of the account, by model. */
 async function sumsOfLedger() {
-  const { entries, costs } = await operator.listLedgerEntries({
-    accountId: key.accountId,
-    kind: "generation",
-  });
+  const { entries, costs } = await operator.listLedgerEntries({ accountId: key.accountId, kind: "generation" });
   const sums = new Map<string, { revenue: bigint; cost: bigint; uncosted: bigint }>();
   for (const entry of entries) {
     const sum = sums.get(entry.model) ?? { revenue: 0n, cost: 0n, uncosted: 0n };
@@ -159,9 +143,11 @@ test("the usage adds up revenue, cost and margin, and the audit compares them wi
   expect(await rules()).toEqual([]);
   const { owner } = app.database;
   for (const column of ["upstream_cost_micros", "uncosted_micros"]) {
-    await owner`UPDATE vx.usage_quarters SET ${owner(column)} = ${owner(column)} + 1 WHERE account_id = ${accountId} AND model = 'm'`;
+    const add = (micros: number) => owner`
+      UPDATE vx.usage_quarters SET ${owner(column)} = ${owner(column)} + ${micros} WHERE account_id = ${accountId} AND model = 'm'`;
+    await add(1);
     expect(await rules()).toEqual(["usage_equals_ledger"]);
-    await owner`UPDATE vx.usage_quarters SET ${owner(column)} = ${owner(column)} - 1 WHERE account_id = ${accountId} AND model = 'm'`;
+    await add(-1);
   }
   await owner`UPDATE vx.ledger SET upstream_cost_micros = 1 WHERE account_id = ${accountId} AND model = 'unknown'`;
   expect(await rules()).toContain("ledger_unchanged");
@@ -188,11 +174,7 @@ test("exports have upstreams and costs only if they are asked for", async () => 
   expect(csv).toMatchObject([{ model: "m", requests: "2", cost_micros: String(2n * BigInt(charged)) }]);
   expect(Object.keys(csv[0] ?? {}).filter((name) => /upstream|margin|uncosted/.test(name))).toEqual([]);
   expect(await exported("csv", true)).toMatchObject([
-    {
-      upstream: "sandbox",
-      upstream_cost_micros: String(cost),
-      margin_micros: String(BigInt(charged) - BigInt(cost)),
-    },
+    { upstream: "sandbox", upstream_cost_micros: String(cost), margin_micros: String(BigInt(charged) - BigInt(cost)) },
     { upstream: "zzz", upstream_cost_micros: "5", margin_micros: String(BigInt(charged) - 5n) },
   ]);
   const focus = await exported("focus", false);
@@ -203,26 +185,17 @@ test("exports have upstreams and costs only if they are asked for", async () => 
 });
 
 test("no response to a customer has a cost or an upstream", async () => {
-  const texts = [
-    await generate("shared"),
-    await generate("shared", "Hello", "/v1/chat/completions"),
-    await generate("shared", "Hello", "/v1/messages"),
-    await generate("shared", "Hello", "/v1/generate:quote"),
-  ];
+  const texts = [];
+  for (const path of ["generate", "chat/completions", "messages", "generate:quote"])
+    texts.push(await generate("shared", "Hello", `/v1/${path}`));
   expect((await lastEntry()).cost?.upstreamCostMicros).toBe(BigInt(CANARY));
-  const { generation_id: id } = ((await read("/v1/ledger")).json.entries as Record<string, unknown>[])[0] ?? {};
+  const read = (path: string, accept = "application/json") => textOf(path, { headers: { ...bearer(key.secret), accept } });
+  const id = JSON.parse(await read("/v1/ledger")).entries[0].generation_id;
   const paths = ["ledger", "usage", "usage?group_by=day,key,model,user", "events", "models", "models/shared", "account", "me"];
   for (const path of [...paths, "keys", "limits", `generations/${id}`])
-    for (const accept of ["application/json", "text/csv"]) texts.push((await read(`/v1/${path}`, accept)).text);
+    for (const accept of ["application/json", "text/csv"]) texts.push(await read(`/v1/${path}`, accept));
   expect(texts).toHaveLength(4 + 2 * (paths.length + 3));
   for (const text of texts) expect(text).not.toMatch(/7654321|7\.654321|upstream|sandbox(?! models)|margin/i);
   const grouped = await fetch(`${app.url}/v1/usage?group_by=upstream`, { headers: bearer(key.secret) });
   expect(grouped.status).toBe(400);
 });
-
-async function read(path: string, accept = "application/json") {
-  const answer = await fetch(`${app.url}${path}`, { headers: { ...bearer(key.secret), accept } });
-  const text = await answer.text();
-  expect([answer.status, text]).toEqual([200, text]);
-  return { text, json: accept === "application/json" ? (JSON.parse(text) as Record<string, unknown>) : {} };
-}

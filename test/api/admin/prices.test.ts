@@ -1,8 +1,8 @@
 import { afterAll, expect, test } from "vitest";
+import { sendJson } from "../../rest/send-json.ts";
 import { startTestApp, useOwnApp } from "../../support/app.ts";
 import { createTestKey, useOperator } from "../../support/fixtures.ts";
 import { createModelsFile } from "../../support/models.ts";
-import { bearer } from "../../support/protocols.ts";
 import { started } from "../../support/started.ts";
 
 /** Two servers on one database whose files have different prices, as during a rollout. */
@@ -28,11 +28,7 @@ afterAll(() => {
 test.each(["m", "alias"])("lists the price versions of %s, latest first", async (model) => {
   expect(await operator.listPrices({ model })).toMatchObject({
     versions: [
-      {
-        model: "m",
-        version: 2,
-        prices: { input: 3_000_000n, cachedInput: 3_000_000n, output: 2_000_000n },
-      },
+      { model: "m", version: 2, prices: { input: 3_000_000n, cachedInput: 3_000_000n, output: 2_000_000n } },
       { model: "m", version: 1, prices: { input: 1_000_000n, output: 2_000_000n, request: 0n } },
     ],
     nextPageToken: "",
@@ -54,33 +50,19 @@ test("each server charges the prices that it loaded, and the entry names their v
   const key = await createTestKey(operator);
   const { accountId } = key;
   await operator.creditAccount({ accountId, amountMicros: 10_000n, reason: "test", idempotencyKey: "1" });
-  const body = JSON.stringify({
-    model: "alias",
-    messages: [{ role: "user", content: "Hi" }],
-    max_tokens: 5,
-    user: "user-7",
-  });
-  const headers = {
-    ...bearer(key.secret),
-    "content-type": "application/json",
-    traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
-  };
-  for (const { url } of [old, current]) {
-    const answer = await fetch(`${url}/v1/chat/completions`, { method: "POST", headers, body });
-    expect(answer.status).toBe(200);
-  }
-  const answer = await fetch(`${current.url}/v1/ledger`, { headers });
-  const { entries } = (await answer.json()) as { entries: Record<string, unknown>[] };
+  const body = { model: "alias", messages: [{ role: "user", content: "Hi" }], max_tokens: 5, user: "user-7" };
+  const headers = { traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01" };
+  const { secret } = key;
+  for (const { url } of [old, current])
+    expect(await sendJson(url, { verb: "POST", path: "/v1/chat/completions", secret, headers, body })).toMatchObject({
+      status: 200,
+    });
+  const answer = await sendJson(current.url, { verb: "GET", path: "/v1/ledger", secret });
+  const { entries } = answer.body as { entries: Record<string, unknown>[] };
   const [newer, older, credit] = entries;
   const both = {
-    model: "m",
-    user: "user-7",
-    trace_id: "4bf92f3577b34da6a3ce929d0e0e4736",
-    cached_input_tokens: 0,
-    cache_write_tokens: 0,
-    reasoning_tokens: 0,
-    image_tokens: 0,
-    images: 0,
+    ...{ model: "m", user: "user-7", trace_id: "4bf92f3577b34da6a3ce929d0e0e4736", images: 0, image_tokens: 0 },
+    ...{ cached_input_tokens: 0, cache_write_tokens: 0, reasoning_tokens: 0 },
   };
   expect(older).toMatchObject({ ...both, price_version: 1, prices: { input: 1_000_000, output: 2_000_000 } });
   expect(newer).toMatchObject({ ...both, price_version: 2, prices: { input: 3_000_000, image: 0 } });
