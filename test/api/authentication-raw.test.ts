@@ -22,12 +22,7 @@ const ways = [
   { name: "Connect over HTTP/1.1", send: sendHttp1, type: connectType, details: connectDetails },
   { name: "Connect over HTTP/2", send: sendHttp2, type: connectType, details: connectDetails },
   { name: "gRPC", send: sendHttp2, type: () => "application/grpc+proto", details: grpcDetails },
-  {
-    name: "gRPC-Web over HTTP/1.1",
-    send: sendHttp1,
-    type: () => "application/grpc-web+proto",
-    details: grpcDetails,
-  },
+  { name: "gRPC-Web over HTTP/1.1", send: sendHttp1, type: () => "application/grpc-web+proto", details: grpcDetails },
 ];
 
 describe.each(ways)("$name", ({ send, type, details }) => {
@@ -70,10 +65,7 @@ describe.each(ways)("$name", ({ send, type, details }) => {
   });
 
   test("401 is sent before the body is read", async () => {
-    await eachMethod("missing_api_key", () => ({
-      withoutBody: true,
-      headers: { "content-length": "1000000" },
-    }));
+    await eachMethod("missing_api_key", () => ({ withoutBody: true, headers: { "content-length": "1000000" } }));
   });
 });
 
@@ -127,9 +119,7 @@ test("a key with a wrong checksum causes no database call", async () => {
 });
 
 async function admissionBatches(): Promise<number> {
-  const page = await fetch(`${app.adminUrl}/metrics`, {
-    headers: { authorization: `Bearer ${OPERATOR_TOKEN}` },
-  });
+  const page = await fetch(`${app.adminUrl}/metrics`, { headers: { authorization: `Bearer ${OPERATOR_TOKEN}` } });
   const match = /^vx_batch_size_count\{batcher="admission"\} (\d+)$/m.exec(await page.text());
   return Number(match?.[1] ?? 0);
 }

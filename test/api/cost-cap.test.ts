@@ -1,15 +1,10 @@
-import { beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { post } from "../support/any-json.ts";
 import { useTestApp } from "../support/app.ts";
-import { createTestKey, operatorOf } from "../support/fixtures.ts";
-import { bearer } from "../support/protocols.ts";
-
-let secret: string;
+import { useTestKey } from "../support/fixtures.ts";
 
 const app = useTestApp();
-beforeAll(async () => {
-  ({ secret } = await createTestKey(operatorOf(app)));
-});
-
+const key = useTestKey(app);
 const messages = [{ role: "user", content: "hi" }];
 
 test.each([
@@ -17,17 +12,9 @@ test.each([
   ["/v1/responses", { input: "hi" }],
   ["/v1/messages", { messages, max_tokens: 5 }],
 ])("%s refuses max_cost_micros by name, which limits only native calls", async (path, body) => {
-  const send = async (fields: object) => {
-    const response = await fetch(`${app.url}${path}`, {
-      method: "POST",
-      headers: { "content-type": "application/json", ...bearer(secret) },
-      body: JSON.stringify({ model: "vx-sandbox-small", ...body, ...fields }),
-    });
-    return { status: response.status, text: await response.text() };
-  };
+  const send = (max_cost_micros: unknown) => post(app, key, path, { model: "vx-sandbox-small", ...body, max_cost_micros });
   // The account has no balance, which is checked after the request.
-  expect(await send({ max_cost_micros: null })).toMatchObject({ status: 402 });
-  const refused = await send({ max_cost_micros: 1 });
-  expect(refused.status).toBe(400);
-  expect(refused.text).toContain("max_cost_micros: is not supported");
+  expect(await send(null)).toMatchObject({ status: 402 });
+  const text = expect.stringContaining("max_cost_micros: is not supported");
+  expect(await send(1)).toMatchObject({ status: 400, text });
 });

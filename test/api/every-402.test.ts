@@ -1,137 +1,149 @@
+import { create, createRegistry, fromBinary, toBinary, toJsonString } from "@bufbuild/protobuf";
+import * as grpc from "@grpc/grpc-js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { GenerateService } from "../../gen/vx/v1/generate_pb.js";
-import { replyWhen } from "../support/fake-upstreams/behaviours.ts";
+import * as details from "../../gen/google/rpc/error_details_pb.js";
+import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
+import { GenerateRequestSchema, GenerateService } from "../../gen/vx/v1/generate_pb.js";
+import { post as postJson } from "../support/any-json.ts";
 import type { TestKey } from "../support/fixtures.ts";
-import {
-  HELD_MICROS,
-  METERED_SURFACES,
-  MODEL,
-  REQUEST,
-  SANDBOX_MODEL,
-  SANDBOX_REQUEST,
-  useOwnMetered,
-} from "../support/metered.ts";
-import { bearer, callOf } from "../support/protocols.ts";
+import { limitedPayer } from "../support/limited-payer.ts";
+import { HELD_MICROS, METERED_SURFACES, REQUEST, running, SANDBOX_REQUEST, useOwnMetered } from "../support/metered.ts";
+import { callOf } from "../support/protocols.ts";
 
 const TOP_UP_URL = "https://pay.example/top-up";
 
 // An input token costs 1 micro, an output token 2.
-let free: () => Promise<void>;
+const metered = useOwnMetered({ env: { VX_TOP_UP_URL: TOP_UP_URL } });
+const call = callOf({
+  get url() {
+    return metered.app.url;
+  },
+});
+const { generate } = GenerateService.method;
 /** Its calls need more than the balance. */
 let poor: TestKey;
 /** A running call holds most of its balance. */
 let waiting: TestKey;
+let end: () => Promise<unknown>;
 
-const metered = useOwnMetered({ env: { VX_TOP_UP_URL: TOP_UP_URL } });
 beforeAll(async () => {
   poor = await metered.payer(5n);
   waiting = await metered.payer(HELD_MICROS + 10n);
-  const rest = Promise.withResolvers<void>();
-  metered.upstream.next(replyWhen(rest.promise));
-  const { messages, maxTokens } = REQUEST;
-  const running = post("/v1/generate", waiting, { model: MODEL, messages, max_tokens: maxTokens });
-  await metered.upstream.until(({ calls }) => calls.length > 0);
-  free = async () => {
-    rest.resolve();
-    await running;
-  };
+  ({ end } = await running(metered, () => call(generate, REQUEST, waiting.secret)));
 });
 afterAll(async () => {
-  await free();
+  await end();
   await metered.settled();
 });
 
-type Body = Readonly<Record<string, unknown>>;
-
-async function post(path: string, key: TestKey, body: Body) {
-  const response = await fetch(`${metered.app.url}${path}`, {
-    method: "POST",
-    headers: { ...bearer(key.secret), "content-type": "application/json" },
-    body: JSON.stringify(body),
-  });
-  const { status, headers } = response;
-  const { error = {} } = (await response.json()) as { error?: Body };
-  return { status, headers, error };
-}
+const post = (path: string, key: TestKey, body: object) => postJson(metered.app, key, path, body);
+const errorOf = async (key: TestKey, body: object) =>
+  (await post("/v1/generate", key, { ...SANDBOX_REQUEST, ...body })).json.error;
 
 const AMOUNTS = ["balance_micros", "held_micros", "available_micros", "required_micros", "shortage_micros"];
 
 /** The amounts of an error, which must agree with each other and with the account. */
-function checkAmounts(figures: Body, balance: number, held: number): void {
-  const amounts = AMOUNTS.map((name) => Number(figures[name]));
+function checkAmounts(figures: Record<string, unknown>, balance: number, held: number): void {
   const required = Number(figures.required_micros);
   const available = balance - held;
-  expect(amounts).toEqual([balance, held, available, required, required - available]);
+  expect(AMOUNTS.map((name) => Number(figures[name]))).toEqual([balance, held, available, required, required - available]);
   expect(required).toBeGreaterThan(available);
   expect(figures.top_up_url).toBe(TOP_UP_URL);
 }
 
-function metadataOf(details: unknown): Body {
-  return Array.isArray(details) ? (details[0] as { metadata: Body }).metadata : (details as Body);
+test.each(METERED_SURFACES)(
+  "POST %s %o: a 402 has the amounts, and is repeated only if running calls hold the balance",
+  async (path, body) => {
+    for (const [key, balance, held, retry] of [
+      [poor, 5, 0, "false"],
+      [waiting, 56, 46, "true"],
+    ] as const) {
+      const { status, header, json } = await post(path, key, body);
+      expect({ status, code: json.error.code }).toEqual({ status: 402, code: "insufficient_balance" });
+      for (const name of AMOUNTS) expect(json.error[name]).toBeTypeOf("number");
+      checkAmounts(json.error, balance, held);
+      const { details: found } = json.error;
+      checkAmounts(Array.isArray(found) ? found[0].metadata : found, balance, held);
+      expect(header("x-should-retry")).toBe(retry);
+      expect(header("retry-after") ?? "").toMatch(retry === "true" ? /^[1-5]$/ : /^$/);
+    }
+  },
+);
+
+// test/protocols/error.test.ts has the refusal of the other key.
+test("over RPCs, the details say when to repeat a call that only running calls prevent", async () => {
+  const before = metered.upstream.calls.length;
+  const outcome = await call(generate, REQUEST, waiting.secret);
+  expect(outcome).toMatchObject({ text: expect.stringMatching(/running calls hold \$0\.000046 of it\. Try again/) });
+  if (outcome.ok) return;
+  checkAmounts(outcome.metadata, 56, 46);
+  expect(outcome.details).toContain("RetryInfo");
+  expect(metered.upstream.calls).toHaveLength(before);
+  expect(await metered.rows(waiting)).toEqual([]);
+  expect(await metered.account(waiting)).toEqual({ balance: 56, held: 46 });
+});
+
+describe("the text advises a lower max_tokens only if one fits:", () => {
+  const HIGH = { max_tokens: 400 };
+  const LONG = { ...HIGH, messages: [{ role: "user", content: "word ".repeat(100) }] };
+
+  test.each(["cost", "tokens"])("of a limit of %s", async (metric) => {
+    const key = await limitedPayer(metered, [{ metric, window: "day", amount: 60n }]);
+    expect((await errorOf(key, HIGH)).message).toContain("Lower max_tokens, or raise the limit.");
+    expect((await errorOf(key, LONG)).message).toMatch(/needs more than the limit\. Raise the limit\.$/);
+  });
+
+  test("of the balance", async () => {
+    const key = await metered.payer(40n);
+    expect((await errorOf(key, HIGH)).message).toContain("or lower max_tokens");
+    expect((await errorOf(key, LONG)).message).not.toContain("max_tokens");
+  });
+});
+
+/** The headers that are about the error. */
+const SHOWN = ["content-type", "x-request-id", "request-id", "x-should-retry", "retry-after"];
+
+async function restResponse(path: string): Promise<string> {
+  const { header, json } = await post(path, poor, SANDBOX_REQUEST);
+  const headers = SHOWN.flatMap((name) => (header(name) === null ? [] : [`${name}: ${header(name)}`]));
+  return ["HTTP/1.1 402 Payment Required", ...headers, "", JSON.stringify(json, undefined, 2)].join("\n");
 }
 
-describe.each(METERED_SURFACES)("POST %s %o", (path, body) => {
-  test("a balance that is too low is a 402 with the amounts, which is not repeated", async () => {
-    const { status, headers, error } = await post(path, poor, body);
-    expect({ status, code: error.code }).toEqual({ status: 402, code: "insufficient_balance" });
-    checkAmounts(error, 5, 0);
-    for (const name of AMOUNTS) expect(error[name]).toBeTypeOf("number");
-    checkAmounts(metadataOf(error.details), 5, 0);
-    expect([headers.get("x-should-retry"), headers.get("retry-after")]).toEqual(["false", null]);
+async function grpcResponse(): Promise<string> {
+  const client = new grpc.Client(new URL(metered.app.url).host, grpc.credentials.createInsecure());
+  const metadata = new grpc.Metadata();
+  metadata.set("authorization", `Bearer ${poor.secret}`);
+  const { max_tokens: maxTokens, ...request } = SANDBOX_REQUEST;
+  const bytes = toBinary(GenerateRequestSchema, create(GenerateRequestSchema, { ...request, maxTokens }));
+  const same = (value: Buffer) => value;
+  const error = await new Promise<grpc.ServiceError | null>((resolve) => {
+    client.makeUnaryRequest(`/${GenerateService.typeName}/Generate`, same, same, Buffer.from(bytes), metadata, resolve);
   });
+  client.close();
+  const [encoded] = error?.metadata.get("grpc-status-details-bin") ?? [];
+  const registry = createRegistry(details.ErrorInfoSchema, details.PreconditionFailureSchema);
+  return [
+    `grpc-status: ${error?.code}`,
+    `grpc-message: ${error?.details}`,
+    "grpc-status-details-bin, as JSON:",
+    "",
+    toJsonString(StatusSchema, fromBinary(StatusSchema, encoded as Buffer), { registry, prettySpaces: 2 }),
+  ].join("\n");
+}
 
-  test("a balance that only running calls hold is a 402 that official SDKs repeat", async () => {
-    const { status, headers, error } = await post(path, waiting, body);
-    expect({ status, code: error.code }).toEqual({ status: 402, code: "insufficient_balance" });
-    checkAmounts(error, 56, 46);
-    checkAmounts(metadataOf(error.details), 56, 46);
-    expect(headers.get("x-should-retry")).toBe("true");
-    expect(Number(headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
-    expect(Number(headers.get("retry-after"))).toBeLessThanOrEqual(5);
-  });
-});
+/** As code in Markdown, with the same id of a request each time. */
+function indented(text: string): string {
+  return text.replace(/req_[0-9a-f]{32}/g, `req_${"0123456789abcdef".repeat(2)}`).replace(/^(?=.)/gm, "    ");
+}
 
-describe("over Connect", () => {
-  const call = async (key: TestKey) => {
-    const request = { ...REQUEST, model: SANDBOX_MODEL };
-    const outcome = await callOf(metered.app)(GenerateService.method.generate, request, key.secret);
-    if (outcome.ok) throw new Error("the call succeeded");
-    return { ...outcome, details: outcome.details.map((name) => name.split(".").at(-1)) };
-  };
-
-  test("the details have the amounts", async () => {
-    const { reason, metadata, details } = await call(poor);
-    expect(reason).toBe("insufficient_balance");
-    checkAmounts(metadata, 5, 0);
-    expect(details).toContain("PreconditionFailure");
-    expect(details).not.toContain("RetryInfo");
-  });
-
-  test("the details say when to repeat a call that only running calls prevent", async () => {
-    const { metadata, details } = await call(waiting);
-    checkAmounts(metadata, 56, 46);
-    expect(details).toContain("RetryInfo");
-  });
-});
-
-describe("the text", () => {
-  const longCall = {
-    ...SANDBOX_REQUEST,
-    messages: [{ role: "user", content: "word ".repeat(100) }],
-    max_tokens: 400,
-  };
-  const limited = async (limit: { metric: string; amount: bigint }, balance = 1_000_000n) => {
-    const key = await metered.payer(balance);
-    const owner = { case: "keyId", value: key.id } as const;
-    await metered.operator.setLimit({ owner, limit: { window: "day", ...limit } });
-    return key;
-  };
-
-  test.each(["cost", "tokens"])("of a limit of %s advises a lower max_tokens only if one fits", async (metric) => {
-    const key = await limited({ metric, amount: 60n });
-    const fits = await post("/v1/generate", key, { ...SANDBOX_REQUEST, max_tokens: 400 });
-    expect(fits.error.message).toContain("Lower max_tokens, or raise the limit.");
-    const { error } = await post("/v1/generate", key, longCall);
-    expect(error.message).toMatch(/needs more than the limit\. Raise the limit\.$/);
-  });
+test("docs/errors.md shows the whole 402 of each surface", async () => {
+  const shown: string[] = [];
+  for (const [surface, path] of [
+    ["REST", "/v1/generate"],
+    ["OpenAI", "/v1/chat/completions"],
+    ["Anthropic", "/v1/messages"],
+  ] as const)
+    shown.push(`**${surface}**, \`POST ${path}\`:\n\n${indented(await restResponse(path))}\n`);
+  shown.push(`**gRPC**, \`${GenerateService.typeName}/Generate\`:\n\n${indented(await grpcResponse())}\n`);
+  await expect(shown.join("\n")).toMatchFileSnapshot("../../tools/responses-402.md");
 });

@@ -35,11 +35,7 @@ test("the call after the allowed number of unknown keys in a minute gets 429", a
 type Spoil = (app: TestApp, key: TestKey) => Promise<unknown>;
 
 const spoiled: readonly { readonly state: string; readonly reason: string; readonly spoil: Spoil }[] = [
-  {
-    state: "revoked",
-    reason: "revoked_api_key",
-    spoil: (app, { id }) => operatorOf(app).revokeKey({ keyId: id }),
-  },
+  { state: "revoked", reason: "revoked_api_key", spoil: (app, { id }) => operatorOf(app).revokeKey({ keyId: id }) },
   {
     state: "expired",
     reason: "expired_api_key",

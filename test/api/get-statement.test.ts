@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { beforeEach, expect, test } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
-import { sendJson } from "../rest/send-json.ts";
 import { pagesRead } from "../store/pages-read.ts";
+import { post, sendAnyJson } from "../support/any-json.ts";
 import { useTestApp } from "../support/app.ts";
 import { createTestKey, type TestKey, useOperator } from "../support/fixtures.ts";
 import { bearer } from "../support/protocols.ts";
@@ -17,24 +17,18 @@ beforeEach(async () => {
 type Line = { kind: string; model: string; entries: number; amount_micros: number; description: string };
 type Statement = Record<string, number> & { readonly lines: Line[]; readonly is_final: boolean };
 
-const get = (month: string) => sendJson(app.url, { verb: "GET", path: `/v1/statements/${month}`, secret: key.secret });
+const get = (month: string) => sendAnyJson(app.url, { verb: "GET", path: `/v1/statements/${month}`, secret: key.secret });
 
 async function statement(month: string): Promise<Statement> {
   const { status, body } = await get(month);
   expect(status, JSON.stringify(body)).toBe(200);
-  return body as Statement;
+  return body;
 }
 
 const credit = (amountMicros: bigint, reason: string) =>
   operator.creditAccount({ accountId: key.accountId, amountMicros, reason, idempotencyKey: randomUUID() });
 
-const generate = (model: string) =>
-  sendJson(app.url, {
-    verb: "POST",
-    path: "/v1/generate",
-    secret: key.secret,
-    body: { model, messages: [{ role: "user", content: "hi" }], max_tokens: 10 },
-  });
+const prompt = { messages: [{ role: "user", content: "hi" }], max_tokens: 10 };
 
 const thisMonth = () => new Date().toISOString().slice(0, 7);
 const monthBefore = (month: string) => {
@@ -67,7 +61,7 @@ function expectAddsUp(one: Statement): void {
 test("a statement has the charges by model and the other entries between its balances; the closing balance is the next opening balance", async () => {
   await credit(10_000_000n, "invoice 1001");
   for (const model of ["vx-sandbox-small", "vx-sandbox-large", "vx-sandbox-small"])
-    expect((await generate(model)).status).toBe(200);
+    expect((await post(app, key, "/v1/generate", { ...prompt, model })).status).toBe(200);
   const adjustment = { amountMicros: -500_000n, reason: "credited twice", idempotencyKey: "1" };
   await operator.adjustAccount({ accountId: key.accountId, ...adjustment });
   await monthPasses();
@@ -121,12 +115,7 @@ test("entries after the first 1,000 that are not charges are added up by kind", 
   });
   const one = await statement(thisMonth());
   expect(one.lines).toHaveLength(1_003);
-  expect(one.lines.at(-2)).toMatchObject({
-    kind: "credit",
-    description: "",
-    entries: 3,
-    amount_micros: 3_000,
-  });
+  expect(one.lines.at(-2)).toMatchObject({ kind: "credit", description: "", entries: 3, amount_micros: 3_000 });
   expectAddsUp(one);
 });
 

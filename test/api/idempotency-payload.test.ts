@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { post } from "../support/any-json.ts";
 import { useTestApp } from "../support/app.ts";
 import { SMALL, usePaidKey } from "../support/openai.ts";
-import { bearer } from "../support/protocols.ts";
 
 let calls = 0;
 
@@ -9,14 +9,9 @@ const app = useTestApp();
 const key = usePaidKey(app);
 
 async function send(path: string, body: object, idempotencyKey: string) {
-  const headers = {
-    ...bearer(key.secret),
-    "content-type": "application/json",
-    "idempotency-key": idempotencyKey,
-  };
-  const response = await fetch(`${app.url}${path}`, { method: "POST", headers, body: JSON.stringify(body) });
-  const [id] = /"(gen|resp|msg)_[0-9a-z]+"/.exec(await response.text()) ?? [];
-  return { status: response.status, id };
+  const { status, text } = await post(app, key, path, body, { "idempotency-key": idempotencyKey });
+  const [id] = /"(gen|resp|msg)_[0-9a-z]+"/.exec(text) ?? [];
+  return { status, id };
 }
 
 const messages = [{ role: "user", content: "Hello" }];

@@ -10,13 +10,13 @@ import { CHAT, COMPLETIONS, EMBEDDINGS, MESSAGES, RESPONSES } from "../../src/ap
 import type { MemberTable } from "../../src/api/request-members.ts";
 import { isUntyped } from "../../src/rules/plain-values.ts";
 import { fieldForUnknown } from "../../src/rules/policy.ts";
+import { post as postJson } from "../support/any-json.ts";
 import { startTestApp } from "../support/app.ts";
 import { FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
 import { WIRES_OF_KIND } from "../support/fake-upstreams/wire.ts";
 import { operatorOf } from "../support/fixtures.ts";
 import { createModelsFile } from "../support/models.ts";
 import { createPaidKey, SMALL, said } from "../support/openai.ts";
-import { bearer } from "../support/protocols.ts";
 import { started } from "../support/started.ts";
 
 const upstream = started(() => FakeUpstream.start({ wire: WIRES_OF_KIND.openai[0] as never }));
@@ -47,23 +47,13 @@ const app = started(() => startTestApp({ env: { VX_MODELS: models.path } }));
 const key = started(() => createPaidKey(operatorOf(app), { plan: "scale" }));
 
 async function post(path: string, body: object) {
-  const answer = await fetch(app.url + path, {
-    method: "POST",
-    headers: { ...bearer(key.secret), "content-type": "application/json" },
-    body: JSON.stringify(body),
-  });
-  return { status: answer.status, text: await answer.text(), ignored: answer.headers.get("x-vx-ignored") };
+  const { header, ...answer } = await postJson(app, key, path, body);
+  return { ...answer, ignored: header("x-vx-ignored") };
 }
 
 const CHAT_CALL = { model: SMALL, max_tokens: 5, messages: [said("Hello")] };
 const RESPONSE_CALL = { model: SMALL, max_output_tokens: 20, input: "Hello" };
-const OPENROUTER = {
-  models: [SMALL],
-  provider: { sort: "price" },
-  plugins: [],
-  transforms: [],
-  route: "fallback",
-};
+const OPENROUTER = { models: [SMALL], provider: { sort: "price" }, plugins: [], transforms: [], route: "fallback" };
 const OPENROUTER_NAMES = Object.keys(OPENROUTER).join(", ");
 const FUNCTION = { type: "function", function: { name: "f" } };
 const FLAT = { type: "function", name: "f" };
@@ -114,12 +104,7 @@ test("a member that extra_fields of the model lists is sent to the upstream and 
 });
 
 test("the header is also on errors, and the native API still refuses unknown members", async () => {
-  const answer = await post("/v1/chat/completions", {
-    ...CHAT_CALL,
-    route: "fallback",
-    temperature: 1,
-    top_p: 9,
-  });
+  const answer = await post("/v1/chat/completions", { ...CHAT_CALL, route: "fallback", temperature: 1, top_p: 9 });
   expect([answer.status, answer.ignored]).toEqual([400, "route"]);
   const native = await post("/v1/generate", { ...CHAT_CALL, route: "fallback" });
   expect([native.status, native.ignored]).toEqual([400, null]);
@@ -146,18 +131,9 @@ describe("tools of other types", () => {
 
   test.each(cases)("%s leaves them out if the model decides which it calls", async (path, body, tool, [automatic]) => {
     for (const choice of [{}, { tool_choice: automatic }]) {
-      const mixed = await post(path, {
-        ...body,
-        ...choice,
-        tools: [search, tool, { type: "namespace", name: "n" }],
-      });
+      const mixed = await post(path, { ...body, ...choice, tools: [search, tool, { type: "namespace", name: "n" }] });
       expect([mixed.status, mixed.ignored], mixed.text).toEqual([200, "tools[0], tools[2]"]);
-      const alone = await post(path, {
-        ...body,
-        ...choice,
-        parallel_tool_calls: undefined,
-        tools: [search],
-      });
+      const alone = await post(path, { ...body, ...choice, tools: [search] });
       expect([alone.status, alone.ignored], alone.text).toEqual([200, "tools[0]"]);
     }
   });
@@ -165,13 +141,13 @@ describe("tools of other types", () => {
   test.each(cases)("%s refuses them otherwise", async (path, body, tool, [, other]) => {
     const answer = await post(path, { ...body, tools: [tool, search], tool_choice: other });
     expect(answer.status).toBe(400);
-    expect(JSON.parse(answer.text)).toHaveProperty("error.param", "tools[1].type");
+    expect(answer.json).toHaveProperty("error.param", "tools[1].type");
     expect(answer.text).toContain('\\"web_search\\" is not supported');
   });
 
   test("a response repeats only the tools that the model gets", async () => {
-    const { text } = await post("/v1/responses", { ...RESPONSE_CALL, tools: [search, FLAT] });
-    expect(JSON.parse(text).tools).toMatchObject([{ type: "function", name: "f" }]);
+    const { json } = await post("/v1/responses", { ...RESPONSE_CALL, tools: [search, FLAT] });
+    expect(json.tools).toMatchObject([{ type: "function", name: "f" }]);
   });
 
   test("an upstream gets neither a tool nor its choice if all tools are left out", async () => {

@@ -3,38 +3,28 @@ import { KeyService } from "../../gen/vx/v1/key_pb.js";
 import { MeService } from "../../gen/vx/v1/me_pb.js";
 import { useTestApp } from "../support/app.ts";
 import { createTestKey, type TestKey, useOperator } from "../support/fixtures.ts";
-import { bearer, type ProtocolCase, protocols } from "../support/protocols.ts";
+import { callOf, messageOf } from "../support/protocols.ts";
 
 const app = useTestApp();
 const operator = useOperator(app);
-
-const [protocol] = protocols as [ProtocolCase];
+const call = callOf(app);
 
 /** A key created by its owner, with a limit. */
-async function ownKey(limit: number | undefined): Promise<TestKey> {
-  const first = await createTestKey(operator, { plan: "pro" });
-  const caller = protocol.open(app.url);
-  const request = { name: "own", scopes: ["keys"], ...(limit === undefined ? {} : { rateLimitRpm: limit }) };
-  const made = await caller.call(KeyService.method.createKey, request, bearer(first.secret));
-  caller.close();
-  if (!made.ok) throw new Error(made.text);
-  return { id: made.message.apiKey?.id ?? "", secret: made.message.secret, accountId: first.accountId };
+async function ownKey(rateLimitRpm: number): Promise<TestKey> {
+  const { accountId, secret: first } = await createTestKey(operator, { plan: "pro" });
+  const request = { name: "own", scopes: ["keys"], rateLimitRpm };
+  const { apiKey, secret } = messageOf(await call(KeyService.method.createKey, request, first));
+  return { id: apiKey?.id ?? "", secret, accountId };
 }
 
 /** The limit in GetMe, in GetKey, in the operator API, and as applied to calls. */
-async function limitsOf(key: TestKey): Promise<number[]> {
-  const caller = protocol.open(app.url);
-  const me = await caller.call(MeService.method.getMe, {}, bearer(key.secret));
-  const view = await caller.call(KeyService.method.getKey, { keyId: key.id }, bearer(key.secret));
-  caller.close();
-  const { apiKeys } = await operator.listKeys({ accountId: key.accountId });
-  if (!me.ok || !view.ok) throw new Error("the key does not work");
-  return [
-    me.message.rateLimitRpm,
-    view.message.apiKey?.rateLimitRpm ?? 0,
-    apiKeys.find(({ id }) => id === key.id)?.rateLimitRpm ?? 0,
-    Number(view.headers["x-ratelimit-limit-requests"]),
-  ];
+async function limitsOf({ id: keyId, secret, accountId }: TestKey) {
+  const me = messageOf(await call(MeService.method.getMe, {}, secret));
+  const view = await call(KeyService.method.getKey, { keyId }, secret);
+  const { apiKeys } = await operator.listKeys({ accountId });
+  const applied = Number(view.headers["x-ratelimit-limit-requests"]);
+  const listed = apiKeys.find(({ id }) => id === keyId)?.rateLimitRpm;
+  return [me.rateLimitRpm, messageOf(view).apiKey?.rateLimitRpm, listed, applied];
 }
 
 const all = (limit: number) => [limit, limit, limit, limit];

@@ -4,9 +4,10 @@ import { expect, test } from "vitest";
 import { GenerateService } from "../../gen/vx/v1/generate_pb.js";
 import { KeyService } from "../../gen/vx/v1/key_pb.js";
 import type { LimitSchema } from "../../gen/vx/v1/limit_pb.js";
+import { sendAnyJson } from "../support/any-json.ts";
 import { useTestApp } from "../support/app.ts";
 import { createTestKey, type TestKey, useOperator } from "../support/fixtures.ts";
-import { bearer, callOf } from "../support/protocols.ts";
+import { callOf, messageOf } from "../support/protocols.ts";
 
 type LimitInit = MessageInitShape<typeof LimitSchema>;
 
@@ -33,8 +34,8 @@ function inHours(hours: number) {
   return timestampFromDate(new Date(Date.now() + hours * 3_600_000));
 }
 
-const create = (key: TestKey, limits: LimitInit[]) =>
-  call(KeyService.method.createKey, { name: "child", scopes: ["generate", "keys"], limits }, key.secret);
+const create = ({ secret }: { secret: string }, limits: LimitInit[]) =>
+  call(KeyService.method.createKey, { name: "child", scopes: ["generate", "keys"], limits }, secret);
 const update = (key: TestKey, keyId: string, limits: LimitInit[]) =>
   call(KeyService.method.updateKey, { keyId, limits, updateMask: { paths: ["limits"] } }, key.secret);
 const generate = (secret: string, maxTokens = 10) =>
@@ -42,9 +43,8 @@ const generate = (secret: string, maxTokens = 10) =>
 
 test("a key is created with its limits, which refuse calls from the first one on", async () => {
   const parent = await keyWith([]);
-  const created = await create(parent, [TOKENS, { metric: "generations", window: "hour", amount: 1n }]);
-  if (!created.ok) throw new Error(created.text);
-  const { apiKey, secret } = created.message;
+  const limits = [TOKENS, { metric: "generations", window: "hour", amount: 1n }];
+  const { apiKey, secret } = messageOf(await create(parent, limits));
   expect(apiKey?.limits).toMatchObject([
     { metric: "generations", window: "hour", amount: 1n, owner: "key", ownerId: apiKey?.id, spent: 0n },
     { metric: "tokens", window: "day", amount: 100_000n, remaining: 100_000n },
@@ -61,16 +61,12 @@ test("a key is created with its limits, which refuse calls from the first one on
 test("a list replaces the present limits; those that it repeats keep their counts", async () => {
   const parent = await keyWith([]);
   const hourly: LimitInit = { metric: "generations", window: "hour", amount: 1n };
-  const created = await create(parent, [hourly, TOKENS]);
-  if (!created.ok) throw new Error(created.text);
-  const { apiKey, secret } = created.message;
+  const { apiKey, secret } = messageOf(await create(parent, [hourly, TOKENS]));
   const keyId = apiKey?.id ?? "";
   await generate(secret);
   const [{ id } = { id: "" }] = apiKey?.limits ?? [];
   expect(await update(parent, keyId, [{ ...hourly, amount: 2n }, RUNNING])).toMatchObject({
-    message: {
-      apiKey: { limits: [{ metric: "concurrent" }, { id, metric: "generations", amount: 2n, spent: 1n }] },
-    },
+    message: { apiKey: { limits: [{ metric: "concurrent" }, { id, metric: "generations", amount: 2n, spent: 1n }] } },
   });
   expect(await generate(secret)).toMatchObject({ ok: true });
   expect(await generate(secret)).toMatchObject({ reason: "generation_limit_exceeded" });
@@ -83,22 +79,17 @@ test("no limit is above the same limit of the calling key or of a key that creat
   const parent = await keyWith([TOKENS, COST]);
   const above = { ...TOKENS, amount: 100_001n };
   expect(await create(parent, [COST, above])).toMatchObject({ fields: ["limits[1].amount"] });
-  const child = await create(parent, [RUNNING]);
-  if (!child.ok) throw new Error(child.text);
-  const { secret, apiKey } = child.message;
-  const childKey = { ...parent, secret, id: apiKey?.id ?? "" };
-  expect(await create(childKey, [above])).toMatchObject({ fields: ["limits[0].amount"] });
-  expect(await update(parent, childKey.id, [above])).toMatchObject({ fields: ["limits[0].amount"] });
-  expect(await create(childKey, [{ ...RUNNING, amount: 5n }])).toMatchObject({
-    fields: ["limits[0].amount"],
-  });
+  const child = messageOf(await create(parent, [RUNNING]));
+  expect(await create(child, [above])).toMatchObject({ fields: ["limits[0].amount"] });
+  expect(await update(parent, child.apiKey?.id ?? "", [above])).toMatchObject({ fields: ["limits[0].amount"] });
+  expect(await create(child, [{ ...RUNNING, amount: 5n }])).toMatchObject({ fields: ["limits[0].amount"] });
   // Other windows, models and users are other limits.
   const others = [
     { ...above, window: "week" },
     { ...above, model: MODEL },
     { ...above, per: "user" },
   ];
-  expect(await create(childKey, [...others, TOKENS, COST])).toMatchObject({ ok: true });
+  expect(await create(child, [...others, TOKENS, COST])).toMatchObject({ ok: true });
 });
 
 test("a temporary amount is at most the temporary amount that the calling key has as long", async () => {
@@ -107,9 +98,7 @@ test("a temporary amount is at most the temporary amount that the calling key ha
   const parent = await keyWith([raised]);
   expect(await create(parent, [raised])).toMatchObject({ ok: true });
   for (const tooMuch of [{ temporaryAmount: 150_001n }, { temporaryUntil: inHours(3) }]) {
-    expect(await create(parent, [{ ...raised, ...tooMuch }])).toMatchObject({
-      fields: ["limits[0].temporary_amount"],
-    });
+    expect(await create(parent, [{ ...raised, ...tooMuch }])).toMatchObject({ fields: ["limits[0].temporary_amount"] });
   }
 });
 
@@ -149,14 +138,9 @@ test("a key can have 20 limits", async () => {
 
 test("over REST, null clears the limits, and a field that is absent stays", async () => {
   const parent = await keyWith([]);
-  const send = async (method: string, path: string, body: unknown) => {
-    const response = await fetch(app.url + path, {
-      method,
-      headers: { ...bearer(parent.secret), "content-type": "application/json" },
-      body: JSON.stringify(body),
-    });
-    return (await response.json()) as { api_key: { id: string; limits: object[] } };
-  };
+  const { secret } = parent;
+  const send = async (verb: string, path: string, body: unknown) =>
+    (await sendAnyJson(app.url, { verb, path, body, secret })).body;
   const limits = [{ metric: "tokens", window: "day", amount: 9 }];
   const { api_key: child } = await send("POST", "/v1/keys", { name: "child", limits });
   expect(child.limits).toMatchObject([{ ...limits[0], per: "", model: "", spent: 0, remaining: 9 }]);

@@ -3,6 +3,7 @@ import { EmbedService } from "../../gen/vx/v1/embed_pb.js";
 import { GenerateService } from "../../gen/vx/v1/generate_pb.js";
 import { KeyService } from "../../gen/vx/v1/key_pb.js";
 import { ModelService } from "../../gen/vx/v1/model_pb.js";
+import { post } from "../support/any-json.ts";
 import { useTestApp } from "../support/app.ts";
 import { createTestKey, useOperator } from "../support/fixtures.ts";
 import { callOf } from "../support/protocols.ts";
@@ -17,12 +18,7 @@ const operator = useOperator(app);
 const call = callOf(app);
 beforeAll(async () => {
   ({ accountId } = await createTestKey(operator, { plan: "scale" }));
-  await operator.creditAccount({
-    accountId,
-    amountMicros: 1_000_000n,
-    reason: "test",
-    idempotencyKey: "models",
-  });
+  await operator.creditAccount({ accountId, amountMicros: 1_000_000n, reason: "test", idempotencyKey: "models" });
 });
 
 async function keyFor(...models: string[]): Promise<string> {
@@ -71,20 +67,14 @@ test.each([
   ["/v1/embeddings", { input: "hello" }],
 ])("%s refuses other models", async (path, body) => {
   const secret = await keyFor(SMALL);
-  const response = await fetch(app.url + path, {
-    method: "POST",
-    headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" },
-    body: JSON.stringify({ model: path === "/v1/embeddings" ? "vx-sandbox-embed" : LARGE, ...body }),
-  });
-  expect(response.status).toBe(403);
-  expect(await response.text()).toContain("cannot use the model");
+  const model = path === "/v1/embeddings" ? "vx-sandbox-embed" : LARGE;
+  const text = expect.stringContaining("cannot use the model");
+  expect(await post(app, { secret }, path, { model, ...body })).toMatchObject({ status: 403, text });
 });
 
 test("Anthropic's list has only the models of the key", async () => {
   const headers = { authorization: `Bearer ${await keyFor(LARGE)}`, "anthropic-version": "2023-06-01" };
-  const list = (await (await fetch(`${app.url}/v1/models`, { headers })).json()) as {
-    data: { id: string }[];
-  };
+  const list = (await (await fetch(`${app.url}/v1/models`, { headers })).json()) as { data: { id: string }[] };
   expect(list.data.map(({ id }) => id)).toEqual([LARGE]);
   expect((await fetch(`${app.url}/v1/models/${SMALL}`, { headers })).status).toBe(403);
 });

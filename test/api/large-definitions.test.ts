@@ -8,16 +8,10 @@ const app = useTestApp();
 const key = usePaidKey(app);
 
 const messages = [{ role: "user", content: "Hello" }];
-const chat = (parameters: object) => ({
-  messages,
-  tools: [{ type: "function", function: { name: "f", parameters } }],
-});
+const chat = (parameters: object) => ({ messages, tools: [{ type: "function", function: { name: "f", parameters } }] });
 const message = (input_schema: object) => ({ messages, max_tokens: 5, tools: [{ name: "f", input_schema }] });
 const native = (parameters: object) => ({ messages, tools: [{ name: "f", parameters }] });
-const response = (parameters: object) => ({
-  input: "Hello",
-  tools: [{ type: "function", name: "f", parameters }],
-});
+const response = (parameters: object) => ({ input: "Hello", tools: [{ type: "function", name: "f", parameters }] });
 
 test.each<[path: string, requestOf: (schema: object) => object]>([
   ["/v1/generate", native],

@@ -7,7 +7,7 @@ import { envelope } from "../../src/server/wire/rpc.ts";
 import { createTestKey, type TestKey } from "../support/fixtures.ts";
 import { CHEAP_MODEL, METERED_SURFACES, SANDBOX_MODEL, useMetered, VECTOR_MODEL } from "../support/metered.ts";
 import { bearer } from "../support/protocols.ts";
-import { type RawAnswer, sendHttp1, sendHttp2 } from "../support/raw.ts";
+import { type RawAnswer, reasonsIn, sendHttp1, sendHttp2 } from "../support/raw.ts";
 
 const metered = useMetered();
 let payer: TestKey;
@@ -21,16 +21,13 @@ const PROMPT = { model: SANDBOX_MODEL, messages: [{ role: "user", content: "hi" 
 const UNARY = "/vx.v1.GenerateService/Generate";
 const STREAM = "/vx.v1.GenerateService/StreamGenerate";
 
-type Request = {
-  readonly send: typeof sendHttp1;
-  readonly path: string;
-  readonly type: string;
-  readonly body: object;
-};
-
-function request(send: typeof sendHttp1, path: string, type: string, body: object = PROMPT): Request {
-  return { send, path, type, body };
-}
+type Request = { readonly send: typeof sendHttp1; readonly path: string; readonly type: string; readonly body: object };
+const request = (send: typeof sendHttp1, path: string, type: string, body: object = PROMPT): Request => ({
+  send,
+  path,
+  type,
+  body,
+});
 
 const RPCS: readonly [string, Request][] = [
   ["gRPC", request(sendHttp2, UNARY, "application/grpc+json")],
@@ -95,44 +92,39 @@ const setModels = (models: string[]) => setKey({ models }, ["models"]);
 const setAddresses = (allowedCidrs: string[]) => setKey({ allowedCidrs }, ["allowed_cidrs"]);
 const suspend = () => metered.operator.suspendAccount({ accountId: key.accountId, reason: "test" });
 
+const close = () => metered.operator.closeAccount({ accountId: key.accountId, reason: "test", balance: "written_off" });
+
 const WITHDRAWALS: readonly [string, string, () => Promise<unknown>][] = [
   ["is revoked", "revoked_api_key", () => metered.operator.revokeKey({ keyId: key.id })],
   ["is rotated without an overlap", "expired_api_key", rotate(0)],
   ["expires", "expired_api_key", () => metered.app.database.owner`UPDATE vx.keys SET expires_at = now() WHERE id = ${key.id}`],
   ["is of an account that is suspended", "account_suspended", suspend],
-  [
-    "is of an account that is closed",
-    "revoked_api_key",
-    () => {
-      const { accountId } = key;
-      return metered.operator.closeAccount({ accountId, reason: "test", balance: "written_off" });
-    },
-  ],
+  ["is of an account that is closed", "revoked_api_key", close],
   ["loses its scope", "insufficient_scope", setKey({ scopes: ["read"] }, ["scopes"])],
   ["gets other address ranges", "address_not_allowed", setAddresses(["192.0.2.0/24"])],
   ["may no longer use the model", "model_not_allowed", setModels([CHEAP_MODEL])],
 ];
 
-/** The reason of an error is in its body, or in a detail of gRPC, where it is in upper case. */
-function reasonsIn({ headers, body }: RawAnswer): string {
-  const details = `${headers["grpc-status-details-bin"] ?? ""} ${body.toString("latin1")}`;
-  const decoded = details.match(/[\w+/]{40,}/g)?.map((text) => Buffer.from(text, "base64").toString("latin1"));
-  return `${details} ${decoded?.join(" ")}`.toLowerCase();
-}
-
 const [FIRST] = REST as [[string, Request]];
 const [REVOKED] = WITHDRAWALS as [(typeof WITHDRAWALS)[number]];
 const WITHOUT_MODEL = WITHDRAWALS.at(-1) as typeof REVOKED;
 
-// Every withdrawal over one address; over each form a right of the key, and that to the model, which is proved elsewhere.
-test.each([
-  ...WITHDRAWALS.map((row) => [...FIRST, ...row] as const),
-  ...[...RPCS, ...REST.slice(1)].flatMap((form) => [REVOKED, WITHOUT_MODEL].map((row) => [...form, ...row] as const)),
-])("a late body over %s, %o, is refused as a new call if its key %s", async (_, of, _what, reason, change) => {
+async function expectRefused(of: Request, [, reason, change]: typeof REVOKED): Promise<void> {
   const late = await lateCall(of, change);
   expect(reasonsIn(late)).toContain(reason);
   expect(seen(late)).toEqual(seen(await callOf(of, Promise.resolve())));
   await expectCharged(0);
+}
+
+test.each(WITHDRAWALS)("a late body is refused as a new call if its key %s", async (...row) => {
+  await expectRefused(FIRST[1], row);
+});
+
+// The right to the model is proved elsewhere than the others.
+test.each([...RPCS, ...REST.slice(1)])("a late body over %s, %o, is refused as a new call", async (_, of) => {
+  await expectRefused(of, WITHOUT_MODEL);
+  key = await createTestKey(metered.operator, { accountId: payer.accountId });
+  await expectRefused(of, REVOKED);
 });
 
 test("these are all metered methods", () => {

@@ -11,13 +11,9 @@ import { isEndless, pathOf, rpcMethods } from "../support/any-method.ts";
 import { Customer, useCustomerApp } from "../support/customer.ts";
 import { createTestKey, type TestKey, useOperator } from "../support/fixtures.ts";
 import { bearer } from "../support/protocols.ts";
-import { type RawAnswer, sendHttp1, sendHttp2 } from "../support/raw.ts";
+import { reasonsIn, sendHttp1, sendHttp2 } from "../support/raw.ts";
 
-const app = useCustomerApp({
-  VX_SIGN_UP: "open",
-  VX_SIGN_UP_PLAN: "pro",
-  VX_AUTH_FAILURES_PER_MINUTE: "100000",
-});
+const app = useCustomerApp({ VX_SIGN_UP: "open", VX_SIGN_UP_PLAN: "pro", VX_AUTH_FAILURES_PER_MINUTE: "100000" });
 const root = useOperator(app);
 const sql = () => app.database.owner;
 
@@ -32,8 +28,7 @@ const CONNECT: Form = {
   send: sendHttp1,
   type: ({ methodKind }) => (methodKind === "unary" ? "application/json" : "application/connect+json"),
 };
-const FORMS: readonly [string, Form][] = [
-  ["Connect", CONNECT],
+const OTHER_FORMS: readonly [string, Form][] = [
   ["gRPC", { send: sendHttp2, type: () => "application/grpc+json" }],
   ["gRPC-Web", { send: sendHttp1, type: () => "application/grpc-web+json" }],
 ];
@@ -62,149 +57,122 @@ async function lateCall(method: DescMethod, { send, type }: Form, late: Late): P
   return reasonsIn(await answer);
 }
 
-/** The reason of an error is in its body, or in a detail of gRPC, where it is in upper case. */
-function reasonsIn({ headers, body }: RawAnswer): string {
-  const details = `${headers["grpc-status-details-bin"] ?? ""} ${body.toString("latin1")}`;
-  const decoded = details.match(/[\w+/]{40,}/g)?.map((text) => Buffer.from(text, "base64").toString("latin1"));
-  return `${details} ${decoded?.join(" ")}`.toLowerCase();
-}
-
-/**
- * The first withdrawal is tried with every method; the others with one method of each policy, because the policy is all that
- * the gate knows of a method.
- */
-function methodsFor(all: readonly DescMethod[], isFirst: boolean, applies: (policy: Policy) => boolean): readonly DescMethod[] {
-  const methods = all.filter((method) => applies(policyOf(method)));
-  if (isFirst) return methods;
-  return [...new Map(methods.map((method) => [JSON.stringify(policyOf(method)), method])).values()];
+/** One method of each policy and kind: all that the gate knows of a method. Calls of other methods differ for the first withdrawal only. */
+function oneOfEach(methods: readonly DescMethod[]): readonly DescMethod[] {
+  return [...new Map(methods.map((method) => [JSON.stringify([policyOf(method), method.methodKind]), method])).values()];
 }
 
 const eventually = (rows: () => PromiseLike<readonly object[]>) =>
   vi.waitFor(async () => expect(await rows()).toHaveLength(1), { interval: 5 });
 
+/** Every method is refused for the reason. The paths and what was found instead. */
+function expectReasons(methods: readonly DescMethod[], found: readonly string[], reason: string, atLeast: number): void {
+  const named = methods.map((method, i) => [pathOf(method), found[i]?.includes(reason) ? reason : found[i]]);
+  expect(named).toEqual(methods.map((method) => [pathOf(method), reason]));
+  expect(named.length).toBeGreaterThan(atLeast);
+}
+
 describe("a key", () => {
-  const METHODS = rpcMethods.filter((method) => !policyOf(method).metered);
-  const setKey = (key: TestKey, change: object, path: string) =>
-    root.updateKey({ keyId: key.id, ...change, updateMask: { paths: [path] } });
-  const WITHDRAWALS: readonly [string, string, (policy: Policy) => boolean, (key: TestKey) => PromiseLike<unknown>][] = [
+  const METHODS = rpcMethods.filter((method) => !policyOf(method).metered && policyOf(method).scope !== "generate");
+  const set = (keyId: string, change: object, path: string) =>
+    root.updateKey({ keyId, ...change, updateMask: { paths: [path] } });
+  type Withdrawal = [what: string, reason: string, (policy: Policy) => boolean, (key: TestKey) => PromiseLike<unknown>];
+  // biome-ignore format: a row a line
+  const WITHDRAWALS: readonly Withdrawal[] = [
     ["is revoked", "revoked_api_key", () => true, ({ id }) => root.revokeKey({ keyId: id })],
     ["is rotated", "expired_api_key", () => true, ({ id }) => root.rotateKey({ keyId: id })],
     ["expires", "expired_api_key", () => true, ({ id }) => sql()`UPDATE vx.keys SET expires_at = now() WHERE id = ${id}`],
-    [
-      "is of an account that is suspended",
-      "account_suspended",
-      ({ whileSuspended }) => !whileSuspended,
-      ({ accountId }) => root.suspendAccount({ accountId, reason: "test" }),
-    ],
-    [
-      "loses the scope",
-      "insufficient_scope",
-      ({ scope }) => scope !== undefined,
-      (key) => setKey(key, { scopes: ["generate"] }, "scopes"),
-    ],
-    [
-      "gets other address ranges",
-      "address_not_allowed",
-      () => true,
-      (key) => setKey(key, { allowedCidrs: ["192.0.2.0/24"] }, "allowed_cidrs"),
-    ],
+    ["is of an account that is suspended", "account_suspended", ({ whileSuspended }) => !whileSuspended, ({ accountId }) => root.suspendAccount({ accountId, reason: "test" })],
+    ["loses the scope", "insufficient_scope", ({ scope }) => scope !== undefined, ({ id }) => set(id, { scopes: ["generate"] }, "scopes")],
+    ["gets other address ranges", "address_not_allowed", () => true, ({ id }) => set(id, { allowedCidrs: ["192.0.2.0/24"] }, "allowed_cidrs")],
   ];
 
-  test.each(
-    FORMS.flatMap(([name, form], i) =>
-      WITHDRAWALS.slice(0, i === 0 ? WITHDRAWALS.length : 1).map(([what, ...rest]) => [what, name, form, ...rest] as const),
-    ),
-  )("that %s, over %s", async (_what, _form, form, reason, applies, withdraw) => {
-    const scopes = ["generate", "read", "keys", "webhooks", "billing"];
-    const methods = methodsFor(METHODS, reason === "revoked_api_key", applies).filter(
-      (method) => policyOf(method).scope !== "generate",
-    );
-    const found = await Promise.all(
-      methods.map(async (method) => {
-        const key = await createTestKey(root, { scopes });
-        const reasons = await lateCall(method, form, {
-          url: app.url,
-          headers: bearer(key.secret),
-          admitted: () => eventually(() => sql()`SELECT FROM vx.key_minutes WHERE key_id = ${key.id}`),
-          withdraw: () => withdraw(key),
-        });
-        return [pathOf(method), reasons.includes(reason) ? reason : reasons];
-      }),
-    );
-    expect(found).toEqual(methods.map((method) => [pathOf(method), reason]));
-    expect(found.length).toBeGreaterThan(reason === "revoked_api_key" ? 15 : 3);
+  test.each([
+    ...WITHDRAWALS.map((row) => ["Connect", CONNECT, ...row] as const),
+    ...OTHER_FORMS.map((form) => [...form, ...(WITHDRAWALS[0] as Withdrawal)] as const),
+  ])("over %s, %o, that %s", async (name, form, _what, reason, applies, withdraw) => {
+    const all = METHODS.filter((method) => applies(policyOf(method)));
+    const methods = name === "Connect" && reason === "revoked_api_key" ? all : oneOfEach(all);
+    const late = async (method: DescMethod) => {
+      const key = await createTestKey(root, { scopes: ["generate", "read", "keys", "webhooks", "billing"] });
+      return await lateCall(method, form, {
+        url: app.url,
+        headers: bearer(key.secret),
+        admitted: () => eventually(() => sql()`SELECT FROM vx.key_minutes WHERE key_id = ${key.id}`),
+        withdraw: () => withdraw(key),
+      });
+    };
+    expectReasons(methods, await Promise.all(methods.map(late)), reason, methods === all ? 15 : 3);
   });
 });
-
-let people = 0;
 
 describe("a member", () => {
   const METHODS = AccountService.methods.filter((method) => !isEndless(method));
   const isOfAccount = ({ memberRole }: Policy) => memberRole !== "person";
-  const WITHDRAWALS: readonly [
-    string,
-    string,
-    (policy: Policy) => boolean,
-    (id: string, accountId: string) => PromiseLike<unknown>,
-  ][] = [
-    [
-      "whose session was ended",
-      "invalid_session",
-      () => true,
-      (id) => sql()`DELETE FROM vx.page_sessions WHERE person_id = ${id}`,
-    ],
-    ["who was removed", "not_found", isOfAccount, (id) => sql()`DELETE FROM vx.members WHERE person_id = ${id}`],
-    [
-      "who has another role",
-      "insufficient_role",
-      (policy) => isOfAccount(policy) && policy.memberRole !== "viewer",
-      (id) => sql()`UPDATE vx.members SET role = 'viewer' WHERE person_id = ${id}`,
-    ],
-    [
-      "of an account that is suspended",
-      "account_suspended",
-      (policy) => isOfAccount(policy) && !policy.whileSuspended,
-      (_, accountId) => root.suspendAccount({ accountId, reason: "test" }),
-    ],
-  ];
+  /** Deletes the person's rows of a table. The returned function restores them. */
+  const remove = async (table: string, id: string) => {
+    const rows = await sql()`DELETE FROM ${sql()(table)} WHERE person_id = ${id} RETURNING *`;
+    return () => sql()`INSERT INTO ${sql()(table)} ${sql()(rows)}`;
+  };
+  const setRole = async (id: string, role: string) => await sql()`UPDATE vx.members SET role = ${role} WHERE person_id = ${id}`;
+  type Restore = () => PromiseLike<unknown>;
+  type Withdraw = (personId: string, accountId: string) => Promise<Restore>;
+  const demote: Withdraw = async (id) => {
+    await setRole(id, "viewer");
+    return () => setRole(id, "owner");
+  };
+  const suspend: Withdraw = async (_, accountId) => {
+    await root.suspendAccount({ accountId, reason: "test" });
+    return () => root.resumeAccount({ accountId, reason: "test" });
+  };
 
-  test.each(WITHDRAWALS)("%s", async (_, reason, applies, withdraw) => {
-    const methods = methodsFor(METHODS, reason === "invalid_session", applies);
-    const found = [];
+  test.each<[string, string, (policy: Policy) => boolean, Withdraw]>([
+    ["whose session was ended", "invalid_session", () => true, (id) => remove("vx.page_sessions", id)],
+    ["who was removed", "not_found", isOfAccount, (id) => remove("vx.members", id)],
+    ["who has another role", "insufficient_role", (policy) => isOfAccount(policy) && policy.memberRole !== "viewer", demote],
+    ["of an account that is suspended", "account_suspended", (policy) => isOfAccount(policy) && !policy.whileSuspended, suspend],
+  ])("%s", async (_, reason, applies, withdraw) => {
+    const all = METHODS.filter((method) => applies(policyOf(method)));
+    const methods = reason === "invalid_session" ? all : oneOfEach(all);
+    const { customer, accountId } = await Customer.signUp(app, `${reason}@example.com`);
+    const { personId } = (await customer.do("GetSession")) as { personId: string };
+    const headers = {
+      "connect-protocol-version": "1",
+      origin: app.url,
+      "sec-fetch-site": "same-origin",
+      cookie: customer.cookie,
+      "x-vx-account": accountId,
+    };
+    const found: string[] = [];
     for (const method of methods) {
-      const { customer, accountId } = await Customer.signUp(app, `late${++people}@example.com`);
-      const personId = ((await customer.do("GetSession")) as { personId: string }).personId;
-      const ofAccount = isOfAccount(policyOf(method));
       // The gate writes the time of use of an old session, then the address of the member.
       await sql()`UPDATE vx.page_sessions SET used_at = used_at - interval '2 minutes' WHERE person_id = ${personId}`;
       await sql()`UPDATE vx.members SET email = 'old' WHERE person_id = ${personId}`;
-      const reasons = await lateCall(method, CONNECT, {
+      const written = () =>
+        isOfAccount(policyOf(method))
+          ? sql()`SELECT FROM vx.members WHERE person_id = ${personId} AND email <> 'old'`
+          : sql()`SELECT FROM vx.page_sessions WHERE person_id = ${personId} AND used_at > now() - interval '1 minute'`;
+      let restore: Restore = async () => undefined;
+      const late = {
         url: app.url,
-        headers: {
-          "connect-protocol-version": "1",
-          origin: app.url,
-          "sec-fetch-site": "same-origin",
-          cookie: customer.cookie,
-          "x-vx-account": accountId,
+        headers,
+        admitted: () => eventually(written),
+        withdraw: async () => {
+          restore = await withdraw(personId, accountId);
         },
-        admitted: () =>
-          eventually(() =>
-            ofAccount
-              ? sql()`SELECT FROM vx.members WHERE person_id = ${personId} AND email <> 'old'`
-              : sql()`SELECT FROM vx.page_sessions WHERE person_id = ${personId} AND used_at > now() - interval '1 minute'`,
-          ),
-        withdraw: () => withdraw(personId, accountId),
-      });
-      found.push([pathOf(method), reasons.includes(reason) ? reason : reasons]);
+      };
+      found.push(await lateCall(method, CONNECT, late));
+      await restore();
     }
-    expect(found).toEqual(methods.map((method) => [pathOf(method), reason]));
-    expect(found.length).toBeGreaterThan(reason === "invalid_session" ? 10 : 2);
+    expectReasons(methods, found, reason, methods === all ? 10 : 2);
   });
 });
 
 describe("an operator", () => {
   const METHODS = OPERATOR_SERVICES.flatMap(({ service }) => service.methods).filter(({ name }) => !name.startsWith("Watch"));
-  const WITHDRAWALS: readonly [string, string, (policy: Policy) => boolean, (id: string) => PromiseLike<unknown>][] = [
+  let people = 0;
+
+  test.each<[string, string, (policy: Policy) => boolean, (id: string) => PromiseLike<unknown>]>([
     ["who was revoked", "invalid_operator_token", () => true, (operatorId) => root.revokeOperator({ operatorId })],
     [
       "with another role",
@@ -212,25 +180,21 @@ describe("an operator", () => {
       ({ role }) => role !== "viewer",
       (operatorId) => root.setOperatorRole({ operatorId, role: "viewer" }),
     ],
-  ];
-
-  test.each(WITHDRAWALS)("%s", async (_, reason, applies, withdraw) => {
-    const methods = methodsFor(METHODS, reason === "invalid_operator_token", applies);
+  ])("%s", async (_, reason, applies, withdraw) => {
+    const all = METHODS.filter((method) => applies(policyOf(method)));
+    const methods = reason === "invalid_operator_token" ? all : oneOfEach(all);
     // The last admin could not be revoked.
     await root.createOperator({ name: `other${++people}`, role: "admin" });
-    const found = [];
-    for (const method of methods) {
+    const late = async (method: DescMethod) => {
       const { operator, secret } = await root.createOperator({ name: `late${++people}`, role: "admin" });
       const id = operator?.id ?? "";
-      const reasons = await lateCall(method, CONNECT, {
+      return await lateCall(method, CONNECT, {
         url: app.adminUrl,
         headers: bearer(secret),
         admitted: () => eventually(() => sql()`SELECT FROM vx.operators WHERE id = ${id} AND last_used_at IS NOT NULL`),
         withdraw: () => withdraw(id),
       });
-      found.push([pathOf(method), reasons.includes(reason) ? reason : reasons]);
-    }
-    expect(found).toEqual(methods.map((method) => [pathOf(method), reason]));
-    expect(found.length).toBeGreaterThan(reason === "invalid_operator_token" ? 20 : 2);
+    };
+    expectReasons(methods, await Promise.all(methods.map(late)), reason, methods === all ? 20 : 2);
   });
 });

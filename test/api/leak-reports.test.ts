@@ -1,15 +1,16 @@
 import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { fingerprintOf, generateKey } from "../../src/domain/credentials.ts";
-import { startTestApp, type TestApp } from "../support/app.ts";
+import { post, sendAnyJson } from "../support/any-json.ts";
+import { startTestApp } from "../support/app.ts";
+import { dumpTables } from "../support/database.ts";
 import { silentAfter } from "../support/fake-upstreams/behaviours.ts";
 import type { TestKey } from "../support/fixtures.ts";
-import { type GeneratorCase, generators } from "../support/generators.ts";
+import { openGenerator } from "../support/generators.ts";
 import { createLeakReporter, leakKeysFile, sendReport, signedHeaders } from "../support/leak-reporter.ts";
-import { type Metered, REQUEST, startMetered } from "../support/metered.ts";
-import { bearer } from "../support/protocols.ts";
+import { REQUEST, useOwnMetered } from "../support/metered.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 
 const URL_OF_LEAK = "https://code.example/blob/1/config.txt";
@@ -18,42 +19,26 @@ const file = join(folder.path, "keys.json");
 const reporter = createLeakReporter("ab12");
 const stranger = createLeakReporter("ab12");
 const next = createLeakReporter("cd34");
-let metered: Metered;
-let app: TestApp;
-
-beforeAll(async () => {
-  writeFileSync(file, leakKeysFile(reporter));
-  metered = await startMetered({ servers: 2, env: { VX_LEAK_KEYS_FILE: file, VX_LOG_LEVEL: "info" } });
-  app = metered.app;
-});
-afterAll(async () => {
-  await metered.stop();
-  folder.remove();
-});
+writeFileSync(file, leakKeysFile(reporter));
+const metered = useOwnMetered({ servers: 2, env: { VX_LEAK_KEYS_FILE: file, VX_LOG_LEVEL: "info" } });
+afterAll(() => folder.remove());
 
 const finding = (token: string) => ({ token, type: "vx_key", url: URL_OF_LEAK, source: "content" });
 
 async function report(...tokens: string[]) {
-  const { status, body } = await sendReport(app.url, reporter, JSON.stringify(tokens.map(finding)));
+  const { status, body } = await sendReport(metered.app.url, reporter, JSON.stringify(tokens.map(finding)));
   expect(status).toBe(200);
   return (body as { label: string }[]).map(({ label }) => label);
 }
 
 /** What GET /v1/me on the other server answers: 200, or the reason of the error. */
 async function me(secret: string) {
-  const [, other] = metered.apps;
-  const response = await fetch(`${other?.url}/v1/me`, { headers: bearer(secret) });
-  return response.ok ? 200 : ((await response.json()) as { error: { code: string } }).error.code;
+  const { status, body } = await sendAnyJson(metered.apps[1]?.url ?? "", { verb: "GET", path: "/v1/me", secret });
+  return status === 200 ? 200 : body.error.code;
 }
 
-async function post(path: string, key: string, body: object) {
-  const headers = { ...bearer(key), "content-type": "application/json" };
-  const response = await fetch(`${app.url}${path}`, { method: "POST", headers, body: JSON.stringify(body) });
-  expect(response.status).toBe(200);
-  return (await response.json()) as { api_key: { id: string }; secret: string };
-}
-
-const childOf = (secret: string) => post("/v1/keys", secret, { name: "child", scopes: ["read", "keys"] });
+const childOf = async (secret: string): Promise<{ secret: string }> =>
+  (await post(metered.app, { secret }, "/v1/keys", { name: "child", scopes: ["read", "keys"] })).json;
 
 const eventsOf = async ({ id }: Pick<TestKey, "id">) =>
   (await metered.operator.listOperatorEvents({ target: id, method: "ReportLeak" })).events;
@@ -76,7 +61,7 @@ describe("a signed report", () => {
   test("is answered with the hash and the type of each token", async () => {
     const { secret } = await metered.payer(0n);
     const tokens = [secret, "vx_live_wrong"];
-    const { body } = await sendReport(app.url, reporter, JSON.stringify(tokens.map(finding)));
+    const { body } = await sendReport(metered.app.url, reporter, JSON.stringify(tokens.map(finding)));
     const hashes = tokens.map((token) => createHash("sha256").update(token).digest("base64"));
     expect(body).toEqual([
       { token_hash: hashes[0], token_type: "vx_key", label: "true_positive" },
@@ -92,7 +77,7 @@ describe("a signed report", () => {
 
   test("revokes an expired key, and accepts a revoked one", async () => {
     const [expired, revoked] = [await metered.payer(0n), await metered.payer(0n)];
-    await app.database.owner`UPDATE vx.keys SET expires_at = clock_timestamp() WHERE id = ${expired.id}`;
+    await metered.app.database.owner`UPDATE vx.keys SET expires_at = clock_timestamp() WHERE id = ${expired.id}`;
     await metered.operator.revokeKey({ keyId: revoked.id });
     expect(await report(expired.secret, revoked.secret)).toEqual(["true_positive", "true_positive"]);
     for (const { secret } of [expired, revoked]) expect(await me(secret)).toBe("revoked_api_key");
@@ -100,8 +85,7 @@ describe("a signed report", () => {
 
   test("of the secret before a rotation revokes the key only while that secret works", async () => {
     const [during, after] = [await metered.payer(0n), await metered.payer(0n)];
-    const rotate = ({ id, secret }: TestKey, overlap: number) =>
-      post(`/v1/keys/${id}:rotate`, secret, { overlap_seconds: overlap });
+    const rotate = ({ id }: TestKey, overlapSeconds: number) => metered.operator.rotateKey({ keyId: id, overlapSeconds });
     const [newDuring, newAfter] = [await rotate(during, 3_600), await rotate(after, 0)];
     expect(await report(during.secret, after.secret)).toEqual(["true_positive", "true_positive"]);
     expect(await me(newDuring.secret)).toBe("revoked_api_key");
@@ -111,7 +95,7 @@ describe("a signed report", () => {
 
   test("cuts a running stream", async () => {
     const key = await metered.payer(1_000n);
-    const generator = (generators[0] as GeneratorCase).open(app.url);
+    const generator = openGenerator(metered.app.url);
     metered.upstream.next(silentAfter(2));
     const running = Promise.withResolvers<void>();
     const ended = (async () => {
@@ -129,11 +113,8 @@ describe("a signed report", () => {
     const odd = `https://x.example/${key.secret}?\u001b[2J\u0000\ud800${"y".repeat(600)}`;
     const body = JSON.stringify([{ ...finding(key.secret), url: odd }, finding(key.secret)]);
     for (let i = 0; i < 3; i++) {
-      const { status, body: answer } = await sendReport(app.url, reporter, body);
-      expect({ status, answer }).toMatchObject({
-        status: 200,
-        answer: Array(2).fill({ label: "true_positive" }),
-      });
+      const labels = Array(2).fill({ label: "true_positive" });
+      expect(await sendReport(metered.app.url, reporter, body)).toMatchObject({ status: 200, body: labels });
     }
     const [event, ...others] = await eventsOf(key);
     expect(others).toEqual([]);
@@ -148,14 +129,7 @@ describe("a signed report", () => {
   test("leaves no part of a key in the log and in the tables", async () => {
     const { secret } = await metered.payer(0n);
     await report(secret);
-    const { owner } = app.database;
-    const tables = await owner<{ name: string }[]>`
-      SELECT tablename AS name FROM pg_tables WHERE schemaname = 'vx'`;
-    let text = metered.apps.map((one) => one.logText()).join("");
-    for (const { name } of tables) {
-      const rows = await owner`SELECT t::text AS row FROM ${owner(`vx.${name}`)} t`;
-      text += rows.map(({ row }) => row).join("\n");
-    }
+    const text = metered.apps.map((one) => one.logText()).join("") + (await dumpTables(metered.app.database));
     expect(text).toContain(fingerprintOf(secret));
     expect(text).toContain("received a leak report");
     expect(text).not.toContain(secret.slice(8, 20));
@@ -163,46 +137,37 @@ describe("a signed report", () => {
 });
 
 describe("a report is refused", () => {
+  const [SIGNATURE, IDENTIFIER] = ["github-public-key-signature", "github-public-key-identifier"];
   const ofField = (headers: Record<string, string>, name: string, value?: string) => {
     const { [name]: _, ...rest } = headers;
     return value === undefined ? rest : { ...rest, [name]: value };
   };
 
   test.each([
-    ["without a signature", (headers) => ofField(headers, "github-public-key-signature"), /are required/],
-    ["without an identifier", (headers) => ofField(headers, "github-public-key-identifier"), /are required/],
-    [
-      "with the identifier of an unknown key",
-      (headers) => ofField(headers, "github-public-key-identifier", "other"),
-      /may not report leaks/,
-    ],
-    [
-      "with a signature that is none",
-      (headers) => ofField(headers, "github-public-key-signature", "bm9uZQ=="),
-      /does not match the body/,
-    ],
+    ["without a signature", (headers) => ofField(headers, SIGNATURE), /are required/],
+    ["without an identifier", (headers) => ofField(headers, IDENTIFIER), /are required/],
+    ["with the identifier of an unknown key", (headers) => ofField(headers, IDENTIFIER, "other"), /may not report leaks/],
+    ["with a signature that is none", (headers) => ofField(headers, SIGNATURE, "bm9uZQ=="), /does not match the body/],
     ["with the signature of another body", () => signedHeaders(reporter, "[]"), /does not match the body/],
   ] as readonly [string, (headers: Record<string, string>) => Record<string, string>, RegExp][])(
     "%s, and revokes nothing",
     async (_, change, message) => {
       const { secret } = await metered.payer(0n);
       const body = JSON.stringify([finding(secret)]);
-      const answer = await sendReport(app.url, reporter, body, change(signedHeaders(reporter, body)));
-      expect(answer).toMatchObject({
-        status: 403,
-        body: { error: { code: "invalid_report_signature", message: expect.stringMatching(message) } },
-      });
+      const answer = await sendReport(metered.app.url, reporter, body, change(signedHeaders(reporter, body)));
+      const error = { code: "invalid_report_signature", message: expect.stringMatching(message) };
+      expect(answer).toMatchObject({ status: 403, body: { error } });
       expect(await me(secret)).toBe(200);
     },
   );
 
   test("if another key signed it, and before its body is parsed", async () => {
     for (const body of [JSON.stringify([finding((await metered.payer(0n)).secret)]), "{"])
-      expect((await sendReport(app.url, stranger, body)).status).toBe(403);
+      expect((await sendReport(metered.app.url, stranger, body)).status).toBe(403);
   });
 
   test("if the body is too large, no report, or has too many tokens", async () => {
-    const send = async (body: string) => (await sendReport(app.url, reporter, body)).status;
+    const send = async (body: string) => (await sendReport(metered.app.url, reporter, body)).status;
     expect(await send(JSON.stringify(Array(500).fill(finding("t"))))).toBe(200);
     for (const body of [
       "",
@@ -218,37 +183,37 @@ describe("a report is refused", () => {
   });
 
   test("with another verb", async () => {
-    const response = await fetch(`${app.url}/leaks`);
+    const response = await fetch(`${metered.app.url}/leaks`);
     expect([response.status, response.headers.get("allow")]).toEqual([405, "POST"]);
   });
 });
 
 test("without VX_LEAK_KEYS_FILE, the address does not exist", async () => {
-  const plain = await startTestApp({ database: app.database });
+  const plain = await startTestApp({ database: metered.app.database });
   expect((await sendReport(plain.url, reporter, "[]")).status).toBe(404);
   await plain.stop();
 });
 
 test("the file is read again, and an invalid file changes nothing", async () => {
   const statuses = async () => [
-    (await sendReport(app.url, reporter, "[]")).status,
-    (await sendReport(app.url, next, "[]")).status,
+    (await sendReport(metered.app.url, reporter, "[]")).status,
+    (await sendReport(metered.app.url, next, "[]")).status,
   ];
   writeFileSync(file, leakKeysFile(reporter, next));
-  await app.reload();
+  await metered.app.reload();
   expect(await statuses()).toEqual([200, 200]);
   const wrongCurve = createLeakReporter("ef56", "secp384r1");
   for (const text of ["", "{}", leakKeysFile(), leakKeysFile(wrongCurve)]) {
     writeFileSync(file, text);
-    await app.reload();
+    await metered.app.reload();
     expect(await statuses()).toEqual([200, 200]);
   }
-  expect(app.logText()).toContain('the key \\"ef56\\" is not a public P-256 key in PEM');
-  await expect(startTestApp({ database: app.database, env: { VX_LEAK_KEYS_FILE: file } })).rejects.toThrow(
+  expect(metered.app.logText()).toContain('the key \\"ef56\\" is not a public P-256 key in PEM');
+  await expect(startTestApp({ database: metered.app.database, env: { VX_LEAK_KEYS_FILE: file } })).rejects.toThrow(
     /^VX_LEAK_KEYS_FILE: .*ef56/,
   );
   writeFileSync(file, leakKeysFile(next));
-  await app.reload();
+  await metered.app.reload();
   expect(await statuses()).toEqual([403, 200]);
 });
 

@@ -1,58 +1,16 @@
+// Calls in the formats of OpenAI reach upstreams of every format, which refuse bodies that their published format does not allow.
 import type OpenAI from "openai";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { RemoteKind } from "../../src/domain/model.ts";
-import { startTestApp, type TestApp } from "../support/app.ts";
-import { refuse, reply } from "../support/fake-upstreams/behaviours.ts";
-import { type Behaviour, FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
+import { post } from "../support/any-json.ts";
+import { KINDS, useDialects } from "../support/dialects.ts";
 import { requestProblems } from "../support/fake-upstreams/request-schemas.ts";
-import { WIRES_OF_KIND } from "../support/fake-upstreams/wire.ts";
-import { operatorOf } from "../support/fixtures.ts";
 import { PNG } from "../support/images.ts";
-import { createModelsFile } from "../support/models.ts";
-import { createPaidKey, openAi } from "../support/openai.ts";
+import { openAi } from "../support/openai.ts";
 
-const KINDS = Object.keys(WIRES_OF_KIND) as RemoteKind[];
 const TEXT = "Hello, world.";
-
-let app: TestApp;
-let client: OpenAI;
-let upstreams: FakeUpstream[];
-let models: ReturnType<typeof createModelsFile>;
-
-/** Rejects a body that its published format does not allow. */
-function strict(kind: RemoteKind): Behaviour {
-  return (turn) => {
-    const problems = requestProblems(kind, turn.call.body);
-    return problems.length === 0
-      ? reply()(turn)
-      : refuse(400, {}, JSON.stringify({ error: { message: problems.join("; ") } }))(turn);
-  };
-}
-
-beforeAll(async () => {
-  const wires = KINDS.flatMap((kind) => WIRES_OF_KIND[kind][0] ?? []);
-  upstreams = await Promise.all(wires.map((wire) => FakeUpstream.start({ wire, usual: strict(wire.kind) })));
-  models = createModelsFile(
-    JSON.stringify({
-      models: KINDS.map((kind, i) => ({
-        id: kind,
-        context_window: 1_000_000,
-        max_output_tokens: 10_000,
-        prices: { input: 1, output: 1 },
-        capabilities: ["tools", "images", "json_schema", "reasoning"],
-        extra_fields: ["prompt_cache_retention"],
-        upstream: { kind, base_url: upstreams[i]?.baseUrl, model: "fake-model" },
-      })),
-    }),
-  );
-  app = await startTestApp({ env: { VX_MODELS: models.path, VX_LOG_LEVEL: "warn" } });
-  client = openAi(app, await createPaidKey(operatorOf(app)));
-});
-afterAll(async () => {
-  await app.stop();
-  await Promise.all(upstreams.map((upstream) => upstream.stop()));
-  models.remove();
-});
+const dialects = useDialects();
+const client = () => openAi(dialects.app, dialects.key);
 
 const PNG_URL = `data:image/png;base64,${PNG.toString("base64")}`;
 const SCHEMA = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
@@ -112,33 +70,29 @@ const RESPONSE = {
   top_p: 0.5,
 };
 
-const bodyAt = (kind: RemoteKind) => upstreams[KINDS.indexOf(kind)]?.calls.at(-1)?.body ?? {};
+const bodyAt = (kind: RemoteKind) => dialects.upstreams[kind].calls.at(-1)?.body ?? {};
 
 describe.each(KINDS)("a strict %s upstream", (kind) => {
   test("accepts tools, results and images of a chat completion", async () => {
-    const { choices } = await client.chat.completions.create({ model: kind, ...CHAT });
+    const { choices } = await client().chat.completions.create({ model: kind, ...CHAT });
     expect(choices[0]?.message.content).toBe(TEXT);
   });
 
   test("accepts tools, results and images of a response", async () => {
-    const response = await client.responses.create({ model: kind, ...RESPONSE });
+    const response = await client().responses.create({ model: kind, ...RESPONSE });
     expect(response.output_text).toBe(TEXT);
   });
 });
 
 test.each(["high", "xhigh", "max"] as const)("the effort %s reaches an upstream as high", async (effort) => {
-  await client.chat.completions.create({ model: "openai", ...CHAT, reasoning_effort: effort as "high" });
+  await client().chat.completions.create({ model: "openai", ...CHAT, reasoning_effort: effort as "high" });
   expect(bodyAt("openai").reasoning_effort).toBe("high");
-  await client.responses.create({
-    model: "openai-responses",
-    ...RESPONSE,
-    reasoning: { effort: effort as "high" },
-  });
+  await client().responses.create({ model: "openai-responses", ...RESPONSE, reasoning: { effort: effort as "high" } });
   expect(bodyAt("openai-responses").reasoning).toMatchObject({ effort: "high" });
 });
 
 test("a chat completion reaches an upstream of the same format with its fields and the extra ones allowed", async () => {
-  await client.chat.completions.create({ model: "openai", ...CHAT, ...EXTRA });
+  await client().chat.completions.create({ model: "openai", ...CHAT, ...EXTRA });
   const body = bodyAt("openai");
   expect(body).toMatchObject({
     tools: CHAT.tools,
@@ -161,13 +115,9 @@ test("a chat completion reaches an upstream of the same format with its fields a
 });
 
 test("a response reaches an upstream of the same format with its items and the extra fields allowed", async () => {
-  await client.responses.create({ model: "openai-responses", ...RESPONSE, ...EXTRA });
+  await client().responses.create({ model: "openai-responses", ...RESPONSE, ...EXTRA });
   const body = bodyAt("openai-responses");
-  expect(body).toMatchObject({
-    tools: RESPONSE.tools,
-    parallel_tool_calls: false,
-    prompt_cache_retention: "24h",
-  });
+  expect(body).toMatchObject({ tools: RESPONSE.tools, parallel_tool_calls: false, prompt_cache_retention: "24h" });
   expect(body).not.toHaveProperty("other_field");
   const calls = (body.input as { type?: string; call_id?: string }[]).filter(({ call_id }) => call_id);
   expect(calls.map(({ type, call_id }) => `${type} ${call_id}`)).toEqual([
@@ -176,4 +126,24 @@ test("a response reaches an upstream of the same format with its items and the e
     "function_call_output call_1",
     "function_call_output call_2",
   ]);
+});
+
+test("the validator of bodies rejects unknown members and null", () => {
+  const body = { model: "m", max_tokens: 1, messages: [{ role: "user", content: "Hello" }] };
+  const other = { messages: [{ $typeName: "vx.v1.Message", role: "user", content: "Hello" }] };
+  for (const kind of ["openai", "anthropic"] as const) {
+    expect(requestProblems(kind, body)).toEqual([]);
+    for (const wrong of [{ temperature: null }, { extra: 1 }, other])
+      expect(requestProblems(kind, { ...body, ...wrong })).not.toEqual([]);
+  }
+});
+
+test("a prompt that the upstream does not support is refused before a request is sent", async () => {
+  const { calls } = dialects.upstreams["openai-responses"];
+  const before = calls.length;
+  const body = { model: "openai-responses", messages: [{ role: "user", content: "Hello" }], stop: ["END"] };
+  const message = "stop: is not supported by the upstream of this model";
+  const refused = { status: 400, json: { error: { code: "invalid_argument", message } } };
+  expect(await post(dialects.app, dialects.key, "/v1/generate", body)).toMatchObject(refused);
+  expect(calls).toHaveLength(before);
 });

@@ -32,11 +32,7 @@ test.each(rpcMethods.filter((method) => policyOf(method).scope !== undefined))(
         expect(ending.code).not.toMatch(/permission_denied|unauthenticated/);
       } else {
         const headers = { "x-should-retry": "false" };
-        expect(ending, scope).toMatchObject({
-          code: "permission_denied",
-          reason: "insufficient_scope",
-          headers,
-        });
+        expect(ending, scope).toMatchObject({ code: "permission_denied", reason: "insufficient_scope", headers });
         expect("ratelimit" in ending.headers, scope).toBe(rateLimited);
       }
     }

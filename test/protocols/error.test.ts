@@ -7,13 +7,13 @@ import { DomainError, ERRORS, type Reason } from "../../src/domain/errors.ts";
 import { testFile } from "../rest/descriptors.ts";
 import { mount } from "../rest/mount.ts";
 import { OPERATOR_TOKEN } from "../support/app.ts";
-import { refuse, replyWhen } from "../support/fake-upstreams/behaviours.ts";
+import { refuse } from "../support/fake-upstreams/behaviours.ts";
 import type { TestKey } from "../support/fixtures.ts";
-import { REQUEST, useMetered } from "../support/metered.ts";
+import { REQUEST, running, useMetered } from "../support/metered.ts";
 import { bearer } from "../support/protocols.ts";
 import { started } from "../support/started.ts";
 import { bad, detail, expectRefusals } from "./refusals.ts";
-import { callEach, rpcWires, useClients, wires } from "./wires.ts";
+import { callEach, rpcWires, useClients, type Wire, wires } from "./wires.ts";
 
 const metered = useMetered();
 const clients = useClients(wires, () => metered.app.url);
@@ -22,11 +22,7 @@ const { generate, streamGenerate } = GenerateService.method;
 
 type Method = typeof generate | typeof streamGenerate;
 type Request = Partial<MessageInitShape<typeof GenerateRequestSchema>>;
-type Provoked = {
-  readonly secret: string;
-  readonly request?: Request;
-  readonly end?: () => Promise<unknown>;
-};
+type Provoked = { readonly secret: string; readonly request?: Request; readonly end?: () => Promise<unknown> };
 
 /** A key whose rights have changed. */
 const changed = (change: (key: TestKey) => Promise<unknown>) => async (): Promise<Provoked> => {
@@ -36,10 +32,7 @@ const changed = (change: (key: TestKey) => Promise<unknown>) => async (): Promis
 };
 const updated = (fields: object, path: string) =>
   changed(({ id }) => metered.operator.updateKey({ keyId: id, ...fields, updateMask: { paths: [path] } }));
-const asked = (request: Request) => async (): Promise<Provoked> => ({
-  ...(await metered.payer(1_000n)),
-  request,
-});
+const asked = (request: Request) => async (): Promise<Provoked> => ({ ...(await metered.payer(1_000n)), request });
 
 const revoked = changed(({ id }) => metered.operator.revokeKey({ keyId: id }));
 const rotated = changed(({ id }) => metered.operator.rotateKey({ keyId: id }));
@@ -52,44 +45,25 @@ const replayed = async (method: Method): Promise<Provoked> => {
   return { secret };
 };
 /** The first call with its idempotency key runs until the end. */
-const running = async (method: Method): Promise<Provoked> => {
+const inProgress = async (method: Method): Promise<Provoked> => {
   const { secret } = await metered.payer(1_000n);
-  const rest = Promise.withResolvers<void>();
-  const before = metered.upstream.calls.length;
-  metered.upstream.next(replyWhen(rest.promise));
-  const call = first(method, secret, {});
-  await metered.upstream.until(({ calls }) => calls.length > before);
-  const end = () => {
-    rest.resolve();
-    return call;
-  };
+  const { end } = await running(metered, () => first(method, secret, {}));
   return { secret, end };
 };
-const first = (method: Method, secret: string, request: Request) =>
-  callEach(
-    clients,
-    () => ({
-      method,
-      request: { ...REQUEST, ...request },
-      headers: { ...bearer(secret), "idempotency-key": "one" },
-    }),
-    wires.slice(0, 1),
-  );
+const first = (method: Method, secret: string, request: Request) => {
+  const headers = { ...bearer(secret), "idempotency-key": "one" };
+  return callEach(clients, () => ({ method, request: { ...REQUEST, ...request }, headers }), wires.slice(0, 1));
+};
 
 const root = async () => OPERATOR_TOKEN;
 const viewer = async () => (await metered.operator.createOperator({ name: randomUUID().slice(0, 20), role: "viewer" })).secret;
 
 const COST_TEXT = "is $0.00001, but the input and one token of output can cost $0.000011";
-const LONG = [{ role: "user", content: "hi ".repeat(2_000) }];
-const LONG_TEXT = 'have at least 2005 tokens, but the context window of "fake" has 1000 for messages and reply';
+const LONG = [{ role: "user", content: "hi ".repeat(1_100) }];
+const LONG_TEXT = 'have at least 1105 tokens, but the context window of "fake" has 1000 for messages and reply';
 const BALANCE_TEXT = "This call can cost up to $0.000029, but the balance is $0.000005. Top up the account.";
-const AMOUNTS = {
-  balance_micros: "5",
-  held_micros: "0",
-  available_micros: "5",
-  required_micros: "29",
-  shortage_micros: "24",
-};
+const FUNDS = { balance_micros: "5", held_micros: "0", available_micros: "5" };
+const AMOUNTS = { ...FUNDS, required_micros: "29", shortage_micros: "24" };
 const NO_RETRY = { "x-should-retry": "false" };
 const UNKNOWN_KEY = { ...NO_RETRY, "www-authenticate": "Bearer" };
 
@@ -117,20 +91,23 @@ const ROWS: Row[] = [
   ["invalid_argument", "INVALID_ARGUMENT", asked({ stop: ["x", ""] }), /^stop\[1\]: /, {}, {}, bad(["stop[1]", expect.any(String)])],
   ["invalid_argument", "INVALID_ARGUMENT", asked({ maxTokens: 0, temperature: 3 }), /^max_tokens: /, {}, {}, bad(["max_tokens", "must be from 1 to 32000"], ["temperature", "must be from 0 to 2"])],
   ["max_cost_too_low", "INVALID_ARGUMENT", asked({ maxCostMicros: 10n }), `max_cost_micros: ${COST_TEXT}`, {}, { max_cost_micros: "10", required_micros: "11" }, bad(["max_cost_micros", COST_TEXT])],
-  ["context_length_exceeded", "INVALID_ARGUMENT", asked({ messages: LONG }), `messages: ${LONG_TEXT}`, {}, { context_window: "1000", input_tokens: "2005" }, bad(["messages", LONG_TEXT])],
+  ["context_length_exceeded", "INVALID_ARGUMENT", asked({ messages: LONG }), `messages: ${LONG_TEXT}`, {}, { context_window: "1000", input_tokens: "1105" }, bad(["messages", LONG_TEXT])],
   ["insufficient_balance", "FAILED_PRECONDITION", () => metered.payer(5n), BALANCE_TEXT, NO_RETRY, AMOUNTS, detail("PreconditionFailure", { violations: [{ type: "BALANCE", subject: "account", description: BALANCE_TEXT }] })],
   ["idempotency_key_reused", "INVALID_ARGUMENT", replayed, /another request/, {}],
-  ["idempotency_in_progress", "ABORTED", running, /still running/, { "x-should-retry": "true", "retry-after": "1" }, {}, detail("RetryInfo", { retry_delay: "1s" })],
+  ["idempotency_in_progress", "ABORTED", inProgress, /still running/, { "x-should-retry": "true", "retry-after": "1" }, {}, detail("RetryInfo", { retry_delay: "1s" })],
 ];
 
-describe.each([generate, streamGenerate])("$name", (method) => {
-  test.each(ROWS)("%s", async (reason, code, provoke, text, headers, metadata, ...details) => {
+/** A stream that fails before its first message is the same for each code. */
+const STREAMED = [...new Map(ROWS.map((row) => [row[1], row])).values()];
+
+describe.each<[string, Method, Row[]]>([
+  ["Generate", generate, ROWS],
+  ["StreamGenerate", streamGenerate, STREAMED],
+])("%s", (_, method, rows) => {
+  test.each(rows)("%s", async (reason, code, provoke, text, headers, metadata, ...details) => {
     const { secret, request, end } = await provoke(method);
-    const answers = await callEach(clients, () => ({
-      method,
-      request: { ...REQUEST, ...request },
-      headers: secret === "" ? {} : { ...bearer(secret), "idempotency-key": "one" },
-    }));
+    const sent = secret === "" ? {} : { ...bearer(secret), "idempotency-key": "one" };
+    const answers = await callEach(clients, () => ({ method, request: { ...REQUEST, ...request }, headers: sent }));
     await end?.();
     expectRefusals(wires, answers, { code, reason, text, headers, metadata, details });
   });
@@ -176,9 +153,7 @@ const FILE = testFile(
 const TEXT = "What happened: ä€\u{1f600} 100 %.";
 const quota = (subject: string) =>
   detail("QuotaFailure", { violations: [expect.objectContaining({ subject, description: TEXT })] });
-const BALANCE = detail("PreconditionFailure", {
-  violations: [{ type: "BALANCE", subject: "account", description: TEXT }],
-});
+const BALANCE = detail("PreconditionFailure", { violations: [{ type: "BALANCE", subject: "account", description: TEXT }] });
 const FURTHER: Partial<Record<Reason, object>> = {
   rate_limit_exceeded: quota("requests per minute"),
   key_limit_reached: quota("active keys"),
@@ -190,6 +165,10 @@ const FURTHER: Partial<Record<Reason, object>> = {
 
 /** Compressed errors are tested above. */
 const plainWires = wires.filter(({ name }) => !name.includes("gzip"));
+/** A wire of each protocol: the others encode a code, a text and details, whatever the reason. */
+const quickWires = wires.filter(({ name }) =>
+  /^(gRPC|gRPC-Web over HTTP\/1.1|Connect over HTTP\/2|REST over HTTP\/1.1)$/.test(name),
+);
 
 describe("every reason of the table", () => {
   const fail = ({ kind }: { readonly kind: string }) => {
@@ -207,31 +186,33 @@ describe("every reason of the table", () => {
   }
   const mounted = started(() => mount(FILE, { methods: { say: fail, streamSay } }));
   const all = useClients(plainWires, () => mounted.url);
-  const call = (name: string, kind: string) => {
-    return callEach(all, () => ({ method: FILE.method(name), request: { kind } }));
-  };
+  const call = (name: string, kind: string, over: readonly Wire[]) =>
+    callEach(all, () => ({ method: FILE.method(name), request: { kind } }), over);
 
-  test.each(Object.keys(ERRORS) as Reason[])("%s", async (reason) => {
+  const REASONS = Object.keys(ERRORS) as Reason[];
+  const firstOfStatus = new Map(REASONS.toReversed().map((reason) => [ERRORS[reason].status, reason]));
+
+  test("there is a wire of each protocol", () => expect(quickWires).toHaveLength(4));
+
+  test.each(REASONS)("%s", async (reason) => {
     const { code, status, shouldRetry } = ERRORS[reason];
-    const details = [
-      bad(["a.b[1]", "is \u2013 wrong"]),
-      detail("RetryInfo", { retry_delay: "7s" }),
-      ...[FURTHER[reason] ?? []].flat(),
-    ];
+    const over = firstOfStatus.get(status) === reason ? plainWires : quickWires;
+    const further = [FURTHER[reason] ?? []].flat();
+    const details = [bad(["a.b[1]", "is \u2013 wrong"]), detail("RetryInfo", { retry_delay: "7s" }), ...further];
     const refusal = { code, reason, text: TEXT, metadata: { amount_micros: "5" }, details };
     const headers = {
       "retry-after": "7",
       ...(status === 401 && { "www-authenticate": "Bearer" }),
       ...(shouldRetry !== undefined && { "x-should-retry": String(shouldRetry) }),
     };
-    expectRefusals(plainWires, await call("Say", reason), { ...refusal, headers });
+    expectRefusals(over, await call("Say", reason, over), { ...refusal, headers });
     // The headers were sent before the error.
-    expectRefusals(plainWires, await call("StreamSay", reason), refusal, [{ text: "first" }]);
+    expectRefusals(over, await call("StreamSay", reason, over), refusal, [{ text: "first" }]);
   });
 
   test("an error that is not expected is hidden", async () => {
-    const { code, message: text } = ERRORS.internal;
-    expectRefusals(plainWires, await call("Say", "bug"), { code, reason: "internal", text });
-    expectRefusals(plainWires, await call("StreamSay", "bug"), { code, reason: "internal", text }, [{ text: "first" }]);
+    const refusal = { code: ERRORS.internal.code, reason: "internal", text: ERRORS.internal.message };
+    expectRefusals(plainWires, await call("Say", "bug", plainWires), refusal);
+    expectRefusals(plainWires, await call("StreamSay", "bug", plainWires), refusal, [{ text: "first" }]);
   });
 });

@@ -55,9 +55,7 @@ test("requests per minute: the window is in every answer, and the wait in the re
         headers: { "retry-after": String(left), "x-should-retry": "true" },
         details: [
           detail("RetryInfo", { retry_delay: `${left}s` }),
-          detail("QuotaFailure", {
-            violations: [expect.objectContaining({ subject: "requests per minute", description })],
-          }),
+          detail("QuotaFailure", { violations: [expect.objectContaining({ subject: "requests per minute", description })] }),
         ],
       });
     }
@@ -74,11 +72,7 @@ test.each<[string, string, LimitInit, RegExp]>([
     SELECT id FROM vx.limits WHERE owner_id = ${accountId}`;
   const { metric, window = "", amount } = limit;
   for (const method of [generate, streamGenerate]) {
-    const answers = await callEach(clients, () => ({
-      method,
-      request: REQUEST,
-      headers: bearer(secret),
-    }));
+    const answers = await callEach(clients, () => ({ method, request: REQUEST, headers: bearer(secret) }));
     const subject = `limit:${limitId?.id}`;
     const violation = expect.objectContaining({ subject, description: expect.stringMatching(needed) });
     expectRefusals(wires, answers, {
@@ -99,11 +93,7 @@ describe("a server with low limits", () => {
 
   test("a request that is too large, also after decompression, is refused", async () => {
     const request = { model: "x", messages: [{ role: "user", content: "x".repeat(4_096) }] };
-    const answers = await callEach(low, () => ({
-      method: generate,
-      request,
-      headers: bearer(key.secret),
-    }));
+    const answers = await callEach(low, () => ({ method: generate, request, headers: bearer(key.secret) }));
     expectRefusals(wires, answers, {
       code: "RESOURCE_EXHAUSTED",
       reason: "request_too_large",
@@ -113,10 +103,7 @@ describe("a server with low limits", () => {
 
   test("too many unknown keys of one address are refused with the wait", async () => {
     await withinOneMinute(async () => {
-      const callOf = () => ({
-        method: listEntries,
-        headers: bearer(generateKey(0 as Lane, randomBytes).secret),
-      });
+      const callOf = () => ({ method: listEntries, headers: bearer(generateKey(0 as Lane, randomBytes).secret) });
       for (let i = 0; i < 3; i++) await callEach(low, callOf, wires.slice(0, 1));
       for (const wire of wires) {
         const answers = await callEach(low, callOf, [wire]);

@@ -21,11 +21,7 @@ export function openHttp1(url: string, { verb, path, headers, body, signal }: Re
   return new Promise((resolve, reject) => {
     const call = httpRequest(new URL(path, url), { method: verb, headers, agent: false });
     call.on("response", (response: IncomingMessage) => {
-      resolve({
-        status: response.statusCode ?? 0,
-        headers: response.headers as Record<string, string>,
-        chunks: response,
-      });
+      resolve({ status: response.statusCode ?? 0, headers: response.headers as Record<string, string>, chunks: response });
     });
     call.on("error", reject);
     onAbort(signal, () => call.destroy(new Error("left")));

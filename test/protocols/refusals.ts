@@ -37,10 +37,6 @@ export function expectRefusals(
     return [name, { messages: answer.messages, error: answer.error, headers: Object.fromEntries(telling) }];
   });
   const info = detail("ErrorInfo", { reason: reason.toUpperCase(), domain: "vx", metadata });
-  const error = {
-    code,
-    text: typeof text === "string" ? text : expect.stringMatching(text),
-    details: [info, ...details],
-  };
+  const error = { code, text: typeof text === "string" ? text : expect.stringMatching(text), details: [info, ...details] };
   expect(Object.fromEntries(seen)).toEqual(allOf(over, { messages: before, error, headers }));
 }

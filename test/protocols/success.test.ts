@@ -34,14 +34,7 @@ test.each(wires)("$name: every field of a reply, its headers and its ledger entr
     {
       id: row?.id.replace("led_", "gen_"),
       model: "fake",
-      message: {
-        role: "assistant",
-        content: TEXT,
-        parts: [],
-        tool_call_id: "",
-        tool_calls: [],
-        reasoning: [],
-      },
+      message: { role: "assistant", content: TEXT, parts: [], tool_call_id: "", tool_calls: [], reasoning: [] },
       finish_reason: "stop",
       usage: {
         input_tokens: "11",

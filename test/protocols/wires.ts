@@ -48,10 +48,7 @@ export type Call = {
   readonly onMessage?: (message: JsonValue) => unknown;
 };
 
-export type Client = {
-  call(call: Call): Promise<Answer>;
-  close(): void;
-};
+export type Client = { call(call: Call): Promise<Answer>; close(): void };
 
 export type Wire = { readonly name: string; open(url: string): Client };
 
@@ -62,10 +59,7 @@ const JSON_FORMAT: Options = { useBinaryFormat: false };
 /** Every protocol and encoding of RPCs: those that both ports serve. */
 export const rpcWires: readonly Wire[] = [
   { name: "gRPC by grpc-js", open: (url) => openGrpcJs(url, {}) },
-  {
-    name: "gRPC by grpc-js with gzip",
-    open: (url) => openGrpcJs(url, { "grpc.default_compression_algorithm": 2 }),
-  },
+  { name: "gRPC by grpc-js with gzip", open: (url) => openGrpcJs(url, { "grpc.default_compression_algorithm": 2 }) },
   connect("gRPC", (baseUrl) => createGrpcTransport({ baseUrl })),
   connect("gRPC with JSON", (baseUrl) => createGrpcTransport({ baseUrl, ...JSON_FORMAT })),
   connect("gRPC with gzip", (baseUrl) => createGrpcTransport({ baseUrl, ...GZIP })),
@@ -103,11 +97,7 @@ const registry = createRegistry(
 const SCHEMAS = [...registry].filter((desc) => desc.kind === "message");
 
 export function jsonOf(desc: DescMessage, message: Message): JsonObject {
-  return toJson(desc, message, {
-    registry,
-    alwaysEmitImplicit: true,
-    useProtoFieldName: true,
-  } as object) as JsonObject;
+  return toJson(desc, message, { registry, alwaysEmitImplicit: true, useProtoFieldName: true } as object) as JsonObject;
 }
 
 function detailOf(desc: DescMessage, message: Message): JsonObject {

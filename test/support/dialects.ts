@@ -4,6 +4,7 @@ import { FakeUpstream } from "./fake-upstreams/fake-upstream.ts";
 import { WIRES_OF_KIND, type Wire } from "./fake-upstreams/wire.ts";
 import { createTestKey, type Operator, operatorOf, type TestKey } from "./fixtures.ts";
 import { createModelsFile } from "./models.ts";
+import { started } from "./started.ts";
 
 export const KINDS = Object.keys(WIRES_OF_KIND) as RemoteKind[];
 
@@ -19,16 +20,27 @@ export type Dialects = {
   stop(): Promise<void>;
 };
 
-export async function startDialects(): Promise<Dialects> {
-  const started = await Promise.all(
+let shared: Promise<Dialects> | undefined;
+
+/** The one that the files of a worker share: see useTestApp. */
+export function useDialects(): Dialects {
+  return started(async () => {
+    shared ??= startDialects();
+    return { ...(await shared), stop: async () => undefined };
+  });
+}
+
+async function startDialects(): Promise<Dialects> {
+  const fakes = await Promise.all(
     KINDS.map(async (kind) => [kind, await FakeUpstream.start({ wire: WIRES_OF_KIND[kind][0] as Wire })] as const),
   );
-  const upstreams = Object.fromEntries(started) as Record<RemoteKind, FakeUpstream>;
+  const upstreams = Object.fromEntries(fakes) as Record<RemoteKind, FakeUpstream>;
   const model = (id: string, upstream: object) => ({
     id,
     context_window: 200_000,
     max_output_tokens: 32_000,
-    capabilities: ["tools", "reasoning"],
+    capabilities: ["tools", "reasoning", "images", "json_schema"],
+    extra_fields: ["prompt_cache_retention"],
     input_micros_per_million_tokens: 1_000_000,
     output_micros_per_million_tokens: 1_000_000,
     upstream,

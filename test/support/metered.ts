@@ -1,6 +1,7 @@
 import { expect, inject, vi } from "vitest";
 import { OPERATOR_TOKEN, sinceNow, startTestApp, type TestApp, tellOnFailure } from "./app.ts";
-import { FakeUpstream } from "./fake-upstreams/fake-upstream.ts";
+import { replyWhen } from "./fake-upstreams/behaviours.ts";
+import { type FakeCall, FakeUpstream } from "./fake-upstreams/fake-upstream.ts";
 import { createTestAccount, createTestKey, type Operator, operatorOf, type TestKey } from "./fixtures.ts";
 import type { GenerateFields } from "./generators.ts";
 import { createModelsFile } from "./models.ts";
@@ -100,6 +101,20 @@ export async function lockMoney({ app: { database } }: Metered, { accountId }: T
       await done;
     },
   };
+}
+
+/** Starts a call of the model "fake", whose reply continues after so many pieces when `end` is called. */
+export async function running<Answer>({ upstream }: Pick<Metered, "upstream">, start: () => Answer, pieces = 1) {
+  const rest = Promise.withResolvers<void>();
+  const before = upstream.calls.length;
+  upstream.next(replyWhen(rest.promise, pieces));
+  const answer = start();
+  await upstream.until(({ calls }) => calls.length > before);
+  const end = () => {
+    rest.resolve();
+    return answer;
+  };
+  return { call: upstream.calls[before] as FakeCall, end };
 }
 
 /**

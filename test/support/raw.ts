@@ -22,6 +22,13 @@ export type RawAnswer = {
   readonly body: Buffer;
 };
 
+/** The reason of an error is in its body, or in a detail of gRPC, where it is in upper case. Returns a text in lower case with all of these. */
+export function reasonsIn({ headers, body }: RawAnswer): string {
+  const details = `${headers["grpc-status-details-bin"] ?? ""} ${body.toString("latin1")}`;
+  const decoded = details.match(/[\w+/]{40,}/g)?.map((text) => Buffer.from(text, "base64").toString("latin1"));
+  return `${details} ${decoded?.join(" ")}`.toLowerCase();
+}
+
 export function sendHttp1(url: string, raw: RawRequest): Promise<RawAnswer> {
   return new Promise((resolve, reject) => {
     const call: ClientRequest = httpRequest(

@@ -11,6 +11,7 @@ import { WebhookReceiver } from "../support/webhook-receiver.ts";
 const SECRETS = "whsec_RXhhbXBsZUV4YW1wbGVFeGFtcGxlRXhhbXBsZUV4YW0=";
 const nameServer = new NameServer();
 const receiver = new WebhookReceiver();
+const strict = new DeliveryAddresses(undefined, () => false);
 let addresses: DeliveryAddresses;
 let sender: Sender;
 let ownPort = 0;
@@ -50,6 +51,42 @@ test.each(["10.0.0.1", "127.0.0.2", "192.168.1.1", "169.254.169.254", "100.64.0.
     expect(await resolve("private.test")).toBe(REFUSED_ADDRESS);
   },
 );
+
+test.each([
+  [
+    "https://10.0.0.1/",
+    "https://0.0.0.0/",
+    "https://169.254.169.254/latest/meta-data",
+    "https://100.64.0.1/",
+    "https://255.255.255.255/",
+  ],
+  // Other forms of an IPv4 address.
+  ["https://127.1/", "https://0x7f000001/", "https://0177.0.0.1/", "https://2130706433/", "https://0x7f.0.00000.1/"],
+  [
+    "https://127.0.0.1./",
+    "https://%31%32%37.0.0.1/",
+    "https://127\u30020\u30020\u30021/",
+    "https://\uff11\uff12\uff17.\uff10.\uff10.\uff11/",
+  ],
+  ["https://[::1]/", "https://[::]/", "https://[fd00::1]/", "https://[fe80::1]/", "https://[ff02::1]/", "https://[3fff::1]/"],
+  // An IPv4 address in IPv6, with NAT64, 6to4 and Teredo.
+  ["https://[::ffff:127.0.0.1]/", "https://[::ffff:7f00:1]/", "https://[::127.0.0.1]/", "https://[64:ff9b::7f00:1]/"],
+  ["https://[64:ff9b:1::7f00:1]/", "https://[2002:7f00:1::]/", "https://[2001:0:7f00:1::]/"],
+])("private and reserved addresses are refused: %s", (...urls) => {
+  for (const url of urls) expect(strict.readUrl(url), url).toEqual({ problem: REFUSED_ADDRESS });
+});
+
+test.each([
+  ["http://hooks.example.com/", "must begin with https://"],
+  ["https://user@hooks.example.com/", "must have no user name, password or fragment"],
+  ["https://:secret@hooks.example.com/", "must have no user name, password or fragment"],
+  ["https://hooks.example.com/#x", "must have no user name, password or fragment"],
+  ["file:///etc/passwd", expect.stringContaining("must be an address")],
+  ["hooks.example.com", expect.stringContaining("must be an address")],
+  ["https://[fe80::1%25eth0]/", expect.stringContaining("must be an address")],
+])("%s is refused", (url, problem) => {
+  expect(strict.readUrl(url)).toEqual({ problem });
+});
 
 test("a name that does not exist says so", async () => {
   expect(await resolve("absent.test")).toContain("ENOTFOUND");

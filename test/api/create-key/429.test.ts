@@ -1,18 +1,16 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { KeyService } from "../../../gen/vx/v1/key_pb.js";
 import { MeService } from "../../../gen/vx/v1/me_pb.js";
-import { startTestApp, useTestApp } from "../../support/app.ts";
+import { useTestApp } from "../../support/app.ts";
 import { createTestKey, type TestKey, useOperator } from "../../support/fixtures.ts";
 import { withinOneMinute } from "../../support/minute.ts";
-import { bearer, callOf } from "../../support/protocols.ts";
-import { started } from "../../support/started.ts";
+import { callOf } from "../../support/protocols.ts";
 
 const createKey = KeyService.method.createKey;
 const LIMIT = 3;
 const REFUSED = "key_creation_limit_reached";
 
 const app = useTestApp();
-const second = started(() => startTestApp({ database: app.database }));
 const operator = useOperator(app);
 const call = callOf(app);
 beforeAll(async () => {
@@ -57,20 +55,6 @@ test("a key above the limit per hour is a 429 with the end of the hour", () =>
     expect((await operator.listKeys({ accountId })).apiKeys).toHaveLength(1 + LIMIT);
   }));
 
-test("REST sends Retry-After and x-should-retry: false", () =>
-  withKey(async (create, { secret }) => {
-    await reasonsOf(create, LIMIT);
-    const response = await fetch(`${app.url}/v1/keys`, {
-      method: "POST",
-      headers: { ...bearer(secret), "content-type": "application/json" },
-      body: JSON.stringify({ name: "child" }),
-    });
-    expect(response.status).toBe(429);
-    expect(response.headers.get("x-should-retry")).toBe("false");
-    expect(Number(response.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
-    expect(await response.json()).toMatchObject({ error: { code: REFUSED, type: "rate_limit_error" } });
-  }));
-
 test("a loop that creates, uses and revokes keys is limited to ten times the active keys", async () => {
   await withinOneMinute(async () => {
     const { secret } = await createTestKey(operator, { plan: "two-keys" });
@@ -78,8 +62,7 @@ test("a loop that creates, uses and revokes keys is limited to ten times the act
       const outcome = await call(createKey, { name: "child" }, secret);
       if (outcome.ok) {
         const keyId = outcome.message.apiKey?.id ?? "";
-        const used = await call(MeService.method.getMe, {}, outcome.message.secret);
-        expect(used.ok).toBe(true);
+        expect(await call(MeService.method.getMe, {}, outcome.message.secret)).toMatchObject({ ok: true });
         await call(KeyService.method.revokeKey, { keyId }, secret);
       }
       return outcome;
@@ -88,15 +71,12 @@ test("a loop that creates, uses and revokes keys is limited to ten times the act
   });
 });
 
-test("concurrent creations with several keys over two servers succeed exactly up to the limit", async () => {
-  const calls = [app, second].map(callOf);
+test("concurrent creations with several keys succeed exactly up to the limit", async () => {
   await withinOneMinute(async () => {
     const first = await createTestKey(operator, { plan: "three" });
     const other = await createTestKey(operator, { plan: "three", accountId: first.accountId });
     const outcomes = await Promise.all(
-      Array.from({ length: 48 }, (_, i) =>
-        (calls[i % 2] as typeof call)(createKey, { name: `child ${i}` }, (i % 5 < 2 ? first : other).secret),
-      ),
+      Array.from({ length: 48 }, (_, i) => call(createKey, { name: `child ${i}` }, (i % 2 === 0 ? first : other).secret)),
     );
     const reasons = outcomes.map((outcome) => (outcome.ok ? "ok" : outcome.reason));
     expect(reasons.filter((reason) => reason === "ok")).toHaveLength(LIMIT);
@@ -112,11 +92,7 @@ test("only keys created with keys of the same account count", () =>
     const other = await createTestKey(operator, { plan: "three" });
     await reasonsOf(() => call(createKey, { name: "child" }, other.secret), LIMIT);
     const refused = { name: "child", rateLimitRpm: 6001 };
-    for (let i = 0; i <= LIMIT; i++) {
-      expect(await call(createKey, refused, secret)).toMatchObject({
-        reason: "invalid_argument",
-      });
-    }
+    for (let i = 0; i <= LIMIT; i++) expect(await call(createKey, refused, secret)).toMatchObject({ reason: "invalid_argument" });
     expect(await reasonsOf(create, LIMIT + 1)).toEqual(upToLimit);
   }));
 
@@ -148,10 +124,8 @@ test("a changed limit of the plan applies to the next creation", async () => {
 });
 
 describe("the hour of the database clock", () => {
-  async function shiftHour({ accountId }: TestKey, hours: number): Promise<void> {
-    await app.database.owner`
-      UPDATE vx.key_creations SET hour = hour + ${hours} WHERE account_id = ${accountId}`;
-  }
+  const shiftHour = ({ accountId }: TestKey, hours: number) =>
+    app.database.owner`UPDATE vx.key_creations SET hour = hour + ${hours} WHERE account_id = ${accountId}`;
 
   test("the next hour has the full limit", () =>
     withKey(async (create, key) => {
@@ -168,7 +142,7 @@ describe("the hour of the database clock", () => {
       expect((await create()).headers["retry-after"]).toBe("3600");
     }));
 
-  test.each([2, 30, 8_760])("after the clock is set back by %i hours, the current hour starts with the previous count", (hours) =>
+  test.each([2, 8_760])("after the clock is set back by %i hours, the current hour starts with the previous count", (hours) =>
     withKey(async (create, key) => {
       expect(await reasonsOf(create, LIMIT)).toEqual(upToLimit.slice(0, LIMIT));
       await shiftHour(key, hours);

@@ -1,65 +1,49 @@
-import type { JsonValue } from "@bufbuild/protobuf";
+import type { JsonObject } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import { sendJson } from "../../rest/send-json.ts";
+import { sendAnyJson } from "../../support/any-json.ts";
 import { createTestKey, type TestKey } from "../../support/fixtures.ts";
-import { COST_MICROS, HELD_MICROS, MODEL, SANDBOX_MODEL, useOwnMetered } from "../../support/metered.ts";
+import { COST_MICROS, HELD_MICROS, MODEL, SANDBOX_MODEL, useMetered } from "../../support/metered.ts";
 import { expectDescribed } from "../../support/webhook-bodies.ts";
 
-const metered = useOwnMetered({ servers: 2 });
-
-type Event = {
-  readonly id: string;
-  readonly type: string;
-  readonly created_at: string;
-  readonly seq: number;
-  readonly data: JsonValue;
-};
+const metered = useMetered();
 
 const send = (secret: string, verb: string, path: string, body?: unknown) =>
-  sendJson(metered.app.url, { verb, path, secret, ...(body === undefined ? {} : { body }) });
+  sendAnyJson(metered.app.url, { verb, path, secret, body });
 
-/** The events of the account, read from the other server, with data as their messages describe. */
-async function eventsOf({ secret }: Pick<TestKey, "secret">, query = ""): Promise<Event[]> {
-  const url = metered.apps[1]?.url ?? "";
-  const { status, body } = await sendJson(url, { verb: "GET", path: `/v1/events${query}`, secret });
+/** The events of the account, with data as their messages describe. */
+async function eventsOf({ secret }: Pick<TestKey, "secret">, query = "") {
+  const { status, body } = await send(secret, "GET", `/v1/events${query}`);
   expect(status, JSON.stringify(body)).toBe(200);
-  const { events } = body as { events: Event[] };
-  for (const { created_at: timestamp, ...event } of events) expectDescribed({ ...event, timestamp });
-  return events;
+  for (const { created_at: timestamp, ...event } of body.events) expectDescribed({ ...event, timestamp });
+  return body.events as readonly { type: string; seq: number; data: JsonObject }[];
 }
 
-const typesOf = (events: readonly Event[]) => events.map(({ type }) => type);
+const typesOf = (events: readonly { type: string }[]) => events.map(({ type }) => type);
 
-const generate = (secret: string, maxTokens = 10) =>
-  send(secret, "POST", "/v1/generate", {
-    model: MODEL,
-    messages: [{ role: "user", content: "Say hello to the world" }],
-    max_tokens: maxTokens,
-  });
+const PROMPT = { model: MODEL, messages: [{ role: "user", content: "Say hello to the world" }], max_tokens: 10 };
+const generate = (secret: string) => send(secret, "POST", "/v1/generate", PROMPT);
+/** A change of the balance, each time with the same idempotency key. */
+const move = ({ accountId }: TestKey, reason: string) => ({ accountId, reason, idempotencyKey: reason });
+
+const sql = () => metered.app.database.owner;
+
+/** What a server does after a refusal of a call that needs 46 micros. Returns the seconds until it does so again. */
+async function reportDepleted({ accountId }: TestKey) {
+  const [row] = await sql()`SELECT vx.report_depleted(vx.lane_of(${accountId}), ${accountId}, 46) AS wait`;
+  return row?.wait;
+}
 
 describe("the balance", () => {
   test("a credit and an adjustment are events with their entries, once per idempotency key", async () => {
     const key = await metered.payer(100n);
-    const adjustment = {
-      accountId: key.accountId,
-      amountMicros: -40n,
-      reason: "refund",
-      idempotencyKey: "a",
-    };
-    await metered.operator.adjustAccount(adjustment);
-    await metered.operator.adjustAccount(adjustment);
+    for (let i = 0; i < 2; i++) await metered.operator.adjustAccount({ ...move(key, "refund"), amountMicros: -40n });
     const posted = await eventsOf(key, "?types=credit.posted,adjustment.posted");
-    const { body } = await send(key.secret, "GET", "/v1/ledger");
-    const [adjusted, credited] = (body as { entries: { id: string }[] }).entries;
+    const [adjusted, credited] = (await metered.operator.listLedgerEntries(key)).entries;
+    const credit = { entry_id: credited?.id, amount_micros: 100, balance_after_micros: 100, reason: "test" };
+    const adjustment = { entry_id: adjusted?.id, amount_micros: -40, balance_after_micros: 60, reason: "refund" };
     expect(posted).toMatchObject([
-      {
-        type: "credit.posted",
-        data: { entry_id: credited?.id, amount_micros: 100, balance_after_micros: 100, reason: "test" },
-      },
-      {
-        type: "adjustment.posted",
-        data: { entry_id: adjusted?.id, amount_micros: -40, balance_after_micros: 60, reason: "refund" },
-      },
+      { type: "credit.posted", data: credit },
+      { type: "adjustment.posted", data: adjustment },
     ]);
   });
 
@@ -75,20 +59,14 @@ describe("the balance", () => {
     const balanceMicros = 100 - 2 * Number(COST_MICROS);
     expect(await low()).toMatchObject([{ data: { balance_micros: balanceMicros, low_balance_micros: 70 } }]);
     // 24 micros are left for a hold of 46: the call is refused, and nothing is charged.
-    await metered.operator.adjustAccount({
-      accountId: key.accountId,
-      amountMicros: -40n,
-      reason: "refund",
-      idempotencyKey: "b",
-    });
+    await metered.operator.adjustAccount({ ...move(key, "refund"), amountMicros: -40n });
     await generate(key.secret);
     expect(await low()).toHaveLength(1);
-    const credit = { accountId: key.accountId, amountMicros: 60n, reason: "more", idempotencyKey: "c" };
-    await metered.operator.creditAccount(credit);
+    await metered.operator.creditAccount({ ...move(key, "more"), amountMicros: 60n });
     await generate(key.secret);
     expect(await low()).toHaveLength(2);
     await send(secret, "PATCH", "/v1/account", { low_balance_micros: null });
-    await metered.operator.creditAccount({ ...credit, idempotencyKey: "d" });
+    await metered.operator.creditAccount({ ...move(key, "further"), amountMicros: 60n });
     await generate(key.secret);
     await generate(key.secret);
     expect(await low()).toHaveLength(2);
@@ -138,12 +116,7 @@ describe("the balance", () => {
     const key = await metered.payer(10_000n);
     const owner = { case: "accountId", value: key.accountId } as const;
     const alerts = () => eventsOf(key, "?types=limit.threshold");
-    const listed = async () => {
-      const { limits } = await metered.operator.listLimits({ owner });
-      return limits
-        .filter(({ id }) => id !== "")
-        .map(({ metric, spent, held, remaining }) => ({ metric, spent, held, remaining }));
-    };
+    const listed = async () => (await metered.operator.listLimits({ owner })).limits.filter(({ id }) => id !== "");
     await generate(key.secret);
     const spent = 10_000n - BigInt((await metered.account(key)).balance);
     const limit = { metric: "cost_alert", window: "month", amount: 3n * spent - 1n };
@@ -154,15 +127,12 @@ describe("the balance", () => {
     expect(await alerts()).toEqual([]);
     // The alert does not cover the next call.
     expect((await generate(key.secret)).status).toBe(200);
-    expect(await alerts()).toMatchObject([
-      { data: { percent: 80, limit: { metric: "cost_alert", window: "month", spent: Number(3n * spent) } } },
-      { data: { percent: 100, limit: { metric: "cost_alert", window: "month", spent: Number(3n * spent) } } },
-    ]);
+    const alert = { metric: "cost_alert", window: "month", spent: Number(3n * spent) };
+    expect(await alerts()).toMatchObject([80, 100].map((percent) => ({ data: { percent, limit: alert } })));
     expect((await generate(key.secret)).status).toBe(200);
     expect(await alerts()).toHaveLength(2);
-    expect((await listed())[1]).toEqual({ metric: "cost_alert", spent: 4n * spent, held: 0n, remaining: 0n });
-    const { held } = await metered.account(key);
-    expect(held).toBe(0);
+    expect((await listed())[1]).toMatchObject({ metric: "cost_alert", spent: 4n * spent, held: 0n, remaining: 0n });
+    expect((await metered.account(key)).held).toBe(0);
   });
 
   test("an alert of a key counts its calls, and needs a window of a day or longer and an amount", async () => {
@@ -175,45 +145,32 @@ describe("the balance", () => {
       [{ ...alert, amount: 0 }, "limits[0].amount"],
     ] as const)
       expect(await create(limit)).toMatchObject({ status: 400, body: { error: { param } } });
-    const { status, body } = await create(alert);
-    expect(status).toBe(200);
-    const { secret } = body as { secret: string };
+    const { secret } = (await create(alert)).body;
     expect((await generate(key.secret)).status).toBe(200);
     expect(await eventsOf(key, "?types=limit.threshold")).toEqual([]);
     expect((await generate(secret)).status).toBe(200);
-    expect(await eventsOf(key, "?types=limit.threshold")).toMatchObject([
-      { data: { percent: 80, limit: { owner: "key" } } },
-      { data: { percent: 100, limit: { owner: "key" } } },
-    ]);
+    const ofKey = [80, 100].map((percent) => ({ data: { percent, limit: { owner: "key" } } }));
+    expect(await eventsOf(key, "?types=limit.threshold")).toMatchObject(ofKey);
   });
 
-  test("a refusal without running calls is one event per hour, over both servers", async () => {
+  test("a refusal without running calls is one event per hour, over all servers", async () => {
     const key = await metered.payer(HELD_MICROS - 40n);
-    const { url = "" } = metered.apps[1] ?? {};
-    expect((await generate(key.secret)).status).toBe(402);
-    await generate(key.secret);
-    const body = { model: MODEL, messages: [{ role: "user", content: "hi" }], max_tokens: 1_000 };
-    await sendJson(url, { verb: "POST", path: "/v1/generate", secret: key.secret, body });
+    for (let i = 0; i < 2; i++) expect((await generate(key.secret)).status).toBe(402);
+    // Each server reports again only after this time.
+    expect(await reportDepleted(key)).toBe(3600);
     const depleted = () => eventsOf(key, "?types=balance.depleted");
     expect(await depleted()).toMatchObject([{ data: { balance_micros: 6 } }]);
-    const { owner } = metered.app.database;
-    await owner`UPDATE vx.events SET created_at = created_at - interval '61 minutes' WHERE account_id = ${key.accountId}`;
+    await sql()`UPDATE vx.events SET created_at = created_at - interval '61 minutes' WHERE account_id = ${key.accountId}`;
     const other = await metered.payer(1n);
     await generate(other.secret);
     expect(await eventsOf(other, "?types=balance.depleted")).toHaveLength(1);
-    // Each server asks again only after an hour.
-    const [again] = await owner<{ wait: number }[]>`
-      SELECT vx.report_depleted(vx.lane_of(${key.accountId}), ${key.accountId}, 46) AS wait`;
-    expect(again?.wait).toBe(3600);
+    expect(await reportDepleted(key)).toBe(3600);
     expect(await depleted()).toHaveLength(2);
   });
 
   test("a refusal because running calls hold the balance is no event", async () => {
     const key = await metered.payer(HELD_MICROS + 10n);
-    const { owner } = metered.app.database;
-    const [held] = await owner<{ wait: number }[]>`
-      SELECT vx.report_depleted(vx.lane_of(${key.accountId}), ${key.accountId}, 46) AS wait`;
-    expect(held?.wait).toBe(0);
+    expect(await reportDepleted(key)).toBe(0);
     expect(typesOf(await eventsOf(key))).not.toContain("balance.depleted");
   });
 });
@@ -221,8 +178,8 @@ describe("the balance", () => {
 describe("keys", () => {
   test("each change of a key is an event", async () => {
     const key = await metered.payer(0n);
-    const created = await send(key.secret, "POST", "/v1/keys", { name: "child", scopes: ["read", "keys"] });
-    const { api_key: child, secret } = created.body as { api_key: { id: string }; secret: string };
+    const { body } = await send(key.secret, "POST", "/v1/keys", { name: "child", scopes: ["read", "keys"] });
+    const { api_key: child, secret } = body;
     await send(key.secret, "PATCH", `/v1/keys/${child.id}`, { name: "renamed", rate_limit_rpm: 5 });
     await send(key.secret, "POST", `/v1/keys/${child.id}:rotate`, { overlap_seconds: 60 });
     await metered.operator.rotateKey({ keyId: child.id, overlapSeconds: 60 });
@@ -251,13 +208,12 @@ describe("keys", () => {
 
   test("an expiry is an event 7 days and 1 day before, once each", async () => {
     const key = await metered.payer(0n);
-    const { owner } = metered.app.database;
     const { id } = await createTestKey(metered.operator, key);
     const expireIn = (interval: string) =>
-      owner`UPDATE vx.keys SET expires_at = clock_timestamp() + ${interval}::text::interval WHERE id = ${id}`;
+      sql()`UPDATE vx.keys SET expires_at = clock_timestamp() + ${interval}::text::interval WHERE id = ${id}`;
     const warn = async () => {
-      await owner`SELECT vx.warn_of_expiry(k.lane, k.id) FROM vx.expiring_keys(1000) k`;
-      return (await eventsOf(key, "?types=key.expiring")).map(({ data }) => (data as { days: number }).days);
+      await sql()`SELECT vx.warn_of_expiry(k.lane, k.id) FROM vx.expiring_keys(1000) k`;
+      return (await eventsOf(key, "?types=key.expiring")).map(({ data }) => data.days);
     };
     await expireIn("8 days");
     expect(await warn()).toEqual([]);
@@ -274,8 +230,7 @@ describe("keys", () => {
     const expiry = new Date(Date.now() + 3 * 86_400_000).toISOString();
     const { status } = await send(key.secret, "POST", "/v1/keys", { name: "short", expires_at: expiry });
     expect(status).toBe(200);
-    const { owner } = metered.app.database;
-    await owner`SELECT vx.warn_of_expiry(k.lane, k.id) FROM vx.expiring_keys(1000) k`;
+    await sql()`SELECT vx.warn_of_expiry(k.lane, k.id) FROM vx.expiring_keys(1000) k`;
     expect(await eventsOf(key, "?types=key.expiring")).toEqual([]);
   });
 });
@@ -296,12 +251,11 @@ test("a suspension and its end are events, which a suspended account can read", 
 
 test("numbers have no gaps, and an event of a change that is rolled back does not exist", async () => {
   const key = await metered.payer(10n);
-  const { owner } = metered.app.database;
   const { accountId } = key;
-  await owner
-    .begin(async (sql) => {
-      await sql`SET LOCAL search_path = vx`;
-      await sql`SELECT write_event(lane_of(${accountId}), ${accountId}, 'account.resumed', '{}')`;
+  await sql()
+    .begin(async (transaction) => {
+      await transaction`SET LOCAL search_path = vx`;
+      await transaction`SELECT write_event(lane_of(${accountId}), ${accountId}, 'account.resumed', '{}')`;
       throw new Error("rolled back");
     })
     .catch(() => undefined);

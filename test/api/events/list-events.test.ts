@@ -13,22 +13,12 @@ const key = useTestKey(app);
 beforeAll(async () => {
   for (let i = 1; i <= 4; i++) {
     const amountMicros = BigInt(i);
-    await operator.creditAccount({
-      accountId: key.accountId,
-      amountMicros,
-      reason: "test",
-      idempotencyKey: `${i}`,
-    });
+    await operator.creditAccount({ accountId: key.accountId, amountMicros, reason: "test", idempotencyKey: `${i}` });
   }
 });
 
 type Body = {
-  readonly events: readonly {
-    readonly id: string;
-    readonly type: string;
-    readonly seq: number;
-    readonly data: object;
-  }[];
+  readonly events: readonly { readonly id: string; readonly type: string; readonly seq: number; readonly data: object }[];
   readonly next_after: string;
   readonly has_more: boolean;
 };
@@ -120,9 +110,7 @@ test.each([
 
 test("the official SDK of CloudEvents reads a batch of the same events", async () => {
   const accept = "application/cloudevents-batch+json";
-  const response = await fetch(`${app.url}/v1/events?page_size=2`, {
-    headers: { ...bearer(key.secret), accept },
-  });
+  const response = await fetch(`${app.url}/v1/events?page_size=2`, { headers: { ...bearer(key.secret), accept } });
   const headers = Object.fromEntries(response.headers);
   const events = HTTP.toEvent<object>({ headers, body: await response.text() }) as CloudEvent<object>[];
   const own = await list("?page_size=2");
@@ -168,9 +156,6 @@ test("events are listed with their data", async () => {
   const request = { types: ["credit.posted"], pageSize: 1 };
   const answer = await call(EventService.method.listEvents, request, key.secret);
   expect(answer).toMatchObject({
-    message: {
-      hasMore: true,
-      events: [{ seq: 2n, accountId: key.accountId, data: { amount_micros: 1, reason: "test" } }],
-    },
+    message: { hasMore: true, events: [{ seq: 2n, accountId: key.accountId, data: { amount_micros: 1, reason: "test" } }] },
   });
 });

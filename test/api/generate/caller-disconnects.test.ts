@@ -53,12 +53,7 @@ test.each(generators)(
     await metered.upstream.until(() => call.ended === "left");
     await metered.settled();
     expect(await metered.rows(key)).toMatchObject([
-      {
-        amount: 9,
-        input: 9,
-        output: 0,
-        reason: "Generation with fake: 9 tokens in, 0 tokens out (the caller disconnected)",
-      },
+      { amount: 9, input: 9, output: 0, reason: "Generation with fake: 9 tokens in, 0 tokens out (the caller disconnected)" },
     ]);
     expect(await metered.account(key)).toEqual({ balance: 991, held: 0 });
     generator.close();

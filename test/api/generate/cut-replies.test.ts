@@ -1,24 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { RemoteKind } from "../../../src/domain/model.ts";
-import { type Dialects, KINDS, startDialects } from "../../support/dialects.ts";
+import { KINDS, useDialects } from "../../support/dialects.ts";
 import { raw, reply } from "../../support/fake-upstreams/behaviours.ts";
-import { openGenerator } from "../../support/generators.ts";
+import { type GenerateFields, useGenerator } from "../../support/generators.ts";
 
-let dialects: Dialects;
-
-beforeAll(async () => {
-  dialects = await startDialects();
-});
-afterAll(async () => {
-  expect(await dialects.operator.audit({})).toMatchObject({ consistent: true });
-  await dialects.stop();
-});
+const dialects = useDialects();
+const generator = useGenerator(dialects);
 
 const JSON_TYPE = { "content-type": "application/json" };
 const ARGS = `{"a":"${"x".repeat(300_000)}"}`;
-const REPORTED = { input: 20, output: 31_000 };
-const chatUsage = { prompt_tokens: REPORTED.input, completion_tokens: REPORTED.output };
-const apiUsage = { input_tokens: REPORTED.input, output_tokens: REPORTED.output };
+const chatUsage = { prompt_tokens: 20, completion_tokens: 31_000 };
+const apiUsage = { input_tokens: 20, output_tokens: 31_000 };
 
 /** A reply with one tool call in one piece: as events, and as one JSON object. */
 const CALLS: Readonly<Record<RemoteKind, { events: object[]; whole: object }>> = {
@@ -29,10 +21,7 @@ const CALLS: Readonly<Record<RemoteKind, { events: object[]; whole: object }>> =
         { choices: [{ index: 0, delta: { tool_calls } }] },
         { choices: [{ index: 0, delta: {}, finish_reason: "tool_calls" }], usage: chatUsage },
       ],
-      whole: {
-        choices: [{ index: 0, message: { tool_calls }, finish_reason: "tool_calls" }],
-        usage: chatUsage,
-      },
+      whole: { choices: [{ index: 0, message: { tool_calls }, finish_reason: "tool_calls" }], usage: chatUsage },
     };
   })(),
   "openai-responses": (() => {
@@ -75,74 +64,62 @@ const requestOf = (model: string, maxTokens: number) => ({
   tools: [{ name: "look" }],
 });
 
+const unaryOf = async (request: GenerateFields) => await generator.generate(request, { secret: dialects.key.secret });
+
+/** The texts or arguments of a stream as one, and its end. */
+async function streamOf(request: GenerateFields) {
+  let text = "";
+  for await (const { event } of generator.stream(request, { secret: dialects.key.secret })) {
+    if (event.case !== "delta") return { text, end: event.value };
+    text += event.value.content + (event.value.toolCall?.arguments ?? "");
+  }
+  return { text, end: undefined };
+}
+
 describe.each(KINDS)("a call above the size limit that arrives in one piece from %s", (kind) => {
   const { events, whole } = CALLS[kind];
   test.each([
     ["as events", raw(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(""))],
     ["as JSON", raw(JSON.stringify(whole), JSON_TYPE)],
   ])("%s is cut, delivered and charged up to max_tokens", async (_, behaviour) => {
-    const { app, key, upstreams, lastEntry } = dialects;
     // A reply of 1,000 tokens has at most 129,024 characters.
     const expected = `${ARGS.slice(0, 129_024 - "call_1look".length)}`;
-    const usage = { outputTokens: 1_000n };
-    upstreams[kind].next(behaviour);
-    const unary = await openGenerator(app.url).generate(requestOf(kind, 1_000), { secret: key.secret });
-    expect(unary).toMatchObject({ finishReason: "length", usage });
+    const cut = { finishReason: "length", usage: { outputTokens: 1_000n } };
+    const charged = { inputTokens: 20n, outputTokens: 1_000n, amountMicros: -1_020n };
+    dialects.upstreams[kind].next(behaviour, behaviour);
+    const unary = await unaryOf(requestOf(kind, 1_000));
+    expect(unary).toMatchObject(cut);
     expect(unary.message?.toolCalls).toMatchObject([{ name: "look", arguments: expected }]);
-    expect(await lastEntry()).toMatchObject({
-      inputTokens: 20n,
-      outputTokens: 1_000n,
-      amountMicros: -1_020n,
-    });
-
-    upstreams[kind].next(behaviour);
-    let text = "";
-    let end: unknown;
-    for await (const { event } of openGenerator(app.url).stream(requestOf(kind, 1_000), {
-      secret: key.secret,
-    })) {
-      if (event.case === "delta") text += event.value.toolCall?.arguments ?? "";
-      else end = event.value;
-    }
+    expect(await dialects.lastEntry()).toMatchObject(charged);
+    const { text, end } = await streamOf(requestOf(kind, 1_000));
     expect(text === expected).toBe(true);
-    expect(end).toMatchObject({ finishReason: "length", usage });
-    expect(await lastEntry()).toMatchObject({ inputTokens: 20n, outputTokens: 1_000n });
+    expect(end).toMatchObject(cut);
+    expect(await dialects.lastEntry()).toMatchObject(charged);
   });
 });
 
 describe("max_tokens below the minimum of openai-responses", () => {
+  const request = { ...requestOf("openai-responses", 3), tools: [] };
   const TOKENS = ["one", " two", " three", " four", " five", " six", " seven", " eight"];
   test.each([
     ["one piece", [TOKENS.join("")]],
     ["a piece for each token", TOKENS],
   ])("cuts a reply in %s at max_tokens tokens, and charges these", async (_, pieces) => {
-    const { app, key, upstreams, lastEntry } = dialects;
-    const upstream = upstreams["openai-responses"];
+    const upstream = dialects.upstreams["openai-responses"];
     const said = reply({ pieces, finishReason: "length", usage: { input: 20, output: 8 } });
-    const request = { ...requestOf("openai-responses", 3), tools: [] };
     upstream.next(said, said);
-    expect(await openGenerator(app.url).generate(request, { secret: key.secret })).toMatchObject({
-      message: { content: "one two three" },
-      finishReason: "length",
-      usage: { inputTokens: 20n, outputTokens: 3n },
-    });
+    const usage = { inputTokens: 20n, outputTokens: 3n };
+    const unary = { message: { content: "one two three" }, finishReason: "length", usage };
+    expect(await unaryOf(request)).toMatchObject(unary);
     expect(upstream.calls.at(-1)?.body).toMatchObject({ max_output_tokens: 16 });
-    let text = "";
-    for await (const { event } of openGenerator(app.url).stream(request, { secret: key.secret })) {
-      if (event.case === "delta") text += event.value.content;
-    }
-    expect(text).toBe("one two three");
-    expect(await lastEntry()).toMatchObject({ inputTokens: 20n, outputTokens: 3n });
+    expect((await streamOf(request)).text).toBe("one two three");
+    expect(await dialects.lastEntry()).toMatchObject(usage);
   });
 
   test("delivers a reply whole that has as many tokens for the upstream", async () => {
-    const { app, key, upstreams } = dialects;
-    upstreams["openai-responses"].next(reply({ pieces: ["one two three four"], usage: { input: 20, output: 3 } }));
-    const request = { ...requestOf("openai-responses", 3), tools: [] };
-    expect(await openGenerator(app.url).generate(request, { secret: key.secret })).toMatchObject({
-      message: { content: "one two three four" },
-      finishReason: "stop",
-      usage: { outputTokens: 3n },
-    });
+    const pieces = ["one two three four"];
+    dialects.upstreams["openai-responses"].next(reply({ pieces, usage: { input: 20, output: 3 } }));
+    const whole = { message: { content: pieces[0] }, finishReason: "stop", usage: { outputTokens: 3n } };
+    expect(await unaryOf(request)).toMatchObject(whole);
   });
 });

@@ -1,10 +1,9 @@
 import { describe, expect, test, vi } from "vitest";
 import { reply, replyWhen } from "../../support/fake-upstreams/behaviours.ts";
-import { type GenerateFields, type Generator, openGenerator } from "../../support/generators.ts";
-import { REQUEST, TEMPLATE_MODEL, useOwnMetered } from "../../support/metered.ts";
-import { started } from "../../support/started.ts";
+import { type GenerateFields, useGenerator } from "../../support/generators.ts";
+import { REQUEST, running, TEMPLATE_MODEL, useMetered } from "../../support/metered.ts";
 
-const metered = useOwnMetered({ servers: 2 });
+const metered = useMetered();
 
 /** 9 tokens, at most 26, and 64 + 16 for the chat template; an input token costs 1 micro, an output token 2. */
 const { messages } = REQUEST;
@@ -12,12 +11,11 @@ const OPEN = { model: TEMPLATE_MODEL, messages };
 const COUNTED = 9 + 80;
 const BOUND = 26 + 80;
 
-const [here, there] = [0, 1].map((i) => started(() => openGenerator(metered.apps[i]?.url ?? ""))) as [Generator, Generator];
+const generator = useGenerator(metered);
 
 const calls = {
-  unary: async (generator: Generator, secret: string, request: GenerateFields = OPEN) =>
-    await generator.generate(request, { secret }),
-  stream: async (generator: Generator, secret: string, request: GenerateFields = OPEN) => {
+  unary: async (secret: string, request: GenerateFields = OPEN) => await generator.generate(request, { secret }),
+  stream: async (secret: string, request: GenerateFields = OPEN) => {
     for await (const { event } of generator.stream(request, { secret })) if (event.case === "done") return event.value;
     return undefined;
   },
@@ -33,21 +31,16 @@ describe.each(["unary", "stream"] as const)("%s", (kind) => {
     ["at least 64 tokens", COUNTED + 128, 64, COUNTED + 128],
   ])("without max_tokens the limit is %s", async (_, balance, maxTokens, held) => {
     const key = await metered.payer(BigInt(balance));
-    const gate = Promise.withResolvers<void>();
-    const before = metered.upstream.calls.length;
-    metered.upstream.next(replyWhen(gate.promise));
-    const running = call(here, key.secret);
-    await metered.upstream.until(({ calls }) => calls.length > before);
-    expect(metered.upstream.calls[before]?.body.max_tokens).toBe(maxTokens);
+    const { call: sent, end } = await running(metered, () => call(key.secret));
+    expect(sent.body.max_tokens).toBe(maxTokens);
     expect(await metered.account(key)).toEqual({ balance, held });
-    gate.resolve();
-    expect((await running)?.usage?.costMicros).toBe(19n);
+    expect((await end())?.usage?.costMicros).toBe(19n);
   });
 
   test("a balance for less than 64 tokens gets 402", async () => {
     const key = await metered.payer(BigInt(COUNTED + 127));
     const before = metered.upstream.calls.length;
-    await expect(call(here, key.secret)).rejects.toMatchObject({
+    await expect(call(key.secret)).rejects.toMatchObject({
       reason: "insufficient_balance",
       metadata: { balance_micros: "216", held_micros: "0", required_micros: "217" },
     });
@@ -57,7 +50,7 @@ describe.each(["unary", "stream"] as const)("%s", (kind) => {
   test("a max_tokens of the caller is not lowered", async () => {
     const key = await metered.payer(BigInt(COUNTED + 199));
     const before = metered.upstream.calls.length;
-    await expect(call(here, key.secret, { ...OPEN, maxTokens: 100 })).rejects.toMatchObject({
+    await expect(call(key.secret, { ...OPEN, maxTokens: 100 })).rejects.toMatchObject({
       reason: "insufficient_balance",
       metadata: { required_micros: String(COUNTED + 200) },
     });
@@ -68,17 +61,11 @@ describe.each(["unary", "stream"] as const)("%s", (kind) => {
     const key = await metered.payer(10_000n);
     const request = { ...OPEN, messages: [{ role: "user", content: "hi" }] };
     metered.upstream.next(reply({ usage: { input: 30, output: 4 } }));
-    expect((await call(here, key.secret, request))?.usage).toMatchObject({
-      inputTokens: 30n,
-      costMicros: 38n,
-    });
+    expect((await call(key.secret, request))?.usage).toMatchObject({ inputTokens: 30n, costMicros: 38n });
     metered.upstream.next(reply({ usage: { input: 1_000_000, output: 1_000_000 } }));
     // Two bytes and four delimiters for the message, 80 for the template, 100 for the output.
-    expect((await call(here, key.secret, request))?.usage).toMatchObject({
-      inputTokens: 86n,
-      outputTokens: 100n,
-      costMicros: 286n,
-    });
+    const most = { inputTokens: 86n, outputTokens: 100n, costMicros: 286n };
+    expect((await call(key.secret, request))?.usage).toMatchObject(most);
   });
 
   test("concurrent calls never hold more than the balance and leave less than the minimum hold", async () => {
@@ -88,22 +75,15 @@ describe.each(["unary", "stream"] as const)("%s", (kind) => {
     const gate = Promise.withResolvers<void>();
     const before = metered.upstream.calls.length;
     metered.upstream.always(replyWhen(gate.promise));
-    const results = Array.from({ length: 10 }, (_, i) =>
-      call(i % 2 === 0 ? here : there, key.secret).then(
+    const results = Array.from({ length: 10 }, () =>
+      call(key.secret).then(
         () => "done",
         (error: { reason: string }) => error.reason,
       ),
     );
     let refused = 0;
-    for (const result of results) {
-      void result.then((reason) => {
-        if (reason !== "done") refused++;
-      });
-    }
-    await vi.waitFor(() => expect(refused + metered.upstream.calls.length - before).toBe(results.length), {
-      timeout: 10_000,
-      interval: 5,
-    });
+    for (const result of results) void result.then((reason) => (refused += reason === "done" ? 0 : 1));
+    await vi.waitFor(() => expect(refused + metered.upstream.calls.length - before).toBe(results.length), { interval: 5 });
     const { held } = await metered.account(key);
     const limits = metered.upstream.calls.slice(before).map(({ body }) => Number(body.max_tokens));
     expect(held).toBeLessThanOrEqual(balance);

@@ -20,9 +20,7 @@ async function attack({ secret }: TestKey, isOver: () => boolean): Promise<numbe
   const poisoned = { ...REQUEST, messages: [{ role: "user", content: POISON }] };
   let failed = 0;
   while (!isOver()) {
-    await expect(generator.generate(poisoned, { secret })).rejects.toMatchObject({
-      reason: "upstream_error",
-    });
+    await expect(generator.generate(poisoned, { secret })).rejects.toMatchObject({ reason: "upstream_error" });
     failed++;
   }
   return failed;

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
-import { replyWhen } from "../../support/fake-upstreams/behaviours.ts";
 import { useGenerator } from "../../support/generators.ts";
-import { HELD_MICROS, REQUEST, useMetered } from "../../support/metered.ts";
+import { HELD_MICROS, REQUEST, running, useMetered } from "../../support/metered.ts";
 
 const metered = useMetered();
 
@@ -16,15 +15,10 @@ test.each([
   ["one token fits", 11n, 1, 11],
 ])("when %s into max_cost_micros, the limit is lowered to it", async (_, maxCostMicros, limit, held) => {
   const key = await metered.payer(1_000n);
-  const rest = Promise.withResolvers<void>();
-  const before = metered.upstream.calls.length;
-  metered.upstream.next(replyWhen(rest.promise));
-  const running = generator.generate({ ...REQUEST, maxCostMicros }, { secret: key.secret });
-  await metered.upstream.until(({ calls }) => calls.length > before);
-  expect(metered.upstream.calls.at(-1)?.body).toMatchObject({ max_tokens: limit });
+  const { call, end } = await running(metered, () => generator.generate({ ...REQUEST, maxCostMicros }, { secret: key.secret }));
+  expect(call.body).toMatchObject({ max_tokens: limit });
   expect(await metered.account(key)).toEqual({ balance: 1_000, held });
-  rest.resolve();
-  expect((await running).usage?.costMicros).toBeLessThanOrEqual(maxCostMicros);
+  expect((await end()).usage?.costMicros).toBeLessThanOrEqual(maxCostMicros);
 });
 
 test("when not even one token fits, nothing is held or called", async () => {

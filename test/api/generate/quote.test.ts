@@ -2,10 +2,10 @@ import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { expect, test } from "vitest";
 import { GenerateService } from "../../../gen/vx/v1/generate_pb.js";
-import { replyWhen } from "../../support/fake-upstreams/behaviours.ts";
+import { post } from "../../support/any-json.ts";
 import { useGenerator } from "../../support/generators.ts";
 import { PNG } from "../../support/images.ts";
-import { HELD_MICROS, REQUEST, SANDBOX_MODEL, useMetered } from "../../support/metered.ts";
+import { HELD_MICROS, REQUEST, running, SANDBOX_MODEL, useMetered } from "../../support/metered.ts";
 import { bearer } from "../../support/protocols.ts";
 import { started } from "../../support/started.ts";
 
@@ -40,44 +40,23 @@ test("a quote has the hold that the call places, and holds, runs and charges not
 
 test("funds that running calls hold do not count", async () => {
   const key = await metered.payer(HELD_MICROS + 28n);
-  const rest = Promise.withResolvers<void>();
-  const before = metered.upstream.calls.length;
-  metered.upstream.next(replyWhen(rest.promise));
-  const running = generator.generate(REQUEST, { secret: key.secret });
-  await metered.upstream.until(({ calls }) => calls.length > before);
-  expect(await quote(key.secret)).toMatchObject({
-    fits: false,
-    refusal: "insufficient_balance",
-    maxTokens: 10,
-    holdMicros: 29n,
-  });
-  rest.resolve();
-  await running;
+  const { end } = await running(metered, () => generator.generate(REQUEST, { secret: key.secret }));
+  const refused = { fits: false, refusal: "insufficient_balance", maxTokens: 10, holdMicros: 29n };
+  expect(await quote(key.secret)).toMatchObject(refused);
+  await end();
   expect(await quote(key.secret)).toMatchObject(FITTING);
 });
 
+const NONE = { maxTokens: 0, holdMicros: 0n };
+const LONG = [{ role: "user", content: "hi ".repeat(1_100) }];
+const IMAGE = [{ role: "user", parts: [{ image: { data: PNG } }] }];
 test.each([
   ["a low balance", 0n, {}, { refusal: "insufficient_balance", maxTokens: 10, holdMicros: 29n }],
   ["a lowered default limit", 200n, { maxTokens: undefined }, { refusal: "", maxTokens: 95, holdMicros: 199n }],
   ["a maximum cost", 1_000n, { maxCostMicros: 20n }, { refusal: "", maxTokens: 5, holdMicros: 19n }],
-  [
-    "a maximum cost that is too low",
-    1_000n,
-    { maxCostMicros: 10n },
-    { refusal: "max_cost_too_low", inputTokens: 9n, maxTokens: 0, holdMicros: 0n },
-  ],
-  [
-    "too long messages",
-    10_000n,
-    { messages: [{ role: "user", content: "hi ".repeat(2_000) }] },
-    { refusal: "context_length_exceeded", maxTokens: 0, holdMicros: 0n },
-  ],
-  [
-    "an image",
-    100_000n,
-    { model: SANDBOX_MODEL, messages: [{ role: "user", parts: [{ image: { data: PNG } }] }] },
-    { refusal: "", inputTokens: 4n + 1_000n },
-  ],
+  ["a maximum cost that is too low", 1_000n, { maxCostMicros: 10n }, { ...NONE, refusal: "max_cost_too_low", inputTokens: 9n }],
+  ["too long messages", 10_000n, { messages: LONG }, { ...NONE, refusal: "context_length_exceeded" }],
+  ["an image", 100_000n, { model: SANDBOX_MODEL, messages: IMAGE }, { refusal: "", inputTokens: 4n + 1_000n }],
 ])("a quote shows %s as the call would", async (_name, balance, fields, expected) => {
   const { secret } = await metered.payer(balance);
   const { maxTokens: __, ...others } = REQUEST;
@@ -94,25 +73,9 @@ test("an invalid request is an error of the quote", async () => {
 
 test("over REST, the same body as for the call gets every field, and the headers of the rate window", async () => {
   const { secret } = await metered.payer(1_000n);
-  const body = {
-    model: "fake",
-    messages: [{ role: "user", content: "Say hello to the world" }],
-    max_tokens: 10,
-  };
-  const response = await fetch(`${metered.app.url}/v1/generate:quote`, {
-    method: "POST",
-    headers: { ...bearer(secret), "content-type": "application/json" },
-    body: JSON.stringify({ ...body, stream: true }),
-  });
-  expect(await response.json()).toEqual({
-    model: "fake",
-    input_tokens: 9,
-    max_tokens: 10,
-    hold_micros: 46,
-    hold: "$0.000046",
-    fits: true,
-    refusal: "",
-    limit_id: "",
-  });
-  expect(response.headers.has("ratelimit")).toBe(true);
+  const body = { model: "fake", messages: REQUEST.messages, max_tokens: 10, stream: true };
+  const { header, json } = await post(metered.app, { secret }, "/v1/generate:quote", body);
+  const amounts = { input_tokens: 9, max_tokens: 10, hold_micros: 46, hold: "$0.000046" };
+  expect(json).toEqual({ model: "fake", ...amounts, fits: true, refusal: "", limit_id: "" });
+  expect(header("ratelimit")).not.toBeNull();
 });

@@ -110,9 +110,8 @@ test("images are counted, and the usage shows their tokens within the input toke
 test("a reply follows a JSON schema", async () => {
   const { secret } = await metered.payer(1_000_000n);
   const schema = { type: "object", properties: { ok: { type: "boolean" } }, required: ["ok"] };
-  const request = { ...ASKED, tools: [], toolChoice: undefined as never };
-  const { toolChoice: _, ...plain } = request;
-  const reply = await generator.generate({ ...plain, responseFormat: { type: "json_schema", schema } }, { secret });
+  const request = { model: SANDBOX_MODEL, messages: [QUESTION], responseFormat: { type: "json_schema", schema } };
+  const reply = await generator.generate(request, { secret });
   expect(JSON.parse(reply.message?.content ?? "")).toMatchObject({ ok: expect.any(Boolean) });
 });
 
@@ -124,11 +123,9 @@ test("a retry gets the stored tool calls and reasoning; a changed tool schema is
   expect(first.message).toMatchObject({ toolCalls: [{}], reasoning: [{}] });
   expect(await generator.generate(request, { secret: key.secret, headers })).toEqual(first);
   const other = [{ ...WEATHER, parameters: { ...WEATHER.parameters, required: [] } }];
-  for (const changed of [{ tools: other }, { toolChoice: "required" }, { user: "someone" }]) {
-    await expect(generator.generate({ ...request, ...changed }, { secret: key.secret, headers })).rejects.toMatchObject({
-      reason: "idempotency_key_reused",
-    });
-  }
+  const reused = { reason: "idempotency_key_reused" };
+  for (const changed of [{ tools: other }, { toolChoice: "required" }, { user: "someone" }])
+    await expect(generator.generate({ ...request, ...changed }, { secret: key.secret, headers })).rejects.toMatchObject(reused);
   const replayed = { "idempotency-key": "streamed" };
   const stream = await joined(generator, request, key.secret, replayed);
   expect(await joined(generator, request, key.secret, replayed)).toEqual(stream);
@@ -154,40 +151,33 @@ test("a disconnect in the middle of arguments is charged for the input and the a
   expect((await metered.account(key)).held).toBe(0);
 });
 
+const image = (fields: object) => [{ image: fields }];
+const from = (role: string, fields: object) => ({ messages: [{ role, ...fields }] });
+const BAD_CALL = { toolCalls: [{ id: "a", name: "b", arguments: "{city}" }] };
 test.each<[string, Partial<GenerateFields>, string]>([
-  ["content and parts", { messages: [{ ...QUESTION, parts: [{ text: "x" }] }] }, "messages[0].parts"],
-  ["no content", { messages: [{ role: "assistant", reasoning: [{ text: "x" }] }] }, "messages[0].content"],
-  ["an empty part", { messages: [{ role: "user", parts: [{}] }] }, "messages[0].parts[0]"],
-  [
-    "a part with text and image",
-    { messages: [{ role: "user", parts: [{ text: "x", image: { data: PNG } }] }] },
-    "messages[0].parts[0]",
-  ],
-  ["an image without a source", { messages: [{ role: "user", parts: [{ image: {} }] }] }, "messages[0].parts[0].image"],
+  ["content and parts", from("user", { content: "x", parts: [{ text: "x" }] }), "messages[0].parts"],
+  ["no content", from("assistant", { reasoning: [{ text: "x" }] }), "messages[0].content"],
+  ["an empty part", from("user", { parts: [{}] }), "messages[0].parts[0]"],
+  ["a part with text and image", from("user", { parts: [{ text: "x", image: { data: PNG } }] }), "messages[0].parts[0]"],
+  ["an image without a source", from("user", { parts: image({}) }), "messages[0].parts[0].image"],
   [
     "an image of another type",
-    { messages: [{ role: "user", parts: [{ image: { data: GIF, mediaType: "image/png" } }] }] },
+    from("user", { parts: image({ data: GIF, mediaType: "image/png" }) }),
     "messages[0].parts[0].image.data",
   ],
   [
     "the media type of a URL",
-    { messages: [{ role: "user", parts: [{ image: { url: "https://a.b/", mediaType: "image/png" } }] }] },
+    from("user", { parts: image({ url: "https://a.b/", mediaType: "image/png" }) }),
     "messages[0].parts[0].image.media_type",
   ],
   [
     "an image at a private address",
-    { messages: [{ role: "user", parts: [{ image: { url: "http://169.254.169.254/" } }] }] },
+    from("user", { parts: image({ url: "http://169.254.169.254/" }) }),
     "messages[0].parts[0].image.url",
   ],
-  ["an image of the assistant", { messages: [{ role: "assistant", parts: [{ image: { data: PNG } }] }] }, "messages[0].parts"],
-  ["a result without its call", { messages: [{ role: "tool", content: "x", toolCallId: "a" }] }, "messages[0].tool_call_id"],
-  [
-    "arguments that are not JSON",
-    {
-      messages: [{ role: "assistant", toolCalls: [{ id: "a", name: "b", arguments: "{city}" }] }],
-    },
-    "messages[0].tool_calls[0]",
-  ],
+  ["an image of the assistant", from("assistant", { parts: image({ data: PNG }) }), "messages[0].parts"],
+  ["a result without its call", from("tool", { content: "x", toolCallId: "a" }), "messages[0].tool_call_id"],
+  ["arguments that are not JSON", from("assistant", BAD_CALL), "messages[0].tool_calls[0]"],
   ["an unknown tool", { toolChoice: "get_news" }, "tool_choice"],
   ["two tools of one name", { tools: [WEATHER, WEATHER] }, "tools[1].name"],
   ["257 tools", { tools: Array(257).fill(WEATHER) }, "tools"],
@@ -207,12 +197,7 @@ const PART = '{"city": "Ber';
 
 /** Begins a tool call and sends nothing more. */
 const partOfCall: Behaviour = async (turn) => {
-  const call = {
-    index: 0,
-    id: "call_1",
-    type: "function",
-    function: { name: "get_weather", arguments: PART },
-  };
+  const call = { index: 0, id: "call_1", type: "function", function: { name: "get_weather", arguments: PART } };
   const choice = { index: 0, delta: { tool_calls: [call] }, finish_reason: null };
   turn.head();
   await turn.send(`${turn.wire.begin(turn.reply)}data: ${JSON.stringify({ choices: [choice] })}\n\n`);

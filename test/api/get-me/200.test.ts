@@ -9,12 +9,7 @@ const operator = useOperator(app);
 const call = callOf(app);
 const key = useTestKey(app, { plan: "pro" });
 beforeAll(async () => {
-  await operator.creditAccount({
-    accountId: key.accountId,
-    amountMicros: 9_999_986n,
-    reason: "test",
-    idempotencyKey: "1",
-  });
+  await operator.creditAccount({ accountId: key.accountId, amountMicros: 9_999_986n, reason: "test", idempotencyKey: "1" });
 });
 
 test("GetMe returns the masked key, its name, plan, limit and the exact balance", async () => {

@@ -25,16 +25,11 @@ afterAll(() => file.remove());
 
 test.each(IDS)("%.30s", async (id) => {
   const outcome = await call(ModelService.method.getModel, { model: id }, key.secret);
-  expect(outcome).toMatchObject({
-    ok: true,
-    message: { model: { id, object: "model", contextWindow: 100 } },
-  });
+  expect(outcome).toMatchObject({ ok: true, message: { model: { id, object: "model", contextWindow: 100 } } });
 });
 
 test.each(IDS)("REST: %.30s, percent-encoded", async (id) => {
-  const answer = await fetch(`${app.url}/v1/models/${encodeURIComponent(id)}`, {
-    headers: bearer(key.secret),
-  });
+  const answer = await fetch(`${app.url}/v1/models/${encodeURIComponent(id)}`, { headers: bearer(key.secret) });
   expect(answer.status).toBe(200);
   expect(await answer.json()).toMatchObject({ id, object: "model", created: 0, owned_by: "vx" });
 });
@@ -75,12 +70,7 @@ test.each(["detailed", "latest", "vendor%2Flatest"])("%s: capabilities, aliases 
 async function createPayer(): Promise<TestKey> {
   const operator = operatorOf(app);
   const payer = await createTestKey(operator);
-  await operator.creditAccount({
-    accountId: payer.accountId,
-    amountMicros: 1_000_000n,
-    reason: "test",
-    idempotencyKey: "test",
-  });
+  await operator.creditAccount({ accountId: payer.accountId, amountMicros: 1_000_000n, reason: "test", idempotencyKey: "test" });
   return payer;
 }
 

@@ -1,13 +1,15 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { beforeEach, describe, expect, test } from "vitest";
-import { UsageService } from "../../../gen/vx/v1/usage_pb.js";
+import { type GetUsageRequestSchema, UsageService } from "../../../gen/vx/v1/usage_pb.js";
 import { QUARTER_MS } from "../../../src/domain/periods.ts";
-import { sendJson } from "../../rest/send-json.ts";
+import { post, sendAnyJson } from "../../support/any-json.ts";
 import { useTestApp } from "../../support/app.ts";
 import { createTestKey, type TestKey, useOperator } from "../../support/fixtures.ts";
-import { bearer, callOf } from "../../support/protocols.ts";
+import { bearer, callOf, messageOf } from "../../support/protocols.ts";
 
 const MODEL = "vx-sandbox-small";
+const { getUsage } = UsageService.method;
 
 let key: TestKey;
 
@@ -18,23 +20,15 @@ beforeEach(async () => {
   key = await createTestKey(operator);
 });
 
-const get = (query: string) => sendJson(app.url, { verb: "GET", path: `/v1/usage?${query}`, secret: key.secret });
+const get = (query: string) => sendAnyJson(app.url, { verb: "GET", path: `/v1/usage?${query}`, secret: key.secret });
 
-async function generate(user: string) {
-  const messages = [{ role: "user", content: "[[reasoning=5]] hi" }];
-  const body = { model: MODEL, messages, user };
-  const { status, body: reply } = await sendJson(app.url, {
-    verb: "POST",
-    path: "/v1/generate",
-    body,
-    secret: key.secret,
-  });
-  expect(status).toBe(200);
-  return (
-    reply as {
-      usage: { input_tokens: number; output_tokens: number; reasoning_tokens: number; cost_micros: number };
-    }
-  ).usage;
+let moves = 0;
+const credit = (amountMicros: bigint, reason = "x") =>
+  operator.creditAccount({ accountId: key.accountId, amountMicros, reason, idempotencyKey: `${moves++}` });
+
+async function generate(): Promise<Record<string, number>> {
+  const body = { model: MODEL, messages: [{ role: "user", content: "[[reasoning=5]] hi" }], user: "ada" };
+  return (await post(app, key, "/v1/generate", body)).json.usage;
 }
 
 /** A generation of one micro at each time, directly in the table. */
@@ -45,61 +39,41 @@ async function insertUsage(times: string[]) {
     FROM unnest(${times.map((time) => Date.parse(time) / QUARTER_MS)}::int[]) q`;
 }
 
-type Row = { start: string; requests: number } & Record<string, unknown>;
-const rowsOf = (body: unknown) => (body as { rows: Row[] }).rows.map(({ start, requests }) => [start, requests]);
+type Row = { start: string; requests: number };
+const rowsOf = async (query: string) => (await get(query)).body.rows.map(({ start, requests }: Row) => [start, requests]);
 
 test("a charge is in the usage at once, with the sums of the replies and the number of the last entry", async () => {
-  await operator.creditAccount({
-    accountId: key.accountId,
-    amountMicros: 1_000_000n,
-    reason: "x",
-    idempotencyKey: "x",
-  });
-  const usages = [await generate("ada"), await generate("ada")];
+  await credit(1_000_000n);
+  const usages = [await generate(), await generate()];
+  const sum = (name: string) => usages.reduce((total, usage) => total + (usage[name] ?? NaN), 0);
+  const row = {
+    start: expect.stringMatching(/T00:00:00Z$/),
+    key_id: key.id,
+    model: MODEL,
+    user: "ada",
+    requests: 2,
+    input_tokens: sum("input_tokens"),
+    cached_input_tokens: 0,
+    output_tokens: sum("output_tokens"),
+    reasoning_tokens: 10,
+    cache_write_tokens: 0,
+    image_tokens: 0,
+    cost_micros: sum("cost_micros"),
+  };
   const { body } = await get("group_by=day,key,model,user");
-  const sum = (name: keyof (typeof usages)[number]) => usages.reduce((total, usage) => total + usage[name], 0);
-  expect(body).toMatchObject({
-    rows: [
-      {
-        start: expect.stringMatching(/T00:00:00Z$/),
-        key_id: key.id,
-        model: MODEL,
-        user: "ada",
-        requests: 2,
-        input_tokens: sum("input_tokens"),
-        cached_input_tokens: 0,
-        output_tokens: sum("output_tokens"),
-        reasoning_tokens: sum("reasoning_tokens"),
-        cache_write_tokens: 0,
-        image_tokens: 0,
-        cost_micros: sum("cost_micros"),
-      },
-    ],
-    through_seq: 3,
-    next_page_token: "",
-  });
+  expect(body).toMatchObject({ rows: [row], through_seq: 3, next_page_token: "" });
   expect(sum("reasoning_tokens")).toBe(10);
-  const { rows } = await operator.getUsage({ accountId: key.accountId, groupBy: ["month"] });
-  expect(rows).toMatchObject([{ accountId: key.accountId, usage: { requests: 2n, costMicros: BigInt(sum("cost_micros")) } }]);
+  const { accountId } = key;
+  const { rows } = await operator.getUsage({ accountId, groupBy: ["month"] });
+  expect(rows).toMatchObject([{ accountId, usage: { requests: 2n, costMicros: BigInt(row.cost_micros) } }]);
 });
 
 test("counts include their details, as in the ledger", async () => {
   await insertUsage(["2026-05-01T00:00Z"]);
   const { body } = await get("from=2026-05-01T00:00:00Z&to=2026-05-02T00:00:00Z");
-  expect(body).toMatchObject({
-    rows: [
-      {
-        input_tokens: 9,
-        cached_input_tokens: 3,
-        cache_write_tokens: 4,
-        output_tokens: 11,
-        reasoning_tokens: 6,
-        image_tokens: 7,
-        cost_micros: 1,
-        cost: "$0.000001",
-      },
-    ],
-  });
+  const input = { input_tokens: 9, cached_input_tokens: 3, cache_write_tokens: 4 };
+  const output = { output_tokens: 11, reasoning_tokens: 6, image_tokens: 7 };
+  expect(body.rows).toMatchObject([{ ...input, ...output, cost_micros: 1, cost: "$0.000001" }]);
 });
 
 describe("days", () => {
@@ -112,33 +86,28 @@ describe("days", () => {
     ["Asia/Kathmandu", ["2026-10-24T22:00:00Z", "2026-10-25T18:15:00Z"], [2, 3]],
   ])("are those of %s, even when its clocks change", async (tz, starts, requests) => {
     await insertUsage(["2026-10-24T23:00Z", "2026-10-25T00:45Z", "2026-10-25T22:45Z", "2026-10-25T23:00Z", "2026-10-25T23:45Z"]);
-    const { body } = await get(`from=2026-10-24T22:00:00Z&to=2026-10-26T00:00:00Z&tz=${tz}`);
-    expect(rowsOf(body)).toEqual(starts.map((start, i) => [start, requests[i]]));
+    const query = `from=2026-10-24T22:00:00Z&to=2026-10-26T00:00:00Z&tz=${tz}`;
+    expect(await rowsOf(query)).toEqual(starts.map((start, i) => [start, requests[i]]));
   });
 });
 
 test("hours, months and the whole range are added up too; times may have any offset", async () => {
   await insertUsage(["2026-01-31T18:15Z", "2026-01-31T18:30Z", "2026-01-31T19:15Z", "2026-02-28T18:15Z"]);
   const range = "from=2026-01-31T23:45:00%2B05:45&to=2026-03-01T00:00:00Z&tz=Asia/Kathmandu";
-  expect(rowsOf((await get(`${range}&group_by=hour`)).body)).toEqual([
+  expect(await rowsOf(`${range}&group_by=hour`)).toEqual([
     ["2026-01-31T18:15:00Z", 2],
     ["2026-01-31T19:15:00Z", 1],
     ["2026-02-28T18:15:00Z", 1],
   ]);
-  expect(rowsOf((await get(`${range}&group_by=month`)).body)).toEqual([
+  expect(await rowsOf(`${range}&group_by=month`)).toEqual([
     ["2026-01-31T18:15:00Z", 3],
     ["2026-02-28T18:15:00Z", 1],
   ]);
-  expect(rowsOf((await get(`${range}&group_by=model&group_by=key`)).body)).toEqual([["2026-01-31T18:00:00Z", 4]]);
+  expect(await rowsOf(`${range}&group_by=model&group_by=key`)).toEqual([["2026-01-31T18:00:00Z", 4]]);
 });
 
 test("an empty range has no rows, but the number of the last entry", async () => {
-  await operator.creditAccount({
-    accountId: key.accountId,
-    amountMicros: 1n,
-    reason: "x",
-    idempotencyKey: "x",
-  });
+  await credit(1n);
   const at = "2026-01-01T00:00:00Z";
   expect((await get(`from=${at}&to=${at}`)).body).toEqual({ rows: [], through_seq: 1, next_page_token: "" });
 });
@@ -146,28 +115,17 @@ test("an empty range has no rows, but the number of the last entry", async () =>
 test("the usage of other accounts is not returned", async () => {
   await insertUsage(["2026-05-01T00:00Z"]);
   key = await createTestKey(operator);
-  expect(rowsOf((await get("from=2026-05-01T00:00:00Z")).body)).toEqual([]);
+  expect(await rowsOf("from=2026-05-01T00:00:00Z")).toEqual([]);
 });
 
-test("returns the same pages", async () => {
+test("pages continue", async () => {
   await insertUsage(["2026-05-01T00:00Z", "2026-05-02T00:00Z", "2026-05-03T00:00Z"]);
-  const starts: number[] = [];
-  let pageToken = "";
-  do {
-    const at = (time: string) => timestampFromMs(Date.parse(time));
-    const request = {
-      from: at("2026-05-01T00:00Z"),
-      to: at("2026-06-01T00:00Z"),
-      groupBy: ["day", "key"],
-      pageSize: 2,
-      pageToken,
-    };
-    const page = await call(UsageService.method.getUsage, request, key.secret);
-    if (!page.ok) throw new Error(page.text);
-    starts.push(...page.message.rows.map(({ start }) => (start ? timestampMs(start) : 0)));
-    pageToken = page.message.nextPageToken;
-  } while (pageToken !== "");
-  expect(starts.map((ms) => new Date(ms).getUTCDate())).toEqual([1, 2, 3]);
+  const [from, to] = ["2026-05", "2026-06"].map((month) => timestampFromMs(Date.parse(month)));
+  const request = { from, to, groupBy: ["day", "key"], pageSize: 2 } as MessageInitShape<typeof GetUsageRequestSchema>;
+  const first = messageOf(await call(getUsage, request, key.secret));
+  const second = messageOf(await call(getUsage, { ...request, pageToken: first.nextPageToken }, key.secret));
+  const days = [first, second].map(({ rows }) => rows.map(({ start }) => start && new Date(timestampMs(start)).getUTCDate()));
+  expect([...days, second.nextPageToken]).toEqual([[1, 2], [3], ""]);
 });
 
 describe("CSV", () => {
@@ -189,20 +147,8 @@ describe("CSV", () => {
 
   test("of the ledger quotes texts, keeps amounts, and marks texts that a spreadsheet would evaluate", async () => {
     const reasons = ['=HYPERLINK("https://x")', "+1+1", "a, b", "-5"];
-    for (const [i, reason] of reasons.entries()) {
-      await operator.creditAccount({
-        accountId: key.accountId,
-        amountMicros: 5n,
-        reason,
-        idempotencyKey: `${i}`,
-      });
-    }
-    await operator.adjustAccount({
-      accountId: key.accountId,
-      amountMicros: -1n,
-      reason: "x",
-      idempotencyKey: "x",
-    });
+    for (const reason of reasons) await credit(5n, reason);
+    await operator.adjustAccount({ accountId: key.accountId, amountMicros: -1n, reason: "x", idempotencyKey: "x" });
     const text = await (await getCsv("/v1/ledger", "text/csv, application/json")).text();
     const [header = "", adjustment = "", ...credits] = text.split("\r\n");
     expect(header).toContain("created_at,generation_id,user,trace_id,price_version,prices_input,prices_cached_input");

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { UsageService } from "../../../gen/vx/v1/usage_pb.js";
 import { usageFiltersOf } from "../../../src/api/usage/request.ts";
 import { readPage } from "../../../src/domain/page.ts";
-import { sendJson } from "../../rest/send-json.ts";
+import { sendAnyJson } from "../../support/any-json.ts";
 import { useTestApp } from "../../support/app.ts";
 import { useOperator, useTestKey } from "../../support/fixtures.ts";
 import { callOf } from "../../support/protocols.ts";
@@ -13,6 +13,7 @@ const operator = useOperator(app);
 const call = callOf(app);
 const key = useTestKey(app);
 
+const get = (query: string) => sendAnyJson(app.url, { verb: "GET", path: `/v1/usage?${query}`, secret: key.secret });
 const token = (text: string) => Buffer.from(text).toString("base64url");
 /** The list of a page token: the usage with these filters. */
 function listOf(filters: { from?: Timestamp; to?: Timestamp; groupBy?: string[] }): string {
@@ -23,87 +24,43 @@ const ANY = listOf({});
 const YEAR = "from=2026-01-01T00:00:00Z&to=2027-01-01T00:00:00Z";
 
 test.each([
-  { what: "a time off the quarter of an hour", query: "from=2026-01-01T00:10:00Z", field: "from" },
-  { what: "a time off by a nanosecond", query: "to=2026-01-01T00:00:00.000000001Z", field: "to" },
-  { what: "a time that is no time", query: "from=yesterday", field: "from" },
-  { what: "a time before 2000", query: "from=1999-12-31T00:00:00Z", field: "from" },
-  {
-    what: "a range that ends before it starts",
-    query: "from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z",
-    field: "from",
-  },
-  { what: "a year of hours", query: `${YEAR}&group_by=hour`, field: "from" },
-  {
-    what: "a hundred years of days",
-    query: "from=2000-01-01T00:00:00Z&to=9999-01-01T00:00:00Z",
-    field: "from",
-  },
-  { what: "an unknown group", query: "group_by=day,colour", field: "group_by" },
-  { what: "the group of operators", query: "group_by=account", field: "group_by" },
-  { what: "an empty group", query: "group_by=day,", field: "group_by" },
-  { what: "two periods", query: "group_by=day,hour", field: "group_by" },
-  {
-    what: "five groups",
-    query: "group_by=day&group_by=day&group_by=day&group_by=day&group_by=day",
-    field: "group_by",
-  },
-  { what: "an unknown time zone", query: "tz=Mars/Olympus", field: "tz" },
-  { what: "an offset in place of a time zone", query: "tz=%2B05:30", field: "tz" },
-  { what: "a time zone with SQL in it", query: "tz=UTC'--", field: "tz" },
-  { what: "a negative page_size", query: "page_size=-1", field: "page_size" },
-  { what: "a token of the ledger", query: `page_token=${token("entries:1")}`, field: "page_token" },
-  { what: "a token without a position", query: `page_token=${token(`${ANY}:`)}`, field: "page_token" },
-  { what: "a token with too few parts", query: `page_token=${token(`${ANY}:1\0key`)}`, field: "page_token" },
-  {
-    what: "a token with too many parts",
-    query: `page_token=${token(`${ANY}:1\0\0\0\0\0\0`)}`,
-    field: "page_token",
-  },
-  {
-    what: "a token whose start is no number",
-    query: `page_token=${token(`${ANY}:-1\0\0\0\0`)}`,
-    field: "page_token",
-  },
-  {
-    what: "a token whose start is too large",
-    query: `page_token=${token(`${ANY}:${"9".repeat(10)}\0\0\0\0\0`)}`,
-    field: "page_token",
-  },
-  { what: "a token that is not base64url", query: "page_token=%2B%2B", field: "page_token" },
-  { what: "a token of 2,049 characters", query: `page_token=${"M".repeat(2049)}`, field: "page_token" },
-])("$what is a 400 that names $field", async ({ query, field }) => {
-  const { status, body } = await sendJson(app.url, {
-    verb: "GET",
-    path: `/v1/usage?${query}`,
-    secret: key.secret,
-  });
-  const { error } = body as { error: { code: string; param: string } };
-  expect([status, error.code, error.param.split("[")[0]]).toEqual([400, "invalid_argument", field]);
+  ["a time off the quarter of an hour", "from=2026-01-01T00:10:00Z", "from"],
+  ["a time off by a nanosecond", "to=2026-01-01T00:00:00.000000001Z", "to"],
+  ["a time that is no time", "from=yesterday", "from"],
+  ["a time before 2000", "from=1999-12-31T00:00:00Z", "from"],
+  ["a range that ends before it starts", "from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z", "from"],
+  ["a year of hours", `${YEAR}&group_by=hour`, "from"],
+  ["a hundred years of days", "from=2000-01-01T00:00:00Z&to=9999-01-01T00:00:00Z", "from"],
+  ["an unknown group", "group_by=day,colour", "group_by"],
+  ["the group of operators", "group_by=account", "group_by"],
+  ["an empty group", "group_by=day,", "group_by"],
+  ["two periods", "group_by=day,hour", "group_by"],
+  ["five groups", "group_by=day&group_by=day&group_by=day&group_by=day&group_by=day", "group_by"],
+  ["an unknown time zone", "tz=Mars/Olympus", "tz"],
+  ["an offset in place of a time zone", "tz=%2B05:30", "tz"],
+  ["a time zone with SQL in it", "tz=UTC'--", "tz"],
+  ["a negative page_size", "page_size=-1", "page_size"],
+  ["a token of 2,049 characters", `page_token=${"M".repeat(2049)}`, "page_token"],
+])("%s is a 400: %s names %s", async (_, query, field) => {
+  const { status, body } = await get(query);
+  expect([status, body.error.code, body.error.param.split("[")[0]]).toEqual([400, "invalid_argument", field]);
 });
 
 test("a changed token only changes where the page starts", async () => {
-  const list = listOf({
-    from: timestampFromMs(Date.UTC(2026, 0)),
-    to: timestampFromMs(Date.UTC(2027, 0)),
-    groupBy: ["day", "user"],
-  });
+  const [from, to] = [2026, 2027].map((year) => timestampFromMs(Date.UTC(year, 0))) as [Timestamp, Timestamp];
+  const list = listOf({ from, to, groupBy: ["day", "user"] });
   const positions = ["0\0\0\0\0\0", "999999999\0a\0b\0c\0d\0e", `2000000\0"]}\0\\\0'\0\u{10ffff}\0`];
   for (const position of positions) {
-    const path = `/v1/usage?${YEAR}&group_by=day,user&page_token=${token(`${list}:${position}`)}`;
-    expect(await sendJson(app.url, { verb: "GET", path, secret: key.secret })).toMatchObject({
-      status: 200,
-      body: { rows: [] },
-    });
+    const query = `${YEAR}&group_by=day,user&page_token=${token(`${list}:${position}`)}`;
+    expect(await get(query)).toMatchObject({ status: 200, body: { rows: [] } });
   }
 });
 
 test("a token of other filters is a 400 that names page_token", async () => {
   const pageToken = token(`${ANY}:0\0\0\0\0\0`);
   for (const filter of ["", "group_by=day&", "group_by=key&", "tz=UTC&", "from=2026-01-01T00:00:00Z&"]) {
-    const path = `/v1/usage?${filter}page_token=${pageToken}`;
-    const { status, body } = await sendJson(app.url, { verb: "GET", path, secret: key.secret });
-    const expected = filter === "" ? [200, undefined] : [400, "page_token"];
-    expect([status, (body as { error?: { param: string } }).error?.param]).toEqual(expected);
+    const { status, body } = await get(`${filter}page_token=${pageToken}`);
+    expect([status, body.error?.param]).toEqual(filter === "" ? [200, undefined] : [400, "page_token"]);
   }
 });
 

@@ -1,7 +1,7 @@
-import { beforeAll, describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { KeyService } from "../../../gen/vx/v1/key_pb.js";
 import { useTestApp } from "../../support/app.ts";
-import { createTestAccount, createTestKey, useOperator } from "../../support/fixtures.ts";
+import { createTestKey, useOperator } from "../../support/fixtures.ts";
 import { callOf, messageOf } from "../../support/protocols.ts";
 
 const app = useTestApp();
@@ -51,32 +51,3 @@ test("a full last page has no token", async () => {
   await createTestKey(operator, { accountId: calling.accountId });
   expect(await list(calling.secret, { pageSize: 2 })).toMatchObject({ nextPageToken: "" });
 });
-
-describe("of 1,001 keys", () => {
-  let secret: string;
-  beforeAll(async () => {
-    const accountId = await createTestAccount(operator);
-    await insertKeys(accountId, 1_000);
-    ({ secret } = await createTestKey(operator, { accountId, plan: "pro" }));
-  });
-
-  test.each([
-    { pageSize: 0, returned: 50 },
-    { pageSize: 1, returned: 1 },
-    { pageSize: 1_000, returned: 1_000 },
-    { pageSize: 1_001, returned: 1_000 },
-    { pageSize: 2_147_483_647, returned: 1_000 },
-  ])("page_size $pageSize returns $returned", async ({ pageSize, returned }) => {
-    const outcome = await call(KeyService.method.listKeys, { pageSize }, secret);
-    expect(outcome.ok && outcome.message.apiKeys.length).toBe(returned);
-    expect(outcome.ok && outcome.message.nextPageToken).not.toBe("");
-  });
-});
-
-async function insertKeys(accountId: string, count: number): Promise<void> {
-  await app.database.owner`
-    INSERT INTO vx.keys (lane, fingerprint, id, account_id, name, plan, scopes, visible_start, visible_end, created_at)
-    SELECT a.lane, sha256(convert_to(k.id, 'UTF8')), k.id, a.id, 'many', 'scale', 1, 'aaaa', 'zzzz', clock_timestamp()
-    FROM vx.accounts a, (SELECT 'key_' || lpad(n::text, 24, '0') || right(${accountId}, 2) AS id FROM generate_series(1, ${count}::int) n) k
-    WHERE a.id = ${accountId}`;
-}

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { anthropic, refusalOf } from "../../support/anthropic.ts";
 import { useTestApp } from "../../support/app.ts";
 import { operatorOf } from "../../support/fixtures.ts";
+import { PNG } from "../../support/images.ts";
 import { chargesOf, usePaidKey } from "../../support/openai.ts";
 import { started } from "../../support/started.ts";
 
@@ -11,24 +12,20 @@ const MODEL = "vx-sandbox-large";
 const WEATHER: Anthropic.Tool = {
   name: "get_weather",
   description: "Returns the weather of a city.",
-  input_schema: {
-    type: "object",
-    properties: { city: { type: "string" }, unit: { enum: ["c", "f"] } },
-    required: ["city"],
-  },
+  input_schema: { type: "object", properties: { city: { type: "string" }, unit: { enum: ["c", "f"] } }, required: ["city"] },
 };
 
 const app = useTestApp();
 const key = usePaidKey(app);
 const client = started(() => anthropic(app, key));
 
+const BASE = { model: MODEL, max_tokens: 500 };
 const ask = (content: Anthropic.MessageParam["content"], rest: Partial<Anthropic.MessageCreateParamsNonStreaming> = {}) =>
-  client.messages.create({ model: MODEL, max_tokens: 500, messages: [{ role: "user", content }], ...rest });
+  client.messages.create({ ...BASE, messages: [{ role: "user", content }], ...rest });
 
 test("system messages between others, and the query of the beta client, are accepted", async () => {
   const message = await client.beta.messages.create({
-    model: MODEL,
-    max_tokens: 500,
+    ...BASE,
     betas: ["mid-conversation-system-2026-04-07"],
     context_management: { edits: [{ type: "clear_thinking_20251015", keep: "all" }] },
     messages: [
@@ -37,9 +34,8 @@ test("system messages between others, and the query of the beta client, are acce
     ],
   });
   expect(message.stop_reason).toBe("end_turn");
-  const path = "/v1/messages?beta=true";
-  const body = { model: MODEL, max_tokens: 500, messages: [{ role: "user", content: "Hello" }] };
-  expect(await client.post(path, { body })).toMatchObject({ type: "message" });
+  const body = { ...BASE, messages: [{ role: "user", content: "Hello" }] };
+  expect(await client.post("/v1/messages?beta=true", { body })).toMatchObject({ type: "message" });
 });
 
 describe("a message", () => {
@@ -72,7 +68,7 @@ describe("a message", () => {
   });
 
   test("accepts blocks, images, cache controls and unknown fields", async () => {
-    const image = { type: "base64", media_type: "image/png", data: PNG } as const;
+    const image = { type: "base64", media_type: "image/png", data: PNG.toString("base64") } as const;
     const message = await ask(
       [
         { type: "text", text: "What is this?", cache_control: { type: "ephemeral" } },
@@ -94,7 +90,7 @@ describe("a message", () => {
 describe("tools", () => {
   test("a conversation with a call and its result ends with a text", async () => {
     const messages: Anthropic.MessageParam[] = [{ role: "user", content: "[[tool]] What is the weather?" }];
-    const first = await client.messages.create({ model: MODEL, max_tokens: 500, messages, tools: [WEATHER] });
+    const first = await client.messages.create({ ...BASE, messages, tools: [WEATHER] });
     expect(first.stop_reason).toBe("tool_use");
     const call = first.content.find((block) => block.type === "tool_use");
     expect(call).toMatchObject({ name: "get_weather", input: { city: expect.any(String) } });
@@ -103,12 +99,7 @@ describe("tools", () => {
       role: "user",
       content: [{ type: "tool_result", tool_use_id: call?.id ?? "", content: [{ type: "text", text: "20 °C" }] }],
     });
-    const second = await client.messages.create({
-      model: MODEL,
-      max_tokens: 500,
-      messages,
-      tools: [WEATHER],
-    });
+    const second = await client.messages.create({ ...BASE, messages, tools: [WEATHER] });
     expect(second).toMatchObject({ stop_reason: "end_turn", content: [{ type: "text" }] });
   });
 
@@ -129,10 +120,7 @@ test("the reply matches the schema of the request", async () => {
   };
   const { content } = await ask("Hello", { output_config: { format: { type: "json_schema", schema } } });
   const [block] = content;
-  expect(JSON.parse(block?.type === "text" ? block.text : "")).toEqual({
-    answer: expect.any(String),
-    score: expect.any(Number),
-  });
+  expect(JSON.parse(block?.type === "text" ? block.text : "")).toEqual({ answer: expect.any(String), score: expect.any(Number) });
 });
 
 test("thinking has a signature and can be sent back", async () => {
@@ -141,21 +129,15 @@ test("thinking has a signature and can be sent back", async () => {
   expect(first.content.map(({ type }) => type)).toEqual(["thinking", "text"]);
   expect(first.content[0]).toMatchObject({ signature: expect.stringMatching(/./) });
   expect(first.usage.output_tokens_details?.thinking_tokens).toBe(20);
-  const second = await client.messages.create({
-    model: MODEL,
-    max_tokens: 100,
-    messages: [
-      { role: "user", content: "Hello" },
-      { role: "assistant", content: first.content },
-      { role: "user", content: "Go on." },
-    ],
-  });
+  const said = (content: string) => ({ role: "user" as const, content });
+  const messages = [said("Hello"), { role: "assistant" as const, content: first.content }, said("Go on.")];
+  const second = await client.messages.create({ ...BASE, messages });
   expect(second.stop_reason).toBe("end_turn");
 });
 
 describe("a stream", () => {
   test("has the events of Anthropic's API, and the final message equals the unary reply", async () => {
-    const params = { model: MODEL, max_tokens: 500, messages: [{ role: "user" as const, content: "Hello" }] };
+    const params = { ...BASE, messages: [{ role: "user" as const, content: "Hello" }] };
     const stream = client.messages.stream(params);
     const types: string[] = [];
     for await (const event of stream) types.push(event.type);
@@ -170,10 +152,8 @@ describe("a stream", () => {
     const unary = await client.messages.create(params);
     const { content, stop_reason, usage } = await stream.finalMessage();
     expect({ content, stop_reason }).toEqual({ content: unary.content, stop_reason: unary.stop_reason });
-    expect(usage).toMatchObject({
-      input_tokens: unary.usage.input_tokens,
-      output_tokens: unary.usage.output_tokens,
-    });
+    const { input_tokens, output_tokens } = unary.usage;
+    expect(usage).toMatchObject({ input_tokens, output_tokens });
   });
 
   test("streams thinking and the input of tools", async () => {
@@ -208,6 +188,3 @@ test("tokens are counted without a charge", async () => {
   expect(withTools.input_tokens).toBeGreaterThan(plain.input_tokens);
   expect((await chargesOf(operatorOf(app), key)).length).toBe(before + 1);
 });
-
-/** One pixel. */
-const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";

@@ -1,33 +1,24 @@
 import { describe, expect, test } from "vitest";
 import { anthropic } from "../../support/anthropic.ts";
-import { startDialects } from "../../support/dialects.ts";
+import { useDialects } from "../../support/dialects.ts";
 import { raw, reply } from "../../support/fake-upstreams/behaviours.ts";
 import type { Behaviour } from "../../support/fake-upstreams/fake-upstream.ts";
-import { started } from "../../support/started.ts";
 
-const dialects = started(() => startDialects());
+const dialects = useDialects();
 
-const STOP = ["END", "\n\nQ:"];
-
-function request(model: string, text = "Hi") {
-  return {
-    model,
-    max_tokens: 100,
-    messages: [{ role: "user" as const, content: text }],
-    stop_sequences: STOP,
-  };
-}
+const request = (model: string) => ({
+  model,
+  max_tokens: 100,
+  messages: [{ role: "user" as const, content: "Hi" }],
+  stop_sequences: ["END", "\n\nQ:"],
+});
 
 /** How a unary reply and a stream end. */
-async function endsOf(model: string, behaviour: Behaviour | undefined) {
+async function endsOf(model: "anthropic" | "openai", behaviour: Behaviour) {
   const { app, key, upstreams } = dialects;
   const client = anthropic(app, key);
-  const next = () => {
-    if (behaviour) upstreams[model as keyof typeof upstreams].next(behaviour);
-  };
-  next();
+  upstreams[model].next(behaviour, behaviour);
   const unary = await client.messages.create(request(model));
-  next();
   const streamed = await client.messages.stream(request(model)).finalMessage();
   const endOf = ({ stop_reason, stop_sequence }: typeof unary) => ({ stop_reason, stop_sequence });
   expect(endOf(streamed)).toEqual(endOf(unary));
@@ -57,6 +48,7 @@ describe("a message names the stop sequence that ended it", () => {
   const END = { stop_reason: "stop_sequence", stop_sequence: "END" };
   const UNKNOWN = { stop_reason: "stop_sequence", stop_sequence: null };
   const NONE = { stop_reason: "end_turn", stop_sequence: null };
+  const CUT = { stop_reason: "max_tokens", stop_sequence: null };
   test.each([
     ["anthropic reports it", "anthropic", message({ stop_reason: "stop_sequence", stop_sequence: "END" }), END],
     ["anthropic does not report which", "anthropic", message({ stop_reason: "stop_sequence" }), UNKNOWN],
@@ -67,16 +59,8 @@ describe("a message names the stop sequence that ended it", () => {
     ["vLLM reports the end token", "openai", completion({ stop_reason: 151_645 }), NONE],
     ["vLLM reports a stop text of its own", "openai", completion({ stop_reason: "</s>" }), NONE],
     ["the server removed it and reports nothing", "openai", reply({ pieces: ["Yes."] }), NONE],
-    [
-      "the reply was cut after it",
-      "openai",
-      completion({ finish_reason: "length" }, "END"),
-      {
-        stop_reason: "max_tokens",
-        stop_sequence: null,
-      },
-    ],
-  ])("%s", async (_, model, behaviour, end) => {
+    ["the reply was cut after it", "openai", completion({ finish_reason: "length" }, "END"), CUT],
+  ] as const)("%s", async (_, model, behaviour, end) => {
     expect(await endsOf(model, behaviour)).toEqual(end);
   });
 

@@ -19,6 +19,22 @@ const output = { type: "function_call_output", call_id: "1", output: "x" };
 const tool = { type: "function", name: "f", parameters: {} };
 const user = (...content: object[]) => ({ role: "user", content });
 
+test.each([
+  [{ prompt: { id: "pmpt_1" } }, "prompt: is not supported"],
+  [{ background: true }, "background: only false is supported"],
+  [{ input: undefined }, "input: is required"],
+])("%j is refused with the value that is supported", async (fields, message) => {
+  expect(await send(fields)).toMatchObject({ status: 400, body: { error: { message } } });
+});
+
+test.each([{ input: [{ type: "item_reference", id: "msg_1" }] }, { previous_response_id: "resp_1" }])(
+  "%j is refused with what to set in the clients",
+  async (fields) => {
+    const message = expect.stringMatching(/providerOptions\.openai\.store to false.*"store" to false/);
+    expect(await send(fields)).toMatchObject({ status: 400, body: { error: { message } } });
+  },
+);
+
 describe("a 400 names the field:", () => {
   test.each<[field: string, fields: object]>([
     ["store", { store: true }],
@@ -73,8 +89,7 @@ describe("a 400 names the field:", () => {
   ])("%s", async (field, fields) => {
     const { status, body } = await send(fields);
     const { error } = body as { error: { param: string; code: string; message: string } };
-    expect(status).toBe(400);
-    expect(error.code).toBe("invalid_argument");
+    expect([status, error.code]).toEqual([400, "invalid_argument"]);
     expect(error.param.startsWith(field), error.param).toBe(true);
     expect(error.message).toContain(field);
   });
@@ -109,11 +124,7 @@ describe("a value without effect is accepted:", () => {
     { include: null, tools: null, tool_choice: null, text: null, reasoning: null, metadata: null },
     { text: { format: { type: "text" }, verbosity: "medium" }, reasoning: { effort: null, summary: null } },
     { input: [{ type: "reasoning", id: "rs_1", summary: [] }, user({ type: "input_text", text: "Hello" })] },
-    {
-      client_metadata: { a: 1 },
-      stream_options: { include_obfuscation: false },
-      prompt_cache_retention: "24h",
-    },
+    { client_metadata: { a: 1 }, stream_options: { include_obfuscation: false }, prompt_cache_retention: "24h" },
   ])("%j", async (fields) => {
     const { status, body } = await send(fields);
     expect(status, JSON.stringify(body)).toBe(200);

@@ -15,12 +15,7 @@ test("the items of one reply become one message, also between its calls", () => 
   const { messages, fields } = conversationOf("Be short.", input);
   expect(messages).toEqual([
     { role: "system", content: "Be short." },
-    {
-      role: "assistant",
-      content: "b",
-      toolCalls: [called("1"), called("2")],
-      reasoning: [block("a"), block("c")],
-    },
+    { role: "assistant", content: "b", toolCalls: [called("1"), called("2")], reasoning: [block("a"), block("c")] },
     result("1"),
     result("2"),
   ]);

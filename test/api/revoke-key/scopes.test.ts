@@ -18,11 +18,7 @@ test.each([["generate"], ["read"], ["webhooks"], ["billing"]])(
   async (scope) => {
     const key = await createTestKey(operator, { scopes: [scope], rateLimitRpm: 5 });
     const other = await createTestKey(operator, { accountId: key.accountId, scopes: [scope] });
-    expect(await revoke(key.secret, other.id)).toEqual({
-      status: 403,
-      code: "insufficient_scope",
-      remaining: "4",
-    });
+    expect(await revoke(key.secret, other.id)).toEqual({ status: 403, code: "insufficient_scope", remaining: "4" });
     expect(await revoke(key.secret, key.id)).toEqual({ status: 200, code: undefined, remaining: "3" });
     expect(await revoke(key.secret, key.id)).toMatchObject({ status: 401, code: "revoked_api_key" });
     expect(await revoke(other.secret, other.id)).toMatchObject({ status: 200 });

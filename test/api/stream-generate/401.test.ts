@@ -40,10 +40,7 @@ test("a revocation stops the running streams of the key on every server and char
   }
   const rows = await metered.rows(key);
   expect(rows.map(({ output, reason }) => ({ output, reason }))).toEqual(
-    Array(2).fill({
-      output: 3,
-      reason: "Generation with fake: 9 tokens in, 3 tokens out (stopped, the API key was revoked)",
-    }),
+    Array(2).fill({ output: 3, reason: "Generation with fake: 9 tokens in, 3 tokens out (stopped, the API key was revoked)" }),
   );
   expect((await metered.account(key)).held).toBe(0);
   expect(await metered.account(other)).toEqual({ balance: 1_000, held: 0 });
