@@ -9,6 +9,7 @@ import { laneOfId } from "../../src/domain/lane.ts";
 import { readPage } from "../../src/domain/page.ts";
 import { monthText } from "../../src/domain/periods.ts";
 import { listFilteredEntries } from "../../src/store/ledger.ts";
+import { untilWaiting } from "../support/database.ts";
 import { started } from "../support/started.ts";
 import { type LedgerOfMonths, prepareLedgers, SECOND_LAST, THIRD_LAST } from "./ledger-of-months.ts";
 import { thisMonth } from "./past-months.ts";
@@ -21,16 +22,6 @@ beforeEach(async () => {
 });
 afterEach(() => ledger.drop());
 
-/** Until a statement waits for a lock of the ledger. */
-async function someoneWaits(): Promise<void> {
-  const { owner } = ledger.database;
-  for (;;) {
-    const [row] = await owner`
-      SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-    if (row) return;
-  }
-}
-
 test.each(["audit", "audit_usage"])("%s finds nothing if it waits for the removal of a month", async (name) => {
   const { archive, database, pool, busy } = ledger;
   const interrupted = archive(SECOND_LAST, ({ step }) => {
@@ -41,7 +32,7 @@ test.each(["audit", "audit_usage"])("%s finds nothing if it waits for the remova
   const { waiting } = await database.owner.begin(async (transaction) => {
     await transaction`SELECT vx.remove_archived_partition(${THIRD_LAST}::integer)`;
     const waiting = pool.call<{ rule: string }>(name, laneOfId(busy.accountId), "", ...start, 1_000, 10);
-    await someoneWaits();
+    await untilWaiting(database);
     return { waiting };
   });
   expect((await waiting).filter(({ rule }) => rule !== "")).toEqual([]);

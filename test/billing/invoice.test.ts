@@ -1,20 +1,18 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createMetering, type Metering } from "../../src/app/create-metering.ts";
+import type { Metering } from "../../src/app/create-metering.ts";
 import type { Model } from "../../src/domain/model.ts";
 import { type Usage, usageOf } from "../../src/domain/usage.ts";
 import type { AdmittedKey } from "../../src/store/admit.ts";
 import { audit } from "../../src/store/audit.ts";
 import { registerPrices, setAccountPrices } from "../../src/store/prices.ts";
-import { createLog } from "../../src/telemetry/log.ts";
-import { createMetrics } from "../../src/telemetry/metrics.ts";
 import { TokenCounter } from "../../src/tokens/token-counter.ts";
 import { TEST_ACTION } from "../support/action.ts";
 import { createPayer, type Payer } from "../support/payer.ts";
 import { runs } from "../support/runs.ts";
 import { modelOf, requestOf } from "../support/samples.ts";
-import { clock, useOwnStore } from "../support/store.ts";
-import { typeIds } from "../support/type-ids.ts";
+import { useOwnStore } from "../support/store.ts";
+import { startMetering } from "./start-metering.ts";
 
 const store = useOwnStore();
 let metering: Metering;
@@ -25,24 +23,15 @@ let usage: Usage;
 let model: Model;
 
 beforeAll(async () => {
-  const { database } = store;
   tokens = new TokenCounter();
-  metering = createMetering({
-    databases: { single: database, billing: database, monitor: database, clocks: [clock] } as never,
-    topUpUrl: undefined,
-    pipelines: 1,
-    models: { get: () => model, list: () => [model] },
+  metering = await startMetering(store, () => model, {
+    tokens,
     streamEvents: async function* ({ progress }) {
       progress.wasSent = true;
       yield { kind: "text", text: "Hello" };
       yield { kind: "done", finishReason: "stop", usage };
     },
-    tokens,
-    ids: typeIds,
-    log: createLog("silent"),
-    metrics: createMetrics("test"),
   });
-  await metering.start();
   payer = await createPayer(store.database, 9_000_000_000_000_000n);
 });
 afterAll(async () => {
@@ -54,17 +43,9 @@ afterAll(async () => {
 const INPUT = 10_000;
 const OUTPUT = 5_000;
 
+const RATES = ["input", "cachedInput", "cacheWrite", "cacheWrite1h", "output", "reasoning", "image", "request"] as const;
 const price = fc.oneof(fc.constant(0n), fc.bigInt(0n, 10n), fc.bigInt(0n, 1_000_000_000_000n));
-const rates = {
-  input: price,
-  cachedInput: price,
-  cacheWrite: price,
-  cacheWrite1h: price,
-  output: price,
-  reasoning: price,
-  image: price,
-  request: price,
-};
+const rates = Object.fromEntries(RATES.map((name) => [name, price])) as Record<(typeof RATES)[number], typeof price>;
 const tiers = fc
   .uniqueArray(fc.record({ aboveInputTokens: fc.integer({ min: 1, max: 3 * OUTPUT }), ...rates }), {
     maxLength: 3,
@@ -79,19 +60,12 @@ const accountPrices = fc.oneof(
   fc.record({ discount: fc.constant(undefined), prices }),
 );
 /** Details may exceed their totals, and totals may exceed the hold. */
-const reports = (max: number) =>
-  fc.record(
-    {
-      inputTokens: fc.nat(max),
-      outputTokens: fc.nat(max),
-      cachedInput: fc.nat(max),
-      cacheWrite: fc.nat(max),
-      cacheWrite1h: fc.nat(max),
-      reasoning: fc.nat(max),
-      imageTokens: fc.nat(max),
-    },
-    { requiredKeys: ["inputTokens", "outputTokens"] },
-  );
+function reports(max: number) {
+  const [count, detail] = [fc.nat(max), fc.option(fc.nat(max), { nil: undefined, freq: 1 })];
+  const totals = { inputTokens: count, outputTokens: count };
+  const details = { cachedInput: detail, cacheWrite: detail, cacheWrite1h: detail, reasoning: detail, imageTokens: detail };
+  return fc.record({ ...totals, ...details });
+}
 
 async function chargeAfter(images: number, priceListVersion: number) {
   const parts = Array.from({ length: images }, () => ({
@@ -100,23 +74,15 @@ async function chargeAfter(images: number, priceListVersion: number) {
     detail: undefined,
   }));
   const key = { ...payer, balanceMicros: 9_000_000_000_000_000n, priceListVersion } as AdmittedKey;
-  await metering.meter.complete(
-    {
-      requestId: "req_1",
-      trace: undefined,
-      key,
-      readmit: async () => key,
-      idempotency: undefined,
-      signal: new AbortController().signal,
-      endReason: () => "disconnected",
-      onModel: () => undefined,
-      onStart: () => undefined,
-    },
-    requestOf({
-      messages: [{ role: "user", content: images === 0 ? "Hello" : [...parts, { kind: "text", text: "Hello" }] }],
-      maxTokens: OUTPUT,
-    }),
-  );
+  const caller = {
+    ...{ requestId: "req_1", trace: undefined, key, idempotency: undefined, signal: new AbortController().signal },
+    readmit: async () => key,
+    endReason: () => "disconnected" as const,
+    onModel: () => undefined,
+    onStart: () => undefined,
+  };
+  const content = images === 0 ? "Hello" : [...parts, { kind: "text" as const, text: "Hello" }];
+  await metering.meter.complete(caller, requestOf({ messages: [{ role: "user", content }], maxTokens: OUTPUT }));
   const [row] = await store.owner<{ amount: string }[]>`
     SELECT -amount_micros AS amount FROM vx.ledger WHERE account_id = ${payer.accountId} ORDER BY seq DESC LIMIT 1`;
   return BigInt(row?.amount ?? -1);
@@ -146,14 +112,7 @@ test("a charge is the upstream's invoice, or less where the usage exceeds the ho
   expect(findings).toEqual([]);
 });
 
-type Report = {
-  inputTokens: number;
-  outputTokens: number;
-  cachedInput?: number;
-  cacheWrite?: number;
-  cacheWrite1h?: number;
-  reasoning?: number;
-};
+type Report = ReturnType<typeof reports> extends fc.Arbitrary<infer Value> ? Value : never;
 
 /** A whole number over another one, so that nothing is rounded before the end. */
 type Fraction = readonly [over: bigint, under: bigint];

@@ -1,18 +1,16 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { createMetering, type Metering } from "../../src/app/create-metering.ts";
+import type { Metering } from "../../src/app/create-metering.ts";
 import type { Caller } from "../../src/billing/generation-request.ts";
 import { MAX_CALL_MS } from "../../src/billing/hold.ts";
 import { MAX_SETTLE_MS } from "../../src/billing/settler.ts";
 import { DomainError } from "../../src/domain/errors.ts";
 import type { AdmittedKey } from "../../src/store/admit.ts";
-import { createLog } from "../../src/telemetry/log.ts";
-import { createMetrics } from "../../src/telemetry/metrics.ts";
 import { TokenCounter } from "../../src/tokens/token-counter.ts";
 import type { UpstreamEvent } from "../../src/upstreams/upstream.ts";
 import { createPayer, moneyProblems, type Payer } from "../support/payer.ts";
 import { modelOf, requestOf } from "../support/samples.ts";
-import { clock, useStore } from "../support/store.ts";
-import { typeIds } from "../support/type-ids.ts";
+import { useStore } from "../support/store.ts";
+import { startMetering } from "./start-metering.ts";
 
 /** What takes too long, or goes wrong too seldom, to be tested from outside. */
 
@@ -23,21 +21,11 @@ let payer: Payer;
 beforeEach(async () => {
   // It refuses every text that is not short.
   const tokens = new TokenCounter({ maxPrompts: 0, maxCharacters: 0 });
-  metering = createMetering({
-    databases: { single: store.database, billing: store.database, monitor: store.database, clocks: [clock] } as never,
-    topUpUrl: undefined,
-    pipelines: 1,
-    models: { get: () => MODEL, list: () => [MODEL] },
-    streamEvents: ({ signal, progress }) => {
-      progress.wasSent = true;
-      return endless(signal);
-    },
-    tokens,
-    ids: typeIds,
-    log: createLog("silent"),
-    metrics: createMetrics("test"),
-  });
-  await metering.start();
+  const streamEvents: Parameters<typeof startMetering>[2]["streamEvents"] = ({ signal, progress }) => {
+    progress.wasSent = true;
+    return endless(signal);
+  };
+  metering = await startMetering(store, () => MODEL, { tokens, streamEvents });
   payer = await createPayer(store.database, 1_000_000n);
 });
 afterEach(async () => {

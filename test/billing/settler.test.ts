@@ -144,11 +144,12 @@ test("a stopping server continues for a minute, then reports unsettled generatio
     { kind: "socket", folder: "/nonexistent", user: "x", database: "x" },
     { connections: 1, statementTimeoutMs: 1_000, name: "test", maxStatements: 10, maxWaitMs: 20 },
   );
+  // A connection that is closed rejects at once.
+  await nowhere.close();
   const { settler, told, elapsedMs } = settlerWith({ billing: createTestBilling(nowhere), wait: async () => undefined });
   settler.limitRetries();
   await expect(settler.end(endOf(payer, id, undefined))).rejects.toMatchObject({ reason: "unavailable" });
   expect(elapsedMs()).toBeGreaterThan(55_000);
   expect(elapsedMs()).toBeLessThanOrEqual(60_000);
   expect(told).toEqual([`retry ${id}`, `failure ${id}`]);
-  await nowhere.close();
 });

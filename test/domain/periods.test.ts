@@ -27,55 +27,25 @@ function wallClockOf(timeZone: string): (quarter: Quarter) => number {
 
 test.each([
   // Berlin: clocks go forward on 29 March 2026, back on 25 October 2026, at 01:00 UTC.
-  [
-    "Europe/Berlin",
-    "day",
-    "2026-03-27T23:00",
-    "2026-03-31T00:00",
-    ["2026-03-27T23:00", "2026-03-28T23:00", "2026-03-29T22:00", "2026-03-30T22:00"],
-  ],
-  [
-    "Europe/Berlin",
-    "day",
-    "2026-10-23T22:00",
-    "2026-10-27T00:00",
-    ["2026-10-23T22:00", "2026-10-24T22:00", "2026-10-25T23:00", "2026-10-26T23:00"],
-  ],
-  ["Europe/Berlin", "hour", "2026-10-25T00:00", "2026-10-25T03:00", ["2026-10-25T00:00", "2026-10-25T01:00", "2026-10-25T02:00"]],
-  [
-    "Europe/Berlin",
-    "month",
-    "2026-03-15T00:00",
-    "2026-05-02T00:00",
-    ["2026-03-15T00:00", "2026-03-31T22:00", "2026-04-30T22:00"],
-  ],
-  [
-    "America/New_York",
-    "day",
-    "2026-10-31T04:00",
-    "2026-11-03T00:00",
-    ["2026-10-31T04:00", "2026-11-01T04:00", "2026-11-02T05:00"],
-  ],
-  ["Asia/Kolkata", "day", "2026-01-01T00:00", "2026-01-03T00:00", ["2026-01-01T00:00", "2026-01-01T18:30", "2026-01-02T18:30"]],
-  ["Asia/Kolkata", "hour", "2026-01-01T00:00", "2026-01-01T02:00", ["2026-01-01T00:00", "2026-01-01T00:30", "2026-01-01T01:30"]],
-  ["Asia/Kathmandu", "day", "2026-01-01T18:15", "2026-01-03T00:00", ["2026-01-01T18:15", "2026-01-02T18:15"]],
-  ["UTC", "month", "2026-01-01T00:00", "2026-03-01T00:00", ["2026-01-01T00:00", "2026-02-01T00:00"]],
+  ["Europe/Berlin", "day", "2026-03-31T00:00", "2026-03-27T23:00 2026-03-28T23:00 2026-03-29T22:00 2026-03-30T22:00"],
+  ["Europe/Berlin", "day", "2026-10-27T00:00", "2026-10-23T22:00 2026-10-24T22:00 2026-10-25T23:00 2026-10-26T23:00"],
+  ["Europe/Berlin", "hour", "2026-10-25T03:00", "2026-10-25T00:00 2026-10-25T01:00 2026-10-25T02:00"],
+  ["Europe/Berlin", "month", "2026-05-02T00:00", "2026-03-15T00:00 2026-03-31T22:00 2026-04-30T22:00"],
+  ["America/New_York", "day", "2026-11-03T00:00", "2026-10-31T04:00 2026-11-01T04:00 2026-11-02T05:00"],
+  ["Asia/Kolkata", "day", "2026-01-03T00:00", "2026-01-01T00:00 2026-01-01T18:30 2026-01-02T18:30"],
+  ["Asia/Kolkata", "hour", "2026-01-01T02:00", "2026-01-01T00:00 2026-01-01T00:30 2026-01-01T01:30"],
+  ["Asia/Kathmandu", "day", "2026-01-03T00:00", "2026-01-01T18:15 2026-01-02T18:15"],
+  ["UTC", "month", "2026-03-01T00:00", "2026-01-01T00:00 2026-02-01T00:00"],
   // Lord Howe sets its clock by half an hour: at 02:00 (15:00 UTC) back to 01:30.
-  [
-    "Australia/Lord_Howe",
-    "hour",
-    "2026-04-04T14:00",
-    "2026-04-04T17:00",
-    ["2026-04-04T14:00", "2026-04-04T15:00", "2026-04-04T15:30", "2026-04-04T16:30"],
-  ],
+  ["Australia/Lord_Howe", "hour", "2026-04-04T17:00", "2026-04-04T14:00 2026-04-04T15:00 2026-04-04T15:30 2026-04-04T16:30"],
   // Beirut goes forward at midnight, so that the day starts at 01:00.
-  ["Asia/Beirut", "day", "2026-03-27T22:00", "2026-03-30T00:00", ["2026-03-27T22:00", "2026-03-28T22:00", "2026-03-29T21:00"]],
+  ["Asia/Beirut", "day", "2026-03-30T00:00", "2026-03-27T22:00 2026-03-28T22:00 2026-03-29T21:00"],
   // Havana goes back from 01:00 to 00:00: the day starts at the first midnight.
-  ["America/Havana", "day", "2026-10-31T04:00", "2026-11-03T00:00", ["2026-10-31T04:00", "2026-11-01T04:00", "2026-11-02T05:00"]],
+  ["America/Havana", "day", "2026-11-03T00:00", "2026-10-31T04:00 2026-11-01T04:00 2026-11-02T05:00"],
   // Samoa skipped 30 December 2011.
-  ["Pacific/Apia", "day", "2011-12-29T10:00", "2012-01-01T00:00", ["2011-12-29T10:00", "2011-12-30T10:00", "2011-12-31T10:00"]],
-] satisfies [string, Period, string, string, string[]][])("%s, by %s from %s to %s", async (tz, period, from, to, expected) => {
-  expect(await starts(tz, period, from, to)).toEqual(expected);
+  ["Pacific/Apia", "day", "2012-01-01T00:00", "2011-12-29T10:00 2011-12-30T10:00 2011-12-31T10:00"],
+] satisfies [string, Period, string, string][])("%s, by %s until %s: %s", async (tz, period, to, expected) => {
+  expect((await starts(tz, period, expected.slice(0, 16), to))?.join(" ")).toBe(expected);
 });
 
 test.each([
@@ -85,6 +55,8 @@ test.each([
   ["America/New_York", "2026-12-01T04:45", "2026-11-01T04:00"],
   ["UTC", "2026-03-01T00:00", "2026-03-01T00:00"],
   ["UTC", "2026-02-28T23:45", "2026-02-01T00:00"],
+  ["Asia/Kathmandu", "2026-11-22T20:30", "2026-10-31T18:15"],
+  ["Pacific/Kiritimati", "2026-11-22T20:30", "2026-10-31T10:00"],
 ])("the month of the last quarter in %s before %s starts at %s", async (tz, at, expected) => {
   expect(time(await monthStart(timeZoneOf(tz), quarter(`${at}Z`)))).toBe(expected);
 });
@@ -165,15 +137,6 @@ test("more periods than the maximum are not listed", async () => {
   const zone = timeZoneOf("Europe/Berlin");
   expect(await periodStarts(zone, "day", { from: 0, to: 96 * 3 }, 4)).toHaveLength(4);
   expect(await periodStarts(zone, "day", { from: 0, to: 96 * 3 }, 3)).toBeUndefined();
-});
-
-test.each([
-  ["UTC", "2026-11-01T00:00"],
-  ["Asia/Kathmandu", "2026-10-31T18:15"],
-  ["America/New_York", "2026-11-01T04:00"],
-  ["Pacific/Kiritimati", "2026-10-31T10:00"],
-])("the month starts at midnight of %s", async (tz, start) => {
-  expect(time(await monthStart(timeZoneOf(tz), quarter("2026-11-22T20:30Z")))).toBe(start);
 });
 
 test("a name in any case is the same time zone, however many forms were used", () => {

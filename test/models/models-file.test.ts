@@ -36,6 +36,12 @@ function mistakes(text: string): string[] {
   return [];
 }
 
+/** The prices of a tier. */
+const ratesOf = (input: bigint, output: bigint) => {
+  const { tiers: _, ...rates } = tokenPrices(input, output);
+  return rates;
+};
+
 test("a file with every field is parsed", () => {
   const text = `
 models:
@@ -79,55 +85,21 @@ models:
       capabilities: ["tools", "images"],
       extraFields: ["top_k", "chat_template_kwargs"],
       prices: {
-        input: 1n,
-        cachedInput: 2n,
-        cacheWrite: 3n,
-        cacheWrite1h: 8n,
-        output: 4n,
-        reasoning: 5n,
-        image: 6n,
-        request: 7n,
+        ...{ input: 1n, cachedInput: 2n, cacheWrite: 3n, cacheWrite1h: 8n, output: 4n, reasoning: 5n, image: 6n, request: 7n },
         tiers: [
-          {
-            aboveInputTokens: 4_096,
-            input: 9n,
-            cachedInput: 9n,
-            cacheWrite: 9n,
-            cacheWrite1h: 9n,
-            output: 10n,
-            reasoning: 10n,
-            image: 6n,
-            request: 7n,
-          },
+          { aboveInputTokens: 4_096, ...ratesOf(9n, 10n), image: 6n, request: 7n },
           {
             aboveInputTokens: 8_000,
-            input: 11n,
-            cachedInput: 12n,
-            cacheWrite: 13n,
-            cacheWrite1h: 13n,
-            output: 14n,
-            reasoning: 15n,
-            image: 0n,
-            request: 7n,
+            ...{ ...ratesOf(11n, 14n), cachedInput: 12n, cacheWrite: 13n, cacheWrite1h: 13n, reasoning: 15n, request: 7n },
           },
         ],
       },
       upstreams: [
         {
-          kind: "openai",
-          baseUrl: "https://api.example.com/v1",
-          apiKeyEnv: "UPSTREAM_KEY",
-          model: "big",
-          timeoutMs: 5_000,
-          weight: 3,
+          ...{ kind: "openai", baseUrl: "https://api.example.com/v1", model: "big" },
+          ...{ apiKeyEnv: "UPSTREAM_KEY", timeoutMs: 5_000, weight: 3 },
         },
-        {
-          kind: "anthropic",
-          baseUrl: "http://127.0.0.1:9000",
-          apiKeyEnv: undefined,
-          model: "other",
-          timeoutMs: 60_000,
-        },
+        { kind: "anthropic", baseUrl: "http://127.0.0.1:9000", apiKeyEnv: undefined, model: "other", timeoutMs: 60_000 },
       ],
     },
     {
@@ -185,137 +157,98 @@ test("a call whose every limit and price is at its maximum costs less than 2^53 
 
 const openai = (more: string) => `{kind: openai, base_url: "https://x.example", model: m${more}}`;
 
+const [IN, OUT] = ["input_micros_per_million_tokens", "output_micros_per_million_tokens"];
+
 describe("a mistake is reported with its line and its field", () => {
-  test.each<[string, Record<string, string>, RegExp]>([
-    ["no id", { id: "" }, /^models.yaml:2: models\[0\]\.id: is missing$/],
-    ["a number as the id", { id: "7" }, /^models.yaml:2: models\[0\]\.id: must be a text$/],
-    ["an id with a space", { id: "a b" }, /^models.yaml:2: models\[0\]\.id: must consist of letters/],
-    ["an id with a parent folder", { id: "a/../b" }, /^models.yaml:2: models\[0\]\.id: /],
-    ["an id of 129 characters", { id: "a".repeat(129) }, /^models.yaml:2: models\[0\]\.id: must have at most 128 characters$/],
+  test.each<[Record<string, string>, RegExp]>([
+    [{ id: "" }, /^models.yaml:2: models\[0\]\.id: is missing$/],
+    [{ id: "7" }, /^models.yaml:2: models\[0\]\.id: must be a text$/],
+    [{ id: "a b" }, /^models.yaml:2: models\[0\]\.id: must consist of letters/],
+    [{ id: "a/../b" }, /^models.yaml:2: models\[0\]\.id: /],
+    [{ id: "a".repeat(129) }, /^models.yaml:2: models\[0\]\.id: must have at most 128 characters$/],
+    [{ default_output_tokens: "100000000" }, /default_output_tokens: must not be more than max_output_tokens$/],
+    [{ prompt_overhead_tokens: "{per_message: 1001}" }, /models\[0\]\.prompt_overhead_tokens\.per_message: /],
+    [{ context_window: "" }, /^models.yaml:2: models\[0\]\.context_window: is missing$/],
+    [{ context_window: "100000001" }, /^models.yaml:3: models\[0\]\.context_window: must be at most 100000000$/],
+    [{ context_window: "large" }, /^models.yaml:3: models\[0\]\.context_window: must be a whole number$/],
+    [{ max_output_tokens: "0" }, /^models.yaml:4: models\[0\]\.max_output_tokens: must be at least 1$/],
+    [{ max_output_tokens: "8193" }, /^models.yaml:4: models\[0\]\.max_output_tokens: must not be more than context_window$/],
+    [{ [IN]: "-1" }, /^models.yaml:5: .*input_micros/],
+    [{ [OUT]: "0.5" }, /^models.yaml:6: .*output_micros.*: must be a whole number$/],
+    [{ [OUT]: "1000000000001" }, /^models.yaml:6: .*output_micros/],
+    [{ [IN]: '"1"' }, /^models.yaml:5: .*input_micros/],
     [
-      "a default limit above the maximum",
-      { default_output_tokens: "100000000" },
-      /default_output_tokens: must not be more than max_output_tokens$/,
-    ],
-    [
-      "an overhead above the maximum",
-      { prompt_overhead_tokens: "{per_message: 1001}" },
-      /models\[0\]\.prompt_overhead_tokens\.per_message: /,
-    ],
-    ["no context window", { context_window: "" }, /^models.yaml:2: models\[0\]\.context_window: is missing$/],
-    [
-      "a context window above the maximum",
-      { context_window: "100000001" },
-      /^models.yaml:3: models\[0\]\.context_window: must be at most 100000000$/,
-    ],
-    [
-      "a context window in words",
-      { context_window: "large" },
-      /^models.yaml:3: models\[0\]\.context_window: must be a whole number$/,
-    ],
-    ["an output of 0", { max_output_tokens: "0" }, /^models.yaml:4: models\[0\]\.max_output_tokens: must be at least 1$/],
-    [
-      "an output beyond the window",
-      { max_output_tokens: "8193" },
-      /^models.yaml:4: models\[0\]\.max_output_tokens: must not be more than context_window$/,
-    ],
-    ["a negative price", { input_micros_per_million_tokens: "-1" }, /^models.yaml:5: .*input_micros/],
-    ["half a micro", { output_micros_per_million_tokens: "0.5" }, /^models.yaml:6: .*output_micros.*: must be a whole number$/],
-    ["a price above the maximum", { output_micros_per_million_tokens: "1000000000001" }, /^models.yaml:6: .*output_micros/],
-    ["a price in quotes", { input_micros_per_million_tokens: '"1"' }, /^models.yaml:5: .*input_micros/],
-    [
-      "both forms of prices",
-      { prices: "{input: 1, output: 1}", output_micros_per_million_tokens: "" },
+      { prices: "{input: 1, output: 1}", [OUT]: "" },
       /^models.yaml:5: .*input_micros_per_million_tokens: must not be given together with "prices"$/,
     ],
+    [{ [IN]: "", [OUT]: "" }, /^models.yaml:2: models\[0\]\.prices: is missing$/],
+    [{ [OUT]: "" }, /^models.yaml:2: models\[0\]\.output_micros_per_million_tokens: is missing$/],
     [
-      "no price",
-      { input_micros_per_million_tokens: "", output_micros_per_million_tokens: "" },
-      /^models.yaml:2: models\[0\]\.prices: is missing$/,
-    ],
-    [
-      "one of two prices",
-      { output_micros_per_million_tokens: "" },
-      /^models.yaml:2: models\[0\]\.output_micros_per_million_tokens: is missing$/,
-    ],
-    [
-      "an unknown price",
       {
-        input_micros_per_million_tokens: "",
-        output_micros_per_million_tokens: "",
+        [IN]: "",
+        [OUT]: "",
         prices: "{input: 1, output: 1, audio: 1}",
       },
       /prices\.audio: is not a known field$/,
     ],
-    ["2,001 messages", { max_messages: "2001" }, /max_messages: must be at most 2000$/],
-    ["0 tokens of an image", { image_tokens: "0" }, /image_tokens: must be at least 1$/],
-    ["an unknown capability", { capabilities: "[tools, flight]" }, /capabilities\[1\]: must be "tools" or/],
-    ["a repeated capability", { capabilities: "[tools, tools]" }, /capabilities: must not repeat an entry$/],
+    [{ max_messages: "2001" }, /max_messages: must be at most 2000$/],
+    [{ image_tokens: "0" }, /image_tokens: must be at least 1$/],
+    [{ capabilities: "[tools, flight]" }, /capabilities\[1\]: must be "tools" or/],
+    [{ capabilities: "[tools, tools]" }, /capabilities: must not repeat an entry$/],
     [
-      "embeddings of an upstream that has none",
       {
         capabilities: "[embeddings]",
         upstream: '{kind: anthropic, base_url: "https://x.example", model: m}',
       },
       /capabilities: must not have "embeddings" with an upstream that is not sandbox or openai$/,
     ],
-    ["an extra field that vx sets", { extra_fields: "[top_k, stream]" }, /extra_fields\[1\]: is a field that/],
-    ["an extra field that multiplies the output", { extra_fields: "[n]" }, /extra_fields\[0\]: is a field that/],
-    ["a malformed extra field", { extra_fields: "[__proto__]" }, /extra_fields\[0\]: must be the name of a field$/],
-    ["a weight of 0", { upstream: "{kind: sandbox, weight: 0}" }, /upstream\.weight: must be at least 1$/],
-    ["the id as an alias", { aliases: "[acme-1]" }, /aliases\[0\]: "acme-1" is used twice$/],
-    ["a malformed alias", { aliases: '["a b"]' }, /aliases\[0\]: must consist of letters/],
-    ["an unknown field", { colour: "red" }, /^models.yaml:8: models\[0\]\.colour: is not a known field$/],
-    ["no upstream", { upstream: "" }, /^models.yaml:2: models\[0\]\.upstream: is missing/],
+    [{ extra_fields: "[top_k, stream]" }, /extra_fields\[1\]: is a field that/],
+    [{ extra_fields: "[n]" }, /extra_fields\[0\]: is a field that/],
+    [{ extra_fields: "[__proto__]" }, /extra_fields\[0\]: must be the name of a field$/],
+    [{ upstream: "{kind: sandbox, weight: 0}" }, /upstream\.weight: must be at least 1$/],
+    [{ aliases: "[acme-1]" }, /aliases\[0\]: "acme-1" is used twice$/],
+    [{ aliases: '["a b"]' }, /aliases\[0\]: must consist of letters/],
+    [{ colour: "red" }, /^models.yaml:8: models\[0\]\.colour: is not a known field$/],
+    [{ upstream: "" }, /^models.yaml:2: models\[0\]\.upstream: is missing/],
+    [{ upstreams: "[{kind: sandbox}]" }, /^models.yaml:8: models\[0\]\.upstreams: must not be given together with "upstream"$/],
+    [{ upstream: "", upstreams: "[]" }, /^models.yaml:7: models\[0\]\.upstreams: /],
     [
-      "both forms",
-      { upstreams: "[{kind: sandbox}]" },
-      /^models.yaml:8: models\[0\]\.upstreams: must not be given together with "upstream"$/,
-    ],
-    ["an empty list", { upstream: "", upstreams: "[]" }, /^models.yaml:7: models\[0\]\.upstreams: /],
-    [
-      "an unknown kind",
       { upstream: "{kind: magic}" },
       /^models.yaml:7: models\[0\]\.upstream\.kind: must be one of "sandbox", "openai", "openai-responses", "anthropic"$/,
     ],
-    ["no kind", { upstream: "{}" }, /^models.yaml:7: models\[0\]\.upstream\.kind: is missing$/],
-    ["a field of another kind", { upstream: "{kind: sandbox, model: x}" }, /upstream\.model: is not a known field$/],
-    ["no base_url", { upstream: "{kind: openai, model: m}" }, /upstream\.base_url: is missing$/],
-    ["a file as an upstream", { upstream: '{kind: openai, base_url: "file:///etc", model: m}' }, /base_url: must begin/],
+    [{ upstream: "{}" }, /^models.yaml:7: models\[0\]\.upstream\.kind: is missing$/],
+    [{ upstream: "{kind: sandbox, model: x}" }, /upstream\.model: is not a known field$/],
+    [{ upstream: "{kind: openai, model: m}" }, /upstream\.base_url: is missing$/],
+    [{ upstream: '{kind: openai, base_url: "file:///etc", model: m}' }, /base_url: must begin/],
     [
-      "credentials in the address",
       { upstream: `{kind: openai, base_url: "https://u:${SECRET}@x.example", model: m}` },
       /base_url: must not contain credentials/,
     ],
-    ["no address", { upstream: "{kind: openai, base_url: x, model: m}" }, /base_url: is not a valid URL$/],
-    ["a timeout of 0", { upstream: openai(", timeout_ms: 0") }, /upstream\.timeout_ms: /],
-    ["a timeout above the maximum", { upstream: openai(", timeout_ms: 600001") }, /upstream\.timeout_ms: /],
+    [{ upstream: "{kind: openai, base_url: x, model: m}" }, /base_url: is not a valid URL$/],
+    [{ upstream: openai(", timeout_ms: 0") }, /upstream\.timeout_ms: /],
+    [{ upstream: openai(", timeout_ms: 600001") }, /upstream\.timeout_ms: /],
     [
-      "a key that is not set",
       { upstream: openai(", api_key_env: NO_SUCH_KEY") },
       /^models.yaml:7: models\[0\]\.upstream\.api_key_env: the environment variable NO_SUCH_KEY is not set$/,
     ],
-    ["a key that is empty", { upstream: openai(", api_key_env: EMPTY_KEY") }, /EMPTY_KEY is not set$/],
-    ["a malformed key", { upstream: openai(", api_key_env: BROKEN_KEY") }, /BROKEN_KEY contains characters/],
+    [{ upstream: openai(", api_key_env: EMPTY_KEY") }, /EMPTY_KEY is not set$/],
+    [{ upstream: openai(", api_key_env: BROKEN_KEY") }, /BROKEN_KEY contains characters/],
     [
-      "a key that is not set, in a list",
       { upstream: "", upstreams: `[{kind: sandbox}, ${openai(", api_key_env: NO_SUCH_KEY")}]` },
       /^models.yaml:7: models\[0\]\.upstreams\[1\]\.api_key_env: /,
     ],
     [
-      "a key file that does not exist",
       { upstream: openai(", api_key_file: /nonesuch") },
       /^models.yaml:7: models\[0\]\.upstream\.api_key_file: \/nonesuch cannot be read: no such file/,
     ],
-    ["an endless key file", { upstream: openai(", api_key_file: /dev/zero") }, /is larger than 8192 bytes$/],
-    ["an empty key file", { upstream: openai(", api_key_file: /dev/null") }, /\/dev\/null is empty$/],
+    [{ upstream: openai(", api_key_file: /dev/zero") }, /is larger than 8192 bytes$/],
+    [{ upstream: openai(", api_key_file: /dev/null") }, /\/dev\/null is empty$/],
     [
-      "a key in a variable and in a file",
       { upstream: openai(", api_key_env: BROKEN_KEY, api_key_file: /nonesuch") },
       /upstream\.api_key_file: must not be given together with "api_key_env"$/,
     ],
-    ["a key instead of its name", { upstream: openai(`, api_key_env: ${SECRET}`) }, /api_key_env: must be the name/],
-  ])("%s", (_, changes, expected) => {
+    [{ upstream: openai(`, api_key_env: ${SECRET}`) }, /api_key_env: must be the name/],
+  ])("%j", (changes, expected) => {
     const lines = mistakes(yaml(changes));
     expect(lines).toEqual([expect.stringMatching(expected)]);
     expect(lines.join()).not.toContain(SECRET);

@@ -5,21 +5,22 @@ import { createTestBilling, useOwnStore } from "../support/store.ts";
 
 const store = useOwnStore();
 
-const PIECES = [1, 8, 1_000];
+/** The other tests of the audit read all in one piece. */
+const PIECES = [1, 8];
 
 test("the audit reads the old sums of an account in pieces, and finds each difference in them", async () => {
   const [payer, other] = await Promise.all([createPayer(store.database, 1_000n), createPayer(store.database, 1_000n)]);
   const billing = createTestBilling(store.database);
-  for (let i = 0; i < 25; i++) await charge(billing, payer, 1n, `user ${i}`);
+  for (let i = 0; i < 13; i++) await charge(billing, payer, 1n, `user ${i}`);
   for (let i = 0; i < 3; i++) await charge(billing, other, 1n);
   const { owner } = store;
   const { accountId } = payer;
   const digestOf = (name: string) => owner`(SELECT user_id FROM vx.end_users WHERE account_id = ${accountId} AND name = ${name})`;
   // A part of the charges is a day old.
-  await owner`UPDATE vx.ledger SET created_at = created_at - interval '1 day' WHERE account_id = ${accountId} AND seq < 22`;
+  await owner`UPDATE vx.ledger SET created_at = created_at - interval '1 day' WHERE account_id = ${accountId} AND seq < 13`;
   await owner`
     UPDATE vx.usage_quarters u SET quarter = u.quarter - 96 FROM vx.ledger l
-    WHERE u.account_id = ${accountId} AND l.account_id = u.account_id AND l.user_id = u.user_id AND l.seq < 22`;
+    WHERE u.account_id = ${accountId} AND l.account_id = u.account_id AND l.user_id = u.user_id AND l.seq < 13`;
   const expectDifferences = async (count: number) => {
     for (const pieceRows of PIECES) {
       const { findings } = await audit(store.database, new AbortController().signal, pieceRows);
@@ -28,7 +29,7 @@ test("the audit reads the old sums of an account in pieces, and finds each diffe
     }
   };
   await expectDifferences(0);
-  for (const user of ["user 0", "user 19", "user 24"]) {
+  for (const user of ["user 0", "user 10", "user 12"]) {
     const change = (by: number) =>
       owner`UPDATE vx.usage_quarters SET requests = requests + ${by} WHERE account_id = ${accountId} AND user_id = ${digestOf(user)}`;
     await change(1);

@@ -34,15 +34,6 @@ function createBatcher(options: { pipelines?: number; maxBatch?: number; maxWait
   return { batcher, batches, sizes, settle };
 }
 
-test("items of one turn are sent in one batch, and each gets the result for it", async () => {
-  const { batcher, batches, settle } = createBatcher();
-  const results = Promise.all(["a", "b", "c"].map((item) => batcher.submit(item)));
-  await settle();
-  expect(batches.map(({ items }) => items)).toEqual([["a", "b", "c"]]);
-  batches[0]?.answer();
-  expect(await results).toEqual(["done a", "done b", "done c"]);
-});
-
 test("items that arrive during a batch are sent together in the next one", async () => {
   const { batcher, batches, sizes, settle } = createBatcher();
   const results = [batcher.submit("a")];

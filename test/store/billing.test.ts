@@ -101,15 +101,17 @@ test("retries of a call with a long answer do not fail the other holds of their 
   expect(await Promise.all(retries)).toEqual(retries.map(() => ({ outcome: "answered" })));
 });
 
-test("an idempotency key can be used again after 24 hours", async () => {
+test("an idempotency key is held once, answered after that, refused for another payload, and used again after 24 hours", async () => {
   const payer = await createPayer(store.database, 100n);
-  const asked = { key: "k", digest: "payload" };
-  const [first, again] = [newGenerationId(payer), newGenerationId(payer)];
-  await billings[0].hold(holdOf(payer, 10n, first, asked));
-  await billings[0].end(endOf(payer, first, 10n, "answer"));
+  const ask = (digest: string, id = newGenerationId(payer)) => billings[1].hold(holdOf(payer, 10n, id, { key: "k", digest }));
+  const id = newGenerationId(payer);
+  expect(await ask("payload", id)).toEqual({ outcome: "held" });
+  expect([await ask("payload"), await ask("another")]).toEqual([{ outcome: "running" }, { outcome: "reused" }]);
+  await billings[1].end(endOf(payer, id, 10n, "answer"));
+  expect([await ask("payload"), await ask("another")]).toEqual([{ outcome: "answered" }, { outcome: "reused" }]);
   await store.owner`
     UPDATE vx.answers SET created_at = created_at - interval '24 hours' WHERE account_id = ${payer.accountId}`;
-  expect(await billings[0].hold(holdOf(payer, 10n, again, asked))).toEqual({ outcome: "held" });
+  expect(await ask("payload")).toEqual({ outcome: "held" });
   expect(await store.database.call("sweep", laneOfId(payer.accountId))).toHaveLength(1);
 });
 

@@ -1,9 +1,9 @@
 import type postgres from "postgres";
-import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import { SplitSource } from "../../src/cells/split-source.ts";
 import { withLane } from "../../src/domain/lane.ts";
 import { TEST_CALLER } from "../support/action.ts";
-import { createTestDatabase } from "../support/database.ts";
+import { createTestDatabase, untilWaiting } from "../support/database.ts";
 import { started } from "../support/started.ts";
 
 const store = started(() => createTestDatabase());
@@ -174,12 +174,7 @@ describe("deliveries of lanes that another cell owns", () => {
       await store.owner.begin(async (transaction) => {
         expect(await claimedLanes(transaction)).toEqual([]);
         returned = takeBack(id).execute();
-        await vi.waitFor(async () => {
-          const waiting = await store.owner`
-            SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%return_lanes%'
-              AND datname = current_database()`;
-          expect(waiting).toHaveLength(1);
-        });
+        await untilWaiting(store, 1, "return_lanes");
       });
       await returned;
       expect(await claimedLanes()).toEqual(LANES);

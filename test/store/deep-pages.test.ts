@@ -47,28 +47,16 @@ beforeAll(async () => {
     ) g`;
 });
 
-const lists = [
-  { what: "the first page of entries", call: `list_entries(${LANE}, '${ACCOUNT}', 0, 10)` },
-  { what: "a deep page of entries", call: `list_entries(${LANE}, '${ACCOUNT}', 100, 10)` },
-  {
-    what: "a deep page of credits",
-    call: `filter_entries(${LANE}, '${ACCOUNT}', 'credit', '', '', 1, 100, 10)`,
-  },
-  {
-    what: "the entries of a rare key",
-    call: `filter_entries(${CALLER_LANE}, '${CALLER}', '', 'rare', '', 1, 19000, 10)`,
-  },
-  {
-    what: "the credits between many generations",
-    call: `filter_entries(${CALLER_LANE}, '${CALLER}', 'credit', '', '', 1, ${ROWS}, 10)`,
-  },
-  { what: "the first page of accounts", call: "list_accounts('', 10)" },
-  { what: "accounts found by name", call: "search_accounts('name', 'test', '', '', 10)" },
-  {
-    what: "a deep page of accounts found by name",
-    call: "search_accounts('name', 'test', 'test', 'acct_000019900', 10)",
-  },
-  { what: "a deep page of accounts", call: "list_accounts('acct_000000100', 10)" },
+const lists: [what: string, call: string][] = [
+  ["the first page of entries", `list_entries(${LANE}, '${ACCOUNT}', 0, 10)`],
+  ["a deep page of entries", `list_entries(${LANE}, '${ACCOUNT}', 100, 10)`],
+  ["a deep page of credits", `filter_entries(${LANE}, '${ACCOUNT}', 'credit', '', '', 1, 100, 10)`],
+  ["the entries of a rare key", `filter_entries(${CALLER_LANE}, '${CALLER}', '', 'rare', '', 1, 19000, 10)`],
+  ["the credits between generations", `filter_entries(${CALLER_LANE}, '${CALLER}', 'credit', '', '', 1, ${ROWS}, 10)`],
+  ["the first page of accounts", "list_accounts('', 10)"],
+  ["accounts found by name", "search_accounts('name', 'test', '', '', 10)"],
+  ["a deep page of accounts found by name", "search_accounts('name', 'test', 'test', 'acct_000019900', 10)"],
+  ["a deep page of accounts", "list_accounts('acct_000000100', 10)"],
 ];
 
 /** PostgreSQL chooses the cached plan by estimates, so every plan must be fast. */
@@ -79,9 +67,9 @@ describe.each(["without", "with"])("%s statistics", (statistics) => {
     if (statistics === "with") await database.owner`ANALYZE vx.ledger, vx.accounts`;
   });
 
-  test.each(lists.flatMap((list) => plans.map((plan) => ({ ...list, plan }))))(
-    "listing $what reads few disk pages: $plan",
-    async ({ call, plan }) => {
+  test.each(lists.flatMap((list) => plans.map((plan) => [...list, plan] as const)))(
+    "listing %s reads few disk pages: %s, %s",
+    async (_, call, plan) => {
       const { owner } = database;
       const [known] = await owner`SELECT reltuples >= 0 AS "isKnown" FROM pg_class WHERE oid = 'vx.ledger'::regclass`;
       expect(known?.isKnown).toBe(statistics === "with");

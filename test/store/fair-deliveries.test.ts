@@ -1,6 +1,7 @@
 import { beforeEach, expect, test, vi } from "vitest";
 import type { Cells } from "../../src/store/driver/cells.ts";
 import { LaneMoved } from "../../src/store/driver/store-error.ts";
+import { type Claim, storeAttempts } from "../../src/store/webhooks.ts";
 import { Deliverer } from "../../src/webhooks/deliverer.ts";
 import type { Endpoint, Outcome, Sender } from "../../src/webhooks/sender.ts";
 import { useOwnStore, withCall } from "../support/store.ts";
@@ -63,21 +64,21 @@ test("endpoints with many events that are due take turns with others", async () 
   await deliverer.stop();
 });
 
-test("endpoints of operators that hang leave places for those of accounts", async () => {
+test.each(["operators", "customers"])("endpoints of %s that hang leave places for new ones", async (whose) => {
   const { owner } = store;
-  const operators = Array.from({ length: 6 }, (_, i) => `who_${i}`);
-  for (const id of operators) {
+  const hanging = Array.from({ length: 6 }, (_, i) => `who_${i}`);
+  for (const id of hanging) {
     await addDue(id, 1, 60);
-    await owner`UPDATE vx.webhooks SET lane = 1024, account_id = '' WHERE id = ${id}`;
+    if (whose === "operators") await owner`UPDATE vx.webhooks SET lane = 1024, account_id = '' WHERE id = ${id}`;
     await owner`
       INSERT INTO vx.webhook_queues (lane, webhook_id, is_of_operators, due_at, is_hanging)
-      VALUES (2, ${id}, true, now() - interval '1 hour', true)`;
+      VALUES (2, ${id}, ${whose === "operators"}, now() - interval '1 hour', true)`;
   }
   const added = Array.from({ length: 5 }, (_, i) => `whk_new${i}`);
   for (const id of added) await addDue(id, 1, 0);
   const deliverer = startDeliverer(store.database, () => Promise.withResolvers<Outcome>().promise);
   await vi.waitFor(() => expect(called).toEqual(expect.arrayContaining(added)));
-  expect(called.filter((id) => operators.includes(id))).toHaveLength(4);
+  expect(called.filter((id) => hanging.includes(id))).toHaveLength(4);
   deliverer.endClaims();
 });
 
@@ -143,4 +144,42 @@ test("an outcome does not count for another event that has the number of the del
   expect(await owner`SELECT event_id, state, attempts FROM vx.deliveries`).toEqual([
     { event_id: "evt_of_copy", state: "delivered", attempts: 1 },
   ]);
+});
+
+test("an endpoint is fast after ten minutes without a slow attempt, and a new one after its first fast attempt", async () => {
+  const { owner } = store;
+  await addDue("whk_1", 1, 0);
+  const queue = { lane: 2, webhook_id: "whk_1" };
+  await owner`INSERT INTO vx.webhook_queues ${owner({ ...queue, is_of_operators: false, due_at: new Date() })}`;
+  let isHanging: unknown;
+  const isSlowAfter = async (latencyMs: number) => {
+    const claim = { ...queue, claim: 0n, revision: 0, account_id: "acct_1", seq: 1n, attempts: 0 } as Claim;
+    const outcome = { status: 204, latencyMs, error: "", answer: "", retryMs: undefined, pauseMs: undefined };
+    await storeAttempts(store.database, 0, [{ claim, outcome }]);
+    const [row] = await owner`SELECT is_slow, is_hanging FROM vx.webhook_queues WHERE webhook_id = 'whk_1'`;
+    isHanging = row?.is_hanging;
+    return row?.is_slow;
+  };
+  const pass = (minutes: number) =>
+    owner`
+      UPDATE vx.webhook_queues SET slow_at = slow_at - make_interval(mins => ${minutes}),
+        hung_at = hung_at - make_interval(mins => ${minutes})`;
+  expect(await isSlowAfter(999)).toBe(false);
+  expect(await isSlowAfter(1_000)).toBe(true);
+  expect(await isSlowAfter(10)).toBe(true);
+  await pass(9);
+  expect(await isSlowAfter(10)).toBe(true);
+  await pass(1);
+  expect(await isSlowAfter(10)).toBe(false);
+  expect(isHanging).toBe(false);
+  await isSlowAfter(4_999);
+  expect(isHanging).toBe(false);
+  await isSlowAfter(5_000);
+  expect(isHanging).toBe(true);
+  await pass(9);
+  await isSlowAfter(10);
+  expect(isHanging).toBe(true);
+  await pass(1);
+  await isSlowAfter(10);
+  expect(isHanging).toBe(false);
 });

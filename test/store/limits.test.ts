@@ -49,6 +49,17 @@ test.each([
   expect(await problems(payer)).toEqual([]);
 });
 
+test("a settlement counts in the window in which it commits", async () => {
+  const payer = await createPayer(store.database, 1_000_000n);
+  const id = await setTestLimit(store.database, accountOf(payer), { metric: "cost", amount: 100n });
+  const generation = await placeHold(billings[0], payer, 70n);
+  await addToCounters(store.owner, id, { spent: 90 });
+  await passTime(store.owner, payer.accountId, "1 day");
+  await billings[0].end(endOf(payer, generation, 30n));
+  expect(await listLimits(store.database, accountOf(payer))).toMatchObject([{ spent: 30n, held: 0n }, {}, {}]);
+  expect(await problems(payer)).toEqual([]);
+});
+
 test("users beyond 100,000 share one counter", async () => {
   const payer = await createPayer(store.database, 1_000_000n);
   await setTestLimit(store.database, accountOf(payer), { metric: "generations", amount: 1n, perUser: true });

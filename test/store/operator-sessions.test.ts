@@ -1,16 +1,22 @@
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { fingerprintOf } from "../../src/domain/credentials.ts";
 import { createOperator, findSession, signInOperator } from "../../src/store/operators.ts";
 import { TEST_ACTION, TEST_CALLER } from "../support/action.ts";
+import { untilWaiting } from "../support/database.ts";
 import { useStore } from "../support/store.ts";
 
 const store = useStore();
 
+/** An operator, and the identity with the same address. */
+async function create(name: string) {
+  const operator = { id: `op_${name}`, name, role: "viewer", email: `${name}@example.com` } as const;
+  await createOperator(store.database, TEST_ACTION, operator, fingerprintOf(`token of ${name}`));
+  return { operator, identity: { issuer: "https://issuer", subject: name, verifiedEmail: operator.email } };
+}
+
 test("a revocation and the use of a session at the same time do not deadlock", async () => {
   const { database, owner } = store;
-  const operator = { id: "op_1", name: "ada", role: "viewer", email: "ada@example.com" } as const;
-  await createOperator(database, TEST_ACTION, operator, fingerprintOf("token"));
-  const identity = { issuer: "https://issuer", subject: "1", verifiedEmail: operator.email };
+  const { operator, identity } = await create("ada");
   const session = fingerprintOf("session");
   expect(await signInOperator(database, identity, session, "")).toMatchObject({ id: operator.id });
   // A use is recorded once a minute.
@@ -21,12 +27,7 @@ test("a revocation and the use of a session at the same time do not deadlock", a
     const found = findSession(database, session, true);
     // It is awaited only after the transaction.
     found.catch(() => undefined);
-    await vi.waitFor(async () => {
-      const waiting = await owner`
-        SELECT FROM pg_stat_activity
-        WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ~ 'find_session'`;
-      expect(waiting).toHaveLength(1);
-    });
+    await untilWaiting(store, 1, "find_session");
     await transaction`SELECT vx.revoke_operator(${TEST_CALLER}, ${operator.id})`;
     return { found };
   });
@@ -36,9 +37,7 @@ test("a revocation and the use of a session at the same time do not deadlock", a
 
 test("two first sign-ins of an identity at the same time both succeed", async () => {
   const { database, owner } = store;
-  const operator = { id: "op_2", name: "bob", role: "viewer", email: "bob@example.com" } as const;
-  await createOperator(database, TEST_ACTION, operator, fingerprintOf("token of bob"));
-  const identity = { issuer: "https://issuer", subject: "2", verifiedEmail: operator.email };
+  const { operator, identity } = await create("bob");
 
   const { second } = await owner.begin(async (transaction) => {
     await transaction`
@@ -46,12 +45,7 @@ test("two first sign-ins of an identity at the same time both succeed", async ()
         ${Buffer.from(fingerprintOf("first"), "hex")}, '')`;
     const second = signInOperator(database, identity, fingerprintOf("second"), "");
     second.catch(() => undefined);
-    await vi.waitFor(async () => {
-      const waiting = await owner`
-        SELECT FROM pg_stat_activity
-        WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ~ 'sign_in_operator'`;
-      expect(waiting).toHaveLength(1);
-    });
+    await untilWaiting(store, 1, "sign_in_operator");
     return { second };
   });
 
@@ -60,9 +54,7 @@ test("two first sign-ins of an identity at the same time both succeed", async ()
 
 test("the subject of another issuer is another identity", async () => {
   const { database, owner } = store;
-  const operator = { id: "op_3", name: "cyd", role: "viewer", email: "cyd@example.com" } as const;
-  await createOperator(database, TEST_ACTION, operator, fingerprintOf("token of cyd"));
-  const identity = { issuer: "https://issuer", subject: "3", verifiedEmail: operator.email };
+  const { operator, identity } = await create("cyd");
   expect(await signInOperator(database, identity, fingerprintOf("own"), "")).toMatchObject({ id: operator.id });
   for (const verifiedEmail of ["", "nobody@example.com", operator.email]) {
     const other = { ...identity, issuer: "https://other", verifiedEmail };

@@ -1,7 +1,7 @@
 import { afterAll, expect, test, vi } from "vitest";
 import type { Billing } from "../../src/store/billing.ts";
 import { Presence } from "../../src/store/presence.ts";
-import { createPayer, endOf, holdOf, moneyProblems, newGenerationId, type Payer, placeHold } from "../support/payer.ts";
+import { createPayer, endOf, holdOf, moneyOf, moneyProblems, newGenerationId, type Payer, placeHold } from "../support/payer.ts";
 import { clock, createTestBilling, useOwnStore } from "../support/store.ts";
 
 const store = useOwnStore();
@@ -17,10 +17,7 @@ function serverOf(serverId: string): Billing {
   return server;
 }
 const heartbeat = (serverId: string) => store.database.call("heartbeat", serverId);
-const heldOf = async ({ accountId }: Payer) => {
-  const [row] = await store.owner`SELECT held_micros::int FROM vx.accounts WHERE id = ${accountId}`;
-  return row?.held_micros as number;
-};
+const heldOf = async (payer: Payer) => (await moneyOf(store, payer))?.held;
 
 /** Simulates this many seconds in which only the named servers sent heartbeats. */
 async function pass(seconds: number, ...seen: string[]): Promise<void> {

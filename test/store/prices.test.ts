@@ -1,22 +1,14 @@
-import { beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import type { Prices } from "../../src/domain/price.ts";
 import { audit } from "../../src/store/audit.ts";
 import { listPrices, pricesOfRow, registerPrices } from "../../src/store/prices.ts";
-import { createPayer, endOf, placeHold } from "../support/payer.ts";
+import { untilWaiting } from "../support/database.ts";
+import { charge, createPayer } from "../support/payer.ts";
 import { modelOf } from "../support/samples.ts";
 import { createTestBilling, useOwnStore } from "../support/store.ts";
 
-const PRICES: Prices = {
-  input: 1n,
-  cachedInput: 2n,
-  cacheWrite: 3n,
-  cacheWrite1h: 9n,
-  output: 4n,
-  reasoning: 5n,
-  image: 6n,
-  request: 7n,
-  tiers: [],
-};
+const COUNTED = { input: 1n, cachedInput: 2n, cacheWrite: 3n, cacheWrite1h: 9n, output: 4n, reasoning: 5n };
+const PRICES: Prices = { ...COUNTED, image: 6n, request: 7n, tiers: [] };
 const PAGE = { list: "prices", size: 100, after: "" } as const;
 
 const store = useOwnStore({ connections: 5 });
@@ -27,8 +19,8 @@ async function versionOf(prices: Partial<Prices> = {}): Promise<number | undefin
   return model?.priceVersion;
 }
 
-async function findings() {
-  return (await audit(store.database, new AbortController().signal)).findings;
+async function rules() {
+  return (await audit(store.database, new AbortController().signal)).findings.map(({ rule }) => rule);
 }
 
 describe("registering the prices of a catalog", () => {
@@ -44,7 +36,7 @@ describe("registering the prices of a catalog", () => {
     ]);
     const times = rows.map(({ effective_from }) => effective_from.getTime());
     expect(times).toEqual(times.toSorted((one, other) => other - one));
-    expect(await findings()).toEqual([]);
+    expect(await rules()).toEqual([]);
   });
 
   test.each(Object.keys(PRICES).filter((name) => name !== "tiers"))("a change of the price %s makes a version", async (name) => {
@@ -66,7 +58,7 @@ describe("registering the prices of a catalog", () => {
       { ...PRICES, tiers: [tier] },
       PRICES,
     ]);
-    expect(await findings()).toEqual([]);
+    expect(await rules()).toEqual([]);
   });
 
   test("several servers that load the same change at once create one version", async () => {
@@ -76,13 +68,7 @@ describe("registering the prices of a catalog", () => {
     await store.owner.begin(async (sql) => {
       await sql`LOCK TABLE vx.price_versions IN SHARE ROW EXCLUSIVE MODE`;
       versions = Promise.all(Array.from({ length: 5 }, () => versionOf({ image: 9n })));
-      await vi.waitFor(async () => {
-        // A transaction would see the same activity each time.
-        const waiting = await store.owner`
-          SELECT FROM pg_stat_activity
-          WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ~ 'register_prices'`;
-        expect(waiting).toHaveLength(5);
-      });
+      await untilWaiting(store, 5, "register_prices");
     });
     expect(new Set(await versions)).toEqual(new Set([2]));
     expect((await listPrices(store.database, "m", PAGE)).rows).toHaveLength(2);
@@ -129,31 +115,24 @@ describe("the audit", () => {
       await owner`DELETE FROM vx.price_versions`;
       for (const input of [1n, 2n, 3n]) await versionOf({ input });
       await owner.unsafe(`UPDATE vx.price_versions SET ${change} WHERE version = 2`);
-      expect(
-        (await findings()).map(({ rule }) => rule),
-        change,
-      ).toContain("prices_unchanged");
+      expect(await rules(), change).toContain("prices_unchanged");
     }
     await owner`DELETE FROM vx.price_versions WHERE version = 1`;
-    expect((await findings()).map(({ rule }) => rule)).toContain("prices_unchanged");
+    expect(await rules()).toContain("prices_unchanged");
   });
 
   test("finds a charge that is not the cost of its usage, and one without its prices", async () => {
     const { owner } = store;
     const payer = await createPayer(store.database, 1_000n);
     const billing = createTestBilling(store.database);
-    const id = await placeHold(billing, payer, 600n);
-    await billing.end(endOf(payer, id, 250n));
-    expect(await findings()).toEqual([]);
+    await charge(billing, payer, 250n);
+    expect(await rules()).toEqual([]);
     const isCharge = owner`account_id = ${payer.accountId} AND kind = 'generation'`;
     for (const meter of ["input", "cached_input", "cache_write", "output", "reasoning", "price_version", "price_tier"]) {
       await owner`UPDATE vx.ledger SET ${owner(meter)} = ${owner(meter)} + 1 WHERE ${isCharge}`;
-      expect(
-        (await findings()).map(({ rule }) => rule),
-        meter,
-      ).toContain("charge_matches_prices");
+      expect(await rules(), meter).toContain("charge_matches_prices");
       await owner`UPDATE vx.ledger SET ${owner(meter)} = ${owner(meter)} - 1 WHERE ${isCharge}`;
     }
-    expect(await findings()).toEqual([]);
+    expect(await rules()).toEqual([]);
   });
 });

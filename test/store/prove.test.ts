@@ -2,10 +2,11 @@
 
 import { randomBytes } from "node:crypto";
 import type postgres from "postgres";
-import { beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { type Action, type Actor, callerOf } from "../../src/store/action.ts";
 import { actionOfKey, TEST_ACTION, TEST_CALLER } from "../support/action.ts";
+import { untilWaiting } from "../support/database.ts";
 import { createPayer, type Payer } from "../support/payer.ts";
 import { useOwnStore } from "../support/store.ts";
 import { words } from "../support/words.ts";
@@ -101,10 +102,11 @@ const person = () => as({ kind: "person", id: PERSON, fingerprint: session });
 const operator = () => as({ kind: "operator", id: OPERATOR, fingerprint: token, role: "admin" });
 const signedIn = () => as({ kind: "operator_session", id: OPERATOR, fingerprint: operatorSession, role: "admin" });
 
-const change = (table: string, sets: string, id: () => string) => (sql: postgres.Sql) =>
+const change = (table: string, sets: string, id: () => string) => (sql: postgres.ISql) =>
   sql.unsafe(`UPDATE vx.${table} SET ${sets} WHERE ${table === "members" ? "person_id" : "id"} = '${id()}'`);
 const ofKey = (sets: string) => change("keys", sets, () => payer.keyId);
 const suspend = change("accounts", "suspended_at = now()", () => payer.accountId);
+const revokeOperator = change("operators", "revoked_at = now()", () => OPERATOR);
 const endAll = (table: string) => (sql: postgres.ISql) => sql.unsafe(`DELETE FROM vx.${table}`);
 
 const WITHDRAWALS: readonly [string, () => Action, string, (sql: postgres.Sql) => PromiseLike<unknown>][] = [
@@ -119,7 +121,7 @@ const WITHDRAWALS: readonly [string, () => Action, string, (sql: postgres.Sql) =
   ["a member whose session was ended", member, "invalid_session", endAll("page_sessions")],
   ["a member of a suspended account", member, "account_suspended", suspend],
   ["a person whose session was ended", person, "invalid_session", endAll("page_sessions")],
-  ["an operator who was revoked", operator, "invalid_operator_token", change("operators", "revoked_at = now()", () => OPERATOR)],
+  ["an operator who was revoked", operator, "invalid_operator_token", revokeOperator],
   ["an operator with another role", operator, "insufficient_role", change("operators", "role = 'support'", () => OPERATOR)],
   ["an operator whose session was ended", signedIn, "invalid_operator_token", endAll("operator_sessions")],
 ];
@@ -186,39 +188,20 @@ test.each<[string, () => Action, keyof Actor, string]>([
 
 describe("a change and the withdrawal of its right wait for each other:", () => {
   const lane = () => laneOfId(payer.accountId);
+  const of = (call: () => string) => (sql: postgres.ISql) =>
+    sql.unsafe(`SELECT vx.${call().replace("$act", `'${TEST_CALLER}', ${lane()}::smallint`)}`);
   const CASES: readonly [string, () => Action, (sql: postgres.ISql) => PromiseLike<unknown>, string][] = [
-    [
-      "a key and its revocation",
-      key,
-      (sql) => sql`SELECT vx.revoke_key(${TEST_CALLER}, ${lane()}::smallint, ${payer.keyId})`,
-      "revoked_api_key",
-    ],
+    ["a key and its revocation", key, of(() => `revoke_key($act, '${payer.keyId}')`), "revoked_api_key"],
     [
       "a key and its rotation",
       key,
-      (sql) =>
-        sql`SELECT vx.rotate_key(${TEST_CALLER}, ${lane()}::smallint, ${payer.keyId}, ${randomBytes(32)}, 'abcd', 'wxyz', 0)`,
+      of(() => `rotate_key($act, '${payer.keyId}', sha256('x'), 'abcd', 'wxyz', 0)`),
       "expired_api_key",
     ],
-    [
-      "a key and the suspension of its account",
-      key,
-      (sql) => sql`SELECT vx.set_account_suspended(${TEST_CALLER}, ${lane()}::smallint, ${payer.accountId}, true)`,
-      "account_suspended",
-    ],
-    [
-      "a member and another role",
-      member,
-      (sql) => sql`SELECT vx.set_member_role(${TEST_CALLER}, ${lane()}::smallint, ${payer.accountId}, ${PERSON}, 'owner')`,
-      "done",
-    ],
+    ["a key and the suspension", key, of(() => `set_account_suspended($act, '${payer.accountId}', true)`), "account_suspended"],
+    ["a member and another role", member, of(() => `set_member_role($act, '${payer.accountId}', '${PERSON}', 'owner')`), "done"],
     ["a member and the end of the session", member, endAll("page_sessions"), "invalid_session"],
-    [
-      "an operator and the revocation",
-      operator,
-      (sql) => sql`UPDATE vx.operators SET revoked_at = clock_timestamp() WHERE id = ${OPERATOR}`,
-      "invalid_operator_token",
-    ],
+    ["an operator and the revocation", operator, revokeOperator, "invalid_operator_token"],
     ["an operator and the end of the session", signedIn, endAll("operator_sessions"), "invalid_operator_token"],
   ];
 
@@ -233,11 +216,7 @@ describe("a change and the withdrawal of its right wait for each other:", () => 
         () => "done",
         (error: Error) => error.message,
       );
-      await vi.waitFor(async () => {
-        const blocked = await owner()`
-          SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-        expect(blocked).toHaveLength(1);
-      });
+      await untilWaiting(store);
       return { waiting };
     });
     return await waiting;

@@ -1,6 +1,7 @@
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { type Claim, storeAttempts } from "../../src/store/webhooks.ts";
 import { TEST_CALLER } from "../support/action.ts";
+import { untilWaiting } from "../support/database.ts";
 import { useOwnStore, withCall } from "../support/store.ts";
 
 const store = useOwnStore();
@@ -15,12 +16,7 @@ test("a webhook that is resumed while a claim still finds it paused is due at on
   await owner.begin(async (claim) => {
     await claim`SELECT vx.claim_deliveries(9, 4, 9, '{}', 1023::smallint)`;
     resumed = database.call("update_webhook", TEST_CALLER, 1, "acct_1", "whk_1", JSON.stringify({ state: "enabled" }));
-    await vi.waitFor(async () => {
-      const waiting = await owner`
-        SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%update_webhook%'
-          AND datname = current_database()`;
-      expect(waiting).toHaveLength(1);
-    });
+    await untilWaiting(store, 1, "update_webhook");
   });
   await resumed;
   const [queue] = await owner`SELECT ready_at <= clock_timestamp() AS is_ready FROM vx.webhook_queues`;

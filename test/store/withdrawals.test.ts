@@ -1,7 +1,7 @@
 // A hold proves the right to its call, so a right is withdrawn before or after it, never during it.
 
 import { randomBytes } from "node:crypto";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { generateKey } from "../../src/domain/credentials.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { setAccountSuspended } from "../../src/store/accounts.ts";
@@ -9,22 +9,11 @@ import { stepOfClosing } from "../../src/store/closing.ts";
 import { reportLeaks, revokeKey, rotateKey, updateKey } from "../../src/store/keys.ts";
 import { setAccountPrices } from "../../src/store/prices.ts";
 import { TEST_ACTION } from "../support/action.ts";
+import { untilWaiting } from "../support/database.ts";
 import { createPayer, endOf, holdOf, newGenerationId, type Payer } from "../support/payer.ts";
 import { createTestBilling, useStore } from "../support/store.ts";
 
 const store = useStore();
-
-/** Until so many sessions wait for a lock. */
-async function untilWaiting(sessions: number): Promise<void> {
-  await vi.waitFor(
-    async () => {
-      const waiting = await store.owner`
-        SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-      expect(waiting).toHaveLength(sessions);
-    },
-    { interval: 5 },
-  );
-}
 
 /** Runs the statement, calls the function, and ends the transaction of the statement when the function resolves. */
 async function during(statement: string, parameter: string, run: () => Promise<void>): Promise<void> {
@@ -65,9 +54,9 @@ test.each(WITHDRAWALS)("%s waits for a hold that is being placed", async (what, 
   // The hold waits for the heartbeat of its server.
   await during("SELECT vx.heartbeat($1)", what, async () => {
     const hold = billing.hold(holdOf(payer, 60n, id));
-    await untilWaiting(1);
+    await untilWaiting(store, 1);
     outcomes = Promise.all([hold, withdraw(payer)]);
-    await untilWaiting(2);
+    await untilWaiting(store, 2);
   });
   expect(await outcomes).toMatchObject([{ outcome: "held" }, {}]);
   expect(await billing.hold(holdOf(payer, 1n, newGenerationId(payer)))).toEqual({ outcome: "outdated" });
@@ -81,9 +70,9 @@ test.each(WITHDRAWALS)("a hold waits for %s, and is not placed then", async (wha
   // The withdrawal waits for its event.
   await during("SELECT FROM vx.event_ends WHERE account_id = $1 FOR UPDATE", payer.accountId, async () => {
     const withdrawal = withdraw(payer);
-    await untilWaiting(1);
+    await untilWaiting(store, 1);
     outcomes = Promise.all([withdrawal, billing.hold(holdOf(payer, 60n, newGenerationId(payer)))]);
-    await untilWaiting(2);
+    await untilWaiting(store, 2);
   });
   expect(await outcomes).toMatchObject([{}, { outcome: "outdated" }]);
 });

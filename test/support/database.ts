@@ -1,4 +1,6 @@
 import { randomBytes } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import postgres from "postgres";
 import { expect, inject, vi } from "vitest";
 import type { DatabaseAddress } from "../../src/store/driver/connect.ts";
@@ -65,4 +67,12 @@ export async function dumpTables({ owner }: Pick<TestDatabase, "owner">): Promis
     .flat()
     .map(({ text }) => text)
     .join("\n");
+}
+
+/** All that PostgreSQL has logged. */
+export function postgresLog(): string {
+  const folder = inject("logDir");
+  return readdirSync(folder)
+    .map((name) => readFileSync(join(folder, name), "utf8"))
+    .join("");
 }

@@ -8,7 +8,7 @@ import { createTestDatabase, type TestDatabase } from "./database.ts";
 import { started } from "./started.ts";
 
 /** The connections of a server to a separate database, and a login as its owner. */
-type TestStore = { readonly database: Database; readonly owner: TestDatabase["owner"] };
+export type TestStore = { readonly database: Database; readonly owner: TestDatabase["owner"] };
 
 let shared: Promise<TestStore> | undefined;
 

@@ -1,11 +1,11 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { vx } from "../cli/support.ts";
 import { sendAnyJson } from "../support/any-json.ts";
 import { OPERATOR_TOKEN, useOwnApp } from "../support/app.ts";
-import { dumpTables } from "../support/database.ts";
+import { dumpTables, postgresLog } from "../support/database.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";
 import { bearer } from "../support/protocols.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
@@ -65,16 +65,13 @@ test("no table but that of webhooks, and no answer, log, metric or export has th
   const metrics = await fetch(`${app.adminUrl}/metrics`, { headers: bearer(OPERATOR_TOKEN) });
   const stored = await app.database.owner<{ text: string }[]>`SELECT w::text AS text FROM vx.webhooks w`;
   const rows = new Set(stored.map(({ text }) => text));
-  const logDir = inject("logDir");
   const written = {
     tables: (await dumpTables(app.database))
       .split("\n")
       .filter((line) => !rows.has(line))
       .join("\n"),
     "the server's log": app.logText(),
-    "PostgreSQL's log": readdirSync(logDir)
-      .map((name) => readFileSync(join(logDir, name), "utf8"))
-      .join(""),
+    "PostgreSQL's log": postgresLog(),
     metrics: await metrics.text(),
     export: gunzipSync(readFileSync(file)).toString("latin1"),
     answers: JSON.stringify(answers),
