@@ -45,7 +45,7 @@ test("a settlement that fails with an unexpected error is retried until it succe
   const { settler, told, elapsedMs } = settlerWith({
     billing,
     wait: async (attempts) => {
-      if (attempts === 60) await owner`ALTER FUNCTION vx.renamed RENAME TO bill`;
+      if (attempts === 36) await owner`ALTER FUNCTION vx.renamed RENAME TO bill`;
     },
   });
   expect(await settler.end(endOf(payer, id, 10n))).toMatchObject({ outcome: "settled", chargedMicros: 10n });

@@ -82,27 +82,8 @@ describe("parseAmount", () => {
     );
   });
 
-  test.each([
-    "",
-    "-",
-    ".",
-    "5.",
-    ".5",
-    "1.0000001",
-    "1e3",
-    "0x1",
-    "+1",
-    " 1",
-    "1 ",
-    "1,5",
-    "$1",
-    "--1",
-    "1.-5",
-    "٣",
-    "1\n",
-    "NaN",
-    "1".repeat(14),
-  ])("%j is rejected", (text) => {
+  const words = "- . 5. .5 1.0000001 1e3 0x1 +1 1,5 $1 --1 1.-5 ٣ NaN".split(" ");
+  test.each(["", ...words, " 1", "1 ", "1\n", "1".repeat(14)])("%j is rejected", (text) => {
     expect(parseAmount(text)).toBeUndefined();
   });
 });

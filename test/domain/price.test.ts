@@ -1,19 +1,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { affordableOutput, costOf, maxCostOf, type Prices, tierOf, tokenPrices } from "../../src/domain/price.ts";
-import { clampUsage, inputTokensOf, outputTokensOf, type Usage, usageOf } from "../../src/domain/usage.ts";
+import { affordableOutput, costOf, maxCostOf, tierOf, tokenPrices } from "../../src/domain/price.ts";
+import { clampUsage, inputTokensOf, outputTokensOf, usageOf } from "../../src/domain/usage.ts";
 
 const price = fc.bigInt({ min: 0n, max: 1_000_000_000_000n });
-const rates = {
-  input: price,
-  cachedInput: price,
-  cacheWrite: price,
-  cacheWrite1h: price,
-  output: price,
-  reasoning: price,
-  image: price,
-  request: price,
-};
+const NAMES = ["input", "cachedInput", "cacheWrite", "cacheWrite1h", "output", "reasoning", "image", "request"] as const;
+const rates = Object.fromEntries(NAMES.map((name) => [name, price])) as Record<(typeof NAMES)[number], typeof price>;
 const tokens = fc.nat(100_000_000);
 const bound = fc.integer({ min: 1, max: 100_000_000 });
 const prices = fc.record({
@@ -45,18 +37,9 @@ test("the balance covers exactly the computed output, and not one token more", (
 });
 
 const count = fc.maxSafeNat();
-const reported = fc.record(
-  {
-    inputTokens: count,
-    outputTokens: count,
-    cachedInput: count,
-    cacheWrite: count,
-    cacheWrite1h: count,
-    reasoning: count,
-    imageTokens: count,
-  },
-  { requiredKeys: ["inputTokens", "outputTokens"] },
-);
+const details = { cachedInput: count, cacheWrite: count, cacheWrite1h: count, reasoning: count, imageTokens: count };
+const totals = { inputTokens: count, outputTokens: count };
+const reported = fc.record({ ...totals, ...details }, { requiredKeys: ["inputTokens", "outputTokens"] });
 
 test("the meters of any reported usage are disjoint and add up to its totals", () => {
   fc.assert(
@@ -80,68 +63,6 @@ test("for any reported usage, the charge is at most the hold", () => {
       expect(costOf(prices, charged)).toBeLessThanOrEqual(maxCostOf(prices, extent));
       if (counts.inputTokens <= extent.inputTokens) expect(inputTokensOf(charged)).toBe(counts.inputTokens);
       if (counts.outputTokens <= extent.outputTokens) expect(outputTokensOf(charged)).toBe(counts.outputTokens);
-    }),
-  );
-});
-
-/** A fraction of whole numbers, so that the reference below rounds nothing. */
-type Fraction = { readonly over: bigint; readonly under: bigint };
-
-const plus = (one: Fraction, other: Fraction): Fraction => ({
-  over: one.over * other.under + other.over * one.under,
-  under: one.under * other.under,
-});
-
-const roundedUp = ({ over, under }: Fraction): bigint => over / under + (over % under === 0n ? 0n : 1n);
-
-/** The cost by the documented rules, computed without the code under test. */
-function invoice(prices: Prices, usage: Usage): { tier: number; cost: bigint } {
-  const inputTokens = usage.input + usage.cachedInput + usage.cacheWrite;
-  const lists = [{ aboveInputTokens: -1, ...prices }, ...prices.tiers];
-  const list = lists.filter(({ aboveInputTokens }) => aboveInputTokens < inputTokens).at(-1) ?? prices;
-  const lines: [number, bigint][] = [
-    [usage.input, list.input],
-    [usage.cachedInput, list.cachedInput],
-    [usage.cacheWrite - usage.cacheWrite1h, list.cacheWrite],
-    [usage.cacheWrite1h, list.cacheWrite1h],
-    [usage.output, list.output],
-    [usage.reasoning, list.reasoning],
-  ];
-  const tokens = lines.map(([count, micros]): Fraction => ({ over: BigInt(count) * micros, under: 1_000_000n })).reduce(plus);
-  const tier = "aboveInputTokens" in list ? Math.max(0, Number(list.aboveInputTokens)) : 0;
-  return { tier, cost: roundedUp(tokens) + BigInt(usage.images) * list.image + list.request };
-}
-
-const used = fc
-  .record({ ...usageCounts(bound), images })
-  .map(({ images: count, ...counts }) => ({ ...usageOf(counts), images: count }));
-
-function usageCounts(number: fc.Arbitrary<number>) {
-  const either = fc.oneof(fc.constant(0), number);
-  return {
-    inputTokens: either,
-    outputTokens: either,
-    cachedInput: either,
-    cacheWrite: either,
-    cacheWrite1h: either,
-    reasoning: either,
-  };
-}
-
-/** Usage whose input is at a bound of the prices, next to one, or anywhere. */
-const pricedUsage = fc
-  .tuple(prices, used, fc.nat(3), fc.integer({ min: -1, max: 1 }), fc.boolean())
-  .map(([all, usage, at, offset, isNear]) => {
-    const near = (all.tiers[at]?.aboveInputTokens ?? 1) + offset;
-    return { prices: all, usage: isNear ? { ...usage, ...usageOf({ inputTokens: near, outputTokens: 7 }) } : usage };
-  });
-
-test("a call costs what exact fractions of the prices of its tier add up to", () => {
-  fc.assert(
-    fc.property(pricedUsage, ({ prices, usage }) => {
-      const { tier, cost } = invoice(prices, usage);
-      expect(costOf(prices, usage)).toBe(cost);
-      expect(tierOf(prices, usage)).toBe(tier);
     }),
   );
 });

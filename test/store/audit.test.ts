@@ -6,6 +6,7 @@ import type { Parameter } from "../../src/store/driver/connection.ts";
 import type { Database } from "../../src/store/driver/database.ts";
 import { listFilteredEntries } from "../../src/store/ledger.ts";
 import { TEST_CALLER } from "../support/action.ts";
+import { allPages } from "../support/all-pages.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { openDatabase, withCall } from "../support/store.ts";
 
@@ -71,9 +72,7 @@ test("the audit counts each row and each account once, for any size of its piece
 test("the audit finds the same differences for any size of its pieces", async () => {
   const [fifth, tenth] = [ACCOUNTS[5], ACCOUNTS[10]] as [string, string];
   for (const [id, seq] of [
-    [fifth, 1],
     [fifth, 7],
-    [tenth, 5],
     [tenth, 6],
     [tenth, 12],
   ] as const) {
@@ -167,8 +166,11 @@ test("the audit does not report rows that are written while it runs", async () =
 
 test("the audit limits the number of findings", async () => {
   const id = ACCOUNTS[11] as string;
-  await credits(database.owner, id, 600);
-  await database.owner`UPDATE vx.ledger SET amount_micros = amount_micros + 1, reason = 'x' WHERE account_id = ${id}`;
+  // Two of each row: its hash is not that of its number, and the numbers before it are missing.
+  await database.owner`
+    INSERT INTO vx.ledger SELECT r.* FROM vx.ledger l CROSS JOIN generate_series(2, 1200, 2) i
+    CROSS JOIN LATERAL jsonb_populate_record(l, jsonb_build_object('account_id', ${id}::text, 'seq', i, 'id', 'led_' || i)) r
+    WHERE l.account_id = ${ACCOUNTS[1] as string}`;
   for (const piece of [100, 10_000]) expect((await auditIn(piece)).findings).toHaveLength(1_000);
 });
 
@@ -184,13 +186,8 @@ test("a filtered page ends after a number of pieces, and the next pages find the
     UPDATE vx.ledger SET kind = 'generation', model = 'm', key_id = CASE WHEN seq IN (1, 2, 11) THEN 'key_a' ELSE 'key_b' END
     WHERE account_id = ${accountId}`;
   const filter = { kind: "", keyId: "key_a", model: "m", from: undefined, to: undefined };
-  const pages: bigint[][] = [];
-  let pageToken = "";
-  do {
-    const page = readPage("entries", { pageSize: 5, pageToken });
-    const { rows, nextPageToken } = await listFilteredEntries(pool, accountId, filter, page, { rows: 2n, max: 2 });
-    pages.push(rows.map(({ seq }) => seq));
-    pageToken = nextPageToken;
-  } while (pageToken !== "");
-  expect(pages).toEqual([[11n], [], [2n, 1n]]);
+  const pages = await allPages((pageToken) =>
+    listFilteredEntries(pool, accountId, filter, readPage("entries", { pageSize: 5, pageToken }), { rows: 2n, max: 2 }),
+  );
+  expect(pages.map((rows) => rows.map(({ seq }) => seq))).toEqual([[11n], [], [2n, 1n]]);
 });

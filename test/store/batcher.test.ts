@@ -80,19 +80,6 @@ test("many waiting items are sent before the results of the batch before are del
   expect(await others).toEqual(items.map((item) => `done ${item}`));
 });
 
-test("beside other batchers, many waiting items wait for those that callers submit in response to the results", async () => {
-  const { batcher, batches, settle } = createBatcher({ hasOthers: () => true });
-  const first = batcher.submit("a").then(() => batcher.submit("a again"));
-  await settle();
-  const items = Array.from({ length: 8 }, (_, i) => `b${i}`);
-  const others = Promise.all(items.map((item) => batcher.submit(item)));
-  batches[0]?.answer();
-  await settle();
-  expect(batches[1]?.items).toEqual([...items, "a again"]);
-  batches[1]?.answer();
-  await Promise.all([first, others]);
-});
-
 test("the error of a batch is delivered after many waiting items are sent, and they are not affected", async () => {
   const { batcher, batches, settle } = createBatcher();
   const lost = expect(batcher.submit("a")).rejects.toThrow("connection lost");
@@ -214,17 +201,6 @@ test("a batch that fails rejects only the items in it, and the next batch runs",
     { status: "rejected", reason: error },
   ]);
   expect(await kept).toBe("done c");
-});
-
-test("a batcher accepts items after it was idle", async () => {
-  const { batcher, batches, settle } = createBatcher();
-  for (let i = 0; i < 3; i++) {
-    const result = batcher.submit(String(i));
-    await settle();
-    batches[i]?.answer();
-    expect(await result).toBe(`done ${i}`);
-    await settle();
-  }
 });
 
 test("batches have a maximum weight, a heavier item is sent alone, and the order is kept", async () => {

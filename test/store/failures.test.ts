@@ -3,6 +3,7 @@ import { createIds, lowestIdAt, millisecondsOfId } from "../../src/domain/ids.ts
 import { type Lane, laneOfId } from "../../src/domain/lane.ts";
 import { QUARTER_MS } from "../../src/domain/periods.ts";
 import { countFailures, type FailedCall, FailureRecorder, FailureUpkeep, listFailures } from "../../src/store/failures.ts";
+import { allPages } from "../support/all-pages.ts";
 import { useStore } from "../support/store.ts";
 
 const store = useStore();
@@ -44,15 +45,11 @@ const call = (values: Partial<FailedCall> = {}): FailedCall => ({
 const ALL = { keyId: "", model: "", code: "", from: undefined, to: undefined };
 
 async function read(filter: Partial<typeof ALL> = {}, size = 1_000, maxRead?: number) {
-  const rows = [];
-  let pages = 0;
-  for (let after = ""; ; pages++) {
-    const page = { list: "failures", size, after };
-    const found = await listFailures(store.database, accountId, { ...ALL, ...filter }, page, maxRead);
-    rows.push(...found.rows);
-    if (found.nextPageToken === "") return { rows, pages: pages + 1 };
-    after = Buffer.from(found.nextPageToken, "base64url").toString().slice("failures:".length);
-  }
+  const pages = await allPages((token) => {
+    const after = Buffer.from(token, "base64url").toString().slice("failures:".length);
+    return listFailures(store.database, accountId, { ...ALL, ...filter }, { list: "failures", size, after }, maxRead);
+  });
+  return { rows: pages.flat(), pages: pages.length };
 }
 
 test("ids of a time sort after the lowest id of that time", () => {

@@ -6,6 +6,7 @@ import { searchAccounts } from "../../src/store/accounts.ts";
 import type { Cells } from "../../src/store/driver/cells.ts";
 import { searchKeys } from "../../src/store/keys.ts";
 import type { NAME_PIECES } from "../../src/store/merge-cells.ts";
+import { allPages } from "../support/all-pages.ts";
 import { useOwnStore, withCall } from "../support/store.ts";
 import { typeIds } from "../support/type-ids.ts";
 
@@ -52,14 +53,11 @@ describe.each(searches)("a search for $what", ({ search, statement }) => {
       if (name === statement) read.push(parameters[3]);
       return store.database.call(name, ...parameters);
     });
-    const names: string[] = [];
-    let pageToken = "";
-    do {
-      const page = await search(cells, text, readPage("keys", { pageSize, pageToken }, [text]), pieces);
-      expect(page.rows.length).toBeLessThanOrEqual(pageSize);
-      names.push(...page.rows.map(({ name }) => name));
-      pageToken = page.nextPageToken;
-    } while (pageToken !== "");
+    const pages = await allPages<{ name: string }>(
+      async (pageToken) => await search(cells, text, readPage("keys", { pageSize, pageToken }, [text]), pieces),
+    );
+    expect(Math.max(...pages.map(({ length }) => length))).toBeLessThanOrEqual(pageSize);
+    const names = pages.flat().map(({ name }) => name);
     return { names, read };
   }
 
@@ -87,12 +85,9 @@ describe.each(searches)("a search for $what", ({ search, statement }) => {
 test("a key that its visible characters match is not found again by its name", async () => {
   const query = keyQueryOf("nord");
   if (!query) throw new Error("not a query");
-  const names: string[] = [];
-  let pageToken = "";
-  do {
-    const page = await searchKeys(store.database, query, readPage("keys", { pageSize: 1, pageToken }, []));
-    names.push(...page.rows.map(({ name }) => name));
-    pageToken = page.nextPageToken;
-  } while (pageToken !== "");
+  const pages = await allPages((pageToken) =>
+    searchKeys(store.database, query, readPage("keys", { pageSize: 1, pageToken }, [])),
+  );
+  const names = pages.flat().map(({ name }) => name);
   expect(names).toEqual(["h nOrD", "Nord z", "c Nord", "i nord"]);
 });

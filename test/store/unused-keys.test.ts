@@ -2,6 +2,7 @@ import { beforeAll, expect, test } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { readPage } from "../../src/domain/page.ts";
 import { listUnusedKeys } from "../../src/store/keys.ts";
+import { allPages } from "../support/all-pages.ts";
 import { useOwnStore } from "../support/store.ts";
 import { typeIds } from "../support/type-ids.ts";
 
@@ -51,15 +52,11 @@ test.each([
 ])("keys that were not used for %i days are found once, in pieces and pages of every size", async (days, names) => {
   for (const pageSize of [1, 2, 100]) {
     for (const rows of [1, 2, 3, 100]) {
-      const found: string[] = [];
-      let pageToken = "";
-      do {
-        const page = readPage("keys", { pageSize, pageToken }, []);
-        const list = await listUnusedKeys(store.database, days, page, { rows, max: 100 });
-        found.push(...list.rows.map(({ name }) => name));
-        expect(list.rows.every(({ account_name: name }) => name === "acme")).toBe(true);
-        pageToken = list.nextPageToken;
-      } while (pageToken !== "");
+      const pages = await allPages((pageToken) =>
+        listUnusedKeys(store.database, days, readPage("keys", { pageSize, pageToken }, []), { rows, max: 100 }),
+      );
+      expect(pages.flat().every(({ account_name: name }) => name === "acme")).toBe(true);
+      const found = pages.flat().map(({ name }) => name);
       expect(found).toEqual(names);
     }
   }

@@ -1,16 +1,19 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { readPage } from "../../src/domain/page.ts";
+import { namesOf } from "../../src/store/accounts.ts";
 import type { Database } from "../../src/store/driver/database.ts";
 import {
   currentQuarter,
   type Grouping,
+  readAllUsage,
   readUsage,
   TooMuchUsage,
   type UsageQuery,
   type UsageSum,
 } from "../../src/store/usage-sums.ts";
+import { allPages } from "../support/all-pages.ts";
 import { charge, createPayer, endOf, holdOf, newGenerationId, type Payer, placeHold } from "../support/payer.ts";
 import { createTestBilling, useOwnStore, withCall } from "../support/store.ts";
 
@@ -23,13 +26,26 @@ async function today(by: Partial<Grouping> = {}): Promise<UsageQuery> {
   return { starts: [now - 96], end: now + 2, by: { ...NO_GROUPS, ...by } };
 }
 
-/** Sums of these quarters, directly in the table. */
-async function insertSums({ accountId }: Payer, rows: TestSum[]) {
+type TestSum = { account: number; quarter: number; key: string; model: string; user: string; requests: number };
+let payers: Payer[];
+/** Of the accounts, in order. */
+let ids: string[];
+
+beforeAll(async () => {
+  payers = await Promise.all([0, 1, 2, 3].map(() => createPayer(store.database, 0n)));
+  ids = payers.map(({ accountId }) => accountId).sort();
+});
+
+/** Replaces the sums of these accounts, directly in the table. */
+async function replaceSums(rows: readonly TestSum[]) {
+  await store.owner`DELETE FROM vx.usage_quarters WHERE account_id IN ${store.owner(ids)}`;
+  const accounts = rows.map(({ account }) => ids[account] ?? "");
   await store.owner`
     INSERT INTO vx.usage_quarters
-    SELECT ${laneOfId(accountId)}::smallint, ${accountId}, r.quarter, r.key, r.model, r.user_id, 1, r.requests, 1, 0, 0, 2, 0, 0, 0, 3
-    FROM unnest(${rows.map((row) => row.quarter)}::int[], ${rows.map((row) => row.key)}::text[], ${rows.map((row) => row.model)}::text[],
-      ${rows.map((row) => row.user)}::text[], ${rows.map((row) => row.requests)}::int[]) AS r (quarter, key, model, user_id, requests)`;
+    SELECT r.lane, r.account, r.quarter, r.key, r.model, r.user_id, 1, r.requests, 1, 0, 0, 2, 0, 0, 0, 3
+    FROM unnest(${accounts.map(laneOfId)}::smallint[], ${accounts}::text[], ${rows.map((row) => row.quarter)}::int[],
+      ${rows.map((row) => row.key)}::text[], ${rows.map((row) => row.model)}::text[], ${rows.map((row) => row.user)}::text[],
+      ${rows.map((row) => row.requests)}::int[]) AS r (lane, account, quarter, key, model, user_id, requests)`;
 }
 
 test("a settlement adds its charge to the sums of its key, model and user", async () => {
@@ -123,77 +139,102 @@ test("each day has its own count of users", async () => {
   expect([row?.users, users.map(({ name }) => name)]).toEqual([1, ["bob"]]);
 });
 
-type TestSum = { quarter: number; key: string; model: string; user: string; requests: number };
-
-const anySum: fc.Arbitrary<TestSum> = fc.record({
+const anySum = fc.record<TestSum>({
+  account: fc.integer({ min: 0, max: 3 }),
   quarter: fc.integer({ min: 100, max: 140 }),
   key: fc.constantFrom("key_a", "key_b"),
   model: fc.constantFrom("m", "n"),
   user: fc.constantFrom("", "(other)", "ä", "z", "𝒂", "\ufffd"),
   requests: fc.integer({ min: 1, max: 5 }),
 });
+const anySums = fc.uniqueArray(anySum, { maxLength: 60, selector: ({ requests, ...id }) => JSON.stringify(id) });
+const anyStarts = fc.constantFrom([100], [101, 110, 111, 135], [90, 104, 108, 112, 116, 120, 124, 128, 132, 136]);
+const by = fc.record({ account: fc.boolean(), key: fc.boolean(), model: fc.boolean(), user: fc.boolean() });
 
 test("pages of any size, read in pieces of any size, are the sums of the range in order", async () => {
-  const payer = await createPayer(store.database, 0n);
-  await fc.assert(
-    fc.asyncProperty(
-      fc.uniqueArray(anySum, { maxLength: 60, selector: ({ requests, ...id }) => JSON.stringify(id) }),
-      fc.record({ key: fc.boolean(), model: fc.boolean(), user: fc.boolean() }),
-      fc.constantFrom([100], [101, 110, 111, 135], [90, 104, 108, 112, 116, 120, 124, 128, 132, 136]),
-      fc.integer({ min: 1, max: 7 }),
-      fc.integer({ min: 1, max: 70 }),
-      async (sums, by, starts, pageSize, pieceRows) => {
-        await store.owner`DELETE FROM vx.usage_quarters WHERE account_id = ${payer.accountId}`;
-        await insertSums(payer, sums);
-        const query = { starts, end: 139, by: { ...NO_GROUPS, ...by } };
-        const read: UsageSum[] = [];
-        let token = "";
-        do {
-          const next = await readUsage(store.database, payer.accountId, query, page(pageSize, token), {
-            rows: BigInt(pieceRows),
-            max: 100,
-          });
-          expect(next.rows.length).toBeLessThanOrEqual(pageSize);
-          read.push(...next.rows);
-          token = next.nextPageToken;
-        } while (token !== "");
-        expect(read.map(groupOf)).toEqual(expectedGroups(sums, query));
-      },
-    ),
-    { numRuns: 40 },
-  );
+  const sizes = fc.record({ page: fc.integer({ min: 1, max: 7 }), rows: fc.bigInt({ min: 1n, max: 70n }) });
+  const property = fc.asyncProperty(anySums, by, anyStarts, sizes, async (sums, groups, starts, size) => {
+    await replaceSums(sums);
+    const query = { starts, end: 139, by: { ...NO_GROUPS, ...groups, account: false } };
+    const pages = await allPages((token) =>
+      readUsage(store.database, ids[0] ?? "", query, page(size.page, token), { rows: size.rows, max: 100 }),
+    );
+    expect(Math.max(...pages.map(({ length }) => length))).toBeLessThanOrEqual(size.page);
+    expect(pages.flat().map(groupOf)).toEqual(
+      expectedGroups(
+        sums.filter(({ account }) => account === 0),
+        query,
+      ),
+    );
+  });
+  await fc.assert(property, { numRuns: 40 });
 });
 
-function groupOf({ start, key_id, model, user_name, requests }: UsageSum): unknown[] {
-  return [start, key_id, model, user_name, Number(requests)];
+test("pages of any size, read in pieces of any size, are the sums of all accounts in order", async () => {
+  const rows = fc.bigInt({ min: 1n, max: 20n });
+  const sizes = fc.record({ page: fc.integer({ min: 1, max: 6 }), rows, accounts: fc.integer({ min: 1, max: 5 }) });
+  const property = fc.asyncProperty(anySums, by, anyStarts, sizes, async (sums, groups, starts, size) => {
+    await replaceSums(sums);
+    const query = { starts, end: 139, by: { ...NO_GROUPS, ...groups, user: false } };
+    // A page by account can end within an account that is read in pieces, whose groups then have a part of their usage.
+    const rows = groups.account ? 60n : size.rows;
+    const pages = await allPages((token) =>
+      readAllUsage(store.database, query, page(size.page, token), { rows, accounts: size.accounts, max: 1_000 }),
+    );
+    expect(Math.max(...pages.map(({ length }) => length))).toBeLessThanOrEqual(size.page);
+    expect(pages.flat().map(groupOf)).toEqual(expectedGroups(sums, query));
+  });
+  await fc.assert(property, { numRuns: 40 });
+});
+
+function groupOf({ start, account_id, key_id, model, user_name, requests }: UsageSum): unknown[] {
+  return [start, account_id, key_id, model, user_name, Number(requests)];
 }
 
-function expectedGroups(sums: TestSum[], { starts, end, by }: UsageQuery): unknown[][] {
-  const groups = new Map<string, number>();
-  for (const { quarter, key, model, user, requests } of sums) {
+function expectedGroups(sums: readonly TestSum[], { starts, end, by }: UsageQuery): unknown[][] {
+  const groups = new Map<string, unknown[]>();
+  for (const { account, quarter, key, model, user, requests } of sums) {
     const start = starts.findLast((one) => one <= quarter);
     if (start === undefined || quarter >= end) continue;
-    const id = [start, by.key ? key : "", by.model ? model : "", by.user ? user : ""];
+    const names = [by.account ? (ids[account] ?? "") : "", by.key ? key : "", by.model ? model : "", by.user ? user : ""];
     // Hexadecimal UTF-8 sorts as the database does.
-    const sortable = id
-      .map((part) => (typeof part === "number" ? String(part).padStart(4) : Buffer.from(part).toString("hex")))
-      .join("|");
-    groups.set(sortable, (groups.get(sortable) ?? 0) + requests);
+    const sortable = [String(start).padStart(4), ...names.map((name) => Buffer.from(name).toString("hex"))].join("|");
+    groups.set(sortable, [start, ...names, Number(groups.get(sortable)?.at(-1) ?? 0) + requests]);
   }
-  return [...groups]
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([sortable, requests]) => {
-      const [start, ...ids] = sortable.split("|");
-      return [Number(start), ...ids.map((hex) => Buffer.from(hex, "hex").toString()), requests];
-    });
+  return [...groups].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, group]) => group);
 }
 
 test("a page that needs too many statements is refused", async () => {
-  const payer = await createPayer(store.database, 0n);
-  const sums = Array.from({ length: 30 }, (_, quarter) => ({ quarter, key: "k", model: "m", user: "", requests: 1 }));
-  await insertSums(payer, sums);
+  await replaceSums(
+    Array.from({ length: 30 }, (_, quarter) => ({ account: 0, quarter, key: "k", model: "m", user: "", requests: 1 })),
+  );
   const query = { starts: [0], end: 50, by: NO_GROUPS };
-  await expect(readUsage(store.database, payer.accountId, query, page(), { rows: 10n, max: 3 })).rejects.toThrow(TooMuchUsage);
-  const { rows } = await readUsage(store.database, payer.accountId, query, page(), { rows: 10n, max: 4 });
-  expect(rows.map(({ requests }) => requests)).toEqual([30n]);
+  const read = (max: number) => readUsage(store.database, ids[0] ?? "", query, page(), { rows: 10n, max });
+  await expect(read(3)).rejects.toThrow(TooMuchUsage);
+  expect((await read(4)).rows.map(({ requests }) => requests)).toEqual([30n]);
+});
+
+test("a page by account reads only accounts of the page, and a page that needs too many statements is refused", async () => {
+  await replaceSums(
+    ids.map((_, account) => ({ account, quarter: 100, key: "key_a", model: "m", user: "", requests: account + 1 })),
+  );
+  let statements = 0;
+  const database = withCall(store.database, (...call) => {
+    statements++;
+    return store.database.call(...call);
+  });
+  const query = { starts: [100], end: 101, by: { ...NO_GROUPS, account: true } };
+  const pieces = { rows: 1n, accounts: 1, max: 2 };
+  const first = await readAllUsage(database, query, page(1), pieces);
+  const second = await readAllUsage(database, query, page(1, first.nextPageToken), { ...pieces, max: 3 });
+  expect(second.rows.map(({ account_id }) => account_id)).toEqual([ids[1]]);
+  // Two for each page, and the account that ended the first page once more.
+  expect(statements).toBe(5);
+  await expect(readAllUsage(database, query, page(3), pieces)).rejects.toThrow(TooMuchUsage);
+});
+
+test("accounts and keys have names, unknown ids have none", async () => {
+  const [payer] = payers;
+  const names = await namesOf(store.database, [ids[0] ?? "", "acct_unknown"], [payer?.keyId ?? "", ""]);
+  expect([...names.keys()].sort()).toEqual([ids[0], payer?.keyId].sort());
 });
