@@ -36,12 +36,8 @@ test("each cell is archived to a folder of its own, and audited with it", async 
   const env = { VX_CELLS: file };
   const { code, stdout, stderr } = await vx(["archive", "--keep", "1", "--json", archives], env);
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-  expect(JSON.parse(stdout)).toMatchObject({
-    archives: [
-      { cell: "a", entries: 1 },
-      { cell: "b", entries: 1 },
-    ],
-  });
+  const archived = ["a", "b"].map((cell) => ({ cell, entries: 1 }));
+  expect(JSON.parse(stdout)).toMatchObject({ archives: archived });
   for (const { name } of cells) expect(readdirSync(join(archives, name))).toHaveLength(2);
 
   const audit = () => vx(["audit", "--archive", archives, "--json"], env);
@@ -57,13 +53,18 @@ test("each cell is archived to a folder of its own, and audited with it", async 
   expect(JSON.parse(missing.stdout).audit.findings).toMatchObject([{ rule: "archive_matches_ledger" }]);
 });
 
-test("a cell that cannot be reached is named, and the others are archived", async () => {
-  const path = join(folder.path, "with-away.yaml");
-  const entries = [AWAY, ...cells].map(({ name, url }) => ({ name, database_url: url }));
-  writeFileSync(path, JSON.stringify({ cells: entries }));
+/** Archives to the folder what a file with these cells names. */
+async function archive(name: string, listed: readonly object[], to = folder.path) {
+  const path = join(folder.path, `${name}.yaml`);
+  writeFileSync(path, JSON.stringify({ cells: listed }));
+  return await vx(["archive", "--keep", "1", "--json", to], { VX_CELLS: path });
+}
+
+test("a cell that cannot be reached is named, and nothing is left to archive in the others", async () => {
   const rest = join(folder.path, "rest");
   mkdirSync(rest);
-  const { code, stdout, stderr } = await vx(["archive", "--keep", "1", "--json", rest], { VX_CELLS: path });
+  const listed = [AWAY, ...cells].map(({ name, url }) => ({ name, database_url: url }));
+  const { code, stdout, stderr } = await archive("with-away", listed, rest);
   expect(code).toBe(1);
   expect(stderr).toMatch(/^vx: away: the database cannot be used: /);
   expect(stderr).not.toContain("secret");
@@ -71,21 +72,13 @@ test("a cell that cannot be reached is named, and the others are archived", asyn
 });
 
 test("a cell on Citus is not archived", async () => {
-  const path = join(folder.path, "on-citus.yaml");
-  writeFileSync(path, JSON.stringify({ cells: [{ name: "c", engine: "citus", database_url: cells[0].url }] }));
-  expect(await vx(["archive", "--keep", "1", folder.path], { VX_CELLS: path })).toMatchObject({
-    code: 1,
-    stderr: "vx: c: the cell is on Citus, where entries cannot be archived\n",
-  });
+  const { code, stderr } = await archive("on-citus", [{ name: "c", engine: "citus", database_url: cells[0].url }]);
+  expect([code, stderr]).toEqual([1, "vx: c: the cell is on Citus, where entries cannot be archived\n"]);
 });
 
 test("a database that has another cell's name is not archived", async () => {
   const [{ owner, url }] = cells;
   await owner`INSERT INTO vx.cell_name (name) VALUES ('a')`;
-  const path = join(folder.path, "renamed.yaml");
-  writeFileSync(path, JSON.stringify({ cells: [{ name: "z", database_url: url }] }));
-  expect(await vx(["archive", "--keep", "1", folder.path], { VX_CELLS: path })).toMatchObject({
-    code: 1,
-    stderr: 'vx: z: the database is the cell "a"\n',
-  });
+  const { code, stderr } = await archive("renamed", [{ name: "z", database_url: url }]);
+  expect([code, stderr]).toEqual([1, 'vx: z: the database is the cell "a"\n']);
 });

@@ -12,6 +12,7 @@ import { DatabaseLock } from "../../src/store/driver/database-lock.ts";
 import { getGeneration, LedgerPartitions, listEntries, moveBalance } from "../../src/store/ledger.ts";
 import { migrate } from "../../src/store/schema/migrate.ts";
 import { TEST_ACTION, TEST_CALLER } from "../support/action.ts";
+import { allPages } from "../support/all-pages.ts";
 import { charge, type Payer } from "../support/payer.ts";
 import { started } from "../support/started.ts";
 import { createTestBilling } from "../support/store.ts";
@@ -89,6 +90,10 @@ test("a month is moved to a file with the entries charged in it, and the ledger 
   await expectConsistent(5, [1, 3, 1_000]);
   expect(await auditFiles()).toEqual({ archives: 3, entries: 13, findings: [] });
   expect(await archive(thisMonth + 1)).toEqual([]);
+  for (const month of [THIRD_LAST, SECOND_LAST, LAST]) {
+    const lines = linesOf(fileOf(month)).filter((line) => line.account_id === busy.accountId);
+    for (const [i, line] of lines.slice(1).entries()) expect(ledgerHash(lines[i]?.hash ?? "", line)).toBe(line.hash);
+  }
 });
 
 test("accounts with archived entries are charged and credited as before", async () => {
@@ -101,13 +106,12 @@ test("accounts with archived entries are charged and credited as before", async 
 
 test("pages end where the archives begin", async () => {
   await archive(LAST);
-  const page = await listEntries(pool, busy.accountId, readPage("entries", { pageSize: 4, pageToken: "" }));
-  expect(page.rows.map(({ seq }) => Number(seq))).toEqual([13, 12, 11, 10]);
-  const next = await listEntries(pool, busy.accountId, readPage("entries", { pageSize: 4, pageToken: page.nextPageToken }));
-  expect(next.rows.map(({ seq }) => Number(seq))).toEqual([9]);
-  expect(next.nextPageToken).toBe("");
-  const none = await listEntries(pool, idle.accountId, readPage("entries", { pageSize: 4, pageToken: "" }));
-  expect(none).toEqual({ rows: [], nextPageToken: "" });
+  const seqsOf = async ({ accountId }: Payer) => {
+    const list = (pageToken: string) => listEntries(pool, accountId, readPage("entries", { pageSize: 4, pageToken }));
+    return (await allPages(list)).map((rows) => rows.map(({ seq }) => Number(seq)));
+  };
+  expect(await seqsOf(busy)).toEqual([[13, 12, 11, 10], [9]]);
+  expect(await seqsOf(idle)).toEqual([[]]);
 });
 
 test("an interruption at any step loses no entry, and the next call continues", async () => {
@@ -126,13 +130,9 @@ test("an interruption at any step loses no entry, and the next call continues", 
 });
 
 test("an entry that is charged in an archived month while its file is written stays in the ledger", async () => {
-  const insert = async () => {
-    const id = busy.accountId;
-    await pool.call("move_balance", TEST_CALLER, laneOfId(id), id, "led_late", THIRD_LAST, "credit", 1, "late", "late");
-  };
   let done: Promise<void> | undefined;
   await archive(SECOND_LAST, ({ step }) => {
-    if (step === "remove") done = insert();
+    if (step === "remove") done = credit(busy, THIRD_LAST, "late");
   });
   await done;
   expect(await seqsInLedger(busy)).toEqual([5, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
@@ -179,16 +179,13 @@ test("the audit finds changes of archived entries, of their usage, and of what t
   writeFileSync(file, original);
   expect(await detail()).toBe("");
 
-  await database.owner`
-    UPDATE vx.usage_quarters SET input = input + 1 WHERE account_id = ${idle.accountId}`;
-  expect((await audit(pool, NOT_ABORTED)).findings).toMatchObject([{ account_id: idle.accountId, rule: "usage_equals_ledger" }]);
-  await database.owner`
-    UPDATE vx.usage_quarters SET input = input - 1 WHERE account_id = ${idle.accountId}`;
-  await database.owner`
-    UPDATE vx.archived_ledger SET balance_micros = balance_micros + 1 WHERE account_id = ${idle.accountId}`;
-  expect((await audit(pool, NOT_ABORTED)).findings).toMatchObject([
-    { account_id: idle.accountId, rule: "balance_equals_ledger" },
-  ]);
+  const { owner } = database;
+  const rules = async () => (await audit(pool, NOT_ABORTED)).findings.map(({ account_id, rule }) => [account_id, rule]);
+  await owner`UPDATE vx.usage_quarters SET input = input + 1 WHERE account_id = ${idle.accountId}`;
+  expect(await rules()).toEqual([[idle.accountId, "usage_equals_ledger"]]);
+  await owner`UPDATE vx.usage_quarters SET input = input - 1 WHERE account_id = ${idle.accountId}`;
+  await owner`UPDATE vx.archived_ledger SET balance_micros = balance_micros + 1 WHERE account_id = ${idle.accountId}`;
+  expect(await rules()).toEqual([[idle.accountId, "balance_equals_ledger"]]);
   expect(await detail()).toMatch(/the last entry of .* is not that of the database/);
 });
 
@@ -201,28 +198,19 @@ test("a file that another program wrote is not used", async () => {
 test("an archived credit is not credited again", async () => {
   const [key] = await database.owner<{ idempotency_key: string }[]>`
     SELECT idempotency_key FROM vx.movement_keys WHERE account_id = ${idle.accountId}`;
-  const repeat = () =>
-    moveBalance(pool, TEST_ACTION, {
-      entryId: key?.idempotency_key ?? "",
-      accountId: idle.accountId,
-      kind: "credit",
-      amountMicros: 1_000n,
-      reason: "test",
-      idempotencyKey: key?.idempotency_key ?? "",
-    });
+  const idempotencyKey = key?.idempotency_key ?? "";
+  const movement = {
+    entryId: idempotencyKey,
+    accountId: idle.accountId,
+    kind: "credit",
+    amountMicros: 1_000n,
+    reason: "test",
+  } as const;
+  const repeat = () => moveBalance(pool, TEST_ACTION, { ...movement, idempotencyKey });
   expect(await repeat()).toMatchObject({ seq: 1n, amount_micros: 1_000n });
   await archive(SECOND_LAST);
   await expect(repeat()).rejects.toThrow(/was used for ledger row 1, which is archived/);
   await expectConsistent(ENTRIES - 7);
-});
-
-test("the hash of an archived entry is that of the database", async () => {
-  await archive(thisMonth);
-  for (const month of [THIRD_LAST, SECOND_LAST, LAST]) {
-    const lines = linesOf(fileOf(month)).filter((line) => line.account_id === busy.accountId);
-    for (const [before, line] of lines.slice(1).map((line, i) => [lines[i], line] as const))
-      expect(ledgerHash(before?.hash ?? "", line)).toBe(line.hash);
-  }
 });
 
 test("an unknown generation of an archived month is reported as perhaps archived", async () => {
@@ -234,19 +222,19 @@ test("an unknown generation of an archived month is reported as perhaps archived
   await expect(getGeneration(pool, busy.accountId, "gen_01zzzzzzzzfzvadvq9j4ssg6h0")).rejects.toThrow(plain);
 });
 
-test("the server's role creates the partitions of the next months, once", async () => {
-  const next = `ledger_${monthText(thisMonth + 3).replace("-", "_")}`;
-  await database.owner.unsafe(`DROP TABLE vx.${next}`);
-  expect(await pool.call("create_ledger_partitions")).toEqual([{ created: next }]);
-  expect(await pool.call("create_ledger_partitions")).toEqual([]);
-});
-
 async function credit({ accountId: id }: Payer, month: number, key: string): Promise<void> {
   const entry = [`led_${key}`, month, "credit", 1, key, key] as const;
   await pool.call("move_balance", TEST_CALLER, laneOfId(id), id, ...entry);
 }
 
 const partitionOf = (month: number) => `ledger_${monthText(month).replace("-", "_")}`;
+
+test("the server's role creates the partitions of the next months, once", async () => {
+  const next = partitionOf(thisMonth + 3);
+  await database.owner.unsafe(`DROP TABLE vx.${next}`);
+  expect(await pool.call("create_ledger_partitions")).toEqual([{ created: next }]);
+  expect(await pool.call("create_ledger_partitions")).toEqual([]);
+});
 
 test("entries of months without a partition are written and reported, and the owner's migration moves them", async () => {
   const [next, far] = [thisMonth + 3, thisMonth + 14];

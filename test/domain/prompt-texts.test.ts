@@ -97,13 +97,7 @@ const FORMATS: Record<RemoteKind, Format> = {
 
 describe.each(REMOTE_KINDS)("%s", (kind) => {
   test("a hold covers the bytes of every text that is sent to the upstream", async () => {
-    const settings = {
-      kind,
-      baseUrl: "http://127.0.0.1",
-      apiKeyEnv: undefined,
-      model: "m",
-      timeoutMs: 1_000,
-    };
+    const settings = { kind, baseUrl: "http://127.0.0.1", apiKeyEnv: undefined, model: "m", timeoutMs: 1_000 };
     const dialects = createDialect(settings);
     await fc.assert(
       fc.asyncProperty(

@@ -60,19 +60,16 @@ function strangerOf({ accountId }: Payer, newId: (lane: number) => string): stri
 }
 
 describe("a hold is not sent", () => {
-  const cases: [string, (hold: HoldRequest) => Partial<HoldRequest>, string][] = [
-    ["below 0", () => ({ amountMicros: -1n }), "the amount of a hold is an int64 of at least 0"],
-    ["above int64", () => ({ amountMicros: 2n ** 63n }), "the amount of a hold is an int64 of at least 0"],
-    [
-      "with an id in another lane",
-      () => ({ generationId: strangerOf(payer, typeIds.generation) }),
-      "hold and key are in the account's lane",
-    ],
-    ["of a key in another lane", () => ({ keyId: strangerOf(payer, typeIds.key) }), "hold and key are in the account's lane"],
+  const [amount, lane] = ["the amount of a hold is an int64 of at least 0", "hold and key are in the account's lane"];
+  const cases: [string, () => Partial<HoldRequest>, string][] = [
+    ["below 0", () => ({ amountMicros: -1n }), amount],
+    ["above int64", () => ({ amountMicros: 2n ** 63n }), amount],
+    ["with an id in another lane", () => ({ generationId: strangerOf(payer, typeIds.generation) }), lane],
+    ["of a key in another lane", () => ({ keyId: strangerOf(payer, typeIds.key) }), lane],
   ];
   test.each(cases)("%s", async (_, change, invariant) => {
     const hold = holdOf(payer, 60n, newGenerationId(payer));
-    await expectViolation(billing.hold({ ...hold, ...change(hold) }), invariant);
+    await expectViolation(billing.hold({ ...hold, ...change() }), invariant);
     expect(await store.owner`SELECT FROM vx.holds`).toHaveLength(0);
   });
 
@@ -84,42 +81,25 @@ describe("a hold is not sent", () => {
 });
 
 describe("an ending is not sent", () => {
-  const changed = (end: EndRequest, change: Partial<Charge>): EndRequest => ({
+  const charge = (change: () => Partial<Charge>) => (end: EndRequest) => ({
     ...end,
-    charge: { ...(end.charge as Charge), ...change },
+    charge: { ...(end.charge as Charge), ...change() },
   });
+  const [bounds, cost] = ["a charge is at least 0 and at most its hold", "a charge is the cost of its usage"];
+  const negative = { amountMicros: 0n, usage: { ...NO_USAGE, input: 1, output: -1 } };
+  const hold = (generationId: () => string) => (end: EndRequest) => ({ ...end, generationId: generationId() });
   const cases: [string, (end: EndRequest) => EndRequest, string][] = [
-    [
-      "for a hold in another lane",
-      (end) => ({ ...end, generationId: strangerOf(payer, typeIds.generation) }),
-      "a hold is in the account's lane",
-    ],
+    ["for a hold in another lane", hold(() => strangerOf(payer, typeIds.generation)), "a hold is in the account's lane"],
     [
       "for a key in another lane",
-      (end) => changed(end, { keyId: strangerOf(payer, typeIds.key) }),
+      charge(() => ({ keyId: strangerOf(payer, typeIds.key) })),
       "the key of a charge is in the account's lane",
     ],
-    [
-      "with a charge for a hold of another process",
-      (end) => ({ ...end, generationId: newGenerationId(payer) }),
-      "only an open hold is charged",
-    ],
-    [
-      "with more than the hold",
-      ({ generationId }) => endOf(payer, generationId, 61n),
-      "a charge is at least 0 and at most its hold",
-    ],
-    ["with a negative charge", (end) => changed(end, { amountMicros: -1n }), "a charge is at least 0 and at most its hold"],
-    [
-      "with another amount than the usage costs",
-      (end) => changed(end, { amountMicros: 11n }),
-      "a charge is the cost of its usage",
-    ],
-    [
-      "with negative usage",
-      (end) => changed(end, { amountMicros: 0n, usage: { ...NO_USAGE, input: 1, output: -1 } }),
-      "a charge is the cost of its usage",
-    ],
+    ["with a charge for a hold of another process", hold(() => newGenerationId(payer)), "only an open hold is charged"],
+    ["with more than the hold", ({ generationId }) => endOf(payer, generationId, 61n), bounds],
+    ["with a negative charge", charge(() => ({ amountMicros: -1n })), bounds],
+    ["with another amount than the usage costs", charge(() => ({ amountMicros: 11n })), cost],
+    ["with negative usage", charge(() => negative), cost],
   ];
   test.each(cases)("%s", async (_, change, invariant) => {
     const id = await placeHold(billing, payer, 60n);
