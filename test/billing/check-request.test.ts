@@ -62,23 +62,15 @@ test.each([
   expect(await refusal(messagesOf(asked(...calls)))).toMatch(new RegExp(`^messages\\[0\\]\\.tool_calls\\[\\d\\]: ${text}`));
 });
 
-test.each([
-  "",
-  "{",
-  "[]",
-  "null",
-  '"{}"',
-  "{} {}",
-  `{"a":${"[".repeat(64)}${"]".repeat(64)}}`,
-  `{"\\"]":"]","b":${"[".repeat(64)}${"]".repeat(64)}}`,
-])("the arguments %s are refused", async (text) => {
+const levels = (count: number) => "[".repeat(count) + "]".repeat(count);
+const deep = [`{"a":${levels(64)}}`, `{"\\"]":"]","b":${levels(64)}}`];
+
+test.each(["", "{", "[]", "null", '"{}"', "{} {}", ...deep])("the arguments %s are refused", async (text) => {
   const field = "messages[0].tool_calls[1]";
   expect(await refusal(messagesOf(asked(call("a"), call("b", text))))).toMatch(
     `${field}: must have arguments that are the JSON text of an object`,
   );
 });
-
-const levels = (count: number) => "[".repeat(count) + "]".repeat(count);
 
 test.each([
   ["of 64 levels", `{"a":${levels(63)}}`],

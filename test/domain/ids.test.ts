@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createIds, monthOfId, secondsOfId } from "../../src/domain/ids.ts";
+import { createIds, lowestIdAt, millisecondsOfId, monthOfId, secondsOfId } from "../../src/domain/ids.ts";
 import { LANE_COUNT, laneOfId } from "../../src/domain/lane.ts";
 import { typeIds } from "../support/type-ids.ts";
 
@@ -83,3 +83,11 @@ function fromUnixMs(ms: number): string {
   const characters = Array.from({ length: 10 }, (_, i) => Math.floor(ms / 32 ** (9 - i)) % 32);
   return characters.map((at) => BASE32.charAt(at)).join("");
 }
+
+test("ids of a time sort after the lowest id of that time", () => {
+  const now = Date.now();
+  const id = createIds(() => now).failure(5);
+  expect(lowestIdAt("fail", now) < id).toBe(true);
+  expect(id < lowestIdAt("fail", now + 1)).toBe(true);
+  expect(millisecondsOfId(lowestIdAt("fail", now))).toBe(now);
+});

@@ -51,6 +51,8 @@ const put = (payer: Payer, changes: Partial<AutoTopUpSettings> = {}, action = TE
   putAutoTopUp(store.database, action, payer.accountId, { ...SETTINGS, ...changes });
 const putByKey = (payer: Payer, changes?: Partial<AutoTopUpSettings>) => put(payer, changes, actionOfKey(payer));
 
+const settingsOf = ({ accountId }: Payer) => getAutoTopUp(store.database, accountId);
+
 const PAGE = { id: "cs_1", url: "https://pay.example/" };
 
 function storeCard({ accountId }: Payer, changes: Partial<Parameters<typeof applyAutoTopUpPage>[2]> = {}) {
@@ -216,7 +218,7 @@ test("those of a month never exceed its maximum, one that is not decided include
   await charge(billing, payer, 1n);
   await see(payer, "paid");
   await charge(billing, payer, 10_000_000n);
-  const auto = await getAutoTopUp(store.database, payer.accountId);
+  const auto = await settingsOf(payer);
   expect(auto).toMatchObject({ month_micros: 20_000_000n, pending_topup_id: (await pendingOf(payer)).id });
   await see(payer, "paid");
   await charge(billing, payer, 10_000_000n);
@@ -263,22 +265,15 @@ test("the third failure in a row stops them; a payment in between counts anew", 
   await charge(billing, payer, 1_000n);
   expect(await statesOf(payer)).toEqual(["failed", "failed", "failed", "paid", "failed", "failed"]);
   const failed = (n: number) => `topup.auto_failed insufficient_funds ${n}`;
-  expect(await eventsOf(payer)).toEqual([
-    failed(1),
-    failed(2),
-    "topup.paid",
-    failed(1),
-    failed(2),
-    failed(3),
-    "topup.auto_disabled failures 3",
-  ]);
-  expect(await getAutoTopUp(store.database, payer.accountId)).toMatchObject({
+  const last = ["topup.paid", failed(1), failed(2), failed(3), "topup.auto_disabled failures 3"];
+  expect(await eventsOf(payer)).toEqual([failed(1), failed(2), ...last]);
+  expect(await settingsOf(payer)).toMatchObject({
     is_enabled: false,
     failures: 3,
     last_failure: "insufficient_funds",
   });
   await put(payer);
-  expect(await getAutoTopUp(store.database, payer.accountId)).toMatchObject({ is_enabled: true, failures: 0 });
+  expect(await settingsOf(payer)).toMatchObject({ is_enabled: true, failures: 0 });
 });
 
 test("a payment that is not decided blocks the next, also while the settings change", async () => {
@@ -360,7 +355,7 @@ test("a key lowers and stops them, and neither starts nor raises them", async ()
 test("the newest page decides the payment method, and only pages of the account's customer count", async () => {
   const payer = await createAutoPayer(10_000_000n);
   const other = { id: "pm_2", text: "mastercard •••• 4444" };
-  const method = async () => (await getAutoTopUp(store.database, payer.accountId))?.method_id;
+  const method = async () => (await settingsOf(payer))?.method_id;
   await storeCard(payer, { id: "cs_2", method: other, createdAt: new Date(500) });
   expect(await method()).toBe("pm_1");
   await storeCard(payer, { id: "cs_3", method: other, createdAt: new Date(3_000), customerId: "cus_other" });
@@ -368,12 +363,12 @@ test("the newest page decides the payment method, and only pages of the account'
   await storeCard(payer, { id: "cs_2", method: other, createdAt: new Date(2_000) });
   expect(await method()).toBe("pm_2");
   await setAutoTopUpPage(store.database, payer.accountId, { id: "cus_second" }, { ...PAGE, id: "cs_4" });
-  expect(await getAutoTopUp(store.database, payer.accountId)).toMatchObject({
+  expect(await settingsOf(payer)).toMatchObject({
     customer_id: `cus_${payer.accountId}`,
     page_id: "cs_4",
   });
   await storeCard(payer, { id: "cs_4", method: undefined });
-  expect(await getAutoTopUp(store.database, payer.accountId)).toMatchObject({ method_id: "pm_2", page_id: null });
+  expect(await settingsOf(payer)).toMatchObject({ method_id: "pm_2", page_id: null });
 });
 
 test("the page of an account that is not here is ignored", async () => {

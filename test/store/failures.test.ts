@@ -1,5 +1,5 @@
 import { beforeEach, expect, test, vi } from "vitest";
-import { createIds, lowestIdAt, millisecondsOfId } from "../../src/domain/ids.ts";
+import { createIds } from "../../src/domain/ids.ts";
 import { type Lane, laneOfId } from "../../src/domain/lane.ts";
 import { QUARTER_MS } from "../../src/domain/periods.ts";
 import { countFailures, type FailedCall, FailureRecorder, FailureUpkeep, listFailures } from "../../src/store/failures.ts";
@@ -28,19 +28,11 @@ function createRecorder(): FailureRecorder {
   });
 }
 
-const call = (values: Partial<FailedCall> = {}): FailedCall => ({
-  accountId,
-  keyId: "key_1",
-  method: "vx.v1.GenerateService/Generate",
-  model: "m",
-  upstream: "",
-  status: 402,
-  code: "insufficient_balance",
-  message: "The balance is too low.",
-  latencyMs: 3,
-  requestId: "r",
-  ...values,
-});
+const CALL = { keyId: "key_1", method: "vx.v1.GenerateService/Generate", model: "m", upstream: "", requestId: "r" };
+const ENDING = { status: 402, code: "insufficient_balance", message: "The balance is too low.", latencyMs: 3 };
+const call = (values: Partial<FailedCall> = {}): FailedCall => ({ accountId, ...CALL, ...ENDING, ...values });
+
+const setOwned = (isOwned: boolean) => store.owner`UPDATE vx.lanes SET is_owned = ${isOwned} WHERE lane = ${laneOfId(accountId)}`;
 
 const ALL = { keyId: "", model: "", code: "", from: undefined, to: undefined };
 
@@ -51,14 +43,6 @@ async function read(filter: Partial<typeof ALL> = {}, size = 1_000, maxRead?: nu
   });
   return { rows: pages.flat(), pages: pages.length };
 }
-
-test("ids of a time sort after the lowest id of that time", () => {
-  const ids = createIds(() => nowMs);
-  const id = ids.failure(laneOfId(accountId));
-  expect(lowestIdAt("fail", nowMs) < id).toBe(true);
-  expect(id < lowestIdAt("fail", nowMs + 1)).toBe(true);
-  expect(millisecondsOfId(lowestIdAt("fail", nowMs))).toBe(nowMs);
-});
 
 test("two servers store 600 calls of an account and minute together, and count the others", async () => {
   const servers = [createRecorder(), createRecorder()];
@@ -133,8 +117,6 @@ test("calls are counted by error and period, those that are not listed too, up t
 
 test("what the database cannot store now is stored later, once", async () => {
   const recorder = createRecorder();
-  const lane = laneOfId(accountId);
-  const setOwned = (isOwned: boolean) => store.owner`UPDATE vx.lanes SET is_owned = ${isOwned} WHERE lane = ${lane}`;
   await setOwned(false);
   recorder.record(call({ requestId: "first" }));
   await recorder.flush();
@@ -150,11 +132,10 @@ test("what the database cannot store now is stored later, once", async () => {
 
 test("after 30 attempts, calls are given up and counted", async () => {
   const recorder = createRecorder();
-  const lane = laneOfId(accountId);
-  await store.owner`UPDATE vx.lanes SET is_owned = false WHERE lane = ${lane}`;
+  await setOwned(false);
   recorder.record(call());
   for (let i = 0; i < 30; i++) await recorder.flush();
-  await store.owner`UPDATE vx.lanes SET is_owned = true WHERE lane = ${lane}`;
+  await setOwned(true);
   await recorder.flush();
   expect(omitted).toEqual({ database: 1 });
   expect((await read()).rows).toEqual([]);

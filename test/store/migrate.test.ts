@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test, vi } from "vitest";
+import { describe, expect, inject, onTestFinished, test, vi } from "vitest";
 import { MeService } from "../../gen/vx/v1/me_pb.js";
 import packageJson from "../../package.json" with { type: "json" };
 import { auditDatabases } from "../../src/app/audit-embedded.ts";
@@ -10,10 +10,11 @@ import { MigrationError } from "../../src/store/schema/release.ts";
 import { lockTables, withShortWaits } from "../../src/store/schema/table-locks.ts";
 import { spawnVx } from "../cli/support.ts";
 import { startTestApp } from "../support/app.ts";
-import { createTestDatabase, functionsOf, type TestDatabase } from "../support/database.ts";
+import { createTestDatabase, functionsOf } from "../support/database.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";
 import { createNextRelease } from "../support/next-release.ts";
 import { bearer, protocols } from "../support/protocols.ts";
+import { started } from "../support/started.ts";
 
 const PASSWORD = "password-of-the-tests";
 
@@ -24,31 +25,24 @@ const namesIn = (folder: string) =>
 const tables = namesIn("tables");
 const functions = namesIn("functions");
 
-async function withDatabase(
-  template: string,
-  run: (database: TestDatabase, as: (user: string) => DatabaseAddress) => Promise<void>,
-): Promise<void> {
+/** A database of its own for a test. */
+async function createDatabase(template: string) {
   const database = await createTestDatabase({ template });
+  onTestFinished(database.drop);
   const as = (user: string): DatabaseAddress => {
     if (database.address.kind !== "socket") throw new Error("the tests use a socket");
-    const password = user === "postgres" ? inject("passwords").owner : PASSWORD;
-    return { ...database.address, user, password };
+    return { ...database.address, user, password: user === "postgres" ? inject("passwords").owner : PASSWORD };
   };
-  try {
-    await run(database, as);
-  } finally {
-    await database.drop();
-  }
+  return { ...database, as, migrate: () => migrate(as("postgres")), failure: () => failureOf(as("postgres")) };
 }
 
 test("concurrent servers on an empty database create one schema", async () => {
-  await withDatabase("template0", async ({ owner }, as) => {
-    await Promise.all(Array.from({ length: 3 }, () => migrate(as("postgres"))));
-    const applied = await owner`SELECT version, name FROM vx.migrations ORDER BY version`;
-    expect([...applied]).toEqual(tables.map((name, i) => ({ version: i + 1, name })));
-    expect((await owner`SELECT name FROM vx.functions ORDER BY name`).map(({ name }) => name)).toEqual(functions);
-    expect(await owner`SELECT name FROM vx.plans ORDER BY name`).toHaveLength(3);
-  });
+  const { owner, migrate } = await createDatabase("template0");
+  await Promise.all(Array.from({ length: 3 }, () => migrate()));
+  const applied = await owner`SELECT version, name FROM vx.migrations ORDER BY version`;
+  expect([...applied]).toEqual(tables.map((name, i) => ({ version: i + 1, name })));
+  expect((await owner`SELECT name FROM vx.functions ORDER BY name`).map(({ name }) => name)).toEqual(functions);
+  expect(await owner`SELECT name FROM vx.plans ORDER BY name`).toHaveLength(3);
 });
 
 test("the numbers of table migrations have no gaps", () => {
@@ -65,45 +59,42 @@ test("each function file defines the function of its name and has a comment on i
 });
 
 test("a second migration changes nothing", async () => {
-  await withDatabase("vx_template", async ({ owner }, as) => {
-    const read = async () => [
-      ...(await owner`SELECT name, applied_at FROM vx.migrations`),
-      ...(await owner`SELECT name, applied_at FROM vx.functions ORDER BY name`),
-    ];
-    const before = await read();
-    await migrate(as("postgres"));
-    expect(await read()).toEqual(before);
-  });
+  const { owner, migrate } = await createDatabase("vx_template");
+  const read = async () => [
+    ...(await owner`SELECT name, applied_at FROM vx.migrations`),
+    ...(await owner`SELECT name, applied_at FROM vx.functions ORDER BY name`),
+  ];
+  const before = await read();
+  await migrate();
+  expect(await read()).toEqual(before);
 });
 
 test("changed functions are replaced, and functions without a file are dropped", async () => {
-  await withDatabase("vx_template", async ({ owner }, as) => {
-    await owner`CREATE OR REPLACE FUNCTION vx.schema_version() RETURNS TABLE (version integer, release text,
-      oldest_release text) LANGUAGE sql AS $$ SELECT 1, '0.0.9', '0.0.9' $$`;
-    await owner`UPDATE vx.functions SET checksum = 'old' WHERE name = 'schema_version'`;
-    await owner`CREATE FUNCTION vx.dropped_later() RETURNS integer LANGUAGE sql AS $$ SELECT 1 $$`;
-    await owner`INSERT INTO vx.functions VALUES ('dropped_later', 'any', now())`;
-    await migrate(as("postgres"));
-    const [state] = await owner`SELECT release FROM vx.schema_version()`;
-    expect(state?.release).toBe(packageJson.version);
-    expect(await owner`SELECT FROM pg_proc WHERE proname = 'dropped_later'`).toHaveLength(0);
-    const [granted] = await owner`SELECT has_function_privilege('vx_app', 'vx.schema_version()', 'EXECUTE') AS ok`;
-    expect(granted?.ok).toBe(true);
-  });
+  const { owner, migrate } = await createDatabase("vx_template");
+  await owner`CREATE OR REPLACE FUNCTION vx.schema_version() RETURNS TABLE (version integer, release text,
+    oldest_release text) LANGUAGE sql AS $$ SELECT 1, '0.0.9', '0.0.9' $$`;
+  await owner`UPDATE vx.functions SET checksum = 'old' WHERE name = 'schema_version'`;
+  await owner`CREATE FUNCTION vx.dropped_later() RETURNS integer LANGUAGE sql AS $$ SELECT 1 $$`;
+  await owner`INSERT INTO vx.functions VALUES ('dropped_later', 'any', now())`;
+  await migrate();
+  const [state] = await owner`SELECT release FROM vx.schema_version()`;
+  expect(state?.release).toBe(packageJson.version);
+  expect(await owner`SELECT FROM pg_proc WHERE proname = 'dropped_later'`).toHaveLength(0);
+  const [granted] = await owner`SELECT has_function_privilege('vx_app', 'vx.schema_version()', 'EXECUTE') AS ok`;
+  expect(granted?.ok).toBe(true);
 });
 
 test("when the parameters of a function change, only the new form remains", async () => {
-  await withDatabase("vx_template", async ({ owner }, as) => {
-    const before = await functionsOf(owner);
-    // One is left from an earlier migration, the other is replaced by this one.
-    await owner`CREATE FUNCTION vx.list_plans(p_old text) RETURNS integer LANGUAGE sql AS $$ SELECT 1 $$`;
-    await owner`DROP FUNCTION vx.hold_figures()`;
-    await owner`CREATE FUNCTION vx.hold_figures(p_old text) RETURNS integer
-      LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN RETURN 1; END $$`;
-    await owner`UPDATE vx.functions SET checksum = 'old' WHERE name = 'hold_figures'`;
-    await migrate(as("postgres"));
-    expect(await functionsOf(owner)).toEqual(before);
-  });
+  const { owner, migrate } = await createDatabase("vx_template");
+  const before = await functionsOf(owner);
+  // One is left from an earlier migration, the other is replaced by this one.
+  await owner`CREATE FUNCTION vx.list_plans(p_old text) RETURNS integer LANGUAGE sql AS $$ SELECT 1 $$`;
+  await owner`DROP FUNCTION vx.hold_figures()`;
+  await owner`CREATE FUNCTION vx.hold_figures(p_old text) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN RETURN 1; END $$`;
+  await owner`UPDATE vx.functions SET checksum = 'old' WHERE name = 'hold_figures'`;
+  await migrate();
+  expect(await functionsOf(owner)).toEqual(before);
 });
 
 test("when the result of a function or the name of a parameter changes, the function is created anew", async () => {
@@ -120,71 +111,66 @@ test("when the result of a function or the name of a parameter changes, the func
 });
 
 test("an older server starts on a newer schema without changing it, unless the schema requires a newer server", async () => {
-  await withDatabase("vx_template", async ({ owner }, as) => {
-    await owner`INSERT INTO vx.releases VALUES ('9.0.0', '0.1.0', clock_timestamp())`;
-    await owner`INSERT INTO vx.migrations VALUES (9999, '9999_future', '', now())`;
-    await owner`UPDATE vx.functions SET checksum = 'newer' WHERE name = 'admit'`;
-    await migrate(as("postgres"));
-    const [admit] = await owner`SELECT checksum FROM vx.functions WHERE name = 'admit'`;
-    expect(admit?.checksum).toBe("newer");
-    await owner`UPDATE vx.releases SET oldest_release = '8.2.0' WHERE release = '9.0.0'`;
-    expect((await failureOf(as("postgres")))?.message).toBe(
-      `the database was migrated by release 9.0.0, which needs servers of release 8.2.0 or newer; this is ${packageJson.version}`,
-    );
-  });
+  const { owner, migrate, failure } = await createDatabase("vx_template");
+  await owner`INSERT INTO vx.releases VALUES ('9.0.0', '0.1.0', clock_timestamp())`;
+  await owner`INSERT INTO vx.migrations VALUES (9999, '9999_future', '', now())`;
+  await owner`UPDATE vx.functions SET checksum = 'newer' WHERE name = 'admit'`;
+  await migrate();
+  const [admit] = await owner`SELECT checksum FROM vx.functions WHERE name = 'admit'`;
+  expect(admit?.checksum).toBe("newer");
+  await owner`UPDATE vx.releases SET oldest_release = '8.2.0' WHERE release = '9.0.0'`;
+  expect((await failure())?.message).toBe(
+    `the database was migrated by release 9.0.0, which needs servers of release 8.2.0 or newer; this is ${packageJson.version}`,
+  );
 });
 
 test("a database of a newer version is rejected and not changed", async () => {
-  await withDatabase("vx_template", async ({ owner }, as) => {
-    await owner`INSERT INTO vx.migrations VALUES (9999, '9999_future', '', now())`;
-    const failure = await failureOf(as("postgres"));
-    expect(failure).toBeInstanceOf(MigrationError);
-    expect(failure?.message).toMatch(/the database is newer than this code: .*9999/);
-  });
+  const { owner, failure } = await createDatabase("vx_template");
+  await owner`INSERT INTO vx.migrations VALUES (9999, '9999_future', '', now())`;
+  const error = await failure();
+  expect(error).toBeInstanceOf(MigrationError);
+  expect(error?.message).toMatch(/the database is newer than this code: .*9999/);
 });
 
 test("a schema from before the first release is rejected with a specific error", async () => {
-  await withDatabase("template0", async ({ owner }, as) => {
-    await owner`CREATE SCHEMA vx`;
-    await owner`CREATE FUNCTION vx.schema_version() RETURNS integer LANGUAGE sql AS $$ SELECT 5 $$`;
-    expect((await failureOf(as("postgres")))?.message).toMatch(/older than the first release .*VX_DATA_DIR$/);
-  });
+  const { owner, failure } = await createDatabase("template0");
+  await owner`CREATE SCHEMA vx`;
+  await owner`CREATE FUNCTION vx.schema_version() RETURNS integer LANGUAGE sql AS $$ SELECT 5 $$`;
+  expect((await failure())?.message).toMatch(/older than the first release .*VX_DATA_DIR$/);
 });
 
 test("a migration that fails is rolled back completely", async () => {
-  await withDatabase("template0", async ({ owner }, as) => {
-    await owner`CREATE SCHEMA vx`;
-    await owner`CREATE TABLE vx.ledger (in_the_way integer)`;
-    expect(await failureOf(as("postgres"))).toBeInstanceOf(MigrationError);
-    const present = await owner`SELECT tablename FROM pg_tables WHERE schemaname = 'vx' ORDER BY tablename`;
-    expect(present.map(({ tablename }) => tablename)).toEqual(["functions", "ledger", "migrations", "releases"]);
-    await owner`DROP TABLE vx.ledger`;
-    await migrate(as("postgres"));
-    expect(await owner`SELECT version FROM vx.migrations`).toHaveLength(tables.length);
-  });
+  const { owner, migrate, failure } = await createDatabase("template0");
+  await owner`CREATE SCHEMA vx`;
+  await owner`CREATE TABLE vx.ledger (in_the_way integer)`;
+  expect(await failure()).toBeInstanceOf(MigrationError);
+  const present = await owner`SELECT tablename FROM pg_tables WHERE schemaname = 'vx' ORDER BY tablename`;
+  expect(present.map(({ tablename }) => tablename)).toEqual(["functions", "ledger", "migrations", "releases"]);
+  await owner`DROP TABLE vx.ledger`;
+  await migrate();
+  expect(await owner`SELECT version FROM vx.migrations`).toHaveLength(tables.length);
 });
 
 test("a migration and a batch of calls that needs more tables do not wait for each other", async () => {
   const next = createNextRelease();
   onTestFinished(next.remove);
-  await withDatabase("vx_template", async ({ owner, url }) => {
-    const isWaiting = async () => {
-      const locks = await owner`SELECT FROM pg_locks WHERE NOT granted AND database = (
-        SELECT oid FROM pg_database WHERE datname = current_database())`;
-      expect(locks).not.toHaveLength(0);
-    };
-    const migration = await owner.begin(async (transaction) => {
-      await transaction`SELECT FROM vx.lanes WHERE lane = 7 FOR UPDATE`;
-      const ended = spawnVx(["migrate"], { DATABASE_URL: url }, [], next.program);
-      await vi.waitFor(isWaiting);
-      for (const table of ["accounts", "answers", "holds", "ledger"]) {
-        await transaction.unsafe(`LOCK TABLE vx.${table} IN ROW EXCLUSIVE MODE`);
-      }
-      return { ended };
-    });
-    expect(await migration.ended).toMatchObject({ code: 0, stderr: "" });
-    expect(await owner`SELECT FROM vx.migrations`).toHaveLength(tables.length + 1);
+  const { owner, url } = await createDatabase("vx_template");
+  const isWaiting = async () => {
+    const locks = await owner`SELECT FROM pg_locks WHERE NOT granted AND database = (
+      SELECT oid FROM pg_database WHERE datname = current_database())`;
+    expect(locks).not.toHaveLength(0);
+  };
+  const migration = await owner.begin(async (transaction) => {
+    await transaction`SELECT FROM vx.lanes WHERE lane = 7 FOR UPDATE`;
+    const ended = spawnVx(["migrate"], { DATABASE_URL: url }, [], next.program);
+    await vi.waitFor(isWaiting);
+    for (const table of ["accounts", "answers", "holds", "ledger"]) {
+      await transaction.unsafe(`LOCK TABLE vx.${table} IN ROW EXCLUSIVE MODE`);
+    }
+    return { ended };
   });
+  expect(await migration.ended).toMatchObject({ code: 0, stderr: "" });
+  expect(await owner`SELECT FROM vx.migrations`).toHaveLength(tables.length + 1);
 });
 
 test("tables that another session keeps locked during the first attempt are locked in a later one, and the transaction commits", async () => {
@@ -206,25 +192,23 @@ test("tables that another session keeps locked during the first attempt are lock
 });
 
 test("a migration that cannot lock the tables names the session that keeps them locked", async () => {
-  await withDatabase("vx_template", async ({ owner }) => {
-    await owner.begin(async (reader) => {
-      await reader`SELECT FROM vx.ledger`;
-      const [{ pid } = { pid: 0 }] = await reader<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`;
-      const locking = owner.begin((transaction) => lockTables(transaction as unknown as Sql, "vx", 1));
-      await expect(locking).rejects.toThrow(
-        new RegExp(`^the backend ${pid} .* keeps the tables of the schema locked.*pg_terminate_backend`),
-      );
-    });
+  const { owner } = await createDatabase("vx_template");
+  await owner.begin(async (reader) => {
+    await reader`SELECT FROM vx.ledger`;
+    const [{ pid } = { pid: 0 }] = await reader<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`;
+    const locking = owner.begin((transaction) => lockTables(transaction as unknown as Sql, "vx", 1));
+    await expect(locking).rejects.toThrow(
+      new RegExp(`^the backend ${pid} .* keeps the tables of the schema locked.*pg_terminate_backend`),
+    );
   });
 });
 
 test("a statement that fails while it waits only shortly for locks leaves the lock timeout of its session as it was", async () => {
-  await withDatabase("vx_template", async (_, as) => {
-    const sql = await connect(as("postgres"), { statementTimeoutMs: 10_000, name: "test" });
-    await expect(withShortWaits(sql, "vx", 1, () => sql`SELECT 1 / 0`)).rejects.toThrow("division by zero");
-    expect([...(await sql`SHOW lock_timeout`)]).toEqual([{ lock_timeout: "0" }]);
-    await sql.end();
-  });
+  const { as } = await createDatabase("vx_template");
+  const sql = await connect(as("postgres"), { statementTimeoutMs: 10_000, name: "test" });
+  await expect(withShortWaits(sql, "vx", 1, () => sql`SELECT 1 / 0`)).rejects.toThrow("division by zero");
+  expect([...(await sql`SHOW lock_timeout`)]).toEqual([{ lock_timeout: "0" }]);
+  await sql.end();
 });
 
 test("the error for an unreachable database is one line", async () => {
@@ -234,24 +218,29 @@ test("the error for an unreachable database is one line", async () => {
   expect(failure?.message).toMatch(/^the database cannot be reached or prepared: .*ENOENT/);
 });
 
-describe("a login that does not own the database", () => {
+/** A login without rights, and a database with vx whose owner manages it. */
+function useLogin(attributes: string) {
   const login = `login_${randomBytes(6).toString("hex")}`;
-  let admin: TestDatabase;
-  beforeAll(async () => {
-    admin = await createTestDatabase();
-    await admin.owner.unsafe(`CREATE ROLE ${login} LOGIN PASSWORD '${PASSWORD}'`);
+  const admin = started(async () => {
+    const database = await createTestDatabase();
+    await database.owner.unsafe(`CREATE ROLE ${login} LOGIN ${attributes} PASSWORD '${PASSWORD}'`);
+    const drop = async () => {
+      await database.owner.unsafe(`DROP ROLE ${login}`);
+      await database.drop();
+    };
+    return { ...database, drop };
   });
-  afterAll(async () => {
-    await admin.owner.unsafe(`DROP ROLE ${login}`);
-    await admin.drop();
-  });
+  return { login, admin };
+}
+
+describe("a login that does not own the database", () => {
+  const { login, admin } = useLogin("");
 
   test.each(["template0", "vx_template"])("is rejected with the reason on a copy of %s", async (template) => {
-    await withDatabase(template, async (_, as) => {
-      const failure = await failureOf(as(login));
-      expect(failure).toBeInstanceOf(MigrationError);
-      expect(failure?.message).toMatch(/this login may not .*permission denied/);
-    });
+    const { as } = await createDatabase(template);
+    const failure = await failureOf(as(login));
+    expect(failure).toBeInstanceOf(MigrationError);
+    expect(failure?.message).toMatch(/this login may not .*permission denied/);
   });
 
   test("can start a server on an up-to-date schema after a grant of vx_app", async () => {
@@ -268,37 +257,27 @@ describe("a login that does not own the database", () => {
 });
 
 describe("an owner of the database who is no superuser", () => {
-  const login = `owner_${randomBytes(6).toString("hex")}`;
-  let admin: TestDatabase;
-  beforeAll(async () => {
-    admin = await createTestDatabase();
-    await admin.owner.unsafe(`CREATE ROLE ${login} LOGIN CREATEROLE PASSWORD '${PASSWORD}'`);
-  });
-  afterAll(async () => {
-    await admin.owner.unsafe(`DROP ROLE ${login}`);
-    await admin.drop();
-  });
+  const { login, admin } = useLogin("CREATEROLE");
 
   /** As PostgreSQL 16 and newer grant it to the login that creates the role. */
   const AS_CREATOR = "WITH ADMIN TRUE, SET FALSE, INHERIT FALSE";
 
   test("may assume the role of the servers after a migration, also of a copy, and audits without the role", async () => {
-    await withDatabase("template0", async ({ owner }, as) => {
-      const address = as(login);
-      await owner.unsafe(`DO $$ BEGIN EXECUTE format('ALTER DATABASE %I OWNER TO ${login}', current_database()); END $$`);
-      for (const _ of ["empty", "up to date"]) {
-        await admin.owner.unsafe(`REVOKE vx_app FROM ${login} CASCADE; GRANT vx_app TO ${login} ${AS_CREATOR}`);
-        expect(await failureOf(address)).toBeUndefined();
-        const sql = await connect(address, { statementTimeoutMs: 10_000, name: "test", role: "vx_app" });
-        expect([...(await sql`SELECT current_user AS name`)]).toEqual([{ name: "vx_app" }]);
-        await sql.end();
-      }
-      await admin.owner.unsafe(`REVOKE vx_app FROM ${login} CASCADE`);
-      expect((await failureOf(address))?.message).toMatch(/GRANT vx_app to this login/);
-      const { signal } = new AbortController();
-      const report = await auditDatabases([{ address }], { signal, onProgress: () => undefined });
-      expect(report).toMatchObject({ findings: [] });
-    });
+    const { owner, as } = await createDatabase("template0");
+    const address = as(login);
+    await owner.unsafe(`DO $$ BEGIN EXECUTE format('ALTER DATABASE %I OWNER TO ${login}', current_database()); END $$`);
+    for (const _ of ["empty", "up to date"]) {
+      await admin.owner.unsafe(`REVOKE vx_app FROM ${login} CASCADE; GRANT vx_app TO ${login} ${AS_CREATOR}`);
+      expect(await failureOf(address)).toBeUndefined();
+      const sql = await connect(address, { statementTimeoutMs: 10_000, name: "test", role: "vx_app" });
+      expect([...(await sql`SELECT current_user AS name`)]).toEqual([{ name: "vx_app" }]);
+      await sql.end();
+    }
+    await admin.owner.unsafe(`REVOKE vx_app FROM ${login} CASCADE`);
+    expect((await failureOf(address))?.message).toMatch(/GRANT vx_app to this login/);
+    const { signal } = new AbortController();
+    const report = await auditDatabases([{ address }], { signal, onProgress: () => undefined });
+    expect(report).toMatchObject({ findings: [] });
   });
 });
 

@@ -35,19 +35,24 @@ async function sweep(): Promise<number> {
   return swept;
 }
 
-function presenceOf(
-  serverId: string,
-  options: Pick<ConstructorParameters<typeof Presence>[1], "isOpen" | "release" | "onReleased">,
-): Presence {
+function presenceOf(serverId: string, options: Partial<ConstructorParameters<typeof Presence>[1]>): Presence {
   return new Presence(store.database, {
-    ...options,
     serverId,
     clock,
     pauseMs: 10,
     heartbeats: store.database,
     cells: () => [],
+    isOpen: () => false,
+    release: () => expect.unreachable(),
+    onReleased: () => undefined,
     onFailure: (_, error) => expect.unreachable(String(error)),
+    ...options,
   });
+}
+
+/** All lanes are searched in so many rounds. */
+async function search(presence: Presence): Promise<void> {
+  for (let round = 0; round < 16; round++) await presence.releaseAbandoned();
 }
 
 async function held(serverId: string, seconds = 600, key?: string) {
@@ -132,7 +137,7 @@ test("a server releases its holds that it does not track, in any lane, and keeps
   const known = await createPayer(store.database, 100n);
   const id = await placeHold(billing, known, 60n);
   expect(await Promise.all(leftovers.map(({ payer }) => heldOf(payer)))).toEqual([60, 60, 60]);
-  for (let round = 0; round < 16; round++) await presence.releaseAbandoned();
+  await search(presence);
   expect(await Promise.all(leftovers.map(({ payer }) => heldOf(payer)))).toEqual([0, 0, 0]);
   expect(released.reduce((sum, holds) => sum + holds, 0)).toBe(3);
   expect(await heldOf(known)).toBe(60);
@@ -149,7 +154,6 @@ test("a hold that ends during a search for abandoned holds is not reported as re
   const billing = serverOf("looking");
   const released: number[] = [];
   const presence = presenceOf("looking", {
-    isOpen: () => false,
     release: async (hold) => {
       await billing.end({ ...hold, charge: undefined });
       return await billing.end({ ...hold, charge: undefined });
@@ -157,7 +161,7 @@ test("a hold that ends during a search for abandoned holds is not reported as re
     onReleased: (holds) => released.push(holds),
   });
   const { payer } = await held("looking");
-  for (let round = 0; round < 16; round++) await presence.releaseAbandoned();
+  await search(presence);
   expect([await heldOf(payer), released]).toEqual([0, []]);
 });
 
@@ -166,13 +170,11 @@ test("heartbeats continue while a release waits", async () => {
   const asked = Promise.withResolvers<void>();
   const gate = Promise.withResolvers<void>();
   const presence = presenceOf("waiting", {
-    isOpen: () => false,
     release: async (hold) => {
       asked.resolve();
       await gate.promise;
       return await billing.end({ ...hold, charge: undefined });
     },
-    onReleased: () => undefined,
   });
   await held("waiting");
   await presence.start();
@@ -193,11 +195,7 @@ test("expired answers of a busy lane are deleted as fast as they arrive", async 
     INSERT INTO vx.answers (lane, account_id, idempotency_key, digest, generation_id, answer, created_at)
     SELECT vx.lane_of(${accountId}), ${accountId}, n::text, '', '', '', now() - interval '25 hours'
     FROM generate_series(1, 2500) n`;
-  const presence = presenceOf("cleaning", {
-    isOpen: () => true,
-    release: () => expect.unreachable(),
-    onReleased: () => undefined,
-  });
-  for (let round = 0; round < 16; round++) await presence.releaseAbandoned();
+  const presence = presenceOf("cleaning", { isOpen: () => true });
+  await search(presence);
   expect(await store.owner`SELECT FROM vx.answers WHERE account_id = ${accountId}`).toHaveLength(0);
 });
