@@ -54,8 +54,7 @@ async function expectConsistent(entriesInLedger: number, pieces = [3]): Promise<
 }
 
 async function seqsInLedger({ accountId }: Payer): Promise<number[]> {
-  const rows = await database.owner<{ seq: string }[]>`
-    SELECT seq FROM vx.ledger WHERE account_id = ${accountId} ORDER BY seq`;
+  const rows = await database.owner<{ seq: string }[]>`SELECT seq FROM vx.ledger WHERE account_id = ${accountId} ORDER BY seq`;
   return rows.map(({ seq }) => Number(seq));
 }
 

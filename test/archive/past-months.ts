@@ -38,8 +38,7 @@ export async function moveToPast(owner: postgres.Sql, entries: readonly PastEntr
     const createdAt = new Date(Date.UTC(1970, createdIn, 2, 0, 0, seq));
     await owner`
       UPDATE vx.ledger SET month = ${begunIn}, created_at = ${createdAt} WHERE account_id = ${accountId} AND seq = ${seq}`;
-    await owner`
-      UPDATE vx.movement_keys SET month = ${begunIn} WHERE account_id = ${accountId} AND seq = ${seq}`;
+    await owner`UPDATE vx.movement_keys SET month = ${begunIn} WHERE account_id = ${accountId} AND seq = ${seq}`;
   }
   await owner.unsafe(`
     DO $$

@@ -68,8 +68,7 @@ const NEVER = new AbortController().signal;
 
 async function rowsOf({ accountId }: Payer) {
   return await store.owner<{ reason: string; input: number; output: number }[]>`
-    SELECT reason, input, output
-    FROM vx.ledger WHERE account_id = ${accountId} AND kind = 'generation'`;
+    SELECT reason, input, output FROM vx.ledger WHERE account_id = ${accountId} AND kind = 'generation'`;
 }
 
 test("a hold outlives the longest call plus the retries of its settlement", async () => {

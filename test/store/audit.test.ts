@@ -102,8 +102,7 @@ test("the audit finds the same differences for any size of its pieces", async ()
 });
 
 async function setBalanceAfter(id: string, seq: number, micros: unknown): Promise<void> {
-  await database.owner`
-    UPDATE vx.ledger SET balance_after_micros = ${micros as number} WHERE account_id = ${id} AND seq = ${seq}`;
+  await database.owner`UPDATE vx.ledger SET balance_after_micros = ${micros as number} WHERE account_id = ${id} AND seq = ${seq}`;
 }
 
 test("the audit reports rows of a deleted account", async () => {

@@ -1,5 +1,4 @@
 import { expect, test } from "vitest";
-import { laneOfId } from "../../src/domain/lane.ts";
 import { setAccountSuspended } from "../../src/store/accounts.ts";
 import {
   type AutoTopUpSettings,
@@ -11,7 +10,6 @@ import {
   setAutoTopUpPage,
   topUpAfterRefusal,
 } from "../../src/store/auto-top-ups.ts";
-import { moveBalance } from "../../src/store/ledger.ts";
 import {
   applyPayment,
   getTopUp,
@@ -29,6 +27,7 @@ import {
   endOf,
   holdOf,
   moneyProblems,
+  move,
   newGenerationId,
   type Payer,
   payerOf,
@@ -120,14 +119,6 @@ async function eventsOf({ accountId }: Payer): Promise<string[]> {
   return rows.map(({ text }) => text);
 }
 
-/** A credit or an adjustment. */
-async function move({ accountId }: Payer, amountMicros: bigint, expiresAt?: Date): Promise<void> {
-  const entryId = typeIds.entry(laneOfId(accountId));
-  const kind = amountMicros < 0n ? "adjustment" : "credit";
-  const movement = { entryId, accountId, kind, amountMicros, reason: "test", idempotencyKey: entryId, expiresAt } as const;
-  await moveBalance(store.database, TEST_ACTION, movement);
-}
-
 test("a charge that takes the balance below the threshold starts one top-up; after it was paid, the next charge below starts another", async () => {
   const billing = createTestBilling(store.database);
   const payer = await createAutoPayer(7_000_000n);
@@ -175,7 +166,7 @@ test("a call that is refused while less than the threshold is free starts one; a
 
 test("credit that has expired is not free", async () => {
   const payer = await createAutoPayer(8_000_000n);
-  await move(payer, 4_000_000n, new Date(Date.now() + 86_400_000));
+  await move(store.database, payer.accountId, 4_000_000n, { expiresAt: new Date(Date.now() + 86_400_000) });
   await placeHold(createTestBilling(store.database), payer, 4_000_000n);
   await topUpAfterRefusal(store.database, payer.accountId);
   expect(await statesOf(payer)).toEqual([]);
@@ -206,7 +197,7 @@ test("one starts at once when the payment method is stored, or the top-ups are s
 
 test("refunds and adjustments start none", async () => {
   const payer = await createAutoPayer(6_000_000n);
-  await move(payer, -5_000_000n);
+  await move(store.database, payer.accountId, -5_000_000n);
   expect(await statesOf(payer)).toEqual([]);
   await charge(createTestBilling(store.database), payer, 1n);
   expect(await statesOf(payer)).toEqual(["pending"]);
@@ -228,10 +219,8 @@ test("those of a month never exceed its maximum, one that is not decided include
   // The page for another card is looked up meanwhile.
   await storeCard(payer, { createdAt: new Date(2_000) });
   expect(await eventsOf(payer)).toHaveLength(3);
-  await store.owner`
-    UPDATE vx.topups SET created_at = created_at - interval '32 days' WHERE account_id = ${payer.accountId}`;
-  await store.owner`
-    UPDATE vx.auto_topups SET full_until = now(), due_at = now() WHERE account_id = ${payer.accountId}`;
+  await store.owner`UPDATE vx.topups SET created_at = created_at - interval '32 days' WHERE account_id = ${payer.accountId}`;
+  await store.owner`UPDATE vx.auto_topups SET full_until = now(), due_at = now() WHERE account_id = ${payer.accountId}`;
   const due = await Promise.all([1, 2, 3].map(() => autoTopUpsDue(store.database, 100)));
   expect(due.flat().filter((id) => id === payer.accountId)).toHaveLength(1);
   await resumeAutoTopUp(store.database, payer.accountId);

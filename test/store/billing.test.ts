@@ -109,8 +109,7 @@ test("an idempotency key is held once, answered after that, refused for another 
   expect([await ask("payload"), await ask("another")]).toEqual([{ outcome: "running" }, { outcome: "reused" }]);
   await billings[1].end(endOf(payer, id, 10n, "answer"));
   expect([await ask("payload"), await ask("another")]).toEqual([{ outcome: "answered" }, { outcome: "reused" }]);
-  await store.owner`
-    UPDATE vx.answers SET created_at = created_at - interval '24 hours' WHERE account_id = ${payer.accountId}`;
+  await store.owner`UPDATE vx.answers SET created_at = created_at - interval '24 hours' WHERE account_id = ${payer.accountId}`;
   expect(await ask("payload")).toEqual({ outcome: "held" });
   expect(await store.database.call("sweep", laneOfId(payer.accountId))).toHaveLength(1);
 });

@@ -125,8 +125,7 @@ test("accounts of lanes that another cell owns are not found by their name or ex
 
 /** Claims deliveries as a server does, and returns their lanes. */
 async function claimedLanes(sql: postgres.ISql = store.owner): Promise<number[]> {
-  const rows = await sql<{ lane: number }[]>`
-    SELECT lane FROM vx.claim_deliveries(9, 4, 9, '{}', 1023::smallint) ORDER BY lane`;
+  const rows = await sql<{ lane: number }[]>`SELECT lane FROM vx.claim_deliveries(9, 4, 9, '{}', 1023::smallint) ORDER BY lane`;
   return rows.map(({ lane }) => lane);
 }
 

@@ -164,7 +164,6 @@ async function connectionCount(): Promise<number> {
 
 /** The server processes of the pool's connections. */
 async function pids(): Promise<number[]> {
-  const rows = await shared.owner<{ pid: number }[]>`
-    SELECT pid FROM pg_stat_activity WHERE application_name = 'pool under test'`;
+  const rows = await shared.owner<{ pid: number }[]>`SELECT pid FROM pg_stat_activity WHERE application_name = 'pool under test'`;
   return rows.map(({ pid }) => pid);
 }

@@ -6,8 +6,7 @@ const store = useOwnStore();
 
 test("old events are deleted every second until none are left, and otherwise once in a minute", async () => {
   const { owner } = store;
-  await owner`
-    INSERT INTO vx.accounts (lane, id, name, plan, created_at) VALUES (1, 'acct_1', 'test', 'free', now())`;
+  await owner`INSERT INTO vx.accounts (lane, id, name, plan, created_at) VALUES (1, 'acct_1', 'test', 'free', now())`;
   const addOld = (from: number, to: number) => owner`
     INSERT INTO vx.events (lane, account_id, seq, id, type, created_at, data)
     SELECT 1, 'acct_1', n, 'evt_' || n, 'key.created', now() - interval '40 days', '{}'

@@ -179,8 +179,7 @@ test("old calls and minutes are deleted, 10,000 at a time, and others stay", asy
     SELECT ${lane}, ${accountId}, 'fail_0' || to_char(i, 'FM000000'), now() - interval '2 days' FROM generate_series(1, 10001) i`;
   const upkeep = new FailureUpkeep(store.database, 1);
   const left = async () => {
-    const [row] = await store.owner<{ n: number }[]>`
-      SELECT count(*)::int AS n FROM vx.failures WHERE account_id = ${accountId}`;
+    const [row] = await store.owner<{ n: number }[]>`SELECT count(*)::int AS n FROM vx.failures WHERE account_id = ${accountId}`;
     return row?.n;
   };
   await upkeep.maintain();

@@ -4,8 +4,6 @@ import { laneOfId } from "../../src/domain/lane.ts";
 import { expireGrants, getAccount, readGrants } from "../../src/store/accounts.ts";
 import { audit } from "../../src/store/audit.ts";
 import { arrayOfEnds, arrayOfHolds } from "../../src/store/bill.ts";
-import { moveBalance } from "../../src/store/ledger.ts";
-import { TEST_ACTION } from "../support/action.ts";
 import {
   charge,
   createPayer,
@@ -15,30 +13,23 @@ import {
   holdOf,
   moneyOf,
   moneyProblems,
+  move,
   newGenerationId,
   type Payer,
   placeHold,
 } from "../support/payer.ts";
 import { runs } from "../support/runs.ts";
 import { createTestBilling, useOwnStore } from "../support/store.ts";
-import { typeIds } from "../support/type-ids.ts";
 
 const store = useOwnStore({ connections: 4 });
 const DAY_MS = 86_400_000;
 
 /** A credit that expires after some days; without days, it does not expire. */
-async function grant({ accountId }: Payer, amountMicros: bigint, days?: number, isPromotional = false) {
-  const entryId = typeIds.entry(laneOfId(accountId));
-  const expiresAt = days === undefined ? undefined : new Date(Date.now() + days * DAY_MS);
-  const movement = { entryId, accountId, kind: "credit" as const, amountMicros, reason: "test" };
-  await moveBalance(store.database, TEST_ACTION, { ...movement, idempotencyKey: entryId, expiresAt, isPromotional });
-}
-
-async function adjust({ accountId }: Payer, amountMicros: bigint) {
-  const entryId = typeIds.entry(laneOfId(accountId));
-  const movement = { entryId, accountId, kind: "adjustment" as const, amountMicros, reason: "test" };
-  await moveBalance(store.database, TEST_ACTION, { ...movement, idempotencyKey: entryId });
-}
+const grant = ({ accountId }: Payer, micros: bigint, days?: number, isPromotional = false) =>
+  move(store.database, accountId, micros, {
+    expiresAt: days === undefined ? undefined : new Date(Date.now() + days * DAY_MS),
+    isPromotional,
+  });
 
 /** Days pass, for one account: credits that expire meanwhile expire now; the server takes them within a second. */
 async function pass({ accountId }: Payer, days: number): Promise<void> {
@@ -178,16 +169,8 @@ test("what an abandoned hold releases expires too", async () => {
 test("an idempotency key posts one credit, and refuses another expiry", async () => {
   const { accountId } = await createPayer(store.database, 0n);
   const expiresAt = new Date(Date.now() + DAY_MS);
-  const post = (changes: { expiresAt?: Date; isPromotional?: boolean }) =>
-    moveBalance(store.database, TEST_ACTION, {
-      entryId: typeIds.entry(laneOfId(accountId)),
-      accountId,
-      kind: "credit",
-      amountMicros: 5n,
-      reason: "test",
-      idempotencyKey: "once",
-      ...changes,
-    });
+  const post = (changes: Partial<Parameters<typeof move>[3]>) =>
+    move(store.database, accountId, 5n, { idempotencyKey: "once", ...changes });
   const first = await post({ expiresAt });
   expect(await post({ expiresAt })).toMatchObject({ id: first.id });
   await expect(post({})).rejects.toMatchObject({ reason: "idempotency_key_reused" });
@@ -318,7 +301,7 @@ test("whatever happens in whatever order, the rests are those of the plain rules
           expire(model);
         } else if (one.do === "adjust") {
           if (model.balance - one.amount < model.held) continue;
-          await adjust(payer, BigInt(-one.amount));
+          await move(store.database, payer.accountId, BigInt(-one.amount));
           model.balance -= one.amount;
           cut(model);
         } else {

@@ -1,25 +1,17 @@
 import { expect, test } from "vitest";
-import { laneOfId } from "../../src/domain/lane.ts";
-import { moveBalance } from "../../src/store/ledger.ts";
-import { TEST_ACTION } from "../support/action.ts";
-import { createPayer, credit, entriesOf, moneyOf, moneyProblems, type Payer } from "../support/payer.ts";
+import { createPayer, credit, entriesOf, moneyOf, moneyProblems, move, type Payer } from "../support/payer.ts";
 import { useStore } from "../support/store.ts";
-import { typeIds } from "../support/type-ids.ts";
 
 const store = useStore();
 
-/** A credit or an adjustment, over any of the connections. */
-function move({ accountId }: Payer, amountMicros: bigint, idempotencyKey: string) {
-  const kind = amountMicros < 0n ? "adjustment" : "credit";
-  const entryId = typeIds.entry(laneOfId(accountId));
-  const movement = { entryId, accountId, kind, amountMicros, reason: "test", idempotencyKey } as const;
-  return moveBalance(store.database, TEST_ACTION, movement);
-}
+/** Over any of the connections. */
+const post = ({ accountId }: Payer, micros: bigint, idempotencyKey: string) =>
+  move(store.database, accountId, micros, { idempotencyKey });
 
 test("concurrent credits and adjustments keep the balances, the rows and their order exact", async () => {
   const payers = await Promise.all([0, 1, 2].map(() => createPayer(store.database, 0n)));
   const outcomes = await Promise.allSettled(
-    Array.from({ length: 90 }, (_, i) => move(payers[i % 3] as Payer, i % 4 === 3 ? -25n : BigInt(1 + (i % 7)), `${i}`)),
+    Array.from({ length: 90 }, (_, i) => post(payers[i % 3] as Payer, i % 4 === 3 ? -25n : BigInt(1 + (i % 7)), `${i}`)),
   );
   const refused = outcomes.filter(({ status }) => status === "rejected");
   // Adjustments that arrive before the balance covers them.
@@ -31,7 +23,7 @@ test("concurrent credits and adjustments keep the balances, the rows and their o
 
 test("one idempotency key sent 40 times at once changes the balance once", async () => {
   const payer = await createPayer(store.database, 0n);
-  const entries = await Promise.all(Array.from({ length: 40 }, () => move(payer, 5n, "once")));
+  const entries = await Promise.all(Array.from({ length: 40 }, () => post(payer, 5n, "once")));
   expect(new Set(entries.map(({ id }) => id)).size).toBe(1);
   expect(await entriesOf(store, payer)).toEqual([["credit", 5]]);
 });
@@ -39,7 +31,7 @@ test("one idempotency key sent 40 times at once changes the balance once", async
 test("concurrent withdrawals that exceed the balance succeed only as long as it covers them", async () => {
   const payer = await createPayer(store.database, 0n);
   await credit(store.database, payer.accountId, 100n);
-  const endings = await Promise.allSettled(Array.from({ length: 50 }, (_, i) => move(payer, -10n, `out-${i}`)));
+  const endings = await Promise.allSettled(Array.from({ length: 50 }, (_, i) => post(payer, -10n, `out-${i}`)));
   expect(endings.filter(({ status }) => status === "fulfilled")).toHaveLength(10);
   expect(await moneyOf(store, payer)).toMatchObject({ balance: 0 });
 });

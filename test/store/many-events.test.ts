@@ -24,8 +24,7 @@ test("lists of events read few pages, whatever the type and the number of events
   await owner.begin(async (session) => {
     // The plans of this connection are made while the table is empty.
     for (const call of calls.slice(0, -1)) await pagesRead(session, call);
-    await session`
-      INSERT INTO vx.accounts (lane, id, name, plan, created_at) VALUES (1, 'acct_1', 'test', 'free', now())`;
+    await session`INSERT INTO vx.accounts (lane, id, name, plan, created_at) VALUES (1, 'acct_1', 'test', 'free', now())`;
     await session`
       INSERT INTO vx.events (lane, account_id, seq, id, type, created_at, data)
       SELECT 1, 'acct_1', n, 'evt_' || n, CASE WHEN n IN (1, 40000) THEN 'key.created' ELSE 'credit.posted' END,

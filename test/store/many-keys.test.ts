@@ -84,7 +84,6 @@ test("a call that takes no slot reads few pages, even if its admission was plann
 });
 
 test("recently revoked keys are found by an index", async () => {
-  const [row] = await database.owner`
-    EXPLAIN (FORMAT JSON) SELECT id FROM vx.keys WHERE revoked_at > now() + interval '1 second'`;
+  const [row] = await database.owner`EXPLAIN (FORMAT JSON) SELECT id FROM vx.keys WHERE revoked_at > now() + interval '1 second'`;
   expect(JSON.stringify(row)).toContain("keys_by_revocation");
 });

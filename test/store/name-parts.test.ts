@@ -17,8 +17,7 @@ beforeAll(async () => {
     const id = typeIds.account();
     const keyId = typeIds.key(laneOfId(id));
     await store.owner`
-      INSERT INTO vx.accounts (lane, id, name, plan, created_at)
-      VALUES (vx.lane_of(${id}), ${id}, ${name}, 'free', now())`;
+      INSERT INTO vx.accounts (lane, id, name, plan, created_at) VALUES (vx.lane_of(${id}), ${id}, ${name}, 'free', now())`;
     await store.owner`
       INSERT INTO vx.keys (lane, fingerprint, id, account_id, name, plan, scopes, visible_start, visible_end, created_at)
       VALUES (vx.lane_of(${id}), sha256(${keyId}::bytea), ${keyId}, ${id}, ${name}, 'free', 1,

@@ -15,8 +15,7 @@ async function withEvents(use: (session: postgres.TransactionSql) => Promise<voi
   await store.owner
     .begin(async (session) => {
       await session`SET LOCAL track_functions = 'all'`;
-      await session`
-        INSERT INTO vx.accounts (lane, id, name, plan, created_at) VALUES (1, 'acct_1', 'test', 'free', now())`;
+      await session`INSERT INTO vx.accounts (lane, id, name, plan, created_at) VALUES (1, 'acct_1', 'test', 'free', now())`;
       await session`
         INSERT INTO vx.events (lane, account_id, seq, id, type, created_at, data)
         SELECT 1, 'acct_1', n, 'evt_' || n, 'credit.posted', now() - interval '1 hour' + n * interval '1 ms', '{}'
@@ -44,8 +43,7 @@ test("a redelivery of a time makes failed events due at once, and calls no funct
       SELECT seq FROM vx.deliveries
       WHERE webhook_id = 'whk_1' AND state = 'pending' AND attempts = 0 AND due_at <= clock_timestamp() ORDER BY due_at`;
     expect(due.map(({ seq }) => Number(seq))).toEqual(Array.from({ length: EVENTS / 10 }, (_, i) => 10 * (i + 1)));
-    const [called] = await session<{ calls: number }[]>`
-      SELECT sum(calls)::integer AS calls FROM pg_stat_xact_user_functions`;
+    const [called] = await session<{ calls: number }[]>`SELECT sum(calls)::integer AS calls FROM pg_stat_xact_user_functions`;
     expect(called?.calls).toBeGreaterThan(0);
     expect(called?.calls).toBeLessThan(20);
   });

@@ -2,7 +2,6 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { setAccountSuspended } from "../../src/store/accounts.ts";
-import { moveBalance } from "../../src/store/ledger.ts";
 import {
   applyPayment,
   createTopUp,
@@ -22,6 +21,7 @@ import {
   holdOf,
   moneyOf,
   moneyProblems,
+  move,
   newGenerationId,
   type Payer,
   placeHold,
@@ -71,6 +71,18 @@ async function see(topUp: TopUpRow, changes: Partial<SeenPayment> = {}) {
   return await applyPayment(store.database, topUp.id, version, paidOf(topUp, changes));
 }
 
+/** An account with a top-up that was paid, and nothing else. */
+async function paid() {
+  const { payer, topUp } = await pending();
+  await see(topUp);
+  return { payer, topUp };
+}
+
+async function pending() {
+  const payer = await createPayer(store.database, 0n);
+  return { payer, topUp: await newTopUp(payer) };
+}
+
 async function stateOf({ account_id, id }: TopUpRow) {
   const { state, refunded_micros, disputed_micros, problem } = await getTopUp(store.database, account_id, id);
   return { state, refunded: refunded_micros, disputed: disputed_micros, problem };
@@ -83,8 +95,7 @@ async function eventsOf({ accountId }: Payer): Promise<string[]> {
 }
 
 test("one of many servers that read a payment at the same time credits it, the others read it again", async () => {
-  const payer = await createPayer(store.database, 0n);
-  const topUp = await newTopUp(payer);
+  const { payer, topUp } = await pending();
   const all = await Promise.all(
     Array.from({ length: 16 }, () => applyPayment(store.database, topUp.id, topUp.version, paidOf(topUp))),
   );
@@ -96,9 +107,7 @@ test("one of many servers that read a payment at the same time credits it, the o
 });
 
 test("a state that was read before another one was applied does not undo it", async () => {
-  const payer = await createPayer(store.database, 0n);
-  const topUp = await newTopUp(payer);
-  await see(topUp);
+  const { payer, topUp } = await paid();
   const { version } = await getTopUp(store.database, payer.accountId, topUp.id);
   await see(topUp, { refundedMicros: AMOUNT });
   const late = await applyPayment(store.database, topUp.id, version, paidOf(topUp));
@@ -113,8 +122,7 @@ test.each([
   ["amount", { amountMicros: AMOUNT + 10_000n }],
   ["amount", { amountMicros: AMOUNT - 10_000n }],
 ])("a payment with another %s is not credited and is told to operators once", async (alert, changes) => {
-  const payer = await createPayer(store.database, 0n);
-  const topUp = await newTopUp(payer);
+  const { payer, topUp } = await pending();
   expect(await see(topUp, changes)).toMatchObject({ outcome: "applied", alert });
   expect(await see(topUp, changes)).toMatchObject({ outcome: "applied", alert: "" });
   expect(await stateOf(topUp)).toMatchObject({ state: "pending", problem: alert });
@@ -125,24 +133,14 @@ test.each([
 });
 
 test("a second payment for the same top-up is not credited", async () => {
-  const payer = await createPayer(store.database, 0n);
-  const topUp = await newTopUp(payer);
-  await see(topUp);
+  const { payer, topUp } = await paid();
   expect(await see(topUp, { paymentId: "pi_other" })).toMatchObject({ alert: "payment" });
   expect(await entriesOf(store, payer)).toEqual([["topup", 10_000_000]]);
 });
 
 test("a payment that an operator credited with its id is not credited again", async () => {
-  const payer = await createPayer(store.database, 0n);
-  const topUp = await newTopUp(payer);
-  await moveBalance(store.database, TEST_ACTION, {
-    entryId: typeIds.entry(laneOfId(payer.accountId)),
-    accountId: payer.accountId,
-    kind: "credit",
-    amountMicros: AMOUNT,
-    reason: "by hand",
-    idempotencyKey: `pi_${topUp.id}`,
-  });
+  const { payer, topUp } = await pending();
+  await move(store.database, payer.accountId, AMOUNT, { idempotencyKey: `pi_${topUp.id}` });
   await see(topUp);
   expect(await stateOf(topUp)).toMatchObject({ state: "paid" });
   expect(await entriesOf(store, payer)).toEqual([["credit", 10_000_000]]);
@@ -151,8 +149,7 @@ test("a payment that an operator credited with its id is not credited again", as
 test.each(["failed", "expired"] as const)(
   "a payment that arrives after its top-up %s is credited and told to operators",
   async (status) => {
-    const payer = await createPayer(store.database, 0n);
-    const topUp = await newTopUp(payer);
+    const { payer, topUp } = await pending();
     await see(topUp, { status, paymentId: undefined });
     expect(await stateOf(topUp)).toMatchObject({ state: status });
     // An older state of a paid top-up changes nothing either.
@@ -164,8 +161,7 @@ test.each(["failed", "expired"] as const)(
 );
 
 test("a payment into a suspended account is credited and told to operators", async () => {
-  const payer = await createPayer(store.database, 0n);
-  const topUp = await newTopUp(payer);
+  const { payer, topUp } = await pending();
   await setAccountSuspended(store.database, TEST_ACTION, payer.accountId, true);
   expect(await see(topUp)).toMatchObject({ outcome: "applied", alert: "suspended" });
   expect(await entriesOf(store, payer)).toEqual([["topup", 10_000_000]]);
@@ -206,9 +202,7 @@ test("a refund takes what is free; calls are refused until released holds and cr
 });
 
 test("what an abandoned hold releases pays what is owed", async () => {
-  const payer = await createPayer(store.database, 0n);
-  const topUp = await newTopUp(payer);
-  await see(topUp);
+  const { payer, topUp } = await paid();
   const billing = createTestBilling(store.database, { serverId: "gone" });
   await placeHold(billing, payer, AMOUNT);
   await see(topUp, { refundedMicros: 4_000_000n });
@@ -233,8 +227,7 @@ test("all debits of a payment together never exceed it, and a dispute that is wo
 });
 
 test("a payment that is already refunded when it is first read is credited and taken back", async () => {
-  const payer = await createPayer(store.database, 0n);
-  const topUp = await newTopUp(payer);
+  const { payer, topUp } = await pending();
   await see(topUp, { refundedMicros: AMOUNT });
   expect(await entriesOf(store, payer)).toEqual([
     ["topup", 10_000_000],
@@ -306,8 +299,7 @@ test("whatever happens in whatever order, a payment is credited once and taken b
   const billing = createTestBilling(store.database);
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
-      const payer = await createPayer(store.database, 0n);
-      const topUp = await newTopUp(payer);
+      const { payer, topUp } = await pending();
       const open: { id: string; amount: bigint }[] = [];
       let reversed = 0n;
       await see(topUp);
@@ -351,8 +343,7 @@ test("lists of the top-ups of all accounts read few pages, whatever the state an
   await store.owner.begin(async (session) => {
     // While there are few, a plan for all values would be good enough. From the sixth call on, PostgreSQL may use one.
     for (let i = 0; i < 6; i++) for (const call of calls) await pagesRead(session, call);
-    await session`
-      INSERT INTO vx.accounts (lane, id, name, plan, created_at) VALUES (1, 'acct_1', 'test', 'free', now())`;
+    await session`INSERT INTO vx.accounts (lane, id, name, plan, created_at) VALUES (1, 'acct_1', 'test', 'free', now())`;
     await session`
       INSERT INTO vx.topups (lane, id, account_id, state, amount_micros, currency, return_url, created_at, problem)
       SELECT 1, 'top_' || n, 'acct_1', (CASE WHEN n < 10002 THEN 'disputed' ELSE 'paid' END)::vx.topup_state, 1, 'usd', '', now(),

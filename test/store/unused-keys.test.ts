@@ -40,8 +40,7 @@ beforeAll(async () => {
       VALUES (${lane}, sha256(${id}::bytea), ${id}, ${accountId}, ${name}, 'free', 1, 'abcd', 'wxyz',
         now() - ${created} * interval '1 day', ${revoked ? new Date() : null}, ${expired ? new Date() : null})`;
     if (used !== undefined)
-      await store.owner`
-        INSERT INTO vx.key_minutes VALUES (${lane}, ${id}, 1, 1, 1, 20, now() - ${used} * interval '1 day')`;
+      await store.owner`INSERT INTO vx.key_minutes VALUES (${lane}, ${id}, 1, 1, 1, 20, now() - ${used} * interval '1 day')`;
   }
 });
 

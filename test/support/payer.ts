@@ -58,17 +58,17 @@ export async function createPayer(database: Database, balanceMicros: bigint, inL
   return payerOf(id, key.id, newKey.fingerprint);
 }
 
-export async function credit(database: Database, accountId: string, amountMicros: bigint): Promise<void> {
+type Movement = Parameters<typeof moveBalance>[2];
+
+/** A credit or, of a negative amount, an adjustment. */
+export async function move(database: Database, accountId: string, amountMicros: bigint, more: Partial<Movement> = {}) {
   const entryId = typeIds.entry(laneOfId(accountId));
-  await moveBalance(database, TEST_ACTION, {
-    entryId,
-    accountId,
-    kind: "credit",
-    amountMicros,
-    reason: "test",
-    idempotencyKey: entryId,
-  });
+  const kind = amountMicros < 0n ? "adjustment" : "credit";
+  const movement = { entryId, accountId, kind, amountMicros, reason: "test", idempotencyKey: entryId } as const;
+  return await moveBalance(database, TEST_ACTION, { ...movement, ...more });
 }
+
+export const credit: (database: Database, accountId: string, amountMicros: bigint) => Promise<unknown> = move;
 
 /** An id for a generation of the payer. */
 export function newGenerationId({ accountId }: Payer): string {
