@@ -6,7 +6,7 @@ import { expectNoFailures, useTestApp } from "../support/app.ts";
 import { useTestKey } from "../support/fixtures.ts";
 import { bearer } from "../support/protocols.ts";
 import { talk } from "../support/tcp.ts";
-import { checkEnvelope, expectAnthropicError, expectError, https, JSON_BODY, jsonOf } from "./answers.ts";
+import { checkEnvelope, expectAnthropicError, expectError, https, JSON_BODY } from "./answers.ts";
 
 const app = useTestApp();
 const key = useTestKey(app);
@@ -17,12 +17,14 @@ const [{ send }] = https;
 const call = (method: string, path: string, headers: Record<string, string> = {}, over = send) =>
   over(app.url, { method, path, headers: { ...bearer(key.secret), ...headers } });
 
-test.each(["/v1", "/v1/", "/v1/nothing", "/v1/me/", "/v1/keys/", "/v1//me", "/v1/me/more", "/v1/Me"])(
-  "%s returns 404",
-  async (path) => {
-    expectError(await call("GET", path), "not_found");
-  },
-);
+// biome-ignore format: a few lines
+test.each([
+  "/v1", "/v1/", "/v1/nothing", "/v1/me/", "/v1/keys/", "/v1//me", "/v1/me/more", "/v1/Me", "/v1/me:revoke", "/v1/keys/key_x:nothing",
+  "/v1/keys/a%2Fb", "/v1/keys/a%2fb", "/v1/keys/%C3%A4", "/v1/keys/a%25b", "/v1/keys/..%2f..", "/v1/keys/a+b",
+  "/v1/keys/%", "/v1/keys/%zz", "/v1/keys/%ff", "/v1/keys/%ed%a0%80", "/v1/%c0%ae", "/v1/keys/%E0%A4%A",
+])("%s returns 404", async (path) => {
+  expectError(await call("GET", path), "not_found");
+});
 
 test.each([
   ["POST", "/v1/me", "GET, HEAD, OPTIONS"],
@@ -65,11 +67,7 @@ test("every path of every method returns 401 without a key and with an invalid k
       const without = await send(app.url, { method: verb, path, headers: { ...JSON_BODY, ...selected } });
       expectRefusal(without, "missing_api_key");
       expect(without.headers["www-authenticate"]).toBe("Bearer");
-      const wrong = await send(app.url, {
-        method: verb,
-        path,
-        headers: { ...bearer(`${key.secret}x`), ...selected },
-      });
+      const wrong = await send(app.url, { method: verb, path, headers: { ...bearer(`${key.secret}x`), ...selected } });
       expectRefusal(wrong, "invalid_api_key");
       expect(wrong.headers["www-authenticate"]).toBe("Bearer");
     }
@@ -104,44 +102,11 @@ test.each(https)("HEAD returns the error without its body, over $name", async ({
   expect({ status: head.status, bytes: head.body.length }).toEqual({ status: get.status, bytes: 0 });
 });
 
-test("a percent-encoded path matches the same route", async () => {
-  expect(jsonOf(await call("GET", "/v1/%6De")).key_name).toBe("test");
-  const found = await call("GET", `/v1/keys/${key.id.replace("_", "%5F")}`);
-  expect((jsonOf(found).api_key as { id: string }).id).toBe(key.id);
-});
-
-test.each(["a%2Fb", "a%2fb", "%C3%A4", "a%25b", "..%2f..", "a+b"])("the id %s is one segment and returns 404", async (id) => {
-  expectError(await call("GET", `/v1/keys/${id}`), "not_found");
-});
-
-test("control characters in an id are rejected with the name of the field", async () => {
-  expectError(await call("GET", "/v1/keys/a%00b"), "invalid_argument", "key_id");
-});
-
-test.each(["/v1/keys/%", "/v1/keys/%zz", "/v1/keys/%ff", "/v1/keys/%ed%a0%80", "/v1/%c0%ae", "/v1/keys/%E0%A4%A"])(
-  "%s returns 404",
-  async (path) => {
-    expectError(await call("GET", path), "not_found");
-  },
-);
-
-test("a verb without a route is part of the last segment", async () => {
-  expectError(await call("GET", `/v1/keys/${key.id}:nothing`), "not_found");
-  expectError(await call("GET", "/v1/me:revoke"), "not_found");
-});
-
 test("a valid request id is returned in header and body; an invalid one is replaced", async () => {
   const answer = await call("GET", "/v1/nothing", { "x-request-id": "my-id.1" });
   expect(expectError(answer, "not_found").request_id).toBe("my-id.1");
   const insane = await call("GET", "/v1/nothing", { "x-request-id": 'a"b' });
   expect(expectError(insane, "not_found").request_id).toMatch(/^req_/);
-});
-
-test("no response sets a cookie or CORS headers", async () => {
-  const answer = await call("GET", "/v1/me", { cookie: "a=b", origin: "https://example.com" });
-  expect(answer.status).toBe(200);
-  const names = Object.keys(answer.headers);
-  expect(names.filter((name) => /^(set-cookie|access-control-)/.test(name))).toEqual([]);
 });
 
 describe("request targets that client libraries do not send", () => {
@@ -157,25 +122,6 @@ describe("request targets that client libraries do not send", () => {
       expect(text).toContain('"code":"not_found"');
     },
   );
-
-  test("HTTP/1.1 without a Host header returns 400 with an error body", async () => {
-    const { text } = await talk(app.url, request("GET /v1/me", [auth()]).replace("host: vx\r\n", ""));
-    expect(text).toMatch(/^HTTP\/1\.1 400 /);
-    expect(text).toMatch(/x-request-id: req_/i);
-    expect(text).toContain('"code":"invalid_argument"');
-  });
-
-  test("an unknown HTTP method is rejected by the parser with an error body", async () => {
-    const { text } = await talk(app.url, request("BREW /v1/me", [auth()]));
-    expect(text).toMatch(/^HTTP\/1\.1 400 /);
-    expect(text).toContain('"code":"invalid_argument"');
-  });
-
-  test("a known HTTP method without a route returns 405", async () => {
-    const { text } = await talk(app.url, request("PROPFIND /v1/me", [auth()]));
-    expect(text).toMatch(/^HTTP\/1\.1 405 /);
-    expect(text).toMatch(/allow: GET, HEAD, OPTIONS/i);
-  });
 
   test("requests in one packet get their responses in order, each with its own id", async () => {
     const lines = ["GET /v1/me", "GET /v1/nothing", "HEAD /v1/me", "POST /v1/me"];

@@ -1,16 +1,15 @@
-import { create, type DescMethod, type MessageInitShape } from "@bufbuild/protobuf";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { describe, expect, test } from "vitest";
 import { type HttpRule, HttpRuleSchema } from "../../gen/google/api/http_pb.js";
 import { HttpRuleError, httpBindings } from "../../src/server/rest/http-rule.ts";
 import { DuplicateRouteError, restRoutes } from "../../src/server/rest/rest-routes.ts";
 import { sendHttp1 } from "../support/raw.ts";
+import { started } from "../support/started.ts";
 import { expectError, JSON_BODY, jsonOf } from "./answers.ts";
 import { testFile } from "./descriptors.ts";
-import { type Mounted, mount, OPEN } from "./mount.ts";
+import { mount, OPEN } from "./mount.ts";
 
-type Rule = HttpRule;
-
-const rule = (init: MessageInitShape<typeof HttpRuleSchema>): Rule => create(HttpRuleSchema, init);
+const rule = (init: MessageInitShape<typeof HttpRuleSchema>): HttpRule => create(HttpRuleSchema, init);
 const get = (value: string) => rule({ pattern: { case: "get", value } });
 const post = (value: string, body: string) => rule({ pattern: { case: "post", value }, body });
 const custom = (kind: string, path: string) => rule({ pattern: { case: "custom", value: { kind, path } } });
@@ -44,10 +43,7 @@ const MESSAGES = {
 };
 
 const file = testFile(
-  {
-    ...MESSAGES,
-    Answer: ["string rpc", "Ask asked", "choice: Ask chosen", "repeated Sub subs", "int64 big"],
-  },
+  { ...MESSAGES, Answer: ["string rpc", "Ask asked", "choice: Ask chosen", "repeated Sub subs", "int64 big"] },
   {
     Get: { input: "Ask", output: "Answer", http: get("/v1/get/{name}") },
     Deep: {
@@ -73,27 +69,17 @@ const file = testFile(
       },
     },
     Whole: { input: "Ask", output: "Answer", http: { ...post("/v1/whole", "*"), responseBody: "asked" } },
-    Subs: {
-      input: "Ask",
-      output: "Answer",
-      http: { ...post("/v1/get/subs", "*"), responseBody: "subs" },
-    },
+    Subs: { input: "Ask", output: "Answer", http: { ...post("/v1/get/subs", "*"), responseBody: "subs" } },
     Big: { input: "Ask", output: "Answer", http: { ...post("/v1/big", "*"), responseBody: "big" } },
     Copy: { input: "Ask", output: "Answer", http: custom("COPY", "/v1/get/{name}") },
     Any: { input: "Ask", output: "Answer", http: custom("*", "/v1/any") },
   },
 );
 
-let mounted: Mounted;
-
-beforeAll(async () => {
-  const echo = (rpc: string) => (asked: { name: string; subs: object[]; big: bigint }) =>
-    asked.name === "nobody" ? { rpc } : { rpc, asked, subs: asked.subs, big: asked.big };
-  mounted = await mount(file, {
-    methods: Object.fromEntries(file.service.methods.map(({ name, localName }) => [localName, echo(name)])),
-  });
-});
-afterAll(() => mounted.stop());
+const echo = (rpc: string) => (asked: { name: string; subs: object[]; big: bigint }) =>
+  asked.name === "nobody" ? { rpc } : { rpc, asked, subs: asked.subs, big: asked.big };
+const methods = Object.fromEntries(file.service.methods.map(({ name, localName }) => [localName, echo(name)]));
+const mounted = started(() => mount(file, { methods }));
 
 const send = (method: string, path: string, body?: string) =>
   sendHttp1(mounted.url, { method, path, ...(body === undefined ? {} : { headers: JSON_BODY, body }) });
@@ -127,6 +113,11 @@ describe("parameters in the path", () => {
 describe("parameters in the query", () => {
   test.each([
     ["sub.name=a&sub.number=5", { sub: { name: "a", number: 5 } }],
+    ["&sub%2Ename=%61&", { sub: { name: "a" } }],
+    // ProtoJSON accepts integers in any JSON notation.
+    ["sub.number=1e0", { sub: { number: 1 } }],
+    ["sub.number=10E-1", { sub: { number: 1 } }],
+    ["sub.number=1.0", { sub: { number: 1 } }],
     ["sub.sub.sub.number=-1", { sub: { sub: { sub: { number: -1 } } } }],
     ["two_words=a", { two_words: "a" }],
     ["twoWords=a+b%2Bc", { two_words: "a b+c" }],
@@ -168,6 +159,21 @@ describe("parameters in the query", () => {
     ["anything=x", "anything", /./],
     ["sub.nothing=x", "sub.nothing", /not a parameter/],
     ["sub.=x", "sub.", /not a parameter/],
+    ["Two_Words=x", "Two_Words", /not a parameter/],
+    ["__proto__=1", "__proto__", /not a parameter/],
+    ["__proto__.name=1", "__proto__.name", /not a parameter/],
+    ["constructor=1", "constructor", /not a parameter/],
+    ["toString", "toString", /not a parameter/],
+    ["%C3%A4=1", "ä", /not a parameter/],
+    ["=1", null, /not a parameter/],
+    ["a&".repeat(5_000), "a", /not a parameter/],
+    [`${"x".repeat(5_000)}=1`, `${"x".repeat(200)}…`, /^.{200,400}$/],
+    ["two_words=a&two_words=a", "two_words", /more than once/],
+    ["two_words=a&twoWords=b", "twoWords", /more than once/],
+    ["ratio=%", null, /./],
+    ["ratio=%zz", null, /./],
+    ["%ff=1", null, /./],
+    ["two_words=%ed%a0%80", null, /./],
     ["big=9223372036854775808", "big", /from -9223372036854775808/],
     ["flag=1", "flag", /true or false/],
     ["color=GREEN", "color", /COLOR_RED/],
@@ -178,9 +184,13 @@ describe("parameters in the query", () => {
     ["middle.name=1&left=a", "left", /must not be set together/],
     ["left=a&left=b", "left", /more than once/],
     ["wrapped=1&wrapped=1", "wrapped", /more than once/],
-  ])("?%s is rejected", async (query, field, message) => {
+  ])("?%.50s is rejected", async (query, field, message) => {
     expect(expectError(await send("GET", `/v1/get/x?${query}`), "invalid_argument", field).message).toMatch(message);
   });
+});
+
+test.each(["abc", "1.5", "", "1e99", "2147483648", "0x10", "NaN", "true", "1,2"])("%j is no int32", async (text) => {
+  expectError(await send("GET", `/v1/get/x?sub.number=${text}`), "invalid_argument", "sub.number");
 });
 
 describe("bodies", () => {
@@ -196,6 +206,8 @@ describe("bodies", () => {
 
   test("a field of the body is rejected in the query", async () => {
     expectError(await send("PUT", "/v1/put/x?sub.name=y", "{}"), "invalid_argument", "sub.name");
+    const { message } = expectError(await send("POST", "/v1/whole?name=x", '{"name":"y"}'), "invalid_argument", "name");
+    expect(message).toMatch(/from the body/);
   });
 
   test("an invalid field is named with its path from the request", async () => {
@@ -240,8 +252,7 @@ describe("bodies", () => {
 
 describe("custom verbs", () => {
   test("a custom verb is served", async () => {
-    const { rpc, status } = { ...(jsonOf(await send("COPY", "/v1/get/x")) as { rpc: string }), status: 0 };
-    expect({ rpc, status }).toEqual({ rpc: "Copy", status: 0 });
+    expect(jsonOf(await send("COPY", "/v1/get/x")).rpc).toBe("Copy");
     expect((await send("MOVE", "/v1/get/x")).headers.allow).toBe("GET, HEAD, COPY, OPTIONS");
   });
 
@@ -252,9 +263,10 @@ describe("custom verbs", () => {
 });
 
 describe("an invalid HTTP rule fails the startup with the name of the method:", () => {
-  const bindings = (http: Rule) => httpBindings(testFile(MESSAGES, { Do: { input: "Ask", output: "Ask", http } }).method("Do"));
+  const bindings = (http: HttpRule) =>
+    httpBindings(testFile(MESSAGES, { Do: { input: "Ask", output: "Ask", http } }).method("Do"));
 
-  test.each<[string, Rule, RegExp]>([
+  test.each<[string, HttpRule, RegExp]>([
     ["no path", rule({}), /names no path/],
     ["a wrong template", get("/v1/{"), /template/],
     ["an unknown field in the path", get("/v1/{nothing}"), /no field "nothing"/],
@@ -278,22 +290,21 @@ describe("an invalid HTTP rule fails the startup with the name of the method:", 
   });
 
   test("a method whose selecting field does not exist", () => {
-    const method: DescMethod = testFile(MESSAGES, {
-      Do: { input: "Ask", output: "Ask", http: post("/v1/x", "*"), selectedBy: "nothing" },
-    }).method("Do");
-    expect(() => httpBindings(method)).toThrow(/no field "nothing"/);
+    const Do = { input: "Ask", output: "Ask", http: post("/v1/x", "*"), selectedBy: "nothing" };
+    expect(() => httpBindings(testFile(MESSAGES, { Do }).method("Do"))).toThrow(/no field "nothing"/);
   });
 
+  const routesOf = (...file: Parameters<typeof testFile>) => {
+    const { service } = testFile(...file);
+    const methods = Object.fromEntries(service.methods.map(({ localName }) => [localName, () => ({})]));
+    const policies = new Map(service.methods.map((method) => [method, OPEN]));
+    return () => restRoutes([{ service, unknownFields: "refuse", methods }], { policies, maxBodyBytes: 1_024 });
+  };
+
   test("two methods with one route, with both names", () => {
-    const both = (one: Rule, other: Rule, selectedBy?: string) => {
-      const spec = { input: "Ask", output: "Ask", ...(selectedBy === undefined ? {} : { selectedBy }) };
-      const { service } = testFile(MESSAGES, {
-        One: { ...spec, http: one },
-        Other: { ...spec, http: other },
-      });
-      const methods = Object.fromEntries(service.methods.map(({ localName }) => [localName, () => ({})]));
-      const policies = new Map(service.methods.map((method) => [method, OPEN]));
-      return () => restRoutes([{ service, unknownFields: "refuse", methods }], { policies, maxBodyBytes: 1_024 });
+    const both = (one: HttpRule, other: HttpRule, selectedBy?: string) => {
+      const spec = { input: "Ask", output: "Ask", ...(selectedBy !== undefined && { selectedBy }) };
+      return routesOf(MESSAGES, { One: { ...spec, http: one }, Other: { ...spec, http: other } });
     };
     const message = "test.v1.TestService.One and test.v1.TestService.Other have the same route";
     expect(both(get("/v1/x"), get("/v1/x"))).toThrow(new DuplicateRouteError(message));
@@ -304,16 +315,9 @@ describe("an invalid HTTP rule fails the startup with the name of the method:", 
 
   test("two methods with one route and other fields: the body is read before one of them is selected", () => {
     const http = post("/v1/x", "*");
-    const { service } = testFile(
-      { Ask: ["bool flag"], Other: ["bool flag", "string name"] },
-      {
-        One: { input: "Ask", output: "Ask", http },
-        Two: { input: "Other", output: "Ask", http, selectedBy: "flag" },
-      },
-    );
-    const methods = Object.fromEntries(service.methods.map(({ localName }) => [localName, () => ({})]));
-    const policies = new Map(service.methods.map((method) => [method, OPEN]));
-    expect(() => restRoutes([{ service, unknownFields: "refuse", methods }], { policies, maxBodyBytes: 1_024 })).toThrow(
+    const messages = { Ask: ["bool flag"], Other: ["bool flag", "string name"] };
+    const one = { input: "Ask", output: "Ask", http };
+    expect(routesOf(messages, { One: one, Two: { ...one, input: "Other", selectedBy: "flag" } })).toThrow(
       "test.v1.TestService/One shares its route with a method that has other fields",
     );
   });

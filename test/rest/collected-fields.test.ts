@@ -1,13 +1,14 @@
 import { randomBytes } from "node:crypto";
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { Surface } from "../../gen/vx/options/v1/options_pb.js";
 import { generateKey } from "../../src/domain/credentials.ts";
 import type { Lane } from "../../src/domain/lane.ts";
+import { started } from "../support/started.ts";
 import { expectError, https, JSON_BODY, jsonOf } from "./answers.ts";
 import { type MethodSpec, testFile } from "./descriptors.ts";
-import { type Mounted, mount } from "./mount.ts";
+import { mount } from "./mount.ts";
 
 const MESSAGES = {
   Inner: ["string name"],
@@ -22,20 +23,18 @@ const METHODS: Record<string, MethodSpec> = {
 const options = { collectsUnknown: "extra_fields" };
 const file = testFile(MESSAGES, METHODS, Surface.OPENAI, options);
 
-let mounted: Mounted;
 let received: Record<string, unknown> | undefined;
 
-beforeAll(async () => {
-  const say = (ask: Record<string, unknown>) => {
+const methods = {
+  say: (ask: Record<string, unknown>) => {
     received = ask;
     return { model: "said" };
-  };
-  async function* streamSay(ask: Record<string, unknown>) {
-    yield say(ask);
-  }
-  mounted = await mount(file, { methods: { say, streamSay }, unknownFields: "ignore" });
-});
-afterAll(() => mounted.stop());
+  },
+  async *streamSay(ask: Record<string, unknown>) {
+    yield methods.say(ask);
+  },
+};
+const mounted = started(() => mount(file, { methods, unknownFields: "ignore" }));
 afterEach(() => {
   received = undefined;
 });
@@ -46,11 +45,7 @@ const MANY = Object.fromEntries(Array.from({ length: 64 }, (_, i) => [`name_${i}
 /** Of both versions of HTTP; the forms of requests are read from either in the same way. */
 const [{ send }] = https;
 const say = (body: unknown, path = "/v1/say") =>
-  send(mounted.url, {
-    path,
-    headers: JSON_BODY,
-    body: typeof body === "string" ? body : JSON.stringify(body),
-  });
+  send(mounted.url, { path, headers: JSON_BODY, body: typeof body === "string" ? body : JSON.stringify(body) });
 
 test.each(["/v1/say", "/test.v1.TestService/Say"])("unknown names of a body at %s are collected", async (path) => {
   expect((await say({ model: "m", ...EXTRA }, path)).status).toBe(200);
@@ -109,9 +104,7 @@ describe.each([
   ["Connect", () => createConnectTransport({ baseUrl: mounted.url, httpVersion: "1.1" })],
 ])("over %s", (_name, transport) => {
   const say = (extraFields: object) =>
-    (createClient(file.service, transport()) as unknown as { say(ask: object): Promise<unknown> }).say({
-      extraFields,
-    });
+    (createClient(file.service, transport()) as unknown as { say(ask: object): Promise<unknown> }).say({ extraFields });
 
   test("the field is set by the caller, with the same limits", async () => {
     await say(EXTRA);

@@ -2,6 +2,7 @@ import { connect } from "node:net";
 import { expect, test } from "vitest";
 import { useTestApp } from "../support/app.ts";
 import { createTestKey, operatorOf, useTestKey } from "../support/fixtures.ts";
+import { END_HEADERS, END_STREAM, frame, PREFACE, SETTINGS } from "../support/http2-flood.ts";
 import { bearer } from "../support/protocols.ts";
 import { sendHttp1 } from "../support/raw.ts";
 import { jsonOf } from "./answers.ts";
@@ -9,12 +10,7 @@ import { jsonOf } from "./answers.ts";
 const app = useTestApp();
 const key = useTestKey(app);
 
-const DATA = 0;
-const HEADERS = 1;
-const RST_STREAM = 3;
-const SETTINGS = 4;
-const END_STREAM = 1;
-const END_HEADERS = 4;
+const [DATA, HEADERS, RST_STREAM] = [0, 1, 3];
 const CANCEL = Buffer.from([0, 0, 0, 8]);
 
 // Client libraries end the body before they reset the stream. This test must not, so it writes frames itself.
@@ -38,8 +34,7 @@ test.each([
       };
       socket.on("data", read).on("error", reject);
     });
-  socket.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
-  socket.write(frame(SETTINGS, 0, 0, Buffer.alloc(0)));
+  socket.write(Buffer.concat([PREFACE, SETTINGS]));
   socket.write(frame(HEADERS, END_HEADERS, 1, headers(revoke)));
   if (body === "") socket.write(frame(RST_STREAM, 0, 1, CANCEL));
   else socket.write(frame(DATA, 0, 1, Buffer.from(body)));
@@ -51,11 +46,7 @@ test.each([
     if (stream === 3 && body !== "") socket.write(frame(RST_STREAM, 0, 1, CANCEL));
   }
   socket.destroy();
-  const found = await sendHttp1(app.url, {
-    method: "GET",
-    path: `/v1/keys/${id}`,
-    headers: bearer(key.secret),
-  });
+  const found = await sendHttp1(app.url, { method: "GET", path: `/v1/keys/${id}`, headers: bearer(key.secret) });
   expect(jsonOf(found).api_key).toMatchObject({ id, state: "active" });
 });
 
@@ -68,15 +59,6 @@ function headers(fields: Record<string, string>): Buffer {
   };
   const sorted = Object.entries(all).sort(([a], [b]) => Number(b.startsWith(":")) - Number(a.startsWith(":")));
   return Buffer.concat(sorted.flatMap(([name, value]) => [Buffer.from([0]), text(name), text(value)]));
-}
-
-function frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
-  const head = Buffer.alloc(9);
-  head.writeUIntBE(payload.length, 0, 3);
-  head.writeUInt8(type, 3);
-  head.writeUInt8(flags, 4);
-  head.writeUInt32BE(stream, 5);
-  return Buffer.concat([head, payload]);
 }
 
 function framesOf(bytes: Buffer): { type: number; stream: number }[] {

@@ -6,19 +6,11 @@ import { JSON_BODY } from "./answers.ts";
 import { testFile } from "./descriptors.ts";
 import { type Mounted, mount } from "./mount.ts";
 
-const fileOf = (surface: Surface) =>
-  testFile(
-    { Ask: ["string kind"], Reply: ["string type"] },
-    {
-      Watch: {
-        input: "Ask",
-        output: "Reply",
-        streams: true,
-        http: { pattern: { case: "post", value: "/v1/watch" }, body: "*" },
-      },
-    },
-    surface,
-  );
+const http = { pattern: { case: "post", value: "/v1/watch" }, body: "*" } as const;
+const Watch = { input: "Ask", output: "Reply", streams: true, http };
+const serve = async (surface: Surface, watch: () => AsyncGenerator<object>) => {
+  mounted = await mount(testFile({ Ask: ["string kind"], Reply: ["string type"] }, { Watch }, surface), { methods: { watch } });
+};
 
 let mounted: Mounted;
 let tell: () => void;
@@ -31,19 +23,13 @@ afterEach(async () => {
   await mounted.stop();
 });
 
-async function serve(surface: Surface): Promise<void> {
-  mounted = await mount(fileOf(surface), {
-    methods: {
-      watch: async function* () {
-        for (;;) {
-          const told = Promise.withResolvers<void>();
-          tell = told.resolve;
-          yield { type: "news" };
-          await told.promise;
-        }
-      },
-    },
-  });
+async function* news() {
+  for (;;) {
+    const told = Promise.withResolvers<void>();
+    tell = told.resolve;
+    yield { type: "news" };
+    await told.promise;
+  }
 }
 
 const DATA = 'data: {"type":"news"}\n\n';
@@ -55,10 +41,10 @@ test.each([
   ["comment", Surface.OPENAI, DATA, COMMENT],
   ["comment", Surface.OPENAI_RESPONSES, `event: news\n${DATA}`, COMMENT],
   ["ping", Surface.ANTHROPIC, `event: news\n${DATA}`, PING],
-])("a %s is sent after every 15 s without an event (surface %i)", async (_name, surface, news, keepAlive) => {
-  await serve(surface);
+])("a %s is sent after every 15 s without an event (surface %i)", async (_name, surface, event, keepAlive) => {
+  await serve(surface, news);
   const read = await watch();
-  expect(await read()).toBe(news);
+  expect(await read()).toBe(event);
   vi.advanceTimersByTime(14_999);
   vi.advanceTimersByTime(1);
   expect(await read()).toBe(keepAlive);
@@ -67,10 +53,10 @@ test.each([
   vi.advanceTimersByTime(14_999);
   tell();
   // No comment was sent before.
-  expect(await read()).toBe(news);
+  expect(await read()).toBe(event);
   vi.advanceTimersByTime(14_999);
   tell();
-  expect(await read()).toBe(news);
+  expect(await read()).toBe(event);
   vi.advanceTimersByTime(15_000);
   expect(await read()).toBe(keepAlive);
 });
@@ -88,7 +74,7 @@ test("no timer is left after a stream, however it ends", async () => {
   await mounted.stop();
 
   const failing = await serveLate(Surface.UNSPECIFIED);
-  const failed = fetch(`${mounted.url}/v1/watch`, { method: "POST", headers: JSON_BODY, body: "{}" });
+  const failed = fetchWatch();
   await failing.started;
   failing.first.reject(new DomainError("upstream_error"));
   expect((await failed).status).toBe(502);
@@ -106,13 +92,9 @@ const FORMS = [
 async function serveLate(surface: Surface) {
   const first = Promise.withResolvers<object>();
   const started = Promise.withResolvers<void>();
-  mounted = await mount(fileOf(surface), {
-    methods: {
-      watch: async function* () {
-        started.resolve();
-        yield await first.promise;
-      },
-    },
+  await serve(surface, async function* () {
+    started.resolve();
+    yield await first.promise;
   });
   return { first, started: started.promise };
 }
@@ -144,7 +126,7 @@ describe.each(FORMS)("a stream of the surface %s that is silent from its start",
 
   test("gets an ordinary response if it fails before", async () => {
     const { first, started } = await serveLate(surface);
-    const answer = fetch(`${mounted.url}/v1/watch`, { method: "POST", headers: JSON_BODY, body: "{}" });
+    const answer = fetchWatch();
     await started;
     vi.advanceTimersByTime(14_999);
     first.reject(new DomainError("upstream_error"));
@@ -155,13 +137,7 @@ describe.each(FORMS)("a stream of the surface %s that is silent from its start",
   test("gets nothing more if the caller disconnects first", async () => {
     const { first, started } = await serveLate(surface);
     const left = new AbortController();
-    const { signal } = left;
-    const answer = fetch(`${mounted.url}/v1/watch`, {
-      method: "POST",
-      headers: JSON_BODY,
-      body: "{}",
-      signal,
-    });
+    const answer = fetchWatch(left.signal);
     await started;
     left.abort();
     await expect(answer).rejects.toThrow();
@@ -170,6 +146,10 @@ describe.each(FORMS)("a stream of the surface %s that is silent from its start",
     await vi.waitFor(() => expect(mounted.ended).toHaveLength(1));
   });
 });
+
+function fetchWatch(signal?: AbortSignal): Promise<Response> {
+  return fetch(`${mounted.url}/v1/watch`, { method: "POST", headers: JSON_BODY, body: "{}", signal: signal ?? null });
+}
 
 /** Starts the stream; each call of the returned function waits for the next chunk. */
 async function watch(): Promise<() => Promise<string>> {

@@ -31,7 +31,6 @@ export type Mounted = {
 export type MountOptions = {
   readonly methods?: Record<string, (request: never, call: ApiCall) => unknown>;
   readonly jsonOptions?: RpcMethod["jsonOptions"];
-  readonly keepAliveMs?: number;
   readonly maxBodyBytes?: number;
   readonly unknownFields?: UnknownFields;
   readonly budget?: BodyBudget;
@@ -52,7 +51,6 @@ export const OPEN: Policy = {
   whileSuspended: true,
 };
 
-/** Serves a test service as the product serves its services, with HTTP/1.1 and HTTP/2 on one port. */
 /** Admits every call. */
 export const openGate: Gate = async () => ({
   actor: SERVER,
@@ -61,6 +59,7 @@ export const openGate: Gate = async () => ({
   recheck: async () => undefined,
 });
 
+/** Serves a test service as the product serves its services, with HTTP/1.1 and HTTP/2 on one port. */
 export async function mount({ service }: Pick<TestFile, "service">, options: MountOptions): Promise<Mounted> {
   const ended: Mounted["ended"] = [];
   const report = ({ rpc, code, failure }: CallRecord) => ended.push({ rpc, code, failure });
@@ -88,11 +87,8 @@ export async function mount({ service }: Pick<TestFile, "service">, options: Mou
     calls,
     ...limits,
     services: [{ service, unknownFields: options.unknownFields ?? "refuse", methods }],
-    ...(options.keepAliveMs === undefined ? {} : { keepAliveMs: options.keepAliveMs }),
   });
-  const log = {
-    error: (details: object) => ended.push({ rpc: "failed", code: -1, failure: details }),
-  } as never;
+  const log = { error: (details: object) => ended.push({ rpc: "failed", code: -1, failure: details }) } as never;
   const open = openRpcs({
     drainSignal: shutdownSignal,
     log,
@@ -106,13 +102,7 @@ export async function mount({ service }: Pick<TestFile, "service">, options: Mou
     { calls, methods: served, newRequestId, log },
     new Map([...open, ...connectRpcs(calls, served)]),
   );
-  const handler = createHandler({
-    rest,
-    rpcs,
-    pages: new Map(),
-    newRequestId,
-    log,
-  });
+  const handler = createHandler({ rest, rpcs, pages: new Map(), newRequestId, log });
   const listener = new Listener({
     host: "127.0.0.1",
     port: 0,

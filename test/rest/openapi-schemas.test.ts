@@ -3,16 +3,8 @@ import { ModelSchema } from "../../gen/vx/v1/model_pb.js";
 import { Schemas } from "../../tools/openapi/schemas.ts";
 import { testFile } from "./descriptors.ts";
 
-const { service } = testFile(
-  { Model: ["string text"] },
-  {
-    Say: {
-      input: "Model",
-      output: "Model",
-      http: { pattern: { case: "post", value: "/v1/say" }, body: "*" },
-    },
-  },
-);
+const http = { pattern: { case: "post", value: "/v1/say" }, body: "*" } as const;
+const { service } = testFile({ Model: ["string text"] }, { Say: { input: "Model", output: "Model", http } });
 const other = service.methods[0]?.output ?? ModelSchema;
 
 test("a name that stands for two messages stops the generator", () => {

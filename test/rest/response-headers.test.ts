@@ -1,5 +1,3 @@
-import { connect } from "node:net";
-import { text } from "node:stream/consumers";
 import type { Message } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { Health } from "../../gen/health/v1/health_pb.js";
@@ -7,20 +5,14 @@ import type { ApiCall } from "../../src/api/define-service.ts";
 import type { ServiceCall } from "../../src/server/serve-call.ts";
 import { envelope } from "../../src/server/wire/rpc.ts";
 import { type RawRequest, sendHttp1, sendHttp2 } from "../support/raw.ts";
+import { started } from "../support/started.ts";
+import { talk } from "../support/tcp.ts";
 import { testFile } from "./descriptors.ts";
 import { mount } from "./mount.ts";
 
 test("a header that is set twice has its last value, once", async () => {
-  const file = testFile(
-    { Ask: [], Answer: [] },
-    {
-      Get: {
-        input: "Ask",
-        output: "Answer",
-        http: { pattern: { case: "get", value: "/v1/get" } } as never,
-      },
-    },
-  );
+  const http = { pattern: { case: "get", value: "/v1/get" } } as never;
+  const file = testFile({ Ask: [], Answer: [] }, { Get: { input: "Ask", output: "Answer", http } });
   const Get = async (_request: never, call: ApiCall) => {
     const { exchange } = call as ServiceCall;
     exchange.setHeader("ratelimit", "first");
@@ -39,21 +31,31 @@ const ECHO = "/test.v1.TestService/Echo";
 const REPEAT = "/test.v1.TestService/Repeat";
 const CHECK = "/grpc.health.v1.Health/Check";
 const JSON_TYPE = { "content-type": "application/json" };
+const STREAM_TYPE = { "content-type": "application/connect+json" };
 const GRPC_TYPE = { "content-type": "application/grpc", te: "trailers" };
 const EMPTY = envelope(0, Buffer.alloc(0));
+
+const file = testFile(
+  { Text: ["string text"] },
+  { Echo: { input: "Text", output: "Text" }, Repeat: { input: "Text", output: "Text", streams: true } },
+);
+const echoing = started(() =>
+  mount(file, {
+    methods: {
+      echo: (message: Message) => message,
+      repeat: async function* (message: Message) {
+        yield message;
+      },
+    },
+    openRoutes: (router) => router.rpc(Health.method.check, () => ({ status: 1 })),
+  }),
+);
 
 test.each<[string, RawRequest]>([
   ["a unary call over Connect", { path: ECHO, headers: JSON_TYPE, body: "{}" }],
   ["an error over Connect", { path: ECHO, headers: JSON_TYPE, body: "{" }],
   ["an unknown compression over Connect", { path: ECHO, headers: { ...JSON_TYPE, "content-encoding": "x" }, body: "{}" }],
-  [
-    "a stream over Connect",
-    {
-      path: REPEAT,
-      headers: { "content-type": "application/connect+json" },
-      body: envelope(0, Buffer.from("{}")),
-    },
-  ],
+  ["a stream over Connect", { path: REPEAT, headers: STREAM_TYPE, body: envelope(0, Buffer.from("{}")) }],
   ["a method that Connect does not have", { method: "PUT", path: ECHO, headers: JSON_TYPE }],
   ["an unknown RPC over Connect", { path: "/test.v1.TestService/Unknown", headers: JSON_TYPE, body: "{}" }],
   ["a call over gRPC-Web", { path: ECHO, headers: { "content-type": "application/grpc-web+proto" }, body: EMPTY }],
@@ -62,35 +64,13 @@ test.each<[string, RawRequest]>([
   ["a health check over Connect", { path: CHECK, headers: JSON_TYPE, body: "{}" }],
   ["a health check over gRPC", { path: CHECK, headers: GRPC_TYPE, body: EMPTY }],
 ])("%s may not be stored by caches", async (_, request) => {
-  const file = testFile(
-    { Text: ["string text"] },
-    {
-      Echo: { input: "Text", output: "Text" },
-      Repeat: { input: "Text", output: "Text", streams: true },
-    },
-  );
-  const server = await mount(file, {
-    methods: {
-      echo: (message: Message) => message,
-      repeat: async function* (message: Message) {
-        yield message;
-      },
-    },
-    openRoutes: (router) => router.rpc(Health.method.check, () => ({ status: 1 })),
-  });
   const send = request.headers === GRPC_TYPE ? sendHttp2 : sendHttp1;
-  const { headers } = await send(server.url, request);
-  await server.stop();
-  expect(headers["cache-control"]).toBe("no-store");
+  expect((await send(echoing.url, request)).headers["cache-control"]).toBe("no-store");
 });
 
 test("a request that is not valid HTTP gets a response that may not be stored by caches", async () => {
-  const server = await mount(testFile({ Ask: [] }, {}), { methods: {} });
-  const { port } = new URL(server.url);
-  const socket = connect(Number(port), "127.0.0.1");
-  socket.end("this is not HTTP\r\n\r\n");
-  expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 .*\r\ncache-control: no-store\r\n/s);
-  await server.stop();
+  const { text } = await talk(echoing.url, "this is not HTTP\r\n\r\n");
+  expect(text).toMatch(/^HTTP\/1\.1 400 .*\r\ncache-control: no-store\r\n/s);
 });
 
 test("a bug in a call without a key is logged with its request id", async () => {

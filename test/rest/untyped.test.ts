@@ -26,9 +26,7 @@ const reader = new Readers("ignore").of(Chat);
 const forms = [
   {
     name: "JSON",
-    *read(tools: JsonValue): Steps<Message> {
-      return yield* readJsonMessage(reader, Buffer.from(JSON.stringify({ tools })));
-    },
+    read: (tools: JsonValue): Steps<Message> => readJsonMessage(reader, Buffer.from(JSON.stringify({ tools }))),
     valueIn: (message: Message) => {
       const { tools } = message as CreateChatCompletionRequest;
       return tools === undefined ? undefined : (jsonOf(tools) as JsonValue);
@@ -36,14 +34,9 @@ const forms = [
   },
   {
     name: "binary",
-    *read(value: JsonValue): Steps<Message> {
-      const request = create(Generate, { tools: [{ parameters: { value } }] });
-      return yield* readBinary(Generate, toBinary(Generate, request));
-    },
-    valueIn: (message: Message) => {
-      const parameters = (message as GenerateRequest).tools[0]?.parameters as JsonObject;
-      return parameters.value;
-    },
+    read: (value: JsonValue): Steps<Message> =>
+      readBinary(Generate, toBinary(Generate, create(Generate, { tools: [{ parameters: { value } }] }))),
+    valueIn: (message: Message) => ((message as GenerateRequest).tools[0] as { parameters: JsonObject }).parameters.value,
   },
 ] as const;
 
@@ -55,10 +48,7 @@ function rests(steps: Steps<Message>): { count: number; message: Message } {
   }
 }
 
-/** The error must name the field of the request, not a path in Value such as "tools.list_value.values[3]". */
-function namesField(error: { field?: string; fields?: { field: string }[] }): boolean {
-  return /^tools(\[0\]\.parameters)?$/.test(error.field ?? error.fields?.[0]?.field ?? "");
-}
+type Thrown = Error & { field?: string; fields?: { field: string }[] };
 
 describe.each(forms)("an untyped value, from $name,", ({ read, valueIn }) => {
   test("equals the value that was sent", () => {
@@ -81,8 +71,10 @@ describe.each(forms)("an untyped value, from $name,", ({ read, valueIn }) => {
     expect(JSON.stringify(valueIn(message))).toBe(JSON.stringify(value));
     expect(count).toBeGreaterThanOrEqual(7);
     const more = Array.isArray(value) ? [...value, true] : { ...value, more: 1 };
-    expect(() => finish(read(more))).toThrow(/at most 65536 values/);
-    expect(() => finish(read(more))).toThrow(expect.toSatisfy(namesField));
+    // The error names the field of the request, not a path in Value such as "tools.list_value.values[3]".
+    const isNamed = ({ message, field, fields }: Thrown) =>
+      /at most 65536 values/.test(message) && /^tools(\[0\]\.parameters)?$/.test(field ?? fields?.[0]?.field ?? "");
+    expect(() => finish(read(more))).toThrow(expect.toSatisfy(isNamed));
   });
 
   test("can have an image of 20 MiB in base64, read in steps", () => {
@@ -93,14 +85,14 @@ describe.each(forms)("an untyped value, from $name,", ({ read, valueIn }) => {
   });
 
   test("keeps every character of a text that is read in parts", () => {
-    const text = "ä€\u{1f600}".repeat(300_000);
+    const text = "ä€\u{1f600}".repeat(100_000);
     expect(valueIn(finish(read([text])))).toEqual([text]);
   });
 
   test("is decoded in steps when it is large", () => {
-    const value = Array(20).fill("\u{1f600}".repeat(400_000));
+    const value = Array(5).fill("\u{1f600}".repeat(400_000));
     const { count, message } = rests(read(value));
-    expect(count).toBeGreaterThan(18);
+    expect(count).toBeGreaterThan(3);
     expect(valueIn(message)).toEqual(value);
   });
 
@@ -166,11 +158,6 @@ describe("a binary value is rejected if", () => {
   });
 
   test("a null, a false and an empty object are values", () => {
-    const values = [
-      [0x08, 0],
-      [0x20, 0],
-      [0x2a, 0],
-    ];
-    expect(values.map(read)).toEqual([null, false, {}]);
+    expect([0x08, 0x20, 0x2a].map((tag) => read([tag, 0]))).toEqual([null, false, {}]);
   });
 });

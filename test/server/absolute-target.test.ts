@@ -1,18 +1,18 @@
-import { beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { useTestApp } from "../support/app.ts";
-import { createTestKey, operatorOf } from "../support/fixtures.ts";
+import { useTestKey } from "../support/fixtures.ts";
 import { talk } from "../support/tcp.ts";
 
-let secret: string;
-
 const app = useTestApp();
-beforeAll(async () => {
-  ({ secret } = await createTestKey(operatorOf(app)));
-});
+const key = useTestKey(app);
 
 const get = async (target: string, host = "vx") =>
-  (await talk(app.url, `GET ${target} HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer ${secret}\r\nconnection: close\r\n\r\n`))
-    .text;
+  (
+    await talk(
+      app.url,
+      `GET ${target} HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer ${key.secret}\r\nconnection: close\r\n\r\n`,
+    )
+  ).text;
 
 // RFC 9112, 3.2.2: servers must accept it, and its host counts.
 test.each([

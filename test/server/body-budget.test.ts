@@ -11,15 +11,10 @@ import { type Mounted, mount, openGate } from "../rest/mount.ts";
 
 const BODY_MS = 60_000;
 const LIMIT = 300_000;
+const http = { pattern: { case: "post", value: "/v1/measure" }, body: "*" } as const;
 const file = testFile(
   { Text: ["string text"], Length: ["int32 length"] },
-  {
-    Measure: {
-      input: "Text",
-      output: "Length",
-      http: { pattern: { case: "post", value: "/v1/measure" }, body: "*" },
-    },
-  },
+  { Measure: { input: "Text", output: "Length", http } },
 );
 
 let server: Mounted;
@@ -109,10 +104,7 @@ const slowHttp2: OpenSlow = (path, type, account) => {
       });
       const [headers] = (await once(stream, "response")) as [{ ":status"?: number }];
       const text = await textOf(stream);
-      return {
-        status: headers[":status"] ?? 0,
-        text: `${text} ${JSON.stringify({ ...headers, ...trailers })}`,
-      };
+      return { status: headers[":status"] ?? 0, text: `${text} ${JSON.stringify({ ...headers, ...trailers })}` };
     },
   };
 };

@@ -11,12 +11,8 @@ import { onAbort } from "../support/on-abort.ts";
 const file = testFile(
   { Text: ["string text"] },
   {
-    Watch: {
-      input: "Text",
-      output: "Text",
-      streams: true,
-      http: { pattern: { case: "post", value: "/v1/watch" }, body: "*" },
-    },
+    // biome-ignore format: a method a line
+    Watch: { input: "Text", output: "Text", streams: true, http: { pattern: { case: "post", value: "/v1/watch" }, body: "*" } },
     Reply: { input: "Text", output: "Text", http: { pattern: { case: "get", value: "/v1/reply" } } },
   },
 );

@@ -17,6 +17,7 @@ const file = testFile(
 );
 const UNARY = `/${file.service.typeName}/Reply`;
 const STREAM = `/${file.service.typeName}/Stream`;
+const POST_GRPC = { ":method": "POST", "content-type": "application/grpc" };
 const EMPTY_MESSAGE = Buffer.alloc(5);
 
 type Answer = {
@@ -42,13 +43,7 @@ function call(url: string, path: string, headers: Record<string, string> = {}): 
   const session = connect(url, { settings: { initialWindowSize: 65_535 } });
   session.on("error", () => undefined);
   cleanups.push(() => session.destroy());
-  const stream = session.request({
-    ":method": "POST",
-    ":path": path,
-    "content-type": "application/grpc",
-    te: "trailers",
-    ...headers,
-  });
+  const stream = session.request({ ...POST_GRPC, ":path": path, te: "trailers", ...headers });
   stream.on("error", () => undefined);
   stream.end(headers["content-type"]?.endsWith("json") ? "{}" : EMPTY_MESSAGE);
   return {
@@ -134,12 +129,7 @@ test("a deadline also ends a call whose body does not arrive", async () => {
   const { url } = await serve({ reply: async () => ({}) });
   const session = connect(url);
   cleanups.push(() => session.destroy());
-  const stream = session.request({
-    ":method": "POST",
-    ":path": UNARY,
-    "content-type": "application/grpc",
-    "grpc-timeout": "50m",
-  });
+  const stream = session.request({ ...POST_GRPC, ":path": UNARY, "grpc-timeout": "50m" });
   stream.write(EMPTY_MESSAGE.subarray(0, 2));
   stream.resume();
   const [trailers] = await once(stream, "trailers");

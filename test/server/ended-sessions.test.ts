@@ -5,9 +5,8 @@ import { connect } from "node:net";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
-import { badRequestResponses } from "../../src/server/http/bad-request.ts";
-import { Listener } from "../../src/server/http/listener.ts";
 import { END_HEADERS, END_STREAM, frame, PREFACE, REQUEST, SETTINGS } from "../support/http2-flood.ts";
+import { listen } from "./listen.ts";
 
 const CREATED = "http2.server.stream.created";
 const SESSIONS = 20;
@@ -16,13 +15,7 @@ setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
 
 test("a session and its streams are released from memory when their connection closes", async () => {
-  const listener = new Listener({
-    host: "127.0.0.1",
-    port: 0,
-    handler: () => undefined,
-    refusals: badRequestResponses(() => "req_test"),
-  });
-  const { port } = await listener.open();
+  const { listener, port } = await listen(() => undefined);
   const seen: WeakRef<object>[] = [];
   const keep = (message: unknown) => {
     const { stream } = message as { readonly stream: ServerHttp2Stream };

@@ -1,39 +1,33 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { badRequestResponses } from "../../src/server/http/bad-request.ts";
-import { defaultLimits } from "../../src/server/http/limits.ts";
-import { Listener } from "../../src/server/http/listener.ts";
 import { send } from "../../src/server/http/message.ts";
 import { END_HEADERS, END_STREAM, FLOODS, flood, frame, PREFACE, REQUEST, SETTINGS } from "../support/http2-flood.ts";
 import { sendHttp1 } from "../support/raw.ts";
+import { listen } from "./listen.ts";
 
-let listener: Listener;
-let url: string;
+let server: Awaited<ReturnType<typeof listen>>;
 let served: number;
 
 beforeEach(async () => {
   served = 0;
-  listener = new Listener({
-    host: "127.0.0.1",
-    port: 0,
-    // A caller that sends PING or SETTINGS without reading is no longer read, and is closed after this time.
-    limits: { ...defaultLimits, http2StreamIdleMs: 300 },
-    handler: (_request, response) => {
-      served++;
-      send(response, 200, "text/plain", "after the packet");
-    },
-    refusals: badRequestResponses(() => "req_test"),
-  });
-  url = `http://127.0.0.1:${(await listener.open()).port}`;
+  const serve: Parameters<typeof listen>[0] = (_request, response) => {
+    served++;
+    send(response, 200, "text/plain", "after the packet");
+  };
+  // A caller that sends PING or SETTINGS without reading is no longer read, and is closed after this time.
+  server = await listen(serve, { http2StreamIdleMs: 300 });
 });
-afterEach(() => listener.close(0));
+afterEach(() => server.stop());
 
 const MANY_BYTES = 64 * 1_048_576;
 
 describe("a flooding connection is closed while other connections are served", () => {
   test.each(Object.entries(FLOODS))("with %s", async (_name, next) => {
-    const [sent, answer] = await Promise.all([flood(url, next, MANY_BYTES), sendHttp1(url, { path: "/", method: "GET" })]);
+    const [sent, answer] = await Promise.all([
+      flood(server.url, next, MANY_BYTES),
+      sendHttp1(server.url, { path: "/", method: "GET" }),
+    ]);
     expect(sent).toBeLessThan(MANY_BYTES);
     expect(answer.status).toBe(200);
     expect(served).toBeLessThan(20_000);
@@ -43,12 +37,12 @@ describe("a flooding connection is closed while other connections are served", (
 test("empty DATA frames do not use more and more memory", async () => {
   const before = process.memoryUsage().heapUsed;
   const empty = Buffer.concat(Array(1_000).fill(frame(0, 0, 1, Buffer.alloc(0))));
-  await flood(url, (round) => (round === 0 ? frame(1, END_HEADERS, 1, REQUEST) : empty), 8 * 1_048_576);
+  await flood(server.url, (round) => (round === 0 ? frame(1, END_HEADERS, 1, REQUEST) : empty), 8 * 1_048_576);
   expect(process.memoryUsage().heapUsed - before).toBeLessThan(64 * 1_048_576);
 });
 
 test("a request that is reset in the packet that brings it is not served", async () => {
-  const socket = connect(Number(new URL(url).port), "127.0.0.1");
+  const socket = connect(server.port, "127.0.0.1");
   socket.on("error", () => undefined);
   socket.write(Buffer.concat([PREFACE, SETTINGS]));
   await once(socket, "data");

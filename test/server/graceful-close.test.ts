@@ -2,11 +2,11 @@ import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { connect as connectTcp, type Socket } from "node:net";
 import { afterEach, expect, test, vi } from "vitest";
-import { badRequestResponses } from "../../src/server/http/bad-request.ts";
-import { defaultLimits, type Limits } from "../../src/server/http/limits.ts";
-import { Listener } from "../../src/server/http/listener.ts";
+import type { Limits } from "../../src/server/http/limits.ts";
+import type { Listener } from "../../src/server/http/listener.ts";
 import { send } from "../../src/server/http/message.ts";
 import { END_HEADERS, END_STREAM, frame, PREFACE, REQUEST, SETTINGS } from "../support/http2-flood.ts";
+import { listen } from "./listen.ts";
 
 const HEADERS = 1;
 const SETTINGS_TYPE = 4;
@@ -26,17 +26,11 @@ const sockets: Socket[] = [];
 
 async function open(limits: Partial<Limits>, isHeld = false): Promise<void> {
   held = [];
-  listener = new Listener({
-    host: "127.0.0.1",
-    port: 0,
-    limits: { ...defaultLimits, ...limits },
-    handler: (_request, response) => {
-      if (isHeld) held.push(response as ServerResponse);
-      else send(response, 200, "text/plain", "served");
-    },
-    refusals: badRequestResponses(() => "req_test"),
-  });
-  port = (await listener.open()).port;
+  const answer: Parameters<typeof listen>[0] = (_request, response) => {
+    if (isHeld) held.push(response as ServerResponse);
+    else send(response, 200, "text/plain", "served");
+  };
+  ({ listener, port } = await listen(answer, limits));
 }
 
 afterEach(() => {
@@ -60,17 +54,15 @@ async function reply(socket: Socket): Promise<string> {
   return text;
 }
 
-async function isRefused(): Promise<boolean> {
-  const socket = connectTcp(port, "127.0.0.1");
-  const outcome = await Promise.race([once(socket, "connect").then(() => false), once(socket, "error").then(() => true)]).catch(
-    () => true,
-  );
-  socket.destroy();
-  return outcome;
-}
-
 async function connectionsAreRefused(): Promise<void> {
-  while (!(await isRefused()));
+  for (let isRefused = false; !isRefused; ) {
+    const socket = connectTcp(port, "127.0.0.1");
+    isRefused = await once(socket, "connect").then(
+      () => false,
+      () => true,
+    );
+    socket.destroy();
+  }
 }
 
 test("a request on an idle HTTP/1.1 connection is served while the listener closes, and is its last one", async () => {

@@ -178,11 +178,10 @@ describe.each(FORMATS)("%s", (_name, type, send) => {
 
 /** Waits until nothing is encoded between two answers of the server. */
 async function untilPaused(askServer: () => Promise<unknown>): Promise<void> {
-  await vi.waitUntil(async () => {
-    const before = encoded;
+  for (let before = -1; before !== encoded || encoded === 0; ) {
+    before = encoded;
     await askServer();
-    return before > 0 && encoded === before;
-  });
+  }
 }
 
 async function openUnread(url: string): Promise<{ call: ClientRequest; response: IncomingMessage }> {

@@ -1,25 +1,22 @@
 import { once } from "node:events";
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { GenerateRequestSchema } from "../../gen/vx/v1/generate_pb.js";
 import { expectNoFailures, useTestApp } from "../support/app.ts";
-import { createTestKey, operatorOf } from "../support/fixtures.ts";
+import { useTestKey } from "../support/fixtures.ts";
 import { bearer } from "../support/protocols.ts";
 import { sendHttp1 } from "../support/raw.ts";
-import { binaryOf, refusalOf, type Wire, wires } from "../support/request-bytes.ts";
-
-let headers: Record<string, string>;
+import { binaryOf, refusalOf, wires } from "../support/request-bytes.ts";
+import { started } from "../support/started.ts";
 
 const app = useTestApp();
-beforeAll(async () => {
-  headers = bearer((await createTestKey(operatorOf(app))).secret);
-});
+const key = useTestKey(app);
+const headers = started(() => bearer(key.secret));
 expectNoFailures(app);
 
 const PATH = "/vx.v1.GenerateService/Generate";
 const MEBIBYTE = 1_048_576;
-const LONG = "\u{1f600}".repeat(400_000);
 /** One more than the limit. */
 const SPACES = Buffer.alloc(33 * MEBIBYTE, 0x20);
 const BOMBS = {
@@ -27,37 +24,15 @@ const BOMBS = {
   br: brotliCompressSync(SPACES, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }),
 };
 
-function requestOf(wire: Wire, messages: { role: string; content: string }[]): Uint8Array {
-  if (wire.isJson) return Buffer.from(JSON.stringify({ model: "none", messages }));
-  return binaryOf(GenerateRequestSchema, { model: "none", messages });
-}
-
 /** The rules are the same for every protocol; the bytes are decoded as a binary message or as JSON. */
 describe.each(wires.filter(({ name }) => /Connect/.test(name)))("over $name", (wire) => {
-  const send = (message: Uint8Array, encoding?: "gzip" | "br") =>
-    wire.send(app.url, PATH, message, { headers, ...(encoding ? { encoding } : {}) });
+  const send = (message: Uint8Array) => wire.send(app.url, PATH, message, { headers });
 
   test("a request of 19 MB within the rules is accepted", async () => {
-    const messages = Array.from({ length: 12 }, () => ({ role: "user", content: LONG }));
-    const refusal = refusalOf(await send(requestOf(wire, messages)));
+    const request = { model: "none", messages: Array(12).fill({ role: "user", content: "\u{1f600}".repeat(400_000) }) };
+    const message = wire.isJson ? Buffer.from(JSON.stringify(request)) : binaryOf(GenerateRequestSchema, request);
+    const refusal = refusalOf(await send(message));
     expect(refusal).not.toMatch(/INVALID_ARGUMENT|REQUEST_TOO_LARGE|INTERNAL/);
-  });
-
-  test("a text of 400,001 characters is rejected with the name of the field", async () => {
-    const refusal = refusalOf(await send(requestOf(wire, [{ role: "user", content: `${LONG}x` }])));
-    expect(refusal).toMatch(/INVALID_ARGUMENT[\s\S]*messages\[0\]\.content/);
-  });
-
-  test("millions of messages in one request are rejected by their number", async () => {
-    const item = wire.isJson ? "{}," : "\u0012\u0000";
-    const many = Buffer.from(item.repeat(1_000_000));
-    const message = wire.isJson ? Buffer.concat([Buffer.from('{"messages":['), many]) : many;
-    expect(refusalOf(await send(message))).toMatch(/INVALID_ARGUMENT[\s\S]*messages/);
-  });
-
-  test("a message that is nested too deeply is rejected", async () => {
-    const message = wire.isJson ? `{"later":${"[".repeat(1_000_000)}` : "\u001b".repeat(1_000_000);
-    expect(refusalOf(await send(Buffer.from(message)))).toMatch(/INVALID_ARGUMENT/);
   });
 
   test("unknown fields of a later version are ignored", async () => {

@@ -1,11 +1,10 @@
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { connect } from "node:net";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { badRequestResponses } from "../../src/server/http/bad-request.ts";
-import { defaultLimits } from "../../src/server/http/limits.ts";
-import { Listener } from "../../src/server/http/listener.ts";
+import { beforeEach, expect, test } from "vitest";
 import { type HttpResponse, send } from "../../src/server/http/message.ts";
+import { started } from "../support/started.ts";
+import { listen } from "./listen.ts";
 
 const GET = "GET / HTTP/1.1\r\nhost: vx\r\n\r\n";
 const LAST_GET = "GET / HTTP/1.1\r\nhost: vx\r\nconnection: close\r\n\r\n";
@@ -13,31 +12,21 @@ const POST = "POST / HTTP/1.1\r\nhost: vx\r\ntransfer-encoding: chunked\r\n\r\n"
 const GARBAGE = "garbage\r\n\r\n";
 const INVALID_CHUNK = "not a length\r\n";
 
-let listener: Listener;
-let port: number;
 /** Set by each test. */
 let handle: (response: HttpResponse) => void;
 
 const answer = (response: HttpResponse) => send(response, 200, "text/plain", "ok");
 
-beforeAll(async () => {
-  listener = new Listener({
-    host: "127.0.0.1",
-    port: 0,
-    limits: { ...defaultLimits, headersMs: 100, requestMs: 200, timeoutCheckMs: 20 },
-    handler: (_request, response) => handle(response),
-    refusals: badRequestResponses(() => "req_test"),
-  });
-  ({ port } = await listener.open());
-});
+const server = started(() =>
+  listen((_request, response) => handle(response), { headersMs: 100, requestMs: 200, timeoutCheckMs: 20 }),
+);
 beforeEach(() => {
   handle = answer;
 });
-afterAll(() => listener.close(0));
 
 /** Sends the parts, each after the response to the one before, and returns the statuses of all responses. */
 async function statusesOf(...parts: string[]): Promise<string[]> {
-  const socket = connect(port, "127.0.0.1");
+  const socket = connect(server.port, "127.0.0.1");
   socket.on("error", () => undefined);
   const closed = once(socket, "close");
   let text = "";

@@ -31,12 +31,7 @@ afterEach(async () => {
 });
 
 function ask(bytes: number) {
-  const stream = session.request({
-    ":method": "POST",
-    ":path": PATH,
-    "content-type": "application/grpc",
-    te: "trailers",
-  });
+  const stream = session.request({ ":method": "POST", ":path": PATH, "content-type": "application/grpc", te: "trailers" });
   stream.on("error", () => undefined);
   stream.write(Buffer.concat(Array(Math.floor(bytes / FRAME.length)).fill(FRAME)));
   return stream;

@@ -49,12 +49,7 @@ function openSession(localAddress = "127.0.0.1", settings: Settings = {}): Clien
 
 /** Resolves to "" at the first response message, or to the status with which the call ended. */
 function watch(session: ClientHttp2Session): Promise<{ status: string; stream: ClientHttp2Stream }> {
-  const stream = session.request({
-    ":method": "POST",
-    ":path": WATCH,
-    "content-type": "application/grpc",
-    te: "trailers",
-  });
+  const stream = session.request({ ":method": "POST", ":path": WATCH, "content-type": "application/grpc", te: "trailers" });
   stream.end(EMPTY);
   return new Promise((resolve) => {
     stream.once("data", () => resolve({ status: "", stream }));
@@ -121,11 +116,7 @@ test("unary calls with unread responses are limited per address", async () => {
 });
 
 test("a unary call with a body larger than any service name is cancelled", async () => {
-  const stream = openSession().request({
-    ":method": "POST",
-    ":path": CHECK,
-    "content-type": "application/grpc",
-  });
+  const stream = openSession().request({ ":method": "POST", ":path": CHECK, "content-type": "application/grpc" });
   stream.on("error", () => undefined);
   stream.write(Buffer.concat([Buffer.from([0, 0, 0, 0x20, 0]), Buffer.alloc(8_192)]));
   await new Promise((resolve) => stream.once("close", resolve));

@@ -19,11 +19,7 @@ describe("at the end of a drain", () => {
     const shutdown = new AbortController();
     const started = Promise.withResolvers<void>();
     const server = await mount(file, { shutdownSignal: shutdown.signal, methods: methods(started.resolve) });
-    const answer = sendHttp1(server.url, {
-      path,
-      headers: { "content-type": "application/json" },
-      body: "{}",
-    });
+    const answer = sendHttp1(server.url, { path, headers: { "content-type": "application/json" }, body: "{}" });
     await started.promise;
     shutdown.abort(shutdownReason());
     const { status, body } = await answer;

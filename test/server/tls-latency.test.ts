@@ -1,10 +1,10 @@
 import type { ServerResponse } from "node:http";
 import { connect } from "node:http2";
 import { setImmediate } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { badRequestResponses } from "../../src/server/http/bad-request.ts";
-import { Listener } from "../../src/server/http/listener.ts";
+import { expect, test } from "vitest";
 import { createCertificate } from "../support/certificate.ts";
+import { started } from "../support/started.ts";
+import { listen } from "./listen.ts";
 
 const PIECE = "x".repeat(50);
 const CONNECTIONS = 10;
@@ -13,27 +13,15 @@ const TURNS = 500;
 
 const { cert, key } = createCertificate();
 let onCall: (response: ServerResponse) => void;
-let listener: Listener;
-let port: number;
-
-beforeAll(async () => {
-  listener = new Listener({
-    host: "127.0.0.1",
-    port: 0,
-    tls: { cert: Buffer.from(cert), key: Buffer.from(key) },
-    handler: (_request, response) => onCall(response as ServerResponse),
-    refusals: badRequestResponses(() => "req_test"),
-  });
-  ({ port } = await listener.open());
-});
-afterAll(() => listener.close(0));
+const pair = { cert: Buffer.from(cert), key: Buffer.from(key) };
+const server = started(() => listen((_request, response) => onCall(response as ServerResponse), {}, { tls: pair }));
 
 /** Whether the caller has all pieces shortly after they were sent. */
 async function arrivesAtOnce(): Promise<boolean> {
   const accepted = new Promise<ServerResponse>((resolve) => {
     onCall = resolve;
   });
-  const session = connect(`https://127.0.0.1:${port}`, { ca: cert, servername: "localhost" });
+  const session = connect(`https://127.0.0.1:${server.port}`, { ca: cert, servername: "localhost" });
   let received = 0;
   session.request({ ":path": "/" }).on("data", (piece: Buffer) => {
     received += piece.length;

@@ -2,13 +2,13 @@ import { once } from "node:events";
 import { connect as connectHttp2, constants } from "node:http2";
 import { connect as connectTcp, type Socket } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
-import { badRequestResponses } from "../../src/server/http/bad-request.ts";
 import { defaultLimits, type Limits } from "../../src/server/http/limits.ts";
-import { Listener } from "../../src/server/http/listener.ts";
+import type { Listener } from "../../src/server/http/listener.ts";
 import { type HttpResponse, send } from "../../src/server/http/message.ts";
 import { ReadingTurns } from "../../src/server/http/paced-socket.ts";
 import { END_HEADERS, END_STREAM, frame, PREFACE, REQUEST, SETTINGS } from "../support/http2-flood.ts";
 import { sendHttp1 } from "../support/raw.ts";
+import { listen } from "./listen.ts";
 
 const GOAWAY = 7;
 const NO_ERROR = 0;
@@ -26,18 +26,12 @@ async function open(
   answer = (response: HttpResponse): unknown => setImmediate(() => send(response, 200, "text/plain", "served")),
 ): Promise<void> {
   handled = 0;
-  listener = new Listener({
-    host: "127.0.0.1",
-    port: 0,
-    limits: { ...defaultLimits, ...limits },
-    handler: (request, response) => {
-      handled++;
-      if (onData) request.on("data", onData);
-      answer(response);
-    },
-    refusals: badRequestResponses(() => "req_test"),
-  });
-  url = `http://127.0.0.1:${(await listener.open()).port}`;
+  const handle: Parameters<typeof listen>[0] = (request, response) => {
+    handled++;
+    if (onData) request.on("data", onData);
+    answer(response);
+  };
+  ({ listener, url } = await listen(handle, limits));
 }
 
 afterEach(async () => {
@@ -50,6 +44,12 @@ async function dial(): Promise<Socket> {
   sockets.push(socket);
   socket.on("error", () => undefined);
   await once(socket, "connect");
+  return socket;
+}
+
+async function dialWith(bytes: Buffer): Promise<Socket> {
+  const socket = await dial();
+  socket.write(bytes);
   return socket;
 }
 
@@ -133,8 +133,7 @@ describe("after many requests that are reset in the packet that brings them", ()
 
   /** Resolves when they, and a request before them, have been processed. Returns the connection. */
   async function resetEarly(): Promise<Socket> {
-    const socket = await dial();
-    socket.write(Buffer.concat([SESSION, ...earlyResets(EARLY_RESETS, 3)]));
+    const socket = await dialWith(Buffer.concat([SESSION, ...earlyResets(EARLY_RESETS, 3)]));
     await untilServed(socket);
     return socket;
   }
@@ -144,27 +143,26 @@ describe("after many requests that are reset in the packet that brings them", ()
     while (!text.includes("served")) text += String((await once(socket, "data"))[0]);
   }
 
+  /** The requests above exceed it. */
+  const LOW = { http2EarlyResetBurst: EARLY_RESETS - 1, http2EarlyResetsPerSecond: 0.001 };
+
   test("new HTTP/2 sessions of the address wait, and HTTP/1.1 does not", async () => {
-    await open({ http2EarlyResetBurst: EARLY_RESETS - 1, http2EarlyResetsPerSecond: 0.001 });
+    await open(LOW);
     await resetEarly();
-    const waiting = await dial();
-    waiting.write(SESSION);
+    const waiting = await dialWith(SESSION);
     expect((await sendHttp1(url, { path: "/", method: "GET" })).status).toBe(200);
     expect(waiting.bytesRead).toBe(0);
   });
 
   test("a session without running calls is closed at once", async () => {
-    await open({ http2EarlyResetBurst: EARLY_RESETS - 1, http2EarlyResetsPerSecond: 0.001 });
-    const socket = await dial();
-    socket.write(Buffer.concat([PREFACE, SETTINGS, ...earlyResets(EARLY_RESETS)]));
-    await untilClosed(socket);
+    await open(LOW);
+    await untilClosed(await dialWith(Buffer.concat([PREFACE, SETTINGS, ...earlyResets(EARLY_RESETS)])));
   });
 
   /** A session above the limit, with a running call. */
   async function limitedSession() {
     const running: HttpResponse[] = [];
-    const limits = { http2EarlyResetBurst: EARLY_RESETS - 1, http2EarlyResetsPerSecond: 0.001 };
-    await open({ ...limits, http2StreamIdleMs: 200 }, undefined, (response) => running.push(response));
+    await open({ ...LOW, http2StreamIdleMs: 200 }, undefined, (response) => running.push(response));
     const answerNext = async () => {
       while (running.length === 0) await new Promise((resolve) => setImmediate(resolve));
       send(running.pop() as HttpResponse, 200, "text/plain", "served");
@@ -194,36 +192,27 @@ describe("after many requests that are reset in the packet that brings them", ()
   });
 
   test("a session is closed although connections per address are not limited, and new ones start at once", async () => {
-    const limits = { http2EarlyResetBurst: EARLY_RESETS - 1, http2EarlyResetsPerSecond: 0.001 };
-    await open({ ...limits, connectionsPerAddress: 0 });
+    await open({ ...LOW, connectionsPerAddress: 0 });
     await untilClosed(await resetEarly());
-    const next = await dial();
-    next.write(SESSION);
-    await untilServed(next);
+    await untilServed(await dialWith(SESSION));
   });
 
   test("a session that waits too long is closed", async () => {
     await open({ http2EarlyResetBurst: 0, http2EarlyResetsPerSecond: 0.001, http2FirstCallMs: 50 });
     await resetEarly();
-    const waiting = await dial();
-    waiting.write(SESSION);
-    await untilClosed(waiting);
+    await untilClosed(await dialWith(SESSION));
   }, 5_000);
 
   test("they start when the allowance has grown enough", async () => {
     await open({ http2EarlyResetBurst: EARLY_RESETS / 2, http2EarlyResetsPerSecond: 1_000 });
     await resetEarly();
-    const waiting = await dial();
-    waiting.write(SESSION);
-    await untilServed(waiting);
+    await untilServed(await dialWith(SESSION));
   }, 5_000);
 
   test("they start at once if fewer requests than allowed were reset", async () => {
     await open({ http2EarlyResetBurst: EARLY_RESETS + 1, http2EarlyResetsPerSecond: 0.001 });
     await resetEarly();
-    const next = await dial();
-    next.write(SESSION);
-    await untilServed(next);
+    await untilServed(await dialWith(SESSION));
     // Shorter than the wait.
   }, 5_000);
 });
@@ -302,7 +291,7 @@ test.each([
 });
 
 test("input beyond the units of a turn waits for the next turns, in order", async () => {
-  const { turnOf, order } = await processInTurns({ unitsPerTurn: 8, inputs: 40 });
+  const { turnOf, order } = await processInTurns(8, 40);
   expect(order).toEqual(Array.from({ length: 40 }, (_, i) => i));
   const perTurn = Map.groupBy(turnOf, (turn) => turn);
   expect(perTurn.size).toBeGreaterThan(4);
@@ -310,24 +299,18 @@ test("input beyond the units of a turn waits for the next turns, in order", asyn
 });
 
 test("input within the units of a turn is processed at once", async () => {
-  const { turnOf } = await processInTurns({ unitsPerTurn: 64, inputs: 40 });
+  const { turnOf } = await processInTurns(64, 40);
   expect(new Set(turnOf).size).toBe(1);
 });
 
 test("addresses take turns: many inputs of one delay that of another no longer than one does", async () => {
   const addressOf = (input: number) => (input < 39 ? "many" : "other");
-  const { order } = await processInTurns({ unitsPerTurn: 8, inputs: 40, addressOf });
+  const { order } = await processInTurns(8, 40, addressOf);
   expect(order.indexOf(39)).toBeLessThanOrEqual(8 + 1);
 });
 
-type Inputs = {
-  readonly unitsPerTurn: number;
-  readonly inputs: number;
-  readonly addressOf?: (input: number) => string;
-};
-
 /** All inputs arrive in the same turn. */
-async function processInTurns({ unitsPerTurn, inputs, addressOf = () => "one" }: Inputs) {
+async function processInTurns(unitsPerTurn: number, inputs: number, addressOf = (_input: number) => "one") {
   await open();
   const turns = new ReadingTurns(unitsPerTurn);
   const turnOf: number[] = [];
