@@ -72,16 +72,22 @@ export function rowsOf(
   });
 }
 
-/** Whether each kind of a union is supported. The others are refused by the name of their type. */
-export type Kinds<Kind extends string> = Readonly<Record<Kind, boolean>>;
+type Words<Text extends string> = Text extends `${infer First} ${infer Rest}` ? First | Words<Rest> : Text;
+type Checked<Kind, Named> = [Kind] extends [Named]
+  ? [Named] extends [Kind]
+    ? readonly string[]
+    : { readonly unknown: Exclude<Named, Kind> }
+  : { readonly missing: Exclude<Kind, Named> };
 
-export function refusedKinds(
-  kinds: Readonly<Record<string, boolean>>,
-  field: string,
-  bodyOf: (value: object) => object,
-): readonly Row[] {
-  const refusedOnes = Object.keys(kinds).filter((kind) => !kinds[kind]);
-  return refusedOnes.map((type) => [`${field} ${type}`, bodyOf({ type }), field, undefined, undefined]);
+/** The refused kinds of a union, after the supported ones. The compiler reports kinds that a new version adds. */
+export function kindsOf<Kind extends string>() {
+  return <const Supported extends string, const Refused extends readonly string[]>(_supported: Supported, ...refused: Refused) =>
+    refused.flatMap((text) => text.split(" ")) as never as Checked<Kind, Words<Supported | Refused[number]>>;
+}
+
+/** They are refused by the name of their type. */
+export function refusedKinds(kinds: readonly string[], field: string, bodyOf: (value: object) => object): readonly Row[] {
+  return kinds.map((type) => [`${field} ${type}`, bodyOf({ type }), field, undefined, undefined]);
 }
 
 type Server = Pick<Metered, "app"> & { readonly upstream?: FakeUpstream };
@@ -122,12 +128,8 @@ async function callWithout(...call: Parameters<typeof callOf>): Promise<Seen> {
   return seen;
 }
 
-export async function expectHandled(
-  server: Server,
-  key: TestKey,
-  path: string,
-  [, body, refusedAs, without, effect]: Row,
-): Promise<void> {
+export async function expectHandled(server: Server, key: TestKey, path: string, row: Row): Promise<void> {
+  const [, body, refusedAs, without, effect] = row;
   const seen = await callOf(server, key, path, body);
   expect(seen.status, seen.text.slice(0, 500)).toBe(refusedAs === undefined ? 200 : 400);
   if (refusedAs !== undefined) {

@@ -49,13 +49,14 @@ test("sixteen million unknown fields are rejected", () => {
   expect(refusal(CreateKeyRequestSchema, bytes)?.message).toMatch(/more than 100000 values/);
 });
 
-test("more packed numbers than allowed values are rejected", () => {
+test("more packed numbers than allowed values, and an incomplete last number, are rejected", () => {
   const lists = everything.message("Lists");
   const field = lists.fields.find(({ name }) => name === "list_of_int32")?.number as number;
-  const packed = Buffer.alloc(200_000, 1);
   const tag = (field << 3) | 2;
-  const head = Buffer.from([(tag & 0x7f) | 0x80, tag >> 7, 0xc0, 0x9a, 0x0c]);
-  expect(refusal(lists, Buffer.concat([head, packed]))?.message).toMatch(/more than 100000 values/);
+  const head = [(tag & 0x7f) | 0x80, tag >> 7];
+  const many = Buffer.concat([Buffer.from([...head, 0xc0, 0x9a, 0x0c]), Buffer.alloc(200_000, 1)]);
+  expect(refusal(lists, many)?.message).toMatch(/more than 100000 values/);
+  expect(refusal(lists, Buffer.from([...head, 2, 1, 0x80, 0x01]))?.message).toMatch(/not valid protobuf/);
 });
 
 test("64 levels of messages are accepted, 65 are rejected", () => {
@@ -88,12 +89,4 @@ test.each([
   ["a message whose field ends outside of it", [0x12, 0x02, 0x0a, 0x05, 1, 2, 3, 4, 5]],
 ])("%s is malformed", (_name, bytes) => {
   expect(refusal(GenerateRequestSchema, Buffer.from(bytes))?.message).toMatch(/not valid protobuf/);
-});
-
-test("packed numbers with an incomplete last number are malformed", () => {
-  const lists = everything.message("Lists");
-  const field = lists.fields.find(({ name }) => name === "list_of_int32")?.number as number;
-  const tag = (field << 3) | 2;
-  const bytes = Buffer.from([(tag & 0x7f) | 0x80, tag >> 7, 2, 1, 0x80, 0x01]);
-  expect(refusal(lists, bytes)?.message).toMatch(/not valid protobuf/);
 });

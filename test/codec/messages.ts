@@ -24,7 +24,7 @@ const values = [...SCALARS, "Color", "Tree", ...WELL_KNOWN];
 const named = (prefix: string, type: string) => `${type} ${prefix}_${type.split(".").at(-1)?.toLowerCase()}`;
 
 /** All kinds of fields with all types. */
-export const everything = testFile({
+const TYPES = {
   Tree: ["string name", "Tree left", "repeated Tree children", "map<string,Tree> by_name"],
   Plain: values.map((type) => named("plain", type)),
   Optional: [...SCALARS, "Color"].map((type) => `optional ${named("maybe", type)}`),
@@ -35,7 +35,8 @@ export const everything = testFile({
   ],
   Choice: [...values.map((type) => `choice: ${named("one", type)}`), "choice: google.protobuf.NullValue nothing"],
   Names: ["string snake_case", "string camelCase", "string _leading", "string with_1_digit", "string __proto__"],
-});
+};
+export const everything = testFile(TYPES);
 
 /** All message types that the .proto files define or use, and the well-known types. */
 export const messageTypes: readonly DescMessage[] = [...generated, wkt]
@@ -43,15 +44,7 @@ export const messageTypes: readonly DescMessage[] = [...generated, wkt]
   .filter(isFile)
   .flatMap(({ messages }) => messages);
 
-export const testTypes: readonly DescMessage[] = Object.keys({
-  Tree: 0,
-  Plain: 0,
-  Optional: 0,
-  Lists: 0,
-  Maps: 0,
-  Choice: 0,
-  Names: 0,
-}).map(everything.message);
+export const testTypes: readonly DescMessage[] = Object.keys(TYPES).map(everything.message);
 
 function isFile(value: unknown): value is DescFile {
   // Compiler and feature descriptors describe .proto files and are not part of an API.

@@ -1,12 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { anthropicDialect } from "../../src/upstreams/anthropic/dialect.ts";
+import { NO_USAGE } from "../support/no-usage.ts";
 import { replyOf } from "./support.ts";
 
-const start = (index: number, content_block: object) => ({
-  type: "content_block_start",
-  index,
-  content_block,
-});
+const start = (index: number, content_block: object) => ({ type: "content_block_start", index, content_block });
 const delta = (index: number, value: object) => ({ type: "content_block_delta", index, delta: value });
 const stop = (index: number) => ({ type: "content_block_stop", index });
 const json = (index: number, partial_json: unknown) => delta(index, { type: "input_json_delta", partial_json });
@@ -127,10 +124,7 @@ describe("reasoning", () => {
     const last = { type: "message_stop" };
     const of = (length: number) => replyOf(anthropicDialect, [...events(length), last], 10);
     expect(of(60_000)).toMatchObject({ output: { text: "Yes." }, done: { finishReason: "stop" } });
-    expect(of(70_000)).toMatchObject({
-      output: { text: "", reasoning: [] },
-      done: { finishReason: "length" },
-    });
+    expect(of(70_000)).toMatchObject({ output: { text: "", reasoning: [] }, done: { finishReason: "length" } });
   });
 });
 
@@ -175,38 +169,21 @@ describe("usage", () => {
   const usage = (last: object, first: object = {}) => streamed([], "end_turn", last, first).done?.usage;
 
   test("adds cached tokens to the input, and reads the tokens of reasoning", () => {
-    expect(
-      usage(
-        { output_tokens: 5, output_tokens_details: { thinking_tokens: 2 } },
-        {
-          cache_read_input_tokens: 100,
-          cache_creation_input_tokens: 7,
-          cache_creation: { ephemeral_5m_input_tokens: 3, ephemeral_1h_input_tokens: 4 },
-        },
-      ),
-    ).toEqual({
-      input: 10,
-      cachedInput: 100,
-      cacheWrite: 7,
-      cacheWrite1h: 4,
-      output: 3,
-      reasoning: 2,
-      images: 0,
-      imageTokens: 0,
-    });
+    const first = {
+      cache_read_input_tokens: 100,
+      cache_creation_input_tokens: 7,
+      cache_creation: { ephemeral_5m_input_tokens: 3, ephemeral_1h_input_tokens: 4 },
+    };
+    const counts = { input: 10, cachedInput: 100, cacheWrite: 7, cacheWrite1h: 4, output: 3, reasoning: 2 };
+    expect(usage({ output_tokens: 5, output_tokens_details: { thinking_tokens: 2 } }, first)).toEqual({ ...NO_USAGE, ...counts });
   });
 
   test("the totals at the end replace those of the start; null keeps them", () => {
     const first = { cache_read_input_tokens: 100, cache_creation_input_tokens: 7 };
-    expect(usage({ input_tokens: 20, cache_read_input_tokens: null, output_tokens: 5 }, first)).toMatchObject({
-      input: 20,
-      cachedInput: 100,
-      cacheWrite: 7,
-    });
-    expect(usage({ input_tokens: null, cache_read_input_tokens: 1, output_tokens: 5 }, first)).toMatchObject({
-      input: 10,
-      cachedInput: 1,
-    });
+    const last = { input_tokens: 20, cache_read_input_tokens: null, output_tokens: 5 };
+    expect(usage(last, first)).toMatchObject({ input: 20, cachedInput: 100, cacheWrite: 7 });
+    const other = { input_tokens: null, cache_read_input_tokens: 1, output_tokens: 5 };
+    expect(usage(other, first)).toMatchObject({ input: 10, cachedInput: 1 });
   });
 
   test("adds the tokens of compactions, which the totals do not include", () => {

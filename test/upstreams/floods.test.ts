@@ -8,8 +8,7 @@ import type { Wire } from "../support/fake-upstreams/wire.ts";
 import { largeConversation } from "../support/large-work.ts";
 import { turnsOf } from "../support/turns.ts";
 import { bytesOf } from "./requests-support.ts";
-import { STREAMED_WIRES, WIRES } from "./subjects.ts";
-import { NEVER, openRemote, PROMPT, read } from "./support.ts";
+import { NEVER, openRemote, PROMPT, read, STREAMED_WIRES, WIRES } from "./support.ts";
 
 const HUNDRED_MB = 100_000_000;
 /** A reader that keeps all of a flood uses four times as much. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { openaiResponsesDialect } from "../../src/upstreams/openai-responses/dialect.ts";
 import { UpstreamFailure } from "../../src/upstreams/upstream-failure.ts";
+import { NO_USAGE } from "../support/no-usage.ts";
 import { replyOf } from "./support.ts";
 
 const USAGE = {
@@ -16,13 +17,8 @@ const added = (output_index: number, item: object) => event("output_item.added",
 const done = (output_index: number, item: object) => event("output_item.done", { output_index, item });
 const argument = (output_index: number, delta: unknown) =>
   event("function_call_arguments.delta", { output_index, item_id: `fc_${output_index}`, delta });
-const call = (id: string, name: string, text: string) => ({
-  type: "function_call",
-  id: `fc_${id}`,
-  call_id: id,
-  name,
-  arguments: text,
-});
+const call = (id: string, name: string, text: string) =>
+  ({ type: "function_call", id: `fc_${id}`, call_id: id, name, arguments: text }) as const;
 const text = (delta: string) => event("output_text.delta", { output_index: 0, delta });
 
 function streamed(events: readonly object[], response: object = { status: "completed" }, end = "completed") {
@@ -35,11 +31,7 @@ function streamed(events: readonly object[], response: object = { status: "compl
 
 describe("tool calls", () => {
   test("are read from interleaved events", () => {
-    const {
-      output,
-      deltas,
-      done: end,
-    } = streamed([
+    const reply = streamed([
       added(3, call("a", "f", "")),
       added(1, call("b", "g", "")),
       argument(1, '{"x"'),
@@ -50,15 +42,12 @@ describe("tool calls", () => {
       done(3, call("a", "f", "{}")),
       done(1, call("b", "g", '{"x":1}')),
     ]);
-    expect(output.toolCalls).toEqual([
+    expect(reply.output.toolCalls).toEqual([
       { id: "a", name: "f", arguments: "{}" },
       { id: "b", name: "g", arguments: '{"x":1}' },
     ]);
-    expect(deltas[0]).toEqual({
-      kind: "tool_call",
-      toolCall: { index: 0, id: "a", name: "f", arguments: "" },
-    });
-    expect(end?.finishReason).toBe("tool_calls");
+    expect(reply.deltas[0]).toEqual({ kind: "tool_call", toolCall: { index: 0, id: "a", name: "f", arguments: "" } });
+    expect(reply.done?.finishReason).toBe("tool_calls");
   });
 
   test("are read from their last event if there are no others", () => {
@@ -72,10 +61,7 @@ describe("tool calls", () => {
   test("without arguments get an empty object, which the next request can send back", () => {
     const { output, deltas } = streamed([added(0, call("a", "f", "")), argument(0, ""), done(0, call("a", "f", ""))]);
     expect(output.toolCalls).toEqual([{ id: "a", name: "f", arguments: "{}" }]);
-    expect(deltas.at(-1)).toEqual({
-      kind: "tool_call",
-      toolCall: { index: 0, id: "", name: "", arguments: "{}" },
-    });
+    expect(deltas.at(-1)).toEqual({ kind: "tool_call", toolCall: { index: 0, id: "", name: "", arguments: "{}" } });
   });
 
   test("without a name are a failure", () => {
@@ -94,12 +80,7 @@ describe("reasoning", () => {
       part(1),
       summary("Two."),
       done(0, { type: "reasoning", id: "rs_1", encrypted_content: "e1", summary: [] }),
-      done(1, {
-        type: "reasoning",
-        id: "rs_2",
-        encrypted_content: "e2",
-        summary: [{ type: "summary_text", text: "Three." }],
-      }),
+      done(1, { type: "reasoning", id: "rs_2", encrypted_content: "e2", summary: [{ type: "summary_text", text: "Three." }] }),
       done(2, { type: "reasoning", id: "rs_3", encrypted_content: null, summary: [] }),
       text("Yes."),
     ]);
@@ -136,16 +117,8 @@ describe("the end", () => {
   });
 
   test("the usage has all its details", () => {
-    expect(streamed([text("x")]).done?.usage).toEqual({
-      input: 5,
-      cachedInput: 4,
-      cacheWrite: 1,
-      cacheWrite1h: 0,
-      output: 3,
-      reasoning: 2,
-      images: 0,
-      imageTokens: 0,
-    });
+    const usage = { ...NO_USAGE, input: 5, cachedInput: 4, cacheWrite: 1, output: 3, reasoning: 2 };
+    expect(streamed([text("x")]).done?.usage).toEqual(usage);
   });
 
   test("an unexpected end marker is ignored", () => {

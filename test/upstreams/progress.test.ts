@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { RUNNER_LIMITS, Runner, type RunnerLimits } from "../../src/upstreams/runner/runner.ts";
+import { RUNNER_LIMITS, Runner } from "../../src/upstreams/runner/runner.ts";
 import { Progress } from "../../src/upstreams/upstream.ts";
 import { UpstreamFailure } from "../../src/upstreams/upstream-failure.ts";
 import { endAfter, refuse, refuseWithoutEnd, replyWhen, resetAtOnce, silent } from "../support/fake-upstreams/behaviours.ts";
@@ -8,8 +8,7 @@ import { FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
 import type { Turn } from "../support/fake-upstreams/turn.ts";
 import { NO_USAGE } from "../support/no-usage.ts";
 import { createTestRunner, modelOf, type TestRunner } from "./runner-support.ts";
-import { WIRES } from "./subjects.ts";
-import { callOf, NEVER, openRemote, PROMPT, read } from "./support.ts";
+import { callOf, NEVER, openRemote, PROMPT, read, WIRES } from "./support.ts";
 
 let first: FakeUpstream;
 let second: FakeUpstream;
@@ -21,16 +20,12 @@ beforeEach(async () => {
   [first, second] = await Promise.all([FakeUpstream.start(), FakeUpstream.start()]);
   progress = new Progress();
   leaving = new AbortController();
-  use();
+  runner = createTestRunner();
 });
 afterEach(async () => {
   await runner.close();
   await Promise.all([first.stop(), second.stop()]);
 });
-
-function use(limits: Partial<RunnerLimits> = {}): void {
-  runner = createTestRunner(limits);
-}
 
 const model = () => modelOf(first.settings(), second.settings());
 const run = () => runner.streamEvents(callOf(model(), { signal: leaving.signal, progress }));
@@ -53,7 +48,7 @@ test("wasSent is true once the request was sent", async () => {
 
 test("wasSent is false while the call waits for a slot", async () => {
   // One account gets one of the two.
-  use({ slots: { maxRunning: 2, maxWaiting: 2, maxWaitMs: 60_000 } });
+  runner = createTestRunner({ slots: { maxRunning: 2, maxWaiting: 2, maxWaitMs: 60_000 } });
   const gate = Promise.withResolvers<void>();
   first.next(replyWhen(gate.promise));
   const before = read(runner.streamEvents(callOf(model())));

@@ -17,34 +17,23 @@ function refusals(prompt: Prompt): Record<string, string> {
   );
 }
 
-const image = {
-  kind: "image",
-  image: { kind: "url", url: "https://example.com/a.png" },
-  detail: undefined,
-} as const;
+const image = { kind: "image", image: { kind: "url", url: "https://example.com/a.png" }, detail: undefined } as const;
 const tools = [{ name: "f", description: undefined, parameters: undefined, strict: undefined }];
 const reasoning = { text: "Hm.", signature: undefined, encrypted: undefined };
+const onlyOpenai = (field: string) => ({ "openai-responses": field, anthropic: field });
 const thinking = { reasoningEffort: "low" } as const;
 
 describe("a prompt is refused by the upstreams that cannot get", () => {
   test.each<[string, Partial<Prompt>, Record<string, string>]>([
-    ["a seed", { options: { seed: 0 } }, { "openai-responses": "seed", anthropic: "seed" }],
-    [
-      "a presence penalty",
-      { options: { presencePenalty: -1 } },
-      { "openai-responses": "presence_penalty", anthropic: "presence_penalty" },
-    ],
-    [
-      "a frequency penalty",
-      { options: { frequencyPenalty: 1 } },
-      { "openai-responses": "frequency_penalty", anthropic: "frequency_penalty" },
-    ],
+    ["a seed", { options: { seed: 0 } }, onlyOpenai("seed")],
+    ["a presence penalty", { options: { presencePenalty: -1 } }, onlyOpenai("presence_penalty")],
+    ["a frequency penalty", { options: { frequencyPenalty: 1 } }, onlyOpenai("frequency_penalty")],
     ["top_k", { options: { topK: 1 } }, { openai: "top_k", "openai-responses": "top_k" }],
-    ["a suffix", { options: { suffix: "" } }, { openai: "suffix", "openai-responses": "suffix", anthropic: "suffix" }],
+    ["a suffix", { options: { suffix: "" } }, { openai: "suffix", ...onlyOpenai("suffix") }],
     [
       "nothing but reasoning",
       { messages: [{ role: "assistant", content: "", reasoning: [reasoning] }] },
-      { openai: "messages", "openai-responses": "messages", anthropic: "messages" },
+      { openai: "messages", ...onlyOpenai("messages") },
     ],
     ["stop sequences", { stop: ["END"] }, { "openai-responses": "stop" }],
     ["a stop sequence of white space", { stop: ["x", "\n"] }, { "openai-responses": "stop", anthropic: "stop" }],
@@ -52,15 +41,11 @@ describe("a prompt is refused by the upstreams that cannot get", () => {
     ["a temperature with reasoning", { temperature: 0, options: thinking }, { anthropic: "temperature" }],
     ["a low top_p with reasoning", { options: { ...thinking, topP: 0.9 } }, { anthropic: "top_p" }],
     [
-      "a required tool with reasoning",
+      "a tool with reasoning",
       { options: { ...thinking, tools, toolChoice: { kind: "required" } } },
       { anthropic: "tool_choice" },
     ],
-    [
-      "images in the result of a tool",
-      { messages: [{ role: "tool", toolCallId: "a", content: [image] }] },
-      { openai: "messages" },
-    ],
+    ["images of a tool", { messages: [{ role: "tool", toolCallId: "a", content: [image] }] }, { openai: "messages" }],
     ["nothing but a system message", { messages: [{ role: "system", content: "Be kind." }] }, { anthropic: "messages" }],
     ["nothing but empty texts", { messages: [{ role: "user", content: "" }] }, { anthropic: "messages" }],
   ])("%s", (_, prompt, expected) => {

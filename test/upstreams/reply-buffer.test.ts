@@ -55,22 +55,17 @@ describe("a reply of an upstream that has a higher limit", () => {
     expect(received(reply)).toMatchObject([{ text: "one two three" }, { finishReason: "length" }]);
   });
 
-  test("is whole if the upstream reports at most max_tokens", () => {
-    const reply = new ReplyBuffer(3, firstTokens);
-    reply.append("one two three four");
-    reply.setFinishReason("stop");
-    reply.setUsage(usageOf({ inputTokens: 1, outputTokens: 3 }));
-    reply.complete();
-    expect(received(reply)).toMatchObject([{ text: "one two three four" }, { finishReason: "stop" }]);
-  });
+  const WHOLE = [{ text: "one two three four" }, { finishReason: "stop" }];
 
   test.each([
-    ["as long as max_tokens", 4, [{ text: "one two three four" }, { finishReason: "stop" }]],
-    ["longer", 2, [{ text: "one two" }, { finishReason: "length" }]],
-  ])("is counted if no usage is reported: %s", (_, maxTokens, events) => {
+    ["is whole if the upstream reports at most max_tokens", 3, 3, WHOLE],
+    ["is counted if no usage is reported: as long as max_tokens", 4, undefined, WHOLE],
+    ["is counted if no usage is reported: longer", 2, undefined, [{ text: "one two" }, { finishReason: "length" }]],
+  ])("%s", (_, maxTokens, outputTokens, events) => {
     const reply = new ReplyBuffer(maxTokens, firstTokens);
     reply.append("one two three four");
     reply.setFinishReason("stop");
+    if (outputTokens !== undefined) reply.setUsage(usageOf({ inputTokens: 1, outputTokens }));
     reply.complete();
     expect(received(reply)).toMatchObject(events);
   });
@@ -167,23 +162,17 @@ test("a character that the upstream splits between two pieces is joined, in text
   const reply = new ReplyBuffer(100);
   const call = (text: string, id = "", name = "") => reply.appendToolCall({ index: 0, id, name, arguments: text });
   const think = (text: string) => reply.appendReasoning({ text, signature: undefined, encrypted: undefined });
-  const taken: unknown[] = [];
-  const take = () => {
-    const event = reply.nextEvent();
-    if (event) taken.push(event);
-  };
-  for (const half of [`a${high}`, `${low}b`]) {
-    think(half);
-    take();
-  }
-  for (const half of [`c${high}`, `${low}d`]) {
-    reply.append(half);
-    take();
-  }
-  call(`e${high}`, "call_1", "look");
-  take();
-  call(`${low}f`);
-  take();
+  const taken = [
+    () => think(`a${high}`),
+    () => think(`${low}b`),
+    () => reply.append(`c${high}`),
+    () => reply.append(`${low}d`),
+    () => call(`e${high}`, "call_1", "look"),
+    () => call(`${low}f`),
+  ].map((append) => {
+    append();
+    return reply.nextEvent();
+  });
   expect(taken).toMatchObject([
     { reasoning: { text: "a" } },
     { reasoning: { text: "\u{1f600}b" } },

@@ -7,7 +7,7 @@ import { replyOf } from "./support.ts";
 
 /** More than every limit on a message, which are those of requests. */
 const MANY = 1_000;
-const LONG = "x".repeat(100_000);
+const LONG = "x".repeat(10_000);
 const MAX_TOKENS = 32_000;
 
 const openai = createOpenaiDialect({ baseUrl: "http://127.0.0.1" });
@@ -66,10 +66,7 @@ test("a reply with as much as a message can have is complete", () => {
   ];
   const { output, done } = replyOf(anthropicDialect, events, MAX_TOKENS);
   expect(done?.finishReason).toBe("tool_calls");
-  expect({ calls: output.toolCalls.length, blocks: output.reasoning.length }).toEqual({
-    calls: 256,
-    blocks: 256,
-  });
+  expect([output.toolCalls.length, output.reasoning.length]).toEqual([256, 256]);
 });
 
 const USAGE = { inputTokens: 11, outputTokens: 31_000 };

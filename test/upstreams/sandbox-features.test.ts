@@ -124,10 +124,7 @@ describe("a tool is called", () => {
       { role: "assistant", content: "", toolCalls: [call] },
       { role: "tool", content: "22", toolCallId: "call_1" },
     ];
-    expect(await reply(prompt("", { tools: TOOLS }, { messages }))).toMatchObject({
-      toolCalls: [],
-      finishReason: "stop",
-    });
+    expect(await reply(prompt("", { tools: TOOLS }, { messages }))).toMatchObject({ toolCalls: [], finishReason: "stop" });
   });
 });
 
@@ -181,13 +178,8 @@ describe("reasoning", () => {
     expect(usage.reasoning).toBe(20);
     expect(outputTokensOf(usage)).toBe(20 + usage.output);
     expect(text).toMatch(/^This is a reply/);
-    expect(reasoning).toEqual([
-      {
-        text: expect.stringMatching(/^This is/),
-        signature: expect.stringMatching(/^sandbox_/),
-        encrypted: undefined,
-      },
-    ]);
+    const signature = expect.stringMatching(/^sandbox_/);
+    expect(reasoning).toEqual([{ text: expect.stringMatching(/^This is/), signature, encrypted: undefined }]);
     expect((await reply(prompt("[[reasoning=20]] hello"))).reasoning).toEqual(reasoning);
     const messages: PromptMessage[] = [
       { role: "user", content: "hello" },
@@ -206,11 +198,7 @@ describe("reasoning", () => {
 });
 
 test("images count as input tokens", async () => {
-  const image = {
-    kind: "image",
-    image: { kind: "url", url: "https://example.com/a.png" },
-    detail: undefined,
-  } as const;
+  const image = { kind: "image", image: { kind: "url", url: "https://example.com/a.png" }, detail: undefined } as const;
   const content = [image, { kind: "text", text: "[[cached=4]] What is it?" }, image] as const;
   const { usage } = await reply(prompt("", {}, { messages: [{ role: "user", content }] }));
   expect(usage.imageTokens).toBe(2 * 85);

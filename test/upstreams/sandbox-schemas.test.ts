@@ -4,12 +4,14 @@ import type { JsonObject, JsonValue } from "../../src/domain/json.ts";
 import { valueOfSchema } from "../../src/upstreams/sandbox/schema-value.ts";
 import { HOSTILE_SCHEMAS } from "../support/hostile-schemas.ts";
 
-const PERSON = {
+/** An object with exactly these properties. */
+const object = (properties: JsonObject) => ({
   type: "object",
-  properties: { name: { type: "string" }, age: { type: "integer" } },
-  required: ["name", "age"],
+  properties,
+  required: Object.keys(properties),
   additionalProperties: false,
-};
+});
+const PERSON = object({ name: { type: "string" }, age: { type: "integer" } });
 
 const SCHEMAS: Readonly<Record<string, JsonObject>> = {
   "an empty schema": {},
@@ -34,15 +36,8 @@ const SCHEMAS: Readonly<Record<string, JsonObject>> = {
   "a constant": { const: { a: [1, null] } },
   "a person": PERSON,
   "optional properties": { type: "object", properties: { a: { type: "string" }, b: false } },
-  "properties without a type": {
-    properties: { a: { minimum: 4 }, b: { items: { type: "null" } } },
-    required: ["a", "b"],
-  },
-  "unknown required properties": {
-    type: "object",
-    required: ["a", "b"],
-    additionalProperties: { type: "integer" },
-  },
+  "properties without a type": { properties: { a: { minimum: 4 }, b: { items: { type: "null" } } }, required: ["a", "b"] },
+  "unknown required properties": { type: "object", required: ["a", "b"], additionalProperties: { type: "integer" } },
   "names of Object.prototype": {
     type: "object",
     properties: { constructor: { type: "integer" }, toString: { type: "null" } },
@@ -51,25 +46,10 @@ const SCHEMAS: Readonly<Record<string, JsonObject>> = {
   "a list": { type: "array", items: PERSON },
   "a list of three": { type: "array", items: { type: "string" }, minItems: 3 },
   "an empty list": { type: "array", items: { type: "string" }, maxItems: 0 },
-  "a list of different texts": {
-    type: "array",
-    items: { type: "string", maxLength: 3 },
-    minItems: 5,
-    uniqueItems: true,
-  },
-  "a list of different values": {
-    type: "array",
-    items: { enum: ["a", "b", "c"] },
-    minItems: 3,
-    uniqueItems: true,
-  },
+  "a list of different texts": { type: "array", items: { type: "string", maxLength: 3 }, minItems: 5, uniqueItems: true },
+  "a list of different values": { type: "array", items: { enum: ["a", "b", "c"] }, minItems: 3, uniqueItems: true },
   "a list of different objects": { type: "array", items: PERSON, minItems: 4, uniqueItems: true },
-  "a tuple": {
-    type: "array",
-    prefixItems: [{ type: "string" }, { type: "integer" }],
-    items: false,
-    minItems: 2,
-  },
+  "a tuple": { type: "array", prefixItems: [{ type: "string" }, { type: "integer" }], items: false, minItems: 2 },
   "a choice": { anyOf: [{ type: "integer", minimum: 5 }, { type: "string" }] },
   "a choice with a null": { anyOf: [PERSON, { type: "null" }] },
   "a choice among requirements": {
@@ -82,18 +62,8 @@ const SCHEMAS: Readonly<Record<string, JsonObject>> = {
     minItems: 2,
     items: {
       oneOf: [
-        {
-          type: "object",
-          properties: { kind: { const: "circle" }, radius: { type: "number" } },
-          required: ["kind", "radius"],
-          additionalProperties: false,
-        },
-        {
-          type: "object",
-          properties: { kind: { const: "square" }, side: { type: "number" } },
-          required: ["kind", "side"],
-          additionalProperties: false,
-        },
+        object({ kind: { const: "circle" }, radius: { type: "number" } }),
+        object({ kind: { const: "square" }, side: { type: "number" } }),
       ],
     },
   },
@@ -113,40 +83,15 @@ const SCHEMAS: Readonly<Record<string, JsonObject>> = {
   "a reference beside keywords": { $defs: { text: { type: "string" } }, $ref: "#/$defs/text", minLength: 9 },
   "a linked list": {
     $ref: "#/$defs/node",
-    $defs: {
-      node: {
-        type: "object",
-        properties: {
-          value: { type: "number" },
-          next: { anyOf: [{ $ref: "#/$defs/node" }, { type: "null" }] },
-        },
-        required: ["value", "next"],
-        additionalProperties: false,
-      },
-    },
+    $defs: { node: object({ value: { type: "number" }, next: { anyOf: [{ $ref: "#/$defs/node" }, { type: "null" }] } }) },
   },
-  "a tree": {
-    type: "object",
-    properties: { name: { type: "string" }, children: { type: "array", items: { $ref: "#" } } },
-    required: ["name", "children"],
-    additionalProperties: false,
-  },
+  "a tree": object({ name: { type: "string" }, children: { type: "array", items: { $ref: "#" } } }),
   "an expression that ends only in a literal": {
     $ref: "#/$defs/expression",
     $defs: {
       expression: { anyOf: [{ $ref: "#/$defs/sum" }, { $ref: "#/$defs/literal" }] },
-      sum: {
-        type: "object",
-        properties: { left: { $ref: "#/$defs/expression" }, right: { $ref: "#/$defs/expression" } },
-        required: ["left", "right"],
-        additionalProperties: false,
-      },
-      literal: {
-        type: "object",
-        properties: { value: { type: "number" } },
-        required: ["value"],
-        additionalProperties: false,
-      },
+      sum: object({ left: { $ref: "#/$defs/expression" }, right: { $ref: "#/$defs/expression" } }),
+      literal: object({ value: { type: "number" } }),
     },
   },
 };
@@ -180,12 +125,8 @@ function check(schema: JsonObject): JsonValue {
 describe("an instance matches", () => {
   test.each(Object.entries(SCHEMAS))("%s", (_, schema) => {
     check(schema);
-    check({
-      type: "object",
-      properties: { inner: { ...schema, $defs: undefined } as never },
-      ...defsOf(schema),
-      required: ["inner"],
-    });
+    const { $defs, ...inner } = schema;
+    check({ type: "object", properties: { inner }, required: ["inner"], ...($defs !== undefined && { $defs }) });
   });
 
   test.each(PATTERNS)("the pattern %s", (pattern) => {
@@ -218,26 +159,16 @@ test("values are usual ones: small numbers, and texts with the name of the prope
 });
 
 test("omits optional parts without an end, and ends required ones", () => {
-  const optional = {
-    type: "object",
-    properties: { a: { type: "integer" }, again: { $ref: "#" } },
-    required: ["a"],
-  };
-  check(optional);
+  check({ type: "object", properties: { a: { type: "integer" }, again: { $ref: "#" } }, required: ["a"] });
   check({
     type: "object",
     properties: { again: { $ref: "#/$defs/endless" } },
     $defs: { endless: { type: "object", properties: { a: { $ref: "#/$defs/endless" } }, required: ["a"] } },
   });
-  expect(
-    JSON.stringify(valueOfSchema({ type: "object", properties: { a: { $ref: "#" } }, required: ["a"] })).length,
-  ).toBeLessThan(1_000);
+  const endless = valueOfSchema({ type: "object", properties: { a: { $ref: "#" } }, required: ["a"] });
+  expect(JSON.stringify(endless).length).toBeLessThan(1_000);
 });
 
 test.each(Object.entries(HOSTILE_SCHEMAS))("the instance of a hostile schema is small: %s", (_, schema) => {
   expect(JSON.stringify(valueOfSchema(schema)).length).toBeLessThan(1_000_000);
 });
-
-function defsOf({ $defs }: JsonObject): JsonObject {
-  return $defs === undefined ? {} : { $defs };
-}

@@ -14,8 +14,7 @@ import {
 import { type Behaviour, DEFAULT_REPLY, FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
 import type { Turn } from "../support/fake-upstreams/turn.ts";
 import { openaiWire, type Wire } from "../support/fake-upstreams/wire.ts";
-import { STREAMED_WIRES } from "./subjects.ts";
-import { kindOf, NEVER, openRemote, PROMPT, read } from "./support.ts";
+import { kindOf, NEVER, openRemote, PROMPT, read, STREAMED_WIRES } from "./support.ts";
 
 /** Characters of every length in UTF-8. */
 const CHARACTERS = ["a", "é", "語", "😀", "👩‍👩‍👧", "\u2028", '\\n"\n'];
@@ -56,10 +55,7 @@ describe.each(STREAMED_WIRES)("$name", (wire) => {
     async () => {
       const last = wire.end({ ...DEFAULT_REPLY, finishReason: "length" }).split("\n\n");
       const withFinishReason = whole.replace(wire.end(DEFAULT_REPLY), `${last.slice(0, -2).join("\n\n")}\n\n`);
-      expect(await ask(raw(withFinishReason))).toMatchObject({
-        failure: undefined,
-        done: { finishReason: "length" },
-      });
+      expect(await ask(raw(withFinishReason))).toMatchObject({ failure: undefined, done: { finishReason: "length" } });
     },
   );
 
@@ -115,7 +111,9 @@ describe("every stream", () => {
     }
   });
 
-  test("an abort ends the request at the upstream at once", async () => {
+  test("an abort ends the request at the upstream at once, or prevents it", async () => {
+    const reason = new Error("gone before");
+    expect(await read(state.upstream.generate(PROMPT, AbortSignal.abort(reason)))).toMatchObject({ failure: reason, pieces: [] });
     for (const behaviour of [silent, silentAfter(0), silentAfter(1)]) {
       const leaving = new AbortController();
       state.fake.next(behaviour);
@@ -131,19 +129,13 @@ describe("every stream", () => {
   test("a reply that exceeds max_tokens is truncated", async () => {
     const endless = flood((turn: Turn) => turn.make("word "), 1e9, wire.begin(DEFAULT_REPLY));
     const { text, done, failure } = await ask(endless, { ...PROMPT, maxTokens: 10 });
-    expect({ done, failure }).toEqual({
-      done: { kind: "done", finishReason: "length", usage: undefined },
-      failure: undefined,
-    });
+    expect({ done, failure }).toEqual({ done: { kind: "done", finishReason: "length", usage: undefined }, failure: undefined });
     expect(text.length).toBeLessThanOrEqual(10 * 8 + "word ".length);
     await state.fake.until(({ calls }) => calls[0]?.ended === "left");
   });
 
   test("one piece that exceeds max_tokens is truncated", async () => {
-    const { text, done } = await ask(reply({ pieces: ["x", "😀".repeat(10_000)] }), {
-      ...PROMPT,
-      maxTokens: 10,
-    });
+    const { text, done } = await ask(reply({ pieces: ["x", "😀".repeat(10_000)] }), { ...PROMPT, maxTokens: 10 });
     expect(done).toMatchObject({ finishReason: "length", usage: { input: 11, output: 4 } });
     expect(text.length).toBeLessThanOrEqual(1_024 + 1_280);
     expect(text.isWellFormed()).toBe(true);

@@ -13,9 +13,13 @@ import {
   type UpstreamEvent,
 } from "../../src/upstreams/upstream.ts";
 import { UpstreamFailure } from "../../src/upstreams/upstream-failure.ts";
+import { WIRES_OF_KIND, type Wire } from "../support/fake-upstreams/wire.ts";
 import { promptOf } from "../support/samples.ts";
 
 export const PROMPT = promptOf({ messages: [{ role: "user", content: "Say hello." }] });
+
+export const WIRES: readonly Wire[] = Object.values(WIRES_OF_KIND).flat();
+export const STREAMED_WIRES = WIRES.filter(({ contentType }) => !contentType.includes("json"));
 
 export const NEVER = new AbortController().signal;
 

@@ -1,20 +1,5 @@
 // Messages and events have every member that the types of Anthropic's SDK require.
-import type {
-  Message,
-  MessageDeltaUsage,
-  MessageTokensCount,
-  OutputTokensDetails,
-  RawContentBlockDeltaEvent,
-  RawContentBlockStartEvent,
-  RawContentBlockStopEvent,
-  RawMessageDeltaEvent,
-  RawMessageStartEvent,
-  RawMessageStopEvent,
-  TextBlock,
-  ThinkingBlock,
-  ToolUseBlock,
-  Usage,
-} from "@anthropic-ai/sdk/resources/messages/messages";
+import type * as sdk from "@anthropic-ai/sdk/resources/messages/messages";
 import { expect, test } from "vitest";
 import { anthropic } from "../../support/anthropic.ts";
 import { useTestApp } from "../../support/app.ts";
@@ -24,7 +9,7 @@ import { expectShape, type Shape } from "../sdk-shapes.ts";
 const app = useTestApp();
 const key = usePaidKey(app);
 
-const message: Shape<Message> = {
+const message: Shape<sdk.Message> = {
   id: "string",
   type: "string",
   role: "string",
@@ -37,7 +22,7 @@ const message: Shape<Message> = {
   stop_sequence: "null",
   usage: "object",
 };
-const usage: Shape<Usage> = {
+const usage: Shape<sdk.Usage> = {
   cache_creation: "null",
   cache_creation_input_tokens: "number",
   cache_read_input_tokens: "number",
@@ -49,12 +34,12 @@ const usage: Shape<Usage> = {
   service_tier: "null",
   speed: "null",
 };
-const details: Shape<OutputTokensDetails> = { thinking_tokens: "number" };
+const details: Shape<sdk.OutputTokensDetails> = { thinking_tokens: "number" };
 
 /** Without citations: Anthropic's API leaves them out if there are none, and Vercel's AI SDK refuses null. */
-const textBlock: Shape<Omit<TextBlock, "citations">> = { type: "string", text: "string" };
-const thinkingBlock: Shape<ThinkingBlock> = { type: "string", thinking: "string", signature: "string" };
-const useBlock: Shape<ToolUseBlock> = {
+const textBlock: Shape<Omit<sdk.TextBlock, "citations">> = { type: "string", text: "string" };
+const thinkingBlock: Shape<sdk.ThinkingBlock> = { type: "string", thinking: "string", signature: "string" };
+const useBlock: Shape<sdk.ToolUseBlock> = {
   type: "string",
   id: "string",
   name: "string",
@@ -84,22 +69,22 @@ test.each([
   for (const block of reply.content) expectShape(block, BLOCKS[block.type] ?? {});
 });
 
-const start: Shape<RawMessageStartEvent> = { type: "string", message: "object" };
-const blockStart: Shape<RawContentBlockStartEvent> = {
+const start: Shape<sdk.RawMessageStartEvent> = { type: "string", message: "object" };
+const blockStart: Shape<sdk.RawContentBlockStartEvent> = {
   type: "string",
   index: "number",
   content_block: "object",
 };
-const blockDelta: Shape<RawContentBlockDeltaEvent> = { type: "string", index: "number", delta: "object" };
-const blockStop: Shape<RawContentBlockStopEvent> = { type: "string", index: "number" };
-const delta: Shape<RawMessageDeltaEvent> = { type: "string", delta: "object", usage: "object" };
-const deltaMembers: Shape<RawMessageDeltaEvent.Delta> = {
+const blockDelta: Shape<sdk.RawContentBlockDeltaEvent> = { type: "string", index: "number", delta: "object" };
+const blockStop: Shape<sdk.RawContentBlockStopEvent> = { type: "string", index: "number" };
+const delta: Shape<sdk.RawMessageDeltaEvent> = { type: "string", delta: "object", usage: "object" };
+const deltaMembers: Shape<sdk.RawMessageDeltaEvent.Delta> = {
   container: "null",
   stop_details: "null",
   stop_reason: "string",
   stop_sequence: "null",
 };
-const deltaUsage: Shape<MessageDeltaUsage> = {
+const deltaUsage: Shape<sdk.MessageDeltaUsage> = {
   cache_creation_input_tokens: "number",
   cache_read_input_tokens: "number",
   input_tokens: "number",
@@ -107,7 +92,7 @@ const deltaUsage: Shape<MessageDeltaUsage> = {
   output_tokens_details: "object",
   server_tool_use: "null",
 };
-const stop: Shape<RawMessageStopEvent> = { type: "string" };
+const stop: Shape<sdk.RawMessageStopEvent> = { type: "string" };
 const EVENTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   message_start: start,
   content_block_start: blockStart,
@@ -139,7 +124,7 @@ test("the events of streamed messages", async () => {
 });
 
 test("a count of tokens", async () => {
-  const shape: Shape<MessageTokensCount> = { input_tokens: "number" };
+  const shape: Shape<sdk.MessageTokensCount> = { input_tokens: "number" };
   const { max_tokens: _, ...request } = requestOf("Hello");
   expectShape(await anthropic(app, key).messages.countTokens(request), shape);
 });

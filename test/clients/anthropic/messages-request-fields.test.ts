@@ -1,48 +1,18 @@
 // Each field of the requests of Anthropic's SDK is supported, ignored as docs/anthropic.md says, or refused by its name.
 import type { MessageCreateParamsNonStreaming as BetaParams } from "@anthropic-ai/sdk/resources/beta/messages/messages";
-import type {
-  ContentBlockParam,
-  ImageBlockParam,
-  JSONOutputFormat,
-  MessageCountTokensParams,
-  MessageCreateParamsNonStreaming,
-  Metadata,
-  OutputConfig,
-  RedactedThinkingBlockParam,
-  TextBlockParam,
-  ThinkingBlockParam,
-  ThinkingConfigAdaptive,
-  ThinkingConfigEnabled,
-  ThinkingConfigParam,
-  Tool,
-  ToolChoice,
-  ToolChoiceTool,
-  ToolResultBlockParam,
-  ToolUnion,
-  ToolUseBlockParam,
-} from "@anthropic-ai/sdk/resources/messages/messages";
+import type * as sdk from "@anthropic-ai/sdk/resources/messages/messages";
 import { test } from "vitest";
 import { PNG } from "../../support/images.ts";
 import { ABLE_MODEL, useMetered } from "../../support/metered.ts";
 import { said } from "../../support/openai.ts";
 import { started } from "../../support/started.ts";
-import {
-  expectHandled,
-  type FieldCases,
-  ignored,
-  type Kinds,
-  refused,
-  refusedKinds,
-  rowsOf,
-  shown,
-  used,
-} from "../field-cases.ts";
+import { expectHandled, type FieldCases, ignored, kindsOf, refused, refusedKinds, rowsOf, shown, used } from "../field-cases.ts";
 
 const metered = useMetered();
 const key = started(() => metered.payer(100_000_000n));
 
 const base = { model: ABLE_MODEL, max_tokens: 2_000, messages: [said("Hello")] };
-const tool: Tool = { name: "f", input_schema: { type: "object" } };
+const tool: sdk.Tool = { name: "f", input_schema: { type: "object" } };
 const image = {
   type: "image",
   source: { type: "base64", media_type: "image/png", data: PNG.toString("base64") },
@@ -51,7 +21,7 @@ const use = { type: "tool_use", id: "a", name: "f", input: {} } as const;
 const result = { type: "tool_result", tool_use_id: "a" } as const;
 const ephemeral = { type: "ephemeral" } as const;
 
-const counted: FieldCases<Omit<MessageCountTokensParams, "user_profile_id" | "workspace_id">> = {
+const counted: FieldCases<Omit<sdk.MessageCountTokensParams, "user_profile_id" | "workspace_id">> = {
   messages: ignored([said("Hello")]),
   model: shown(ABLE_MODEL),
   cache_control: ignored(ephemeral),
@@ -65,7 +35,7 @@ const counted: FieldCases<Omit<MessageCountTokensParams, "user_profile_id" | "wo
 
 /** The SDK sends the other two fields of its type as headers. Older SDKs sent output_format. */
 const fields: FieldCases<
-  Omit<MessageCreateParamsNonStreaming, "user_profile_id" | "workspace_id"> & Pick<BetaParams, "output_format">
+  Omit<sdk.MessageCreateParamsNonStreaming, "user_profile_id" | "workspace_id"> & Pick<BetaParams, "output_format">
 > = {
   ...counted,
   messages: used([said("Hello")]),
@@ -87,26 +57,26 @@ const fields: FieldCases<
   stream: ignored(false),
 };
 
-const metadata: FieldCases<Metadata> = { user_id: used("a") };
-const outputConfig: FieldCases<OutputConfig> = {
+const metadata: FieldCases<sdk.Metadata> = { user_id: used("a") };
+const outputConfig: FieldCases<sdk.OutputConfig> = {
   effort: used("max"),
   format: used({ type: "json_schema", schema: { type: "object" } }),
 };
-const outputFormat: FieldCases<JSONOutputFormat> = {
+const outputFormat: FieldCases<sdk.JSONOutputFormat> = {
   type: used("json_schema"),
   schema: used({ type: "object" }),
 };
-const enabled: FieldCases<ThinkingConfigEnabled> = {
+const enabled: FieldCases<sdk.ThinkingConfigEnabled> = {
   type: used("enabled"),
   budget_tokens: used(1_024),
   display: refused("omitted"),
 };
-const adaptive: FieldCases<ThinkingConfigAdaptive> = {
+const adaptive: FieldCases<sdk.ThinkingConfigAdaptive> = {
   type: used("adaptive"),
   display: refused("omitted"),
 };
 
-const toolFields: FieldCases<Tool> = {
+const toolFields: FieldCases<sdk.Tool> = {
   type: ignored("custom"),
   name: used("f"),
   description: used("a"),
@@ -118,34 +88,34 @@ const toolFields: FieldCases<Tool> = {
   defer_loading: refused(true),
   input_examples: refused([{ a: 1 }]),
 };
-const toolChoice: FieldCases<ToolChoiceTool> = {
+const toolChoice: FieldCases<sdk.ToolChoiceTool> = {
   type: used("tool"),
   name: used("f"),
   disable_parallel_tool_use: used(true),
 };
 
-const textBlock: FieldCases<TextBlockParam> = {
+const textBlock: FieldCases<sdk.TextBlockParam> = {
   type: used("text"),
   text: used("a"),
   cache_control: ignored(ephemeral),
   citations: ignored([]),
 };
-const imageBlock: FieldCases<ImageBlockParam> = {
+const imageBlock: FieldCases<sdk.ImageBlockParam> = {
   type: used("image"),
   source: used(image.source),
   cache_control: ignored(ephemeral),
   transformations: refused({ oversized_image: "error" }),
 };
-const thinkingBlock: FieldCases<ThinkingBlockParam> = {
+const thinkingBlock: FieldCases<sdk.ThinkingBlockParam> = {
   type: used("thinking"),
   thinking: used("a"),
   signature: ignored("a"),
 };
-const redactedBlock: FieldCases<RedactedThinkingBlockParam> = {
+const redactedBlock: FieldCases<sdk.RedactedThinkingBlockParam> = {
   type: used("redacted_thinking"),
   data: used("a"),
 };
-const useBlock: FieldCases<ToolUseBlockParam> = {
+const useBlock: FieldCases<sdk.ToolUseBlockParam> = {
   type: used("tool_use"),
   id: used("a"),
   name: used("f"),
@@ -154,7 +124,7 @@ const useBlock: FieldCases<ToolUseBlockParam> = {
   caller: refused({ type: "code_execution_20250825", tool_id: "a" }),
   toolset_name: refused("a"),
 };
-const resultBlock: FieldCases<ToolResultBlockParam> = {
+const resultBlock: FieldCases<sdk.ToolResultBlockParam> = {
   type: used("tool_result"),
   tool_use_id: used("a"),
   content: used([{ type: "text", text: "a" }]),
@@ -163,57 +133,23 @@ const resultBlock: FieldCases<ToolResultBlockParam> = {
   toolset_name: refused("a"),
 };
 
-const thinkings: Kinds<ThinkingConfigParam["type"]> = {
-  enabled: true,
-  adaptive: true,
-  disabled: true,
-  between_tools: false,
-};
-const choices: Kinds<ToolChoice["type"]> = { auto: true, any: true, tool: true, none: true };
-const sources: Kinds<ImageBlockParam["source"]["type"]> = { base64: true, url: true, file: false };
-const tools: Kinds<NonNullable<ToolUnion["type"]>> = {
-  custom: true,
-  bash_20250124: false,
-  browser_toolset_20260801: false,
-  code_execution_20250522: false,
-  code_execution_20250825: false,
-  code_execution_20260120: false,
-  code_execution_20260521: false,
-  computer_toolset_20260801: false,
-  memory_20250818: false,
-  text_editor_20250124: false,
-  text_editor_20250429: false,
-  text_editor_20250728: false,
-  tool_search_tool_bm25: false,
-  tool_search_tool_bm25_20251119: false,
-  tool_search_tool_regex: false,
-  tool_search_tool_regex_20251119: false,
-  web_fetch_20250910: false,
-  web_fetch_20260209: false,
-  web_fetch_20260309: false,
-  web_fetch_20260318: false,
-  web_search_20250305: false,
-  web_search_20260209: false,
-  web_search_20260318: false,
-};
-const blocks: Kinds<ContentBlockParam["type"]> = {
-  text: true,
-  image: true,
-  tool_use: true,
-  tool_result: true,
-  thinking: true,
-  redacted_thinking: true,
-  bash_code_execution_tool_result: false,
-  code_execution_tool_result: false,
-  container_upload: false,
-  document: false,
-  search_result: false,
-  server_tool_use: false,
-  text_editor_code_execution_tool_result: false,
-  tool_search_tool_result: false,
-  web_fetch_tool_result: false,
-  web_search_tool_result: false,
-};
+const thinkings = kindsOf<sdk.ThinkingConfigParam["type"]>()("enabled adaptive disabled", "between_tools");
+const choices = kindsOf<sdk.ToolChoice["type"]>()("auto any tool none");
+const sources = kindsOf<sdk.ImageBlockParam["source"]["type"]>()("base64 url", "file");
+const tools = kindsOf<NonNullable<sdk.ToolUnion["type"]>>()(
+  "custom",
+  "bash_20250124 browser_toolset_20260801 code_execution_20250522 code_execution_20250825 code_execution_20260120",
+  "code_execution_20260521 computer_toolset_20260801 memory_20250818 text_editor_20250124 text_editor_20250429",
+  "text_editor_20250728 tool_search_tool_bm25 tool_search_tool_bm25_20251119 tool_search_tool_regex",
+  "tool_search_tool_regex_20251119 web_fetch_20250910 web_fetch_20260209 web_fetch_20260309 web_fetch_20260318",
+  "web_search_20250305 web_search_20260209 web_search_20260318",
+);
+const blocks = kindsOf<sdk.ContentBlockParam["type"]>()(
+  "text image tool_use tool_result thinking redacted_thinking",
+  "bash_code_execution_tool_result code_execution_tool_result container_upload document search_result",
+  "server_tool_use text_editor_code_execution_tool_result tool_search_tool_result web_fetch_tool_result",
+  "web_search_tool_result",
+);
 
 const inMessages = (...messages: readonly object[]) => ({ ...base, messages });
 const inUser = (block: object) => inMessages({ role: "user", content: [block] });

@@ -16,7 +16,7 @@ const ask = (body: Partial<Body> = {}) => client.chat.completions.create({ model
 test("a reply has all fields of the SDK's type, and its cost", async () => {
   const reply = await ask();
   expect(reply).toMatchObject({ object: "chat.completion", model: SMALL });
-  expect(reply.id).toMatch(/^gen_/);
+  expect([reply.id, reply._request_id]).toEqual([expect.stringMatching(/^gen_/), expect.stringMatching(/^req_/)]);
   expect(Math.abs(reply.created - Date.now() / 1000)).toBeLessThan(600);
   expect(reply.choices).toEqual([
     {
@@ -34,31 +34,15 @@ test("a reply has all fields of the SDK's type, and its cost", async () => {
   const { prompt_tokens, completion_tokens, total_tokens } = reply.usage as OpenAI.CompletionUsage;
   expect(total_tokens).toBe(prompt_tokens + completion_tokens);
   const [charge] = await chargesOf(operatorOf(app), key);
-  expect(charge).toMatchObject({
-    inputTokens: BigInt(prompt_tokens),
-    outputTokens: BigInt(completion_tokens),
-    model: SMALL,
-  });
+  expect(charge).toMatchObject({ inputTokens: BigInt(prompt_tokens), outputTokens: BigInt(completion_tokens), model: SMALL });
   const told = reply as unknown as { usage: { cost_micros: number }; balance_micros: number };
   expect(-Number(charge?.amountMicros)).toBe(told.usage.cost_micros);
   expect(Number(charge?.balanceAfterMicros)).toBe(told.balance_micros);
 });
 
-test("the reply has the request id", async () => {
-  const reply = await ask();
-  expect(reply._request_id).toMatch(/^req_/);
-});
-
 test("a string and text parts with the same content get the same reply", async () => {
-  const texts = await Promise.all(
-    [
-      "One two.",
-      [
-        { type: "text" as const, text: "One " },
-        { type: "text" as const, text: "two." },
-      ],
-    ].map((content) => ask({ messages: [{ role: "user", content }] })),
-  );
+  const parts = ["One ", "two."].map((text) => ({ type: "text" as const, text }));
+  const texts = await Promise.all(["One two.", parts].map((content) => ask({ messages: [{ role: "user", content }] })));
   expect(texts[0]?.choices[0]?.message.content).toBe(texts[1]?.choices[0]?.message.content);
 });
 
@@ -72,13 +56,10 @@ test("the roles developer and system are equivalent", async () => {
 test.each([
   ["stop", "reply", "This is a "],
   ["a stop of several", ["sandbox", "reply"], "This is a "],
-  ["no stop", null, /^This is a reply of the sandbox\./],
-  ["an empty list of stops", [], /^This is a reply of the sandbox\./],
+  ["no stop", null, expect.stringMatching(/^This is a reply of the sandbox\./)],
+  ["an empty list of stops", [], expect.stringMatching(/^This is a reply of the sandbox\./)],
 ])("%s", async (_name, stop, content) => {
-  const reply = await ask({ stop });
-  if (typeof content === "string") expect(reply.choices[0]?.message.content).toBe(content);
-  else expect(reply.choices[0]?.message.content).toMatch(content);
-  expect(reply.choices[0]?.finish_reason).toBe("stop");
+  expect((await ask({ stop })).choices[0]).toMatchObject({ message: { content }, finish_reason: "stop" });
 });
 
 test.each([
@@ -145,12 +126,5 @@ describe("an idempotency key", () => {
     const [one, other] = await Promise.all([completions.create(body, options), completions.create(body, options)]);
     expect(other).toEqual(one);
     expect(await chargesOf(operatorOf(app), payer)).toHaveLength(1);
-  });
-
-  test("belongs to one request", async () => {
-    const options = { headers: { "Idempotency-Key": "order-2" } };
-    await client.chat.completions.create({ model: SMALL, messages: [said("One.")] }, options);
-    const other = client.chat.completions.create({ model: SMALL, messages: [said("Other.")] }, options);
-    await expect(other).rejects.toMatchObject({ status: 422, code: "idempotency_key_reused" });
   });
 });

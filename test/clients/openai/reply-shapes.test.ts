@@ -7,15 +7,7 @@ import type {
 } from "openai/resources/chat/completions/completions";
 import type { Completion, CompletionChoice, CompletionUsage } from "openai/resources/completions";
 import type { CreateEmbeddingResponse, Embedding } from "openai/resources/embeddings";
-import type {
-  Response,
-  ResponseFunctionToolCall,
-  ResponseOutputMessage,
-  ResponseOutputText,
-  ResponseReasoningItem,
-  ResponseStreamEvent,
-  ResponseUsage,
-} from "openai/resources/responses/responses";
+import type * as sdk from "openai/resources/responses/responses";
 import { expect, test } from "vitest";
 import { useTestApp } from "../../support/app.ts";
 import { openAi, SMALL, said, usePaidKey } from "../../support/openai.ts";
@@ -122,7 +114,7 @@ test("embeddings", async () => {
 });
 
 /** The SDK adds output_text. */
-const response: Shape<Omit<Response, "output_text">> = {
+const response: Shape<Omit<sdk.Response, "output_text">> = {
   id: "string",
   access_programs: "null",
   created_at: "number",
@@ -139,41 +131,41 @@ const response: Shape<Omit<Response, "output_text">> = {
   tools: "list",
   top_p: "null",
 };
-const responseUsage: Shape<ResponseUsage> = {
+const responseUsage: Shape<sdk.ResponseUsage> = {
   input_tokens: "number",
   input_tokens_details: "object",
   output_tokens: "number",
   output_tokens_details: "object",
   total_tokens: "number",
 };
-const inputDetails: Shape<ResponseUsage.InputTokensDetails> = {
+const inputDetails: Shape<sdk.ResponseUsage.InputTokensDetails> = {
   cache_write_tokens: "number",
   cached_tokens: "number",
 };
-const outputDetails: Shape<ResponseUsage.OutputTokensDetails> = { reasoning_tokens: "number" };
+const outputDetails: Shape<sdk.ResponseUsage.OutputTokensDetails> = { reasoning_tokens: "number" };
 
-const messageItem: Shape<ResponseOutputMessage> = {
+const messageItem: Shape<sdk.ResponseOutputMessage> = {
   type: "string",
   id: "string",
   role: "string",
   status: "string",
   content: "list",
 };
-const textPart: Shape<ResponseOutputText> = { type: "string", text: "string", annotations: "list" };
-const callItem: Shape<ResponseFunctionToolCall> = {
+const textPart: Shape<sdk.ResponseOutputText> = { type: "string", text: "string", annotations: "list" };
+const callItem: Shape<sdk.ResponseFunctionToolCall> = {
   type: "string",
   call_id: "string",
   name: "string",
   arguments: "string",
 };
-const reasoningItem: Shape<ResponseReasoningItem> = { type: "string", id: "string", summary: "list" };
+const reasoningItem: Shape<sdk.ResponseReasoningItem> = { type: "string", id: "string", summary: "list" };
 const ITEMS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   message: messageItem,
   function_call: callItem,
   reasoning: reasoningItem,
 };
 
-function expectResponse(one: Response): void {
+function expectResponse(one: sdk.Response): void {
   expectShape(one, response);
   for (const item of one.output) {
     expectShape(item, ITEMS[item.type] ?? {});
@@ -196,8 +188,8 @@ test.each([
   expectResponse(reply);
 });
 
-type EventShape<Type extends ResponseStreamEvent["type"]> = Shape<Extract<ResponseStreamEvent, { type: Type }>>;
-type EventShapes<Types extends ResponseStreamEvent["type"]> = { readonly [Type in Types]: EventShape<Type> };
+type EventShape<Type extends sdk.ResponseStreamEvent["type"]> = Shape<Extract<sdk.ResponseStreamEvent, { type: Type }>>;
+type EventShapes<Types extends sdk.ResponseStreamEvent["type"]> = { readonly [Type in Types]: EventShape<Type> };
 
 const place = {
   type: "string",

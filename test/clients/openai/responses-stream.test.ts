@@ -2,6 +2,7 @@ import type OpenAI from "openai";
 import { describe, expect, test } from "vitest";
 import { useTestApp } from "../../support/app.ts";
 import { openAi, SMALL, usePaidKey } from "../../support/openai.ts";
+import { bearer } from "../../support/protocols.ts";
 import { started } from "../../support/started.ts";
 
 const app = useTestApp();
@@ -22,13 +23,8 @@ const SUMMARY = "response.reasoning_summary";
 
 async function eventsOf(body: Body = {}): Promise<Event[]> {
   const events: Event[] = [];
-  for await (const event of await client.responses.create({
-    model: SMALL,
-    input: "Hello",
-    ...body,
-    stream: true,
-  }))
-    events.push(event);
+  const stream = await client.responses.create({ model: SMALL, input: "Hello", ...body, stream: true });
+  for await (const event of stream) events.push(event);
   return events;
 }
 
@@ -95,11 +91,7 @@ test("an empty response has an empty message", async () => {
 });
 
 test("the stream helper of the SDK assembles the response", async () => {
-  const stream = client.responses.stream({
-    model: SMALL,
-    input: "[[reasoning=9 tokens=9 tools=2]] All.",
-    tools: [weather],
-  });
+  const stream = client.responses.stream({ model: SMALL, input: "[[reasoning=9 tokens=9 tools=2]] All.", tools: [weather] });
   const deltas: string[] = [];
   stream.on("response.output_text.delta", ({ delta }) => deltas.push(delta));
   const final = await stream.finalResponse();
@@ -118,13 +110,16 @@ test("a failure during the stream is response.failed with its reason, then an er
   expect(failed).toMatchObject([{ response: { status: "failed", error: { code: "upstream_error" } } }]);
 });
 
+const post = (body: object) =>
+  fetch(`${app.url}/v1/responses`, {
+    method: "POST",
+    headers: { ...bearer(key.secret), "content-type": "application/json" },
+    body: JSON.stringify({ input: "Hello", stream: true, ...body }),
+  });
+
 describe("over a raw connection", () => {
   test("each event has its type as name, and nothing follows the last one", async () => {
-    const response = await fetch(`${app.url}/v1/responses`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${key.secret}`, "content-type": "application/json" },
-      body: JSON.stringify({ model: SMALL, input: "Hello", stream: true }),
-    });
+    const response = await post({ model: SMALL });
     const blocks = (await response.text()).trimEnd().split("\n\n");
     for (const block of blocks) {
       const [, name, json] = /^event: (.+)\ndata: (.+)$/.exec(block) ?? [];
@@ -135,11 +130,7 @@ describe("over a raw connection", () => {
   });
 
   test("an error before the first event is an ordinary response", async () => {
-    const response = await fetch(`${app.url}/v1/responses`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${key.secret}`, "content-type": "application/json" },
-      body: JSON.stringify({ model: "none", input: "Hello", stream: true }),
-    });
+    const response = await post({ model: "none" });
     expect(response.status).toBe(404);
     expect(await response.json()).toMatchObject({ error: { code: "model_not_found" } });
   });

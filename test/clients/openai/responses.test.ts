@@ -113,16 +113,7 @@ test("a text, a message without a type and text parts get the same response", as
   const inputs: Body["input"][] = [
     "One two.",
     [{ role: "user", content: "One two." }],
-    [
-      {
-        type: "message",
-        role: "user",
-        content: [
-          { type: "input_text", text: "One " },
-          { type: "input_text", text: "two." },
-        ],
-      },
-    ],
+    [{ type: "message", role: "user", content: ["One ", "two."].map((text) => ({ type: "input_text", text })) }],
   ];
   const texts = await Promise.all(inputs.map(async (input) => (await create({ input: input as Input })).output_text));
   expect(new Set(texts).size).toBe(1);
@@ -203,11 +194,7 @@ describe("reasoning", () => {
     const first = await create({ input, tools, include: ["reasoning.encrypted_content"] });
     expect(first.output.map(({ type }) => type)).toEqual(["reasoning", "function_call"]);
     const [call] = callsOf(first) as [Call];
-    input.push(...(first.output as Input), {
-      type: "function_call_output",
-      call_id: call.call_id,
-      output: "sunny",
-    });
+    input.push(...(first.output as Input), { type: "function_call_output", call_id: call.call_id, output: "sunny" });
     expect((await create({ input, tools })).output_text).toMatch(/^This is a reply/);
   });
 });

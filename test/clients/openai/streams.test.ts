@@ -1,7 +1,7 @@
-import OpenAI from "openai";
-import { describe, expect, test, vi } from "vitest";
+import type OpenAI from "openai";
+import { expect, test, vi } from "vitest";
 import { useTestApp } from "../../support/app.ts";
-import { operatorOf, type TestKey } from "../../support/fixtures.ts";
+import { operatorOf } from "../../support/fixtures.ts";
 import { chargesOf, createPaidKey, failureOf, openAi, SMALL, said, usePaidKey } from "../../support/openai.ts";
 import { started } from "../../support/started.ts";
 
@@ -106,46 +106,18 @@ test("a failure during the stream is an APIError with its reason after the deliv
   expect(pieces.join("")).toMatch(/^This is a reply/);
 });
 
-describe("a disconnect", () => {
-  async function firstPieceOf(payer: TestKey, signal?: AbortSignal) {
-    const { completions } = openAi(app, payer).chat;
-    const stream = await completions.create({ ...SLOW, stream: true }, { signal: signal ?? null });
-    const iterator = stream[Symbol.asyncIterator]();
-    await iterator.next();
-    return { stream, iterator };
-  }
-
-  async function expectPartlyCharged(payer: TestKey) {
-    await vi.waitFor(async () => {
-      const charges = await chargesOf(operatorOf(app), payer);
-      expect(charges).toHaveLength(1);
-      expect(charges[0]?.outputTokens).toBeGreaterThan(0n);
-      expect(charges[0]?.outputTokens).toBeLessThan(4_000n);
-    });
-  }
-
-  test("through the stream's controller is charged for the produced output", async () => {
-    const payer = await createPaidKey(operatorOf(app));
-    const { stream, iterator } = await firstPieceOf(payer);
-    stream.controller.abort();
-    for (let next = await iterator.next(); !next.done; ) next = await iterator.next();
-    await expectPartlyCharged(payer);
-  });
-
-  test("through a signal is charged for the produced output", async () => {
-    const payer = await createPaidKey(operatorOf(app));
-    const going = new AbortController();
-    const { iterator } = await firstPieceOf(payer, going.signal);
-    going.abort();
-    await iterator.next().catch(() => undefined);
-    await expectPartlyCharged(payer);
-  });
-
-  test("through a timeout of the SDK throws its error and is charged for the produced output", async () => {
-    const payer = await createPaidKey(operatorOf(app));
-    const error = await failureOf(openAi(app, payer, { timeout: 1_000 }).chat.completions.create(SLOW));
-    expect(error).toBeInstanceOf(OpenAI.APIConnectionTimeoutError);
-    await expectPartlyCharged(payer);
+test("a disconnect through the stream's controller is charged for the produced output", async () => {
+  const payer = await createPaidKey(operatorOf(app));
+  const stream = await openAi(app, payer).chat.completions.create({ ...SLOW, stream: true });
+  const iterator = stream[Symbol.asyncIterator]();
+  await iterator.next();
+  stream.controller.abort();
+  while (!(await iterator.next()).done);
+  await vi.waitFor(async () => {
+    const charges = await chargesOf(operatorOf(app), payer);
+    expect(charges).toHaveLength(1);
+    expect(charges[0]?.outputTokens).toBeGreaterThan(0n);
+    expect(charges[0]?.outputTokens).toBeLessThan(4_000n);
   });
 });
 
