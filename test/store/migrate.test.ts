@@ -98,16 +98,15 @@ test("when the parameters of a function change, only the new form remains", asyn
 });
 
 test("when the result of a function or the name of a parameter changes, the function is created anew", async () => {
-  await withDatabase("vx_template", async ({ owner }, as) => {
-    const before = await functionsOf(owner);
-    await owner`DROP FUNCTION vx.hold_figures()`;
-    await owner`CREATE FUNCTION vx.hold_figures() RETURNS text LANGUAGE sql AS $$ SELECT '' $$`;
-    await owner`DROP FUNCTION vx.mailbox_of(text)`;
-    await owner`CREATE FUNCTION vx.mailbox_of(p_other text) RETURNS text LANGUAGE sql AS $$ SELECT '' $$`;
-    await owner`UPDATE vx.functions SET checksum = 'old' WHERE name IN ('hold_figures', 'mailbox_of')`;
-    await migrate(as("postgres"));
-    expect(await functionsOf(owner)).toEqual(before);
-  });
+  const { owner, migrate } = await createDatabase("vx_template");
+  const before = await functionsOf(owner);
+  await owner`DROP FUNCTION vx.hold_figures()`;
+  await owner`CREATE FUNCTION vx.hold_figures() RETURNS text LANGUAGE sql AS $$ SELECT '' $$`;
+  await owner`DROP FUNCTION vx.mailbox_of(text)`;
+  await owner`CREATE FUNCTION vx.mailbox_of(p_other text) RETURNS text LANGUAGE sql AS $$ SELECT '' $$`;
+  await owner`UPDATE vx.functions SET checksum = 'old' WHERE name IN ('hold_figures', 'mailbox_of')`;
+  await migrate();
+  expect(await functionsOf(owner)).toEqual(before);
 });
 
 test("an older server starts on a newer schema without changing it, unless the schema requires a newer server", async () => {
@@ -174,21 +173,20 @@ test("a migration and a batch of calls that needs more tables do not wait for ea
 });
 
 test("tables that another session keeps locked during the first attempt are locked in a later one, and the transaction commits", async () => {
-  await withDatabase("vx_template", async ({ owner }) => {
-    const waiting = async () => (await owner`SELECT FROM pg_locks WHERE NOT granted AND locktype = 'relation'`).length;
-    const locking = await owner.begin(async (reader) => {
-      await reader`SELECT FROM vx.ledger`;
-      const ended = owner.begin(async (transaction) => {
-        await lockTables(transaction as unknown as Sql, "vx", 300);
-        await transaction`CREATE TABLE vx.made (id integer)`;
-      });
-      await expect.poll(waiting).toBeGreaterThan(0);
-      await expect.poll(waiting).toBe(0);
-      return { ended };
+  const { owner } = await createDatabase("vx_template");
+  const waiting = async () => (await owner`SELECT FROM pg_locks WHERE NOT granted AND locktype = 'relation'`).length;
+  const { ended } = await owner.begin(async (reader) => {
+    await reader`SELECT FROM vx.ledger`;
+    const locking = owner.begin(async (transaction) => {
+      await lockTables(transaction as unknown as Sql, "vx", 300);
+      await transaction`CREATE TABLE vx.made (id integer)`;
     });
-    await locking.ended;
-    expect(await owner`SELECT FROM vx.made`).toHaveLength(0);
+    await expect.poll(waiting).toBeGreaterThan(0);
+    await expect.poll(waiting).toBe(0);
+    return { ended: locking };
   });
+  await ended;
+  expect(await owner`SELECT FROM vx.made`).toHaveLength(0);
 });
 
 test("a migration that cannot lock the tables names the session that keeps them locked", async () => {
